@@ -433,7 +433,7 @@ class DrainTest(FailureTest):
     for job in 'ps', 'worker':
       self.tasks[job, 0].signal(signal.SIGTERM)
       self.tasks[job, 0].wait_for(
-          'Stopping: monitored sessions, and steps that run, may go on for 3s')
+          'Stopping: monitored sessions and running steps may continue for 3s')
     self.refuses(client, 'other', '/job:worker/replica:0/task:0')
     self.refuses(observer, 'read', '/job:ps/replica:0/task:0')
     # The queue is on the ps, where no new step begins: nobody can open it.
@@ -453,7 +453,7 @@ class DrainTest(FailureTest):
     for job in 'ps', 'worker':
       self.tasks[job, 0].signal(signal.SIGTERM)
       self.tasks[job, 0].wait_for(
-          'Stopping: monitored sessions, and steps that run, may go on for 10s')
+          'Stopping: monitored sessions and running steps may continue for 10s')
     self.refuses(observer, 'read', '/job:ps/replica:0/task:0')
     self.assertEqual(observer.ask('open'), 'OK')
     self.assertEqual(client.answer('hold'), 'OK')

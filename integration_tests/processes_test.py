@@ -105,7 +105,7 @@ class ProcessesTest(unittest.TestCase):
           stdout=subprocess.PIPE, text=True, timeout=_DEADLINE_S, check=False)
       for flag in ('--cluster', '--task_index', '--max_held_bytes_per_peer'):
         self.assertIn(f'{flag} (', ended.stdout)
-      self.assertIn('--root (Of a checkpoint writer', ended.stdout)
+      self.assertIn('--root (Checkpoint writer', ended.stdout)
       self.assertNotIn('--flagfile', ended.stdout)  # one of Abseil's own
 
   def test_an_argument_that_is_no_flag_is_refused(self):

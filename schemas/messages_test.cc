@@ -186,7 +186,7 @@ void ExpectCutsRefusedAndFlipsSurvived(
   }
 }
 
-TEST(MessagesTest, EachCutIsRefusedAndEachFlipIsSurvived) {
+TEST(MessagesTest, TruncationIsRefusedAndBitFlipsAreHarmless) {
   volatile uint64_t sink = 0;
   ExpectCutsRefusedAndFlipsSurvived(
       FullEnvelope(), [&](const std::string& bytes) {
@@ -203,7 +203,7 @@ TEST(MessagesTest, EachCutIsRefusedAndEachFlipIsSurvived) {
   }
 }
 
-TEST(MessagesTest, StructsHaveTheSameLayoutForAll) {
+TEST(MessagesTest, StructsHaveAFixedLayout) {
   EXPECT_EQ(sizeof(PushHeader), 56u);
   EXPECT_EQ(alignof(PushHeader), 8u);
   EXPECT_EQ(sizeof(ChunkHeader), 24u);
@@ -217,7 +217,7 @@ TEST(MessagesTest, StructsHaveTheSameLayoutForAll) {
   for (uint64_t i = 0; i < 3; ++i) EXPECT_EQ(words[i], i + 1);
 }
 
-TEST(MessagesTest, TheNumbersOfBodiesAreForEver) {
+TEST(MessagesTest, NumbersOfBodiesNeverChange) {
   EXPECT_EQ(static_cast<int>(Body::Hello), 1);
   EXPECT_EQ(static_cast<int>(Body::Done), 5);
   EXPECT_EQ(static_cast<int>(Body::CreateSession), 6);
@@ -256,7 +256,7 @@ std::string EnvelopeOfTheFuture() {
   return BytesOf(builder);
 }
 
-TEST(MessagesTest, WhatALaterEnvelopeAddsDoesNoHarm) {
+TEST(MessagesTest, FieldsOfALaterEnvelopeAreIgnored) {
   const std::string bytes = EnvelopeOfTheFuture();
   ASSERT_TRUE(IsEnvelope(bytes));
   const Envelope& envelope = *GetEnvelope(bytes.data());
@@ -273,7 +273,7 @@ TEST(MessagesTest, WhatALaterEnvelopeAddsDoesNoHarm) {
   EXPECT_EQ(envelope.step(), 30u);
 }
 
-TEST(MessagesTest, WhatALaterBodyAddsDoesNoHarm) {
+TEST(MessagesTest, FieldsOfALaterBodyAreIgnored) {
   flatbuffers::FlatBufferBuilder builder;
   const auto haste =
       builder.CreateVector(std::vector{builder.CreateString("now")});
@@ -291,7 +291,7 @@ TEST(MessagesTest, WhatALaterBodyAddsDoesNoHarm) {
   EXPECT_TRUE(seen->collect_stats());
 }
 
-TEST(MessagesTest, ABodyThatIsNotKnownIsSeenToBeSo) {
+TEST(MessagesTest, UnknownBodyIsRecognized) {
   flatbuffers::FlatBufferBuilder builder;
   const auto unheard =
       future::CreateUnheard(builder, builder.CreateString("of"));
@@ -305,7 +305,7 @@ TEST(MessagesTest, ABodyThatIsNotKnownIsSeenToBeSo) {
   EXPECT_EQ(message.body_as_RunPartition(), nullptr);
 }
 
-TEST(MessagesTest, AnEarlierEnvelopeLeavesFieldsOut) {
+TEST(MessagesTest, EarlierEnvelopeHasFewerFields) {
   flatbuffers::FlatBufferBuilder builder;
   FinishEnvelopeBuffer(builder, EnvelopeBuilder(builder).Finish());
   const std::string bytes = BytesOf(builder);
@@ -315,7 +315,7 @@ TEST(MessagesTest, AnEarlierEnvelopeLeavesFieldsOut) {
   EXPECT_EQ(GetEnvelope(bytes.data())->attachments(), nullptr);
 }
 
-TEST(MessagesTest, AnEarlierBodyLeavesFieldsOut) {
+TEST(MessagesTest, EarlierBodyHasFewerFields) {
   flatbuffers::FlatBufferBuilder builder;
   const auto run = RunCallableBuilder(builder).Finish();
   FinishMessageBuffer(builder,

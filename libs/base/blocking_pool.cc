@@ -78,7 +78,7 @@ bool BlockingPool::PopUnthreaded(Scheduler::Closure& closure) {
 void BlockingPool::RunWithoutThreads() {
   for (Scheduler::Closure closure; PopUnthreaded(closure);) {
     closure();
-    closure = nullptr;  // what it holds may schedule more
+    closure = nullptr;  // its captures may schedule more
     count_.Finish();
   }
 }
@@ -115,7 +115,7 @@ void BlockingPool::Run() {
     --num_idle_;
     mutex_.Unlock();
     closure();
-    closure = nullptr;  // what it holds may schedule more
+    closure = nullptr;  // its captures may schedule more
     count_.Finish();
     mutex_.Lock();
     ++num_idle_;

@@ -1,9 +1,10 @@
-// BlockingPool: threads for work that may block. Has some from the start,
-// starts a thread when work waits and no thread is free, up to a bound, and
-// keeps the threads it has. Where it is refused a thread, work waits for those.
+// BlockingPool runs closures that may block. It starts with a minimum number of
+// threads, adds a thread when work waits and no thread is free, up to a
+// maximum, and keeps the threads it has. If the system refuses a thread, work
+// waits for the existing threads.
 //
-// Threads: Schedule from any; the destructor joins after everything scheduled
-// has run.
+// Threads: Schedule may be called from any thread; the destructor joins the
+// threads after everything scheduled has run.
 #ifndef WEFT_LIBS_BASE_BLOCKING_POOL_H_
 #define WEFT_LIBS_BASE_BLOCKING_POOL_H_
 
@@ -24,34 +25,35 @@ namespace weft {
 
 class BlockingPool {
  public:
-  // Reports that a thread was refused, without a lock held. The pool asks for
-  // no other thread until StartMissing, which the callee calls later.
+  // Reports that the system refused a thread. Called without a lock held. The
+  // pool asks for no further thread until the callee calls StartMissing.
   using OnRefused =
       std::function<void(BlockingPool& pool, const absl::Status& why)>;
 
   struct Threads {
-    int min = 1;  // which it has from the start
+    int min = 1;  // started by the constructor
     int max = 1;
   };
 
-  // Counts every closure in `count`, which outlives the pool. `name` begins the
-  // names of its threads, which are numbered.
+  // Counts every closure in `count`, which must outlive the pool. Thread names
+  // are `name` followed by a number.
   BlockingPool(Threads threads, absl::string_view name, WorkCount& count,
                ThreadStarter& starter, OnRefused on_refused);
-  // Runs what waits for a thread if there is none.
+  // Runs the waiting closures itself if the pool has no thread.
   ~BlockingPool();
 
   void Schedule(Scheduler::Closure closure) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // After a refusal: starts a thread if work waits for one.
   void StartMissing() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Runs on this thread what waits, if the pool has no thread.
+  // Runs the waiting closures on the calling thread if the pool has no thread.
   void RunWithoutThreads() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::string& name() const { return name_; }
-  // Not OK: a thread of the smallest number was refused at the start.
+  // Not OK if one of the minimum number of threads was refused at the start.
   const absl::Status& status() const { return status_; }
-  // Closures that no thread has taken yet, and the threads there are.
+  // The closures that no thread has taken yet, and the current number of
+  // threads.
   int64_t num_waiting() const ABSL_LOCKS_EXCLUDED(mutex_);
   int num_threads() const ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -1,5 +1,5 @@
-// Cancellation: one step's (or call's) end before its time. Holds the first
-// cause and tells those who asked to be told. TensorFlow's CancellationManager.
+// Cancellation ends one step or call early. It keeps the first cause and calls
+// the registered callbacks. It corresponds to TensorFlow's CancellationManager.
 //
 // Threads: all methods may be called from any thread. Callbacks run on the
 // thread that cancels, without a lock held.
@@ -31,7 +31,7 @@ class Cancellation {
   // returns. Later calls do nothing.
   void Cancel(absl::Status cause);
 
-  // Cheap: one atomic load, so kernels may ask often.
+  // Costs one atomic load, so kernels may call it often.
   bool IsCancelled() const {
     return cancelled_.load(std::memory_order_acquire);
   }
@@ -39,18 +39,18 @@ class Cancellation {
   // The cause, or OK while not cancelled.
   absl::Status status() const;
 
-  // Registers `callback`; returns 0, and does not keep it, when already
-  // cancelled: the caller then handles the cancellation itself.
+  // Registers `callback`. If already cancelled, returns 0 and drops the
+  // callback; the caller must then handle the cancellation itself.
   Token Register(Callback callback);
 
-  // After it returns, the callback has run, or never will. Waits for the
-  // callback if it is running; so never call it holding a lock that the
-  // callback takes. A callback may deregister itself. True if the callback
-  // never ran.
+  // When this returns, the callback has run or never will. Blocks while the
+  // callback runs, so the caller must not hold a lock that the callback takes.
+  // A callback may deregister itself. Returns true if the callback never ran.
   bool Deregister(Token token);
 
  private:
-  // Runs the oldest callback not yet run; false when there was none.
+  // Runs the oldest callback that has not run yet; returns false if there is
+  // none.
   bool RunNextCallback(const absl::Status& cause);
 
   std::atomic<bool> cancelled_{false};
@@ -58,9 +58,10 @@ class Cancellation {
   absl::CondVar callback_finished_;
   absl::Status cause_ ABSL_GUARDED_BY(mutex_);
   std::thread::id canceller_ ABSL_GUARDED_BY(mutex_);
-  Token running_ ABSL_GUARDED_BY(mutex_) = 0;  // its callback runs now; 0: none
+  Token running_ ABSL_GUARDED_BY(mutex_) =
+      0;  // whose callback runs now; 0: none
   Token next_token_ ABSL_GUARDED_BY(mutex_) = 1;
-  // Ordered, so that a simulated run repeats exactly.
+  // Ordered, so that a simulated run can be repeated exactly.
   absl::btree_map<Token, Callback> callbacks_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -1,5 +1,5 @@
-// CancellationLink: while it lasts, cancelling one Cancellation cancels
-// another: a step ends with the call that asked for it.
+// CancellationLink propagates the cancellation of one Cancellation to another:
+// a step is cancelled with the call that requested it.
 #ifndef WEFT_LIBS_BASE_CANCELLATION_LINK_H_
 #define WEFT_LIBS_BASE_CANCELLATION_LINK_H_
 
@@ -10,12 +10,12 @@
 
 namespace weft {
 
-// Begin and End by turns, each by one thread at a time.
+// Begin and End must alternate, each called by one thread at a time.
 class CancellationLink {
  public:
-  // From now on, or at once if `outer` is cancelled already. `outer` may be
-  // null and lives until End; `inner` is held until then, and while it is
-  // cancelled, though what that ends may let go of it.
+  // Cancels `inner` when `outer` is cancelled, or at once if it already is.
+  // `outer` may be null and must live until End. `inner` is kept alive until
+  // End and during its cancellation, even if a callback releases it.
   void Begin(Cancellation* outer, std::shared_ptr<Cancellation> inner) {
     outer_ = outer;
     if (outer == nullptr) return;
@@ -24,7 +24,8 @@ class CancellationLink {
     if (token_ == 0) inner->Cancel(outer->status());
   }
 
-  // Afterwards `outer` is not used any more. As Cancellation::Deregister.
+  // Does not use `outer` after it returns. Blocks like
+  // Cancellation::Deregister.
   void End() {
     if (token_ != 0) outer_->Deregister(token_);
     token_ = 0;

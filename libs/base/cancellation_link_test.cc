@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-TEST(CancellationLinkTest, TheInnerOneIsCancelledWithTheOuter) {
+TEST(CancellationLinkTest, InnerIsCancelledWithOuter) {
   Cancellation outer;
   auto inner = std::make_shared<Cancellation>();
   CancellationLink link;
@@ -18,7 +18,7 @@ TEST(CancellationLinkTest, TheInnerOneIsCancelledWithTheOuter) {
   link.End();
 }
 
-TEST(CancellationLinkTest, OneThatIsCancelledAlreadyCancelsAtOnce) {
+TEST(CancellationLinkTest, CancelledOuterCancelsInnerAtOnce) {
   Cancellation outer;
   outer.Cancel(absl::CancelledError("enough"));
   auto inner = std::make_shared<Cancellation>();
@@ -28,7 +28,7 @@ TEST(CancellationLinkTest, OneThatIsCancelledAlreadyCancelsAtOnce) {
   link.End();
 }
 
-TEST(CancellationLinkTest, AfterTheEndNothingIsCancelled) {
+TEST(CancellationLinkTest, EndedLinkDoesNotCancelInner) {
   Cancellation outer;
   auto inner = std::make_shared<Cancellation>();
   CancellationLink link;
@@ -42,7 +42,7 @@ TEST(CancellationLinkTest, AfterTheEndNothingIsCancelled) {
   EXPECT_FALSE(inner->IsCancelled());
 }
 
-TEST(CancellationLinkTest, WhatTheCancellationEndsMayLetGoOfIt) {
+TEST(CancellationLinkTest, CallbackMayReleaseTheInnerCancellation) {
   Cancellation outer;
   auto inner = std::make_shared<Cancellation>();
   CancellationLink link;

@@ -87,7 +87,8 @@ TEST(CancellationTest, CallbackMayUseTheCancellation) {
   cancellation.Cancel(absl::CancelledError("enough"));
 }
 
-// The rule that matters: after Deregister, what the callback uses may go.
+// The important guarantee: after Deregister, what the callback uses may be
+// destroyed.
 TEST(CancellationTest, DeregisterRacesWithCancel) {
   for (int round = 0; round < 300; ++round) {
     Cancellation cancellation;

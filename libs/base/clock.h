@@ -1,8 +1,8 @@
-// Clock: where time comes from. Nothing else in Weft asks for the time, so a
-// test that moves a ManualClock by hand moves all of it.
+// Clock is the source of time. Nothing else in Weft reads the time, so a test
+// that advances a ManualClock controls all of it.
 //
-// A job that lives for a week sees its machine's clock set. So there are two
-// times: one to wait and to measure with, and the time of day.
+// The system time may be set during a long job. So there are two times: one for
+// waiting and measuring, and the time of day.
 #ifndef WEFT_LIBS_BASE_CLOCK_H_
 #define WEFT_LIBS_BASE_CLOCK_H_
 
@@ -15,21 +15,21 @@ namespace weft {
 class Clock {
  public:
   virtual ~Clock() = default;
-  // For deadlines and for what is measured: it may differ from the time of day
-  // where the machine's clock was set meanwhile.
+  // The time for deadlines and measurements. It may differ from the time of day
+  // after the system time was set.
   virtual absl::Time Now() const = 0;
-  // The time of day as the machine has it, for what people and other programs
-  // compare with theirs: names and times of events, signatures of requests.
+  // The time of day of the system, for values that people and other programs
+  // compare with their own: file names and times of events, request signatures.
   virtual absl::Time WallTime() const { return Now(); }
 };
 
-// The machine's clock.
+// The system clock.
 class SystemClock : public Clock {
  public:
   absl::Time Now() const override { return absl::Now(); }
 };
 
-// Stands still until moved. Starts at the Unix epoch plus one day.
+// Stands still until it is advanced. Starts one day after the Unix epoch.
 class ManualClock : public Clock {
  public:
   absl::Time Now() const override {

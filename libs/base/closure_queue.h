@@ -1,7 +1,7 @@
-// ClosureQueue: first in, first out, in one ring that grows; unlike std::deque
-// it allocates nothing once it is warm.
+// ClosureQueue is a FIFO queue in one growing ring buffer. Unlike std::deque it
+// does not allocate once the ring is large enough.
 //
-// Threads: not safe; its owner locks.
+// Threads: not thread-safe; its owner locks.
 #ifndef WEFT_LIBS_BASE_CLOSURE_QUEUE_H_
 #define WEFT_LIBS_BASE_CLOSURE_QUEUE_H_
 

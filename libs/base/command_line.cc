@@ -17,8 +17,8 @@
 namespace weft {
 namespace {
 
-// Abseil has flags of its own, such as --flagfile and --help=...; --helpfull
-// shows these.
+// Abseil defines flags of its own, such as --flagfile and --help=...;
+// --helpfull lists these.
 bool IsOfWeft(absl::string_view file) {
   return !absl::StrContains(file, "absl/flags/");
 }
@@ -31,7 +31,8 @@ void ShowFlagsOfLibraries() {
   absl::SetFlagsUsageConfig(config);
 }
 
-// Null if the program has no such flag. --noNAME turns off a boolean one.
+// Returns null if the program has no such flag. --noNAME turns off a boolean
+// flag.
 const absl::CommandLineFlag* FindFlag(absl::string_view name) {
   const absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
   if (flag != nullptr || !absl::ConsumePrefix(&name, "no")) return flag;
@@ -39,15 +40,15 @@ const absl::CommandLineFlag* FindFlag(absl::string_view name) {
   return flag != nullptr && flag->IsOfType<bool>() ? flag : nullptr;
 }
 
-// Flags of Abseil that it does not register, such as --help=MATCH.
+// Some flags of Abseil are not registered, such as --help=MATCH.
 bool IsHandledByAbseil(absl::string_view name) {
   return absl::StartsWith(name, "help") || name == "version" ||
          name == "only_check_args";
 }
 
-// The first of `arguments` that names a flag which the program does not have,
+// Returns the first of `arguments` that names a flag the program does not have,
 // without its dashes and value; empty if there is none. Abseil's parser would
-// refuse it too, but suggests no other.
+// refuse it too, but suggests no other flag.
 absl::string_view UnknownFlag(const std::vector<absl::string_view>& arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     absl::string_view name = arguments[i];

@@ -1,8 +1,8 @@
-// ParseFlags: how the programs of Weft read their flags.
+// ParseFlags parses the command-line flags of Weft's programs.
 //
-// Flags are Abseil's (ABSL_FLAG), wherever in the program they are defined.
-// Abseil's own --help shows only those of the file that main is in; a service's
-// are in libraries.
+// Flags are Abseil's (ABSL_FLAG) and may be defined anywhere in the program.
+// Abseil's own --help shows only the flags of main's file; the flags of a
+// service are defined in libraries.
 #ifndef WEFT_LIBS_BASE_COMMAND_LINE_H_
 #define WEFT_LIBS_BASE_COMMAND_LINE_H_
 
@@ -10,12 +10,12 @@
 
 namespace weft {
 
-// Sets the flags that `argv` names. `usage` says what the program is: --help
-// prints it and all flags of the program, grouped by the file that defines
-// them, and ends the process, as Abseil does. A flag that there is not, a value
-// that does not parse and an argument that is no flag end it too, with exit
-// code 1 and a line on stderr, which suggests flags with a similar name. To be
-// called from main, once, before any thread was started.
+// Sets the flags in `argv`. `usage` describes the program: --help prints it
+// with all flags of the program, grouped by the file that defines them, and
+// exits as Abseil does. An unknown flag, a value that does not parse or an
+// argument that is not a flag prints a line on stderr, which suggests flags
+// with similar names, and exits with code 1. Must be called once from main,
+// before any thread is started.
 void ParseFlags(int argc, char** argv, absl::string_view usage);
 
 }  // namespace weft

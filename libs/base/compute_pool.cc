@@ -10,25 +10,27 @@
 namespace weft {
 namespace {
 
-// How long a worker looks for work before it sleeps, in wakes: what waits for
-// one that has just gone to sleep takes as long.
+// How long a worker looks for work before it sleeps, as a multiple of the time
+// that a wake-up takes: work that arrives just after the worker went to sleep
+// waits as long.
 constexpr int kSearchWakes = 2;
 
-// What waking a thread takes until it has been measured: on a machine that is
-// no virtual one.
+// Assumed wake-up time of a thread until it has been measured: that of a
+// physical machine.
 constexpr absl::Duration kWakeTime = absl::Microseconds(5);
-// A worker that took longer waited for a processor that others used.
+// Longer wake-up times are ignored: the worker waited for a processor that
+// others used.
 constexpr absl::Duration kLongestWakeTime = absl::Microseconds(200);
-// What was measured so long ago says nothing of now.
+// Measurements older than this are ignored.
 constexpr absl::Duration kWakeTimeHolds = absl::Milliseconds(100);
 
-// A worker that searches and has not looked for so long has lost its processor
-// to another thread, perhaps to the one that brings work: on a machine that is
-// busy it may take milliseconds to get one.
+// A searching worker that has not looked for this long has lost its processor
+// to another thread, perhaps to the one that brings work: on a busy machine it
+// may take milliseconds to get one back.
 constexpr absl::Duration kLongestLook = absl::Microseconds(10);
 
-// Which pool's worker this thread is. The one thread_local of the room: a
-// thread belongs to at most one pool for all its life.
+// The pool that this thread is a worker of. The only thread_local of the
+// module: a thread belongs to at most one pool for all its life.
 struct CurrentWorker {
   const void* pool = nullptr;
   int index = -1;
@@ -126,7 +128,7 @@ bool ComputePool::RunOne(int index) {
   begun.store(begun.load(std::memory_order_relaxed) + 1,
               std::memory_order_relaxed);
   closure();
-  closure = nullptr;  // what it holds may schedule more
+  closure = nullptr;  // its captures may schedule more
   count_.Finish();
   return true;
 }
@@ -156,7 +158,7 @@ bool ComputePool::FindWork(int index) {
   num_searching_.fetch_add(1);
   const bool found = Search(index);
   if (found) {
-    // Schedule relied on our search; what we leave needs another worker.
+    // Schedule relied on this search; the remaining work needs another worker.
     const bool last = num_searching_.fetch_sub(1) == 1;
     if (num_queued_.load() > 1 && (last || !AnyLooks(/*but=*/index))) WakeOne();
     return true;
@@ -220,8 +222,8 @@ void ComputePool::WakeOne() {
   FutexWake(sleeper->wake, 1);
 }
 
-// Follows short ones sooner than long ones, so it is what most wakes take at
-// least: what they take beyond that is for others that use the processors.
+// Follows short wake-up times faster than long ones, so it approximates the
+// lower bound of most: time beyond it is due to others that use the processors.
 void ComputePool::NoteWakeTime(absl::Time woken_at) {
   const absl::Time now = clock_.Now();
   const absl::Duration took = now - woken_at;

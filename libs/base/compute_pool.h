@@ -1,15 +1,15 @@
-// ComputePool: a fixed number of threads, each with a queue of its own, that
-// steal from each other. For work that does not block.
+// ComputePool runs closures that do not block on a fixed number of threads.
+// Each thread has its own queue, and idle threads steal from the others.
 //
-// A closure scheduled by a worker goes to that worker's queue, any other to the
-// queues in turn. Queues are first in, first out, so nothing starves. A worker
-// without work searches all queues for some microseconds, then sleeps on a word
-// of its own; scheduling wakes a sleeper only when nobody searches, or who does
-// has no processor. How long a sleeper takes to come is measured: by that
-// others tell what is worth a thread.
+// A closure scheduled by a worker goes to that worker's queue; other closures
+// are distributed round robin. Queues are FIFO, so no closure starves. A worker
+// without work searches all queues for some microseconds, then sleeps on its
+// own futex word. Scheduling wakes a sleeper only if no worker searches, or if
+// the searching worker has lost its processor. The pool measures how long a
+// sleeper takes to wake, so callers can decide what is worth a thread.
 //
-// Threads: Schedule from any; the destructor joins after everything scheduled
-// has run.
+// Threads: Schedule may be called from any thread; the destructor joins the
+// threads after everything scheduled has run.
 #ifndef WEFT_LIBS_BASE_COMPUTE_POOL_H_
 #define WEFT_LIBS_BASE_COMPUTE_POOL_H_
 
@@ -35,34 +35,34 @@ namespace weft {
 
 class ComputePool {
  public:
-  // Counts every closure in `count`, which outlives the pool, as `clock` does.
-  // It has fewer threads where it is refused some: see `status`.
+  // Counts every closure in `count`. `count` and `clock` must outlive the pool.
+  // The pool has fewer threads if the system refuses some: see `status`.
   ComputePool(int num_threads, absl::string_view name, const Clock& clock,
               WorkCount& count, ThreadStarter& starter);
   ~ComputePool();
 
-  // Not OK: the first thread that was refused.
+  // Not OK: the error for the first thread that was refused.
   const absl::Status& status() const { return status_; }
-  // Runs on this thread what waits, if the pool has no thread.
+  // Runs the waiting closures on the calling thread if the pool has no thread.
   void RunWithoutThreads();
 
   void Schedule(Scheduler::Closure closure);
 
   int num_threads() const { return num_threads_; }
 
-  // Closures begun so far.
+  // The number of closures started so far.
   uint64_t num_begun() const;
 
-  // Closures that no worker has taken yet.
+  // The number of closures that no worker has taken yet.
   int64_t num_waiting() const {
     return std::max<int64_t>(0, num_queued_.load(std::memory_order_relaxed));
   }
 
-  // From waking a worker until it runs, lately: a hint. What is not known is
-  // taken to be short, so that somebody is woken, and it is known.
+  // The recent time from waking a worker until it runs: a hint. An unknown time
+  // counts as short, so that a worker is woken and the time is measured.
   absl::Duration wake_time() const;
 
-  // Workers that have nothing to do now: a hint.
+  // The number of idle workers: a hint.
   int num_idle() const {
     return num_sleeping_.load(std::memory_order_relaxed) +
            num_searching_.load(std::memory_order_relaxed);
@@ -72,12 +72,13 @@ class ComputePool {
   struct Worker {
     absl::Mutex mutex;
     ClosureQueue queue ABSL_GUARDED_BY(mutex);
-    // 1: to be woken. Its own cache line: sleepers must not slow others.
+    // 1: the worker is to be woken. On its own cache line, so that sleepers do
+    // not slow down others.
     alignas(64) std::atomic<uint32_t> wake{0};
     absl::Time woken_at;  // written before `wake`, read after it
-    // Closures that this worker has begun; only it writes.
+    // The number of closures started by this worker, which alone writes it.
     alignas(64) std::atomic<uint64_t> num_begun{0};
-    // When it looked for work last; Unix nanoseconds.
+    // When this worker last searched for work, in Unix nanoseconds.
     std::atomic<int64_t> looked_at{0};
     std::thread thread;
   };
@@ -85,24 +86,24 @@ class ComputePool {
   void Run(int index);
   bool RunOne(int index);
   bool Take(int index, Scheduler::Closure* closure);
-  // True when there may be work, false when the pool stops.
+  // Returns true if there may be work, false if the pool stops.
   bool FindWork(int index);
   bool Search(int index);
-  // Whether a worker will see at once what is scheduled now.
+  // Returns whether a worker will notice newly scheduled work at once.
   bool IsSearched() const;
-  // Whether a worker, but for one, searches as far as is known, or did a moment
-  // ago.
+  // Returns whether a worker other than `but` is searching or searched very
+  // recently.
   bool AnyLooks(int but) const;
   void Sleep(int index);
   void WakeOne();
   void NoteWakeTime(absl::Time woken_at);
-  int OwnQueue() const;  // of the calling thread; -1 outside the pool
+  int OwnQueue() const;  // of the calling thread; -1 outside of the pool
 
   const Clock& clock_;
   WorkCount& count_;
   std::atomic<int64_t> wake_nanoseconds_;
   std::atomic<int64_t> measured_at_{0};  // Unix nanoseconds
-  // Those without a thread are last; their queues stay empty.
+  // Workers without a thread come last; their queues stay empty.
   std::vector<std::unique_ptr<Worker>> workers_;
   absl::Status status_;
   int num_threads_ = 0;

@@ -1,9 +1,8 @@
-// Counter: how often something has happened, or how much of it. Adding to one
-// costs a relaxed atomic addition, so that what is counted need not be thought
-// about; whoever wants the number reads it when he wants it.
+// Counter counts how often something has happened, or sums an amount. Adding
+// costs one relaxed atomic addition.
 //
-// Threads: thread-safe. Several counters that are read one after the other may
-// be of different moments.
+// Threads: thread-safe. Values of several counters read one after the other may
+// be from different times.
 #ifndef WEFT_LIBS_BASE_COUNTER_H_
 #define WEFT_LIBS_BASE_COUNTER_H_
 

@@ -13,12 +13,12 @@ constexpr size_t kMostAtOnce = size_t{1} << 30;
 
 }  // namespace
 
-// ISA-L leaves it to its caller to invert the register, before and after.
+// ISA-L expects its caller to invert the register, before and after.
 uint32_t ExtendCrc32c(uint32_t crc, absl::string_view data) {
   uint32_t reg = ~crc;
   while (!data.empty()) {
     const size_t size = std::min(data.size(), kMostAtOnce);
-    // Its bytes are not const there, but they are only read.
+    // ISA-L takes a non-const pointer, but only reads the bytes.
     auto* bytes = reinterpret_cast<unsigned char*>(
         const_cast<char*>(data.data()));  // NOLINT
     reg = crc32_iscsi(bytes, static_cast<int>(size), reg);

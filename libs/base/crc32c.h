@@ -1,10 +1,10 @@
-// CRC-32C (Castagnoli's polynomial), with which TensorFlow's files say whether
-// their bytes are still what was written, and its masked form, in which they
-// store it: a checksum over bytes that hold checksums would be weak (LevelDB,
-// util/crc32c.h, and doc/table_format.md).
+// CRC-32C (Castagnoli's polynomial), the checksum of TensorFlow's files, and
+// the masked form in which files store it. Masking is needed because a checksum
+// over bytes that contain checksums is weak (LevelDB, util/crc32c.h and
+// doc/table_format.md).
 //
-// Threads: functions without state. ISA-L computes, with the processor's
-// instructions where it has them.
+// Threads: functions without state. ISA-L computes the checksum, with hardware
+// instructions if available.
 #ifndef WEFT_LIBS_BASE_CRC32C_H_
 #define WEFT_LIBS_BASE_CRC32C_H_
 
@@ -14,13 +14,13 @@
 
 namespace weft {
 
-// The checksum of some bytes followed by `data`; `crc` is that of the former, 0
-// for none.
+// Returns the checksum of some earlier bytes followed by `data`; `crc` is the
+// checksum of the earlier bytes, 0 for none.
 uint32_t ExtendCrc32c(uint32_t crc, absl::string_view data);
 
 inline uint32_t Crc32c(absl::string_view data) { return ExtendCrc32c(0, data); }
 
-// How files store a checksum.
+// Returns the masked form in which files store a checksum.
 inline uint32_t MaskCrc32c(uint32_t crc) {
   return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
 }

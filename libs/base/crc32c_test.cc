@@ -9,14 +9,14 @@ namespace weft {
 namespace {
 
 // RFC 3720, B.4.
-TEST(Crc32cTest, IsCastagnolis) {
+TEST(Crc32cTest, MatchesCastagnoliTestVectors) {
   EXPECT_EQ(Crc32c(""), 0u);
   EXPECT_EQ(Crc32c("123456789"), 0xe3069283u);
   EXPECT_EQ(Crc32c(std::string(32, '\0')), 0x8a9136aau);
   EXPECT_EQ(Crc32c(std::string(32, '\xff')), 0x62a8ab43u);
 }
 
-// One bit at a time, as the polynomial says.
+// Computes the CRC one bit at a time, as the polynomial defines it.
 uint32_t Slowly(const std::string& data) {
   uint32_t reg = ~uint32_t{0};
   for (const char c : data) {
@@ -28,7 +28,8 @@ uint32_t Slowly(const std::string& data) {
   return ~reg;
 }
 
-// The library takes long and short inputs, and odd ends, by other ways.
+// The library handles long and short inputs, and unaligned ends, by different
+// code.
 TEST(Crc32cTest, AnyLengthAndAlignment) {
   std::string data;
   for (int i = 0; i < 5000; ++i) data.push_back(static_cast<char>(i * 31 + 7));
@@ -43,7 +44,7 @@ TEST(Crc32cTest, AnyLengthAndAlignment) {
   }
 }
 
-TEST(Crc32cTest, GoesOnWhereItEnded) {
+TEST(Crc32cTest, ExtendContinuesAChecksum) {
   const std::string data = "where one piece ends the next begins";
   for (size_t cut = 0; cut <= data.size(); ++cut) {
     EXPECT_EQ(ExtendCrc32c(Crc32c(data.substr(0, cut)), data.substr(cut)),

@@ -1,5 +1,5 @@
-// TurnOffDeadlockDetectorInOptimizedBuilds: what each scheduler asks for before
-// it starts threads.
+// TurnOffDeadlockDetectorInOptimizedBuilds disables Abseil's deadlock detector.
+// Each scheduler calls it before it starts threads.
 #ifndef WEFT_LIBS_BASE_DEADLOCK_DETECTOR_H_
 #define WEFT_LIBS_BASE_DEADLOCK_DETECTOR_H_
 
@@ -7,9 +7,10 @@
 
 namespace weft {
 
-// Debian's Abseil looks for lock cycles whenever a mutex is locked, under one
-// spin lock of the whole process: five times the cost of the mutex itself.
-// Builds without NDEBUG, and so the tests, keep that; a cycle aborts them.
+// Debian's Abseil checks for lock cycles at each lock of a mutex, under one
+// spin lock for the whole process. That costs five times as much as the mutex
+// itself. Builds without NDEBUG, including the tests, keep the check; a cycle
+// aborts them.
 inline void TurnOffDeadlockDetectorInOptimizedBuilds() {
 #ifdef NDEBUG
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);

@@ -1,7 +1,7 @@
 // DoublingTimes computes when to report a wait: after 1, 2, 4, 8, ...
 // intervals.
 //
-// A value, not synchronised.
+// A value without synchronization.
 #ifndef WEFT_LIBS_BASE_DOUBLING_TIMES_H_
 #define WEFT_LIBS_BASE_DOUBLING_TIMES_H_
 
@@ -11,11 +11,11 @@ namespace weft {
 
 class DoublingTimes {
  public:
-  // REQUIRES: `interval` > 0; if it is infinite, next() never comes.
+  // REQUIRES: `interval` > 0. With an infinite interval, next() is infinite.
   DoublingTimes(absl::Time begin, absl::Duration interval)
       : begin_(begin), age_(interval) {}
 
-  // When the next report is due, and how long it will have lasted then.
+  // When the next report is due, and how long the wait will have lasted then.
   absl::Time next() const { return begin_ + age_; }
   absl::Duration age() const { return age_; }
   // Moves on to the next report.

@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-TEST(DoublingTimesTest, EachReportComesAfterTwiceTheTime) {
+TEST(DoublingTimesTest, IntervalDoublesAfterEachReport) {
   const absl::Time begin = absl::UnixEpoch();
   DoublingTimes times(begin, absl::Seconds(5));
   for (const int seconds : {5, 10, 20, 40, 80}) {
@@ -15,7 +15,7 @@ TEST(DoublingTimesTest, EachReportComesAfterTwiceTheTime) {
   }
 }
 
-TEST(DoublingTimesTest, AnInfiniteIntervalNeverComes) {
+TEST(DoublingTimesTest, InfiniteIntervalNeverReports) {
   DoublingTimes times(absl::UnixEpoch(), absl::InfiniteDuration());
   EXPECT_EQ(times.next(), absl::InfiniteFuture());
   times.Advance();

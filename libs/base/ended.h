@@ -1,7 +1,7 @@
-// Ended: what has been ended by name, so that what comes late does not make it
-// again. A request to make something and one to end it may be served by two
-// threads, or have come over two connections, and so in another order than they
-// were sent; and one that is made late would never be ended.
+// Ended remembers the ids of objects that were ended, so that a late request
+// does not create them again. The requests to create and to end an object may
+// be served by two threads or arrive on two connections, and thus in reverse
+// order. An object created after its end would never be ended.
 //
 // Threads: thread-compatible.
 #ifndef WEFT_LIBS_BASE_ENDED_H_
@@ -14,14 +14,14 @@
 
 namespace weft {
 
-// Id: never used again for something else.
+// Id: must never be reused for another object.
 template <typename Id>
 class Ended {
  public:
-  // Remembers the latest `most`.
+  // Remembers the latest `most` ids.
   explicit Ended(size_t most) : most_(most) {}
 
-  // What is there already keeps its place.
+  // An id that is already present keeps its position.
   void Add(const Id& id) {
     if (!ended_.insert(id).second) return;
     in_order_.push_back(id);

@@ -34,7 +34,7 @@ void EventMemory::Keep(std::unique_ptr<Block> block) {
     if (kept.load(std::memory_order_relaxed) == nullptr &&
         kept.compare_exchange_strong(empty, block.get(),
                                      std::memory_order_release)) {
-      static_cast<void>(block.release());  // kept_ has it
+      static_cast<void>(block.release());  // kept_ owns it
       return;
     }
   }

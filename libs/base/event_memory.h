@@ -1,8 +1,8 @@
-// EventMemory: memory of events that are gone, kept for the next ones, so that
-// a caller that waits for every step allocates nothing.
+// EventMemory keeps the memory of destroyed events for later ones, so that a
+// caller that waits for every step does not allocate.
 //
 // Threads: all methods may be called from any thread. Blocks may outlive the
-// EventMemory's other owners: each block in use holds on to it.
+// other owners of the EventMemory: each block in use holds a reference.
 #ifndef WEFT_LIBS_BASE_EVENT_MEMORY_H_
 #define WEFT_LIBS_BASE_EVENT_MEMORY_H_
 
@@ -14,7 +14,7 @@ namespace weft {
 
 class EventMemory : public std::enable_shared_from_this<EventMemory> {
  public:
-  // What one event may take.
+  // The maximum size of an event.
   static constexpr size_t kBytes = 32;
 
   EventMemory() = default;
@@ -22,9 +22,9 @@ class EventMemory : public std::enable_shared_from_this<EventMemory> {
   EventMemory(const EventMemory&) = delete;
   EventMemory& operator=(const EventMemory&) = delete;
 
-  // kBytes, aligned for any type.
+  // Returns kBytes bytes, aligned for any type.
   void* Take();
-  // Gives back what Take returned.
+  // Returns a block from Take to its EventMemory.
   static void Give(void* memory);
 
  private:
@@ -32,7 +32,7 @@ class EventMemory : public std::enable_shared_from_this<EventMemory> {
     std::shared_ptr<EventMemory> owner;  // while in use
     alignas(std::max_align_t) std::byte bytes[kBytes];
   };
-  // More than that many are seldom waited for at a time.
+  // More events than this are rarely waited for at the same time.
   static constexpr int kKept = 16;
 
   void Keep(std::unique_ptr<Block> block);

@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-TEST(EventMemoryTest, GivesTheSameMemoryAgain) {
+TEST(EventMemoryTest, FreedMemoryIsReused) {
   auto memory = std::make_shared<EventMemory>();
   void* first = memory->Take();
   void* second = memory->Take();
@@ -31,7 +31,7 @@ TEST(EventMemoryTest, BlocksOutliveTheirOwner) {
   EXPECT_TRUE(watched.expired());
 }
 
-TEST(EventMemoryTest, ManyThreadsTakeAndGive) {
+TEST(EventMemoryTest, ManyThreadsAllocateAndFree) {
   auto memory = std::make_shared<EventMemory>();
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
@@ -43,7 +43,7 @@ TEST(EventMemoryTest, ManyThreadsTakeAndGive) {
           *taken.back() = t;
         }
         for (int* block : taken) {
-          EXPECT_EQ(*block, t);  // nobody else has it
+          EXPECT_EQ(*block, t);  // it has no other owner
           EventMemory::Give(block);
         }
       }

@@ -1,15 +1,14 @@
-// CatchExceptions turns what the C++ library throws into a status.
+// CatchExceptions converts exceptions of the C++ library to a status.
 //
 // Weft reports errors as absl::Status. Strings and containers of the C++
-// library report that there is no memory by std::bad_alloc, and a size that
-// they can't have by std::length_error. An exception that no frame catches ends
-// the process. So code whose sizes follow from a program's values runs inside
-// CatchExceptions: kernels, the functions of data sets, and closures that
-// kernels run on other threads. It is the last resort, for memory that the
-// system refuses: HeapCharge (libs/tensor/heap_charge.h) refuses a large
-// amount before it is taken.
+// library throw std::bad_alloc if there is no memory, and std::length_error for
+// an impossible size. An uncaught exception ends the process. So code whose
+// sizes depend on a program's values runs inside CatchExceptions: kernels,
+// functions of data sets, and closures that kernels run on other threads. It is
+// the last resort, for memory that the system refuses: HeapCharge
+// (libs/tensor/heap_charge.h) refuses large amounts before they are allocated.
 //
-// A try block costs nothing until something is thrown.
+// A try block costs nothing unless something is thrown.
 //
 // Threads: no state.
 #ifndef WEFT_LIBS_BASE_EXCEPTIONS_H_
@@ -22,9 +21,9 @@
 
 namespace weft {
 
-// The status that `make` returns, or RESOURCE_EXHAUSTED without a text where it
-// throws: there is no memory for the text. For destructors and handlers, out of
-// which no exception may come.
+// Returns the status that `make` returns, or RESOURCE_EXHAUSTED without a text
+// if it throws: there is no memory for the text. For destructors and handlers,
+// which must not throw.
 template <typename Make>
 absl::Status StatusWithoutThrowing(Make&& make) noexcept {
   try {
@@ -34,14 +33,14 @@ absl::Status StatusWithoutThrowing(Make&& make) noexcept {
   }
 }
 
-// The exception that is handled now: RESOURCE_EXHAUSTED for std::bad_alloc and
-// std::length_error, INTERNAL with its text for others. Throws nothing, as
-// StatusWithoutThrowing.
+// Returns the status of the exception being handled: RESOURCE_EXHAUSTED for
+// std::bad_alloc and std::length_error, INTERNAL with its text for others.
+// Throws nothing, as StatusWithoutThrowing.
 // REQUIRES: called within a handler.
 absl::Status CurrentExceptionStatus() noexcept;
 
-// What `call` returns, a Status or a StatusOr, or the status of the exception
-// that it throws.
+// Returns the result of `call`, a Status or a StatusOr, or the status of the
+// exception that it throws.
 template <typename Call>
 auto CatchExceptions(Call&& call) -> decltype(std::forward<Call>(call)()) {
   try {

@@ -18,7 +18,7 @@ absl::Status StatusOf(const Exception& exception) {
   return CatchExceptions([&]() -> absl::Status { throw exception; });
 }
 
-TEST(CatchExceptionsTest, ReturnsWhatTheCallReturns) {
+TEST(CatchExceptionsTest, ResultOfTheCallIsReturned) {
   EXPECT_OK(CatchExceptions([] { return absl::OkStatus(); }));
   const absl::StatusOr<int> seven =
       CatchExceptions([]() -> absl::StatusOr<int> { return 7; });
@@ -38,7 +38,7 @@ TEST(CatchExceptionsTest, MissingMemoryIsResourceExhausted) {
   EXPECT_THAT(text, StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
-// The text of the error needs memory, too. Each allocation for it fails once.
+// The text of the error also needs memory. Each allocation for it fails once.
 TEST(CatchExceptionsTest, MissingMemoryForTheTextIsResourceExhausted) {
   int64_t nth = 0;
   bool has_failed = true;
@@ -54,7 +54,7 @@ TEST(CatchExceptionsTest, MissingMemoryForTheTextIsResourceExhausted) {
   EXPECT_GT(nth, 1);
 }
 
-TEST(StatusWithoutThrowingTest, ReturnsWhatIsMadeOrNoText) {
+TEST(StatusWithoutThrowingTest, ReturnsTheStatusOrOneWithoutText) {
   const auto make = [] { return absl::InternalError("the text of an error"); };
   EXPECT_THAT(StatusWithoutThrowing(make),
               StatusIs(absl::StatusCode::kInternal, "the text of an error"));

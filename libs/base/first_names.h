@@ -1,4 +1,5 @@
-// FirstNames: names for an error or a log line that may be too many to list.
+// FirstNames formats a list of names for an error or a log line and shortens it
+// if there are too many.
 #ifndef WEFT_LIBS_BASE_FIRST_NAMES_H_
 #define WEFT_LIBS_BASE_FIRST_NAMES_H_
 

@@ -1,5 +1,5 @@
-// ExtendFnv1a: the 64-bit FNV-1a hash, for numbers that all tasks and all
-// builds must agree on. It is no defense against chosen collisions.
+// ExtendFnv1a computes the 64-bit FNV-1a hash, for numbers on which all tasks
+// and all builds must agree. It does not resist chosen collisions.
 //
 //   uint64_t hash = ExtendFnv1a(kFnv1aOffset, text);
 //
@@ -17,7 +17,7 @@ namespace weft {
 constexpr uint64_t kFnv1aOffset = 0xcbf29ce484222325;
 constexpr uint64_t kFnv1aPrime = 0x100000001b3;
 
-// The hash of what `hash` is of, and then `bytes`.
+// Returns the hash of the bytes hashed so far, followed by `bytes`.
 constexpr uint64_t ExtendFnv1a(uint64_t hash, absl::string_view bytes) {
   for (const char c : bytes) {
     hash = (hash ^ static_cast<unsigned char>(c)) * kFnv1aPrime;
@@ -25,7 +25,7 @@ constexpr uint64_t ExtendFnv1a(uint64_t hash, absl::string_view bytes) {
   return hash;
 }
 
-// The same for the eight bytes of a number, the lowest first.
+// The same for the eight bytes of a number in little-endian order.
 constexpr uint64_t ExtendFnv1aWithNumber(uint64_t hash, uint64_t number) {
   for (int shift = 0; shift < 64; shift += 8) {
     hash = (hash ^ (number >> shift & 0xff)) * kFnv1aPrime;

@@ -6,7 +6,7 @@ namespace weft {
 namespace {
 
 // Values of the reference implementation, draft-eastlake-fnv.
-TEST(Fnv1aTest, HashesAreThoseOfTheReference) {
+TEST(Fnv1aTest, HashesMatchTheReference) {
   EXPECT_EQ(ExtendFnv1a(kFnv1aOffset, ""), 0xcbf29ce484222325u);
   EXPECT_EQ(ExtendFnv1a(kFnv1aOffset, "a"), 0xaf63dc4c8601ec8cu);
   EXPECT_EQ(ExtendFnv1a(kFnv1aOffset, "foobar"), 0x85944171f73967e8u);

@@ -1,13 +1,13 @@
-// FreeOn: a shared_ptr to a large object that is destroyed on a pool, whichever
-// thread releases the last reference. So a thread that ends work, or that holds
-// a lock, may hold the last reference, and does not spend the time that freeing
-// takes.
+// FreeOn returns a shared_ptr to a large object that is destroyed on a pool,
+// whichever thread releases the last reference. So a thread that ends work, or
+// that holds a lock, may hold the last reference without spending the time for
+// freeing.
 //
 //   std::shared_ptr<const Graph> graph =
 //       FreeOn(scheduler, Pool::kGraph, std::make_unique<const Graph>(...));
 //
-// For objects that only own memory; a Reclaimer destroys those that close files
-// or that their owner waits for.
+// Only for objects that merely own memory. Use a Reclaimer for objects that
+// close files or whose owner waits for their destruction.
 //
 // Threads: may be called, and the pointer released, on any thread.
 #ifndef WEFT_LIBS_BASE_FREE_ON_H_
@@ -19,7 +19,7 @@
 
 namespace weft {
 
-// `scheduler` outlives the object.
+// `scheduler` must outlive the object.
 template <typename T>
 std::shared_ptr<T> FreeOn(Scheduler& scheduler, Pool pool,
                           std::unique_ptr<T> object) {

@@ -1,15 +1,16 @@
-// FlatHashMap and FlatHashSet: the hash tables of absl, where growth and copies
-// that have no memory throw std::bad_alloc and leave the table as it was.
+// FlatHashMap and FlatHashSet are the hash tables of absl with a strong
+// exception guarantee: if growth or a copy finds no memory, it throws
+// std::bad_alloc and leaves the table unchanged.
 //
-// Those of absl are broken by that, and so is their destructor (make_room.h).
-// These are for tables whose sizes follow from a program's values, in code that
-// runs inside CatchExceptions.
+// absl's own tables, and their destructors, are broken after such an exception
+// (make_room.h). Use these for tables whose sizes depend on a program's values,
+// in code that runs inside CatchExceptions.
 //
-// They differ from those of absl in this: what is inserted is constructed
-// first, and then moved into the table. `insert` constructs it also where the
-// key is there already. REQUIRES: moves of keys and values do not throw.
+// Unlike absl's tables, they construct an inserted element first, and then move
+// it into the table. `insert` constructs it even if the key is present.
+// REQUIRES: moves of keys and values do not throw.
 //
-// Threads: as those of absl.
+// Threads: as absl's tables.
 #ifndef WEFT_LIBS_BASE_HASH_TABLES_H_
 #define WEFT_LIBS_BASE_HASH_TABLES_H_
 
@@ -24,7 +25,7 @@
 
 namespace weft {
 
-// What both share. `Table` is that of absl.
+// SafeHashTable is the common base of both. `Table` is the table of absl.
 template <typename Table>
 class SafeHashTable : public Table {
  public:
@@ -74,7 +75,7 @@ class SafeHashTable : public Table {
     if (size > this->size()) MakeRoomInTable(table(), size - this->size());
   }
 
-  // They grow without room.
+  // These grow the table without reserving memory first.
   void merge(SafeHashTable&) = delete;
   void rehash(size_t) = delete;
 

@@ -16,10 +16,10 @@ namespace {
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
-// Longer than what a string holds without memory.
+// Longer than the inline buffer of a string.
 std::string Name(int i) { return absl::StrCat("a_name_that_is_not_short_", i); }
 
-// Whether it has thrown std::bad_alloc at its `nth` allocation.
+// Returns whether the call has thrown std::bad_alloc at its `nth` allocation.
 template <typename Call>
 bool Fails(int64_t nth, Call call) {
   const FailingMemory failing(nth);
@@ -32,7 +32,7 @@ bool Fails(int64_t nth, Call call) {
 }
 
 // Calls `call` with one failing allocation after the other, until none fails;
-// `check` looks at what each leaves.
+// `check` verifies the state after each failure.
 template <typename Call, typename Check>
 int CountFailures(Call call, Check check) {
   int failures = 0;
@@ -43,7 +43,7 @@ int CountFailures(Call call, Check check) {
   return failures;
 }
 
-TEST(FlatHashSetTest, GrowthWithoutMemoryLeavesItAsItWas) {
+TEST(FlatHashSetTest, GrowthWithoutMemoryKeepsTheTable) {
   FlatHashSet<std::string> set;
   int failures = 0;
   for (int i = 0; i < 200; ++i) {
@@ -67,7 +67,7 @@ TEST(FlatHashSetTest, FirstElementWithoutMemoryCanBeDestroyed) {
   EXPECT_TRUE(has_failed);
 }
 
-TEST(FlatHashMapTest, ValuesWithoutMemoryLeaveItAsItWas) {
+TEST(FlatHashMapTest, ValuesWithoutMemoryKeepTheTable) {
   FlatHashMap<std::string, std::string> map;
   const std::string key = Name(0);
   int failures = CountFailures([&] { map[key] = Name(1); },
@@ -81,7 +81,7 @@ TEST(FlatHashMapTest, ValuesWithoutMemoryLeaveItAsItWas) {
               UnorderedElementsAre(Pair(key, Name(1)), Pair(Name(2), Name(3))));
 }
 
-TEST(FlatHashMapTest, CopiesWithoutMemoryChangeNothing) {
+TEST(FlatHashMapTest, CopiesWithoutMemoryKeepTheTable) {
   FlatHashMap<std::string, int> map;
   for (int i = 0; i < 40; ++i) map[Name(i)] = i;
   FlatHashMap<std::string, int> copy = {{"x", 1}};
@@ -93,7 +93,7 @@ TEST(FlatHashMapTest, CopiesWithoutMemoryChangeNothing) {
   EXPECT_GE(CountFailures([&] { const auto other = map; }, [] {}), 41);
 }
 
-TEST(FlatHashMapTest, RoomIsReservedOnce) {
+TEST(FlatHashMapTest, MemoryIsReservedOnce) {
   FlatHashMap<int, int> map;
   map[0] = 0;
   EXPECT_TRUE(Fails(1, [&] { map.reserve(1000); }));

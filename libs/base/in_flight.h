@@ -1,4 +1,5 @@
-// InFlight: counts what is under way and lets a thread wait until nothing is.
+// InFlight counts operations in progress and lets a thread wait until there are
+// none.
 #ifndef WEFT_LIBS_BASE_IN_FLIGHT_H_
 #define WEFT_LIBS_BASE_IN_FLIGHT_H_
 
@@ -30,7 +31,8 @@ class InFlight {
     return count_;
   }
 
-  // False when `deadline` came first. What begins later is not waited for.
+  // Returns false if `deadline` passed first. Operations that begin later are
+  // not waited for.
   bool WaitUntilNone(Scheduler& scheduler, absl::Time deadline) {
     const std::unique_ptr<Event> none = scheduler.NewEvent();
     {
@@ -39,7 +41,8 @@ class InFlight {
       none_ = none.get();
     }
     const bool is_set = none->WaitUntil(deadline);
-    // End sets the event under the lock: it has let go of it after this.
+    // End sets the event while it holds the lock and has released it after
+    // this.
     absl::MutexLock lock(&mutex_);
     none_ = nullptr;
     return is_set;

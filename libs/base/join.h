@@ -1,9 +1,10 @@
-// Join: waits for the parts of what is done in several places at once, without
-// a thread: counts them, keeps the error to report, and tells who was the last.
-// JoinCalls makes of it the callback that several asynchronous calls share.
+// Join waits for the parts of an operation without holding a thread. It counts
+// the parts, keeps the error to report, and tells the caller of the last
+// EndPart that it is the last. JoinCalls wraps a Join in a callback shared by
+// several asynchronous calls.
 //
-// The error to report is the first that was not made by the abort that followed
-// another (see MarkDerived), else the first.
+// The error to report is the first one that is not derived (see MarkDerived),
+// else the first one.
 #ifndef WEFT_LIBS_BASE_JOIN_H_
 #define WEFT_LIBS_BASE_JOIN_H_
 
@@ -19,18 +20,19 @@
 
 namespace weft {
 
-// Thread-safe, but for Begin. A part that ends well takes no lock; it sees what
-// those that have ended before it did.
+// Thread-safe except for Begin. A part that ends with OK takes no lock; it sees
+// the effects of the parts that ended before it.
 class Join {
  public:
-  // There are `parts` now. Whoever starts them counts as one, and ends it last
-  // of all, so that the others can't be done while some are not yet started.
-  // REQUIRES: none is left of before. May be used again.
+  // Starts with `parts` parts. The starter of the parts counts as one of them
+  // and must end it last, so that the Join cannot finish before all parts have
+  // started. REQUIRES: no earlier part is left. May be called again.
   void Begin(int parts) { left_.store(parts, std::memory_order_relaxed); }
-  // One more. REQUIRES: one is left, which does not end meanwhile.
+  // Adds a part. REQUIRES: another part is left and does not end during this
+  // call.
   void AddPart() { left_.fetch_add(1, std::memory_order_relaxed); }
 
-  // Of a part that goes on. OK changes nothing.
+  // Records an error of a part that continues. OK has no effect.
   void AddError(const absl::Status& status) {
     if (status.ok()) return;
     absl::MutexLock lock(&mutex_);
@@ -39,14 +41,14 @@ class Join {
     }
   }
 
-  // True: this was the last one, whose caller goes on from here. Else the Join
-  // may be gone already.
+  // Returns true for the last part, whose caller must continue. Otherwise the
+  // Join may already be destroyed when this returns.
   [[nodiscard]] bool EndPart(const absl::Status& status = absl::OkStatus()) {
     AddError(status);
     return left_.fetch_sub(1, std::memory_order_acq_rel) == 1;
   }
 
-  // OK when there was no error. Forgets it.
+  // Returns and clears the error; OK if there was none.
   absl::Status TakeError() {
     absl::MutexLock lock(&mutex_);
     return std::exchange(error_, absl::OkStatus());
@@ -58,9 +60,9 @@ class Join {
   absl::Status error_ ABSL_GUARDED_BY(mutex_);
 };
 
-// What is to be called with a status `calls` times, itself or copies of it,
-// from any thread: the last time calls `done` with the error to report.
-// REQUIRES: calls > 0.
+// Returns a callback that must be called with a status `calls` times, itself or
+// copies of it, from any thread. The last call runs `done` with the error to
+// report. REQUIRES: calls > 0.
 inline auto JoinCalls(int calls, absl::AnyInvocable<void(absl::Status)> done) {
   struct State {
     Join join;

@@ -16,7 +16,7 @@ namespace {
 
 using ::absl::StatusCode;
 
-TEST(JoinTest, TellsThePartThatEndsLast) {
+TEST(JoinTest, EndPartReturnsTrueForTheLastPart) {
   Join join;
   join.Begin(2);
   join.AddPart();
@@ -35,8 +35,9 @@ TEST(JoinTest, ReportsTheFirstErrorOfItsParts) {
   EXPECT_THAT(join.TakeError(), StatusIs(StatusCode::kAborted, "first"));
 }
 
-// A part that was told to end tells of that; the user is to hear why.
-TEST(JoinTest, AnErrorThatFollowsFromAnotherIsNotReportedBeforeThat) {
+// A part that is cancelled because of another part's error reports that
+// cancellation; the user must see the original error.
+TEST(JoinTest, RootCauseIsReportedBeforeDerivedErrors) {
   const absl::Status derived = MarkDerived(absl::AbortedError("told to end"));
   Join join;
   join.Begin(3);
@@ -46,7 +47,7 @@ TEST(JoinTest, AnErrorThatFollowsFromAnotherIsNotReportedBeforeThat) {
   EXPECT_THAT(join.TakeError(), StatusIs(StatusCode::kInternal, "the cause"));
 }
 
-TEST(JoinTest, MayBeUsedAgainAndHasForgottenItsError) {
+TEST(JoinTest, ReusedJoinStartsWithoutError) {
   Join join;
   join.Begin(1);
   join.AddError(absl::AbortedError("of the first step"));
@@ -74,13 +75,13 @@ TEST(JoinCallsTest, CallsDoneOnceWithTheErrorOfManyThreads) {
                              : absl::OkStatus());
     });
   }
-  scheduler.reset();  // has run them all
+  scheduler.reset();  // runs all closures
   EXPECT_EQ(times, 1);
   EXPECT_THAT(status, StatusIs(StatusCode::kDataLoss, "one of them"));
 }
 
-// What `done` holds lives no longer than the callbacks.
-TEST(JoinCallsTest, LetsGoOfDoneWithTheLastCallback) {
+// The captures of `done` live no longer than the callbacks.
+TEST(JoinCallsTest, DoneIsReleasedWithTheLastCallback) {
   bool is_gone = false;
   std::optional<absl::Status> result;
   {

@@ -8,7 +8,7 @@ namespace weft {
 std::string JsonError(absl::string_view text) {
   using Json = nlohmann::json;
   try {
-    // Values are dropped as they come: the text may be nested deeply.
+    // Values are discarded while parsing: the text may be nested deeply.
     [[maybe_unused]] const Json none =
         Json::parse(text.begin(), text.end(),
                     [](int, Json::parse_event_t, Json&) { return false; });

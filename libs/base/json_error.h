@@ -1,4 +1,4 @@
-// JsonError locates the mistake in a text that is not JSON.
+// JsonError locates the syntax error in a text that is not valid JSON.
 #ifndef WEFT_LIBS_BASE_JSON_ERROR_H_
 #define WEFT_LIBS_BASE_JSON_ERROR_H_
 
@@ -8,9 +8,10 @@
 
 namespace weft {
 
-// "line 1, column 8: syntax error ...", by the parser of nlohmann::json; empty
-// for JSON. The result quotes the text at that place: do not use it for
-// secrets. Parses the text anew, so call it only after a parse has failed.
+// Returns the message of nlohmann::json's parser, such as "line 1, column 8:
+// syntax error ...", or an empty string for valid JSON. The message quotes the
+// text at that place: do not use it for secrets. Parses the text again, so call
+// it only after a parse has failed.
 std::string JsonError(absl::string_view text);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// KeysOf: what there is, for an error that says so.
+// KeysOf lists the available names for an error message.
 #ifndef WEFT_LIBS_BASE_KEYS_OF_H_
 #define WEFT_LIBS_BASE_KEYS_OF_H_
 
@@ -9,7 +9,7 @@
 
 namespace weft {
 
-// The keys of a map, in its order: "age, job".
+// Returns the keys of a map in its order: "age, job".
 template <typename Map>
 std::string KeysOf(const Map& map) {
   return absl::StrJoin(map, ", ", [](std::string* out, const auto& entry) {

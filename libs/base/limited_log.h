@@ -1,10 +1,10 @@
-// LimitedLog: log lines of one kind that a peer can cause as often as it likes.
-// Of more than a few within some seconds it writes the first ones; the next
-// line after that time says how many were left out.
+// LimitedLog writes log lines of one kind that a peer can cause at any rate. It
+// writes only the first lines of each interval; the first line after the
+// interval reports how many were omitted.
 //
-// Threads: all methods may be called from any thread and do not block, but for
-// the destructor. Lines are written on the control pool: a thread that reads
-// must not wait for a log.
+// Threads: all methods may be called from any thread; only the destructor
+// blocks. Lines are written on the control pool, because a reading thread must
+// not wait for a log.
 #ifndef WEFT_LIBS_BASE_LIMITED_LOG_H_
 #define WEFT_LIBS_BASE_LIMITED_LOG_H_
 
@@ -21,29 +21,29 @@
 
 namespace weft {
 
-// Which of such lines are written. A value, not synchronised.
+// LineLimit decides which lines are written. A value, not synchronized.
 class LineLimit {
  public:
-  // So many lines are written in each interval, which begins with a line.
+  // The number of lines written in each interval. A line starts an interval.
   static constexpr int kMaxLines = 20;
   static constexpr absl::Duration kInterval = absl::Seconds(10);
 
   explicit LineLimit(int max_lines = kMaxLines) : max_lines_(max_lines) {}
 
-  // `line` as it is to be written now, with how many were left out before it;
-  // none: it is left out.
+  // Returns `line` with the number of lines omitted before it; nullopt if it
+  // must be omitted.
   std::optional<std::string> Admit(std::string line, absl::Time now);
 
  private:
   int max_lines_;
   absl::Time begin_ = absl::InfinitePast();
-  int num_lines_ = 0;  // since then
+  int num_lines_ = 0;  // since begin_
   int64_t left_out_ = 0;
 };
 
 class LimitedLog {
  public:
-  // Both outlive it; `logger` may be null: nothing is written.
+  // Both must outlive it. A null `logger` discards all lines.
   LimitedLog(Scheduler& scheduler, Logger* logger,
              int max_lines = LineLimit::kMaxLines)
       : scheduler_(scheduler), logger_(logger), limit_(max_lines) {}

@@ -45,7 +45,7 @@ TEST_F(LimitedLogTest, CallersDoNotWaitForTheLogger) {
   EXPECT_THAT(logger_.lines(), IsEmpty());
 }
 
-TEST_F(LimitedLogTest, EndWaitsForLinesOnTheirWay) {
+TEST_F(LimitedLogTest, DestructorWaitsForPendingLines) {
   {
     LimitedLog log(scheduler_, &logger_);
     log.Log(Severity::kInfo, "line");
@@ -53,7 +53,7 @@ TEST_F(LimitedLogTest, EndWaitsForLinesOnTheirWay) {
   EXPECT_THAT(logger_.lines(), ElementsAre("I line"));
 }
 
-TEST_F(LimitedLogTest, WithoutALoggerNothingIsWritten) {
+TEST_F(LimitedLogTest, NullLoggerDiscardsLines) {
   LimitedLog log(scheduler_, nullptr);
   log.Log(Severity::kInfo, "line");
   scheduler_.RunUntilIdle();

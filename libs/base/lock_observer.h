@@ -1,9 +1,9 @@
-// LockObserver: what stands between a thread and absl::Mutex in a program that
-// links //libs/base:observed_locks. SimulatedScheduler is one, so that taking
-// a mutex is a point at which a simulated schedule may change hands; every
-// other program has none, and pays nothing.
+// LockObserver is notified of each operation on an absl::Mutex in a program
+// that links //libs/base:observed_locks. SimulatedScheduler is one, so that
+// each lock is a point at which a simulated schedule may switch threads. Other
+// programs have no observer and pay nothing.
 //
-// Threads: one observer may serve many threads, if only one of them runs at a
+// Threads: one observer may serve many threads if only one of them runs at a
 // time.
 #ifndef WEFT_LIBS_BASE_LOCK_OBSERVER_H_
 #define WEFT_LIBS_BASE_LOCK_OBSERVER_H_
@@ -17,33 +17,34 @@ class LockObserver {
  public:
   virtual ~LockObserver() = default;
 
-  // The thread is about to take `mutex`. May let others run.
+  // The thread is about to lock `mutex`. May run other threads.
   virtual void BeforeLock(const void* mutex) = 0;
-  // Another thread has it. Returns when it may have been let go.
+  // Another thread holds `mutex`. Returns when it may have been released.
   virtual void WaitForUnlock(const void* mutex) = 0;
-  // The thread has let go of `mutex`, which may be gone when this returns.
+  // The thread has released `mutex`, which may be destroyed when this returns.
   virtual void AfterUnlock(const void* mutex) = 0;
 
-  // The thread has just let go of `mutex` to wait. Returns when the condition
-  // variable has been signalled; false if `timeout` passed first.
+  // The thread has just released `mutex` in order to wait. Returns when the
+  // condition variable has been signalled; false if `timeout` passed first.
   virtual bool WaitForSignal(const void* condition, const void* mutex,
                              absl::Duration timeout) = 0;
   virtual void OnSignal(const void* condition, bool all) = 0;
 
-  // The mutex ends. Nobody may wait for it any more.
+  // The mutex is destroyed. No thread may wait for it any more.
   virtual void OnDestroy(const void* mutex) = 0;
 
-  // Of this thread; null: it is not observed. A thread has its locks taken
-  // from within foreign code, so there is no other way to tell it.
+  // The observer of this thread; null if it is not observed. A thread-local,
+  // because mutexes are also locked by code of other libraries, which cannot
+  // pass it.
   static LockObserver*& OfThisThread() {
     static thread_local LockObserver* observer = nullptr;
     return observer;
   }
 };
 
-// While one lives, this thread goes on until it waits: no observer lets others
-// run at points where it need not. For what is the simulation's own: a network
-// stopped in the middle would stop everybody.
+// While an Uninterrupted lives, the observer does not switch away from this
+// thread until it waits. For the simulation's own objects: a network
+// interrupted in the middle of an operation would stop all threads.
 class Uninterrupted {
  public:
   Uninterrupted() { Begin(); }
@@ -62,8 +63,9 @@ class Uninterrupted {
   }
 };
 
-// Holds a mutex, and goes on until it lets go: for a disk or a network that all
-// that is simulated share, among them processes that are killed anywhere.
+// Holds a mutex without interruption until it is released: for a simulated disk
+// or network shared by all simulated processes, which may be killed at any
+// point.
 class ABSL_SCOPED_LOCKABLE UninterruptedLock {
  public:
   explicit UninterruptedLock(absl::Mutex* mutex)
@@ -72,7 +74,8 @@ class ABSL_SCOPED_LOCKABLE UninterruptedLock {
   ~UninterruptedLock() ABSL_UNLOCK_FUNCTION() = default;
 
  private:
-  const Uninterrupted whole_;  // first: the lock is let go in it
+  const Uninterrupted
+      whole_;  // declared first, so that the lock is released within it
   const absl::MutexLock lock_;
 };
 

@@ -1,5 +1,5 @@
-// Logger: one line an event, with time, severity and the task's name in it.
-// Passed by reference; there is no global one.
+// Logger writes one line per event, with time, severity and the task's name. It
+// is passed by reference; there is no global logger.
 //
 // Threads: all methods may be called from any thread.
 #ifndef WEFT_LIBS_BASE_LOGGING_H_
@@ -19,7 +19,8 @@ enum class Severity { kDebug, kInfo, kWarning, kError };
 class Logger {
  public:
   virtual ~Logger() = default;
-  // Line breaks in `message` are written as "\n", so a line stays one line.
+  // Line breaks in `message` are written as "\n", so that each event is one
+  // line.
   virtual void Log(Severity severity, absl::string_view message) = 0;
 
   void Debug(absl::string_view message) { Log(Severity::kDebug, message); }
@@ -28,8 +29,8 @@ class Logger {
   void Error(absl::string_view message) { Log(Severity::kError, message); }
 };
 
-// To stderr: "2025-01-31 12:00:00.123 I /job:ps/task:0] message". Lines below
-// `least` are dropped.
+// Logs to stderr: "2025-01-31 12:00:00.123 I /job:ps/task:0] message". Drops
+// lines below severity `least`.
 std::unique_ptr<Logger> NewConsoleLogger(absl::string_view task,
                                          Severity least = Severity::kInfo);
 
@@ -39,7 +40,7 @@ class NullLogger : public Logger {
   void Log(Severity, absl::string_view) override {}
 };
 
-// Keeps the lines, as "I message", for tests to look at.
+// Keeps the lines, as "I message", for tests.
 class RecordingLogger : public Logger {
  public:
   void Log(Severity severity, absl::string_view message) override;

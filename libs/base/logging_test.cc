@@ -26,7 +26,7 @@ TEST(LoggingTest, LesserSeveritiesAreDropped) {
   EXPECT_EQ(GetCapturedStderr(), "");
 }
 
-TEST(LoggingTest, AnEventIsOneLine) {
+TEST(LoggingTest, EventIsLoggedAsOneLine) {
   RecordingLogger logger;
   logger.Info("a\nb");
   logger.Error("c");

@@ -1,10 +1,11 @@
-// MakeRoom: memory for one more element of a container, so that adding it does
-// not throw, and a change of several containers is made in all or in none.
+// MakeRoom reserves memory for one more element of a container, so that adding
+// it cannot throw, and a change of several containers is made in all of them or
+// in none.
 //
-// The hash tables of absl need it to survive std::bad_alloc at all: where one
-// grows, it has its new capacity before it has the memory, so that a throw
-// leaves a table that can neither be used nor deleted. Their constructors are
-// safe, and are what this uses.
+// The hash tables of absl need it to survive std::bad_alloc at all: a growing
+// table sets its new capacity before it has the memory, so that a throw leaves
+// a table that can be neither used nor deleted. Their constructors are safe;
+// MakeRoom uses these.
 //
 // Threads: functions without state.
 #ifndef WEFT_LIBS_BASE_MAKE_ROOM_H_
@@ -16,8 +17,8 @@
 
 namespace weft {
 
-// An exception (std::bad_alloc, std::length_error) leaves the container as it
-// was. As with the container's own growth, the time is constant on average.
+// An exception (std::bad_alloc, std::length_error) leaves the container
+// unchanged. Takes amortized constant time, as the container's own growth.
 template <typename T>
 void MakeRoom(std::vector<T>& elements) {
   if (elements.size() < elements.capacity()) return;
@@ -26,9 +27,9 @@ void MakeRoom(std::vector<T>& elements) {
 
 constexpr size_t kMinTableCapacity = 31;
 
-// Whether a table of absl may need memory for `count` elements more. One that
-// stays three quarters full takes them without: at most it sorts out what
-// erased elements have left.
+// Returns whether a table of absl may allocate for `count` more elements. A
+// table that stays three quarters full accepts them without: at most it cleans
+// up the slots of erased elements.
 template <typename Table>
 bool NeedsRoomInTable(const Table& table, size_t count = 1) {
   return table.capacity() < kMinTableCapacity ||
@@ -36,10 +37,9 @@ bool NeedsRoomInTable(const Table& table, size_t count = 1) {
 }
 
 // The same as MakeRoom for absl::flat_hash_map, flat_hash_set and their node_
-// relatives, for `count` elements. It invalidates references as an insertion
-// does. New elements must be moved there: a constructor that throws breaks the
-// table, too. FlatHashMap and FlatHashSet (hash_tables.h) do both by
-// themselves.
+// variants, for `count` elements. Invalidates references as an insertion does.
+// The new elements must then be moved in: a constructor that throws also breaks
+// the table. FlatHashMap and FlatHashSet (hash_tables.h) do both themselves.
 template <typename Table>
 void MakeRoomInTable(Table& table, size_t count = 1) {
   if (!NeedsRoomInTable(table, count)) return;

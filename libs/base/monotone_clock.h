@@ -1,7 +1,6 @@
-// MonotoneClock: the machine's time when it was made, and from then on a clock
-// that nobody sets: for those who wait or measure for hours, while the
-// machine's own (SystemClock) may be set back or forward. Its WallTime is the
-// machine's.
+// MonotoneClock starts at the system time and then runs as a monotonic clock.
+// It is for waits and measurements that last for hours, during which the system
+// time (SystemClock) may be set. Its WallTime is the system time.
 #ifndef WEFT_LIBS_BASE_MONOTONE_CLOCK_H_
 #define WEFT_LIBS_BASE_MONOTONE_CLOCK_H_
 
@@ -13,7 +12,7 @@
 
 namespace weft {
 
-// Thread-safe. A machine that sleeps lets it stand still.
+// Thread-safe. Stands still while the machine is suspended.
 class MonotoneClock : public Clock {
  public:
   absl::Time Now() const override {

@@ -5,12 +5,12 @@
 namespace weft {
 namespace {
 
-TEST(MonotoneClockTest, BeginsWithTheMachinesTimeAndNeverGoesBack) {
+TEST(MonotoneClockTest, StartsAtSystemTimeAndNeverGoesBack) {
   const SystemClock machine;
   const absl::Time before = machine.Now();
   const MonotoneClock clock;
   absl::Time last = clock.Now();
-  // Unless the machine's is set just then, by years.
+  // Unless the machine's clock is set by years at this point.
   EXPECT_LT(before - absl::Hours(24 * 365), last);
   EXPECT_GT(before + absl::Hours(24 * 365), last);
   for (int i = 0; i < 1000; ++i) {
@@ -20,8 +20,8 @@ TEST(MonotoneClockTest, BeginsWithTheMachinesTimeAndNeverGoesBack) {
   }
 }
 
-// Durations of a clock that stands still are none.
-TEST(MonotoneClockTest, GoesOn) {
+// With a clock that does not advance, durations are zero.
+TEST(MonotoneClockTest, TimeAdvances) {
   const MonotoneClock clock;
   const absl::Time began = clock.Now();
   while (clock.Now() == began) {

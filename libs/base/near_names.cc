@@ -14,7 +14,8 @@ namespace {
 
 constexpr size_t kMostSuggested = 3;
 constexpr int kMostEdits = 3;
-// A name in another scope comes after any that differs in a character or two.
+// A name in another scope ranks after any that differs in one or two
+// characters.
 constexpr int kOtherScope = 2;
 constexpr int kFar = kMostEdits + 1;
 
@@ -23,10 +24,10 @@ bool IsInOtherScope(absl::string_view a, absl::string_view b) {
          absl::EndsWith(b, absl::StrCat("/", a));
 }
 
-// How many characters to insert, delete, replace or exchange with the next one;
-// kFar for more than `limit`. One row of the usual table at a time, and of it
-// only what lies so near the diagonal that it matters: a client chooses both
-// names, which may be very long.
+// Returns how many characters to insert, delete, replace or exchange with the
+// next one; kFar for more than `limit`. Computes one row of the usual table at
+// a time, and only the part of it that is near enough to the diagonal to
+// matter: a client chooses both names, which may be very long.
 int EditDistance(absl::string_view a, absl::string_view b, int limit) {
   const int height = static_cast<int>(a.size());
   const int width = static_cast<int>(b.size());
@@ -37,7 +38,7 @@ int EditDistance(absl::string_view a, absl::string_view b, int limit) {
   for (int i = 1; i <= height; ++i) {
     const int first = std::max(i - limit, 0);
     const int last = std::min(i + limit, width);
-    // The next cells on both sides are read as well.
+    // The next row also reads the adjacent cells on both sides.
     if (first > 0) row[first - 1] = kFar;
     if (last < width) row[last + 1] = kFar;
     for (int j = first; j <= last; ++j) {

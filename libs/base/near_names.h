@@ -1,4 +1,4 @@
-// NearNames collects the known names that are most like a name that is unknown,
+// NearNames collects the known names that are most similar to an unknown name,
 // for an error that suggests them.
 //
 //   NearNames near("wroker");
@@ -22,14 +22,15 @@ class NearNames {
  public:
   explicit NearNames(absl::string_view unknown);
 
-  // Keeps `known` if it is one of the three names that are nearest so far. A
-  // name is near if it differs in case or in a few characters (one third of
-  // them, at most three), or if it is the unknown name in another scope:
-  // "loss" and "train/loss".
+  // Keeps `known` if it is one of the three nearest names so far. A name is
+  // near if it differs in case or in a few characters (one third of them, at
+  // most three), or if it is the unknown name in another scope: "loss" and
+  // "train/loss".
   void Consider(absl::string_view known);
 
-  // " Did you mean \"a\", \"b\" or \"c\"?", the nearest name first, names of
-  // the same distance in alphabetical order. Empty without a near name.
+  // Returns " Did you mean \"a\", \"b\" or \"c\"?", the nearest name first,
+  // names of the same distance in alphabetical order. Empty if there is no near
+  // name.
   std::string Suggestion() const;
 
  private:

@@ -48,8 +48,8 @@ TEST(NearNamesTest, OtherNamesAreNotSuggested) {
   EXPECT_EQ(Suggested("loss", {}), "");
 }
 
-// In a time that grows with their length, not with its square: a client may
-// name what it likes.
+// The time must be linear in the length of the names, not quadratic: a client
+// chooses them.
 TEST(NearNamesTest, LongNamesAreCompared) {
   std::string known(2'000'000, 'a');
   std::string typo = known;

@@ -1,5 +1,5 @@
-// Schedules at locks: what goes wrong between two of them is found, and each
-// seed goes wrong, or not, in the same way every time.
+// Simulated schedules with switches at locks: they find errors that happen
+// between two locks, and each seed fails, or not, in the same way every time.
 #include <functional>
 #include <memory>
 #include <set>
@@ -30,7 +30,7 @@ class Simulated {
   SimulatedScheduler scheduler_;
 };
 
-// Two closures that read a number under a lock and write it under another.
+// Two closures that read a number under a lock and write it under another lock.
 int LoseAnUpdate(uint64_t seed, uint64_t* trace,
                  const SimulatedYields& yields = {.one_in = 2}) {
   absl::Mutex mutex;
@@ -52,7 +52,7 @@ int LoseAnUpdate(uint64_t seed, uint64_t* trace,
   return number;
 }
 
-TEST(ObservedLocksTest, AnotherRunsBetweenTwoLocks) {
+TEST(ObservedLocksTest, ThreadsInterleaveBetweenTwoLocks) {
   std::set<int> numbers;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     uint64_t first = 0;
@@ -65,7 +65,7 @@ TEST(ObservedLocksTest, AnotherRunsBetweenTwoLocks) {
 }
 
 // A mutex is in focus or not for as long as it lives.
-TEST(ObservedLocksTest, AMutexInFocusIsInterruptedWithoutOtherYields) {
+TEST(ObservedLocksTest, FocusedMutexYieldsWithoutOtherYields) {
   const auto times_lost = [](uint64_t focus_one_in) {
     int lost = 0;
     for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
@@ -83,7 +83,7 @@ TEST(ObservedLocksTest, AMutexInFocusIsInterruptedWithoutOtherYields) {
   EXPECT_GT(times_lost(4), 0);
 }
 
-TEST(ObservedLocksTest, WhatALockGuardsIsNeverInterrupted) {
+TEST(ObservedLocksTest, CriticalSectionIsNeverInterrupted) {
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     absl::Mutex mutex;
     absl::Mutex inner;
@@ -102,7 +102,7 @@ TEST(ObservedLocksTest, WhatALockGuardsIsNeverInterrupted) {
   }
 }
 
-TEST(ObservedLocksTest, NothingChangesHandsWithoutYields) {
+TEST(ObservedLocksTest, ClosuresDoNotInterleaveWithoutYields) {
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     absl::Mutex mutex;
     int running = 0;
@@ -151,7 +151,7 @@ TEST(ObservedLocksTest, ATimeoutPassesInSimulatedTime) {
   EXPECT_EQ(scheduler->clock().Now(), before + absl::Hours(1));
 }
 
-// A stalled one lets time pass; everybody else goes on.
+// A stalled thread lets time pass; all others continue.
 TEST(ObservedLocksTest, StallsTakeTime) {
   absl::Mutex mutex;
   Simulated scheduler(3, {});
@@ -169,7 +169,7 @@ TEST(ObservedLocksTest, StallsTakeTime) {
   EXPECT_GT(after, before + absl::Seconds(10));
 }
 
-TEST(ObservedLocksTest, AStoppedPartNeitherBeginsNorGoesOn) {
+TEST(ObservedLocksTest, StoppedPartRunsNoClosures) {
   absl::Mutex mutex;
   Simulated scheduler(1);
   const auto part = scheduler->NewPart();
@@ -233,7 +233,7 @@ void DestroyWhileSomebodyComes() {
   }
 }
 
-TEST(ObservedLocksDeathTest, AMutexThatSomebodyIsAboutToTakeMustNotEnd) {
+TEST(ObservedLocksDeathTest, DestroyingAContendedMutexAborts) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(DestroyWhileSomebodyComes(), "a mutex is destroyed");
 }

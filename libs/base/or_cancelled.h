@@ -1,5 +1,5 @@
-// OrCancelled: a callback that a Cancellation may call before its owner does: a
-// wait that holds no thread, and that its cause ends.
+// OrCancelled wraps a callback so that a Cancellation can call it before its
+// owner does. The wait holds no thread.
 #ifndef WEFT_LIBS_BASE_OR_CANCELLED_H_
 #define WEFT_LIBS_BASE_OR_CANCELLED_H_
 
@@ -13,10 +13,11 @@
 
 namespace weft {
 
-// What comes first calls `done`, once: the result, or the cause of the
-// cancellation, on the thread that cancels, or at once when that has happened.
-// The other is dropped, and what `done` holds is let go of by then, however
-// long the callback is kept. T: a Status, or a StatusOr of something.
+// Calls `done` once, with the result or with the cause of the cancellation,
+// whichever comes first. A cancellation calls it on the cancelling thread, or
+// at once if it has already happened. The later one is dropped. `done` is then
+// destroyed, however long the returned callback is kept. T: a Status or a
+// StatusOr.
 template <typename T>
 absl::AnyInvocable<void(T)> OrCancelled(
     const std::shared_ptr<Cancellation>& cancellation,
@@ -24,7 +25,7 @@ absl::AnyInvocable<void(T)> OrCancelled(
   struct Wait {
     absl::AnyInvocable<void(T)> done;
     std::shared_ptr<Cancellation> cancellation;
-    Cancellation::Token token = 0;  // only the result's way looks at it
+    Cancellation::Token token = 0;  // only used when the result arrives
     std::atomic<bool> ended{false};
     void EndWith(T result) {
       absl::AnyInvocable<void(T)> call = std::exchange(done, nullptr);

@@ -26,7 +26,7 @@ class OrCancelledTest : public ::testing::Test {
   std::vector<Result> results_;
 };
 
-TEST_F(OrCancelledTest, TheResultComesFirst) {
+TEST_F(OrCancelledTest, ResultBeforeCancellationIsDelivered) {
   auto callback = Callback();
   callback(3);
   cancellation_->Cancel(absl::CancelledError("late"));
@@ -34,7 +34,7 @@ TEST_F(OrCancelledTest, TheResultComesFirst) {
   EXPECT_EQ(results_[0].value(), 3);
 }
 
-TEST_F(OrCancelledTest, TheCauseComesFirstAndNothingIsHeldAnyMore) {
+TEST_F(OrCancelledTest, CancellationReleasesTheCallback) {
   auto callback = Callback();
   cancellation_->Cancel(absl::AbortedError("the session has ended"));
   ASSERT_EQ(results_.size(), 1u);
@@ -44,7 +44,7 @@ TEST_F(OrCancelledTest, TheCauseComesFirstAndNothingIsHeldAnyMore) {
   EXPECT_EQ(results_.size(), 1u);
 }
 
-TEST_F(OrCancelledTest, WhatIsCancelledAlreadyIsCalledAtOnce) {
+TEST_F(OrCancelledTest, AlreadyCancelledCallsBackAtOnce) {
   cancellation_->Cancel(absl::AbortedError("the session has ended"));
   auto callback = Callback();
   ASSERT_EQ(results_.size(), 1u);
@@ -53,7 +53,7 @@ TEST_F(OrCancelledTest, WhatIsCancelledAlreadyIsCalledAtOnce) {
   EXPECT_EQ(results_.size(), 1u);
 }
 
-TEST_F(OrCancelledTest, TheResultLeavesNothingWithTheCancellation) {
+TEST_F(OrCancelledTest, ResultDeregistersFromTheCancellation) {
   Callback()(3);
   EXPECT_EQ(held_.use_count(), 1);
   EXPECT_EQ(cancellation_.use_count(), 1);

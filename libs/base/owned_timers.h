@@ -1,8 +1,8 @@
-// OwnedTimers: the timers of one object: none of them runs once it is gone, and
-// each says so.
+// OwnedTimers holds the timers of one object. No timer runs after OwnedTimers
+// is destroyed; pending timers are called with false.
 //
-// Threads: thread-safe; End, which the destructor calls, blocks, and is not to
-// be called from a closure.
+// Threads: thread-safe. End, which the destructor calls, blocks and must not be
+// called from a closure.
 #ifndef WEFT_LIBS_BASE_OWNED_TIMERS_H_
 #define WEFT_LIBS_BASE_OWNED_TIMERS_H_
 
@@ -29,7 +29,7 @@ class OwnedTimers {
       : state_(std::make_shared<State>(scheduler)) {}
   ~OwnedTimers() { End(); }
 
-  // Calls `closure(true)` once `when` has come, or `closure(false)` from End.
+  // Calls `closure(true)` when `when` is reached, or `closure(false)` from End.
   Id At(absl::Time when, Closure closure) {
     Id id = 0;
     {
@@ -44,7 +44,7 @@ class OwnedTimers {
     return id;
   }
 
-  // True if the closure will now never be called.
+  // Returns true if the closure will never be called.
   bool Cancel(Id id) { return state_->Take(id) != nullptr; }
 
   void End() {
@@ -66,7 +66,7 @@ class OwnedTimers {
     Scheduler::TimerId timer = 0;
     Closure closure;
   };
-  // Timers that run late find it, and nothing in it.
+  // Shared with late timers, which find it without closures.
   struct State {
     explicit State(Scheduler& the_scheduler) : scheduler(the_scheduler) {}
 
@@ -75,7 +75,7 @@ class OwnedTimers {
       timers[id] = {scheduler.ScheduleAt(when, [self, id] { self->Run(id); }),
                     std::move(closure)};
     }
-    // Null when it has run, or was taken before.
+    // Returns null if the closure has run or was taken before.
     Closure Take(Id id) ABSL_LOCKS_EXCLUDED(mutex) {
       absl::MutexLock lock(&mutex);
       auto found = timers.extract(id);

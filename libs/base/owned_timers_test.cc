@@ -27,7 +27,7 @@ class OwnedTimersTest : public ::testing::Test {
   std::vector<bool> told_;
 };
 
-TEST_F(OwnedTimersTest, TheEndTellsThoseThatAreNotDue) {
+TEST_F(OwnedTimersTest, DestructorNotifiesPendingTimers) {
   After(absl::Seconds(1));
   After(absl::Seconds(3));
   scheduler_.AdvanceBy(absl::Seconds(2));
@@ -38,7 +38,7 @@ TEST_F(OwnedTimersTest, TheEndTellsThoseThatAreNotDue) {
   EXPECT_EQ(told_.size(), 2u);
 }
 
-TEST_F(OwnedTimersTest, ACancelledOneIsToldNothing) {
+TEST_F(OwnedTimersTest, CancelledTimerIsNotNotified) {
   const OwnedTimers::Id id = After(absl::Seconds(1));
   EXPECT_TRUE(timers_->Cancel(id));
   EXPECT_FALSE(timers_->Cancel(id));
@@ -47,7 +47,7 @@ TEST_F(OwnedTimersTest, ACancelledOneIsToldNothing) {
   EXPECT_TRUE(told_.empty());
 }
 
-TEST_F(OwnedTimersTest, TheEndWaitsForOneThatRuns) {
+TEST_F(OwnedTimersTest, DestructorWaitsForARunningTimer) {
   bool is_over = false;
   timers_->At(clock_.Now(), [&](bool) {
     scheduler_.NewEvent()->WaitUntil(clock_.Now() + absl::Seconds(1));

@@ -1,7 +1,7 @@
-// PoolProgress: what a Scheduler that keeps count of it tells of its pools:
-// whether work goes on in the compute pool, however much of it waits, how much
-// does, and what handing work over to it takes. Simulated ones keep none:
-// there, time passes only when nothing is left to begin.
+// PoolProgress reports the progress of a scheduler's pools: whether the compute
+// pool runs work, how much work waits, and how long handing work to another
+// thread takes. Simulated schedulers do not implement it: in a simulation, time
+// passes only when nothing is left to start.
 //
 // Threads: thread-safe.
 #ifndef WEFT_LIBS_BASE_POOL_PROGRESS_H_
@@ -18,20 +18,21 @@ class PoolProgress {
  public:
   virtual ~PoolProgress() = default;
 
-  // Closures that compute threads have begun, ever. Two looks that differ saw
-  // the pool alive in between.
+  // The total number of closures started by compute threads. If two values
+  // differ, the pool has made progress in between.
   virtual uint64_t num_begun() const = 0;
 
-  // Closures that wait for a thread of the pool, and the threads it has now.
+  // The number of closures that wait for a thread of the pool, and its current
+  // number of threads.
   virtual int64_t num_waiting(Pool pool) const = 0;
   virtual int num_threads(Pool pool) const = 0;
 
-  // From waking a compute thread that sleeps until it runs, lately: 5 us on a
-  // machine of one's own, several times as much on a virtual one, whose
+  // The recent time from waking a sleeping compute thread until it runs: 5 us
+  // on a dedicated machine, several times as much on a virtual one, whose
   // processors sleep, too. A hint.
   virtual absl::Duration wake_time() const = 0;
 
-  // Null where nobody counts.
+  // Null if the scheduler does not report progress.
   static const PoolProgress* Of(const Scheduler& scheduler) {
     return dynamic_cast<const PoolProgress*>(&scheduler);
   }

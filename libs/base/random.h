@@ -1,5 +1,5 @@
-// Random: where unpredictable numbers (ids, incarnations, jitter) come from.
-// Random ops do not use it: their streams are fixed by graph and op seeds.
+// Random is the source of unpredictable numbers (ids, incarnations, jitter).
+// Random ops do not use it: their streams are determined by graph and op seeds.
 #ifndef WEFT_LIBS_BASE_RANDOM_H_
 #define WEFT_LIBS_BASE_RANDOM_H_
 
@@ -14,7 +14,7 @@ class Random {
   virtual ~Random() = default;
   // Uniform over all 64-bit numbers.
   virtual uint64_t Next() = 0;
-  // Uniform over all 64-bit numbers but 0, so that 0 can mean "none".
+  // Uniform over all nonzero 64-bit numbers, so that 0 can mean "none".
   uint64_t NextId() {
     uint64_t id = 0;
     while (id == 0) id = Next();
@@ -25,7 +25,7 @@ class Random {
 // From the operating system's entropy.
 std::unique_ptr<Random> NewSystemRandom();
 
-// The same numbers for the same seed.
+// Returns the same numbers for the same seed.
 std::unique_ptr<Random> NewSeededRandom(uint64_t seed);
 
 }  // namespace weft

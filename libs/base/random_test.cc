@@ -24,7 +24,7 @@ TEST(RandomTest, SeededNumbersNeverChange) {
   EXPECT_EQ(NewSeededRandom(0)->Next(), 0xe220a8397b1dcdafu);
 }
 
-TEST(RandomTest, NumbersDiffer) {
+TEST(RandomTest, ConsecutiveNumbersDiffer) {
   for (const auto& random : {NewSystemRandom(), NewSeededRandom(1)}) {
     const std::vector<uint64_t> drawn = Draw(*random, 1000);
     EXPECT_EQ(std::set<uint64_t>(drawn.begin(), drawn.end()).size(), 1000u);

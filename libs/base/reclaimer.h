@@ -1,8 +1,8 @@
-// Reclaimer destroys large objects one at a time on a thread of its own,
-// whichever thread releases the last reference. So a thread that reads
-// messages, or ends steps, may hold the last reference to a session, and does
-// not spend the time that freeing takes. A destructor may also close files, and
-// wait for these: that holds up only what the same Reclaimer destroys later.
+// Reclaimer destroys large objects one at a time on its own thread, whichever
+// thread releases the last reference. So a thread that reads messages, or ends
+// steps, may hold the last reference to a session without spending the time for
+// freeing. A destructor may also close files and wait for them; that only
+// delays later destructions of the same Reclaimer.
 //
 //   std::shared_ptr<Session> session =
 //       reclaimer->Own(std::make_unique<Session>());
@@ -24,13 +24,15 @@
 
 namespace weft {
 
-// Owned by a shared_ptr: objects on their way to their end hold on to it.
+// Must be owned by a shared_ptr: objects being destroyed hold a reference to
+// it.
 class Reclaimer : public std::enable_shared_from_this<Reclaimer> {
  public:
-  // `scheduler` outlives all objects.
+  // `scheduler` must outlive all objects.
   explicit Reclaimer(Scheduler& scheduler) : scheduler_(scheduler) {}
 
-  // Takes `object`, which is destroyed after the last reference has gone.
+  // Takes ownership of `object` and destroys it after the last reference is
+  // gone.
   template <typename T>
   std::shared_ptr<T> Own(std::unique_ptr<T> object) {
     return std::shared_ptr<T>(
@@ -41,14 +43,14 @@ class Reclaimer : public std::enable_shared_from_this<Reclaimer> {
         });
   }
 
-  // Waits until all objects that were let go of have been destroyed. Blocks;
-  // not to be called from a destructor of one.
+  // Waits until all released objects have been destroyed. Blocks; must not be
+  // called from one of their destructors.
   void WaitUntilNone() {
     (void)in_flight_.WaitUntilNone(scheduler_, absl::InfiniteFuture());
   }
 
  private:
-  // `end` holds the object.
+  // `end` owns the object.
   void Destroy(Scheduler::Closure end) ABSL_LOCKS_EXCLUDED(mutex_) {
     in_flight_.Begin();
     {
@@ -68,7 +70,7 @@ class Reclaimer : public std::enable_shared_from_this<Reclaimer> {
     }
   }
 
-  // Null when none is left.
+  // Returns null if none is left.
   Scheduler::Closure Next() ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
     is_running_ = !waiting_.empty();

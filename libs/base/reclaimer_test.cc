@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// Says when it ends, and may hold another one.
+// Reports when it is destroyed, and may hold another object.
 struct Large {
   ~Large() {
     if (before_end) before_end();
@@ -38,7 +38,7 @@ class ReclaimerTest : public testing::Test {
       std::make_shared<Reclaimer>(scheduler_);
 };
 
-TEST_F(ReclaimerTest, LastHolderDoesNotDestroy) {
+TEST_F(ReclaimerTest, LastHolderDoesNotRunTheDestructor) {
   bool ended = false;
   std::shared_ptr<Large> large = NewLarge(&ended);
   std::shared_ptr<Large> other = large;
@@ -51,7 +51,7 @@ TEST_F(ReclaimerTest, LastHolderDoesNotDestroy) {
   EXPECT_TRUE(ended);
 }
 
-TEST_F(ReclaimerTest, WaitsForWhatItIsDestroying) {
+TEST_F(ReclaimerTest, WaitUntilNoneWaitsForDestructors) {
   bool ended = false;
   bool inner_ended = false;
   std::shared_ptr<Large> large = NewLarge(&ended);
@@ -62,7 +62,7 @@ TEST_F(ReclaimerTest, WaitsForWhatItIsDestroying) {
   EXPECT_TRUE(inner_ended);
 }
 
-// It may close a file of a mount that hangs.
+// A destructor may close a file on a hung mount.
 TEST_F(ReclaimerTest, SlowDestructorHoldsUpOnlyLaterOnes) {
   const auto release = scheduler_.NewEvent();
   auto slow = std::make_unique<Large>();
@@ -88,7 +88,7 @@ TEST_F(ReclaimerTest, SlowDestructorHoldsUpOnlyLaterOnes) {
   EXPECT_TRUE(later_ended);
 }
 
-TEST_F(ReclaimerTest, ObjectsMayOutliveIt) {
+TEST_F(ReclaimerTest, ObjectsMayOutliveTheReclaimer) {
   bool ended = false;
   std::shared_ptr<Large> large = NewLarge(&ended);
   reclaimer_.reset();

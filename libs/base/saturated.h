@@ -1,5 +1,5 @@
-// Sums and products of sizes that may come from anywhere: what would be more
-// than an int64_t holds is its largest number.
+// Sums and products of untrusted sizes, which saturate at the maximum of
+// int64_t instead of overflowing.
 //
 // Threads: functions without state.
 #ifndef WEFT_LIBS_BASE_SATURATED_H_
@@ -10,7 +10,7 @@
 
 namespace weft {
 
-// REQUIRES: neither is negative; so of both.
+// REQUIRES: neither argument is negative. Also for the product.
 inline int64_t SaturatedAdd(int64_t a, int64_t b) {
   int64_t sum = 0;
   if (!__builtin_add_overflow(a, b, &sum)) return sum;

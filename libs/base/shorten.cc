@@ -7,7 +7,7 @@ namespace {
 
 // For " [18446744073709551615 bytes left out] ".
 constexpr size_t kNoteBytes = 40;
-// The bytes of a UTF-8 sequence after its first.
+// Number of continuation bytes of a UTF-8 sequence.
 constexpr size_t kMostContinuations = 3;
 
 // Whether the byte at `at` continues a UTF-8 sequence.
@@ -20,8 +20,9 @@ bool Continues(absl::string_view text, size_t at) {
 std::string ShortenText(absl::string_view text, size_t max_bytes) {
   if (text.size() <= max_bytes) return std::string(text);
   const size_t kept = max_bytes - kNoteBytes;
-  size_t begin = kept / 4 * 3;                // of what is left out
-  size_t end = text.size() - (kept - begin);  // likewise
+  size_t begin = kept / 4 * 3;  // end of the prefix that is kept
+  size_t end =
+      text.size() - (kept - begin);  // begin of the suffix that is kept
   for (size_t i = 0; i < kMostContinuations && Continues(text, begin); ++i) {
     --begin;
   }

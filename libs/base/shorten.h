@@ -1,5 +1,5 @@
-// Shortens texts of unbounded length, so that a message stays within its size
-// limit.
+// ShortenText shortens texts of unbounded length, so that a message stays
+// within its size limit.
 //
 // Threads: functions without state.
 #ifndef WEFT_LIBS_BASE_SHORTEN_H_

@@ -20,13 +20,13 @@ constexpr bool kUnderThreadSanitizer = true;
 constexpr bool kUnderThreadSanitizer = false;
 #endif
 
-// Of the interruptions at a mutex in focus, in a hundred.
+// Percentage of stalls among the interruptions at a mutex in focus.
 constexpr uint64_t kStalledInFocus = 50;
 
-// What a thread waits for when another one runs.
+// A thread waits on its Turn while another thread runs.
 class Turn {
  public:
-  // All that the giver did before is seen by the one who gets it.
+  // The thread that gets the turn sees all that the giver did before.
   void Give() {
     given_.store(1, std::memory_order_release);
     FutexWake(given_, 1);
@@ -51,7 +51,7 @@ struct SimulatedScheduler::Task {
   Closure closure;
 };
 
-// Somebody who does not run.
+// A thread that does not run.
 struct SimulatedScheduler::Waiter {
   enum class For { kEvent, kMutex, kSignal, kTurn, kIdle };
 
@@ -64,7 +64,8 @@ struct SimulatedScheduler::Waiter {
   const void* object = nullptr;  // the mutex or condition variable
   absl::Time deadline = absl::InfiniteFuture();
   bool is_last = false;
-  bool is_done = false;  // let go, or signalled
+  bool is_done =
+      false;  // the mutex was released, or the condition variable signalled
   bool given_up = false;
   Turn turn;
 };
@@ -82,7 +83,7 @@ class SimulatedScheduler::SimulatedEvent : public Event {
   SimulatedEvent(SimulatedScheduler* scheduler, uint64_t id)
       : scheduler_(scheduler), id_(id) {}
 
-  // The event may be gone when others have run.
+  // The event may be destroyed once other threads have run.
   void Set() override {
     is_set_ = true;
     scheduler_->Point();
@@ -305,9 +306,9 @@ void SimulatedScheduler::OnDestroy(const void* mutex) {
     const bool waits = waiter->what == Waiter::For::kMutex ||
                        waiter->what == Waiter::For::kTurn;
     if (!waits || waiter->object != mutex) continue;
-    Die(absl::StrCat("Seed ", options_.seed, ", after ", num_steps_,
-                     " steps: a mutex is destroyed while somebody is about to "
-                     "take it"));
+    Die(absl::StrCat(
+        "Seed ", options_.seed, ", after ", num_steps_,
+        " steps: a mutex is destroyed while a thread is about to lock it"));
   }
 }
 
@@ -502,7 +503,7 @@ void SimulatedScheduler::GiveUpWaits() {
 
 void SimulatedScheduler::ReportDeadlock() {
   const std::string report = DeadlockReport();
-  // A lock can't be given up.
+  // A thread cannot give up a lock.
   const bool has_locks = std::any_of(
       waiters_.begin(), waiters_.end(),
       [](const Waiter* waiter) { return waiter->what == Waiter::For::kMutex; });

@@ -1,29 +1,31 @@
-// SimulatedScheduler: the Scheduler's fake, for tests. Pools, timers and
+// SimulatedScheduler is the Scheduler's fake for tests. Pools, timers and
 // waiting clients run one at a time, in an order drawn from a seed, on a clock
-// that jumps to the next timer or deadline when nothing else is left to do. The
-// same seed and program give the same order; trace_hash() proves it.
+// that jumps to the next timer or deadline when nothing else can run. The same
+// seed and program give the same order; trace_hash() proves it.
 //
-// The thread that made it is the first client: it runs until it waits for an
+// The thread that creates it is the first client: it runs until it waits for an
 // Event, or calls RunUntilIdle or AdvanceBy, and only then does other work run.
 // Further clients are closures of the blocking pool. (Each waiting closure
-// keeps a thread of the machine for its stack; only one runs at any moment.)
+// keeps a system thread for its stack; only one runs at a time.)
 //
-// A pool with a limit (SimulatedPools) runs so many closures at a time; one
-// that waits, or is interrupted, keeps its thread of the pool. So a program
-// that needs another thread of a pool than it has is a deadlock here, too.
+// A pool with a limit (SimulatedPools) runs only that many closures at a time.
+// A closure that waits, or is interrupted, keeps its thread of the pool. So a
+// program that needs more threads than a pool has deadlocks here, too.
 //
-// With set_yields, whoever runs may also be interrupted: where it schedules,
-// where it sets an event, and, in a program that links
-// //libs/base:observed_locks, where it takes or lets go of an absl::Mutex.
-// docs/design/simulation.md says more. Under ThreadSanitizer, whose wrappers of
-// absl::Mutex take the place of those, nobody is: who then waited for a mutex
-// of somebody interrupted would wait for good.
+// With set_yields, the running closure may also be interrupted: when it
+// schedules, when it sets an event, and, in a program that links
+// //libs/base:observed_locks, when it locks or unlocks an absl::Mutex.
+// docs/design/simulation.md describes this. Under ThreadSanitizer, whose
+// wrappers of absl::Mutex replace the observed ones, closures are never
+// interrupted: a thread that waited for a mutex of an interrupted one would
+// wait forever.
 //
-// A wait that nothing can end any more is a deadlock of the simulated program:
-// it is reported with everybody who waits and for what.
+// A wait that can never end is a deadlock of the simulated program. It is
+// reported with all waiting threads and what they wait for.
 //
-// Threads: to be used only by its first client and by what it runs. One of them
-// runs at a time, and hands its turn to the next: that guards everything here.
+// Threads: must be used only by its first client and by the closures that it
+// runs. One of them runs at a time and hands control to the next; that protects
+// all state here.
 #ifndef WEFT_LIBS_BASE_SIMULATED_SCHEDULER_H_
 #define WEFT_LIBS_BASE_SIMULATED_SCHEDULER_H_
 
@@ -47,56 +49,59 @@
 
 namespace weft {
 
-// The threads of each pool. 0: as many as there are closures.
+// The number of threads of each pool. 0: as many as there are closures.
 struct SimulatedPools {
   int compute = 0;
   int control = 0;
   int graph = 0;
   int blocking = 0;
-  // Pool::kOwnThread, where the system refuses further threads.
+  // Pool::kOwnThread, if the system refuses further threads.
   int own = 0;
 };
 
 struct SimulatedSchedulerOptions {
   uint64_t seed = 1;
-  int compute_threads = 4;  // only what num_compute_threads() tells
-  SimulatedPools pools;     // of what belongs to no part
+  int compute_threads = 4;  // only the value of num_compute_threads()
+  SimulatedPools pools;     // of closures that belong to no part
   // Called with the report of a deadlock; then every wait returns false.
-  // Without it, or where locks are in the way, the report goes to stderr and
-  // the process aborts.
+  // Without it, or if mutexes are involved, the report goes to stderr and the
+  // process aborts.
   absl::AnyInvocable<void(const std::string& report)> on_deadlock;
 };
 
-// How often whoever runs is interrupted.
+// Rates at which the running closure is interrupted.
 struct SimulatedYields {
-  // One in so many points, on average; 0: never.
+  // On average one point in this many; 0: never.
   uint64_t one_in = 0;
-  // Of these, so many in a hundred come back only when nobody else can run,
+  // The percentage of interrupted closures that resume only when nothing else
+  // can run,
   uint64_t percent_last = 25;
-  // and so many when time has passed: at most `longest_stall`.
+  // and the percentage that resume after a simulated delay of at most
+  // `longest_stall`.
   uint64_t percent_stalled = 0;
   absl::Duration longest_stall = absl::Seconds(1);
-  // One mutex in so many, drawn for each when it is first met, has a third of
-  // its takings and lettings go interrupted, half of these for some time: what
-  // goes wrong between two of one lock's sections needs that often, and in one
-  // place. 0: none.
+  // One mutex in this many, drawn when it is first seen, is in focus: a third
+  // of its locks and unlocks are interrupted, half of these for some simulated
+  // time. Races between two critical sections of one mutex need that many
+  // interruptions in one place. 0: none.
   uint64_t focus_one_in = 0;
 };
 
 class SimulatedScheduler : public Scheduler, private LockObserver {
  public:
-  // A view of the scheduler for a part of the simulated world, a process or
-  // one of its threads, that can be stopped where it stands: its closures and
-  // timers do not begin, its waits and what was interrupted do not go on.
+  // A Part is a view of the scheduler for a part of the simulated world, a
+  // process or one of its threads, that can be stopped at any point: its
+  // closures and timers no longer start, and its waits and interrupted closures
+  // do not resume.
   class Part;
 
   using Scheduler::ScheduleAt;
 
-  // `clock` outlives it and is moved by nobody else.
+  // `clock` must outlive it and must not be moved by anything else.
   explicit SimulatedScheduler(ManualClock& clock,
                               SimulatedSchedulerOptions options = {});
-  // Runs what was scheduled, drops timers; waits still open return false.
-  // No part is stopped any more.
+  // Runs everything scheduled and drops timers; open waits return false.
+  // Stopped parts are resumed.
   ~SimulatedScheduler() override;
 
   void Schedule(Pool pool, Closure closure) override;
@@ -109,22 +114,23 @@ class SimulatedScheduler : public Scheduler, private LockObserver {
   int num_compute_threads() const override { return options_.compute_threads; }
   const Clock& clock() const override { return clock_; }
 
-  // With pools of its own. Outlives whatever is scheduled by it; the scheduler
-  // outlives it.
+  // Returns a part with its own pools. The part must outlive everything
+  // scheduled by it; the scheduler must outlive the part.
   std::unique_ptr<Part> NewPart(const SimulatedPools& pools = {});
 
   void set_yields(const SimulatedYields& yields);
 
-  // Runs all that can run without time passing. First client only.
+  // Runs everything that can run without time passing. First client only.
   void RunUntilIdle() { AdvanceBy(absl::ZeroDuration()); }
-  // Lets time pass and runs what falls due meanwhile. First client only.
+  // Advances the time and runs everything that becomes due. First client only.
   void AdvanceBy(absl::Duration duration);
 
-  // Of all choices and times so far.
+  // The hash of all choices and times so far.
   uint64_t trace_hash() const { return trace_hash_; }
-  // Choices so far: closures begun, and waits and interruptions ended.
+  // The number of choices so far: closures started, and waits and interruptions
+  // ended.
   int64_t num_steps() const { return num_steps_; }
-  // Where somebody might have been interrupted, so far.
+  // The number of possible interruption points so far.
   uint64_t num_points() const { return num_points_; }
 
  private:
@@ -132,7 +138,7 @@ class SimulatedScheduler : public Scheduler, private LockObserver {
   struct Task;
   struct Waiter;
   struct Carrier;
-  // The pools of a part, or of what belongs to none.
+  // The pools of a part, or of closures that belong to no part.
   class PoolThreads {
    public:
     explicit PoolThreads(const SimulatedPools& limits) : limits_(limits) {}
@@ -155,7 +161,8 @@ class SimulatedScheduler : public Scheduler, private LockObserver {
   TimerId ScheduleAtFor(Part* part, Pool pool, absl::Time when,
                         Closure closure);
   PoolThreads& ThreadsOf(Part* part);
-  // Whether it may begin: its part goes on and its pool has a thread.
+  // Returns whether a task may start: its part runs and its pool has a free
+  // thread.
   bool IsReady(const Task& task);
   bool Wait(SimulatedEvent* event, absl::Time deadline);
 
@@ -167,30 +174,33 @@ class SimulatedScheduler : public Scheduler, private LockObserver {
   void OnSignal(const void* condition, bool all) override;
   void OnDestroy(const void* mutex) override;
 
-  // Whoever runs may be interrupted here; it is about to take `mutex`, or null.
+  // A point where the running closure may be interrupted; it is about to lock
+  // `mutex`, or null.
   void Point(const void* mutex = nullptr);
-  // Likewise, beside `mutex`, which may be in focus.
+  // Likewise, next to `mutex`, which may be in focus.
   void PointAt(const void* mutex, const void* about_to_take);
-  // Whether whoever runs is interrupted because `mutex` is in focus.
+  // Returns whether the running closure is interrupted because `mutex` is in
+  // focus.
   bool DrawFocus(const void* mutex);
-  // In a hundred of them, `percent_stalled` last until time has passed.
+  // Interrupts the running closure; with probability `percent_stalled` until
+  // time has passed.
   void Interrupt(const void* mutex, uint64_t percent_stalled);
   absl::Duration DrawStall();
   void DrawNextYield();
-  // Wakes those that wait for it to be let go.
+  // Wakes the closures that wait for the mutex to be released.
   void LetGo(const void* mutex);
 
   bool IsReady(const Waiter& waiter) const;
-  // Who can run now: what is to be chosen from.
+  // Finds the closures that can run now, from which one is chosen.
   void FindReady();
   absl::Time NextTime() const;
   void MoveTimeTo(absl::Time when);
-  // Chooses who goes on: one who waits, or, if null, `task`.
+  // Chooses what runs next: a waiter, or `task` if null.
   Waiter* Choose(Task* task);
   Waiter* ChooseAmongReady(Task* task);
-  // The last thing that whoever has the turn does.
+  // The last action of the closure that hands over control.
   void StartOnCarrier(Task task);
-  // Puts the caller among those who wait, until it is its turn again.
+  // Adds the caller to the waiters until it is chosen again.
   void Park(Waiter* waiter);
   void LetOthersRun(Waiter* waiter);
   void RunCarrier(Carrier* carrier);
@@ -208,17 +218,17 @@ class SimulatedScheduler : public Scheduler, private LockObserver {
   std::vector<Task> ready_;
   std::vector<Waiter*> waiters_;
   Waiter* idle_ = nullptr;  // in AdvanceBy
-  // Of FindReady: positions in ready_, and waiters.
+  // Results of FindReady: positions in ready_, and waiters.
   std::vector<size_t> ready_tasks_;
   std::vector<Waiter*> ready_waiters_;
   std::map<TimerKey, Task> timers_;
   std::vector<std::unique_ptr<Carrier>> carriers_;
   std::vector<Carrier*> free_carriers_;
-  Part* part_ = nullptr;  // of whoever runs; null: of none
-  int num_stopped_ = 0;   // parts
+  Part* part_ = nullptr;  // of the running closure; null: no part
+  int num_stopped_ = 0;   // number of parts
   SimulatedYields yields_;
   uint64_t points_until_yield_ = 0;
-  absl::flat_hash_map<const void*, bool> focus_;  // of the mutexes met
+  absl::flat_hash_map<const void*, bool> focus_;  // of the mutexes seen so far
   uint64_t num_points_ = 0;
   uint64_t next_id_ = 1;
   uint64_t trace_hash_ = kFnv1aOffset;
@@ -232,7 +242,7 @@ class SimulatedScheduler::Part : public Scheduler {
   Part(SimulatedScheduler& all, const SimulatedPools& pools)
       : all_(all), threads_(pools) {}
 
-  // By the first client, which belongs to no part.
+  // Called by the first client, which belongs to no part.
   void Stop();
   void GoOn();
   bool is_stopped() const { return is_stopped_; }

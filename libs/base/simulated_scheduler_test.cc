@@ -29,7 +29,7 @@ SchedulerHarnessFactory Seed(uint64_t seed) {
 INSTANTIATE_TEST_SUITE_P(Seeds, SchedulerConformanceTest,
                          ::testing::Values(Seed(1), Seed(2), Seed(3)));
 
-// Three clients and a timer that write down the order in which they ran.
+// Three clients and a timer that record the order in which they ran.
 struct Outcome {
   std::vector<int> order;
   uint64_t trace_hash;
@@ -76,7 +76,7 @@ TEST(SimulatedSchedulerTest, SeedsReachManyOrders) {
   EXPECT_GE(hashes.size(), 36u);
 }
 
-TEST(SimulatedSchedulerTest, NothingRunsUntilTheClientWaits) {
+TEST(SimulatedSchedulerTest, ClosuresRunOnlyWhileTheClientWaits) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
   bool ran = false;
@@ -98,7 +98,7 @@ TEST(SimulatedSchedulerTest, TimeJumpsOnlyAsFarAsNeeded) {
   EXPECT_EQ(clock.Now(), start + absl::Hours(1));
 }
 
-TEST(SimulatedSchedulerTest, AdvanceByRunsWhatFallsDue) {
+TEST(SimulatedSchedulerTest, AdvanceByRunsDueClosures) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
   const absl::Time start = clock.Now();
@@ -137,7 +137,7 @@ TEST(SimulatedSchedulerTest, FullPoolRunsNoMoreClosures) {
   }
 }
 
-TEST(SimulatedSchedulerTest, FullPoolHoldsUpNoOther) {
+TEST(SimulatedSchedulerTest, FullPoolDoesNotBlockOtherPools) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock, {.pools = {.compute = 1}});
   auto release = scheduler.NewEvent();
@@ -156,7 +156,7 @@ TEST(SimulatedSchedulerTest, FullPoolHoldsUpNoOther) {
   EXPECT_TRUE(timer_ran);
 }
 
-TEST(SimulatedSchedulerTest, PartsHavePoolsOfTheirOwn) {
+TEST(SimulatedSchedulerTest, EachPartHasItsOwnPools) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
   const auto one = scheduler.NewPart({.blocking = 1});
@@ -194,7 +194,7 @@ TEST(SimulatedSchedulerTest, WaitForAThreadOfAFullPoolIsReported) {
   scheduler.RunUntilIdle();
 }
 
-TEST(SimulatedSchedulerTest, WaitThatNothingCanEndIsReported) {
+TEST(SimulatedSchedulerTest, DeadlockIsReportedWithItsSeed) {
   ManualClock clock;
   std::string report;
   SimulatedScheduler scheduler(

@@ -1,8 +1,8 @@
-// Helpers around absl::Status, Weft's only way to report an error.
+// Helpers for absl::Status, Weft's only way to report an error.
 //
-// Codes mean what they mean in TensorFlow. A text names the node, tensor, task
-// and what to do. No exception crosses a room; CHECK-like aborts are for our
-// own bugs only.
+// Codes have the same meaning as in TensorFlow. An error text names the node,
+// tensor or task and says what to do. No exception crosses a module boundary;
+// CHECK-like aborts are only for bugs in Weft itself.
 #ifndef WEFT_LIBS_BASE_STATUS_H_
 #define WEFT_LIBS_BASE_STATUS_H_
 
@@ -14,14 +14,15 @@
 
 namespace weft {
 
-// `status` with "prefix: " before its message; payloads are kept. OK stays OK.
+// Returns `status` with "prefix: " before its message; payloads are kept. OK
+// stays OK.
 absl::Status Annotate(const absl::Status& status, absl::string_view prefix);
 
-// `status` with " suffix" after its message, for what TensorFlow appends, such
-// as "[[node x]]". Payloads are kept. OK stays OK.
+// Returns `status` with " suffix" after its message, for suffixes that
+// TensorFlow appends, such as "[[node x]]". Payloads are kept. OK stays OK.
 absl::Status Append(const absl::Status& status, absl::string_view suffix);
 
-// An error is derived when it was made by the abort that followed another
+// Marks an error as derived: it was caused by the abort that followed another
 // error. A master reports the first error that is not derived.
 absl::Status MarkDerived(absl::Status status);
 bool IsDerived(const absl::Status& status);

@@ -78,14 +78,14 @@ bool StopSignals::IsEnding() const {
 }
 
 void StopSignals::Wake() const {
-  // Fails where it is readable as it is.
+  // Fails only if the file is readable already.
   eventfd_write(wake_file_, 1);
 }
 
 void StopSignals::Take() {
   while (!HasCome() && !IsEnding()) WaitForAny(absl::InfiniteDuration());
   if (IsEnding()) return;
-  // Before it is taken, so that HasCome never says no again.
+  // Set before the signal is taken, so that HasCome never returns false again.
   Come();
   DrainSignals();
   const MonotoneClock clock;
@@ -96,7 +96,7 @@ void StopSignals::Take() {
     if (IsEnding()) return;
     DrainSignals();
   }
-  // Of all threads this one alone lets them through, to what ends the process.
+  // Only this thread unblocks them, for the handler that ends the process.
   pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
   while (!IsEnding()) WaitForAny(absl::InfiniteDuration());
 }

@@ -1,16 +1,15 @@
-// StopSignals: SIGINT and SIGTERM as something that a program can wait for, or
-// look at between two things that it does.
+// StopSignals lets a program wait for SIGINT and SIGTERM, or poll for them.
 //
-// The first one asks the program to leave; another one ends it, whatever it is
-// doing, as if nobody had asked for signals. What comes within a second of the
-// first is the same wish told twice: a terminal sends SIGINT to all processes
-// in front of it, and one of them may pass it on to another.
+// The first signal asks the program to stop; a second one kills it with the
+// signal's default action. A signal within a second of the first is taken for
+// the same request: a terminal sends SIGINT to all foreground processes, and
+// one of them may forward it to another.
 //
-// Signals that are sent to the process, that is; what is raised in one thread
-// is seen by HasCome there.
+// This applies to signals sent to the process; a signal raised in one thread is
+// only visible to HasCome in that thread.
 //
-// Threads: any, but for the constructor and the destructor. A thread of its own
-// takes the signals.
+// Threads: any, except for the constructor and the destructor. A dedicated
+// thread takes the signals.
 #ifndef WEFT_LIBS_BASE_STOP_SIGNALS_H_
 #define WEFT_LIBS_BASE_STOP_SIGNALS_H_
 
@@ -25,32 +24,32 @@ namespace weft {
 
 class StopSignals {
  public:
-  // To be made before any other thread is started: threads inherit that they
-  // leave these signals alone. `same_wish`: for so long another signal says no
-  // more than the first. A process that can open no more files, or start no
-  // more threads, is ended by signals, as if this were not there.
+  // Must be created before any other thread is started: threads inherit the
+  // blocked signal mask. Signals within `same_wish` of the first are ignored.
+  // If the process can open no more files or start no more threads, signals end
+  // it as if StopSignals did not exist.
   explicit StopSignals(absl::Duration same_wish = absl::Seconds(1));
-  // Signals that nobody has taken are left to the next that is made.
+  // Signals that were not taken are left for the next StopSignals.
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  // Returns when the first has come, at once where it has come before.
+  // Returns when the first signal has arrived, at once if it already has.
   void Wait() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Whether one has come.
+  // Returns whether a signal has arrived.
   bool HasCome() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // As if a signal had come.
+  // Acts as if a signal had arrived.
   void Raise() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // What the thread does.
+  // The body of the thread.
   void Take();
-  // Until a signal is there or Wake was called; at most so long.
+  // Waits until a signal is pending or Wake was called, for at most `longest`.
   void WaitForAny(absl::Duration longest) const;
   void DrainSignals() const;
   void Come() ABSL_LOCKS_EXCLUDED(mutex_);
   bool IsEnding() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Has the thread look at what this says.
+  // Makes the thread check the state again.
   void Wake() const;
 
   const absl::Duration same_wish_;

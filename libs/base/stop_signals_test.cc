@@ -12,8 +12,8 @@ namespace {
 
 void SignalThisProcess(int signal) { ASSERT_EQ(kill(getpid(), signal), 0); }
 
-// In processes of their own: what comes is for all of a process, and
-// must find no thread that does not leave it alone.
+// Each test runs in a process of its own: a signal is sent to the whole
+// process, and must find no thread that has it unblocked.
 class StopSignalsTest : public testing::Test {
  protected:
   StopSignalsTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
@@ -29,18 +29,18 @@ INSTANTIATE_TEST_SUITE_P(Signals, EachStopSignalTest,
   StopSignals signals(absl::Hours(1));
   if (signals.HasCome()) _exit(1);
   SignalThisProcess(signal);
-  // Whether it was taken by then or not.
+  // Whether the signal was taken by then or not.
   if (!signals.HasCome()) _exit(2);
   signals.Wait();
   signals.Wait();
   if (!signals.HasCome()) _exit(3);
-  // The same wish.
+  // SIGINT requests the same as SIGTERM.
   SignalThisProcess(SIGINT);
   SignalThisProcess(SIGTERM);
   _exit(0);
 }
 
-TEST_P(EachStopSignalTest, TheFirstAsks) {
+TEST_P(EachStopSignalTest, FirstSignalRequestsStop) {
   EXPECT_EXIT(WaitsForOne(GetParam()), testing::ExitedWithCode(0), "");
 }
 
@@ -52,7 +52,7 @@ TEST_P(EachStopSignalTest, TheFirstAsks) {
   while (true) SignalThisProcess(signal);
 }
 
-TEST_P(EachStopSignalTest, AnotherOneEndsAProcessThatIsBusy) {
+TEST_P(EachStopSignalTest, SecondSignalEndsABusyProcess) {
   EXPECT_EXIT(GetsOneAfterTheOther(GetParam()),
               testing::KilledBySignal(GetParam()), "");
 }
@@ -81,7 +81,7 @@ TEST_F(StopSignalsTest, ASignalAfterRaiseEndsTheProcess) {
   _exit(again.HasCome() ? 1 : 0);
 }
 
-TEST_F(StopSignalsTest, WhatWasTakenIsTaken) {
+TEST_F(StopSignalsTest, TakenSignalIsNotDeliveredAgain) {
   EXPECT_EXIT(BeginsAnew(), testing::ExitedWithCode(0), "");
 }
 

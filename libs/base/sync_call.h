@@ -1,5 +1,5 @@
-// SyncCall: waits for one asynchronous call on the thread that made it. Costs
-// two atomic operations when the call has ended before it is waited for.
+// SyncCall waits for one asynchronous call on the thread that made it. Costs
+// two atomic operations if the call has ended before Wait.
 //
 //   SyncCall<absl::StatusOr<uint64_t>> call(scheduler);
 //   master.CreateSession(config, call.Done());
@@ -17,8 +17,8 @@
 
 namespace weft {
 
-// Lives on the caller's stack; Wait must be called once. T: what the call
-// answers, a Status or a StatusOr.
+// Lives on the caller's stack; Wait must be called once. T: the result of the
+// call, a Status or a StatusOr.
 template <typename T = absl::Status>
 class SyncCall {
  public:
@@ -26,11 +26,12 @@ class SyncCall {
   SyncCall(const SyncCall&) = delete;
   SyncCall& operator=(const SyncCall&) = delete;
 
-  // The callback of the call: to be called once, from any thread.
+  // Returns the callback for the call, which must be called once, from any
+  // thread.
   absl::AnyInvocable<void(T)> Done() {
     return [this](T result) {
       result_ = std::move(result);
-      // After this exchange a caller that does not wait may be gone.
+      // If the caller does not wait, it may be gone after this exchange.
       if (state_.exchange(State::kDone, std::memory_order_acq_rel) ==
           State::kWaiting) {
         event_->Set();
@@ -38,8 +39,8 @@ class SyncCall {
     };
   }
 
-  // An exception (no memory for an event) ends the process: the call would go
-  // on with what has left the stack.
+  // An exception (no memory for an event) ends the process: the call would
+  // continue with objects that have left the stack.
   T Wait() noexcept {
     if (state_.load(std::memory_order_acquire) != State::kDone) {
       event_ = scheduler_.NewEvent();

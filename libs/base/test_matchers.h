@@ -1,4 +1,4 @@
-// What tests say about absl::Status and absl::StatusOr. For tests only.
+// Matchers and assertions for absl::Status and absl::StatusOr. For tests only.
 //
 //   EXPECT_OK(session->Run(train));
 //   ASSERT_OK_AND_ASSIGN(Tensor value, session->Run(x));
@@ -30,7 +30,7 @@ const absl::Status& GetStatus(const absl::StatusOr<T>& result) {
 
 }  // namespace internal
 
-// What most tests of bad input expect.
+// The code that most tests of invalid input expect.
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;
 
 // Matches a Status or StatusOr that is OK.
@@ -55,8 +55,8 @@ MATCHER_P2(StatusIs, code, substring,
 
 inline auto StatusIs(absl::StatusCode code) { return StatusIs(code, ""); }
 
-// What a StatusOr holds; where that is an error, the test fails and goes on
-// with nothing.
+// Returns the value of a StatusOr. For an error, the test fails and continues
+// with a default value.
 template <typename T>
 T ValueOf(absl::StatusOr<T> result) {
   EXPECT_THAT(result, IsOk());

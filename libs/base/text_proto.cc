@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kMaxBytes = std::numeric_limits<int>::max();
 constexpr int kMaxDepth = 100;
 
-// Keeps the first mistake of a text, with its place.
+// Keeps the first error of a text, with its position.
 class FirstMistake : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, google::protobuf::io::ColumnNumber column,

@@ -1,5 +1,5 @@
-// ParseTextProto: a protobuf message from protobuf's text format, with the
-// place of the first mistake.
+// ParseTextProto parses a message in protobuf's text format and reports the
+// position of the first error.
 #ifndef WEFT_LIBS_BASE_TEXT_PROTO_H_
 #define WEFT_LIBS_BASE_TEXT_PROTO_H_
 
@@ -13,12 +13,13 @@ class Message;
 namespace weft {
 
 struct TextProtoOptions {
-  // As in the binary form; else they are mistakes.
+  // Ignores unknown fields as in the binary format; otherwise they are errors.
   bool allow_unknown_fields = false;
 };
 
-// INVALID_ARGUMENT "line 1, column 2: ..." for a text that is none, is nested
-// more than 100 deep (as binary messages may not be) or reaches 2 GiB.
+// Returns INVALID_ARGUMENT "line 1, column 2: ..." for a text that does not
+// parse, is nested more than 100 deep (the limit of binary messages) or reaches
+// 2 GiB.
 absl::Status ParseTextProto(absl::string_view text,
                             google::protobuf::Message& message,
                             const TextProtoOptions& options = {});

@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-// About 2 us: what a sleep and its wake-up would cost.
+// About 2 us: the cost of a sleep and its wake-up.
 constexpr int kSpins = 50;
 
 }  // namespace

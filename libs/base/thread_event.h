@@ -1,6 +1,7 @@
-// ThreadEvent: the Event of real threads. One word; Set without a waiter is one
-// exchange, a wait sleeps in the kernel after a short spin. On the heap it lies
-// in memory of an EventMemory: new (memory) ThreadEvent(clock).
+// ThreadEvent is the Event of real threads. It is one word: Set without a
+// waiter is one exchange; a wait sleeps in the kernel after a short spin. On
+// the heap it is placed in memory of an EventMemory: new (memory)
+// ThreadEvent(clock).
 #ifndef WEFT_LIBS_BASE_THREAD_EVENT_H_
 #define WEFT_LIBS_BASE_THREAD_EVENT_H_
 
@@ -16,7 +17,7 @@ namespace weft {
 
 class ThreadEvent final : public Event {
  public:
-  // `clock` outlives the event.
+  // `clock` must outlive the event.
   explicit ThreadEvent(const Clock& clock) : clock_(clock) {}
 
   static void* operator new(size_t, EventMemory& memory) {
@@ -24,7 +25,7 @@ class ThreadEvent final : public Event {
     return memory.Take();
   }
   static void operator delete(void* event) { EventMemory::Give(event); }
-  // For a constructor that throws; it does not.
+  // Required for constructors that throw; this one does not.
   static void operator delete(void* event, EventMemory&) {
     EventMemory::Give(event);
   }

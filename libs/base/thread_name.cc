@@ -10,7 +10,7 @@ void SetThreadName(const std::string& name) {
 }
 
 std::string ThisThreadName() {
-  char name[16] = "";  // what Linux keeps, and its end
+  char name[16] = "";  // Linux's limit, with the terminator
   pthread_getname_np(pthread_self(), name, sizeof(name));
   return name;
 }

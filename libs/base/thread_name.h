@@ -1,4 +1,4 @@
-// The name that debuggers and top show for a thread.
+// The name that debuggers and top show for a thread, and its id.
 #ifndef WEFT_LIBS_BASE_THREAD_NAME_H_
 #define WEFT_LIBS_BASE_THREAD_NAME_H_
 
@@ -7,10 +7,10 @@
 
 namespace weft {
 
-// Of the calling thread; Linux keeps the first 15 bytes.
+// Sets the name of the calling thread; Linux keeps the first 15 bytes.
 void SetThreadName(const std::string& name);
 std::string ThisThreadName();
-// Linux's number of the calling thread.
+// The calling thread's id in Linux.
 int64_t ThisThreadId();
 
 }  // namespace weft

@@ -30,11 +30,12 @@
 namespace weft {
 namespace {
 
-// One ParallelFor: its ranges are claimed by counting up. A helper that comes
-// when all are claimed touches nothing but this object, which it shares.
+// One ParallelFor: its ranges are claimed by incrementing a counter. A helper
+// that starts after all are claimed touches only this shared object.
 //
-// An exception that a range throws skips the ranges that are not claimed yet,
-// and goes to the caller of ParallelFor once no thread uses its closure.
+// If a range throws, the ranges that are not claimed yet are skipped, and
+// ParallelFor rethrows the exception to its caller once no thread uses its
+// closure.
 class SharedLoop {
  public:
   using Work = std::function<void(int64_t, int64_t)>;
@@ -50,7 +51,7 @@ class SharedLoop {
     }
   }
 
-  // False: all ranges are claimed.
+  // Returns false if all ranges are claimed.
   bool RunOne() {
     const int64_t range = next_.fetch_add(1, std::memory_order_relaxed);
     if (range >= num_ranges_) return false;
@@ -66,8 +67,8 @@ class SharedLoop {
     return next_.load(std::memory_order_relaxed) >= num_ranges_;
   }
 
-  // All ranges are claimed: waits only for those that run at this moment. Does
-  // not sleep for less than a wake takes.
+  // REQUIRES: all ranges are claimed. Waits for the ranges that still run. Does
+  // not sleep for less than a wake-up takes.
   void Wait(const Clock& clock, absl::Duration wake_time) {
     if (SpinFor(clock, wake_time, [this] { return IsDone(); })) return;
     while (!IsDone()) FutexWait(done_, 0);
@@ -111,7 +112,7 @@ class SharedLoop {
   std::exception_ptr exception_;
 };
 
-// Ranges per thread: more than one evens out threads that come late.
+// More than one range per thread evens out threads that start late.
 constexpr int64_t kRangesPerThread = 4;
 
 int NumComputeThreads(const ThreadSchedulerOptions& options) {
@@ -124,14 +125,14 @@ int NumGraphThreads(const ThreadSchedulerOptions& options) {
   return std::max(2, NumComputeThreads(options));
 }
 
-// Closures of Pool::kOwnThread that do not end, or wait for another one, must
-// all have threads, or nothing of the pool runs any more: the readers of both
-// lanes of a wire, the driver of HTTP and that of metrics do not end; a server
-// that stops itself waits for what is being freed (Reclaimer), which is the
-// sixth.
+// Closures of Pool::kOwnThread that never end, or that wait for another one,
+// must all have threads at the same time, or the pool deadlocks: the two
+// readers of a wire (control and bulk), the driver of HTTP and that of metrics
+// never end; a server that stops itself waits for the Reclaimer's closure,
+// which is the sixth.
 constexpr int kMinOwnThreads = 6;
 
-// How soon a pool that was refused a thread asks for it again.
+// Interval at which a pool that was refused a thread retries.
 constexpr absl::Duration kAskAgain = absl::Milliseconds(200);
 
 class ThreadScheduler : public Scheduler, public PoolProgress {
@@ -178,7 +179,8 @@ class ThreadScheduler : public Scheduler, public PoolProgress {
     }
   }
 
-  // Work may schedule more work in any pool, so all run until none is left.
+  // Work may schedule more work in any pool, so all pools run until none has
+  // any left.
   ~ThreadScheduler() override {
     {
       absl::MutexLock lock(&shortage_mutex_);
@@ -192,7 +194,7 @@ class ThreadScheduler : public Scheduler, public PoolProgress {
     }
   }
 
-  // What ThreadsStatus returns.
+  // The status that ThreadsStatus returns.
   const absl::Status& started() const { return started_; }
 
   void Schedule(Pool pool, Closure closure) override {
@@ -233,7 +235,7 @@ class ThreadScheduler : public Scheduler, public PoolProgress {
   void AskAgainLater(BlockingPool& pool) ABSL_LOCKS_EXCLUDED(shortage_mutex_);
   void RunWithoutThreads();
 
-  // The threads of any pool but the compute pool.
+  // Returns the threads of any pool but the compute pool.
   const BlockingPool& ThreadsOf(Pool pool) const {
     switch (pool) {
       case Pool::kControl:
@@ -258,9 +260,9 @@ class ThreadScheduler : public Scheduler, public PoolProgress {
   const OnThreadShortage on_shortage_;
   absl::Mutex shortage_mutex_;
   absl::flat_hash_set<std::string> reported_ ABSL_GUARDED_BY(shortage_mutex_);
-  // Null until all pools have started, for ever if one could not, and from the
+  // Null until all pools have started, forever if one could not, and from the
   // destructor on. While it is null, shortages of threads are not reported and
-  // threads that could not be started are not tried again.
+  // threads that could not be started are not retried.
   TimerThread* retry_timers_ ABSL_GUARDED_BY(shortage_mutex_) = nullptr;
   const BlockingPool::OnRefused on_refused_;
   WorkCount unfinished_;
@@ -326,8 +328,8 @@ void ThreadScheduler::ParallelFor(
     return;
   }
   auto loop = std::make_shared<SharedLoop>(total, num_ranges, work);
-  // Where nobody has time now, somebody may have it soon, unless much is
-  // waiting already.
+  // If no thread is idle now, one may be soon, unless much work is queued
+  // already.
   int64_t helpers = 0;
   const auto ask = [&] {
     const bool is_much_waiting =

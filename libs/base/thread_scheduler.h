@@ -1,5 +1,5 @@
-// NewThreadScheduler with what a process decides for its threads: how they are
-// started, and where a shortage of them is reported.
+// NewThreadScheduler with the options that a process sets for its threads: how
+// they are started, and where a shortage of threads is reported.
 #ifndef WEFT_LIBS_BASE_THREAD_SCHEDULER_H_
 #define WEFT_LIBS_BASE_THREAD_SCHEDULER_H_
 
@@ -14,25 +14,26 @@
 
 namespace weft {
 
-// Called once for each pool that goes on although it was refused a thread, on
-// any thread. Never called if the scheduler could not start (ThreadsStatus).
+// Called once, on any thread, for each pool that continues after it was refused
+// a thread. Never called if the scheduler could not start (ThreadsStatus).
 using OnThreadShortage = std::function<void(const std::string& message)>;
 
-// Each pool has a thread from the start, and the pool of own threads has 6: as
-// many as closures of one server hold that do not end or wait for others of the
-// pool, and one more. A pool that is refused a further one goes on with those
-// that it has, and asks again while work waits for one. The compute pool asks
-// only once, when it is made, for its number of threads is constant.
-// `starter` and `clock` outlive the scheduler; a null starter is a
+// Each pool starts with a thread, and the pool kOwnThread with 6: the number of
+// closures of one server that run forever or wait for others of that pool, plus
+// one. A pool that is refused a further thread continues with its existing
+// ones, and asks again while work waits. The compute pool asks only once, when
+// it is created, because its number of threads is constant. `starter` and
+// `clock` must outlive the scheduler; a null starter means a
 // SystemThreadStarter.
 std::unique_ptr<Scheduler> NewThreadScheduler(const Clock& clock,
                                               ThreadSchedulerOptions options,
                                               ThreadStarter* starter,
                                               OnThreadShortage on_shortage);
 
-// RESOURCE_EXHAUSTED: NewThreadScheduler was refused a thread that a pool has
-// from the start. Such a scheduler must be destroyed before anything waits for
-// it; its destructor runs what was scheduled. OK for schedulers of other kinds.
+// Returns RESOURCE_EXHAUSTED if NewThreadScheduler was refused one of the
+// initial threads of a pool. Such a scheduler must be destroyed before anything
+// waits for it; its destructor runs everything scheduled. OK for other kinds of
+// schedulers.
 absl::Status ThreadsStatus(const Scheduler& scheduler);
 
 }  // namespace weft

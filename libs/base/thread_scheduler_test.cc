@@ -73,12 +73,12 @@ TEST(ThreadSchedulerTest, BlockingPoolGrowsToItsBoundAndThenQueues) {
   EXPECT_EQ(most, 3);
 }
 
-// Whoever holds a thread of the blocking pool may wait for one of these.
-TEST(ThreadSchedulerTest, OwnThreadsWaitForNoOther) {
+// The holder of a blocking thread may wait for one of these.
+TEST(ThreadSchedulerTest, UnboundedPoolNeverQueues) {
   constexpr int kThreads = 3;
   SystemClock clock;
   auto scheduler = NewThreadScheduler(clock, {.max_blocking_threads = 1});
-  // The threads that wait may come to it late, and leave it later than this.
+  // The waiting threads may enter and leave the wait later than this.
   const std::shared_ptr<Event> release = scheduler->NewEvent();
   auto all_running = scheduler->NewEvent();
   scheduler->Schedule(Pool::kBlocking, [release] { release->Wait(); });
@@ -93,8 +93,8 @@ TEST(ThreadSchedulerTest, OwnThreadsWaitForNoOther) {
   release->Set();
 }
 
-// Whatever holds the threads of all other pools that have a bound.
-TEST(ThreadSchedulerTest, ControlWorkWaitsForNoOtherPool) {
+// Even if all bounded pools are busy.
+TEST(ThreadSchedulerTest, ControlPoolIsIndependentOfOtherPools) {
   SystemClock clock;
   auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1,
                                               .max_graph_threads = 1,
@@ -120,8 +120,8 @@ TEST(ThreadSchedulerTest, ControlWorkWaitsForNoOtherPool) {
   release->Set();
 }
 
-// A session can be extended whatever client functions wait for.
-TEST(ThreadSchedulerTest, GraphsWaitForNoClientFunction) {
+// Extending a session does not depend on client functions.
+TEST(ThreadSchedulerTest, GraphPoolDoesNotWaitForClientFunctions) {
   SystemClock clock;
   auto scheduler = NewThreadScheduler(clock, {.max_blocking_threads = 1});
   const std::shared_ptr<Event> release = scheduler->NewEvent();
@@ -132,7 +132,7 @@ TEST(ThreadSchedulerTest, GraphsWaitForNoClientFunction) {
   release->Set();
 }
 
-TEST(ThreadSchedulerTest, CountsWhatComputeThreadsHaveBegun) {
+TEST(ThreadSchedulerTest, StartedComputeClosuresAreCounted) {
   SystemClock clock;
   auto scheduler = NewThreadScheduler(clock, {.compute_threads = 2});
   const PoolProgress* const progress = PoolProgress::Of(*scheduler);
@@ -145,7 +145,7 @@ TEST(ThreadSchedulerTest, CountsWhatComputeThreadsHaveBegun) {
   }
 }
 
-TEST(ThreadSchedulerTest, CountsWhatWaitsForAThread) {
+TEST(ThreadSchedulerTest, ClosuresWaitingForAThreadAreCounted) {
   SystemClock clock;
   for (const Pool pool :
        {Pool::kCompute, Pool::kControl, Pool::kGraph, Pool::kBlocking}) {
@@ -174,7 +174,7 @@ TEST(ThreadSchedulerTest, CountsWhatWaitsForAThread) {
   }
 }
 
-// Every look at it finds it 70 us later.
+// Advances by 70 us with each reading.
 class TickingClock : public Clock {
  public:
   absl::Time Now() const override {
@@ -185,14 +185,14 @@ class TickingClock : public Clock {
   mutable std::atomic<int64_t> looks_{0};
 };
 
-TEST(ThreadSchedulerTest, MeasuresWhatWakingAThreadTakes) {
+TEST(ThreadSchedulerTest, ThreadWakeTimeIsMeasured) {
   TickingClock clock;
   auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
   const PoolProgress* const progress = PoolProgress::Of(*scheduler);
   const absl::Duration unknown = progress->wake_time();
   EXPECT_GT(unknown, absl::ZeroDuration());
   // Whether the compute thread has gone to sleep while another pool ran
-  // something is a race; so loop until it has been woken many times.
+  // something is a race; so loop until it has been woken often enough.
   while (progress->wake_time() < absl::Microseconds(30)) {
     for (const Pool pool : {Pool::kBlocking, Pool::kCompute}) {
       auto ran = scheduler->NewEvent();
@@ -201,14 +201,14 @@ TEST(ThreadSchedulerTest, MeasuresWhatWakingAThreadTakes) {
     }
   }
   EXPECT_LE(progress->wake_time(), absl::Microseconds(70));
-  // What nobody has measured for a while is not known.
+  // A measurement that is not repeated for a while expires.
   for (int looks = 0; looks < 2000; ++looks) clock.Now();
   EXPECT_EQ(progress->wake_time(), unknown);
 }
 
-// A loop that began while all threads were busy, and has no more ranges than
+// A loop that began while all threads were busy and has no more ranges than
 // there are threads.
-TEST(ThreadSchedulerTest, WhoHasTimeLaterHelpsWithParallelFor) {
+TEST(ThreadSchedulerTest, ThreadFreedLaterHelpsParallelFor) {
   SystemClock clock;
   auto scheduler = NewThreadScheduler(clock, {.compute_threads = 2});
   auto helped = scheduler->NewEvent();
@@ -228,11 +228,11 @@ TEST(ThreadSchedulerTest, WhoHasTimeLaterHelpsWithParallelFor) {
     release->Set();
     EXPECT_TRUE(helped->WaitUntil(clock.Now() + absl::Seconds(30)));
   });
-  // They use what is declared here.
+  // Helpers use the variables declared here.
   while (busy > 0) std::this_thread::yield();
 }
 
-TEST(ThreadSchedulerTest, FreeThreadsHelpWithParallelFor) {
+TEST(ThreadSchedulerTest, FreeThreadsHelpParallelFor) {
   SystemClock clock;
   auto scheduler = NewThreadScheduler(clock, {.compute_threads = 2});
   auto helped = scheduler->NewEvent();
@@ -245,7 +245,7 @@ TEST(ThreadSchedulerTest, FreeThreadsHelpWithParallelFor) {
   }
 }
 
-// Refuses threads by their number, from 0.
+// Refuses to start threads, chosen by their number from 0.
 class RefusingStarter : public ThreadStarter {
  public:
   using Refuses = std::function<bool(int)>;
@@ -268,7 +268,8 @@ class RefusingStarter : public ThreadStarter {
   int num_asked_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// One compute thread, 6 own ones, one of each other pool, and the timers'.
+// One compute thread, 6 of the unbounded pool, one of each other pool, and the
+// timer thread.
 constexpr int kOwnThreads = 6;
 constexpr int kFewestThreads = 5 + kOwnThreads;
 
@@ -292,7 +293,7 @@ class ThreadShortageTest : public ::testing::Test {
   std::vector<std::string> reports_ ABSL_GUARDED_BY(mutex_);
 };
 
-TEST_F(ThreadShortageTest, PoolsGoOnWithTheThreadsThatTheyHave) {
+TEST_F(ThreadShortageTest, PoolsContinueWithFewerThreads) {
   constexpr int kEach = 20;
   auto scheduler = NewScheduler();
   EXPECT_OK(ThreadsStatus(*scheduler));
@@ -307,7 +308,7 @@ TEST_F(ThreadShortageTest, PoolsGoOnWithTheThreadsThatTheyHave) {
   EXPECT_EQ(runs, 5 * kEach);
 }
 
-TEST_F(ThreadShortageTest, EachPoolReportsItOnce) {
+TEST_F(ThreadShortageTest, EachPoolReportsAShortageOnce) {
   auto scheduler = NewScheduler();
   const std::shared_ptr<Event> release = scheduler->NewEvent();
   for (int i = 0; i < 5; ++i) {
@@ -320,7 +321,7 @@ TEST_F(ThreadShortageTest, EachPoolReportsItOnce) {
                              "on with those: No more")));
 }
 
-TEST_F(ThreadShortageTest, WaitingWorkGetsThreadsOnceThereAreSome) {
+TEST_F(ThreadShortageTest, QueuedWorkRunsOnceThreadsCanStart) {
   auto scheduler = NewScheduler();
   const std::shared_ptr<Event> release = scheduler->NewEvent();
   auto second = scheduler->NewEvent();
@@ -331,8 +332,8 @@ TEST_F(ThreadShortageTest, WaitingWorkGetsThreadsOnceThereAreSome) {
   release->Set();
 }
 
-// As the loops of a server do not: others free and stop.
-TEST_F(ThreadShortageTest, OwnThreadsThatDoNotEndLeaveOne) {
+// Unlike the loops of a server, of which others free and stop one.
+TEST_F(ThreadShortageTest, BusyUnboundedPoolKeepsAFreeThread) {
   auto scheduler = NewScheduler();
   starter_.SetRefuses([](int) { return true; });
   const std::shared_ptr<Event> release = scheduler->NewEvent();
@@ -369,7 +370,7 @@ TEST_F(ThreadShortageTest, PoolWithoutAnyThreadIsAnError) {
   }
 }
 
-// The status says it: nothing goes on.
+// The status reports it: the scheduler does not run.
 TEST_F(ThreadShortageTest, SchedulerThatCannotStartReportsNoShortage) {
   for (int started = 0; started < kFewestThreads; ++started) {
     starter_.SetRefuses(
@@ -381,7 +382,7 @@ TEST_F(ThreadShortageTest, SchedulerThatCannotStartReportsNoShortage) {
   }
 }
 
-TEST_F(ThreadShortageTest, DestructorRunsWhatFoundNoThread) {
+TEST_F(ThreadShortageTest, DestructorRunsClosuresWithoutAThread) {
   starter_.SetRefuses([](int) { return true; });
   auto scheduler = NewScheduler();
   int runs = 0;
@@ -394,8 +395,8 @@ TEST_F(ThreadShortageTest, DestructorRunsWhatFoundNoThread) {
 }
 
 // Closures of each pool schedule one of each other pool, which may have no
-// thread, or be the only one that has.
-TEST_F(ThreadShortageTest, DestructorRunsWhatItsClosuresSchedule) {
+// thread, or be the only one with a thread.
+TEST_F(ThreadShortageTest, DestructorRunsClosuresScheduledByClosures) {
   constexpr Pool kPools[] = {Pool::kControl, Pool::kGraph, Pool::kBlocking,
                              Pool::kOwnThread, Pool::kCompute};
   for (int refused = 0; refused <= kFewestThreads; ++refused) {
@@ -430,13 +431,13 @@ TEST_F(ThreadShortageTest, DestructorRunsWhatItsClosuresSchedule) {
   _exit(runs == 100 ? 0 : 3);
 }
 
-TEST(ThreadStarterTest, RefusalBySystemEndsNoProcess) {
+TEST(ThreadStarterTest, FailedThreadStartDoesNotAbort) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(RunsAllWithoutFurtherThreads(), testing::ExitedWithCode(0),
               "The thread pool weft/b needs more than its 1 threads");
 }
 
-// Those of this process.
+// Names of the live threads of this process.
 std::set<std::string> LiveThreads() {
   std::set<std::string> threads;
   for (const auto& entry :
@@ -446,8 +447,8 @@ std::set<std::string> LiveThreads() {
   return threads;
 }
 
-// The system may list a thread for a moment after it was joined.
-TEST(ThreadStarterTest, ThreadsThatWereTriedAreGone) {
+// The system may list a thread briefly after it was joined.
+TEST(ThreadStarterTest, ProbeThreadsAreJoined) {
   SystemThreadStarter starter;
   const std::set<std::string> before = LiveThreads();
   EXPECT_OK(CheckThreadsCanStart(starter, 4));

@@ -18,7 +18,8 @@
 namespace weft {
 namespace {
 
-// Beyond what a caller needs, for threads that others start meanwhile.
+// Spare threads beyond what a caller needs, for threads that others start
+// meanwhile.
 constexpr int kSpareThreads = 2;
 
 absl::Status Refused(const std::system_error& error) {
@@ -28,17 +29,17 @@ absl::Status Refused(const std::system_error& error) {
       "of the container), or of address space (ulimit -v)"));
 }
 
-// The system may count a thread for a moment after it was joined.
+// The system may count a thread briefly after it was joined.
 void AwaitUncounted(pid_t thread) {
   constexpr int kMostLooks =
-      10000;  // the number may be another thread's by now
+      10000;  // the number may belong to another thread by now
   for (int i = 0; i < kMostLooks; ++i) {
     if (syscall(SYS_tgkill, getpid(), thread, 0) != 0) return;
     sched_yield();
   }
 }
 
-// Threads that run until this ends.
+// Threads that run until this object is destroyed.
 class WaitingThreads {
  public:
   ~WaitingThreads() {

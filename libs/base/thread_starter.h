@@ -1,5 +1,5 @@
-// ThreadStarter starts threads of the operating system. The system refuses one
-// at its limit of threads or of address space, which is an error here and no
+// ThreadStarter starts threads of the operating system. At its limit of threads
+// or of address space the system refuses; that is an error here, not an
 // exception.
 //
 // Threads: thread-safe.
@@ -19,8 +19,8 @@ class ThreadStarter {
   using Body = absl::AnyInvocable<void()>;
 
   virtual ~ThreadStarter() = default;
-  // RESOURCE_EXHAUSTED, with the limit to raise: the system starts no further
-  // thread; `body` is destroyed then.
+  // Returns RESOURCE_EXHAUSTED, naming the limit to raise, if the system starts
+  // no further thread; `body` is then destroyed.
   virtual absl::StatusOr<std::thread> Start(Body body) = 0;
 };
 
@@ -29,9 +29,10 @@ class SystemThreadStarter : public ThreadStarter {
   absl::StatusOr<std::thread> Start(Body body) override;
 };
 
-// Whether `count` further threads can run at once: starts that many, and two
-// more, and ends them. For a library that aborts the process when it is refused
-// one. Other threads that start meanwhile may still take the room.
+// Returns whether `count` further threads can run at once: starts that many,
+// and two more, and ends them. For a library that aborts the process if it is
+// refused a thread. Other threads may still start in the meantime and use up
+// the limit.
 absl::Status CheckThreadsCanStart(ThreadStarter& starter, int count);
 
 }  // namespace weft

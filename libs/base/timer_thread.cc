@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// FutexWait has no end for a time that the kernel's might not hold.
+// FutexWait waits forever if the kernel cannot represent the time.
 constexpr absl::Duration kLongestSleep = absl::Hours(24);
 
 }  // namespace

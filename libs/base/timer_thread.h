@@ -1,10 +1,10 @@
-// TimerThread: hands closures over when their time has come, by one thread that
-// sleeps until the next. It sleeps for a time, not until a time of day:
-// Abseil's timed waits, which are the latter, would last an hour longer where
-// the machine's clock is set back by one.
+// TimerThread delivers closures when they are due, on one thread that sleeps
+// until the next. It sleeps for a duration, not until a time of day: Abseil's
+// timed waits do the latter and would last an hour longer if the system time is
+// set back by one.
 //
-// Threads: all methods from any. The destructor drops what is not due and
-// joins.
+// Threads: all methods may be called from any thread. The destructor drops
+// closures that are not due and joins.
 #ifndef WEFT_LIBS_BASE_TIMER_THREAD_H_
 #define WEFT_LIBS_BASE_TIMER_THREAD_H_
 
@@ -30,7 +30,7 @@ class TimerThread {
   // Called with each due closure, on the timer thread; must not block.
   using Deliver = absl::AnyInvocable<void(Pool, Scheduler::Closure)>;
 
-  // `clock` outlives the thread and runs as fast as real time.
+  // `clock` must outlive the thread and run as fast as real time.
   TimerThread(const Clock& clock, absl::string_view name,
               ThreadStarter& starter, Deliver deliver);
   ~TimerThread();
@@ -40,7 +40,7 @@ class TimerThread {
 
   Scheduler::TimerId Add(Pool pool, absl::Time when,
                          Scheduler::Closure closure);
-  // True if the closure will never be delivered.
+  // Returns true if the closure will never be delivered.
   bool Cancel(Scheduler::TimerId id);
 
  private:
@@ -51,16 +51,16 @@ class TimerThread {
   };
 
   void Run();
-  // Takes what is due, if anything is; else says how long that is off, and
-  // `seen` is what `changes_` was then. False once it stops.
+  // Takes the next due closure, if any; otherwise sets `left` to the time until
+  // then and `seen` to the value of `changes_`. Returns false once it stops.
   bool TakeDue(Timer& due, absl::Duration& left, uint32_t& seen);
-  // Has the thread look again.
+  // Makes the thread check again.
   void NoteChange() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;
   Deliver deliver_;
   absl::Mutex mutex_;
-  std::atomic<uint32_t> changes_{0};  // what the thread sleeps on
+  std::atomic<uint32_t> changes_{0};  // the futex word of the thread
   absl::btree_map<Key, Timer> timers_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<Scheduler::TimerId, absl::Time> times_
       ABSL_GUARDED_BY(mutex_);

@@ -1,7 +1,7 @@
-// WorkCount: closures scheduled and not yet finished, over all pools, so that
-// shutdown can wait for work that schedules more work.
+// WorkCount counts the closures that are scheduled and not finished, over all
+// pools, so that shutdown can wait for work that schedules more work.
 //
-// Threads: all methods from any; one thread waits.
+// Threads: all methods may be called from any thread; one thread waits.
 #ifndef WEFT_LIBS_BASE_WORK_COUNT_H_
 #define WEFT_LIBS_BASE_WORK_COUNT_H_
 
@@ -29,8 +29,8 @@ class WorkCount {
     while (uint32_t count = count_.load()) FutexWait(count_, count);
   }
 
-  // Likewise; calls `run` at first and after closures have finished. What a
-  // closure has scheduled waits in a queue by then.
+  // Likewise, and calls `run` first and after closures have finished.
+  // Everything that a closure scheduled is in a queue by then.
   void RunUntilZero(absl::FunctionRef<void()> run) {
     observed_.store(true);
     while (count_.load() > 0) {
@@ -44,7 +44,7 @@ class WorkCount {
   std::atomic<uint32_t> count_{0};
   std::atomic<bool> waiting_{false};
   std::atomic<bool> observed_{false};
-  std::atomic<uint32_t> num_finished_{0};  // since it is observed
+  std::atomic<uint32_t> num_finished_{0};  // since the wait began
 };
 
 }  // namespace weft

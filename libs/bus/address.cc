@@ -20,7 +20,7 @@ absl::Status Invalid(absl::string_view text, absl::string_view what) {
                    "; write host:port, [IPv6]:port or zmq://host:port"));
 }
 
-// "grpc://" of "grpc://host:80"; empty where there is none.
+// Returns "grpc://" of "grpc://host:80"; empty if there is none.
 absl::string_view SchemeOf(absl::string_view text) {
   const size_t end = text.find("://");
   return end == absl::string_view::npos ? "" : text.substr(0, end + 3);
@@ -41,15 +41,15 @@ absl::Status CheckHost(absl::string_view text, const std::string& host,
     return Invalid(text, "the host is too long");
   const auto allowed = in_brackets ? IsIpv6Char : IsNameChar;
   if (!std::all_of(host.begin(), host.end(), allowed)) {
-    return Invalid(text, "the host has a character that no host has");
+    return Invalid(text, "the host contains an invalid character");
   }
   if (in_brackets && !absl::StrContains(host, ':')) {
-    return Invalid(text, "only an IPv6 address stands in [ ]");
+    return Invalid(text, "only an IPv6 address may be in [ ]");
   }
   return absl::OkStatus();
 }
 
-// "[::1]:80" and "host:80" into host and what follows it.
+// Splits "[::1]:80" and "host:80" into the host and the rest.
 absl::Status SplitHost(absl::string_view text, absl::string_view rest,
                        absl::string_view& host, absl::string_view& port) {
   const size_t end = rest.empty() || rest[0] != '['

@@ -1,4 +1,4 @@
-// Address: where a task listens: "host:port" in a cluster spec,
+// Address is where a task listens: "host:port" in a cluster spec,
 // "zmq://host:port" as the target of a session.
 #ifndef WEFT_LIBS_BUS_ADDRESS_H_
 #define WEFT_LIBS_BUS_ADDRESS_H_
@@ -12,15 +12,15 @@
 namespace weft::bus {
 
 struct Address {
-  std::string host;   // a name, an IPv4 address, or an IPv6 one without [ ]
-  uint16_t port = 0;  // 0: any that is free; only to listen at
+  std::string host;   // a name, an IPv4 address, or an IPv6 address without [ ]
+  uint16_t port = 0;  // 0: any free port; only for listening
 
-  // Either form. INVALID_ARGUMENT says what is wrong with it.
+  // Parses either form. An INVALID_ARGUMENT error names the defect.
   static absl::StatusOr<Address> Parse(absl::string_view text);
 
-  // "host:port"; an IPv6 host in [ ].
+  // Returns "host:port", with an IPv6 host in [ ].
   std::string ToString() const;
-  // "zmq://host:port".
+  // Returns "zmq://host:port".
   std::string ToTarget() const;
 
   friend bool operator==(const Address&, const Address&) = default;

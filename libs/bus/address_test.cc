@@ -20,7 +20,7 @@ TEST(AddressTest, ParsesBothForms) {
   }
 }
 
-TEST(AddressTest, Ipv6StandsInBrackets) {
+TEST(AddressTest, Ipv6AddressesNeedBrackets) {
   ASSERT_OK_AND_ASSIGN(const Address address, Address::Parse("zmq://[::1]:80"));
   EXPECT_EQ(address.host, "::1");
   EXPECT_EQ(address.ToString(), "[::1]:80");
@@ -32,7 +32,7 @@ TEST(AddressTest, PortZeroIsAnyPort) {
   EXPECT_EQ(address.port, 0);
 }
 
-TEST(AddressTest, SaysWhatIsWrong) {
+TEST(AddressTest, MalformedAddressErrorsNameTheDefect) {
   const struct {
     std::string text;
     const char* what;
@@ -52,12 +52,12 @@ TEST(AddressTest, SaysWhatIsWrong) {
       {"[::1", "no \":port\""},
       {"[::1]80", "no \":port\""},
       {"[host]:80", "only an IPv6 address"},
-      {"ho st:80", "a character that no host has"},
+      {"ho st:80", "an invalid character"},
       {"grpc://host:80", "the scheme grpc:// is unknown"},
       {"ZMQ://host:80", "the scheme ZMQ:// is unknown"},
       {"://host:80", "the scheme :// is unknown"},
       {"zmq://zmq://host:80", "not a number from 0 to 65535"},
-      {std::string("h\0st:80", 7), "a character that no host has"},
+      {std::string("h\0st:80", 7), "an invalid character"},
       {std::string(300, 'a') + ":80", "too long"},
   };
   for (const auto& test : kCases) {

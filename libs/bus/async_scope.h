@@ -1,8 +1,8 @@
-// AsyncScope: counts the closures, timers and events of one object, which its
-// destructor waits for.
+// AsyncScope counts the closures, timers and events of one object; the object's
+// destructor waits for them.
 //
-// Threads: all methods may be called from any thread; Wait once, when nobody
-// begins anything new from outside.
+// Threads: all methods may be called from any thread. Wait must be called once,
+// when no other thread starts anything new.
 #ifndef WEFT_LIBS_BUS_ASYNC_SCOPE_H_
 #define WEFT_LIBS_BUS_ASYNC_SCOPE_H_
 
@@ -24,7 +24,7 @@ class AsyncScope {
   AsyncScope(const AsyncScope&) = delete;
   AsyncScope& operator=(const AsyncScope&) = delete;
 
-  // While it lives, something runs.
+  // Counts as one running operation while it lives.
   class Running {
    public:
     explicit Running(AsyncScope& scope) : scope_(scope) { scope_.Begin(); }
@@ -36,7 +36,7 @@ class AsyncScope {
     AsyncScope& scope_;
   };
 
-  // Soon; on the compute pool, or on `pool`.
+  // Runs it soon, on the compute pool or on `pool`.
   template <typename Function>
   void Schedule(Function function) {
     Schedule(Pool::kCompute, std::move(function));
@@ -47,22 +47,22 @@ class AsyncScope {
     scheduler_.Schedule(pool, Wrapped<Function>(std::move(function)));
   }
 
-  // On the control pool, when the time has come: timers of the bus end calls
-  // and find lost peers.
+  // Runs it on the control pool at the given time: timers of the bus end calls
+  // and detect lost peers.
   template <typename Function>
   Scheduler::TimerId ScheduleAt(absl::Time when, Function function) {
     Begin();
     return scheduler_.ScheduleAt(Pool::kControl, when,
                                  Wrapped<Function>(std::move(function)));
   }
-  // 0 is none. The closure may run nevertheless, if it was about to.
+  // 0 means none. The closure may run nevertheless if it was about to.
   void CancelTimer(Scheduler::TimerId timer) {
     if (timer != 0 && scheduler_.CancelTimer(timer)) End();
   }
 
   Scheduler& scheduler() const { return scheduler_; }
 
-  // Returns when nothing runs or is scheduled; timers have to be cancelled.
+  // Returns when nothing runs or is scheduled; timers must have been cancelled.
   void Wait() {
     if ((state_.fetch_or(kWaiting) & ~kWaiting) != 0) ended_->Wait();
   }
@@ -76,8 +76,8 @@ class AsyncScope {
     if (state_.fetch_sub(kOne) == kOne + kWaiting) ended_->Set();
   }
 
-  // What the function holds is destroyed before the end is reported. A lambda
-  // may hold constants, which a move would copy and leave behind.
+  // Destroys what the function holds before the end is counted. A lambda may
+  // hold constants, which a move would copy and leave behind.
   template <typename Function>
   auto Wrapped(Function function) {
     return [this,

@@ -12,7 +12,8 @@
 namespace weft::bus {
 namespace {
 
-// Keeps a closure that it has run, as a thread may do that is interrupted.
+// KeepingScheduler keeps a closure that it has run, as an interrupted thread
+// may.
 class KeepingScheduler : public ForwardingScheduler {
  public:
   using ForwardingScheduler::ForwardingScheduler;

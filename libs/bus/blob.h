@@ -1,7 +1,8 @@
-// Blob: bytes that travel, and what keeps them alive meanwhile.
+// Blob is a range of bytes to be sent or received, with the owner that keeps
+// them alive.
 //
 // Threads: a value, like a shared_ptr. The bytes must not change while any Blob
-// views them, except by whoever made the memory and has not sent it yet.
+// views them, except by the creator of the memory before it is sent.
 #ifndef WEFT_LIBS_BUS_BLOB_H_
 #define WEFT_LIBS_BUS_BLOB_H_
 
@@ -17,14 +18,14 @@ namespace weft::bus {
 class Blob {
  public:
   Blob() = default;
-  // `owner` keeps [data, data + size) alive; it may be let go on any thread.
+  // `owner` keeps [data, data + size) alive; it may be released on any thread.
   Blob(std::shared_ptr<const void> owner, const void* data, size_t size)
       : owner_(std::move(owner)),
         data_(static_cast<const char*>(data)),
         size_(size) {}
 
-  // All of the memory in which another process's bytes came, which nobody else
-  // has: who holds the only Blob of it may write it, and keep it for long.
+  // Returns a Blob for a whole receive buffer that nothing else refers to: the
+  // holder of the only Blob of it may write to it, and keep it for long.
   static Blob Received(std::shared_ptr<const void> owner, const void* data,
                        size_t size) {
     Blob blob(std::move(owner), data, size);
@@ -43,10 +44,10 @@ class Blob {
   size_t size() const { return size_; }
   absl::string_view view() const { return {data_, size_}; }
   const std::shared_ptr<const void>& owner() const { return owner_; }
-  // Whether it is what Received made, and no part of it.
+  // Whether it was made by Received and is not a part of such a Blob.
   bool is_wholly_received() const { return is_wholly_received_; }
 
-  // Bytes [begin, begin + size), with the same owner. REQUIRES: inside.
+  // Returns bytes [begin, begin + size), with the same owner. REQUIRES: inside.
   Blob Part(size_t begin, size_t size) const {
     return Blob(owner_, data_ + begin, size);
   }

@@ -1,6 +1,6 @@
-// Captures: messages of a Wire written down, to be looked at later with
-// `bazel run //tools:weft -- wire FILE`. capturing_wire.h makes them. The
-// format is docs/operations/wire_capture.md.
+// Captures are recorded messages of a Wire, to be inspected later with `bazel
+// run //tools:weft -- wire FILE`. capturing_wire.h writes them;
+// docs/operations/wire_capture.md describes the format.
 //
 // Threads: functions without state.
 #ifndef WEFT_LIBS_BUS_CAPTURE_H_
@@ -20,26 +20,27 @@ namespace weft::bus {
 
 struct CapturedFrame {
   uint64_t size = 0;
-  std::string bytes;  // the first of them, perhaps not all
+  std::string bytes;  // the first bytes, perhaps not all
 };
 
 struct CapturedMessage {
   absl::Time time;
   ConnectionId connection = 0;
   Lane lane = Lane::kControl;
-  bool received = false;  // else sent
+  bool received = false;  // otherwise sent
   std::vector<CapturedFrame> frames;
 };
 
-// What a capture begins with.
+// Returns the beginning of a capture file.
 absl::string_view CaptureHeader();
-// A message, as it stands in the file. Of each frame no more than
-// `max_frame_bytes` are kept.
+// Encodes a message for the file. Keeps at most `max_frame_bytes` of each
+// frame.
 std::string EncodeCapture(absl::Time time, ConnectionId connection, Lane lane,
                           bool received, const Frames& frames,
                           size_t max_frame_bytes);
 
-// All messages of a file. INVALID_ARGUMENT where it is none, or cut short.
+// Returns all messages of a file. INVALID_ARGUMENT if it is not a capture, or
+// truncated.
 absl::StatusOr<std::vector<CapturedMessage>> ReadCapture(
     absl::string_view file);
 

@@ -4,7 +4,7 @@
 
 namespace weft::bus {
 
-// Stands between the wire and those who want its events.
+// Forwards the wire's events to their receiver.
 class CapturingWire::CapturingEvents : public WireEvents {
  public:
   CapturingEvents(CapturingWire& wire, WireEvents& events, Lane lane)

@@ -1,5 +1,6 @@
-// CapturingWire: a Wire that writes down what goes through it, on its way to
-// another one, for tests and for finding mistakes. libs/bus/capture.h reads it.
+// CapturingWire is a Wire that records the messages passing through it to
+// another Wire, for tests and debugging. libs/bus/capture.h reads the
+// recording.
 //
 // Threads: as Wire.
 #ifndef WEFT_LIBS_BUS_CAPTURING_WIRE_H_
@@ -20,16 +21,16 @@ namespace weft::bus {
 
 class CapturingWire : public Wire {
  public:
-  // Gets the file's bytes: its beginning once, from the constructor, then whole
-  // messages, perhaps on several threads at once.
+  // Receives the bytes of the file: the header once, from the constructor, then
+  // whole messages, possibly from several threads at once.
   using Sink = absl::AnyInvocable<void(absl::string_view bytes) const>;
 
   struct Options {
-    // Of one frame; the rest is not written down.
+    // The maximum recorded size of one frame; the rest is not recorded.
     size_t max_frame_bytes = 64 << 10;
   };
 
-  // `wire` and `clock` outlive it.
+  // `wire` and `clock` must outlive it.
   CapturingWire(Wire& wire, const Clock& clock, Sink sink);
   CapturingWire(Wire& wire, const Clock& clock, Sink sink,
                 const Options& options);

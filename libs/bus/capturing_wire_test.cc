@@ -1,4 +1,5 @@
-// What goes through a CapturingWire goes through, and can be read again.
+// Tests that what is sent through a CapturingWire arrives, and can be read
+// again from the capture.
 #include "libs/bus/capturing_wire.h"
 
 #include <memory>
@@ -52,7 +53,7 @@ class CapturingWireTest : public testing::Test {
       {.max_frame_bytes = 8}};
 };
 
-TEST_F(CapturingWireTest, MessagesAreWrittenDownInBothDirections) {
+TEST_F(CapturingWireTest, MessagesOfBothDirectionsAreRecorded) {
   Echo server;
   Echo client;
   server.wire = &wire_;
@@ -85,7 +86,7 @@ TEST_F(CapturingWireTest, MessagesAreWrittenDownInBothDirections) {
   }
 }
 
-TEST_F(CapturingWireTest, ADamagedFileIsSaidToBeSo) {
+TEST_F(CapturingWireTest, DamagedCaptureFileIsReported) {
   EXPECT_THAT(ReadCapture(""), StatusIs(kInvalid, "WEFTCAP1"));
   EXPECT_THAT(ReadCapture("something else"), StatusIs(kInvalid));
   std::string file(CaptureHeader());

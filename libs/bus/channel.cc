@@ -83,37 +83,37 @@ class WireChannel : public Channel, public ClientConnectionOwner {
     kDown,      // dialing, or waiting to dial again; calls may wait
     kFlushing,  // connected; calls that waited are being sent
     kUp,
-    kRefused,  // the same, before it was ever up; calls do not wait
+    kRefused,  // as kDown, before the channel was ever up; calls do not wait
     kClosed,
   };
   using PendingMap = absl::flat_hash_map<CallId, Pending>;
   using WaitingMap = absl::btree_map<CallId, Waiting>;
   using Shared = std::shared_ptr<ClientConnection>;
 
-  static constexpr CallId kFirstCall = 2;  // HELLO has 1
+  static constexpr CallId kFirstCall = 2;  // HELLO uses 1
 
   void Dial();
   void DialLater();
-  // Whether there is no connection, and will be one again.
+  // Returns whether there is no connection, but another attempt will be made.
   bool HasNone() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return state_ == State::kDown || state_ == State::kRefused;
   }
-  // Whether calls go to the other end.
+  // Returns whether calls are sent to the peer.
   bool HasGreeted() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return state_ == State::kUp || state_ == State::kFlushing;
   }
-  // Who was there once will be there again: a stranger in between is a loss,
-  // which says who it is.
+  // A peer that was connected once is expected to return: another process in
+  // between counts as a loss, whose error names it.
   absl::Status LossOf(const absl::Status& why) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Duration NextDelay() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Time Now() const { return context_.parts.scheduler->clock().Now(); }
-  // Sends what waits, then the channel is up.
+  // Sends what waits; then the channel is up.
   void Flush(const Shared& connection);
   void SendRequest(const Shared& connection, CallId call, absl::Time deadline,
                    Message request);
   void Arm(CallId call, absl::Time deadline);
-  // Ends a call that is pending or waits; false when it is neither.
+  // Removes a call that is pending or waits; returns false if it is neither.
   bool Take(CallId call, Pending* pending, bool* was_sent);
   void End(CallId call, const absl::Status& why);
   void TellPeer(CallId call);
@@ -122,8 +122,8 @@ class WireChannel : public Channel, public ClientConnectionOwner {
   void Finish(Pending pending, absl::StatusOr<Message> result);
   void FailAll(PendingMap pending, const absl::Status& why);
   absl::Status NotConnected() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Those of waiting_ that no other connection will send: all after a refusal,
-  // else those that came while calls were flushed and wanted this connection.
+  // Takes those of waiting_ that no other connection will send: all after a
+  // refusal, else those that came during the flush and require this connection.
   WaitingMap TakeWaitingInVain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   AsyncScope scope_;
@@ -143,8 +143,8 @@ class WireChannel : public Channel, public ClientConnectionOwner {
   WaitingMap waiting_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The end of a task's channels is its own end. The other end is to tell that
-// from a loss, also where it dials no connection itself.
+// A task closes its channels when it stops. The peer must be able to
+// distinguish that from a loss, even if it dials no connection itself.
 void WireChannel::SayGoodbye(ClientConnection& connection) const {
   if (context_.self.task.empty()) return;
   Connection::Outgoing outgoing;
@@ -209,7 +209,7 @@ void WireChannel::DialLater() {
   absl::MutexLock lock(&mutex_);
   if (!HasNone()) return;
   absl::Duration delay = NextDelay();
-  // Between half of it and all.
+  // Between half of the delay and all of it.
   delay -= delay / 2 * (static_cast<double>(chance % 1024) / 1024);
   redial_ = scope_.ScheduleAt(Now() + delay, [this] { Dial(); });
 }
@@ -247,7 +247,7 @@ void WireChannel::Flush(const Shared& connection) {
     }
     SendRequest(connection, call, waiting.options.deadline,
                 std::move(waiting.request));
-    // What was cancelled meanwhile was told of before there was a request.
+    // The cancellation preceded the request, so the peer was not notified yet.
     if (!IsPending(call)) TellPeer(call);
   }
 }
@@ -285,7 +285,7 @@ Channel::CallId WireChannel::Call(Message request, const CallOptions& options,
       error = NotConnected();
     }
   }
-  // Each was moved away in other cases only.
+  // Each was moved from in other cases only.
   // NOLINTBEGIN(bugprone-use-after-move)
   if (!error.ok()) {
     CallLater(std::move(pending.callback), error);
@@ -310,7 +310,7 @@ void WireChannel::SendRequest(const Shared& connection, CallId call,
         std::max<int64_t>(0, absl::ToInt64Microseconds(deadline - Now()));
   }
   const absl::Status sent = connection->Send(std::move(outgoing));
-  // Where the connection is lost, all that is pending fails.
+  // If the connection is lost, all pending calls fail.
   if (!absl::IsInvalidArgument(sent) && !absl::IsResourceExhausted(sent)) {
     return;
   }
@@ -433,7 +433,7 @@ void WireChannel::OnReply(Incoming reply) {
     pending_.erase(found);
     if (pending.has_attachments) connection = connection_;
   }
-  // An early answer: what is left of the request need not travel.
+  // An early answer: the rest of the request need not be sent.
   if (connection != nullptr) connection->Abandon(call);
   if (!reply.envelope.error.ok()) {
     Finish(std::move(pending), MarkAnswer(std::move(reply.envelope.error)));
@@ -462,7 +462,7 @@ void WireChannel::CallLater(Callback callback, absl::Status why) {
 }
 
 void WireChannel::FailAll(PendingMap pending, const absl::Status& why) {
-  std::vector<CallId> order;  // so that a simulation repeats
+  std::vector<CallId> order;  // sorted, so that a simulation is reproducible
   for (const auto& [call, entry] : pending) order.push_back(call);
   std::sort(order.begin(), order.end());
   for (const CallId call : order) Finish(std::move(pending[call]), why);
@@ -498,7 +498,7 @@ void WireChannel::OnLost(const Shared& connection, const absl::Status& why) {
     waiting = TakeWaitingInVain();
     unsent = NotConnected();
   }
-  // On a pool, where Close may wait for the events of the other lane: what
+  // On a pool, where Close may wait for the events of the bulk channel: what
   // follows comes after all that the connection brought.
   scope_.Schedule(
       Pool::kControl,

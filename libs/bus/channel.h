@@ -1,4 +1,4 @@
-// The Channel of transport.h over a Wire.
+// Implements the Channel of transport.h over a Wire.
 #ifndef WEFT_LIBS_BUS_CHANNEL_H_
 #define WEFT_LIBS_BUS_CHANNEL_H_
 

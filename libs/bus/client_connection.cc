@@ -10,7 +10,7 @@
 namespace weft::bus {
 namespace {
 
-// Of HELLO; calls have greater ones.
+// The id of HELLO; calls have larger ones.
 constexpr uint64_t kHelloCall = 1;
 
 absl::Status Unavailable(const Address& address, absl::string_view what) {
@@ -70,13 +70,13 @@ void ClientConnection::SayHello(ConnectionId control) {
   envelope.kind = MessageKind::kRequest;
   envelope.method = kHelloMethod;
   envelope.call_id = kHelloCall;
-  // When it fails, OnClose follows.
+  // If it fails, OnClose follows.
   (void)context_.parts.wire->Send(
       control, {EncodeEnvelope(envelope), EncodeHello(hello)});
 }
 
-absl::Status ClientConnection::ReceiveGreeting(ConnectionId control,
-                                               Frames frames) {
+absl::Status ClientConnection::ReceiveHelloReply(ConnectionId control,
+                                                 Frames frames) {
   const auto decoded = DecodeControlMessage(std::move(frames));
   if (!decoded.ok()) return Worthless(decoded.status());
   const ControlMessage& message = *decoded;
@@ -91,9 +91,9 @@ absl::Status ClientConnection::ReceiveGreeting(ConnectionId control,
     return Worthless(absl::UnavailableError("it does not answer HELLO"));
   }
   RETURN_IF_ERROR(envelope.error);
-  const auto greeting = DecodeHelloReply(message.body);
-  if (!greeting.ok()) return Worthless(greeting.status());
-  const HelloReply& reply = *greeting;
+  const auto hello_reply = DecodeHelloReply(message.body);
+  if (!hello_reply.ok()) return Worthless(hello_reply.status());
+  const HelloReply& reply = *hello_reply;
   RETURN_IF_ERROR(CheckHelloReply(context_.self, context_.destination, reply));
   RETURN_IF_ERROR(MakeConnection(control, reply));
   context_.owner->OnGreeted(shared_from_this(), reply.self);
@@ -151,7 +151,8 @@ void ClientConnection::DialBulk() {
     bulk_ = bulk;
   }
   if (!closed) return;
-  // This may be an event, where Close does not wait for the other lane's.
+  // This may run in an event, where Close does not wait for the other channel's
+  // events.
   context_.scope->Schedule(
       Pool::kControl, [self, bulk] { self->context_.parts.wire->Close(bulk); });
 }
@@ -217,7 +218,7 @@ void ClientConnection::Lose(const absl::Status& why) {
 void ClientConnection::Blame(const absl::Status& why) { Lose(Worthless(why)); }
 
 absl::Status ClientConnection::Worthless(const absl::Status& why) const {
-  // The thread that reads does not wait for a log.
+  // The reading thread must not wait for a log.
   if (Logger* const logger = context_.parts.logger; logger != nullptr) {
     context_.scope->Schedule(
         Pool::kControl,
@@ -225,7 +226,7 @@ absl::Status ClientConnection::Worthless(const absl::Status& why) const {
                      "Closing the connection to ", context_.address.ToString(),
                      ": ", why.message())] { logger->Warning(line); });
   }
-  // Not the caller's fault, and may be better next time.
+  // Not the caller's fault, and may succeed next time.
   return Unavailable(context_.address, absl::StrCat("said: ", why.message()));
 }
 
@@ -247,7 +248,7 @@ void ClientConnection::ControlEvents::OnMessage(ConnectionId connection,
   const std::shared_ptr<Connection> receiver = self->connection();
   if (receiver == nullptr) {
     const absl::Status greeted =
-        self->ReceiveGreeting(connection, std::move(frames));
+        self->ReceiveHelloReply(connection, std::move(frames));
     if (!greeted.ok()) self->Lose(greeted);
     return;
   }

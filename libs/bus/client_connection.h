@@ -1,12 +1,12 @@
-// ClientConnection: one attempt of a Channel to connect, and the connection
-// that comes of it: dials, says HELLO, dials the bulk lane when it is needed.
+// ClientConnection is one attempt of a Channel to connect, and the resulting
+// connection. It dials, sends HELLO, and dials the bulk lane when it is needed.
 //
-// Threads: all methods may be called from any thread. The owner is told without
-// a lock held.
+// Threads: all methods may be called from any thread. The owner is called
+// without a lock held.
 //
-// Ownership: shared by its Channel and by its own events while they run. The
-// Channel calls Close before it drops it, from no thread that delivers events
-// of the Wire, and outlives its events.
+// Ownership: shared by its Channel and by its own running events. The Channel
+// must call Close before it drops it, on a thread that does not deliver events
+// of the Wire, and must outlive its events.
 #ifndef WEFT_LIBS_BUS_CLIENT_CONNECTION_H_
 #define WEFT_LIBS_BUS_CLIENT_CONNECTION_H_
 
@@ -31,18 +31,18 @@ class ClientConnection;
 class ClientConnectionOwner {
  public:
   virtual ~ClientConnectionOwner() = default;
-  // HELLO was answered. Messages follow only after it has returned.
+  // HELLO was answered. Messages are delivered only after this has returned.
   virtual void OnGreeted(const std::shared_ptr<ClientConnection>& connection,
                          const Identity& peer) = 0;
   virtual bool IsPending(uint64_t call_id) = 0;
   virtual void OnReply(Incoming reply) = 0;
-  // It was lost, refused or could not be made. The owner calls Close. May come
-  // more than once, also after Close.
+  // The connection was lost, refused or could not be made. The owner must call
+  // Close. May be called more than once, also after Close.
   virtual void OnLost(const std::shared_ptr<ClientConnection>& connection,
                       const absl::Status& why) = 0;
 };
 
-// What all attempts of a channel share; outlives them.
+// The state shared by all attempts of a channel; must outlive them.
 struct ClientContext {
   TransportParts parts;
   TransportOptions options;
@@ -65,7 +65,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   void Abandon(uint64_t call_id);
   void AbandonStep(const StepTag& step);
 
-  // When it returns, none of its events runs.
+  // No event of this connection runs after it returns.
   void Close();
 
  private:
@@ -93,14 +93,14 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   };
 
   void SayHello(ConnectionId control);
-  absl::Status ReceiveGreeting(ConnectionId control, Frames frames);
+  absl::Status ReceiveHelloReply(ConnectionId control, Frames frames);
   absl::Status MakeConnection(ConnectionId control, const HelloReply& reply);
   absl::Status Deliver(Incoming incoming);
   void DialBulk();
   void Lose(const absl::Status& why);
-  // The other end broke the rules.
+  // Reports that the other end violated the protocol.
   void Blame(const absl::Status& why);
-  // Writes it down.
+  // Logs a useless message of the other end.
   absl::Status Worthless(const absl::Status& why) const;
   HeartbeatOptions Heartbeats();
   std::shared_ptr<Connection> connection() const {

@@ -10,20 +10,19 @@
 namespace weft::bus {
 namespace {
 
-// Attachments that travel as frames of their message, and streams of their own,
-// at most: of more, several share a stream.
+// The maximum number of attachments that are frames of their message, and of
+// streams of their own: beyond it, several attachments share a stream.
 constexpr size_t kMaxInlineFrames = 1024;
 constexpr size_t kMaxOwnStreams = 256;
 constexpr uint64_t kSharedBytes = 1 << 20;
 
 absl::Status TooLarge(uint64_t size, uint64_t limit) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("A message of ", size, " bytes is larger than the ", limit,
-                   " that the other end takes; large data belongs into "
-                   "attachments"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "A message of ", size, " bytes is larger than the ", limit,
+      " that the other end accepts; send large data as attachments"));
 }
 
-// What keeps an attachment that goes along, and counts it for as long.
+// Owns an inline attachment, and counts it until it is sent.
 struct OnItsWay {
   OnItsWay(std::shared_ptr<const void> attachment, uint64_t size,
            std::shared_ptr<std::atomic<uint64_t>> sum)
@@ -65,7 +64,7 @@ void Connection::CountReceived(uint64_t size) const {
 
 bool Connection::GoesAlong(Blob& attachment) {
   const uint64_t size = attachment.size();
-  // Without an owner it would be copied, and gone at once.
+  // Without an owner it would be copied, and released at once.
   if (size > options_.medium_bytes || attachment.owner() == nullptr) {
     return false;
   }
@@ -89,7 +88,8 @@ Envelope Connection::Address(Outgoing& outgoing) {
   // Many small ones together are large as well.
   uint64_t room = options_.max_sent_bytes / 2;
   size_t num_frames = 0, num_own = 0;
-  uint64_t shared = 0, shared_bytes = 0;  // the stream that several share
+  uint64_t shared = 0,
+           shared_bytes = 0;  // the stream that several attachments share
   for (Blob& attachment : outgoing.message.attachments) {
     const uint64_t size = attachment.size();
     const bool small = size < options_.inline_bytes;
@@ -166,7 +166,7 @@ absl::Status Connection::Send(Outgoing outgoing) {
   if (size > options_.max_sent_bytes) {
     return TooLarge(size, options_.max_sent_bytes);
   }
-  // Whoever asks holds what it sends anyway, until it has its answer.
+  // The caller holds what it sends anyway, until it has its answer.
   const bool counts = outgoing.kind != MessageKind::kRequest;
   const uint64_t reserved = counts ? streamed : 0;
   if (streamed > 0) RETURN_IF_ERROR(outgoing_.Reserve(reserved, num_streams));
@@ -236,7 +236,7 @@ absl::Status Connection::ReceiveBulk(const Frames& frames, Deliver deliver) {
     envelope.method = kCreditMethod;
     Frames credit = {EncodeEnvelope(envelope), EncodeCredit(landed.credit)};
     const uint64_t size = SizeOf(credit);
-    // When it fails the connection is closing anyway.
+    // If it fails, the connection is closing anyway.
     (void)SendFrames(options_.control, std::move(credit), size);
   }
   if (!landed.complete.has_value()) return absl::OkStatus();

@@ -1,12 +1,13 @@
-// Connection: both lanes between two processes once they have greeted each
-// other: whole messages in, whole messages out. Channel and Endpoint stand on
-// it; what a message means is theirs.
+// Connection exchanges whole messages over both lanes between two processes
+// after their handshake. Channel and Endpoint build on it and interpret the
+// messages.
 //
 // Threads: Receive is called by one thread at a time, and so is ReceiveBulk;
-// all else from any thread. `deliver` runs before they return, without a lock.
+// all other methods from any thread. `deliver` runs before they return, without
+// a lock held.
 //
-// Errors: INVALID_ARGUMENT of the Receive functions means that the other end
-// broke the rules and should lose the connection.
+// Errors: INVALID_ARGUMENT from the Receive functions means that the other end
+// violated the protocol and should be disconnected.
 #ifndef WEFT_LIBS_BUS_CONNECTION_H_
 #define WEFT_LIBS_BUS_CONNECTION_H_
 
@@ -34,8 +35,9 @@ struct ConnectionOptions {
   LandingMemory* memory = nullptr;
   Traffic* traffic = nullptr;  // may be null
   ConnectionId control = 0;
-  uint64_t max_sent_bytes = 0;  // of a control message, that the other takes
-  uint64_t max_received_bytes = 0;  // and that this end takes
+  uint64_t max_sent_bytes =
+      0;  // of a control message, accepted by the other end
+  uint64_t max_received_bytes = 0;  // the same, accepted by this end
   uint64_t credit_bytes = 0;
   uint64_t max_held_bytes = 0;
   uint64_t max_unsent_bytes = 0;
@@ -43,13 +45,13 @@ struct ConnectionOptions {
   uint64_t medium_bytes = 0;
   uint64_t medium_window = 0;
   size_t chunk_bytes = 0;
-  // Counts the messages of steps that come in, of all connections of an
-  // endpoint; may be null.
+  // Counts the incoming messages of steps, over all connections of an endpoint;
+  // may be null.
   std::shared_ptr<OpenCount> incoming_for_steps;
-  // Frees the memory of attachments that are given up; never null.
+  // Frees the memory of dropped attachments; never null.
   std::shared_ptr<Reclaimer> reclaimer;
-  // Called when there is something for the bulk lane and it is not attached;
-  // perhaps more than once.
+  // Called when the bulk lane is needed and not attached; possibly more than
+  // once.
   absl::AnyInvocable<void()> need_bulk = [] {};
 };
 
@@ -58,7 +60,7 @@ class Connection {
   explicit Connection(ConnectionOptions options);
   ~Connection();
 
-  // What to send; `error` only in a reply, which then has no message.
+  // A message to send; `error` only in a reply, which then has no message.
   struct Outgoing {
     MessageKind kind = MessageKind::kOneWay;
     uint64_t call_id = 0;
@@ -66,33 +68,32 @@ class Connection {
     absl::Status error;
     Message message;
   };
-  // UNAVAILABLE when the connection is closed, INVALID_ARGUMENT when the other
-  // end does not take a message of this size, RESOURCE_EXHAUSTED when too much
-  // waits for it to read; nothing was sent then.
+  // Returns UNAVAILABLE if the connection is closed, INVALID_ARGUMENT if the
+  // other end does not accept messages of this size, RESOURCE_EXHAUSTED if too
+  // much is queued for it. Nothing was sent then.
   absl::Status Send(Outgoing outgoing);
 
   using Deliver = absl::FunctionRef<absl::Status(Incoming)>;
   using IsWanted = absl::FunctionRef<bool(const Envelope&)>;
-  // A message of the control lane. `is_wanted` is asked before memory is spent
-  // on large attachments.
+  // Receives a message of the control lane. Calls `is_wanted` before it
+  // allocates memory for large attachments.
   absl::Status Receive(Frames frames, IsWanted is_wanted, Deliver deliver);
-  // A message of the bulk lane.
+  // Receives a message of the bulk lane.
   absl::Status ReceiveBulk(const Frames& frames, Deliver deliver);
 
   void AttachBulk(ConnectionId bulk);
 
-  // The call was cancelled, or is over: its attachments need not travel on.
+  // The call was cancelled or has ended: drops its unsent attachments.
   void Abandon(uint64_t call_id);
-  // The step was aborted: attachments of one-way messages for it need not
-  // travel on. Those that come in are thrown away, and their messages with
-  // them.
+  // The step was aborted: drops unsent attachments of one-way messages for it,
+  // and drops incoming messages for it with their attachments.
   void AbandonStep(const StepTag& step);
 
-  // Nothing is sent any more and memory is given up. The Wire's connections are
-  // the owner's to close.
+  // Sends nothing more and releases the memory. The owner must close the Wire's
+  // connections.
   void Close();
 
-  // As IncomingStreams.
+  // As in IncomingStreams.
   absl::Status Hold(uint64_t bytes, uint64_t beyond = 0) {
     return incoming_.Hold(bytes, beyond);
   }
@@ -100,10 +101,10 @@ class Connection {
   uint64_t held_bytes() const { return incoming_.held_bytes(); }
 
  private:
-  // Which attachments go where.
+  // Decides how each attachment is sent.
   Envelope Address(Outgoing& outgoing);
-  // Whether it goes with its message although it is not small; the wire lets go
-  // of it once it is sent.
+  // Whether an attachment that is not small is sent with its message; the wire
+  // releases it once it is sent.
   bool GoesAlong(Blob& attachment);
   uint64_t NextStream() {
     return next_stream_.fetch_add(1, std::memory_order_relaxed);
@@ -113,20 +114,21 @@ class Connection {
   absl::Status SendFrames(ConnectionId connection, Frames frames,
                           uint64_t size);
   void CountReceived(uint64_t size) const;
-  // What Abandon and the like give up, which threads that must not free much
-  // memory call.
+  // Frees what Abandon and similar methods dropped; they are called by threads
+  // that must not free large objects.
   template <typename Dropped>
   void Reclaim(Dropped dropped) {
     if (dropped.empty()) return;
     options_.reclaimer->Own(std::make_unique<Dropped>(std::move(dropped)));
   }
-  // Sends chunks as long as there are any that may go.
+  // Sends chunks while there is credit.
   void Pump();
 
   ConnectionOptions options_;
   OutgoingStreams outgoing_;
   IncomingStreams incoming_;
-  // Of a medium size and on their way; what they hold outlives the connection.
+  // The bytes of medium-sized attachments in flight; shared because they may
+  // outlive the connection.
   const std::shared_ptr<std::atomic<uint64_t>> medium_ =
       std::make_shared<std::atomic<uint64_t>>(0);
   std::atomic<uint64_t> next_stream_{1};

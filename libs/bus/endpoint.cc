@@ -43,7 +43,7 @@ class WireEndpoint : public Endpoint {
     DisconnectAll(why);
     control_listener_.reset();
     bulk_listener_.reset();
-    // Those that came meanwhile.
+    // Connections that came meanwhile.
     DisconnectAll(why);
     CancelBulkTimers();
     scope_.Wait();
@@ -57,15 +57,15 @@ class WireEndpoint : public Endpoint {
     context_.bulk_port = bulk_listener_->address().port;
     ASSIGN_OR_RETURN(control_listener_,
                      wire.Listen(address, Lane::kControl, control_));
-    // Connections may come before this thread gets here, but say no HELLO that
-    // is answered with another address.
+    // Connections may arrive before address_ is set, but no HELLO is answered
+    // with another address.
     address_ = control_listener_->address();
     return absl::OkStatus();
   }
 
   const Address& address() const override { return address_; }
   void Drain() override { context_.draining.store(true); }
-  // Mostly nothing is on its way in. (Nothing of a step goes out here.)
+  // Usually nothing is being received. (Nothing of a step is sent here.)
   void AbandonStep(const StepTag& step) override {
     if (context_.incoming_for_steps->IsZero()) return;
     for (const Shared& connection : Connections()) {
@@ -120,7 +120,7 @@ class WireEndpoint : public Endpoint {
     WireEndpoint& endpoint_;
   };
 
-  // A bulk connection; its owner is known once it has shown its token.
+  // A bulk connection; its owner is known once it has sent its token.
   struct BulkConnection {
     Shared owner;
     Scheduler::TimerId timer = 0;
@@ -155,7 +155,7 @@ class WireEndpoint : public Endpoint {
     if (!status.ok()) Drop(*connection, status);
   }
 
-  // The peer broke the rules.
+  // The peer has violated the protocol.
   void Drop(ServerConnection& connection, const absl::Status& why) {
     const std::string& task = connection.peer().identity.task;
     broken_rules_.Log(
@@ -239,7 +239,7 @@ class WireEndpoint : public Endpoint {
   }
 
   void Forget(ServerConnection& connection, ConnectionId bulk) {
-    std::vector<Shared> dropped;  // without the lock
+    std::vector<Shared> dropped;  // released without the lock
     absl::MutexLock lock(&mutex_);
     auto it = connections_.find(connection.control());
     if (it != connections_.end()) {
@@ -286,7 +286,7 @@ class WireEndpoint : public Endpoint {
   Address address_;
   absl::Mutex mutex_;
   uint64_t last_peer_id_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Ordered, so that a simulation repeats.
+  // Ordered, so that a simulation is reproducible.
   std::map<ConnectionId, Shared> connections_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, Shared> tokens_ ABSL_GUARDED_BY(mutex_);
   std::map<ConnectionId, BulkConnection> bulk_connections_

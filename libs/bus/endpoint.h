@@ -1,4 +1,4 @@
-// The Endpoint of transport.h over a Wire.
+// Implements the Endpoint of transport.h over a Wire.
 #ifndef WEFT_LIBS_BUS_ENDPOINT_H_
 #define WEFT_LIBS_BUS_ENDPOINT_H_
 

@@ -57,7 +57,7 @@ absl::Status CheckFields(const Envelope& envelope, bool has_error) {
   if (one_way != (envelope.call_id == 0))
     return BadMessage("call_id and kind differ");
   if (has_error && envelope.kind != MessageKind::kReply) {
-    return BadMessage("an error in what is no reply");
+    return BadMessage("an error in a message that is not a reply");
   }
   if (has_error && (envelope.method != 0 || !envelope.attachments.empty())) {
     return BadMessage("an error with a body");

@@ -1,9 +1,9 @@
-// Envelope: what stands in front of each message: who asked, what the body is,
-// and how its attachments come. The formats are schemas/envelope.fbs.
+// Envelope is the header of each message: who sent it, what the body is, and
+// how its attachments arrive. schemas/envelope.fbs defines the format.
 //
 // Decoding trusts nothing: the FlatBuffers verifier runs first, and every
-// number is checked before anything is reserved or indexed by it. Errors are
-// INVALID_ARGUMENT and say what was wrong; the sender has earned a closed
+// number is checked before it is used for an allocation or as an index. Errors
+// are INVALID_ARGUMENT and name the defect; the receiver should close the
 // connection.
 //
 // Threads: functions without state.
@@ -23,28 +23,30 @@
 
 namespace weft::bus {
 
-// The numbers of schemas::Kind. There may be more in a later version.
+// The numbers of schemas::Kind. A later version may have more.
 enum class MessageKind : uint8_t {
   kRequest = 0,
   kReply = 1,
   kOneWay = 2,
   kCancel = 3,
-  kUnknown = 4,  // one that this version does not know
+  kUnknown = 4,  // a kind that this version does not know
 };
 
-// Attachments of one message: all that a callable may fetch, and more.
+// The maximum number of attachments of one message: more than a callable may
+// fetch.
 inline constexpr size_t kMaxAttachments = 131072;
 
-// Streams of one peer that may be open; beyond it the bookkeeping would cost
-// more than the bytes. Senders stay at half of it, for a stream that is over
-// for its sender may not be so for the receiver yet.
+// The maximum number of open streams of one peer; beyond it the bookkeeping
+// would cost more than the bytes. Senders use at most half of it, because a
+// stream may have ended for the sender but not yet for the receiver.
 inline constexpr size_t kMaxOpenStreams = 65536;
 inline constexpr size_t kMaxUnsentStreams = kMaxOpenStreams / 2;
 
 struct AttachmentInfo {
   uint64_t num_bytes = 0;
-  // 0: one of the frames. Neighbours (but for frames between them) may name the
-  // same one, which brings their bytes one after the other.
+  // 0: the attachment is one of the frames. Adjacent streamed attachments
+  // (ignoring frames between them) may share a stream, which carries their
+  // bytes one after the other.
   uint64_t stream = 0;
 };
 
@@ -52,30 +54,31 @@ struct Envelope {
   MessageKind kind = MessageKind::kOneWay;
   uint8_t method = 0;  // 0: no body
   uint64_t call_id = 0;
-  int64_t time_remaining_us = -1;  // negative: for ever
-  absl::Status error;              // only of a reply
+  int64_t time_remaining_us = -1;  // negative: no deadline
+  absl::Status error;              // only in a reply
   absl::InlinedVector<AttachmentInfo, 2> attachments;
-  StepTag step;  // only of a one-way message
+  StepTag step;  // only in a one-way message
 };
 
-// INVALID_ARGUMENT: "Bad message: ", and what is wrong with it.
+// Returns INVALID_ARGUMENT: "Bad message: " and the defect.
 absl::Status BadMessage(absl::string_view what);
 
 Blob EncodeEnvelope(const Envelope& envelope);
 
-// What came on the control lane: [envelope] [body] [small attachments].
+// A message of the control lane: [envelope] [body] [small attachments].
 struct ControlMessage {
   Envelope envelope;
-  Blob body;                           // empty where there is none
-  absl::InlinedVector<Blob, 2> small;  // attachments with stream 0, in order
+  Blob body;  // empty if there is none
+  absl::InlinedVector<Blob, 2>
+      small;  // the attachments with stream 0, in order
 };
 
-// Checks the frames against what their envelope says of them.
+// Checks the frames against their envelope.
 absl::StatusOr<ControlMessage> DecodeControlMessage(Frames frames);
 
-// In front of each chunk; see schemas/envelope.fbs. In addition to what it says
-// there: a ChunkHeader alone whose stream is not 0 ends that stream at
-// `offset`; the rest of it will never come (its call was cancelled).
+// The header of each chunk; see schemas/envelope.fbs. In addition: a
+// ChunkHeader alone whose stream is not 0 ends that stream at `offset`; the
+// rest of it will never arrive (its call was cancelled).
 struct ChunkInfo {
   uint64_t stream = 0;
   uint64_t offset = 0;
@@ -84,7 +87,7 @@ struct ChunkInfo {
 
 Blob EncodeChunkHeader(const ChunkInfo& chunk);
 
-// What came on the bulk lane: [header] [bytes], or [header] alone.
+// A message of the bulk lane: [header] [bytes], or [header] alone.
 struct Chunk {
   ChunkInfo info;
   bool alone = false;

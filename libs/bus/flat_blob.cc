@@ -31,7 +31,7 @@ void UnpackPayload(const String* text, absl::string_view name,
 
 Offset<schemas::Error> PackError(flatbuffers::FlatBufferBuilder& builder,
                                  const absl::Status& status) {
-  // They may hold whatever a user typed; a message has its bound.
+  // The texts may be of any length; a message has a limit.
   const auto text =
       builder.CreateString(ShortenText(status.message(), kMaxErrorText));
   const auto node = PackPayload(builder, status, kErrorNodePayload);

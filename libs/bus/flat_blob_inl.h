@@ -1,5 +1,5 @@
 // Small FlatBuffers as Blobs with one allocation, and Blobs as verified
-// FlatBuffers. Only for .cc files of this room: it includes FlatBuffers.
+// FlatBuffers. Only for .cc files of this module: it includes FlatBuffers.
 //
 // Threads: as the objects of the standard library.
 #ifndef WEFT_LIBS_BUS_FLAT_BLOB_INL_H_
@@ -22,11 +22,11 @@
 namespace weft::bus {
 
 inline constexpr size_t kMaxDepth = 16;
-// Of a small message; a larger one may have one for each 8 bytes, which is the
-// least that a table takes.
+// The maximum number of tables of a small message; a larger one may have one
+// per 8 bytes, the minimum size of a table.
 inline constexpr size_t kMaxTables = 4096;
 
-// Memory of a builder: on the stack as long as the message is small.
+// Allocates a builder's memory: on the stack while the message is small.
 class StackAllocator : public flatbuffers::Allocator {
  public:
   uint8_t* allocate(size_t size) override {
@@ -47,13 +47,13 @@ class StackAllocator : public flatbuffers::Allocator {
   bool taken_ = false;
 };
 
-// A builder that allocates nothing for a small message.
+// A builder that does not allocate for a small message.
 class SmallBuilder {
  public:
   flatbuffers::FlatBufferBuilder& operator*() { return builder_; }
   flatbuffers::FlatBufferBuilder* operator->() { return &builder_; }
 
-  // What was built, with the one allocation there is.
+  // Returns the built message, with the only allocation.
   Blob ToBlob() const {
     const size_t size = builder_.GetSize();
     const auto bytes = std::make_shared_for_overwrite<uint64_t[]>(
@@ -68,7 +68,7 @@ class SmallBuilder {
                                           &allocator_};
 };
 
-// The same bytes where FlatBuffers can read them.
+// Returns the same bytes with the alignment that FlatBuffers requires.
 inline Blob Aligned(const Blob& blob) {
   const auto address = reinterpret_cast<uintptr_t>(blob.data());
   if (address % alignof(uint64_t) == 0) return blob;
@@ -78,7 +78,8 @@ inline Blob Aligned(const Blob& blob) {
   return Blob(bytes, bytes.get(), blob.size());
 }
 
-// Null when the bytes of the (aligned) blob are not a Root with `identifier`.
+// Returns null if the bytes of the (aligned) blob are not a Root with
+// `identifier`.
 template <typename Root>
 const Root* VerifiedRoot(const Blob& aligned, const char* identifier) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(aligned.data());
@@ -94,7 +95,7 @@ const Root* VerifiedRoot(const Blob& aligned, const char* identifier) {
 
 flatbuffers::Offset<schemas::Error> PackError(
     flatbuffers::FlatBufferBuilder& builder, const absl::Status& status);
-// An error in any case: a code that is none becomes UNKNOWN.
+// Always returns an error: an invalid code becomes UNKNOWN.
 absl::Status UnpackError(const schemas::Error& error);
 
 }  // namespace weft::bus

@@ -1,4 +1,4 @@
-// Replays the corpus of the fuzzers: what they found once stays found.
+// Replays the corpus of the fuzzers as regression tests.
 #include "libs/base/testing/fuzz_corpus.h"
 
 #include "absl/strings/str_cat.h"

@@ -20,9 +20,9 @@ static_assert(kHeartbeatMethod == static_cast<int>(schemas::Body::Heartbeat));
 static_assert(kCreditMethod == static_cast<int>(schemas::Body::Credit));
 static_assert(kGoodbyeMethod == static_cast<int>(schemas::Body::Goodbye));
 
-// Names longer than this are nobody's.
+// Longer names are invalid.
 constexpr size_t kMaxName = 1024;
-// Windows beyond this would only overflow sums.
+// Larger windows would only overflow sums.
 constexpr uint64_t kMaxCredit = uint64_t{1} << 40;
 
 constexpr absl::string_view kReplica = "/replica:0";
@@ -31,8 +31,8 @@ std::string NameOf(absl::string_view job, int index) {
   return absl::StrCat("/job:", job, kReplica, "/task:", index);
 }
 
-// "/job:ps/replica:0/task:0" is its job and index; any other name is a job with
-// the index -1.
+// "/job:ps/replica:0/task:0" becomes its job and index; any other name is a job
+// with the index -1.
 Offset<schemas::Task> PackTask(flatbuffers::FlatBufferBuilder& builder,
                                absl::string_view name) {
   if (name.empty()) return 0;
@@ -44,7 +44,7 @@ Offset<schemas::Task> PackTask(flatbuffers::FlatBufferBuilder& builder,
     job = name.substr(5, split - 5);
     absl::ConsumeSuffix(&job, kReplica);
   }
-  // Only what comes out again as it was.
+  // Only names that are restored exactly.
   if (index < 0 || name != NameOf(job, index)) {
     job = name;
     index = -1;
@@ -81,7 +81,7 @@ Blob FinishBody(SmallBuilder& builder, schemas::Body type, Offset<void> body) {
   return builder.ToBlob();
 }
 
-// Null when the bytes are something else.
+// Returns null if the bytes are another type of message.
 template <typename Table>
 const Table* BodyOf(const Blob& aligned) {
   const auto* message =
@@ -101,13 +101,13 @@ absl::Status NoCommonVersion(const std::string& speaker, uint32_t oldest,
       other_newest, "; run the same release everywhere"));
 }
 
-// Which cluster an end belongs to, as far as that is known now.
+// Returns the cluster of an end, as far as it is known now.
 std::string ClusterOf(const Identity& identity) {
   return identity.learned_uuid == nullptr ? identity.cluster_uuid
                                           : identity.learned_uuid->Get();
 }
 
-// What holds for both ends alike.
+// Checks that apply to both ends.
 absl::Status CheckIdentities(const Identity& self, const Identity& other,
                              const std::string& destination) {
   const std::string own = ClusterOf(self);

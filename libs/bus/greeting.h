@@ -1,6 +1,5 @@
-// Greeting: what the bus itself says: HELLO and its answer, Heartbeat, Credit,
-// Goodbye.
-// The formats are schemas/peer.fbs.
+// Greeting encodes and decodes the bus's own messages: HELLO and its answer,
+// Heartbeat, Credit, Goodbye. schemas/peer.fbs defines the formats.
 //
 // Decoding trusts nothing; errors are INVALID_ARGUMENT.
 //
@@ -18,11 +17,11 @@
 
 namespace weft::bus {
 
-// Versions of the protocol that this code speaks.
+// The protocol versions that this code supports.
 inline constexpr uint32_t kNewestVersion = 2;
 inline constexpr uint32_t kOldestVersion = 2;
 
-// Their numbers in schemas::Body.
+// The numbers of these messages in schemas::Body.
 inline constexpr uint8_t kHelloMethod = 1;
 inline constexpr uint8_t kHelloReplyMethod = 2;
 inline constexpr uint8_t kHeartbeatMethod = 3;
@@ -65,11 +64,12 @@ Blob EncodeGoodbye(const absl::Status& why);
 // `why` is never OK.
 absl::Status DecodeGoodbye(const Blob& body, absl::Status* why);
 
-// Whether `self` takes what says `hello`: FAILED_PRECONDITION when it is of
-// another cluster or means another task, UNIMPLEMENTED when no version is
-// common. Who does not know its cluster yet, as all clients, belongs to any.
+// Returns whether `self` accepts `hello`: FAILED_PRECONDITION if it is from
+// another cluster or for another task, UNIMPLEMENTED if there is no common
+// version. A process that does not know its cluster yet, such as any client,
+// matches every cluster.
 absl::Status CheckHello(const Identity& self, const Hello& hello);
-// Whether who dialed `destination` is content with the answer.
+// Returns whether the dialer of `destination` accepts the answer.
 absl::Status CheckHelloReply(const Identity& self,
                              const std::string& destination,
                              const HelloReply& reply);

@@ -20,7 +20,7 @@ Identity Task(const std::string& name,
       .task = name, .incarnation = 7, .learned_uuid = std::move(learned_uuid)};
 }
 
-// What the other end reads of a HELLO that this one says now.
+// Returns the HELLO that the peer reads if this identity sends one now.
 Hello Said(const Identity& self) {
   Hello hello;
   hello.self = self;
@@ -39,7 +39,7 @@ HelloReply Answered(const Identity& self) {
   return read.value_or(HelloReply());
 }
 
-TEST(GreetingTest, AHelloSaysTheClusterOnceItIsKnown) {
+TEST(GreetingTest, HelloCarriesTheClusterOnceKnown) {
   const auto uuid = std::make_shared<LearnedUuid>();
   const Identity self = Task(kPs, uuid);
   EXPECT_EQ(Said(self).self.cluster_uuid, "");
@@ -49,7 +49,7 @@ TEST(GreetingTest, AHelloSaysTheClusterOnceItIsKnown) {
   EXPECT_EQ(Answered(self).self.cluster_uuid, "c0ffee");
 }
 
-TEST(GreetingTest, WhoDoesNotKnowItsClusterBelongsToAny) {
+TEST(GreetingTest, UnknownClusterMatchesAnyCluster) {
   const auto ours = std::make_shared<LearnedUuid>();
   const auto theirs = std::make_shared<LearnedUuid>();
   const Identity ps = Task(kPs, ours);
@@ -63,7 +63,7 @@ TEST(GreetingTest, WhoDoesNotKnowItsClusterBelongsToAny) {
   EXPECT_OK(CheckHelloReply(ps, kWorker, Answered(worker)));
 }
 
-TEST(GreetingTest, ATaskOfAnotherClusterIsRefusedNamingBoth) {
+TEST(GreetingTest, TaskOfAnotherClusterIsRefusedNamingBoth) {
   const auto ours = std::make_shared<LearnedUuid>();
   const auto theirs = std::make_shared<LearnedUuid>();
   ours->Set("c0ffee");

@@ -60,7 +60,7 @@ void Heartbeat::Tick(std::shared_ptr<void> holder) {
   if (ask != 0) options_.send(EncodeHeartbeat({.sequence = ask}));
   if (!lost) return;
   options_.lose(absl::UnavailableError(
-      absl::StrCat("It has shown no sign of life for ",
+      absl::StrCat("It has sent no heartbeat for ",
                    absl::FormatDuration(tick() * (1 + kTicksToAnswer)),
                    ": the process is stopped, stuck or cut off")));
 }
@@ -78,8 +78,9 @@ void Heartbeat::PromiseAnswer(std::shared_ptr<void> holder, uint64_t sequence) {
   absl::MutexLock lock(&mutex_);
   if (stopped_) return;
   to_answer_ = sequence;
-  // Its pool has run the timer that asks. That its reader lives is known from
-  // the second one on: it has read the answer to the first.
+  // The pool has run the timer that sends the question. The second and later
+  // ones also show that the reader is alive: it has read the answer to the
+  // first.
   if (sequence > 1) heard_ = Now();
   if (!std::exchange(in_compute_, true)) {
     stands_since_ = Now();
@@ -123,7 +124,7 @@ absl::Status Heartbeat::ReceiveAnswer(const HeartbeatBody& answer) {
     absl::MutexLock lock(&mutex_);
     if (answer.answers > last_asked_) {
       return absl::InvalidArgumentError(
-          "Bad message: a sign of life that nobody asked for");
+          "Bad message: unsolicited heartbeat reply");
     }
     if (stopped_ || !waits_ || answer.answers != last_asked_) {
       return absl::OkStatus();
@@ -136,8 +137,8 @@ absl::Status Heartbeat::ReceiveAnswer(const HeartbeatBody& answer) {
     return absl::OkStatus();
   }
   options_.lose(absl::UnavailableError(absl::StrCat(
-      "What it was asked has waited for its compute threads, which have begun "
-      "nothing for ",
+      "Requests to it have waited for its compute threads, which have started "
+      "no work for ",
       absl::FormatDuration(absl::Microseconds(busy_us)), ": they are stuck")));
   return absl::OkStatus();
 }

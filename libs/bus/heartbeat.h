@@ -1,20 +1,20 @@
-// Heartbeat: finds out whether the other end of a connection lives, and says
-// that this one does. libzmq answers for a process whose own threads are stuck;
-// here an answer goes through the thread that reads and through the control
-// pool, which no kernel and no client function can hold.
+// Heartbeat detects whether the other end of a connection is alive, and proves
+// that this end is. libzmq answers even for a process whose own threads are
+// stuck; here an answer passes through the reading thread and the control pool,
+// which no kernel and no client function can block.
 //
-// What is stuck? A thread that does not read for the whole time is, and so are
-// control threads that begin nothing. The compute pool may have work for long:
-// kernels of a minute on all cores are honest, and so is an hour of closures
-// that wait their turn. So an answer also says for how long a closure has
-// waited in the compute pool while nothing at all began there. The asking end
-// gives the other one up when no answer comes within about twice `timeout`, or
-// when the compute pool has been stuck for more than `max_busy`.
+// A reading thread is stuck if it does not read for the whole timeout, and
+// control threads are stuck if they start no closure for that long. The compute
+// pool may be busy for long: kernels of a minute on all cores are legitimate,
+// and so is an hour of queued closures. So an answer also reports for how long
+// a closure has waited in the compute pool while no closure started. The asking
+// end disconnects the other one if no answer arrives within about twice
+// `timeout`, or if the compute pool has been stuck for more than `max_busy`.
 //
 // Time is counted in ticks of a fifth of `timeout`, not by the clock, so that a
-// process that was stopped itself reads what came meanwhile before it judges.
-// An end that hears another one ask, and thereby knows that it lives, asks
-// less: of two that are idle one asks and one answers, each fifth.
+// process that was suspended reads the messages received meanwhile before it
+// decides. An end that receives a question knows that the other end is alive
+// and asks less often: of two idle ends, one asks and one answers in each tick.
 //
 // Threads: thread-safe. Sends and reports without a lock held.
 #ifndef WEFT_LIBS_BUS_HEARTBEAT_H_
@@ -39,32 +39,32 @@ namespace weft::bus {
 struct HeartbeatOptions {
   absl::Duration timeout = absl::InfiniteDuration();  // infinite: never asks
   absl::Duration max_busy = absl::InfiniteDuration();
-  // How much later than the other end it asks, in ticks, so that one does.
+  // How much later than the other end it asks, in ticks, so that only one asks.
   double patience = 0;
   // Sends a body of kHeartbeatMethod.
   absl::AnyInvocable<void(Blob body) const> send;
-  // The other end does not live. Perhaps more than once.
+  // Reports that the other end is not alive; possibly more than once.
   absl::AnyInvocable<void(const absl::Status& why) const> lose;
 };
 
 class Heartbeat {
  public:
-  // `scope` counts its closures and outlives them.
+  // `scope` counts its closures and must outlive them.
   Heartbeat(AsyncScope& scope, HeartbeatOptions options);
 
-  // Begins to ask. `holder` owns this object; closures keep it alive, until
+  // Starts asking. `holder` owns this object; closures keep it alive until
   // Stop.
   void Start(std::shared_ptr<void> holder);
-  // Asks no more; answers are not given any more, either.
+  // Stops asking and answering.
   void Stop();
 
-  // INVALID_ARGUMENT when the other end broke the rules.
+  // Returns INVALID_ARGUMENT if the other end violated the protocol.
   absl::Status Receive(std::shared_ptr<void> holder, const Blob& body);
 
  private:
-  // An answer that is lacking after so many ticks will not come. Many, because
-  // it travels behind all else on its lane, at either end; who is stopped or
-  // cut off is found sooner, by ZeroMQ.
+  // An answer that is missing after this many ticks will not arrive. The number
+  // is large because the answer queues behind all other messages of its lane,
+  // at both ends; ZeroMQ detects a process that is stopped or cut off sooner.
   static constexpr int kTicksToAnswer = 9;
 
   absl::Time Now() const;
@@ -72,8 +72,8 @@ class Heartbeat {
   void Arm(std::shared_ptr<void> holder) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Tick(std::shared_ptr<void> holder);
   void PromiseAnswer(std::shared_ptr<void> holder, uint64_t sequence);
-  // For how long nothing has begun in the compute pool, though a closure waits
-  // there.
+  // Returns for how long no closure has started in the compute pool while one
+  // waits there.
   absl::Duration ComputeIsStuckFor() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Answer();
   void ComputeHasBegun();
@@ -88,16 +88,16 @@ class Heartbeat {
   uint64_t last_asked_ ABSL_GUARDED_BY(mutex_) = 0;
   bool waits_ ABSL_GUARDED_BY(mutex_) = false;  // for the answer to that
   int ticks_waited_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Of the other end: the last it asked; 0: that is answered.
+  // The last question of the other end; 0: it is answered.
   uint64_t to_answer_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Closures that are on their way through the pools, one in each at most: the
-  // answer, and the one that shows that the compute pool begins closures.
+  // Whether a closure is in each pool, at most one per pool: the answer, and
+  // the one that shows that the compute pool starts closures.
   bool in_control_ ABSL_GUARDED_BY(mutex_) = false;
   bool in_compute_ ABSL_GUARDED_BY(mutex_) = false;
-  // Since when the pool has begun nothing, as far as was looked.
+  // Since when the pool has started nothing, as far as was checked.
   absl::Time stands_since_ ABSL_GUARDED_BY(mutex_);
   uint64_t begun_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Null where the pool does not count.
+  // Null if the pool does not count.
   const PoolProgress* const progress_;
 };
 

@@ -17,19 +17,20 @@ bool IsOfStep(const Envelope& envelope) {
 
 }  // namespace
 
-// Bytes that land: of one attachment, or of several, one after the other.
+// Bytes being received: of one attachment, or of several, one after the other.
 struct IncomingStreams::Stream {
   uint64_t id = 0;
   uint64_t total = 0;
   uint64_t landed = 0;
   uint64_t held = 0;  // counted in held_
   bool began = false;
-  bool ended = false;    // no chunk comes any more
-  bool claimed = false;  // a message has named it
+  bool ended = false;    // no further chunks will come
+  bool claimed = false;  // a message has referred to it
   LandingMemory::Room room;
-  absl::Status refused;  // why its bytes are thrown away
+  absl::Status refused;  // why its bytes are discarded
   std::shared_ptr<Waiting> message;
-  // Its attachments of the message: those of [first, last) that name it.
+  // The attachments of the message that use it: those of [first, last) that
+  // name it.
   size_t first = 0;
   size_t last = 0;
 };
@@ -47,7 +48,7 @@ struct IncomingStreams::Waiting {
   size_t num_open = 0;  // streams
   uint64_t held = 0;    // counted in held_
   bool taken = false;
-  OpenCount* count = nullptr;  // where it is counted, of a step
+  OpenCount* count = nullptr;  // the counter of the step that includes it
 };
 
 IncomingStreams::IncomingStreams(LandingMemory& memory, uint64_t window,
@@ -129,7 +130,8 @@ absl::StatusOr<std::optional<Incoming>> IncomingStreams::Expect(
     return std::nullopt;
   }
   if (!wanted) {
-    incoming.landed = absl::CancelledError("Nobody waits for it any more");
+    incoming.landed =
+        absl::CancelledError("Its receiver does not wait for it any more");
   } else if (!FitsQuota(bytes)) {
     incoming.landed = NoRoom(bytes);
   } else {
@@ -223,7 +225,7 @@ void IncomingStreams::Fail(const std::shared_ptr<Waiting>& waiting,
     dropped->push_back(std::move(blob));
   }
   incoming.message.attachments.clear();
-  // Nobody will see it.
+  // No message will use it.
   if (waiting->taken) {
     dropped->push_back(std::exchange(incoming.message.body, Blob()));
   }
@@ -318,15 +320,15 @@ IncomingStreams::Landed IncomingStreams::Finish(
     return landed;
   }
   stream->landed += bytes;
-  // Not before the bytes are in place: a message that names the stream may come
-  // on the other lane at any moment.
+  // Only when the bytes are in place: a message that names the stream may come
+  // on the other channel at any time.
   stream->ended = given_up || stream->landed == stream->total;
   owed_credit_ += bytes;
   if (owed_credit_ >= (window_ + 3) / 4) {
     landed.credit = std::exchange(owed_credit_, 0);
   }
   if (stream->ended && stream->landed < stream->total) {
-    // Not the reason of what fails with it, which is the sender's to tell.
+    // Derived: the reason for the failure is the sender's to report.
     Discard(stream.get(),
             MarkDerived(absl::CancelledError("Its sender gave it up")),
             &dropped);
@@ -355,7 +357,8 @@ IncomingStreams::Dropped IncomingStreams::AbandonStep(const StepTag& step) {
 
 IncomingStreams::Dropped IncomingStreams::AbandonIf(
     absl::FunctionRef<bool(const Envelope&)> is_meant) {
-  const absl::Status why = absl::CancelledError("Nobody waits for it any more");
+  const absl::Status why =
+      absl::CancelledError("Its receiver does not wait for it any more");
   Dropped dropped;
   absl::MutexLock lock(&mutex_);
   std::vector<std::shared_ptr<Waiting>> found;
@@ -383,7 +386,7 @@ IncomingStreams::Dropped IncomingStreams::AbandonAll() {
   streams.swap(streams_);
   for (const auto& [id, stream] : streams) {
     dropped.push_back(Blob(std::move(stream->room.owner), nullptr, 0));
-    stream->room = {};  // a chunk of it may be about to land
+    stream->room = {};  // a chunk may be about to be written to it
     if (stream->message == nullptr) continue;
     for (Blob& blob : stream->message->incoming.message.attachments) {
       dropped.push_back(std::exchange(blob, Blob()));

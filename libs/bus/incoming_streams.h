@@ -1,19 +1,19 @@
-// IncomingStreams: large attachments on their way into one connection. Chunks
-// come on the bulk lane, the messages that name their streams on the control
+// IncomingStreams receives the large attachments of one connection. Chunks
+// arrive on the bulk lane, the messages that name their streams on the control
 // lane, in either order; a message is complete when all its streams are.
 //
-// Memory for a stream is reserved when its first chunk comes. A stream that
-// there is no memory for is thrown away chunk by chunk, and its message gets an
-// error; its credit returns all the same, so that other streams go on.
+// Memory for a stream is reserved when its first chunk arrives. If there is no
+// memory, the stream's chunks are dropped one by one, and its message gets an
+// error; the credit is returned nevertheless, so that other streams continue.
 //
-// The quota is for all that one peer makes us hold: besides what is here, the
-// requests that wait for an answer (Hold, LetGo).
+// The quota covers everything that this process holds for one peer: the streams
+// here, and the requests that wait for an answer (Hold, LetGo).
 //
-// Threads: Land is called by one thread at a time, all else from any thread.
-// LandingMemory is called without a lock held.
+// Threads: Land is called by one thread at a time, all other methods from any
+// thread. LandingMemory is called without a lock held.
 //
-// Errors: INVALID_ARGUMENT when the other end broke the rules and should lose
-// the connection.
+// Errors: INVALID_ARGUMENT if the other end violated the protocol and should be
+// disconnected.
 #ifndef WEFT_LIBS_BUS_INCOMING_STREAMS_H_
 #define WEFT_LIBS_BUS_INCOMING_STREAMS_H_
 
@@ -36,59 +36,58 @@
 
 namespace weft::bus {
 
-// A message that is here as a whole.
+// A message that has arrived completely.
 struct Incoming {
   Envelope envelope;
   Message message;
-  // Why its attachments did not land, if they did not: there are none then.
+  // Why the attachments were dropped, if they were.
   absl::Status landed;
-  // Which of them was the first that found no room.
+  // The index of the first attachment that exceeded the limits.
   size_t refused = 0;
-  // How many bytes of the quota a request takes until it is answered.
+  // The number of bytes of the quota that a request takes until it is answered.
   uint64_t held = 0;
 };
 
 class IncomingStreams {
  public:
-  // Of `window` bytes credit returns as they land; at most `quota` bytes are
-  // held. `memory` outlives it. `for_steps` counts one-way messages of steps
-  // that wait for their streams.
+  // Returns credit for `window` bytes as they arrive; holds at most `quota`
+  // bytes. `memory` must outlive it. `for_steps` counts one-way messages of
+  // steps that wait for their streams.
   IncomingStreams(LandingMemory& memory, uint64_t window, uint64_t quota,
                   std::shared_ptr<OpenCount> for_steps = nullptr);
 
-  // Memory of perhaps many bytes, to be freed where there is time: never by
-  // this class, which threads that read call.
+  // Possibly large memory, to be freed on another thread: never by this class,
+  // which is called by reading threads.
   using Dropped = std::vector<Blob>;
 
-  // A message that names streams has come. When it is not `wanted`, it is never
-  // complete and its streams are thrown away. Adds to `dropped` also where it
-  // fails.
+  // Handles a message that names streams. If it is not `wanted`, it never
+  // completes and its streams are dropped. Adds to `dropped` also if it fails.
   absl::StatusOr<std::optional<Incoming>> Expect(ControlMessage message,
                                                  bool wanted, Dropped* dropped);
 
   struct Landed {
     std::optional<Incoming> complete;
-    uint64_t credit = 0;  // to return to the sender now
+    uint64_t credit = 0;  // to be returned to the sender now
     Dropped dropped;
   };
   absl::StatusOr<Landed> Land(const Chunk& chunk);
 
-  // Reserves `bytes`; the total may exceed the quota by `beyond`.
-  // RESOURCE_EXHAUSTED when too little is left.
+  // Reserves `bytes`; the total may exceed the quota by `beyond`. Returns
+  // RESOURCE_EXHAUSTED if too little is left.
   absl::Status Hold(uint64_t bytes, uint64_t beyond = 0);
-  // Gives back what Hold or an Incoming took.
+  // Releases what Hold or an Incoming took.
   void LetGo(uint64_t bytes);
 
-  // Nobody waits for the message of this call any more.
+  // No caller waits for the message of this call any more.
   Dropped Abandon(uint64_t call_id);
   // Drops one-way messages of this step. They are never delivered.
   Dropped AbandonStep(const StepTag& step);
-  // Gives up all memory. Nothing is complete any more.
+  // Releases all memory. No message completes any more.
   Dropped AbandonAll();
 
-  // False: AbandonStep has nothing to do, for any step.
+  // False: AbandonStep has no effect, for any step.
   bool HasSteps() const { return !for_steps_.IsZero(); }
-  // What is taken of the quota now.
+  // The currently used part of the quota.
   uint64_t held_bytes() const;
 
  private:
@@ -101,31 +100,31 @@ class IncomingStreams {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Check(const Chunk& chunk, const Stream& stream) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The stream that brings the attachments from `first` on: says where those of
-  // the next one begin.
+  // Claims the stream that carries the attachments from `first` on; returns the
+  // index of the first attachment of the next stream.
   absl::StatusOr<size_t> Claim(const std::shared_ptr<Waiting>& waiting,
                                size_t first, Dropped* dropped)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The stream is over for good: its bytes are in place, or never will be.
+  // Ends the stream for good: its bytes are in place, or never will be.
   void Settle(const std::shared_ptr<Stream>& stream)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Its bytes will be thrown away as they come.
+  // Drops the stream's bytes, including those still to come.
   void Discard(Stream* stream, const absl::Status& why, Dropped* dropped)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Fail(const std::shared_ptr<Waiting>& waiting, const absl::Status& why,
             Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What there is to tell of the message, once.
+  // Returns the message once, when it is complete.
   std::optional<Incoming> TakeIfComplete(
       const std::shared_ptr<Waiting>& waiting)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool FitsQuota(uint64_t bytes, uint64_t beyond = 0) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What was counted in held_ is not any more.
+  // Subtracts `held` from held_.
   void Release(uint64_t* held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status NoRoom(uint64_t bytes) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Finds room for the stream; called by Land.
+  // Allocates memory for the stream; called by Land.
   void Reserve(const std::shared_ptr<Stream>& stream, Dropped* dropped);
   // `dropped` is what Reserve has dropped.
   Landed Finish(const std::shared_ptr<Stream>& stream, uint64_t bytes,

@@ -11,8 +11,8 @@
 namespace weft::bus {
 namespace {
 
-// Calls the test in the middle of Land, where the other lane's thread may be
-// anywhere.
+// Calls the test in the middle of Land, while the thread of the other channel
+// may be anywhere.
 class MeddlingMemory : public LandingMemory {
  public:
   absl::StatusOr<Room> Reserve(uint64_t bytes) override {
@@ -50,7 +50,7 @@ class IncomingStreamsTest : public testing::Test {
   IncomingStreams::Dropped dropped_;  // by Expect
 };
 
-TEST_F(IncomingStreamsTest, AMessageThatComesWhileItsChunkLandsWaitsForIt) {
+TEST_F(IncomingStreamsTest, MessageWaitsForAChunkBeingReceived) {
   memory_.meddle = [this] {
     const auto complete = streams_.Expect(Naming(1, 7, 5), true, &dropped_);
     ASSERT_OK(complete);
@@ -67,7 +67,7 @@ TEST_F(IncomingStreamsTest, AMessageThatComesWhileItsChunkLandsWaitsForIt) {
   EXPECT_EQ(streams_.held_bytes(), 0);
 }
 
-TEST_F(IncomingStreamsTest, AMessageAbandonedWhileItsChunkLandsLeavesNothing) {
+TEST_F(IncomingStreamsTest, AbandonDuringAChunkFreesItsMemory) {
   memory_.meddle = [this] {
     EXPECT_OK(streams_.Expect(Naming(1, 7, 5), true, &dropped_));
     streams_.Abandon(1);
@@ -96,7 +96,7 @@ TEST_F(IncomingStreamsTest, MessageOfAbortedStepIsDropped) {
   streams_.AbandonStep({.master_incarnation = 11, .step = 1});
   EXPECT_EQ(streams_.held_bytes(), 10 + 4);
   EXPECT_TRUE(memory_.last.expired());
-  // What still comes is thrown away; the other step's goes on.
+  // Further data is discarded; the other step's stream continues.
   auto landed = streams_.Land(ChunkOf(7, 5, 10, "67890"));
   ASSERT_OK(landed);
   EXPECT_FALSE(landed->complete.has_value());
@@ -108,7 +108,7 @@ TEST_F(IncomingStreamsTest, MessageOfAbortedStepIsDropped) {
 }
 
 // The caller chooses the thread that frees it.
-TEST_F(IncomingStreamsTest, MemoryThatIsGivenUpIsHandedOver) {
+TEST_F(IncomingStreamsTest, AbandonedMemoryIsReturnedToTheCaller) {
   ASSERT_OK(streams_.Expect(Naming(1, 7, 10), true, &dropped_));
   ASSERT_OK(streams_.Land(ChunkOf(7, 0, 10, "12345")));
   auto dropped = streams_.Abandon(1);
@@ -123,8 +123,8 @@ TEST_F(IncomingStreamsTest, MemoryThatIsGivenUpIsHandedOver) {
   EXPECT_TRUE(memory_.last.expired());
 }
 
-// One of its streams has landed, another one finds no room.
-TEST_F(IncomingStreamsTest, MemoryOfARefusedMessageIsHandedOver) {
+// One of its streams has been received, another one exceeds the memory.
+TEST_F(IncomingStreamsTest, MemoryOfRefusedMessageIsReturned) {
   ASSERT_OK(streams_.Land(ChunkOf(7, 0, 10, "12345")));
   const std::weak_ptr<char> room = memory_.last;
   ASSERT_OK(streams_.Land(ChunkOf(8, 0, 200, "12345")));
@@ -140,7 +140,7 @@ TEST_F(IncomingStreamsTest, MemoryOfARefusedMessageIsHandedOver) {
   EXPECT_TRUE(room.expired());
 }
 
-TEST_F(IncomingStreamsTest, BodyOfAnUnwantedMessageIsHandedOver) {
+TEST_F(IncomingStreamsTest, BodyOfUnwantedMessageIsReturned) {
   const auto body = std::make_shared<const std::string>("body");
   ControlMessage message = Naming(1, 7, 10);
   message.body = Blob(body, body->data(), body->size());
@@ -150,7 +150,7 @@ TEST_F(IncomingStreamsTest, BodyOfAnUnwantedMessageIsHandedOver) {
   EXPECT_EQ(body.use_count(), 1);
 }
 
-TEST_F(IncomingStreamsTest, WhatIsClosedWhileAChunkLandsLeavesNothing) {
+TEST_F(IncomingStreamsTest, CloseDuringAChunkFreesItsMemory) {
   memory_.meddle = [this] { streams_.AbandonAll(); };
   auto landed = streams_.Land(ChunkOf(7, 0, 5, "12345"));
   ASSERT_OK(landed);
@@ -161,7 +161,7 @@ TEST_F(IncomingStreamsTest, WhatIsClosedWhileAChunkLandsLeavesNothing) {
   EXPECT_TRUE(memory_.last.expired());
 }
 
-TEST_F(IncomingStreamsTest, AStreamGivenUpBeforeItsMessageFailsIt) {
+TEST_F(IncomingStreamsTest, StreamAbortedBeforeItsMessageFailsIt) {
   EXPECT_OK(streams_.Land(ChunkOf(7, 0, 10, "12345")));
   EXPECT_OK(streams_.Land({{7, 5, 10}, true, Blob()}));
   const auto complete = streams_.Expect(Naming(1, 7, 10), true, &dropped_);
@@ -173,7 +173,7 @@ TEST_F(IncomingStreamsTest, AStreamGivenUpBeforeItsMessageFailsIt) {
   EXPECT_TRUE(memory_.last.expired());
 }
 
-TEST_F(IncomingStreamsTest, AStreamBeyondTheQuotaFailsItsMessageAtOnce) {
+TEST_F(IncomingStreamsTest, StreamBeyondTheQuotaFailsItsMessage) {
   const auto waits = streams_.Expect(Naming(1, 7, 200), true, &dropped_);
   ASSERT_OK(waits);
   EXPECT_FALSE(waits->has_value());
@@ -188,9 +188,9 @@ TEST_F(IncomingStreamsTest, AStreamBeyondTheQuotaFailsItsMessageAtOnce) {
   EXPECT_EQ(streams_.held_bytes(), 0);
 }
 
-// One more than there may be is refused on either lane, again and again, and
-// leaves nothing behind.
-TEST_F(IncomingStreamsTest, OneStreamTooManyIsRefusedOnBothLanes) {
+// A stream beyond the limit is refused on either channel, repeatedly, and
+// leaves no state.
+TEST_F(IncomingStreamsTest, ExcessStreamIsRefusedOnBothLanes) {
   constexpr uint64_t kOpen = 65536;
   for (uint64_t id = 1; id <= kOpen; ++id) {
     ASSERT_OK(streams_.Land(ChunkOf(id, 0, 2, "1")));

@@ -1,6 +1,7 @@
-// LearnedUuid: the uuid of a cluster, for a task that dials and listens before
-// it knows it: its coordinator tells, and that is dialed as well. Shared by all
-// that say HELLO for the task; each HELLO says what is known by then.
+// LearnedUuid holds the uuid of a cluster for a task that dials and listens
+// before it knows it: the coordinator, which must itself be dialed, sends it.
+// Shared by everything that sends HELLO for the task; each HELLO carries what
+// is known by then.
 //
 // Threads: all methods may be called from any thread.
 #ifndef WEFT_LIBS_BUS_LEARNED_UUID_H_
@@ -14,7 +15,7 @@ namespace weft::bus {
 
 class LearnedUuid {
  public:
-  // Empty: not known yet.
+  // Returns an empty string if it is not known yet.
   std::string Get() const {
     absl::ReaderMutexLock lock(&mutex_);
     return uuid_;

@@ -1,5 +1,6 @@
-// What travels on the bus: Message; between whom: Identity, Peer; and where
-// what is large is put: LandingMemory. transport.h has the contract.
+// Message is what the bus sends; Identity and Peer are its ends; LandingMemory
+// allocates receive buffers for large attachments. transport.h has the
+// contract.
 //
 // Threads: values; a Blob may be shared by threads.
 #ifndef WEFT_LIBS_BUS_MESSAGE_H_
@@ -20,44 +21,45 @@ namespace weft::bus {
 
 // A step of a master, as its messages carry it. The bus only compares it.
 struct StepTag {
-  uint64_t master_incarnation = 0;  // 0: of no step
+  uint64_t master_incarnation = 0;  // 0: no step
   uint64_t step = 0;
   friend bool operator==(const StepTag&, const StepTag&) = default;
 };
 
 // A request, a reply, or a one-way message.
 struct Message {
-  // What the body is: a number of schemas::Body (schemas/body.fbs).
+  // The type of the body: a number of schemas::Body (schemas/body.fbs).
   uint8_t method = 0;
-  // A FlatBuffer; the bus does not look inside.
+  // A FlatBuffer; the bus does not interpret it.
   Blob body;
-  // What the body names by position. Small ones come along, large ones stream.
+  // The attachments that the body refers to by index. Small ones are sent with
+  // the message, large ones are streamed.
   std::vector<Blob> attachments;
-  // Of a one-way message: the step that it is sent for. When that is aborted,
-  // either end can drop attachments that are on their way (AbandonStep).
+  // Of a one-way message: the step that it is sent for. When that step is
+  // aborted, either end can drop attachments in flight (AbandonStep).
   StepTag step = {};
 };
 
-// Errors cross with code, text, whether they are derived, and these payloads:
-// the node and the task that failed.
+// Errors are sent with their code, text, derived mark, and these payloads: the
+// node and the task that failed.
 inline constexpr absl::string_view kErrorNodePayload = "weft/node";
 inline constexpr absl::string_view kErrorTaskPayload = "weft/task";
 
-// Who one end of a connection is; what HELLO says.
+// The identity of one end of a connection, as sent in HELLO.
 struct Identity {
   std::string cluster_uuid;  // empty: any
   std::string task;          // "/job:ps/task:0"; empty: a client
-  uint64_t incarnation = 0;  // drawn anew at each start; never 0
+  uint64_t incarnation = 0;  // drawn at each start; never 0
   uint64_t op_fingerprint = 0;
-  // Of one's own end: where `cluster_uuid` will be found; may be null.
+  // Only of the own end: where `cluster_uuid` will be found; may be null.
   std::shared_ptr<const LearnedUuid> learned_uuid;
 };
 
-// A flag that is set once, for good. Copies share it.
+// A flag that is set once and stays set. Copies share it.
 class SharedFlag {
  public:
-  // Writes only the first time, so that threads that set it again and again do
-  // not contend.
+  // Writes only the first time, so that threads that set it repeatedly do not
+  // contend.
   void Set() const {
     if (!IsSet()) flag_->store(true, std::memory_order_relaxed);
   }
@@ -73,11 +75,11 @@ struct Peer {
   uint64_t id = 0;  // of this connection; unique in its Endpoint; never 0
   Identity identity;
   // Set by the handler when the connection has carried a message that its loss
-  // may concern.
+  // may affect.
   SharedFlag is_used = {};
 };
 
-// Memory for attachments that stream in.
+// LandingMemory allocates receive buffers for streamed attachments.
 class LandingMemory {
  public:
   virtual ~LandingMemory() = default;
@@ -85,7 +87,7 @@ class LandingMemory {
     std::shared_ptr<const void> owner;
     char* data = nullptr;
   };
-  // RESOURCE_EXHAUSTED when there is none. Any thread.
+  // Returns RESOURCE_EXHAUSTED if there is no memory. Any thread.
   virtual absl::StatusOr<Room> Reserve(uint64_t bytes) = 0;
 };
 

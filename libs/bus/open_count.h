@@ -1,5 +1,5 @@
-// OpenCount: how many of something are open, of one owner and, in `total`, of
-// several.
+// OpenCount counts the open items of one owner and, in `total`, of several
+// owners.
 //
 // Threads: thread-safe.
 #ifndef WEFT_LIBS_BUS_OPEN_COUNT_H_
@@ -14,7 +14,7 @@ namespace weft::bus {
 
 class OpenCount {
  public:
-  // `total` counts what this one counts, too. May be null.
+  // `total` also counts these items. May be null.
   explicit OpenCount(std::shared_ptr<OpenCount> total = nullptr)
       : total_(std::move(total)) {}
 

@@ -10,8 +10,8 @@
 
 namespace weft::bus {
 
-// Chunks of at most half the window, so that one can travel while the credit
-// of another returns.
+// Chunks of at most half the window, so that one can be in flight while the
+// credit of another returns.
 OutgoingStreams::OutgoingStreams(size_t chunk_bytes, uint64_t credit_bytes,
                                  uint64_t max_unsent_bytes)
     : chunk_bytes_(std::max<uint64_t>(
@@ -59,7 +59,7 @@ void OutgoingStreams::Add(uint64_t stream, const Source& source, Parts parts,
   streams_.push_back(std::move(added));
 }
 
-// A view where one part has them all, else a copy.
+// A view if one part has all of them, else a copy.
 Blob OutgoingStreams::TakeBytes(Stream& stream, uint64_t size) {
   stream.sent += size;
   std::string joined;

@@ -1,9 +1,9 @@
-// OutgoingStreams: large attachments on their way out of one connection, cut
-// into chunks that take turns, within the credit that the receiver gave. How
-// much may wait for a receiver that does not read is bounded.
+// OutgoingStreams sends the large attachments of one connection. It cuts them
+// into chunks, which are sent round robin within the credit of the receiver.
+// The amount queued for a receiver that does not read is limited.
 //
 // Threads: all methods may be called from any thread. Chunks must be sent in
-// the order in which Next gave them.
+// the order in which Next returned them.
 #ifndef WEFT_LIBS_BUS_OUTGOING_STREAMS_H_
 #define WEFT_LIBS_BUS_OUTGOING_STREAMS_H_
 
@@ -26,44 +26,45 @@ namespace weft::bus {
 
 class OutgoingStreams {
  public:
-  // At most `credit_bytes` are under way at any moment; streams of
-  // `max_unsent_bytes` may wait for their last chunk to go.
+  // At most `credit_bytes` are in flight at any time; streams of at most
+  // `max_unsent_bytes` may wait until their last chunk is sent.
   OutgoingStreams(size_t chunk_bytes, uint64_t credit_bytes,
                   uint64_t max_unsent_bytes);
 
-  // Makes room for streams of so many bytes in all, which Add of each or GiveUp
-  // of all must follow. RESOURCE_EXHAUSTED when too many wait.
+  // Reserves quota for streams of that many bytes in total; Add of each or
+  // GiveUp of all must follow. Returns RESOURCE_EXHAUSTED if too many wait.
   absl::Status Reserve(uint64_t bytes, size_t num_streams);
   void GiveUp(uint64_t bytes, size_t num_streams);
 
-  // What one stream brings, one after the other; none is empty.
+  // The parts of one stream, sent one after the other; none is empty.
   using Parts = absl::InlinedVector<Blob, 1>;
   // The message that a stream belongs to.
   struct Source {
-    uint64_t call_id = 0;  // 0: of no call
+    uint64_t call_id = 0;  // 0: no call
     StepTag step;
   };
-  // `counts`: room was reserved for its bytes.
+  // `counts`: quota was reserved for its bytes.
   void Add(uint64_t stream, const Source& source, Parts parts, bool counts);
 
-  // The next chunk to send; false when there is none, or no credit for it.
+  // Returns the next chunk to send; false if there is none, or no credit for
+  // it.
   bool Next(Frames* chunk);
 
-  // INVALID_ARGUMENT when it is more than was under way.
+  // Returns INVALID_ARGUMENT if it is more than was in flight.
   absl::Status AddCredit(uint64_t bytes);
 
-  // Memory of perhaps many bytes, to be freed where there is time.
+  // Possibly large memory, to be freed on another thread.
   using Dropped = std::vector<Parts>;
-  // What is not yet sent of the call's streams never will be.
+  // Drops the unsent part of the call's streams.
   Dropped Abandon(uint64_t call_id);
-  // Likewise of one-way messages for this step.
+  // Likewise for one-way messages of this step.
   Dropped AbandonStep(const StepTag& step);
   Dropped AbandonAll();
 
   bool IsEmpty() const;
-  // False: AbandonStep has nothing to do, for any step.
+  // False: AbandonStep has no effect, for any step.
   bool HasSteps() const { return !for_steps_.IsZero(); }
-  // Reserved, and not yet sent or abandoned.
+  // The bytes reserved and not yet sent or abandoned.
   uint64_t unsent_bytes() const;
 
  private:
@@ -71,11 +72,11 @@ class OutgoingStreams {
     uint64_t id = 0;
     Source source;
     Parts parts;
-    size_t part = 0;            // the next to send
+    size_t part = 0;            // the next to be sent
     uint64_t sent_of_part = 0;  // of its bytes
     uint64_t total = 0;
     uint64_t sent = 0;
-    uint64_t unsent = 0;  // counted in unsent_; all of it or nothing
+    uint64_t unsent = 0;  // counted in unsent_; all of it or none
     bool abandoned = false;
   };
 
@@ -84,13 +85,14 @@ class OutgoingStreams {
   void CountEnd(const Stream& stream) {
     if (stream.source.step != StepTag()) for_steps_.Add(-1);
   }
-  // The next so many bytes, which it has.
+  // Takes the next `size` bytes, which must exist.
   static Blob TakeBytes(Stream& stream, uint64_t size);
 
   const size_t chunk_bytes_;
   OpenCount for_steps_;  // streams of a step
   mutable absl::Mutex mutex_;
-  std::deque<Stream> streams_ ABSL_GUARDED_BY(mutex_);  // the first is next
+  std::deque<Stream> streams_
+      ABSL_GUARDED_BY(mutex_);  // the first is sent next
   uint64_t credit_ ABSL_GUARDED_BY(mutex_);
   const uint64_t credit_bytes_;
   uint64_t unsent_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -1,13 +1,12 @@
-// RequestCount: how many requests one peer has open, over all of its
-// connections. RequestCounts finds the one of a client by its incarnation,
-// which the client draws anew for each session; those of all clients count
-// together, too.
+// RequestCount counts the open requests of one peer, over all of its
+// connections. RequestCounts finds the count of a client by its incarnation,
+// which the client draws for each session; the requests of all clients are also
+// counted together.
 //
-// Threads: thread-safe. The lock of RequestCounts is taken once for each
-// connection.
+// Threads: thread-safe. The lock of RequestCounts is taken once per connection.
 //
-// Ownership: shared; what still counts (IncomingCall::KeepOpen) may outlive the
-// endpoint.
+// Ownership: shared; requests that still count (IncomingCall::KeepOpen) may
+// outlive the endpoint.
 #ifndef WEFT_LIBS_BUS_REQUEST_COUNT_H_
 #define WEFT_LIBS_BUS_REQUEST_COUNT_H_
 
@@ -24,12 +23,12 @@ namespace weft::bus {
 
 class RequestCount {
  public:
-  // What it counts counts in `all` as well, unless that is null.
+  // Its requests also count in `all`, unless that is null.
   explicit RequestCount(std::shared_ptr<RequestCount> all = nullptr)
       : all_(std::move(all)) {}
 
-  // Counts one more; false, and nothing is done, if there are `limit` already,
-  // or `limit_of_all` of all together.
+  // Counts one more request; returns false without effect if there are already
+  // `limit`, or `limit_of_all` of all together.
   bool TryAdd(int64_t limit, int64_t limit_of_all) {
     if (all_ != nullptr && !all_->AddBelow(limit_of_all)) return false;
     if (AddBelow(limit)) return true;
@@ -79,7 +78,7 @@ class RequestCounts : public std::enable_shared_from_this<RequestCounts> {
   }
 
  private:
-  // The client may have connected again meanwhile.
+  // The client may have connected again in the meantime.
   void Forget(uint64_t incarnation) ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
     const auto known = counts_.find(incarnation);

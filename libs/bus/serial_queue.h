@@ -1,5 +1,4 @@
-// SerialQueue: closures that run one after the other, in order, on the compute
-// pool.
+// SerialQueue runs closures one after the other, in order, on the compute pool.
 //
 // Threads: all methods may be called from any thread. Closures run without a
 // lock held.
@@ -19,8 +18,8 @@ namespace weft::bus {
 
 class SerialQueue {
  public:
-  // `scope` counts its closures and outlives them. A closure keeps alive
-  // what holds the queue.
+  // `scope` counts its closures and must outlive them. A closure keeps alive
+  // the owner of the queue.
   explicit SerialQueue(AsyncScope& scope) : scope_(scope) {}
 
   // `holder` owns this queue.
@@ -34,7 +33,7 @@ class SerialQueue {
     scope_.Schedule([this, holder = std::move(holder)]() mutable { Run(); });
   }
 
-  // Nothing runs or waits to.
+  // Whether no closure runs or waits.
   bool IsIdle() const {
     absl::MutexLock lock(&mutex_);
     return !running_;

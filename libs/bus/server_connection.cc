@@ -12,14 +12,15 @@
 namespace weft::bus {
 namespace {
 
-// Smaller requests are bounded by their number.
+// Smaller requests are limited by their number.
 constexpr uint64_t kUncountedBytes = 4 << 10;
 // The reserve for requests that end work holds this many messages of the
 // largest size.
 constexpr uint64_t kReservedMessages = 4;
-// What a one-way message that waits takes besides its own bytes.
+// The overhead of a waiting one-way message beyond its own bytes.
 constexpr uint64_t kQueuedBytes = 256;
-// Beyond the quota: one-way messages that wait without their attachments.
+// The limit beyond the quota for one-way messages that wait without their
+// attachments.
 constexpr uint64_t kRefusedBytes = 1 << 20;
 
 uint64_t SizeOf(const Message& message) {
@@ -35,7 +36,7 @@ ConnectionOptions OptionsOf(const ServerContext& context,
   options.memory = context.parts.memory;
   options.traffic = context.parts.traffic;
   options.control = control;
-  // The dialer takes what it knows that we take.
+  // The dialer accepts the limits that it knows this end accepts.
   options.max_sent_bytes = context.options.max_control_bytes;
   options.max_received_bytes = context.options.max_control_bytes;
   options.credit_bytes = context.options.credit_bytes;
@@ -56,8 +57,8 @@ absl::Time DeadlineOf(const Envelope& envelope, const Clock& clock) {
 }
 
 // All clients of a master share its connection to another task, which admits
-// max_requests_per_peer there: half of it is left for other work. What one
-// client may have is never less than its own quota.
+// max_requests_per_peer there: half of it is left for other work. The limit for
+// clients is never less than one client's own quota.
 int64_t LimitOfClients(const TransportOptions& options) {
   return std::max(options.max_requests_per_client,
                   options.max_requests_per_peer / 2);
@@ -75,7 +76,8 @@ class ServerConnection::Call : public IncomingCall {
         has_reserve_(has_reserve),
         counts_(!has_reserve) {}
   ~Call() override {
-    Fail(absl::InternalError("The handler let go of the call unanswered"));
+    Fail(
+        absl::InternalError("The handler released the call without an answer"));
   }
 
   const Peer& peer() const override { return connection_->peer(); }
@@ -108,15 +110,15 @@ class ServerConnection::Call : public IncomingCall {
 
   uint64_t id() const { return id_; }
   bool has_reserve() const { return has_reserve_; }
-  // Whether it counts among its peer's requests until it is answered.
+  // Returns whether it counts among its peer's requests until it is answered.
   bool TakeCounts() { return std::exchange(counts_, false); }
-  // Before the handler learns of it, which takes a thread.
+  // Before the handler is told, which takes a thread.
   void set_cancelled() { is_cancelled_.store(true); }
   bool is_cancelled() const { return is_cancelled_.load(); }
-  // Of the peer's quota; set before the handler sees the call.
+  // From the peer's quota; set before the handler gets the call.
   void set_held(uint64_t held) { held_ = held; }
   uint64_t TakeHeld() { return std::exchange(held_, 0); }
-  // Of the reserve; likewise.
+  // From the reserve; likewise.
   void set_reserved(uint64_t reserved) { reserved_ = reserved; }
   uint64_t TakeReserved() { return std::exchange(reserved_, 0); }
 
@@ -125,7 +127,7 @@ class ServerConnection::Call : public IncomingCall {
   const uint64_t id_;
   const absl::Time deadline_;
   const bool has_reserve_;
-  bool counts_;  // written by whoever answers, and before by the handler
+  bool counts_;  // written by the answering thread, and before by the handler
   Cancellation cancellation_;
   std::atomic<bool> answered_{false};
   std::atomic<bool> is_cancelled_{false};
@@ -151,7 +153,7 @@ HeartbeatOptions ServerConnection::Heartbeats() {
   HeartbeatOptions options;
   options.timeout = context_.options.peer_timeout;
   options.max_busy = context_.options.max_busy;
-  // Who has dialed asks first.
+  // The dialing end asks first.
   options.patience = 0.5;
   options.send = [this](Blob body) {
     Connection::Outgoing outgoing;
@@ -238,14 +240,15 @@ absl::Status ServerConnection::Greet(const Incoming& incoming) {
   const Envelope& envelope = incoming.envelope;
   if (envelope.kind != MessageKind::kRequest ||
       envelope.method != kHelloMethod) {
-    return absl::InvalidArgumentError("Bad message: the first is no HELLO");
+    return absl::InvalidArgumentError(
+        "Bad message: the first message is not a HELLO");
   }
   ASSIGN_OR_RETURN(Hello hello, DecodeHello(incoming.message.body));
   peer_.identity = hello.self;
   if (peer_.identity.task.empty()) {
     requests_ = context_.request_counts->Of(peer_.identity.incarnation);
   }
-  absl::Status status = CheckGreeting(hello);
+  absl::Status status = CheckPeer(hello);
   if (status.ok()) status = context_.handler->OnConnect(peer_);
   if (status.ok()) {
     Accept(envelope.call_id);
@@ -255,7 +258,7 @@ absl::Status ServerConnection::Greet(const Incoming& incoming) {
   return absl::OkStatus();
 }
 
-absl::Status ServerConnection::CheckGreeting(const Hello& hello) {
+absl::Status ServerConnection::CheckPeer(const Hello& hello) {
   RETURN_IF_ERROR(CheckHello(context_.self, hello));
   if (context_.draining.load() &&
       !context_.handler->IsAcceptedWhileDraining(hello.self)) {
@@ -282,7 +285,7 @@ void ServerConnection::Accept(uint64_t call_id) {
   }
   context_.scope->CancelTimer(timer);
   if (late) {
-    // Disconnected while the handler was told of it.
+    // Disconnected while the handler was being notified of the connection.
     context_.handler->OnDisconnect(peer_, disconnect_reason_);
     return;
   }
@@ -302,7 +305,7 @@ void ServerConnection::Accept(uint64_t call_id) {
   heartbeat_.Start(shared_from_this());
 }
 
-// The peer closes when it has read why, or the timer does.
+// The peer closes when it has read the reason, or the timer does.
 void ServerConnection::Refuse(uint64_t call_id, const absl::Status& why) {
   {
     absl::MutexLock lock(&mutex_);
@@ -321,7 +324,7 @@ ServerConnection::NewCall(const Envelope& envelope, absl::Status* refusal) {
     return absl::InvalidArgumentError("Bad message: a call id used twice");
   }
   if (state_ != State::kUp) {
-    // Nobody would cancel it any more.
+    // Nothing would cancel it any more.
     *refusal = absl::UnavailableError("The connection is closed");
   } else if (cancelled_.Contains(envelope.call_id)) {
     *refusal = absl::CancelledError("The caller cancelled the call");
@@ -495,9 +498,9 @@ absl::Status ServerConnection::OnOneWay(Incoming incoming) {
   return absl::OkStatus();
 }
 
-// Counts in the peer's quota while it waits. Without room it waits without its
-// attachments; if even that takes too much, it does not wait. An honest peer
-// may fill its quota, so this never costs the connection.
+// Counts in the peer's quota while it waits. If the quota is used up, it waits
+// without its attachments; if even that exceeds the limit, it does not wait. A
+// correct peer may fill its quota, so this never closes the connection.
 void ServerConnection::QueueOneWay(Incoming incoming) {
   uint64_t held = SizeOf(incoming.message) + kQueuedBytes;
   if (absl::Status room = connection_.Hold(held); !room.ok()) {
@@ -535,14 +538,14 @@ void ServerConnection::OnCancel(uint64_t call_id) {
   if (call != nullptr) call->set_cancelled();
   connection_.Abandon(call_id);
   if (call == nullptr) return;
-  // Not on the thread that reads: it ends a step and what that holds.
+  // Not on the reading thread: it ends a step and releases what that holds.
   context_.scope->Schedule(Pool::kControl, [call = std::move(call)] {
     call->cancellation().Cancel(
         absl::CancelledError("The caller cancelled the call"));
   });
 }
 
-// A call that LetGoOf took out is cancelled by its number.
+// A call that LetGoOf removed is cancelled by its number.
 bool ServerConnection::IsCancelled(const Call& call) const {
   if (call.is_cancelled()) return true;
   absl::MutexLock lock(&mutex_);
@@ -561,7 +564,7 @@ absl::Status ServerConnection::Answer(Call& call, absl::Status error,
                                       Message reply) {
   LetGoOf(call);
   if (state() != State::kUp) return absl::OkStatus();
-  // The caller has forgotten it.
+  // The caller does not wait for it any more.
   if (call.is_cancelled() || call.cancellation().IsCancelled()) {
     return absl::OkStatus();
   }
@@ -608,8 +611,8 @@ void ServerConnection::Disconnect(const absl::Status& why, bool goodbye) {
   context_.scope->CancelTimer(timer);
   heartbeat_.Stop();
   context_.forget(*this, bulk);
-  // On a pool, where Close may wait for the events of the other lane: the
-  // handler hears of the end after all else.
+  // On a pool, where Close may wait for the events of the other channel: the
+  // handler is told of the end after everything else.
   context_.scope->Schedule(
       Pool::kControl,
       [self = shared_from_this(), bulk, was_up, why, calls = std::move(calls)] {

@@ -1,9 +1,9 @@
-// ServerConnection: one accepted connection of an Endpoint: its greeting, the
-// calls of its peer that have no answer yet, and the order in which the handler
-// sees them.
+// ServerConnection is one accepted connection of an Endpoint. It performs the
+// handshake, holds the unanswered calls of its peer, and orders the messages
+// for the handler.
 //
 // Threads: OnControl is called by one thread at a time, and so is OnBulk; all
-// else from any thread.
+// other methods from any thread.
 //
 // Ownership: shared; the Endpoint holds it while it is connected, and each
 // IncomingCall for as long as the handler holds that.
@@ -35,7 +35,8 @@ namespace weft::bus {
 
 class ServerConnection;
 
-// What all connections of an Endpoint share; outlives them while connected.
+// The state shared by all connections of an Endpoint; must outlive them while
+// connected.
 struct ServerContext {
   TransportParts parts;
   TransportOptions options;
@@ -47,31 +48,33 @@ struct ServerContext {
   // Of clients.
   const std::shared_ptr<RequestCounts> request_counts =
       std::make_shared<RequestCounts>();
-  // Messages of steps on their way in.
+  // Incoming messages of steps.
   const std::shared_ptr<OpenCount> incoming_for_steps =
       std::make_shared<OpenCount>();
   std::atomic<bool> draining{false};
-  // A connection is over; called once for each.
+  // Called once for each connection that has ended.
   absl::AnyInvocable<void(ServerConnection&, ConnectionId bulk)> forget;
 };
 
 class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
  public:
-  // `is_one_too_many`: to be refused.
+  // `is_one_too_many`: the connection exceeds the limit and is refused.
   ServerConnection(ServerContext& context, ConnectionId control,
                    uint64_t peer_id, uint64_t bulk_token, bool is_one_too_many);
 
-  // Drops the peer if it does not say HELLO in time.
+  // Drops the peer if it does not send HELLO in time.
   void StartTimer();
 
-  // Errors: the peer broke the rules; Disconnect it.
+  // An error means that the peer violated the protocol and must be
+  // disconnected.
   absl::Status OnControl(Frames frames);
   absl::Status OnBulk(const Frames& frames);
-  // False when there is one already.
+  // Returns false if there already is one.
   bool AttachBulk(ConnectionId bulk);
 
   // On the control pool, cancels the calls, closes the Wire's connections and
-  // tells the handler. The first time only. `goodbye` tells the peer as well.
+  // notifies the handler. Only the first call has an effect. `goodbye` also
+  // notifies the peer.
   void Disconnect(const absl::Status& why, bool goodbye = false);
 
   // The step was aborted.
@@ -96,41 +99,42 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   void OnCancel(uint64_t call_id);
   // Whether the caller has cancelled the call, which may be answered already.
   bool IsCancelled(const Call& call) const ABSL_LOCKS_EXCLUDED(mutex_);
-  // What the request goes on to take of the peer's quota; an error, with the
-  // attachments gone, when that was too much.
+  // Counts what the request continues to take of the peer's quota; an error,
+  // with the attachments dropped, if that was too much.
   absl::Status HoldRequest(Call& call, Incoming& incoming);
   absl::Status HoldBytes(Call& call, uint64_t bytes);
   void LetGoOf(Call& call);
-  // Null when it is not to be served; `refusal` says why.
+  // Returns null if the call is not to be served; `refusal` is the reason.
   absl::StatusOr<std::shared_ptr<Call>> NewCall(const Envelope& envelope,
                                                 absl::Status* refusal);
   static void CancelAll(const Calls& calls, const absl::Status& why);
-  // Counts a call: those with a reserve, and the others.
+  // Counts a call: those with a reserve and the others separately.
   absl::Status CountCall(bool has_reserve)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // In order with what was handed to the pool before.
+  // In order after what was handed to the pool before.
   void Handle(std::shared_ptr<Call> call, Message request, bool fast);
   void HandleOn(Pool pool, std::shared_ptr<Call> call, Message request);
   void EndHandling();
-  // After all messages that wait in the queue.
+  // After all messages in the queue.
   void EndAfterQueue();
   void QueueOneWay(Incoming incoming);
-  // Whether the endpoint takes what says this HELLO.
-  absl::Status CheckGreeting(const Hello& hello);
+  // Returns whether the endpoint accepts this HELLO.
+  absl::Status CheckPeer(const Hello& hello);
   HeartbeatOptions Heartbeats();
   void SendError(uint64_t call_id, const absl::Status& error);
-  // RESOURCE_EXHAUSTED: the peer has too much to read; nothing was said.
+  // Returns RESOURCE_EXHAUSTED if the peer has too many unread bytes; nothing
+  // was sent.
   absl::Status Answer(Call& call, absl::Status error, Message reply);
   State state() const;
 
   ServerContext& context_;  // only while connected
-  const std::string task_;  // who answers; said after that as well
+  const std::string task_;  // the answering task; also used after disconnecting
   const ConnectionId control_;
   const uint64_t bulk_token_;
   const bool is_one_too_many_;
   Peer peer_;  // written once, by Greet
-  // Requests without a reserve; likewise. A client has one count for all of its
-  // connections, a task one for each.
+  // Requests without a reserve; written once by Greet. A client has one count
+  // for all of its connections, a task one per connection.
   std::shared_ptr<RequestCount> requests_ = std::make_shared<RequestCount>();
   Connection connection_;
   SerialQueue queue_;
@@ -139,16 +143,16 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   State state_ ABSL_GUARDED_BY(mutex_) = State::kNew;
   ConnectionId bulk_ ABSL_GUARDED_BY(mutex_) = 0;
   Scheduler::TimerId timer_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Of the peer, not answered yet. Ordered, so that a simulation repeats.
+  // The peer's unanswered calls. Ordered, so that a simulation can be repeated.
   Calls calls_ ABSL_GUARDED_BY(mutex_);
-  // What requests with a reserve take, in number and bytes.
+  // The number and bytes of requests with a reserve.
   size_t num_reserved_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t reserved_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The latest calls that were cancelled when they were not there: one whose
-  // last bytes come by the bulk lane is about to be.
+  // The latest cancelled calls that were unknown when cancelled: a call whose
+  // last bytes arrive on the bulk lane may still appear.
   Ended<uint64_t> cancelled_ ABSL_GUARDED_BY(mutex_){kCancelledRemembered};
-  // Handlers of requests on the pool; one more while the handler has to be
-  // told of the disconnect.
+  // The number of handlers of requests on the pool, plus one while the handler
+  // has not been notified of the disconnect.
   std::atomic<int64_t> handling_{1};
   absl::Status disconnect_reason_;  // written before handling_ may become 0
 };

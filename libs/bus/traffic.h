@@ -1,4 +1,5 @@
-// Traffic: what a transport has sent and received, of all its connections.
+// Traffic counts what a transport has sent and received, over all its
+// connections.
 #ifndef WEFT_LIBS_BUS_TRAFFIC_H_
 #define WEFT_LIBS_BUS_TRAFFIC_H_
 
@@ -8,10 +9,10 @@
 
 namespace weft::bus {
 
-// Bytes are those of messages, chunks of bulk among them, without what ZeroMQ
-// and TCP add, and without greetings and signs of life. Thread-safe.
+// Bytes are those of messages, including bulk chunks, without the overhead of
+// ZeroMQ and TCP, and without handshakes and heartbeats. Thread-safe.
 struct Traffic {
-  // Apart, so that those who send do not slow those who receive.
+  // On separate cache lines, so that senders do not slow down receivers.
   struct alignas(64) Direction {
     Counter messages;
     Counter bytes;
@@ -20,7 +21,7 @@ struct Traffic {
       bytes.Add(message_bytes);
     }
   };
-  // Given to the wire: what is lost with a connection counts as well.
+  // Handed to the wire: messages lost with a connection count as well.
   Direction sent;
   Direction received;
   alignas(64) Counter connections_opened;  // dialed and accepted

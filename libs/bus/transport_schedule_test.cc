@@ -1,9 +1,10 @@
-// Calls over one connection that is cut, silenced or gone for good, interrupted
-// at the locks of the bus: whatever comes in between, every call ends, once;
-// the handler hears of the end of each call that it has not answered, and of
-// each connection; and nothing is left.
+// Calls over one connection that is cut, silenced or lost permanently, with
+// simulated interruptions at the locks of the bus: in any case, every call
+// ends, once; the handler is told of the end of each call that it has not
+// answered, and of each connection; and no state remains.
 //
-// libs/base/testing/seeds.h says how to run others; tools/planted_bugs does.
+// libs/base/testing/seeds.h describes how to run other seeds;
+// tools/planted_bugs runs them.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -30,7 +31,7 @@ constexpr int kCallsOfEach = 16;
 constexpr int kMostDisturbances = 5;
 constexpr char kClient[] = "client";
 constexpr char kServer[] = "server";
-// Larger than all that delays an answer once nothing is disturbed.
+// Longer than all that delays an answer once disturbances have stopped.
 constexpr absl::Duration kCalm = absl::Seconds(30);
 constexpr int kSecondsOfAll = 600;
 
@@ -46,10 +47,10 @@ class Conversation {
     options.medium_bytes = Chance(2) == 0 ? 0 : 50'000;
     // One at a time.
     options.medium_window = 50'000;
-    // While they talk.
+    // During the conversation.
     options.min_redial = absl::Milliseconds(5);
     options.max_redial = absl::Milliseconds(50);
-    // A quarter of the streams finds no room.
+    // A quarter of the streams exceed the memory.
     options.max_held_bytes_per_peer = 150'000;
     if (Chance(2) == 0) options.peer_timeout = absl::Seconds(1);
     server_ = NewTransport(
@@ -92,10 +93,10 @@ class Conversation {
   }
 
  private:
-  // Of one call.
+  // The state of one call.
   struct Asked {
     Answer answer;
-    bool waits_for_ever = false;  // where there is no connection
+    bool waits_for_ever = false;  // even without a connection
   };
   using Answers = std::vector<Asked>;
 
@@ -148,14 +149,14 @@ class Conversation {
     if (Chance(6) == 0) channel_->Cancel(call);
   }
 
-  // Also those whose connection has gone meanwhile.
+  // Also those whose connection is gone.
   void AnswerHeld() {
     while (!is_over_) {
       PauseUpTo(20);
       for (RecordingHandler::Held& held : handler_.TakeHeld()) {
         switch (Chance(4)) {
           case 0:
-            break;  // without an answer
+            break;  // unanswered
           case 1:
             kept_.push_back(std::move(held));
             break;
@@ -167,7 +168,7 @@ class Conversation {
   }
 
   void Disturb() {
-    // What goes wrong after the last one stays wrong.
+    // Disturbances after the last one are permanent.
     const uint64_t num_disturbances = 1 + Chance(kMostDisturbances);
     for (uint64_t i = 0; i < num_disturbances; ++i) {
       PauseUpTo(200);
@@ -193,7 +194,7 @@ class Conversation {
     endpoint_.reset();
   }
 
-  // Whose caller has given up, or was cut off, is told.
+  // Calls whose caller has given up, or was disconnected, are cancelled.
   void CheckCancellations() {
     for (RecordingHandler::Held& held : kept_) {
       int asked = 0;
@@ -218,7 +219,7 @@ class Conversation {
     }
   }
 
-  // The channel with calls under way, then the endpoint.
+  // Destroys the channel with pending calls, then the endpoint.
   void End() {
     Answers last;
     for (int i = 0; i < 3; ++i) Say(&last);
@@ -259,16 +260,16 @@ class Conversation {
   std::unique_ptr<Endpoint> endpoint_;
   std::unique_ptr<Channel> channel_;
   std::vector<Answers> answers_{kCallers};
-  std::vector<Answer> answer_of_;             // by what the request says
+  std::vector<Answer> answer_of_;  // indexed by the request's content
   std::vector<RecordingHandler::Held> kept_;  // for CheckCancellations
   int num_running_ = 0;
-  bool is_gone_ = false;  // the server, for good
+  bool is_gone_ = false;  // the server, permanently
   bool is_over_ = false;
   int num_answered_well_ = 0;
   int num_cancelled_ = 0;
 };
 
-TEST(TransportScheduleTest, EveryCallEndsOnceAndNothingIsLeft) {
+TEST(TransportScheduleTest, EveryCallEndsOnceWithoutLeaks) {
   const uint64_t first = FirstSeed();
   const uint64_t count = NumSeeds(kSeeds);
   int num_answered_well = 0;
@@ -284,7 +285,7 @@ TEST(TransportScheduleTest, EveryCallEndsOnceAndNothingIsLeft) {
     num_cancelled += conversation.num_cancelled();
     if (HasFailure()) return;
   }
-  // All are there, of many seeds.
+  // With many seeds all outcomes occur.
   if (count < kSeeds) return;
   EXPECT_GT(num_cancelled, static_cast<int>(count / 2));
   EXPECT_GT(num_answered_well, static_cast<int>(5 * count));

@@ -36,7 +36,8 @@ absl::Status NotAddress(absl::string_view job, absl::string_view what) {
                    " is not an address (\"host:port\")."));
 }
 
-// Lists and objects by their kind: they may be nested deeper than the stack is.
+// Describes lists and objects by their kind only: they may be nested deeper
+// than the stack allows.
 std::string Describe(const Json& json) {
   return json.is_structured() ? json.type_name() : json.dump();
 }
@@ -118,7 +119,7 @@ absl::StatusOr<ClusterSpec> ParseShort(absl::string_view text) {
   return spec;
 }
 
-// "job {", "job: {" or "job <", perhaps after comments; no other form has a
+// "job {", "job: {" or "job <", perhaps after comments; no other format has a
 // brace or colon there.
 bool IsTextProto(absl::string_view text) {
   if (absl::StartsWith(text, "#")) return true;
@@ -137,7 +138,7 @@ absl::StatusOr<ClusterSpec> ParseClusterDef(absl::string_view text) {
   ClusterSpec spec;
   for (const tf::JobDef& job : cluster.job()) {
     if (job.tasks().empty()) return NoTasks(job.name());
-    // In order, so that the same text gives the same error.
+    // Sorted, so that the same text gives the same error.
     const std::map<int, std::string> tasks(job.tasks().begin(),
                                            job.tasks().end());
     for (const auto& [index, address] : tasks) {
@@ -260,7 +261,7 @@ bool HaveSameAddresses(const ClusterSpec::Tasks& a,
   return a_addresses == b_addresses;
 }
 
-// Tasks of one process have port 0, all of them.
+// All tasks of a cluster within one process have port 0.
 bool IsOfOneProcess(const std::string& address) {
   return absl::EndsWith(address, ":0");
 }

@@ -6,7 +6,7 @@
 namespace weft {
 namespace {
 
-TEST(ClusterSpecTest, JsonAndShortFormsAreTheSame) {
+TEST(ClusterSpecTest, JsonAndShortFormsAreEquivalent) {
   ASSERT_OK_AND_ASSIGN(
       ClusterSpec json,
       ClusterSpec::Parse(R"({"ps": ["a:1"], "worker": ["b:2", "c:3"]})"));
@@ -18,7 +18,7 @@ TEST(ClusterSpecTest, JsonAndShortFormsAreTheSame) {
   EXPECT_EQ(json.num_tasks("evaluator"), 0);
 }
 
-TEST(ClusterSpecTest, ToStringIsReadAgain) {
+TEST(ClusterSpecTest, ToStringCanBeParsed) {
   ASSERT_OK_AND_ASSIGN(
       ClusterSpec spec,
       ClusterSpec::Parse(R"({"ps": ["a:1"], "worker": {"1": "c:3"}})"));
@@ -27,7 +27,7 @@ TEST(ClusterSpecTest, ToStringIsReadAgain) {
   EXPECT_EQ(spec.ToString(), R"({"ps":["a:1"],"worker":{"1":"c:3"}})");
 }
 
-TEST(ClusterSpecTest, TextsOfClusterDefAreRead) {
+TEST(ClusterSpecTest, ClusterDefTextIsParsed) {
   const ClusterSpec expected{{"ps", {"a:1"}}, {"worker", {"b:2", "c:3"}}};
   for (const char* text : {
            R"(job { name: "ps" tasks { key: 0 value: "a:1" } }
@@ -101,7 +101,7 @@ TEST(ClusterSpecTest, AContradictionNamesBothSides) {
                                "second."));
 }
 
-TEST(ClusterSpecTest, AContradictionTellsItsCause) {
+TEST(ClusterSpecTest, ContradictionNamesItsCause) {
   const auto contradiction = [](const char* a, const char* b) {
     return CheckSpecsAgree(*ClusterSpec::Parse(a), "x", *ClusterSpec::Parse(b),
                            "y");
@@ -124,7 +124,7 @@ TEST(ClusterSpecTest, CoordinatorsAndWritersHaveNoDevices) {
   EXPECT_FALSE(HasDevices("checkpoint_writer"));
 }
 
-TEST(ClusterSpecTest, AddressesOfTasks) {
+TEST(ClusterSpecTest, TaskAddressesAreFound) {
   const ClusterSpec spec{{"ps", {"a:1"}}, {"worker", {"b:2", "c:3"}}};
   ASSERT_OK_AND_ASSIGN(std::string address, spec.TaskAddress("worker", 1));
   EXPECT_EQ(address, "c:3");
@@ -136,7 +136,7 @@ TEST(ClusterSpecTest, AddressesOfTasks) {
       StatusIs(absl::StatusCode::kInvalidArgument, "it has ps, worker"));
 }
 
-TEST(ClusterSpecTest, WhatIsWrongIsNamed) {
+TEST(ClusterSpecTest, MalformedSpecErrorsNameTheDefect) {
   const struct {
     const char* text;
     const char* says;
@@ -176,8 +176,8 @@ TEST(ClusterSpecTest, WhatIsWrongIsNamed) {
   }
 }
 
-// It could not be written as JSON: a task that joins with it would end the
-// coordinator.
+// Other text could not be written as JSON: a task that joins with it would
+// crash the coordinator.
 TEST(ClusterSpecTest, AddressesAreUtf8) {
   EXPECT_THAT(ClusterSpec::Parse("ps|\xa1:2222"),
               StatusIs(absl::StatusCode::kInvalidArgument, "UTF-8"));

@@ -1,6 +1,7 @@
-// DeviceFilters: which tasks and devices of the cluster a session uses.
-// TensorFlow's ConfigProto.device_filters: partial device names, of which one
-// has to be compatible; none lets all pass. A value, not synchronised.
+// DeviceFilters select the tasks and devices of the cluster that a session
+// uses: TensorFlow's ConfigProto.device_filters, a list of partial device
+// names, one of which must be compatible; an empty list passes all. A value,
+// not synchronized.
 #ifndef WEFT_LIBS_CLUSTER_DEVICE_FILTERS_H_
 #define WEFT_LIBS_CLUSTER_DEVICE_FILTERS_H_
 
@@ -16,7 +17,7 @@ class DeviceFilters {
  public:
   DeviceFilters() = default;  // all pass
 
-  // INVALID_ARGUMENT for a filter that is no device name.
+  // Returns INVALID_ARGUMENT for a filter that is not a device name.
   static absl::StatusOr<DeviceFilters> Parse(
       const std::vector<std::string>& filters);
 

@@ -15,7 +15,7 @@ DeviceName Named(absl::string_view text) {
   return name.ok() ? *name : DeviceName();
 }
 
-TEST(DeviceFiltersTest, SomeFilterHasToBeCompatible) {
+TEST(DeviceFiltersTest, AtLeastOneFilterMustMatch) {
   const char kPs1Cpu[] = "/job:ps/replica:0/task:1/device:CPU:0";
   const struct {
     std::vector<std::string> filters;
@@ -46,7 +46,7 @@ TEST(DeviceFiltersTest, SomeFilterHasToBeCompatible) {
   }
 }
 
-TEST(DeviceFiltersTest, AFilterThatIsNoNameIsNamed) {
+TEST(DeviceFiltersTest, MalformedFilterIsNamed) {
   EXPECT_THAT(DeviceFilters::Parse({"/job:ps", "/jobs:a"}).status(),
               StatusIs(absl::StatusCode::kInvalidArgument, "device_filters: "));
   EXPECT_THAT(DeviceFilters::Parse({"/jobs:a"}).status(),

@@ -82,7 +82,7 @@ absl::Status ParsePart(absl::string_view part, DeviceName& name) {
       absl::StrCat("Unknown attribute: '", key, "'"));
 }
 
-// Neither is set to what the other is not.
+// True unless both are set and differ.
 template <typename T>
 bool Agree(const std::optional<T>& a, const std::optional<T>& b) {
   return !a || !b || *a == *b;

@@ -1,11 +1,11 @@
-// DeviceName: a device, or what is asked of one: any of its five parts may be
-// left open. Rules and texts are TensorFlow's (core/util/device_name_utils,
+// DeviceName is a device, or a request for one: any of its five parts may be
+// unset. Rules and texts are TensorFlow's (core/util/device_name_utils,
 // python/framework/device).
 //
 //   "/job:worker/replica:0/task:1/device:CPU:0"   full
 //   "/job:ps/cpu:0"  "/task:1"  "/device:GPU:*"  "/job:*"  "/"  ""   partial
 //
-// A value, not synchronised.
+// A value, not synchronized.
 #ifndef WEFT_LIBS_CLUSTER_DEVICE_NAME_H_
 #define WEFT_LIBS_CLUSTER_DEVICE_NAME_H_
 
@@ -19,7 +19,7 @@
 namespace weft {
 
 struct DeviceName {
-  // Not set: open, written "*" or left out.
+  // Unset: written "*" or left out.
   std::optional<std::string> job;
   std::optional<int> replica;
   std::optional<int> task;
@@ -27,7 +27,8 @@ struct DeviceName {
   std::optional<int> index;         // among the task's devices of that type
 
   // Parts in any order; "/cpu:0" and "/gpu:*" are the old form of
-  // "/device:CPU:0" and "/device:GPU". INVALID_ARGUMENT names what is wrong.
+  // "/device:CPU:0" and "/device:GPU". An INVALID_ARGUMENT error names the
+  // defect.
   static absl::StatusOr<DeviceName> Parse(absl::string_view name);
 
   // All five parts are set.
@@ -42,7 +43,7 @@ struct DeviceName {
   }
 
   // Canonical: job, replica, task, device, as far as set; a type without an
-  // index is "/device:GPU:*". Empty when nothing is set.
+  // index is "/device:GPU:*". Empty if nothing is set.
   std::string ToString() const;
 
   // Every part set here has the same value in `other`.
@@ -50,14 +51,14 @@ struct DeviceName {
   // No part is set to different values.
   bool IsCompatibleWith(const DeviceName& other) const;
 
-  // Takes from `other` what is open here, for two requests that both hold.
-  // INVALID_ARGUMENT where they differ; then nothing is changed. With soft
-  // placement a different type opens type and index, a different index the
-  // index.
+  // Takes from `other` the parts that are unset here, for two requests that
+  // must both hold. Returns INVALID_ARGUMENT if they differ; then nothing is
+  // changed. With soft placement, different types unset type and index,
+  // different indices unset the index.
   absl::Status MergeFrom(const DeviceName& other, bool soft_placement = false);
 
-  // What `inner` asks for, and this where `inner` leaves a part open: a
-  // tf.device scope inside another.
+  // Returns `inner` with its unset parts taken from this: a tf.device scope
+  // inside another.
   DeviceName OverriddenBy(const DeviceName& inner) const;
 
   friend bool operator==(const DeviceName&, const DeviceName&) = default;

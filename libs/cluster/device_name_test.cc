@@ -11,7 +11,7 @@ DeviceName Named(absl::string_view text) {
   return name.ok() ? *name : DeviceName();
 }
 
-TEST(DeviceNameTest, PrintsCanonically) {
+TEST(DeviceNameTest, PrintsInCanonicalForm) {
   const struct {
     const char* text;
     const char* canonical;
@@ -47,7 +47,7 @@ TEST(DeviceNameTest, PrintsCanonically) {
   }
 }
 
-TEST(DeviceNameTest, RefusesWhatIsMalformed) {
+TEST(DeviceNameTest, MalformedNamesAreRefused) {
   for (const char* text : {"/job:",
                            "/job:1a",
                            "/job:a-b",
@@ -86,7 +86,7 @@ TEST(DeviceNameTest, RefusesWhatIsMalformed) {
   }
 }
 
-TEST(DeviceNameTest, ErrorsSayWhat) {
+TEST(DeviceNameTest, ErrorsNameTheMalformedPart) {
   EXPECT_EQ(DeviceName::Parse("/jobs:a").status().message(),
             "Malformed device specification '/jobs:a': Unknown attribute: "
             "'jobs' in 'jobs:a'");
@@ -95,7 +95,7 @@ TEST(DeviceNameTest, ErrorsSayWhat) {
             "multiple device types: CPU and gpu in 'gpu:1'");
 }
 
-TEST(DeviceNameTest, KnowsWhenItIsFull) {
+TEST(DeviceNameTest, FullySpecifiedNameIsRecognized) {
   EXPECT_TRUE(Named("/job:a/replica:0/task:0/cpu:0").IsFull());
   EXPECT_FALSE(Named("/job:a/replica:0/task:0/device:CPU").IsFull());
   EXPECT_FALSE(Named("/job:a/task:0/cpu:0").IsFull());
@@ -106,7 +106,7 @@ TEST(DeviceNameTest, KnowsWhenItIsFull) {
 TEST(DeviceNameTest, MergesTwoRequests) {
   const struct {
     const char *a, *b;
-    const char* merged;  // or what the error contains, after '!'
+    const char* merged;  // or, after '!', text contained in the error
     const char* soft;
   } cases[] = {
       {"/job:a", "/task:1", "/job:a/task:1", "/job:a/task:1"},
@@ -119,7 +119,8 @@ TEST(DeviceNameTest, MergesTwoRequests) {
       {"/gpu:0", "/device:GPU", "/device:GPU:0", "/device:GPU:0"},
       {"/device:GPU", "/device:*:1", "/device:GPU:1", "/device:GPU:1"},
       {"/device:GPU:0", "/device:*:1", "!incompatible ids", "/device:GPU:*"},
-      // A different type opens the index too, even where only one asks for it.
+      // A different type clears the index too, even if only one of them
+      // requests it.
       {"/task:1/device:CPU", "/gpu:1", "!incompatible types", "/task:1"},
       {"/job:a/task:0/gpu:0", "/task:1/cpu:0", "!incompatible tasks",
        "!incompatible tasks"},
@@ -159,7 +160,7 @@ TEST(DeviceNameTest, InnerScopeWinsPartByPart) {
             "/job:worker/task:1/device:CPU:0");
 }
 
-TEST(DeviceNameTest, Specifies) {
+TEST(DeviceNameTest, SpecifiesComparesPartByPart) {
   const DeviceName full = Named("/job:a/replica:0/task:2/cpu:0");
   for (const char* text : {"", "/job:a", "/task:2", "/cpu:0", "/device:CPU"}) {
     EXPECT_TRUE(Named(text).IsSpecificationOf(full)) << text;

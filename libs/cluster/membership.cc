@@ -7,8 +7,8 @@
 namespace weft {
 namespace {
 
-// How long a task that is claimed stays its own after a loss, where it is not
-// asked to be heard of; and for how long a claim is remembered.
+// How long a claimed task stays with its process after a loss if it is not
+// asked for heartbeats; also how long a claim is remembered.
 constexpr absl::Duration kGrace = absl::Seconds(5);
 
 absl::Status LeftForGood(const std::string& task, uint64_t incarnation) {
@@ -43,7 +43,7 @@ absl::Status Membership::Join(const std::string& task, uint64_t incarnation,
     if (!claim.ok()) return claim;
     member = {};
   } else if (member.state == State::kLeft) {
-    // What it said before it left may be heard afterwards.
+    // Messages that it sent before it left may arrive afterwards.
     return LeftForGood(task, incarnation);
   }
   member.state = State::kAlive;
@@ -81,7 +81,7 @@ absl::Status Membership::Heard(const std::string& task, uint64_t incarnation,
   if (member == nullptr) {
     return absl::AbortedError(
         absl::StrCat("This incarnation of ", task,
-                     " is not in the cluster, or no more: it has to join."));
+                     " is not in the cluster, or no more: it must join."));
   }
   member->last_heard = std::max(member->last_heard, now);
   return absl::OkStatus();

@@ -1,5 +1,5 @@
-// Membership: who of a cluster's tasks is there, as a state machine. It has no
-// clock: every call says what time it is.
+// Membership is the state machine of a cluster's tasks. It has no clock: every
+// call passes the time.
 //
 //            Join                 Leave
 //   expected ----> alive ---------------------> left
@@ -8,16 +8,15 @@
 //                  lost ----------------------> left
 //                                 Leave
 //
-// A task that has left without joining this table, as it or others say, is no
-// longer expected: NoteLeft changes it from expected to left.
+// A task that has left without joining this table, as reported by itself or
+// others, is no longer expected: NoteLeft changes it from expected to left.
 //
-// A process that claims a task while another one is it (ALREADY_EXISTS) does
-// not become it because that one's connection was cut: whoever lives joins
-// again soon. For as long as it was given to be heard of, the task stays its
-// own. Who claims it only afterwards is taken for the one that was started
-// again.
+// A process that claims a task while another process has it (ALREADY_EXISTS)
+// does not get it because the other's connection was cut: a live process soon
+// joins again. The task is reserved for it for the timeout. A process that
+// first claims the task after the loss counts as a restart and gets it.
 //
-// A value, not synchronised.
+// A value, not synchronized.
 #ifndef WEFT_LIBS_CLUSTER_MEMBERSHIP_H_
 #define WEFT_LIBS_CLUSTER_MEMBERSHIP_H_
 
@@ -41,38 +40,38 @@ class Membership {
     // Of the last Join, or the one that left without joining; 0: neither.
     uint64_t incarnation = 0;
     absl::Time last_heard;
-    // When another process last claimed the task of one that was alive.
+    // When another process last claimed the task of a live one.
     absl::Time last_claimed = absl::InfinitePast();
-    // If lost: until then no other incarnation is the task.
+    // If lost: until then no other incarnation gets the task.
     absl::Time kept_until = absl::InfinitePast();
   };
 
-  // A task that is not heard of for `timeout` is lost; infinite: never.
+  // A task that is silent for `timeout` is lost; infinite: never.
   Membership(const ClusterSpec& cluster, absl::Duration timeout);
 
-  // A task is there. Joining again changes nothing but the time.
-  // INVALID_ARGUMENT: not a task of the cluster; ALREADY_EXISTS: another
-  // incarnation of it is alive, since when it was last heard is said; ABORTED:
-  // it was until just now, and may come back, or this one has left.
+  // A task joins. Joining again only updates the time. INVALID_ARGUMENT: not a
+  // task of the cluster; ALREADY_EXISTS: another incarnation of it is alive,
+  // with the time it was last heard; ABORTED: it was alive until recently, and
+  // may come back, or this incarnation has left.
   absl::Status Join(const std::string& task, uint64_t incarnation,
                     absl::Time now);
-  // ABORTED unless this incarnation is alive.
+  // Returns ABORTED unless this incarnation is alive.
   absl::Status Heard(const std::string& task, uint64_t incarnation,
                      absl::Time now);
-  // Whoever kept the time was away for `missed` until now, and heard nobody:
-  // all that are alive may be silent for as much longer.
+  // The timekeeper was stalled for `missed` until now, and heard no task: all
+  // live tasks may be silent for that much longer.
   void GiveTime(absl::Duration missed, absl::Time now);
   // This incarnation has left for good, perhaps while its connection was lost.
-  // False, and nothing is done, where it was not the task any more.
+  // Returns false without effect if it does not have the task any more.
   bool Leave(const std::string& task, uint64_t incarnation);
-  // The task has left as this incarnation without joining, as it or others say.
-  // Returns false, and does nothing, unless the task is expected.
+  // The task has left as this incarnation without joining, as reported by
+  // itself or others. Returns false without effect unless the task is expected.
   bool NoteLeft(const std::string& task, uint64_t incarnation);
-  // False, and nothing is done, unless this incarnation was alive.
+  // Returns false without effect unless this incarnation was alive.
   bool Lose(const std::string& task, uint64_t incarnation, absl::Time now);
-  // Those that are lost now, having been silent for too long; sorted.
+  // Returns the tasks that are now lost after a silence; sorted.
   std::vector<std::string> Tick(absl::Time now);
-  // When Tick should be called next; infinite future: nobody can be lost.
+  // When Tick must be called next; infinite future: no task can be lost.
   absl::Time NextTick() const;
 
   // By canonical name; all tasks of the spec.
@@ -88,7 +87,7 @@ class Membership {
 
  private:
   Member* FindAlive(const std::string& task, uint64_t incarnation);
-  // OK unless the task is another incarnation's.
+  // OK unless another incarnation has the task.
   static absl::Status CheckClaim(const std::string& task, Member& member,
                                  absl::Time now);
 

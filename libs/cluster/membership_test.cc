@@ -1,4 +1,4 @@
-// Who is there, on a time that is moved by hand.
+// Tests the membership with a manual clock.
 #include "libs/cluster/membership.h"
 
 #include <string>
@@ -41,7 +41,7 @@ TEST_F(MembershipTest, AllTasksOfTheSpecAreExpected) {
   EXPECT_THAT(members_.FinishedJobs(), IsEmpty());
 }
 
-TEST_F(MembershipTest, JoiningMakesAlive) {
+TEST_F(MembershipTest, JoinedTaskIsAlive) {
   ASSERT_OK(members_.Join(kPs0, 7, now_));
   EXPECT_TRUE(members_.IsAlive(kPs0));
   EXPECT_FALSE(members_.IsAlive(kPs1));
@@ -49,7 +49,7 @@ TEST_F(MembershipTest, JoiningMakesAlive) {
   EXPECT_EQ(members_.members().at(kPs0).last_heard, now_);
 }
 
-TEST_F(MembershipTest, JoiningAgainChangesNothingButTheTime) {
+TEST_F(MembershipTest, RejoiningOnlyUpdatesTheTime) {
   ASSERT_OK(members_.Join(kPs0, 7, now_));
   ASSERT_OK(members_.Join(kPs0, 7, now_ + absl::Seconds(3)));
   EXPECT_EQ(members_.members().at(kPs0).incarnation, 7u);
@@ -64,7 +64,7 @@ TEST_F(MembershipTest, OnlyTasksOfTheSpecJoin) {
   }
 }
 
-TEST_F(MembershipTest, ASecondClaimantIsRefusedWhileTheFirstLives) {
+TEST_F(MembershipTest, SecondClaimantIsRefusedWhileFirstLives) {
   ASSERT_OK(members_.Join(kPs0, 7, now_));
   EXPECT_THAT(members_.Join(kPs0, 8, now_ + absl::Seconds(2)),
               StatusIs(absl::StatusCode::kAlreadyExists, "heard of 2s ago"));
@@ -73,7 +73,7 @@ TEST_F(MembershipTest, ASecondClaimantIsRefusedWhileTheFirstLives) {
   EXPECT_OK(members_.Heard(kPs0, 7, now_ + absl::Seconds(3)));
 }
 
-TEST_F(MembershipTest, ANewIncarnationFollowsOneThatIsGone) {
+TEST_F(MembershipTest, NewIncarnationReplacesALostOne) {
   ASSERT_OK(members_.Join(kPs0, 7, now_));
   EXPECT_TRUE(members_.Lose(kPs0, 7, now_));
   ASSERT_OK(members_.Join(kPs0, 8, now_));
@@ -83,7 +83,7 @@ TEST_F(MembershipTest, ANewIncarnationFollowsOneThatIsGone) {
   EXPECT_TRUE(members_.IsAlive(kPs0));
 }
 
-TEST_F(MembershipTest, WhoClaimsALiveTaskDoesNotGetItByACutConnection) {
+TEST_F(MembershipTest, ConnectionLossDoesNotHandOverALiveTask) {
   ASSERT_OK(members_.Join(kPs0, 7, now_));
   const auto at = [&](int seconds) { return now_ + absl::Seconds(seconds); };
   EXPECT_FALSE(members_.Join(kPs0, 8, at(1)).ok());
@@ -94,14 +94,14 @@ TEST_F(MembershipTest, WhoClaimsALiveTaskDoesNotGetItByACutConnection) {
   ASSERT_OK(members_.Join(kPs0, 7, at(5)));
   EXPECT_THAT(members_.Join(kPs0, 8, at(6)),
               StatusIs(absl::StatusCode::kAlreadyExists));
-  // It does not come back a second time.
+  // It does not return after the second loss.
   EXPECT_TRUE(members_.Lose(kPs0, 7, at(6)));
   EXPECT_THAT(members_.Join(kPs0, 8, at(9)),
               StatusIs(absl::StatusCode::kAborted));
   ASSERT_OK(members_.Join(kPs0, 8, at(10)));
 }
 
-TEST_F(MembershipTest, AClaimOfLongAgoDoesNotDelayARestart) {
+TEST_F(MembershipTest, ExpiredClaimDoesNotDelayARestart) {
   ASSERT_OK(members_.Join(kPs0, 7, now_));
   EXPECT_FALSE(members_.Join(kPs0, 8, now_).ok());
   const absl::Time later = now_ + absl::Minutes(1);
@@ -110,7 +110,7 @@ TEST_F(MembershipTest, AClaimOfLongAgoDoesNotDelayARestart) {
   ASSERT_OK(members_.Join(kPs0, 9, later));
 }
 
-TEST_F(MembershipTest, WithoutATimeoutAClaimedTaskIsKeptForSomeSeconds) {
+TEST_F(MembershipTest, ClaimedTaskIsKeptBrieflyWithoutTimeout) {
   Membership patient(ClusterSpec{{"ps", {"a:1"}}}, absl::InfiniteDuration());
   ASSERT_OK(patient.Join(kPs0, 7, now_));
   const absl::Time later = now_ + absl::Hours(1);
@@ -121,7 +121,7 @@ TEST_F(MembershipTest, WithoutATimeoutAClaimedTaskIsKeptForSomeSeconds) {
   ASSERT_OK(patient.Join(kPs0, 8, later + absl::Seconds(6)));
 }
 
-TEST_F(MembershipTest, TheSameIncarnationReturnsWhenOnlyItsConnectionWasLost) {
+TEST_F(MembershipTest, SameIncarnationRejoinsAfterConnectionLoss) {
   ASSERT_OK(members_.Join(kPs0, 7, now_));
   EXPECT_TRUE(members_.Lose(kPs0, 7, now_));
   EXPECT_EQ(StateOf(kPs0), State::kLost);
@@ -129,8 +129,8 @@ TEST_F(MembershipTest, TheSameIncarnationReturnsWhenOnlyItsConnectionWasLost) {
   EXPECT_EQ(StateOf(kPs0), State::kAlive);
 }
 
-// By a request that the one that it left with has overtaken.
-TEST_F(MembershipTest, WhoHasLeftIsNotBroughtBack) {
+// A late join request that its leave request has overtaken.
+TEST_F(MembershipTest, LateJoinDoesNotReviveATaskThatLeft) {
   ASSERT_OK(members_.Join(kWorker0, 7, now_));
   EXPECT_TRUE(members_.Leave(kWorker0, 7));
   EXPECT_THAT(members_.Join(kWorker0, 7, now_),
@@ -140,8 +140,8 @@ TEST_F(MembershipTest, WhoHasLeftIsNotBroughtBack) {
   ASSERT_OK(members_.Join(kWorker0, 8, now_));
 }
 
-// Who waits for its job to finish would wait for ever else.
-TEST_F(MembershipTest, WhoIsLostMayStillLeave) {
+// Otherwise, callers that wait for its job to finish would wait forever.
+TEST_F(MembershipTest, LostTaskMayStillLeave) {
   ASSERT_OK(members_.Join(kWorker0, 7, now_));
   EXPECT_TRUE(members_.Lose(kWorker0, 7, now_));
   EXPECT_FALSE(members_.Leave(kWorker0, 8));
@@ -150,7 +150,7 @@ TEST_F(MembershipTest, WhoIsLostMayStillLeave) {
   EXPECT_FALSE(members_.Leave(kWorker0, 7)) << "once";
 }
 
-TEST_F(MembershipTest, WhatAnOldIncarnationSaysIsNotHeard) {
+TEST_F(MembershipTest, OldIncarnationIsIgnored) {
   ASSERT_OK(members_.Join(kPs0, 7, now_));
   EXPECT_TRUE(members_.Lose(kPs0, 7, now_));
   EXPECT_THAT(members_.Heard(kPs0, 7, now_),
@@ -164,9 +164,9 @@ TEST_F(MembershipTest, WhatAnOldIncarnationSaysIsNotHeard) {
   EXPECT_EQ(members_.members().at(kPs0).last_heard, now_);
 }
 
-TEST_F(MembershipTest, WhoNeverJoinedIsNotHeard) {
+TEST_F(MembershipTest, TaskThatNeverJoinedIsIgnored) {
   EXPECT_THAT(members_.Heard(kPs0, 7, now_),
-              StatusIs(absl::StatusCode::kAborted, "has to join"));
+              StatusIs(absl::StatusCode::kAborted, "must join"));
   EXPECT_THAT(members_.Heard("nobody", 7, now_),
               StatusIs(absl::StatusCode::kAborted, "nobody"));
   EXPECT_FALSE(members_.Leave(kPs0, 7));
@@ -190,7 +190,7 @@ TEST_F(MembershipTest, SilenceLosesATask) {
   EXPECT_EQ(members_.NextTick(), now_ + absl::Seconds(9));
 }
 
-TEST_F(MembershipTest, AllThatAreAliveAreGivenTheTimeThatWasMissed) {
+TEST_F(MembershipTest, MissedTimeExtendsAllLiveTasks) {
   ASSERT_OK(members_.Join(kPs0, 7, now_));
   ASSERT_OK(members_.Join(kPs1, 8, now_));
   EXPECT_TRUE(members_.Lose(kPs1, 8, now_));
@@ -204,13 +204,13 @@ TEST_F(MembershipTest, AllThatAreAliveAreGivenTheTimeThatWasMissed) {
   EXPECT_EQ(StateOf(kWorker0), State::kExpected);
 }
 
-TEST_F(MembershipTest, TimeDoesNotRunBackwards) {
+TEST_F(MembershipTest, TimeNeverGoesBackwards) {
   ASSERT_OK(members_.Join(kPs0, 7, now_));
   ASSERT_OK(members_.Heard(kPs0, 7, now_ - absl::Seconds(3)));
   EXPECT_EQ(members_.NextTick(), now_ + absl::Seconds(5));
 }
 
-TEST_F(MembershipTest, WithoutATimeoutNobodyIsLostBySilence) {
+TEST_F(MembershipTest, SilentTaskIsNotLostWithoutATimeout) {
   Membership patient(ClusterSpec{{"ps", {"a:1"}}}, absl::InfiniteDuration());
   ASSERT_OK(patient.Join(kPs0, 7, now_));
   EXPECT_EQ(patient.NextTick(), absl::InfiniteFuture());

@@ -33,7 +33,7 @@ std::string NotAnObject(absl::string_view text) {
   return absl::StrCat("is not a JSON object", error.empty() ? "" : ": ", error);
 }
 
-// A number, or one in quotes, as some launchers write it.
+// A number, or a number in quotes, as some launchers write it.
 absl::StatusOr<int> ParseIndex(const Json& task) {
   auto it = task.find("index");
   if (it == task.end()) return 0;
@@ -63,8 +63,8 @@ absl::StatusOr<ClusterSpec> ParseCluster(const Json& json) {
 }  // namespace
 
 absl::StatusOr<TfConfig> TfConfig::Parse(absl::string_view text) {
-  // What lies deeper is nothing of ours; writing it again would need as deep a
-  // stack.
+  // Deeper values are not part of TF_CONFIG; writing them again would need as
+  // deep a stack.
   constexpr int kMaxDepth = 16;
   const Json json = Json::parse(
       text.begin(), text.end(),
@@ -81,7 +81,7 @@ absl::StatusOr<TfConfig> TfConfig::Parse(absl::string_view text) {
   }
   config.job_name = type->get<std::string>();
   ASSIGN_OR_RETURN(config.task_index, ParseIndex(*task));
-  if (config.job_name == "evaluator") return config;  // beside the cluster
+  if (config.job_name == "evaluator") return config;  // not part of the cluster
   auto address = config.cluster.TaskAddress(config.job_name, config.task_index);
   if (!address.ok()) return Annotate(address.status(), "TF_CONFIG");
   return config;

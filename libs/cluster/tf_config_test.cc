@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-TEST(TfConfigTest, SaysTheClusterAndTheTask) {
+TEST(TfConfigTest, ClusterAndTaskAreParsed) {
   ASSERT_OK_AND_ASSIGN(
       const TfConfig config,
       TfConfig::Parse(R"({"cluster": {"ps": ["a:1"], "worker": ["b:2", "c:3"]},
@@ -35,7 +35,7 @@ TEST(TfConfigTest, TheIndexMayBeLeftOutOrQuoted) {
   EXPECT_EQ(quoted.trainer_index(), 0);
 }
 
-TEST(TfConfigTest, TheChiefIsTheFirstThatTrains) {
+TEST(TfConfigTest, ChiefIsTheFirstTrainingTask) {
   const ClusterSpec plain{{"ps", {"a:1"}}, {"worker", {"b:2", "c:3"}}};
   const ClusterSpec chief{
       {"chief", {"d:4"}}, {"ps", {"a:1"}}, {"worker", {"b:2", "c:3"}}};
@@ -61,7 +61,7 @@ TEST(TfConfigTest, TheChiefIsTheFirstThatTrains) {
   EXPECT_FALSE(ps.IsChief());
 }
 
-TEST(TfConfigTest, WhatIsWrongIsNamed) {
+TEST(TfConfigTest, MalformedTfConfigErrorsNameTheDefect) {
   const struct {
     const char* text;
     const char* says;
@@ -100,7 +100,7 @@ TEST(TfConfigTest, WhatIsWrongIsNamed) {
   }
 }
 
-TEST(TfConfigTest, ComesFromTheEnvironment) {
+TEST(TfConfigTest, IsReadFromTheEnvironment) {
   ASSERT_EQ(unsetenv("TF_CONFIG"), 0);
   ASSERT_OK_AND_ASSIGN(const auto none, TfConfig::FromEnvironment());
   EXPECT_FALSE(none.has_value());

@@ -1,6 +1,6 @@
-// ContainerFilter: which containers of which tasks a reset clears.
+// ContainerFilter selects the containers and tasks that a reset clears.
 //
-// A value, not synchronised.
+// A value, not synchronized.
 #ifndef WEFT_LIBS_COORDINATOR_CONTAINER_FILTER_H_
 #define WEFT_LIBS_COORDINATOR_CONTAINER_FILTER_H_
 
@@ -14,7 +14,7 @@ namespace weft {
 
 class ContainerFilter {
  public:
-  // No container named: each device's default one. INVALID_ARGUMENT as
+  // No container named: each device's default container. INVALID_ARGUMENT as in
   // DeviceFilters::Parse.
   static absl::StatusOr<ContainerFilter> Create(
       const std::vector<std::string>& containers,
@@ -22,7 +22,7 @@ class ContainerFilter {
 
   // By full name.
   bool PassesTask(const std::string& task) const;
-  // Of a device, full name, of a task that passes.
+  // Matches a container on a device, by full name, of a task that passes.
   bool Passes(const std::string& container, const std::string& device) const;
 
  private:

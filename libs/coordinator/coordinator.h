@@ -1,8 +1,9 @@
-// Coordinator: knows the cluster and places graphs on it
-// (protocol::Coordinator). Soft state: a new one learns all from the tasks.
+// Coordinator implements protocol::Coordinator: it knows the cluster and places
+// graphs on it. Its state is soft: a new coordinator learns everything from the
+// tasks.
 //
 // Threads: all methods may be called from any thread; answers come without the
-// lock held, on the thread of whatever completed them, or a timer's.
+// lock held, on the thread that completed them, or a timer's.
 #ifndef WEFT_LIBS_COORDINATOR_COORDINATOR_H_
 #define WEFT_LIBS_COORDINATOR_COORDINATOR_H_
 
@@ -23,10 +24,10 @@
 namespace weft {
 
 struct CoordinatorOptions {
-  Scheduler* scheduler = nullptr;  // never null; outlives the coordinator
+  Scheduler* scheduler = nullptr;  // never null; must outlive the coordinator
   Random* random = nullptr;        // likewise
   ClusterSpec cluster;
-  std::string task;          // that plays it
+  std::string task;          // that hosts it
   uint64_t incarnation = 0;  // of that task; never 0
   // How often tasks report, and how long they may be silent; infinite: they
   // need not report at all.
@@ -68,28 +69,29 @@ class Coordinator : public protocol::Coordinator {
   // would have to wait.
   void EndWaits();
 
-  // Calls that still wait fail with UNAVAILABLE. When this has returned, no
-  // task is declared lost for missed heartbeats, and nothing is logged. Blocks
-  // while a line is being logged.
+  // Fails waiting calls with UNAVAILABLE. After it returns, no task is declared
+  // lost for missed heartbeats, and nothing is logged. Blocks while a line is
+  // being logged.
   void Close();
 
-  // Whether all other tasks that are alive have heard with a heartbeat which
-  // jobs have finished by now: each has sent another one since it was told.
+  // Whether each other live task has received a heartbeat reply with the
+  // currently finished jobs: it has sent another heartbeat since that reply.
   bool HaveAllHeard() const;
 
-  // Whether this incarnation of the task has left, cleanly.
+  // Whether this incarnation of the task has left cleanly.
   bool HasLeft(const std::string& task, uint64_t incarnation) const;
 
-  // How many tasks of the cluster are in which state.
+  // The number of tasks of the cluster in each state.
   std::map<protocol::TaskState, int> CountTasks() const;
 
-  // The connection to a task was lost: so is the task, until it joins again.
+  // The connection to a task was lost; the task counts as lost until it joins
+  // again.
   void OnTaskLost(const std::string& task, uint64_t incarnation,
                   const absl::Status& why);
 
  private:
   class Impl;
-  // Shared with the timers, which hold on to it weakly.
+  // Shared with the timers, which hold weak references.
   const std::shared_ptr<Impl> impl_;
 };
 

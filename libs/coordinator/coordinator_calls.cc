@@ -1,4 +1,4 @@
-// Calls that wait: for tasks to join or to report, and for their turn.
+// Waiting calls: for tasks to join or to report, and for earlier calls.
 #include <algorithm>
 #include <utility>
 
@@ -12,10 +12,10 @@ namespace {
 using protocol::PlacementReply;
 using protocol::PlacementRequest;
 
-// When a line first says what a call waits for; later ones come each time it
-// has waited twice as long.
+// When a line first says what a call waits for; the interval then doubles with
+// each line.
 constexpr absl::Duration kLogAfter = absl::Seconds(10);
-// How long a status waits for reports, however often or seldom these come.
+// How long a status waits for reports, whatever the heartbeat interval.
 constexpr absl::Duration kMinReportTime = absl::Seconds(2);
 constexpr absl::Duration kMaxReportTime = absl::Seconds(5);
 
@@ -26,7 +26,7 @@ void Coordinator::Impl::Place(const PlacementRequest& request,
                               std::shared_ptr<Cancellation> cancellation,
                               Answer<PlacementReply> done) {
   WaitingCall call;
-  // Control threads end calls, and do not free the graph, which may be large.
+  // Control threads end calls, and must not free the graph, which may be large.
   call.request = FreeOn(scheduler_, Pool::kGraph,
                         std::make_unique<const PlacementRequest>(request));
   call.place_done = std::move(done);
@@ -79,7 +79,7 @@ void Coordinator::Impl::ListDevices(
   Begin(std::move(call), callbacks);
 }
 
-// Tasks report with their heartbeats, of which the call waits for two.
+// Tasks report with their heartbeats; the call waits for two of them.
 void Coordinator::Impl::GetFreshCluster(absl::Time deadline,
                                         Answer<ClusterStatus> done) {
   WaitingCall call;
@@ -252,7 +252,7 @@ void Coordinator::Impl::Advance(uint64_t id, DeferredCallbacks& callbacks) {
 }
 
 // The master of a session joins before it is asked for sessions, but may be
-// on its way back.
+// reconnecting.
 absl::Status Coordinator::Impl::CheckMaster(const WaitingCall& call) const {
   if (call.request == nullptr) return absl::OkStatus();
   const uint64_t alive = tasks_.AliveIncarnation(call.request->task);
@@ -265,7 +265,7 @@ absl::Status Coordinator::Impl::CheckMaster(const WaitingCall& call) const {
 }
 
 // Deregisters from the cancellation before the call is answered, and without
-// the lock, because the callback takes it.
+// the lock, because the callback acquires it.
 WaitingCall Coordinator::Impl::Remove(Calls::iterator it,
                                       DeferredCallbacks& callbacks) {
   WaitingCall call = std::move(it->second);

@@ -51,7 +51,7 @@ TEST_F(CoordinatorTest, PlacementWaitsForAllTasksWithDevices) {
   EXPECT_THAT(placed.reasons, IsEmpty());
 }
 
-TEST_F(CoordinatorTest, TheDeadlineNamesWhoIsMissing) {
+TEST_F(CoordinatorTest, DeadlineErrorNamesMissingTasks) {
   JoinAs(kWorker0);
   JoinAs(kPs1);
   auto reply = BeginPlace(RequestOf(1, kWorker0, {NodeOf(Var("x"), "")}),
@@ -66,7 +66,7 @@ TEST_F(CoordinatorTest, TheDeadlineNamesWhoIsMissing) {
                     Not(HasSubstr(kPs1)), Not(HasSubstr(kCoordinator))));
 }
 
-TEST_F(CoordinatorTest, ALongWaitIsLoggedEachTimeItHasDoubled) {
+TEST_F(CoordinatorTest, LongWaitIsLoggedAtDoublingIntervals) {
   auto reply = BeginPlace(RequestOf(1, kWorker0, {}), absl::Seconds(79));
   scheduler_.AdvanceBy(absl::Seconds(85));  // after 10, 20 and 40 seconds
   EXPECT_TRUE(reply.has_come());
@@ -91,7 +91,7 @@ TEST_F(CoordinatorTest, FilteredTasksAreNeitherWaitedForNorUsed) {
               StatusIs(absl::StatusCode::kInvalidArgument, "z"));
 }
 
-TEST_F(CoordinatorTest, TheMastersOwnTaskIsWaitedForInAnyCase) {
+TEST_F(CoordinatorTest, MastersOwnTaskIsAlwaysWaitedFor) {
   JoinAs(kPs0);
   PlacementRequest request = RequestOf(1, kWorker1, {NodeOf(Var("x"), "")});
   request.device_filters = {"/job:ps/task:0"};
@@ -102,7 +102,7 @@ TEST_F(CoordinatorTest, TheMastersOwnTaskIsWaitedForInAnyCase) {
   EXPECT_THAT(placed.devices, ElementsAre(Cpu(kWorker1)));
 }
 
-TEST_F(CoordinatorTest, ATaskLostMeanwhileIsWaitedForAgain) {
+TEST_F(CoordinatorTest, TaskLostDuringTheWaitIsWaitedForAgain) {
   JoinAs(kWorker0);
   JoinAs(kPs0);
   JoinAs(kPs1);
@@ -115,7 +115,7 @@ TEST_F(CoordinatorTest, ATaskLostMeanwhileIsWaitedForAgain) {
   EXPECT_OK(reply.get());
 }
 
-TEST_F(CoordinatorTest, ATaskThatHasLeftIsNeitherWaitedForNorUsed) {
+TEST_F(CoordinatorTest, TaskThatLeftIsNeitherWaitedForNorUsed) {
   JoinAll();
   Leave(kPs0);
   ASSERT_OK_AND_ASSIGN(
@@ -132,8 +132,8 @@ TEST_F(CoordinatorTest, ATaskThatHasLeftIsNeitherWaitedForNorUsed) {
   EXPECT_OK(Place(2, kWorker0, {NodeOf(Var("z"), "/job:ps/task:0")}));
 }
 
-// The tasks that are there tell it, as the coordinator before has told them.
-TEST_F(CoordinatorTest, TasksThatLeftBeforeItStarted_AreNotWaitedFor) {
+// The live tasks report it, as the previous coordinator has told them.
+TEST_F(CoordinatorTest, TasksThatLeftEarlierAreNotWaitedFor) {
   JoinAll();
   Leave(kPs0);
   ASSERT_OK_AND_ASSIGN(const HeartbeatReply before, Beat(kWorker0));
@@ -146,7 +146,7 @@ TEST_F(CoordinatorTest, TasksThatLeftBeforeItStarted_AreNotWaitedFor) {
   EXPECT_FALSE(reply.has_come());
   JoinRequest join = JoinOf(kWorker0, 1);
   join.left = before.left;
-  join.left.push_back({kPs1, 1});  // it is there
+  join.left.push_back({kPs1, 1});  // it has joined
   join.left.push_back({"/job:nobody/replica:0/task:0", 1});
   ASSERT_OK(Join(join));
   scheduler_.RunUntilIdle();
@@ -154,13 +154,13 @@ TEST_F(CoordinatorTest, TasksThatLeftBeforeItStarted_AreNotWaitedFor) {
   EXPECT_THAT(reply.get()->devices, ElementsAre(Cpu(kPs1)));
   EXPECT_EQ(Tasks()[kPs0].state, TaskState::kLeft);
   EXPECT_EQ(Tasks()[kPs1].state, TaskState::kAlive);
-  // Once it is back, it is used, and its last process is not.
+  // Once it is back, it is used, and its previous process is not.
   EXPECT_THAT(Join(JoinOf(kPs0, 1)), StatusIs(absl::StatusCode::kAborted));
   JoinAs(kPs0, 2);
   EXPECT_OK(Place(2, kWorker0, {NodeOf(Var("z"), "/job:ps/task:0")}));
 }
 
-TEST_F(CoordinatorTest, ANodeOnATaskThatHasLeftIsRefusedNamingIt) {
+TEST_F(CoordinatorTest, NodeOnTaskThatLeftIsRefusedNamingIt) {
   JoinAll();
   Leave(kPs1);
   auto refused = BeginPlace(RequestOf(1, kWorker0,
@@ -190,7 +190,7 @@ TEST_F(CoordinatorTest, ANodeOnAJobThatHasLeftIsRefused) {
               StatusIs(absl::StatusCode::kAborted, "has left the cluster"));
 }
 
-TEST_F(CoordinatorTest, ATaskThatIsBackSoonIsUsed) {
+TEST_F(CoordinatorTest, TaskThatReturnsSoonIsUsed) {
   JoinAll();
   Leave(kPs1);
   auto reply =
@@ -202,8 +202,8 @@ TEST_F(CoordinatorTest, ATaskThatIsBackSoonIsUsed) {
   EXPECT_THAT(placed.devices, ElementsAre(Cpu(kPs1)));
 }
 
-// The time for the first is over by then.
-TEST_F(CoordinatorTest, TwoTasksThatHaveLeftAreNotWaitedForTwice) {
+// The waiting time for the first is over by then.
+TEST_F(CoordinatorTest, TasksThatLeftAreNotWaitedForTwice) {
   JoinAll();
   Leave(kPs0);
   Leave(kPs1);
@@ -218,7 +218,7 @@ TEST_F(CoordinatorTest, TwoTasksThatHaveLeftAreNotWaitedForTwice) {
 }
 
 // Its nodes there are lost; others can still be added.
-TEST_F(CoordinatorTest, AGraphMayHaveNodesOnATaskThatHasLeft) {
+TEST_F(CoordinatorTest, GraphMayHaveOldNodesOnTaskThatLeft) {
   JoinAll();
   Leave(kPs1);
   PlacementNode placed = NodeOf(Var("w"), "/job:ps/task:1");
@@ -229,7 +229,7 @@ TEST_F(CoordinatorTest, AGraphMayHaveNodesOnATaskThatHasLeft) {
   EXPECT_THAT(devices, ElementsAre(Cpu(kPs1), Cpu(kPs0)));
 }
 
-TEST_F(CoordinatorTest, ALostTaskThatLeavesIsNotWaitedForAnyMore) {
+TEST_F(CoordinatorTest, LostTaskThatLeavesIsNoLongerWaitedFor) {
   JoinAll();
   coordinator_->OnTaskLost(kPs1, 1, absl::UnavailableError("cut"));
   auto reply =
@@ -267,7 +267,7 @@ TEST_F(CoordinatorTest, DevicesAreListedInOrderOfTasks) {
                                       named(kWorker1)));
 }
 
-TEST_F(CoordinatorTest, ListingHasADeadlineToo) {
+TEST_F(CoordinatorTest, ListDevicesHasADeadline) {
   Pending<std::vector<DeviceAttributes>> reply;
   coordinator_->ListDevices({"/job:ps/task:1"}, In(absl::Seconds(1)), nullptr,
                             reply.Done());
@@ -276,7 +276,7 @@ TEST_F(CoordinatorTest, ListingHasADeadlineToo) {
               StatusIs(absl::StatusCode::kDeadlineExceeded, kPs1));
 }
 
-TEST_F(CoordinatorTest, EndOfWaitsFailsCallsThatWait) {
+TEST_F(CoordinatorTest, EndWaitsFailsWaitingCalls) {
   JoinAs(kWorker0);
   auto placed = BeginPlace(RequestOf(1, kWorker0, {}));
   Pending<std::vector<DeviceAttributes>> listed;
@@ -290,7 +290,7 @@ TEST_F(CoordinatorTest, EndOfWaitsFailsCallsThatWait) {
               StatusIs(absl::StatusCode::kUnavailable, kCoordinator));
 }
 
-TEST_F(CoordinatorTest, AfterTheEndOfWaitsOnlyCallsThatWaitFail) {
+TEST_F(CoordinatorTest, AfterEndWaitsOnlyWaitingCallsFail) {
   coordinator_->EndWaits();
   JoinAs(kWorker0);
   PlacementRequest request = RequestOf(1, kWorker0, {NodeOf(Var("x"), "")});
@@ -300,7 +300,7 @@ TEST_F(CoordinatorTest, AfterTheEndOfWaitsOnlyCallsThatWaitFail) {
   EXPECT_OK(Place(request));
 }
 
-TEST_F(CoordinatorTest, AQueuedCallThatLosesATaskEndsToo) {
+TEST_F(CoordinatorTest, QueuedCallThatLosesATaskEnds) {
   JoinAll();
   Pending<PlacementReply> reply;
   coordinator_->Place(RequestOf(1, kWorker0, {NodeOf(Var("x"), "")}),
@@ -383,7 +383,7 @@ TEST_F(CoordinatorTest, BadRequestsAreRefusedAtOnce) {
   }
 }
 
-// The report of a task may have to wait for locks of variables.
+// LateReportTest tests tasks whose report waits for locks of variables.
 class LateReportTest : public CoordinatorTest {
  protected:
   void JoinWithoutReport(const std::string& task) {
@@ -394,7 +394,7 @@ class LateReportTest : public CoordinatorTest {
   }
 };
 
-TEST_F(LateReportTest, PlacementsWaitForItAndDevicesDoNot) {
+TEST_F(LateReportTest, OnlyPlacementsWaitForTheReport) {
   for (const char* task : {kPs1, kWorker0, kWorker1}) JoinAs(task);
   const auto before =
       BeginPlace(RequestOf(1, kWorker0, {NodeOf(Var("x"), "")}));
@@ -418,7 +418,7 @@ TEST_F(LateReportTest, PlacementsWaitForItAndDevicesDoNot) {
   }
 }
 
-TEST_F(LateReportTest, LossOfTheTaskEndsTheWaitForIt) {
+TEST_F(LateReportTest, LossOfTheTaskEndsTheWait) {
   for (const char* task : {kPs1, kWorker0, kWorker1}) JoinAs(task);
   JoinWithoutReport(kPs0);
   const auto placed = BeginPlace(RequestOf(1, kWorker0, {}));
@@ -434,7 +434,7 @@ TEST_F(LateReportTest, MemberThatJoinsAgainIsKnown) {
   EXPECT_TRUE(Beat(kPs0)->wants_report);
 }
 
-TEST_F(LateReportTest, ItComesWithoutHeartbeatsToo) {
+TEST_F(LateReportTest, ReportArrivesWithoutHeartbeats) {
   Start(200, absl::InfiniteDuration());
   for (const char* task : {kPs1, kWorker0, kWorker1}) JoinAs(task);
   JoinWithoutReport(kPs0);

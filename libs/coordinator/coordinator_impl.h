@@ -1,7 +1,7 @@
-// Coordinator::Impl: the state of a coordinator and all that happens to it.
-// Internal to this room. The methods lie in three files: coordinator_members.cc
-// (who is there), coordinator_calls.cc (calls that wait) and
-// coordinator_placing.cc; what is short, in coordinator.cc.
+// Coordinator::Impl is the state of a coordinator with all operations on it.
+// Internal to this module. Its methods are in three files:
+// coordinator_members.cc (membership), coordinator_calls.cc (waiting calls) and
+// coordinator_placing.cc; short ones are in coordinator.cc.
 //
 // Threads: all public methods may be called from any thread; one lock.
 #ifndef WEFT_LIBS_COORDINATOR_COORDINATOR_IMPL_H_
@@ -87,21 +87,21 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
       std::map<std::string, std::map<std::string, int>>;  // by task
 
   absl::Time Now() const { return scheduler_.clock().Now(); }
-  // Once the lock is released: a logger may take its time.
+  // Logs after the lock is released: a logger may be slow.
   void Log(Severity severity, std::string line, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   ClusterStatus Status(const SessionsByContainer& sessions_by_container) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Who is there.
+  // Membership.
   absl::StatusOr<JoinReply> JoinLocked(const JoinRequest& request,
                                        DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LogRefusal(const JoinRequest& request, const absl::Status& why,
                   DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // FAILED_PRECONDITION for a task that says it is another cluster's.
+  // FAILED_PRECONDITION for a task that claims to be of another cluster.
   absl::Status CheckUuid(const JoinRequest& request) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SettleUuid(const std::string& told)
@@ -114,11 +114,11 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool ShallStop(const std::string& task) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether this process said that it leaves before it joined.
+  // Whether this process sent its Leave before it joined.
   bool HasLeftEarly(const JoinRequest& request) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Records the early leaves of this cluster, and forgets all others, once the
-  // uuid is settled.
+  // uuid is final.
   void SettleEarlyLeaves(DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RecordLeave(const std::string& task, DeferredCallbacks& callbacks)
@@ -128,15 +128,15 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropTask(const std::string& task, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Records tasks that left before they joined this coordinator, as `reporter`
-  // says.
+  // Records tasks that left before they joined this coordinator, as reported by
+  // `reporter`.
   void NoteLeft(const std::vector<protocol::LeftTask>& left,
                 const std::string& reporter, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The task has left, or is back.
+  // Counts that the task has left, or is back.
   void CountChange(const std::string& task)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Those that did so after that version.
+  // Returns the tasks that left or came back after that version.
   std::vector<protocol::LeftTask> LeftSince(uint64_t version) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void UpdateFinishedJobs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -145,12 +145,12 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   void ArmTick() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Tick() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Calls that wait.
+  // Waiting calls.
   absl::Status CheckRequest(const PlacementRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Begin(WaitingCall call, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // False: it is cancelled already.
+  // Returns false if it is cancelled already.
   bool WatchCancellation(uint64_t id, WaitingCall& call)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ArmTimer(uint64_t id, WaitingCall& call)
@@ -169,7 +169,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TaskReported(const std::string& task, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Goes on with a call, or ends it, if there is nothing to wait for.
+  // Continues a call, or ends it, if there is nothing to wait for.
   void Advance(uint64_t id, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AnswerStatus(Calls::iterator call, DeferredCallbacks& callbacks)
@@ -181,7 +181,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   absl::Status CheckMaster(const WaitingCall& call) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Placing, one graph at a time.
+  // Placement, one graph at a time.
   void Kick() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PlaceNext() ABSL_LOCKS_EXCLUDED(mutex_);
   std::optional<PlacementWork> TakeWork(DeferredCallbacks& callbacks)
@@ -206,27 +206,28 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   mutable absl::Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::string cluster_uuid_ ABSL_GUARDED_BY(mutex_);
-  // No task can know another one.
+  // No task can know another uuid.
   bool uuid_is_settled_ ABSL_GUARDED_BY(mutex_) = false;
   TaskTable tasks_ ABSL_GUARDED_BY(mutex_);
   ResourceRegister register_ ABSL_GUARDED_BY(mutex_);
-  // By task: the last Leave of a process that had not joined, until it is
-  // certain which cluster this is.
+  // By task: the last Leave of a process that had not joined, until the
+  // cluster's uuid is final.
   std::map<std::string, protocol::LeaveRequest> early_leaves_
       ABSL_GUARDED_BY(mutex_);
   FinishedJobs finished_jobs_ ABSL_GUARDED_BY(mutex_);
-  // How often tasks have left or come back, from 1; and when each last did.
+  // The number of times that tasks have left or come back, from 1; and when
+  // each task last did.
   uint64_t left_version_ ABSL_GUARDED_BY(mutex_) = 1;
   std::map<std::string, uint64_t> left_changes_ ABSL_GUARDED_BY(mutex_);
-  // How often each task was told of these.
+  // How often each task was sent these.
   std::map<std::string, int64_t> beats_since_ ABSL_GUARDED_BY(mutex_);
-  // The last task and incarnation that might not join.
+  // The last task and incarnation whose join was refused.
   std::pair<std::string, uint64_t> last_refused_ ABSL_GUARDED_BY(mutex_);
   LineLimit refusals_ ABSL_GUARDED_BY(mutex_);  // lines about these
   Scheduler::TimerId tick_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time tick_due_ ABSL_GUARDED_BY(mutex_);
   bool was_late_ ABSL_GUARDED_BY(mutex_) = false;  // the last tick
-  // Infinite future: no shutdown was asked for.
+  // Infinite future: no shutdown was requested.
   absl::Time stopping_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   // No call may wait for tasks or reports any more.
   bool ends_waits_ ABSL_GUARDED_BY(mutex_) = false;

@@ -1,4 +1,4 @@
-// Who is there: joining, heartbeats, leaving and being lost.
+// Members: joining, heartbeats, leaving and losses.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -17,7 +17,7 @@ using protocol::HeartbeatRequest;
 using protocol::JoinReply;
 using protocol::JoinRequest;
 
-// How long a shutdown lets the other tasks go first.
+// How long a shutdown waits for the other tasks to leave first.
 constexpr absl::Duration kStopPatience = absl::Seconds(10);
 
 bool IsUuid(const std::string& text) {
@@ -51,7 +51,7 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
   const auto state = before == members.end() ? Membership::State::kExpected
                                              : before->second.state;
   if (absl::Status status = tasks_.Join(request, Now()); !status.ok()) {
-    // What one that has left said before concerns nobody.
+    // Earlier statements of a task that has left do not matter.
     const bool has_left =
         state == Membership::State::kLeft && absl::IsAborted(status);
     if (!has_left) LogRefusal(request, status, callbacks);
@@ -70,11 +70,11 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
   beats_since_.erase(request.task);
   register_.AddTask(request.task);
   if (state == Membership::State::kLost) {
-    // What others declare on its devices only they know.
+    // Only the other tasks know what their sessions declare on its devices.
     register_.WantSessions();
   }
   if (request.reports_later) {
-    // What it reported as a member is known still.
+    // What it reported as a member is still known.
     if (state != Membership::State::kAlive) {
       tasks_.Find(request.task)->awaits_report = true;
     }
@@ -84,7 +84,7 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
     TakeReport(request.task, request.report, callbacks);
     register_.AnswerJoin(request.task);
     // The report may be older than this coordinator: a session that ended since
-    // was told to the one before, or to nobody.
+    // was reported to the previous coordinator, or to none.
     register_.Want(request.task);
   }
   NoteLeft(request.left, request.task, callbacks);
@@ -129,9 +129,9 @@ std::vector<protocol::LeftTask> Coordinator::Impl::LeftSince(
   return changes;
 }
 
-// Tasks of different uuids refuse each other, so no two may ever be told. The
-// tasks of an earlier coordinator know theirs, and it stays the cluster's; that
-// there are none is certain once all have joined.
+// Tasks with different uuids refuse each other, so all tasks must get the same
+// uuid. The tasks of an earlier coordinator know theirs, and it remains the
+// cluster's; only when all have joined is it certain that there are none.
 void Coordinator::Impl::SettleUuid(const std::string& told) {
   if (uuid_is_settled_) return;
   const auto& members = tasks_.members().members();
@@ -143,8 +143,8 @@ void Coordinator::Impl::SettleUuid(const std::string& told) {
   if (IsUuid(told)) cluster_uuid_ = told;
 }
 
-// Its HELLO would be refused for the same reason, but it may have connected
-// before the uuid was settled.
+// The HELLO of such a task is refused for the same reason, but it may have
+// connected before the uuid was settled.
 absl::Status Coordinator::Impl::CheckUuid(const JoinRequest& request) const {
   if (!uuid_is_settled_ || !IsUuid(request.cluster_uuid) ||
       request.cluster_uuid == cluster_uuid_) {
@@ -157,7 +157,7 @@ absl::Status Coordinator::Impl::CheckUuid(const JoinRequest& request) const {
       "deployment that is over."));
 }
 
-// A process that claims a task may ask again and again, and so may many.
+// A process that claims a task may retry at any rate, and so may many.
 void Coordinator::Impl::LogRefusal(const JoinRequest& request,
                                    const absl::Status& why,
                                    DeferredCallbacks& callbacks) {
@@ -185,8 +185,8 @@ absl::StatusOr<HeartbeatReply> Coordinator::Impl::HeartbeatLocked(
     const HeartbeatRequest& request, DeferredCallbacks& callbacks) {
   if (request.coordinator != options_.incarnation) {
     return absl::AbortedError(absl::StrCat("The coordinator at ", options_.task,
-                                           " has started anew: ", request.task,
-                                           " has to join again."));
+                                           " has restarted: ", request.task,
+                                           " must join again."));
   }
   RETURN_IF_ERROR(
       tasks_.members().Heard(request.task, request.incarnation, Now()));
@@ -202,7 +202,7 @@ absl::StatusOr<HeartbeatReply> Coordinator::Impl::HeartbeatLocked(
   reply.cluster_uuid = SettledUuid();
   reply.left_version = left_version_;
   reply.left = LeftSince(request.left_version);
-  // A report travels beside the heartbeats.
+  // A report is sent in parallel with the heartbeats.
   if (!request.has_report) ++beats_since_[request.task];
   return reply;
 }
@@ -218,7 +218,7 @@ bool Coordinator::Impl::HaveAllHeard() const {
       continue;
     }
     const auto beats = beats_since_.find(task);
-    // The answer to the first may be on its way.
+    // The answer to the first may be in flight.
     if (beats == beats_since_.end() || beats->second < 2) return false;
   }
   return true;
@@ -247,9 +247,9 @@ void Coordinator::Impl::TakeReport(const std::string& task,
   TaskReported(task, callbacks);
 }
 
-// A member of the cluster may stop before it has joined a coordinator that
-// started anew. So may a task of an earlier deployment that had the same
-// addresses, and that one is not the task that is expected.
+// A member of the cluster may stop before it has joined a restarted
+// coordinator. So may a task of an earlier deployment that had the same
+// addresses, and that one is not the expected task.
 void Coordinator::Impl::Leave(const protocol::LeaveRequest& request) {
   DeferredCallbacks callbacks;
   absl::MutexLock lock(&mutex_);
@@ -304,9 +304,9 @@ void Coordinator::Impl::DropTask(const std::string& task,
   TaskWent(task, callbacks);
 }
 
-// Heartbeats only put it off, so that one timer is enough, armed anew when it
-// fires. It fires more often than anybody can be lost, to find out when this
-// process stood still.
+// Heartbeats only postpone it, so one timer is enough, rearmed when it fires.
+// It fires more often than a task can be lost, to detect that this process was
+// suspended.
 void Coordinator::Impl::ArmTick() {
   if (tick_ != 0 || closed_) return;
   const absl::Time next = tasks_.members().NextTick();
@@ -318,9 +318,9 @@ void Coordinator::Impl::ArmTick() {
                                 });
 }
 
-// Who stood still itself (it was stopped, its machine slept) has heard nobody
-// meanwhile: what they said is yet to be read. No more than what was missed is
-// given, or one that is late each time would never lose anybody.
+// If this process was suspended (it was stopped, its machine slept), it has
+// processed no heartbeats meanwhile: they are yet to be read. Only the missed
+// time is granted, or a tick that is always late would never lose a task.
 void Coordinator::Impl::GiveTimeIfLate(absl::Time now,
                                        DeferredCallbacks& callbacks) {
   const absl::Duration late = now - tick_due_;
@@ -330,9 +330,10 @@ void Coordinator::Impl::GiveTimeIfLate(absl::Time now,
   tasks_.members().GiveTime(late, now);
   if (was_late) return;
   Log(Severity::kWarning,
-      absl::StrCat("This coordinator stood still, or was busy, for ",
-                   absl::FormatDuration(absl::Trunc(late, absl::Seconds(1))),
-                   ": all tasks have so much longer to be heard of"),
+      absl::StrCat(
+          "This coordinator was suspended, or busy, for ",
+          absl::FormatDuration(absl::Trunc(late, absl::Seconds(1))),
+          ": the heartbeat timeout of all tasks is extended by as much"),
       callbacks);
 }
 
@@ -345,7 +346,7 @@ void Coordinator::Impl::Tick() {
   GiveTimeIfLate(now, callbacks);
   for (const std::string& task : tasks_.members().Tick(now)) {
     Log(Severity::kWarning,
-        absl::StrCat(task, " is lost: nothing was heard of it for ",
+        absl::StrCat(task, " is lost: it has sent no heartbeat for ",
                      absl::FormatDuration(options_.heartbeat_timeout)),
         callbacks);
     DropTask(task, callbacks);

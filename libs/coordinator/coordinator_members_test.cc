@@ -1,4 +1,4 @@
-// Who may join, who leaves, who is lost, and what they are told.
+// Tests joining, leaving and losses, and what tasks are told about them.
 #include <string>
 #include <vector>
 
@@ -26,7 +26,7 @@ using testing::IsEmpty;
 using testing::Pair;
 using testing::SizeIs;
 
-TEST_F(CoordinatorTest, JoiningTellsWhatATaskNeedsToKnow) {
+TEST_F(CoordinatorTest, JoinReplyHasIncarnationAndInterval) {
   ASSERT_OK_AND_ASSIGN(const JoinReply first, Join(JoinOf(kPs0, 1)));
   EXPECT_EQ(first.coordinator, 100u);
   EXPECT_EQ(first.heartbeat_interval, absl::Seconds(1));
@@ -35,7 +35,7 @@ TEST_F(CoordinatorTest, JoiningTellsWhatATaskNeedsToKnow) {
   EXPECT_EQ(other.coordinator, 200u);
 }
 
-TEST_F(CoordinatorTest, TheClustersUuidIsToldOnceAllHaveJoined) {
+TEST_F(CoordinatorTest, ClusterUuidIsSentOnceAllJoined) {
   for (const char* task : {kWriter, kCoordinator, kPs0, kPs1, kWorker0}) {
     ASSERT_OK_AND_ASSIGN(const JoinReply early, Join(JoinOf(task, 1)));
     EXPECT_EQ(early.cluster_uuid, "");
@@ -48,8 +48,8 @@ TEST_F(CoordinatorTest, TheClustersUuidIsToldOnceAllHaveJoined) {
   EXPECT_EQ(after.cluster_uuid, last.cluster_uuid);
 }
 
-// Also where the task that plays the coordinator, or another, is new.
-TEST_F(CoordinatorTest, TheClustersUuidOutlivesItsCoordinator) {
+// Also if the task that hosts the coordinator, or another, is new.
+TEST_F(CoordinatorTest, ClusterUuidOutlivesTheCoordinator) {
   const std::string uuid = "00112233445566778899aabbccddeeff";
   Start(200);
   ASSERT_OK_AND_ASSIGN(const JoinReply fresh, Join(JoinOf(kPs0, 2)));
@@ -64,7 +64,7 @@ TEST_F(CoordinatorTest, TheClustersUuidOutlivesItsCoordinator) {
   EXPECT_EQ(later.cluster_uuid, uuid);
 }
 
-TEST_F(CoordinatorTest, WhatIsNoUuidIsNotTheClusters) {
+TEST_F(CoordinatorTest, MalformedClusterUuidIsIgnored) {
   JoinRequest odd = JoinOf(kPs0, 1);
   for (const std::string& text : {std::string("c0ffee"), std::string(32, '/'),
                                   std::string(100'000, 'a')}) {
@@ -101,13 +101,13 @@ TEST_F(CoordinatorTest, EachDepartureIsReportedOnce) {
               ElementsAre(LeftTask{kPs0, 0}, LeftTask{kPs1, 1}));
 }
 
-// Two clusters that have had the same addresses.
+// Two clusters that use the same addresses.
 constexpr char kThisCluster[] = "0123456789abcdef0123456789abcdef";
 constexpr char kOtherCluster[] = "ffffffffffffffffffffffffffffffff";
 
-// They were members under the coordinator before this one, which has told them
-// which cluster this is.
-TEST_F(CoordinatorTest, TaskThatLeavesBeforeItJoinedHasLeft) {
+// They were members under the previous coordinator, which has told them the
+// cluster's uuid.
+TEST_F(CoordinatorTest, TaskMayLeaveBeforeItJoined) {
   JoinRequest survivor = JoinOf(kWorker0, 1);
   survivor.cluster_uuid = kThisCluster;
   EXPECT_OK(Join(survivor));
@@ -120,7 +120,7 @@ TEST_F(CoordinatorTest, TaskThatLeavesBeforeItJoinedHasLeft) {
   EXPECT_EQ(Tasks()[kPs0].state, TaskState::kAlive);
 }
 
-TEST_F(CoordinatorTest, TaskThatLeavesBeforeAllOthersJoinedHasLeft) {
+TEST_F(CoordinatorTest, TaskMayLeaveBeforeOthersJoined) {
   Leave(kPs0, 1, kThisCluster);
   EXPECT_EQ(Tasks()[kPs0].state, TaskState::kExpected);
   EXPECT_THAT(Join(JoinOf(kPs0, 1)), StatusIs(absl::StatusCode::kAborted));
@@ -148,7 +148,7 @@ TEST_F(CoordinatorTest, LeaveOfAnotherClusterDoesNotCount) {
   EXPECT_EQ(Tasks()[kWorker0].state, TaskState::kAlive);
 }
 
-// It connected before it was certain which cluster this is. As a member it
+// The task connected before the uuid of the cluster was settled. As a member it
 // would end its job when it leaves.
 TEST_F(CoordinatorTest, TaskOfAnotherClusterMayNotJoin) {
   JoinRequest survivor = JoinOf(kWorker0, 1);
@@ -169,8 +169,8 @@ TEST_F(CoordinatorTest, TaskOfAnotherClusterMayNotJoin) {
   EXPECT_EQ(Tasks()[kWorker1].state, TaskState::kAlive);
 }
 
-// The other one connected when no task had joined and told which it is.
-TEST_F(CoordinatorTest, WithAllTasksNewTheClusterIsNoEarlierOne) {
+// The other task connected before any task had joined with its uuid.
+TEST_F(CoordinatorTest, AllNewTasksMakeANewCluster) {
   for (const char* task : {kWriter, kCoordinator, kPs0, kPs1, kWorker0}) {
     JoinAs(task);
   }
@@ -205,7 +205,7 @@ TEST_F(CoordinatorTest, HeartbeatReportsTasksThatHaveLeft) {
   EXPECT_EQ(Tasks()[kPs1].state, TaskState::kAlive);
 }
 
-TEST_F(CoordinatorTest, OfTwoClaimantsTheFirstIsTheTask) {
+TEST_F(CoordinatorTest, FirstOfTwoClaimantsIsTheTask) {
   JoinAs(kPs0, 1);
   for (int i = 0; i < 3; ++i) {
     EXPECT_THAT(Join(JoinOf(kPs0, 2)),
@@ -258,7 +258,7 @@ TEST_F(CoordinatorTest, AnotherBuildIsRefused) {
   EXPECT_THAT(Join(JoinOf(kPs0, 2)), StatusIs(kDisagrees, kPs1));
 }
 
-TEST_F(CoordinatorTest, JoinRequestsThatMakeNoSenseAreRefused) {
+TEST_F(CoordinatorTest, MalformedJoinRequestsAreRefused) {
   JoinRequest request = JoinOf(kPs0, 0);
   EXPECT_THAT(Join(request),
               StatusIs(absl::StatusCode::kInvalidArgument, "incarnation"));
@@ -287,14 +287,13 @@ TEST_F(CoordinatorTest, ATaskThatIsSilentIsLost) {
   }
   EXPECT_EQ(Tasks()[kPs0].state, TaskState::kLost);
   EXPECT_EQ(Tasks()[kPs1].state, TaskState::kAlive);
-  EXPECT_THAT(logger_.lines(),
-              Contains("W /job:ps/replica:0/task:0 is lost: nothing was heard "
-                       "of it for 5s"));
+  EXPECT_THAT(logger_.lines(), Contains("W /job:ps/replica:0/task:0 is lost: "
+                                        "it has sent no heartbeat for 5s"));
   EXPECT_THAT(Beat(kPs0), StatusIs(absl::StatusCode::kAborted, kPs0));
   EXPECT_OK(Join(JoinOf(kPs0, 1)));
 }
 
-TEST_F(CoordinatorTest, ACoordinatorThatStoodStillLosesNobody) {
+TEST_F(CoordinatorTest, StalledCoordinatorLosesNoTask) {
   const auto part = scheduler_.NewPart();
   Start(200, absl::Seconds(1), part.get());
   JoinAs(kPs0);
@@ -312,8 +311,8 @@ TEST_F(CoordinatorTest, ACoordinatorThatStoodStillLosesNobody) {
   coordinator_.reset();
 }
 
-// Also where it is stopped for less than anybody may be silent.
-TEST_F(CoordinatorTest, ACoordinatorThatStoodStillForAMomentLosesNobody) {
+// Also if it is stopped for less than the heartbeat timeout.
+TEST_F(CoordinatorTest, BrieflyStalledCoordinatorLosesNoTask) {
   const auto part = scheduler_.NewPart();
   Start(200, absl::Seconds(1), part.get());
   JoinAs(kPs0);
@@ -323,7 +322,7 @@ TEST_F(CoordinatorTest, ACoordinatorThatStoodStillForAMomentLosesNobody) {
   coordinator_.reset();
 }
 
-TEST_F(CoordinatorTest, ACoordinatorThatIsAlwaysLateLosesWhoIsSilent) {
+TEST_F(CoordinatorTest, LateCoordinatorStillLosesSilentTasks) {
   const auto part = scheduler_.NewPart();
   Start(200, absl::Seconds(1), part.get());
   JoinAs(kPs0);
@@ -337,8 +336,7 @@ TEST_F(CoordinatorTest, ACoordinatorThatIsAlwaysLateLosesWhoIsSilent) {
   coordinator_.reset();
 }
 
-// A logger whose lines take as long as the coordinator's lock is held would
-// never return.
+// A logger that waits until the coordinator's lock is free would never return.
 TEST_F(CoordinatorTest, LinesAreLoggedWithoutTheLock) {
   class AskingLogger : public Logger {
    public:
@@ -369,7 +367,7 @@ TEST_F(CoordinatorTest, LinesAreLoggedWithoutTheLock) {
   coordinator_.reset();
 }
 
-TEST_F(CoordinatorTest, TheLateLossOfAnOldProcessIsNotThatOfTheNewOne) {
+TEST_F(CoordinatorTest, LateLossOfOldProcessKeepsTheNewOne) {
   JoinAs(kPs0, 1);
   coordinator_->OnTaskLost(kPs0, 1, absl::UnavailableError("it was cut"));
   JoinAs(kPs0, 2);
@@ -377,7 +375,7 @@ TEST_F(CoordinatorTest, TheLateLossOfAnOldProcessIsNotThatOfTheNewOne) {
   EXPECT_EQ(Tasks()[kPs0].state, TaskState::kAlive);
 }
 
-TEST_F(CoordinatorTest, OfTwoClaimantsNoneGetsItByACutConnection) {
+TEST_F(CoordinatorTest, ConnectionLossDoesNotSwitchClaimants) {
   JoinAs(kPs0, 1);
   EXPECT_FALSE(Join(JoinOf(kPs0, 2)).ok());
   coordinator_->OnTaskLost(kPs0, 1, absl::UnavailableError("it was cut"));
@@ -386,7 +384,7 @@ TEST_F(CoordinatorTest, OfTwoClaimantsNoneGetsItByACutConnection) {
   EXPECT_OK(Join(JoinOf(kPs0, 1)));
 }
 
-TEST_F(CoordinatorTest, ComingsAndGoingsAreLogged) {
+TEST_F(CoordinatorTest, MembershipChangesAreLogged) {
   JoinAs(kPs0);
   JoinAs(kPs0);
   coordinator_->OnTaskLost(kPs0, 1, absl::UnavailableError("it was cut"));
@@ -417,7 +415,7 @@ TEST_F(CoordinatorTest, KnowsWhichProcessOfATaskHasLeft) {
   EXPECT_FALSE(coordinator_->HasLeft("nobody", 1));
 }
 
-TEST_F(CoordinatorTest, WithoutHeartbeatsOnlyALostConnectionLosesATask) {
+TEST_F(CoordinatorTest, OnlyDisconnectsLoseTasksWithoutHeartbeats) {
   Start(200, absl::InfiniteDuration());
   ASSERT_OK_AND_ASSIGN(const JoinReply reply, Join(JoinOf(kPs0, 1)));
   EXPECT_EQ(reply.heartbeat_interval, absl::InfiniteDuration());
@@ -434,7 +432,7 @@ TEST_F(CoordinatorTest, WithoutHeartbeatsOnlyALostConnectionLosesATask) {
       << "nobody can tell whether it still exists";
 }
 
-TEST_F(CoordinatorTest, HeartbeatsTellWhichJobsHaveFinished) {
+TEST_F(CoordinatorTest, HeartbeatReplyNamesFinishedJobs) {
   JoinAll();
   Leave(kWorker0);
   ASSERT_OK_AND_ASSIGN(HeartbeatReply reply, Beat(kPs0));
@@ -447,8 +445,8 @@ TEST_F(CoordinatorTest, HeartbeatsTellWhichJobsHaveFinished) {
   EXPECT_THAT(reply.finished_jobs, IsEmpty());
 }
 
-// As a parameter server of a program that trains twice.
-TEST_F(CoordinatorTest, NextTrainingHearsOfItsOwnEndOnly) {
+// The parameter server belongs to a program that trains twice.
+TEST_F(CoordinatorTest, NextTrainingGetsOnlyItsOwnFinish) {
   JoinAll();
   Leave(kWorker0);
   Leave(kWorker1);
@@ -459,7 +457,7 @@ TEST_F(CoordinatorTest, NextTrainingHearsOfItsOwnEndOnly) {
   JoinAs(kWorker0, 2);
   Leave(kWorker0, 2);
   EXPECT_THAT(Beat(kPs0, 2)->finished_jobs, IsEmpty())
-      << "the other worker has not begun";
+      << "the other worker has not started";
   JoinAs(kWorker1, 2);
   EXPECT_THAT(Beat(kPs0, 2)->finished_jobs, IsEmpty());
   Leave(kWorker1, 2);
@@ -467,8 +465,8 @@ TEST_F(CoordinatorTest, NextTrainingHearsOfItsOwnEndOnly) {
 }
 
 // A worker of the next training may be faster than a parameter server of this
-// one, which would take that training's end for its own.
-TEST_F(CoordinatorTest, FinishIsToldThoughTheJobStartsAgain) {
+// one, which would mistake that training's end for its own.
+TEST_F(CoordinatorTest, FinishIsReportedAlthoughTheJobRestarts) {
   JoinAll();
   Leave(kWorker0);
   Leave(kWorker1);
@@ -485,7 +483,7 @@ TEST_F(CoordinatorTest, FinishIsToldThoughTheJobStartsAgain) {
 }
 
 // All tasks of a training may be asked to end at once.
-TEST_F(CoordinatorTest, SuccessorOfATaskThatLeftHearsTheNextFinish) {
+TEST_F(CoordinatorTest, SuccessorOfALeftTaskGetsTheNextFinish) {
   for (const bool leaves_first : {true, false}) {
     Start(leaves_first ? 100 : 200);
     JoinAll();
@@ -504,7 +502,7 @@ TEST_F(CoordinatorTest, SuccessorOfATaskThatLeftHearsTheNextFinish) {
   }
 }
 
-TEST_F(CoordinatorTest, TaskThatStartsAgainBeforeTheFinishHearsIt) {
+TEST_F(CoordinatorTest, TaskRestartedBeforeTheFinishGetsIt) {
   JoinAll();
   Leave(kPs0);
   JoinAs(kPs0, 2);
@@ -513,8 +511,8 @@ TEST_F(CoordinatorTest, TaskThatStartsAgainBeforeTheFinishHearsIt) {
   EXPECT_THAT(Beat(kPs0, 2)->finished_jobs, ElementsAre("worker"));
 }
 
-// A parameter server of the next training has heard who left the last one.
-TEST_F(CoordinatorTest, FinishThatEarlierCoordinatorToldIsNotToldAgain) {
+// A parameter server of the next training knows which tasks left the last one.
+TEST_F(CoordinatorTest, NewCoordinatorDoesNotRepeatAFinish) {
   Start(200);
   JoinRequest survivor = JoinOf(kPs0, 2);
   survivor.left = {{kWorker0, 1}, {kWorker1, 1}};
@@ -528,7 +526,7 @@ TEST_F(CoordinatorTest, FinishThatEarlierCoordinatorToldIsNotToldAgain) {
   EXPECT_THAT(Beat(kPs0, 2)->finished_jobs, ElementsAre("worker"));
 }
 
-TEST_F(CoordinatorTest, FinishThatNoCoordinatorHasSeenIsTold) {
+TEST_F(CoordinatorTest, FinishUnknownToCoordinatorsIsReported) {
   Start(200);
   JoinRequest survivor = JoinOf(kPs0, 1);
   survivor.left = {{kWorker0, 1}};
@@ -545,8 +543,8 @@ TEST_F(CoordinatorTest, FinishThatNoCoordinatorHasSeenIsTold) {
   EXPECT_THAT(reply.get()->finished_jobs, ElementsAre("worker"));
 }
 
-// It has not ended with the training.
-TEST_F(CoordinatorTest, LostTaskHearsOfAFinishAgain) {
+// The lost task has not ended with the training.
+TEST_F(CoordinatorTest, LostTaskGetsAFinishAgain) {
   JoinAll();
   Leave(kWorker0);
   Leave(kWorker1);
@@ -556,9 +554,9 @@ TEST_F(CoordinatorTest, LostTaskHearsOfAFinishAgain) {
   EXPECT_THAT(Beat(kPs0, 2)->finished_jobs, ElementsAre("worker"));
 }
 
-// Whoever is not there cannot hear of it, and whoever is there has heard an
-// answer when it asks again.
-TEST_F(CoordinatorTest, KnowsWhoHasHeardWhichJobsHaveFinished) {
+// A task that is gone cannot be told, and a task that asks again has received
+// the previous answer.
+TEST_F(CoordinatorTest, HaveAllHeardTracksFinishedJobsReplies) {
   JoinAll();
   const auto beat_twice = [this](const char* task) {
     ASSERT_OK(Beat(task));
@@ -582,7 +580,7 @@ TEST_F(CoordinatorTest, KnowsWhoHasHeardWhichJobsHaveFinished) {
   EXPECT_TRUE(coordinator_->HaveAllHeard());
 }
 
-TEST_F(CoordinatorTest, AJobStaysFinishedWhenALateJoinOfItIsServed) {
+TEST_F(CoordinatorTest, LateJoinDoesNotReviveAFinishedJob) {
   JoinAll();
   Leave(kWorker0);
   Leave(kWorker1);
@@ -594,7 +592,7 @@ TEST_F(CoordinatorTest, AJobStaysFinishedWhenALateJoinOfItIsServed) {
   EXPECT_THAT(reply.finished_jobs, ElementsAre("worker"));
 }
 
-TEST_F(CoordinatorTest, AShutdownStopsTheCoordinatorLast) {
+TEST_F(CoordinatorTest, ShutdownStopsTheCoordinatorLast) {
   JoinAs(kPs0);
   JoinAs(kWorker0);
   JoinRequest own = JoinOf(kCoordinator, 1);
@@ -619,7 +617,7 @@ TEST_F(CoordinatorTest, AShutdownStopsTheCoordinatorLast) {
   EXPECT_TRUE(shall_stop(kCoordinator));
 }
 
-TEST_F(CoordinatorTest, AShutdownDoesNotWaitForEverForATaskThatStays) {
+TEST_F(CoordinatorTest, ShutdownDoesNotWaitForeverForATask) {
   JoinAs(kPs0);
   JoinRequest own = JoinOf(kCoordinator, 1);
   own.devices.clear();
@@ -636,7 +634,7 @@ TEST_F(CoordinatorTest, AShutdownDoesNotWaitForEverForATaskThatStays) {
   EXPECT_TRUE(reply.stop);
 }
 
-TEST_F(CoordinatorTest, TheStatusTellsAll) {
+TEST_F(CoordinatorTest, StatusDescribesAllTasks) {
   JoinAs(kPs0, 7);
   PlacementRequest request = RequestOf(1, kWorker0, {NodeOf(Var("x"), "")});
   request.device_filters = {"/job:worker/task:0"};
@@ -660,10 +658,10 @@ TEST_F(CoordinatorTest, TheStatusTellsAll) {
   EXPECT_EQ(status.tasks[3].state, TaskState::kExpected);
   EXPECT_EQ(status.tasks[4].num_sessions, 1);
   ASSERT_OK_AND_ASSIGN(const HeartbeatReply reply, Beat(kPs0, 7));
-  EXPECT_TRUE(reply.wants_report) << "whoever looks again sees more";
+  EXPECT_TRUE(reply.wants_report) << "a later report has more";
 }
 
-TEST_F(CoordinatorTest, OnlyFreshStatusCountsByContainer) {
+TEST_F(CoordinatorTest, OnlyFreshStatusCountsPerContainer) {
   JoinAll();
   ASSERT_OK(Place(1, kWorker0, {NodeOf(Var("x"), "/job:ps/task:0")}));
   EXPECT_THAT(Tasks()[kWorker0].sessions_by_container, IsEmpty());
@@ -678,7 +676,7 @@ TEST_F(CoordinatorTest, OnlyFreshStatusCountsByContainer) {
               ElementsAre(Pair("ps", 1)));
 }
 
-TEST_F(CoordinatorTest, StatesComeWithoutResourcesAndDevices) {
+TEST_F(CoordinatorTest, StatesOmitResourcesAndDevices) {
   JoinAs(kPs0);
   protocol::TaskReport report;
   report.resources = {Held("ps", Var("x"), Cpu(kPs0))};
@@ -696,7 +694,7 @@ TEST_F(CoordinatorTest, StatesComeWithoutResourcesAndDevices) {
   EXPECT_EQ(status.tasks[3].state, TaskState::kExpected);
 }
 
-TEST_F(CoordinatorTest, AFreshStatusIsYoungerThanTheCall) {
+TEST_F(CoordinatorTest, FreshStatusIsNewerThanTheCall) {
   JoinAll();
   for (const char* task : {kPs0, kPs1, kWorker0, kWorker1}) {
     BeatAndReport(task, {});
@@ -715,7 +713,7 @@ TEST_F(CoordinatorTest, AFreshStatusIsYoungerThanTheCall) {
   EXPECT_EQ(status.tasks[2].resources[0].resource.name, "x");
 }
 
-TEST_F(CoordinatorTest, AFreshStatusSkipsATaskThatIsSilent) {
+TEST_F(CoordinatorTest, FreshStatusSkipsASilentTask) {
   JoinAll();
   Pending<ClusterStatus> pending;
   coordinator_->GetCluster({.is_fresh = true}, In(absl::Minutes(1)),
@@ -727,7 +725,7 @@ TEST_F(CoordinatorTest, AFreshStatusSkipsATaskThatIsSilent) {
   EXPECT_EQ(pending.get()->tasks.size(), 6u);
 }
 
-TEST_F(CoordinatorTest, AFreshStatusWaitsOnlyForTasksThatReport) {
+TEST_F(CoordinatorTest, FreshStatusWaitsOnlyForReportingTasks) {
   JoinAs(kPs0);
   Pending<ClusterStatus> pending;
   coordinator_->GetCluster({.is_fresh = true}, In(absl::Minutes(1)),
@@ -744,7 +742,7 @@ TEST_F(CoordinatorTest, AFreshStatusWaitsOnlyForTasksThatReport) {
   EXPECT_OK(without_heartbeats.get());
 }
 
-TEST_F(CoordinatorTest, WhatWaitsIsAnsweredWhenItEnds) {
+TEST_F(CoordinatorTest, DestructorFailsWaitingCalls) {
   auto waiting = BeginPlace(RequestOf(1, kWorker0, {}));
   Pending<std::vector<DeviceAttributes>> list;
   coordinator_->ListDevices({}, In(absl::Minutes(1)), nullptr, list.Done());

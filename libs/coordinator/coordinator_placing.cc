@@ -1,6 +1,6 @@
-// Placing. The graph may be large, so its nodes are placed without the lock,
-// which heartbeats need; one graph at a time, so that what they register does
-// not depend on chance and each sees what the one before it has registered.
+// Placement. The graph may be large, so its nodes are placed without the lock,
+// which heartbeats need; one graph at a time, so that registrations are
+// deterministic and each placement sees what the previous one has registered.
 #include <utility>
 
 #include "libs/coordinator/coordinator_impl.h"
@@ -9,8 +9,7 @@
 namespace weft {
 namespace {
 
-// How long a placement waits for a task that has left: it may be starting
-// again.
+// How long a placement waits for a task that has left: it may be restarting.
 constexpr absl::Duration kReturnTime = absl::Seconds(5);
 
 }  // namespace
@@ -71,7 +70,8 @@ void Coordinator::Impl::Placed(const PlacementWork& work,
                                DeferredCallbacks& callbacks) {
   const uint64_t id = work.call();
   const auto it = calls_.find(id);
-  if (it == calls_.end()) return;  // too late, or its session has ended
+  if (it == calls_.end())
+    return;  // past its deadline, or its session has ended
   it->second.state = WaitingCall::State::kWaits;
   if (it->second.is_outdated) return Advance(id, callbacks);
   if (!placement.ok()) {
@@ -105,22 +105,24 @@ void Coordinator::Impl::Settle(Calls::iterator it, Placement placement,
     const std::vector<NodeResource> resources =
         DeclaredResources(call.request->graph, placement.devices);
     if (call.since == 0) call.since = register_.NextMoment();
-    ResourceRegister::Verdict verdict =
+    ResourceRegister::Comparison comparison =
         register_.Compare(declarer, resources, call.since);
-    if (!verdict.differences.empty()) {
-      // Should such a session be there no more, it does no harm twice.
-      for (const ResourceDifference& difference : verdict.differences) {
+    if (!comparison.differences.empty()) {
+      // If such a session does not exist any more, this has no effect.
+      for (const ResourceDifference& difference : comparison.differences) {
         if (!difference.there_is_left()) register_.Want(difference.there_task);
       }
-      return Fail(it, ToStatus(verdict.differences, verdict.causes), callbacks);
+      return Fail(it, ToStatus(comparison.differences, comparison.causes),
+                  callbacks);
     }
-    for (const std::string& task : verdict.doubtful_tasks) register_.Want(task);
-    call.reporting = std::move(verdict.doubtful_tasks);
+    for (const std::string& task : comparison.doubtful_tasks)
+      register_.Want(task);
+    call.reporting = std::move(comparison.doubtful_tasks);
     if (!call.reporting.empty()) return Advance(it->first, callbacks);
     register_.Declare(declarer, resources);
   }
   WaitingCall placed = Remove(it, callbacks);
-  // The request may take long to be let go of.
+  // Releasing the request may take long.
   callbacks.Add([reply = PlacementReply{std::move(placement.devices),
                                         std::move(placement.reasons)},
                  request = std::move(placed.request),

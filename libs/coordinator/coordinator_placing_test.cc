@@ -1,4 +1,5 @@
-// What sessions share, and what becomes of it when they or their masters end.
+// Tests what sessions share, and what happens to it when they or their masters
+// end.
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,7 +65,7 @@ TEST_F(CoordinatorTest, ReplicasThatDisagreeAreRefused) {
               StatusIs(kDisagrees, "partitioner"));
 }
 
-TEST_F(CoordinatorTest, AnErrorRegistersNothing) {
+TEST_F(CoordinatorTest, FailedPlacementDeclaresNoResources) {
   JoinAll();
   ASSERT_OK(Place(1, kWorker0, {NodeOf(Var("w"), "/job:ps/task:0")}));
   EXPECT_THAT(Place(2, kWorker1,
@@ -80,7 +81,7 @@ TEST_F(CoordinatorTest, AnErrorRegistersNothing) {
   EXPECT_EQ(Tasks()[kWorker0].num_sessions, 2);
 }
 
-TEST_F(CoordinatorTest, AnExplanationKnowsWhatLivesWhereAndRegistersNothing) {
+TEST_F(CoordinatorTest, ExplanationSeesResourcesAndDeclaresNone) {
   JoinAll();
   ASSERT_OK(Place(1, kWorker0, {NodeOf(Var("x"), "/job:ps/task:1")}));
   PlacementRequest request = RequestOf(
@@ -91,13 +92,13 @@ TEST_F(CoordinatorTest, AnExplanationKnowsWhatLivesWhereAndRegistersNothing) {
   EXPECT_THAT(reply.reasons,
               ElementsAre(HasSubstr("Var 'x' lives there already"),
                           Not(HasSubstr("lives there"))));
-  // Another than what was explained, and than x: neither is compared.
+  // It differs from what was explained, and from x: neither is compared.
   EXPECT_OK(Place(3, kWorker1, {NodeOf(Var("y"), "/job:ps/task:1")}));
   request.graph.nodes = {NodeOf(Var("x", {7}), "/job:ps/task:0")};
   EXPECT_OK(BeginPlace(request).get());
 }
 
-TEST_F(CoordinatorTest, AnIsolatedSessionSharesNothing) {
+TEST_F(CoordinatorTest, IsolatedSessionSharesNoResources) {
   JoinAll();
   ASSERT_OK(Place(1, kPs1, {NodeOf(Var("w"), "")}));
   PlacementRequest request = RequestOf(
@@ -117,7 +118,7 @@ TEST_F(CoordinatorTest, AnUnpinnedResourceIsFoundByASecondSession) {
   EXPECT_THAT(devices, ElementsAre(Cpu(kPs1)));
   ASSERT_OK_AND_ASSIGN(devices, Place(2, kWorker0, {NodeOf(Var("x"), "")}));
   EXPECT_THAT(devices, ElementsAre(Cpu(kPs1)));
-  // When both have ended it lives on because the object exists ...
+  // After both have ended the resource stays because the object exists ...
   EndSession(1);
   EndSession(2);
   protocol::TaskReport report;
@@ -125,7 +126,7 @@ TEST_F(CoordinatorTest, AnUnpinnedResourceIsFoundByASecondSession) {
   BeatAndReport(kPs1, report);
   ASSERT_OK_AND_ASSIGN(devices, Place(3, kWorker1, {NodeOf(Var("x"), "")}));
   EXPECT_THAT(devices, ElementsAre(Cpu(kPs1)));
-  // ... and once it does not, another is made.
+  // ... and once the object is gone, a new resource is made.
   EndSession(3);
   BeatAndReport(kPs1, {});
   ASSERT_OK_AND_ASSIGN(devices, Place(4, kWorker1, {NodeOf(Var("x"), "")}));
@@ -146,7 +147,7 @@ TEST_F(CoordinatorTest, AResetAllowsAnotherDefinition) {
   EXPECT_OK(Place(2, kWorker1, {NodeOf(Var("w", {9}), "/job:ps/task:0")}));
 }
 
-TEST_F(CoordinatorTest, AfterASessionTheObjectDecides) {
+TEST_F(CoordinatorTest, ResourceDecidesAfterItsSessionEnds) {
   JoinAll();
   ASSERT_OK(Place(1, kWorker0, {NodeOf(Var("w"), "/job:ps/task:0")}));
   EndSession(1);
@@ -159,14 +160,14 @@ TEST_F(CoordinatorTest, AfterASessionTheObjectDecides) {
   BeatAndReport(kPs0, report);
   EXPECT_THAT(reply.get(),
               StatusIs(kDisagrees, "has lived since a session of"));
-  // Somebody deletes it.
+  // A session deletes it.
   reply = BeginPlace(other);
   EXPECT_FALSE(reply.has_come());
   BeatAndReport(kPs0, {});
   EXPECT_OK(reply.get());
 }
 
-TEST_F(CoordinatorTest, AReportThatDoesNotComeIsNotWaitedForBeyondTheDeadline) {
+TEST_F(CoordinatorTest, MissingReportFailsAtTheDeadline) {
   JoinAll();
   ASSERT_OK(Place(1, kWorker0, {NodeOf(Var("w"), "/job:ps/task:0")}));
   EndSession(1);
@@ -178,7 +179,7 @@ TEST_F(CoordinatorTest, AReportThatDoesNotComeIsNotWaitedForBeyondTheDeadline) {
                                     std::string(kPs0) + " to report"));
 }
 
-TEST_F(CoordinatorTest, ATaskThatIsLostHasNothingToReport) {
+TEST_F(CoordinatorTest, LostTaskIsNotAskedForAReport) {
   JoinAll();
   ASSERT_OK(Place(1, kWorker0, {NodeOf(Var("w"), "/job:ps/task:0")}));
   EndSession(1);
@@ -191,7 +192,7 @@ TEST_F(CoordinatorTest, ATaskThatIsLostHasNothingToReport) {
   EXPECT_OK(reply.get());
 }
 
-TEST_F(CoordinatorTest, PlacementsTakeTurns) {
+TEST_F(CoordinatorTest, PlacementsRunOneAtATime) {
   JoinAll();
   std::vector<Pending<PlacementReply>> replies;
   for (uint64_t i = 0; i < 20; ++i) {
@@ -210,12 +211,12 @@ TEST_F(CoordinatorTest, PlacementsTakeTurns) {
 
 // Sessions and their masters.
 
-TEST_F(CoordinatorTest, AMasterThatWasReplacedPlacesNothing) {
+TEST_F(CoordinatorTest, ReplacedMasterCannotPlace) {
   JoinAll();
   PlacementRequest request = RequestOf(1, kWorker0, {NodeOf(Var("x"), "")});
   request.incarnation = 9;
   EXPECT_THAT(Place(request), StatusIs(absl::StatusCode::kAborted, kWorker0));
-  // Nor one that is replaced while it waits.
+  // Nor is a session that is replaced while it waits.
   coordinator_->OnTaskLost(kWorker0, 1, absl::UnavailableError("cut"));
   request.incarnation = 1;
   auto reply = BeginPlace(request);
@@ -235,7 +236,7 @@ TEST_F(CoordinatorTest, TheEndOfASessionEndsItsPlacement) {
               StatusIs(absl::StatusCode::kAborted, "has ended"));
 }
 
-TEST_F(CoordinatorTest, SessionsOfALostMasterStandInNobodysWay) {
+TEST_F(CoordinatorTest, SessionsOfALostMasterDoNotConflict) {
   JoinAll();
   ASSERT_OK(Place(1, kWorker0, {NodeOf(Var("w"), "/job:ps/task:0")}));
   coordinator_->OnTaskLost(kWorker0, 1, absl::UnavailableError("cut"));
@@ -247,7 +248,7 @@ TEST_F(CoordinatorTest, SessionsOfALostMasterStandInNobodysWay) {
   EXPECT_OK(reply.get());
 }
 
-TEST_F(CoordinatorTest, ASessionWhoseEndWasNotHeardDoesHarmOnlyOnce) {
+TEST_F(CoordinatorTest, MissedSessionEndCausesOneConflict) {
   JoinAll();
   ASSERT_OK(Place(1, kWorker0, {NodeOf(Var("w"), "/job:ps/task:0")}));
   const PlacementRequest other =
@@ -275,7 +276,7 @@ TEST_F(CoordinatorTest, ARestartedTaskHasLostItsContainers) {
   EXPECT_OK(Place(2, kWorker1, {NodeOf(Var("w", {9}), "/job:ps/task:0")}));
 }
 
-TEST_F(CoordinatorTest, ANewCoordinatorLearnsAllFromTheTasks) {
+TEST_F(CoordinatorTest, NewCoordinatorLearnsFromReports) {
   JoinAll();
   const std::vector<PlacementNode> model = {NodeOf(Var("w"), "/job:ps/task:0"),
                                             NodeOf(Var("x"), "/job:ps/task:1")};
@@ -287,8 +288,7 @@ TEST_F(CoordinatorTest, ANewCoordinatorLearnsAllFromTheTasks) {
   old.coordinator = 100;
   Pending<HeartbeatReply> refused;
   coordinator_->Heartbeat(old, In(absl::Seconds(1)), refused.Done());
-  EXPECT_THAT(refused.get(),
-              StatusIs(absl::StatusCode::kAborted, "started anew"));
+  EXPECT_THAT(refused.get(), StatusIs(absl::StatusCode::kAborted, "restarted"));
 
   JoinRequest worker = JoinOf(kWorker0, 1);
   worker.report.sessions = {
@@ -314,7 +314,7 @@ TEST_F(CoordinatorTest, ANewCoordinatorLearnsAllFromTheTasks) {
   EXPECT_OK(Place(5, kWorker1, model));
 }
 
-TEST_F(CoordinatorTest, AConnectionThatWasOnlyCutCostsNothing) {
+TEST_F(CoordinatorTest, ReconnectKeepsDeclaredResources) {
   JoinAll();
   ASSERT_OK(Place(1, kWorker0, {NodeOf(Var("w"), "/job:ps/task:0")}));
   const protocol::DeclaredResources declared = {
@@ -323,7 +323,7 @@ TEST_F(CoordinatorTest, AConnectionThatWasOnlyCutCostsNothing) {
   JoinRequest back = JoinOf(kPs0, 1);
   back.report.resources = declared.resources;
   EXPECT_OK(Join(back));
-  // What its session declares there only the worker knows now.
+  // Only the worker knows now what its session declares there.
   protocol::TaskReport report;
   report.sessions = {declared};
   BeatAndReport(kWorker0, report);
@@ -331,8 +331,8 @@ TEST_F(CoordinatorTest, AConnectionThatWasOnlyCutCostsNothing) {
               StatusIs(kDisagrees, "declared by a session of"));
 }
 
-// Its end was told to the coordinator before, or to nobody.
-TEST_F(CoordinatorTest, ASessionThatEndedWhileItsTaskJoinedIsForgotten) {
+// Its end was reported to the previous coordinator, or to none.
+TEST_F(CoordinatorTest, SessionEndedDuringJoinIsForgotten) {
   JoinRequest worker = JoinOf(kWorker0, 1);
   worker.report.sessions = {{1, {Held("ps", Var("w"), Cpu(kPs0))}}};
   EXPECT_OK(Join(worker));

@@ -1,4 +1,4 @@
-// A coordinator under load.
+// Tests a coordinator under load.
 #include <atomic>
 #include <memory>
 #include <string>
@@ -19,7 +19,7 @@ using protocol::JoinReply;
 using protocol::PlacementReply;
 using protocol::PlacementRequest;
 
-TEST_F(CoordinatorTest, EachCallIsAnsweredOnceWhateverHappensMeanwhile) {
+TEST_F(CoordinatorTest, EachCallIsAnsweredOnceUnderConcurrency) {
   constexpr int kRounds = 100;
   const SystemClock clock;
   std::unique_ptr<Scheduler> scheduler = NewThreadScheduler(clock);
@@ -32,7 +32,7 @@ TEST_F(CoordinatorTest, EachCallIsAnsweredOnceWhateverHappensMeanwhile) {
   options.logger = &logger_;
   auto coordinator = std::make_unique<Coordinator>(options);
   std::atomic<int> asked = 0, answered = 0;
-  // The callback of one more call.
+  // Returns the callback of one more call.
   const auto count = [&] {
     ++asked;
     return [&answered,
@@ -66,7 +66,7 @@ TEST_F(CoordinatorTest, EachCallIsAnsweredOnceWhateverHappensMeanwhile) {
   }
   for (std::thread& thread : threads) thread.join();
   coordinator.reset();
-  scheduler.reset();  // an answer may have been under way on its threads
+  scheduler.reset();  // an answer may have been in progress on its threads
   EXPECT_EQ(answered, asked);
 }
 

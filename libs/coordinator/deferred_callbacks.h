@@ -1,6 +1,6 @@
-// DeferredCallbacks: what is to be called once a lock is released: lines that
-// are to be logged, and after those the answers of calls. To be declared before
-// the lock is taken.
+// DeferredCallbacks collects the callbacks to be run after a lock is released:
+// first log lines, then the answers of calls. Must be declared before the lock
+// is taken.
 //
 // Used by one thread.
 #ifndef WEFT_LIBS_COORDINATOR_DEFERRED_CALLBACKS_H_

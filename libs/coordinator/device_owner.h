@@ -1,4 +1,4 @@
-// Whose a device is, by its full name.
+// The task and the job of a device, by its full name.
 #ifndef WEFT_LIBS_COORDINATOR_DEVICE_OWNER_H_
 #define WEFT_LIBS_COORDINATOR_DEVICE_OWNER_H_
 
@@ -9,12 +9,13 @@
 
 namespace weft {
 
-// "/job:ps/replica:0/task:0" of "/job:ps/replica:0/task:0/device:CPU:0".
+// Returns "/job:ps/replica:0/task:0" for
+// "/job:ps/replica:0/task:0/device:CPU:0".
 inline std::string TaskOfDevice(const std::string& device) {
   return device.substr(0, device.find("/device:"));
 }
 
-// "ps" likewise: also the name of the device's default container.
+// Returns "ps" for it: also the name of the device's default container.
 inline std::string JobOfDevice(const std::string& device) {
   absl::string_view job = device;
   if (!absl::ConsumePrefix(&job, "/job:")) return "";

@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// What two programs may both declare.
+// Identifies a resource that two programs may both declare.
 using Key = std::pair<std::string, std::string>;  // name, kind
 
 Key KeyOf(const NodeResource& one) {
@@ -26,7 +26,7 @@ bool IsElsewhere(const ResourceDifference& difference) {
   return difference.here.device != difference.there_device;
 }
 
-// "e" of "e/part_0"; empty: it is no part.
+// Returns "e" for "e/part_0"; empty: it is not a part.
 std::string WholeOf(const std::string& name) {
   const size_t slash = name.rfind("/part_");
   if (slash == std::string::npos) return "";
@@ -37,7 +37,7 @@ std::string WholeOf(const std::string& name) {
   return is_number ? name.substr(0, slash) : "";
 }
 
-// By what they are parts of.
+// By the variable that they are parts of.
 using PartCounts = std::map<std::string, int>;
 
 void CountParts(const DeclaredProgram& program, PartCounts& counts) {
@@ -52,7 +52,7 @@ int NumParts(const PartCounts& counts, const std::string& whole) {
   return it == counts.end() ? 0 : it->second;
 }
 
-// More than anybody reads.
+// An error lists no more causes than this.
 constexpr size_t kMostCauses = 5;
 
 class Detective {
@@ -81,14 +81,14 @@ class Detective {
       }
     }
     FindPartitions();
-    // Parts that are cut otherwise are also other variables, and elsewhere.
+    // Differently partitioned variables also differ in names and devices.
     if (!elsewhere_.empty() && wholes_.empty()) FindCauseElsewhere();
     FindStrangers();
     return std::move(causes_);
   }
 
  private:
-  // Of many alike, the first.
+  // Adds the first of several similar causes.
   void AddOneOfMany(std::string cause) {
     if (num_alike_++ < kMostCauses) Add(std::move(cause));
   }
@@ -104,7 +104,7 @@ class Detective {
         [](const ResourceDifference& one) { return one.there_is_left(); });
     if (!any) return;
     Add("an earlier program has left its resources, and this one defines its "
-        "model otherwise: reset the container.");
+        "model differently: reset the container.");
   }
 
   void AddKind(const ResourceDifference& difference) {
@@ -115,7 +115,7 @@ class Detective {
         "node, or an old version of the model."));
   }
 
-  // On one device: another type, shape or definition.
+  // Causes on one device: another type, shape or definition.
 
   void FindCauseOnDevice(const ResourceDifference& difference) {
     const ResourceFacts here = FactsOf(difference.here.resource);
@@ -139,7 +139,7 @@ class Detective {
     if (resource.kind == "Var") {
       return Add(
           "one program uses resource variables (VarHandleOp) and the other "
-          "reference variables (Variable): give use_resource alike.");
+          "reference variables (Variable): set use_resource alike.");
     }
     AddOneOfMany(absl::StrCat("the programs make ", resource.kind, " ",
                               Quoted(resource.name),
@@ -148,7 +148,7 @@ class Detective {
   }
 
   void AddShape(const std::string& name) {
-    // Told once for all parts.
+    // Reported once for all parts.
     if (const std::string whole = WholeOf(name); !whole.empty()) {
       wholes_.insert(whole);
       return;
@@ -164,7 +164,7 @@ class Detective {
                               Quoted(name), " has another shape."));
   }
 
-  // The variable that agrees and whose slot, as "w/Adam", `name` is.
+  // Returns the variable that agrees and whose slot, as "w/Adam", `name` is.
   std::string SlotOwner(const std::string& name) const {
     const size_t slash = name.rfind('/');
     if (slash == std::string::npos) return "";
@@ -176,7 +176,7 @@ class Detective {
 
   bool Differs(const Key& key) const { return differing_keys_.count(key) > 0; }
 
-  // Partitions.
+  // Causes in partitions.
 
   void FindPartitions() {
     for (const ResourceDifference* one : elsewhere_) {
@@ -203,7 +203,7 @@ class Detective {
                      "shape."));
   }
 
-  // On other devices.
+  // Causes on other devices.
 
   void FindCauseElsewhere() {
     const ResourceDifference& first = *elsewhere_.front();
@@ -260,7 +260,7 @@ class Detective {
     return false;
   }
 
-  // Of one job, that hold anything.
+  // Returns the number of tasks of the job that hold resources.
   static int NumTasks(const DeclaredProgram& program, const std::string& job,
                       const std::set<Key>* among = nullptr) {
     std::set<std::string> tasks;
@@ -272,8 +272,8 @@ class Detective {
     return static_cast<int>(tasks.size());
   }
 
-  // A program that declares only some of it may do with fewer tasks, and one
-  // that declares more may need more.
+  // A program that declares only some of it may need fewer tasks, and one that
+  // declares more may need more.
   bool FindNumTasks(const ResourceDifference& first) {
     const std::string job = JobOfDevice(first.here.device);
     const int here = NumTasks(here_, job);
@@ -288,7 +288,7 @@ class Detective {
     return true;
   }
 
-  // What comes before `key` in one program, and not at all in the other.
+  // Returns the resource before `key` in one program that the other lacks.
   static std::string ExtraBefore(const DeclaredProgram& program, const Key& key,
                                  const std::set<Key>& others) {
     for (const NodeResource& one : program) {
@@ -312,7 +312,7 @@ class Detective {
     return !here.empty() || !there.empty();
   }
 
-  // Two programs that have little to do with each other.
+  // Detects two programs that have little in common.
   void FindStrangers() {
     if (there_.empty()) return;
     const std::vector<Key> common = Common(here_, there_keys_);
@@ -334,7 +334,7 @@ class Detective {
   std::set<Key> here_keys_, there_keys_, differing_keys_;
   PartCounts here_parts_, there_parts_;
   std::vector<const ResourceDifference*> elsewhere_;
-  // Partitioned variables that are cut otherwise.
+  // Variables that are partitioned differently.
   std::set<std::string> wholes_;
   std::vector<std::string> causes_;
   size_t num_alike_ = 0;

@@ -1,6 +1,6 @@
-// Why two programs that share resources disagree, as far as what both declare
-// shows it: "Did the replicas create their variables in another order?" is the
-// first question of whoever reads the difference.
+// LikelyCauses explains why two programs that share resources disagree, as far
+// as their declarations show it. For example, the replicas may have created
+// their variables in a different order.
 //
 // Threads: functions without state.
 #ifndef WEFT_LIBS_COORDINATOR_DISAGREEMENT_CAUSE_H_
@@ -14,12 +14,12 @@
 
 namespace weft {
 
-// What one program declares on other tasks than its session's own, in the order
-// in which it declares it.
+// The declarations of one program on tasks other than its session's own, in the
+// order of declaration.
 using DeclaredProgram = std::vector<NodeResource>;
 
-// Whole sentences, what is most likely first; at least one. `there` is empty
-// where the other program has ended. REQUIRES: at least one difference.
+// Returns whole sentences, the most likely cause first; at least one. `there`
+// is empty if the other program has ended. REQUIRES: at least one difference.
 std::vector<std::string> LikelyCauses(
     absl::Span<const ResourceDifference> differences,
     const DeclaredProgram& here, const DeclaredProgram& there);

@@ -1,4 +1,4 @@
-// What the cause of a disagreement looks like from the declarations.
+// Tests the cause of a disagreement as derived from the declarations.
 #include "libs/coordinator/disagreement_cause.h"
 
 #include <string>
@@ -25,7 +25,7 @@ NodeResource Var(const std::string& name, int ps, PartialShape shape = {4}) {
           "/job:ps/replica:0/task:" + std::to_string(ps) + "/device:CPU:0"};
 }
 
-// As the register finds them, without what it leaves out.
+// Differences as the register finds them, without those it omits.
 std::vector<ResourceDifference> Differences(const DeclaredProgram& here,
                                             const DeclaredProgram& there) {
   std::vector<ResourceDifference> result;
@@ -132,7 +132,7 @@ TEST(DisagreementCauseTest, TwoProgramsInOneContainer) {
                             "\"ps\"")));
 }
 
-TEST(DisagreementCauseTest, WhatWasLeft) {
+TEST(DisagreementCauseTest, ResourcesOfAnEarlierProgram) {
   const DeclaredProgram here = {Var("w", 0, {9}), Var("b", 1)};
   std::vector<ResourceDifference> left =
       Differences(here, {Var("w", 0), Var("b", 0)});

@@ -1,16 +1,17 @@
-// FinishedJobs: which jobs have finished, and which tasks are to hear of it.
+// FinishedJobs records which jobs have finished, and which tasks must be
+// notified of it.
 //
-// A job has finished when all its tasks have left. Where the coordinator
-// outlives trainings (job "coordinator") it finishes once in each: when every
-// task has left as another process than at its last finish.
+// A job has finished when all its tasks have left. If the coordinator outlives
+// trainings (job "coordinator"), a job finishes once in each training: when
+// every task has left as another process than at the job's last finish.
 //
-// A process that leaves cleanly ends with one finish: the first that it has
-// heard of, or else the last one that was counted before it left, or else the
-// next one. The task's next process belongs to a later training and does not
-// hear of that finish. The next process of a task that was lost does, and so
-// does one that joins before the finish.
+// A process that leaves cleanly ends with one finish: the first one of which it
+// was notified, or else the last one that was counted before it left, or else
+// the next one. The task's next process belongs to a later training and is not
+// notified of that finish. The next process of a lost task is notified, and so
+// is a process that joins before the finish.
 //
-// A value, not synchronised.
+// A value, not synchronized.
 #ifndef WEFT_LIBS_COORDINATOR_FINISHED_JOBS_H_
 #define WEFT_LIBS_COORDINATOR_FINISHED_JOBS_H_
 
@@ -26,36 +27,38 @@ namespace weft {
 
 class FinishedJobs {
  public:
-  // To be called when a task has joined or left. Returns whether other jobs
-  // than before have finished.
+  // Must be called when a task has joined or left. Returns whether the set of
+  // finished jobs has changed.
   bool Update(const Membership& members);
 
-  // A process has become the task.
+  // A new process of the task has joined.
   void TaskCame(const std::string& task);
-  // It has left, cleanly.
+  // The process of the task has left cleanly.
   void TaskLeft(const std::string& task);
-  // An earlier coordinator has told the task that these processes have left,
-  // and with that of the finishes of their jobs that concern the task.
+  // An earlier coordinator has notified the task that these processes have
+  // left, and so of the finishes of their jobs that concern the task.
   // REQUIRES: Update was called since they left.
   void TaskKnows(const std::string& task,
                  const std::vector<protocol::LeftTask>& left);
 
-  // What the next heartbeat of the task is answered: jobs that have finished,
-  // and those that have started again since but whose finish it has not heard
-  // of.
+  // Returns the jobs for the reply to the task's next heartbeat: finished jobs,
+  // including those that have started again since, if the task was not notified
+  // of their finish.
   std::vector<std::string> NewsFor(const std::string& task);
 
  private:
   struct Finishes {
     int64_t number = 0;
-    // Which processes the tasks were at the last one.
+    // The processes of the tasks at the last finish, by task.
     std::map<std::string, uint64_t> incarnations;
   };
-  // By job: numbers of finishes.
+  // Heard contains numbers of finishes by job, for the process of one task.
   struct Heard {
-    // That the process has heard of, or has ended with.
+    // The first finish of which the process was notified, or with which it
+    // ended.
     std::map<std::string, int64_t> first;
-    std::map<std::string, int64_t> before;  // that an earlier one ended with
+    // The finish with which an earlier process of the task ended.
+    std::map<std::string, int64_t> before;
     bool IsNew(const std::string& job, int64_t number) const;
     void EndWith(const std::string& job, int64_t number);
   };

@@ -1,7 +1,7 @@
-// PlacementWork: a graph to be placed, with all that its placement depends on,
-// so that it needs no lock.
+// PlacementWork is a graph to be placed, with everything that its placement
+// depends on, so that it needs no lock.
 //
-// A value, not synchronised.
+// A value, not synchronized.
 #ifndef WEFT_LIBS_COORDINATOR_PLACEMENT_WORK_H_
 #define WEFT_LIBS_COORDINATOR_PLACEMENT_WORK_H_
 
@@ -26,29 +26,29 @@ namespace weft {
 
 class PlacementWork {
  public:
-  // Asks `known` where the graph's resources live already; an isolated session
-  // has none of them. `left` are the tasks that the session might use, had they
-  // not left.
+  // Looks up in `known` where the graph's resources already exist; for an
+  // isolated session there are none. `left` are the tasks that the session
+  // could use if they had not left.
   PlacementWork(uint64_t call,
                 std::shared_ptr<const protocol::PlacementRequest> request,
                 std::vector<DeviceAttributes> devices,
                 std::set<std::string> left, const ResourceRegister& known);
 
   uint64_t call() const { return call_; }
-  // PlaceNodes's errors; ABORTED instead, which names task and node, where a
-  // node asks for a task that has left: once the task is back, a new session
-  // can go on.
+  // Returns PlaceNodes's errors; instead ABORTED, which names task and node, if
+  // a node requests a task that has left: once the task is back, a new session
+  // can continue.
   absl::StatusOr<Placement> Place();
-  // That task, once Place has failed because of it; else empty.
+  // That task, once Place has failed because of it; otherwise empty.
   const std::string& left_task() const { return left_task_; }
 
  private:
-  // Container, name and kind, as the graph says them.
+  // Container, name and kind, as in the graph.
   using Key = std::tuple<std::string, std::string, std::string>;
 
   absl::StatusOr<Placement> PlaceOnDevices() const;
-  // The first task that has left and on which alone the node can be; empty:
-  // there is none.
+  // The first task that has left and that is the only possible one for the
+  // node; empty: there is none.
   std::string LeftTaskOf(const PlacementNode& node) const;
   static Key KeyOf(const NamedResource& resource);
   bool LivesOn(const NamedResource& resource, const std::string& device) const;
@@ -61,11 +61,11 @@ class PlacementWork {
   std::map<Key, std::set<std::string>> homes_;
 };
 
-// INVALID_ARGUMENT for an input that is no node.
+// Returns INVALID_ARGUMENT for an input that is not a node.
 absl::Status CheckInputs(const PlacementGraph& graph);
 
-// Of the graph's new nodes, which were placed on `devices`; an empty container
-// becomes the device's default one.
+// The resources of the graph's new nodes, which were placed on `devices`; an
+// empty container becomes the device's default one.
 std::vector<NodeResource> DeclaredResources(
     const PlacementGraph& graph, const std::vector<std::string>& devices);
 

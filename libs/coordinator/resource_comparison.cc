@@ -1,4 +1,5 @@
-// What stands against a placement: the rules at the top of resource_register.h.
+// Finds conflicts with a placement: the rules at the top of
+// resource_register.h.
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -10,15 +11,16 @@
 namespace weft {
 namespace {
 
-// Programs that are compared with the one that is refused, so as to tell why.
+// The number of programs that are compared with the refused one to find the
+// cause.
 constexpr size_t kMostProgramsTold = 4;
 
 }  // namespace
 
 struct ResourceRegister::Own {
   const Session* session = nullptr;       // null: it is new
-  absl::flat_hash_set<uint64_t> entries;  // that are to be placed, and known
-  absl::flat_hash_set<Key> keys;          // that are to be placed
+  absl::flat_hash_set<uint64_t> entries;  // entries to be placed that are known
+  absl::flat_hash_set<Key> keys;          // keys to be placed
 
   bool Has(const Entry& entry) const {
     return entries.contains(entry.number) ||
@@ -45,27 +47,27 @@ ResourceRegister::Own ResourceRegister::OwnOf(
   return own;
 }
 
-ResourceRegister::Verdict ResourceRegister::Compare(
+ResourceRegister::Comparison ResourceRegister::Compare(
     const Declarer& declarer, absl::Span<const NodeResource> placed,
     uint64_t since) const {
   // A program that has a resource on several devices does not disagree with one
-  // that has come to only some of them so far.
+  // that has placed it on only some of them so far.
   const Own own = OwnOf(declarer, placed);
-  Verdict verdict;
+  Comparison result;
   for (const NodeResource& one : placed) {
     if (TaskOfDevice(one.device) == declarer.task) {
-      CompareOnOwnTask(declarer, one, since, verdict);
+      CompareOnOwnTask(declarer, one, since, result);
     } else {
-      CompareOne(declarer, one, own, since, verdict);
+      CompareOne(declarer, one, own, since, result);
     }
   }
-  CompareNamesakes(declarer, placed, own, verdict);
-  if (!verdict.differences.empty()) AddCauses(declarer, placed, verdict);
-  return verdict;
+  CompareConflicting(declarer, placed, own, result);
+  if (!result.differences.empty()) AddCauses(declarer, placed, result);
+  return result;
 }
 
-const ResourceRegister::Declarant* ResourceRegister::FirstOfOthers(
-    const absl::btree_set<Declarant>& by, int task, int other_task) {
+const ResourceRegister::DeclaringSession* ResourceRegister::FirstOfOthers(
+    const absl::btree_set<DeclaringSession>& by, int task, int other_task) {
   auto it = by.begin();
   while (it != by.end() && (it->first == task || it->first == other_task)) {
     it = by.lower_bound({it->first + 1, 0});
@@ -75,27 +77,28 @@ const ResourceRegister::Declarant* ResourceRegister::FirstOfOthers(
 
 void ResourceRegister::CompareOne(const Declarer& declarer,
                                   const NodeResource& placed, const Own& own,
-                                  uint64_t since, Verdict& verdict) const {
+                                  uint64_t since, Comparison& result) const {
   ++num_looks_;
   const auto devices = entries_.find(KeyOf(placed.resource));
   if (devices == entries_.end()) return;
   const auto same = devices->second.entries.find(placed.device);
   if (same != devices->second.entries.end()) {
-    return CompareOnDevice(declarer, placed, same->second, since, verdict);
+    return CompareOnDevice(declarer, placed, same->second, since, result);
   }
   for (const auto& [number, entry] : devices->second.shared) {
     ++num_looks_;
     if (own.Has(*entry)) continue;
-    CompareElsewhere(declarer, placed, *entry, since, verdict);
+    CompareElsewhere(declarer, placed, *entry, since, result);
   }
 }
 
-// Here a program may go on with what an earlier one has made, and can't where
-// type or shape differ. Ops that are given other attributes say so themselves.
+// On its own task a program may continue with what an earlier one has made,
+// except if type or shape differ. Ops with other attributes report that
+// themselves.
 void ResourceRegister::CompareOnOwnTask(const Declarer& declarer,
                                         const NodeResource& placed,
                                         uint64_t since,
-                                        Verdict& verdict) const {
+                                        Comparison& result) const {
   ++num_looks_;
   const auto devices = entries_.find(KeyOf(placed.resource));
   if (devices == entries_.end()) return;
@@ -106,13 +109,13 @@ void ResourceRegister::CompareOnOwnTask(const Declarer& declarer,
   ResourceFacts left = entry.Left();
   left.definition.clear();
   if (left.AgreeWith(FactsOf(placed.resource))) return;
-  AddLeft(declarer, placed, entry, std::move(left), since, verdict);
+  AddLeft(declarer, placed, entry, std::move(left), since, result);
 }
 
 void ResourceRegister::CompareOnDevice(const Declarer& declarer,
                                        const NodeResource& placed,
                                        const Entry& entry, uint64_t since,
-                                       Verdict& verdict) const {
+                                       Comparison& result) const {
   const ResourceFacts facts = FactsOf(placed.resource);
   for (const Declaration& one : entry.declared) {
     ++num_looks_;
@@ -120,54 +123,54 @@ void ResourceRegister::CompareOnDevice(const Declarer& declarer,
     auto by = one.by.begin();
     if (by->second == declarer.session) ++by;
     if (by == one.by.end()) continue;
-    verdict.differences.push_back({placed, declarer.task, placed.device,
-                                   one.facts, placed.resource.kind,
-                                   sessions_.at(by->second).task, by->second});
+    result.differences.push_back({placed, declarer.task, placed.device,
+                                  one.facts, placed.resource.kind,
+                                  sessions_.at(by->second).task, by->second});
     return;
   }
-  // What sessions declare says more than what the object is at the moment: its
-  // shape may change where a program allows that.
+  // Declarations of sessions say more than the current state of the object: its
+  // shape may change if a program allows that.
   if (!entry.declared.empty()) return;
   ResourceFacts left = entry.Left();
   if (left.AgreeWith(facts)) return;
-  AddLeft(declarer, placed, entry, std::move(left), since, verdict);
+  AddLeft(declarer, placed, entry, std::move(left), since, result);
 }
 
 void ResourceRegister::CompareElsewhere(const Declarer& declarer,
                                         const NodeResource& placed,
                                         const Entry& entry, uint64_t since,
-                                        Verdict& verdict) const {
+                                        Comparison& result) const {
   const int own_task = NumberOf(declarer.task);
   for (const Declaration& one : entry.declared) {
     ++num_looks_;
-    const Declarant* const by =
+    const DeclaringSession* const by =
         FirstOfOthers(one.by, NumberOf(entry.task), own_task);
     if (by == nullptr) continue;
-    verdict.differences.push_back({placed, declarer.task, *entry.device,
-                                   one.facts, placed.resource.kind,
-                                   sessions_.at(by->second).task, by->second});
+    result.differences.push_back({placed, declarer.task, *entry.device,
+                                  one.facts, placed.resource.kind,
+                                  sessions_.at(by->second).task, by->second});
     return;
   }
   if (!entry.declared.empty() || entry.last_task.empty() ||
       entry.last_task == entry.task || entry.last_task == declarer.task) {
     return;
   }
-  // In another job it is more likely something else of the same name.
+  // In another job it is more likely an unrelated resource of the same name.
   if (JobOfDevice(*entry.device) != JobOfDevice(placed.device)) return;
-  AddLeft(declarer, placed, entry, entry.Left(), since, verdict);
+  AddLeft(declarer, placed, entry, entry.Left(), since, result);
 }
 
 void ResourceRegister::AddLeft(const Declarer& declarer,
                                const NodeResource& placed, const Entry& entry,
                                ResourceFacts left, uint64_t since,
-                               Verdict& verdict) const {
+                               Comparison& result) const {
   if (!has_reports_) return;
   if (IsSettled(entry.task, std::max(since, entry.doubted))) {
-    verdict.differences.push_back({placed, declarer.task, *entry.device,
-                                   std::move(left), placed.resource.kind,
-                                   entry.last_task});
+    result.differences.push_back({placed, declarer.task, *entry.device,
+                                  std::move(left), placed.resource.kind,
+                                  entry.last_task});
   } else {
-    verdict.doubtful_tasks.insert(entry.task);
+    result.doubtful_tasks.insert(entry.task);
   }
 }
 
@@ -186,35 +189,37 @@ bool ResourceRegister::Declares(const Session& session, const Key& key) const {
                      });
 }
 
-void ResourceRegister::CompareNamesakes(const Declarer& declarer,
-                                        absl::Span<const NodeResource> placed,
-                                        const Own& own,
-                                        Verdict& verdict) const {
-  std::vector<Namesake> namesakes;
+void ResourceRegister::CompareConflicting(const Declarer& declarer,
+                                          absl::Span<const NodeResource> placed,
+                                          const Own& own,
+                                          Comparison& result) const {
+  std::vector<ConflictingResource> conflicting;
   for (const NodeResource& one : placed) {
     if (TaskOfDevice(one.device) == declarer.task) continue;
-    FindNamesakes(one, own, namesakes);
+    FindConflicting(one, own, conflicting);
   }
-  if (namesakes.empty()) return;
+  if (conflicting.empty()) return;
   const int own_task = NumberOf(declarer.task);
   for (const auto& [program, sessions] : programs_) {
-    const Declarant* const there = FirstOfOthers(sessions, own_task, own_task);
+    const DeclaringSession* const there =
+        FirstOfOthers(sessions, own_task, own_task);
     if (there == nullptr) continue;
     std::vector<ResourceDifference> differences =
-        DifferencesFrom(declarer, *there, namesakes);
+        DifferencesFrom(declarer, *there, conflicting);
     if (differences.empty()) continue;
     const Session& session = sessions_.at(there->second);
     if (!SharesMoreThan(differences.size(), session, own)) continue;
     std::move(differences.begin(), differences.end(),
-              std::back_inserter(verdict.differences));
+              std::back_inserter(result.differences));
     return;
   }
 }
 
-void ResourceRegister::FindNamesakes(const NodeResource& placed, const Own& own,
-                                     std::vector<Namesake>& found) const {
+void ResourceRegister::FindConflicting(
+    const NodeResource& placed, const Own& own,
+    std::vector<ConflictingResource>& found) const {
   const Key key = KeyOf(placed.resource);
-  // Another kind. Which one a program means is clear only where it has one.
+  // Another kind. Which one a program means is clear only if it has one.
   for (auto it = entries_.lower_bound({key.container, key.name, ""});
        it != entries_.end() && it->first.container == key.container &&
        it->first.name == key.name;
@@ -239,11 +244,11 @@ void ResourceRegister::FindNamesakes(const NodeResource& placed, const Own& own,
 }
 
 std::vector<ResourceDifference> ResourceRegister::DifferencesFrom(
-    const Declarer& declarer, const Declarant& there,
-    absl::Span<const Namesake> namesakes) const {
+    const Declarer& declarer, const DeclaringSession& there,
+    absl::Span<const ConflictingResource> conflicting) const {
   std::vector<ResourceDifference> differences;
   const Session& session = sessions_.at(there.second);
-  for (const auto& [placed, entry] : namesakes) {
+  for (const auto& [placed, entry] : conflicting) {
     ++num_looks_;
     if (!session.places.contains(entry->number) ||
         session.task == entry->task ||
@@ -273,21 +278,21 @@ bool ResourceRegister::SharesMoreThan(size_t count, const Session& session,
 
 void ResourceRegister::AddCauses(const Declarer& declarer,
                                  absl::Span<const NodeResource> placed,
-                                 Verdict& verdict) const {
+                                 Comparison& result) const {
   DeclaredProgram here = ProgramOf(declarer.session);
   for (const NodeResource& one : placed) {
     if (TaskOfDevice(one.device) != declarer.task) here.push_back(one);
   }
-  // That which knows most of the other program.
+  // Finds the program of which most is known.
   DeclaredProgram there;
   std::set<uint64_t> seen;
-  for (const ResourceDifference& one : verdict.differences) {
+  for (const ResourceDifference& one : result.differences) {
     if (seen.size() == kMostProgramsTold) break;
     if (!seen.insert(one.there_session).second) continue;
     DeclaredProgram program = ProgramOf(one.there_session);
     if (program.size() > there.size()) there = std::move(program);
   }
-  verdict.causes = LikelyCauses(verdict.differences, here, there);
+  result.causes = LikelyCauses(result.differences, here, there);
 }
 
 DeclaredProgram ResourceRegister::ProgramOf(uint64_t session) const {

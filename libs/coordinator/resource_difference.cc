@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kShown = 5;
 
-// What both sides say alike of the definition is left out.
+// Attributes of the definition that both sides have in common are left out.
 std::string Describe(const ResourceFacts& facts, const ResourceFacts& other) {
   const bool has_type = facts.dtype != DT_INVALID || facts.shape.has_rank();
   if (!has_type && !facts.definition.empty()) return facts.definition;
@@ -57,8 +57,8 @@ bool IsLeft(const ResourceDifference& difference) {
 
 std::string Heading(absl::Span<const ResourceDifference> differences) {
   if (std::all_of(differences.begin(), differences.end(), IsLeft)) {
-    return "The session defines otherwise what earlier sessions have made and "
-           "what lives on:";
+    return "The session defines resources differently from earlier sessions "
+           "whose resources still exist:";
   }
   return "The session disagrees with the rest of the cluster about resources "
          "that they would share:";

@@ -1,7 +1,8 @@
-// ResourceDifference: a resource that a session wants to share is another one
-// in the rest of the cluster; and how that is told to people.
+// ResourceDifference is a conflict between a resource that a session wants to
+// share and the same resource in the rest of the cluster, with its error
+// message.
 //
-// Values, not synchronised.
+// Values, not synchronized.
 #ifndef WEFT_LIBS_COORDINATOR_RESOURCE_DIFFERENCE_H_
 #define WEFT_LIBS_COORDINATOR_RESOURCE_DIFFERENCE_H_
 
@@ -16,22 +17,22 @@
 
 namespace weft {
 
-// What two declarations of one resource have to agree in.
+// The properties in which two declarations of one resource must agree.
 struct ResourceFacts {
-  DataType dtype = DT_INVALID;  // DT_INVALID: not known
+  DataType dtype = DT_INVALID;  // DT_INVALID: unknown
   PartialShape shape;
-  std::string definition;  // NamedResource::definition; empty: not known
+  std::string definition;  // NamedResource::definition; empty: unknown
 
-  // As far as both are known.
+  // Compares the properties known to both.
   bool AgreeWith(const ResourceFacts& other) const;
-  // All that both say; where they differ, what `other` says.
+  // Combines both; if they differ, takes the value of `other`.
   ResourceFacts MergedWith(const ResourceFacts& other) const;
   friend bool operator==(const ResourceFacts&, const ResourceFacts&) = default;
 };
 
 ResourceFacts FactsOf(const NamedResource& resource);
 
-// A resource as a node of a placed graph declares it.
+// A resource as declared by a node of a placed graph.
 struct NodeResource {
   std::string node;
   NamedResource resource;  // with its container, never empty
@@ -40,18 +41,18 @@ struct NodeResource {
 
 struct ResourceDifference {
   NodeResource here;
-  std::string here_task;  // of the session that declares it
+  std::string here_task;  // of the declaring session
   std::string there_device;
   ResourceFacts there;
   std::string there_kind;  // Resource::type_name
-  // Of the session that has declared it; empty: not known.
+  // Of the session that has declared it; empty: unknown.
   std::string there_task;
-  // That session; 0: no open session declares it: it was left.
+  // That session; 0: no open session declares it.
   uint64_t there_session = 0;
   bool there_is_left() const { return there_session == 0; }
 };
 
-// FAILED_PRECONDITION: the differences side by side, the likely causes
+// Returns FAILED_PRECONDITION: the differences side by side, the likely causes
 // (disagreement_cause.h), and what to do. REQUIRES: at least one difference.
 absl::Status ToStatus(absl::Span<const ResourceDifference> differences,
                       absl::Span<const std::string> causes);

@@ -1,4 +1,4 @@
-// What is known, and what becomes of it. Comparing lies in
+// Keeps what is known about resources. Comparisons are in
 // resource_comparison.cc.
 #include "libs/coordinator/resource_register.h"
 
@@ -20,7 +20,7 @@ bool IsWellFormed(const protocol::PlacedResource& resource) {
 }
 
 // Spreads a number over 64 bits (the finalizer of SplitMix64), so that the
-// exclusive or of some tells which they are.
+// exclusive or of several identifies the set.
 uint64_t Spread(uint64_t number) {
   number += 0x9e3779b97f4a7c15;
   number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9;
@@ -30,8 +30,8 @@ uint64_t Spread(uint64_t number) {
 
 }  // namespace
 
-// What is not known of the object itself is as it was declared. A shape that
-// the object leaves open is known: it is open, whatever somebody declared.
+// Facts unknown about the object itself are as they were declared. A shape that
+// the object leaves open is known to be open, whatever was declared.
 ResourceFacts ResourceRegister::Entry::Left() const {
   if (!held) return last;
   ResourceFacts left = last.MergedWith(*held);
@@ -90,7 +90,7 @@ void ResourceRegister::DeclareOne(const Declarer& declarer,
                                   const std::string& device) {
   Session& session = FindOrAddSession(declarer);
   Entry& entry = FindOrAdd(KeyOf(resource), device);
-  const Declarant by(session.task_number, declarer.session);
+  const DeclaringSession by(session.task_number, declarer.session);
   ResourceFacts facts = FactsOf(resource);
   const bool is_new =
       session.places
@@ -100,7 +100,7 @@ void ResourceRegister::DeclareOne(const Declarer& declarer,
     ++session.num_declared;
     NoteChange(declarer.session, session, entry);
   } else {
-    // It may say it more than once, here less and there more exactly.
+    // A session may declare it several times, sometimes more exactly.
     facts = TakeDeclaration(entry, by).MergedWith(facts);
   }
   AddDeclaration(entry, by, facts);
@@ -110,7 +110,7 @@ void ResourceRegister::DeclareOne(const Declarer& declarer,
   NoteWhetherShared(entry);
 }
 
-void ResourceRegister::AddDeclaration(Entry& entry, Declarant by,
+void ResourceRegister::AddDeclaration(Entry& entry, DeclaringSession by,
                                       const ResourceFacts& facts) {
   for (Declaration& one : entry.declared) {
     if (one.facts != facts) continue;
@@ -120,7 +120,8 @@ void ResourceRegister::AddDeclaration(Entry& entry, Declarant by,
   entry.declared.push_back({facts, {by}});
 }
 
-ResourceFacts ResourceRegister::TakeDeclaration(Entry& entry, Declarant by) {
+ResourceFacts ResourceRegister::TakeDeclaration(Entry& entry,
+                                                DeclaringSession by) {
   ResourceFacts facts;
   for (auto it = entry.declared.begin(); it != entry.declared.end(); ++it) {
     if (it->by.erase(by) == 0) continue;
@@ -168,7 +169,7 @@ void ResourceRegister::EndDeclarations(uint64_t session) {
   const auto it = sessions_.find(session);
   if (it == sessions_.end()) return;
   ++moment_;
-  const Declarant by(it->second.task_number, session);
+  const DeclaringSession by(it->second.task_number, session);
   for (const auto& [number, place] : it->second.places) {
     Entry& entry = *place.entry;
     TakeDeclaration(entry, by);
@@ -187,7 +188,7 @@ void ResourceRegister::EndDeclarations(uint64_t session) {
 
 void ResourceRegister::Doubt(Entry& entry) {
   const auto task = tasks_.find(entry.task);
-  // What is not there holds nothing.
+  // A task that is not known holds nothing.
   if (task == tasks_.end()) return Erase(entry);
   entry.doubted = moment_;
   task->second.wanted = moment_;
@@ -237,7 +238,7 @@ std::vector<uint64_t> ResourceRegister::SessionsOf(
   return {it->second.begin(), it->second.end()};
 }
 
-// Tasks and what they report.
+// Tasks and their reports.
 
 void ResourceRegister::AddTask(const std::string& task) { tasks_[task]; }
 
@@ -253,7 +254,7 @@ bool ResourceRegister::Report(const std::string& task,
   const auto state = tasks_.find(task);
   if (state == tasks_.end()) return false;
   state->second.is_asked = false;
-  // If not, a younger one will come.
+  // If not, a newer one will come.
   const bool is_young = state->second.told >= state->second.cleared;
   if (is_young) ReportHeld(task, state->second, report.resources);
   ReportSessions(task, state->second, report.sessions);
@@ -286,8 +287,8 @@ void ResourceRegister::ReportSessions(
       ended.push_back(id);
     }
   }
-  // Reports come one after the other, so a younger one that has it again is
-  // right: its master heard late that it was placed.
+  // Reports come one after the other, so a newer one that has the session again
+  // is right: its master learned late that it was placed.
   for (const uint64_t id : ended) EndDeclarations(id);
 }
 

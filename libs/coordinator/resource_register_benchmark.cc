@@ -1,6 +1,6 @@
-// What the sessions of a large cluster cost its coordinator: each worker's
-// places the same model on the parameter servers. All of it happens under the
-// coordinator's lock. Run with --config=opt.
+// Measures what the sessions of a large cluster cost its coordinator: each
+// worker places the same model on the parameter servers. All of it happens
+// under the coordinator's lock. Run with --config=opt.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
@@ -22,7 +22,7 @@ std::string Worker(int i) {
   return absl::StrCat("/job:worker/replica:0/task:", i);
 }
 
-// And a step that each worker has for itself.
+// And a step counter that each worker has for itself.
 std::vector<NodeResource> Model(int worker, int num_resources) {
   std::vector<NodeResource> model;
   const auto add = [&](NamedResource resource, const std::string& task) {
@@ -54,9 +54,9 @@ void BM_ReplicasCome(benchmark::State& state) {
       state.ResumeTiming();
       const uint64_t session = 1000003u * (i + 1);
       for (const NodeResource& one : model) known.Homes(one.resource);
-      const auto verdict =
+      const auto comparison =
           known.Compare({session, Worker(i)}, model, known.NextMoment());
-      if (!verdict.differences.empty()) std::abort();
+      if (!comparison.differences.empty()) std::abort();
       known.Declare({session, Worker(i)}, model);
     }
     state.PauseTiming();

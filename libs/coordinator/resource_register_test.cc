@@ -1,4 +1,5 @@
-// What sessions and tasks say of shared resources, and who may disagree.
+// Tests what sessions and tasks report about shared resources, and which
+// conflicts are refused.
 #include "libs/coordinator/resource_register.h"
 
 #include <string>
@@ -54,18 +55,18 @@ class ResourceRegisterTest : public testing::Test {
   // Compares and declares, as a placement does.
   absl::Status Place(uint64_t session, const std::string& task,
                      const std::vector<NodeResource>& placed) {
-    const ResourceRegister::Verdict verdict =
+    const ResourceRegister::Comparison comparison =
         register_.Compare({session, task}, placed, register_.NextMoment());
-    doubtful_ = verdict.doubtful_tasks;
-    if (!verdict.differences.empty()) {
-      return ToStatus(verdict.differences, verdict.causes);
+    doubtful_ = comparison.doubtful_tasks;
+    if (!comparison.differences.empty()) {
+      return ToStatus(comparison.differences, comparison.causes);
     }
     if (doubtful_.empty()) register_.Declare({session, task}, placed);
     return absl::OkStatus();
   }
 
-  // A heartbeat's answer, and the next heartbeat with a report. What sessions
-  // of the task are open is told as it is.
+  // Simulates a heartbeat's answer, and the next heartbeat with a report. The
+  // open sessions of the task are reported as they are.
   void Report(const std::string& task,
               const std::vector<NamedResource>& held = {},
               const std::vector<protocol::DeclaredResources>& sessions = {}) {
@@ -109,7 +110,7 @@ TEST_F(ResourceRegisterTest, SessionsAreCountedByContainer) {
   EXPECT_THAT(register_.SessionsByContainer(), testing::SizeIs(1));
 }
 
-TEST_F(ResourceRegisterTest, WhatIsNotReportedIsOnlyDeclared) {
+TEST_F(ResourceRegisterTest, UnreportedResourceIsOnlyDeclared) {
   EXPECT_OK(
       Place(1, kWorker0, {On(kPs0, Var("ps", "b")), On(kPs0, Var("ps", "a"))}));
   const auto declared = [&](const std::string& task) {
@@ -129,7 +130,7 @@ TEST_F(ResourceRegisterTest, WhatIsNotReportedIsOnlyDeclared) {
   EXPECT_THAT(declared(kPs0), testing::IsEmpty());
 }
 
-TEST_F(ResourceRegisterTest, TypeAndShapeHaveToAgreeAsFarAsKnown) {
+TEST_F(ResourceRegisterTest, KnownTypesAndShapesMustAgree) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w", {2, -1}))}));
   EXPECT_OK(Place(2, kWorker1, {On(kPs0, Var("ps", "w", {-1, 3}))}));
   EXPECT_OK(Place(3, kWorker1, {On(kPs0, Var("ps", "w", PartialShape()))}));
@@ -142,7 +143,7 @@ TEST_F(ResourceRegisterTest, TypeAndShapeHaveToAgreeAsFarAsKnown) {
               StatusIs(kDisagrees, "int32 [2,3]"));
 }
 
-TEST_F(ResourceRegisterTest, AReferenceIsOfTheTypeItRefersTo) {
+TEST_F(ResourceRegisterTest, ReferenceTypeMatchesItsBaseType) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   EXPECT_OK(Place(2, kWorker1,
                   {On(kPs0, Var("ps", "w", {2, 3}, MakeRefType(DT_FLOAT)))}));
@@ -181,7 +182,7 @@ TEST_F(ResourceRegisterTest, AnotherOrderOfCreationIsADisagreement) {
                        "after it."));
 }
 
-TEST_F(ResourceRegisterTest, DefinitionsHaveToAgreeAsFarAsKnown) {
+TEST_F(ResourceRegisterTest, KnownDefinitionsMustAgree) {
   const auto queue = [](const std::string& definition) {
     return On(kPs0,
               {"ps", "q", "Queue", DT_INVALID, PartialShape(), definition});
@@ -193,7 +194,7 @@ TEST_F(ResourceRegisterTest, DefinitionsHaveToAgreeAsFarAsKnown) {
       Place(4, kWorker1, {queue("FIFOQueue capacity=5")});
   EXPECT_THAT(status, StatusIs(kDisagrees, "here:  FIFOQueue capacity=5 on"));
   EXPECT_THAT(status, StatusIs(kDisagrees, "there: FIFOQueue capacity=10 on"));
-  // Reports do not tell it: the last declaration does.
+  // Reports do not end it: the last declaration does.
   for (const uint64_t session : {1, 2, 3}) register_.EndSession(session);
   Report(kPs0, {queue("").resource});
   EXPECT_THAT(
@@ -215,7 +216,7 @@ TEST_F(ResourceRegisterTest, AReplicaThatUsesAnotherJobDisagrees) {
       StatusIs(kDisagrees, "\"step\" is in job worker here and in job ps"));
 }
 
-TEST_F(ResourceRegisterTest, AReplicaThatMeansAnotherKindDisagrees) {
+TEST_F(ResourceRegisterTest, ReplicaWithAnotherKindDisagrees) {
   const std::vector<NodeResource> shared = {On(kPs0, Var("ps", "w"))};
   NamedResource queue = Var("ps", "q");
   queue.kind = "Queue";
@@ -229,7 +230,7 @@ TEST_F(ResourceRegisterTest, AReplicaThatMeansAnotherKindDisagrees) {
       << "it has both";
 }
 
-TEST_F(ResourceRegisterTest, OtherJobsBelongToOtherProgramsOtherwise) {
+TEST_F(ResourceRegisterTest, DifferentJobsAreDifferentPrograms) {
   EXPECT_OK(Place(1, kWorker0,
                   {On(kPs0, Var("ps", "score", {})), On(kPs1, Var("ps", "w")),
                    On(kPs1, Var("ps", "b"))}));
@@ -248,7 +249,7 @@ TEST_F(ResourceRegisterTest, OtherJobsBelongToOtherProgramsOtherwise) {
       << "a container that is asked for is meant";
 }
 
-TEST_F(ResourceRegisterTest, ALongDiffIsCutShort) {
+TEST_F(ResourceRegisterTest, LongDiffIsTruncated) {
   std::vector<NodeResource> here, there;
   for (int i = 0; i < 9; ++i) {
     const std::string name = "w" + std::to_string(i);
@@ -273,7 +274,7 @@ TEST_F(ResourceRegisterTest, AnotherNumberOfPartitionsIsADisagreement) {
               StatusIs(kDisagrees, "partitioner"));
 }
 
-TEST_F(ResourceRegisterTest, OtherContainersNamesAndKindsAreOtherResources) {
+TEST_F(ResourceRegisterTest, ContainerNameAndKindIdentifyAResource) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   NamedResource table = Var("ps", "w", {7});
   table.kind = "HashTable";
@@ -283,15 +284,15 @@ TEST_F(ResourceRegisterTest, OtherContainersNamesAndKindsAreOtherResources) {
   EXPECT_EQ(register_.num_entries(), 4);
 }
 
-// Correct programs, which are never refused.
+// Correct programs, which must never be refused.
 
-TEST_F(ResourceRegisterTest, LocalStepsOfOneNameAreNotCompared) {
+TEST_F(ResourceRegisterTest, LocalResourcesOfOneNameAreNotCompared) {
   const NamedResource step = Var("worker", "sync_rep_local_step", {});
   EXPECT_OK(Place(1, kWorker0, {On(kWorker0, step)}));
   EXPECT_OK(Place(2, kWorker1, {On(kWorker1, step)}));
   EXPECT_OK(Place(3, kWorker1, {On(kWorker1, Var("worker", step.name, {9}))}))
       << "nor is what a session has on its own task";
-  // Nor is what they leave.
+  // Nor are the resources that they leave.
   for (const uint64_t session : {1, 2, 3}) register_.EndSession(session);
   Report(kWorker0, {step});
   Report(kWorker1);
@@ -306,7 +307,7 @@ TEST_F(ResourceRegisterTest, ASessionIsNotComparedWithItself) {
             {On(kPs0, Var("ps", "w", {3})), On(kPs1, Var("ps", "w", {4}))}));
 }
 
-TEST_F(ResourceRegisterTest, TwoGraphsOfOneClientMayPutANameOnTwoDevices) {
+TEST_F(ResourceRegisterTest, OneClientMayUseANameOnTwoDevices) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   EXPECT_OK(Place(2, kWorker0, {On(kPs1, Var("ps", "w"))}));
   EXPECT_THAT(Place(3, kWorker0, {On(kPs1, Var("ps", "w", {7}))}),
@@ -314,7 +315,7 @@ TEST_F(ResourceRegisterTest, TwoGraphsOfOneClientMayPutANameOnTwoDevices) {
       << "on one device it is one resource";
 }
 
-TEST_F(ResourceRegisterTest, AProgramThatIsFurtherDoesNotDisagree) {
+TEST_F(ResourceRegisterTest, LongerProgramDoesNotDisagree) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   EXPECT_OK(Place(2, kWorker1, {On(kPs0, Var("ps", "w"))}));
   EXPECT_OK(Place(2, kWorker1, {On(kPs1, Var("ps", "w"))}))
@@ -323,9 +324,9 @@ TEST_F(ResourceRegisterTest, AProgramThatIsFurtherDoesNotDisagree) {
   EXPECT_OK(Place(3, kPs0, {On(kPs1, Var("ps", "w"))}));
 }
 
-// What is left when sessions end.
+// Resources that remain when sessions end.
 
-TEST_F(ResourceRegisterTest, WithoutSessionAndObjectNothingIsLeft) {
+TEST_F(ResourceRegisterTest, EntryEndsWithItsSessionAndResource) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   register_.EndSession(1);
   EXPECT_OK(Place(2, kWorker1, {On(kPs0, Var("ps", "w", {7}))}));
@@ -336,17 +337,17 @@ TEST_F(ResourceRegisterTest, WithoutSessionAndObjectNothingIsLeft) {
   EXPECT_THAT(doubtful_, IsEmpty());
 }
 
-TEST_F(ResourceRegisterTest, TheObjectKeepsTheEntry) {
+TEST_F(ResourceRegisterTest, ExistingResourceKeepsItsEntry) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   register_.EndSession(1);
   const uint64_t since = register_.NextMoment();
   Report(kPs0, {Var("ps", "w")});
   const auto refused = [&](const NodeResource& placed) {
-    const auto verdict = register_.Compare({2, kWorker1}, {placed}, since);
-    EXPECT_THAT(verdict.doubtful_tasks, IsEmpty());
-    return verdict.differences.empty()
+    const auto comparison = register_.Compare({2, kWorker1}, {placed}, since);
+    EXPECT_THAT(comparison.doubtful_tasks, IsEmpty());
+    return comparison.differences.empty()
                ? absl::OkStatus()
-               : ToStatus(verdict.differences, verdict.causes);
+               : ToStatus(comparison.differences, comparison.causes);
   };
   EXPECT_THAT(refused(On(kPs0, Var("ps", "w", {7}))),
               StatusIs(kDisagrees,
@@ -358,19 +359,19 @@ TEST_F(ResourceRegisterTest, TheObjectKeepsTheEntry) {
   EXPECT_OK(refused(On(kPs0, Var("ps", "w"))));
 }
 
-// A variable whose shape may change, after a program that declared it of one.
-TEST_F(ResourceRegisterTest, WhatAnObjectLeavesOpenFitsAnyLaterDeclaration) {
+// A variable whose shape may change, after a program that declared a fixed one.
+TEST_F(ResourceRegisterTest, UnknownShapeMatchesLaterDeclarations) {
   EXPECT_OK(
       Place(1, kWorker0, {On(kPs0, Var("ps", "w")), On(kPs0, Var("ps", "v"))}));
   register_.EndSession(1);
   Report(kPs0, {Var("ps", "w", {-1, 3}), Var("ps", "v", PartialShape())});
   const auto place = [&](NamedResource resource) {
-    const auto verdict =
+    const auto comparison =
         register_.Compare({2, kWorker1}, {On(kPs0, std::move(resource))}, 0);
-    EXPECT_THAT(verdict.doubtful_tasks, IsEmpty());
-    return verdict.differences.empty()
+    EXPECT_THAT(comparison.doubtful_tasks, IsEmpty());
+    return comparison.differences.empty()
                ? absl::OkStatus()
-               : ToStatus(verdict.differences, verdict.causes);
+               : ToStatus(comparison.differences, comparison.causes);
   };
   EXPECT_OK(place(Var("ps", "w", {7, 3})));
   EXPECT_THAT(place(Var("ps", "w", {7, 4})),
@@ -380,8 +381,8 @@ TEST_F(ResourceRegisterTest, WhatAnObjectLeavesOpenFitsAnyLaterDeclaration) {
               StatusIs(kDisagrees, "there: float"));
 }
 
-// Also on the task of the session itself, where open ones are not compared.
-TEST_F(ResourceRegisterTest, WhatIsLeftOnTheOwnTaskHasToFit) {
+// Also on the session's own task, where open resources are not compared.
+TEST_F(ResourceRegisterTest, ResourceLeftOnOwnTaskMustAgree) {
   const auto queue = [](const std::string& definition) {
     return On(kWorker0,
               {"worker", "q", "Queue", DT_INVALID, PartialShape(), definition});
@@ -390,24 +391,24 @@ TEST_F(ResourceRegisterTest, WhatIsLeftOnTheOwnTaskHasToFit) {
       Place(1, kWorker0,
             {On(kWorker0, Var("worker", "x", {2})), queue("capacity=1")}));
   EXPECT_OK(Place(2, kWorker0, {On(kWorker0, Var("worker", "x", {3}))}))
-      << "both are open: whoever initializes it decides";
+      << "both are open: its initialization decides";
   register_.EndSession(2);
   register_.EndSession(1);
   EXPECT_OK(Place(3, kWorker0, {On(kWorker0, Var("worker", "x", {4}))}));
   EXPECT_THAT(doubtful_, ElementsAre(kWorker0)) << "is it still there?";
   Report(kWorker0, {Var("worker", "x", {2})});
   const auto place = [&](const NodeResource& placed) {
-    const auto verdict = register_.Compare({3, kWorker0}, {placed}, 0);
-    return verdict.differences.empty()
+    const auto comparison = register_.Compare({3, kWorker0}, {placed}, 0);
+    return comparison.differences.empty()
                ? absl::OkStatus()
-               : ToStatus(verdict.differences, verdict.causes);
+               : ToStatus(comparison.differences, comparison.causes);
   };
   const absl::Status refused = place(On(kWorker0, Var("worker", "x", {4})));
   EXPECT_EQ(refused.code(), kDisagrees);
   EXPECT_EQ(
       refused.message(),
-      "The session defines otherwise what earlier sessions have made and "
-      "what lives on:\n"
+      "The session defines resources differently from earlier sessions whose "
+      "resources still exist:\n"
       "  Var \"x\" in container \"worker\", node x\n"
       "    here:  float [4] on /job:worker/replica:0/task:0/device:CPU:0, "
       "declared by this session of /job:worker/replica:0/task:0\n"
@@ -415,7 +416,7 @@ TEST_F(ResourceRegisterTest, WhatIsLeftOnTheOwnTaskHasToFit) {
       "where it has lived since a session of "
       "/job:worker/replica:0/task:0 that has ended\n"
       "Likely cause: an earlier program has left its resources, and this "
-      "one defines its model otherwise: reset the container.\n"
+      "one defines its model differently: reset the container.\n"
       "Likely cause: the programs build another model: \"x\" has "
       "another shape.\n"
       "What a session has made lives on in its container until that is "
@@ -430,7 +431,7 @@ TEST_F(ResourceRegisterTest, WhatIsLeftOnTheOwnTaskHasToFit) {
   EXPECT_OK(place(queue("capacity=2"))) << "the op says so itself";
 }
 
-TEST_F(ResourceRegisterTest, OnlyAYoungReportIsBelieved) {
+TEST_F(ResourceRegisterTest, StaleReportIsNotTrusted) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   // The ps was answered, and builds a report; then the session ends, after it
   // has made the variable.
@@ -444,8 +445,8 @@ TEST_F(ResourceRegisterTest, OnlyAYoungReportIsBelieved) {
   EXPECT_FALSE(register_.Answer(kPs0));
 }
 
-// Heartbeats go on while a task collects its report.
-TEST_F(ResourceRegisterTest, AnswersThatPassAReportMakeItNoYounger) {
+// Heartbeats continue while a task collects its report.
+TEST_F(ResourceRegisterTest, LaterAnswerDoesNotRefreshAReport) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   register_.EndSession(1);
   EXPECT_TRUE(register_.Answer(kPs0)) << "it collects the report now";
@@ -459,7 +460,7 @@ TEST_F(ResourceRegisterTest, AnswersThatPassAReportMakeItNoYounger) {
   EXPECT_EQ(register_.num_entries(), 0);
 }
 
-TEST_F(ResourceRegisterTest, WhatAnotherSessionDeclaresTooIsNotDoubted) {
+TEST_F(ResourceRegisterTest, ResourceOfAnOpenSessionIsConfirmed) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   EXPECT_OK(Place(2, kWorker1, {On(kPs0, Var("ps", "w"))}));
   register_.EndSession(1);
@@ -468,7 +469,7 @@ TEST_F(ResourceRegisterTest, WhatAnotherSessionDeclaresTooIsNotDoubted) {
   EXPECT_EQ(register_.num_entries(), 1);
 }
 
-TEST_F(ResourceRegisterTest, DeclarationsCountMoreThanTheObject) {
+TEST_F(ResourceRegisterTest, DeclarationsTakePrecedenceOverResources) {
   // A program that may change a variable's shape declares none.
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w", PartialShape()))}));
   Report(kPs0, {Var("ps", "w", {5})});
@@ -484,24 +485,24 @@ TEST_F(ResourceRegisterTest, WithoutReportsOnlyOpenSessionsCount) {
                             alone.NextMoment())
                    .differences.empty());
   alone.EndSession(1);
-  const auto verdict = alone.Compare(
+  const auto comparison = alone.Compare(
       {2, kWorker1}, {On(kPs0, Var("ps", "w", {7}))}, alone.NextMoment());
-  EXPECT_TRUE(verdict.differences.empty());
-  EXPECT_TRUE(verdict.doubtful_tasks.empty());
+  EXPECT_TRUE(comparison.differences.empty());
+  EXPECT_TRUE(comparison.doubtful_tasks.empty());
   EXPECT_FALSE(alone.Answer(kPs0));
   EXPECT_THAT(alone.Homes(Var("", "w")), ElementsAre(Cpu(kPs0)))
       << "it may live there";
 }
 
-// What a placement costs does not depend on how much there is already. Counted,
-// not timed.
+// The cost of a placement does not depend on the number of known resources.
+// Counted, not timed.
 
 class ResourceRegisterCostTest : public ResourceRegisterTest {
  protected:
   static std::string Worker(int i) {
     return absl::StrCat("/job:worker/replica:0/task:", i);
   }
-  // A replica's model, on the parameter servers, and a step of its own.
+  // A replica's model, on the parameter servers, and its own step counter.
   static std::vector<NodeResource> Model(const std::string& worker,
                                          int num_variables) {
     std::vector<NodeResource> model;
@@ -512,14 +513,14 @@ class ResourceRegisterCostTest : public ResourceRegisterTest {
     model.push_back(On(worker, Var("worker", "local_step", {})));
     return model;
   }
-  // Looks, from before to after.
+  // Returns the number of lookups that `work` causes.
   template <typename Work>
   uint64_t CostOf(const Work& work) {
     const uint64_t before = register_.num_looks();
     work();
     return register_.num_looks() - before;
   }
-  // Comes as a replica: asks where things live, compares, declares.
+  // Acts as a replica: asks where resources live, compares, declares.
   void Come(int worker, int num_variables) {
     const std::vector<NodeResource> model =
         Model(Worker(worker), num_variables);
@@ -529,7 +530,7 @@ class ResourceRegisterCostTest : public ResourceRegisterTest {
   }
 };
 
-TEST_F(ResourceRegisterCostTest, AReplicaCostsTheSameHoweverManyThereAre) {
+TEST_F(ResourceRegisterCostTest, CostOfAReplicaIsConstant) {
   constexpr int kVariables = 50;
   for (int i = 0; i < 3; ++i) Come(i, kVariables);
   const uint64_t third = CostOf([&] { Come(3, kVariables); });
@@ -539,7 +540,7 @@ TEST_F(ResourceRegisterCostTest, AReplicaCostsTheSameHoweverManyThereAre) {
   EXPECT_GE(third, kVariables) << "each is looked at, and that is counted";
 }
 
-TEST_F(ResourceRegisterCostTest, AnExtensionCostsWhatIsNew) {
+TEST_F(ResourceRegisterCostTest, ExtensionCostsOnlyItsNewNodes) {
   Come(0, 500);
   Come(1, 500);
   const auto extend = [&](const std::string& name) {
@@ -550,8 +551,7 @@ TEST_F(ResourceRegisterCostTest, AnExtensionCostsWhatIsNew) {
   EXPECT_LE(extend("later"), 10);
 }
 
-TEST_F(ResourceRegisterCostTest,
-       OtherContainersAndLocalsOfTheSameNamesAreFree) {
+TEST_F(ResourceRegisterCostTest, OtherContainersAndLocalsAreFree) {
   constexpr int kVariables = 20;
   for (int i = 0; i < 100; ++i) {
     std::vector<NodeResource> own;
@@ -569,8 +569,8 @@ TEST_F(ResourceRegisterCostTest,
             15 * kVariables);
 }
 
-// Two programs that have nothing to do with each other but their names.
-TEST_F(ResourceRegisterCostTest, StrangersOfTheSameNamesCostWhatOneOfThemDoes) {
+// Two programs that have only names in common.
+TEST_F(ResourceRegisterCostTest, UnrelatedProgramsCostNoMoreThanOne) {
   constexpr int kVariables = 50;
   const auto come_as_stranger = [&](int worker) {
     std::vector<NodeResource> model;
@@ -586,9 +586,9 @@ TEST_F(ResourceRegisterCostTest, StrangersOfTheSameNamesCostWhatOneOfThemDoes) {
   EXPECT_LE(CostOf([&] { come_as_stranger(201); }), 2 * few);
 }
 
-// Tasks come and go.
+// Tasks join and leave.
 
-TEST_F(ResourceRegisterTest, ALostTaskTakesItsContainersAndSessions) {
+TEST_F(ResourceRegisterTest, LostTaskLosesContainersAndSessions) {
   EXPECT_OK(
       Place(1, kWorker0, {On(kPs0, Var("ps", "w")), On(kPs1, Var("ps", "b"))}));
   register_.DropTask(kPs0);
@@ -601,7 +601,7 @@ TEST_F(ResourceRegisterTest, ALostTaskTakesItsContainersAndSessions) {
   EXPECT_EQ(register_.num_entries(), 1);
 }
 
-TEST_F(ResourceRegisterTest, ATaskThatReturnsTellsAgain) {
+TEST_F(ResourceRegisterTest, ReturningTaskReportsAgain) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   register_.DropTask(kWorker0);
   register_.AddTask(kWorker0);
@@ -636,9 +636,9 @@ TEST_F(ResourceRegisterTest, ANewRegisterLearnsFromReports) {
   EXPECT_THAT(restarted.Homes(Var("", "old")), ElementsAre(Cpu(kPs0)));
 }
 
-TEST_F(ResourceRegisterTest, ASessionThatIsNotReportedAnyMoreHasEnded) {
+TEST_F(ResourceRegisterTest, SessionMissingFromReportsHasEnded) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
-  // Its master may not have heard yet that it was placed.
+  // Its master may not know yet that it was placed.
   Report(kWorker0);
   EXPECT_THAT(register_.SessionsOfTasks(), ElementsAre(Pair(kWorker0, 1)));
   EXPECT_TRUE(register_.Answer(kWorker0)) << "so another report is wanted";
@@ -649,7 +649,7 @@ TEST_F(ResourceRegisterTest, ASessionThatIsNotReportedAnyMoreHasEnded) {
   EXPECT_THAT(register_.SessionsOfTasks(), IsEmpty());
 }
 
-TEST_F(ResourceRegisterTest, ASessionWhoseMasterHeardLateIsThereAgain) {
+TEST_F(ResourceRegisterTest, LateReportRestoresASession) {
   EXPECT_OK(Place(1, kWorker0, {On(kWorker0, Var("worker", "w"))}));
   Report(kWorker0);
   Report(kWorker0);
@@ -657,7 +657,7 @@ TEST_F(ResourceRegisterTest, ASessionWhoseMasterHeardLateIsThereAgain) {
   EXPECT_TRUE(register_.Answer(kWorker0)) << "so another report is wanted";
   Report(kWorker0, {}, {{1, {Held(Var("worker", "w"), Cpu(kWorker0))}}});
   EXPECT_THAT(register_.SessionsOfTasks(), ElementsAre(Pair(kWorker0, 1)));
-  // What it leaves is known, as of any other.
+  // Resources that it leaves are known, like those of any other task.
   register_.EndSession(1);
   Report(kWorker0, {Var("worker", "w")});
   const NodeResource other = On(kWorker0, Var("worker", "w", {4}));
@@ -665,7 +665,7 @@ TEST_F(ResourceRegisterTest, ASessionWhoseMasterHeardLateIsThereAgain) {
               SizeIs(1));
 }
 
-TEST_F(ResourceRegisterTest, AReportOnItsWayDoesNotReviveASession) {
+TEST_F(ResourceRegisterTest, ReportInFlightDoesNotReviveASession) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   register_.EndSession(1);
   EXPECT_TRUE(register_.HasEnded(1));
@@ -673,7 +673,7 @@ TEST_F(ResourceRegisterTest, AReportOnItsWayDoesNotReviveASession) {
   EXPECT_THAT(register_.SessionsOfTasks(), IsEmpty());
 }
 
-TEST_F(ResourceRegisterTest, WhatIsMalformedInReportsIsLeftOut) {
+TEST_F(ResourceRegisterTest, MalformedReportEntriesAreSkipped) {
   Report(kWorker0);
   register_.Report(
       kWorker0,
@@ -683,7 +683,7 @@ TEST_F(ResourceRegisterTest, WhatIsMalformedInReportsIsLeftOut) {
         Held(Var("ps", "d"), Cpu(kPs0))},  // another task's
        {{1, {Held(Var("ps", "e"), ""), Held(Var("", "f"), Cpu(kPs0))}}}});
   EXPECT_EQ(register_.num_entries(), 0);
-  // Nor does a task speak for another's session.
+  // Nor can a task report on another task's session.
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   Report(kWorker1, {}, {{1, {Held(Var("ps", "x"), Cpu(kPs0))}}});
   EXPECT_EQ(register_.num_entries(), 1);
@@ -691,7 +691,7 @@ TEST_F(ResourceRegisterTest, WhatIsMalformedInReportsIsLeftOut) {
 
 // Homes and Forget.
 
-TEST_F(ResourceRegisterTest, HomesAreWhereItIsDeclaredOrHeld) {
+TEST_F(ResourceRegisterTest, DevicesOfDeclaredAndExistingAreFound) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   Report(kWorker1, {Var("worker", "w"), Var("ps", "w"), Var("shared", "w")});
   EXPECT_THAT(register_.Homes(Var("", "w")),
@@ -706,7 +706,7 @@ TEST_F(ResourceRegisterTest, HomesAreWhereItIsDeclaredOrHeld) {
   EXPECT_THAT(register_.Homes(table), IsEmpty());
 }
 
-TEST_F(ResourceRegisterTest, AResetForgetsWithTheDeclarations) {
+TEST_F(ResourceRegisterTest, ResetForgetsDeclarations) {
   auto forget = [&](const std::vector<std::string>& containers,
                     const std::vector<std::string>& filters) {
     absl::StatusOr<ContainerFilter> filter =
@@ -730,7 +730,7 @@ TEST_F(ResourceRegisterTest, AResetForgetsWithTheDeclarations) {
   EXPECT_THAT(register_.SessionsOfTasks(), ElementsAre(Pair(kWorker1, 1)));
 }
 
-TEST_F(ResourceRegisterTest, AReportFromBeforeAResetIsNotBelieved) {
+TEST_F(ResourceRegisterTest, ReportFromBeforeAResetIsIgnored) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   register_.Answer(kPs0);
   absl::StatusOr<ContainerFilter> all = ContainerFilter::Create({}, {});

@@ -1,7 +1,7 @@
-// TaskTable: the tasks of a cluster as they have told of themselves: who is
-// there, where it listens, which devices it has; and who may join them.
+// TaskTable holds the tasks of a cluster as they have reported: which are
+// alive, their addresses and devices; and it decides which processes may join.
 //
-// A value, not synchronised.
+// A value, not synchronized.
 #ifndef WEFT_LIBS_COORDINATOR_TASK_TABLE_H_
 #define WEFT_LIBS_COORDINATOR_TASK_TABLE_H_
 
@@ -28,57 +28,58 @@ class TaskTable {
   struct Task {
     DeviceName name;
     bool has_devices = false;  // its job does
-    // Of the last time it joined.
+    // From its last join.
     std::string target;
     uint64_t op_fingerprint = 0;
     std::vector<DeviceAttributes> devices;
     std::vector<protocol::PlacedResource> resources;  // as last reported
     std::vector<protocol::DeviceUse> memory;          // likewise
-    // It has joined, and what it holds it has yet to report.
+    // It has joined, and has not reported its state yet.
     bool awaits_report = false;
   };
 
-  // `coordinator` is the task that keeps the table.
+  // `coordinator` is the task that owns the table.
   TaskTable(const ClusterSpec& cluster, const std::string& coordinator,
             absl::Duration timeout);
 
-  // protocol::Coordinator::Join's errors. An error changes nothing.
+  // Returns the errors of protocol::Coordinator::Join; an error changes
+  // nothing.
   absl::Status Join(const protocol::JoinRequest& request, absl::Time now);
 
   Membership& members() { return members_; }
   const Membership& members() const { return members_; }
-  // By name; all tasks of the spec.
+  // All tasks of the spec, by name.
   const std::map<std::string, Task>& tasks() const { return tasks_; }
-  // Null for a name that is no task's.
+  // Returns null for a name that is not a task.
   Task* Find(const std::string& name);
-  // The incarnation that is alive; 0: none is.
+  // Returns the live incarnation; 0: none.
   uint64_t AliveIncarnation(const std::string& name) const;
 
-  // Tasks with devices that pass.
+  // The tasks with devices that pass.
   std::set<std::string> Passing(const DeviceFilters& filters) const;
   // Whether a session of the task `own` waits for this task: it is not alive,
-  // and has not left. `own` itself is waited for although it has left.
+  // and has not left. `own` itself is waited for even if it has left.
   bool IsMissing(const std::string& name, const std::string& own) const;
   // The tasks of `names` that are missing.
   std::set<std::string> Missing(const std::set<std::string>& names,
                                 const std::string& own) const;
-  // Those of `names` that have left.
+  // The tasks of `names` that have left.
   std::set<std::string> Left(const std::set<std::string>& names) const;
-  // Devices of `names` that pass, and all of `own`; in the order of tasks. None
-  // of a task that is not alive.
+  // The devices of `names` that pass, and all of `own`; in the order of tasks.
+  // None of a task that is not alive.
   std::vector<DeviceAttributes> Devices(const std::set<std::string>& names,
                                         const DeviceFilters& filters,
                                         const std::string& own) const;
-  // For people; both arguments by task.
+  // For display; both arguments by task.
   std::vector<protocol::TaskStatus> Statuses(
       const std::map<std::string, int>& num_sessions,
       const std::map<std::string, std::map<std::string, int>>&
           sessions_by_container) const;
   // Only the name and the state of each.
   std::vector<protocol::TaskStatus> States() const;
-  // How many tasks are in which state.
+  // The number of tasks in each state.
   std::map<protocol::TaskState, int> Counts() const;
-  // What was in those containers is not shown any more.
+  // Stops showing the contents of those containers.
   void Forget(const ContainerFilter& filter);
 
  private:

@@ -1,4 +1,5 @@
-// What tasks tell of themselves; who may join is tested by coordinator_test.
+// Tests what tasks report about themselves; coordinator_test covers which tasks
+// may join.
 #include "libs/coordinator/task_table.h"
 
 #include <string>
@@ -58,7 +59,7 @@ class TaskTableTest : public testing::Test {
   std::optional<TaskTable> table_;
 };
 
-TEST_F(TaskTableTest, TasksWithDevicesThatPass) {
+TEST_F(TaskTableTest, TasksWithMatchingDevicesAreListed) {
   ASSERT_OK_AND_ASSIGN(const DeviceFilters ps,
                        DeviceFilters::Parse({"/job:ps"}));
   EXPECT_THAT(table_->Passing({}), ElementsAre(kPs0, kPs3, kWorker0));
@@ -71,7 +72,7 @@ TEST_F(TaskTableTest, TasksWithDevicesThatPass) {
   EXPECT_EQ(table_->Find("nobody"), nullptr);
 }
 
-TEST_F(TaskTableTest, DevicesPassOneByOneButTheOwnTasksAll) {
+TEST_F(TaskTableTest, FiltersApplyPerDeviceExceptOwnTask) {
   EXPECT_OK(Join(kPs0, {"/device:CPU:0", "/device:GPU:0"}));
   EXPECT_OK(Join(kWorker0, {"/device:CPU:0", "/device:GPU:0"}));
   EXPECT_THAT(Devices({"/job:ps/cpu:0"}, ""),
@@ -83,7 +84,7 @@ TEST_F(TaskTableTest, DevicesPassOneByOneButTheOwnTasksAll) {
   EXPECT_THAT(Devices({"/job:ps/task:7"}, ""), IsEmpty());
 }
 
-TEST_F(TaskTableTest, WhatWasClearedIsNotShown) {
+TEST_F(TaskTableTest, ClearedResourcesAreNotShown) {
   EXPECT_OK(Join(kPs0, {"/device:CPU:0"}));
   for (const char* container : {"ps", "a"}) {
     protocol::PlacedResource resource;

@@ -34,7 +34,7 @@ std::string WaitingCall::Describe() const {
     return absl::StrCat(who, " waits for ", ListTasks(reporting),
                         " to report which resources exist there");
   }
-  return absl::StrCat(who, " waits for its turn to be placed");
+  return absl::StrCat(who, " waits for earlier placements");
 }
 
 absl::Status WaitingCall::TooLate() const {

@@ -1,8 +1,8 @@
-// WaitingCall: a Place, a ListDevices or a fresh GetCluster that is not
-// answered yet, and what it waits for: tasks that have to join, its turn to be
+// WaitingCall is a Place, a ListDevices or a fresh GetCluster that is not
+// answered yet, with what it waits for: tasks that must join, its turn to be
 // placed, or reports.
 //
-// A value, not synchronised.
+// A value, not synchronized.
 #ifndef WEFT_LIBS_COORDINATOR_WAITING_CALL_H_
 #define WEFT_LIBS_COORDINATOR_WAITING_CALL_H_
 
@@ -31,7 +31,7 @@ struct WaitingCall {
     kPlacing,  // without the coordinator's lock
   };
 
-  // Of a Place; else null.
+  // Of a Place; otherwise null.
   std::shared_ptr<const protocol::PlacementRequest> request;
   protocol::Coordinator::Answer<protocol::PlacementReply> place_done;
   protocol::Coordinator::Answer<std::vector<DeviceAttributes>> list_done;
@@ -43,34 +43,34 @@ struct WaitingCall {
   Cancellation::Token token = 0;
   absl::Time deadline;
   DeviceFilters filters;
-  std::set<std::string> needed;   // tasks that have to be there
-  std::set<std::string> missing;  // those that are not
-  // Tasks whose report decides whether it may be placed as it was, is the first
-  // since they joined, or is part of a status, once it is as young as `since`
-  // (a moment of the ResourceRegister; 0: any report will do).
+  std::set<std::string> needed;   // tasks that must be alive
+  std::set<std::string> missing;  // those that are not alive
+  // The tasks whose report decides whether the placement is valid, is the first
+  // since they joined, or is part of a status, once it is as recent as `since`
+  // (a timestamp of the ResourceRegister; 0: any report is recent enough).
   std::set<std::string> reporting;
   uint64_t since = 0;
   State state = State::kWaits;
-  // A needed task has come or gone while it was being placed.
+  // A needed task has joined or left while it was being placed.
   bool is_outdated = false;
-  // Not OK: a task that it needs has left, and this is why the call fails
-  // unless the task is back in time.
+  // Not OK: a needed task has left, and the call fails with this error unless
+  // the task is back in time.
   absl::Status has_left;
   absl::Time back_until = absl::InfiniteFuture();
   Scheduler::TimerId timer = 0;
-  // When the log lines that say what it waits for are due.
+  // When to log what it waits for.
   DoublingTimes lines{absl::InfiniteFuture(), absl::InfiniteDuration()};
 
   // The task of the session's master; empty for ListDevices and GetCluster.
   std::string own_task() const { return request ? request->task : ""; }
-  // When the timer is to fire.
+  // When the timer must fire.
   absl::Time NextTime() const;
   // "A session of /job:worker/replica:0/task:0 waits for ... to join"
   std::string Describe() const;
-  // DEADLINE_EXCEEDED, with what would have helped.
+  // Returns DEADLINE_EXCEEDED, with what to do.
   absl::Status TooLate() const;
-  // Leaves the call without its `done` and its request, which may take long to
-  // be let go of: what it hands out holds both.
+  // Fails the call. The result holds its `done` and its request, which may take
+  // long to free.
   absl::AnyInvocable<void()> Fail(absl::Status why);
 };
 

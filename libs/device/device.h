@@ -1,4 +1,4 @@
-// Device: a place where kernels run: its name, type and memory.
+// Device is a place where kernels run, with a name, type and memory.
 #ifndef WEFT_LIBS_DEVICE_DEVICE_H_
 #define WEFT_LIBS_DEVICE_DEVICE_H_
 
@@ -14,7 +14,7 @@ namespace weft {
 struct DeviceAttributes {
   std::string name;          // "/job:localhost/replica:0/task:0/device:CPU:0"
   std::string device_type;   // "CPU", "GPU"
-  int64_t memory_limit = 0;  // bytes; 0: not known
+  int64_t memory_limit = 0;  // bytes; 0: unknown
   uint64_t incarnation = 0;  // new at each start of the process; never 0
   std::string physical_description;
 };
@@ -29,9 +29,9 @@ class Device {
   const DeviceAttributes& attributes() const { return attributes_; }
   const std::string& name() const { return attributes_.name; }
   const std::string& device_type() const { return attributes_.device_type; }
-  // Of the memory that kernels work in.
+  // The allocator of the memory that kernels work in.
   Allocator& allocator() const { return allocator_; }
-  // Null where kernels work in host memory and have ended when they return.
+  // Null if kernels work in host memory and have finished when they return.
   virtual DeviceContext* context() const { return nullptr; }
 
  private:

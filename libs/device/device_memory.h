@@ -1,4 +1,4 @@
-// DeviceMemory: how the memory of a device is used, of those that can tell.
+// DeviceMemory is the memory usage of a device that can report it.
 #ifndef WEFT_LIBS_DEVICE_DEVICE_MEMORY_H_
 #define WEFT_LIBS_DEVICE_DEVICE_MEMORY_H_
 
@@ -8,27 +8,28 @@
 
 namespace weft {
 
-// In bytes, of now. Another process may use memory of the same hardware.
+// In bytes, at the time of the call. Another process may use memory of the same
+// hardware.
 struct DeviceMemory {
   int64_t total = 0;     // of the hardware
   int64_t in_use = 0;    // by buffers of this device
   int64_t reserved = 0;  // taken from the hardware for them
   int64_t peak_in_use = 0;
-  int64_t limit = 0;  // of `reserved`; 0: the device can't tell
+  int64_t limit = 0;  // of `reserved`; 0: the device cannot report it
 };
 
-// What a Device is besides that can tell. Thread-safe.
+// Implemented by a Device that can report its memory. Thread-safe.
 class HasDeviceMemory {
  public:
   virtual ~HasDeviceMemory() = default;
-  // Without a call of the hardware.
+  // Does not call the hardware.
   virtual DeviceMemory memory() const = 0;
-  // Bytes of the hardware that nobody uses; 0: not known. May wait for others
-  // who take memory.
+  // Unused bytes of the hardware; 0: unknown. May wait for concurrent
+  // allocations.
   virtual int64_t AskFreeMemory() const { return 0; }
 };
 
-// All 0 of a device that can't tell, such as a CPU.
+// All 0 for a device that cannot report it, such as a CPU.
 inline DeviceMemory MemoryOf(const Device& device) {
   const auto* own = dynamic_cast<const HasDeviceMemory*>(&device);
   return own == nullptr ? DeviceMemory{} : own->memory();

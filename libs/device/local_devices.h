@@ -1,6 +1,6 @@
-// The devices of a task that work in host memory: CPUs, and GPUs that the host
-// plays, which have the type, and so let placement be tried without the
-// hardware; kernels/host_gpu_kernels.h gives them kernels.
+// The devices of a task that work in host memory: CPUs, and emulated GPUs,
+// which have the type GPU, so that placement can be tested without the
+// hardware; kernels/host_gpu_kernels.h provides their kernels.
 #ifndef WEFT_LIBS_DEVICE_LOCAL_DEVICES_H_
 #define WEFT_LIBS_DEVICE_LOCAL_DEVICES_H_
 
@@ -19,7 +19,7 @@ struct LocalDeviceOptions {
 };
 
 // CPUs, then GPUs, named "PREFIX/device:CPU:0" and so on; `task_prefix` is
-// "/job:localhost/replica:0/task:0". The devices use `allocator` for life.
+// "/job:localhost/replica:0/task:0". `allocator` must outlive the devices.
 std::vector<std::unique_ptr<Device>> NewLocalDevices(
     absl::string_view task_prefix, const LocalDeviceOptions& options,
     Allocator& allocator, Random& random);

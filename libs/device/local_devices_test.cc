@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-TEST(LocalDevicesTest, NamesCpusThenGpus) {
+TEST(LocalDevicesTest, CpusAreListedBeforeGpus) {
   auto random = NewSeededRandom(1);
   auto devices =
       NewLocalDevices("/job:ps/replica:0/task:2", {.cpus = 2, .host_gpus = 1},

@@ -8,9 +8,9 @@
 namespace weft {
 namespace {
 
-// Beyond so many the pool goes on, so that deep calls take no deep stack,
+// Beyond this number the pool continues, so that deep calls need no deep stack,
 constexpr int kCallsOnOneStack = 16;
-// and so that a thread is free for others after so many.
+// and so that a thread is free for other work after this number.
 constexpr uint64_t kCallsInARow = 256;
 
 }  // namespace

@@ -1,15 +1,15 @@
-// CallTree: the calls of functions inside one call, that of a step: who runs
-// next, and that there are not too many at once. Internal to this room.
+// CallTree schedules the function calls inside one call, that of a step: which
+// runs next, and how many may be open at once. Internal to this module.
 //
-// Calls go on where they are made, one inside the other, so that a recursion
-// goes to its depth first. After so many inside one another, or on one thread
-// in a row, a call is put aside, and with it all that are made meanwhile less
-// deep; threads of the compute pool then take the deepest first, few of them,
-// and one call each time they run. So a recursion that branches has about as
-// many calls open as it is deep, and the pool has time for others: its timers
-// and the cancellation among them.
+// Calls run where they are made, nested, so that a recursion is processed depth
+// first. After a number of nested calls, or of calls in a row on one thread, a
+// call is deferred, and with it all shallower calls made in the meantime. A few
+// threads of the compute pool then take the deepest call first, and one call
+// each time they run. So a branching recursion has about as many open calls as
+// its depth, and the pool can also run other work, including timers and the
+// cancellation.
 //
-// Threads: thread-safe. Nothing is called with the lock held.
+// Threads: thread-safe. No call runs with the lock held.
 #ifndef WEFT_LIBS_EXECUTOR_CALL_TREE_H_
 #define WEFT_LIBS_EXECUTOR_CALL_TREE_H_
 
@@ -29,22 +29,23 @@ namespace weft {
 
 class CallTree : public std::enable_shared_from_this<CallTree> {
  public:
-  // Calls that have begun and not ended; far above what any depth needs.
+  // The maximum number of calls begun and not ended; far more than any depth
+  // needs.
   static constexpr int64_t kMaxCalls = 1 << 16;
 
   using StartCall = absl::AnyInvocable<void()>;
 
-  // `step` is cancelled when the outermost call is. Both live until that ends.
-  // `around`: how many calls and iterators the outermost one is inside.
+  // `step` is cancelled with the outermost call. Both must live until that
+  // ends. `around`: how many calls and iterators surround the outermost one.
   CallTree(Scheduler& scheduler, const Cancellation& step, int around = 0);
 
-  // A call begins, to be ended by Leave. The cause where the step is cancelled,
-  // RESOURCE_EXHAUSTED beyond kMaxCalls: then it has not begun.
+  // Begins a call, to be ended by Leave. Returns the cause if the step is
+  // cancelled, RESOURCE_EXHAUSTED beyond kMaxCalls: then it has not begun.
   absl::Status Enter();
   void Leave() { open_.fetch_sub(1, std::memory_order_relaxed); }
 
-  // Starts the call that has so many around it, itself included: before Run
-  // returns, or later on the compute pool.
+  // Starts the call of that depth, counting itself: before Run returns, or
+  // later on the compute pool.
   void Run(int depth, StartCall start);
 
   int64_t num_open() const { return open_.load(std::memory_order_relaxed); }
@@ -52,7 +53,7 @@ class CallTree : public std::enable_shared_from_this<CallTree> {
  private:
   bool MayRunHere(int depth);
   void PutAside(int depth, StartCall start);
-  // Starts the deepest call that was put aside, then schedules itself again.
+  // Starts the deepest deferred call, then schedules itself again.
   void RunNext();
   void ScheduleRunNext();
 
@@ -61,9 +62,9 @@ class CallTree : public std::enable_shared_from_this<CallTree> {
   const int around_;
   std::atomic<int64_t> open_{0};
   std::atomic<uint64_t> started_{0};
-  std::atomic<int> deepest_{0};  // of those put aside; 0: none is
+  std::atomic<int> deepest_{0};  // of the deferred calls; 0: there is none
   absl::Mutex mutex_;
-  int takers_ ABSL_GUARDED_BY(mutex_) = 0;  // closures of RunNext
+  int takers_ ABSL_GUARDED_BY(mutex_) = 0;  // scheduled closures of RunNext
   // By depth; of equal ones the last comes first.
   absl::btree_multimap<int, StartCall> aside_ ABSL_GUARDED_BY(mutex_);
 };

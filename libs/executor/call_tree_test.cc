@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kThreads = 4;
 
-// Calls that each make two more until they are so deep.
+// Calls that each make two more, up to a maximum depth.
 class CallTreeTest : public ::testing::TestWithParam<int> {
  protected:
   using Ended = std::shared_ptr<std::function<void()>>;
@@ -64,13 +64,13 @@ TEST_P(CallTreeTest, EachCallRunsOnce) {
   EXPECT_EQ(tree_->num_open(), 0);
 }
 
-TEST_P(CallTreeTest, AsManyAreOpenAsItIsDeepAndNoneBeginsAfterTheEnd) {
+TEST_P(CallTreeTest, OpenCallsAreBoundedAndNoneStartsAfterEnd) {
   constexpr int kDepth = 200;
   cancel_at_ = 30'000;
   RunAll(kDepth);
   EXPECT_TRUE(ended_);
   EXPECT_GE(started_, cancel_at_);
-  // Those that had been entered and put aside.
+  // Those that had been entered and deferred.
   EXPECT_LE(started_, cancel_at_ + most_open_);
   EXPECT_LE(most_open_, 2 * kDepth * (kThreads + 1));
   EXPECT_EQ(tree_->num_open(), 0);

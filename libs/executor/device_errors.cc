@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-constexpr size_t kNamed = 3;  // of the variables
+constexpr size_t kNamed = 3;  // number of variables
 
 // "3 variables 1200 (w 800, b 400)", or nothing.
 std::string DescribeVariables(const ResourceManager& resources) {
@@ -22,7 +22,7 @@ std::string DescribeVariables(const ResourceManager& resources) {
   resources.AppendAll(all);
   std::vector<std::pair<int64_t, std::string>> variables;
   for (const std::shared_ptr<Resource>& resource : all) {
-    // Others may be locked for long, and have nothing on the device.
+    // Other kinds may be locked for long, and have nothing on the device.
     if (resource->type_name() != Variable::kTypeName) continue;
     const int64_t bytes = resource->info().num_bytes;
     if (bytes == 0) continue;

@@ -1,5 +1,6 @@
-// What errors of a device with memory of its own say besides: whose memory is
-// full, and which nodes launched what failed later. Internal to this room.
+// Additions to errors of a device with its own memory: which buffers fill its
+// memory, and which nodes launched work that failed later. Internal to this
+// module.
 #ifndef WEFT_LIBS_EXECUTOR_DEVICE_ERRORS_H_
 #define WEFT_LIBS_EXECUTOR_DEVICE_ERRORS_H_
 
@@ -14,9 +15,9 @@
 
 namespace weft {
 
-// "; buffers hold ... of its ... bytes: ..." of a device that can tell, with
-// the largest of the variables in `resources`, which may be null; else nothing.
-// Waits for locks of resources.
+// Returns "; buffers hold ... of its ... bytes: ..." for a device that reports
+// its memory, with the largest of the variables in `resources`, which may be
+// null; otherwise an empty text. Waits for locks of resources.
 std::string DescribeMemory(const Device& device,
                            const ResourceManager* resources);
 
@@ -28,7 +29,7 @@ class LastNodes {
   using List = std::array<const NodeItem*, kNodes>;
 
   void Clear() { count_.store(0, std::memory_order_relaxed); }
-  // Any thread. Of two at once either may be the later one.
+  // Any thread. Of two concurrent calls either may be the later one.
   void Add(const NodeItem& item) {
     const uint32_t at = count_.fetch_add(1, std::memory_order_relaxed);
     nodes_[at % kNodes].store(&item, std::memory_order_relaxed);
@@ -40,8 +41,8 @@ class LastNodes {
   std::array<std::atomic<const NodeItem*>, kNodes> nodes_{};
 };
 
-// "; the last nodes of the step that ran there: a (MatMul), b (Mul)", or
-// nothing.
+// Returns "; the last nodes of the step that ran there: a (MatMul), b (Mul)",
+// or an empty text.
 std::string Describe(const LastNodes::List& nodes);
 
 }  // namespace weft

@@ -16,7 +16,7 @@ absl::Status CheckSizes(const PlanImpl& plan, const StepArgs& args) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "a step was given ", args.args.size(), " arguments and place for ",
+      "a step was given ", args.args.size(), " arguments and space for ",
       args.retvals.size(), " results; its plan takes ", plan.num_args(),
       " and gives ", plan.num_retvals()));
 }
@@ -33,7 +33,7 @@ ReadyList Roots(StepState& state) {
 
 void Start(std::shared_ptr<const Plan> plan, const StepArgs& args,
            RunWhere where, absl::AnyInvocable<void(absl::Status)> done) {
-  // Compile makes no other kind.
+  // Compile creates no other type.
   auto impl = std::static_pointer_cast<const PlanImpl>(std::move(plan));
   if (absl::Status status = CheckSizes(*impl, args); !status.ok()) {
     return done(std::move(status));

@@ -1,4 +1,4 @@
-// What a node and a step cost when the kernel does next to nothing. Run with
+// Measures the cost of a node and of a step with a trivial kernel. Run with
 // --config=opt.
 #include <benchmark/benchmark.h>
 
@@ -57,8 +57,8 @@ void BM_AddChain(benchmark::State& state) {
 }
 BENCHMARK(BM_AddChain)->Arg(1000);
 
-// Each node has two inputs from another, which share their memory: it counts
-// edges and allocates its output.
+// Each node takes two inputs from the previous one, which share their memory:
+// it counts edges and allocates its output.
 void BM_AddPairs(benchmark::State& state) {
   PlanHarness h;
   OutputTensor x = h.Arg(0);
@@ -83,7 +83,7 @@ void BM_TinyStep(benchmark::State& state) {
 }
 BENCHMARK(BM_TinyStep);
 
-// A chain in a plan where a value may be dead.
+// A chain in a plan with values that may be dead.
 void BM_AddChainBehindSwitch(benchmark::State& state) {
   PlanHarness h;
   const Node* choose = h.Add("choose", "Switch",

@@ -29,7 +29,7 @@ OutputTensor Chain(PlanHarness& h, OutputTensor x, int n) {
   return x;
 }
 
-TEST(ExecutorTest, RunsAChainEverywhere) {
+TEST(ExecutorTest, RunsAChainOnEveryThread) {
   PlanHarness h;
   h.Retval(0, Chain(h, h.Arg(0), 100));
   for (RunWhere where : kEverywhere) {
@@ -58,8 +58,8 @@ TEST(ExecutorTest, RunsDiamonds) {
   }
 }
 
-// A graph of gradients waits for nodes whose values nobody takes.
-TEST(ExecutorTest, WhatNobodyTakesNeedNotBeMade) {
+// Gradient graphs depend on nodes whose values are not used.
+TEST(ExecutorTest, OutputsWithoutConsumersAreNotWanted) {
   PlanHarness h;
   const OutputTensor x = h.Arg(0);
   const Node* none = h.Add("none", "TestWanted", {x});
@@ -74,7 +74,7 @@ TEST(ExecutorTest, WhatNobodyTakesNeedNotBeMade) {
   }
 }
 
-// Every look of a thread finds it later by as long as each kernel takes.
+// Each reading of a thread advances it by the duration of one kernel.
 class TickingClock : public Clock {
  public:
   void set_tick(absl::Duration tick) { tick_ = tick; }
@@ -87,7 +87,7 @@ class TickingClock : public Clock {
   absl::Duration tick_ = absl::Microseconds(30);
 };
 
-// Its threads are said to wake as slowly as a test likes.
+// Reports the wake-up time that a test sets.
 class SlowlyWoken : public ForwardingScheduler, public PoolProgress {
  public:
   using ForwardingScheduler::ForwardingScheduler;
@@ -113,7 +113,7 @@ class SlowlyWoken : public ForwardingScheduler, public PoolProgress {
   std::atomic<int> num_handed_over_{0};
 };
 
-// Some nodes that may run at once, each of 30 us, and their sum.
+// Several nodes that may run concurrently, each of 30 us, and their sum.
 class HandOverTest : public ::testing::Test {
  protected:
   void Compile(int nodes) {
@@ -125,7 +125,7 @@ class HandOverTest : public ::testing::Test {
     }
     h_.Retval(0, sum);
   }
-  // Of a step, where a thread wakes so slowly.
+  // Returns the number of nodes handed over in a step, given the wake-up time.
   int HandedOver(absl::Duration wake_time) {
     scheduler_.set_wake_time(wake_time);
     const int before = scheduler_.num_handed_over();
@@ -140,18 +140,18 @@ class HandOverTest : public ::testing::Test {
   PlanHarness h_{&scheduler_};
 };
 
-TEST_F(HandOverTest, WhatTakesLessThanTwoWakesStays) {
+TEST_F(HandOverTest, ShortKernelsStayOnTheirThread) {
   Compile(2);
-  // What a run takes is not known at first.
+  // The duration of a run is not known at first.
   EXPECT_EQ(HandedOver(absl::Microseconds(100)), 1);
   EXPECT_EQ(HandedOver(absl::Microseconds(16)), 0);
   EXPECT_EQ(HandedOver(absl::Microseconds(14)), 1);
   EXPECT_EQ(HandedOver(absl::Microseconds(100)), 0);
 }
 
-// Not each run of a short one is timed, but whatever step it is of: a step of a
-// data set has no number of its own.
-TEST_F(HandOverTest, WhatBecomesLongIsSeen) {
+// Not each run of a short kernel is timed, but the sampling is independent of
+// steps: a step of a data set has no number of its own.
+TEST_F(HandOverTest, KernelThatBecomesSlowIsHandedOver) {
   Compile(2);
   scheduler_.set_tick(absl::Microseconds(1));
   for (int i = 0; i < 20; ++i) HandedOver(absl::Microseconds(14));
@@ -161,16 +161,16 @@ TEST_F(HandOverTest, WhatBecomesLongIsSeen) {
   EXPECT_EQ(HandedOver(absl::Microseconds(14)), 1);
 }
 
-TEST_F(HandOverTest, ManyDoNotWaitForOneThread) {
+TEST_F(HandOverTest, ManyReadyNodesUseSeveralThreads) {
   Compile(10);
   EXPECT_EQ(HandedOver(absl::Microseconds(20)), 9);
-  // Two at a time take longer than two wakes of 20 us.
+  // Two at a time take longer than two wake-ups of 20 us.
   EXPECT_EQ(HandedOver(absl::Microseconds(20)), 8);
   EXPECT_EQ(HandedOver(absl::Microseconds(50)), 6);
   EXPECT_EQ(HandedOver(absl::Microseconds(1000)), 0);
 }
 
-TEST(ExecutorTest, OneOutputOfManyConsumersIsNotWrittenInPlace) {
+TEST(ExecutorTest, SharedOutputIsNotWrittenInPlace) {
   PlanHarness h;
   OutputTensor x = h.Arg(0);
   OutputTensor y = {h.Add("y", "TestAdd", {x, h.Const("one", Float(1))}), 0};
@@ -183,7 +183,7 @@ TEST(ExecutorTest, OneOutputOfManyConsumersIsNotWrittenInPlace) {
   for (int i = 0; i < 10; ++i) EXPECT_EQ(results[i].scalar<float>(), 2 + i);
 }
 
-TEST(ExecutorTest, ArgumentsAndConstantsStayAsTheyAre) {
+TEST(ExecutorTest, ArgumentsAndConstantsAreNotModified) {
   PlanHarness h;
   OutputTensor one = h.Const("one", Float(1));
   h.Retval(0, {h.Add("sum", "TestAdd", {h.Arg(0), one}), 0});
@@ -200,7 +200,7 @@ TEST(ExecutorTest, ArgumentsAndConstantsStayAsTheyAre) {
 }
 
 // A value whose consumers have run is no longer held by the executor.
-TEST(ExecutorTest, ValuesMoveAlongAChain) {
+TEST(ExecutorTest, ValuesAreForwardedAlongAChain) {
   PlanHarness h;
   OutputTensor one = h.Const("one", Float(1));
   OutputTensor first = {h.Add("first", "TestAdd", {h.Arg(0), one}), 0};
@@ -240,7 +240,7 @@ TEST(ExecutorTest, ErrorNamesNodeAndOp) {
   }
 }
 
-TEST(ExecutorTest, AFailedStepLeavesNothingToTheNext) {
+TEST(ExecutorTest, FailedStepDoesNotAffectTheNext) {
   PlanHarness h;
   OutputTensor x = h.Arg(0);
   OutputTensor y = {h.Add("async", "TestAsync", {x}), 0};
@@ -259,7 +259,7 @@ TEST(ExecutorTest, AFailedStepLeavesNothingToTheNext) {
   }
 }
 
-TEST(ExecutorTest, WrongNumberOfEndsIsRefused) {
+TEST(ExecutorTest, WrongNumberOfArgsOrRetvalsIsRefused) {
   PlanHarness h;
   h.Retval(0, h.Arg(0));
   EXPECT_THAT(h.Run({}), StatusIs(absl::StatusCode::kInvalidArgument,
@@ -285,7 +285,7 @@ TEST(ExecutorTest, AsynchronousKernelsHoldNoThread) {
   EXPECT_EQ(step.retvals[0].scalar<float>(), kKernels + 1);
 }
 
-TEST(ExecutorTest, SaysWhatAStepWaitsFor) {
+TEST(ExecutorTest, DescribeWaitsNamesPendingNodes) {
   PlanHarness h;
   h.Add("keep", "TestAsync", {h.Arg(0)});
   const AttrMap edge = {{"T", DT_FLOAT},
@@ -326,8 +326,8 @@ TEST(ExecutorTest, SaysWhatAStepWaitsFor) {
 // changed: the pool does.
 class LockedVariableTest : public ::testing::TestWithParam<const char*> {
  protected:
-  // The node under test: takes the variable and, where the op has more inputs,
-  // an argument.
+  // Adds the node under test: it takes the variable and, if the op has more
+  // inputs, an argument.
   const Node* AddNode(bool is_ref) {
     const AttrMap declared = {{"dtype", DT_FLOAT},
                               {"shape", PartialShape(TensorShape())},
@@ -341,7 +341,7 @@ class LockedVariableTest : public ::testing::TestWithParam<const char*> {
     return h_.Add("node", GetParam(), inputs, attrs);
   }
 
-  // The step begins on a thread of its own, which has to come back.
+  // The step begins on a thread of its own, which must return.
   void StartOnReader(const StepArgs& args) {
     auto returned = h_.scheduler().NewEvent();
     reader_ = std::thread([&, event = returned.get()] {
@@ -364,7 +364,7 @@ class LockedVariableTest : public ::testing::TestWithParam<const char*> {
   absl::Status result_;
 };
 
-TEST_P(LockedVariableTest, AReaderDoesNotWait) {
+TEST_P(LockedVariableTest, ReaderOfALockedVariableDoesNotBlock) {
   const bool is_ref = h_.graph.registry()->Find(GetParam())->inputs[0].is_ref;
   const Node* node =
       AddNode(is_ref || absl::string_view(GetParam()) == "Identity");
@@ -403,7 +403,7 @@ INSTANTIATE_TEST_SUITE_P(
                       "AssignAdd", "AssignSub", "Identity", "RefIdentity"),
     [](const auto& op) { return std::string(op.param); });
 
-TEST(ExecutorTest, AnErrorReleasesWhatWaits) {
+TEST(ExecutorTest, ErrorReleasesWaitingKernels) {
   PlanHarness h;
   OutputTensor waits = {h.Add("waits", "TestAsync", {h.Arg(0)}), 0};
   h.Retval(0, waits);
@@ -414,7 +414,7 @@ TEST(ExecutorTest, AnErrorReleasesWhatWaits) {
   }
 }
 
-// Of kernels; the second value makes them throw in another place.
+// Exceptions of kernels; the second value makes them throw in another place.
 TEST(ExecutorTest, AnExceptionFailsItsNode) {
   for (const char* op : {"TestThrow", "TestThrowAsync"}) {
     PlanHarness h;
@@ -428,7 +428,7 @@ TEST(ExecutorTest, AnExceptionFailsItsNode) {
   }
 }
 
-TEST(ExecutorTest, ADoneLostToACaughtExceptionFailsItsNode) {
+TEST(ExecutorTest, DoneLostToAnExceptionFailsItsNode) {
   PlanHarness h;
   h.Retval(0, {h.Add("throws", "TestThrowAsync", {h.Arg(0)}), 0});
   for (RunWhere where : kEverywhere) {
@@ -472,7 +472,7 @@ TEST(ExecutorTest, AnAsynchronousErrorNamesItsNode) {
   client.join();
 }
 
-TEST(ExecutorTest, CancellationFromOutsideIsTheResult) {
+TEST(ExecutorTest, ExternalCancellationIsTheResult) {
   PlanHarness h;
   h.Retval(0, {h.Add("waits", "TestAsync", {h.Arg(0)}), 0});
   ASSERT_OK(h.Compile());
@@ -488,7 +488,7 @@ TEST(ExecutorTest, CancellationFromOutsideIsTheResult) {
   client.join();
 }
 
-TEST(ExecutorTest, SendMeetsReceive) {
+TEST(ExecutorTest, SendMatchesReceive) {
   PlanHarness h;
   const AttrMap edge = {{"T", DT_FLOAT},
                         {"edge", 7},
@@ -503,8 +503,8 @@ TEST(ExecutorTest, SendMeetsReceive) {
   }
 }
 
-// How often an outbox was flushed by the time the step was done, when a plan
-// ran on this thread.
+// Returns how often an outbox was flushed by the time the step was done, when a
+// plan ran on this thread.
 class CountingOutbox : public Outbox {
  public:
   void Flush() override {
@@ -534,7 +534,7 @@ class CountingOutbox : public Outbox {
   int after_start = 0;
 };
 
-TEST(ExecutorTest, WhatItsLastThreadSentIsLeftToWhoeverEndsTheStep) {
+TEST(ExecutorTest, LastThreadLeavesItsFlushToTheStepEnd) {
   PlanHarness h;
   Chain(h, h.Arg(0), 3);
   ASSERT_OK(h.Compile());
@@ -543,7 +543,7 @@ TEST(ExecutorTest, WhatItsLastThreadSentIsLeftToWhoeverEndsTheStep) {
   EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kReader), 0);
 }
 
-TEST(ExecutorTest, WhatWasSentDoesNotWaitForALongKernel) {
+TEST(ExecutorTest, FlushDoesNotWaitForALongKernel) {
   PlanHarness h;
   h.Add("work", "TestWork", {h.Arg(0)});
   ASSERT_OK(h.Compile());
@@ -551,7 +551,7 @@ TEST(ExecutorTest, WhatWasSentDoesNotWaitForALongKernel) {
   EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kCaller), 1);
 }
 
-TEST(ExecutorTest, WhatWasSentDoesNotWaitForALongBeginningEither) {
+TEST(ExecutorTest, FlushDoesNotWaitForALongKernelStart) {
   PlanHarness h;
   h.gate.Open();
   h.Add("work", "TestLongAsync", {h.Arg(0)});
@@ -560,7 +560,7 @@ TEST(ExecutorTest, WhatWasSentDoesNotWaitForALongBeginningEither) {
   EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kCaller), 1);
 }
 
-TEST(ExecutorTest, WhatIsUrgentWaitsForNoKernel) {
+TEST(ExecutorTest, UrgentValuesWaitForNoKernel) {
   PlanHarness h;
   Chain(h, h.Arg(0), 3);
   ASSERT_OK(h.Compile());
@@ -569,9 +569,9 @@ TEST(ExecutorTest, WhatIsUrgentWaitsForNoKernel) {
   EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kReader), 1);
 }
 
-// It moves its input: on the thread that reads as well, and whatever else is
-// ready there.
-TEST(ExecutorTest, ALargeValueIsSentByWhoeverHasIt) {
+// It moves its input: also on the reading thread, and regardless of other ready
+// nodes.
+TEST(ExecutorTest, LargeValueIsSentByItsProducersThread) {
   PlanHarness h;
   const AttrMap edge = {{"T", DT_FLOAT},
                         {"edge", 7},
@@ -599,8 +599,8 @@ TEST(ExecutorTest, ALargeValueIsSentByWhoeverHasIt) {
   EXPECT_TRUE(arrived);
 }
 
-// Texts are encoded to be sent, which the thread that reads has no time for.
-TEST(ExecutorTest, ManyTextsAreSentByThePool) {
+// Strings are encoded to be sent, for which the reading thread has no time.
+TEST(ExecutorTest, ManyStringsAreSentByThePool) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
   PlanHarness h(&scheduler);
@@ -625,8 +625,8 @@ TEST(ExecutorTest, ManyTextsAreSentByThePool) {
   EXPECT_TRUE(over);
 }
 
-// A batch for a queue is cut up before it waits, for one.
-TEST(ExecutorTest, AnAsynchronousKernelThatIsNotCheapBeginsOnThePool) {
+// For example, a batch for a queue is split before it waits.
+TEST(ExecutorTest, ExpensiveAsyncKernelStartsOnThePool) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
   PlanHarness h(&scheduler);
@@ -651,7 +651,7 @@ TEST(ExecutorTest, AnAsynchronousKernelThatIsNotCheapBeginsOnThePool) {
   EXPECT_TRUE(over);
 }
 
-TEST(ExecutorTest, WhatWasSentDoesNotWaitForWhatComesLater) {
+TEST(ExecutorTest, FlushDoesNotWaitForAsyncKernels) {
   PlanHarness h;
   h.Add("later", "TestAsync", {h.Arg(0)});
   ASSERT_OK(h.Compile());
@@ -679,7 +679,7 @@ TEST(ExecutorTest, AReceivedDeadTensorKillsItsConsumers) {
   EXPECT_EQ(h.work_runs, 0);
 }
 
-TEST(ExecutorTest, ReferencesBecomeValuesWhenTheConsumerRuns) {
+TEST(ExecutorTest, ReferencesAreReadWhenTheConsumerRuns) {
   PlanHarness h;
   const Node* v = h.Add("v", "VariableV2", {},
                         {{"dtype", DT_FLOAT}, {"shape", TensorShape()}});
@@ -701,7 +701,7 @@ struct ReadThenChanged {
     v = h.Add("v", "VariableV2", {},
               {{"dtype", DT_FLOAT}, {"shape", TensorShape()}});
     zero = h.Const("zero", Float(0));
-    // Memory that nobody else holds.
+    // Memory without other owners.
     const Node* four = h.Add("four", "TestAdd", {h.Arg(0), zero});
     const Node* init = h.Add("init", "Assign", {{v, 0}, {four, 0}});
     read = h.Add("read", "Identity", {{v, 0}}, {}, {init});
@@ -715,7 +715,7 @@ struct ReadThenChanged {
 };
 
 // TensorFlow's SyncReplicasOptimizer relies on it.
-TEST(ExecutorTest, AConsumerAfterAChangeSeesItThroughAnIdentity) {
+TEST(ExecutorTest, ConsumerSeesAChangeThroughAnIdentity) {
   PlanHarness h;
   const ReadThenChanged s(h);
   const Node* chained = h.Add("chained", "Identity", {{s.read, 0}});
@@ -749,7 +749,7 @@ TEST(ExecutorTest, AReadAfterTheLastChangeIsReadOnce) {
   EXPECT_EQ(results[1].scalar<float>(), 15);
 }
 
-// The value that is read late lies in no slot meanwhile.
+// The value that is read late is in no slot meanwhile.
 TEST(ExecutorTest, AConsumerAfterAChangeForcesNoCopy) {
   PlanHarness h;
   const ReadThenChanged s(h);
@@ -807,9 +807,9 @@ TEST(ExecutorTest, OnlyTheTakenBranchRuns) {
   }
 }
 
-// Switches with and without constants, one whose other branch nobody takes, and
-// Merges of which somebody asks which input came and of which nobody does.
-TEST(ExecutorTest, BranchesMeetWhateverTheyAreMadeOf) {
+// Switches with and without constants, one whose other branch is not used, and
+// Merges whose value_index is used and is not used.
+TEST(ExecutorTest, BranchesOfAllKindsMerge) {
   PlanHarness h;
   OutputTensor x = h.Arg(0);
   OutputTensor which = h.Arg(1, DT_BOOL);
@@ -851,9 +851,9 @@ TEST(ExecutorTest, APredicateIsAScalar) {
   EXPECT_EQ(result, 1);
 }
 
-// A value is made in the slot of its last consumer, and must be gone from there
-// when the step has failed.
-TEST(ExecutorTest, WhatAFailedStepMadeIsNotHeld) {
+// A value is produced in the slot of its last consumer, and must be gone from
+// there when the step has failed.
+TEST(ExecutorTest, FailedStepReleasesItsValues) {
   PlanHarness h;
   OutputTensor one = h.Const("one", Float(1));
   OutputTensor sum = {h.Add("sum", "TestAdd", {h.Arg(0), one}), 0};
@@ -864,7 +864,7 @@ TEST(ExecutorTest, WhatAFailedStepMadeIsNotHeld) {
   EXPECT_EQ(h.pool.stats().bytes_in_use, 0);
 }
 
-TEST(ExecutorTest, FetchOfADeadValueIsRefused) {
+TEST(ExecutorTest, FetchOfADeadTensorIsRefused) {
   PlanHarness h;
   const Node* choose = h.Add("choose", "Switch", {h.Arg(0), h.Arg(1, DT_BOOL)});
   h.Retval(0, {choose, 0});
@@ -927,7 +927,7 @@ TEST(ExecutorTest, ManyThreadsRunOnePlan) {
   for (std::thread& client : clients) client.join();
 }
 
-// Steps fail, are cancelled and end well beside each other.
+// Concurrent steps fail, are cancelled, and succeed.
 TEST(ExecutorTest, ManyThreadsCancelledAtRandom) {
   PlanHarness h;
   OutputTensor x = h.Arg(0);
@@ -977,7 +977,7 @@ TEST(ExecutorTest, RunsOnASimulatedScheduler) {
 TEST(PlanTest, AnUnknownKernelNamesItsNode) {
   PlanHarness h;
   h.Add("order", "Unique", {h.Const("c", Tensor::Vector<float>({1}))});
-  // Whatever the state of the array family, strings have no TestAdd.
+  // Strings have no TestAdd, whatever the state of the array family.
   PlanHarness other;
   other.Add("lost", "_Retval", {other.Const("c", Float(1))},
             {{"T", DT_FLOAT}, {"index", int64_t{1} << 40}});

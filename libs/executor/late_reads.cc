@@ -16,21 +16,21 @@ bool MakesReference(const OutputTensor& output) {
          IsRefType(output.node->output_type(output.index));
 }
 
-// What hands on the value of a variable as it is.
+// Returns whether the node forwards the value of a variable unchanged.
 bool HandsOnValue(const Node& node) {
   const absl::string_view op = node.type();
   return op == "Identity" || op == "Snapshot" || op == "StopGradient" ||
          op == "PreventGradient";
 }
 
-// Takes a reference and may change what it refers to.
+// Returns whether it takes a reference and may change the variable.
 bool MayWrite(const Node& node) {
   return !absl::StartsWith(node.type(), "Ref") &&
          node.type() != "IsVariableInitialized";
 }
 
-// Inputs come before their consumers in the order of ids, but for the back
-// edges of loops, which are of no interest here.
+// Inputs precede their consumers in the order of ids, except for the back edges
+// of loops, which do not matter here.
 class LateReadFinder {
  public:
   explicit LateReadFinder(const Graph& graph)
@@ -49,7 +49,7 @@ class LateReadFinder {
   }
 
  private:
-  // An input that comes from a variable through nodes that hand on its value.
+  // An input that comes from a variable through forwarding nodes.
   struct Read {
     const Node* node;
     int input;
@@ -76,12 +76,12 @@ class LateReadFinder {
 
   void LookAtReference(const Node& node, int i, int variable) {
     if (!IsRefType(node.input_type(i))) return;
-    // A node that hands on a reference hands on the first it takes.
+    // A node that forwards a reference forwards the first it takes.
     if (variable_of_[node.id()] < 0) variable_of_[node.id()] = variable;
     if (MayWrite(node)) writers_[variable].push_back(node.id());
   }
 
-  // Those of `reads`, of one variable, that come after the writer.
+  // Adds those of `reads`, of one variable, that come after the writer.
   void FindAfter(int writer, const std::vector<Read>& reads) {
     int end = writer;
     for (const Read& read : reads) end = std::max(end, read.node->id());
@@ -114,11 +114,11 @@ class LateReadFinder {
   }
 
   const Graph& graph_;
-  // By node id: the node that made the reference which this one hands on, else
+  // By node id: the node that made the reference which this one forwards, else
   // itself.
   std::vector<int> variable_of_;
   std::vector<OutputTensor>
-      read_of_;  // by node id: the reference it is a value of
+      read_of_;  // by node id: the reference whose value it is
   // By variable; ordered, so that the result depends on the graph alone.
   std::map<int, std::vector<int>> writers_;
   std::map<int, std::vector<Read>> reads_;

@@ -1,18 +1,18 @@
-// Late reads: which consumers of a variable's value read the variable when they
-// run, not when the Identity between them did. Internal to this room.
+// Late reads: consumers of a variable's value that read the variable when they
+// run, not when the Identity between them ran. Internal to this module.
 //
 // Programs with reference variables read them through an Identity ("w/read").
 // In TensorFlow that Identity's output is the variable's own memory, so an
-// update in place shows through it: SyncReplicasOptimizer fills its tokens from
-// an Identity of the global step that runs before the step is counted up, and
-// expects the new number (python/training/sync_replicas_optimizer.py). Our
-// Identity takes a value, which is never torn. The rule that agrees with
-// TensorFlow's wherever a graph says what comes first:
+// in-place update is visible through it: SyncReplicasOptimizer fills its tokens
+// from an Identity of the global step that runs before the step is incremented,
+// and expects the new number (python/training/sync_replicas_optimizer.py).
+// Weft's Identity copies the value, which is never torn. The following rule
+// agrees with TensorFlow's wherever a graph determines the order:
 //
 //   a consumer that the partition's edges put after a change of the variable,
 //   while its Identity is not after that change, reads the variable itself.
 //
-// All other consumers of an Identity see the one value that it took.
+// All other consumers of an Identity see the one value that it copied.
 //
 // Threads: a pure function.
 #ifndef WEFT_LIBS_EXECUTOR_LATE_READS_H_
@@ -25,8 +25,8 @@
 
 namespace weft {
 
-// By node id and number of input: the reference that is read instead. Such a
-// node still waits for the node that its input came from.
+// By node id and number of the input: the reference that is read instead. Such
+// a node still waits for the node that its input comes from.
 using LateReads = FlatHashMap<std::pair<int, int>, OutputTensor>;
 
 LateReads FindLateReads(const Graph& graph);

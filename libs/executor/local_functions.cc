@@ -23,7 +23,8 @@
 namespace weft {
 namespace {
 
-// Of a body with what it calls: it is compiled while a step waits.
+// The limit for a body with all that it calls: it is compiled while a step
+// waits.
 constexpr int kMaxNodes = 1 << 16;
 
 const AttrMap& AttrsOf(const NameAttrList& function) {
@@ -31,7 +32,7 @@ const AttrMap& AttrsOf(const NameAttrList& function) {
   return function.attrs == nullptr ? empty : *function.attrs;
 }
 
-// "f > g > f", of which long ones are shortened in the middle.
+// Formats "f > g > f"; long chains are shortened in the middle.
 std::string Chain(const FunctionFrame* frame) {
   constexpr size_t kShown = 4;
   std::vector<std::string> names;
@@ -46,8 +47,8 @@ std::string Chain(const FunctionFrame* frame) {
   return absl::StrJoin(names, " > ");
 }
 
-// The error of a call deep inside others names each of them on its way out;
-// the innermost, which come first, tell enough.
+// The error of a deeply nested call would name each of the calls around it; the
+// innermost, which come first, are sufficient.
 absl::Status Named(const absl::Status& status, const std::string& function) {
   constexpr size_t kMaxText = 2000;
   const std::string name = absl::StrCat("Function '", function, "'");
@@ -63,7 +64,7 @@ absl::Status Named(const absl::Status& status, const std::string& function) {
   return shorter;
 }
 
-// The nodes that `roots` need, in a graph of their own.
+// Copies the nodes that `roots` need into a graph of their own.
 absl::StatusOr<std::unique_ptr<Graph>> CopyNeeded(
     const Graph& graph, const std::vector<const Node*>& roots) {
   std::vector<bool> needed(graph.num_nodes());
@@ -91,7 +92,7 @@ absl::StatusOr<std::unique_ptr<Graph>> CopyNeeded(
   return result;
 }
 
-// A body runs where its call does.
+// A body runs on the device of its call.
 absl::Status CheckDevices(const Graph& body, const Device& device) {
   ASSIGN_OR_RETURN(const DeviceName here, DeviceName::Parse(device.name()));
   for (const Node* node : body.nodes()) {
@@ -106,8 +107,8 @@ absl::Status CheckDevices(const Graph& body, const Device& device) {
   return absl::OkStatus();
 }
 
-// Whether adding would change nothing: partitions of one session bring the same
-// functions again and again, and a library is copied to be added to.
+// Returns whether adding would change nothing: partitions of one session bring
+// the same functions repeatedly, and a library is copied to be extended.
 bool HasAll(const FunctionLibrary& library, const FunctionLibrary& added) {
   for (const FunctionPtr& function : added.functions()) {
     const FunctionDef* known = library.Find(function->name());
@@ -121,8 +122,8 @@ bool HasAll(const FunctionLibrary& library, const FunctionLibrary& added) {
   return true;
 }
 
-// What a library keeps more with those of `added`: for each function its
-// message, and something for what that is parsed into.
+// Returns the additional bytes of a library with the functions of `added`: for
+// each function its message, and an estimate for its parsed form.
 int64_t BytesOfNew(const FunctionLibrary& library,
                    const FunctionLibrary& added) {
   constexpr int64_t kBookkeeping = 1024;
@@ -149,7 +150,7 @@ absl::StatusOr<const Node*> AddEnd(Graph& graph, absl::string_view op, int i,
   return node;
 }
 
-// The function as a partition: _Arg and _Retval at its ends.
+// Returns the function as a partition: _Arg and _Retval at its ends.
 absl::StatusOr<std::unique_ptr<Graph>> MakeBody(const NameAttrList& function,
                                                 const FunctionTypes& types,
                                                 Graph& graph) {
@@ -172,7 +173,7 @@ absl::StatusOr<std::unique_ptr<Graph>> MakeBody(const NameAttrList& function,
   return CopyNeeded(graph, roots);
 }
 
-// What a node calls at run time may have state that the node's op has not.
+// A function called at run time may have state even if the node's op has none.
 bool CallsFunction(const Node& node) {
   return std::any_of(
       node.attrs().begin(), node.attrs().end(), [](const auto& attr) {
@@ -180,7 +181,7 @@ bool CallsFunction(const Node& node) {
       });
 }
 
-// Whether its kernels may keep something from one call to the next.
+// Returns whether its kernels may keep state from one call to the next.
 bool HasState(const Graph& body) {
   return std::any_of(
       body.nodes().begin(), body.nodes().end(), [](const Node* node) {
@@ -252,7 +253,7 @@ class LocalFunctions::Runnable : public RunnableFunction {
                        .args = call->args,
                        .retvals = absl::MakeSpan(call->results)};
     step_args.context.frame = &call->frame;
-    // An error of the call is its caller's, who fails with it by itself.
+    // An error of the call fails only its caller.
     step_args.context.cancellation = call->cancellation.get();
     call->with_caller.Begin(step.cancellation, call->cancellation);
     const int depth = call->frame.depth;
@@ -273,8 +274,8 @@ class LocalFunctions::Runnable : public RunnableFunction {
     Done done;
   };
 
-  // That of the calls around it; a new one for the first call of a step or of a
-  // data set, whose frame has none.
+  // Returns the call tree of the enclosing calls; a new one for the first call
+  // of a step or of a data set, whose frame has none.
   static std::shared_ptr<CallTree> TreeOf(const StepContext& step) {
     if (step.frame != nullptr && step.frame->tree != nullptr) {
       return step.frame->tree->shared_from_this();
@@ -291,7 +292,7 @@ class LocalFunctions::Runnable : public RunnableFunction {
           });
   }
 
-  // What was taken for the call is given back before its caller goes on.
+  // Resources taken for the call are returned before its caller continues.
   void End(std::unique_ptr<Running> call, const absl::Status& status) const {
     Done done = std::move(call->done);
     call->with_caller.End();
@@ -305,10 +306,10 @@ class LocalFunctions::Runnable : public RunnableFunction {
     Return(std::move(done), std::move(results));
   }
 
-  // This is the caller's code, on a thread of the body's step. An exception of
-  // it ends here. What `done` still holds is destroyed within the handler: the
+  // This runs the caller's code, on a thread of the body's step. Its exceptions
+  // end here. What `done` still holds is destroyed within the handler: the
   // `done` of a caller's node fails the node then, if `done` is its only owner.
-  // A caller that shares it among calls must end by itself (MapDefun).
+  // A caller that shares it among calls must end the node itself (MapDefun).
   static void Return(Done done, absl::StatusOr<std::vector<Tensor>> results) {
     try {
       done(std::move(results));
@@ -347,10 +348,11 @@ class LocalFunctions::Runnable : public RunnableFunction {
   std::shared_ptr<const Plan> plan_;
 };
 
-// What one runtime has compiled. Thread-safe.
+// All functions that one runtime has compiled. Thread-safe.
 class LocalFunctions::Compiled {
  public:
-  // Compiled for calls through `runtime`, where it has not been.
+  // Returns the function compiled for calls through `runtime`, and compiles it
+  // if necessary.
   absl::StatusOr<const RunnableFunction*> FindOrCompile(
       const NameAttrList& function, const LocalFunctions& session,
       FunctionRuntime* runtime) ABSL_LOCKS_EXCLUDED(mutex_) {
@@ -368,7 +370,7 @@ class LocalFunctions::Compiled {
         .runnable.get();
   }
 
-  // Of all kernels. They live as long as this.
+  // Ends all kernels. They live as long as this.
   void EndSession() ABSL_LOCKS_EXCLUDED(mutex_) {
     std::vector<StatefulKernels*> ending;
     {
@@ -403,7 +405,7 @@ class LocalFunctions::Compiled {
       ABSL_GUARDED_BY(mutex_);
 };
 
-// What Anew gives.
+// The result of Anew.
 class LocalFunctions::CopyOf : public SessionFunctions {
  public:
   explicit CopyOf(std::shared_ptr<LocalFunctions> session)
@@ -457,7 +459,7 @@ int64_t LocalFunctions::BytesToAdd(const Graph& graph) const {
 }
 
 void LocalFunctions::EndSession() {
-  // What ends may be all that keeps this.
+  // The ending call may hold the last reference to this.
   const std::shared_ptr<FunctionRuntime> self = shared_from_this();
   compiled_->EndSession();
 }

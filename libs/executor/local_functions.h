@@ -1,10 +1,10 @@
-// LocalFunctions: the FunctionRuntime of a session on one device: bodies of
-// functions as plans, compiled when they are first called.
+// LocalFunctions is the FunctionRuntime of a session on one device: function
+// bodies as plans, compiled when they are first called.
 //
 // A body is expanded (libs/graph/function_expander.h), so that only a function
-// that comes again inside itself is called from there at run time; what its
-// results do not need is left out. Its stateful kernels are its own, one for
-// each function and attrs, or for each of these and each Anew.
+// that occurs again inside itself is called at run time; nodes that its results
+// do not need are removed. Its stateful kernels are its own, one for each
+// function and attrs, or for each of these and each Anew.
 //
 // Threads: thread-safe. No lock is held while a function is compiled or runs.
 #ifndef WEFT_LIBS_EXECUTOR_LOCAL_FUNCTIONS_H_
@@ -29,25 +29,26 @@ class LocalFunctions : public SessionFunctions {
     const KernelRegistry* kernels = nullptr;  // never null
     Device* device = nullptr;                 // never null
     Random* random = nullptr;                 // never null
-    // What a body becomes before it is compiled; null: nothing else.
+    // Rewrites a body before it is compiled; null: no rewrite.
     std::unique_ptr<Graph> (*rewrite)(std::unique_ptr<Graph>) = nullptr;
-    // Keeps the device, and what kernels of the session find on it, for those
-    // who call functions when the session is gone; may be null.
+    // Keeps alive the device, and what kernels of the session find on it, for
+    // callers of functions after the session has ended; may be null.
     std::shared_ptr<const void> keeps;
   };
-  // What the options point to and `keeps` does not keep outlives it.
+  // What the options point to, and `keeps` does not keep alive, must outlive
+  // it.
   explicit LocalFunctions(const Options& options);
   ~LocalFunctions() override;
 
-  // Functions of a graph whose nodes will call them. INVALID_ARGUMENT where
-  // there is another of the same name. Returns the bytes that are kept of those
-  // that are new.
+  // Adds the functions of a graph whose nodes will call them. INVALID_ARGUMENT
+  // if there is a different one of the same name. Returns the bytes of the new
+  // functions.
   absl::StatusOr<int64_t> Add(const Graph& graph) ABSL_LOCKS_EXCLUDED(mutex_);
-  // What Add would return.
+  // Returns what Add would return.
   int64_t BytesToAdd(const Graph& graph) const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The session is over: what its functions hold and nobody else does ends.
-  // Functions may still be called, by who shares what the session has made.
+  // The session has ended: releases what its functions hold alone. Functions
+  // may still be called, by users of what the session has created.
   void EndSession() ABSL_LOCKS_EXCLUDED(mutex_);
 
   absl::StatusOr<const RunnableFunction*> Find(
@@ -61,7 +62,7 @@ class LocalFunctions : public SessionFunctions {
   class Compiled;
   class CopyOf;
 
-  // The functions as they are now.
+  // The current functions.
   std::unique_ptr<const Graph> Library() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Options options_;

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-// FNV-1a, so that all tasks of a step find the same number. Never 0.
+// FNV-1a, so that all tasks of a step compute the same number. Never 0.
 uint64_t FrameId(uint64_t parent, int64_t iteration, const std::string& name) {
   uint64_t hash = ExtendFnv1aWithNumber(kFnv1aOffset, parent);
   hash = ExtendFnv1aWithNumber(hash, static_cast<uint64_t>(iteration));
@@ -73,10 +73,10 @@ void LoopFrames::Propagate(const Ready& ran, const NodeItem& item, bool is_dead,
       if (!is_dead) Next(from, item, outputs, ready);
       break;
   }
-  // They may lie in the iteration, which is about to end.
+  // They may be in the iteration, which is about to end.
   if (!is_dead && item.direct_slot < 0) ClearOutputs(outputs);
   if (from.frame == nullptr) return;
-  // Nothing else of what a node does brings an end nearer.
+  // Nothing else that a node does can end an iteration.
   if (--from.outstanding == 0) EndFinished(*from.frame, ready);
 }
 
@@ -87,7 +87,7 @@ void LoopFrames::Activate(Iteration& to, const NodeItem& source, bool is_dead,
   for (int e = source.first_edge; e < source.end_edge; ++e) {
     const Edge& edge = state_.plan.edges[e];
     Slot* output = OutputFor(edge, is_dead, outputs);
-    // Each iteration but the last has dead ones: they need not be run.
+    // Each iteration but the last has dead exits: they need not be run.
     if (edge.to_exit && (output == nullptr || output->is_dead)) {
       HoldBack(to, state_.plan.nodes[edge.node]);
       continue;
@@ -117,7 +117,7 @@ void LoopFrames::Enter(Iteration& from, const NodeItem& item, bool is_dead,
       ActivateWaiting(*iteration, invariant, ready);
     }
   } else {
-    // Iteration 0 runs at least until the last Enter has come.
+    // Iteration 0 runs at least until the last Enter has arrived.
     Activate(*frame.iterations.front(), item, is_dead, outputs,
              /*may_move=*/true, ready);
   }
@@ -216,7 +216,7 @@ void LoopFrames::EndFinished(LoopFrame& frame, ReadyList& ready) {
   EndFrame(frame, ready);
 }
 
-// Nothing can make the held back exits live any more.
+// The exits that were held back can no longer become live.
 void LoopFrames::EndFrame(LoopFrame& frame, ReadyList& ready) {
   Iteration& parent = *frame.parent;
   for (const NodeItem* item : frame.dead_exits) {

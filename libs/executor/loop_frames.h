@@ -1,6 +1,6 @@
-// LoopFrames: the loops that are running in a step: for each entry into a loop
-// a frame, in it up to parallel_iterations iterations at a time. Internal to
-// this room; the rules are those of TensorFlow's executor
+// LoopFrames holds the running loops of a step: for each entry into a loop a
+// frame, with up to parallel_iterations iterations at a time. Internal to this
+// module; the rules are those of TensorFlow's executor
 // (core/common_runtime/propagator_state.cc):
 //
 //  - Enter starts iteration 0 of a frame; a constant Enter's value goes to
@@ -61,21 +61,21 @@ class LoopFrames {
   explicit LoopFrames(StepState& state);
   ~LoopFrames();
 
-  // Hands on the outputs of a node that ran in a loop, or enters or leaves
-  // one, and ends what is over because of that.
+  // Propagates the outputs of a node that ran in a loop, or enters or leaves
+  // one, and ends the iterations and frames that are over as a result.
   void Propagate(const Ready& ran, const NodeItem& item, bool is_dead,
                  const Outputs& outputs,
                  ReadyList& ready) ABSL_NO_THREAD_SAFETY_ANALYSIS;
 
-  // Drops all frames and iterations of a step that was given up.
+  // Drops all frames and iterations of an aborted step.
   void Clear();
 
-  // As Iteration's, of all iterations. Any thread.
+  // As Iteration's, for all iterations. Any thread.
   void DescribeWaits(std::vector<std::string>& waits) const;
   void CountWaits(std::map<std::string, int64_t>& waits) const;
 
  private:
-  // The rest is under the lock, or of the only thread.
+  // The following requires the lock, or the only thread of the step.
   void Activate(Iteration& to, const NodeItem& source, bool is_dead,
                 const Outputs& outputs, bool may_move, ReadyList& ready)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -95,7 +95,7 @@ class LoopFrames {
   std::unique_ptr<Iteration> NewIteration(int info_index);
   Iteration& AddIteration(LoopFrame& frame)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Starts the next iteration with all that waits for it.
+  // Starts the next iteration with all values that wait for it.
   Iteration& StartNext(LoopFrame& frame, ReadyList& ready)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndFinished(LoopFrame& frame, ReadyList& ready)
@@ -106,11 +106,11 @@ class LoopFrames {
   StepState& state_;
   absl::Mutex mutex_;
   std::vector<std::unique_ptr<LoopFrame>> frames_ ABSL_GUARDED_BY(mutex_);
-  // By frame info: iterations that ended well, to be used again.
+  // By frame info: successfully ended iterations, to be reused.
   std::vector<std::vector<std::unique_ptr<Iteration>>> spare_
       ABSL_GUARDED_BY(mutex_);
-  // Those with asynchronous kernels, running or spare. The lock is innermost,
-  // and taken where iterations are made and dropped.
+  // Iterations with asynchronous kernels, running or spare. The lock is
+  // innermost, and taken where iterations are created and dropped.
   mutable absl::Mutex waits_mutex_;
   std::vector<const Iteration*> with_waits_ ABSL_GUARDED_BY(waits_mutex_);
 };

@@ -1,4 +1,4 @@
-// Loops, seen from outside: what a plan with them computes.
+// Tests loops from outside: the results of plans with them.
 #include <functional>
 #include <map>
 #include <set>
@@ -18,11 +18,12 @@ constexpr RunWhere kEverywhere[] = {RunWhere::kCaller, RunWhere::kReader,
 Tensor Float(float value) { return Tensor::Scalar(value); }
 
 struct Loop {
-  OutputTensor in;    // of the body, live while the loop goes on
-  OutputTensor exit;  // the value at the end
+  OutputTensor in;    // of the body; live while the loop continues
+  OutputTensor exit;  // the final value
 };
 
-// for (v = begin; v < limit; v = body(v)); `body` gets v and a limit again.
+// Builds for (v = begin; v < limit; v = body(v)); `body` gets v and a limit
+// again.
 template <typename Body>
 Loop While(PlanHarness& h, const std::string& name, OutputTensor begin,
            OutputTensor limit, int parallel_iterations, Body body) {
@@ -66,7 +67,8 @@ TEST(LoopFramesTest, CountsInALoop) {
   }
 }
 
-// The number of the next round is read from a variable after it was counted up.
+// The number of the next iteration is read from a variable after it was
+// incremented.
 TEST(LoopFramesTest, AVariableIsReadAgainAfterAChangeInTheBody) {
   PlanHarness h;
   const Node* v = h.Add("v", "VariableV2", {},
@@ -164,7 +166,7 @@ TEST(LoopFramesTest, ManyThreadsRunNestedLoops) {
   for (std::thread& client : clients) client.join();
 }
 
-// A loop in the branch that is not taken gives a dead exit, not none.
+// A loop in the branch that is not taken has a dead exit.
 TEST(LoopFramesTest, ALoopOnADeadBranchIsDead) {
   PlanHarness h;
   const Node* choose = h.Add("choose", "Switch", {h.Arg(0), h.Arg(1, DT_BOOL)});
@@ -202,8 +204,8 @@ TEST(LoopFramesTest, AsynchronousKernelsInLoops) {
   }
 }
 
-// Runs a loop that waits in each iteration, and asks what it waits for before
-// the gate opens, or the step is cancelled, and from another thread meanwhile.
+// Runs a loop that waits in each iteration, and lists the waits before the gate
+// opens, or the step is cancelled, and concurrently from another thread.
 void AskWhatALoopWaitsFor(bool is_cancelled) {
   PlanHarness h;
   const Loop loop = While(
@@ -241,13 +243,13 @@ void AskWhatALoopWaitsFor(bool is_cancelled) {
   EXPECT_TRUE(counts.empty());
 }
 
-TEST(LoopFramesTest, SaysWhatALoopWaitsFor) {
+TEST(LoopFramesTest, DescribeWaitsNamesNodesInLoops) {
   AskWhatALoopWaitsFor(/*is_cancelled=*/false);
   AskWhatALoopWaitsFor(/*is_cancelled=*/true);
 }
 
-// Exits that are dead in all iterations but the last, of variables that come
-// to the next iteration at different times.
+// Exits that are dead in all iterations but the last, of variables that reach
+// the next iteration at different times.
 TEST(LoopFramesTest, EachVariableLeavesWithItsLastValue) {
   for (int parallel : {1, 2, 10}) {
     PlanHarness h;
@@ -292,7 +294,7 @@ TEST(LoopFramesTest, EachVariableLeavesWithItsLastValue) {
   }
 }
 
-TEST(LoopFramesTest, AnErrorInALoopEndsTheStepAndTheNextIsWell) {
+TEST(LoopFramesTest, ErrorInALoopDoesNotAffectTheNextStep) {
   PlanHarness h;
   Loop loop = While(
       h, "w", h.Const("zero", Float(0)), h.Arg(0), 3,
@@ -316,7 +318,7 @@ TEST(LoopFramesTest, AnErrorInALoopEndsTheStepAndTheNextIsWell) {
   }
 }
 
-// Keeps the keys of what is sent.
+// Records the keys of sent values.
 class KeyRecorder : public LocalRendezvous {
  public:
   absl::Status Send(const RendezvousKey& key, Tensor, bool is_dead) override {
@@ -344,7 +346,7 @@ class KeyRecorder : public LocalRendezvous {
   int num_dead_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-TEST(LoopFramesTest, SendsInLoopsSayFrameAndIteration) {
+TEST(LoopFramesTest, SendsInLoopsCarryFrameAndIteration) {
   PlanHarness h;
   Loop loop = While(
       h, "w", h.Const("zero", Float(0)), h.Arg(0), 3,
@@ -387,7 +389,7 @@ TEST(FrameAnalysisTest, ExitOutsideALoopIsRefused) {
               StatusIs(absl::StatusCode::kInvalidArgument, "exit"));
 }
 
-// The loop of which `next` is the next value, given the limit that all
+// Compiles the loop with the next value `next`, which gets the limit that all
 // iterations see and the value behind the Switch.
 absl::Status CompileLoop(
     const std::function<OutputTensor(PlanHarness&, OutputTensor bound,
@@ -402,7 +404,7 @@ absl::Status CompileLoop(
   return h.Compile();
 }
 
-TEST(FrameAnalysisTest, WhatGoesOnWhateverTheConditionSaysIsRefused) {
+TEST(FrameAnalysisTest, NextIterationWithoutConditionIsRefused) {
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   EXPECT_THAT(CompileLoop([](PlanHarness&, OutputTensor bound, OutputTensor) {
                 return bound;
@@ -423,7 +425,7 @@ TEST(FrameAnalysisTest, WhatGoesOnWhateverTheConditionSaysIsRefused) {
               StatusIs(kInvalid, "w/next (NextIteration) goes on"));
 }
 
-TEST(FrameAnalysisTest, LoopsInsideOneAnotherHaveAnEnd) {
+TEST(FrameAnalysisTest, NestedLoopsHaveADepthLimit) {
   for (const int depth : {1000, 1001}) {
     PlanHarness h;
     OutputTensor x = h.Arg(0);
@@ -444,8 +446,8 @@ TEST(FrameAnalysisTest, LoopsInsideOneAnotherHaveAnEnd) {
   }
 }
 
-// As tf.while_loop has it when a body returns what came from outside.
-TEST(FrameAnalysisTest, WhatIsTheSameInEachIterationMayFollowTheSwitch) {
+// tf.while_loop builds this if a body returns a value from outside.
+TEST(FrameAnalysisTest, InvariantMayDependOnTheSwitch) {
   PlanHarness h;
   Loop loop =
       While(h, "w", h.Arg(0), h.Arg(1), 3,

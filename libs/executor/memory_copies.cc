@@ -52,7 +52,7 @@ class CopyInserter {
     return absl::OkStatus();
   }
 
-  // Null for a back edge, which is closed when all nodes are there.
+  // Null for a back edge, which is closed once all nodes exist.
   absl::StatusOr<OutputTensor> InputFor(const Node& node, int i) {
     const OutputTensor& input = node.input(i);
     if (input.node == nullptr || new_nodes_[input.node->id()] == nullptr) {
@@ -93,8 +93,7 @@ class CopyInserter {
     return name;
   }
 
-  // A NextIteration and the Merge it goes to carry one type, and so lie in one
-  // memory.
+  // A NextIteration and its Merge have one type, and so use one memory.
   absl::Status Close(const BackEdge& edge) {
     const OutputTensor& from = edge.node->input(edge.input);
     ASSIGN_OR_RETURN(const bool from_host,

@@ -1,10 +1,10 @@
-// WithMemoryCopies: the partition of a device with memory of its own, with a
-// node on each edge between host and device memory. Internal to this room.
+// WithMemoryCopies adds, to the partition of a device with its own memory, a
+// node on each edge between host and device memory. Internal to this module.
 //
-// _Arg and _Recv give values in host memory, _Retval and _Send take them there;
-// the kernel of every other node says where its inputs and outputs lie
-// (KernelDef::host_memory). So what comes from other devices and goes to them
-// is copied once each way, and what stays on the device is not.
+// _Arg and _Recv produce values in host memory, _Retval and _Send consume them
+// there; the kernel of every other node declares where its inputs and outputs
+// are (KernelDef::host_memory). So values from and to other devices are copied
+// once each way, and values that stay on the device are not copied.
 #ifndef WEFT_LIBS_EXECUTOR_MEMORY_COPIES_H_
 #define WEFT_LIBS_EXECUTOR_MEMORY_COPIES_H_
 
@@ -17,17 +17,18 @@
 
 namespace weft {
 
-// Whether the node takes input `i` in host memory, and makes output `i` there.
-// A reference to a variable is no value; its value lies where output `i` says.
+// Whether the node takes input `i` in host memory, and produces output `i`
+// there. A reference to a variable is not a value; its value is where output
+// `i` declares.
 absl::StatusOr<bool> TakesOnHost(const Node& node, int i,
                                  const PlanOptions& options);
 absl::StatusOr<bool> MakesOnHost(const Node& node, int i,
                                  const PlanOptions& options);
 
-// The same graph with nodes _CopyToDevice and _CopyToHost; an output is copied
-// once, however many nodes take it. Constants that are no node of the plan
-// (`is_const`, by id) get none: the plan copies them when it is made.
-// REQUIRES: the device has a context.
+// Returns the same graph with nodes _CopyToDevice and _CopyToHost; an output is
+// copied once, however many nodes consume it. Constants that are not nodes of
+// the plan (`is_const`, by id) get none: the plan copies them when it is
+// created. REQUIRES: the device has a context.
 absl::StatusOr<std::unique_ptr<Graph>> WithMemoryCopies(
     const Graph& partition, const std::vector<bool>& is_const,
     const PlanOptions& options);

@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// TensorFlow's text names the node that makes the reference.
+// TensorFlow's error text names the node that makes the reference.
 absl::Status Uninitialized(const RefInput& input) {
   return UninitializedError(input.name);
 }
@@ -30,7 +30,7 @@ absl::Status ReadRefs(const PlanImpl& plan, const NodeItem& item, Slot* inputs,
   for (int i = 0; i < item.num_refs; ++i) {
     const RefInput& input = plan.ref_inputs[item.first_ref + i];
     Slot& slot = inputs[input.input];
-    // A Merge has only one of its inputs; a reader may come here again.
+    // A Merge has only one of its inputs; a reader may run this again.
     if (!slot.is_ref()) continue;
     if (input.read) {
       RETURN_IF_ERROR(ReadRef(input, slot, when));

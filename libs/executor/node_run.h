@@ -1,4 +1,5 @@
-// What surrounds the run of a node's kernel. Internal to this room.
+// The steps before and after the run of a node's kernel. Internal to this
+// module.
 #ifndef WEFT_LIBS_EXECUTOR_NODE_RUN_H_
 #define WEFT_LIBS_EXECUTOR_NODE_RUN_H_
 
@@ -7,20 +8,19 @@
 
 namespace weft {
 
-// Turns references into values where the node takes values, and checks that
-// variables it changes are initialised. May give up (IsGivenUp), and be asked
-// again.
+// Replaces references by values where the node takes values, and checks that
+// the variables it changes are initialized. May give up (IsGivenUp), and be
+// called again.
 absl::Status ReadRefs(const PlanImpl& plan, const NodeItem& item, Slot* inputs,
                       WhenLocked when);
 
-// Whether the kernel has not set an output that nobody takes.
+// Whether the kernel has not set an output that has no consumer.
 inline bool IsLeftOut(const NodeItem& item, int i, const Slot& output) {
   return !item.view.output_required(i) && !output.tensor.IsInitialized() &&
          !output.is_ref();
 }
 
-// Whether the kernel has set each output that is required to what the op
-// promises.
+// Whether the kernel has set each required output as declared by the op.
 inline bool AreAsPromised(const NodeItem& item, const Slot* outputs) {
   for (int i = 0; i < item.num_outputs; ++i) {
     const DataType type = item.view.output_types[i];
@@ -32,7 +32,7 @@ inline bool AreAsPromised(const NodeItem& item, const Slot* outputs) {
   return true;
 }
 
-// INTERNAL unless it has.
+// Returns INTERNAL unless it has.
 absl::Status CheckOutputs(const NodeItem& item, const Slot* outputs);
 
 size_t InputBytes(const NodeItem& item, const Slot* inputs);

@@ -16,7 +16,8 @@ std::string NameOfOutput(const NodeItem& item, int output) {
   return name;
 }
 
-// Of one output; a reference is what its variable will be when it is read.
+// Stats of one output; a reference has the value that its variable has when it
+// is read.
 OutputStats StatsOf(int slot, const Slot& output) {
   OutputStats stats{.slot = slot};
   if (output.is_dead || output.is_ref() || !output.tensor.IsInitialized()) {

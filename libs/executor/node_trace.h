@@ -1,8 +1,9 @@
-// NodeTrace: what a step that is traced takes down of its nodes' runs. Internal
-// to this room.
+// NodeTrace records the runs of the nodes of a traced step. Internal to this
+// module.
 //
-// Threads: thread-safe; immutable but for the DeviceTrace. To make one takes
-// nothing, however many nodes there are: threads that read the bus begin steps.
+// Threads: thread-safe; immutable except for the DeviceTrace. Creating one
+// costs nothing, however many nodes there are: threads that read the bus begin
+// steps.
 #ifndef WEFT_LIBS_EXECUTOR_NODE_TRACE_H_
 #define WEFT_LIBS_EXECUTOR_NODE_TRACE_H_
 
@@ -19,22 +20,20 @@ namespace weft {
 
 class NodeTrace {
  public:
-  // All outlive it.
+  // All must outlive it.
   NodeTrace(const PlanImpl& plan, DeviceTrace& trace, const Clock& clock)
       : plan_(plan), trace_(trace), clock_(clock) {}
 
   absl::Time Now() const { return clock_.Now(); }
 
-  // A node has run, since `begin`, on this thread or, when asynchronous, on
-  // none. `sent_bytes`: of a _Send. Its outputs are not looked at when it is
-  // dead.
+  // A node has run, since `begin`, on this thread or, if asynchronous, on none.
+  // `sent_bytes`: of a _Send. Its outputs are not accessed if it is dead.
   void NodeRan(const NodeItem& item, absl::Time begin, size_t sent_bytes,
                const Slot* outputs, bool is_dead);
 
  private:
   std::string LabelOf(const NodeItem& item, size_t bytes) const;
-  // What the node's inputs are called; constants, which lie in its slots, have
-  // no names there.
+  // The names of the node's inputs; constants in its slots have none.
   std::vector<std::string> InputsOf(size_t node) const;
 
   const PlanImpl& plan_;

@@ -15,7 +15,7 @@ namespace {
 
 using RunsByName = std::map<std::string, NodeExecStats>;
 
-// What a step of the plan on this and other threads tells.
+// Returns the trace of a step of the plan on this and other threads.
 RunsByName Trace(PlanHarness& h, std::vector<Tensor> args,
                  RunWhere where = RunWhere::kCaller) {
   DeviceTrace trace("cpu");
@@ -32,7 +32,7 @@ RunsByName Trace(PlanHarness& h, std::vector<Tensor> args,
 
 Tensor Float(float value) { return Tensor::Scalar(value); }
 
-TEST(NodeTraceTest, TellsWhatRanOnWhichThreadAndWhatItMade) {
+TEST(NodeTraceTest, TraceHasThreadAndOutputsOfEachNode) {
   PlanHarness h;
   const OutputTensor x = h.Arg(0);
   const OutputTensor one = h.Const("one", Float(1));
@@ -46,7 +46,7 @@ TEST(NodeTraceTest, TellsWhatRanOnWhichThreadAndWhatItMade) {
     const NodeExecStats& sum = runs.at("sum");
     EXPECT_EQ(runs.at("work").timeline_label,
               "work = TestWork(" + x.node->name() + ")");
-    // Constants lie in its slots; they are no runs.
+    // Constants are in its slots; they are not traced as runs.
     EXPECT_EQ(sum.timeline_label, "sum = TestAdd(work)");
     EXPECT_GT(sum.thread_id, 0);
     EXPECT_EQ(
@@ -58,8 +58,8 @@ TEST(NodeTraceTest, TellsWhatRanOnWhichThreadAndWhatItMade) {
   }
 }
 
-// One that waits for another node runs.
-TEST(NodeTraceTest, HandlesOfVariablesAreNoRuns) {
+// A handle that waits for another node does run.
+TEST(NodeTraceTest, VariableHandlesAreNotTraced) {
   PlanHarness h;
   const AttrMap declared = {{"dtype", DT_FLOAT},
                             {"shape", PartialShape(TensorShape())},
@@ -93,7 +93,7 @@ TEST(NodeTraceTest, OneStepIsTracedAndTheNextIsNot) {
   EXPECT_TRUE(unused.Take().node_stats.empty());
 }
 
-TEST(NodeTraceTest, WhatWaitsHoldsNoThread) {
+TEST(NodeTraceTest, AsyncWaitIsTracedWithoutAThread) {
   PlanHarness h;
   const OutputTensor x = h.Arg(0);
   h.Retval(0, {h.Add("wait", "TestAsync", {x}), 0});
@@ -108,7 +108,7 @@ TEST(NodeTraceTest, WhatWaitsHoldsNoThread) {
   EXPECT_EQ(runs.at("wait").output.size(), 1);
 }
 
-TEST(NodeTraceTest, SendsAndReceivesTellTheirBytesAndTheOtherEnd) {
+TEST(NodeTraceTest, SendsAndReceivesHaveBytesAndPeer) {
   PlanHarness h;
   const AttrMap edge = {{"T", DT_FLOAT},
                         {"edge", 7},
@@ -122,7 +122,7 @@ TEST(NodeTraceTest, SendsAndReceivesTellTheirBytesAndTheOtherEnd) {
   EXPECT_EQ(runs.at("recv").timeline_label, "[100B] recv = _Recv(x:0 @a)");
 }
 
-TEST(NodeTraceTest, ADeadBranchIsNotTold) {
+TEST(NodeTraceTest, DeadBranchIsNotTraced) {
   PlanHarness h;
   const Node* choose = h.Add("choose", "Switch", {h.Arg(0), h.Arg(1, DT_BOOL)});
   const Node* taken = h.Add("taken", "TestWork", {{choose, 1}});
@@ -131,17 +131,17 @@ TEST(NodeTraceTest, ADeadBranchIsNotTold) {
   const RunsByName runs = Trace(h, {Float(3), Tensor::Scalar(true)});
   EXPECT_TRUE(runs.contains("taken"));
   EXPECT_FALSE(runs.contains("left"));
-  // Both outputs, though nobody asks for one.
+  // Both outputs, even if only one is used.
   ASSERT_EQ(runs.at("merge").output.size(), 2u);
   EXPECT_EQ(runs.at("merge").output[1].num_bytes, 4);
-  // The dead output of the Switch is none.
+  // The dead output of the Switch is not listed.
   EXPECT_EQ(runs.at("choose").output[0].num_bytes, 0);
   EXPECT_EQ(runs.at("choose").output[1].num_bytes, 4);
 }
 
 // Both ends of an edge of a branch that was not taken, or neither would find
 // its other end in a loop.
-TEST(NodeTraceTest, ADeadValueIsToldWhereItIsSentAndWhereItComes) {
+TEST(NodeTraceTest, DeadTensorIsTracedAtSendAndReceive) {
   PlanHarness h;
   const AttrMap edge = {{"T", DT_FLOAT},
                         {"edge", 7},
@@ -160,7 +160,7 @@ TEST(NodeTraceTest, ADeadValueIsToldWhereItIsSentAndWhereItComes) {
   EXPECT_TRUE(runs.at("recv").output.empty());
 }
 
-TEST(NodeTraceTest, AClockThatIsSetBackMakesNoNegativeTimes) {
+TEST(NodeTraceTest, BackwardClockMakesNoNegativeTimes) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
   PlanHarness h(&scheduler);
@@ -175,7 +175,7 @@ TEST(NodeTraceTest, AClockThatIsSetBackMakesNoNegativeTimes) {
   EXPECT_EQ(runs.at("wait").end_rel_nanos, 0);
 }
 
-TEST(NodeTraceTest, AFailedStepTellsWhatRanBefore) {
+TEST(NodeTraceTest, FailedStepKeepsItsEarlierTrace) {
   PlanHarness h;
   const Node* work = h.Add("work", "TestWork", {h.Arg(0)});
   h.Add("fail", "TestFail", {}, {}, {work});

@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-// What a plan keeps for later steps; more were only busy for a moment.
+// States that a plan keeps for later steps; more were needed only briefly.
 constexpr size_t kMaxFreeStates = 16;
 
 }  // namespace

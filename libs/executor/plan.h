@@ -1,13 +1,13 @@
-// PlanImpl: a partition compiled flat. Internal to this room.
+// PlanImpl is a partition compiled to a flat form. Internal to this module.
 //
-// Every input of every node has a slot of its own, side by side for one node,
-// so a kernel sees its inputs as one span. An edge says into which slot an
-// output goes; the last edge of an output moves it, so the memory of a value
-// that has one consumer belongs to that consumer alone. A node's only output is
-// made where its last edge goes, if that is known before it runs.
+// Every input of every node has its own slot, contiguous for one node, so a
+// kernel sees its inputs as one span. An edge says into which slot an output
+// goes; the last edge of an output moves it, so the memory of a value with one
+// consumer belongs to that consumer alone. A node's only output is created in
+// the slot of its last edge, if that is known before it runs.
 //
 // Constants without control inputs do not run, nor do handles of variables on
-// CPUs: their values lie in the slots of their consumers from the start.
+// CPUs: their values are in the slots of their consumers from the start.
 //
 // Nodes belong to frames: frame 0 is the partition outside loops, every other
 // one is the body of a loop. Slots, counters and asynchronous entries are
@@ -31,11 +31,11 @@ namespace weft {
 class StepState;
 
 enum class NodeKind : uint8_t {
-  kKernel,   // runs a kernel on the spot
+  kKernel,   // runs a kernel synchronously
   kAsync,    // runs a kernel that ends later
-  kForward,  // hands its first input on: Identity and its like
-  kSwitch,   // hands its first input on to one of two outputs
-  kMerge,    // hands on the one input that came; nobody asks which it was
+  kForward,  // forwards its first input: Identity and similar ops
+  kSwitch,   // forwards its first input to one of two outputs
+  kMerge,    // forwards the input that arrived, without its index
   kArg,
   kRetval,
 };
@@ -60,9 +60,9 @@ struct Edge {
   bool is_control() const { return slot < 0; }
 };
 
-// What the runs of a kernel that is not cheap took lately, in all steps.
+// The recent run times, in all steps, of a kernel that is not cheap.
 struct KernelCost {
-  std::atomic<uint32_t> nanoseconds{0};  // 0: none has been timed
+  std::atomic<uint32_t> nanoseconds{0};  // 0: none has been measured
   std::atomic<uint32_t> runs{0};         // while they are short; a hint
 };
 
@@ -84,7 +84,7 @@ struct NodeItem {
   int32_t index = -1;  // of an _Arg or _Retval
   int32_t frame = 0;   // where it runs
   int32_t child = -1;  // of an Enter: the frame it feeds
-  // The slot of a consumer, in the same iteration, in which a run makes the
+  // The slot of a consumer, in the same iteration, in which a run creates the
   // only output: that of the edge that would move it there. -1: elsewhere.
   int32_t direct_slot = -1;
   NodeKind kind = NodeKind::kKernel;
@@ -93,13 +93,14 @@ struct NodeItem {
   bool is_merge = false;
   bool is_recv = false;
   bool is_send = false;
-  bool moves_input = false;  // _Send of what is not encoded, however large
+  bool moves_input =
+      false;  // _Send of values that are not encoded, of any size
   bool runs_when_dead = false;
   bool revives = false;  // ControlTrigger: never dead
-  // Null for kernels that are cheap. Shared by all steps.
+  // Null for cheap kernels. Shared by all steps.
   KernelCost* cost = nullptr;
 
-  // 0 where it is not known.
+  // 0 if unknown.
   uint32_t cost_or_zero() const {
     return cost == nullptr ? 0
                            : cost->nanoseconds.load(std::memory_order_relaxed);
@@ -113,9 +114,9 @@ struct RefInput {
   std::string name;   // of the producer, for errors
 };
 
-// Where an input's value comes from.
+// The source of an input's value.
 struct InputSource {
-  int32_t node = -1;  // -1: a constant, which lies in the slot
+  int32_t node = -1;  // -1: a constant in the slot
   int32_t output = 0;
 };
 
@@ -130,8 +131,8 @@ struct FrameInfo {
   int num_enters = 0;
   int parallel_iterations = 1;
   int num_slots = 0;
-  // A counter for each node that waits for more than one edge: edges still to
-  // come; for a Merge, 1 + 2 for each control edge.
+  // A counter for each node that waits for more than one edge: pending edges;
+  // for a Merge, 1 + 2 for each control edge.
   std::vector<int64_t> counters;
   std::vector<ConstInput> const_inputs;  // by slot
   // Of each asynchronous node: outputs, what it waits for, and its op.
@@ -152,7 +153,8 @@ class PlanImpl : public Plan {
                      std::vector<std::string>& waits) const override;
   void CountWaits(std::map<std::string, int64_t>& waits) const override;
 
-  // A state for the step of that id, as new; give it back when it is over.
+  // Returns a reset state for the step of that id; return it when the step is
+  // over.
   std::unique_ptr<StepState> TakeState(uint64_t step_id) const;
   void GiveBack(std::unique_ptr<StepState> state) const;
 
@@ -160,17 +162,17 @@ class PlanImpl : public Plan {
   std::vector<Edge> edges;
   std::vector<RefInput> ref_inputs;
   std::vector<FrameInfo> frames;
-  std::vector<int32_t> roots;  // nodes that wait for nothing
+  std::vector<int32_t> roots;  // nodes without pending edges
   std::vector<int32_t> retval_indices;
   // By _Send and _Recv node: the tensor and the other end, for traces: "x:0
   // @/job:ps/replica:0/task:0/device:CPU:0".
   FlatHashMap<int32_t, std::string> transfers;
-  // Also for traces: of all inputs of all nodes, in their order, and where
-  // those of each node begin.
+  // Also for traces: the sources of all inputs of all nodes, in order, and the
+  // index of the first one of each node.
   std::vector<InputSource> sources;
   std::vector<size_t> first_source;
   int max_outputs = 0;
-  bool may_be_dead = false;  // a value may be dead somewhere
+  bool may_be_dead = false;  // some value may be dead
 
  private:
   friend class PlanBuilder;
@@ -178,7 +180,7 @@ class PlanImpl : public Plan {
   int num_args_ = 0;
   int num_retvals_ = 0;
   int num_graph_nodes_ = 0;
-  // What `nodes` points into.
+  // Referenced by `nodes`.
   std::vector<std::string> names_;
   std::vector<DataTypeVector> output_types_;
   std::vector<std::unique_ptr<bool[]>> outputs_on_host_;
@@ -193,7 +195,7 @@ class PlanImpl : public Plan {
   mutable absl::Mutex mutex_;
   mutable std::vector<std::unique_ptr<StepState>> free_states_
       ABSL_GUARDED_BY(mutex_);
-  // States that steps have taken; they own themselves.
+  // States in use by steps; they own themselves.
   mutable std::vector<Running> running_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -28,8 +28,9 @@ bool IsForwarding(const Node& node) {
                    absl::string_view(node.type())) != std::end(kForwardingOps);
 }
 
-// By id, the nodes that wait for nothing and for which `is_one` holds. A Merge
-// must see when its inputs come, so none that feeds one.
+// Returns, by id, the nodes that wait for nothing and for which `is_one` holds.
+// Sources that feed a Merge are excluded, because it must see when its inputs
+// arrive.
 template <typename IsOne>
 std::vector<bool> FindSources(const Graph& graph, const IsOne& is_one) {
   std::vector<bool> found(graph.num_nodes(), false);
@@ -45,14 +46,14 @@ std::vector<bool> FindSources(const Graph& graph, const IsOne& is_one) {
   return found;
 }
 
-// Constants that lie in their consumers' slots.
+// Finds constants that are stored in their consumers' slots.
 std::vector<bool> FindConstants(const Graph& graph) {
   return FindSources(graph, [](const Node& node) {
     return node.type() == "Const" && node.attr<Tensor>("value") != nullptr;
   });
 }
 
-// Nodes whose kernels may be a ConstantOutput.
+// Finds nodes whose kernels may be a ConstantOutput.
 std::vector<bool> FindHandles(const Graph& graph) {
   return FindSources(
       graph, [](const Node& node) { return node.type() == "VarHandleOp"; });
@@ -67,8 +68,8 @@ LoopRole RoleOf(const Node& node) {
                                                 : LoopRole::kEnter;
 }
 
-// The node that makes the handle: of a loop, that outside it. A graph may come
-// from anywhere, so the way there is bounded.
+// Returns the node that makes the handle: for a loop, the node outside it. A
+// graph may come from anywhere, so the search is bounded.
 const Node& MakerOf(const OutputTensor& handle) {
   const Node* node = handle.node;
   for (int i = 0; i < 100 && IsForwarding(*node); ++i) {
@@ -78,7 +79,7 @@ const Node& MakerOf(const OutputTensor& handle) {
   return *node;
 }
 
-// What a shared resource is called by all; else the node says which it is.
+// Returns the shared resource's name, or a description by its node.
 std::string NameOfResource(const Node& maker) {
   const std::string* shared = maker.attr<std::string>("shared_name");
   const bool is_named = shared != nullptr && !shared->empty();
@@ -91,7 +92,7 @@ std::string DescribeWait(const Node& node) {
   const std::string* from = node.attr<std::string>("send_device");
   const std::string* to = node.attr<std::string>("recv_device");
   if (node.type() == "_Recv" && tensor && from && to) {
-    // No device sends to itself: that is a partial run's client (Prune).
+    // No device sends to itself: this edge is a partial run's client (Prune).
     if (*from == *to) return absl::StrCat("the client to feed ", *tensor);
     return absl::StrCat("tensor ", *tensor, " from ", *from);
   }
@@ -103,7 +104,7 @@ std::string DescribeWait(const Node& node) {
   return text;
 }
 
-// The other end of the edge that a _Send or _Recv is an end of.
+// Describes the other end of the edge of a _Send or _Recv.
 std::string DescribeTransfer(const Node& node, bool is_recv) {
   const std::string* tensor = node.attr<std::string>("tensor_name");
   const std::string* device =
@@ -169,7 +170,7 @@ class PlanBuilder {
   }
 
   // Handles of variables are constants, once the default container is known.
-  // Where memory is the device's own, how they come there is left to the steps.
+  // For devices with their own memory, the steps copy them.
   absl::Status AddHandles() {
     if (options_.default_container == nullptr ||
         options_.device->context() != nullptr) {
@@ -205,13 +206,14 @@ class PlanBuilder {
     plan_->frames.push_back(std::move(info));
   }
 
-  // What input `i` of the node takes its value from.
+  // Returns the source of the value of the node's input `i`.
   const OutputTensor& SourceOf(const Node& node, int i) const {
     const auto late = late_reads_.find({node.id(), i});
     return late == late_reads_.end() ? node.input(i) : late->second;
   }
 
-  // Nodes that the node waits for besides the sources of its inputs.
+  // Returns the nodes that the node waits for besides the sources of its
+  // inputs.
   std::vector<const Node*> WaitsFor(const Node& node) const {
     std::vector<const Node*> result;
     for (const Node* input : node.control_inputs()) {
@@ -225,7 +227,7 @@ class PlanBuilder {
     return result;
   }
 
-  // Nodes point into these.
+  // Must not reallocate: nodes point into these.
   void Reserve() {
     const size_t n = graph_.num_nodes();
     plan_->nodes.reserve(n);
@@ -290,7 +292,8 @@ class PlanBuilder {
     return absl::OkStatus();
   }
 
-  // A constant where the node takes it: copied to the device once for all.
+  // Returns a constant in the memory where the node takes it: copied to the
+  // device only once.
   absl::StatusOr<Tensor> ConstantFor(const Node& node, int i,
                                      const Node& constant) {
     const auto handle = handles_.find(constant.id());
@@ -365,7 +368,8 @@ class PlanBuilder {
     return absl::OkStatus();
   }
 
-  // Where a device with memory of its own has the kernel and its outputs.
+  // Sets the memory types of the kernel's outputs on a device with memory of
+  // its own.
   void AddMemory(const Node& node, const KernelDef& def, NodeItem& item) {
     if (options_.device->context() == nullptr) return;
     item.view.is_on_host =
@@ -387,8 +391,8 @@ class PlanBuilder {
             node, *options_.device, *options_.random, options_.functions));
       });
     };
-    // Edges and ends are made anew for each partition, under names that may
-    // come again; they have no state.
+    // Internal nodes are made anew for each partition, under names that may
+    // recur; they have no state.
     const bool is_internal = node.type()[0] == '_';
     if (node.op().is_stateful && !is_internal) {
       return options_.stateful_kernels->GetOrCreate(node.name(), create);
@@ -455,7 +459,7 @@ class PlanBuilder {
     }
   }
 
-  // Data edges by output, then control edges.
+  // Sorts data edges by output, before control edges.
   void FinishEdges(size_t i) {
     NodeItem& item = plan_->nodes[i];
     std::vector<Edge>& edges = out_edges_[i];
@@ -489,8 +493,8 @@ class PlanBuilder {
     return outputs;
   }
 
-  // Switches and Merges that need no kernel to do what they do. A constant
-  // stays in its slot, so what has one cannot be done there.
+  // Switches and Merges whose work needs no kernel. A constant stays in its
+  // slot, so nodes with a constant input are excluded.
   static NodeKind KindAmong(const NodeItem& item,
                             const std::vector<Edge>& edges) {
     if (item.kind != NodeKind::kKernel || item.num_consts > 0) return item.kind;
@@ -503,9 +507,9 @@ class PlanBuilder {
     return item.is_merge && !says_which ? NodeKind::kMerge : item.kind;
   }
 
-  // Not a Merge's: it takes the first value that comes. Nor an Exit's, which
-  // may not run. What forwards has its output in a slot already, and what goes
-  // to another iteration finds out to which when it has run.
+  // Excludes a Merge, which takes the first value that arrives; an Exit, which
+  // may not run; forwarding nodes, whose output is in a slot already; and nodes
+  // that lead to another iteration, which they know only after they have run.
   static int32_t DirectSlot(const NodeItem& item,
                             const std::vector<Edge>& edges) {
     const bool makes_it =

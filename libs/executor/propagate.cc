@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-// A plan in which nothing is ever dead.
+// For a plan in which no value can be dead.
 void PropagateLive(Iteration& iteration, const NodeItem& item, const Edge* edge,
                    const Edge* end, Slot* outputs, ReadyList& ready) {
   for (; edge != end; ++edge) {
@@ -28,7 +28,7 @@ void PropagateMaybeDead(Iteration& iteration, const NodeItem& item,
   }
 }
 
-// One whose memory became the output's is let go of in less time.
+// Releasing an input whose memory became the output's is faster.
 void ClearInput(Slot& input, const Outputs& outputs) {
   if (outputs.size == 1 &&
       input.tensor.SharesBufferWith(outputs.slots[0].tensor)) {
@@ -39,8 +39,8 @@ void ClearInput(Slot& input, const Outputs& outputs) {
 
 }  // namespace
 
-// A Merge runs at its first live input, or dead when all inputs were dead.
-// Bit 0 of its counter says that no live input has come; control edges count 2.
+// A Merge runs at its first live input, or dead when all inputs were dead. Bit
+// 0 of its counter is set until a live input arrives; control edges count 2.
 // The rules are TensorFlow's; so is a dead Enter killing the Merge at once.
 void ActivateMerge(Iteration& to, const NodeItem& source, const Edge& edge,
                    Slot* output, bool is_dead, bool move, ReadyList& ready) {
@@ -74,7 +74,7 @@ void Propagate(const Ready& ran, bool is_dead, const Outputs& outputs,
   StepState& state = iteration.state;
   const NodeItem& item = state.plan.nodes[ran.node];
   if (iteration.frame != nullptr || item.child >= 0) {
-    // The iteration may be used again from here on.
+    // The iteration may be reused from here on.
     return state.loops.Propagate(ran, item, is_dead, outputs, ready);
   }
   const Edge* edge = state.plan.edges.data() + item.first_edge;
@@ -102,7 +102,7 @@ void ClearInputs(const NodeItem& item, Iteration& iteration,
       ClearInput(inputs[i], outputs);
       continue;
     }
-    // A kernel may have taken the value out.
+    // A kernel may have moved the value out.
     if (!inputs[i].tensor.buffer()) inputs[i].tensor = next->value;
     ++next;
   }

@@ -1,5 +1,5 @@
-// Along edges: from the outputs of a node that ran into its consumers' slots.
-// Internal to this room.
+// Propagates the outputs of a node that ran along its edges, into its
+// consumers' slots. Internal to this module.
 #ifndef WEFT_LIBS_EXECUTOR_PROPAGATE_H_
 #define WEFT_LIBS_EXECUTOR_PROPAGATE_H_
 
@@ -9,17 +9,19 @@
 
 namespace weft {
 
-// Hands the outputs of `ran` on (they are empty afterwards) and adds to `ready`
-// what waited for nothing else. `outputs` is not looked at when `is_dead`.
+// Propagates the outputs of `ran` (they are empty afterwards) and adds to
+// `ready` the nodes that have become ready. `outputs` is not accessed if
+// `is_dead`.
 void Propagate(const Ready& ran, bool is_dead, const Outputs& outputs,
                ReadyList& ready);
 
-// A Merge's counter and slots say what came; the rest is as for other nodes.
+// A Merge's counter and slots show which input arrived; the rest is as for
+// other nodes.
 void ActivateMerge(Iteration& to, const NodeItem& source, const Edge& edge,
                    Slot* output, bool is_dead, bool move, ReadyList& ready);
 
-// Empties the slots of a node that has run; constants stay. `outputs` are its
-// own still: nobody else has seen them.
+// Empties the slots of a node that has run; constants stay. `outputs` still
+// belong to it: no other node has seen them.
 void ClearInputs(const NodeItem& item, Iteration& iteration,
                  const Outputs& outputs);
 
@@ -27,7 +29,7 @@ inline void ClearOutputs(const Outputs& outputs) {
   for (int i = 0; i < outputs.size; ++i) outputs.slots[i].Clear();
 }
 
-// What goes along the edge; null on a control edge and when it is dead.
+// The value for the edge; null on a control edge and if it is dead.
 inline Slot* OutputFor(const Edge& edge, bool is_dead, const Outputs& outputs) {
   if (is_dead || edge.is_control()) return nullptr;
   if (outputs.live < 0) return &outputs.slots[edge.output];
@@ -48,19 +50,19 @@ inline void Put(Slot& slot, Slot& value, bool move) {
   slot.is_dead = value.is_dead;
 }
 
-// A counter holds the edges to come and, above them, how many of those that
-// came were dead.
+// A counter holds the number of pending edges and, in the bits above, how many
+// of the arrived ones were dead.
 inline constexpr int64_t kOneDead = int64_t{1} << 32;
 inline int64_t EdgesToCome(int64_t counter) { return counter & (kOneDead - 1); }
 inline int64_t DeadEdges(int64_t counter) { return counter >> 32; }
 
-// Whether nobody else counts there now: in a loop, all that goes along edges
-// goes under the lock of LoopFrames.
+// Whether no other thread counts there now: in a loop, everything along edges
+// is done under the lock of LoopFrames.
 inline bool CountsAlone(const Iteration& iteration) {
   return iteration.frame != nullptr || iteration.state.WorksAlone();
 }
 
-// The counter's new value.
+// Returns the counter's new value.
 inline int64_t Count(Iteration& iteration, int32_t index, int64_t change) {
   std::atomic<int64_t>& counter = iteration.counters[index];
   if (!CountsAlone(iteration)) {
@@ -71,8 +73,8 @@ inline int64_t Count(Iteration& iteration, int32_t index, int64_t change) {
   return value;
 }
 
-// One edge, in a plan where values may be dead. `output` is null on a control
-// edge and when what goes along it is dead.
+// Activates one edge, in a plan with dead values. `output` is null on a control
+// edge and if the value is dead.
 inline void ActivateMaybeDead(Iteration& to, const NodeItem& source,
                               const Edge& edge, Slot* output,
                               bool source_is_dead, bool may_move,

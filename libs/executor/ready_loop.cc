@@ -16,7 +16,7 @@ namespace {
 
 // A hand-over to another thread costs at least about this much.
 constexpr uint64_t kHandOverNanoseconds = 10'000;
-// Inputs with which a cheap kernel takes about as long.
+// The input size at which a cheap kernel takes about as long.
 constexpr uint64_t kHandOverBytes = 64 << 10;
 
 constexpr size_t kReaderBytes = 4 << 10;
@@ -34,8 +34,8 @@ Slot* InputsOf(const Ready& ready) {
   return ready.iteration->slots.get() + ItemOf(ready).first_input;
 }
 
-// The thread has to wake, and whoever waits for what it makes wakes then. On a
-// virtual machine that is more than most nodes of a small model take.
+// The thread must wake up, and so must the consumer's thread afterwards. On a
+// virtual machine that takes longer than most nodes of a small model.
 uint64_t HandOverNanoseconds(const Scheduler& scheduler) {
   const PoolProgress* const pools = PoolProgress::Of(scheduler);
   if (pools == nullptr) return kHandOverNanoseconds;
@@ -52,7 +52,7 @@ void NoteCost(const NodeItem& item, absl::Duration took) {
                                std::memory_order_relaxed);
 }
 
-// What a run is likely to take; as long as can be, before the first.
+// Returns the expected duration of a run; the maximum before the first one.
 uint64_t ExpectedNanoseconds(const NodeItem& item, const Slot* inputs) {
   if (!item.is_cheap) {
     const uint64_t cost = item.cost_or_zero();
@@ -61,15 +61,15 @@ uint64_t ExpectedNanoseconds(const NodeItem& item, const Slot* inputs) {
   return InputBytes(item, inputs) * kHandOverNanoseconds / kHandOverBytes;
 }
 
-// Which output of a Switch its value goes to; -1: the kernel has an error to
-// say.
+// Returns the output of a Switch to which its value goes; -1: the kernel has an
+// error to report.
 int OutputTaken(const Slot* inputs) {
   const Tensor& predicate = inputs[1].tensor;
   if (!predicate.shape().IsScalar()) return -1;
   return predicate.scalar<bool>() ? 1 : 0;
 }
 
-// The input of a Merge that has a value; null: none has.
+// Returns the input of a Merge that has a value; null: none has.
 Slot* FindCome(Slot* inputs, int num_inputs) {
   for (Slot* input = inputs; input != inputs + num_inputs; ++input) {
     if (input->is_ref() || input->tensor.IsInitialized()) return input;
@@ -77,8 +77,8 @@ Slot* FindCome(Slot* inputs, int num_inputs) {
   return nullptr;
 }
 
-// An asynchronous kernel has ended, on whatever thread, perhaps inside
-// ComputeAsync. Takes over its token.
+// Ends an asynchronous kernel, on any thread, perhaps inside ComputeAsync.
+// Takes over its token.
 void EndAsync(AsyncEntry& entry, const absl::Status& status) {
   entry.waits.store(false, std::memory_order_relaxed);
   const Ready ran = entry.ready;
@@ -121,11 +121,11 @@ absl::Status DoneIsLost() {
       "of memory");
 }
 
-// The `done` of an asynchronous kernel. Where it is destroyed without a call by
-// an exception, or by a thread that works on the step, the node fails:
-// otherwise the step would wait for it forever. Elsewhere it does nothing, for
-// it may outlive what the step uses: a scheduler that ends destroys closures
-// without running them. Other code must not drop it.
+// The `done` of an asynchronous kernel. If it is destroyed without a call by an
+// exception, or by a thread that works on the step, the node fails: otherwise
+// the step would wait for it forever. Elsewhere its destructor does nothing,
+// for it may outlive what the step uses: a scheduler that ends destroys
+// closures without running them. Other code must not drop it.
 class AsyncDone {
  public:
   explicit AsyncDone(AsyncEntry& entry) : entry_(&entry) {}
@@ -187,7 +187,7 @@ void ContinueOnPool(StepState& state, const ReadyList& nodes) {
 }
 
 void ReadyLoop::Add(const ReadyList& nodes) {
-  // Nothing else to do: run it here whatever it costs.
+  // There is nothing else to do: run it here whatever its cost.
   if (nodes.size() == 1 && !HasMore()) return Keep(nodes[0]);
   for (const Ready& node : nodes) {
     if (where_ == RunWhere::kReader || !IsLong(node)) {
@@ -211,8 +211,8 @@ bool ReadyLoop::IsLong(const Ready& ready) const {
   return ExpectedNanoseconds(item, InputsOf(ready)) > kHandOverNanoseconds;
 }
 
-// Of a long one: whether it takes longer than the way to another thread and
-// back, or would begin later here.
+// For a long kernel: returns whether it takes longer than the way to another
+// thread and back, or would begin later here.
 bool ReadyLoop::IsWorthHandingOver(const Ready& ready) const {
   const uint64_t most = HandOverNanoseconds(*state_.context.scheduler);
   return ExpectedNanoseconds(ItemOf(ready), InputsOf(ready)) > most ||
@@ -224,8 +224,8 @@ bool ReadyLoop::MayRunOnReader(const Ready& ready) {
   const bool runs_kernel = !ready.is_dead && (item.kind == NodeKind::kKernel ||
                                               item.kind == NodeKind::kAsync);
   if (runs_kernel && !item.is_cheap) return false;
-  // An asynchronous kernel that is cheap moves its inputs, and so does _Send,
-  // but for texts.
+  // A cheap asynchronous kernel moves its inputs, and so does _Send, except for
+  // strings.
   if (runs_kernel && item.kind == NodeKind::kKernel && !item.moves_input &&
       InputBytes(item, InputsOf(ready)) > kReaderBytes) {
     return false;
@@ -274,8 +274,7 @@ void ReadyLoop::RunNode(const Ready& ready) {
       if (item.num_consts > 0) return RunOnConst<kTraced>(ready, item);
       return CompleteInPlace<kTraced>(ready, item, {inputs, 1});
     case NodeKind::kSwitch: {
-      // Whoever asks for a trace is told of all outputs; here, of a Merge's
-      // too.
+      // A trace has all outputs, including a Merge's unused ones.
       const int taken = kTraced ? -1 : OutputTaken(inputs);
       if (taken < 0) return RunKernel<kTraced>(ready, item);
       return CompleteInPlace<kTraced>(ready, item, {inputs, 2, taken});
@@ -297,7 +296,7 @@ void ReadyLoop::RunNode(const Ready& ready) {
   }
 }
 
-// What forwards or gives out a constant copies it.
+// A forwarding node, or one that returns a constant, copies it.
 template <bool kTraced>
 void ReadyLoop::RunOnConst(const Ready& ready, const NodeItem& item) {
   const Slot& input = InputsOf(ready)[0];
@@ -315,13 +314,13 @@ bool ReadyLoop::MayTakeLong(const Ready& ready, const NodeItem& item) const {
          ExpectedNanoseconds(item, InputsOf(ready)) > kHandOverNanoseconds;
 }
 
-// One that is far from being worth another thread is timed in one run of eight:
-// to look at the clock twice takes a tenth as long as many of them.
+// A kernel that is much cheaper than a hand-over is timed in one run of eight:
+// reading the clock twice takes a tenth as long as many of them.
 bool ReadyLoop::IsTimed(const NodeItem& item) {
   if (item.cost == nullptr) return false;
   const uint32_t nanoseconds = item.cost_or_zero();
   if (nanoseconds == 0 || nanoseconds > kHandOverNanoseconds / 4) return true;
-  // Runs at the same time may count as one.
+  // Concurrent runs may count as one.
   const uint32_t runs = item.cost->runs.load(std::memory_order_relaxed) + 1;
   item.cost->runs.store(runs, std::memory_order_relaxed);
   return runs % kRunsBetweenTimes == 0;
@@ -380,7 +379,8 @@ WhenLocked ReadyLoop::WhenLockedHere() const {
 
 template <bool kTraced>
 void ReadyLoop::RunAsync(const Ready& ready, const NodeItem& item) {
-  // One that is not cheap may do much before it waits: run a function's body.
+  // A node that is not cheap may do much before it waits: run a function's
+  // body.
   if (state_.outbox != nullptr && !item.is_cheap) state_.outbox->Flush();
   AsyncEntry& entry = ready.iteration->async_entries[item.async_index];
   entry.ready = ready;
@@ -412,7 +412,8 @@ template <bool kTraced>
 void ReadyLoop::Complete(const Ready& ready, const NodeItem& item, bool is_dead,
                          const Outputs& outputs) {
   if constexpr (kTraced) {
-    // As in TensorFlow, what was not run is not told; a dead value is sent.
+    // As in TensorFlow, nodes that were not run are not traced; a dead value is
+    // sent.
     if (!is_dead || item.runs_when_dead) {
       state_.trace->NodeRan(item, begin_, sent_bytes_, outputs.slots, is_dead);
     }

@@ -1,5 +1,5 @@
-// ReadyLoop: the trampoline of one thread in one step: runs ready nodes until
-// none is left for this thread. Internal to this room.
+// ReadyLoop is the trampoline of one thread in one step: it runs ready nodes
+// until none is left for this thread. Internal to this module.
 #ifndef WEFT_LIBS_EXECUTOR_READY_LOOP_H_
 #define WEFT_LIBS_EXECUTOR_READY_LOOP_H_
 
@@ -21,23 +21,24 @@ class ReadyLoop {
   ReadyLoop(const ReadyLoop&) = delete;
   ReadyLoop& operator=(const ReadyLoop&) = delete;
 
-  // The loop that is running on this thread, innermost; null when none is.
+  // The loop running on this thread, innermost; null if there is none.
   static ReadyLoop* Current();
 
   StepState& state() const { return state_; }
 
   // For the `done` of an asynchronous kernel that is destroyed without a call.
-  // True: this loop runs the kernel's ComputeAsync now, and fails the node when
-  // that has returned or thrown.
+  // Returns true if this loop runs the kernel's ComputeAsync now, and will fail
+  // the node when that has returned or thrown.
   bool FailsLater(const AsyncEntry& entry) {
     if (starting_ != &entry) return false;
     is_done_lost_ = true;
     return true;
   }
 
-  // Runs nodes now and later; what is worth another thread goes to the pool.
+  // Runs nodes now and later; sends nodes that are worth another thread to the
+  // pool.
   void Add(const ReadyList& nodes);
-  // Runs until nothing is left, then releases the token: the step may be over
+  // Runs until no node is left, then releases the token: the step may be over
   // when this returns.
   void Run();
 
@@ -52,7 +53,7 @@ class ReadyLoop {
     kept_ = node;
     has_kept_ = true;
   }
-  // The node that runs next; false when none is left.
+  // Takes the node that runs next; returns false if none is left.
   bool Next(Ready& ready) {
     if (!ready_.empty()) {
       ready = ready_.back();
@@ -68,20 +69,20 @@ class ReadyLoop {
         ready.iteration->state.plan.nodes[ready.node].cost_or_zero();
     waiting_nanoseconds_ -= std::min(waiting_nanoseconds_, cost);
   }
-  // What a run of a node takes down is decided when this is compiled, so that a
-  // step that is not traced asks once a node.
+  // Tracing is decided at compile time, so that an untraced step checks once
+  // per node.
   template <bool kTraced>
   void RunNode(const Ready& ready);
   template <bool kTraced>
   void RunKernel(const Ready& ready, const NodeItem& item);
   static bool IsTimed(const NodeItem& item);
   absl::Status ComputeTimed(const NodeItem& item, OpKernelContext& context);
-  // The kernel's status; an exception that it throws becomes its error.
+  // Returns the kernel's status; an exception becomes its error.
   absl::Status Compute(const NodeItem& item, OpKernelContext& context);
   void ComputeAsync(const NodeItem& item, AsyncEntry& entry);
   template <bool kTraced>
   void RunOnConst(const Ready& ready, const NodeItem& item);
-  // A node that has not ended well; one that gave up goes to the pool.
+  // A node that has not succeeded; one that gave up goes to the pool.
   void End(const Ready& ready, const NodeItem& item,
            const absl::Status& status);
   WhenLocked WhenLockedHere() const;
@@ -91,23 +92,24 @@ class ReadyLoop {
   template <bool kTraced>
   void Complete(const Ready& ready, const NodeItem& item, bool is_dead,
                 const Outputs& outputs);
-  // The run is over; slots of its inputs are its outputs.
+  // The run is over; the slots of its inputs are its outputs.
   template <bool kTraced>
   void CompleteInPlace(const Ready& ready, const NodeItem& item,
                        const Outputs& outputs);
   void HandOn(const Ready& ready, bool is_dead, const Outputs& outputs);
-  // Where the node's run makes its outputs; empty slots.
+  // Where the node's run creates its outputs; empty slots.
   Outputs PlaceOutputs(const Ready& ready, const NodeItem& item);
   void Drop();
 
   StepState& state_;
   const RunWhere where_;
   ReadyLoop* const outer_;
-  ReadyList ready_;  // the last comes first
-  ReadyList fresh_;  // what the node just run made ready
-  Ready kept_;       // a long one, run when nothing else is left
+  ReadyList ready_;  // the last one runs first
+  ReadyList fresh_;  // the nodes made ready by the last node
+  Ready kept_;       // a long one, run when no other is left
   bool has_kept_ = false;
-  // What those among `ready_` are likely to take that are long and not cheap.
+  // The expected total run time of those nodes in `ready_` that are neither
+  // short nor cheap.
   uint64_t waiting_nanoseconds_ = 0;
   int nodes_until_clock_ = 0;
   absl::Time give_up_at_ = absl::InfinitePast();  // unknown yet
@@ -117,13 +119,13 @@ class ReadyLoop {
   // its `done` was destroyed without a call.
   const AsyncEntry* starting_ = nullptr;
   bool is_done_lost_ = false;
-  // Of the node that runs, in a step that is traced.
+  // Of the running node, in a traced step.
   absl::Time begin_;
   size_t sent_bytes_ = 0;
 };
 
-// Goes on with the nodes on the compute pool, on one thread. Takes over a token
-// of the caller.
+// Continues with the nodes on the compute pool, on one thread. Takes over a
+// token of the caller.
 void ContinueOnPool(StepState& state, const ReadyList& nodes);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
-// StatefulKernels: kernels that keep state between steps (random streams,
+// StatefulKernels holds kernels that keep state between steps (random streams,
 // readers, iterators). They belong to a session and a node name, are shared by
-// all plans of the session, and die with it.
+// all plans of the session, and end with it.
 //
 // Threads: thread-safe.
 #ifndef WEFT_LIBS_EXECUTOR_STATEFUL_KERNELS_H_
@@ -20,7 +20,8 @@ namespace weft {
 
 class StatefulKernels {
  public:
-  // The kernel kept under `name`, or the one `create` makes and which is kept.
+  // Returns the kernel kept under `name`, or keeps the one that `create`
+  // returns.
   absl::StatusOr<std::shared_ptr<OpKernel>> GetOrCreate(
       const std::string& name,
       const std::function<absl::StatusOr<std::unique_ptr<OpKernel>>()>& create);

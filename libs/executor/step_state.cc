@@ -72,7 +72,7 @@ std::unique_ptr<Slot[]> StepState::TakeOutputs() {
   return std::unique_ptr<Slot[]>(spare);
 }
 
-// One is kept: most steps are one thread's work.
+// One is kept: most steps run on one thread.
 void StepState::GiveBack(std::unique_ptr<Slot[]> outputs) {
   Slot* none = nullptr;
   if (spare_outputs_.compare_exchange_strong(none, outputs.get(),
@@ -109,13 +109,13 @@ void StepState::Fail(const NodeItem& item, const absl::Status& status) {
   NoteDropped();
   if (context.cancellation->IsCancelled()) return;
   {
-    // The first error is told; what the others would say costs time.
+    // Only the first error is kept; formatting the others would take time.
     absl::MutexLock lock(&mutex_);
     if (!error_.ok()) return;
   }
   absl::Status cause = status;
   if (absl::IsResourceExhausted(status) && has_launches_) {
-    // A device that is lost gives no memory either.
+    // A lost device also fails allocations.
     const absl::Status lost = context.device->context()->Failure();
     if (!lost.ok()) cause = lost;
   }
@@ -130,8 +130,8 @@ void StepState::Fail(const NodeItem& item, const absl::Status& status) {
   context.cancellation->Cancel(MarkDerived(error));
 }
 
-// Who has no memory matters as much as what it is for; and what a device with
-// memory of its own says may be of a node that ran before.
+// The error must name the device without memory and its user; and on a device
+// with its own memory it may belong to a node that ran before.
 std::string StepState::WhereAndWhy(const absl::Status& status) const {
   const std::string on_device = absl::StrCat(" on ", context.device->name());
   if (absl::IsResourceExhausted(status)) {
@@ -176,7 +176,7 @@ void StepState::Finish() {
   const uint64_t step_id = context.step_id;
   keep->GiveBack(std::unique_ptr<StepState>(this));
   if (device == nullptr) return done(std::move(result));
-  // What it launched may still run, and fail.
+  // Work that it launched may still run, and fail.
   device->WhenDone([keep, launched, step_id, result = std::move(result),
                     done = std::move(done)](absl::Status status) mutable {
     if (result.ok() && !status.ok()) {

@@ -1,12 +1,13 @@
-// StepState: everything that changes while one step runs one plan. Internal to
-// this room.
+// StepState is the mutable state of one step of one plan. Internal to this
+// module.
 //
-// States are used again: a step that ends well leaves its state as it found
-// it, so the next step allocates nothing.
+// States are reused: a successful step resets its state, so the next step does
+// not allocate.
 //
-// Threads: slots of a node are written by whoever runs its producers and read
-// by whoever runs it; counters order the two. `tokens` counts the threads and
-// asynchronous kernels at work: who takes the last one ends the step.
+// Threads: slots of a node are written by the threads that run its producers
+// and read by the thread that runs it; counters order the two. `tokens` counts
+// the active threads and asynchronous kernels: the one that releases the last
+// token ends the step.
 #ifndef WEFT_LIBS_EXECUTOR_STEP_STATE_H_
 #define WEFT_LIBS_EXECUTOR_STEP_STATE_H_
 
@@ -30,14 +31,14 @@ namespace weft {
 struct Iteration;
 class StepState;
 
-// A node that may run now. Copied member by member: as one block it would be
-// read before the processor has put together what was just written in parts,
-// and that would take as long as a small kernel.
+// A node that may run now. Copied member by member: a block copy would read it
+// before the processor has combined the recent partial writes, which would take
+// as long as a small kernel.
 struct Ready {
   Ready() = default;
   Ready(Iteration* in, int32_t index, bool dead)
       : iteration(in), node(index), is_dead(dead) {}
-  // Without exceptions, so that a closure that holds one needs no memory.
+  // Noexcept, so that a closure that holds one does not allocate.
   Ready(const Ready& other) noexcept
       : iteration(other.iteration), node(other.node), is_dead(other.is_dead) {}
   Ready& operator=(const Ready& other) noexcept {
@@ -54,32 +55,32 @@ struct Ready {
 
 using ReadyList = absl::InlinedVector<Ready, 32>;
 
-// What the run of a node has made: slots[i] is output i; or, where `live` names
+// The outputs of a run of a node: slots[i] is output i; or, if `live` names
 // one, slots[0] is that one and all others are dead. They may be slots of the
-// node's inputs. `size` of them are to be emptied once they are handed on.
+// node's inputs. `size` of them must be emptied after propagation.
 struct Outputs {
   Slot* slots = nullptr;
   int size = 0;
   int live = -1;
 };
 
-// What an asynchronous kernel holds on to until it ends.
+// The state that an asynchronous kernel holds until it ends.
 struct AsyncEntry {
   Ready ready;
   std::optional<OpKernelContext> context;
   std::unique_ptr<Slot[]> outputs;
-  // Between its begin and its end; for whoever asks what the step waits for.
+  // Set between its start and its end, for DescribeWaits.
   std::atomic<bool> waits{false};
-  absl::Time begin;  // in a step that is traced
+  absl::Time begin;  // in a traced step
 };
 
 // The slots and counters of one run of a frame's nodes.
 struct Iteration {
   Iteration(StepState& step, const FrameInfo& frame_info);
 
-  // Before a run.
+  // Called before a run.
   void ResetCounters();
-  // After a run that was given up: forgets what lies in the slots.
+  // Called after an aborted run: clears the slots.
   void ResetSlots();
   LoopPosition position() const;
   // Adds what its asynchronous kernels wait for now. Any thread, while the
@@ -91,14 +92,14 @@ struct Iteration {
   StepState& state;
   const FrameInfo& info;
   std::unique_ptr<Slot[]> slots;
-  // Low half: edges to come; high half: how many of those that came were dead.
+  // Low half: pending edges; high half: how many of the arrived ones were dead.
   std::unique_ptr<std::atomic<int64_t>[]> counters;
   std::unique_ptr<AsyncEntry[]> async_entries;
 
-  // The rest is used in loops only, under the lock of LoopFrames.
+  // The rest is used only in loops, under the lock of LoopFrames.
   LoopFrame* frame = nullptr;  // null outside loops
   int64_t number = 0;
-  int outstanding = 0;  // nodes that are ready or running
+  int outstanding = 0;  // ready or running nodes
   absl::InlinedVector<LoopFrame*, 1> children;
 };
 
@@ -109,19 +110,19 @@ class StepState {
   StepState(const StepState&) = delete;
   StepState& operator=(const StepState&) = delete;
 
-  // Takes one step on; holds one token for the caller. From here on the state
-  // belongs to itself: it goes back to the plan when the step is over.
+  // Starts a step; holds one token for the caller. From here on the state owns
+  // itself: it is returned to the plan when the step is over.
   void Begin(std::shared_ptr<const PlanImpl> keep_plan,
              const StepArgs& step_args,
              absl::AnyInvocable<void(absl::Status)> step_done);
 
-  // True once nothing new should run.
+  // Returns true once no new node may run.
   bool IsStopped() const { return context.cancellation->IsCancelled(); }
 
-  // A node failed. Its error is the step's unless it follows from the step's
-  // cancellation; then everything that waits is released.
+  // A node failed. Its error becomes the step's unless it follows from the
+  // step's cancellation; then all waiting kernels are released.
   void Fail(const NodeItem& item, const absl::Status& status);
-  // A kernel has launched what a device with memory of its own runs later.
+  // A kernel has launched work that a device with its own memory runs later.
   void NoteLaunch(const NodeItem& item) {
     if (has_launches_ && !item.view.is_on_host) launched_.Add(item);
   }
@@ -133,21 +134,21 @@ class StepState {
   bool IsLastToken() const {
     return tokens_.load(std::memory_order_acquire) == 1;
   }
-  // Whether no other thread works on the step, nor an asynchronous kernel. The
-  // caller holds a token and only who holds one may add another, so this stays
-  // true until the caller does; whoever worked on the step before gave a token
-  // back after it, and whoever comes is given one first. So meanwhile the
-  // caller needs neither locks nor locked instructions for what only those
-  // touch.
+  // Whether no other thread or asynchronous kernel works on the step. The
+  // caller holds a token, and only the holder of a token may add another, so
+  // this stays true until the caller adds one. Any thread that worked on the
+  // step before has released its token after that, and any later one gets a
+  // token first. So until then the caller needs neither locks nor atomic
+  // read-modify-write instructions for the step's state.
   bool WorksAlone() const { return IsLastToken(); }
   void AddToken() { tokens_.fetch_add(1, std::memory_order_relaxed); }
-  // The caller must not touch the state afterwards.
+  // The caller must not access the state afterwards.
   void ReleaseToken() {
     if (tokens_.fetch_sub(1, std::memory_order_acq_rel) == 1) Finish();
   }
 
-  // Room for the outputs of any one node, empty, for one thread. Give it back,
-  // as empty, before the token that it was taken with.
+  // Takes empty slots for the outputs of any one node, for one thread. They
+  // must be returned, empty, before the token that they were taken with.
   std::unique_ptr<Slot[]> TakeOutputs();
   void GiveBack(std::unique_ptr<Slot[]> outputs);
 
@@ -159,13 +160,13 @@ class StepState {
   std::unique_ptr<NodeTrace> trace;  // null unless the step is traced
   Iteration root;
   LoopFrames loops;
-  // Counters of Merge nodes outside loops, while several threads are at work.
+  // Counters of Merge nodes outside loops, while several threads are active.
   absl::Mutex merge_mutex;
 
  private:
   void Finish();
   absl::Status Result() const;
-  // What the error of a node says besides its name.
+  // The text that a node's error has in addition to its name.
   std::string WhereAndWhy(const absl::Status& status) const;
 
   bool has_launches_ = false;
@@ -176,7 +177,7 @@ class StepState {
   std::atomic<bool> incomplete_{false};
   std::atomic<Slot*> spare_outputs_{nullptr};  // owned
   mutable absl::Mutex mutex_;
-  absl::Status error_ ABSL_GUARDED_BY(mutex_);  // the first of a node
+  absl::Status error_ ABSL_GUARDED_BY(mutex_);  // the first one of a node
 };
 
 }  // namespace weft

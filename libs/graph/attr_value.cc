@@ -80,7 +80,7 @@ bool Same(const std::vector<T>& a, const std::vector<T>& b) {
   return true;
 }
 
-// Adds up what values take, until that is more than the limit.
+// Adds up the bytes of values, up to the limit.
 class ByteCount {
  public:
   explicit ByteCount(int64_t limit) : limit_(limit) {}

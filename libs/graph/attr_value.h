@@ -1,5 +1,5 @@
-// AttrValue: the value of a node's attribute, and AttrMap: all of a node's.
-// Kinds are those of TensorFlow's AttrValue message.
+// AttrValue is the value of a node's attribute, and AttrMap holds all
+// attributes of a node. Kinds are those of TensorFlow's AttrValue message.
 #ifndef WEFT_LIBS_GRAPH_ATTR_VALUE_H_
 #define WEFT_LIBS_GRAPH_ATTR_VALUE_H_
 
@@ -28,7 +28,7 @@ struct NameAttrList {
 };
 
 // In a node of a function's body: the value of the function's attr of that
-// name, which each call gives.
+// name, set by each call.
 struct AttrPlaceholder {
   std::string name;
   friend bool operator==(const AttrPlaceholder&,
@@ -63,23 +63,23 @@ class AttrValue {
   AttrValue(std::vector<T> v) : value_(std::move(v)) {}  // NOLINT
 
   bool IsSet() const { return value_.index() != 0; }
-  // Null when the attribute is of another kind.
+  // Returns null if the attribute is of another kind.
   template <typename T>
   const T* Get() const {
     return std::get_if<T>(&value_);
   }
   const Value& value() const { return value_; }
 
-  // "int", "list(shape)", "func", ... as OpDefs spell it; "none" when not set,
+  // "int", "list(shape)", "func", ... as in OpDefs; "none" if not set,
   // "placeholder" in a function.
   absl::string_view KindName() const;
-  // One line for people and errors; large tensors are shortened.
+  // One line for display and errors; large tensors are shortened.
   std::string ToString() const;
 
-  // About what it takes in memory, with the attrs of functions in it, and
-  // without the elements of tensors. Functions lie in the attrs of functions,
-  // and share them: counting ends beyond `limit`, or 32 of them deep, and gives
-  // more than that.
+  // About its size in memory, including the attrs of functions, and without the
+  // elements of tensors. Functions in the attrs of functions may be shared:
+  // counting stops beyond `limit`, or at a depth of 32, and then returns more
+  // than `limit`.
   int64_t NumBytes(int64_t limit) const;
 
   // Tensors compare bit for bit.

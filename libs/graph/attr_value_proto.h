@@ -1,5 +1,5 @@
-// AttrValue to and from TensorFlow's message of that name, for .cc files that
-// hold protobuf messages. Functions without state.
+// AttrValue to and from TensorFlow's message of that name, for .cc files with
+// protobuf messages. Functions without state.
 #ifndef WEFT_LIBS_GRAPH_ATTR_VALUE_PROTO_H_
 #define WEFT_LIBS_GRAPH_ATTR_VALUE_PROTO_H_
 
@@ -13,9 +13,9 @@ namespace tf {
 class AttrValue;
 }  // namespace tf
 
-// `type` is the attr's type in its OpDef ("list(int)"), or empty when unknown:
-// it gives an empty list its kind. INVALID_ARGUMENT for values that can't be
-// read, and for placeholders unless it is a node `in_function` that has them.
+// `type` is the attr's type in its OpDef ("list(int)"), or empty if unknown: it
+// determines the kind of an empty list. INVALID_ARGUMENT for values that cannot
+// be read, and for placeholders unless the node is `in_function`.
 absl::StatusOr<AttrValue> AttrValueFromProto(const tf::AttrValue& proto,
                                              absl::string_view type,
                                              bool in_function = false);

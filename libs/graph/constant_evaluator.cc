@@ -9,7 +9,7 @@ namespace weft {
 namespace {
 
 constexpr int kMaxDepth = 100;
-// Values serve shapes; nobody needs a larger one.
+// Values are needed for shapes only; larger ones are of no use.
 constexpr int64_t kMaxElements = 65536;
 
 // The integers of an int32 or int64 tensor.
@@ -31,7 +31,7 @@ std::optional<PartialShape> MakeShape(absl::Span<const int64_t> dims) {
   return *std::move(shape);
 }
 
-// The shape, unless no tensor can have it.
+// Returns the shape, unless no tensor can have it.
 std::optional<PartialShape> Checked(const PartialShape& shape) {
   return shape.has_rank() ? MakeShape(shape.dims()) : shape;
 }
@@ -41,7 +41,7 @@ int64_t IntAttr(const Node& node, absl::string_view name) {
   return value == nullptr ? 0 : *value;
 }
 
-// Whether the output has the value of the input, and its type.
+// Returns whether the output has the value of the input, and its type.
 bool IsPassThrough(const Node& node) {
   return node.type() == "Identity" || node.type() == "Snapshot" ||
          node.type() == "StopGradient" || node.type() == "EnsureShape";
@@ -49,19 +49,21 @@ bool IsPassThrough(const Node& node) {
 
 bool IsSizeType(DataType type) { return type == DT_INT32 || type == DT_INT64; }
 
-// Whether the node is a Cast that keeps each size that its result can hold. All
-// others change values: a bool is 0 or 1, a narrower integer wraps around.
+// Returns whether the node is a Cast that preserves each size that its result
+// can hold. All others change values: a bool is 0 or 1, a narrower integer
+// wraps around.
 bool IsSizeCast(const Node& node) {
   return node.type() == "Cast" && IsSizeType(node.input_type(0)) &&
          IsSizeType(node.output_type(0));
 }
 
-// Whether the size keeps its value in the type; a larger one wraps around.
+// Returns whether the size keeps its value in the type; a larger one wraps
+// around.
 bool Holds(DataType type, int64_t size) {
   return type == DT_INT64 || size == static_cast<int32_t>(size);
 }
 
-// Whether the tensor surely has one dimension.
+// Returns whether the tensor surely has one dimension.
 bool IsVector(const OutputTensor& tensor) {
   if (tensor.node == nullptr) return false;
   const std::string& op = tensor.node->type();
@@ -70,7 +72,7 @@ bool IsVector(const OutputTensor& tensor) {
   return shape.has_rank() && shape.rank() == 1;
 }
 
-// Whether the node is "vector[i]" as Python writes it.
+// Returns whether the node is "vector[i]" as Python builds it.
 bool IsElement(const Node& node) {
   if (node.type() != "StridedSlice" || !IsVector(node.input(0)) ||
       IntAttr(node, "ellipsis_mask") != 0 ||
@@ -78,13 +80,13 @@ bool IsElement(const Node& node) {
       IntAttr(node, "shrink_axis_mask") != 1) {
     return false;
   }
-  // The mask of a slice without indices says nothing.
+  // The mask of a slice without indices has no meaning.
   const OutputTensor& begin = node.input(1);
   return begin.node->output_shape(begin.index).num_elements() == 1;
 }
 
-// Whether the tensor is surely a scalar. Its op may say so where its shape does
-// not.
+// Returns whether the tensor is surely a scalar. Its op may imply that when its
+// shape does not.
 bool IsScalar(const OutputTensor& tensor) {
   const PartialShape& shape = tensor.node->output_shape(tensor.index);
   return shape.has_rank() ? shape.rank() == 0 : IsElement(*tensor.node);
@@ -126,8 +128,8 @@ std::optional<Tensor> ConstantEvaluator::Evaluate(const OutputTensor& output) {
   InferenceContext context(node.op(), node.attrs(), node.inputs(),
                            node.input_types(), node.output_types(), this);
   std::optional<Tensor> value = node.op().value_fn(context);
-  // A value that contradicts what is declared would be a bug of ours; no value
-  // is always right.
+  // A value that contradicts the declaration would be a bug in Weft; no value
+  // is always correct.
   if (!value || value->dtype() != node.output_type(0) ||
       !node.output_shape(0).IsCompatibleWith(value->shape())) {
     return std::nullopt;
@@ -142,7 +144,7 @@ std::optional<PartialShape> ConstantEvaluator::ValueAsShape(
   if (std::optional<Tensor> value = Value(output)) {
     std::optional<Dims> dims = Integers(*value);
     if (!dims || value->rank() > 1) return std::nullopt;
-    // A scalar -1 stands for a shape of which nothing is known.
+    // A scalar -1 stands for an unknown shape.
     if (value->rank() == 0) {
       if ((*dims)[0] != -1) return std::nullopt;
       return PartialShape::UnknownRank();
@@ -174,7 +176,7 @@ std::optional<PartialShape> ConstantEvaluator::ShapeOf(
   }
   if (result) result = Checked(*result);
   if (result) return result;
-  // The number of sizes is known even where the sizes are not.
+  // The number of sizes is known even if the sizes are not.
   const PartialShape& shape = node.output_shape(output.index);
   if (!shape.has_rank() || shape.rank() != 1 || shape.dim(0) < 0 ||
       shape.dim(0) > kMaxRank) {
@@ -284,7 +286,7 @@ std::optional<int64_t> ConstantEvaluator::Scalar(const OutputTensor& output) {
   return std::nullopt;
 }
 
-// "shape[i]" as Python writes it.
+// Matches "shape[i]" as Python builds it.
 std::optional<int64_t> ConstantEvaluator::StridedSliceScalar(const Node& node) {
   if (IntAttr(node, "ellipsis_mask") != 0 ||
       IntAttr(node, "new_axis_mask") != 0 || IntAttr(node, "begin_mask") != 0 ||

@@ -1,9 +1,9 @@
-// ConstantEvaluator: values that follow from constants while the graph is
-// built, through the value functions of the ops. One evaluator serves one
-// question: it stops after a bounded number of nodes, at a bounded depth, and
+// ConstantEvaluator computes values that follow from constants while the graph
+// is built, with the value functions of the ops. One evaluator serves one
+// query: it stops after a limited number of nodes, at a limited depth, and
 // computes no large tensors, so no graph makes building slow.
 //
-// Not synchronised; reads the graph only.
+// Not synchronized; only reads the graph.
 #ifndef WEFT_LIBS_GRAPH_CONSTANT_EVALUATOR_H_
 #define WEFT_LIBS_GRAPH_CONSTANT_EVALUATOR_H_
 
@@ -19,13 +19,13 @@ class ConstantEvaluator {
   ConstantEvaluator(const ConstantEvaluator&) = delete;
   ConstantEvaluator& operator=(const ConstantEvaluator&) = delete;
 
-  // See Graph::ConstantValue and its neighbours. A null node has no value.
+  // See Graph::ConstantValue and related methods. A null node has no value.
   std::optional<Tensor> Value(const OutputTensor& output);
   std::optional<PartialShape> ValueAsShape(const OutputTensor& output);
   std::optional<int64_t> Scalar(const OutputTensor& output);
 
  private:
-  // Counts one node; false when the question has cost too much.
+  // Counts one node; returns false if the query has become too expensive.
   bool Enter();
   void Leave() { --depth_; }
 

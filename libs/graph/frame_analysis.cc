@@ -9,8 +9,8 @@
 namespace weft {
 namespace {
 
-// Loops inside one another; the last iteration of the innermost one ends those
-// around it by recursion.
+// The maximum nesting of loops; the last iteration of the innermost one ends
+// the enclosing ones by recursion.
 constexpr int kMaxNesting = 1000;
 
 int NestingOf(int frame, const FrameAnalysis& analysis) {
@@ -19,7 +19,7 @@ int NestingOf(int frame, const FrameAnalysis& analysis) {
   return depth;
 }
 
-// Of the first frame, which is outside loops.
+// The analysis of the first frame, which is outside loops.
 FrameAnalysis OutsideLoops() {
   FrameAnalysis analysis;
   analysis.frames.emplace_back();
@@ -32,9 +32,9 @@ bool IsOneOf(const Node& node, absl::string_view type,
 }
 
 // Finds the nodes of loops that are live in each iteration, whatever the loops'
-// conditions say: what comes from constant Enters alone, or goes around from
-// itself, with no Switch on the way. All nodes are taken for such until an
-// input says otherwise; each says so once.
+// conditions: their inputs come from constant Enters alone, or from their own
+// loop, without a Switch in between. All nodes are assumed to be such until an
+// input shows otherwise; each node propagates that once.
 class UnconditionalNodes {
  public:
   UnconditionalNodes(const Graph& graph, const FrameAnalysis& analysis,
@@ -89,7 +89,7 @@ class UnconditionalNodes {
     removed_.push_back(&node);
   }
 
-  // A Merge is live with any of its inputs, a ControlTrigger without.
+  // A Merge is live with any of its inputs, a ControlTrigger without any.
   void InputIsRemoved(const Consumer& consumer) {
     const Node& node = *consumer.node;
     if (IsConstantEnter(node) || node.type() == "ControlTrigger") return;
@@ -105,7 +105,7 @@ class UnconditionalNodes {
   std::vector<bool> is_unconditional_;            // by node id
   std::vector<int> live_inputs_;                  // by node id
   std::vector<std::vector<Consumer>> consumers_;  // by node id
-  std::vector<const Node*> removed_;              // and nobody was told
+  std::vector<const Node*> removed_;              // not propagated yet
 };
 
 absl::Status CheckLoopsCanEnd(const Graph& graph, const FrameAnalysis& analysis,
@@ -141,7 +141,7 @@ bool FrameTracker::Counts(const Node* producer) const {
   return producer != nullptr && !is_everywhere_[producer->id()];
 }
 
-// In order of id only back edges come from nodes not seen yet.
+// In order of id only back edges come from nodes that were not visited yet.
 int FrameTracker::FrameOfInputs(const Node& node) const {
   for (const OutputTensor& input : node.inputs()) {
     if (input.node != nullptr && input.node->id() < node.id() &&

@@ -1,5 +1,6 @@
-// Which frame each node runs in: outside loops, or in the body of which loop.
-// TensorFlow's BuildControlFlowInfo. Pure functions of a graph.
+// AnalyzeFrames finds the frame of each node: outside loops, or the body of a
+// loop. It corresponds to TensorFlow's BuildControlFlowInfo. Pure functions of
+// a graph.
 #ifndef WEFT_LIBS_GRAPH_FRAME_ANALYSIS_H_
 #define WEFT_LIBS_GRAPH_FRAME_ANALYSIS_H_
 
@@ -25,22 +26,22 @@ struct FrameAnalysis {
   std::vector<int> outputs_to;  // by node id; differs at Enter and Exit
 };
 
-// Follows a graph that grows: tells the frame of each node from those of the
-// nodes before it.
+// FrameTracker follows a growing graph: it determines the frame of each node
+// from those of the earlier nodes.
 class FrameTracker {
  public:
   FrameTracker();
 
-  // To be called for each node, in the order of ids. `is_everywhere`: its value
-  // exists in all frames. INVALID_ARGUMENT as AnalyzeFrames, but for inputs
-  // from different frames, which are not looked for.
+  // Must be called for each node, in the order of ids. `is_everywhere`: its
+  // value exists in all frames. INVALID_ARGUMENT as in AnalyzeFrames, except
+  // for inputs from different frames, which are not checked.
   absl::Status Add(const Node& node, bool is_everywhere);
   int num_nodes() const { return static_cast<int>(analysis_.runs_in.size()); }
   const FrameAnalysis& analysis() const { return analysis_; }
   FrameAnalysis Take() { return std::move(analysis_); }
 
-  // INVALID_ARGUMENT, with TensorFlow's text, when inputs of a node that was
-  // added come from different frames.
+  // Returns INVALID_ARGUMENT, with TensorFlow's text, if inputs of an added
+  // node come from different frames.
   absl::Status CheckInputs(const Node& node) const;
 
  private:
@@ -54,11 +55,11 @@ class FrameTracker {
   FrameAnalysis analysis_;
 };
 
-// `is_everywhere[id]` marks nodes whose value exists in all frames
-// (constants). INVALID_ARGUMENT, with TensorFlow's text, when a node's inputs
-// come from different frames; also, naming the node, when a NextIteration
-// depends on no Switch of its loop: it would go on in each iteration, and the
-// loop never end. TensorFlow runs such a loop for ever.
+// `is_everywhere[id]` marks nodes whose value exists in all frames (constants).
+// INVALID_ARGUMENT, with TensorFlow's text, if a node's inputs come from
+// different frames; also, naming the node, if a NextIteration depends on no
+// Switch of its loop: it would continue in each iteration, and the loop would
+// never end. TensorFlow runs such a loop forever.
 absl::StatusOr<FrameAnalysis> AnalyzeFrames(
     const Graph& graph, const std::vector<bool>& is_everywhere);
 

@@ -22,12 +22,13 @@ namespace weft {
 namespace {
 
 constexpr absl::string_view kColocation = "loc:@";
-// Far above any call; bounds what a hostile attr can make us allocate.
+// Far above any real call; limits the memory for a hostile attr.
 constexpr int64_t kMaxTensors = 1 << 20;
-// Far above any node; what one takes from its call may come in many copies.
+// Far above any real node; the attrs that it takes from its call may be copied
+// many times.
 constexpr int64_t kMaxAttrBytes = 64 << 20;
 
-// The sum of what it is given, up to the bound.
+// The sum of the sizes, up to the limit.
 class AttrBytes {
  public:
   absl::Status Add(const AttrValue& value) {
@@ -71,7 +72,7 @@ absl::StatusOr<NameAttrList> Replace(const NameAttrList& function,
   return NameAttrList{function.name, std::move(replaced)};
 }
 
-// How many tensors the argument stands for; checked, as attrs come from
+// Returns the number of tensors of the argument; checked, as attrs come from
 // anywhere.
 absl::StatusOr<int> CheckedLength(const ArgDef& arg, const AttrMap& attrs) {
   if (!arg.number_attr.empty()) {
@@ -122,10 +123,10 @@ absl::StatusOr<DataTypeVector> TypesOf(const std::vector<ArgDef>& args,
   return types;
 }
 
-// "name:a:1" in its parts.
+// The parts of "name:a:1".
 struct Reference {
   std::string node;
-  std::string arg;  // empty: of an argument of the function itself
+  std::string arg;  // empty: an argument of the function itself
   int index = -1;   // -1: all of it
   bool is_control = false;
 };
@@ -184,9 +185,9 @@ class Instantiation {
   struct Added {
     const FunctionNode* def = nullptr;
     const Node* node = nullptr;
-    // Of a constant that loops take as it is: what is gated, for the others.
+    // The gated copy of a constant that loops take ungated.
     const Node* gated = nullptr;
-    // Of the node as it is in the function; null if the op is unknown.
+    // The op of the node in the function; null if it is unknown.
     const OpDef* op = nullptr;
     AttrMap attrs;  // likewise, without placeholders
   };
@@ -241,12 +242,12 @@ class Instantiation {
   }
 
   absl::Status AddNode(const FunctionNode& node) {
-    // Names of functions may begin like that.
+    // Names of functions may begin with "_".
     if (absl::StartsWith(node.op, "_") &&
         graph_.registry()->Find(node.op) != nullptr) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the op ", node.op, " is made where graphs are ",
-                       "partitioned, and may be in no function"));
+          absl::StrCat("the op ", node.op, " is created when graphs are ",
+                       "partitioned, and must not be in a function"));
     }
     if (node.op.empty()) return absl::InvalidArgumentError("it has no op");
     const OpDef* op = graph_.FindOp(node.op);
@@ -260,7 +261,7 @@ class Instantiation {
     is_inside_ = loops_.IsInside(node.name);
     RETURN_IF_ERROR(AddInputs(node, spec, back_edges));
     if (options_.device) spec.device = options_.device(spec);
-    TakeUnknownMark(spec);  // a function must not bring one
+    TakeUnknownMark(spec);  // a function must not contain the mark
     RETURN_IF_ERROR(ApplyVersion(spec));
     RETURN_IF_ERROR(MarkIfUnknown(node, op, spec));
     Added added{.def = &node, .op = op, .attrs = std::move(attrs)};
@@ -275,7 +276,7 @@ class Instantiation {
     return absl::InvalidArgumentError("it is there twice");
   }
 
-  // The version of the graph is that of all functions which it came with.
+  // The version of the graph applies to all functions that it came with.
   bool HasVersion() const {
     return graph_.producer() > 0 && !IsBuiltHere(function_);
   }
@@ -305,7 +306,7 @@ class Instantiation {
     return absl::OkStatus();
   }
 
-  // Nobody knows which outputs an unknown op has, so it gets one for each that
+  // The outputs of an unknown op are not known, so it gets one for each that
   // the function mentions, in the order of their first mention.
   absl::StatusOr<const std::vector<std::string>*> OutputsOfUnknown(
       const std::string& node) {
@@ -366,7 +367,7 @@ class Instantiation {
     return absl::OkStatus();
   }
 
-  // The node as who is being added, or the results, take it.
+  // Returns the node as the node being added, or the results, take it.
   const Node* NodeOf(const Added& added) const {
     return added.gated == nullptr || is_inside_ ? added.node : added.gated;
   }
@@ -377,7 +378,7 @@ class Instantiation {
     return node;
   }
 
-  // Loops and groups of nodes are those of this call.
+  // Loops and groups of nodes are private to this call.
   void PrefixNames(NodeSpec& spec) const {
     const auto frame = spec.attrs.find("frame_name");
     if (frame != spec.attrs.end()) {
@@ -394,7 +395,7 @@ class Instantiation {
     it->second = std::move(renamed);
   }
 
-  // A name that the function does not have is a group's, and stays.
+  // A name that is not a node of the function is a group's, and stays.
   std::string Renamed(const std::string& text) const {
     absl::string_view name = text;
     if (!absl::ConsumePrefix(&name, kColocation)) return text;
@@ -406,7 +407,7 @@ class Instantiation {
       if (!IsHandle(tensor.node->output_type(tensor.index))) continue;
       return absl::StrCat(kColocation, tensor.node->name());
     }
-    // A value may live elsewhere than its users in the call.
+    // A value may be placed elsewhere than its consumers in the call.
     return absl::StrCat(kColocation, Prefixed(name));
   }
 
@@ -437,7 +438,7 @@ class Instantiation {
     return absl::OkStatus();
   }
 
-  // A node of the body, whether it has been added or not.
+  // Returns whether it is a node of the body, added or not.
   bool IsNode(absl::string_view name) const {
     if (names_.empty()) {
       for (const FunctionNode& node : function_.nodes) {
@@ -450,8 +451,8 @@ class Instantiation {
     return !args_.contains(name) && !added_.contains(name) && IsNode(name);
   }
 
-  // What is gated runs when the call does, and its arguments may come from a
-  // Switch, which runs whichever way it goes.
+  // Gated nodes run when the call does, and its arguments may come from a
+  // Switch, which runs on both branches.
   absl::Status AddControl(const std::string& name, NodeSpec& spec) const {
     const auto arg = args_.find(name);
     if (arg != args_.end()) {
@@ -507,7 +508,7 @@ class Instantiation {
     return std::vector<OutputTensor>{{NodeOf(added), index}};
   }
 
-  // The outputs of one argument; of all of them when it is not named.
+  // Returns the outputs of one argument; of all of them if it is not named.
   absl::StatusOr<std::vector<OutputTensor>> OutputsOf(
       const Added& from, const std::string& arg) const {
     std::vector<OutputTensor> outputs;
@@ -534,7 +535,7 @@ class Instantiation {
         [&arg](const ArgDef& output) { return output.name == arg; });
   }
 
-  // Attrs that a node's inputs tell may be missing in the function.
+  // Attrs that follow from a node's inputs may be missing in the function.
   static absl::StatusOr<int> LengthOf(const ArgDef& arg, const Added& from) {
     if (arg.number_attr.empty() && arg.type_list_attr.empty()) return 1;
     const std::string& attr =
@@ -604,7 +605,7 @@ class Instantiation {
     return absl::OkStatus();
   }
 
-  // The signature says what type an output of an unknown node has.
+  // The signature gives the type of an output of an unknown node.
   absl::Status GiveTypes(const DataTypeVector& types,
                          std::vector<OutputTensor>& results) {
     for (size_t i = 0; i < types.size(); ++i) {
@@ -632,7 +633,7 @@ class Instantiation {
     }
     for (const FunctionNode& node : function_.nodes) {
       const Added& added = added_.at(node.name);
-      // An unknown node may have no state, and must not stop all calls.
+      // An unknown node may be stateless, and must not fail all calls.
       if (added.op != nullptr && added.op->is_stateful) {
         AddControlResult(added, body);
       }
@@ -640,8 +641,8 @@ class Instantiation {
     return absl::OkStatus();
   }
 
-  // Inside a loop it runs because of what takes it, and until the loop ends;
-  // HoldState has seen to that.
+  // Inside a loop it runs because of its consumers, until the loop ends;
+  // HoldState has added what else is needed.
   void AddControlResult(const Added& added, FunctionBody& body) const {
     const std::vector<std::string>& exits = loops_.ExitsAround(added.def->name);
     if (exits.empty()) {
@@ -659,12 +660,12 @@ class Instantiation {
   const BodyOptions& options_;
   Graph& graph_;
   const FunctionLoops loops_;
-  bool is_inside_ = false;  // a loop: what takes inputs now
+  bool is_inside_ = false;  // whether the current consumer is inside a loop
   AttrMap attrs_;
   FlatHashMap<std::string, std::vector<OutputTensor>> args_;
   FlatHashMap<std::string, Added> added_;
   std::vector<BackEdge> back_edges_;
-  // By unknown node; found when the first one is added.
+  // By unknown node; computed when the first one is added.
   FlatHashMap<std::string, std::vector<std::string>> mentioned_;
   bool has_mentioned_ = false;
   mutable FlatHashSet<absl::string_view> names_;

@@ -1,8 +1,8 @@
-// AddFunctionBody: a function's body as nodes of a graph, for one call of it.
-// What inlining a call, differentiating one, and running one on its own are
-// made of.
+// AddFunctionBody adds a function's body to a graph, for one call of it.
+// Inlining a call, differentiating one, and running one on its own are built on
+// it.
 //
-// Functions without state; the graph is written to. As TensorFlow's
+// Functions without state; the graph is written. It corresponds to TensorFlow's
 // InstantiateFunction and InlineFunctionBody.
 #ifndef WEFT_LIBS_GRAPH_FUNCTION_BODY_H_
 #define WEFT_LIBS_GRAPH_FUNCTION_BODY_H_
@@ -23,70 +23,71 @@ struct FunctionTypes {
   DataTypeVector results;
 };
 
-// INVALID_ARGUMENT where `attrs` (the call's) lack one that the types depend
-// on.
+// Returns INVALID_ARGUMENT if `attrs` (the call's) lack one that the types
+// depend on.
 absl::StatusOr<FunctionTypes> TypesOfCall(const FunctionDef& function,
                                           const AttrMap& attrs);
 
-// Of one of FunctionNode::inputs: the node, or the argument, that it names.
+// For one of FunctionNode::inputs: the node, or the argument, that it names.
 absl::string_view NodeOfInput(absl::string_view input);
 
-// Where a node is to the loops of frames in the body itself.
+// The position of a node relative to the loops of the body itself.
 enum class LoopPlace {
   kOutside,
-  kEnters,  // the Enter of one that lies in no other
+  kEnters,  // the Enter of an outermost loop
   kInside,
 };
 
 struct BodyOptions {
-  // Put before each node's name and each loop's frame_name with a "/"; the name
-  // of the call.
+  // Prepended to each node's name and each loop's frame_name with a "/"; the
+  // name of the call.
   std::string prefix;
   // One for each flattened argument.
   std::vector<OutputTensor> args;
-  // What nodes that have no input of any kind run after: the pivot of a branch,
-  // a node in the frame of a loop. Empty: nothing. In loops of the body itself
-  // a constant is one that exists in all frames, and waits for nothing.
+  // The control inputs of nodes without any input: the pivot of a branch, a
+  // node in the frame of a loop. Empty: none. In loops of the body itself a
+  // constant exists in all frames, and waits for nothing.
   std::vector<const Node*> gate;
-  // The device of a node whose requested one is `spec.device`; it has its
-  // inputs and op. Null: as the function says.
+  // The device of a node with the requested device `spec.device`; it has its
+  // inputs and op. Null: as in the function.
   std::function<std::string(const NodeSpec& spec)> device;
-  // Adds one node; may add others in its place and return one with the same
-  // outputs. Null: Graph::AddNode.
+  // Adds one node; may add others instead and return one with the same outputs.
+  // Null: Graph::AddNode.
   std::function<absl::StatusOr<const Node*>(NodeSpec spec, LoopPlace place)>
       add_node;
-  // What stands for a result that such a node gives. Null: itself.
+  // Replaces a result that is an output of such a node. Null: the output
+  // itself.
   std::function<OutputTensor(const OutputTensor&)> result;
 };
 
 struct FunctionBody {
   std::vector<OutputTensor> results;  // flattened
-  // Nodes that run in each call, whichever results are wanted. For one inside a
-  // loop that other nodes take, the Exits of that loop.
+  // Nodes that run in each call, whichever results are needed. For a node
+  // inside a loop that other nodes consume, the Exits of that loop.
   std::vector<const Node*> control_results;
 };
 
 // Adds the nodes of the body, with `attrs` (the call's, else the defaults of
-// the signature) in the place of placeholders. Errors name the function and its
-// node; what was added by then stays, for the caller to truncate.
-// INVALID_ARGUMENT for arguments of wrong number or type, for attrs that are
-// missing, and for a body that refers to what it does not have. Nodes that
-// cannot run are unknown nodes (unknown_op.h): their op is neither registered
-// nor in the graph's library, they call a function that is not there, or their
-// op was removed before the graph's version. The rules of that version apply to
-// functions that were imported (version_rules.h).
+// the signature) in place of placeholders. Errors name the function and its
+// node; the nodes added by then stay, for the caller to truncate.
+// INVALID_ARGUMENT for arguments of wrong number or type, for missing attrs,
+// and for a body with undefined references. Nodes that cannot run become
+// unknown nodes (unknown_op.h): their op is neither registered nor in the
+// graph's library, they call a missing function, or their op was removed before
+// the graph's version. The rules of that version apply to functions that were
+// imported (version_rules.h).
 absl::StatusOr<FunctionBody> AddFunctionBody(const FunctionDef& function,
                                              const AttrMap& attrs,
                                              const BodyOptions& options,
                                              Graph& graph);
 
 // The attrs of a call, with the defaults of the function's signature;
-// INVALID_ARGUMENT when one is missing.
+// INVALID_ARGUMENT if one is missing.
 absl::StatusOr<AttrMap> CompleteCallAttrs(const FunctionDef& function,
                                           const AttrMap& attrs);
 
-// `value` with what `attrs` has in the place of placeholders; unset where it
-// has nothing. INVALID_ARGUMENT inside functions that it names.
+// Returns `value` with placeholders replaced from `attrs`; unset if it has no
+// such attr. INVALID_ARGUMENT inside functions that it names.
 absl::StatusOr<AttrValue> ReplacePlaceholders(const AttrValue& value,
                                               const AttrMap& attrs);
 

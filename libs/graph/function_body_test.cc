@@ -87,7 +87,7 @@ std::string Signature(absl::string_view text) {
 
 class FunctionBodyTest : public ::testing::Test {
  protected:
-  // The function of that text is `f`.
+  // The name of the function in the text is `f`.
   absl::Status Import(absl::string_view function) {
     return ImportGraphDefText(
         absl::StrCat("library { function { ", function, " } }"), graph_);
@@ -115,7 +115,7 @@ class FunctionBodyTest : public ::testing::Test {
     return *node;
   }
 
-  // By control edge, once.
+  // By a single control edge.
   bool WaitsFor(absl::string_view name, absl::string_view other) {
     const auto controls = Find(name).control_inputs();
     return std::count(controls.begin(), controls.end(), &Find(other)) == 1;
@@ -134,7 +134,7 @@ std::string Body(absl::string_view name, absl::string_view op,
                       " ", attrs, " } ");
 }
 
-TEST_F(FunctionBodyTest, NodesAreAddedUnderTheCallsNameInAnyOrder) {
+TEST_F(FunctionBodyTest, NodesAreAddedUnderTheCallsName) {
   ASSERT_OK(Import(
       absl::StrCat(Signature(absl::StrCat(kArgX, kResultY)),
                    Body("sum", "Add", "input: 'same:output:0' input: 'x'",
@@ -152,7 +152,7 @@ TEST_F(FunctionBodyTest, NodesAreAddedUnderTheCallsNameInAnyOrder) {
   EXPECT_EQ(sum.requested_device(), "/job:ps");
 }
 
-TEST_F(FunctionBodyTest, AttrsOfTheCallStandInThePlaceOfPlaceholders) {
+TEST_F(FunctionBodyTest, CallAttrsReplacePlaceholders) {
   ASSERT_OK(Import(absl::StrCat(
       Signature("input_arg { name: 'x' type_attr: 'T' } "
                 "output_arg { name: 'y' type_attr: 'D' } "
@@ -180,7 +180,7 @@ TEST_F(FunctionBodyTest, AttrsOfTheCallStandInThePlaceOfPlaceholders) {
               StatusIs(kInvalid, "Function 'f': Attr 'T' is not found"));
 }
 
-TEST_F(FunctionBodyTest, InputsNameOneTensorOfAListOrAllOfThem) {
+TEST_F(FunctionBodyTest, InputsNameOneTensorOfAListOrAll) {
   ASSERT_OK(Import(absl::StrCat(
       Signature("input_arg { name: 'xs' type: DT_FLOAT number_attr: 'N' } "
                 "output_arg { name: 'ys' type: DT_FLOAT number_attr: 'N' } "
@@ -204,7 +204,7 @@ TEST_F(FunctionBodyTest, InputsNameOneTensorOfAListOrAllOfThem) {
   EXPECT_EQ(TensorName(Find("call/parts").input(0)), "x1:0");
 }
 
-TEST_F(FunctionBodyTest, WhatRunsInEachCallIsWhatTheFunctionSaysOrAllState) {
+TEST_F(FunctionBodyTest, ControlOutputsDefaultToStatefulNodes) {
   const std::string nodes =
       absl::StrCat(Body("count", "Count", ""), Body("again", "Count", ""));
   ASSERT_OK(Import(absl::StrCat(Signature(""), nodes)));
@@ -223,7 +223,7 @@ TEST_F(FunctionBodyTest, WhatRunsInEachCallIsWhatTheFunctionSaysOrAllState) {
   EXPECT_EQ(said.control_results[0]->name(), "c/again");
 }
 
-TEST_F(FunctionBodyTest, NodesWithoutInputsRunAfterTheGate) {
+TEST_F(FunctionBodyTest, NodesWithoutInputsRunAfterTheCallsInputs) {
   ASSERT_OK(Import(absl::StrCat(Signature(kArgX), Body("count", "Count", ""),
                                 Body("after", "NoOp", "input: '^count'"),
                                 Body("same", "Identity", "input: 'x'"),
@@ -242,7 +242,7 @@ TEST_F(FunctionBodyTest, NodesWithoutInputsRunAfterTheGate) {
   EXPECT_EQ(controls("call/with_x"), std::vector<const Node*>{gate.node});
 }
 
-TEST_F(FunctionBodyTest, LoopsAndGroupsAreThoseOfTheCall) {
+TEST_F(FunctionBodyTest, FramesAndGroupsArePrefixedPerCall) {
   ASSERT_OK(Import(absl::StrCat(
       Signature(kArgX),
       Body("merge", "Merge", "input: 'enter:output:0' input: 'next:output:0'",
@@ -259,7 +259,7 @@ TEST_F(FunctionBodyTest, LoopsAndGroupsAreThoseOfTheCall) {
             (std::vector<std::string>{"loc:@call/merge", "loc:@outside"}));
 }
 
-TEST_F(FunctionBodyTest, ColocationWithAnArgumentIsWithItsResource) {
+TEST_F(FunctionBodyTest, ColocationWithArgumentUsesItsResource) {
   ASSERT_OK(Import(absl::StrCat(
       Signature("input_arg { name: 'h' type: DT_RESOURCE } "
                 "input_arg { name: 'v' type: DT_FLOAT } "),
@@ -275,7 +275,7 @@ TEST_F(FunctionBodyTest, ColocationWithAnArgumentIsWithItsResource) {
 }
 
 // A loop "enter", "merge", "cond", "switch", each followed by `mark`; it begins
-// with `from`, and the caller has its "next".
+// with `from`, and the caller adds its "next".
 std::string Loop(absl::string_view from, absl::string_view mark = "") {
   const auto name = [&](absl::string_view text) {
     return absl::StrCat(text, mark);
@@ -293,7 +293,7 @@ std::string Loop(absl::string_view from, absl::string_view mark = "") {
       Body(name("switch"), "Switch", input("merge") + input("cond")));
 }
 
-// "count" is in it.
+// The loop contains "count".
 std::string LoopThatCounts(absl::string_view more,
                            absl::string_view next = "switch:output_true:0",
                            absl::string_view signature = "") {
@@ -306,7 +306,7 @@ std::string LoopThatCounts(absl::string_view more,
 
 constexpr char kExit[] = "input: 'switch:output_false:0'";
 
-TEST_F(FunctionBodyTest, ALoopGoesOnAndEndsWhenItsStateIsDone) {
+TEST_F(FunctionBodyTest, LoopWaitsForItsStatefulNodes) {
   ASSERT_OK(Import(LoopThatCounts(
       absl::StrCat(Body("exit", "Exit", kExit),
                    Body("count", "Count", "input: '^switch'")))));
@@ -319,7 +319,7 @@ TEST_F(FunctionBodyTest, ALoopGoesOnAndEndsWhenItsStateIsDone) {
 }
 
 // The branch that waits for "count" may not be taken.
-TEST_F(FunctionBodyTest, ALoopWithBranchesWaitsForAllItsState) {
+TEST_F(FunctionBodyTest, LoopWithBranchesWaitsForAllState) {
   ASSERT_OK(Import(LoopThatCounts(
       absl::StrCat(
           Body("exit", "Exit", kExit),
@@ -337,7 +337,7 @@ TEST_F(FunctionBodyTest, ALoopWithBranchesWaitsForAllItsState) {
   EXPECT_TRUE(WaitsFor("call/next", "call/exit/state_done"));
 }
 
-TEST_F(FunctionBodyTest, ALoopIsNotHeldForWhatItWaitsForAnyway) {
+TEST_F(FunctionBodyTest, LoopNeedsNoExtraEdgeForKnownWaits) {
   ASSERT_OK(Import(LoopThatCounts(
       absl::StrCat(Body("exit", "Exit", kExit),
                    Body("count", "Count", "input: '^switch'"),
@@ -348,8 +348,9 @@ TEST_F(FunctionBodyTest, ALoopIsNotHeldForWhatItWaitsForAnyway) {
   EXPECT_EQ(graph_.FindNode("call/exit/state_done"), nullptr);
 }
 
-// An Exit that nobody takes, and what begins the next iteration of its loop.
-TEST_F(FunctionBodyTest, EndsOfInnerLoopsMayBeControlResults) {
+// An Exit without consumers, and a node that begins the next iteration of its
+// loop.
+TEST_F(FunctionBodyTest, ExitsOfInnerLoopsMayBeControlResults) {
   for (const char* result : {"exit_in", "next_in"}) {
     Graph graph(TestOps());
     ASSERT_OK(ImportGraphDefText(
@@ -379,7 +380,7 @@ TEST_F(FunctionBodyTest, EndsOfInnerLoopsMayBeControlResults) {
   }
 }
 
-TEST_F(FunctionBodyTest, StateThatNothingCanWaitForIsRefused) {
+TEST_F(FunctionBodyTest, StateWithoutAnExitIsRefused) {
   ASSERT_OK(Import(LoopThatCounts(Body("count", "Count", "input: '^switch'"))));
   EXPECT_THAT(Add({.args = {X(DT_BOOL)}}),
               StatusIs(kInvalid,
@@ -417,7 +418,7 @@ TEST_F(FunctionBodyTest, UnknownOpsAreKept) {
   EXPECT_EQ(u.num_outputs(), 2) << "parts:1 and z";
   EXPECT_EQ(Find("call/second").input(0), Find("call/also").input(0));
   EXPECT_EQ(Find("call/second").input(0).node, &u);
-  // The signature says the type of the result.
+  // The signature gives the type of the result.
   ASSERT_EQ(body.results.size(), 1u);
   EXPECT_EQ(body.results[0].node->type(), "Identity");
   EXPECT_EQ(body.results[0].node->output_type(0), DT_FLOAT);
@@ -449,7 +450,7 @@ TEST_F(FunctionBodyTest, CallsOfMissingFunctionsAreKept) {
                        "Function not defined 'missing' (node 'call/given')"));
 }
 
-// Also where the op of the node is a function, which is defined.
+// Also if the op of the node is a function, which is defined.
 TEST_F(FunctionBodyTest, MissingFunctionsOfACallAreNamed) {
   ASSERT_OK(ImportGraphDefText(
       "library { function { signature { name: 'f' attr { name: 'g' type: "
@@ -471,7 +472,7 @@ TEST_F(FunctionBodyTest, CallBeforeItsFunctionMustBeAddedAgain) {
                        "'call' (op: 'f') was added before the functions"));
 }
 
-TEST_F(FunctionBodyTest, FunctionMissingTwiceInANodeIsOneOfIt) {
+TEST_F(FunctionBodyTest, MissingFunctionIsListedOncePerNode) {
   ASSERT_OK(ImportGraphDefText(
       "node { name: 'if' op: 'CallEither' attr { key: 'f' value { func { name: "
       "'gone' } } } attr { key: 'g' value { list { func { name: 'gone' } func "
@@ -493,7 +494,7 @@ TEST_F(FunctionBodyTest, UnknownArgumentsHaveAnyType) {
   EXPECT_EQ(u->output_type(0), DT_FLOAT);
 }
 
-TEST_F(FunctionBodyTest, WhatIsWrongInABodyIsToldWhenItIsCalled) {
+TEST_F(FunctionBodyTest, MalformedBodyFailsAtTheCall) {
   const struct {
     std::string function;
     std::string error;
@@ -501,7 +502,7 @@ TEST_F(FunctionBodyTest, WhatIsWrongInABodyIsToldWhenItIsCalled) {
   } cases[] = {
       {Signature("") + Body("a", "Identity", "input: 'b:output:0'"),
        "node 'a': input 'b:output' is not found"},
-      {Signature("") + Body("a", "_Arg", ""), "may be in no function"},
+      {Signature("") + Body("a", "_Arg", ""), "must not be in a function"},
       {Signature("") + Body("a", "", ""), "node 'a': it has no op"},
       {Signature("") + Body("a", "NoOp", "input: '^b'"), "'^b' is not found"},
       {Signature("") + Body("c", "Count", "") +
@@ -544,7 +545,7 @@ TEST_F(FunctionBodyTest, WhatIsWrongInABodyIsToldWhenItIsCalled) {
               StatusIs(kInvalid, "argument 0 is float, but 'x0:0' is int32"));
 }
 
-TEST_F(FunctionBodyTest, WhatMakesNoSenseByItselfIsNotImported) {
+TEST_F(FunctionBodyTest, InvalidFunctionIsNotImported) {
   const struct {
     std::string function;
     std::string error;
@@ -574,7 +575,7 @@ TEST_F(FunctionBodyTest, WhatMakesNoSenseByItselfIsNotImported) {
   }
 }
 
-TEST_F(FunctionBodyTest, AreExportedAsTheyCame) {
+TEST_F(FunctionBodyTest, FunctionsAreExportedUnchanged) {
   const std::string function = absl::StrCat(
       Signature(absl::StrCat(kArgX, "description: 'Unknown to us.'")),
       Body("a", "Identity", "input: 'x'",
@@ -597,7 +598,7 @@ TEST_F(FunctionBodyTest, AreExportedAsTheyCame) {
   ASSERT_OK(ImportGraphDef(ExportGraphDef(graph_).value(), again));
   EXPECT_EQ(ExportGraphDef(again).value(), ExportGraphDef(graph_).value());
   EXPECT_EQ(again.functions().FindGradient("f"), "g");
-  // Those from a number on.
+  // Functions from a given number on.
   EXPECT_EQ(ExportGraphDefText(graph_).find("_noinline") == std::string::npos,
             false);
   EXPECT_EQ(
@@ -605,7 +606,7 @@ TEST_F(FunctionBodyTest, AreExportedAsTheyCame) {
       std::string::npos);
 }
 
-TEST_F(FunctionBodyTest, TheSameFunctionMayComeAgainAndAnotherOneMayNot) {
+TEST_F(FunctionBodyTest, OnlyIdenticalFunctionMayBeReimported) {
   ASSERT_OK(Import(Signature(kArgX)));
   EXPECT_OK(Import(Signature(kArgX)));
   EXPECT_EQ(graph_.functions().size(), 1);
@@ -615,7 +616,7 @@ TEST_F(FunctionBodyTest, TheSameFunctionMayComeAgainAndAnotherOneMayNot) {
                        "function with the same name"));
   EXPECT_THAT(Import("signature { name: 'NoOp' }"),
               StatusIs(kInvalid, "an op with the same name"));
-  // A failed import leaves none behind.
+  // A failed import leaves no functions behind.
   EXPECT_FALSE(ImportGraphDefText(
                    "library { function { signature { name: 'g' "
                    "} } } node { name: 'a' op: 'Identity' input: 'none' }",
@@ -624,7 +625,7 @@ TEST_F(FunctionBodyTest, TheSameFunctionMayComeAgainAndAnotherOneMayNot) {
   EXPECT_EQ(graph_.functions().Find("g"), nullptr);
 }
 
-TEST_F(FunctionBodyTest, AGraphBecomesAFunctionAndAGraphAgain) {
+TEST_F(FunctionBodyTest, GraphRoundTripsThroughAFunction) {
   Graph source(TestOps());
   ASSERT_OK_AND_ASSIGN(
       const Node* arg,
@@ -650,7 +651,7 @@ TEST_F(FunctionBodyTest, AGraphBecomesAFunctionAndAGraphAgain) {
   EXPECT_EQ(body.results[1], x);
   EXPECT_EQ(TensorName(body.results[2]), "c/parts:3");
   EXPECT_EQ(body.control_results, std::vector<const Node*>{&Find("c/parts")});
-  // What is called by name is an op of the graph.
+  // A function called by its name is an op of the graph.
   ASSERT_OK_AND_ASSIGN(
       const Node* call,
       graph_.AddNode({.name = "m", .op = "made", .inputs = {x}}));
@@ -683,7 +684,7 @@ TEST_F(FunctionBodyTest, AGraphOfUnknownOpsBecomesAFunction) {
   EXPECT_EQ(Find("c/same").input(0).node, &Find("c/u"));
 }
 
-TEST_F(FunctionBodyTest, WhatCanBeReachedAndWhatIsTheSame) {
+TEST_F(FunctionBodyTest, ReachableFunctionsAreFoundAndCompared) {
   ASSERT_OK(ImportGraphDefText(
       "library { function { signature { name: 'a' } node_def { name: 'n' op: "
       "'b' } } function { signature { name: 'b' } node_def { name: 'n' op: "

@@ -45,7 +45,8 @@ bool IsHandle(const OutputTensor& output) {
   return TypeOf(output) == DT_RESOURCE || IsRefType(TypeOf(output));
 }
 
-// What runs before everything else in a step, or is no value to wait for.
+// Returns whether it runs before everything else in a step, or is no value to
+// wait for.
 bool IsThereAtOnce(const OutputTensor& output) {
   const Node& node = *output.node;
   return IsHandle(output) ||
@@ -53,12 +54,12 @@ bool IsThereAtOnce(const OutputTensor& output) {
           node.control_inputs().empty());
 }
 
-// What `inner` asks for, and the call's device where it leaves a part open.
+// Returns the device that `inner` requests, completed by the call's device.
 std::string MergedDevice(const std::string& call, const std::string& inner) {
   if (inner.empty()) return call;
   const auto outer = DeviceName::Parse(call);
   const auto own = DeviceName::Parse(inner);
-  if (!outer.ok() || !own.ok()) return inner;  // placement says what is wrong
+  if (!outer.ok() || !own.ok()) return inner;  // placement reports the error
   return outer->OverriddenBy(*own).ToString();
 }
 
@@ -94,10 +95,10 @@ std::string NodeName(std::string function) {
   return function;
 }
 
-// Those of a function that add nothing, with their inputs.
+// Identities of a function, with their inputs.
 using Identities = FlatHashMap<absl::string_view, absl::string_view>;
 
-// The text of the input behind them.
+// Returns the input behind identities.
 absl::string_view BehindIdentities(const Identities& identities,
                                    absl::string_view text) {
   for (int steps = 0; steps < 16; ++steps) {
@@ -108,7 +109,8 @@ absl::string_view BehindIdentities(const Identities& identities,
   return text;
 }
 
-// Which results of a loop's body are its arguments, each at the same place.
+// Returns which results of a loop's body are its arguments, each at the same
+// position.
 std::vector<bool> FindInvariants(const FunctionDef& body,
                                  size_t num_variables) {
   std::vector<bool> is_invariant(num_variables, false);
@@ -254,7 +256,7 @@ absl::StatusOr<FunctionExpander::Site> FunctionExpander::EnterSite(
             .args = std::move(spec.inputs),
             .output_types = std::move(signature.output_types)};
   site.has_effects = HasEffects(spec.op, site.attrs);
-  // What the call is made of infers types from its arguments.
+  // The expanded nodes infer types from the arguments.
   for (size_t i = 0; i < site.args.size(); ++i) {
     if (!IsOfUnknown(site.args[i])) continue;
     ASSIGN_OR_RETURN(
@@ -269,9 +271,9 @@ absl::StatusOr<FunctionExpander::Site> FunctionExpander::EnterSite(
   return site;
 }
 
-// In a branch or a loop the arguments that come from there tell when the call
-// runs, and the others are made to wait for it: those that a loop only carries
-// along as well, for they are there in its last iteration too.
+// In a branch or a loop the arguments that come from there determine when the
+// call runs, and the others are made to wait for them: also those that a loop
+// only passes on, because they exist in its last iteration too.
 absl::Status FunctionExpander::GateSite(Site& site,
                                         std::vector<const Node*> waits) {
   const auto hold = [&](size_t i, std::vector<const Node*> controls) {
@@ -298,7 +300,7 @@ absl::Status FunctionExpander::GateSite(Site& site,
     ASSIGN_OR_RETURN(const Node* value, hold(i, waits));
     gates.push_back(value);
   }
-  // Functions take their arguments before they begin to do anything.
+  // Functions take their arguments before their contents begin.
   std::vector<const Node*> begins = gates;
   for (const size_t i : others) {
     const OutputTensor& arg = site.args[i];
@@ -432,7 +434,7 @@ absl::StatusOr<FunctionBody> FunctionExpander::Call(
   }
   BodyOptions options{
       .prefix = name, .args = std::move(args), .gate = begin.gate};
-  // What takes a resource goes where that is, unless the function says more.
+  // Consumers of a resource are placed with it, unless the function says more.
   options.device = [this, &site](const NodeSpec& spec) {
     if (spec.device.empty() && KindOf(spec.op, graph_) == Functional::kNone &&
         std::any_of(spec.inputs.begin(), spec.inputs.end(),
@@ -444,7 +446,7 @@ absl::StatusOr<FunctionBody> FunctionExpander::Call(
     return MergedDevice(site.device, spec.device);
   };
   options.add_node = [this, &begin](NodeSpec spec, LoopPlace place) {
-    // What is inside a loop begins with the loop.
+    // Nodes inside a loop begin with the loop.
     if (place == LoopPlace::kInside) return AddInner(std::move(spec));
     if (RunsRegardless(spec, begin)) spec.control_inputs = begin.gate;
     if (!begin.effects_gate.empty() &&
@@ -473,7 +475,7 @@ absl::StatusOr<FunctionBody> FunctionExpander::CallAtRunTime(
     const std::string& name, const FunctionDef& function, const AttrMap& attrs,
     std::vector<OutputTensor> args, const Begin& begin, const Site& site) {
   ASSIGN_OR_RETURN(const FunctionTypes types, TypesOfCall(function, attrs));
-  // Old functions do not say that they have state.
+  // Old functions do not declare their state.
   const bool has_effects =
       function.signature.is_stateful || FunctionHasEffects(function.name());
   NodeSpec spec{
@@ -541,7 +543,7 @@ absl::StatusOr<FunctionBody> FunctionExpander::ExpandIf(const Site& site) {
   return MergeBranches(site, branches);
 }
 
-// Each branch has a predicate of its own, of which exactly one holds.
+// Each branch has a predicate of its own, of which exactly one is true.
 absl::StatusOr<FunctionBody> FunctionExpander::ExpandCase(const Site& site) {
   const auto* functions =
       site.attrs.at("branches").Get<std::vector<NameAttrList>>();
@@ -577,7 +579,7 @@ absl::StatusOr<FunctionBody> FunctionExpander::ExpandCase(const Site& site) {
                 .controls = site.gate}));
       pred = Value(always);
     } else {
-      // An index that is out of range takes the last one.
+      // An index that is out of range selects the last branch.
       ASSIGN_OR_RETURN(const Node* is_other,
                        Make(site, absl::StrCat("is_", i),
                             {.op = "LogicalNot", .inputs = {any}}));
@@ -665,7 +667,7 @@ FunctionExpander::EnterLoop(const Site& site,
   for (const OutputTensor& arg : site.args) loop.push_back({.initial = arg});
   if (std::all_of(is_invariant.begin(), is_invariant.end(),
                   [](bool invariant) { return invariant; })) {
-    // Something must go around.
+    // The loop needs at least one variable that is not invariant.
     ASSIGN_OR_RETURN(
         const Node* turn,
         Make(site, "turn",
@@ -708,7 +710,7 @@ absl::Status FunctionExpander::CloseLoop(const Site& site,
     const OutputTensor from =
         i < turn.results.size() ? turn.results[i] : loop[i].in_body;
     std::vector<const Node*> controls = turn.control_results;
-    // It is there in the last iteration too, which no other may follow.
+    // It exists in the last iteration too, which has no successor.
     if (invariants.contains(from)) controls.push_back(pivot);
     ASSIGN_OR_RETURN(const Node* node,
                      Make(site, absl::StrCat("next_iteration_", i),
@@ -792,7 +794,7 @@ absl::StatusOr<FunctionBody> FunctionExpander::ExpandWhile(const Site& site) {
   for (size_t i = 0; i < site.args.size(); ++i) {
     result.results.push_back(loop[i].exit);
   }
-  // Its end is seen where one of them leaves the loop.
+  // Its end is known when one of them leaves the loop.
   const bool has_effects =
       !condition.control_results.empty() || !turn.control_results.empty();
   if (has_effects || result.results.empty()) {
@@ -801,7 +803,7 @@ absl::StatusOr<FunctionBody> FunctionExpander::ExpandWhile(const Site& site) {
   return result;
 }
 
-// ---- of all of them ----
+// ---- common parts ----
 
 FunctionExpander::Begin FunctionExpander::BeginAt(const Node* node,
                                                   const Site& site) {
@@ -810,7 +812,7 @@ FunctionExpander::Begin FunctionExpander::BeginAt(const Node* node,
   return begin;
 }
 
-// A call holds each of its args, and what it is made of takes perhaps one.
+// A call keeps each of its args, while its expanded nodes may need only one.
 bool FunctionExpander::RunsRegardless(const NodeSpec& spec,
                                       const Begin& begin) const {
   if (begin.always_there.empty() || !spec.control_inputs.empty()) return false;
@@ -839,7 +841,8 @@ bool FunctionExpander::HasEffects(absl::string_view op, const AttrMap& attrs) {
 bool FunctionExpander::FunctionHasEffects(const std::string& function) {
   const auto known = has_effects_.find(function);
   if (known != has_effects_.end()) return known->second;
-  // What none of them does, none of those that they call does either.
+  // If none of them has effects, none of the functions that they call has
+  // either.
   std::vector<std::string> reached;
   const bool found = ReachesEffects(function, reached);
   if (found) {
@@ -901,7 +904,7 @@ std::string FunctionExpander::Chain() const {
 absl::StatusOr<const Node*> FunctionExpander::Make(const Site& site,
                                                    const std::string& name,
                                                    Made made) {
-  // What passes a resource on does so where that is.
+  // Nodes that forward a resource are placed with it.
   const bool takes_handle = std::any_of(
       made.inputs.begin(), made.inputs.end(), [](const OutputTensor& input) {
         return input.node != nullptr && TypeOf(input) == DT_RESOURCE;

@@ -1,18 +1,18 @@
-// FunctionExpander: adds nodes to a graph, and in the place of each that calls
-// functions what the functions do: the body of a call, Switch and Merge for an
-// If or Case, a frame for a While. What is placed, partitioned and run then
-// knows nothing of functions, so the parts of a call run in parallel and on any
-// device.
+// FunctionExpander adds nodes to a graph, and replaces each node that calls
+// functions by the functions' contents: the body of a call, Switch and Merge
+// for an If or Case, a frame for a While. So placement, partitioning and
+// execution do not know functions, and the parts of a call run in parallel and
+// on any device.
 //
-// As TensorFlow's lowering of functional ops: nodes of a body are named
-// "call/inner"; a node of the call's name stays, with its outputs, so that they
-// are fed, fetched and waited for as before. What a call does to state is done
-// whichever of its results are wanted, before that node ends.
+// It corresponds to TensorFlow's lowering of functional ops: nodes of a body
+// are named "call/inner"; a node of the call's name stays, with its outputs, so
+// that they can be fed, fetched and waited for as before. The side effects of a
+// call happen whichever of its results are needed, before that node ends.
 //
 // A function that is called again inside itself is not expanded: there a
-// PartitionedCall stays, which runs it when it comes to it.
+// PartitionedCall stays, which runs it at run time.
 //
-// Not synchronised: it is used by who writes the graph.
+// Not synchronized: it is used by the writer of the graph.
 #ifndef WEFT_LIBS_GRAPH_FUNCTION_EXPANDER_H_
 #define WEFT_LIBS_GRAPH_FUNCTION_EXPANDER_H_
 
@@ -30,104 +30,104 @@
 
 namespace weft {
 
-// The function that SymbolicGradient of `function` calls: it takes its
-// arguments and the gradients of its results and gives those of its arguments.
-// `name` is what to call it; `graph` has the functions that it may call.
+// Returns the function that SymbolicGradient of `function` calls: it takes its
+// arguments and the gradients of its results and returns those of its
+// arguments. `name` is its name; `graph` has the functions that it may call.
 using GradientFunctionFn = std::function<absl::StatusOr<FunctionPtr>(
     const std::string& name, const FunctionDef& function, const AttrMap& attrs,
     const Graph& graph)>;
 
-// An attr of the node that stands for a call: the call's op. Such a node only
-// hands its inputs on.
+// An attr of the node that replaces a call: the call's op. Such a node only
+// forwards its inputs.
 inline constexpr absl::string_view kCallAttr = "_call";
 
 struct ExpanderOptions {
-  // What all calls of one import may come to, in nodes.
+  // The limit of all calls of one import, in nodes.
   int max_nodes = 1 << 18;
-  // What the constants in them may take, each as often as its function is
-  // called: in memory they are shared, in messages to tasks they are not.
+  // The limit of the constants in them, each counted as often as its function
+  // is called: in memory they are shared, in messages to tasks they are not.
   int64_t max_constant_bytes = int64_t{2} << 30;
-  // What all else of them may take: names, inputs, outputs, other attrs.
+  // The limit of everything else in them: names, inputs, outputs, other attrs.
   int64_t max_bytes = int64_t{1} << 30;
-  // How many calls may lie inside one another; those further in are run where
-  // they are come to.
+  // The maximum nesting of calls; deeper calls are run at run time.
   int max_depth = 64;
-  // Null: SymbolicGradient is UNIMPLEMENTED but for functions that the library
-  // gives a gradient.
+  // Null: SymbolicGradient is UNIMPLEMENTED except for functions with a
+  // gradient in the library.
   GradientFunctionFn gradient;
 };
 
 class FunctionExpander : public NodeAdder {
  public:
-  // `graph` outlives it.
+  // `graph` must outlive it.
   FunctionExpander(Graph& graph, ExpanderOptions options)
       : graph_(graph), options_(std::move(options)) {}
 
-  // The names of nodes to come: those of bodies make way for them.
+  // The names of nodes to come: names of bodies avoid them.
   void Expect(absl::string_view name) override {
     expected_.insert(std::string(name));
   }
 
-  // Adds what `spec` comes to, and gives the node of its name. Errors name the
-  // functions and nodes on the way, outermost first: INVALID_ARGUMENT where the
-  // call and its functions do not fit; NOT_FOUND for a function or an op that
-  // is not there; RESOURCE_EXHAUSTED beyond the bounds. What was added by then
-  // stays, for the caller to truncate.
+  // Adds the expansion of `spec`, and returns the node of its name. Errors name
+  // the functions and nodes on the path, outermost first: INVALID_ARGUMENT if
+  // the call and its functions do not match; NOT_FOUND for a missing function
+  // or op; RESOURCE_EXHAUSTED beyond the limits. The nodes added by then stay,
+  // for the caller to truncate.
   absl::StatusOr<const Node*> Add(NodeSpec spec) override;
 
-  // Adds the body of a function, under names "prefix/inner", on its own. What
-  // no node's name may have in it is "_" in the prefix.
+  // Adds the body of a function alone, under names "prefix/inner". Characters
+  // that are invalid in node names become "_" in the prefix.
   absl::StatusOr<FunctionBody> AddFunction(const std::string& prefix,
                                            const NameAttrList& function,
                                            std::vector<OutputTensor> args);
 
-  // What the nodes of functions take that this import has added, but for
-  // constants, which their functions share.
+  // The size of the nodes of functions that this import has added, except
+  // constants, which are shared.
   int64_t num_bytes() const { return num_bytes_; }
 
-  // After Graph::TruncateTo, or when an import has ended.
+  // Must be called after Graph::TruncateTo, or when an import has ended.
   void EndImport();
 
  private:
-  // A functional node whose inputs are there and have been waited for.
+  // A functional node whose inputs exist and whose control inputs are applied.
   struct Site {
     std::string name;
     std::string device;
     AttrMap attrs;                   // complete
     std::vector<OutputTensor> args;  // all inputs
-    DataTypeVector output_types;     // what the node promises
-    // What a node without inputs runs after; empty: nothing.
+    DataTypeVector output_types;     // as declared by the node
+    // The control inputs of a node without inputs; empty: none.
     std::vector<const Node*> gate;
-    // What nodes with effects run after; empty: nothing.
+    // The control inputs of nodes with side effects; empty: none.
     std::vector<const Node*> effects_gate;
     bool is_in_control_flow = false;
     bool has_effects = false;
   };
-  // When what a function does begins.
+  // Determines when the contents of a function begin.
   struct Begin {
     std::vector<const Node*> gate;          // of nodes without inputs
     std::vector<const Node*> effects_gate;  // of nodes with effects
-    // Args that are there whether it begins or not, so that a node which takes
-    // no others runs after `gate` as well.
+    // Args that exist whether it begins or not, so that a node with only such
+    // inputs also gets `gate` as control inputs.
     FlatHashSet<OutputTensor> always_there = {};
   };
-  // A function being expanded, and where.
+  // A function being expanded, and its position.
   struct Frame {
     std::string function;
     std::string call;
   };
 
-  // RESOURCE_EXHAUSTED when the import comes to more than it may, with this
-  // node, or with so many bytes.
+  // Returns RESOURCE_EXHAUSTED if the import exceeds its limits, with this
+  // node, or with that many bytes.
   absl::Status Count(const NodeSpec& spec);
   absl::Status CountBytes(int64_t bytes);
-  // Of a node inside a function.
+  // For a node inside a function.
   absl::StatusOr<const Node*> AddInner(NodeSpec spec);
   absl::StatusOr<const Node*> AddAny(NodeSpec spec);
   absl::StatusOr<Site> EnterSite(NodeSpec spec);
-  // Makes the arguments wait for `waits`, and the gate.
+  // Makes the arguments, and the gate, wait for `waits`.
   absl::Status GateSite(Site& site, std::vector<const Node*> waits);
-  // INVALID_ARGUMENT unless the results are what the node promises.
+  // Returns INVALID_ARGUMENT unless the results match the node's declared
+  // outputs.
   static absl::Status CheckResults(const Site& site, const FunctionBody& body);
   absl::StatusOr<const Node*> LeaveSite(const std::string& op, const Site& site,
                                         FunctionBody body);
@@ -139,7 +139,7 @@ class FunctionExpander : public NodeAdder {
   absl::StatusOr<FunctionBody> ExpandCase(const Site& site);
   absl::StatusOr<FunctionBody> ExpandWhile(const Site& site);
 
-  // The body of a function, or a node that calls it when it is run.
+  // The body of a function, or a node that calls it at run time.
   absl::StatusOr<FunctionBody> Call(const std::string& name,
                                     const NameAttrList& function,
                                     std::vector<OutputTensor> args,
@@ -153,18 +153,18 @@ class FunctionExpander : public NodeAdder {
   // Whether a node of that op and attrs reads or changes state.
   bool HasEffects(absl::string_view op, const AttrMap& attrs);
   bool FunctionHasEffects(const std::string& function);
-  // Walks over what the function may call, until something has an effect.
-  // False: `reached` are all of them.
+  // Visits the functions that it may call, until one has a side effect. False:
+  // `reached` are all of them.
   bool ReachesEffects(const std::string& function,
                       std::vector<std::string>& reached) const;
-  // Whether the node would run though what it is in does not begin.
+  // Whether the node would run even if its surrounding function does not begin.
   bool RunsRegardless(const NodeSpec& spec, const Begin& begin) const;
-  // When what a branch or a loop does begins.
+  // When a branch or a loop begins.
   static Begin BeginAt(const Node* node, const Site& site);
   bool IsBeingExpanded(absl::string_view function) const;
   std::string Chain() const;
 
-  // What a branch is given, and what it gives.
+  // The arguments and results of a branch.
   struct Branch {
     std::string name;
     NameAttrList function;
@@ -193,7 +193,7 @@ class FunctionExpander : public NodeAdder {
     AttrMap attrs = {};
     std::vector<const Node*> controls = {};
   };
-  // A node "SITE/name" for the expansion's own use.
+  // A node "SITE/name" for the expansion itself.
   absl::StatusOr<const Node*> Make(const Site& site, const std::string& name,
                                    Made made);
   absl::StatusOr<OutputTensor> MakePredicate(const Site& site,
@@ -201,8 +201,8 @@ class FunctionExpander : public NodeAdder {
                                              const OutputTensor& value);
 
   std::string UniqueName(const std::string& name) const;
-  // Whether a node runs by a branch or in a loop, so far as nodes before it
-  // tell; and if so whether only by what a loop carries along unchanged.
+  // Whether a node depends on a branch or a loop, as far as earlier nodes show;
+  // and if so whether only on loop invariants.
   enum class Flow : uint8_t { kNone, kInvariant, kIn };
   Flow FlowOf(const Node* node);
   void SetInControlFlow(const Node* node, bool is_in);
@@ -211,7 +211,7 @@ class FunctionExpander : public NodeAdder {
   Graph& graph_;
   const ExpanderOptions options_;
   FlatHashSet<std::string> expected_;
-  // Resources do not go through the node of the call, but from where they are.
+  // Resources bypass the node of the call: they come from their source.
   struct Redirect {
     OutputTensor to;
     int from_id;
@@ -220,7 +220,7 @@ class FunctionExpander : public NodeAdder {
   // By node id, of the first nodes.
   std::vector<Flow> flow_;
   std::vector<Frame> frames_;
-  // By function, of those that were asked for.
+  // By function, of those that were queried.
   FlatHashMap<std::string, bool> has_effects_;
   int num_expanded_ = 0;  // in this import
   int64_t constant_bytes_ = 0;

@@ -1,18 +1,18 @@
-// FunctionDef: a function of a graph's library: a graph with arguments and
-// results, that nodes call. FunctionLibrary: all that a graph has.
+// FunctionDef is a function of a graph's library: a graph with arguments and
+// results, called by nodes. FunctionLibrary holds all functions of a graph.
 //
 //   const FunctionDef* axpy = graph.functions().Find("axpy");
-//   ASSIGN_OR_RETURN(FunctionBody body,             //
-//   libs/graph/function_body.h
+//   // AddFunctionBody is in libs/graph/function_body.h.
+//   ASSIGN_OR_RETURN(FunctionBody body,
 //                    AddFunctionBody(*axpy, call_attrs, {.prefix = "call",
 //                                    .args = {x, y}}, graph));
-//   body.results[0] ...                             // nodes "call/..." are
-//   there
+//   body.results[0] ...  // The nodes "call/..." have been added.
 //
-// Where they come from and go to is graph_def.h; function_proto.h makes one of
-// a Graph. Semantics are TensorFlow's (function.proto, function.cc).
+// graph_def.h imports and exports them; function_proto.h converts a Graph to
+// one. Semantics are TensorFlow's (function.proto, function.cc).
 //
-// Threads: both are immutable, and shared by all graphs made from one another.
+// Threads: both are immutable, and shared by all graphs derived from one
+// another.
 #ifndef WEFT_LIBS_GRAPH_FUNCTION_LIBRARY_H_
 #define WEFT_LIBS_GRAPH_FUNCTION_LIBRARY_H_
 
@@ -35,27 +35,27 @@ namespace weft {
 struct FunctionNode {
   std::string name;
   std::string op;  // or the name of a function
-  // "arg" or "arg:1" (of an argument that is a list), "node:output_arg:1", and
-  // last "^node". Without a number all tensors of the argument are meant.
+  // "arg" or "arg:1" (for a list argument), "node:output_arg:1", and last
+  // "^node". Without a number all tensors of the argument are meant.
   std::vector<std::string> inputs;
   std::string device;
-  AttrMap attrs;  // may hold AttrPlaceholder, also inside those that are calls
+  AttrMap attrs;  // may contain AttrPlaceholder, also inside function values
 };
 
 struct FunctionDef {
-  // The function as an op: what a node that calls it takes and gives. Its
-  // shapes are not known.
+  // The function as an op: the inputs and outputs of a node that calls it. Its
+  // shapes are unknown.
   OpDef signature;
-  // Producers first, but for NextIterations that close a loop.
+  // Producers first, except NextIterations that close a loop.
   std::vector<FunctionNode> nodes;
-  // What each output argument of the signature gives, as an input of a node.
+  // The source of each output argument of the signature, as an input of a node.
   std::vector<std::string> results;
-  // Names of nodes that run in each call, whichever results are wanted.
-  // Functions of old graphs don't say, and then it is all that are stateful.
+  // Names of nodes that run in each call, whichever results are needed.
+  // Functions of old graphs do not list them; then they are all stateful nodes.
   std::vector<std::string> control_results;
   bool has_control_results = false;
   AttrMap attrs;  // of the function itself: "_noinline"
-  // TensorFlow's message as it came: what is exported, and compared.
+  // The original TensorFlow message: used for export and comparison.
   std::string serialized;
 
   const std::string& name() const { return signature.name; }
@@ -67,36 +67,37 @@ class FunctionLibrary {
  public:
   FunctionLibrary() = default;
 
-  // Null when there is none. What is returned lives as long as any library that
-  // has it.
+  // Returns null if there is none. The result lives as long as any library that
+  // contains it.
   const FunctionDef* Find(absl::string_view name) const;
-  // The name of the function that computes the gradient of `name`; empty when
-  // it was given none.
+  // The name of the function that computes the gradient of `name`; empty if it
+  // has none.
   absl::string_view FindGradient(absl::string_view name) const;
 
   // In the order in which they were added.
   absl::Span<const FunctionPtr> functions() const { return functions_; }
-  // From function to the one that is its gradient.
+  // From each function to its gradient function.
   const std::map<std::string, std::string, std::less<>>& gradients() const {
     return gradients_;
   }
   int size() const { return static_cast<int>(functions_.size()); }
   bool empty() const { return functions_.empty() && gradients_.empty(); }
 
-  // A library with those of both. A function that both have must be the same,
-  // else INVALID_ARGUMENT with its name; likewise gradients.
+  // Returns a library with the functions of both. A function in both must be
+  // identical, else INVALID_ARGUMENT with its name; likewise gradients.
   absl::StatusOr<std::shared_ptr<const FunctionLibrary>> With(
       absl::Span<const FunctionPtr> functions,
       const std::map<std::string, std::string, std::less<>>& gradients = {})
       const;
 
-  // Those of this library that can be called by way of `names`.
+  // The functions of this library that can be called via `names`.
   std::shared_ptr<const FunctionLibrary> ReachableFrom(
       absl::Span<const std::string> names) const;
 
-  // Of the text of the function and of all that it may call, gradients of their
-  // own included: equal where two graphs have the same under that name. For
-  // comparing what replicas share; 0 when there is no such function.
+  // A hash of the text of the function and of all that it may call, including
+  // their gradients: equal if two graphs have the same function under that
+  // name. For comparing shared resources of replicas; 0 if there is no such
+  // function.
   uint64_t Fingerprint(absl::string_view name) const;
 
  private:
@@ -105,7 +106,8 @@ class FunctionLibrary {
   std::map<std::string, std::string, std::less<>> gradients_;
 };
 
-// The functions that the value names, those of its calls' attrs too.
+// The functions that the value names, including those in the attrs of its
+// calls.
 void AddFunctionNames(const AttrValue& value, std::vector<std::string>& names);
 
 }  // namespace weft

@@ -39,7 +39,8 @@ FunctionLoops::FunctionLoops(const FunctionDef& function) {
   for (const FunctionNode& node : function.nodes) Add(node);
 }
 
-// Arguments are outside, and so is what closes a loop when its Merge comes.
+// Arguments are outside loops, and so is the input that closes a loop when its
+// Merge is visited.
 int FunctionLoops::FrameOfInputs(const FunctionNode& node) const {
   int frame = 0;
   for (const std::string& input : node.inputs) {
@@ -51,7 +52,7 @@ int FunctionLoops::FrameOfInputs(const FunctionNode& node) const {
   return frame;
 }
 
-// Its second input is what a LoopCond gives.
+// Returns whether its second input comes from a LoopCond.
 bool FunctionLoops::IsOfLoop(const FunctionNode& switch_node) const {
   return switch_node.inputs.size() > 1 &&
          loop_conds_.contains(NodeOfInput(switch_node.inputs[1]));
@@ -114,7 +115,7 @@ bool FunctionLoops::IsOuterEnter(absl::string_view node) const {
 const std::vector<std::string>& FunctionLoops::ExitsAround(
     absl::string_view node) const {
   const int outermost = frames_[FrameOf(node)].outermost;
-  return frames_[outermost].exits;  // none outside loops
+  return frames_[outermost].exits;  // empty outside loops
 }
 
 }  // namespace weft

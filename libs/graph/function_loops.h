@@ -1,6 +1,6 @@
-// FunctionLoops: which nodes of a function run in loops of frames that it has
-// itself. What runs when the function is called waits for the call outside of
-// them: inside, all that runs comes from their Enters. Internal to this room.
+// FunctionLoops finds the nodes of a function that run in the function's own
+// loops. Nodes outside of them wait for the call when the function is called:
+// inside, everything is triggered by the Enters. Internal to this module.
 //
 // Immutable.
 #ifndef WEFT_LIBS_GRAPH_FUNCTION_LOOPS_H_
@@ -18,38 +18,39 @@ namespace weft {
 
 class FunctionLoops {
  public:
-  // A loop, or what lies outside of all.
+  // A loop, or the part outside of all loops.
   struct Frame {
     absl::string_view name;
     int parent = -1;
-    int depth = 0;      // of what lies outside
-    int outermost = 0;  // the loop around it that lies in no other
+    int depth = 0;      // of the part outside
+    int outermost = 0;  // the outermost loop around it
     // Names of nodes.
     std::vector<std::string> exits;
     std::vector<std::string> next_iterations;
   };
 
-  // `function` outlives it.
+  // `function` must outlive it.
   explicit FunctionLoops(const FunctionDef& function);
 
-  // 0 is outside loops; a loop comes after the one that it lies in.
+  // 0 is outside loops; a loop comes after the one that contains it.
   const std::vector<Frame>& frames() const { return frames_; }
-  // The frame that it runs in; 0 for what the function does not have.
+  // The frame that it runs in; 0 for nodes outside of the function.
   int FrameOf(absl::string_view node) const;
   bool IsInside(absl::string_view node) const { return FrameOf(node) > 0; }
-  // Whether a Switch lies outside of loops, so that what comes of it may be
+  // Whether there is a Switch outside of loops, so that its consumers may be
   // dead.
   bool has_branches() const { return has_branches_; }
-  // The same of a Switch inside a loop that is not one of the loop itself.
+  // The same for a Switch inside a loop that does not belong to the loop
+  // itself.
   bool has_branches_in_loops() const { return has_branches_in_loops_; }
   // Whether it is a constant without control inputs, which exists in all
-  // frames, and a node inside a loop takes it.
+  // frames, and a node inside a loop consumes it.
   bool IsConstantOfLoop(absl::string_view node) const {
     return constants_of_loops_.contains(node);
   }
-  // An Enter of a loop that lies in no other.
+  // An Enter of an outermost loop.
   bool IsOuterEnter(absl::string_view node) const;
-  // The Exits of the outermost loop that `node` is inside.
+  // The Exits of the outermost loop around `node`.
   const std::vector<std::string>& ExitsAround(absl::string_view node) const;
 
  private:

@@ -66,7 +66,7 @@ absl::StatusOr<AttrDef> AttrFromProto(const tf::OpDef::AttrDef& proto) {
   return attr;
 }
 
-// What an argument refers to must be there, and of the right kind.
+// The object that an argument refers to must exist, with the right kind.
 absl::Status CheckArg(const ArgDef& arg, const OpDef& op) {
   const auto check = [&](const std::string& attr,
                          absl::string_view type) -> absl::Status {
@@ -141,8 +141,8 @@ class FunctionReader {
     return absl::OkStatus();
   }
 
-  // Producers first; of ready ones that which comes first. What an input names
-  // that is not there is found when the function is called.
+  // Producers first; among the ready ones in their order. Missing inputs are
+  // reported when the function is called.
   absl::StatusOr<std::vector<int>> Order() const {
     const int num_nodes = proto_.node_def_size();
     ProducersFirst nodes(num_nodes);
@@ -197,7 +197,7 @@ class FunctionReader {
     return absl::OkStatus();
   }
 
-  // The names in the signature are for people; all that the map has run.
+  // The names in the signature are for people; all nodes in the map run.
   absl::Status ReadControlResults() {
     function_->has_control_results =
         proto_.signature().control_output_size() > 0 ||
@@ -219,7 +219,7 @@ class FunctionReader {
   FlatHashMap<absl::string_view, int> index_of_;
 };
 
-// Makes the message of a function out of a graph.
+// Converts a graph to the message of a function.
 class FunctionWriter {
  public:
   FunctionWriter(const Graph& body, const FunctionEnds& ends)
@@ -251,7 +251,7 @@ class FunctionWriter {
   }
 
  private:
-  // Arguments and nodes share their names.
+  // Arguments and nodes share a namespace.
   std::string ArgName(size_t i) const {
     std::string name = absl::StrCat("arg_", i);
     const Node* taken = body_.FindNode(name);
@@ -288,9 +288,9 @@ class FunctionWriter {
         absl::StrCat("'", TensorName(tensor), "' is no output"));
   }
 
-  // No op names the outputs, so their indices do.
+  // Without an op the outputs have no names, so their indices are used.
   absl::StatusOr<std::string> NameOfUnknown(const OutputTensor& tensor) const {
-    // A body takes the outputs of an op that it finds from the op.
+    // A body takes the outputs of a known op from the op.
     if (body_.FindOp(tensor.node->type()) != nullptr) {
       return RefuseUnknown(body_, {&tensor.node, 1});
     }
@@ -310,7 +310,7 @@ class FunctionWriter {
       ASSIGN_OR_RETURN(*def.add_input(), NameOf(input));
     }
     for (const Node* control : node.control_inputs()) {
-      if (is_arg_.contains(control)) continue;  // there when the call runs
+      if (is_arg_.contains(control)) continue;  // exists when the call runs
       def.add_input(absl::StrCat("^", control->name()));
     }
     for (const auto& [name, value] : node.attrs()) {
@@ -323,7 +323,7 @@ class FunctionWriter {
     return absl::OkStatus();
   }
 
-  // Without those that name a node which the function does not have.
+  // Removes classes that name a node which the function does not have.
   AttrValue InsideClasses(const AttrValue& value) const {
     const auto* classes = value.Get<std::vector<std::string>>();
     if (classes == nullptr) return value;

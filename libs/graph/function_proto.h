@@ -21,10 +21,10 @@ class FunctionDefLibrary;
 class OpDef;
 }  // namespace tf
 
-// INVALID_ARGUMENT, with the function's name, for one that makes no sense by
-// itself. Ops and attrs that `registry` does not know are found when it is
-// called: libraries hold many functions that nobody calls here. `is_built_here`
-// exempts the function from the rules of the graph's version (version_rules.h).
+// INVALID_ARGUMENT, with the function's name, for an invalid function. Ops and
+// attrs that `registry` does not know are detected when it is called: libraries
+// contain many functions that are never called. `is_built_here` exempts the
+// function from the rules of the graph's version (version_rules.h).
 absl::StatusOr<FunctionPtr> FunctionFromProto(const tf::FunctionDef& proto,
                                               const OpRegistry& registry,
                                               bool is_built_here = false);
@@ -35,23 +35,23 @@ struct FunctionEnds {
   std::vector<const Node*> control_results;
 };
 
-// All of `body`, a graph made for it, as a function `name`, to be given to
-// Graph::AddFunctions. Args are outputs of nodes that stand for them
-// (Placeholder, _Arg) and that the function does not have; its arguments are
-// called arg_0, ..., its results result_0, ... What the body calls is not
-// added.
+// Converts all of `body`, a graph made for this purpose, to a function `name`,
+// for Graph::AddFunctions. Args are outputs of nodes that represent them
+// (Placeholder, _Arg) and that are not part of the function; its arguments are
+// named arg_0, ..., its results result_0, ... Functions called by the body are
+// not added.
 absl::StatusOr<FunctionPtr> FunctionFromGraph(const std::string& name,
                                               const Graph& body,
                                               const FunctionEnds& ends);
 
-// The library as a graph's message has it, those from number `first` on.
+// Exports the library to a graph's message, from number `first` on.
 void ExportFunctions(const FunctionLibrary& library, int first,
                      tf::FunctionDefLibrary* proto);
 
-// The functions of the message are added to the graph; all or none.
+// Adds the functions of the message to the graph; all or none.
 absl::Status ImportFunctions(const tf::FunctionDefLibrary& proto, Graph& graph);
 
-// A shape function is set that knows nothing.
+// The shape function of the result infers nothing.
 absl::StatusOr<OpDef> OpDefFromProto(const tf::OpDef& proto);
 
 }  // namespace weft

@@ -18,7 +18,7 @@ namespace {
 bool IsMergeNode(absl::string_view op) {
   return op == "Merge" || op == "RefMerge";
 }
-// An iteration ends with it, or the loop does.
+// It ends an iteration, or the loop.
 bool IsEndOp(absl::string_view op) {
   return op == "NextIteration" || op == "RefNextIteration" || op == "Exit" ||
          op == "RefExit";
@@ -34,8 +34,8 @@ Indices IndicesOf(const std::vector<FunctionNode>& nodes) {
   return indices;
 }
 
-// Producers first again, in the old order as far as that goes. What closes a
-// loop is an input of a Merge from a node after it; only those may stay so.
+// Sorts producers first again, otherwise in the old order. The input that
+// closes a loop goes to a Merge from a later node; only such inputs may remain.
 absl::Status SortNodes(bool has_loops, std::vector<FunctionNode>& nodes) {
   const Indices indices = IndicesOf(nodes);
   ProducersFirst order(nodes.size());
@@ -85,7 +85,8 @@ class StateHolder {
     if (state.empty()) return std::nullopt;
     waits_.resize(loops_.frames().size());
     has_awaited_exits_.resize(loops_.frames().size());
-    // Through a branch that is not taken nobody waits: then all is held.
+    // Waiting through a branch that is not taken has no effect: then all state
+    // is held.
     if (!loops_.has_branches_in_loops()) FindWhatLeadsOut();
     for (const std::string& name : state) HoldInLoop(name);
     RETURN_IF_ERROR(WaitForInnerLoops());
@@ -103,7 +104,7 @@ class StateHolder {
     return names;
   }
 
-  // From the Exits of the outermost loops back, around all loops.
+  // Walks back from the Exits of the outermost loops, around all loops.
   void FindWhatLeadsOut() {
     std::vector<absl::string_view> left;
     for (const FunctionLoops::Frame& frame : loops_.frames()) {
@@ -122,8 +123,8 @@ class StateHolder {
     }
   }
 
-  // An end of the loop's iterations can't be what they wait for: the loop
-  // around it does.
+  // They cannot wait for a node that ends the loop's iterations: the enclosing
+  // loop does.
   void HoldInLoop(const std::string& name) {
     const int frame = loops_.FrameOf(name);
     if (frame == 0 || leads_out_.contains(name)) return;
@@ -163,7 +164,8 @@ class StateHolder {
     return absl::OkStatus();
   }
 
-  // All that the function does, so that a branch that is not taken is no loss.
+  // Waits for all state of the function, so that it does not matter if a branch
+  // is not taken.
   void WaitOutside(const std::vector<std::string>& state) {
     FlatHashSet<absl::string_view> seen;
     for (const std::string& name : state) {
@@ -227,7 +229,7 @@ class StateHolder {
   absl::FunctionRef<bool(const FunctionNode& node)> is_stateful_;
   FlatHashSet<absl::string_view> leads_out_;
   std::vector<std::vector<std::string>> waits_;  // by frame: names of nodes
-  std::vector<bool> has_awaited_exits_;  // by frame: in the one around it
+  std::vector<bool> has_awaited_exits_;  // by frame: in the enclosing one
 };
 
 }  // namespace

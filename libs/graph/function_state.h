@@ -1,11 +1,11 @@
-// HoldState: sees to it that what a function's body does to state in loops and
-// branches of its own runs in each call, and has ended when the call has.
+// HoldState ensures that side effects in loops and branches of a function's
+// body happen in each call, and have ended when the call has.
 //
-// Outside loops nothing can wait for a node inside of one, and what waits for a
-// node of a branch that is not taken does not run. TensorFlow 1 prunes such a
-// node, or refuses the graph. Here a ControlTrigger, which is never dead, waits
-// for these nodes in each iteration, and what goes on with the loop or leaves
-// it waits for that. Internal to this room.
+// Outside of a loop nothing can wait for a node inside of it, and a node that
+// waits for a node of a branch not taken does not run. TensorFlow 1 prunes such
+// a node, or refuses the graph. Here a ControlTrigger, which is never dead,
+// waits for these nodes in each iteration, and the nodes that continue or leave
+// the loop wait for it. Internal to this module.
 //
 // A pure function.
 #ifndef WEFT_LIBS_GRAPH_FUNCTION_STATE_H_
@@ -19,10 +19,10 @@
 
 namespace weft {
 
-// The function with such nodes; nothing where it needs none. `is_stateful` says
-// it of the op or function of a node. INVALID_ARGUMENT, naming the node, where
-// its loop has no Exit, or where the next iteration would have to wait for what
-// waits for that itself.
+// Returns the function with such nodes; none if it needs none. `is_stateful`
+// returns it for the op or function of a node. INVALID_ARGUMENT, naming the
+// node, if its loop has no Exit, or if the next iteration would have to wait
+// for itself.
 absl::StatusOr<std::optional<FunctionDef>> HoldState(
     const FunctionDef& function,
     absl::FunctionRef<bool(const FunctionNode& node)> is_stateful);

@@ -24,7 +24,8 @@ std::pair<int, int> Range(const std::vector<ArgDef>& args, const AttrMap& attrs,
   return {begin, begin + ArgLength(args[arg], attrs)};
 }
 
-// [A-Za-z0-9_.][A-Za-z0-9_.\\/>-]*; a leading "_" is for nodes that Weft makes.
+// [A-Za-z0-9_.][A-Za-z0-9_.\\/>-]*; a leading "_" is for nodes that Weft
+// creates.
 bool IsValidName(absl::string_view name) {
   if (name.empty()) return false;
   const auto word = [](char c) {
@@ -74,7 +75,7 @@ absl::Status CheckEdges(const Graph& graph, const OpDef& op,
   return absl::OkStatus();
 }
 
-// What TensorFlow appends to an error of a shape function.
+// The text that TensorFlow appends to an error of a shape function.
 std::string ShapeErrorContext(const NodeSpec& spec,
                               const InferenceContext& context) {
   std::vector<std::string> shapes;
@@ -93,7 +94,7 @@ absl::StatusOr<std::vector<PartialShape>> InferShapes(
   if (absl::Status status = op.shape_fn(context); !status.ok()) {
     return Append(status, ShapeErrorContext(spec, context));
   }
-  // No tensor could have it; and who computes with it need not look again.
+  // No tensor could have it; and later computations need not check again.
   for (const PartialShape& shape : context.output_shapes()) {
     if (!shape.has_rank()) continue;
     if (auto valid = PartialShape::Create(shape.dims()); !valid.ok()) {
@@ -121,7 +122,7 @@ std::string ErrorPrefix(const NodeSpec& spec) {
   return absl::StrCat("Node '", spec.name, "' (op: '", spec.op, "')");
 }
 
-// What a new node has from its op.
+// The parts of a new node that come from its op.
 struct OpParts {
   const OpDef* op = nullptr;
   std::shared_ptr<const AttrMap> attrs;
@@ -140,7 +141,7 @@ absl::StatusOr<OpParts> PartsOfKnown(const Graph& graph, const NodeSpec& spec) {
   return parts;
 }
 
-// The parts of an unknown node, but for its inputs.
+// Returns the parts of an unknown node, except its inputs.
 OpParts PartsWithOwnOp(std::shared_ptr<const OpDef> op, AttrMap attrs,
                        DataTypeVector output_types) {
   // One object, so that the op lives as long as the attrs of its node.
@@ -191,8 +192,9 @@ absl::StatusOr<OpParts> PartsOf(const Graph& graph, NodeSpec& spec) {
                            : PartsOfNotRunnable(graph, spec);
 }
 
-// Whether the input is an output that the graph's unknown node does not have
-// yet: the number of its outputs is only what its consumers so far have shown.
+// Returns whether the input is an output that the graph's unknown node does not
+// have yet: the number of its outputs is only what its consumers so far have
+// shown.
 bool IsNewOutput(const Graph& graph, const OutputTensor& input) {
   return IsOfUnknown(input) && input.index < kMaxUnknownOutputs &&
          input.index >= input.node->num_outputs() &&
@@ -200,9 +202,8 @@ bool IsNewOutput(const Graph& graph, const OutputTensor& input) {
          graph.node(input.node->id()) == input.node;
 }
 
-// Known consumers say what type the output of an unknown node has; one that
-// needs a reference says more than others. `type_of` returns that type by
-// reference.
+// Known consumers determine the type of the output of an unknown node; one that
+// needs a reference has precedence. `type_of` returns that type by reference.
 template <typename TypeOf>
 void GuessTypesOfInputs(const Node& consumer, TypeOf type_of) {
   if (IsUnknown(consumer)) return;
@@ -215,8 +216,8 @@ void GuessTypesOfInputs(const Node& consumer, TypeOf type_of) {
   }
 }
 
-// Whether a node from `first` on may have decided the type of an output of an
-// unknown node before it.
+// Returns whether a node from `first` on may have decided the type of an output
+// of an unknown node before it.
 bool HaveGuessed(absl::Span<const Node* const> nodes, int first) {
   for (const Node* node : nodes.subspan(first)) {
     for (const OutputTensor& input : node->inputs()) {
@@ -309,7 +310,7 @@ absl::StatusOr<Node*> Graph::AddNode(NodeSpec spec) {
   for (const OutputTensor& input : spec.inputs) {
     if (!IsNewOutput(*this, input)) continue;
     Node& unknown = *nodes_[input.node->id()];
-    // Types last: they say how many outputs there are.
+    // Types last: their number is the number of outputs.
     unknown.output_shapes_.resize(input.index + 1);
     unknown.output_types_.resize(input.index + 1, DT_INVALID);
   }
@@ -326,7 +327,8 @@ absl::StatusOr<Node*> Graph::AddNode(NodeSpec spec) {
   node->output_types_ = std::move(parts.output_types);
   node->output_shapes_ = std::move(parts.shapes);
   Node* result = node.get();
-  // What may throw comes first, so that the node is in all of them or in none.
+  // Operations that may throw come first, so that the node is in all of them or
+  // in none.
   MakeRoom(view_);
   MakeRoom(nodes_);
   MakeRoomInTable(by_name_);

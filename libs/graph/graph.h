@@ -1,14 +1,15 @@
-// Graph: nodes and the edges between them. Pure data: nothing here executes.
+// Graph consists of nodes and the edges between them. It is pure data and
+// executes nothing.
 //
-// A Graph only grows: a node, once added, keeps its id, its inputs and its
-// place, so "what was added since" is a range of ids. Rewrites make new Graphs.
+// Nodes can only be added: a node keeps its id, its inputs and its position, so
+// the nodes added since some time are a range of ids. Rewrites make new Graphs.
 // Every node is checked when it is added (op known, attrs complete and allowed,
 // input types right, shapes possible), so a Graph is always well formed; a loop
 // is closed by SetBackEdge. The exception are unknown nodes (unknown_op.h),
 // which an import keeps although they cannot run.
 //
-// Threads: one writer at a time; readers only while nobody writes. A second
-// writer is refused (GraphWriter).
+// Threads: one writer at a time; readers only while there is no writer. A
+// second writer is refused (GraphWriter).
 #ifndef WEFT_LIBS_GRAPH_GRAPH_H_
 #define WEFT_LIBS_GRAPH_GRAPH_H_
 
@@ -32,7 +33,7 @@ namespace weft {
 class Node;
 struct NodeSignature;  // libs/graph/node_signature.h
 
-// Output `index` of `node`: where an edge begins.
+// Output `index` of `node`: the source of an edge.
 struct OutputTensor {
   const Node* node = nullptr;
   int index = 0;
@@ -43,13 +44,13 @@ struct OutputTensor {
   }
 };
 
-// What a new node is to be. Type and number attrs that follow from the inputs
-// may be left out, and so may attrs with a default.
+// The specification of a new node. Type and number attrs that follow from the
+// inputs may be left out, and so may attrs with a default.
 struct NodeSpec {
   std::string name;
   std::string op;
-  // In the order of the op's inputs, lists flattened. An input whose node is
-  // null is a back edge that SetBackEdge will set (Merge only).
+  // In the order of the op's inputs, lists flattened. An input with a null node
+  // is a back edge to be set by SetBackEdge (Merge only).
   std::vector<OutputTensor> inputs;
   std::vector<const Node*> control_inputs;
   AttrMap attrs;
@@ -61,7 +62,7 @@ class Node {
   int id() const { return id_; }
   const std::string& name() const { return name_; }
   const OpDef& op() const { return *op_; }
-  const std::string& type() const { return op_->name; }  // TensorFlow's word
+  const std::string& type() const { return op_->name; }  // TensorFlow's term
   // Complete: defaults and inferred attrs are filled in.
   const AttrMap& attrs() const { return *attrs_; }
   template <typename T>
@@ -79,7 +80,7 @@ class Node {
   absl::Span<const Node* const> control_inputs() const {
     return control_inputs_;
   }
-  // What each input must be; a ref type where the op takes a reference.
+  // The required type of each input; a ref type if the op takes a reference.
   DataType input_type(int i) const { return input_types_[i]; }
   int num_outputs() const { return static_cast<int>(output_types_.size()); }
   DataType output_type(int i) const { return output_types_[i]; }
@@ -87,7 +88,7 @@ class Node {
   absl::Span<const DataType> output_types() const { return output_types_; }
   const PartialShape& output_shape(int i) const { return output_shapes_[i]; }
 
-  // First and one past the last input of argument `arg` of the op.
+  // The first and one past the last input of argument `arg` of the op.
   std::pair<int, int> InputRange(int arg) const;
   std::pair<int, int> OutputRange(int arg) const;
 
@@ -121,49 +122,50 @@ class Graph {
     return registry_;
   }
 
-  // The functions that its nodes may call. Another graph may share them.
+  // The functions that its nodes may call. May be shared with another graph.
   const FunctionLibrary& functions() const { return *functions_; }
   const std::shared_ptr<const FunctionLibrary>& shared_functions() const {
     return functions_;
   }
-  // Adds to them, all or none. INVALID_ARGUMENT for a name that another
-  // function or an op has.
+  // Adds functions, all or none. INVALID_ARGUMENT for the name of a different
+  // function or of an op.
   absl::Status AddFunctions(
       absl::Span<const FunctionPtr> functions,
       const std::map<std::string, std::string, std::less<>>& gradients = {});
-  // Back to what shared_functions() was: undoes a failed import, when the nodes
-  // that call the others are gone.
+  // Restores an earlier shared_functions(): undoes a failed import, when the
+  // nodes that call the others are removed.
   void RestoreFunctions(std::shared_ptr<const FunctionLibrary> functions);
 
-  // An op of the registry, or a function as an op; null when neither.
+  // An op of the registry, or a function as an op; null if neither.
   const OpDef* FindOp(absl::string_view name) const;
 
-  // Adds a node; the error names it. A graph is unchanged by a refused node.
+  // Adds a node; an error names it and leaves the graph unchanged.
   absl::StatusOr<Node*> AddNode(NodeSpec spec);
 
-  // What AddNode would find of the node but for its shapes, without adding it;
-  // or the error.
+  // Returns what AddNode would infer for the node except its shapes, without
+  // adding it; or the error.
   absl::StatusOr<NodeSignature> Resolve(const NodeSpec& spec) const;
 
-  // Closes a loop: input `index` of `node`, a Merge added without it, comes
-  // from `from`, a NextIteration.
+  // Closes a loop: sets input `index` of `node`, a Merge added without it, to
+  // `from`, a NextIteration.
   absl::Status SetBackEdge(const Node* node, int index, OutputTensor from);
 
   // TensorFlow's set_shape: what the program knows of the shape of an output
-  // beyond what follows from its op, such as the invariants of a loop. It is of
-  // use to what is built here later, and no part of the GraphDef.
-  // INVALID_ARGUMENT, naming the tensor, where it contradicts what is known.
+  // beyond what follows from its op, such as the invariants of a loop. It is
+  // used by later additions here, and is not part of the GraphDef.
+  // INVALID_ARGUMENT, naming the tensor, if it contradicts the known shape.
   absl::Status RefineShape(OutputTensor output, const PartialShape& shape);
 
   // Drops the newest nodes until `num_nodes` are left: undoes a failed import.
-  // Pointers to dropped nodes are dead; a back edge from one is open again.
+  // Pointers to dropped nodes become invalid; a back edge from one is open
+  // again.
   void TruncateTo(int num_nodes);
 
   void set_assigned_device(const Node* node, std::string device);
   void set_requested_device(const Node* node, std::string device);
 
-  // In order of id, which is an order in which every input but a back edge
-  // comes before its consumer.
+  // In order of id, an order in which every input except a back edge comes
+  // before its consumer.
   absl::Span<const Node* const> nodes() const { return view_; }
   int num_nodes() const { return static_cast<int>(view_.size()); }
   const Node* node(int id) const { return view_[id]; }
@@ -173,8 +175,8 @@ class Graph {
   absl::StatusOr<OutputTensor> FindOutputTensor(
       absl::string_view tensor_name) const;
 
-  // The constant value of an output where it follows from constants, for shape
-  // functions and for the gradients that look at shapes.
+  // The constant value of an output if it follows from constants, for shape
+  // functions and for the gradients that depend on shapes.
   std::optional<Tensor> ConstantValue(const OutputTensor& output) const;
   // The same for a vector of sizes, some of which may be unknown.
   std::optional<PartialShape> ConstantValueAsShape(
@@ -182,12 +184,12 @@ class Graph {
   // The same for one integer, which may be an element of a known shape.
   std::optional<int64_t> ConstantScalar(const OutputTensor& output) const;
 
-  // TensorFlow's versions of the graph this was imported from; 0 when built
-  // here. Kept so that an export says the same.
+  // TensorFlow's versions of the graph that this was imported from; 0 if built
+  // here. Kept for export.
   int producer() const { return producer_; }
   void set_producer(int producer) { producer_ = producer; }
 
-  // For what changes the graph in several calls, or what belongs to it.
+  // For changes of the graph in several calls, or of state that belongs to it.
   GraphWriter& writer() const { return writer_; }
 
  private:

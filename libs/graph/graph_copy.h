@@ -1,5 +1,5 @@
-// GraphCopier: copies nodes from one graph into another, edge by edge, with
-// some edges led elsewhere. What every rewrite is made of.
+// GraphCopier copies nodes from one graph into another, edge by edge, and can
+// redirect edges. Every rewrite uses it.
 #ifndef WEFT_LIBS_GRAPH_GRAPH_COPY_H_
 #define WEFT_LIBS_GRAPH_GRAPH_COPY_H_
 
@@ -11,33 +11,33 @@
 
 namespace weft {
 
-// Copies in order of id: an input that comes later closes a loop and is set by
-// Finish. Not synchronised; `target` is not owned.
+// Copies in order of id: an input with a higher id closes a loop and is set by
+// Finish. Not synchronized; `target` is not owned.
 class GraphCopier {
  public:
   explicit GraphCopier(Graph& target) : target_(target) {}
 
-  // Consumers of `from` (of the old graph), copied from now on, take `to` (of
-  // the new one).
+  // Consumers of `from` (of the old graph) that are copied from now on take
+  // `to` (of the new one).
   void Replace(const OutputTensor& from, const OutputTensor& to) {
     replaced_outputs_[from] = to;
   }
-  // Nodes that run after `from` now run after `to`.
+  // Control edges from `from` now come from `to`.
   void ReplaceControl(const Node* from, const Node* to) {
     replaced_controls_[from] = to;
   }
 
-  // The same node in the new graph: name, op, attrs and devices are kept.
-  // Control inputs that are not in the new graph are dropped; a data input that
-  // is not is an INTERNAL error.
+  // Copies the node to the new graph: name, op, attrs and devices are kept.
+  // Control inputs that are not in the new graph are dropped; a missing data
+  // input is an INTERNAL error.
   absl::StatusOr<const Node*> Copy(const Node& node);
 
-  // Null when the node was not copied.
+  // Returns null if the node was not copied.
   const Node* Find(const Node* node) const;
   bool Has(const OutputTensor& output) const {
     return Lookup(output).node != nullptr;
   }
-  // The copy of an output, or what replaces it; null node when neither.
+  // The copy of an output, or its replacement; null node if there is neither.
   OutputTensor Lookup(const OutputTensor& output) const;
 
   // Closes the loops.

@@ -23,12 +23,12 @@
 namespace weft {
 namespace {
 
-// What is parsed lies in an arena: a protobuf map on the heap that has no
+// Parsed messages are in an arena: a protobuf map on the heap that has no
 // memory to grow is broken, and so is its destructor.
 using ::google::protobuf::Arena;
 
 constexpr size_t kMaxBytes = kMaxGraphDefBytes;
-// How many of the largest parts an error names.
+// The number of largest parts that an error names.
 constexpr size_t kNamed = 3;
 
 tf::NodeDef NodeToProto(const Node& node, bool assigned_devices) {
@@ -51,7 +51,7 @@ tf::NodeDef NodeToProto(const Node& node, bool assigned_devices) {
   return def;
 }
 
-// Functions and the version.
+// Writes the functions and the version.
 void ExportLibrary(const Graph& graph, int first_function, tf::GraphDef* def) {
   const FunctionLibrary& functions = graph.functions();
   if (functions.size() > first_function || !functions.gradients().empty()) {
@@ -68,7 +68,7 @@ bool IsWithin(size_t bytes, const ExportOptions& options) {
   return bytes <= static_cast<uint64_t>(options.max_bytes);
 }
 
-// A node or function, and how much of the GraphDef it takes.
+// A node or function, and its size in the GraphDef.
 struct Part {
   std::string name;
   std::string type;
@@ -111,7 +111,7 @@ absl::Status TooLarge(const Graph& graph, const ExportOptions& options) {
                    ". Feed large constants, or read them from files."));
 }
 
-// Ends with the node that is one too many, so that no more memory is taken.
+// Stops at the first node beyond the limit, so that no more memory is used.
 absl::Status AddNodes(const Graph& graph, const ExportOptions& options,
                       tf::GraphDef& def) {
   size_t bytes = 0;
@@ -133,7 +133,7 @@ absl::StatusOr<std::string> WriteGraphDef(const Graph& graph,
   ExportLibrary(graph, options.first_function, &def);
   const size_t size = def.ByteSizeLong();
   if (!IsWithin(size, options)) return TooLarge(graph, options);
-  // All at once: a string that grows takes twice the memory, or more.
+  // Allocated at once: a string that grows takes twice the memory, or more.
   std::string bytes(size, '\0');
   google::protobuf::io::ArrayOutputStream stream(bytes.data(),
                                                  static_cast<int>(size));

@@ -1,5 +1,5 @@
-// GraphDef: TensorFlow's own form of a graph, to and from Graph. Protobuf
-// itself stays in graph_def.cc.
+// GraphDef is TensorFlow's serialized form of a graph, converted to and from
+// Graph. Only graph_def.cc includes protobuf.
 #ifndef WEFT_LIBS_GRAPH_GRAPH_DEF_H_
 #define WEFT_LIBS_GRAPH_GRAPH_DEF_H_
 
@@ -19,38 +19,38 @@ class Logger;     // libs/base/logging.h
 class NodeAdder;  // libs/graph/node_adder.h
 
 // TensorFlow 2.21's version of the format: the newest that Import reads, and
-// what Export says of a graph that was built here.
+// that Export writes for a graph that was built here.
 inline constexpr int kGraphDefVersion = 2474;
 
 struct ImportOptions {
-  // Put before every imported name, with a "/".
+  // Prepended to every imported name, with a "/".
   std::string prefix;
-  // What inputs get instead of a tensor of the GraphDef, "x:0" or "x". Each
-  // name has to be one of an input or a node there.
+  // Replacements for tensors of the GraphDef as inputs, "x:0" or "x". Each name
+  // must be one of an input or a node there.
   std::map<std::string, OutputTensor> input_map;
-  // Adds the nodes to the graph; null: they are added as they are.
+  // Adds the nodes to the graph; null: they are added directly.
   NodeAdder* adder = nullptr;
-  // Gets a warning for each kind of attr that is ignored and may ask for
-  // something. Outlives the call; null: lines on stderr.
+  // Receives a warning for each kind of attr that is ignored and may matter.
+  // Must outlive the call; null: lines on stderr.
   Logger* logger = nullptr;
 };
 
-// Adds the nodes of a serialised GraphDef. Inputs may name nodes that are
-// already in `graph`. Nodes come in any order, loops included. Nodes of ops
-// that are not registered become unknown nodes (unknown_op.h), and so do nodes
-// that need a reference and get a value, and nodes that call a function which
-// neither the GraphDef nor `graph` has. Attrs that their op does not have are
-// ignored, but for those that start with "_". UNIMPLEMENTED names an op that
-// was removed before the GraphDef's version (version_rules.h). The GraphDef's
-// functions are added to those of `graph`; one that is there already must be
-// the same. Other mistakes are INVALID_ARGUMENT. On error `graph` is unchanged.
+// Adds the nodes of a serialized GraphDef. Inputs may name existing nodes of
+// `graph`. Nodes come in any order, loops included. Nodes of ops that are not
+// registered become unknown nodes (unknown_op.h), and so do nodes that need a
+// reference and get a value, and nodes that call a function which neither the
+// GraphDef nor `graph` has. Attrs that their op does not have are ignored,
+// except those that start with "_". UNIMPLEMENTED names an op that was removed
+// before the GraphDef's version (version_rules.h). The GraphDef's functions are
+// added to those of `graph`; an existing one must be identical. Other errors
+// are INVALID_ARGUMENT. On error `graph` is unchanged.
 absl::Status ImportGraphDef(absl::string_view serialized, Graph& graph,
                             const ImportOptions& options = {});
 // The same from protobuf's text format.
 absl::Status ImportGraphDefText(absl::string_view text, Graph& graph,
                                 const ImportOptions& options = {});
 
-// The largest message that protobuf writes and reads.
+// The maximum size of a protobuf message.
 inline constexpr int64_t kMaxGraphDefBytes =
     std::numeric_limits<int32_t>::max();
 
@@ -62,7 +62,7 @@ struct ExportOptions {
 };
 
 // Nodes in order of id and of their attrs' names, so equal graphs give equal
-// bytes. RESOURCE_EXHAUSTED, naming the largest nodes or functions, where the
+// bytes. RESOURCE_EXHAUSTED, naming the largest nodes or functions, if the
 // GraphDef would be larger than `max_bytes`.
 absl::StatusOr<std::string> ExportGraphDef(const Graph& graph,
                                            const ExportOptions& options = {});

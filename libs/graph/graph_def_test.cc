@@ -23,7 +23,7 @@ namespace {
 
 constexpr auto kNotFound = absl::StatusCode::kNotFound;
 
-// As much of the ops in this test as a graph needs.
+// The ops of this test, reduced to what a graph needs.
 std::shared_ptr<const OpRegistry> TestOps() {
   auto registry = std::make_shared<OpRegistry>();
   const auto add = [&](absl::string_view name, std::vector<const char*> inputs,
@@ -84,7 +84,7 @@ class GraphDefTest : public ::testing::Test {
   absl::Status Import(absl::string_view text, std::string prefix = "") {
     return ImportGraphDefText(text, graph_, {std::move(prefix)});
   }
-  // The text is refused, and the graph is as it was.
+  // Expects that the text is refused, and that the graph is unchanged.
   template <typename Matcher>
   void ExpectRefused(absl::string_view text, Matcher matcher) {
     const std::string before = ExportGraphDef(graph_).value();
@@ -124,7 +124,7 @@ TEST_P(FileTest, RoundTrips) {
   EXPECT_EQ(ExportGraphDef(from_text).value(), bytes);
 }
 
-TEST_P(FileTest, EveryCutIsSurvived) {
+TEST_P(FileTest, TruncatedBytesDoNotCrash) {
   const std::string bytes = ReadFile(GetParam());
   for (size_t size = 0; size < bytes.size(); size += 7) {
     Graph graph(ops_);
@@ -238,7 +238,7 @@ TEST_F(GraphDefTest, FunctionsThatComeAfterTheirCallAreTooLate) {
                        "functions that it calls"));
 }
 
-TEST_F(GraphDefTest, AnyOrderAndEverySpellingOfInputs) {
+TEST_F(GraphDefTest, NodesInAnyOrderWithAnyInputSyntax) {
   ASSERT_OK(Import(absl::StrCat(
       "node { name: 'sum' op: 'AddV2' input: 'switch:1' input: 'x:0' input: "
       "'^nothing' attr { key: 'T' value { type: DT_FLOAT } } }",
@@ -262,7 +262,7 @@ TEST_F(GraphDefTest, ExtendsAGraph) {
   EXPECT_EQ(graph_.FindNode("y")->input(0).node, graph_.FindNode("x"));
   EXPECT_EQ(graph_.producer(), 100);
   ExpectRefused(Identity("y", "x"), StatusIs(kInvalid, "'y' is not unique"));
-  // Only what was added, which names what was there before.
+  // Only the added nodes, which name earlier ones.
   Graph part(ops_);
   ASSERT_OK(ImportGraphDefText(Placeholder("x"), part));
   ASSERT_OK(
@@ -300,7 +300,7 @@ TEST_F(GraphDefTest, InputsAreMapped) {
     EXPECT_EQ(graph_.FindNode(name)->input(0), outer) << name;
   }
   EXPECT_NE(graph_.FindNode("in/x"), nullptr);
-  // What nobody could take is a mistake; what nobody takes is none.
+  // An invalid tensor name is an error; an unused one is not.
   options.prefix = "again";
   options.input_map = {{"y", outer}};
   EXPECT_OK(ImportGraphDefText(Identity("y", "outer"), graph_, options));
@@ -423,7 +423,7 @@ TEST_F(GraphDefTest, OutputsOfUnknownOpsAreBounded) {
               StatusIs(kNotFound, "Op type not registered 'Foo' (node 'a')"));
 }
 
-TEST_F(GraphDefTest, LaterImportsAddOutputsToUnknownOps) {
+TEST_F(GraphDefTest, LaterImportsExtendUnknownOpOutputs) {
   ASSERT_OK(Import("node { name: 'a' op: 'Foo' }" + Identity("x", "a")));
   ASSERT_OK(Import(Identity("y", "a:2")));
   const Node* a = graph_.FindNode("a");
@@ -445,7 +445,7 @@ TEST_F(GraphDefTest, FailedImportsLeaveNoTypesOfUnknownOps) {
   EXPECT_EQ(graph_.FindNode("a")->output_type(1), DT_FLOAT);
 }
 
-TEST_F(GraphDefTest, ReferencesMayNotComeFromMissingOutputs) {
+TEST_F(GraphDefTest, ReferencesNeedExistingOutputs) {
   ASSERT_OK(Import(Placeholder("x")));
   ExpectRefused(
       "node { name: 'a' op: 'Assign' input: 'x:7' input: 'x' attr { key: 'T' "
@@ -481,7 +481,7 @@ TEST_F(GraphDefTest, AGraphDefCannotMarkNodesAsUnknown) {
   EXPECT_EQ(graph_.FindNode("b")->num_outputs(), 0);
 }
 
-// A newer writer's attrs, as TensorFlow 2 treats them.
+// Attrs of a newer writer are treated as in TensorFlow 2.
 TEST_F(GraphDefTest, UnknownAttrsAreIgnoredWithAWarning) {
   const std::string mode = "op: 'NoOp' attr { key: 'mode' value { i: 3 } } ";
   const std::string text = absl::StrCat(
@@ -503,7 +503,7 @@ TEST_F(GraphDefTest, UnknownAttrsAreIgnoredWithAWarning) {
   EXPECT_EQ(line.find("other"), std::string::npos);
 }
 
-// An older writer does not know of them.
+// An older writer does not know them.
 TEST_F(GraphDefTest, MissingAttrsGetTheirDefaults) {
   const char text[] =
       "node { name: 'e' op: 'Enter' input: 'x' attr { key: 'T' value { type: "
@@ -518,7 +518,7 @@ TEST_F(GraphDefTest, MissingAttrsGetTheirDefaults) {
     EXPECT_FALSE(*enter->attr<bool>("is_constant"));
     ASSERT_NE(enter->attr<int64_t>("parallel_iterations"), nullptr);
     EXPECT_EQ(*enter->attr<int64_t>("parallel_iterations"), 10);
-    // There, but without a value.
+    // Present, but without a value.
     const auto* shape = graph.FindNode("x")->attr<PartialShape>("shape");
     ASSERT_NE(shape, nullptr);
     EXPECT_FALSE(shape->has_rank());
@@ -533,7 +533,7 @@ TEST_F(GraphDefTest, MissingAttrsGetTheirDefaults) {
       StatusIs(kInvalid, "missing attr 'shape'"));
 }
 
-TEST_F(GraphDefTest, UnknownAttrsThatAskForNothingAreIgnored) {
+TEST_F(GraphDefTest, UnknownAttrsWithZeroValuesAreIgnored) {
   ASSERT_OK(
       Import("node { name: 'a' op: 'NoOp'"
              " attr { key: '_mark' value { s: 'x' } }"
@@ -547,7 +547,7 @@ TEST_F(GraphDefTest, UnknownAttrsThatAskForNothingAreIgnored) {
   EXPECT_EQ(node->attrs().count("b"), 0u);
 }
 
-TEST_F(GraphDefTest, EmptyListsHaveTheKindOfTheOp) {
+TEST_F(GraphDefTest, EmptyListsHaveTheTypeFromTheOp) {
   ASSERT_OK(
       Import("node { name: 'a' op: 'Lists'"
              " attr { key: 's' value { list { } } }"
@@ -570,7 +570,7 @@ TEST_F(GraphDefTest, EmptyListsHaveTheKindOfTheOp) {
             (std::vector<PartialShape>{PartialShape({-1})}));
 }
 
-TEST_F(GraphDefTest, Refusals) {
+TEST_F(GraphDefTest, MalformedGraphsAreRefused) {
   ASSERT_OK(Import(Placeholder("there")));
   const struct {
     std::string text;
@@ -612,8 +612,8 @@ TEST_F(GraphDefTest, Refusals) {
   }
 }
 
-// A few hundred bytes must not be able to ask for all memory there is.
-TEST_F(GraphDefTest, ConstantsOfRepeatedValuesHaveOneLimitTogether) {
+// A few hundred bytes must not cause a huge allocation.
+TEST_F(GraphDefTest, RepeatedValueConstantsShareOneLimit) {
   std::string text;
   for (const char* name : {"a", "b", "c"}) {
     absl::StrAppend(&text, "node { name: '", name,
@@ -628,8 +628,8 @@ TEST_F(GraphDefTest, ConstantsOfRepeatedValuesHaveOneLimitTogether) {
   EXPECT_EQ(graph.num_nodes(), 0);
 }
 
-// Each message has all copies of a text that repeats.
-TEST_F(GraphDefTest, RepeatedTextsHaveALowerLimit) {
+// Each message contains all copies of a repeated string.
+TEST_F(GraphDefTest, RepeatedStringsHaveALowerLimit) {
   const auto repeat = [](int texts) {
     return absl::StrCat(
         "node { name: 't' op: 'Const' attr { key: 'dtype' value { type: "
@@ -644,8 +644,8 @@ TEST_F(GraphDefTest, RepeatedTextsHaveALowerLimit) {
   EXPECT_OK(ImportGraphDefText(repeat(1 << 12), graph));
 }
 
-// A message can be longer than the number of its tensor's elements.
-TEST_F(GraphDefTest, LongTextsThatRepeatCount) {
+// A message can be longer than its tensor's number of elements.
+TEST_F(GraphDefTest, LongRepeatedStringsCount) {
   constexpr int kTexts = 17000;  // eight times that, squared, is over the limit
   const std::string repeated = absl::StrCat(
       "attr { key: 'dtype' value { type: DT_STRING } } attr { key: 'value' "
@@ -662,8 +662,8 @@ TEST_F(GraphDefTest, LongTextsThatRepeatCount) {
   EXPECT_EQ(graph_.num_nodes(), 0);
 }
 
-// A text in a variant that repeats is in each of its copies.
-TEST_F(GraphDefTest, RepeatedVariantsCountWhatRepeatsInThem) {
+// A string in a repeated variant is in each of its copies.
+TEST_F(GraphDefTest, RepeatedVariantsCountTheirContents) {
   EXPECT_THAT(
       Import("node { name: 'v' op: 'Const' attr { key: 'dtype' value { type: "
              "DT_VARIANT } } attr { key: 'value' value { tensor { dtype: "
@@ -674,8 +674,8 @@ TEST_F(GraphDefTest, RepeatedVariantsCountWhatRepeatsInThem) {
   EXPECT_EQ(graph_.num_nodes(), 0);
 }
 
-// Values that a tensor brings do not repeat, however many there are.
-TEST_F(GraphDefTest, TextsThatAreGivenDoNotCount) {
+// Explicit values of a tensor do not repeat, however many there are.
+TEST_F(GraphDefTest, ExplicitStringsDoNotCount) {
   constexpr int kTexts = 1000;
   std::string texts;
   for (int i = 1; i < kTexts; ++i) absl::StrAppend(&texts, "string_val: '' ");
@@ -700,7 +700,7 @@ TEST_F(GraphDefTest, TextWithoutMemoryIsAnError) {
   EXPECT_OK(Import(text));
 }
 
-// Each allocation fails once: those of maps of attrs, too.
+// Each allocation fails once, including those of maps of attrs.
 TEST_F(GraphDefTest, BytesWithoutMemoryLeaveTheGraph) {
   constexpr char kName[] = "a_name_that_is_not_short";
   ASSERT_OK(Import(Placeholder(kName) + Identity("y", kName)));
@@ -717,7 +717,7 @@ TEST_F(GraphDefTest, BytesWithoutMemoryLeaveTheGraph) {
   EXPECT_EQ(ExportGraphDef(other).value(), bytes);
 }
 
-TEST_F(GraphDefTest, ARefusedNodeLeavesNothingBehind) {
+TEST_F(GraphDefTest, RefusedNodeDoesNotChangeTheGraph) {
   ASSERT_OK(Import(Placeholder("x")));
   // The last node fails only when it is added.
   ExpectRefused(Placeholder("y") + Identity("z", "y") +
@@ -742,13 +742,13 @@ TEST_F(GraphDefTest, ExportsAssignedDevicesWhenAsked) {
   EXPECT_EQ(assigned.FindNode("y")->requested_device(), "/job:ps");
 }
 
-TEST_F(GraphDefTest, BytesThatAreNoGraphDef) {
+TEST_F(GraphDefTest, InvalidGraphDefBytesAreRefused) {
   EXPECT_THAT(ImportGraphDef("\xff\xff", graph_), StatusIs(kInvalid));
   EXPECT_OK(ImportGraphDef("", graph_));
   EXPECT_EQ(graph_.num_nodes(), 0);
 }
 
-TEST_F(GraphDefTest, ALongChainIsNoRecursion) {
+TEST_F(GraphDefTest, LongChainDoesNotRecurse) {
   std::string text = Placeholder("n0");
   constexpr int kNodes = 20000;
   for (int i = kNodes; i > 0; --i) {
@@ -762,7 +762,8 @@ TEST_F(GraphDefTest, TooLargeGraphNamesItsLargestNodes) {
   for (const int size : {300, 100, 500, 400, 200}) {
     Tensor value(DT_UINT8, TensorShape({size}));
     const auto bytes = value.mutable_flat<uint8_t>();
-    std::iota(bytes.begin(), bytes.end(), uint8_t{0});  // not one repeated
+    std::iota(bytes.begin(), bytes.end(),
+              uint8_t{0});  // without repeated values
     ASSERT_OK(
         graph_.AddNode({.name = absl::StrCat("c", size),
                         .op = "Const",

@@ -30,7 +30,8 @@ namespace weft {
 namespace {
 
 constexpr absl::string_view kColocation = "loc:@";
-// Of the nodes of one import, which take some 64 bytes each.
+// The limit of outputs of the nodes of one import, which take some 64 bytes
+// each.
 constexpr int64_t kMaxOutputs = 1 << 24;
 constexpr size_t kMaxListing = 2000;  // bytes of an error text
 
@@ -44,12 +45,12 @@ absl::Status Refuse(const tf::NodeDef& node, absl::string_view why) {
       absl::StrCat("Node '", node.name(), "': ", why));
 }
 
-// A text, or another object, that repeats is a value of its own in each
-// message: client and master hold it several times while they pass it on.
+// A repeated string, or other object, is a value of its own in each message:
+// client and master hold it several times while they pass it on.
 constexpr double kCopiesOfObjects = 8;
 
-// Bytes that a tensor takes and does not bring, where its last value repeats.
-// A variant repeats with what repeats in it.
+// Returns the bytes that a tensor takes beyond those it contains, if its last
+// value repeats. A variant repeats with the repeated values in it.
 double RepeatedBytes(const tf::TensorProto& tensor) {
   const double repeats = NumRepeats(tensor);
   const bool has_objects =
@@ -113,7 +114,8 @@ std::string Listing(const std::map<std::string, std::vector<std::string>>& by) {
   });
 }
 
-// Outputs of unknown nodes that the graph gets with a node that has the inputs.
+// Returns the number of outputs of unknown nodes that the graph gets with a
+// node that has the inputs.
 int64_t NumNewOutputs(absl::Span<const OutputTensor> inputs) {
   int64_t count = 0;
   for (const OutputTensor& input : inputs) {
@@ -124,7 +126,7 @@ int64_t NumNewOutputs(absl::Span<const OutputTensor> inputs) {
   return count;
 }
 
-// A few bytes ("num" of an Unpack) may ask for a million outputs each.
+// A few bytes ("num" of an Unpack) may request a million outputs each.
 absl::Status CheckNumOutputs(int64_t count, absl::string_view node) {
   if (count <= kMaxOutputs) return absl::OkStatus();
   return absl::ResourceExhaustedError(
@@ -162,7 +164,7 @@ GraphImporter::GraphImporter(const tf::GraphDef& def,
     : def_(def), options_(options), graph_(graph) {}
 
 absl::Status GraphImporter::Run() {
-  // Of the whole import: undoing it must not remove nodes of other threads.
+  // Covers the whole import: undoing it must not remove nodes of other threads.
   const GraphWriter::Turn turn(graph_.writer());
   if (!turn) return graph_.writer().error();
   RETURN_IF_ERROR(CheckVersions());
@@ -172,7 +174,7 @@ absl::Status GraphImporter::Run() {
       graph_.shared_functions();
   const int num_nodes = graph_.num_nodes();
   const int producer = graph_.producer();
-  SetProducer();  // which the bodies of functions are added by
+  SetProducer();  // by which the bodies of functions are added
   const absl::Status status = CatchExceptions([&] { return AddToGraph(); });
   if (!status.ok()) {
     graph_.TruncateTo(num_nodes);
@@ -180,7 +182,7 @@ absl::Status GraphImporter::Run() {
     graph_.set_producer(producer);
     return status;
   }
-  // The graph has the nodes, whether or not there is memory for a warning.
+  // The nodes are in the graph even if there is no memory for a warning.
   CatchExceptions([&] {
     WarnOfIgnoredAttrs();
     return absl::OkStatus();
@@ -189,8 +191,9 @@ absl::Status GraphImporter::Run() {
 }
 
 void GraphImporter::SetProducer() {
-  // A graph of several origins is as old as its oldest part. Writers before
-  // versions count as the first version, since 0 means a graph built here.
+  // A graph of several origins is as old as its oldest part. Writers from
+  // before versions count as the first version, since 0 means a graph built
+  // here.
   const int producer = std::max(def_.versions().producer(), 1);
   const bool is_first = graph_.num_nodes() == 0 || graph_.producer() == 0;
   graph_.set_producer(is_first ? producer
@@ -270,8 +273,8 @@ absl::Status GraphImporter::IndexNames() {
   return absl::OkStatus();
 }
 
-// Each tensor may take as much (tensor_proto.h); all of them together may too,
-// and not many times that.
+// Each tensor may use as much (tensor_proto.h), and so may all of them
+// together, but no multiple of it.
 absl::Status GraphImporter::CheckConstants() const {
   double bytes = 0;
   const auto check = [&bytes](absl::string_view what, absl::string_view name) {
@@ -353,7 +356,7 @@ void GraphImporter::CountOutput(const Input& input) {
 }
 
 void GraphImporter::MarkIfUnknown(int index, NodeSpec& spec) const {
-  TakeUnknownMark(spec);  // a GraphDef must not bring one
+  TakeUnknownMark(spec);  // a GraphDef must not contain the mark
   const OpDef* op = graph_.FindOp(spec.op);
   if (op == nullptr ||
       !CheckReferences(*op, spec.name, spec.attrs, spec.inputs).ok()) {
@@ -398,8 +401,8 @@ absl::StatusOr<GraphImporter::Input> GraphImporter::Resolve(
   return Refuse(consumer, absl::StrCat("Unknown input node '", text, "'"));
 }
 
-// Producers first; among the ready ones that which comes first in the GraphDef,
-// so that a graph that is in order stays in its order.
+// Producers first; among the ready ones in the order of the GraphDef, so that a
+// sorted graph keeps its order.
 absl::Status GraphImporter::Order() {
   const int num_nodes = def_.node_size();
   ProducersFirst nodes(num_nodes);
@@ -414,7 +417,7 @@ absl::Status GraphImporter::Order() {
   return CycleError(nodes.waiting());
 }
 
-// Follows inputs among the nodes that still wait until one comes again.
+// Follows inputs among the waiting nodes until a node repeats.
 absl::Status GraphImporter::CycleError(const std::vector<int>& waiting) const {
   const auto first = std::find_if(waiting.begin(), waiting.end(),
                                   [](int count) { return count > 0; });
@@ -511,7 +514,7 @@ absl::StatusOr<AttrMap> GraphImporter::Attrs(const tf::NodeDef& def) const {
   return attrs;
 }
 
-// What is colocated with an imported node stays with it under its new name.
+// Nodes colocated with an imported node stay with it under its new name.
 void GraphImporter::PrefixColocation(AttrMap* attrs) const {
   const auto it = attrs->find("_class");
   if (it == attrs->end()) return;

@@ -1,5 +1,5 @@
-// GraphImporter: adds the nodes of a GraphDef message to a Graph, all or none.
-// Used by graph_def.cc; one object is one import.
+// GraphImporter adds the nodes of a GraphDef message to a Graph, all or none.
+// Used by graph_def.cc; one object performs one import.
 #ifndef WEFT_LIBS_GRAPH_GRAPH_IMPORTER_H_
 #define WEFT_LIBS_GRAPH_GRAPH_IMPORTER_H_
 
@@ -26,12 +26,12 @@ class GraphImporter {
   GraphImporter(const tf::GraphDef& def, const ImportOptions& options,
                 Graph& graph);
 
-  // As ImportGraphDef says.
+  // As ImportGraphDef.
   absl::Status Run();
 
  private:
-  // Where an input comes from: node `index` of the GraphDef, or else a node
-  // that the graph has already.
+  // The source of an input: node `index` of the GraphDef, or otherwise an
+  // existing node of the graph.
   struct Input {
     int index = -1;
     const Node* existing = nullptr;
@@ -48,10 +48,10 @@ class GraphImporter {
   absl::Status CheckVersions() const;
   void SetProducer();
   absl::Status IndexNames();
-  // Warns of attrs that their op does not have and that may ask for something,
-  // those of nodes in functions too.
+  // Warns of attrs that their op does not have and that may matter, including
+  // those of nodes in functions.
   void WarnOfIgnoredAttrs() const;
-  // What may have to be undone.
+  // The part that may have to be undone.
   absl::Status AddToGraph();
   absl::Status CheckConstants() const;
   absl::Status IndexInputMap();
@@ -59,10 +59,10 @@ class GraphImporter {
   absl::Status ResolveInputs();
   absl::StatusOr<Input> Resolve(const tf::NodeDef& consumer,
                                 absl::string_view text);
-  // Remembers that another node takes that output.
+  // Counts that another node consumes that output.
   void CountOutput(const Input& input);
   // Marks the spec of node `index` if its op is not registered, if it needs a
-  // reference and gets a value, or if it calls a function that is missing.
+  // reference and gets a value, or if it calls a missing function.
   void MarkIfUnknown(int index, NodeSpec& spec) const;
   absl::Status Order();
   absl::Status CycleError(const std::vector<int>& waiting) const;
@@ -86,7 +86,7 @@ class GraphImporter {
   std::map<std::pair<std::string, int>, Replacement> replacements_;
   // By node of the GraphDef.
   std::vector<std::vector<Input>> inputs_;
-  std::vector<int> num_used_;  // outputs that others take, by node
+  std::vector<int> num_used_;  // consumed outputs, by node
   std::vector<int> order_;     // producers first
   std::vector<const Node*> added_;
   std::vector<BackEdge> back_edges_;

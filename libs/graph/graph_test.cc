@@ -190,7 +190,7 @@ class GraphTest : public testing::Test {
                 .inputs = std::move(inputs),
                 .attrs = std::move(attrs)});
   }
-  // What the refusal says; "" when the node was taken.
+  // Returns the refusal's text; "" if the node was accepted.
   std::string Refusal(NodeSpec spec) {
     const int before = graph_.num_nodes();
     absl::StatusOr<Node*> node = graph_.AddNode(std::move(spec));
@@ -203,7 +203,7 @@ class GraphTest : public testing::Test {
   Graph graph_{TestOps()};
 };
 
-TEST_F(GraphTest, InfersTypesAndFillsDefaults) {
+TEST_F(GraphTest, InfersTypesAndFillsInDefaults) {
   const Node* x = In("x", {2, 3});
   const Node* y = In("y", {3, PartialShape::kUnknown});
   const Node* product = Op("p", "MatMul", {{x}, {y}});
@@ -231,7 +231,7 @@ TEST_F(GraphTest, InfersLists) {
       HasSubstr("odd"));
 }
 
-TEST_F(GraphTest, RefusesBadNames) {
+TEST_F(GraphTest, InvalidNamesAreRefused) {
   In("x", {});
   for (const char* name : {"", "/a", "-a", "a b", "a:0", "a^"}) {
     EXPECT_THAT(Refusal({.name = name, .op = "In"}), HasSubstr("name")) << name;
@@ -240,7 +240,7 @@ TEST_F(GraphTest, RefusesBadNames) {
   for (const char* name : {"a/b", "a-b", ".a", "A_1", "_made"}) In(name, {});
 }
 
-TEST_F(GraphTest, NamesAnUnknownOp) {
+TEST_F(GraphTest, UnknownOpIsNamed) {
   EXPECT_THAT(graph_.AddNode({.name = "n", .op = "Nothing"}),
               StatusIs(absl::StatusCode::kNotFound, "Nothing"));
 }
@@ -287,7 +287,7 @@ TEST_F(GraphTest, ChecksAttrs) {
               HasSubstr("'N'"));
 }
 
-TEST_F(GraphTest, ReferencesFeedValuesButNotTheOtherWay) {
+TEST_F(GraphTest, ReferenceMayFeedValueNotViceVersa) {
   const Node* x = In("x", {});
   const Node* v = Op("v", "Variable", {});
   EXPECT_EQ(v->output_type(0), DT_FLOAT_REF);
@@ -297,7 +297,7 @@ TEST_F(GraphTest, ReferencesFeedValuesButNotTheOtherWay) {
               HasSubstr("expected float_ref"));
 }
 
-TEST_F(GraphTest, SaysWhichShapesDoNotFit) {
+TEST_F(GraphTest, ShapeErrorNamesTheShapes) {
   const Node* x = In("x", {2, 3});
   const Node* v = In("v", {3});
   EXPECT_THAT(
@@ -308,7 +308,7 @@ TEST_F(GraphTest, SaysWhichShapesDoNotFit) {
               HasSubstr("Shape must be rank 2 but is rank 1"));
 }
 
-TEST_F(GraphTest, RefusesShapesThatNoTensorCanHave) {
+TEST_F(GraphTest, ImpossibleShapesAreRefused) {
   const PartialShape wide({int64_t{1} << 40, 1});
   const PartialShape high({1, int64_t{1} << 40});
   ASSERT_OK_AND_ASSIGN(
@@ -356,7 +356,7 @@ TEST_F(GraphTest, ClosesLoopsOnce) {
   EXPECT_EQ(merge->input(1).node, next);
 }
 
-TEST_F(GraphTest, TruncatesToWhatWasThere) {
+TEST_F(GraphTest, TruncateRestoresAnEarlierGraph) {
   const Node* x = In("x", {});
   const Node* merge = Op("merge", "Merge", {{x}, {}});
   const Node* next = Op("next", "NextIteration", {{merge}});
@@ -396,7 +396,7 @@ TEST_F(GraphTest, FollowsConstants) {
   EXPECT_FALSE(graph_.ConstantValue({Op("no", "Add", {{a}, {x}})}).has_value());
 }
 
-TEST_F(GraphTest, QuestionsAboutDeepGraphsEnd) {
+TEST_F(GraphTest, QueriesOnDeepGraphsTerminate) {
   // Each sum uses the last one twice: 2^200 additions if done naively.
   const Node* sum = Const("a", Tensor::Vector({1}));
   for (int i = 0; i < 200; ++i) {
@@ -405,7 +405,7 @@ TEST_F(GraphTest, QuestionsAboutDeepGraphsEnd) {
   EXPECT_FALSE(graph_.ConstantValue({sum}).has_value());
 }
 
-TEST_F(GraphTest, FollowsSizesThatArePartlyKnown) {
+TEST_F(GraphTest, FollowsPartiallyKnownSizes) {
   const Node* x = In("x", {PartialShape::kUnknown, 28, 28});
   const Node* shape = Op("shape", "Shape", {{x}});
   EXPECT_EQ(graph_.ConstantValueAsShape({shape})->ToString(), "[?,28,28]");
@@ -486,9 +486,9 @@ TEST(BroadcastTest, FollowsNumPy) {
   }
 }
 
-// Whichever allocation the system refuses.
+// Whichever allocation fails.
 TEST(GraphWithoutMemoryTest, RefusedNodeLeavesTheGraph) {
-  constexpr int kNodes = 70;  // containers grow several times
+  constexpr int kNodes = 70;  // containers are reallocated several times
   Graph graph(TestOps());
   NodeSpec unknown{.name = "unknown", .op = "Unknown"};
   MarkUnknown(0, unknown);

@@ -1,7 +1,7 @@
-// GraphWriter finds two threads that change one graph at a time, which its
-// contract forbids: the second is refused, for it would corrupt memory.
+// GraphWriter detects two threads that change one graph concurrently, which its
+// contract forbids: the second is refused, because it would corrupt memory.
 //
-// Threads: thread-safe. A thread may enter again what it is in.
+// Threads: thread-safe. A thread may enter recursively.
 #ifndef WEFT_LIBS_GRAPH_GRAPH_WRITER_H_
 #define WEFT_LIBS_GRAPH_GRAPH_WRITER_H_
 

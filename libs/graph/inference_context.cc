@@ -109,7 +109,7 @@ absl::Status BroadcastBinary(InferenceContext& c) {
 
 namespace {
 
-// An unknown size meets a size above 1: it is 1 or the same, either way the
+// An unknown size with a size above 1: it is 1 or the same, in either case the
 // result has the known size.
 absl::StatusOr<int64_t> BroadcastDim(int64_t a, int64_t b) {
   if (a == 1) return b;

@@ -1,4 +1,5 @@
-// InferenceContext: what a shape function sees of a node while it is added.
+// InferenceContext is the view of a node for its shape function, while the node
+// is added.
 #ifndef WEFT_LIBS_GRAPH_INFERENCE_CONTEXT_H_
 #define WEFT_LIBS_GRAPH_INFERENCE_CONTEXT_H_
 
@@ -16,10 +17,10 @@ namespace weft {
 
 class ConstantEvaluator;  // libs/graph/constant_evaluator.h
 
-// Lives on the stack of Graph::AddNode; not synchronised.
+// Lives on the stack of Graph::AddNode; not synchronized.
 class InferenceContext {
  public:
-  // `inputs` may hold null nodes (back edges): their shapes are unknown.
+  // `inputs` may contain null nodes (back edges): their shapes are unknown.
   InferenceContext(const OpDef& op, const AttrMap& attrs,
                    absl::Span<const OutputTensor> inputs,
                    absl::Span<const DataType> input_types,
@@ -33,19 +34,19 @@ class InferenceContext {
   DataType input_type(int i) const { return input_types_[i]; }
   DataType output_type(int i) const { return output_types_[i]; }
   const PartialShape& input(int i) const;
-  // Where the input comes from: a resource's shape is known to the node that
-  // made its handle. The node is null for a back edge.
+  // The source of the input: a resource's shape is known to the node that
+  // created its handle. The node is null for a back edge.
   const OutputTensor& input_source(int i) const { return inputs_[i]; }
 
-  // The value of an input where it is known while the graph is built.
+  // The value of an input if it is known while the graph is built.
   const std::optional<Tensor>& input_tensor(int i);
   // An integer scalar input, likewise.
   std::optional<int64_t> input_scalar(int i);
-  // An input that holds a vector of sizes, each -1 where unknown; unknown rank
-  // when nothing is known.
+  // An input that contains a vector of sizes, each -1 if unknown; unknown rank
+  // if nothing is known.
   PartialShape input_as_shape(int i);
 
-  // A missing attr, or one of another kind, is a bug of the op's definition:
+  // A missing attr, or one of another kind, is a bug in the op's definition:
   // INTERNAL.
   template <typename T>
   absl::StatusOr<T> GetAttr(absl::string_view name) const {
@@ -67,12 +68,12 @@ class InferenceContext {
     return output_shapes_;
   }
 
-  // The input's shape, once it is sure to have that rank; else an error
-  // "Shape must be rank 2 but is rank 1 for input 0".
+  // The input's shape, if it can have that rank; otherwise an error "Shape must
+  // be rank 2 but is rank 1 for input 0".
   absl::StatusOr<PartialShape> InputWithRank(int i, int rank) const;
   absl::StatusOr<PartialShape> InputWithRankAtLeast(int i, int rank) const;
-  // Both sizes agree (or are unknown): their common value, else an error
-  // "Dimensions must be equal, but are 2 and 3".
+  // If both sizes agree (or are unknown): their common value, otherwise an
+  // error "Dimensions must be equal, but are 2 and 3".
   static absl::StatusOr<int64_t> MergeDims(int64_t a, int64_t b);
 
  private:
@@ -85,12 +86,12 @@ class InferenceContext {
   absl::Span<const DataType> output_types_;
   std::vector<PartialShape> output_shapes_;
   std::vector<std::optional<std::optional<Tensor>>> input_tensors_;
-  // Shared with the evaluation this one is part of; made on first use else.
+  // Shared with the enclosing evaluation; otherwise created on first use.
   ConstantEvaluator* evaluator_;
   std::unique_ptr<ConstantEvaluator> own_evaluator_;
 };
 
-// Shape functions that many ops share.
+// Shape functions shared by many ops.
 namespace shapes {
 absl::Status Unchanged(InferenceContext& c);  // output 0 = input 0
 absl::Status Scalar(InferenceContext& c);     // every output is a scalar
@@ -98,7 +99,7 @@ absl::Status Unknown(InferenceContext& c);    // nothing is known
 absl::Status NoOutputs(InferenceContext& c);
 absl::Status BroadcastBinary(
     InferenceContext& c);  // inputs 0 and 1, NumPy's rule
-// What NumPy's broadcasting makes of two shapes.
+// The broadcast of two shapes by NumPy's rule.
 absl::StatusOr<PartialShape> Broadcast(const PartialShape& a,
                                        const PartialShape& b);
 }  // namespace shapes

@@ -1,7 +1,6 @@
-// What an error about an unknown node suggests: the nodes whose names are most
-// like that name.
+// SuggestNodes suggests similar node names in an error about an unknown node.
 //
-// Functions without state. They look at every node when a name is unknown; the
+// Functions without state. They visit every node if a name is unknown; the
 // graph must not change meanwhile.
 #ifndef WEFT_LIBS_GRAPH_NEAR_NODES_H_
 #define WEFT_LIBS_GRAPH_NEAR_NODES_H_
@@ -14,8 +13,8 @@
 
 namespace weft {
 
-// " Did you mean \"weights\"?", to be appended to an error (NearNames); empty
-// if no name is near.
+// Returns " Did you mean \"weights\"?", to be appended to an error (NearNames);
+// empty if no name is near.
 std::string SuggestNodes(const Graph& graph, absl::string_view unknown);
 
 // As Graph::FindOutputTensor; the error for an unknown node has a suggestion.

@@ -1,5 +1,5 @@
-// NodeAdder: where an import puts the nodes it reads, when that is not just
-// into the graph.
+// NodeAdder adds the nodes of an import to a graph, if they are not added
+// directly.
 #ifndef WEFT_LIBS_GRAPH_NODE_ADDER_H_
 #define WEFT_LIBS_GRAPH_NODE_ADDER_H_
 
@@ -12,10 +12,10 @@ namespace weft {
 class NodeAdder {
  public:
   virtual ~NodeAdder() = default;
-  // Before the first node: the name of each that will come.
+  // Called before the first node, with the name of each node to come.
   virtual void Expect(absl::string_view name) = 0;
-  // Adds a node of that name, whose outputs are those of the spec's op, and
-  // whatever else it needs. Producers come first.
+  // Adds a node of that name, whose outputs are those of the spec's op, and any
+  // other nodes it needs. Producers come first.
   virtual absl::StatusOr<const Node*> Add(NodeSpec spec) = 0;
 };
 

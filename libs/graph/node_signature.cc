@@ -34,7 +34,7 @@ AttrValue EmptyList(absl::string_view type) {
   return std::vector<NameAttrList>();
 }
 
-// Elements of a list; -1 when it is none.
+// Returns the number of elements of a list; -1 if it is not one.
 template <typename T>
 int64_t LengthOfList(const T&) {
   return -1;
@@ -89,7 +89,7 @@ std::string SummarizeOp(const OpDef& op) {
 
 namespace {
 
-// The attr that says how many tensors `arg` stands for; "" when it is one.
+// Returns the attr with the number of tensors of `arg`; "" if it is one.
 const std::string& LengthAttr(const ArgDef& arg) {
   return arg.number_attr.empty() ? arg.type_list_attr : arg.number_attr;
 }
@@ -98,7 +98,8 @@ absl::Status MissingAttr(const OpDef& op, absl::string_view name) {
   return Invalid("NodeDef missing attr '", name, "' from ", SummarizeOp(op));
 }
 
-// The one length that the attrs leave open, and how many arguments have it.
+// The one length that the attrs leave open, and the number of arguments that
+// have it.
 struct OpenLength {
   std::string attr;
   int shares = 0;
@@ -122,7 +123,7 @@ absl::StatusOr<OpenLength> FindOpenLength(const OpDef& op, AttrMap& attrs) {
   return open;
 }
 
-// Works through the inputs of one new node.
+// Resolves the inputs of one new node.
 class Resolver {
  public:
   Resolver(const OpDef& op, const NodeSpec& spec) : op_(op), spec_(spec) {
@@ -208,7 +209,7 @@ class Resolver {
   }
 
   static absl::Status CheckMinimum(const AttrDef& def, const AttrValue& value) {
-    // A number of tensors below zero is nonsense whatever the op says.
+    // A negative number of tensors is invalid whatever the op says.
     if (const int64_t* number = value.Get<int64_t>()) {
       if (def.minimum && *number < *def.minimum) {
         return Invalid("Value for attr '", def.name, "' of ", *number,
@@ -327,7 +328,7 @@ class Resolver {
       const OutputTensor& input = spec_.inputs[i];
       if (input.node == nullptr || IsOfUnknown(input)) continue;
       const DataType given = input.node->output_type(input.index);
-      // The value of a reference may be read where a value is asked for.
+      // The value of a reference may be read if a value is expected.
       if (given == expected[i] || RemoveRefType(given) == expected[i]) continue;
       return Invalid("Input ", i, " of node ", spec_.name, " was passed ",
                      DataTypeName(given), " from ", TensorName(input),
@@ -337,7 +338,7 @@ class Resolver {
     return absl::OkStatus();
   }
 
-  // Far above any graph; bounds what a hostile attr can make us allocate.
+  // Far above any real graph; limits the memory for a hostile attr.
   static constexpr int64_t kMaxTensors = 1 << 20;
 
   const OpDef& op_;

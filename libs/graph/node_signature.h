@@ -1,8 +1,8 @@
-// ResolveSignature: what Graph::AddNode finds out about a new node from its op:
-// complete attrs and the types of inputs and outputs.
+// ResolveSignature infers the properties of a new node from its op, for
+// Graph::AddNode: complete attrs and the types of inputs and outputs.
 //
 // Stateless, hence thread-safe. Errors are INVALID_ARGUMENT with TensorFlow's
-// texts; the caller names the node.
+// texts; the caller adds the node's name.
 #ifndef WEFT_LIBS_GRAPH_NODE_SIGNATURE_H_
 #define WEFT_LIBS_GRAPH_NODE_SIGNATURE_H_
 
@@ -21,17 +21,17 @@ struct NodeSignature {
   DataTypeVector output_types;
 };
 
-// Infers missing type, number and list attrs from the inputs, takes defaults
-// for the others, and checks everything against the op.
+// Infers missing type, number and list attrs from the inputs, uses defaults for
+// the others, and checks everything against the op.
 absl::StatusOr<NodeSignature> ResolveSignature(const OpDef& op,
                                                const NodeSpec& spec);
 
-// How many tensors an argument stands for. REQUIRES: complete attrs.
+// The number of tensors of an argument. REQUIRES: complete attrs.
 int ArgLength(const ArgDef& arg, const AttrMap& attrs);
 
-// How many of `num_inputs` inputs belong to each argument. At most one length
-// may be open in `attrs` (it may count for several arguments); others are taken
-// from defaults.
+// The number of the `num_inputs` inputs that belong to each argument. At most
+// one length may be missing in `attrs` (it may be used by several arguments);
+// others are taken from defaults.
 absl::StatusOr<std::vector<int>> InputLengths(const OpDef& op,
                                               const AttrMap& attrs,
                                               int num_inputs);

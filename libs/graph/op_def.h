@@ -1,5 +1,5 @@
-// OpDef: what an op is: its inputs, outputs, attributes, and what can be said
-// of its results before it runs. OpRegistry: the set of ops a program knows.
+// OpDef is the definition of an op: its inputs, outputs, attributes, and its
+// shape and value functions. OpRegistry is the set of ops that a program knows.
 //
 // An OpDef is written once, in the file of its family under libs/ops, with
 // OpDefBuilder, in TensorFlow's notation:
@@ -29,17 +29,17 @@ namespace weft {
 
 class InferenceContext;  // libs/graph/inference_context.h
 
-// Sets the output shapes, or says why the inputs' shapes can't be.
+// Sets the output shapes, or returns why the inputs' shapes are invalid.
 using ShapeFn = std::function<absl::Status(InferenceContext&)>;
-// The value of the op's only output, where it follows from constants while the
-// graph is built; it serves shape functions and is no general evaluator.
+// Returns the value of the op's only output, if it follows from constants while
+// the graph is built; it serves shape functions and is not a general evaluator.
 using ValueFn = std::function<std::optional<Tensor>(InferenceContext&)>;
 
-// One input or output argument, which may stand for several tensors:
+// One input or output argument, which may consist of several tensors:
 // number_attr tensors of one type, or one for each type of type_list_attr.
 struct ArgDef {
   std::string name;
-  DataType type = DT_INVALID;  // when fixed; DT_INVALID else
+  DataType type = DT_INVALID;  // if fixed; otherwise DT_INVALID
   std::string type_attr;
   std::string number_attr;
   std::string type_list_attr;
@@ -71,8 +71,8 @@ struct OpDef {
   const AttrDef* FindAttr(absl::string_view attr_name) const;
 };
 
-// Collects one OpDef; mistakes in a specification are bugs of ours and abort
-// with the op's name when the registry takes it.
+// Collects one OpDef; errors in a specification are programming errors and
+// abort with the op's name when the registry takes it.
 class OpDefBuilder {
  public:
   explicit OpDefBuilder(absl::string_view name);
@@ -89,7 +89,7 @@ class OpDefBuilder {
   OpDefBuilder& Shape(ShapeFn fn);
   OpDefBuilder& Value(ValueFn fn);
 
-  // INVALID_ARGUMENT where a specification does not parse, refers to an
+  // Returns INVALID_ARGUMENT if a specification does not parse, refers to an
   // unknown attr, or no shape function was given.
   absl::StatusOr<OpDef> Build() const;
 
@@ -101,16 +101,16 @@ class OpDefBuilder {
   OpDef def_;
 };
 
-// Thread-safe once filled: it is filled by one thread, then only read.
+// Thread-safe once filled: one thread fills it, then it is only read.
 class OpRegistry {
  public:
-  // Aborts on a bad definition or a name taken.
+  // Aborts on an invalid definition or a duplicate name.
   void Add(const OpDefBuilder& builder);
-  // Null when unknown.
+  // Returns null if unknown.
   const OpDef* Find(absl::string_view name) const;
   // Sorted by name.
   std::vector<const OpDef*> List() const;
-  // Equal exactly for registries whose signatures are equal.
+  // Equal if and only if the registries' signatures are equal.
   uint64_t Fingerprint() const;
 
  private:

@@ -146,7 +146,7 @@ TEST(OpRegistryTest, FindsAndLists) {
   EXPECT_EQ(registry.List()[0], registry.Find("A"));
 }
 
-TEST(OpRegistryTest, FingerprintTellsSignaturesApart) {
+TEST(OpRegistryTest, FingerprintDependsOnSignatures) {
   const auto fingerprint = [](const char* attr) {
     OpRegistry registry;
     registry.Add(OpDefBuilder("A").Attr(attr).Shape(shapes::Unknown));
@@ -157,7 +157,7 @@ TEST(OpRegistryTest, FingerprintTellsSignaturesApart) {
   EXPECT_NE(fingerprint("N: int"), fingerprint("N: int >= 1"));
 }
 
-TEST(OpRegistryDeathTest, AbortsOnOurOwnMistakes) {
+TEST(OpRegistryDeathTest, AbortsOnProgrammingErrors) {
   OpRegistry registry;
   registry.Add(OpDefBuilder("A").Shape(shapes::Unknown));
   EXPECT_DEATH(registry.Add(OpDefBuilder("A").Shape(shapes::Unknown)), "'A'");

@@ -19,16 +19,16 @@ constexpr absl::string_view kColocationPrefix = "loc:@";
 struct ResourceOp {
   absl::string_view name;  // without the V2 of its second version
   absl::string_view kind;
-  // Where shared_name is empty its node's name is the resource's. That of
-  // others then belongs to the session alone.
+  // If shared_name is empty, its node's name is the resource's. Without this
+  // flag, the resource is then private to the session.
   bool uses_node_name = false;
-  // Whether all who share one must use the same op (but for its version), and
-  // give these attributes alike. Type and shape are told by themselves.
+  // Whether all ops that share one must be the same (except for the version),
+  // with equal attributes. Type and shape are reported separately.
   bool has_definition = false;
   std::initializer_list<absl::string_view> attrs = {};
 };
 
-// As their kernels compare them.
+// In the form in which their kernels compare them.
 constexpr std::initializer_list<absl::string_view> kQueueAttrs = {
     "component_types", "shapes", "capacity", "min_after_dequeue"};
 constexpr std::initializer_list<absl::string_view> kBarrierAttrs = {
@@ -94,7 +94,7 @@ ResourceOp FindResourceOp(absl::string_view op) {
   return {.name = op, .kind = op};
 }
 
-// Under which the node's kernel looks for it; empty: it is nobody else's.
+// Returns the name by which the node's kernel finds it; empty: it is private.
 std::string SharedName(const Node& node, const ResourceOp& op) {
   const auto* shared_name = node.attr<std::string>("shared_name");
   if (!shared_name->empty()) return *shared_name;
@@ -107,13 +107,13 @@ std::string SharedName(const Node& node, const ResourceOp& op) {
 PartialShape DeclaredShape(const Node& node) {
   const auto* shape = node.attr<PartialShape>("shape");
   if (shape == nullptr) return PartialShape();
-  // The oldest op can't say that a shape is unknown but by a scalar's.
+  // The oldest op can express an unknown shape only as a scalar's.
   const bool is_scalar = shape->has_rank() && shape->rank() == 0;
   return is_scalar && node.type() == "Variable" ? PartialShape() : *shape;
 }
 
-// A function by what it does: two programs may call it differently, or two by
-// one name.
+// Describes a function by its content: two programs may name it differently, or
+// name two alike.
 std::string TextOf(const AttrValue& value, const FunctionLibrary& functions) {
   std::vector<std::string> names;
   AddFunctionNames(value, names);
@@ -137,7 +137,7 @@ std::string DefinitionOf(const Node& node, const ResourceOp& op,
   return result;
 }
 
-// What the op makes in a container for others to find.
+// Returns the resource that the op makes in a container for others to find.
 std::optional<NamedResource> ResourceOf(const Node& node,
                                         const FunctionLibrary& functions) {
   const auto* container = node.attr<std::string>("container");
@@ -167,7 +167,7 @@ bool IsGenerator(const Node& node) {
 }
 
 bool IsMetadata(const Node& node) {
-  if (IsUnknown(node)) return true;  // beside its first input
+  if (IsUnknown(node)) return true;  // besides its first input
   static constexpr absl::string_view kOps[] = {"Shape", "ShapeN", "Size",
                                                "Rank"};
   return std::find(std::begin(kOps), std::end(kOps), node.type()) !=
@@ -240,7 +240,7 @@ class Describer {
     return ids;
   }
 
-  // The old members of a group share a device, so that one is enough.
+  // The old members of a group share a device, so one is enough.
   void FindFirstMembers(FlatHashSet<std::string> groups) {
     for (int id = 0; id < first_id_ && !groups.empty(); ++id) {
       for (const std::string& name : Groups(*graph_.node(id))) {
@@ -274,12 +274,12 @@ class Describer {
     return result;
   }
 
-  // An unknown node never runs, so that it must not restrict nodes that do.
+  // An unknown node never runs, so it must not restrict nodes that do.
   static std::string RequestedDevice(const Node& node) {
     return IsUnknown(node) ? "" : node.requested_device();
   }
 
-  // An unknown node is not in the group that is named after it, either: the
+  // An unknown node is not a member of the group named after it, either: the
   // group gets a name that no node can have.
   std::vector<std::string> Groups(const Node& node) const {
     if (IsUnknown(node)) return {};
@@ -317,7 +317,8 @@ class Describer {
   const int first_id_;
   const DeviceTypesFn device_types_;
   FlatHashMap<int, int> old_positions_;  // by id
-  // Ids of old nodes, by the group that new nodes name and no node is called.
+  // Ids of old nodes, by the group that new nodes name and that has no node of
+  // its name.
   std::map<std::string, int> first_members_;
 };
 

@@ -61,7 +61,7 @@ std::shared_ptr<const OpRegistry> Ops() {
   for (const char* op : {"FIFOQueue", "FIFOQueueV2"}) {
     ops->Add(StateOp(op, "handle: resource").Attr("capacity: int = -1"));
   }
-  // Of an attr that counts and is a function.
+  // The attr is part of the definition and is a function.
   ops->Add(StateOp("Barrier", "handle: resource").Attr("shapes: func"));
   ops->Add(StateOp("HashTableV2", "handle: resource")
                .Attr("use_node_name_sharing: bool = false"));
@@ -89,7 +89,7 @@ class DescribeForPlacementTest : public ::testing::Test {
                                     : std::vector<std::string>{"CPU"};
     });
   }
-  // What the only node says it makes.
+  // Returns the resource that the only node makes.
   std::optional<NamedResource> ResourceOf(NodeSpec spec) {
     const int first_id = graph_.num_nodes();
     Add(std::move(spec));
@@ -119,7 +119,7 @@ TEST_F(DescribeForPlacementTest, UnknownNodesDoNotRestrictPlacement) {
   EXPECT_FALSE(described.nodes.at(3).inputs.at(0).shares_device);
 }
 
-TEST_F(DescribeForPlacementTest, UnknownNodesAreNotInTheGroupOfTheirName) {
+TEST_F(DescribeForPlacementTest, UnknownNodesAreNotInTheirNamesGroup) {
   const AttrMap group = {{"_class", std::vector<std::string>{"loc:@u"}}};
   NodeSpec spec{.name = "u", .op = "Foo"};
   MarkUnknown(1, spec);
@@ -149,7 +149,7 @@ TEST_F(DescribeForPlacementTest, UnknownNodesRepresentNoGroup) {
   EXPECT_THAT(described.nodes[0].colocate_with, ElementsAre("group"));
 }
 
-TEST_F(DescribeForPlacementTest, InputsSayWhereADeviceIsShared) {
+TEST_F(DescribeForPlacementTest, InputsMarkSharedDevices) {
   const Node* v = Variable("v");
   const Node* one = Const("one");
   Add({.name = "assign", .op = "Assign", .inputs = {{v, 0}, {one, 0}}});
@@ -171,7 +171,7 @@ TEST_F(DescribeForPlacementTest, InputsSayWhereADeviceIsShared) {
   EXPECT_THAT(described.nodes[5].inputs, ElementsAre(Input{4, true}));
 }
 
-TEST_F(DescribeForPlacementTest, RequestsKernelsAndColocationAreTaken) {
+TEST_F(DescribeForPlacementTest, RequestsKernelsAndColocationAreCopied) {
   Add({.name = "a",
        .op = "Const",
        .attrs = {{"_class", std::vector<std::string>{"loc:@b", "other", ""}}},
@@ -186,7 +186,7 @@ TEST_F(DescribeForPlacementTest, RequestsKernelsAndColocationAreTaken) {
   EXPECT_EQ(a.attrs, "");
 }
 
-TEST_F(DescribeForPlacementTest, AttrsAreSaidOfNodesWithoutAKernelOnly) {
+TEST_F(DescribeForPlacementTest, AttrsAreListedOnlyWithoutAKernel) {
   Const("a");
   kernels_of_const_.clear();
   EXPECT_EQ(Describe().nodes.at(0).attrs, "size=1");
@@ -204,7 +204,7 @@ TEST_F(DescribeForPlacementTest, GeneratorsAndMetadataAreMarked) {
   EXPECT_FALSE(described.nodes[2].is_generator) << "it makes a reference";
 }
 
-TEST_F(DescribeForPlacementTest, PlacedNodesComeFirstWhereTheyAreNamed) {
+TEST_F(DescribeForPlacementTest, PlacedNodesComeFirst) {
   const Node* unused = Const("unused");
   const Node* v = Variable("v");
   const Node* near = Const("near");
@@ -249,12 +249,12 @@ TEST_F(DescribeForPlacementTest, FirstOldMemberOfAGroupIsTaken) {
   EXPECT_THAT(described.nodes[1].colocate_with, ElementsAre("g"));
 }
 
-TEST_F(DescribeForPlacementTest, NothingNewIsAnEmptyGraph) {
+TEST_F(DescribeForPlacementTest, NoNewNodesIsAnEmptyGraph) {
   Const("a");
   EXPECT_THAT(Describe(1).nodes, IsEmpty());
 }
 
-TEST_F(DescribeForPlacementTest, AVariableIsFoundByItsSharedNameOrItsOwn) {
+TEST_F(DescribeForPlacementTest, VariableIsNamedBySharedNameOrNode) {
   AttrMap attrs = {{"dtype", DT_FLOAT}, {"shape", PartialShape({2, -1})}};
   EXPECT_EQ(ResourceOf({.name = "v", .op = "VariableV2", .attrs = attrs}),
             (NamedResource{.name = "v",
@@ -273,7 +273,7 @@ TEST_F(DescribeForPlacementTest, AVariableIsFoundByItsSharedNameOrItsOwn) {
                            .definition = "VarHandleOp"}));
 }
 
-TEST_F(DescribeForPlacementTest, TheOldestVariableOfAScalarSaysNoShape) {
+TEST_F(DescribeForPlacementTest, OldVariableOpScalarHasUnknownShape) {
   const AttrMap attrs = {{"dtype", DT_FLOAT},
                          {"shape", PartialShape::Scalar()}};
   EXPECT_EQ(
@@ -284,7 +284,7 @@ TEST_F(DescribeForPlacementTest, TheOldestVariableOfAScalarSaysNoShape) {
       PartialShape::Scalar());
 }
 
-TEST_F(DescribeForPlacementTest, WhatBelongsToASessionAloneIsNoNamedResource) {
+TEST_F(DescribeForPlacementTest, SessionLocalResourceIsNotNamed) {
   EXPECT_EQ(ResourceOf({.name = "a", .op = "ConditionalAccumulator"}),
             std::nullopt);
   EXPECT_EQ(ResourceOf({.name = "b",
@@ -304,7 +304,7 @@ TEST_F(DescribeForPlacementTest, WhatBelongsToASessionAloneIsNoNamedResource) {
   EXPECT_EQ(ResourceOf({.name = "c", .op = "Const"}), std::nullopt);
 }
 
-TEST_F(DescribeForPlacementTest, KindsAreThoseOfTheResourcesThatOpsMake) {
+TEST_F(DescribeForPlacementTest, KindIsThatOfTheCreatedResource) {
   const AttrMap attrs = {{"shared_name", "common"}};
   EXPECT_EQ(
       ResourceOf({.name = "q", .op = "FIFOQueueV2", .attrs = attrs})->kind,
@@ -317,7 +317,7 @@ TEST_F(DescribeForPlacementTest, KindsAreThoseOfTheResourcesThatOpsMake) {
             "Unlisted");
 }
 
-TEST_F(DescribeForPlacementTest, ADefinitionIsTheOpAndWhatAllHaveToGiveAlike) {
+TEST_F(DescribeForPlacementTest, DefinitionIsTheOpAndItsSharedAttrs) {
   const auto definition = [&](const std::string& name, const std::string& op,
                               int64_t capacity) {
     return ResourceOf(
@@ -337,7 +337,7 @@ TEST_F(DescribeForPlacementTest, ADefinitionIsTheOpAndWhatAllHaveToGiveAlike) {
       << "nobody knows what counts";
 }
 
-TEST_F(DescribeForPlacementTest, ADefinitionTellsGradientsOfFunctionsApart) {
+TEST_F(DescribeForPlacementTest, DefinitionDistinguishesFunctionGradients) {
   using Names = std::map<std::string, std::string, std::less<>>;
   const auto definition = [](const Names& gradients) {
     std::vector<FunctionPtr> functions;

@@ -15,7 +15,7 @@ namespace {
 
 using google::protobuf::util::MessageDifferencer;
 
-// Of one op, by the attr's name.
+// The defaults of one op, by the attr's name.
 using Defaults = FlatHashMap<absl::string_view, const tf::AttrValue*>;
 
 Defaults DefaultsOf(const tf::OpDef& op) {
@@ -28,7 +28,7 @@ Defaults DefaultsOf(const tf::OpDef& op) {
   return defaults;
 }
 
-// `known` keeps what it knows; null: nothing.
+// Attrs in `known` are kept; null: none.
 void DropFrom(tf::NodeDef& node, const OpDef* known, const Defaults& defaults) {
   std::vector<std::string> dropped;
   for (const auto& [name, value] : node.attr()) {
@@ -51,7 +51,7 @@ FlatHashMap<absl::string_view, Defaults> DefaultsOf(const tf::OpList& list) {
   return ops;
 }
 
-// Of the graph and of its functions.
+// For each node of the graph and of its functions.
 template <typename Function>
 void ForEachNode(tf::GraphDef& graph, Function function) {
   for (tf::NodeDef& node : *graph.mutable_node()) function(node);

@@ -13,7 +13,8 @@
 namespace weft {
 namespace {
 
-// What the writer knows of Conv, of which we know the strides alone.
+// The writer's definition of Conv, of which this program knows only the
+// strides.
 constexpr char kProducer[] = R"pb(
   op {
     name: "Conv"
@@ -52,7 +53,7 @@ class ProducerDefaultsTest : public testing::Test {
                  .Doc("For a test.")
                  .Shape(shapes::Unknown));
   }
-  // The names of the attrs that are left of one node with these.
+  // Returns the names of the attrs that remain of a node with these.
   std::string Left(const std::string& op, const std::string& attrs) {
     tf::OpList producer;
     EXPECT_OK(ParseTextProto(kProducer, producer));
@@ -70,14 +71,14 @@ class ProducerDefaultsTest : public testing::Test {
   OpRegistry ops_;
 };
 
-TEST_F(ProducerDefaultsTest, NewAttrsWithTheirDefaultGo) {
+TEST_F(ProducerDefaultsTest, NewAttrsWithDefaultValuesAreDropped) {
   EXPECT_EQ(Left("Conv",
                  "attr { key: 'policy' value { s: 'strict' } }"
                  "attr { key: 'sizes' value { list { i: [1, 2] } } }"),
             "");
 }
 
-TEST_F(ProducerDefaultsTest, OtherValuesStay) {
+TEST_F(ProducerDefaultsTest, NewAttrsWithOtherValuesStay) {
   EXPECT_EQ(Left("Conv",
                  "attr { key: 'policy' value { s: 'lenient' } }"
                  "attr { key: 'sizes' value { list { i: 1 } } }"),
@@ -85,12 +86,12 @@ TEST_F(ProducerDefaultsTest, OtherValuesStay) {
   EXPECT_EQ(Left("Conv", "attr { key: 'policy' value { i: 7 } }"), "policy ");
 }
 
-// Its default is ours, not the writer's.
+// Its default is this program's, not the writer's.
 TEST_F(ProducerDefaultsTest, KnownAttrsStay) {
   EXPECT_EQ(Left("Conv", "attr { key: 'strides' value { i: 1 } }"), "strides ");
 }
 
-TEST_F(ProducerDefaultsTest, WhatEitherDoesNotKnowStays) {
+TEST_F(ProducerDefaultsTest, UnknownOpsAndAttrsStay) {
   EXPECT_EQ(Left("New", "attr { key: 'policy' value { s: 'strict' } }"),
             "policy ");
   EXPECT_EQ(Left("Conv",
@@ -100,7 +101,7 @@ TEST_F(ProducerDefaultsTest, WhatEitherDoesNotKnowStays) {
             "_mark mode other ");
 }
 
-TEST_F(ProducerDefaultsTest, AWriterWithoutOpsDropsNothing) {
+TEST_F(ProducerDefaultsTest, ProducerWithoutOpsDropsNoAttrs) {
   tf::GraphDef graph;
   ASSERT_OK(ParseTextProto(
       "node { op: 'Conv' attr { key: 'policy' value { s: 'strict' } } }",

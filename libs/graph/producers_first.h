@@ -1,5 +1,5 @@
-// ProducersFirst: puts nodes, which are known by their numbers, in an order in
-// which each comes after those that it takes from. Internal to this room.
+// ProducersFirst orders nodes, given by number, such that each comes after its
+// producers. Internal to this module.
 #ifndef WEFT_LIBS_GRAPH_PRODUCERS_FIRST_H_
 #define WEFT_LIBS_GRAPH_PRODUCERS_FIRST_H_
 
@@ -20,9 +20,9 @@ class ProducersFirst {
     consumers_[producer].push_back(consumer);
   }
 
-  // Among those that are ready the lowest number first, so that nodes that are
-  // in order stay in theirs. Without those on a cycle, and behind one, of which
-  // waiting() is then above 0. To be called once.
+  // Among ready nodes the lowest number first, so that ordered nodes stay in
+  // order. Excludes nodes on a cycle, and behind one, for which waiting() is
+  // then above 0. Must be called once.
   std::vector<int> Order() {
     std::priority_queue<int, std::vector<int>, std::greater<>> ready;
     for (size_t i = 0; i < waiting_.size(); ++i) {
@@ -38,7 +38,7 @@ class ProducersFirst {
     }
     return order;
   }
-  // For each node how many edges from nodes that are not in the order.
+  // For each node the number of edges from nodes that are not in the order.
   const std::vector<int>& waiting() const { return waiting_; }
 
  private:

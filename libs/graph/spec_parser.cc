@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-// TensorFlow's named sets, less the quantized types, for which Weft has no
+// TensorFlow's named sets, without the quantized types, for which Weft has no
 // kernels.
 const std::vector<DataType>& RealNumberTypes() {
   static const auto& types = *new std::vector<DataType>{
@@ -29,7 +29,7 @@ const std::vector<DataType>& NumberTypes() {
   return types;
 }
 
-// What is left of a specification, eaten from the front.
+// The rest of a specification, consumed from the front.
 class Cursor {
  public:
   explicit Cursor(absl::string_view spec) : spec_(spec), rest_(spec) {}
@@ -47,7 +47,7 @@ class Cursor {
     Skip();
     return !rest_.empty() && rest_[0] == c;
   }
-  // Letters, digits and "_"; may be empty.
+  // Consumes letters, digits and "_"; may be empty.
   absl::string_view Word() {
     Skip();
     size_t n = 0;
@@ -57,7 +57,7 @@ class Cursor {
     }
     return Take(n);
   }
-  // A number as it stands, sign and exponent included; may be empty.
+  // Consumes a number with its sign and exponent; may be empty.
   absl::string_view Number() {
     Skip();
     size_t n = 0;
@@ -148,7 +148,7 @@ absl::StatusOr<PartialShape> ParseShape(Cursor& in) {
 }
 
 // "{ dtype: DT_UINT8 tensor_shape: { dim { size: 2 } } int_val: 1 int_val: 2
-// }", of integers that protobuf's text has as int_val.
+// }", of integer types whose protobuf text has int_val.
 absl::StatusOr<Tensor> ParseTensor(Cursor& in) {
   if (!in.Eat("{") || !in.Eat("dtype:")) return in.Error("expected a tensor");
   ASSIGN_OR_RETURN(const DataType type, ParseType(in));

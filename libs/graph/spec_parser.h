@@ -1,5 +1,5 @@
-// Parsers of OpDefBuilder's specifications, which are written in the notation
-// of TensorFlow's REGISTER_OP:
+// Parsers of OpDefBuilder's specifications, which use the notation of
+// TensorFlow's REGISTER_OP:
 //
 //   argument   "x: T"  "values: N * T"  "ref: Ref(T)"  "axis: int32"
 //   attribute  "T: {float, double} = DT_FLOAT"  "N: int >= 2"
@@ -22,7 +22,7 @@ namespace weft {
 
 absl::StatusOr<AttrDef> ParseAttrSpec(absl::string_view spec);
 
-// `attrs`: the op's, which tell whether "T" is one type or a list of types.
+// `attrs`: the op's, which decide whether "T" is one type or a list of types.
 absl::StatusOr<ArgDef> ParseArgSpec(absl::string_view spec,
                                     const std::vector<AttrDef>& attrs);
 

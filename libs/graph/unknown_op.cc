@@ -16,7 +16,7 @@
 namespace weft {
 namespace {
 
-// AddNode takes it off again, so that no node and no export has it.
+// AddNode removes it again, so that no node and no export has it.
 constexpr absl::string_view kMark = "_weft_unknown_outputs";
 constexpr size_t kMaxText = 2000;
 constexpr size_t kMaxName = 100;
@@ -37,7 +37,8 @@ std::string Entry(const std::string& name,
   return text + ")";
 }
 
-// "WHAT 'a' (node 'x'), 'b' (node 'y') and 3 more KIND", in `max` bytes.
+// Formats "WHAT 'a' (node 'x'), 'b' (node 'y') and 3 more KIND", in at most
+// `max` bytes.
 std::string ListMissing(absl::string_view what, absl::string_view kind,
                         const NodesByName& entries, size_t max) {
   std::string text = absl::StrCat(what, " ");
@@ -53,7 +54,7 @@ std::string ListMissing(absl::string_view what, absl::string_view kind,
   return text;
 }
 
-// REQUIRES: one of both is not empty.
+// REQUIRES: at least one of them is not empty.
 absl::Status Missing(const NodesByName& ops, const NodesByName& functions) {
   const size_t max = ops.empty() || functions.empty() ? kMaxText : kMaxText / 2;
   std::vector<std::string> parts;
@@ -88,8 +89,8 @@ absl::Status NoReference(const OpDef& op, const Node& node) {
   return absl::Status(status.code(), ShortenText(status.message(), kMaxText));
 }
 
-// Of the i-th tensor of an argument that takes references; DT_INVALID if the
-// attrs do not say.
+// Returns the type of the i-th tensor of an argument that takes references;
+// DT_INVALID if the attrs do not determine it.
 DataType ExpectedType(const ArgDef& arg, const AttrMap& attrs, int i) {
   if (arg.type != DT_INVALID) return MakeRefType(arg.type);
   const auto attr = attrs.find(arg.type_list_attr.empty() ? arg.type_attr
@@ -148,7 +149,7 @@ std::optional<UnknownMark> TakeUnknownMark(NodeSpec& spec) {
 }
 
 std::shared_ptr<const OpDef> MakeUnknownOp(absl::string_view name) {
-  // Nobody knows what it does, so no pass may drop, move or repeat it.
+  // Its effects are unknown, so no pass may drop, move or repeat it.
   return std::make_shared<const OpDef>(
       OpDef{.name = std::string(name), .is_stateful = true});
 }

@@ -99,7 +99,7 @@ constexpr absl::string_view kReductions[] = {
     "All", "Any",  "EuclideanNorm", "Max", "Mean",
     "Min", "Prod", "ReduceJoin",    "Sum"};
 
-// Null for an op that is still there.
+// Returns null for an op that still exists.
 const RemovedOp* FindRemoved(absl::string_view name) {
   const auto* found =
       std::find_if(std::begin(kRemovedOps), std::end(kRemovedOps),

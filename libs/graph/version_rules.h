@@ -13,27 +13,27 @@
 
 namespace weft {
 
-// Checks the new node of a GraphDef, and gives it the attrs that mean to us
-// what its own mean to its writer:
+// Checks the new node of a GraphDef, and converts its attrs to the current
+// meaning:
 // - Up to version 21 the shape [] of a Placeholder means any shape.
 // - From version 21 on, the axes of a reduction must not be a matrix:
 //   INVALID_ARGUMENT.
 // - From the version that removed an op on: UNIMPLEMENTED.
 absl::Status ApplyVersionRules(int producer, NodeSpec& spec);
 
-// The last of these rules alone. The nodes of a function's body follow the
-// version of their graph, but a removed op fails only the steps that need it.
+// Only the last of these rules. The nodes of a function's body follow the
+// version of their graph, but a removed op only fails the steps that need it.
 absl::Status CheckNotRemoved(int producer, absl::string_view node,
                              absl::string_view op);
-// All rules but the last.
+// All rules except the last.
 absl::Status AdaptToVersion(int producer, NodeSpec& spec);
 
 // Whether the program built the function, which then has no version.
 void SetBuiltHere(bool is_built_here, FunctionDef& function);
 bool IsBuiltHere(const FunctionDef& function);
 
-// The version that an export of a graph gives: `newest`, or the last one that
-// has all ops of its nodes and of the functions that were built here.
+// The version for the export of a graph: `newest`, or the last one that has all
+// ops of its nodes and of the functions that were built here.
 int VersionOfBuilt(const Graph& graph, int newest);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Both sides of the limit of each rule.
+// Tests both sides of the limit of each rule.
 #include "libs/graph/version_rules.h"
 
 #include <memory>
@@ -59,13 +59,13 @@ std::string Placeholder(absl::string_view op, absl::string_view type,
 
 class VersionRulesTest : public ::testing::Test {
  protected:
-  // In a graph of its own.
+  // Imports into a new graph.
   absl::Status Import(absl::string_view nodes, int producer) {
     graph_ = std::make_unique<Graph>(TestOps());
     return ImportGraphDefText(
         absl::StrCat(nodes, " versions { producer: ", producer, " }"), *graph_);
   }
-  // Of the function F, whose call is named "call".
+  // Adds the body of the function F, whose call is named "call".
   absl::StatusOr<FunctionBody> AddBody() {
     return AddFunctionBody(*graph_->functions().Find("F"), {},
                            {.prefix = "call"}, *graph_);
@@ -92,8 +92,8 @@ TEST_F(VersionRulesTest, ScalarPlaceholderMeansAnyShapeUpTo21) {
   EXPECT_EQ(ShapeOf("DT_FLOAT"), "[2]");
 }
 
-// As the master of a session does with what a client sends.
-TEST_F(VersionRulesTest, GraphsMeanTheSameWhenTheyAreImportedAgain) {
+// As the master of a session does with a client's graph.
+TEST_F(VersionRulesTest, ReimportedGraphsKeepTheirMeaning) {
   for (const char* versions : {"versions { producer: 20 }", ""}) {
     Graph graph(TestOps());
     ASSERT_OK(ImportGraphDefText(
@@ -111,7 +111,7 @@ TEST_F(VersionRulesTest, GraphsMeanTheSameWhenTheyAreImportedAgain) {
   }
 }
 
-TEST_F(VersionRulesTest, AxesAreNoMatrixFrom21On) {
+TEST_F(VersionRulesTest, MatrixAxesAreRefusedFrom21On) {
   const auto text = [](absl::string_view op, absl::string_view shape) {
     return absl::StrCat(Placeholder("Placeholder", "DT_FLOAT", ""),
                         Placeholder("Placeholder", "DT_INT32", shape),
@@ -131,7 +131,7 @@ TEST_F(VersionRulesTest, AxesAreNoMatrixFrom21On) {
   EXPECT_OK(Import(text("Gather", kMatrix), 2474));
 }
 
-TEST_F(VersionRulesTest, RemovedOpsAreRefusedFromTheirVersionOn) {
+TEST_F(VersionRulesTest, RemovedOpsAreRefusedFromTheirVersion) {
   const std::string v2 = "node { name: 'a' op: 'TensorArrayV2' }";
   EXPECT_OK(Import(v2, 25));
   EXPECT_THAT(Import(v2, 26),
@@ -145,7 +145,7 @@ TEST_F(VersionRulesTest, RemovedOpsAreRefusedFromTheirVersionOn) {
   EXPECT_THAT(Import(placeholder, 23), StatusIs(kUnimplemented, "version 23"));
 }
 
-// Names of inputs in a graph as a function has them.
+// Converts names of inputs in a graph to those in a function.
 std::string FunctionOf(std::string nodes) {
   nodes = absl::StrReplaceAll(
       nodes, {{"node {", "node_def {"},
@@ -194,7 +194,7 @@ TEST_F(VersionRulesTest, RemovedOpsInFunctionsAreKept) {
               StatusIs(kUnimplemented,
                        "Node 'call/a': Op TensorArrayV2 is not available in "
                        "GraphDef version 26."));
-  // An export says the same.
+  // An export has the same version.
   Graph again(TestOps());
   ASSERT_OK(ImportGraphDef(
       ExportGraphDef(*graph_, {.first_id = graph_->num_nodes()}).value(),
@@ -211,7 +211,7 @@ TEST_F(VersionRulesTest, FunctionsBuiltHereHaveNoVersion) {
   ASSERT_OK(graph_->AddFunctions({function}));
   ASSERT_OK(AddBody().status());
   EXPECT_OK(CheckNoneUnknown(*graph_));
-  // Others find it in a graph of a version that has its op.
+  // An exported graph has a version that contains the function's op.
   graph_->TruncateTo(1);
   Graph again(TestOps());
   ASSERT_OK(ImportGraphDef(ExportGraphDef(*graph_).value(), again));
@@ -233,7 +233,7 @@ TEST_F(VersionRulesTest, FailedImportsLeaveTheVersion) {
   EXPECT_EQ(graph_->producer(), 2474);
 }
 
-TEST_F(VersionRulesTest, GraphsBuiltHereSayAVersionThatHasTheirOps) {
+TEST_F(VersionRulesTest, NewGraphsHaveAVersionWithTheirOps) {
   Graph graph(TestOps());
   ASSERT_OK(graph.AddNode({.name = "new", .op = "TensorArrayV3"}));
   const auto exported = [&] {
@@ -255,7 +255,7 @@ TEST_F(VersionRulesTest, OldOpsAddedAfterAnImportCanBeImported) {
   EXPECT_EQ(again.producer(), 25);
 }
 
-TEST_F(VersionRulesTest, ReadersThatAWriterExcludesAreRefused) {
+TEST_F(VersionRulesTest, ExcludedConsumersAreRefused) {
   const auto import = [](absl::string_view versions) {
     Graph graph(TestOps());
     return ImportGraphDefText(absl::StrCat("versions { ", versions, " }"),

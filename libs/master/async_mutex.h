@@ -1,9 +1,8 @@
-// AsyncMutex: lets one after the other through, in the order in which they
-// came. Unlike a mutex it may be held while others are waited for, and be
-// unlocked on another thread; who waits for it holds neither a lock nor a
-// thread.
+// AsyncMutex admits callers one after the other, in FIFO order. Unlike a mutex
+// it may be held while waiting for other tasks, and be unlocked on another
+// thread; a waiting caller holds neither a lock nor a thread.
 //
-// Threads: all methods may be called from any thread; none waits.
+// Threads: all methods may be called from any thread and do not block.
 #ifndef WEFT_LIBS_MASTER_ASYNC_MUTEX_H_
 #define WEFT_LIBS_MASTER_ASYNC_MUTEX_H_
 
@@ -29,10 +28,10 @@ class AsyncMutex {
   explicit AsyncMutex(Scheduler& scheduler)
       : state_(std::make_shared<State>(scheduler)) {}
 
-  // Calls `begin` with OK when it is the caller's, who then has to Unlock it:
-  // before this returns, or on the compute pool. With DEADLINE_EXCEEDED when
-  // `deadline` has come first, with the cause of the cancellation when that
-  // has.
+  // Calls `begin` with OK when the caller holds the mutex and must Unlock it:
+  // before this returns, or on the compute pool. Calls it with
+  // DEADLINE_EXCEEDED if `deadline` passes first, with the cause of the
+  // cancellation if that comes first.
   void Lock(absl::Time deadline,
             const std::shared_ptr<Cancellation>& cancellation, Begin begin) {
     uint64_t number = 0;
@@ -71,7 +70,7 @@ class AsyncMutex {
   };
   using Queue = std::map<uint64_t, Waiter>;  // by their numbers
 
-  // Cancellations and timers that come late find it, or not even that.
+  // Shared with late cancellations and timers.
   struct State {
     explicit State(Scheduler& the_scheduler) : scheduler(the_scheduler) {}
     Begin Extract(Queue::iterator it) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
@@ -98,12 +97,13 @@ class AsyncMutex {
         Pool::kControl, deadline,
         [weak = std::weak_ptr<State>(state_), number] {
           Leave(weak, number,
-                absl::DeadlineExceededError("Its turn has not come in time."));
+                absl::DeadlineExceededError(
+                    "It was still queued at its deadline."));
         });
     return number;
   }
 
-  // Nothing happens when its turn has come.
+  // Has no effect if the waiter holds the mutex already.
   static void Leave(const std::weak_ptr<State>& weak, uint64_t number,
                     const absl::Status& why) {
     const std::shared_ptr<State> state = weak.lock();

@@ -1,6 +1,5 @@
-// CallGroup: several asynchronous calls at once, and what is to happen when all
-// of them are done; says for whom it waits when that takes long. No thread
-// waits.
+// CallGroup runs several asynchronous calls and continues when all of them are
+// done; it logs which tasks it waits for if that takes long. No thread waits.
 #ifndef WEFT_LIBS_MASTER_CALL_GROUP_H_
 #define WEFT_LIBS_MASTER_CALL_GROUP_H_
 
@@ -28,7 +27,7 @@
 
 namespace weft {
 
-// Used by one thread; the callbacks may come on any.
+// Used by one thread; the callbacks may run on any.
 class CallGroup {
  public:
   using Done = absl::AnyInvocable<void(absl::Status)>;
@@ -36,7 +35,8 @@ class CallGroup {
   explicit CallGroup(Scheduler& scheduler)
       : scheduler_(scheduler), state_(std::make_shared<State>()) {}
 
-  // The `done` of one more call, to the task `whom`; to be called exactly once.
+  // Returns the `done` of one more call, to the task `whom`; it must be called
+  // exactly once.
   Done Add(const std::string& whom) {
     state_->join.AddPart();
     {
@@ -48,17 +48,17 @@ class CallGroup {
     };
   }
 
-  // For a line of the log, once an interval: "Still waiting to open session 7
-  // on /job:ps/replica:0/task:0".
+  // A log line per interval: "Still waiting to open session 7 on
+  // /job:ps/replica:0/task:0".
   struct Log {
     std::string what;
     absl::Duration interval = absl::InfiniteDuration();
     Logger* logger = nullptr;  // may be null
   };
 
-  // Calls `done` once all calls are done, which have deadlines of their own,
-  // with their first error; or, when that comes first, with the cause of the
-  // call's cancellation. Last of all, and once.
+  // Calls `done` once all calls, which have their own deadlines, are done, with
+  // their first error; or with the cause of the call's cancellation, if that
+  // comes first. Must be called last, and once.
   void WhenDone(const OpenCalls::CallPtr& call, Log log, Done done) {
     if (log.logger == nullptr) log.interval = absl::InfiniteDuration();
     auto said = WaitLog::Begin(
@@ -79,8 +79,8 @@ class CallGroup {
     state_->Finish("", absl::OkStatus());
   }
 
-  // The same, but waits no longer than until `when`, and tells who is not done
-  // by then. Errors are nobody's concern.
+  // The same, but waits at most until `when`, and passes on the tasks that are
+  // not done by then. Ignores errors.
   void WhenDoneBy(
       absl::Time when, const OpenCalls::CallPtr& call,
       absl::AnyInvocable<void(std::vector<std::string> left)> done) {
@@ -105,7 +105,7 @@ class CallGroup {
 
  private:
   struct State {
-    State() { join.Begin(1); }  // the group's own
+    State() { join.Begin(1); }  // the group's own part
 
     void Finish(const std::string& whom, const absl::Status& status) {
       join.AddError(status);
@@ -127,7 +127,7 @@ class CallGroup {
     Join join;
     absl::Mutex mutex;
     std::vector<std::string> waited_for ABSL_GUARDED_BY(mutex);
-    // Set while the group's own part is left, and taken by the last.
+    // Set while the group's own part is pending, and taken by the last.
     Done all_done;
   };
 

@@ -47,7 +47,7 @@ class CallGroupTest : public ::testing::Test {
   std::optional<absl::Status> result_;
 };
 
-TEST_F(CallGroupTest, SaysForWhomItWaits) {
+TEST_F(CallGroupTest, NamesTheTasksItWaitsFor) {
   After(absl::Seconds(1), "a");
   After(absl::Seconds(19), "b");
   After(absl::Seconds(7), "c");
@@ -61,7 +61,7 @@ TEST_F(CallGroupTest, SaysForWhomItWaits) {
                                            "W Still waiting to open it on b"));
 }
 
-TEST_F(CallGroupTest, GivesTheFirstErrorOnceAllAreDone) {
+TEST_F(CallGroupTest, ReturnsTheFirstErrorOnceAllAreDone) {
   After(absl::Seconds(1), "a", absl::AbortedError("gone"));
   After(absl::Seconds(2), "b", absl::InternalError("later"));
   WhenDone(&logger_);
@@ -79,7 +79,7 @@ TEST_F(CallGroupTest, NeedsNoLoggerAndNoCalls) {
   EXPECT_OK(*result_);
 }
 
-TEST_F(CallGroupTest, ACancellationEndsItAndItsWords) {
+TEST_F(CallGroupTest, CancellationEndsWaitAndLogging) {
   After(absl::Minutes(1), "a");
   WhenDone(&logger_);
   scheduler_.AdvanceBy(absl::Seconds(6));
@@ -90,7 +90,7 @@ TEST_F(CallGroupTest, ACancellationEndsItAndItsWords) {
   EXPECT_EQ(logger_.lines().size(), 1u);
 }
 
-TEST_F(CallGroupTest, SomeAreWaitedForOnlySoLong) {
+TEST_F(CallGroupTest, WaitHasATimeLimit) {
   After(absl::Seconds(1), "a");
   After(absl::Seconds(9), "b");
   std::optional<std::vector<std::string>> left;

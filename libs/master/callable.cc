@@ -20,8 +20,8 @@
 namespace weft {
 namespace {
 
-// Of so many unknown targets the likely names are looked for, each among all
-// nodes.
+// The number of unknown targets for which similar names are suggested: each
+// search compares all nodes.
 constexpr int kMostSuggestedFor = 3;
 
 // The first `num_nodes` nodes of a graph.
@@ -47,7 +47,7 @@ absl::StatusOr<OutputTensor> FindTensor(const GraphVersion& graph,
                                         absl::StatusCode unknown_code) {
   absl::StatusOr<OutputTensor> found = graph.FindOutputTensor(name);
   if (found.ok()) return found;
-  // Nobody knows which outputs an unknown node has.
+  // The outputs of an unknown node are not known.
   const Node* node = graph.FindNode(name.substr(0, name.rfind(':')));
   if (node != nullptr && IsUnknown(*node)) return found;
   return absl::Status(
@@ -128,7 +128,8 @@ absl::StatusOr<std::map<std::string, std::unique_ptr<Graph>>> Partition(
   return result;
 }
 
-// Which of the callable's feeds or fetches the graph's nodes of type `op` are.
+// Adds the indices of the callable's feeds or fetches of the graph's nodes of
+// type `op`.
 void AddIndices(const Graph& graph, absl::string_view op,
                 std::vector<int>& indices) {
   for (const Node* node : graph.nodes()) {
@@ -137,10 +138,11 @@ void AddIndices(const Graph& graph, absl::string_view op,
   }
 }
 
-// Less would be over before a task could say that no step runs.
+// A shorter hold would end before a task could report that no step runs.
 constexpr absl::Duration kLeastHold = absl::Milliseconds(10);
 
-// The longest that a node of the graph asks for; nothing if none marks.
+// Returns the longest hold that a node of the graph asks for; nullopt if none
+// marks variables.
 std::optional<absl::Duration> FindMaxHold(const Graph& graph) {
   std::optional<absl::Duration> max_hold;
   for (const Node* node : graph.nodes()) {
@@ -164,7 +166,7 @@ absl::StatusOr<std::string> TaskOfDevice(const std::string& device) {
   return name.TaskOnly().ToString();
 }
 
-// What the part sends to `task`; the first few by name.
+// Lists the tensors that the part sends to `task`; the first few by name.
 absl::StatusOr<std::string> DescribeSends(const Callable::Part& part,
                                           const std::string& task) {
   constexpr size_t kNamed = 8;

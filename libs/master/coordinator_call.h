@@ -1,6 +1,6 @@
-// CoordinatorCall: a call to the coordinator that lasts until its deadline: one
-// that finds no coordinator is made again. Says now and then what it waits for.
-// No thread waits. The coordinator is told when the call is cancelled.
+// CoordinatorCall is a call to the coordinator that is repeated until its
+// deadline if there is no coordinator. It regularly logs what it waits for. No
+// thread waits. The coordinator is notified when the call is cancelled.
 #ifndef WEFT_LIBS_MASTER_COORDINATOR_CALL_H_
 #define WEFT_LIBS_MASTER_COORDINATOR_CALL_H_
 
@@ -26,15 +26,15 @@
 
 namespace weft {
 
-// At the latest, where anything is logged at all. As TensorFlow: its
-// CreateSession logs every 10 s whom it waits for.
+// The maximum interval, if waits are logged at all. TensorFlow's CreateSession
+// also logs every 10 s which tasks it waits for.
 inline constexpr absl::Duration kCoordinatorLogInterval = absl::Seconds(10);
-// Between attempts that find no coordinator.
+// The delay between attempts that find no coordinator.
 inline constexpr absl::Duration kCoordinatorBackoff = absl::Milliseconds(200);
-// How long the coordinator is waited for that is asked whom it waits for.
+// How long to wait for the coordinator's answer about what it waits for.
 inline constexpr absl::Duration kCoordinatorAnswerTime = absl::Seconds(1);
 
-// One such call, made with AskCoordinatorFor below.
+// One such call, created by AskCoordinatorFor below.
 template <typename T>
 class CoordinatorCall
     : public std::enable_shared_from_this<CoordinatorCall<T>> {
@@ -86,7 +86,7 @@ class CoordinatorCall
 
   void OnAnswer(absl::StatusOr<T> answer) {
     if (open_->cancellation()->IsCancelled()) return Finish(std::move(answer));
-    // The way to the coordinator is closed: this task stops.
+    // The route to the coordinator is closed: this task stops.
     if (absl::IsCancelled(answer.status())) {
       return Finish(absl::UnavailableError(answer.status().message()));
     }
@@ -99,7 +99,7 @@ class CoordinatorCall
           if (!status.ok()) return self->Finish(status);
           self->AskAgain();
         });
-    // The request may contain a large graph, which control threads do not
+    // The request may contain a large graph, which control threads must not
     // write.
     options_.scheduler->ScheduleAt(
         Pool::kGraph, std::min(deadline_, Now() + kCoordinatorBackoff),
@@ -112,7 +112,7 @@ class CoordinatorCall
     done(std::move(answer));
   }
 
-  // Which tasks are missing is the coordinator's to know.
+  // The coordinator knows which tasks are missing.
   void Say(const std::string& what,
            const std::vector<std::string>& device_filters) {
     options_.coordinator->ListDevices(
@@ -123,12 +123,12 @@ class CoordinatorCall
           if (call == nullptr) return;
           call->options_.logger->Info(absl::StrCat(
               "Still waiting to ", what, ": ",
-              devices.ok() ? "all tasks are there, the coordinator is at work"
+              devices.ok() ? "all tasks have joined, the coordinator is working"
                            : devices.status().message()));
         });
   }
 
-  const MasterOptions& options_;  // the master's, which outlives its calls
+  const MasterOptions& options_;  // the master's, which must outlive its calls
   const OpenCalls::CallPtr open_;
   const absl::Time deadline_;
   Ask ask_;
@@ -136,10 +136,10 @@ class CoordinatorCall
   std::shared_ptr<WaitLog> log_;
 };
 
-// `ask` is called with the time until which to wait, the cancellation of
-// `open`, and what to answer with; again after an answer that says that nobody
-// was there. `done` gets the coordinator's answer, the cause of the
-// cancellation of `open`, or UNAVAILABLE when this task stops.
+// `ask` is called with its deadline, the cancellation of `open`, and the
+// callback for the answer; again after an answer that says that there is no
+// coordinator. `done` receives the coordinator's answer, the cause of the
+// cancellation of `open`, or UNAVAILABLE if this task stops.
 template <typename T>
 void AskCoordinatorFor(const MasterOptions& options,
                        const OpenCalls::CallPtr& open, absl::Time deadline,

@@ -21,11 +21,11 @@
 namespace weft {
 namespace {
 
-// How often a reset that waits for tasks looks for those that have left.
+// How often a reset that waits for tasks checks for those that have left.
 constexpr absl::Duration kLookForLeft = absl::Seconds(2);
 
-// Tasks of which the filters let at least one device pass; the master's own
-// passes every filter.
+// Returns the tasks of which the filters select at least one device; the
+// master's own task passes every filter.
 absl::StatusOr<std::vector<std::string>> FilterTasks(
     const MasterOptions& options, const std::vector<std::string>& filters) {
   ASSIGN_OR_RETURN(const DeviceFilters parsed, DeviceFilters::Parse(filters));
@@ -42,7 +42,7 @@ absl::Status ClosedByClient() {
       "Step was cancelled by an explicit call to `Session::Close()`.");
 }
 
-// Whose session it is can go on in another one.
+// The client of the session can continue in another session.
 absl::Status ClosedByReset() {
   return absl::AbortedError(
       "Step was aborted: Session::Reset() has ended all sessions of this "
@@ -92,9 +92,11 @@ std::vector<SlowStep> Master::FindSlow(uint64_t number) const {
 
 void Master::CloseAll(const absl::Status& cause,
                       absl::AnyInvocable<void()> done) {
-  // First, so that a master that ends waits for the end of what is taken out.
+  // Begun first, so that the master's destructor waits for the end of the
+  // removed sessions.
   auto farewell = calls_.Begin(nullptr, nullptr);
-  if (!farewell.ok()) return done();  // it has ended, and has closed all
+  if (!farewell.ok())
+    return done();  // the master has ended, and has closed all sessions
   absl::btree_map<uint64_t, std::shared_ptr<MasterSession>> sessions;
   {
     absl::MutexLock lock(&mutex_);
@@ -124,7 +126,7 @@ void Master::End(const absl::Status& cause) {
 void Master::Drain(absl::Time deadline) {
   draining_.store(true, std::memory_order_release);
   drain_.Cancel(ShuttingDown());
-  // Nobody can go on with them.
+  // No client can continue with them.
   for (const auto& session : Sessions()) {
     if (session->is_monitored()) continue;
     session->CancelIdlePartialRuns(ShuttingDown());
@@ -179,13 +181,13 @@ absl::StatusOr<uint64_t> Master::NewSession(
   auto session = reclaimer_->Own(
       std::make_unique<MasterSession>(id, config, options_, steps_, *watch_));
   absl::MutexLock lock(&mutex_);
-  // Under the lock: who drains closes those that are there then.
+  // Under the lock: a drain closes the sessions that exist then.
   RETURN_IF_ERROR(CheckNotDraining());
   if (sessions_.size() >= static_cast<uint64_t>(options_.max_sessions)) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        options_.task, ": ", sessions_.size(),
-        " sessions are open, as many as may be. Close some, connect to another "
-        "task, or raise max_sessions there."));
+    return absl::ResourceExhaustedError(
+        absl::StrCat(options_.task, ": ", sessions_.size(),
+                     " sessions are open, which is the limit. Close some, "
+                     "connect to another task, or raise max_sessions there."));
   }
   if (session->is_monitored()) monitored_.Begin();
   sessions_[id] = std::move(session);
@@ -268,7 +270,7 @@ void Master::HoldSteps(const protocol::StepHold& hold, Done done) {
     session->HoldCallables(hold.holder, callables,
                            [finish] { finish(absl::OkStatus()); });
   }
-  // One that has ended meanwhile did not find them.
+  // A session that has ended meanwhile did not find them.
   if (!Holds(hold.holder)) {
     for (const auto& [session, callables] : held) {
       session->ReleaseHold(hold.holder);
@@ -287,20 +289,19 @@ absl::Status Master::AddHolding(const protocol::StepHold& hold,
   const absl::Time now = options_.scheduler->clock().Now();
   absl::MutexLock lock(&holds_mutex_);
   if (ended_holds_.Contains(hold.holder)) {
-    return absl::CancelledError(absl::StrCat(
-        "Step ", hold.holder.step,
-        " had ended before it came to hold off steps on ", options_.task));
+    return absl::CancelledError(
+        absl::StrCat("Step ", hold.holder.step,
+                     " ended before it could hold steps on ", options_.task));
   }
   if (holds_.size() >= kMaxHolds) {
     return absl::ResourceExhaustedError(absl::StrCat(
-        options_.task, " holds off steps for ", kMaxHolds, " others already"));
+        options_.task, " holds steps for ", kMaxHolds, " others already"));
   }
   const auto [it, is_new] = holds_.try_emplace(
       {hold.holder.master_incarnation, hold.holder.step}, std::move(holding));
   if (!is_new) {
-    return absl::AlreadyExistsError(absl::StrCat(options_.task,
-                                                 " holds off steps for step ",
-                                                 hold.holder.step, " already"));
+    return absl::AlreadyExistsError(absl::StrCat(
+        options_.task, " holds steps for step ", hold.holder.step, " already"));
   }
   it->second.wait = options_.scheduler->ScheduleAt(
       Pool::kControl, now + hold.max_wait,
@@ -347,7 +348,7 @@ absl::Status Master::ReleaseSteps(const protocol::StepId& holder) {
     if (it == holds_.end()) {
       ended_holds_.Add(holder);
       return absl::FailedPreconditionError(
-          absl::StrCat(options_.task, " does not hold off steps for step ",
+          absl::StrCat(options_.task, " does not hold steps for step ",
                        holder.step, " any more"));
     }
     released = std::move(it->second);
@@ -406,7 +407,8 @@ void Master::CloseSession(uint64_t session, Done done) {
     is_mine = sessions_.erase(session) > 0;
     closing_.Add(session, *found);
   }
-  if (!is_mine) return done(absl::OkStatus());  // who took it out closes it
+  if (!is_mine)
+    return done(absl::OkStatus());  // the thread that took it out closes it
   NoteTakenOut(**found);
   (*found)->Close(
       ClosedByClient(), *std::move(farewell),
@@ -421,8 +423,8 @@ struct Master::Resetting {
   absl::Time deadline;
   Done done;
 
-  // For the connection of one task, until the call is cancelled, the task has
-  // left or this one drains.
+  // A wait for the connection of one task, until the call is cancelled, the
+  // task has left or this one drains.
   struct Wait {
     const std::shared_ptr<Cancellation> ended =
         std::make_shared<Cancellation>();
@@ -430,7 +432,7 @@ struct Master::Resetting {
     CancellationLink master_drains;
     std::atomic<bool> has_left{false};
   };
-  // By task. All are there before the first look for those that have left.
+  // By task. Complete before the first check for those that have left.
   std::map<std::string, std::shared_ptr<Wait>> waits;
   std::atomic<bool> is_waiting{true};
   CancellationLink master_drains;  // ends the wait for the coordinator
@@ -442,7 +444,7 @@ struct Master::Resetting {
       wait->master_drains.End();
     }
   }
-  // `drain` outlives the call.
+  // `drain` must outlive the call.
   std::shared_ptr<Wait> AddWait(const std::string& task, Cancellation& drain) {
     const auto wait = std::make_shared<Wait>();
     wait->call_ended.Begin(open->cancellation().get(), wait->ended);
@@ -450,7 +452,7 @@ struct Master::Resetting {
     waits[task] = wait;
     return wait;
   }
-  // What was there is gone with the task.
+  // The containers are gone with the task.
   void NoteLeft(const std::string& task) {
     const auto found = waits.find(task);
     if (found == waits.end()) return;
@@ -482,8 +484,8 @@ void Master::Reset(const std::vector<std::string>& containers,
   CloseAll(ClosedByReset(), [this, reset] { ClearContainers(reset); });
 }
 
-// The call lasts until the task has answered, or its request is withdrawn: who
-// ends the master ends the ways to others next.
+// The call lasts until the task has answered, or its request is cancelled: once
+// the master has ended, the connections to other tasks may end.
 void Master::ClearOn(protocol::Worker& worker,
                      const std::shared_ptr<Resetting>& reset,
                      protocol::Worker::Done done) {
@@ -548,7 +550,7 @@ void Master::SkipLeftTasks(const std::shared_ptr<Resetting>& reset) {
 
 void Master::ForgetContainers(std::shared_ptr<Resetting> reset) {
   struct Nothing {};
-  // One that has come so far when the drain begins asks once, below.
+  // A reset that gets here after the drain began asks once, below.
   if (!drain_.IsCancelled()) {
     reset->master_drains.Begin(&drain_, reset->open->cancellation());
   }
@@ -558,7 +560,7 @@ void Master::ForgetContainers(std::shared_ptr<Resetting> reset) {
       [this, asked = reset, asks_again = false](
           absl::Time until, std::shared_ptr<Cancellation> cancellation,
           protocol::Coordinator::Answer<Nothing> answer) mutable {
-        // A task that drains asks once, and does not wait.
+        // A draining task asks once, and does not wait.
         if (absl::Status drains = CheckNotDraining(); !drains.ok()) {
           if (asks_again) return answer(absl::CancelledError(drains.message()));
           until = std::min(until, options_.scheduler->clock().Now() +
@@ -578,7 +580,8 @@ void Master::ForgetContainers(std::shared_ptr<Resetting> reset) {
       });
 }
 
-// Lasts until it is answered, its client has gone or the master drains.
+// A Listing lasts until it is answered, its client has disconnected or the
+// master drains.
 struct Master::Listing {
   OpenCalls::CallPtr open;
   CancellationLink master_drains;

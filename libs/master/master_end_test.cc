@@ -1,8 +1,9 @@
-// Sessions that somebody closes while their master, or their last step, ends,
-// interrupted at its locks: whoever comes first, the task hears of the end of
-// each, once.
+// Sessions that are closed while their master, or their last step, ends, with
+// simulated interruptions at its locks: in any order, the task is told of the
+// end of each session exactly once.
 //
-// libs/base/testing/seeds.h says how to run others; tools/planted_bugs does.
+// libs/base/testing/seeds.h describes how to run other seeds;
+// tools/planted_bugs runs them.
 #include <functional>
 #include <memory>
 #include <string>
@@ -47,7 +48,7 @@ class EndingMaster {
     coordinator_.placement_reply.devices = {kDevice};
   }
 
-  // The task knows of it.
+  // Opens a session that is known to the task.
   void OpenSession() {
     Graph graph(StandardOps());
     ASSERT_OK(graph.AddNode({.name = "nothing", .op = "NoOp"}));
@@ -59,7 +60,7 @@ class EndingMaster {
     sessions_.push_back(session);
   }
 
-  // `close` may be refused, or find that the sessions have gone.
+  // `close` may be refused, or find that the sessions are gone.
   void EndWhile(const std::function<void(EndingMaster&)>& close) {
     scheduler_.set_yields({.one_in = 2});
     scheduler_.Schedule(Pool::kBlocking, [&] { close(*this); });
@@ -86,7 +87,7 @@ class EndingMaster {
     scheduler_.set_yields({});
   }
 
-  // What becomes of a callable of the last session.
+  // Returns the status of making a callable of the last session.
   absl::Status MakeWhileAResetComes() {
     absl::Status made = absl::UnknownError("did not answer");
     scheduler_.set_yields({.one_in = 2});
@@ -177,7 +178,7 @@ void ExpectTheTaskHears(const std::function<void(EndingMaster&)>& close) {
   }
 }
 
-TEST(MasterEndTest, TheTaskHearsOfSessionsThatAreClosedMeanwhile) {
+TEST(MasterEndTest, SessionClosedMeanwhileIsReported) {
   size_t num_answers = 0;
   ExpectTheTaskHears([&num_answers](EndingMaster& ending) {
     for (const uint64_t session : ending.sessions()) {
@@ -188,7 +189,7 @@ TEST(MasterEndTest, TheTaskHearsOfSessionsThatAreClosedMeanwhile) {
   EXPECT_EQ(num_answers, NumSeeds(kSeeds) * kSessions);
 }
 
-TEST(MasterEndTest, TheTaskHearsOfSessionsThatAreResetMeanwhile) {
+TEST(MasterEndTest, SessionResetMeanwhileIsReported) {
   size_t num_answers = 0;
   ExpectTheTaskHears([&num_answers](EndingMaster& ending) {
     ending.master().Reset({}, {}, nullptr,
@@ -197,9 +198,9 @@ TEST(MasterEndTest, TheTaskHearsOfSessionsThatAreResetMeanwhile) {
   EXPECT_EQ(num_answers, NumSeeds(kSeeds));
 }
 
-// Whose session it was goes on in another one, and so has to hear that it was
-// lost and not that it is closed.
-TEST(MasterEndTest, ACallableThatIsMadeMeanwhileIsLostWithItsSession) {
+// The owner of the session has continued in another one, so its calls must fail
+// with "lost" and not with "closed".
+TEST(MasterEndTest, CallableMadeDuringResetIsLost) {
   size_t num_lost = 0;
   for (uint64_t i = 0; i < NumSeeds(kSeeds); ++i) {
     const uint64_t seed = FirstSeed() + i;
@@ -211,11 +212,11 @@ TEST(MasterEndTest, ACallableThatIsMadeMeanwhileIsLostWithItsSession) {
     ASSERT_EQ(ending.num_answers(), 1);
     num_lost += made.ok() ? 0 : 1;
   }
-  // Of all seeds, some.
+  // With many seeds this happens in some.
   EXPECT_TRUE(num_lost > 0 || NumSeeds(kSeeds) < kSeeds);
 }
 
-TEST(MasterEndTest, CallsThatWaitForTheCoordinatorEndWithTheDrainsBegin) {
+TEST(MasterEndTest, DrainEndsCallsThatWaitForTheCoordinator) {
   for (uint64_t i = 0; i < NumSeeds(kSeeds); ++i) {
     const uint64_t seed = FirstSeed() + i;
     SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -225,7 +226,7 @@ TEST(MasterEndTest, CallsThatWaitForTheCoordinatorEndWithTheDrainsBegin) {
   }
 }
 
-TEST(MasterEndTest, ASessionIsClosedWhoeverEndsItsLastStep) {
+TEST(MasterEndTest, SessionClosesDuringItsLastStep) {
   for (uint64_t i = 0; i < NumSeeds(kSeeds); ++i) {
     const uint64_t seed = FirstSeed() + i;
     SCOPED_TRACE(testing::Message() << "seed " << seed);

@@ -24,26 +24,26 @@
 namespace weft {
 namespace {
 
-// How long the end of a session waits until all tasks have heard of it, and how
-// long those that have not go on being told. One whose connection stays lost
-// for its lease forgets by itself.
+// How long the end of a session waits until all tasks were told, and how long
+// notifying the others is retried. A task whose connection stays lost for its
+// lease drops the session itself.
 constexpr absl::Duration kFarewell = absl::Seconds(2);
 constexpr absl::Duration kForgetting = absl::Minutes(10);
 
-// A mark that is quick takes milliseconds. Whoever wants nobody to stand still
-// for long, and says so by a max_hold of nothing, wants a checkpoint.
+// Marking normally takes milliseconds. A user who wants no long pauses, and
+// sets max_hold to zero, still wants a checkpoint.
 constexpr absl::Duration kLeastMarking = absl::Seconds(1);
 
-// Between attempts to tell a task: none before the second, then this, doubled
-// with each.
+// Pauses between attempts to notify a task: none before the second, then this,
+// doubled each time.
 constexpr absl::Duration kFirstPause = absl::Milliseconds(100);
 constexpr absl::Duration kLastPause = absl::Seconds(5);
 
-// A session's end on one task, told until it has been heard. A lost connection
-// comes back before long, or the task is gone and with it the session.
+// Notifies one task of a session's end, until it has answered. A lost
+// connection comes back soon, or the task is gone and with it the session.
 class Farewell : public std::enable_shared_from_this<Farewell> {
  public:
-  // Both outlive the call.
+  // Both must outlive the call.
   Farewell(Scheduler& scheduler, protocol::Worker& worker,
            const protocol::WorkerSession& session, OpenCalls::CallPtr call,
            protocol::Worker::Done done)
@@ -78,7 +78,7 @@ class Farewell : public std::enable_shared_from_this<Farewell> {
           if (!cause.ok()) return self->done_(cause);
           self->TellWhenConnected();
         });
-    // A task that is connected and refuses all the same is not asked at once.
+    // A task that is connected and still refuses is not asked again at once.
     const absl::Duration pause =
         std::exchange(pause_, std::clamp(2 * pause_, kFirstPause, kLastPause));
     if (pause == absl::ZeroDuration()) return go_on(absl::OkStatus());
@@ -107,7 +107,8 @@ class Farewell : public std::enable_shared_from_this<Farewell> {
   protocol::Worker::Done done_;
 };
 
-// One of them, and how many there are; the partitioner's own do not count.
+// Returns the name of one node, and how many there are; the partitioner's own
+// nodes do not count.
 std::string DescribeNodes(
     const std::vector<protocol::DevicePartition>& partitions) {
   const Node* first = nullptr;
@@ -208,7 +209,8 @@ void MasterSession::OpenOn(const MakingPtr& making) {
   for (const Callable::Part& part : making->callable->parts) {
     {
       absl::MutexLock lock(&mutex_);
-      // Who is told from here on would not be told of the end.
+      // A task that is told of the session from here on would not be told of
+      // its end.
       if (closed_by_.has_value()) break;
       if (open_on_.contains(part.task)) continue;
       told_.insert(part.task);
@@ -222,7 +224,8 @@ void MasterSession::OpenOn(const MakingPtr& making) {
                   .interval = options_.log_waits_after,
                   .logger = options_.logger},
                  [this, making](const absl::Status& opened) {
-                   // Graphs are written next: not on a thread that reads.
+                   // Graphs are written next, which must not run on a reading
+                   // thread.
                    options_.scheduler->Schedule(
                        Pool::kGraph, [this, making, opened] {
                          if (!opened.ok()) return Answer(*making, opened);
@@ -250,7 +253,7 @@ void MasterSession::OpenOnTask(const MakingPtr& making,
 void MasterSession::NoteOpened(const Callable& callable) {
   absl::MutexLock lock(&mutex_);
   for (const Callable::Part& part : callable.parts) {
-    // Those that were left out, for the session was closed, were not told.
+    // Tasks that were left out because the session was closed do not know it.
     if (told_.contains(part.task)) open_on_.insert(part.task);
   }
 }
@@ -289,7 +292,7 @@ void MasterSession::Register(const MakingPtr& making) {
 }
 
 absl::Status MasterSession::Keep(const MakingPtr& making) {
-  // Nobody would ever know its number.
+  // No caller would ever learn its number.
   RETURN_IF_ERROR(making->open->cancellation()->status());
   absl::MutexLock lock(&mutex_);
   RETURN_IF_ERROR(CheckOpen());
@@ -320,7 +323,8 @@ std::shared_ptr<const protocol::CallableSpec> MasterSession::FindSpec(
 }
 
 void MasterSession::ReleaseCallable(uint64_t callable) {
-  // Its end has all forgotten; until then the end waits for this.
+  // The session's end makes all tasks forget it; until then the end waits for
+  // this call.
   const auto open = calls_.Begin(shared_from_this(), nullptr);
   if (!open.ok()) return;
   std::shared_ptr<const Callable> released;
@@ -356,7 +360,7 @@ void MasterSession::DeregisterReleased(Step& step) {
     absl::MutexLock lock(&mutex_);
     step.set_was_to_wait(false);
     const auto it = released_.find(step.callable().id);
-    // With the session the tasks forget all that it has there.
+    // With the session the tasks forget all its callables.
     if (it == released_.end() || closed_by_.has_value()) return;
     for (Step* other : running_) {
       if (other->was_to_wait() && other->callable().id == it->first) return;
@@ -386,10 +390,11 @@ void MasterSession::RunCallable(uint64_t callable,
   status = step->callable().CheckFeeds(run.feeds);
   if (status.ok() &&
       run.fetches.size() != step->callable().spec.fetches.size()) {
-    status =
-        absl::InternalError("a run has room for another number of fetches");
+    status = absl::InternalError(
+        absl::StrCat("expected ", step->callable().spec.fetches.size(),
+                     " fetch slots, got ", run.fetches.size()));
   }
-  if (status.ok()) status = TellGraphs(step->callable().spec, run);
+  if (status.ok()) status = AddPartitionGraphs(step->callable().spec, run);
   if (status.ok()) status = TakeFeeds(run.feeds, *step);
   if (!status.ok()) {
     EndStep(std::move(step), absl::OkStatus());
@@ -453,14 +458,14 @@ void MasterSession::GoOnWith(const Callable& partial,
   done(std::move(refused));
 }
 
-// Made again: tasks have the graphs, and masters would keep them for nobody.
-// The callable's part of the session's graph has not changed since.
-absl::Status MasterSession::TellGraphs(const protocol::CallableSpec& spec,
-                                       const protocol::CallableRun& run) {
+// Made anew: tasks have the graphs, and it would waste memory if masters kept
+// them. The callable's part of the session's graph has not changed since.
+absl::Status MasterSession::AddPartitionGraphs(
+    const protocol::CallableSpec& spec, const protocol::CallableRun& run) {
   if (run.metadata == nullptr || !run.wanted.output_partition_graphs) {
     return absl::OkStatus();
   }
-  // It takes long, and nobody may be there any more.
+  // This takes long, and the caller may be gone.
   if (run.cancellation != nullptr && run.cancellation->IsCancelled()) {
     return run.cancellation->status();
   }
@@ -486,7 +491,7 @@ bool MasterSession::HoldBack(Step* step, const protocol::CallableRun& run,
         !closed_by_.has_value() && !gate_.IsOpenFor(step->callable().id);
     if (!step->is_held()) return false;
     step->NoteHeld();
-    // The calling thread does not come back to it.
+    // The calling thread does not return to it.
     protocol::CallableRun later = run;
     later.thread = protocol::CallingThread::kOther;
     gate_.Wait(step->callable().id, id, &step->is_held(),
@@ -495,14 +500,14 @@ bool MasterSession::HoldBack(Step* step, const protocol::CallableRun& run,
                });
   }
   // By now it may have begun, and ended.
-  const auto let_go = [weak = weak_from_this(), id](const absl::Status&) {
-    if (const auto session = weak.lock()) session->LetGoOfHeld(id);
+  const auto release = [weak = weak_from_this(), id](const absl::Status&) {
+    if (const auto session = weak.lock()) session->ReleaseHeld(id);
   };
-  if (cancellation->Register(let_go) == 0) let_go(cancellation->status());
+  if (cancellation->Register(release) == 0) release(cancellation->status());
   return true;
 }
 
-void MasterSession::LetGoOfHeld(uint64_t step) {
+void MasterSession::ReleaseHeld(uint64_t step) {
   StepGate::Callbacks ready;
   {
     absl::MutexLock lock(&mutex_);
@@ -538,7 +543,7 @@ void MasterSession::RunWithoutWriters(Step* step,
                         .step = step->id(),
                         .parts = std::move(parts),
                         .max_wait = *callable.max_hold});
-  // The calling thread does not come back to it.
+  // The calling thread does not return to it.
   protocol::CallableRun later = run;
   later.thread = protocol::CallingThread::kOther;
   hold->Begin([this, step, later, hold, fail,
@@ -559,7 +564,7 @@ void MasterSession::RunWithoutWriters(Step* step,
   });
 }
 
-// While what it marks is on its way, all who write stand still.
+// While its marking is in progress, all steps that write are held.
 void MasterSession::LimitHold(Step& step) const {
   const absl::Duration most =
       std::max(*step.callable().max_hold, kLeastMarking);
@@ -658,7 +663,7 @@ void MasterSession::EndStep(std::unique_ptr<Step> step, absl::Status status) {
   protocol::Master::Done done = step->Release(*options_.scheduler);
   steps_.End(step->id());
   fed_.GiveBack(step->TakeFedBytes());
-  std::shared_ptr<const Callable> callable;  // let go of without the lock
+  std::shared_ptr<const Callable> callable;  // released without the lock
   bool is_last = false;
   StepGate::Callbacks quiet;
   {
@@ -675,7 +680,7 @@ void MasterSession::EndStep(std::unique_ptr<Step> step, absl::Status status) {
 }
 
 void MasterSession::CancelIdlePartialRuns(const absl::Status& why) {
-  // By their numbers, as where a session is closed.
+  // In order of their numbers, as when a session is closed.
   std::map<uint64_t, std::shared_ptr<PartialRun>> running;
   {
     absl::MutexLock lock(&mutex_);
@@ -687,7 +692,7 @@ void MasterSession::CancelIdlePartialRuns(const absl::Status& why) {
   for (const auto& [id, partial] : running) partial->CancelWhenIdle(why);
 }
 
-// A partial run that nobody calls is not slow: it waits for its client.
+// A partial run without a pending call is not slow: it waits for its client.
 uint64_t MasterSession::AgeOf(const Step& step) {
   const auto& partial = step.callable().partial;
   if (partial == nullptr) return step.id();
@@ -696,7 +701,7 @@ uint64_t MasterSession::AgeOf(const Step& step) {
 
 std::optional<SlowStep> MasterSession::FindSlow(uint64_t number) const {
   absl::MutexLock lock(&mutex_);
-  // Those that wait for variables come last.
+  // Steps that wait for variables come last.
   std::pair<bool, uint64_t> least{true, number};
   const Step* oldest = nullptr;
   int num_slow = 0;
@@ -714,8 +719,8 @@ std::optional<SlowStep> MasterSession::FindSlow(uint64_t number) const {
   return slow;
 }
 
-// Who has closed it himself asks in vain; where others did, their cause says
-// whether to go on in another session.
+// A client that has closed the session gets an error; if it was closed by
+// others, their cause says whether to continue in another session.
 absl::Status MasterSession::CheckOpen() const {
   if (!closed_by_.has_value()) return absl::OkStatus();
   if (!absl::IsCancelled(*closed_by_)) return *closed_by_;
@@ -725,7 +730,7 @@ absl::Status MasterSession::CheckOpen() const {
 void MasterSession::Close(const absl::Status& cause,
                           OpenCalls::CallPtr farewell,
                           absl::AnyInvocable<void()> done) {
-  // By their numbers, so that a simulation repeats.
+  // In order of their numbers, so that a simulation is reproducible.
   std::map<uint64_t, std::shared_ptr<Cancellation>> running;
   StepGate::Callbacks held;
   {
@@ -778,8 +783,8 @@ void MasterSession::ForgetOnTasks(Closing closing) {
                        const std::vector<std::string>& left) mutable {
                      if (!call->cancellation()->IsCancelled())
                        self->LogUntold(left);
-                     // Nobody waits for it: a coordinator that does not hear of
-                     // it learns of it from the task's next report.
+                     // No answer is awaited: a coordinator that misses it
+                     // learns of the end from the task's next report.
                      self->options_.coordinator->EndSession(
                          self->id_.session,
                          self->options_.scheduler->clock().Now() + kFarewell,
@@ -791,8 +796,8 @@ void MasterSession::ForgetOnTasks(Closing closing) {
 void MasterSession::LogUntold(const std::vector<std::string>& tasks) const {
   if (tasks.empty() || options_.logger == nullptr) return;
   options_.logger->Warning(absl::StrCat(
-      "Session ", id_.session, " has ended, and could not yet tell ",
-      absl::StrJoin(tasks, ", "), "; it goes on trying for ",
+      "Session ", id_.session, " has ended, and could not yet notify ",
+      absl::StrJoin(tasks, ", "), "; it retries for ",
       absl::FormatDuration(kForgetting)));
 }
 

@@ -15,11 +15,11 @@
 namespace weft {
 namespace {
 
-// Of all tasks of a step. Well below what a message may have, for its run would
-// fail with more.
+// Limit for all tasks of a step. Well below the message limit, because the run
+// would fail with more.
 constexpr size_t kMaxTraceBytes = size_t{512} << 20;
 
-// Some of them, for a line of the log.
+// Lists some of them, for a log line.
 std::string List(const std::vector<std::string>& names) {
   constexpr size_t kMost = 5;
   if (names.size() <= kMost) {
@@ -125,7 +125,7 @@ void MasterSession::Step::PartAnswered(int part, absl::Status status) {
     status = callable_->NameEnds(from, status);
   }
   const std::string& nodes = callable_->parts[part].nodes;
-  // The task is lost, and can't say itself what it ran.
+  // The task is lost, and cannot report which nodes it ran.
   if (absl::IsUnavailable(status) && !IsDerived(status) && !nodes.empty() &&
       !absl::StrContains(status.message(), "[[node ")) {
     status = Append(status, nodes);
@@ -157,7 +157,7 @@ void MasterSession::Step::PartDone(absl::Status status) {
   if (!join_.EndPart()) return;
   caller_gone_.End();
   absl::Status result = join_.TakeError();
-  // Where every part only tells of the abort, the abort's cause is the reason.
+  // If every part only reports the abort, the abort's cause is the reason.
   if (IsDerived(result)) {
     const absl::Status cause = cancellation_->status();
     if (!cause.ok() && !IsDerived(cause)) result = cause;
@@ -191,7 +191,7 @@ void MasterSession::Step::EndTrace(bool is_wanted) {
          .answered = part.trace.answered.value_or(part.answered)})));
     metadata_->step_stats.Add(std::move(part.trace.stats));
   }
-  // Less is no matter: a device has a bound of its own.
+  // A smaller limit is not needed: each device has one of its own.
   StepStats& stats = metadata_->step_stats;
   if (stats.dev_stats.size() > kMaxTraceBytes / DeviceTrace::kMaxBytes) {
     stats.Limit(kMaxTraceBytes);

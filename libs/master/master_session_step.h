@@ -1,4 +1,4 @@
-// The steps of a session as its master drives them. For master_session.cc.
+// The steps of a session at its master. Only for master_session.cc.
 #ifndef WEFT_LIBS_MASTER_MASTER_SESSION_STEP_H_
 #define WEFT_LIBS_MASTER_MASTER_SESSION_STEP_H_
 
@@ -23,7 +23,7 @@
 
 namespace weft {
 
-// One run of a callable, from BeginStep to EndStep; used again afterwards.
+// One run of a callable, from BeginStep to EndStep; reused afterwards.
 class MasterSession::Step {
  public:
   void Prepare(std::shared_ptr<MasterSession> session,
@@ -31,16 +31,16 @@ class MasterSession::Step {
     session_ = std::move(session);
     callable_ = std::move(callable);
     id_ = id;
-    // A cancelled one is spent; one that a late timer still holds, or that a
-    // wait was registered with, is not ours.
+    // A cancelled Cancellation cannot be reused; one that a late timer still
+    // holds, or that a wait was registered with, is shared.
     if (!cancellation_ || cancellation_->IsCancelled() ||
         cancellation_.use_count() > 1 || std::exchange(was_held_, false)) {
       cancellation_ = std::make_shared<Cancellation>();
     }
     const size_t num_parts = callable_->parts.size();
-    if (num_parts > room_for_parts_) {
+    if (num_parts > parts_capacity_) {
       parts_ = std::make_unique<std::atomic<PartState>[]>(num_parts);
-      room_for_parts_ = num_parts;
+      parts_capacity_ = num_parts;
     }
     for (size_t i = 0; i < num_parts; ++i) parts_[i] = PartState::kRuns;
   }
@@ -50,39 +50,39 @@ class MasterSession::Step {
   }
   const Callable& callable() const { return *callable_; }
   uint64_t id() const { return id_; }
-  // Whether it may not begin yet (StepGate); under the session's lock, but for
-  // the thread that has just begun it.
+  // Whether it may not begin yet (StepGate); guarded by the session's lock,
+  // except for the thread that has just begun it.
   bool& is_held() { return is_held_; }
-  // Whether it could not begin when it came; until its end. Written under the
+  // Whether it had to wait when it arrived; until its end. Written under the
   // session's lock.
   bool was_to_wait() const { return was_to_wait_; }
   void set_was_to_wait(bool was_to_wait) { was_to_wait_ = was_to_wait; }
   void NoteHeld() { was_held_ = true; }
-  // Its caller's cancellation, which may be null, is its own from here on,
-  // until its end.
+  // The step is cancelled with its caller's cancellation, which may be null,
+  // from here on until its end.
   void Heed(Cancellation* caller) { caller_gone_.Begin(caller, cancellation_); }
-  // Of a partial run: where it meets its client.
+  // Of a partial run: the rendezvous with its client.
   void set_client(std::shared_ptr<Rendezvous> client) {
     client_ = std::move(client);
   }
-  // For metrics, which may be null: its time.
+  // For metrics, which may be null: its start time.
   void NoteBegan(SessionMetrics* metrics, const Clock& clock);
   void NoteEnded(const Clock& clock, const absl::Status& status);
-  // What its feeds take of the session's quota.
+  // The part of the session's quota that its feeds take.
   void set_fed_bytes(int64_t bytes) { fed_bytes_ = bytes; }
   int64_t TakeFedBytes() { return std::exchange(fed_bytes_, 0); }
 
   void ArmTimer(absl::Time deadline, absl::Duration timeout);
-  // Another bound, with its own words.
+  // Another deadline, with its own error.
   void ArmHoldTimer(absl::Time deadline, const absl::Status& why);
   void Run(const protocol::CallableRun& run, protocol::Master::Done done);
 
-  // While the session's lock is held, which keeps it running.
+  // Must be called with the session's lock held, which keeps it running.
   SlowStep Describe(const protocol::WorkerSession& session) const;
 
-  // What EndStep needs once the step has given up its references.
+  // Returns what EndStep needs after the step has released its references.
   protocol::Master::Done Release(Scheduler& scheduler);
-  // The last of them, once nobody can ask for Describe any more.
+  // Releases the last one, when Describe can no longer be called.
   std::shared_ptr<const Callable> ReleaseCallable() {
     return std::move(callable_);
   }
@@ -93,16 +93,17 @@ class MasterSession::Step {
   void RunPart(int part, const protocol::CallableRun& run, uint64_t over_below);
   void PartAnswered(int part, absl::Status status);
   void PartDone(absl::Status status);
-  // The step has failed: tasks that ended their parts well hear of it, for
-  // values that they sent may still be on their way.
+  // The step has failed: notifies tasks that ended their parts successfully,
+  // because values that they sent may still be in flight.
   void AbortPartsThatEndedWell(const absl::Status& cause);
-  // What the parts told, by this task's clock, for whoever runs the step.
+  // Converts the parts' traces to this task's clock, for the caller of the
+  // step.
   void EndTrace(bool is_wanted);
 
   std::shared_ptr<MasterSession> session_;
   std::shared_ptr<const Callable> callable_;
   uint64_t id_ = 0;
-  protocol::StepsOver more_over_;  // as tasks are told when it begins
+  protocol::StepsOver more_over_;  // as sent to tasks when it begins
   int64_t fed_bytes_ = 0;
   bool is_held_ = false;
   bool was_held_ = false;
@@ -113,8 +114,8 @@ class MasterSession::Step {
   CancellationLink caller_gone_;
   Join join_;  // of its parts
   std::unique_ptr<std::atomic<PartState>[]> parts_;
-  size_t room_for_parts_ = 0;
-  // Of a step that is traced, by part; else empty.
+  size_t parts_capacity_ = 0;
+  // Trace of one part of a traced step; empty otherwise.
   struct TracedPart {
     protocol::PartitionTrace trace;
     absl::Time asked;
@@ -124,7 +125,7 @@ class MasterSession::Step {
   RunMetadata* metadata_ = nullptr;
   std::shared_ptr<Rendezvous> client_;
   protocol::Master::Done done_;
-  // Null while it does not run, or nothing is counted.
+  // Null while it does not run, or if nothing is counted.
   SessionMetrics* metrics_ = nullptr;
   absl::Time began_;
 };

@@ -1,4 +1,5 @@
-// A session whose graph grows while the coordinator takes its time.
+// Tests a session whose graph is extended while the coordinator's answers are
+// delayed.
 #include "libs/master/master_session.h"
 
 #include <memory>
@@ -39,7 +40,7 @@ class TwoTasks : public protocol::WorkerDirectory {
  public:
   TwoTasks(protocol::Worker& worker, protocol::Worker& ps)
       : worker_(worker), ps_(ps) {}
-  // Where it is false, Find throws.
+  // If false, Find throws.
   bool has_memory = true;
 
   protocol::Worker* Find(const std::string& task) override {
@@ -76,7 +77,7 @@ class MasterSessionTest : public ::testing::Test {
     ASSERT_OK_AND_ASSIGN(session_, NewSession());
   }
 
-  // Answers what is held, or is asked again, until the test is over.
+  // Answers what is held, and retries, until the test is over.
   void TearDown() override {
     coordinator_.hold = worker_.hold = ps_.hold = false;
     while (coordinator_.num_held() > 0) coordinator_.Release();
@@ -110,7 +111,7 @@ class MasterSessionTest : public ::testing::Test {
     return Ask().CreateSession(config);
   }
 
-  // Without waiting; as far as that goes without time.
+  // Does not wait; runs as far as possible without advancing the time.
   void Extend(int64_t from_version, const std::string& nodes, Extended* result,
               Cancellation* client = nullptr) {
     *result = absl::UnknownError("not answered yet");
@@ -140,7 +141,7 @@ class MasterSessionTest : public ::testing::Test {
     scheduler_.RunUntilIdle();
   }
 
-  // Feeds 2 to `feed`; `fetch` is that as well.
+  // Feeds 2 to `feed` and expects the same value from `fetch`.
   absl::Status Run(const std::string& feed, const std::string& fetch) {
     ASSIGN_OR_RETURN(
         const uint64_t callable,
@@ -183,7 +184,7 @@ TEST_F(MasterSessionTest, CallableWithoutMemoryIsAnError) {
   EXPECT_OK(Run("x:0", "y:0"));
 }
 
-TEST_F(MasterSessionTest, TheOldVersionRunsWhileAnExtensionIsPlaced) {
+TEST_F(MasterSessionTest, OldVersionRunsDuringAnExtension) {
   Extended first, second;
   Extend(0, Nodes("x", "y"), &first);
   ASSERT_OK(first);
@@ -202,7 +203,7 @@ TEST_F(MasterSessionTest, TheOldVersionRunsWhileAnExtensionIsPlaced) {
   EXPECT_OK(Run("x:0", "y:0"));
 }
 
-// A look at all nodes for each would take long.
+// A search of all nodes for each target would take long.
 TEST_F(MasterSessionTest, OnlyTheFirstUnknownTargetsGetSuggestions) {
   Extended extended;
   Extend(0, Nodes("input_one", "output_one"), &extended);
@@ -222,7 +223,7 @@ TEST_F(MasterSessionTest, OnlyTheFirstUnknownTargetsGetSuggestions) {
   EXPECT_EQ(num_suggestions, 3u);
 }
 
-TEST_F(MasterSessionTest, TasksHearWhatIsOverAfterAStepThatNeverEnds) {
+TEST_F(MasterSessionTest, EndlessStepDoesNotHideFinishedSteps) {
   constexpr int kSteps = 5000;
   Extended extended;
   Extend(0, Nodes("x", "y"), &extended);
@@ -252,7 +253,7 @@ TEST_F(MasterSessionTest, TasksHearWhatIsOverAfterAStepThatNeverEnds) {
   EXPECT_EQ(num_ended, kSteps + 2);
 }
 
-TEST_F(MasterSessionTest, OtherSessionsGrowMeanwhile) {
+TEST_F(MasterSessionTest, OtherSessionsExtendMeanwhile) {
   Extended first;
   coordinator_.hold = true;
   Extend(0, Nodes("x", "y"), &first);
@@ -269,7 +270,7 @@ TEST_F(MasterSessionTest, OtherSessionsGrowMeanwhile) {
   EXPECT_OK(Run("x:0", "y:0"));
 }
 
-TEST_F(MasterSessionTest, ExtensionsArePlacedInTheOrderOfTheirComing) {
+TEST_F(MasterSessionTest, ExtensionsArePlacedInArrivalOrder) {
   Extended first, second, third;
   coordinator_.hold = true;
   Extend(0, Nodes("x", "y"), &first);
@@ -286,7 +287,7 @@ TEST_F(MasterSessionTest, ExtensionsArePlacedInTheOrderOfTheirComing) {
   EXPECT_OK(Run("c:0", "d:0"));
 }
 
-TEST_F(MasterSessionTest, OfTwoExtensionsOfOneVersionTheSecondIsRefused) {
+TEST_F(MasterSessionTest, SecondExtensionOfAVersionIsRefused) {
   Extended first, second;
   coordinator_.hold = true;
   Extend(0, Nodes("x", "y"), &first);
@@ -297,8 +298,8 @@ TEST_F(MasterSessionTest, OfTwoExtensionsOfOneVersionTheSecondIsRefused) {
                                "Current version is 1 but caller expected 0"));
 }
 
-// Its client has asked again, for the answer was late.
-TEST_F(MasterSessionTest, AnExtensionThatIsSentAgainMeanwhileIsPlacedOnce) {
+// Its client has retried, because the answer was late.
+TEST_F(MasterSessionTest, ResentExtensionIsPlacedOnce) {
   Extended first, again;
   coordinator_.hold = true;
   Extend(0, Nodes("x", "y"), &first);
@@ -310,7 +311,7 @@ TEST_F(MasterSessionTest, AnExtensionThatIsSentAgainMeanwhileIsPlacedOnce) {
   EXPECT_EQ(coordinator_.placements.size(), 1u);
 }
 
-TEST_F(MasterSessionTest, ARefusedExtensionLeavesTheOldVersionToTheNext) {
+TEST_F(MasterSessionTest, RefusedExtensionKeepsTheOldVersion) {
   Extended first, second;
   coordinator_.hold = true;
   Extend(0, Nodes("x", "y"), &first);
@@ -327,7 +328,7 @@ TEST_F(MasterSessionTest, ARefusedExtensionLeavesTheOldVersionToTheNext) {
               StatusIs(absl::StatusCode::kInvalidArgument, "y"));
 }
 
-TEST_F(MasterSessionTest, WhoWaitsForItsTurnTooLongIsTold) {
+TEST_F(MasterSessionTest, QueuedExtensionTimesOut) {
   ASSERT_OK_AND_ASSIGN(session_,
                        NewSession({.operation_timeout = absl::Seconds(3)}));
   Extended first, second;
@@ -341,7 +342,7 @@ TEST_F(MasterSessionTest, WhoWaitsForItsTurnTooLongIsTold) {
   EXPECT_OK(first);
 }
 
-TEST_F(MasterSessionTest, TasksAreToldOfItsEndUntilTheyHaveHeard) {
+TEST_F(MasterSessionTest, SessionEndIsResentUntilAcknowledged) {
   Extended extended;
   Extend(0, Nodes("x", "y"), &extended);
   ASSERT_OK(extended);
@@ -352,7 +353,7 @@ TEST_F(MasterSessionTest, TasksAreToldOfItsEndUntilTheyHaveHeard) {
   EXPECT_EQ(worker_.deleted.size(), 3u);
 }
 
-TEST_F(MasterSessionTest, ATaskWithTooManyRequestsIsToldOfItsEndLater) {
+TEST_F(MasterSessionTest, OverloadedTaskIsNotifiedOfTheEndLater) {
   Extended extended;
   Extend(0, Nodes("x", "y"), &extended);
   ASSERT_OK(extended);
@@ -364,8 +365,8 @@ TEST_F(MasterSessionTest, ATaskWithTooManyRequestsIsToldOfItsEndLater) {
   EXPECT_EQ(worker_.deleted.size(), 3u);
 }
 
-// One that stops, say: it is there, and refuses.
-TEST_F(MasterSessionTest, ATaskThatRefusesToHearOfItIsNotAskedWithoutPause) {
+// For example a stopping task: it is connected, and refuses.
+TEST_F(MasterSessionTest, RefusingTaskIsRetriedWithBackoff) {
   Extended extended;
   Extend(0, Nodes("x", "y"), &extended);
   ASSERT_OK(Run("x", "y"));
@@ -383,19 +384,19 @@ TEST_F(MasterSessionTest, ATaskThatRefusesToHearOfItIsNotAskedWithoutPause) {
   EXPECT_EQ(worker_.deleted.size(), at_last);
 }
 
-TEST_F(MasterSessionTest, AnExtensionEndsWithItsClientAndLeavesNothing) {
+TEST_F(MasterSessionTest, DisconnectedClientCancelsItsExtension) {
   Extended first, second, third;
   Cancellation client;
   coordinator_.hold = true;
   Extend(0, Nodes("x", "y"), &first, &client);
-  Extend(0, Nodes("a", "b"), &second, &client);  // waits for its turn
+  Extend(0, Nodes("a", "b"), &second, &client);  // queued
   Extend(0, Nodes("x", "z"), &third);
   client.Cancel(absl::UnavailableError("the connection was lost"));
   scheduler_.RunUntilIdle();
   EXPECT_THAT(first, StatusIs(absl::StatusCode::kUnavailable, "was lost"));
   EXPECT_THAT(second, StatusIs(absl::StatusCode::kUnavailable, "was lost"));
   ASSERT_EQ(coordinator_.num_held(), 2u);
-  Release();  // of the first, which nobody waits for
+  Release();  // of the first, which has no waiting caller
   EXPECT_THAT(third, StatusIs(absl::StatusCode::kUnknown));
   Release();
   ASSERT_OK(third);
@@ -403,7 +404,7 @@ TEST_F(MasterSessionTest, AnExtensionEndsWithItsClientAndLeavesNothing) {
   EXPECT_OK(Run("x:0", "z:0"));
 }
 
-TEST_F(MasterSessionTest, ItsEndEndsWhatWaitsForTheCoordinator) {
+TEST_F(MasterSessionTest, CloseCancelsWaitingExtensions) {
   Extended first, second;
   absl::Status closed;
   coordinator_.hold = true;
@@ -416,8 +417,8 @@ TEST_F(MasterSessionTest, ItsEndEndsWhatWaitsForTheCoordinator) {
   EXPECT_EQ(master_->num_sessions(), 0);
 }
 
-// Its index would be that of a fetch which the run has no room for.
-TEST_F(MasterSessionTest, OpsOfPartitionsAreNoClientsToSend) {
+// Its index would be that of a fetch that the run does not have.
+TEST_F(MasterSessionTest, ClientMayNotSendPartitionOps) {
   Graph graph(StandardOps());
   ASSERT_OK_AND_ASSIGN(
       const Node* x,
@@ -435,7 +436,7 @@ TEST_F(MasterSessionTest, OpsOfPartitionsAreNoClientsToSend) {
   EXPECT_OK(extended);
 }
 
-// A callable of two tasks; the ps, which comes first, is there.
+// A callable of two tasks; the ps, which comes first, is connected.
 class TwoTasksTest : public MasterSessionTest {
  protected:
   void SetUp() override {
@@ -476,7 +477,7 @@ TEST_F(TwoTasksTest, FailedStepIsAbortedWhereItHasEnded) {
 }
 
 // The clock of the ps is an hour ahead.
-TEST_F(TwoTasksTest, ATraceOfSeveralTasksIsByTheMastersClock) {
+TEST_F(TwoTasksTest, TraceUsesTheMastersClock) {
   ASSERT_OK_AND_ASSIGN(const uint64_t callable,
                        Ask().MakeCallable(session_, {.targets = {"y"}}));
   worker_.hold_runs = ps_.hold_runs = true;
@@ -488,8 +489,8 @@ TEST_F(TwoTasksTest, ATraceOfSeveralTasksIsByTheMastersClock) {
                         .metadata = &metadata},
                        [&](absl::Status status) { ended = std::move(status); });
   scheduler_.RunUntilIdle();
-  // There it began after 2 ms, ran something for 4, and took 2 for the answer.
-  // The trace of the ps is read for 100 ms more.
+  // There it began after 2 ms, ran for 4 ms, and took 2 ms for the answer. The
+  // trace of the ps is read 100 ms later.
   const auto tell = [&](protocol::RecordingWorker& task, const char* device,
                         absl::Duration ahead,
                         std::optional<absl::Time> answered = std::nullopt) {
@@ -518,7 +519,7 @@ TEST_F(TwoTasksTest, ATraceOfSeveralTasksIsByTheMastersClock) {
   ASSERT_EQ(metadata.step_stats.dev_stats.size(), 2u);
 }
 
-TEST_F(TwoTasksTest, NoTaskIsToldOfASessionThatHasEndedMeanwhile) {
+TEST_F(TwoTasksTest, EndedSessionIsNotCreatedOnTasks) {
   absl::Status closed = absl::UnknownError("not closed yet");
   ps_.on_created = [&] {
     master_->CloseSession(session_,
@@ -534,7 +535,7 @@ TEST_F(TwoTasksTest, NoTaskIsToldOfASessionThatHasEndedMeanwhile) {
   EXPECT_TRUE(ps_.registered.empty());
 }
 
-TEST_F(TwoTasksTest, ATaskThatComesAfterTheEndIsNotToldOfTheSession) {
+TEST_F(TwoTasksTest, LateTaskIsNotToldOfAClosedSession) {
   worker_.hold = true;
   Made made;
   absl::Status closed;
@@ -549,7 +550,7 @@ TEST_F(TwoTasksTest, ATaskThatComesAfterTheEndIsNotToldOfTheSession) {
   EXPECT_TRUE(worker_.created.empty());
 }
 
-TEST_F(TwoTasksTest, ACallableWhoseClientIsGoneIsNotKept) {
+TEST_F(TwoTasksTest, CallableOfDisconnectedClientIsDropped) {
   worker_.hold_registers = true;
   Cancellation client;
   Made made;
@@ -566,8 +567,8 @@ TEST_F(TwoTasksTest, ACallableWhoseClientIsGoneIsNotKept) {
   EXPECT_OK(made);
 }
 
-// Nothing of it is kept, and once there is memory it is made.
-TEST_F(TwoTasksTest, ACallableThatNeedsMoreMemoryThanThereIsIsRefused) {
+// Nothing of it is kept, and once there is memory it can be made.
+TEST_F(TwoTasksTest, CallableExceedingMemoryIsRefused) {
   ps_.new_variables.Add("table", 100);
   ps_.new_variables.room.task = 99;
   Made made;
@@ -586,7 +587,7 @@ TEST_F(TwoTasksTest, ACallableThatNeedsMoreMemoryThanThereIsIsRefused) {
   EXPECT_OK(made);
 }
 
-TEST_F(TwoTasksTest, SessionsEndSideBySide) {
+TEST_F(TwoTasksTest, SessionsCloseConcurrently) {
   ps_.on_created = [this] { ps_.hold = true; };  // its connection is lost
   std::vector<uint64_t> sessions = {session_};
   ASSERT_OK(Ask().MakeCallable(session_, spec_));
@@ -604,8 +605,8 @@ TEST_F(TwoTasksTest, SessionsEndSideBySide) {
   EXPECT_EQ(ps_.deleted.size(), 3u);
 }
 
-// Who closes it is answered, though the tasks never are heard of again.
-TEST_F(TwoTasksTest, AnEndThatWaitsForTasksEndsWithTheMaster) {
+// The caller of close is answered even if the tasks never answer.
+TEST_F(TwoTasksTest, CloseWaitingForTasksEndsWithTheMaster) {
   ASSERT_OK(Ask().MakeCallable(session_, spec_));
   ps_.hold = true;
   absl::Status closed;
@@ -618,12 +619,12 @@ TEST_F(TwoTasksTest, AnEndThatWaitsForTasksEndsWithTheMaster) {
   EXPECT_EQ(ps_.deleted.size(), 1u);
 }
 
-TEST_F(MasterSessionTest, APlacementIsAskedForOnceHoweverLongItTakes) {
+TEST_F(MasterSessionTest, SlowPlacementIsRequestedOnce) {
   Extended extended;
   coordinator_.hold_placements = true;
   const absl::Time begin = clock_.Now();
   Extend(0, Nodes("x", "y"), &extended);
-  // Nothing but the operation's own end brings it back unanswered.
+  // Only the operation's own timeout ends it without an answer.
   EXPECT_EQ(coordinator_.placement_deadline - begin, MasterOptions().patience);
   coordinator_.answer = absl::DeadlineExceededError("ps:0 has not joined");
   scheduler_.AdvanceBy(absl::Seconds(21));  // after 5, 10 and 20 seconds
@@ -640,7 +641,7 @@ TEST_F(MasterSessionTest, APlacementIsAskedForOnceHoweverLongItTakes) {
   EXPECT_EQ(logger_.lines().size(), 3u);
 }
 
-TEST_F(MasterSessionTest, WhereNoWaitIsLoggedNoneOfTheCoordinatorIs) {
+TEST_F(MasterSessionTest, DisabledWaitLogCoversTheCoordinator) {
   log_waits_after_ = absl::InfiniteDuration();
   master_ = NewMaster();
   ASSERT_OK_AND_ASSIGN(session_, NewSession());
@@ -653,7 +654,7 @@ TEST_F(MasterSessionTest, WhereNoWaitIsLoggedNoneOfTheCoordinatorIs) {
   EXPECT_OK(extended);
 }
 
-TEST_F(MasterSessionTest, ACoordinatorThatIsNotThereIsAskedAgain) {
+TEST_F(MasterSessionTest, UnavailableCoordinatorIsAskedAgain) {
   Extended extended;
   coordinator_.answer = absl::UnavailableError("no connection");
   Extend(0, Nodes("x", "y"), &extended);
@@ -686,7 +687,7 @@ class OpenPartialRunTest : public MasterSessionTest {
     while (!worker_.running.empty()) worker_.EndRun();
     MasterSessionTest::TearDown();
   }
-  // Takes the fetch, which is not there.
+  // Requests the fetch, which is not there yet.
   void Call(absl::Status* answer) {
     *answer = absl::UnknownError("not answered yet");
     master_->RunCallable(
@@ -712,7 +713,7 @@ class OpenPartialRunTest : public MasterSessionTest {
   const std::vector<int> fetch_indices_ = {0};
 };
 
-TEST_F(OpenPartialRunTest, OneThatWaitsForItsClientIsNotSlow) {
+TEST_F(OpenPartialRunTest, PartialRunWaitingForClientIsNotSlow) {
   scheduler_.AdvanceBy(absl::Minutes(1));
   EXPECT_EQ(NumWaitsLogged(), 0);
   absl::Status answer;
@@ -738,8 +739,8 @@ TEST_F(OpenPartialRunTest, ADrainDoesNotWaitForItsClient) {
   EXPECT_TRUE(worker_.running.empty());
 }
 
-// As many as the blocking pool has threads, and more.
-TEST_F(MasterSessionTest, SessionsThatWaitAreInNobodysWay) {
+// As many sessions as the blocking pool has threads, and more.
+TEST_F(MasterSessionTest, WaitingSessionsDoNotBlockOthers) {
   Extended first;
   Extend(0, Nodes("x", "y"), &first);
   ASSERT_OK(first);
@@ -825,7 +826,7 @@ TEST_F(DrainingMasterTest, EndsMonitoredSessionsAtTheDeadline) {
   EXPECT_EQ(master_->num_sessions(), 0);
 }
 
-TEST_F(MasterSessionTest, ThereAreNoMoreSessionsThanMayBe) {
+TEST_F(MasterSessionTest, NumberOfSessionsIsLimited) {
   while (master_->num_sessions() < 300) ASSERT_OK(NewSession());
   EXPECT_THAT(NewSession(), StatusIs(absl::StatusCode::kResourceExhausted,
                                      "300 sessions are open"));
@@ -835,7 +836,7 @@ TEST_F(MasterSessionTest, ThereAreNoMoreSessionsThanMayBe) {
   EXPECT_OK(NewSession());
 }
 
-TEST_F(MasterSessionTest, AResetEndsWithItsClient) {
+TEST_F(MasterSessionTest, DisconnectedClientCancelsItsReset) {
   Cancellation client;
   ps_.hold = true;
   absl::Status reset;
@@ -851,8 +852,8 @@ TEST_F(MasterSessionTest, AResetEndsWithItsClient) {
   EXPECT_TRUE(coordinator_.forgotten.empty());
 }
 
-// It may leave while the reset waits for it, or be known to have left only once
-// a coordinator that has started anew hears of it.
+// It may leave while the reset waits for it, or be known to have left only
+// after a restarted coordinator learns of it.
 TEST_F(MasterSessionTest, ResetDoesNotWaitForTasksThatLeft) {
   ps_.hold = true;
   absl::Status reset = absl::UnknownError("not answered yet");
@@ -865,14 +866,14 @@ TEST_F(MasterSessionTest, ResetDoesNotWaitForTasksThatLeft) {
   scheduler_.AdvanceBy(absl::Seconds(3));
   EXPECT_OK(reset);
   EXPECT_EQ(worker_.cleared.size(), 1u);
-  // One that comes back has other containers.
+  // A task that comes back has new containers.
   ps_.hold = false;
   while (!ps_.held.empty()) ReleaseFirst(ps_);
   EXPECT_TRUE(ps_.cleared.empty());
 }
 
-// A task that stands still has been asked, and may go on later.
-TEST_F(MasterSessionTest, AResetThatEndsWithItsClientIsGivenUpAtItsTasks) {
+// A suspended task has received the request, and may resume later.
+TEST_F(MasterSessionTest, CancelledResetIsCancelledOnTasks) {
   Cancellation client;
   ps_.hold_clears = true;
   absl::Status reset;
@@ -887,8 +888,8 @@ TEST_F(MasterSessionTest, AResetThatEndsWithItsClientIsGivenUpAtItsTasks) {
   EXPECT_TRUE(clearing->IsCancelled());
 }
 
-// Whoever it asked may answer late; it is gone then.
-TEST_F(MasterSessionTest, AMasterThatEndsIsNotUsedByLateAnswers) {
+// Tasks may answer after the master is gone.
+TEST_F(MasterSessionTest, LateAnswersDoNotUseAnEndedMaster) {
   Extended extended;
   Extend(0, Nodes("x", "y"), &extended);
   ASSERT_OK(Run("x:0", "y:0"));
@@ -900,8 +901,8 @@ TEST_F(MasterSessionTest, AMasterThatEndsIsNotUsedByLateAnswers) {
   scheduler_.AdvanceBy(absl::Minutes(1));
 }
 
-// Else it would place, and register, what nobody waits for.
-TEST_F(MasterSessionTest, TheCoordinatorHearsThatAClientHasGivenUp) {
+// Otherwise it would place, and register, for a caller that is gone.
+TEST_F(MasterSessionTest, CoordinatorIsToldOfACancelledCall) {
   coordinator_.hold = true;
   Extended extended;
   Cancellation client;
@@ -915,8 +916,8 @@ TEST_F(MasterSessionTest, TheCoordinatorHearsThatAClientHasGivenUp) {
   EXPECT_TRUE(placement->IsCancelled());
 }
 
-// Steps of a callable that a step of some other master holds off.
-// What a Saver of SaveConsistency::kStep adds (libs/passes/variable_saving.h).
+// Steps of a callable that are held by a step of another master, with the nodes
+// that a Saver of SaveConsistency::kStep adds (libs/passes/variable_saving.h).
 std::string MarkNodes(int64_t max_hold_micros = 2000000) {
   Graph graph(StandardOps());
   auto v = graph.AddNode(
@@ -937,8 +938,8 @@ std::string MarkNodes(int64_t max_hold_micros = 2000000) {
   return ExportGraphDef(graph).value();
 }
 
-// All who write stand still meanwhile.
-TEST_F(MasterSessionTest, MarkingVariablesHasABound) {
+// All steps that write are held meanwhile.
+TEST_F(MasterSessionTest, MarkingVariablesHasATimeLimit) {
   coordinator_.placement_reply.devices = {kDevice, kDevice, kDevice};
   Extended extended;
   Extend(0, MarkNodes(), &extended);
@@ -964,8 +965,8 @@ TEST_F(MasterSessionTest, MarkingVariablesHasABound) {
                               "not marked within 2s. Raise max_hold"));
 }
 
-// Whoever lets nobody wait for steps that run still wants a checkpoint.
-TEST_F(MasterSessionTest, WithoutTimeToHoldThereIsTimeToMark) {
+// A user who allows no waiting for running steps still wants a checkpoint.
+TEST_F(MasterSessionTest, MarkingIsAllowedWithoutHoldTime) {
   coordinator_.placement_reply.devices = {kDevice, kDevice, kDevice};
   Extended extended;
   Extend(0, MarkNodes(/*max_hold_micros=*/0), &extended);
@@ -1016,7 +1017,7 @@ class HeldStepsTest : public MasterSessionTest {
         [this](absl::Status status) { held_ = std::move(status); });
     return std::exchange(held_, absl::UnknownError("not answered yet"));
   }
-  // Its answer comes as ended_.
+  // Its answer is stored in ended_.
   void Begin(Cancellation* client = nullptr) {
     ended_ = absl::UnknownError("the step has not ended");
     master_->RunCallable(
@@ -1035,7 +1036,7 @@ class HeldStepsTest : public MasterSessionTest {
   absl::Status ended_;
 };
 
-TEST_F(HeldStepsTest, TheyBeginWhenTheHoldEnds) {
+TEST_F(HeldStepsTest, StepsBeginWhenTheHoldEnds) {
   ASSERT_OK(Hold(Action::kHoldSteps));
   EXPECT_THAT(Hold(Action::kHoldSteps),
               StatusIs(absl::StatusCode::kAlreadyExists));
@@ -1046,10 +1047,10 @@ TEST_F(HeldStepsTest, TheyBeginWhenTheHoldEnds) {
   EXPECT_EQ(fetches_[0].scalar<float>(), 2);
   EXPECT_THAT(Hold(Action::kReleaseSteps),
               StatusIs(absl::StatusCode::kFailedPrecondition,
-                       "does not hold off steps for step 1 any more"));
+                       "does not hold steps for step 1 any more"));
 }
 
-TEST_F(HeldStepsTest, TheyBeginWhenTheLeaseEnds) {
+TEST_F(HeldStepsTest, StepsBeginWhenTheLeaseEnds) {
   ASSERT_OK(Hold(Action::kHoldSteps));
   Begin();
   scheduler_.AdvanceBy(absl::Seconds(9));
@@ -1060,7 +1061,7 @@ TEST_F(HeldStepsTest, TheyBeginWhenTheLeaseEnds) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-TEST_F(HeldStepsTest, TheyBeginWhenTheHoldersMasterIsLost) {
+TEST_F(HeldStepsTest, StepsBeginWhenTheHoldersMasterIsLost) {
   ASSERT_OK(Hold(Action::kHoldSteps));
   Begin();
   master_->EndHolds(98);
@@ -1069,7 +1070,7 @@ TEST_F(HeldStepsTest, TheyBeginWhenTheHoldersMasterIsLost) {
   EXPECT_OK(ended_);
 }
 
-TEST_F(HeldStepsTest, TheEndOfOneThatRunsIsWaitedFor) {
+TEST_F(HeldStepsTest, HoldWaitsForARunningStep) {
   worker_.hold_runs = true;
   Begin();
   EXPECT_THAT(Hold(Action::kHoldSteps), StatusIs(absl::StatusCode::kUnknown));
@@ -1078,7 +1079,7 @@ TEST_F(HeldStepsTest, TheEndOfOneThatRunsIsWaitedFor) {
   EXPECT_OK(held_);
 }
 
-TEST_F(HeldStepsTest, OneThatDoesNotEndIsNamed) {
+TEST_F(HeldStepsTest, StepThatDoesNotEndIsNamed) {
   worker_.hold_runs = true;
   Begin();
   EXPECT_FALSE(Hold(Action::kHoldSteps).ok());
@@ -1088,7 +1089,8 @@ TEST_F(HeldStepsTest, OneThatDoesNotEndIsNamed) {
   EXPECT_OK(Hold(Action::kReleaseSteps));
 }
 
-// What another process runs that was, or is, the same task can't be held off.
+// Steps that another process runs as the same task, before or after, cannot be
+// held.
 TEST_F(HeldStepsTest, StepsOfAnotherIncarnationAreRefused) {
   EXPECT_THAT(Hold(Action::kHoldSteps, 6),
               StatusIs(absl::StatusCode::kAborted,
@@ -1097,8 +1099,8 @@ TEST_F(HeldStepsTest, StepsOfAnotherIncarnationAreRefused) {
   EXPECT_OK(ended_);
 }
 
-// It waits for nobody's save.
-TEST_F(HeldStepsTest, OneThatIsHeldOffEndsWithItsCaller) {
+// It does not wait for the save of another session.
+TEST_F(HeldStepsTest, HeldStepEndsWithItsCaller) {
   worker_.hold_runs = true;
   worker_.answer = absl::CancelledError("given up");
   ASSERT_OK(Hold(Action::kHoldSteps));
@@ -1110,7 +1112,7 @@ TEST_F(HeldStepsTest, OneThatIsHeldOffEndsWithItsCaller) {
   EXPECT_TRUE(worker_.running[0].step.cancellation->IsCancelled());
   worker_.EndRun();
   EXPECT_THAT(ended_, StatusIs(absl::StatusCode::kCancelled));
-  // The next one waits, and begins, as if nothing had been.
+  // The next one waits, and begins, as if nothing had happened.
   worker_.answer = absl::OkStatus();
   Begin();
   EXPECT_TRUE(worker_.running.empty());
@@ -1121,7 +1123,8 @@ TEST_F(HeldStepsTest, OneThatIsHeldOffEndsWithItsCaller) {
   EXPECT_OK(ended_);
 }
 
-// Its steps are cancelled, and write until they have heard of it.
+// Its steps are cancelled, and may write until they have received the
+// cancellation.
 TEST_F(HeldStepsTest, StepsOfASessionThatIsClosedAreWaitedFor) {
   worker_.hold_runs = true;
   Begin();
@@ -1137,17 +1140,17 @@ TEST_F(HeldStepsTest, StepsOfASessionThatIsClosedAreWaitedFor) {
   EXPECT_OK(closed);
 }
 
-TEST_F(HeldStepsTest, AHoldThatIsOvertakenByItsEndIsRefused) {
+TEST_F(HeldStepsTest, HoldAfterItsReleaseIsRefused) {
   EXPECT_THAT(Hold(Action::kReleaseSteps),
               StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_THAT(Hold(Action::kHoldSteps),
-              StatusIs(absl::StatusCode::kCancelled, "had ended before"));
+              StatusIs(absl::StatusCode::kCancelled, "ended before it could"));
   Begin();
   EXPECT_OK(ended_);
 }
 
-// However long it is held off, its session's end ends it.
-TEST_F(HeldStepsTest, OneThatIsHeldOffEndsWithItsSession) {
+// However long it is held, the end of its session ends it.
+TEST_F(HeldStepsTest, HeldStepEndsWithItsSession) {
   worker_.hold_runs = true;
   ASSERT_OK(Hold(Action::kHoldSteps));
   Begin();
@@ -1163,8 +1166,8 @@ TEST_F(HeldStepsTest, OneThatIsHeldOffEndsWithItsSession) {
   EXPECT_OK(closed);
 }
 
-// Its tasks would know nothing of what it is to run.
-TEST_F(HeldStepsTest, ACallableThatIsReleasedMeanwhileIsKeptForThem) {
+// Otherwise its tasks would not know the callable that it runs.
+TEST_F(HeldStepsTest, ReleasedCallableIsKeptForHeldSteps) {
   ASSERT_OK(Hold(Action::kHoldSteps));
   Begin();
   master_->ReleaseCallable(session_, callable_, [](const absl::Status& status) {
@@ -1177,8 +1180,8 @@ TEST_F(HeldStepsTest, ACallableThatIsReleasedMeanwhileIsKeptForThem) {
   EXPECT_EQ(worker_.deregistered, std::vector<uint64_t>{callable_});
 }
 
-// With several, until the last has ended, whatever its end.
-TEST_F(HeldStepsTest, ACallableThatIsReleasedIsKeptUntilTheLastHasEnded) {
+// With several steps, until the last has ended, whatever its result.
+TEST_F(HeldStepsTest, ReleasedCallableIsKeptForItsLastStep) {
   worker_.hold_runs = true;
   worker_.answer = absl::CancelledError("given up");
   ASSERT_OK(Hold(Action::kHoldSteps));
@@ -1201,8 +1204,8 @@ TEST_F(HeldStepsTest, ACallableThatIsReleasedIsKeptUntilTheLastHasEnded) {
   EXPECT_EQ(worker_.deregistered, std::vector<uint64_t>{callable_});
 }
 
-// One whose feeds do not fit is told at once.
-TEST_F(HeldStepsTest, OneThatIsRefusedIsNotHeldOff) {
+// A step whose feeds do not fit is refused at once.
+TEST_F(HeldStepsTest, RefusedStepIsNotHeld) {
   ASSERT_OK(Hold(Action::kHoldSteps));
   ended_ = absl::UnknownError("the step has not ended");
   master_->RunCallable(session_, callable_, {}, [this](absl::Status status) {

@@ -65,7 +65,7 @@ absl::Status MemoryCheck::Check() const {
   RETURN_IF_ERROR(CheckTasks(tasks_));
   std::map<std::string, Tasks> machines;
   for (const auto& [task, made] : tasks_) {
-    // Nobody else is known to be where a task that does not know is.
+    // If a task does not report its machine, it is assumed to be alone on it.
     const std::string& machine = made.room.machine;
     if (!machine.empty()) machines[machine].emplace(task, made);
   }
@@ -88,10 +88,11 @@ absl::Status MemoryCheck::CheckTasks(const Tasks& tasks) {
                    "more memory");
 }
 
-// What one task alone has room for it has said itself. Several have looked at
-// different moments, and one may be wrong: who says most is believed, for a
-// wrong refusal would come again and again, and a run that is let in still
-// meets the bounds of its processes. What these keep for later is theirs.
+// Tasks check for themselves whether one task alone fits. Several have looked
+// at different times, and one may be wrong: the largest reported value is used,
+// because a wrong refusal would recur on every retry, and an accepted run is
+// still limited by the bounds of its processes. Memory that these keep for
+// later is their own.
 absl::Status MemoryCheck::CheckMachine(const Tasks& tasks) {
   if (tasks.size() < 2) return absl::OkStatus();
   int64_t sum = 0;

@@ -1,10 +1,11 @@
-// MemoryCheck: whether the tasks of a callable have memory for the variables
-// that its first run makes, each of them and all of one machine together. Asked
-// before anything runs: the system gives more memory than it has and ends who
-// writes to it, and a process knows nothing of what others are about to take.
+// MemoryCheck checks whether the tasks of a callable have memory for the
+// variables that its first run creates, each task and all tasks of one machine
+// together. This is done before anything runs: the system overcommits memory
+// and kills a process that writes to it, and a process does not know what
+// others are about to allocate.
 //
-// What tasks tell is of one moment. Who is told that there is room may find
-// none, and then fails alone (ProcessOptions::memory_bound).
+// The reports of tasks are snapshots. A task may run out of memory after a
+// successful check, and then fails alone (ProcessOptions::memory_bound).
 //
 // Threads: thread-safe.
 #ifndef WEFT_LIBS_MASTER_MEMORY_CHECK_H_
@@ -23,22 +24,22 @@ namespace weft {
 
 class MemoryCheck : public std::enable_shared_from_this<MemoryCheck> {
  public:
-  // For the call that registers on `task`: hears what it answers, and passes
-  // on whether that failed.
+  // Wraps the callback of the registration on `task`: records the answer, and
+  // passes on its status.
   protocol::Worker::RegisterDone Hear(const std::string& task,
                                       protocol::Worker::Done done);
 
-  // RESOURCE_EXHAUSTED where there is too little: it names the tasks, what they
-  // need and what there is. To be asked when all have answered; a later answer
-  // changes nothing that was said.
+  // Returns RESOURCE_EXHAUSTED if there is too little: it names the tasks, what
+  // they need and what is available. Must be called when all tasks have
+  // answered; a later answer does not change the result.
   absl::Status Check() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // Of those that make variables; by name, so that errors repeat.
+  // The tasks that create variables; by name, so that errors are deterministic.
   using Tasks = std::map<std::string, protocol::NewVariables>;
 
   static absl::Status CheckTasks(const Tasks& tasks);
-  // Of one machine.
+  // Checks the tasks of one machine.
   static absl::Status CheckMachine(const Tasks& tasks);
 
   mutable absl::Mutex mutex_;

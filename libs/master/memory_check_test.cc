@@ -20,7 +20,7 @@ class MemoryCheckTest : public ::testing::Test {
   static std::string Task(int index) {
     return absl::StrCat("/job:ps/replica:0/task:", index);
   }
-  // The task `index` is to make one variable.
+  // The task `index` is about to make one variable.
   void Tell(int index, int64_t bytes, protocol::MemoryRoom room) {
     protocol::NewVariables made;
     made.Add(absl::StrCat("t/part_", index), bytes);
@@ -37,20 +37,20 @@ class MemoryCheckTest : public ::testing::Test {
   absl::Status passed_on_ = absl::UnknownError("nothing");
 };
 
-TEST_F(MemoryCheckTest, WhereNothingIsMadeThereIsRoom) {
+TEST_F(MemoryCheckTest, NoNewVariablesNeedNoMemory) {
   EXPECT_OK(check_->Check());
   Answer(0, protocol::NewVariables());
   EXPECT_OK(passed_on_);
   EXPECT_OK(check_->Check());
 }
 
-TEST_F(MemoryCheckTest, WhyARegistrationFailedIsPassedOn) {
+TEST_F(MemoryCheckTest, RegistrationErrorIsForwarded) {
   Answer(0, absl::AbortedError("restarted"));
   EXPECT_THAT(passed_on_, StatusIs(absl::StatusCode::kAborted, "restarted"));
   EXPECT_OK(check_->Check());
 }
 
-TEST_F(MemoryCheckTest, TasksThatHaveNoRoomAreNamed) {
+TEST_F(MemoryCheckTest, TasksWithoutEnoughMemoryAreNamed) {
   Tell(0, 80, {.task = 79});
   Tell(1, 80, {.task = 80});
   Tell(2, 81, {.task = 0});
@@ -66,7 +66,7 @@ TEST_F(MemoryCheckTest, TasksThatHaveNoRoomAreNamed) {
           "columns, a smaller dtype, an optimizer with fewer slots."));
 }
 
-TEST_F(MemoryCheckTest, TasksOfOneMachineCountTogether) {
+TEST_F(MemoryCheckTest, TasksOfOneMachineShareItsMemory) {
   Tell(0, 80, {.machine = "a", .machine_has = 160});
   Tell(1, 80, {.machine = "a", .machine_has = 160});
   Tell(2, 1000, {.machine = "b", .machine_has = 2000});
@@ -87,25 +87,26 @@ TEST_F(MemoryCheckTest, TasksOfOneMachineCountTogether) {
           "fewer slots."));
 }
 
-TEST_F(MemoryCheckTest, TasksOfUnknownMachinesAreAlone) {
+TEST_F(MemoryCheckTest, TasksOfUnknownMachinesCountAlone) {
   Tell(0, 80, {.task = 100, .machine_has = 100});
   Tell(1, 80, {.task = 100, .machine_has = 100});
   EXPECT_OK(check_->Check());
 }
 
-// Its own room is what one task has; the machine's is asked for several.
-TEST_F(MemoryCheckTest, OneTaskOfAMachineSpeaksForItself) {
+// One task has its own available memory; the machine's matters for several
+// tasks.
+TEST_F(MemoryCheckTest, SingleTaskOfAMachineCountsAlone) {
   Tell(0, 80, {.task = 80, .machine = "a", .machine_has = 79});
   EXPECT_OK(check_->Check());
 }
 
-TEST_F(MemoryCheckTest, WhoSaysThatThereIsMostIsBelieved) {
+TEST_F(MemoryCheckTest, LargestReportOfAMachineCounts) {
   Tell(0, 80, {.machine = "a", .machine_has = 0});
   Tell(1, 80, {.machine = "a", .machine_has = 160});
   EXPECT_OK(check_->Check());
 }
 
-TEST_F(MemoryCheckTest, WhatProcessesKeepTheyUseFirst) {
+TEST_F(MemoryCheckTest, CachedMemoryIsUsedFirst) {
   for (int i = 0; i < 3; ++i) {
     Tell(i, 80, {.machine = "a", .machine_has = 160, .kept = i == 2 ? 100 : 0});
   }

@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// The first task of the job; null: there is none.
+// Returns the first task of the job; null: there is none.
 const protocol::TaskStatus* FindFirst(const protocol::ClusterStatus& cluster,
                                       const std::string& job) {
   const protocol::TaskStatus* first = nullptr;

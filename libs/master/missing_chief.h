@@ -11,13 +11,13 @@
 
 namespace weft {
 
-// "the chief, worker 0 (/job:worker/replica:0/task:0), has not joined"; empty
-// where it is there. The chief is TensorFlow's: of job "chief" or "master"
-// where there is one, else the first worker.
+// Returns "the chief, worker 0 (/job:worker/replica:0/task:0), has not joined";
+// empty if it has. The chief is defined as in TensorFlow: the task of job
+// "chief" or "master" if there is one, else the first worker.
 std::string DescribeMissingChief(const protocol::ClusterStatus& cluster);
 
-// Calls `done` once with that, as the coordinator answers; with nothing where
-// it does not.
+// Calls `done` once with that, when the coordinator answers; with an empty text
+// if it does not.
 void AskForMissingChief(
     const MasterOptions& options,
     absl::AnyInvocable<void(const std::string& missing)> done);

@@ -38,7 +38,7 @@ TEST(MissingChiefTest, IsTheFirstWorker) {
   EXPECT_EQ(DescribeMissingChief(cluster), "");
 }
 
-TEST(MissingChiefTest, IsOfItsOwnJobWhereThereIsOne) {
+TEST(MissingChiefTest, IsTheChiefJobIfThereIsOne) {
   protocol::ClusterStatus cluster;
   cluster.tasks = {TaskIn("/job:chief/replica:0/task:0", TaskState::kExpected),
                    TaskIn("/job:worker/replica:0/task:0", TaskState::kAlive)};
@@ -62,7 +62,7 @@ TEST(MissingChiefTest, AsksOnlyForStates) {
   EXPECT_TRUE(coordinator.last_query.only_states);
 }
 
-TEST(MissingChiefTest, MayNotExist) {
+TEST(MissingChiefTest, IsAbsentWithoutWorkers) {
   protocol::ClusterStatus cluster;
   EXPECT_EQ(DescribeMissingChief(cluster), "");
   cluster.tasks = {TaskIn("/job:ps/replica:0/task:0", TaskState::kExpected)};

@@ -1,8 +1,8 @@
-// OpenCalls: the calls under way of a session, or of a master. A call holds no
-// thread while it waits for others; its end, which its client or its owner may
-// bring about before its time, is that of whoever still works for it.
+// OpenCalls holds the pending calls of a session, or of a master. A call holds
+// no thread while it waits for other tasks. Its client or its owner may end it
+// early; it has ended when nothing works for it any more.
 //
-// Threads: thread-safe. Nothing foreign is called with the lock held.
+// Threads: thread-safe. No external code is called with the lock held.
 #ifndef WEFT_LIBS_MASTER_OPEN_CALLS_H_
 #define WEFT_LIBS_MASTER_OPEN_CALLS_H_
 
@@ -27,9 +27,9 @@ class OpenCalls {
   struct State;
 
  public:
-  // One call. It is shared by the threads that work for it and by the waits
-  // that it is in, which let go of it when it is cancelled (OrCancelled). It
-  // has ended when nobody holds it any more.
+  // One call. It is shared by the threads that work for it and by its waits,
+  // which release it when it is cancelled (OrCancelled). It has ended when
+  // there is no reference to it any more.
   class Call {
    public:
     Call(std::shared_ptr<State> state, std::shared_ptr<void> owner)
@@ -41,12 +41,12 @@ class OpenCalls {
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
-    // Of all its waits: cancelled by its client or by OpenCalls::Close.
+    // Cancelled by its client or by OpenCalls::Close; for all its waits.
     const std::shared_ptr<Cancellation>& cancellation() const {
       return cancellation_;
     }
-    // Its client's cancellation is not looked at any more: before the client is
-    // answered.
+    // Stops watching its client's cancellation: must be called before the
+    // client is answered.
     void LetGoOfClient() { client_gone_.End(); }
 
    private:
@@ -54,15 +54,15 @@ class OpenCalls {
     const std::shared_ptr<Cancellation> cancellation_ =
         std::make_shared<Cancellation>();
     const std::shared_ptr<State> state_;
-    const std::shared_ptr<void> owner_;  // lives as long as its calls
+    const std::shared_ptr<void> owner_;  // kept alive by its calls
     uint64_t number_ = 0;
     CancellationLink client_gone_;
   };
   using CallPtr = std::shared_ptr<Call>;
 
-  // The cause of Close after that. `client` ends the call early; it may be
-  // null, and lives until LetGoOfClient or the call's end. `owner` is kept
-  // alive by the call.
+  // Returns the cause of Close after that. `client` ends the call early; it may
+  // be null, and must live until LetGoOfClient or the call's end. The call
+  // keeps `owner` alive.
   absl::StatusOr<CallPtr> Begin(std::shared_ptr<void> owner,
                                 Cancellation* client) {
     auto call = std::make_shared<Call>(state_, std::move(owner));
@@ -76,9 +76,9 @@ class OpenCalls {
     return call;
   }
 
-  // Refuses further calls with `cause`, cancels those that are under way with
-  // it, and calls `ended` when the last of them has ended, perhaps before it
-  // returns. Again once that has happened is allowed.
+  // Refuses further calls with `cause`, cancels pending ones with it, and calls
+  // `ended` when the last of them has ended, perhaps before it returns. May be
+  // called again after that.
   void Close(const absl::Status& cause, absl::AnyInvocable<void()> ended) {
     std::vector<std::shared_ptr<Cancellation>> running;
     {
@@ -107,7 +107,7 @@ class OpenCalls {
     absl::Status closed ABSL_GUARDED_BY(mutex);
     absl::AnyInvocable<void()> ended ABSL_GUARDED_BY(mutex);
     uint64_t last_number ABSL_GUARDED_BY(mutex) = 0;
-    // In the order of their coming, so that a simulation repeats.
+    // In order of arrival, so that a simulation can be repeated.
     std::map<uint64_t, std::shared_ptr<Cancellation>> calls
         ABSL_GUARDED_BY(mutex);
   };

@@ -10,7 +10,7 @@ namespace {
 
 const absl::Status kClosed = absl::CancelledError("the session is closed");
 
-TEST(OpenCallsTest, TheEndCancelsCallsAndWaitsUntilNobodyHoldsOne) {
+TEST(OpenCallsTest, CloseCancelsCallsAndWaitsForTheirOwners) {
   OpenCalls calls;
   ASSERT_OK_AND_ASSIGN(OpenCalls::CallPtr first, calls.Begin(nullptr, nullptr));
   ASSERT_OK_AND_ASSIGN(OpenCalls::CallPtr second,
@@ -27,7 +27,7 @@ TEST(OpenCallsTest, TheEndCancelsCallsAndWaitsUntilNobodyHoldsOne) {
   EXPECT_TRUE(ended);
 }
 
-TEST(OpenCallsTest, WithoutCallsTheEndComesAtOnce) {
+TEST(OpenCallsTest, CloseWithoutCallsEndsAtOnce) {
   OpenCalls calls;
   calls.Begin(nullptr, nullptr).IgnoreError();
   int ends = 0;
@@ -36,7 +36,7 @@ TEST(OpenCallsTest, WithoutCallsTheEndComesAtOnce) {
   EXPECT_EQ(ends, 2);
 }
 
-TEST(OpenCallsTest, TheClientCancelsItsCallOnly) {
+TEST(OpenCallsTest, ClientCancelsOnlyItsOwnCall) {
   OpenCalls calls;
   Cancellation client;
   ASSERT_OK_AND_ASSIGN(OpenCalls::CallPtr call, calls.Begin(nullptr, &client));
@@ -47,7 +47,7 @@ TEST(OpenCallsTest, TheClientCancelsItsCallOnly) {
   EXPECT_OK(other->cancellation()->status());
 }
 
-TEST(OpenCallsTest, AClientThatHasItsAnswerIsLetGoOf) {
+TEST(OpenCallsTest, AnsweredCallReleasesItsClient) {
   OpenCalls calls;
   auto client = std::make_unique<Cancellation>();
   ASSERT_OK_AND_ASSIGN(OpenCalls::CallPtr call,

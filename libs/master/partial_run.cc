@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-// Of the numbers of feeds or fetches that a call names, as `turns` has them.
+// Checks the numbers of feeds or fetches that a call names against `turns`.
 absl::Status CheckTurns(absl::Span<const int> indices,
                         const std::vector<bool>& turns, absl::string_view what,
                         absl::string_view had) {
@@ -63,7 +63,7 @@ int64_t PartialRun::StepEnds(const absl::Status& status) {
     waiting.swap(waiting_);
     fed_bytes = std::exchange(fed_bytes_, 0);
   }
-  // What it made and nobody has taken yet stays where it is.
+  // Values that it produced and no call has taken stay where they are.
   if (!status.ok()) client_->Abort(status);
   for (const CallPtr& call : waiting) EndWithStep(call, status);
   return fed_bytes;
@@ -163,7 +163,8 @@ absl::Status PartialRun::Run(const protocol::CallableRun& run,
     Limit(call, deadline, run.timeout);
   }
   const int num_fetches = static_cast<int>(run.fetches.size());
-  // One more than there are fetches, so that none ends the call in this loop.
+  // One more than there are fetches, so that the call does not end in this
+  // loop.
   call->join.Begin(num_fetches + 1);
   absl::Status fed;
   for (size_t i = 0; i < run.feeds.size() && fed.ok(); ++i) {
@@ -207,8 +208,8 @@ void PartialRun::PartDone(const CallPtr& call, const absl::Status& status) {
   if (!call->join.EndPart(status)) return;
   call->fetched = call->join.TakeError();
   if (call->fetched.ok() && !call->is_last) return EndCall(call, call->fetched);
-  // Where a fetch failed, nobody can take all of the others, and the step would
-  // run for ever.
+  // If a fetch failed, the others cannot all be taken, and the step would run
+  // forever.
   if (!call->fetched.ok() && call->step != nullptr) {
     call->step->Cancel(call->fetched);
   }

@@ -1,9 +1,9 @@
-// PartialRun: a step whose feeds come, and whose fetches go, bit by bit while
-// it runs: TensorFlow's partial run. It meets its client at a rendezvous of its
-// own, on the master's task.
+// PartialRun is a step whose feeds arrive, and whose fetches are returned, in
+// several calls while it runs: TensorFlow's partial run. It exchanges values
+// with its client at its own rendezvous, on the master's task.
 //
-// Threads: thread-safe. Calls hold no thread. `done` of a call comes once, on
-// whichever thread brings the last fetch or ends the step.
+// Threads: thread-safe. Calls hold no thread. `done` of a call runs once, on
+// the thread that produces the last fetch or ends the step.
 #ifndef WEFT_LIBS_MASTER_PARTIAL_RUN_H_
 #define WEFT_LIBS_MASTER_PARTIAL_RUN_H_
 
@@ -36,39 +36,40 @@ class PartialRun : public std::enable_shared_from_this<PartialRun> {
         fetched_(num_fetches, false),
         keeps_open_(std::move(keeps_open)) {}
 
-  // Where the step meets the client.
+  // Where the step exchanges values with the client.
   const std::shared_ptr<Rendezvous>& client() const { return client_; }
 
-  // The step that runs it, once.
+  // Called once when its step begins.
   void StepBegins(std::shared_ptr<Cancellation> step);
-  // And has ended, with what its feeds took of the session's quota.
+  // Called when the step has ended; returns the part of the session's quota
+  // that its feeds took.
   int64_t StepEnds(const absl::Status& status);
   // Ends the step.
   void Cancel(const absl::Status& why);
-  // The same, as soon as no call is under way: no other one will come.
+  // The same, once no call is pending: no further call will arrive.
   void CancelWhenIdle(const absl::Status& why);
 
-  // Brings feeds, which take `fed_bytes` of the session's quota until the step
-  // ends, and takes fetches; `done` is taken and called. When a call ends early
-  // or takes too long, or wants a value that there is not, the step ends; its
-  // error is then that of all calls. INVALID_ARGUMENT, with nothing changed and
-  // `done` left alone, for a feed or fetch that is none, had its turn, or is of
-  // another type. `number`: the call's own (StepCounter::Skip), which says how
-  // old it is.
+  // Feeds values, which take `fed_bytes` of the session's quota until the step
+  // ends, and fetches values; `done` is taken and called. If a call ends early,
+  // times out, or fetches a value that does not exist, the step ends; its error
+  // is then that of all calls. INVALID_ARGUMENT, without any change and without
+  // taking `done`, for a feed or fetch that does not exist, was used already,
+  // or has another type. `number`: the call's own (StepCounter::Skip), which
+  // determines its age.
   absl::Status Run(const protocol::CallableRun& run, int64_t fed_bytes,
                    absl::Time deadline, uint64_t number, Scheduler& scheduler,
                    protocol::Master::Done& done);
 
-  // The number of the oldest call that is under way; none: the run waits for
-  // its client.
+  // Returns the number of the oldest pending call; none: the run waits for its
+  // client.
   std::optional<uint64_t> OldestCall() const;
 
  private:
   struct Call;
   using CallPtr = std::shared_ptr<Call>;
 
-  // Notes what the call brings and takes, and that it is under way; whether it
-  // is the last one.
+  // Records the feeds and fetches of the call, and that it is pending; returns
+  // whether it is the last one.
   absl::StatusOr<bool> Take(const protocol::CallableRun& run, int64_t fed_bytes,
                             uint64_t number);
   absl::Status Check(const protocol::CallableRun& run) const
@@ -78,7 +79,7 @@ class PartialRun : public std::enable_shared_from_this<PartialRun> {
   void PartDone(const CallPtr& call, const absl::Status& status);
   void WaitForEnd(const CallPtr& call);
   void EndCall(const CallPtr& call, absl::Status status);
-  // What the step says is the reason; it may have ended well, all the same.
+  // The step's status is the reason; the step may also have succeeded.
   void EndWithStep(const CallPtr& call, const absl::Status& ended);
 
   const std::vector<DataType> feed_types_;

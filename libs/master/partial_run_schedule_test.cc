@@ -1,8 +1,9 @@
-// A partial run whose calls, client, deadlines and step come and go at once,
-// interrupted at its locks: each call is answered once, with its value or an
-// error, and what its feeds took is given back.
+// A partial run whose calls, client, deadlines and step begin and end
+// concurrently, with simulated interruptions at its locks: each call is
+// answered once, with its value or an error, and the memory of its feeds is
+// returned.
 //
-// libs/base/testing/seeds.h says how to run others.
+// libs/base/testing/seeds.h describes how to run other seeds.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -23,7 +24,7 @@ namespace weft {
 namespace {
 
 constexpr uint64_t kSeeds = 500;
-constexpr int kCalls = 3;  // each with a feed, which is its fetch, too
+constexpr int kCalls = 3;  // each with a feed, which is also its fetch
 
 class PartialRunSchedule {
  public:
@@ -69,7 +70,7 @@ class PartialRunSchedule {
     });
   }
 
-  // As the task of the master runs it.
+  // Runs the step as the task of the master does.
   void BeginStep() {
     run_->StepBegins(step_);
     step_->Register(
@@ -125,7 +126,7 @@ class PartialRunSchedule {
     taken_ += bytes;
   }
 
-  // A run that not all was fed to is ended by its session.
+  // A run that was not completely fed is ended by its session.
   void Check() {
     if (num_ends_ == 0) step_->Cancel(absl::CancelledError("closed"));
     scheduler_.RunUntilIdle();
@@ -171,7 +172,7 @@ TEST(PartialRunScheduleTest, EachCallIsAnsweredOnce) {
     ++num_undisturbed;
     ASSERT_EQ(schedule.num_failed(), 0);
   }
-  // Both are there, of many seeds.
+  // With many seeds both outcomes occur.
   if (count < kSeeds) return;
   EXPECT_GT(num_failed, static_cast<int>(count) / 10);
   EXPECT_GT(num_undisturbed, static_cast<int>(count) / 20);

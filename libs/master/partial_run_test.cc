@@ -19,7 +19,7 @@ class PartialRunTest : public ::testing::Test {
  protected:
   PartialRunTest() { run_->StepBegins(step_); }
 
-  // The call's answer comes as `answer`.
+  // The call's answer is stored in `answer`.
   absl::Status Call(const std::vector<int>& feeds,
                     const std::vector<int>& fetches, absl::Status* answer,
                     Cancellation* client = nullptr,
@@ -43,12 +43,12 @@ class PartialRunTest : public ::testing::Test {
                          : scheduler_.clock().Now() + timeout,
                      ++number_, scheduler_, done);
   }
-  // The step makes a fetch.
+  // The step produces a fetch.
   void Make(int fetch, float value, bool is_dead = false) {
     EXPECT_OK(run_->client()->Send({.edge = FetchEdge(fetch)},
                                    Tensor::Scalar(value), is_dead));
   }
-  // As a task that was told of the step's end.
+  // Acts as a task that was told of the step's end.
   int64_t EndAsCancelled() {
     EXPECT_TRUE(step_->IsCancelled());
     run_->client()->Abort(step_->status());
@@ -70,7 +70,7 @@ class PartialRunTest : public ::testing::Test {
   std::vector<Tensor> results_{2};
 };
 
-TEST_F(PartialRunTest, ACallIsDoneWithItsFetchesAndTheLastWithTheStep) {
+TEST_F(PartialRunTest, CallEndsWithItsFetchesLastWithTheStep) {
   absl::Status first, last;
   ASSERT_OK(Call({0}, {1}, &first));
   EXPECT_TRUE(IsOpen(first));
@@ -84,7 +84,7 @@ TEST_F(PartialRunTest, ACallIsDoneWithItsFetchesAndTheLastWithTheStep) {
   EXPECT_OK(last);
 }
 
-TEST_F(PartialRunTest, WhatTheStepMadeOutlivesIt) {
+TEST_F(PartialRunTest, FetchedValuesOutliveTheStep) {
   absl::Status fed, last;
   ASSERT_OK(Call({0, 1}, {}, &fed));
   EXPECT_OK(fed);
@@ -96,7 +96,7 @@ TEST_F(PartialRunTest, WhatTheStepMadeOutlivesIt) {
   EXPECT_EQ(results_[1].scalar<float>(), 8);
 }
 
-TEST_F(PartialRunTest, MistakesChangeNothing) {
+TEST_F(PartialRunTest, RefusedCallsDoNotChangeTheRun) {
   absl::Status answer;
   EXPECT_THAT(Call({2}, {}, &answer), StatusIs(kInvalid, "no feed 2"));
   EXPECT_THAT(Call({-1}, {}, &answer), StatusIs(kInvalid, "no feed -1"));
@@ -108,7 +108,7 @@ TEST_F(PartialRunTest, MistakesChangeNothing) {
   EXPECT_FALSE(step_->IsCancelled());
 }
 
-TEST_F(PartialRunTest, ACallThatTakesTooLongEndsTheStep) {
+TEST_F(PartialRunTest, CallTimeoutEndsTheStep) {
   absl::Status answer;
   ASSERT_OK(Call({0}, {1}, &answer, nullptr, absl::Seconds(2)));
   scheduler_.AdvanceBy(absl::Seconds(1));
@@ -122,7 +122,7 @@ TEST_F(PartialRunTest, ACallThatTakesTooLongEndsTheStep) {
               StatusIs(absl::StatusCode::kDeadlineExceeded, "after 2s"));
 }
 
-TEST_F(PartialRunTest, ACallThatIsOverInTimeLeavesNoTimer) {
+TEST_F(PartialRunTest, FinishedCallLeavesNoTimer) {
   absl::Status answer;
   ASSERT_OK(Call({0}, {1}, &answer, nullptr, absl::Seconds(2)));
   Make(1, 7);
@@ -131,7 +131,7 @@ TEST_F(PartialRunTest, ACallThatIsOverInTimeLeavesNoTimer) {
   EXPECT_FALSE(step_->IsCancelled());
 }
 
-TEST_F(PartialRunTest, AClientThatIsGoneEndsTheStep) {
+TEST_F(PartialRunTest, DisconnectedClientEndsTheStep) {
   Cancellation client;
   absl::Status answer;
   ASSERT_OK(Call({0}, {1}, &answer, &client));
@@ -140,7 +140,7 @@ TEST_F(PartialRunTest, AClientThatIsGoneEndsTheStep) {
   EXPECT_THAT(answer, StatusIs(absl::StatusCode::kCancelled, "gone"));
 }
 
-TEST_F(PartialRunTest, AFetchWithoutAValueIsAnErrorThoughTheStepEndsWell) {
+TEST_F(PartialRunTest, DeadFetchIsAnErrorOfASuccessfulStep) {
   absl::Status answer;
   ASSERT_OK(Call({0}, {1}, &answer));
   Make(1, 0, /*is_dead=*/true);
@@ -149,7 +149,7 @@ TEST_F(PartialRunTest, AFetchWithoutAValueIsAnErrorThoughTheStepEndsWell) {
   EXPECT_THAT(answer, StatusIs(kInvalid, "does not have value"));
 }
 
-TEST_F(PartialRunTest, ItIsAsOldAsTheOldestCallThatIsUnderWay) {
+TEST_F(PartialRunTest, AgeIsThatOfTheOldestPendingCall) {
   absl::Status first, second;
   EXPECT_EQ(run_->OldestCall(), std::nullopt);
   ASSERT_OK(Call({0}, {0}, &first));
@@ -158,13 +158,13 @@ TEST_F(PartialRunTest, ItIsAsOldAsTheOldestCallThatIsUnderWay) {
   Make(0, 7);
   EXPECT_OK(first);
   EXPECT_EQ(run_->OldestCall(), 2u);
-  // One that is refused is not under way.
+  // A refused call is not in flight.
   EXPECT_FALSE(Call({0}, {}, &first).ok());
   Make(1, 7);
   EXPECT_EQ(run_->OldestCall(), std::nullopt);
 }
 
-TEST_F(PartialRunTest, ItsLastCallIsUnderWayUntilTheStepEnds) {
+TEST_F(PartialRunTest, LastCallIsPendingUntilTheStepEnds) {
   absl::Status answer;
   ASSERT_OK(Call({0, 1}, {0, 1}, &answer));
   Make(0, 7);
@@ -175,7 +175,7 @@ TEST_F(PartialRunTest, ItsLastCallIsUnderWayUntilTheStepEnds) {
   EXPECT_EQ(run_->OldestCall(), std::nullopt);
 }
 
-TEST_F(PartialRunTest, WhereNoCallCanComeItEndsWithTheLastOne) {
+TEST_F(PartialRunTest, RunEndsWithItsLastPossibleCall) {
   absl::Status answer;
   ASSERT_OK(Call({0}, {1}, &answer));
   run_->CancelWhenIdle(absl::UnavailableError("shutting down"));
@@ -186,7 +186,7 @@ TEST_F(PartialRunTest, WhereNoCallCanComeItEndsWithTheLastOne) {
               StatusIs(absl::StatusCode::kUnavailable, "shutting down"));
 }
 
-TEST_F(PartialRunTest, TheStepsErrorIsThatOfAllCalls) {
+TEST_F(PartialRunTest, StepErrorFailsAllCalls) {
   absl::Status answer, next;
   ASSERT_OK(Call({0}, {1}, &answer));
   run_->StepEnds(absl::NotFoundError("no such file"));

@@ -1,11 +1,11 @@
-// `RunningSteps` holds the numbers of the steps that run, which begin in
-// ascending order and end in any.
+// `RunningSteps` holds the numbers of the running steps, which begin in
+// ascending order and end in any order.
 //
-// A number that is removed stays as a gap until half of the table is gaps. So n
-// calls look at a constant times n numbers besides their binary searches,
-// whatever order the steps end in.
+// A removed number stays as a gap until half of the table consists of gaps. So
+// n calls examine at most a constant times n numbers besides their binary
+// searches, in whatever order the steps end.
 //
-// Not synchronised. Allocates only where more steps run at once than ever.
+// Not synchronized. Allocates only if more steps run at once than ever before.
 #ifndef WEFT_LIBS_MASTER_RUNNING_STEPS_H_
 #define WEFT_LIBS_MASTER_RUNNING_STEPS_H_
 
@@ -18,10 +18,10 @@ namespace weft {
 
 class RunningSteps {
  public:
-  // REQUIRES: `step` is above all steps before it.
+  // REQUIRES: `step` is larger than all earlier steps.
   void Add(uint64_t step) { entries_.push_back({step, true}); }
 
-  // Ignores a step that is not there.
+  // Ignores an unknown step.
   void Remove(uint64_t step) {
     const auto it = std::lower_bound(
         entries_.begin() + static_cast<int64_t>(first_), entries_.end(), step,
@@ -43,7 +43,7 @@ class RunningSteps {
   // REQUIRES: not empty.
   uint64_t front() const { return entries_[first_].step; }
 
-  // The lowest `most` numbers, and the one after them; 0: there is none.
+  // Copies the lowest `most` numbers; returns the next one, 0 if there is none.
   uint64_t CopyFirst(size_t most, std::vector<uint64_t>& numbers) const {
     numbers.clear();
     for (size_t i = first_; i < entries_.size(); ++i) {
@@ -54,8 +54,8 @@ class RunningSteps {
     return 0;
   }
 
-  // Numbers that all calls of Remove together have looked at or moved, without
-  // their binary searches.
+  // The number of entries that all calls of Remove together have examined or
+  // moved, without their binary searches.
   uint64_t num_examined() const { return num_examined_; }
 
  private:

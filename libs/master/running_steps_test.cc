@@ -24,7 +24,7 @@ std::vector<uint64_t> Numbers(uint64_t count) {
   return numbers;
 }
 
-// Numbers looked at when steps end in this order.
+// Returns how many numbers are examined when steps end in this order.
 uint64_t CostOf(const std::vector<uint64_t>& order) {
   RunningSteps running;
   for (uint64_t step = 1; step <= order.size(); ++step) running.Add(step);

@@ -106,10 +106,11 @@ SessionGraph::DescribeRequest() {
 absl::Status SessionGraph::Import(Growth& growth) {
   const std::string& graph_def = growth.extension.graph_def;
   const SessionQuotas& quotas = options_.quotas;
-  // Before memory is taken for nodes; then again, for functions are expanded.
+  // Checked before memory is taken for nodes, and again after functions were
+  // expanded.
   growth.bytes = static_cast<int64_t>(graph_def.size());
   RETURN_IF_ERROR(quotas.CheckGraph(num_bytes_, growth.bytes, options_.task));
-  NullLogger logger;  // the client has warned
+  NullLogger logger;  // the client has logged the warnings
   RETURN_IF_ERROR(ImportGraphDef(graph_def, graph_,
                                  {.adder = &expander_, .logger = &logger}));
   RETURN_IF_ERROR(CheckOps());
@@ -125,8 +126,8 @@ absl::Status SessionGraph::CheckOps() const {
     if (!absl::StartsWith(node->type(), "_") || IsUnknown(*node)) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "Node '", node->name(), "': the op ", node->type(),
-        " is made where graphs are partitioned, and may be in no graph that is "
-        "sent to a session. Feed and fetch tensors by their names."));
+        " is created when graphs are partitioned, and must not be in a graph "
+        "that is sent to a session. Feed and fetch tensors by their names."));
   }
   return absl::OkStatus();
 }
@@ -165,7 +166,8 @@ void SessionGraph::Placed(Growth& growth,
                           absl::StatusOr<protocol::PlacementReply> reply) {
   auto result = EndGrowth(growth, std::move(reply));
   if (result.ok()) {
-    // The extension has taken place, whether or not there is memory for lines.
+    // The extension has taken place, whether or not there is memory for log
+    // lines.
     CatchExceptions([&] {
       LogPlacement(*result);
       return absl::OkStatus();
@@ -177,7 +179,8 @@ void SessionGraph::Placed(Growth& growth,
 absl::StatusOr<protocol::ExtensionResult> SessionGraph::EndGrowth(
     const Growth& growth, absl::StatusOr<protocol::PlacementReply> reply) {
   absl::MutexLock lock(&mutex_);
-  // What may throw comes first: the version changes as a whole or not at all.
+  // Operations that may throw come first: the version changes as a whole or not
+  // at all.
   protocol::ExtensionResult repeated;
   auto result =
       CatchExceptions([&]() -> absl::StatusOr<protocol::ExtensionResult> {
@@ -206,7 +209,8 @@ absl::Status SessionGraph::SetDevices(const Growth& growth,
                                       protocol::PlacementReply reply) {
   const PlacementGraph& placed = growth.request->graph;
   if (reply.devices.size() != placed.nodes.size()) {
-    return absl::InternalError("The coordinator placed another graph.");
+    return absl::InternalError(
+        "The coordinator returned the placement of another graph.");
   }
   const size_t num_new = graph_.num_nodes() - growth.first_id;
   const size_t num_old = placed.nodes.size() - num_new;
@@ -231,14 +235,14 @@ void SessionGraph::Declare(const Growth& growth) {
     protocol::PlacedResource resource{*node.resource,
                                       graph_.node(id)->assigned_device()};
     if (resource.resource.container.empty()) {
-      // Each device's default container is called as its job.
+      // Each device's default container is named after its job.
       auto device = DeviceName::Parse(resource.device);
       if (device.ok()) resource.resource.container = device->job.value_or("");
     }
     added.push_back(std::move(resource));
   }
   absl::MutexLock lock(&declared_mutex_);
-  // The end of a vector takes all of them or none.
+  // Inserting at the end of a vector takes all of them or none.
   declared_.insert(declared_.end(), std::make_move_iterator(added.begin()),
                    std::make_move_iterator(added.end()));
 }

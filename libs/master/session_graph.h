@@ -1,13 +1,13 @@
-// SessionGraph: the graph of one session at its master: its versions, and where
-// its nodes are placed.
+// SessionGraph is the graph of one session at its master: its versions, and the
+// placement of its nodes.
 //
-// It grows by extensions, which take place one after the other. All new nodes
-// are placed in one call to the coordinator; an extension that can't be placed
-// leaves the graph at its old version. While one waits for the coordinator,
-// callers see the version before it.
+// Extensions are applied one after the other. All new nodes are placed in one
+// call to the coordinator; an extension that cannot be placed leaves the graph
+// at its old version. While an extension waits for the coordinator, callers see
+// the previous version.
 //
-// Threads: all methods may be called from any thread. None waits, but reading a
-// large graph takes its time.
+// Threads: all methods may be called from any thread. None blocks, but reading
+// a large graph takes long.
 #ifndef WEFT_LIBS_MASTER_SESSION_GRAPH_H_
 #define WEFT_LIBS_MASTER_SESSION_GRAPH_H_
 
@@ -37,73 +37,73 @@ namespace weft {
 
 class SessionGraph {
  public:
-  // `config` and `options` outlive it.
+  // `config` and `options` must outlive it.
   SessionGraph(uint64_t session, const protocol::SessionConfig& config,
                const MasterOptions& options);
 
   using Extended =
       absl::AnyInvocable<void(absl::StatusOr<protocol::ExtensionResult>)>;
 
-  // Adds nodes, on behalf of a call that keeps this alive. The same extension
-  // again, sent by a client that has not got the answer, is answered again.
-  // Errors: ABORTED when it is for another version; DEADLINE_EXCEEDED;
-  // RESOURCE_EXHAUSTED; what the coordinator says; the cause of the call's
+  // Adds nodes, on behalf of a call that keeps this object alive. The same
+  // extension again, from a client that did not receive the answer, is answered
+  // again. Errors: ABORTED if it is for another version; DEADLINE_EXCEEDED;
+  // RESOURCE_EXHAUSTED; the coordinator's error; the cause of the call's
   // cancellation.
   void Extend(const OpenCalls::CallPtr& open,
               protocol::GraphExtension extension, absl::Time deadline,
               Extended done) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // What this version needs for it.
+  // Returns the part of this version that the callable needs.
   absl::StatusOr<PrunedCallable> Prune(const protocol::CallableSpec& spec)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The named resources that it shares, and where.
+  // The named resources that it shares, and their devices.
   std::vector<protocol::PlacedResource> declared() const;
 
  private:
-  // One extension on its way; `answered` or `request` once it has the lock.
+  // One extension in progress; `answered` or `request` once it has the lock.
   struct Growth {
     OpenCalls::CallPtr open;
     protocol::GraphExtension extension;
     absl::Time deadline;
     Extended done;
-    // What this very extension was answered before.
+    // The earlier answer to this same extension.
     std::optional<protocol::ExtensionResult> answered;
     int first_id = 0;   // of its new nodes
-    int64_t bytes = 0;  // what they count for in the quota
-    // Freed on the graph pool: it is large.
+    int64_t bytes = 0;  // their share of the quota
+    // Freed on the graph pool, because it is large.
     std::shared_ptr<const protocol::PlacementRequest> request;
   };
   using GrowthPtr = std::shared_ptr<Growth>;
 
   void ExtendLocked(GrowthPtr growth) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Adds the nodes, for nobody to see yet. The graph is unchanged after an
-  // error.
+  // Adds the nodes, not visible yet. The graph is unchanged after an error.
   absl::Status BeginGrowth(Growth& growth) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The caller undoes it after an error.
+  // The caller must undo it after an error.
   absl::Status Import(Growth& growth) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes what an extension has added out of the graph again.
+  // Removes the nodes that an extension has added.
   void Undo() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Of the new nodes. An _Retval of a client's would put its value anywhere.
+  // Checks the new nodes' ops. A client's _Retval could write its value
+  // anywhere.
   absl::Status CheckOps() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::shared_ptr<const protocol::PlacementRequest> DescribeRequest()
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Asks the coordinator.
+  // Calls the coordinator.
   void Place(GrowthPtr growth) ABSL_LOCKS_EXCLUDED(mutex_);
   // On the graph pool: takes long if the graph is large.
   void Placed(Growth& growth, absl::StatusOr<protocol::PlacementReply> reply)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Makes the nodes part of the graph, or takes them out again.
+  // Makes the nodes part of the graph, or removes them.
   absl::StatusOr<protocol::ExtensionResult> EndGrowth(
       const Growth& growth, absl::StatusOr<protocol::PlacementReply> reply)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // It unlocks first.
+  // Unlocks first.
   void Answer(Growth& growth, absl::StatusOr<protocol::ExtensionResult> result);
   absl::Status SetDevices(const Growth& growth, protocol::PlacementReply reply)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Remembers what the new nodes share, all of it or, where it throws, nothing.
+  // Records the new nodes' shared resources: all of them, or none if it throws.
   void Declare(const Growth& growth) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // A line for each new node of a session that logs placement.
+  // Logs a line for each new node of a session that logs placement.
   void LogPlacement(const protocol::ExtensionResult& result) const;
   protocol::ExtensionResult DescribeFrom(int first_id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -114,22 +114,21 @@ class SessionGraph {
 
   AsyncMutex extensions_;
   absl::Mutex mutex_;
-  // Calls of functions are expanded in it, so that all of their nodes are
-  // placed.
+  // Function calls are expanded in it, so that all of their nodes are placed.
   Graph graph_ ABSL_GUARDED_BY(mutex_);
   FunctionExpander expander_ ABSL_GUARDED_BY(mutex_);
-  // Those of this version, while an extension has the lock.
+  // The functions of this version, while an extension has the lock.
   std::shared_ptr<const FunctionLibrary> functions_ ABSL_GUARDED_BY(mutex_);
-  // Of this version; those after them belong to the extension that has the
-  // lock.
+  // Of this version; later nodes belong to the extension that has the lock.
   int num_nodes_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t num_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of the quota
-  // The extension that made this version, and what came of it.
+  // The extension that made this version, and its result.
   size_t last_extension_ ABSL_GUARDED_BY(mutex_) = 0;  // its hash
   protocol::ExtensionResult last_result_ ABSL_GUARDED_BY(mutex_);
 
-  // Its own lock: heartbeats tell of these, and wait for no graph to be read.
+  // A separate lock: heartbeats report these, and must not wait for a graph to
+  // be read.
   mutable absl::Mutex declared_mutex_ ABSL_ACQUIRED_AFTER(mutex_);
   std::vector<protocol::PlacedResource> declared_
       ABSL_GUARDED_BY(declared_mutex_);

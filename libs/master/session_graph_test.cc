@@ -1,5 +1,5 @@
-// A session's graph: its versions, what is asked of the coordinator, and what
-// is left of an extension that fails.
+// Tests a session's graph: its versions, its requests to the coordinator, and
+// the state after an extension fails.
 #include "libs/master/session_graph.h"
 
 #include <memory>
@@ -48,7 +48,7 @@ class SessionGraphTest : public ::testing::Test {
     config_.log_device_placement = true;
   }
 
-  // The bytes of nodes that `add` adds to those that were sent before.
+  // Returns the bytes of the nodes that `add` adds to those sent before.
   template <typename Add>
   std::string Nodes(Add add) {
     const int first = client_.num_nodes();
@@ -77,7 +77,7 @@ class SessionGraphTest : public ::testing::Test {
     });
   }
 
-  // The coordinator places what is new, and older nodes that it names, on
+  // The coordinator places new nodes, and older ones that the request names, on
   // `devices`.
   Extended Extend(int64_t from_version, std::string nodes,
                   std::vector<std::string> devices) {
@@ -116,7 +116,7 @@ class SessionGraphTest : public ::testing::Test {
       std::make_unique<SessionGraph>(1, config_, options_);
 };
 
-TEST_F(SessionGraphTest, EachExtensionIsPlacedAndIsAVersion) {
+TEST_F(SessionGraphTest, EachExtensionIsPlacedAsAVersion) {
   ASSERT_OK_AND_ASSIGN(auto result, Extend(0, Placeholder("x"), {kPsDevice}));
   EXPECT_EQ(result.version, 1);
   ASSERT_OK_AND_ASSIGN(result,
@@ -133,8 +133,8 @@ TEST_F(SessionGraphTest, EachExtensionIsPlacedAndIsAVersion) {
                                   "y: (Identity): " + std::string(kDevice)));
 }
 
-// Its client has not got the answer.
-TEST_F(SessionGraphTest, TheSameExtensionAgainIsAnsweredAgain) {
+// Its client has not received the answer.
+TEST_F(SessionGraphTest, RepeatedExtensionIsAnsweredAgain) {
   const std::string nodes = Placeholder("x");
   ASSERT_OK(Extend(0, nodes, {kDevice}));
   ASSERT_OK_AND_ASSIGN(const auto again, Extend(0, nodes, {kPsDevice}));
@@ -154,7 +154,7 @@ TEST_F(SessionGraphTest, AnExtensionOfAnotherVersionIsAborted) {
   EXPECT_EQ(coordinator_.placements.size(), 1);
 }
 
-TEST_F(SessionGraphTest, NothingIsLeftOfWhatCanNotBePlaced) {
+TEST_F(SessionGraphTest, UnplaceableNodesAreRemoved) {
   const std::string nodes = Placeholder("x");
   coordinator_.answer = absl::InvalidArgumentError("no such device");
   EXPECT_THAT(Extend(0, nodes, {}),
@@ -195,14 +195,15 @@ TEST_F(SessionGraphTest, LoggingWithoutMemoryDoesNotFailTheExtension) {
 
 TEST_F(SessionGraphTest, AnAnswerForAnotherGraphIsRefused) {
   const std::string nodes = Placeholder("x");
-  EXPECT_THAT(Extend(0, nodes, {kDevice, kDevice}),
-              StatusIs(absl::StatusCode::kInternal, "placed another graph"));
-  EXPECT_THAT(Extend(0, nodes, {}),
-              StatusIs(absl::StatusCode::kInternal, "placed another graph"));
+  EXPECT_THAT(
+      Extend(0, nodes, {kDevice, kDevice}),
+      StatusIs(absl::StatusCode::kInternal, "placement of another graph"));
+  EXPECT_THAT(Extend(0, nodes, {}), StatusIs(absl::StatusCode::kInternal,
+                                             "placement of another graph"));
   EXPECT_FALSE(Fetch("x:0").ok());
 }
 
-TEST_F(SessionGraphTest, WhileOneIsPlacedTheVersionBeforeItIsSeen) {
+TEST_F(SessionGraphTest, PendingExtensionKeepsTheOldVersion) {
   ASSERT_OK(Extend(0, Placeholder("x"), {kDevice}));
   coordinator_.hold = true;
   coordinator_.placement_reply.devices = {kDevice, kDevice};
@@ -224,7 +225,7 @@ TEST_F(SessionGraphTest, WhileOneIsPlacedTheVersionBeforeItIsSeen) {
   EXPECT_EQ(third->version, 3);
 }
 
-// Taking a large graph back takes time, which a control thread does not have.
+// Reverting a large graph takes time, which a control thread does not have.
 TEST_F(SessionGraphTest, CancelledPlacementIsUndoneOnTheGraphPool) {
   ASSERT_OK(Extend(0, Placeholder("x"), {kDevice}));
   coordinator_.hold = true;
@@ -240,7 +241,7 @@ TEST_F(SessionGraphTest, CancelledPlacementIsUndoneOnTheGraphPool) {
   EXPECT_OK(Extend(1, IdentityOf("x", "z"), {kDevice, kDevice}));
 }
 
-TEST_F(SessionGraphTest, WhatPartitionsAreMadeWithIsRefused) {
+TEST_F(SessionGraphTest, InternalPartitionOpsAreRefused) {
   const std::string nodes = Nodes([](Graph& graph) {
     EXPECT_OK(
         graph.AddNode({.name = "arg",
@@ -249,11 +250,11 @@ TEST_F(SessionGraphTest, WhatPartitionsAreMadeWithIsRefused) {
   });
   EXPECT_THAT(Extend(0, nodes, {kDevice}),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       "Node 'arg': the op _Arg is made where graphs are"));
+                       "Node 'arg': the op _Arg is created when graphs are"));
   EXPECT_TRUE(coordinator_.placements.empty());
 }
 
-TEST_F(SessionGraphTest, AGraphHasAsManyBytesAsItMay) {
+TEST_F(SessionGraphTest, GraphBytesAreLimited) {
   const std::string nodes = Placeholder("x");
   options_.quotas.max_graph_bytes = 2 * SessionQuotas::kLeastNodeBytes - 1;
   NewGraph();
@@ -319,7 +320,7 @@ TEST_F(ExpandingGraphTest, ExpandedNodesCountInTheQuota) {
   EXPECT_FALSE(Fetch("large:0").ok());
 }
 
-TEST_F(ExpandingGraphTest, ExpansionsAddUp) {
+TEST_F(ExpandingGraphTest, ExpansionsAreSummed) {
   options_.quotas.max_graph_bytes = 60'000;
   NewGraph();
   ASSERT_OK(ExtendAll(0, first_));
@@ -336,7 +337,7 @@ TEST_F(ExpandingGraphTest, ExpansionsAddUp) {
   EXPECT_OK(Fetch("call1:0"));
 }
 
-TEST_F(SessionGraphTest, WhatItsNodesShareIsDeclared) {
+TEST_F(SessionGraphTest, SharedResourcesAreDeclared) {
   ASSERT_OK(Extend(0, Variable("v"), {kPsDevice}));
   const std::vector<protocol::PlacedResource> declared = graph_->declared();
   ASSERT_EQ(declared.size(), 1);
@@ -345,7 +346,7 @@ TEST_F(SessionGraphTest, WhatItsNodesShareIsDeclared) {
   EXPECT_EQ(declared[0].resource.container, "ps") << "as its job is called";
 }
 
-TEST_F(SessionGraphTest, AnIsolatedSessionSharesNothing) {
+TEST_F(SessionGraphTest, IsolatedSessionDeclaresNoResources) {
   config_.isolate_session_state = true;
   NewGraph();
   ASSERT_OK(Extend(0, Variable("v"), {kPsDevice}));

@@ -1,4 +1,4 @@
-// SessionMetrics: what a master counts of the steps of its sessions.
+// SessionMetrics are a master's metrics of the steps of its sessions.
 #ifndef WEFT_LIBS_MASTER_SESSION_METRICS_H_
 #define WEFT_LIBS_MASTER_SESSION_METRICS_H_
 
@@ -11,8 +11,8 @@ namespace weft {
 struct SessionMetrics {
   Counter steps_begun;
   Counter step_errors;
-  // Of those that have ended, well or not: over all tasks, with the time that
-  // they were held back.
+  // Of ended steps, successful or not: over all tasks, including the time that
+  // they were held.
   Histogram step_seconds{SecondsOfSteps()};
 };
 

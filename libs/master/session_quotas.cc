@@ -34,8 +34,8 @@ absl::Status SessionQuotas::CheckGraph(int64_t bytes_before, int64_t bytes_more,
   if (bytes_more <= max_graph_bytes - bytes_before) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
       task, ": the session's graph has ", bytes_before, " bytes of the ",
-      max_graph_bytes, " that it may have, and can't grow by ", bytes_more,
-      ". Each node counts for at least ", kLeastNodeBytes,
+      max_graph_bytes, " that it may have, and can't be extended by ",
+      bytes_more, ". Each node counts for at least ", kLeastNodeBytes,
       ", and so do the nodes of the functions that are called. Feed large "
       "constants, call functions less often, or raise "
       "max_graph_bytes_per_session there."));

@@ -1,5 +1,5 @@
-// SessionQuotas: what one session may make its master hold. FedBytes: counts
-// the feeds of a session's running steps.
+// SessionQuotas are the limits of what one session may make its master hold.
+// FedBytes counts the feeds of a session's running steps.
 //
 // What would exceed a quota is refused with RESOURCE_EXHAUSTED, which names the
 // task and the option that raises the quota (docs/operations/quotas.md).
@@ -22,20 +22,20 @@
 
 namespace weft {
 
-// Without bounds, for sessions that live where their client does.
+// Unlimited, for sessions in the process of their client.
 struct SessionQuotas {
-  // Feeds of the steps that run.
+  // Feeds of the running steps.
   int64_t max_fed_bytes = std::numeric_limits<int64_t>::max();
-  // Of all extensions together, as BytesOfGraph counts them.
+  // Of all extensions together, as counted by BytesOfGraph.
   int64_t max_graph_bytes = std::numeric_limits<int64_t>::max();
   int64_t max_callables = std::numeric_limits<int64_t>::max();
 
-  // What a node counts for at least.
+  // The minimum that a node counts.
   static constexpr int64_t kLeastNodeBytes = 512;
 
-  // What an extension counts for: the bytes that were sent, or what its nodes
-  // take where that is more. `num_nodes` includes the nodes of expanded
-  // functions, which take `expanded_bytes` besides.
+  // The size that an extension counts: the sent bytes, or the size of its nodes
+  // if that is larger. `num_nodes` includes the nodes of expanded functions,
+  // which take `expanded_bytes` in addition.
   static int64_t BytesOfGraph(size_t sent, int num_nodes,
                               int64_t expanded_bytes);
 
@@ -46,7 +46,7 @@ struct SessionQuotas {
 
 class FedBytes {
  public:
-  // How much was taken, for GiveBack. Errors name the largest feed.
+  // Returns how much was taken, for GiveBack. Errors name the largest feed.
   absl::StatusOr<int64_t> Take(absl::Span<const Tensor> feeds, int64_t limit,
                                const protocol::CallableSpec& spec,
                                const std::string& task);

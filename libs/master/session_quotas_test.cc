@@ -13,7 +13,7 @@ constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
 
 Tensor Bytes(int64_t count) { return Tensor(DT_UINT8, TensorShape({count})); }
 
-TEST(SessionQuotasTest, FeedsAreCountedUntilTheyAreGivenBack) {
+TEST(SessionQuotasTest, FeedsAreCountedUntilReleased) {
   FedBytes fed;
   const protocol::CallableSpec spec{.feeds = {"a:0", "b:0"}};
   const std::vector<Tensor> feeds = {Bytes(100), Bytes(300)};
@@ -36,7 +36,7 @@ TEST(SessionQuotasTest, StepsWithoutFeedsAlwaysFit) {
   EXPECT_OK(fed.Take(std::vector<Tensor>{Bytes(0)}, 0, spec, kTask));
 }
 
-TEST(SessionQuotasTest, WithoutBoundsEverythingFits) {
+TEST(SessionQuotasTest, EverythingFitsWithoutLimits) {
   FedBytes fed;
   const SessionQuotas none;
   const protocol::CallableSpec spec{.feeds = {"a:0"}};

@@ -1,4 +1,4 @@
-// StepCounter: numbers the steps of one master and knows below which number all
+// StepCounter numbers the steps of one master and knows below which number all
 // are over, so that tasks may forget them.
 #ifndef WEFT_LIBS_MASTER_STEP_COUNTER_H_
 #define WEFT_LIBS_MASTER_STEP_COUNTER_H_
@@ -15,7 +15,7 @@
 
 namespace weft {
 
-// Thread-safe. Allocates only as long as more steps run at once than ever.
+// Thread-safe. Allocates only if more steps run at once than ever before.
 class StepCounter {
  public:
   uint64_t Begin() {
@@ -25,8 +25,8 @@ class StepCounter {
     return next_++;
   }
 
-  // A number that no step has: what happens now came after all steps below it,
-  // and before those above.
+  // Returns a number that no step has: it is later than all steps below it, and
+  // earlier than those above.
   uint64_t Skip() {
     absl::MutexLock lock(&mutex_);
     return next_++;
@@ -40,12 +40,12 @@ class StepCounter {
     in_flight_.End();
   }
 
-  // False when `deadline` came first.
+  // Returns false if `deadline` passed first.
   bool WaitUntilNone(Scheduler& scheduler, absl::Time deadline) {
     return in_flight_.WaitUntilNone(scheduler, deadline);
   }
 
-  // What the next step will be called: all that have begun are below.
+  // The number of the next step: all steps so far are below.
   uint64_t next() const {
     absl::MutexLock lock(&mutex_);
     return next_;
@@ -61,8 +61,8 @@ class StepCounter {
     return OverBelow();
   }
 
-  // The same. Where the oldest step that runs is more than kOldSteps behind,
-  // `more` says which of the steps after it are over; else it is not changed.
+  // The same. If the oldest running step is more than kOldSteps behind, `more`
+  // is set to the later steps that are over; otherwise it is not changed.
   uint64_t FindOver(protocol::StepsOver& more) const {
     absl::MutexLock lock(&mutex_);
     const uint64_t below = OverBelow();
@@ -74,7 +74,7 @@ class StepCounter {
   }
 
  private:
-  // What tasks remember of so many steps takes them a few hundred bytes.
+  // The state of that many steps takes a task a few hundred bytes.
   static constexpr uint64_t kOldSteps = 4096;
 
   uint64_t OverBelow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

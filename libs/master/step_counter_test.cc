@@ -13,12 +13,12 @@ using ::testing::ElementsAre;
 
 constexpr int kMany = 10'000;
 
-// Begins and ends so many.
+// Begins and ends `count` steps.
 void RunSteps(StepCounter& steps, int count) {
   for (int i = 0; i < count; ++i) steps.End(steps.Begin());
 }
 
-TEST(StepCounterTest, WithoutOldStepsTheMarkSaysAll) {
+TEST(StepCounterTest, LowWaterMarkSufficesWithoutOldSteps) {
   StepCounter steps;
   protocol::StepsOver more;
   EXPECT_EQ(steps.FindOver(more), 1u);
@@ -29,7 +29,7 @@ TEST(StepCounterTest, WithoutOldStepsTheMarkSaysAll) {
   EXPECT_EQ(more.below, 0u);
 }
 
-TEST(StepCounterTest, StepsAfterAnOldOneAreOver) {
+TEST(StepCounterTest, StepsAfterAnOldOneCanBeOver) {
   StepCounter steps;
   const uint64_t oldest = steps.Begin();
   RunSteps(steps, 100);
@@ -45,7 +45,7 @@ TEST(StepCounterTest, StepsAfterAnOldOneAreOver) {
   steps.End(old);
 }
 
-TEST(StepCounterTest, NamesNoMoreStepsThanItMay) {
+TEST(StepCounterTest, NumberOfNamedStepsIsLimited) {
   StepCounter steps;
   std::vector<uint64_t> running;
   for (size_t i = 0; i <= protocol::StepsOver::kMaxRunning; ++i) {

@@ -1,9 +1,9 @@
-// StepGate: which callables of a session begin no steps for now, because a step
-// of some master holds them off (protocol::StepHold); which steps it waits for,
-// and which wait for its end.
+// StepGate knows which callables of a session must not start steps for now,
+// because a step of some master holds them (protocol::StepHold), which running
+// steps each hold waits for, and which steps wait for its end.
 //
-// Threads: thread-compatible; under the session's lock. What is returned is
-// called without it.
+// Threads: thread-compatible; guarded by the session's lock. The returned
+// callbacks must be called without it.
 #ifndef WEFT_LIBS_MASTER_STEP_GATE_H_
 #define WEFT_LIBS_MASTER_STEP_GATE_H_
 
@@ -24,7 +24,7 @@ class StepGate {
   using Callback = absl::AnyInvocable<void()>;
   using Callbacks = std::vector<Callback>;
 
-  // Nobody is held off, or waits: there is nothing to tell it of steps.
+  // Nothing is held or waiting: it need not be notified of steps.
   bool IsIdle() const { return holds_.empty() && waiting_.empty(); }
   bool IsOpenFor(uint64_t callable) const {
     return absl::c_none_of(holds_, [&](const auto& entry) {
@@ -32,9 +32,9 @@ class StepGate {
     });
   }
 
-  // Holds off the callables until Remove. `quiet` is returned by the call that
-  // ends the last of the steps `running`, or by this one. One of a holder that
-  // has one already is added to it.
+  // Holds the callables until Remove. `quiet` is returned by the call that ends
+  // the last of the steps `running`, or by this one. A second hold of the same
+  // holder extends the first.
   [[nodiscard]] Callbacks Add(const protocol::StepId& holder,
                               const absl::btree_set<uint64_t>& callables,
                               absl::btree_set<uint64_t> running,
@@ -45,16 +45,16 @@ class StepGate {
     return TakeQuiet();
   }
 
-  // A step of a callable that is held off: `begin` is returned when it is not
-  // any more, and `is_held` cleared before.
+  // A step of a held callable: `begin` is returned when the hold ends, and
+  // `is_held` is cleared before.
   void Wait(uint64_t callable, uint64_t step, bool* is_held, Callback begin) {
     waiting_.push_back({callable, step, is_held, std::move(begin)});
   }
-  // All that wait, held off or not.
+  // Takes all waiting steps, held or not.
   [[nodiscard]] Callbacks TakeWaiting() {
     return TakeSteps([](const HeldStep&) { return true; });
   }
-  // One step, if it waits.
+  // Takes one step, if it waits.
   [[nodiscard]] Callbacks TakeWaiting(uint64_t step) {
     return TakeSteps(
         [step](const HeldStep& waiting) { return waiting.step == step; });
@@ -67,7 +67,7 @@ class StepGate {
     return TakeQuiet();
   }
 
-  // Some step that the holder still waits for; 0: none.
+  // Returns a step that the holder still waits for; 0: none.
   uint64_t FindWaitedFor(const protocol::StepId& holder) const {
     const auto it = holds_.find(KeyOf(holder));
     if (it == holds_.end()) return 0;
@@ -77,8 +77,8 @@ class StepGate {
     return 0;
   }
 
-  // What is still to be called: those who waited to begin, and `quiet` of those
-  // that were not. Nothing happens when unknown.
+  // Ends the hold and returns the pending callbacks: those of waiting steps,
+  // and a `quiet` that was not returned yet. No effect if unknown.
   [[nodiscard]] Callbacks Remove(const protocol::StepId& holder) {
     Callbacks result;
     const auto it = holds_.find(KeyOf(holder));
@@ -97,7 +97,7 @@ class StepGate {
 
  private:
   using Key = std::pair<uint64_t, uint64_t>;  // master's incarnation, step
-  // To be called when the steps have ended.
+  // Called when the steps have ended.
   struct Quiet {
     absl::btree_set<uint64_t> steps;
     Callback quiet;

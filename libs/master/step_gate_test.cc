@@ -25,7 +25,7 @@ class StepGateTest : public testing::Test {
   std::vector<std::string> said_;
 };
 
-TEST_F(StepGateTest, ItIsQuietWhenTheLastStepHasEnded) {
+TEST_F(StepGateTest, HoldIsDoneWhenTheLastStepEnds) {
   EXPECT_TRUE(gate_.IsIdle());
   Call(gate_.Add(kSave, {3, 4}, {10, 11}, Say("quiet")));
   EXPECT_FALSE(gate_.IsOpenFor(3));
@@ -43,13 +43,13 @@ TEST_F(StepGateTest, ItIsQuietWhenTheLastStepHasEnded) {
   EXPECT_TRUE(gate_.IsIdle());
 }
 
-TEST_F(StepGateTest, WithoutStepsItIsQuietAtOnce) {
+TEST_F(StepGateTest, HoldWithoutStepsIsDoneAtOnce) {
   Call(gate_.Add(kSave, {3}, {}, Say("quiet")));
   EXPECT_EQ(Said(), std::vector<std::string>{"quiet"});
 }
 
-// In the order of their coming, once nobody holds them off any more.
-TEST_F(StepGateTest, StepsThatWaitBeginWhenTheLastHoldEnds) {
+// In order of arrival, once no hold remains.
+TEST_F(StepGateTest, WaitingStepsBeginWhenTheLastHoldEnds) {
   bool is_held[3] = {true, true, true};
   Call(gate_.Add(kSave, {3}, {}, Say("quiet")));
   Call(gate_.Add(kOtherSave, {3, 4}, {}, Say("quiet")));
@@ -66,8 +66,8 @@ TEST_F(StepGateTest, StepsThatWaitBeginWhenTheLastHoldEnds) {
   EXPECT_TRUE(gate_.IsIdle());
 }
 
-// Who waits for the steps to end hears of the end of the hold, too.
-TEST_F(StepGateTest, AnEndBeforeItIsQuietIsTold) {
+// A caller that waits for the steps to end is also told of the end of the hold.
+TEST_F(StepGateTest, ReleaseBeforeTheHoldIsDoneIsReported) {
   Call(gate_.Add(kSave, {3}, {10}, Say("quiet")));
   Call(gate_.Remove(kOtherSave));
   EXPECT_TRUE(Said().empty());
@@ -77,7 +77,7 @@ TEST_F(StepGateTest, AnEndBeforeItIsQuietIsTold) {
   EXPECT_TRUE(Said().empty());
 }
 
-TEST_F(StepGateTest, AllThatWaitCanBeTaken) {
+TEST_F(StepGateTest, AllWaitingStepsCanBeTaken) {
   bool is_held = true;
   Call(gate_.Add(kSave, {3}, {10}, Say("quiet")));
   gate_.Wait(3, 21, &is_held, Say("begun"));
@@ -86,7 +86,7 @@ TEST_F(StepGateTest, AllThatWaitCanBeTaken) {
   EXPECT_FALSE(gate_.IsOpenFor(3));
 }
 
-TEST_F(StepGateTest, OneThatWaitsCanBeTaken) {
+TEST_F(StepGateTest, OneWaitingStepCanBeTaken) {
   bool is_held[2] = {true, true};
   Call(gate_.Add(kSave, {3}, {10}, Say("quiet")));
   gate_.Wait(3, 21, &is_held[0], Say("first"));

@@ -9,9 +9,9 @@
 namespace weft {
 namespace {
 
-// Looks in an interval: a line comes at most a fifth of it late.
+// Checks per interval: a line is at most a fifth of it late.
 constexpr int kTicks = 5;
-// How long a task is waited for that is asked what it waits for.
+// How long a task that is asked for its waits may take to answer.
 constexpr absl::Duration kAnswerTime = absl::Seconds(1);
 
 std::string Describe(const absl::StatusOr<std::vector<std::string>>& waits) {
@@ -25,7 +25,7 @@ std::string Describe(const absl::StatusOr<std::vector<std::string>>& waits) {
   return absl::StrCat("can't be asked: ", waits.status().message());
 }
 
-// Of one step: what its tasks have said so far. The last one logs the line.
+// Collects the answers of the tasks of one step. The last one logs the line.
 class Answers {
  public:
   Answers(std::string head, size_t num_tasks, Logger& logger)
@@ -56,7 +56,7 @@ class Answers {
 StepWatch::StepWatch(StepWatchOptions options)
     : options_(std::move(options)),
       tick_(options_.interval / kTicks),
-      // One that is not to watch ticks already, for all that steps know.
+      // With nothing to watch it counts as ticking, as far as steps can tell.
       is_ticking_(options_.logger == nullptr ||
                   options_.interval == absl::InfiniteDuration()) {}
 
@@ -92,7 +92,7 @@ void StepWatch::Tick() {
     slow_below = SlowBelow(now);
   }
   if (slow_below > 0) ReportAll(options_.find(slow_below), now);
-  // A step that begins from here on begins the ticking itself.
+  // A step that begins from here on starts the timer itself.
   is_ticking_.store(false);
   if (options_.steps->HasRunning()) {
     BeginTicking();
@@ -116,7 +116,7 @@ uint64_t StepWatch::SlowBelow(absl::Time now) {
   return now - found_ < options_.interval ? 0 : slow_below;
 }
 
-// None are there where all that runs waits for its client.
+// Empty if all running steps wait for their clients.
 void StepWatch::ReportAll(std::vector<SlowStep> slow, absl::Time now) {
   std::vector<std::pair<SlowStep, absl::Duration>> due;
   {

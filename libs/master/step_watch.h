@@ -1,8 +1,8 @@
-// StepWatch: says of steps that take long what they wait for: which tasks have
-// not answered, and which edges, queues and other kernels wait there.
+// StepWatch logs what slow steps wait for: which tasks have not answered, and
+// which edges, queues and other kernels wait there.
 //
-// One line for each session that has such steps, of its oldest one; another
-// each time that step has run for twice as long:
+// It logs one line for each session with slow steps, about its oldest one;
+// another each time that step's duration has doubled:
 //
 //   Session 7 has waited more than 5s for step 12 (fetches [y:0], targets [])
 //   and 3 more: /job:ps/replica:0/task:0 waits for node take (QueueDequeueV2)
@@ -11,8 +11,8 @@
 // A step that Weft itself makes to wait until variables have values gets a line
 // only if the chief is missing, which the line says.
 //
-// Costs a running step nothing but one load: a timer that ticks while steps run
-// looks which numbers were given out long ago.
+// It costs a running step only one load: a timer that ticks while steps run
+// checks which numbers were assigned long ago.
 //
 // Threads: all methods may be called from any thread; Stop blocks.
 #ifndef WEFT_LIBS_MASTER_STEP_WATCH_H_
@@ -41,29 +41,29 @@
 
 namespace weft {
 
-// A step that has run for a while, for whoever asks what it waits for.
+// A step that has run for a while, with what is needed to find out what it
+// waits for.
 struct SlowStep {
   uint64_t session = 0;
   protocol::StepId step;
   std::string what;  // "fetches [y:0], targets []"
-  // Tasks that have not answered. They outlive the watch.
+  // Tasks that have not answered. They must outlive the watch.
   std::vector<std::pair<std::string, protocol::Worker*>> unanswered;
-  int others = 0;  // steps of the session that are as slow
+  int others = 0;  // the session's other slow steps
   // The step, and each other slow one, only waits until variables have values.
   bool awaits_variables = false;
 };
 
 struct StepWatchOptions {
-  Scheduler* scheduler = nullptr;      // never null; outlives what was asked
-  Logger* logger = nullptr;            // likewise; null: nothing is watched
-  const StepCounter* steps = nullptr;  // never null; outlives the watch
-  // After how long a step is slow. Infinite: never.
+  Scheduler* scheduler = nullptr;  // never null; must outlive pending queries
+  Logger* logger = nullptr;        // likewise; null: nothing is watched
+  const StepCounter* steps = nullptr;  // never null; must outlive the watch
+  // The duration after which a step is slow. Infinite: never.
   absl::Duration interval = absl::Seconds(5);
   // The oldest step of each session that has steps below `number`.
   std::function<std::vector<SlowStep>(uint64_t number)> find;
   // Calls `done`, at any time, with why variables may have no values yet: "the
-  // chief, worker 0 (...), has not joined". Empty: nothing that is known here.
-  // May be null.
+  // chief, worker 0 (...), has not joined". Empty: unknown. May be null.
   std::function<void(absl::AnyInvocable<void(const std::string& why)> done)>
       why_no_values;
 };
@@ -89,7 +89,7 @@ class StepWatch : public std::enable_shared_from_this<StepWatch> {
 
   void BeginTicking();
   void Tick();
-  // What was reported of a session.
+  // State that was already reported about a session.
   struct Reported {
     uint64_t step = 0;
     DoublingTimes times;
@@ -100,7 +100,7 @@ class StepWatch : public std::enable_shared_from_this<StepWatch> {
   uint64_t SlowBelow(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReportAll(std::vector<SlowStep> slow, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // For how long the step has run at least, if that is to be reported.
+  // The minimum duration of the step, if that must be reported.
   std::optional<absl::Duration> Due(const SlowStep& slow, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Report(SlowStep slow, absl::Duration age);

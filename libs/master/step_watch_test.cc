@@ -16,7 +16,7 @@ using ::testing::SizeIs;
 constexpr char kPs[] = "/job:ps/replica:0/task:0";
 constexpr char kWorker[] = "/job:worker/replica:0/task:1";
 
-// A session, 7, whose steps all need one ps and one worker.
+// A session, number 7, whose steps all need one ps and one worker.
 class StepWatchTest : public ::testing::Test {
  protected:
   std::shared_ptr<StepWatch> Watch(absl::Duration interval,
@@ -60,7 +60,7 @@ class StepWatchTest : public ::testing::Test {
   std::shared_ptr<StepWatch> watch_ = Watch(absl::Seconds(5), &logger_);
 };
 
-TEST_F(StepWatchTest, SaysWhatASlowStepWaitsFor) {
+TEST_F(StepWatchTest, SlowStepIsLoggedWithItsWaits) {
   ps_.waits = {"node take (QueueDequeueV2) on jobs (FIFOQueueV2)"};
   worker_.waits = {"tensor x:0 from /job:ps", "tensor z:0 from /job:ps"};
   const uint64_t step = Begin();
@@ -91,7 +91,7 @@ TEST_F(StepWatchTest, ReportsAtDoublingIntervals) {
                           HasSubstr("more than 40s for step 1")));
 }
 
-TEST_F(StepWatchTest, TheNextSlowStepIsSaidSoon) {
+TEST_F(StepWatchTest, NextSlowStepIsLoggedSoon) {
   const uint64_t first = Begin();
   scheduler_.AdvanceBy(absl::Seconds(45));
   ASSERT_THAT(logger_.lines(), SizeIs(4));
@@ -102,8 +102,8 @@ TEST_F(StepWatchTest, TheNextSlowStepIsSaidSoon) {
   EXPECT_THAT(logger_.lines()[4], HasSubstr("more than 5s for step 2"));
 }
 
-// Weft makes it, and it lasts until the chief has begun.
-TEST_F(StepWatchTest, AWaitForVariablesOnlySaysWhereTheChiefIs) {
+// Weft adds the wait, and it lasts until the chief has begun.
+TEST_F(StepWatchTest, WaitForVariablesNamesTheChief) {
   awaits_variables_ = true;
   Begin();
   scheduler_.AdvanceBy(absl::Seconds(12));
@@ -116,7 +116,7 @@ TEST_F(StepWatchTest, AWaitForVariablesOnlySaysWhereTheChiefIs) {
                           "joined"));
 }
 
-TEST_F(StepWatchTest, SaysWhichTasksDoNotAnswer) {
+TEST_F(StepWatchTest, UnresponsiveTasksAreLogged) {
   ps_.answer = absl::DeadlineExceededError("late");
   worker_.answer = absl::UnavailableError("not connected");
   Begin();
@@ -129,7 +129,7 @@ TEST_F(StepWatchTest, SaysWhichTasksDoNotAnswer) {
   EXPECT_THAT(line, HasSubstr("task:1 can't be asked: not connected"));
 }
 
-TEST_F(StepWatchTest, SaysThatKernelsRunOrThatATaskIsDone) {
+TEST_F(StepWatchTest, RunningKernelsAndDoneTasksAreLogged) {
   ps_.answer = absl::NotFoundError("no such step");
   Begin();
   scheduler_.AdvanceBy(absl::Seconds(6));
@@ -138,7 +138,7 @@ TEST_F(StepWatchTest, SaysThatKernelsRunOrThatATaskIsDone) {
   EXPECT_THAT(logger_.lines()[0], HasSubstr("task:1 runs it"));
 }
 
-TEST_F(StepWatchTest, QuickStepsAreNotLookedFor) {
+TEST_F(StepWatchTest, QuickStepsAreNotChecked) {
   for (int i = 0; i < 100; ++i) {
     const uint64_t step = Begin();
     scheduler_.AdvanceBy(absl::Milliseconds(300));
@@ -148,19 +148,19 @@ TEST_F(StepWatchTest, QuickStepsAreNotLookedFor) {
   EXPECT_THAT(logger_.lines(), SizeIs(0));
 }
 
-TEST_F(StepWatchTest, NothingTicksWhereNoStepRuns) {
+TEST_F(StepWatchTest, NoTimerRunsWithoutSteps) {
   steps_.End(Begin());
   scheduler_.AdvanceBy(absl::Seconds(1));
   const int64_t before = scheduler_.num_steps();
   scheduler_.AdvanceBy(absl::Hours(1));
   EXPECT_EQ(scheduler_.num_steps(), before);
-  // And it begins again.
+  // It begins again.
   Begin();
   scheduler_.AdvanceBy(absl::Seconds(6));
   EXPECT_THAT(logger_.lines(), SizeIs(1));
 }
 
-TEST_F(StepWatchTest, MayBeTurnedOffAndStopped) {
+TEST_F(StepWatchTest, CanBeDisabledAndStopped) {
   watch_ = Watch(absl::InfiniteDuration(), &logger_);
   Begin();
   scheduler_.AdvanceBy(absl::Minutes(1));

@@ -20,8 +20,8 @@ namespace weft {
 
 class WaitLog : public std::enable_shared_from_this<WaitLog> {
  public:
-  // `say` is called first when the interval has passed; never, if that is
-  // infinite. It must return soon. `scheduler` outlives the log.
+  // `say` is first called when the interval has passed; never, if that is
+  // infinite. It must return soon. `scheduler` must outlive the log.
   static std::shared_ptr<WaitLog> Begin(Scheduler& scheduler,
                                         absl::Duration interval,
                                         absl::AnyInvocable<void()> say) {
@@ -36,7 +36,7 @@ class WaitLog : public std::enable_shared_from_this<WaitLog> {
         say_(std::move(say)),
         times_(scheduler.clock().Now(), interval) {}
 
-  // What is being said goes on; no more is said after that.
+  // A running call of `say` continues; there are no more after that.
   void End() {
     absl::MutexLock lock(&mutex_);
     ended_ = true;
@@ -52,7 +52,7 @@ class WaitLog : public std::enable_shared_from_this<WaitLog> {
     });
     times_.Advance();
   }
-  // One at a time: the next one is armed when this one has spoken.
+  // One at a time: the next timer is set when this one has finished.
   void Tick() {
     {
       absl::MutexLock lock(&mutex_);

@@ -1,11 +1,11 @@
 // `WeakTable` finds objects by number for as long as others own them.
 //
-// Entries whose objects are gone are removed only when the table has doubled
+// Entries of destroyed objects are removed only when the table has doubled
 // since the last removal. So adding n entries examines at most a constant times
-// n of them, however many stay, and the table never has more than twice as many
-// entries as there were objects at the last removal, or kLeastSweep.
+// n of them, however many remain, and the table never has more than twice as
+// many entries as there were objects at the last removal, or kLeastSweep.
 //
-// Not synchronised. No object ends in a call: the table owns none.
+// Not synchronized. No call destroys an object: the table owns none.
 #ifndef WEFT_LIBS_MASTER_WEAK_TABLE_H_
 #define WEFT_LIBS_MASTER_WEAK_TABLE_H_
 
@@ -27,14 +27,14 @@ class WeakTable {
     if (entries_.size() >= next_sweep_) Sweep();
     entries_[id] = object;
   }
-  // Null: unknown, or gone.
+  // Returns null if unknown or destroyed.
   std::shared_ptr<T> Find(uint64_t id) const {
     const auto it = entries_.find(id);
     return it == entries_.end() ? nullptr : it->second.lock();
   }
 
   size_t num_entries() const { return entries_.size(); }
-  // Entries that all calls of Add together have looked at.
+  // The number of entries that all calls of Add together have examined.
   uint64_t num_examined() const { return num_examined_; }
 
  private:
@@ -45,7 +45,7 @@ class WeakTable {
     next_sweep_ = std::max(kLeastSweep, 2 * entries_.size());
   }
 
-  // Ordered, so that a simulation repeats.
+  // Ordered, so that a simulation can be repeated.
   absl::btree_map<uint64_t, std::weak_ptr<T>> entries_;
   size_t next_sweep_ = kLeastSweep;
   uint64_t num_examined_ = 0;

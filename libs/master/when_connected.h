@@ -1,5 +1,5 @@
-// WhenConnected: a call to another task that waits until the task is there,
-// instead of failing because nobody has talked to it yet.
+// WhenConnected makes a call to another task that waits until the task is
+// connected, instead of failing because there was no connection yet.
 #ifndef WEFT_LIBS_MASTER_WHEN_CONNECTED_H_
 #define WEFT_LIBS_MASTER_WHEN_CONNECTED_H_
 
@@ -17,9 +17,9 @@
 
 namespace weft {
 
-// Calls `call` with `done` once the task has answered, or `done` with why it
-// has not by `deadline`. After a cancellation, whose cause `done` gets, `call`
-// is not called any more.
+// Calls `call` with `done` once the task has answered, or `done` with the
+// reason if it has not by `deadline`. After a cancellation, whose cause `done`
+// receives, `call` is not called any more.
 inline void WhenConnected(
     protocol::Worker& worker, absl::Time deadline,
     const std::shared_ptr<Cancellation>& cancellation,

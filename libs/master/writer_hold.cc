@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// What a task takes to answer that is there, with room to spare.
+// How long a live task takes to answer, with a margin.
 constexpr absl::Duration kHoldAnswerTime = absl::Seconds(5);
 
 }  // namespace
@@ -85,14 +85,14 @@ void WriterHold::HoldMasters(Done begun) {
       done(absl::FailedPreconditionError(absl::StrCat(
           task,
           " runs steps that write the variables, and is no task of this "
-          "cluster: they can't be held off. Check the cluster spec.")));
+          "cluster: they can't be held. Check the cluster spec.")));
       continue;
     }
     if (writers.size() > protocol::Worker::kMaxWriters) {
       done(absl::ResourceExhaustedError(absl::StrCat(
           task, " has ", writers.size(), " callables that write the variables,",
           " and ", protocol::Worker::kMaxWriters,
-          " can be held off. Release some.")));
+          " can be held. Release some.")));
       continue;
     }
     HoldMaster(*worker, writers, std::move(done));
@@ -128,7 +128,7 @@ void WriterHold::Release(CallGroup& group) {
                        done(released.status());
                      });
   };
-  // Steps first: who is told later that it may go on has to wait no longer.
+  // Steps first: a task that is released later need not wait longer.
   for (const auto& [task, writers] : named_->ByTask()) {
     protocol::Worker* const worker = options_.directory->Find(task);
     if (worker != nullptr) tell(task, *worker, Action::kReleaseSteps);
@@ -138,7 +138,8 @@ void WriterHold::Release(CallGroup& group) {
   }
 }
 
-// One that overtakes its hold, which is under way still, has that refused.
+// A release that overtakes its hold, which is still in flight, makes that hold
+// fail.
 void WriterHold::Abandon() {
   CallGroup group(*options_.scheduler);
   Release(group);
@@ -152,7 +153,8 @@ void WriterHold::End(Done ended) {
       options_.call, Log("release variables"),
       [self = shared_from_this(),
        ended = std::move(ended)](const absl::Status& held) mutable {
-        ended(Annotate(held, "The step may have seen others half done"));
+        ended(Annotate(
+            held, "The step may have seen partial updates of other steps"));
       });
 }
 

@@ -1,11 +1,11 @@
-// WriterHold: keeps the steps that write a step's variables away from it, in
-// all sessions of all masters of the cluster: none of them is half done while
-// it runs. protocol::StepHold says how the tasks do it.
+// WriterHold pauses the steps that write a step's variables, in all sessions of
+// all masters of the cluster, so that no write is incomplete while the step
+// runs. protocol::StepHold describes the protocol.
 //
-// Every wait has a deadline, and ends with the call that it is for. What can't
-// be told that it is over finds out by its lease.
+// Every wait has a deadline, and ends with its call. A task that cannot be
+// notified of the end relies on its lease.
 //
-// Threads: none waits; Begin, then Abandon or End, once each; callbacks come on
+// Threads: none waits; Begin, then Abandon or End, once each; callbacks run on
 // any thread.
 #ifndef WEFT_LIBS_MASTER_WRITER_HOLD_H_
 #define WEFT_LIBS_MASTER_WRITER_HOLD_H_
@@ -30,13 +30,13 @@
 namespace weft {
 
 struct WriterHoldOptions {
-  // All outlive the call.
+  // All must outlive the call.
   Scheduler* scheduler = nullptr;
   protocol::WorkerDirectory* directory = nullptr;
   Logger* logger = nullptr;  // may be null
   absl::Duration log_waits_after = absl::InfiniteDuration();
   OpenCalls::CallPtr call;
-  // The step, and what it runs on the tasks that have a part.
+  // The step, and its registrations on the tasks that have a part.
   protocol::WorkerSession session;
   uint64_t registration = 0;
   uint64_t step = 0;
@@ -45,7 +45,7 @@ struct WriterHoldOptions {
     protocol::Worker* worker = nullptr;
   };
   std::vector<Part> parts;
-  // How long steps that run may take to end.
+  // How long running steps may take to end.
   absl::Duration max_wait;
 };
 
@@ -55,14 +55,14 @@ class WriterHold : public std::enable_shared_from_this<WriterHold> {
 
   explicit WriterHold(WriterHoldOptions options);
 
-  // OK: no step that writes runs, and none begins. Else the cause:
+  // OK: no writing step runs, and none begins. Otherwise the error:
   // DEADLINE_EXCEEDED names a step that has not ended.
   void Begin(Done begun);
-  // The client's cancellation is not looked at any more.
+  // Stops watching the client's cancellation.
   void LetGoOfClient() { options_.call->LetGoOfClient(); }
-  // After Begin failed: tells all whom it may have reached.
+  // After Begin failed: notifies every task that may have been reached.
   void Abandon();
-  // After it did not. OK: it has held all the time.
+  // After Begin succeeded. OK: it has held all the time.
   void End(Done ended);
 
  private:
@@ -72,8 +72,8 @@ class WriterHold : public std::enable_shared_from_this<WriterHold> {
   protocol::StepHold Request(Action action) const;
   absl::Time Deadline() const;
   CallGroup::Log Log(const std::string& what) const;
-  // Those that the tasks named, by task, each once. Apart, so that a task that
-  // never answers keeps nothing else.
+  // The writers named by the tasks, by task, each once. A separate object, so
+  // that a task that never answers keeps nothing else alive.
   class Named {
    public:
     void Add(const Writers& writers) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -17,7 +17,7 @@ constexpr char kPs[] = "/job:ps/replica:0/task:0";
 constexpr char kWorker[] = "/job:worker/replica:0/task:1";
 using Action = protocol::StepHold::Action;
 
-// A ps whose variables some worker's master writes.
+// A ps whose variables a worker's master writes.
 class WriterHoldTest : public testing::Test, public protocol::WorkerDirectory {
  protected:
   WriterHoldTest() { ps_.writers = {{kWorker, {12, 8}, 4}}; }
@@ -61,7 +61,7 @@ class WriterHoldTest : public testing::Test, public protocol::WorkerDirectory {
   OpenCalls calls_;
 };
 
-TEST_F(WriterHoldTest, TheMastersOfWritersHoldThemOff) {
+TEST_F(WriterHoldTest, MastersOfWritersHoldTheirSteps) {
   const auto hold = NewHold();
   ASSERT_OK(Begin(*hold));
   ASSERT_EQ(ps_.step_holds.size(), 1u);
@@ -81,7 +81,7 @@ TEST_F(WriterHoldTest, TheMastersOfWritersHoldThemOff) {
 }
 
 // A callable that writes on many tasks is named by each of them.
-TEST_F(WriterHoldTest, AWriterIsHeldOffOnce) {
+TEST_F(WriterHoldTest, EachWriterIsHeldOnce) {
   ps_.writers = {{kWorker, {12, 8}, 4}, {kWorker, {12, 8}, 4}};
   ASSERT_OK(Begin(*NewHold()));
   ASSERT_EQ(worker_.step_holds.size(), 1u);
@@ -89,7 +89,7 @@ TEST_F(WriterHoldTest, AWriterIsHeldOffOnce) {
             (std::vector<protocol::VariableWriter>{{kWorker, {12, 8}, 4}}));
 }
 
-TEST_F(WriterHoldTest, MoreWritersThanAMessageTellsAreRefused) {
+TEST_F(WriterHoldTest, TooManyWritersAreRefused) {
   ps_.writers.clear();
   for (uint64_t i = 0; i <= protocol::Worker::kMaxWriters; ++i) {
     ps_.writers.push_back({kWorker, {12, 8}, i});
@@ -99,7 +99,7 @@ TEST_F(WriterHoldTest, MoreWritersThanAMessageTellsAreRefused) {
   EXPECT_TRUE(worker_.step_holds.empty());
 }
 
-// Who waits for the end of all calls does not wait for it.
+// Waiting for the end of all calls does not wait for it.
 TEST_F(WriterHoldTest, ATaskThatNeverAnswersKeepsNoCall) {
   ps_.hold_step_holds = true;
   auto hold = NewHold();
@@ -112,17 +112,18 @@ TEST_F(WriterHoldTest, ATaskThatNeverAnswersKeepsNoCall) {
   EXPECT_TRUE(closed);
 }
 
-TEST_F(WriterHoldTest, WhereItHasNotHeldTheStepFails) {
+TEST_F(WriterHoldTest, FailedHoldFailsTheStep) {
   const auto hold = NewHold();
   ASSERT_OK(Begin(*hold));
   worker_.answer = absl::FailedPreconditionError("not any more");
   absl::Status ended;
   hold->End([&](absl::Status status) { ended = std::move(status); });
-  EXPECT_THAT(ended, StatusIs(absl::StatusCode::kFailedPrecondition,
-                              "The step may have seen others half done"));
+  EXPECT_THAT(
+      ended, StatusIs(absl::StatusCode::kFailedPrecondition,
+                      "The step may have seen partial updates of other steps"));
 }
 
-TEST_F(WriterHoldTest, AllAreToldThatItWasInVain) {
+TEST_F(WriterHoldTest, AllTasksAreToldOfTheFailure) {
   worker_.answer = absl::DeadlineExceededError("step 4 did not end");
   const auto hold = NewHold();
   EXPECT_THAT(Begin(*hold), StatusIs(absl::StatusCode::kDeadlineExceeded,
@@ -137,7 +138,7 @@ TEST_F(WriterHoldTest, WritersOfAnotherClusterAreNamed) {
               StatusIs(absl::StatusCode::kFailedPrecondition, kWorker));
 }
 
-TEST_F(WriterHoldTest, ItEndsWithItsClient) {
+TEST_F(WriterHoldTest, HoldEndsWithItsClient) {
   worker_.hold = true;  // it does not answer
   Cancellation client;
   const auto hold = NewHold(&client);
@@ -148,7 +149,7 @@ TEST_F(WriterHoldTest, ItEndsWithItsClient) {
   EXPECT_THAT(begun, StatusIs(absl::StatusCode::kCancelled, "gone"));
   hold->LetGoOfClient();
   hold->Abandon();
-  // The late answer finds nobody: steps are not held off for it.
+  // The late answer has no receiver: steps are not held for it.
   ASSERT_EQ(worker_.held.size(), 1u);
   worker_.held.front()();
   EXPECT_EQ(Asked(worker_), std::vector{Action::kReleaseSteps});

@@ -10,14 +10,14 @@
 namespace weft {
 namespace {
 
-// Processors beyond as many share a stripe.
+// Further processors share stripes.
 constexpr size_t kNumStripes = 16;
 
 }  // namespace
 
-// What the threads of one processor have observed, in cache lines that those of
-// others write as good as never. A thread may be moved to another processor in
-// the middle of it, so the numbers are atomic all the same.
+// The observations of threads on one processor, in cache lines that other
+// processors almost never write. A thread may be moved to another processor in
+// the middle, so the numbers are atomic.
 struct alignas(64) Histogram::Stripe {
   using Counts = std::atomic<uint64_t>;
   static constexpr size_t kCountsALine = 64 / sizeof(Counts);
@@ -49,7 +49,7 @@ void Histogram::Observe(double value) {
   const auto range = static_cast<size_t>(
       std::lower_bound(bounds_.begin(), bounds_.end(), value) -
       bounds_.begin());
-  // -1 where the system does not say: any will do.
+  // A result of -1 (unknown) is fine: any stripe will do.
   const auto processor = static_cast<unsigned>(sched_getcpu());
   Stripe& stripe = *stripes_[processor % kNumStripes];
   stripe.sum.fetch_add(value, std::memory_order_relaxed);

@@ -1,5 +1,5 @@
-// Histogram: how often something took how long, or was how large: counts by
-// ranges, and the sum. Prometheus makes quantiles of it.
+// Histogram counts durations or sizes by ranges, with their sum. Prometheus
+// computes quantiles from it.
 #ifndef WEFT_LIBS_METRICS_HISTOGRAM_H_
 #define WEFT_LIBS_METRICS_HISTOGRAM_H_
 
@@ -12,13 +12,13 @@
 namespace weft {
 
 // Thread-safe, without a lock: Observe is two relaxed additions to a cache line
-// of the processor that it runs on, some nanoseconds however many threads do
-// it; for what happens once in a step, not once in a node. `contents` may have
-// the sum of what is being observed without its count, or the other way round.
+// of the current processor, some nanoseconds with any number of threads; for
+// events per step, not per node. `contents` may include the sum of a concurrent
+// observation without its count, or vice versa.
 class Histogram {
  public:
-  // Upper ends of the ranges, each included in its own, growing; beyond the
-  // last there is one more, without an end.
+  // The upper ends of the ranges, each inclusive, ascending; after the last one
+  // there is another, unbounded range.
   explicit Histogram(std::vector<double> bounds);
   ~Histogram();
 
@@ -28,7 +28,7 @@ class Histogram {
 
   struct Range {
     double end = 0;      // infinity: the last one
-    uint64_t count = 0;  // of what lies in this range or one below
+    uint64_t count = 0;  // of values in this range or a lower one
   };
   struct Contents {
     uint64_t count = 0;
@@ -43,8 +43,8 @@ class Histogram {
   std::vector<std::unique_ptr<Stripe>> stripes_;
 };
 
-// Bounds, in seconds: for steps, from 10 us to 100 s; for files, from 1 ms to
-// 1000 s.
+// The bounds, in seconds: for steps, from 10 us to 100 s; for files, from 1 ms
+// to 1000 s.
 std::vector<double> SecondsOfSteps();
 std::vector<double> SecondsOfFiles();
 

@@ -1,5 +1,5 @@
-// What it costs a step to be observed, by one thread and by many at once. Run
-// with --config=opt.
+// Measures what observing costs a step, with one thread and with many at once.
+// Run with --config=opt.
 #include <benchmark/benchmark.h>
 
 #include "libs/metrics/histogram.h"

@@ -26,8 +26,8 @@ std::string TakeName(absl::string_view& rest) {
   return name;
 }
 
-// What stands between quotes, with \\, \" and \n in it; the first quote is
-// taken. False: it does not end.
+// Reads a quoted value, with \\, \" and \n in it; the first quote has been
+// read. Returns false if it does not end.
 bool TakeValue(absl::string_view& rest, std::string& value) {
   while (!rest.empty()) {
     const char c = rest.front();
@@ -43,7 +43,7 @@ bool TakeValue(absl::string_view& rest, std::string& value) {
   return false;
 }
 
-// "{a="b",c="d"}", or nothing.
+// Reads "{a="b",c="d"}", or nothing.
 bool TakeLabels(absl::string_view& rest, MetricsSamples::Labels& labels) {
   if (!absl::ConsumePrefix(&rest, "{")) return true;
   while (!absl::ConsumePrefix(&rest, "}")) {
@@ -74,7 +74,7 @@ absl::StatusOr<MetricsSamples::Sample> MetricsSamples::ParseLine(
   if (sample.name.empty() || !TakeLabels(rest, sample.labels)) {
     return NoSample(line);
   }
-  // A time may follow the value.
+  // A timestamp may follow the value.
   const std::vector<absl::string_view> words =
       absl::StrSplit(rest, absl::ByAnyChar(" \t"), absl::SkipEmpty());
   if (words.empty() || words.size() > 2 ||

@@ -1,6 +1,6 @@
-// MetricsSamples: what a process told Prometheus, read again.
+// MetricsSamples are the parsed Prometheus metrics of a process.
 //
-// A value, not synchronised.
+// A value, not synchronized.
 #ifndef WEFT_LIBS_METRICS_METRICS_SAMPLES_H_
 #define WEFT_LIBS_METRICS_METRICS_SAMPLES_H_
 
@@ -19,14 +19,14 @@ class MetricsSamples {
   using Labels = std::map<std::string, std::string>;
 
   // `text` is in Prometheus's text format, version 0.0.4. It comes from another
-  // process: INVALID_ARGUMENT names the first line that is none.
+  // process: INVALID_ARGUMENT names the first malformed line.
   static absl::StatusOr<MetricsSamples> Parse(absl::string_view text);
 
-  // The sum of all samples of that name that have these labels among theirs;
-  // none where there is no such sample.
+  // The sum of all samples of that name that include these labels; none if
+  // there is no such sample.
   std::optional<double> Sum(absl::string_view name,
                             const Labels& labels = {}) const;
-  // That label of the first sample that has it; empty where none has.
+  // The value of that label in the first sample that has it; empty if none has.
   std::string FirstLabel(const std::string& label) const;
 
  private:

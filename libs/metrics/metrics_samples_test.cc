@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-TEST(MetricsSamplesTest, LinesAreRead) {
+TEST(MetricsSamplesTest, SampleLinesAreParsed) {
   ASSERT_OK_AND_ASSIGN(
       const auto samples,
       MetricsSamples::Parse("# HELP a A.\n# TYPE a counter\n\n"
@@ -32,7 +32,7 @@ TEST(MetricsSamplesTest, LinesAreRead) {
   EXPECT_EQ(samples.FirstLabel("w"), "");
 }
 
-TEST(MetricsSamplesTest, WhatIsNoLineIsNamed) {
+TEST(MetricsSamplesTest, MalformedLineIsNamed) {
   for (const char* line : {"a", "a b", "{x=\"1\"} 1", "a{x=\"1} 1", "a{x=1} 1",
                            "a{x=\"1\" 1", "a{x=\"1\"y=\"2\"} 1", "a{=\"1\"} 1",
                            "a 1 2 3", "a{x=\"1\\", "<html>", "a{"}) {
@@ -43,7 +43,7 @@ TEST(MetricsSamplesTest, WhatIsNoLineIsNamed) {
   }
 }
 
-TEST(MetricsSamplesTest, WhatIsWrittenIsRead) {
+TEST(MetricsSamplesTest, WrittenMetricsAreParsed) {
   MetricsText text(MetricsText::Labels{{"job", "a \"b\"\\\nc"}});
   Histogram histogram({0.5});
   histogram.Observe(0.25);

@@ -24,7 +24,7 @@
 namespace weft {
 namespace {
 
-// Of one connection, for what it asks: more is refused.
+// The limit per connection for its request: more is refused.
 constexpr size_t kMaxRequestBytes = size_t{16} << 10;
 constexpr int kBacklog = 64;
 
@@ -54,13 +54,13 @@ absl::Status CouldNotListen(const MetricsServerOptions& options, int error) {
                    std::strerror(error));
 }
 
-// An open socket, or -1 with the error in errno.
+// Returns an open socket, or -1 with the error in errno.
 int ListenAt(const addrinfo& address) {
   const int socket_fd =
       socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (socket_fd < 0) return -1;
   const int on = 1;
-  // Else a port stays taken for a minute after its last client has gone.
+  // Otherwise a port stays taken for a minute after its last client has gone.
   setsockopt(socket_fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (bind(socket_fd, address.ai_addr, address.ai_addrlen) == 0 &&
       listen(socket_fd, kBacklog) == 0) {
@@ -72,8 +72,8 @@ int ListenAt(const addrinfo& address) {
   return -1;
 }
 
-// At the first of the host's addresses where it is possible, IPv4 before IPv6,
-// as the task itself listens.
+// Listens at the first possible address of the host, IPv4 before IPv6, like the
+// task itself.
 absl::StatusOr<int> ListenAt(const MetricsServerOptions& options) {
   addrinfo hints{};
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
@@ -96,7 +96,7 @@ absl::StatusOr<int> ListenAt(const MetricsServerOptions& options) {
                    "the name of the host is not known.");
 }
 
-// "127.0.0.1:9100", and the port.
+// Returns "127.0.0.1:9100", and the port.
 std::pair<std::string, int> AddressOf(int socket_fd) {
   sockaddr_storage storage{};
   socklen_t size = sizeof(storage);
@@ -195,8 +195,8 @@ class MetricsServer::Impl {
       has_opened_ = has_closed_ = false;
       MHD_run(daemon_);
       CutLateConnections();
-      // Where there were as many connections as there may be, the library does
-      // not look for others before it runs again.
+      // At its connection limit, the library does not look for others before it
+      // runs again.
       if (std::exchange(is_called_, false) && had_none && !has_opened_) {
         WaitForDescriptors();
       }
@@ -205,28 +205,29 @@ class MetricsServer::Impl {
     ended_->Set();
   }
 
-  // Until a socket or the end wants something, or a connection's time is over.
+  // Waits until a socket or the destructor needs attention, or a connection
+  // times out.
   void Wait() {
     pollfd waits[] = {{epoll_, POLLIN, 0}, {wake_, POLLIN, 0}};
     poll(waits, 2, Milliseconds());
     is_called_ = waits[0].revents != 0;
   }
 
-  // Somebody calls who can't be let in: the process has no descriptor left.
-  // The library would try without a pause.
+  // A client cannot be accepted: the process has no descriptor left. The
+  // library would retry without a pause.
   void WaitForDescriptors() const {
     pollfd wait{wake_, POLLIN, 0};
     poll(&wait, 1, /*milliseconds=*/100);
   }
 
-  // -1: for ever.
+  // Returns -1 for an infinite timeout.
   int Milliseconds() const {
     absl::Duration left = absl::InfiniteDuration();
     const absl::Time now = options_.scheduler->clock().Now();
     for (const auto& [connection, began] : began_) {
       left = std::min(left, began + options_.max_time - now);
     }
-    // One of them was told that it is over, and is not gone yet.
+    // A connection has timed out, and is not closed yet.
     if (left <= absl::ZeroDuration()) left = absl::Milliseconds(10);
     MHD_UNSIGNED_LONG_LONG library_left = 0;
     if (MHD_get_timeout(daemon_, &library_left) == MHD_YES) {
@@ -240,7 +241,7 @@ class MetricsServer::Impl {
         INT_MAX));
   }
 
-  // The library sees the end of a socket that is shut down, and closes it.
+  // The library notices a socket that is shut down, and closes it.
   void CutLateConnections() {
     const absl::Time now = options_.scheduler->clock().Now();
     for (const auto& [connection, began] : began_) {
@@ -264,8 +265,8 @@ class MetricsServer::Impl {
     }
   }
 
-  // Called with the headers, then for each piece of a body, then once more to
-  // be answered; `context` is null at first.
+  // Called with the headers, then for each piece of a body, and finally for the
+  // answer; `context` is null at first.
   static MHD_Result OnRequest(void* self, MHD_Connection* connection,
                               const char* url, const char* method,
                               const char* /*version*/, const char* /*body*/,
@@ -278,7 +279,7 @@ class MetricsServer::Impl {
     }
     if (std::exchange(*context, self) == nullptr) return MHD_YES;
     if (*body_size != 0) {
-      *body_size = 0;  // it is not looked at
+      *body_size = 0;  // the body is ignored
       return MHD_YES;
     }
     if (url != server.options_.path) {
@@ -292,18 +293,18 @@ class MetricsServer::Impl {
   }
 
   const MetricsServerOptions options_;
-  const std::unique_ptr<Event> ended_;  // Drive
+  const std::unique_ptr<Event> ended_;  // set when Drive ends
   std::string url_;
   int port_ = 0;
   int wake_ = -1;
-  int epoll_ = -1;  // the library's
+  int epoll_ = -1;  // owned by the library
   MHD_Daemon* daemon_ = nullptr;
   std::function<std::string()> text_;
   bool is_started_ = false;
   std::atomic<bool> ending_{false};
   std::map<MHD_Connection*, absl::Time> began_;
-  bool is_called_ = false;   // a socket wants something, says the last Wait
-  bool has_opened_ = false;  // a connection, in this turn
+  bool is_called_ = false;   // the last Wait found a socket ready
+  bool has_opened_ = false;  // a connection was opened in this turn
   bool has_closed_ = false;
 };
 

@@ -1,15 +1,14 @@
-// MetricsServer: a page that Prometheus reads: answers GET of one path by HTTP
-// with what a function says at that moment. By libmicrohttpd, which listens,
-// reads and writes on a thread of its own that the Scheduler gives it
-// (Pool::kOwnThread), from Start to the end of the server: it answers while
-// files hold all threads of the blocking pool.
+// MetricsServer is an HTTP server for Prometheus: it answers GET of one path
+// with the result of a function. It uses libmicrohttpd, which listens, reads
+// and writes on one thread of the Scheduler (Pool::kOwnThread), from Start
+// until its destruction: so it answers even while files hold all threads of the
+// blocking pool.
 //
-// What clients can make it hold is bounded: connections, bytes of each request,
-// and how long each connection may take, however slowly it talks. Each is
-// closed once it is answered. All that it shows, it shows to whoever reaches
-// the port.
+// The resources of clients are limited: connections, bytes of each request, and
+// the duration of each connection, however slow it is. Each is closed after its
+// answer. Any client that reaches the port can read everything.
 //
-// Threads: made, started and destroyed by one.
+// Threads: created, started and destroyed by one.
 #ifndef WEFT_LIBS_METRICS_METRICS_SERVER_H_
 #define WEFT_LIBS_METRICS_METRICS_SERVER_H_
 
@@ -24,13 +23,13 @@
 namespace weft {
 
 struct MetricsServerOptions {
-  // Of real threads; outlives the server.
+  // Of real threads; must outlive the server.
   Scheduler* scheduler = nullptr;
   // A name or a numeric address of this machine.
   std::string host = "localhost";
-  int port = 0;  // 0: any that is free
+  int port = 0;  // 0: any free port
   std::string path = "/metrics";
-  // Others wait until one of these has ended.
+  // Further connections wait until one of these has ended.
   int max_connections = 32;
   // From the first byte of a connection to the last of its answer.
   absl::Duration max_time = absl::Seconds(10);
@@ -38,16 +37,16 @@ struct MetricsServerOptions {
 
 class MetricsServer {
  public:
-  // Listens; clients wait until Start. ALREADY_EXISTS: the port is taken;
-  // INVALID_ARGUMENT: there is no such port, or the host is none of this
-  // machine; UNAVAILABLE: its name is not known.
+  // Listens; clients wait until Start. ALREADY_EXISTS: the port is in use;
+  // INVALID_ARGUMENT: there is no such port, or the host is not this machine;
+  // UNAVAILABLE: its name is not known.
   static absl::StatusOr<std::unique_ptr<MetricsServer>> Listen(
       const MetricsServerOptions& options);
-  // Closes what is open; no call of `text` runs any more when it has returned,
-  // nor waits it for a client.
+  // Closes all connections; when it has returned, no call of `text` runs any
+  // more. Does not wait for clients.
   ~MetricsServer();
 
-  // Begins to answer. `text` is called on the server's thread and must not
+  // Starts to answer. `text` is called on the server's thread and must not
   // block; once only.
   void Start(std::function<std::string()> text);
 

@@ -1,4 +1,4 @@
-// A real client and a real server, on loopback.
+// Tests with a real client and a real server, on loopback.
 #include "libs/metrics/metrics_server.h"
 
 #include <arpa/inet.h>
@@ -49,12 +49,12 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // False when the connection is gone.
+  // Returns false if the connection is closed.
   bool Say(const std::string& text) {
     return send(fd_, text.data(), text.size(), MSG_NOSIGNAL) ==
            static_cast<ssize_t>(text.size());
   }
-  // What comes until the other end closes.
+  // Returns what is received until the other end closes.
   std::string Hear() {
     std::string heard;
     char piece[4096];
@@ -103,7 +103,7 @@ class MetricsServerTest : public ::testing::Test {
   std::unique_ptr<MetricsServer> server_;
 };
 
-TEST_F(MetricsServerTest, SaysWhatThereIsWhenItIsAsked) {
+TEST_F(MetricsServerTest, MetricsAreCollectedPerRequest) {
   Start();
   EXPECT_EQ(server_->url(),
             absl::StrCat("http://127.0.0.1:", server_->port(), "/metrics"));
@@ -134,7 +134,7 @@ TEST_F(MetricsServerTest, OtherRequestsAreRefused) {
   EXPECT_EQ(times_asked_, 0);
 }
 
-TEST_F(MetricsServerTest, WhatIsNoRequestEndsItsConnectionOnly) {
+TEST_F(MetricsServerTest, MalformedRequestClosesOnlyItsConnection) {
   Start({.max_time = absl::Milliseconds(500)});
   for (const std::string& request :
        {std::string("\r\n\r\n \r\n\r\n"), std::string("GET\r\n\r\n"),
@@ -151,14 +151,14 @@ TEST_F(MetricsServerTest, WhatIsNoRequestEndsItsConnectionOnly) {
   EXPECT_THAT(Ask(Get("/metrics")), EndsWith("asked 1\n"));
 }
 
-TEST_F(MetricsServerTest, ABodyOfAGetIsNotLookedAt) {
+TEST_F(MetricsServerTest, BodyOfAGetIsIgnored) {
   Start();
   EXPECT_THAT(Ask("GET /metrics HTTP/1.1\r\nHost: here\r\nContent-Length: 3"
                   "\r\n\r\nabc"),
               EndsWith("asked 1\n"));
 }
 
-TEST_F(MetricsServerTest, WhoSaysNothingIsCut) {
+TEST_F(MetricsServerTest, SilentClientIsDisconnected) {
   Start({.max_time = absl::Milliseconds(20)});
   Client silent(server_->port());
   EXPECT_EQ(silent.Hear(), "");
@@ -169,11 +169,11 @@ TEST_F(MetricsServerTest, WhoSaysNothingIsCut) {
   EXPECT_TRUE(halfway.is_closed());
 }
 
-TEST_F(MetricsServerTest, WhoGoesOnSlowlyIsCutAsWell) {
+TEST_F(MetricsServerTest, SlowClientIsDisconnected) {
   Start({.max_time = absl::Milliseconds(50)});
   Client slow(server_->port());
   ASSERT_TRUE(slow.Say("GET /metrics HTTP/1.1\r\nX: "));
-  // A byte every 2 ms, until the other end has had enough.
+  // A byte every 2 ms, until the server closes the connection.
   while (!slow.HasSomethingToHear() && slow.Say("a")) {
   }
   slow.Hear();
@@ -181,15 +181,15 @@ TEST_F(MetricsServerTest, WhoGoesOnSlowlyIsCutAsWell) {
   EXPECT_EQ(times_asked_, 0);
 }
 
-TEST_F(MetricsServerTest, MoreThanItTakesWait) {
+TEST_F(MetricsServerTest, ExcessConnectionsWait) {
   Start({.max_connections = 2, .max_time = absl::Milliseconds(100)});
   Client first(server_->port());
   Client second(server_->port());
-  // Its turn comes when the others have been cut.
+  // It is served when the others have been disconnected.
   EXPECT_THAT(Ask(Get("/metrics")), EndsWith("asked 1\n"));
 }
 
-TEST_F(MetricsServerTest, ManyAtOnceAreAnswered) {
+TEST_F(MetricsServerTest, ConcurrentRequestsAreAnswered) {
   Start();
   std::vector<std::unique_ptr<Client>> clients;
   for (int i = 0; i < 20; ++i) {
@@ -202,7 +202,7 @@ TEST_F(MetricsServerTest, ManyAtOnceAreAnswered) {
   EXPECT_EQ(times_asked_, 20);
 }
 
-TEST_F(MetricsServerTest, ItsEndWaitsForNobody) {
+TEST_F(MetricsServerTest, DestructorDoesNotWaitForClients) {
   Start({.max_time = absl::InfiniteDuration()});
   Client silent(server_->port());
   Client halfway(server_->port());
@@ -218,8 +218,8 @@ TEST_F(MetricsServerTest, ItsEndWaitsForNobody) {
           {.scheduler = scheduler_.get(), .host = "127.0.0.1", .port = port}));
 }
 
-// However many answers are on their way, and connections closed.
-TEST_F(MetricsServerTest, ItsEndWaitsForNobodyWhoAsksAgainAndAgain) {
+// Regardless of the answers in flight and of closed connections.
+TEST_F(MetricsServerTest, DestructorDoesNotWaitForBusyClients) {
   Start();
   const int port = server_->port();
   std::atomic<bool> is_over{false};
@@ -245,13 +245,14 @@ TEST_F(MetricsServerTest, ItsEndWaitsForNobodyWhoAsksAgainAndAgain) {
   EXPECT_EQ(times_asked_, times_asked);
 }
 
-// A disk that does not answer, and more kernels that read from it than threads.
-TEST_F(MetricsServerTest, AnswersAndEndsWhileTheBlockingPoolIsHeld) {
+// A disk that does not respond, and more kernels that read from it than
+// threads.
+TEST_F(MetricsServerTest, WorksWhileTheBlockingPoolIsBusy) {
   const std::unique_ptr<Scheduler> scheduler = NewThreadScheduler(
       clock_, {.compute_threads = 1, .max_blocking_threads = 1});
-  // The thread that waits may come to it late, and leave it later than this.
-  const std::shared_ptr<Event> let_go = scheduler->NewEvent();
-  scheduler->Schedule(Pool::kBlocking, [let_go] { let_go->Wait(); });
+  // The waiting thread may enter and leave the wait later than this.
+  const std::shared_ptr<Event> release = scheduler->NewEvent();
+  scheduler->Schedule(Pool::kBlocking, [release] { release->Wait(); });
   auto server = MetricsServer::Listen(
       {.scheduler = scheduler.get(), .host = "127.0.0.1"});
   EXPECT_OK(server);
@@ -262,10 +263,10 @@ TEST_F(MetricsServerTest, AnswersAndEndsWhileTheBlockingPoolIsHeld) {
     EXPECT_THAT(client.Hear(), EndsWith("\r\n\r\nhere\n"));
     server->reset();
   }
-  let_go->Set();
+  release->Set();
 }
 
-TEST_F(MetricsServerTest, MayEndBeforeItHasStarted) {
+TEST_F(MetricsServerTest, MayBeDestroyedBeforeItStarts) {
   ASSERT_OK_AND_ASSIGN(server_,
                        MetricsServer::Listen({.scheduler = scheduler_.get()}));
   Client waits(server_->port());
@@ -274,7 +275,7 @@ TEST_F(MetricsServerTest, MayEndBeforeItHasStarted) {
   EXPECT_TRUE(waits.is_closed());
 }
 
-TEST_F(MetricsServerTest, APortThatIsTakenIsSaid) {
+TEST_F(MetricsServerTest, PortInUseIsReported) {
   Start();
   const auto second = MetricsServer::Listen({.scheduler = scheduler_.get(),
                                              .host = "127.0.0.1",
@@ -283,7 +284,7 @@ TEST_F(MetricsServerTest, APortThatIsTakenIsSaid) {
                                         "Choose another --metrics_port"));
 }
 
-TEST_F(MetricsServerTest, WhereNobodyCanListenIsSaid) {
+TEST_F(MetricsServerTest, InvalidListenAddressIsReported) {
   for (const int port : {-1, 65536}) {
     EXPECT_THAT(
         MetricsServer::Listen({.scheduler = scheduler_.get(), .port = port})

@@ -1,11 +1,11 @@
-// MetricsText: the metrics of one moment, as Prometheus reads them.
+// MetricsText collects the current metrics, in the Prometheus format.
 //
 // Format: Prometheus's text exposition format, version 0.0.4
 // (https://prometheus.io/docs/instrumenting/exposition_formats/), written by
-// prometheus-cpp. Names are to be as its documentation wants them: the unit at
-// the end ("_seconds", "_bytes"), "_total" at the end of counters.
+// prometheus-cpp. Names must follow its documentation: the unit at the end
+// ("_seconds", "_bytes"), "_total" at the end of counters.
 //
-// A value, not synchronised.
+// A value, not synchronized.
 #ifndef WEFT_LIBS_METRICS_METRICS_TEXT_H_
 #define WEFT_LIBS_METRICS_METRICS_TEXT_H_
 
@@ -23,17 +23,17 @@ class MetricsText {
  public:
   using Labels = std::vector<std::pair<std::string, std::string>>;
 
-  // What a scraper is to take it for.
+  // The content type for scrapers.
   static constexpr char kContentType[] =
       "text/plain; version=0.0.4; charset=utf-8";
 
-  // `common`: labels that each metric gets.
+  // `common`: labels of each metric.
   explicit MetricsText(Labels common);
   ~MetricsText();
 
-  // A metric may be added several times, with other `labels` of its own; its
-  // help is that of the first time. REQUIRES: one name is of one kind, help is
-  // one line, and label values are UTF-8.
+  // A metric may be added several times with different `labels`; its first help
+  // is used. REQUIRES: one name has one kind, help is one line, and label
+  // values are UTF-8.
   void AddCounter(absl::string_view name, absl::string_view help, double value,
                   const Labels& labels = {});
   void AddGauge(absl::string_view name, absl::string_view help, double value,
@@ -41,7 +41,7 @@ class MetricsText {
   void AddHistogram(absl::string_view name, absl::string_view help,
                     const Histogram& histogram, const Labels& labels = {});
 
-  // By name.
+  // Sorted by name.
   std::string ToString() const;
 
  private:

@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(MetricsTextTest, IsWhatPrometheusReads) {
+TEST(MetricsTextTest, MatchesThePrometheusFormat) {
   MetricsText text({{"job", "worker"}, {"task", "1"}});
   text.AddGauge("weft_threads", "Threads.", 3, {{"pool", "compute"}});
   text.AddCounter("weft_steps_total", "Steps.", 12345678901);
@@ -31,20 +31,21 @@ TEST(MetricsTextTest, IsWhatPrometheusReads) {
             "weft_threads{job=\"worker\",task=\"1\",pool=\"blocking\"} 0.5\n");
 }
 
-TEST(MetricsTextTest, LabelsMayHoldAnything) {
+TEST(MetricsTextTest, LabelValuesAreEscaped) {
   MetricsText text(MetricsText::Labels{{"job", "a \"b\"\\\nc"}});
   text.AddGauge("x", "X.", std::numeric_limits<double>::infinity());
   EXPECT_THAT(text.ToString(),
               HasSubstr("x{job=\"a \\\"b\\\"\\\\\\nc\"} +Inf"));
 }
 
-TEST(MetricsTextTest, WithoutAMetricThereIsNoText) {
+TEST(MetricsTextTest, NoMetricsMakeAnEmptyText) {
   EXPECT_EQ(MetricsText(MetricsText::Labels{{"job", "ps"}}).ToString(), "");
 }
 
-TEST(MetricsTextTest, HistogramsCountWhatLiesBelow) {
+TEST(MetricsTextTest, HistogramBucketsAreCumulative) {
   Histogram histogram({0.1, 1});
-  histogram.Observe(absl::Milliseconds(100));  // an end is in its range
+  histogram.Observe(
+      absl::Milliseconds(100));  // the upper bound belongs to the bucket
   histogram.Observe(0.25);
   histogram.Observe(2.0);
   histogram.Observe(-absl::Seconds(5));  // the clock was set
@@ -63,7 +64,7 @@ TEST(MetricsTextTest, HistogramsCountWhatLiesBelow) {
             "h_seconds_bucket{a=\"b\",le=\"+Inf\"} 4\n");
 }
 
-TEST(MetricsTextTest, ManyThreadsObserveAndNothingIsLost) {
+TEST(MetricsTextTest, ConcurrentObservationsAreAllCounted) {
   constexpr int kThreads = 8;
   constexpr int kTimes = 10'000;
   Histogram histogram({1, 2});
@@ -74,7 +75,7 @@ TEST(MetricsTextTest, ManyThreadsObserveAndNothingIsLost) {
       for (int j = 0; j < kTimes; ++j) histogram.Observe(i % 4);
     });
   }
-  scheduler.reset();  // runs them all
+  scheduler.reset();  // runs all closures
   const Histogram::Contents contents = histogram.contents();
   EXPECT_EQ(contents.count, kThreads * kTimes);
   EXPECT_DOUBLE_EQ(contents.sum, 2.0 * (0 + 1 + 2 + 3) * kTimes);
@@ -83,7 +84,7 @@ TEST(MetricsTextTest, ManyThreadsObserveAndNothingIsLost) {
   EXPECT_EQ(contents.ranges[1].count, kThreads / 4 * 3 * kTimes);
 }
 
-TEST(MetricsTextTest, OfAnEmptyHistogramAllIsZero) {
+TEST(MetricsTextTest, EmptyHistogramIsAllZeros) {
   MetricsText text(MetricsText::Labels{});
   const Histogram histogram(SecondsOfSteps());
   text.AddHistogram("h", "H.", histogram);

@@ -28,7 +28,7 @@ class Finder {
   }
 
  private:
-  // Where a real loop goes around.
+  // Records where a real loop has its back edges.
   void NoteDrivers() {
     for (const Node* node : graph_.nodes()) {
       if (!IsNextIteration(*node)) continue;
@@ -102,7 +102,7 @@ class Finder {
   absl::Status status_;  // the first error
 };
 
-// Nodes of the control loop of one frame on one device.
+// Adds nodes of the control loop of one frame on one device.
 class NodeAdder {
  public:
   NodeAdder(Graph& part, const std::string& device, int frame)

@@ -13,14 +13,14 @@ bool IsConstant(const Node& node) {
   return node.type() == "Const" && node.control_inputs().empty();
 }
 
-// Both hold the same node, so one encloses the other.
+// Both contain the same node, so one encloses the other.
 int Outermost(int a, int b) {
   if (a == kNone || b == kNone) return a == kNone ? b : a;
   return a < b ? a : b;
 }
 
-// A Merge in a loop begins with one input and goes on with another: it is
-// silent in its own frame only if that is true of all of them.
+// A Merge in a loop has one input in its first iteration and another later: it
+// is silent in its own frame only if that is true of all of them.
 int SilenceOfMergeInputs(const Node& merge, const LoopStructure& loops) {
   const int frame = loops.InputFrame(merge);
   int enclosing = kNone;

@@ -1,5 +1,5 @@
-// LoopStructure: what has to be known of a graph's loops to cut it by device.
-// Internal to this room; pure data.
+// LoopStructure describes a graph's loops for partitioning by device. Internal
+// to this module; pure data.
 #ifndef WEFT_LIBS_PARTITION_LOOP_STRUCTURE_H_
 #define WEFT_LIBS_PARTITION_LOOP_STRUCTURE_H_
 
@@ -14,12 +14,12 @@ namespace weft {
 struct LoopStructure {
   // Frame 0 is outside loops; a frame's parent has a lower number.
   FrameAnalysis analysis;
-  // By node id: a constant without control inputs, which the executor keeps at
-  // hand in all frames.
+  // By node id: a constant without control inputs, which the executor has
+  // available in all frames.
   std::vector<bool> is_constant;
   // By node id: the outermost frame that has iterations in which the node
-  // gives no value, not even a dead one; kNone when there is none. An Enter
-  // gives one in iteration 0 only, a NextIteration in all others.
+  // produces no value, not even a dead one; kNone if there is none. An Enter
+  // produces one only in iteration 0, a NextIteration in all others.
   std::vector<int> silent_in;
   // By frame: its LoopCond nodes; a loop has one.
   std::vector<std::vector<const Node*>> conditions;
@@ -27,14 +27,14 @@ struct LoopStructure {
   static constexpr int kNone = -1;
 
   bool has_loops() const { return analysis.frames.size() > 1; }
-  // The frame in which a node takes its inputs, and where its outputs are.
+  // The frame in which a node takes its inputs, and that of its outputs.
   int InputFrame(const Node& node) const { return analysis.runs_in[node.id()]; }
   int OutputFrame(const Node& node) const {
     return is_constant[node.id()] ? 0 : analysis.outputs_to[node.id()];
   }
 };
 
-// INVALID_ARGUMENT when a node's inputs come from different frames.
+// Returns INVALID_ARGUMENT if a node's inputs come from different frames.
 absl::StatusOr<LoopStructure> AnalyzeLoops(const Graph& graph);
 
 }  // namespace weft

@@ -11,9 +11,8 @@ bool PassesReference(const Node& node) {
   return IsRefType(node.output_type(0));
 }
 
-// Of a constant: whether one on each device for good is better than to send it
-// in each step.
-// Strings are of any length.
+// Returns whether it is better to keep a copy of a constant on each device than
+// to send it in each step. Strings may have any length.
 bool IsSmallConstant(const Node& node) {
   constexpr size_t kMaxBytes = 1024;
   const Tensor* value = node.attr<Tensor>("value");
@@ -21,8 +20,8 @@ bool IsSmallConstant(const Node& node) {
          value->num_elements() * DataTypeSize(value->dtype()) <= kMaxBytes;
 }
 
-// "/device:CPU" of a full name: a constant's kernel for another type of device
-// may be missing there.
+// Returns "/device:CPU" of a full name: another type of device may lack a
+// kernel for the constant.
 absl::string_view TypeOf(absl::string_view device) {
   const size_t begin = device.rfind("/device:");
   if (begin == absl::string_view::npos) return device;
@@ -69,7 +68,7 @@ void NodeDevices::MoveExits() {
 }
 
 // A copied node's consumers are known once all later nodes are: back edges end
-// at Merge nodes, which stay.
+// at Merge nodes, which are not copied.
 void NodeDevices::CopyToConsumers() {
   for (const Node* node : graph_.nodes()) {
     if (!IsCopied(*node)) Fetch(*node);
@@ -104,7 +103,7 @@ void NodeDevices::FetchConstant(const Node& constant,
   const bool is_small = IsSmallConstant(constant);
   for (const std::string& device : wanted) {
     const bool is_copied = is_small && TypeOf(device) == TypeOf(placed);
-    // Else it is sent from where it was placed.
+    // Otherwise it is sent from where it was placed.
     AddDevices(constant, {is_copied ? device : placed});
   }
 }

@@ -1,17 +1,17 @@
-// NodeDevices: on which devices the nodes of a placed graph run. All but a few
-// run where they were placed:
+// NodeDevices determines the devices on which the nodes of a placed graph run.
+// Most run where they were placed, with these exceptions:
 //
-//  - An Enter or NextIteration runs, copied, on each device that takes its
-//    value: they have to be where their Merge is, and the value of a constant
-//    Enter then crosses once instead of in each iteration.
-//  - An Exit runs where its input is, so that its value crosses once.
-//  - A constant that is used in a loop is copied to where it is used; sent, it
-//    would come but once. So is a small one outside of loops, such as a
-//    learning rate: it would be sent in each step.
+//  - An Enter or NextIteration runs, copied, on each device that consumes its
+//    value: it must be on the device of its Merge, and the value of a constant
+//    Enter is then sent once instead of in each iteration.
+//  - An Exit runs on the device of its input, so that its value is sent once.
+//  - A constant that is used in a loop is copied to its consumers; sent, it
+//    would arrive only once. A small one outside of loops, such as a learning
+//    rate, is copied, too: otherwise it would be sent in each step.
 //
-// Those that hand on a reference stay: the placer has put them where their
-// variable is. Internal to this room. Immutable; `graph` and `loops` outlive
-// it.
+// Those that forward a reference stay: the placer has put them on the device of
+// their variable. Internal to this module. Immutable; `graph` and `loops` must
+// outlive it.
 #ifndef WEFT_LIBS_PARTITION_NODE_DEVICES_H_
 #define WEFT_LIBS_PARTITION_NODE_DEVICES_H_
 
@@ -30,17 +30,17 @@ class NodeDevices {
  public:
   NodeDevices(const Graph& graph, const LoopStructure& loops);
 
-  // At least one, in order of name.
+  // At least one, sorted by name.
   absl::Span<const std::string> Of(const Node& node) const;
   bool Has(const Node& node, const std::string& device) const;
-  // Where other devices get the node's outputs from.
+  // The device from which other devices receive the node's outputs.
   const std::string& Home(const Node& node) const;
 
  private:
   bool IsCopied(const Node& node) const;
   void MoveExits();
   void CopyToConsumers();
-  // Takes `consumer`'s inputs to its devices.
+  // Makes `consumer`'s inputs available on its devices.
   void Fetch(const Node& consumer);
   // Outside of loops.
   void FetchConstant(const Node& constant,
@@ -49,12 +49,13 @@ class NodeDevices {
 
   const Graph& graph_;
   const LoopStructure& loops_;
-  // Of nodes that do not just run where they were placed.
+  // Of nodes that do not run only where they were placed.
   FlatHashMap<const Node*, std::vector<std::string>> devices_;
 };
 
 // An edge between devices: `source` does not run on `device`, one of
-// `consumer`'s. Edges that order nothing are none: a constant's control edges.
+// `consumer`'s. A constant's control edges are left out, because they order
+// nothing.
 struct Crossing {
   OutputTensor source;
   bool is_control = false;  // then source.index is 0
@@ -62,7 +63,7 @@ struct Crossing {
   const std::string& device;
 };
 
-// Of one of the consumer's devices.
+// For one of the consumer's devices.
 void ForEachCrossing(const Node& consumer, const std::string& device,
                      const LoopStructure& loops, const NodeDevices& devices,
                      absl::FunctionRef<void(const Crossing&)> visit);

@@ -42,7 +42,7 @@ class Partitioner {
     std::unique_ptr<GraphCopier> copier;
     // Sources of control edges that already have a _Recv here.
     std::map<const Node*, const Node*> control_receives;
-    // Frame -> what triggers its _Recv nodes; null outside loops.
+    // Frame -> the node that triggers its _Recv nodes; null outside loops.
     std::map<int, const Node*> triggers = {{0, nullptr}};
   };
 
@@ -114,7 +114,7 @@ class Partitioner {
     return absl::OkStatus();
   }
 
-  // Sends an empty tensor made after `source` has run.
+  // Sends an empty tensor that is produced after `source` has run.
   absl::Status JoinControl(const Node& source, const std::string& device,
                            Part& part) {
     const std::string& from = devices_.Home(source);
@@ -135,7 +135,7 @@ class Partitioner {
     return absl::OkStatus();
   }
 
-  // Adds _Send and _Recv; `named` is what the edge is called in errors.
+  // Adds _Send and _Recv; `named` is the edge's name in errors.
   absl::StatusOr<const Node*> AddPair(Part& sender, const OutputTensor& value,
                                       const OutputTensor& named,
                                       const std::string& device,

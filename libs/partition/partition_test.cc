@@ -29,7 +29,7 @@ class PartitionTest : public ::testing::Test {
                         .op = "Const",
                         .attrs = {{"dtype", value.dtype()}, {"value", value}}});
   }
-  // A constant that is worth being sent.
+  // A constant that is large enough to be sent.
   const Node* Large(const std::string& device, const std::string& name) {
     return Const(device, name, Tensor(DT_FLOAT, {257}));
   }
@@ -53,7 +53,8 @@ class PartitionTest : public ::testing::Test {
   Graph graph_{StandardOps()};
 };
 
-// for (v = begin; v < limit; v = body(v)), with each node where it is said.
+// Builds for (v = begin; v < limit; v = body(v)), with given devices of the
+// nodes.
 class LoopPartitionTest : public PartitionTest {
  protected:
   struct Devices {
@@ -72,8 +73,8 @@ class LoopPartitionTest : public PartitionTest {
                                   {"parallel_iterations", 7}}});
   }
 
-  // Gives the Exit. `body` adds nodes that lead from its argument, live while
-  // the loop goes on, to the next value.
+  // Returns the Exit. `body` adds nodes that lead from its argument, live while
+  // the loop continues, to the next value.
   template <typename Body>
   const Node* Loop(const std::string& frame, const Devices& on,
                    const Node* begin, const Node* limit, Body body) {
@@ -110,7 +111,8 @@ class LoopPartitionTest : public PartitionTest {
                 [&](const Node* in) { return Identity(on.body, "body", in); });
   }
 
-  // Each part by itself is a graph that can run: its loops are in order.
+  // Checks that each part alone is a graph that can run, with well-formed
+  // loops.
   Parts Partition() {
     auto parts = PartitionGraph(graph_);
     EXPECT_OK(parts);
@@ -132,7 +134,7 @@ class LoopPartitionTest : public PartitionTest {
     return result;
   }
 
-  // What triggers the node that receives `tensor`; null: nothing.
+  // Returns the node that triggers the receiver of `tensor`; null: none.
   static const Node* TriggerOf(const Graph& part, const std::string& tensor) {
     for (const Node* node : part.nodes()) {
       if (node->type() != "_Recv") continue;
@@ -145,7 +147,7 @@ class LoopPartitionTest : public PartitionTest {
   }
 };
 
-TEST_F(PartitionTest, OneDeviceNeedsNoEdges) {
+TEST_F(PartitionTest, OneDeviceNeedsNoSendOrRecv) {
   Identity(kA, "y", Const(kA, "x"));
   auto parts = PartitionGraph(graph_);
   ASSERT_OK(parts);
@@ -153,7 +155,7 @@ TEST_F(PartitionTest, OneDeviceNeedsNoEdges) {
   EXPECT_EQ(parts->at(kA)->num_nodes(), 2);
 }
 
-TEST_F(PartitionTest, AnOutputIsSentOnceToEachDevice) {
+TEST_F(PartitionTest, OutputIsSentOncePerDevice) {
   const Node* x = Large(kA, "x");
   Identity(kB, "y", x);
   Identity(kB, "z", x);
@@ -166,7 +168,7 @@ TEST_F(PartitionTest, AnOutputIsSentOnceToEachDevice) {
   EXPECT_EQ(y->input(0), z->input(0));
 }
 
-TEST_F(PartitionTest, BothEndsOfAnEdgeHaveOneNumber) {
+TEST_F(PartitionTest, SendAndRecvShareAnEdgeNumber) {
   Identity(kB, "y", Large(kA, "x"));
   Identity(kA, "z", Large(kB, "w"));
   auto parts = PartitionGraph(graph_);
@@ -183,11 +185,11 @@ TEST_F(PartitionTest, BothEndsOfAnEdgeHaveOneNumber) {
   EXPECT_NE(edges(*parts->at(kA), "_Send"), edges(*parts->at(kB), "_Send"));
 }
 
-TEST_F(PartitionTest, ASmallConstantIsWhereItIsUsed) {
+TEST_F(PartitionTest, SmallConstantIsCopiedToItsConsumers) {
   const Node* rate = Const(kA, "rate");
   Identity(kB, "y", rate);
   Identity(kC, "z", rate);
-  NoOp(kA, "after", {rate});  // nothing to wait for
+  NoOp(kA, "after", {rate});  // it waits for nothing
   auto parts = PartitionGraph(graph_);
   ASSERT_OK(parts);
   EXPECT_EQ(parts->at(kA)->num_nodes(), 1);
@@ -229,7 +231,7 @@ TEST_F(PartitionTest, AControlEdgeSendsAnEmptyTensor) {
   EXPECT_EQ(second->control_inputs()[0]->type(), "_Recv");
 }
 
-TEST_F(LoopPartitionTest, ALoopOnOneDeviceStaysAsItIs) {
+TEST_F(LoopPartitionTest, LoopOnOneDeviceIsUnchanged) {
   Identity(kB, "after", Loop({}));
   const Parts parts = Partition();
   EXPECT_EQ(Count(*parts.at(kA), "Merge"), 1);
@@ -238,7 +240,7 @@ TEST_F(LoopPartitionTest, ALoopOnOneDeviceStaysAsItIs) {
   EXPECT_EQ(TriggerOf(*parts.at(kB), "w/exit:0"), nullptr);
 }
 
-TEST_F(LoopPartitionTest, ADeviceWithThePartOfALoopGoesAroundWithIt) {
+TEST_F(LoopPartitionTest, DeviceWithPartOfALoopGetsAControlLoop) {
   Loop({.body = kB});
   const Parts parts = Partition();
   const Graph& b = *parts.at(kB);
@@ -257,7 +259,7 @@ TEST_F(LoopPartitionTest, ADeviceWithThePartOfALoopGoesAroundWithIt) {
   EXPECT_EQ(choose->type(), "Switch");
   EXPECT_EQ(next->input(0).index, 1);
   EXPECT_EQ(choose->input(0).node, merge);
-  // The condition comes once an iteration too.
+  // The condition is received once per iteration, too.
   EXPECT_EQ(choose->input(1).node->type(), "_Recv");
   EXPECT_EQ(TriggerOf(b, "w/condition:0"), merge);
   // The device of the real loop has its condition itself.
@@ -267,7 +269,7 @@ TEST_F(LoopPartitionTest, ADeviceWithThePartOfALoopGoesAroundWithIt) {
             "w/condition");
 }
 
-TEST_F(LoopPartitionTest, EnterAndNextIterationAreWhereTheirMergeIs) {
+TEST_F(LoopPartitionTest, EnterAndNextIterationFollowTheirMerge) {
   Identity(kA, "after", Loop({.enter = kB, .exit = kC, .next = kC}));
   const Parts parts = Partition();
   EXPECT_EQ(parts.size(), 1u);
@@ -316,9 +318,9 @@ TEST_F(LoopPartitionTest, InnerControlLoopsFollowOuterOnes) {
   EXPECT_EQ(TriggerOf(b, "outer/condition:0"), outer);
 }
 
-// Device B makes a value of an invariant alone: nothing of the loop comes to
-// it, and still it has to send in each iteration.
-TEST_F(LoopPartitionTest, ADeviceThatOnlySendsGoesAroundToo) {
+// Device B computes a value of an invariant alone: it receives nothing from the
+// loop, and still has to send in each iteration.
+TEST_F(LoopPartitionTest, SendingDeviceGetsAControlLoop) {
   const Node* factor = Const(kA, "factor");
   const Node* enter = Enter(kA, "factor/enter", factor, "w", true);
   const Node* product = Identity(kB, "product", enter);
@@ -331,7 +333,7 @@ TEST_F(LoopPartitionTest, ADeviceThatOnlySendsGoesAroundToo) {
   EXPECT_NE(TriggerOf(*parts.at(kA), "product:0"), nullptr);
 }
 
-TEST_F(LoopPartitionTest, ControlEdgesInALoopAreTriggeredToo) {
+TEST_F(LoopPartitionTest, ControlEdgesInALoopAreTriggered) {
   Loop("w", {}, Const(kA, "begin"), Const(kA, "bound"), [&](const Node* in) {
     const Node* first = NoOp(kB, "first", {in});
     return Add(kA, {.name = "second",
@@ -344,7 +346,7 @@ TEST_F(LoopPartitionTest, ControlEdgesInALoopAreTriggeredToo) {
   EXPECT_NE(TriggerOf(*parts.at(kA), "first:0"), nullptr);
 }
 
-TEST_F(LoopPartitionTest, AValueThatDoesNotComeInEachIterationIsRefused) {
+TEST_F(LoopPartitionTest, ValueMissingInSomeIterationsIsRefused) {
   const Node* enter = Enter(kA, "enter", Const(kA, "x"), "w", false);
   const Node* early = Identity(kB, "early", enter);
   Identity(kA, "late", early);
@@ -352,7 +354,7 @@ TEST_F(LoopPartitionTest, AValueThatDoesNotComeInEachIterationIsRefused) {
               StatusIs(absl::StatusCode::kUnimplemented, "early"));
 }
 
-TEST_F(LoopPartitionTest, ALoopOverDevicesNeedsALoopCond) {
+TEST_F(LoopPartitionTest, LoopAcrossDevicesNeedsALoopCond) {
   const Node* merge = Add(
       kA, {.name = "merge",
            .op = "Merge",

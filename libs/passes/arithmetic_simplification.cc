@@ -21,8 +21,9 @@ bool HasBits(const Tensor& scalar, float value) {
   return std::memcmp(scalar.data(), &wanted, sizeof(T)) == 0;
 }
 
-// Bit for bit; an integer 0 is both zeros. Of complex numbers only one part
-// would be looked at: x * 1 is not x where the other part is infinite.
+// Compares bits; an integer 0 equals both zeros. Complex numbers are excluded:
+// only one part would be compared, and x * 1 is not x if the other part is
+// infinite.
 bool IsScalar(const Tensor* constant, float value) {
   if (constant == nullptr || constant->rank() != 0) return false;
   switch (constant->dtype()) {
@@ -57,11 +58,11 @@ bool IsScalar(const Tensor* constant, float value) {
   }
 }
 
-// An op that gives its first input where the second is `neutral`.
+// An op that returns its first input if the second is `neutral`.
 struct NeutralElement {
   absl::string_view op;
   float neutral;
-  bool commutes;  // the other way round as well
+  bool commutes;  // the operands may be swapped
   bool integers_only = false;
 };
 
@@ -89,8 +90,8 @@ Axes InOrder(size_t rank) {
   return axes;
 }
 
-// first[second[i]]; nothing where one of them is no permutation of the other's
-// length.
+// Returns first[second[i]]; nullopt if one of them is not a permutation of the
+// other's length.
 std::optional<Axes> Compose(const Axes& first, const Axes& second) {
   if (first.size() != second.size()) return std::nullopt;
   Axes result;
@@ -103,8 +104,8 @@ std::optional<Axes> Compose(const Axes& first, const Axes& second) {
   return result;
 }
 
-// Whether what has this shape can surely be reshaped to these sizes. What the
-// shape function says of the result does not tell: it assumes that it can.
+// Returns whether a tensor of this shape can surely be reshaped to these sizes.
+// The shape function's result does not show this: it assumes that it can.
 bool CanBe(const Axes& sizes, const TensorShape& shape) {
   int64_t known = 1;
   int num_unknown = 0;
@@ -139,8 +140,8 @@ class Simplifier {
   }
 
  private:
-  // A value that the node's output always equals; a null node where there is
-  // none.
+  // Returns a value that the node's output always equals; a null node if there
+  // is none.
   OutputTensor WhatItGives(const Node& node) const {
     const std::string& op = node.type();
     for (const NeutralElement& element : kNeutralElements) {
@@ -170,8 +171,8 @@ class Simplifier {
     return {};
   }
 
-  // The node's first input, where another node of this type makes it and
-  // nothing else has to come before. Null otherwise.
+  // Returns the producer of the node's first input, if it is another node of
+  // this type and no control input must come before. Null otherwise.
   const Node* Inner(const Node& node) const {
     const Node* inner = rewrite_.Input(node, 0).node;
     if (inner->type() != node.type() || !rewrite_.IsPure(*inner) ||
@@ -200,7 +201,7 @@ class Simplifier {
     if (inner == nullptr) return {};
     const std::optional<Axes> inner_axes = IntegersIn(Constant(*inner, 1));
     if (!inner_axes) return {};
-    // An order that another one turns into 0, 1, 2, ... is a permutation.
+    // If another permutation turns it into 0, 1, 2, ..., it is a permutation.
     const std::optional<Axes> both = Compose(*inner_axes, *axes);
     const OutputTensor source = rewrite_.Input(*inner, 0);
     return both && LeavesAll(*both, source) ? source : OutputTensor();
@@ -224,7 +225,7 @@ class Simplifier {
     return same ? input : OutputTensor();
   }
 
-  // Takes what the Reshape before it takes, if that one can't fail.
+  // Takes the input of the previous Reshape, if that one cannot fail.
   void PassOverReshape(const Node& node) {
     const Node* inner = Inner(node);
     if (inner == nullptr || rewrite_.ConstantValue({inner, 0})) return;
@@ -235,7 +236,7 @@ class Simplifier {
     rewrite_.SetInput(node, 0, source);
   }
 
-  // With both 0 and -1 an empty tensor's own sizes matter.
+  // With both 0 and -1, an empty tensor's own sizes matter.
   bool NeedsOnlyNumberOfElements(const Node& reshape) const {
     const std::optional<Axes> sizes =
         IntegersIn(rewrite_.ConstantValue(rewrite_.Input(reshape, 1)));

@@ -11,7 +11,7 @@ namespace {
 
 class ArithmeticSimplificationTest : public ::testing::Test {
  protected:
-  // What is fetched in the end.
+  // Returns the final fetched node.
   std::string Fetched(const Node* y) {
     g_.Fetch(y);
     return Run().Fetched();
@@ -24,7 +24,7 @@ class ArithmeticSimplificationTest : public ::testing::Test {
   const Node* Axes(const std::string& name, const std::vector<int32_t>& axes) {
     return g_.Const(name, Tensor::Vector<int32_t>(axes));
   }
-  // A matrix of unknown size, as MatMul's result surely is.
+  // Returns a matrix of unknown size, as MatMul's result surely is.
   const Node* Matrix() {
     const Node* x = g_.Arg("a");
     return g_.Add("MatMul", "matrix", {x, x});
@@ -33,7 +33,7 @@ class ArithmeticSimplificationTest : public ::testing::Test {
   SmallGraph g_;
 };
 
-// What is left of `op`(x, c), or of `op`(c, x).
+// The expected result of `op`(x, c), or of `op`(c, x).
 struct NeutralCase {
   std::string op;
   Tensor constant;
@@ -43,7 +43,7 @@ struct NeutralCase {
 
 class NeutralElementTest : public ::testing::TestWithParam<NeutralCase> {};
 
-TEST_P(NeutralElementTest, GoesWhereItChangesNothing) {
+TEST_P(NeutralElementTest, NeutralElementIsRemoved) {
   const NeutralCase& c = GetParam();
   SmallGraph g;
   const Node* x = g.Arg("x", c.constant.dtype());
@@ -109,21 +109,21 @@ std::vector<NeutralCase> NeutralCases() {
 INSTANTIATE_TEST_SUITE_P(Cases, NeutralElementTest,
                          ::testing::ValuesIn(NeutralCases()));
 
-TEST_F(ArithmeticSimplificationTest, AConstantThatWaitsIsNotNeutral) {
+TEST_F(ArithmeticSimplificationTest, ConstantWithControlInputStays) {
   const Node* effect = g_.Effect("effect");
   const Node* one = g_.Const("one", Tensor::Scalar(1.0f), {effect});
   EXPECT_EQ(Fetched(g_.Add("Mul", "y", {g_.Arg("x"), one})), "y:0");
 }
 
-TEST_F(ArithmeticSimplificationTest, ANodeThatWaitsStays) {
+TEST_F(ArithmeticSimplificationTest, NodeWithControlInputStays) {
   const Node* effect = g_.Effect("effect");
   const Node* one = g_.Const("one", Tensor::Scalar(1.0f));
   EXPECT_EQ(Fetched(g_.Add("Mul", "y", {g_.Arg("x"), one}, {}, {effect})),
             "y:0");
 }
 
-// A step that changes the variable first would show it to y's consumer.
-TEST_F(ArithmeticSimplificationTest, AVariablesIdentityIsNotTakenInstead) {
+// A step that changes the variable first would show the change to y's consumer.
+TEST_F(ArithmeticSimplificationTest, IdentityOfAVariableIsNotBypassed) {
   const Node* v =
       g_.Add("VariableV2", "v", {},
              {{"dtype", DT_FLOAT}, {"shape", PartialShape::Scalar()}});
@@ -132,24 +132,24 @@ TEST_F(ArithmeticSimplificationTest, AVariablesIdentityIsNotTakenInstead) {
   EXPECT_EQ(Fetched(g_.Add("Mul", "y", {read, one})), "y:0");
 }
 
-TEST_F(ArithmeticSimplificationTest, WhatUndoesItself) {
+TEST_F(ArithmeticSimplificationTest, DoubleNegationIsRemoved) {
   const Node* x = g_.Arg("x");
   EXPECT_EQ(Fetched(g_.Add("Neg", "y", {g_.Add("Neg", "n", {x})})), "x:0");
 }
 
-TEST_F(ArithmeticSimplificationTest, NotOfNot) {
+TEST_F(ArithmeticSimplificationTest, DoubleLogicalNotIsRemoved) {
   const Node* x = g_.Arg("x", DT_BOOL);
   const Node* inner = g_.Add("LogicalNot", "n", {x});
   EXPECT_EQ(Fetched(g_.Add("LogicalNot", "y", {inner})), "x:0");
 }
 
-TEST_F(ArithmeticSimplificationTest, WhatTheFirstOfTwoWaitsForIsKept) {
+TEST_F(ArithmeticSimplificationTest, ControlInputOfInnerNodeIsKept) {
   const Node* effect = g_.Effect("effect");
   const Node* inner = g_.Add("Neg", "n", {g_.Arg("x")}, {}, {effect});
   EXPECT_EQ(Fetched(g_.Add("Neg", "y", {inner})), "y:0");
 }
 
-TEST_F(ArithmeticSimplificationTest, ACastToTheSameType) {
+TEST_F(ArithmeticSimplificationTest, CastToTheSameTypeIsRemoved) {
   const Node* x = g_.Arg("x");
   EXPECT_EQ(Fetched(g_.Add("Cast", "y", {x}, {{"DstT", DT_FLOAT}})), "x:0");
 }
@@ -161,22 +161,22 @@ TEST_F(ArithmeticSimplificationTest, ACastThereAndBackStays) {
             "y:0");
 }
 
-TEST_F(ArithmeticSimplificationTest, ASumOfOne) {
+TEST_F(ArithmeticSimplificationTest, SumOfOneInputIsRemoved) {
   EXPECT_EQ(Fetched(g_.Add("AddN", "y", {g_.Arg("x")})), "x:0");
 }
 
-TEST_F(ArithmeticSimplificationTest, ATransposeThatLeavesAllAxes) {
+TEST_F(ArithmeticSimplificationTest, IdentityTransposeIsRemoved) {
   const Node* m = Matrix();
   EXPECT_EQ(Fetched(g_.Add("Transpose", "y", {m, Axes("p", {0, 1})})),
             "matrix:0");
 }
 
-TEST_F(ArithmeticSimplificationTest, OfUnknownRankItMayBeRefused) {
+TEST_F(ArithmeticSimplificationTest, TransposeOfUnknownRankStays) {
   const Node* x = g_.Arg("x");
   EXPECT_EQ(Fetched(g_.Add("Transpose", "y", {x, Axes("p", {0, 1})})), "y:0");
 }
 
-TEST_F(ArithmeticSimplificationTest, TwoTransposesThatUndoEachOther) {
+TEST_F(ArithmeticSimplificationTest, InverseTransposesAreRemoved) {
   const Node* x = g_.Arg("x");
   const Node* cube = g_.Add("Reshape", "cube", {x, Axes("s", {2, 3, 4})});
   const Node* there =
@@ -185,7 +185,7 @@ TEST_F(ArithmeticSimplificationTest, TwoTransposesThatUndoEachOther) {
             "cube:0");
 }
 
-TEST_F(ArithmeticSimplificationTest, TwoTransposesThatDoNotUndoEachOther) {
+TEST_F(ArithmeticSimplificationTest, OtherTransposesStay) {
   const Node* x = g_.Arg("x");
   const Node* cube = g_.Add("Reshape", "cube", {x, Axes("s", {2, 3, 4})});
   const Node* there =
@@ -194,15 +194,16 @@ TEST_F(ArithmeticSimplificationTest, TwoTransposesThatDoNotUndoEachOther) {
             "y:0");
 }
 
-TEST_F(ArithmeticSimplificationTest, AReshapeToTheShapeThatThereIs) {
+TEST_F(ArithmeticSimplificationTest, ReshapeToTheSameShapeIsRemoved) {
   const Node* cube =
       g_.Add("Reshape", "cube", {g_.Arg("x"), Axes("s", {2, 3})});
   const Node* y = g_.Add("Neg", "n", {cube});
   EXPECT_EQ(Fetched(g_.Add("Reshape", "y", {y, Axes("t", {2, -1})})), "n:0");
 }
 
-// The shape function takes it for [6], for that is what it must be.
-TEST_F(ArithmeticSimplificationTest, ASizeThatIsKnownNowMayBeWrong) {
+// The shape function returns [6], which the result must have if the op
+// succeeds.
+TEST_F(ArithmeticSimplificationTest, ReshapeOfAnUncertainSizeStays) {
   const Node* flat = g_.Add("Reshape", "flat", {g_.Arg("x"), Axes("s", {6})});
   const Node* root = Axes("root", {2});
   const Node* four = g_.Add("Square", "four", {root});
@@ -215,15 +216,16 @@ TEST_F(ArithmeticSimplificationTest, ASizeThatIsKnownNowMayBeWrong) {
   }
 }
 
-TEST_F(ArithmeticSimplificationTest, AReshapeOfKnownSizeIsPassedOver) {
+TEST_F(ArithmeticSimplificationTest, ReshapeOfKnownSizeIsBypassed) {
   const Node* flat = g_.Add("Reshape", "flat", {g_.Arg("x"), Axes("s", {6})});
   const Node* pairs = g_.Add("Reshape", "pairs", {flat, Axes("t", {3, -1})});
   g_.Fetch(g_.Add("Reshape", "y", {pairs, Axes("u", {2, 3})}));
   EXPECT_EQ(Run().Input("y", 0), "flat:0");
 }
 
-// Its shape is declared, and another session may have assigned another one.
-TEST_F(ArithmeticSimplificationTest, AVariablesShapeIsNotSure) {
+// Its shape is declared, and another session may have assigned a value of
+// another shape.
+TEST_F(ArithmeticSimplificationTest, ReshapeOfAVariableStays) {
   const Node* v =
       g_.Add("VarHandleOp", "v", {},
              {{"dtype", DT_FLOAT}, {"shape", PartialShape({2, 3})}});
@@ -233,7 +235,7 @@ TEST_F(ArithmeticSimplificationTest, AVariablesShapeIsNotSure) {
   EXPECT_EQ(Fetched(g_.Add("Reshape", "y", {read, Axes("s", {2, 3})})), "y:0");
 }
 
-TEST_F(ArithmeticSimplificationTest, TheFirstOfTwoReshapesIsPassedOver) {
+TEST_F(ArithmeticSimplificationTest, FirstOfTwoReshapesIsBypassed) {
   const Node* flat = g_.Add("Reshape", "flat", {g_.Arg("x"), Axes("s", {-1})});
   g_.Fetch(g_.Add("Reshape", "y", {flat, Axes("t", {2, -1})}));
   const Rewritten result = Run();
@@ -241,7 +243,7 @@ TEST_F(ArithmeticSimplificationTest, TheFirstOfTwoReshapesIsPassedOver) {
   EXPECT_FALSE(result.Has("flat"));
 }
 
-TEST_F(ArithmeticSimplificationTest, AReshapeThatMayFailIsNotPassedOver) {
+TEST_F(ArithmeticSimplificationTest, ReshapeThatMayFailIsNotBypassed) {
   const Node* first =
       g_.Add("Reshape", "first", {g_.Arg("x"), Axes("s", {3, -1})});
   g_.Fetch(g_.Add("Reshape", "y", {first, Axes("t", {2, -1})}));
@@ -249,7 +251,7 @@ TEST_F(ArithmeticSimplificationTest, AReshapeThatMayFailIsNotPassedOver) {
 }
 
 // [0,3] reshaped to [0,-1] is [0,3], and [0] is [0,1].
-TEST_F(ArithmeticSimplificationTest, AReshapeOfNothingSeesTheSizes) {
+TEST_F(ArithmeticSimplificationTest, ReshapeOfAnEmptyTensorIsNotBypassed) {
   const Node* flat = g_.Add("Reshape", "flat", {g_.Arg("x"), Axes("s", {-1})});
   g_.Fetch(g_.Add("Reshape", "y", {flat, Axes("t", {0, -1})}));
   EXPECT_EQ(Run().Input("y", 0), "flat:0");

@@ -12,14 +12,14 @@
 namespace weft {
 namespace {
 
-// Of a large constant only the first elements are hashed.
+// Only the first elements of a large constant are hashed.
 constexpr size_t kHashedBytes = 256;
 
 bool SameFloats(const float* a, const float* b, size_t count) {
   return std::memcmp(a, b, count * sizeof(float)) == 0;
 }
 
-// Zeros of different sign are different: they may give different results.
+// Zeros of different sign differ: they may give different results.
 bool SameAttr(const AttrValue& a, const AttrValue& b) {
   if (!(a == b)) return false;
   if (const float* x = a.Get<float>()) return SameFloats(x, b.Get<float>(), 1);
@@ -37,11 +37,11 @@ bool SameAttrs(const AttrMap& a, const AttrMap& b) {
          });
 }
 
-// A node as it is by now.
+// A node with its current inputs.
 struct Expression {
   const Node* node = nullptr;
-  const Tensor* constant = nullptr;  // its only output, where that is constant
-  std::vector<OutputTensor> inputs;  // none of a constant
+  const Tensor* constant = nullptr;  // its only output, if that is constant
+  std::vector<OutputTensor> inputs;  // empty for a constant
   std::vector<const Node*> controls;
 
   size_t Hash() const {
@@ -88,7 +88,8 @@ Expression ExpressionOf(const GraphRewrite& rewrite, const Node& node) {
 }
 
 bool MayMerge(const GraphRewrite& rewrite, const Node& node) {
-  // A constant that feeds a Merge runs, in one frame; others are everywhere.
+  // A constant that feeds a Merge runs, in one frame; other constants are in
+  // every frame.
   return rewrite.IsPure(node) && !rewrite.IsGone(node) &&
          !rewrite.IsEnd(node) && !rewrite.IsPinned(node) &&
          node.num_outputs() > 0;

@@ -1,4 +1,4 @@
-// MergeCommonSubexpressions: of nodes that must give the same, one is left.
+// MergeCommonSubexpressions merges nodes that compute the same result.
 #ifndef WEFT_LIBS_PASSES_COMMON_SUBEXPRESSIONS_H_
 #define WEFT_LIBS_PASSES_COMMON_SUBEXPRESSIONS_H_
 
@@ -7,8 +7,8 @@
 namespace weft {
 
 // Merges pure nodes of equal op, device, attrs (bit for bit), inputs, control
-// inputs and so frame; the oldest stays, and its name is the one that an error
-// tells. Constants with equal values are merged too. Ends stay.
+// inputs and thus frame; the oldest stays, and errors have its name. Constants
+// with equal values are merged, too. Ends stay.
 void MergeCommonSubexpressions(GraphRewrite& rewrite);
 
 }  // namespace weft

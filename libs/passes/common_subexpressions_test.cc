@@ -15,7 +15,8 @@ class CommonSubexpressionsTest : public ::testing::Test {
     MergeCommonSubexpressions(rewrite);
     return Rewritten(rewrite);
   }
-  // Whether the younger of the two, fetched, has been merged into the other.
+  // Returns whether the second of the two, fetched, has been merged into the
+  // first.
   bool Merges(const Node* a, const Node* b) {
     if (a->id() > b->id()) std::swap(a, b);
     g_.Fetch(a);
@@ -28,19 +29,19 @@ class CommonSubexpressionsTest : public ::testing::Test {
   SmallGraph g_;
 };
 
-TEST_F(CommonSubexpressionsTest, EqualNodesAreOne) {
+TEST_F(CommonSubexpressionsTest, EqualNodesAreMerged) {
   const Node* x = g_.Arg("x");
   EXPECT_TRUE(Merges(g_.Add("Neg", "a", {x}), g_.Add("Neg", "b", {x})));
 }
 
-TEST_F(CommonSubexpressionsTest, SoIsWhatFollowsFromThem) {
+TEST_F(CommonSubexpressionsTest, ConsumersOfMergedNodesAreMerged) {
   const Node* x = g_.Arg("x");
   const Node* a = g_.Add("Neg", "a", {x});
   const Node* b = g_.Add("Neg", "b", {x});
   EXPECT_TRUE(Merges(g_.Add("Exp", "exp_a", {a}), g_.Add("Exp", "exp_b", {b})));
 }
 
-TEST_F(CommonSubexpressionsTest, SoAreEqualConstants) {
+TEST_F(CommonSubexpressionsTest, EqualConstantsAreMerged) {
   const Node* x = g_.Arg("x");
   const Node* a = g_.Const("a", Tensor::Vector<float>({1, 2}));
   const Node* b = g_.Const("b", Tensor::Vector<float>({1, 2}));
@@ -48,7 +49,7 @@ TEST_F(CommonSubexpressionsTest, SoAreEqualConstants) {
       Merges(g_.Add("Add", "sum_a", {x, a}), g_.Add("Add", "sum_b", {x, b})));
 }
 
-TEST_F(CommonSubexpressionsTest, ConstantsOfOtherBitsAreNot) {
+TEST_F(CommonSubexpressionsTest, DifferentConstantBitsAreNotMerged) {
   const Node* x = g_.Arg("x");
   const Node* a = g_.Const("a", Tensor::Scalar(0.0f));
   const Node* b = g_.Const("b", Tensor::Scalar(-0.0f));
@@ -56,14 +57,14 @@ TEST_F(CommonSubexpressionsTest, ConstantsOfOtherBitsAreNot) {
       Merges(g_.Add("Add", "sum_a", {x, a}), g_.Add("Add", "sum_b", {x, b})));
 }
 
-TEST_F(CommonSubexpressionsTest, WhatWaitsForOneWaitsForTheOther) {
+TEST_F(CommonSubexpressionsTest, ControlOutputsOfMergedNodesAreKept) {
   const Node* x = g_.Arg("x");
   g_.Fetch(g_.Add("Neg", "a", {x}));
   g_.Effect("after", {g_.Add("Neg", "b", {x})});
   EXPECT_THAT(Run().Controls("after"), ::testing::ElementsAre("a"));
 }
 
-TEST_F(CommonSubexpressionsTest, OtherAttrsAreAnotherNode) {
+TEST_F(CommonSubexpressionsTest, DifferentAttrsAreNotMerged) {
   const Node* x = g_.Arg("x");
   const auto cast = [&](const std::string& name, DataType type) {
     return g_.Add("Cast", name, {x}, {{"DstT", type}});
@@ -71,7 +72,7 @@ TEST_F(CommonSubexpressionsTest, OtherAttrsAreAnotherNode) {
   EXPECT_FALSE(Merges(cast("a", DT_INT32), cast("b", DT_INT64)));
 }
 
-TEST_F(CommonSubexpressionsTest, ZerosOfOtherSignAreOtherAttrs) {
+TEST_F(CommonSubexpressionsTest, ZeroSignsInAttrsAreDistinguished) {
   const Node* x = g_.Arg("x");
   const auto leaky = [&](const std::string& name, float alpha) {
     return g_.Add("LeakyRelu", name, {x}, {{"alpha", alpha}});
@@ -79,27 +80,27 @@ TEST_F(CommonSubexpressionsTest, ZerosOfOtherSignAreOtherAttrs) {
   EXPECT_FALSE(Merges(leaky("a", 0.0f), leaky("b", -0.0f)));
 }
 
-TEST_F(CommonSubexpressionsTest, AnotherDeviceIsAnotherNode) {
+TEST_F(CommonSubexpressionsTest, DifferentDevicesAreNotMerged) {
   const Node* x = g_.Arg("x");
   EXPECT_FALSE(Merges(g_.Add("Neg", "a", {x}),
                       g_.Add("Neg", "b", {x}, {}, {}, kOtherCpu)));
 }
 
-// The order of operands may show in which NaN comes out.
-TEST_F(CommonSubexpressionsTest, OtherInputsAreAnotherNode) {
+// The order of operands may decide which NaN results.
+TEST_F(CommonSubexpressionsTest, DifferentInputsAreNotMerged) {
   const Node* x = g_.Arg("x");
   const Node* z = g_.Arg("z");
   EXPECT_FALSE(Merges(g_.Add("Add", "a", {x, z}), g_.Add("Add", "b", {z, x})));
 }
 
-TEST_F(CommonSubexpressionsTest, OtherControlInputsAreAnotherNode) {
+TEST_F(CommonSubexpressionsTest, DifferentControlInputsAreNotMerged) {
   const Node* x = g_.Arg("x");
   const Node* effect = g_.Effect("effect");
   EXPECT_FALSE(
       Merges(g_.Add("Neg", "a", {x}), g_.Add("Neg", "b", {x}, {}, {effect})));
 }
 
-TEST_F(CommonSubexpressionsTest, ControlInputsHaveNoOrder) {
+TEST_F(CommonSubexpressionsTest, ControlInputOrderIsIgnored) {
   const Node* x = g_.Arg("x");
   const Node* first = g_.Effect("first");
   const Node* second = g_.Effect("second");
@@ -107,7 +108,7 @@ TEST_F(CommonSubexpressionsTest, ControlInputsHaveNoOrder) {
                      g_.Add("Neg", "b", {x}, {}, {second, first})));
 }
 
-TEST_F(CommonSubexpressionsTest, RandomStreamsAreSeveral) {
+TEST_F(CommonSubexpressionsTest, RandomOpsAreNotMerged) {
   const Node* shape = g_.Const("shape", Tensor::Vector<int32_t>({1}));
   const auto random = [&](const std::string& name) {
     return g_.Add("RandomUniform", name, {shape},
@@ -116,7 +117,7 @@ TEST_F(CommonSubexpressionsTest, RandomStreamsAreSeveral) {
   EXPECT_FALSE(Merges(random("a"), random("b")));
 }
 
-TEST_F(CommonSubexpressionsTest, ReadsOfVariablesAreSeveral) {
+TEST_F(CommonSubexpressionsTest, VariableReadsAreNotMerged) {
   const AttrMap attrs = {{"dtype", DT_FLOAT},
                          {"shape", PartialShape::Scalar()}};
   const Node* handle = g_.Add("VarHandleOp", "handle", {}, attrs);
@@ -136,7 +137,7 @@ TEST_F(CommonSubexpressionsTest, ATargetStays) {
   EXPECT_TRUE(Run().Has("target"));
 }
 
-// A constant that feeds a Merge runs outside the loop that uses the other.
+// A constant that feeds a Merge runs outside the loop that uses the other one.
 TEST_F(CommonSubexpressionsTest, AConstantBesideControlFlowStays) {
   const Node* x = g_.Arg("x");
   const Node* a = g_.Const("a", Tensor::Scalar(1.0f));

@@ -1,5 +1,5 @@
-// FoldConstants: nodes whose inputs are constants are evaluated now, once, and
-// become constants themselves.
+// FoldConstants evaluates nodes whose inputs are constants, once, and replaces
+// them by constants.
 #ifndef WEFT_LIBS_PASSES_CONSTANT_FOLDING_H_
 #define WEFT_LIBS_PASSES_CONSTANT_FOLDING_H_
 
@@ -14,24 +14,25 @@
 
 namespace weft {
 
-// The outputs of a node for these inputs, as on the node's device; errors are
-// no harm. Kernels live in another room of this floor, so it is passed in.
+// Computes the outputs of a node for these inputs, as on the node's device;
+// errors are harmless. Kernels are in another module of this layer, so it is
+// passed in.
 using NodeEvaluator = std::function<absl::StatusOr<std::vector<Tensor>>(
     const Node& node, absl::Span<const Tensor> inputs)>;
 
 struct ConstantFoldingOptions {
   NodeEvaluator evaluate;
-  // Of one constant, and of all that are made.
+  // The limits of one constant, and of all created constants.
   int64_t max_bytes = int64_t{100} * 1024;
   int64_t max_total_bytes = 16 << 20;
-  // Of all inputs of one node: what takes long belongs into a step, which can
-  // be cancelled.
+  // The limit of all inputs of one node: long computations belong in a step,
+  // which can be cancelled.
   int64_t max_input_bytes = 4 << 20;
 };
 
-// A node that is not pure stays, and so does one that fails, or gives more
-// bytes than allowed: it runs, or fails, in the step. What the node and its
-// inputs wait for, the constant waits for, so that it is dead where they are.
+// Nodes that are not pure stay, and so do nodes that fail, or whose outputs
+// exceed the limits: they run, or fail, in the step. The constant gets the
+// control inputs of the node and its inputs, so that it is dead when they are.
 void FoldConstants(const ConstantFoldingOptions& options,
                    GraphRewrite& rewrite);
 

@@ -36,7 +36,7 @@ class ConstantFoldingTest : public ::testing::Test {
       }};
 };
 
-TEST_F(ConstantFoldingTest, AWholeExpressionBecomesOneConstant) {
+TEST_F(ConstantFoldingTest, ExpressionIsFoldedIntoOneConstant) {
   const Node* a = g_.Const("a", Tensor::Vector<float>({1, 2}));
   const Node* b = g_.Const("b", Tensor::Scalar(3.0f));
   const Node* sum = g_.Add("Add", "sum", {a, b});
@@ -58,7 +58,7 @@ TEST_F(ConstantFoldingTest, TheConstantStaysWhereItsNodeWas) {
   EXPECT_EQ(Fold().Find("y")->assigned_device(), kOtherCpu);
 }
 
-TEST_F(ConstantFoldingTest, SeveralOutputs) {
+TEST_F(ConstantFoldingTest, AllOutputsAreFolded) {
   const Node* shape = g_.Const("shape", Tensor::Vector<int32_t>({2, 3}));
   const Node* other = g_.Const("other", Tensor::Vector<int32_t>({3}));
   const Node* axes = g_.Add("BroadcastGradientArgs", "axes", {shape, other});
@@ -72,7 +72,7 @@ TEST_F(ConstantFoldingTest, SeveralOutputs) {
 }
 
 // On the branch not taken the constant is as dead as the node was.
-TEST_F(ConstantFoldingTest, WhatTheInputsWaitForTheConstantWaitsFor) {
+TEST_F(ConstantFoldingTest, FoldedConstantKeepsControlInputs) {
   const Node* first = g_.Effect("first");
   const Node* second = g_.Effect("second");
   const Node* a = g_.Const("a", Tensor::Scalar(1.0f), {first});
@@ -105,7 +105,7 @@ TEST_F(ConstantFoldingTest, ALargeResultIsLeftToTheStep) {
   EXPECT_EQ(result.Value("large"), nullptr);
 }
 
-TEST_F(ConstantFoldingTest, WhatIsSureToBeTooLargeIsNotEvenTried) {
+TEST_F(ConstantFoldingTest, KnownTooLargeResultIsNotEvaluated) {
   const Node* x = g_.Const("x", Tensor::Scalar(1.0f));
   const Node* sizes = g_.Const("sizes", Tensor::Vector<int32_t>({1 << 30}));
   g_.Fetch(g_.Add("Fill", "y", {sizes, x}));
@@ -113,7 +113,7 @@ TEST_F(ConstantFoldingTest, WhatIsSureToBeTooLargeIsNotEvenTried) {
   EXPECT_THAT(evaluated_, IsEmpty());
 }
 
-TEST_F(ConstantFoldingTest, TheLimitCountsTheBytesOfStrings) {
+TEST_F(ConstantFoldingTest, LimitCountsStringBytes) {
   const Node* text = g_.Const("text", Tensor::Scalar(std::string(800, 'x')));
   const Node* joined = g_.Add("StringJoin", "joined", {text, text});
   g_.Fetch(joined);
@@ -123,7 +123,7 @@ TEST_F(ConstantFoldingTest, TheLimitCountsTheBytesOfStrings) {
   EXPECT_NE(Fold().Value("joined"), nullptr);
 }
 
-TEST_F(ConstantFoldingTest, AllTogetherHaveALimitToo) {
+TEST_F(ConstantFoldingTest, TotalFoldedBytesAreLimited) {
   const Node* x = g_.Const("x", Tensor::Scalar(1.0f));
   const Node* ten = g_.Const("ten", Tensor::Vector<int32_t>({10}));
   g_.Fetch(g_.Add("Fill", "first", {ten, x}));
@@ -144,7 +144,7 @@ TEST_F(ConstantFoldingTest, LargeInputsAreLeftToTheStep) {
   EXPECT_NE(Fold().Value("sum"), nullptr);
 }
 
-TEST_F(ConstantFoldingTest, WhatIsNotPureIsNotEvaluated) {
+TEST_F(ConstantFoldingTest, ImpureNodesAreNotEvaluated) {
   const Node* one = g_.Const("one", Tensor::Scalar(1.0f));
   const Node* shape = g_.Const("shape", Tensor::Vector<int32_t>({2}));
   const Node* pred = g_.Const("pred", Tensor::Scalar(true));
@@ -162,7 +162,7 @@ TEST_F(ConstantFoldingTest, WhatIsNotPureIsNotEvaluated) {
   EXPECT_EQ(result.graph().num_nodes(), g_.graph().num_nodes());
 }
 
-TEST_F(ConstantFoldingTest, AFedTensorIsNoConstant) {
+TEST_F(ConstantFoldingTest, FedTensorIsNotConstant) {
   const Node* one = g_.Const("one", Tensor::Scalar(1.0f));
   g_.Fetch(g_.Add("Add", "y", {g_.Arg("x"), one}));
   EXPECT_EQ(Fold().Find("y")->type(), "Add");

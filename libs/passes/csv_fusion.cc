@@ -24,13 +24,13 @@ class CsvFusion : public NodeFusion {
   }
 
  private:
-  // There are kernels for no other device.
+  // Other devices have no kernels.
   bool IsHere(const Node& node) const {
     return node.assigned_device().empty() ? unplaced_too_ : IsOnCpu(node);
   }
 
-  // The DecodeCSV whose outputs are the inputs, each once and in order, and
-  // which nobody else uses; else null.
+  // Returns the DecodeCSV whose outputs are the inputs, each once and in order,
+  // without other consumers; else null.
   const Node* ColumnsOf(const Node& pack) const {
     const Node* csv = Producer(pack, 0, "DecodeCSV");
     if (csv == nullptr || csv->num_outputs() != pack.num_inputs() ||
@@ -44,12 +44,12 @@ class CsvFusion : public NodeFusion {
     return csv;
   }
 
-  // 0 for the first dimension, -1 for the last; none where it may lie between
-  // others. The columns have the shape of the records.
+  // Returns 0 for the first dimension, -1 for the last; nullopt if it may lie
+  // between others. The columns have the shape of the records.
   std::optional<int64_t> AxisOf(const Node& pack, const Node& csv) {
     const int64_t axis = AttrOr<int64_t>(pack, "axis", 0);
     if (axis == 0 || axis == -1) return axis;
-    // What is certain of a function's arguments is not known here.
+    // The shapes of a function's arguments are not known here.
     if (unplaced_too_) return std::nullopt;
     if (!shapes_) shapes_.emplace(rewrite_);
     const std::optional<int> rank = shapes_->RankOf(rewrite_.Input(csv, 0));
@@ -85,7 +85,7 @@ class CsvFusion : public NodeFusion {
   }
 
   const bool unplaced_too_;
-  std::optional<ProvenShapes> shapes_;  // once somebody asks
+  std::optional<ProvenShapes> shapes_;  // created on first use
 };
 
 }  // namespace

@@ -1,11 +1,11 @@
-// FuseCsv: the columns of a DecodeCSV that a Pack joins, all of them and in
-// order, become one tensor at once: _DecodeCSVAndPack, whose elements are the
-// same. Rows that are decoded one by one would be dozens of scalars else. The
-// Pack's axis is the first or the last one; where it is neither 0 nor -1, the
-// rank of the records has to be certain, as that of a reader's blocks is.
+// FuseCsv: all columns of a DecodeCSV that one Pack joins, in order, become one
+// tensor: _DecodeCSVAndPack, with the same elements. Otherwise rows decoded one
+// by one would be dozens of scalars. The Pack's axis is the first or the last
+// one; if it is neither 0 nor -1, the rank of the records must be certain, as
+// for a reader's blocks.
 //
-// An error of a record names the node of the DecodeCSV as before, though it is
-// of another op.
+// An error of a record names the DecodeCSV node as before, though its op is
+// different.
 #ifndef WEFT_LIBS_PASSES_CSV_FUSION_H_
 #define WEFT_LIBS_PASSES_CSV_FUSION_H_
 
@@ -13,9 +13,9 @@
 
 namespace weft {
 
-// Of nodes that are placed on a CPU, and of those that are not placed, which
-// are bodies of functions, where `unplaced_too`. REQUIRES: only fusions run
-// after it, for nodes get other outputs.
+// For nodes placed on a CPU and, if `unplaced_too`, for unplaced ones, in
+// function bodies. REQUIRES: only fusions run after it, because nodes get other
+// outputs.
 void FuseCsv(GraphRewrite& rewrite, bool unplaced_too = false);
 
 }  // namespace weft

@@ -49,7 +49,7 @@ class CsvFusionTest : public ::testing::Test {
   const Node* csv_ = nullptr;
 };
 
-TEST_F(CsvFusionTest, ColumnsThatArePackedAreOne) {
+TEST_F(CsvFusionTest, PackedColumnsAreFused) {
   AddColumns(3);
   g_.Fetch(Pack("packed", {0, 1, 2}, -1));
   GraphRewrite rewrite(g_.graph());
@@ -64,13 +64,13 @@ TEST_F(CsvFusionTest, ColumnsThatArePackedAreOne) {
   EXPECT_EQ(result.Find("packed"), nullptr);
 }
 
-// Of records whose rank is certain any axis is known to be the last or the
-// first, or to lie between.
-TEST_F(CsvFusionTest, TheAxisIsThatOfTheRecords) {
+// With records of known rank, an axis is known to be the last, the first, or in
+// between.
+TEST_F(CsvFusionTest, FusibleAxisDependsOnRecordRank) {
   const struct {
     std::vector<int64_t> sizes;
     int64_t axis;
-    int fused;  // 1: not
+    int fused;  // 1: not fused
   } cases[] = {{{-1}, 1, -1},   {{-1}, -2, 0},    {{2, -1}, 2, -1},
                {{2, -1}, 1, 1}, {{2, -1}, -3, 0}, {{2, -1}, -2, 1}};
   for (const auto& c : cases) {
@@ -109,7 +109,7 @@ TEST_F(CsvFusionTest, BlocksOfAReaderAreVectors) {
   EXPECT_EQ(TypeOfCsv(), "_DecodeCSVAndPack");
 }
 
-TEST_F(CsvFusionTest, SoAreThoseOfFunctions) {
+TEST_F(CsvFusionTest, FunctionArgumentsAreVectors) {
   AddColumns(2);
   g_.Fetch(Pack("packed", {0, 1}, 0));
   std::unique_ptr<Graph> body = g_.Take();
@@ -119,14 +119,14 @@ TEST_F(CsvFusionTest, SoAreThoseOfFunctions) {
   EXPECT_EQ(result.Fetched(), "csv:0");
 }
 
-TEST_F(CsvFusionTest, WhatIsWaitedForStays) {
+TEST_F(CsvFusionTest, NodeWithControlOutputIsNotFused) {
   AddColumns(2);
   g_.Fetch(Pack("packed", {0, 1}, 0));
   g_.Effect("late", {csv_});
   EXPECT_EQ(TypeOfCsv(), "DecodeCSV");
 }
 
-TEST_F(CsvFusionTest, OthersStay) {
+TEST_F(CsvFusionTest, OtherPatternsAreNotFused) {
   const struct {
     std::vector<int> columns;
     int64_t axis;

@@ -20,19 +20,21 @@
 namespace weft {
 namespace {
 
-using Members = std::vector<const Node*>;  // in order of id; the last gives
+using Members =
+    std::vector<const Node*>;  // in order of id; the last gives the result
 
-// Beyond these a node gains little.
+// More members improve little.
 constexpr size_t kMaxMembers = 16;
-// What a node takes waits for the last of it: a sum of many tensors, each of
-// which could go when it has been added, would hold all of them.
+// The inputs of a fused node are needed until its last one is: a sum of many
+// tensors, each of which could be freed after it has been added, would keep all
+// of them.
 constexpr size_t kMaxArgs = 6;
 
 constexpr absl::string_view kProducts[] = {"Conv2D", "DepthwiseConv2dNative",
                                            "MatMul"};
 
-// Those that take so long that it does not matter where their operands lie are
-// not among them.
+// Ops so expensive that the location of their operands does not matter are
+// excluded.
 constexpr absl::string_view kUnary[] = {
     "Abs",      "Ceil",  "Cos",    "Elu",        "Exp",  "Floor", "Inv",
     "Log",      "Log1p", "Neg",    "Reciprocal", "Relu", "Relu6", "Rint",
@@ -44,7 +46,7 @@ constexpr absl::string_view kBinary[] = {
     "Minimum", "Mul",   "RealDiv", "SquaredDifference",
     "Sub",
 };
-// Gradients, by which operand is the gradient that comes in.
+// Gradient ops, by the operand that is the incoming gradient.
 constexpr absl::string_view kGradientsOfFirst[] = {
     "EluGrad",  "Relu6Grad",    "ReluGrad",
     "SeluGrad", "SoftplusGrad", "SoftsignGrad",
@@ -67,7 +69,7 @@ bool IsBias(const Node& node) {
          AttrOr<std::string>(node, "data_format", "NHWC") == "NHWC";
 }
 
-// What is done to each pair of elements.
+// Returns whether the op combines pairs of elements.
 bool IsBinary(const Node& node) {
   return IsOneOf(kBinary, node) || IsOneOf(kGradientsOfFirst, node) ||
          IsOneOf(kGradientsOfSecond, node);
@@ -91,15 +93,15 @@ bool IsScalar(const PartialShape& shape) {
   return shape.has_rank() && shape.rank() == 0;
 }
 
-// A 1 is mostly there to be repeated (keep_dims), so an unknown number beside
-// it is taken for another.
+// A size of 1 is usually meant to be broadcast (keep_dims), so an unknown size
+// beside it is assumed to differ.
 bool AreLikelyEqual(int64_t a, int64_t b) {
   if (a == PartialShape::kUnknown) std::swap(a, b);
   return a == b || (b == PartialShape::kUnknown && a != 1);
 }
 
-// As far as is known while nothing runs. Where nothing is known of one of them,
-// they may well differ.
+// Decides by the static shapes. If one of them is unknown, they may well
+// differ.
 bool AreLikelyEqual(const PartialShape& a, const PartialShape& b) {
   if (!a.has_rank() || !b.has_rank()) return a.has_rank() == b.has_rank();
   if (a.rank() != b.rank()) return false;
@@ -109,14 +111,15 @@ bool AreLikelyEqual(const PartialShape& a, const PartialShape& b) {
   return true;
 }
 
-// Whether it is repeated for each row of the other, as far as is known.
+// Returns whether `row` is likely broadcast over the rows of `whole`, by the
+// static shapes.
 bool IsLikelyRowOf(const PartialShape& row, const PartialShape& whole) {
   if (!row.has_rank() || row.rank() != 1) return false;
   if (!whole.has_rank() || whole.rank() < 2) return false;
   return AreLikelyEqual(row.dim(0), whole.dim(whole.rank() - 1));
 }
 
-// Whether the kernels of fused nodes take such operands as they lie.
+// Returns whether the kernels of fused nodes take such operands directly.
 bool LikelyMeet(const PartialShape& x, const PartialShape& y) {
   return AreLikelyEqual(x, y) || IsScalar(x) || IsScalar(y) ||
          IsLikelyRowOf(x, y) || IsLikelyRowOf(y, x);
@@ -136,16 +139,16 @@ class ElementFusion : private NodeFusion {
     for (const Node* node : nodes) {
       if (IsOneOf(kProducts, *node)) FuseProduct(*node);
     }
-    // Consumers first: so each node is joined to the last that it can be.
+    // Consumers first: each node is joined to its last possible consumer.
     for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
       if (IsElementwise(**it)) FuseChain(**it);
     }
   }
 
  private:
-  // ---- what may be joined ----
+  // ---- members of a fused node ----
 
-  // There are kernels for no other device, and for no other types.
+  // There are kernels for CPUs and these types only.
   bool MayBeMember(const Node& node) const {
     return !is_gone_[node.id()] && !rewrite_.IsGone(node) &&
            rewrite_.IsPure(node) && !rewrite_.IsReplaced(node) &&
@@ -154,8 +157,8 @@ class ElementFusion : private NodeFusion {
            rewrite_.ControlInputs(node).empty() && IsOnCpu(node) &&
            HasFloats(node) && TakesValues(node);
   }
-  // A back edge of a loop has no place among the inputs of a node that is not
-  // a Merge; nor has a reference.
+  // A back edge of a loop can only be an input of a Merge; references are
+  // excluded, too.
   bool TakesValues(const Node& node) const {
     for (int i = 0; i < rewrite_.NumInputs(node); ++i) {
       const OutputTensor from = rewrite_.Input(node, i);
@@ -166,7 +169,7 @@ class ElementFusion : private NodeFusion {
     }
     return true;
   }
-  // Whether only the nodes that take it would miss it.
+  // Returns whether only its consumers need the node.
   bool MayDisappear(const Node& node) const {
     return MayBeMember(node) && IsFree(node) && !IsEndOrAwaited(node);
   }
@@ -192,8 +195,8 @@ class ElementFusion : private NodeFusion {
     if (members.size() > 1 && ReadsStay(members)) Replace(members);
   }
 
-  // What is done to what the node gives, if that is all it is there for, and
-  // nothing is waited for that comes later.
+  // Returns the only consumer of the output, if it applies a function to it and
+  // waits for no later node.
   const Node* FunctionOf(const Node& node) const {
     if (!MayDisappear(node) || UsesOf(node).size() != 1) return nullptr;
     const Node& next = *UsesOf(node)[0].node;
@@ -212,7 +215,7 @@ class ElementFusion : private NodeFusion {
     return input >= 0 && IsInput(next, input, {&node, 0}) ? &next : nullptr;
   }
 
-  // What old programs write for a BiasAdd.
+  // Old programs use this instead of a BiasAdd.
   bool IsSumWithRow(const Node& node) const {
     if (node.type() != "Add" && node.type() != "AddV2") return false;
     const PartialShape& x = ShapeOf(rewrite_.Input(node, 0));
@@ -226,7 +229,7 @@ class ElementFusion : private NodeFusion {
     std::set<int> members = {last.id()};
     std::set<int> candidates;
     AddProducers(last, candidates);
-    // Later ones first: who takes a node is a member by then, or never.
+    // Later ones first: all consumers of a node are decided before it.
     while (!candidates.empty() && members.size() < kMaxMembers) {
       const int id = *std::prev(candidates.end());
       candidates.erase(id);
@@ -267,9 +270,9 @@ class ElementFusion : private NodeFusion {
            });
   }
 
-  // ---- when variables are read ----
+  // ---- reads of variables ----
 
-  // An op that takes a reference may change what it refers to.
+  // An op that takes a reference may change the variable.
   static bool MayWrite(const Node& node) {
     return !absl::StartsWith(node.type(), "Ref") &&
            absl::c_any_of(node.input_types(), IsRefType);
@@ -287,13 +290,13 @@ class ElementFusion : private NodeFusion {
     is_after_write_[node.id()] = is_after;
   }
 
-  // Whether it may be read again where it is taken, after a change.
+  // Returns whether it may be read again by its consumer, after a change.
   bool MayBeReadLate(const OutputTensor& output) const {
     return !rewrite_.MayBeTaken(output) && !IsControlFlow(*output.node);
   }
 
-  // Whether nobody comes after a change of a variable, by what the others wait
-  // for, that takes the variable's value and came before it.
+  // Returns whether no member that reads a variable is fused with another one
+  // that comes, by its dependencies, after a change of a variable.
   bool ReadsStay(const Members& members) const {
     for (const Node* node : members) {
       if (node == members.back() || !ReadsVariable(*node)) continue;
@@ -309,7 +312,7 @@ class ElementFusion : private NodeFusion {
     }
     return false;
   }
-  // By what is no member.
+  // Considers inputs from outside the members only.
   bool ComesAfterWrite(const Node& node, const Members& members) const {
     for (int i = 0; i < rewrite_.NumInputs(node); ++i) {
       const Node* from = rewrite_.Input(node, i).node;
@@ -319,9 +322,10 @@ class ElementFusion : private NodeFusion {
     return false;
   }
 
-  // ---- the node that stands for them ----
+  // ---- the fused node ----
 
-  // What the members take, once each; without what a product multiplies.
+  // Returns the inputs of the members, once each; without those that a product
+  // multiplies.
   std::vector<OutputTensor> ArgsOf(const Members& members) const {
     std::vector<OutputTensor> args;
     for (const Node* node : members) {
@@ -386,8 +390,9 @@ class ElementFusion : private NodeFusion {
     return attrs;
   }
 
-  std::vector<bool> is_gone_;         // by node id: it is part of another
-  std::vector<bool> is_after_write_;  // by node id: of a variable
+  std::vector<bool> is_gone_;  // by node id: it has become part of another
+  std::vector<bool>
+      is_after_write_;  // by node id: after a change of a variable
 };
 
 }  // namespace

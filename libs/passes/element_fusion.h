@@ -1,5 +1,5 @@
-// FuseElements: what is done to elements one by one becomes one node, which
-// takes each block of them through all of it while it is in the cache:
+// FuseElements fuses elementwise operations into one node, which applies all of
+// them to each block of elements while it is in the cache:
 //
 //   MatMul, and BiasAdd, activations or their gradients of it
 //                                          -> _FusedMatMul
@@ -8,16 +8,15 @@
 //                                          -> _FusedElementwise
 //
 // The names of the first two, and of their attrs fused_ops and num_args, are
-// TensorFlow's. A node that is fused, but for the last, is taken by nobody
-// else, and waited for by nobody. Values are the same to the last bit: the
-// kernels' own loops make them. So are errors, with the name of the node that
-// would have failed: where shapes differ the kernels run one by one. Shapes
-// that are known to meet by broadcasting are left to the nodes, which have a
-// loop for that.
+// TensorFlow's. A fused node, except the last, has no other consumers and no
+// control outputs. Values are the same to the last bit: they are computed by
+// the kernels' own loops. So are errors, with the name of the node that would
+// have failed: if shapes differ the kernels run one by one. Shapes that are
+// known to broadcast are left to the nodes, which have a loop for that.
 //
-// The price: all of it waits for the last of what it takes. A product whose
-// bias comes late comes late itself, and one whose bias never comes, since a
-// branch is not taken, is not made, nor does it fail.
+// The price: the fused node waits for all of its inputs. A product with a late
+// bias becomes late itself, and one whose bias never arrives, because a branch
+// is not taken, is not computed and cannot fail.
 #ifndef WEFT_LIBS_PASSES_ELEMENT_FUSION_H_
 #define WEFT_LIBS_PASSES_ELEMENT_FUSION_H_
 
@@ -25,8 +24,8 @@
 
 namespace weft {
 
-// REQUIRES: what runs after it asks for no shapes. Those of new nodes are
-// unknown, and so are all that come of them.
+// REQUIRES: later passes need no shapes. Those of new nodes, and of everything
+// computed from them, are unknown.
 void FuseElements(GraphRewrite& rewrite);
 
 }  // namespace weft

@@ -45,7 +45,7 @@ class ElementFusionTest : public ::testing::Test {
   const Node* b_ = g_.Arg("b");
 };
 
-TEST_F(ElementFusionTest, ALayerIsOneNode) {
+TEST_F(ElementFusionTest, LayerIsFusedIntoOneNode) {
   g_.Fetch(g_.Add("Relu", "relu", {Bias(Product())}));
   const Rewritten result = Run();
   const Node* fused = result.Find("relu");
@@ -73,8 +73,8 @@ TEST_F(ElementFusionTest, AConvolutionKeepsItsAttrs) {
             Numbers({1, 2, 2, 1}));
 }
 
-// relu' * (dy times the transposed weights), whose result several take.
-TEST_F(ElementFusionTest, AGradientIsMadeWhereItsProductIs) {
+// relu' * (dy times the transposed weights), with several consumers.
+TEST_F(ElementFusionTest, GradientIsFusedIntoItsProduct) {
   const Node* y = g_.Arg("y");
   const Node* grad = g_.Add("ReluGrad", "grad", {Product(), y});
   g_.Fetch(grad);
@@ -85,7 +85,7 @@ TEST_F(ElementFusionTest, AGradientIsMadeWhereItsProductIs) {
   EXPECT_EQ(Operands(result, "grad"), Numbers({1, 0}));
 }
 
-TEST_F(ElementFusionTest, WhatOthersTakeStays) {
+TEST_F(ElementFusionTest, ValueWithOtherConsumersStays) {
   const Node* sum = Bias(Product());
   g_.Fetch(sum);
   g_.Fetch(g_.Add("Tanh", "tanh", {sum}));
@@ -94,7 +94,7 @@ TEST_F(ElementFusionTest, WhatOthersTakeStays) {
   EXPECT_EQ(result.Find("tanh")->type(), "Tanh");
 }
 
-TEST_F(ElementFusionTest, WhatWaitsOrIsWaitedForStays) {
+TEST_F(ElementFusionTest, NodesWithControlEdgesStay) {
   const Node* product = Product({g_.Effect("effect")});
   const Node* sum = Bias(product);
   const Node* relu = g_.Add("Relu", "relu", {sum});
@@ -106,20 +106,20 @@ TEST_F(ElementFusionTest, WhatWaitsOrIsWaitedForStays) {
   EXPECT_EQ(result.Find("relu")->type(), "Relu");
 }
 
-TEST_F(ElementFusionTest, OtherDevicesStay) {
+TEST_F(ElementFusionTest, NodesOfOtherDevicesStay) {
   const Node* relu = g_.Add("Relu", "relu", {Product()}, {}, {}, kOtherCpu);
   g_.Fetch(relu);
   EXPECT_EQ(Run().Find("relu")->type(), "Relu");
 }
 
-TEST_F(ElementFusionTest, OtherTypesStay) {
+TEST_F(ElementFusionTest, NodesOfOtherTypesStay) {
   const Node* n = g_.Arg("n", DT_INT32);
   g_.Fetch(g_.Add("Neg", "neg", {g_.Add("Square", "square", {n})}));
   EXPECT_EQ(Run().Find("neg")->type(), "Neg");
 }
 
 // sigmoid(x) * tanh(w) + x
-TEST_F(ElementFusionTest, AChainIsOneNode) {
+TEST_F(ElementFusionTest, ChainIsFusedIntoOneNode) {
   const Node* a = g_.Add("Sigmoid", "a", {x_});
   const Node* c = g_.Add("Tanh", "c", {w_});
   const Node* product = g_.Add("Mul", "mul", {a, c});
@@ -132,8 +132,8 @@ TEST_F(ElementFusionTest, AChainIsOneNode) {
   EXPECT_EQ(Operands(result, "sum"), Numbers({0, -1, 1, -1, 2, 3, 4, 0}));
 }
 
-// What two of a chain take is made once.
-TEST_F(ElementFusionTest, AValueThatForksAndMeetsIsPartOfTheChain) {
+// A value used by two members is computed once.
+TEST_F(ElementFusionTest, DiamondIsPartOfTheChain) {
   const Node* a = g_.Add("Exp", "a", {x_});
   const Node* left = g_.Add("Neg", "left", {a});
   const Node* right = g_.Add("Square", "right", {a});
@@ -142,7 +142,7 @@ TEST_F(ElementFusionTest, AValueThatForksAndMeetsIsPartOfTheChain) {
             Names({"a", "left", "right", "mul"}));
 }
 
-TEST_F(ElementFusionTest, AChainEndsWhereOthersTakeItsValue) {
+TEST_F(ElementFusionTest, ChainEndsAtASharedValue) {
   const Node* a = g_.Add("Exp", "a", {x_});
   g_.Fetch(a);
   const Node* square = g_.Add("Square", "square", {a});
@@ -152,7 +152,7 @@ TEST_F(ElementFusionTest, AChainEndsWhereOthersTakeItsValue) {
   EXPECT_EQ(Attr(result, "neg", "fused_names"), Names({"square", "neg"}));
 }
 
-TEST_F(ElementFusionTest, ARowMayBeAddedByASum) {
+TEST_F(ElementFusionTest, RowMayBeAddedByAddN) {
   const Node* row = g_.Const("row", Tensor::Vector<float>({1, 2, 3}));
   const Node* sum = g_.Add("AddV2", "sum", {row, Product()});
   g_.Fetch(g_.Add("Relu", "relu", {sum}));
@@ -161,7 +161,7 @@ TEST_F(ElementFusionTest, ARowMayBeAddedByASum) {
   EXPECT_EQ(Operands(result, "relu"), Numbers({0, 1, 2, -1}));
 }
 
-TEST_F(ElementFusionTest, ShapesThatAreKnownToBroadcastStay) {
+TEST_F(ElementFusionTest, KnownBroadcastsAreNotFused) {
   const Node* row = g_.Const("row", Tensor(DT_FLOAT, {1, 3}));
   const Node* matrix = g_.Const(
       "matrix",
@@ -171,8 +171,8 @@ TEST_F(ElementFusionTest, ShapesThatAreKnownToBroadcastStay) {
   EXPECT_EQ(Run().Find("neg")->type(), "Neg");
 }
 
-// As the greatest of each row, kept as a column.
-TEST_F(ElementFusionTest, AColumnBesideAnUnknownNumberOfColumnsStays) {
+// For example the maximum of each row, kept as a column.
+TEST_F(ElementFusionTest, ColumnWithUnknownWidthIsNotFused) {
   const Node* x =
       g_.Add("Placeholder", "m", {},
              {{"dtype", DT_FLOAT}, {"shape", PartialShape({-1, -1})}});
@@ -183,7 +183,7 @@ TEST_F(ElementFusionTest, AColumnBesideAnUnknownNumberOfColumnsStays) {
   EXPECT_EQ(Run().Find("exp")->type(), "Exp");
 }
 
-TEST_F(ElementFusionTest, ASumOfManyDoesNotHoldAll) {
+TEST_F(ElementFusionTest, LongSumHasALimitedNumberOfInputs) {
   const Node* sum = g_.Arg("first");
   for (int i = 0; i < 12; ++i) {
     sum = g_.Add("AddV2", absl::StrCat("sum_", i),
@@ -195,15 +195,15 @@ TEST_F(ElementFusionTest, ASumOfManyDoesNotHoldAll) {
   EXPECT_LE(result.Find("sum_11")->num_inputs(), 6);
 }
 
-TEST_F(ElementFusionTest, ScalarsMeetEverything) {
+TEST_F(ElementFusionTest, ScalarsFuseWithAnyShape) {
   const Node* one = g_.Const("one", Tensor::Scalar(1.0f));
   const Node* sum = g_.Add("AddV2", "sum", {x_, one});
   g_.Fetch(g_.Add("Sigmoid", "y", {sum}));
   EXPECT_EQ(Run().Find("y")->type(), "_FusedElementwise");
 }
 
-// The value of a variable is read where it is taken, after changes that the
-// node which takes it waits for (libs/executor/late_reads.h).
+// The value of a variable is read by its consumer, after changes that the
+// consumer waits for (libs/executor/late_reads.h).
 class ReadsOfVariables : public ElementFusionTest {
  protected:
   const Node* Variable(const std::string& name) {
@@ -218,7 +218,7 @@ class ReadsOfVariables : public ElementFusionTest {
   const Node* read_ = g_.Add("Identity", "read", {variable_});
 };
 
-TEST_F(ReadsOfVariables, AreThoseOfALayer) {
+TEST_F(ReadsOfVariables, AreFusedIntoALayer) {
   const Node* product = g_.Add("MatMul", "product", {x_, read_});
   const Node* bias = g_.Add("Identity", "bias_read", {Variable("bias")});
   g_.Fetch(g_.Add("BiasAdd", "y", {product, bias}));
@@ -239,14 +239,14 @@ TEST_F(ReadsOfVariables, AreNotMovedBehindAChangeInAChain) {
   EXPECT_EQ(Run().Find("y")->type(), "Sub");
 }
 
-TEST_F(ReadsOfVariables, ThatComeAfterAChangeStaySo) {
+TEST_F(ReadsOfVariables, AfterAChangeStayAfterIt) {
   const Node* later = g_.Add("Identity", "later", {Changed()});
   const Node* sum = g_.Add("AddV2", "sum", {read_, later});
   g_.Fetch(g_.Add("Neg", "y", {sum}));
   EXPECT_EQ(Run().Find("y")->type(), "_FusedElementwise");
 }
 
-TEST_F(ElementFusionTest, InALoopWhatGoesOnIsFusedToo) {
+TEST_F(ElementFusionTest, LoopBodyIsFused) {
   const AttrMap frame = {{"frame_name", std::string("loop")}};
   const Node* enter = g_.Add("Enter", "enter", {x_}, frame);
   const Node* merge = g_.Add({.name = "merge",

@@ -164,7 +164,7 @@ void GraphRewrite::RemoveControl(const Node& node) {
 void GraphRewrite::Fold(const Node& node, std::vector<Tensor> outputs) {
   Constants constants{std::move(outputs), ControlInputs(node)};
   for (int i = 0; i < node.num_inputs(); ++i) {
-    // What its inputs waited for.
+    // The control inputs of its inputs.
     for (const Node* control : ControlInputs(*Input(node, i).node)) {
       constants.controls.push_back(control);
     }
@@ -196,7 +196,7 @@ void GraphRewrite::TakeInstead(const OutputTensor& from,
 
 void GraphRewrite::Remove(const Node& node) { gone_[node.id()] = true; }
 
-// Makes the new graph.
+// Builds the new graph.
 class GraphRewrite::Builder {
  public:
   explicit Builder(const GraphRewrite& rewrite)

@@ -1,8 +1,8 @@
-// GraphRewrite: what is to become of the nodes of a graph. Passes note it here,
-// one after the other, each seeing what those before it noted; one new graph is
-// made of it at the end.
+// GraphRewrite records the planned changes of a graph's nodes. Passes record
+// them one after the other, each seeing the earlier changes; at the end one new
+// graph is built.
 //
-// Not synchronised. The graph outlives it.
+// Not synchronized. The graph must outlive it.
 #ifndef WEFT_LIBS_PASSES_GRAPH_REWRITE_H_
 #define WEFT_LIBS_PASSES_GRAPH_REWRITE_H_
 
@@ -21,58 +21,59 @@ namespace weft {
 
 class GraphRewrite {
  public:
-  // `graph` is pruned and placed: nodes that nobody consumes are its ends.
+  // `graph` is pruned and placed: nodes without consumers are its ends.
   explicit GraphRewrite(const Graph& graph);
 
   const Graph& graph() const { return graph_; }
 
-  // What has been noted so far. All nodes are the old graph's.
+  // The changes recorded so far. All nodes are the old graph's.
 
   bool IsPure(const Node& node) const { return pure_[node.id()]; }
-  // Its consumers take another's outputs: it will not be there.
+  // Its consumers take another node's outputs: it will be removed.
   bool IsGone(const Node& node) const { return gone_[node.id()]; }
   // It becomes a node of another op.
   bool IsReplaced(const Node& node) const { return replaced_.contains(&node); }
   bool IsEnd(const Node& node) const { return !uses_[node.id()].any; }
-  // Something depends on just this node being there: control flow, whose
-  // meaning lies in its edges, or an error text that would name it.
+  // This node must exist: it is next to control flow, whose meaning depends on
+  // its edges, or an error text would name it.
   bool IsPinned(const Node& node) const { return uses_[node.id()].pinned; }
-  // Where the value of an output comes from now.
+  // The current source of an output's value.
   OutputTensor Resolve(OutputTensor output) const;
-  // What the node's inputs are now.
+  // The current inputs of the node.
   int NumInputs(const Node& node) const;
   OutputTensor Input(const Node& node, int i) const;
-  // What the node waits for besides its inputs, in order of id. Constants that
-  // wait for nothing are there from the start, and left out.
+  // The control inputs of the node, in order of id. Constants without control
+  // inputs are always available, and left out.
   std::vector<const Node*> ControlInputs(const Node& node) const;
 
-  // The value of an output that is constant, of old or by now; else null.
+  // The value of an original or new constant output; otherwise null.
   const Tensor* ConstantValue(const OutputTensor& output) const;
-  // The same for one that waits for nothing.
+  // The same for one without control inputs.
   const Tensor* FreeConstantValue(const OutputTensor& output) const;
 
-  // Whether a node on the same device may take the output which did not so far.
+  // Whether a node on the same device that does not consume the output yet may
+  // consume it.
   bool MayBeTaken(const OutputTensor& output) const;
-  // Whether consumers of the node's only output may take `to` instead: nobody
-  // can tell the difference, if `to` has the same value whenever the node has
+  // Whether consumers of the node's only output may take `to` instead, without
+  // any observable difference, if `to` has the same value whenever the node has
   // one.
   bool MayBypass(const Node& node, const OutputTensor& to) const;
 
-  // Notes.
+  // Recording changes.
 
   // REQUIRES: MayBypass.
   void Bypass(const Node& node, const OutputTensor& to);
   // Consumers of `node` take the same outputs of `other`, an older node.
   void Merge(const Node& node, const Node& other);
-  // Who waits for the node, which has no outputs, waits for its only control
-  // input instead, or for nothing.
+  // Nodes with a control input from the node, which has no outputs, get its
+  // only control input instead, or none.
   void RemoveControl(const Node& node);
-  // The node becomes a constant for each of its outputs.
+  // Replaces the node by a constant for each of its outputs.
   void Fold(const Node& node, std::vector<Tensor> outputs);
   void SetInput(const Node& node, int i, const OutputTensor& to);
-  // The node becomes one of another op, with the same outputs, on its device
-  // and by its name, and waits for `more_controls` as well. REQUIRES: no other
-  // note about it, now or later.
+  // Replaces the node by one of another op, with the same outputs, device and
+  // name, and `more_controls` as additional control inputs. REQUIRES: no other
+  // change of it, before or later.
   struct Replacement {
     std::string op;
     std::vector<OutputTensor> inputs;
@@ -81,15 +82,15 @@ class GraphRewrite {
   };
   void Replace(const Node& node, Replacement replacement);
   // Consumers of `from` take `to` instead, an output of a node that was
-  // replaced and stands before them. REQUIRES: the value is the same; only
+  // replaced and comes before them. REQUIRES: the value is the same; only
   // fusions run after this pass.
   void TakeInstead(const OutputTensor& from, const OutputTensor& to);
-  // The node will not be there. REQUIRES: nobody takes or waits for it now.
+  // Removes the node. REQUIRES: it has no consumers or control outputs now.
   void Remove(const Node& node);
 
-  // The new graph, without what is no longer needed: of the nodes that nobody
-  // consumes any more only the old ends and those that are not pure are kept.
-  // Fails where a node is refused, which shapes known by now may bring about.
+  // Returns the new graph, without nodes that are no longer needed: of the
+  // nodes without consumers only the old ends and those that are not pure are
+  // kept. Fails if a node is refused, which newly known shapes may cause.
   absl::StatusOr<std::unique_ptr<Graph>> Build() const;
 
  private:
@@ -111,8 +112,8 @@ class GraphRewrite {
   std::vector<Uses> uses_;  // by node id
   std::vector<bool> pure_;  // by node id
   std::vector<bool> gone_;  // by node id
-  std::vector<bool> free_;  // by node id: a constant that waits for nothing
-  // By node id: the value of a reference, handed on. Its consumers may read the
+  std::vector<bool> free_;  // by node id: a constant without control inputs
+  // By node id: the forwarded value of a reference. Its consumers may read the
   // variable itself (libs/executor/late_reads.h).
   std::vector<bool> reads_variable_;
   FlatHashMap<OutputTensor, OutputTensor> outputs_;
@@ -122,8 +123,8 @@ class GraphRewrite {
   FlatHashMap<std::pair<const Node*, int>, OutputTensor> inputs_;
 };
 
-// The elements of a constant vector of int32 or int64; none of anything else,
-// and where `constant` is null.
+// The elements of a constant int32 or int64 vector; none for anything else, and
+// if `constant` is null.
 std::optional<std::vector<int64_t>> IntegersIn(const Tensor* constant);
 
 }  // namespace weft

@@ -37,7 +37,7 @@ TEST(GraphRewriteTest, LoopsAreClosed) {
   EXPECT_EQ(result.Input("merge", 1), "next:0");
 }
 
-TEST(GraphRewriteTest, WhatNobodyNeedsAnyMoreGoesUnlessItActs) {
+TEST(GraphRewriteTest, UnusedNodesAreDroppedUnlessStateful) {
   SmallGraph g;
   const Node* x = g.Arg("x");
   const Node* random = g.Effect("random");
@@ -58,7 +58,7 @@ TEST(GraphRewriteTest, WhatNobodyNeedsAnyMoreGoesUnlessItActs) {
   EXPECT_TRUE(result.Has("target")) << "an end of the graph is a target";
 }
 
-TEST(GraphRewriteTest, WhoWaitedForABypassedNodeWaitsForItsSource) {
+TEST(GraphRewriteTest, ControlEdgeOfBypassedNodeMovesToSource) {
   SmallGraph g;
   const Node* x = g.Arg("x");
   const Node* y = g.Add("Neg", "y", {x});
@@ -71,7 +71,7 @@ TEST(GraphRewriteTest, WhoWaitedForABypassedNodeWaitsForItsSource) {
   EXPECT_THAT(Rewritten(rewrite).Controls("effect"), ElementsAre("y"));
 }
 
-TEST(GraphRewriteTest, NobodyWaitsForAConstantThatIsThereFromTheStart) {
+TEST(GraphRewriteTest, ControlEdgesFromFreeConstantsAreDropped) {
   SmallGraph g;
   const Node* effect = g.Effect("effect");
   const Node* c = g.Const("c", Tensor::Scalar(1.0f));
@@ -112,7 +112,7 @@ TEST(GraphRewriteTest, EachOutputOfAFoldedNodeBecomesAConstant) {
   EXPECT_EQ(result.Controls("after").size(), 1u);
 }
 
-TEST(GraphRewriteTest, WhatMayNotBeBypassed) {
+TEST(GraphRewriteTest, MayBypassRefusesUnsafeNodes) {
   SmallGraph g;
   const Node* x = g.Arg("x");
   const Node* n = g.Arg("n", DT_INT32);
@@ -132,9 +132,9 @@ TEST(GraphRewriteTest, WhatMayNotBeBypassed) {
   EXPECT_FALSE(rewrite.MayBypass(*end, {x, 0})) << "is a target";
 }
 
-// Consumers of a reference's Identity may read the variable when they run; who
-// takes a copy of it does not.
-TEST(GraphRewriteTest, NobodyTakesAVariablesIdentityWhoDidNot) {
+// Consumers of a reference's Identity may read the variable when they run; a
+// consumer of a copy does not.
+TEST(GraphRewriteTest, IdentityOfVariableKeepsItsReaders) {
   SmallGraph g;
   const Node* v =
       g.Add("VariableV2", "v", {},
@@ -149,7 +149,7 @@ TEST(GraphRewriteTest, NobodyTakesAVariablesIdentityWhoDidNot) {
   EXPECT_TRUE(rewrite.MayBeTaken({y, 0}));
 }
 
-TEST(GraphRewriteTest, AGraphThatCanNotBeIsAnError) {
+TEST(GraphRewriteTest, InvalidRewrittenGraphIsAnError) {
   SmallGraph g;
   const Node* x = g.Const("x", Tensor::Vector<float>({1, 2, 3}));
   const Node* sizes = g.Add("Neg", "sizes", {g.Arg("n", DT_INT32)});

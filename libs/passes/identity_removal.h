@@ -1,5 +1,5 @@
-// RemoveIdentities: consumers of an Identity take what it takes; who waits for
-// a NoOp waits for what it waits for.
+// RemoveIdentities: consumers of an Identity take its input; nodes that wait
+// for a NoOp wait for its control input.
 #ifndef WEFT_LIBS_PASSES_IDENTITY_REMOVAL_H_
 #define WEFT_LIBS_PASSES_IDENTITY_REMOVAL_H_
 
@@ -7,10 +7,10 @@
 
 namespace weft {
 
-// Stay: Identities of references, those with control inputs, those that carry a
-// value to another device, those beside control flow (a branch is known by the
-// Identity of its Switch), and ends of the graph. A NoOp stays when it gathers
-// several nodes.
+// The following stay: Identities of references, those with control inputs,
+// those that carry a value to another device, those next to control flow (a
+// branch is identified by the Identity of its Switch), and ends of the graph. A
+// NoOp stays if it joins several nodes.
 void RemoveIdentities(GraphRewrite& rewrite);
 
 }  // namespace weft

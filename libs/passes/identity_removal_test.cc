@@ -15,7 +15,7 @@ Rewritten AfterPass(const SmallGraph& g) {
   return Rewritten(rewrite);
 }
 
-TEST(IdentityRemovalTest, AChainOfThemGoes) {
+TEST(IdentityRemovalTest, ChainOfIdentitiesIsRemoved) {
   SmallGraph g;
   const Node* x = g.Arg("x");
   const Node* a = g.Add("Identity", "a", {x});
@@ -29,7 +29,7 @@ TEST(IdentityRemovalTest, AChainOfThemGoes) {
   EXPECT_EQ(result.graph().num_nodes(), 3);
 }
 
-TEST(IdentityRemovalTest, AFetchedOneGoesAndTheFetchStays) {
+TEST(IdentityRemovalTest, FetchedIdentityIsRemoved) {
   SmallGraph g;
   const Node* x = g.Arg("x");
   g.Fetch(g.Add("Identity", "y", {g.Add("Neg", "n", {x})}));
@@ -45,7 +45,7 @@ TEST(IdentityRemovalTest, ATargetStays) {
   EXPECT_TRUE(result.Has("group"));
 }
 
-TEST(IdentityRemovalTest, OneThatWaitsStays) {
+TEST(IdentityRemovalTest, IdentityWithControlInputStays) {
   SmallGraph g;
   const Node* effect = g.Effect("effect");
   g.Fetch(g.Add("Identity", "y", {g.Arg("x")}, {}, {effect}));
@@ -54,7 +54,7 @@ TEST(IdentityRemovalTest, OneThatWaitsStays) {
   EXPECT_THAT(result.Controls("y"), ElementsAre("effect"));
 }
 
-TEST(IdentityRemovalTest, OneOfAReferenceStays) {
+TEST(IdentityRemovalTest, IdentityOfAReferenceStays) {
   SmallGraph g;
   const Node* v =
       g.Add("VariableV2", "v", {},
@@ -64,7 +64,7 @@ TEST(IdentityRemovalTest, OneOfAReferenceStays) {
   EXPECT_EQ(AfterPass(g).Input("y", 0), "v/read:0");
 }
 
-TEST(IdentityRemovalTest, OneThatCarriesAValueAcrossStays) {
+TEST(IdentityRemovalTest, IdentityAcrossDevicesStays) {
   SmallGraph g;
   const Node* x = g.Arg("x");
   const Node* there = g.Add("Identity", "there", {x}, {}, {}, kOtherCpu);
@@ -72,9 +72,9 @@ TEST(IdentityRemovalTest, OneThatCarriesAValueAcrossStays) {
   EXPECT_EQ(AfterPass(g).Input("y", 0), "there:0");
 }
 
-// cond's pivots: who waits for one is dead on the branch not taken, and who
-// waits for the Switch is not.
-TEST(IdentityRemovalTest, ThoseBesideControlFlowStay) {
+// The pivots of tf.cond: a node that waits for a pivot is dead on the branch
+// not taken, but one that waits for the Switch is not.
+TEST(IdentityRemovalTest, IdentityNextToControlFlowStays) {
   SmallGraph g;
   const Node* pred = g.Arg("pred", DT_BOOL);
   const Node* id = g.Add("Identity", "cond/pred_id", {pred});
@@ -95,15 +95,15 @@ TEST(IdentityRemovalTest, ThoseBesideControlFlowStay) {
   EXPECT_EQ(result.Input("cond/Switch", 1), "cond/pred_id:0");
 }
 
-// Its error tells the name of its input.
-TEST(IdentityRemovalTest, OneWhoseNameAnErrorWouldTellStays) {
+// Its error contains the name of its input.
+TEST(IdentityRemovalTest, IdentityNamedByAnErrorStays) {
   SmallGraph g;
   const Node* named = g.Add("Identity", "named", {g.Arg("x")});
   g.Fetch(g.Add("EnsureShape", "y", {named}, {{"shape", PartialShape({2})}}));
   EXPECT_EQ(AfterPass(g).Input("y", 0), "named:0");
 }
 
-TEST(IdentityRemovalTest, ANoOpThatPassesOnOneNodeGoes) {
+TEST(IdentityRemovalTest, NoOpWithOneControlInputIsRemoved) {
   SmallGraph g;
   const Node* first = g.Effect("first");
   const Node* pass = g.Add("NoOp", "pass", {}, {}, {first});
@@ -115,7 +115,7 @@ TEST(IdentityRemovalTest, ANoOpThatPassesOnOneNodeGoes) {
   EXPECT_FALSE(result.Has("nothing"));
 }
 
-TEST(IdentityRemovalTest, ANoOpThatGathersStays) {
+TEST(IdentityRemovalTest, NoOpThatJoinsStays) {
   SmallGraph g;
   const Node* a = g.Effect("a");
   const Node* b = g.Effect("b");
@@ -124,7 +124,7 @@ TEST(IdentityRemovalTest, ANoOpThatGathersStays) {
   EXPECT_THAT(AfterPass(g).Controls("last"), ElementsAre("group"));
 }
 
-TEST(IdentityRemovalTest, ANoOpThatGathersOnAnotherDeviceStays) {
+TEST(IdentityRemovalTest, NoOpThatJoinsOnAnotherDeviceStays) {
   SmallGraph g;
   const Node* a = g.Effect("a");
   const Node* there = g.Add("NoOp", "there", {}, {}, {a}, kOtherCpu);

@@ -15,10 +15,10 @@
 namespace weft {
 namespace {
 
-// Outputs of what a SparseFillEmptyRows becomes.
+// Outputs of the node that replaces a SparseFillEmptyRows.
 constexpr int kDistinct = 0;
 constexpr int kIdx = 1;
-constexpr int kEmptyRows = 2;  // where it was
+constexpr int kEmptyRows = 2;  // as in SparseFillEmptyRows
 constexpr int kRowIds = 3;
 
 bool IsFloat(const Tensor* constant, float value) {
@@ -36,7 +36,7 @@ bool MayBeMatrix(const OutputTensor& output) {
   return !shape.has_rank() || shape.rank() == 2;
 }
 
-// "sum" of SparseSegmentSum, and of SparseSegmentSumGrad.
+// Returns "sum" for SparseSegmentSum and for SparseSegmentSumGrad.
 std::optional<std::string> CombinerOf(absl::string_view op) {
   if (!absl::ConsumePrefix(&op, "SparseSegment")) return std::nullopt;
   absl::ConsumeSuffix(&op, "Grad");
@@ -52,7 +52,7 @@ class LookupFusion : private NodeFusion {
 
   void Fuse() {
     for (const Node* node : rewrite_.graph().nodes()) {
-      // There are kernels for no other device.
+      // Other devices have no kernels.
       if (!IsFree(*node) || !IsOnCpu(*node)) continue;
       if (node->type() == "SparseFillEmptyRows") FuseIds(*node);
       if (node->type() == "SelectV2") FuseCombination(*node);
@@ -65,12 +65,12 @@ class LookupFusion : private NodeFusion {
  private:
   // ---- ids ----
 
-  // Of ids from which those that are negative were left out.
+  // Ids without the negative ones.
   struct Retained {
     OutputTensor indices, ids;
   };
 
-  // GatherV2 of rows `at`, by the first dimension.
+  // Matches a GatherV2 of rows `at`, along the first dimension.
   const Node* GatherOfRows(const Node& node, int input) const {
     const Node* gather = Producer(node, input, "GatherV2");
     if (gather == nullptr || !IsZero(Constant(*gather, 2))) return nullptr;
@@ -112,7 +112,8 @@ class LookupFusion : private NodeFusion {
            AttrOr<int64_t>(node, "shrink_axis_mask", 0) == 2;
   }
 
-  // The Casts of the first column to int32, if that is all it is there for.
+  // Adds the Casts of the first column to int32, if the column has no other
+  // consumers.
   bool AddRowNumbers(const Node& column, const Node& fill,
                      std::vector<const Node*>& casts) const {
     if (!IsFirstColumn(column) || !MayGo(column, fill)) return false;
@@ -125,7 +126,7 @@ class LookupFusion : private NodeFusion {
     return true;
   }
 
-  // Who takes what outputs of a SparseFillEmptyRows.
+  // The consumers of the outputs of a SparseFillEmptyRows.
   struct Takers {
     std::vector<const Node*> uniques, casts, columns;
   };
@@ -147,7 +148,7 @@ class LookupFusion : private NodeFusion {
     return takers;
   }
 
-  // With the smallest of the tables that the ids are looked up in.
+  // Uses the smallest of the tables in which the ids are looked up.
   static AttrMap BoundsOf(const std::vector<const Node*>& uniques,
                           DataType type) {
     AttrMap attrs = {{"T", type}};
@@ -191,7 +192,8 @@ class LookupFusion : private NodeFusion {
 
   // ---- rows ----
 
-  // The _UniqueRowIds whose rows without an id `node`, a SelectV2, asks for.
+  // Returns the _UniqueRowIds whose rows without an id `node`, a SelectV2,
+  // replaces.
   const Node* IdsOfCondition(const Node& node) const {
     const Node* column = Producer(node, 0, "Reshape");
     if (column == nullptr || !AreIntegers(Constant(*column, 1), {-1, 1})) {
@@ -221,8 +223,8 @@ class LookupFusion : private NodeFusion {
     const auto combiner = CombinerOf(sum->type());
     if (!combiner || sum->num_inputs() != 3 || !IsOfFloats(*sum) ||
         !TakesIds(*sum, *ids) ||
-        // SparseSegmentSum takes a tensor of any rank, which _CombineRows does
-        // not.
+        // SparseSegmentSum takes a tensor of any rank, _CombineRows only a
+        // matrix.
         !HasRank(rewrite_.Input(*sum, 0), 2) ||
         sum->assigned_device() != select.assigned_device()) {
       return;
@@ -237,7 +239,7 @@ class LookupFusion : private NodeFusion {
                               .attrs = {{"T", *sum->attr<DataType>("T")},
                                         {"combiner", *combiner}}});
     combinations_[ids].push_back({sum, &select});
-    // Both are of one shape.
+    // Both have the same shape.
     for (const Use& use : UsesOf(*sum)) {
       if (use.node->type() == "Shape" && use.node->id() > select.id() &&
           IsFree(*use.node)) {
@@ -253,7 +255,7 @@ class LookupFusion : private NodeFusion {
     const Node* select;
   };
 
-  // The combination whose shape `node`'s input is.
+  // Returns the combination whose shape `node`'s input is.
   const Combination* ShapeOf(const Node& node, int input,
                              const Node& ids) const {
     const Node* shape = Producer(node, input, "Shape");
@@ -265,8 +267,8 @@ class LookupFusion : private NodeFusion {
     return nullptr;
   }
 
-  // Sums over what was broadcast, which is nothing where both shapes are one.
-  // Null where it can't be told.
+  // Skips a sum over broadcast dimensions, which has no effect if both shapes
+  // are equal. Null if that is not known.
   const Node* BeforeSum(const Node& gradient, const Node& ids,
                         const Combination*& of) const {
     const Node* reshaped = Producer(gradient, 0, "Reshape");
@@ -296,7 +298,7 @@ class LookupFusion : private NodeFusion {
     const Node* chosen = Producer(*sum, 0, "SelectV2");
     if (chosen == nullptr || IdsOfCondition(*chosen) != ids ||
         !IsZero(Constant(*chosen, 1)) ||
-        // It is of the shape of the combination, which is a matrix.
+        // It has the shape of the combination, which is a matrix.
         !MayBeMatrix(rewrite_.Input(*chosen, 2))) {
       return;
     }
@@ -312,7 +314,7 @@ class LookupFusion : private NodeFusion {
                                           {"combiner", *combiner}}});
   }
 
-  // ---- texts ----
+  // ---- strings ----
 
   bool AreNotEmpty(const Node& where, const OutputTensor& texts) const {
     const Node* compared = Producer(where, 0, "NotEqual");
@@ -342,13 +344,14 @@ class LookupFusion : private NodeFusion {
 
   // ---- counts ----
 
-  // Whether `user` alone takes what `node` gives, and nobody else asks for it.
+  // Returns whether `user` is the only consumer of `node`, which is not fetched
+  // either.
   bool IsOnlyFor(const Node& user, const Node& node) const {
     const absl::Span<const Use> uses = UsesOf(node);
     return uses.size() == 1 && uses[0].node == &user && !rewrite_.IsEnd(node);
   }
 
-  // Ones where ids are, and nothing elsewhere.
+  // Matches ones at the ids, and zeros elsewhere.
   bool IsOneHot(const Node& node) const {
     const auto depth = IntegerOf(Constant(node, 1));
     return depth && *depth >= 0 && IsFloat(Constant(node, 2), 1) &&
@@ -356,8 +359,7 @@ class LookupFusion : private NodeFusion {
            AttrOr<int64_t>(node, "axis", -1) == -1;
   }
 
-  // Whose ids are counted where they are not negative: there are none
-  // elsewhere.
+  // Its ids are counted where they are not negative: elsewhere there are none.
   bool IsOfIds(const Node& to_dense) const {
     const auto type = AttrOr<DataType>(to_dense, "T", DT_INVALID);
     return (type == DT_INT32 || type == DT_INT64) &&
@@ -368,7 +370,7 @@ class LookupFusion : private NodeFusion {
            HasRank(rewrite_.Input(to_dense, 0), 2);
   }
 
-  // It is SparseToDense that can fail, so its node stays.
+  // SparseToDense is the node that can fail, so its node stays.
   void FuseCount(const Node& sum) {
     const Node* ones = Producer(sum, 0, "OneHot");
     if (ones == nullptr || !AreIntegers(Constant(sum, 1), {-2}) ||
@@ -393,8 +395,8 @@ class LookupFusion : private NodeFusion {
     rewrite_.Remove(*ones);
   }
 
-  FlatHashSet<const Node*> ids_;  // what is a _UniqueRowIds now
-  // By the _UniqueRowIds whose ids they take.
+  FlatHashSet<const Node*> ids_;  // nodes replaced by a _UniqueRowIds
+  // By the _UniqueRowIds whose ids they use.
   FlatHashMap<const Node*, std::vector<Combination>> combinations_;
 };
 

@@ -1,7 +1,6 @@
-// FuseLookups: lookups of sparse ids in a table, as
-// safe_embedding_lookup_sparse writes them, become a few nodes instead of
-// dozens: for a model of many features the nodes cost more than what they
-// compute.
+// FuseLookups fuses embedding lookups of sparse ids, as written by
+// safe_embedding_lookup_sparse, into a few nodes instead of dozens: in a model
+// of many features the overhead of nodes exceeds the computation.
 //
 //   SparseFillEmptyRows of what SparseRetain keeps, Unique and the numbers of
 //   the rows                              -> _UniqueRowIds
@@ -13,7 +12,7 @@
 //   SparseToDense of ids, OneHot of ones, and Sum along an example
 //                                         -> _CountIds
 //
-// What the nodes give is the same to the last bit.
+// The outputs are the same to the last bit.
 #ifndef WEFT_LIBS_PASSES_LOOKUP_FUSION_H_
 #define WEFT_LIBS_PASSES_LOOKUP_FUSION_H_
 
@@ -21,7 +20,7 @@
 
 namespace weft {
 
-// REQUIRES: only fusions run after it, for nodes get other outputs.
+// REQUIRES: only fusions run after it, because nodes get other outputs.
 void FuseLookups(GraphRewrite& rewrite);
 
 }  // namespace weft

@@ -13,7 +13,7 @@ Tensor Ints(std::initializer_list<int32_t> values) {
   return Tensor::Vector(values);
 }
 
-// A lookup as safe_embedding_lookup_sparse writes it, of ids [n, 2] that are
+// A lookup as safe_embedding_lookup_sparse builds it, of ids [n, 2] that are
 // fed.
 class LookupFusionTest : public ::testing::Test {
  protected:
@@ -22,7 +22,7 @@ class LookupFusionTest : public ::testing::Test {
     return g_.Add("GatherV2", name, {from, at, axis_}, {}, {}, device);
   }
 
-  // Until the ids are filled up. `is_kept` compares the ids with 0.
+  // Adds the nodes up to the filled ids. `is_kept` compares the ids with 0.
   void AddIds(const std::string& is_kept = "GreaterEqual",
               const std::string& device = "") {
     indices_ = g_.Arg("indices", DT_INT64);
@@ -52,7 +52,7 @@ class LookupFusionTest : public ::testing::Test {
         g_.Add({.name = "unique", .op = "Unique", .inputs = {{fill_, 1}}});
   }
 
-  // From there to the result.
+  // Adds the nodes from there to the result.
   void AddRows(const std::string& combine = "SparseSegmentMean",
                PartialShape table_shape = {-1, -1}) {
     const Node* table = g_.Add("EnsureShape", "table", {g_.Arg("numbers")},
@@ -61,7 +61,7 @@ class LookupFusionTest : public ::testing::Test {
     AddCombination(combine);
   }
 
-  // Of the rows that data_ is.
+  // Combines the rows data_.
   void AddCombination(const std::string& combine) {
     sum_ = g_.Add({.name = "sum",
                    .op = combine,
@@ -74,7 +74,7 @@ class LookupFusionTest : public ::testing::Test {
                      {condition_, g_.Add("ZerosLike", "zeros", {sum_}), sum_});
   }
 
-  // With regard to `data`, as the gradients of the nodes write it.
+  // With respect to `data`, as TensorFlow's gradient functions build it.
   const Node* AddGradient(const std::string& op = "SparseSegmentMeanGrad") {
     const Node* grad = g_.Arg("grad");
     const Node* none = g_.Const("none", Tensor::Scalar(0.0f));
@@ -121,7 +121,7 @@ class LookupFusionTest : public ::testing::Test {
   const Node* result_ = nullptr;
 };
 
-TEST_F(LookupFusionTest, ALookupBecomesThreeNodes) {
+TEST_F(LookupFusionTest, LookupIsFusedIntoThreeNodes) {
   AddIds();
   AddRows();
   g_.Fetch(result_);
@@ -136,12 +136,12 @@ TEST_F(LookupFusionTest, ALookupBecomesThreeNodes) {
   EXPECT_EQ(result.Input("result", 1), "fill:1");
   EXPECT_EQ(result.Input("result", 2), "fill:3");
   EXPECT_EQ(result.Input("result", 3), "fill:2");
-  // Four are fed, of which one is ensured to be a matrix; two constants stay:
+  // Four feeds, one of which is asserted to be a matrix; two constants stay:
   // the axis and the default.
   EXPECT_EQ(result.graph().num_nodes(), 4 + 1 + 2 + 3 + 1);
 }
 
-TEST_F(LookupFusionTest, SoDoesItsGradient) {
+TEST_F(LookupFusionTest, GradientOfALookupIsFused) {
   AddIds();
   AddRows();
   g_.Fetch(AddGradient());
@@ -155,8 +155,8 @@ TEST_F(LookupFusionTest, SoDoesItsGradient) {
   EXPECT_FALSE(result.Has("chosen"));
 }
 
-// A sum of rows of any rank is one, but only rows of vectors are combined.
-TEST_F(LookupFusionTest, ATableThatMayBeNoMatrixStays) {
+// SparseSegmentSum takes rows of any rank, but only vectors can be combined.
+TEST_F(LookupFusionTest, LookupInAPossibleNonMatrixStays) {
   AddIds();
   AddRows("SparseSegmentMean", PartialShape::UnknownRank());
   g_.Fetch(AddGradient());
@@ -168,7 +168,7 @@ TEST_F(LookupFusionTest, ATableThatMayBeNoMatrixStays) {
   EXPECT_EQ(result.Input("sum", 1), "fill:1");
 }
 
-TEST_F(LookupFusionTest, AHandleSaysThatItsTableIsAMatrix) {
+TEST_F(LookupFusionTest, HandleShapeShowsThatTableIsAMatrix) {
   AddIds();
   const Node* table =
       g_.Add("VarHandleOp", "table", {},
@@ -200,7 +200,7 @@ TEST_F(LookupFusionTest, IdsThatAreFetchedStayAsTheyAre) {
   EXPECT_EQ(result.Input("sum", 1), "unique:1");
 }
 
-TEST_F(LookupFusionTest, SoDoWhatIsWaitedFor) {
+TEST_F(LookupFusionTest, NodesWithControlOutputsStay) {
   AddIds();
   AddRows();
   g_.Fetch(result_);
@@ -210,14 +210,14 @@ TEST_F(LookupFusionTest, SoDoWhatIsWaitedFor) {
   EXPECT_EQ(TypeOf(result, "unique"), "Unique");
 }
 
-TEST_F(LookupFusionTest, OtherIdsThatAreKeptAreAnotherLookup) {
+TEST_F(LookupFusionTest, DifferentIdsAreAnotherLookup) {
   AddIds("Greater");
   AddRows();
   g_.Fetch(result_);
   EXPECT_EQ(TypeOf(Run(), "fill"), "SparseFillEmptyRows");
 }
 
-TEST_F(LookupFusionTest, WhatIsOnTwoDevicesStays) {
+TEST_F(LookupFusionTest, LookupAcrossDevicesStays) {
   AddIds("GreaterEqual", kOtherCpu);
   AddRows();
   g_.Fetch(result_);
@@ -225,7 +225,7 @@ TEST_F(LookupFusionTest, WhatIsOnTwoDevicesStays) {
 }
 
 // There are kernels for CPUs only.
-TEST_F(LookupFusionTest, WhatIsOnAnotherTypeOfDeviceStays) {
+TEST_F(LookupFusionTest, LookupOnAGpuStays) {
   constexpr char kGpu[] = "/job:localhost/replica:0/task:0/device:GPU:0";
   const Node* texts = g_.Arg("texts", DT_STRING);
   const Node* none = g_.Const("none", Tensor::Scalar(std::string()));
@@ -238,7 +238,7 @@ TEST_F(LookupFusionTest, WhatIsOnAnotherTypeOfDeviceStays) {
   EXPECT_EQ(TypeOf(Run(), "where"), "Where");
 }
 
-// An indicator, as its column writes it.
+// An indicator, as its column builds it.
 class CountFusionTest : public LookupFusionTest {
  protected:
   void Add(float on = 1, int32_t axis = -2, int64_t fill = -1,
@@ -276,7 +276,7 @@ TEST_F(CountFusionTest, IdsAreCounted) {
   EXPECT_EQ(result.graph().num_nodes(), 3 + 2 + 1 + 1 + 1);
 }
 
-TEST_F(CountFusionTest, WhatMayBeNoMatrixOfIndicesStays) {
+TEST_F(CountFusionTest, UnknownIndexRankIsNotFused) {
   Add(1, -2, -1, PartialShape::UnknownRank());
   EXPECT_EQ(TypeOf(Run(), "dense"), "SparseToDense");
 }
@@ -291,24 +291,24 @@ TEST_F(CountFusionTest, SumsAlongAnotherDimensionStay) {
   EXPECT_EQ(TypeOf(Run(), "dense"), "SparseToDense");
 }
 
-TEST_F(CountFusionTest, WhatIsFilledUpWithAnIdStays) {
+TEST_F(CountFusionTest, FillingWithAnIdIsNotFused) {
   Add(1, -2, 0);
   EXPECT_EQ(TypeOf(Run(), "dense"), "SparseToDense");
 }
 
-TEST_F(CountFusionTest, WhatOthersTakeStays) {
+TEST_F(CountFusionTest, ValueWithOtherConsumersIsNotFused) {
   Add();
   g_.Fetch(dense_);
   EXPECT_EQ(TypeOf(Run(), "dense"), "SparseToDense");
 }
 
-TEST_F(CountFusionTest, WhatIsWaitedForStays) {
+TEST_F(CountFusionTest, NodeWithControlOutputIsNotFused) {
   Add();
   g_.Effect("after", {sum_});
   EXPECT_EQ(TypeOf(Run(), "dense"), "SparseToDense");
 }
 
-TEST_F(LookupFusionTest, HashedTextsAreNotCopied) {
+TEST_F(LookupFusionTest, HashedStringsAreNotCopied) {
   const Node* texts = g_.Arg("texts", DT_STRING);
   const Node* none = g_.Const("none", Tensor::Scalar(std::string()));
   const Node* where =

@@ -1,7 +1,7 @@
-// NodeFusion: what passes that put one node in the place of several ask of a
-// graph. Internal to this room.
+// NodeFusion answers questions about a graph for passes that replace several
+// nodes by one. Internal to this module.
 //
-// Not synchronised. The rewrite outlives it.
+// Not synchronized. The rewrite must outlive it.
 #ifndef WEFT_LIBS_PASSES_NODE_FUSION_H_
 #define WEFT_LIBS_PASSES_NODE_FUSION_H_
 
@@ -17,30 +17,30 @@ namespace weft {
 
 class NodeFusion {
  public:
-  // Who uses what is looked up here: it is what was noted so far.
+  // Looks up the consumers once, as of the changes recorded so far.
   explicit NodeFusion(GraphRewrite& rewrite);
 
  protected:
   struct Use {
     const Node* node;
-    int output;  // which is used
+    int output;  // the consumed one
   };
   absl::Span<const Use> UsesOf(const Node& node) const {
     return uses_[node.id()];
   }
 
-  // Whether the node is there, is what it was, and waits for nothing.
+  // Whether the node exists unchanged, and has no control inputs.
   bool IsFree(const Node& node) const;
   bool IsAwaited(const Node& node) const { return is_waited_for_[node.id()]; }
-  // Whether somebody wants it to have run, not what it gives.
+  // Whether the node must run for other reasons than its outputs.
   bool IsEndOrAwaited(const Node& node) const {
     return rewrite_.IsEnd(node) || IsAwaited(node);
   }
-  // What may become another output of a node that stands before it.
+  // Whether its output may be replaced by another node's that comes before it.
   bool MayGo(const Node& node, const Node& instead) const;
 
   // The node of op `op` whose output `index` is the input, on the same device;
-  // else null.
+  // otherwise null.
   const Node* Producer(const Node& node, int input, absl::string_view op,
                        int index = 0) const;
   const Tensor* Constant(const Node& node, int input) const {
@@ -49,8 +49,8 @@ class NodeFusion {
   bool IsInput(const Node& node, int input, const OutputTensor& output) const {
     return rewrite_.Input(node, input) == output;
   }
-  // Whether the input is the size of the first dimension of `data`, and which
-  // node tells it.
+  // Returns the node that computes the input, if it is the size of the first
+  // dimension of `data`.
   const Node* NumberOfRows(const Node& node, int input,
                            const OutputTensor& data) const;
 
@@ -63,13 +63,13 @@ class NodeFusion {
   std::vector<bool> is_waited_for_;     // by node id
 };
 
-// Of a constant, which may be null: whether it is such a vector, or a scalar 0.
+// Whether a constant, which may be null, is that vector, or a scalar 0.
 bool AreIntegers(const Tensor* constant, const std::vector<int64_t>& wanted);
 bool IsZero(const Tensor* constant);
 // Of a scalar.
 std::optional<int64_t> IntegerOf(const Tensor* constant);
 
-// The name of the device is a full one.
+// The device name is a full one.
 bool IsOnCpu(const Node& node);
 
 template <typename T>

@@ -19,8 +19,8 @@ constexpr absl::string_view kControlFlowOps[] = {
 constexpr absl::string_view kIdentityOps[] = {"Identity", "PreventGradient",
                                               "Snapshot", "StopGradient"};
 
-// Not stateful by TensorFlow's registry, and yet no function of their inputs,
-// or of use for more than their value.
+// Not stateful by TensorFlow's registry, but not functions of their inputs
+// either, or useful for more than their value.
 constexpr absl::string_view kImpureOps[] = {
     "Abort",
     "Assert",
@@ -43,12 +43,12 @@ bool HasOpOf(absl::Span<const absl::string_view> ops, const Node& node) {
   return absl::c_linear_search(ops, node.type());
 }
 
-// Values that stand for something which lives elsewhere.
+// Values that refer to objects stored elsewhere.
 bool IsHandle(DataType type) {
   return IsRefType(type) || type == DT_RESOURCE || type == DT_VARIANT;
 }
 
-// Older ops name a TensorArray, a queue or a table by a string.
+// Older ops identify a TensorArray, a queue or a table by a string.
 bool HasHandle(const std::vector<ArgDef>& args) {
   return absl::c_any_of(args, [](const ArgDef& arg) {
     return arg.name == "handle" || absl::EndsWith(arg.name, "_handle");

@@ -18,7 +18,7 @@ TEST(NodeKindsTest, FunctionsOfTheirInputsArePure) {
   EXPECT_TRUE(IsPure(*g.Add("Identity", "identity", {x})));
 }
 
-TEST(NodeKindsTest, WhatHasStateOrAnEffectIsNot) {
+TEST(NodeKindsTest, StatefulAndEffectfulNodesAreNotPure) {
   SmallGraph g;
   const Node* x = g.Arg("x");
   EXPECT_FALSE(IsPure(*x));
@@ -34,24 +34,24 @@ TEST(NodeKindsTest, WhatHasStateOrAnEffectIsNot) {
 }
 
 // Not stateful in TensorFlow's registry.
-TEST(NodeKindsTest, WhatTakesOrGivesAReferenceIsNot) {
+TEST(NodeKindsTest, NodesWithReferencesAreNotPure) {
   SmallGraph g;
   const Node* x = g.Arg("x");
   const Node* v = g.Add("VariableV2", "v", {}, kVariable);
   EXPECT_FALSE(IsPure(*v));
   EXPECT_FALSE(IsPure(*g.Add("Assign", "assign", {v, x})));
-  // Takes a value, but is given a reference.
+  // Takes a value, but the input is a reference.
   EXPECT_FALSE(IsPure(*g.Add("Identity", "v/read", {v})));
 }
 
-TEST(NodeKindsTest, WhatUsesAResourceIsNot) {
+TEST(NodeKindsTest, NodesWithResourcesAreNotPure) {
   SmallGraph g;
   const Node* v = g.Add("VarHandleOp", "v", {}, kVariable);
   EXPECT_FALSE(
       IsPure(*g.Add("ReadVariableOp", "read", {v}, {{"dtype", DT_FLOAT}})));
 }
 
-TEST(NodeKindsTest, ControlFlowIsNot) {
+TEST(NodeKindsTest, ControlFlowIsNotPure) {
   SmallGraph g;
   const Node* x = g.Arg("x");
   const Node* pred = g.Arg("pred", DT_BOOL);

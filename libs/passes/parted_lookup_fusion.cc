@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-// Outputs of Unique, and of what it becomes.
+// Outputs of Unique, and of its replacement.
 constexpr int kValues = 0;
 constexpr int kNumbers = 1;
 constexpr int kFirstRows = 2;  // of the first part
@@ -23,7 +23,7 @@ class PartedLookupFusion : private NodeFusion {
  public:
   using NodeFusion::NodeFusion;
 
-  // Gradients first: they ask for the shape of what is stitched.
+  // Gradients first: they use the shape of the stitched value.
   void Fuse() {
     for (const Node* node : rewrite_.graph().nodes()) AddLookup(*node);
     if (lookups_.empty()) return;
@@ -33,8 +33,8 @@ class PartedLookupFusion : private NodeFusion {
   }
 
  private:
-  // Rows of distinct ids: each has one place in `stitch`, for `places` divides
-  // the numbers of all of them.
+  // Rows of distinct ids: each has one place in `stitch`, because `places`
+  // partitions the numbers of all of them.
   struct Lookup {
     const Node* unique;
     const Node* places;  // a DynamicPartition
@@ -59,7 +59,8 @@ class PartedLookupFusion : private NodeFusion {
     lookups_.push_back({unique, places, &stitch, parts});
   }
 
-  // The Unique whose values' numbers, 0 to their count, are divided; else null.
+  // Returns the Unique whose values' numbers, 0 to their count, are
+  // partitioned; else null.
   const Node* UniqueCountedBy(const Node& places) const {
     const Node* range = Producer(places, 0, "Range");
     if (range == nullptr || !IsZero(Constant(*range, 0)) ||
@@ -74,7 +75,7 @@ class PartedLookupFusion : private NodeFusion {
     return has_numbers ? unique : nullptr;
   }
 
-  // Whether the values are those of `unique`'s second output, of any shape.
+  // Returns whether the values are `unique`'s second output, of any shape.
   bool IsIdx(OutputTensor values, const Node& unique) const {
     while (values.node != nullptr && values.node->type() == "Reshape" &&
            IsFree(*values.node)) {
@@ -83,7 +84,7 @@ class PartedLookupFusion : private NodeFusion {
     return values == OutputTensor{&unique, kNumbers};
   }
 
-  // GatherV2 of whole rows.
+  // Matches a GatherV2 of whole rows.
   bool GathersRows(const Node& node, const OutputTensor& params) const {
     return node.type() == "GatherV2" && IsInput(node, 0, params) &&
            IsZero(Constant(node, 2)) &&
@@ -92,7 +93,7 @@ class PartedLookupFusion : private NodeFusion {
 
   // ---- gradients ----
 
-  // Where values may be dead it takes more to know that all inputs are alive.
+  // If values may be dead, more is needed to know that all inputs are alive.
   void FuseGradients() {
     const auto& nodes = rewrite_.graph().nodes();
     if (absl::c_any_of(nodes, [](const Node* n) { return IsControlFlow(*n); }))
@@ -105,7 +106,7 @@ class PartedLookupFusion : private NodeFusion {
     }
   }
 
-  // A sum for each id of the lookup.
+  // Matches a sum for each id of the lookup.
   bool IsSumOf(const Node& sum, const Lookup& lookup) const {
     return IsFloatingType(AttrOr<DataType>(sum, "T", DT_INVALID)) &&
            sum.assigned_device() == lookup.stitch->assigned_device() &&
@@ -114,7 +115,8 @@ class PartedLookupFusion : private NodeFusion {
            NumberOfRows(sum, 2, {lookup.stitch, 0}) != nullptr;
   }
 
-  // The part whose rows `node` takes of the sum, if it does no more than that.
+  // Returns the part whose rows `node` selects from the sum, if it does no more
+  // than that.
   std::optional<int> PartOf(const Node& node, const Node& sum,
                             const Lookup& lookup) const {
     if (!GathersRows(node, {&sum, 0}) || !MayGo(node, sum)) return std::nullopt;
@@ -145,7 +147,7 @@ class PartedLookupFusion : private NodeFusion {
 
   // ---- rows ----
 
-  // Whether only gradients that have been fused asked for this shape.
+  // Returns whether only gradients that have been fused used this shape.
   bool IsOutOfUse(const Node& shape) const {
     if (shape.type() != "Shape" || IsEndOrAwaited(shape)) return false;
     return absl::c_all_of(UsesOf(shape), [&](const Use& use) {
@@ -157,7 +159,7 @@ class PartedLookupFusion : private NodeFusion {
     });
   }
 
-  // The only one who takes what is stitched; else null.
+  // Returns the only consumer of the stitched value; else null.
   const Node* OnlyGatherOf(const Lookup& lookup) const {
     const Node* gather = nullptr;
     for (const Use& use : UsesOf(*lookup.stitch)) {
@@ -196,7 +198,7 @@ class PartedLookupFusion : private NodeFusion {
 
   // ---- ids ----
 
-  // FloorMod or FloorDiv of the distinct ids by the number of parts.
+  // Matches FloorMod or FloorDiv of the distinct ids by the number of parts.
   bool Divides(const Node* node, absl::string_view op,
                const Lookup& lookup) const {
     return node != nullptr && node->type() == op && IsFree(*node) &&
@@ -212,7 +214,8 @@ class PartedLookupFusion : private NodeFusion {
     return Divides(by, "FloorMod", lookup);
   }
 
-  // Who divides the rows of the ids as `places` is divided; else null.
+  // Returns the node that partitions the rows of the ids as `places` is
+  // partitioned; else null.
   const Node* RowsOf(const Lookup& lookup) const {
     const OutputTensor parts = rewrite_.Input(*lookup.places, 1);
     for (const Use& use : UsesOf(*parts.node)) {

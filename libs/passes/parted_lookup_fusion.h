@@ -1,5 +1,6 @@
-// FusePartedLookups: lookups in a table of several parts, as embedding_lookup
-// writes them for ids that were made unique, touch each id and each row once:
+// FusePartedLookups fuses lookups in a partitioned table, as written by
+// embedding_lookup for unique ids, so that each id and each row is accessed
+// once:
 //
 //   Unique, and the FloorMod, FloorDiv, Cast, Size, Range and both
 //   DynamicPartitions that divide what it gives among parts of strategy "mod"
@@ -9,8 +10,8 @@
 //   the gradients of these two: UnsortedSegmentSum, and a GatherV2 for each
 //   part                                       -> _SumToParts
 //
-// The second and third do not ask how ids are divided, only that each has one
-// part. What the nodes give is the same to the last bit, and so are errors.
+// The second and third work for any partition strategy that assigns each id to
+// one part. The outputs are the same to the last bit, and so are errors.
 #ifndef WEFT_LIBS_PASSES_PARTED_LOOKUP_FUSION_H_
 #define WEFT_LIBS_PASSES_PARTED_LOOKUP_FUSION_H_
 
@@ -18,8 +19,8 @@
 
 namespace weft {
 
-// REQUIRES: only FuseLookups and its like run after it, or have run before, for
-// nodes get other outputs.
+// REQUIRES: only FuseLookups and similar fusions run after it, or have run
+// before, because nodes get other outputs.
 void FusePartedLookups(GraphRewrite& rewrite);
 
 }  // namespace weft

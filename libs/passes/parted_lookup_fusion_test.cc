@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// A lookup in two parts, as embedding_lookup writes it, of unique ids.
+// A lookup in two parts, as embedding_lookup builds it, of unique ids.
 class PartedLookupFusionTest : public ::testing::Test {
  protected:
   static constexpr int kParts = 2;
@@ -25,7 +25,7 @@ class PartedLookupFusionTest : public ::testing::Test {
                   {{"num_partitions", kParts}});
   }
 
-  // `divisor`: of both. `start`: the number of the first place.
+  // `divisor`: of both ops. `start`: the number of the first place.
   void AddIds(int64_t divisor = kParts, int32_t start = 0) {
     axis_ = Int("axis", 0);
     unique_ = g_.Add("Unique", "unique", {g_.Arg("ids", DT_INT64)});
@@ -59,7 +59,7 @@ class PartedLookupFusionTest : public ::testing::Test {
                       .inputs = {{stitch_, 0}, {unique_, 1}, {axis_, 0}}});
   }
 
-  // Fetched, as the nodes' gradients write it.
+  // Fetches the gradient, as TensorFlow's gradient functions build it.
   void FetchGradient() {
     const Node* shape = g_.Add("Shape", "shape", {stitch_});
     const auto one = [&](const std::string& name, int32_t value) {
@@ -100,7 +100,7 @@ class PartedLookupFusionTest : public ::testing::Test {
   const Node* sum_ = nullptr;
 };
 
-TEST_F(PartedLookupFusionTest, ALookupBecomesTwoNodesBesideItsParts) {
+TEST_F(PartedLookupFusionTest, PartitionedLookupIsFused) {
   AddIds();
   AddRows();
   g_.Fetch(result_);
@@ -119,7 +119,7 @@ TEST_F(PartedLookupFusionTest, ALookupBecomesTwoNodesBesideItsParts) {
   EXPECT_EQ(result.graph().num_nodes(), 3 + 1 + 2 + 2 + 1);
 }
 
-TEST_F(PartedLookupFusionTest, ItsGradientBecomesOne) {
+TEST_F(PartedLookupFusionTest, GradientIsFusedIntoOneNode) {
   AddIds();
   AddRows();
   g_.Fetch(result_);
@@ -137,7 +137,7 @@ TEST_F(PartedLookupFusionTest, ItsGradientBecomesOne) {
   EXPECT_FALSE(result.Has("count"));
 }
 
-TEST_F(PartedLookupFusionTest, IdsOfAnotherStrategyAreDividedAsBefore) {
+TEST_F(PartedLookupFusionTest, OtherPartitionStrategiesStay) {
   AddIds(3);
   AddRows();
   g_.Fetch(result_);
@@ -150,8 +150,8 @@ TEST_F(PartedLookupFusionTest, IdsOfAnotherStrategyAreDividedAsBefore) {
   EXPECT_EQ(TypeOf(result, "sum"), "_SumToParts");
 }
 
-// Not each row has a place then.
-TEST_F(PartedLookupFusionTest, PlacesThatAreOtherNumbersStay) {
+// Not every row has a place then.
+TEST_F(PartedLookupFusionTest, OtherPositionsStay) {
   AddIds(kParts, 1);
   AddRows();
   g_.Fetch(result_);
@@ -162,7 +162,7 @@ TEST_F(PartedLookupFusionTest, PlacesThatAreOtherNumbersStay) {
   EXPECT_EQ(TypeOf(result, "sum"), "UnsortedSegmentSum");
 }
 
-TEST_F(PartedLookupFusionTest, DistinctRowsThatAreFetchedAreMade) {
+TEST_F(PartedLookupFusionTest, FetchedDistinctRowsAreComputed) {
   AddIds();
   AddRows();
   g_.Fetch(result_);
@@ -174,7 +174,7 @@ TEST_F(PartedLookupFusionTest, DistinctRowsThatAreFetchedAreMade) {
   EXPECT_EQ(result.Input("result", 1), "unique:1");
 }
 
-TEST_F(PartedLookupFusionTest, SumsThatAreFetchedAreMade) {
+TEST_F(PartedLookupFusionTest, FetchedSumsAreComputed) {
   AddIds();
   AddRows();
   FetchGradient();
@@ -185,8 +185,8 @@ TEST_F(PartedLookupFusionTest, SumsThatAreFetchedAreMade) {
   EXPECT_EQ(result.Input("grad_1", 1), "unique:5");
 }
 
-// And so is the shape that these ask for.
-TEST_F(PartedLookupFusionTest, WhatIsWaitedForStays) {
+// Nor is the shape that these use.
+TEST_F(PartedLookupFusionTest, NodesWithControlOutputsStay) {
   AddIds();
   AddRows();
   g_.Fetch(result_);
@@ -198,7 +198,7 @@ TEST_F(PartedLookupFusionTest, WhatIsWaitedForStays) {
   EXPECT_EQ(TypeOf(result, "sum"), "UnsortedSegmentSum");
 }
 
-TEST_F(PartedLookupFusionTest, TextsAreStitchedAsBefore) {
+TEST_F(PartedLookupFusionTest, StringsAreStitchedAsBefore) {
   AddIds();
   AddRows(DT_STRING);
   g_.Fetch(result_);
@@ -207,7 +207,7 @@ TEST_F(PartedLookupFusionTest, TextsAreStitchedAsBefore) {
   EXPECT_EQ(TypeOf(result, "stitch"), "ParallelDynamicStitch");
 }
 
-// The sum would be dead with the rows, whose number it takes.
+// The sum would be dead with the rows, whose number it uses.
 TEST_F(PartedLookupFusionTest, GradientsStayWhereValuesMayBeDead) {
   AddIds();
   AddRows();

@@ -6,7 +6,8 @@
 namespace weft {
 namespace {
 
-// Ops whose results have this rank or are none.
+// Returns the rank that the results of the op always have; -1 if it is not
+// fixed.
 int FixedRank(absl::string_view op) {
   if (op == "ReaderRead" || op == "ReaderReadV2") return 0;
   if (op == "ReaderReadUpTo" || op == "ReaderReadUpToV2") return 1;
@@ -25,7 +26,7 @@ bool GivesRank(absl::string_view op) {
 ProvenShapes::ProvenShapes(const GraphRewrite& rewrite)
     : rewrite_(rewrite), sure_(rewrite.graph().num_nodes(), false) {
   for (const Node* node : rewrite.graph().nodes()) {
-    // Nothing is claimed of an _Arg.
+    // Nothing is known about an _Arg.
     sure_[node->id()] =
         node->type() == "_Arg" ||
         (rewrite.IsPure(*node) &&

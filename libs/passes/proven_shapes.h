@@ -1,8 +1,8 @@
-// ProvenShapes: what is sure of the shapes in a graph at run time.
+// ProvenShapes are the shapes in a graph that are certain at run time.
 //
-// Inferred shapes may be wrong: a variable may hold another shape than its node
-// declares, since another session's graph assigned it. What follows from
-// constants alone, through nodes that check what they are given, is sure.
+// Inferred shapes may be wrong: a variable may have another shape than its node
+// declares, because another session's graph assigned it. Shapes that follow
+// from constants alone, through nodes that check their inputs, are certain.
 #ifndef WEFT_LIBS_PASSES_PROVEN_SHAPES_H_
 #define WEFT_LIBS_PASSES_PROVEN_SHAPES_H_
 
@@ -14,12 +14,12 @@
 
 namespace weft {
 
-// Not synchronised. The rewrite outlives it.
+// Not synchronized. The rewrite must outlive it.
 class ProvenShapes {
  public:
   explicit ProvenShapes(const GraphRewrite& rewrite);
 
-  // Whole shapes only.
+  // Fully defined shapes only.
   std::optional<TensorShape> ShapeOf(const OutputTensor& output) const;
   std::optional<int> RankOf(const OutputTensor& output) const;
 

@@ -18,8 +18,8 @@ bool IsPlaceholder(const Node& node) {
   return node.type() == "Placeholder" || node.type() == "PlaceholderV2";
 }
 
-// What stands for a call and waits for nothing but its results: who needs one
-// of them need not wait for the others.
+// A node that stands for a call and waits only for its results: consumers of
+// one result need not wait for the others.
 bool HandsOn(const Node& node) {
   return (node.type() == "Identity" || node.type() == "IdentityN") &&
          node.attr<std::string>(kCallAttr) != nullptr &&
@@ -31,7 +31,7 @@ bool HandsOn(const Node& node) {
          });
 }
 
-// Which nodes run: found backwards from the ends, stopping at feeds.
+// The set of nodes that run: found backwards from the ends, stopping at feeds.
 class Needed {
  public:
   Needed(const Graph& graph, const CallableEnds& ends)
@@ -77,7 +77,7 @@ class Needed {
   std::vector<const Node*> stack_;
 };
 
-// The functions that the nodes may call.
+// Returns the functions that the nodes may call.
 std::shared_ptr<const FunctionLibrary> FunctionsOf(const Graph& graph,
                                                    const Needed& needed) {
   if (graph.functions().empty()) return graph.shared_functions();
@@ -92,7 +92,7 @@ std::shared_ptr<const FunctionLibrary> FunctionsOf(const Graph& graph,
   return graph.functions().ReachableFrom(names);
 }
 
-// A feed's or fetch's node.
+// The node of a feed or fetch.
 struct End {
   absl::string_view op;
   int index = 0;
@@ -117,7 +117,7 @@ absl::StatusOr<Node*> AddEnd(Graph& graph, const End& end, AttrMap attrs,
   return node;
 }
 
-// Of an end that is an edge to the client of a partial run.
+// Returns the attrs of an end that is an edge to the client of a partial run.
 AttrMap AttrsOfEdge(uint64_t edge, const OutputTensor& of,
                     const std::string& device) {
   return {{"edge", static_cast<int64_t>(edge)},
@@ -126,7 +126,7 @@ AttrMap AttrsOfEdge(uint64_t edge, const OutputTensor& of,
           {"recv_device", device}};
 }
 
-// Who takes what the node hands on takes it from where that is from.
+// Consumers of a forwarded value take it from its source instead.
 void LeadAround(const Node& node, const Needed& needed, GraphCopier& copier) {
   for (int i = 0; i < node.num_outputs(); ++i) {
     if (needed.IsFed({&node, i})) continue;
@@ -162,15 +162,15 @@ absl::Status AddFeeds(const CallableEnds& ends, const Needed& needed,
   return absl::OkStatus();
 }
 
-// Or what takes its outputs may not, in a step.
+// Returns whether it, or a consumer of its outputs, may not run in a step.
 bool MayNotRun(const Node& node) {
   static constexpr absl::string_view kOps[] = {
       "Switch", "RefSwitch", "Merge", "RefMerge", "Enter", "RefEnter"};
   return absl::c_linear_search(kOps, node.type());
 }
 
-// The nodes that take the reference `ref`, or one that was passed on to them:
-// those that may change the variable behind it.
+// Returns the nodes that take the reference `ref`, or a forwarded one: those
+// that may change the variable behind it.
 std::vector<const Node*> TakersOfReference(const Graph& graph,
                                            const OutputTensor& ref) {
   std::vector<const Node*> takers;
@@ -196,10 +196,10 @@ absl::Status AddFetches(const CallableEnds& ends, Graph& pruned,
     const OutputTensor& fetch = ends.fetches[i];
     const OutputTensor from = copier.Lookup(fetch);
     const bool is_edge = !client.empty();
-    // A fetched reference becomes a value when all that may change the variable
-    // in this step has run. TensorFlow's fetch aliases the variable's memory,
-    // and so sees the same. In a partial run that might be never: a feed that
-    // comes later, or not at all, is what they may wait for.
+    // A fetched reference becomes a value after all nodes that may change the
+    // variable in this step have run. TensorFlow's fetch aliases the variable's
+    // memory, and so sees the same. In a partial run this might never happen:
+    // they may wait for a feed that comes later, or never.
     std::vector<const Node*> controls;
     if (!is_edge && IsRefType(from.node->output_type(from.index))) {
       controls = TakersOfReference(pruned, from);
@@ -233,8 +233,8 @@ absl::Status CheckAllKnown(const Graph& graph, const Needed& needed) {
   return RefuseUnknown(graph, unknown);
 }
 
-// In a loop a fetch would have a value in each iteration. Loops whose parts do
-// not fit together are refused where they are compiled.
+// In a loop a fetch would have a value in each iteration. Malformed loops are
+// refused at compile time.
 absl::Status CheckFetchesAreOutsideLoops(const CallableEnds& ends,
                                          const Graph& pruned) {
   if (absl::c_none_of(pruned.nodes(),

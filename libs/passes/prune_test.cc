@@ -36,7 +36,7 @@ class PruneTest : public ::testing::Test {
   Graph graph_{StandardOps()};
 };
 
-TEST_F(PruneTest, KeepsWhatTheFetchNeedsAndNothingElse) {
+TEST_F(PruneTest, KeepsOnlyNodesTheFetchNeeds) {
   const Node* x = Placeholder("x");
   const Node* y = Identity("y", x);
   Identity("unused", x);
@@ -49,7 +49,7 @@ TEST_F(PruneTest, KeepsWhatTheFetchNeedsAndNothingElse) {
   EXPECT_EQ((*pruned)->FindNode("y")->assigned_device(), "/device:CPU:0");
 }
 
-TEST_F(PruneTest, AFedOutputCutsWhatIsBehindIt) {
+TEST_F(PruneTest, FedOutputDropsItsProducers) {
   const Node* x = Placeholder("x");
   const Node* y = Identity("y", x);
   const Node* z = Identity("z", y);
@@ -58,7 +58,7 @@ TEST_F(PruneTest, AFedOutputCutsWhatIsBehindIt) {
   EXPECT_EQ((*pruned)->FindNode("y"), nullptr);
 }
 
-// It has a value in each iteration; what leaves the loop has one.
+// It has a value in each iteration; an Exit has one.
 TEST_F(PruneTest, AFetchFromInsideALoopIsRefused) {
   const Node* enter = Add({.name = "enter",
                            .op = "Enter",
@@ -77,7 +77,7 @@ TEST_F(PruneTest, AFetchFromInsideALoopIsRefused) {
                "'turns' and has a value in each iteration"));
 }
 
-TEST_F(PruneTest, TargetsBringTheirControlInputs) {
+TEST_F(PruneTest, TargetsKeepTheirControlInputs) {
   const Node* x = Placeholder("x");
   const Node* first = NoOp("first", {});
   const Node* target = NoOp("target", {first});
@@ -88,7 +88,7 @@ TEST_F(PruneTest, TargetsBringTheirControlInputs) {
   EXPECT_EQ(x->name(), "x");
 }
 
-TEST_F(PruneTest, WhatRunsAfterAFedPlaceholderRunsAfterItsFeed) {
+TEST_F(PruneTest, ControlEdgeOfFedPlaceholderMovesToFeed) {
   const Node* x = Placeholder("x");
   const Node* after = NoOp("after", {x});
   auto pruned = Prune(graph_, {.feeds = {{x, 0}}, .targets = {after}});
@@ -98,7 +98,7 @@ TEST_F(PruneTest, WhatRunsAfterAFedPlaceholderRunsAfterItsFeed) {
   EXPECT_EQ(copy->control_inputs()[0]->type(), "_Arg");
 }
 
-TEST_F(PruneTest, UnknownNodesAreRefusedWhereTheyAreNeeded) {
+TEST_F(PruneTest, NeededUnknownNodesAreRefused) {
   const Node* x = Placeholder("x");
   const auto unknown = [&](const std::string& name, const std::string& op) {
     NodeSpec spec{.name = name, .op = op, .inputs = {{x, 0}}};
@@ -132,7 +132,7 @@ TEST_F(PruneTest, AFetchedReferenceIsReadAfterItsWriters) {
   ASSERT_EQ(retval->type(), "_Retval");
   ASSERT_EQ(retval->control_inputs().size(), 1u);
   EXPECT_EQ(retval->control_inputs()[0]->name(), "add");
-  // In a partial run the writers may wait for what comes after the fetch.
+  // In a partial run the writers may wait for feeds that come after the fetch.
   pruned = Prune(graph_, {.feeds = {{x, 0}},
                           .fetches = {{v, 0}},
                           .targets = {add},
@@ -143,7 +143,7 @@ TEST_F(PruneTest, AFetchedReferenceIsReadAfterItsWriters) {
   EXPECT_TRUE(send->control_inputs().empty());
 }
 
-TEST_F(PruneTest, EndsOfAPartialRunAreEdgesToItsClient) {
+TEST_F(PruneTest, PartialRunUsesEdgesToTheClient) {
   const Node* x = Placeholder("x");
   const Node* y = Identity("y", x);
   const std::string client = "/job:worker/replica:0/task:0/device:CPU:0";

@@ -32,7 +32,7 @@ bool AnyIsWanted(const PassOptions& options) {
          options.fuse_elements || options.save_from_snapshots;
 }
 
-// Loops whose parts do not fit together must stay so, to be refused.
+// Malformed loops must stay unchanged, to be refused.
 bool LoopsFit(const Graph& graph) {
   std::vector<bool> is_everywhere(graph.num_nodes(), false);
   for (const Node* node : graph.nodes()) {
@@ -61,7 +61,7 @@ PassOptions PassOptionsFor(const GraphOptions& options) {
       IsWanted(rewriter.arithmetic_optimization, options);
   result.remove_identities =
       IsWanted(rewriter.dependency_optimization, options);
-  // Not by default: whole models are no faster with it (benchmarks/README.md).
+  // Off by default: whole models are no faster with it (benchmarks/README.md).
   result.fuse_elements = rewriter.remapping == RewriterConfig::kOn &&
                          IsWanted(rewriter.remapping, options);
   if (optimizer.max_folded_constant_in_bytes > 0) {

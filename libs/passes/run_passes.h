@@ -1,5 +1,5 @@
-// RunPasses: the rewrites of a callable's graph, between pruning and cutting it
-// by device.
+// RunPasses applies the rewrites to a callable's graph, between pruning and
+// partitioning.
 #ifndef WEFT_LIBS_PASSES_RUN_PASSES_H_
 #define WEFT_LIBS_PASSES_RUN_PASSES_H_
 
@@ -19,32 +19,33 @@ struct PassOptions {
   bool simplify_arithmetic = true;
   bool merge_common_subexpressions = true;
   bool fuse_elements = true;
-  // No optimization: always on.
+  // Not an optimization: always on.
   bool save_from_snapshots = true;
-  // What sets the session's marks apart from those of others.
+  // Separates the session's marks from those of others.
   std::string mark_scope;
   int64_t max_folded_constant_bytes = int64_t{100} * 1024;
 
   friend bool operator==(const PassOptions&, const PassOptions&) = default;
 };
 
-// Folding and merging are on by opt_level, or by the `do_` switch of their own,
-// unless rewrite_options turns them off. The first and the third are on unless
-// rewrite_options turns them or all of its kind off, and at level 0 only where
-// it asks for them; elements are fused only where it asks for that.
+// Folding and merging are on by opt_level, or by their own `do_` switch, unless
+// rewrite_options turns them off. The first and the third are on unless
+// rewrite_options turns them or all of their kind off, and at level 0 only on
+// request; elements are fused only on request.
 PassOptions PassOptionsFor(const GraphOptions& options);
 
-// Runs what is wanted on a pruned, placed graph. Fetches, effects, random
-// streams, errors and what comes after what stay the same; nodes that are left
+// Runs the requested passes on a pruned, placed graph. Fetches, side effects,
+// random streams, errors and the order of nodes stay the same; remaining nodes
 // keep name and device. Without `evaluate` nothing is folded. A graph that the
-// passes can't handle comes back as it was: it is the step that fails then.
+// passes cannot handle is returned unchanged: the step then fails.
 std::unique_ptr<Graph> RunPasses(std::unique_ptr<Graph> pruned,
                                  const PassOptions& options,
                                  const NodeEvaluator& evaluate);
 
-// What pays in the body of a function that is called at run time, of nodes that
-// are not placed: it runs on a CPU, once for each element of a data set. The
-// same values, and errors of nodes of the same names.
+// Applies the passes that are worthwhile for the body of a function that is
+// called at run time, with unplaced nodes: it runs on a CPU, once for each
+// element of a data set. Values stay the same, and so do errors and their node
+// names.
 std::unique_ptr<Graph> RewriteFunctionBody(std::unique_ptr<Graph> body);
 
 }  // namespace weft

@@ -45,10 +45,10 @@ class RunPassesTest : public ::testing::Test {
   SmallGraph g_;
 };
 
-TEST_F(RunPassesTest, AllTogether) {
+TEST_F(RunPassesTest, AllPassesRunTogether) {
   AddExample();
   const Rewritten result = Run();
-  // What is left of both sides is one product, and part of the difference.
+  // One product remains of both sides, as part of the difference.
   EXPECT_EQ(result.Find("difference")->type(), "_FusedElementwise");
   EXPECT_EQ(result.Input("difference", 0), "three:0");
   EXPECT_EQ(result.Input("difference", 1), "x:0");
@@ -56,7 +56,7 @@ TEST_F(RunPassesTest, AllTogether) {
   EXPECT_NE(result.Value("three"), nullptr);
 }
 
-TEST_F(RunPassesTest, NoneIsWanted) {
+TEST_F(RunPassesTest, NoPassesLeaveTheGraph) {
   AddExample();
   const int before = g_.graph().num_nodes();
   EXPECT_EQ(Run(kNone).graph().num_nodes(), before);
@@ -101,15 +101,15 @@ TEST_F(RunPassesTest, OnlyCommonSubexpressions) {
   EXPECT_TRUE(result.Has("z"));
 }
 
-TEST_F(RunPassesTest, WithoutAnEvaluatorNothingIsFolded) {
+TEST_F(RunPassesTest, NoFoldingWithoutAnEvaluator) {
   AddExample();
   const Rewritten result(RunPasses(g_.Take(), {}, nullptr));
   EXPECT_EQ(result.Find("three")->type(), "Add");
 }
 
-// Folding shows that the Reshape can't be; the step is to say so, with the
-// node's name.
-TEST_F(RunPassesTest, AGraphThatCanOnlyFailComesBackAsItWas) {
+// Folding shows that the Reshape cannot succeed; the step must report it, with
+// the node's name.
+TEST_F(RunPassesTest, FailingGraphIsReturnedUnchanged) {
   const Node* x = g_.Const("x", Tensor::Vector<float>({1, 2, 3}));
   const Node* n = g_.Const("n", Tensor::Vector<int32_t>({2}));
   const Node* sizes = g_.Add("Square", "sizes", {n});
@@ -120,7 +120,7 @@ TEST_F(RunPassesTest, AGraphThatCanOnlyFailComesBackAsItWas) {
   EXPECT_EQ(result.Find("sizes")->type(), "Square");
 }
 
-TEST_F(RunPassesTest, ALoopKeepsItsStructureAndLosesWhatIsDouble) {
+TEST_F(RunPassesTest, LoopKeepsStructureAndMergesDuplicates) {
   const Node* zero = g_.Const("zero", Tensor::Scalar<int32_t>(0));
   const Node* enter =
       g_.Add("Enter", "enter", {zero}, {{"frame_name", "loop"}});
@@ -150,8 +150,8 @@ TEST_F(RunPassesTest, ALoopKeepsItsStructureAndLosesWhatIsDouble) {
   EXPECT_FALSE(result.Has("uno"));
 }
 
-// Parts of different loops that meet are refused when the step is compiled.
-TEST_F(RunPassesTest, ALoopThatDoesNotFitStaysSo) {
+// Loops whose parts do not match are refused when the step is compiled.
+TEST_F(RunPassesTest, MalformedLoopIsNotRewritten) {
   const Node* x = g_.Arg("x");
   const Node* one = g_.Const("one", Tensor::Scalar(1.0f));
   const Node* two = g_.Add("Add", "two", {one, one});
@@ -171,7 +171,7 @@ TEST(PassOptionsTest, NoRewritesIsNone) {
   EXPECT_EQ(PassOptionsFor(NoRewrites()), kNone);
 }
 
-TEST(PassOptionsTest, AtLevel0WhatIsAskedForIsOn) {
+TEST(PassOptionsTest, ExplicitSwitchesWorkAtLevel0) {
   GraphOptions options;
   options.optimizer_options.opt_level = OptimizerOptions::kL0;
   EXPECT_EQ(PassOptionsFor(options), kNone);
@@ -186,7 +186,7 @@ TEST(PassOptionsTest, AtLevel0WhatIsAskedForIsOn) {
   EXPECT_TRUE(PassOptionsFor(options).merge_common_subexpressions);
 }
 
-TEST(PassOptionsTest, EachHasASwitchOfItsOwn) {
+TEST(PassOptionsTest, EachPassHasItsOwnSwitch) {
   GraphOptions options;
   options.rewrite_options.constant_folding = RewriterConfig::kOff;
   EXPECT_FALSE(PassOptionsFor(options).fold_constants);
@@ -206,7 +206,7 @@ TEST(PassOptionsTest, EachHasASwitchOfItsOwn) {
   EXPECT_TRUE(PassOptionsFor(options).fuse_elements);
 }
 
-TEST(PassOptionsTest, WithoutTheMetaOptimizerTheTwoOfTheRuntimeStay) {
+TEST(PassOptionsTest, RuntimePassesRunWithoutMetaOptimizer) {
   GraphOptions options;
   options.rewrite_options.disable_meta_optimizer = true;
   options.rewrite_options.remapping = RewriterConfig::kOn;
@@ -219,7 +219,7 @@ TEST(PassOptionsTest, WithoutTheMetaOptimizerTheTwoOfTheRuntimeStay) {
   EXPECT_FALSE(passes.fuse_elements);
 }
 
-TEST(PassOptionsTest, TheSizeOfAFoldedConstant) {
+TEST(PassOptionsTest, FoldedConstantSizeIsConfigurable) {
   GraphOptions options;
   EXPECT_EQ(PassOptionsFor(options).max_folded_constant_bytes, 100 * 1024);
   options.optimizer_options.max_folded_constant_in_bytes = 7;

@@ -10,15 +10,15 @@
 namespace weft {
 namespace {
 
-// Which of two NaNs a product is depends on their order; with one that is a
-// number it does not.
+// The order of operands decides which of two NaNs a product is; if one is a
+// number, the order does not matter.
 template <typename T>
 bool IsNumber(const Tensor& constant) {
   const auto value = static_cast<double>(constant.flat<T>()[0]);
   return value == value;
 }
 
-// Whether it is one number of a type that there are kernels for.
+// Returns whether it is one number of a type that has kernels.
 bool IsOneNumber(const Tensor* constant) {
   if (constant == nullptr || constant->num_elements() != 1) return false;
   switch (constant->dtype()) {
@@ -35,7 +35,8 @@ bool IsOneNumber(const Tensor* constant) {
   }
 }
 
-// Whether what has `rank` dimensions of size 1 can be repeated to these sizes.
+// Returns whether a tensor with `rank` dimensions of size 1 can be broadcast to
+// these sizes.
 bool IsShapeFor(int rank, const Tensor* constant) {
   const auto sizes = IntegersIn(constant);
   return sizes && sizes->size() >= static_cast<size_t>(rank) &&
@@ -48,14 +49,14 @@ class ScalingFusion : private NodeFusion {
 
   void Fuse() {
     for (const Node* node : rewrite_.graph().nodes()) {
-      // There are kernels for no other device.
+      // Other devices have no kernels.
       if (node->type() != "Mul" || !IsFree(*node) || !IsOnCpu(*node)) continue;
       if (!FuseWith(*node, 0)) FuseWith(*node, 1);
     }
   }
 
  private:
-  // Where input `i` is a number that was repeated.
+  // Matches if input `i` is a number that was tiled.
   bool FuseWith(const Node& mul, int i) {
     const Node* repeated = Producer(mul, i, "BroadcastTo");
     if (repeated == nullptr) return false;
@@ -64,7 +65,8 @@ class ScalingFusion : private NodeFusion {
         !IsShapeFor(number->rank(), Constant(*repeated, 1))) {
       return false;
     }
-    // A number is multiplied before it is repeated, by whoever comes first.
+    // Numbers are multiplied before they are tiled, by the node that comes
+    // first.
     if (IsOneNumber(Constant(mul, 1 - i))) return false;
     const OutputTensor x = rewrite_.Input(mul, 1 - i);
     std::vector<OutputTensor> inputs = ProductBefore(mul, x);
@@ -80,8 +82,8 @@ class ScalingFusion : private NodeFusion {
     return true;
   }
 
-  // Where `x` is a product with a number that is made for `mul` alone: of what,
-  // and with which; else nothing.
+  // If `x` is a product with a number whose only consumer is `mul`: returns the
+  // other factor and the number; else nothing.
   std::vector<OutputTensor> ProductBefore(const Node& mul,
                                           const OutputTensor& x) const {
     const Node& before = *x.node;

@@ -9,7 +9,8 @@
 namespace weft {
 namespace {
 
-// The gradient of a mean of squares: (x * 2) times a number of x's shape.
+// The gradient of a mean of squares: (x * 2) times a tensor of x's shape with
+// equal elements.
 class ScalingFusionTest : public ::testing::Test {
  protected:
   void SetUp() override { x_ = g_.Arg("x"); }
@@ -32,7 +33,7 @@ class ScalingFusionTest : public ::testing::Test {
     FuseScaling(rewrite);
     return Rewritten(rewrite);
   }
-  // What a product of x with that becomes.
+  // Returns the product that replaces the product of x with that.
   std::string With(const Node* repeated) {
     g_.Fetch(g_.Add("Mul", "y", {repeated, x_}));
     return Run().Find("y")->type();
@@ -42,7 +43,7 @@ class ScalingFusionTest : public ::testing::Test {
   const Node* x_ = nullptr;
 };
 
-TEST_F(ScalingFusionTest, AGradientOfSquaresIsOneNode) {
+TEST_F(ScalingFusionTest, GradientOfSquaresIsFused) {
   g_.Fetch(g_.Add("Mul", "y", {Repeated(), Twice()}));
   const Rewritten result = Run();
   EXPECT_EQ(result.Find("y")->type(), "_MulInTurn");
@@ -54,7 +55,7 @@ TEST_F(ScalingFusionTest, AGradientOfSquaresIsOneNode) {
   EXPECT_FALSE(result.Has("repeated"));
 }
 
-TEST_F(ScalingFusionTest, AProductForOthersIsMadeAsBefore) {
+TEST_F(ScalingFusionTest, ProductWithOtherConsumersStays) {
   const Node* twice = Twice();
   g_.Fetch(g_.Add("Mul", "y", {twice, Repeated()}));
   g_.Fetch(twice);
@@ -64,40 +65,40 @@ TEST_F(ScalingFusionTest, AProductForOthersIsMadeAsBefore) {
   EXPECT_EQ(result.Input("y", 1), "number:0");
 }
 
-TEST_F(ScalingFusionTest, AProductThatWaitsIsMadeAsBefore) {
+TEST_F(ScalingFusionTest, ProductWithControlInputStays) {
   g_.Fetch(g_.Add("Mul", "y", {Repeated(), Twice({g_.Effect("effect", {})})}));
   const Rewritten result = Run();
   EXPECT_EQ(result.Input("y", 0), "twice:0");
   EXPECT_EQ(result.Controls("twice"), std::vector<std::string>({"effect"}));
 }
 
-TEST_F(ScalingFusionTest, SeveralNumbersAreRepeatedAsBefore) {
+TEST_F(ScalingFusionTest, TiledVectorStays) {
   EXPECT_EQ(With(Repeated(Tensor::Vector<float>({1, 2, 3}),
                           Tensor::Vector<int32_t>({2, 3}))),
             "Mul");
 }
 
-TEST_F(ScalingFusionTest, ShapesThatAreRefusedAreSoByTheSameNode) {
+TEST_F(ScalingFusionTest, ShapeErrorNamesTheSameNode) {
   const Tensor row = Tensor::FromValues<float>(TensorShape({1, 1}), {1});
   EXPECT_EQ(With(Repeated(row, Tensor::Vector<int64_t>({2, -3}))), "Mul");
 }
 
-TEST_F(ScalingFusionTest, WhichOfTwoNansItIsStays) {
+TEST_F(ScalingFusionTest, NanPayloadIsPreserved) {
   EXPECT_EQ(
       With(Repeated(Tensor::Scalar(std::numeric_limits<float>::quiet_NaN()),
                     Tensor::Vector<int32_t>({3}))),
       "Mul");
 }
 
-// The repeated tensor is multiplied by another one later, and read then.
-TEST_F(ScalingFusionTest, ANumberIsNotRepeatedByIt) {
+// The tiled tensor is multiplied by another one later, and read then.
+TEST_F(ScalingFusionTest, ScalarIsNotTiled) {
   const Node* repeated = Repeated();
   const Node* two = g_.Const("two", Tensor::Scalar(2.0f));
   g_.Fetch(g_.Add("Mul", "y", {repeated, two}));
   EXPECT_EQ(Run().Find("y")->type(), "Mul");
 }
 
-TEST_F(ScalingFusionTest, ShapesOfAStepAreLeftAlone) {
+TEST_F(ScalingFusionTest, DynamicShapesStay) {
   const Node* number = g_.Const("number", Tensor::Scalar(2.0f));
   const Node* shape = g_.Add("Shape", "shape", {x_});
   EXPECT_EQ(With(g_.Add("BroadcastTo", "repeated", {number, shape})), "Mul");

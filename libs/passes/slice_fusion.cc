@@ -12,7 +12,7 @@ class SliceFusion : private NodeFusion {
 
   void Fuse() {
     for (const Node* node : rewrite_.graph().nodes()) {
-      // There are kernels for no other device.
+      // Other devices have no kernels.
       if (node->type() != "Slice" || !IsFree(*node) || !IsOnCpu(*node)) {
         continue;
       }
@@ -25,7 +25,7 @@ class SliceFusion : private NodeFusion {
   }
 
  private:
-  // Several slices may add up to all of the product, which is made faster as a
+  // Several slices may cover all of the product, which is computed faster as a
   // whole.
   bool IsForOne(const Node& product) const {
     return product.output_type(0) == DT_FLOAT && !IsEndOrAwaited(product) &&
@@ -33,7 +33,7 @@ class SliceFusion : private NodeFusion {
            MayBeReadLater(product, 1);
   }
 
-  // Whether the product would hardly wait for where the slice lies.
+  // Returns whether the product would hardly wait for the slice's bounds.
   bool IsSoonKnown(const Node& slice, int input) const {
     const Node& from = *rewrite_.Input(slice, input).node;
     static constexpr const char* kOps[] = {"Const", "Shape", "ShapeN",

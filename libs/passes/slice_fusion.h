@@ -1,13 +1,13 @@
-// FuseSlices: of a product of matrices that one Slice alone takes, what the
-// Slice leaves is computed, and nothing else:
+// FuseSlices: if a Slice is the only consumer of a matrix product, only the
+// sliced part is computed:
 //
 //   MatMul, Slice                                        -> _SlicedMatMul
 //
-// So ends the gradient of a layer whose inputs are joined, where one of them is
-// trained: an embedding beside numbers. What the nodes give is the same to the
-// last bit, but for which of two NaNs it is, and errors are those of the nodes.
-// Values of reference variables, and what enters a loop, are multiplied where
-// they were.
+// The gradient of a layer with concatenated inputs, one of which is trained,
+// ends like this: an embedding next to numbers. The outputs are the same to the
+// last bit, except for the choice between two NaNs, and errors are those of the
+// nodes. Values of reference variables, and values that enter a loop, are
+// multiplied at their original place.
 #ifndef WEFT_LIBS_PASSES_SLICE_FUSION_H_
 #define WEFT_LIBS_PASSES_SLICE_FUSION_H_
 

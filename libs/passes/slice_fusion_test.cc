@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-// What an embedding gets of the gradient of a layer.
+// The part of a layer's gradient that an embedding receives.
 class SliceFusionTest : public ::testing::Test {
  protected:
   const Node* Product(const Nodes& controls = {}) {
@@ -32,7 +32,7 @@ class SliceFusionTest : public ::testing::Test {
   const Node* size_ = g_.Const("size", Tensor::Vector<int64_t>({-1, 8}));
 };
 
-TEST_F(SliceFusionTest, AProductThatOneSliceTakesIsMadeByIt) {
+TEST_F(SliceFusionTest, ProductIsFusedIntoItsOnlySlice) {
   g_.Fetch(Slice(Product()));
   const Rewritten result = Run();
   const Node* const slice = result.Find("slice");
@@ -48,56 +48,55 @@ TEST_F(SliceFusionTest, AProductThatOneSliceTakesIsMadeByIt) {
   EXPECT_FALSE(result.Has("product"));
 }
 
-TEST_F(SliceFusionTest, AProductForOthersIsMadeAsAWhole) {
+TEST_F(SliceFusionTest, ProductWithOtherConsumersStays) {
   const Node* product = Product();
   g_.Fetch(Slice(product));
   g_.Fetch(product);
   EXPECT_EQ(TypeOfSlice(), "Slice");
 }
 
-TEST_F(SliceFusionTest, AProductForTwoSlicesIsMadeAsAWhole) {
+TEST_F(SliceFusionTest, ProductOfTwoSlicesStays) {
   const Node* product = Product();
   g_.Fetch(Slice(product));
   g_.Fetch(Slice(product, "other"));
   EXPECT_EQ(TypeOfSlice(), "Slice");
 }
 
-TEST_F(SliceFusionTest, AProductThatWaitsIsMadeWhenItMay) {
+TEST_F(SliceFusionTest, ProductWithControlInputKeepsIt) {
   g_.Fetch(Slice(Product({g_.Effect("effect", {})})));
   const Rewritten result = Run();
   EXPECT_EQ(result.Find("slice")->type(), "Slice");
   EXPECT_EQ(result.Controls("product"), std::vector<std::string>({"effect"}));
 }
 
-TEST_F(SliceFusionTest, AProductThatOthersWaitForIsMadeAsAWhole) {
+TEST_F(SliceFusionTest, ProductWithControlOutputStays) {
   const Node* product = Product();
   g_.Fetch(Slice(product));
   g_.Fetch(g_.Effect("after", {product}));
   EXPECT_EQ(TypeOfSlice(), "Slice");
 }
 
-TEST_F(SliceFusionTest, AProductOfAnotherDeviceIsMadeThere) {
+TEST_F(SliceFusionTest, ProductOnAnotherDeviceStays) {
   const Node* product =
       g_.Add("MatMul", "product", {x_, w_}, {}, {}, kOtherCpu);
   g_.Fetch(Slice(product));
   EXPECT_EQ(TypeOfSlice(), "Slice");
 }
 
-TEST_F(SliceFusionTest, DoublesAreMultipliedAsAWhole) {
+TEST_F(SliceFusionTest, ProductOfDoublesStays) {
   const Node* x = g_.Arg("doubles", DT_DOUBLE);
   g_.Fetch(Slice(g_.Add("MatMul", "product", {x, x})));
   EXPECT_EQ(TypeOfSlice(), "Slice");
 }
 
 // The product need not wait for it.
-TEST_F(SliceFusionTest,
-       ASliceThatComesFromElsewhereIsWaitedForAfterTheProduct) {
+TEST_F(SliceFusionTest, ReceivedSliceBoundsDoNotDelayTheProduct) {
   begin_ = g_.Arg("begin_of_a_peer", DT_INT64);
   g_.Fetch(Slice(Product()));
   EXPECT_EQ(TypeOfSlice(), "Slice");
 }
 
-TEST_F(SliceFusionTest, ASliceOfSomethingElseStays) {
+TEST_F(SliceFusionTest, SliceOfAnotherOpStays) {
   g_.Fetch(Slice(g_.Add("Relu", "relu", {Product()})));
   EXPECT_EQ(TypeOfSlice(), "Slice");
 }

@@ -17,7 +17,8 @@ namespace {
 
 constexpr int kFirstSavedTensor = 3;
 
-// By node id: how many edges and control edges begin at the node now.
+// By node id: the current number of edges and control edges that begin at the
+// node.
 std::vector<int> CountUses(const GraphRewrite& rewrite) {
   std::vector<int> uses(rewrite.graph().num_nodes(), 0);
   for (const Node* node : rewrite.graph().nodes()) {
@@ -43,11 +44,11 @@ std::string TextAttr(const Node& node, absl::string_view name) {
   return text == nullptr ? std::string() : *text;
 }
 
-// Of a save, or of what marks the variables for one.
+// The replacement of a save, or of a node that marks the variables for one.
 class SaveReplacement {
  public:
   // The tensors are the node's inputs from `first` on. `takes_mark`: it writes
-  // what was marked, and looks at none of them.
+  // the marked values, and reads none of the tensors.
   SaveReplacement(const GraphRewrite& rewrite, const std::vector<int>& uses,
                   const Node& save, int first, bool takes_mark)
       : rewrite_(rewrite),
@@ -84,7 +85,7 @@ class SaveReplacement {
  private:
   using Sources = std::vector<OutputTensor>;
 
-  // Where a tensor comes from: `index` of one of the lists.
+  // The origin of a tensor: `index` of one of the lists.
   struct Source {
     const Sources* list;
     size_t index;
@@ -100,7 +101,7 @@ class SaveReplacement {
       absl::c_copy(rewrite_.ControlInputs(read), std::back_inserter(controls_));
       Add(handles_, rewrite_.Input(read, 0));
     } else if (takes_mark_ && IsStateForUs(from)) {
-      // The pipeline would stop for a state that nobody writes.
+      // The pipeline would stop for a state that is not written.
       reads_.push_back(from.node);
       absl::c_copy(rewrite_.ControlInputs(*from.node),
                    std::back_inserter(controls_));
@@ -169,8 +170,8 @@ class SaveReplacement {
   Sources references_;
   Sources handles_;
   DataTypeVector handle_dtypes_;
-  std::vector<Source> sources_;     // by position among what is saved
-  std::vector<const Node*> reads_;  // which are not needed any more
+  std::vector<Source> sources_;     // by position among the saved tensors
+  std::vector<const Node*> reads_;  // no longer needed
   std::vector<const Node*> controls_;
 };
 
@@ -184,7 +185,8 @@ bool IsMark(const Node* node) {
   return node->type() == "IdentityN" && !TextAttr(*node, "_marks").empty();
 }
 
-// Whether a node takes one of its tensors; those that wait for it do not count.
+// Returns whether a node takes one of its tensors; nodes that only wait for it
+// do not count.
 bool IsTaken(const GraphRewrite& rewrite, const Node& node) {
   for (const Node* other : rewrite.graph().nodes()) {
     if (rewrite.IsGone(*other)) continue;
@@ -195,7 +197,7 @@ bool IsTaken(const GraphRewrite& rewrite, const Node& node) {
   return false;
 }
 
-// "_7_save/mark": none that a client may give.
+// Returns "_7_save/mark", which a client cannot use.
 std::string MarkName(const std::string& scope, const std::string& mark) {
   return mark.empty() ? mark : absl::StrCat("_", scope, "_", mark);
 }

@@ -42,7 +42,7 @@ const Node* AddRead(SmallGraph& g, const std::string& name, const Node* handle,
                controls, device);
 }
 
-// Saves the nodes' first outputs.
+// Saves the first outputs of the nodes.
 const Node* AddSaveOf(SmallGraph& g, const Nodes& values, AttrMap attrs = {}) {
   std::vector<std::string> names, slices;
   for (const Node* value : values) {
@@ -61,7 +61,7 @@ Numbers ListOf(const Rewritten& result, const std::string& attr) {
   return list == nullptr ? Numbers({-1}) : *list;
 }
 
-TEST(VariableSavingTest, VariablesComeThemselves) {
+TEST(VariableSavingTest, VariablesAreSavedWithoutReads) {
   SmallGraph g;
   const Node* v = AddReference(g, "v");
   const Node* h = AddHandle(g, "h");
@@ -84,13 +84,13 @@ TEST(VariableSavingTest, VariablesComeThemselves) {
   EXPECT_FALSE(result.Has("copy"));
 }
 
-TEST(VariableSavingTest, WithoutGroupsEachIsAlone) {
+TEST(VariableSavingTest, VariablesWithoutGroupsAreSeparate) {
   SmallGraph g;
   AddSaveOf(g, {AddReference(g, "v"), AddReference(g, "w")});
   EXPECT_THAT(ListOf(AfterSaving(g), "snapshot_groups"), ElementsAre(0, 1));
 }
 
-TEST(VariableSavingTest, AReadOfSomebodyElseStays) {
+TEST(VariableSavingTest, ReadWithOtherConsumersStays) {
   for (const bool is_fetched : {false, true}) {
     SmallGraph g;
     const Node* h = AddHandle(g, "h");
@@ -107,7 +107,7 @@ TEST(VariableSavingTest, AReadOfSomebodyElseStays) {
   }
 }
 
-TEST(VariableSavingTest, WhatLiesElsewhereComesAsAValue) {
+TEST(VariableSavingTest, RemoteVariablesAreSavedByValue) {
   SmallGraph g;
   const Node* h = AddHandle(g, "h", kOtherCpu);
   const Node* read = AddRead(g, "read", h, {}, kOtherCpu);
@@ -118,7 +118,8 @@ TEST(VariableSavingTest, WhatLiesElsewhereComesAsAValue) {
   EXPECT_EQ(result.Input("save", 3), "read:0");
 }
 
-// In a step of its own, or waited for; and by a name that is the session's.
+// In a step of its own, or as a control input; the mark's name is unique to the
+// session.
 TEST(VariableSavingTest, VariablesAreMarkedForASave) {
   for (const bool is_waited_for : {false, true}) {
     SmallGraph g;
@@ -144,15 +145,15 @@ TEST(VariableSavingTest, VariablesAreMarkedForASave) {
   }
 }
 
-// Whoever takes its tensors gets them; the save then finds no mark.
-TEST(VariableSavingTest, WhatIsTakenMarksNothing) {
+// Consumers of its tensors get them; the save then finds no mark.
+TEST(VariableSavingTest, FetchedMarkIsNotRewritten) {
   SmallGraph g;
   const Node* v = AddReference(g, "v");
   g.Fetch(g.Add("IdentityN", "mark", {v}, {{"_marks", std::string("m")}}));
   EXPECT_EQ(AfterSaving(g).Find("mark")->type(), "IdentityN");
 }
 
-TEST(VariableSavingTest, ASaveOfAMarkTakesIt) {
+TEST(VariableSavingTest, SaveTakesTheMarkedState) {
   SmallGraph g;
   AddSaveOf(g, {g.Arg("x")}, {{"_saves_mark", std::string("save/0")}});
   GraphRewrite rewrite(g.graph());
@@ -162,8 +163,8 @@ TEST(VariableSavingTest, ASaveOfAMarkTakesIt) {
   EXPECT_EQ(*result.Find("save")->attr<std::string>("mark"), "_77_save/0");
 }
 
-// It is in the mark; what somebody else takes as well is made for him.
-TEST(VariableSavingTest, AStateThatIsMarkedIsNotMadeAgain) {
+// It is in the mark; a state with other consumers is computed for them.
+TEST(VariableSavingTest, MarkedStateIsNotCopiedAgain) {
   for (const bool is_taken : {false, true}) {
     SmallGraph g;
     const Node* before = g.Effect("before");
@@ -185,7 +186,7 @@ TEST(VariableSavingTest, AStateThatIsMarkedIsNotMadeAgain) {
   }
 }
 
-TEST(VariableSavingTest, AGraphThatSavesNothingIsLeftAlone) {
+TEST(VariableSavingTest, GraphWithoutSaveIsUnchanged) {
   SmallGraph g;
   const Node* h = AddHandle(g, "h");
   g.Fetch(AddRead(g, "read", h));

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-// Of a thousand tasks nobody reads all.
+// A list of a thousand tasks is not readable.
 constexpr size_t kMaxListedNames = 100;
 
 bool Precedes(const Candidate& a, const Candidate& b) {

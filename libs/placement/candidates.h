@@ -1,5 +1,5 @@
-// Candidates: the devices that nodes may be placed on, in the order in which
-// they are preferred: TensorFlow's (colocation_graph.cc, device_set.cc).
+// Candidates are the devices on which nodes may be placed, in order of
+// preference, as in TensorFlow (colocation_graph.cc, device_set.cc).
 //
 // Immutable, so any thread may read it.
 #ifndef WEFT_LIBS_PLACEMENT_CANDIDATES_H_
@@ -26,12 +26,12 @@ struct Candidate {
 // 0 is the best: GPU before CPU, and both before all others.
 int TypeRank(absl::string_view device_type);
 
-// Sorted and without repetitions.
+// Sorted and without duplicates.
 using DeviceTypes = std::vector<std::string>;
 
 class Candidates {
  public:
-  // Devices whose names can't be parsed are left out: nobody can ask for them.
+  // Devices whose names do not parse are left out: no request can match them.
   // `own_task` may be empty.
   Candidates(absl::Span<const DeviceAttributes> devices,
              absl::string_view own_task);
@@ -39,17 +39,17 @@ class Candidates {
   Candidates& operator=(const Candidates&) = delete;
 
   // Best first: by type, then the session's own task, then by name. Pointers
-  // are good as long as this lives; their order is that of preference.
+  // are valid as long as this lives; their order is the order of preference.
   absl::Span<const Candidate> all() const { return candidates_; }
   // Of all devices.
   const DeviceTypes& types() const { return types_; }
 
-  // Those that fit the request and are of one of the types, best first.
+  // Those that match the request and have one of the types, best first.
   std::vector<const Candidate*> Matching(const DeviceName& request,
                                          const DeviceTypes& types) const;
-  // Null when there is no such device.
+  // Returns null if there is no such device.
   const Candidate* Find(absl::string_view name) const;
-  // Names in order of name, "a, b": for errors.
+  // The names in order, "a, b": for errors.
   std::string NamesText() const;
 
  private:

@@ -33,8 +33,8 @@ absl::Status CheckInputs(const PlacementGraph& graph) {
   return absl::OkStatus();
 }
 
-// By node: it makes a variable or other state, from nothing. What is asked of
-// its device weighs more than what users of the state ask.
+// By node: whether it creates a variable or other state. Its requested device
+// has precedence over requests of the state's users.
 std::vector<bool> StateMakers(const PlacementGraph& graph) {
   std::vector<bool> result(graph.nodes.size(), false);
   for (const PlacementNode& node : graph.nodes) {
@@ -51,7 +51,7 @@ std::vector<bool> StateMakers(const PlacementGraph& graph) {
 
 }  // namespace
 
-// A forest over the nodes, in which trees grow together.
+// A union-find forest over the nodes.
 class ColocationGroupsBuilder {
  public:
   ColocationGroupsBuilder(const PlacementGraph& graph,
@@ -106,7 +106,7 @@ class ColocationGroupsBuilder {
   }
 
   absl::Status FindTypes(int i) {
-    if (IsPlaced(node(i))) return absl::OkStatus();  // its device says it
+    if (IsPlaced(node(i))) return absl::OkStatus();  // its device is fixed
     const int types = result_.types_.Find(node(i).kernel_types);
     if (result_.types_.Get(types).empty()) {
       return NoKernel(node(i), result_.types_.Get(DeviceTypeSets::kAll));
@@ -146,13 +146,14 @@ class ColocationGroupsBuilder {
   }
 
   absl::Status JoinClasses() {
-    // A name that no node has names a group, for which its first member stands.
+    // A name without a node is the name of a group, which its first member
+    // represents.
     absl::flat_hash_map<absl::string_view, int> by_name = NodesByName();
     for (int i = 0; i < num_nodes(); ++i) {
       for (const std::string& name : node(i).colocate_with) {
         const auto [other, is_first] = by_name.emplace(name, i);
         if (is_first || IsPlaced(node(i))) continue;
-        // With soft placement it is a wish.
+        // With soft placement it is only a preference.
         const absl::Status joined = Join(i, other->second);
         if (!joined.ok() && !soft_placement_) return joined;
       }
@@ -160,7 +161,7 @@ class ColocationGroupsBuilder {
     return absl::OkStatus();
   }
 
-  // Empty where no node asks for another.
+  // Empty if no node names another.
   absl::flat_hash_map<absl::string_view, int> NodesByName() const {
     absl::flat_hash_map<absl::string_view, int> by_name;
     if (absl::c_all_of(graph_.nodes, [](const PlacementNode& n) {
@@ -173,7 +174,7 @@ class ColocationGroupsBuilder {
     return by_name;
   }
 
-  // The earlier node stands for the group. An error has changed nothing.
+  // The earlier node represents the group. An error changes nothing.
   absl::Status Join(int a, int b) {
     const auto [first, other] = std::minmax({Find(a), Find(b)});
     if (first == other) return absl::OkStatus();

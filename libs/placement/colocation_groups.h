@@ -1,12 +1,12 @@
-// ColocationGroups: which nodes of a graph share a device, and what each such
-// group asks for.
+// ColocationGroups are the groups of nodes of a graph that must share a device,
+// with the request of each group.
 //
-// A node joins the group of the nodes that make the references and resources
-// that it takes, and the groups named in its attr _class: those of the nodes
-// with these names, or of all nodes that give a name which no node has. Rules
+// A node joins the group of the nodes that produce its references and
+// resources, and the groups named in its attr _class: those of the nodes with
+// these names, or of all nodes that list a name which is not a node's. Rules
 // and texts are TensorFlow's (colocation_graph.cc).
 //
-// Immutable once made, so any thread may read it.
+// Immutable once created, so any thread may read it.
 #ifndef WEFT_LIBS_PLACEMENT_COLOCATION_GROUPS_H_
 #define WEFT_LIBS_PLACEMENT_COLOCATION_GROUPS_H_
 
@@ -28,13 +28,13 @@ class ColocationGroups {
     int size = 0;
   };
 
-  // INVALID_ARGUMENT names the nodes that can't share a device, or the node
-  // that no device can run, or whose request or input makes no sense.
+  // INVALID_ARGUMENT names the nodes that cannot share a device, or the node
+  // that no device can run, or whose request or input is invalid.
   static absl::StatusOr<ColocationGroups> Create(const PlacementGraph& graph,
                                                  const Candidates& candidates,
                                                  bool soft_placement);
 
-  // The first node of the group stands for it.
+  // The first node of the group identifies it.
   int GroupOf(int node) const { return group_of_[node]; }
   const Group& group(int first_node) const { return groups_[first_node]; }
   // Nodes, in order.

@@ -1,7 +1,7 @@
-// DeviceTypeSets: sets of device types, each written down once, so that a graph
-// of many nodes compares numbers. Types that no device is of are left out.
+// DeviceTypeSets numbers sets of device types, so that a graph of many nodes
+// compares numbers. Types without devices are left out.
 //
-// Not synchronised.
+// Not synchronized.
 #ifndef WEFT_LIBS_PLACEMENT_DEVICE_TYPE_SETS_H_
 #define WEFT_LIBS_PLACEMENT_DEVICE_TYPE_SETS_H_
 
@@ -18,7 +18,7 @@ class DeviceTypeSets {
  public:
   static constexpr int kAll = 0;
 
-  // `all`: what devices there are.
+  // `all`: the types of the existing devices.
   explicit DeviceTypeSets(const DeviceTypes& all);
 
   const DeviceTypes& Get(int set) const { return sets_[set]; }
@@ -31,7 +31,7 @@ class DeviceTypeSets {
 
   std::vector<DeviceTypes> sets_;
   absl::flat_hash_map<DeviceTypes, int> numbers_;
-  // By what a node said, unsorted.
+  // By the node's own list, unsorted.
   absl::flat_hash_map<std::vector<std::string>, int> found_;
   absl::flat_hash_map<std::pair<int, int>, int> intersections_;
 };

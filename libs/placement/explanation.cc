@@ -11,8 +11,8 @@ namespace {
 
 constexpr size_t kMaxListed = 3;
 
-// In a sentence, names of which the first few are given: "a", "a and b", "a, b,
-// c and 4 others".
+// Formats a list for a sentence, with the first few names: "a", "a and b", "a,
+// b, c and 4 others".
 std::string List(absl::Span<const absl::string_view> first, size_t total) {
   if (total > first.size()) {
     const size_t others = total - first.size();
@@ -126,7 +126,8 @@ std::string Explain(const PlacementNode& node, const GroupFacts& group,
   } else if (!because.empty()) {
     absl::StrAppend(&text, ", ", because);
   }
-  // What did not decide is worth knowing as well: it is not made anew.
+  // The existing resource is worth mentioning even if it did not decide: it is
+  // not created anew.
   if (group.living != nullptr && decision.cause != Cause::kLivesThere) {
     absl::StrAppend(&text, "; ", LivesThere(*group.living));
   }

@@ -1,6 +1,6 @@
-// Explanation: why a node is where it is, in a sentence for people.
+// Explanation describes, in one sentence, why a node is on its device.
 //
-// A value, not synchronised.
+// A value, not synchronized.
 #ifndef WEFT_LIBS_PLACEMENT_EXPLANATION_H_
 #define WEFT_LIBS_PLACEMENT_EXPLANATION_H_
 
@@ -13,11 +13,11 @@
 
 namespace weft {
 
-// What decided between the devices that fit a group.
+// The criterion that decided between the devices that fit a group.
 enum class Cause {
   kOnlyOne,
   kMemberWasPlaced,  // before, on this device
-  kLivesThere,       // a resource of the group
+  kLivesThere,       // a resource of the group exists there
   kOwnTask,          // of the session
   kBetterType,
   kFirstByName,
@@ -28,18 +28,18 @@ enum class Cause {
 struct Decision {
   const Candidate* device = nullptr;  // null: not decided yet
   Cause cause = Cause::kOnlyOne;
-  // kMemberWasPlaced, kLivesThere, kWith...: the node that counted.
+  // kMemberWasPlaced, kLivesThere, kWith...: the decisive node.
   int node = 0;
   const Fit* fit = nullptr;
 };
 
-// What a group's members have in common.
+// The common facts of a group's members.
 struct GroupFacts {
   std::vector<const PlacementNode*> members;
   const DeviceName* requested = nullptr;
   const DeviceTypes* types = nullptr;
   const DeviceTypes* present = nullptr;  // of all devices
-  // Whose resource lives on the group's device already; null: none does.
+  // The member whose resource already exists on the group's device; null: none.
   const PlacementNode* living = nullptr;
 };
 
@@ -47,7 +47,7 @@ struct GroupFacts {
 std::string Explain(const PlacementNode& node, const GroupFacts& group,
                     const Decision& decision, const PlacementNode& decider);
 
-// For one that was placed before.
+// For a node that was placed before.
 std::string ExplainPlaced(const PlacementNode& node);
 
 }  // namespace weft

@@ -34,7 +34,7 @@ class ExplanationTest : public ::testing::Test {
   TestGraph graph_;
 };
 
-TEST_F(ExplanationTest, TheSessionsOwnTask) {
+TEST_F(ExplanationTest, SessionsOwnTaskIsExplained) {
   graph_.Add({.name = "a", .op = "Op"});
   EXPECT_EQ(Explain()["a"],
             "asks for no device; kernels for CPU; 3 devices fit: "
@@ -45,7 +45,7 @@ TEST_F(ExplanationTest, TheSessionsOwnTask) {
             "on the session's own task.");
 }
 
-TEST_F(ExplanationTest, TheOnlyOne) {
+TEST_F(ExplanationTest, OnlyFittingDeviceIsExplained) {
   graph_.Add(
       {.name = "a", .op = "Op", .requested_device = "/job:ps/task:1/cpu:0"});
   EXPECT_EQ(Explain()["a"],
@@ -53,21 +53,21 @@ TEST_F(ExplanationTest, TheOnlyOne) {
             "/job:ps/replica:0/task:1/device:CPU:0 fits.");
 }
 
-TEST_F(ExplanationTest, ABetterType) {
+TEST_F(ExplanationTest, BetterDeviceTypeIsExplained) {
   graph_.Add({.name = "a", .op = "Op", .kernel_types = {"GPU", "CPU"}});
   EXPECT_THAT(Explain(false, {kPs0, kWorker, kWorkerGpu})["a"],
               HasSubstr("/device:GPU:0 was taken because GPU comes before "
                         "CPU."));
 }
 
-TEST_F(ExplanationTest, TheFirstByName) {
+TEST_F(ExplanationTest, FirstDeviceByNameIsExplained) {
   graph_.Add({.name = "a", .op = "Op", .requested_device = "/job:ps"});
   EXPECT_THAT(Explain()["a"],
               HasSubstr("task:0/device:CPU:0 was taken because it is the first "
                         "by name."));
 }
 
-TEST_F(ExplanationTest, AResourceThatLivesThere) {
+TEST_F(ExplanationTest, ExistingResourceIsExplained) {
   graph_.Variable("known");
   graph_.Add({.name = "read", .op = "Op"}, {"&known"});
   auto reasons = Explain();
@@ -78,7 +78,7 @@ TEST_F(ExplanationTest, AResourceThatLivesThere) {
   EXPECT_THAT(reasons["read"], HasSubstr("because Var 'known' lives there"));
 }
 
-TEST_F(ExplanationTest, WhatLivesThereIsSaidWhereItDidNotDecide) {
+TEST_F(ExplanationTest, NondecisiveResourceIsMentioned) {
   graph_.Variable("known", "/job:ps/task:1");
   graph_.Add({.name = "read", .op = "Op"}, {"&known"});
   graph_.Variable("new", "/job:ps/task:1");
@@ -91,19 +91,19 @@ TEST_F(ExplanationTest, WhatLivesThereIsSaidWhereItDidNotDecide) {
   EXPECT_THAT(reasons["new"], HasSubstr("device:CPU:0 fits."));
 }
 
-TEST_F(ExplanationTest, WhatLivesElsewhereIsNotSaid) {
+TEST_F(ExplanationTest, ResourceElsewhereIsNotMentioned) {
   graph_.Variable("known", "/job:ps/task:0");
   EXPECT_THAT(Explain()["known"], HasSubstr("device:CPU:0 fits."));
 }
 
-TEST_F(ExplanationTest, KernelsThatTheOthersLack) {
+TEST_F(ExplanationTest, MissingKernelsOfOthersAreExplained) {
   graph_.Variable("v");
   graph_.Add({.name = "read", .op = "Op"}, {"&v"});
   EXPECT_THAT(Explain(false, {kPs0, kWorkerGpu})["v"],
               HasSubstr("kernels for CPU, GPU, with the others for CPU; "));
 }
 
-TEST_F(ExplanationTest, ConsumersAndInputs) {
+TEST_F(ExplanationTest, ConsumersAndInputsAreExplained) {
   graph_.Add({.name = "in", .op = "Const", .is_generator = true});
   graph_.Add({.name = "far", .op = "Op", .requested_device = "/job:ps/task:1"},
              {"in"});
@@ -115,7 +115,7 @@ TEST_F(ExplanationTest, ConsumersAndInputs) {
   EXPECT_THAT(reasons["shape"], HasSubstr("because the input is there."));
 }
 
-TEST_F(ExplanationTest, AGroupOfManyNamesAFew) {
+TEST_F(ExplanationTest, LargeGroupIsExplainedByAFewNames) {
   graph_.Variable("v", "/job:ps/task:1");
   for (const char* name : {"a", "b", "c", "d"}) {
     graph_.Add({.name = name, .op = "Op"}, {"&v"});
@@ -125,7 +125,7 @@ TEST_F(ExplanationTest, AGroupOfManyNamesAFew) {
                         "makes that /job:ps/task:1; "));
 }
 
-TEST_F(ExplanationTest, WhatWasPlacedBefore) {
+TEST_F(ExplanationTest, EarlierPlacementIsExplained) {
   graph_.Add({.name = "old", .op = "Op", .assigned_device = kPs1});
   graph_.Add({.name = "new", .op = "Op", .colocate_with = {"old"}});
   auto reasons = Explain();
@@ -136,14 +136,14 @@ TEST_F(ExplanationTest, WhatWasPlacedBefore) {
                         "because old was placed there before."));
 }
 
-TEST_F(ExplanationTest, SoftPlacement) {
+TEST_F(ExplanationTest, SoftPlacementIsExplained) {
   graph_.Add({.name = "a", .op = "Op", .requested_device = "/device:GPU:0"});
   EXPECT_THAT(Explain(true)["a"],
               HasSubstr("asks for /device:GPU:0; nothing fits that, so soft "
                         "placement seeks any device; "));
 }
 
-TEST_F(ExplanationTest, NoneUnlessAskedFor) {
+TEST_F(ExplanationTest, NoExplanationUnlessRequested) {
   graph_.Add({.name = "a", .op = "Op"});
   ASSERT_OK_AND_ASSIGN(
       const Placement placement,

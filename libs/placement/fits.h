@@ -1,7 +1,7 @@
-// Fits: the devices that fit what a group asks for, found once for all groups
-// that ask for the same.
+// Fits finds the devices that fit a group's request, once for all groups with
+// the same request.
 //
-// Not synchronised.
+// Not synchronized.
 #ifndef WEFT_LIBS_PLACEMENT_FITS_H_
 #define WEFT_LIBS_PLACEMENT_FITS_H_
 
@@ -17,7 +17,7 @@ namespace weft {
 
 struct Fit {
   std::vector<const Candidate*> devices;  // best first
-  // What they were sought by: what was asked for, or what soft placement left
+  // The request that they match: the original one, or what soft placement left
   // of it.
   DeviceName request;
   bool is_softened = false;
@@ -31,8 +31,8 @@ class Fits {
   Fits(const Candidates& candidates, bool soft_placement)
       : candidates_(candidates), soft_placement_(soft_placement) {}
 
-  // `request_number` and `types_number` tell requests and sets of types apart;
-  // what is referred to must outlive this.
+  // `request_number` and `types_number` identify requests and sets of types;
+  // referenced objects must outlive this.
   const Fit& Find(int request_number, const GroupRequest& request,
                   int types_number, const DeviceTypes& types);
 

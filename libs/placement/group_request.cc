@@ -57,7 +57,7 @@ absl::Status GroupRequest::MergeFrom(const GroupRequest& other,
   return absl::OkStatus();
 }
 
-// Before requested_ takes them in.
+// Must run before requested_ is merged.
 void GroupRequest::MergeTypesFrom(const GroupRequest& other) {
   const auto differ = [](const auto& a, const auto& b) {
     return a && b && *a != *b;
@@ -68,7 +68,7 @@ void GroupRequest::MergeTypesFrom(const GroupRequest& other) {
                     differ(requested_.index, other.requested_.index);
 }
 
-// Makes requested_ agree with the weightier ones.
+// Makes requested_ consistent with the requests of higher precedence.
 void GroupRequest::Restrict() {
   requested_ = Without(std::move(requested_), types_differ_, indexes_differ_)
                    .OverriddenBy(assigned_)

@@ -1,11 +1,11 @@
-// GroupRequest: what nodes that share a device ask for together.
+// GroupRequest is the combined request of nodes that share a device.
 //
-// Three requests of different weight, as in TensorFlow (colocation_graph.cc):
-// where a member is already; what those members ask for that make variables and
-// other state; what any member asks for. The last always agrees with the
-// others, so a device that fits it fits all.
+// It consists of three requests of different precedence, as in TensorFlow
+// (colocation_graph.cc): the device of a placed member; the requests of members
+// that create variables and other state; the requests of all members. The last
+// always agrees with the others, so a device that matches it matches all.
 //
-// A value, not synchronised.
+// A value, not synchronized.
 #ifndef WEFT_LIBS_PLACEMENT_GROUP_REQUEST_H_
 #define WEFT_LIBS_PLACEMENT_GROUP_REQUEST_H_
 
@@ -18,9 +18,8 @@ namespace weft {
 
 class GroupRequest {
  public:
-  GroupRequest() = default;  // asks for nothing
-  // Of one node: that was placed on a device (full name); that makes state;
-  // of any other.
+  GroupRequest() = default;  // requests nothing
+  // Of one node: placed on a device (full name); creating state; any other.
   static GroupRequest OfPlaced(DeviceName device);
   static GroupRequest OfState(DeviceName request);
   static GroupRequest Of(DeviceName request);
@@ -28,19 +27,21 @@ class GroupRequest {
   const DeviceName& requested() const { return requested_; }
   bool HasPlaced() const { return !assigned_.IsEmpty(); }
 
-  // Takes in what other members ask for. INVALID_ARGUMENT where that differs;
-  // then nothing is changed. With soft placement members may ask for different
-  // types or indexes, which are then left open. The order of calls does not
+  // Merges the requests of other members. INVALID_ARGUMENT if they conflict;
+  // then nothing is changed. With soft placement members may request different
+  // types or indexes, which are then left unset. The order of calls does not
   // matter as long as none fails.
   absl::Status MergeFrom(const GroupRequest& other, bool soft_placement);
 
-  // To be called before MergeFrom(source) when a member takes a reference or a
-  // resource from a member of `source`: its group goes where that is, whatever
-  // it asks for. INVALID_ARGUMENT when state that can't move is on both sides.
+  // Must be called before MergeFrom(source) when a member takes a reference or
+  // a resource from a member of `source`: its group follows that one, whatever
+  // it requests. INVALID_ARGUMENT if there is state that cannot move on both
+  // sides.
   absl::Status FollowReference(const GroupRequest& source);
 
-  // When no device fits: without the type and index that only nodes ask for
-  // that make no state, then of these too. What was placed stays.
+  // If no device fits: the request without the type and index that only
+  // stateless nodes request, then without those of stateful ones, too. The
+  // device of placed members stays.
   DeviceName WithoutTypeButOfState() const;
   DeviceName WithoutType() const;
 
@@ -54,7 +55,7 @@ class GroupRequest {
   DeviceName assigned_;
   DeviceName state_;
   DeviceName requested_;
-  // Members have asked for different ones, under soft placement.
+  // Members have requested different ones, with soft placement.
   bool types_differ_ = false;
   bool indexes_differ_ = false;
 };

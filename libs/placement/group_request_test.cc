@@ -14,7 +14,7 @@ DeviceName Name(const std::string& text) {
   return DeviceName::Parse(text).value();
 }
 
-// What the requests come to, merged in this order.
+// Returns the result of the requests, merged in this order.
 std::string Merge(const std::vector<GroupRequest>& requests, bool soft) {
   GroupRequest merged;
   for (const GroupRequest& request : requests) {
@@ -24,7 +24,7 @@ std::string Merge(const std::vector<GroupRequest>& requests, bool soft) {
   return merged.requested().ToString();
 }
 
-TEST(GroupRequestTest, PartsAreGathered) {
+TEST(GroupRequestTest, PartsAreMerged) {
   EXPECT_EQ(Merge({GroupRequest::Of(Name("/job:ps")), GroupRequest(),
                    GroupRequest::OfState(Name("/task:1")),
                    GroupRequest::Of(Name("/cpu:0"))},
@@ -32,14 +32,14 @@ TEST(GroupRequestTest, PartsAreGathered) {
             "/job:ps/task:1/device:CPU:0");
 }
 
-TEST(GroupRequestTest, WhatDiffersIsRefusedAndChangesNothing) {
+TEST(GroupRequestTest, ConflictingMergeIsRefusedUnchanged) {
   GroupRequest request = GroupRequest::Of(Name("/job:ps"));
   EXPECT_THAT(request.MergeFrom(GroupRequest::Of(Name("/job:worker")), true),
               StatusIs(absl::StatusCode::kInvalidArgument, "/job:worker"));
   EXPECT_EQ(request.requested().ToString(), "/job:ps");
 }
 
-TEST(GroupRequestTest, TheOrderOfSoftMergesDoesNotMatter) {
+TEST(GroupRequestTest, SoftMergesAreOrderIndependent) {
   std::vector<int> order = {0, 1, 2, 3};
   const std::vector<GroupRequest> requests = {
       GroupRequest::Of(Name("/job:ps/gpu:0")),
@@ -52,7 +52,7 @@ TEST(GroupRequestTest, TheOrderOfSoftMergesDoesNotMatter) {
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
-TEST(GroupRequestTest, WhatStateAsksForIsNotOpened) {
+TEST(GroupRequestTest, RequestsOfVariablesTakePrecedence) {
   EXPECT_EQ(Merge({GroupRequest::Of(Name("/gpu:0")),
                    GroupRequest::OfState(Name("/cpu:0")),
                    GroupRequest::Of(Name("/gpu:1"))},
@@ -60,14 +60,14 @@ TEST(GroupRequestTest, WhatStateAsksForIsNotOpened) {
             "/device:CPU:0");
 }
 
-TEST(GroupRequestTest, WhoFollowsAReferenceGivesUpItsOwn) {
+TEST(GroupRequestTest, ReferenceReplacesTheConsumersRequest) {
   const GroupRequest source = GroupRequest::OfState(Name("/job:ps/task:1"));
   GroupRequest consumer = GroupRequest::Of(Name("/job:worker/gpu:0"));
   ASSERT_OK(consumer.FollowReference(source));
   EXPECT_EQ(consumer.requested().ToString(), "/job:ps/task:1");
 }
 
-TEST(GroupRequestTest, WhoFollowsAReferenceKeepsWhatAgrees) {
+TEST(GroupRequestTest, ReferenceKeepsCompatibleRequests) {
   const GroupRequest source = GroupRequest::OfState(Name("/job:ps"));
   GroupRequest consumer = GroupRequest::Of(Name("/task:1"));
   ASSERT_OK(consumer.FollowReference(source));
@@ -82,7 +82,7 @@ TEST(GroupRequestTest, StateOnBothSidesOfAReferenceMustAgree) {
       StatusIs(absl::StatusCode::kInvalidArgument, "incompatible resource"));
 }
 
-TEST(GroupRequestTest, SoftPlacementForgetsWhatWeighsLeastFirst) {
+TEST(GroupRequestTest, SoftPlacementDropsConsumerRequestsFirst) {
   GroupRequest request = GroupRequest::OfState(Name("/job:ps/device:GPU"));
   ASSERT_OK(request.MergeFrom(GroupRequest::Of(Name("/device:GPU:1")), true));
   EXPECT_EQ(request.requested().ToString(), "/job:ps/device:GPU:1");
@@ -90,13 +90,13 @@ TEST(GroupRequestTest, SoftPlacementForgetsWhatWeighsLeastFirst) {
   EXPECT_EQ(request.WithoutType().ToString(), "/job:ps");
 }
 
-TEST(GroupRequestTest, SoftPlacementForgetsNothingOfWhatWasPlaced) {
+TEST(GroupRequestTest, SoftPlacementKeepsPlacedDevices) {
   const std::string device = "/job:ps/replica:0/task:1/device:GPU:1";
   const GroupRequest request = GroupRequest::OfPlaced(Name(device));
   EXPECT_EQ(request.WithoutType().ToString(), device);
 }
 
-TEST(GroupRequestTest, KeysTellRequestsApart) {
+TEST(GroupRequestTest, KeysDistinguishRequests) {
   const DeviceName ps = Name("/job:ps");
   EXPECT_NE(GroupRequest::Of(ps).Key(), GroupRequest::OfState(ps).Key());
   EXPECT_EQ(GroupRequest::Of(ps).Key(),

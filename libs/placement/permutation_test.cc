@@ -1,6 +1,6 @@
-// Placement is a function of what a graph says, not of the order in which it
-// says it: random graphs, each placed again with everything permuted that
-// should not matter.
+// Tests that placement depends on the content of a graph and not on its order:
+// random graphs, each placed again with everything permuted that should not
+// matter.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -36,7 +36,7 @@ class RandomGraph {
     for (int i = 0; i < 40; ++i) AddNode(i);
   }
 
-  // The same graph, written down in another order.
+  // Returns the same graph in another order.
   PlacementGraph Permuted() {
     const std::vector<int> order = RandomOrder();
     std::vector<int> position(order.size());
@@ -120,8 +120,8 @@ class RandomGraph {
     return variables_[Below(static_cast<int>(variables_.size()))];
   }
 
-  // Under soft placement none of another task: which of two such wishes is
-  // given up does depend on their order.
+  // Under soft placement no request names another task: which of two
+  // conflicting ones is given up does depend on their order.
   std::string Request() {
     static constexpr const char* kFirm[] = {
         "", "", "/job:ps", "/job:ps/task:1", "/job:worker", "/device:CPU:0"};
@@ -136,7 +136,7 @@ class RandomGraph {
     return types;
   }
 
-  // In which every node comes after its inputs.
+  // Returns an order in which every node comes after its inputs.
   std::vector<int> RandomOrder() {
     const int num_nodes = static_cast<int>(graph_.nodes.size());
     std::vector<bool> done(num_nodes, false);
@@ -160,7 +160,7 @@ class RandomGraph {
   std::vector<int> variables_;
 };
 
-// Some live somewhere; by name alone.
+// Some resources live on a device, chosen by name alone.
 bool Lives(const NamedResource& resource, const std::string& device) {
   return resource.name.back() % 3 == 0 &&
          device == "/job:ps/replica:0/task:2/device:CPU:0";
@@ -168,7 +168,7 @@ bool Lives(const NamedResource& resource, const std::string& device) {
 
 class PermutationTest : public ::testing::TestWithParam<bool> {};
 
-TEST_P(PermutationTest, TheSameGraphIsPlacedAlike) {
+TEST_P(PermutationTest, PlacementIsIndependentOfNodeOrder) {
   const bool soft = GetParam();
   int num_placed = 0;
   std::set<std::string> used;

@@ -22,7 +22,7 @@ bool NamesTask(const DeviceName& request) {
   return request.job && request.task;
 }
 
-// What put the first of several devices in front of the second.
+// Returns why the first of several devices precedes the second.
 Cause CauseOfOrder(const Candidate& first, const Candidate& second) {
   if (TypeRank(first.type) != TypeRank(second.type)) return Cause::kBetterType;
   return first.is_own != second.is_own ? Cause::kOwnTask : Cause::kFirstByName;
@@ -112,7 +112,8 @@ class Placer {
     return devices_[node(i).inputs[0].node];
   }
 
-  // For each node the device that all of its consumers share, or null.
+  // Returns, for each node, the device that all of its consumers share, or
+  // null.
   std::vector<const Candidate*> DevicesOfConsumers() const {
     std::vector<const Candidate*> shared(graph_.nodes.size());
     std::vector<bool> is_consumed(graph_.nodes.size(), false);
@@ -127,7 +128,8 @@ class Placer {
     return shared;
   }
 
-  // Where the group of the node goes already, or else to `wish` if that fits.
+  // Places the node with its group if that has a device, or else on `wish` if
+  // that fits.
   absl::Status Place(int i, const Candidate* wish, Cause cause_of_wish) {
     Decision& decision = decisions_[groups_.GroupOf(i)];
     if (decision.device == nullptr) {
@@ -170,8 +172,8 @@ class Placer {
             &fit};
   }
 
-  // Our own rule: named resources that ask for no task go where one of them
-  // lives, else to the session's own task.
+  // Weft's own rule: named resources that request no task go to the task where
+  // one of them lives, else to the session's own task.
   std::optional<Decision> DecideForResources(int group, const Fit& fit) const {
     const auto resources = resources_of_group_.find(group);
     if (resources == resources_of_group_.end() || NamesTask(fit.request) ||
@@ -194,7 +196,7 @@ class Placer {
     return std::nullopt;
   }
 
-  // The first of the nodes whose resource lives on the device, or -1.
+  // Returns the first of the nodes whose resource lives on the device, or -1.
   int FindLiving(const std::vector<int>& nodes, const Candidate& device) const {
     for (int i : nodes) {
       if (lives_on_(*node(i).resource, device.name)) return i;
@@ -225,7 +227,8 @@ class Placer {
   const ColocationGroups& groups_;
   const LivesOnFn lives_on_;
   Fits fits_;
-  absl::flat_hash_map<int, int> placed_of_group_;  // a member, by group
+  absl::flat_hash_map<int, int>
+      placed_of_group_;  // by group: a member that has been placed
   absl::flat_hash_map<int, std::vector<int>> resources_of_group_;
   std::vector<Decision> decisions_;        // by group
   std::vector<const Candidate*> devices_;  // by node; null while open

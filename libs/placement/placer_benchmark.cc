@@ -1,4 +1,4 @@
-// What placing a large graph on a large cluster takes. Run with --config=opt.
+// Measures placing a large graph on a large cluster. Run with --config=opt.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>

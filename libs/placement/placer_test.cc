@@ -32,7 +32,7 @@ std::vector<DeviceAttributes> Cluster() {
                   "/job:worker/replica:0/task:1/device:GPU:0"});
 }
 
-// The few ops these tests need: placement sees their signatures only.
+// The few ops these tests need: placement uses only their signatures.
 std::shared_ptr<const OpRegistry> Ops() {
   auto ops = std::make_shared<OpRegistry>();
   ops->Add(OpDefBuilder("Const")
@@ -130,7 +130,7 @@ class PlacerTest : public ::testing::Test {
 
   Graph graph_{Ops()};
   std::vector<DeviceAttributes> devices_ = Cluster();
-  // By op; CPU of those that are not here.
+  // By op; other ops have CPU kernels only.
   std::map<std::string, std::vector<std::string>> kernels_;
 };
 
@@ -142,7 +142,7 @@ TEST_F(PlacerTest, UnpinnedNodesGoToTheSessionsOwnTask) {
   EXPECT_EQ(b->assigned_device(), "/job:worker/replica:0/task:1/device:CPU:0");
 }
 
-TEST_F(PlacerTest, AJobWithoutATaskMeansTheLowestUnlessItIsOurOwnJob) {
+TEST_F(PlacerTest, JobWithoutTaskPrefersOwnThenLowestTask) {
   const Node* ps = Identity("ps", Const("a"), "/job:ps");
   const Node* worker = Identity("worker", Const("b"), "/job:worker");
   ASSERT_OK(Place());
@@ -159,7 +159,7 @@ TEST_F(PlacerTest, AGpuIsPreferredWhereThereIsAKernel) {
   EXPECT_EQ(b->assigned_device(), "/job:worker/replica:0/task:1/device:GPU:0");
 }
 
-TEST_F(PlacerTest, AssignSitsWithItsVariable) {
+TEST_F(PlacerTest, AssignIsPlacedWithItsVariable) {
   const Node* v = Variable("v", "/job:ps/task:1");
   const Node* assign = Assign("assign", v, Const("zero"));
   ASSERT_OK(Place());
@@ -167,7 +167,7 @@ TEST_F(PlacerTest, AssignSitsWithItsVariable) {
   EXPECT_EQ(assign->assigned_device(), v->assigned_device());
 }
 
-TEST_F(PlacerTest, AConstantGoesWhereItIsUsed) {
+TEST_F(PlacerTest, ConstantIsPlacedWithItsConsumer) {
   const Node* v = Variable("v", "/job:ps/task:1");
   const Node* zero = Const("zero");
   Assign("assign", v, zero);
@@ -193,7 +193,7 @@ TEST_F(PlacerTest, ColocationWithAContradictingRequestIsRefused) {
                        "'/job:worker'"));
 }
 
-TEST_F(PlacerTest, NamesThatNoNodeHasNameGroups) {
+TEST_F(PlacerTest, ColocationNameNeedNotBeANode) {
   const Node* a = Const("a", "", {"loc:@group"});
   const Node* b = Const("b", "/job:ps/task:1", {"loc:@group"});
   const Node* c = Const("c", "/job:ps/task:0", {"loc:@other"});
@@ -219,7 +219,7 @@ TEST_F(PlacerTest, ColocatedNodesWithoutACommonTypeAreRefused) {
                                 "no device type supports both"));
 }
 
-TEST_F(PlacerTest, WhoTakesAReferenceGoesWhereItIsWhateverItAsksFor) {
+TEST_F(PlacerTest, ReferenceOverridesTheConsumersRequest) {
   const Node* v = Variable("v", "/job:ps/task:0");
   const Node* assign =
       Assign("far_assign", v, Const("one"), "/job:worker/task:1");
@@ -228,14 +228,14 @@ TEST_F(PlacerTest, WhoTakesAReferenceGoesWhereItIsWhateverItAsksFor) {
   EXPECT_EQ(assign->assigned_device(), v->assigned_device());
 }
 
-TEST_F(PlacerTest, AVariableThatAsksForNothingFollowsWhoTakesIt) {
+TEST_F(PlacerTest, UnpinnedVariableFollowsItsConsumer) {
   const Node* v = Variable("v", "");
   Assign("assign", v, Const("one"), "/job:ps/task:1");
   ASSERT_OK(Place());
   EXPECT_EQ(v->assigned_device(), "/job:ps/replica:0/task:1/device:CPU:0");
 }
 
-TEST_F(PlacerTest, TwoVariablesApartCannotBeTakenTogether) {
+TEST_F(PlacerTest, VariablesOnTwoTasksCannotShareAnOp) {
   const Node* v = Variable("v", "/job:ps/task:0");
   const Node* w = Variable("w", "/job:ps/task:1");
   Add({.name = "both", .op = "AddRefs", .inputs = {{v, 0}, {w, 0}}});
@@ -246,14 +246,14 @@ TEST_F(PlacerTest, TwoVariablesApartCannotBeTakenTogether) {
                        "node is both."));
 }
 
-TEST_F(PlacerTest, ShapeGoesWithItsInput) {
+TEST_F(PlacerTest, ShapeIsPlacedWithItsInput) {
   const Node* far = Identity("far", Const("a"), "/job:ps/task:1");
   const Node* shape = Add({.name = "s", .op = "Shape", .inputs = {{far, 0}}});
   ASSERT_OK(Place());
   EXPECT_EQ(shape->assigned_device(), far->assigned_device());
 }
 
-TEST_F(PlacerTest, AShapeThatAsksForADeviceGetsIt) {
+TEST_F(PlacerTest, ShapeWithARequestGetsItsDevice) {
   const Node* far = Identity("far", Const("a"), "/job:ps/task:1");
   const Node* shape = Add({.name = "s",
                            .op = "Shape",
@@ -264,7 +264,7 @@ TEST_F(PlacerTest, AShapeThatAsksForADeviceGetsIt) {
             "/job:worker/replica:0/task:0/device:CPU:0");
 }
 
-TEST_F(PlacerTest, AConstantWithConsumersApartStaysWithTheSession) {
+TEST_F(PlacerTest, SharedConstantStaysOnTheSessionsTask) {
   const Node* a = Const("a");
   Identity("x", a, "/job:ps/task:0");
   Identity("y", a, "/job:ps/task:1");
@@ -272,7 +272,7 @@ TEST_F(PlacerTest, AConstantWithConsumersApartStaysWithTheSession) {
   EXPECT_EQ(a->assigned_device(), "/job:worker/replica:0/task:1/device:CPU:0");
 }
 
-TEST_F(PlacerTest, ConstantsThatShareADeviceGoWhereTheFirstIsUsed) {
+TEST_F(PlacerTest, ColocatedConstantsFollowTheFirstConsumer) {
   const Node* a = Const("a");
   const Node* b = Const("b", "", {"loc:@a"});
   Identity("x", a, "/job:ps/task:1");
@@ -282,7 +282,7 @@ TEST_F(PlacerTest, ConstantsThatShareADeviceGoWhereTheFirstIsUsed) {
   EXPECT_EQ(b->assigned_device(), a->assigned_device());
 }
 
-TEST_F(PlacerTest, AMissingTaskIsRefusedNamingNodeAndDevices) {
+TEST_F(PlacerTest, MissingTaskErrorNamesNodeAndDevices) {
   Const("fine");
   Const("lost", "/job:worker/task:7");
   EXPECT_THAT(
@@ -320,7 +320,7 @@ TEST_F(PlacerTest, AMissingGpuNamesTheRemedies) {
                                 "--gpus, or set allow_soft_placement"));
 }
 
-TEST_F(PlacerTest, AMemberOfAGroupThatFitsNowhereNamesTheGroupsRequest) {
+TEST_F(PlacerTest, UnplaceableGroupErrorNamesItsRequest) {
   Variable("v", "/job:ps/task:7");
   Identity("near", Const("a"), "", {"loc:@v"});
   const absl::Status status = Place();
@@ -335,7 +335,7 @@ TEST_F(PlacerTest, AMemberOfAGroupThatFitsNowhereNamesTheGroupsRequest) {
                                 "'/job:ps/task:7/device:CPU:0'"));
 }
 
-TEST_F(PlacerTest, AMalformedDeviceIsRefusedNamingTheNode) {
+TEST_F(PlacerTest, MalformedDeviceErrorNamesTheNode) {
   Const("bad", "/job:ps/tusk:1");
   EXPECT_THAT(Place(), StatusIs(absl::StatusCode::kInvalidArgument,
                                 "Device of operation bad: Malformed device "
@@ -351,7 +351,7 @@ TEST_F(PlacerTest, AnOpWithoutAKernelIsRefusedWithItsAttrs) {
                                 "attrs: [T="));
 }
 
-TEST_F(PlacerTest, AnOpWithKernelsForMissingDevicesOnlySaysWhich) {
+TEST_F(PlacerTest, KernelsForMissingDevicesAreNamed) {
   kernels_["Identity"] = {"TPU"};
   Identity("x", Const("a"));
   EXPECT_THAT(Place(), StatusIs(absl::StatusCode::kInvalidArgument,
@@ -359,7 +359,7 @@ TEST_F(PlacerTest, AnOpWithKernelsForMissingDevicesOnlySaysWhich) {
                                 "kernels:\n  device='TPU'"));
 }
 
-TEST_F(PlacerTest, AnOpWithoutAKernelOnTheRequestedTypeSaysSo) {
+TEST_F(PlacerTest, MissingKernelForRequestedTypeIsNamed) {
   Identity("x", Const("a"), "/job:worker/task:1/device:GPU:0");
   const absl::Status status = Place();
   EXPECT_THAT(status,
@@ -370,7 +370,7 @@ TEST_F(PlacerTest, AnOpWithoutAKernelOnTheRequestedTypeSaysSo) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("Identity: CPU"));
 }
 
-TEST_F(PlacerTest, WithoutDevicesThereIsNoPlacement) {
+TEST_F(PlacerTest, PlacementWithoutDevicesFails) {
   devices_.clear();
   Const("a");
   EXPECT_THAT(Place(), StatusIs(absl::StatusCode::kFailedPrecondition,
@@ -386,7 +386,7 @@ TEST_F(PlacerTest, PlacedNodesStayAndNewOnesFollowThem) {
   EXPECT_EQ(assign->assigned_device(), v->assigned_device());
 }
 
-TEST_F(PlacerTest, APlacedNodeHoldsItsGroupEvenUnderSoftPlacement) {
+TEST_F(PlacerTest, PlacedNodeFixesItsGroupWithSoftPlacement) {
   kernels_["VariableV2"] = {"CPU", "GPU"};
   const Node* v = Variable("v", "/job:worker/task:1/device:GPU:0");
   ASSERT_OK(Place());
@@ -398,7 +398,7 @@ TEST_F(PlacerTest, APlacedNodeHoldsItsGroupEvenUnderSoftPlacement) {
       << "Assign has no kernel for GPUs";
 }
 
-TEST_F(PlacerTest, TwoPlacedNodesApartCannotBeJoined) {
+TEST_F(PlacerTest, PlacedNodesOnTwoDevicesCannotBeMerged) {
   const Node* v = Variable("v", "/job:ps/task:0");
   const Node* w = Variable("w", "/job:ps/task:1");
   ASSERT_OK(Place());
@@ -409,7 +409,7 @@ TEST_F(PlacerTest, TwoPlacedNodesApartCannotBeJoined) {
                        "incompatible assigned devices"));
 }
 
-TEST_F(PlacerTest, AnInputThatIsNoNodeIsRefused) {
+TEST_F(PlacerTest, InputWithoutANodeIsRefused) {
   PlacementGraph graph;
   graph.nodes.push_back({.name = "x",
                          .op = "Identity",
@@ -422,7 +422,7 @@ TEST_F(PlacerTest, AnInputThatIsNoNodeIsRefused) {
               StatusIs(absl::StatusCode::kInvalidArgument, "node x"));
 }
 
-TEST_F(PlacerTest, TheOrderOfDevicesDoesNotMatter) {
+TEST_F(PlacerTest, DeviceOrderDoesNotMatter) {
   const Node* a = Identity("a", Const("in"), "/job:worker");
   std::vector<std::string> seen;
   std::vector<std::string> names;

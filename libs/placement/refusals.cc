@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// Of a large group nobody reads all.
+// A list of all members of a large group is not readable.
 constexpr size_t kMaxListedMembers = 20;
 
 std::string Quoted(const PlacementNode& node) {
@@ -22,8 +22,8 @@ std::string OrNone(const std::vector<std::string>& types) {
   return types.empty() ? "none" : absl::StrJoin(types, ", ");
 }
 
-// What stands behind the refusal of a node: the kernels and requests of all
-// that share its device.
+// Explains the refusal of a node: the kernels and requests of all members of
+// its group.
 std::string DescribeGroup(absl::Span<const PlacementNode* const> group) {
   std::map<std::string, std::string> kernels;  // by op
   for (const PlacementNode* node : group) {
@@ -53,7 +53,7 @@ std::string DescribeGroup(absl::Span<const PlacementNode* const> group) {
   return text;
 }
 
-// The likely mistake, where the job or the task is not there at all.
+// Names the likely mistake if the job or the task does not exist.
 std::string MissingTask(const DeviceName& requested,
                         const Candidates& candidates) {
   const auto is_there = [&](const DeviceName& name) {
@@ -80,7 +80,7 @@ std::string MissingTask(const DeviceName& requested,
                       "ps_tasks?");
 }
 
-// A type that no device has. For a GPU there is another text.
+// Explains a type that no device has. GPUs have another text.
 std::string MissingType(const DeviceName& requested,
                         const Candidates& candidates) {
   if (!requested.type || requested.type == "GPU") return "";
@@ -109,7 +109,7 @@ std::string NoSuchDevice(const PlacementNode& node, const DeviceName& requested,
                       MissingTask(requested, candidates));
 }
 
-// `requested` is what the node itself asks for.
+// `requested` is the node's own request.
 std::string WhyNoDevice(const PlacementNode& node, const DeviceName& requested,
                         absl::Span<const PlacementNode* const> group,
                         const Candidates& candidates) {
@@ -142,7 +142,7 @@ std::string WhyNoDeviceOfGroup(const PlacementNode& node,
 }  // namespace
 
 absl::Status NoKernel(const PlacementNode& node, const DeviceTypes& present) {
-  // Attrs are known only where no type at all has a kernel.
+  // The attrs matter only if no type at all has a kernel.
   const std::string attrs =
       node.kernel_types.empty()
           ? absl::StrCat(" with these attrs: [", node.attrs, "]")

@@ -1,5 +1,6 @@
-// Why nodes can't be placed, in TensorFlow's words (colocation_graph.cc,
-// placer.cc, graph_constructor.cc). All are INVALID_ARGUMENT.
+// The errors for nodes that cannot be placed, with TensorFlow's texts
+// (colocation_graph.cc, placer.cc, graph_constructor.cc). All are
+// INVALID_ARGUMENT.
 //
 // Pure functions.
 #ifndef WEFT_LIBS_PLACEMENT_REFUSALS_H_
@@ -14,18 +15,18 @@
 
 namespace weft {
 
-// None of the types that there are (`present`) has a kernel.
+// None of the existing types (`present`) has a kernel.
 absl::Status NoKernel(const PlacementNode& node, const DeviceTypes& present);
 
 absl::Status CannotColocate(const PlacementNode& a, const PlacementNode& b,
                             absl::string_view why);
 
-// What is to share a device with `a` has kernels for the first types only,
-// what is to share one with `b` for the second.
+// The nodes that must share a device with `a` only have kernels for the first
+// types, those with `b` for the second.
 absl::Status NoCommonType(const PlacementNode& a, const PlacementNode& b,
                           const DeviceTypes& first, const DeviceTypes& second);
 
-// No device fits `requested`, what the node's group asks for.
+// No device matches `requested`, the request of the node's group.
 absl::Status NoDevice(const PlacementNode& node, const DeviceName& requested,
                       absl::Span<const PlacementNode* const> group,
                       const Candidates& candidates);

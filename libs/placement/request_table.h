@@ -1,7 +1,7 @@
-// RequestTable: what groups ask for, each different request written down once,
-// so that a graph of many nodes compares numbers.
+// RequestTable numbers the different requests of groups, so that a graph of
+// many nodes compares numbers.
 //
-// Not synchronised.
+// Not synchronized.
 #ifndef WEFT_LIBS_PLACEMENT_REQUEST_TABLE_H_
 #define WEFT_LIBS_PLACEMENT_REQUEST_TABLE_H_
 
@@ -25,7 +25,7 @@ class RequestTable {
 
   const GroupRequest& Get(int request) const { return requests_[request]; }
 
-  // The request of one node. INVALID_ARGUMENT: not the name of a device.
+  // The request of one node. INVALID_ARGUMENT: not a device name.
   absl::StatusOr<int> Parse(const std::string& device, Weight weight);
   // GroupRequest::MergeFrom.
   absl::StatusOr<int> Merge(int a, int b, bool soft_placement);

@@ -1,4 +1,5 @@
-// Our own rule: a named resource that asks for no task is found where it lives.
+// Weft's own rule: a named resource that requests no task is placed where it
+// lives.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,7 +40,7 @@ class SharedResourcesTest : public ::testing::Test {
   std::set<std::pair<std::string, std::string>> living_;  // name, device
 };
 
-TEST_F(SharedResourcesTest, AResourceIsFoundWhereItLives) {
+TEST_F(SharedResourcesTest, ExistingResourceIsFound) {
   Lives("x", kPs1);
   graph_.Variable("x");
   graph_.Add({.name = "read", .op = "ReadVariableOp"}, {"&x"});
@@ -50,13 +51,13 @@ TEST_F(SharedResourcesTest, AResourceIsFoundWhereItLives) {
   EXPECT_EQ(placed["y"], kWorker0);
 }
 
-TEST_F(SharedResourcesTest, OnlyWhereItMayLive) {
+TEST_F(SharedResourcesTest, ExistingResourceOnOtherDeviceIsIgnored) {
   Lives("x", kWorker1);
   graph_.Variable("x", "/job:ps");
   EXPECT_EQ(Place()["x"], kPs0);
 }
 
-TEST_F(SharedResourcesTest, AJobWithoutATaskIsARequestThatLeavesTheChoice) {
+TEST_F(SharedResourcesTest, JobWithoutTaskLeavesTheChoice) {
   Lives("x", kPs1);
   graph_.Variable("x", "/job:ps");
   EXPECT_EQ(Place()["x"], kPs1);
@@ -68,21 +69,21 @@ TEST_F(SharedResourcesTest, ANamedTaskIsTaken) {
   EXPECT_EQ(Place()["x"], kPs0);
 }
 
-TEST_F(SharedResourcesTest, TheSessionsOwnComesFirst) {
+TEST_F(SharedResourcesTest, SessionsOwnTaskComesFirst) {
   Lives("x", kPs0);
   Lives("x", kWorker0);
   graph_.Variable("x");
   EXPECT_EQ(Place()["x"], kWorker0);
 }
 
-TEST_F(SharedResourcesTest, OfOthersTheBest) {
+TEST_F(SharedResourcesTest, BestOtherDeviceIsChosen) {
   Lives("x", kPs1);
   Lives("x", kWorker1);
   graph_.Variable("x");
   EXPECT_EQ(Place()["x"], kPs1);
 }
 
-TEST_F(SharedResourcesTest, ANewOneGoesToTheSessionsOwnTaskBeforeABetterType) {
+TEST_F(SharedResourcesTest, NewResourcePrefersTheSessionsOwnTask) {
   graph_.Variable("x");
   graph_.Variable("of_job", "/job:ps");
   auto placed = Place({kPs0, kPs1, kWorker0, kWorker1, kWorker1Gpu});
@@ -90,12 +91,12 @@ TEST_F(SharedResourcesTest, ANewOneGoesToTheSessionsOwnTaskBeforeABetterType) {
   EXPECT_EQ(placed["of_job"], kPs0);
 }
 
-TEST_F(SharedResourcesTest, OnTheOwnTaskTheBetterTypeComesFirst) {
+TEST_F(SharedResourcesTest, BetterTypeComesFirstOnOwnTask) {
   graph_.Variable("x");
   EXPECT_EQ(Place({kWorker0, kWorker0Gpu, kWorker1})["x"], kWorker0Gpu);
 }
 
-TEST_F(SharedResourcesTest, AMemberOfTheGroupThatLivesIsEnough) {
+TEST_F(SharedResourcesTest, OneExistingGroupMemberIsEnough) {
   Lives("slot", kPs1);
   graph_.Variable("x");
   graph_.Variable("slot").colocate_with = {"x"};
@@ -121,7 +122,7 @@ TEST_F(SharedResourcesTest, AnOldMemberOfANamedGroupDecides) {
   EXPECT_EQ(Place()["x"], kPs0);
 }
 
-TEST_F(SharedResourcesTest, WhatIsNoResourceIsNotSought) {
+TEST_F(SharedResourcesTest, OtherNodesAreNotLookedUp) {
   Lives("x", kPs1);
   graph_.Add({.name = "x", .op = "Identity"});
   EXPECT_EQ(Place()["x"], kWorker0);

@@ -1,4 +1,4 @@
-// What soft placement forgives, and what it does not.
+// Tests which requests soft placement may relax, and which not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ class SoftPlacementTest : public ::testing::Test {
   TestGraph graph_;
 };
 
-TEST_F(SoftPlacementTest, TypeAndIndexAreForgotten) {
+TEST_F(SoftPlacementTest, TypeAndIndexAreDropped) {
   CpuOp("no_kernel", "/job:worker/gpu:0");
   Op("no_index", "/job:worker/gpu:3");
   Op("no_type_there", "/job:ps/gpu:0");
@@ -52,18 +52,18 @@ TEST_F(SoftPlacementTest, TypeAndIndexAreForgotten) {
   EXPECT_EQ(placed["no_type_there"], kPs);
 }
 
-TEST_F(SoftPlacementTest, WhatCanBeHadIsNotForgotten) {
+TEST_F(SoftPlacementTest, SatisfiableRequestsAreKept) {
   Op("cpu", "/device:CPU:0");
   ASSERT_OK_AND_ASSIGN(auto placed, Place());
   EXPECT_EQ(placed["cpu"], kCpu);
 }
 
-TEST_F(SoftPlacementTest, JobAndTaskAreNotForgotten) {
+TEST_F(SoftPlacementTest, JobAndTaskAreKept) {
   Op("no_task", "/job:worker/task:7");
   EXPECT_THAT(Place(), StatusIs(absl::StatusCode::kInvalidArgument, "no_task"));
 }
 
-TEST_F(SoftPlacementTest, ColocationAcrossTasksIsGivenUp) {
+TEST_F(SoftPlacementTest, ColocationAcrossTasksIsDropped) {
   Op("a", "/job:ps");
   Op("b", "/job:worker").colocate_with = {"a"};
   EXPECT_FALSE(Place(false).ok());
@@ -72,7 +72,7 @@ TEST_F(SoftPlacementTest, ColocationAcrossTasksIsGivenUp) {
   EXPECT_EQ(placed["b"], kGpu);
 }
 
-TEST_F(SoftPlacementTest, ColocationWithoutACommonTypeIsGivenUp) {
+TEST_F(SoftPlacementTest, ColocationWithoutCommonTypeIsDropped) {
   CpuOp("a", "");
   graph_.Add({.name = "b",
               .op = "GpuOp",
@@ -95,7 +95,7 @@ TEST_F(SoftPlacementTest, MembersThatAskForDifferentTypesStayTogether) {
   EXPECT_EQ(placed["c"], kGpu);
 }
 
-TEST_F(SoftPlacementTest, WhatAVariableAsksForWeighsMore) {
+TEST_F(SoftPlacementTest, VariablesRequestTakesPrecedence) {
   graph_.Variable("v", "/device:CPU:0");
   Op("a", "/device:GPU:0").colocate_with = {"v"};
   ASSERT_OK_AND_ASSIGN(auto placed, Place());
@@ -103,7 +103,7 @@ TEST_F(SoftPlacementTest, WhatAVariableAsksForWeighsMore) {
   EXPECT_EQ(placed["a"], kCpu);
 }
 
-TEST_F(SoftPlacementTest, AVariablesTypeIsForgottenLast) {
+TEST_F(SoftPlacementTest, VariablesTypeIsDroppedLast) {
   graph_.Variable("v", "/job:worker/device:GPU:0");
   CpuOp("update", "", {"&v"});
   EXPECT_FALSE(Place(false).ok());
@@ -112,14 +112,14 @@ TEST_F(SoftPlacementTest, AVariablesTypeIsForgottenLast) {
   EXPECT_EQ(placed["update"], kCpu);
 }
 
-TEST_F(SoftPlacementTest, TheIndexOthersAskForGoesBeforeTheVariablesType) {
+TEST_F(SoftPlacementTest, OtherIndexIsDroppedBeforeVariableType) {
   graph_.Variable("v", "/device:CPU");
   Op("a", "/device:CPU:5").colocate_with = {"v"};
   ASSERT_OK_AND_ASSIGN(auto placed, Place());
   EXPECT_EQ(placed["v"], kCpu) << "and not on the GPU, which comes first";
 }
 
-TEST_F(SoftPlacementTest, ContradictionsInAGroupAreGivenUp) {
+TEST_F(SoftPlacementTest, ContradictionsInAGroupAreDropped) {
   Op("a", "/job:ps/task:0").colocate_with = {"group"};
   Op("b", "/job:worker").colocate_with = {"group"};
   ASSERT_OK_AND_ASSIGN(auto placed, Place());

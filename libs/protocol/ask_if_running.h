@@ -1,4 +1,5 @@
-// What the stubs of all roles add to UNAVAILABLE.
+// AskIfRunning adds a question to UNAVAILABLE errors, for the stubs of all
+// roles.
 #ifndef WEFT_LIBS_PROTOCOL_ASK_IF_RUNNING_H_
 #define WEFT_LIBS_PROTOCOL_ASK_IF_RUNNING_H_
 
@@ -9,8 +10,8 @@
 
 namespace weft::protocol {
 
-// `unavailable`, with " question" after its text where it was made at this end:
-// "(is the server running?)". An end that has answered is running.
+// Returns `unavailable`, with " question" appended if this end made the error:
+// "(is the server running?)". A peer that has answered is running.
 inline absl::Status AskIfRunning(const absl::Status& unavailable,
                                  absl::string_view question) {
   if (bus::IsAnswer(unavailable)) return bus::WithoutMark(unavailable);

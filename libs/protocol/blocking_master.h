@@ -1,11 +1,11 @@
-// BlockingMaster: the calls of a Master for a thread that has nothing to do but
-// wait for them: a client's.
+// BlockingMaster makes synchronous calls of a Master, for a client's thread
+// that only waits for them.
 //
 //   BlockingMaster master(*session_master, scheduler);
 //   ASSIGN_OR_RETURN(const uint64_t session, master.CreateSession({}));
 //
-// Threads: thread-safe; each call waits on the thread that makes it, so none is
-// made by one that reads, nor by a pool's that may not block.
+// Threads: thread-safe; each call blocks the calling thread. It must not be
+// called on a thread that reads messages, nor on a pool that must not block.
 #ifndef WEFT_LIBS_PROTOCOL_BLOCKING_MASTER_H_
 #define WEFT_LIBS_PROTOCOL_BLOCKING_MASTER_H_
 
@@ -24,7 +24,7 @@ namespace weft::protocol {
 
 class BlockingMaster {
  public:
-  // Both outlive it.
+  // Both must outlive it.
   BlockingMaster(Master& master, Scheduler& scheduler)
       : master_(master), scheduler_(scheduler) {}
 

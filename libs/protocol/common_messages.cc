@@ -16,7 +16,7 @@ namespace {
 
 using flatbuffers::FlatBufferBuilder;
 
-// The numbers are the schema's, every one.
+// The numbers are the schema's.
 #define WEFT_IS_THE_SCHEMAS(METHOD)                    \
   static_assert(static_cast<int>(Method::k##METHOD) == \
                 static_cast<int>(schemas::Body::METHOD))

@@ -1,7 +1,7 @@
-// Messages that several roles use, and what they do with answers.
+// Messages used by several roles, and helpers for their answers.
 //
-// The format: schemas/body.fbs. Threads: functions without state. What is read
-// may come from anywhere; errors are as in message_reader.h.
+// schemas/body.fbs defines the format. Threads: functions without state. Input
+// is untrusted; errors are as in message_reader.h.
 #ifndef WEFT_LIBS_PROTOCOL_COMMON_MESSAGES_H_
 #define WEFT_LIBS_PROTOCOL_COMMON_MESSAGES_H_
 
@@ -16,14 +16,14 @@
 
 namespace weft::protocol {
 
-// For a caller: what another task of ours would not have answered is INTERNAL.
-// `status` is what came of reading the answer of `who`.
+// For a caller: converts the error of reading the answer of `who` to INTERNAL
+// if no correct task would have sent that answer.
 absl::Status BadReply(absl::string_view who, const absl::Status& status);
 
-// For a reply that takes long to read whatever it brings: what ran in a step.
+// For replies that always take long to read: the trace of a step.
 inline bool IsNeverReadSoon(const bus::Message& /*reply*/) { return false; }
 
-// For a service: replies, or fails with the error.
+// For a service: sends the reply, or fails the call with the error.
 void Answer(bus::IncomingCall& call, absl::StatusOr<bus::Message> reply);
 
 bus::Message WriteDone();

@@ -69,7 +69,7 @@ absl::Duration CoordinatorClient::AnswerTime(absl::Time deadline) const {
   return std::min(kMaxAnswerTime, left / 10);
 }
 
-// A refusal fails calls before the channel tells of it.
+// A refusal fails calls before the channel reports it.
 absl::Status CoordinatorClient::Explain(const absl::Status& status) {
   absl::Status failure;
   bool connected = false;
@@ -96,7 +96,7 @@ bus::Channel::CallId CoordinatorClient::CallRaw(bus::Message request,
   bus::CallOptions options;
   options.deadline = deadline;
   options.wait_for_connection = true;
-  // Answers are not read on the thread that brings them: some are large.
+  // Answers are not parsed on the thread that receives them: some are large.
   return channel_->Call(std::move(request), options,
                         [this, pool, done = std::move(done)](
                             absl::StatusOr<bus::Message> reply) mutable {

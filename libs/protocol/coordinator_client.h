@@ -1,12 +1,13 @@
-// CoordinatorClient: the Coordinator role, reached over the bus: a task's hand
-// on its coordinator, or a tool's on any task, which passes on what tools ask.
+// CoordinatorClient is the Coordinator role, reached over the bus: a task's
+// connection to its coordinator, or a tool's to any task, which forwards the
+// calls of tools.
 //
-// Each call waits for a connection until its deadline; then it is UNAVAILABLE
-// and says what the last attempt ran into. Leave and EndSession wait no longer
-// than kPartingTime. When the connection is lost, what was sent and is not
-// answered fails with UNAVAILABLE, and the channel dials again.
+// Each call waits for a connection until its deadline; then it fails with
+// UNAVAILABLE and the error of the last attempt. Leave and EndSession wait at
+// most kPartingTime. When the connection is lost, unanswered calls fail with
+// UNAVAILABLE, and the channel redials.
 //
-// Threads: as Coordinator says; `done` comes on the compute pool.
+// Threads: as in Coordinator; `done` runs on the compute pool.
 #ifndef WEFT_LIBS_PROTOCOL_COORDINATOR_CLIENT_H_
 #define WEFT_LIBS_PROTOCOL_COORDINATOR_CLIENT_H_
 
@@ -28,38 +29,39 @@
 
 namespace weft::protocol {
 
-// What becomes of the connection to the coordinator. On the thread that reads;
-// to return soon.
+// CoordinatorEvents reports changes of the connection to the coordinator.
+// Called on the reading thread; must return soon.
 class CoordinatorEvents {
  public:
   virtual ~CoordinatorEvents() = default;
-  // Whoever joined before has to do it again. Calls that waited for the
-  // connection have been sent already.
+  // A task that had joined must join again. Calls that waited for the
+  // connection have already been sent.
   virtual void OnCoordinatorConnected(const bus::Identity& coordinator) = 0;
-  // The connection that OnCoordinatorConnected told of is gone; or, if
-  // bus::IsRefusal(why), none was made, and calls fail until one is.
+  // The connection reported by OnCoordinatorConnected is lost; or, if
+  // bus::IsRefusal(why), none was made, and calls fail until there is one.
   virtual void OnCoordinatorLost(const absl::Status& why) = 0;
 };
 
 struct CoordinatorClientOptions {
   bus::Address address;
   bus::Identity self;
-  // Which has to be there, "/job:coordinator/replica:0/task:0"; empty: any.
+  // The task that must be there, "/job:coordinator/replica:0/task:0"; empty:
+  // any.
   std::string task;
-  Scheduler* scheduler = nullptr;       // outlives the client
+  Scheduler* scheduler = nullptr;       // must outlive the client
   CoordinatorEvents* events = nullptr;  // likewise; may be null
 };
 
-// How long somebody who goes waits to be heard.
+// The timeout of calls of a task that leaves.
 inline constexpr absl::Duration kPartingTime = absl::Seconds(3);
 
 class CoordinatorClient : public Coordinator, private bus::ChannelEvents {
  public:
-  // `transport` outlives the client.
+  // `transport` must outlive the client.
   CoordinatorClient(bus::Transport& transport,
                     const CoordinatorClientOptions& options);
-  // Fails what is pending with CANCELLED and waits for each `done`; so it is
-  // not to be called from one. No other call is running.
+  // Fails pending calls with CANCELLED and waits for each `done`; so it must
+  // not be called from one. No other call may be running.
   ~CoordinatorClient() override;
 
   void Join(const JoinRequest& request, absl::Time deadline,
@@ -92,15 +94,15 @@ class CoordinatorClient : public Coordinator, private bus::ChannelEvents {
   void OnConnected(const bus::Identity& peer) override;
   void OnDisconnected(const absl::Status& why) override;
 
-  // Hands what `read` makes of a reply to `done`.
+  // Passes the result of `read` on a reply to `done`.
   template <typename T>
   Answer<bus::Message> Reading(Read<T> read, Answer<T> done) const;
   // `request` may be the error of writing it. The answer is read on `pool`.
   template <typename T>
   void Call(absl::StatusOr<bus::Message> request, absl::Time deadline,
             Read<T> read, Answer<T> done, Pool pool = Pool::kGraph);
-  // The same; the other end is told when `cancellation`, which may be null, is
-  // cancelled.
+  // The same; the other end is notified when `cancellation`, which may be null,
+  // is cancelled.
   template <typename T>
   void CallUnlessCancelled(absl::StatusOr<bus::Message> request,
                            absl::Time deadline,
@@ -115,22 +117,22 @@ class CoordinatorClient : public Coordinator, private bus::ChannelEvents {
                    Done done);
   bus::Channel::CallId CallRaw(bus::Message request, absl::Time deadline,
                                Answer<bus::Message> done, Pool pool);
-  // No later than somebody who goes wants to wait.
+  // Returns the earlier of `deadline` and the end of kPartingTime.
   absl::Time PartingDeadline(absl::Time deadline) const;
-  // How long before `deadline` the other end has to answer, so that its words
-  // are heard in time.
+  // Returns how long before `deadline` the other end must answer, so that its
+  // answer arrives in time.
   absl::Duration AnswerTime(absl::Time deadline) const;
-  // What says who did not answer and what to look at.
+  // Adds which server did not answer and what to check.
   absl::Status Explain(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const CoordinatorClientOptions options_;
   const std::string who_;  // "the coordinator at zmq://host:port"
-  InFlight in_flight_;     // answers that are being read
+  InFlight in_flight_;     // answers being read
   absl::Mutex mutex_;
   bool connected_ ABSL_GUARDED_BY(mutex_) = false;
-  // Of the attempts since; OK before the first has failed.
+  // Of the attempts since then; OK before the first has failed.
   absl::Status last_failure_ ABSL_GUARDED_BY(mutex_);
-  // Last: its end ends all callbacks. Set once, before any call.
+  // Last, because its destructor ends all callbacks. Set once, before any call.
   std::unique_ptr<bus::Channel> channel_;
 };
 

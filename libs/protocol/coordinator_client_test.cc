@@ -1,4 +1,4 @@
-// A coordinator as seen from another process: CoordinatorClient and
+// Tests a coordinator as seen from another process: CoordinatorClient and
 // CoordinatorService over a simulated network, and once over sockets.
 #include "libs/protocol/coordinator_client.h"
 
@@ -40,7 +40,7 @@ class RecordingEvents : public CoordinatorEvents {
   std::vector<absl::Status> lost;
 };
 
-// What an answer was, each time it came.
+// Records each answer.
 template <typename T>
 class Answers {
  public:
@@ -154,7 +154,7 @@ class CoordinatorClientTest : public testing::Test {
   std::unique_ptr<CoordinatorClient> client_;
 };
 
-TEST_F(CoordinatorClientTest, ATaskJoinsReportsAndLeaves) {
+TEST_F(CoordinatorClientTest, TaskJoinsReportsAndLeaves) {
   Connect();
   Join();
   EXPECT_EQ(joins_.all[0]->cluster_uuid, "uuid");
@@ -181,7 +181,7 @@ TEST_F(CoordinatorClientTest, ATaskJoinsReportsAndLeaves) {
   EXPECT_EQ(coordinator_.left[0].incarnation, 11u);
 }
 
-TEST_F(CoordinatorClientTest, ReportOfACallerThatGaveUpIsNotTaken) {
+TEST_F(CoordinatorClientTest, ReportOfACancelledCallIsIgnored) {
   HeartbeatRequest heartbeat;
   heartbeat.task = kTask;
   heartbeat.incarnation = 11;
@@ -205,7 +205,7 @@ TEST_F(CoordinatorClientTest, ReportOfACallerThatGaveUpIsNotTaken) {
   EXPECT_EQ(coordinator_.reports.size(), 1u);
 }
 
-TEST_F(CoordinatorClientTest, ATaskSpeaksForItselfAlone) {
+TEST_F(CoordinatorClientTest, TaskMayOnlyActForItself) {
   Connect();
   Join();
   CoordinatorClient other(
@@ -236,7 +236,7 @@ TEST_F(CoordinatorClientTest, ATaskSpeaksForItselfAlone) {
   EXPECT_TRUE(coordinator_.left.empty());
 }
 
-TEST_F(CoordinatorClientTest, AMasterPlacesAndForgets) {
+TEST_F(CoordinatorClientTest, MasterPlacesAndEndsSessions) {
   Connect();
   coordinator_.placement_reply.devices = {"/cpu:0", "/cpu:1"};
   Answers<PlacementReply> placements;
@@ -256,7 +256,7 @@ TEST_F(CoordinatorClientTest, AMasterPlacesAndForgets) {
               ElementsAre(ElementsAre("a"), ElementsAre("/job:ps")));
 }
 
-TEST_F(CoordinatorClientTest, AToolLooksAndStops) {
+TEST_F(CoordinatorClientTest, ToolReadsStatusAndShutsDown) {
   Connect();
   coordinator_.devices = {{"/job:ps/replica:0/task:0/device:CPU:0", "CPU"}};
   coordinator_.cluster.coordinator = kCoordinator;
@@ -335,7 +335,7 @@ TEST_F(CoordinatorClientTest, CallsWaitForTheCoordinator) {
   EXPECT_OK(joins_.all[0]);
 }
 
-TEST_F(CoordinatorClientTest, NobodyAtTheAddressIsNamedInTime) {
+TEST_F(CoordinatorClientTest, UnreachableAddressIsNamedAtTheDeadline) {
   client_ = Dial();
   Answers<ClusterStatus> clusters;
   client_->GetCluster({.is_fresh = true}, Now() + absl::Seconds(5),
@@ -350,7 +350,7 @@ TEST_F(CoordinatorClientTest, NobodyAtTheAddressIsNamedInTime) {
               StatusIs(absl::StatusCode::kUnavailable, "is it running"));
 }
 
-TEST_F(CoordinatorClientTest, WhoGoesDoesNotWaitForLong) {
+TEST_F(CoordinatorClientTest, LeaveHasAShortTimeout) {
   client_ = Dial();
   client_->Leave({kTask, 11, ""}, kNever, results_.done());
   client_->EndSession(7, kNever, results_.done());
@@ -360,8 +360,8 @@ TEST_F(CoordinatorClientTest, WhoGoesDoesNotWaitForLong) {
                           StatusIs(absl::StatusCode::kUnavailable)));
 }
 
-// The coordinator knows best what a placement waited for.
-TEST_F(CoordinatorClientTest, WhatWasWaitedForIsSaidBeforeTheDeadline) {
+// Only the coordinator knows what a placement waited for.
+TEST_F(CoordinatorClientTest, CoordinatorExplainsWaitBeforeDeadline) {
   Connect();
   coordinator_.hold = true;
   Answers<PlacementReply> placements;
@@ -422,7 +422,7 @@ TEST_F(CoordinatorClientTest, ALostConnectionCancelsCallsThatWait) {
   coordinator_.Release();
 }
 
-TEST_F(CoordinatorClientTest, ASilentCoordinatorIsNotWaitedForForEver) {
+TEST_F(CoordinatorClientTest, SilentCoordinatorTimesOut) {
   Connect();
   coordinator_.hold = true;
   Answers<PlacementReply> placements;
@@ -436,7 +436,7 @@ TEST_F(CoordinatorClientTest, ASilentCoordinatorIsNotWaitedForForEver) {
   EXPECT_EQ(placements.all.size(), 1u);
 }
 
-TEST_F(CoordinatorClientTest, ItTellsWhenTheCoordinatorGoesAndComes) {
+TEST_F(CoordinatorClientTest, ReportsLossAndReturnOfTheCoordinator) {
   Connect();
   coordinator_.hold = true;
   Answers<ClusterStatus> clusters;
@@ -470,7 +470,7 @@ TEST_F(CoordinatorClientTest, ARefusalIsReportedAtOnce) {
   EXPECT_TRUE(bus::IsRefusal(events_.lost[0]));
 }
 
-TEST_F(CoordinatorClientTest, AStrangerWhereTheCoordinatorWasIsWaitedFor) {
+TEST_F(CoordinatorClientTest, OtherProcessAtTheAddressIsRetried) {
   Connect();
   endpoint_.reset();
   handler_->refuse_with = absl::FailedPreconditionError("another cluster");
@@ -495,7 +495,7 @@ TEST_F(CoordinatorClientTest, AStrangerWhereTheCoordinatorWasIsWaitedFor) {
   EXPECT_EQ(events_.lost.size(), 1u);
 }
 
-TEST_F(CoordinatorClientTest, ATaskThatIsGoneIsLost) {
+TEST_F(CoordinatorClientTest, DisconnectedTaskIsLost) {
   Connect();
   Join();
   processes_.network().Kill("client");
@@ -513,7 +513,7 @@ TEST_F(CoordinatorClientTest, ATaskThatHasLeftIsNotLost) {
   EXPECT_THAT(lost_tasks_, IsEmpty());
 }
 
-TEST_F(CoordinatorClientTest, AToolThatGoesIsNobodysLoss) {
+TEST_F(CoordinatorClientTest, DisconnectedToolIsNotALostTask) {
   Connect();
   Answers<ClusterStatus> clusters;
   client_->GetCluster({.is_fresh = true}, kNever, clusters.done());
@@ -523,7 +523,7 @@ TEST_F(CoordinatorClientTest, AToolThatGoesIsNobodysLoss) {
   EXPECT_THAT(lost_tasks_, IsEmpty());
 }
 
-TEST_F(CoordinatorClientTest, ATaskIsNotLostWhileAnotherConnectionLives) {
+TEST_F(CoordinatorClientTest, TaskWithAnotherConnectionIsNotLost) {
   Connect();
   Join();
   auto second = Dial();
@@ -537,7 +537,7 @@ TEST_F(CoordinatorClientTest, ATaskIsNotLostWhileAnotherConnectionLives) {
   EXPECT_THAT(lost_tasks_, ElementsAre(absl::StrCat(kTask, " 11")));
 }
 
-TEST_F(CoordinatorClientTest, ATaskThatGoesWhileItJoinsIsLost) {
+TEST_F(CoordinatorClientTest, TaskDisconnectedDuringJoinIsLost) {
   Connect();
   coordinator_.hold = true;
   Join(*client_);
@@ -560,7 +560,7 @@ TEST_F(CoordinatorClientTest, ATaskThatWasRefusedIsNotLost) {
   EXPECT_THAT(lost_tasks_, IsEmpty());
 }
 
-TEST_F(CoordinatorClientTest, ItsEndEndsWhatIsPending) {
+TEST_F(CoordinatorClientTest, DestructorCancelsPendingCalls) {
   Connect();
   coordinator_.hold = true;
   Answers<PlacementReply> placements;
@@ -572,7 +572,7 @@ TEST_F(CoordinatorClientTest, ItsEndEndsWhatIsPending) {
   coordinator_.Release();
 }
 
-TEST_F(CoordinatorClientTest, TheServicesEndWaitsForTheCoordinator) {
+TEST_F(CoordinatorClientTest, ServiceDestructorWaitsForCoordinator) {
   Connect();
   coordinator_.hold = true;
   Answers<PlacementReply> placements;
@@ -588,7 +588,7 @@ TEST_F(CoordinatorClientTest, TheServicesEndWaitsForTheCoordinator) {
   EXPECT_TRUE(ended);
 }
 
-TEST_F(CoordinatorClientTest, RequestsThatCanNotBeReadAreRefused) {
+TEST_F(CoordinatorClientTest, MalformedRequestsAreRefused) {
   Connect();
   const auto channel = processes_.client().transport->Dial(
       processes_.address(), {.incarnation = 44}, "", nullptr);
@@ -606,7 +606,7 @@ TEST_F(CoordinatorClientTest, RequestsThatCanNotBeReadAreRefused) {
     ASSERT_EQ(answers.size(), 1u) << method;
     EXPECT_THAT(answers[0], StatusIs(absl::StatusCode::kInvalidArgument));
   }
-  Join();  // others go on
+  Join();  // others continue
 }
 
 // A process with threads and sockets.

@@ -17,9 +17,9 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
-// Its place, its own, and its vector's place and length.
+// Its offset, its vtable offset, and its vector's offset and length.
 constexpr size_t kLeastDeclarationBytes = 4 * sizeof(uint32_t);
-// Its place, its own, and its name's place and length.
+// Its offset, its vtable offset, and its name's offset and length.
 constexpr size_t kLeastTaskBytes = 4 * sizeof(uint32_t);
 constexpr size_t kLeastContainerBytes = 4 * sizeof(uint32_t);
 
@@ -94,7 +94,7 @@ absl::StatusOr<TaskState> ReadState(schemas::TaskState state) {
       absl::StrCat("a task is in state ", static_cast<int>(state)));
 }
 
-// More than the text of one takes, and the rest of it.
+// An upper bound: the bytes of its texts and its other fields.
 size_t SizeOf(const TaskStatus& task) {
   size_t bytes = 256 + task.task.size() + task.target.size();
   for (const DeviceAttributes& device : task.devices) {
@@ -126,7 +126,7 @@ absl::StatusOr<int> ReadSessionCount(uint32_t count) {
   return DamagedMessage(absl::StrCat("a task has ", count, " sessions"));
 }
 
-// None from a coordinator of an older version.
+// Absent from a coordinator of an older version.
 absl::StatusOr<std::map<std::string, int>> ReadContainerSessions(
     const ContainerSessionsVector* sessions, MessageReader& reader) {
   std::map<std::string, int> result;

@@ -1,12 +1,11 @@
-// What tasks, masters and tools say to the coordinator and hear from it, to and
-// from messages: the requests and replies of the role Coordinator
-// (libs/protocol/coordinator.h) but Place (placement_messages.h).
+// The messages between tasks, masters, tools and the coordinator: the requests
+// and replies of the role Coordinator (libs/protocol/coordinator.h) except
+// Place (placement_messages.h).
 //
-// The format: schemas/coordinator.fbs. Threads: functions without state. What
-// is read may come from anywhere; errors are as in message_reader.h. Reports
-// and what is known of the cluster travel as messages of their own inside, so
-// that they may be larger than a control message; more than 1 GiB of them is
-// RESOURCE_EXHAUSTED.
+// schemas/coordinator.fbs defines the format. Threads: functions without state.
+// Input is untrusted; errors are as in message_reader.h. Reports and cluster
+// states are sent as nested messages, so that they may be larger than a control
+// message; more than 1 GiB of them is RESOURCE_EXHAUSTED.
 #ifndef WEFT_LIBS_PROTOCOL_COORDINATOR_MESSAGES_H_
 #define WEFT_LIBS_PROTOCOL_COORDINATOR_MESSAGES_H_
 
@@ -49,10 +48,10 @@ bus::Message WriteForgetContainers(
 absl::StatusOr<ForgetContainersRequest> ReadForgetContainers(
     bus::Message message);
 
-// Answered by the devices (common_messages.h).
+// The answer is a list of devices (common_messages.h).
 struct ListClusterDevicesCall {
   std::vector<std::string> device_filters;
-  // How long before the call's deadline the answer is wanted; not negative.
+  // How long before the call's deadline the answer is needed; not negative.
   absl::Duration answer_time;
 };
 bus::Message WriteListClusterDevices(

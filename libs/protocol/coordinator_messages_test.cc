@@ -1,5 +1,5 @@
-// Each request and reply of the role Coordinator survives the trip, and what is
-// damaged is refused or at least harmless.
+// Tests that each request and reply of the role Coordinator is decoded as it
+// was encoded, and that a damaged one is refused or at least harmless.
 #include "libs/protocol/coordinator_messages.h"
 
 #include <string>
@@ -86,7 +86,7 @@ absl::StatusOr<JoinRequest> RoundTrip(const JoinRequest& request) {
   return ReadJoin(*std::move(message));
 }
 
-TEST(CoordinatorMessagesTest, Join) {
+TEST(CoordinatorMessagesTest, JoinRoundTrips) {
   const JoinRequest request = SampleJoin();
   ASSERT_OK_AND_ASSIGN(const JoinRequest read, RoundTrip(request));
   EXPECT_EQ(read.task, kTask);
@@ -116,7 +116,7 @@ TEST(CoordinatorMessagesTest, Join) {
   EXPECT_EQ(read_reply.heartbeat_interval, absl::Milliseconds(250));
 }
 
-TEST(CoordinatorMessagesTest, NobodyIsToldToReportWithoutPause) {
+TEST(CoordinatorMessagesTest, NonpositiveHeartbeatIntervalIsRefused) {
   for (const absl::Duration interval :
        {absl::ZeroDuration(), -absl::Seconds(1)}) {
     EXPECT_THAT(ReadJoinReply(WriteJoinReply({"uuid", 22, interval})),
@@ -124,7 +124,7 @@ TEST(CoordinatorMessagesTest, NobodyIsToldToReportWithoutPause) {
   }
 }
 
-TEST(CoordinatorMessagesTest, Heartbeats) {
+TEST(CoordinatorMessagesTest, HeartbeatsRoundTrip) {
   HeartbeatRequest request;
   request.task = kTask;
   request.incarnation = 11;
@@ -143,7 +143,7 @@ TEST(CoordinatorMessagesTest, Heartbeats) {
   request.has_report = true;
   ASSERT_OK_AND_ASSIGN(message, WriteHeartbeat(request));
   ASSERT_OK_AND_ASSIGN(read, ReadHeartbeat(message));
-  EXPECT_TRUE(read.has_report);  // of nothing
+  EXPECT_TRUE(read.has_report);  // an empty report
   ExpectSame(read.report, {});
 
   request.report = SampleReport();
@@ -152,7 +152,7 @@ TEST(CoordinatorMessagesTest, Heartbeats) {
   ExpectSame(read.report, request.report);
 }
 
-TEST(CoordinatorMessagesTest, HeartbeatReplies) {
+TEST(CoordinatorMessagesTest, HeartbeatRepliesRoundTrip) {
   ASSERT_OK_AND_ASSIGN(HeartbeatReply read,
                        ReadHeartbeatReply(WriteHeartbeatReply({})));
   EXPECT_FALSE(read.wants_report);
@@ -171,7 +171,7 @@ TEST(CoordinatorMessagesTest, HeartbeatReplies) {
   EXPECT_THAT(read.left, ElementsAre(LeftTask{kTask, 11}, LeftTask{kTask, 0}));
 }
 
-TEST(CoordinatorMessagesTest, TheSmallOnes) {
+TEST(CoordinatorMessagesTest, SmallMessagesRoundTrip) {
   ASSERT_OK_AND_ASSIGN(const LeaveRequest leave,
                        ReadLeave(WriteLeave({kTask, 11, "uuid"})));
   EXPECT_EQ(leave.task, kTask);
@@ -234,13 +234,13 @@ absl::StatusOr<ClusterStatus> RoundTrip(const ClusterStatus& status) {
   return ReadClusterStatus(*std::move(message));
 }
 
-TEST(CoordinatorMessagesTest, LessThanNoMemoryIsDamage) {
+TEST(CoordinatorMessagesTest, NegativeMemoryIsRefused) {
   ClusterStatus status = SampleStatus();
   status.tasks[0].memory[0].in_use = -1;
   EXPECT_THAT(RoundTrip(status), StatusIs(kInvalid, "damaged"));
 }
 
-TEST(CoordinatorMessagesTest, ClusterStatus) {
+TEST(CoordinatorMessagesTest, ClusterStatusRoundTrips) {
   const ClusterStatus status = SampleStatus();
   ASSERT_OK_AND_ASSIGN(const auto read, RoundTrip(status));
   EXPECT_EQ(read.cluster_uuid, "uuid");
@@ -260,7 +260,7 @@ TEST(CoordinatorMessagesTest, ClusterStatus) {
   }
 }
 
-TEST(CoordinatorMessagesTest, AStatusMayBeLargerThanAControlMessage) {
+TEST(CoordinatorMessagesTest, StatusMayExceedAControlMessage) {
   ClusterStatus status = SampleStatus();
   auto& resources = status.tasks[0].resources;
   for (int i = 0; i < 20000; ++i) {
@@ -274,7 +274,7 @@ TEST(CoordinatorMessagesTest, AStatusMayBeLargerThanAControlMessage) {
   ExpectSame(read.tasks[0].resources, resources);
 }
 
-TEST(CoordinatorMessagesTest, ResourcesAreValid) {
+TEST(CoordinatorMessagesTest, InvalidResourcesAreRefused) {
   JoinRequest request = SampleJoin();
   request.report.resources[1].resource.dtype = static_cast<DataType>(1000);
   EXPECT_THAT(RoundTrip(request), StatusIs(kInvalid, "dtype 1000"));
@@ -299,9 +299,9 @@ void ExpectDamageIsHarmless(const absl::StatusOr<bus::Message>& message,
   });
 }
 
-TEST(CoordinatorMessagesTest, DamageIsRefusedOrHarmless) {
+TEST(CoordinatorMessagesTest, DamagedBytesAreRefusedOrHarmless) {
   JoinRequest join = SampleJoin();
-  join.report.sessions.clear();  // small enough to lie in the body
+  join.report.sessions.clear();  // small enough to be inside the body
   ExpectDamageIsHarmless(WriteJoin(join), ReadJoin);
   ExpectDamageIsHarmless(WriteJoinReply({"uuid", 22, absl::Seconds(1)}),
                          ReadJoinReply);

@@ -14,14 +14,14 @@
 namespace weft::protocol {
 namespace {
 
-// The call's own, so that a caller that is gone waits no longer.
+// The call's own, so that the wait of a disconnected caller ends.
 std::shared_ptr<Cancellation> CancellationOf(
     const std::shared_ptr<bus::IncomingCall>& call) {
   return {call, &call->cancellation()};
 }
 
 // Fails if the caller has given up: a report that comes so late may be older
-// than the coordinator takes it for.
+// than the coordinator assumes.
 absl::Status CheckIsAwaited(bus::IncomingCall& call,
                             const Scheduler& scheduler) {
   if (call.cancellation().IsCancelled()) return call.cancellation().status();
@@ -29,7 +29,7 @@ absl::Status CheckIsAwaited(bus::IncomingCall& call,
   return absl::DeadlineExceededError("The report came after its deadline.");
 }
 
-// The caller has cancelled nothing that it waits for: this task stops.
+// The caller has cancelled none of its waits: this task stops.
 template <typename T>
 Coordinator::Answer<T> UnavailableIfCancelled(Coordinator::Answer<T> done) {
   return [done = std::move(done)](absl::StatusOr<T> result) mutable {
@@ -51,7 +51,7 @@ CoordinatorService::~CoordinatorService() {
 
 const MethodRow<CoordinatorService>* CoordinatorService::FindMethod(
     uint8_t method) {
-  // Joining and placing would begin something.
+  // Joining and placing would begin new work.
   static constexpr MethodRow<CoordinatorService> kRows[] = {
       {.method = Method::kJoinCluster,
        .on_request = &CoordinatorService::Join,
@@ -122,7 +122,7 @@ void CoordinatorService::Joined(const bus::Peer& peer, const TaskKey& task) {
       joined_[task].insert(peer.id);
       return;
     }
-    if (joined_.contains(task)) return;  // over another one
+    if (joined_.contains(task)) return;  // over another connection
   }
   if (options_.on_task_lost == nullptr) return;
   options_.on_task_lost(task.first, task.second,
@@ -183,7 +183,7 @@ void CoordinatorService::Leave(Call call, bus::Message request) {
 void CoordinatorService::Place(Call call, bus::Message request) {
   const auto place = ReadPlace(std::move(request));
   if (!place.ok()) return call->Fail(place.status());
-  // Any peer may ask for an explanation: it registers nothing.
+  // Any peer may request an explanation: it registers nothing.
   const absl::Status allowed =
       place->request.explain
           ? absl::OkStatus()

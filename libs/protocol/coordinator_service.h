@@ -1,13 +1,13 @@
-// CoordinatorService: lets tasks, masters and tools reach a Coordinator over
-// the bus: turns incoming messages of that role into calls, and what comes of
-// them into replies. What it hands them to may be the coordinator itself or,
-// on any other task, the way to it.
+// CoordinatorService serves a Coordinator to tasks, masters and tools over the
+// bus: it converts incoming messages of that role to calls, and their results
+// to replies. The Coordinator may be the coordinator itself or, on any other
+// task, a route to it.
 //
-// It knows over which connections a task has joined, and tells when the last
-// of them is lost. A call that waits for tasks ends with its connection, or
-// when its caller gives up.
+// It records the connections over which a task has joined, and reports when the
+// last of them is lost. A call that waits for tasks ends with its connection,
+// or when its caller gives up.
 //
-// Threads: OnRequest as bus::Handler says; no method of the role is fast.
+// Threads: OnRequest as in bus::Handler; no method of the role is fast.
 #ifndef WEFT_LIBS_PROTOCOL_COORDINATOR_SERVICE_H_
 #define WEFT_LIBS_PROTOCOL_COORDINATOR_SERVICE_H_
 
@@ -31,10 +31,10 @@
 namespace weft::protocol {
 
 struct CoordinatorServiceOptions {
-  Coordinator* coordinator = nullptr;  // outlives the service
+  Coordinator* coordinator = nullptr;  // must outlive the service
   Scheduler* scheduler = nullptr;      // likewise
-  // A task that has joined here, and has not left, is not connected any more.
-  // Called without a lock held, where OnDisconnect is; may be null.
+  // A task that has joined here, and has not left, is no longer connected.
+  // Called without a lock held, on the thread of OnDisconnect; may be null.
   std::function<void(const std::string& task, uint64_t incarnation,
                      const absl::Status& why)>
       on_task_lost;
@@ -43,14 +43,14 @@ struct CoordinatorServiceOptions {
 class CoordinatorService : public RoleService<CoordinatorService> {
  public:
   explicit CoordinatorService(const CoordinatorServiceOptions& options);
-  // Waits until all that the coordinator was asked for is answered; no more
-  // comes.
+  // Waits until all calls of the coordinator are answered; no new ones may
+  // arrive.
   ~CoordinatorService();
 
   static constexpr char kRole[] = "a coordinator";
   static const MethodRow<CoordinatorService>* FindMethod(uint8_t method);
 
-  // Of all connections of the server; fast.
+  // Called for all connections of the server; fast.
   void OnConnect(const bus::Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnDisconnect(const bus::Peer& peer, const absl::Status& why)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -77,7 +77,7 @@ class CoordinatorService : public RoleService<CoordinatorService> {
   PendingReplies replies_;
   absl::Mutex mutex_;
   absl::flat_hash_set<uint64_t> connections_ ABSL_GUARDED_BY(mutex_);
-  // Over which connections.
+  // The connections of each joined task.
   absl::btree_map<TaskKey, absl::flat_hash_set<uint64_t>> joined_
       ABSL_GUARDED_BY(mutex_);
 };

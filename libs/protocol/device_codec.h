@@ -1,8 +1,8 @@
 // Devices in messages: DeviceAttributes to and from schemas::Device
 // (schemas/peer.fbs).
 //
-// FlatBuffers itself stays in .cc files. Threads: functions without state.
-// Errors are as in message_reader.h.
+// Only .cc files include FlatBuffers. Threads: functions without state. Errors
+// are as in message_reader.h.
 #ifndef WEFT_LIBS_PROTOCOL_DEVICE_CODEC_H_
 #define WEFT_LIBS_PROTOCOL_DEVICE_CODEC_H_
 
@@ -26,7 +26,7 @@ flatbuffers::Offset<WireDevices> WriteDeviceList(
     absl::Span<const DeviceAttributes> devices,
     flatbuffers::FlatBufferBuilder& builder);
 
-// None for null.
+// Returns an empty list for null.
 absl::StatusOr<std::vector<DeviceAttributes>> ReadDeviceList(
     const WireDevices* devices, MessageReader& reader);
 

@@ -17,8 +17,8 @@
 namespace weft::protocol {
 namespace {
 
-// What the task at the other end refuses at once, whatever it is: an answer
-// shows that there is one.
+// The task at the other end refuses it at once, whatever its role: any answer
+// shows that it is alive.
 FileRequest Nothing() {
   FileRequest request;
   request.action = FileAction::kAbandon;
@@ -27,7 +27,7 @@ FileRequest Nothing() {
 
 }  // namespace
 
-// One operation under way: its answer, and who may end it.
+// One operation in flight: its answer, and what may end it.
 struct FileClient::Pending {
   Pending(FileRequest the_request, absl::Time the_deadline,
           std::shared_ptr<Cancellation> the_cancellation, Done done)
@@ -52,7 +52,7 @@ struct FileClient::Pending {
   FileRequest request;
   const absl::Time deadline;
   const std::shared_ptr<Cancellation> cancellation;
-  // The last one that it made.
+  // The last call that it made.
   std::atomic<bus::Channel::CallId> call{0};
   FileAnswer answer;
   RunEnd end;
@@ -79,10 +79,10 @@ void FileClient::OnConnected(const bus::Identity& peer) {
   SendExpectation();
 }
 
-// Another thread may change it, and send that, between the look and the send
-// here: then the look is repeated, so that the last one sent is the current
-// one. The task at the other end may have kept an older one for the connection
-// before, so that "none" is sent as well.
+// Another thread may change the expectation, and send it, between the read and
+// the send here: then the read is repeated, so that the last one sent is the
+// current one. The task at the other end may have kept an older one from the
+// previous connection, so "none" is sent as well.
 void FileClient::SendExpectation() {
   std::optional<bool> sent;
   while (true) {
@@ -125,7 +125,7 @@ absl::Time FileClient::LastWait(FileAction action) {
   return disconnected_since_ + options_.connect_timeout;
 }
 
-// A refusal fails calls before the channel tells of it.
+// A refusal fails calls before the channel reports it.
 absl::Status FileClient::Explain(const absl::Status& status) {
   absl::Status failure;
   bool connected = false;
@@ -185,7 +185,7 @@ void FileClient::Start(FileRequest request, absl::Time deadline,
   });
 }
 
-// What is left of its time when there is a connection is the operation's.
+// When there is a connection, the operation gets the remaining time.
 void FileClient::SendWhenConnected(const std::shared_ptr<Pending>& pending,
                                    absl::Time deadline) {
   bus::CallOptions options;
@@ -222,7 +222,7 @@ void FileClient::Send(const std::shared_ptr<Pending>& pending) {
       });
   pending->request.bytes = {};
   pending->call = call;
-  // Who cancelled may have found the call before this one.
+  // The cancelling thread may have seen the previous call.
   if (pending->IsCancelled()) channel_->Cancel(call);
 }
 

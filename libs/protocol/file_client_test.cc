@@ -1,4 +1,4 @@
-// Files as used from another process: FileClient and FileService over a
+// Tests files as used from another process: FileClient and FileService over a
 // simulated network.
 #include "libs/protocol/file_client.h"
 
@@ -25,15 +25,15 @@ constexpr char kWriter[] = "/job:checkpoint_writer/replica:0/task:0";
 constexpr absl::Time kNever = absl::InfiniteFuture();
 constexpr absl::StatusCode kGone = absl::StatusCode::kUnavailable;
 
-// What clients ask for, and which of them are there; answers at once, or when
-// the test says so.
+// Records requests and connected clients; answers at once, or when the test
+// says so.
 struct Recorder {
   std::vector<FileRequest> requests;
   std::vector<std::shared_ptr<Cancellation>> cancellations;
   std::vector<absl::Time> deadlines;
   std::vector<Files::Done> held;
   bool hold = false;
-  int num_clients = 0;  // now
+  int num_clients = 0;  // current
   absl::StatusOr<FileAnswer> answer = FileAnswer();
 };
 
@@ -147,9 +147,9 @@ TEST_F(FileClientTest, ErrorsKeepCodeAndText) {
   EXPECT_EQ(answers_[0].status(), recorder_.answer.status());
 }
 
-TEST_F(FileClientTest, EachConnectionIsAClient) {
+TEST_F(FileClientTest, EachConnectionIsOneClient) {
   Connect();
-  EXPECT_EQ(recorder_.num_clients, 1);  // before it asks for anything
+  EXPECT_EQ(recorder_.num_clients, 1);  // before its first request
   Ask(FileAction::kStat);
   Ask(FileAction::kStat);
   processes_.Settle();
@@ -167,7 +167,7 @@ TEST_F(FileClientTest, EachConnectionIsAClient) {
   EXPECT_EQ(recorder_.num_clients, 0);
 }
 
-TEST_F(FileClientTest, ALostConnectionEndsWhatIsPending) {
+TEST_F(FileClientTest, LostConnectionFailsPendingCalls) {
   Connect();
   recorder_.hold = true;
   Ask(FileAction::kAppend);
@@ -181,10 +181,10 @@ TEST_F(FileClientTest, ALostConnectionEndsWhatIsPending) {
   EXPECT_TRUE(recorder_.cancellations[0]->IsCancelled());
 }
 
-TEST_F(FileClientTest, WhatNamesAPathWaitsForAConnection) {
+TEST_F(FileClientTest, CallsWithAPathWaitForAConnection) {
   client_ = Dial();
   Ask(FileAction::kStat);
-  Ask(FileAction::kAppend);  // of what is open there: nothing is
+  Ask(FileAction::kAppend);  // of an open file: there is none
   processes_.Settle();
   EXPECT_THAT(answers_, ElementsAre(StatusIs(kGone, "zmq://server:7000")));
   Pass(absl::Seconds(2));
@@ -194,7 +194,7 @@ TEST_F(FileClientTest, WhatNamesAPathWaitsForAConnection) {
   EXPECT_OK(answers_[1]);
 }
 
-TEST_F(FileClientTest, NobodyIsWaitedForForLong) {
+TEST_F(FileClientTest, WaitForAConnectionTimesOut) {
   client_ = Dial();
   Ask(FileAction::kStat);
   Pass(absl::Seconds(10) - absl::Milliseconds(1));
@@ -202,7 +202,7 @@ TEST_F(FileClientTest, NobodyIsWaitedForForLong) {
   Pass(absl::Milliseconds(1));
   ASSERT_THAT(answers_, ElementsAre(StatusIs(kGone, "zmq://server:7000")));
   EXPECT_THAT(answers_[0], StatusIs(kGone, "is the checkpoint writer running"));
-  // From then on it is said at once, until there is a connection again.
+  // From then on it fails at once, until there is a connection again.
   Ask(FileAction::kStat);
   processes_.Settle();
   EXPECT_THAT(answers_, SizeIs(2));
@@ -214,7 +214,7 @@ TEST_F(FileClientTest, NobodyIsWaitedForForLong) {
   EXPECT_OK(answers_[2]);
 }
 
-TEST_F(FileClientTest, AnOperationHasItsTimeOnceThereIsAConnection) {
+TEST_F(FileClientTest, OperationTimeoutStartsWithTheConnection) {
   client_ = Dial();
   recorder_.hold = true;
   auto cancellation = std::make_shared<Cancellation>();
@@ -234,7 +234,7 @@ TEST_F(FileClientTest, AnOperationHasItsTimeOnceThereIsAConnection) {
   EXPECT_OK(answers_[1]);
 }
 
-TEST_F(FileClientTest, WhatWaitsForAConnectionCanBeCancelled) {
+TEST_F(FileClientTest, WaitForAConnectionCanBeCancelled) {
   client_ = Dial();
   auto cancellation = std::make_shared<Cancellation>();
   Ask(FileAction::kStat, kNever, cancellation);
@@ -244,7 +244,7 @@ TEST_F(FileClientTest, WhatWaitsForAConnectionCanBeCancelled) {
   EXPECT_THAT(answers_, ElementsAre(StatusIs(absl::StatusCode::kCancelled)));
 }
 
-// What was renamed may be lost with the power of the writer's machine.
+// Renames may be lost in a power failure of the writer's machine.
 TEST_F(FileClientTest, SyncAfterRestartDoesNotCoverOldRenames) {
   const auto ask = [this](FileAction action, const std::string& path,
                           const std::string& to = "") {
@@ -281,7 +281,7 @@ TEST_F(FileClientTest, SyncAfterRestartDoesNotCoverOldRenames) {
   EXPECT_THAT(ask(FileAction::kSyncDirectory, "/other/"), StatusIs(kGone, ""));
 }
 
-// The service keeps what the lost connection expected until it hears more.
+// The service keeps what the lost connection expected until a new message.
 TEST_F(FileClientTest, EndOfExpectationIsSentAfterReconnect) {
   Connect();
   Ask(FileAction::kExpectSaves);
@@ -340,7 +340,7 @@ TEST_F(FileClientTest, ACancellationReachesTheOtherEnd) {
   ASSERT_THAT(answers_, SizeIs(1));
   EXPECT_THAT(answers_[0], StatusIs(absl::StatusCode::kCancelled));
   EXPECT_TRUE(recorder_.cancellations[0]->IsCancelled());
-  // One that is cancelled already is not sent.
+  // A call that is cancelled already is not sent.
   Ask(FileAction::kSync, kNever, cancellation);
   ASSERT_THAT(answers_, SizeIs(2));
   EXPECT_THAT(answers_[1],
@@ -349,7 +349,7 @@ TEST_F(FileClientTest, ACancellationReachesTheOtherEnd) {
   EXPECT_THAT(recorder_.requests, SizeIs(1));
 }
 
-TEST_F(FileClientTest, ItsEndEndsWhatIsPending) {
+TEST_F(FileClientTest, DestructorCancelsPendingCalls) {
   Connect();
   recorder_.hold = true;
   Ask(FileAction::kSync);
@@ -358,7 +358,7 @@ TEST_F(FileClientTest, ItsEndEndsWhatIsPending) {
   EXPECT_THAT(answers_, ElementsAre(StatusIs(absl::StatusCode::kCancelled)));
 }
 
-TEST_F(FileClientTest, ATaskThatDrainsGoesOnKeepingFiles) {
+TEST_F(FileClientTest, DrainingTaskStillServesFiles) {
   Connect();
   endpoint_->Drain();
   Ask(FileAction::kAppend);
@@ -367,7 +367,7 @@ TEST_F(FileClientTest, ATaskThatDrainsGoesOnKeepingFiles) {
   EXPECT_OK(answers_[0]);
 }
 
-TEST_F(FileClientTest, RequestsThatCanNotBeReadAreRefused) {
+TEST_F(FileClientTest, MalformedRequestsAreRefused) {
   Connect();
   const auto channel = processes_.client().transport->Dial(
       processes_.address(), {.incarnation = 44}, "", nullptr);
@@ -381,15 +381,15 @@ TEST_F(FileClientTest, RequestsThatCanNotBeReadAreRefused) {
   processes_.Settle();
   EXPECT_THAT(answers, ElementsAre(StatusIs(kInvalid)));
   EXPECT_EQ(recorder_.num_clients, 2);
-  Ask(FileAction::kStat);  // others go on
+  Ask(FileAction::kStat);  // others continue
   processes_.Settle();
   ASSERT_THAT(answers_, SizeIs(1));
   EXPECT_OK(answers_[0]);
 }
 
-// Joined to its directory such a name would be a file somewhere else, on
-// another disk even.
-TEST_F(FileClientTest, ListedNamesThatAreNoneAreRefused) {
+// Joined to its directory such a name could be a file anywhere, even on another
+// disk.
+TEST_F(FileClientTest, InvalidListedNamesAreRefused) {
   RemoteFileSystem files({.files = std::make_shared<RecordingFiles>(recorder_),
                           .scheduler = &processes_.scheduler(),
                           .name = "zmq://writer:1"});
@@ -401,7 +401,7 @@ TEST_F(FileClientTest, ListedNamesThatAreNoneAreRefused) {
     answer.names = {"good", name};
     recorder_.answer = answer;
     EXPECT_THAT(files.ListDirectory("/d"),
-                StatusIs(absl::StatusCode::kInternal, "which is no name"));
+                StatusIs(absl::StatusCode::kInternal, "which is not a name"));
   }
   FileAnswer answer;
   answer.names = {"...", "a b", "~"};

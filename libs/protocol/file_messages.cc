@@ -26,7 +26,7 @@ static_assert(static_cast<int>(FileAction::kAppend) ==
 static_assert(static_cast<int>(FileAction::kRead) ==
               static_cast<int>(schemas::FileAction::Read));
 
-// A body of this size is opened and copied within microseconds.
+// A body of this size is parsed and copied within microseconds.
 constexpr size_t kBodyReadSoon = size_t{32} << 10;
 
 Offset<flatbuffers::String> WritePath(const std::string& path,
@@ -52,7 +52,7 @@ Offset<schemas::Bytes> WritePiece(const bus::Blob& bytes,
   return WriteBytes(bytes, builder, attachments);
 }
 
-// What came in the body is copied: a piece keeps no more than itself.
+// Bytes in the body are copied: the piece keeps only its own bytes.
 absl::StatusOr<bus::Blob> ReadPiece(const schemas::Bytes* bytes,
                                     MessageReader& reader) {
   ASSIGN_OR_RETURN(bus::Blob piece, reader.ReadBytes(bytes));
@@ -65,7 +65,7 @@ absl::StatusOr<bus::Blob> ReadPiece(const schemas::Bytes* bytes,
   return bus::Blob::FromString(std::string(piece.view()));
 }
 
-// What the message says that it brings is what has come.
+// The announced size must equal the received size.
 absl::Status CheckSize(uint64_t said, const bus::Blob& piece) {
   if (said == piece.size()) return absl::OkStatus();
   return DamagedMessage(absl::StrCat("a piece of ", piece.size(),
@@ -74,10 +74,10 @@ absl::Status CheckSize(uint64_t said, const bus::Blob& piece) {
 
 absl::StatusOr<FileAction> ReadAction(schemas::FileAction action) {
   if (action < schemas::FileAction::MIN || action > schemas::FileAction::MAX) {
-    return absl::UnimplementedError(absl::StrCat(
-        "what is to be done to a file has number ", static_cast<int>(action),
-        ", which is newer than this "
-        "task"));
+    return absl::UnimplementedError(absl::StrCat("the file action has number ",
+                                                 static_cast<int>(action),
+                                                 ", which is newer than this "
+                                                 "task"));
   }
   return static_cast<FileAction>(action);
 }
@@ -115,7 +115,7 @@ absl::StatusOr<FileRequest> ReadFileOperation(bus::Message message) {
     return request;
   }
   if (request.bytes.size() > 0) {
-    return DamagedMessage("bytes for what writes none");
+    return DamagedMessage("bytes for an action that writes none");
   }
   if (body.size() > kMaxFilePiece) {
     return DamagedMessage(absl::StrCat("a read of ", body.size(), " bytes, of ",

@@ -1,5 +1,5 @@
-// The request and the reply of the role Files survive the trip, and what is
-// damaged is refused or at least harmless.
+// Tests that the request and the reply of the role Files are decoded as they
+// were encoded, and that a damaged one is refused or at least harmless.
 #include "libs/protocol/file_messages.h"
 
 #include <string>
@@ -26,7 +26,7 @@ FileRequest SampleRequest(size_t num_bytes) {
   return request;
 }
 
-TEST(FileMessagesTest, Requests) {
+TEST(FileMessagesTest, RequestsRoundTrip) {
   for (const size_t num_bytes : {size_t{0}, size_t{10}, kMaxFilePiece}) {
     const FileRequest request = SampleRequest(num_bytes);
     ASSERT_OK_AND_ASSIGN(const FileRequest read,
@@ -47,7 +47,7 @@ TEST(FileMessagesTest, Requests) {
   EXPECT_EQ(read.size, 1000u);
 }
 
-TEST(FileMessagesTest, Answers) {
+TEST(FileMessagesTest, AnswersRoundTrip) {
   FileAnswer answer;
   answer.file = 7;
   answer.size = uint64_t{1} << 40;
@@ -69,7 +69,7 @@ TEST(FileMessagesTest, Answers) {
   EXPECT_FALSE(IsFileAnswerReadSoon(WriteFileAnswer(answer)));
 }
 
-TEST(FileMessagesTest, WhatIsTooLargeIsRefused) {
+TEST(FileMessagesTest, TooLargeRequestsAreRefused) {
   FileRequest path = SampleRequest(0);
   path.path.assign(kMaxFilePath + 1, 'p');
   EXPECT_THAT(ReadFileOperation(WriteFileOperation(path)),
@@ -89,19 +89,19 @@ TEST(FileMessagesTest, WhatIsTooLargeIsRefused) {
   EXPECT_THAT(ReadFileOperation(WriteFileOperation(size)), StatusIs(kInvalid));
 }
 
-// They would count as written, and are not.
-TEST(FileMessagesTest, BytesForWhatWritesNoneAreRefused) {
+// They would count as written, but are not.
+TEST(FileMessagesTest, BytesForNonWritingActionsAreRefused) {
   FileRequest request = SampleRequest(10);
   for (const FileAction action :
        {FileAction::kSync, FileAction::kFlush, FileAction::kClose,
         FileAction::kRead, FileAction::kStat}) {
     request.action = action;
     EXPECT_THAT(ReadFileOperation(WriteFileOperation(request)),
-                StatusIs(kInvalid, "bytes for what writes none"));
+                StatusIs(kInvalid, "bytes for an action that writes none"));
   }
 }
 
-TEST(FileMessagesTest, SizesThatNoFileHasAreRefused) {
+TEST(FileMessagesTest, ImpossibleFileSizesAreRefused) {
   FileAnswer answer;
   answer.size = INT64_MAX;
   EXPECT_OK(ReadFileAnswer(WriteFileAnswer(answer)));
@@ -121,15 +121,15 @@ TEST(FileMessagesTest, ActionsOfALaterVersionAreUnimplemented) {
   }
 }
 
-// A piece in a large body would keep all of it.
-TEST(FileMessagesTest, APieceKeepsNoMoreThanItself) {
+// A piece that refers to a large body would keep all of it.
+TEST(FileMessagesTest, PieceKeepsOnlyItsOwnBytes) {
   const bus::Message message = WriteFileOperation(SampleRequest(100));
   ASSERT_TRUE(message.attachments.empty());
   ASSERT_OK_AND_ASSIGN(const FileRequest read, ReadFileOperation(message));
   EXPECT_NE(read.bytes.owner(), message.body.owner());
 }
 
-TEST(FileMessagesTest, DamageIsRefusedOrHarmless) {
+TEST(FileMessagesTest, DamagedBytesAreRefusedOrHarmless) {
   ReadDamaged(WriteFileOperation(SampleRequest(2000)),
               [](bus::Message message) {
                 return ReadFileOperation(std::move(message)).ok();

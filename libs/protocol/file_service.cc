@@ -31,8 +31,8 @@ FileService::~FileService() {
 }
 
 const MethodRow<FileService>* FileService::FindMethod(uint8_t method) {
-  // What is begun may be ended while the task drains; whoever keeps the files
-  // knows what that is.
+  // Operations that were begun may end while the task drains; the
+  // implementation of the files decides which.
   static constexpr MethodRow<FileService> kRows[] = {
       {.method = Method::kFileOperation,
        .on_request = &FileService::Operate,
@@ -61,8 +61,8 @@ std::shared_ptr<Files> FileService::NewExpectingFiles() const {
   return files;
 }
 
-// The new client is there before the awaited one goes, and expects saves before
-// it says so: there is always one that does.
+// The new client is added before the awaited one is removed, and expects saves
+// before it says so: at least one client always does.
 void FileService::OnConnect(const bus::Peer& peer) {
   const uint64_t incarnation = peer.identity.incarnation;
   const bool is_back = ExpectsSaves(incarnation);
@@ -113,7 +113,7 @@ std::shared_ptr<Files> FileService::EndAwaiting(
   const auto it = awaited_.find(incarnation);
   if (it == awaited_.end()) return nullptr;
   if (number.has_value() && it->second.number != *number) return nullptr;
-  // False where its own closure does this.
+  // False if its own closure does this.
   if (options_.scheduler->CancelTimer(it->second.timer)) timers_.End();
   std::shared_ptr<Files> files = std::move(it->second.files);
   awaited_.erase(it);

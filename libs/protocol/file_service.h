@@ -1,13 +1,13 @@
-// FileService: lets tasks and clients reach files over the bus: turns incoming
-// messages of the role Files into calls, and what comes of them into replies.
-// Each connection is a client of its own; what it has open ends with it.
+// FileService serves files to tasks and clients over the bus: it converts
+// incoming messages of the role Files to calls, and their results to replies.
+// Each connection is a separate client; its open files are closed with it.
 //
-// A client that expects saves and loses its connection is waited for briefly:
-// whoever keeps the files still sees a client that expects saves, until it is
-// back or kReconnectLease is over. So a task that begins to drain in between
+// A client that expects saves and loses its connection is kept for a short
+// time: the owner of the files still sees a client that expects saves, until it
+// returns or kReconnectLease expires. So a task that starts to drain in between
 // waits for it.
 //
-// Threads: OnRequest as bus::Handler says; the role's method is fast.
+// Threads: OnRequest as in bus::Handler; the role's method is fast.
 #ifndef WEFT_LIBS_PROTOCOL_FILE_SERVICE_H_
 #define WEFT_LIBS_PROTOCOL_FILE_SERVICE_H_
 
@@ -30,20 +30,20 @@
 namespace weft::protocol {
 
 struct FileServiceOptions {
-  // The files of one more client, which has connected. Neither it nor the end
-  // of what it makes blocks.
+  // Returns the files of a newly connected client. Neither the call nor the
+  // destructor of the result blocks.
   std::function<std::shared_ptr<Files>()> new_client;
-  Scheduler* scheduler = nullptr;  // outlives the service
+  Scheduler* scheduler = nullptr;  // must outlive the service
 };
 
 class FileService : public RoleService<FileService> {
  public:
   explicit FileService(const FileServiceOptions& options);
-  // Lets go of all clients and waits until what they asked for is answered; no
-  // more comes.
+  // Releases all clients and waits until their calls are answered; no new ones
+  // may arrive.
   ~FileService();
 
-  // Long enough for a connection that was cut to be dialed again.
+  // Long enough to redial a connection that was cut.
   static constexpr absl::Duration kReconnectLease = absl::Seconds(2);
 
   static constexpr char kRole[] = "a task that keeps files";
@@ -52,7 +52,7 @@ class FileService : public RoleService<FileService> {
   // Whether a client of this incarnation expects saves, or did just before it
   // lost its connection.
   bool ExpectsSaves(uint64_t incarnation) const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Of all connections of the server; fast.
+  // Called for all connections of the server; fast.
   void OnConnect(const bus::Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnDisconnect(const bus::Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -63,24 +63,24 @@ class FileService : public RoleService<FileService> {
     uint64_t incarnation = 0;
     bool expects_saves = false;
   };
-  // In the place of a client that is to come back.
+  // Holds the place of a client that may return.
   struct Awaited {
     std::shared_ptr<Files> files;
-    uint64_t number = 0;  // of the wait, by num_waits_
+    uint64_t number = 0;  // of the wait, from num_waits_
     Scheduler::TimerId timer = 0;
   };
 
   std::shared_ptr<Files> NewExpectingFiles() const;
   void HoldPlaceFor(uint64_t incarnation) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Removes and returns what is awaited: with `number`, only if it is that
-  // wait; the timer of an earlier one may fire late.
+  // Removes and returns the awaited client; with `number`, only for that wait,
+  // because the timer of an earlier one may fire late.
   std::shared_ptr<Files> EndAwaiting(
       uint64_t incarnation, std::optional<uint64_t> number = std::nullopt)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void NoteExpectation(const bus::Peer& peer, FileAction action)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Operate(Call call, bus::Message request);
-  // Null when the connection is gone.
+  // Returns null if the connection is gone.
   std::shared_ptr<Files> ClientOf(const bus::Peer& peer)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -91,9 +91,9 @@ class FileService : public RoleService<FileService> {
   bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t num_waits_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<uint64_t, Awaited> awaited_ ABSL_GUARDED_BY(mutex_);
-  // By connection. From its beginning on: whoever keeps the files waits for
-  // clients when it stops, also for one that has not asked for anything since
-  // it connected again.
+  // By connection, from the time it opens: when the owner of the files stops,
+  // it waits for all clients, also for one that has sent no request since it
+  // reconnected.
   absl::flat_hash_map<uint64_t, Client> clients_ ABSL_GUARDED_BY(mutex_);
 };
 

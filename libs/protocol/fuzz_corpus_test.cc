@@ -1,4 +1,4 @@
-// Replays the corpora of the fuzzers: what they found once stays found.
+// Replays the corpora of the fuzzers as regression tests.
 #include "libs/base/testing/fuzz_corpus.h"
 
 #include <string>
@@ -36,7 +36,7 @@ TEST(FuzzCorpusTest, FileMessages) {
       10);
 }
 
-// The corpora hold what real senders write: a case is what it was made from.
+// The corpora contain what real senders write: a case equals its re-encoding.
 TEST(FuzzCorpusTest, CasesAreMessages) {
   FuzzCase written;
   written.message.method = 13;

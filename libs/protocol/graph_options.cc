@@ -7,13 +7,13 @@
 namespace weft {
 namespace {
 
-// Levels above L1 and below L0 are TensorFlow's old ones.
+// Levels above L1 and below L0 are old ones of TensorFlow.
 OptimizerOptions::Level ReadLevel(int level) {
   return level < OptimizerOptions::kL1 ? OptimizerOptions::kL0
                                        : OptimizerOptions::kL1;
 }
 
-// AGGRESSIVE and the experimental ones are on.
+// AGGRESSIVE and the experimental values count as on.
 RewriterConfig::Toggle ReadToggle(tf::RewriterConfig::Toggle toggle) {
   switch (toggle) {
     case tf::RewriterConfig::DEFAULT:
@@ -108,7 +108,7 @@ absl::StatusOr<GraphOptions> GraphOptionsFromConfig(absl::string_view config) {
   if (config.size() > std::numeric_limits<int>::max() ||
       !proto.ParseFromArray(config.data(), static_cast<int>(config.size()))) {
     return absl::InvalidArgumentError(
-        "a session's config is no serialised ConfigProto");
+        "a session's config is not a serialized ConfigProto");
   }
   const tf::GraphOptions& graph_options = proto.graph_options();
   return GraphOptions{ReadOptimizer(graph_options.optimizer_options()),

@@ -1,5 +1,5 @@
-// GraphOptions: how a session wants its graphs treated: ConfigProto's
-// graph_options, as far as Weft looks at them. Names, numbers and defaults are
+// GraphOptions are the options for rewriting a session's graphs: ConfigProto's
+// graph_options, as far as Weft supports them. Names, numbers and defaults are
 // TensorFlow's (core/protobuf/config.proto, rewriter_config.proto).
 //
 // Values and functions without state.
@@ -15,13 +15,14 @@
 namespace weft {
 
 struct OptimizerOptions {
-  // kL1: common subexpressions and constant folding; kL0: what is asked for.
+  // kL1: common subexpressions and constant folding; kL0: only explicit
+  // requests.
   enum Level { kL1 = 0, kL0 = -1 };
 
   Level opt_level = kL1;
   bool do_common_subexpression_elimination = false;
   bool do_constant_folding = false;
-  // A folded constant of more bytes is not kept; 0: 100 KB.
+  // The maximum size of a folded constant in bytes; 0: 100 KB.
   int64_t max_folded_constant_in_bytes = 0;
 
   friend bool operator==(const OptimizerOptions&,
@@ -34,12 +35,12 @@ struct RewriterConfig {
   Toggle constant_folding = kDefault;
   Toggle common_subgraph_elimination = kDefault;
   Toggle arithmetic_optimization = kDefault;
-  // Identities and NoOps are removed.
+  // Removes Identity and NoOp nodes.
   Toggle dependency_optimization = kDefault;
-  // Products and convolutions with what is done to each of their elements, and
-  // chains of that, become one node. kDefault leaves them.
+  // Fuses products and convolutions with elementwise operations on their
+  // results, and chains of these, into one node. kDefault is off.
   Toggle remapping = kDefault;
-  // The last three are off, whatever they say.
+  // Turns the last three off, whatever their values.
   bool disable_meta_optimizer = false;
 
   friend bool operator==(const RewriterConfig&,
@@ -53,14 +54,14 @@ struct GraphOptions {
   friend bool operator==(const GraphOptions&, const GraphOptions&) = default;
 };
 
-// Every rewrite off: graphs run as they were built.
+// Turns every rewrite off: graphs run as they were built.
 GraphOptions NoRewrites();
-// Every rewrite on, also those that must be asked for.
+// Turns every rewrite on, also those that are off by default.
 GraphOptions AllRewrites();
 
-// As a serialised weft.tf.ConfigProto; empty for the defaults.
+// Returns a serialized weft.tf.ConfigProto; empty for the defaults.
 std::string GraphOptionsToConfig(const GraphOptions& options);
-// INVALID_ARGUMENT for bytes that are none. What Weft does not look at is
+// Returns INVALID_ARGUMENT for bytes that do not parse. Unsupported options are
 // ignored.
 absl::StatusOr<GraphOptions> GraphOptionsFromConfig(absl::string_view config);
 

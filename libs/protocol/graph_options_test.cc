@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-TEST(GraphOptionsTest, EverySwitchSurvivesTheTrip) {
+TEST(GraphOptionsTest, EverySwitchRoundTrips) {
   GraphOptions options;
   options.optimizer_options = {.opt_level = OptimizerOptions::kL0,
                                .do_common_subexpression_elimination = true,
@@ -30,7 +30,7 @@ TEST(GraphOptionsTest, TheDefaultsTakeNoBytes) {
   EXPECT_EQ(read, GraphOptions());
 }
 
-TEST(GraphOptionsTest, WhatOthersWriteIsUnderstood) {
+TEST(GraphOptionsTest, ConfigOfOtherWritersIsParsed) {
   tf::ConfigProto config;
   config.set_allow_soft_placement(true);
   auto* rewrites = config.mutable_graph_options()->mutable_rewrite_options();
@@ -43,8 +43,8 @@ TEST(GraphOptionsTest, WhatOthersWriteIsUnderstood) {
   EXPECT_EQ(read.optimizer_options, OptimizerOptions());
 }
 
-// Its length is that of a short config, modulo 2^32. Nobody reads the bytes.
-TEST(GraphOptionsTest, ConfigBeyondWhatProtobufReadsIsRefused) {
+// Its length is that of a short config, modulo 2^32. The bytes are never read.
+TEST(GraphOptionsTest, ConfigBeyondProtobufLimitIsRefused) {
   const std::string config = GraphOptionsToConfig(NoRewrites());
   const absl::string_view huge(config.data(),
                                config.size() + (size_t{1} << 32));

@@ -1,9 +1,8 @@
-// Messages that travel inside another one's Bytes, since they may be large, in
-// which text that repeats is written once and named by a number
-// (schemas/coordinator.fbs). Only for .cc files of this room: it includes
-// FlatBuffers.
+// Large messages nested in the Bytes of another message. Repeated text is
+// written once and referred to by number (schemas/coordinator.fbs). Only for
+// .cc files of this module: it includes FlatBuffers.
 //
-// Threads: not synchronised. Errors are as in message_reader.h.
+// Threads: not synchronized. Errors are as in message_reader.h.
 #ifndef WEFT_LIBS_PROTOCOL_INNER_MESSAGE_INL_H_
 #define WEFT_LIBS_PROTOCOL_INNER_MESSAGE_INL_H_
 
@@ -27,11 +26,12 @@
 
 namespace weft::protocol {
 
-// FlatBuffers end at 2 GiB, by ending the process.
+// FlatBuffers abort the process at 2 GiB.
 inline constexpr size_t kMaxInnerBytes = size_t{1} << 30;
 
-// How much text the numbers of a message may stand for: so much in any case,
-// and so many times its own size. Short messages must not become much text.
+// The limit of text that the numbers of a message may expand to: a fixed
+// amount, plus a multiple of the message's size. Short messages must not expand
+// to long texts.
 inline constexpr size_t kFreeText = size_t{64} << 20;
 inline constexpr size_t kTextPerByte = 64;
 inline constexpr size_t kMaxText = size_t{2} << 30;
@@ -42,8 +42,8 @@ class InnerWriter {
 
   flatbuffers::FlatBufferBuilder& builder() { return builder_; }
 
-  // Before at most `bytes` are written: RESOURCE_EXHAUSTED where the message
-  // would become too large.
+  // Must be called before at most `bytes` are written. Returns
+  // RESOURCE_EXHAUSTED if the message would become too large.
   absl::Status CheckRoom(size_t bytes) const {
     if (builder_.GetSize() + string_bytes_ + bytes <= kMaxInnerBytes) {
       return absl::OkStatus();
@@ -54,7 +54,7 @@ class InnerWriter {
                      kMaxInnerBytes, " bytes"));
   }
 
-  // The number that `text`, which outlives the writer, gets.
+  // Returns the number for `text`, which must outlive the writer.
   uint32_t Number(absl::string_view text) {
     if (text.empty()) return 0;
     const auto [it, is_new] =
@@ -66,7 +66,7 @@ class InnerWriter {
     return it->second;
   }
 
-  // All that got a number, once there are no more.
+  // Writes all numbered texts, once there are no more.
   absl::StatusOr<flatbuffers::Offset<Strings>> WriteStrings() {
     RETURN_IF_ERROR(CheckRoom(0));
     std::vector<flatbuffers::Offset<flatbuffers::String>> written;
@@ -87,7 +87,7 @@ class InnerWriter {
   }
 
  private:
-  // Where it is, its length, its end and padding.
+  // Its offset, length, terminator and padding.
   static constexpr size_t kStringOverhead = 16;
 
   flatbuffers::FlatBufferBuilder builder_;
@@ -98,7 +98,7 @@ class InnerWriter {
 
 class InnerReader {
  public:
-  // A message whose body is a T, out of the Bytes of `outer`.
+  // Opens a message whose body is a T from the Bytes of `outer`.
   template <typename T>
   static absl::StatusOr<InnerReader> Open(const schemas::Bytes* bytes,
                                           MessageReader& outer) {
@@ -125,7 +125,7 @@ class InnerReader {
   }
   MessageReader& reader() { return reader_; }
 
-  // The text that has this number.
+  // Returns the text of this number.
   absl::StatusOr<std::string> Text(uint32_t number) {
     if (number == 0) return std::string();
     if (number > strings_.size()) {
@@ -137,7 +137,7 @@ class InnerReader {
     RETURN_IF_ERROR(SpendText(text.size()));
     return text;
   }
-  // Before `bytes` are copied that a number stands for.
+  // Must be called before `bytes` of a numbered text are copied.
   absl::Status SpendText(size_t bytes) {
     if (bytes > text_left_) {
       return absl::ResourceExhaustedError(

@@ -9,7 +9,7 @@
 namespace weft::protocol {
 namespace {
 
-// Keeps the buffer of a shared_ptr, which is known again by this type.
+// Holds the buffer as a shared_ptr; the type identifies it later.
 struct LandedMemory {
   BufferPtr buffer;
   void operator()(const void*) { buffer = BufferPtr(); }
@@ -37,7 +37,7 @@ absl::StatusOr<bus::LandingMemory::Room> AllocatorLandingMemory::Reserve(
 BufferPtr LandedBuffer(const bus::Blob& blob) {
   const auto* landed = std::get_deleter<LandedMemory>(blob.owner());
   if (landed == nullptr || !landed->buffer) return BufferPtr();
-  // A small part of a stream that several share would keep all of it.
+  // A small part of a shared stream would keep all of it.
   const bool whole = blob.data() == landed->buffer->data() &&
                      blob.size() <= landed->buffer->size() &&
                      blob.size() >= landed->buffer->size() / 2;

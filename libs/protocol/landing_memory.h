@@ -1,6 +1,6 @@
-// AllocatorLandingMemory: where attachments land that stream in: memory of an
-// Allocator, so that what has landed is a tensor's buffer already and is never
-// copied again.
+// AllocatorLandingMemory allocates receive buffers for streamed attachments
+// from an Allocator, so that a received attachment already is a tensor's buffer
+// and is never copied again.
 //
 // Threads: thread-safe.
 #ifndef WEFT_LIBS_PROTOCOL_LANDING_MEMORY_H_
@@ -17,22 +17,22 @@ namespace weft::protocol {
 
 class AllocatorLandingMemory : public bus::LandingMemory {
  public:
-  // `allocator` must outlive what lands, unless its buffers keep it alive, as
-  // those of a BufferPool do.
+  // `allocator` must outlive the buffers, unless they keep it alive, as those
+  // of a BufferPool do.
   explicit AllocatorLandingMemory(Allocator& allocator)
       : allocator_(allocator) {}
 
-  // RESOURCE_EXHAUSTED when the allocator has none.
+  // Returns RESOURCE_EXHAUSTED if the allocator has no memory.
   absl::StatusOr<Room> Reserve(uint64_t bytes) override;
 
  private:
   Allocator& allocator_;
 };
 
-// The buffer that `blob` begins at and that holds all of it, where it landed in
-// an AllocatorLandingMemory; null for every other blob, and for one that is
-// less than half of the buffer, all of which it would keep. Whoever takes it is
-// its only owner once all copies of the blob are gone.
+// Returns the buffer of an AllocatorLandingMemory that `blob` begins at and
+// that contains all of it. Returns null for every other blob, and for one that
+// is less than half of the buffer, because it would keep all of it. The caller
+// is the only owner of the buffer once all copies of the blob are gone.
 BufferPtr LandedBuffer(const bus::Blob& blob);
 
 }  // namespace weft::protocol

@@ -16,18 +16,18 @@
 namespace weft::protocol {
 namespace {
 
-// A run that takes too long is ended by the server, whose answer says that
-// nothing of it runs any more. So much later it is not waited for.
+// The server ends a run that takes too long; its answer guarantees that nothing
+// of it runs any more. The client waits this much longer for the answer.
 constexpr absl::Duration kGrace = absl::Seconds(5);
-// The same for calls that end nothing elsewhere.
+// The same for calls that end nothing on other tasks.
 constexpr absl::Duration kAnswerTime = absl::Seconds(1);
 
-// Placements of a large graph take long to read.
+// Placements of a large graph take long to parse.
 bool IsReadSoon(const bus::Message& reply) { return !BringsMuch(reply); }
 
 }  // namespace
 
-// One run under way.
+// One run in flight.
 class MasterClient::PendingRun {
  public:
   PendingRun(const CallableRun& run, Done done)
@@ -36,7 +36,7 @@ class MasterClient::PendingRun {
         cancellation(run.cancellation),
         end(run.cancellation, std::move(done)) {}
 
-  const absl::Span<Tensor> fetches;  // not to be touched once done
+  const absl::Span<Tensor> fetches;  // must not be accessed once done
   RunMetadata* const metadata;       // likewise
   Cancellation* const cancellation;  // likewise
   RunEnd end;
@@ -45,7 +45,7 @@ class MasterClient::PendingRun {
 
   void EndWith(absl::Status status) {
     if (!end.Claim()) return;
-    // The channel only says that it was cancelled, not why.
+    // The channel only reports that it was cancelled, not why.
     if (status.code() == absl::StatusCode::kCancelled && cancellation &&
         cancellation->IsCancelled()) {
       status = cancellation->status();
@@ -162,7 +162,7 @@ void MasterClient::LogThatNobodyIsThere() {
     if (connected_) return;
     why = last_failure_;
     if (waiting_.empty()) {
-      is_loss_logged_ = false;  // nobody waits any more
+      is_loss_logged_ = false;  // no caller waits any more
       return;
     }
   }
@@ -221,8 +221,8 @@ void MasterClient::Call(bus::Message request, Cancellation* client,
       });
 }
 
-// What waits and was cancelled stays among those that wait for as long as they
-// do, without what it held.
+// A cancelled wait stays in the queue until its turn, without the memory it
+// held.
 void MasterClient::WhenConnectedUnless(Cancellation* cancelled, Done done) {
   if (cancelled == nullptr) return WhenConnected(std::move(done));
   auto wait = std::make_shared<RunEnd>(cancelled, std::move(done));
@@ -236,7 +236,7 @@ void MasterClient::WhenConnectedUnless(Cancellation* cancelled, Done done) {
 void MasterClient::CallNow(bus::Message request, Cancellation* client,
                            Reply done) {
   bus::CallOptions call_options;
-  // The master keeps to the timeout too, and says what it waited for.
+  // The master enforces the timeout too, and reports what it waited for.
   call_options.deadline = Soon(options_.operation_timeout + kAnswerTime);
   call_options.is_fast = IsReadSoon;
   auto pending = std::make_shared<PendingCall>(client, std::move(done));
@@ -334,12 +334,12 @@ void MasterClient::RunCallable(uint64_t session, uint64_t callable,
   pending->end.Started([this, pending](const absl::Status& /*cause*/) {
     channel_->Cancel(pending->call);
   });
-  // The caller reads its answer itself, where that is possible.
+  // The caller reads its answer itself, if that is possible.
   if (!waits || is_done->load()) return;
   transport_.Lead([&is_done] { return is_done->load(); });
 }
 
-// Runs on a thread of the channel's, whose end waits for it.
+// Runs on a thread of the channel, whose destructor waits for it.
 Master::Done MasterClient::ThenWakeLeader(
     Done done, std::shared_ptr<std::atomic<bool>> is_done) {
   return [this, done = std::move(done),
@@ -356,7 +356,7 @@ void MasterClient::ReleaseCallable(uint64_t session, uint64_t callable,
           ReadingDone(std::move(done)));
 }
 
-// Without a connection the server's lease does it.
+// Without a connection the server's lease ends it.
 void MasterClient::CloseSession(uint64_t session, Done done) {
   CallNow(WriteCloseSession(session), nullptr, ReadingDone(std::move(done)));
 }

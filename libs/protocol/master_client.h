@@ -1,13 +1,13 @@
-// MasterClient: the Master role of a server, reached over the bus: a session's
-// hand on its master in another process.
+// MasterClient is the Master role of a server, reached over the bus: a
+// session's connection to its master in another process.
 //
-// Each call waits for a connection at first, for the connect timeout; only
-// RunCallable, ReleaseCallable and CloseSession do not, and fail with
-// UNAVAILABLE while there is none. When the connection is lost, what was
-// pending fails with UNAVAILABLE; the session lives on at the server for its
-// lease, and the channel dials again.
+// Each call first waits for a connection, for the connect timeout; only
+// RunCallable, ReleaseCallable and CloseSession do not wait and fail with
+// UNAVAILABLE while there is none. When the connection is lost, pending calls
+// fail with UNAVAILABLE; the session stays open at the server for its lease,
+// and the channel redials.
 //
-// Threads: as Master says; `done` comes on a thread of the channel's.
+// Threads: as in Master; `done` runs on a thread of the channel.
 #ifndef WEFT_LIBS_PROTOCOL_MASTER_CLIENT_H_
 #define WEFT_LIBS_PROTOCOL_MASTER_CLIENT_H_
 
@@ -35,37 +35,37 @@ namespace weft::protocol {
 
 struct MasterClientOptions {
   bus::Address address;
-  // A client's: no task. Its incarnation should be drawn for this client alone:
-  // the server closes what an incarnation has opened some time after its last
-  // connection was lost.
+  // The identity of a client, without a task. Its incarnation must be drawn for
+  // this client alone: some time after the last connection of an incarnation
+  // was lost, the server closes the sessions that it has opened.
   bus::Identity self;
-  Scheduler* scheduler = nullptr;  // outlives the client
-  // Of fetches. Outlives the client, and what it brought unless its buffers
-  // keep it alive.
+  Scheduler* scheduler = nullptr;  // must outlive the client
+  // For fetches. Must outlive the client, and the fetched tensors unless their
+  // buffers keep it alive.
   Allocator* allocator = nullptr;
-  // How long to wait for the server to be there.
+  // How long to wait for the server.
   absl::Duration connect_timeout = absl::Seconds(30);
-  // Bound of all calls but RunCallable.
+  // The timeout of all calls except RunCallable.
   absl::Duration operation_timeout = absl::InfiniteDuration();
-  // A wait for the server, and for a graph to be placed, that takes longer is
-  // logged, once. Infinite: never.
+  // A longer wait for the server, or for the placement of a graph, is logged
+  // once. Infinite: never.
   absl::Duration log_waits_after = absl::Seconds(5);
-  Logger* logger = nullptr;  // outlives the client; null: nothing is logged
+  Logger* logger = nullptr;  // must outlive the client; null: nothing is logged
 };
 
 class MasterClient : public Master, private bus::ChannelEvents {
  public:
-  // `transport` outlives the client.
+  // `transport` must outlive the client.
   MasterClient(bus::Transport& transport, const MasterClientOptions& options);
-  // Fails what is pending with CANCELLED. Nothing is called, nor being
-  // cancelled, meanwhile.
+  // Fails pending calls with CANCELLED. No call or cancellation may run
+  // meanwhile.
   ~MasterClient() override;
 
-  // Calls `done` when the server is there; calls wait for that by themselves.
-  // UNAVAILABLE after the connect timeout, with what the last attempt ran into;
-  // or the server's refusal.
+  // Calls `done` when the server is connected; other calls wait for that
+  // themselves. UNAVAILABLE after the connect timeout, with the error of the
+  // last attempt; or the server's refusal.
   void WhenConnected(Done done) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The same for a thread that may wait.
+  // The same for a thread that may block.
   absl::Status WaitForConnection();
 
   void CreateSession(const SessionConfig& config,
@@ -87,7 +87,7 @@ class MasterClient : public Master, private bus::ChannelEvents {
 
  private:
   class PendingRun;
-  // Of those that wait for a connection: how to call, and what ends the wait.
+  // A call that waits for a connection: how to call, and what ends the wait.
   struct Waiter {
     Done go_on;
     OwnedTimers::Id timer = 0;
@@ -96,29 +96,30 @@ class MasterClient : public Master, private bus::ChannelEvents {
 
   void OnConnected(const bus::Identity& peer) override;
   void OnDisconnected(const absl::Status& why) override;
-  // All that wait: with OK, or with what refuses them.
+  // Wakes all waiting calls: with OK, or with the refusal.
   void WakeAll(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   void TimedOut(uint64_t waiter) ABSL_LOCKS_EXCLUDED(mutex_);
   bool LogsWaits() const;
   void LogThatNobodyIsThere() ABSL_LOCKS_EXCLUDED(mutex_);
   void LogThatItIsNotPlaced() ABSL_LOCKS_EXCLUDED(mutex_);
-  // `done` of a call that places nodes, which may take long.
+  // Wraps `done` of a call that places nodes, which may take long.
   Answer<ExtensionResult> LogIfLong(Answer<ExtensionResult> done);
   absl::Time Soon(absl::Duration timeout) const;
 
-  // `done`, and then the news of it for the caller's thread.
+  // Wraps `done` so that it also wakes the caller's thread.
   Done ThenWakeLeader(Done done, std::shared_ptr<std::atomic<bool>> is_done);
-  // WhenConnected, or the cause of the cancellation, if that comes before.
+  // Like WhenConnected, but ends with the cause of the cancellation if that
+  // comes first.
   void WhenConnectedUnless(Cancellation* cancelled, Done done);
-  // As soon as there is a connection.
+  // Sends it as soon as there is a connection.
   void Call(bus::Message request, Cancellation* client, Reply done);
-  // UNAVAILABLE when there is no connection.
+  // Fails with UNAVAILABLE if there is no connection.
   void CallNow(bus::Message request, Cancellation* client, Reply done);
-  // Answers with what `read` makes of the reply.
+  // Answers with the result of `read` on the reply.
   template <typename T, typename Read>
   Reply Reading(Answer<T> done, Read read) const;
   Reply ReadingDone(Done done) const;
-  // What says which server it was and what to look at.
+  // Adds which server it was and what to check.
   absl::Status Explain(const absl::Status& status) const;
 
   bus::Transport& transport_;
@@ -126,16 +127,16 @@ class MasterClient : public Master, private bus::ChannelEvents {
   const std::string target_;  // "zmq://host:port"
   absl::Mutex mutex_;
   bool connected_ ABSL_GUARDED_BY(mutex_) = false;
-  // Of the attempts since; OK before the first has failed.
+  // Of the attempts since then; OK before the first has failed.
   absl::Status last_failure_ ABSL_GUARDED_BY(mutex_);
-  // In the order of their coming.
+  // In order of arrival.
   std::map<uint64_t, Waiter> waiting_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_waiter_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The line that no server is there was logged, or its timer runs. Cleared by
-  // a connection.
+  // The missing server was logged, or the timer for that runs. Cleared by a
+  // connection.
   bool is_loss_logged_ ABSL_GUARDED_BY(mutex_) = false;
-  OwnedTimers timers_;  // of those that wait
-  // Last: its end ends all callbacks. Set once, before any call.
+  OwnedTimers timers_;  // of waiting calls
+  // Last, because its destructor ends all callbacks. Set once, before any call.
   std::unique_ptr<bus::Channel> channel_;
 };
 

@@ -1,5 +1,5 @@
-// A server's Master as seen from a client: MasterClient and MasterService over
-// a simulated network.
+// Tests a server's Master as seen from a client: MasterClient and MasterService
+// over a simulated network.
 #include "libs/protocol/master_client.h"
 
 #include <memory>
@@ -61,7 +61,7 @@ class MasterClientTest : public testing::Test {
   BlockingMaster Ask(Master& master) {
     return {master, processes_.scheduler()};
   }
-  // A session of a client that is connected.
+  // Creates a session of a client that is connected.
   void Connect() {
     Listen();
     client_ = Dial();
@@ -123,7 +123,7 @@ TEST_F(MasterClientTest, UnreachableTargetIsLoggedOnce) {
                                 HasSubstr("is the server running"))));
 }
 
-TEST_F(MasterClientTest, AServerThatIsFoundSoonIsNotLogged) {
+TEST_F(MasterClientTest, ServerFoundSoonIsNotLogged) {
   client_ = Dial();
   client_->CreateSession({}, [](const absl::StatusOr<uint64_t>&) {});
   Pass(absl::Seconds(3));
@@ -157,7 +157,7 @@ TEST_F(MasterClientTest, AGraphThatIsPlacedInTimeIsNotLogged) {
   EXPECT_THAT(logger_.lines(), IsEmpty());
 }
 
-TEST_F(MasterClientTest, WhatHappensOnceInAWhile) {
+TEST_F(MasterClientTest, SessionManagementCallsArrive) {
   Listen();
   client_ = Dial();
   SessionConfig config;
@@ -198,7 +198,7 @@ TEST_F(MasterClientTest, WhatHappensOnceInAWhile) {
               ElementsAre(ElementsAre("a"), ElementsAre("/job:ps")));
 }
 
-TEST_F(MasterClientTest, ErrorsKeepCodeTextAndWhetherTheyAreDerived) {
+TEST_F(MasterClientTest, ErrorsKeepCodeTextAndDerivedMark) {
   Connect();
   EXPECT_THAT(Ask().ExtendSession(99, {"", 0}),
               StatusIs(absl::StatusCode::kAborted, "no such session"));
@@ -212,7 +212,7 @@ TEST_F(MasterClientTest, ErrorsKeepCodeTextAndWhetherTheyAreDerived) {
               StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST_F(MasterClientTest, ARunTakesFeedsAndBringsFetches) {
+TEST_F(MasterClientTest, RunSendsFeedsAndReturnsFetches) {
   Connect();
   feeds_ = {SampleTensor(DT_FLOAT, TensorShape({3})),
             SampleTensor(DT_STRING, TensorShape({2})),
@@ -229,7 +229,7 @@ TEST_F(MasterClientTest, ARunTakesFeedsAndBringsFetches) {
   EXPECT_EQ(master_.last_timeout, absl::InfiniteDuration());
 }
 
-TEST_F(MasterClientTest, ARunBringsTheMetadataThatItWants) {
+TEST_F(MasterClientTest, RunReturnsRequestedMetadata) {
   Connect();
   master_.metadata = {.step_stats = {{{.device = "cpu"}}},
                       .partition_graphs = {""}};
@@ -251,7 +251,7 @@ TEST_F(MasterClientTest, ARunBringsTheMetadataThatItWants) {
   EXPECT_FALSE(master_.wanted.any());
 }
 
-TEST_F(MasterClientTest, ATimeoutIsTheServersToKeep) {
+TEST_F(MasterClientTest, ServerEnforcesTheTimeout) {
   Connect();
   master_.hold_runs = true;
   CallableRun run = Run();
@@ -260,7 +260,8 @@ TEST_F(MasterClientTest, ATimeoutIsTheServersToKeep) {
   processes_.Settle();
   EXPECT_EQ(master_.last_timeout, absl::Seconds(2));
   Pass(absl::Seconds(3));
-  EXPECT_THAT(results_, IsEmpty());  // the server has to say that it is over
+  EXPECT_THAT(results_,
+              IsEmpty());  // only the server can report that it is over
   master_.answer = absl::DeadlineExceededError("step 1 took more than 2s");
   master_.EndRun();
   processes_.Settle();
@@ -269,7 +270,7 @@ TEST_F(MasterClientTest, ATimeoutIsTheServersToKeep) {
             absl::DeadlineExceededError("step 1 took more than 2s"));
 }
 
-TEST_F(MasterClientTest, AServerThatIsSilentIsNotWaitedForForEver) {
+TEST_F(MasterClientTest, SilentServerTimesOut) {
   Connect();
   master_.hold_runs = true;
   CallableRun run = Run();
@@ -301,7 +302,7 @@ TEST_F(MasterClientTest, ACancelledRunEndsAtBothEnds) {
   EXPECT_FALSE(fetches_[0].IsInitialized());
 }
 
-// A server that has answered is running, whatever it has not reached.
+// A server that has answered is running, even if it cannot reach other tasks.
 TEST_F(MasterClientTest, AnswersOfTheServerDoNotAskIfItRuns) {
   Connect();
   master_.answer = absl::UnavailableError("the coordinator is shutting down");
@@ -310,7 +311,7 @@ TEST_F(MasterClientTest, AnswersOfTheServerDoNotAskIfItRuns) {
                         "zmq://server:7000: the coordinator is shutting down"));
 }
 
-TEST_F(MasterClientTest, NoServerIsNamedAfterTheConnectTimeout) {
+TEST_F(MasterClientTest, MissingServerIsNamedAfterConnectTimeout) {
   client_ = Dial();
   const absl::Time before = processes_.scheduler().clock().Now();
   EXPECT_THAT(Ask().CreateSession({}),
@@ -323,7 +324,7 @@ TEST_F(MasterClientTest, NoServerIsNamedAfterTheConnectTimeout) {
                                     "is the server running"));
 }
 
-TEST_F(MasterClientTest, AServerThatComesLateIsFound) {
+TEST_F(MasterClientTest, LateServerIsFound) {
   client_ = Dial();
   processes_.scheduler().ScheduleAt(
       processes_.scheduler().clock().Now() + absl::Seconds(20),
@@ -369,7 +370,7 @@ TEST_F(MasterClientTest, ASessionOutlivesItsConnectionByItsLease) {
   EXPECT_EQ(service_->num_orphans(), 0);
 }
 
-TEST_F(MasterClientTest, AClientThatComesBackKeepsItsSession) {
+TEST_F(MasterClientTest, ReconnectingClientKeepsItsSession) {
   Connect();
   processes_.network().Cut("client", "server");
   Pass(absl::Minutes(10));
@@ -386,7 +387,7 @@ TEST_F(MasterClientTest, AClosedSessionHasNoLease) {
   EXPECT_THAT(master_.closed, ElementsAre(session_));
 }
 
-TEST_F(MasterClientTest, ASessionWhoseClientWentAwayMeanwhileIsClosed) {
+TEST_F(MasterClientTest, SessionOfDisconnectedClientIsClosed) {
   Listen();
   client_ = Dial();
   master_.while_creating = [this] {
@@ -400,7 +401,7 @@ TEST_F(MasterClientTest, ASessionWhoseClientWentAwayMeanwhileIsClosed) {
   EXPECT_THAT(master_.closed, ElementsAre(1));
 }
 
-TEST_F(MasterClientTest, OneClientsEndIsNotAnothers) {
+TEST_F(MasterClientTest, EndOfOneClientDoesNotAffectOthers) {
   Connect();
   auto other = Dial(34);
   ASSERT_OK_AND_ASSIGN(const uint64_t others, Ask(*other).CreateSession({}));
@@ -410,8 +411,8 @@ TEST_F(MasterClientTest, OneClientsEndIsNotAnothers) {
   EXPECT_THAT(master_.open, ElementsAre(session_));
 }
 
-// Numbers of sessions get around: they are named where steps are held.
-TEST_F(MasterClientTest, ASessionIsNoOtherClients) {
+// Session numbers become known to others, for example in errors of held steps.
+TEST_F(MasterClientTest, SessionBelongsToOneClient) {
   Connect();
   ASSERT_OK_AND_ASSIGN(const uint64_t callable,
                        Ask().MakeCallable(session_, {}));
@@ -432,13 +433,13 @@ TEST_F(MasterClientTest, ASessionIsNoOtherClients) {
   EXPECT_THAT(master_.released, IsEmpty());
   EXPECT_THAT(master_.closed, IsEmpty());
   EXPECT_EQ(master_.num_runs, 0);
-  // Its own client has it still, over another connection, too.
+  // Its own client still has it, over a new connection as well.
   processes_.network().Cut("client", "server");
   Pass(absl::Seconds(10));
   EXPECT_OK(Ask().ExtendSession(session_, {"", 0}));
 }
 
-TEST_F(MasterClientTest, ItsEndEndsWhatIsPending) {
+TEST_F(MasterClientTest, DestructorCancelsPendingCalls) {
   Connect();
   master_.hold_runs = true;
   client_->RunCallable(session_, 9, Run(), done());
@@ -449,12 +450,12 @@ TEST_F(MasterClientTest, ItsEndEndsWhatIsPending) {
   master_.EndRun();
 }
 
-TEST_F(MasterClientTest, TheServicesEndWaitsForTheMaster) {
+TEST_F(MasterClientTest, ServiceDestructorWaitsForMaster) {
   Connect();
   master_.hold_runs = true;
   client_->RunCallable(session_, 9, Run(), done());
   processes_.Settle();
-  endpoint_.reset();  // the session's lease runs
+  endpoint_.reset();  // the session's lease is running
   bool ended = false;
   processes_.scheduler().Schedule(Pool::kCompute, [&] {
     ended = true;
@@ -507,7 +508,7 @@ TEST_F(MasterClientTest, ALostConnectionCancelsACallThatWaits) {
 }
 
 TEST_F(MasterClientTest, ACallThatWaitsForAConnectionCanBeCancelled) {
-  client_ = Dial();  // nobody listens
+  client_ = Dial();  // there is no listener
   absl::Status extended = absl::UnknownError("not answered");
   int answers = 0;
   client_->ExtendSession(1, {"", 0}, &cancellation_,
@@ -551,7 +552,7 @@ TEST_F(MasterClientTest, ACancelledCallEndsAtBothEnds) {
 
 // The reset has ended other sessions; this one is made while it still waits for
 // tasks.
-TEST_F(MasterClientTest, ASessionThatIsMadeDuringAResetHasItsLease) {
+TEST_F(MasterClientTest, SessionCreatedDuringResetHasALease) {
   Connect();
   master_.hold = true;
   SyncCall<> reset(processes_.scheduler());
@@ -572,14 +573,14 @@ TEST_F(MasterClientTest, LeasesOfOneClientEndTogether) {
   Connect();
   ASSERT_OK(Ask().CreateSession({}));
   ASSERT_OK(Ask().CreateSession({}));
-  master_.hold = true;  // no session's end is over
+  master_.hold = true;  // ends of sessions are not answered
   client_.reset();
   Pass(absl::Seconds(61));
   EXPECT_EQ(master_.closed.size(), 3u);
   while (master_.num_held() > 0) master_.Release();
 }
 
-TEST_F(MasterClientTest, AClientHasNoMoreSessionsThanItMay) {
+TEST_F(MasterClientTest, SessionsPerClientAreLimited) {
   Connect();
   ASSERT_OK(Ask().CreateSession({}));
   ASSERT_OK(Ask().CreateSession({}));
@@ -594,7 +595,7 @@ TEST_F(MasterClientTest, AClientHasNoMoreSessionsThanItMay) {
   EXPECT_OK(Ask(*other).CreateSession({}));
   EXPECT_OK(Ask().CloseSession(session_));
   EXPECT_OK(Ask().CreateSession({}));
-  // One that the master refuses is none.
+  // A refused session does not count.
   EXPECT_OK(Ask().CloseSession(2));
   master_.answer = absl::UnavailableError("shutting down");
   EXPECT_THAT(Ask().CreateSession({}),
@@ -613,15 +614,15 @@ TEST_F(MasterClientTest, AMasterThatDrainsClosesSessions) {
   EXPECT_THAT(master_.closed, ElementsAre(session_));
 }
 
-// Of which sessions, the master decides.
-TEST_F(MasterClientTest, ADrainingTaskHandsOnWhatSessionsAskFor) {
+// The master decides which sessions may.
+TEST_F(MasterClientTest, DrainingTaskForwardsSessionCalls) {
   Connect();
   endpoint_->Drain();
   EXPECT_OK(Ask().ExtendSession(session_, {"", 0}));
   EXPECT_OK(Ask().MakeCallable(session_, {.targets = {"x"}}));
 }
 
-TEST_F(MasterClientTest, RequestsThatCanNotBeReadAreRefused) {
+TEST_F(MasterClientTest, MalformedRequestsAreRefused) {
   Connect();
   const auto channel = processes_.client().transport->Dial(
       processes_.address(), {.incarnation = 44}, "", nullptr);
@@ -639,7 +640,7 @@ TEST_F(MasterClientTest, RequestsThatCanNotBeReadAreRefused) {
     ASSERT_EQ(answers.size(), 1u) << method;
     EXPECT_THAT(answers[0], StatusIs(absl::StatusCode::kInvalidArgument));
   }
-  EXPECT_OK(Ask().ExtendSession(session_, {"", 0}));  // others go on
+  EXPECT_OK(Ask().ExtendSession(session_, {"", 0}));  // others continue
 }
 
 }  // namespace

@@ -24,11 +24,11 @@ using Tensors = flatbuffers::Vector<Offset<schemas::Tensor>>;
 
 // Three strings, even if empty.
 constexpr size_t kLeastPlacementBytes = sizeof(uint32_t) * 3 * 2;
-// Where placements go on in another part of the reply: the first part has to
-// fit into a control message, with the offsets of its placements.
+// The size at which placements continue in another part of the reply: the first
+// part must fit into a control message, with the offsets of its placements.
 constexpr size_t kMaxPlacementBytes = size_t{8} << 20;
 
-// Negative stands for "for ever".
+// Negative stands for "infinite".
 int64_t ToMicroseconds(absl::Duration duration) {
   if (duration == absl::InfiniteDuration()) return -1;
   return absl::ToInt64Microseconds(std::max(duration, absl::ZeroDuration()));
@@ -128,7 +128,7 @@ size_t TextOf(const NodePlacement& placement) {
   return placement.name.size() + placement.op.size() + placement.device.size();
 }
 
-// As many as fit, but at least `least`, which it takes out of `left`.
+// Writes as many as fit, but at least `least`, and removes them from `left`.
 Offset<Placements> WritePlacements(absl::Span<const NodePlacement>& left,
                                    size_t least, FlatBufferBuilder& builder) {
   std::vector<Offset<schemas::NodePlacement>> written;
@@ -141,7 +141,7 @@ Offset<Placements> WritePlacements(absl::Span<const NodePlacement>& left,
   return builder.CreateVector(written);
 }
 
-// A message of its own.
+// Writes a separate message.
 bus::Blob WritePart(absl::Span<const NodePlacement>& left) {
   FlatBufferBuilder builder;
   const auto placements = WritePlacements(left, /*least=*/1, builder);

@@ -1,9 +1,9 @@
-// What a client and a master say to each other, to and from messages: the
-// requests and replies of the role Master (libs/protocol/master.h).
+// The messages between a client and a master: the requests and replies of the
+// role Master (libs/protocol/master.h).
 //
-// The format: schemas/session.fbs. Threads: functions without state. What is
-// read may come from anywhere; errors are as in message_reader.h. What is
-// written fails only where it carries tensors (tensor_codec.h).
+// schemas/session.fbs defines the format. Threads: functions without state.
+// Input is untrusted; errors are as in message_reader.h. Writing fails only for
+// messages with tensors (tensor_codec.h).
 #ifndef WEFT_LIBS_PROTOCOL_MASTER_MESSAGES_H_
 #define WEFT_LIBS_PROTOCOL_MASTER_MESSAGES_H_
 
@@ -27,7 +27,7 @@ absl::StatusOr<SessionConfig> ReadCreateSession(bus::Message message);
 
 struct CreatedSession {
   uint64_t session = 0;
-  absl::Duration lease;  // how long it outlives a lost connection
+  absl::Duration lease;  // how long the session outlives a lost connection
 };
 bus::Message WriteCreateSessionReply(const CreatedSession& created);
 absl::StatusOr<CreatedSession> ReadCreateSessionReply(bus::Message message);
@@ -64,7 +64,7 @@ struct RunCallableRequest {
   uint64_t callable = 0;
   std::vector<Tensor> feeds;
   size_t num_fetches = 0;
-  // Of a partial run; else empty.
+  // Of a partial run; otherwise empty.
   std::vector<int> feed_indices;
   std::vector<int> fetch_indices;
   absl::Duration timeout = absl::InfiniteDuration();
@@ -75,12 +75,12 @@ absl::StatusOr<bus::Message> WriteRunCallable(uint64_t session,
                                               const CallableRun& run);
 absl::StatusOr<RunCallableRequest> ReadRunCallable(bus::Message message,
                                                    Allocator& allocator);
-// Whether that takes microseconds; of another message, too.
+// Whether reading it takes only microseconds; also for other messages.
 bool IsRunCallableReadSoon(const bus::Message& message);
 bool IsRunCallableReplyReadSoon(const bus::Message& message);
-// Of which callable it is, read without taking memory for its feeds.
+// Reads which callable it is, without allocating memory for its feeds.
 absl::StatusOr<CallableId> ReadRunCallableIds(bus::Message message);
-// Of a RunCallable whose attachments did not come: which feed this one is.
+// The index of the first missing feed of a RunCallable without attachments.
 struct RefusedFeed {
   uint64_t session = 0;
   uint64_t callable = 0;
@@ -92,10 +92,10 @@ struct RunCallableAnswer {
   std::vector<Tensor> fetches;
   RunMetadata metadata;
 };
-// `metadata` is null unless some was asked for.
+// `metadata` is null unless it was requested.
 absl::StatusOr<bus::Message> WriteRunCallableReply(
     absl::Span<const Tensor> fetches, const RunMetadata* metadata = nullptr);
-// As many fetches as `num_fetches`.
+// Returns exactly `num_fetches` fetches.
 absl::StatusOr<RunCallableAnswer> ReadRunCallableReply(bus::Message message,
                                                        size_t num_fetches,
                                                        Allocator& allocator);

@@ -1,5 +1,5 @@
-// Each request and reply of the role Master survives the trip, and what is
-// damaged is refused or at least harmless.
+// Tests that each request and reply of the role Master is decoded as it was
+// encoded, and that a damaged one is refused or at least harmless.
 #include "libs/protocol/master_messages.h"
 
 #include <functional>
@@ -18,7 +18,7 @@
 namespace weft::protocol {
 namespace {
 
-TEST(MasterMessagesTest, CreateSession) {
+TEST(MasterMessagesTest, CreateSessionRoundTrips) {
   SessionConfig config;
   config.allow_soft_placement = true;
   config.isolate_session_state = true;
@@ -37,7 +37,7 @@ TEST(MasterMessagesTest, CreateSession) {
   EXPECT_TRUE(read.is_monitored);
 }
 
-TEST(MasterMessagesTest, NoTimeoutStaysNone) {
+TEST(MasterMessagesTest, MissingTimeoutRoundTrips) {
   ASSERT_OK_AND_ASSIGN(const SessionConfig read,
                        ReadCreateSession(WriteCreateSession({})));
   EXPECT_EQ(read.operation_timeout, absl::InfiniteDuration());
@@ -45,7 +45,7 @@ TEST(MasterMessagesTest, NoTimeoutStaysNone) {
   EXPECT_FALSE(read.is_monitored);
 }
 
-TEST(MasterMessagesTest, CreateSessionReply) {
+TEST(MasterMessagesTest, CreateSessionReplyRoundTrips) {
   ASSERT_OK_AND_ASSIGN(
       const CreatedSession read,
       ReadCreateSessionReply(WriteCreateSessionReply({7, absl::Seconds(60)})));
@@ -53,7 +53,7 @@ TEST(MasterMessagesTest, CreateSessionReply) {
   EXPECT_EQ(read.lease, absl::Seconds(60));
 }
 
-TEST(MasterMessagesTest, ExtendSession) {
+TEST(MasterMessagesTest, ExtendSessionRoundTrips) {
   for (const size_t size : {0, 10, 1024, 1025, 1 << 20}) {
     const GraphExtension extension{std::string(size, 'g'), 3};
     ASSERT_OK_AND_ASSIGN(const ExtendSessionRequest read,
@@ -70,7 +70,7 @@ TEST(MasterMessagesTest, ExtendSession) {
   EXPECT_EQ(read.placement[0].ToString(), "x: (VariableV2): /job:ps/task:0");
 }
 
-// Far more than one control message takes.
+// Far more than fits into one control message.
 TEST(MasterMessagesTest, ManyPlacementsTravelAsAttachments) {
   constexpr size_t kNodes = 150'000;
   constexpr size_t kMaxBody = 9 << 20;
@@ -91,7 +91,7 @@ TEST(MasterMessagesTest, ManyPlacementsTravelAsAttachments) {
   }
 }
 
-TEST(MasterMessagesTest, Callables) {
+TEST(MasterMessagesTest, CallablesRoundTrip) {
   const CallableSpec spec{{"x:0", "y:1"}, {"z:0"}, {"train", "init"}};
   ASSERT_OK_AND_ASSIGN(const MakeCallableRequest make,
                        ReadMakeCallable(WriteMakeCallable(7, spec)));
@@ -108,7 +108,7 @@ TEST(MasterMessagesTest, Callables) {
   EXPECT_EQ(release.callable, 9u);
 }
 
-TEST(MasterMessagesTest, RunCallable) {
+TEST(MasterMessagesTest, RunCallableRoundTrips) {
   const std::vector<Tensor> feeds = {
       SampleTensor(DT_FLOAT, TensorShape({2, 3})),
       SampleTensor(DT_STRING, TensorShape({2})),
@@ -146,7 +146,7 @@ TEST(MasterMessagesTest, ARunOfTooManyFetchesIsRefused) {
   EXPECT_THAT(WriteRunCallable(7, 9, run), StatusIs(kInvalid, "65536"));
 }
 
-TEST(MasterMessagesTest, RunCallableReply) {
+TEST(MasterMessagesTest, RunCallableReplyRoundTrips) {
   const std::vector<Tensor> fetches = {
       SampleTensor(DT_INT32, TensorShape()),
       SampleTensor(DT_DOUBLE, TensorShape({1000}))};
@@ -161,13 +161,13 @@ TEST(MasterMessagesTest, RunCallableReply) {
               StatusIs(kInvalid, "2 fetches instead of 3"));
 }
 
-TEST(MasterMessagesTest, MetadataTravelsWhereItIsWanted) {
+TEST(MasterMessagesTest, MetadataIsSentOnlyIfRequested) {
   RunMetadata metadata{.step_stats = {{{.device = "cpu"}}},
                        .partition_graphs = {""}};
   const MetadataWanted wanted{.trace_level = TraceLevel::kSoftwareTrace,
                               .output_partition_graphs = true};
   CallableRun run{.wanted = wanted};
-  // Without room for it nothing is asked for.
+  // Without a destination nothing is requested.
   for (RunMetadata* const room :
        {static_cast<RunMetadata*>(nullptr), &metadata}) {
     run.metadata = room;
@@ -183,7 +183,7 @@ TEST(MasterMessagesTest, MetadataTravelsWhereItIsWanted) {
   EXPECT_EQ(read.metadata, metadata);
 }
 
-TEST(MasterMessagesTest, PartialRuns) {
+TEST(MasterMessagesTest, PartialRunsRoundTrip) {
   const CallableSpec spec{
       .feeds = {"a:0"}, .fetches = {"b:0"}, .is_partial = true};
   ASSERT_OK_AND_ASSIGN(const MakeCallableRequest made,
@@ -208,7 +208,7 @@ TEST(MasterMessagesTest, PartialRuns) {
               StatusIs(kInvalid, "has index 65536"));
 }
 
-TEST(MasterMessagesTest, TheRest) {
+TEST(MasterMessagesTest, OtherMessagesRoundTrip) {
   ASSERT_OK_AND_ASSIGN(const uint64_t closed,
                        ReadCloseSession(WriteCloseSession(7)));
   EXPECT_EQ(closed, 7u);
@@ -221,7 +221,7 @@ TEST(MasterMessagesTest, TheRest) {
   EXPECT_THAT(ReadDone(WriteListDevices()), StatusIs(kInvalid, "Done"));
 }
 
-TEST(MasterMessagesTest, Devices) {
+TEST(MasterMessagesTest, DevicesRoundTrip) {
   const std::vector<DeviceAttributes> devices = {
       {"/job:ps/replica:0/task:0/device:CPU:0", "CPU", 1 << 28, 77, "a CPU"},
       {"/job:ps/replica:0/task:0/device:GPU:0", "GPU", 0, 78, ""}};
@@ -236,7 +236,7 @@ TEST(MasterMessagesTest, Devices) {
   EXPECT_EQ(read[1].name, devices[1].name);
 }
 
-TEST(MasterMessagesTest, DamageIsRefusedOrHarmless) {
+TEST(MasterMessagesTest, DamagedBytesAreRefusedOrHarmless) {
   SessionConfig config;
   config.device_filters = {"/job:ps"};
   ReadDamaged(WriteCreateSession(config), [](bus::Message message) {
@@ -245,7 +245,8 @@ TEST(MasterMessagesTest, DamageIsRefusedOrHarmless) {
   ReadDamaged(WriteExtendSession(7, {std::string(2000, 'g'), 3}),
               [](bus::Message message) {
                 const auto read = ReadExtendSession(std::move(message));
-                // Its own bytes need not fit the graph; that is the importer's.
+                // The graph's own bytes need not parse; the importer checks
+                // them.
                 return read.ok() && read->extension.graph_def.size() == 2000;
               });
   ReadDamaged(WriteExtendSessionReply({4, {{"x", "Add", "/cpu:0"}}}),

@@ -14,7 +14,7 @@
 namespace weft::protocol {
 namespace {
 
-// `indices`: which fetches of a partial run these are; empty: all.
+// `indices`: the fetches of a partial run; empty: all.
 std::string NameOfLargest(absl::Span<const Tensor> tensors,
                           absl::Span<const int> indices,
                           const CallableSpec& spec) {
@@ -28,7 +28,7 @@ std::string NameOfLargest(absl::Span<const Tensor> tensors,
 
 }  // namespace
 
-// A run on its way through the master: what the CallableRun views.
+// A run in flight through the master: owns what the CallableRun views.
 struct MasterService::Run {
   std::shared_ptr<bus::IncomingCall> call;
   RunCallableRequest request;
@@ -47,7 +47,7 @@ MasterService::MasterService(const MasterServiceOptions& options)
 MasterService::~MasterService() {
   replies_.WaitUntilNone(*options_.scheduler);
   leases_.End();
-  // Sessions whose leases were over.
+  // Sessions whose leases had expired.
   replies_.WaitUntilNone(*options_.scheduler);
 }
 
@@ -195,7 +195,7 @@ void MasterService::RunCallable(CallPtr call, bus::Message request) {
 }
 
 // A step that returns metadata describes graphs, which takes long: before it
-// begins, and in its reply. Client functions must not hold it up.
+// begins, and in its reply. Client functions must not delay it.
 void MasterService::RunForMetadata(std::unique_ptr<Run> running,
                                    CallableRun run) {
   run.thread = CallingThread::kOther;
@@ -244,12 +244,12 @@ void MasterService::OnCreated(bus::IncomingCall& call,
   if (!session.ok() || is_gone) {
     leases_.OnNotCreated(call.peer());
     if (!session.ok()) return call.Fail(session.status());
-    // Nobody will ever know its number.
+    // No caller will ever learn its number.
     CloseUnused(*session);
     return call.Fail(call.cancellation().status());
   }
   leases_.OnCreated(call.peer(), *session, is_monitored);
-  // A reset may have ended it, and looked at the leases, meanwhile.
+  // A reset may have ended it, and processed the leases, meanwhile.
   if (!options_.master->CheckSession(*session).ok()) {
     leases_.OnClosed(*session);
   }
@@ -288,7 +288,7 @@ void MasterService::MakeCallable(CallPtr call, bus::Message request) {
   if (!make.ok()) return call->Fail(make.status());
   const absl::Status owns = CheckOwner(*call, make->session);
   if (!owns.ok()) return call->Fail(owns);
-  // The step of a partial run goes on when this has been answered.
+  // The step of a partial run continues when this has been answered.
   if (make->spec.is_partial) make->spec.keeps_open = call->KeepOpen();
   Cancellation& client = call->cancellation();
   options_.master->MakeCallable(
@@ -297,7 +297,7 @@ void MasterService::MakeCallable(CallPtr call, bus::Message request) {
           std::move(call),
           [this, &client, session = make->session](uint64_t callable) {
             if (client.IsCancelled()) {
-              // Nobody will ever know its number.
+              // No caller will ever learn its number.
               options_.master->ReleaseCallable(
                   session, callable, [](const absl::Status& /*released*/) {});
             }
@@ -321,8 +321,8 @@ void MasterService::Reset(CallPtr call, bus::Message request) {
   options_.master->Reset(reset->containers, reset->device_filters, &client,
                          [this, done = replies_.Done(std::move(call))](
                              const absl::Status& status) mutable {
-                           // Also where it has failed: it ends sessions first
-                           // of all.
+                           // Also if it has failed: it ends sessions first of
+                           // all.
                            leases_.OnReset([this](uint64_t session) {
                              return options_.master->CheckSession(session).ok();
                            });

@@ -1,17 +1,16 @@
-// MasterService: lets clients reach a server's Master over the bus: turns
-// incoming messages of that role into calls, and what comes of them into
-// replies.
+// MasterService serves a server's Master to clients over the bus: it converts
+// incoming messages of that role to calls, and their results to replies.
 //
 // A run is cancelled when its client gives up or its connection is lost; the
-// client's sessions outlive the connection by a lease (session_leases.h), and
-// are its own: to other clients they are unknown. An unknown session is the
-// master's to refuse.
+// client's sessions outlive the connection by a lease (session_leases.h).
+// Sessions belong to their client: to other clients they are unknown. The
+// master refuses unknown sessions.
 //
-// Threads: OnRequest as bus::Handler says. RunCallable runs on the thread that
-// reads, or where its feeds take long to read on the compute pool, or where it
-// returns metadata on the graph pool. Graphs are read and compiled on the graph
-// pool, for they take their time; what ends work runs on the control pool; all
-// else on the compute pool. No thread waits for the Master.
+// Threads: OnRequest as in bus::Handler. RunCallable runs on the reading
+// thread, on the compute pool if its feeds take long to read, or on the graph
+// pool if it returns metadata. Graphs are read and compiled on the graph pool,
+// because that takes long; calls that end work run on the control pool;
+// everything else runs on the compute pool. No thread waits for the Master.
 #ifndef WEFT_LIBS_PROTOCOL_MASTER_SERVICE_H_
 #define WEFT_LIBS_PROTOCOL_MASTER_SERVICE_H_
 
@@ -35,12 +34,12 @@
 
 namespace weft::protocol {
 
-// What it points to outlives the service.
+// Its pointers must outlive the service.
 struct MasterServiceOptions {
   Master* master = nullptr;
   Scheduler* scheduler = nullptr;
   Allocator* allocator = nullptr;  // of feeds
-  // The own task, for errors.
+  // The server's own task, for errors.
   std::string task;
   // How long a session outlives its client's connection.
   absl::Duration lease = absl::Seconds(60);
@@ -51,28 +50,28 @@ struct MasterServiceOptions {
 class MasterService : public RoleService<MasterService> {
  public:
   explicit MasterService(const MasterServiceOptions& options);
-  // Waits until all that the master was asked for is done; no more comes.
-  // Sessions that are open stay so.
+  // Waits until all calls of the master are done; no new ones may arrive. Open
+  // sessions stay open.
   ~MasterService();
 
   static constexpr char kRole[] = "a master";
   static const MethodRow<MasterService>* FindMethod(uint8_t method);
 
-  // Clients that are lost from here on, or were before, are not waited for:
-  // only those with monitored sessions may come back, and soon (SessionLeases).
+  // Stops waiting for clients that are lost now or later: only those with
+  // monitored sessions may return, and only soon (SessionLeases).
   void Drain() { leases_.Drain(); }
   // Whether the client of this incarnation is served while the task drains.
   bool HasMonitoredSession(uint64_t incarnation) const {
     return leases_.HasMonitored(incarnation);
   }
-  // Of all connections of the server; fast.
+  // Called for all connections of the server; fast.
   void OnConnect(const bus::Peer& peer) { leases_.OnConnect(peer); }
   void OnDisconnect(const bus::Peer& peer, const absl::Status& why);
-  // Names the feed that there was no room for.
-  // REQUIRES: Handles(request.method).
+  // Fails the call and names the feed that exceeded the limits. REQUIRES:
+  // Handles(request.method).
   void OnRefused(std::shared_ptr<bus::IncomingCall> call, bus::Message request,
                  size_t which, const absl::Status& why);
-  // Sessions whose clients are gone and whose leases run.
+  // The number of sessions whose clients are gone and whose leases run.
   int num_orphans() const { return leases_.num_orphans(); }
 
  private:
@@ -80,14 +79,14 @@ class MasterService : public RoleService<MasterService> {
 
   struct Run;
   void RunCallable(CallPtr call, bus::Message request);
-  // Metadata takes long to make and to write: not on a thread that reads.
+  // Metadata takes long to create and to write: not on a reading thread.
   void RunForMetadata(std::unique_ptr<Run> running, CallableRun run);
-  // Sessions are those of the client that has created them. ABORTED, so that a
-  // client whose lease is over begins another one.
+  // Sessions belong to the client that created them. Returns ABORTED, so that a
+  // client whose lease has expired creates a new one.
   absl::Status CheckOwner(const bus::IncomingCall& call,
                           uint64_t session) const;
-  // Of a request that brings what takes long to read: whether there is such a
-  // session; asked before memory is taken for what it brings.
+  // For a request whose contents take long to read: whether the session exists;
+  // checked before memory is allocated for the contents.
   absl::Status CheckSession(const bus::IncomingCall& call,
                             const bus::Message& request) const;
   void ReplyWithFetches(Run& run, const absl::Status& status);
@@ -100,11 +99,11 @@ class MasterService : public RoleService<MasterService> {
   void ReleaseCallable(CallPtr call, bus::Message request);
   void Reset(CallPtr call, bus::Message request);
   void ListDevices(CallPtr call, bus::Message request);
-  // Serves a request that takes its time to read, on the graph pool.
+  // Serves a request that takes long to read, on the graph pool.
   template <void (MasterService::*kServe)(std::shared_ptr<bus::IncomingCall>,
                                           bus::Message)>
   void Later(CallPtr call, bus::Message request);
-  // Ends a session that its client does not know of, or has left.
+  // Ends a session that its client does not know of, or has abandoned.
   void CloseUnused(uint64_t session);
   void Expire(uint64_t session);
 

@@ -16,7 +16,7 @@ constexpr int kMaxDepth = 16;
 // The largest scalar of the schemas.
 constexpr uintptr_t kAlignment = 8;
 
-// A frame may begin anywhere in what a socket read.
+// A frame may begin anywhere in a socket's receive buffer.
 bus::Blob Aligned(bus::Blob frame) {
   if (reinterpret_cast<uintptr_t>(frame.data()) % kAlignment == 0) return frame;
   const size_t words = frame.size() / sizeof(uint64_t) + 1;
@@ -26,8 +26,8 @@ bus::Blob Aligned(bus::Blob frame) {
   return bus::Blob(std::move(memory), data, frame.size());
 }
 
-// Each table takes 8 bytes at least, so no honest message has more of them, and
-// verifying takes time in proportion to the bytes.
+// Each table takes at least 8 bytes, so no valid message has more of them, and
+// verification takes time in proportion to the bytes.
 bool IsMessage(const bus::Blob& frame) {
   const auto max_tables = static_cast<flatbuffers::uoffset_t>(std::min<size_t>(
       frame.size() / 8, std::numeric_limits<flatbuffers::uoffset_t>::max()));
@@ -57,7 +57,7 @@ absl::StatusOr<MessageReader> MessageReader::Open(bus::Message message,
   const schemas::Message* root = schemas::GetMessage(reader.frame_.data());
   if (static_cast<uint8_t>(root->body_type()) != expected ||
       root->body() == nullptr) {
-    return DamagedMessage(absl::StrCat("its body is no ", name));
+    return DamagedMessage(absl::StrCat("its body is not of type ", name));
   }
   reader.body_ = root->body();
   reader.attachments_ = std::move(message.attachments);
@@ -78,7 +78,7 @@ absl::StatusOr<std::vector<std::string>> MessageReader::ReadStrings(
         texts) {
   std::vector<std::string> result;
   if (texts == nullptr) return result;
-  // Where each is, and its length.
+  // The offset of each, and its length.
   RETURN_IF_ERROR(SpendCopied(sizeof(uint32_t) * 2 * texts->size()));
   result.reserve(texts->size());
   for (const flatbuffers::String* text : *texts) {
@@ -99,7 +99,7 @@ absl::StatusOr<Dims> MessageReader::ReadSizes(
   const size_t bytes = sizes->size() * sizeof(int64_t);
   RETURN_IF_ERROR(SpendCopied(bytes));
   result.resize(sizes->size());
-  // The verifier lets elements of vectors lie anywhere.
+  // The verifier does not check the alignment of elements of vectors.
   if (bytes > 0) std::memcpy(result.data(), sizes->Data(), bytes);
   return result;
 }

@@ -1,11 +1,11 @@
-// MessageReader: a message that came in, verified and opened. What the message
-// names is handed out once at most and no more of it than there is, so that a
-// small message can't ask for much memory.
+// MessageReader is a received message, verified and opened. Each item of the
+// message can be read at most once, so that a small message cannot request much
+// memory.
 //
-// The format: schemas/body.fbs. FlatBuffers itself stays in .cc files.
+// schemas/body.fbs defines the format. Only .cc files include FlatBuffers.
 //
-// Threads: not synchronised. Errors are INVALID_ARGUMENT: somebody sent what no
-// Weft sends.
+// Threads: not synchronized. Errors are INVALID_ARGUMENT: no Weft process sends
+// such a message.
 #ifndef WEFT_LIBS_PROTOCOL_MESSAGE_READER_H_
 #define WEFT_LIBS_PROTOCOL_MESSAGE_READER_H_
 
@@ -36,40 +36,40 @@ struct Bytes;
 
 namespace weft::protocol {
 
-// What one message may make us hold that it does not bring itself: the elements
-// of tensors whose one value repeats.
+// The maximum memory of one message beyond its own bytes: the elements of
+// tensors with one repeated value.
 inline constexpr int64_t kMaxExpandedBytes = int64_t{2} << 30;
 
-// INVALID_ARGUMENT: "damaged message: ", and what is wrong with it.
+// Returns INVALID_ARGUMENT: "damaged message: " and the defect.
 absl::Status DamagedMessage(absl::string_view what);
 
 class MessageReader {
  public:
-  // `expected`: the number in schemas::Body that the message must be.
+  // `expected`: the required number of the message in schemas::Body.
   static absl::StatusOr<MessageReader> Open(bus::Message message,
                                             uint8_t expected);
 
-  // The table: a schemas::RunCallable where that was expected. Lives as long as
-  // the reader, wherever it is moved.
+  // The table: a schemas::RunCallable if that was expected. Lives as long as
+  // the reader, even if it is moved.
   template <typename T>
   const T& body() const {
     return *static_cast<const T*>(body_);
   }
 
-  // Absent ones are empty.
+  // A missing string is empty.
   absl::StatusOr<std::string> ReadString(const flatbuffers::String* text);
   absl::StatusOr<std::vector<std::string>> ReadStrings(
       const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>*
           texts);
-  // The sizes of a shape; no more than kMaxRank.
+  // The sizes of a shape; at most kMaxRank.
   absl::StatusOr<Dims> ReadSizes(const flatbuffers::Vector<int64_t>* sizes);
   // Views the body or an attachment, and keeps it alive.
   absl::StatusOr<bus::Blob> ReadBytes(const schemas::Bytes* bytes);
 
-  // Before `bytes` of the body are copied: fails once more was copied than the
-  // body has, which takes parts that are named twice.
+  // Must be called before `bytes` of the body are copied: fails once more was
+  // copied than the body has, which means that parts are referred to twice.
   absl::Status SpendCopied(size_t bytes);
-  // Before memory is filled that the message does not bring.
+  // Must be called before memory is filled beyond the message's own bytes.
   absl::Status SpendExpanded(int64_t bytes);
 
  private:

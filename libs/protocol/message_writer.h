@@ -1,8 +1,8 @@
-// Parts that all messages are made of. The caller has the FlatBufferBuilder,
-// which writes a body from its leaves to its root; what is too large for it is
-// put into `attachments`.
+// Helpers for writing messages. The caller has the FlatBufferBuilder, which
+// writes a body from its leaves to its root; parts that are too large for it
+// are put into `attachments`.
 //
-// The format: schemas/body.fbs. FlatBuffers itself stays in .cc files.
+// schemas/body.fbs defines the format. Only .cc files include FlatBuffers.
 #ifndef WEFT_LIBS_PROTOCOL_MESSAGE_WRITER_H_
 #define WEFT_LIBS_PROTOCOL_MESSAGE_WRITER_H_
 
@@ -27,13 +27,13 @@ namespace weft::protocol {
 
 using Attachments = std::vector<bus::Blob>;
 
-// Bytes up to this size are copied into the body. A frame of its own costs a
-// few hundred nanoseconds in allocations and on its way through ZeroMQ, a copy
-// of this size some tens. Beyond it the copies made by a growing body and the
-// cache would cost more than the frame.
+// Bytes up to this size are copied into the body. A separate frame costs a few
+// hundred nanoseconds for allocations and in ZeroMQ, a copy of this size a few
+// tens. For larger ones, the copies made by a growing body and the cache misses
+// would cost more than the frame.
 inline constexpr size_t kMaxBytesInBody = 1024;
-// A body that has grown so far takes no more of them: it has to fit into one
-// control message.
+// A body of this size takes no more bytes: it must fit into one control
+// message.
 inline constexpr size_t kMaxBodyOfBytes = 4 << 20;
 
 // Writes the bytes into the body, or adds them to the attachments.

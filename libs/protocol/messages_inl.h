@@ -1,5 +1,5 @@
-// What the messages of all roles are written and read with, by the type of
-// their body. Only for .cc files of this room: it includes FlatBuffers.
+// Reading and writing messages of all roles, by the type of their body. Only
+// for .cc files of this module: it includes FlatBuffers.
 #ifndef WEFT_LIBS_PROTOCOL_MESSAGES_INL_H_
 #define WEFT_LIBS_PROTOCOL_MESSAGES_INL_H_
 

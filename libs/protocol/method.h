@@ -1,5 +1,6 @@
-// Method: what a message of the roles asks for; the numbers of schemas::Body
-// (schemas/body.fbs), for headers and for whoever hands messages out.
+// Method identifies the request or reply in a message of the roles; the numbers
+// of schemas::Body (schemas/body.fbs), for headers and for code that dispatches
+// messages.
 #ifndef WEFT_LIBS_PROTOCOL_METHOD_H_
 #define WEFT_LIBS_PROTOCOL_METHOD_H_
 
@@ -60,7 +61,7 @@ enum class Method : uint8_t {
   kRegisterPartitionReply = 53,
 };
 
-// Callables have no more feeds and no more fetches than this.
+// The maximum number of feeds, and of fetches, of a callable.
 inline constexpr uint32_t kMaxCallableEdges = 65536;
 
 }  // namespace weft::protocol

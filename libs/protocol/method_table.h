@@ -1,6 +1,6 @@
-// MethodTable: what a service does with the messages of its role, one row a
-// method: who handles it, on which thread, and whether a task that is shutting
-// down goes on to do so. RoleService answers bus::Handler's questions from it.
+// MethodTable describes how a service handles the messages of its role, one row
+// per method: the handler, its thread, and whether a draining task still serves
+// it. RoleService answers bus::Handler's questions from it.
 //
 // Threads: a table is constant; RoleService adds no state.
 #ifndef WEFT_LIBS_PROTOCOL_METHOD_TABLE_H_
@@ -30,30 +30,31 @@ struct MethodRow {
   void (Service::*on_one_way)(const bus::Peer& peer, bus::Message message,
                               const absl::Status& landed) = nullptr;
   // Ends work or keeps its sender alive. Small requests of this method run on
-  // the control pool, larger ones on the compute pool. They count in a quota of
-  // their own (bus::Handler::HasReserve), unless they begin work: requests have
-  // a reserve if they run on the control pool, and no others.
+  // the control pool, larger ones on the compute pool. They have a separate
+  // quota (bus::Handler::HasReserve), unless they begin work: requests have a
+  // reserve if and only if they run on the control pool.
   bool is_control = false;
-  // Handled on the thread that reads; else on the compute pool.
+  // Handled on the reading thread; otherwise on the compute pool.
   bool is_fast = false;
-  // Of a fast one: false for a message that takes long to open. Null: none
+  // Of a fast method: false for a message that takes long to decode. Null: none
   // does.
   bool (*is_read_soon)(const bus::Message& message) = nullptr;
-  // What ends work, or asks about it.
+  // Ends work, or asks about it.
   bool is_served_while_draining = false;
-  // Begins what a control request ends, and is a control request to keep the
-  // order of both, or to wait for no kernel. It does not count in that quota.
+  // Begins what a control request ends, and is a control request to preserve
+  // their order, or not to wait for kernels. It does not use the reserve.
   bool begins_work = false;
 };
 
-// A control message is read in some microseconds. An Abort brings its cause.
+// A control message of this size is read within microseconds. An Abort contains
+// its cause.
 inline constexpr size_t kMaxControlMessageBytes = 4 * kMaxErrorText;
 static_assert(kMaxControlMessageBytes >= kMaxErrorText + 4096);
 
 template <typename Service, size_t kRows>
 class MethodTable {
  public:
-  // A method that is there twice does not compile.
+  // A method that is listed twice does not compile.
   constexpr explicit MethodTable(const MethodRow<Service> (&rows)[kRows]) {
     for (size_t i = 0; i < kRows; ++i) {
       uint8_t& position = position_[static_cast<uint8_t>(rows[i].method)];
@@ -63,7 +64,7 @@ class MethodTable {
     }
   }
 
-  // Null: it is none of the role.
+  // Returns null for a method of another role.
   constexpr const MethodRow<Service>* Find(uint8_t method) const {
     const size_t position = position_[method];
     return position == 0 ? nullptr : &rows_[position - 1];
@@ -71,16 +72,16 @@ class MethodTable {
 
  private:
   MethodRow<Service> rows_[kRows] = {};
-  uint8_t position_[256] = {};  // of a method's row, from 1; 0: it has none
+  uint8_t position_[256] = {};  // of a method's row, from 1; 0: no row
 };
 
-// A base of Service, which has
+// A base class of Service, which has
 //   static const MethodRow<Service>* FindMethod(uint8_t method), and
-//   kRole, who does not know a method, for errors.
+//   kRole, the name of the role for errors.
 template <typename Service>
 class RoleService {
  public:
-  // Whether messages of this method are the role's.
+  // Whether messages of this method belong to the role.
   static bool Handles(uint8_t method) {
     return Service::FindMethod(method) != nullptr;
   }

@@ -14,14 +14,14 @@
 namespace weft::protocol {
 namespace {
 
-// Of variants in variants.
+// The limit of variants nested in variants.
 constexpr int kMaxNesting = 16;
-// Of variants inside one variant. They may share tensors, which are written
-// once for each way to them.
+// The limit of bytes inside one variant. Nested variants may share tensors,
+// which are written once for each path to them.
 constexpr size_t kMaxInnerBytes = size_t{2} << 30;
 constexpr uint32_t kNone = ~uint32_t{0};
 
-// The fewest bytes that name one: texts of no length, and the numbers.
+// The minimum bytes of one element: empty strings, and the numbers.
 constexpr size_t kLeastString = 4;
 constexpr size_t kLeastResource = 4 * 4 + 4 + 4;
 constexpr size_t kLeastVariant = 2 * 4 + 4;
@@ -117,7 +117,7 @@ class Reader {
 };
 
 absl::Status WriteObjects(const Tensor& tensor, int depth, Writer& out);
-// Bytes of one element's object.
+// Returns the size of one element's object.
 int64_t ObjectSize(DataType dtype) {
   switch (dtype) {
     case DT_STRING:
@@ -129,7 +129,7 @@ int64_t ObjectSize(DataType dtype) {
   }
 }
 
-// Where objects, and tensors inside them, get their memory from.
+// The source of memory for objects, and for tensors inside them.
 struct Memory {
   Allocator& allocator;
   SpendMemory spend;
@@ -229,14 +229,15 @@ absl::Status WriteObjects(const Tensor& tensor, int depth, Writer& out) {
   return absl::OkStatus();
 }
 
-// The lengths have to add up before a tensor is made of them.
+// The lengths must add up before a tensor is allocated for them.
 absl::StatusOr<Tensor> ReadStrings(const TensorShape& shape,
                                    absl::string_view bytes,
                                    const Memory& memory) {
   const auto count = static_cast<uint64_t>(shape.num_elements());
   Reader lengths(bytes.substr(0, count * kLeastString));
   const absl::string_view texts = bytes.substr(count * kLeastString);
-  uint64_t total = 0;  // no overflow: of 32-bit numbers, as many as came
+  uint64_t total =
+      0;  // no overflow: a sum of 32-bit numbers that were received
   for (uint64_t i = 0; i < count; ++i) {
     ASSIGN_OR_RETURN(const uint32_t length, lengths.U32());
     total += length;
@@ -343,7 +344,7 @@ absl::StatusOr<Tensor> ReadObjects(DataType dtype, const TensorShape& shape,
       RETURN_IF_ERROR(ReadVariant(in, depth, memory, variant));
     }
   }
-  if (in.left() > 0) return Bad("brings more bytes than its shape has use for");
+  if (in.left() > 0) return Bad("brings more bytes than its shape needs");
   return tensor;
 }
 

@@ -1,5 +1,5 @@
-// Strings, resources and variants as bytes: what tensors without elements of
-// fixed size look like in messages.
+// Strings, resources and variants as bytes: the encoding of tensors without
+// elements of fixed size.
 //
 // All numbers are little endian. A text is its length (32 bits) and its bytes.
 //   strings: the length of each (32 bits), then the bytes of all
@@ -10,9 +10,9 @@
 //     nothing follows), rank (32 bits), sizes (64 bits), the number of its
 //     bytes (64 bits) and these: its memory, or this format again
 //
-// Nothing repeats and nothing is left out, so that memory is in proportion to
-// the bytes that came: an element takes some ten times as much as the fewest
-// bytes that name it. That there are so many is checked before memory is taken.
+// Nothing is abbreviated, so memory is proportional to the received bytes: an
+// element takes about ten times its minimum number of bytes. That number is
+// checked before memory is allocated.
 //
 // Threads: functions without state.
 #ifndef WEFT_LIBS_PROTOCOL_OBJECT_CODEC_H_
@@ -30,16 +30,17 @@
 
 namespace weft::protocol {
 
-// INVALID_ARGUMENT where a text has 4 GiB or more, or variants hold variants
-// to a depth beyond 16. REQUIRES: strings, resources or variants.
+// Returns INVALID_ARGUMENT if a text has 4 GiB or more, or variants are nested
+// more than 16 deep. REQUIRES: strings, resources or variants.
 absl::StatusOr<std::string> EncodeObjects(const Tensor& tensor);
 
-// Called before so many bytes are taken for objects; an error refuses them.
+// Called before that many bytes are allocated for objects; an error refuses
+// them.
 using SpendMemory = absl::FunctionRef<absl::Status(int64_t bytes)>;
 
-// INVALID_ARGUMENT where bytes and shape do not agree, RESOURCE_EXHAUSTED where
-// there is no memory. `spend` is asked at every depth: a few bytes that travel
-// may stand for an object of many. REQUIRES: as above.
+// Returns INVALID_ARGUMENT if bytes and shape do not agree, RESOURCE_EXHAUSTED
+// if there is no memory. `spend` is called at every depth: a few received bytes
+// may describe a large object. REQUIRES: as above.
 absl::StatusOr<Tensor> DecodeObjects(DataType dtype, const TensorShape& shape,
                                      absl::string_view bytes,
                                      Allocator& allocator, SpendMemory spend);

@@ -1,5 +1,5 @@
-// Strings, resources and variants survive the trip; what does not agree with
-// its shape is refused, wherever it is cut.
+// Tests that strings, resources and variants are decoded as they were encoded,
+// and that data that contradicts its shape is refused, wherever it is cut.
 #include "libs/protocol/object_codec.h"
 
 #include <memory>
@@ -16,7 +16,8 @@
 namespace weft::protocol {
 namespace {
 
-// Holds all that one may: tensors of fixed size, strings, none, and itself.
+// Holds everything a variant may: tensors of fixed size, strings, no value, and
+// itself.
 Variant Nested(int depth) {
   Variant variant;
   variant.type_name = "list";
@@ -55,10 +56,10 @@ std::vector<Tensor> Samples() {
           Tensor(DT_STRING, TensorShape({0})), Handles(), Variants(3)};
 }
 
-// A budget that is never used up.
+// A budget that is never exhausted.
 absl::Status Any(int64_t /*bytes*/) { return absl::OkStatus(); }
 
-TEST(ObjectCodecTest, WhatIsEncodedIsDecodedAgain) {
+TEST(ObjectCodecTest, EncodedObjectsRoundTrip) {
   for (const Tensor& tensor : Samples()) {
     ASSERT_OK_AND_ASSIGN(const std::string bytes, EncodeObjects(tensor));
     ASSERT_OK_AND_ASSIGN(const Tensor read,
@@ -70,7 +71,7 @@ TEST(ObjectCodecTest, WhatIsEncodedIsDecodedAgain) {
   }
 }
 
-TEST(ObjectCodecTest, AnyOtherNumberOfBytesIsRefused) {
+TEST(ObjectCodecTest, WrongNumberOfBytesIsRefused) {
   for (const Tensor& tensor : Samples()) {
     ASSERT_OK_AND_ASSIGN(std::string bytes, EncodeObjects(tensor));
     for (size_t size = 0; size < bytes.size(); ++size) {
@@ -87,8 +88,8 @@ TEST(ObjectCodecTest, AnyOtherNumberOfBytesIsRefused) {
   }
 }
 
-// A length of 0 travels as four bytes, and is a string of 32.
-TEST(ObjectCodecTest, WhatVariantsHoldIsPaidForToo) {
+// An empty string takes four bytes in a message, and 32 in memory.
+TEST(ObjectCodecTest, VariantContentsCountTowardsTheLimit) {
   Variant variant;
   variant.tensors = std::make_shared<std::vector<Tensor>>(
       std::vector<Tensor>{Tensor(DT_STRING, {1000})});
@@ -106,8 +107,8 @@ TEST(ObjectCodecTest, WhatVariantsHoldIsPaidForToo) {
   EXPECT_GE(spent, 1000 * static_cast<int64_t>(sizeof(std::string)));
 }
 
-// Whatever a byte is changed to, nothing but an error or a tensor comes of it.
-TEST(ObjectCodecTest, DamagedBytesDoNoHarm) {
+// Whatever a byte is changed to, the result is an error or a tensor.
+TEST(ObjectCodecTest, DamagedBytesAreHarmless) {
   for (const Tensor& tensor : Samples()) {
     ASSERT_OK_AND_ASSIGN(const std::string bytes, EncodeObjects(tensor));
     for (size_t i = 0; i < bytes.size(); ++i) {
@@ -124,7 +125,7 @@ TEST(ObjectCodecTest, DamagedBytesDoNoHarm) {
   }
 }
 
-TEST(ObjectCodecTest, VariantsInVariantsHaveAnEnd) {
+TEST(ObjectCodecTest, VariantNestingIsLimited) {
   EXPECT_OK(EncodeObjects(Variants(15)));
   EXPECT_THAT(EncodeObjects(Variants(16)),
               StatusIs(absl::StatusCode::kInvalidArgument, "too deeply"));

@@ -1,5 +1,5 @@
-// How a ClusterStatus tells resources that exist from those that are only
-// declared.
+// IsOnlyDeclared distinguishes existing resources in a ClusterStatus from those
+// that are only declared.
 #ifndef WEFT_LIBS_PROTOCOL_ONLY_DECLARED_H_
 #define WEFT_LIBS_PROTOCOL_ONLY_DECLARED_H_
 
@@ -7,8 +7,8 @@
 
 namespace weft::protocol {
 
-// Whether open sessions declare the resource, and its device has not made it
-// yet: such a one has neither memory nor a description. What exists always has
+// Whether open sessions declare the resource and its device has not created it
+// yet: then it has neither memory nor a description. An existing one always has
 // a description (Resource::DebugString).
 inline bool IsOnlyDeclared(const PlacedResource& resource) {
   return resource.num_bytes == 0 && resource.description.empty();

@@ -15,9 +15,11 @@ std::string NameOf(const bus::Peer& peer) {
 
 absl::Status CheckIsMaster(const bus::Peer& peer, uint64_t master_incarnation) {
   if (peer.identity.incarnation == master_incarnation) return absl::OkStatus();
-  return absl::PermissionDeniedError(absl::StrCat(
-      NameOf(peer), " asks for what only the master of incarnation ",
-      master_incarnation, " may ask for."));
+  return absl::PermissionDeniedError(
+      absl::StrCat(NameOf(peer),
+                   " requests an operation that is reserved for the master "
+                   "with incarnation ",
+                   master_incarnation, "."));
 }
 
 absl::Status CheckIsOther(const bus::Peer& peer, uint64_t own_incarnation) {
@@ -40,8 +42,8 @@ absl::Status CheckIsOneTask(uint64_t incarnation, const std::string& task,
 absl::Status CheckIsTask(const bus::Peer& peer) {
   if (!peer.identity.task.empty()) return absl::OkStatus();
   return absl::PermissionDeniedError(
-      "A client asks for what only a task of the cluster may ask for. Ask the "
-      "master of a session instead.");
+      "A client requests an operation that only tasks of the cluster may "
+      "request. Use the master of a session instead.");
 }
 
 absl::Status CheckIsProcess(const bus::Peer& peer, const std::string& task,
@@ -50,8 +52,8 @@ absl::Status CheckIsProcess(const bus::Peer& peer, const std::string& task,
     return absl::OkStatus();
   }
   return absl::PermissionDeniedError(
-      absl::StrCat(NameOf(peer), " speaks for ", task, " (incarnation ",
-                   incarnation, "). A task speaks for itself alone."));
+      absl::StrCat(NameOf(peer), " acts for ", task, " (incarnation ",
+                   incarnation, "). A task may act only for itself."));
 }
 
 absl::Status CheckMayAbort(const bus::Peer& peer, uint64_t master_incarnation,

@@ -1,8 +1,8 @@
-// PendingCall: a call of a channel that its caller can cancel. The first of its
-// answer, its cancellation and the loss of the connection ends it.
+// PendingCall is a call of a channel that its caller can cancel. It ends with
+// the first of its answer, its cancellation and the loss of the connection.
 //
-// Threads: EndWith may be called from any thread; RunEnd says on which thread
-// `done` runs.
+// Threads: EndWith may be called from any thread; RunEnd describes on which
+// thread `done` runs.
 #ifndef WEFT_LIBS_PROTOCOL_PENDING_CALL_H_
 #define WEFT_LIBS_PROTOCOL_PENDING_CALL_H_
 
@@ -22,7 +22,7 @@ class PendingCall {
  public:
   using Done = absl::AnyInvocable<void(absl::StatusOr<bus::Message>)>;
 
-  // `caller` may be null; it lives until `done` is called.
+  // `caller` may be null; it must live until `done` is called.
   PendingCall(Cancellation* caller, Done done)
       : caller_(caller),
         end_(caller, [this, done = std::move(done)](
@@ -32,7 +32,8 @@ class PendingCall {
         }) {}
 
   // Ends the call unless it has ended. A cancelled call ends with the status of
-  // its caller's cancellation: the channel does not say why it was cancelled.
+  // its caller's cancellation, because the channel does not know why it was
+  // cancelled.
   void EndWith(absl::StatusOr<bus::Message> result) {
     if (!end_.Claim()) return;
     absl::Status status = result.status();
@@ -44,8 +45,8 @@ class PendingCall {
     end_.End(std::move(status));
   }
 
-  // Cancels `call` of `channel` when the caller cancels. `self` is this. Called
-  // once, after the call was made.
+  // Cancels `call` of `channel` when the caller cancels. `self` is this object.
+  // Must be called once, after the call was made.
   static void Watch(const std::shared_ptr<PendingCall>& self,
                     bus::Channel& channel, bus::Channel::CallId call) {
     self->end_.Started([self, &channel, call](const absl::Status& /*cause*/) {

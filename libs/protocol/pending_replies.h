@@ -1,8 +1,8 @@
-// PendingReplies: what a service owes its callers: makes the callbacks that
-// answer a call, and knows when all have.
+// PendingReplies creates the callbacks that answer a service's calls, and knows
+// when all have been called.
 //
-// Threads: any. Nobody may be answered once it is destroyed: WaitUntilNone
-// first.
+// Threads: any. No callback may be called after its destruction: call
+// WaitUntilNone first.
 #ifndef WEFT_LIBS_PROTOCOL_PENDING_REPLIES_H_
 #define WEFT_LIBS_PROTOCOL_PENDING_REPLIES_H_
 
@@ -38,7 +38,7 @@ class PendingReplies {
     };
   }
 
-  // Answers with what `write` makes of a T, a Message or a StatusOr of one.
+  // Answers with the result of `write` on a T, a Message or a StatusOr of one.
   template <typename T, typename Write>
   absl::AnyInvocable<void(absl::StatusOr<T>)> With(Call call, Write write) {
     in_flight_.Begin();
@@ -54,7 +54,7 @@ class PendingReplies {
     };
   }
 
-  // For work that answers nobody, or in its own way.
+  // For work without an answer, or with a custom one.
   void Begin() { in_flight_.Begin(); }
   void End() { in_flight_.End(); }
 

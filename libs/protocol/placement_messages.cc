@@ -17,11 +17,11 @@ using flatbuffers::Offset;
 using Numbers = flatbuffers::Vector<uint32_t>;
 using Names = std::vector<std::string>;
 
-// Fields of fixed size: more than they take.
+// An upper bound for fields of fixed size.
 constexpr size_t kNodeOverhead = 128;
-// Its place, its own, and its name's place and length.
+// Its offset, its vtable offset, and its name's offset and length.
 constexpr size_t kLeastNodeBytes = 4 * sizeof(uint32_t);
-// Its place, its own, and its vector's place and length.
+// Its offset, its vtable offset, and its vector's offset and length.
 constexpr size_t kLeastListBytes = 4 * sizeof(uint32_t);
 
 absl::Status TooMany(size_t num_nodes) {
@@ -62,7 +62,7 @@ class GraphWriter {
     return builder().CreateVector(numbers);
   }
 
-  // The number of the list, which most nodes share with others.
+  // Returns the number of the list, which most nodes share with others.
   uint32_t KernelTypes(const Names& types) {
     if (types.empty()) return 0;
     const auto [it, is_new] = list_numbers_.try_emplace(
@@ -225,7 +225,7 @@ class GraphReader {
   std::vector<Names> lists_;
 };
 
-// One text for each node, most of them the same as others.
+// One text for each node, most of them equal to others.
 absl::StatusOr<Offset<Numbers>> WriteTexts(const Names& texts,
                                            InnerWriter& inner) {
   RETURN_IF_ERROR(inner.CheckRoom(texts.size() * sizeof(uint32_t)));

@@ -1,13 +1,13 @@
-// What a session's master asks of the coordinator when its graph grows, to and
-// from messages: Place and its reply (libs/protocol/coordinator.h).
+// The messages between a session's master and the coordinator when a graph is
+// extended: Place and its reply (libs/protocol/coordinator.h).
 //
-// A graph travels as a message of its own inside the request, so that it may be
-// larger than a control message; text that repeats is written once: 100,000
-// nodes take some 10 MB.
+// A graph is a nested message inside the request, so that it may be larger than
+// a control message. Repeated text is written once: 100,000 nodes take about 10
+// MB.
 //
-// The format: schemas/coordinator.fbs. Threads: functions without state. What
-// is read may come from anywhere; errors are as in message_reader.h, and what
-// is too large to travel is RESOURCE_EXHAUSTED.
+// schemas/coordinator.fbs defines the format. Threads: functions without state.
+// Input is untrusted; errors are as in message_reader.h, and RESOURCE_EXHAUSTED
+// if a message is too large.
 #ifndef WEFT_LIBS_PROTOCOL_PLACEMENT_MESSAGES_H_
 #define WEFT_LIBS_PROTOCOL_PLACEMENT_MESSAGES_H_
 
@@ -20,17 +20,17 @@
 
 namespace weft::protocol {
 
-// No graph is placed with more at once.
+// The maximum number of nodes placed at once.
 inline constexpr size_t kMaxPlacementNodes = size_t{1} << 24;
 
 struct PlaceCall {
   PlacementRequest request;
-  // How long before the call's deadline the answer is wanted; not negative.
+  // How long before the call's deadline the answer is needed; not negative.
   absl::Duration answer_time;
 };
 absl::StatusOr<bus::Message> WritePlace(const PlacementRequest& request,
                                         absl::Duration answer_time);
-// Positions of inputs lie in the graph.
+// The indices of inputs are in the graph.
 absl::StatusOr<PlaceCall> ReadPlace(bus::Message message);
 
 absl::StatusOr<bus::Message> WritePlaceReply(const PlacementReply& reply);

@@ -1,5 +1,5 @@
-// A graph to be placed survives the trip, takes little room on it, and what is
-// damaged is refused or at least harmless.
+// Tests that a graph to be placed is decoded as it was encoded, that its
+// encoding is compact, and that a damaged one is refused or at least harmless.
 #include "libs/protocol/placement_messages.h"
 
 #include <string>
@@ -57,7 +57,7 @@ PlacementRequest SampleRequest(PlacementGraph graph = SampleGraph()) {
   return request;
 }
 
-// A chain of nodes as a large model has them.
+// A chain of nodes like those of a large model.
 PlacementGraph LargeGraph(int num_nodes) {
   PlacementGraph graph;
   graph.nodes.reserve(num_nodes);
@@ -86,7 +86,7 @@ absl::StatusOr<PlaceCall> RoundTrip(const PlacementRequest& request) {
   return ReadPlace(*std::move(message));
 }
 
-TEST(PlacementMessagesTest, Place) {
+TEST(PlacementMessagesTest, PlaceRoundTrips) {
   const PlacementRequest request = SampleRequest();
   ASSERT_OK_AND_ASSIGN(const PlaceCall read, RoundTrip(request));
   EXPECT_EQ(read.answer_time, absl::Milliseconds(500));
@@ -100,7 +100,7 @@ TEST(PlacementMessagesTest, Place) {
   EXPECT_TRUE(read.request.explain);
 }
 
-TEST(PlacementMessagesTest, NothingToPlace) {
+TEST(PlacementMessagesTest, EmptyPlacementRoundTrips) {
   ASSERT_OK_AND_ASSIGN(const PlaceCall read, RoundTrip({}));
   EXPECT_THAT(read.request.graph.nodes, IsEmpty());
   EXPECT_THAT(read.request.device_filters, IsEmpty());
@@ -113,18 +113,18 @@ TEST(PlacementMessagesTest, AnswerTimesAreNotNegative) {
   EXPECT_EQ(read.answer_time, absl::ZeroDuration());
 }
 
-TEST(PlacementMessagesTest, ALargeGraphStaysSmall) {
+TEST(PlacementMessagesTest, LargeGraphIsEncodedCompactly) {
   constexpr int kNodes = 100000;
   const PlacementRequest request = SampleRequest(LargeGraph(kNodes));
   ASSERT_OK_AND_ASSIGN(const bus::Message message,
                        WritePlace(request, absl::ZeroDuration()));
   EXPECT_LT(SizeOf(message), size_t{110} * kNodes);
-  EXPECT_LT(message.body.size(), 1024u);  // the rest may stream
+  EXPECT_LT(message.body.size(), 1024u);  // the rest may be streamed
   ASSERT_OK_AND_ASSIGN(const PlaceCall read, ReadPlace(message));
   EXPECT_TRUE(read.request.graph == request.graph);
 }
 
-TEST(PlacementMessagesTest, PlaceReply) {
+TEST(PlacementMessagesTest, PlaceReplyRoundTrips) {
   PlacementReply reply;
   reply.devices = {kPs, "/job:worker/replica:0/task:0/device:GPU:0", kPs};
   ASSERT_OK_AND_ASSIGN(bus::Message message, WritePlaceReply(reply));
@@ -139,7 +139,7 @@ TEST(PlacementMessagesTest, PlaceReply) {
   EXPECT_THAT(ReadPlaceReply(message, 4), StatusIs(kInvalid, "instead of 4"));
 }
 
-TEST(PlacementMessagesTest, ReasonsAreForAllNodesOrNone) {
+TEST(PlacementMessagesTest, ReasonsCoverAllNodesOrNone) {
   PlacementReply reply;
   reply.devices = {kPs, kPs};
   reply.reasons = {"asked for"};
@@ -147,7 +147,7 @@ TEST(PlacementMessagesTest, ReasonsAreForAllNodesOrNone) {
   EXPECT_THAT(ReadPlaceReply(message, 2), StatusIs(kInvalid, "1 reasons"));
 }
 
-TEST(PlacementMessagesTest, InputsLieInTheGraph) {
+TEST(PlacementMessagesTest, InputsMustBeInTheGraph) {
   for (const int input : {3, 1 << 30, -1}) {
     PlacementGraph graph = SampleGraph();
     graph.nodes[2].inputs[1].node = input;
@@ -157,7 +157,7 @@ TEST(PlacementMessagesTest, InputsLieInTheGraph) {
   }
 }
 
-TEST(PlacementMessagesTest, TypesAndShapesAreValid) {
+TEST(PlacementMessagesTest, InvalidTypesAndShapesAreRefused) {
   PlacementGraph graph = SampleGraph();
   graph.nodes[1].resource->dtype = static_cast<DataType>(99);
   EXPECT_THAT(RoundTrip(SampleRequest(graph)), StatusIs(kInvalid, "dtype 99"));
@@ -174,7 +174,7 @@ TEST(PlacementMessagesTest, TypesAndShapesAreValid) {
   }
 }
 
-TEST(PlacementMessagesTest, AShortMessageDoesNotBecomeMuchText) {
+TEST(PlacementMessagesTest, ShortMessageCannotExpandToLongText) {
   PlacementGraph graph = LargeGraph(1200);
   const std::string text(100000, 'a');
   for (PlacementNode& node : graph.nodes) node.attrs = text;
@@ -187,7 +187,8 @@ TEST(PlacementMessagesTest, AShortMessageDoesNotBecomeMuchText) {
               StatusIs(absl::StatusCode::kResourceExhausted, "text"));
 }
 
-// What may be read of a damaged request is still one that a coordinator takes.
+// A damaged request that can be parsed must still be one that a coordinator
+// accepts.
 bool ReadsAsPlace(bus::Message message) {
   const auto read = ReadPlace(std::move(message));
   if (!read.ok()) return false;
@@ -201,7 +202,7 @@ bool ReadsAsPlace(bus::Message message) {
   return true;
 }
 
-TEST(PlacementMessagesTest, DamageIsRefusedOrHarmless) {
+TEST(PlacementMessagesTest, DamagedBytesAreRefusedOrHarmless) {
   ASSERT_OK_AND_ASSIGN(const bus::Message place,
                        WritePlace(SampleRequest(), absl::Milliseconds(500)));
   ASSERT_THAT(place.attachments, IsEmpty());
@@ -234,7 +235,7 @@ TEST(PlacementMessagesTest, DamagedAttachmentsAreRefusedOrHarmless) {
   }
 }
 
-TEST(PlacementMessagesTest, OneMessageIsNotTakenForAnother) {
+TEST(PlacementMessagesTest, MessageTypesAreNotConfused) {
   ASSERT_OK_AND_ASSIGN(bus::Message reply, WritePlaceReply({{kPs}, {}}));
   EXPECT_THAT(ReadPlace(reply), StatusIs(kInvalid, "Place"));
   reply.method = static_cast<uint8_t>(Method::kPlace);

@@ -1,5 +1,6 @@
-// Whether a message that brings tensors is read soon enough for a thread that
-// must not be kept. Only for .cc files of this room: it includes FlatBuffers.
+// Whether a message with tensors can be read quickly enough on a thread that
+// must not be blocked. Only for .cc files of this module: it includes
+// FlatBuffers.
 #ifndef WEFT_LIBS_PROTOCOL_READ_SOON_INL_H_
 #define WEFT_LIBS_PROTOCOL_READ_SOON_INL_H_
 
@@ -19,8 +20,8 @@ const schemas::Tensor* TensorOf(const Holder* holder) {
   return holder->tensor();
 }
 
-// SlowBytes of all tensors of a FlatBuffers vector, which holds them, or tables
-// that have one each. Null: 0.
+// SlowBytes of all tensors of a FlatBuffers vector, which contains tensors, or
+// tables with one each. Null: 0.
 template <typename Vector>
 uint64_t SlowBytesOf(const Vector* vector) {
   uint64_t bytes = 0;
@@ -29,14 +30,14 @@ uint64_t SlowBytesOf(const Vector* vector) {
   return bytes;
 }
 
-// Whether a T is read soon enough for a thread that must not be kept.
-// `slow_bytes` counts them in a body whose message is quick to open.
+// Whether a T can be read quickly enough on a thread that must not be blocked.
+// `slow_bytes` counts the slow bytes in a body whose message is quick to open.
 template <typename T, typename CountSlowBytes>
 bool IsReadSoon(const bus::Message& message, CountSlowBytes slow_bytes) {
   if (!BringsMuch(message)) return true;
   if (IsSlowToOpen(message)) return false;
   const auto reader = Open<T>(message);
-  // What is damaged is refused soon.
+  // A damaged message is refused quickly.
   return !reader.ok() ||
          slow_bytes(reader->template body<T>()) <= kBytesReadSoon;
 }

@@ -48,10 +48,11 @@ class RemoteFileSystem::Caller {
 
 namespace {
 
-// Of kMaxListedBytes each: a task that never ends a list does not fill memory.
+// Pages of kMaxListedBytes each: a task that never ends a list must not fill
+// memory.
 constexpr int kMaxListPages = 64;
 
-// Joined to its directory it is a file in there, and nowhere else.
+// Joined to its directory it must be a file in that directory.
 bool IsNameInDirectory(absl::string_view name) {
   return !name.empty() && name != "." && name != ".." &&
          !absl::StrContains(name, '/') && !absl::StrContains(name, '\0');
@@ -59,8 +60,8 @@ bool IsNameInDirectory(absl::string_view name) {
 
 using CallerPtr = std::shared_ptr<const RemoteFileSystem::Caller>;
 
-// How many pieces of a file are on their way, and what became of those that
-// were. Held by the callbacks as well, which may outlive the file.
+// Counts the pieces of a file in flight, and keeps their first error. Also
+// owned by the callbacks, which may outlive the file.
 class SentPieces {
  public:
   explicit SentPieces(Scheduler& scheduler) : scheduler_(scheduler) {}
@@ -75,8 +76,7 @@ class SentPieces {
     if (first_error_.ok()) first_error_ = status;
     if (waiting_ != nullptr && sent_ <= most_) waiting_->Set();
   }
-  // Waits until no more than `most` are on their way: for as long as the
-  // deadline of one.
+  // Waits until at most `most` are in flight: up to the deadline of one piece.
   absl::Status WaitUntil(int most) {
     const std::unique_ptr<Event> event = scheduler_.NewEvent();
     {
@@ -86,7 +86,7 @@ class SentPieces {
       most_ = most;
     }
     event->Wait();
-    // End sets the event under the lock: it has let go of it after this.
+    // End sets the event under the lock: after this it has released the event.
     absl::MutexLock lock(&mutex_);
     waiting_ = nullptr;
     return first_error_;
@@ -100,7 +100,7 @@ class SentPieces {
   Scheduler& scheduler_;
   mutable absl::Mutex mutex_;
   int sent_ ABSL_GUARDED_BY(mutex_) = 0;
-  int most_ ABSL_GUARDED_BY(mutex_) = 0;  // that are waited for
+  int most_ ABSL_GUARDED_BY(mutex_) = 0;  // being waited for
   Event* waiting_ ABSL_GUARDED_BY(mutex_) = nullptr;
   absl::Status first_error_ ABSL_GUARDED_BY(mutex_);
 };
@@ -160,15 +160,15 @@ class RemoteWritableFile : public WritableFile {
     return Annotate(status, caller_->NameOf(path_));
   }
 
-  // The first error stays. A disk that is stuck is waited for once.
+  // The first error is kept. A hung disk is waited for only once.
   absl::Status CheckUsable() const {
     if (closed_) return PosixError(EBADF, "write", caller_->NameOf(path_));
     RETURN_IF_ERROR(Explained(pieces_->first_error()));
     return Explained(error_);
   }
 
-  // Nobody is told whether the other end has heard of it: there the file ends
-  // with the connection at the latest.
+  // Whether the other end was told does not matter: there the file ends with
+  // the connection at the latest.
   void GiveUp() {
     caller_->Start(Of(FileAction::kAbandon), [](auto) {});
   }
@@ -190,7 +190,7 @@ class RemoteWritableFile : public WritableFile {
     return Send(std::exchange(piece_, {}));
   }
 
-  // Once all pieces are written. One place among them has to be free.
+  // Runs once all pieces are written. One slot among them must be free.
   absl::Status InOrder(FileAction action) {
     RETURN_IF_ERROR(CheckUsable());
     RETURN_IF_ERROR(SendGathered());
@@ -203,7 +203,7 @@ class RemoteWritableFile : public WritableFile {
   const uint64_t file_;
   const std::string path_;
   const std::shared_ptr<SentPieces> pieces_;
-  std::string piece_;  // that is gathered
+  std::string piece_;  // being collected
   uint64_t sent_bytes_ = 0;
   absl::Status error_;  // of Flush, Sync or Close
   bool closed_ = false;
@@ -239,7 +239,7 @@ class RemoteRandomAccessFile : public RandomAccessFile {
       from = offset;
     }
     const size_t read = std::min<size_t>(size, ahead.size() - (offset - from));
-    // At the end of the file there may be no bytes at all to point to.
+    // At the end of the file there may be no bytes to point to.
     if (read > 0) std::memcpy(buffer, ahead.data() + (offset - from), read);
     return read;
   }
@@ -260,7 +260,7 @@ class RemoteRandomAccessFile : public RandomAccessFile {
     return Annotate(status, caller_->NameOf(path_));
   }
 
-  // What the other end reads, if that is no more than was asked for.
+  // Returns what the other end reads, if that is no more than was requested.
   absl::StatusOr<bus::Blob> Checked(absl::StatusOr<FileAnswer> answer,
                                     size_t size) const {
     if (!answer.ok()) return Explained(answer.status());
@@ -282,7 +282,7 @@ class RemoteRandomAccessFile : public RandomAccessFile {
     return ahead;
   }
 
-  // Some pieces on their way at once, all of which are waited for.
+  // Requests several pieces at once, and waits for all of them.
   absl::StatusOr<size_t> ReadPieces(uint64_t offset, size_t size,
                                     char* buffer) const {
     struct Asked {
@@ -291,7 +291,7 @@ class RemoteRandomAccessFile : public RandomAccessFile {
       size_t size = 0;
     };
     std::deque<Asked> asked;
-    size_t begin = 0;  // of what is not asked for yet
+    size_t begin = 0;  // of what has not been requested yet
     size_t read = 0;
     absl::Status status;
     bool at_end = false;
@@ -410,7 +410,8 @@ absl::StatusOr<std::vector<std::string>> RemoteFileSystem::ListDirectory(
       if (!is_next || !IsNameInDirectory(name)) {
         return absl::InternalError(absl::StrCat(
             caller_->NameOf(path), ": its task lists '", absl::CHexEscape(name),
-            is_next ? "', which is no name" : "' after names that follow it"));
+            is_next ? "', which is not a name"
+                    : "' after names that follow it"));
       }
       names.push_back(std::move(name));
     }

@@ -1,24 +1,25 @@
-// RemoteFileSystem: the FileSystem that a Files is, for threads that may block.
-// A checkpoint written through it goes to another task's disk.
+// RemoteFileSystem is a FileSystem on top of a Files, for threads that may
+// block. A checkpoint written through it is stored on another task's disk.
 //
 //   RemoteFileSystem files({.files = client, .scheduler = &scheduler,
 //                           .name = "zmq://writer:2222"});
 //   files.NewWritableFile("/ckpt/model.index");
 //
-// What is appended is gathered into pieces of kMaxFilePiece, and up to
-// kMaxFilePieces of them are on their way for one file: a file that is written
-// takes at most kMaxWrittenBytes here, however slow the disk at the other end.
-// An error of a piece is told by a later Append, or by Flush, Sync or Close.
-// Small reads are served from a piece of kReadAheadBytes that was read before,
-// so what another one appended to the file meanwhile may be seen later.
+// Appended bytes are collected into pieces of kMaxFilePiece, and up to
+// kMaxFilePieces of them are in flight for one file: a file being written takes
+// at most kMaxWrittenBytes here, however slow the disk at the other end is. An
+// error of a piece is reported by a later Append, or by Flush, Sync or Close.
+// Small reads are served from a read-ahead buffer of kReadAheadBytes, so bytes
+// that another client appends in the meantime may be seen later.
 //
-// Errors have the code and words of the other end's file system, with `name`
-// and the path before them. UNAVAILABLE: the other end is gone, and what it had
-// open is closed. DEADLINE_EXCEEDED: an operation took `operation_timeout`. A
-// task that dies is found by its connection, within seconds, so that time is
-// only for disks that are stuck, and long: an fsync of gigabytes takes minutes.
+// Errors have the code and message of the other end's file system, with `name`
+// and the path before them. UNAVAILABLE: the other end is lost, and its open
+// files are closed. DEADLINE_EXCEEDED: an operation took `operation_timeout`.
+// The death of a task is detected by its connection within seconds, so that
+// timeout is only for hung disks, and long: an fsync of gigabytes takes
+// minutes.
 //
-// Threads: as FileSystem says; every call waits through the Scheduler.
+// Threads: as in FileSystem; every call waits through the Scheduler.
 #ifndef WEFT_LIBS_PROTOCOL_REMOTE_FILE_SYSTEM_H_
 #define WEFT_LIBS_PROTOCOL_REMOTE_FILE_SYSTEM_H_
 
@@ -33,14 +34,14 @@
 
 namespace weft::protocol {
 
-// One more piece is gathered meanwhile.
+// One more piece is being collected.
 inline constexpr size_t kMaxWrittenBytes = kMaxFilePiece * (kMaxFilePieces + 1);
 inline constexpr size_t kReadAheadBytes = size_t{256} << 10;
 
 struct RemoteFileSystemOptions {
-  // Open files hold on to it.
+  // Open files hold a reference to it.
   std::shared_ptr<Files> files;
-  Scheduler* scheduler = nullptr;  // outlives the file system and its files
+  Scheduler* scheduler = nullptr;  // must outlive the file system and its files
   std::string name;                // of the other end, for errors
   // Of each operation.
   absl::Duration operation_timeout = absl::Minutes(10);
@@ -50,11 +51,11 @@ class RemoteFileSystem : public FileSystem {
  public:
   explicit RemoteFileSystem(RemoteFileSystemOptions options);
 
-  // Whether a writer that stops is to wait for a save that this process may
-  // still write. Waits for no answer.
+  // Sets whether a writer that stops must wait for a save that this process may
+  // still write. Does not wait for the answer.
   void SetExpectsSaves(bool expects);
 
-  // Whether a file that it opened lives.
+  // Whether any opened file still exists.
   bool has_open_files() const { return caller_.use_count() > 1; }
 
   absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(
@@ -79,7 +80,7 @@ class RemoteFileSystem : public FileSystem {
   class Caller;  // of the implementation: waits for one answer
 
  private:
-  // `at_most`: if that is less than operation_timeout.
+  // `at_most`: an upper limit below operation_timeout.
   absl::StatusOr<FileAnswer> Call(
       FileAction action, absl::string_view path, absl::string_view to = "",
       absl::Duration at_most = absl::InfiniteDuration());

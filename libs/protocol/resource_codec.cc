@@ -9,11 +9,12 @@ namespace {
 
 using flatbuffers::Offset;
 
-// Fields of fixed size and shapes, at most: much more than they take.
+// An upper bound for fields of fixed size and shapes.
 constexpr size_t kResourceOverhead = 128 + kMaxRank * sizeof(int64_t);
-// Its place, its own, and its name's place and length.
+// Its offset, its vtable offset, and its name's offset and length.
 constexpr size_t kLeastResourceBytes = 4 * sizeof(uint32_t);
-// Of the use of a device, at most, and its place and its own at least.
+// An upper bound for the use of a device, and a lower bound for its offset and
+// its vtable offset.
 constexpr size_t kDeviceUseBytes = 64;
 constexpr size_t kLeastDeviceUseBytes = 2 * sizeof(uint32_t);
 

@@ -1,7 +1,6 @@
 // Named resources in messages about placement: NamedResource and PlacedResource
-// to and from their tables (schemas/coordinator.fbs); and how the memory of
-// devices is used. Only for .cc files of
-// this room: it includes FlatBuffers.
+// to and from their tables (schemas/coordinator.fbs), and the memory usage of
+// devices. Only for .cc files of this module: it includes FlatBuffers.
 //
 // Threads: functions without state. Errors are as in inner_message_inl.h.
 #ifndef WEFT_LIBS_PROTOCOL_RESOURCE_CODEC_INL_H_
@@ -26,7 +25,7 @@ absl::StatusOr<NamedResource> ReadResource(
 
 absl::StatusOr<flatbuffers::Offset<WirePlacedResources>> WritePlacedResources(
     const std::vector<PlacedResource>& resources, InnerWriter& writer);
-// None for null.
+// Returns an empty list for null.
 absl::StatusOr<std::vector<PlacedResource>> ReadPlacedResources(
     const WirePlacedResources* resources, InnerReader& reader);
 
@@ -35,7 +34,7 @@ using WireDeviceUses =
 
 absl::StatusOr<flatbuffers::Offset<WireDeviceUses>> WriteDeviceUses(
     const std::vector<DeviceUse>& uses, InnerWriter& writer);
-// None for null.
+// Returns an empty list for null.
 absl::StatusOr<std::vector<DeviceUse>> ReadDeviceUses(
     const WireDeviceUses* uses, InnerReader& reader);
 

@@ -1,10 +1,11 @@
-// RunEnd: the end of one asynchronous run, which several may bring about: the
-// answer, the acknowledgement of its abort, a lost connection. The first one
-// claims it; `done` is called once, when that one has said how it ended, the
-// start is over and the cancellation is no longer watched.
+// RunEnd coordinates the end of one asynchronous run, which several events may
+// cause: the answer, the acknowledgement of its abort, a lost connection. The
+// first one claims it; `done` is called once, when that one has reported how
+// the run ended, the start is complete and the cancellation is no longer
+// watched.
 //
 // Threads: thread-safe. No lock: `done` runs on the thread that ends the run,
-// or on the one that starts it if it has ended by then.
+// or on the thread that starts it if it has ended by then.
 #ifndef WEFT_LIBS_PROTOCOL_RUN_END_H_
 #define WEFT_LIBS_PROTOCOL_RUN_END_H_
 
@@ -21,27 +22,29 @@ class RunEnd {
  public:
   using Done = absl::AnyInvocable<void(absl::Status)>;
 
-  // `cancellation` may be null; it lives until `done` is called.
+  // `cancellation` may be null; it must live until `done` is called.
   RunEnd(Cancellation* cancellation, Done done)
       : cancellation_(cancellation), done_(std::move(done)) {}
   RunEnd(const RunEnd&) = delete;
   RunEnd& operator=(const RunEnd&) = delete;
 
-  // True for the first caller, who then calls End. Between the two, what the
-  // run is to fill in may be written: its owner still waits.
+  // Returns true for the first caller, which must then call End. Between the
+  // two, it may write the results of the run: the run's owner still waits.
   bool Claim() { return !claimed_.exchange(true, std::memory_order_acq_rel); }
 
   bool IsClaimed() const { return claimed_.load(std::memory_order_acquire); }
 
-  // By whom Claim answered true, once. The caller keeps this alive.
+  // Must be called exactly once, by the caller for which Claim() returned true.
+  // The caller keeps this object alive.
   void End(absl::Status status) {
     status_ = std::move(status);
     FinishIfSecond(kEnded);
   }
 
-  // By whoever started the run, once, after all that may end it was set off.
-  // `on_cancel(cause)` runs at most once, on the thread that cancels. It must
-  // keep this alive; it is let go of when the run ends.
+  // Must be called once by the starter of the run, after everything that may
+  // end it was started. `on_cancel(cause)` runs at most once, on the thread
+  // that cancels. It must keep this object alive; it is released when the run
+  // ends.
   template <typename OnCancel>
   void Started(const OnCancel& on_cancel) {
     if (cancellation_ != nullptr) {

@@ -66,8 +66,8 @@ absl::Status SessionLeases::Reserve(const bus::Peer& peer) {
     Settle(peer.identity.incarnation);
     return absl::ResourceExhaustedError(
         absl::StrCat("this client has ", open,
-                     " sessions open, as many as it may. Close "
-                     "some, or raise max_sessions_per_client there."));
+                     " sessions open, which is its limit. Close some, or raise "
+                     "max_sessions_per_client there."));
   }
   ++client.reserved;
   return absl::OkStatus();
@@ -135,7 +135,8 @@ void SessionLeases::OnReset(absl::FunctionRef<bool(uint64_t session)> is_open) {
       sessions.push_back(session);
     }
   }
-  std::sort(sessions.begin(), sessions.end());  // so that a simulation repeats
+  std::sort(sessions.begin(),
+            sessions.end());  // so that a simulation is reproducible
   for (const uint64_t session : sessions) {
     if (!is_open(session)) OnClosed(session);
   }
@@ -173,7 +174,7 @@ void SessionLeases::Settle(uint64_t incarnation) {
 
 void SessionLeases::Disarm(Client& client) {
   if (client.timer == 0) return;
-  // One that runs already will see that it is late.
+  // A closure that runs already will see that it is late.
   if (scheduler_.CancelTimer(client.timer)) in_flight_.End();
   client.timer = 0;
 }

@@ -1,10 +1,10 @@
-// SessionLeases: which client opened which session of a master, and how long a
-// session outlives its client's connection. A client that connects again in
-// time, as the same incarnation, keeps its sessions. One client has no more
-// than so many.
+// SessionLeases records which client opened which session of a master, and how
+// long a session outlives its client's connection. A client that reconnects in
+// time, as the same incarnation, keeps its sessions. The number of sessions per
+// client is limited.
 //
-// While the server drains, a lost client that has monitored sessions is waited
-// for only briefly (kDrainLease), any other one not at all.
+// While the server drains, a lost client with monitored sessions is waited for
+// only briefly (kDrainLease), any other client not at all.
 //
 // Threads: thread-safe. `expire` is called without a lock held, on the control
 // pool: it must not wait.
@@ -33,64 +33,64 @@ class SessionLeases {
  public:
   using Expire = absl::AnyInvocable<void(uint64_t session)>;
 
-  // Long enough for a connection that was cut to be dialed again. A chief that
-  // was told to stop tries to save for half of it
-  // (docs/operations/stopping.md).
+  // Long enough to redial a connection that was cut. A chief that was told to
+  // stop tries to save for half of it (docs/operations/stopping.md).
   static constexpr absl::Duration kDrainLease = absl::Seconds(2);
 
-  // `expire` ends a session whose lease is over.
+  // `expire` ends a session whose lease has expired.
   SessionLeases(
       Scheduler& scheduler, absl::Duration lease, Expire expire,
       int64_t max_sessions_per_client = std::numeric_limits<int64_t>::max());
   ~SessionLeases();
   // Shortens all running and later leases, see above.
   void Drain() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Leases that have not run out are dropped; `expire` is not called any more
-  // when it has returned. Blocks. To be used no more.
+  // Drops running leases; `expire` is not called any more when it has returned.
+  // Blocks. The object must not be used afterwards.
   void End() ABSL_LOCKS_EXCLUDED(mutex_);
 
   absl::Duration lease() const { return lease_; }
 
   void OnConnect(const bus::Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);
-  // How many sessions have lost their client by it.
+  // Returns the number of sessions that lost their client.
   int OnDisconnect(const bus::Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Before a session is created, which OnCreated or OnNotCreated follows.
-  // RESOURCE_EXHAUSTED when the peer's client has as many as it may.
+  // Must be called before a session is created, and followed by OnCreated or
+  // OnNotCreated. Returns RESOURCE_EXHAUSTED at the limit of the peer's client.
   absl::Status Reserve(const bus::Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnNotCreated(const bus::Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The lease begins at once where the peer is gone already.
+  // The lease begins at once if the peer is gone already.
   void OnCreated(const bus::Peer& peer, uint64_t session,
                  bool is_monitored = false) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnClosed(uint64_t session) ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether the peer's client has created the session, over this connection or
-  // an earlier one, and has it still.
+  // an earlier one, and still has it.
   bool Owns(const bus::Peer& peer, uint64_t session) const
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether the client of this incarnation has a monitored session, or had one
   // just before it was lost.
   bool HasMonitored(uint64_t incarnation) const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Forgets those that are not open any more.
+  // Forgets the sessions that are not open any more.
   void OnReset(absl::FunctionRef<bool(uint64_t session)> is_open)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Sessions that would be closed if nobody connected; for tests and tools.
+  // The number of sessions that will be closed if their clients do not return;
+  // for tests and tools.
   int num_orphans() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Client {
     absl::flat_hash_set<uint64_t> connections;
-    absl::btree_set<uint64_t> sessions;       // in an order that repeats
+    absl::btree_set<uint64_t> sessions;       // in a deterministic order
     absl::flat_hash_set<uint64_t> monitored;  // of these
-    int64_t reserved = 0;                     // sessions yet to come
-    Scheduler::TimerId timer = 0;  // 0: connected, or nothing to lose
-    uint64_t timers_so_far = 0;    // so that one that is late is known
+    int64_t reserved = 0;                     // sessions about to be created
+    Scheduler::TimerId timer = 0;  // 0: connected, or without sessions
+    uint64_t timers_so_far = 0;    // to recognize a late timer
   };
-  // By incarnation; ordered, so that a simulation repeats.
+  // By incarnation; ordered, so that a simulation can be repeated.
   using Clients = std::map<uint64_t, Client>;
 
   absl::Duration LeaseOf(const Client& client) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  // Arms or disarms its timer, or forgets it, as its state demands.
+  // Sets or cancels its timer, or forgets it, according to its state.
   void Settle(uint64_t incarnation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Expired(uint64_t incarnation, uint64_t timer_number)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -101,7 +101,7 @@ class SessionLeases {
   const absl::Duration lease_;
   Expire expire_;
   const int64_t max_sessions_per_client_;
-  InFlight in_flight_;  // timers and what they set off
+  InFlight in_flight_;  // timers and their effects
   mutable absl::Mutex mutex_;
   Clients clients_ ABSL_GUARDED_BY(mutex_);
   bool is_draining_ ABSL_GUARDED_BY(mutex_) = false;

@@ -1,4 +1,4 @@
-// Which sessions outlive which connections, on a clock that is moved by hand.
+// Tests which sessions outlive which connections, with a manual clock.
 #include "libs/protocol/session_leases.h"
 
 #include <cstdint>
@@ -67,7 +67,7 @@ TEST_F(SessionLeasesTest, ANewLeaseBeginsAtEachDisconnect) {
   EXPECT_THAT(expired_, ElementsAre(100));
 }
 
-TEST_F(SessionLeasesTest, OneConnectionIsEnough) {
+TEST_F(SessionLeasesTest, OneConnectionKeepsTheLease) {
   leases_->OnConnect(Peer(1, 7));
   leases_->OnConnect(Peer(2, 7));
   Create(Peer(1, 7), 100);
@@ -85,7 +85,7 @@ TEST_F(SessionLeasesTest, AnotherIncarnationIsAnotherClient) {
   EXPECT_THAT(expired_, ElementsAre(100));
 }
 
-TEST_F(SessionLeasesTest, ASessionThatCameTooLateForItsClientExpiresToo) {
+TEST_F(SessionLeasesTest, SessionCreatedAfterDisconnectExpires) {
   leases_->OnConnect(Peer(1, 7));
   leases_->OnDisconnect(Peer(1, 7));
   Create(Peer(1, 7), 100);
@@ -94,7 +94,7 @@ TEST_F(SessionLeasesTest, ASessionThatCameTooLateForItsClientExpiresToo) {
   EXPECT_THAT(expired_, ElementsAre(100));
 }
 
-TEST_F(SessionLeasesTest, ASessionIsItsClientsOverEachConnection) {
+TEST_F(SessionLeasesTest, SessionBelongsToItsClientOnAnyConnection) {
   leases_->OnConnect(Peer(1, 7));
   leases_->OnConnect(Peer(2, 8));
   Create(Peer(1, 7), 100);
@@ -109,7 +109,7 @@ TEST_F(SessionLeasesTest, ASessionIsItsClientsOverEachConnection) {
   EXPECT_FALSE(leases_->Owns(Peer(3, 7), 100));
 }
 
-TEST_F(SessionLeasesTest, WhatIsClosedOrResetDoesNotExpire) {
+TEST_F(SessionLeasesTest, ClosedOrResetSessionsDoNotExpire) {
   leases_->OnConnect(Peer(1, 7));
   Create(Peer(1, 7), 100);
   leases_->OnConnect(Peer(2, 8));
@@ -124,7 +124,7 @@ TEST_F(SessionLeasesTest, WhatIsClosedOrResetDoesNotExpire) {
   EXPECT_THAT(expired_, IsEmpty());
 }
 
-TEST_F(SessionLeasesTest, WhatAResetHasNotEndedExpires) {
+TEST_F(SessionLeasesTest, SessionThatSurvivesAResetExpires) {
   leases_->OnConnect(Peer(1, 7));
   Create(Peer(1, 7), 100);
   Create(Peer(1, 7), 101);
@@ -135,7 +135,7 @@ TEST_F(SessionLeasesTest, WhatAResetHasNotEndedExpires) {
   EXPECT_THAT(expired_, ElementsAre(101));
 }
 
-TEST_F(SessionLeasesTest, AClientHasNoMoreThanItMay) {
+TEST_F(SessionLeasesTest, SessionsPerClientAreLimited) {
   const auto exhausted = absl::StatusCode::kResourceExhausted;
   leases_->OnConnect(Peer(1, 7));
   ASSERT_OK(leases_->Reserve(Peer(1, 7)));
@@ -191,7 +191,7 @@ TEST_F(SessionLeasesTest, LeasesEndAtOnceWhileTheServerDrains) {
   EXPECT_THAT(expired_, ElementsAre(100, 200));
 }
 
-TEST_F(SessionLeasesTest, ItsEndDropsLeases) {
+TEST_F(SessionLeasesTest, DestructorDropsLeases) {
   leases_->OnConnect(Peer(1, 7));
   Create(Peer(1, 7), 100);
   leases_->OnDisconnect(Peer(1, 7));

@@ -19,7 +19,7 @@
 namespace weft::protocol {
 namespace {
 
-// The elements as they travel.
+// Returns the encoded elements.
 absl::StatusOr<bus::Blob> BytesOf(const Tensor& tensor) {
   if (DataTypeSize(tensor.dtype()) != 0) {
     auto owner = std::make_shared<Tensor>(tensor);
@@ -32,7 +32,7 @@ absl::StatusOr<bus::Blob> BytesOf(const Tensor& tensor) {
                    tensor.shape().ToString(), " ", encoded.status().message()));
 }
 
-// The same as WriteBytes, for small memory that needs no owner.
+// Like WriteBytes, for small memory that needs no owner.
 flatbuffers::Offset<schemas::Bytes> WriteSmall(
     const Tensor& tensor, flatbuffers::FlatBufferBuilder& builder) {
   const auto* data = static_cast<const uint8_t*>(tensor.data());
@@ -53,14 +53,15 @@ absl::StatusOr<TensorShape> ReadShape(const schemas::Tensor& tensor,
   return TensorShape::Create(dims);
 }
 
-// A byte that is neither 0 nor 1 is no bool, and reading it would be undefined.
+// A byte that is neither 0 nor 1 is not a bool, and reading it would be
+// undefined.
 void MendBools(Tensor& tensor) {
   auto* bytes = static_cast<uint8_t*>(tensor.mutable_data());
   const int64_t count = tensor.num_elements();
   for (int64_t i = 0; i < count; ++i) bytes[i] = bytes[i] != 0 ? 1 : 0;
 }
 
-// Memory that a message came in, aligned as it happened to be.
+// The memory of a received message, with arbitrary alignment.
 class ReceivedBuffer : public Buffer {
  public:
   explicit ReceivedBuffer(bus::Blob bytes)
@@ -73,8 +74,8 @@ class ReceivedBuffer : public Buffer {
   const bus::Blob bytes_;
 };
 
-// Smaller values are copied sooner than a buffer is made for them, and leave
-// the memory of messages to the messages.
+// For smaller values a copy is cheaper than a buffer object, and does not keep
+// the message's memory.
 constexpr size_t kLeastInPlace = size_t{64} << 10;
 
 bool IsUsedInPlace(const bus::Blob& bytes) {
@@ -82,7 +83,8 @@ bool IsUsedInPlace(const bus::Blob& bytes) {
          reinterpret_cast<uintptr_t>(bytes.data()) % alignof(int64_t) == 0;
 }
 
-// The memory that the bytes are in, where it can be a tensor's; else null.
+// Returns the memory that contains the bytes, if a tensor can use it; else
+// null.
 BufferPtr BufferOf(const bus::Blob& bytes) {
   if (BufferPtr landed = LandedBuffer(bytes)) return landed;
   if (!IsUsedInPlace(bytes)) return BufferPtr();
@@ -149,7 +151,7 @@ uint64_t SlowBytes(const schemas::Tensor* tensor) {
   if (tensor == nullptr) return 0;
   const auto dtype = static_cast<DataType>(tensor->dtype());
   const bool is_slow = DataTypeSize(dtype) == 0 || dtype == DT_BOOL;
-  // More than that makes no difference, and can't overflow a sum.
+  // Larger values make no difference, and cannot overflow a sum.
   return is_slow ? std::min(tensor->num_bytes(), kBytesReadSoon + 1) : 0;
 }
 

@@ -1,5 +1,5 @@
-// Tensors survive the trip in messages, large ones without a copy, and damaged
-// ones are refused before they cost anything.
+// Tests that tensors are decoded as they were encoded, large ones without a
+// copy, and that damaged ones are refused before they use memory.
 #include "libs/protocol/tensor_codec.h"
 
 #include <cstdint>
@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<Tensor>> Unpack(bus::Message message,
   return result;
 }
 
-// As the bus does with an attachment that streams.
+// Receives an attachment as the bus does with a stream.
 bus::Blob Land(const bus::Blob& blob, AllocatorLandingMemory& memory) {
   auto room = memory.Reserve(blob.size());
   EXPECT_OK(room);
@@ -61,7 +61,7 @@ bus::Blob Land(const bus::Blob& blob, AllocatorLandingMemory& memory) {
   return bus::Blob(room->owner, room->data, blob.size());
 }
 
-TEST(TensorCodecTest, EveryTypeAndSizeSurvivesTheTrip) {
+TEST(TensorCodecTest, EveryTypeAndSizeRoundTrips) {
   for (const DataType dtype : SupportedTypes()) {
     for (const TensorShape& shape :
          {TensorShape(), TensorShape({3, 5}), TensorShape({2, 0, 4}),
@@ -78,7 +78,7 @@ TEST(TensorCodecTest, EveryTypeAndSizeSurvivesTheTrip) {
   }
 }
 
-TEST(TensorCodecTest, SmallOnesTravelInTheBodyLargeOnesAreNotCopied) {
+TEST(TensorCodecTest, SmallTensorsAreInlinedLargeOnesAttached) {
   const Tensor small = SampleTensor(DT_FLOAT, TensorShape({256}));
   const Tensor large = SampleTensor(DT_FLOAT, TensorShape({257}));
   ASSERT_OK_AND_ASSIGN(const bus::Message message, Pack({small, large}));
@@ -98,7 +98,7 @@ TEST(TensorCodecTest, ABlobKeepsItsTensorAlive) {
   EXPECT_TRUE(SameBits(read[0], SampleTensor(DT_INT64, TensorShape({1000}))));
 }
 
-TEST(TensorCodecTest, WhatLandedBecomesTheTensorsOwnMemory) {
+TEST(TensorCodecTest, ReceiveBufferBecomesTheTensorsMemory) {
   CountingAllocator allocator;
   AllocatorLandingMemory memory(allocator);
   const Tensor tensor = SampleTensor(DT_FLOAT, TensorShape({1 << 16}));
@@ -108,12 +108,12 @@ TEST(TensorCodecTest, WhatLandedBecomesTheTensorsOwnMemory) {
   ASSERT_OK_AND_ASSIGN(std::vector<Tensor> read,
                        Unpack(std::move(message), allocator));
   EXPECT_EQ(read[0].data(), landed_at);
-  EXPECT_EQ(allocator.allocations, 1);  // the landing's
+  EXPECT_EQ(allocator.allocations, 1);  // that of the receive buffer
   EXPECT_TRUE(SameBits(read[0], tensor));
   EXPECT_TRUE(read[0].RefCountIsOne());  // so kernels may write to it
 }
 
-// Received once, by nobody else.
+// Receives bytes that have no other owner.
 bus::Blob Receive(const bus::Blob& blob, size_t offset) {
   auto memory = std::make_shared<std::vector<int64_t>>(blob.size() / 8 + 2);
   char* const data = reinterpret_cast<char*>(memory->data()) + offset;
@@ -121,7 +121,7 @@ bus::Blob Receive(const bus::Blob& blob, size_t offset) {
   return bus::Blob::Received(std::move(memory), data, blob.size());
 }
 
-TEST(TensorCodecTest, LargeValuesStayInTheMemoryTheyCameIn) {
+TEST(TensorCodecTest, LargeValuesStayInTheirReceiveBuffer) {
   for (const DataType dtype : {DT_FLOAT, DT_INT64, DT_BOOL, DT_COMPLEX128}) {
     CountingAllocator allocator;
     const Tensor tensor = SampleTensor(dtype, TensorShape({1 << 16}));
@@ -138,7 +138,7 @@ TEST(TensorCodecTest, LargeValuesStayInTheMemoryTheyCameIn) {
   }
 }
 
-TEST(TensorCodecTest, SmallOrMisalignedValuesAreCopiedFromThere) {
+TEST(TensorCodecTest, SmallOrMisalignedValuesAreCopied) {
   for (const auto& [size, offset] : {std::pair{1000, 0}, {1 << 16, 4}}) {
     CountingAllocator allocator;
     const Tensor tensor = SampleTensor(DT_FLOAT, TensorShape({size}));
@@ -151,8 +151,8 @@ TEST(TensorCodecTest, SmallOrMisalignedValuesAreCopiedFromThere) {
   }
 }
 
-// What others hold as well is theirs.
-TEST(TensorCodecTest, PartsOfWhatCameAreCopied) {
+// Memory with other owners must not be changed.
+TEST(TensorCodecTest, PartsOfAReceiveBufferAreCopied) {
   CountingAllocator allocator;
   const Tensor tensor = SampleTensor(DT_FLOAT, TensorShape({1 << 16}));
   ASSERT_OK_AND_ASSIGN(bus::Message message, Pack({tensor, tensor}));
@@ -169,8 +169,8 @@ TEST(TensorCodecTest, PartsOfWhatCameAreCopied) {
   for (const Tensor& one : read) EXPECT_TRUE(SameBits(one, tensor));
 }
 
-// It would keep all of what landed with it, for as long as somebody keeps it.
-TEST(TensorCodecTest, ASmallPartOfWhatLandedTogetherIsCopied) {
+// It would keep the whole receive buffer for as long as the tensor lives.
+TEST(TensorCodecTest, SmallPartOfAReceiveBufferIsCopied) {
   CountingAllocator allocator;
   AllocatorLandingMemory memory(allocator);
   const Tensor tensor = SampleTensor(DT_FLOAT, TensorShape({1000}));
@@ -191,7 +191,7 @@ TEST(TensorCodecTest, ASmallPartOfWhatLandedTogetherIsCopied) {
   for (const Tensor& one : read) EXPECT_TRUE(SameBits(one, tensor));
 }
 
-TEST(TensorCodecTest, AMisalignedBodyIsRead) {
+TEST(TensorCodecTest, MisalignedBodyIsDecoded) {
   const Tensor tensor = SampleTensor(DT_DOUBLE, TensorShape({7}));
   ASSERT_OK_AND_ASSIGN(bus::Message message, Pack({tensor}));
   auto shifted = std::make_shared<std::string>("x");
@@ -202,11 +202,11 @@ TEST(TensorCodecTest, AMisalignedBodyIsRead) {
   EXPECT_TRUE(SameBits(read[0], tensor));
 }
 
-TEST(TensorCodecTest, NoTensorCanNotBeSent) {
+TEST(TensorCodecTest, MissingTensorCannotBeSent) {
   EXPECT_THAT(Pack({Tensor()}), StatusIs(kInvalid, "without a value"));
 }
 
-TEST(TensorCodecTest, NoMemoryIsAnError) {
+TEST(TensorCodecTest, OutOfMemoryIsAnError) {
   CountingAllocator allocator;
   allocator.most = 100;
   ASSERT_OK_AND_ASSIGN(bus::Message message,
@@ -219,7 +219,7 @@ TEST(TensorCodecTest, NoMemoryIsAnError) {
               StatusIs(absl::StatusCode::kResourceExhausted, "101"));
 }
 
-// A tensor that somebody else may have sent.
+// A tensor as a hostile peer may have sent it.
 struct Claim {
   int dtype = DT_FLOAT;
   std::vector<int64_t> shape;
@@ -247,7 +247,7 @@ bus::Message PackClaims(const std::vector<Claim>& claims,
   return FinishMessage(kMethod, body.o, builder, std::move(attachments));
 }
 
-TEST(TensorCodecTest, WhatDoesNotAgreeIsRefusedBeforeMemoryIsTaken) {
+TEST(TensorCodecTest, InconsistentSizesAllocateNoMemory) {
   constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
   const std::vector<Claim> claims = {
       {DT_FLOAT, {2}, 8, 4},               // fewer bytes than announced
@@ -261,8 +261,8 @@ TEST(TensorCodecTest, WhatDoesNotAgreeIsRefusedBeforeMemoryIsTaken) {
       {DT_FLOAT, std::vector<int64_t>(255, 1), 4, 4},  // rank
       {DT_INVALID, {1}, 4, 4},                         // no type
       {99, {1}, 4, 4},                                 // unknown type
-      {DT_FLOAT_REF, {1}, 4, 4},          // references do not travel
-      {-7, {1}, 4, 4},                    // nonsense
+      {DT_FLOAT_REF, {1}, 4, 4},          // references are not sent
+      {-7, {1}, 4, 4},                    // invalid
       {DT_STRING, {1}, 4, 4},             // no TensorProto
       {DT_FLOAT, {2}, 8, 0, 2},           // there is one attachment only
       {DT_FLOAT, {2}, 8, 0, 0xffffffff},  // likewise
@@ -281,7 +281,7 @@ TEST(TensorCodecTest, WhatDoesNotAgreeIsRefusedBeforeMemoryIsTaken) {
                    HeapAllocator()));
 }
 
-TEST(TensorCodecTest, AnAttachmentIsGivenOutOnce) {
+TEST(TensorCodecTest, AttachmentIsHandedOutOnce) {
   const Claim claim{DT_FLOAT, {2}, 8, 0, 1};
   EXPECT_THAT(
       Unpack(PackClaims({claim, claim}, {bus::Blob::FromString("12345678")}),
@@ -289,7 +289,7 @@ TEST(TensorCodecTest, AnAttachmentIsGivenOutOnce) {
       StatusIs(kInvalid, "twice"));
 }
 
-TEST(TensorCodecTest, OneTensorNamedManyTimesIsCopiedOnce) {
+TEST(TensorCodecTest, RepeatedTensorIsCopiedOnce) {
   flatbuffers::FlatBufferBuilder builder;
   const auto bytes = builder.CreateVector(std::vector<uint8_t>(1 << 16, 1));
   const auto data = schemas::CreateBytes(builder, bytes);
@@ -304,13 +304,13 @@ TEST(TensorCodecTest, OneTensorNamedManyTimesIsCopiedOnce) {
   EXPECT_LE(allocator.allocations, 1);
 }
 
-// A message of protobuf inside another one: its length and its bytes.
+// Returns a nested protobuf message: its length and its bytes.
 std::string Sized(const std::string& bytes) {
   return absl::StrCat(std::string(1, static_cast<char>(bytes.size())), bytes);
 }
 
-// A TensorProto of `count` elements and no value, which stands for as many
-// defaults. SerializeTensorProto writes each of them.
+// Returns a TensorProto of `count` elements and no value, which stands for as
+// many defaults. SerializeTensorProto writes each of them.
 std::string NothingRepeated(DataType dtype, int64_t count) {
   std::string size = "\x08";
   for (; count > 127; count >>= 7) {
@@ -322,9 +322,9 @@ std::string NothingRepeated(DataType dtype, int64_t count) {
                       Sized(dim));
 }
 
-// A few bytes that say that they are very many strings, resources or variants,
-// and parse as such where a TensorProto is expected, what a message once was.
-TEST(TensorCodecTest, WhatIsNotThereTakesNoMemory) {
+// A few bytes that claim to be very many strings, resources or variants, and
+// would parse as such if a TensorProto were expected, as in an older format.
+TEST(TensorCodecTest, MissingValuesTakeNoMemory) {
   for (const DataType dtype : {DT_STRING, DT_RESOURCE, DT_VARIANT}) {
     EXPECT_OK(ParseTensorProto(NothingRepeated(dtype, 1000), HeapAllocator()));
     for (const int64_t count : {30, 1000, 1 << 24, 1 << 30}) {
@@ -347,7 +347,7 @@ TEST(TensorCodecTest, WhatIsNotThereTakesNoMemory) {
   }
 }
 
-TEST(TensorCodecTest, OfManyValuesTheBodyTakesSome) {
+TEST(TensorCodecTest, BodyInlinesSomeOfManyValues) {
   const std::vector<Tensor> tensors(20'000,
                                     SampleTensor(DT_FLOAT, TensorShape({250})));
   ASSERT_OK_AND_ASSIGN(bus::Message message, Pack(tensors));
@@ -358,7 +358,7 @@ TEST(TensorCodecTest, OfManyValuesTheBodyTakesSome) {
   EXPECT_TRUE(SameBits(read.back(), tensors.back()));
 }
 
-TEST(TensorCodecTest, BytesThatAreNoBoolsBecomeTrue) {
+TEST(TensorCodecTest, NonzeroBytesBecomeTrue) {
   ASSERT_OK_AND_ASSIGN(
       const std::vector<Tensor> read,
       Unpack(PackClaims({{DT_BOOL, {4}, 4, 4}}), HeapAllocator()));
@@ -371,7 +371,7 @@ TEST(TensorCodecTest, AMessageOfAnotherTypeIsRefused) {
                        Pack({SampleTensor(DT_FLOAT, TensorShape())}));
   const auto other = static_cast<uint8_t>(Method::kRunCallable);
   EXPECT_THAT(MessageReader::Open(message, other).status(), StatusIs(kInvalid));
-  message.method = other;  // the envelope says so, the body does not
+  message.method = other;  // the envelope says so, but the body does not
   EXPECT_THAT(MessageReader::Open(message, other).status(), StatusIs(kInvalid));
   message.body = bus::Blob();
   EXPECT_THAT(MessageReader::Open(message, other).status(), StatusIs(kInvalid));

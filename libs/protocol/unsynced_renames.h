@@ -1,7 +1,7 @@
-// UnsyncedRenames: the directories of a remote task in which files were renamed
-// and which were not synced since. A task that has started again may have lost
-// these renames with the power of its machine, and its SyncDirectory says
-// nothing of them.
+// UnsyncedRenames records the directories of a remote task in which files were
+// renamed and that were not synced since. A restarted task may have lost these
+// renames in a power failure of its machine, and its SyncDirectory does not
+// report that.
 //
 // Threads: not thread-safe.
 #ifndef WEFT_LIBS_PROTOCOL_UNSYNCED_RENAMES_H_
@@ -23,11 +23,12 @@ namespace weft::protocol {
 
 class UnsyncedRenames {
  public:
-  // Of more directories, some are forgotten.
+  // If there are more directories, some are forgotten.
   static constexpr size_t kMaxDirectories = 1000;
 
-  // The task, of that incarnation, has done what was asked. UNAVAILABLE where
-  // it synced a directory in which another incarnation had renamed a file.
+  // The task, of that incarnation, has executed the request. Returns
+  // UNAVAILABLE if it synced a directory in which another incarnation had
+  // renamed a file.
   absl::Status OnDone(const FileRequest& request, uint64_t incarnation) {
     if (request.action == FileAction::kRename) {
       Note(DirectoryOf(request.to), incarnation);
@@ -52,7 +53,7 @@ class UnsyncedRenames {
     return slash == absl::string_view::npos ? ""
                                             : Directory(path.substr(0, slash));
   }
-  // What the first of them has renamed counts until the sync.
+  // The first incarnation with a rename counts until the sync.
   void Note(std::string directory, uint64_t incarnation) {
     renamed_by_.emplace(std::move(directory), incarnation);
     if (renamed_by_.size() > kMaxDirectories) {

@@ -1,4 +1,4 @@
-// The bytes that docs/design/wire.md shows are those that travel.
+// Tests that docs/design/wire.md shows the bytes that are actually sent.
 #include <fstream>
 #include <string>
 #include <vector>
@@ -19,7 +19,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Of "    0010  2a 00 ...    what that says"; empty: it is no such line.
+// Returns the hexadecimal part of "    0010  2a 00 ...    comment"; empty: it
+// is not such a line.
 std::string HexOf(absl::string_view line) {
   if (!absl::ConsumePrefix(&line, "    ")) return "";
   for (int i = 0; i < 4; ++i) {
@@ -30,7 +31,8 @@ std::string HexOf(absl::string_view line) {
   return absl::StrReplaceAll(line.substr(0, line.find("  ")), {{" ", ""}});
 }
 
-// What the page shows, as hexadecimal digits: a frame for each run of lines.
+// Returns the frames on the page as hexadecimal digits: one for each run of
+// lines.
 std::vector<std::string> FramesOfPage() {
   std::ifstream page("docs/design/wire.md");
   std::vector<std::string> frames;
@@ -49,7 +51,7 @@ std::string Hex(const bus::Blob& frame) {
       reinterpret_cast<const char*>(frame.data()), frame.size()));
 }
 
-TEST(WirePageTest, TheBytesOfOneCallAreThoseThatTravel) {
+TEST(WirePageTest, DocumentedBytesMatchTheWire) {
   const bus::Message request =
       WriteDeleteWorkerSession({.master_incarnation = 11, .session = 42});
   const bus::Message reply = WriteDone();

@@ -15,7 +15,7 @@
 namespace weft::protocol {
 namespace {
 
-// The step of all of them; none if they are of several.
+// Returns the common step of the pushes; none if they are of several.
 bus::StepTag TagOf(absl::Span<const Push> pushes) {
   bus::StepTag tag;
   for (const Push& push : pushes) {
@@ -28,7 +28,7 @@ bus::StepTag TagOf(absl::Span<const Push> pushes) {
 
 }  // namespace
 
-// One step under way. Whatever ends it claims its RunEnd first.
+// One step in flight. Any thread that ends it claims its RunEnd first.
 class WorkerClient::PendingRun {
  public:
   PendingRun(const PartitionStep& step, Done done)
@@ -51,7 +51,7 @@ class WorkerClient::PendingRun {
   void EndWith(absl::Status status) {
     if (end_.Claim()) end_.End(std::move(status));
   }
-  // With a fetch for each of fetch_indices(). `came`: when it was here.
+  // With a fetch for each of fetch_indices(). `came`: when it arrived.
   void EndWith(RunPartitionAnswer answer, std::optional<absl::Time> came) {
     if (!end_.Claim()) return;
     for (size_t i = 0; i < answer.fetches.size(); ++i) {
@@ -67,7 +67,7 @@ class WorkerClient::PendingRun {
  private:
   const StepId id_;
   const uint64_t steps_over_below_;
-  const absl::Span<Tensor> fetches_;  // not to be touched once done
+  const absl::Span<Tensor> fetches_;  // must not be accessed once done
   const std::vector<int> fetch_indices_;
   PartitionTrace* const trace_;  // likewise
   RunEnd end_;
@@ -88,13 +88,13 @@ void WorkerClient::OnConnected(const bus::Identity& peer) {
     absl::MutexLock lock(&mutex_);
     connected_ = peer;
     last_failure_ = absl::OkStatus();
-    // Another process has none of them.
+    // They belong to another process.
     if (incarnation_ != peer.incarnation) releasing_.clear();
     incarnation_ = peer.incarnation;
     unsent_ = releasing_;
     num_unsent = unsent_.size();
   }
-  // This thread reads: the answers have the others sent.
+  // This is a reading thread: the answers trigger sending the others.
   for (size_t i = 0; i < std::min(num_unsent, kMaxReleasesAtOnce); ++i) {
     SendNextRelease();
   }
@@ -126,8 +126,8 @@ absl::Status WorkerClient::Explain(const absl::Status& status) const {
       named, "(is it running, and is this its address in the cluster spec?)");
 }
 
-// Whoever has waited for a task that never came has lost it, as whoever would
-// not wait.
+// A caller that has waited for a task that never came gets the same error as
+// one that does not wait.
 absl::Status WorkerClient::ExplainWaiting(const absl::Status& status) {
   if (!absl::IsDeadlineExceeded(status)) return Explain(status);
   if (!channel_->peer().has_value()) {
@@ -161,9 +161,9 @@ void WorkerClient::GetStatusWhenConnected(absl::Time deadline,
   channel_->Call(WriteGetStatus(), options,
                  [this, deadline, done = std::move(done)](
                      absl::StatusOr<bus::Message> reply) mutable {
-                   // Lost before it answered: waits for the next connection,
-                   // for which the channel takes its time. What the task
-                   // itself refuses it would refuse again.
+                   // Lost before it answered: waits for the next connection, at
+                   // the channel's pace. A refusal by the task itself would be
+                   // repeated.
                    const bool lost = absl::IsUnavailable(reply.status()) &&
                                      !channel_->peer().has_value();
                    if (lost)
@@ -224,7 +224,7 @@ void WorkerClient::Deregister(const WorkerSession& session,
 void WorkerClient::SendDeregister(const WorkerSession& session,
                                   uint64_t registration,
                                   void (WorkerClient::*then)()) {
-  // Without a connection, the next one does it again.
+  // Without a connection, the next one repeats it.
   channel_->Call(
       WriteDeregister(session, registration), bus::CallOptions(),
       [this, session, registration,
@@ -232,7 +232,7 @@ void WorkerClient::SendDeregister(const WorkerSession& session,
         const absl::Status& status = reply.status();
         if (absl::IsUnavailable(status) || absl::IsCancelled(status)) return;
         if (absl::IsUnimplemented(status)) {
-          // An older task answers no such request.
+          // An older task does not answer this request.
           (void)channel_->Send(WriteDeregister(session, registration));
         }
         if (reply.ok() || absl::IsUnimplemented(status)) {
@@ -296,7 +296,7 @@ void WorkerClient::Run(const PartitionStep& step, Done done) {
 }
 
 // Also before the RunPartition has arrived: the task remembers what was
-// aborted. Where the connection is lost, the run has failed before its Abort.
+// aborted. If the connection is lost, the run has failed before its Abort.
 void WorkerClient::SendAbort(const std::shared_ptr<PendingRun>& run,
                              const absl::Status& cause) {
   const uint64_t connection = channel_->connection();
@@ -382,7 +382,8 @@ void WorkerClient::HoldSteps(const StepHold& hold, absl::Time deadline,
                  });
 }
 
-// The task is told of the cancellation: it may not have come to it yet.
+// The cancellation is sent to the task: it may not have processed the request
+// yet.
 void WorkerClient::ClearContainers(const std::vector<std::string>& containers,
                                    absl::Time deadline,
                                    const std::shared_ptr<Cancellation>& client,

@@ -1,5 +1,5 @@
-// A task's Worker as seen from another process: WorkerClient and WorkerService
-// over a simulated network.
+// Tests a task's Worker as seen from another process: WorkerClient and
+// WorkerService over a simulated network.
 #include "libs/protocol/worker_client.h"
 
 #include <algorithm>
@@ -66,7 +66,7 @@ class RecordingPeerEvents : public PeerEvents {
   std::vector<Push> with_answers;
 };
 
-// What a `done` was called with, each time.
+// Records the arguments of each call of a `done`.
 class Results {
  public:
   Worker::Done done() {
@@ -118,7 +118,7 @@ class HoldingHandler : public OneRoleHandler<WorkerService> {
   std::vector<std::pair<std::shared_ptr<bus::IncomingCall>, bus::Message>> held;
 };
 
-// A connection that is lost and comes back as the test says.
+// A connection that is lost and restored as the test says.
 class ScriptedChannel : public bus::Channel {
  public:
   CallId Call(bus::Message /*request*/, const bus::CallOptions& /*options*/,
@@ -213,7 +213,7 @@ class WorkerClientTest : public testing::Test {
     processes_.Settle();
     return client;
   }
-  // What it is answered to whatever is a master's alone to ask.
+  // Returns the answers to its requests that only a master may send.
   std::vector<absl::Status> AskForMasters(WorkerClient& client) {
     std::vector<absl::Status> answers;
     const auto note = [&](const auto& answer) {
@@ -245,7 +245,7 @@ class WorkerClientTest : public testing::Test {
   std::shared_ptr<OpRegistry> ops_ = std::make_shared<OpRegistry>();
   RecordingWorker worker_;
   RecordingPeerEvents events_;
-  std::vector<StepId> abandoned_;  // on their way in
+  std::vector<StepId> abandoned_;  // being received
   Results results_;
   std::unique_ptr<WorkerService> service_;
   std::unique_ptr<OneRoleHandler<WorkerService>> handler_;
@@ -271,7 +271,7 @@ TEST_F(WorkerClientTest, StatusWaitsForTheTask) {
   EXPECT_TRUE(events_.lost.empty());
 }
 
-TEST_F(WorkerClientTest, StatusOutlivesAConnectionThatIsLostBeforeItsAnswer) {
+TEST_F(WorkerClientTest, StatusCallSurvivesAReconnect) {
   Connect();
   std::vector<absl::Status> answers;
   client_->GetStatusWhenConnected(kNever, [&](const auto& devices) {
@@ -286,8 +286,8 @@ TEST_F(WorkerClientTest, StatusOutlivesAConnectionThatIsLostBeforeItsAnswer) {
   EXPECT_OK(answers[0]);
 }
 
-// It would say the same again, as often as it is asked.
-TEST_F(WorkerClientTest, StatusThatTheTaskRefusesIsNotAskedAgain) {
+// The task would repeat its refusal.
+TEST_F(WorkerClientTest, RefusedStatusIsNotRetried) {
   Connect();
   worker_.answer = absl::UnavailableError("it is shutting down");
   std::vector<absl::Status> answers;
@@ -311,17 +311,18 @@ TEST_F(WorkerClientTest, StatusWaitsNoLongerThanItsDeadline) {
   EXPECT_TRUE(answers.empty());
   processes_.scheduler().AdvanceBy(absl::Seconds(2));
   ASSERT_EQ(answers.size(), 1u);
-  // A lost task, from which a training goes on by itself.
+  // The error of a lost task, from which a training recovers by itself.
   EXPECT_THAT(answers[0], StatusIs(absl::StatusCode::kUnavailable,
                                    "/job:ps/replica:0/task:0"));
-  EXPECT_THAT(answers[0], StatusIs(absl::StatusCode::kUnavailable,
-                                   "There was no connection in time: Nobody "
-                                   "listens at server:7000 (is it running"));
+  EXPECT_THAT(answers[0],
+              StatusIs(absl::StatusCode::kUnavailable,
+                       "There was no connection in time: There is no listener "
+                       "at server:7000 (is it running"));
 }
 
-// A training that worked goes on when its task is back; one that never did is
-// told at once what is wrong.
-TEST_F(WorkerClientTest, AStrangerAtTheAddressIsALossToWhoWasConnected) {
+// A training that worked continues when its task is back; one that never did
+// fails at once with the reason.
+TEST_F(WorkerClientTest, OtherProcessAtTheAddressIsALoss) {
   Connect();
   endpoint_.reset();
   handler_->refuse_with = absl::FailedPreconditionError("another cluster");
@@ -346,7 +347,7 @@ TEST_F(WorkerClientTest, AStrangerAtTheAddressIsALossToWhoWasConnected) {
   EXPECT_EQ(events_.lost.size(), 1u);
 }
 
-TEST_F(WorkerClientTest, AStrangerAtTheAddressIsToldToWhoWasNever) {
+TEST_F(WorkerClientTest, FirstConnectionToOtherProcessIsAnError) {
   handler_->refuse_with = absl::FailedPreconditionError("another cluster");
   Listen();
   Dial();
@@ -363,7 +364,7 @@ TEST_F(WorkerClientTest, AStrangerAtTheAddressIsToldToWhoWasNever) {
   }
 }
 
-TEST_F(WorkerClientTest, ATaskThatIsThereAndDoesNotAnswerIsNamed) {
+TEST_F(WorkerClientTest, UnresponsiveTaskIsNamed) {
   Connect();
   worker_.hold = true;
   std::vector<absl::Status> answers;
@@ -381,7 +382,7 @@ TEST_F(WorkerClientTest, ATaskThatIsThereAndDoesNotAnswerIsNamed) {
   EXPECT_EQ(answers.size(), 1u);
 }
 
-TEST_F(WorkerClientTest, ATaskSaysWhatAStepWaitsFor) {
+TEST_F(WorkerClientTest, DescribeWaitsReturnsWaitsOfAStep) {
   Connect();
   worker_.waits.assign(20, "tensor x:0 from /job:ps/task:0");
   std::vector<absl::StatusOr<std::vector<std::string>>> answers;
@@ -401,7 +402,7 @@ TEST_F(WorkerClientTest, ATaskSaysWhatAStepWaitsFor) {
   EXPECT_EQ(worker_.described[0], (StepId{11, 30}));
 }
 
-TEST_F(WorkerClientTest, ATaskSaysWhoseStepsWriteVariables) {
+TEST_F(WorkerClientTest, HoldStepsReturnsVariableWriters) {
   Connect();
   worker_.writers = {{"/job:worker/replica:0/task:1", {12, 8}, 4}};
   std::vector<absl::StatusOr<std::vector<VariableWriter>>> answers;
@@ -424,7 +425,7 @@ TEST_F(WorkerClientTest, ATaskSaysWhoseStepsWriteVariables) {
   EXPECT_EQ(worker_.step_holds[1].action, StepHold::Action::kReleaseVariables);
 }
 
-TEST_F(WorkerClientTest, SessionsAndContainers) {
+TEST_F(WorkerClientTest, SessionAndContainerCallsArrive) {
   Connect();
   client_->CreateWorkerSession(kSession, {.isolated = true}, kNever,
                                results_.done());
@@ -443,7 +444,7 @@ TEST_F(WorkerClientTest, SessionsAndContainers) {
   EXPECT_EQ(worker_.cleared, (std::vector<std::vector<std::string>>{{"a"}}));
 }
 
-TEST_F(WorkerClientTest, AResetThatWasGivenUpIsNotSent) {
+TEST_F(WorkerClientTest, CancelledResetIsNotSent) {
   Connect();
   const auto client = std::make_shared<Cancellation>();
   client->Cancel(absl::CancelledError("enough"));
@@ -454,8 +455,8 @@ TEST_F(WorkerClientTest, AResetThatWasGivenUpIsNotSent) {
   EXPECT_TRUE(worker_.cleared.empty());
 }
 
-// Before the task has come to it, say.
-TEST_F(WorkerClientTest, ATaskHearsThatAResetIsGivenUp) {
+// For example before the task has processed it.
+TEST_F(WorkerClientTest, CancellationOfAResetIsSent) {
   Connect();
   worker_.hold_clears = true;
   const auto client = std::make_shared<Cancellation>();
@@ -475,7 +476,7 @@ TEST_F(WorkerClientTest, ATaskHearsThatAResetIsGivenUp) {
   worker_.held.clear();
 }
 
-TEST_F(WorkerClientTest, RegistersGraphsAndForgetsThem) {
+TEST_F(WorkerClientTest, GraphsAreRegisteredAndReleased) {
   ops_->Add(OpDefBuilder("Source")
                 .Output("out: float")
                 .Shape([](InferenceContext& c) {
@@ -509,11 +510,11 @@ TEST_F(WorkerClientTest, RegistersGraphsAndForgetsThem) {
   EXPECT_EQ(worker_.deregistered, std::vector<uint64_t>{5});
 }
 
-// The session lives on at the task, for its lease.
+// The task keeps the session for its lease.
 TEST_F(WorkerClientTest, ReleaseIsRepeatedAfterReconnect) {
   Connect();
   client_->Deregister(kSession, 1);
-  processes_.network().Cut("client", "server");  // while it is on its way
+  processes_.network().Cut("client", "server");  // while it is in flight
   processes_.Settle();
   EXPECT_TRUE(worker_.deregistered.empty());
   client_->Deregister(kSession, 2);
@@ -527,8 +528,8 @@ TEST_F(WorkerClientTest, ReleaseIsRepeatedAfterReconnect) {
   EXPECT_EQ(worker_.deregistered.size(), 2u);
 }
 
-// The thread that reads sends them, and the task has room for so many.
-TEST_F(WorkerClientTest, ReleasesOfANewConnectionAreSentAFewAtATime) {
+// The reading thread sends them, and the task accepts only this many.
+TEST_F(WorkerClientTest, ReleasesAfterReconnectAreSentInBatches) {
   constexpr uint64_t kReleases = 200;
   HoldingHandler holding(*service_);
   auto endpoint = processes_.server().transport->Listen(
@@ -539,7 +540,7 @@ TEST_F(WorkerClientTest, ReleasesOfANewConnectionAreSentAFewAtATime) {
   processes_.network().Cut("client", "server");
   processes_.Settle();
   for (uint64_t i = 1; i <= kReleases; ++i) client_->Deregister(kSession, i);
-  // This one ends before its turn.
+  // This one ends before it is sent.
   client_->Deregister({11, 8}, 1);
   processes_.scheduler().AdvanceBy(absl::Seconds(10));
   ASSERT_EQ(events_.connected.size(), 2u);
@@ -554,7 +555,7 @@ TEST_F(WorkerClientTest, ReleasesOfANewConnectionAreSentAFewAtATime) {
   client_.reset();
 }
 
-TEST_F(WorkerClientTest, RestartedTaskGetsNoReleases) {
+TEST_F(WorkerClientTest, RestartedTaskReceivesNoReleases) {
   Connect();
   endpoint_.reset();
   processes_.Settle();
@@ -579,7 +580,7 @@ TEST_F(WorkerClientTest, DeletingASessionDropsItsReleases) {
   EXPECT_EQ(worker_.deregistered.size(), 1u);
 }
 
-TEST_F(WorkerClientTest, ErrorsKeepCodeTextAndWhetherTheyAreDerived) {
+TEST_F(WorkerClientTest, ErrorsKeepCodeTextAndDerivedMark) {
   Connect();
   worker_.answer = absl::FailedPreconditionError("x is not initialised");
   client_->CreateWorkerSession(kSession, {.isolated = true}, kNever,
@@ -601,7 +602,7 @@ TEST_F(WorkerClientTest, ErrorsKeepCodeTextAndWhetherTheyAreDerived) {
   EXPECT_TRUE(IsDerived(results_.all[2]));
 }
 
-TEST_F(WorkerClientTest, ARunTakesItsFeedsAndBringsItsFetches) {
+TEST_F(WorkerClientTest, RunSendsFeedsAndReturnsFetches) {
   Connect();
   worker_.hold_runs = true;
   TestStep step(5);
@@ -620,7 +621,7 @@ TEST_F(WorkerClientTest, ARunTakesItsFeedsAndBringsItsFetches) {
   EXPECT_EQ(seen.step, 30u);
   EXPECT_EQ(seen.steps_over_below, 28u);
   EXPECT_EQ(seen.thread, CallingThread::kReader);
-  EXPECT_FALSE(seen.feeds[2].IsInitialized());  // nobody there takes it
+  EXPECT_FALSE(seen.feeds[2].IsInitialized());  // it has no receiver
   EXPECT_TRUE(results_.all.empty());
   worker_.EndRun();
   processes_.Settle();
@@ -631,12 +632,12 @@ TEST_F(WorkerClientTest, ARunTakesItsFeedsAndBringsItsFetches) {
   EXPECT_EQ(step.fetches[2].scalar<float>(), 1.0f);
 }
 
-TEST_F(WorkerClientTest, ATracedRunBringsWhatRan) {
+TEST_F(WorkerClientTest, TracedRunReturnsItsTrace) {
   Connect();
   worker_.trace = {.stats = {{{.device = "cpu"}}},
                    .begun = absl::FromUnixSeconds(7),
                    .ended = absl::FromUnixSeconds(9)};
-  // More than one message of control holds.
+  // More than fits into one control message.
   worker_.trace.stats.dev_stats[0].node_stats.resize(
       20'000, {.timeline_label = std::string(100, 'x')});
   PartitionTrace trace;
@@ -647,7 +648,7 @@ TEST_F(WorkerClientTest, ATracedRunBringsWhatRan) {
   client_->Run(traced, results_.done());
   processes_.Settle();
   ASSERT_EQ(worker_.running.size(), 1u);
-  // No value has to wait for the trace.
+  // No value waits for the trace.
   EXPECT_EQ(worker_.running[0].step.with_answer, nullptr);
   worker_.EndRun();
   processes_.Settle();
@@ -655,13 +656,13 @@ TEST_F(WorkerClientTest, ATracedRunBringsWhatRan) {
   ASSERT_OK(results_.all[0]);
   EXPECT_EQ(trace.stats, worker_.trace.stats);
   EXPECT_EQ(trace.begun, worker_.trace.begun);
-  // When it was written, and when it was here.
+  // The times when it was sent, and when it arrived.
   EXPECT_GT(trace.ended, worker_.trace.ended);
   ASSERT_TRUE(trace.answered.has_value());
   EXPECT_GE(*trace.answered, trace.ended);
 }
 
-TEST_F(WorkerClientTest, LargeTensorsAreCopiedByNobodyButTheNetwork) {
+TEST_F(WorkerClientTest, LargeTensorsAreNotCopied) {
   Connect();
   TestStep step(1);
   step.feeds[0] = SampleTensor(DT_FLOAT, TensorShape({1 << 20}));
@@ -673,13 +674,13 @@ TEST_F(WorkerClientTest, LargeTensorsAreCopiedByNobodyButTheNetwork) {
   ASSERT_EQ(results_.all.size(), 1u);
   ASSERT_OK(results_.all[0]);
   EXPECT_TRUE(SameBits(step.fetches[0], step.feeds[0]));
-  // Where they landed, and no more.
+  // The receive buffer, and no other allocation.
   EXPECT_EQ(processes_.server().allocator.allocations, 1);
   EXPECT_EQ(processes_.client().allocator.allocations, 1);
   EXPECT_TRUE(step.fetches[0].RefCountIsOne());
 }
 
-TEST_F(WorkerClientTest, ACancelledRunIsDoneOnceItsAbortIsAcknowledged) {
+TEST_F(WorkerClientTest, CancelledRunEndsWithItsAbortReply) {
   Connect();
   worker_.hold_runs = worker_.hold_aborts = true;
   TestStep step(1);
@@ -700,14 +701,14 @@ TEST_F(WorkerClientTest, ACancelledRunIsDoneOnceItsAbortIsAcknowledged) {
   EXPECT_THAT(results_.all[0],
               StatusIs(absl::StatusCode::kDeadlineExceeded, "too slow"));
   EXPECT_TRUE(IsDerived(results_.all[0]));
-  worker_.EndRun();  // now nobody waits for its fetches
+  worker_.EndRun();  // now its fetches have no receiver
   processes_.Settle();
   EXPECT_EQ(results_.all.size(), 1u);
   EXPECT_FALSE(step.fetches[0].IsInitialized());
 }
 
-// The task would go on with the step, and nobody could end it.
-TEST_F(WorkerClientTest, AnAbortThatIsRefusedEndsTheConnection) {
+// The task would continue the step, and it could not be ended.
+TEST_F(WorkerClientTest, RefusedAbortEndsTheConnection) {
   Connect();
   worker_.hold_runs = worker_.hold_aborts = true;
   TestStep step(0);
@@ -731,7 +732,7 @@ TEST_F(WorkerClientTest, AnAbortThatIsRefusedEndsTheConnection) {
   worker_.EndRun();
 }
 
-TEST_F(WorkerClientTest, AnAbortOfOthersThatIsRefusedEndsTheConnection) {
+TEST_F(WorkerClientTest, RefusedAbortOfAPeerEndsTheConnection) {
   Connect();
   worker_.answer = absl::ResourceExhaustedError("too many requests");
   client_->Abort({11, 30}, 0, absl::InternalError("bug"), results_.done());
@@ -741,8 +742,8 @@ TEST_F(WorkerClientTest, AnAbortOfOthersThatIsRefusedEndsTheConnection) {
   EXPECT_EQ(events_.lost.size(), 1u);
 }
 
-// Steps of the next connection have nothing to do with it.
-TEST_F(WorkerClientTest, AFailedAbortEndsOnlyTheConnectionItWasSentBy) {
+// Steps of the next connection are unaffected.
+TEST_F(WorkerClientTest, FailedAbortEndsOnlyItsConnection) {
   ScriptedTransport transport;
   WorkerClient client(transport, {.task = kTask});
   TestStep step(0);
@@ -760,7 +761,7 @@ TEST_F(WorkerClientTest, AFailedAbortEndsOnlyTheConnectionItWasSentBy) {
   EXPECT_EQ(results_.all.size(), 2u);
 }
 
-TEST_F(WorkerClientTest, ACancelledRunMayAlsoEndByItself) {
+TEST_F(WorkerClientTest, CancelledRunMayEndByItself) {
   Connect();
   worker_.hold_runs = worker_.hold_aborts = true;
   TestStep step(1);
@@ -780,7 +781,7 @@ TEST_F(WorkerClientTest, ACancelledRunMayAlsoEndByItself) {
   EXPECT_EQ(results_.all.size(), 1u);
 }
 
-TEST_F(WorkerClientTest, ARunThatIsCancelledAlreadyIsNotSent) {
+TEST_F(WorkerClientTest, AlreadyCancelledRunIsNotSent) {
   Connect();
   TestStep step(0);
   step.cancellation->Cancel(absl::CancelledError("by hand"));
@@ -792,7 +793,7 @@ TEST_F(WorkerClientTest, ARunThatIsCancelledAlreadyIsNotSent) {
   EXPECT_EQ(worker_.num_runs, 0);
 }
 
-TEST_F(WorkerClientTest, ACancellationAfterTheRunIsNobodysConcern) {
+TEST_F(WorkerClientTest, CancellationAfterTheRunIsIgnored) {
   Connect();
   TestStep step(0);
   client_->Run(step.step(30), results_.done());
@@ -827,7 +828,7 @@ TEST_F(WorkerClientTest, ALostConnectionEndsRunsAtBothEnds) {
   EXPECT_EQ(results_.all.size(), 1u);
 }
 
-TEST_F(WorkerClientTest, ConnectionThatDoesNotCount_IsNotReportedLost) {
+TEST_F(WorkerClientTest, UncountedConnectionIsNotReportedLost) {
   events_.refusal = absl::PermissionDeniedError("another task's incarnation");
   Connect();
   EXPECT_EQ(events_.connected.size(), 1u);
@@ -836,7 +837,7 @@ TEST_F(WorkerClientTest, ConnectionThatDoesNotCount_IsNotReportedLost) {
   EXPECT_TRUE(events_.lost.empty());
 }
 
-TEST_F(WorkerClientTest, ATaskThatComesBackIsReachedAgain) {
+TEST_F(WorkerClientTest, ReturningTaskIsReachedAgain) {
   Connect();
   processes_.network().Cut("client", "server");
   processes_.scheduler().AdvanceBy(absl::Seconds(10));
@@ -849,7 +850,7 @@ TEST_F(WorkerClientTest, ATaskThatComesBackIsReachedAgain) {
   EXPECT_OK(results_.all[0]);
 }
 
-TEST_F(WorkerClientTest, WithoutAConnectionCallsFailAtOnceAndNameTheTask) {
+TEST_F(WorkerClientTest, CallsWithoutConnectionFailNamingTheTask) {
   Dial();
   TestStep step(0);
   client_->Run(step.step(30), results_.done());
@@ -878,8 +879,8 @@ TEST_F(WorkerClientTest, AbortIsAcknowledgedAndKeepsItsCause) {
   EXPECT_EQ(worker_.aborted[0].cause, absl::InternalError("bug"));
 }
 
-// Others have to learn that its steps are over, and whether it lives.
-TEST_F(WorkerClientTest, ATaskThatDrainsServesWhatEndsSteps) {
+// Other tasks must be told that its steps are over, and whether it is alive.
+TEST_F(WorkerClientTest, DrainingTaskServesCallsThatEndSteps) {
   Connect();
   endpoint_->Drain();
   client_->GetStatusWhenConnected(kNever, [&](const auto& devices) {
@@ -906,8 +907,9 @@ TEST_F(WorkerClientTest, ATaskThatDrainsServesWhatEndsSteps) {
               StatusIs(absl::StatusCode::kUnavailable, "shutting down"));
 }
 
-// An end that overtook the beginning of its session by far would be forgotten.
-TEST_F(WorkerClientTest, SessionsBeginAndEndOnTheControlPool) {
+// If an end overtook the beginning of its session by far, it would be
+// forgotten.
+TEST_F(WorkerClientTest, SessionCallsRunOnTheControlPool) {
   const bus::Message begin = WriteCreateWorkerSession(kSession, {});
   EXPECT_TRUE(WorkerService::IsControlMessage(begin));
   EXPECT_FALSE(WorkerService::HasReserve(begin.method));
@@ -922,8 +924,8 @@ TEST_F(WorkerClientTest, ReleasesWaitForNoKernel) {
   EXPECT_TRUE(WorkerService::HasReserve(release.method));
 }
 
-// A request has a reserve if it runs on the control pool and begins nothing.
-TEST_F(WorkerClientTest, RequestsWithReserve_RunOnTheControlPool) {
+// A request has a reserve if it runs on the control pool and begins no work.
+TEST_F(WorkerClientTest, RequestsWithReserveRunOnTheControlPool) {
   for (int method = 0; method < 256; ++method) {
     bus::Message message;
     message.method = static_cast<uint8_t>(method);
@@ -948,8 +950,8 @@ TEST_F(WorkerClientTest, AnAbortWithALongCauseWaitsForNoKernel) {
   EXPECT_TRUE(WorkerService::IsControlMessage(WriteAbort({11, 30}, 28, cause)));
 }
 
-// By accident or with intent: each master speaks for its own sessions.
-TEST_F(WorkerClientTest, AnotherTaskCanNotActForAMaster) {
+// By accident or on purpose: each master may act for its own sessions only.
+TEST_F(WorkerClientTest, AnotherTaskCannotActForAMaster) {
   Connect();
   const auto other = DialAs({.task = kOtherTask, .incarnation = 12});
   const std::vector<absl::Status> answers = AskForMasters(*other);
@@ -964,7 +966,8 @@ TEST_F(WorkerClientTest, AnotherTaskCanNotActForAMaster) {
   EXPECT_TRUE(worker_.aborted.empty());
 }
 
-// A value for the step is lost there, say. That says nothing of other steps.
+// For example, if a value for the step was lost there. Other steps are
+// unaffected.
 TEST_F(WorkerClientTest, AnotherTaskMayAbortOneStep) {
   Connect();
   const auto other = DialAs({.task = kOtherTask, .incarnation = 12});
@@ -975,7 +978,7 @@ TEST_F(WorkerClientTest, AnotherTaskMayAbortOneStep) {
   EXPECT_EQ(worker_.aborted.size(), 1u);
 }
 
-TEST_F(WorkerClientTest, AClientIsNoTask) {
+TEST_F(WorkerClientTest, ClientIsNotATask) {
   Connect();
   const auto client = DialAs({.incarnation = 11});
   client->Deliver({Push{kSession, 30, 1, 0, 0, false, Tensor::Scalar(1.0f)}});
@@ -993,8 +996,8 @@ TEST_F(WorkerClientTest, AClientIsNoTask) {
   EXPECT_TRUE(worker_.aborted.empty());
 }
 
-// Which steps it goes on running, the worker decides.
-TEST_F(WorkerClientTest, ADrainingTaskHandsOnRunsAndRegistrations) {
+// The worker decides which of them it accepts.
+TEST_F(WorkerClientTest, DrainingTaskForwardsRunsAndRegistrations) {
   Connect();
   endpoint_->Drain();
   TestStep step(1);
@@ -1052,7 +1055,7 @@ TEST_F(WorkerClientTest, ValuesForTheMasterComeWithItsAnswer) {
   EXPECT_TRUE(events_.with_answers[1].is_dead);
 }
 
-TEST_F(WorkerClientTest, APushThatFindsNoMemorySaysSoOfItsEdge) {
+TEST_F(WorkerClientTest, PushWithoutMemoryFailsItsEdge) {
   Connect();
   processes_.server().allocator.most = 1 << 19;
   const Tensor large = SampleTensor(DT_INT32, TensorShape({1 << 18}));
@@ -1067,8 +1070,8 @@ TEST_F(WorkerClientTest, APushThatFindsNoMemorySaysSoOfItsEdge) {
               StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
-// The line is not written by the thread that reads.
-TEST_F(WorkerClientTest, DroppedPushesMakeOneLineForEachConnection) {
+// The line is not written by the reading thread.
+TEST_F(WorkerClientTest, DroppedPushesAreLoggedOncePerConnection) {
   RecordingLogger logger;
   WorkerService service({.worker = &worker_,
                          .scheduler = &processes_.scheduler(),
@@ -1090,7 +1093,7 @@ TEST_F(WorkerClientTest, DroppedPushesMakeOneLineForEachConnection) {
   EXPECT_TRUE(worker_.pushes.empty());
 }
 
-TEST_F(WorkerClientTest, PushesOfAnAbortedStepDoNotTravelOn) {
+TEST_F(WorkerClientTest, PushesOfAnAbortedStepAreNotSent) {
   Connect();
   const Tensor large = SampleTensor(DT_INT32, TensorShape({8 << 20}));
   client_->Deliver({Push{kSession, 30, 3, 0, 0, false, large}});
@@ -1106,7 +1109,7 @@ TEST_F(WorkerClientTest, PushesOfAnAbortedStepDoNotTravelOn) {
   EXPECT_TRUE(worker_.pushes[1].tensor.IsInitialized());
 }
 
-TEST_F(WorkerClientTest, AbortDropsPushesOnTheirWayIn) {
+TEST_F(WorkerClientTest, AbortDropsIncomingPushes) {
   Connect();
   client_->Abort({11, 30}, 0, absl::AbortedError("enough"), results_.done());
   processes_.Settle();
@@ -1115,7 +1118,7 @@ TEST_F(WorkerClientTest, AbortDropsPushesOnTheirWayIn) {
   EXPECT_EQ(abandoned_[0], (StepId{11, 30}));
 }
 
-TEST_F(WorkerClientTest, APushThatCanNotBeSentIsReported) {
+TEST_F(WorkerClientTest, UnsendablePushIsReported) {
   Dial();
   client_->Deliver({Push{kSession, 30, 1, 0, 0, false, Tensor::Scalar(1.0f)}});
   ASSERT_EQ(events_.failed_pushes.size(), 1u);
@@ -1124,7 +1127,7 @@ TEST_F(WorkerClientTest, APushThatCanNotBeSentIsReported) {
               StatusIs(absl::StatusCode::kUnavailable, kTask));
 }
 
-TEST_F(WorkerClientTest, ItsEndEndsWhatIsPending) {
+TEST_F(WorkerClientTest, DestructorCancelsPendingCalls) {
   Connect();
   worker_.hold_runs = true;
   TestStep step(0);
@@ -1138,7 +1141,7 @@ TEST_F(WorkerClientTest, ItsEndEndsWhatIsPending) {
   processes_.Settle();
 }
 
-TEST_F(WorkerClientTest, TheServicesEndWaitsForTheWorker) {
+TEST_F(WorkerClientTest, ServiceDestructorWaitsForWorker) {
   Connect();
   worker_.hold_runs = true;
   TestStep step(0);
@@ -1154,7 +1157,7 @@ TEST_F(WorkerClientTest, TheServicesEndWaitsForTheWorker) {
   EXPECT_TRUE(ended);
 }
 
-TEST_F(WorkerClientTest, RequestsThatCanNotBeReadAreRefused) {
+TEST_F(WorkerClientTest, MalformedRequestsAreRefused) {
   Connect();
   const auto channel = processes_.client().transport->Dial(
       processes_.address(), {.incarnation = 33}, "", nullptr);
@@ -1182,11 +1185,11 @@ TEST_F(WorkerClientTest, RequestsThatCanNotBeReadAreRefused) {
   client_->CreateWorkerSession(kSession, {.isolated = true}, kNever,
                                results_.done());
   processes_.Settle();
-  ASSERT_EQ(results_.all.size(), 1u);  // others go on
+  ASSERT_EQ(results_.all.size(), 1u);  // others continue
   EXPECT_OK(results_.all[0]);
 }
 
-// An answer that no Weft gives.
+// A handler that gives invalid answers.
 class LyingHandler : public bus::Handler {
  public:
   bool IsFast(uint8_t /*method*/) const override { return true; }
@@ -1203,7 +1206,7 @@ class LyingHandler : public bus::Handler {
                 const absl::Status& /*landed*/) override {}
 };
 
-TEST_F(WorkerClientTest, AnswersThatCanNotBeReadAreTheServersFault) {
+TEST_F(WorkerClientTest, MalformedAnswersAreInternalErrors) {
   LyingHandler liar;
   auto endpoint = processes_.server().transport->Listen(
       processes_.address(), {.task = kTask, .incarnation = 22}, liar);

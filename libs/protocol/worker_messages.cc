@@ -39,7 +39,7 @@ WorkerSession SessionOf(const T& body) {
   return {body.master_incarnation(), body.session()};
 }
 
-// A feed's or fetch's position: bounded, since vectors get that long.
+// The position of a feed or fetch: bounded, since vectors grow to that size.
 absl::StatusOr<int> ReadIndex(uint32_t index) {
   if (index >= kMaxCallableEdges) {
     return DamagedMessage(absl::StrCat("a feed or fetch has index ", index));
@@ -47,7 +47,7 @@ absl::StatusOr<int> ReadIndex(uint32_t index) {
   return static_cast<int>(index);
 }
 
-// Those of `tensors` that `indices` name.
+// Writes those of `tensors` that `indices` name.
 absl::StatusOr<Offset<IndexedTensors>> WriteIndexed(
     absl::Span<const Tensor> tensors, absl::Span<const int> indices,
     absl::string_view what, FlatBufferBuilder& builder,
@@ -102,7 +102,7 @@ Offset<schemas::Error> WriteError(const absl::Status& status,
                               text, IsDerived(status));
 }
 
-// Never OK: what is no known error is UNKNOWN, none at all is CANCELLED.
+// Never OK: an unknown code becomes UNKNOWN, no error becomes CANCELLED.
 absl::StatusOr<absl::Status> ReadError(const schemas::Error* error,
                                        MessageReader& reader) {
   if (error == nullptr) return absl::CancelledError("the step was cancelled");
@@ -140,9 +140,9 @@ absl::StatusOr<DevicePartition> ReadPartition(
   ASSIGN_OR_RETURN(const bus::Blob bytes,
                    reader.ReadBytes(partition.graph_def()));
   auto graph = std::make_shared<Graph>(ops);
-  NullLogger logger;  // the client has warned
+  NullLogger logger;  // the client has logged the warnings
   RETURN_IF_ERROR(ImportGraphDef(bytes.view(), *graph, {.logger = &logger}));
-  RETURN_IF_ERROR(CheckNoneUnknown(*graph));  // a step needs all of it
+  RETURN_IF_ERROR(CheckNoneUnknown(*graph));  // a step needs every node
   for (const Node* node : graph->nodes()) {
     graph->set_assigned_device(node, result.device);
   }
@@ -260,7 +260,7 @@ absl::StatusOr<StepsOver> ReadStepsOver(const schemas::RunPartition& body,
   over.running.resize(body.still_running()->size());
   const size_t bytes = over.running.size() * sizeof(uint64_t);
   RETURN_IF_ERROR(reader.SpendCopied(bytes));
-  // The verifier lets elements of vectors lie anywhere.
+  // The verifier does not check the alignment of elements of vectors.
   if (bytes > 0) {
     std::memcpy(over.running.data(), body.still_running()->Data(), bytes);
   }

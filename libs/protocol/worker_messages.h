@@ -1,10 +1,9 @@
-// What a master and a task say to each other, and tasks among themselves, to
-// and from messages: the requests and replies of the role Worker
-// (libs/protocol/worker.h).
+// The messages between a master and a task, and among tasks: the requests and
+// replies of the role Worker (libs/protocol/worker.h).
 //
-// The format: schemas/partition.fbs, schemas/push.fbs. Threads: functions
-// without state. What is read may come from anywhere; errors are as in
-// message_reader.h. What is written fails only where it carries tensors
+// schemas/partition.fbs and schemas/push.fbs define the format. Threads:
+// functions without state. Input is untrusted; errors are as in
+// message_reader.h. Writing fails only for messages with tensors
 // (tensor_codec.h) or graphs.
 #ifndef WEFT_LIBS_PROTOCOL_WORKER_MESSAGES_H_
 #define WEFT_LIBS_PROTOCOL_WORKER_MESSAGES_H_
@@ -42,17 +41,17 @@ absl::StatusOr<CreateWorkerSessionRequest> ReadCreateWorkerSession(
 bus::Message WriteDeleteWorkerSession(const WorkerSession& session);
 absl::StatusOr<WorkerSession> ReadDeleteWorkerSession(bus::Message message);
 
-// RESOURCE_EXHAUSTED for a graph larger than 2 GiB.
+// Returns RESOURCE_EXHAUSTED for a graph larger than 2 GiB.
 absl::StatusOr<bus::Message> WriteRegister(
     const PartitionRegistration& registration);
 // The graphs' nodes are on their partition's device.
 absl::StatusOr<PartitionRegistration> ReadRegister(
     bus::Message message, const std::shared_ptr<const OpRegistry>& ops);
-// Done where there are none: so does an older task, and a caller that did not
-// ask gets nothing else.
+// Returns Done if there are none: an older task does the same, and a caller
+// that did not request them gets nothing else.
 bus::Message WriteNewVariables(const NewVariables& made);
-// Of a peer's numbers none is negative afterwards; names longer than
-// kMaxNameInReply are left out, for errors repeat them.
+// No number of a peer is negative afterwards; names longer than kMaxNameInReply
+// are left out, because errors repeat them.
 inline constexpr size_t kMaxNameInReply = 1024;
 absl::StatusOr<NewVariables> ReadNewVariables(bus::Message message);
 
@@ -64,14 +63,14 @@ bus::Message WriteDeregister(const WorkerSession& session,
                              uint64_t registration);
 absl::StatusOr<DeregisterRequest> ReadDeregister(bus::Message message);
 
-// A PartitionStep without what is of one process only.
+// A PartitionStep without the fields that are local to a process.
 struct RunPartitionRequest {
   WorkerSession session;
   uint64_t registration = 0;
   uint64_t step = 0;
   uint64_t steps_over_below = 0;
   StepsOver more_over;
-  // By feed index; those that did not come are no tensor at all.
+  // By feed index; feeds that were not sent are uninitialized tensors.
   std::vector<Tensor> feeds;
   std::vector<int> feed_indices;
   std::vector<int> fetch_indices;
@@ -82,12 +81,12 @@ absl::StatusOr<RunPartitionRequest> ReadRunPartition(bus::Message message,
                                                      Allocator& allocator);
 struct RunPartitionAnswer {
   std::vector<Tensor> fetches;
-  std::vector<Push> pushes;  // for the task that asked
+  std::vector<Push> pushes;  // for the requesting task
   std::optional<PartitionTrace> trace;
 };
-// Those fetches that `indices` name. `trace` is null unless it was asked for;
-// by `clock` it has ended now that it was written, which may take longer than
-// the step did; null: when it says.
+// Writes the fetches named by `indices`. `trace` is null unless requested; by
+// `clock` it ends now that it is being written, which may take longer than the
+// step did; null: its own end.
 absl::StatusOr<bus::Message> WriteRunPartitionReply(
     absl::Span<const Tensor> fetches, absl::Span<const int> indices,
     absl::Span<const Push> pushes, const PartitionTrace* trace = nullptr,
@@ -107,14 +106,14 @@ absl::StatusOr<AbortRequest> ReadAbort(bus::Message message);
 
 bus::Message WriteDescribeWaits(const StepId& step);
 absl::StatusOr<StepId> ReadDescribeWaits(bus::Message message);
-// No more than Worker::kMaxWaits.
+// At most Worker::kMaxWaits.
 bus::Message WriteWaits(absl::Span<const std::string> waits);
 absl::StatusOr<std::vector<std::string>> ReadWaits(bus::Message message);
 
 bus::Message WriteHoldSteps(const StepHold& hold);
-// A lease or wait longer than Worker::kMaxLease counts as that.
+// A lease or wait longer than Worker::kMaxLease is shortened to that.
 absl::StatusOr<StepHold> ReadHoldSteps(bus::Message message);
-// No more than Worker::kMaxWriters.
+// At most Worker::kMaxWriters.
 bus::Message WriteWriters(absl::Span<const VariableWriter> writers);
 absl::StatusOr<std::vector<VariableWriter>> ReadWriters(bus::Message message);
 
@@ -122,15 +121,15 @@ bus::Message WriteClearContainers(const std::vector<std::string>& containers);
 absl::StatusOr<std::vector<std::string>> ReadClearContainers(
     bus::Message message);
 
-// Values for one peer, in the order in which they were made.
+// Values for one peer, in the order in which they were produced.
 absl::StatusOr<bus::Message> WritePushes(absl::Span<const Push> pushes);
-// Whether reading one takes microseconds; of another message, too.
+// Whether reading one takes only microseconds; also for other messages.
 bool IsRunPartitionReadSoon(const bus::Message& message);
 bool IsRunPartitionReplyReadSoon(const bus::Message& message);
 bool ArePushesReadSoon(const bus::Message& message);
 absl::StatusOr<std::vector<Push>> ReadPushes(bus::Message message,
                                              Allocator& allocator);
-// The steps of the pushes, each once, for when their tensors did not come.
+// The steps of the pushes, each once, for pushes whose tensors were dropped.
 absl::StatusOr<std::vector<Push>> ReadPushHeaders(bus::Message message);
 
 }  // namespace weft::protocol

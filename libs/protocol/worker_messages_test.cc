@@ -1,5 +1,5 @@
-// Each request and reply of the role Worker survives the trip, and what is
-// damaged is refused or at least harmless.
+// Tests that each request and reply of the role Worker is decoded as it was
+// encoded, and that a damaged one is refused or at least harmless.
 #include "libs/protocol/worker_messages.h"
 
 #include <cstdint>
@@ -59,7 +59,7 @@ PartitionRegistration SampleRegistration(
   return registration;
 }
 
-TEST(WorkerMessagesTest, Sessions) {
+TEST(WorkerMessagesTest, SessionsRoundTrip) {
   EXPECT_OK(ReadGetStatus(WriteGetStatus()));
   const WorkerSessionOptions options = {.isolated = true, .is_monitored = true};
   ASSERT_OK_AND_ASSIGN(
@@ -79,7 +79,7 @@ TEST(WorkerMessagesTest, Sessions) {
   EXPECT_EQ(deleted.session, 7u);
 }
 
-TEST(WorkerMessagesTest, Registrations) {
+TEST(WorkerMessagesTest, RegistrationsRoundTrip) {
   const auto ops = TestOps();
   ASSERT_OK_AND_ASSIGN(bus::Message message,
                        WriteRegister(SampleRegistration(ops)));
@@ -113,7 +113,7 @@ NewVariables SampleNewVariables() {
   return made;
 }
 
-TEST(WorkerMessagesTest, NewVariablesKeepTheirNumbers) {
+TEST(WorkerMessagesTest, NewVariablesRoundTrip) {
   ASSERT_OK_AND_ASSIGN(
       const NewVariables read,
       ReadNewVariables(WriteNewVariables(SampleNewVariables())));
@@ -126,9 +126,9 @@ TEST(WorkerMessagesTest, NewVariablesKeepTheirNumbers) {
   EXPECT_EQ(read.room.kept, 30);
 }
 
-// So a master that knows of no other answer gets none, and one that does
+// So an older master gets no answer that it does not know, and a newer one
 // understands an older task.
-TEST(WorkerMessagesTest, NoNewVariablesAreDone) {
+TEST(WorkerMessagesTest, NoNewVariablesRoundTrip) {
   const bus::Message message = WriteNewVariables({});
   EXPECT_EQ(message.method, static_cast<uint8_t>(Method::kDone));
   ASSERT_OK_AND_ASSIGN(const auto read, ReadNewVariables(message));
@@ -136,8 +136,8 @@ TEST(WorkerMessagesTest, NoNewVariablesAreDone) {
   EXPECT_EQ(read.room.task, MemoryRoom::kUnknown);
 }
 
-// What no task means is as good as not said; sums of the rest do not overflow.
-TEST(WorkerMessagesTest, NonsenseAboutNewVariablesIsHarmless) {
+// Invalid values are ignored; sums of the rest do not overflow.
+TEST(WorkerMessagesTest, InvalidNewVariablesAreHarmless) {
   constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
   NewVariables made = SampleNewVariables();
   made.largest_bytes = kLeast;
@@ -161,7 +161,7 @@ TEST(WorkerMessagesTest, NonsenseAboutNewVariablesIsHarmless) {
   EXPECT_EQ(read.bytes, std::numeric_limits<int64_t>::max());
 }
 
-TEST(WorkerMessagesTest, AnOpThatTheTaskDoesNotKnowIsNamed) {
+TEST(WorkerMessagesTest, UnknownOpIsNamed) {
   ASSERT_OK_AND_ASSIGN(bus::Message message,
                        WriteRegister(SampleRegistration(TestOps())));
   EXPECT_THAT(ReadRegister(std::move(message), std::make_shared<OpRegistry>()),
@@ -191,7 +191,7 @@ PartitionStep SampleStep(const std::vector<Tensor>& feeds,
   return step;
 }
 
-TEST(WorkerMessagesTest, RunPartitionCarriesOnlyTheFeedsThatAreNamed) {
+TEST(WorkerMessagesTest, RunPartitionCarriesOnlyNamedFeeds) {
   const std::vector<Tensor> feeds = {
       Tensor(), SampleTensor(DT_FLOAT, TensorShape({3})), Tensor(),
       SampleTensor(DT_STRING, TensorShape({2})), Tensor()};
@@ -215,7 +215,7 @@ TEST(WorkerMessagesTest, RunPartitionCarriesOnlyTheFeedsThatAreNamed) {
   EXPECT_TRUE(SameBits(read.feeds[3], feeds[3]));
 }
 
-TEST(WorkerMessagesTest, RunPartitionSaysWhichStepsAreOver) {
+TEST(WorkerMessagesTest, RunPartitionNamesFinishedSteps) {
   const StepsOver over{.below = 9000, .running = {28, 700}};
   PartitionStep step = SampleStep({}, {}, {});
   step.more_over = &over;
@@ -238,7 +238,7 @@ TEST(WorkerMessagesTest, RunningStepsOutOfOrderAreRefused) {
   }
 }
 
-TEST(WorkerMessagesTest, AFeedThatIsNamedButNotThereIsAnError) {
+TEST(WorkerMessagesTest, MissingNamedFeedIsAnError) {
   const std::vector<Tensor> feeds = {Tensor()};
   EXPECT_THAT(WriteRunPartition(SampleStep(feeds, {0}, {})),
               StatusIs(kInvalid, "feed 0"));
@@ -246,7 +246,7 @@ TEST(WorkerMessagesTest, AFeedThatIsNamedButNotThereIsAnError) {
               StatusIs(absl::StatusCode::kInternal, "feed 1"));
 }
 
-TEST(WorkerMessagesTest, RunPartitionReplyBringsEachFetchThatWasAskedFor) {
+TEST(WorkerMessagesTest, RunPartitionReplyHasRequestedFetches) {
   const std::vector<Tensor> fetches = {
       SampleTensor(DT_INT32, TensorShape()), Tensor(),
       SampleTensor(DT_FLOAT, TensorShape({2000}))};
@@ -265,7 +265,7 @@ TEST(WorkerMessagesTest, RunPartitionReplyBringsEachFetchThatWasAskedFor) {
               StatusIs(kInvalid, "fetch 1"));
 }
 
-TEST(WorkerMessagesTest, RunPartitionReplyBringsValuesOfEdges) {
+TEST(WorkerMessagesTest, RunPartitionReplyHasValuesOfEdges) {
   const std::vector<Push> pushes = {
       {{11, 7}, 30, 1, 0, 0, false, SampleTensor(DT_INT32, TensorShape({2}))},
       {{11, 7}, 30, 2, 77, 3, true, Tensor()}};
@@ -280,7 +280,7 @@ TEST(WorkerMessagesTest, RunPartitionReplyBringsValuesOfEdges) {
   EXPECT_EQ(read.pushes[1].iteration, 3u);
 }
 
-TEST(WorkerMessagesTest, ATraceTravelsWhereItIsAskedFor) {
+TEST(WorkerMessagesTest, TraceIsSentOnlyIfRequested) {
   PartitionTrace trace{
       .stats = {{{.device = "cpu",
                   .node_stats = {{.node_name = "x", .start_nanos = 7}}}}},
@@ -305,7 +305,7 @@ TEST(WorkerMessagesTest, ATraceTravelsWhereItIsAskedFor) {
   }
 }
 
-TEST(WorkerMessagesTest, ATraceEndsWhenItWasWritten) {
+TEST(WorkerMessagesTest, TraceEndsWhenTheReplyIsWritten) {
   const PartitionTrace trace{.ended = absl::FromUnixSeconds(7)};
   const ManualClock clock;
   ASSERT_OK_AND_ASSIGN(const bus::Message reply,
@@ -316,7 +316,7 @@ TEST(WorkerMessagesTest, ATraceEndsWhenItWasWritten) {
   EXPECT_EQ(answer.trace->ended, clock.Now());
 }
 
-// A RunPartition that names what this version does not take.
+// Returns a RunPartition with indices that this version refuses.
 bus::Message RunPartitionOf(const std::vector<uint32_t>& feed_indices,
                             const std::vector<uint32_t>& fetch_indices) {
   flatbuffers::FlatBufferBuilder builder;
@@ -354,7 +354,7 @@ TEST(WorkerMessagesTest, IndicesAreBounded) {
               StatusIs(kInvalid, "twice"));
 }
 
-TEST(WorkerMessagesTest, WhatAStepWaitsFor) {
+TEST(WorkerMessagesTest, WaitsOfAStepRoundTrip) {
   ASSERT_OK_AND_ASSIGN(const StepId step,
                        ReadDescribeWaits(WriteDescribeWaits({11, 30})));
   EXPECT_EQ(step, (StepId{11, 30}));
@@ -378,7 +378,7 @@ StepHold SampleHold() {
           .lease = absl::Seconds(14)};
 }
 
-TEST(WorkerMessagesTest, AStepHold) {
+TEST(WorkerMessagesTest, StepHoldRoundTrips) {
   const StepHold hold = SampleHold();
   ASSERT_OK_AND_ASSIGN(const StepHold read,
                        ReadHoldSteps(WriteHoldSteps(hold)));
@@ -396,13 +396,13 @@ TEST(WorkerMessagesTest, AStepHold) {
   EXPECT_TRUE(none.empty());
 }
 
-TEST(WorkerMessagesTest, ManyWritersOfOneTask) {
+TEST(WorkerMessagesTest, ManyWritersOfOneTaskRoundTrip) {
   const std::vector<VariableWriter> many(1000, SampleHold().writers[0]);
   ASSERT_OK_AND_ASSIGN(const auto read, ReadWriters(WriteWriters(many)));
   EXPECT_EQ(read, many);
 }
 
-// Nobody is held off for longer than that, whatever a message says.
+// Holds are never longer than that, whatever a message says.
 TEST(WorkerMessagesTest, LeasesAndWaitsAreBounded) {
   StepHold hold = SampleHold();
   hold.max_wait = -absl::Seconds(1);
@@ -487,7 +487,7 @@ std::vector<Push> SamplePushes() {
   return pushes;
 }
 
-TEST(WorkerMessagesTest, PushesTravelTogether) {
+TEST(WorkerMessagesTest, PushesShareAMessage) {
   const std::vector<Push> pushes = SamplePushes();
   ASSERT_OK_AND_ASSIGN(const bus::Message message, WritePushes(pushes));
   ASSERT_OK_AND_ASSIGN(const std::vector<Push> read,
@@ -523,7 +523,7 @@ TEST(WorkerMessagesTest, PushesWithoutTheirTensorsStillNameTheirEdges) {
   EXPECT_FALSE(headers[2].tensor.IsInitialized());
 }
 
-TEST(WorkerMessagesTest, DamageIsRefusedOrHarmless) {
+TEST(WorkerMessagesTest, DamagedBytesAreRefusedOrHarmless) {
   const auto ops = TestOps();
   ASSERT_OK_AND_ASSIGN(const bus::Message registration,
                        WriteRegister(SampleRegistration(ops)));

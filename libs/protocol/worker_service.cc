@@ -16,19 +16,19 @@
 namespace weft::protocol {
 namespace {
 
-// Connections of which it is known that a dropped push was logged: all that an
-// endpoint may have (TransportOptions::max_connections).
+// The number of connections for which it is remembered that a dropped push was
+// logged: as many as an endpoint may have (TransportOptions::max_connections).
 constexpr size_t kMaxBlamed = 4096;
 
-// A step on its way through the worker: what the PartitionStep views.
+// A step in flight through the worker: owns what the PartitionStep views.
 struct RunningPartition {
   std::shared_ptr<bus::IncomingCall> call;
   RunPartitionRequest request;
   std::vector<Tensor> fetches;  // by fetch index
   PartitionStep::WithAnswer with_answer;
   PartitionTrace trace;
-  // Of the step, which cancels it with its own first error; so it is another
-  // one than the call's, which means that the caller is not there any more.
+  // The step's own cancellation, with its first error; the call's, which is
+  // another one, means that the caller is gone.
   Cancellation cancellation;
   CancellationLink caller_gone;
 };
@@ -47,8 +47,8 @@ PartitionStep StepOf(const std::shared_ptr<RunningPartition>& shared) {
   step.fetch_indices = run.request.fetch_indices;
   step.cancellation = std::shared_ptr<Cancellation>(shared, &run.cancellation);
   step.thread = CallingThread::kReader;
-  // With the answer of a step that is traced its trace travels: whoever waits
-  // for a value would wait for that, as in no other step.
+  // The trace of a traced step is sent with the answer: a receiver of a value
+  // would have to wait for it, unlike in other steps.
   if (run.request.collect_stats) {
     step.trace = &run.trace;
   } else {
@@ -123,8 +123,8 @@ const MethodRow<WorkerService>* WorkerService::FindMethod(uint8_t method) {
       {.method = Method::kDescribeWaits,
        .on_request = &WorkerService::DescribeWaits,
        .is_served_while_draining = true},
-      // Also ends holds. What begins one has the same reserve, of which a task
-      // needs little: it takes no more than some holds at once.
+      // Also ends holds. A request that begins one has the same reserve, of
+      // which it needs little: a task accepts only a few holds at once.
       {.method = Method::kHoldSteps,
        .on_request = &WorkerService::HoldSteps,
        .is_control = true,
@@ -202,7 +202,7 @@ void WorkerService::RunPartition(Call call, bus::Message request) {
           replies_.End();
         };
         if (!is_traced) return reply();
-        // A trace takes long to write, and this thread may be one that reads.
+        // A trace takes long to write, and this may be a reading thread.
         options_.scheduler->Schedule(Pool::kCompute, std::move(reply));
       });
 }
@@ -231,7 +231,7 @@ void WorkerService::DescribeWaits(Call call, bus::Message request) {
           }));
 }
 
-// To hold variables, the worker looks at the graphs of all sessions.
+// To hold variables, the worker examines the graphs of all sessions.
 void WorkerService::HoldSteps(Call call, bus::Message request) {
   auto hold = ReadHoldSteps(std::move(request));
   if (!hold.ok()) return call->Fail(hold.status());
@@ -277,7 +277,7 @@ void WorkerService::Deregister(Call call, bus::Message request) {
   call->Reply(WriteDone());
 }
 
-// Older tasks send it so.
+// Sent by older tasks.
 void WorkerService::NoteDeregister(const bus::Peer& peer, bus::Message message,
                                    const absl::Status& /*landed*/) {
   const auto read = ReadDeregister(std::move(message));
@@ -292,7 +292,8 @@ void WorkerService::Deliver(const bus::Peer& peer, bus::Message message,
     return NoteDropped(peer, is_task);
   }
   if (!landed.ok()) return DeliverWithout(peer, std::move(message), landed);
-  // Only the body: whoever gets a tensor is to be the only owner of its memory.
+  // Only the body: the receiver of a tensor must be the only owner of its
+  // memory.
   bus::Message unread;
   unread.method = message.method;
   unread.body = message.body;

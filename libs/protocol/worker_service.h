@@ -1,13 +1,13 @@
-// WorkerService: lets others reach a task's Worker over the bus: turns incoming
-// messages of that role into calls, and what comes of them into replies.
+// WorkerService serves a task's Worker over the bus: it converts incoming
+// messages of that role to calls, and their results to replies.
 //
-// A request that can't be read is answered with INVALID_ARGUMENT; pushes that
-// can't be read are dropped, and logged once for each connection. A run, or a
+// A request that cannot be read is answered with INVALID_ARGUMENT; pushes that
+// cannot be read are dropped, and logged once per connection. A run, or a
 // reset, is cancelled when its caller gives up or its connection is lost. Each
-// master speaks for its own sessions and steps (peer_checks.h).
+// master may only act on its own sessions and steps (peer_checks.h).
 //
-// Threads: OnRequest and OnOneWay as bus::Handler says: fast methods on the
-// thread that reads, all others where some work may be done.
+// Threads: OnRequest and OnOneWay as in bus::Handler: fast methods on the
+// reading thread, all others where longer work is allowed.
 #ifndef WEFT_LIBS_PROTOCOL_WORKER_SERVICE_H_
 #define WEFT_LIBS_PROTOCOL_WORKER_SERVICE_H_
 
@@ -30,22 +30,21 @@
 
 namespace weft::protocol {
 
-// All outlive the service.
+// All must outlive the service.
 struct WorkerServiceOptions {
   Worker* worker = nullptr;
   Scheduler* scheduler = nullptr;
   Allocator* allocator = nullptr;         // of feeds and pushes
   std::shared_ptr<const OpRegistry> ops;  // of registered graphs
   Logger* logger = nullptr;               // may be null
-  // Drops values that are on their way in for a step that was aborted. May be
-  // null.
+  // Drops incoming values of an aborted step. May be null.
   std::function<void(const StepId&)> abandon_pushes;
 };
 
 class WorkerService : public RoleService<WorkerService> {
  public:
   explicit WorkerService(const WorkerServiceOptions& options);
-  // Waits until all that the worker was asked for is done; no more comes.
+  // Waits until all calls of the worker are done; no new ones may arrive.
   ~WorkerService();
 
   static constexpr char kRole[] = "a task";
@@ -69,10 +68,10 @@ class WorkerService : public RoleService<WorkerService> {
                       const absl::Status& landed);
   void Deliver(const bus::Peer& peer, bus::Message message,
                const absl::Status& landed);
-  // Their tensors did not come.
+  // Delivers pushes without tensors, which were dropped.
   void DeliverWithout(const bus::Peer& peer, bus::Message pushes,
                       const absl::Status& landed);
-  // Logs it the first time for each connection, within a limit for all.
+  // Logs the first drop of each connection, within a limit for all.
   void NoteDropped(const bus::Peer& peer, const absl::Status& why);
 
   const WorkerServiceOptions options_;

@@ -70,7 +70,7 @@ void LocalRendezvous::Receive(const RendezvousKey& key, Receiver receiver) {
   {
     absl::MutexLock lock(&mutex_);
     status = aborted_;
-    // The receiver is called in any case.
+    // On failure too, the receiver is called below.
     if (status.ok()) status = MakeRoomForMeeting();
     const auto found =
         status.ok() ? meetings_.try_emplace(key).first : meetings_.end();
@@ -100,14 +100,14 @@ absl::Status LocalRendezvous::MakeRoomForMeeting() {
   });
 }
 
-// Of those outside loops there are as many as the graph has edges: they stay,
-// empty, so that a second Send or Receive is noticed.
+// Entries outside loops are as many as the graph has edges: they stay, empty,
+// so that a second Send or Receive is detected.
 void LocalRendezvous::Finish(Meetings::iterator meeting) {
   if (meeting->first.is_in_loop()) meetings_.erase(meeting);
 }
 
-// Values that were sent stay until the destructor: to free large ones takes
-// time, which the thread that aborts may not have.
+// Values that were sent are kept until the destructor: freeing large ones takes
+// time, which the aborting thread may not have.
 void LocalRendezvous::Abort(absl::Status cause) {
   std::vector<std::pair<RendezvousKey, Receiver>> receivers;
   {
@@ -119,7 +119,7 @@ void LocalRendezvous::Abort(absl::Status cause) {
       receivers.emplace_back(key, std::exchange(meeting.receiver, nullptr));
     }
   }
-  // In order, so that a simulation repeats.
+  // Sorted, so that a simulation is reproducible.
   std::sort(receivers.begin(), receivers.end(),
             [](const auto& a, const auto& b) {
               return std::tie(a.first.edge, a.first.frame, a.first.iteration) <

@@ -1,12 +1,12 @@
-// Rendezvous: where the producer and the consumer of a tensor meet, when they
-// are in different partitions of a step.
+// Rendezvous passes tensors between the producers and consumers in different
+// partitions of a step.
 //
-// An edge is {edge, frame, iteration}: `edge` was numbered by the partitioner
-// and is the same in every step; frame and iteration are 0 outside loops. Each
-// key is sent once and received once, in any order. A second time is noticed
-// as long as the first has not met, and outside loops always. What has met in a
-// loop is forgotten, so that a loop may go around for ever: a second value then
-// finds nobody, and goes with the step.
+// A key is {edge, frame, iteration}: `edge` was numbered by the partitioner and
+// is the same in every step; frame and iteration are 0 outside loops. Each key
+// is sent once and received once, in any order. A second send or receive is
+// detected while the first is pending, and outside loops always. Completed keys
+// of a loop are forgotten, so that a loop may run forever: a second value then
+// finds no receiver, and is dropped with the step.
 #ifndef WEFT_LIBS_RENDEZVOUS_RENDEZVOUS_H_
 #define WEFT_LIBS_RENDEZVOUS_RENDEZVOUS_H_
 
@@ -41,24 +41,24 @@ class Rendezvous {
 
   virtual ~Rendezvous() = default;
 
-  // Hands the tensor to its receiver, now or when that comes. A receiver that
-  // waits runs on this thread. ABORTED-like: the cause, once aborted;
-  // INTERNAL when it is noticed that the key was sent before. Throws
-  // std::bad_alloc without memory; then nothing was sent.
+  // Passes the tensor to its receiver, now or when it arrives. A waiting
+  // receiver runs on this thread. Returns the cause once aborted; INTERNAL if a
+  // second send of the key is detected. Throws std::bad_alloc if memory is
+  // exhausted; then the tensor was not sent.
   virtual absl::Status Send(const RendezvousKey& key, Tensor tensor,
                             bool is_dead) = 0;
 
   // Calls `receiver` exactly once: with the tensor, with the cause of the
-  // abort, or with RESOURCE_EXHAUSTED without memory. It may run before the
-  // call returns.
+  // abort, or with RESOURCE_EXHAUSTED if memory is exhausted. It may run before
+  // the call returns.
   virtual void Receive(const RendezvousKey& key, Receiver receiver) = 0;
 
-  // Ends every waiting and future Send and Receive with `cause` (an error).
-  // The first cause stays.
+  // Ends every waiting and future Send and Receive with `cause` (an error). The
+  // first cause is kept.
   virtual void Abort(absl::Status cause) = 0;
 };
 
-// All in one process.
+// A Rendezvous within one process.
 class LocalRendezvous : public Rendezvous {
  public:
   LocalRendezvous() = default;
@@ -74,7 +74,8 @@ class LocalRendezvous : public Rendezvous {
   enum class Sent { kYes, kAborted, kTwice };
   Sent SendOrKeep(const RendezvousKey& key, Tensor& tensor, bool is_dead);
 
-  // For tests: what it remembers, values and receivers that wait included.
+  // For tests: the number of stored keys, including waiting values and
+  // receivers.
   size_t num_meetings() const;
 
  private:
@@ -89,7 +90,7 @@ class LocalRendezvous : public Rendezvous {
   using Meetings = absl::flat_hash_map<RendezvousKey, Meeting>;
 
   absl::Status MakeRoomForMeeting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Both ends have come to the meeting.
+  // The value and the receiver of the key are both present.
   void Finish(Meetings::iterator meeting) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable absl::Mutex mutex_;

@@ -1,7 +1,8 @@
 // Senders, receivers and an abort, interrupted at the rendezvous' lock: every
 // receiver is called once, with a tensor that was sent or with the cause.
 //
-// libs/base/testing/seeds.h says how to run others; tools/planted_bugs does.
+// libs/base/testing/seeds.h describes how to run other seeds;
+// tools/planted_bugs runs them.
 #include <memory>
 #include <utility>
 
@@ -79,7 +80,7 @@ TEST(RendezvousScheduleTest, EveryReceiverIsCalledOnce) {
     num_values += schedule.num_values();
     num_causes += schedule.num_causes();
   }
-  // Both are there, of many seeds.
+  // With many seeds both outcomes occur.
   if (count < kSeeds) return;
   EXPECT_GT(num_values, static_cast<int>(count) / 4);
   EXPECT_GT(num_causes, static_cast<int>(count));

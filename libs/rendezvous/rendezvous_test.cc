@@ -27,7 +27,7 @@ Rendezvous::Receiver Into(std::optional<Received>& received) {
   };
 }
 
-TEST(LocalRendezvousTest, MeetsInEitherOrder) {
+TEST(LocalRendezvousTest, SendAndReceiveMatchInEitherOrder) {
   for (bool send_first : {true, false}) {
     LocalRendezvous rendezvous;
     std::optional<Received> received;
@@ -43,7 +43,7 @@ TEST(LocalRendezvousTest, MeetsInEitherOrder) {
   }
 }
 
-TEST(LocalRendezvousTest, DeadValuesTravel) {
+TEST(LocalRendezvousTest, DeadTensorsAreDelivered) {
   LocalRendezvous rendezvous;
   std::optional<Received> received;
   ASSERT_OK(rendezvous.Send({.edge = 1}, Tensor(), true));
@@ -81,7 +81,7 @@ TEST(LocalRendezvousTest, ASecondSendOrReceiveIsRefused) {
 }
 
 // Each allocation fails once.
-TEST(LocalRendezvousTest, SendWithoutMemorySendsNothing) {
+TEST(LocalRendezvousTest, SendWithoutMemoryLeavesNoMeeting) {
   LocalRendezvous rendezvous;
   int failures = 0;
   for (uint64_t edge = 0; edge < 100; ++edge) {
@@ -101,7 +101,7 @@ TEST(LocalRendezvousTest, SendWithoutMemorySendsNothing) {
   EXPECT_GT(failures, 1);
 }
 
-TEST(LocalRendezvousTest, ReceiverWithoutMemoryHearsOfIt) {
+TEST(LocalRendezvousTest, ReceiverWithoutMemoryGetsTheError) {
   LocalRendezvous rendezvous;
   std::vector<std::optional<Received>> received(100);
   int failures = 0;
@@ -124,8 +124,8 @@ TEST(LocalRendezvousTest, ReceiverWithoutMemoryHearsOfIt) {
   for (const auto& one : received) EXPECT_TRUE(one.has_value());
 }
 
-// However often a loop goes around, and however many inner loops it begins.
-TEST(LocalRendezvousTest, WhatHasMetInALoopIsForgotten) {
+// Regardless of the number of iterations and of inner loops.
+TEST(LocalRendezvousTest, DeliveredLoopKeysAreForgotten) {
   LocalRendezvous rendezvous;
   constexpr uint64_t kIterations = 10'000;
   for (uint64_t i = 0; i < kIterations; ++i) {
@@ -141,9 +141,9 @@ TEST(LocalRendezvousTest, WhatHasMetInALoopIsForgotten) {
   EXPECT_EQ(rendezvous.num_meetings(), 0u);
 }
 
-// A late second value of a loop's key finds no receiver: it waits, and goes
-// with the step. That of a key of this very moment is noticed.
-TEST(LocalRendezvousTest, ASecondValueOfALoopReachesNobody) {
+// A late second value for a key of a loop finds no receiver: it stays until the
+// step ends. A second value while the first is still there is detected.
+TEST(LocalRendezvousTest, SecondValueOfALoopKeyIsNotDelivered) {
   LocalRendezvous rendezvous;
   const RendezvousKey key = {.edge = 1, .frame = 7, .iteration = 3};
   std::optional<Received> first;
@@ -157,7 +157,7 @@ TEST(LocalRendezvousTest, ASecondValueOfALoopReachesNobody) {
   EXPECT_EQ(first->tensor.scalar<float>(), 1);
 }
 
-// Freeing large values takes long; the thread that aborts has no time.
+// Freeing large values takes long; the aborting thread must not be held up.
 TEST(LocalRendezvousTest, AbortKeepsValuesUntilItsEnd) {
   const Tensor value = Tensor::Scalar(1.0f);
   {
@@ -169,7 +169,7 @@ TEST(LocalRendezvousTest, AbortKeepsValuesUntilItsEnd) {
   EXPECT_TRUE(value.RefCountIsOne());
 }
 
-TEST(LocalRendezvousTest, TensorThatIsNotSentStaysWithItsCaller) {
+TEST(LocalRendezvousTest, RefusedSendLeavesTheTensorToItsCaller) {
   LocalRendezvous rendezvous;
   Tensor first = Tensor::Scalar(1.0f);
   Tensor second = Tensor::Scalar(2.0f);
@@ -184,7 +184,7 @@ TEST(LocalRendezvousTest, TensorThatIsNotSentStaysWithItsCaller) {
   EXPECT_EQ(second.scalar<float>(), 2);
 }
 
-TEST(LocalRendezvousTest, AbortEndsWhatWaitsAndWhatComes) {
+TEST(LocalRendezvousTest, AbortFailsPendingAndLaterCalls) {
   LocalRendezvous rendezvous;
   std::optional<Received> waiting, late;
   rendezvous.Receive({.edge = 1}, Into(waiting));
@@ -198,7 +198,7 @@ TEST(LocalRendezvousTest, AbortEndsWhatWaitsAndWhatComes) {
             absl::AbortedError("first"));
 }
 
-TEST(LocalRendezvousTest, DestructionEndsWhatWaits) {
+TEST(LocalRendezvousTest, DestructorCancelsPendingReceives) {
   std::optional<Received> received;
   {
     LocalRendezvous rendezvous;
@@ -207,7 +207,7 @@ TEST(LocalRendezvousTest, DestructionEndsWhatWaits) {
   EXPECT_EQ(received->status.code(), absl::StatusCode::kCancelled);
 }
 
-TEST(LocalRendezvousTest, ReceiversMayComeBack) {
+TEST(LocalRendezvousTest, ReceiverMayCallTheRendezvous) {
   LocalRendezvous rendezvous;
   std::optional<Received> received;
   rendezvous.Receive({.edge = 1}, [&](absl::Status, Tensor tensor, bool) {
@@ -219,7 +219,7 @@ TEST(LocalRendezvousTest, ReceiversMayComeBack) {
 }
 
 // Senders, receivers and an abort at once: each receiver runs exactly once.
-TEST(LocalRendezvousTest, EachReceiverRunsOnceWhateverComesFirst) {
+TEST(LocalRendezvousTest, EachReceiverRunsOnceInAnyOrder) {
   constexpr int kEdges = 200;
   for (int round = 0; round < 20; ++round) {
     LocalRendezvous rendezvous;

@@ -1,6 +1,6 @@
-// CudaPlatform: GPUs of NVIDIA's. In a program that was built without CUDA, or
-// where there is no driver, it has kernels (those alone that need no code of
-// the device's, without CUDA) and no devices.
+// CudaPlatform provides NVIDIA GPUs. In a program that was built without CUDA,
+// or without a driver, it has kernels (without CUDA only those that need no
+// device code) and no devices.
 #ifndef WEFT_LIBS_RUNTIME_CUDA_PLATFORM_H_
 #define WEFT_LIBS_RUNTIME_CUDA_PLATFORM_H_
 
@@ -11,14 +11,14 @@
 
 namespace weft {
 
-// TensorFlow's GPUOptions.
+// The options of TensorFlow's GPUOptions.
 struct CudaPlatformOptions {
   // The share of a GPU's memory that each device may take; 0: nearly all that
-  // is free when it is made.
+  // is free when the device is created.
   double per_process_gpu_memory_fraction = 0;
-  // Takes memory piece by piece as it is needed, and not all at the start.
+  // Allocates memory piecewise on demand, not all at the start.
   bool allow_growth = true;
-  // CudaDeviceOptions::exact_memory, which TensorFlow's options have not.
+  // CudaDeviceOptions::exact_memory, which is not in TensorFlow's options.
   bool exact_memory = false;
 };
 

@@ -1,6 +1,6 @@
-// What the kernels of GPUs say of themselves fits together, which shows without
-// a GPU: no node has two, arguments in host memory are the op's, and each op
-// has a kernel for CPUs of those types, with which it is compared.
+// Tests that the registrations of GPU kernels are consistent, which needs no
+// GPU: each node has at most one, arguments in host memory belong to the op,
+// and each op has a CPU kernel of those types to compare with.
 #include "libs/runtime/cuda_platform.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ bool AreDisjoint(const Types& a, const Types& b) {
   });
 }
 
-// Whether some attr keeps the nodes of one from the other.
+// Returns whether some attr separates the nodes of one from the other's.
 bool AreDisjoint(const KernelDef& a, const KernelDef& b) {
   return std::any_of(a.types.begin(), a.types.end(), [&](const auto& entry) {
     const auto other = b.types.find(entry.first);
@@ -70,7 +70,7 @@ TEST_F(CudaPlatformTest, NoNodeHasTwoKernels) {
   }
 }
 
-TEST_F(CudaPlatformTest, ArgumentsInHostMemoryAreTheOps) {
+TEST_F(CudaPlatformTest, HostMemoryArgumentsExistInTheOp) {
   const auto ops = StandardOps();
   for (const KernelDef* def : registry_.List()) {
     const OpDef* op = ops->Find(def->op);
@@ -85,7 +85,7 @@ TEST_F(CudaPlatformTest, ArgumentsInHostMemoryAreTheOps) {
   }
 }
 
-TEST_F(CudaPlatformTest, EachOpHasAKernelForCpusOfThoseTypes) {
+TEST_F(CudaPlatformTest, EachGpuKernelHasACpuKernel) {
   for (const auto& [op, by_device] : by_op_) {
     const auto found = by_device.find("GPU");
     if (found == by_device.end()) continue;
@@ -107,7 +107,8 @@ TEST_F(CudaPlatformTest, EachOpHasAKernelForCpusOfThoseTypes) {
   }
 }
 
-// What the kernels of an op have in common: attr -> types of any of them.
+// Returns what the kernels of an op have in common: attr -> types of any of
+// them.
 GpuRestriction::Constraints InAll(const std::vector<const KernelDef*>& defs) {
   GpuRestriction::Constraints result = defs[0]->types;
   for (const KernelDef* def : defs) {
@@ -126,7 +127,7 @@ GpuRestriction::Constraints InAll(const std::vector<const KernelDef*>& defs) {
   return result;
 }
 
-// As it stands in cuda_kernel_types.cc.
+// Formats the kernels as in cuda_kernel_types.cc.
 std::string TableOf(
     const std::map<std::string, GpuRestriction::Constraints>& kernels) {
   std::map<std::pair<std::string, std::string>, std::string> lines;
@@ -148,15 +149,15 @@ std::string TableOf(
   return text;
 }
 
-// Whether there is code for CUDA's GPUs.
+// Returns whether this build has code for CUDA GPUs.
 bool WasBuilt() {
   KernelRegistry registry;
   RegisterCudaKernels(registry);
   return !registry.List().empty();
 }
 
-// GPUs that the host plays go by what is written down.
-TEST(CudaKernelsTest, AreThoseThatAreWrittenDown) {
+// Emulated GPUs use the written list.
+TEST(CudaKernelsTest, MatchTheListedKernels) {
   if (!WasBuilt()) return;
   KernelRegistry registry;
   RegisterCudaKernels(registry);
@@ -176,8 +177,8 @@ TEST(CudaKernelsTest, AreThoseThatAreWrittenDown) {
                           << TableOf(own);
 }
 
-// So a plan that was made without CUDA's GPUs fits them.
-TEST_F(CudaPlatformTest, PlayedGpusTakeWhatTheseTake) {
+// So a plan made without CUDA GPUs fits them.
+TEST_F(CudaPlatformTest, EmulatedGpusSupportTheSameTypes) {
   if (!WasBuilt()) return;
   KernelRegistry played;
   RegisterStandardKernels(played);
@@ -204,7 +205,7 @@ TEST_F(CudaPlatformTest, PlayedGpusTakeWhatTheseTake) {
   for (const auto& [op, constraints] : other) ADD_FAILURE() << op;
 }
 
-TEST_F(CudaPlatformTest, NoDevicesAreNoError) {
+TEST_F(CudaPlatformTest, NoDevicesIsNotAnError) {
   SystemClock clock;
   const auto random = NewSeededRandom(1);
   const auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
@@ -214,7 +215,7 @@ TEST_F(CudaPlatformTest, NoDevicesAreNoError) {
   EXPECT_TRUE(devices->empty());
 }
 
-// Pinned memory of so many buffers.
+// Pinned memory of a limited number of buffers.
 class FewBuffers : public Allocator {
  public:
   explicit FewBuffers(int count) : left_(count) {}
@@ -227,7 +228,7 @@ class FewBuffers : public Allocator {
   int left_;
 };
 
-TEST(LandingAllocatorTest, LandsInPinnedMemoryWhileThereIsSome) {
+TEST(LandingAllocatorTest, UsesPinnedMemoryWhileAvailable) {
   LandingAllocator landing(HeapAllocator());
   EXPECT_TRUE(landing.Allocate(LandingAllocator::kLeastPinned));
   auto few = std::make_unique<FewBuffers>(1);
@@ -238,10 +239,10 @@ TEST(LandingAllocatorTest, LandsInPinnedMemoryWhileThereIsSome) {
   EXPECT_TRUE(landing.Allocate(LandingAllocator::kLeastPinned));
   EXPECT_EQ(pinned.left(), 0);
   EXPECT_TRUE(landing.Allocate(LandingAllocator::kLeastPinned));
-  EXPECT_LT(pinned.left(), 0);  // it was asked, and had none
+  EXPECT_LT(pinned.left(), 0);  // it was asked, and had none left
 }
 
-TEST_F(CudaPlatformTest, MoreThanAnyMachineHasAreRefusedWithAReason) {
+TEST_F(CudaPlatformTest, TooManyDevicesAreRefused) {
   SystemClock clock;
   const auto random = NewSeededRandom(1);
   const auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});

@@ -1,5 +1,5 @@
-// DescriptorRoom: how many descriptors (files and sockets) this process may
-// have open, and how many it has.
+// DescriptorRoom is the maximum number of descriptors (files and sockets) of
+// this process, and the current number.
 #ifndef WEFT_LIBS_RUNTIME_DESCRIPTOR_ROOM_H_
 #define WEFT_LIBS_RUNTIME_DESCRIPTOR_ROOM_H_
 
@@ -17,9 +17,9 @@ struct DescriptorRoom {
 };
 
 // Raises the soft limit of open files (RLIMIT_NOFILE) to the hard limit, then
-// reads the room. `files` is the machine's file system, for /proc. The limit
-// applies to the whole operating-system process; if it cannot be raised, it
-// stays as it is. Thread-safe.
+// reads both numbers. `files` is the machine's file system, for /proc. The
+// limit applies to the whole operating-system process; if it cannot be raised,
+// it stays unchanged. Thread-safe.
 DescriptorRoom RaiseDescriptorLimit(FileSystem& files);
 
 }  // namespace weft

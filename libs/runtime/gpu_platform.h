@@ -1,4 +1,4 @@
-// GpuPlatform: whose GPUs the tasks of a process have, and with what kernels.
+// GpuPlatform provides the GPUs of a process's tasks, and their kernels.
 #ifndef WEFT_LIBS_RUNTIME_GPU_PLATFORM_H_
 #define WEFT_LIBS_RUNTIME_GPU_PLATFORM_H_
 
@@ -16,25 +16,25 @@
 
 namespace weft {
 
-// Immutable, and so thread-safe.
+// Immutable, and therefore thread-safe.
 class GpuPlatform {
  public:
   virtual ~GpuPlatform() = default;
 
-  // Adds its kernels, for "GPU", to those of CPUs.
+  // Adds its kernels, for "GPU", to those for CPUs.
   virtual void RegisterKernels(KernelRegistry& registry) const = 0;
 
-  // `count` devices, "TASK/device:GPU:0" and so on. FAILED_PRECONDITION where
-  // there is no GPU, or no driver; INVALID_ARGUMENT where there are fewer. What
-  // is passed in outlives the devices.
+  // Returns `count` devices, "TASK/device:GPU:0" and so on. FAILED_PRECONDITION
+  // if there is no GPU, or no driver; INVALID_ARGUMENT if there are fewer. The
+  // arguments must outlive the devices.
   virtual absl::StatusOr<std::vector<std::unique_ptr<Device>>> NewDevices(
       absl::string_view task, int count, Scheduler& scheduler,
       Random& random) const = 0;
 
-  // So many bytes of host memory that its devices copy from and to while they
-  // do other things, taken from the system at once and never more; null where
-  // there is no such memory. For a process that has devices. Buffers may
-  // outlive the allocator.
+  // Returns an allocator of `bytes` of pinned host memory, which its devices
+  // copy from and to asynchronously. The memory is taken from the system at
+  // once and never grows; null if there is no such memory. For a process that
+  // has devices. Buffers may outlive the allocator.
   virtual std::unique_ptr<Allocator> NewPinnedMemory(size_t /*bytes*/) const {
     return nullptr;
   }

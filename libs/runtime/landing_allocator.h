@@ -1,5 +1,5 @@
-// LandingAllocator: memory for what other processes send. Where there is a GPU
-// it is pinned, so that a copy from there needs no other.
+// LandingAllocator allocates receive buffers. With a GPU they are in pinned
+// memory, so that copying to the GPU needs no other buffer.
 #ifndef WEFT_LIBS_RUNTIME_LANDING_ALLOCATOR_H_
 #define WEFT_LIBS_RUNTIME_LANDING_ALLOCATOR_H_
 
@@ -15,16 +15,16 @@ namespace weft {
 // Thread-safe.
 class LandingAllocator : public Allocator {
  public:
-  // What is smaller is copied with the kernels; what is larger would leave no
-  // room for others.
+  // Smaller buffers are copied by the kernels anyway; larger ones would leave
+  // no pinned memory for others.
   static constexpr size_t kLeastPinned = size_t{64} << 10;
   static constexpr size_t kMostPinned = size_t{64} << 20;
 
-  // `others` is for all that is not pinned; outlives this.
+  // `others` is for everything that is not pinned; must outlive this.
   explicit LandingAllocator(Allocator& others) : others_(others) {}
 
-  // From now on. Called once at most; `pinned` gives nothing rather than wait,
-  // and its buffers may outlive it.
+  // Uses `pinned` from now on. Called at most once; `pinned` must return null
+  // rather than wait, and its buffers may outlive it.
   void UsePinned(std::unique_ptr<Allocator> pinned) {
     own_pinned_ = std::move(pinned);
     pinned_.store(own_pinned_.get(), std::memory_order_release);

@@ -1,9 +1,9 @@
-// LocalTasks: the tasks of one process, so that its sessions and tasks reach
-// them by a call instead of a message.
+// LocalTasks holds the tasks of one process, so that its sessions and tasks can
+// call them directly instead of sending messages.
 //
 // Threads: all methods may be called from any thread. Observers are called one
-// after the other, and may look tasks up, but not add or remove one; after
-// Remove has returned, the removed one is not called any more.
+// after the other, and may look up tasks, but not add or remove one; after
+// Remove has returned, the removed observer is not called any more.
 #ifndef WEFT_LIBS_RUNTIME_LOCAL_TASKS_H_
 #define WEFT_LIBS_RUNTIME_LOCAL_TASKS_H_
 
@@ -22,7 +22,7 @@
 
 namespace weft {
 
-// What the tasks of a cluster want to know of each other.
+// PeerObserver notifies a task of the other tasks of its cluster.
 class PeerObserver {
  public:
   virtual ~PeerObserver() = default;
@@ -33,32 +33,32 @@ class PeerObserver {
 
 struct LocalTask {
   std::string
-      cluster;         // what its cluster spec says; the same for all its tasks
-  std::string task;    // "/job:ps/replica:0/task:0"
+      cluster;       // the text of its cluster spec; the same for all its tasks
+  std::string task;  // "/job:ps/replica:0/task:0"
   std::string target;  // "zmq://host:port"
   uint64_t incarnation = 0;
   std::shared_ptr<protocol::Master> master;
   std::shared_ptr<protocol::Worker> worker;
-  // Null unless the task plays the coordinator.
+  // Null unless the task hosts the coordinator.
   std::shared_ptr<protocol::Coordinator> coordinator;
-  // Where a checkpoint writer keeps files; null for other tasks.
+  // Where a checkpoint writer stores files; null for other tasks.
   std::shared_ptr<FileSystem> files;
-  // Told of the others of its cluster. Outlives its membership.
+  // Notified of the other tasks of its cluster. Must outlive its membership.
   PeerObserver* observer = nullptr;
 };
 
 class LocalTasks {
  public:
-  // How often to look again for one that will start in this process.
+  // How often to check again for a task that will start in this process.
   static constexpr absl::Duration kLookAgain = absl::Milliseconds(20);
 
-  // ALREADY_EXISTS when the process has this task of this cluster. The task and
-  // the others of its cluster are told of each other.
+  // ALREADY_EXISTS if the process has this task of this cluster. Notifies the
+  // task and the others of its cluster of each other.
   absl::Status Add(const LocalTask& task);
-  // The others are told; OK when it is not there.
+  // Notifies the others; OK if the task is unknown.
   void Remove(const LocalTask& task, const absl::Status& why);
 
-  // Null when the process has no such task, or the task no such role.
+  // Returns null if the process has no such task, or the task no such role.
   std::shared_ptr<protocol::Worker> FindWorker(const std::string& cluster,
                                                const std::string& task) const;
   std::shared_ptr<protocol::Master> FindMaster(const std::string& target) const;

@@ -20,7 +20,8 @@ namespace {
 
 constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
 
-// The number in a line "KEY NUMBER" or "KEY: NUMBER kB", as it stands.
+// Returns the number in a line "KEY NUMBER" or "KEY: NUMBER kB", without its
+// unit.
 std::optional<int64_t> NumberOf(absl::string_view text, absl::string_view key) {
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     if (!absl::ConsumePrefix(&line, key)) continue;
@@ -35,7 +36,7 @@ std::optional<int64_t> NumberOf(absl::string_view text, absl::string_view key) {
   return std::nullopt;
 }
 
-// A file of one number; none where it says "max".
+// Reads a file of one number; nullopt if it says "max".
 std::optional<int64_t> OnlyNumber(FileSystem& files, const std::string& path) {
   int64_t number = 0;
   if (absl::SimpleAtoi(ReadSystemFile(files, path), &number)) return number;
@@ -58,7 +59,7 @@ int64_t Resident(FileSystem& files) {
   return resident * sysconf(_SC_PAGESIZE);
 }
 
-// What the files of a version of control groups are called.
+// The names of the files of one cgroup version.
 struct GroupFiles {
   const char* root;
   const char* limit;
@@ -84,8 +85,9 @@ int64_t AvailableInGroup(FileSystem& files, const GroupFiles& names,
                            *limit - std::max<int64_t>(0, *usage - reclaimable));
 }
 
-// Of the group `path` ("/a/b") and those around it. In a container the path may
-// be one of the machine outside; the root's files are the container's then.
+// Returns the memory available in the group `path` ("/a/b") and its ancestors.
+// In a container the path may be one of the host; the root's files then
+// describe the container.
 int64_t AvailableInGroups(FileSystem& files, const GroupFiles& names,
                           absl::string_view path) {
   int64_t available = kUnknown;
@@ -119,7 +121,7 @@ int64_t AvailableInGroups(FileSystem& files) {
   return available;
 }
 
-// What is longer than a UUID is none.
+// Text longer than a UUID is ignored.
 std::string BootId(FileSystem& files) {
   constexpr size_t kLongest = 64;
   const std::string text =
@@ -129,10 +131,10 @@ std::string BootId(FileSystem& files) {
 }
 
 struct Mounts {
-  // The number of what is mounted at "/": on a machine each container has one
-  // of its own. Empty where it is not told.
+  // The number of the mount at "/": on one machine each container has its own.
+  // Empty if unknown.
   std::string root;
-  // /proc/meminfo is not the kernel's, but says what a container has.
+  // /proc/meminfo is not the kernel's, but reports the container's memory.
   bool has_meminfo = false;
 };
 

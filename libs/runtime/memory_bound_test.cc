@@ -15,7 +15,7 @@ namespace weft {
 namespace {
 
 constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
-// For a pool that holds all that the process does.
+// For a pool that holds all memory of the process.
 constexpr int64_t kAll = int64_t{1} << 50;
 
 class MemoryBoundTest : public ::testing::Test {
@@ -38,14 +38,14 @@ class MemoryBoundTest : public ::testing::Test {
   MemoryFileSystem files_;
 };
 
-TEST_F(MemoryBoundTest, IsWhatThereIsAndWhatIsHeld) {
+TEST_F(MemoryBoundTest, IsAvailablePlusHeldMemory) {
   EXPECT_EQ(MemoryBound(files_, kAll), kUnknown);
   System();
   EXPECT_EQ(MemoryBound(files_, kAll), 1000 * 1024 + resident_);
 }
 
-// Memory outside the pool leaves the pool what is available, and no more.
-TEST_F(MemoryBoundTest, WhatOthersOfTheProcessHoldIsNotThePools) {
+// The process's memory outside the pool reduces what the pool may use.
+TEST_F(MemoryBoundTest, MemoryOutsideThePoolIsExcluded) {
   System();
   EXPECT_EQ(MemoryBound(files_, 0), 1000 * 1024);
   EXPECT_EQ(MemoryBound(files_, 100), 1000 * 1024 + 100);
@@ -53,7 +53,7 @@ TEST_F(MemoryBoundTest, WhatOthersOfTheProcessHoldIsNotThePools) {
       << "some of it is not written";
 }
 
-TEST_F(MemoryBoundTest, AGroupAroundItMayHaveLess) {
+TEST_F(MemoryBoundTest, ParentCgroupMayHaveALowerLimit) {
   System();
   File("/proc/self/cgroup", "0::/a/b\n");
   File("/sys/fs/cgroup/a/memory.max", "5000\n");
@@ -67,7 +67,7 @@ TEST_F(MemoryBoundTest, AGroupAroundItMayHaveLess) {
   EXPECT_EQ(MemoryBound(files_, kAll), resident_);
 }
 
-TEST_F(MemoryBoundTest, OldGroupsAreHeeded) {
+TEST_F(MemoryBoundTest, CgroupV1LimitsAreApplied) {
   System();
   File("/proc/self/cgroup", "5:cpu,cpuacct:/x\n4:memory:/a\n0::/\n");
   File("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712");
@@ -77,7 +77,7 @@ TEST_F(MemoryBoundTest, OldGroupsAreHeeded) {
   EXPECT_EQ(MemoryBound(files_, kAll), 6000 + resident_);
 }
 
-TEST_F(MemoryBoundTest, WhatIsNoNumberIsUnknown) {
+TEST_F(MemoryBoundTest, MalformedNumbersAreUnknown) {
   File("/proc/meminfo", "MemAvailable: much\n");
   File("/proc/self/statm", "");
   File("/proc/self/cgroup", "nonsense\n0::\n");
@@ -89,7 +89,7 @@ constexpr char kMounts[] =
     "22 27 0:21 / /proc rw,relatime - proc proc rw\n"
     "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n";
 
-TEST_F(MemoryBoundTest, AMachineHasAName) {
+TEST_F(MemoryBoundTest, MachineIsIdentifiedByItsBootId) {
   EXPECT_EQ(ReadMachineMemory(files_).machine, "");
   EXPECT_EQ(ReadMachineMemory(files_).available, kUnknown);
   System();
@@ -103,8 +103,8 @@ TEST_F(MemoryBoundTest, AMachineHasAName) {
   EXPECT_EQ(memory.available, 1000 * 1024);
 }
 
-// Who is in another one shares nothing with it.
-TEST_F(MemoryBoundTest, AGroupThatHasLessThanItsMachineStandsForItself) {
+// A process in another group shares no memory with it.
+TEST_F(MemoryBoundTest, LimitedCgroupCountsAsItsOwnMachine) {
   System();
   File("/proc/sys/kernel/random/boot_id", absl::StrCat(kBootId, "\n"));
   File("/proc/self/cgroup", "0::/a\n");
@@ -118,7 +118,7 @@ TEST_F(MemoryBoundTest, AGroupThatHasLessThanItsMachineStandsForItself) {
   EXPECT_EQ(memory.available, 2000);
 }
 
-TEST_F(MemoryBoundTest, AContainerThatIsToldItsOwnMemoryStandsForItself) {
+TEST_F(MemoryBoundTest, ContainerWithOwnMeminfoCountsAsMachine) {
   System();
   File("/proc/sys/kernel/random/boot_id", absl::StrCat(kBootId, "\n"));
   File("/proc/self/mountinfo",
@@ -130,14 +130,14 @@ TEST_F(MemoryBoundTest, AContainerThatIsToldItsOwnMemoryStandsForItself) {
   EXPECT_EQ(memory.available, 1000 * 1024);
 }
 
-TEST_F(MemoryBoundTest, WhatIsNoNameOfAMachineIsUnknown) {
+TEST_F(MemoryBoundTest, MalformedMachineNameIsUnknown) {
   File("/proc/sys/kernel/random/boot_id", "\n");
   EXPECT_EQ(ReadMachineMemory(files_).machine, "");
   File("/proc/sys/kernel/random/boot_id", std::string(1000, 'x'));
   EXPECT_EQ(ReadMachineMemory(files_).machine, "");
 }
 
-TEST_F(MemoryBoundTest, ThisMachineTells) {
+TEST_F(MemoryBoundTest, ThisMachineHasABound) {
   LocalFileSystem files;
   const int64_t bound = MemoryBound(files, kAll);
   EXPECT_GT(bound, 1 << 20);

@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kMaxBytes = 64 << 20;
 
-// The heap, up to a limit. Its buffers outlive it.
+// Heap memory, up to a limit. Its buffers outlive it.
 class LimitedAllocator : public Allocator {
  public:
   BufferPtr Allocate(size_t bytes) override {
@@ -43,7 +43,7 @@ absl::Status Unimplemented(const Node& node, absl::string_view why) {
                    ") is not evaluated outside a step: ", why));
 }
 
-// Everything a kernel may ask for, as long as it runs.
+// Everything a kernel may use while it runs.
 class Evaluation {
  public:
   Evaluation(Process& process, const Node& node)

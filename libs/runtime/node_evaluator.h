@@ -1,5 +1,5 @@
-// EvaluateNode: what a node gives for values that are known, outside any step.
-// Folding constants asks it.
+// EvaluateNode computes a node's outputs for known inputs, outside of any step.
+// Constant folding uses it.
 //
 // Threads: may be called from any thread that may block; large kernels use the
 // compute pool.
@@ -15,10 +15,10 @@
 
 namespace weft {
 
-// The node's outputs, as its kernel makes them on the device it was placed on.
-// The kernel's error; UNIMPLEMENTED for a device other than a CPU and for
-// kernels that wait; RESOURCE_EXHAUSTED for one that takes more than 64 MiB.
-// REQUIRES: a node whose outputs follow from its inputs and attrs alone.
+// Returns the node's outputs, computed by its kernel on its assigned device.
+// Returns the kernel's error; UNIMPLEMENTED for a device other than a CPU and
+// for asynchronous kernels; RESOURCE_EXHAUSTED for one that takes more than 64
+// MiB. REQUIRES: the node's outputs depend only on its inputs and attrs.
 absl::StatusOr<std::vector<Tensor>> EvaluateNode(
     Process& process, const Node& node, absl::Span<const Tensor> inputs);
 

@@ -17,7 +17,7 @@ class NodeEvaluatorTest : public ::testing::Test {
       AttrMap attrs = {}, const std::string& device = "CPU:0") {
     NodeSpec spec{.name = "y", .op = op, .attrs = std::move(attrs)};
     for (size_t i = 0; i < inputs.size(); ++i) {
-      // Of unknown shape, so that it is the kernel who looks.
+      // Of unknown shape, so that the kernel itself must check.
       auto input = graph_.AddNode({.name = absl::StrCat("x", i),
                                    .op = "_Arg",
                                    .attrs = {{"T", inputs[i].dtype()},
@@ -36,7 +36,7 @@ class NodeEvaluatorTest : public ::testing::Test {
   Graph graph_{StandardOps()};
 };
 
-TEST_F(NodeEvaluatorTest, GivesWhatTheKernelGives) {
+TEST_F(NodeEvaluatorTest, ReturnsTheKernelsOutputs) {
   const Tensor x = Tensor::Vector<float>({1, 2});
   ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> y, Evaluate("Add", {x, x}));
   ASSERT_EQ(y.size(), 1u);
@@ -45,7 +45,7 @@ TEST_F(NodeEvaluatorTest, GivesWhatTheKernelGives) {
       << "inputs are not written";
 }
 
-TEST_F(NodeEvaluatorTest, GivesTheKernelsError) {
+TEST_F(NodeEvaluatorTest, ReturnsTheKernelsError) {
   EXPECT_EQ(Evaluate("Add", {Tensor::Vector<float>({1, 2}),
                              Tensor::Vector<float>({1, 2, 3})})
                 .status()
@@ -53,7 +53,7 @@ TEST_F(NodeEvaluatorTest, GivesTheKernelsError) {
             absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(NodeEvaluatorTest, MemoryHasALimit) {
+TEST_F(NodeEvaluatorTest, MemoryIsLimited) {
   EXPECT_EQ(Evaluate("Fill", {Tensor::Vector<int32_t>({20 << 20}),
                               Tensor::Scalar(1.0f)})
                 .status()

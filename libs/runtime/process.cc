@@ -12,13 +12,12 @@
 namespace weft {
 namespace {
 
-// Connections beyond those that the transport takes: to be told that they are
-// too many.
+// Connections beyond those that the transport accepts, so that it can refuse
+// them.
 constexpr int kSpare = 64;
 
-// It is asked for a sign of life at each fourth of the time: ZeroMQ's, which is
-// one of the system and the network. The transport's Heartbeat asks for one of
-// the program.
+// ZeroMQ's own heartbeats are sent four times per timeout; they check the
+// system and the network. The transport's Heartbeat checks the program.
 std::unique_ptr<bus::Wire> NewWire(Scheduler& scheduler,
                                    const ProcessOptions& options) {
   if (options.keep_freed_memory) bus::TuneHeapForBulk();
@@ -32,10 +31,10 @@ std::unique_ptr<bus::Wire> NewWire(Scheduler& scheduler,
        .logger = options.logger});
 }
 
-// Of what other processes send; what finds no room lands elsewhere.
+// For received data; further data is received into other memory.
 constexpr size_t kPinnedLanding = size_t{256} << 20;
 
-// Requests to object stores that make no way are given up sooner.
+// Requests to object stores that make no progress are given up sooner.
 constexpr absl::Duration kLongestUseOfFiles = absl::Minutes(2);
 
 std::shared_ptr<const KernelRegistry> NewKernels(
@@ -97,9 +96,9 @@ Process::Process(std::unique_ptr<Clock> clock, std::unique_ptr<Random> random,
       files_(FilesOptions()),
       files_in_use_(files_, *scheduler_) {}
 
-// What uses files when it ends uses the object stores, which need the
-// scheduler: they end before its threads do. Whose scheduler is somebody else's
-// is simulated, and what it has stopped does not go on.
+// Destructors that use files need the object stores, which need the scheduler:
+// they must run before its threads end. A scheduler owned by the caller is
+// simulated, and work that it has stopped does not continue.
 Process::~Process() {
   if (own_scheduler_ == nullptr) return;
   files_in_use_.Close(clock().Now() + kLongestUseOfFiles);
@@ -132,7 +131,7 @@ void Process::PrepareLanding() {
 }
 
 BufferPool::Options Process::PoolOptions() {
-  // A buffer may outlive the process; it takes no memory then.
+  // A buffer may outlive the process; it allocates no memory then.
   if (options_.memory_bound) return {.memory_bound = options_.memory_bound};
   return {.memory_bound = [this] { return memory_bound(); }};
 }
@@ -143,7 +142,7 @@ int64_t Process::memory_bound() {
   return MemoryBound(local_file_system_, pool.bytes_in_use + pool.bytes_kept);
 }
 
-// What the pool keeps for later counts as room: it gives that back where memory
+// Memory that the pool keeps counts as available: the pool returns it if memory
 // is short.
 protocol::MemoryRoom Process::memory_room() {
   const int64_t bound = memory_bound();

@@ -1,6 +1,6 @@
-// Process: what all tasks and sessions of one operating-system process share:
-// time, randomness, threads, memory, kernels, the way to other processes, and
-// the tasks that live here.
+// Process holds what all tasks and sessions of one operating-system process
+// share: time, randomness, threads, memory, kernels, the transport to other
+// processes, and the local tasks.
 #ifndef WEFT_LIBS_RUNTIME_PROCESS_H_
 #define WEFT_LIBS_RUNTIME_PROCESS_H_
 
@@ -38,55 +38,54 @@ namespace weft {
 struct ProcessOptions {
   int compute_threads = 0;  // 0: one per core
   bus::TransportOptions transport;
-  // Another process that has shown no sign of life for so long is taken for
-  // dead: its connections are lost, and steps that need it fail. From 100 ms to
-  // an hour. Where the wire is of the caller's making, transport.peer_timeout
-  // counts instead.
+  // Another process without heartbeats for this long counts as dead: its
+  // connections are lost, and steps that need it fail. From 100 ms to an hour.
+  // If the caller supplies the wire, transport.peer_timeout is used instead.
   absl::Duration peer_timeout = absl::Seconds(8);
-  // Gets what other processes do wrong; outlives the process. May be null.
+  // Logs protocol violations of other processes; must outlive the process. May
+  // be null.
   Logger* logger = nullptr;
-  // Where kernels read and write files, but for those of checkpoint writers
-  // (zmq_file_system.h); outlives the process. Null: on the machine, and in
+  // The file system of kernels, except for files of checkpoint writers
+  // (zmq_file_system.h); must outlive the process. Null: the machine's, and
   // object stores (libs/object_store/object_stores.h).
   FileSystem* file_system = nullptr;
-  // How many bytes of tensors the process may hold: a tensor of 64 MiB and more
-  // that would exceed it is RESOURCE_EXHAUSTED before it is made. Null:
-  // MemoryBound (memory_bound.h), what the machine has.
+  // The maximum bytes of tensors of the process: a tensor of 64 MiB or more
+  // that would exceed it fails with RESOURCE_EXHAUSTED before it is allocated.
+  // Null: MemoryBound (memory_bound.h), what the machine has.
   std::function<int64_t()> memory_bound;
-  // The machine that it is on, and what that has for all processes there: what
-  // several of them are to hold is counted together before it is made
-  // (docs/operations/quotas.md). Null: as the system says (memory_bound.h).
+  // The machine of the process, and its memory for all processes: what several
+  // of them are about to allocate is added up first
+  // (docs/operations/quotas.md). Null: as reported by the system
+  // (memory_bound.h).
   std::function<MachineMemory()> machine_memory;
-  // Raises the limit of open descriptors as far as it goes, and says how many
-  // there may be. Null: RaiseDescriptorLimit (descriptor_room.h).
+  // Raises the limit of open descriptors as far as possible, and returns it.
+  // Null: RaiseDescriptorLimit (descriptor_room.h).
   std::function<DescriptorRoom()> descriptor_room;
-  // What graphs call of this program, in all of its tasks
+  // The functions of this program that graphs call, in all of its tasks
   // (docs/user/client_functions.md).
   ClientFunctions client_functions;
-  // Whose GPUs its tasks have. Null: GPUs that the host plays, for trying
+  // The GPUs of its tasks. Null: emulated GPUs in host memory, for testing
   // placement (libs/kernels/host_gpu_kernels.h).
   std::shared_ptr<const GpuPlatform> gpu_platform;
-  // Whether memory that is freed stays for the next message, once there is a
-  // way to other processes (bus::TuneHeapForBulk): it is of the whole
-  // operating-system process. False: it goes back to the system as the C
-  // library decides.
+  // Whether freed memory is kept for the next message, once there is a
+  // transport (bus::TuneHeapForBulk): this affects the whole operating-system
+  // process. False: the C library decides when it returns memory to the system.
   bool keep_freed_memory = true;
-  // Whether a machine of a cloud is asked whose it is, for object stores.
+  // Whether a cloud machine's identity is used for object stores.
   bool use_instance_metadata = false;
 };
 
-// Outlives everything that was made with it. Thread-safe.
+// Must outlive everything created with it. Thread-safe.
 class Process {
  public:
   using WireFactory = std::function<std::unique_ptr<bus::Wire>(Scheduler&)>;
 
-  // The real thing: the system's time and entropy, threads, sockets. Its clock
-  // is a MonotoneClock, so that no wait becomes another when the machine's
-  // clock is set.
+  // A real process: the system's time and entropy, threads, sockets. Its clock
+  // is a MonotoneClock, so that setting the system time changes no wait.
   explicit Process(const ProcessOptions& options = {});
-  // Of the caller's making; for tests under a simulated scheduler, which may be
-  // shared by several processes. `scheduler` outlives the process; so does what
-  // `new_wire` uses, which may be null where no other process is reached.
+  // With components of the caller; for tests under a simulated scheduler, which
+  // several processes may share. `scheduler` must outlive the process; so must
+  // whatever `new_wire` uses, which may be null if no other process is reached.
   Process(std::unique_ptr<Clock> clock, std::unique_ptr<Random> random,
           Scheduler& scheduler, WireFactory new_wire,
           const ProcessOptions& options = {});
@@ -99,13 +98,13 @@ class Process {
   // "s3://BUCKET/PATH" and "gs://BUCKET/PATH" those of object stores.
   FileSystem& file_system() { return files_in_use_; }
   // While the result lives, this process may have a save to write: checkpoint
-  // writers that it has files at wait for it when they stop. For as long as a
-  // monitored session is open. The process outlives it.
+  // writers where it has files wait for it when they stop. Held while a
+  // monitored session is open. The process must outlive it.
   std::shared_ptr<void> ExpectSaves();
-  // Files that are open through it, and what else it does at this moment.
+  // The number of files open through it, and of its running operations.
   int64_t num_files_in_use() const { return files_in_use_.num_in_use(); }
   BufferPool& buffers() { return buffers_; }
-  // What the system says that it uses; reads files of the kernel.
+  // The resource usage reported by the system; reads files of /proc.
   ProcessUsage usage() { return ReadProcessUsage(local_file_system_); }
   const KernelRegistry& kernels() const { return *kernels_; }
   bool has_gpu_platform() const { return options_.gpu_platform != nullptr; }
@@ -118,13 +117,13 @@ class Process {
   const bus::Traffic& traffic() const { return traffic_; }
   // As ProcessOptions::memory_bound.
   int64_t memory_bound();
-  // What it can hold besides what its tensors take now, and what its machine
-  // has. Reads files of the kernel.
+  // What it can hold in addition to its current tensors, and what its machine
+  // has. Reads files of /proc.
   protocol::MemoryRoom memory_room();
   // As ProcessOptions::descriptor_room.
   DescriptorRoom descriptor_room();
 
-  // Made when first asked for, with its sockets and threads.
+  // Created on first use, with its sockets and threads.
   bus::Transport& transport() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -133,11 +132,11 @@ class Process {
   ObjectStoresOptions StoresOptions();
   BufferPool::Options PoolOptions();
   ZmqFileSystemOptions FilesOptions();
-  // Where there are GPUs and a transport.
+  // Called if there are GPUs and a transport.
   void PrepareLanding() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const ProcessOptions options_;
-  // Destroyed last to first: threads end before what they use.
+  // Destroyed last to first: threads end before the objects that they use.
   const std::unique_ptr<Clock> clock_;
   const std::unique_ptr<Random> random_;
   LocalFileSystem local_file_system_;

@@ -16,14 +16,14 @@ namespace {
 
 using Words = std::vector<absl::string_view>;
 
-// 0 where there is none.
+// Returns 0 if there is none.
 int64_t NumberAt(const Words& words, size_t i) {
   int64_t number = 0;
   if (i >= words.size() || !absl::SimpleAtoi(words[i], &number)) return 0;
   return std::max<int64_t>(0, number);
 }
 
-// What follows `key` on its line.
+// Returns the words after `key` on its line.
 Words WordsAfter(absl::string_view text, absl::string_view key) {
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     if (absl::ConsumePrefix(&line, key)) {
@@ -38,7 +38,7 @@ Words WordsAfter(absl::string_view text, absl::string_view key) {
 ProcessUsage ReadProcessUsage(FileSystem& files) {
   const double ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
   const std::string text = ReadSystemFile(files, "/proc/self/stat");
-  // The second field, the program's name in ( ), may be anything; the third
+  // The second field, the program's name in ( ), may be any text; the third
   // field is words[0].
   const size_t name_end = text.rfind(')');
   const Words words =
@@ -60,7 +60,7 @@ ProcessUsage ReadProcessUsage(FileSystem& files) {
       WordsAfter(ReadSystemFile(files, "/proc/self/limits"), "Max open files"),
       /*i=*/0);
   const auto open = files.ListDirectory("/proc/self/fd");
-  // Without the one that lists them.
+  // Without the descriptor that lists them.
   if (open.ok()) {
     usage.open_fds = std::max<int64_t>(0, std::ssize(*open) - 1);
   }

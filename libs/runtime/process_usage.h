@@ -1,4 +1,5 @@
-// ProcessUsage: what the system says that this process uses.
+// ProcessUsage is the resource usage of this process, as reported by the
+// system.
 #ifndef WEFT_LIBS_RUNTIME_PROCESS_USAGE_H_
 #define WEFT_LIBS_RUNTIME_PROCESS_USAGE_H_
 
@@ -9,17 +10,17 @@
 namespace weft {
 
 struct ProcessUsage {
-  double cpu_seconds = 0;    // in the program and in the system for it
+  double cpu_seconds = 0;    // user and system time
   double start_seconds = 0;  // since 1970
   int64_t resident_bytes = 0;
   int64_t virtual_bytes = 0;
   int64_t threads = 0;
   int64_t open_fds = 0;
-  int64_t max_fds = 0;  // 0: not known
+  int64_t max_fds = 0;  // 0: unknown
 };
 
-// Of /proc (man 5 proc), read through `files`, those of the machine; 0 for what
-// can't be read there.
+// Reads /proc (man 5 proc) through `files`, the machine's; 0 for values that
+// cannot be read there.
 ProcessUsage ReadProcessUsage(FileSystem& files);
 
 }  // namespace weft

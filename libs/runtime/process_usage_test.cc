@@ -20,7 +20,7 @@ class ProcessUsageTest : public ::testing::Test {
   MemoryFileSystem files_;
 };
 
-TEST_F(ProcessUsageTest, IsReadFromTheKernelsFiles) {
+TEST_F(ProcessUsageTest, IsReadFromProcFiles) {
   const int64_t ticks = sysconf(_SC_CLK_TCK);
   ASSERT_OK(files_.WriteFileAtomically(
       "/proc/self/stat", "42 (a ) b) S 1 42 42 0 -1 4194560 100 0 0 0 " +
@@ -48,7 +48,7 @@ TEST_F(ProcessUsageTest, IsReadFromTheKernelsFiles) {
   EXPECT_EQ(usage.max_fds, 1024);
 }
 
-TEST_F(ProcessUsageTest, WhatIsNotThereIsZero) {
+TEST_F(ProcessUsageTest, MissingValuesAreZero) {
   MemoryFileSystem nothing;
   EXPECT_EQ(ReadProcessUsage(nothing).resident_bytes, 0);
   ASSERT_OK(files_.WriteFileAtomically("/proc/self/stat", "42 (cut"));
@@ -60,7 +60,7 @@ TEST_F(ProcessUsageTest, WhatIsNotThereIsZero) {
   EXPECT_EQ(usage.open_fds, 0);
 }
 
-TEST_F(ProcessUsageTest, ThisProcessIsThere) {
+TEST_F(ProcessUsageTest, ThisProcessHasAUsage) {
   LocalFileSystem files;
   const ProcessUsage usage = ReadProcessUsage(files);
   EXPECT_GT(usage.start_seconds, 1.6e9);

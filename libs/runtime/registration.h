@@ -1,7 +1,8 @@
-// Registration: the compiled partitions of one callable on one task. Internal
-// to this room; running_step.h runs it.
+// Registration holds the compiled partitions of one callable on one task.
+// Internal to this module; running_step.h runs it.
 //
-// Threads: immutable but for its idle step objects, under its own lock.
+// Threads: immutable except for its idle step objects, which have their own
+// lock.
 #ifndef WEFT_LIBS_RUNTIME_REGISTRATION_H_
 #define WEFT_LIBS_RUNTIME_REGISTRATION_H_
 
@@ -29,7 +30,7 @@ class RunningStep;
 
 class Registration {
  public:
-  // What one device runs.
+  // The plan of one device.
   struct DevicePlan {
     std::shared_ptr<const Plan> plan;
     Device* device = nullptr;
@@ -45,7 +46,7 @@ class Registration {
     std::vector<Arg> args;
     size_t num_retvals = 0;  // one more than the largest index
   };
-  // Containers where its nodes have resources that others find by name.
+  // Containers where its nodes have named, shared resources.
   struct Container {
     const ResourceManager* resources = nullptr;
     std::string name;  // never empty
@@ -70,19 +71,20 @@ class Registration {
   const Edges& edges() const { return edges_; }
   const VariableUses& variables() const { return variables_; }
   const Containers& containers() const { return containers_; }
-  // What its graphs count for in the session's quota; set before others see it.
+  // The bytes that its graphs count in the session's quota; set before others
+  // see it.
   void set_num_bytes(int64_t bytes) { num_bytes_ = bytes; }
   int64_t num_bytes() const { return num_bytes_; }
-  // INVALID_ARGUMENT unless the step brings what the partitions take, with its
-  // type, and has room for what they make.
+  // Returns INVALID_ARGUMENT unless the step has the feeds of the partitions,
+  // with their types, and slots for their fetches.
   absl::Status Check(const protocol::PartitionStep& step) const;
   Scheduler* scheduler() const { return scheduler_; }
   FileSystem* file_system() const { return file_system_; }
   // Null: nothing is counted.
   RuntimeMetrics* metrics() const { return metrics_.get(); }
-  // As Plan::DescribeWaits, of all its parts.
+  // As Plan::DescribeWaits, for all its parts.
   bool DescribeWaits(uint64_t step, std::vector<std::string>& waits) const;
-  // As Plan::CountWaits, of all its parts.
+  // As Plan::CountWaits, for all its parts.
   void CountWaits(std::map<std::string, int64_t>& waits) const;
 
   std::unique_ptr<RunningStep> TakeStep();
@@ -110,9 +112,9 @@ void AddContainers(const Graph& graph, const ResourceManager& resources,
 Registration::Ends FindEnds(
     const std::vector<protocol::DevicePartition>& partitions);
 
-// The edges of the partitions of `task` (canonical name) that begin or end at
-// others. NOT_FOUND names a task that `directory` does not know; the directory
-// may be null when there is no other task.
+// Returns the edges of the partitions of `task` (canonical name) that begin or
+// end at other tasks. NOT_FOUND names a task that `directory` does not know;
+// the directory may be null if there is no other task.
 absl::StatusOr<Registration::Edges> FindEdges(
     const std::vector<protocol::DevicePartition>& partitions,
     const std::string& task, protocol::WorkerDirectory* directory);

@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-// Null where the device works in host memory itself.
+// Null if the device works in host memory itself.
 Allocator* HostAllocatorOf(const Device& device) {
   DeviceContext* const context = device.context();
   return context == nullptr ? nullptr : &context->pinned_allocator();
@@ -16,7 +16,8 @@ Allocator* HostAllocatorOf(const Device& device) {
 
 RunWhere Where(protocol::CallingThread thread, bool is_last) {
   switch (thread) {
-    // A caller that waits runs the last plan; the others run meanwhile.
+    // A calling thread that waits runs the last plan; other threads run the
+    // others.
     case protocol::CallingThread::kWaits:
       return is_last ? RunWhere::kCaller : RunWhere::kPool;
     case protocol::CallingThread::kReader:
@@ -165,7 +166,7 @@ void RunningStep::Finish() {
   cancellation_token_ = 0;
   absl::Status status = join_.TakeError();
   if (status.ok() && exchange_ != nullptr) SendTheRest();
-  // By a value that did not get away, for one: whoever waits for it is to know.
+  // For example because a value could not be sent: its receiver must be told.
   if (status.ok() && cancellation_->IsCancelled()) {
     status = cancellation_->status();
   }

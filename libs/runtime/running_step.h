@@ -1,7 +1,8 @@
-// RunningStep: one step of a registration, from Run to its end. Internal to
-// this room.
+// RunningStep is one step of a registration, from Run to its end. Internal to
+// this module.
 //
-// Threads: it belongs to its step: whoever ends the last partition ends it.
+// Threads: it belongs to its step: the thread that ends the last partition ends
+// it.
 #ifndef WEFT_LIBS_RUNTIME_RUNNING_STEP_H_
 #define WEFT_LIBS_RUNTIME_RUNNING_STEP_H_
 
@@ -22,13 +23,13 @@
 
 namespace weft {
 
-// Used again for later steps of the registration, so that a warm step allocates
-// nothing for it.
+// Reused for later steps of the registration, so that it is not allocated
+// again.
 class RunningStep {
  public:
-  // Ends by giving itself back to the registration and calling `done`. `table`
-  // is null for a step that no other task has a part in. `master` is the task
-  // that takes values with the answer; null when none does.
+  // Ends by returning itself to the registration and calling `done`. `table` is
+  // null for a step of this task only. `master` is the task that receives
+  // values with the answer; null if there is none.
   static void Start(std::shared_ptr<Registration> registration,
                     const protocol::PartitionStep& request, StepTable* table,
                     protocol::Worker* master, protocol::Worker::Done done);
@@ -53,14 +54,14 @@ class RunningStep {
   std::shared_ptr<Cancellation> cancellation_;
   Cancellation::Token cancellation_token_ = 0;
   std::shared_ptr<StepExchange> exchange_;
-  std::shared_ptr<Rendezvous> client_;  // null but for a partial run
+  std::shared_ptr<Rendezvous> client_;  // null except for a partial run
   std::unique_ptr<ResourceManager> step_resources_;
   protocol::PartitionTrace* trace_ = nullptr;  // null: it is not traced
   std::vector<std::unique_ptr<DeviceTrace>> device_traces_;  // by plan
   Join join_;                                                // of its plans
   protocol::Worker::Done done_;
   RuntimeMetrics* metrics_ = nullptr;
-  absl::Time began_;  // where there are metrics
+  absl::Time began_;  // if there are metrics
 };
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// RuntimeMetrics: what a task counts of the steps that run partitions on it.
+// RuntimeMetrics are a task's metrics of the steps that run partitions on it.
 #ifndef WEFT_LIBS_RUNTIME_RUNTIME_METRICS_H_
 #define WEFT_LIBS_RUNTIME_RUNTIME_METRICS_H_
 
@@ -12,8 +12,8 @@ namespace weft {
 struct RuntimeMetrics {
   Counter steps_begun;
   Counter step_errors;
-  // Of those that have ended, well or not: from the request to the answer, with
-  // what they wait for meanwhile.
+  // Of ended steps, successful or not: from the request to the answer,
+  // including their waits.
   Histogram step_seconds{SecondsOfSteps()};
   CheckpointMetrics checkpoints;
 };

@@ -9,16 +9,16 @@
 namespace weft {
 namespace {
 
-// Larger values are sent as soon as their kernels are done: another message
-// costs less than they do, and whoever waits for them has more to do.
+// Larger values are sent as soon as their kernels are done: an extra message
+// costs less than they do, and their receivers have more to do.
 constexpr size_t kSmallBytes = 4 << 10;
-// Of small values that may wait.
+// The limit of small values that may be held.
 constexpr size_t kMaxHeldBytes = 64 << 10;
-// Of values of any size for one task: dead ones have no bytes, but all of a
-// message have to go into one (TransportOptions::max_control_bytes).
+// The limit of values of any size for one task: dead ones have no bytes, but
+// all must fit into one message (TransportOptions::max_control_bytes).
 constexpr size_t kMaxHeldPushes = 4096;
-// A value of this size is a stream of its own (TransportOptions::inline_bytes),
-// for whose end others are not to wait.
+// A value of this size is a stream of its own (TransportOptions::inline_bytes);
+// others must not wait for its end.
 constexpr size_t kStreamBytes = 64 << 10;
 
 bool IsSmall(const protocol::Push& push) {
@@ -29,7 +29,7 @@ bool IsStream(const protocol::Push& push) {
   return push.tensor.TotalBytes() >= kStreamBytes;
 }
 
-// Those that lie in one message as one, each stream as one.
+// Sends small values in one message, and each stream in its own.
 void DeliverAll(protocol::Worker& receiver,
                 std::vector<protocol::Push> pushes) {
   const auto streams =
@@ -161,7 +161,7 @@ void StepExchange::Flush() {
 
 void StepExchange::AbandonSent() const {
   if (remote_edges_ == nullptr) return;
-  // By edge, so that a simulation repeats.
+  // In order of edges, so that a simulation is reproducible.
   const std::map<uint64_t, protocol::Worker*> edges(remote_edges_->begin(),
                                                     remote_edges_->end());
   absl::flat_hash_set<protocol::Worker*> told;

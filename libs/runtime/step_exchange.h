@@ -1,10 +1,10 @@
-// StepExchange: the rendezvous of one step on one task: between its own
-// devices, and to and from other tasks. Values from others are put in by
-// TaskRuntime::Deliver, perhaps before the step begins here.
+// StepExchange is the rendezvous of one step on one task: between its own
+// devices, and to and from other tasks. TaskRuntime::Deliver inserts values of
+// other tasks, perhaps before the step begins here.
 //
-// Small values for one task wait for each other until the thread that makes
-// them has no more to do at once, and travel together. A large value waits for
-// no other kernel; one that the partition ends with travels with its answer.
+// Small values for one task are held until the thread that produces them has no
+// more work at hand, and are sent together. A large value waits for no other
+// kernel; one that ends the partition is sent with its answer.
 #ifndef WEFT_LIBS_RUNTIME_STEP_EXCHANGE_H_
 #define WEFT_LIBS_RUNTIME_STEP_EXCHANGE_H_
 
@@ -28,30 +28,34 @@
 
 namespace weft {
 
-// Which edges of a callable go to other tasks, and to whom.
+// The edges of a callable to other tasks, with the receiving task.
 using RemoteEdges = absl::flat_hash_map<uint64_t, protocol::Worker*>;
-// What those from and to other tasks carry: "x:0".
+// The tensor names of edges from and to other tasks: "x:0".
 using EdgeNames = absl::flat_hash_map<uint64_t, std::string>;
 
-// Thread-safe. Lives as long as its step, here or yet to come.
+// Thread-safe. Lives as long as its step, here or in the future.
 class StepExchange : public Rendezvous, public Outbox {
  public:
-  // `quota` is the session's, of what comes from other tasks; null: none does.
+  // `quota` is the session's, for values from other tasks; null: there are
+  // none.
   StepExchange(const protocol::WorkerSession& session, uint64_t step,
                std::shared_ptr<UnclaimedBytes> quota = nullptr)
       : session_(session), step_(step), quota_(std::move(quota)) {}
   ~StepExchange() override;
 
-  // What Send sends away. Before the first Send; outlives the exchange's use.
+  // Enables Send to other tasks. Must be called before the first Send;
+  // `remote_edges` must outlive the use of the exchange.
   void BeginSending(const RemoteEdges* remote_edges) {
     remote_edges_ = remote_edges;
   }
 
-  // Which edges have an end elsewhere: what is received of those comes from
-  // other tasks. Before the first Receive; outlives the exchange's use.
+  // Sets the edges with an end on another task, from which their values are
+  // received. Must be called before the first Receive; `edges` must outlive the
+  // use of the exchange.
   void BeginReceiving(const EdgeNames* edges) { elsewhere_ = edges; }
 
-  // Where a partial run meets its client. Before the first Send and Receive.
+  // Sets the rendezvous of a partial run with its client. Must be called before
+  // the first Send and Receive.
   void BeginWithClient(std::shared_ptr<Rendezvous> client) {
     client_ = std::move(client);
   }
@@ -59,8 +63,8 @@ class StepExchange : public Rendezvous, public Outbox {
   absl::Status Send(const RendezvousKey& key, Tensor tensor,
                     bool is_dead) override;
   void Receive(const RendezvousKey& key, Receiver receiver) override;
-  // Not of what waits for the client of a partial run: who aborts the step ends
-  // that.
+  // Does not abort the rendezvous with a partial run's client: the caller who
+  // aborts the step does that.
   void Abort(absl::Status cause) override { local_.Abort(std::move(cause)); }
 
   // Outbox.
@@ -68,19 +72,19 @@ class StepExchange : public Rendezvous, public Outbox {
   bool IsUrgent() const override {
     return is_urgent_.load(std::memory_order_relaxed);
   }
-  // What would be flushed to this task is the caller's to send.
+  // Takes what would be flushed to this task, for the caller to send.
   std::vector<protocol::Push> TakeHeldFor(const protocol::Worker& receiver);
 
-  // The step has failed: what was sent away need not arrive.
+  // The step has failed: its sent values need not arrive.
   void AbandonSent() const;
 
-  // A value from another task, for a Receive here. RESOURCE_EXHAUSTED when too
-  // many have not been received, ABORTED when the step was aborted before,
-  // INTERNAL when the edge has brought a value before. After an error the value
-  // is still in `push`, for the caller to free.
+  // Delivers a value of another task to a Receive here. RESOURCE_EXHAUSTED if
+  // too many values have not been received, ABORTED if the step was aborted
+  // before, INTERNAL if the edge has already delivered a value. After an error
+  // the value is still in `push`, for the caller to free.
   absl::Status Deliver(protocol::Push& push);
 
-  // What waits here is about to be freed, and counts no more.
+  // The waiting values are about to be freed, and no longer count.
   void ReleaseQuota();
 
   // For tests.
@@ -88,7 +92,7 @@ class StepExchange : public Rendezvous, public Outbox {
     return static_cast<int64_t>(local_.num_meetings());
   }
 
-  // What was delivered and not received yet takes of the quota.
+  // The part of the quota taken by values delivered and not received yet.
   int64_t unclaimed_bytes() const {
     return unclaimed_.load(std::memory_order_relaxed);
   }
@@ -104,9 +108,9 @@ class StepExchange : public Rendezvous, public Outbox {
     return client_ != nullptr && edge >= kFirstClientEdge;
   }
   absl::Status DeliverLocally(const RendezvousKey& key, protocol::Push& push);
-  // The task that the edge goes to; null when it stays here.
+  // The task that the edge goes to; null if it is local.
   protocol::Worker* ReceiverOf(uint64_t edge) const;
-  // True when enough is held to be sent now.
+  // Returns true if enough is held to be sent now.
   bool Hold(protocol::Worker* receiver, protocol::Push push)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -116,12 +120,12 @@ class StepExchange : public Rendezvous, public Outbox {
 
   const RemoteEdges* remote_edges_ = nullptr;
   const EdgeNames* elsewhere_ = nullptr;
-  std::shared_ptr<Rendezvous> client_;  // null but for a partial run
+  std::shared_ptr<Rendezvous> client_;  // null except for a partial run
   const std::shared_ptr<UnclaimedBytes> quota_;
   std::atomic<int64_t> unclaimed_{0};
   LocalRendezvous local_;
   absl::Mutex mutex_;
-  HeldList held_ ABSL_GUARDED_BY(mutex_);          // one for each receiver
+  HeldList held_ ABSL_GUARDED_BY(mutex_);          // one per receiver
   size_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of small values
   std::atomic<bool> is_urgent_{false};             // a large one is held
 };

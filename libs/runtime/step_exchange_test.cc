@@ -11,7 +11,7 @@ constexpr int64_t kStreamFloats = 16 << 10;
 constexpr int64_t kLargeFloats = 2000;
 constexpr int64_t kSmallFloats = 1000;
 
-// A Worker that also counts how often it was given values.
+// A Worker that also counts how often it received values.
 class CountingWorker : public protocol::RecordingWorker {
  public:
   void Deliver(std::vector<protocol::Push> delivered) override {
@@ -37,7 +37,7 @@ class StepExchangeTest : public testing::Test {
   StepExchange exchange_{{.master_incarnation = 11, .session = 7}, /*step=*/30};
 };
 
-TEST_F(StepExchangeTest, SmallValuesForOneTaskTravelTogether) {
+TEST_F(StepExchangeTest, SmallValuesForOneTaskAreBatched) {
   Send(1, 1);
   Send(3, 1);
   ASSERT_OK(exchange_.Send({.edge = 2, .frame = 77, .iteration = 3}, Tensor(),
@@ -56,7 +56,7 @@ TEST_F(StepExchangeTest, SmallValuesForOneTaskTravelTogether) {
   EXPECT_EQ(ps_.deliveries, 1);  // nothing was left
 }
 
-TEST_F(StepExchangeTest, AFailedStepAbandonsWhatItHasSent) {
+TEST_F(StepExchangeTest, FailedStepAbandonsItsSentValues) {
   Send(1, kStreamFloats);
   exchange_.Flush();
   exchange_.AbandonSent();
@@ -66,7 +66,7 @@ TEST_F(StepExchangeTest, AFailedStepAbandonsWhatItHasSent) {
   }
 }
 
-TEST_F(StepExchangeTest, ALargeValueIsUrgentUntilItHasLeft) {
+TEST_F(StepExchangeTest, LargeValueIsUrgentUntilSent) {
   Send(1, kSmallFloats);
   EXPECT_FALSE(exchange_.IsUrgent());
   Send(2, kLargeFloats);
@@ -77,7 +77,7 @@ TEST_F(StepExchangeTest, ALargeValueIsUrgentUntilItHasLeft) {
   EXPECT_EQ(ps_.deliveries, 1);
 }
 
-TEST_F(StepExchangeTest, ALargeValueTakesSmallOnesForItsTaskAlong) {
+TEST_F(StepExchangeTest, LargeValueFlushesSmallOnesOfItsTask) {
   Send(1, 1);
   Send(3, 1);
   Send(2, kLargeFloats);
@@ -89,8 +89,8 @@ TEST_F(StepExchangeTest, ALargeValueTakesSmallOnesForItsTaskAlong) {
   EXPECT_EQ(worker_.deliveries, 1);
 }
 
-// Its bytes come by another way, in chunks.
-TEST_F(StepExchangeTest, NothingWaitsForTheEndOfAStream) {
+// Its bytes are sent separately, in chunks.
+TEST_F(StepExchangeTest, ValuesAreSentBeforeAStreamEnds) {
   Send(2, kStreamFloats);
   Send(1, 1);
   Send(2, kStreamFloats);
@@ -100,15 +100,15 @@ TEST_F(StepExchangeTest, NothingWaitsForTheEndOfAStream) {
   EXPECT_EQ(ps_.pushes[0].edge, 1u);
 }
 
-TEST_F(StepExchangeTest, WhatWasTakenCountsNoMore) {
+TEST_F(StepExchangeTest, TakenValuesNoLongerCount) {
   for (int i = 0; i < 16; ++i) Send(1, kSmallFloats);
   EXPECT_EQ(exchange_.TakeHeldFor(ps_).size(), 16u);
   for (int i = 0; i < 16; ++i) Send(1, kSmallFloats);
   EXPECT_EQ(ps_.deliveries, 0);
 }
 
-TEST_F(StepExchangeTest, ManySmallValuesDoNotPileUp) {
-  // 64 KB may lie there.
+TEST_F(StepExchangeTest, ManySmallValuesAreFlushed) {
+  // Up to 64 KB may be held.
   for (int i = 0; i < 16; ++i) Send(1, kSmallFloats);
   EXPECT_EQ(ps_.deliveries, 0);
   Send(1, kSmallFloats);
@@ -116,8 +116,8 @@ TEST_F(StepExchangeTest, ManySmallValuesDoNotPileUp) {
   EXPECT_EQ(ps_.pushes.size(), 17u);
 }
 
-// A loop may send one in each iteration while its thread has more to do.
-TEST_F(StepExchangeTest, ValuesWithoutBytesDoNotPileUpEither) {
+// A loop may send one in each iteration while its thread has more work.
+TEST_F(StepExchangeTest, ManyEmptyValuesAreFlushed) {
   constexpr uint64_t kIterations = 10'000;
   for (uint64_t i = 0; i < kIterations; ++i) {
     ASSERT_OK(exchange_.Send({.edge = 1, .frame = 77, .iteration = i}, Tensor(),

@@ -10,7 +10,7 @@ constexpr uint64_t kBlock = 64;
 
 uint64_t BitOf(uint64_t step) { return uint64_t{1} << (step % kBlock); }
 
-// The bits of a block's steps from `step` on, which is in that block.
+// The bits of a block's steps from `step` on, which must be in that block.
 uint64_t FromOn(uint64_t step) { return ~uint64_t{0} << (step % kBlock); }
 
 }  // namespace
@@ -125,7 +125,7 @@ std::vector<uint64_t> SentSteps::TakeSentTo(const std::string& task) {
     blocks_[{number, block.receivers.get()}] = std::move(block);
   }
   std::sort(result.begin(), result.end());
-  // Each is told to the task by itself.
+  // The task is notified of each separately.
   if (result.size() > kMaxTaken) {
     result.erase(result.begin(), result.end() - kMaxTaken);
   }

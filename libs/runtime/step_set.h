@@ -1,9 +1,9 @@
-// StepSet and SentSteps: which steps of a master are remembered, in little
-// memory: 64 steps that follow each other take what one takes.
+// StepSet and SentSteps record steps of a master in little memory: 64
+// consecutive steps take the memory of one.
 //
 // Both forget their oldest steps beyond kMaxBlocks blocks of 64.
 //
-// Threads: not synchronised.
+// Threads: not synchronized.
 #ifndef WEFT_LIBS_RUNTIME_STEP_SET_H_
 #define WEFT_LIBS_RUNTIME_STEP_SET_H_
 
@@ -30,7 +30,7 @@ class StepSet {
   void Add(uint64_t step);
   bool Contains(uint64_t step) const;
   void ForgetBelow(uint64_t step);
-  // All below over.below that are over.
+  // Forgets all steps below over.below that are over.
   void Forget(const protocol::StepsOver& over);
   void Clear() { blocks_.clear(); }
 
@@ -38,10 +38,10 @@ class StepSet {
   size_t num_blocks() const { return blocks_.size(); }
 
  private:
-  absl::btree_map<uint64_t, uint64_t> blocks_;  // step / 64 -> a bit for each
+  absl::btree_map<uint64_t, uint64_t> blocks_;  // step / 64 -> one bit per step
 };
 
-// Steps that sent values to other tasks, and to which.
+// The steps that sent values to other tasks, with these tasks.
 class SentSteps {
  public:
   static constexpr size_t kMaxBlocks = StepSet::kMaxBlocks;
@@ -50,13 +50,13 @@ class SentSteps {
   // The steps of one callable share `receivers`.
   void Add(uint64_t step, const std::shared_ptr<const PeerTasks>& receivers);
   void ForgetBelow(uint64_t step);
-  // All below over.below that are over.
+  // Forgets all steps below over.below that are over.
   void Forget(const protocol::StepsOver& over);
   void Clear() { blocks_.clear(); }
-  // Those that sent values to `task`, sorted, the last kMaxTaken of them; it
-  // forgets that all these did, but not to whom else they sent.
+  // Returns the steps that sent values to `task`, sorted, the last kMaxTaken of
+  // them; forgets that all of these did, but not their other receivers.
   std::vector<uint64_t> TakeSentTo(const std::string& task);
-  // To whom the step sent: each set holds some of the tasks.
+  // The receivers of a step: each set holds some of the tasks.
   using Receivers = std::shared_ptr<const PeerTasks>;
   std::vector<Receivers> ReceiversOf(uint64_t step) const;
 
@@ -66,12 +66,12 @@ class SentSteps {
  private:
   struct Block {
     std::shared_ptr<const PeerTasks> receivers;
-    uint64_t steps = 0;  // a bit for each
+    uint64_t steps = 0;  // one bit per step
   };
-  // By step / 64 and receivers; the pointer's order matters to nobody.
+  // By step / 64 and receivers; the order of the pointers is irrelevant.
   using Key = std::pair<uint64_t, const PeerTasks*>;
-  // Receivers, kept so that their address stays theirs, and what is left of
-  // them without one task: blocks that shared receivers share the rest, too.
+  // Receivers, kept so that their address stays unique, and the same set
+  // without one task: blocks with shared receivers share the reduced set, too.
   using Reduced =
       absl::flat_hash_map<const PeerTasks*, std::pair<Receivers, Receivers>>;
 

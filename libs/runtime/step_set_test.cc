@@ -18,7 +18,7 @@ std::shared_ptr<const PeerTasks> Tasks(PeerTasks tasks) {
   return std::make_shared<const PeerTasks>(std::move(tasks));
 }
 
-TEST(StepSetTest, HoldsWhatWasAddedAndNothingElse) {
+TEST(StepSetTest, ContainsOnlyAddedSteps) {
   StepSet set;
   for (uint64_t step : {uint64_t{0}, uint64_t{63}, uint64_t{64}, kLast}) {
     EXPECT_FALSE(set.Contains(step));
@@ -31,7 +31,7 @@ TEST(StepSetTest, HoldsWhatWasAddedAndNothingElse) {
   EXPECT_EQ(set.size(), 4);
 }
 
-TEST(StepSetTest, ForgetsBelow) {
+TEST(StepSetTest, ForgetsStepsBelowAMark) {
   for (const uint64_t below : {0, 1, 63, 64, 65, 127, 128, 200}) {
     StepSet set;
     for (uint64_t step = 0; step < 200; ++step) set.Add(step);
@@ -42,7 +42,7 @@ TEST(StepSetTest, ForgetsBelow) {
   }
 }
 
-TEST(StepSetTest, ForgetsWhatIsOver) {
+TEST(StepSetTest, ForgetsFinishedSteps) {
   for (const uint64_t below : {0, 1, 64, 65, 150, 300}) {
     protocol::StepsOver over{.below = below};
     for (const uint64_t step : {0, 63, 64, 100, 149}) {
@@ -66,7 +66,7 @@ TEST(StepSetTest, ForgetsWhatIsOver) {
   }
 }
 
-TEST(StepSetTest, StepsInARowTakeFewBlocks) {
+TEST(StepSetTest, ConsecutiveStepsTakeFewBlocks) {
   StepSet set;
   SentSteps sent;
   const auto receivers = Tasks({"ps"});
@@ -81,7 +81,7 @@ TEST(StepSetTest, StepsInARowTakeFewBlocks) {
   EXPECT_LE(sent.num_blocks(), kSteps / 64 + 1u);
 }
 
-TEST(StepSetTest, StepsFarApartAreBoundedTheOldestGoFirst) {
+TEST(StepSetTest, SparseStepsAreBoundedOldestDropped) {
   StepSet set;
   SentSteps sent;
   const auto receivers = Tasks({"ps"});
@@ -96,7 +96,7 @@ TEST(StepSetTest, StepsFarApartAreBoundedTheOldestGoFirst) {
   EXPECT_TRUE(set.Contains((kSteps - 1) * 1000));
 }
 
-TEST(SentStepsTest, GivesTheStepsThatSentToATaskOnceForEachTask) {
+TEST(SentStepsTest, TakesTheStepsSentToATaskOnce) {
   SentSteps sent;
   const auto both = Tasks({"ps", "worker"});
   const auto worker = Tasks({"worker"});
@@ -112,9 +112,9 @@ TEST(SentStepsTest, GivesTheStepsThatSentToATaskOnceForEachTask) {
   EXPECT_EQ(sent.num_blocks(), 0u);
 }
 
-// Each is told to the task by itself, and the oldest are the least likely to
-// run still.
-TEST(SentStepsTest, GivesTheYoungestOfTooMany) {
+// The task is notified of each separately, and the oldest are the least likely
+// to run still.
+TEST(SentStepsTest, TakesTheLatestOfTooManySteps) {
   SentSteps sent;
   const auto ps = Tasks({"ps"});
   constexpr uint64_t kSteps = SentSteps::kMaxTaken + 100;
@@ -126,7 +126,7 @@ TEST(SentStepsTest, GivesTheYoungestOfTooMany) {
   EXPECT_THAT(sent.TakeSentTo("ps"), IsEmpty()) << "all are forgotten";
 }
 
-TEST(SentStepsTest, ForgetsBelow) {
+TEST(SentStepsTest, ForgetsStepsBelowAMark) {
   const auto ps = Tasks({"ps"});
   const auto worker = Tasks({"worker"});
   for (const uint64_t below : {0, 1, 64, 100, 128, 199}) {

@@ -126,7 +126,7 @@ absl::Status StepTable::CheckStep(const Master& master, uint64_t step,
       absl::StrCat("Step ", step, " was aborted before on ", task_, "."));
 }
 
-// A step that failed here has told them by itself.
+// If a step failed on this task, it has notified them itself.
 absl::btree_set<std::string> StepTable::ReceiversOf(const Master& master,
                                                     uint64_t step) {
   std::vector<SentSteps::Receivers> sets = master.ended.ReceiversOf(step);
@@ -167,8 +167,8 @@ StepTable::Entry* StepTable::Find(const protocol::StepId& step) {
   return found == master->second.steps.end() ? nullptr : &found->second;
 }
 
-// Steps below what was said before have been looked at then: only those that
-// run are left of them, and these go when they end.
+// Steps below the previous value were processed then: only running ones are
+// left of them, and these are removed when they end.
 void StepTable::ForgetOver(Master& master, uint64_t steps_over_below,
                            Dropped& dropped) {
   if (steps_over_below <= master.steps_over_below) return;
@@ -195,13 +195,12 @@ void StepTable::DropOver(Master& master, uint64_t from, uint64_t to,
   }
 }
 
-// A request that was overtaken says nothing new.
+// A request that was overtaken has nothing new.
 void StepTable::ForgetMoreOver(Master& master, const protocol::StepsOver& over,
                                Dropped& dropped) {
   if (over.below <= master.more_over.below) return;
   const protocol::StepsOver before = std::exchange(master.more_over, over);
-  // Steps below what was said before have been looked at then, but for those
-  // that ran.
+  // Steps below the previous value were processed then, except those that ran.
   for (const uint64_t step : before.running) {
     DropOver(master, step, step + 1, dropped);
   }
@@ -255,7 +254,7 @@ absl::Status StepTable::Forget(const protocol::StepId& step,
   if (!sessions_.contains(entry.session)) {
     ForgetIfGone(step.master_incarnation);
   } else if (!status.ok()) {
-    // Values of a failed step may still be on their way.
+    // Values of a failed step may still be in flight.
     Remember(master, step.step, {MarkDerived(status)});
   } else if (entry.peers->receivers != nullptr) {
     master.ended.Add(step.step, entry.peers->receivers);
@@ -324,7 +323,7 @@ void StepTable::Deliver(protocol::Push push) {
   absl::Status delivered = exchange->Deliver(push);
   if (absl::IsResourceExhausted(delivered)) Refuse(id, edge, delivered);
   if (!delivered.ok()) DropValue(std::move(push.tensor));
-  // An edge that brings two values is a fault of the other end's.
+  // An edge with two values is an error of the sender.
   if (absl::IsInternal(delivered)) AbortSoon(id, delivered);
 }
 

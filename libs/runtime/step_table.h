@@ -1,18 +1,18 @@
-// StepTable: the steps of a task that other tasks have a part in: those that
-// run here, those for which values arrived before they began, and those that
-// were aborted and must not begin.
+// StepTable holds the steps of a task that other tasks take part in: the
+// running steps, steps for which values arrived before they began, and aborted
+// steps that must not begin.
 //
-// Rules (who may put what here): a value is kept only if its session is
-// registered and its step is neither over nor aborted. What no step has
-// received yet counts against the session's quota; a step that exceeds it is
-// aborted. Step ids count up per master, which says with each request below
-// which id all are over, and where an old step still runs, which of the later
-// ones are. What is remembered of a master's steps is bounded where many of
-// them do not end: of those beyond, the oldest are forgotten.
+// Rules for adding entries: a value is kept only if its session is registered
+// and its step is neither over nor aborted. Values that no step has received
+// yet count against the session's quota; a step that exceeds it is aborted.
+// Step ids count up per master, which sends with each request the id below
+// which all are over, and, if an old step still runs, which of the later ones
+// are over. The state of a master's steps is bounded if many of them do not
+// end: the oldest are forgotten.
 //
 // Threads: all methods may be called from any thread; cancellations and
-// deliveries run without the lock. Deliver and PushFailed, which threads that
-// read call, cancel on the control pool.
+// deliveries run without the lock. Deliver and PushFailed, which reading
+// threads call, cancel on the control pool.
 #ifndef WEFT_LIBS_RUNTIME_STEP_TABLE_H_
 #define WEFT_LIBS_RUNTIME_STEP_TABLE_H_
 
@@ -42,15 +42,15 @@ namespace weft {
 // The other ends of a callable's edges.
 struct StepPeers {
   PeerTasks all;
-  PeerTasks senders;                           // of values to this task
+  PeerTasks senders;                           // of values for this task
   EdgeNames edges;                             // of all of them
-  std::shared_ptr<const PeerTasks> receivers;  // null when there are none
+  std::shared_ptr<const PeerTasks> receivers;  // null if there are none
 };
 
 class StepTable {
  public:
-  // `scheduler` outlives it. `reclaimer` frees what waited for steps that are
-  // dropped: never null. `task`: for errors.
+  // `scheduler` must outlive it. `reclaimer` frees the values of dropped steps:
+  // never null. `task`: for errors.
   StepTable(int64_t max_unclaimed_bytes_per_session, Scheduler& scheduler,
             std::shared_ptr<Reclaimer> reclaimer,
             std::string task = "this task")
@@ -60,55 +60,55 @@ class StepTable {
         task_(std::move(task)) {}
 
   void AddSession(const protocol::WorkerSession& session);
-  // Drops what waits for its steps. What it gives cancels them with `cause`: to
-  // be called once no lock is held.
+  // Drops the waiting values of its steps. The result cancels them with
+  // `cause`: it must be called once no lock is held.
   [[nodiscard]] absl::AnyInvocable<void()> RemoveSession(
       uint64_t session, const absl::Status& cause);
 
-  // A step begins to run here: gives its exchange, where values may wait.
-  // `peers` outlives the step. The cause, when it was aborted before; ABORTED
-  // when it is over, or its session unknown.
+  // A step begins to run here: returns its exchange, where values may wait.
+  // `peers` must outlive the step. Returns the cause if it was aborted before;
+  // ABORTED if it is over, or its session unknown.
   absl::StatusOr<std::shared_ptr<StepExchange>> Begin(
       const protocol::PartitionStep& step, const StepPeers* peers);
-  // It runs no more; `status` is how it ended. Gives what it ends with: the
-  // cause, where it was cancelled by this table before, even if too late for
-  // its kernels to notice: what it had sent may be lost. REQUIRES: Begin was
+  // The step runs no more; `status` is its result. Returns its final status:
+  // the cause, if this table cancelled it before, even if too late for its
+  // kernels to notice, because its sent values may be lost. REQUIRES: Begin was
   // OK.
   absl::Status End(const protocol::StepId& step, absl::Status status);
 
-  // Frees what nobody has received of a step that has failed; the caller's
-  // thread may be one that ends steps.
+  // Frees the values that a failed step has not received; the caller's thread
+  // may be one that ends steps.
   void Reclaim(std::shared_ptr<StepExchange> exchange) const {
     Dropped(reclaimer_).Add(std::move(exchange));
   }
 
   void Deliver(protocol::Push push);
-  // A value that a step here made did not get away.
+  // A value of a step here could not be sent.
   void PushFailed(const protocol::Push& push, const absl::Status& why);
   // Returns the tasks to which the step may have sent values, if that is not
-  // over: what is on its way to them need not arrive.
+  // over: values in flight to them need not arrive.
   absl::btree_set<std::string> Abort(const protocol::StepId& step,
                                      uint64_t steps_over_below,
                                      const absl::Status& cause);
 
-  // A connection to `task` has come up. Steps that receive from a task begin
-  // only while there is one (UNAVAILABLE): what was sent before may be lost.
+  // A connection to `task` is established. Steps that receive from a task begin
+  // only while there is one (UNAVAILABLE): values sent before may be lost.
   void PeerConnected(const std::string& task);
-  // One of several connections to `task` was closed. Steps go on.
+  // One of several connections to `task` was closed. Steps continue.
   void ConnectionClosed(const std::string& task) ABSL_LOCKS_EXCLUDED(mutex_);
   struct Loss {
-    bool was_needed = false;  // steps that run have an edge to the task
+    bool was_needed = false;  // running steps have an edge to the task
     // Steps that ended here after sending values to the task, but are not known
-    // to be over: those values may be lost with the connection, and whoever
-    // waits for them has to be told. In order; each is returned once.
+    // to be over: those values may be lost with the connection, and the steps
+    // that wait for them must be notified. In order; each is returned once.
     std::vector<protocol::StepId> ended;
   };
-  // One was lost: cancels the running steps that have an edge to `task`.
+  // A connection was lost: cancels the running steps with an edge to `task`.
   Loss PeerLost(const std::string& task, const absl::Status& cause);
-  // Cancels the steps of a master. True if there were any.
+  // Cancels the steps of a master. Returns true if there were any.
   bool CancelStepsOf(uint64_t master_incarnation, const absl::Status& cause);
 
-  // Waits until no step runs here; false when `deadline` came first.
+  // Waits until no step runs here; false if `deadline` passed first.
   bool WaitUntilNone(Scheduler& scheduler, absl::Time deadline) {
     return running_.WaitUntilNone(scheduler, deadline);
   }
@@ -117,12 +117,12 @@ class StepTable {
   struct Size {
     int running = 0;
     int waiting = 0;            // steps that have not begun
-    int aborted = 0;            // steps that are remembered as aborted
-    int ended = 0;              // and as ended well, after sending values
-    int masters = 0;            // with sessions, or steps that run
-    int64_t waiting_bytes = 0;  // what waits to be received takes
-    int64_t meetings = 0;       // keys that running and waiting steps remember
-    int64_t looked_at = 0;      // steps so far, to find out which are over
+    int aborted = 0;            // steps remembered as aborted
+    int ended = 0;              // and as successful, after sending values
+    int masters = 0;            // with sessions, or running steps
+    int64_t waiting_bytes = 0;  // of values that were not received yet
+    int64_t meetings = 0;       // keys stored by running and waiting steps
+    int64_t looked_at = 0;  // steps examined so far to find those that are over
   };
   Size size() const;
 
@@ -133,11 +133,11 @@ class StepTable {
     // Both null until it runs.
     std::shared_ptr<Cancellation> cancellation;
     const StepPeers* peers = nullptr;
-    absl::Status cancelled;  // why, if this table cancelled it
+    absl::Status cancelled;  // the cause, if this table cancelled it
     bool is_running() const { return cancellation != nullptr; }
   };
-  // Exchanges that were taken out, with values of perhaps many bytes. Destroyed
-  // after the lock is released, it hands them to the Reclaimer.
+  // Removed exchanges, with possibly large values. When it is destroyed, after
+  // the lock is released, it hands them to the Reclaimer.
   class Dropped {
    public:
     explicit Dropped(std::shared_ptr<Reclaimer> reclaimer)
@@ -162,7 +162,7 @@ class StepTable {
     absl::Status cause;
     uint64_t edge = 0;  // whose value is lost; 0: another cause
   };
-  // Kept while it has sessions, or steps that run.
+  // Kept while it has sessions, or running steps.
   struct Master {
     int sessions = 0;
     uint64_t steps_over_below = 0;
@@ -170,7 +170,7 @@ class StepTable {
     Steps steps;
     absl::btree_map<uint64_t, Aborted> aborted;  // the last of them
     StepSet aborted_before;
-    SentSteps ended;  // well
+    SentSteps ended;  // successfully
   };
   struct Session {
     uint64_t master_incarnation = 0;
@@ -178,13 +178,13 @@ class StepTable {
   };
   using Cancellations = std::vector<std::shared_ptr<Cancellation>>;
 
-  // Counts a connection to `task` that was closed.
+  // Counts a closed connection to `task`.
   void CountClosed(const std::string& task)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // OK while the session is one of the master's.
+  // OK while the session belongs to the master.
   absl::Status CheckSession(const protocol::WorkerSession& session) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // OK while the step may run or go on. `peers` names edges, if it is known.
+  // OK while the step may run or continue. `peers` names edges, if known.
   absl::Status CheckStep(const Master& master, uint64_t step,
                          const StepPeers* peers) const;
   absl::Status NameEdge(uint64_t edge, const StepPeers* peers,
@@ -192,15 +192,15 @@ class StepTable {
   static absl::btree_set<std::string> ReceiversOf(const Master& master,
                                                   uint64_t step);
   static void Remember(Master& master, uint64_t step, Aborted aborted);
-  // What is to be cancelled, once the lock is released.
+  // Returns what must be cancelled once the lock is released.
   static std::shared_ptr<Cancellation> MarkCancelled(Entry& entry,
                                                      const absl::Status& cause);
-  // Frees it where the caller's thread may read.
+  // Frees it when the caller's thread may be a reading thread.
   void DropValue(Tensor value) const;
-  // As Cancel, on the control pool. Nothing if it is null.
+  // As Cancel, on the control pool. No effect if it is null.
   void CancelSoon(std::shared_ptr<Cancellation> step,
                   const absl::Status& cause) const;
-  // What Abort gives, and what is to be cancelled: null, if it does not run.
+  // The result of Abort, and what must be cancelled: null, if it does not run.
   struct AbortedStep {
     absl::btree_set<std::string> receivers;
     std::shared_ptr<Cancellation> running;
@@ -209,14 +209,14 @@ class StepTable {
                           uint64_t steps_over_below, const absl::Status& cause)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void AbortSoon(const protocol::StepId& step, const absl::Status& cause);
-  // Ends the step whose value for the edge is lost. False: nothing of it is
-  // here.
+  // Ends the step whose value for the edge is lost. Returns false if it is
+  // unknown here.
   bool Refuse(const protocol::StepId& step, uint64_t edge,
               const absl::Status& cause) ABSL_LOCKS_EXCLUDED(mutex_);
   // REQUIRES: CheckSession is OK.
   Entry& FindOrAdd(const protocol::WorkerSession& session, uint64_t step)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Null: nothing of it is here.
+  // Returns null if it is unknown here.
   Entry* Find(const protocol::StepId& step)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Forget(const protocol::StepId& step, absl::Status status)
@@ -225,21 +225,21 @@ class StepTable {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckConnected(const PeerTasks& senders) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes out a step that has not begun; gives the one behind it.
+  // Removes a step that has not begun; returns the next one.
   static Steps::iterator Drop(Master& master, Steps::iterator step,
                               Dropped& dropped);
   void ForgetOver(Master& master, uint64_t steps_over_below, Dropped& dropped)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetMoreOver(Master& master, const protocol::StepsOver& over,
                       Dropped& dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Those that have not begun, of [from, to), if they are over.
+  // Of [from, to), removes those that have not begun and are over.
   void DropOver(Master& master, uint64_t from, uint64_t to, Dropped& dropped)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Where the push goes; null when it is to be dropped.
+  // Returns the exchange for the push; null if it must be dropped.
   std::shared_ptr<StepExchange> Admit(const protocol::Push& push)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Marks steps of the master as cancelled and drops those that have not begun;
-  // `session` chooses, 0: all.
+  // only those of `session`, 0: all.
   Cancellations CancelSteps(Master& master, uint64_t session,
                             const absl::Status& cause, Dropped& dropped)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -250,7 +250,7 @@ class StepTable {
   const std::string task_;
   InFlight running_;
   mutable absl::Mutex mutex_;
-  // Ordered, as the steps of each are, so that a simulation repeats.
+  // Ordered, as the steps of each are, so that a simulation can be repeated.
   absl::btree_map<uint64_t, Master> masters_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, Session> sessions_ ABSL_GUARDED_BY(mutex_);
   // Task -> connections to it.

@@ -1,8 +1,9 @@
-// Steps that begin, get values, are aborted, lose a peer and end, interrupted
-// at the locks of StepTable: who was told of an abort before its end has heard
-// of it, and nothing is left of any step.
+// Steps that begin, receive values, are aborted, lose a peer and end, with
+// simulated interruptions at the locks of StepTable: a step that is aborted
+// before its end is told of it, and no state of any step remains.
 //
-// libs/base/testing/seeds.h says how to run others; tools/planted_bugs does.
+// libs/base/testing/seeds.h describes how to run other seeds;
+// tools/planted_bugs runs them.
 #include <functional>
 #include <memory>
 #include <utility>
@@ -127,7 +128,7 @@ class StepTableSchedule {
   int num_ended_well_ = 0;
 };
 
-TEST(StepTableScheduleTest, WhoIsToldOfAnAbortHearsOfIt) {
+TEST(StepTableScheduleTest, AbortIsDeliveredOnEverySchedule) {
   const uint64_t count = NumSeeds(kSeeds);
   int num_told = 0;
   int num_ended_well = 0;
@@ -139,7 +140,7 @@ TEST(StepTableScheduleTest, WhoIsToldOfAnAbortHearsOfIt) {
     num_told += schedule.num_told();
     num_ended_well += schedule.num_ended_well();
   }
-  // Both are there, of many seeds.
+  // With many seeds both outcomes occur.
   if (count < kSeeds) return;
   EXPECT_GT(num_told, static_cast<int>(count) / 4);
   EXPECT_GT(num_ended_well, static_cast<int>(count));

@@ -46,7 +46,7 @@ class StepTableTest : public ::testing::Test {
     return request;
   }
   static absl::Status Gone() { return absl::UnavailableError("gone"); }
-  // Whether a value for this edge is there already.
+  // Returns whether a value for this edge has arrived.
   static bool Has(StepExchange& exchange, uint64_t edge) {
     bool received = false;
     exchange.Receive({.edge = edge},
@@ -57,7 +57,7 @@ class StepTableTest : public ::testing::Test {
     return received;
   }
 
-  // Whether a step that ran into the quota says so in full.
+  // Matches the complete error of a step that exceeds the quota.
   static auto IsRefused() {
     constexpr auto kCode = absl::StatusCode::kResourceExhausted;
     return testing::AllOf(
@@ -66,7 +66,7 @@ class StepTableTest : public ::testing::Test {
         StatusIs(kCode, "max_unclaimed_bytes_per_session"));
   }
 
-  // A value that waits for `step`, to see when its memory is freed.
+  // A value that waits for `step`, to check when its memory is freed.
   Tensor DeliverTo(uint64_t step) {
     protocol::Push push = PushOf(step, 5);
     Tensor value = push.tensor;
@@ -97,13 +97,13 @@ TEST_F(StepTableTest, AValueWaitsForItsStep) {
   EXPECT_EQ(table_.size().waiting_bytes, 0);
 }
 
-TEST_F(StepTableTest, AValueForARunningStepIsThereAtOnce) {
+TEST_F(StepTableTest, ValueForARunningStepIsDeliveredAtOnce) {
   ASSERT_OK_AND_ASSIGN(auto exchange, table_.Begin(Step(1), &peers_));
   table_.Deliver(PushOf(1, 5));
   EXPECT_TRUE(Has(*exchange, 5));
 }
 
-TEST_F(StepTableTest, NothingIsKeptForAnUnknownSession) {
+TEST_F(StepTableTest, ValuesOfUnknownSessionsAreDropped) {
   protocol::Push push = PushOf(1, 5);
   push.session.session = 99;
   table_.Deliver(std::move(push));
@@ -112,10 +112,10 @@ TEST_F(StepTableTest, NothingIsKeptForAnUnknownSession) {
   step.session.session = 99;
   EXPECT_THAT(table_.Begin(step, &peers_).status(),
               StatusIs(absl::StatusCode::kAborted, "99"));
-  EXPECT_EQ(table_.size().masters, 1);  // that of the session that is known
+  EXPECT_EQ(table_.size().masters, 1);  // that of the known session
 }
 
-TEST_F(StepTableTest, NothingIsKeptForAStepThatIsOver) {
+TEST_F(StepTableTest, ValuesOfFinishedStepsAreDropped) {
   table_.Deliver(PushOf(3, 5));
   ASSERT_OK(table_.Begin(Step(9, /*over_below=*/7), &peers_));
   EXPECT_EQ(table_.size().waiting, 0);
@@ -125,7 +125,7 @@ TEST_F(StepTableTest, NothingIsKeptForAStepThatIsOver) {
               StatusIs(absl::StatusCode::kAborted, "over"));
 }
 
-// Step 1 runs on and on; what comes after it is over, again and again.
+// Step 1 never ends, while later steps end.
 TEST_F(StepTableTest, EndlessStepDoesNotPinLaterSteps) {
   constexpr uint64_t kSteps = 200'000;
   peers_.receivers = std::make_shared<const PeerTasks>(PeerTasks{kWorker});
@@ -144,9 +144,9 @@ TEST_F(StepTableTest, EndlessStepDoesNotPinLaterSteps) {
   EXPECT_LE(table_.size().looked_at, 2 * int64_t{kSteps});
 }
 
-TEST_F(StepTableTest, StepsThatStillRunAreRemembered) {
+TEST_F(StepTableTest, NamedRunningStepsAreRemembered) {
   peers_.receivers = std::make_shared<const PeerTasks>(PeerTasks{kWorker});
-  // They have ended here, but not elsewhere.
+  // They have ended on this task, but not on others.
   for (const uint64_t step : {3, 4, 5, 6}) {
     ASSERT_OK(table_.Begin(Step(step), &peers_));
     (void)table_.End({kMaster, step}, step < 5 ? absl::OkStatus() : Gone());
@@ -169,7 +169,7 @@ TEST_F(StepTableTest, StepsThatStillRunAreRemembered) {
             (std::vector<protocol::StepId>{{kMaster, 3}}));
 }
 
-TEST_F(StepTableTest, OvertakenRequestsBringNoStepBack) {
+TEST_F(StepTableTest, LateRequestsDoNotReviveAStep) {
   const protocol::StepsOver later{.below = 9, .running = {3}};
   const protocol::StepsOver earlier{.below = 6, .running = {3, 4}};
   protocol::PartitionStep request = Step(9, /*over_below=*/3);
@@ -191,7 +191,7 @@ TEST_F(StepTableTest, AnAbortedStepDoesNotBegin) {
   EXPECT_EQ(table_.size().waiting, 0);
   EXPECT_THAT(table_.Begin(Step(4), &peers_).status(),
               StatusIs(absl::StatusCode::kUnavailable, "the ps is gone"));
-  // Until its master says that it is over.
+  // Until its master reports that it is over.
   ASSERT_OK(table_.Begin(Step(5, 5), &peers_));
   EXPECT_EQ(table_.size().aborted, 0);
 }
@@ -212,7 +212,7 @@ TEST_F(StepTableTest, LateValuesOfAFailedStepAreDropped) {
   EXPECT_EQ(table_.size().running, 0);
 }
 
-TEST_F(StepTableTest, WhatWaitsIsBoundedAndAbortsItsStep) {
+TEST_F(StepTableTest, ExcessWaitingValuesAbortTheirStep) {
   table_.Deliver(PushOf(1, 5, 300));
   table_.Deliver(PushOf(1, 6, 400));
   EXPECT_EQ(table_.size().waiting_bytes, 0);
@@ -222,7 +222,7 @@ TEST_F(StepTableTest, WhatWaitsIsBoundedAndAbortsItsStep) {
   ASSERT_OK(table_.Begin(Step(2), &peers_));
 }
 
-TEST_F(StepTableTest, ValuesThatARunningStepDoesNotTakeAreBounded) {
+TEST_F(StepTableTest, UntakenValuesOfRunningStepsAreBounded) {
   const protocol::PartitionStep step = Step(1);
   {
     ASSERT_OK_AND_ASSIGN(auto exchange, table_.Begin(step, &peers_));
@@ -238,7 +238,7 @@ TEST_F(StepTableTest, ValuesThatARunningStepDoesNotTakeAreBounded) {
   EXPECT_EQ(table_.size().waiting, 1);
 }
 
-TEST_F(StepTableTest, ValuesThatAreTakenAtOnceAddUpToNothing) {
+TEST_F(StepTableTest, TakenValuesDoNotAccumulate) {
   ASSERT_OK_AND_ASSIGN(auto exchange, table_.Begin(Step(1), &peers_));
   int received = 0;
   for (uint64_t i = 0; i < 100; ++i) {
@@ -254,7 +254,7 @@ TEST_F(StepTableTest, ValuesThatAreTakenAtOnceAddUpToNothing) {
   EXPECT_EQ(table_.size().waiting_bytes, 0);
 }
 
-TEST_F(StepTableTest, DeadValuesOfManyStepsAreBoundedAsWell) {
+TEST_F(StepTableTest, DeadTensorsOfManyStepsAreBounded) {
   for (uint64_t step = 1; step <= 1000; ++step) {
     protocol::Push push = PushOf(step, 5);
     push.is_dead = true;
@@ -264,7 +264,7 @@ TEST_F(StepTableTest, DeadValuesOfManyStepsAreBoundedAsWell) {
   EXPECT_LE(table_.size().waiting, 20);
 }
 
-TEST_F(StepTableTest, WhatIsRememberedOfAMasterIsBounded) {
+TEST_F(StepTableTest, StateOfAMasterIsBounded) {
   constexpr uint64_t kSteps = 70'000;
   peers_.receivers = std::make_shared<PeerTasks>(PeerTasks{kWorker});
   ASSERT_OK(table_.Begin(Step(1), &peers_));  // does not end
@@ -276,7 +276,7 @@ TEST_F(StepTableTest, WhatIsRememberedOfAMasterIsBounded) {
       ASSERT_OK(table_.End({kMaster, step}, absl::OkStatus()));
     }
   }
-  // All of them, in little memory: see StepSet.
+  // All of them are kept, in little memory: see StepSet.
   EXPECT_EQ(table_.size().aborted, int{kSteps / 2});
   EXPECT_EQ(table_.size().ended, int{kSteps / 2 - 1});
   EXPECT_THAT(
@@ -287,7 +287,7 @@ TEST_F(StepTableTest, WhatIsRememberedOfAMasterIsBounded) {
   EXPECT_EQ(table_.PeerLost(kWorker, Gone()).ended.size(), kSteps / 2 - 1);
 }
 
-TEST_F(StepTableTest, AnEdgeThatBringsTwoValuesAbortsItsStep) {
+TEST_F(StepTableTest, SecondValueOfAnEdgeAbortsItsStep) {
   const protocol::PartitionStep step = Step(4);
   ASSERT_OK(table_.Begin(step, &peers_));
   table_.Deliver(PushOf(4, 5));
@@ -296,8 +296,8 @@ TEST_F(StepTableTest, AnEdgeThatBringsTwoValuesAbortsItsStep) {
   EXPECT_TRUE(step.cancellation->IsCancelled());
 }
 
-// The caller's thread may be one that reads; to cancel a step may take long.
-TEST_F(StepTableTest, LostValues_CancelTheirStepsOnAnotherThread) {
+// The caller's thread may be a reading thread; cancelling a step may take long.
+TEST_F(StepTableTest, LostValuesCancelTheirStepsElsewhere) {
   protocol::Push refused = PushOf(1, 5);
   refused.landed = absl::ResourceExhaustedError("no room");
   const std::map<std::string, std::function<void()>> ways = {
@@ -315,7 +315,7 @@ TEST_F(StepTableTest, LostValues_CancelTheirStepsOnAnotherThread) {
     ASSERT_OK(table_.Begin(step, &peers_));
     lose();
     EXPECT_FALSE(step.cancellation->IsCancelled());
-    // It has failed all the same.
+    // It has failed nevertheless.
     EXPECT_FALSE(table_.End({kMaster, 1}, absl::OkStatus()).ok());
     scheduler_.RunUntilIdle();
     EXPECT_TRUE(step.cancellation->IsCancelled());
@@ -325,7 +325,7 @@ TEST_F(StepTableTest, LostValues_CancelTheirStepsOnAnotherThread) {
   }
 }
 
-TEST_F(StepTableTest, LargeLateValuesAreFreedElsewhere) {
+TEST_F(StepTableTest, LargeLateValuesAreFreedOnTheGraphPool) {
   table_.Abort({kMaster, 4}, 0, Gone());
   protocol::Push push = PushOf(4, 5, /*floats=*/100'000);
   const Tensor value = push.tensor;
@@ -353,7 +353,7 @@ TEST_F(StepTableTest, ALostTaskCancelsTheStepsWithAnEdgeToIt) {
   EXPECT_FALSE(without.cancellation->IsCancelled());
 }
 
-TEST_F(StepTableTest, AStepThatReceivesBeginsOnlyWithAConnection) {
+TEST_F(StepTableTest, ReceivingStepNeedsAConnection) {
   table_.PeerConnected(kPs);  // a second one
   table_.PeerLost(kPs, Gone());
   ASSERT_OK(table_.Begin(Step(1), &peers_));
@@ -364,7 +364,7 @@ TEST_F(StepTableTest, AStepThatReceivesBeginsOnlyWithAConnection) {
   ASSERT_OK(table_.Begin(Step(3), &peers_));
 }
 
-TEST_F(StepTableTest, ClosedConnectionBesideAnother_CancelsNoStep) {
+TEST_F(StepTableTest, ClosedExtraConnectionCancelsNoStep) {
   table_.PeerConnected(kPs);
   const protocol::PartitionStep step = Step(1);
   ASSERT_OK(table_.Begin(step, &peers_));
@@ -377,7 +377,7 @@ TEST_F(StepTableTest, ClosedConnectionBesideAnother_CancelsNoStep) {
               StatusIs(absl::StatusCode::kUnavailable, kPs));
 }
 
-TEST_F(StepTableTest, StepsThatSentToALostTaskAreTold) {
+TEST_F(StepTableTest, StepsThatSentToALostTaskFail) {
   peers_.receivers = std::make_shared<PeerTasks>(PeerTasks{kWorker});
   ASSERT_OK(table_.Begin(Step(1), &peers_));
   ASSERT_OK(table_.Begin(Step(2), &peers_));
@@ -390,8 +390,8 @@ TEST_F(StepTableTest, StepsThatSentToALostTaskAreTold) {
 }
 
 // Its last values had been sent when the connection was lost, and may be lost
-// with it; what was recorded afterwards nobody would have told the receiver.
-TEST_F(StepTableTest, AStepThatEndsAfterALossHasNotEndedWell) {
+// with it; the receiver would not be notified of a failure recorded afterwards.
+TEST_F(StepTableTest, StepThatEndsAfterALossFails) {
   peers_.all = {kPs, kWorker};
   peers_.receivers = std::make_shared<PeerTasks>(PeerTasks{kWorker});
   ASSERT_OK(table_.Begin(Step(1), &peers_));
@@ -401,21 +401,21 @@ TEST_F(StepTableTest, AStepThatEndsAfterALossHasNotEndedWell) {
   EXPECT_EQ(table_.size().aborted, 1);
 }
 
-// Whoever says that many steps are over need not wait for those that are not.
-TEST_F(StepTableTest, EachStepIsLookedAtOnceWhenItIsOver) {
+// Reporting that many steps are over must not take time for those that are not.
+TEST_F(StepTableTest, FinishedStepIsExaminedOnce) {
   constexpr int kRunning = 1000;
   for (int step = 1; step <= kRunning; ++step) {
     ASSERT_OK(table_.Begin(Step(step), &peers_));
   }
   for (int step = kRunning + 1; step <= 2 * kRunning; ++step) {
-    // Those that run are not known to have ended here.
+    // Running ones are not known to have ended on this task.
     ASSERT_OK(table_.Begin(Step(step, /*over_below=*/step), &peers_));
     ASSERT_OK(table_.End({kMaster, static_cast<uint64_t>(step)}, {}));
   }
   EXPECT_LE(table_.size().looked_at, 3 * kRunning);
 }
 
-TEST_F(StepTableTest, AMasterSpeaksForItsOwnSessionsOnly) {
+TEST_F(StepTableTest, MasterActsOnlyForItsOwnSessions) {
   for (uint64_t master = 100; master < 200; ++master) {
     protocol::Push push = PushOf(1, 5, /*floats=*/10'000);
     push.session.master_incarnation = master;
@@ -425,7 +425,7 @@ TEST_F(StepTableTest, AMasterSpeaksForItsOwnSessionsOnly) {
   EXPECT_EQ(table_.size().aborted, 0);
 }
 
-// The threads that read messages and end work call these.
+// Called by threads that read messages and end work.
 TEST_F(StepTableTest, DroppedValuesAreFreedElsewhere) {
   const absl::Status ended = absl::AbortedError("ended");
   protocol::StepsOver over{.below = 20, .running = {9}};
@@ -501,7 +501,7 @@ TEST_F(StepTableTest, ValuesOfAFailedStepAreFreedElsewhere) {
   ExpectFreedElsewhere(value);
 }
 
-TEST_F(StepTableTest, StepsAndValuesDieWithTheirSession) {
+TEST_F(StepTableTest, StepsAndValuesEndWithTheirSession) {
   const protocol::PartitionStep step = Step(1);
   ASSERT_OK(table_.Begin(step, &peers_));
   table_.Deliver(PushOf(2, 5));

@@ -1,4 +1,4 @@
-// ReadSystemFile: a file in which the kernel tells something (/proc, /sys).
+// ReadSystemFile reads a file of the kernel (/proc, /sys).
 #ifndef WEFT_LIBS_RUNTIME_SYSTEM_FILE_H_
 #define WEFT_LIBS_RUNTIME_SYSTEM_FILE_H_
 
@@ -8,8 +8,8 @@
 
 namespace weft {
 
-// Its first 256 KiB; empty where it can't be read. Such files say that they
-// are empty, so they are read until they end.
+// Returns its first 256 KiB; empty if it cannot be read. Such files report a
+// size of zero, so they are read until their end.
 inline std::string ReadSystemFile(FileSystem& files, const std::string& path) {
   constexpr size_t kMaxBytes = 256 << 10;
   auto file = files.NewRandomAccessFile(path);

@@ -31,7 +31,8 @@ TaskRuntime::TaskRuntime(std::vector<std::unique_ptr<Device>> devices,
 
 TaskRuntime::~TaskRuntime() {
   {
-    // A registration keeps its session alive, so sessions are emptied by hand.
+    // A registration keeps its session alive, so sessions are cleared
+    // explicitly.
     absl::MutexLock lock(&mutex_);
     for (auto& [id, session] : sessions_) session->registrations.clear();
     sessions_.clear();
@@ -40,7 +41,7 @@ TaskRuntime::~TaskRuntime() {
     }
     for (const auto& resources : shared_resources_) resources->ClearAll();
   }
-  // Before the reclaimers, which get what these let go of.
+  // Before the reclaimers, which receive what these release.
   (void)cancelling_.WaitUntilNone(*options_.scheduler, absl::InfiniteFuture());
   reclaimer_->WaitUntilNone();
   value_reclaimer_->WaitUntilNone();
@@ -60,7 +61,7 @@ std::vector<protocol::PlacedResource> TaskRuntime::SharedResources() const {
   std::vector<protocol::PlacedResource> result;
   for (size_t i = 0; i < devices_.size(); ++i) {
     for (ResourceManager::Entry& entry : shared_resources_[i]->List()) {
-      // Names that begin so are private to a kernel.
+      // Names with this prefix are private to a kernel.
       if (absl::StartsWith(entry.name, "_")) continue;
       result.push_back(
           {.resource = {std::move(entry.container), std::move(entry.name),

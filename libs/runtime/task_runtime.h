@@ -1,20 +1,21 @@
-// TaskRuntime: a task's engine room: its devices with their resources, the
-// partitions that masters have registered, and the steps that run them.
+// TaskRuntime runs a task's partitions: it holds the devices with their
+// resources, the partitions that masters have registered, and their running
+// steps.
 //
-// Who dies with whom: a session's registrations, stateful kernels, own
-// resources and steps die with the session, the session with the incarnation of
-// its master. Losing the connection to a task ends the steps that have an edge
-// to it or are driven by its master; the master's sessions stay for a lease, in
-// case it connects again. Resources that sessions share belong to the device.
+// Lifetimes: a session's registrations, stateful kernels, own resources and
+// steps end with the session, the session with the incarnation of its master.
+// Losing the connection to a task ends the steps that have an edge to it or are
+// driven by its master; the master's sessions are kept for a lease, in case it
+// reconnects. Resources that sessions share belong to the device.
 //
 // Threads: all methods may be called from any thread; kernels run on the
-// caller's thread, as PartitionStep::thread says, or the Scheduler's pools.
-// Sessions and registrations are destroyed on a thread of their own
-// (Reclaimer), for which the destructor waits.
+// caller's thread, as PartitionStep::thread allows, or the Scheduler's pools.
+// Sessions and registrations are destroyed on a separate thread (Reclaimer),
+// which the destructor waits for.
 //
-// The methods lie in a file for each subject: task_runtime_sessions.cc,
+// The methods are in one file per subject: task_runtime_sessions.cc,
 // task_runtime_registrations.cc, task_runtime_holds.cc, task_runtime_peers.cc;
-// what is short, and steps, in task_runtime.cc.
+// short ones, and steps, in task_runtime.cc.
 #ifndef WEFT_LIBS_RUNTIME_TASK_RUNTIME_H_
 #define WEFT_LIBS_RUNTIME_TASK_RUNTIME_H_
 
@@ -58,16 +59,17 @@ namespace weft {
 class TaskRuntime : public protocol::Worker,
                     public std::enable_shared_from_this<TaskRuntime> {
  public:
-  // Of sessions that were deleted: what comes later for one is refused.
+  // The number of deleted sessions remembered; later requests for them are
+  // refused.
   static constexpr size_t kEndedRemembered = 1000;
-  // The same of registrations that were released before they were there. Their
+  // The same for registrations that were released before they arrived. Their
   // releases overtake graphs that wait for the compute pool.
   static constexpr size_t kReleasedRemembered = 65536;
-  // Steps for which variables may be held at once.
+  // The maximum number of concurrent holds of variables.
   static constexpr size_t kMaxHolds = 1000;
 
-  // Owned by a shared_ptr where other tasks may connect: timers of leases hold
-  // on to it weakly.
+  // Must be owned by a shared_ptr if other tasks may connect: timers of leases
+  // have weak references to it.
   TaskRuntime(std::vector<std::unique_ptr<Device>> devices,
               const TaskRuntimeOptions& options);
   // REQUIRES: no step is running.
@@ -96,43 +98,43 @@ class TaskRuntime : public protocol::Worker,
                        const std::shared_ptr<Cancellation>& client,
                        Done done) override;
 
-  // Who holds the steps of this task's own master; once, before others may
-  // connect. Without, there is none that could run.
+  // Sets the holder of the steps of this task's own master; once, before others
+  // may connect. Without it, there are no such steps.
   void SetMaster(std::weak_ptr<protocol::StepHolds> master);
 
-  // A connection with another task, in either direction, has come up or was
+  // A connection with another task, in either direction, is established or was
   // lost. Counted: a task may have several. A loss cancels the running steps
   // that have an edge to the task or are driven by it: true if there were any.
   // PERMISSION_DENIED while the incarnation has connections as another task:
-  // this one does not count, and is not to be told lost.
+  // this one does not count, and its loss must not be reported.
   absl::Status PeerConnected(const std::string& task, uint64_t incarnation)
       ABSL_LOCKS_EXCLUDED(mutex_);
   bool PeerLost(const std::string& task, uint64_t incarnation,
                 const absl::Status& why);
   // A connection that has carried no message of a step was lost. Drops it and
-  // returns true if the same process has another one: its steps go on. Returns
-  // false, without a change, if it is the last one: then call PeerLost.
+  // returns true if the same process has another one: its steps continue.
+  // Returns false, without a change, if it is the last one: then call PeerLost.
   bool DropUnusedConnection(const std::string& task, uint64_t incarnation)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // A value that a step here made did not get away.
+  // A value of a step here could not be sent.
   void PushFailed(const protocol::Push& push, const absl::Status& why) {
     steps_.PushFailed(push, why);
   }
 
-  // Waits until no step runs that another task has a part in; false when
-  // `deadline` came first. Blocks.
+  // Waits until no step runs that another task takes part in; false if
+  // `deadline` passed first. Blocks.
   bool WaitForSteps(absl::Time deadline) {
     return steps_.WaitUntilNone(*options_.scheduler, deadline);
   }
   // Refuses with `cause` new sessions of other masters, and steps of sessions
-  // that are not monitored; those that run go on. Sessions of masters that are
-  // lost, now or from here on, end at once, unless one of them is monitored:
-  // then that master has the drain_lease to come back. One that has said that
-  // it ends is not waited for.
+  // that are not monitored; running ones continue. Sessions of masters that are
+  // lost, now or later, end at once, unless one of them is monitored: then that
+  // master has the drain_lease to return. A master that has announced its end
+  // is not waited for.
   void Drain(const absl::Status& cause) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Waits until no monitored session of another master is here; false when
-  // `deadline` came first. Blocks.
+  // Waits until there is no monitored session of another master; false if
+  // `deadline` passed first. Blocks.
   bool WaitForMonitoredSessions(absl::Time deadline) {
     return monitored_.WaitUntilNone(*options_.scheduler, deadline);
   }
@@ -140,31 +142,31 @@ class TaskRuntime : public protocol::Worker,
   void Stop(const absl::Status& cause);
 
   std::vector<DeviceAttributes> Devices() const;
-  // What sessions share on the devices, with its containers' names.
+  // The shared resources on the devices, with their containers' names.
   std::vector<protocol::PlacedResource> SharedResources() const;
-  // Of the devices that can tell. Waits for none of them.
+  // Of the devices that report it. Does not wait for any of them.
   std::vector<protocol::DeviceUse> MemoryInUse() const;
 
-  // What the task holds now, and how many nodes of its steps wait, by op: for
-  // a tensor of another device, for room in a queue, and so on. They look at
-  // all resources and at all registrations, and wait for their locks.
+  // Counts the task's resources, and the waiting nodes of its steps, by op:
+  // waiting for a tensor of another device, for space in a queue, and so on.
+  // Both visit all resources and registrations, and wait for their locks.
   ResourceTotals CountResources() const ABSL_LOCKS_EXCLUDED(mutex_);
   std::map<std::string, int64_t> CountWaits() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The shared resources of device `i`; for tools and tests.
   ResourceManager& resources(int i) { return *shared_resources_[i]; }
-  // What waits in the table of steps.
+  // The size of the table of steps.
   StepTable::Size steps() const { return steps_.size(); }
   int num_sessions() const;
   int num_registrations() const;  // of all sessions
 
  private:
   struct Session {
-    // Iterators keep what their functions use, and with it themselves. Runs on
-    // the Reclaimer's thread: it may close files.
+    // Iterators keep alive what their functions use, and thus themselves. Runs
+    // on the Reclaimer's thread: it may close files.
     ~Session();
-    // Of a graph that it registers. Their names count as registered bytes for
-    // as long as the session lives.
+    // The containers of a graph that it registers. Their names count as
+    // registered bytes for as long as the session lives.
     void AddContainers(const Registration::Containers& more);
 
     // Its resources and kernels have memory there; destroyed last.
@@ -173,46 +175,45 @@ class TaskRuntime : public protocol::Worker,
     bool is_monitored = false;
     std::shared_ptr<void> expects_saves;
     StatefulKernels stateful_kernels;
-    // What its kernels call functions with, one for each device.
+    // The functions of its kernels, one for each device.
     std::vector<std::shared_ptr<LocalFunctions>> functions;
-    // One for each device, when isolated.
+    // One for each device, if isolated.
     std::vector<std::shared_ptr<ResourceManager>> own_resources;
     absl::btree_map<uint64_t, std::shared_ptr<Registration>> registrations;
     int64_t registered_bytes = 0;  // of these, and of containers
-    // Of all graphs that it has ever registered: resources outlive them.
+    // Of all graphs that it has ever registered: resources outlive graphs.
     Registration::Containers containers;
     int64_t function_bytes = 0;  // kept until the session ends
-    // Of those that were released, some whose steps may still run.
+    // The released ones, some of whose steps may still run.
     std::vector<std::pair<uint64_t, std::weak_ptr<Registration>>> released;
   };
-  // RESOURCE_EXHAUSTED where a session that is not here exceeds max_sessions.
+  // Returns RESOURCE_EXHAUSTED if a new session would exceed max_sessions.
   absl::Status CheckRoomFor(const protocol::WorkerSession& session) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  // RESOURCE_EXHAUSTED where the registration with graphs of so many bytes,
-  // unless it is there already, and its new functions would exceed a quota.
+  // Returns RESOURCE_EXHAUSTED if the registration with graphs of that size,
+  // unless it already exists, and its new functions would exceed a quota.
   absl::Status CheckRegistered(
       const protocol::PartitionRegistration& registration,
       const Session& session, int64_t graph_bytes, int64_t function_bytes) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  // Ordered, so that a simulation repeats.
+  // Ordered, so that a simulation can be repeated.
   using Sessions = absl::btree_map<uint64_t, std::shared_ptr<Session>>;
-  // What is in no table any more, and is destroyed without the lock.
+  // Removed from all tables; must be destroyed without the lock.
   struct RemovedSession {
     std::shared_ptr<Session> session;
     std::shared_ptr<void> expects_saves;
     absl::btree_map<uint64_t, std::shared_ptr<Registration>> registrations;
-    absl::AnyInvocable<void()> cancel_steps;  // called without it, too
+    absl::AnyInvocable<void()> cancel_steps;  // must also be called without it
   };
-  // What a session has registered, and what of that runs though it was
-  // released.
+  // The registrations of a session, and released ones that still run.
   struct SessionGraphs {
     std::string task;  // of its master; empty while that is not connected
     protocol::WorkerSession session;
     std::vector<std::pair<uint64_t, std::shared_ptr<Registration>>>
         registrations;
   };
-  // Who writes some variables: graphs of masters that are connected, and the
-  // other masters.
+  // The writers of some variables: graphs of connected masters, and the other
+  // masters.
   struct Writers {
     std::vector<protocol::VariableWriter> named;
     absl::btree_set<uint64_t> absent;
@@ -222,36 +223,38 @@ class TaskRuntime : public protocol::Worker,
     int connections = 0;
     Scheduler::TimerId lease = 0;
     bool claims = false;
-    // It was lost while others claimed its task, which is still its own.
+    // It was lost while others claimed its task, which it still has.
     bool is_claimed = false;
-    uint64_t losses = 0;     // leases begun
-    bool has_ended = false;  // as it has said
+    uint64_t losses = 0;     // the number of leases begun
+    bool has_ended = false;  // as announced by itself
   };
 
-  // The end where the session is not there, or is another master's.
+  // Returns the end iterator if the session does not exist, or belongs to
+  // another master.
   Sessions::const_iterator FindSession(const protocol::WorkerSession& session)
       const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  // Why the session, or one that is not here (the end), may not register and
-  // run.
+  // Returns the error if the session, or an unknown one (the end), may not
+  // register and run.
   absl::Status CheckGoesOn(Sessions::const_iterator it) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  // Where the registration belongs; an error if it is not wanted any more.
+  // The session of the registration; an error if it is not needed any more.
   absl::StatusOr<std::shared_ptr<Session>> SessionFor(
       const protocol::PartitionRegistration& registration) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::shared_ptr<Registration>> FindRegistration(
       const protocol::WorkerSession& session, uint64_t registration) const
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // All of the sessions of one master, or of all.
+  // The registrations of all sessions of one master, or of all masters.
   std::vector<std::shared_ptr<Registration>> RegistrationsOf(
       std::optional<uint64_t> master_incarnation) const
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status AddSession(const protocol::WorkerSession& session,
                           const protocol::WorkerSessionOptions& options);
-  // Why a session is refused; OK for one of the own master that it lets go on.
+  // Returns why a session is refused; OK for one of the own master, which may
+  // continue.
   absl::Status CheckAdmits(const Session& session) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  // True for the sessions that WaitForMonitoredSessions waits for.
+  // Whether WaitForMonitoredSessions waits for the session.
   bool IsMonitoredByOther(const Session& session) const {
     return session.is_monitored &&
            session.master_incarnation != options_.incarnation;
@@ -263,34 +266,34 @@ class TaskRuntime : public protocol::Worker,
   static void CancelSteps(std::vector<RemovedSession> sessions);
   // The same, on the control pool: the caller's thread may read messages.
   void CancelStepsSoon(std::vector<RemovedSession> sessions);
-  // Where in devices_ the device is.
+  // The index of the device in devices_.
   absl::StatusOr<size_t> FindDevice(const std::string& name) const;
-  // What the session does not have yet of the functions, in bytes.
+  // The bytes of the functions that the session does not have yet.
   absl::StatusOr<int64_t> CountNewFunctions(
       const protocol::PartitionRegistration& registration,
       const Session& session) const;
-  // Says how many bytes it has added, also where it fails.
+  // Returns the added bytes in `bytes`, also if it fails.
   absl::Status AddFunctions(const protocol::PartitionRegistration& registration,
                             const Session& session, int64_t& added) const;
-  // The session with the functions of the registration, if its graphs of so
-  // many bytes have room.
+  // Returns the session with the functions of the registration, if its graphs
+  // of that size are within the quota.
   absl::StatusOr<std::shared_ptr<Session>> BeginRegistration(
       const protocol::PartitionRegistration& registration, int64_t graph_bytes)
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<std::shared_ptr<Registration>> AddRegistration(
       const protocol::PartitionRegistration& registration);
-  // FAILED_PRECONDITION, naming them, where a graph waits for variables that
-  // will never have a value: another session that is here has initialised
-  // others of those that are waited for on the device, is done with that, and
+  // Returns FAILED_PRECONDITION, naming them, if a graph waits for variables
+  // that will never have a value: another existing session has initialized
+  // others of the awaited variables on the device, has finished doing so, and
   // has none of these names.
   absl::Status CheckAwaited(const VariableUses& uses) const
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // The names of `variables` that some session so lacks.
+  // The names of `variables` that such a session lacks.
   absl::btree_set<std::string> FindLacking(
       const absl::btree_set<VariableKey>& variables,
       const absl::btree_set<VariableKey>& awaited) const
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Adds it to those that one has to wait for, or calls it.
+  // Adds `then` to what waits for a hold, or calls it.
   void AfterHolds(const VariableUses& uses, absl::AnyInvocable<void()> then)
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status EndedBefore(const protocol::StepId& holder) const;
@@ -298,30 +301,31 @@ class TaskRuntime : public protocol::Worker,
       const protocol::StepHold& hold) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status ReleaseVariables(const protocol::StepId& holder)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Without those that it has to do with yet.
+  // Adds a hold without the masters of its writers.
   absl::Status AddHold(const protocol::StepHold& hold,
                        const absl::btree_set<VariableKey>& variables)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Of a hold that was added before them. An error takes it out, to be ended:
-  // ABORTED if a master is not absent any more, which steps were not waited
-  // for.
+  // Adds the writers to a hold that was added before. On an error the hold is
+  // removed, to be ended: ABORTED if a master has returned whose steps were not
+  // waited for.
   absl::Status NoteWriters(const protocol::StepId& holder,
                            const Writers& writers, VariableHolds::Hold& refused)
       ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<SessionGraphs> AllGraphs() const ABSL_LOCKS_EXCLUDED(mutex_);
   Writers FindWriters(const absl::btree_set<VariableKey>& variables) const
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // The task of a connected master; empty while it is not.
+  // The task of a connected master; empty while it is not connected.
   std::string TaskOf(uint64_t master_incarnation) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  // Those of a master that is not connected any more, and of one that had been
-  // absent when they began.
+  // Ends the holds of a master that is not connected any more, and of one that
+  // was absent when they began.
   void EndHoldsOf(uint64_t master_incarnation) ABSL_LOCKS_EXCLUDED(mutex_);
   void EndHoldsWithout(uint64_t master_incarnation) ABSL_LOCKS_EXCLUDED(mutex_);
   void End(VariableHolds::Hold hold);
-  // Those that it makes in the host's memory, if they are many bytes.
+  // The new variables in host memory, if they are large.
   protocol::NewVariables FindNewVariables(const Registration& graph) const;
-  // Waits for the tasks that the edges go to, so that the first step need not.
+  // Waits for the tasks that the edges go to, so that the first step does not
+  // have to.
   void ConnectTo(const RemoteEdges& edges, absl::Time deadline, Done done);
   absl::StatusOr<std::shared_ptr<Registration>> Compile(
       const protocol::PartitionRegistration& registration,
@@ -330,35 +334,36 @@ class TaskRuntime : public protocol::Worker,
       const protocol::DevicePartition& partition, Session& session) const;
   std::vector<std::shared_ptr<ResourceManager>> NewResources() const;
   // Ends the sessions that have had a graph with a resource in one of them.
-  // (The master that has containers cleared has ended its own before.)
+  // (The master that clears containers has ended its own before.)
   void EndSessionsThatUse(const Registration::Containers& containers)
       ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<uint64_t> SessionsThatUse(
       const Registration::Containers& containers) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  // OK unless whoever asks has given up.
+  // OK unless the caller has given up.
   absl::Status CheckWanted(absl::Time deadline,
                            const Cancellation& client) const;
-  // Tells a task that was lost that a step is in vain, once it is back.
+  // Notifies a lost task, once it is back, that a step has failed.
   void AbortAt(const std::string& task, const protocol::StepId& step,
                const absl::Status& cause);
-  // Forgets the sessions of a master that is gone for good.
+  // Forgets the sessions of a master that will not return.
   void DropMaster(uint64_t incarnation, const absl::Status& cause);
-  // Takes out the sessions of a master; forgets it unless it is connected.
+  // Removes the sessions of a master; forgets it unless it is connected.
   std::vector<RemovedSession> ForgetMaster(uint64_t incarnation,
                                            const absl::Status& cause)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Those of the task's other incarnations that have connections, or none.
+  // The task's other incarnations that have connections, or have none.
   std::vector<uint64_t> OthersOf(const std::string& task, uint64_t incarnation,
                                  bool connected) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // Whether another incarnation is the task.
   bool IsTaken(const std::string& task, uint64_t incarnation) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  // With the last one its lease begins. True: it only claims its task.
+  // Its lease begins with the loss of its last connection. Returns true if it
+  // only claims its task.
   bool LoseConnection(uint64_t incarnation, bool has_ended)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // The task's other incarnations that are connected claim it no more; true if
+  // The task's other connected incarnations no longer claim it; returns true if
   // there are any.
   bool EndClaims(const std::string& task, uint64_t incarnation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -369,19 +374,19 @@ class TaskRuntime : public protocol::Worker,
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void BeginLease(uint64_t incarnation, PeerState& peer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes out the sessions that end with a lease; none if that begins anew,
-  // because nobody claims the task any more.
+  // Removes the sessions that end with a lease; none if the lease is restarted
+  // because no process claims the task any more.
   std::vector<RemovedSession> EndLease(uint64_t incarnation, PeerState& peer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The lease that began with the master's loss of that number.
+  // The lease that began with the master's loss of that number has expired.
   void LeaseExpired(uint64_t incarnation, uint64_t loss);
 
   const std::vector<std::shared_ptr<Device>> devices_;
   const TaskRuntimeOptions options_;
-  // Of sessions and registrations, whose last holder may be any thread.
+  // For sessions and registrations, whose last reference may be on any thread.
   const std::shared_ptr<Reclaimer> reclaimer_;
-  // Of values that no step has taken: their memory must not wait for files that
-  // the other one closes.
+  // For values that no step has received: their memory must not wait for files
+  // that the other one closes.
   const std::shared_ptr<Reclaimer> value_reclaimer_;
   const std::vector<std::shared_ptr<ResourceManager>> shared_resources_;
   StepTable steps_;
@@ -390,20 +395,20 @@ class TaskRuntime : public protocol::Worker,
 
   mutable absl::Mutex mutex_;
   // Why new sessions and steps are refused. While the task drains, steps of
-  // monitored sessions are not.
+  // monitored sessions are not refused.
   absl::Status stopped_ ABSL_GUARDED_BY(mutex_);
   bool is_draining_ ABSL_GUARDED_BY(mutex_) = false;
-  // The registrations inside are protected by mutex_ too.
+  // The registrations inside are protected by mutex_, too.
   Sessions sessions_ ABSL_GUARDED_BY(mutex_);
   // Master and session.
   Ended<std::pair<uint64_t, uint64_t>> ended_sessions_ ABSL_GUARDED_BY(mutex_){
       kEndedRemembered};
-  // Session and registration; those that were released before they were there.
+  // Session and registration; those that were released before they arrived.
   Ended<std::pair<uint64_t, uint64_t>> ended_registrations_
       ABSL_GUARDED_BY(mutex_){kReleasedRemembered};
   std::map<uint64_t, PeerState> peers_ ABSL_GUARDED_BY(mutex_);
   VariableHolds holds_ ABSL_GUARDED_BY(mutex_);
-  // Of steps; those that were released before they came.
+  // Of steps; those that were released before they arrived.
   Ended<protocol::StepId> ended_holds_ ABSL_GUARDED_BY(mutex_){
       kEndedRemembered};
   std::weak_ptr<protocol::StepHolds> master_ ABSL_GUARDED_BY(mutex_);

@@ -35,14 +35,14 @@ void TaskRuntime::HoldSteps(const protocol::StepHold& hold, absl::Time,
     absl::ReaderMutexLock lock(&mutex_);
     master = master_.lock();
   }
-  // One that has ended runs no steps.
+  // A task that has ended runs no steps.
   if (master == nullptr) return answer(absl::OkStatus());
   master->HoldSteps(hold, std::move(answer));
 }
 
 absl::Status TaskRuntime::EndedBefore(const protocol::StepId& holder) const {
   return absl::CancelledError(absl::StrCat("Step ", holder.step,
-                                           " had ended before it came to hold "
+                                           " ended before it could hold "
                                            "variables on ",
                                            options_.task));
 }
@@ -62,7 +62,7 @@ TaskRuntime::HoldVariables(const protocol::StepHold& hold) {
                      "itself. Run the save alone."));
   }
   RETURN_IF_ERROR(AddHold(hold, variables));
-  // What is registered from here on waits for its end.
+  // Graphs that are registered from here on wait for its end.
   Writers writers = FindWriters(variables);
   VariableHolds::Hold refused;
   const absl::Status kept = NoteWriters(hold.holder, writers, refused);
@@ -75,7 +75,7 @@ absl::Status TaskRuntime::AddHold(
     const protocol::StepHold& hold,
     const absl::btree_set<VariableKey>& variables) {
   absl::MutexLock lock(&mutex_);
-  // Stop has ended all holds: nothing would end this one before its lease.
+  // Stop has ended all holds: this one would last until its lease ends.
   if (!stopped_.ok() && !is_draining_) return stopped_;
   if (ended_holds_.Contains(hold.holder)) return EndedBefore(hold.holder);
   if (holds_.size() >= kMaxHolds) {
@@ -88,7 +88,7 @@ absl::Status TaskRuntime::AddHold(
       Pool::kControl, options_.scheduler->clock().Now() + hold.lease,
       [self = weak_from_this(), holder = hold.holder] {
         if (auto runtime = self.lock()) {
-          (void)runtime->ReleaseVariables(holder);  // nobody asks
+          (void)runtime->ReleaseVariables(holder);  // the caller is gone
         }
       });
   const Scheduler::TimerId lease = held.lease;
@@ -117,7 +117,7 @@ absl::Status TaskRuntime::NoteWriters(const protocol::StepId& holder,
       refused = holds_.Take(holder);
       return absl::AbortedError(absl::StrCat(
           task, ", whose steps write the variables, has connected to ",
-          options_.task, " while others were held off. Save again."));
+          options_.task, " while others were held. Save again."));
     }
   }
   held->absent = writers.absent;
@@ -142,7 +142,7 @@ std::vector<TaskRuntime::SessionGraphs> TaskRuntime::AllGraphs() const {
   return all;
 }
 
-// Steps begin meanwhile: there may be tens of thousands to look at.
+// Runs concurrently with steps: there may be tens of thousands of graphs.
 TaskRuntime::Writers TaskRuntime::FindWriters(
     const absl::btree_set<VariableKey>& variables) const {
   Writers writers;

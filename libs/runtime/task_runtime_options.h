@@ -1,7 +1,7 @@
-// TaskRuntimeOptions: what a TaskRuntime is made of, and what it may hold.
-// ResourceTotals: what it counts of its devices.
+// TaskRuntimeOptions are the components and limits of a TaskRuntime.
+// ResourceTotals are the totals over its devices.
 //
-// Threads: values; what they point to outlives the runtime.
+// Threads: values; what they point to must outlive the runtime.
 #ifndef WEFT_LIBS_RUNTIME_TASK_RUNTIME_OPTIONS_H_
 #define WEFT_LIBS_RUNTIME_TASK_RUNTIME_OPTIONS_H_
 
@@ -26,16 +26,16 @@ struct TaskRuntimeOptions {
   Scheduler* scheduler = nullptr;           // never null
   Random* random = nullptr;                 // never null
   FileSystem* file_system = nullptr;        // never null
-  // The name of the container that an empty container means: the task's job.
+  // The container that an empty container name means: the task's job.
   std::string default_container;
   // Canonical name, "/job:ps/replica:0/task:0".
   std::string task = "/job:localhost/replica:0/task:0";
   // Of this task's own master.
   uint64_t incarnation = 0;
-  // Null when there is no other task. Outlives the runtime.
+  // Null if there is no other task. Must outlive the runtime.
   protocol::WorkerDirectory* peers = nullptr;
-  // Quotas (docs/operations/quotas.md): what may come from other tasks for the
-  // steps of one session without having been used there, and its registrations.
+  // Quotas (docs/operations/quotas.md): values from other tasks for the steps
+  // of one session that were not received yet, and its registrations.
   int64_t max_unclaimed_bytes_per_session = int64_t{8} << 30;
   int64_t max_registrations_per_session = 65536;
   int64_t max_registered_bytes_per_session =
@@ -44,25 +44,25 @@ struct TaskRuntimeOptions {
   int64_t max_sessions = std::numeric_limits<int64_t>::max();
   // How long sessions outlive the last connection to their master.
   absl::Duration master_lease = absl::Minutes(1);
-  // The same of masters with monitored sessions while the task drains: long
-  // enough for a connection that was cut to be dialed again. Others are not
-  // waited for then.
+  // The same for masters with monitored sessions while the task drains: long
+  // enough to redial a connection that was cut. Others are not waited for then.
   absl::Duration drain_lease = absl::Seconds(2);
-  // How long a task that another process claims, too, stays the first one's
-  // after its last connection: cut, it comes back sooner.
+  // How long a task that another process also claims stays with the first
+  // process after its last connection: if only the connection was cut, it
+  // returns sooner.
   absl::Duration claim_grace = absl::Seconds(5);
-  // What is counted of steps. Null: nothing.
+  // Metrics of steps. Null: none.
   std::shared_ptr<RuntimeMetrics> metrics;
-  // Called for each monitored session; the result is kept for as long as it is
-  // there (Process::ExpectSaves). Null: nobody is told.
+  // Called for each monitored session; the result is kept for as long as the
+  // session exists (Process::ExpectSaves). Null: not called.
   std::function<std::shared_ptr<void>()> expect_saves;
-  // How much memory there is for more, asked where a registration is to make
-  // large variables. Null: no master is told of them.
+  // Returns the memory available for more, called when a registration is about
+  // to create large variables. Null: no master is informed of them.
   std::function<protocol::MemoryRoom()> memory_room;
 };
 
-// What there is on a task's devices, of all sessions, also what is one kernel's
-// alone.
+// Totals of a task's devices, over all sessions, including resources of single
+// kernels.
 struct ResourceTotals {
   int64_t variables = 0;
   int64_t variable_bytes = 0;

@@ -161,7 +161,7 @@ void TaskRuntime::AbortAt(const std::string& task, const protocol::StepId& step,
   if (worker == nullptr) return;
   const absl::Time deadline =
       options_.scheduler->clock().Now() + options_.master_lease;
-  // As soon as there is a connection again.
+  // Sent as soon as there is a connection again.
   worker->GetStatusWhenConnected(
       deadline,
       [worker, step,
@@ -171,8 +171,8 @@ void TaskRuntime::AbortAt(const std::string& task, const protocol::StepId& step,
       });
 }
 
-// Whether it is back is asked under the lock under which its sessions are
-// taken out: those that it makes from then on live.
+// Checks whether the master is back under the lock under which its sessions are
+// removed: sessions that it makes from then on are kept.
 void TaskRuntime::LeaseExpired(uint64_t incarnation, uint64_t loss) {
   std::vector<RemovedSession> sessions;
   {

@@ -53,7 +53,7 @@ void TaskRuntime::Register(const protocol::PartitionRegistration& registration,
   absl::StatusOr<std::shared_ptr<Registration>> added =
       AddRegistration(registration);
   if (!added.ok()) return done(added.status());
-  // No step of it begins before that is answered.
+  // None of its steps begins before that is answered.
   AfterHolds((*added)->variables(),
              [this, graph = *added, wants = registration.wants_new_variables,
               deadline, done = std::move(done)]() mutable {
@@ -86,7 +86,7 @@ protocol::NewVariables TaskRuntime::FindNewVariables(
 
 void TaskRuntime::ConnectTo(const RemoteEdges& edges, absl::Time deadline,
                             Done done) {
-  // By their first edge, so that a simulation repeats.
+  // In order of their first edge, so that a simulation is reproducible.
   const std::map<uint64_t, protocol::Worker*> sorted(edges.begin(),
                                                      edges.end());
   std::vector<protocol::Worker*> receivers;
@@ -175,7 +175,8 @@ absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::AddRegistration(
   compiled->set_num_bytes(bytes);
   RETURN_IF_ERROR(CheckAwaited(compiled->variables()));
   absl::MutexLock lock(&mutex_);
-  // It may have been deleted meanwhile; a registration would keep it alive.
+  // The session may have been deleted meanwhile; a registration would keep it
+  // alive.
   ASSIGN_OR_RETURN(const auto found, SessionFor(registration));
   if (found != session) {
     return UnknownOn(options_.task, absl::StrCat("Session ", id));
@@ -227,15 +228,16 @@ absl::Status TaskRuntime::CheckAwaited(const VariableUses& uses) const {
   const absl::btree_set<std::string> lacking =
       FindLacking(missing, uses.awaited);
   if (lacking.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "Variables not initialized: ", absl::StrJoin(lacking, ", "), ". On ",
-      options_.task,
-      ", others of this graph have got their values from a session that is "
-      "ready and has no variables of these names, so nobody will initialise "
-      "them. All programs of a training have to make the same variables."));
+  return absl::FailedPreconditionError(
+      absl::StrCat("Variables not initialized: ", absl::StrJoin(lacking, ", "),
+                   ". On ", options_.task,
+                   ", others of this graph have got their values from a "
+                   "session that is ready and has no variables of these names, "
+                   "so they will not be initialized. All programs of a "
+                   "training must create the same variables."));
 }
 
-// Steps begin meanwhile, as in FindWriters.
+// Runs concurrently with steps, like FindWriters.
 absl::btree_set<std::string> TaskRuntime::FindLacking(
     const absl::btree_set<VariableKey>& variables,
     const absl::btree_set<VariableKey>& awaited) const {
@@ -269,7 +271,7 @@ absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::Compile(
                      CompilePartition(partition, *session));
     AddContainers(*partition.graph, *plan.resources, containers);
     VariableUses uses = FindVariableUses(*partition.graph, *plan.resources);
-    // A device's own memory is bounded there.
+    // A device's own memory has a bound of its own.
     if (plan.device->context() != nullptr) uses.assigned.clear();
     variables.Add(uses);
     plans.push_back(std::move(plan));
@@ -304,7 +306,7 @@ absl::StatusOr<Registration::DevicePlan> TaskRuntime::CompilePartition(
 
 void TaskRuntime::Deregister(const protocol::WorkerSession& session,
                              uint64_t registration) {
-  std::shared_ptr<Registration> removed;  // let go of without the lock
+  std::shared_ptr<Registration> removed;  // released without the lock
   absl::MutexLock lock(&mutex_);
   const auto it = FindSession(session);
   if (it == sessions_.end()) return;

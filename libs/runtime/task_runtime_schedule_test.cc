@@ -1,10 +1,11 @@
-// What comes together at a TaskRuntime, interrupted at its locks. Sessions that
-// their master makes again while its lease ends: what it was told that it has,
-// it has, in both tables. Variables that are held while graphs that write them
-// are registered and a master comes back: none of those begins a step that the
-// holder has not heard of, and none waits for a hold when the task has stopped.
+// Concurrent events of a TaskRuntime, with simulated interruptions at its
+// locks. Sessions that their master makes again while its lease ends: a session
+// that was reported as made exists in both tables. Variables that are held
+// while graphs that write them are registered and a master reconnects: none of
+// these begins a step that the holder does not know of, and none waits for a
+// hold after the task has stopped.
 //
-// libs/base/testing/seeds.h says how to run others.
+// libs/base/testing/seeds.h describes how to run other seeds.
 #include <functional>
 #include <memory>
 #include <set>
@@ -39,7 +40,7 @@ class TaskRuntimeSchedule {
   explicit TaskRuntimeSchedule(uint64_t seed)
       : scheduler_(clock_, {.seed = seed}) {}
 
-  // The master is back at the moment at which its sessions end.
+  // The master reconnects while its sessions end.
   void Run() {
     EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
     MakeSessions();
@@ -65,7 +66,7 @@ class TaskRuntimeSchedule {
     }
   }
 
-  // Only for steps of those is a value kept.
+  // Values are kept for steps of known sessions only.
   int NumKnownToSteps() {
     std::vector<protocol::Push> pushes;
     for (int id = 1; id <= kSessions; ++id) {
@@ -92,7 +93,7 @@ class TaskRuntimeSchedule {
                          .master_lease = kLease});
 };
 
-TEST(TaskRuntimeScheduleTest, SessionsThatAreMadeWhileTheirLeaseEndsLive) {
+TEST(TaskRuntimeScheduleTest, SessionCreatedAtLeaseEndSurvives) {
   const uint64_t count = NumSeeds(kSeeds);
   for (uint64_t seed = FirstSeed(); seed < FirstSeed() + count; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -145,7 +146,7 @@ class HoldSchedule {
   }
   bool has_held() const { return has_held_; }
 
-  // The task stops meanwhile. Everything is answered before the hold's lease
+  // The task stops meanwhile. All calls are answered before the hold's lease
   // ends.
   void RunUntilStopped() {
     scheduler_.set_yields({.one_in = 2, .focus_one_in = 2});
@@ -209,7 +210,8 @@ class HoldSchedule {
     return result;
   }
 
-  // Whoever may begin steps by its end was named, or has ended it.
+  // Each writer that may begin steps before the hold ends was named, or has
+  // ended the hold.
   void Hold() {
     const absl::StatusOr<Writers> named = Tell(Action::kHoldVariables);
     scheduler_.NewEvent()->WaitUntil(clock_.Now() + absl::Milliseconds(1));
@@ -229,12 +231,12 @@ class HoldSchedule {
   KernelRegistry kernels_;
   MemoryFileSystem file_system_;
   std::shared_ptr<TaskRuntime> runtime_;
-  std::set<uint64_t> may_run_ = {};  // registrations that begin steps
+  std::set<uint64_t> may_run_ = {};  // registrations that may begin steps
   bool has_held_ = false;
   uint64_t num_answered_ = 0;
 };
 
-TEST(TaskRuntimeScheduleTest, WhoWritesWhatIsHeldIsNamedOrWaits) {
+TEST(TaskRuntimeScheduleTest, WriterOfHeldVariableIsNamedOrWaits) {
   const uint64_t count = NumSeeds(kSeeds);
   uint64_t num_held = 0;
   for (uint64_t seed = FirstSeed(); seed < FirstSeed() + count; ++seed) {

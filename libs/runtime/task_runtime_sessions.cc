@@ -88,7 +88,8 @@ absl::Status TaskRuntime::AddSession(
   if (!is_new) return absl::OkStatus();
   if (is_awaited) monitored_.Begin();
   steps_.AddSession(session);
-  // Of a master that is lost, or was never here: nobody else would end it.
+  // A session of a master that is lost, or was never connected, would otherwise
+  // never end.
   const bool is_own = session.master_incarnation == options_.incarnation;
   if (!is_own && !peers_.contains(session.master_incarnation)) {
     BeginLease(session.master_incarnation, peers_[session.master_incarnation]);
@@ -102,10 +103,10 @@ absl::Status TaskRuntime::CheckRoomFor(
       sessions_.size() < static_cast<uint64_t>(options_.max_sessions)) {
     return absl::OkStatus();
   }
-  return absl::ResourceExhaustedError(absl::StrCat(
-      options_.task, " takes part in ", sessions_.size(),
-      " sessions of all masters, as many as it may. Close some, or raise "
-      "max_worker_sessions there."));
+  return absl::ResourceExhaustedError(
+      absl::StrCat(options_.task, " takes part in ", sessions_.size(),
+                   " sessions of all masters, which is its limit. Close some, "
+                   "or raise max_worker_sessions there."));
 }
 
 void TaskRuntime::DeleteWorkerSession(const protocol::WorkerSession& session,
@@ -139,7 +140,7 @@ void TaskRuntime::RemoveSession(const protocol::WorkerSession& session,
   removed.cancel_steps();
 }
 
-// One of the same number that is made afterwards is in both tables.
+// A session of the same number that is made afterwards is in both tables.
 TaskRuntime::RemovedSession TaskRuntime::TakeOut(Sessions::const_iterator it,
                                                  const absl::Status& cause) {
   RemovedSession removed;
@@ -161,7 +162,7 @@ void TaskRuntime::CancelStepsSoon(std::vector<RemovedSession> sessions) {
   cancelling_.Begin();
   options_.scheduler->Schedule(
       Pool::kControl, [this, sessions = std::move(sessions)]() mutable {
-        CancelSteps(std::move(sessions));  // and lets go of them
+        CancelSteps(std::move(sessions));  // and releases them
         cancelling_.End();
       });
 }
@@ -185,16 +186,16 @@ int TaskRuntime::num_registrations() const {
   return static_cast<int>(count);
 }
 
-// A request may have waited for long: whoever gave it up may have had others
-// make anew meanwhile what it would clear.
+// A request may have waited long: a client that gave it up may have had others
+// recreate what it would clear.
 absl::Status TaskRuntime::CheckWanted(absl::Time deadline,
                                       const Cancellation& client) const {
   RETURN_IF_ERROR(client.status());
   if (options_.scheduler->clock().Now() < deadline) return absl::OkStatus();
   return absl::DeadlineExceededError(
-      absl::StrCat("The reset came to ", options_.task,
+      absl::StrCat("The reset reached ", options_.task,
                    " after its deadline and has cleared nothing there. Reset "
-                   "again, if it is still wanted."));
+                   "again if it is still needed."));
 }
 
 void TaskRuntime::ClearContainers(const std::vector<std::string>& containers,
@@ -217,21 +218,21 @@ void TaskRuntime::ClearContainers(const std::vector<std::string>& containers,
       resources->ClearContainer(name);
     }
   }
-  // Those that have registered a graph meanwhile.
+  // Sessions that have registered a graph meanwhile.
   EndSessionsThatUse(cleared);
   done(absl::OkStatus());
 }
 
-// Before their resources go, so that their steps end with this and with no
-// NOT_FOUND.
+// Before their resources are removed, so that their steps fail with this error
+// and not with NOT_FOUND.
 void TaskRuntime::EndSessionsThatUse(
     const Registration::Containers& containers) {
   const absl::Status cause = absl::AbortedError(
       absl::StrCat("A reset by another task's master has cleared a container "
                    "on ",
                    options_.task,
-                   " in which the session has resources. Make a new session, "
-                   "and give variables their values again."));
+                   " in which the session has resources. Create a new session, "
+                   "and initialize the variables again."));
   std::vector<RemovedSession> ended;
   {
     absl::MutexLock lock(&mutex_);

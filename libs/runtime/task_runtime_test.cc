@@ -41,7 +41,8 @@ class Thing : public Resource {
   std::string DebugString() const override { return "a thing"; }
 };
 
-// A task with one device, whose peers come and go as a test says.
+// A task with one device, whose peers connect and disconnect as the test
+// requires.
 class TaskRuntimeTest : public testing::Test {
  protected:
   absl::Status CreateWorkerSession(uint64_t master, uint64_t session) {
@@ -84,8 +85,8 @@ class TaskRuntimeTest : public testing::Test {
 
   bool isolated_ = true;
   bool is_monitored_ = false;
-  protocol::MemoryRoom room_;
-  int num_looks_ = 0;  // at that
+  protocol::MemoryRoom memory_;
+  int num_looks_ = 0;  // when num_looks_ reaches this
   ManualClock clock_;
   SimulatedScheduler scheduler_{clock_};
   KernelRegistry kernels_;
@@ -104,11 +105,11 @@ class TaskRuntimeTest : public testing::Test {
                          .master_lease = absl::Minutes(1),
                          .memory_room = [this] {
                            ++num_looks_;
-                           return room_;
+                           return memory_;
                          }});
 };
 
-// What registrations say of the variables that they make.
+// Tests what registrations report about the variables that they make.
 class NewVariablesTest : public TaskRuntimeTest {
  protected:
   using Told = absl::StatusOr<protocol::NewVariables>;
@@ -131,7 +132,7 @@ class NewVariablesTest : public TaskRuntimeTest {
                        [&](Told made) { told = std::move(made); });
     return told;
   }
-  // As the kernels of a step do it, but for the value.
+  // Makes the variable as the kernels of a step do, but without a value.
   std::shared_ptr<Variable> Make(const std::string& name) {
     return ValueOf(runtime_->resources(0).LookupOrCreate<Variable>(
         Cancellation(), "", name, [&] {
@@ -143,8 +144,8 @@ class NewVariablesTest : public TaskRuntimeTest {
   uint64_t last_registration_ = 0;
 };
 
-TEST_F(NewVariablesTest, LargeOnesAreToldWithTheRoomThatThereIs) {
-  room_ = {.task = 5, .machine = "here", .machine_has = 7};
+TEST_F(NewVariablesTest, LargeOnesAreReportedWithFreeMemory) {
+  memory_ = {.task = 5, .machine = "here", .machine_has = 7};
   ASSERT_OK_AND_ASSIGN(
       const protocol::NewVariables made,
       RegisterAssignments({{"a", {kEnough}}, {"b", {2, kEnough}}}));
@@ -156,14 +157,14 @@ TEST_F(NewVariablesTest, LargeOnesAreToldWithTheRoomThatThereIs) {
   EXPECT_EQ(made.room.machine_has, 7);
 }
 
-TEST_F(NewVariablesTest, WhoDoesNotAskIsNotTold) {
+TEST_F(NewVariablesTest, AreReportedOnlyOnRequest) {
   ASSERT_OK_AND_ASSIGN(const protocol::NewVariables made,
                        RegisterAssignments({{"a", {kEnough}}}, false));
   EXPECT_EQ(made.bytes, 0);
   EXPECT_EQ(num_looks_, 0);
 }
 
-TEST_F(NewVariablesTest, SmallOnesCostNoLookAtTheMachine) {
+TEST_F(NewVariablesTest, SmallOnesDoNotReadMachineMemory) {
   ASSERT_OK_AND_ASSIGN(const protocol::NewVariables made,
                        RegisterAssignments({{"a", {kEnough - 1}}}));
   EXPECT_EQ(made.bytes, 0);
@@ -172,7 +173,7 @@ TEST_F(NewVariablesTest, SmallOnesCostNoLookAtTheMachine) {
   EXPECT_EQ(num_looks_, 1);
 }
 
-TEST_F(NewVariablesTest, AVariableIsNewUntilItHasAValue) {
+TEST_F(NewVariablesTest, VariableIsNewUntilInitialized) {
   const auto variable = Make("a");
   ASSERT_NE(variable, nullptr);
   ASSERT_OK_AND_ASSIGN(auto made, RegisterAssignments({{"a", {kEnough}}}));
@@ -182,7 +183,7 @@ TEST_F(NewVariablesTest, AVariableIsNewUntilItHasAValue) {
   EXPECT_EQ(made.bytes, 0);
 }
 
-TEST_F(NewVariablesTest, WhatNoNumberHoldsIsTheLargest) {
+TEST_F(NewVariablesTest, OverflowingSizeIsTheMaximum) {
   ASSERT_OK_AND_ASSIGN(const protocol::NewVariables made,
                        RegisterAssignments({{"a", {int64_t{1} << 61}},
                                             {"b", {int64_t{1} << 61}},
@@ -236,7 +237,7 @@ class FunctionQuotaTest : public NewVariablesTest {
 
 TEST_F(FunctionQuotaTest, FunctionsOfASessionHaveAQuota) {
   ASSERT_OK(RegisterFunction("f", kMaxBytes / 2));
-  // It has that one, for whatever callable.
+  // The session has that function, in whatever callable.
   ASSERT_OK(RegisterFunction("f", kMaxBytes / 2));
   EXPECT_THAT(RegisterFunction("g", kMaxBytes / 2),
               StatusIs(absl::StatusCode::kResourceExhausted,
@@ -250,8 +251,8 @@ TEST_F(FunctionQuotaTest, FunctionsOfASessionHaveAQuota) {
               StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
-// What is refused must not count.
-TEST_F(FunctionQuotaTest, AnotherFunctionOfTheSameNameCountsForNothing) {
+// A refused function must not count.
+TEST_F(FunctionQuotaTest, RefusedFunctionDoesNotCount) {
   ASSERT_OK(RegisterFunction("f", 10));
   for (int i = 0; i < 4; ++i) {
     EXPECT_THAT(RegisterFunction("f", kMaxBytes / 2),
@@ -268,7 +269,7 @@ TEST_F(NewVariablesTest, RegisteringAgainCountsOnce) {
   EXPECT_EQ(runtime_->num_registrations(), 1);
 }
 
-TEST_F(TaskRuntimeTest, SessionsHaveAMaximum) {
+TEST_F(TaskRuntimeTest, NumberOfSessionsIsLimited) {
   for (uint64_t session = 1; session <= kMaxSessions; ++session) {
     ASSERT_OK(CreateWorkerSession(kMaster + session % 3, session));
   }
@@ -281,13 +282,13 @@ TEST_F(TaskRuntimeTest, SessionsHaveAMaximum) {
   EXPECT_OK(CreateWorkerSession(kMaster, kMaxSessions + 1));
 }
 
-TEST_F(TaskRuntimeTest, SessionsOutliveALossByALease) {
+TEST_F(TaskRuntimeTest, SessionsOutliveALossByTheirLease) {
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   Lose(kMaster);
   HalfALeasePasses();
   EXPECT_EQ(runtime_->num_sessions(), 1);
-  // It comes back, and goes again: its time begins anew.
+  // It reconnects, and is lost again: its lease begins anew.
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   Lose(kMaster);
   HalfALeasePasses();
@@ -297,7 +298,7 @@ TEST_F(TaskRuntimeTest, SessionsOutliveALossByALease) {
 }
 
 // Two threads serve the requests, or they came over two connections.
-TEST_F(TaskRuntimeTest, ASessionThatWasDeletedBeforeItIsMadeIsNotMade) {
+TEST_F(TaskRuntimeTest, DeletionBeforeCreationIsRemembered) {
   ASSERT_OK(DeleteWorkerSession(kOwn, 1));
   EXPECT_THAT(
       CreateWorkerSession(kOwn, 1),
@@ -306,7 +307,7 @@ TEST_F(TaskRuntimeTest, ASessionThatWasDeletedBeforeItIsMadeIsNotMade) {
   EXPECT_OK(CreateWorkerSession(kOwn, 2));
 }
 
-TEST_F(TaskRuntimeTest, ASessionIsItsMastersAlone) {
+TEST_F(TaskRuntimeTest, SessionBelongsToItsMaster) {
   constexpr uint64_t kStranger = 8;
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   ASSERT_OK(Register(1, 5));
@@ -326,8 +327,8 @@ TEST_F(TaskRuntimeTest, ASessionIsItsMastersAlone) {
   EXPECT_OK(CreateWorkerSession(kMaster, 2));
 }
 
-// Its master may have asked for it twice.
-TEST_F(TaskRuntimeTest, ASessionThatWasDeletedIsNotMadeAgain) {
+// Its master may have sent the request twice.
+TEST_F(TaskRuntimeTest, DeletedSessionIsNotRecreated) {
   ASSERT_OK(CreateWorkerSession(kOwn, 1));
   ASSERT_OK(DeleteWorkerSession(kOwn, 1));
   EXPECT_THAT(CreateWorkerSession(kOwn, 1),
@@ -335,7 +336,7 @@ TEST_F(TaskRuntimeTest, ASessionThatWasDeletedIsNotMadeAgain) {
   EXPECT_EQ(runtime_->num_sessions(), 0);
 }
 
-TEST_F(TaskRuntimeTest, WhatWasReleasedBeforeItIsRegisteredIsNotRegistered) {
+TEST_F(TaskRuntimeTest, ReleaseBeforeRegistrationIsRemembered) {
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   runtime_->Deregister({kMaster, 1}, 5);
   EXPECT_THAT(Register(1, 5),
@@ -346,8 +347,8 @@ TEST_F(TaskRuntimeTest, WhatWasReleasedBeforeItIsRegisteredIsNotRegistered) {
   EXPECT_EQ(runtime_->num_registrations(), 1);
 }
 
-// Graphs wait for the compute pool, their releases do not.
-TEST_F(TaskRuntimeTest, ReleasesThatOvertakeManyGraphsAreRemembered) {
+// Registrations wait for the compute pool, their releases do not.
+TEST_F(TaskRuntimeTest, ManyEarlyReleasesAreRemembered) {
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   for (uint64_t id = 1; id <= 2000; ++id) {
     runtime_->Deregister({kMaster, 1}, id);
@@ -356,8 +357,8 @@ TEST_F(TaskRuntimeTest, ReleasesThatOvertakeManyGraphsAreRemembered) {
   EXPECT_EQ(runtime_->num_registrations(), 0);
 }
 
-// Compiled, this one would be refused for its device.
-TEST_F(TaskRuntimeTest, WhatWasReleasedIsNotCompiledFirst) {
+// If it were compiled, this graph would be refused for its device.
+TEST_F(TaskRuntimeTest, ReleasedGraphIsNotCompiled) {
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   runtime_->Deregister({kMaster, 1}, 5);
   absl::Status result = absl::UnknownError("did not answer");
@@ -370,17 +371,17 @@ TEST_F(TaskRuntimeTest, WhatWasReleasedIsNotCompiledFirst) {
   EXPECT_TRUE(IsDerived(result));
 }
 
-TEST_F(TaskRuntimeTest, OfWhatWasDeletedTheLatestAreRemembered) {
+TEST_F(TaskRuntimeTest, LatestDeletionsAreRemembered) {
   for (uint64_t id = 0; id <= TaskRuntime::kEndedRemembered; ++id) {
     ASSERT_OK(DeleteWorkerSession(kOwn, id));
-    ASSERT_OK(DeleteWorkerSession(kOwn, id));  // told once more
+    ASSERT_OK(DeleteWorkerSession(kOwn, id));  // a repeated request
   }
   EXPECT_OK(CreateWorkerSession(kOwn, 0));
   EXPECT_THAT(CreateWorkerSession(kOwn, 1),
               StatusIs(absl::StatusCode::kAborted));
 }
 
-TEST_F(TaskRuntimeTest, AResetThatWasGivenUpClearsNothing) {
+TEST_F(TaskRuntimeTest, CancelledResetKeepsResources) {
   const auto client = std::make_shared<Cancellation>();
   ASSERT_OK(runtime_->resources(0).LookupOrCreate<Thing>(
       *client, "", "x", [] { return std::make_shared<Thing>(); }));
@@ -396,7 +397,7 @@ TEST_F(TaskRuntimeTest, AResetThatWasGivenUpClearsNothing) {
   EXPECT_TRUE(runtime_->SharedResources().empty());
 }
 
-// Tasks by name, made when they are first looked for.
+// Tasks by name, created at the first lookup.
 class ManyTasks : public protocol::WorkerDirectory {
  public:
   protocol::Worker* Find(const std::string& task) override {
@@ -450,7 +451,7 @@ class SendingTaskTest : public TaskRuntimeTest {
   ManyTasks peers_;
 };
 
-// Although its part of the step has ended.
+// Even though its part of the step has ended.
 TEST_F(SendingTaskTest, AbortAbandonsPushesOfTheStep) {
   Run(30);
   Abort(30);
@@ -459,8 +460,8 @@ TEST_F(SendingTaskTest, AbortAbandonsPushesOfTheStep) {
   EXPECT_EQ(abandoned[0], (protocol::StepId{kOwn, 30}));
 }
 
-// A flood of aborts must not cost a look at each task of the cluster.
-TEST_F(SendingTaskTest, AbortLooksForReceiversOnly) {
+// Many aborts must not search all tasks of the cluster each time.
+TEST_F(SendingTaskTest, AbortNotifiesReceiversOnly) {
   Abort(30);  // has sent nothing
   EXPECT_EQ(peers_.num_looked_for, 0);
   Run(31);
@@ -468,14 +469,15 @@ TEST_F(SendingTaskTest, AbortLooksForReceiversOnly) {
   EXPECT_EQ(peers_.num_looked_for, 1);
 }
 
-TEST_F(TaskRuntimeTest, SessionsOfItsOwnMasterStay) {
+TEST_F(TaskRuntimeTest, SessionsOfOwnMasterStay) {
   ASSERT_OK(CreateWorkerSession(kOwn, 1));
   scheduler_.AdvanceBy(absl::Hours(10));
   EXPECT_EQ(runtime_->num_sessions(), 1);
 }
 
-// What its master had sent before it was lost, or somebody made up.
-TEST_F(TaskRuntimeTest, ASessionOfAMasterThatIsNotHereEndsByItself) {
+// From a master that was lost after it sent the request, or from a forged
+// request.
+TEST_F(TaskRuntimeTest, SessionOfAnAbsentMasterExpires) {
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   Lose(kMaster);
   HalfALeasePasses();
@@ -489,17 +491,17 @@ TEST_F(TaskRuntimeTest, ASessionOfAMasterThatIsNotHereEndsByItself) {
   EXPECT_EQ(runtime_->steps().masters, 0);
 }
 
-TEST_F(TaskRuntimeTest, ASessionLivesOnWhenItsMasterComesLate) {
+TEST_F(TaskRuntimeTest, SessionSurvivesALateMaster) {
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   scheduler_.AdvanceBy(absl::Hours(1));
   EXPECT_EQ(runtime_->num_sessions(), 1);
 }
 
-TEST_F(TaskRuntimeTest, SessionsOfAMasterThatHasRestartedEndSoon) {
+TEST_F(TaskRuntimeTest, SessionsOfARestartedMasterEndSoon) {
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
-  // Only a claim, as long as the first is here, or may be back.
+  // Only a claim, while the first is connected, or may come back.
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster + 1));
   EXPECT_EQ(runtime_->num_sessions(), 1);
   Lose(kMaster);
@@ -507,13 +509,13 @@ TEST_F(TaskRuntimeTest, SessionsOfAMasterThatHasRestartedEndSoon) {
   EXPECT_EQ(runtime_->num_sessions(), 2);
   scheduler_.AdvanceBy(absl::Seconds(6));
   EXPECT_EQ(runtime_->num_sessions(), 1);
-  // The other one is the task now.
+  // The other process is the task now.
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   Lose(kMaster + 1);
   EXPECT_EQ(runtime_->num_sessions(), 1);
 }
 
-// A kernel that says when it ends.
+// A kernel that reports when it is destroyed.
 class EndingKernel : public OpKernel {
  public:
   EndingKernel(const OpKernelConstruction& construction, bool* ended)
@@ -553,7 +555,7 @@ class LargeSessionTest : public TaskRuntimeTest {
     graph->set_assigned_device(*node, device);
     return {{.device = device, .graph = std::move(graph)}};
   }
-  // What runs now is not on the thread of the test.
+  // Expects that it is freed on another thread than the test's.
   void ExpectFreedElsewhere() {
     EXPECT_FALSE(is_freed_);
     scheduler_.RunUntilIdle();
@@ -563,7 +565,7 @@ class LargeSessionTest : public TaskRuntimeTest {
   bool is_freed_ = false;
 };
 
-// The thread that reads HELLO calls this.
+// Called by the thread that reads HELLO.
 TEST_F(LargeSessionTest, RestartedMasterDoesNotFreeItOnTheReader) {
   Lose(kMaster);
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster + 1));
@@ -571,7 +573,7 @@ TEST_F(LargeSessionTest, RestartedMasterDoesNotFreeItOnTheReader) {
   ExpectFreedElsewhere();
 }
 
-// The end of the runtime waits for what ends on the control pool.
+// The runtime's destructor waits for what ends on the control pool.
 TEST_F(LargeSessionTest, RuntimeEndsAfterItsSessions) {
   Lose(kMaster);
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster + 1));
@@ -596,7 +598,7 @@ TEST_F(LargeSessionTest, EndOfTheTaskWaitsUntilItIsFreed) {
   EXPECT_TRUE(is_freed_);
 }
 
-TEST_F(TaskRuntimeTest, WhoClaimsATaskDoesNotGetItByACutConnection) {
+TEST_F(TaskRuntimeTest, ConnectionLossDoesNotHandOverATask) {
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   for (int i = 0; i < 3; ++i) {
@@ -612,7 +614,7 @@ TEST_F(TaskRuntimeTest, WhoClaimsATaskDoesNotGetItByACutConnection) {
   }
 }
 
-TEST_F(TaskRuntimeTest, WhenNobodyClaimsATaskAnyMoreItsLeaseIsWhole) {
+TEST_F(TaskRuntimeTest, LeaseIsFullAfterTheLastClaim) {
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster + 1));
@@ -625,20 +627,20 @@ TEST_F(TaskRuntimeTest, WhenNobodyClaimsATaskAnyMoreItsLeaseIsWhole) {
   EXPECT_EQ(runtime_->num_sessions(), 0);
 }
 
-TEST_F(TaskRuntimeTest, UnusedConnectionBesideAnother_IsNoLoss) {
+TEST_F(TaskRuntimeTest, UnusedExtraConnectionIsNotALoss) {
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   EXPECT_TRUE(runtime_->DropUnusedConnection(kWorker, kMaster));
   for (int i = 0; i < 4; ++i) HalfALeasePasses();
   EXPECT_EQ(runtime_->num_sessions(), 1);
-  // The other one may be stale: its own heartbeat timeout ends it.
+  // The other connection may be stale: its own heartbeat timeout ends it.
   Lose(kMaster);
   for (int i = 0; i < 4; ++i) HalfALeasePasses();
   EXPECT_EQ(runtime_->num_sessions(), 0);
 }
 
-TEST_F(TaskRuntimeTest, LastUnusedConnection_IsALoss) {
+TEST_F(TaskRuntimeTest, LastUnusedConnectionIsALoss) {
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   EXPECT_FALSE(runtime_->DropUnusedConnection(kWorker, kMaster));
@@ -647,13 +649,13 @@ TEST_F(TaskRuntimeTest, LastUnusedConnection_IsALoss) {
   EXPECT_EQ(runtime_->num_sessions(), 0);
 }
 
-TEST_F(TaskRuntimeTest, UnusedConnectionOfAnotherProcess_IsALoss) {
+TEST_F(TaskRuntimeTest, UnusedConnectionOfAnotherProcessIsALoss) {
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster + 1));
   EXPECT_FALSE(runtime_->DropUnusedConnection(kWorker, kMaster + 1));
 }
 
-TEST_F(TaskRuntimeTest, ConnectedProcess_IsNoOtherTask) {
+TEST_F(TaskRuntimeTest, ConnectedProcessIsNotAnotherTask) {
   constexpr char kOther[] = "/job:worker/replica:0/task:1";
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
@@ -668,11 +670,11 @@ TEST_F(TaskRuntimeTest, ConnectedProcess_IsNoOtherTask) {
   EXPECT_OK(runtime_->PeerConnected(kOther, kMaster));
 }
 
-TEST_F(TaskRuntimeTest, SessionsOfAMasterThatComesBackAsAnotherEndAtOnce) {
+TEST_F(TaskRuntimeTest, SessionsOfAReplacedMasterEndAtOnce) {
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   runtime_->PeerLost(kWorker, kMaster, absl::UnavailableError("it has died"));
-  EXPECT_EQ(runtime_->num_sessions(), 1);  // it may come back as itself
+  EXPECT_EQ(runtime_->num_sessions(), 1);  // the same process may come back
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster + 1));
   EXPECT_EQ(runtime_->num_sessions(), 0);
 }
@@ -732,7 +734,7 @@ class ClearedContainerTest : public TaskRuntimeTest {
   }
 };
 
-TEST_F(ClearedContainerTest, SessionsWithResourcesInItEnd) {
+TEST_F(ClearedContainerTest, SessionsWithResourcesInItAreClosed) {
   ASSERT_OK(Clear({"other"}));
   EXPECT_EQ(runtime_->num_sessions(), 3);
   ASSERT_OK(Clear({""}));  // the default one
@@ -743,7 +745,7 @@ TEST_F(ClearedContainerTest, SessionsWithResourcesInItEnd) {
 }
 
 // Its callable has initialized "v", and was released.
-TEST_F(ClearedContainerTest, SessionsWithReleasedGraphsEnd) {
+TEST_F(ClearedContainerTest, SessionsWithReleasedGraphsAreClosed) {
   runtime_->Deregister({kMaster, 1}, 5);
   ASSERT_OK(Clear({""}));
   EXPECT_EQ(runtime_->num_sessions(), 1);
@@ -766,7 +768,7 @@ TEST_F(ClearedContainerTest, NamesOfContainersAreBounded) {
 }
 
 // Session 2 registers a graph after the first search for sessions to end.
-TEST_F(ClearedContainerTest, SessionsThatRegisterMeanwhileEnd) {
+TEST_F(ClearedContainerTest, SessionsThatRegisterMeanwhileAreClosed) {
   absl::Status registered = absl::UnknownError("was not called");
   RunDequeue(1, [&] { registered = RegisterGraph(kMaster, 2, 6); });
   ASSERT_OK(Clear({""}));
@@ -786,7 +788,7 @@ class DrainingRuntimeTest : public TaskRuntimeTest {
     EXPECT_OK(CreateWorkerSession(kMaster, 2));
     EXPECT_OK(Register(2, 5));
   }
-  // When it has drained: ended_.
+  // When it has drained, ended_ is set.
   void BeginDrain() {
     runtime_->Drain(absl::UnavailableError("shutting down"));
     scheduler_.Schedule(Pool::kBlocking, [this] {
@@ -849,7 +851,7 @@ TEST_F(DrainingRuntimeTest, WaitsBrieflyForAMasterThatWasLostBefore) {
   EXPECT_EQ(runtime_->num_sessions(), 0);
 }
 
-TEST_F(DrainingRuntimeTest, ServesAMasterThatIsSoonBack) {
+TEST_F(DrainingRuntimeTest, ServesAMasterThatReturnsSoon) {
   Lose(kMaster);
   BeginDrain();
   scheduler_.AdvanceBy(absl::Seconds(1));
@@ -873,7 +875,7 @@ TEST_F(DrainingRuntimeTest, DoesNotWaitForAMasterThatHasEnded) {
   EXPECT_EQ(runtime_->num_sessions(), 0);
 }
 
-TEST_F(DrainingRuntimeTest, DoesNotWaitForOtherSessionsOfAMasterThatIsLost) {
+TEST_F(DrainingRuntimeTest, SkipsOtherSessionsOfALostMaster) {
   ASSERT_OK(DeleteWorkerSession(kMaster, 2));
   BeginDrain();
   Lose(kMaster);
@@ -958,7 +960,7 @@ TEST_F(StepHoldTest, WritersAreNamed) {
                        "does not hold variables for step 30 any more"));
 }
 
-TEST_F(StepHoldTest, AWriterThatComesMeanwhileWaits) {
+TEST_F(StepHoldTest, WriterDuringAHoldWaits) {
   ASSERT_OK(Hold(Action::kHoldVariables));
   EXPECT_OK(RegisterGraph(2, "ReadVariableOp"));
   EXPECT_THAT(RegisterGraph(3, "AssignAddVariableOp"),
@@ -995,8 +997,9 @@ TEST_F(StepHoldTest, AHoldEndsWithItsMaster) {
   EXPECT_EQ(ended_, std::vector<uint64_t>{kMaster});
 }
 
-// One that is not connected runs no steps here; once it is back, it may.
-TEST_F(StepHoldTest, AWriterThatComesBackEndsTheHold) {
+// A master that is not connected runs no steps here; once it reconnects, it
+// may.
+TEST_F(StepHoldTest, ReturningWriterEndsTheHold) {
   EXPECT_OK(
       runtime_->PeerConnected("/job:worker/replica:0/task:1", kMaster + 1));
   ASSERT_OK(CreateWorkerSession(kMaster + 1, 2));
@@ -1019,29 +1022,29 @@ TEST_F(StepHoldTest, AWriterThatComesBackEndsTheHold) {
 }
 
 // It would wait for itself.
-TEST_F(StepHoldTest, AStepThatWritesWhatItMarksIsRefused) {
+TEST_F(StepHoldTest, StepThatWritesMarkedVariablesIsRefused) {
   ASSERT_OK(RegisterGraph(2, "AssignVariableOp"));
   EXPECT_THAT(
       Hold(Action::kHoldVariables, 30, /*registration=*/2),
       StatusIs(absl::StatusCode::kInvalidArgument, "also writes some of them"));
 }
 
-TEST_F(StepHoldTest, AHoldThatIsOvertakenByItsEndIsRefused) {
+TEST_F(StepHoldTest, HoldAfterItsReleaseIsRefused) {
   EXPECT_THAT(Hold(Action::kReleaseVariables),
               StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_THAT(Hold(Action::kHoldVariables),
-              StatusIs(absl::StatusCode::kCancelled, "had ended before"));
+              StatusIs(absl::StatusCode::kCancelled, "ended before it could"));
   EXPECT_OK(RegisterGraph(2, "AssignVariableOp"));
 }
 
-TEST_F(StepHoldTest, ATaskThatStopsLetsWritersGo) {
+TEST_F(StepHoldTest, StoppingTaskReleasesWriters) {
   ASSERT_OK(Hold(Action::kHoldVariables));
   EXPECT_FALSE(RegisterGraph(3, "AssignVariableOp").ok());
   runtime_->Stop(absl::UnavailableError("shutting down"));
   EXPECT_TRUE(registered_.contains(3));
 }
 
-TEST_F(StepHoldTest, WhatConcernsStepsIsHandedOnToTheMaster) {
+TEST_F(StepHoldTest, StepActionsAreForwardedToTheMaster) {
   EXPECT_OK(Hold(Action::kHoldSteps));  // there is none, and so no step
   const std::shared_ptr<protocol::StepHolds> master(
       this, [](protocol::StepHolds*) {});

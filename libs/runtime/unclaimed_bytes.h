@@ -1,5 +1,5 @@
-// UnclaimedBytes: how much has come from other tasks for the steps of one
-// session and waits there for whoever receives it, against the session's quota.
+// UnclaimedBytes counts the values that have arrived from other tasks for the
+// steps of one session and have not been received, against the session's quota.
 //
 // Threads: thread-safe.
 #ifndef WEFT_LIBS_RUNTIME_UNCLAIMED_BYTES_H_
@@ -16,13 +16,13 @@ class UnclaimedBytes {
  public:
   explicit UnclaimedBytes(int64_t limit) : limit_(limit) {}
 
-  // What a value counts for; a dead one takes room as well.
+  // What a value counts; a dead one takes memory as well.
   static int64_t CostOf(const Tensor& tensor) {
     constexpr int64_t kBookkeeping = 256;
     return kBookkeeping + static_cast<int64_t>(tensor.TotalBytes());
   }
 
-  // False, and nothing is taken, when it is too much.
+  // Returns false, and takes nothing, if it is too much.
   bool Take(int64_t bytes) {
     int64_t before = taken_.load(std::memory_order_relaxed);
     while (bytes <= limit_ - before) {

@@ -1,8 +1,9 @@
-// VariableHolds: the variables of a task that are held for a step of some
-// master (protocol::StepHold), and the registrations that wait for their end.
+// VariableHolds holds variables of a task for a step of some master
+// (protocol::StepHold), with the registrations that wait for the end of the
+// hold.
 //
-// Threads: thread-compatible; under the task's lock. What is taken out is
-// called, or destroyed, without it.
+// Threads: thread-compatible; guarded by the task's lock. What is removed must
+// be called, or destroyed, without it.
 #ifndef WEFT_LIBS_RUNTIME_VARIABLE_HOLDS_H_
 #define WEFT_LIBS_RUNTIME_VARIABLE_HOLDS_H_
 
@@ -22,45 +23,46 @@ namespace weft {
 
 class VariableHolds {
  public:
-  // What waits for the end of a hold: to be called.
+  // Closures to be called at the end of a hold.
   using Waiting = std::vector<absl::AnyInvocable<void()>>;
 
   struct Hold {
     absl::btree_set<VariableKey> variables;
-    // Masters with writers that were not connected when it began: with the
-    // return of one it holds no longer.
+    // Masters with writers that were not connected when it began: the hold ends
+    // when one of them returns.
     absl::btree_set<uint64_t> absent;
     Scheduler::TimerId lease = 0;
     Waiting waiting;
   };
 
-  // False: the holder has one here already, which stays.
+  // Returns false if the holder already has one here, which stays.
   bool Add(const protocol::StepId& holder, Hold hold) {
     return holds_.emplace(KeyOf(holder), std::move(hold)).second;
   }
-  // One that ends with the holder; null where none is there.
+  // Returns the hold of the holder; null if there is none.
   Hold* Find(const protocol::StepId& holder) {
     const auto it = holds_.find(KeyOf(holder));
     return it == holds_.end() ? nullptr : &it->second;
   }
-  // One that what is used so has to wait for; null where there is none.
+  // Returns a hold that a graph with these uses must wait for; null if there is
+  // none.
   Hold* FindFor(const VariableUses& uses) {
     for (auto& [holder, hold] : holds_) {
       if (uses.MayWrite(hold.variables)) return &hold;
     }
     return nullptr;
   }
-  // Takes out one that is there.
+  // Removes an existing hold.
   Hold Take(const protocol::StepId& holder) {
     return std::move(holds_.extract(KeyOf(holder)).mapped());
   }
-  // Takes out those whose holder is a step of the master.
+  // Removes those whose holder is a step of the master.
   std::vector<Hold> TakeOf(uint64_t master_incarnation) {
     return TakeIf([&](const Key& key, const Hold&) {
       return key.first == master_incarnation;
     });
   }
-  // Takes out those for which the master was absent.
+  // Removes those for which the master was absent.
   std::vector<Hold> TakeWithout(uint64_t master_incarnation) {
     return TakeIf([&](const Key&, const Hold& hold) {
       return hold.absent.contains(master_incarnation);

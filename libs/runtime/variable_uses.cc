@@ -18,7 +18,7 @@ namespace {
 constexpr absl::string_view kVariableOps[] = {"VarHandleOp", "VariableV2",
                                               "Variable"};
 
-// They take a handle or a reference, and leave the variable as it is.
+// They take a handle or a reference, and do not change the variable.
 constexpr absl::string_view kReadingOps[] = {
     "Enter",
     "Exit",
@@ -54,12 +54,12 @@ constexpr absl::string_view kWaitingOps[] = {"WaitForRefVariable",
 constexpr absl::string_view kWritingWords[] = {"Apply", "Assign", "CountUpTo",
                                                "Scatter"};
 
-// They give a variable all of its value, and need none before; a restored value
-// comes by one of them, too.
+// They assign a complete value, and need none before; restored values are
+// assigned by one of them, too.
 constexpr absl::string_view kAssigningOps[] = {"Assign", "AssignVariableOp"};
 
-// What they do with a handle is in the bodies of functions, which are no part
-// of the graph: they may write.
+// Their effect on a handle is in the bodies of functions, which are not part of
+// the graph: they may write.
 constexpr absl::string_view kCallingOps[] = {"Case",
                                              "If",
                                              "MapDefun",
@@ -70,7 +70,7 @@ constexpr absl::string_view kCallingOps[] = {"Case",
                                              "StatelessWhile",
                                              "While"};
 
-// Where handles come in from other devices and from clients.
+// Ops through which handles from other devices and from clients enter.
 constexpr absl::string_view kEntryOps[] = {
     "Placeholder", "PlaceholderV2", "PlaceholderWithDefault", "_Arg", "_Recv"};
 
@@ -81,12 +81,12 @@ bool IsOneOf(const Names& names, const Node& node) {
 
 bool IsHandle(DataType type) { return IsRefType(type) || type == DT_RESOURCE; }
 
-// Who only wants the value of a reference takes none.
+// A node that only needs the value of a reference takes no handle.
 bool TakesHandle(const Node& node, int i) {
   return IsHandle(node.input_types()[i]);
 }
 
-// Accumulators are no variables, whatever is applied to them.
+// Accumulators are not variables, whatever is applied to them.
 bool WritesByName(const Node& node) {
   if (absl::StrContains(node.type(), "Accumulator")) return false;
   if (IsOneOf(kCallingOps, node)) return true;
@@ -100,13 +100,13 @@ std::string TextAttr(const Node& node, absl::string_view name) {
   return text == nullptr ? std::string() : *text;
 }
 
-// As VariableUses::assigned, of an op that makes a variable.
+// Returns VariableUses::assigned of an op that makes a variable.
 int64_t DeclaredBytes(const Node& node) {
   const auto* dtype = node.attr<DataType>("dtype");
   const auto* shape = node.attr<PartialShape>("shape");
   if (dtype == nullptr || shape == nullptr) return 0;
   if (!shape->has_rank() || !shape->IsFullyDefined()) return 0;
-  // An empty one takes nothing, however large its other sizes are.
+  // An empty one needs no memory, however large its other sizes are.
   if (absl::c_linear_search(shape->dims(), 0)) return 0;
   auto bytes = static_cast<int64_t>(DataTypeSize(*dtype));
   for (const int64_t size : shape->dims()) {
@@ -131,7 +131,7 @@ class UsesFinder {
         carried_[node->id()].insert(VariableKey());
       }
     }
-    // A handle that goes around a loop comes to nodes that were there before.
+    // A handle in a loop reaches nodes that were visited before.
     while (CarryOn()) {
     }
     for (const Node* node : graph_.nodes()) Note(*node);
@@ -149,7 +149,7 @@ class UsesFinder {
     return key;
   }
 
-  // Those whose handle or reference the node takes.
+  // Returns the variables whose handle or reference the node takes.
   Variables Taken(const Node& node) const {
     Variables taken;
     for (int i = 0; i < node.num_inputs(); ++i) {
@@ -161,7 +161,7 @@ class UsesFinder {
     return taken;
   }
 
-  // True if a node that passes handles on has got more.
+  // Returns true if a node that forwards handles has got more.
   bool CarryOn() {
     bool more = false;
     for (const Node* node : graph_.nodes()) {
@@ -176,7 +176,7 @@ class UsesFinder {
     return more;
   }
 
-  // Those of them that are known.
+  // Adds those of them that are known.
   void AddTaken(const Node& node, Variables& variables) const {
     for (const VariableKey& key : Taken(node)) {
       if (key.resources != nullptr) variables.insert(key);
@@ -207,9 +207,9 @@ class UsesFinder {
 
   const Graph& graph_;
   const ResourceManager& resources_;
-  // By node id; one of no device stands for any.
+  // By node id; a variable without a device stands for any.
   std::vector<Variables> carried_;
-  // What each variable takes, as VariableUses::assigned.
+  // The bytes of each variable, as VariableUses::assigned.
   absl::btree_map<VariableKey, int64_t> declared_;
   VariableUses uses_;
 };
@@ -236,7 +236,7 @@ bool VariableUses::MayWrite(
 bool HasInitialized(const std::vector<const VariableUses*>& graphs,
                     const absl::btree_set<VariableKey>& variables,
                     const ResourceManager* resources) {
-  // Most who ask write nothing.
+  // Most graphs write nothing.
   if (absl::c_all_of(graphs, [](const VariableUses* graph) {
         return graph->written.empty();
       })) {

@@ -1,13 +1,14 @@
-// Which variables the nodes of a partition touch, and which of these they may
-// write: found once, when it is registered, so that a save can be kept apart
-// from the steps that write what it saves. And which they wait for, so that
-// nobody waits for what others will never initialise; and which they assign,
-// with what these take, so that more than there is memory for is refused.
+// VariableUses are the variables that the nodes of a partition access, and
+// which of these they may write. They are found once, when it is registered, so
+// that a save can exclude the steps that write the saved variables. They also
+// contain the variables that the nodes wait for, so that no step waits for what
+// no session will ever initialize, and the assigned variables with their sizes,
+// so that more than the memory can hold is refused.
 //
-// Follows handles and references from the nodes that make them, by name. An op
-// that takes one and is not known to read only counts as writing; so does one
-// that assigns, applies or scatters to a variable which comes from elsewhere (a
-// feed, another device): it may be any.
+// Follows handles and references from the nodes that create them, by name. An
+// op that takes one and is not known to only read counts as writing; an op that
+// assigns, applies or scatters to a variable from elsewhere (a feed, another
+// device) may write any.
 //
 // Threads: functions without state.
 #ifndef WEFT_LIBS_RUNTIME_VARIABLE_USES_H_
@@ -24,7 +25,7 @@
 
 namespace weft {
 
-// A variable that may not be there yet.
+// Identifies a variable that may not exist yet.
 struct VariableKey {
   const ResourceManager* resources = nullptr;
   std::string container;  // never empty
@@ -34,21 +35,21 @@ struct VariableKey {
 
 struct VariableUses {
   absl::btree_set<VariableKey> touched;
-  absl::btree_set<VariableKey> written;  // of those touched
+  absl::btree_set<VariableKey> written;  // of the touched ones
   bool writes_unknown = false;
-  absl::btree_set<VariableKey> asked;    // whether they have a value
-  absl::btree_set<VariableKey> awaited;  // until they have one
-  // Of those written, the ones that get a whole value, and what that takes in
-  // bytes by the declared shape; 0 where that is not known, and for strings.
+  absl::btree_set<VariableKey> asked;  // nodes check whether they have a value
+  absl::btree_set<VariableKey> awaited;  // nodes wait until they have a value
+  // Of the written ones, those that get a whole value, with its bytes by the
+  // declared shape; 0 if that is unknown, and for strings.
   absl::btree_map<VariableKey, int64_t> assigned;
 
   void Add(const VariableUses& other);
   bool MayWrite(const absl::btree_set<VariableKey>& variables) const;
 };
 
-// Whether whoever has registered these graphs has given one of `variables`, of
-// those in `resources`, its value and asked whether it has one; so does the
-// chief of a training when it begins, last of all for all of its variables.
+// Whether the session that registered these graphs has assigned one of
+// `variables`, of those in `resources`, and checked whether it has a value. A
+// training's chief does that when it begins, finally for all of its variables.
 bool HasInitialized(const std::vector<const VariableUses*>& graphs,
                     const absl::btree_set<VariableKey>& variables,
                     const ResourceManager* resources);

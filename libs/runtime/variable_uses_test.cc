@@ -55,7 +55,7 @@ class VariableUsesTest : public testing::Test {
   int num_values_ = 0;
 };
 
-TEST_F(VariableUsesTest, WhoOnlyReadsDoesNotWrite) {
+TEST_F(VariableUsesTest, ReadsAreNotWrites) {
   Add("ReadVariableOp", "r", {Handle("h")}, {{"dtype", DT_FLOAT}});
   const Node* v = Reference("v");
   Add("Identity", "i", {v});
@@ -66,7 +66,7 @@ TEST_F(VariableUsesTest, WhoOnlyReadsDoesNotWrite) {
   EXPECT_FALSE(uses.writes_unknown);
 }
 
-TEST_F(VariableUsesTest, WhoAssignsWrites) {
+TEST_F(VariableUsesTest, AssignmentsAreWrites) {
   Add("AssignAddVariableOp", "a",
       {Handle("h", {{"container", std::string("c")},
                     {"shared_name", std::string("s")}}),
@@ -84,8 +84,8 @@ TEST_F(VariableUsesTest, WhoAssignsWrites) {
   EXPECT_FALSE(uses.MayWrite({{&elsewhere, "ps", "v"}}));
 }
 
-// References and handles are passed on before they are written to.
-TEST_F(VariableUsesTest, TheWayIsFollowed) {
+// References and handles are forwarded before they are written to.
+TEST_F(VariableUsesTest, HandlesAreFollowedThroughNodes) {
   const Node* assign = Add("Assign", "first", {Reference("v"), Value()});
   Add("AssignSub", "second", {assign, Value()});
   const Node* same = Add("Identity", "same", {Handle("h")});
@@ -93,8 +93,8 @@ TEST_F(VariableUsesTest, TheWayIsFollowed) {
   EXPECT_EQ(NamesOf(Find().written), (Names{"ps/h", "ps/v"}));
 }
 
-// A handle of some other device's, or of a client's, may be of any variable.
-TEST_F(VariableUsesTest, WhatComesFromElsewhereMayBeAny) {
+// A handle from another device, or from a client, may be of any variable.
+TEST_F(VariableUsesTest, FedHandleMayBeAnyVariable) {
   const Node* fed = Add("Placeholder", "fed", {}, {{"dtype", DT_RESOURCE}});
   Add("ReadVariableOp", "r", {fed}, {{"dtype", DT_FLOAT}});
   EXPECT_FALSE(Find().writes_unknown);
@@ -103,7 +103,7 @@ TEST_F(VariableUsesTest, WhatComesFromElsewhereMayBeAny) {
   EXPECT_TRUE(Find().MayWrite({{&resources_, "ps", "v"}}));
 }
 
-TEST_F(VariableUsesTest, WhoCountsUpWrites) {
+TEST_F(VariableUsesTest, CountUpToIsAWrite) {
   const Node* fed = Add("Placeholder", "fed", {}, {{"dtype", DT_RESOURCE}});
   EXPECT_FALSE(Find().writes_unknown);
   Add("ResourceCountUpTo", "count", {fed},
@@ -120,9 +120,8 @@ struct CallingOp {
 class CallingOpTest : public VariableUsesTest,
                       public testing::WithParamInterface<CallingOp> {};
 
-// What the body of a function does, which is called while a step runs, is not
-// seen.
-TEST_P(CallingOpTest, WhoGivesItAHandleMayWrite) {
+// The body of a function that is called during a step is not known.
+TEST_P(CallingOpTest, FunctionWithAHandleMayWrite) {
   const CallingOp& call = GetParam();
   std::vector<const Node*> inputs;
   if (call.has_condition) {
@@ -166,7 +165,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return std::string(test.param.op); });
 
 // Queues and accumulators are not saved.
-TEST_F(VariableUsesTest, OtherResourcesAreNoVariables) {
+TEST_F(VariableUsesTest, OtherResourcesAreNotVariables) {
   const Node* queue = Add("FIFOQueueV2", "q", {},
                           {{"component_types", DataTypeVector{DT_FLOAT}}});
   Add("QueueEnqueueV2", "e", {queue, Value()});
@@ -182,7 +181,7 @@ TEST_F(VariableUsesTest, OtherResourcesAreNoVariables) {
   EXPECT_FALSE(uses.writes_unknown);
 }
 
-TEST_F(VariableUsesTest, WhoAsksAndWhoWaitsIsNoted) {
+TEST_F(VariableUsesTest, InitializationChecksAndWaitsAreFound) {
   const Node* h = Handle("h");
   const Node* v = Reference("v");
   const Node* fed = Add("Placeholder", "fed", {}, {{"dtype", DT_RESOURCE}});
@@ -225,7 +224,7 @@ class AssignedVariablesTest : public VariableUsesTest {
   }
 };
 
-TEST_F(AssignedVariablesTest, TakeWhatTheirShapesSay) {
+TEST_F(AssignedVariablesTest, TakeTheBytesOfTheirShapes) {
   Assign(Declare("VarHandleOp", "h", DT_DOUBLE, {3, 5}));
   Assign(Declare("VariableV2", "v", DT_HALF, {7}));
   Assign(Declare("VarHandleOp", "scalar", DT_INT64, PartialShape::Scalar()));
@@ -235,8 +234,8 @@ TEST_F(AssignedVariablesTest, TakeWhatTheirShapesSay) {
   EXPECT_EQ(Find().assigned.size(), 3u);
 }
 
-// Only what has a value can be added to.
-TEST_F(AssignedVariablesTest, AreThoseThatGetAWholeValue) {
+// Adding to a variable requires a value.
+TEST_F(AssignedVariablesTest, AreThoseWithAFullAssignment) {
   Add("AssignAdd", "add", {Reference("v"), Value()});
   Add("ReadVariableOp", "read", {Handle("h")}, {{"dtype", DT_FLOAT}});
   EXPECT_TRUE(Find().assigned.empty());
@@ -258,7 +257,7 @@ TEST_F(AssignedVariablesTest, AreCountedOnce) {
   EXPECT_EQ(both.assigned.size(), 2u);
 }
 
-TEST_F(AssignedVariablesTest, OfUnknownSizeTakeNothingThatIsKnown) {
+TEST_F(AssignedVariablesTest, OfUnknownSizeCountAsZeroBytes) {
   Assign(Declare("VarHandleOp", "rank", DT_FLOAT, PartialShape::UnknownRank()));
   Assign(Declare("VarHandleOp", "size", DT_FLOAT, {-1, 20}));
   Assign(Declare("VarHandleOp", "text", DT_STRING, {1000}));
@@ -273,7 +272,7 @@ TEST_F(AssignedVariablesTest, MayBeLargerThanAnyMemory) {
   EXPECT_EQ(BytesOf("v"), std::numeric_limits<int64_t>::max());
 }
 
-TEST_F(VariableUsesTest, WhoHasInitializedHasWrittenAndThenAsked) {
+TEST_F(VariableUsesTest, InitializerWritesAndThenChecks) {
   const ResourceManager elsewhere("ps");
   const VariableKey x = {&resources_, "ps", "x"};
   const VariableKey y = {&resources_, "ps", "y"};

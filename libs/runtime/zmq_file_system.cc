@@ -17,7 +17,7 @@ namespace {
 
 constexpr absl::string_view kScheme = "zmq://";
 
-// "a:1" and "b:2" of "zmq://a:1,b:2/ckpt"; never none.
+// Returns "a:1" and "b:2" of "zmq://a:1,b:2/ckpt"; at least one.
 std::vector<absl::string_view> WritersOf(absl::string_view zmq_path) {
   return absl::StrSplit(SchemeAndHost(zmq_path).substr(kScheme.size()), ',');
 }
@@ -68,8 +68,8 @@ bool ZmqFileSystem::ExpectsSaves() {
   return num_expecting_ > 0;
 }
 
-// Another thread may tell the opposite meanwhile: whoever is last tells what is
-// so.
+// Another thread may set the opposite meanwhile: the last one sets the current
+// value.
 void ZmqFileSystem::TellExpectation() {
   bool told = false;
   do {
@@ -110,9 +110,9 @@ absl::StatusOr<std::shared_ptr<FileSystem>> ZmqFileSystem::At(
   if (auto local = options_.local_tasks->FindFiles(target)) return local;
   if (options_.transport == nullptr) {
     return absl::FailedPreconditionError(
-        absl::StrCat(target, ": this process reaches no others"));
+        absl::StrCat(target, ": this process cannot reach other processes"));
   }
-  std::shared_ptr<FileSystem> ended;  // whose end waits, without the lock
+  std::shared_ptr<FileSystem> ended;  // its destructor waits, without the lock
   std::shared_ptr<FileSystem> files;
   bool is_new_saver = false;
   {
@@ -124,7 +124,7 @@ absl::StatusOr<std::shared_ptr<FileSystem>> ZmqFileSystem::At(
         if (ended == nullptr) {
           return absl::ResourceExhaustedError(
               absl::StrCat(target, ": files are open at ", connections_.size(),
-                           " checkpoint writers, and at no more may they be"));
+                           " checkpoint writers, which is the limit"));
         }
       }
       it = connections_.emplace(target, Connection{Connect(writer)}).first;
@@ -142,7 +142,7 @@ absl::StatusOr<ZmqFileSystem::Place> ZmqFileSystem::PlaceAt(
   const auto address = bus::Address::Parse(absl::StrCat(kScheme, writer));
   if (!address.ok()) return Annotate(address.status(), path);
   Place place;
-  // Of one writer alone its own errors name the path.
+  // With a single writer its own errors name the path.
   if (WritersOf(path).size() > 1) place.name = std::string(path);
   ASSIGN_OR_RETURN(place.holder, At(*address));
   place.files = place.holder.get();

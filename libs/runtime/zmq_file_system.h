@@ -1,21 +1,21 @@
-// ZmqFileSystem: the files of checkpoint writers, by their address:
+// ZmqFileSystem provides the files of checkpoint writers, by their address:
 // "zmq://HOST:PORT/ckpt/model" is ckpt/model below the root of the writer that
-// listens there. All other paths are those of another file system.
+// listens there. All other paths belong to another file system.
 //
-// "zmq://HOST:PORT,HOST:PORT/ckpt/model" is kept by several writers, who share
-// the shards of each checkpoint: shard i lies with writer i, counted around,
-// and everything else with the first. Their roots may be one disk or one each;
-// the path is the same for who reads.
+// "zmq://HOST:PORT,HOST:PORT/ckpt/model" is stored by several writers, which
+// share the shards of each checkpoint: shard i is stored by writer i modulo
+// their number, and everything else by the first. Their roots may be one disk
+// or one each; the path is the same for readers.
 //
-// A writer of this process is reached by a call. The way to others is a
-// connection each, made when it is first needed and kept; when there are
-// max_connections, one that no open file uses makes room.
+// A writer of this process is called directly. The others have one connection
+// each, made when it is first needed and kept; at max_connections, one without
+// open files is closed.
 //
-// Errors are those of RemoteFileSystem; besides INVALID_ARGUMENT for an address
-// that is none, and for a file that is to be renamed from one writer to
+// Errors are those of RemoteFileSystem; in addition INVALID_ARGUMENT for an
+// address that does not parse, and for renaming a file from one writer to
 // another.
 //
-// Threads: as FileSystem says.
+// Threads: as in FileSystem.
 #ifndef WEFT_LIBS_RUNTIME_ZMQ_FILE_SYSTEM_H_
 #define WEFT_LIBS_RUNTIME_ZMQ_FILE_SYSTEM_H_
 
@@ -44,9 +44,10 @@ namespace weft {
 bool IsZmqPath(absl::string_view path);
 
 struct ZmqFileSystemOptions {
-  Scheduler* scheduler = nullptr;  // outlives the file system, as do these
+  Scheduler* scheduler =
+      nullptr;  // must outlive the file system, as must these
   Random* random = nullptr;
-  // Called when a connection is first needed; null where none can be made.
+  // Called when a connection is first needed; null if none can be made.
   std::function<bus::Transport&()> transport;
   const LocalTasks* local_tasks = nullptr;
   FileSystem* others = nullptr;  // of paths without the scheme
@@ -54,12 +55,12 @@ struct ZmqFileSystemOptions {
   absl::Duration operation_timeout = absl::Minutes(10);
 };
 
-// Outlives the files that it opened.
+// Must outlive the files that it opened.
 class ZmqFileSystem : public RoutedFileSystem {
  public:
   explicit ZmqFileSystem(ZmqFileSystemOptions options);
 
-  // While there is one more begin than ends, this process may have a save to
+  // While there are more begins than ends, this process may have a save to
   // write at the writers that it is connected to: when these stop, they wait
   // for it.
   void BeginExpectingSaves() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -75,18 +76,19 @@ class ZmqFileSystem : public RoutedFileSystem {
     uint64_t last_use = 0;
   };
 
-  // With one of the writers that `path` names.
+  // At one of the writers that `path` names.
   absl::StatusOr<Place> PlaceAt(absl::string_view writer,
                                 absl::string_view path);
   absl::StatusOr<Place> Find(absl::string_view path) override;
   absl::StatusOr<std::vector<Place>> FindAll(absl::string_view path) override;
-  // One that nobody uses, the least recently used first; null: all are used.
+  // Removes an unused connection, the least recently used first; null: all are
+  // used.
   std::shared_ptr<FileSystem> TakeUnused()
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::shared_ptr<protocol::RemoteFileSystem> Connect(
       const bus::Address& writer);
-  // Tells all writers whether saves are expected, until what they have heard
-  // last is so.
+  // Tells all writers whether saves are expected, until the last value that
+  // they received is current.
   void TellExpectation() ABSL_LOCKS_EXCLUDED(mutex_);
   bool ExpectsSaves() ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -93,7 +93,7 @@ class WritersWorld {
   std::unique_ptr<Process> client_;
 };
 
-// What a program has at hand: a process whose file system knows writers.
+// The environment of a program: a process whose file system knows the writers.
 class ProcessFiles : private WritersWorld, public FileSystem {
  public:
   using WritersWorld::WritersWorld;
@@ -153,14 +153,14 @@ INSTANTIATE_TEST_SUITE_P(SeveralWriters, FileSystemConformanceTest,
                            return HarnessOf(
                                2, "zmq://localhost:1000,localhost:1001/t");
                          }));
-// As writers do whose roots are one disk.
+// Several writers whose root is the same disk.
 INSTANTIATE_TEST_SUITE_P(WritersOfOneDisk, FileSystemConformanceTest,
                          testing::Values([] {
                            return HarnessOf(
                                1, "zmq://localhost:1000,localhost:1000/t");
                          }));
 
-TEST(CheckpointWriterTaskTest, OtherPathsAreOnesOwn) {
+TEST(CheckpointWriterTaskTest, OtherPathsAreLocal) {
   WritersWorld world;
   ASSERT_OK(world.files().WriteFileAtomically("/a", "mine"));
   ASSERT_OK(
@@ -213,8 +213,9 @@ TEST(CheckpointWriterTaskTest, WritersShareTheShards) {
       StatusIs(kInvalid, "is elsewhere"));
 }
 
-// As after the loss of a writer's disk, or of power while folders are made.
-TEST(CheckpointWriterTaskTest, AFolderThatSomeWritersLackIsMadeAndDeleted) {
+// As after the loss of a writer's disk, or after a power failure while
+// directories are created.
+TEST(CheckpointWriterTaskTest, MissingDirectoryIsCreatedAndDeleted) {
   const std::string folder = absl::StrCat(kBoth, "/t/f");
   for (const int has_it : {0, 1}) {
     WritersWorld world(2);
@@ -248,7 +249,7 @@ TEST(CheckpointWriterTaskTest, OnlyWritersKeepFiles) {
       StatusIs(absl::StatusCode::kFailedPrecondition, "this cluster has none"));
 }
 
-TEST(CheckpointWriterTaskTest, ItsRootHasToBeADirectoryOfItsOwn) {
+TEST(CheckpointWriterTaskTest, RootMustBeItsOwnDirectory) {
   const ClusterSpec cluster{{"checkpoint_writer", {"localhost:0"}},
                             {"worker", {"localhost:0"}}};
   MemoryFileSystem disk;
@@ -261,7 +262,7 @@ TEST(CheckpointWriterTaskTest, ItsRootHasToBeADirectoryOfItsOwn) {
   EXPECT_THAT(Server::Create(cluster, options), StatusIs(kInvalid, "its own"));
 }
 
-TEST(CheckpointWriterTaskTest, AWriterOfThisProcessIsCalled) {
+TEST(CheckpointWriterTaskTest, WriterInThisProcessIsCalledDirectly) {
   const ClusterSpec cluster{{"checkpoint_writer", {"localhost:0"}},
                             {"worker", {"localhost:0"}}};
   MemoryFileSystem disk;
@@ -278,8 +279,8 @@ TEST(CheckpointWriterTaskTest, AWriterOfThisProcessIsCalled) {
   EXPECT_EQ(process.file_system().ReadFile(path).value(), "bytes");
 }
 
-// One connection to a writer, whoever uses it; when there are too many, one
-// that is not used makes room.
+// All users share one connection to a writer; beyond the limit, an unused
+// connection is closed.
 TEST(CheckpointWriterTaskTest, ConnectionsAreSharedAndBounded) {
   WritersWorld world(4);
   ZmqFileSystem files({.scheduler = &world.scheduler(),
@@ -301,7 +302,7 @@ TEST(CheckpointWriterTaskTest, ConnectionsAreSharedAndBounded) {
       connections += world.network().num_connections(
           "client", absl::StrCat("checkpoint_writer", writer));
     }
-    EXPECT_LE(connections, 2) << i;  // nothing is large, so no bulk lanes
+    EXPECT_LE(connections, 2) << i;  // no large messages, so no bulk channels
   }
   {
     ASSERT_OK_AND_ASSIGN(const auto zero, files.NewRandomAccessFile(path(0)));
@@ -314,7 +315,7 @@ TEST(CheckpointWriterTaskTest, ConnectionsAreSharedAndBounded) {
   EXPECT_OK(files.FileExists(path(2)));
 }
 
-TEST(CheckpointWriterTaskTest, AWriterThatStopsServesClientsUntilTheyAreQuiet) {
+TEST(CheckpointWriterTaskTest, StoppingWriterServesClientsUntilIdle) {
   WritersWorld world;
   const auto saves = world.client().ExpectSaves();
   ASSERT_OK_AND_ASSIGN(auto file,
@@ -354,7 +355,7 @@ TEST(CheckpointWriterTaskTest, SaveThatBeginsLateIsWaitedFor) {
   EXPECT_TRUE(stopped);
 }
 
-TEST(CheckpointWriterTaskTest, EventFileThatIsOpenIsNotWaitedFor) {
+TEST(CheckpointWriterTaskTest, OpenEventFileIsNotWaitedFor) {
   WritersWorld world;
   auto saves = world.client().ExpectSaves();
   ASSERT_OK_AND_ASSIGN(auto events,
@@ -371,7 +372,7 @@ TEST(CheckpointWriterTaskTest, EventFileThatIsOpenIsNotWaitedFor) {
   EXPECT_EQ(world.writer(0).disk->ReadFile("e").value(), "x");
 }
 
-TEST(CheckpointWriterTaskTest, ClientWhoseConnectionIsCutMaySave) {
+TEST(CheckpointWriterTaskTest, DisconnectedClientMayFinishItsSave) {
   WritersWorld world;
   const auto saves = world.client().ExpectSaves();
   ASSERT_OK(world.files().WriteFileAtomically("zmq://localhost:1000/a", "a"));
@@ -382,13 +383,13 @@ TEST(CheckpointWriterTaskTest, ClientWhoseConnectionIsCutMaySave) {
   world.scheduler().AdvanceBy(absl::Seconds(4));
   EXPECT_FALSE(stopped);
   EXPECT_OK(world.files().WriteFileAtomically("zmq://localhost:1000/b", "b"));
-  // One that does not come back is not waited for.
+  // A client that does not reconnect is not waited for.
   world.network().Kill("client");
   world.scheduler().AdvanceBy(absl::Seconds(4));
   EXPECT_TRUE(stopped);
 }
 
-TEST(CheckpointWriterTaskTest, ClientCutJustBeforeTheWriterStopsMaySave) {
+TEST(CheckpointWriterTaskTest, ClientCutBeforeTheStopMaySave) {
   WritersWorld world;
   const auto saves = world.client().ExpectSaves();
   ASSERT_OK(world.files().WriteFileAtomically("zmq://localhost:1000/a", "a"));
@@ -403,7 +404,7 @@ TEST(CheckpointWriterTaskTest, ClientCutJustBeforeTheWriterStopsMaySave) {
   EXPECT_TRUE(stopped);
 }
 
-TEST(CheckpointWriterTaskTest, WhatIsOpenTooLongIsGivenUpByAWriterThatStops) {
+TEST(CheckpointWriterTaskTest, StoppingWriterAbandonsLongOpenFiles) {
   WritersWorld world;
   ASSERT_OK_AND_ASSIGN(auto file,
                        world.files().NewWritableFile("zmq://localhost:1000/a"));

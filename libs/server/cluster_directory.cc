@@ -10,9 +10,9 @@
 
 namespace weft {
 
-// The way to one other task. Chosen anew at each call, since a task of this
-// process may start and stop at any time. A method of the role whose `done`
-// tells that nobody was there is one call of Forward here.
+// The route to one other task. It is chosen anew at each call, since a task of
+// this process may start and stop at any time. Each method of the role whose
+// `done` can report that the task was not there is one call of Forward here.
 class ClusterDirectory::Route : public protocol::Worker,
                                 public std::enable_shared_from_this<Route> {
  public:
@@ -25,7 +25,7 @@ class ClusterDirectory::Route : public protocol::Worker,
         address_(std::move(address)),
         unused_(options_.process->scheduler().NewEvent()) {}
 
-  // Blocks while a call is on its way out.
+  // Blocks while a call is being sent.
   void Close() {
     std::unique_ptr<protocol::WorkerClient> client;
     {
@@ -34,8 +34,9 @@ class ClusterDirectory::Route : public protocol::Worker,
       client = std::move(client_);
       in_use_.reset();
     }
-    // Its end fails what is pending, so it must come on this thread, and with
-    // no lock held: not on that of the last call, which may be one that reads.
+    // The destructor of the client fails what is pending, so it must run on
+    // this thread, without a lock held: not on the thread of the last call,
+    // which may be one that reads.
     if (client != nullptr) unused_->Wait();
   }
 
@@ -77,7 +78,8 @@ class ClusterDirectory::Route : public protocol::Worker,
   }
   void Deliver(std::vector<protocol::Push> pushes) override {
     if (auto local = FindLocal()) {
-      // Posted, never called: the other task's kernels are not run from ours.
+      // Scheduled, never called directly: the other task's kernels must not run
+      // on this task's threads.
       return options_.process->scheduler().Schedule(
           Pool::kCompute, [local, pushes = std::move(pushes)]() mutable {
             local->Deliver(std::move(pushes));
@@ -93,7 +95,7 @@ class ClusterDirectory::Route : public protocol::Worker,
              const absl::Status& cause, Done done) override {
     Forward(&Worker::Abort, std::move(done), step, steps_over_below, cause);
   }
-  // Nothing is on its way to a task of this process, or without a connection.
+  // Nothing is in flight to a task of this process, or without a connection.
   void AbandonPushes(const protocol::StepId& step) override {
     std::shared_ptr<protocol::Worker> client;
     {
@@ -119,8 +121,8 @@ class ClusterDirectory::Route : public protocol::Worker,
   }
 
  private:
-  // Calls `method` with `args` and `done`; `done` with NotHere where there is
-  // nobody to call.
+  // Calls `method` with `args` and `done`; calls `done` with NotHere if there
+  // is no task to call.
   template <typename Method, typename DoneType, typename... Args>
   void Forward(Method method, DoneType done, const Args&... args) {
     auto worker = Choose();
@@ -132,7 +134,8 @@ class ClusterDirectory::Route : public protocol::Worker,
     return options_.process->local_tasks().FindWorker(cluster_, task_);
   }
 
-  // Null when it can't be reached from here. Close waits until nobody holds it.
+  // Null if the task cannot be reached from here. Close waits until no caller
+  // holds it.
   std::shared_ptr<protocol::Worker> Remote() {
     if (address_.port == 0) return nullptr;
     absl::MutexLock lock(&mutex_);
@@ -147,7 +150,7 @@ class ClusterDirectory::Route : public protocol::Worker,
               .allocator = &options_.process->buffers(),
               .events = options_.events,
               .clock = &options_.process->clock()});
-      // Shared by the calls on their way out, which do not own it.
+      // Shared by the calls being sent, which do not own it.
       in_use_ = std::shared_ptr<protocol::Worker>(
           client_.get(),
           [unused = unused_](protocol::Worker*) { unused->Set(); });
@@ -181,7 +184,7 @@ class ClusterDirectory::Route : public protocol::Worker,
   const std::string cluster_;
   const std::string task_;
   const bus::Address address_;
-  const std::shared_ptr<Event> unused_;  // set once nobody holds `in_use_`
+  const std::shared_ptr<Event> unused_;  // set once no caller holds `in_use_`
   absl::Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::unique_ptr<protocol::WorkerClient> client_ ABSL_GUARDED_BY(mutex_);

@@ -1,6 +1,6 @@
-// ClusterDirectory: how a task finds the others of its cluster: those of its
-// own process by a call, the rest over the bus. Connections are made when first
-// needed, by this task for what it asks and pushes.
+// ClusterDirectory finds the other tasks of a task's cluster: those of its own
+// process directly, the rest over the bus. Connections are made when first
+// needed, by this task for its own requests and pushes.
 //
 // Threads: all methods may be called from any thread; Close from one that may
 // block, when no step of this task runs.
@@ -21,10 +21,10 @@
 namespace weft {
 
 struct ClusterDirectoryOptions {
-  Process* process = nullptr;  // never null; outlives the directory
+  Process* process = nullptr;  // never null; must outlive the directory
   ClusterSpec cluster;
   bus::Identity self;                      // of the own task
-  protocol::PeerEvents* events = nullptr;  // never null; outlives it
+  protocol::PeerEvents* events = nullptr;  // never null; must outlive it
 };
 
 class ClusterDirectory : public protocol::WorkerDirectory {
@@ -34,13 +34,13 @@ class ClusterDirectory : public protocol::WorkerDirectory {
       const ClusterDirectoryOptions& options);
   ~ClusterDirectory() override;
 
-  // Before Find of the own task.
+  // Must be called before Find of the own task.
   void set_own(protocol::Worker* own) { own_ = own; }
 
   protocol::Worker* Find(const std::string& task) override;
   std::vector<std::string> Tasks() const override;
 
-  // Ends its connections, once no call is on its way out any more. Calls fail
+  // Closes its connections, once no outgoing call is running. Calls fail
   // afterwards.
   void Close();
 

@@ -1,5 +1,5 @@
-// A task's ways to the others, and to the coordinator: who is found, and how
-// they end while they are used.
+// Tests a task's routes to the other tasks and to the coordinator: how they are
+// found, and how they end while in use.
 #include "libs/server/cluster_directory.h"
 
 #include <functional>
@@ -26,7 +26,7 @@ namespace {
 constexpr char kPs[] = "/job:ps/replica:0/task:0";
 constexpr char kWorker[] = "/job:worker/replica:0/task:0";
 
-// Of the worker; runs `on_push_failed` while a push is on its way out.
+// Events of the worker; runs `on_push_failed` while a push is being sent.
 class Events : public protocol::PeerEvents {
  public:
   absl::Status OnPeerConnected(const bus::Identity&) override {
@@ -43,7 +43,7 @@ class Events : public protocol::PeerEvents {
 
 class RouteTest : public ::testing::Test {
  protected:
-  // Lets others run for a second.
+  // Lets other threads run for a second.
   void Pause() {
     scheduler_.NewEvent()->WaitUntil(clock_.Now() + absl::Seconds(1));
   }
@@ -73,8 +73,8 @@ class ClusterDirectoryTest : public RouteTest {
   std::unique_ptr<ClusterDirectory> directory_;
 };
 
-// The client of a task must not die under whoever calls it.
-TEST_F(ClusterDirectoryTest, CloseWaitsForCallsOnTheirWayOut) {
+// The client of a task must not be destroyed while it is called.
+TEST_F(ClusterDirectoryTest, CloseWaitsForOutgoingCalls) {
   bool is_closed = false;
   bool was_closed_meanwhile = false;
   events_.on_push_failed = [&] {
@@ -85,14 +85,14 @@ TEST_F(ClusterDirectoryTest, CloseWaitsForCallsOnTheirWayOut) {
     Pause();
     was_closed_meanwhile = is_closed;
   };
-  // Nobody has talked to the ps yet, so the push fails at once.
+  // There is no connection to the ps yet, so the push fails at once.
   directory_->Find(kPs)->Deliver({{.session = {7, 1}, .step = 1}});
   EXPECT_FALSE(was_closed_meanwhile);
   Pause();
   EXPECT_TRUE(is_closed);
 }
 
-TEST_F(ClusterDirectoryTest, CallsAfterItsEndAreRefused) {
+TEST_F(ClusterDirectoryTest, CallsAfterCloseAreRefused) {
   directory_->Close();
   absl::Status status;
   directory_->Find(kPs)->GetStatusWhenConnected(
@@ -103,7 +103,7 @@ TEST_F(ClusterDirectoryTest, CallsAfterItsEndAreRefused) {
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable, "has stopped"));
 }
 
-// Runs `on_get_cluster` while that call is on its way out.
+// Runs `on_get_cluster` while that call is being sent.
 class BusyCoordinator : public protocol::RecordingCoordinator {
  public:
   void GetCluster(const protocol::ClusterQuery& query, absl::Time deadline,
@@ -115,8 +115,8 @@ class BusyCoordinator : public protocol::RecordingCoordinator {
   std::function<void()> on_get_cluster = [] {};
 };
 
-// The worker's way to a coordinator that the ps plays, in this process or
-// nowhere.
+// The worker's route to a coordinator that the ps hosts, in this process or not
+// at all.
 class CoordinatorRouteTest : public RouteTest {
  protected:
   std::shared_ptr<CoordinatorRoute> NewRoute(
@@ -134,7 +134,7 @@ class CoordinatorRouteTest : public RouteTest {
                                           .coordinator = coordinator_}));
   }
   absl::Time In(absl::Duration time) { return clock_.Now() + time; }
-  // Keeps what a call is answered with.
+  // Returns a callback that keeps the status of a call.
   protocol::Coordinator::Done Keep() {
     return [this](absl::Status status) { status_ = std::move(status); };
   }
@@ -173,7 +173,7 @@ TEST_F(CoordinatorRouteTest, CallsArriveWithTheirArguments) {
   EXPECT_THAT(*status_, StatusIs(absl::StatusCode::kInternal, "coordinator"));
 }
 
-TEST_F(CoordinatorRouteTest, ACallWaitsForACoordinatorThatStartsInTheProcess) {
+TEST_F(CoordinatorRouteTest, CallWaitsForAStartingLocalCoordinator) {
   const auto route = NewRoute();
   route->ListDevices({"/job:worker"}, In(absl::Minutes(1)), nullptr,
                      KeepStatus<std::vector<DeviceAttributes>>());
@@ -187,7 +187,7 @@ TEST_F(CoordinatorRouteTest, ACallWaitsForACoordinatorThatStartsInTheProcess) {
             (std::vector<std::vector<std::string>>{{"/job:worker"}}));
 }
 
-TEST_F(CoordinatorRouteTest, ACallThatFindsNoneByItsDeadlineSaysSo) {
+TEST_F(CoordinatorRouteTest, CallWithoutCoordinatorFailsAtDeadline) {
   const auto route = NewRoute();
   route->EndSession(3, In(absl::Seconds(1)), Keep());
   scheduler_.AdvanceBy(absl::Milliseconds(999));
@@ -197,15 +197,15 @@ TEST_F(CoordinatorRouteTest, ACallThatFindsNoneByItsDeadlineSaysSo) {
   EXPECT_THAT(*status_, StatusIs(absl::StatusCode::kUnavailable, kPs));
 }
 
-// Else a program whose tasks stop one after the other would end late.
-TEST_F(CoordinatorRouteTest, AFarewellToNobodyWaitsForNobody) {
+// Otherwise a program whose tasks stop one after the other would end late.
+TEST_F(CoordinatorRouteTest, LeaveWithoutCoordinatorFailsAtOnce) {
   const auto route = NewRoute();
   route->Leave({kWorker, 7, ""}, In(absl::Seconds(1)), Keep());
   ASSERT_TRUE(status_.has_value());
   EXPECT_THAT(*status_, StatusIs(absl::StatusCode::kUnavailable));
 }
 
-TEST_F(CoordinatorRouteTest, ItsEndCancelsCallsThatWait) {
+TEST_F(CoordinatorRouteTest, CloseCancelsWaitingCalls) {
   const auto route = NewRoute();
   route->Shutdown(In(absl::Minutes(1)), Keep());
   route->Close();
@@ -216,7 +216,7 @@ TEST_F(CoordinatorRouteTest, ItsEndCancelsCallsThatWait) {
   EXPECT_EQ(coordinator_->num_shutdowns, 0);
 }
 
-// Keeps what it is asked for, until it is cancelled.
+// Holds each call until it is cancelled.
 class PatientCoordinator : public protocol::RecordingCoordinator {
  public:
   void ListDevices(const std::vector<std::string>&, absl::Time,
@@ -230,7 +230,7 @@ class PatientCoordinator : public protocol::RecordingCoordinator {
   }
 };
 
-TEST_F(CoordinatorRouteTest, TheEndOfWaitsIsTheEndOfCallsUnderWay) {
+TEST_F(CoordinatorRouteTest, EndWaitsEndsCallsInProgress) {
   const auto route = NewRoute(std::make_shared<PatientCoordinator>());
   route->ListDevices({}, In(absl::Minutes(1)), nullptr,
                      KeepStatus<std::vector<DeviceAttributes>>());
@@ -239,7 +239,7 @@ TEST_F(CoordinatorRouteTest, TheEndOfWaitsIsTheEndOfCallsUnderWay) {
   ASSERT_TRUE(status_.has_value());
   EXPECT_THAT(*status_,
               StatusIs(absl::StatusCode::kCancelled, "shutting down"));
-  // Tools may ask on; Close ends that.
+  // Tools may continue to ask; Close ends that.
   status_.reset();
   route->ListDevices({}, In(absl::Minutes(1)), nullptr,
                      KeepStatus<std::vector<DeviceAttributes>>());
@@ -254,7 +254,7 @@ TEST_F(CoordinatorRouteTest, TheEndOfWaitsIsTheEndOfCallsUnderWay) {
   EXPECT_THAT(*status_, StatusIs(absl::StatusCode::kCancelled));
 }
 
-TEST_F(CoordinatorRouteTest, ACancelledCallLooksForNoCoordinator) {
+TEST_F(CoordinatorRouteTest, CancelledCallDoesNotDial) {
   const auto route = NewRoute();
   const auto gone = std::make_shared<Cancellation>();
   route->ListDevices({}, In(absl::Minutes(10)), gone,
@@ -268,7 +268,7 @@ TEST_F(CoordinatorRouteTest, ACancelledCallLooksForNoCoordinator) {
   EXPECT_TRUE(coordinator_->listed.empty());
 }
 
-TEST_F(CoordinatorRouteTest, CloseWaitsForCallsOnTheirWayOut) {
+TEST_F(CoordinatorRouteTest, CloseWaitsForOutgoingCalls) {
   const auto route = NewRoute(coordinator_);
   bool is_closed = false;
   bool was_closed_meanwhile = false;

@@ -11,35 +11,36 @@
 namespace weft {
 namespace {
 
-// How long one attempt to join waits for a connection and an answer. Where
-// there is a connection but no answer in time, the next one waits for twice as
-// long, so that a coordinator that is slow does not get one after the other.
+// How long one attempt to join waits for a connection and an answer. If there
+// is a connection but no answer in time, the next attempt waits twice as long,
+// so that a slow coordinator does not get one request after the other.
 constexpr absl::Duration kJoinSlice = absl::Seconds(10);
 constexpr absl::Duration kMaxJoinSlice = absl::Minutes(2);
-// Between attempts that fail at once; and how long a farewell waits for a
-// connection that was lost.
+// The pause between attempts that fail at once; also how long a leave waits for
+// a connection that was lost.
 constexpr absl::Duration kBackoff = absl::Milliseconds(200);
-// Between attempts that a stranger refuses, which tell it all about this task
-// each time. Another one at the address is asked at once.
+// The pause between attempts that another process refuses, each of which sends
+// it the complete state of this task. A new process at the address is asked at
+// once.
 constexpr absl::Duration kRefusedPause = absl::Seconds(30);
-// How long a task that stops waits to have said so.
+// How long a stopping task waits until its leave was sent.
 constexpr absl::Duration kFarewell = absl::Seconds(1);
-// At least so long is between lines that say what a task that has not joined
-// waits for; they come between attempts.
+// The minimum interval between log lines about what an unjoined task waits for;
+// they are written between attempts.
 constexpr absl::Duration kLogInterval = absl::Seconds(10);
-// A heartbeat is given up after so many intervals.
+// A heartbeat is given up after this many intervals.
 constexpr int kBeatPatience = 3;
 
-// Whoever has never joined was started with the wrong spec, or build. A task
-// that has joined meets a stranger at the address of its coordinator, or that
-// coordinator with another spec, and its steps need neither; but where another
-// process plays the task, one of the two has to go.
+// A task that has never joined was started with the wrong spec or build. A task
+// that has joined may meet another process at the address of its coordinator,
+// or that coordinator with another spec, and its steps need neither; but if
+// another process has claimed the task, one of the two must stop.
 bool IsForGood(const absl::Status& why, bool has_joined) {
   if (absl::IsAlreadyExists(why)) return true;
   return bus::IsRefusal(why) && !has_joined;
 }
 
-// Without the tasks that have an entry in `except`.
+// Omits the tasks that have an entry in `except`.
 std::vector<protocol::LeftTask> ListOf(
     const std::map<std::string, uint64_t>& left,
     const std::map<std::string, uint64_t>& except = {}) {
@@ -92,7 +93,7 @@ void CoordinatorLink::OnLost() {
   JoinLater(kBackoff);
 }
 
-// The coordinator's end has marked us lost with the old connection.
+// When its old connection ended, the coordinator marked this task lost.
 void CoordinatorLink::OnConnected() {
   {
     absl::MutexLock lock(&mutex_);
@@ -197,11 +198,11 @@ void CoordinatorLink::LogWaiting(const absl::Status& why) {
     if (is_due) last_logged_ = now;
   }
   if (is_due && bus::IsRefusal(why)) {
-    options_.logger->Warning(absl::StrCat(
-        "Whoever is at the address of the coordinator does not want this task, "
-        "which has joined the cluster before, goes on with its steps and asks "
-        "again: ",
-        why.message()));
+    options_.logger->Warning(
+        absl::StrCat("The process at the address of the coordinator refuses "
+                     "this task, which has joined the cluster before, "
+                     "continues its steps and retries: ",
+                     why.message()));
   } else if (is_due) {
     options_.logger->Info(
         absl::StrCat("Waiting to join the cluster: ", why.message()));
@@ -227,9 +228,10 @@ void CoordinatorLink::BeatLater(absl::Duration delay) {
 void CoordinatorLink::After(State state, Pool pool, absl::Duration delay,
                             void (CoordinatorLink::*method)()) {
   absl::MutexLock lock(&mutex_);
-  // What another thread has made of the state meanwhile has a row of its own.
+  // If another thread has changed the state meanwhile, it has started a
+  // sequence of calls of its own.
   if (state_ != state) return;
-  // One row of calls at a time.
+  // Only one sequence of calls at a time.
   if (timer_ != 0) options_.scheduler->CancelTimer(timer_);
   timer_ = options_.scheduler->ScheduleAt(
       pool, options_.scheduler->clock().Now() + delay,
@@ -264,7 +266,7 @@ void CoordinatorLink::Send(const protocol::HeartbeatRequest& request,
       });
 }
 
-// Versions, and who was told, are those of one coordinator.
+// Versions, and the tasks that were told, belong to one coordinator.
 void CoordinatorLink::NoteAnswered(
     uint64_t asked, bool reported,
     const std::vector<protocol::LeftTask>& told_left,
@@ -379,10 +381,10 @@ void CoordinatorLink::TellEvents(const protocol::HeartbeatReply& reply) {
   in_flight_.End();
 }
 
-// Heartbeats and reports are answered side by side: an old answer says nothing
-// new. The first answer of a coordinator says all that it knows, which includes
-// what this task has told it; what it does not say is out of date, but for what
-// this task has yet to tell it.
+// Heartbeats and reports are answered concurrently: an old answer has no new
+// information. The first answer of a coordinator has all that it knows,
+// including what this task has sent it; what it lacks is out of date, except
+// for what this task has yet to send.
 std::vector<protocol::LeftTask> CoordinatorLink::TakeLeft(
     const protocol::HeartbeatReply& reply) {
   std::vector<protocol::LeftTask> left;
@@ -431,7 +433,8 @@ void CoordinatorLink::Leave() {
     absl::MutexLock lock(&mutex_);
     const bool joins_again = state_ == State::kJoining && HasJoined();
     if (state_ != State::kJoined && !joins_again) return;
-    // A heartbeat that the farewell overtakes is told to join again.
+    // A heartbeat that the leave overtakes is answered with a request to join
+    // again.
     state_ = State::kLeft;
     if (timer_ != 0) options_.scheduler->CancelTimer(timer_);
     timer_ = 0;
@@ -439,9 +442,9 @@ void CoordinatorLink::Leave() {
     deadline += is_lost_ ? kBackoff : kFarewell;
     if (!is_lost_) join_answered = join_answered_;
   }
-  // Who is not known yet can't be said farewell to.
+  // A coordinator that does not know this task yet would ignore its leave.
   if (join_answered != nullptr) join_answered->WaitUntil(deadline);
-  // Shared: an answer may come after the wait.
+  // Shared: an answer may arrive after the wait.
   std::shared_ptr<Event> told = options_.scheduler->NewEvent();
   options_.coordinator->Leave(farewell, deadline,
                               [told](const absl::Status&) { told->Set(); });

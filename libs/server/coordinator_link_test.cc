@@ -55,7 +55,7 @@ class CoordinatorLinkTest : public testing::Test {
     while (coordinator_.num_held() > 0) coordinator_.Release();
     scheduler_.RunUntilIdle();
   }
-  // Lets the attempt last for as long as the link said, and fail like that.
+  // Lets the attempt last for the time that the link set, and fail with `why`.
   absl::Duration NextAttemptFails(const absl::Status& why) {
     const absl::Duration slice = coordinator_.last_deadline - clock_.Now();
     scheduler_.AdvanceBy(slice);
@@ -78,7 +78,7 @@ class CoordinatorLinkTest : public testing::Test {
                                  .logger = &logger_});
 };
 
-TEST_F(CoordinatorLinkTest, ACoordinatorThatIsSlowIsNotSentJoinAfterJoin) {
+TEST_F(CoordinatorLinkTest, SlowCoordinatorIsSentFewJoins) {
   const absl::Status late = absl::DeadlineExceededError("no answer yet");
   const absl::Time begin = clock_.Now();
   absl::Duration slice = absl::ZeroDuration();
@@ -94,17 +94,17 @@ TEST_F(CoordinatorLinkTest, ACoordinatorThatIsSlowIsNotSentJoinAfterJoin) {
   EXPECT_TRUE(link_->joined());
 }
 
-// Nothing is sent to it, and as soon as it is there it is to be told.
-TEST_F(CoordinatorLinkTest, ACoordinatorThatIsNotThereIsLookedForAllTheTime) {
+// Nothing is sent to it, and as soon as it is reachable it must be told.
+TEST_F(CoordinatorLinkTest, UnreachableCoordinatorIsRetriedSteadily) {
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(NextAttemptFails(absl::UnavailableError("no connection in time")),
               absl::Seconds(10));
   }
 }
 
-// The thread that was told of the first attempt's success goes on after the
-// loss; what it arms does not take the place of the next attempt.
-TEST_F(CoordinatorLinkTest, AConnectionLostBeforeTheFirstBeatIsJoinedAgain) {
+// The thread that handles the success of the first attempt continues after the
+// loss; the timer that it arms must not replace the next attempt.
+TEST_F(CoordinatorLinkTest, LossBeforeFirstHeartbeatRejoins) {
   events_.on_cluster_known = [this] { link_->OnLost(); };
   coordinator_.Release();
   scheduler_.AdvanceBy(absl::Minutes(1));
@@ -115,7 +115,7 @@ TEST_F(CoordinatorLinkTest, AConnectionLostBeforeTheFirstBeatIsJoinedAgain) {
   EXPECT_EQ(coordinator_.heartbeats.size(), 1);
 }
 
-TEST_F(CoordinatorLinkTest, WhoHasLeftIsToldToTheNextCoordinator) {
+TEST_F(CoordinatorLinkTest, TasksThatLeftAreReportedToNextCoordinator) {
   using protocol::LeftTask;
   constexpr char kPs[] = "/job:ps/replica:0/task:";
   coordinator_.hold = false;
@@ -135,7 +135,7 @@ TEST_F(CoordinatorLinkTest, WhoHasLeftIsToldToTheNextCoordinator) {
   coordinator_.heartbeat_reply.left = {{absl::StrCat(kPs, 0), 0}};
   scheduler_.AdvanceBy(absl::Seconds(1));
   EXPECT_FALSE(link_->HasLeft(absl::StrCat(kPs, 0), 5));
-  // The next one knows less, and what it knows is newer.
+  // The next coordinator has a smaller version, but newer information.
   coordinator_.join_reply.coordinator = 78;
   coordinator_.heartbeat_reply.left_version = 2;
   coordinator_.heartbeat_reply.left = {{absl::StrCat(kPs, 1), 6}};
@@ -150,7 +150,7 @@ TEST_F(CoordinatorLinkTest, WhoHasLeftIsToldToTheNextCoordinator) {
   EXPECT_FALSE(link_->HasLeft(absl::StrCat(kPs, 2), 7));
 }
 
-// The first answer of a coordinator may be older than a goodbye.
+// The first answer of a coordinator may be older than a leave.
 TEST_F(CoordinatorLinkTest, TaskThatLeftAfterTheJoinIsReported) {
   using protocol::LeftTask;
   const LeftTask gone{"/job:ps/replica:0/task:2", 7};
@@ -170,7 +170,7 @@ TEST_F(CoordinatorLinkTest, TaskThatLeftAfterTheJoinIsReported) {
   EXPECT_TRUE(link_->HasLeft(gone.task, gone.incarnation));
 }
 
-// So that the coordinator knows which ends of jobs are news for this task.
+// The coordinator must know which finished jobs are new to this task.
 TEST_F(CoordinatorLinkTest, TaskThatLeftBetweenCoordinatorsIsReported) {
   using protocol::LeftTask;
   const LeftTask told{"/job:ps/replica:0/task:1", 6};
@@ -189,7 +189,7 @@ TEST_F(CoordinatorLinkTest, TaskThatLeftBetweenCoordinatorsIsReported) {
   EXPECT_THAT(coordinator_.heartbeats.back().left, ElementsAre(gone));
 }
 
-TEST_F(CoordinatorLinkTest, WhoWasRefusedDoesNotAskAgain) {
+TEST_F(CoordinatorLinkTest, RefusedTaskDoesNotJoinAgain) {
   coordinator_.answer = absl::FailedPreconditionError("another cluster");
   coordinator_.Release();
   EXPECT_EQ(events_.num_refusals, 1);
@@ -199,7 +199,7 @@ TEST_F(CoordinatorLinkTest, WhoWasRefusedDoesNotAskAgain) {
   EXPECT_EQ(events_.num_refusals, 1);
 }
 
-TEST_F(CoordinatorLinkTest, AStrangerDoesNotEndATaskThatHasJoined) {
+TEST_F(CoordinatorLinkTest, OtherProcessDoesNotEndAJoinedTask) {
   coordinator_.Release();
   link_->OnLost();
   const absl::Status refusals[] = {
@@ -214,7 +214,7 @@ TEST_F(CoordinatorLinkTest, AStrangerDoesNotEndATaskThatHasJoined) {
     coordinator_.Release();
     EXPECT_THAT(logger_.lines().back(),
                 testing::HasSubstr(std::string(refusal.message())));
-    // It is not told of the task more often than need be.
+    // It is not told of the task more often than necessary.
     scheduler_.AdvanceBy(absl::Seconds(29));
     EXPECT_EQ(coordinator_.num_held(), 0);
     scheduler_.AdvanceBy(absl::Seconds(2));
@@ -226,7 +226,7 @@ TEST_F(CoordinatorLinkTest, AStrangerDoesNotEndATaskThatHasJoined) {
   EXPECT_TRUE(link_->joined());
 }
 
-TEST_F(CoordinatorLinkTest, TheCoordinatorThatIsBackIsNotKeptWaiting) {
+TEST_F(CoordinatorLinkTest, ReturningCoordinatorIsJoinedAtOnce) {
   coordinator_.Release();
   link_->OnLost();
   scheduler_.AdvanceBy(absl::Seconds(1));
@@ -235,7 +235,7 @@ TEST_F(CoordinatorLinkTest, TheCoordinatorThatIsBackIsNotKeptWaiting) {
   link_->OnConnected();
   scheduler_.RunUntilIdle();
   ASSERT_EQ(coordinator_.num_held(), 1);
-  // It comes while the stranger's answer is on its way, too.
+  // Also if the event comes while the other process's answer is in flight.
   link_->OnConnected();
   scheduler_.RunUntilIdle();
   coordinator_.Release();
@@ -246,7 +246,7 @@ TEST_F(CoordinatorLinkTest, TheCoordinatorThatIsBackIsNotKeptWaiting) {
   EXPECT_TRUE(link_->joined());
 }
 
-TEST_F(CoordinatorLinkTest, AnotherProcessThatStaysEndsATaskThatHasJoined) {
+TEST_F(CoordinatorLinkTest, PersistentOtherProcessEndsAJoinedTask) {
   const auto claim = [this](absl::Duration time) {
     coordinator_.answer = absl::AlreadyExistsError("another process plays it");
     for (absl::Duration past; past < time; past += absl::Milliseconds(200)) {
@@ -260,7 +260,7 @@ TEST_F(CoordinatorLinkTest, AnotherProcessThatStaysEndsATaskThatHasJoined) {
   scheduler_.AdvanceBy(absl::Seconds(1));
   claim(absl::Seconds(19));
   EXPECT_EQ(events_.num_refusals, 0);
-  // A stranger in between tells nothing of it.
+  // Another process in between reports nothing about it.
   coordinator_.answer = absl::FailedPreconditionError("another cluster");
   coordinator_.Release();
   scheduler_.AdvanceBy(absl::Seconds(30));
@@ -270,8 +270,8 @@ TEST_F(CoordinatorLinkTest, AnotherProcessThatStaysEndsATaskThatHasJoined) {
   EXPECT_EQ(events_.num_refusals, 1);
 }
 
-// While the answer to its farewell takes its time.
-TEST_F(CoordinatorLinkTest, ATaskThatLeavesBeatsAndJoinsNoMore) {
+// While the answer to its leave request is delayed.
+TEST_F(CoordinatorLinkTest, LeavingTaskSendsNoHeartbeatsOrJoins) {
   coordinator_.Release();
   scheduler_.AdvanceBy(absl::Milliseconds(500));
   link_->Leave();
@@ -283,8 +283,8 @@ TEST_F(CoordinatorLinkTest, ATaskThatLeavesBeatsAndJoinsNoMore) {
   EXPECT_TRUE(coordinator_.heartbeats.empty());
 }
 
-// Else its job would never be finished.
-TEST_F(CoordinatorLinkTest, ATaskThatLostItsCoordinatorSaysFarewell) {
+// Otherwise its job would never be finished.
+TEST_F(CoordinatorLinkTest, TaskLeavesALostCoordinator) {
   coordinator_.Release();
   link_->OnLost();
   ASSERT_FALSE(link_->joined());
@@ -294,8 +294,8 @@ TEST_F(CoordinatorLinkTest, ATaskThatLostItsCoordinatorSaysFarewell) {
   EXPECT_EQ(coordinator_.joins.size(), 1);
 }
 
-// One that has started anew may serve them in either order.
-TEST_F(CoordinatorLinkTest, AFarewellWaitsForTheJoinThatIsUnderWay) {
+// A restarted coordinator may serve them in either order.
+TEST_F(CoordinatorLinkTest, LeaveWaitsForAPendingJoin) {
   coordinator_.Release();
   link_->OnLost();
   link_->OnConnected();
@@ -310,19 +310,19 @@ TEST_F(CoordinatorLinkTest, AFarewellWaitsForTheJoinThatIsUnderWay) {
   EXPECT_FALSE(link_->joined());
 }
 
-TEST_F(CoordinatorLinkTest, WhoHasNeverJoinedHasNothingToLeave) {
+TEST_F(CoordinatorLinkTest, LeaveWithoutAJoinSendsNoRequest) {
   const absl::Time before = clock_.Now();
   link_->Leave();
   EXPECT_TRUE(coordinator_.left.empty());
   EXPECT_EQ(clock_.Now(), before) << "it waits for nothing";
 }
 
-TEST_F(CoordinatorLinkTest, ABeatThatTheFarewellOvertookIsNoReasonToJoin) {
+TEST_F(CoordinatorLinkTest, HeartbeatAfterLeaveDoesNotRejoin) {
   coordinator_.Release();
   scheduler_.AdvanceBy(absl::Seconds(1));
   ASSERT_EQ(coordinator_.heartbeats.size(), 1);
   scheduler_.ScheduleAt(clock_.Now() + absl::Milliseconds(100), [this] {
-    coordinator_.answer = absl::AbortedError("it has to join");
+    coordinator_.answer = absl::AbortedError("it must join");
     coordinator_.Release();
   });
   link_->Leave();
@@ -330,7 +330,7 @@ TEST_F(CoordinatorLinkTest, ABeatThatTheFarewellOvertookIsNoReasonToJoin) {
   EXPECT_EQ(coordinator_.joins.size(), 1);
 }
 
-// A member whose coordinator answers at once, of a process with few threads.
+// A member whose coordinator answers at once, in a process with few threads.
 class BusyMemberTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -373,7 +373,7 @@ TEST_F(BusyMemberTest, HeartbeatsWaitForNoKernel) {
   EXPECT_EQ(NumBeats(), 10);
 }
 
-// It waits for the lock of a variable that a kernel changes.
+// The report waits for the lock of a variable that a kernel changes.
 TEST_F(BusyMemberTest, HeartbeatsWaitForNoReport) {
   events_.on_report = [this] { release_->Wait(); };
   coordinator_.heartbeat_reply.wants_report = true;
@@ -388,7 +388,8 @@ TEST_F(BusyMemberTest, HeartbeatsWaitForNoReport) {
   EXPECT_EQ(NumReports(), 2);
 }
 
-// It waits for the lock of a variable, as above, and graphs are being read.
+// The report waits for the lock of a variable, as above, and graphs are being
+// read.
 TEST_F(BusyMemberTest, JoinsWaitForNoReport) {
   for (const Pool pool : {Pool::kCompute, Pool::kGraph, Pool::kBlocking}) {
     scheduler_.Schedule(pool, [this] { release_->Wait(); });
@@ -409,8 +410,8 @@ TEST_F(BusyMemberTest, JoinsWaitForNoReport) {
   EXPECT_EQ(NumReports(), 2);
 }
 
-// No heartbeat would be told that the report is wanted still.
-TEST_F(BusyMemberTest, WithoutHeartbeatsAFailedReportIsAReasonToJoin) {
+// Without heartbeats, no reply could ask for the report again.
+TEST_F(BusyMemberTest, WithoutHeartbeatsAFailedReportMakesItRejoin) {
   coordinator_.join_reply.heartbeat_interval = absl::InfiniteDuration();
   events_.on_report = [this] { coordinator_.hold = true; };
   link_->OnLost();
@@ -441,8 +442,8 @@ TEST_F(BusyMemberTest, WantedReportIsSentAtOnce) {
   EXPECT_EQ(NumReports(), 2);
 }
 
-// Heartbeats find out whether the coordinator knows this task.
-TEST_F(BusyMemberTest, FailedReportIsNoReasonToJoin) {
+// Heartbeats detect whether the coordinator knows this task.
+TEST_F(BusyMemberTest, FailedReportDoesNotRejoin) {
   coordinator_.heartbeat_reply.wants_report = true;
   events_.on_report = [this] {
     coordinator_.hold = true;

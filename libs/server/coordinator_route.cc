@@ -29,7 +29,8 @@ std::string CoordinatorTask(const ClusterSpec& cluster) {
 
 namespace {
 
-// Chosen anew at each call. A method of the role is one call of Forward here.
+// Chooses the route at each call. Each method of the role is one call of
+// Forward here.
 class ForwardingRoute final
     : public CoordinatorRoute,
       public std::enable_shared_from_this<ForwardingRoute>,
@@ -53,7 +54,7 @@ class ForwardingRoute final
   }
   void Leave(const protocol::LeaveRequest& request, absl::Time deadline,
              Done done) override {
-    // Where there is none in this process, nobody need be told.
+    // If there is no coordinator in this process, none needs to be told.
     Look(absl::InfinitePast(), std::move(done),
          [request, deadline](Role& coordinator, Done answer) {
            coordinator.Leave(request, deadline, std::move(answer));
@@ -102,8 +103,8 @@ class ForwardingRoute final
     if (options_.on_lost) options_.on_lost();
   }
 
-  // Calls `method` with `args`, `deadline` and `done`, as Look says. The call
-  // owns its arguments, since it may have to wait.
+  // Calls `method` with `args`, `deadline` and `done`, as Look defines. The
+  // call owns its arguments, since it may have to wait.
   template <typename Method, typename DoneType, typename... Args>
   void Forward(Method method, absl::Time deadline, DoneType done,
                const Args&... args) {
@@ -113,13 +114,14 @@ class ForwardingRoute final
          });
   }
 
-  // What a call that waits for tasks begins with.
+  // The state with which a call that waits for tasks begins.
   struct Waits {
-    bool are_ending = false;            // EndWaits was called
-    std::shared_ptr<Cancellation> end;  // of the next EndWaits or Close
+    bool are_ending = false;  // EndWaits was called
+    std::shared_ptr<Cancellation>
+        end;  // the cancellation by the next EndWaits or Close
   };
-  // A call that waits for tasks, until it is answered. Its caller ends it, or
-  // `end`.
+  // A call that waits for tasks, until it is answered. Its caller or `end`
+  // cancels it.
   class Wait {
    public:
     Wait(std::shared_ptr<ForwardingRoute> route,
@@ -141,19 +143,20 @@ class ForwardingRoute final
     CancellationLink by_caller_;
     CancellationLink by_route_;
   };
-  // Forward of such a call. `caller` may be null.
+  // Forwards such a call. `caller` may be null.
   template <typename Method, typename DoneType, typename... Args>
   void ForwardWait(const Waits& waits, Method method, absl::Time deadline,
                    std::shared_ptr<Cancellation> caller, DoneType done,
                    const Args&... args);
 
-  // Has `call` called with the coordinator and `done`, as soon as there is one
-  // in this process or it can be dialed; `done` with UNAVAILABLE when there is
+  // Calls `call` with the coordinator and `done`, as soon as there is one in
+  // this process or it can be dialed. Calls `done` with UNAVAILABLE if there is
   // none by `deadline`, or with the cause of `cancellation`, which may be null.
   template <typename DoneType, typename CallType>
   void Look(absl::Time deadline, DoneType done, CallType call,
             std::shared_ptr<Cancellation> cancellation = nullptr);
-  // Look again in a moment, or NotHere where the deadline has come.
+  // Looks again after a short time, or fails with NotHere once the deadline has
+  // passed.
   template <typename DoneType, typename CallType>
   void LookAgain(absl::Time deadline, DoneType done, CallType call,
                  std::shared_ptr<Cancellation> cancellation);
@@ -163,17 +166,18 @@ class ForwardingRoute final
   absl::Status NotHere();
   absl::Status ShuttingDown() const;
   bool IsClosed();
-  // Both at once: a call that begins after EndWaits must not miss it.
+  // Returns both under one lock: a call that begins after EndWaits must not
+  // miss it.
   Waits CurrentWaits();
 
   const CoordinatorRouteOptions options_;
   const std::string cluster_;
-  InFlight in_flight_;  // calls on their way out
+  InFlight in_flight_;  // calls being sent
   InFlight waits_;      // calls that wait for tasks
   absl::Mutex mutex_;
   bool ends_waits_ ABSL_GUARDED_BY(mutex_) = false;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
-  // Of the calls that wait for tasks; another one for those after EndWaits.
+  // Cancels the calls that wait for tasks; replaced for those after EndWaits.
   std::shared_ptr<Cancellation> end_of_waits_ ABSL_GUARDED_BY(mutex_) =
       std::make_shared<Cancellation>();
   std::shared_ptr<protocol::CoordinatorClient> client_ ABSL_GUARDED_BY(mutex_);
@@ -213,11 +217,11 @@ void ForwardingRoute::Close() {
   }
   EndWaits();
   Scheduler& scheduler = options_.process->scheduler();
-  // The client must not end on a thread that one of its answers came on, nor
-  // while a call is being cancelled there.
+  // The client must not be destroyed on a thread that delivered one of its
+  // answers, nor while a call is being cancelled there.
   in_flight_.WaitUntilNone(scheduler, absl::InfiniteFuture());
   waits_.WaitUntilNone(scheduler, absl::InfiniteFuture());
-  // Ends what is pending, without the lock.
+  // Its destructor fails what is pending, so it runs without the lock.
   std::shared_ptr<protocol::CoordinatorClient> client;
   absl::MutexLock lock(&mutex_);
   client = std::move(client_);
@@ -270,7 +274,7 @@ absl::Status ForwardingRoute::NotHere() {
         absl::StrCat("The server of ", options_.self.task, " has stopped."));
   }
   return absl::UnavailableError(absl::StrCat(
-      "The coordinator, played by ", options_.task,
+      "The coordinator, hosted by ", options_.task,
       ", has not been started in this process, and its port 0 can't be reached "
       "from another."));
 }

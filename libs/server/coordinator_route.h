@@ -1,8 +1,8 @@
-// CoordinatorRoute: a task's way to the coordinator of its cluster: itself, a
-// task of the same process, or one that is reached over the bus. Chosen anew at
-// each call, since tasks of this process may start and stop at any time.
+// CoordinatorRoute is a task's route to the coordinator of its cluster: itself,
+// a task of the same process, or one that is reached over the bus. It is chosen
+// at each call, since tasks of this process may start and stop at any time.
 //
-// Threads: as protocol::Coordinator says; Close from one that may block.
+// Threads: as in protocol::Coordinator; Close from one that may block.
 #ifndef WEFT_LIBS_SERVER_COORDINATOR_ROUTE_H_
 #define WEFT_LIBS_SERVER_COORDINATOR_ROUTE_H_
 
@@ -18,38 +18,38 @@
 
 namespace weft {
 
-// The task that plays the coordinator: the lowest of job "coordinator", or,
-// where there is no such job, of the first job that has devices. REQUIRES: some
-// job has devices.
+// Returns the task that hosts the coordinator: the lowest of job "coordinator",
+// or, without such a job, of the first job that has devices. REQUIRES: some job
+// has devices.
 std::string CoordinatorTask(const ClusterSpec& cluster);
 
 struct CoordinatorRouteOptions {
-  Process* process = nullptr;  // never null; outlives the route
+  Process* process = nullptr;  // never null; must outlive the route
   ClusterSpec cluster;
   bus::Identity self;    // of the own task
-  std::string task;      // that plays the coordinator
-  bus::Address address;  // where that listens
-  // Where the own task plays it; else null.
+  std::string task;      // that hosts the coordinator
+  bus::Address address;  // where it listens
+  // If the own task hosts it; otherwise null.
   std::shared_ptr<protocol::Coordinator> hosted;
-  // The connection to another process has come up, or was lost; called on the
-  // thread that reads. May be null.
+  // The connection to another process is established, or was lost; called on
+  // the reading thread. May be null.
   std::function<void()> on_connected;
   std::function<void()> on_lost;
 };
 
-// Held by shared_ptr: calls that wait hold on to it. A call that finds no
-// coordinator by its deadline is UNAVAILABLE; Leave, which waits for none, is
-// so at once.
+// Held by a shared_ptr: waiting calls hold a reference to it. A call that finds
+// no coordinator by its deadline fails with UNAVAILABLE; Leave, which does not
+// wait, fails at once.
 class CoordinatorRoute : public protocol::Coordinator {
  public:
   static std::shared_ptr<CoordinatorRoute> Create(
       const CoordinatorRouteOptions& options);
 
-  // The task begins to stop: the calls of Place and ListDevices that are under
-  // way, which may wait for tasks, are CANCELLED, and so is each further Place.
+  // The task begins to stop: pending calls of Place and ListDevices, which may
+  // wait for tasks, are CANCELLED, and so is each further Place.
   virtual void EndWaits() = 0;
-  // Further calls, and those that wait, are CANCELLED. Returns when no call is
-  // on its way out any more and no Place or ListDevices is under way.
+  // Further and waiting calls are CANCELLED. Returns when no outgoing call is
+  // running and no Place or ListDevices is pending.
   virtual void Close() = 0;
 };
 

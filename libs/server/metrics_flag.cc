@@ -3,8 +3,8 @@
 #include "absl/flags/flag.h"
 
 ABSL_FLAG(int, metrics_port, -1,
-          "Where Prometheus is answered, http://HOST:PORT/metrics, on the host "
-          "that the task listens at; 0: any free port, -1: nowhere");
+          "Port of the metrics for Prometheus, http://HOST:PORT/metrics, on "
+          "the host that the task listens at; 0: any free port, -1: none");
 
 namespace weft {
 

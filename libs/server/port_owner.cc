@@ -16,10 +16,10 @@ namespace {
 
 constexpr absl::Duration kAnswerTime = absl::Seconds(1);
 
-// Says HELLO, and keeps the first answer of a task.
-class Greeting : public bus::ChannelEvents {
+// Sends HELLO, and keeps the first answer of a task.
+class Handshake : public bus::ChannelEvents {
  public:
-  explicit Greeting(Process& process)
+  explicit Handshake(Process& process)
       : process_(process), heard_(process.scheduler().NewEvent()) {}
 
   // Returns the task's name, "" if its answer does not contain it, or nullopt
@@ -57,7 +57,7 @@ class Greeting : public bus::ChannelEvents {
 absl::Status NameListener(Process& process, const bus::Address& address,
                           const absl::Status& status) {
   if (!absl::IsAlreadyExists(status)) return status;
-  const auto task = Greeting(process).Exchange(address);
+  const auto task = Handshake(process).Exchange(address);
   const std::string listener =
       !task.has_value() ? "another program listens there, which is no Weft task"
       : task->empty()   ? "another task listens there"

@@ -4,35 +4,35 @@
 
 ABSL_FLAG(uint64_t, max_held_bytes_per_peer,
           weft::Quotas().max_held_bytes_per_peer,
-          "What one connection may make the task hold: requests without an "
-          "answer, and attachments on their way in");
+          "Bytes that one connection may make the task hold: unanswered "
+          "requests, and attachments being received");
 ABSL_FLAG(uint64_t, max_unsent_bytes_per_peer,
           weft::Quotas().max_unsent_bytes_per_peer,
-          "What may wait for one peer to read it");
+          "Bytes that may wait until one peer reads them");
 ABSL_FLAG(int, max_requests_per_peer, weft::Quotas().max_requests_per_peer,
-          "Requests of one connection that may be without an answer");
-ABSL_FLAG(int, max_requests_per_client, weft::Quotas().max_requests_per_client,
-          "The same of a client's connection; to be lower than "
-          "max_requests_per_peer of the tasks that its steps run on");
+          "Unanswered requests that one connection may have");
+ABSL_FLAG(
+    int, max_requests_per_client, weft::Quotas().max_requests_per_client,
+    "Unanswered requests that one client's connection may have; must be lower "
+    "than max_requests_per_peer of the tasks that its steps run on");
 ABSL_FLAG(int, max_connections, weft::Quotas().max_connections,
-          "Connections of clients and other tasks that this task takes");
+          "Connections of clients and other tasks that this task accepts");
 ABSL_FLAG(int64_t, max_fed_bytes_per_session,
           weft::Quotas().max_fed_bytes_per_session,
-          "What the running steps of one session may be fed together");
+          "Bytes of feeds of all running steps of one session");
 ABSL_FLAG(int64_t, max_unclaimed_bytes_per_session,
           weft::Quotas().max_unclaimed_bytes_per_session,
-          "What may have come from other tasks for the steps of one session "
-          "and not been used yet");
+          "Bytes received from other tasks for the steps of one session and "
+          "not used yet");
 ABSL_FLAG(int64_t, max_graph_bytes_per_session,
           weft::Quotas().max_graph_bytes_per_session,
-          "How large the graph of one session may be, with expanded functions");
+          "Bytes of the graph of one session, with expanded functions");
 ABSL_FLAG(int64_t, max_callables_per_session,
           weft::Quotas().max_callables_per_session,
-          "Sets of feeds, fetches and targets that one session may keep");
+          "Callables (sets of feeds, fetches and targets) of one session");
 ABSL_FLAG(int64_t, max_registered_bytes_per_session,
           weft::Quotas().max_registered_bytes_per_session,
-          "What the graphs may take that one session has registered at the "
-          "task");
+          "Bytes of the graphs that one session has registered at the task");
 ABSL_FLAG(int64_t, max_worker_sessions, weft::Quotas().max_worker_sessions,
           "Sessions of all masters that the task may take part in");
 ABSL_FLAG(int64_t, max_sessions_per_client,

@@ -1,5 +1,5 @@
-// Quotas: what one peer and one session may make a task hold. What would exceed
-// one fails with RESOURCE_EXHAUSTED and waits for nothing;
+// Quotas limit what one peer and one session may make a task hold. What would
+// exceed one fails with RESOURCE_EXHAUSTED and does not wait; see
 // docs/operations/quotas.md.
 #ifndef WEFT_LIBS_SERVER_QUOTAS_H_
 #define WEFT_LIBS_SERVER_QUOTAS_H_
@@ -12,26 +12,26 @@
 namespace weft {
 
 struct Quotas {
-  // Of one connection of another task or a client. A server that shares a
-  // Process has those of the Process (ProcessOptions::transport).
+  // Per connection of another task or a client. A server that shares a Process
+  // has those of the Process (ProcessOptions::transport).
   uint64_t max_held_bytes_per_peer = uint64_t{8} << 30;
   uint64_t max_unsent_bytes_per_peer = uint64_t{8} << 30;
   int max_requests_per_peer = 65536;
   int max_requests_per_client = 16384;
-  // Of one task.
+  // Per task.
   int max_connections = 4096;
-  // Of one session.
+  // Per session.
   int64_t max_fed_bytes_per_session = int64_t{8} << 30;
   int64_t max_unclaimed_bytes_per_session = int64_t{8} << 30;
   int64_t max_graph_bytes_per_session = int64_t{4} << 30;
   int64_t max_callables_per_session = 65536;
   int64_t max_registered_bytes_per_session = int64_t{8} << 30;
-  // Of one client, and of all together.
+  // Per client, and of all clients together.
   int64_t max_sessions_per_client = 16384;
   int64_t max_sessions = 65536;
   // Of the masters of all tasks together.
   int64_t max_worker_sessions = 131072;
-  // Of one client of a checkpoint writer, and of all together.
+  // Per client of a checkpoint writer, and of all clients together.
   int max_open_files_per_client = 128;
   int max_open_files = 512;
 

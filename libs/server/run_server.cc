@@ -20,8 +20,8 @@ absl::StatusOr<std::unique_ptr<Server>> Start(const std::string& cluster,
 }  // namespace
 
 int RunServer(const std::string& cluster, ServerOptions options) {
-  // Who reads the log may end before the task does: writing fails then, but is
-  // not the end.
+  // The reader of the log may end before the task does: writing then fails,
+  // which must not end the task.
   std::signal(SIGPIPE, SIG_IGN);
   StopSignals stop;
   options.on_stopped = [&stop] { stop.Raise(); };

@@ -43,16 +43,17 @@
 namespace weft {
 namespace {
 
-// How often a server that has finished looks whether it has joined, and whether
-// others have heard of it.
+// How often a finished server checks whether it has joined, and whether the
+// other tasks were notified.
 constexpr absl::Duration kLookInterval = absl::Milliseconds(20);
-// Between two questions to the coordinator, and how long it may take to answer.
+// The interval between two requests to the coordinator, and how long it may
+// take to answer.
 constexpr absl::Duration kAskInterval = absl::Milliseconds(200);
 constexpr absl::Duration kStatusTimeout = absl::Seconds(5);
 // How long a task that has trained waits for another one that the coordinator
-// does not know. It may not have started, or has yet to join a new coordinator.
+// does not know: it may not have started, or not have joined a new coordinator.
 constexpr absl::Duration kExpectedTime = absl::Seconds(5);
-// A checkpoint writer that stops expects no save to begin so shortly before the
+// A stopping checkpoint writer expects no save to begin this shortly before the
 // end of its drain time.
 constexpr absl::Duration kSaveTime = absl::Seconds(2);
 
@@ -68,8 +69,8 @@ std::unique_ptr<Process> NewProcess(const ServerOptions& options,
                      .use_instance_metadata = options.use_instance_metadata});
 }
 
-// The log line for a task that left cleanly, or for a connection that was lost.
-// `needed`: running steps use the task.
+// Returns the log line for a task that left cleanly, or for a connection that
+// was lost. `needed`: running steps use the task.
 std::string DescribeEnd(const std::string& task, bool needed) {
   return absl::StrCat(task, " has ended",
                       needed ? ", and with it the steps that need it" : "");
@@ -101,13 +102,13 @@ constexpr absl::Duration kBetweenTries = absl::Milliseconds(100);
 // coordinator.
 constexpr absl::Duration kLongestGoodbye = absl::Seconds(30);
 
-// A task of its own outlives trainings.
+// Returns false for a task that outlives trainings.
 bool EndsWithTraining(const std::string& coordinator_task) {
   const auto name = DeviceName::Parse(coordinator_task);
   return name.ok() && name->job != "coordinator";
 }
 
-// "/job:checkpoint_writer/replica:0/task:0, ..."; empty: there is none.
+// Returns "/job:checkpoint_writer/replica:0/task:0, ..."; empty: there is none.
 std::string Writers(const ClusterSpec& cluster) {
   std::vector<std::string> writers;
   const auto job = cluster.jobs().find(kWriterJob);
@@ -175,7 +176,7 @@ class Server::Impl : private PeerObserver,
     RETURN_IF_ERROR(process_.local_tasks().Add(AsLocalTask()));
     logger_.Info(absl::StrCat("Started server with target: ", target_));
     StartMetrics();
-    link_->Start(target_);  // from here on it may stop by itself
+    link_->Start(target_);  // from here on it may stop itself
     return absl::OkStatus();
   }
 
@@ -221,10 +222,10 @@ class Server::Impl : private PeerObserver,
       absl::MutexLock lock(&mutex_);
       if (stopping_) return;
     }
-    // Who has not joined cannot be known to have finished.
+    // A task that has not joined cannot know whether a job has finished.
     StayUntil([this] { return link_->joined() || has_left_; }, drain);
     if (hosted_ != nullptr) {
-      link_->Leave();  // returns when that is known
+      link_->Leave();  // blocks until the coordinator was told
       const absl::Duration stay = StayOfCoordinator();
       (void)stopped_->WaitUntil(process_.scheduler().clock().Now() + stay);
       AwaitThatOthersHear(drain);
@@ -245,9 +246,9 @@ class Server::Impl : private PeerObserver,
     return is_coordinator_lost_.load();
   }
 
-  // For a coordinator that outlives trainings. A process of this job that began
-  // the next training before all have ended this one would keep its end from
-  // being seen.
+  // For a coordinator that outlives trainings. If a process of this job started
+  // the next training before all others have ended this one, its end would not
+  // be detected.
   bool LeaveAndAwaitOwnJob(absl::Time deadline) {
     if (!peers_ && !link_->joined()) return true;
     const Clock& clock = process_.scheduler().clock();
@@ -276,22 +277,23 @@ class Server::Impl : private PeerObserver,
       }
       for (const auto& [job, event] : job_waiters_) event->Set();
     }
-    // What waits for tasks has nothing to drain. The route comes first: it
-    // tells callers that this task stops, and they do not ask again.
+    // Calls that wait for tasks have nothing to drain. The route comes first:
+    // it tells callers that this task stops, so that they do not retry.
     if (route_ != nullptr) route_->EndWaits();
     if (hosted_ != nullptr) hosted_->EndWaits();
     if (local_task_ != nullptr) Drain(drain);
     if (file_server_ != nullptr) DrainFiles(drain);
     metrics_server_.reset();
     if (link_ != nullptr) {
-      // A coordinator has nobody to say goodbye to.
+      // A coordinator has no other coordinator to leave.
       if (hosted_ == nullptr) link_->Leave();
       link_->Close();
     }
     process_.local_tasks().Remove(AsLocalTask(), Stopped());
     listening_.store(nullptr);
     endpoint_.reset();
-    // Calls to other tasks fail now, and what waits for them in the handler.
+    // From here on calls to other tasks fail, and with them calls that wait for
+    // them in the handler.
     if (route_ != nullptr) route_->Close();
     if (directory_ != nullptr) directory_->Close();
     if (hosted_ != nullptr) hosted_->Close();
@@ -325,7 +327,7 @@ class Server::Impl : private PeerObserver,
         absl::StrCat("The server of ", task_, " was stopped."));
   }
 
-  // Before anybody hears of this task: the port may be taken.
+  // Runs before other tasks can connect to this one: the port may be taken.
   absl::Status ListenForMetrics(const std::string& host) {
     if (!options_.metrics_port.has_value()) return absl::OkStatus();
     ASSIGN_OR_RETURN(metrics_server_,
@@ -352,7 +354,7 @@ class Server::Impl : private PeerObserver,
     logger_.Info(absl::StrCat("Metrics at ", metrics_url_));
   }
 
-  // The way to the coordinator, which may be this task.
+  // Creates the route to the coordinator, which may be this task.
   absl::Status MakeRoute() {
     ASSIGN_OR_RETURN(const DeviceName name,
                      DeviceName::Parse(coordinator_task_));
@@ -373,7 +375,8 @@ class Server::Impl : private PeerObserver,
   }
 
   void OnCoordinatorConnected() {
-    // After this task has left, the next one is another training's.
+    // After this task has left, the next coordinator belongs to another
+    // training.
     if (!has_left_) is_coordinator_lost_.store(false);
     link_->OnConnected();
   }
@@ -415,10 +418,9 @@ class Server::Impl : private PeerObserver,
 
   absl::Status MakeFileServer() {
     if (IsZmqPath(options_.root)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("The root of ", task_, ", ", options_.root,
-                       ", is at a checkpoint writer: it has to be a directory "
-                       "of its own."));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "The root of ", task_, ", ", options_.root,
+          ", is at a checkpoint writer: it must be a directory of its own."));
     }
     const auto found = process_.file_system().IsDirectory(options_.root);
     if (!found.ok() || !*found) {
@@ -512,7 +514,7 @@ class Server::Impl : private PeerObserver,
     return options;
   }
 
-  // Called by the endpoint's handler, for which the endpoint's end waits.
+  // Called by the endpoint's handler; the endpoint's destructor waits for it.
   void AbandonPushes(const protocol::StepId& step) {
     bus::Endpoint* const endpoint = listening_.load();
     if (endpoint == nullptr) return;
@@ -544,7 +546,8 @@ class Server::Impl : private PeerObserver,
                                .logger = &logger_});
   }
 
-  // First the steps that this task's master drives, then those of others.
+  // First drains the steps that this task's master drives, then those of
+  // others.
   void Drain(absl::Duration drain) {
     Scheduler& scheduler = process_.scheduler();
     const absl::Time deadline = scheduler.clock().Now() + drain;
@@ -554,7 +557,7 @@ class Server::Impl : private PeerObserver,
       endpoint_->Drain();
       handler_->Drain();
       logger_.Info(absl::StrCat(
-          "Stopping: monitored sessions, and steps that run, may go on for ",
+          "Stopping: monitored sessions and running steps may continue for ",
           absl::FormatDuration(drain)));
     }
     local_task_->master()->Drain(deadline);
@@ -570,8 +573,8 @@ class Server::Impl : private PeerObserver,
   void LogEndOfDrain(bool in_time, absl::Duration drain) {
     if (in_time || drain <= absl::ZeroDuration()) return;
     logger_.Warning(
-        absl::StrCat("The drain time is over: what has not ended within ",
-                     absl::FormatDuration(drain), " is ended now"));
+        absl::StrCat("The drain time is over: work that has not ended within ",
+                     absl::FormatDuration(drain), " is cancelled"));
   }
 
   // A client with a monitored session may be a chief whose last save begins
@@ -591,7 +594,7 @@ class Server::Impl : private PeerObserver,
     LogEndOfDrain(file_server_->WaitUntilUnused(deadline, quiet), drain);
   }
 
-  // Until it is so, or the server has stopped; no longer than that.
+  // Waits until `is_so`, until the server has stopped, or for `longest`.
   void StayUntil(absl::FunctionRef<bool()> is_so,
                  absl::Duration longest) const {
     const Clock& clock = process_.scheduler().clock();
@@ -601,8 +604,8 @@ class Server::Impl : private PeerObserver,
     }
   }
 
-  // So that others hear from a coordinator what they are to know of its end.
-  // Where nobody asks it anything, they do not.
+  // How long a coordinator stays available so that others learn how it ended.
+  // Zero if no other task uses it.
   absl::Duration StayOfCoordinator() const {
     if (hosted_ == nullptr ||
         options_.heartbeat_interval == absl::InfiniteDuration()) {
@@ -611,8 +614,8 @@ class Server::Impl : private PeerObserver,
     return 2 * options_.heartbeat_interval;
   }
 
-  // Stops the server from a thread that must not wait. A coordinator stays for
-  // a while, so that others hear from it what made this task stop.
+  // Stops the server from a thread that must not wait. A coordinator stays
+  // available for a while, so that others learn from it why this task stopped.
   void StopSoon(const absl::Status& why, std::string reason) {
     {
       absl::MutexLock lock(&mutex_);
@@ -623,7 +626,8 @@ class Server::Impl : private PeerObserver,
     }
     Scheduler& scheduler = process_.scheduler();
     absl::MutexLock lock(&mutex_);
-    // It waits, and must not wait for a thread that client functions hold.
+    // The stop blocks, and must not wait for a thread that client functions
+    // hold.
     stop_timer_ = scheduler.ScheduleAt(
         Pool::kOwnThread, scheduler.clock().Now() + StayOfCoordinator(),
         [this] { StopItself(); });
@@ -635,8 +639,8 @@ class Server::Impl : private PeerObserver,
     StayUntil([this] { return hosted_->HaveAllHeard(); }, longest);
   }
 
-  // Until the program stops the server, too. The system may take a moment to
-  // release the address.
+  // Runs until the program stops the server, too. The system may take a moment
+  // to release the address.
   void AnswerClients() {
     for (int tries = 0; tries < kAnswerTries; ++tries) {
       const auto why = WhyItHasStopped();
@@ -649,9 +653,8 @@ class Server::Impl : private PeerObserver,
     }
   }
 
-  // Which processes the other tasks of this job are, by name; 0: none has
-  // joined this coordinator. Those that have left or were lost are not among
-  // them.
+  // The incarnations of the other tasks of this job, by name; 0: none has
+  // joined this coordinator. Excludes tasks that have left or were lost.
   using Peers = std::map<std::string, uint64_t>;
   absl::StatusOr<Peers> AskForPeers(absl::Time deadline) {
     struct Asked {
@@ -680,14 +683,14 @@ class Server::Impl : private PeerObserver,
     return peers;
   }
 
-  // Leaves with the first answer. Where the coordinator does not answer for a
-  // while, it has gone, and nobody can be asked.
+  // Leaves with the first answer. A coordinator that does not answer for
+  // kStatusTimeout is gone: there is no other source for the answer.
   bool HavePeersEnded(absl::Time deadline) {
     const absl::Time begin = process_.scheduler().clock().Now();
     if (silent_since_ == absl::InfiniteFuture()) silent_since_ = begin;
-    const absl::Time patience = silent_since_ + kStatusTimeout;
-    const auto now = AskForPeers(std::min(deadline, patience));
-    if (!now.ok()) return process_.scheduler().clock().Now() >= patience;
+    const absl::Time give_up_at = silent_since_ + kStatusTimeout;
+    const auto now = AskForPeers(std::min(deadline, give_up_at));
+    if (!now.ok()) return process_.scheduler().clock().Now() >= give_up_at;
     silent_since_ = absl::InfiniteFuture();
     if (!peers_) LeaveBefore(*now);
     bool have_all = true;
@@ -699,8 +702,8 @@ class Server::Impl : private PeerObserver,
     return have_all;
   }
 
-  // `known`: which process it was when it was last there, 0: none; `joined`:
-  // which it is.
+  // `known`: the incarnation that was last present, 0: none; `joined`: the
+  // present one.
   bool HasPeerEnded(const std::string& task, uint64_t& known, uint64_t joined) {
     if (joined == 0) {
       const absl::Time now = process_.scheduler().clock().Now();
@@ -709,7 +712,7 @@ class Server::Impl : private PeerObserver,
       return now - since >= kExpectedTime;
     }
     expected_since_.erase(task);
-    if (known == 0) known = joined;  // it has begun
+    if (known == 0) known = joined;  // it has started
     return known != joined;
   }
 
@@ -719,7 +722,7 @@ class Server::Impl : private PeerObserver,
     link_->Leave();
   }
 
-  // None: the program has stopped it.
+  // nullopt: the program has stopped it.
   std::optional<absl::Status> WhyItHasStopped() {
     absl::MutexLock lock(&mutex_);
     if (is_address_free_) return std::nullopt;
@@ -744,9 +747,9 @@ class Server::Impl : private PeerObserver,
     self_stops_.End();
   }
 
-  // A task that leaves costs nothing, and is no warning. It is no news at all
-  // when this task leaves, nor a second time: two tasks that have dialed each
-  // other lose two connections.
+  // A task that leaves causes no harm, so its end is no warning. It is not
+  // logged at all when this task leaves, nor a second time: two tasks that have
+  // dialed each other lose two connections.
   Severity SeverityOfLoss(const std::string& task, uint64_t incarnation,
                           bool needed, bool has_ended) {
     if (!tasks_of_cluster_.contains(task)) {
@@ -762,9 +765,9 @@ class Server::Impl : private PeerObserver,
     return stopping_ || told ? Severity::kDebug : Severity::kInfo;
   }
 
-  // Whether the process that was the task when it connected last is a member
-  // of this cluster. An earlier deployment may have had the same addresses; a
-  // HELLO without a uuid is of a process that had not learned it yet.
+  // Whether the process that last connected as this task is a member of this
+  // cluster. An earlier deployment may have had the same addresses; a HELLO
+  // without a uuid comes from a process that had not learned it yet.
   bool IsOfThisCluster(const std::string& task, uint64_t incarnation) {
     const std::string uuid = cluster_uuid_->Get();
     if (uuid.empty()) return false;
@@ -786,7 +789,7 @@ class Server::Impl : private PeerObserver,
                   const absl::Status& why) {
     if (hosted_ == nullptr) return;
     {
-      // It is this task that goes, and closes its connections.
+      // This task is stopping, and closes its connections.
       absl::MutexLock lock(&mutex_);
       if (stopping_) return;
     }
@@ -822,7 +825,7 @@ class Server::Impl : private PeerObserver,
         return counted;
       }
     }
-    // HELLO is self-asserted: what is kept of other names has no bound.
+    // HELLO is self-asserted: the number of other names is unbounded.
     if (!tasks_of_cluster_.contains(peer.task)) return absl::OkStatus();
     link_->NoteBack(peer.task);
     absl::MutexLock lock(&mutex_);
@@ -844,7 +847,7 @@ class Server::Impl : private PeerObserver,
         has_ended ? DescribeEnd(task, needed) : DescribeLoss(task, needed, why);
     const Severity severity =
         SeverityOfLoss(task, incarnation, needed, has_ended);
-    // Any process may say HELLO as a task, and go, as often as it likes.
+    // Any process may connect as a task and disconnect, at any rate.
     if (severity == Severity::kInfo) {
       lost_peers_.Log(severity, std::move(line));
     } else {
@@ -904,7 +907,7 @@ class Server::Impl : private PeerObserver,
     StopSoon(absl::OkStatus(), reason);
   }
 
-  // Of a task that this one has used, and whose end it has not seen.
+  // Called for a task that this one has used, and whose end it has not seen.
   void OnTaskLeft(const std::string& task, uint64_t incarnation) override {
     {
       absl::MutexLock lock(&mutex_);
@@ -917,8 +920,9 @@ class Server::Impl : private PeerObserver,
     logger_.Info(DescribeEnd(task, /*needed=*/false));
   }
 
-  // Of another task: the process of which something was logged last, and what;
-  // and the process that connected last, with the uuid in its HELLO.
+  // State of another task: the process about which something was logged last,
+  // and the event; and the process that connected last, with the uuid in its
+  // HELLO.
   struct Peer {
     uint64_t incarnation = 0;
     bool is_told_lost = false;
@@ -938,7 +942,7 @@ class Server::Impl : private PeerObserver,
   const std::unique_ptr<Process> own_process_;
   Process& process_;
   LimitedLog refused_peers_;
-  LimitedLog lost_peers_;  // room for the ends of all tasks at once
+  LimitedLog lost_peers_;  // fits the ends of all tasks at once
   const uint64_t incarnation_;
   bus::Address endpoint_address_;  // with its port, once it listens
   const std::shared_ptr<bus::LearnedUuid> cluster_uuid_ =
@@ -953,23 +957,25 @@ class Server::Impl : private PeerObserver,
   std::shared_ptr<Coordinator> hosted_;
   std::shared_ptr<CoordinatorRoute> route_;
   std::shared_ptr<CoordinatorLink> link_;
-  // Null without devices.
+  // Null if the task has no devices.
   std::unique_ptr<ClusterDirectory> directory_;
   std::unique_ptr<Task> local_task_;
-  // Null but at a checkpoint writer.
+  // Null except on a checkpoint writer.
   std::shared_ptr<FileSystem> files_;
   std::unique_ptr<FileServer> file_server_;
   std::unique_ptr<TaskHandler> handler_;
   std::unique_ptr<bus::Endpoint> endpoint_;
-  // The same once it listens, for its own handler.
+  // The listening endpoint, for its own handler.
   std::atomic<bus::Endpoint*> listening_{nullptr};
   std::atomic<bool> is_coordinator_lost_{false};
   std::atomic<bool> has_left_{false};
-  // When this task left: those it waits for. Of the thread that waits.
+  // The peers that this task waits for, set when it left. Used only by the
+  // waiting thread.
   std::optional<Peers> peers_;
-  // Since when the coordinator has not known those that it does not, likewise.
+  // The times since when the coordinator has not known a peer, by task;
+  // likewise.
   std::map<std::string, absl::Time> expected_since_;
-  // Since when the coordinator has not answered that thread.
+  // The time since when the coordinator has not answered that thread.
   absl::Time silent_since_ = absl::InfiniteFuture();
   std::atomic<bool> stops_after_job_{false};
   const std::unique_ptr<Event> stopped_;
@@ -977,7 +983,8 @@ class Server::Impl : private PeerObserver,
   mutable absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool stops_soon_ ABSL_GUARDED_BY(mutex_) = false;
-  std::string stop_reason_ ABSL_GUARDED_BY(mutex_);  // of one by itself
+  std::string stop_reason_
+      ABSL_GUARDED_BY(mutex_);  // set if it stops by itself
   bool is_address_free_ ABSL_GUARDED_BY(mutex_) = false;
   std::unique_ptr<StoppedTask> answers_ ABSL_GUARDED_BY(mutex_);
   Scheduler::TimerId stop_timer_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -985,7 +992,7 @@ class Server::Impl : private PeerObserver,
   absl::flat_hash_map<std::string, Peer> met_ ABSL_GUARDED_BY(mutex_);
   absl::Status refused_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> finished_jobs_ ABSL_GUARDED_BY(mutex_);
-  // Who waits for which job; the events are theirs.
+  // Events of the callers that wait for each job; the callers own them.
   std::vector<std::pair<std::string, Event*>> job_waiters_
       ABSL_GUARDED_BY(mutex_);
 };
@@ -998,13 +1005,13 @@ absl::Status CheckGpus(const ServerOptions& options) {
                                 : options.gpu_platform != nullptr;
   if (options.gpus > 0 && !has_platform) {
     return absl::InvalidArgumentError(
-        "gpus are for a Process with a gpu_platform (ServerOptions, or "
+        "gpus require a Process with a gpu_platform (ServerOptions, or "
         "ProcessOptions where the server is given a Process); host_gpus need "
         "none.");
   }
   if (options.host_gpus > 0 && has_platform) {
     return absl::InvalidArgumentError(
-        "host_gpus, which the host plays, are not for a Process with a "
+        "host_gpus, which are emulated, must not be used with a Process with a "
         "gpu_platform: ask for gpus.");
   }
   return absl::OkStatus();
@@ -1028,12 +1035,12 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Create(
   RETURN_IF_ERROR(CheckGpus(options));
   if (options.process != nullptr && !options.client_functions.empty()) {
     return absl::InvalidArgumentError(
-        "client_functions are for a server with a Process of its own. Give "
+        "client_functions require a server with a Process of its own. Pass "
         "them to its Process (ProcessOptions::client_functions).");
   }
   if (options.heartbeat_interval <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("The heartbeat interval has to be more than 0; it is ",
+        absl::StrCat("The heartbeat interval must be more than 0; it is ",
                      absl::FormatDuration(options.heartbeat_interval), "."));
   }
   auto impl = std::make_unique<Impl>(cluster, options);

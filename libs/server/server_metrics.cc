@@ -16,13 +16,13 @@ double Number(uint64_t count) { return static_cast<double>(count); }
 double Number(int64_t count) { return static_cast<double>(count); }
 double Number(int count) { return count; }
 
-// How many have begun and not ended. The two numbers are of different moments,
-// and of counters that order nothing.
+// Returns how many have begun and not ended. The two numbers are read at
+// different times, from counters without memory ordering.
 double Difference(uint64_t begun, uint64_t ended) {
   return begun > ended ? Number(begun - ended) : 0;
 }
 
-// Names and meanings are those of Prometheus's own client libraries.
+// Names and meanings are those of Prometheus's client libraries.
 void AddUsage(const ProcessUsage& usage, MetricsText& text) {
   text.AddCounter("process_cpu_seconds_total",
                   "Processor time of the process, in seconds.",
@@ -31,16 +31,15 @@ void AddUsage(const ProcessUsage& usage, MetricsText& text) {
                 "When the process started, in seconds since 1970.",
                 usage.start_seconds);
   text.AddGauge("process_resident_memory_bytes",
-                "Memory of the process that is in RAM.",
+                "Resident memory of the process.",
                 Number(usage.resident_bytes));
   text.AddGauge("process_virtual_memory_bytes",
-                "Addresses that the process has taken.",
-                Number(usage.virtual_bytes));
+                "Virtual memory of the process.", Number(usage.virtual_bytes));
   text.AddGauge("process_threads", "Threads of the process.",
                 Number(usage.threads));
-  text.AddGauge("process_open_fds", "Files and sockets that are open.",
+  text.AddGauge("process_open_fds", "Open files and sockets.",
                 Number(usage.open_fds));
-  text.AddGauge("process_max_fds", "How many of them may be open.",
+  text.AddGauge("process_max_fds", "Limit of open files and sockets.",
                 Number(usage.max_fds));
 }
 
@@ -58,7 +57,7 @@ void AddPools(const Scheduler& scheduler, MetricsText& text) {
                   Number(pools->num_threads(pool)), {{"pool", name}});
   }
   text.AddCounter("weft_closures_total",
-                  "Closures that threads of the pool have begun.",
+                  "Closures that threads of the pool have started.",
                   Number(pools->num_begun()), {{"pool", "compute"}});
 }
 
@@ -67,33 +66,33 @@ void AddMemory(Process& process, MetricsText& text) {
   text.AddGauge("weft_tensor_bytes", "Memory of tensors that is in use.",
                 Number(stats.bytes_in_use));
   text.AddGauge("weft_tensor_kept_bytes",
-                "Memory of tensors that is kept to be used again.",
+                "Memory of tensors that is kept for reuse.",
                 Number(stats.bytes_kept));
   text.AddGauge("weft_tensor_peak_bytes",
-                "The most memory of tensors that was in use at once.",
+                "Peak of the memory of tensors in use.",
                 Number(stats.peak_bytes_in_use));
   text.AddCounter("weft_tensor_allocations_total",
-                  "Tensors' buffers that were asked for.",
-                  Number(stats.allocations));
-  text.AddCounter("weft_tensor_system_allocations_total",
-                  "Those of them that the system had to give.",
-                  Number(stats.system_allocations));
+                  "Allocations of tensor buffers.", Number(stats.allocations));
+  text.AddCounter(
+      "weft_tensor_system_allocations_total",
+      "Allocations of tensor buffers that needed memory of the system.",
+      Number(stats.system_allocations));
   const int64_t bound = process.memory_bound();
   if (bound == std::numeric_limits<int64_t>::max()) return;  // it has none
   text.AddGauge("weft_memory_bound_bytes",
-                "Memory that the process could hold, as the system says.",
+                "Memory that the process can use, as reported by the system.",
                 Number(bound));
 }
 
 void AddTraffic(const bus::Traffic& traffic, MetricsText& text) {
   text.AddCounter("weft_sent_messages_total", "Messages to other processes.",
                   Number(traffic.sent.messages.value()));
-  text.AddCounter("weft_sent_bytes_total", "Bytes of those messages.",
+  text.AddCounter("weft_sent_bytes_total", "Bytes of these messages.",
                   Number(traffic.sent.bytes.value()));
   text.AddCounter("weft_received_messages_total",
                   "Messages from other processes.",
                   Number(traffic.received.messages.value()));
-  text.AddCounter("weft_received_bytes_total", "Bytes of those messages.",
+  text.AddCounter("weft_received_bytes_total", "Bytes of these messages.",
                   Number(traffic.received.bytes.value()));
   const uint64_t closed = traffic.connections_closed.value();
   text.AddGauge("weft_connections", "Connections with other processes.",
@@ -103,8 +102,8 @@ void AddTraffic(const bus::Traffic& traffic, MetricsText& text) {
                   Number(closed));
 }
 
-// Those that have ended are counted first: who ends meanwhile counts as
-// running, and none is missing.
+// Reads the ended ones first: those that end meanwhile count as running, and
+// none is missed.
 double Running(const Histogram& ended, const Counter& begun) {
   const uint64_t count = ended.contents().count;
   return Difference(begun.value(), count);
@@ -115,30 +114,32 @@ void AddSteps(const RuntimeMetrics& metrics, MetricsText& text) {
                   "Steps that had a part on this task and have ended.",
                   Number(metrics.step_seconds.contents().count));
   text.AddCounter("weft_step_errors_total",
-                  "Those of them that failed or were cancelled.",
+                  "Ended steps that failed or were cancelled.",
                   Number(metrics.step_errors.value()));
-  text.AddHistogram("weft_step_seconds",
-                    "How long the parts of steps took here, waits included.",
-                    metrics.step_seconds);
-  text.AddGauge("weft_running_steps", "Steps that have a part here now.",
+  text.AddHistogram(
+      "weft_step_seconds",
+      "Duration of the parts of steps on this task, including waits.",
+      metrics.step_seconds);
+  text.AddGauge("weft_running_steps", "Running steps with a part on this task.",
                 Running(metrics.step_seconds, metrics.steps_begun));
 }
 
 void AddCheckpoints(const CheckpointMetrics& metrics, MetricsText& text) {
   text.AddHistogram("weft_save_seconds",
-                    "How long this task's parts of checkpoints took to write.",
+                    "Duration of writing this task's parts of checkpoints.",
                     metrics.save_seconds);
-  text.AddCounter("weft_saved_bytes_total", "Bytes of files written for them.",
+  text.AddCounter("weft_saved_bytes_total", "Bytes written to checkpoints.",
                   Number(metrics.saved_bytes.value()));
-  text.AddCounter("weft_save_errors_total", "Those that could not be written.",
+  text.AddCounter("weft_save_errors_total",
+                  "Parts of checkpoints that could not be written.",
                   Number(metrics.save_errors.value()));
   text.AddHistogram("weft_restore_seconds",
-                    "How long it took to read tensors from checkpoints.",
+                    "Duration of reading tensors from checkpoints.",
                     metrics.restore_seconds);
-  text.AddCounter("weft_restored_bytes_total", "Bytes of those tensors.",
+  text.AddCounter("weft_restored_bytes_total",
+                  "Bytes of tensors read from checkpoints.",
                   Number(metrics.restored_bytes.value()));
-  text.AddCounter("weft_restore_errors_total",
-                  "Times that they could not be read.",
+  text.AddCounter("weft_restore_errors_total", "Failed reads from checkpoints.",
                   Number(metrics.restore_errors.value()));
 }
 
@@ -146,29 +147,30 @@ void AddRuntime(const TaskRuntime& runtime, MetricsText& text) {
   const ResourceTotals totals = runtime.CountResources();
   text.AddGauge("weft_variables", "Variables on the task's devices.",
                 Number(totals.variables));
-  text.AddGauge("weft_variable_bytes", "Memory of their values.",
+  text.AddGauge("weft_variable_bytes", "Memory of the values of variables.",
                 Number(totals.variable_bytes));
   text.AddGauge("weft_queues", "Queues on the task's devices.",
                 Number(totals.queues));
-  text.AddGauge("weft_queue_elements", "Elements that lie in them.",
+  text.AddGauge("weft_queue_elements", "Elements in queues.",
                 Number(totals.queue_elements));
   std::map<std::string, int64_t> waits = runtime.CountWaits();
-  waits["_Recv"];  // so that there always is one
+  waits["_Recv"];  // so that the series always exists
   for (const auto& [op, count] : waits) {
     text.AddGauge("weft_waiting_nodes",
                   "Nodes of running steps that wait, by op: _Recv for a value, "
-                  "the ops of queues for elements or room.",
+                  "the ops of queues for elements or free capacity.",
                   Number(count), {{"op", op}});
   }
   const StepTable::Size steps = runtime.steps();
   text.AddGauge("weft_unclaimed_bytes",
                 "Values from other tasks that no node has received yet.",
                 Number(steps.waiting_bytes));
-  text.AddGauge("weft_early_steps",
-                "Steps of which values have come before they began here.",
-                Number(steps.waiting));
+  text.AddGauge(
+      "weft_early_steps",
+      "Steps whose values have arrived before they began on this task.",
+      Number(steps.waiting));
   text.AddGauge("weft_registered_callables",
-                "What masters have registered to be run here.",
+                "Callables that masters have registered on this task.",
                 Number(runtime.num_registrations()));
 }
 
@@ -180,13 +182,13 @@ void AddSessions(const Master& master, const SessionMetrics& metrics,
                   "Steps of those sessions that have ended.",
                   Number(metrics.step_seconds.contents().count));
   text.AddCounter("weft_session_step_errors_total",
-                  "Those of them that failed or were cancelled.",
+                  "Ended steps that failed or were cancelled.",
                   Number(metrics.step_errors.value()));
   text.AddHistogram("weft_session_step_seconds",
-                    "How long the steps of those sessions took, on all tasks.",
+                    "Duration of the steps of those sessions, on all tasks.",
                     metrics.step_seconds);
   text.AddGauge("weft_session_running_steps",
-                "Steps of those sessions that run now.",
+                "Running steps of those sessions.",
                 Running(metrics.step_seconds, metrics.steps_begun));
 }
 
@@ -198,19 +200,19 @@ void AddCoordinator(const Coordinator& coordinator, MetricsText& text) {
                                     std::pair(TaskState::kLost, "lost"),
                                     std::pair(TaskState::kLeft, "left")}) {
     text.AddGauge("weft_cluster_tasks",
-                  "Tasks of the cluster, as its coordinator sees them.",
+                  "Tasks of the cluster by their state at the coordinator.",
                   Number(counts[state]), {{"state", name}});
   }
 }
 
 void AddFileServer(const FileServer& files, MetricsText& text) {
-  text.AddGauge("weft_open_files", "Files that clients have open here.",
+  text.AddGauge("weft_open_files", "Open files of clients.",
                 Number(files.num_open_files()));
   text.AddCounter("weft_file_written_bytes_total",
-                  "Bytes that clients have written into files here.",
+                  "Bytes that clients have written to files.",
                   Number(files.written_bytes()));
   text.AddCounter("weft_file_read_bytes_total",
-                  "Bytes that clients have read from files here.",
+                  "Bytes that clients have read from files.",
                   Number(files.read_bytes()));
 }
 
@@ -224,7 +226,7 @@ std::string ServerMetricsText(const MeasuredServer& server) {
   AddPools(process.scheduler(), text);
   AddMemory(process, text);
   AddTraffic(process.traffic(), text);
-  text.AddGauge("weft_joined", "1 while the coordinator knows of the task.",
+  text.AddGauge("weft_joined", "1 while the task has joined its coordinator.",
                 server.link->joined() ? 1 : 0);
   if (server.task != nullptr) {
     AddSteps(*server.metrics->runtime, text);

@@ -1,5 +1,5 @@
-// What a server tells Prometheus: of its process, of its task, and of the roles
-// that it plays. docs/operations/metrics.md lists all of it.
+// The metrics of a server for Prometheus: of its process, of its task, and of
+// its roles. docs/operations/metrics.md lists all of them.
 #ifndef WEFT_LIBS_SERVER_SERVER_METRICS_H_
 #define WEFT_LIBS_SERVER_SERVER_METRICS_H_
 
@@ -16,14 +16,14 @@
 
 namespace weft {
 
-// What is counted while steps run, of a task that tells of it. All else is
-// asked for when somebody wants to know.
+// Metrics counted while steps run, of a task that exports them. Everything else
+// is collected on request.
 struct TaskMetrics {
   std::shared_ptr<RuntimeMetrics> runtime = std::make_shared<RuntimeMetrics>();
   SessionMetrics sessions;
 };
 
-// All outlive the call.
+// All must outlive the call.
 struct MeasuredServer {
   Process* process = nullptr;  // never null
   std::string job_name;
@@ -32,13 +32,13 @@ struct MeasuredServer {
   const Task* task = nullptr;
   const TaskMetrics* metrics = nullptr;   // never null
   const CoordinatorLink* link = nullptr;  // never null
-  // Null unless the server is one.
+  // Null unless the server hosts it.
   const Coordinator* coordinator = nullptr;
   const FileServer* file_server = nullptr;
 };
 
-// As Prometheus reads it, all with the labels "job" and "task". Takes locks of
-// all that it looks at, one after the other, and reads files of the kernel.
+// In the Prometheus format, all with the labels "job" and "task". Takes the
+// locks of all its sources, one after the other, and reads files of /proc.
 std::string ServerMetricsText(const MeasuredServer& server);
 
 }  // namespace weft

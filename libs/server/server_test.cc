@@ -92,7 +92,8 @@ TEST_F(ServerTest, PortZeroIsForClustersOfOneProcess) {
       StatusIs(StatusCode::kInvalidArgument, "/job:worker/replica:0/task:0"));
 }
 
-// A cluster of 500 other tasks, in a process with so many descriptors.
+// A cluster of 500 other tasks, in a process with a limited number of
+// descriptors.
 class DescriptorLimitTest : public ::testing::Test {
  protected:
   absl::Status Start(const DescriptorRoom& room) {
@@ -110,7 +111,7 @@ class DescriptorLimitTest : public ::testing::Test {
   RecordingLogger logger_;
 };
 
-TEST_F(DescriptorLimitTest, EnoughForTheClusterLogsNothing) {
+TEST_F(DescriptorLimitTest, EnoughForTheClusterLogsNoWarning) {
   EXPECT_OK(Start({.limit = 5064, .open = 5000}));
   for (const std::string& line : logger_.lines()) EXPECT_EQ(line[0], 'I');
 }
@@ -131,7 +132,7 @@ TEST_F(DescriptorLimitTest, TooFewToStartIsResourceExhausted) {
   EXPECT_TRUE(logger_.lines().empty());
 }
 
-// The system starts no thread.
+// Starts no thread.
 class NoThreads : public ThreadStarter {
  public:
   absl::StatusOr<std::thread> Start(Body) override {
@@ -151,7 +152,7 @@ TEST(ServerThreadsTest, TooFewToStartIsResourceExhausted) {
               StatusIs(StatusCode::kResourceExhausted, "raise ulimit -u"));
 }
 
-TEST_F(ServerTest, OffLoopbackItRefusesUnlessTold) {
+TEST_F(ServerTest, NonLoopbackAddressNeedsAnOption) {
   const ClusterSpec cluster{{"ps", {"localhost:0"}}};
   EXPECT_THAT(Create(cluster, {.job_name = "ps", .bind = "0.0.0.0"}),
               StatusIs(StatusCode::kFailedPrecondition, "--insecure"));
@@ -159,7 +160,7 @@ TEST_F(ServerTest, OffLoopbackItRefusesUnlessTold) {
       Create(cluster, {.job_name = "ps", .bind = "0.0.0.0", .insecure = true}));
 }
 
-TEST_F(ServerTest, LoopbackIsNoAddressForTasksElsewhere) {
+TEST_F(ServerTest, LoopbackAddressIsRefusedForRemoteTasks) {
   EXPECT_THAT(
       Create({{"ps", {"localhost:4000"}}, {"worker", {"10.0.0.7:4000"}}},
              {.job_name = "ps"}),
@@ -175,7 +176,7 @@ TEST_F(ServerTest, OneTaskHasOneServerInAProcess) {
   ASSERT_OK(Create(cluster, {.job_name = "ps"}));
 }
 
-TEST_F(ServerTest, AHeartbeatWithoutAPauseIsRefused) {
+TEST_F(ServerTest, ZeroHeartbeatIntervalIsRefused) {
   EXPECT_THAT(
       Create({{"ps", {"localhost:0"}}},
              {.job_name = "ps", .heartbeat_interval = absl::ZeroDuration()}),
@@ -200,9 +201,9 @@ TEST_F(ServerTest, DevicesAreCountedAndNamed) {
                        "/job:ps/replica:0/task:0/device:GPU:0"}));
 }
 
-// As that of a session in the program: it knows no other task, and serves both
-// roles to itself.
-TEST_F(ServerTest, ATaskNeedsNoServerAndNoOtherTask) {
+// As the task of a session in the program: it knows no other task, and serves
+// both roles to itself.
+TEST_F(ServerTest, SingleTaskNeedsNoOtherTask) {
   protocol::RecordingCoordinator coordinator;
   auto gpus = process_.NewGpus("/job:localhost/replica:0/task:0", 1);
   ASSERT_OK(gpus);
@@ -224,23 +225,24 @@ TEST_F(ServerTest, ATaskNeedsNoServerAndNoOtherTask) {
             std::vector<std::string>{"container"});
 }
 
-// Says HELLO to a server, as whoever it likes, and hears the answer.
-class Greeting : public bus::ChannelEvents {
+// Says HELLO to a server with a given identity, and returns the answer.
+class Handshake : public bus::ChannelEvents {
  public:
   static absl::StatusOr<bus::Identity> Exchange(Process& process,
                                                 const Server& server,
                                                 const bus::Identity& self) {
     ASSIGN_OR_RETURN(const bus::Address address,
                      bus::Address::Parse(server.target()));
-    Greeting greeting(process);
-    const auto channel = process.transport().Dial(address, self, "", &greeting);
-    greeting.heard_->WaitUntil(process.clock().Now() + absl::Minutes(1));
-    absl::MutexLock lock(&greeting.mutex_);
-    return greeting.answer_;
+    Handshake handshake(process);
+    const auto channel =
+        process.transport().Dial(address, self, "", &handshake);
+    handshake.heard_->WaitUntil(process.clock().Now() + absl::Minutes(1));
+    absl::MutexLock lock(&handshake.mutex_);
+    return handshake.answer_;
   }
 
  private:
-  explicit Greeting(Process& process)
+  explicit Handshake(Process& process)
       : heard_(process.scheduler().NewEvent()) {}
 
   void OnConnected(const bus::Identity& peer) override { Hear(peer); }
@@ -256,17 +258,17 @@ class Greeting : public bus::ChannelEvents {
   const std::unique_ptr<Event> heard_;
   absl::Mutex mutex_;
   absl::StatusOr<bus::Identity> answer_ ABSL_GUARDED_BY(mutex_) =
-      absl::DeadlineExceededError("nothing was heard");
+      absl::DeadlineExceededError("no answer");
 };
 
-// A ps, which plays the coordinator, and a worker, each in a process of its
+// A ps, which hosts the coordinator, and a worker, each in a process of its
 // own, on simulated threads and time.
 class SimulatedServersTest : public ::testing::Test {
  protected:
   void SetUp() override {
     Start(ps_, "ps", ps_process_);
     Start(worker_, "worker", worker_process_);
-    // Enough to join, and for a heartbeat.
+    // Time enough to join, and for a heartbeat.
     scheduler_.AdvanceBy(absl::Minutes(1));
   }
 
@@ -287,8 +289,8 @@ class SimulatedServersTest : public ::testing::Test {
                                                    .logger = &logger_}));
   }
 
-  // A task of another cluster at the address of the ps, which has died. Time
-  // passes; the worker goes on, and says what is the matter.
+  // A task of another cluster takes the address of the ps, which has died. Time
+  // passes; the worker continues, and logs the problem.
   void WorkerMeetsStranger(const std::string& job, const ClusterSpec& cluster,
                            const std::string& why) {
     ASSERT_OK(ps_->Stop(absl::ZeroDuration()));
@@ -310,10 +312,10 @@ class SimulatedServersTest : public ::testing::Test {
     EXPECT_TRUE(worker_->joined());
   }
 
-  // What a server says of its cluster.
+  // Returns the cluster's uuid as the server reports it.
   std::string UuidOf(const Server& server) {
     const auto peer =
-        Greeting::Exchange(*client_process_, server, {.incarnation = 5});
+        Handshake::Exchange(*client_process_, server, {.incarnation = 5});
     EXPECT_OK(peer);
     return peer.ok() ? peer->cluster_uuid : "";
   }
@@ -343,11 +345,11 @@ TEST_F(SimulatedServersTest, JoinWaitsForStop) {
   ASSERT_OK(worker_->Stop());
   scheduler_.RunUntilIdle();
   EXPECT_TRUE(joined);
-  ASSERT_OK(worker_->Stop());  // once more does nothing
+  ASSERT_OK(worker_->Stop());  // a second call does nothing
   EXPECT_OK(worker_->Join()) << "it has stopped already";
 }
 
-TEST_F(SimulatedServersTest, ATaskThatHasThePortIsNamed) {
+TEST_F(SimulatedServersTest, TaskUsingThePortIsNamed) {
   const auto process = NewProcess("second");
   EXPECT_THAT(Server::Create({{"other", {"localhost:1000"}}},
                              {.job_name = "other",
@@ -365,7 +367,7 @@ class SilentProgram : public bus::WireEvents {
   void OnClose(bus::ConnectionId, const absl::Status&) override {}
 };
 
-TEST_F(SimulatedServersTest, AnotherProgramThatHasThePortIsNoTask) {
+TEST_F(SimulatedServersTest, OtherProgramUsingThePortIsNotATask) {
   const auto wire = bus::NewMemoryWire(network_, "program");
   SilentProgram events;
   ASSERT_OK_AND_ASSIGN(
@@ -388,16 +390,17 @@ TEST_F(SimulatedServersTest, ATaskThatStopsHasEnded) {
               testing::Not(testing::Contains(testing::HasSubstr("was lost"))));
 }
 
-// Others may hold on to the coordinator, and its server need not be destroyed.
+// Others may keep references to the coordinator, and its server need not be
+// destroyed.
 TEST_F(SimulatedServersTest, StoppedCoordinatorLosesNoTasks) {
   ASSERT_OK(ps_->Stop(absl::ZeroDuration()));
   scheduler_.AdvanceBy(absl::Minutes(1));
   EXPECT_THAT(logger_.lines(),
               testing::Not(testing::Contains(
-                  testing::HasSubstr("is lost: nothing was heard of it"))));
+                  testing::HasSubstr("is lost: it has sent no heartbeat"))));
 }
 
-TEST_F(SimulatedServersTest, ATaskOfAnotherClusterIsRefusedNamingBoth) {
+TEST_F(SimulatedServersTest, TaskOfAnotherClusterIsRefusedNamingBoth) {
   const std::string uuid = UuidOf(*worker_);
   EXPECT_EQ(uuid.size(), 32u);
   EXPECT_EQ(UuidOf(*ps_), uuid);
@@ -405,31 +408,32 @@ TEST_F(SimulatedServersTest, ATaskOfAnotherClusterIsRefusedNamingBoth) {
                       .task = "/job:ps/replica:0/task:0",
                       .incarnation = 5};
   EXPECT_THAT(
-      Greeting::Exchange(*client_process_, *worker_, other),
+      Handshake::Exchange(*client_process_, *worker_, other),
       StatusIs(StatusCode::kFailedPrecondition,
                absl::StrCat("/job:worker/replica:0/task:0 belongs to another "
                             "cluster than /job:ps/replica:0/task:0: ",
                             uuid, " is not c0ffee")));
   other.cluster_uuid = uuid;
-  EXPECT_OK(Greeting::Exchange(*client_process_, *worker_, other));
+  EXPECT_OK(Handshake::Exchange(*client_process_, *worker_, other));
 }
 
-TEST_F(SimulatedServersTest, PeerInTheNameOfTheServerIsRefused) {
+TEST_F(SimulatedServersTest, PeerWithTheServersNameIsRefused) {
   ASSERT_OK_AND_ASSIGN(
       const bus::Identity server,
-      Greeting::Exchange(*client_process_, *worker_, {.incarnation = 5}));
+      Handshake::Exchange(*client_process_, *worker_, {.incarnation = 5}));
   for (const std::string& task : {server.task, std::string()}) {
     EXPECT_THAT(
-        Greeting::Exchange(*client_process_, *worker_,
-                           {.task = task, .incarnation = server.incarnation}),
+        Handshake::Exchange(*client_process_, *worker_,
+                            {.task = task, .incarnation = server.incarnation}),
         StatusIs(StatusCode::kPermissionDenied, "must draw its own"));
   }
   EXPECT_TRUE(worker_->joined());
 }
 
-// Each comes and goes under another name. What the worker tells coordinators is
-// limited, so that one that kept the names could not join again.
-TEST_F(SimulatedServersTest, StrangersLeaveNothingBehind) {
+// Each connects and leaves under another name. What the worker sends to
+// coordinators is limited, so a worker that kept the names could not join
+// again.
+TEST_F(SimulatedServersTest, UnknownPeersLeaveNoState) {
   ASSERT_OK(worker_->Stop(absl::ZeroDuration()));
   worker_.reset();
   worker_process_ = NewProcess("limited worker",
@@ -442,8 +446,8 @@ TEST_F(SimulatedServersTest, StrangersLeaveNothingBehind) {
   ASSERT_TRUE(worker_->joined());
   for (uint64_t i = 1; i <= 100; ++i) {
     const std::string name = absl::StrCat(std::string(1000, 'x'), i);
-    EXPECT_OK(Greeting::Exchange(*client_process_, *worker_,
-                                 {.task = name, .incarnation = 100 + i}));
+    EXPECT_OK(Handshake::Exchange(*client_process_, *worker_,
+                                  {.task = name, .incarnation = 100 + i}));
   }
   scheduler_.AdvanceBy(absl::Minutes(1));
   EXPECT_TRUE(worker_->joined());
@@ -456,7 +460,7 @@ TEST_F(SimulatedServersTest, StrangersLeaveNothingBehind) {
   EXPECT_FALSE(worker_->AwaitStopped(clock_.Now()));
 }
 
-// Connections that a client makes again and again.
+// A client makes connections at any rate.
 class BusyLogTest : public SimulatedServersTest {
  protected:
   void SetUp() override {
@@ -479,7 +483,7 @@ class BusyLogTest : public SimulatedServersTest {
   }
 };
 
-TEST_F(BusyLogTest, BrokenMessagesDoNotFillIt) {
+TEST_F(BusyLogTest, BrokenMessagesDoNotFillTheLog) {
   const auto wire = bus::NewMemoryWire(network_, "raw");
   SilentProgram events;
   for (int i = 0; i < 100; ++i) {
@@ -495,11 +499,11 @@ TEST_F(BusyLogTest, BrokenMessagesDoNotFillIt) {
   EXPECT_LE(lines, LineLimit::kMaxLines);
 }
 
-// A HELLO names any task.
-TEST_F(BusyLogTest, ConnectionsInTheNameOfATaskDoNotFillIt) {
+// A HELLO may name any task.
+TEST_F(BusyLogTest, ConnectionsAsATaskDoNotFillTheLog) {
   const absl::Time begin = clock_.Now();
   for (uint64_t i = 1; i <= 200; ++i) {
-    EXPECT_OK(Greeting::Exchange(
+    EXPECT_OK(Handshake::Exchange(
         *client_process_, *worker_,
         {.task = "/job:ps/replica:0/task:0", .incarnation = 100 + i}));
   }
@@ -551,14 +555,14 @@ class LateWorkerTest : public SimulatedServersTest {
   std::unique_ptr<Server> second_;
 };
 
-// Its cluster had the same addresses, and it still dials them.
-TEST_F(LateWorkerTest, EndOfAnEarlierWorkerIsNotItsEnd) {
+// That cluster had the same addresses, and the worker still dials them.
+TEST_F(LateWorkerTest, EndOfAnEarlierWorkerIsIgnored) {
   const std::string earlier(32, 'e');
   for (const Server* server : {second_.get(), ps_.get()}) {
-    EXPECT_OK(Greeting::Exchange(*client_process_, *server,
-                                 {.cluster_uuid = earlier,
-                                  .task = "/job:worker/replica:0/task:0",
-                                  .incarnation = 9}));
+    EXPECT_OK(Handshake::Exchange(*client_process_, *server,
+                                  {.cluster_uuid = earlier,
+                                   .task = "/job:worker/replica:0/task:0",
+                                   .incarnation = 9}));
   }
   scheduler_.AdvanceBy(absl::Minutes(1));
   EXPECT_FALSE(HaveStopped());
@@ -570,8 +574,8 @@ TEST_F(LateWorkerTest, EndOfAnEarlierWorkerIsNotItsEnd) {
   EXPECT_TRUE(HaveStopped());
 }
 
-// Two of three workers, which have trained, beside a coordinator that outlives
-// trainings. The third never starts.
+// OwnJobTest runs two of three workers, which have trained, and a coordinator
+// that outlives trainings. The third worker never starts.
 class OwnJobTest : public SimulatedServersTest {
  protected:
   void SetUp() override {
@@ -599,7 +603,7 @@ class OwnJobTest : public SimulatedServersTest {
                                                .process = program.process.get(),
                                                .logger = &logger_}));
   }
-  // As an Estimator does.
+  // Ends the training as an Estimator does.
   void BeginEnd(Program& worker) {
     scheduler_.Schedule(Pool::kBlocking, [this, &worker] {
       const absl::Time last = clock_.Now() + absl::Minutes(5);
@@ -644,7 +648,7 @@ TEST_F(OwnJobTest, StoppedCoordinatorIsNotAwaited) {
   EXPECT_TRUE(workers_[0].has_ended);
 }
 
-TEST_F(SimulatedServersTest, ANewCoordinatorLearnsItFromTheTasks) {
+TEST_F(SimulatedServersTest, NewCoordinatorLearnsUuidFromTasks) {
   const std::string uuid = UuidOf(*worker_);
   ASSERT_EQ(UuidOf(*ps_), uuid);
   ASSERT_OK(ps_->Stop(absl::ZeroDuration()));
@@ -655,20 +659,20 @@ TEST_F(SimulatedServersTest, ANewCoordinatorLearnsItFromTheTasks) {
   EXPECT_EQ(UuidOf(*worker_), uuid);
 }
 
-// Which does not let it connect.
-TEST_F(SimulatedServersTest, ATaskOutlivesAStrangerInItsCoordinatorsPlace) {
+// The other process refuses the connection.
+TEST_F(SimulatedServersTest, TaskSurvivesOtherProcessAtCoordinator) {
   WorkerMeetsStranger(
       "other", {{"other", {"localhost:1000"}}},
       "/job:other/replica:0/task:0 belongs to another cluster than");
   TheRightOneIsBack();
 }
 
-// Its tasks have not all joined, so that it does not know its cluster yet, and
-// lets anybody connect.
-TEST_F(SimulatedServersTest, ATaskOutlivesAnotherClusterThatStarts) {
+// Its tasks have not all joined, so it does not know its cluster yet, and
+// accepts any connection.
+TEST_F(SimulatedServersTest, TaskSurvivesTheStartOfAnotherCluster) {
   WorkerMeetsStranger(
       "ps", {{"ps", {"localhost:1000"}}, {"worker", {"localhost:2001"}}},
-      "does not want this task, which has joined the cluster before");
+      "refuses this task, which has joined the cluster before");
   TheRightOneIsBack();
 }
 
@@ -690,8 +694,8 @@ TEST_F(SimulatedServersTest, ATaskThatNeverJoinedIsRefusedAtOnce) {
   EXPECT_FALSE(ps_->is_asked_to_stop());
 }
 
-// A session of its own program must not dial it for hours.
-TEST_F(SimulatedServersTest, AServerThatStoppedItselfTellsItsClientsWhy) {
+// A session of the server's own program must not keep dialing for hours.
+TEST_F(SimulatedServersTest, SelfStoppedServerTellsClientsTheReason) {
   ASSERT_OK(worker_->Stop(absl::ZeroDuration()));
   const auto process = NewProcess("mistaken");
   ASSERT_OK_AND_ASSIGN(
@@ -703,24 +707,24 @@ TEST_F(SimulatedServersTest, AServerThatStoppedItselfTellsItsClientsWhy) {
   scheduler_.AdvanceBy(absl::Seconds(5));
   ASSERT_TRUE(mistaken->AwaitStopped(clock_.Now()));
   EXPECT_THAT(
-      Greeting::Exchange(*client_process_, *mistaken, {.incarnation = 5}),
+      Handshake::Exchange(*client_process_, *mistaken, {.incarnation = 5}),
       StatusIs(StatusCode::kFailedPrecondition,
                "The server of /job:worker/replica:0/task:0 has stopped: the "
                "coordinator at /job:ps/replica:0/task:0 refused it"));
-  // Another task waits for the one that will be there.
-  EXPECT_THAT(Greeting::Exchange(
+  // Another task retries until the expected process listens there.
+  EXPECT_THAT(Handshake::Exchange(
                   *client_process_, *mistaken,
                   {.task = "/job:ps/replica:0/task:0", .incarnation = 5}),
               StatusIs(StatusCode::kUnavailable, "has stopped"));
   ASSERT_OK(mistaken->Stop());  // by its program: the address is free
   EXPECT_THAT(
-      Greeting::Exchange(*client_process_, *mistaken, {.incarnation = 5}),
+      Handshake::Exchange(*client_process_, *mistaken, {.incarnation = 5}),
       StatusIs(StatusCode::kUnavailable));
 }
 
 // The system has refused further threads: one is left for servers that stop
-// themselves, and one for the freeing that they wait for.
-TEST(ServersOfOneProcessTest, StopThemselvesOneAfterTheOther) {
+// themselves, and one for the Reclaimer that they wait for.
+TEST(ServersOfOneProcessTest, StopOneAfterTheOther) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock, {.pools = {.own = 2}});
   bus::MemoryNetwork network(scheduler);
@@ -840,15 +844,15 @@ class WaitingCallsTest : public SimulatedServersTest {
     EXPECT_TRUE(stopped);
   }
 
-  // Begins a reset of tasks at the worker, which has to wait. Stop of the
-  // worker, which drains until a monitored session is closed, must answer it at
+  // Begins a reset of tasks at the worker, which must wait. Stop of the worker,
+  // which drains until a monitored session is closed, must answer the reset at
   // once.
   void StopAnswersReset(const std::vector<std::string>& filters) {
     session_client_->Reset(
         {}, filters, /*client=*/nullptr,
         [this](const absl::Status& status) { reset_ = status; });
     scheduler_.AdvanceBy(absl::Seconds(5));
-    // The reset has closed the sessions before.
+    // The reset has already closed the sessions.
     SyncCall<absl::StatusOr<uint64_t>> session(scheduler_);
     session_client_->CreateSession({.is_monitored = true}, session.Done());
     ASSERT_OK(session.Wait());
@@ -874,13 +878,13 @@ class WaitingCallsTest : public SimulatedServersTest {
   std::unique_ptr<protocol::MasterClient> session_client_;
 };
 
-TEST_F(WaitingCallsTest, StopOfTheCoordinatorEndsThem) {
+TEST_F(WaitingCallsTest, StopOfTheCoordinatorEndsWaitingCalls) {
   BeginCalls(*ps_);
   StopAnswersCalls(*ps_, "/job:ps");
 }
 
-// It is asked again later, when the stop has begun.
-TEST_F(WaitingCallsTest, StopEndsCallsOfWhichTheCoordinatorWasLost) {
+// The coordinator is asked again after the stop has begun.
+TEST_F(WaitingCallsTest, StopEndsCallsToALostCoordinator) {
   BeginCalls(*worker_);
   BeginListingForSession();
   ASSERT_OK(ps_->Stop(absl::ZeroDuration()));
@@ -900,19 +904,19 @@ TEST_F(WaitingCallsTest, StopEndsCallsOfWhichTheCoordinatorWasLost) {
   EXPECT_TRUE(stopped);
 }
 
-TEST_F(WaitingCallsTest, StopEndsAResetOfWhichTheCoordinatorWasLost) {
+TEST_F(WaitingCallsTest, StopEndsAResetWithoutCoordinator) {
   BeginCalls(*worker_);
   ASSERT_OK(ps_->Stop(absl::ZeroDuration()));
   StopAnswersReset(/*filters=*/{"/job:worker"});
 }
 
-// The second ps, which never starts.
+// The reset waits for the second ps, which never starts.
 TEST_F(WaitingCallsTest, StopEndsAResetThatWaitsForATask) {
   BeginCalls(*worker_);
   StopAnswersReset(/*filters=*/{});
 }
 
-TEST_F(WaitingCallsTest, StopOfTheTaskThatForwardsThemEndsThem) {
+TEST_F(WaitingCallsTest, StopOfTheForwardingTaskEndsCalls) {
   BeginCalls(*worker_);
   StopAnswersCalls(*worker_, "/job:worker");
 }
@@ -935,8 +939,8 @@ TEST_F(WaitingCallsTest, AbandonedCallsAreForgottenThroughAnotherTask) {
                   testing::HasSubstr("A list of devices waits"))));
 }
 
-// The coordinator, which goes on, is in the same process.
-TEST_F(WaitingCallsTest, StopBesideTheCoordinatorEndsThem) {
+// The coordinator, which continues, is in the same process.
+TEST_F(WaitingCallsTest, StopBesideTheCoordinatorEndsCalls) {
   ASSERT_OK(worker_->Stop(absl::ZeroDuration()));
   ASSERT_OK_AND_ASSIGN(
       worker_, Server::Create(incomplete_, {.job_name = "worker",

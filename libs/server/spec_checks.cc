@@ -35,7 +35,7 @@ absl::Status CheckOpenness(const bus::Address& address,
       "Pass --insecure if the network is trusted."));
 }
 
-// A task on a port that nobody can know is reached in its own process only.
+// A task with an unknown port can be reached in its own process only.
 absl::Status CheckPorts(const ClusterSpec& cluster, const bus::Address& own) {
   if (own.port != 0) return absl::OkStatus();
   for (const auto& [job, tasks] : cluster.jobs()) {
@@ -51,7 +51,7 @@ absl::Status CheckPorts(const ClusterSpec& cluster, const bus::Address& own) {
   return absl::OkStatus();
 }
 
-// Ports 0 are only in clusters of one process, and differ.
+// Ports 0 occur only in clusters of one process, and differ.
 absl::Status CheckAddressesDiffer(const ClusterSpec& cluster) {
   std::map<std::string, std::string> tasks;  // by address
   for (const auto& [job, indices] : cluster.jobs()) {
@@ -68,7 +68,8 @@ absl::Status CheckAddressesDiffer(const ClusterSpec& cluster) {
   return absl::OkStatus();
 }
 
-// Others could reach neither this task nor tell it from their own machine's.
+// Others could neither reach this task nor distinguish it from their own
+// machine's.
 absl::Status CheckReachable(const ClusterSpec& cluster,
                             const bus::Address& own) {
   if (!IsLoopback(own.host)) return absl::OkStatus();
@@ -86,8 +87,8 @@ absl::Status CheckReachable(const ClusterSpec& cluster,
   return absl::OkStatus();
 }
 
-// What a task needs besides its channels: standard streams, listeners, event
-// loops, files.
+// Descriptors that a task needs besides its channels: standard streams,
+// listeners, event loops, files.
 constexpr int64_t kBasicDescriptors = 64;
 // A channel has two sockets of ZeroMQ, control and bulk. The task that dials
 // has four descriptors for each (the connection, the socket's mailbox, and two

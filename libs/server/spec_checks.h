@@ -1,4 +1,4 @@
-// What a server checks of its cluster spec before it listens.
+// Checks of a server's cluster spec before it listens.
 #ifndef WEFT_LIBS_SERVER_SPEC_CHECKS_H_
 #define WEFT_LIBS_SERVER_SPEC_CHECKS_H_
 
@@ -14,10 +14,10 @@
 
 namespace weft {
 
-// Canonical names, sorted by job and index: the tasks that serve sessions.
+// The tasks that serve sessions: canonical names, sorted by job and index.
 std::vector<std::string> TasksWithDevices(const ClusterSpec& cluster);
 
-// A task's place in its cluster, as its options give it.
+// A task's place in its cluster, as in its options.
 struct TaskPlace {
   std::string job_name;
   int task_index = 0;
@@ -25,16 +25,17 @@ struct TaskPlace {
   bool insecure = false;  // ServerOptions::insecure
 };
 
-// Where the task listens. INVALID_ARGUMENT: it is not in the spec, nobody in
-// the spec has devices, an address is none, or ports 0 are mixed with others;
-// FAILED_PRECONDITION: it would be open to the network, or the others could not
-// reach it.
+// Returns where the task listens. INVALID_ARGUMENT: it is not in the spec, no
+// task in the spec has devices, an address does not parse, or only some ports
+// are 0; FAILED_PRECONDITION: it would be open to the network, or the others
+// could not reach it.
 absl::StatusOr<bus::Address> CheckSpec(const ClusterSpec& cluster,
                                        const TaskPlace& place);
 
-// Whether the process of `task` may have enough descriptors. Logs a warning
-// with the number needed if they do not suffice for channels to and from each
-// other task of the cluster. RESOURCE_EXHAUSTED if too few are free to start.
+// Checks whether the process of `task` may have enough descriptors. Logs a
+// warning with the number needed if they do not suffice for channels to and
+// from each other task of the cluster. RESOURCE_EXHAUSTED if too few are free
+// to start.
 absl::Status CheckDescriptors(const ClusterSpec& cluster,
                               const std::string& task,
                               const DescriptorRoom& room, Logger& logger);

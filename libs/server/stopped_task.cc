@@ -28,7 +28,7 @@ void StoppedTask::OnDisconnect(const bus::Peer& /*peer*/,
 
 void StoppedTask::OnRequest(std::shared_ptr<bus::IncomingCall> call,
                             bus::Message /*request*/) {
-  call->Fail(why_);  // of a peer that was not accepted: it does not happen
+  call->Fail(why_);  // of a peer that was not accepted; this does not happen
 }
 
 void StoppedTask::OnOneWay(const bus::Peer& /*peer*/, bus::Message /*message*/,

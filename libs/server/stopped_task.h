@@ -1,10 +1,9 @@
-// StoppedTask: answers at the address of a task whose server has stopped by
-// itself while its program goes on, and tells each client why. Otherwise a
-// session of that program would dial its own server as if it were about to come
-// back.
+// StoppedTask answers at the address of a task whose server has stopped by
+// itself while its program continues, and gives each client the reason.
+// Otherwise a session of that program would redial its own server forever.
 //
-// Threads: made and destroyed on any thread. Connections are refused on those
-// of the transport.
+// Threads: created and destroyed on any thread. Connections are refused on
+// those of the transport.
 #ifndef WEFT_LIBS_SERVER_STOPPED_TASK_H_
 #define WEFT_LIBS_SERVER_STOPPED_TASK_H_
 
@@ -20,9 +19,9 @@ namespace weft {
 
 class StoppedTask : private bus::Handler {
  public:
-  // Clients get `why` as FAILED_PRECONDITION, which no recovery tries again.
-  // Other tasks get UNAVAILABLE: the task may be started again. Null where the
-  // address is taken by now. `transport` outlives it.
+  // Clients get `why` as FAILED_PRECONDITION, which no recovery retries. Other
+  // tasks get UNAVAILABLE: the task may be started again. Null if the address
+  // is in use by now. `transport` must outlive it.
   static std::unique_ptr<StoppedTask> Listen(bus::Transport& transport,
                                              const bus::Address& address,
                                              const bus::Identity& self,

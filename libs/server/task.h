@@ -1,9 +1,9 @@
-// Task: what each task with devices is made of, wherever it lives: its devices,
-// the TaskRuntime that runs graphs on them, and the Master of the sessions that
-// connect to it. A Server puts it into a cluster; an in-process session has one
-// of its own (libs/api).
+// Task consists of what every task with devices needs: its devices, the
+// TaskRuntime that runs graphs on them, and the Master of the sessions that
+// connect to it. A Server adds it to a cluster; an in-process session has its
+// own (libs/api).
 //
-// Threads: none of its own; what its parts say.
+// Threads: none of its own; as documented by its parts.
 #ifndef WEFT_LIBS_SERVER_TASK_H_
 #define WEFT_LIBS_SERVER_TASK_H_
 
@@ -22,25 +22,25 @@
 
 namespace weft {
 
-// All that is pointed to outlives the task.
+// All pointers must outlive the task.
 struct TaskOptions {
   Process* process = nullptr;  // never null
   std::string task;            // canonical, "/job:ps/replica:0/task:0"
-  // Drawn anew each time the task starts; never 0.
+  // Drawn each time the task starts; never 0.
   uint64_t incarnation = 0;
   int cpus = 1;
-  // Of Process::NewGpus.
+  // From Process::NewGpus.
   std::vector<std::unique_ptr<Device>> gpus;
-  // The tasks of its cluster, this one among them. Null: there is no other.
+  // The tasks of its cluster, including this one. Null: there is no other.
   protocol::WorkerDirectory* directory = nullptr;
   protocol::Coordinator* coordinator = nullptr;  // never null
   Logger* logger = nullptr;                      // never null
-  // Placement that a session asks for is printed, as TensorFlow does; true: and
-  // logged.
+  // Placements that a session requests are printed, as in TensorFlow; true:
+  // also logged.
   bool logs_placement = false;
-  // What else its two halves are to know. Their fields for what is said above,
-  // for the kernels and ops of the process, its scheduler and its randomness
-  // are filled in by the task.
+  // Further options of its two parts. The fields for the values above, for the
+  // kernels and ops of the process, its scheduler and its random source are
+  // filled in by the task.
   TaskRuntimeOptions runtime;
   MasterOptions master;
 };
@@ -49,9 +49,9 @@ class Task : private protocol::WorkerDirectory {
  public:
   explicit Task(TaskOptions options);
 
-  // Never null. Who shares them may hold them for longer than the task lives if
+  // Never null. Other owners may hold them for longer than the task lives if
   // they were told to refuse all work before its end (Master::Drain,
-  // TaskRuntime::Stop): what the options point to may be gone.
+  // TaskRuntime::Stop): what the options point to may be destroyed.
   const std::shared_ptr<TaskRuntime>& runtime() const { return runtime_; }
   const std::shared_ptr<Master>& master() const { return master_; }
 
@@ -59,13 +59,14 @@ class Task : private protocol::WorkerDirectory {
   std::shared_ptr<TaskRuntime> NewRuntime();
   std::shared_ptr<Master> NewMaster();
 
-  // Of a task that is the only one.
+  // For a task that is the only one.
   protocol::Worker* Find(const std::string& task) override;
   std::vector<std::string> Tasks() const override;
 
-  TaskOptions options_;  // constant, but for `gpus`, which the runtime takes
+  TaskOptions options_;  // constant, except for `gpus`, which the runtime takes
   const std::shared_ptr<TaskRuntime> runtime_;
-  const std::shared_ptr<Master> master_;  // ends first: it drives the runtime
+  const std::shared_ptr<Master>
+      master_;  // destroyed first: it drives the runtime
 };
 
 }  // namespace weft

@@ -92,8 +92,8 @@ void TaskHandler::OnDisconnect(const bus::Peer& peer, const absl::Status& why) {
   }
 }
 
-// A connection is used once it has carried a step or values for one. Called for
-// each message.
+// A connection counts as used once it has carried a step or values for one.
+// Called for each message.
 void TaskHandler::RecordUse(const bus::Peer& peer, uint8_t method) {
   if (peer.identity.task.empty()) return;
   if (method == static_cast<uint8_t>(protocol::Method::kRunPartition) ||

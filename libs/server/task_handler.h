@@ -1,7 +1,7 @@
-// TaskHandler: hands what comes in on a task's endpoint to the roles it plays,
-// and tells who comes and goes.
+// TaskHandler dispatches the messages of a task's endpoint to its roles, and
+// reports connects and disconnects.
 //
-// Threads: as bus::Handler says.
+// Threads: as in bus::Handler.
 #ifndef WEFT_LIBS_SERVER_TASK_HANDLER_H_
 #define WEFT_LIBS_SERVER_TASK_HANDLER_H_
 
@@ -29,11 +29,12 @@ struct TaskHandlerOptions {
   std::optional<protocol::FileServiceOptions> files;
   // For a task without devices: why it serves no sessions, and which tasks do.
   std::string refusal;
-  // For all but a checkpoint writer: why it keeps no files, and who does.
+  // For all but a checkpoint writer: why it stores no files, and which tasks
+  // do.
   std::string files_refusal;
   // Of this process.
   uint64_t incarnation = 0;
-  // Told of the tasks that connect; outlives the handler.
+  // Notified of the tasks that connect; must outlive the handler.
   protocol::PeerEvents* peers = nullptr;
 };
 
@@ -41,7 +42,7 @@ class TaskHandler : public bus::Handler {
  public:
   explicit TaskHandler(const TaskHandlerOptions& options);
 
-  // The task refuses connections of new clients from here on.
+  // From here on the task refuses connections of new clients.
   void Drain();
 
   bool IsFast(uint8_t method) const override;
@@ -49,7 +50,7 @@ class TaskHandler : public bus::Handler {
   bool IsControlMessage(const bus::Message& message) const override;
   bool IsServedWhileDraining(uint8_t method) const override;
   bool HasReserve(uint8_t method) const override;
-  // Tasks: steps that go on may have values for this one that were not sent
+  // Tasks: running steps may have values for this one that were not sent
   // before. Clients whose connections were cut: a chief may still save.
   bool IsAcceptedWhileDraining(const bus::Identity& peer) const override;
   absl::Status OnConnect(const bus::Peer& peer) override;

@@ -76,21 +76,21 @@ class TaskHandlerTest : public testing::Test {
        .peers = &peers_}};
 };
 
-TEST_F(TaskHandlerTest, ConnectionThatOnlySaidHello_IsUnused) {
+TEST_F(TaskHandlerTest, ConnectionWithOnlyAHelloIsUnused) {
   Connect(1);
   Lose(1);
   EXPECT_THAT(peers_.unused, ElementsAre(kIncarnation));
   EXPECT_THAT(peers_.lost, IsEmpty());
 }
 
-TEST_F(TaskHandlerTest, OtherMessages_LeaveConnectionUnused) {
+TEST_F(TaskHandlerTest, OtherMessagesLeaveConnectionUnused) {
   Connect(1);
   Send(1, protocol::Method::kGetStatus);
   Lose(1);
   EXPECT_THAT(peers_.unused, ElementsAre(kIncarnation));
 }
 
-TEST_F(TaskHandlerTest, MessageOfStep_UsesItsConnectionOnly) {
+TEST_F(TaskHandlerTest, MessageOfStepUsesItsConnectionOnly) {
   Connect(1);
   Connect(2);
   Send(1, protocol::Method::kPushes);
@@ -100,7 +100,7 @@ TEST_F(TaskHandlerTest, MessageOfStep_UsesItsConnectionOnly) {
   EXPECT_THAT(peers_.lost, ElementsAre(kIncarnation));
 }
 
-TEST_F(TaskHandlerTest, HelloOfPeerThatDoesNotCount_IsRefused) {
+TEST_F(TaskHandlerTest, HelloOfUncountedPeerIsRefused) {
   peers_.refusal = absl::PermissionDeniedError("another task's incarnation");
   EXPECT_THAT(handler_.OnConnect(Peer(1)),
               StatusIs(absl::StatusCode::kPermissionDenied));

@@ -14,51 +14,50 @@
 ABSL_FLAG(std::string, cluster, "",
           "The tasks of the cluster, as JSON: {\"ps\": [\"host:port\"], "
           "\"worker\": [\"host:port\"]}");
-ABSL_FLAG(
-    std::string, job_name, "",
-    "The job this task belongs to; by default what the program is called");
-ABSL_FLAG(int, task_index, 0, "Which task of the job this is");
+ABSL_FLAG(std::string, job_name, "",
+          "The job this task belongs to; by default the name of the program");
+ABSL_FLAG(int, task_index, 0, "Index of this task in the job");
 ABSL_FLAG(std::string, bind, "",
-          "Where to listen instead of the task's address in --cluster: a host, "
-          "or host:port");
+          "Address to listen at instead of the task's address in --cluster: a "
+          "host, or host:port");
 ABSL_FLAG(bool, insecure, false,
-          "Listen beyond this machine although anyone who reaches the port may "
-          "run graphs and read variables, or use files below --root");
+          "Listen beyond this machine, although anyone who reaches the port "
+          "can run graphs and read variables, or use files below --root");
 ABSL_FLAG(std::string, root, ".",
-          "Of a checkpoint writer: the directory below which it keeps files; "
-          "zmq://HOST:PORT/ckpt/model is ckpt/model there");
+          "Checkpoint writer: the directory for its files; "
+          "zmq://HOST:PORT/ckpt/model is ckpt/model in it");
 ABSL_FLAG(int, cpus, 1, "CPU devices");
-ABSL_FLAG(
-    int, gpus, 0,
-    "GPUs of this machine that are devices of the task: the first so many "
-    "of those that CUDA_VISIBLE_DEVICES leaves");
-ABSL_FLAG(int, host_gpus, 0, "GPU devices made of host memory, for trials");
+ABSL_FLAG(int, gpus, 0,
+          "Number of GPUs of this machine that are devices of the task: the "
+          "first of those in CUDA_VISIBLE_DEVICES");
+ABSL_FLAG(int, host_gpus, 0,
+          "Number of emulated GPU devices in host memory, for tests");
 ABSL_FLAG(absl::Duration, drain, absl::Seconds(10),
           "How long running steps, monitored sessions and clients that write "
-          "files may go on after SIGTERM or SIGINT");
+          "files may continue after SIGTERM or SIGINT");
 ABSL_FLAG(
     std::string, stop_after_job, "",
     "Stop once all tasks of this job have started and have stopped again: "
     "\"worker\" lets a parameter server end with the training");
 ABSL_FLAG(absl::Duration, heartbeat_interval, absl::Seconds(1),
-          "How often tasks tell a coordinator that this task plays that they "
-          "live");
+          "Interval of heartbeats to the coordinator, if this task hosts it");
 ABSL_FLAG(absl::Duration, heartbeat_timeout, absl::Seconds(5),
-          "How long that coordinator believes so without hearing of them");
-ABSL_FLAG(absl::Duration, peer_timeout, absl::Seconds(8),
-          "A task or client without a sign of life for so long is taken for "
-          "dead");
+          "Time without heartbeats after which that coordinator considers a "
+          "task lost");
+ABSL_FLAG(
+    absl::Duration, peer_timeout, absl::Seconds(8),
+    "Time without heartbeats after which a task or client is considered dead");
 ABSL_FLAG(bool, use_instance_metadata, false,
-          "Ask s3:// and gs:// by the role of the cloud's machine that this "
-          "runs on, where neither environment nor files say who asks");
+          "Access s3:// and gs:// with the role of this cloud machine if "
+          "neither environment nor files have credentials");
 ABSL_FLAG(absl::Duration, log_waits_after, absl::Seconds(5),
-          "Steps that take longer are logged with what they wait for");
+          "Steps that take longer are logged with the nodes they wait for");
 
 namespace weft {
 namespace {
 
-// Sessions of a task without GPUs place nodes by the kernels of those that the
-// host plays (docs/user/gpus.md).
+// Sessions of a task without GPUs place nodes by the kernels of emulated GPUs
+// (docs/user/gpus.md).
 std::shared_ptr<const GpuPlatform> PlatformFromFlags() {
   if (absl::GetFlag(FLAGS_gpus) == 0) return nullptr;
   return std::make_shared<CudaPlatform>();

@@ -1,5 +1,5 @@
-// TaskMain: the main of every service. They differ in the job that they belong
-// to when nothing else is said; what a task does follows from its job.
+// TaskMain is the main function of every service. The services differ in their
+// default job; what a task does follows from its job.
 #ifndef WEFT_LIBS_SERVER_TASK_MAIN_H_
 #define WEFT_LIBS_SERVER_TASK_MAIN_H_
 
@@ -8,7 +8,7 @@
 namespace weft {
 
 // Parses the flags (--help lists them) and runs the task until it is told to
-// stop. Returns the exit code, as RunServer does. To be called from main,
+// stop. Returns the exit code, as RunServer does. Must be called from main,
 // before any thread was started.
 int TaskMain(int argc, char** argv, const std::string& default_job);
 

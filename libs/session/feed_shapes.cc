@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// Without a copy of either shape: each step does this for each feed.
+// Copies neither shape: each step does this for each feed.
 bool Fits(const PartialShape& shape, const TensorShape& value) {
   if (!shape.has_rank()) return true;
   if (shape.rank() != value.rank()) return false;
@@ -20,7 +20,7 @@ bool Fits(const PartialShape& shape, const TensorShape& value) {
   return true;
 }
 
-// As Python writes a tuple: "()", "(3,)", "(?, 2)".
+// Formats sizes as Python writes a tuple: "()", "(3,)", "(?, 2)".
 std::string Tuple(absl::Span<const int64_t> sizes) {
   const auto append = [](std::string* out, int64_t size) {
     absl::StrAppend(out, size < 0 ? "?" : absl::StrCat(size));

@@ -1,5 +1,5 @@
-// FeedShapes: the shapes that the feeds of a callable must have. They are
-// looked up once, so that a step compares sizes only.
+// FeedShapes holds the shapes that the feeds of a callable must have. They are
+// looked up once, so that a step only compares sizes.
 #ifndef WEFT_LIBS_SESSION_FEED_SHAPES_H_
 #define WEFT_LIBS_SESSION_FEED_SHAPES_H_
 
@@ -15,20 +15,20 @@
 
 namespace weft {
 
-// INVALID_ARGUMENT, with TensorFlow's text, for a value whose shape contradicts
-// that of the tensor `name` in the graph.
+// Returns INVALID_ARGUMENT, with TensorFlow's text, for a value whose shape
+// contradicts that of the tensor `name` in the graph.
 absl::Status CheckFeedShape(absl::string_view name, const PartialShape& shape,
                             const Tensor& value);
 
-// Immutable, so thread-safe. Does not refer to the graph.
+// Immutable, and therefore thread-safe. Does not refer to the graph.
 class FeedShapes {
  public:
   FeedShapes() = default;
-  // Of the graph's tensors with those names. Any value passes for a name that
-  // no tensor has: the master refuses it.
+  // Of the graph's tensors with those names. Any value passes for an unknown
+  // name: the master refuses it.
   FeedShapes(const Graph& graph, const std::vector<std::string>& names);
 
-  // Checks one value for each feed; if there are more or fewer, those in excess
+  // Checks one value for each feed; if there are more or fewer, the excess ones
   // pass: the master refuses them all.
   absl::Status Check(absl::Span<const Tensor> values) const;
 

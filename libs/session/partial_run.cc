@@ -1,4 +1,4 @@
-// The client's half of partial runs: what was said, fed and fetched.
+// The client side of partial runs: what was declared, fed and fetched.
 #include <algorithm>
 #include <utility>
 
@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-// The position of `wanted` among `all`; its turn is taken. The texts are
-// TensorFlow's.
+// Returns the position of `wanted` among `all`, and marks it as used. The error
+// texts are TensorFlow's.
 absl::StatusOr<int> TakeTurn(const Output& wanted, absl::string_view what,
                              absl::string_view had,
                              const std::vector<Output>& all,
@@ -41,13 +41,12 @@ bool IsPlaceholder(const Node& node) {
   return node.type() == "Placeholder" || node.type() == "PlaceholderV2";
 }
 
-// By tensor: which feed it is.
+// Maps each fed tensor to its feed.
 using FeedPositions = FlatHashMap<OutputTensor, int>;
 
-// Whether the fetch is computed from it, by feed: walks back, as far as what is
-// fed.
+// Returns, by feed, whether the fetch depends on it: walks back to the feeds.
 std::vector<bool> NeedsOf(const Output& fetch, const FeedPositions& feeds) {
-  // Of a node that only has to run: no output, so none that is fed.
+  // Stands for a node that only has to run: no output, so none that is fed.
   constexpr int kNoOutput = -1;
   std::vector<bool> needs(feeds.size());
   std::vector<OutputTensor> left = {fetch.output_tensor()};
@@ -78,16 +77,16 @@ bool HasAll(const std::vector<bool>& turns) {
 
 struct Session::OpenPartialRun {
   uint64_t callable = 0;
-  // As they were said; they do not change.
+  // In the order of the declaration; constant.
   std::vector<Output> feeds;
   std::vector<Output> fetches;
   // By fetch, then by feed.
   std::vector<std::vector<bool>> needs;
 
-  // Under the session's lock.
+  // Guarded by the session's lock.
   std::vector<bool> fed;
   std::vector<bool> fetched;
-  int calls = 0;  // under way
+  int calls = 0;  // in flight
 
   absl::Status CheckFetch(int fetch, const std::vector<bool>& now_fed) const {
     for (size_t feed = 0; feed < now_fed.size(); ++feed) {
@@ -111,7 +110,7 @@ absl::StatusOr<std::string> Session::PartialRunSetup(
     spec.is_partial = true;
     return NewCallable(spec);
   };
-  // Which compiles it, so all inputs are connected.
+  // This compiles the callable, so all inputs are connected.
   ASSIGN_OR_RETURN(const uint64_t callable, CatchExceptions(make));
   auto handle =
       CatchExceptions([&] { return OpenPartial(callable, feeds, fetches); });
@@ -195,7 +194,7 @@ void Session::EndPartialCall(const std::string& handle, bool has_failed) {
     callable = run.callable;
     partial_runs_.erase(it);
   }
-  // Nobody has to wait for that.
+  // No caller waits for the release.
   master_->ReleaseCallable(id_, callable, [](const absl::Status&) {});
 }
 

@@ -12,7 +12,8 @@
 namespace weft {
 namespace {
 
-// No node name holds these characters, so different specs differ.
+// No node name contains these characters, so different specs have different
+// keys.
 std::string Key(const protocol::CallableSpec& spec) {
   return absl::StrCat(absl::StrJoin(spec.feeds, ","), "|",
                       absl::StrJoin(spec.fetches, ","), "|",
@@ -31,8 +32,8 @@ absl::Status ClosedError() {
   return absl::FailedPreconditionError("Session has been closed.");
 }
 
-// `told` is the room for what the options ask for, and lives until the run is
-// done.
+// Sets what the options ask for. `told` receives it, and must live until the
+// run is done.
 void AskFor(const RunOptions& options, const RunMetadata* metadata,
             RunMetadata& told, protocol::CallableRun& run) {
   run.wanted = {.trace_level = options.trace_level,
@@ -97,7 +98,7 @@ Session::~Session() {
   async_runs_.WaitUntilNone(scheduler_, absl::InfiniteFuture());
 }
 
-// One asynchronous run: what its spans view, until its end.
+// One asynchronous run: owns what its spans view, until its end.
 struct Session::AsyncRun {
   std::vector<Tensor> feeds;
   std::vector<Tensor> fetches;
@@ -122,7 +123,7 @@ void Session::RunCallableAsync(const MadeCallable& callable,
                              .timeout = options.timeout};
   AskFor(options, metadata, run->told, args);
   auto end = [this, run](absl::Status status) {
-    // A user's function may block, so no thread of a step's runs it.
+    // A user's function may block, so it must not run on a thread of a step.
     scheduler_.Schedule(Pool::kBlocking, [this, run, status] {
       if (status.ok()) {
         if (run->metadata != nullptr) *run->metadata = std::move(run->told);
@@ -187,7 +188,7 @@ absl::Status Session::EndGrowth(
   is_growing_ = false;
   WakeWaiting();
   if (!result.ok()) return result.status();
-  // Where this throws, the same extension is sent again.
+  // If this throws, the same extension is sent again.
   placement_.insert(placement_.end(), result->placement.begin(),
                     result->placement.end());
   nodes_sent_ = growth.num_nodes;
@@ -202,7 +203,7 @@ absl::Status Session::Extend() {
     RETURN_IF_ERROR(state_->error());
     ASSIGN_OR_RETURN(const std::optional<Growth> growth, BeginGrowth());
     if (!growth) return absl::OkStatus();
-    // Whatever happens, other threads wait for its end.
+    // Other threads wait for its end, so it must end on all paths.
     return EndGrowth(*growth, CatchExceptions([&] { return Send(*growth); }));
   });
 }
@@ -252,8 +253,8 @@ absl::StatusOr<const Session::MadeCallable*> Session::CallableFor(
     const protocol::CallableSpec& spec) {
   RETURN_IF_ERROR(state_->error());
   const std::string key = Key(spec);
-  // New nodes are refused here and now, even if this run needs none of them;
-  // but those that another thread sends are its concern.
+  // New nodes are validated at once, even if this run needs none of them; nodes
+  // that another thread sends are validated there.
   if (const MadeCallable* warm = FindWarm(key)) return warm;
   RETURN_IF_ERROR(Extend());
   return MakeOnce(key, spec);
@@ -295,7 +296,7 @@ absl::StatusOr<const Session::MadeCallable*> Session::Make(
     return callables_.emplace(key, std::move(callable)).first->second.get();
   };
   auto kept = CatchExceptions(keep);
-  // Else the master would have it until the end of the session.
+  // Otherwise the master would keep it until the end of the session.
   if (!kept.ok()) {
     master_->ReleaseCallable(id_, id, [](const absl::Status&) {});
   }
@@ -334,7 +335,7 @@ absl::StatusOr<std::vector<Tensor>> Session::RunSpec(
     const protocol::CallableSpec& spec, absl::Span<const Tensor> feeds,
     FeedCheck check, const RunOptions& options, RunMetadata* metadata) {
   std::vector<Tensor> results;
-  // The run itself is left out: other threads may use what is here.
+  // The run itself is outside: other threads may use the objects made here.
   const auto prepare = [&]() -> absl::StatusOr<const MadeCallable*> {
     results.resize(spec.fetches.size());
     ASSIGN_OR_RETURN(const MadeCallable* made, CallableFor(spec));
@@ -413,7 +414,7 @@ absl::StatusOr<std::unique_ptr<Session::Callable>> Session::MakeCallable(
 absl::StatusOr<std::unique_ptr<Session::Callable>> Session::MakeCallable(
     const protocol::CallableSpec& spec) {
   return CatchExceptions([&]() -> absl::StatusOr<std::unique_ptr<Callable>> {
-    // Before the master has one that it would keep.
+    // Allocated first: the master would keep a callable that fails afterwards.
     std::unique_ptr<Callable> callable(new Callable(
         *this, FeedShapes(state_->graph, spec.feeds), spec.fetches.size()));
     ASSIGN_OR_RETURN(callable->made_.id, NewCallable(spec));

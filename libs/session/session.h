@@ -1,5 +1,5 @@
-// Session: the client's hand on a graph: connects to a master, ships what was
-// added to the graph, runs parts of it.
+// Session is the client's connection of a graph to a master: it sends new nodes
+// of the graph, and runs parts of the graph.
 //
 //   Scope root = Scope::Root();
 //   auto x = ops::Placeholder(root.WithName("x"), DT_FLOAT);
@@ -8,14 +8,14 @@
 //   ASSIGN_OR_RETURN(Tensor value, session->Run({{x, Tensor::Scalar(3.0f)}},
 //   y));
 //
-// The first run sends the whole graph, later ones what was added since; a graph
-// whose building failed is refused with the error that its scopes kept.
+// The first run sends the whole graph, later ones the nodes added since; a
+// graph that could not be built is refused with the error of its scopes.
 //
 // Threads: runs may be made from several threads at once, as long as none of
-// them adds to the graph. While one of them sends what was added, runs that
-// were made before go on, and others wait for it. Close may come at any time.
-// Errors are the master's, TensorFlow's codes; the session stays usable after
-// each but ABORTED.
+// them adds to the graph. While one of them sends new nodes, runs that were
+// made before continue, and others wait for it. Close may be called at any
+// time. Errors are the master's, with TensorFlow's codes; the session stays
+// usable after each except ABORTED.
 #ifndef WEFT_LIBS_SESSION_SESSION_H_
 #define WEFT_LIBS_SESSION_SESSION_H_
 
@@ -55,93 +55,91 @@ struct SessionOptions {
   // Prints "name: (op): device" for each node, once, when it is placed.
   bool log_device_placement = false;
   bool isolate_session_state = false;
-  // Bound of each run that gives none of its own, and of each other call to
-  // the cluster.
+  // The timeout of each run without its own, and of each other call to the
+  // cluster.
   absl::Duration operation_timeout = absl::InfiniteDuration();
-  // How long Connect waits for the task at the target to be there. TensorFlow
-  // waits for ever.
+  // How long Connect waits for the task at the target. TensorFlow waits
+  // forever.
   absl::Duration connect_timeout = absl::Minutes(1);
-  // A server that has shown no sign of life for so long is taken for dead, and
-  // what was asked of it fails with UNAVAILABLE. Of a Process of its own.
+  // A server without heartbeats for this long counts as dead, and pending calls
+  // fail with UNAVAILABLE. For the session's own Process.
   absl::Duration peer_timeout = absl::Seconds(8);
   // Partial device names: only devices that match one are used, and only their
   // tasks are waited for. Empty: all.
   std::vector<std::string> device_filters;
   // The program saves and closes the session when it is told to stop, as a
-  // MonitoredSession does. Tasks that drain go on running its steps until then,
+  // MonitoredSession does. Draining tasks continue to run its steps until then,
   // or until their drain time is over.
   bool is_monitored = false;
-  // Which rewrites of its graphs are wanted, as ConfigProto.graph_options: all,
-  // unless it says otherwise.
+  // The rewrites of its graphs, as ConfigProto.graph_options: all, by default.
   GraphOptions graph_options;
   // Devices of an in-process session by type, as ConfigProto.device_count.
-  // {"GPU", 2} makes two GPU devices of host memory, so that placement can be
-  // tried on a machine without any.
+  // {"GPU", 2} creates two GPU devices in host memory, so that placement can be
+  // tested on a machine without GPUs.
   std::map<std::string, int> device_count;
-  // An in-process session logs on stderr what its steps wait for that take
-  // longer; of others ServerOptions says it. A session of a server logs there,
-  // once, that nobody is at the target, or that its graph is not placed yet.
+  // An in-process session logs on stderr what its slow steps wait for; for
+  // other sessions see ServerOptions. A session of a server logs there, once,
+  // that the target is unreachable, or that its graph is not placed yet.
   // Infinite: never.
   absl::Duration log_waits_after = absl::Seconds(5);
-  // What the graph calls of this program, in an in-process session
-  // (docs/user/client_functions.md). Of a Process of its own; else they are
-  // given to that (ProcessOptions), and to servers by their programs
+  // The functions of this program that the graph calls, in an in-process
+  // session (docs/user/client_functions.md). For its own Process; otherwise
+  // they are set in ProcessOptions, and for servers by their programs
   // (ServerOptions).
   ClientFunctions client_functions;
-  // Whose threads and memory an in-process session uses; it must outlive the
-  // session. Null: the session makes a Process of its own.
+  // The Process whose threads and memory an in-process session uses; it must
+  // outlive the session. Null: the session creates its own Process.
   Process* process = nullptr;
 };
 
 struct RunOptions {
-  // Infinite: the session's operation_timeout. What takes longer is ended, and
-  // DEADLINE_EXCEEDED once nothing of it changes any variable any more.
+  // Infinite: the session's operation_timeout. A longer run is ended, and fails
+  // with DEADLINE_EXCEEDED once it cannot change any variable any more.
   absl::Duration timeout = absl::InfiniteDuration();
-  // What the RunMetadata of the run is to tell; nothing is recorded for a run
-  // that is given none. A step that is traced takes about a microsecond longer
-  // for each node.
+  // What the RunMetadata of the run must contain; nothing is recorded for a run
+  // without one. Tracing a step takes about a microsecond per node.
   TraceLevel trace_level = TraceLevel::kNoTrace;
   bool output_partition_graphs = false;
 };
 
-// Values for tensors, by what they replace. INVALID_ARGUMENT for a value of
-// another type, and for a tensor that is fed twice.
+// Values for tensors, by the tensor that they replace. INVALID_ARGUMENT for a
+// value of another type, and for a tensor that is fed twice.
 using FeedList = std::vector<std::pair<Output, Tensor>>;
 
 class Session {
  public:
-  // Connects to a target: "" is a session in this process, with variables of
-  // its own that end with it; "zmq://host:port" is a server, whose cluster's
-  // variables outlive sessions. INVALID_ARGUMENT where the target does not
-  // parse, UNAVAILABLE where there is no server within the connect timeout; the
-  // scope's error where building the graph failed.
-  // Defined by //libs/api, which knows how a target is reached.
+  // Connects to a target: "" is a session in this process, with its own
+  // variables, which end with it; "zmq://host:port" is a server, whose
+  // cluster's variables outlive sessions. INVALID_ARGUMENT if the target does
+  // not parse, UNAVAILABLE if there is no server within the connect timeout;
+  // the scope's error if building the graph failed. Defined by //libs/api,
+  // which implements the targets.
   static absl::StatusOr<std::unique_ptr<Session>> Connect(
       const std::string& target, const Scope& scope,
       const SessionOptions& options = {});
 
-  // Clears containers on the devices of a server's cluster, those that pass
-  // options.device_filters; none named: each device's default one. Ends all
-  // sessions of that server, and those of other servers that have resources in
-  // one of the containers: their next use is ABORTED.
+  // Clears containers on the devices of a server's cluster that pass
+  // options.device_filters; none named: each device's default container. Ends
+  // all sessions of that server, and those of other servers that have resources
+  // in one of the containers: their next call fails with ABORTED.
   static absl::Status Reset(const std::string& target,
                             const std::vector<std::string>& containers,
                             const SessionOptions& options = {});
 
-  // On a master that the caller has; `scheduler` is what runs wait with.
-  // `files` (see file_system) live as long as the master. What is added between
-  // two runs may take `max_extension_bytes`, serialised.
+  // Uses an existing master; runs wait through `scheduler`. `files` (see
+  // file_system) must live as long as the master. The nodes added between two
+  // runs may take `max_extension_bytes`, serialized.
   static absl::StatusOr<std::unique_ptr<Session>> Create(
       std::shared_ptr<protocol::Master> master, Scheduler& scheduler,
       const Scope& scope, const SessionOptions& options,
       FileSystem* files = nullptr,
       int64_t max_extension_bytes = kMaxGraphDefBytes);
 
-  // Closes, if that was not done, and waits for the `done` of asynchronous
-  // runs; so it is not to be called from one.
+  // Closes the session, unless it is closed, and waits for the `done` of
+  // asynchronous runs; so it must not be called from one.
   ~Session();
 
-  // What became of an asynchronous run: its fetches, in order.
+  // Receives the result of an asynchronous run: its fetches, in order.
   using RunDone = absl::AnyInvocable<void(absl::StatusOr<std::vector<Tensor>>)>;
 
   // Fetches one tensor.
@@ -149,41 +147,42 @@ class Session {
   absl::StatusOr<Tensor> Run(const FeedList& feeds, const Output& fetch,
                              const RunOptions& options = {},
                              RunMetadata* metadata = nullptr);
-  // Runs an operation for what it does.
+  // Runs an operation as a target.
   absl::Status Run(const Operation& target) { return Run({}, target); }
   absl::Status Run(const FeedList& feeds, const Operation& target,
                    const RunOptions& options = {},
                    RunMetadata* metadata = nullptr);
-  // Fetches several tensors and runs targets, in one step. `metadata` here and
-  // elsewhere: what the options ask to be told; as it was after an error.
+  // Fetches several tensors and runs targets, in one step. `metadata`, here and
+  // elsewhere, receives what the options request; unchanged after an error.
   absl::StatusOr<std::vector<Tensor>> Run(
       const FeedList& feeds, const std::vector<Output>& fetches,
       const std::vector<Operation>& targets = {},
       const RunOptions& options = {}, RunMetadata* metadata = nullptr);
 
-  // The same by names, for graphs that were imported: "x:0", "train/update".
-  // Values of any shape may be fed, as in TensorFlow's C API; all other calls
-  // refuse a shape that contradicts the graph.
+  // The same by names, for imported graphs: "x:0", "train/update". Values of
+  // any shape may be fed, as in TensorFlow's C API; all other calls refuse a
+  // shape that contradicts the graph.
   absl::StatusOr<std::vector<Tensor>> RunNamed(
       const std::vector<std::pair<std::string, Tensor>>& feeds,
       const std::vector<std::string>& fetches,
       const std::vector<std::string>& targets, const RunOptions& options = {},
       RunMetadata* metadata = nullptr);
 
-  // A partial run: one step whose feeds come bit by bit, and whose fetches are
-  // taken as far as these allow. First all that it will feed, fetch and run is
-  // said; each node runs once, as soon as it can. It ends when all was fed and
-  // fetched, with an error, or with the session; there is no other way, as in
-  // TensorFlow, and until then it takes memory on the cluster, and counts as a
-  // callable there. Several threads may feed and fetch at once.
+  // A partial run: one step whose feeds arrive in several calls, and whose
+  // fetches are returned as far as these allow. First all its feeds, fetches
+  // and targets must be declared; each node runs once, as soon as it can. It
+  // ends when everything was fed and fetched, with an error, or with the
+  // session; there is no other way, as in TensorFlow, and until then it takes
+  // memory on the cluster, and counts as a callable there. Several threads may
+  // feed and fetch at once.
   //
   //   ASSIGN_OR_RETURN(auto run, session->PartialRunSetup({a, b}, {r1, r2}));
   //   ASSIGN_OR_RETURN(auto first, session->PartialRun(run, {{a, one}}, {r1}));
   //   ASSIGN_OR_RETURN(auto rest, session->PartialRun(run, {{b, first[0]}},
   //                                                   {r2}));
   //
-  // INVALID_ARGUMENT, which leaves the run as it was, for a feed or fetch that
-  // was not said, has had its turn, or needs a feed that has not come.
+  // INVALID_ARGUMENT, which leaves the run unchanged, for a feed or fetch that
+  // was not declared, was used already, or needs a feed that is missing.
   absl::StatusOr<std::string> PartialRunSetup(
       const std::vector<Output>& feeds, const std::vector<Output>& fetches,
       const std::vector<Operation>& targets = {});
@@ -191,7 +190,7 @@ class Session {
       const std::string& handle, const FeedList& feeds,
       const std::vector<Output>& fetches = {});
 
-  // One (feeds, fetches, targets) made ready: runs of it carry values only.
+  // Prepared (feeds, fetches, targets): its runs only carry values.
   class Callable;
   absl::StatusOr<std::unique_ptr<Callable>> MakeCallable(
       const std::vector<Output>& feeds, const std::vector<Output>& fetches,
@@ -199,26 +198,25 @@ class Session {
   absl::StatusOr<std::unique_ptr<Callable>> MakeCallable(
       const protocol::CallableSpec& spec);
 
-  // Sends what was added to the graph since the last run; runs do it by
-  // themselves. RESOURCE_EXHAUSTED, naming the largest nodes, for more than
-  // 2 GiB; so does each run that would send it.
+  // Sends the nodes added to the graph since the last run; runs do it by
+  // themselves. RESOURCE_EXHAUSTED, naming the largest nodes, for more than 2
+  // GiB; also from each run that would send it.
   absl::Status Extend();
 
-  // Cancels what runs (CANCELLED) and ends the session. Later runs fail with
-  // FAILED_PRECONDITION.
+  // Cancels running steps (CANCELLED) and ends the session. Later runs fail
+  // with FAILED_PRECONDITION.
   absl::Status Close();
 
   absl::StatusOr<std::vector<DeviceAttributes>> ListDevices();
 
-  // Where nodes were placed, in order of placement; kept only when the session
-  // logs placement.
+  // The placement of nodes, in order; kept only if the session logs placement.
   std::vector<protocol::NodePlacement> Placement() const;
 
   Scheduler& scheduler() const { return scheduler_; }
 
-  // Files as kernels of this process reach them: the machine's, those of
-  // checkpoint writers ("zmq://") and of object stores ("s3://", "gs://"). As
-  // long as the session; null for one that Create was given no files for.
+  // The files that kernels of this process access: the machine's, those of
+  // checkpoint writers ("zmq://") and of object stores ("s3://", "gs://").
+  // Valid as long as the session; null if Create was called without files.
   FileSystem* file_system() const { return files_; }
 
  private:
@@ -226,35 +224,35 @@ class Session {
           std::shared_ptr<GraphState> state, uint64_t id, FileSystem* files,
           int64_t max_extension_bytes);
 
-  // Names; INVALID_ARGUMENT for what is null.
+  // Returns the names; INVALID_ARGUMENT for null outputs and operations.
   static absl::StatusOr<protocol::CallableSpec> SpecOf(
       const std::vector<Output>& feeds, const std::vector<Output>& fetches,
       const std::vector<Operation>& targets);
 
   struct AsyncRun;
-  // A partial run as its client sees it.
+  // The client's state of a partial run.
   struct OpenPartialRun;
-  // What one call of it brings and takes, by position.
+  // The feeds and fetches of one call of it, by index.
   struct PartialCall {
     uint64_t callable = 0;
     std::vector<int> feeds;
     std::vector<int> fetches;
   };
-  // What is added to the graph, on its way to the master.
+  // New nodes of the graph on their way to the master.
   struct Growth {
-    int num_nodes = 0;  // of the graph, then
+    int num_nodes = 0;  // of the graph at that time
     int num_functions = 0;
     int from_node = 0;
     int from_function = 0;
     int64_t from_version = 0;
   };
 
-  // A callable of the master, and what it may be fed.
+  // A callable of the master, and the shapes of its feeds.
   struct MadeCallable {
     uint64_t id = 0;  // 0: there is none
     FeedShapes feeds;
   };
-  // A callable of Run that a thread makes, and the threads that wait for it.
+  // A callable of Run that a thread prepares, and the threads that wait for it.
   // Protected by mutex_.
   struct Making {
     std::optional<absl::StatusOr<const MadeCallable*>> made;
@@ -264,47 +262,47 @@ class Session {
   // For this thread, which waits.
   protocol::BlockingMaster master() { return {*master_, scheduler_}; }
 
-  // None when all is sent. Waits while another thread sends. What is under way
-  // ends with EndGrowth.
+  // None if all is sent. Waits while another thread sends. What it returns must
+  // be ended with EndGrowth.
   absl::StatusOr<std::optional<Growth>> BeginGrowth();
   absl::Status EndGrowth(const Growth& growth,
                          absl::StatusOr<protocol::ExtensionResult> result);
   absl::StatusOr<protocol::ExtensionResult> Send(const Growth& growth);
-  // The nodes and functions of the growth, serialised.
+  // The nodes and functions of the extension, serialized.
   absl::StatusOr<std::string> Export(const Growth& growth) const;
-  // Wakes those who wait for the end of another thread's growth.
+  // Wakes the threads that wait for the end of another thread's extension.
   void WakeWaiting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Wakes the threads that wait for a callable that another thread makes.
+  // Wakes the threads that wait for a callable that another thread prepares.
   void WakeWaitingForCallables() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   enum class FeedCheck { kNone, kShapes };
   absl::StatusOr<std::vector<Tensor>> RunSpec(
       const protocol::CallableSpec& spec, absl::Span<const Tensor> feeds,
       FeedCheck check, const RunOptions& options, RunMetadata* metadata);
-  // Of a callable that was made for it; its handle.
+  // Opens a run of a callable that was made for it; returns its handle.
   absl::StatusOr<std::string> OpenPartial(uint64_t callable,
                                           const std::vector<Output>& feeds,
                                           const std::vector<Output>& fetches)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Notes that they have their turn, and that a call is under way.
+  // Records that the feeds and fetches are used, and that a call is pending.
   absl::StatusOr<PartialCall> TakeTurns(const std::string& handle,
                                         const FeedList& feeds,
                                         const std::vector<Output>& fetches)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // That call is over. The run is, too, after an error, or when all had its
-  // turn and no other call is under way.
+  // The call has ended. So has the run, after an error, or if everything was
+  // used and no other call is pending.
   void EndPartialCall(const std::string& handle, bool has_failed)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void RunCallableAsync(const MadeCallable& callable, std::vector<Tensor> feeds,
                         size_t num_fetches, const RunOptions& options,
                         RunMetadata* metadata, RunDone done);
-  // The callable of Run of that key, if it can be run now; else null. Callables
-  // of Run live as long as the session.
+  // The callable of Run for that key, if it can be run now; otherwise null.
+  // Callables of Run live as long as the session.
   const MadeCallable* FindWarm(const std::string& key) const;
   absl::StatusOr<const MadeCallable*> CallableFor(
       const protocol::CallableSpec& spec);
-  // Makes the callable, or waits for the thread that makes it: one result for
-  // all of them.
+  // Prepares the callable, or waits for the thread that prepares it: one result
+  // for all of them.
   absl::StatusOr<const MadeCallable*> MakeOnce(
       const std::string& key, const protocol::CallableSpec& spec)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -315,8 +313,8 @@ class Session {
       const std::string& key, absl::StatusOr<const MadeCallable*> result)
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<uint64_t> NewCallable(const protocol::CallableSpec& spec);
-  // Runs and waits. INVALID_ARGUMENT for a feed whose shape the graph
-  // contradicts.
+  // Runs and waits. INVALID_ARGUMENT for a feed whose shape contradicts the
+  // graph.
   absl::Status RunCallable(const MadeCallable& callable,
                            absl::Span<const Tensor> feeds,
                            absl::Span<Tensor> fetches,
@@ -344,7 +342,7 @@ class Session {
   // Callables of Run, by their spec in one string.
   FlatHashMap<std::string, std::unique_ptr<const MadeCallable>> callables_
       ABSL_GUARDED_BY(mutex_);
-  // Callables of Run that a thread makes now, likewise.
+  // Callables of Run that a thread prepares now, likewise.
   FlatHashMap<std::string, std::shared_ptr<Making>> making_
       ABSL_GUARDED_BY(mutex_);
 };
@@ -359,21 +357,21 @@ class Session::Callable {
   absl::StatusOr<std::vector<Tensor>> Run(absl::Span<const Tensor> feeds = {},
                                           const RunOptions& options = {},
                                           RunMetadata* metadata = nullptr);
-  // The same into the caller's room; for loops that count nanoseconds.
-  // REQUIRES: as many places as the callable has fetches.
+  // The same into the caller's tensors, for loops where nanoseconds matter.
+  // REQUIRES: as many tensors as the callable has fetches.
   absl::Status RunInto(absl::Span<const Tensor> feeds,
                        absl::Span<Tensor> fetches,
                        const RunOptions& options = {},
                        RunMetadata* metadata = nullptr);
   // The same without waiting. `done` is called once, on a thread that may
-  // block; until then `metadata` has to live.
+  // block; `metadata` must live until then.
   void RunAsync(std::vector<Tensor> feeds, RunDone done,
                 const RunOptions& options = {},
                 RunMetadata* metadata = nullptr);
 
  private:
   friend class Session;
-  // The master's callable comes later.
+  // The caller sets the id of the master's callable later.
   Callable(Session& session, FeedShapes feeds, size_t num_fetches)
       : session_(session),
         made_{.feeds = std::move(feeds)},

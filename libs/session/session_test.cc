@@ -1,6 +1,7 @@
-// What a session asks of its master and what it says without asking: which
-// tensors, which nodes, how often; threads that share it, whose master takes
-// its time; and its end. What masters answer is tested where they are.
+// Tests what a session requests from its master and what it can answer itself:
+// tensors, nodes, and how often; threads that share it while the master's
+// answers are delayed; and its end. The masters' answers are tested with the
+// masters.
 #include "libs/session/session.h"
 
 #include <cstdint>
@@ -35,7 +36,7 @@ constexpr auto kClosed = absl::StatusCode::kFailedPrecondition;
 
 Tensor Number(float value) { return Tensor::Scalar(value); }
 
-// Its values differ, so that it takes its size in a GraphDef.
+// The values differ, so that the tensor takes its full size in a GraphDef.
 Tensor Bytes(int64_t count) {
   Tensor tensor(DT_UINT8, TensorShape({count}));
   const auto bytes = tensor.mutable_flat<uint8_t>();
@@ -52,7 +53,7 @@ std::vector<float> Values(const std::vector<Tensor>& tensors) {
 class SessionTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    // Nobody owns it but the test.
+    // The test alone owns it.
     ASSERT_OK_AND_ASSIGN(session_,
                          Session::Create({std::shared_ptr<void>(), &master_},
                                          scheduler_, root_, {}));
@@ -68,7 +69,7 @@ class SessionTest : public ::testing::Test {
   absl::Status Run(const Output& feed, const Output& fetch) {
     return session_->Run({{feed, Tensor::Scalar(2.0f)}}, fetch).status();
   }
-  // On a thread of its own; as far as that goes now.
+  // Runs on a thread of its own, as far as possible without advancing the time.
   void RunElsewhere(const Output& feed, const Output& fetch,
                     std::optional<absl::Status>* result) {
     scheduler_.Schedule(Pool::kBlocking,
@@ -98,7 +99,7 @@ class SessionTest : public ::testing::Test {
   std::unique_ptr<Session> session_;
 };
 
-TEST_F(SessionTest, RunsThatAreReadyGoOnWhileAnotherThreadExtends) {
+TEST_F(SessionTest, ReadyRunsContinueDuringAnExtension) {
   const Output z = ops::Identity(root_.WithName("z"), x_);
   std::optional<absl::Status> extending;
   master_.hold = true;
@@ -112,7 +113,7 @@ TEST_F(SessionTest, RunsThatAreReadyGoOnWhileAnotherThreadExtends) {
   EXPECT_OK(*extending);
 }
 
-TEST_F(SessionTest, WhoNeedsNewNodesWaitsForTheThreadThatSendsThem) {
+TEST_F(SessionTest, RunWithNewNodesWaitsForTheirExtension) {
   const Output z = ops::Identity(root_.WithName("z"), x_);
   std::optional<absl::Status> first, second;
   master_.hold = true;
@@ -124,10 +125,11 @@ TEST_F(SessionTest, WhoNeedsNewNodesWaitsForTheThreadThatSendsThem) {
   ASSERT_TRUE(first.has_value() && second.has_value());
   EXPECT_OK(*first);
   EXPECT_OK(*second);
-  EXPECT_EQ(master_.extensions.size(), 2u);  // the first run's, and this one
+  EXPECT_EQ(master_.extensions.size(),
+            2u);  // that of the first run, and this one
 }
 
-TEST_F(SessionTest, ARefusedExtensionIsSentAgainByWhoWaitedForIt) {
+TEST_F(SessionTest, RefusedExtensionIsResentByAWaitingRun) {
   const Output z = ops::Identity(root_.WithName("z"), x_);
   std::optional<absl::Status> first, second;
   master_.hold = true;
@@ -165,8 +167,8 @@ TEST_F(SessionTest, CloseDoesNotWaitForAnExtension) {
   EXPECT_OK(*closed);
 }
 
-// Each allocation of a run's preparation fails once. A thread that comes later
-// must not wait for a callable that nobody makes any more.
+// Each allocation of a run's preparation fails once. Later threads must not
+// wait for a callable that no thread prepares any more.
 TEST_F(SessionTest, RunsWithoutMemoryAreTriedAgain) {
   const Output z = ops::Identity(root_.WithName("a_name_that_is_long"), x_);
   const std::vector<std::pair<std::string, Tensor>> feeds = {
@@ -230,9 +232,9 @@ TEST_F(SessionTest, CallableWithoutMemoryIsNotReleased) {
   EXPECT_THAT(master_.released, ElementsAre(master_.made.size()));
 }
 
-// ---- what is asked of the master ----
+// ---- requests to the master ----
 
-TEST_F(SessionTest, AMasterHearsWhatTheOptionsSay) {
+TEST_F(SessionTest, OptionsAreSentToTheMaster) {
   SessionOptions options;
   options.allow_soft_placement = true;
   options.log_device_placement = true;
@@ -251,7 +253,7 @@ TEST_F(SessionTest, AMasterHearsWhatTheOptionsSay) {
   EXPECT_EQ(config.graph_options, NoRewrites());
 }
 
-TEST_F(SessionTest, AMasterThatRefusesMakesNoSession) {
+TEST_F(SessionTest, RefusalByTheMasterFailsCreate) {
   master_.answer = absl::ResourceExhaustedError("300 sessions are open");
   EXPECT_THAT(Session::Create({std::shared_ptr<void>(), &master_}, scheduler_,
                               root_, {}),
@@ -259,7 +261,7 @@ TEST_F(SessionTest, AMasterThatRefusesMakesNoSession) {
   master_.answer = absl::OkStatus();
 }
 
-TEST_F(SessionTest, ValuesComeInTheOrderOfTheFetches) {
+TEST_F(SessionTest, ValuesAreInTheOrderOfTheFetches) {
   const Output a = ops::Placeholder(root_.WithName("a"), DT_FLOAT);
   const Output b = ops::Identity(root_.WithName("b"), a);
   // The master gives each fetch the value of the feed in its place.
@@ -282,7 +284,7 @@ TEST_F(SessionTest, AFetchMayBeNamedTwice) {
   EXPECT_THAT(master_.made.back().fetches, ElementsAre("y:0", "y:0"));
 }
 
-TEST_F(SessionTest, AnOperationIsRunForWhatItDoes) {
+TEST_F(SessionTest, OperationIsRunAsATarget) {
   EXPECT_OK(session_->Run({{x_, Number(1)}}, Operation(y_)));
   const protocol::CallableSpec& spec = master_.made.back();
   EXPECT_THAT(spec.feeds, ElementsAre("x:0"));
@@ -290,7 +292,7 @@ TEST_F(SessionTest, AnOperationIsRunForWhatItDoes) {
   EXPECT_THAT(spec.targets, ElementsAre("y"));
 }
 
-TEST_F(SessionTest, TheSameRunIsMadeReadyOnce) {
+TEST_F(SessionTest, RepeatedRunIsPreparedOnce) {
   ASSERT_EQ(master_.made.size(), 1u);
   EXPECT_OK(Run(x_, y_));
   EXPECT_OK(session_->RunNamed({{"x:0", Number(1)}}, {"y:0"}, {}));
@@ -301,7 +303,7 @@ TEST_F(SessionTest, TheSameRunIsMadeReadyOnce) {
   EXPECT_EQ(master_.num_runs, 4);
 }
 
-TEST_F(SessionTest, ARunThatCouldNotBeMadeReadyIsTriedAgain) {
+TEST_F(SessionTest, FailedPreparationIsRetried) {
   const auto run = [&] {
     return session_->RunNamed({{"x:0", Number(1)}}, {"ghost:0"}, {}).status();
   };
@@ -325,8 +327,8 @@ TEST_F(SessionTest, NullsAreRefusedWithoutTheMaster) {
   EXPECT_OK(Run(x_, y_));
 }
 
-// Of a tensor of shape [?, 2]. The master is not asked to run.
-TEST_F(SessionTest, FeedsWhoseShapeContradictsTheGraphAreRefused) {
+// A feed of a tensor of shape [?, 2]. The master is not asked to run.
+TEST_F(SessionTest, FeedsWithContradictingShapeAreRefused) {
   const Output rows = ops::Placeholder(root_.WithName("rows"), DT_FLOAT,
                                        {.shape = PartialShape({-1, 2})});
   const Output sum = ops::Identity(root_.WithName("sum"), rows);
@@ -360,7 +362,7 @@ TEST_F(SessionTest, NamedFeedsMayHaveAnyShape) {
           .status());
 }
 
-TEST_F(SessionTest, WrongFeedLeavesAPartialRunAsItWas) {
+TEST_F(SessionTest, WrongFeedDoesNotChangeAPartialRun) {
   const Output rows = ops::Placeholder(root_.WithName("rows"), DT_FLOAT,
                                        {.shape = PartialShape({-1, 2})});
   const Output sum = ops::Identity(root_.WithName("sum"), rows);
@@ -374,7 +376,7 @@ TEST_F(SessionTest, WrongFeedLeavesAPartialRunAsItWas) {
       session_->PartialRun(run, {{rows, Tensor(DT_FLOAT, {0, 2})}}, {sum}));
 }
 
-TEST_F(SessionTest, ARunLastsAsLongAsItMay) {
+TEST_F(SessionTest, RunHasATimeout) {
   EXPECT_EQ(master_.last_timeout, absl::InfiniteDuration());
   EXPECT_OK(
       session_->Run({{x_, Number(1)}}, y_, {.timeout = absl::Seconds(3)}));
@@ -384,7 +386,7 @@ TEST_F(SessionTest, ARunLastsAsLongAsItMay) {
   EXPECT_EQ(master_.last_timeout, absl::Seconds(4));
 }
 
-TEST_F(SessionTest, TheErrorOfAStepIsTheMasters) {
+TEST_F(SessionTest, StepErrorComesFromTheMaster) {
   master_.answer = absl::DeadlineExceededError("node 'y' waits for 'x'");
   EXPECT_THAT(Run(x_, y_),
               StatusIs(absl::StatusCode::kDeadlineExceeded, "node 'y'"));
@@ -406,9 +408,9 @@ TEST_F(SessionTest, TheErrorOfAStepIsTheMasters) {
   EXPECT_OK(Run(x_, y_)) << "it stays usable";
 }
 
-// ---- graphs that grow ----
+// ---- extended graphs ----
 
-TEST_F(SessionTest, OnlyWhatIsNewIsSent) {
+TEST_F(SessionTest, OnlyNewNodesAreSent) {
   EXPECT_OK(session_->Extend());
   ASSERT_EQ(master_.extensions.size(), 1u) << "there was nothing to send";
   EXPECT_EQ(master_.extensions[0].from_version, 0);
@@ -421,7 +423,7 @@ TEST_F(SessionTest, OnlyWhatIsNewIsSent) {
               AllOf(HasSubstr("added_later"), Not(HasSubstr("Placeholder"))));
 }
 
-// The master gets no part of it.
+// The master receives no part of it.
 TEST_F(SessionTest, TooLargeExtensionIsRefusedAndNamesItsNodes) {
   ASSERT_OK_AND_ASSIGN(
       const auto session,
@@ -441,7 +443,7 @@ TEST_F(SessionTest, TooLargeExtensionIsRefusedAndNamesItsNodes) {
 }
 
 // As large as the one above, but in two pieces.
-TEST_F(SessionTest, ExtensionsCountOnlyWhatIsNew) {
+TEST_F(SessionTest, ExtensionsCountOnlyNewNodes) {
   ASSERT_OK_AND_ASSIGN(
       const auto session,
       Session::Create({std::shared_ptr<void>(), &master_}, scheduler_, root_,
@@ -464,7 +466,7 @@ TEST_F(SessionTest, PlacementsOfAllExtensionsAreKept) {
   EXPECT_THAT(names, ElementsAre("first", "second"));
 }
 
-TEST_F(SessionTest, NothingIsRunOfAGraphThatIsBroken) {
+TEST_F(SessionTest, BrokenGraphIsNotRun) {
   root_.UpdateStatus(absl::InvalidArgumentError("node 'bad' is bad"));
   EXPECT_THAT(Run(x_, y_), StatusIs(kInvalid, "'bad'"));
   EXPECT_THAT(session_->RunNamed({{"x:0", Number(1)}}, {"y:0"}, {}),
@@ -480,7 +482,7 @@ TEST_F(SessionTest, NothingIsRunOfAGraphThatIsBroken) {
 
 // ---- callables ----
 
-TEST_F(SessionTest, ACallableIsItsOwnUntilItIsDestroyed) {
+TEST_F(SessionTest, CallableLivesUntilDestroyed) {
   auto callable = MakeCallable();
   EXPECT_EQ(master_.made.size(), 2u) << "it is not that of a run";
   ASSERT_OK_AND_ASSIGN(const auto values, callable->Run({Number(5)}));
@@ -494,7 +496,7 @@ TEST_F(SessionTest, ACallableIsItsOwnUntilItIsDestroyed) {
   EXPECT_OK(Run(x_, y_)) << "a run keeps its own";
 }
 
-TEST_F(SessionTest, ACallableSendsNothingThatIsAddedLater) {
+TEST_F(SessionTest, CallableRunDoesNotSendLaterNodes) {
   const auto callable = MakeCallable();
   ops::Identity(root_.WithName("later"), x_);
   EXPECT_OK(callable->Run({Number(1)}));
@@ -503,7 +505,7 @@ TEST_F(SessionTest, ACallableSendsNothingThatIsAddedLater) {
   EXPECT_EQ(master_.extensions.size(), 2u);
 }
 
-TEST_F(SessionTest, AnAsynchronousRunHoldsNoThreadAndIsToldOnAnother) {
+TEST_F(SessionTest, AsyncRunCallsBackOnAnotherThread) {
   const auto callable = MakeCallable();
   master_.hold_runs = true;
   std::vector<float> values;
@@ -519,7 +521,7 @@ TEST_F(SessionTest, AnAsynchronousRunHoldsNoThreadAndIsToldOnAnother) {
   EXPECT_THAT(values, ElementsAre(3));
 }
 
-TEST_F(SessionTest, ItsEndWaitsForAsynchronousRuns) {
+TEST_F(SessionTest, DestructorWaitsForAsyncRuns) {
   auto callable = MakeCallable();
   master_.hold_runs = true;
   bool is_told = false;
@@ -528,7 +530,7 @@ TEST_F(SessionTest, ItsEndWaitsForAsynchronousRuns) {
     is_told = true;
   });
   callable.reset();
-  // As a master ends a step whose session is closed, but later.
+  // Acts as a master that ends a step whose session is closed, but later.
   const absl::Time then = clock_.Now() + absl::Seconds(1);
   scheduler_.ScheduleAt(then, [&] {
     EXPECT_THAT(master_.closed, ElementsAre(1u));
@@ -542,7 +544,7 @@ TEST_F(SessionTest, ItsEndWaitsForAsynchronousRuns) {
 
 // ---- the end ----
 
-TEST_F(SessionTest, AClosedSessionAsksNothingMore) {
+TEST_F(SessionTest, ClosedSessionSendsNoRequests) {
   ASSERT_OK(session_->Close());
   EXPECT_THAT(Run(x_, y_), StatusIs(kClosed, "has been closed"));
   EXPECT_THAT(session_->MakeCallable({x_}, {y_}),
@@ -554,7 +556,7 @@ TEST_F(SessionTest, AClosedSessionAsksNothingMore) {
   EXPECT_EQ(master_.extensions.size(), 1u);
 }
 
-TEST_F(SessionTest, ItIsClosedOnce) {
+TEST_F(SessionTest, SessionIsClosedOnce) {
   master_.answer = absl::UnavailableError("the connection was lost");
   EXPECT_THAT(session_->Close(),
               StatusIs(absl::StatusCode::kUnavailable, "was lost"));
@@ -563,7 +565,7 @@ TEST_F(SessionTest, ItIsClosedOnce) {
   EXPECT_THAT(master_.closed, ElementsAre(1u));
 }
 
-TEST_F(SessionTest, WhoForgetsToCloseItClosesIt) {
+TEST_F(SessionTest, DestructorClosesTheSession) {
   session_.reset();
   EXPECT_THAT(master_.closed, ElementsAre(1u));
   EXPECT_TRUE(master_.open.empty());
@@ -647,7 +649,7 @@ class PartialRunOfThreadsTest : public SessionTest {
     ASSERT_OK_AND_ASSIGN(run_, session_->PartialRunSetup({x_, v_}, {y_, w_}));
     master_.hold_runs = true;
     Call(x_, y_, &first_);
-    Call(v_, w_, &second_);  // takes the last turns
+    Call(v_, w_, &second_);  // uses the remaining feed and fetch
     ASSERT_EQ(master_.running.size(), 2u);
   }
   void Call(const Output& feed, const Output& fetch,
@@ -665,7 +667,7 @@ class PartialRunOfThreadsTest : public SessionTest {
   std::optional<absl::Status> first_, second_;
 };
 
-TEST_F(PartialRunOfThreadsTest, ItIsOverWhenNoCallIsUnderWay) {
+TEST_F(PartialRunOfThreadsTest, EndsWhenNoCallIsPending) {
   std::swap(master_.running[0], master_.running[1]);
   EndRun();
   ASSERT_TRUE(second_.has_value());

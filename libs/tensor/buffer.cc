@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kHeader = Buffer::kAlignment;  // before the data, in one block
 
-// Aligned by hand: aligned_alloc passes by glibc's caches of small blocks.
+// Aligned manually: aligned_alloc bypasses glibc's caches of small blocks.
 class HeapBuffer final : public Buffer {
  public:
   static BufferPtr New(size_t bytes) {
@@ -33,7 +33,8 @@ class HeapBuffer final : public Buffer {
     std::free(block);
   }
 
-  void* const block_;  // as malloc gave it; this lies a little further
+  void* const
+      block_;  // as malloc returned it; this object may be at an offset in it
 };
 static_assert(sizeof(HeapBuffer) <= kHeader);
 

@@ -1,6 +1,6 @@
-// Buffer: the memory behind tensors, counted by references. Allocator: where it
-// comes from. BufferPool: the Allocator of a process, which keeps what was
-// given back and hands it out again.
+// Buffer is reference-counted memory for tensors. Allocator allocates Buffers.
+// BufferPool is the Allocator of a process, which caches freed blocks and
+// reuses them.
 #ifndef WEFT_LIBS_TENSOR_BUFFER_H_
 #define WEFT_LIBS_TENSOR_BUFFER_H_
 
@@ -12,12 +12,13 @@
 
 namespace weft {
 
-// Who can read and write memory: the processor only pinned and other host
-// memory, a device its own, and by its copies pinned memory while others run.
+// Which processor can access the memory: pinned and other host memory only the
+// CPU; device memory only the device. The device's copies access pinned memory
+// asynchronously.
 enum class MemoryKind : uint8_t { kHost, kPinnedHost, kDevice };
 
 // Memory is 64-byte aligned. Reference counts are thread-safe; the bytes are
-// not synchronised: only a sole owner may write them.
+// not synchronized: only a sole owner may write them.
 class Buffer {
  public:
   static constexpr size_t kAlignment = 64;
@@ -26,7 +27,7 @@ class Buffer {
   Buffer& operator=(const Buffer&) = delete;
 
   void* data() const { return data_; }
-  // Bytes asked for, not what the block could hold.
+  // The requested bytes, not the capacity of the block.
   size_t size() const { return size_; }
   MemoryKind memory_kind() const { return memory_kind_; }
 
@@ -37,16 +38,15 @@ class Buffer {
       Destroy();
     }
   }
-  // True when the caller's reference is the only one, and it may write.
+  // True if the caller's reference is the only one, so that it may write.
   bool RefCountIsOne() const {
     return references_.load(std::memory_order_acquire) == 1;
   }
 
-  // The same without a locked instruction, which takes as long as a small
-  // kernel. REQUIRES: the caller's reference is the only one.
+  // The same without an atomic read-modify-write, which takes as long as a
+  // small kernel. REQUIRES: the caller's reference is the only one.
   void RefWhenSole() { references_.store(2, std::memory_order_relaxed); }
-  // REQUIRES: another reference is the caller's too. Of no use to anybody else:
-  // whoever has none can't get one from here.
+  // REQUIRES: the caller also has the only other reference.
   void UnrefOneOfTwo() {
     if (references_.load(std::memory_order_acquire) == 2) {
       references_.store(1, std::memory_order_relaxed);
@@ -59,7 +59,7 @@ class Buffer {
   Buffer(void* data, size_t size, MemoryKind kind = MemoryKind::kHost)
       : data_(data), size_(size), memory_kind_(kind) {}
   virtual ~Buffer() = default;
-  // Gives the memory back; called once, by the last Unref.
+  // Frees the memory; called once, by the last Unref.
   virtual void Destroy() = 0;
 
  private:
@@ -73,7 +73,7 @@ class Buffer {
 class BufferPtr {
  public:
   BufferPtr() = default;
-  // Takes over the reference the caller holds.
+  // Takes over the reference that the caller holds.
   static BufferPtr Adopt(Buffer* buffer) {
     BufferPtr result;
     result.buffer_ = buffer;
@@ -92,14 +92,14 @@ class BufferPtr {
     if (buffer_) buffer_->Unref();
   }
 
-  // Another reference to it, made as Buffer::RefWhenSole does.
-  // REQUIRES: this is the only one.
+  // Another reference to it, created as in Buffer::RefWhenSole. REQUIRES: this
+  // is the only one.
   BufferPtr ShareWhenSole() const {
     buffer_->RefWhenSole();
     return Adopt(buffer_);
   }
-  // Becomes null, as Buffer::UnrefOneOfTwo does. REQUIRES: another reference to
-  // it is the caller's too.
+  // Becomes null, as in Buffer::UnrefOneOfTwo. REQUIRES: the caller has the
+  // other reference to it.
   void ReleaseOneOfTwo() { std::exchange(buffer_, nullptr)->UnrefOneOfTwo(); }
 
   Buffer* get() const { return buffer_; }
@@ -110,11 +110,11 @@ class BufferPtr {
   Buffer* buffer_ = nullptr;
 };
 
-// Thread-safe. Must outlive the buffers it made, unless it says otherwise.
+// Thread-safe. Must outlive its buffers, unless documented otherwise.
 class Allocator {
  public:
   virtual ~Allocator() = default;
-  // Uninitialised memory; null when there is not so much. 0 bytes is allowed.
+  // Uninitialized memory; null if there is not enough. 0 bytes is allowed.
   virtual BufferPtr Allocate(size_t bytes) = 0;
 };
 
@@ -122,26 +122,26 @@ class Allocator {
 Allocator& HeapAllocator();
 
 struct BufferPoolStats {
-  int64_t bytes_in_use = 0;  // handed out now
-  int64_t bytes_kept = 0;    // given back, waiting to be handed out again
+  int64_t bytes_in_use = 0;  // allocated now
+  int64_t bytes_kept = 0;    // freed, cached for reuse
   // Exact for blocks above 64 KiB; small ones may add 64 KiB for each shard.
   int64_t peak_bytes_in_use = 0;
   int64_t allocations = 0;         // calls of Allocate
-  int64_t system_allocations = 0;  // of those, how many went to the system
+  int64_t system_allocations = 0;  // of those, the ones that went to the system
 };
 
-// Size classes four to the octave; blocks of 2 MiB and more are mapped and
-// advised to use huge pages. Buffers keep the pool's memory alive: a pool may
-// be destroyed before its last buffer.
+// Four size classes per octave; blocks of 2 MiB and more are mapped and advised
+// to use huge pages. Buffers keep the pool's memory alive: a pool may be
+// destroyed before its last buffer.
 class BufferPool : public Allocator {
  public:
   struct Options {
-    // What is given back beyond this goes to the system.
+    // Freed memory beyond this is returned to the system.
     size_t max_bytes_kept = size_t{1} << 30;
-    // Bytes that the pool may hold in all, asked before a block of 64 MiB and
-    // more is taken from the system (not for one that waits in the pool), which
-    // would give memory that it does not have and end the process when it is
-    // written. May be called by any thread. Null: no bound.
+    // The total bytes that the pool may hold, called before a block of 64 MiB
+    // and more is taken from the system (not for a cached block), because the
+    // system overcommits memory and kills the process when it is written. May
+    // be called by any thread. Null: no limit.
     std::function<int64_t()> memory_bound;
   };
   BufferPool();

@@ -21,13 +21,14 @@ using internal::SizeOfClass;
 constexpr size_t kBlockHeader = Buffer::kAlignment;
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kMappedBytes = kHugePage;
-// Larger blocks are kept in one place: who fills 32 KiB is too slow to contend
-// for its lock.
+// Larger blocks are kept in one place: filling 32 KiB takes long enough to
+// avoid contention for its lock.
 constexpr size_t kLargestSharded = size_t{32} << 10;
-// Blocks from here on are asked of the memory bound.
+// Blocks from this size on count against the memory bound.
 constexpr size_t kBoundedBytes = size_t{64} << 20;
 
-// Held for a few instructions; nobody sleeps or calls out holding it.
+// Held for a few instructions; its holder must neither sleep nor call other
+// modules.
 class SpinLock {
  public:
   void lock() {
@@ -45,17 +46,17 @@ class SpinLock {
   std::atomic<bool> locked_{false};
 };
 
-// What a block's header holds while the block waits. The data follows it,
-// except that of mapped blocks.
+// The header of a block that is kept. The data follows it, except for mapped
+// blocks.
 struct FreeBlock {
   FreeBlock* next;
   void* data;
   int size_class;
 };
 
-// What is mapped for a class: huge pages, and small ones for its end where that
+// The mapping of a size class: huge pages, and small ones for its end if that
 // is a small part of the block and of a huge page: a tensor seldom needs all of
-// its class, and of a huge page the system gives all or nothing.
+// its class, and the system provides a huge page as a whole or not at all.
 struct Mapping {
   size_t huge, small;  // bytes
 
@@ -69,7 +70,8 @@ struct Mapping {
 };
 
 void* Map(const Mapping& mapping) {
-  // One huge page too many, then what lies outside the alignment is cut off.
+  // Maps one huge page more than needed, then unmaps what lies outside the
+  // alignment.
   const size_t bytes = mapping.bytes(), reserved = bytes + kHugePage;
   void* address = mmap(nullptr, reserved, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -80,12 +82,12 @@ void* Map(const Mapping& mapping) {
   if (data > begin) munmap(address, data - begin);
   if (tail > 0) munmap(reinterpret_cast<void*>(data + bytes), tail);
   void* result = reinterpret_cast<void*>(data);
-  // Advice: no matter if refused.
+  // Advice only: a refusal does not matter.
   madvise(result, mapping.huge, MADV_HUGEPAGE);
   return result;
 }
 
-// Null when the system has no memory.
+// Returns null if the system has no memory.
 FreeBlock* NewBlock(int size_class) {
   const size_t bytes = SizeOfClass(size_class);
   const bool mapped = bytes >= kMappedBytes;
@@ -112,8 +114,8 @@ void DeleteBlocks(FreeBlock* block) {
   }
 }
 
-// One lock's worth of waiting blocks and of the numbers. A buffer may be given
-// back to another shard than it came from, so only sums over all mean anything.
+// The kept blocks and the counters of one lock. A buffer may be returned to
+// another shard than it came from, so only sums over all shards are meaningful.
 struct alignas(64) Shard {
   SpinLock lock;
   bool closed = false;
@@ -137,7 +139,7 @@ struct alignas(64) Shard {
     waiting[block->size_class] = block;
     Add(bytes_kept, static_cast<int64_t>(SizeOfClass(block->size_class)));
   }
-  // Takes blocks out, the largest first, until at most `limit` bytes are kept.
+  // Removes blocks, the largest first, until at most `limit` bytes are kept.
   FreeBlock* Evict(int64_t limit) {
     FreeBlock* evicted = nullptr;
     for (int c = kNumSizeClasses - 1; c >= 0 && bytes_kept > limit;) {
@@ -160,12 +162,12 @@ struct alignas(64) Shard {
 
 }  // namespace
 
-// Small blocks wait in shards that threads pick by their identity, so two
-// threads seldom want one lock; large ones in a central shard. An allocation
+// Small blocks are kept in shards that threads select by their identity, so two
+// threads seldom need one lock; large ones in a central shard. An allocation
 // touches no memory that all threads write.
 //
-// Life: the pool owns its Impl until it closes it. Closing takes all locks and
-// counts the live buffers; from then on each buffer given back is freed, and
+// Lifetime: the pool owns its Impl until it closes it. Closing takes all locks
+// and counts the live buffers; from then on each returned buffer is freed, and
 // the last one frees the Impl.
 class BufferPool::Impl {
  public:
@@ -186,7 +188,7 @@ class BufferPool::Impl {
   static int64_t Clamp(size_t bytes) {
     return static_cast<int64_t>(std::min(bytes, internal::kMaxBufferBytes));
   }
-  // Top bits of a hash of the thread's own address.
+  // Uses the top bits of a hash of a thread-local address.
   static int ShardOfThisThread() {
     const auto thread = reinterpret_cast<uintptr_t>(__builtin_thread_pointer());
     return static_cast<int>((thread * 0x9e3779b97f4a7c15u) >> 61);
@@ -196,7 +198,7 @@ class BufferPool::Impl {
                                                      : ShardOfThisThread();
   }
   BufferPtr AllocateBounded(size_t bytes);
-  // Within the bound, until it is counted as in use.
+  // Reserves within the bound, until it is counted as in use.
   bool Reserve(int64_t bytes);
   bool TryReserve(int64_t bytes, int64_t room);
   BufferPtr Take(size_t bytes);
@@ -214,11 +216,11 @@ class BufferPool::Impl {
   const int64_t central_limit_;
   const int64_t shard_limit_;
   const std::function<int64_t()> memory_bound_;
-  // Held while a large block goes from `reserved_` to those in use, and while
-  // both are looked at: each counts once.
+  // Held while a large block moves from `reserved_` to those in use, and while
+  // both are read: each block counts once.
   SpinLock bound_lock_;
-  // Of large allocations that are under way: within the bound, and not counted
-  // as in use yet.
+  // Bytes of large allocations in progress: within the bound, and not yet
+  // counted as in use.
   int64_t reserved_ = 0;
   std::atomic<int64_t> peak_{0};
   std::atomic<int64_t> remaining_{0};  // live buffers, once closed
@@ -256,7 +258,7 @@ BufferPtr BufferPool::Impl::Allocate(size_t bytes) {
   return AllocateBounded(bytes);
 }
 
-// A block that waits takes nothing of the system: nobody is asked about it.
+// A kept block needs no new memory: the bound is not checked for it.
 BufferPtr BufferPool::Impl::AllocateBounded(size_t bytes) {
   const int size_class = SizeClassOf(bytes);
   Shard& shard = shards_[kCentral];
@@ -286,9 +288,9 @@ int64_t BufferPool::Impl::Sum(std::atomic<int64_t> Shard::*number) const {
   return sum;
 }
 
-// Blocks count from the moment they are promised; for the system their pages
-// are free until they are written. What is refused was never counted, so it
-// keeps nobody else from what fits.
+// Blocks count as soon as they are promised; for the system their pages are
+// free until they are written. A refused allocation was never counted, so it
+// does not cause others to be refused.
 bool BufferPool::Impl::Reserve(int64_t bytes) {
   const int64_t bound = memory_bound_();
   if (TryReserve(bytes, bound - Sum(&Shard::bytes_kept))) return true;
@@ -329,8 +331,8 @@ BufferPtr BufferPool::Impl::Take(size_t bytes) {
   return HandOut(block, bytes);
 }
 
-// Counts an allocation and unlocks `home`. Looking for a new peak takes a sum
-// over all shards, so small blocks do it once in 64 KiB.
+// Counts an allocation and unlocks `home`. Checking for a new peak takes a sum
+// over all shards, so small blocks do it once per 64 KiB.
 void BufferPool::Impl::Count(Shard& home, size_t bytes) {
   constexpr int kPeakStep = 16;
   const int64_t before = home.bytes_in_use.load(std::memory_order_relaxed);
@@ -342,9 +344,9 @@ void BufferPool::Impl::Count(Shard& home, size_t bytes) {
   if (after >> kPeakStep > before >> kPeakStep) UpdatePeak();
 }
 
-// A block that other threads gave back: consumers of what this one makes. Where
-// one is at work it is not waited for unless nobody else has a block: it may
-// hold its lock while it does not run.
+// Returns a block that other threads gave back: consumers of this thread's
+// buffers. A locked shard is waited for only if no other shard has a block: its
+// holder may be preempted.
 FreeBlock* BufferPool::Impl::TakeElsewhere(int home, int size_class) {
   if (home == kCentral) return nullptr;
   absl::InlinedVector<Shard*, kShards> busy;
@@ -367,7 +369,7 @@ FreeBlock* BufferPool::Impl::TakeElsewhere(int home, int size_class) {
 
 FreeBlock* BufferPool::Impl::NewFromSystem(int size_class) {
   if (FreeBlock* block = NewBlock(size_class)) return block;
-  ReleaseKept();  // what waits may be just what is missing
+  ReleaseKept();  // kept blocks may be just the missing memory
   return NewBlock(size_class);
 }
 
@@ -432,7 +434,7 @@ void BufferPool::Impl::Close() {
     live += shard.live;
     shard.closed = true;
   }
-  remaining_ = live + 1;  // this call counts as one until it is done
+  remaining_ = live + 1;  // this call counts as one buffer until it is done
   for (Shard& shard : shards_) shard.lock.unlock();
   ReleaseKept();
   LastOutDeletes();

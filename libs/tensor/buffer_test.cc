@@ -20,7 +20,7 @@ bool IsAligned(const BufferPtr& buffer) {
   return reinterpret_cast<uintptr_t>(buffer->data()) % Buffer::kAlignment == 0;
 }
 
-TEST(SizeClassTest, HoldsItsSizesAndWastesLittle) {
+TEST(SizeClassTest, SizeClassesWasteLittle) {
   for (int c = 0; c + 1 < internal::kNumSizeClasses; ++c) {
     const size_t size = internal::SizeOfClass(c);
     EXPECT_EQ(internal::SizeClassOf(size), c);
@@ -35,7 +35,7 @@ TEST(SizeClassTest, HoldsItsSizesAndWastesLittle) {
             internal::kNumSizeClasses);
 }
 
-// What every allocator owes.
+// Requirements for every allocator.
 class AllocatorTest : public ::testing::TestWithParam<bool> {
  protected:
   Allocator& allocator() { return GetParam() ? pool_ : HeapAllocator(); }
@@ -44,7 +44,7 @@ class AllocatorTest : public ::testing::TestWithParam<bool> {
   BufferPool pool_;
 };
 
-TEST_P(AllocatorTest, GivesAlignedMemoryOfTheSizeAskedFor) {
+TEST_P(AllocatorTest, ReturnsAlignedMemoryOfRequestedSize) {
   for (const size_t size : kSizes) {
     for (int round = 0; round < 2; ++round) {
       const BufferPtr buffer = allocator().Allocate(size);
@@ -56,7 +56,7 @@ TEST_P(AllocatorTest, GivesAlignedMemoryOfTheSizeAskedFor) {
   }
 }
 
-TEST_P(AllocatorTest, RefusesWhatNoMachineHas) {
+TEST_P(AllocatorTest, ImpossibleSizesAreRefused) {
   EXPECT_FALSE(allocator().Allocate(std::numeric_limits<size_t>::max()));
   EXPECT_FALSE(allocator().Allocate((size_t{1} << 46) + 1));
 }
@@ -75,7 +75,7 @@ TEST_P(AllocatorTest, CountsReferences) {
 
 INSTANTIATE_TEST_SUITE_P(HeapAndPool, AllocatorTest, ::testing::Bool());
 
-TEST(BufferPoolTest, HandsOutAgainWhatWasGivenBack) {
+TEST(BufferPoolTest, FreedBlocksAreReused) {
   BufferPool pool;
   for (const size_t size : kSizes) {
     const void* data = pool.Allocate(size)->data();
@@ -105,7 +105,7 @@ TEST(BufferPoolTest, StatsAreExact) {
   EXPECT_EQ(stats.system_allocations, 2);
 }
 
-TEST(BufferPoolTest, KeepsNoMoreThanItMay) {
+TEST(BufferPoolTest, CachedBytesAreLimited) {
   constexpr size_t kLimit = 16 << 20;
   BufferPool pool({.max_bytes_kept = kLimit});
   for (const size_t size : {size_t{200}, size_t{40000}, size_t{3} << 20}) {
@@ -137,8 +137,8 @@ TEST(BufferPoolTest, BuffersOutliveThePool) {
   }
 }
 
-// Producers' blocks come back on consumers' threads; nothing is lost.
-TEST(BufferPoolTest, ThreadsShare) {
+// Producers' blocks are freed on consumers' threads; none is lost.
+TEST(BufferPoolTest, ThreadsShareFreedBlocks) {
   constexpr int kThreads = 8;
   constexpr int kRounds = 2000;
   auto pool = std::make_unique<BufferPool>();
@@ -163,8 +163,8 @@ TEST(BufferPoolTest, ThreadsShare) {
   run([&](int t) { made[t].clear(); });
 }
 
-// Large blocks count from when they are promised, and while they wait.
-TEST(BufferPoolBoundTest, HoldsWhatIsAllowed) {
+// Large blocks count from when they are promised, and while they are kept.
+TEST(BufferPoolBoundTest, HoldsTheMemoryBound) {
   constexpr size_t kLarge = size_t{64} << 20;
   int64_t bound = 3 * kLarge;
   BufferPool pool({.memory_bound = [&] { return bound; }});
@@ -174,16 +174,16 @@ TEST(BufferPoolBoundTest, HoldsWhatIsAllowed) {
   ASSERT_TRUE(first);
   EXPECT_FALSE(pool.Allocate(2 * kLarge));
   EXPECT_TRUE(pool.Allocate(kLarge));
-  EXPECT_TRUE(pool.Allocate(kLarge - 1));  // not asked about
+  EXPECT_TRUE(pool.Allocate(kLarge - 1));  // the bound is not checked
   first = {};
-  // What was given back makes room.
+  // Returned memory is available again.
   EXPECT_TRUE(pool.Allocate(3 * kLarge));
   bound = 0;
   EXPECT_FALSE(pool.Allocate(kLarge));
   EXPECT_TRUE(pool.Allocate(1));
 }
 
-TEST(BufferPoolBoundTest, NobodyIsAskedAboutABlockThatWaits) {
+TEST(BufferPoolBoundTest, CachedBlockNeedsNoBoundCheck) {
   constexpr size_t kLarge = size_t{64} << 20;
   int num_asked = 0;
   BufferPool pool({.memory_bound = [&] {
@@ -196,8 +196,8 @@ TEST(BufferPoolBoundTest, NobodyIsAskedAboutABlockThatWaits) {
   EXPECT_EQ(pool.stats().bytes_kept, static_cast<int64_t>(kLarge));
 }
 
-// Another thread asks while the system is asked for the first one.
-TEST(BufferPoolBoundTest, WhatIsRefusedKeepsNobodyElseOut) {
+// Another thread allocates while the system is asked for the first block.
+TEST(BufferPoolBoundTest, RefusedAllocationDoesNotBlockOthers) {
   constexpr size_t kLarge = size_t{64} << 20;
   BufferPool* asked = nullptr;
   BufferPtr other;

@@ -1,5 +1,5 @@
-// ClientFunction: a C++ function of the program that the graph calls by its
-// name, as TensorFlow's tf.py_func calls one of Python
+// ClientFunction is a C++ function of the program that the graph calls by its
+// name, as TensorFlow's tf.py_func calls a Python function
 // (docs/user/client_functions.md).
 //
 //   ClientFunctions functions;
@@ -23,17 +23,17 @@
 
 namespace weft {
 
-// What a call is given. Valid until the function returns.
+// The arguments of a call. Valid until the function returns.
 struct ClientFunctionCall {
-  absl::Span<const Tensor> inputs;  // not to be written to
-  absl::string_view node;           // the node that calls
-  // Of the step. It ends, and the session can close, only when the function has
-  // returned; so a function that takes long asks IsCancelled() and returns
-  // status(), or registers what ends its waiting.
+  absl::Span<const Tensor> inputs;  // must not be written
+  absl::string_view node;           // the calling node
+  // Of the step. The step ends, and the session can close, only when the
+  // function has returned; so a long function must check IsCancelled() and
+  // return status(), or register a callback that ends its wait.
   Cancellation& cancellation;
 };
 
-// The results, of the number and types that the node says; else
+// The results, with the number and types declared by the node; otherwise
 // INVALID_ARGUMENT. An error fails the step, and so does an exception.
 using ClientFunction = std::function<absl::StatusOr<std::vector<Tensor>>(
     const ClientFunctionCall&)>;

@@ -10,7 +10,7 @@ namespace {
 struct TypeInfo {
   int number;
   absl::string_view name;
-  size_t size = 0;  // 0 as well for types Weft does not hold
+  size_t size = 0;  // 0 also for types that Weft does not support
   bool supported = false;
 };
 
@@ -51,9 +51,9 @@ constexpr TypeInfo kTypes[] = {
 };
 constexpr int kNumTypes = sizeof(kTypes) / sizeof(kTypes[0]);
 
-// Null for numbers that are no type, or a reference.
+// Returns null for numbers that are not a type, or a reference type.
 const TypeInfo* Find(DataType type) {
-  const int number = static_cast<int>(type);  // a peer may send any
+  const int number = static_cast<int>(type);  // a peer may send any number
   return number >= 1 && number <= kNumTypes ? &kTypes[number - 1] : nullptr;
 }
 

@@ -1,4 +1,4 @@
-// DataType: what one element of a tensor is. Numbers and names are
+// DataType is the type of a tensor's elements. Numbers and names are
 // TensorFlow's (tensorflow/core/framework/types.proto), also on the wire.
 #ifndef WEFT_LIBS_TENSOR_DATA_TYPE_H_
 #define WEFT_LIBS_TENSOR_DATA_TYPE_H_
@@ -48,8 +48,8 @@ inline DataType RemoveRefType(DataType type) {
   return IsRefType(type) ? static_cast<DataType>(type - 100) : type;
 }
 
-// Bytes of one element; 0 for DT_STRING, DT_RESOURCE, DT_VARIANT and for types
-// Weft does not hold (float8_e5m2, int4 and the like).
+// Bytes of one element; 0 for DT_STRING, DT_RESOURCE, DT_VARIANT and for
+// unsupported types (float8_e5m2, int4 and the like).
 size_t DataTypeSize(DataType type);
 
 // True for the types a Tensor can hold.

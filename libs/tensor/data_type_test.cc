@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-TEST(DataTypeTest, NamesGoBothWays) {
+TEST(DataTypeTest, NamesRoundTrip) {
   for (int number = 1; number <= 33; ++number) {
     for (const int offset : {0, 100}) {
       const auto type = static_cast<DataType>(number + offset);
@@ -21,7 +21,7 @@ TEST(DataTypeTest, NamesGoBothWays) {
   }
 }
 
-TEST(DataTypeTest, UnknownNumbersAndNames) {
+TEST(DataTypeTest, UnknownNumbersAndNamesAreInvalid) {
   EXPECT_EQ(DataTypeName(static_cast<DataType>(99)), "unknown dtype 99");
   EXPECT_EQ(DataTypeName(static_cast<DataType>(-5)), "unknown dtype -5");
   EXPECT_EQ(DataTypeFromName("flot"), std::nullopt);
@@ -31,7 +31,7 @@ TEST(DataTypeTest, UnknownNumbersAndNames) {
   EXPECT_EQ(DataTypeFromName("FLOAT"), std::nullopt);
 }
 
-TEST(DataTypeTest, References) {
+TEST(DataTypeTest, ReferenceTypesConvert) {
   EXPECT_EQ(MakeRefType(DT_FLOAT), DT_FLOAT_REF);
   EXPECT_EQ(MakeRefType(DT_FLOAT_REF), DT_FLOAT_REF);
   EXPECT_EQ(RemoveRefType(DT_FLOAT_REF), DT_FLOAT);
@@ -64,7 +64,7 @@ TEST(DataTypeTest, SizesAreThoseOfTheCppTypes) {
   ExpectSize<std::complex<double>>();
 }
 
-TEST(DataTypeTest, EachSupportedTypeIsOfOneKind) {
+TEST(DataTypeTest, EachSupportedTypeHasOneKind) {
   int supported = 0;
   for (int number = 0; number < 200; ++number) {
     const auto type = static_cast<DataType>(number);

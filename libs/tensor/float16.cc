@@ -23,7 +23,7 @@ uint16_t FloatToHalfBits(float value) {
                                  (std::bit_cast<uint32_t>(shifted) - kHalf));
   }
   magnitude += 0xfff + ((magnitude >> 13) & 1);  // nearest even
-  magnitude -= 112u << 23;                       // the exponents' biases
+  magnitude -= 112u << 23;  // the difference of the exponents' biases
   return static_cast<uint16_t>(sign | (magnitude >> 13));
 }
 

@@ -1,5 +1,5 @@
 // half (IEEE 754 binary16) and bfloat16 as values: two bytes that convert to
-// and from float, rounding to nearest even. Arithmetic goes through float.
+// and from float, rounding to nearest even. Arithmetic is done in float.
 #ifndef WEFT_LIBS_TENSOR_FLOAT16_H_
 #define WEFT_LIBS_TENSOR_FLOAT16_H_
 

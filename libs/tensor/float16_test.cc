@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-TEST(HalfTest, EveryValueSurvivesFloat) {
+TEST(HalfTest, EveryValueRoundTripsThroughFloat) {
   for (int bits = 0; bits < 0x10000; ++bits) {
     half value;
     value.bits = static_cast<uint16_t>(bits);
@@ -22,7 +22,7 @@ TEST(HalfTest, EveryValueSurvivesFloat) {
 }
 
 TEST(HalfTest, RoundsToNearestEven) {
-  // Halfway between neighbours: the even one; a bit more: the upper one.
+  // Halfway between neighbors the even one; one bit more: the upper one.
   for (int bits = 0; bits < 0x7bff; ++bits) {
     half low, high;
     low.bits = static_cast<uint16_t>(bits);
@@ -34,7 +34,7 @@ TEST(HalfTest, RoundsToNearestEven) {
   }
 }
 
-TEST(HalfTest, KnownValues) {
+TEST(HalfTest, KnownValuesConvert) {
   EXPECT_EQ(half(1.0f).bits, 0x3c00);
   EXPECT_EQ(half(-2.0f).bits, 0xc000);
   EXPECT_EQ(half(65504.0f).bits, 0x7bff);
@@ -47,7 +47,7 @@ TEST(HalfTest, KnownValues) {
   EXPECT_EQ(half(-0.0f).bits, 0x8000);
 }
 
-TEST(Bfloat16Test, EveryValueSurvivesFloat) {
+TEST(Bfloat16Test, EveryValueRoundTripsThroughFloat) {
   for (int bits = 0; bits < 0x10000; ++bits) {
     bfloat16 value;
     value.bits = static_cast<uint16_t>(bits);

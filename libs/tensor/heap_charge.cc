@@ -18,10 +18,10 @@ absl::Status OutOfMemory(size_t used, size_t bytes) {
       used, " bytes taken before, are more than there is memory for"));
 }
 
-// Returns the memory of the block's pages to the system. A pool may hand out a
+// Returns the memory of the block's pages to the system. A pool may return a
 // block that was written before; its memory is for the strings. The pages of
-// small blocks stay: no bound asks about them, and a tensor that takes the
-// block next would have to wait for new ones.
+// small blocks stay: no bound counts them, and the next tensor in the block
+// would have to wait for new ones.
 void ReleasePages(const Buffer& block) {
   constexpr size_t kSmall = size_t{64} << 20;
   if (block.size() < kSmall) return;
@@ -43,7 +43,7 @@ absl::Status HeapCharge::AddObjects(size_t count, size_t size) {
                    " objects of ", size, " bytes are more than 2**64 bytes"));
 }
 
-// Small additions ask for more than they need, so that they seldom ask.
+// Small additions reserve more than they need, to reserve less often.
 absl::Status HeapCharge::Grow(size_t bytes) {
   const size_t needed = bytes - (granted_ - used_);
   const size_t wanted = std::max(needed, granted_ / 2);

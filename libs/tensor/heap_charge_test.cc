@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 
-TEST(HeapChargeTest, SmallChargesAskNobody) {
+TEST(HeapChargeTest, SmallChargesDoNotAllocate) {
   CountingAllocator allocator;
   HeapCharge charge(allocator);
   for (size_t i = 0; i < HeapCharge::kFreeBytes / 1024; ++i) {
@@ -24,7 +24,7 @@ TEST(HeapChargeTest, SmallChargesAskNobody) {
   EXPECT_EQ(allocator.allocations, 1);
 }
 
-TEST(HeapChargeTest, GrowingChargesSeldomAsk) {
+TEST(HeapChargeTest, GrowingChargesRarelyAllocate) {
   CountingAllocator allocator;
   HeapCharge charge(allocator);
   for (int i = 0; i < 64 * 1024; ++i) ASSERT_OK(charge.Add(1024));
@@ -43,7 +43,7 @@ TEST(HeapChargeTest, MissingMemoryIsResourceExhausted) {
   EXPECT_OK(charge.Add(1));
 }
 
-// Half as much again is refused, but what is needed is there.
+// Reserving half as much again is refused, but what is needed is available.
 TEST(HeapChargeTest, TakesTheLastBytes) {
   SmallAllocator allocator(/*block=*/4 * kMiB, /*total=*/4 * kMiB);
   HeapCharge charge(allocator);
@@ -91,7 +91,7 @@ TEST(HeapChargeTest, CountsInThePoolUntilItEnds) {
   EXPECT_EQ(pool.stats().bytes_in_use, 0);
 }
 
-// A large block that waits in the pool has memory, which a charge gives back.
+// A large kept block has memory, which a charge returns.
 TEST(HeapChargeTest, LargeChargesHoldNoMemoryOfTheSystem) {
   BufferPool pool;
   BufferPtr block = pool.Allocate(64 * kMiB);

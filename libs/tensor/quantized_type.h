@@ -1,5 +1,5 @@
 // Quantized types: TensorFlow's qint8, quint8, qint16, quint16 and qint32. Weft
-// keeps their elements as integers of the same size and computes nothing with
+// stores their elements as integers of the same size and computes nothing with
 // them.
 //
 // Functions without state.
@@ -16,8 +16,8 @@ inline constexpr auto kQInt32 = static_cast<DataType>(13);
 inline constexpr auto kQInt16 = static_cast<DataType>(15);
 inline constexpr auto kQUInt16 = static_cast<DataType>(16);
 
-// The integers that represent the elements of a quantized type; any other type
-// is its own.
+// The integer type that represents a quantized type; any other type is returned
+// unchanged.
 inline DataType StorageType(DataType type) {
   switch (static_cast<int>(type)) {
     case kQInt8:
@@ -45,7 +45,7 @@ inline Tensor AsType(const Tensor& tensor, DataType type) {
   return Tensor::FromBuffer(type, tensor.shape(), tensor.buffer(), offset);
 }
 
-// The tensor's elements as integers if they are quantized, or else as they are.
+// The tensor with integer elements if they are quantized, otherwise unchanged.
 inline Tensor AsStorage(const Tensor& tensor) {
   return AsType(tensor, StorageType(tensor.dtype()));
 }

@@ -1,5 +1,5 @@
-// ResourceHandle: the value of a DT_RESOURCE tensor: where a resource lives and
-// under which name. It is a name, not a pointer: it may travel between tasks.
+// ResourceHandle is the value of a DT_RESOURCE tensor: the device and the name
+// of a resource. It is a name, not a pointer: it may be sent between tasks.
 #ifndef WEFT_LIBS_TENSOR_RESOURCE_HANDLE_H_
 #define WEFT_LIBS_TENSOR_RESOURCE_HANDLE_H_
 
@@ -14,10 +14,10 @@ namespace weft {
 
 struct ResourceHandle {
   std::string device;     // full name of the device that holds the resource
-  std::string container;  // never empty in a handle that a kernel made
+  std::string container;  // never empty in a handle created by a kernel
   std::string name;
   std::string type_name;  // "Var", "HashTable", ...
-  // What the resource holds, where the maker knows it.
+  // The contents of the resource, if known to its creator.
   DataType dtype = DT_INVALID;
   PartialShape shape;
 

@@ -23,7 +23,7 @@ std::string Describe(absl::Span<const int64_t> dims) {
   return absl::StrCat("[", absl::StrJoin(dims, ",", size), "]");
 }
 
-// Checks rank and sizes; unknown ones only where they may be. A size of 0
+// Checks rank and sizes; unknown ones only if they are allowed. A size of 0
 // counts as 1, so that no kernel's strides overflow on an empty tensor.
 absl::Status Check(absl::Span<const int64_t> dims, int64_t smallest) {
   if (dims.size() > static_cast<size_t>(kMaxRank)) {
@@ -65,8 +65,8 @@ absl::StatusOr<TensorShape> TensorShape::Create(
   return TensorShape(dims);
 }
 
-// A shape that breaks the rules counts as too large to allocate, so a mistake
-// ends in an error rather than in memory that is too small.
+// An invalid shape counts as too large to allocate, so a mistake ends in an
+// error rather than in too small a buffer.
 void TensorShape::Recount() {
   num_elements_ = 1;
   for (const int64_t dim : dims_) {

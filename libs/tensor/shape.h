@@ -1,7 +1,7 @@
-// TensorShape: a known shape. PartialShape: what is known of a shape when a
+// TensorShape is a known shape. PartialShape is what is known of a shape when a
 // graph is built; sizes, or even the rank, may be unknown.
 //
-// Both are values, not synchronised. Sizes are elements, never bytes.
+// Both are values, not synchronized. Sizes are elements, never bytes.
 #ifndef WEFT_LIBS_TENSOR_SHAPE_H_
 #define WEFT_LIBS_TENSOR_SHAPE_H_
 
@@ -17,19 +17,19 @@ namespace weft {
 
 using Dims = absl::InlinedVector<int64_t, 4>;
 
-// Largest rank, as in TensorFlow.
+// The maximum rank, as in TensorFlow.
 inline constexpr int kMaxRank = 254;
 
 class TensorShape {
  public:
   TensorShape() = default;  // a scalar
-  // REQUIRES: valid sizes, as Create checks. For shapes of our own making.
+  // REQUIRES: valid sizes, as checked by Create. For trusted shapes.
   TensorShape(std::initializer_list<int64_t> dims);
   explicit TensorShape(absl::Span<const int64_t> dims);
 
   // INVALID_ARGUMENT for a negative size, a rank above kMaxRank, or more than
   // 2^63 - 1 elements (counting a size of 0 as 1, so that no stride overflows).
-  // For shapes that come from outside.
+  // For untrusted shapes.
   static absl::StatusOr<TensorShape> Create(absl::Span<const int64_t> dims);
 
   int rank() const { return static_cast<int>(dims_.size()); }
@@ -84,13 +84,13 @@ class PartialShape {
   static PartialShape OfRank(int rank) {
     return PartialShape(Dims(rank, kUnknown));
   }
-  // Checks what comes from outside: sizes below -1, rank, overflow.
+  // Checks untrusted sizes: sizes below -1, rank, overflow.
   static absl::StatusOr<PartialShape> Create(absl::Span<const int64_t> dims);
 
   bool has_rank() const { return known_rank_; }
   // REQUIRES: has_rank().
   int rank() const { return static_cast<int>(dims_.size()); }
-  // kUnknown where unknown. REQUIRES: has_rank().
+  // kUnknown if unknown. REQUIRES: has_rank().
   int64_t dim(int i) const { return dims_[i]; }
   absl::Span<const int64_t> dims() const { return dims_; }
   void set_dim(int i, int64_t size) { dims_[i] = size; }
@@ -106,7 +106,7 @@ class PartialShape {
   bool IsCompatibleWith(const TensorShape& other) const {
     return IsCompatibleWith(PartialShape(other));
   }
-  // What both say together; INVALID_ARGUMENT where they disagree.
+  // The combination of both; INVALID_ARGUMENT if they disagree.
   absl::StatusOr<PartialShape> MergeWith(const PartialShape& other) const;
 
   // "[2,?]"; unknown rank is "<unknown>".

@@ -28,7 +28,7 @@ TEST(TensorShapeTest, CountsElements) {
   EXPECT_EQ(shape.num_elements(), 30);
 }
 
-TEST(TensorShapeTest, ManyDimensions) {
+TEST(TensorShapeTest, ManyDimensionsAreStored) {
   TensorShape shape;
   for (int i = 0; i < kMaxRank; ++i) shape.AddDim(i % 2 == 0 ? 1 : 1);
   EXPECT_EQ(shape.rank(), kMaxRank);
@@ -40,7 +40,7 @@ TEST(TensorShapeTest, ManyDimensions) {
   EXPECT_EQ(moved, shape);
 }
 
-TEST(TensorShapeTest, CreateRefusesWhatNoTensorCanHave) {
+TEST(TensorShapeTest, CreateRefusesImpossibleShapes) {
   EXPECT_OK(TensorShape::Create({}));
   EXPECT_OK(TensorShape::Create({kMax}));
   EXPECT_OK(TensorShape::Create({0, kMax}));
@@ -60,14 +60,14 @@ TEST(TensorShapeTest, ABrokenShapeIsTooLargeToAllocate) {
   EXPECT_EQ(TensorShape({3, -1}).num_elements(), kMax);
 }
 
-TEST(TensorShapeTest, Text) {
+TEST(TensorShapeTest, PrintsDimensions) {
   EXPECT_EQ(TensorShape().ToString(), "[]");
   EXPECT_EQ(TensorShape({2, 3}).ToString(), "[2,3]");
   EXPECT_EQ(PartialShape({2, -1}).ToString(), "[2,?]");
   EXPECT_EQ(PartialShape::UnknownRank().ToString(), "<unknown>");
 }
 
-TEST(PartialShapeTest, Knowledge) {
+TEST(PartialShapeTest, KnownAndUnknownDimensions) {
   EXPECT_FALSE(PartialShape().IsFullyDefined());
   EXPECT_FALSE(PartialShape({2, -1}).IsFullyDefined());
   EXPECT_TRUE(PartialShape({2, 3}).IsFullyDefined());
@@ -79,7 +79,7 @@ TEST(PartialShapeTest, Knowledge) {
   EXPECT_NE(PartialShape::UnknownRank(), PartialShape::Scalar());
 }
 
-TEST(PartialShapeTest, CreateRefuses) {
+TEST(PartialShapeTest, CreateRefusesInvalidDimensions) {
   EXPECT_OK(PartialShape::Create({-1, kMax}));
   EXPECT_THAT(PartialShape::Create({-2}), StatusIs(kInvalid, "-2"));
   EXPECT_THAT(PartialShape::Create({kMax, -1, kMax}), StatusIs(kInvalid));

@@ -1,5 +1,5 @@
-// Size classes of BufferPool: multiples of 64 bytes to 256, then four to each
-// octave, so that a block wastes at most a fifth of itself.
+// Size classes of BufferPool: multiples of 64 bytes up to 256, then four per
+// octave, so that a block wastes at most a fifth of its size.
 #ifndef WEFT_LIBS_TENSOR_SIZE_CLASS_H_
 #define WEFT_LIBS_TENSOR_SIZE_CLASS_H_
 
@@ -8,11 +8,11 @@
 
 namespace weft::internal {
 
-// More than any address space holds; keeps sums of sizes from overflowing.
+// Larger than any address space; keeps sums of sizes from overflowing.
 inline constexpr size_t kMaxBufferBytes = size_t{1} << 46;
 inline constexpr int kNumSizeClasses = 4 + (46 - 8) * 4;
 
-// The smallest class that holds `bytes`. REQUIRES: bytes <= kMaxBufferBytes.
+// The smallest class for `bytes`. REQUIRES: bytes <= kMaxBufferBytes.
 inline int SizeClassOf(size_t bytes) {
   const size_t n = bytes == 0 ? 0 : bytes - 1;
   if (n < 256) return static_cast<int>(n >> 6);

@@ -56,7 +56,8 @@ BufferPtr ConstructElements(DataType dtype, BufferPtr memory, size_t count) {
   }
 }
 
-// What an element holds outside of itself. Short strings lie inside.
+// Returns the bytes outside the element itself. Short strings are stored
+// inside.
 size_t BytesOutside(const std::string& text) {
   return text.size() < sizeof(std::string) / 2 ? 0 : text.size();
 }
@@ -67,7 +68,7 @@ size_t BytesOutside(const ResourceHandle& handle) {
          handle.shape.dims().size() * sizeof(int64_t);
 }
 
-// Of one element in memory; 0 for types a Tensor can't hold.
+// Returns the bytes of one element in memory; 0 for types a Tensor cannot hold.
 size_t ElementSize(DataType dtype) {
   switch (dtype) {
     case DT_STRING:
@@ -100,7 +101,7 @@ void CopyElements(DataType dtype, const void* from, void* to, int64_t count) {
   }
 }
 
-// Of the elements from `from` on, if they are strings.
+// Charges the elements from `from` on, if they are strings.
 absl::Status ChargeStrings(HeapCharge& charge, DataType dtype, const void* from,
                            int64_t count) {
   if (dtype != DT_STRING) return absl::OkStatus();
@@ -195,7 +196,7 @@ void AppendValues(const Tensor& tensor, int count, std::string* out) {
   }
 }
 
-// Ends the kernel that catches it, and a program that does not.
+// Fails the kernel that catches it, and terminates a program that does not.
 class OutOfMemory : public std::bad_alloc {
  public:
   explicit OutOfMemory(const absl::Status& status) : text_(status.message()) {}
@@ -234,7 +235,7 @@ absl::StatusOr<Tensor> Tensor::Allocate(Allocator& allocator, DataType dtype,
                      " and type ", DataTypeName(dtype), ": ", bytes,
                      " bytes are more than there is memory for"));
   }
-  // Made where it is returned: most tensors are small, and made often.
+  // Constructed in the return value: most tensors are small, and created often.
   absl::StatusOr<Tensor> made(absl::in_place);
   Tensor& result = *made;
   result.dtype_ = dtype;

@@ -1,10 +1,10 @@
-// Tensor: a dtype, a shape and a reference to the memory of its elements,
+// Tensor has a dtype, a shape and a reference to the memory of its elements,
 // row-major. Copying a Tensor shares the memory; nothing here copies elements
 // unless its name says so.
 //
 // Threads: a value, like a shared_ptr: different Tensors that share memory may
-// be used from different threads as long as nobody writes. Write only what
-// RefCountIsOne(), or what you just allocated.
+// be used from different threads as long as none is written. Write only a
+// tensor with RefCountIsOne(), or one that was just allocated.
 #ifndef WEFT_LIBS_TENSOR_TENSOR_H_
 #define WEFT_LIBS_TENSOR_TENSOR_H_
 
@@ -23,17 +23,17 @@ namespace weft {
 
 class Tensor {
  public:
-  // No tensor at all: dtype DT_INVALID, no memory.
+  // An uninitialized tensor: dtype DT_INVALID, no memory.
   Tensor() = default;
 
-  // RESOURCE_EXHAUSTED, with dtype and shape, when there is no memory, and
-  // INVALID_ARGUMENT when the bytes overflow or the type is not supported.
-  // Elements of strings, resources and variants are constructed; all others
-  // are uninitialised.
+  // RESOURCE_EXHAUSTED, with dtype and shape, if there is no memory, and
+  // INVALID_ARGUMENT if the bytes overflow or the type is not supported.
+  // Elements of strings, resources and variants are constructed; all others are
+  // uninitialized.
   static absl::StatusOr<Tensor> Allocate(Allocator& allocator, DataType dtype,
                                          const TensorShape& shape);
 
-  // On the heap, elements zeroed. Aborts when there is no memory: for small
+  // On the heap, with zeroed elements. Aborts if there is no memory: for small
   // tensors and tests.
   Tensor(DataType dtype, const TensorShape& shape);
 
@@ -56,8 +56,8 @@ class Tensor {
     return FromValues(shape,
                       absl::Span<const T>(values.begin(), values.size()));
   }
-  // Over memory that exists already. `offset` is in bytes.
-  // REQUIRES: a buffer that holds that many elements from there on.
+  // Uses existing memory. `offset` is in bytes. REQUIRES: the buffer holds that
+  // many elements from there on.
   static Tensor FromBuffer(DataType dtype, TensorShape shape, BufferPtr buffer,
                            size_t offset = 0);
 
@@ -69,8 +69,8 @@ class Tensor {
   bool IsInitialized() const { return dtype_ != DT_INVALID; }
   // Of the elements; for strings of the std::string objects.
   size_t num_bytes() const;
-  // With what strings, resources and variants hold outside of these. 0 for no
-  // tensor at all. Looks at each element, where these have no fixed size.
+  // Includes the memory that strings, resources and variants own. 0 for an
+  // uninitialized tensor. Visits each element of these types.
   size_t TotalBytes() const;
 
   // All elements in row-major order. REQUIRES: T matches dtype().
@@ -99,21 +99,21 @@ class Tensor {
     CheckScalar();
     return mutable_flat<T>()[0];
   }
-  // Whether the elements lie in a device's memory, where the processor cannot
-  // read them: only data() is for those then, and copies of a DeviceContext.
+  // Whether the elements are in a device's memory, which the CPU cannot read:
+  // then only data() may be used, and copies of a DeviceContext.
   bool IsOnDevice() const {
     return buffer_ && buffer_->memory_kind() == MemoryKind::kDevice;
   }
-  // Raw memory of the elements; null when there are none.
+  // The raw memory of the elements; null if there are none.
   const void* data() const { return data_; }
   void* mutable_data() { return data_; }
 
-  // The same memory under another shape. INVALID_ARGUMENT if the number of
+  // The same memory with another shape. INVALID_ARGUMENT if the number of
   // elements differs.
   absl::StatusOr<Tensor> Reshaped(TensorShape shape) const;
 
-  // Rows [begin, end) of the first dimension. Shares memory when the rows are
-  // at least half of the buffer, else copies them, so that a small slice does
+  // Rows [begin, end) of the first dimension. Shares memory if the rows are at
+  // least half of the buffer, otherwise copies them, so that a small slice does
   // not keep a large tensor alive. REQUIRES: rank >= 1 and a valid range.
   absl::StatusOr<Tensor> SliceRows(int64_t begin, int64_t end,
                                    Allocator& allocator) const;
@@ -121,10 +121,10 @@ class Tensor {
   // New memory with the same elements.
   absl::StatusOr<Tensor> DeepCopy(Allocator& allocator) const;
 
-  // True when this Tensor alone owns its memory, whole, and may write it.
+  // True if this Tensor is the only owner of its whole memory, and may write
+  // it.
   bool RefCountIsOne() const { return buffer_ && buffer_->RefCountIsOne(); }
-  // A copy that shares the memory, made in less time. REQUIRES:
-  // RefCountIsOne().
+  // A copy that shares the memory, faster. REQUIRES: RefCountIsOne().
   Tensor ShareWhenSole() const {
     Tensor copy;
     copy.dtype_ = dtype_;
@@ -133,9 +133,9 @@ class Tensor {
     copy.data_ = data_;
     return copy;
   }
-  // Lets go of the memory, which `other` keeps, in less time than a destructor
-  // takes; what is left can only be destroyed or assigned to.
-  // REQUIRES: SharesBufferWith(other), and no other thread uses `other`.
+  // Releases the memory, which `other` keeps, faster than a destructor;
+  // afterwards it can only be destroyed or assigned to. REQUIRES:
+  // SharesBufferWith(other), and no other thread uses `other`.
   void ReleaseTo(const Tensor& other) {
     assert(SharesBufferWith(other));
     (void)other;
@@ -158,7 +158,7 @@ class Tensor {
     if (num_elements() != 1) NotScalar();
   }
   [[noreturn]] void NotScalar() const;
-  // Aborts: asking for the wrong type is a bug of ours.
+  // Aborts: requesting the wrong type is a programming error.
   [[noreturn]] void WrongType(DataType expected) const;
 
   DataType dtype_ = DT_INVALID;

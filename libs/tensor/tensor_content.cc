@@ -22,7 +22,7 @@ uint64_t NumBytes(const Tensor& tensor) {
   if (tensor.dtype() != DT_STRING) return tensor.num_bytes();
   uint64_t bytes = 0;
   for (const std::string& value : tensor.flat<std::string>()) {
-    bytes += value.size() + 1;  // a length takes a byte at least
+    bytes += value.size() + 1;  // a length takes at least one byte
   }
   return bytes;
 }

@@ -1,6 +1,6 @@
-// SerializeTensorContent: a TensorProto whose elements are bytes, never typed
-// values. TensorFlow's SerializeSparse writes tensors so, and others compare
-// what it writes byte for byte.
+// SerializeTensorContent serializes a TensorProto whose elements are bytes,
+// never typed values. TensorFlow's SerializeSparse writes tensors in this form,
+// and its output is compared byte for byte.
 #ifndef WEFT_LIBS_TENSOR_TENSOR_CONTENT_H_
 #define WEFT_LIBS_TENSOR_TENSOR_CONTENT_H_
 
@@ -10,9 +10,9 @@
 
 namespace weft {
 
-// All elements are in tensor_content, also where they are equal: numbers as in
+// All elements are in tensor_content, even if they are equal: numbers as in
 // memory, strings as their lengths (varints) and then their characters. Empty
-// for a tensor that is larger than a message can be (2 GiB). REQUIRES: neither
+// for a tensor that exceeds the message limit (2 GiB). REQUIRES: neither
 // resources nor variants. Thread-safe.
 std::string SerializeTensorContent(const Tensor& tensor);
 

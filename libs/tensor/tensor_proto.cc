@@ -10,12 +10,11 @@
 namespace weft {
 namespace {
 
-// Protobuf reads 100 messages in one another, of which a variant in a variant
-// takes two.
+// Protobuf reads 100 nested messages; a variant in a variant takes two.
 constexpr int kMaxDepth = 40;
 
-// What a tensor takes in a message at least, and in memory where its elements
-// have a fixed size: those that repeat take no less when they are read.
+// The minimum bytes of a tensor in a message, and in memory if its elements
+// have a fixed size: repeated elements take no less when they are read.
 int64_t LeastBytes(const Tensor& tensor) {
   if (!tensor.IsInitialized()) return 0;
   if (tensor.dtype() != DT_STRING) {
@@ -30,12 +29,12 @@ int64_t LeastBytes(const Tensor& tensor) {
   return bytes;
 }
 
-// What a tensor or variant inside a variant takes at least in a message in
-// memory. Variants may share tensors, which a message holds once for each way
-// to them.
+// The minimum bytes in memory of a tensor or variant inside a variant of a
+// message. Variants may share tensors, which a message contains once for each
+// path to them.
 constexpr int64_t kLeastMessageBytes = 512;
 
-// Looks at a variant before anything of it is copied.
+// Checks a variant before any of it is copied.
 class WriteCheck {
  public:
   explicit WriteCheck(const Variant& variant) : outer_(variant) {}
@@ -90,8 +89,8 @@ class WriteCheck {
   int64_t left_ = std::numeric_limits<int>::max();
 };
 
-// Whether what repeats in the tensors of a variant, and in those in them, is
-// within `left` bytes, which it takes them off.
+// Returns whether the repeated values in the tensors of a variant, and in those
+// in them, fit into `left` bytes, and subtracts them.
 bool TakeRepeated(const tf::VariantTensorDataProto& variant, int64_t& left) {
   for (const tf::TensorProto& tensor : variant.tensors()) {
     if (!TakeRepeatedBytes(tensor, left)) return false;
@@ -148,7 +147,7 @@ absl::StatusOr<std::string> SerializeVariantProto(const Variant& variant,
   RETURN_IF_ERROR(WriteCheck(variant).Check());
   tf::VariantTensorDataProto proto;
   VariantToProto(variant, &proto);
-  // What could not be read again is not written.
+  // A message that could not be parsed again is not written.
   if (!TakeRepeated(proto, left)) return TooManyRepeated(proto);
   const size_t size = proto.ByteSizeLong();
   if (size <= std::numeric_limits<int>::max()) return proto.SerializeAsString();

@@ -22,7 +22,8 @@ namespace {
 
 using tf::TensorProto;
 
-// Where a dtype's typed values are. Each has `Count`, `Get` and `Add`.
+// The typed values of a dtype. Each specialization has `Count`, `Get` and
+// `Add`.
 template <typename T>
 struct Values;
 
@@ -176,7 +177,7 @@ bool TakeRepeatedBytes(const TensorProto& proto, const TensorShape& shape,
   return true;
 }
 
-// A few bytes must not be able to ask for all memory there is.
+// A few bytes must not cause a huge allocation.
 absl::Status CheckRepeatedSize(const TensorProto& proto,
                                const TensorShape& shape) {
   int64_t left = kMaxRepeatedTensorBytes;
@@ -314,7 +315,7 @@ absl::Status FillFromContent(const TensorProto& proto, Tensor* tensor) {
   return absl::OkStatus();
 }
 
-// Before memory is reserved: the content's size follows from the shape.
+// Checked before memory is reserved: the content's size follows from the shape.
 absl::Status CheckContentSize(const TensorProto& proto,
                               const TensorShape& shape) {
   const size_t size = proto.tensor_content().size();
@@ -378,7 +379,7 @@ absl::StatusOr<Variant> VariantFromProto(
   if (proto.tensors_size() == 0) return variant;
   auto tensors = std::make_shared<std::vector<Tensor>>();
   for (const TensorProto& tensor : proto.tensors()) {
-    if (tensor.dtype() == tf::DT_INVALID) {  // a Tensor that holds nothing
+    if (tensor.dtype() == tf::DT_INVALID) {  // a Tensor without a value
       tensors->emplace_back();
       continue;
     }
@@ -399,7 +400,7 @@ void VariantToProto(const Variant& variant, tf::VariantTensorDataProto* proto) {
 }
 
 double NumRepeats(const TensorProto& proto) {
-  // One that holds nothing has no shape.
+  // A tensor without a value has no shape.
   if (proto.dtype() == tf::DT_INVALID || !proto.tensor_content().empty()) {
     return 0;
   }
@@ -427,7 +428,7 @@ absl::Status ChargeElements(const TensorProto& proto, HeapCharge& charge) {
   if (DataTypeSize(static_cast<DataType>(proto.dtype())) != 0) {
     return absl::OkStatus();
   }
-  // Its texts are among its bytes.
+  // Its strings are part of its bytes.
   RETURN_IF_ERROR(charge.Add(proto.ByteSizeLong()));
   return ChargeRepeated(proto, charge);
 }

@@ -1,5 +1,5 @@
-// TensorProto and TensorShapeProto to and from our types, for .cc files that
-// hold protobuf messages. See tensor_proto.h for the rules and the errors.
+// TensorProto and TensorShapeProto to and from Weft's types, for .cc files with
+// protobuf messages. See tensor_proto.h for the rules and the errors.
 #ifndef WEFT_LIBS_TENSOR_TENSOR_PROTO_CONVERT_H_
 #define WEFT_LIBS_TENSOR_TENSOR_PROTO_CONVERT_H_
 
@@ -27,23 +27,24 @@ void TensorToProto(const Tensor& tensor, tf::TensorProto* proto);
 
 absl::StatusOr<Variant> VariantFromProto(
     const tf::VariantTensorDataProto& proto, Allocator& allocator);
-// Adds to `proto`, which is empty. An object of the process is not in there.
+// Adds to `proto`, which must be empty. Does not include an object of the
+// process.
 void VariantToProto(const Variant& variant, tf::VariantTensorDataProto* proto);
 
-// How many elements have no value of their own in the tensor: its last value
-// repeats. 0 where it has content. A double, for the shape may be one that is
+// The number of elements without their own value in the tensor: its last value
+// repeats. 0 if it has content. A double, because the shape may be invalid and
 // refused later: an unknown size counts as 0.
 double NumRepeats(const tf::TensorProto& proto);
 // The bytes of each of them. At least 1.
 int64_t BytesOfRepeatedElement(const tf::TensorProto& proto);
-// Whether the tensor is within `left` bytes, which it takes it off, if the last
-// of its values repeats; true of any other. A shape that is none is refused
-// later.
+// Whether the tensor, if the last of its values repeats, is within `left`
+// bytes, from which it is subtracted; true for any other. An invalid shape is
+// refused later.
 bool TakeRepeatedBytes(const tf::TensorProto& proto, int64_t& left);
 
-// Charges what the elements of TensorFromProto take outside of the tensor:
-// strings, and what handles and variants have of them. RESOURCE_EXHAUSTED where
-// there is no room for it.
+// Charges what the elements of TensorFromProto own outside of the tensor:
+// strings, and those of handles and variants. RESOURCE_EXHAUSTED if there is no
+// memory for that.
 absl::Status ChargeElements(const tf::TensorProto& proto, HeapCharge& charge);
 
 absl::StatusOr<PartialShape> ShapeFromProto(const tf::TensorShapeProto& proto);

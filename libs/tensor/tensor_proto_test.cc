@@ -53,7 +53,7 @@ TEST_P(EachTypeProtoTest, EqualElementsRoundTripSmall) {
   EXPECT_TRUE(SameBits(parsed, tensor));
 }
 
-TEST_P(EachTypeProtoTest, NoValuesAreZeros) {
+TEST_P(EachTypeProtoTest, MissingValuesAreZeros) {
   ASSERT_OK_AND_ASSIGN(const Tensor parsed, Parse(ProtoOf(GetParam(), {4})));
   EXPECT_TRUE(SameBits(parsed, Tensor(GetParam(), {4})));
 }
@@ -112,7 +112,7 @@ TEST(TensorProtoTest, RefusesBytesThatAreNoTensor) {
   }
 }
 
-TEST(TensorProtoTest, EveryCutAndEveryFlipIsSurvived) {
+TEST(TensorProtoTest, TruncationAndBitFlipsDoNotCrash) {
   for (const DataType dtype : SupportedTypes()) {
     const std::string bytes = SerializeTensorProto(SampleTensor(dtype, {2, 2}));
     for (size_t i = 0; i < bytes.size(); ++i) {
@@ -124,8 +124,9 @@ TEST(TensorProtoTest, EveryCutAndEveryFlipIsSurvived) {
   }
 }
 
-// Each tensor is within what one may repeat, but not all of them together.
-TEST(TensorProtoTest, TheTensorsOfAVariantAreBoundedTogether) {
+// Each tensor is within its own limit for repeated values, but their sum is
+// not.
+TEST(TensorProtoTest, TensorsOfAVariantShareOneLimit) {
   tf::VariantTensorDataProto proto;
   for (int i = 0; i < 3; ++i) {
     tf::TensorProto& tensor = *proto.add_tensors();
@@ -141,8 +142,8 @@ TEST(TensorProtoTest, TheTensorsOfAVariantAreBoundedTogether) {
               StatusIs(kInvalid));
 }
 
-// What a long string takes counts as often as it repeats.
-TEST(TensorProtoTest, TheStringsOfAVariantAreBoundedTogether) {
+// The bytes of a long string count as often as it repeats.
+TEST(TensorProtoTest, StringsOfAVariantShareOneLimit) {
   tf::VariantTensorDataProto proto;
   for (int i = 0; i < 2; ++i) {
     tf::TensorProto& tensor = *proto.add_tensors();
@@ -161,8 +162,9 @@ Variant VariantOf(std::vector<Tensor> tensors) {
               std::make_shared<const std::vector<Tensor>>(std::move(tensors))};
 }
 
-// Several of one tensor have one bound, which is that of writing, too.
-TEST(TensorProtoTest, WhatIsWrittenOfVariantsCanBeRead) {
+// The tensors of a variant have one common limit, which also applies to
+// writing.
+TEST(TensorProtoTest, WrittenVariantsCanBeParsed) {
   const Tensor zeros(DT_INT8, {600});
   const Variant variant =
       VariantOf({zeros, zeros, Tensor::Vector<std::string>({"a", "b", "b"})});
@@ -181,8 +183,8 @@ TEST(TensorProtoTest, WhatIsWrittenOfVariantsCanBeRead) {
               StatusIs(kExhausted, "before it"));
 }
 
-// Though its message would be small; the tensors share one buffer here.
-TEST(TensorProtoTest, AVariantOfTooLargeTensorsIsNotWritten) {
+// Even if its message would be small; the tensors share one buffer here.
+TEST(TensorProtoTest, VariantOfTooLargeTensorsIsNotWritten) {
   const Tensor large(DT_INT8, {64 << 20});
   int64_t left = kMaxRepeatedTensorBytes;
   EXPECT_THAT(
@@ -192,7 +194,7 @@ TEST(TensorProtoTest, AVariantOfTooLargeTensorsIsNotWritten) {
 }
 
 // A list of a hundred equal lists of a hundred equal lists ...
-TEST(TensorProtoTest, SharedVariantsAreCountedAsOftenAsTheyAreWritten) {
+TEST(TensorProtoTest, SharedVariantsCountPerWrite) {
   Variant variant = VariantOf({});
   for (int depth = 0; depth < 20; ++depth) {
     Tensor inner(DT_VARIANT, TensorShape());
@@ -226,14 +228,14 @@ TEST(TensorProtoTest, RefusesTypesItCannotHold) {
   }
 }
 
-TEST(TensorProtoTest, AnyByteButZeroIsTrue) {
+TEST(TensorProtoTest, AnyNonzeroByteIsTrue) {
   tf::TensorProto proto = ProtoOf(DT_BOOL, {3});
   proto.set_tensor_content(std::string("\0\1\2", 3));
   ASSERT_OK_AND_ASSIGN(const Tensor tensor, Parse(proto));
   EXPECT_TRUE(SameBits(tensor, Tensor::Vector({false, true, true})));
 }
 
-TEST(TensorProtoTest, StringsAsContent) {
+TEST(TensorProtoTest, StringContentIsParsed) {
   tf::TensorProto proto = ProtoOf(DT_STRING, {2});
   proto.set_tensor_content(std::string("\2\3abcde", 7));
   ASSERT_OK_AND_ASSIGN(const Tensor tensor, Parse(proto));
@@ -244,19 +246,19 @@ TEST(TensorProtoTest, StringsAsContent) {
   }
 }
 
-TEST(TensorProtoTest, AStringThatRepeatsIsBounded) {
+TEST(TensorProtoTest, RepeatedStringIsBounded) {
   tf::TensorProto proto = ProtoOf(DT_STRING, {1 << 20});
   proto.add_string_val(std::string(1 << 20, 'x'));
   EXPECT_THAT(Parse(proto), StatusIs(kExhausted));
 }
 
-TEST(TensorProtoTest, HalfAComplexValueIsRefused) {
+TEST(TensorProtoTest, IncompleteComplexValueIsRefused) {
   tf::TensorProto proto = ProtoOf(DT_COMPLEX64, {1});
   proto.add_scomplex_val(1);
   EXPECT_THAT(Parse(proto), StatusIs(kInvalid, "imaginary"));
 }
 
-TEST(TensorProtoTest, ShapesOfUnknownRank) {
+TEST(TensorProtoTest, UnknownRankIsParsed) {
   tf::TensorShapeProto proto;
   ShapeToProto(PartialShape(), &proto);
   EXPECT_TRUE(proto.unknown_rank());

@@ -23,7 +23,7 @@ class NoMemory : public Allocator {
   BufferPtr Allocate(size_t) override { return {}; }
 };
 
-// What holds for each dtype.
+// Properties of each dtype.
 class EachTypeTest : public ::testing::TestWithParam<DataType> {};
 
 TEST_P(EachTypeTest, CopiesShareAndDeepCopiesDoNot) {
@@ -69,7 +69,7 @@ TEST_P(EachTypeTest, SharesLargeSlicesAndCopiesSmallOnes) {
       if (end == begin) continue;
       ASSERT_OK_AND_ASSIGN(const Tensor whole,
                            tensor.SliceRows(0, 10, HeapAllocator()));
-      // The slice of a slice is counted from the slice.
+      // The offset of a slice of a slice is relative to the slice.
       ASSERT_OK_AND_ASSIGN(
           const Tensor last,
           slice.SliceRows(end - begin - 1, end - begin, HeapAllocator()));
@@ -87,7 +87,7 @@ TEST_P(EachTypeTest, ReshapesInPlace) {
   EXPECT_THAT(tensor.Reshaped({5}), StatusIs(kInvalid, "[2,6]"));
 }
 
-TEST_P(EachTypeTest, RefusesWhatNoMachineHas) {
+TEST_P(EachTypeTest, ImpossibleSizesAreRefused) {
   EXPECT_THAT(Tensor::Allocate(HeapAllocator(), GetParam(), {int64_t{1} << 62}),
               ::testing::Not(IsOk()));
   NoMemory none;
@@ -97,7 +97,7 @@ TEST_P(EachTypeTest, RefusesWhatNoMachineHas) {
               ::testing::Not(IsOk()));
 }
 
-TEST_P(EachTypeTest, SaysWhatItIs) {
+TEST_P(EachTypeTest, ToStringHasTypeShapeAndValues) {
   const std::string text = SampleTensor(GetParam(), {3, 4}).ToString(2);
   EXPECT_EQ(text.find("Tensor<type: " + DataTypeName(GetParam()) +
                       " shape: [3,4] values: "),
@@ -112,7 +112,7 @@ INSTANTIATE_TEST_SUITE_P(Tensor, EachTypeTest,
                            return DataTypeName(type.param);
                          });
 
-TEST(TensorTest, TotalBytesCountWhatElementsHoldOutside) {
+TEST(TensorTest, TotalBytesCountMemoryOwnedByElements) {
   EXPECT_EQ(Tensor().TotalBytes(), 0u);
   EXPECT_EQ(Tensor::Scalar(1.0f).TotalBytes(), sizeof(float));
   const std::string text(1000, 'x');
@@ -140,7 +140,7 @@ TEST(TensorTest, CopiesOfStringsAreBounded) {
   EXPECT_OK(texts.SliceRows(0, 7, allocator)) << "shares the memory";
 }
 
-// A kernel's boundary catches it.
+// The boundary of a kernel catches it.
 TEST(TensorTest, MissingMemoryIsAnException) {
   EXPECT_THROW(Tensor(DT_FLOAT, {int64_t{1} << 50}), std::bad_alloc);
 }
@@ -171,7 +171,7 @@ TEST(TensorTest, TotalBytesCountSharedTensorsOnce) {
   EXPECT_LT(variant.TotalBytes(), 60 * 1000u);
 }
 
-TEST(TensorTest, EmptyTensorIsNoTensor) {
+TEST(TensorTest, EmptyTensorIsUninitialized) {
   const Tensor none;
   EXPECT_FALSE(none.IsInitialized());
   EXPECT_EQ(none.num_bytes(), 0u);
@@ -213,7 +213,7 @@ TEST(TensorTest, QuantizedElementsAreIntegers) {
             "Tensor<type: quint8 shape: [2] values: 0 0>");
 }
 
-TEST(TensorTest, Values) {
+TEST(TensorTest, SetAndGetValues) {
   EXPECT_EQ(Tensor::Scalar(2.5f).scalar<float>(), 2.5f);
   EXPECT_EQ(Tensor::Scalar("text").scalar<std::string>(), "text");
   EXPECT_EQ(Tensor::Vector({true, false, true}).ToString(),
@@ -225,7 +225,7 @@ TEST(TensorTest, Values) {
             "Tensor<type: half shape: [1] values: 0.5>");
 }
 
-TEST(TensorTest, NanIsTheSameBits) {
+TEST(TensorTest, NanComparesByBits) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_TRUE(SameBits(Tensor::Scalar(nan), Tensor::Scalar(nan)));
   EXPECT_FALSE(SameBits(Tensor::Scalar(0.0f), Tensor::Scalar(-0.0f)));

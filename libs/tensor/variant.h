@@ -1,4 +1,4 @@
-// Variant: the value of a DT_VARIANT tensor: a named thing made of bytes and
+// Variant is the value of a DT_VARIANT tensor: a named object of bytes and
 // tensors, as TensorFlow's VariantTensorDataProto; or an object of this process
 // (a data set).
 #ifndef WEFT_LIBS_TENSOR_VARIANT_H_
@@ -12,7 +12,7 @@ namespace weft {
 
 class Tensor;
 
-// What a Variant may hold that can't be written as bytes and tensors.
+// A value of a Variant that cannot be written as bytes and tensors.
 class VariantObject {
  public:
   virtual ~VariantObject() = default;
@@ -23,7 +23,7 @@ struct Variant {
   std::string metadata;
   // Shared because a Variant is an element of a Tensor.
   std::shared_ptr<const std::vector<Tensor>> tensors;
-  // Null but for what stays in this process: it is not sent, nor saved.
+  // Null except for objects of this process, which are neither sent nor saved.
   std::shared_ptr<const VariantObject> object = nullptr;
 };
 

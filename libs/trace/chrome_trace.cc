@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What a timeline_label says: "NAME = OP(INPUT, INPUT)", perhaps after
+// The content of a timeline_label: "NAME = OP(INPUT, INPUT)", perhaps after
 // "[BYTES] ".
 struct Label {
   std::string op;
@@ -82,14 +82,14 @@ class Writer {
   }
 
  private:
-  // Bytes that are no UTF-8 are replaced: names come from other processes.
+  // Bytes that are not UTF-8 are replaced: names come from other processes.
   void Add(const Json& event) {
     absl::StrAppend(&text_, is_first_ ? "" : ",\n",
                     event.dump(-1, ' ', false, Json::error_handler_t::replace));
     is_first_ = false;
   }
 
-  // Process numbers: those of Chrome's begin at 1.
+  // Chrome's process numbers begin at 1.
   static size_t Pid(size_t device) { return device + 1; }
 
   void AddName(size_t device, const char* what, int row, const Json& name) {
@@ -101,7 +101,7 @@ class Writer {
          {"args", {{is_index ? "sort_index" : "name", name}}}});
   }
 
-  // Numbers may be anybody's: the difference as two's complement has it.
+  // The numbers may be arbitrary: the difference wraps around.
   Run RunOf(const NodeExecStats& node) const {
     const auto since =
         static_cast<int64_t>(static_cast<uint64_t>(node.start_nanos) -
@@ -130,13 +130,13 @@ class Writer {
     }
   }
 
-  // What overlaps, as waits do, lies in rows of its own.
+  // Overlapping runs, such as waits, are in rows of their own.
   void WriteThread(size_t device, const std::string& name,
                    std::vector<Run>& runs, int& rows) {
     std::stable_sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) {
       return a.start < b.start;
     });
-    using Busy = std::pair<double, int>;  // until when, which row
+    using Busy = std::pair<double, int>;  // end time, row
     std::priority_queue<Busy, std::vector<Busy>, std::greater<>> busy;
     int rows_here = 0;
     for (Run& run : runs) {
@@ -215,7 +215,7 @@ class Writer {
     Json event = {
         {"name", tensor}, {"cat", "DataFlow"},      {"ph", phase},   {"id", id},
         {"ts", end.time}, {"pid", Pid(end.device)}, {"tid", end.row}};
-    // Bound to the run that it ends in, not to the next one.
+    // Bound to the run in which it ends, not to the next one.
     if (phase[0] == 'f') event["bp"] = "e";
     Add(event);
   }

@@ -1,10 +1,10 @@
-// A step's StepStats in the JSON that chrome://tracing and ui.perfetto.dev
-// show: a process a device, a row a thread, the waits in rows of their own,
-// and an arrow from each send to its receive.
+// ChromeTrace converts a step's StepStats to the JSON format of
+// chrome://tracing and ui.perfetto.dev: a process per device, a row per thread,
+// separate rows for waits, and an arrow from each send to its receive.
 //
-// The format: "Trace Event Format" (Google, 2016), of which these are written:
-// complete events (X), metadata (M) and flows (s, f). The events are named as
-// tensorflow/python/client/timeline.py names them.
+// The format is "Trace Event Format" (Google, 2016), of which these are
+// written: complete events (X), metadata (M) and flows (s, f). The events are
+// named as in tensorflow/python/client/timeline.py.
 #ifndef WEFT_LIBS_TRACE_CHROME_TRACE_H_
 #define WEFT_LIBS_TRACE_CHROME_TRACE_H_
 
@@ -14,7 +14,7 @@
 
 namespace weft {
 
-// Of any StepStats, TensorFlow's too.
+// For any StepStats, including TensorFlow's.
 std::string ChromeTrace(const StepStats& stats);
 
 }  // namespace weft

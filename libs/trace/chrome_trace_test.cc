@@ -28,11 +28,11 @@ std::vector<Json> Events(const StepStats& stats, const std::string& phase) {
   return events;
 }
 
-TEST(ChromeTraceTest, NothingIsAnEmptyTrace) {
+TEST(ChromeTraceTest, NoStatsMakeAnEmptyTrace) {
   EXPECT_TRUE(Json::parse(ChromeTrace({}))["traceEvents"].empty());
 }
 
-TEST(ChromeTraceTest, RunsLieInTheRowsOfTheirThreads) {
+TEST(ChromeTraceTest, RunsAreInTheRowsOfTheirThreads) {
   StepStats stats;
   stats.dev_stats.push_back(
       {.device = "cpu",
@@ -54,7 +54,7 @@ TEST(ChromeTraceTest, RunsLieInTheRowsOfTheirThreads) {
   EXPECT_EQ(Events(stats, "M")[0]["args"]["name"], "cpu");
 }
 
-TEST(ChromeTraceTest, WaitsThatOverlapLieInRowsOfTheirOwn) {
+TEST(ChromeTraceTest, OverlappingWaitsGetSeparateRows) {
   StepStats stats;
   stats.dev_stats.push_back(
       {.device = "cpu",
@@ -62,10 +62,10 @@ TEST(ChromeTraceTest, WaitsThatOverlapLieInRowsOfTheirOwn) {
                       RunOf("c", 3'000, 1'000, 0)}});
   const std::vector<Json> runs = Events(stats, "X");
   EXPECT_NE(runs[0]["tid"], runs[1]["tid"]);
-  EXPECT_EQ(runs[1]["tid"], runs[2]["tid"]);  // b was over
+  EXPECT_EQ(runs[1]["tid"], runs[2]["tid"]);  // b had ended
 }
 
-TEST(ChromeTraceTest, AnArrowGoesFromASendToItsReceive) {
+TEST(ChromeTraceTest, SendAndReceiveAreConnectedByAnArrow) {
   StepStats stats;
   stats.dev_stats.push_back(
       {.device = "A",
@@ -86,7 +86,7 @@ TEST(ChromeTraceTest, AnArrowGoesFromASendToItsReceive) {
   EXPECT_NE(begins[0]["pid"], ends[0]["pid"]);
 }
 
-TEST(ChromeTraceTest, WhateverItIsGivenItWritesJson) {
+TEST(ChromeTraceTest, AnyInputMakesValidJson) {
   constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   StepStats stats;

@@ -1,6 +1,6 @@
-// DeviceTrace: takes down what runs on one device in one step.
+// DeviceTrace records the node runs of one device in one step.
 //
-// Threads: thread-safe. It exists only in steps that are traced.
+// Threads: thread-safe. It exists only in traced steps.
 #ifndef WEFT_LIBS_TRACE_DEVICE_TRACE_H_
 #define WEFT_LIBS_TRACE_DEVICE_TRACE_H_
 
@@ -18,23 +18,24 @@ namespace weft {
 
 class DeviceTrace {
  public:
-  // A loop may go around for ever: of the runs beyond this only the number is
-  // told. About what a hundred thousand runs take, in memory and as bytes.
+  // A loop may run forever: runs beyond this limit are only counted. About the
+  // size of a hundred thousand runs, in memory and serialized.
   static constexpr size_t kMaxBytes = 16 << 20;
 
   explicit DeviceTrace(std::string device, size_t max_bytes = kMaxBytes);
 
-  // A run that ended on this thread; its thread_id is set here.
+  // Adds a run that ended on this thread; its thread_id is set here.
   void AddOnThread(NodeExecStats stats);
-  // One that waited without a thread.
+  // Adds a run that waited without a thread.
   void AddWait(NodeExecStats stats);
 
-  // Whether further runs only count: who asks first makes nothing for them.
+  // Whether further runs are only counted; check it first to avoid building
+  // their stats.
   bool IsFull() const { return left_out_.load(std::memory_order_relaxed) > 0; }
   // REQUIRES: IsFull().
   void AddUntold(int64_t start_nanos);
 
-  // All there is. Once, when nothing is added any more.
+  // Returns everything. Must be called once, when nothing is added any more.
   DeviceStepStats Take();
 
  private:
@@ -45,7 +46,7 @@ class DeviceTrace {
   absl::Mutex mutex_;
   size_t bytes_left_ ABSL_GUARDED_BY(mutex_);
   DeviceStepStats stats_ ABSL_GUARDED_BY(mutex_);
-  // Numbered from 1 as they come.
+  // Numbered from 1 in order of appearance.
   std::map<int64_t, uint32_t> threads_ ABSL_GUARDED_BY(mutex_);
   // Written under the lock.
   std::atomic<size_t> left_out_{0};

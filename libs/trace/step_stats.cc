@@ -16,8 +16,8 @@ namespace {
 constexpr int64_t kNanosAMicro = 1000;
 constexpr size_t kMostBytes = std::numeric_limits<int32_t>::max();
 
-// Of numbers that came from elsewhere: the sum as two's complement has it, for
-// there is no right one.
+// The numbers come from other processes: the sum wraps around instead of
+// overflowing.
 int64_t Sum(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) +
                               static_cast<uint64_t>(b));
@@ -128,7 +128,8 @@ absl::Status Parse(absl::string_view bytes, absl::string_view what,
       absl::StrCat("the ", bytes.size(), " bytes are no ", what));
 }
 
-// Maps in the order of their keys, so that equal messages give equal bytes.
+// Maps are written in the order of their keys, so that equal messages give
+// equal bytes.
 std::string ToBytes(const google::protobuf::Message& message) {
   std::string bytes;
   google::protobuf::io::StringOutputStream stream(&bytes);
@@ -146,8 +147,8 @@ absl::StatusOr<std::string> Write(const google::protobuf::Message& message,
   return ToBytes(message);
 }
 
-// A field of a message that is bytes already. One message after the other is
-// one with the fields of both.
+// Appends a field of a message that is serialized already. Concatenated
+// messages are one with the fields of both.
 void AppendField(int number, absl::string_view bytes, std::string& message) {
   constexpr uint8_t kLengthDelimited = 2;
   message.push_back(static_cast<char>(number << 3 | kLengthDelimited));

@@ -1,7 +1,7 @@
-// StepStats: what ran when in one step, on which device and thread.
-// RunMetadata: what a run tells besides its fetches. Values, and TensorFlow's
-// bytes of them (schemas/tf/step_stats.proto, config.proto), which
-// TensorBoard, tf.profiler and `weft trace` read.
+// StepStats is the trace of one step: the node runs with their times, devices
+// and threads. RunMetadata is what a run returns besides its fetches. Both are
+// values, with TensorFlow's serialization (schemas/tf/step_stats.proto,
+// config.proto), which TensorBoard, tf.profiler and `weft trace` read.
 //
 // Times are nanoseconds: starts since the Unix epoch, ends since the start. In
 // a step of several tasks all are by the clock of the session's master, as far
@@ -23,7 +23,7 @@
 namespace weft {
 
 // How much of a run is recorded, with TensorFlow's numbers. Weft records the
-// same for all levels but kNoTrace.
+// same for all levels except kNoTrace.
 enum class TraceLevel : uint8_t {
   kNoTrace = 0,
   kSoftwareTrace = 1,
@@ -46,21 +46,21 @@ struct NodeExecStats {
   std::string node_name;
   int64_t start_nanos = 0;
   int64_t end_rel_nanos = 0;
-  // As TensorFlow's: "y = MatMul(x, w)"; of _Send and _Recv, with the device of
-  // the other end, "[400B] x/_1 = _Send(x:0 @/job:ps/replica:0/...)".
+  // As TensorFlow's: "y = MatMul(x, w)"; for _Send and _Recv, with the device
+  // of the other end, "[400B] x/_1 = _Send(x:0 @/job:ps/replica:0/...)".
   std::string timeline_label;
-  // 0: a kernel that needs no thread while it waits: a receive, a queue.
+  // 0: a kernel that waits without a thread: a receive, a queue.
   uint32_t thread_id = 0;
   std::vector<OutputStats> output;
   bool operator==(const NodeExecStats&) const = default;
 };
 
-// About what it takes, in memory and serialised.
+// About its size, in memory and serialized.
 size_t BytesOf(const NodeExecStats& stats);
 
 struct DeviceStepStats {
   std::string device;  // full name
-  // In the order of their ends.
+  // In the order in which they ended.
   std::vector<NodeExecStats> node_stats;
   std::map<uint32_t, std::string> thread_names;
   bool operator==(const DeviceStepStats&) const = default;
@@ -70,27 +70,27 @@ struct StepStats {
   std::vector<DeviceStepStats> dev_stats;
   bool operator==(const StepStats&) const = default;
 
-  // By another clock, which says `nanos` more.
+  // Converts to another clock, which is `nanos` ahead.
   void Shift(int64_t nanos);
-  // Those of further devices.
+  // Adds those of further devices.
   void Add(StepStats others);
-  // Of devices whose runs take more than is left of `max_bytes` only their
-  // number is told.
+  // For devices whose runs exceed the rest of `max_bytes`, keeps only their
+  // number.
   void Limit(size_t max_bytes);
 };
 
-// What takes the place of runs that are not told; the last began then.
+// A placeholder for runs that are not included; the last one began then.
 NodeExecStats Untold(size_t num_runs, int64_t last_start_nanos);
 
 struct RunMetadata {
   StepStats step_stats;
-  // A serialised GraphDef for each device, after all passes, in the order of
+  // A serialized GraphDef for each device, after all passes, in the order of
   // their tasks.
   std::vector<std::string> partition_graphs;
   bool operator==(const RunMetadata&) const = default;
 };
 
-// What a RunOptions asks to be told of a run.
+// The metadata that a RunOptions requests.
 struct MetadataWanted {
   TraceLevel trace_level = TraceLevel::kNoTrace;
   bool output_partition_graphs = false;
@@ -100,17 +100,17 @@ struct MetadataWanted {
   bool operator==(const MetadataWanted&) const = default;
 };
 
-// RESOURCE_EXHAUSTED for more than the 2 GiB that protobuf's readers take.
+// Returns RESOURCE_EXHAUSTED beyond the 2 GiB limit of protobuf's readers.
 absl::StatusOr<std::string> Serialize(const StepStats& stats);
 absl::StatusOr<std::string> Serialize(const RunMetadata& metadata);
 
-// What is read may be anybody's. INVALID_ARGUMENT where the bytes are none.
-// What these structs have no place for is dropped.
+// The input is untrusted. INVALID_ARGUMENT if the bytes do not parse. Fields
+// without a counterpart in these structs are dropped.
 absl::StatusOr<StepStats> ParseStepStats(absl::string_view bytes);
 absl::StatusOr<RunMetadata> ParseRunMetadata(absl::string_view bytes);
 
-// The fields of a RunOptions that ask for metadata, as its bytes, and back. A
-// level that is unknown counts as kFullTrace.
+// The fields of a RunOptions that request metadata, serialized, and back. An
+// unknown level counts as kFullTrace.
 std::string SerializeRunOptions(const MetadataWanted& wanted);
 absl::StatusOr<MetadataWanted> ParseRunOptions(absl::string_view bytes);
 

@@ -30,7 +30,7 @@ RunMetadata Sample() {
   return metadata;
 }
 
-TEST(StepStatsTest, ComesBackFromItsBytes) {
+TEST(StepStatsTest, SerializationRoundTrips) {
   RunMetadata metadata = Sample();
   tf::GraphDef graph;
   graph.add_node()->set_name(std::string(300, 'n'));
@@ -43,7 +43,7 @@ TEST(StepStatsTest, ComesBackFromItsBytes) {
   EXPECT_EQ(read_stats, metadata.step_stats);
 }
 
-TEST(StepStatsTest, IsWhatTensorFlowsReadersExpect) {
+TEST(StepStatsTest, MatchesTheTensorFlowFormat) {
   ASSERT_OK_AND_ASSIGN(const std::string bytes, Serialize(Sample()));
   tf::RunMetadata proto;
   ASSERT_TRUE(proto.ParseFromString(bytes));
@@ -54,7 +54,7 @@ TEST(StepStatsTest, IsWhatTensorFlowsReadersExpect) {
   EXPECT_EQ(node.output(0).tensor_description().shape().dim(1).size(), 0);
 }
 
-TEST(StepStatsTest, ReadsMicrosecondsWhereThatIsAllThereIs) {
+TEST(StepStatsTest, FallsBackToMicroseconds) {
   tf::StepStats proto;
   tf::NodeExecStats* node = proto.add_dev_stats()->add_node_stats();
   node->set_all_start_micros(7);
@@ -62,7 +62,7 @@ TEST(StepStatsTest, ReadsMicrosecondsWhereThatIsAllThereIs) {
   ASSERT_OK_AND_ASSIGN(const StepStats stats,
                        ParseStepStats(proto.SerializeAsString()));
   EXPECT_EQ(stats.dev_stats[0].node_stats[0].start_nanos, 7'000);
-  // No number of nanoseconds.
+  // Without nanoseconds.
   EXPECT_EQ(stats.dev_stats[0].node_stats[0].end_rel_nanos, 0);
 }
 
@@ -73,7 +73,7 @@ TEST(StepStatsTest, OtherBytesAreRefused) {
   EXPECT_EQ(none, RunMetadata());
 }
 
-TEST(StepStatsTest, OptionsComeBackAndUnknownLevelsTrace) {
+TEST(StepStatsTest, OptionsRoundTripAndUnknownLevelsTrace) {
   const MetadataWanted wanted{.trace_level = TraceLevel::kFullTrace,
                               .output_partition_graphs = true};
   ASSERT_OK_AND_ASSIGN(const MetadataWanted read,
@@ -86,7 +86,7 @@ TEST(StepStatsTest, OptionsComeBackAndUnknownLevelsTrace) {
   EXPECT_TRUE(unknown.step_stats());
 }
 
-TEST(StepStatsTest, ShiftMovesStartsAndNothingElse) {
+TEST(StepStatsTest, ShiftMovesOnlyStartTimes) {
   StepStats stats = Sample().step_stats;
   stats.Shift(-1'000);
   EXPECT_EQ(stats.dev_stats[0].node_stats[0].start_nanos,
@@ -96,7 +96,7 @@ TEST(StepStatsTest, ShiftMovesStartsAndNothingElse) {
   stats.Shift(std::numeric_limits<int64_t>::max());  // overflows, harmlessly
 }
 
-TEST(StepStatsTest, OfDevicesBeyondTheLimitOnlyTheNumberOfRunsIsTold) {
+TEST(StepStatsTest, DevicesBeyondTheLimitOnlyHaveACount) {
   StepStats stats;
   const NodeExecStats run{.node_name = "n", .start_nanos = 7};
   for (const size_t num_runs : {2, 3, 0, 1}) {
@@ -117,7 +117,7 @@ TEST(StepStatsTest, OfDevicesBeyondTheLimitOnlyTheNumberOfRunsIsTold) {
   EXPECT_TRUE(limited.dev_stats[2].node_stats.empty());
 }
 
-TEST(DeviceTraceTest, AThreadOfAnyNameIsText) {
+TEST(DeviceTraceTest, ThreadNamesAreValidUtf8) {
   std::string name;
   std::thread([&name] {
     SetThreadName("\xd1\x82\xd1 \x80\xd0");
@@ -128,7 +128,7 @@ TEST(DeviceTraceTest, AThreadOfAnyNameIsText) {
   EXPECT_EQ(name, "??? ??");
 }
 
-TEST(DeviceTraceTest, NamesThreadsAndCutsWhatIsTooLong) {
+TEST(DeviceTraceTest, ThreadsAreNamedAndLongTracesTruncated) {
   DeviceTrace trace("cpu", /*max_bytes=*/2 * sizeof(NodeExecStats) + 10);
   trace.AddOnThread({.node_name = "a", .start_nanos = 1});
   trace.AddWait({.node_name = "b", .start_nanos = 2});
@@ -149,13 +149,13 @@ TEST(DeviceTraceTest, LongLabelsAndManyOutputsCount) {
   trace.AddWait({.node_name = "a", .timeline_label = std::string(900, 'x')});
   trace.AddWait(
       {.node_name = "b", .output = {{.dims = std::vector<int64_t>(125)}}});
-  trace.AddWait({.node_name = "c"});  // would fit, and would be a hole
+  trace.AddWait({.node_name = "c"});  // would fit, and would leave a gap
   const DeviceStepStats stats = trace.Take();
   ASSERT_EQ(stats.node_stats.size(), 1);
   EXPECT_EQ(stats.node_stats[0].node_name, "3 more runs were not recorded");
 }
 
-TEST(DeviceTraceTest, OnceItIsFullRunsOnlyCount) {
+TEST(DeviceTraceTest, FullTraceOnlyCountsRuns) {
   DeviceTrace trace("cpu", /*max_bytes=*/0);
   EXPECT_FALSE(trace.IsFull());
   trace.AddOnThread({.node_name = "a", .start_nanos = 1});
@@ -177,21 +177,21 @@ absl::Duration Offset(int sent, int received, int answered, int back) {
                               .answered = at(back)});
 }
 
-TEST(ClockOffsetTest, ClocksThatMayAgreeAreLeftAlone) {
+TEST(ClockOffsetTest, ClocksThatMayAgreeAreNotShifted) {
   EXPECT_EQ(Offset(0, 10, 90, 100), absl::ZeroDuration());
   EXPECT_EQ(Offset(0, 0, 100, 100), absl::ZeroDuration());
-  // All of the time is the request's.
+  // The request took all of the time.
   EXPECT_EQ(Offset(0, 99, 100, 100), absl::ZeroDuration());
 }
 
-TEST(ClockOffsetTest, AnotherClockIsHalfwayBetweenItsBounds) {
-  // Theirs is 1,000 ahead; 10 there and 20 back.
+TEST(ClockOffsetTest, OffsetIsTheMiddleOfItsBounds) {
+  // The other clock is 1,000 ahead; the request took 10 and the reply 20.
   EXPECT_EQ(Offset(0, 1'010, 1'080, 100), -absl::Microseconds(995));
   // And 1,000 behind.
   EXPECT_EQ(Offset(2'000, 1'010, 1'080, 2'100), absl::Microseconds(1'005));
 }
 
-TEST(ClockOffsetTest, AClockThatWasSetMeanwhileSaysNothing) {
+TEST(ClockOffsetTest, ClockSetMeanwhileGivesNoOffset) {
   EXPECT_EQ(Offset(0, 500, 2'000, 100), absl::ZeroDuration());
 }
 

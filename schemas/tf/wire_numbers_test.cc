@@ -132,7 +132,7 @@ Table TableOfFile(const std::string& path) {
   return table;
 }
 
-TEST(WireNumbersTest, EqualTensorFlows) {
+TEST(WireNumbersTest, EqualThoseOfTensorFlow) {
   const Table ours = OurTable();
   const Table theirs = TableOfFile("schemas/tf/testdata/wire_numbers.txt");
   ASSERT_GT(theirs.size(), 500u);

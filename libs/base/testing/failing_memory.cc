@@ -6,8 +6,8 @@
 
 namespace {
 
-// Calls of operator new until one fails, which makes it 0; negative: none
-// fails.
+// Number of calls of operator new before one fails, which sets it to 0;
+// negative: none fails.
 thread_local int64_t calls_left = -1;
 
 }  // namespace

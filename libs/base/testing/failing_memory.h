@@ -1,5 +1,5 @@
-// FailingMemory: an allocation that the system refuses, for tests of code that
-// must leave its objects as they were when std::bad_alloc is thrown.
+// FailingMemory makes the system refuse an allocation, for tests of code that
+// must leave its objects unchanged when std::bad_alloc is thrown.
 //
 // A program that links this library has its own operator new and delete, which
 // call malloc and free.
@@ -11,7 +11,7 @@
 namespace weft {
 
 // While it exists, the `nth` call of operator new by this thread (the first is
-// 1) throws std::bad_alloc. All others get their memory. One at a time in a
+// 1) throws std::bad_alloc. All others succeed. At most one may exist per
 // thread.
 class FailingMemory {
  public:
@@ -20,7 +20,7 @@ class FailingMemory {
   FailingMemory(const FailingMemory&) = delete;
   FailingMemory& operator=(const FailingMemory&) = delete;
 
-  // Whether that call was made.
+  // Returns whether that call was made.
   bool has_failed() const;
 };
 

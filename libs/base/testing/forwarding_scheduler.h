@@ -1,5 +1,5 @@
-// ForwardingScheduler: a scheduler that leaves all work to another one. Tests
-// derive from it and override what they watch or disturb.
+// ForwardingScheduler forwards all work to another scheduler. Tests derive from
+// it and override the methods that they observe or disturb.
 #ifndef WEFT_LIBS_BASE_TESTING_FORWARDING_SCHEDULER_H_
 #define WEFT_LIBS_BASE_TESTING_FORWARDING_SCHEDULER_H_
 
@@ -15,7 +15,7 @@ namespace weft {
 
 class ForwardingScheduler : public Scheduler {
  public:
-  // `to` outlives this one.
+  // `to` must outlive this one.
   explicit ForwardingScheduler(Scheduler& to) : to_(to) {}
 
   void Schedule(Pool pool, Closure closure) override {

@@ -1,8 +1,8 @@
-// ReplayFuzzCorpus: gives the target of a fuzzer what the fuzzer keeps, so that
-// an ordinary test holds what was found once. RequireForFuzz: what a target
-// says of its results.
+// ReplayFuzzCorpus runs the inputs of a fuzzer's corpus through its target, so
+// that an ordinary test covers earlier findings. RequireForFuzz states what a
+// target requires of its results.
 //
-// A target takes bytes and returns, whatever they are. Threads: none.
+// A target takes arbitrary bytes and must return. Threads: none.
 #ifndef WEFT_LIBS_BASE_TESTING_FUZZ_CORPUS_H_
 #define WEFT_LIBS_BASE_TESTING_FUZZ_CORPUS_H_
 
@@ -19,14 +19,15 @@
 
 namespace weft {
 
-// Ends the process, which a fuzzer and a test take for a failure.
+// Aborts the process, which a fuzzer and a test report as a failure.
 inline void RequireForFuzz(bool condition) {
   if (!condition) std::abort();
 }
 
 using FuzzTarget = std::function<void(absl::string_view)>;
 
-// The same bytes cut short at each place, and with each of their bits turned.
+// Runs the target with the bytes truncated at each length and with each bit
+// flipped.
 inline void GiveDamaged(std::string bytes, const FuzzTarget& target) {
   for (size_t i = 0; i < bytes.size(); ++i) {
     target(absl::string_view(bytes).substr(0, i));
@@ -38,9 +39,9 @@ inline void GiveDamaged(std::string bytes, const FuzzTarget& target) {
   }
 }
 
-// Each file of a directory, given as it lies in the repository, in the order of
-// their names; where it is no longer than `damage_up_to`, also damaged. Returns
-// how many there are.
+// Runs the target with each file of a directory, named as in the repository, in
+// the order of their names; files up to `damage_up_to` bytes also damaged.
+// Returns the number of files.
 inline int ReplayFuzzCorpus(const std::string& directory,
                             const FuzzTarget& target,
                             size_t damage_up_to = 2048) {

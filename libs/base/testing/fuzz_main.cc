@@ -1,5 +1,5 @@
-// libFuzzer's entry for one target; the rule weft_fuzzer compiles it for each,
-// and says which header and function it is.
+// libFuzzer's entry point for one target. The rule weft_fuzzer compiles it for
+// each target and defines its header and function.
 #include <cstddef>
 #include <cstdint>
 

@@ -1,5 +1,4 @@
-// LeaveNoRoomForThreads: for tests of a process that the system refuses
-// threads.
+// LeaveNoRoomForThreads makes the system refuse further threads, for tests.
 #ifndef WEFT_LIBS_BASE_TESTING_LITTLE_ADDRESS_SPACE_H_
 #define WEFT_LIBS_BASE_TESTING_LITTLE_ADDRESS_SPACE_H_
 
@@ -10,8 +9,8 @@
 
 namespace weft {
 
-// Limits the address space of this process to what it has and a little more,
-// which is less than the stack of a thread. False: the system does not do it.
+// Limits the address space of this process to its current size plus less than
+// the stack of a thread. Returns false if the system does not support it.
 inline bool LeaveNoRoomForThreads() {
   constexpr rlim_t kLittle = 2 << 20;
   rlim_t pages = 0;

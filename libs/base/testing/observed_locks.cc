@@ -1,11 +1,11 @@
 // Puts the LockObserver of a thread in front of absl::Mutex and absl::CondVar.
-// Abseil comes as Debian's archives, so nothing in its sources or ours can be
-// changed for that: the linker sends every call through these wrappers
-// (--wrap, see BUILD), those of Abseil's own code among them.
+// Abseil is installed as Debian's archives, so its sources cannot be changed:
+// the linker sends every call through these wrappers (--wrap, see BUILD),
+// including those of Abseil's own code.
 //
-// An observed thread never sleeps in Abseil: it tries a lock, and where another
-// thread has it, asks its observer to let that one run. Mutex::Await and its
-// like are not wrapped: Weft waits with CondVar.
+// An observed thread never sleeps in Abseil: it tries a lock and, if another
+// thread holds it, asks its observer to let that thread run. Mutex::Await and
+// similar functions are not wrapped: Weft waits with CondVar.
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "libs/base/lock_observer.h"
@@ -72,7 +72,7 @@ bool WRAP(_ZN4absl7debian35Mutex13ReaderTryLockEv)(Mutex* mutex) {
 
 bool REAL(_ZN4absl7debian37CondVar15WaitWithTimeoutEPNS0_5MutexENS0_8DurationE)(
     CondVar*, Mutex*, Duration);
-// True when the time ran out, as Abseil says it.
+// Returns true on timeout, as Abseil does.
 bool WRAP(_ZN4absl7debian37CondVar15WaitWithTimeoutEPNS0_5MutexENS0_8DurationE)(
     CondVar* condition, Mutex* mutex,
     Duration timeout) ABSL_NO_THREAD_SAFETY_ANALYSIS {
@@ -82,7 +82,7 @@ bool WRAP(_ZN4absl7debian37CondVar15WaitWithTimeoutEPNS0_5MutexENS0_8DurationE)(
         _ZN4absl7debian37CondVar15WaitWithTimeoutEPNS0_5MutexENS0_8DurationE)(
         condition, mutex, timeout);
   }
-  // Nobody runs between the two: a signal is not missed.
+  // No other thread runs between the two calls, so no signal is missed.
   REAL(_ZN4absl7debian35Mutex6UnlockEv)(mutex);
   const bool signalled = observer->WaitForSignal(condition, mutex, timeout);
   mutex->Lock();

@@ -1,5 +1,6 @@
-// What every Scheduler owes its users; each implementation's test instantiates
-// this suite with a harness that makes one.
+// SchedulerConformanceTest checks the contract of Scheduler; each
+// implementation's test instantiates this suite with a harness that creates
+// one.
 #ifndef WEFT_LIBS_BASE_TESTING_SCHEDULER_CONFORMANCE_H_
 #define WEFT_LIBS_BASE_TESTING_SCHEDULER_CONFORMANCE_H_
 
@@ -17,7 +18,7 @@
 
 namespace weft {
 
-// Holds what the scheduler needs for life, such as its clock.
+// Owns what the scheduler needs to live, such as its clock.
 class SchedulerHarness {
  public:
   virtual ~SchedulerHarness() = default;
@@ -150,7 +151,7 @@ TEST_P(SchedulerConformanceTest, WaiterMayDestroyTheEvent) {
   }
 }
 
-TEST_P(SchedulerConformanceTest, SeveralWaitForOneEvent) {
+TEST_P(SchedulerConformanceTest, SeveralThreadsWaitForOneEvent) {
   auto start = scheduler_->NewEvent();
   std::vector<std::unique_ptr<Event>> done;
   for (int i = 0; i < 4; ++i) {
@@ -254,7 +255,7 @@ TEST_P(SchedulerConformanceTest, ParallelForNestsInsideComputeClosures) {
 
 TEST_P(SchedulerConformanceTest, ParallelForNeedsNoFreeThread) {
   auto release = scheduler_->NewEvent();
-  // Every compute thread is held, against the rules, until the loop is over.
+  // Hold every compute thread, against the rules, until the loop is over.
   for (int i = 0; i < scheduler_->num_compute_threads(); ++i) {
     scheduler_->Schedule(Pool::kCompute, [&] { release->Wait(); });
   }
@@ -266,7 +267,7 @@ TEST_P(SchedulerConformanceTest, ParallelForNeedsNoFreeThread) {
   scheduler_.reset();
 }
 
-// After the last use of the closure, and once.
+// The exception is rethrown once, after the last use of the closure.
 TEST_P(SchedulerConformanceTest, ParallelForRethrowsAnException) {
   for (int64_t total : {1, 1000}) {
     std::atomic<int> running{0};
@@ -281,7 +282,7 @@ TEST_P(SchedulerConformanceTest, ParallelForRethrowsAnException) {
   }
 }
 
-TEST_P(SchedulerConformanceTest, DestructorRunsWhatWasScheduled) {
+TEST_P(SchedulerConformanceTest, DestructorRunsScheduledClosures) {
   std::atomic<int> runs{0};
   Scheduler* scheduler = scheduler_.get();
   for (int i = 0; i < 100; ++i) {

@@ -1,5 +1,5 @@
-// Which seeds a simulation runs, so that tools/nightly.sh and
-// tools/planted_bugs run others than the test command does.
+// The seeds of a simulation, which tools/nightly.sh and tools/planted_bugs
+// override.
 #ifndef WEFT_LIBS_BASE_TESTING_SEEDS_H_
 #define WEFT_LIBS_BASE_TESTING_SEEDS_H_
 
@@ -20,7 +20,7 @@ inline uint64_t FirstSeed() {
   return SeedsFromEnvironment("WEFT_SIMULATION_FIRST_SEED", 1);
 }
 
-// `otherwise`: where nobody asks for another number.
+// Returns `otherwise` unless the environment sets another number.
 inline uint64_t NumSeeds(uint64_t otherwise) {
   return SeedsFromEnvironment("WEFT_SIMULATION_SEEDS", otherwise);
 }

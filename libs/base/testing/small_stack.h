@@ -1,5 +1,5 @@
-// RunOnSmallStack: a closure on the smallest stack that Weft's threads may
-// have, for tests of what recurses.
+// RunOnSmallStack runs a closure on the smallest stack that Weft's threads may
+// have, for tests of recursive code.
 #ifndef WEFT_LIBS_BASE_TESTING_SMALL_STACK_H_
 #define WEFT_LIBS_BASE_TESTING_SMALL_STACK_H_
 
@@ -12,17 +12,17 @@
 
 namespace weft {
 
-// glibc gives each thread the limit of stacks, which is 8 MiB by default. Where
-// that limit is "unlimited", a thread has 2 MiB. Sanitizers make frames larger,
-// so tests run with 8 MiB under them.
+// glibc gives each thread a stack of the system's stack limit, 8 MiB by
+// default. If that limit is "unlimited", a thread has 2 MiB. Sanitizers make
+// frames larger, so tests use 8 MiB with them.
 #if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
 inline constexpr size_t kSmallStackBytes = size_t{8} << 20;
 #else
 inline constexpr size_t kSmallStackBytes = size_t{2} << 20;
 #endif
 
-// Returns when `work` has run. False, and nothing has run: no thread was to be
-// had.
+// Returns when `work` has run. Returns false without running it if no thread
+// could be started.
 inline bool RunOnSmallStack(std::function<void()> work) {
   const auto run = [](void* closure) -> void* {
     (*static_cast<std::function<void()>*>(closure))();

@@ -71,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(Threads, TransportHeartbeatTest, testing::Values([] {
                            return std::make_unique<ThreadHarness>();
                          }));
 
-// Another wire, before whose next message the test does something.
+// Wraps a wire, and runs a test's function before the next message.
 class InterruptedWire : public Wire {
  public:
   explicit InterruptedWire(std::unique_ptr<Wire> wire)
@@ -98,7 +98,8 @@ class InterruptedWire : public Wire {
   const std::unique_ptr<Wire> wire_;
 };
 
-// A server and a client in a network that a test cuts and counts in.
+// A server and a client in a network in which a test cuts connections and
+// counts messages.
 class Pair {
  public:
   Pair(uint64_t seed, const TransportOptions& options)
@@ -151,7 +152,7 @@ class Pair {
   std::unique_ptr<Channel> channel;
 };
 
-// A little of everything. Each call ends, once, whatever happens to the
+// Makes calls of all kinds. Each call ends, once, whatever happens to the
 // connection.
 void Converse(Pair& pair) {
   const CallOptions waits = {
@@ -183,8 +184,8 @@ void Converse(Pair& pair) {
   for (const Answer& answer : answers) EXPECT_EQ(answer.times(), 1);
 }
 
-// The number of messages that arrived, when message `cut_at` was the last of
-// its connection.
+// Returns the number of messages that arrived, when message `cut_at` was the
+// last of its connection.
 int ConverseWithCut(uint64_t seed, int cut_at, Fate fate) {
   TransportOptions options;
   options.credit_bytes = 100'000;
@@ -198,7 +199,7 @@ int ConverseWithCut(uint64_t seed, int cut_at, Fate fate) {
   });
   pair.Start();
   Converse(pair);
-  // The channel lives on: it dials again. The cut may hit one of these yet.
+  // The channel stays open: it dials again. The cut may still hit one of these.
   int num_failed = 0;
   for (int i = 0; i < 2; ++i) {
     Answer again(pair.scheduler());
@@ -222,8 +223,8 @@ int ConverseWithCut(uint64_t seed, int cut_at, Fate fate) {
   return total;
 }
 
-// The cancellation comes when the call is answered and its reply on its way.
-TEST(CancelledCallTest, DropsTheReplyThatIsBeingSent) {
+// The cancellation comes when the call is answered and its reply in flight.
+TEST(CancelledCallTest, CancelledCallDropsTheReplyBeingSent) {
   Pair pair(1, {});
   pair.Start();
   Answer answer(pair.scheduler());
@@ -239,12 +240,13 @@ TEST(CancelledCallTest, DropsTheReplyThatIsBeingSent) {
     pair.scheduler().RunUntilIdle();
   };
   call->Reply(std::move(reply));
-  pair.scheduler().RunUntilIdle();  // what is dropped is freed elsewhere
+  pair.scheduler()
+      .RunUntilIdle();  // dropped values are freed on another thread
   EXPECT_TRUE(sent.expired());
   EXPECT_THAT(answer.Wait(), StatusIs(absl::StatusCode::kCancelled));
 }
 
-TEST(CutTest, WhereverAConnectionIsCutEveryCallEndsAndNothingIsLeft) {
+TEST(CutTest, CutAtAnyMessageEndsEveryCall) {
   for (const uint64_t seed : {1, 2, 3}) {
     const int uncut = ConverseWithCut(seed, -1, Fate::kDeliver);
     ASSERT_GT(uncut, 20);
@@ -257,9 +259,9 @@ TEST(CutTest, WhereverAConnectionIsCutEveryCallEndsAndNothingIsLeft) {
   }
 }
 
-// Small messages wait for no more than the window, and a peer that does not
-// read is sent no more than that.
-TEST(MediumTest, AttachmentsGoAlongAsFarAsTheWindowReaches) {
+// Small messages wait only for the window, and a peer that does not read
+// receives at most one window.
+TEST(MediumTest, AttachmentsAreInlinedUpToTheWindow) {
   TransportOptions options;
   options.medium_bytes = 100'000;
   options.medium_window = 250'000;
@@ -282,7 +284,8 @@ TEST(MediumTest, AttachmentsGoAlongAsFarAsTheWindowReaches) {
       pair.handler.WaitUntil([&] { return pair.handler.notes.size() == 5; }));
   EXPECT_EQ(along, std::vector<size_t>(2, 100'000));
   EXPECT_EQ(streamed, std::vector<size_t>(3, 100'000));
-  // What has gone makes room, and what is larger never goes along.
+  // What has been sent frees the window, and larger attachments are never
+  // inlined.
   pair.handler.notes.clear();
   send(100'001);
   send(100'000);
@@ -296,7 +299,7 @@ TEST(MediumTest, AttachmentsGoAlongAsFarAsTheWindowReaches) {
   }
 }
 
-TEST(CutTest, APeerThatDiesIsGivenUpByItsChannel) {
+TEST(CutTest, ChannelDisconnectsFromADeadPeer) {
   Pair pair(1, {});
   pair.Start();
   ASSERT_TRUE(pair.events.WaitForConnects(1));
@@ -307,12 +310,12 @@ TEST(CutTest, APeerThatDiesIsGivenUpByItsChannel) {
   EXPECT_THAT(held.Wait(), StatusIs(absl::StatusCode::kUnavailable, "died"));
   pair.scheduler().AdvanceBy(absl::Seconds(10));
   EXPECT_FALSE(pair.channel->peer().has_value());
-  // Between attempts is at most the longest backoff, and never none.
+  // The pause between attempts is at most the maximum backoff, and never zero.
   EXPECT_GE(pair.events.disconnected.size(), 6);
   EXPECT_LE(pair.events.disconnected.size(), 20);
 }
 
-TEST(CutTest, InASilentNetworkDeadlinesEndCalls) {
+TEST(CutTest, DeadlinesEndCallsInASilentNetwork) {
   Pair pair(1, {});
   pair.Start();
   ASSERT_TRUE(pair.events.WaitForConnects(1));
@@ -330,7 +333,7 @@ TEST(CutTest, InASilentNetworkDeadlinesEndCalls) {
   EXPECT_EQ(lost.times(), 1);
 }
 
-// A wire that lets a test do something before a message leaves, and before a
+// A wire that runs a test's function before a message is sent, and before a
 // connection is closed.
 class MeddlingWire : public Wire {
  public:
@@ -353,7 +356,7 @@ class MeddlingWire : public Wire {
     wire_->Close(connection);
   }
 
-  // Set before anything is dialed.
+  // Must be set before dialing.
   std::function<void(const Frames&)> before_send;
   std::function<void()> before_close;
 
@@ -361,10 +364,10 @@ class MeddlingWire : public Wire {
   const std::unique_ptr<Wire> wire_;
 };
 
-// The control lane's thread sends what waited for the connection. Meanwhile
-// another call is made, which wants this connection or none, and the bulk lane
-// loses it, for good.
-TEST(CutTest, ACallMadeWhileOthersAreFlushedFailsWithTheConnection) {
+// The control channel's thread sends the calls that waited for the connection.
+// Meanwhile another call is made, which requires this connection, and the bulk
+// channel loses it permanently.
+TEST(CutTest, CallDuringFlushFailsWithTheConnection) {
   SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock);
   MemoryNetwork network(*scheduler);
@@ -411,9 +414,8 @@ TEST(CutTest, ACallMadeWhileOthersAreFlushedFailsWithTheConnection) {
   network.Heal("client", "server");
 }
 
-// The other end hears of it whether the request or the cancellation comes
-// first.
-TEST(CutTest, ACallThatIsCancelledWhileItIsFlushedIsNotServed) {
+// The peer is told, whether the request or the cancellation comes first.
+TEST(CutTest, CallCancelledDuringFlushIsNotServed) {
   SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock);
   MemoryNetwork network(*scheduler);
@@ -450,7 +452,7 @@ TEST(CutTest, ACallThatIsCancelledWhileItIsFlushedIsNotServed) {
   channel.reset();
 }
 
-TEST(HelloTest, AServerThatDoesNotAnswerIsGivenUpInTime) {
+TEST(HelloTest, HelloToAnUnresponsiveServerTimesOut) {
   TransportOptions options;
   options.hello_timeout = absl::Seconds(5);
   Pair pair(1, options);
@@ -466,8 +468,8 @@ TEST(HelloTest, AServerThatDoesNotAnswerIsGivenUpInTime) {
   EXPECT_LE(pair.scheduler().clock().Now() - begin, absl::Seconds(6));
 }
 
-// One asks, one answers, at an interval of a fifth of the time.
-TEST(HeartbeatTest, WhoIsIdleSaysLittleAndStays) {
+// One question and one answer, at an interval of a fifth of the timeout.
+TEST(HeartbeatTest, IdleConnectionOnlySendsHeartbeats) {
   TransportOptions options;
   options.peer_timeout = absl::Seconds(10);
   Pair pair(1, options);
@@ -486,7 +488,7 @@ TEST(HeartbeatTest, WhoIsIdleSaysLittleAndStays) {
   EXPECT_EQ(pair.handler.disconnects.size(), 0u);
 }
 
-TEST(HeartbeatTest, ASilentNetworkIsNoticedAtBothEnds) {
+TEST(HeartbeatTest, SilentNetworkDisconnectsBothEnds) {
   TransportOptions options;
   options.peer_timeout = absl::Seconds(10);
   Pair pair(1, options);
@@ -501,12 +503,12 @@ TEST(HeartbeatTest, ASilentNetworkIsNoticedAtBothEnds) {
   EXPECT_EQ(pair.handler.disconnects.size(), 1u);
 }
 
-TEST(CreditTest, NoMoreThanTheWindowIsUnderWay) {
+TEST(CreditTest, BytesInFlightStayWithinTheWindow) {
   TransportOptions options;
   options.credit_bytes = 1 << 20;
   options.chunk_bytes = 100'000;
   Pair pair(1, options);
-  // Credit is slow, so the sender runs into the bound again and again.
+  // Credit is slow, so the sender reaches the limit repeatedly.
   uint64_t landed = 0, most = 0, returned = 0;
   pair.network.set_hook([&](const MessageInfo& info) {
     const Frames& frames = *info.frames;

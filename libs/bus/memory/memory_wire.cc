@@ -20,14 +20,14 @@ absl::Status Lost(absl::string_view why) {
   return absl::UnavailableError(absl::StrCat("Connection lost: ", why));
 }
 
-// Something of this thread's own, to tell threads apart by its address.
+// Returns an address that is unique to this thread.
 const void* ThisThread() {
   static thread_local char mark = 0;
   return &mark;
 }
 
-// Of what all processes share: whoever has it is not interrupted, or stopped,
-// and all others with it.
+// Guards what all processes share: its holder is not interrupted, or suspended,
+// which would block all others.
 class ABSL_LOCKABLE NetworkMutex {
  public:
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() {
@@ -57,7 +57,7 @@ class ABSL_SCOPED_LOCKABLE NetworkLock {
   NetworkMutex* const mutex_;
 };
 
-// Something that happens at one end of a connection.
+// An event at one end of a connection.
 struct Happening {
   enum class Kind { kConnect, kOpen, kMessage, kClose };
   Kind kind = Kind::kMessage;
@@ -65,14 +65,14 @@ struct Happening {
   absl::Status why;  // of a close
   absl::Time sent;
   uint64_t sequence = 0;
-  bool judged = false;   // the hook has seen it
-  bool despite = false;  // of silence
+  bool judged = false;   // the hook has been called for it
+  bool despite = false;  // regardless of silence
   Verdict verdict;
 };
 
 struct Process;
 
-// A port somebody listens at.
+// A port with a listener.
 struct Port {
   Process* process = nullptr;
   Address address;
@@ -90,19 +90,19 @@ struct End {
   uint64_t connection = 0;
   Lane lane = Lane::kControl;
   WireEvents* events = nullptr;
-  Port* port = nullptr;        // where it was accepted; null when dialed
+  Port* port = nullptr;        // null if it was dialed, not accepted
   Address address;             // that it dialed
   std::shared_ptr<End> other;  // null while not connected and when closed
   std::deque<Happening> queue;
   std::deque<Happening> unsent;  // before it is connected
   uint64_t num_sent = 0;
   bool opened = false;
-  bool closed = false;           // no event comes any more
-  bool scheduled = false;        // a closure is on its way or runs
-  Scheduler::TimerId timer = 0;  // of that closure, when it waits for a delay
-  bool running = false;          // an event runs, on `thread`
+  bool closed = false;           // no further events
+  bool scheduled = false;        // a closure is scheduled or runs
+  Scheduler::TimerId timer = 0;  // of that closure, if it waits for a delay
+  bool running = false;          // an event is being delivered, on `thread`
   const void* thread = nullptr;
-  std::vector<Event*> waiters;  // for the running event
+  std::vector<Event*> waiters;  // for the event being delivered
 };
 
 // A simulated process.
@@ -110,7 +110,7 @@ struct Process {
   std::string name;
   Scheduler* reader = nullptr;
   bool dead = false;
-  bool buried = false;  // it may hear of what ended when it died
+  bool buried = false;  // it may be told of ends that followed its death
   ConnectionId next_id = 1;
   std::map<ConnectionId, std::shared_ptr<End>> ends;
 };
@@ -120,7 +120,7 @@ using NamePair = std::pair<std::string, std::string>;
 
 }  // namespace
 
-// All state, so that closures on their way outlive the network.
+// All state, so that scheduled closures may outlive the network.
 class MemoryNetwork::Core : public std::enable_shared_from_this<Core> {
  public:
   explicit Core(Scheduler& scheduler) : scheduler_(scheduler) {}
@@ -156,12 +156,12 @@ class MemoryNetwork::Core : public std::enable_shared_from_this<Core> {
   void Close(Process* process, ConnectionId id);
 
  private:
-  // Frames are let go of without the lock.
+  // Frames are released without the lock.
   using Dropped = std::vector<std::deque<Happening>>;
 
   std::shared_ptr<End> NewEnd(Process* process)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Makes sure that a closure comes for the head of the queue.
+  // Ensures that a closure handles the head of the queue.
   void Kick(const std::shared_ptr<End>& end)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Push(const std::shared_ptr<End>& end, Happening happening)
@@ -170,11 +170,11 @@ class MemoryNetwork::Core : public std::enable_shared_from_this<Core> {
     end->queue.push_back(std::move(happening));
     Kick(end);
   }
-  // No event comes at this end any more; the other end is told, after what is
-  // on its way to it.
+  // No further events come to this end; the other end is told, after what is in
+  // flight to it.
   void CloseEnd(const std::shared_ptr<End>& end, Dropped* dropped)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What is on its way is lost and both ends are told.
+  // Data in flight is lost, and both ends are told.
   void CutEnd(const std::shared_ptr<End>& end, const absl::Status& why,
               Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WaitUntilNotRunning(const std::shared_ptr<End>& end);
@@ -188,9 +188,9 @@ class MemoryNetwork::Core : public std::enable_shared_from_this<Core> {
   void Connect(const std::shared_ptr<End>& end)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // The closure of an end: deals with the head of its queue.
+  // The closure of an end: handles the head of its queue.
   void Step(const std::shared_ptr<End>& end);
-  // True when the head may happen now; sets its verdict.
+  // Returns true if the head may happen now; sets its verdict.
   bool Judge(const std::shared_ptr<End>& end)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Happen(const std::shared_ptr<End>& end)
@@ -201,7 +201,7 @@ class MemoryNetwork::Core : public std::enable_shared_from_this<Core> {
   // Takes the queue away, and the delay of its head.
   void Drop(const std::shared_ptr<End>& end, Dropped* dropped)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Its process need not know it any more.
+  // Its process need not keep it any more.
   void Forget(const std::shared_ptr<End>& end)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -280,7 +280,7 @@ void MemoryNetwork::Core::Connect(const std::shared_ptr<End>& end) {
   if (port == nullptr) {
     Push(end, {.kind = Happening::Kind::kClose,
                .why = absl::UnavailableError(absl::StrCat(
-                   "Nobody listens at ", end->address.ToString()))});
+                   "There is no listener at ", end->address.ToString()))});
     return;
   }
   auto other = NewEnd(port->process);
@@ -303,7 +303,7 @@ void MemoryNetwork::Core::Step(const std::shared_ptr<End>& end) {
   end->timer = 0;
   const Process* const process = end->process;
   const bool hears = process == nullptr || !process->dead || process->buried;
-  // Silence: Heal kicks all ends. Death: so does Bury.
+  // After a silence, Heal kicks all ends; after a death, so does Bury.
   if (end->closed || end->queue.empty() || !hears || IsSilent(*end)) {
     end->scheduled = false;
     return;
@@ -327,7 +327,7 @@ bool MemoryNetwork::Core::Judge(const std::shared_ptr<End>& end) {
     mutex_.Unlock();
     const Verdict verdict = (*hook)(info);
     mutex_.Lock();
-    // Cut or closed meanwhile: the next closure sees what is left.
+    // Cut or closed meanwhile: the next closure handles what is left.
     if (end->closed || end->queue.empty() ||
         end->queue.front().kind != Happening::Kind::kMessage) {
       end->scheduled = false;
@@ -463,7 +463,7 @@ void MemoryNetwork::Core::Kill(const std::string& name) {
     for (const auto& end : ends) {
       CutEnd(end, Lost(absl::StrCat(name, " died")), &dropped);
     }
-    // The listeners' objects stay; nobody finds them any more.
+    // The listeners' objects stay, but cannot be found any more.
     for (auto& port : ports_) {
       if (port->process == process) port->address = Address{};
     }
@@ -529,8 +529,8 @@ absl::StatusOr<Port*> MemoryNetwork::Core::Listen(Process* process,
     if (FindPort(port->address) != nullptr) port->address.port = 0;
   }
   if (FindPort(port->address) != nullptr) {
-    return absl::AlreadyExistsError(
-        absl::StrCat("Somebody listens at ", address.ToString(), " already"));
+    return absl::AlreadyExistsError(absl::StrCat(
+        "There is already a listener at ", address.ToString(), " already"));
   }
   if (process->dead) return Lost("this process died");
   ports_.push_back(std::move(port));
@@ -542,7 +542,7 @@ void MemoryNetwork::Core::StopListening(Port* port) {
   std::vector<std::shared_ptr<End>> ends;
   {
     NetworkLock lock(&mutex_);
-    // Nobody may find it while the events of those who did are waited for.
+    // No thread may find it while the events of those that did are waited for.
     const auto listed =
         std::find_if(ports_.begin(), ports_.end(),
                      [&](const auto& p) { return p.get() == port; });

@@ -1,5 +1,5 @@
-// MemoryWire: the Wire's fake, for tests. Many simulated processes, each with a
-// Wire of its own, share one MemoryNetwork, which a test can make do anything
+// MemoryWire is the Wire's fake for tests. Many simulated processes, each with
+// its own Wire, share one MemoryNetwork, which a test can make do anything that
 // a network does: delay, cut, partition, kill.
 //
 //   ManualClock clock;
@@ -12,8 +12,9 @@
 //
 // Each event of a connection is a closure of the Scheduler's compute pool, so
 // under a SimulatedScheduler a seed decides how connections overtake each
-// other; the events of one end of a connection keep their order. Works over
-// real threads too. Any host may be listened at; ports are the network's.
+// other; the events of one end of a connection keep their order. Works with
+// real threads, too. Any host name may be listened at; the network assigns
+// ports.
 //
 // Threads: all methods may be called from any thread.
 #ifndef WEFT_LIBS_BUS_MEMORY_MEMORY_WIRE_H_
@@ -30,13 +31,13 @@
 
 namespace weft::bus {
 
-// A message about to arrive, as the network's hook sees it.
+// A message about to arrive, as passed to the network's hook.
 struct MessageInfo {
   std::string from;  // names of wires
   std::string to;
   Lane lane = Lane::kControl;
   uint64_t connection = 0;  // the network's number, the same in both directions
-  bool to_dialer = false;   // which direction
+  bool to_dialer = false;   // the direction
   uint64_t sequence = 0;    // of the message, from 0 in each direction
   const Frames* frames = nullptr;
 };
@@ -49,45 +50,45 @@ enum class Fate {
 
 struct Verdict {
   Fate fate = Fate::kDeliver;
-  // From when it was sent; later messages of the connection wait as well.
+  // Counted from the time of sending; later messages of the connection wait as
+  // well.
   absl::Duration delay = absl::ZeroDuration();
 };
 
 class MemoryNetwork {
  public:
   // Runs before each message arrives, in order within one direction of a
-  // connection, without a lock held; over real threads, for several connections
+  // connection, without a lock held; with real threads, for several connections
   // at once.
   using Hook = absl::AnyInvocable<Verdict(const MessageInfo&)>;
 
-  // `scheduler` outlives the network, and the network its wires.
+  // `scheduler` must outlive the network, and the network its wires.
   explicit MemoryNetwork(Scheduler& scheduler);
   ~MemoryNetwork();
 
-  // Set it before the first message, or when nothing is under way.
+  // Must be set before the first message, or when no message is in flight.
   void set_hook(Hook hook);
 
-  // The process dies: nothing reaches its wire any more, not even the end of
-  // its connections, and nothing leaves it. At their other ends they close.
-  // What was on its way is lost. The name may be used again.
+  // The process dies: its wire receives nothing any more, not even the end of
+  // its connections, and sends nothing. The connections close at their other
+  // ends. Messages in flight are lost. The name may be used again.
   void Kill(const std::string& name);
-  // Those of that name that died hear that their connections have ended, so
-  // that what is left of them can be taken down.
+  // Delivers the end of their connections to the dead processes of that name,
+  // so that their remains can be destroyed.
   void Bury(const std::string& name);
 
-  // Every connection between the two is lost, at both ends; they may dial
-  // again.
+  // Loses every connection between the two, at both ends; they may dial again.
   void Cut(const std::string& a, const std::string& b);
 
-  // Silence: what is on its way between the two (also the end of a connection
-  // and the answer to a dial) waits until Heal. Whoever wants to know sooner
-  // has timers. Cut reports the loss, as heartbeats would.
+  // Silence: everything in flight between the two (also the end of a connection
+  // and the answer to a dial) waits until Heal. Only timers detect it earlier.
+  // Cut reports the loss, as heartbeats would.
   void Partition(const std::string& a, const std::string& b);
-  // In that direction alone.
+  // In one direction only.
   void PartitionOneWay(const std::string& from, const std::string& to);
   void Heal(const std::string& a, const std::string& b);
 
-  // Those that are open and that `dialer` has dialed, of both lanes.
+  // The number of open connections that `dialer` has dialed, over both lanes.
   int num_connections(const std::string& dialer, const std::string& to) const;
 
   class Core;  // of the implementation
@@ -97,9 +98,9 @@ class MemoryNetwork {
   const std::shared_ptr<Core> core_;
 };
 
-// A process of this network; `name` is what MessageInfo and Kill know it by.
-// Its events are closures of `reader`, which outlives the network's closures;
-// null: of the network's scheduler.
+// Returns the Wire of a process of this network; `name` identifies it in
+// MessageInfo and Kill. Its events are closures of `reader`, which must outlive
+// the network's closures; null: of the network's scheduler.
 std::unique_ptr<Wire> NewMemoryWire(MemoryNetwork& network, std::string name,
                                     Scheduler* reader = nullptr);
 

@@ -1,5 +1,5 @@
-// MemoryWire under the suite of every Wire, on real threads and on simulated
-// ones.
+// Runs the conformance suite of Wire on MemoryWire, with real and with
+// simulated threads.
 #include <memory>
 
 #include "libs/base/clock.h"

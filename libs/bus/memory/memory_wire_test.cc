@@ -13,7 +13,7 @@
 namespace weft::bus {
 namespace {
 
-// Writes down what happens to one end.
+// Records the events of one end.
 class Diary : public WireEvents {
  public:
   void OnOpen(ConnectionId connection) override {
@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, MemoryWireTest, testing::Range(1, 6));
 
 TEST_P(MemoryWireTest, MessagesOfOneConnectionKeepTheirOrder) {
   EXPECT_EQ(worker_diary_.lines, Lines({"open"}));
-  EXPECT_EQ(ps_diary_.lines, Lines({}));  // nobody said anything yet
+  EXPECT_EQ(ps_diary_.lines, Lines({}));  // nothing was sent yet
   for (int i = 0; i < 3; ++i) Say(absl::StrCat(i));
   scheduler_.RunUntilIdle();
   EXPECT_EQ(ps_diary_.lines, Lines({"open", "0", "1", "2"}));
@@ -70,14 +70,14 @@ TEST_P(MemoryWireTest, MessagesOfOneConnectionKeepTheirOrder) {
   EXPECT_EQ(worker_diary_.lines, Lines({"open", "back"}));
 }
 
-TEST_P(MemoryWireTest, ADialThatNobodyAnswersIsRefused) {
+TEST_P(MemoryWireTest, DialWithoutListenerIsRefused) {
   Diary diary;
   worker_->Dial({"ps", 1}, Lane::kControl, diary);
   scheduler_.RunUntilIdle();
   EXPECT_EQ(diary.lines, Lines({"close"}));
 }
 
-TEST_P(MemoryWireTest, ClosingTellsTheOtherEndAfterWhatWasSent) {
+TEST_P(MemoryWireTest, CloseIsDeliveredAfterSentMessages) {
   Say("a");
   worker_->Close(dialed_);
   EXPECT_THAT(worker_->Send(dialed_, Text("b")),
@@ -87,7 +87,7 @@ TEST_P(MemoryWireTest, ClosingTellsTheOtherEndAfterWhatWasSent) {
   EXPECT_EQ(worker_diary_.lines, Lines({"open"}));
 }
 
-TEST_P(MemoryWireTest, WithTheListenerGoItsConnections) {
+TEST_P(MemoryWireTest, ClosingTheListenerClosesItsConnections) {
   Say("a");
   scheduler_.RunUntilIdle();
   listener_.reset();
@@ -96,7 +96,7 @@ TEST_P(MemoryWireTest, WithTheListenerGoItsConnections) {
   EXPECT_EQ(worker_diary_.lines, Lines({"open", "close"}));
 }
 
-// Reads its messages only when it is let.
+// Reads its messages only when the test allows it.
 class SlowReader : public Diary {
  public:
   explicit SlowReader(Scheduler& scheduler) : go_on(scheduler.NewEvent()) {}
@@ -108,7 +108,7 @@ class SlowReader : public Diary {
   const std::unique_ptr<Event> go_on;
 };
 
-TEST_P(MemoryWireTest, AListenerThatWaitsForAnEventAcceptsNobody) {
+TEST_P(MemoryWireTest, ClosingListenerAcceptsNoConnections) {
   SlowReader reader(scheduler_);
   listener_ = *ps_->Listen({"ps", 0}, Lane::kControl, reader);
   const Address address = listener_->address();
@@ -123,14 +123,14 @@ TEST_P(MemoryWireTest, AListenerThatWaitsForAnEventAcceptsNobody) {
   Diary late;
   const ConnectionId second = worker_->Dial(address, Lane::kControl, late);
   EXPECT_OK(worker_->Send(second, Text("b")));
-  // Both may go on at the same time now.
+  // Both may continue at the same time now.
   reader.go_on->Set();
   scheduler_.RunUntilIdle();
   EXPECT_EQ(late.lines, Lines({"close"}));
   EXPECT_EQ(reader.lines, Lines({"open", "a", "gone"}));
 }
 
-TEST_P(MemoryWireTest, TheHookCutsAtAMessage) {
+TEST_P(MemoryWireTest, HookCutsAtAMessage) {
   for (const Fate fate : {Fate::kCutHere, Fate::kCutAfter}) {
     network_.set_hook([fate](const MessageInfo& info) {
       EXPECT_EQ(info.from + ">" + info.to, "worker>ps");
@@ -150,7 +150,7 @@ TEST_P(MemoryWireTest, TheHookCutsAtAMessage) {
   }
 }
 
-TEST_P(MemoryWireTest, TheHookDelaysFromTheTimeOfSending) {
+TEST_P(MemoryWireTest, HookDelaysFromTheTimeOfSending) {
   network_.set_hook([](const MessageInfo& info) {
     return Verdict{.delay = absl::Seconds(info.sequence == 0 ? 2 : 1)};
   });
@@ -187,7 +187,7 @@ TEST_P(MemoryWireTest, APartitionIsSilentUntilItHeals) {
   EXPECT_EQ(late.lines, Lines({"open"}));
 }
 
-TEST_P(MemoryWireTest, TheDeadHearAndSayNothing) {
+TEST_P(MemoryWireTest, KilledProcessNeitherSendsNorReceives) {
   Say("a");
   scheduler_.RunUntilIdle();
   network_.Kill("ps");
@@ -200,7 +200,7 @@ TEST_P(MemoryWireTest, TheDeadHearAndSayNothing) {
   EXPECT_EQ(worker_diary_.lines, Lines({"open", "close"}));
   EXPECT_EQ(late.lines, Lines({"close"}));
 
-  // It may come back, at the same address and under the same name.
+  // It may be restarted, at the same address and under the same name.
   const std::unique_ptr<Wire> again = NewMemoryWire(network_, "ps");
   const auto listener =
       again->Listen(listener_->address(), Lane::kControl, ps_diary_);

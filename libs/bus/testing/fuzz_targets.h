@@ -1,8 +1,8 @@
-// What the fuzzer and the replay of its corpus run: decoders of everything that
-// a peer may send. They must return, whatever the bytes are.
+// Targets for the fuzzer and the replay of its corpus: decoders of everything
+// that a peer may send. They must return for any bytes.
 //
-// A case is a list of frames: each is one byte with its length, or, where that
-// is 255, all that is left.
+// A case is a list of frames: each is one byte with its length, or, if that is
+// 255, all remaining bytes.
 #ifndef WEFT_LIBS_BUS_TESTING_FUZZ_TARGETS_H_
 #define WEFT_LIBS_BUS_TESTING_FUZZ_TARGETS_H_
 
@@ -37,7 +37,7 @@ inline Frames FramesOf(absl::string_view bytes) {
 inline void FuzzControlMessage(absl::string_view bytes) {
   const auto message = DecodeControlMessage(FramesOf(bytes));
   if (!message.ok()) return;
-  // What was understood is said again, and understood the same.
+  // A decoded message is encoded again and must decode to the same.
   Frames again = {EncodeEnvelope(message->envelope)};
   if (message->envelope.method != 0) again.push_back(message->body);
   for (const Blob& blob : message->small) again.push_back(blob);
@@ -48,7 +48,7 @@ inline void FuzzControlMessage(absl::string_view bytes) {
   RequireForFuzz(second->small.size() == message->small.size());
 }
 
-// Small memory, so that refusals are tried as well.
+// Limited memory, so that refusals are covered as well.
 class FuzzMemory : public LandingMemory {
  public:
   absl::StatusOr<Room> Reserve(uint64_t bytes) override {
@@ -60,8 +60,8 @@ class FuzzMemory : public LandingMemory {
   }
 };
 
-// Frames come in pairs: a header with its bytes, or, where the first frame is
-// no header, a message that names streams.
+// Frames come in pairs: a header with its bytes, or, if the first frame is not
+// a header, a message that names streams.
 inline void FuzzChunks(absl::string_view bytes) {
   const Frames frames = FramesOf(bytes);
   FuzzMemory memory;

@@ -1,5 +1,5 @@
-// RawPeer: the other end of a TCP connection in the hands of a test, which may
-// say anything or nothing. Blocking, with a limit.
+// RawPeer is the other end of a TCP connection, controlled by a test, which may
+// send anything or nothing. Its calls block, with a time limit.
 #ifndef WEFT_LIBS_BUS_TESTING_RAW_PEER_H_
 #define WEFT_LIBS_BUS_TESTING_RAW_PEER_H_
 
@@ -21,7 +21,7 @@ namespace weft::bus {
 
 class RawPeer {
  public:
-  // To an IPv4 address.
+  // Connects to an IPv4 address.
   explicit RawPeer(const Address& to)
       : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     SetLimit();
@@ -29,7 +29,7 @@ class RawPeer {
     connected_ = connect(fd_, reinterpret_cast<sockaddr*>(&address),
                          sizeof(address)) == 0;
   }
-  // One that has been accepted.
+  // Takes over an accepted connection.
   explicit RawPeer(int fd) : fd_(fd), connected_(fd >= 0) { SetLimit(); }
   ~RawPeer() {
     if (fd_ >= 0) close(fd_);
@@ -39,7 +39,7 @@ class RawPeer {
 
   bool connected() const { return connected_; }
 
-  // False if the other end has closed.
+  // Returns false if the other end has closed.
   bool Say(const std::string& bytes) {
     size_t sent = 0;
     while (sent < bytes.size()) {
@@ -51,7 +51,8 @@ class RawPeer {
     return true;
   }
 
-  // Exactly so many bytes; fewer at the end of the connection or the limit.
+  // Returns exactly that many bytes; fewer at the end of the connection or at
+  // the time limit.
   std::string Hear(size_t size) {
     std::string bytes(size, '\0');
     size_t heard = 0;
@@ -64,7 +65,8 @@ class RawPeer {
     return bytes;
   }
 
-  // Reads until the other end closes; false: it did not within the limit.
+  // Reads until the other end closes; returns false if it did not within the
+  // limit.
   bool HearsTheEnd() {
     char bytes[4096];
     ssize_t n;
@@ -74,14 +76,15 @@ class RawPeer {
   }
 
   // Waits, without reading, until the other end has reset the connection;
-  // false: it did not within the limit.
+  // returns false if it did not within the limit.
   bool IsReset() {
     pollfd ended = {fd_, 0, 0};
     return poll(&ended, 1, 60'000) > 0;
   }
 
-  // Says it again and again until the other end closes; false: it did not
-  // within the limit. (A send alone may wait for an end that reads no more.)
+  // Sends `bytes` repeatedly until the other end closes; returns false if it
+  // did not within the limit. (A single send may block on an end that no longer
+  // reads.)
   bool SaysUntilTheEnd(const std::string& bytes) {
     size_t sent = 0;
     pollfd ready = {fd_, POLLIN | POLLOUT, 0};
@@ -96,8 +99,8 @@ class RawPeer {
     return false;
   }
 
-  // As a ZMTP 3 DEALER without encryption (rfc.zeromq.org/spec/23): greeting,
-  // READY with the identity given, and the other end's.
+  // Acts as a ZMTP 3 DEALER without encryption (rfc.zeromq.org/spec/23): the
+  // ZMTP greeting, READY with the given identity, and the other end's.
   bool ShakeHands(const std::string& identity = "") {
     std::string greeting("\xff\0\0\0\0\0\0\0\x01\x7f\x03\0NULL", 16);
     greeting.resize(64);
@@ -155,7 +158,7 @@ class RawPeer {
   bool connected_;
 };
 
-// A port where a test answers by hand.
+// A port at which a test accepts connections itself.
 class RawListener {
  public:
   RawListener() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {

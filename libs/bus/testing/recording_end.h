@@ -1,5 +1,5 @@
-// RecordingEnd: one end of connections that keeps what happens to it, for tests
-// to wait for and look at. Works on real threads and on simulated ones.
+// RecordingEnd is one end of connections that records its events, for tests to
+// wait for and inspect. Works with real threads and simulated ones.
 #ifndef WEFT_LIBS_BUS_TESTING_RECORDING_END_H_
 #define WEFT_LIBS_BUS_TESTING_RECORDING_END_H_
 
@@ -17,7 +17,7 @@
 
 namespace weft::bus {
 
-// Nothing takes this long unless it is broken.
+// Only a bug makes an operation take this long.
 inline constexpr absl::Duration kPatience = absl::Seconds(60);
 
 class RecordingEnd : public WireEvents {
@@ -45,7 +45,8 @@ class RecordingEnd : public WireEvents {
     Record({Entry::Kind::kClose, connection, {}, why});
   }
 
-  // Waits until `enough` says so of what has been recorded; false: in vain.
+  // Waits until `enough` returns true for the recorded entries; returns false
+  // on timeout.
   bool WaitFor(const std::function<bool(const std::vector<Entry>&)>& enough) {
     const absl::Time deadline = scheduler_.clock().Now() + kPatience;
     while (true) {
@@ -77,7 +78,7 @@ class RecordingEnd : public WireEvents {
     absl::MutexLock lock(&mutex_);
     return entries_;
   }
-  // Of all connections, in the order of coming.
+  // The messages of all connections, in order of arrival.
   std::vector<Frames> messages() const {
     std::vector<Frames> result;
     for (const Entry& entry : entries()) {
@@ -85,7 +86,7 @@ class RecordingEnd : public WireEvents {
     }
     return result;
   }
-  // Of the first frames.
+  // The texts of the first frames.
   std::vector<std::string> texts() const {
     std::vector<std::string> result;
     for (const Frames& frames : messages()) {

@@ -1,5 +1,5 @@
-// ServedFriendTest: a listener that echoes, with one well-behaved connection to
-// it, the friend's. For tests of what others do there: the friend is served
+// ServedFriendTest has a listener that echoes, with one well-behaved connection
+// to it, the friend. For tests of misbehaving peers: the friend is served
 // before and after.
 #ifndef WEFT_LIBS_BUS_TESTING_SERVED_FRIEND_H_
 #define WEFT_LIBS_BUS_TESTING_SERVED_FRIEND_H_

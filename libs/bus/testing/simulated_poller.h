@@ -1,12 +1,12 @@
-// SimulatedPoller: a LoopPoller without descriptors of the system. A simulated
+// SimulatedPoller is a LoopPoller without system descriptors. A simulated
 // scheduler chooses when its waits end.
 //
-// It also watches whoever reads: two threads must not wait at once, and waits
-// must not return at once, one after the other, though nothing is done in
-// between (Progressed).
+// It also checks the reader: two threads must not wait at the same time, and
+// waits must not return repeatedly without any progress in between
+// (Progressed).
 //
-// Threads: as LoopPoller; one of the simulation runs at a time, which guards
-// everything here.
+// Threads: as LoopPoller; one thread of the simulation runs at a time, which
+// protects all state here.
 #ifndef WEFT_LIBS_BUS_TESTING_SIMULATED_POLLER_H_
 #define WEFT_LIBS_BUS_TESTING_SIMULATED_POLLER_H_
 
@@ -31,8 +31,8 @@ class SimulatedPoller : public LoopPoller {
  public:
   using Violate = std::function<void(const std::string& what)>;
 
-  // `scheduler` outlives it. `is_look_rest`: the loop looks for a while before
-  // it sleeps, so that a look that finds nothing is no work.
+  // `scheduler` must outlive it. `is_look_rest`: the loop polls for a while
+  // before it sleeps, so that a poll without result is not work.
   SimulatedPoller(Scheduler& scheduler, bool is_look_rest, Violate violate)
       : scheduler_(scheduler),
         is_look_rest_(is_look_rest),
@@ -42,7 +42,7 @@ class SimulatedPoller : public LoopPoller {
     readable_[descriptor] = is_readable;
     if (is_readable) EndWait();
   }
-  // The reader has taken something in, or delivered it.
+  // The reader has received or delivered something.
   void Progressed() { returns_without_progress_ = 0; }
 
   absl::Status Open() override { return absl::OkStatus(); }
@@ -75,10 +75,10 @@ class SimulatedPoller : public LoopPoller {
   }
 
  private:
-  // One wait may return for a wake that was needless, one for what has come and
-  // is not taken in yet.
+  // One wait may return for a needless wake, one for input that is not received
+  // yet.
   static constexpr int kSpinning = 3;
-  // What a look takes, so that time passes for a reader that looks on.
+  // The duration of a poll, so that time passes for a polling reader.
   static constexpr absl::Duration kLook = absl::Microseconds(20);
 
   bool IsAnyReadable() const {
@@ -89,9 +89,9 @@ class SimulatedPoller : public LoopPoller {
     return has_knocked_;
   }
 
-  // Whether it has waited.
+  // Returns whether it has waited.
   bool Rest(int timeout_ms) {
-    // What comes between a look and the wait after it must end that.
+    // A change between a poll and the following wait must end that wait.
     const Uninterrupted whole;
     if (IsAnyReadable()) return false;
     const absl::Time deadline = scheduler_.clock().Now() + TimeOf(timeout_ms);
@@ -125,7 +125,7 @@ class SimulatedPoller : public LoopPoller {
   Scheduler& scheduler_;
   const bool is_look_rest_;
   const Violate violate_;
-  std::map<int, uint64_t> tags_;  // of the descriptors that are watched
+  std::map<int, uint64_t> tags_;  // of the watched descriptors
   std::map<int, bool> readable_;
   bool has_knocked_ = false;
   bool is_waiting_ = false;

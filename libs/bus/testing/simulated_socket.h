@@ -1,8 +1,9 @@
-// SimulatedSocket: a PolledSocket over a pipe in memory instead of libzmq's. It
-// signals its descriptor as libzmq does: only for what comes when its reader
-// has found the pipe empty, and any use of the socket may take the signal in.
+// SimulatedSocket is a PolledSocket over a pipe in memory instead of libzmq's.
+// It signals its descriptor as libzmq does: only for input that arrives after
+// its reader has found the pipe empty, and any use of the socket may consume
+// the signal.
 //
-// Threads: as PolledSocket; Arrive is the network's.
+// Threads: as PolledSocket; Arrive is called by the network.
 #ifndef WEFT_LIBS_BUS_TESTING_SIMULATED_SOCKET_H_
 #define WEFT_LIBS_BUS_TESTING_SIMULATED_SOCKET_H_
 
@@ -23,11 +24,11 @@ class SimulatedSocket : public PolledSocket {
  public:
   struct Options {
     SimulatedPoller* poller =
-        nullptr;  // the loop's; outlives it, as the others
+        nullptr;  // the loop's; must outlive it, as the others
     Random* random = nullptr;
     WireEvents* events = nullptr;
-    int descriptor = 0;  // and the next one
-    // Called with each message that is on its way.
+    int descriptor = 0;  // and the next number
+    // Called with each message being sent.
     std::function<void(Frames frames)> network;
   };
 
@@ -43,7 +44,7 @@ class SimulatedSocket : public PolledSocket {
     return id_;
   }
 
-  // A message comes from the network.
+  // A message arrives from the network.
   void Arrive(Frames frames) {
     pipe_.push_back(std::move(frames));
     if (!std::exchange(is_reader_asleep_, false)) return;
@@ -51,14 +52,14 @@ class SimulatedSocket : public PolledSocket {
     options_.poller->SetReadable(options_.descriptor, true);
   }
 
-  // Takes the lock for something that receives nothing, as a close that comes
-  // too late.
+  // Takes the lock for an operation that receives nothing, such as a late
+  // close.
   void Touch() { const Visit visit(*this); }
 
   absl::Status Send(ConnectionId, Frames frames) override {
     Visit visit(*this);
     if (closed_) return absl::UnavailableError("The socket is closed");
-    // libzmq looks at its signals now and then.
+    // libzmq checks its signals occasionally.
     if (Chance(2) == 0) TakeSignal();
     outbox_.push_back(std::move(frames));
     if (outbox_.size() == 1) Flush();
@@ -117,7 +118,7 @@ class SimulatedSocket : public PolledSocket {
     options_.poller->SetReadable(options_.descriptor, false);
     options_.poller->Progressed();
   }
-  // A pipe that was found empty is looked at again after its signal only.
+  // A pipe that was found empty is checked again only after its signal.
   bool HasMessage() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!is_pipe_active_) return false;
     if (!pipe_.empty()) return true;
@@ -126,7 +127,7 @@ class SimulatedSocket : public PolledSocket {
     return false;
   }
 
-  // Now and then there is no room.
+  // Occasionally there is no space.
   void Flush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     while (!outbox_.empty() && Chance(8) != 0) {
       Frames frames = std::move(outbox_.front());

@@ -1,4 +1,4 @@
-// What a Transport owes its users of calls and one-way messages. Part of
+// Conformance tests of a Transport: calls and one-way messages. Part of
 // transport_conformance.h.
 #ifndef WEFT_LIBS_BUS_TESTING_TRANSPORT_CALLS_H_
 #define WEFT_LIBS_BUS_TESTING_TRANSPORT_CALLS_H_
@@ -46,7 +46,7 @@ TEST_P(TransportConformanceTest, BothEndsKnowEachOther) {
   EXPECT_EQ(identity.op_fingerprint, 78);
 }
 
-TEST_P(TransportConformanceTest, AnErrorCrossesAsItIs) {
+TEST_P(TransportConformanceTest, ErrorIsTransferredUnchanged) {
   handler_.fail_with = MarkDerived(absl::AbortedError("step 3 was aborted"));
   handler_.fail_with.SetPayload(kErrorNodePayload, absl::Cord("layer/MatMul"));
   handler_.fail_with.SetPayload(kErrorTaskPayload,
@@ -59,8 +59,8 @@ TEST_P(TransportConformanceTest, AnErrorCrossesAsItIs) {
   EXPECT_EQ(reply.status().GetPayload(kErrorTaskPayload), "/job:ps/task:0");
 }
 
-// Each part of it may be larger than a control message.
-TEST_P(TransportConformanceTest, ALargeErrorKeepsItsBeginningAndEnd) {
+// Each part of the error may be larger than a control message.
+TEST_P(TransportConformanceTest, LargeErrorKeepsItsBeginningAndEnd) {
   TransportOptions options;
   options.max_control_bytes = 256 << 10;
   const std::string filler(300'000, 'x');
@@ -75,10 +75,10 @@ TEST_P(TransportConformanceTest, ALargeErrorKeepsItsBeginningAndEnd) {
   EXPECT_TRUE(reply.status().GetPayload(kErrorNodePayload).has_value());
 }
 
-TEST_P(TransportConformanceTest, ACallThatIsLetGoOfFails) {
+TEST_P(TransportConformanceTest, DroppedCallFails) {
   ASSERT_NO_FATAL_FAILURE(Connect());
-  EXPECT_THAT(Call(NewMessage(kLetGo, "")).Wait(),
-              StatusIs(absl::StatusCode::kInternal, "unanswered"));
+  EXPECT_THAT(Call(NewMessage(kDrop, "")).Wait(),
+              StatusIs(absl::StatusCode::kInternal, "without an answer"));
 }
 
 TEST_P(TransportConformanceTest, OneWayMessagesKeepTheirOrder) {
@@ -96,7 +96,7 @@ TEST_P(TransportConformanceTest, OneWayMessagesKeepTheirOrder) {
   }
 }
 
-TEST_P(TransportConformanceTest, ARequestDoesNotOvertakeAMessageBeforeIt) {
+TEST_P(TransportConformanceTest, RequestDoesNotOvertakeAnEarlierMessage) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   for (const uint8_t method : {kEcho, kSlowEcho}) {
     {
@@ -112,7 +112,7 @@ TEST_P(TransportConformanceTest, ARequestDoesNotOvertakeAMessageBeforeIt) {
   }
 }
 
-TEST_P(TransportConformanceTest, AMessageTooLargeForTheControlLaneIsRefused) {
+TEST_P(TransportConformanceTest, MessageTooLargeForControlLaneIsRefused) {
   TransportOptions options;
   options.max_control_bytes = 100'000;
   ASSERT_NO_FATAL_FAILURE(Connect(options));
@@ -124,7 +124,7 @@ TEST_P(TransportConformanceTest, AMessageTooLargeForTheControlLaneIsRefused) {
   EXPECT_OK(Call(NewMessage(kEcho, "small")).Wait());
 }
 
-TEST_P(TransportConformanceTest, WhatWaitsForAnAnswerCountsForItsPeer) {
+TEST_P(TransportConformanceTest, UnansweredRequestsCountForTheirPeer) {
   TransportOptions options;
   options.max_held_bytes_per_peer = 1 << 20;
   ASSERT_NO_FATAL_FAILURE(Connect(options));
@@ -154,8 +154,8 @@ TEST_P(TransportConformanceTest, WhatWaitsForAnAnswerCountsForItsPeer) {
   ExpectNothingLeft();
 }
 
-// The pool is busy with one message. Those behind it find no room, and after a
-// while not even their bodies can wait.
+// The pool is busy with one message. The following ones exceed the quota, and
+// after a while not even their bodies can wait.
 TEST_P(TransportConformanceTest, OneWayMessagesBeyondTheQuotaAreRefused) {
   constexpr size_t kMessages = 40;
   TransportOptions options;
@@ -205,7 +205,7 @@ TEST_P(TransportConformanceTest, TooManyRequestsAreRefused) {
   EXPECT_OK(Call(NewMessage(kEcho, "4")).Wait());
 }
 
-TEST_P(TransportConformanceTest, RequestsThatEndWorkHaveAReserve) {
+TEST_P(TransportConformanceTest, RequestsThatEndWorkHaveReservedQuota) {
   TransportOptions options;
   options.max_requests_per_peer = 2;
   options.max_held_bytes_per_peer = 10'000;
@@ -216,7 +216,7 @@ TEST_P(TransportConformanceTest, RequestsThatEndWorkHaveAReserve) {
     held.push_back(Call(NewMessage(kHold, large)));
     held.push_back(Call(NewMessage(kEndHold, large)));
   }
-  // Two for each of the others, and some besides.
+  // Two for each of the others, plus the reserve.
   for (int i = 2; i < 2 * 2 + kReservedRequests; ++i) {
     held.push_back(Call(NewMessage(kEndHold, "")));
   }
@@ -233,7 +233,7 @@ TEST_P(TransportConformanceTest, RequestsThatEndWorkHaveAReserve) {
   EXPECT_OK(Call(NewMessage(kEcho, large)).Wait());
 }
 
-TEST_P(TransportConformanceTest, AClientMayAskForLessAtOnceThanATask) {
+TEST_P(TransportConformanceTest, ClientHasALowerRequestLimitThanATask) {
   TransportOptions options;
   options.max_requests_per_peer = 3;
   options.max_requests_per_client = 2;
@@ -294,7 +294,7 @@ TEST_P(TransportConformanceTest, ConnectionsOfAClientShareItsQuota) {
   EXPECT_OK(call_from(*second, kEcho).Wait());
 }
 
-TEST_P(TransportConformanceTest, ClientsTogetherMayTakeHalfOfATasksQuota) {
+TEST_P(TransportConformanceTest, ClientsShareHalfOfATasksQuota) {
   TransportOptions options;
   options.max_requests_per_peer = 6;
   options.max_requests_per_client = 2;
@@ -324,7 +324,7 @@ TEST_P(TransportConformanceTest, ClientsTogetherMayTakeHalfOfATasksQuota) {
   EXPECT_OK(call_from(*second, kEcho).Wait());
 }
 
-TEST_P(TransportConformanceTest, RequestThatIsKeptOpenCountsAfterItsAnswer) {
+TEST_P(TransportConformanceTest, OpenRequestCountsAfterItsAnswer) {
   TransportOptions options;
   options.max_requests_per_client = 1;
   ASSERT_NO_FATAL_FAILURE(Connect(options));
@@ -340,14 +340,14 @@ TEST_P(TransportConformanceTest, RequestThatIsKeptOpenCountsAfterItsAnswer) {
               StatusIs(absl::StatusCode::kResourceExhausted));
   open.reset();
   EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
-  // Its release may come late.
+  // The quota may be released late.
   const Answer again = Call(NewMessage(kHold, ""));
   ASSERT_TRUE(handler_.WaitUntil([&] { return !handler_.held.empty(); }));
   open = handler_.TakeHeld()[0].call->KeepOpen();
   ExpectNothingLeft();
 }
 
-TEST_P(TransportConformanceTest, AnOwnerEndsItsConnection) {
+TEST_P(TransportConformanceTest, OwnerMayCloseItsConnection) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   const Answer held = Call(NewMessage(kHold, ""));
   ASSERT_TRUE(handler_.WaitUntil([&] { return !handler_.held.empty(); }));
@@ -358,10 +358,10 @@ TEST_P(TransportConformanceTest, AnOwnerEndsItsConnection) {
   EXPECT_TRUE(
       handler_.WaitUntil([&] { return handler_.disconnects.size() == 1; }));
   EXPECT_TRUE(handler_.TakeHeld()[0].call->cancellation().IsCancelled());
-  // It dials again.
+  // The channel dials again.
   ASSERT_TRUE(events_.WaitForConnects(2));
   EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
-  // What the owner learns late of the first one ends no other.
+  // A late result of the first connection ends no other.
   EXPECT_NE(channel_->connection(), connection);
   for (const uint64_t other : {connection, uint64_t{0}}) {
     channel_->EndConnection(other, absl::InternalError("it does not abort"));

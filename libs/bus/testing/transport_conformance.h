@@ -1,5 +1,5 @@
-// What a Transport over any Wire owes its users; the test of each Wire
-// instantiates TransportConformanceTest with a factory of harnesses.
+// TransportConformanceTest checks the contract of a Transport over any Wire;
+// the test of each Wire instantiates it with a factory of harnesses.
 #ifndef WEFT_LIBS_BUS_TESTING_TRANSPORT_CONFORMANCE_H_
 #define WEFT_LIBS_BUS_TESTING_TRANSPORT_CONFORMANCE_H_
 

@@ -1,4 +1,4 @@
-// What a Transport owes its users when connections come, end and are refused.
+// Conformance tests of a Transport: connections that open, end and are refused.
 // Part of transport_conformance.h.
 #ifndef WEFT_LIBS_BUS_TESTING_TRANSPORT_CONNECTIONS_H_
 #define WEFT_LIBS_BUS_TESTING_TRANSPORT_CONNECTIONS_H_
@@ -17,7 +17,7 @@
 
 namespace weft::bus {
 
-TEST_P(TransportConformanceTest, TheServersEndIsReportedAndFailsCalls) {
+TEST_P(TransportConformanceTest, ServerShutdownIsReportedAndFailsCalls) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   const Answer held = Call(NewMessage(kHold, "1"));
   ASSERT_TRUE(handler_.WaitUntil([&] { return !handler_.held.empty(); }));
@@ -31,13 +31,13 @@ TEST_P(TransportConformanceTest, TheServersEndIsReportedAndFailsCalls) {
   EXPECT_THAT(channel_->Send(NewMessage(kNote, "")),
               StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_FALSE(channel_->peer().has_value());
-  // An answer that comes too late does no harm.
+  // A late answer is harmless.
   for (auto& late : handler_.TakeHeld())
     late.call->Reply(NewMessage(kEcho, ""));
   EXPECT_EQ(held.times(), 1);
 }
 
-TEST_P(TransportConformanceTest, TheClientsEndIsReportedAndCancelsCalls) {
+TEST_P(TransportConformanceTest, ClientDisconnectIsReportedAndCancelsCalls) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   const Answer held = Call(NewMessage(kHold, "1"));
   ASSERT_TRUE(handler_.WaitUntil([&] { return !handler_.held.empty(); }));
@@ -52,7 +52,7 @@ TEST_P(TransportConformanceTest, TheClientsEndIsReportedAndCancelsCalls) {
   call->Reply(NewMessage(kEcho, ""));
 }
 
-TEST_P(TransportConformanceTest, AChannelDialsAgainAndSaysHelloAnew) {
+TEST_P(TransportConformanceTest, ChannelRedialsAndRepeatsTheHello) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   const Address address = endpoint_->address();
   for (size_t i = 1; i <= 2; ++i) {
@@ -73,7 +73,7 @@ TEST_P(TransportConformanceTest, AChannelDialsAgainAndSaysHelloAnew) {
   EXPECT_NE(handler_.connects[0].id, 0);
 }
 
-TEST_P(TransportConformanceTest, ACallMayWaitForAConnection) {
+TEST_P(TransportConformanceTest, CallMayWaitForAConnection) {
   server_ = NewProcess("server");
   client_ = NewProcess("client");
   Listen();
@@ -95,7 +95,7 @@ TEST_P(TransportConformanceTest, ACallMayWaitForAConnection) {
   EXPECT_EQ(TextOf(waits.Wait()), "early");
 }
 
-TEST_P(TransportConformanceTest, ADestroyedChannelEndsItsCalls) {
+TEST_P(TransportConformanceTest, DestroyedChannelFailsItsCalls) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   std::vector<Answer> answers;
   for (size_t i = 0; i < 20; ++i) {
@@ -114,14 +114,14 @@ TEST_P(TransportConformanceTest, ADestroyedChannelEndsItsCalls) {
   ExpectNothingLeft();
 }
 
-TEST_P(TransportConformanceTest, ADrainingEndpointRefusesWhatIsNew) {
+TEST_P(TransportConformanceTest, DrainingEndpointRefusesNewRequests) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   const Answer held = Call(NewMessage(kHold, "1"));
   ASSERT_TRUE(handler_.WaitUntil([&] { return !handler_.held.empty(); }));
   endpoint_->Drain();
   EXPECT_THAT(Call(NewMessage(kEcho, "")).Wait(),
               StatusIs(absl::StatusCode::kUnavailable, "shutting down"));
-  // What ends work is served to the end.
+  // Requests that end work are served until the end.
   EXPECT_THAT(Call(NewMessage(kFail, "")).Wait(),
               StatusIs(absl::StatusCode::kNotFound, "no such thing"));
   RecordingChannelEvents events(scheduler_);
@@ -142,7 +142,7 @@ TEST_P(TransportConformanceTest, ADrainingEndpointRefusesWhatIsNew) {
   EXPECT_EQ(TextOf(held.Wait()), "done");
 }
 
-TEST_P(TransportConformanceTest, OneConnectionTooManyIsRefused) {
+TEST_P(TransportConformanceTest, ExcessConnectionIsRefused) {
   TransportOptions options;
   options.max_connections = 2;
   ASSERT_NO_FATAL_FAILURE(Connect(options));
@@ -159,12 +159,12 @@ TEST_P(TransportConformanceTest, OneConnectionTooManyIsRefused) {
       StatusIs(absl::StatusCode::kResourceExhausted, "max_connections"));
   EXPECT_EQ(handler_.connects.size(), 2u);
   EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
-  // It goes on trying, and gets in when somebody has gone.
+  // It keeps trying, and is accepted when another connection has closed.
   second.reset();
   EXPECT_TRUE(third_events.WaitForConnects(1));
 }
 
-TEST_P(TransportConformanceTest, AHelloForSomebodyElseIsRefused) {
+TEST_P(TransportConformanceTest, HelloForAnotherTaskIsRefused) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   struct Case {
     Identity self;
@@ -182,7 +182,7 @@ TEST_P(TransportConformanceTest, AHelloForSomebodyElseIsRefused) {
     channel->Call(NewMessage(kEcho, ""), {.wait_for_connection = true},
                   waits.callback());
     if (each.self.incarnation == 0) {
-      // A broken rule: the connection is closed without a word.
+      // A protocol violation: the connection is closed silently.
       ASSERT_TRUE(events.WaitForDisconnects(1));
       continue;
     }
@@ -191,7 +191,7 @@ TEST_P(TransportConformanceTest, AHelloForSomebodyElseIsRefused) {
     ASSERT_TRUE(events.WaitForDisconnects(1));
     EXPECT_THAT(events.first_disconnect(),
                 StatusIs(absl::StatusCode::kFailedPrecondition, each.text));
-    // Nobody waits for it to try again.
+    // The call does not wait for another attempt.
     Answer late(scheduler_);
     channel->Call(NewMessage(kEcho, ""), {.wait_for_connection = true},
                   late.callback());
@@ -201,7 +201,7 @@ TEST_P(TransportConformanceTest, AHelloForSomebodyElseIsRefused) {
   EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
 }
 
-TEST_P(TransportConformanceTest, TheHandlerMayRefuseAPeer) {
+TEST_P(TransportConformanceTest, HandlerMayRefuseAPeer) {
   handler_.refuse_with = absl::PermissionDeniedError("not on the list");
   server_ = NewProcess("server");
   client_ = NewProcess("client");
@@ -215,8 +215,8 @@ TEST_P(TransportConformanceTest, TheHandlerMayRefuseAPeer) {
   EXPECT_EQ(handler_.disconnects.size(), 0);
 }
 
-// At the address of a task that has gone another one may live for a while.
-TEST_P(TransportConformanceTest, WhoWasRefusedTriesAgain) {
+// Another process may use the address of an ended task for a while.
+TEST_P(TransportConformanceTest, RefusedPeerRedials) {
   handler_.refuse_with = absl::FailedPreconditionError("of another cluster");
   handler_.num_refused = 2;
   TransportOptions options;
@@ -231,9 +231,9 @@ TEST_P(TransportConformanceTest, WhoWasRefusedTriesAgain) {
   EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
 }
 
-// Whoever has worked with the right one is to wait for it, as for one that has
-// died, and not to be told that its address is wrong.
-TEST_P(TransportConformanceTest, AStrangerWhereTheRightOneWasIsALoss) {
+// A client that was connected to the right task must wait for it, as for one
+// that has died, and must not report a wrong address.
+TEST_P(TransportConformanceTest, OtherProcessAtAKnownAddressIsALoss) {
   TransportOptions options;
   options.refused_redial = absl::Milliseconds(100);
   ASSERT_NO_FATAL_FAILURE(Connect(options));
@@ -291,8 +291,8 @@ TEST_P(TransportConformanceTest, AHundredPeersAreServed) {
   EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
 }
 
-// The end of a client's channel says nothing of its process.
-TEST_P(TransportConformanceTest, TaskThatEndsSaysSoToThoseThatItHasDialed) {
+// The end of a client's channel does not mean that its process has ended.
+TEST_P(TransportConformanceTest, EndingTaskNotifiesTheTasksItDialed) {
   constexpr char kTask[] = "/job:worker/task:0";
   ASSERT_NO_FATAL_FAILURE(Connect());
   auto task = client_->transport->Dial(

@@ -1,6 +1,6 @@
-// The two ends of calls in tests of the transport: a handler that answers,
-// holds and writes down, a caller that waits, memory that is counted. They work
-// on real threads and on simulated ones.
+// Both ends of calls in transport tests: a handler that answers, holds and
+// records, a caller that waits, and memory that is counted. They work with real
+// threads and simulated ones.
 #ifndef WEFT_LIBS_BUS_TESTING_TRANSPORT_ENDS_H_
 #define WEFT_LIBS_BUS_TESTING_TRANSPORT_ENDS_H_
 
@@ -24,16 +24,16 @@
 
 namespace weft::bus {
 
-// Nothing takes this long unless it is broken.
+// Only a bug makes an operation take this long.
 inline constexpr absl::Duration kTestPatience = absl::Minutes(2);
 
-// What RecordingHandler does with a method.
+// How RecordingHandler handles each method.
 inline constexpr uint8_t kEcho = 100;         // fast: answers with the request
 inline constexpr uint8_t kSlowEcho = 101;     // the same on the pool
 inline constexpr uint8_t kControlEcho = 106;  // the same on the control pool
 inline constexpr uint8_t kHold = 102;      // keeps the call, for a test to end
-inline constexpr uint8_t kFail = 103;      // fails with what fail_with says
-inline constexpr uint8_t kLetGo = 104;     // drops the call without an answer
+inline constexpr uint8_t kFail = 103;      // fails with fail_with
+inline constexpr uint8_t kDrop = 104;      // drops the call without an answer
 inline constexpr uint8_t kBlock = 105;     // fast, but waits for `unblock`
 inline constexpr uint8_t kEndHold = 107;   // as kHold, with a reserve
 inline constexpr uint8_t kNote = 110;      // fast one-way
@@ -41,7 +41,7 @@ inline constexpr uint8_t kSlowNote = 111;  // one-way on the pool
 // One-way on the pool, where it waits for `unblock`.
 inline constexpr uint8_t kBlockNote = 112;
 
-// Something that changes and can be waited for.
+// A condition that can be waited for.
 class Changes {
  public:
   explicit Changes(Scheduler& scheduler) : scheduler_(scheduler) {}
@@ -55,7 +55,8 @@ class Changes {
     for (const auto& event : events) event->Set();
   }
 
-  // Waits until `is_so`, looking again after each Tell; false: in vain.
+  // Waits until `is_so`, which is evaluated again after each Tell; returns
+  // false on timeout.
   bool WaitUntil(const std::function<bool()>& is_so) {
     const absl::Time deadline = scheduler_.clock().Now() + kTestPatience;
     while (true) {
@@ -75,7 +76,7 @@ class Changes {
   std::vector<std::shared_ptr<Event>> events_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Counts what is reserved; may be made to refuse.
+// Counts the reserved memory; can be made to refuse.
 class CountedMemory : public LandingMemory {
  public:
   explicit CountedMemory(Scheduler& scheduler, uint64_t limit = ~uint64_t{0})
@@ -108,12 +109,13 @@ class CountedMemory : public LandingMemory {
     return counts_->now;
   }
 
-  // Waits until all is given back; a wire may hold what it sends for a while.
+  // Waits until everything is released; a wire may hold what it sends for a
+  // while.
   bool WaitUntilFree() {
     return counts_->changes.WaitUntil([this] { return reserved() == 0; });
   }
 
-  // May wait. Set before anything lands.
+  // May wait. Must be set before any attachment arrives.
   std::function<void()> before_reserve;
 
  private:
@@ -136,7 +138,7 @@ class RecordingHandler : public Handler {
 
   bool IsFast(uint8_t method) const override {
     return method == kEcho || method == kHold || method == kNote ||
-           method == kFail || method == kLetGo || method == kBlock ||
+           method == kFail || method == kDrop || method == kBlock ||
            method == kEndHold;
   }
   bool IsControlMessage(const Message& message) const override {
@@ -217,7 +219,7 @@ class RecordingHandler : public Handler {
     return std::exchange(held, {});
   }
 
-  // Set before anybody connects: with what the first are refused.
+  // Must be set before any peer connects: the error for the first ones.
   absl::Status refuse_with;
   size_t num_refused = std::numeric_limits<size_t>::max();
   absl::Status fail_with = absl::NotFoundError("no such thing");
@@ -243,7 +245,7 @@ class RecordingHandler : public Handler {
   Changes changes_;
 };
 
-// What a channel tells its owner.
+// Records the events that a channel reports to its owner.
 class RecordingChannelEvents : public ChannelEvents {
  public:
   explicit RecordingChannelEvents(Scheduler& scheduler) : changes_(scheduler) {}
@@ -274,7 +276,7 @@ class RecordingChannelEvents : public ChannelEvents {
       return disconnected.size() >= count;
     });
   }
-  // Until one says `text`; what it was.
+  // Waits for a disconnect whose message contains `text`, and returns it.
   absl::Status WaitForDisconnectThatSays(absl::string_view text) {
     absl::Status found = absl::DeadlineExceededError("TEST: none said so");
     changes_.WaitUntil([&] {
@@ -299,7 +301,7 @@ class RecordingChannelEvents : public ChannelEvents {
   Changes changes_;
 };
 
-// The answer to one call, and how often it came.
+// The answer to one call, and how often it arrived.
 class Answer {
  public:
   explicit Answer(Scheduler& scheduler)
@@ -315,7 +317,7 @@ class Answer {
       state->changes.Tell();
     };
   }
-  // DEADLINE_EXCEEDED of the test when none comes.
+  // Returns the test's own DEADLINE_EXCEEDED if no answer arrives.
   absl::StatusOr<Message> Wait() const {
     const bool came = state_->changes.WaitUntil([this] { return times() > 0; });
     if (!came) return absl::DeadlineExceededError("TEST: no answer came");
@@ -339,7 +341,7 @@ class Answer {
   const std::shared_ptr<State> state_;
 };
 
-// Bytes that differ from place to place.
+// Bytes that differ from position to position.
 inline std::string Pattern(size_t size, uint32_t seed) {
   std::string bytes(size, '\0');
   uint32_t state = seed * 2654435761u + 1;

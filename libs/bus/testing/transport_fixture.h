@@ -1,5 +1,5 @@
-// The fixture of transport_conformance.h: processes that reach each other over
-// whatever Wire a harness makes.
+// The fixture of transport_conformance.h: processes connected by the Wires that
+// a harness creates.
 #ifndef WEFT_LIBS_BUS_TESTING_TRANSPORT_FIXTURE_H_
 #define WEFT_LIBS_BUS_TESTING_TRANSPORT_FIXTURE_H_
 
@@ -19,16 +19,16 @@
 
 namespace weft::bus {
 
-// Processes that can reach each other.
+// Creates processes that can reach each other.
 class TransportHarness {
  public:
   virtual ~TransportHarness() = default;
   virtual Scheduler& scheduler() = 0;
-  // The wire of another process; the harness keeps it.
+  // Returns the wire of another process, owned by the harness.
   virtual Wire& NewWire(const std::string& name) = 0;
-  // Where any process can listen, with port 0.
+  // An address where any process can listen, with port 0.
   virtual Address host() = 0;
-  // Of the largest attachment.
+  // The size of the largest attachment.
   virtual size_t large_bytes() const { return 100'000'000; }
 };
 
@@ -38,7 +38,7 @@ using TransportHarnessFactory =
 class TransportConformanceTest
     : public ::testing::TestWithParam<TransportHarnessFactory> {
  protected:
-  // One process: a transport of its own over a wire of its own.
+  // A process with its own transport over its own wire.
   struct Process {
     Process(Scheduler& scheduler, uint64_t memory_limit)
         : memory(scheduler, memory_limit) {}
@@ -72,7 +72,7 @@ class TransportConformanceTest
     return process;
   }
 
-  // A server at `endpoint_` and a client whose channel is `channel_`.
+  // Creates a server at `endpoint_` and a client whose channel is `channel_`.
   void Connect(const TransportOptions& options = {},
                uint64_t memory_limit = ~uint64_t{0}) {
     server_ = NewProcess("server", options, memory_limit, server_scheduler_);
@@ -97,10 +97,12 @@ class TransportConformanceTest
     ASSERT_TRUE(events_.WaitForConnects(1));
   }
   struct HeldLanding {
-    std::shared_ptr<Event> reserved;  // set when something is about to land
-    std::shared_ptr<Event> land;      // for the test to set: it may land now
+    std::shared_ptr<Event>
+        reserved;  // set when an attachment is about to be received
+    std::shared_ptr<Event> land;  // set by the test: it may be received now
   };
-  // Nothing lands at the server before the test says so. Before anything does.
+  // Holds all receive buffers at the server until the test releases them. Must
+  // be called before any attachment arrives.
   HeldLanding HoldLanding() {
     HeldLanding held{scheduler_.NewEvent(), scheduler_.NewEvent()};
     server_->memory.before_reserve = [this, held] {
@@ -121,7 +123,7 @@ class TransportConformanceTest
   }
   absl::Time Now() const { return scheduler_.clock().Now(); }
 
-  // Nothing is left of anything in either process.
+  // Expects that neither process holds any memory.
   void ExpectNothingLeft() {
     channel_.reset();
     endpoint_.reset();
@@ -137,7 +139,7 @@ class TransportConformanceTest
   RecordingChannelEvents events_;
   Identity server_identity_ = {"cluster", "/job:ps/task:0", 11, 77};
   Identity client_identity_ = {"", "", 12, 78};
-  Scheduler* server_scheduler_ = nullptr;  // null: as all others
+  Scheduler* server_scheduler_ = nullptr;  // null: the same as all others
   uint64_t num_processes_ = 0;
   std::unique_ptr<Process> server_, client_;
   std::unique_ptr<Endpoint> endpoint_;

@@ -1,5 +1,5 @@
-// What a Transport owes its users when the other end lives no more, although
-// its connections stand. Part of transport_conformance.h.
+// Conformance tests of a Transport: the other end is dead although its
+// connections are open. Part of transport_conformance.h.
 #ifndef WEFT_LIBS_BUS_TESTING_TRANSPORT_HEARTBEATS_H_
 #define WEFT_LIBS_BUS_TESTING_TRANSPORT_HEARTBEATS_H_
 
@@ -24,8 +24,8 @@
 
 namespace weft::bus {
 
-// The scheduler of a process whose pools may begin nothing more of what is
-// scheduled; or so it looks, because they have other work for long.
+// The scheduler of a process whose pools start no more closures; or appear to,
+// because they are busy with other work.
 class StuckScheduler : public ForwardingScheduler, public PoolProgress {
  public:
   using ForwardingScheduler::ForwardingScheduler;
@@ -96,7 +96,7 @@ class TransportHeartbeatTest : public TransportConformanceTest {
     options.max_busy = absl::Seconds(4);
     return options;
   }
-  // The server's scheduler ends before what the base class has.
+  // The server's scheduler must be destroyed before the base class's members.
   void TearDown() override {
     stuck_.Release();
     channel_.reset();
@@ -108,29 +108,29 @@ class TransportHeartbeatTest : public TransportConformanceTest {
   StuckScheduler stuck_{scheduler_};
 };
 
-TEST_P(TransportHeartbeatTest, WhoseReaderIsStuckIsGivenUp) {
+TEST_P(TransportHeartbeatTest, PeerWithAStuckReaderIsDisconnected) {
   ASSERT_NO_FATAL_FAILURE(Connect(Watchful()));
   const absl::Time begin = Now();
   const Answer answer = Call(NewMessage(kBlock, ""));
   EXPECT_THAT(answer.Wait(),
-              StatusIs(absl::StatusCode::kUnavailable, "no sign of life"));
+              StatusIs(absl::StatusCode::kUnavailable, "no heartbeat"));
   EXPECT_GE(Now() - begin, absl::Seconds(1));
   handler_.unblock->Set();
 }
 
-TEST_P(TransportHeartbeatTest, WhosePoolsAreStuckIsGivenUp) {
+TEST_P(TransportHeartbeatTest, PeerWithStuckPoolsIsDisconnected) {
   server_scheduler_ = &stuck_;
   ASSERT_NO_FATAL_FAILURE(Connect(Watchful()));
   EXPECT_OK(Call(NewMessage(kSlowEcho, "")).Wait());
   stuck_.Stick(Pool::kCompute);
   stuck_.Stick(Pool::kControl);
   EXPECT_THAT(Call(NewMessage(kSlowEcho, "")).Wait(),
-              StatusIs(absl::StatusCode::kUnavailable, "no sign of life"));
+              StatusIs(absl::StatusCode::kUnavailable, "no heartbeat"));
   stuck_.Release();
 }
 
-// Kernels may keep all compute threads busy for long, but not for ever.
-TEST_P(TransportHeartbeatTest, WhoseComputeThreadsAreBusyIsGivenTime) {
+// Kernels may keep all compute threads busy for long, but not forever.
+TEST_P(TransportHeartbeatTest, PeerWithBusyComputeThreadsGetsMoreTime) {
   server_scheduler_ = &stuck_;
   ASSERT_NO_FATAL_FAILURE(Connect(Watchful()));
   stuck_.Stick(Pool::kCompute);
@@ -142,9 +142,9 @@ TEST_P(TransportHeartbeatTest, WhoseComputeThreadsAreBusyIsGivenTime) {
   stuck_.Release();
 }
 
-// A one-way message waits for the compute pool, and what comes after it waits
-// behind it, but for control requests.
-TEST_P(TransportHeartbeatTest, ControlRequestsWaitForNoOtherMessage) {
+// A one-way message waits for the compute pool, and later messages wait behind
+// it, except for control requests.
+TEST_P(TransportHeartbeatTest, ControlRequestsDoNotWaitForMessages) {
   server_scheduler_ = &stuck_;
   ASSERT_NO_FATAL_FAILURE(Connect());
   stuck_.Stick(Pool::kCompute);
@@ -154,7 +154,7 @@ TEST_P(TransportHeartbeatTest, ControlRequestsWaitForNoOtherMessage) {
   stuck_.Release();
 }
 
-// The handler has not heard yet that the caller is gone.
+// The handler does not know yet that the caller is gone.
 TEST_P(TransportHeartbeatTest, ReplyToACancelledCallIsNotSent) {
   server_scheduler_ = &stuck_;
   ASSERT_NO_FATAL_FAILURE(Connect());
@@ -165,7 +165,7 @@ TEST_P(TransportHeartbeatTest, ReplyToACancelledCallIsNotSent) {
   EXPECT_OK(Call(NewMessage(kEcho, "after it")).Wait());
   const std::shared_ptr<IncomingCall> call = handler_.TakeHeld()[0].call;
   EXPECT_FALSE(call->cancellation().IsCancelled());
-  // More than may be on its way.
+  // More than may be in flight.
   Message reply = NewMessage(kEcho, "", {Pattern(20'000'000, 1)});
   const std::weak_ptr<const void> sent = reply.attachments[0].owner();
   call->Reply(std::move(reply));
@@ -186,9 +186,9 @@ TEST_P(TransportHeartbeatTest, DisconnectWaitsForNoKernel) {
   stuck_.Release();
 }
 
-// A queue of kernels may be longer than that; and neither kernels nor graphs
-// nor client functions hold a thread that heartbeats need.
-TEST_P(TransportHeartbeatTest, BusyPoolsHoldUpNoHeartbeat) {
+// A queue of kernels may take longer than the timeout; and neither kernels nor
+// graphs nor client functions hold a thread that heartbeats need.
+TEST_P(TransportHeartbeatTest, BusyPoolsDoNotDelayHeartbeats) {
   server_scheduler_ = &stuck_;
   ASSERT_NO_FATAL_FAILURE(Connect(Watchful()));
   stuck_.WorkThroughABacklog();
@@ -203,7 +203,7 @@ TEST_P(TransportHeartbeatTest, BusyPoolsHoldUpNoHeartbeat) {
   stuck_.Release();
 }
 
-// Its threads may all wait for what is being closed.
+// Its threads may all wait for the object being closed.
 TEST_P(TransportHeartbeatTest, ClosingDoesNotWaitForTheBlockingPool) {
   server_scheduler_ = &stuck_;
   ASSERT_NO_FATAL_FAILURE(Connect());
@@ -221,7 +221,7 @@ TEST_P(TransportHeartbeatTest, ClosingDoesNotWaitForTheBlockingPool) {
   stuck_.Release();
 }
 
-TEST_P(TransportHeartbeatTest, AClientThatShowsNoLifeIsGivenUp) {
+TEST_P(TransportHeartbeatTest, SilentClientIsDisconnected) {
   ASSERT_NO_FATAL_FAILURE(Connect(Watchful()));
   WirePeer peer(harness_->NewWire("raw"), endpoint_->address(), scheduler_);
   HelloReply welcome;
@@ -230,12 +230,12 @@ TEST_P(TransportHeartbeatTest, AClientThatShowsNoLifeIsGivenUp) {
   ASSERT_TRUE(
       handler_.WaitUntil([&] { return !handler_.disconnects.empty(); }));
   EXPECT_THAT(handler_.disconnects[0].why,
-              StatusIs(absl::StatusCode::kUnavailable, "no sign of life"));
-  // The other client has lived meanwhile.
+              StatusIs(absl::StatusCode::kUnavailable, "no heartbeat"));
+  // The other client has stayed connected.
   EXPECT_EQ(events_.disconnected.size(), 0u);
 }
 
-TEST_P(TransportHeartbeatTest, WhoAnswersWhatNobodyAskedIsRefused) {
+TEST_P(TransportHeartbeatTest, UnsolicitedHeartbeatReplyIsRefused) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   WirePeer peer(harness_->NewWire("raw"), endpoint_->address(), scheduler_);
   HelloReply welcome;
@@ -254,8 +254,8 @@ TEST_P(TransportHeartbeatTest, WhoAnswersWhatNobodyAskedIsRefused) {
   EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
 }
 
-// One-way messages that wait for a pool count in what the peer makes us hold.
-TEST_P(TransportHeartbeatTest, WhatWaitsForAPoolIsBounded) {
+// One-way messages that wait for a pool count in the quota of the peer.
+TEST_P(TransportHeartbeatTest, MessagesWaitingForAPoolAreBounded) {
   server_scheduler_ = &stuck_;
   TransportOptions options;
   options.max_held_bytes_per_peer = 1 << 20;
@@ -282,13 +282,14 @@ TEST_P(TransportHeartbeatTest, WhatWaitsForAPoolIsBounded) {
     }
     handler_.notes.clear();
   }
-  // The wire may hold one more for a moment.
+  // The wire may briefly hold one more.
   EXPECT_LE(std::ranges::count_if(
                 said, [](const auto& bytes) { return !bytes.expired(); }),
             21);
   stuck_.Release();
   ASSERT_TRUE(handler_.WaitUntil([&] { return handler_.notes.size() == 20; }));
-  EXPECT_TRUE(server_->logger.lines().empty());  // nobody was to blame
+  EXPECT_TRUE(
+      server_->logger.lines().empty());  // no peer violated the protocol
   EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
 }
 

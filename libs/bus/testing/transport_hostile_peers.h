@@ -1,4 +1,4 @@
-// What a Transport owes its users when the other end does as it likes. Part of
+// Conformance tests of a Transport: the other end misbehaves. Part of
 // transport_conformance.h.
 #ifndef WEFT_LIBS_BUS_TESTING_TRANSPORT_HOSTILE_PEERS_H_
 #define WEFT_LIBS_BUS_TESTING_TRANSPORT_HOSTILE_PEERS_H_
@@ -21,7 +21,7 @@
 
 namespace weft::bus {
 
-// A peer that says what it likes, over the bare wire.
+// A peer that sends arbitrary messages over the wire.
 class WirePeer {
  public:
   WirePeer(Wire& wire, const Address& address, Scheduler& scheduler,
@@ -35,7 +35,7 @@ class WirePeer {
     // It may be closed already.
     (void)wire_.Send(connection, std::move(frames));
   }
-  // True when the answer was welcome.
+  // Returns true if the hello was accepted.
   bool SayHello(HelloReply* reply) {
     Hello hello;
     hello.self.incarnation = 5;
@@ -64,8 +64,8 @@ class WirePeer {
   const ConnectionId connection;
 };
 
-// Neither lane is more than looked at: no credit ever comes back.
-TEST_P(TransportConformanceTest, APeerThatDoesNotReadIsOwedALimitedAmount) {
+// Neither lane is read: no credit is ever returned.
+TEST_P(TransportConformanceTest, UnsentBytesForAPeerAreLimited) {
   TransportOptions options;
   options.credit_bytes = 100'000;
   options.medium_bytes = 0;
@@ -106,7 +106,7 @@ TEST_P(TransportConformanceTest, APeerThatDoesNotReadIsOwedALimitedAmount) {
                          [](const auto& bytes) { return !bytes.expired(); });
   };
   EXPECT_EQ(num_owed(), kFit);
-  // All answers come, for the control lane is no part of it.
+  // All answers arrive, because the control lane is not part of the limit.
   ASSERT_TRUE(peer.end.WaitForMessages(1 + kCalls));
   size_t errors = 0;
   for (const Frames& frames : peer.end.messages()) {
@@ -123,7 +123,7 @@ TEST_P(TransportConformanceTest, APeerThatDoesNotReadIsOwedALimitedAmount) {
   ExpectNothingLeft();
 }
 
-TEST_P(TransportConformanceTest, ABadMessageCostsItsSenderOnly) {
+TEST_P(TransportConformanceTest, BadMessageDisconnectsOnlyItsSender) {
   TransportOptions options;
   options.max_control_bytes = 1 << 20;
   ASSERT_NO_FATAL_FAILURE(Connect(options));
@@ -171,11 +171,11 @@ TEST_P(TransportConformanceTest, ABadMessageCostsItsSenderOnly) {
   EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
   EXPECT_EQ(events_.disconnected.size(), 0);
   channel_.reset();
-  endpoint_.reset();  // writes the lines that are on their way
+  endpoint_.reset();  // writes the pending lines
   EXPECT_GE(server_->logger.lines().size(), size_t{LineLimit::kMaxLines});
 }
 
-TEST_P(TransportConformanceTest, ABadChunkCostsItsSenderOnly) {
+TEST_P(TransportConformanceTest, BadChunkDisconnectsOnlyItsSender) {
   TransportOptions options;
   options.credit_bytes = 100'000;
   ASSERT_NO_FATAL_FAILURE(Connect(options));
@@ -183,7 +183,7 @@ TEST_P(TransportConformanceTest, ABadChunkCostsItsSenderOnly) {
   const auto bytes = [](size_t size) {
     return Blob::FromString(std::string(size, 'x'));
   };
-  // Each row is said one after the other; the last is one too much.
+  // The messages of each row are sent in order; the last one is the violation.
   const std::vector<std::vector<Frames>> bad = {
       {{EncodeChunkHeader({0, 1, 0})}},
       {{bytes(24)}},
@@ -216,7 +216,7 @@ TEST_P(TransportConformanceTest, ABadChunkCostsItsSenderOnly) {
   ExpectNothingLeft();
 }
 
-TEST_P(TransportConformanceTest, ABulkConnectionOfNobodyIsClosed) {
+TEST_P(TransportConformanceTest, BulkConnectionWithoutControlIsClosed) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   Wire& wire = harness_->NewWire("raw");
   WirePeer control(wire, endpoint_->address(), scheduler_);
@@ -250,11 +250,11 @@ TEST_P(TransportConformanceTest, AnotherVersionIsRefused) {
                             ", ", hello.self.task, " ", kNewestVersion + 1,
                             " to ", kNewestVersion + 2,
                             "; run the same release everywhere")));
-  // It has as long to go away as it had for saying HELLO.
+  // The timeout for leaving is the one for sending HELLO.
   EXPECT_TRUE(peer.end.WaitForCloses(1));
 }
 
-TEST_P(TransportConformanceTest, WhoDoesNotAnswerHelloIsGivenUp) {
+TEST_P(TransportConformanceTest, UnansweredHelloTimesOut) {
   TransportOptions options;
   options.hello_timeout = absl::Milliseconds(100);
   client_ = NewProcess("client", options);

@@ -1,4 +1,4 @@
-// What a Transport owes its users of large attachments. Part of
+// Conformance tests of a Transport: large attachments. Part of
 // transport_conformance.h.
 #ifndef WEFT_LIBS_BUS_TESTING_TRANSPORT_STREAMS_H_
 #define WEFT_LIBS_BUS_TESTING_TRANSPORT_STREAMS_H_
@@ -37,7 +37,7 @@ TEST_P(TransportConformanceTest, LargeAttachmentsStreamBothWays) {
   ExpectNothingLeft();
 }
 
-TEST_P(TransportConformanceTest, AVeryLargeAttachmentArrives) {
+TEST_P(TransportConformanceTest, VeryLargeAttachmentArrives) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   const std::string bytes = Pattern(harness_->large_bytes(), 1);
   const absl::StatusOr<Message> reply =
@@ -46,7 +46,7 @@ TEST_P(TransportConformanceTest, AVeryLargeAttachmentArrives) {
   EXPECT_TRUE(reply->attachments[0].view() == bytes);
 }
 
-TEST_P(TransportConformanceTest, ManySmallAttachmentsAreLargeTogether) {
+TEST_P(TransportConformanceTest, ManySmallAttachmentsExceedAMessage) {
   TransportOptions options;
   options.max_control_bytes = 256 << 10;
   ASSERT_NO_FATAL_FAILURE(Connect(options));
@@ -60,8 +60,8 @@ TEST_P(TransportConformanceTest, ManySmallAttachmentsAreLargeTogether) {
   }
 }
 
-// More than there may be frames or streams, of all sizes, empty ones among
-// them.
+// More than the limits of frames and streams, of all sizes, including empty
+// ones.
 TEST_P(TransportConformanceTest, ThousandsOfAttachmentsArrive) {
   TransportOptions options;
   options.max_control_bytes = 1 << 20;
@@ -83,12 +83,12 @@ TEST_P(TransportConformanceTest, ThousandsOfAttachmentsArrive) {
   ExpectNothingLeft();
 }
 
-TEST_P(TransportConformanceTest, StreamsTakeTurns) {
+TEST_P(TransportConformanceTest, StreamsAreServedRoundRobin) {
   TransportOptions options;
   options.credit_bytes = 4 << 20;
   ASSERT_NO_FATAL_FAILURE(Connect(options));
-  // Nothing lands before all is on its way, and all envelopes have come: they
-  // take another lane, and a call that comes after them is answered.
+  // Nothing is received before everything is in flight and all envelopes have
+  // arrived: they use the other lane, and a call after them is answered.
   const HeldLanding landing = HoldLanding();
   EXPECT_OK(channel_->Send(NewMessage(kNote, "large", {Pattern(24 << 20, 1)})));
   for (int i = 0; i < 20; ++i) {
@@ -98,7 +98,7 @@ TEST_P(TransportConformanceTest, StreamsTakeTurns) {
   EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
   landing.land->Set();
   ASSERT_TRUE(handler_.WaitUntil([&] { return handler_.notes.size() >= 21; }));
-  // Each of the others needs one turn; the large one needs 24, of which four
+  // Each of the others needs one chunk; the large one needs 24, of which four
   // fit into the first window.
   const auto large = std::find_if(
       handler_.notes.begin(), handler_.notes.end(),
@@ -114,7 +114,7 @@ TEST_P(TransportConformanceTest, StreamsTakeTurns) {
   ExpectNothingLeft();
 }
 
-TEST_P(TransportConformanceTest, WithoutRoomTheRequestFailsAndTheRestGoesOn) {
+TEST_P(TransportConformanceTest, RequestBeyondQuotaFailsWithoutOthers) {
   TransportOptions options;
   options.max_held_bytes_per_peer = 1 << 20;
   ASSERT_NO_FATAL_FAILURE(Connect(options));
@@ -140,9 +140,9 @@ TEST_P(TransportConformanceTest, WithoutRoomTheRequestFailsAndTheRestGoesOn) {
   ExpectNothingLeft();
 }
 
-TEST_P(TransportConformanceTest, WithoutMemoryTheReplyFails) {
+TEST_P(TransportConformanceTest, ReplyFailsWithoutMemory) {
   ASSERT_NO_FATAL_FAILURE(Connect());
-  // A second client, which has little.
+  // A second client with little memory.
   const std::unique_ptr<Process> poor = NewProcess("poor", {}, 1 << 20);
   channel_ = poor->transport->Dial(endpoint_->address(), client_identity_, "",
                                    &events_);
@@ -172,18 +172,18 @@ TEST_P(TransportConformanceTest, CancellationOvertakesBulk) {
     EXPECT_TRUE(cancelled->WaitUntil(Now() + kTestPatience));
   }
   EXPECT_EQ(large.times(), 0);
-  // The large one itself can be cancelled as well, half way.
+  // The large call itself can be cancelled as well, half way.
   channel_->Cancel(large_call);
   EXPECT_THAT(large.Wait(), StatusIs(absl::StatusCode::kCancelled));
   landing.land->Set();
-  // What others send is not in its way.
+  // Messages of others are not delayed by it.
   EXPECT_OK(Call(NewMessage(kEcho, "", {Pattern(20 << 20, 1)})).Wait());
   EXPECT_EQ(large.times(), 1);
   EXPECT_EQ(held.times(), 1);
   ExpectNothingLeft();
 }
 
-TEST_P(TransportConformanceTest, StreamsOfAnAbortedStepDoNotTravelOn) {
+TEST_P(TransportConformanceTest, StreamsOfAnAbortedStepAreNotSent) {
   server_ = NewProcess("server");
   client_ = NewProcess("client");
   const HeldLanding landing = HoldLanding();
@@ -212,25 +212,25 @@ TEST_P(TransportConformanceTest, StreamsOfAnAbortedStepDoNotTravelOn) {
   ExpectNothingLeft();
 }
 
-// The receiver drops what has landed without a word from the sender.
+// The receiver drops the received part without a notification by the sender.
 TEST_P(TransportConformanceTest, StreamsOfAnAbortedStepAreNotKept) {
   TransportOptions options;
   options.credit_bytes = 1 << 20;
   server_ = NewProcess("server", options);
   client_ = NewProcess("client", options);
-  // The first chunk lands, and the second not before the test says so.
+  // The first chunk is received, and the second only when the test allows it.
   const HeldLanding landing = HoldLanding();
   ASSERT_NO_FATAL_FAILURE(ListenAndDial());
   Message push = NewMessage(kNote, "", {Pattern(8 << 20, 1)});
   push.step = {.master_incarnation = 11, .step = 1};
   ASSERT_OK(channel_->Send(std::move(push)));
   ASSERT_TRUE(landing.reserved->WaitUntil(Now() + kTestPatience));
-  // The message has come by the control lane before the request is answered.
+  // The message has arrived on the control lane before the request is answered.
   ASSERT_OK(Call(NewMessage(kEcho, "")).Wait());
   endpoint_->AbandonStep({.master_incarnation = 11, .step = 1});
   landing.land->Set();
   EXPECT_TRUE(server_->memory.WaitUntilFree());
-  // Others go on, and the dropped message never comes.
+  // Others continue, and the dropped message is never delivered.
   EXPECT_OK(channel_->Send(NewMessage(kNote, "next", {Pattern(9 << 20, 1)})));
   ASSERT_TRUE(handler_.WaitUntil([&] { return !handler_.notes.empty(); }));
   EXPECT_EQ(handler_.notes[0].message.body.view(), "next");
@@ -238,7 +238,7 @@ TEST_P(TransportConformanceTest, StreamsOfAnAbortedStepAreNotKept) {
   ExpectNothingLeft();
 }
 
-// Aborts of steps must not cost a look at each connection.
+// Aborting steps must not cost a search of each connection.
 TEST_P(TransportConformanceTest, AbandonStepSearchesOnlyWhereStepsStream) {
   server_ = NewProcess("server");
   client_ = NewProcess("client");
@@ -256,7 +256,7 @@ TEST_P(TransportConformanceTest, AbandonStepSearchesOnlyWhereStepsStream) {
   push.step = {.master_incarnation = 11, .step = 1};
   ASSERT_OK(channel_->Send(std::move(push)));
   ASSERT_TRUE(landing.reserved->WaitUntil(Now() + kTestPatience));
-  // The message has come by the control lane before the request is answered.
+  // The message has arrived on the control lane before the request is answered.
   ASSERT_OK(Call(NewMessage(kEcho, "")).Wait());
   endpoint_->AbandonStep(aborted);
   EXPECT_EQ(searched.value(), 1u);
@@ -269,7 +269,7 @@ TEST_P(TransportConformanceTest, AbandonStepSearchesOnlyWhereStepsStream) {
   ExpectNothingLeft();
 }
 
-TEST_P(TransportConformanceTest, ACancelledReplyLeavesNothing) {
+TEST_P(TransportConformanceTest, CancelledReplyIsFreed) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   for (int i = 0; i < 10; ++i) {
     const Answer answer = Call(NewMessage(kEcho, "", {Pattern(3'000'000, 1)}));

@@ -1,5 +1,5 @@
-// What every Wire owes its users; each implementation's test instantiates this
-// suite with a factory of harnesses.
+// WireConformanceTest checks the contract of every Wire; each implementation's
+// test instantiates it with a factory of harnesses.
 #ifndef WEFT_LIBS_BUS_TESTING_WIRE_CONFORMANCE_H_
 #define WEFT_LIBS_BUS_TESTING_WIRE_CONFORMANCE_H_
 
@@ -22,7 +22,8 @@ class WireHarness {
   virtual Scheduler& scheduler() = 0;
   virtual Wire& server() = 0;
   virtual Wire& client() = 0;
-  // Where the server can listen, with port 0; the client reaches it there.
+  // The address where the server can listen, with port 0; the client reaches it
+  // there.
   virtual Address host() = 0;
 };
 
@@ -45,7 +46,8 @@ class WireConformanceTest
     EXPECT_OK(listener);
     return listener.ok() ? *std::move(listener) : nullptr;
   }
-  // Lives until the wires are gone, as an end must that is told of a close.
+  // Returns an end that lives until the wires are gone, because it may be
+  // notified of a close until then.
   RecordingEnd& NewEnd(RecordingEnd::OnEntry on_entry = nullptr) {
     ends_.push_back(
         std::make_unique<RecordingEnd>(scheduler_, std::move(on_entry)));
@@ -77,7 +79,7 @@ TEST_P(WireConformanceTest, BothEndsSeeOpenMessagesAndClose) {
       client_.Dial(listener->address(), Lane::kControl, dialed);
   EXPECT_NE(id, 0u);
   ASSERT_TRUE(dialed.WaitForOpens(1));
-  EXPECT_TRUE(accepted.entries().empty());  // nobody said anything yet
+  EXPECT_TRUE(accepted.entries().empty());  // no message was sent yet
   ASSERT_OK(client_.Send(id, Text("question")));
   ASSERT_TRUE(accepted.WaitForMessages(1));
   ASSERT_OK(server_.Send(accepted.entries()[0].connection, Text("answer")));
@@ -96,7 +98,7 @@ TEST_P(WireConformanceTest, BothEndsSeeOpenMessagesAndClose) {
   EXPECT_EQ(dialed.entries().size(), 2u);  // no OnClose: this end closed
 }
 
-TEST_P(WireConformanceTest, MessagesAreSentFromTheMomentOfDialing) {
+TEST_P(WireConformanceTest, MessagesMayBeSentWhileDialing) {
   RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   const auto listener = Listen(accepted);
   const ConnectionId id =
@@ -168,7 +170,7 @@ TEST_P(WireConformanceTest, FramesArriveAsTheyWereSent) {
   client_.Close(id);
 }
 
-TEST_P(WireConformanceTest, LargeMessages) {
+TEST_P(WireConformanceTest, LargeMessagesArrive) {
   RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   const auto listener = Listen(accepted, Lane::kBulk);
   const ConnectionId id =
@@ -183,7 +185,7 @@ TEST_P(WireConformanceTest, LargeMessages) {
   client_.Close(id);
 }
 
-TEST_P(WireConformanceTest, WhatFramesHoldIsLetGo) {
+TEST_P(WireConformanceTest, FramesAreReleased) {
   class Forgetful : public WireEvents {
    public:
     void OnOpen(ConnectionId) override {}
@@ -208,7 +210,7 @@ TEST_P(WireConformanceTest, WhatFramesHoldIsLetGo) {
   client_.Close(id);
 }
 
-TEST_P(WireConformanceTest, ManyConnections) {
+TEST_P(WireConformanceTest, ManyConnectionsExchangeMessages) {
   constexpr int kPeers = 100;
   RecordingEnd& dialed = NewEnd();
   RecordingEnd& accepted = NewEnd([this](const RecordingEnd::Entry& entry) {
@@ -222,7 +224,7 @@ TEST_P(WireConformanceTest, ManyConnections) {
     ASSERT_OK(client_.Send(ids.back(), Text(absl::StrCat(ids.back()))));
   }
   ASSERT_TRUE(dialed.WaitForMessages(kPeers));
-  for (const auto& entry : dialed.entries()) {  // each got its own back
+  for (const auto& entry : dialed.entries()) {  // each received its own message
     if (entry.kind == Kind::kMessage) {
       EXPECT_EQ(entry.frames[0].view(), absl::StrCat(entry.connection));
     }
@@ -232,7 +234,7 @@ TEST_P(WireConformanceTest, ManyConnections) {
   EXPECT_EQ(accepted.entries().size(), 3u * kPeers);
 }
 
-TEST_P(WireConformanceTest, ConnectionsThatComeAndGo) {
+TEST_P(WireConformanceTest, ConnectionsOpenAndCloseRepeatedly) {
   constexpr int kRounds = 100;
   RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   const auto listener = Listen(accepted);
@@ -247,7 +249,7 @@ TEST_P(WireConformanceTest, ConnectionsThatComeAndGo) {
   EXPECT_EQ(accepted.texts(), Numbers(0, kRounds));
 }
 
-TEST_P(WireConformanceTest, BothLanesAtOnce) {
+TEST_P(WireConformanceTest, BothLanesWorkConcurrently) {
   constexpr int kCount = 200;
   RecordingEnd &control = NewEnd(), &bulk = NewEnd(), &dialed = NewEnd();
   const auto control_listener = Listen(control);
@@ -269,7 +271,7 @@ TEST_P(WireConformanceTest, BothLanesAtOnce) {
   client_.Close(bulk_id);
 }
 
-TEST_P(WireConformanceTest, TheAcceptingEndCloses) {
+TEST_P(WireConformanceTest, AcceptingEndMayClose) {
   RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   const auto listener = Listen(accepted);
   std::vector<ConnectionId> ids;
@@ -290,7 +292,7 @@ TEST_P(WireConformanceTest, TheAcceptingEndCloses) {
   }
   EXPECT_THAT(client_.Send(ids[0], Text("late")),
               StatusIs(absl::StatusCode::kUnavailable));
-  // The other one lives.
+  // The other one is alive.
   ASSERT_OK(server_.Send(second, Text("still here")));
   ASSERT_TRUE(dialed.WaitForMessages(1));
   for (const auto& entry : accepted.entries()) {
@@ -299,7 +301,7 @@ TEST_P(WireConformanceTest, TheAcceptingEndCloses) {
   client_.Close(ids[1]);
 }
 
-TEST_P(WireConformanceTest, NobodyListens) {
+TEST_P(WireConformanceTest, DialWithoutListenerFails) {
   RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   auto listener = Listen(accepted);
   const Address nobody = listener->address();
@@ -314,7 +316,7 @@ TEST_P(WireConformanceTest, NobodyListens) {
               StatusIs(absl::StatusCode::kUnavailable));
 }
 
-TEST_P(WireConformanceTest, ThePortIsTaken) {
+TEST_P(WireConformanceTest, PortInUseIsReported) {
   RecordingEnd& accepted = NewEnd();
   auto listener = Listen(accepted);
   const Address taken = listener->address();
@@ -324,7 +326,7 @@ TEST_P(WireConformanceTest, ThePortIsTaken) {
   EXPECT_OK(server_.Listen(taken, Lane::kControl, accepted));
 }
 
-TEST_P(WireConformanceTest, TheListenerEndsItsConnections) {
+TEST_P(WireConformanceTest, ListenerClosesItsConnections) {
   RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   auto listener = Listen(accepted);
   const ConnectionId id =
@@ -338,7 +340,7 @@ TEST_P(WireConformanceTest, TheListenerEndsItsConnections) {
   EXPECT_EQ(accepted.entries().size(), 2u);
 }
 
-TEST_P(WireConformanceTest, CloseInsideAnEvent) {
+TEST_P(WireConformanceTest, CloseInsideAnEventIsAllowed) {
   RecordingEnd& dialed = NewEnd();
   RecordingEnd& accepted = NewEnd([this](const RecordingEnd::Entry& entry) {
     server_.Close(entry.connection);
@@ -355,7 +357,7 @@ TEST_P(WireConformanceTest, CloseInsideAnEvent) {
   client_.Close(id);
 }
 
-TEST_P(WireConformanceTest, CloseOfTheDialedEndInsideAnEvent) {
+TEST_P(WireConformanceTest, DialedEndMayCloseInsideAnEvent) {
   RecordingEnd& accepted = NewEnd([this](const RecordingEnd::Entry& entry) {
     if (entry.kind != Kind::kMessage) return;
     for (int i = 0; i < 10; ++i) {
@@ -374,7 +376,7 @@ TEST_P(WireConformanceTest, CloseOfTheDialedEndInsideAnEvent) {
   EXPECT_EQ(dialed.entries().size(), 2u);
 }
 
-TEST_P(WireConformanceTest, CloseTwiceAndOfNothing) {
+TEST_P(WireConformanceTest, RepeatedAndUnknownCloseIsIgnored) {
   RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   const auto listener = Listen(accepted);
   const ConnectionId id =
@@ -391,7 +393,7 @@ TEST_P(WireConformanceTest, CloseTwiceAndOfNothing) {
               dialed.entries()[0].kind == Kind::kOpen);
 }
 
-TEST_P(WireConformanceTest, NothingComesAfterClose) {
+TEST_P(WireConformanceTest, NoEventsFollowClose) {
   RecordingEnd& accepted = NewEnd([this](const RecordingEnd::Entry& entry) {
     if (entry.kind != Kind::kMessage) return;
     for (int i = 0; i < 1000; ++i) {
@@ -410,7 +412,7 @@ TEST_P(WireConformanceTest, NothingComesAfterClose) {
   }
 }
 
-TEST_P(WireConformanceTest, ListenersEndWhileMessagesFlow) {
+TEST_P(WireConformanceTest, ListenerMayCloseDuringMessages) {
   for (int round = 0; round < 10; ++round) {
     RecordingEnd& dialed = NewEnd();
     auto accepted = std::make_unique<RecordingEnd>(scheduler_);
@@ -427,7 +429,7 @@ TEST_P(WireConformanceTest, ListenersEndWhileMessagesFlow) {
   }
 }
 
-TEST_P(WireConformanceTest, WhatWasSentBeforeTheEndArrives) {
+TEST_P(WireConformanceTest, MessagesSentBeforeCloseArrive) {
   RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   const auto listener = Listen(accepted);
   const ConnectionId id =
@@ -439,7 +441,7 @@ TEST_P(WireConformanceTest, WhatWasSentBeforeTheEndArrives) {
   ASSERT_TRUE(accepted.WaitForMessages(1));
   client_.Close(id);
   ASSERT_TRUE(accepted.WaitForCloses(1));
-  // A beginning of it, in order, and the end of the connection after it.
+  // The first messages, in order, and then the end of the connection.
   const int count = static_cast<int>(accepted.texts().size());
   EXPECT_EQ(accepted.texts(), Numbers(0, count));
   EXPECT_EQ(accepted.entries().back().kind, Kind::kClose);

@@ -36,7 +36,7 @@ absl::Status ConnectionMonitor::Watch(const ZmqContext& context,
       absl::StrCat("inproc://monitor-", context.NextNumber());
   ASSIGN_OR_RETURN(changes_, ZmqSocket::Open(context, ZMQ_PAIR));
   changes_.Set(ZMQ_LINGER, 0);
-  changes_.Set(ZMQ_RCVHWM, 0);  // libzmq drops events that find no room
+  changes_.Set(ZMQ_RCVHWM, 0);  // libzmq drops events beyond the limit
   if (zmq_socket_monitor(socket.get(), endpoint.c_str(), kEvents) != 0 ||
       zmq_connect(changes_.get(), endpoint.c_str()) != 0) {
     return absl::ResourceExhaustedError(absl::StrCat(

@@ -1,10 +1,11 @@
-// ConnectionMonitor: what becomes of a socket's connections, as libzmq tells
-// it: accepted, up, down.
+// ConnectionMonitor reports the changes of a socket's connections, as seen by
+// libzmq: accepted, up, down.
 //
-// Threads: as ZmqSocket; one at a time, together with the socket it watches.
-// Order: changes come in the order in which they happened. A change that comes
-// with or after a message's arrival is told after the message is there; the
-// other way round, too, but for messages that came with an error of protocol.
+// Threads: as ZmqSocket; one at a time, together with the watched socket.
+// Order: changes are reported in the order in which they happened. A change
+// that happens with or after a message's arrival is reported after the message
+// can be received, and vice versa, except for messages that arrived with a
+// protocol error.
 #ifndef WEFT_LIBS_BUS_ZMQ_CONNECTION_MONITOR_H_
 #define WEFT_LIBS_BUS_ZMQ_CONNECTION_MONITOR_H_
 
@@ -15,12 +16,12 @@ namespace weft::bus {
 
 struct ConnectionChange {
   enum class Kind {
-    kListening,  // a ROUTER, by this descriptor
-    kAccepted,   // by a ROUTER, with this descriptor; says nothing yet
-    kUp,         // shook hands
-    kDown,       // the connection with this descriptor is over
+    kListening,  // a ROUTER, with this descriptor
+    kAccepted,   // by a ROUTER, with this descriptor; no message yet
+    kUp,         // the ZMTP handshake is complete
+    kDown,       // the connection with this descriptor has ended
     kUnreached,  // a DEALER could not connect; a ROUTER's port is closed
-    kRefused,    // what the other end says is not ZMTP, or it is refused
+    kRefused,    // the other end does not speak ZMTP, or it is refused
   };
   Kind kind;
   int descriptor = -1;
@@ -28,14 +29,14 @@ struct ConnectionChange {
 
 class ConnectionMonitor {
  public:
-  // Before the socket binds or connects.
+  // Must be called before the socket binds or connects.
   absl::Status Watch(const ZmqContext& context, const ZmqSocket& socket);
-  // Before the socket is closed.
+  // Must be called before the socket is closed.
   void Stop(const ZmqSocket& socket);
 
   // Readable when there may be changes; see ZmqSocket::HasInput.
   int descriptor() const;
-  // False: no more now.
+  // Returns false if there are no more changes now.
   bool Next(ConnectionChange& change);
 
  private:

@@ -1,6 +1,6 @@
-// ConnectionTable: which socket carries a connection; hands out the ids.
+// ConnectionTable maps connection ids to their sockets and assigns the ids.
 //
-// Threads: all methods from any.
+// Threads: all methods may be called from any thread.
 #ifndef WEFT_LIBS_BUS_ZMQ_CONNECTION_TABLE_H_
 #define WEFT_LIBS_BUS_ZMQ_CONNECTION_TABLE_H_
 
@@ -14,7 +14,7 @@
 
 namespace weft::bus {
 
-// What carries connections. The methods are those of Wire.
+// Carries connections. The methods are those of Wire.
 class ConnectionCarrier {
  public:
   virtual ~ConnectionCarrier() = default;
@@ -30,7 +30,7 @@ class ConnectionTable {
     return last_;
   }
 
-  // The carrier, so that the caller lets go of it where it likes.
+  // Returns the carrier, so that the caller decides where to release it.
   std::shared_ptr<ConnectionCarrier> Remove(ConnectionId id) {
     absl::MutexLock lock(&mutex_);
     const auto found = carriers_.find(id);
@@ -40,7 +40,7 @@ class ConnectionTable {
     return carrier;
   }
 
-  // Null if there is no such connection.
+  // Returns null if there is no such connection.
   std::shared_ptr<ConnectionCarrier> Find(ConnectionId id) const {
     absl::MutexLock lock(&mutex_);
     const auto found = carriers_.find(id);

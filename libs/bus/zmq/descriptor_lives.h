@@ -1,7 +1,7 @@
-// DescriptorLives: which accepted connection a descriptor stands for. The
-// system gives a closed connection's descriptor to the next one, so each has a
-// series of lives, from accept to disconnect, told by the monitor; messages
-// only say by which descriptor they came.
+// DescriptorLives maps a descriptor to the accepted connection that it stands
+// for. The system reuses a closed connection's descriptor for the next one, so
+// each descriptor has a series of lives, from accept to disconnect, reported by
+// the monitor; a message only carries the descriptor on which it arrived.
 //
 // Threads: one at a time.
 #ifndef WEFT_LIBS_BUS_ZMQ_DESCRIPTOR_LIVES_H_
@@ -21,44 +21,44 @@ namespace weft::bus {
 struct DescriptorLife {
   int descriptor = -1;
   bool over = false;
-  bool refused = false;         // to be cut; what it was sent is of no use
-  bool claimed = false;         // somebody sent a message in it
+  bool refused = false;         // to be cut; messages sent to it are useless
+  bool claimed = false;         // a message was received in this life
   ConnectionId connection = 0;  // if claimed
   uint64_t handshakes_before = 0;
   absl::Time accepted;
-  uint64_t delivered_bytes = 0;  // of its messages, as they travel
+  uint64_t delivered_bytes = 0;  // of its messages, as sent on the network
 };
 
 class DescriptorLives {
  public:
   using Life = std::shared_ptr<DescriptorLife>;
 
-  // The life that begins.
+  // Begins and returns a new life.
   Life Accept(int descriptor, absl::Time now = absl::InfinitePast());
-  // Some life has shaken hands, or will not; the monitor does not say which,
-  // but the end of one that was refused follows at once.
+  // Some life has completed or failed its handshake. The monitor does not say
+  // which, but the end of one that was refused follows at once.
   void ShakeHands();
   void Refuse() { refused_ = true; }
-  // The life that ends; null if none was known, or if it cannot have had any
-  // message.
+  // Ends and returns a life; null if none was known, or if it cannot have
+  // received a message.
   Life Disconnect(int descriptor);
 
-  // The life in which a connection's first message came in by `descriptor`, now
-  // claimed; null if none is known. All that the monitor had to say when the
-  // message was there must be known. Several lives may be unclaimed if a peer
-  // came and went without a message. Then the first is taken, and `doubtful` is
-  // the one still going on that might have sent it, to be cut: its peer learns
-  // of the loss, whoever it was.
+  // Claims the life of a connection whose first message arrived on
+  // `descriptor`; null if none is known. All changes that the monitor had
+  // reported when the message arrived must be known. If a peer connected and
+  // left without a message, several lives may be unclaimed. Then the first is
+  // taken, and `doubtful` is the one still running that might have sent the
+  // message, to be cut: its peer is then notified of the loss in either case.
   Life Claim(int descriptor, Life& doubtful);
 
-  // When all messages of a life that is over have been received.
+  // Must be called when all messages of an ended life have been received.
   void Erase(const Life& life);
 
   bool empty() const { return lives_.empty(); }
   size_t size() const { return lives_.size(); }
-  // Those that are not over.
+  // The lives that have not ended.
   std::vector<Life> Current() const;
-  // How many have shaken hands, ever.
+  // The total number of completed handshakes.
   uint64_t handshakes() const { return handshakes_; }
 
  private:

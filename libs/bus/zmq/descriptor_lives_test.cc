@@ -7,7 +7,7 @@ namespace {
 
 using Life = DescriptorLives::Life;
 
-TEST(DescriptorLivesTest, AMessageBelongsToTheLifeOfItsDescriptor) {
+TEST(DescriptorLivesTest, MessageBelongsToItsDescriptorsConnection) {
   DescriptorLives lives;
   lives.Accept(7);
   lives.Accept(8);
@@ -23,7 +23,7 @@ TEST(DescriptorLivesTest, AMessageBelongsToTheLifeOfItsDescriptor) {
   EXPECT_TRUE(lives.empty());
 }
 
-TEST(DescriptorLivesTest, TheEndOfOneLifeIsNotTheEndOfTheNext) {
+TEST(DescriptorLivesTest, EndOfOneConnectionDoesNotEndTheNext) {
   DescriptorLives lives;
   Life doubtful;
   lives.Accept(7);
@@ -38,7 +38,7 @@ TEST(DescriptorLivesTest, TheEndOfOneLifeIsNotTheEndOfTheNext) {
   EXPECT_EQ(lives.Disconnect(7), second);
 }
 
-TEST(DescriptorLivesTest, AMessageReadAfterTheEndOfItsLife) {
+TEST(DescriptorLivesTest, MessageReadAfterItsConnectionEnded) {
   DescriptorLives lives;
   Life doubtful;
   lives.Accept(7);
@@ -47,8 +47,9 @@ TEST(DescriptorLivesTest, AMessageReadAfterTheEndOfItsLife) {
   EXPECT_EQ(doubtful, nullptr);
 }
 
-// Whose message it was cannot be told: the one that goes on is to be cut.
-TEST(DescriptorLivesTest, InDoubtTheLivingOneIsCut) {
+// The sender of the message is ambiguous: the connection that continues must be
+// cut.
+TEST(DescriptorLivesTest, AmbiguousMessageCutsTheLiveConnection) {
   DescriptorLives lives;
   Life doubtful;
   lives.Accept(7);
@@ -62,7 +63,7 @@ TEST(DescriptorLivesTest, InDoubtTheLivingOneIsCut) {
   EXPECT_EQ(lives.Disconnect(7), doubtful);
 }
 
-TEST(DescriptorLivesTest, WhoHasNotShakenHandsHasSaidNothing) {
+TEST(DescriptorLivesTest, ConnectionWithoutHandshakeSentNoMessage) {
   DescriptorLives lives;
   Life doubtful;
   lives.Accept(7);
@@ -73,7 +74,7 @@ TEST(DescriptorLivesTest, WhoHasNotShakenHandsHasSaidNothing) {
   EXPECT_EQ(doubtful, nullptr);
 }
 
-TEST(DescriptorLivesTest, WhoWasRefusedHasSaidNothing) {
+TEST(DescriptorLivesTest, RefusedConnectionSentNoMessage) {
   DescriptorLives lives;
   Life doubtful;
   lives.Accept(7);
@@ -88,7 +89,7 @@ TEST(DescriptorLivesTest, WhoWasRefusedHasSaidNothing) {
   EXPECT_EQ(lives.Disconnect(7), life);
 }
 
-TEST(DescriptorLivesTest, UnknownDescriptors) {
+TEST(DescriptorLivesTest, UnknownDescriptorsAreIgnored) {
   DescriptorLives lives;
   Life doubtful;
   EXPECT_EQ(lives.Disconnect(7), nullptr);

@@ -19,14 +19,14 @@
 namespace weft::bus {
 namespace {
 
-// What accepted connections leave to files, connections to others, and those
-// that were just accepted and are to be refused.
+// Descriptors that accepted connections leave for files, connections to others,
+// and just accepted connections that are to be refused.
 constexpr int64_t kMostKept = 64;
-// A process with few descriptors keeps this part of them.
+// The fraction kept by a process with few descriptors.
 constexpr int64_t kKeptPart = 4;
-// A shortage that comes and goes is reported this often.
+// The minimum interval between reports of a shortage.
 constexpr absl::Duration kReportInterval = absl::Minutes(1);
-// Connections of a listener that are refused before others have their turn.
+// Connections of a listener that are refused before others are served.
 constexpr int kRefusalsInARow = 256;
 
 constexpr char kRemedy[] =
@@ -73,17 +73,17 @@ bool DescriptorReserve::HasRoomFor(int descriptor) {
   const int64_t limit = Limit();
   const int64_t kept = std::min(kMostKept, limit / kKeptPart);
   absl::MutexLock lock(&mutex_);
-  bool has_room = descriptor < limit - kept;
-  if (has_room && lost_.contains(descriptor)) {
-    has_room = HasFreeBelow(limit - kept);
+  bool is_allowed = descriptor < limit - kept;
+  if (is_allowed && lost_.contains(descriptor)) {
+    is_allowed = HasFreeBelow(limit - kept);
   }
-  if (has_room) {
+  if (is_allowed) {
     lost_.erase(descriptor);
     NoteRoom();
   } else {
     NoteShortage(/*refused=*/1);
   }
-  return has_room;
+  return is_allowed;
 }
 
 absl::Status DescriptorReserve::CheckFree() const {
@@ -164,7 +164,7 @@ void DescriptorReserve::NoteRoom() {
   if (!std::exchange(is_short_, false)) return;
   LogSoon(Severity::kInfo,
           absl::StrCat("Accepts connections again after refusing ", refused,
-                       " for want of descriptors"));
+                       " for lack of descriptors"));
 }
 
 void DescriptorReserve::LogSoon(Severity severity, std::string line) {

@@ -15,7 +15,7 @@ ConnectionId DialedSocket::Dial() {
   absl::MutexLock lock(&mutex_);
   id_ = parts_.table->Add(self);
   Begin();
-  // A loop that cannot start cannot tell, either.
+  // A loop that cannot start reports no events either.
   if (absl::Status started = parts_.loop->Start(); !started.ok()) {
     End(std::move(started));
     parts_.scheduler->Schedule(Pool::kControl,
@@ -88,7 +88,7 @@ void DialedSocket::ReadChanges() {
         End(Lost("cannot be reached"));
         break;
       case ConnectionChange::Kind::kRefused:
-        End(Lost("does not speak our protocol, or closed the connection"));
+        End(Lost("does not speak Weft's protocol, or closed the connection"));
         break;
       case ConnectionChange::Kind::kDown:
         End(Lost("closed the connection, or the network lost it"));
@@ -146,8 +146,8 @@ bool DialedSocket::HasWork() const { return !end_.ok() || !outbox_.empty(); }
 
 LoopMember::Next DialedSocket::Rest() {
   if (!opened_) {
-    // Nothing is received before the handshake, so nothing else takes in what
-    // libzmq has signalled. The descriptor would stay readable.
+    // Nothing is received before the handshake, so libzmq's signal must be
+    // consumed here. Otherwise the descriptor would stay readable.
     (void)socket_.HasInput();
     return Next::kSleep;
   }

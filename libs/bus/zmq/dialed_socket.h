@@ -1,4 +1,4 @@
-// DialedSocket: a DEALER that makes one connection and ends with it.
+// DialedSocket is a DEALER that makes one connection and ends with it.
 #ifndef WEFT_LIBS_BUS_ZMQ_DIALED_SOCKET_H_
 #define WEFT_LIBS_BUS_ZMQ_DIALED_SOCKET_H_
 
@@ -17,7 +17,7 @@ class DialedSocket : public PolledSocket {
   DialedSocket(const LaneParts& parts, Address address, WireEvents& events)
       : PolledSocket(parts), address_(std::move(address)), events_(events) {}
 
-  // Enters the table and starts to connect; what fails is told by OnClose.
+  // Enters the table and starts to connect; failures are reported by OnClose.
   ConnectionId Dial();
 
   absl::Status Send(ConnectionId connection, Frames frames) override;
@@ -35,14 +35,14 @@ class DialedSocket : public PolledSocket {
   absl::Status Connect(const std::string& numeric_host)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReadChanges() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The connection is over; the first reason counts.
+  // Ends the connection; the first reason counts.
   void End(absl::Status why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The same from outside the loop.
+  // The same from outside of the loop.
   void EndFromOutside(absl::Status why) ABSL_LOCKS_EXCLUDED(mutex_);
   bool OpenNext(Delivery& delivery) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool MessageNext(Delivery& delivery) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool CloseNext(Delivery& delivery) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Hands over or keeps for later.
+  // Hands the message to libzmq or queues it.
   absl::Status SendLocked(Frames& frames) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status SendLater(Frames& frames) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FlushOutbox() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -54,8 +54,9 @@ class DialedSocket : public PolledSocket {
   Scheduler::TimerId deadline_ ABSL_GUARDED_BY(mutex_) = 0;
   bool up_ ABSL_GUARDED_BY(mutex_) = false;
   bool opened_ ABSL_GUARDED_BY(mutex_) = false;  // OnOpen was delivered
-  absl::Status end_ ABSL_GUARDED_BY(mutex_);     // why it is over, if it is
-  // What libzmq had no room for; before the connection is up, everything.
+  absl::Status end_ ABSL_GUARDED_BY(mutex_);     // why it has ended, if it has
+  // Messages that libzmq's queue did not accept; before the connection is up,
+  // all messages.
   std::deque<Frames> outbox_ ABSL_GUARDED_BY(mutex_);
   uint64_t outbox_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };

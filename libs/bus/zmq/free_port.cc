@@ -13,8 +13,8 @@
 namespace weft::bus {
 namespace {
 
-// Below those that Linux gives to connections, which would take a port while
-// its server is restarted, or even connect to themselves.
+// Below the ephemeral ports of Linux: connections would take a port while its
+// server is restarted, or even connect to themselves.
 constexpr int kFirst = 20000;
 constexpr int kCount = 12000;
 constexpr int kAttempts = 200;

@@ -1,6 +1,6 @@
-// FreePort: a port of loopback that nobody listens at just now; for programs
-// and tests that start several processes. Another process may take it before it
-// is used: then the listener says ALREADY_EXISTS, and one tries again.
+// FreePort finds a free port of the loopback interface, for programs and tests
+// that start several processes. Another process may take it before it is used:
+// then listening fails with ALREADY_EXISTS, and the caller must try again.
 #ifndef WEFT_LIBS_BUS_ZMQ_FREE_PORT_H_
 #define WEFT_LIBS_BUS_ZMQ_FREE_PORT_H_
 
@@ -10,7 +10,7 @@
 
 namespace weft::bus {
 
-// UNAVAILABLE where the system has none.
+// Returns UNAVAILABLE if the system has none.
 absl::StatusOr<uint16_t> FreePort();
 
 }  // namespace weft::bus

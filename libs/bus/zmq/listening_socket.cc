@@ -25,18 +25,19 @@
 namespace weft::bus {
 namespace {
 
-// Messages looked at under the lock before somebody else may have it.
+// Messages handled under the lock before other threads may take it.
 constexpr int kReceivesInARow = 256;
-// How often strangers are looked after; looking takes some microseconds each.
+// The interval for checking unidentified connections; a check takes some
+// microseconds each.
 constexpr absl::Duration kInspectionInterval = absl::Milliseconds(200);
 constexpr absl::Duration kInspectionIntervalOfEach = absl::Microseconds(500);
-// What a connection brings besides messages: the handshake, and signs of life
-// in a second.
+// The bytes of a connection besides messages: the handshake, and heartbeats in
+// a second.
 constexpr double kBytesOfHandshake = 64 << 10;
 constexpr double kBytesOfLife = 4 << 10;
-// Handshakes after which libzmq is asked what it gives now.
+// The number of handshakes after which libzmq is asked for its current number.
 constexpr uint64_t kMostGuesses = 16;
-// Silent connections have this part of the descriptors at most.
+// The fraction of the descriptors that silent connections may use.
 constexpr int64_t kSilentPart = 4;
 // libzmq closes a port on its own thread.
 constexpr absl::Duration kUnbindLimit = absl::Seconds(5);
@@ -60,7 +61,7 @@ absl::Status BindError(const Address& address, int error) {
   }
 }
 
-// The local TCP port of a connected socket; -1: it is none.
+// Returns the local TCP port of a connected socket; -1: it is not one.
 int LocalPort(int descriptor) {
   sockaddr_storage local = {};
   socklen_t size = sizeof(local);
@@ -73,7 +74,7 @@ int LocalPort(int descriptor) {
   return ntohs(reinterpret_cast<sockaddr_in6*>(&local)->sin6_port);
 }
 
-// A frame as it travels: its flags, its length, itself
+// The bytes of a frame on the wire: its flags, its length, its content
 // (rfc.zeromq.org/spec/23).
 uint64_t TravellingBytes(const Frames& frames) {
   uint64_t bytes = 0;
@@ -83,8 +84,8 @@ uint64_t TravellingBytes(const Frames& frames) {
   return bytes;
 }
 
-// How long what was sent to a connection that is cut may wait for its peer to
-// read it. The system would keep megabytes for minutes.
+// How long data sent to a connection that is cut may wait for its peer to read
+// it. The system would keep megabytes for minutes.
 constexpr int kUnsentLimitMs = 5000;
 
 void LimitUnsent(int descriptor) {
@@ -92,14 +93,16 @@ void LimitUnsent(int descriptor) {
              sizeof(kUnsentLimitMs));
 }
 
-// Has the system drop what it has not sent when the descriptor is closed, and
-// reset the connection: a peer that does not read would not learn of the end.
+// Makes the system drop unsent data when the descriptor is closed, and reset
+// the connection: otherwise a peer that does not read would not be notified of
+// the end.
 void DropUnsent(int descriptor) {
   const linger at_once = {.l_onoff = 1, .l_linger = 0};
   setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 }
 
-// What the program has read of a TCP connection; 0 where that is unknown.
+// Returns the bytes that the program has read of a TCP connection; 0 if
+// unknown.
 uint64_t BytesRead(int descriptor) {
   tcp_info info = {};
   socklen_t size = sizeof(info);
@@ -160,7 +163,8 @@ absl::Status ListeningSocket::Bind(const Address& address) {
   return absl::OkStatus();
 }
 
-// It is not to block: of two that see one connection, the other finds none.
+// It must not block: of two threads that see one connection, the second finds
+// none.
 void ListeningSocket::FindListener() {
   ReadChanges();
   if (listener_ < 0) return;
@@ -191,7 +195,7 @@ void ListeningSocket::Shutdown() {
 }
 
 bool ListeningSocket::NextDelivery(unsigned& signals, Delivery& delivery) {
-  // Each is an edge that does not come again.
+  // Each is an edge that does not recur.
   if ((signals & kBacklog) != 0) looks_at_backlog_ = true;
   signals &= ~kBacklog;
   if (PopPending(delivery)) return true;
@@ -209,7 +213,7 @@ bool ListeningSocket::NextDelivery(unsigned& signals, Delivery& delivery) {
       FinishLives();
       return PopPending(delivery);
     }
-    // Others keep sending: a closed connection's share came long ago.
+    // Others keep sending: a closed connection's share arrived long ago.
     if (received_since_ending_ > parts_.options->max_queued_control) {
       FinishLives();
     }
@@ -259,9 +263,9 @@ void ListeningSocket::Accept(int descriptor) {
   RefuseOldestSilent(now);
 }
 
-// Many that are honest may come in one turn of the loop, which sees all of them
-// before the first word of any: so nobody goes who has not had the time to say
-// it. How many those can be, TakeAccept bounds.
+// Many honest peers may connect in one turn of the loop, which sees all
+// connections before the first message of any: so connections are refused only
+// after they have had time to send it. TakeAccept bounds their number.
 void ListeningSocket::RefuseOldestSilent(absl::Time now) {
   std::erase_if(silent_,
                 [](const Life& it) { return it->claimed || it->over; });
@@ -337,8 +341,8 @@ bool ListeningSocket::LearnIdentity(RoutingId route, const Frames& frames) {
   return true;
 }
 
-// At most one is given for each handshake, in their order, and one to who asks.
-// The numbers wrap.
+// At most one identity is assigned per handshake, in order, and one to each
+// socket that asks. The numbers wrap.
 bool ListeningSocket::IsGiven(RoutingId route, const Life& life) {
   const auto since_first = static_cast<uint32_t>(route - first_);
   const auto given_since_first = static_cast<uint32_t>(given_ - first_);
@@ -376,7 +380,7 @@ void ListeningSocket::Inspect() {
     if (life->refused || !IsWelcome(life, now)) Refuse(life);
   }
   RefuseOldestSilent(now);
-  // So that few numbers are open to guessing.
+  // So that few numbers can be guessed.
   if (lives_.handshakes() > handshakes_when_given_ + kMostGuesses) {
     (void)AskForIdentity();
   }
@@ -402,8 +406,8 @@ bool ListeningSocket::IsWelcome(const Life& life, absl::Time now) const {
              static_cast<double>(parts_.options->max_unread_bytes);
 }
 
-// The monitor comes first: what is over there must not be cut, for its
-// descriptor may be somebody else's now.
+// The monitor comes first: ended connections must not be cut, for their
+// descriptors may belong to others now.
 void ListeningSocket::CutClosed() {
   if (to_cut_.empty()) return;
   ReadChanges();
@@ -414,7 +418,7 @@ void ListeningSocket::CutClosed() {
 void ListeningSocket::Cut(const Life& life) {
   if (life->over) return;
   const int port = port_;
-  // A descriptor of our own stays the same socket while we look at it.
+  // A duplicate of the descriptor refers to the same socket during the check.
   parts_.reserve->WithCopy(life->descriptor, [&](int descriptor) {
     if (LocalPort(descriptor) != port) return;
     if (life->refused) {
@@ -461,7 +465,7 @@ ListeningSocket::Accepted* ListeningSocket::Admit(RoutingId route,
   ReadChanges();
   Life doubtful;
   Life life = lives_.Claim(descriptor, doubtful);
-  // Without a descriptor: it was gone again before libzmq looked at it.
+  // Without a descriptor: it was closed before libzmq examined it.
   if (life == nullptr) return nullptr;
   if (doubtful != nullptr) Cut(doubtful);
   if (life->refused || !IsGiven(route, life)) {
@@ -482,7 +486,7 @@ ListeningSocket::Accepted* ListeningSocket::Admit(RoutingId route,
 
 void ListeningSocket::Queue(Delivery::Kind kind, ConnectionId connection,
                             Frames frames) {
-  // A message with an error of its own would be the sender's; see Wire.
+  // An error in a message is the sender's; see Wire.
   absl::Status why;
   if (kind == Delivery::Kind::kClose) {
     const auto found = accepted_.find(connection);

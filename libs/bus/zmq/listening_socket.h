@@ -1,18 +1,18 @@
-// ListeningSocket: a ROUTER and the connections it has accepted.
+// ListeningSocket is a ROUTER with the connections that it has accepted.
 //
-// A connection begins with its first message, in whose descriptor the monitor's
-// news of its end is recognised (DescriptorLives), and ends when the monitor
-// says so and all its messages have been delivered. libzmq cannot close one
-// connection of a ROUTER, so a closed one's TCP connection is shut down behind
-// its back, and what still comes of it is dropped.
+// A connection begins with its first message, whose descriptor identifies it
+// when the monitor reports its end (DescriptorLives). It ends when the monitor
+// reports that and all its messages have been delivered. libzmq cannot close
+// one connection of a ROUTER, so the TCP connection of a closed one is shut
+// down directly, and its remaining messages are dropped.
 //
-// Strangers. How many connections there are, how fast they come, and how many
-// of them have said nothing is bounded; who says nothing for long is cut, and
-// so is who has brought much more than was delivered, which is what libzmq
-// holds of it: the system counts what came. The last descriptors of the process
-// are not for connections (DescriptorReserve). Names that a peer chose itself
-// are refused; those that look like libzmq's own are told apart by counting,
-// for it counts them up from one that Listen finds out.
+// Unknown peers. The number of connections, their rate, and the number of
+// silent ones are limited. A connection that is silent for long is cut. So is
+// one that has brought much more than was delivered, the rest of which libzmq
+// holds: the system counts the received bytes. The last descriptors of the
+// process are not for connections (DescriptorReserve). Identities that a peer
+// chose itself are refused; those in libzmq's own format are recognized by
+// counting, because libzmq counts them up from one that Listen finds out.
 #ifndef WEFT_LIBS_BUS_ZMQ_LISTENING_SOCKET_H_
 #define WEFT_LIBS_BUS_ZMQ_LISTENING_SOCKET_H_
 
@@ -35,7 +35,7 @@ class ListeningSocket : public PolledSocket {
   ListeningSocket(const LaneParts& parts, WireEvents& events)
       : PolledSocket(parts), events_(events) {}
 
-  // The address with the port found.
+  // Returns the address with the assigned port.
   absl::StatusOr<Address> Listen(const Address& address);
   // Ends it and its connections, without events; then the port is free. Once.
   void Shutdown();
@@ -51,7 +51,7 @@ class ListeningSocket : public PolledSocket {
     RoutingId route = 0;
     Life life;
     bool over = false;  // no message may be sent any more
-    // Messages that libzmq had no room for. Freed with this object.
+    // Messages that libzmq's queue did not accept. Freed with this object.
     std::deque<Frames> outbox;
     uint64_t outbox_bytes = 0;
     bool reads = true;  // or it has left too much unread
@@ -66,41 +66,43 @@ class ListeningSocket : public PolledSocket {
 
   absl::Status Bind(const Address& address)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Sets listener_, which may then be read by two.
+  // Sets listener_; two threads may then read it.
   void FindListener() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReadChanges() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Accept(int descriptor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Refuse(const Life& life) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RefuseOldestSilent(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether one more connection may come now.
+  // Returns whether one more connection may be accepted now.
   bool TakeAccept(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Learns which identity libzmq gives first; before anybody can connect.
+  // Finds out which identity libzmq assigns first, before any peer can connect.
   absl::Status LearnFirstIdentity() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Connects to itself, to be given the next; Receive finds out which.
+  // Connects to itself to be assigned the next identity, which Receive finds
+  // out.
   bool AskForIdentity() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether the message is that of AskForIdentity.
+  // Returns whether the message is that of AskForIdentity.
   bool LearnIdentity(RoutingId route, const Frames& frames)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether libzmq can have given it to the connection of `life`.
+  // Returns whether libzmq can have assigned it to the connection of `life`.
   bool IsGiven(RoutingId route, const Life& life)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Looks after strangers, from time to time.
+  // Checks silent and flooding peers periodically.
   void ArmInspection() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Inspect();
   bool IsWelcome(const Life& life, absl::Time now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CutClosed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Cut(const Life& life) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // False: nothing was there to receive.
+  // Returns false if there was nothing to receive.
   bool Receive() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The connection of a route seen for the first time; null: not to be had.
+  // Returns the connection of a route seen for the first time; null if it is
+  // not available.
   Accepted* Admit(RoutingId route, int descriptor)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RefuseForeign(int descriptor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Queue(Delivery::Kind kind, ConnectionId connection, Frames frames = {})
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool PopPending(Delivery& delivery) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Everything that came before a disconnect has been received.
+  // Everything received before a disconnect has been delivered.
   void FinishLives() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status SendLocked(Accepted& accepted, Frames& frames)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -113,38 +115,39 @@ class ListeningSocket : public PolledSocket {
   std::string endpoint_ ABSL_GUARDED_BY(mutex_);
   int port_ ABSL_GUARDED_BY(mutex_) = 0;
   int listener_ ABSL_GUARDED_BY(mutex_) = -1;  // libzmq's
-  // Connections may wait there that libzmq has no descriptor for.
+  // Connections may wait there for which libzmq has no descriptor.
   bool looks_at_backlog_ ABSL_GUARDED_BY(mutex_) = false;
-  // Set while it shuts down; set in turn when the port is free.
+  // Set while it shuts down; the event is set when the port is free.
   std::shared_ptr<Event> port_is_free_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<ConnectionId, std::unique_ptr<Accepted>> accepted_
       ABSL_GUARDED_BY(mutex_);
-  // Also of closed connections, until their life is over.
+  // Also of closed connections, until their life has ended.
   absl::flat_hash_map<RoutingId, ConnectionId> routes_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<ConnectionId, RoutingId> route_of_
       ABSL_GUARDED_BY(mutex_);
   DescriptorLives lives_ ABSL_GUARDED_BY(mutex_);
-  // Over, but messages may still wait to be received.
+  // Ended, but messages may still wait to be received.
   std::vector<Life> ending_ ABSL_GUARDED_BY(mutex_);
   int received_since_ending_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Gone for a send; the monitor will say so, too.
+  // A send found them gone; the monitor will report that, too.
   std::vector<ConnectionId> lost_ ABSL_GUARDED_BY(mutex_);
   std::vector<Life> to_cut_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<ConnectionId> stalled_ ABSL_GUARDED_BY(mutex_);
   std::deque<Delivery> pending_ ABSL_GUARDED_BY(mutex_);
   bool more_to_receive_ ABSL_GUARDED_BY(mutex_) = false;
   Scheduler::TimerId inspection_ ABSL_GUARDED_BY(mutex_) = 0;
-  // In the order in which they came; some have spoken since, or are over.
+  // In order of arrival; some have sent a message since, or have ended.
   std::deque<Life> silent_ ABSL_GUARDED_BY(mutex_);
   double accepts_left_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time last_accept_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  // The latest identity known to be given, and how many had shaken hands then
-  // at least.
+  // The latest identity known to be assigned, and the minimum number of
+  // handshakes at that time.
   RoutingId given_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t handshakes_when_given_ ABSL_GUARDED_BY(mutex_) = 0;
-  RoutingId first_ ABSL_GUARDED_BY(mutex_) = 0;  // given to nobody else
-  // Connected to this socket, while it is asked which identity that was given;
-  // it says what nobody else can.
+  RoutingId first_ ABSL_GUARDED_BY(mutex_) =
+      0;  // assigned to no other connection
+  // Connected to this socket to find out its assigned identity; it sends what
+  // no other peer can.
   ZmqSocket asking_ ABSL_GUARDED_BY(mutex_);
   std::string password_ ABSL_GUARDED_BY(mutex_);
   uint64_t handshakes_when_asked_ ABSL_GUARDED_BY(mutex_) = 0;

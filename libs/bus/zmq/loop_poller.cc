@@ -62,7 +62,7 @@ class EpollPoller : public LoopPoller {
 
   void Knock() override {
     const uint64_t one = 1;
-    // Fails only if the counter is full, which wakes as well.
+    // Fails only if the counter is full, which wakes up as well.
     [[maybe_unused]] const ssize_t written = write(knock_, &one, sizeof(one));
   }
 

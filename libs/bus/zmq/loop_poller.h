@@ -1,6 +1,6 @@
-// LoopPoller: where the thread that reads a ZmqLoop waits for its descriptors
-// and for knocks. EpollPoller is the real one; its fake, SimulatedPoller, lets
-// a seed choose when they come.
+// LoopPoller waits for the descriptors of a ZmqLoop and for knocks. EpollPoller
+// is the real one; its fake, SimulatedPoller, lets a seed choose the order of
+// events.
 //
 // Threads: Knock from any; Add and Remove from any, after Open; Wait and
 // TakeKnocks from one at a time.
@@ -17,28 +17,29 @@ namespace weft::bus {
 
 class LoopPoller {
  public:
-  // The tag that knocks are reported with.
+  // The tag of knocks.
   static constexpr uint64_t kKnockTag = 0;
-  // So many tags a wait returns at most; the next one returns the others.
+  // The maximum number of tags that a wait returns; the next one returns the
+  // others.
   static constexpr int kMaxTags = 64;
   // A timeout of Wait.
   static constexpr int kForever = -1;
 
   virtual ~LoopPoller() = default;
 
-  // Before all else; again after an error. RESOURCE_EXHAUSTED: no descriptors,
-  // or no threads, are left.
+  // Must be called first, and again after an error. RESOURCE_EXHAUSTED: no
+  // descriptors, or no threads, are left.
   virtual absl::Status Open() = 0;
-  // Wait returns `tag` for as long as `descriptor` is readable.
+  // Wait returns `tag` while `descriptor` is readable.
   virtual void Add(int descriptor, uint64_t tag) = 0;
-  // Wait returns `tag` once for each time that `descriptor` becomes readable,
-  // and once if it is now, until it is closed.
+  // Wait returns `tag` once each time `descriptor` becomes readable, and once
+  // if it is readable now, until it is closed.
   virtual void AddEdge(int descriptor, uint64_t tag) = 0;
   virtual void Remove(int descriptor) = 0;
-  // Waits for up to `timeout_ms` until a descriptor is readable or somebody has
-  // knocked; 0 only looks. Writes their tags, and returns how many.
+  // Waits for up to `timeout_ms` until a descriptor is readable or Knock was
+  // called; 0 only polls. Writes their tags, and returns their number.
   virtual int Wait(int timeout_ms, absl::Span<uint64_t> tags) = 0;
-  // Waits return at once from now on, until TakeKnocks.
+  // Makes waits return at once until TakeKnocks.
   virtual void Knock() = 0;
   virtual void TakeKnocks() = 0;
 };

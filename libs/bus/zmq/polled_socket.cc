@@ -12,7 +12,7 @@ namespace {
 
 constexpr absl::Duration kNeverReconnects = absl::Hours(24);
 
-// Events in a row before others have their turn.
+// Events handled in a row before other sockets are served.
 constexpr int kControlTurn = 64;
 constexpr int kBulkTurn = 8;
 
@@ -35,15 +35,15 @@ void SetLaneOptions(const LaneParts& parts, ZmqSocket& socket) {
 }
 
 void SetCommonOptions(const ZmqWireOptions& options, ZmqSocket& socket) {
-  // One socket, one connection: a lost one must not come back unseen.
-  // libzmq does not reconnect before the socket is closed. Where it is told not
-  // to reconnect at all (-1), or to keep pipes only while there is a connection
+  // One socket, one connection: a lost one must not be replaced unnoticed.
+  // libzmq does not reconnect before the socket is closed. If it is told not to
+  // reconnect at all (-1), or to keep pipes only while there is a connection
   // (ZMQ_IMMEDIATE), it drops what was received before the connection ended and
-  // was not taken out yet: a last reply, a goodbye.
+  // was not read yet: a last reply, a goodbye.
   socket.Set(ZMQ_RECONNECT_IVL, Milliseconds(kNeverReconnects));
   socket.Set(ZMQ_HEARTBEAT_IVL, Milliseconds(options.heartbeat_interval));
   socket.Set(ZMQ_HEARTBEAT_TIMEOUT, Milliseconds(options.heartbeat_timeout));
-  // What the other end is told; libzmq wraps above 65 s.
+  // The timeout that the peer is told; libzmq wraps above 65 s.
   socket.Set(ZMQ_HEARTBEAT_TTL,
              std::min(60000, Milliseconds(options.heartbeat_timeout) * 5 / 3));
   socket.Set(ZMQ_HANDSHAKE_IVL, Milliseconds(options.handshake_timeout));
@@ -122,8 +122,8 @@ std::optional<LoopMember::Next> PolledSocket::ChooseDelivery(
   return std::nullopt;
 }
 
-// A caller that an event has woken often sends at once. To wait for it here
-// would cost both a switch of threads.
+// A caller woken by an event often sends at once. Waiting for it here would
+// cost both a thread switch.
 bool PolledSocket::LockUnlessVisited() {
   if (mutex_.TryLock()) return true;
   turned_away_.exchange(true);
@@ -138,7 +138,7 @@ PolledSocket::Visit::Visit(PolledSocket& socket) : socket_(socket) {
 
 PolledSocket::Visit::~Visit() {
   socket_.mutex_.Unlock();
-  // Without input, whatever comes later signals the descriptor.
+  // Without input, all later events signal the descriptor.
   const bool turned_away = socket_.turned_away_.exchange(false);
   if (wake_ || (turned_away && !looked_)) {
     socket_.parts_.loop->Wake(socket_.member_);
@@ -146,9 +146,9 @@ PolledSocket::Visit::~Visit() {
 }
 
 void PolledSocket::Visit::LookForInput() {
-  socket_.mutex_.AssertHeld();  // for as long as the visit lives
+  socket_.mutex_.AssertHeld();  // for the lifetime of the visit
   looked_ = true;
-  // The loop goes on receiving after the event that this thread is in.
+  // The loop continues to receive after the event that this thread is in.
   if (socket_.parts_.loop->IsCurrentThread() && socket_.polling_) return;
   if (socket_.HasInput()) wake_ = true;
 }
@@ -190,8 +190,7 @@ PolledSocket::RunningEvent PolledSocket::FindRunningEvent(
   event.runs =
       delivering_ != 0 && (connection == 0 || connection == delivering_);
   if (!event.runs) return event;
-  // Two threads that deliver events and wait for each other would do so for
-  // ever.
+  // Two threads that deliver events and wait for each other would deadlock.
   if (parts_.loop->IsCurrentThread() || parts_.other_loop->IsCurrentThread()) {
     forget_after_ = true;
     return event;

@@ -1,17 +1,17 @@
-// PolledSocket: what sockets that dial and sockets that listen have in common:
-// one lock, a place in the loop, and the rule that an event is delivered
-// without the lock and that a close can wait for it.
+// PolledSocket is the common part of dialing and listening sockets: one lock, a
+// place in the loop, and the rule that an event is delivered without the lock
+// and that a close can wait for it.
 //
-// Threads: all sends and receives of the socket happen under mutex_, on
-// whichever thread; events are delivered on the loop's thread only.
+// Threads: all sends and receives of the socket happen under mutex_, on any
+// thread; events are delivered on the loop's thread only.
 //
-// Wake-ups. libzmq signals a socket's descriptor once for what its threads have
-// to say, and any call on the socket may take that signal in. So whoever has
-// used the socket looks whether a message waits and wakes the loop for it; the
-// loop itself receives until there is nothing more, or asks whether there is
+// Wake-ups. libzmq signals a socket's descriptor once for new commands of its
+// threads, and any call on the socket may consume that signal. So each user of
+// the socket checks whether a message waits and wakes the loop for it. The loop
+// itself receives until there is nothing more, or checks whether there is
 // (HasInput), so that the descriptor is not readable any more. Between two
-// events it does not wait for the lock: whoever holds it looks, or wakes the
-// loop (Visit).
+// events it does not wait for the lock: the holder of the lock checks, or wakes
+// the loop (Visit).
 #ifndef WEFT_LIBS_BUS_ZMQ_POLLED_SOCKET_H_
 #define WEFT_LIBS_BUS_ZMQ_POLLED_SOCKET_H_
 
@@ -32,7 +32,7 @@
 
 namespace weft::bus {
 
-// What the sockets of a lane share; outlives them.
+// The state shared by the sockets of a lane; must outlive them.
 struct LaneParts {
   const ZmqContext* context = nullptr;
   Scheduler* scheduler = nullptr;
@@ -51,7 +51,7 @@ class PolledSocket : public LoopMember,
   Next Poll(unsigned signals) final;
 
  protected:
-  // One event to deliver.
+  // One event to be delivered.
   struct Delivery {
     enum class Kind { kOpen, kMessage, kClose };
     Kind kind = Kind::kMessage;
@@ -65,17 +65,17 @@ class PolledSocket : public LoopMember,
 
   // Opens the socket with the options of its lane and watches it.
   absl::Status OpenSocket(int type) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Once the socket can be polled.
+  // Must be called once the socket can be polled.
   void JoinLoop() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Has kBacklog signalled for connections that come to `listener`.
+  // Signals kBacklog for connections that arrive at `listener`.
   void WatchBacklog(int listener) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     parts_.loop->WatchBacklog(member_, listener);
   }
-  // Closes socket and monitor for good. No event of it begins after that.
+  // Closes socket and monitor. None of its events starts after that.
   void CloseSocket() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // What the loop watches and a visitor asks, of libzmq's socket. A simulation
-  // has its own.
+  // The descriptors of libzmq's socket that the loop watches and visitors
+  // check. A simulation replaces them.
   struct Descriptors {
     int messages = -1;
     int changes = -1;
@@ -86,21 +86,21 @@ class PolledSocket : public LoopMember,
     return socket_.HasInput();
   }
 
-  // Finds the next event; called by the loop. False: none now.
+  // Finds the next event; called by the loop. Returns false if there is none.
   virtual bool NextDelivery(unsigned& signals, Delivery& delivery)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
-  // What to do when there is no event. Once it has returned kSleep, a
-  // descriptor may be readable only for what has come meanwhile: the loop would
-  // otherwise poll without end.
+  // Decides how the loop continues if there is no event. Once it has returned
+  // kSleep, a descriptor may only be readable for later input: otherwise the
+  // loop would poll forever.
   virtual Next Rest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
-  // Whether the loop's turn is not over without another NextDelivery.
+  // Whether the loop's turn requires another NextDelivery.
   virtual bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
-  // OnClose of the connection has returned. Returns what was kept of it, which
-  // the caller frees without the lock: that may take long.
+  // Called after OnClose of the connection. Returns its state, which the caller
+  // frees without the lock, because that may take long.
   virtual std::shared_ptr<void> Forget(ConnectionId connection)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
 
-  // The lock, taken from outside of the loop's turn.
+  // The lock, taken outside of the loop's turn.
   class ABSL_SCOPED_LOCKABLE Visit {
    public:
     explicit Visit(PolledSocket& socket)
@@ -109,9 +109,9 @@ class PolledSocket : public LoopMember,
     Visit(const Visit&) = delete;
     Visit& operator=(const Visit&) = delete;
 
-    // The loop gets a turn afterwards.
+    // Gives the loop a turn afterwards.
     void WakeLoop() { wake_ = true; }
-    // The same if a message waits. To be called after the last use.
+    // The same if a message waits. Must be called after the last use.
     void LookForInput();
 
    private:
@@ -120,11 +120,11 @@ class PolledSocket : public LoopMember,
     bool looked_ = false;
   };
 
-  // What a close finds of an event that runs.
+  // An event that runs during a close.
   struct RunningEvent {
     bool runs = false;
-    // To be waited for without the lock; null if this thread must not. Then
-    // the connection leaves the table when the event ends.
+    // To be waited for without the lock; null if this thread must not. Then the
+    // connection is removed from the table when the event ends.
     std::shared_ptr<Event> end;
   };
   // Of this connection; 0: of any.
@@ -142,7 +142,8 @@ class PolledSocket : public LoopMember,
 
  private:
   static void Deliver(Delivery& delivery);
-  // Ends the last delivery and begins the next, or says what to do instead.
+  // Ends the last delivery and begins the next, or returns how to continue
+  // instead.
   std::optional<Next> BeginDelivery(bool first, unsigned& signals,
                                     Delivery& delivery)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -153,7 +154,7 @@ class PolledSocket : public LoopMember,
   bool LockUnlessVisited() ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true, mutex_);
 
   ZmqLoop::MemberId member_ = 0;
-  // The loop found the lock taken and went away.
+  // The loop found the lock taken and continued elsewhere.
   std::atomic<bool> turned_away_{false};
   // Of the loop's thread.
   bool polling_ = false;

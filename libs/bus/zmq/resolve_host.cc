@@ -13,7 +13,7 @@ namespace {
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
-// Zero, or why there is no address; see getaddrinfo(3).
+// Returns zero, or why there is no address; see getaddrinfo(3).
 int Look(const std::string& host, int flags, Addresses& found) {
   addrinfo hints = {};
   hints.ai_family = AF_UNSPEC;
@@ -35,7 +35,7 @@ bool IsNumericHost(const std::string& host) {
 absl::StatusOr<std::string> ResolveHost(const std::string& host) {
   Addresses found(nullptr, freeaddrinfo);
   const int error = Look(host, 0, found);
-  // RFC 6761: it means this machine, also where no /etc/hosts says so.
+  // RFC 6761: it means this machine, even if no /etc/hosts defines it.
   if (error != 0 && host == "localhost") return "127.0.0.1";
   if (error != 0) {
     return absl::UnavailableError(absl::StrCat(

@@ -1,5 +1,5 @@
-// What peers that do not play by the rules can do to a ZmqWire: cost
-// themselves the connection, and nobody else anything.
+// Tests that peers that violate the protocol lose their connection to a
+// ZmqWire, and affect no other connection.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,7 +41,8 @@ class ZmqHostileTest : public ServedFriendTest {
  protected:
   ZmqHostileTest() : ServedFriendTest(Impatient()) {}
 
-  // Connections at the accepting end, besides the friend's.
+  // Returns the number of connections at the accepting end, besides the
+  // friend's.
   size_t StrangersOpened() const {
     size_t n = 0;
     for (const auto& entry : accepted_.entries())
@@ -50,7 +51,7 @@ class ZmqHostileTest : public ServedFriendTest {
   }
 };
 
-TEST_F(ZmqHostileTest, AGarbledGreeting) {
+TEST_F(ZmqHostileTest, GarbledGreetingClosesTheConnection) {
   for (const std::string& garbage :
        {std::string(1000, 'x'), std::string(1000, '\xff'),
         std::string("GET / HTTP/1.1\r\nHost: weft\r\n\r\n"),
@@ -62,7 +63,7 @@ TEST_F(ZmqHostileTest, AGarbledGreeting) {
   EXPECT_EQ(StrangersOpened(), 0u);
 }
 
-TEST_F(ZmqHostileTest, HalfAGreetingAndSilence) {
+TEST_F(ZmqHostileTest, IncompleteGreetingTimesOut) {
   RawPeer silent(listener_->address());
   RawPeer half(listener_->address());
   EXPECT_TRUE(half.Say(std::string("\xff\0\0\0\0\0\0\0\x01\x7f\x03", 11)));
@@ -71,7 +72,7 @@ TEST_F(ZmqHostileTest, HalfAGreetingAndSilence) {
   EXPECT_EQ(StrangersOpened(), 0u);
 }
 
-TEST_F(ZmqHostileTest, APeerSpeaksByHand) {
+TEST_F(ZmqHostileTest, RawZmtpPeerIsServed) {
   RawPeer peer(listener_->address());
   ASSERT_TRUE(peer.ShakeHands());
   ASSERT_TRUE(peer.Say(RawPeer::ShortFrame(0, "hello")));
@@ -79,14 +80,14 @@ TEST_F(ZmqHostileTest, APeerSpeaksByHand) {
   EXPECT_EQ(StrangersOpened(), 1u);
 }
 
-// Everything it says is answered with as much, which it does not read.
-TEST_F(ZmqHostileTest, APeerThatNeverReads) {
+// Everything it sends is answered with as much data, which it does not read.
+TEST_F(ZmqHostileTest, PeerThatNeverReadsIsDisconnected) {
   const std::string frame =
       RawPeer::LongFrameHeader(0, 100'000) + std::string(100'000, 'x');
   RawPeer peer(listener_->address());
   ASSERT_TRUE(peer.ShakeHands());
   int said = 0;
-  // What libzmq and the network hold is not ours to bound.
+  // Data held by libzmq and the network is not bounded here.
   while (said < 2000 && peer.Say(frame)) ++said;
   EXPECT_LT(said, 2000);
   ASSERT_TRUE(accepted_.WaitForCloses(1));
@@ -113,7 +114,7 @@ TEST_F(ZmqHostileTest, APeerThatNeverReadsIsReset) {
       wire_->Listen({"127.0.0.1", 0}, Lane::kControl, echoing));
   RawPeer peer(listener->address());
   ASSERT_TRUE(peer.ShakeHands());
-  // It says no more once it is given up: that would reset the connection, too.
+  // It must not send once it is given up: that would also reset the connection.
   const auto is_answered = [&] {
     std::shared_ptr<Event> answer = scheduler_->NewEvent();
     {
@@ -131,14 +132,15 @@ TEST_F(ZmqHostileTest, APeerThatNeverReadsIsReset) {
 }
 
 // Send holds the lock of all connections.
-TEST_F(ZmqHostileTest, SendThatGivesAPeerUpDoesNotFreeItsQueue) {
+TEST_F(ZmqHostileTest, DisconnectingSendDoesNotFreeTheQueue) {
   RawPeer peer(listener_->address());
   ASSERT_TRUE(peer.ShakeHands());
   ASSERT_TRUE(peer.Say(RawPeer::ShortFrame(0, "hello")));
   ASSERT_EQ(peer.Hear(7), RawPeer::ShortFrame(0, "hello"));
   const ConnectionId connection = accepted_.entries().back().connection;
   const auto bytes = std::make_shared<const std::string>(100'000, 'x');
-  // By this thread. libzmq's threads may free messages later than this test.
+  // Freed by this thread. libzmq's threads may free messages later than this
+  // test.
   const auto num_freed = std::make_shared<std::atomic<int>>(0);
   const auto free = [bytes, num_freed,
                      sender = std::this_thread::get_id()](const void*) {
@@ -157,7 +159,7 @@ TEST_F(ZmqHostileTest, SendThatGivesAPeerUpDoesNotFreeItsQueue) {
   ASSERT_TRUE(accepted_.WaitForCloses(1));
 }
 
-TEST_F(ZmqHostileTest, AFrameThatIsTooLarge) {
+TEST_F(ZmqHostileTest, TooLargeFrameClosesTheConnection) {
   for (const uint64_t size : {uint64_t{1} << 21, uint64_t{1} << 40,
                               uint64_t{1} << 62, ~uint64_t{0}}) {
     RawPeer peer(listener_->address());
@@ -171,7 +173,7 @@ TEST_F(ZmqHostileTest, AFrameThatIsTooLarge) {
   EXPECT_EQ(StrangersOpened(), 4u);
 }
 
-TEST_F(ZmqHostileTest, ACommandThatIsNone) {
+TEST_F(ZmqHostileTest, MalformedCommandClosesTheConnection) {
   RawPeer peer(listener_->address());
   ASSERT_TRUE(peer.ShakeHands());
   peer.Say(RawPeer::ShortFrame(4, "\x04PING"));  // without its TTL
@@ -179,9 +181,9 @@ TEST_F(ZmqHostileTest, ACommandThatIsNone) {
   EXPECT_TRUE(peer.HearsTheEnd());
 }
 
-// libzmq shows a message only when its last frame has come; the end of the
-// connection is the end of it.
-TEST_F(ZmqHostileTest, AMessageThatDoesNotEnd) {
+// libzmq delivers a message only when its last frame has come; if the
+// connection ends before, the message is dropped.
+TEST_F(ZmqHostileTest, PartialMessageEndsWithItsConnection) {
   {
     RawPeer peer(listener_->address());
     ASSERT_TRUE(peer.ShakeHands());
@@ -193,8 +195,9 @@ TEST_F(ZmqHostileTest, AMessageThatDoesNotEnd) {
   EXPECT_EQ(StrangersOpened(), 0u);
 }
 
-// Nor is what it brings without end: the system counts what came.
-TEST_F(ZmqHostileTest, AMessageThatNeverEnds) {
+// The amount received without a complete message is limited, too: the system
+// counts it.
+TEST_F(ZmqHostileTest, EndlessMessageIsBounded) {
   for (const bool spoke : {false, true}) {
     RawPeer peer(listener_->address());
     ASSERT_TRUE(peer.ShakeHands());
@@ -208,8 +211,8 @@ TEST_F(ZmqHostileTest, AMessageThatNeverEnds) {
   }
 }
 
-// A thread that reads and is stuck does not keep others from being bounded.
-TEST_F(ZmqHostileTest, MessagesThatNobodyReadsAreBounded) {
+// A reader that is stuck does not keep other connections from being limited.
+TEST_F(ZmqHostileTest, UnreadMessagesAreBounded) {
   const auto unblock = scheduler_->NewEvent();
   RecordingEnd stuck(*scheduler_, [&](const RecordingEnd::Entry& entry) {
     if (entry.kind == Kind::kMessage) unblock->Wait();
@@ -225,13 +228,13 @@ TEST_F(ZmqHostileTest, MessagesThatNobodyReadsAreBounded) {
   EXPECT_TRUE(stuck.WaitForCloses(1));
 }
 
-TEST_F(ZmqHostileTest, WhoShakesHandsAndSaysNothingIsCut) {
+TEST_F(ZmqHostileTest, SilentPeerIsCutAfterTheHandshake) {
   RawPeer peer(listener_->address());
   ASSERT_TRUE(peer.ShakeHands());
   EXPECT_TRUE(peer.HearsTheEnd());
 }
 
-TEST_F(ZmqHostileTest, ThereAreOnlySoManyConnections) {
+TEST_F(ZmqHostileTest, NumberOfConnectionsIsLimited) {
   std::vector<std::unique_ptr<RawPeer>> peers;
   for (int i = 0; i < 59; ++i) {
     peers.push_back(std::make_unique<RawPeer>(listener_->address()));
@@ -244,7 +247,7 @@ TEST_F(ZmqHostileTest, ThereAreOnlySoManyConnections) {
   EXPECT_TRUE(late.HearsTheEnd());
 }
 
-// A listener and those who reach it.
+// A listener, and peers that connect to it.
 class ZmqStrangersTest : public ::testing::Test {
  protected:
   void Listen(const ZmqWireOptions& options) {
@@ -261,7 +264,7 @@ class ZmqStrangersTest : public ::testing::Test {
   std::unique_ptr<WireListener> listener_;
 };
 
-TEST_F(ZmqStrangersTest, OfManyThatSayNothingTheOldestGoes) {
+TEST_F(ZmqStrangersTest, OldestSilentConnectionIsClosed) {
   ZmqWireOptions options;
   options.max_silent_connections = 5;
   options.handshake_timeout = absl::Hours(1);
@@ -276,8 +279,8 @@ TEST_F(ZmqStrangersTest, OfManyThatSayNothingTheOldestGoes) {
   EXPECT_TRUE(accepted_.WaitForMessages(1));
 }
 
-// The loop may see many come before it sees what the first of them said.
-TEST_F(ZmqStrangersTest, WhoHasJustComeIsGivenTimeToSpeak) {
+// The loop may see many connections before it sees the first one's message.
+TEST_F(ZmqStrangersTest, NewConnectionsGetAGracePeriod) {
   ZmqWireOptions options;
   options.max_silent_connections = 5;
   options.silent_grace = absl::Hours(1);
@@ -294,8 +297,9 @@ TEST_F(ZmqStrangersTest, WhoHasJustComeIsGivenTimeToSpeak) {
   EXPECT_TRUE(accepted_.WaitForMessages(50));
 }
 
-// A port gives only so many names in a time, whoever asks for them.
-TEST_F(ZmqStrangersTest, ConnectionsComeOnlySoFast) {
+// A port assigns a limited number of identities per time, regardless of who
+// requests them.
+TEST_F(ZmqStrangersTest, RateOfNewConnectionsIsLimited) {
   ZmqWireOptions options;
   options.max_accepts_at_once = 5;
   options.max_accepts_per_second = 1;
@@ -314,7 +318,7 @@ TEST_F(ZmqStrangersTest, ConnectionsComeOnlySoFast) {
   EXPECT_LE(num_opened, 6 + absl::ToDoubleSeconds(taken));
 }
 
-TEST_F(ZmqHostileTest, IdentitiesOfTheirOwnChoice) {
+TEST_F(ZmqHostileTest, PeerChosenIdentityIsRefused) {
   for (const std::string& identity :
        {std::string("x"), std::string(255, 'x'), std::string("\0\0\0\0", 4)}) {
     RawPeer peer(listener_->address());
@@ -325,9 +329,9 @@ TEST_F(ZmqHostileTest, IdentitiesOfTheirOwnChoice) {
   EXPECT_EQ(StrangersOpened(), 0u);
 }
 
-// Such a name looks like those that libzmq gives, and could be in the way of
-// one that it gives later, which would end the process.
-TEST_F(ZmqHostileTest, AnIdentityThatLooksLikeOnesOfLibzmq) {
+// Such an identity looks like those that libzmq assigns, and could conflict
+// with one that it assigns later, which would abort the process.
+TEST_F(ZmqHostileTest, LibzmqStyleIdentityIsRefused) {
   for (const std::string& identity :
        {std::string("\0\0\0\0\1", 5), std::string("\0\x12\x34\x56\x78", 5)}) {
     RawPeer peer(listener_->address());
@@ -338,10 +342,10 @@ TEST_F(ZmqHostileTest, AnIdentityThatLooksLikeOnesOfLibzmq) {
   EXPECT_EQ(StrangersOpened(), 0u);
 }
 
-// Where libzmq's names begin is nothing that others can know: with the seed of
-// the C library's random numbers that every process starts with, the first
-// socket's names would be the same everywhere.
-TEST(ZmqIdentitiesDeathTest, NobodyKnowsTheNextIdentity) {
+// The start of libzmq's identities must be unpredictable: with the seed of the
+// C library's random numbers that every process starts with, the first socket's
+// identities would be the same everywhere.
+TEST(ZmqIdentitiesDeathTest, NextIdentityIsUnpredictable) {
   const auto serve_stranger_named_as_the_next = [] {
     SystemClock clock;
     const auto scheduler = NewThreadScheduler(clock);
@@ -350,7 +354,7 @@ TEST(ZmqIdentitiesDeathTest, NobodyKnowsTheNextIdentity) {
     const auto listener =
         wire->Listen({"127.0.0.1", 0}, Lane::kControl, accepted);
     std::vector<std::unique_ptr<RawPeer>> peers;
-    constexpr uint32_t kFirst = 1804289383;  // random() of a fresh process
+    constexpr uint32_t kFirst = 1804289383;  // random() of a new process
     for (uint32_t i = 0; i < 20; ++i) {
       std::string name(5, '\0');
       for (int j = 0; j < 4; ++j) {
@@ -372,17 +376,17 @@ TEST(ZmqIdentitiesDeathTest, NobodyKnowsTheNextIdentity) {
               "");
 }
 
-TEST_F(ZmqHostileTest, PeersThatComeAndGo) {
+TEST_F(ZmqHostileTest, ReconnectingPeersLeaveNoState) {
   constexpr int kRounds = 50;
   for (int i = 0; i < kRounds; ++i) {
     RawPeer mute(listener_->address());
     RawPeer rude(listener_->address());
-    // In doubt about one that came before, it is cut.
+    // If the connection of an earlier message is uncertain, it is cut.
     if (rude.ShakeHands() && i % 2 == 0) {
       rude.Say(RawPeer::ShortFrame(0, "bye"));
     }
   }
-  // Whoever was opened is closed, and nobody else.
+  // Every opened connection is closed, and no other.
   ExpectFriendIsServed("meanwhile");
   EXPECT_TRUE(accepted_.WaitFor([](const auto& entries) {
     int open = 0;
@@ -394,7 +398,7 @@ TEST_F(ZmqHostileTest, PeersThatComeAndGo) {
   }));
 }
 
-TEST_F(ZmqHostileTest, DialingSomethingElse) {
+TEST_F(ZmqHostileTest, DialingANonZmtpServerFails) {
   RawListener other;
   RecordingEnd dialed(*scheduler_);
   const ConnectionId garbled =
@@ -414,7 +418,7 @@ TEST_F(ZmqHostileTest, DialingSomethingElse) {
   EXPECT_EQ(dialed.entries()[0].connection, garbled);
 }
 
-TEST_F(ZmqHostileTest, ANameThatNobodyHas) {
+TEST_F(ZmqHostileTest, UnknownHostNameIsUnavailable) {
   RecordingEnd dialed(*scheduler_);
   const ConnectionId id =
       wire_->Dial({"no-such-host.invalid", 80}, Lane::kControl, dialed);
@@ -430,7 +434,7 @@ TEST_F(ZmqHostileTest, ANameThatNobodyHas) {
       StatusIs(absl::StatusCode::kInvalidArgument, "one of this machine"));
 }
 
-TEST_F(ZmqHostileTest, NamesAndIpv6) {
+TEST_F(ZmqHostileTest, HostNamesAndIpv6AreResolved) {
   for (const char* host : {"localhost", "::1"}) {
     RecordingEnd dialed(*scheduler_);
     ASSERT_OK_AND_ASSIGN(const auto listener,
@@ -443,11 +447,11 @@ TEST_F(ZmqHostileTest, NamesAndIpv6) {
   }
 }
 
-// The other end is killed without a word; its system closes the connection.
-TEST_F(ZmqHostileTest, TheProcessIsKilled) {
+// The peer is killed; its system closes the connection.
+TEST_F(ZmqHostileTest, KilledProcessIsReportedDisconnected) {
   const Address address = listener_->address();
   const pid_t child = fork();
-  if (child == 0) {  // the other threads are gone: no lock, no event
+  if (child == 0) {  // the other threads are gone: use no lock, no event
     RawPeer peer(address);
     if (peer.ShakeHands()) peer.Say(RawPeer::ShortFrame(0, "hello"));
     pause();

@@ -1,4 +1,4 @@
-// Callers that read their answers themselves: Wire::Lead over ZeroMQ.
+// Tests callers that read their answers themselves: Wire::Lead over ZeroMQ.
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -25,7 +25,7 @@ namespace {
 
 constexpr absl::Duration kLongEnough = absl::Seconds(30);
 
-// Sends back what comes.
+// Sends each message back.
 class Echo : public WireEvents {
  public:
   void OnOpen(ConnectionId) override {}
@@ -46,7 +46,7 @@ class Caller : public WireEvents {
     connection_ = wire_.Dial(address, Lane::kControl, *this);
     ASSERT_TRUE(open_->WaitUntil(scheduler_.clock().Now() + kLongEnough));
   }
-  // One round trip; true if this thread read the answer itself.
+  // Makes one round trip; returns true if this thread read the answer itself.
   bool Call() {
     const int want = answers_.load() + 1;
     auto answered = scheduler_.NewEvent();
@@ -57,7 +57,7 @@ class Caller : public WireEvents {
     EXPECT_OK(wire_.Send(connection_, {Blob::FromString("ping")}));
     const bool led = wire_.Lead([&] { return answers_.load() >= want; });
     EXPECT_TRUE(answered->WaitUntil(scheduler_.clock().Now() + kLongEnough));
-    absl::MutexLock lock(&mutex_);  // OnMessage has let go of the event
+    absl::MutexLock lock(&mutex_);  // OnMessage has released the event
     return led;
   }
   void Close() { wire_.Close(connection_); }
@@ -99,7 +99,7 @@ class ZmqLeadTest : public ::testing::Test {
   std::unique_ptr<WireListener> listener_;
 };
 
-TEST_F(ZmqLeadTest, OneCallerReadsItsAnswers) {
+TEST_F(ZmqLeadTest, SingleCallerReadsItsOwnAnswers) {
   Caller caller(*client_, *scheduler_);
   caller.Dial(listener_->address());
   int led = 0;
@@ -109,7 +109,7 @@ TEST_F(ZmqLeadTest, OneCallerReadsItsAnswers) {
   caller.Close();
 }
 
-TEST_F(ZmqLeadTest, ManyCallersAllGetTheirAnswers) {
+TEST_F(ZmqLeadTest, AllConcurrentCallersGetTheirAnswers) {
   std::vector<std::unique_ptr<Caller>> callers;
   for (int i = 0; i < 4; ++i) {
     callers.push_back(std::make_unique<Caller>(*client_, *scheduler_));
@@ -128,18 +128,18 @@ TEST_F(ZmqLeadTest, ManyCallersAllGetTheirAnswers) {
   }
 }
 
-TEST_F(ZmqLeadTest, TheWiresOwnThreadComesBack) {
+TEST_F(ZmqLeadTest, WireThreadResumesAfterTheLeader) {
   Caller leader(*client_, *scheduler_);
   leader.Dial(listener_->address());
   for (int i = 0; i < 10; ++i) leader.Call();
-  // Nobody leads now: a new connection is opened by the wire's own thread.
+  // No thread leads now: a new connection is opened by the wire's own thread.
   Caller other(*client_, *scheduler_);
   other.Dial(listener_->address());
   other.Close();
   leader.Close();
 }
 
-TEST_F(ZmqLeadTest, ALeaderEndsWithoutAnEventWhenWoken) {
+TEST_F(ZmqLeadTest, WokenLeaderEndsWithoutAnEvent) {
   Caller caller(*client_, *scheduler_);
   caller.Dial(listener_->address());
   std::atomic<bool> asked{false};
@@ -156,12 +156,12 @@ TEST_F(ZmqLeadTest, ALeaderEndsWithoutAnEventWhenWoken) {
   caller.Close();
 }
 
-TEST_F(ZmqLeadTest, AWireThatListensIsNotLed) {
+TEST_F(ZmqLeadTest, ListeningWireHasNoLeader) {
   EXPECT_FALSE(server_->Lead([] { return false; }));
 }
 
-// A tunnel, a proxy or a stopped task: it accepts, and then says nothing or
-// stops in the middle of its greeting.
+// For example a tunnel, a proxy or a stopped task: it accepts, and then sends
+// nothing or stops in the middle of its handshake.
 TEST_F(ZmqLeadTest, SilentListenerDoesNotKeepTheDialerBusy) {
   ZmqWireOptions options;
   options.handshake_timeout = absl::Milliseconds(300);
@@ -197,7 +197,7 @@ class ParkedThread : public ForwardingScheduler {
     absl::MutexLock lock(&mutex_);
     released_ = to().NewEvent();
   }
-  // Counts from here.
+  // Starts counting.
   void Release() {
     absl::MutexLock lock(&mutex_);
     std::exchange(released_, nullptr)->Set();
@@ -207,7 +207,7 @@ class ParkedThread : public ForwardingScheduler {
     absl::MutexLock lock(&mutex_);
     return waits_;
   }
-  // Those that returned because the event was set.
+  // The waits that returned because the event was set.
   int waits_without_rest() const {
     absl::MutexLock lock(&mutex_);
     return waits_without_rest_;
@@ -266,7 +266,7 @@ class ParkedThread : public ForwardingScheduler {
 thread_local bool ParkedThread::is_loop_ = false;
 
 // The first leader leaves work behind, so that the loop's thread should come
-// back; before that thread wakes, a second leader has taken the work over.
+// back; before that thread wakes up, a second leader has taken over the work.
 TEST_F(ZmqLeadTest, ParkedThreadRestsWhileTheNextLeaderReads) {
   ParkedThread thread(*scheduler_);
   ZmqLoop loop(thread, /*busy_poll=*/absl::ZeroDuration());
@@ -285,7 +285,7 @@ TEST_F(ZmqLeadTest, ParkedThreadRestsWhileTheNextLeaderReads) {
     if (std::exchange(is_first, false)) thread.Release();
     return thread.waits() >= 3;
   }));
-  // One may have been under way when the second leader began.
+  // One may have been in progress when the second leader began.
   EXPECT_LE(thread.waits_without_rest(), 1);
 }
 

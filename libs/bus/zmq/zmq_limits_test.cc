@@ -1,4 +1,5 @@
-// What a ZmqWire does when its process may have no more descriptors or threads.
+// Tests a ZmqWire whose process may open no more descriptors or start no more
+// threads.
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/resource.h>
@@ -37,13 +38,13 @@ namespace {
 
 using Kind = RecordingEnd::Entry::Kind;
 
-// Limits the descriptors of this process, until it ends.
+// Limits the descriptors of this process, until it is destroyed.
 class DescriptorLimit {
  public:
   DescriptorLimit() { getrlimit(RLIMIT_NOFILE, &before_); }
   ~DescriptorLimit() { Lift(); }
 
-  // All that are open, and so many more.
+  // Allows the open descriptors, and `count` more.
   void LeaveFree(int count) {
     for (const auto& entry :
          std::filesystem::directory_iterator("/proc/self/fd")) {
@@ -60,7 +61,7 @@ class DescriptorLimit {
   }
 
  private:
-  // Takes the numbers that are free below those.
+  // Occupies the free numbers below those.
   void TakeLower() {
     for (int taken = dup(0); taken >= 0; taken = dup(0)) {
       if (taken > highest_) {
@@ -96,7 +97,8 @@ class LatePeer {
   std::unique_ptr<RawPeer> peer_;
 };
 
-// Expects to be called on a thread of the control pool, so by no reader.
+// Expects to be called on a thread of the control pool, so by no reading
+// thread.
 class ControlThreadLogger : public RecordingLogger {
  public:
   void Log(Severity severity, absl::string_view message) override {
@@ -105,7 +107,8 @@ class ControlThreadLogger : public RecordingLogger {
   }
 };
 
-// What is scheduled on the only control thread has run. REQUIRES: there is one.
+// Waits until the closures of the only control thread have run. REQUIRES: there
+// is one.
 void AwaitControlThread(Scheduler& scheduler) {
   const std::shared_ptr<Event> ran = scheduler.NewEvent();
   scheduler.Schedule(Pool::kControl, [ran] { ran->Set(); });
@@ -140,9 +143,9 @@ class ZmqLimitsTest : protected LimitedProcess, public ServedFriendTest {
   }
 };
 
-TEST_F(ZmqLimitsTest, ConnectionsLeaveTheLastDescriptors) {
+TEST_F(ZmqLimitsTest, ConnectionsLeaveAReserveOfDescriptors) {
   std::vector<LatePeer> peers(20);
-  limit_.LeaveFree(8);  // of which all are kept
+  limit_.LeaveFree(8);  // all of which are kept in reserve
   for (LatePeer& peer : peers) peer.Connect(listener_->address());
   for (LatePeer& peer : peers) EXPECT_TRUE(peer->HearsTheEnd());
   EXPECT_EQ(NumLogged("New connections are refused until some are closed"), 1);
@@ -155,7 +158,7 @@ TEST_F(ZmqLimitsTest, ConnectionsLeaveTheLastDescriptors) {
 TEST_F(ZmqLimitsTest, BacklogIsRefusedWithoutAnyDescriptor) {
   std::vector<LatePeer> peers(20);
   limit_.LeaveFree(0);
-  // libzmq's threads may yet close a few, which some of the peers get.
+  // libzmq's threads may still close a few, which some of the peers get.
   for (LatePeer& peer : peers) peer.Connect(listener_->address());
   for (LatePeer& peer : peers) EXPECT_TRUE(peer->HearsTheEnd());
   ExpectFriendIsServed("meanwhile");
@@ -184,7 +187,7 @@ TEST_F(ZmqLimitsTest, DialWithoutFreeDescriptorIsResourceExhausted) {
   wire_->Close(id);
 }
 
-// libzmq aborts where it finds too few when it starts.
+// libzmq aborts if it finds too few when it starts.
 TEST(ZmqStartTest, TooFewDescriptorsAreAnError) {
   SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock);
@@ -215,7 +218,7 @@ TEST(ZmqStartTest, TooFewThreadsAreAnError) {
   EXPECT_EXIT(StartsWithoutThreads(), testing::ExitedWithCode(0), "");
 }
 
-// Refuses threads as soon as it is asked to.
+// Refuses to start threads once the test says so.
 class RefusingStarter : public ThreadStarter {
  public:
   absl::StatusOr<std::thread> Start(Body body) override {
@@ -229,7 +232,7 @@ class RefusingStarter : public ThreadStarter {
   std::atomic<bool> refuses_{false};
 };
 
-TEST(ZmqLoopTest, NoCallerWaitsForALoopThatHasNoThread) {
+TEST(ZmqLoopTest, LoopWithoutAThreadBlocksNoCaller) {
   SystemClock clock;
   RefusingStarter starter;
   const auto scheduler =

@@ -12,18 +12,18 @@
 namespace weft::bus {
 namespace {
 
-// Which loop this thread is. A Send must know whether it runs inside an event,
-// and a number of the kernel's would cost it a system call.
+// The loop of this thread. A Send must know whether it runs inside an event,
+// and asking the kernel for the thread's number would cost a system call.
 thread_local const ZmqLoop* current_loop = nullptr;
 
 constexpr unsigned kWoken = LoopMember::kMessages | LoopMember::kChanges;
 constexpr int kRetryMs = 1;
 // How long the loop's thread waits for the next leader.
 constexpr absl::Duration kPatience = absl::Milliseconds(2);
-// How many callers are refused after several have waited at once.
+// The number of callers that are refused after several have waited at once.
 constexpr int kRefusals = 64;
 
-// What the poller hands back: the member and which descriptor it was.
+// The poller's token: the member and which descriptor it was.
 constexpr int kSignalBits = 3;
 constexpr uint64_t kSignals = (1 << kSignalBits) - 1;
 uint64_t Tag(ZmqLoop::MemberId id, unsigned signals) {
@@ -85,7 +85,7 @@ void ZmqLoop::Wake(MemberId id) {
   {
     absl::MutexLock lock(&mutex_);
     woken_.push_back(id);
-    if (woken_.size() > 1) return;  // whoever was first has knocked
+    if (woken_.size() > 1) return;  // the first one has woken the loop
   }
   poller_->Knock();
 }
@@ -147,8 +147,8 @@ bool ZmqLoop::BeginLead() {
     }
     leading_ = true;
     ++leads_;
-    // Work that the last leader left behind is this leader's now. The parked
-    // thread must wait, not look again and again whether it may come back.
+    // Work that the last leader left behind is now this leader's. The parked
+    // thread must wait, and not poll whether it may come back.
     come_back_ = false;
     if (parked_) return true;
     parked = scheduler_.NewEvent();
@@ -157,7 +157,7 @@ bool ZmqLoop::BeginLead() {
   }
   poller_->Knock();
   parked->Wait();
-  // It is set under the lock, and may go once that is free.
+  // It is set under the lock, and may be destroyed once the lock is free.
   absl::MutexLock lock(&lead_mutex_);
   return true;
 }
@@ -220,7 +220,7 @@ int ZmqLoop::WaitForEvents(absl::Span<uint64_t> tags) {
   const absl::Time sleep_at = clock.Now() + busy_poll_;
   while (clock.Now() < sleep_at) {
     if (const int n = poller_->Wait(0, tags); n != 0) return n;
-    sched_yield();  // whoever has work goes first
+    sched_yield();  // threads with work go first
   }
   return poller_->Wait(timeout, tags);
 }

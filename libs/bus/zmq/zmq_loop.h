@@ -1,14 +1,13 @@
-// ZmqLoop: one thread that looks after the sockets of a lane. It sleeps until
-// libzmq says that one of them has something, or until it is woken.
+// ZmqLoop is one thread that serves the sockets of a lane. It sleeps until
+// libzmq signals one of them, or until it is woken.
 //
-// It goes on looking for a while before it sleeps: most messages answer one
-// that was just sent, and to wake a processor that has nothing to do costs more
-// than they take, tens of microseconds on a virtual machine. Meanwhile it
-// yields to whoever has work.
+// It polls for a while before it sleeps: most messages answer one that was just
+// sent, and waking an idle processor costs more than that, tens of microseconds
+// on a virtual machine. Meanwhile it yields to other threads.
 //
-// Threads: all methods from any. The thread is one of the Scheduler's own
-// threads (Pool::kOwnThread); members are polled on it, one at a time, with no
-// lock of the loop held.
+// Threads: all methods may be called from any thread. The thread runs in
+// Pool::kOwnThread; members are polled on it, one at a time, without a lock of
+// the loop held.
 #ifndef WEFT_LIBS_BUS_ZMQ_ZMQ_LOOP_H_
 #define WEFT_LIBS_BUS_ZMQ_ZMQ_LOOP_H_
 
@@ -31,20 +30,20 @@ namespace weft::bus {
 
 class LoopMember {
  public:
-  // What there is to look at, as bits.
+  // What there is to check, as bits.
   static constexpr unsigned kMessages = 1;
   static constexpr unsigned kChanges = 2;
   static constexpr unsigned kBacklog = 4;
 
   enum class Next {
-    kSleep,  // until a descriptor is readable or somebody wakes it
+    kSleep,  // until a descriptor is readable or Wake is called
     kMore,   // again, after the other members had their turn
     kRetry,  // again in about a millisecond
   };
 
   virtual ~LoopMember() = default;
-  // Makes progress, or takes in what has signalled the descriptors: no poll may
-  // return at once twice without progress.
+  // Makes progress, or consumes what has signalled the descriptors: a poll must
+  // not return at once twice without progress.
   virtual Next Poll(unsigned signals) = 0;
 };
 
@@ -52,26 +51,26 @@ class ZmqLoop {
  public:
   using MemberId = uint64_t;  // never 0
 
-  // `busy_poll`: how long it looks before it sleeps.
+  // `busy_poll`: how long it polls before it sleeps.
   ZmqLoop(Scheduler& scheduler, absl::Duration busy_poll,
           std::unique_ptr<LoopPoller> poller = NewEpollPoller())
       : scheduler_(scheduler),
         busy_poll_(busy_poll),
         poller_(std::move(poller)) {}
-  // Ends the thread and waits for it. Not to be called on it.
+  // Ends the thread and waits for it. Must not be called on it.
   ~ZmqLoop();
 
-  // Starts the thread unless it runs. RESOURCE_EXHAUSTED: no
-  // descriptors left, or no threads.
+  // Starts the thread unless it runs. RESOURCE_EXHAUSTED: no descriptors, or no
+  // threads, are left.
   absl::Status Start();
 
   // Polls `member` when one of the descriptors is readable, and once at first.
   // REQUIRES: started.
   MemberId Add(std::shared_ptr<LoopMember> member, int messages, int changes);
-  // Polls the member with kBacklog for each connection that comes to
+  // Polls the member with kBacklog for each connection that arrives at
   // `listener`, until that is closed, and once if one waits now.
   void WatchBacklog(MemberId id, int listener);
-  // Before the descriptors are closed. A poll that runs goes on.
+  // Must be called before the descriptors are closed. A running poll continues.
   void Remove(MemberId id, int messages, int changes);
   // Polls the member soon, with kMessages and kChanges. Unknown ids are
   // ignored.
@@ -80,12 +79,12 @@ class ZmqLoop {
   // Whether this thread is the loop's, or leads it.
   bool IsCurrentThread() const;
 
-  // Wire::Lead and Wire::WakeLeader. While a leader polls, the loop's thread is
-  // parked; it comes back when the leader says so or has not been seen for some
-  // milliseconds, so that a caller who calls again finds it parked. A leader
-  // that somebody else has waited beside is followed by the loop's thread, and
-  // the next callers are refused for a while: taking turns would cost more than
-  // it saves.
+  // Implements Wire::Lead and Wire::WakeLeader. While a leader polls, the
+  // loop's thread is parked; it resumes when the leader requests it or has been
+  // absent for some milliseconds, so that a repeated caller finds it parked. If
+  // another thread waited beside a leader, the loop's thread takes over, and
+  // later callers are refused for a while: alternating would cost more than it
+  // saves.
   bool Lead(absl::FunctionRef<bool()> done) ABSL_LOCKS_EXCLUDED(lead_mutex_);
   void WakeLeader() ABSL_LOCKS_EXCLUDED(lead_mutex_);
 
@@ -96,16 +95,16 @@ class ZmqLoop {
   };
 
   void Run();
-  // Waits for events, and polls whose turn it is. Of whoever leads.
+  // Waits for events, and polls the members with a turn. Called by the leader.
   void Round(std::vector<Turn>& turns);
   bool BeginLead() ABSL_LOCKS_EXCLUDED(lead_mutex_);
   void EndLead() ABSL_LOCKS_EXCLUDED(lead_mutex_);
-  // Leaves the polling to leaders, until none is left.
+  // Leaves the polling to leaders, until there is none.
   void Park() ABSL_LOCKS_EXCLUDED(lead_mutex_);
   int Timeout();
-  // As LoopPoller::Wait, and looks for a while before it sleeps.
+  // As LoopPoller::Wait, but polls for a while before it sleeps.
   int WaitForEvents(absl::Span<uint64_t> tags);
-  // Waits, then says whose turn it is.
+  // Waits, then returns the members with a turn.
   void Gather(std::vector<Turn>& turns);
   void TakeWoken(std::vector<Turn>& turns)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -125,23 +124,23 @@ class ZmqLoop {
       ABSL_GUARDED_BY(mutex_);
   std::vector<MemberId> woken_ ABSL_GUARDED_BY(mutex_);
 
-  // Somebody wants the loop's thread to park.
+  // A caller wants the loop's thread to park.
   std::atomic<bool> lead_wanted_{false};
-  // There is a thread to park: it may begin long after Start, or never, where
-  // the system refuses threads.
+  // There is a thread to park: it may start long after Start, or never, if the
+  // system refuses threads.
   std::atomic<bool> running_{false};
   absl::Mutex lead_mutex_;
   bool leading_ ABSL_GUARDED_BY(lead_mutex_) = false;
   bool parked_ ABSL_GUARDED_BY(lead_mutex_) = false;
   bool handover_ ABSL_GUARDED_BY(lead_mutex_) = false;  // others wait as well
-  // The parked thread is to poll again. Never while somebody leads.
+  // The parked thread must poll again. Never while there is a leader.
   bool come_back_ ABSL_GUARDED_BY(lead_mutex_) = false;
   uint64_t leads_ ABSL_GUARDED_BY(lead_mutex_) = 0;
   int refusals_left_ ABSL_GUARDED_BY(lead_mutex_) = 0;
   Event* when_parked_ ABSL_GUARDED_BY(lead_mutex_) = nullptr;
   Event* unpark_ ABSL_GUARDED_BY(lead_mutex_) = nullptr;
 
-  // Of the thread that polls: the loop's, or the leader's.
+  // Of the polling thread: the loop's, or the leader's.
   std::vector<Turn> more_;
   std::vector<Turn> retry_;
   std::vector<MemberId> woken_here_;

@@ -1,11 +1,11 @@
-// The reader of a ZeroMQ lane under a simulated scheduler: callers that lead,
-// are refused, hand over and are interrupted, beside threads that only send,
-// while the loop's thread parks and comes back. Whatever the schedule, each
-// message is delivered once, in order and soon, one thread reads at a time, no
-// thread spins, and all end.
+// The reader of a ZeroMQ channel under a simulated scheduler: callers that
+// lead, are refused, hand over and are interrupted, beside threads that only
+// send, while the loop's thread parks and comes back. Whatever the schedule,
+// each message is delivered once, in order and soon, one thread reads at a
+// time, no thread spins, and all end.
 //
-// libs/base/testing/seeds.h says how to run other seeds; tools/planted_bugs
-// does.
+// libs/base/testing/seeds.h describes how to run other seeds;
+// tools/planted_bugs runs them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -45,27 +45,29 @@ constexpr int kSockets = 3;
 constexpr uint64_t kMostCallers = 4;
 constexpr int kCallsOfEach = 30;
 constexpr int kControlCalls = 60;
-// How long a message may wait: for a loop's thread that is parked, and for a
-// socket that is tried again.
+// The maximum delay of a message with the loop's thread parked, or with a
+// socket that must be retried.
 constexpr absl::Duration kSoon = absl::Milliseconds(4);
-// How long where somebody reads: some looks of the loop.
+// The maximum delay with an active reader: some polls of the loop.
 constexpr absl::Duration kAtOnce = absl::Milliseconds(1);
-// How long where threads are stalled for some milliseconds, several times.
+// The maximum delay if threads are stalled for some milliseconds, several
+// times.
 constexpr absl::Duration kSoonWhenStalled = absl::Milliseconds(500);
 constexpr absl::Duration kLongestStall = absl::Milliseconds(5);
 constexpr absl::Duration kHang = absl::Seconds(10);
 constexpr int kSecondsOfAll = 60;
-// Violations: whoever spins may never come to an end.
+// The number of violations after which a test stops: a spinning thread may
+// never end.
 constexpr size_t kTooMany = 50;
 
-// Schedules what the loop does, and watches the waits of its own thread.
+// Schedules the loop's closures, and observes the waits of its own thread.
 class LoopThread : public ForwardingScheduler {
  public:
   LoopThread(Scheduler& all, std::function<void()> on_spin)
       : ForwardingScheduler(all), on_spin_(std::move(on_spin)) {}
 
   // Each leader may call the parked thread back once, and the last one's call
-  // may be heard late.
+  // may be noticed late.
   void LeadHasBegun() { calls_left_ = std::min(calls_left_ + 1, 2); }
 
   void Schedule(Pool pool, Closure closure) override {
@@ -110,7 +112,7 @@ thread_local bool LoopThread::is_loop_ = false;
 // What a message says.
 struct Parcel {
   uint64_t call = 0;
-  uint64_t place = 0;  // among those of its socket
+  uint64_t place = 0;  // position among those of its socket
   absl::Time arrival;
 };
 
@@ -125,8 +127,8 @@ Parcel Unpacked(const Frames& frames) {
   return parcel;
 }
 
-// A lane's loop, its sockets, the network that answers all they send, and
-// those who call.
+// A channel's loop, its sockets, the network that answers all they send, and
+// the callers.
 class LoopWorld : private WireEvents {
  public:
   explicit LoopWorld(uint64_t seed)
@@ -173,7 +175,7 @@ class LoopWorld : private WireEvents {
   struct Call {
     std::shared_ptr<Event> answered;
     bool is_answered = false;
-    // How many had led when its caller was refused; -1: it was not.
+    // The number of leads when its caller was refused; -1: it was not.
     int leads_at_refusal = -1;
   };
 
@@ -220,8 +222,8 @@ class LoopWorld : private WireEvents {
     });
   }
 
-  // The network: each message is answered at some time, some of them at once,
-  // so that several wait when a reader comes.
+  // The network: each message is answered at some time, several of them at
+  // once, so that several wait when a reader comes.
   void Answer(int i, const Frames& frames) {
     const Parcel sent = Unpacked(frames);
     const auto delay = absl::Microseconds(
@@ -252,7 +254,7 @@ class LoopWorld : private WireEvents {
     }
   }
 
-  // As a client's synchronous call.
+  // Acts as a client's synchronous call.
   void CallAndLead() {
     const std::shared_ptr<Event> answered = scheduler_.NewEvent();
     const uint64_t call = Send(Chance(kSockets), answered);
@@ -295,7 +297,7 @@ class LoopWorld : private WireEvents {
     return has_led;
   }
 
-  // What keeps a task alive: sends and waits for no thread.
+  // Acts as heartbeats do: sends, and waits for no thread.
   void CallAsControl(int left) {
     if (left == 0) return;
     Send(Chance(kSockets), nullptr);
@@ -321,7 +323,9 @@ class LoopWorld : private WireEvents {
   void OnClose(ConnectionId, const absl::Status&) override {}
   void OnMessage(ConnectionId connection, Frames frames) override {
     if (std::exchange(is_in_event_, true)) Violate("two events at once");
-    { const absl::MutexLock lock(&mutex_); }  // a point where others run
+    {
+      const absl::MutexLock lock(&mutex_);
+    }  // a point where other threads may run
     Take(sockets_[index_[connection]], Unpacked(frames));
     is_in_event_ = false;
   }
@@ -337,7 +341,7 @@ class LoopWorld : private WireEvents {
                            absl::FormatDuration(waited)));
     }
     Call& call = calls_[parcel.call];
-    // The leader beside which its caller waited has called the thread back.
+    // The leader that refused the caller has called the thread back.
     if (!stalls_ && call.leads_at_refusal == num_leads_begun_ &&
         waited > kAtOnce) {
       Violate(absl::StrCat("nobody reads for a caller that was refused for ",
@@ -345,7 +349,7 @@ class LoopWorld : private WireEvents {
     }
     if (std::exchange(call.is_answered, true)) Violate("an answer comes twice");
     if (call.answered != nullptr) call.answered->Set();
-    // The work of another socket, found on the thread that reads.
+    // The work of another socket, found on the reading thread.
     if (Chance(4) == 0) Send(Chance(kSockets), nullptr);
   }
 
@@ -361,7 +365,7 @@ class LoopWorld : private WireEvents {
     scheduler_.RunUntilIdle();
   }
 
-  // A caller that never comes back can't be taken down.
+  // A caller that never returns cannot be destroyed.
   [[noreturn]] void Abort() {
     std::fprintf(stderr, "Seed %llu hangs: %s\n",
                  static_cast<unsigned long long>(seed_),
@@ -395,7 +399,7 @@ class LoopWorld : private WireEvents {
   const ZmqWireOptions options_;
   SimulatedPoller* poller_ = nullptr;  // loop_ owns it
   std::unique_ptr<ZmqLoop> loop_;
-  std::unique_ptr<ZmqLoop> other_loop_;  // of the other lane; never started
+  std::unique_ptr<ZmqLoop> other_loop_;  // of the other channel; never started
   std::map<int, Socket> sockets_;
   std::map<ConnectionId, int> index_;
   std::map<uint64_t, Call> calls_;
@@ -409,7 +413,7 @@ class LoopWorld : private WireEvents {
   int num_refused_ = 0;
 };
 
-TEST(ZmqLoopScheduleTest, EverySeedDeliversAllOnceAndRests) {
+TEST(ZmqLoopScheduleTest, EverySeedDeliversOnceAndGoesIdle) {
   const uint64_t first = FirstSeed();
   const uint64_t count = NumSeeds(kSeeds);
   int num_led = 0;
@@ -427,7 +431,7 @@ TEST(ZmqLoopScheduleTest, EverySeedDeliversAllOnceAndRests) {
         << "seed " << seed << ":\n  "
         << absl::StrJoin(world.violations(), "\n  ");
   }
-  // Both were there; of one seed that says nothing.
+  // With many seeds both outcomes occur.
   if (count < kSeeds) return;
   EXPECT_GT(num_led, static_cast<int>(5 * count));
   EXPECT_GT(num_refused, static_cast<int>(5 * count));

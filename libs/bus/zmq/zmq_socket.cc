@@ -23,13 +23,14 @@
 namespace weft::bus {
 namespace {
 
-// Copying 16 KiB costs as much as lending it.
+// Copying 16 KiB costs as much as sending a reference.
 constexpr size_t kLendBytes = 16 << 10;
-// No message of ours has so many; whoever gets one more refuses them all.
+// No valid message has more frames. One more is kept, so that the receiver
+// refuses the message.
 constexpr size_t kMaxFrames = 1 << 18;
 // Smaller received frames are copied out of libzmq's buffer.
 constexpr size_t kViewBytes = 1 << 10;
-// libzmq's own identities: a zero byte and a number, big endian.
+// Identities assigned by libzmq: a zero byte and a number, big endian.
 constexpr size_t kOwnIdentityBytes = 5;
 
 RoutingId LoadBigEndian(const char* bytes) {
@@ -109,12 +110,12 @@ bool SendPart(void* socket, Part& part, int flags) {
   return sent >= 0;
 }
 
-// While it lives, random() of the C library begins where nobody knows. libzmq
-// takes the first identity that a ROUTER gives from there, and aborts where a
-// peer has taken the next one; without it the first is the same number in every
-// process. The program's own sequence goes on afterwards. The state is the
-// process's, and so is the lock: of two that overlap the first would put back
-// what is gone.
+// During its lifetime, random() of the C library has an unpredictable state.
+// libzmq takes the first identity that a ROUTER assigns from it, and aborts if
+// a peer has claimed the next one; otherwise the first is the same number in
+// every process. Afterwards the program's own sequence continues. The state is
+// the process's, and so is the lock: of two overlapping instances the first
+// would restore an outdated state.
 class ABSL_SCOPED_LOCKABLE UnknownRandomState {
  public:
   UnknownRandomState() ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex_)
@@ -147,7 +148,7 @@ absl::Status NoSocket(int error) {
                    "; raise the limit of open files (ulimit -n)"));
 }
 
-// Whether `count` further descriptors can be open at once: opens that many and
+// Checks whether `count` further descriptors can be open at once: opens and
 // closes them.
 absl::Status CheckDescriptorsCanOpen(int count) {
   std::vector<int> opened;
@@ -169,8 +170,8 @@ ZmqContext::ZmqContext(int io_threads)
   zmq_ctx_set(context_, ZMQ_MAX_SOCKETS, 65535);
   zmq_ctx_set(context_, ZMQ_BLOCKY, 0);
   // A send wakes libzmq's thread, which would take the processor from the
-  // sender in the middle of what it does. A process that was given another
-  // policy keeps it: libzmq aborts where it may not change it.
+  // sender in the middle of its work. A process with another scheduling policy
+  // keeps it: libzmq aborts if it may not change it.
   if (sched_getscheduler(0) == SCHED_OTHER) {
     zmq_ctx_set(context_, ZMQ_THREAD_SCHED_POLICY, SCHED_BATCH);
   }
@@ -263,7 +264,7 @@ bool ZmqSocket::ReceiveFrames(Frames& frames, int* source) {
       *source = zmq_msg_get(part.get(), ZMQ_SRCFD);
     }
     more = part.more();
-    // The rest of what nobody can want is let go as it comes.
+    // The rest of an oversized message is discarded as it arrives.
     if (frames.size() > kMaxFrames) continue;
     frames.push_back(part.size() < kViewBytes ? CopyOf(part) : ViewOf(part));
   }
@@ -287,8 +288,8 @@ ZmqSocket::Sent ZmqSocket::SendFrames(const Frames& frames,
     FillPart(frames[i], part);
     const bool last = i + 1 == frames.size();
     if (SendPart(socket_, part, last ? 0 : ZMQ_SNDMORE)) continue;
-    // Queues are counted in messages: inside of one only the end of the
-    // connection gets in the way.
+    // Queues are counted in messages: within a message only the end of the
+    // connection can interfere.
     const bool full = errno == EAGAIN && i == 0 && !message_begun;
     return full ? Sent::kFull : Sent::kGone;
   }

@@ -70,7 +70,8 @@ class ZmqWire : public Wire {
     if (carrier != nullptr) carrier->Close(connection);
   }
 
-  // A task's reader runs handlers of others, which its callers must not.
+  // A task's reading thread runs handlers of other tasks, which its callers
+  // must not do.
   bool Lead(absl::FunctionRef<bool()> done) override {
     return !listens_.load(std::memory_order_relaxed) && control_.Lead(done);
   }

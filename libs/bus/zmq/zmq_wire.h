@@ -1,14 +1,13 @@
-// ZmqWire: the Wire over ZeroMQ's sockets (TCP, ZMTP 3 without encryption).
+// ZmqWire is the Wire over ZeroMQ's sockets (TCP, ZMTP 3 without encryption).
 //
-// Threads: libzmq's two I/O threads, one for each lane, and for each lane in
-// use one closure on a thread of its own, which delivers its events; one more
-// while a host's name is looked up. None of them is of the blocking pool, all
-// of which may wait for answers that come here.
-// Send hands the message to libzmq on the calling thread, under the lock of
-// its socket.
+// Threads: libzmq's two I/O threads, one per lane, and for each used lane one
+// closure of Pool::kOwnThread, which delivers its events; one more while a host
+// name is resolved. None of them is of the blocking pool, all of whose threads
+// may wait for answers that arrive here. Send hands the message to libzmq on
+// the calling thread, under the lock of its socket.
 //
-// Trust: whoever reaches the port may connect. libs/bus/README.md says what a
-// hostile peer can and cannot do.
+// Trust: any process that reaches the port may connect. libs/bus/README.md
+// describes what a hostile peer can and cannot do.
 #ifndef WEFT_LIBS_BUS_ZMQ_ZMQ_WIRE_H_
 #define WEFT_LIBS_BUS_ZMQ_ZMQ_WIRE_H_
 
@@ -23,56 +22,58 @@
 namespace weft::bus {
 
 struct ZmqWireOptions {
-  // A larger frame costs its sender the connection.
+  // A larger frame disconnects its sender.
   int64_t max_control_frame_bytes = (16 << 20) + (64 << 10);
   int64_t max_bulk_frame_bytes = (1 << 20) + (64 << 10);
-  // Messages that libzmq holds for one connection and direction; those beyond
-  // wait in the sender's memory or on the network.
+  // Messages that libzmq holds for one connection and direction; the rest waits
+  // in the sender's memory or on the network.
   int max_queued_control = 4096;
   int max_queued_bulk = 1000;
-  // The same for control messages on their way out, and then what may wait in
-  // the sender's memory for one connection and lane: beyond it the other end
-  // does not read, and the connection is given up.
+  // The same for outgoing control messages, and then what may wait in the
+  // sender's memory for one connection and lane: beyond it the other end does
+  // not read, and is disconnected.
   int max_unsent_control = 1000;
   uint64_t max_unsent_bytes = 64 << 20;
-  // What one connection that was accepted may have brought that has not been
-  // delivered yet: libzmq counts messages, and of a message without an end,
-  // nothing. Beyond it the connection is cut. Looked at several times a second.
+  // Undelivered bytes that one accepted connection may have brought: libzmq
+  // counts only messages, and an unfinished message not at all. Beyond it the
+  // connection is cut. Checked several times a second.
   uint64_t max_unread_bytes = 256 << 20;
   // Connections of one listener; further ones are cut at once.
   int max_connections = 65536;
-  // Of these, those that have said nothing for `silent_grace`; of more, the
-  // oldest are cut. As many come within it as are accepted in that time.
+  // Of these, those that have been silent for `silent_grace`; if there are
+  // more, the oldest are cut. Within `silent_grace` as many may connect as the
+  // rate limit accepts.
   int max_silent_connections = 512;
   absl::Duration silent_grace = absl::Seconds(1);
-  // How many connections a listener accepts: at once, and then in a second.
-  // What comes sooner is cut at once.
+  // The rate of connections that a listener accepts: a burst, and then per
+  // second. Connections beyond it are cut at once.
   int max_accepts_at_once = 1000;
   int max_accepts_per_second = 100;
-  // A silent peer is asked for a sign of life, and given up without one. Both
-  // count complete messages, so a frame must pass within the timeout.
+  // A silent peer is sent ZMTP heartbeats and disconnected without an answer.
+  // Both count complete messages, so a frame must pass within the timeout.
   absl::Duration heartbeat_interval = absl::Seconds(2);
   absl::Duration heartbeat_timeout = absl::Seconds(6);
   absl::Duration connect_timeout = absl::Seconds(3);
   // Also for the first message after the handshake.
   absl::Duration handshake_timeout = absl::Seconds(5);
-  // How long the thread of the control lane looks for the next message before
-  // it sleeps (ZmqLoop). 0 where a processor's time is worth more than latency.
+  // How long the thread of the control lane polls for the next message before
+  // it sleeps (ZmqLoop). 0 if processor time matters more than latency.
   absl::Duration busy_poll = absl::Microseconds(200);
-  // How long bulk that was sent may go on leaving after a close.
+  // How long sent bulk may continue to leave after a close.
   absl::Duration bulk_linger = absl::Seconds(1);
-  // Gets a warning when the process has too few descriptors for connections;
-  // outlives the wire. May be null.
+  // Receives a warning if the process has too few descriptors for connections;
+  // must outlive the wire. May be null.
   Logger* logger = nullptr;
 };
 
-// `scheduler` outlives the wire.
+// `scheduler` must outlive the wire.
 std::unique_ptr<Wire> NewZmqWire(Scheduler& scheduler,
                                  const ZmqWireOptions& options = {});
 
-// Keeps freed memory for the next message instead of giving it back to the
-// system, which costs large messages most of their time. For the whole process;
-// others may allocate meanwhile: glibc takes the bounds as they come.
+// Keeps freed memory for the next message instead of returning it to the
+// system, which would cost large messages most of their time. Affects the whole
+// process; other threads may allocate meanwhile: glibc applies the limits as
+// they are set.
 void TuneHeapForBulk();
 
 }  // namespace weft::bus

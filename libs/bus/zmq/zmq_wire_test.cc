@@ -35,12 +35,13 @@ INSTANTIATE_TEST_SUITE_P(Zmq, WireConformanceTest, testing::Values([] {
                            return std::make_unique<ZmqHarness>();
                          }));
 
-// Threads that may block may all wait for what is to come: over the bulk lane,
-// say, which begins late, or a connection that is dialed by name again.
+// All threads that may block may be waiting for events that are still to come:
+// over the bulk channel, for example, which is opened late, or for a connection
+// that is dialed by name again.
 TEST(ZmqWireTest, NeedsNoThreadThatMayBlock) {
   SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock, {.max_blocking_threads = 1});
-  // The thread that waits may come to it late, and leave it later than this.
+  // The waiting thread may enter and leave the wait later than this.
   const std::shared_ptr<Event> release = scheduler->NewEvent();
   scheduler->Schedule(Pool::kBlocking, [release] { release->Wait(); });
   RecordingEnd server(*scheduler);
@@ -58,7 +59,7 @@ TEST(ZmqWireTest, NeedsNoThreadThatMayBlock) {
 }
 
 // The reader has found nothing before, and is then busy with another connection
-// until the other end has closed: it finds messages and their end at once.
+// until the peer has closed: it finds messages and their end at once.
 TEST(ZmqWireTest, MessagesBeforeTheEndAreDelivered) {
   SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock);

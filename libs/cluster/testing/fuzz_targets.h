@@ -1,6 +1,6 @@
-// What the fuzzers of cluster specs and device names, and the replay of their
-// corpora, run: parsers of what users and peers write. They must return,
-// whatever the text is.
+// Targets for the fuzzers of cluster specs and device names, and the replay of
+// their corpora: parsers of input from users and peers. They must return for
+// any text.
 #ifndef WEFT_LIBS_CLUSTER_TESTING_FUZZ_TARGETS_H_
 #define WEFT_LIBS_CLUSTER_TESTING_FUZZ_TARGETS_H_
 
@@ -17,7 +17,7 @@
 
 namespace weft {
 
-// JSON, the text form of a ClusterDef, the form of a command line, or a whole
+// JSON, the text form of a ClusterDef, the command-line form, or a whole
 // TF_CONFIG.
 inline void FuzzClusterSpec(absl::string_view text) {
   if (const auto spec = ClusterSpec::Parse(text); spec.ok()) {
@@ -38,7 +38,8 @@ inline void FuzzClusterSpec(absl::string_view text) {
                  config->trainer_index() < config->num_trainers());
 }
 
-// One name a line; they are also asked of each other, and taken as filters.
+// One name per line; they are also compared with each other, and used as
+// filters.
 inline void FuzzDeviceName(absl::string_view text) {
   std::vector<std::string> lines = absl::StrSplit(text, '\n');
   if (lines.size() > 8) lines.resize(8);

@@ -1,5 +1,5 @@
-// A coordinator on simulated threads and time, and what its tasks say to it.
-// For tests.
+// CoordinatorHarness runs a coordinator on simulated threads and time, and
+// sends it the messages of its tasks. For tests.
 //
 // Used by one thread.
 #ifndef WEFT_LIBS_COORDINATOR_TESTING_COORDINATOR_HARNESS_H_
@@ -62,11 +62,11 @@ inline protocol::PlacedResource Held(const std::string& container,
   return held;
 }
 
-// An answer that has come, or not.
+// An answer that may not have arrived yet.
 template <typename T>
 class Pending {
  public:
-  // To be called once.
+  // Must be called once.
   protocol::Coordinator::Answer<T> Done() {
     return [answer = answer_](absl::StatusOr<T> given) {
       EXPECT_FALSE(answer->has_value()) << "answered twice";
@@ -130,7 +130,7 @@ class CoordinatorTest : public testing::Test {
     return reply.get();
   }
 
-  // What runs on `part` is stopped for so long, and then catches up.
+  // Stops everything that runs on `part` for `time`, and then lets it catch up.
   void StandStill(SimulatedScheduler::Part& part, absl::Duration time) {
     part.Stop();
     scheduler_.AdvanceBy(time);
@@ -161,8 +161,8 @@ class CoordinatorTest : public testing::Test {
     return reply.get();
   }
 
-  // As a task does it: a heartbeat, and at once another with the report if the
-  // coordinator wants one.
+  // As a task does: sends a heartbeat, and at once another with the report if
+  // the coordinator requests one.
   void BeatAndReport(const std::string& task,
                      const protocol::TaskReport& report) {
     ASSERT_OK_AND_ASSIGN(const protocol::HeartbeatReply reply, Beat(task));

@@ -1,5 +1,5 @@
-// BareCopies: copies between pinned memory and a GPU by CUDA's calls alone,
-// for benchmarks: what the hardware does, beside what a session makes of it.
+// BareCopies copies between pinned memory and a GPU with plain CUDA calls, for
+// benchmarks: the hardware's speed, to compare with a session's.
 #ifndef WEFT_LIBS_DEVICE_CUDA_BARE_COPIES_H_
 #define WEFT_LIBS_DEVICE_CUDA_BARE_COPIES_H_
 
@@ -10,15 +10,15 @@
 
 namespace weft {
 
-// For one thread at a time. Defined only where this was built with CUDA.
+// For one thread at a time. Defined only if this was built with CUDA.
 class BareCopies {
  public:
-  // Of so many bytes each.
+  // With buffers of `bytes` each.
   static absl::StatusOr<std::unique_ptr<BareCopies>> Create(int ordinal,
                                                             size_t bytes);
   virtual ~BareCopies() = default;
 
-  // Return when the copy has ended.
+  // Returns when the copy has ended.
   virtual absl::Status ToDevice() = 0;
   virtual absl::Status ToHost() = 0;
 };

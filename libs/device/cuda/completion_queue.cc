@@ -15,15 +15,14 @@ struct CompletionQueue::State {
     Done done;
   };
 
-  // Whose `wait`s and `done`s the thread calls.
+  // The queue whose `wait`s and `done`s this thread runs.
   static thread_local const State* running;
 
   Scheduler& scheduler;
   absl::Mutex mutex;
   std::deque<Entry> entries ABSL_GUARDED_BY(mutex);
-  bool is_running ABSL_GUARDED_BY(mutex) =
-      false;                                     // a thread has been asked for
-  Event* idle ABSL_GUARDED_BY(mutex) = nullptr;  // of who drains
+  bool is_running ABSL_GUARDED_BY(mutex) = false;  // a thread was requested
+  Event* idle ABSL_GUARDED_BY(mutex) = nullptr;  // owned by the draining thread
 };
 
 thread_local const CompletionQueue::State* CompletionQueue::State::running =
@@ -75,7 +74,8 @@ void CompletionQueue::Run(const std::shared_ptr<State>& state) {
       state->entries.pop_front();
     }
     const absl::Status status = entry.wait();
-    entry.wait = nullptr;  // what it kept goes before who waited goes on
+    entry.wait =
+        nullptr;  // release what it kept before waiting callers continue
     entry.done(status);
   }
   State::running = nullptr;

@@ -1,6 +1,6 @@
-// CompletionQueue: calls back, in order, when what it was told of has come to
-// pass. It has no thread: one of the Scheduler's waits while there is anything
-// to wait for.
+// CompletionQueue runs callbacks, in order, when the waits added before them
+// have ended. It has no thread of its own: one of the Scheduler's waits while
+// the queue is not empty.
 #ifndef WEFT_LIBS_DEVICE_CUDA_COMPLETION_QUEUE_H_
 #define WEFT_LIBS_DEVICE_CUDA_COMPLETION_QUEUE_H_
 
@@ -15,23 +15,22 @@ namespace weft {
 // Thread-safe.
 class CompletionQueue {
  public:
-  // Returns when it has come to pass, or never will.
+  // Returns when the awaited work has ended, or never will.
   using Wait = absl::AnyInvocable<absl::Status()>;
   using Done = absl::AnyInvocable<void(absl::Status)>;
 
-  // `scheduler` outlives the queue; Pool::kOwnThread waits.
+  // `scheduler` must outlive the queue; Pool::kOwnThread waits.
   explicit CompletionQueue(Scheduler& scheduler);
   // Drains.
   ~CompletionQueue();
 
-  // Calls `wait` after those added before, then `done` with what it returned.
-  // No lock is held meanwhile, and both are destroyed before the next is
-  // waited for.
+  // Calls `wait` after the earlier ones, then `done` with its result. No lock
+  // is held meanwhile, and both are destroyed before the next wait.
   void Add(Wait wait, Done done);
 
-  // Returns when all that was added has been done, also by a `done`; false when
-  // there was nothing. REQUIRES: it isn't called by a `done` or a `wait`, nor
-  // by two at once.
+  // Returns when everything added has been done, also by a `done`; returns
+  // false if the queue was empty. REQUIRES: not called by a `done` or a `wait`,
+  // nor concurrently.
   bool Drain();
 
   // Whether the calling thread is in a `wait` or a `done` of this queue, or
@@ -42,7 +41,7 @@ class CompletionQueue {
   struct State;
   static void Run(const std::shared_ptr<State>& state);
 
-  // The thread keeps it until it has left.
+  // The thread keeps it alive until it has left.
   const std::shared_ptr<State> state_;
 };
 

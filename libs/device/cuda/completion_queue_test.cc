@@ -21,7 +21,7 @@ class CompletionQueueTest : public testing::Test {
   const std::unique_ptr<Scheduler> scheduler_ = NewThreadScheduler(clock_);
 };
 
-TEST_F(CompletionQueueTest, CallsBackInOrderWithWhatCameToPass) {
+TEST_F(CompletionQueueTest, CallbacksRunInOrderWithTheirStatus) {
   std::vector<absl::StatusCode> codes;
   {
     CompletionQueue queue(*scheduler_);
@@ -35,7 +35,7 @@ TEST_F(CompletionQueueTest, CallsBackInOrderWithWhatCameToPass) {
                           absl::StatusCode::kOk));
 }
 
-TEST_F(CompletionQueueTest, DrainingEndsWhatADoneAdds) {
+TEST_F(CompletionQueueTest, DrainRunsEntriesAddedByCallbacks) {
   int done = 0;
   CompletionQueue queue(*scheduler_);
   queue.Add(Passes, [&](absl::Status) {
@@ -47,7 +47,7 @@ TEST_F(CompletionQueueTest, DrainingEndsWhatADoneAdds) {
   EXPECT_FALSE(queue.Drain());
 }
 
-TEST_F(CompletionQueueTest, LetsGoOfWhatWasKeptBeforeTheNextWait) {
+TEST_F(CompletionQueueTest, CallbackIsReleasedBeforeTheNextWait) {
   auto kept = std::make_shared<int>(7);
   const std::weak_ptr<int> seen = kept;
   std::optional<bool> is_gone;

@@ -23,7 +23,7 @@ constexpr int kComputeFloat = 68;   // CUBLAS_COMPUTE_32F
 constexpr int kComputeDouble = 70;  // CUBLAS_COMPUTE_64F
 constexpr int kSuccess = 0;
 
-// cudaDataType_t.
+// Returns a cudaDataType_t.
 int TypeOf(DataType dtype) {
   switch (dtype) {
     case DT_FLOAT:
@@ -81,8 +81,8 @@ struct CudaBlas::Library {
     if (handle != nullptr) destroy(handle);
   }
 
-  // False when `name` can't be opened or lacks a function. It stays open for
-  // good.
+  // Returns false if `name` cannot be opened or lacks a function. The library
+  // stays open.
   bool Open(const std::string& name) {
     void* const found = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
     return found != nullptr && Find(found, "cublasCreate_v2", create) &&
@@ -115,7 +115,7 @@ absl::Status CudaBlas::Prepare() {
     library_ = std::move(library);
     return absl::OkStatus();
   }
-  // For memory that is short now it is tried again.
+  // A failure for lack of memory is retried.
   if (is_open) {
     return absl::UnavailableError(
         absl::StrCat("cuBLAS does not start: error ", error));
@@ -142,7 +142,7 @@ absl::Status CudaBlas::Multiply(const CudaProduct& p, const void* a,
   const void* const beta = is_double ? static_cast<const void*>(wide_one + 1)
                                      : static_cast<const void*>(one + 1);
   const auto size = [](int64_t n) { return static_cast<int>(n); };
-  // cuBLAS's matrices lie column by column: it sees ours transposed, and makes
+  // cuBLAS's matrices are column-major: it sees Weft's transposed, and computes
   // the transposed product, b before a.
   const int error = library_->multiply(
       library_->handle, p.transpose_b ? kTranspose : kNoTranspose,

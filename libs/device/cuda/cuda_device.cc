@@ -15,12 +15,12 @@
 namespace weft {
 namespace {
 
-// "13.0", of CUDA's number 13000.
+// Formats CUDA's number 13000 as "13.0".
 std::string VersionText(int version) {
   return absl::StrCat(version / 1000, ".", version % 1000 / 10);
 }
 
-// Why CUDA counts no GPU.
+// Explains why CUDA finds no GPU.
 absl::Status NoGpu(cudaError_t error) {
   if (error == cudaErrorNoDevice) {
     return absl::FailedPreconditionError(
@@ -57,7 +57,7 @@ absl::StatusOr<CudaProperties> AskProperties(int ordinal) {
   return properties;
 }
 
-// As TensorFlow writes it.
+// In TensorFlow's format.
 std::string Describe(const CudaProperties& properties) {
   char bus[32] = "";
   if (cudaDeviceGetPCIBusId(bus, sizeof(bus), properties.ordinal) !=
@@ -84,7 +84,7 @@ absl::Status CheckOptions(const CudaDeviceOptions& options, int seen) {
 
 }  // namespace
 
-// In the order in which they are made; streams end before memory goes.
+// In the order of construction; streams must end before memory is freed.
 class CudaDevice::State {
  public:
   State(CudaProperties p, std::unique_ptr<RegionPool> m,

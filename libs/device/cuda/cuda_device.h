@@ -1,5 +1,5 @@
-// CudaDevice: a GPU of NVIDIA's, with memory and streams of its own. Whoever
-// was built without CUDA has none, and is told so.
+// CudaDevice is an NVIDIA GPU, with its own memory and streams. A program built
+// without CUDA has none, and gets an error.
 #ifndef WEFT_LIBS_DEVICE_CUDA_CUDA_DEVICE_H_
 #define WEFT_LIBS_DEVICE_CUDA_CUDA_DEVICE_H_
 
@@ -21,9 +21,9 @@ namespace weft {
 
 class CudaBlas;
 
-// What the hardware is.
+// The properties of the hardware.
 struct CudaProperties {
-  int ordinal = 0;  // among the GPUs that the process sees
+  int ordinal = 0;  // among the GPUs visible to the process
   std::string model;
   int compute_major = 0;  // compute capability 9.0: 9 and 0
   int compute_minor = 0;
@@ -31,10 +31,10 @@ struct CudaProperties {
   int64_t memory = 0;  // bytes
 };
 
-// Thread-safe. Buffers may outlive it, which keep their memory; nothing else
-// that it gave out does. The destructor returns when all that was launched has
-// ended, and each `done` has been called; in a `done`, where the last of a
-// session may go, it leaves that to another thread of the scheduler.
+// Thread-safe. Buffers may outlive it and keep their memory; nothing else that
+// it returned may. The destructor returns when all launched work has ended, and
+// each `done` has been called; if it runs in a `done`, where a session's last
+// reference may be released, it leaves that to another thread of the scheduler.
 class CudaDevice : public Device, public HasDeviceMemory {
  public:
   ~CudaDevice() override;
@@ -44,7 +44,7 @@ class CudaDevice : public Device, public HasDeviceMemory {
   int64_t AskFreeMemory() const override;
 
   // The compute stream, for launches by the calling thread: it makes this the
-  // thread's device, so ask for it right before them.
+  // thread's current device, so call it right before them.
   cudaStream_t stream() const;
   // Products of matrices on that stream.
   CudaBlas& blas() const;
@@ -60,34 +60,34 @@ class CudaDevice : public Device, public HasDeviceMemory {
 };
 
 struct CudaDeviceOptions {
-  int count = -1;  // of the first GPUs that are seen; -1: all
-  // The share of a GPU's memory that its device may take; 0: nearly all that
-  // is free when it starts.
+  int count = -1;  // of the first visible GPUs; -1: all
+  // The share of a GPU's memory that its device may take; 0: nearly all that is
+  // free when it starts.
   double memory_fraction = 0;
-  // Takes memory piece by piece as it is needed, and not all at the start.
+  // Allocates memory piecewise on demand, not all at the start.
   bool allow_growth = true;
-  // Takes and gives back memory for each buffer alone, which is slow, so that
-  // compute-sanitizer sees what goes beyond one. Needs allow_growth.
+  // Allocates and frees each buffer separately, which is slow, so that
+  // compute-sanitizer detects out-of-bounds accesses. Needs allow_growth.
   bool exact_memory = false;
 };
 
-// GPUs that the process sees (CUDA_VISIBLE_DEVICES has its say).
-// FAILED_PRECONDITION with the reason where there can be none: built without
-// CUDA, no driver, a driver that is too old, or no GPU.
+// The number of visible GPUs (see CUDA_VISIBLE_DEVICES). FAILED_PRECONDITION
+// with the reason if there can be none: built without CUDA, no driver, a driver
+// that is too old, or no GPU.
 absl::StatusOr<int> CudaDeviceCount();
 
-// "PREFIX/device:GPU:0" and so on. INVALID_ARGUMENT when there are fewer than
-// `options.count`, or the fraction is none; FAILED_PRECONDITION as above;
-// another code when a GPU cannot be used (another process has it for itself).
-// `scheduler` outlives the devices: its threads wait for the GPU, up to three
-// for each (Pool::kOwnThread).
+// "PREFIX/device:GPU:0" and so on. INVALID_ARGUMENT if there are fewer than
+// `options.count`, or the fraction is invalid; FAILED_PRECONDITION as above;
+// another code if a GPU cannot be used (another process uses it exclusively).
+// `scheduler` must outlive the devices: its threads wait for the GPU, up to
+// three per device (Pool::kOwnThread).
 absl::StatusOr<std::vector<std::unique_ptr<Device>>> NewCudaDevices(
     absl::string_view task_prefix, const CudaDeviceOptions& options,
     Scheduler& scheduler, Random& random);
 
-// So many bytes of host memory, taken at once, that every GPU copies from and
-// to while it does other things; null where they are not to be had. Gives
-// nothing beyond; buffers may outlive it.
+// An allocator of `bytes` of pinned host memory, allocated at once, which every
+// GPU copies from and to asynchronously; null if it is not available. It never
+// grows; buffers may outlive it.
 std::unique_ptr<Allocator> NewCudaHostMemory(size_t bytes);
 
 }  // namespace weft

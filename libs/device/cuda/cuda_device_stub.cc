@@ -1,4 +1,4 @@
-// Stands in for all of this folder where it is built without CUDA.
+// Replaces all of this folder in builds without CUDA.
 #include "libs/device/cuda/cuda_device.h"
 
 namespace weft {

@@ -1,4 +1,4 @@
-// What a machine without a GPU, or a build without CUDA, is told.
+// Tests the errors on a machine without a GPU, or of a build without CUDA.
 #include "libs/device/cuda/cuda_device.h"
 
 #include "gmock/gmock.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr char kTask[] = "/job:localhost/replica:0/task:0";
 
-TEST(CudaDeviceTest, SaysWhyThereIsNone) {
+TEST(CudaDeviceTest, MissingGpuIsExplained) {
   const absl::StatusOr<int> count = CudaDeviceCount();
   if (count.ok()) {
     EXPECT_GT(*count, 0);
@@ -21,7 +21,7 @@ TEST(CudaDeviceTest, SaysWhyThereIsNone) {
               testing::HasSubstr("no GPU: "));
 }
 
-TEST(CudaDeviceTest, NoneIsMadeWhereNoneIsWanted) {
+TEST(CudaDeviceTest, NoDeviceIsCreatedUnlessRequested) {
   const SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock);
   const auto random = NewSeededRandom(1);
@@ -32,7 +32,7 @@ TEST(CudaDeviceTest, NoneIsMadeWhereNoneIsWanted) {
   EXPECT_TRUE(none->empty());
 }
 
-TEST(CudaDeviceTest, MoreThanThereAreIsAnError) {
+TEST(CudaDeviceTest, TooManyDevicesIsAnError) {
   const SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock);
   const auto random = NewSeededRandom(1);

@@ -6,8 +6,9 @@
 namespace weft {
 namespace {
 
-// Most waits are short: so often it is asked, a microsecond or so each time,
-// before the thread goes to sleep, from which it takes tens to wake up.
+// Most waits are short: the event is queried this often, a microsecond or so
+// each time, before the thread sleeps, from which a wake-up takes tens of
+// microseconds.
 constexpr int kQueries = 100;
 
 }  // namespace
@@ -24,7 +25,8 @@ absl::Status CudaEvents::Recorded::Wait() const {
     if (state != cudaErrorNotReady) {
       return CudaStatus(state, "what the GPU was doing");
     }
-    cudaGetLastError();  // "not ready" is no error of a launch to come
+    cudaGetLastError();  // "not ready" must not be reported as an error of a
+                         // later launch
   }
   return CudaStatus(cudaEventSynchronize(event_), "what the GPU was doing");
 }

@@ -1,5 +1,5 @@
-// CudaEvents: events of one GPU, used again and again, for that costs a tenth
-// of making them.
+// CudaEvents holds events of one GPU and reuses them, which costs a tenth of
+// creating them.
 #ifndef WEFT_LIBS_DEVICE_CUDA_CUDA_EVENTS_H_
 #define WEFT_LIBS_DEVICE_CUDA_CUDA_EVENTS_H_
 
@@ -14,20 +14,21 @@
 
 namespace weft {
 
-// Thread-safe. REQUIRES: the GPU is the calling thread's, but in Wait.
+// Thread-safe. REQUIRES: the GPU is the calling thread's current device, except
+// in Wait.
 class CudaEvents : public std::enable_shared_from_this<CudaEvents> {
  public:
-  // An event on its way; goes back when it is dropped. REQUIRES then: nobody
-  // waits for it by Wait. (A stream that was told to wait may wait still.)
+  // A recorded event; returned when it is dropped. REQUIRES then: no thread
+  // waits for it in Wait. (A stream may still wait for it.)
   class Recorded {
    public:
     Recorded(Recorded&&) = default;
     Recorded& operator=(Recorded&&) = default;
     ~Recorded();
 
-    // Blocks the thread until what was on the stream has ended.
+    // Blocks the thread until the earlier work of the stream has ended.
     absl::Status Wait() const;
-    // Has `stream` go on only then.
+    // Makes `stream` wait for that.
     absl::Status HoldBack(cudaStream_t stream) const;
 
    private:
@@ -44,7 +45,7 @@ class CudaEvents : public std::enable_shared_from_this<CudaEvents> {
   CudaEvents(const CudaEvents&) = delete;
   CudaEvents& operator=(const CudaEvents&) = delete;
 
-  // All that is on `stream` by now.
+  // Records an event after all current work of `stream`.
   absl::StatusOr<Recorded> Record(cudaStream_t stream);
 
  private:

@@ -11,10 +11,11 @@
 namespace weft {
 namespace {
 
-// Of pinned memory; no system gives so much, so it sets the bound.
+// The limit of pinned memory; no system has so much, so that the system itself
+// sets the limit.
 constexpr size_t kMostPinned = size_t{1} << 46;
 
-// Null, and no error left on the thread, when it failed.
+// Returns null, and clears the thread's error, on failure.
 void* OrNull(cudaError_t error, void* memory) {
   if (error == cudaSuccess) return memory;
   cudaGetLastError();
@@ -25,7 +26,8 @@ void Ignore(cudaError_t error) {
   if (error != cudaSuccess) cudaGetLastError();
 }
 
-// Pinned memory, or else the heap's: copies then go through the driver's own.
+// Pinned memory, or heap memory if there is none: copies then use the driver's
+// own buffers.
 class PinnedAllocator : public Allocator {
  public:
   explicit PinnedAllocator(RegionPoolOptions options)
@@ -75,7 +77,7 @@ std::unique_ptr<RegionPool> NewCudaPool(
     const cudaError_t error = cudaMalloc(&memory, bytes);
     return OrNull(error, memory);
   };
-  // Which waits for the GPU: nothing of it uses the region any more then.
+  // cudaFree waits for the GPU, so that no work uses the region afterwards.
   options.give_back = [ordinal](void* region) {
     cudaSetDevice(ordinal);
     Ignore(cudaFree(region));

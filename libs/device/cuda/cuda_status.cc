@@ -12,7 +12,7 @@ namespace weft {
 absl::Status CudaStatus(int code, absl::string_view what) {
   const auto error = static_cast<cudaError_t>(code);
   if (error == cudaSuccess) return absl::OkStatus();
-  cudaGetLastError();  // so that the next launch isn't blamed for it
+  cudaGetLastError();  // so that the next launch does not report it
   const std::string text =
       absl::StrCat("CUDA: ", what, ": ", cudaGetErrorName(error), ": ",
                    cudaGetErrorString(error));
@@ -38,7 +38,7 @@ absl::Status CudaLost(const absl::Status& status) {
                 "that of the node whose kernel failed)");
 }
 
-// Nothing runs on that stream, so the answer is of the device.
+// No work runs on that stream, so the result is the device's.
 bool CudaDeviceIsLost() {
   const cudaError_t error = cudaStreamQuery(cudaStreamLegacy);
   if (error == cudaSuccess) return false;

@@ -1,4 +1,4 @@
-// What CUDA's calls say, as absl::Status.
+// Conversion of CUDA's errors to absl::Status.
 #ifndef WEFT_LIBS_DEVICE_CUDA_CUDA_STATUS_H_
 #define WEFT_LIBS_DEVICE_CUDA_CUDA_STATUS_H_
 
@@ -7,21 +7,22 @@
 
 namespace weft {
 
-// `code` is a cudaError_t. OK for success; RESOURCE_EXHAUSTED when memory is
-// short, INTERNAL else, with `what` was tried and CUDA's own name and text.
+// `code` is a cudaError_t. OK for success; RESOURCE_EXHAUSTED if memory is
+// short, otherwise INTERNAL, with `what` was tried and CUDA's name and text of
+// the error.
 absl::Status CudaStatus(int code, absl::string_view what);
 
-// Of the launch that the calling thread just made. Takes the error off the
-// thread, unless it is one that the device never gets over: then the text says
-// that it may be of an earlier launch, and what CudaLost says.
+// The status of the launch that the calling thread just made. Clears the
+// thread's error, unless it is permanent for the device: then the text says
+// that it may be from an earlier launch, and adds CudaLost's.
 absl::Status CudaLaunchStatus();
 
-// `status`, an error after which the device does nothing more, with what that
-// means and what helps to find its cause.
+// Adds to `status`, an error after which the device can no longer be used, what
+// that means and how to find its cause.
 absl::Status CudaLost(const absl::Status& status);
 
-// Whether the calling thread's device does nothing more: a kernel of it has
-// failed, and each call gives that one's error.
+// Whether the calling thread's device can no longer be used: a kernel has
+// failed, and each call returns that error.
 bool CudaDeviceIsLost();
 
 }  // namespace weft

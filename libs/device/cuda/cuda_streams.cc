@@ -13,10 +13,10 @@
 namespace weft {
 namespace {
 
-// What is copied by the stream of kernels itself.
+// Copies up to this size run on the kernels' stream.
 constexpr size_t kFewBytes = size_t{64} << 10;
-// Copies of few bytes whose memory is kept until the next step ends; after so
-// many an event is recorded for them alone.
+// Small copies whose memory is kept until the next step ends; after this many
+// an event is recorded for them alone.
 constexpr size_t kMostKept = 256;
 
 absl::Status NewStream(cudaStream_t& stream) {
@@ -33,7 +33,7 @@ absl::Status CheckCopy(const Tensor& from, const Tensor& to) {
       DataTypeName(to.dtype()), to.shape().ToString()));
 }
 
-// From the GPU.
+// Copies from the GPU.
 absl::Status CopyTo(void* host, const Tensor& from, cudaStream_t stream) {
   return CudaStatus(cudaMemcpyAsync(host, from.data(), from.num_bytes(),
                                     cudaMemcpyDeviceToHost, stream),
@@ -80,7 +80,7 @@ void CudaStreams::Drain() {
       if (stream != nullptr) cudaStreamSynchronize(stream);
     }
     cudaGetLastError();
-    // What is called back may ask for more, of another stream too.
+    // Callbacks may request more, on another stream as well.
     was_busy = computed_.Drain();
     was_busy |= on_device_.Drain();
     was_busy |= on_host_.Drain();
@@ -110,7 +110,7 @@ absl::Status CudaStreams::CopyToDevice(const Tensor& from, const Tensor& to) {
 }
 
 absl::Status CudaStreams::CopyFew(const Tensor& from, const Tensor& to) {
-  // A few bytes of much memory must not keep all of it.
+  // A few bytes of a large buffer must not keep all of it.
   const bool is_pinned =
       IsPinned(from.buffer()) && from.buffer()->size() <= kFewBytes;
   BufferPtr source =
@@ -150,7 +150,7 @@ absl::Status CudaStreams::CopyMuch(const Tensor& from, const Tensor& to) {
     chunks = copy.TakeChunks();
     if (copy.reads_source()) source = from;
   }
-  // Also after an error: the copy may be on its way.
+  // Also after an error: the copy may be in progress.
   const absl::Status ordered = OrderBeforeKernels(
       number, [source, to, chunks = std::move(chunks)](absl::Status) {});
   return launched.ok() ? ordered : launched;
@@ -198,7 +198,7 @@ void CudaStreams::Keep(BufferPtr buffer) {
     if (kept_.size() < kMostKept) return;
   }
   Done nothing = [](absl::Status) {};
-  // An error is seen again by who waits for the stream.
+  // A caller that waits for the stream gets the error again.
   (void)FollowCompute(nothing);
 }
 
@@ -212,7 +212,7 @@ void CudaStreams::CopyToHost(const Tensor& from, const Tensor& to, Done done) {
   if (status.ok()) status = CheckCopy(from, to);
   if (!status.ok() || from.num_bytes() == 0) return done(status);
   Enter();
-  // Where there is none the copy makes the thread wait for the stream.
+  // Without pinned memory the copy blocks the thread until the stream is done.
   BufferPtr staging = IsPinned(to.buffer())
                           ? BufferPtr()
                           : AllocatePinned(pinned_, to.num_bytes());
@@ -230,7 +230,7 @@ void CudaStreams::CopyToHost(const Tensor& from, const Tensor& to, Done done) {
       CopyInParallel(scheduler_, host.mutable_data(), staging->data(),
                      host.num_bytes());
     }
-    // Whoever waited may want the memory to himself.
+    // The waiting caller may need to be the only owner of the memory.
     device = Tensor();
     host = Tensor();
     staging = BufferPtr();
@@ -286,7 +286,7 @@ absl::StatusOr<CudaStreams::Mark> CudaStreams::MarkCompute() {
 }
 
 absl::Status CudaStreams::FollowCompute(Done& done) {
-  Kept kept = TakeKept();  // before the mark, which then covers them
+  Kept kept = TakeKept();  // before the mark, so that it covers them
   const auto mark = MarkCompute();
   if (!mark.ok()) return WaitHere(compute_, mark.status());
   computed_.Add(
@@ -323,7 +323,7 @@ absl::Status CudaStreams::WaitHere(cudaStream_t stream,
 
 absl::Status CudaStreams::Named(const absl::Status& status) {
   if (status.ok()) return status;
-  Enter();  // what was called may have made another GPU the thread's
+  Enter();  // the callback may have made another GPU the thread's current one
   return CudaDeviceIsLost() ? Outcome(status) : Annotate(status, device_name_);
 }
 

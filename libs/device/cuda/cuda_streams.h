@@ -1,13 +1,14 @@
-// CudaStreams: the DeviceContext of a CudaDevice. Kernels run on one stream;
-// copies to the host, and from it, on one each, so that they run beside kernels
-// and each other. Events say who waits for whom:
+// CudaStreams is the DeviceContext of a CudaDevice. Kernels run on one stream;
+// copies to the host, and from it, on one each, so that they run concurrently
+// with kernels and each other. Events define their order:
 //
-//   to the device: after what was launched before its memory was given back by
-//     who had it last (LaunchMarks); what is launched later comes after it;
-//   to the host: after what was launched before it; nothing waits for it but
-//     `done`, and the memory that it reads is kept until then.
+//   to the device: after the work launched before the target's memory was freed
+//     by its previous owner (LaunchMarks); later launches come after the copy;
+//   to the host: after the work launched before it; only `done` waits for it,
+//     and the memory that it reads is kept until then.
 //
-// Few bytes go with the kernels, either way, which costs less than events.
+// Small copies go on the kernels' stream, either way, which costs less than
+// events.
 #ifndef WEFT_LIBS_DEVICE_CUDA_CUDA_STREAMS_H_
 #define WEFT_LIBS_DEVICE_CUDA_CUDA_STREAMS_H_
 
@@ -33,7 +34,7 @@ namespace weft {
 // Thread-safe.
 class CudaStreams : public DeviceContext {
  public:
-  // `clock`: that of the pool of the GPU's memory. `pinned` and `scheduler`
+  // `clock`: of the pool of the GPU's memory. `pinned` and `scheduler` must
   // outlive it.
   static absl::StatusOr<std::unique_ptr<CudaStreams>> Create(
       int ordinal, absl::string_view device_name,
@@ -42,14 +43,14 @@ class CudaStreams : public DeviceContext {
   // Drains.
   ~CudaStreams() override;
 
-  // Waits until the streams' work has ended and every `done` has returned, also
-  // of what these ask for. REQUIRES: it isn't called by one of them.
+  // Waits until the streams' work has ended and every `done` has returned,
+  // including work that these launch. REQUIRES: not called by one of them.
   void Drain();
-  // Whether the calling thread is in a `done`, and so may not drain.
+  // Whether the calling thread is in a `done`, and so must not drain.
   bool IsCalledBack() const;
   Scheduler& scheduler() const { return scheduler_; }
 
-  // Makes the GPU the calling thread's.
+  // Makes the GPU the calling thread's current device.
   void Enter() const { cudaSetDevice(ordinal_); }
   cudaStream_t compute() const { return compute_; }
 
@@ -66,7 +67,7 @@ class CudaStreams : public DeviceContext {
     uint64_t number = 0;
     std::shared_ptr<const CudaEvents::Recorded> event;
   };
-  // What small copies read until their mark has ended.
+  // The sources of small copies until their mark has ended.
   using Kept = std::vector<BufferPtr>;
 
   CudaStreams(int ordinal, absl::string_view device_name,
@@ -75,35 +76,35 @@ class CudaStreams : public DeviceContext {
 
   absl::Status Start();
   absl::StatusOr<Mark> MarkCompute();
-  // Calls `done` when all is over that is on the compute stream by now.
+  // Calls `done` when all current work of the compute stream has ended.
   absl::Status FollowCompute(Done& done);
-  // The same of another stream, which waited for the mark `number`.
+  // The same for another stream, which waited for the mark `number`.
   absl::Status Follow(cudaStream_t stream, uint64_t number,
                       CompletionQueue& queue, Done& done);
-  // Blocks the thread until the event has come, and with it the mark.
+  // Blocks the thread until the event, and with it the mark, has ended.
   absl::Status WaitFor(const CudaEvents::Recorded& event, uint64_t number);
-  // Where there is no event to be had the thread itself waits for the stream:
-  // what is kept for it must not go earlier. Returns `why`.
+  // If no event is available, the thread itself waits for the stream: the
+  // memory kept for it must not be freed earlier. Returns `why`.
   absl::Status WaitHere(cudaStream_t stream, const absl::Status& why);
 
   absl::Status CopyFew(const Tensor& from, const Tensor& to);
   absl::Status CopyMuch(const Tensor& from, const Tensor& to);
-  // Keeps what the compute stream reads.
+  // Keeps memory that the compute stream reads.
   void Keep(BufferPtr buffer);
   Kept TakeKept();
 
-  // Has the stream to the device wait for what used `to` before. The mark that
-  // was waited for; 0 where there was nothing to wait for.
+  // Makes the stream to the device wait for the previous user of `to`. Returns
+  // the awaited mark; 0 if there was nothing to wait for.
   absl::StatusOr<uint64_t> HoldBackForReuse(const Tensor& to);
-  // Whether what the stream to the device waits for, for any copy, is over.
+  // Whether everything that the stream to the device waits for has ended.
   bool IsFlowing() const;
-  // Has kernels wait for what is on the stream to the device by now, and calls
-  // `keep` then. `number` as in Follow.
+  // Makes kernels wait for the current work of the stream to the device, and
+  // calls `keep` after that. `number` as in Follow.
   absl::Status OrderBeforeKernels(uint64_t number, Done keep);
   absl::Status LaunchCopyToHost(const Tensor& from, void* to, uint64_t& number);
-  // With the device's name; of what was tried.
+  // Adds the device's name; for an operation that was tried.
   absl::Status Named(const absl::Status& status);
-  // The same, of what the GPU did: after an error it is lost.
+  // The same, for the GPU's work: after an error it is lost.
   absl::Status Outcome(const absl::Status& status);
   absl::Status failure() const;
 
@@ -120,10 +121,10 @@ class CudaStreams : public DeviceContext {
   mutable absl::Mutex mutex_;
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   Kept kept_ ABSL_GUARDED_BY(mutex_);
-  // The last mark that the stream to the device waits for, or did.
+  // The last mark that the stream to the device waits for, or waited for.
   uint64_t held_back_for_ ABSL_GUARDED_BY(mutex_) = 0;
 
-  // Of each stream, in its order.
+  // One per stream, in its order.
   CompletionQueue computed_;
   CompletionQueue on_device_;
   CompletionQueue on_host_;

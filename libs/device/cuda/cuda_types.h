@@ -1,4 +1,4 @@
-// CUDA's name of a stream, for headers that need no other part of CUDA.
+// CUDA's stream type, for headers that need nothing else of CUDA.
 #ifndef WEFT_LIBS_DEVICE_CUDA_CUDA_TYPES_H_
 #define WEFT_LIBS_DEVICE_CUDA_CUDA_TYPES_H_
 

@@ -1,10 +1,10 @@
-// LaunchMarks: how far a stream has come, told by the events that were recorded
-// on it for other reasons. So whoever takes memory that was given back can wait
-// for just what used it, and mostly for nothing.
+// LaunchMarks tracks the progress of a stream by the events that were recorded
+// on it for other reasons. So the new owner of freed memory can wait for
+// exactly the work that used it, and usually need not wait.
 //
-// A mark is the number of events that were begun. What was launched when the
-// clock showed `mark` is over as soon as an event has ended whose number is
-// higher: that one was recorded later.
+// A mark is the number of events begun. Work launched when the clock showed
+// `mark` has ended as soon as an event with a higher number has ended: that one
+// was recorded later.
 #ifndef WEFT_LIBS_DEVICE_CUDA_LAUNCH_MARKS_H_
 #define WEFT_LIBS_DEVICE_CUDA_LAUNCH_MARKS_H_
 
@@ -19,7 +19,7 @@
 
 namespace weft {
 
-// The newest mark. Memory that was never used has mark 0.
+// The newest mark. Unused memory has mark 0.
 using LaunchClock = std::atomic<uint64_t>;
 inline std::shared_ptr<LaunchClock> NewLaunchClock() {
   return std::make_shared<LaunchClock>(1);
@@ -34,15 +34,15 @@ class LaunchMarks {
 
   const LaunchClock& clock() const { return *clock_; }
 
-  // The number of an event that will be recorded now. It has to be asked for
-  // before: memory that is given back in between, after a launch that the event
-  // does not cover, must not have an older mark.
+  // Returns the number of an event that is about to be recorded. It must be
+  // called before recording: memory that is freed in between, after a launch
+  // that the event does not cover, must not have an older mark.
   uint64_t Begin() { return clock_->fetch_add(1) + 1; }
   void Recorded(uint64_t number, std::shared_ptr<const Event> event) {
     const absl::MutexLock lock(&mutex_);
     if (number > ended_) pending_[number] = std::move(event);
   }
-  // What the event stands for has ended, or never will.
+  // The event has ended, or never will.
   void Ended(uint64_t number) {
     const absl::MutexLock lock(&mutex_);
     if (number <= ended_) return;
@@ -58,9 +58,9 @@ class LaunchMarks {
   struct Wait {
     bool is_needed = false;
     uint64_t number = 0;
-    std::shared_ptr<const Event> event;  // null: a new one has to be recorded
+    std::shared_ptr<const Event> event;  // null: a new one must be recorded
   };
-  // For what was launched when the clock showed `mark`.
+  // For work launched when the clock showed `mark`.
   Wait WaitFor(uint64_t mark) const {
     const absl::MutexLock lock(&mutex_);
     if (ended_ > mark) return {};

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-// More than any memory holds; keeps sums of sizes from overflowing.
+// More than any memory; keeps sums of sizes from overflowing.
 constexpr size_t kMostBytes = size_t{1} << 48;
 
 size_t RoundUp(size_t bytes) {
@@ -34,7 +34,7 @@ class RegionPool::Impl {
   const LaunchClock* clock() const { return options_.clock.get(); }
 
   struct Taken {
-    char* at = nullptr;  // null: there is no room
+    char* at = nullptr;  // null: no memory left
     uint64_t last_use = 0;
   };
   Taken Take(size_t bytes) {
@@ -80,22 +80,22 @@ class RegionPool::Impl {
   }
 
  private:
-  // Blocks lie side by side, but for where a region begins.
+  // Blocks are adjacent, except at the begin of a region.
   struct Block {
     size_t size = 0;
     bool is_free = false;
     bool begins_region = false;
-    uint64_t last_use = 0;  // of who had it before
+    uint64_t last_use = 0;  // by the previous owner
   };
   using Blocks = std::map<char*, Block>;
 
-  // Whether a free block joins the one before it, if that is free too.
+  // Returns whether a free block joins the one before it, if that is free too.
   bool CanJoin(Blocks::iterator block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return block != blocks_.end() && block->second.is_free &&
            !block->second.begins_region;
   }
 
-  // Either may be among the free ones; the result is not.
+  // Either may be in the free list; the result is not.
   Blocks::iterator Join(Blocks::iterator left, Blocks::iterator right)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     free_.erase({left->second.size, left->first});
@@ -124,8 +124,9 @@ class RegionPool::Impl {
     return at;
   }
 
-  // Makes room for a block of `size`: by a region that serves others as well,
-  // else by one that is just so large, at last in place of idle ones.
+  // Makes memory available for a block of `size`: by a region that also serves
+  // others, else by one of exactly this size, and finally in place of idle
+  // regions.
   bool Grow(size_t size) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (TakeRegion(std::max(size, std::min(next_region_, Left())))) {
       next_region_ = std::min(2 * next_region_, options_.most_region);
@@ -152,7 +153,7 @@ class RegionPool::Impl {
     return true;
   }
 
-  // Whether there were any.
+  // Returns whether there were any.
   bool ReleaseIdleRegions() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     bool released = false;
     for (auto region = regions_.begin(); region != regions_.end();) {

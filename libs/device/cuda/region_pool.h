@@ -1,11 +1,11 @@
-// RegionPool: an Allocator that takes large regions from a source (a GPU's
-// memory, pinned memory), cuts buffers out of them, best fit first, and joins
-// what is given back with its neighbours.
+// RegionPool is an Allocator that takes large regions from a source (a GPU's
+// memory, pinned memory), cuts buffers out of them, best fit first, and merges
+// freed blocks with their neighbors.
 //
-// What was given back is handed out again at once: a GPU's kernels run in the
-// order of their launches, so what the new owner launches comes later than what
-// the old one did (libs/device/device_context.h). Who does not go by that order
-// asks LastUse.
+// Freed memory is reused at once: a GPU's kernels run in the order of their
+// launches, so the launches of the new owner come later than those of the old
+// one (libs/device/device_context.h). Users that do not follow that order call
+// LastUse.
 #ifndef WEFT_LIBS_DEVICE_CUDA_REGION_POOL_H_
 #define WEFT_LIBS_DEVICE_CUDA_REGION_POOL_H_
 
@@ -29,19 +29,19 @@ struct RegionPoolStats {
 
 struct RegionPoolOptions {
   MemoryKind kind = MemoryKind::kDevice;
-  // Null when there is no such region to be had. Called with the pool's lock
-  // held, as `give_back`, which is called for each region at last.
+  // Returns null if no such region is available. Called with the pool's lock
+  // held, as is `give_back`, which is called for each region at the end.
   std::function<void*(size_t bytes)> take;
   std::function<void(void* region)> give_back;
   size_t limit = 0;  // bytes of all regions together
-  // The first region is so large, and each further one double, up to the most;
-  // more for a larger buffer, less where no more is to be had.
+  // The size of the first region; each further one is twice as large, up to the
+  // maximum; larger for a larger buffer, smaller if no more is available.
   size_t first_region = size_t{64} << 20;
   size_t most_region = size_t{1} << 30;
-  // Each buffer has a region for itself, of just its bytes, which is given back
-  // with it: for tools that watch who goes beyond.
+  // Each buffer has its own region of exactly its size, which is freed with it:
+  // for tools that detect out-of-bounds accesses.
   bool is_exact = false;
-  // What memory that is given back is marked by; null: it is not.
+  // Marks freed memory; null: it is not marked.
   std::shared_ptr<const LaunchClock> clock;
 };
 
@@ -53,15 +53,16 @@ class RegionPool : public Allocator {
   explicit RegionPool(RegionPoolOptions options);
   ~RegionPool() override;
 
-  // Null at the limit, and where the source has no more, after regions that
-  // nobody uses were given back to it.
+  // Returns null at the limit, and if the source has no more after unused
+  // regions were returned to it.
   BufferPtr Allocate(size_t bytes) override;
-  // Takes one region of `bytes` in advance; false when there is none.
+  // Takes one region of `bytes` in advance; returns false if there is none.
   bool Reserve(size_t bytes);
   RegionPoolStats stats() const;
 
-  // What `clock` showed when the last of those gave back who had memory of the
-  // buffer before; 0: nobody had. None where no pool with that clock made it.
+  // The value of `clock` when the last previous owner of the buffer's memory
+  // freed it; 0: there was none. None if the buffer is not from a pool with
+  // that clock.
   static std::optional<uint64_t> LastUse(const Buffer& buffer,
                                          const LaunchClock& clock);
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kRegion = 1024;
 
-// Counts regions out of the heap.
+// Allocates regions from the heap and counts them.
 class RegionPoolTest : public testing::Test {
  protected:
   std::unique_ptr<RegionPool> NewPool(size_t limit, bool is_exact = false) {
@@ -45,18 +45,18 @@ class RegionPoolTest : public testing::Test {
   size_t last_taken_ = 0;
 };
 
-TEST_F(RegionPoolTest, NeighboursThatWereGivenBackMakeOneBuffer) {
+TEST_F(RegionPoolTest, AdjacentFreeBlocksAreMerged) {
   const auto pool = NewPool(kRegion);
   std::vector<BufferPtr> quarters;
   for (int i = 0; i < 4; ++i) quarters.push_back(pool->Allocate(256));
   EXPECT_FALSE(pool->Allocate(1));
-  // In an order that joins with the left, the right and both.
+  // In an order that joins blocks with the left, the right and both neighbors.
   for (int i : {0, 1, 3, 2}) quarters[i] = BufferPtr();
   EXPECT_TRUE(pool->Allocate(kRegion));
   EXPECT_EQ(taken_, 1);
 }
 
-TEST_F(RegionPoolTest, RefusesBeyondItsLimitAndGoesOn) {
+TEST_F(RegionPoolTest, ContinuesAfterReachingItsLimit) {
   const auto pool = NewPool(2 * kRegion);
   BufferPtr first = pool->Allocate(kRegion);
   EXPECT_FALSE(pool->Allocate(kRegion + 1));
@@ -65,7 +65,7 @@ TEST_F(RegionPoolTest, RefusesBeyondItsLimitAndGoesOn) {
   EXPECT_EQ(pool->stats().reserved, 2 * kRegion);
 }
 
-TEST_F(RegionPoolTest, IdleRegionsMakeRoomForALargerOne) {
+TEST_F(RegionPoolTest, IdleRegionsAreFreedForALargerOne) {
   const auto pool = NewPool(2 * kRegion);
   { const BufferPtr small = pool->Allocate(kRegion); }
   EXPECT_TRUE(pool->Allocate(2 * kRegion));
@@ -83,7 +83,7 @@ TEST_F(RegionPoolTest, BuffersOutliveThePool) {
   EXPECT_EQ(given_back_, 1);
 }
 
-TEST_F(RegionPoolTest, WhatWasReservedIsHandedOut) {
+TEST_F(RegionPoolTest, ReservedMemoryIsAllocated) {
   const auto pool = NewPool(4 * kRegion + 100);
   EXPECT_TRUE(pool->Reserve(4 * kRegion + 100));
   const BufferPtr buffer = pool->Allocate(3 * kRegion);
@@ -92,7 +92,7 @@ TEST_F(RegionPoolTest, WhatWasReservedIsHandedOut) {
   EXPECT_EQ(pool->stats().in_use, 3 * kRegion);
 }
 
-TEST_F(RegionPoolTest, ExactMemoryIsThatOfOneBuffer) {
+TEST_F(RegionPoolTest, ExactAllocationTakesOneRegion) {
   const auto pool = NewPool(kRegion, /*is_exact=*/true);
   BufferPtr first = pool->Allocate(3);
   EXPECT_EQ(last_taken_, 3u);
@@ -108,21 +108,21 @@ TEST_F(RegionPoolTest, ExactMemoryIsThatOfOneBuffer) {
   EXPECT_EQ(pool->stats().reserved, 0);
 }
 
-TEST_F(RegionPoolTest, ABufferKnowsWhenItsMemoryWasLastUsed) {
+TEST_F(RegionPoolTest, BufferHasItsLastUse) {
   const auto pool = NewPool(kRegion);
   BufferPtr left = pool->Allocate(256);
   BufferPtr right = pool->Allocate(256);
   EXPECT_EQ(LastUseOf(left), 0u);
   *clock_ = 5;
   left = BufferPtr();
-  *clock_ = 3;  // whichever of the two came last
+  *clock_ = 3;  // the later of the two uses
   right = BufferPtr();
-  EXPECT_EQ(LastUseOf(pool->Allocate(256)), 5u);  // joined, and cut again
+  EXPECT_EQ(LastUseOf(pool->Allocate(256)), 5u);  // joined, and split again
   const BufferPtr both = pool->Allocate(kRegion);
   EXPECT_EQ(LastUseOf(both), 5u);
 }
 
-TEST_F(RegionPoolTest, BuffersOfOthersHaveNoLastUse) {
+TEST_F(RegionPoolTest, ForeignBuffersHaveNoLastUse) {
   const auto pool = NewPool(kRegion);
   const LaunchClock other{1};
   EXPECT_FALSE(
@@ -130,7 +130,7 @@ TEST_F(RegionPoolTest, BuffersOfOthersHaveNoLastUse) {
   EXPECT_FALSE(LastUseOf(HeapAllocator().Allocate(1)).has_value());
 }
 
-// A stream whose events end when the test says so.
+// A stream whose events complete when the test says so.
 class LaunchMarksTest : public testing::Test {
  protected:
   struct FakeEvent {
@@ -142,7 +142,7 @@ class LaunchMarksTest : public testing::Test {
     marks_.Recorded(number, std::make_shared<FakeEvent>(FakeEvent{number}));
     return number;
   }
-  // The event to wait for; 0: a new one; -1: nothing.
+  // Returns the event to wait for; 0: a new one; -1: none.
   int64_t WaitFor(uint64_t mark) const {
     const auto wait = marks_.WaitFor(mark);
     if (!wait.is_needed) return -1;
@@ -152,7 +152,7 @@ class LaunchMarksTest : public testing::Test {
   LaunchMarks<FakeEvent> marks_{NewLaunchClock()};
 };
 
-TEST_F(LaunchMarksTest, MemoryThatNobodyUsedIsNotWaitedFor) {
+TEST_F(LaunchMarksTest, UnusedMemoryIsNotWaitedFor) {
   EXPECT_EQ(WaitFor(0), -1);
   Record();
   EXPECT_EQ(WaitFor(0), -1);
@@ -171,22 +171,23 @@ TEST_F(LaunchMarksTest, TheFirstLaterEventIsWaitedFor) {
   EXPECT_EQ(WaitFor(mark), -1);
 }
 
-TEST_F(LaunchMarksTest, WhatEndsLaterStandsForWhatWasBefore) {
+TEST_F(LaunchMarksTest, LaterEventCoversEarlierOnes) {
   const uint64_t mark = marks_.clock();
   const uint64_t first = Record();
   const uint64_t second = Record();
   marks_.Ended(second);
   EXPECT_EQ(WaitFor(mark), -1);
   EXPECT_TRUE(marks_.HasEnded(first));
-  marks_.Ended(first);  // which takes nothing back
+  marks_.Ended(first);  // which reverts nothing
   EXPECT_EQ(WaitFor(mark), -1);
   EXPECT_TRUE(marks_.HasEnded(second));
   EXPECT_FALSE(marks_.HasEnded(Record()));
   EXPECT_EQ(WaitFor(marks_.clock()), 0);
 }
 
-// Between a number and its event others launch, and give memory back.
-TEST_F(LaunchMarksTest, AnEventThatIsUnderWayCoversNothingOfNow) {
+// Between taking a number and recording its event, others launch work and free
+// memory.
+TEST_F(LaunchMarksTest, PendingEventDoesNotCoverLaterLaunches) {
   const uint64_t number = marks_.Begin();
   const uint64_t mark = marks_.clock();
   marks_.Recorded(number, std::make_shared<FakeEvent>(FakeEvent{number}));

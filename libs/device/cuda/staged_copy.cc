@@ -11,11 +11,12 @@
 namespace weft {
 namespace {
 
-// The bus moves one in 40 us; asking for it takes one or two.
+// The PCIe bus transfers one in 40 us; requesting it takes one or two.
 constexpr size_t kChunkBytes = size_t{2} << 20;
-// Of one copy, at a time, where the stream moves: enough for as many threads.
+// The chunks of one copy in flight, if the stream progresses: enough for as
+// many threads.
 constexpr int kMostChunks = 32;
-// What is worth waking a thread for.
+// The smallest piece that is worth waking a thread for.
 constexpr int64_t kPieceBytes = int64_t{1} << 20;
 
 }  // namespace

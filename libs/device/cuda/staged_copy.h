@@ -1,6 +1,6 @@
-// StagedCopy: a copy to a GPU of memory that is not pinned. Threads of the
-// scheduler copy chunks of it into pinned memory while the bus moves those
-// before. Internal to this folder.
+// StagedCopy copies memory that is not pinned to a GPU. Threads of the
+// scheduler copy chunks of it into pinned memory while the bus transfers the
+// previous ones. Internal to this folder.
 #ifndef WEFT_LIBS_DEVICE_CUDA_STAGED_COPY_H_
 #define WEFT_LIBS_DEVICE_CUDA_STAGED_COPY_H_
 
@@ -19,12 +19,12 @@
 
 namespace weft {
 
-// memcpy, by idle threads of the compute pool too.
+// memcpy that also uses idle threads of the compute pool.
 void CopyInParallel(Scheduler& scheduler, void* to, const void* from,
                     size_t bytes);
 
 bool IsPinned(const BufferPtr& buffer);
-// Of an allocator that otherwise gives memory of the heap; null then.
+// For an allocator that may fall back to heap memory; returns null then.
 BufferPtr AllocatePinned(Allocator& pinned, size_t bytes);
 
 class StagedCopy {
@@ -35,19 +35,19 @@ class StagedCopy {
     Allocator* pinned = nullptr;
     CudaEvents* events = nullptr;
     Scheduler* scheduler = nullptr;
-    // Whether the stream moves at once. Else threads that waited for a chunk
-    // would wait for the GPU's other work, so all is staged instead.
+    // Whether the stream runs copies at once. Otherwise threads that wait for a
+    // chunk would wait for the GPU's other work, so all is staged instead.
     bool is_flowing = true;
   };
   explicit StagedCopy(const Options& options) : options_(options) {}
 
-  // Launches all of the copy; called once. After an error, too, some of it may
-  // be on its way.
+  // Launches the whole copy; called once. Even after an error, some of it may
+  // be in progress.
   absl::Status Launch(void* to, const void* from, size_t bytes);
 
-  // Memory that the stream reads until it has come to its end of now.
+  // Memory that the stream reads until its current work has ended.
   std::vector<BufferPtr> TakeChunks();
-  // Whether some of it is read from `from` itself.
+  // Whether some of it is read directly from `from`.
   bool reads_source() const;
 
  private:
@@ -58,7 +58,7 @@ class StagedCopy {
 
   void CopyChunk(char* to, const char* from, size_t bytes);
   absl::Status LaunchChunk(char* to, const char* from, size_t bytes);
-  // Pinned, of chunk_bytes_; null where there is none.
+  // Pinned, of chunk_bytes_; null if there is none.
   absl::StatusOr<BufferPtr> TakeChunk();
 
   const Options options_;

@@ -15,12 +15,12 @@
 namespace weft {
 namespace {
 
-// First fit over the free ranges of some bytes; knows no memory.
+// First fit over the free ranges of a number of bytes; does not access memory.
 class Ranges {
  public:
   explicit Ranges(int64_t size) { free_[0] = size; }
 
-  // Where `size` bytes begin; -1: nowhere.
+  // Returns where `size` bytes begin; -1: nowhere.
   int64_t Take(int64_t size) {
     for (auto it = free_.begin(); it != free_.end(); ++it) {
       if (it->second < size) continue;
@@ -118,7 +118,7 @@ class FakeDevice::Impl : public Allocator,
     next_error_ = std::move(error);
   }
 
-  // Runs what was asked for, and tells who waits.
+  // Runs the pending work, and notifies the waiting callers.
   void Flush() {
     std::deque<Work> done;
     {
@@ -142,7 +142,7 @@ class FakeDevice::Impl : public Allocator,
   struct Work {
     Tensor from;
     Tensor to;
-    Done done;  // null: nobody waits
+    Done done;  // null: no caller waits
   };
 
   absl::Status error() const {
@@ -192,14 +192,14 @@ class FakeDevice::Impl : public Allocator,
   Scheduler& scheduler_;
   const int64_t arena_bytes_;
   char* const arena_;
-  // Held while kernels run: one stream runs one thing at a time.
+  // Held while kernels run: one stream runs one kernel at a time.
   mutable absl::Mutex mutex_;
   absl::Status error_ ABSL_GUARDED_BY(mutex_);
-  // What the next launch makes of it.
+  // The result of the next launch.
   absl::Status next_error_ ABSL_GUARDED_BY(mutex_);
   std::deque<Work> queue_ ABSL_GUARDED_BY(mutex_);
   bool is_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Mutex ranges_mutex_;  // innermost: buffers die anywhere
+  absl::Mutex ranges_mutex_;  // innermost: buffers may be freed anywhere
   Ranges ranges_ ABSL_GUARDED_BY(ranges_mutex_);
   std::atomic<int64_t> bytes_in_use_{0};
 };

@@ -1,13 +1,12 @@
-// FakeDevice: a device with memory of its own and streams, played by the host,
-// for tests of everything around kernels.
+// FakeDevice is a device with its own memory and streams, emulated by the host,
+// for tests of everything except kernels.
 //
-// Its memory is one arena that may not be touched but while a kernel or a copy
-// of the device runs: who reads it otherwise ends the program there (SIGSEGV).
-// Copies do not happen when they are asked for, but later, in stream order: at
-// the latest when the next kernel is launched, at the earliest when a closure
-// of the scheduler's compute pool has had its turn. So under a
-// SimulatedScheduler the seed draws when. Until a copy has been made, what it
-// goes to holds bytes that nobody wrote.
+// Its memory is one arena that may be accessed only while a kernel or a copy of
+// the device runs: any other access ends the program (SIGSEGV). Copies do not
+// run when they are requested, but later, in stream order: at the latest when
+// the next kernel is launched, at the earliest when a closure of the
+// scheduler's compute pool has run. So under a SimulatedScheduler the seed
+// decides when. Until a copy has run, its target holds uninitialized bytes.
 #ifndef WEFT_LIBS_DEVICE_TESTING_FAKE_DEVICE_H_
 #define WEFT_LIBS_DEVICE_TESTING_FAKE_DEVICE_H_
 
@@ -23,29 +22,29 @@
 
 namespace weft {
 
-// Thread-safe. The scheduler outlives it.
+// Thread-safe. The scheduler must outlive it.
 class FakeDevice : public Device, public HasDeviceMemory {
  public:
-  // "PREFIX/device:GPU:INDEX", with an arena of so many bytes.
+  // "PREFIX/device:GPU:INDEX", with an arena of `arena_bytes`.
   FakeDevice(const std::string& task_prefix, int index, int64_t arena_bytes,
              Scheduler& scheduler);
   ~FakeDevice() override;
 
   DeviceContext* context() const override;
-  // Of the arena: what is in use, and its size as the limit.
+  // Of the arena: the used bytes, and its size as the limit.
   DeviceMemory memory() const override;
 
-  // Runs all that was asked for before, and then `kernel`, which may touch the
-  // device's memory; or returns the error of a device that has failed.
+  // Runs all earlier requests, and then `kernel`, which may access the device's
+  // memory; or returns the error of a failed device.
   absl::Status Launch(absl::FunctionRef<absl::Status()> kernel);
 
-  // From now on whatever waits for the device fails.
+  // Fails everything that waits for the device from now on.
   void Fail(absl::Status error);
   // The same, from the end of the next kernel on.
   void FailAfterNextLaunch(absl::Status error);
 
-  // Kernels launched and copies asked for so far, and bytes of the arena that
-  // are in use.
+  // The number of kernels launched and copies requested so far, and the used
+  // bytes of the arena.
   int64_t launches() const;
   int64_t copies_to_device() const;
   int64_t copies_to_host() const;

@@ -1,21 +1,23 @@
-// PlanHarness: builds a small partition by hand, compiles and runs it. Besides
-// the array, state, control flow and edge families it knows:
+// PlanHarness builds a small partition by hand, compiles and runs it. In
+// addition to the array, state, control flow and edge families it has these
+// ops:
 //
 //   TestAdd(x: float, y: float) -> float      cheap; works in place
 //   TestLess(x: float, y: float) -> bool      cheap
 //   TestWork(x: float) -> float               not cheap; counts its runs
-//   TestWanted(x: float) -> y: float, z: float   leaves out what is not
-//                                             required; counts what it makes
+//   TestWanted(x: float) -> y: float, z: float   leaves out outputs that are
+//   not
+//                                             required; counts those it sets
 //   TestFail() -> float                       INVALID_ARGUMENT "test failure"
 //   TestAsync(x: float) -> float              ends when the test says so, or
 //                                             when the step is cancelled
 //   TestLongAsync(x: float) -> float          the same; not cheap
-//   TestAddress(x: float) -> int64            where x's memory is
-//   TestThrow(x: float) -> float              std::bad_alloc; where x is not
+//   TestAddress(x: float) -> int64            the address of x's memory
+//   TestThrow(x: float) -> float              std::bad_alloc; if x is not
 //                                             0, out of a ParallelFor
 //   TestThrowAsync(x: float) -> float         std::bad_alloc, with `done` lost
-//                                             or, where x is above 0, kept;
-//                                             where x is below 0, caught, and
+//                                             or, if x is above 0, kept;
+//                                             if x is below 0, caught, and
 //                                             below -1 before `done` is lost
 //
 // Threads: graph and plan on one thread; Run from many.
@@ -40,12 +42,12 @@ namespace weft {
 // The asynchronous kernels of a test that have begun and not ended.
 class AsyncGate {
  public:
-  // For the kernel. True when kept; else the gate is open and the kernel ends
-  // itself.
+  // For the kernel. Returns true if kept; otherwise the gate is open and the
+  // kernel must end itself.
   bool Wait(AsyncOpKernel::Done& done);
-  // For the test. Ends what waits, and all that will come.
+  // For the test. Ends all waiting and future kernels.
   void Open();
-  // Ends what waits with an error; later ones wait.
+  // Ends the waiting kernels with an error; later ones wait.
   void Fail(const absl::Status& status);
   int num_waiting() const;
 
@@ -59,10 +61,10 @@ class AsyncGate {
 
 class PlanHarness {
  public:
-  // Without a scheduler it makes one with real threads.
+  // Without a scheduler it creates one with real threads.
   explicit PlanHarness(Scheduler* scheduler = nullptr);
 
-  // Adds a node; a mistake fails the test at once.
+  // Adds a node; an error fails the test at once.
   const Node* Add(const std::string& name, const std::string& op,
                   std::vector<OutputTensor> inputs = {}, AttrMap attrs = {},
                   std::vector<const Node*> control_inputs = {});
@@ -76,7 +78,7 @@ class PlanHarness {
   // Runs the plan and waits for it.
   absl::StatusOr<std::vector<Tensor>> Run(std::vector<Tensor> args = {},
                                           RunWhere where = RunWhere::kCaller);
-  // The same, cancelled from outside or with another rendezvous.
+  // The same, with an external cancellation and another rendezvous.
   absl::StatusOr<std::vector<Tensor>> Run(std::vector<Tensor> args,
                                           RunWhere where,
                                           Cancellation& cancellation,
@@ -111,16 +113,17 @@ class PlanHarness {
   ResourceManager step_resources_{"step"};
 };
 
-// A step that was started on this thread, and may wait for what a test does.
+// A step that was started on this thread, and may wait for the test.
 class BegunStep {
  public:
-  // REQUIRES: the plan is compiled; the step is over before this goes.
+  // REQUIRES: the plan is compiled; the step must be over before this is
+  // destroyed.
   BegunStep(PlanHarness& harness, std::vector<Tensor> arguments, uint64_t id);
   BegunStep(const BegunStep&) = delete;
   BegunStep& operator=(const BegunStep&) = delete;
 
   bool IsOver() const { return over_->IsSet(); }
-  // Waits for its end; what it came to.
+  // Waits for its end, and returns its status.
   absl::Status Wait();
 
   Cancellation cancellation;

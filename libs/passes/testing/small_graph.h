@@ -1,5 +1,5 @@
-// SmallGraph: a placed graph for tests of passes, written node by node, with
-// the ends that pruning would give it.
+// SmallGraph is a placed graph for tests of passes, written node by node, with
+// the ends that pruning would add.
 #ifndef WEFT_LIBS_PASSES_TESTING_SMALL_GRAPH_H_
 #define WEFT_LIBS_PASSES_TESTING_SMALL_GRAPH_H_
 
@@ -26,10 +26,10 @@ using Nodes = std::vector<const Node*>;
 class SmallGraph {
  public:
   const Graph& graph() const { return *graph_; }
-  // Leaves nothing behind.
+  // Leaves no graph behind.
   std::unique_ptr<Graph> Take() { return std::move(graph_); }
 
-  // On spec.device, else on kCpu.
+  // On spec.device, or kCpu if empty.
   const Node* Add(NodeSpec spec) {
     const std::string device = spec.device.empty() ? kCpu : spec.device;
     auto node = graph_->AddNode(std::move(spec));
@@ -55,7 +55,7 @@ class SmallGraph {
     return Add("Const", name, {}, {{"dtype", value.dtype()}, {"value", value}},
                controls);
   }
-  // A fed tensor, of which nothing is known but its type.
+  // A fed tensor, of which only the type is known.
   const Node* Arg(const std::string& name, DataType type = DT_FLOAT) {
     return Add("_Arg", name, {}, {{"T", type}, {"index", num_args_++}});
   }
@@ -68,7 +68,7 @@ class SmallGraph {
                 .attrs = {{"index", num_fetches_++}},
                 .device = node->assigned_device()});
   }
-  // Something that has an effect, and waits for `controls`.
+  // A stateful node with control inputs `controls`.
   const Node* Effect(const std::string& name, const Nodes& controls = {}) {
     return Add("RandomUniform", name,
                {Const(name + "/shape", Tensor::Vector<int32_t>({1}))},
@@ -84,7 +84,7 @@ class SmallGraph {
   int num_fetches_ = 0;
 };
 
-// A graph that a pass has made, to be looked at by name.
+// A graph built by a pass, to be inspected by name.
 class Rewritten {
  public:
   explicit Rewritten(const GraphRewrite& rewrite) {
@@ -98,12 +98,12 @@ class Rewritten {
   const Node* Find(const std::string& name) const {
     return graph_ == nullptr ? nullptr : graph_->FindNode(name);
   }
-  // "x:0"; "" where there is no such node.
+  // "x:0"; "" if there is no such node.
   std::string Input(const std::string& name, int i) const {
     const Node* node = Find(name);
     return node == nullptr ? "" : TensorName(node->input(i));
   }
-  // What the first fetch takes.
+  // The input of the first fetch.
   std::string Fetched() const {
     for (const Node* node : graph_->nodes()) {
       if (node->type() == "_Retval") return TensorName(node->input(0));

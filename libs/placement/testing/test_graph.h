@@ -1,7 +1,7 @@
-// TestGraph: a PlacementGraph written node by node, and where its nodes go, by
-// name. For tests.
+// TestGraph is a PlacementGraph written node by node, with the placement of its
+// nodes by name. For tests.
 //
-// Not synchronised.
+// Not synchronized.
 #ifndef WEFT_LIBS_PLACEMENT_TESTING_TEST_GRAPH_H_
 #define WEFT_LIBS_PLACEMENT_TESTING_TEST_GRAPH_H_
 
@@ -29,7 +29,7 @@ inline std::vector<DeviceAttributes> TestDevices(
 
 class TestGraph {
  public:
-  // Of nodes added before; "&v" is a reference or a resource.
+  // Nodes added before; "&v" is a reference or a resource.
   using InputNames = std::vector<std::string>;
 
   // A node without kernel_types has kernels for the CPU.
@@ -94,7 +94,7 @@ class TestGraph {
   PlacementGraph graph_;
 };
 
-// For those that have no resources.
+// For graphs without existing resources.
 inline bool LivesNowhere(const NamedResource&, const std::string&) {
   return false;
 }

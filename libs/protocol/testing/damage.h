@@ -1,4 +1,4 @@
-// What a damaged or hostile sender may make of a message, for tests of readers.
+// Damaged and hostile variants of a message, for tests of readers.
 #ifndef WEFT_LIBS_PROTOCOL_TESTING_DAMAGE_H_
 #define WEFT_LIBS_PROTOCOL_TESTING_DAMAGE_H_
 
@@ -18,18 +18,18 @@ inline bus::Message WithBody(const bus::Message& message, std::string body) {
   return result;
 }
 
-// Calls `read` with the message cut short at each byte of its body, with each
-// byte flipped in some ways, and without or with too many attachments. It must
-// come back from each; what it says of the message as a whole is true for the
-// undamaged one. Returns how many damaged messages were read without an error:
-// where a number changed, nobody can tell.
+// Calls `read` with the message truncated at each byte of its body, with each
+// byte changed in some ways, and without or with too many attachments. It must
+// return from each; the result for the undamaged message must be true. Returns
+// how many damaged messages were read without an error: a changed number cannot
+// be detected.
 inline int ReadDamaged(const bus::Message& message,
                        const std::function<bool(bus::Message)>& read) {
   EXPECT_TRUE(read(message));
   const std::string body(message.body.view());
   int undetected = 0;
   for (size_t i = 0; i < body.size(); ++i) {
-    // Padding at the end may be missed by nobody.
+    // Missing padding at the end may go undetected.
     const bool was_read = read(WithBody(message, body.substr(0, i)));
     EXPECT_FALSE(was_read && i + 8 < body.size()) << "cut at " << i;
     for (const int mask : {0x01, 0x80, 0xff, 0x7f}) {

@@ -21,7 +21,7 @@
 namespace weft::protocol {
 namespace {
 
-// What one message may make a task hold for its tensors.
+// The memory that one message may make a task use for its tensors.
 constexpr size_t kMemory = size_t{1} << 20;
 
 bool SameBytes(const bus::Message& a, const bus::Message& b) {
@@ -33,7 +33,8 @@ bool SameBytes(const bus::Message& a, const bus::Message& b) {
                     });
 }
 
-// What is read, written, and read again, is written the same.
+// Checks that a message that was read, written, and read again, is written
+// identically.
 template <typename Read, typename Write>
 void Check(const bus::Message& message, Read read, Write write) {
   const auto value = read(message);
@@ -46,7 +47,7 @@ void Check(const bus::Message& message, Read read, Write write) {
   RequireForFuzz(second.ok() && SameBytes(*written, *second));
 }
 
-// The same for a reader that puts tensors into an allocator's memory.
+// The same for a reader that allocates tensors.
 template <typename Read, typename Write>
 void CheckTensors(const bus::Message& message, Read read, Write write) {
   const auto read_into_little = [&](bus::Message m) {
@@ -62,8 +63,8 @@ std::vector<int> FirstNumbers(int count) {
   return numbers;
 }
 
-// A few ops with each kind of argument and attr; those of the standard ops are
-// tried where there are kernels too (integration_tests).
+// A few ops with each kind of argument and attr; integration_tests tests the
+// standard ops, which need kernels too.
 std::shared_ptr<const OpRegistry> NewOps() {
   auto ops = std::make_shared<OpRegistry>();
   ops->Add(OpDefBuilder("Source")
@@ -124,7 +125,7 @@ absl::StatusOr<bus::Message> WriteAgain(const RunPartitionRequest& request) {
   return WriteRunPartition(step);
 }
 
-// Requests that carry nothing.
+// Requests without content.
 void CheckEmpty(const bus::Message& message) {
   (void)ReadDone(message);
   (void)ReadListDevices(message);
@@ -208,8 +209,8 @@ void CheckPartitionMessage(const FuzzCase& c) {
     case Method::kDeleteWorkerSession:
       return Check(message, ReadDeleteWorkerSession, WriteDeleteWorkerSession);
     case Method::kRegisterPartition: {
-      // A device's name may be bytes that no GraphDef can hold: then what is
-      // written can't be read. Workers refuse devices they do not have.
+      // A device's name may contain bytes that no GraphDef can hold: then what
+      // is written cannot be read. Workers refuse devices they do not have.
       const auto read = ReadRegister(message, Ops());
       if (read.ok()) (void)WriteRegister(*read);
       return;

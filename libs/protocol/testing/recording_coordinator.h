@@ -1,7 +1,7 @@
-// RecordingCoordinator: a Coordinator that writes down what it is asked for and
-// answers at once, or when the test says so.
+// RecordingCoordinator is a Coordinator that records its calls and answers at
+// once, or when the test tells it to.
 //
-// Threads: for tests on one thread at a time (SimulatedScheduler), but for
+// Threads: for tests on one thread at a time (SimulatedScheduler), except for
 // `placements`.
 #ifndef WEFT_LIBS_PROTOCOL_TESTING_RECORDING_COORDINATOR_H_
 #define WEFT_LIBS_PROTOCOL_TESTING_RECORDING_COORDINATOR_H_
@@ -20,29 +20,29 @@ namespace weft::protocol {
 
 class RecordingCoordinator : public Coordinator {
  public:
-  // What each call is answered with: an error, or what it asks for.
+  // The answer to each call: an error, or OK for the default result.
   absl::Status answer;
   JoinReply join_reply{"uuid", 77, absl::Seconds(1)};
   HeartbeatReply heartbeat_reply;
   PlacementReply placement_reply;
   std::vector<DeviceAttributes> devices;
   ClusterStatus cluster;
-  // Where all nodes are placed; empty: as placement_reply says.
+  // The device of all nodes; empty: as in placement_reply.
   std::string place_all_on;
-  // Keep what is asked for until the test calls Release.
+  // Holds calls until the test calls Release.
   bool hold = false;
-  bool hold_placements = false;  // only those
-  bool ignores_reports = false;  // heartbeats with one are never answered
+  bool hold_placements = false;  // only placements
+  bool ignores_reports = false;  // does not answer heartbeats with one
 
   std::vector<JoinRequest> joins;
   std::vector<HeartbeatRequest> heartbeats;  // without a report
   std::vector<HeartbeatRequest> reports;     // with one
   std::vector<LeaveRequest> left;
-  absl::Mutex mutex;  // of `placements`, which a test with threads looks at
+  absl::Mutex mutex;  // of `placements`, which tests with threads read
   std::vector<PlacementRequest> placements;
-  absl::Time placement_deadline;  // of the last one
-  // Of the last Place, ListDevices or ForgetContainers; a call that is held
-  // ignores it. Weak, as it may belong to the call.
+  absl::Time placement_deadline;  // of the last placement
+  // Of the last Place, ListDevices or ForgetContainers; a held call ignores it.
+  // Weak, as it may belong to the call.
   std::weak_ptr<Cancellation> last_cancellation;
   std::vector<uint64_t> ended;
   std::vector<std::vector<std::string>> forgotten;  // containers, filters, ...
@@ -122,7 +122,7 @@ class RecordingCoordinator : public Coordinator {
   }
 
   size_t num_held() const { return held_.size(); }
-  // Answers what was held first, by what `answer` is now.
+  // Answers the oldest held call with the current `answer`.
   void Release() {
     auto release = std::move(held_.front());
     held_.erase(held_.begin());

@@ -1,5 +1,5 @@
-// RecordingMaster: a Master that writes down what it is asked for and answers
-// at once, or when the test says so.
+// RecordingMaster is a Master that records its calls and answers at once, or
+// when the test tells it to.
 //
 // Threads: for tests on one thread at a time (SimulatedScheduler).
 #ifndef WEFT_LIBS_PROTOCOL_TESTING_RECORDING_MASTER_H_
@@ -23,22 +23,23 @@ namespace weft::protocol {
 
 class RecordingMaster : public Master {
  public:
-  // What each call is answered with.
+  // The answer to each call.
   absl::Status answer;
-  absl::Status answer_extension;  // the next one, if it is an error
+  absl::Status answer_extension;  // to the next extension, if it is an error
   absl::Status answer_callable;   // likewise
   std::vector<DeviceAttributes> devices;
   std::vector<NodePlacement> placement;
-  // Keep runs until the test ends them.
+  // Holds runs until the test ends them.
   bool hold_runs = false;
-  RunMetadata metadata;   // of each run that wants some
-  MetadataWanted wanted;  // by the last run
-  // Keep the answers of calls that wait for others until the test calls
+  RunMetadata metadata;   // of each run that requests some
+  MetadataWanted wanted;  // requested by the last run
+  // Holds the answers of calls that wait for other tasks until the test calls
   // Release.
   bool hold = false;
   // Runs inside CreateSession.
   std::function<void()> while_creating = [] {};
-  // Told whether the client of an extension is gone when that is answered.
+  // Called with the status of the client's cancellation when an extension is
+  // answered.
   std::function<void(const absl::Status&)> on_extended =
       [](const absl::Status&) {};
 
@@ -138,14 +139,14 @@ class RecordingMaster : public Master {
   }
 
   size_t num_held() const { return held_.size(); }
-  // Answers the call that was held first.
+  // Answers the oldest held call.
   void Release() {
     auto give = std::move(held_.front());
     held_.pop_front();
     give();
   }
 
-  // Ends the run that was held first.
+  // Ends the oldest held run.
   void EndRun() {
     Running run = std::move(running.front());
     running.erase(running.begin());

@@ -1,5 +1,5 @@
-// RecordingWorker: a Worker that writes down what it is asked for and answers
-// at once, or when the test says so.
+// RecordingWorker is a Worker that records its calls and answers at once, or
+// when the test tells it to.
 //
 // Threads: for tests on one thread at a time (SimulatedScheduler).
 #ifndef WEFT_LIBS_PROTOCOL_TESTING_RECORDING_WORKER_H_
@@ -22,18 +22,18 @@ namespace weft::protocol {
 
 class RecordingWorker : public Worker {
  public:
-  // What each call is answered with.
+  // The answer to each call.
   absl::Status answer;
-  // So many calls of DeleteWorkerSession lose their connection, or fail with
-  // `loss`.
+  // The number of DeleteWorkerSession calls that lose their connection, or fail
+  // with `loss`.
   int num_losses = 0;
   absl::Status loss = absl::UnavailableError("The connection was lost");
   std::vector<DeviceAttributes> devices;
   std::vector<std::string> waits;
   NewVariables new_variables;  // of each registration
-  // Keep what is asked for until the test ends it.
+  // Holds runs until the test ends them.
   bool hold_runs = false;
-  PartitionTrace trace;  // of each run that is traced
+  PartitionTrace trace;  // of each traced run
   bool hold_aborts = false;
 
   struct Session {
@@ -50,7 +50,7 @@ class RecordingWorker : public Worker {
     StepId step;
     uint64_t steps_over_below = 0;
     absl::Status cause;
-    Done done;  // null when it was not held
+    Done done;  // null if it was not held
   };
   std::vector<Aborted> aborted;
   std::vector<StepId> abandoned;  // AbandonPushes
@@ -60,8 +60,8 @@ class RecordingWorker : public Worker {
   };
   std::vector<Running> running;  // held
   int num_runs = 0;
-  // Keep GetStatusWhenConnected and DeleteWorkerSession, as if the task were
-  // not there, until the test calls what is held.
+  // Holds GetStatusWhenConnected and DeleteWorkerSession, as if the task were
+  // not connected, until the test calls the held callbacks.
   bool hold = false;
   bool hold_registers = false;  // likewise
   bool hold_step_holds = false;
@@ -161,7 +161,7 @@ class RecordingWorker : public Worker {
     held.push_back([this, done = std::move(done)]() mutable { done(answer); });
   }
 
-  // Ends the run that was held first.
+  // Ends the oldest held run.
   void EndRun() {
     Running run = std::move(running.front());
     running.erase(running.begin());

@@ -1,5 +1,5 @@
-// TwoProcesses: a client and a server of a role, each with a transport of its
-// own, on one simulated network.
+// TwoProcesses is a client and a server of a role, each with its own transport,
+// on one simulated network.
 //
 // Threads: the test's own; work runs while it waits or calls Settle.
 #ifndef WEFT_LIBS_PROTOCOL_TESTING_TWO_PROCESSES_H_
@@ -39,13 +39,13 @@ class TwoProcesses {
     std::unique_ptr<bus::Wire> wire;
     std::unique_ptr<bus::Transport> transport;
   };
-  // "client" and "server" by name on the network.
+  // Named "client" and "server" on the network.
   Process& client() { return client_; }
   Process& server() { return server_; }
 
   bus::Address address() const { return {"server", 7000}; }
 
-  // Runs all that can run before time passes.
+  // Runs everything that can run without time passing.
   void Settle() { scheduler_.RunUntilIdle(); }
 
  private:
@@ -65,7 +65,7 @@ class TwoProcesses {
   Process server_;
 };
 
-// A server of one role. `Service` is WorkerService or another of its kind.
+// A server of one role. `Service` is WorkerService or a similar class.
 template <typename Service>
 class OneRoleHandler : public bus::Handler {
  public:

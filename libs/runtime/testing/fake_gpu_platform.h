@@ -1,4 +1,4 @@
-// FakeGpuPlatform: GPUs that are FakeDevices, of which there are two.
+// FakeGpuPlatform provides two GPUs that are FakeDevices.
 #ifndef WEFT_LIBS_RUNTIME_TESTING_FAKE_GPU_PLATFORM_H_
 #define WEFT_LIBS_RUNTIME_TESTING_FAKE_GPU_PLATFORM_H_
 
@@ -20,8 +20,8 @@ class FakeGpuPlatform : public GpuPlatform {
  public:
   static constexpr int kGpus = 2;
 
-  // Calls `made` with each device, which lives as long as its task; null:
-  // nobody is told. Each has an arena of so many bytes.
+  // Calls `made` with each device, which lives as long as its task; null: not
+  // called. Each has an arena of `arena_bytes`.
   explicit FakeGpuPlatform(std::function<void(FakeDevice&)> made = nullptr,
                            int64_t arena_bytes = int64_t{1} << 30)
       : made_(std::move(made)), arena_bytes_(arena_bytes) {}

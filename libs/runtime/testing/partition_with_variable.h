@@ -1,5 +1,5 @@
-// Graphs for a TaskRuntime that touch a variable "v" of floats, or give values
-// to some, for tests.
+// Graphs for a TaskRuntime that access a float variable "v", or assign some
+// variables, for tests.
 #ifndef WEFT_LIBS_RUNTIME_TESTING_PARTITION_WITH_VARIABLE_H_
 #define WEFT_LIBS_RUNTIME_TESTING_PARTITION_WITH_VARIABLE_H_
 
@@ -18,7 +18,7 @@
 
 namespace weft {
 
-// Of the first CPU of `task`. `op` takes the variable's handle and, unless it
+// For the first CPU of `task`. `op` takes the variable's handle and, unless it
 // is a ReadVariableOp, a float. An empty container is the default one.
 inline std::vector<protocol::DevicePartition> PartitionWithVariable(
     const std::string& task, const std::string& op,
@@ -50,7 +50,7 @@ inline std::vector<protocol::DevicePartition> PartitionWithVariable(
   return {{.device = device, .graph = std::move(graph)}};
 }
 
-// Of the same CPU: takes an element of an empty queue, "queue".
+// For the same CPU: dequeues from an empty queue, "queue".
 inline std::vector<protocol::DevicePartition> PartitionThatDequeues(
     const std::string& task) {
   const std::string device = absl::StrCat(task, "/device:CPU:0");
@@ -70,7 +70,7 @@ inline std::vector<protocol::DevicePartition> PartitionThatDequeues(
   return {{.device = device, .graph = std::move(graph)}};
 }
 
-// Of the same CPU: sends a float to the first CPU of `receiver`.
+// For the same CPU: sends a float to the first CPU of `receiver`.
 inline std::vector<protocol::DevicePartition> PartitionThatSends(
     const std::string& task, const std::string& receiver) {
   const std::string device = absl::StrCat(task, "/device:CPU:0");
@@ -95,7 +95,7 @@ inline std::vector<protocol::DevicePartition> PartitionThatSends(
   return {{.device = device, .graph = std::move(graph)}};
 }
 
-// Of the same CPU: each variable, of floats, is given a value that is fed.
+// For the same CPU: each float variable is assigned a fed value.
 inline std::vector<protocol::DevicePartition> PartitionThatAssigns(
     const std::string& task,
     const std::vector<std::pair<std::string, PartialShape>>& variables) {

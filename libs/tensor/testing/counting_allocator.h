@@ -1,5 +1,4 @@
-// CountingAllocator: counts what is asked of it, and refuses what is larger
-// than it may give.
+// CountingAllocator counts its allocations, and refuses those above a limit.
 //
 // Threads: one at a time.
 #ifndef WEFT_LIBS_TENSOR_TESTING_COUNTING_ALLOCATOR_H_

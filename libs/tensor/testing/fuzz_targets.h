@@ -1,4 +1,4 @@
-// What the fuzzer of TensorProtos and the replay of its corpus run.
+// The target for the fuzzer of TensorProtos and the replay of its corpus.
 #ifndef WEFT_LIBS_TENSOR_TESTING_FUZZ_TARGETS_H_
 #define WEFT_LIBS_TENSOR_TESTING_FUZZ_TARGETS_H_
 
@@ -12,7 +12,7 @@
 
 namespace weft {
 
-// What was understood is written again, and understood the same.
+// A parsed tensor is serialized again, and must parse to the same.
 inline void FuzzTensorProto(absl::string_view bytes) {
   constexpr size_t kMemory = size_t{1} << 20;
   SmallAllocator small(kMemory, kMemory);

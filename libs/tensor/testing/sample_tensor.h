@@ -13,7 +13,7 @@
 
 namespace weft {
 
-// All that a Tensor can hold.
+// All types that a Tensor can hold.
 inline std::vector<DataType> SupportedTypes() {
   std::vector<DataType> types;
   for (int number = 0; number < 200; ++number) {
@@ -23,7 +23,7 @@ inline std::vector<DataType> SupportedTypes() {
   return types;
 }
 
-// Elements that differ from their neighbours; the same for the same arguments.
+// Neighboring elements differ; deterministic for the same arguments.
 inline Tensor SampleTensor(DataType dtype, const TensorShape& shape) {
   Tensor tensor(dtype, shape);
   const int64_t count = tensor.num_elements();

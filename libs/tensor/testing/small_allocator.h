@@ -1,5 +1,5 @@
-// SmallAllocator: the heap, but only for so many bytes: for tests of what is
-// asked for by bytes from anywhere.
+// SmallAllocator is the heap with a limit of bytes: for tests of allocations
+// whose size comes from untrusted bytes.
 #ifndef WEFT_LIBS_TENSOR_TESTING_SMALL_ALLOCATOR_H_
 #define WEFT_LIBS_TENSOR_TESTING_SMALL_ALLOCATOR_H_
 
@@ -13,8 +13,8 @@ namespace weft {
 // Thread-safe.
 class SmallAllocator : public Allocator {
  public:
-  // No block is larger than `block` bytes, and all ever handed out are not more
-  // than `total`.
+  // No block is larger than `block` bytes, and all allocations together are at
+  // most `total`.
   SmallAllocator(size_t block, size_t total) : block_(block), left_(total) {}
 
   BufferPtr Allocate(size_t bytes) override {

@@ -1,6 +1,6 @@
-// The functions of cuBLAS that CudaBlas looks for, as a shared library, for
-// GPUs that the processor plays (EmulatedCuda::UseCublas). What cuBLAS refuses
-// is refused.
+// The functions of cuBLAS that CudaBlas looks up, as a shared library, for
+// emulated GPUs (EmulatedCuda::UseCublas). It refuses the same arguments as
+// cuBLAS.
 #include "libs/device/cuda/testing/emulated_cublas.h"
 
 #include <cuda_bf16.h>
@@ -25,12 +25,12 @@ struct Handle {
   cudaStream_t stream = nullptr;
 };
 
-// Of matrices that lie column by column.
+// A column-major matrix.
 struct Matrix {
   char* data = nullptr;
   int type = 0;  // cudaDataType_t
   bool is_transposed = false;
-  int64_t stride = 0;  // of columns
+  int64_t stride = 0;  // between columns
   int64_t batch = 0;
 };
 
@@ -106,7 +106,7 @@ double Scalar(const void* value, int compute_type) {
                                         : *static_cast<const float*>(value);
 }
 
-// As the tables of cublasGemmEx have it.
+// The combinations that the tables of cublasGemmEx allow.
 bool AreTypes(const Product& product, int compute_type) {
   const int a = product.a.type, c = product.c.type;
   if (a != product.b.type) return false;

@@ -20,21 +20,22 @@
 #include "libs/device/cuda/testing/emulated_grid.h"
 #include "libs/device/cuda/testing/emulated_memory.h"
 
-// Where an event was recorded, and whether the stream has come there.
+// The position at which an event was recorded, and whether the stream has
+// reached it.
 struct EmulatedRecord {
-  CUstream_st* stream = nullptr;  // while it has not
+  CUstream_st* stream = nullptr;  // null once it has
   int device = 0;
   bool has_come = false;
 };
 
-// What CUDA's handles point to.
+// The types behind CUDA's handles.
 struct CUevent_st {
   int device = 0;
-  std::shared_ptr<EmulatedRecord> record;  // the last; null: there is none
+  std::shared_ptr<EmulatedRecord> record;  // the last one; null: there is none
 };
 
 struct CUstream_st {
-  // One of the three.
+  // Exactly one of the three is set.
   struct Operation {
     std::function<void()> work;
     std::shared_ptr<EmulatedRecord> record;
@@ -57,11 +58,11 @@ cudaError_t Told(cudaError_t error) {
   return error;
 }
 
-// All of it, under one lock.
+// The emulated runtime, under one lock.
 class Runtime {
  public:
   static Runtime& Get() {
-    static Runtime* const runtime = new Runtime;  // outlives what uses it
+    static Runtime* const runtime = new Runtime;  // outlives all its users
     return *runtime;
   }
 
@@ -85,13 +86,13 @@ class Runtime {
     fails_next_ = true;
   }
 
-  // That of the thread's device.
+  // Returns the error of the thread's device.
   cudaError_t failure() {
     const std::lock_guard lock(mutex_);
     return devices_[current_device].failure;
   }
 
-  // Of the thread's device.
+  // Allocates on the thread's device.
   cudaError_t Take(void** memory, size_t bytes) {
     const std::lock_guard lock(mutex_);
     Device& device = devices_[current_device];
@@ -102,7 +103,7 @@ class Runtime {
     return *memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
   }
 
-  // As CUDA, waits for all of the device first.
+  // Like CUDA, waits for all work of the device first.
   cudaError_t Give(void* memory) {
     if (memory == nullptr) return cudaSuccess;
     const std::lock_guard lock(mutex_);
@@ -123,7 +124,7 @@ class Runtime {
     return *memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
   }
 
-  // Goes at once, whoever uses it still.
+  // Frees at once, even if the memory is still in use.
   cudaError_t GivePinned(void* memory) {
     if (memory == nullptr) return cudaSuccess;
     const std::lock_guard lock(mutex_);
@@ -152,7 +153,7 @@ class Runtime {
     return cudaSuccess;
   }
 
-  // On the stream.
+  // Adds work to the stream.
   cudaError_t Enqueue(cudaStream_t stream, std::function<void()> work) {
     const std::lock_guard lock(mutex_);
     return Add(stream, {.work = std::move(work)});
@@ -166,8 +167,8 @@ class Runtime {
         });
   }
 
-  // `count` bytes at `memory` are the device's of the stream: `is_device`; or
-  // else lie in no device.
+  // Checks that `count` bytes at `memory` are on the stream's device (if
+  // `is_device`), or on no device (otherwise).
   cudaError_t CheckMemory(cudaStream_t stream, const void* memory, size_t count,
                           bool is_device) {
     const std::lock_guard lock(mutex_);
@@ -227,7 +228,7 @@ class Runtime {
  private:
   struct Device {
     EmulatedMemory memory{EmulatedCuda::kMemory, /*is_closed=*/true};
-    cudaError_t failure = cudaSuccess;  // for good
+    cudaError_t failure = cudaSuccess;  // permanent
   };
 
   static int64_t Free(const Device& device) {
@@ -258,8 +259,8 @@ class Runtime {
     device.failure = cudaErrorIllegalAddress;
   }
 
-  // A GPU does something now and then, though nobody waits, and rests for a
-  // while.
+  // An emulated GPU runs some work now and then, even without a waiting caller,
+  // and then rests.
   void GoOn() {
     if (resting_calls_ == 0 && random_() % 64 == 0) {
       resting_calls_ = random_() % 256;
@@ -277,8 +278,8 @@ class Runtime {
     OpenOnly(nullptr);
   }
 
-  // Null: none. That takes a while, so a device stays open until another works
-  // or the call returns.
+  // Null: none. Opening takes time, so a device stays open until another one
+  // works or the call returns.
   void OpenOnly(Device* device) {
     if (open_ == device) return;
     if (open_ != nullptr) open_->memory.Close();
@@ -304,8 +305,8 @@ class Runtime {
     OpenOnly(nullptr);
   }
 
-  // What a stream waits for was recorded before, so this never comes back to
-  // the stream that waits.
+  // A stream waits for events recorded earlier, so this never recurses into the
+  // waiting stream.
   void RunTo(const EmulatedRecord& record) {
     while (!record.has_come) RunFirst(*record.stream);
   }
@@ -318,10 +319,11 @@ class Runtime {
   EmulatedMemory pinned_{kMostPinned, /*is_closed=*/false};
   std::set<CUstream_st*> streams_;
   bool fails_next_ = false;
-  uint64_t resting_calls_ = 0;  // of CUDA's functions, for which it rests still
+  uint64_t resting_calls_ =
+      0;  // number of calls of CUDA's functions for which it still rests
 };
 
-// What is copied, once its stream has come so far.
+// Checks and copies once the stream has reached the copy.
 cudaError_t CheckCopy(const void* to, const void* from, size_t count,
                       cudaMemcpyKind kind, cudaStream_t stream) {
   Runtime& runtime = Runtime::Get();
@@ -339,7 +341,8 @@ cudaError_t CheckCopy(const void* to, const void* from, size_t count,
 
 void EmulatedCuda::Reset(uint64_t seed) {
   Runtime::Get().Reset(seed);
-  setenv("WEFT_CUBLAS", "off", 1);  // that of a real GPU has no business here
+  setenv("WEFT_CUBLAS", "off",
+         1);  // the library of a real GPU must not be loaded
 }
 
 void EmulatedCuda::UseCublas(const std::string& path) {
@@ -387,7 +390,7 @@ using weft::EmulatedCuda;
 using weft::Runtime;
 using weft::Told;
 
-// CUDA's functions, of which cuda_runtime_api.h says what they do.
+// CUDA's functions, as cuda_runtime_api.h documents them.
 
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = EmulatedCuda::kDevices;
@@ -485,7 +488,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return Told(Runtime::Get().Wait(stream));
 }
 
-// Of the device, since no work is ever on cudaStreamLegacy.
+// Queries the device, since no work is ever on cudaStreamLegacy.
 cudaError_t cudaStreamQuery(cudaStream_t) {
   return Told(Runtime::Get().failure());
 }

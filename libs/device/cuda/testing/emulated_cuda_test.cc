@@ -1,5 +1,5 @@
-// That EmulatedCuda finds what it is for: kernels and copies that would go
-// wrong on a GPU.
+// Tests that EmulatedCuda detects kernels and copies that would be wrong on a
+// GPU.
 #include "libs/device/cuda/testing/emulated_cuda.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ class EmulatedCudaTest : public testing::Test {
     cudaGetLastError();
   }
 
-  // A kernel of one block, and how it ends.
+  // Runs a kernel of one block, and returns how it ended.
   cudaError_t Run(std::function<void()> thread) {
     EmulatedLaunch(dim3(1), dim3(kThreads), 0, stream_, std::move(thread));
     return cudaStreamSynchronize(stream_);
@@ -63,8 +63,8 @@ TEST_F(EmulatedCudaTest, ThreadsWaitForEachOtherAtABarrier) {
   }
 }
 
-// The same, without the barrier between: what is read is as it comes.
-TEST_F(EmulatedCudaTest, AMissingBarrierShows) {
+// The same without the barrier between: the value read is undefined.
+TEST_F(EmulatedCudaTest, MissingBarrierIsDetected) {
   const auto races = [out = numbers_] {
     __shared__ int part[kThreads];
     part[threadIdx.x] = -1;
@@ -78,7 +78,7 @@ TEST_F(EmulatedCudaTest, AMissingBarrierShows) {
   EXPECT_GT(wrong, 0);
 }
 
-TEST_F(EmulatedCudaTest, ThreadsVote) {
+TEST_F(EmulatedCudaTest, ThreadsOfAWarpVote) {
   const auto vote = [out = numbers_] {
     const int any = __syncthreads_or(threadIdx.x == 7);
     const int none = __syncthreads_or(0);
@@ -88,7 +88,7 @@ TEST_F(EmulatedCudaTest, ThreadsVote) {
   for (const int number : Numbers()) EXPECT_EQ(number, 10);
 }
 
-TEST_F(EmulatedCudaTest, ThreadsThatPartAtABarrierLoseTheDevice) {
+TEST_F(EmulatedCudaTest, DivergentBarrierLosesTheDevice) {
   EXPECT_EQ(Run([] {
               if (threadIdx.x < 7) __syncthreads();
             }),
@@ -97,7 +97,7 @@ TEST_F(EmulatedCudaTest, ThreadsThatPartAtABarrierLoseTheDevice) {
   EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
 }
 
-TEST_F(EmulatedCudaTest, MemoryThatIsNoneLosesTheDevice) {
+TEST_F(EmulatedCudaTest, InvalidMemoryLosesTheDevice) {
   EXPECT_EQ(Run([] {
               auto* const nowhere = reinterpret_cast<int*>(uintptr_t{1} << 20);
               if (threadIdx.x == 33) *nowhere = 1;
@@ -107,7 +107,7 @@ TEST_F(EmulatedCudaTest, MemoryThatIsNoneLosesTheDevice) {
   EXPECT_EQ(Run([] {}), cudaSuccess);
 }
 
-TEST_F(EmulatedCudaTest, WhatIsWrittenBesideABlockShows) {
+TEST_F(EmulatedCudaTest, OutOfBoundsWriteIsDetected) {
   const auto write_beside = [this] {
     char* bytes = nullptr;
     cudaMalloc(reinterpret_cast<void**>(&bytes), 5);
@@ -119,7 +119,7 @@ TEST_F(EmulatedCudaTest, WhatIsWrittenBesideABlockShows) {
   EXPECT_DEATH(write_beside(), "beside a block of 5 bytes|use-after-poison");
 }
 
-TEST_F(EmulatedCudaTest, OnlyItsKernelsTouchADevicesMemory) {
+TEST_F(EmulatedCudaTest, DeviceMemoryIsOnlyForItsKernels) {
   EXPECT_DEATH(*numbers_ = 1, "");
   cudaSetDevice(1);
   cudaStream_t other = nullptr;
@@ -150,7 +150,7 @@ TEST_F(EmulatedCudaTest, LaunchesAreChecked) {
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
 }
 
-TEST_F(EmulatedCudaTest, CopiesLieInWhatTheySay) {
+TEST_F(EmulatedCudaTest, CopiesMustStayInsideTheirBlocks) {
   int here[2 * kThreads] = {};
   const size_t bytes = kThreads * sizeof(int);
   const auto copy = [&](void* to, const void* from, size_t count,
@@ -171,11 +171,11 @@ TEST_F(EmulatedCudaTest, CopiesLieInWhatTheySay) {
   EXPECT_EQ(copy(other, here, bytes, cudaMemcpyHostToDevice),
             cudaErrorInvalidValue);
   cudaFree(other);
-  cudaStreamSynchronize(stream_);  // it reads what lies here
+  cudaStreamSynchronize(stream_);  // it reads memory of this function
 }
 
-// So that who does not wait finds nothing.
-TEST_F(EmulatedCudaTest, WorkEndsLateAndInTheOrderOfEvents) {
+// So that a caller that does not wait sees no result.
+TEST_F(EmulatedCudaTest, WorkIsAsynchronousAndFollowsEvents) {
   cudaStream_t other = nullptr;
   cudaEvent_t event = nullptr;
   cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);

@@ -23,7 +23,7 @@ thread_local EmulatedThread emulated_thread;
 
 namespace {
 
-// AddressSanitizer has to know on which stack the code runs.
+// AddressSanitizer must know on which stack the code runs.
 void BeginSwitch([[maybe_unused]] void** unwound,
                  [[maybe_unused]] const void* stack,
                  [[maybe_unused]] size_t bytes) {
@@ -65,7 +65,7 @@ class EmulatedGrid::Stack {
       : memory_(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
     if (memory_ == MAP_FAILED) std::abort();
-    mprotect(memory_, kPage, PROT_NONE);  // beyond its end
+    mprotect(memory_, kPage, PROT_NONE);  // past its end
   }
   ~Stack() { munmap(memory_, kBytes); }
   Stack(const Stack&) = delete;
@@ -78,7 +78,7 @@ class EmulatedGrid::Stack {
 };
 
 // The threads of one block. They run one after the other on one stack; a thread
-// that comes to a barrier keeps the stack, and the next one has another.
+// that reaches a barrier keeps the stack, and the next one gets another.
 class EmulatedGrid::Block {
  public:
   Block(EmulatedGrid& grid, const std::function<void()>& thread)
@@ -86,7 +86,7 @@ class EmulatedGrid::Block {
         thread_(thread),
         order_(AnyOrder(CountOf(emulated_thread.block), grid.random_)) {}
 
-  // What went wrong, or "".
+  // Returns the error, or "".
   std::string Run() {
     running_ = this;
     while (started_ < order_.size() && error_.empty()) Start();
@@ -95,7 +95,7 @@ class EmulatedGrid::Block {
     return std::move(error_);
   }
 
-  // By the thread that runs.
+  // Called by the running thread.
   bool Wait(int line, bool vote) {
     Fiber& self = *current_;
     self.line = line;
@@ -108,7 +108,7 @@ class EmulatedGrid::Block {
     return outcome_;
   }
 
-  // While a processor's thread runs a block.
+  // Set while a CPU thread runs a block.
   static Block* running() { return running_; }
 
   // Leaves the running thread, and the block, for good.
@@ -165,7 +165,7 @@ class EmulatedGrid::Block {
     Leave();
   }
 
-  // As CUDA requires: all threads come to one barrier, or none.
+  // As CUDA requires: all threads reach one barrier, or none.
   void PassBarrier() {
     const std::vector<Fiber*> passing = std::exchange(waiting_, {});
     for (const Fiber* fiber : passing) {
@@ -194,9 +194,9 @@ class EmulatedGrid::Block {
   std::vector<std::unique_ptr<Fiber>> fibers_;
   Fiber* current_ = nullptr;
   std::vector<Fiber*> waiting_;
-  bool has_vote_ = false;  // one of them
+  bool has_vote_ = false;  // for one of them
   bool outcome_ = false;   // of the last barrier
-  ucontext_t main_;        // where Run goes on
+  ucontext_t main_;        // where Run continues
   const void* main_stack_ = nullptr;
   size_t main_bytes_ = 0;
   std::string error_;
@@ -219,7 +219,7 @@ std::string EmulatedGrid::Run(dim3 blocks, dim3 threads,
     if (Block* block = Block::running()) {
       block->Fail("a thread used memory that is none");
     }
-    ::signal(signal, SIG_DFL);  // and so it ends the program
+    ::signal(signal, SIG_DFL);  // so that it ends the program
   };
   sigaction(SIGSEGV, &fails, &before);
   std::string error = RunBlocks(blocks, threads, thread);

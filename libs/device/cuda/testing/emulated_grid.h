@@ -1,6 +1,6 @@
-// EmulatedGrid: runs a kernel's threads on the processor, one at a time, in an
-// order that is drawn: a thread that reads what another is to write, without a
-// barrier between them, mostly finds something else there.
+// EmulatedGrid runs a kernel's threads on the CPU, one at a time, in a random
+// order: a thread that reads what another thread writes, without a barrier
+// between them, usually finds another value.
 #ifndef WEFT_LIBS_DEVICE_CUDA_TESTING_EMULATED_GRID_H_
 #define WEFT_LIBS_DEVICE_CUDA_TESTING_EMULATED_GRID_H_
 
@@ -20,10 +20,10 @@ class EmulatedGrid {
   explicit EmulatedGrid(std::mt19937_64& random);
   ~EmulatedGrid();
 
-  // Calls `thread` as each thread of each block. Returns what went wrong, or
-  // "": a thread used memory that is none, or threads of a block came to
-  // different barriers; the others were left where they were then, so `thread`
-  // has nothing to destroy.
+  // Calls `thread` as each thread of each block. Returns the error, or "": a
+  // thread accessed invalid memory, or threads of a block reached different
+  // barriers; the other threads were then abandoned where they were, so
+  // `thread` must have nothing to destroy.
   std::string Run(dim3 blocks, dim3 threads,
                   const std::function<void()>& thread);
 

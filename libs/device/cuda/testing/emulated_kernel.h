@@ -1,13 +1,13 @@
-// What a *.cu source needs from which bazel/emulated_kernels.py made one for
-// g++: the names that nvcc knows by itself, for kernels that the processor runs
-// (EmulatedCuda). Included before all else.
+// The names that nvcc predefines, for *.cu sources that
+// bazel/emulated_kernels.py prepares for g++ and that run on the CPU
+// (EmulatedCuda). Included before everything else.
 #ifndef WEFT_LIBS_DEVICE_CUDA_TESTING_EMULATED_KERNEL_H_
 #define WEFT_LIBS_DEVICE_CUDA_TESTING_EMULATED_KERNEL_H_
 
 // nvcc accepts comparisons of threadIdx with signed numbers.
 #pragma GCC diagnostic ignored "-Wsign-compare"
 
-// They declare some of these names themselves, so they come first.
+// They declare some of these names themselves, so they must come first.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -19,7 +19,7 @@
 
 namespace weft {
 
-// Which thread of which block the calling code is.
+// The block and thread indices of the calling code.
 struct EmulatedThread {
   dim3 grid, block;
   uint3 block_index = {}, thread_index = {};
@@ -27,14 +27,14 @@ struct EmulatedThread {
 extern thread_local EmulatedThread emulated_thread;
 
 // __syncthreads of the source's line: returns when all threads of the block
-// have come there; whether one of them brought a vote.
+// have reached it; returns whether one of them voted.
 bool EmulatedBarrier(int line, bool vote);
 
-// Puts a kernel on the stream, in each of whose threads `thread` is called.
+// Adds a kernel to the stream that calls `thread` in each of its threads.
 void EmulatedLaunch(dim3 blocks, dim3 threads, size_t shared_bytes,
                     cudaStream_t stream, std::function<void()> thread);
 
-// Puts on the stream what a library's kernels would do.
+// Adds the work of a library's kernels to the stream.
 cudaError_t EmulatedEnqueue(cudaStream_t stream, std::function<void()> work);
 
 }  // namespace weft
@@ -46,7 +46,7 @@ cudaError_t EmulatedEnqueue(cudaStream_t stream, std::function<void()> work);
 #define blockIdx ::weft::emulated_thread.block_index
 #define threadIdx ::weft::emulated_thread.thread_index
 
-// Of a thread of the processor, which runs one block at a time.
+// Of a CPU thread, which runs one block at a time.
 #undef __shared__
 #define __shared__ static thread_local
 #undef __launch_bounds__

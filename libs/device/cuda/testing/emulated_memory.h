@@ -1,7 +1,6 @@
-// EmulatedMemory: the memory of a GPU that the processor plays, or pinned
-// memory. A block ends where its bytes end, and guards lie between blocks: who
-// writes there is found when the block is given back, under AddressSanitizer at
-// once.
+// EmulatedMemory is the memory of an emulated GPU, or pinned memory. A block
+// ends exactly at its size, with guards between blocks: a write there is
+// detected when the block is freed, with AddressSanitizer at once.
 #ifndef WEFT_LIBS_DEVICE_CUDA_TESTING_EMULATED_MEMORY_H_
 #define WEFT_LIBS_DEVICE_CUDA_TESTING_EMULATED_MEMORY_H_
 
@@ -13,19 +12,19 @@ namespace weft {
 // Thread-compatible.
 class EmulatedMemory {
  public:
-  // `is_closed`: nobody may touch it but between Open and Close.
+  // `is_closed`: it must not be accessed except between Open and Close.
   EmulatedMemory(size_t bytes, bool is_closed);
   ~EmulatedMemory();
   EmulatedMemory(const EmulatedMemory&) = delete;
   EmulatedMemory& operator=(const EmulatedMemory&) = delete;
 
-  // Holds 0xff, in its first 4 MiB. Null where there is no room.
+  // The first 4 MiB are filled with 0xff. Returns null if there is no space.
   void* Take(size_t bytes);
-  // False where nothing was taken. Ends the program where somebody wrote beside
-  // the block.
+  // Returns false if the block is unknown. Ends the program if there was a
+  // write beside the block.
   bool Give(void* block);
 
-  // Whether so many bytes lie in a block.
+  // Whether the bytes are inside one block.
   bool Holds(const void* from, size_t bytes) const;
   size_t in_use() const { return in_use_; }
 
@@ -33,7 +32,7 @@ class EmulatedMemory {
   void Close();
 
  private:
-  // With the guards. Offsets are of the arena.
+  // Including the guards. Offsets are into the arena.
   struct Block {
     size_t bytes = 0;  // of the block itself
     size_t size = 0;   // of all
@@ -46,8 +45,8 @@ class EmulatedMemory {
   const bool is_closed_;
   char* const arena_;
   size_t in_use_ = 0;
-  std::map<size_t, Block> blocks_;  // by where they begin, with the guards
-  std::map<size_t, size_t> free_;   // sizes, by where they begin
+  std::map<size_t, Block> blocks_;  // by their offset, with the guards
+  std::map<size_t, size_t> free_;   // sizes, by their offset
 };
 
 }  // namespace weft
