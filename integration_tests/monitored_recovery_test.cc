@@ -1510,8 +1510,10 @@ TEST_P(EndedChiefTest, AFailedWorkerKeepsTheLastStepFromBeingSaved) {
               StatusIs(absl::StatusCode::kInvalidArgument, "NaN loss"));
   worker.reset();  // as a program does that returns the error
   while (!chief->ShouldStop()) ASSERT_OK(chief->Run(model.train));
-  EXPECT_THAT(chief->Close(), StatusIs(absl::StatusCode::kFailedPrecondition,
-                                       "has failed since the last checkpoint: a hook has refused"));
+  EXPECT_THAT(
+      chief->Close(),
+      StatusIs(absl::StatusCode::kFailedPrecondition,
+               "has failed since the last checkpoint: a hook has refused"));
   EXPECT_THAT(SavedPath(), testing::EndsWith("model.ckpt-0"));
 }
 
