@@ -103,7 +103,7 @@ class FileServerTest : public testing::Test {
   std::vector<absl::Status> answers_;
 };
 
-TEST_F(FileServerTest, PiecesAreWrittenByTheirOffsets) {
+TEST_F(FileServerTest, ChunksAreWrittenInOffsetOrder) {
   const auto client = server_.NewClient();
   const uint64_t file = Open(*client, "/a");
   Begin(*client, EndAt(FileAction::kClose, file, 9));
@@ -118,7 +118,7 @@ TEST_F(FileServerTest, PiecesAreWrittenByTheirOffsets) {
   EXPECT_EQ(server_.num_open_files(), 0);
 }
 
-TEST_F(FileServerTest, AGapEndsWithItsClient) {
+TEST_F(FileServerTest, ClosingClientEndsFileWithGap) {
   auto client = server_.NewClient();
   const uint64_t file = Open(*client, "/a");
   Begin(*client, PieceAt(file, 3, "def"));
@@ -131,7 +131,7 @@ TEST_F(FileServerTest, AGapEndsWithItsClient) {
   EXPECT_EQ(On("/a"), "");  // whoever made it deletes it, by its name
 }
 
-TEST_F(FileServerTest, PiecesThatOverlapEndTheFile) {
+TEST_F(FileServerTest, OverlappingChunksAbandonTheFile) {
   const auto client = server_.NewClient();
   const uint64_t file = Open(*client, "/a");
   Begin(*client, PieceAt(file, 2, "cdef"));
@@ -146,7 +146,7 @@ TEST_F(FileServerTest, PiecesThatOverlapEndTheFile) {
   EXPECT_EQ(server_.num_open_files(), 0);
 }
 
-TEST_F(FileServerTest, WrongOffsetsAndSizesAreRefused) {
+TEST_F(FileServerTest, WrongOffsetsAndSizesAreRejected) {
   const auto client = server_.NewClient();
   const uint64_t file = Open(*client, "/a");
   ASSERT_OK(Do(*client, PieceAt(file, 0, "abc")));
@@ -165,7 +165,7 @@ TEST_F(FileServerTest, WrongOffsetsAndSizesAreRefused) {
   EXPECT_EQ(On("/a"), "abcdef");
 }
 
-TEST_F(FileServerTest, NoMorePiecesWaitThanMay) {
+TEST_F(FileServerTest, QueuedChunksPerFileAreBounded) {
   const auto client = server_.NewClient();
   const uint64_t file = Open(*client, "/a");
   for (int i = 0; i < 1000; ++i) {
@@ -177,7 +177,7 @@ TEST_F(FileServerTest, NoMorePiecesWaitThanMay) {
 }
 
 // At the moment when a piece is answered there is room for the next one.
-TEST_F(FileServerTest, AnAnswerIsCreditForOnePiece) {
+TEST_F(FileServerTest, EachReplyAllowsOneMoreChunk) {
   const auto client = server_.NewClient();
   const uint64_t file = Open(*client, "/a");
   uint64_t sent = 0;
@@ -196,7 +196,7 @@ TEST_F(FileServerTest, AnAnswerIsCreditForOnePiece) {
   EXPECT_EQ(On("/a"), std::string(100, 'x'));
 }
 
-TEST_F(FileServerTest, FilesOfOneClientAreNotAnothers) {
+TEST_F(FileServerTest, ClientsCannotUseFilesOfOthers) {
   const auto one = server_.NewClient();
   const auto other = server_.NewClient();
   const uint64_t file = Open(*one, "/a");
@@ -213,7 +213,7 @@ TEST_F(FileServerTest, FilesOfOneClientAreNotAnothers) {
   EXPECT_THAT(Do(*one, EndAt(FileAction::kClose, file, 3)), StatusIs(kGone));
 }
 
-TEST_F(FileServerTest, WhatIsOpenToReadIsNotWritten) {
+TEST_F(FileServerTest, OpenModeIsEnforced) {
   const auto client = server_.NewClient();
   ASSERT_OK(disk_.WriteFileAtomically("/a", "abc"));
   const uint64_t read = Open(*client, "/a", FileAction::kOpenToRead);
@@ -228,7 +228,7 @@ TEST_F(FileServerTest, WhatIsOpenToReadIsNotWritten) {
   EXPECT_EQ(server_.num_open_files(), 0);
 }
 
-TEST_F(FileServerTest, AHundredThousandOpensTakeNoMoreThanMay) {
+TEST_F(FileServerTest, OpenFilesPerClientAreBounded) {
   auto client = server_.NewClient();
   for (int i = 0; i < 100000; ++i) {
     Begin(*client, NameRequest(FileAction::kOpenToWrite, "/a"));
@@ -253,7 +253,7 @@ class FewFilesTest : public FileServerTest {
   FewFilesTest() : FileServerTest(/*per_client=*/3, /*in_all=*/4) {}
 };
 
-TEST_F(FewFilesTest, AllClientsTogetherHaveABound) {
+TEST_F(FewFilesTest, OpenFilesOfAllClientsAreBounded) {
   const auto one = server_.NewClient();
   const auto other = server_.NewClient();
   ASSERT_OK(disk_.WriteFileAtomically("/r", "abc"));
@@ -271,7 +271,7 @@ TEST_F(FewFilesTest, AllClientsTogetherHaveABound) {
 }
 
 // Whoever abandons files on a disk that is stuck still has them.
-TEST_F(FewFilesTest, AFileCountsUntilItIsClosed) {
+TEST_F(FewFilesTest, FileCountsAsOpenUntilClosed) {
   const auto client = server_.NewClient();
   disk_.Shut(scheduler_, "a");
   for (const char* path : {"/a1", "/a2", "/a3"}) {
@@ -288,7 +288,7 @@ TEST_F(FewFilesTest, AFileCountsUntilItIsClosed) {
   EXPECT_NE(Open(*client, "/b"), 0u);
 }
 
-TEST_F(FileServerTest, WhatIsGivenUpIsNotBegun) {
+TEST_F(FileServerTest, CancelledOperationIsNotStarted) {
   const auto client = server_.NewClient();
   const uint64_t file = Open(*client, "/a");
   auto cancellation = std::make_shared<Cancellation>();
@@ -315,7 +315,7 @@ TEST_F(FileServerTest, WhatIsGivenUpIsNotBegun) {
 }
 
 // Nobody else could close it.
-TEST_F(FileServerTest, WhatIsGivenUpWhileItIsOpenedIsClosed) {
+TEST_F(FileServerTest, FileCancelledDuringOpenIsClosed) {
   auto client = server_.NewClient();
   auto cancellation = std::make_shared<Cancellation>();
   disk_.on_open = [&] {
@@ -337,7 +337,7 @@ TEST_F(FileServerTest, WhatIsGivenUpWhileItIsOpenedIsClosed) {
 }
 
 // However many files of one client are stuck, others have room.
-TEST_F(FileServerTest, AStuckDiskOfOneClientStopsNoOther) {
+TEST_F(FileServerTest, HungDiskOfOneClientDoesNotBlockOthers) {
   const auto stuck = server_.NewClient();
   const auto other = server_.NewClient();
   disk_.Shut(scheduler_, "stuck");
@@ -360,7 +360,7 @@ TEST_F(FileServerTest, AStuckDiskOfOneClientStopsNoOther) {
 
 // One client may do one thing more; what another asks for after a thousand of
 // its requests has its turn soon.
-TEST_F(FileServerTest, ClientsTakeTurns) {
+TEST_F(FileServerTest, ClientsAreServedRoundRobin) {
   const auto greedy = server_.NewClient();
   const auto modest = server_.NewClient();
   disk_.Shut(scheduler_, "stuck");
@@ -386,7 +386,7 @@ TEST_F(FileServerTest, ClientsTakeTurns) {
   EXPECT_THAT(answers_, SizeIs(1007));
 }
 
-TEST_F(FileServerTest, LongDirectoriesAreListedInPages) {
+TEST_F(FileServerTest, LargeDirectoriesAreListedInPages) {
   const auto client = server_.NewClient();
   for (int i = 0; i < 9000; ++i) {
     ASSERT_OK(

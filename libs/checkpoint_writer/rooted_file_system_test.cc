@@ -48,7 +48,7 @@ TEST(RootedFileSystemTest, PathsAreBelowTheRoot) {
   EXPECT_EQ(here.PathOf("/ckpt/model").value(), "./ckpt/model");
 }
 
-TEST(RootedFileSystemTest, NoPathLeadsOut) {
+TEST(RootedFileSystemTest, PathsCannotLeaveTheRoot) {
   MemoryFileSystem disk;
   ASSERT_OK(disk.CreateDirectories("/root/a"));
   ASSERT_OK(disk.WriteFileAtomically("/secret", "secret"));
@@ -76,7 +76,7 @@ TEST(RootedFileSystemTest, NoPathLeadsOut) {
   EXPECT_EQ(disk.ReadFile("/secret").value(), "secret");
 }
 
-TEST(RootedFileSystemTest, TheRootItselfStays) {
+TEST(RootedFileSystemTest, RootCannotBeDeletedOrRenamed) {
   MemoryFileSystem disk;
   ASSERT_OK(disk.CreateDirectories("/root/a"));
   RootedFileSystem files(disk, "/root");
@@ -89,7 +89,7 @@ TEST(RootedFileSystemTest, TheRootItselfStays) {
 
 // Nobody makes one through a FileSystem: whoever owns the machine may, to lead
 // to another disk.
-TEST(RootedFileSystemTest, LinksOfTheMachinesOwnerAreFollowed) {
+TEST(RootedFileSystemTest, SymlinksBelowTheRootAreFollowed) {
   LocalFileSystem disk;
   const std::string base = absl::StrCat(testing::TempDir(), "/rooted_test");
   (void)disk.DeleteRecursively(base);

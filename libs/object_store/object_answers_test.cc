@@ -117,7 +117,7 @@ class ObjectAnswersTest : public testing::Test {
   ObjectFileSystem files_{s3_, *scheduler_, {.part_bytes = size_t{5} << 20}};
 };
 
-TEST_F(ObjectAnswersTest, NamesInListsAreDecodedAsTheServiceSays) {
+TEST_F(ObjectAnswersTest, ListedNamesAreDecodedPerEncodingType) {
   const std::string keys =
       "<Contents><Key>d/a+b</Key></Contents>"
       "<Contents><Key>d/a%2Bb</Key></Contents>"
@@ -139,7 +139,7 @@ TEST_F(ObjectAnswersTest, NamesInListsAreDecodedAsTheServiceSays) {
 }
 
 // Whoever deletes what a list names must not be led out of the directory.
-TEST_F(ObjectAnswersTest, WhatIsNoNameInTheDirectoryIsNotListed) {
+TEST_F(ObjectAnswersTest, InvalidListedNamesAreSkipped) {
   http_.set_script([&](const HttpRequest&) {
     return Xml(
         "<ListBucketResult><Contents><Key>d/</Key></Contents>"
@@ -156,7 +156,7 @@ TEST_F(ObjectAnswersTest, WhatIsNoNameInTheDirectoryIsNotListed) {
   EXPECT_EQ(names, (std::vector<std::string>{"folder", "good"}));
 }
 
-TEST_F(ObjectAnswersTest, AListThatDoesNotEndIsRefused) {
+TEST_F(ObjectAnswersTest, EndlessListIsRejected) {
   const auto page = [](const std::string& next) {
     return Xml(absl::StrCat("<ListBucketResult><Contents><Key>d/x</Key>",
                             "</Contents><IsTruncated>true</IsTruncated>",
@@ -177,7 +177,7 @@ TEST_F(ObjectAnswersTest, AListThatDoesNotEndIsRefused) {
 }
 
 // Nor does one that has something else to go on with each time.
-TEST_F(ObjectAnswersTest, AListOfEmptyPagesIsNotFollowedForEver) {
+TEST_F(ObjectAnswersTest, EndlessEmptyPagesAreRejected) {
   int pages = 0;
   http_.set_script([&](const HttpRequest&) {
     return Xml(absl::StrCat("<ListBucketResult><IsTruncated>true</IsTruncated>",
@@ -190,7 +190,7 @@ TEST_F(ObjectAnswersTest, AListOfEmptyPagesIsNotFollowedForEver) {
 }
 
 // The service may send a page with nothing on it before others.
-TEST_F(ObjectAnswersTest, AnEmptyPageIsNotTheEnd) {
+TEST_F(ObjectAnswersTest, EmptyPageDoesNotEndTheList) {
   http_.set_script([&](const HttpRequest& request) {
     if (!absl::StrContains(request.url, "token=A")) {
       return Xml(
@@ -239,7 +239,7 @@ class UncopiedPartsTest : public ObjectAnswersTest {
       store_, *scheduler_, {.part_bytes = size_t{5} << 20}};
 };
 
-TEST_F(UncopiedPartsTest, ALargeObjectIsCopiedWhole) {
+TEST_F(UncopiedPartsTest, LargeObjectIsCopiedCompletely) {
   http_.set_script([](const HttpRequest& request) -> HttpResponse {
     if (request.method != "HEAD") return Xml("<CopyObjectResult/>");
     return {.code = 200,
@@ -253,7 +253,7 @@ TEST_F(UncopiedPartsTest, ALargeObjectIsCopiedWhole) {
   EXPECT_EQ(NumCopies("partNumber"), 0);
 }
 
-TEST_F(UncopiedPartsTest, WhatGoesOnIsReadAndSent) {
+TEST_F(UncopiedPartsTest, AppendReuploadsExistingBytes) {
   std::string old(size_t{17} << 20, 'x');
   for (size_t i = 0; i < old.size(); i += 1000) old[i] = 'a' + i / 1000 % 26;
   std::string sent;
@@ -299,7 +299,7 @@ constexpr char kNoSuchKeyXml[] =
 
 // A proxy in front of the service, a wrong endpoint, a bucket that is missing:
 // callers would take NOT_FOUND for a reason to begin anew.
-TEST_F(ObjectAnswersTest, A404WithoutEvidenceIsNoMissingObject) {
+TEST_F(ObjectAnswersTest, Unexplained404IsNotNotFound) {
   constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
   for (const std::string body :
        {"", "<html>nginx</html>", "404 page not found", "{}",
@@ -323,7 +323,7 @@ TEST_F(ObjectAnswersTest, A404WithoutEvidenceIsNoMissingObject) {
   }
 }
 
-TEST_F(ObjectAnswersTest, TheServicesErrorDocumentTellsAMissingObject) {
+TEST_F(ObjectAnswersTest, S3ErrorDocumentMeansNotFound) {
   bool has_bucket_in_endpoint = false;
   http_.set_script([&](const HttpRequest& request) {
     const bool is_list = absl::StrContains(request.url, "list-type");
@@ -348,7 +348,7 @@ TEST_F(ObjectAnswersTest, TheServicesErrorDocumentTellsAMissingObject) {
 
 // Google says "No such object" of a bucket that is missing, too: the bucket's
 // list tells.
-TEST_F(ObjectAnswersTest, GooglesListTellsAMissingObject) {
+TEST_F(ObjectAnswersTest, EmptyGcsListMeansNotFound) {
   HttpResponse list;
   http_.set_script([&](const HttpRequest& request) {
     if (absl::StrContains(request.url, "maxResults")) return list;
@@ -384,7 +384,7 @@ TEST_F(ObjectAnswersTest, GooglesListTellsAMissingObject) {
               StatusIs(absl::StatusCode::kUnavailable, "lists the object"));
 }
 
-TEST_F(ObjectAnswersTest, AnObjectMayAppearWhileItIsOpened) {
+TEST_F(ObjectAnswersTest, ObjectMayAppearDuringOpen) {
   // S3 said that it was missing: that was true.
   http_.set_script([&](const HttpRequest& request) -> HttpResponse {
     if (absl::StrContains(request.url, "list-type")) {
@@ -414,7 +414,7 @@ TEST_F(ObjectAnswersTest, AnObjectMayAppearWhileItIsOpened) {
 }
 
 // NOT_FOUND would mean that there never was one.
-TEST_F(ObjectAnswersTest, AnObjectThatGoesWhileItIsReadIsNotNotFound) {
+TEST_F(ObjectAnswersTest, ObjectDeletedDuringReadIsNotNotFound) {
   const size_t begin = ObjectFileSystem::kReadAheadBytes;
   for (const size_t rest : {size_t{10}, 2 * begin}) {
     http_.set_script([&](const HttpRequest& request) -> HttpResponse {
@@ -437,7 +437,7 @@ TEST_F(ObjectAnswersTest, AnObjectThatGoesWhileItIsReadIsNotNotFound) {
 }
 
 // A copy has been made when the service says so, not when it begins to answer.
-TEST_F(ObjectAnswersTest, NothingIsDeletedUnlessItWasCopied) {
+TEST_F(ObjectAnswersTest, SourceIsDeletedOnlyAfterCopy) {
   for (const std::string body : {"", "\n\n", "<html/>", "<Error/>"}) {
     http_.set_script([&](const HttpRequest& request) -> HttpResponse {
       if (request.method == "HEAD") {
@@ -457,7 +457,7 @@ TEST_F(ObjectAnswersTest, NothingIsDeletedUnlessItWasCopied) {
   EXPECT_EQ(http_.Count("DELETE", ""), 0);
 }
 
-TEST_F(ObjectAnswersTest, AnErrorThatPassesInASuccessIsAskedAgain) {
+TEST_F(ObjectAnswersTest, TransientErrorInOkReplyIsRetried) {
   int asked = 0;
   http_.set_script([&](const HttpRequest&) {
     return Xml(++asked == 1 ? "<Error><Code>SlowDown</Code></Error>"
@@ -468,7 +468,7 @@ TEST_F(ObjectAnswersTest, AnErrorThatPassesInASuccessIsAskedAgain) {
   EXPECT_EQ(asked, 2);
 }
 
-TEST_F(ObjectAnswersTest, ARangeThatWasNotAskedForIsAFailure) {
+TEST_F(ObjectAnswersTest, UnexpectedRangeErrorIsInternal) {
   http_.set_script(
       [](const HttpRequest&) { return HttpResponse{.code = 416}; });
   EXPECT_THAT(s3_.Put({"b", "k"}, "bytes"), StatusIs(kInternalError, "416"));
@@ -476,7 +476,7 @@ TEST_F(ObjectAnswersTest, ARangeThatWasNotAskedForIsAFailure) {
   EXPECT_THAT(gcs_.Put({"b", "k"}, "bytes"), StatusIs(kInternalError, "416"));
 }
 
-TEST_F(ObjectAnswersTest, APieceIsWhatWasAskedFor) {
+TEST_F(ObjectAnswersTest, RangeReplyMustMatchRequest) {
   const auto piece = [](const std::string& range, const std::string& body) {
     HttpResponse response{.code = 206, .headers = {}, .body = body};
     if (!range.empty()) response.headers["content-range"] = range;
@@ -504,7 +504,7 @@ TEST_F(ObjectAnswersTest, APieceIsWhatWasAskedFor) {
               StatusIs(kInternalError, "11 bytes of 10"));
 }
 
-TEST_F(ObjectAnswersTest, ASizeIsNotBelieved) {
+TEST_F(ObjectAnswersTest, DeclaredSizeIsNotTrusted) {
   http_.set_script([](const HttpRequest& request) -> HttpResponse {
     if (request.method == "HEAD") {
       return {.code = 200,
@@ -519,7 +519,7 @@ TEST_F(ObjectAnswersTest, ASizeIsNotBelieved) {
 
 // Of a file that is open the rest is not that of another, which has its name by
 // now: who reads is told, and opens it anew.
-TEST_F(ObjectAnswersTest, AFileOfWhichAnotherHasTheNameSaysSo) {
+TEST_F(ObjectAnswersTest, ReadOfReplacedObjectFails) {
   const std::string old(2 * ObjectFileSystem::kReadAheadBytes, 'x');
   http_.set_script([&](const HttpRequest& request) -> HttpResponse {
     const bool is_first = http_.requests().size() == 1;
@@ -544,7 +544,7 @@ TEST_F(ObjectAnswersTest, AFileOfWhichAnotherHasTheNameSaysSo) {
 
 // Nor where an object is renamed, goes on or is read, whatever is computed of
 // it.
-TEST_F(ObjectAnswersTest, ASizeThatNoObjectHasIsRefused) {
+TEST_F(ObjectAnswersTest, ImpossibleSizeIsRejected) {
   for (const char* size : {"18446744073709551615", "18446744073709551614",
                            "9223372036854775808", "4611686018427387904"}) {
     http_.set_script([&](const HttpRequest& request) -> HttpResponse {
@@ -581,7 +581,7 @@ TEST_F(ObjectAnswersTest, ASizeThatNoObjectHasIsRefused) {
 }
 
 // S3 answers HEAD so: without a body, and with where the bucket is.
-TEST_F(ObjectAnswersTest, ABucketOfAnotherRegionIsSaidToBeThere) {
+TEST_F(ObjectAnswersTest, BucketInOtherRegionIsReported) {
   std::string region = "eu-west-1";
   http_.set_script([&](const HttpRequest&) {
     return HttpResponse{
@@ -595,7 +595,7 @@ TEST_F(ObjectAnswersTest, ABucketOfAnotherRegionIsSaidToBeThere) {
               StatusIs(kInternalError, "answers 400"));
 }
 
-TEST_F(ObjectAnswersTest, ABucketsNameIsNoHost) {
+TEST_F(ObjectAnswersTest, BucketNameCannotInjectHost) {
   for (const char* path : {"s3://localhost:8443#/k", "s3://[::1]#/k",
                            "s3://b?x=/k", "s3://a@b/k"}) {
     EXPECT_THAT(files_.ReadFile(path),
@@ -606,7 +606,7 @@ TEST_F(ObjectAnswersTest, ABucketsNameIsNoHost) {
 }
 
 // An attempt whose answer is lost may have been made.
-TEST_F(ObjectAnswersTest, WhatIsAppendedIsThereOnce) {
+TEST_F(ObjectAnswersTest, RetriedAppendIsAppliedOnce) {
   std::map<std::string, std::string> objects = {{"k", "old"}};
   std::set<std::string> lost;
   http_.set_script(
@@ -637,7 +637,7 @@ TEST_F(ObjectAnswersTest, WhatIsAppendedIsThereOnce) {
   EXPECT_EQ(objects["k"], "old+new");
 }
 
-TEST_F(ObjectAnswersTest, ACopyThatDoesNotGoOnEnds) {
+TEST_F(ObjectAnswersTest, CopyWithoutProgressFails) {
   for (const char* body :
        {R"({"done":false,"rewriteToken":"x","totalBytesRewritten":"5"})",
         R"({"done":"true","rewriteToken":"x"})", R"({"done":true})"}) {
@@ -653,7 +653,7 @@ TEST_F(ObjectAnswersTest, ACopyThatDoesNotGoOnEnds) {
   }
 }
 
-TEST_F(ObjectAnswersTest, ANameThatIsNoUtf8EndsNothing) {
+TEST_F(ObjectAnswersTest, NonUtf8NameIsAnError) {
   http_.set_script([&](const HttpRequest&) {
     return HttpResponse{.code = 404, .headers = {}, .body = "{}"};
   });
@@ -662,7 +662,7 @@ TEST_F(ObjectAnswersTest, ANameThatIsNoUtf8EndsNothing) {
 }
 
 // All threads that may block may wait for answers before the first has come.
-TEST(CurlHttpClientTest, NeedsNoThreadThatMayBlock) {
+TEST(CurlHttpClientTest, NeedsNoBlockingThread) {
   SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock, {.max_blocking_threads = 1});
   // The thread that waits may come to it late, and leave it later than this.
@@ -700,7 +700,7 @@ class CurlMemory {
 };
 thread_local bool CurlMemory::is_out = false;
 
-TEST(CurlHttpClientTest, WithoutMemoryARequestEndsAtOnce) {
+TEST(CurlHttpClientTest, RequestWithoutMemoryFailsAtOnce) {
   const CurlMemory memory;
   SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
@@ -742,7 +742,7 @@ class SilentServer {
   int port_ = 0;
 };
 
-TEST(CurlHttpClientTest, WhatIsGivenUpEndsSoon) {
+TEST(CurlHttpClientTest, CancelledRequestEndsPromptly) {
   SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
   const SilentServer server;
@@ -764,7 +764,7 @@ TEST(CurlHttpClientTest, WhatIsGivenUpEndsSoon) {
 }
 
 // Keys that are still good are used while those who renew them are away.
-TEST(CredentialsTest, GoodKeysOutliveAFailureToRenewThem) {
+TEST(CredentialsTest, ValidKeysSurviveFailedRenewal) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
   MemoryFileSystem home;
@@ -807,7 +807,7 @@ TEST(CredentialsTest, GoodKeysOutliveAFailureToRenewThem) {
   EXPECT_THAT(credentials.Get(), StatusIs(absl::StatusCode::kUnavailable));
 }
 
-TEST(CredentialsTest, AGoodTokenOutlivesAFailureToRenewIt) {
+TEST(CredentialsTest, ValidTokenSurvivesFailedRenewal) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
   MemoryFileSystem home;
@@ -883,7 +883,7 @@ class SetClock : public ManualClock {
 };
 
 // A file with keys is written late, or anew, by others.
-TEST(CredentialsTest, KeysOfAFileAreLookedForAgain) {
+TEST(CredentialsTest, MissingKeyFileIsCheckedAgain) {
   for (const char* session : {"", "aws_session_token = t\n"}) {
     SetClock clock;
     SimulatedScheduler scheduler(clock);
@@ -981,7 +981,7 @@ class RefusedKeysTest : public testing::Test {
                         .endpoint = "http://s3"}};
 };
 
-TEST_F(RefusedKeysTest, KeysThatAreRefusedAreReadAgain) {
+TEST_F(RefusedKeysTest, RefusedKeysAreReadAgain) {
   const std::vector<HttpResponse> refusals = {
       {.code = 401, .headers = {}, .body = ""},
       {.code = 403, .headers = {}, .body = ""},
@@ -1003,7 +1003,7 @@ TEST_F(RefusedKeysTest, KeysThatAreRefusedAreReadAgain) {
 }
 
 // A file that a tool is just writing is empty when it is first looked at.
-TEST_F(RefusedKeysTest, ARequestWithoutKeysIsMadeAgainWithThem) {
+TEST_F(RefusedKeysTest, AnonymousRequestIsRetriedWithKeys) {
   Write("credentials", "");
   refusal_ = {.code = 403, .headers = {}, .body = ""};
   accepted_ = "Credential=key/";
@@ -1011,7 +1011,7 @@ TEST_F(RefusedKeysTest, ARequestWithoutKeysIsMadeAgainWithThem) {
   EXPECT_OK(Ask());
 }
 
-TEST_F(RefusedKeysTest, ARegionThatIsRefusedIsReadAgain) {
+TEST_F(RefusedKeysTest, RefusedRegionIsReadAgain) {
   WriteKey("key");
   for (const int code : {301, 400}) {
     const std::string region = absl::StrCat("eu-west-", code);
@@ -1026,7 +1026,7 @@ TEST_F(RefusedKeysTest, ARegionThatIsRefusedIsReadAgain) {
   }
 }
 
-TEST_F(RefusedKeysTest, TheSameKeysAreNotTriedAgain) {
+TEST_F(RefusedKeysTest, UnchangedKeysAreNotRetried) {
   WriteKey("key");
   refusal_ = {.code = 403, .headers = {}, .body = ""};
   accepted_ = "Credential=another/";
@@ -1037,7 +1037,7 @@ TEST_F(RefusedKeysTest, TheSameKeysAreNotTriedAgain) {
 }
 
 // As those that read the parts of a file at once are.
-TEST_F(RefusedKeysTest, RequestsThatAreRefusedTogetherAreAllMadeAgain) {
+TEST_F(RefusedKeysTest, ConcurrentRefusedRequestsAreAllRetried) {
   WriteKey("old");
   ASSERT_OK_AND_ASSIGN(const AwsKeys old, credentials_.Get());
   WriteKey("new");
@@ -1050,7 +1050,7 @@ TEST_F(RefusedKeysTest, RequestsThatAreRefusedTogetherAreAllMadeAgain) {
   EXPECT_FALSE(credentials_.Refuse(found));
 }
 
-TEST(CredentialsTest, ATokenThatIsRefusedIsAskedForAgain) {
+TEST(CredentialsTest, RefusedTokenIsRenewed) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
   MemoryFileSystem home;
@@ -1100,7 +1100,7 @@ TEST(CredentialsTest, ATokenThatIsRefusedIsAskedForAgain) {
 
 // A machine's clock is set right after the program began: the service compares
 // with its own, by which the time to wait by has gone wrong.
-TEST(CredentialsTest, RequestsAreSignedByTheClockOfTheWall) {
+TEST(CredentialsTest, RequestsAreSignedWithWallClock) {
   SetClock clock;
   clock.ahead = absl::Hours(30 * 24);
   SimulatedScheduler scheduler(clock);
@@ -1125,7 +1125,7 @@ TEST(CredentialsTest, RequestsAreSignedByTheClockOfTheWall) {
 
 // The machine's account is asked for only where that is wanted, and again
 // before a token ends.
-TEST(CredentialsTest, GooglesMachinesHaveTokens) {
+TEST(CredentialsTest, MetadataServerTokensAreUsed) {
   constexpr char kPath[] =
       "/computeMetadata/v1/instance/service-accounts/default/token";
   ManualClock clock;
@@ -1170,7 +1170,7 @@ TEST(CredentialsTest, GooglesMachinesHaveTokens) {
   }
 }
 
-TEST(CredentialsTest, GooglesFileIsLookedForAgain) {
+TEST(CredentialsTest, MissingGoogleFileIsCheckedAgain) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
   MemoryFileSystem home;
@@ -1196,7 +1196,7 @@ TEST(CredentialsTest, GooglesFileIsLookedForAgain) {
 }
 
 // As libcurl names it in "Host", and so do AWS's own programs.
-TEST(SignRequestTest, TheSchemesOwnPortIsNotSigned) {
+TEST(SignRequestTest, DefaultPortIsNotSigned) {
   const auto signed_as = [](const std::string& url) {
     HttpRequest request;
     request.url = url;
@@ -1228,7 +1228,7 @@ class HungHome : public MemoryFileSystem {
   const std::unique_ptr<Event> gate;
 };
 
-TEST(HungHomeTest, AHomeThatHangsIsInNobodysWay) {
+TEST(HungHomeTest, HungHomeDirectoryDoesNotBlockOthers) {
   SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
   const auto random = NewSeededRandom(1);
@@ -1297,7 +1297,7 @@ class SilentHttp : public HttpClient {
   Scheduler& scheduler_;
 };
 
-TEST(SilentStoreTest, WhoGivesAFileUpIsNotKept) {
+TEST(SilentStoreTest, AbandonDoesNotWaitForSilentStore) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
   const auto random = NewSeededRandom(1);

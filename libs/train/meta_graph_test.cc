@@ -70,7 +70,7 @@ class MetaGraphTest : public testing::Test {
   tf::MetaGraphDef message_;
 };
 
-TEST_F(MetaGraphTest, ExportWithoutMemoryIsAnError) {
+TEST_F(MetaGraphTest, ExportWithoutMemoryFails) {
   const Scope root = Scope::Root();
   const MetaGraph meta(message_);
   MemoryFileSystem files;
@@ -88,7 +88,7 @@ TEST_F(MetaGraphTest, ExportWithoutMemoryIsAnError) {
   EXPECT_OK(WriteMetaGraph(files, "model.meta", meta));
 }
 
-TEST_F(MetaGraphTest, BytesAndTextAreRead) {
+TEST_F(MetaGraphTest, BinaryAndTextFormsParse) {
   const MetaGraph meta(message_);
   const std::string bytes = meta.Serialize();
   ASSERT_OK_AND_ASSIGN(const MetaGraph again, MetaGraph::Parse(bytes));
@@ -101,7 +101,7 @@ TEST_F(MetaGraphTest, BytesAndTextAreRead) {
       (std::vector<std::string>{"losses", "trainable_variables", "variables"}));
 }
 
-TEST_F(MetaGraphTest, FilesAreNamedInErrors) {
+TEST_F(MetaGraphTest, ReadErrorsNameTheFile) {
   MemoryFileSystem files;
   EXPECT_THAT(ReadMetaGraph(files, "/m.meta").status(),
               StatusIs(absl::StatusCode::kNotFound, "/m.meta"));
@@ -111,7 +111,7 @@ TEST_F(MetaGraphTest, FilesAreNamedInErrors) {
 }
 
 // A cut leaves bytes that are refused, or what is said by those before it.
-TEST_F(MetaGraphTest, EveryCutIsSurvived) {
+TEST_F(MetaGraphTest, TruncatedBytesDoNotCrash) {
   const std::string bytes = MetaGraph(message_).Serialize();
   int refused = 0;
   for (size_t size = 0; size < bytes.size(); size += 3) {
@@ -124,7 +124,7 @@ TEST_F(MetaGraphTest, EveryCutIsSurvived) {
   EXPECT_GT(refused, 10);
 }
 
-TEST_F(MetaGraphTest, NamesThatAreNotThereAreNamed) {
+TEST_F(MetaGraphTest, MissingTensorsAreNamedInErrors) {
   Collection("losses").mutable_node_list()->add_value("none:0");
   ExpectRefused(StatusIs(kInvalid, "collection 'losses': Tensor 'none:0'"));
   Collection("losses").mutable_node_list()->set_value(1, "w:7");
@@ -133,7 +133,7 @@ TEST_F(MetaGraphTest, NamesThatAreNotThereAreNamed) {
   ExpectRefused(StatusIs(kInvalid, "operation 'none' is not in the graph"));
 }
 
-TEST_F(MetaGraphTest, VariablesThatAreNoneAreRefused) {
+TEST_F(MetaGraphTest, InvalidVariableDefsAreRejected) {
   const tf::VariableDef w = W();
   const struct {
     std::function<void(tf::VariableDef&)> change;
@@ -179,7 +179,7 @@ TEST_F(MetaGraphTest, VariablesThatAreNoneAreRefused) {
   ExpectRefused(StatusIs(kInvalid, "holds what is no VariableDef"));
 }
 
-TEST_F(MetaGraphTest, SaversThatCanNotWorkAreRefused) {
+TEST_F(MetaGraphTest, InvalidSaverDefsAreRejected) {
   const tf::SaverDef saver = message_.saver_def();
   message_.mutable_saver_def()->set_save_tensor_name("save/none:0");
   ExpectRefused(StatusIs(kInvalid, "'save/none:0' is not in the graph"));
@@ -196,7 +196,7 @@ TEST_F(MetaGraphTest, SaversThatCanNotWorkAreRefused) {
   ExpectRefused(StatusIs(absl::StatusCode::kUnimplemented, "SaverDef.V2"));
 }
 
-TEST_F(MetaGraphTest, GraphsThatAreNoneAreRefused) {
+TEST_F(MetaGraphTest, InvalidGraphsAreRejected) {
   message_.mutable_graph_def()->mutable_node(0)->add_input("nowhere");
   ExpectRefused(StatusIs(kInvalid, "Unknown input node 'nowhere'"));
   message_.clear_graph_def();
@@ -204,7 +204,7 @@ TEST_F(MetaGraphTest, GraphsThatAreNoneAreRefused) {
 }
 
 // Even one that fails: undoing it would undo the other change too.
-TEST_F(MetaGraphTest, ImportsDuringAnotherChangeAreRefused) {
+TEST_F(MetaGraphTest, ConcurrentImportIsRejected) {
   message_.clear_graph_def();
   const Scope root = Scope::Root();
   const GraphWriter::Turn turn(root.graph().writer());
@@ -218,7 +218,7 @@ TEST_F(MetaGraphTest, ImportsDuringAnotherChangeAreRefused) {
 
 // Two messages in a row are one, whose nodes are there twice; a collection that
 // is there twice is the last of them, as protobuf has it.
-TEST_F(MetaGraphTest, WhatIsThereTwiceIsRefusedOrTheLast) {
+TEST_F(MetaGraphTest, DuplicateNodesFailAndLastCollectionWins) {
   const std::string bytes = MetaGraph(message_).Serialize();
   ASSERT_OK_AND_ASSIGN(const MetaGraph twice, MetaGraph::Parse(bytes + bytes));
   const Scope root = Scope::Root();
@@ -235,7 +235,7 @@ TEST_F(MetaGraphTest, WhatIsThereTwiceIsRefusedOrTheLast) {
   EXPECT_EQ(root.GetCollection("losses")[0].name(), "w/read:0");
 }
 
-TEST_F(MetaGraphTest, KindsOfCollectionsDoNotMix) {
+TEST_F(MetaGraphTest, CollectionKindMismatchIsRejected) {
   Collection("mine").mutable_int64_list()->add_value(1);
   const MetaGraph numbers(message_);
   const Scope root = Scope::Root();
@@ -259,7 +259,7 @@ TEST_F(MetaGraphTest, KindsOfCollectionsDoNotMix) {
 }
 
 // What a newer writer says of collections is kept.
-TEST_F(MetaGraphTest, KindsThatAreUnknownAreKept) {
+TEST_F(MetaGraphTest, UnknownCollectionKindsArePreserved) {
   // Field 9 of a CollectionDef, and of a NodeList: "new".
   const std::string unknown = "\x4a\x03new";
   Collection("newer").ParseFromString(unknown);
@@ -275,7 +275,7 @@ TEST_F(MetaGraphTest, KindsThatAreUnknownAreKept) {
   }
 }
 
-TEST_F(MetaGraphTest, OlderWritersDoNotSayWhatIsTrainable) {
+TEST_F(MetaGraphTest, TrainableFieldIsIgnoredBeforeVersion19) {
   tf::VariableDef w = W();
   w.set_trainable(false);
   for (const char* version : {"1.8.0", "1.9.0"}) {
@@ -292,7 +292,7 @@ TEST_F(MetaGraphTest, OlderWritersDoNotSayWhatIsTrainable) {
 }
 
 // Attrs that the writer's ops have by default, and ours have not.
-TEST_F(MetaGraphTest, DefaultsOfNewerOpsAreLeftOutWithoutAWarning) {
+TEST_F(MetaGraphTest, UnknownDefaultAttrsAreDroppedSilently) {
   tf::NodeDef& node = *message_.mutable_graph_def()->mutable_node(0);
   (*node.mutable_attr())["newer"].set_i(7);
   const auto warns = [this] {
@@ -326,7 +326,7 @@ TEST_F(MetaGraphTest, DevicesAreCleared) {
   }
 }
 
-TEST_F(MetaGraphTest, OpsOfTheGraphGoOutWithIt) {
+TEST_F(MetaGraphTest, ExportIncludesUsedOpDefs) {
   bool found = false;
   for (const auto& op : message_.meta_info_def().stripped_op_list().op()) {
     if (op.name() != "RestoreV2") continue;
