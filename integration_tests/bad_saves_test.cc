@@ -119,7 +119,7 @@ class BadSavesTest : public testing::TestWithParam<bool> {
   std::unique_ptr<Session> session_;
 };
 
-TEST_P(BadSavesTest, AReadOnlyDirectoryKeepsWhatItHas) {
+TEST_P(BadSavesTest, ReadOnlyDirectoryIsUnchanged) {
   Saver saver(root_, Options());
   ASSERT_NO_FATAL_FAILURE(Connect());
   ASSERT_OK(saver.Save(*session_, "/job/m", {.global_step = 1}));
@@ -141,7 +141,7 @@ TEST_P(BadSavesTest, AReadOnlyDirectoryKeepsWhatItHas) {
   ExpectValue(Floats(100, 0));
 }
 
-TEST_P(BadSavesTest, AFileIsNoDirectoryToSaveIn) {
+TEST_P(BadSavesTest, SaveBelowAFileFails) {
   Saver saver(root_, Options());
   ASSERT_NO_FATAL_FAILURE(Connect());
   ASSERT_OK(files_.CreateDirectories("/job"));
@@ -159,7 +159,7 @@ TEST_P(BadSavesTest, AFileIsNoDirectoryToSaveIn) {
   EXPECT_OK(saver.Restore(*session_, "/job/notes"));
 }
 
-TEST_P(BadSavesTest, ADirectoryIsNoFileToSaveTo) {
+TEST_P(BadSavesTest, SaveOverADirectoryFails) {
   Saver saver(root_, Options());
   ASSERT_NO_FATAL_FAILURE(Connect());
   ASSERT_OK(saver.Save(*session_, "/job/old"));
@@ -182,7 +182,7 @@ TEST_P(BadSavesTest, ADirectoryIsNoFileToSaveTo) {
 
 // Somebody copied half of a checkpoint over another: its sizes are right, so
 // only the checksums tell.
-TEST_P(BadSavesTest, AnIndexBesideTheDataOfAnotherSaveIsFound) {
+TEST_P(BadSavesTest, MismatchedIndexAndDataAreDetected) {
   Saver saver(root_, Options());
   ASSERT_NO_FATAL_FAILURE(Connect());
   ASSERT_OK(saver.Save(*session_, "/job/a"));
@@ -204,7 +204,7 @@ TEST_P(BadSavesTest, AnIndexBesideTheDataOfAnotherSaveIsFound) {
 }
 
 // One that is shorter than what the index says.
-TEST_P(BadSavesTest, AnIndexOfALongerSaveIsFound) {
+TEST_P(BadSavesTest, IndexOfLongerSaveIsDetected) {
   const ops::Variable longer(root_.WithName("longer"), Floats(5000, 7));
   SaverOptions all = Options();
   SaverOptions one = Options();
@@ -224,7 +224,7 @@ TEST_P(BadSavesTest, AnIndexOfALongerSaveIsFound) {
 }
 
 // Names in a checkpoint are any bytes, and so are those of its files.
-TEST_P(BadSavesTest, NamesMayHaveAnyBytes) {
+TEST_P(BadSavesTest, NamesMayContainAnyBytes) {
   const std::vector<std::string> names = {
       "spaces and\ttabs\n",      "a//b/../c",  "\xc3\xbc and \xe5\x90\x8d",
       "\x01\x7f\x80\xfe\xff",    "100% \"x\"", "m.index",

@@ -145,7 +145,7 @@ Paths NamesIn(FileSystem& files, const std::string& folder) {
 
 class CheckpointWriterTest : public testing::TestWithParam<ClusterKind> {};
 
-TEST_P(CheckpointWriterTest, AShardedSaveLandsAtTheWriterAndComesBack) {
+TEST_P(CheckpointWriterTest, ShardedSaveRoundTripsThroughTheWriter) {
   MemoryFileSystem writers;
   Disks disks(writers);
   TestCluster cluster(OptionsFor(GetParam(), disks));
@@ -170,7 +170,7 @@ TEST_P(CheckpointWriterTest, AShardedSaveLandsAtTheWriterAndComesBack) {
   EXPECT_EQ(program.Latest().value(), path);
 }
 
-TEST_P(CheckpointWriterTest, OldCheckpointsAreDeletedAtTheWriter) {
+TEST_P(CheckpointWriterTest, WriterDeletesOldCheckpoints) {
   MemoryFileSystem writers;
   Disks disks(writers);
   TestCluster cluster(OptionsFor(GetParam(), disks));
@@ -195,7 +195,7 @@ TEST_P(CheckpointWriterTest, OldCheckpointsAreDeletedAtTheWriter) {
 }
 
 // As any others: by a reader of a ps, which has nothing on a disk of its own.
-TEST_P(CheckpointWriterTest, FilesThereAreWrittenMatchedAndReadByOps) {
+TEST_P(CheckpointWriterTest, OpsWriteMatchAndReadRemoteFiles) {
   MemoryFileSystem writers;
   Disks disks(writers);
   TestCluster cluster(OptionsFor(GetParam(), disks));
@@ -273,7 +273,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, CheckpointWriterTest,
                            return ClusterKindName(kind.param);
                          });
 
-TEST(CheckpointWriterFailureTest, AFullDiskFailsTheSaveAlone) {
+TEST(CheckpointWriterFailureTest, FullDiskFailsOnlyTheSave) {
   MemoryFileSystem memory;
   FailingFileSystem writers(memory);
   Disks disks(writers);
@@ -294,7 +294,7 @@ TEST(CheckpointWriterFailureTest, AFullDiskFailsTheSaveAlone) {
   EXPECT_EQ(program.Latest().value(), third);
 }
 
-TEST(CheckpointWriterFailureTest, AWriterThatDiesFailsTheSaveAlone) {
+TEST(CheckpointWriterFailureTest, LostWriterFailsOnlyTheSave) {
   GatedFileSystem writers;
   Disks disks(writers);
   TestCluster cluster(OptionsFor(ClusterKind::kSimulated, disks));

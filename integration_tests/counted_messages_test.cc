@@ -188,7 +188,7 @@ Messages WithClient(Messages messages) {
   return messages;
 }
 
-TEST_F(CountedMessagesTest, ANullStepIsOneRoundTrip) {
+TEST_F(CountedMessagesTest, EmptyStepIsOneRoundTrip) {
   Operation noop = ops::NoOp(At("worker/task:0"));
   Connect("worker", 0);
   const StepCost cost = CostOf({}, {noop});
@@ -201,7 +201,7 @@ TEST_F(CountedMessagesTest, ANullStepIsOneRoundTrip) {
   ExpectCopied(0, cost);
 }
 
-TEST_F(CountedMessagesTest, AStepOfThreeTasks) {
+TEST_F(CountedMessagesTest, StepOnThreeTasks) {
   Output c;
   ASSERT_NO_FATAL_FAILURE(StartThreeTasks(0, &c));
   const StepCost cost = CostOf({c}, {});
@@ -222,7 +222,7 @@ TEST_F(CountedMessagesTest, AStepOfThreeTasks) {
   ExpectCopied(0, cost);
 }
 
-TEST_F(CountedMessagesTest, AStepOfThreeTasksByWayOfTheLast) {
+TEST_F(CountedMessagesTest, StepOnThreeTasksFetchingFromTheLast) {
   Output c;
   ASSERT_NO_FATAL_FAILURE(StartThreeTasks(1, &c));
   const StepCost cost = CostOf({c}, {});
@@ -235,7 +235,7 @@ TEST_F(CountedMessagesTest, AStepOfThreeTasksByWayOfTheLast) {
   EXPECT_EQ(cost.buffers, 4);
 }
 
-TEST_F(CountedMessagesTest, AValueThatTwoNodesTakeTravelsOnce) {
+TEST_F(CountedMessagesTest, ValueForTwoNodesIsSentOnce) {
   ops::Variable a(At("ps/task:0").WithName("a"), 1.0f);
   const Scope worker = At("worker/task:0");
   Output b = ops::Add(worker, ops::Neg(worker, a), ops::Square(worker, a));
@@ -250,7 +250,7 @@ constexpr int kFloats = 3 << 20;
 constexpr int64_t kBytes = int64_t{kFloats} * 4;  // 12 chunks
 
 // pull: the worker reads all of a variable of the ps.
-TEST_F(CountedMessagesTest, LargeValuesTravelOnceInChunks) {
+TEST_F(CountedMessagesTest, LargeValuesAreSentOnceInChunks) {
   ops::Variable a = Large("ps/task:0", "a", kFloats);
   const Scope worker = At("worker/task:0");
   Output last = ops::Slice(worker, a, ops::Const(worker, {kFloats - 1}),
@@ -278,7 +278,7 @@ TEST_F(CountedMessagesTest, LargeValuesTravelOnceInChunks) {
 }
 
 // push: a variable of the worker is added into one of the ps.
-TEST_F(CountedMessagesTest, LargeValuesArePushedIntoAVariableInPlace) {
+TEST_F(CountedMessagesTest, LargeValuesAreAssignedInPlace) {
   ops::Variable sum = Large("ps/task:0", "sum", kFloats);
   ops::Variable source = Large("worker/task:0", "source", kFloats);
   Operation add = ops::AssignAdd(At("ps/task:0"), sum, source);
@@ -336,7 +336,7 @@ class MlpOnTwoPsTest : public CountedMessagesTest {
   Operation train_;
 };
 
-TEST_F(MlpOnTwoPsTest, AStepReadsEachVariableAndSendsEachGradientOnce) {
+TEST_F(MlpOnTwoPsTest, StepSendsVariablesAndGradientsOnce) {
   Connect("worker", 0, &cluster_.process("worker", 0));
   ASSERT_OK(session_->Run(ops::GlobalVariablesInitializer(root_)));
   const FeedList feeds = {
@@ -402,7 +402,7 @@ class LookUpOnTwoPsTest : public CountedMessagesTest {
 };
 
 // What crosses is what was asked for, in one message each way and ps.
-TEST_F(LookUpOnTwoPsTest, ALookUpTakesItsRowsOnce) {
+TEST_F(LookUpOnTwoPsTest, LookUpFetchesItsRowsOnce) {
   const Output rows = nn::EmbeddingLookup(scope_, table_, ids_);
   const StepCost cost = CostOfIds({rows}, {});
   // The ids of each ps; their rows come with the answers.
@@ -421,7 +421,7 @@ const Pushes kSparseUpdate = {{"ps:0 to worker:0", {1}},
                               {"worker:0 to ps:0", {1, 1}},
                               {"worker:0 to ps:1", {1, 1}}};
 
-TEST_F(LookUpOnTwoPsTest, AnUpdateSendsItsRowsOnce) {
+TEST_F(LookUpOnTwoPsTest, UpdateSendsItsRowsOnce) {
   const Output rows = nn::EmbeddingLookup(scope_, table_, ids_);
   const Output loss = ops::Sum(scope_, ops::Square(scope_, rows), {0, 1});
   const Operation update = train::Adagrad(0.1f).Minimize(scope_, loss);
@@ -433,7 +433,7 @@ TEST_F(LookUpOnTwoPsTest, AnUpdateSendsItsRowsOnce) {
 
 // Of a table of wide rows, whose copies are counted: a megabyte a step needs no
 // lane but the one that the messages take.
-TEST_F(LookUpOnTwoPsTest, ManyRowsGoAlongEachWayAndPs) {
+TEST_F(LookUpOnTwoPsTest, ManyRowsShareTheMessageChannel) {
   constexpr int kIds = 1000, kDistinct = 600, kWide = 256;
   constexpr int64_t kWideRow = 4 * kWide;
   const auto table = ops::GetPartitionedVariable(
@@ -471,7 +471,7 @@ TEST_F(LookUpOnTwoPsTest, ManyRowsGoAlongEachWayAndPs) {
 }
 
 // A rate that is an output of the graph: where it does not change, a ps has it.
-TEST_F(LookUpOnTwoPsTest, AConstantRateDoesNotTravel) {
+TEST_F(LookUpOnTwoPsTest, ConstantLearningRateIsNotSent) {
   const Output rows = nn::EmbeddingLookup(scope_, table_, ids_);
   const Output loss = ops::Sum(scope_, ops::Square(scope_, rows), {0, 1});
   const Output rate = ops::Mul(scope_, ops::Const(scope_, .5f), .2f);
@@ -481,7 +481,7 @@ TEST_F(LookUpOnTwoPsTest, AConstantRateDoesNotTravel) {
 
 // A variable's value leaves its ps for the other one, in one message, and goes
 // nowhere else.
-TEST_F(LookUpOnTwoPsTest, ARateOfAPsGoesToTheOtherOne) {
+TEST_F(LookUpOnTwoPsTest, LearningRateOnPsIsSentToOtherPs) {
   const Output rows = nn::EmbeddingLookup(scope_, table_, ids_);
   const Output loss = ops::Sum(scope_, ops::Square(scope_, rows), {0, 1});
   const ops::Variable rate(scope_.WithName("rate"), .1f, {.trainable = false});
@@ -493,7 +493,7 @@ TEST_F(LookUpOnTwoPsTest, ARateOfAPsGoesToTheOtherOne) {
 }
 
 // Of 6,000 classes, the five that a step looks at.
-TEST_F(LookUpOnTwoPsTest, ASampledLossTakesTheRowsOfItsClasses) {
+TEST_F(LookUpOnTwoPsTest, SampledLossFetchesRowsOfItsClasses) {
   const auto biases = ops::GetPartitionedVariable(
       scope_, "biases", TensorShape({kRows}),
       {.initializer = ops::initializers::Zeros(),
@@ -514,7 +514,7 @@ TEST_F(LookUpOnTwoPsTest, ASampledLossTakesTheRowsOfItsClasses) {
 }
 
 // By a gather of a variable that lies elsewhere.
-TEST_F(LookUpOnTwoPsTest, AGatherTakesItsRowsOnly) {
+TEST_F(LookUpOnTwoPsTest, GatherFetchesOnlyItsRows) {
   const Output rows = ops::Gather(scope_, table_.parts()[0], {1, 5});
   const StepCost cost = CostOfIds({ops::Neg(scope_, rows)}, {});
   EXPECT_EQ(cost.chunks, 0);

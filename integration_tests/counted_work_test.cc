@@ -88,7 +88,7 @@ class CountedWorkTest : public ::testing::Test {
 constexpr int kSteps = 1000;
 constexpr int kNowAndThen = kSteps / 20;
 
-TEST_F(CountedWorkTest, AWarmStepTakesOnlyMemoryThatThePoolHas) {
+TEST_F(CountedWorkTest, WarmStepUsesOnlyPooledMemory) {
   const BufferPoolStats before = process_.buffers().stats();
   for (int i = 0; i < kSteps; ++i) Step();
   const BufferPoolStats after = process_.buffers().stats();
@@ -98,7 +98,7 @@ TEST_F(CountedWorkTest, AWarmStepTakesOnlyMemoryThatThePoolHas) {
 }
 
 // Nor does one after a step that was traced.
-TEST_F(CountedWorkTest, AWarmStepAllocatesNothingOnTheHeap) {
+TEST_F(CountedWorkTest, WarmStepMakesNoHeapAllocation) {
   RunMetadata metadata;
   ASSERT_OK(
       step_->Run(feeds_, {.trace_level = TraceLevel::kFullTrace}, &metadata));
@@ -108,7 +108,7 @@ TEST_F(CountedWorkTest, AWarmStepAllocatesNothingOnTheHeap) {
   EXPECT_LT(HeapAllocations() - before, kNowAndThen);
 }
 
-TEST_F(CountedWorkTest, AWarmStepCopiesNothing) {
+TEST_F(CountedWorkTest, WarmStepCopiesNoTensor) {
   if (!CopiesAreCounted()) GTEST_SKIP() << "the sanitizer copies by itself";
   const int64_t before = CopiedBytes();
   for (int i = 0; i < kSteps; ++i) Step();
@@ -125,7 +125,7 @@ TEST_F(CountedWorkTest, VariablesAreUpdatedInPlace) {
   }
 }
 
-TEST_F(CountedWorkTest, AReaderThatKeepsAValueSeesItUnchanged) {
+TEST_F(CountedWorkTest, ValueHeldByReaderIsNotOverwritten) {
   auto kept = session_->Run(Output(w1_));
   ASSERT_OK(kept);
   const Tensor copy = *kept->DeepCopy(HeapAllocator());
@@ -172,13 +172,13 @@ class CountedClusterWorkTest : public ::testing::Test {
   std::unique_ptr<Session> session_;
 };
 
-TEST_F(CountedClusterWorkTest, ANullStep) {
+TEST_F(CountedClusterWorkTest, EmptyStep) {
   Operation noop = ops::NoOp(worker_);
   Connect();
   EXPECT_LE(AllocationsOf({}, {noop}), 26);
 }
 
-TEST_F(CountedClusterWorkTest, AStepOfThreeTasks) {
+TEST_F(CountedClusterWorkTest, StepOnThreeTasks) {
   ops::Variable a(ps_.WithName("a"), 1.0f);
   Output c = ops::Add(other_worker_, a, ops::Add(worker_, a, 2.0f));
   Connect();
@@ -186,7 +186,7 @@ TEST_F(CountedClusterWorkTest, AStepOfThreeTasks) {
   EXPECT_LE(AllocationsOf({c}, {}), 130);
 }
 
-TEST_F(CountedClusterWorkTest, APullAndAPushOfAMegabyte) {
+TEST_F(CountedClusterWorkTest, PullAndPushOfOneMegabyte) {
   constexpr int kFloats = 1 << 18;
   ops::Variable on_ps(ps_.WithName("on_ps"), ops::Fill(ps_, {kFloats}, 1.0f));
   ops::Variable on_worker(worker_.WithName("on_worker"),

@@ -441,7 +441,7 @@ class DisagreeingReplicasTest : public ::testing::TestWithParam<Fault> {
   TestCluster cluster_{{.jobs = {{"ps", 3}, {"worker", 2}}}};
 };
 
-TEST_P(DisagreeingReplicasTest, IsRefusedBeforeItsFirstStep) {
+TEST_P(DisagreeingReplicasTest, ReplicaIsRejectedBeforeItsFirstStep) {
   const Fault& fault = GetParam();
   auto there = Connect(fault.there, 0);
   ASSERT_OK(there->RunFirstStep());
@@ -463,7 +463,7 @@ TEST_P(DisagreeingReplicasTest, IsRefusedBeforeItsFirstStep) {
 }
 
 // The other way round is a fault as well: whoever comes first is right.
-TEST_P(DisagreeingReplicasTest, TheSecondIsRefusedWhicheverItIs) {
+TEST_P(DisagreeingReplicasTest, SecondReplicaIsRejectedInEitherOrder) {
   const Fault& fault = GetParam();
   if (fault.code != absl::StatusCode::kFailedPrecondition) GTEST_SKIP();
   auto here = Connect(fault.here, 0);
@@ -494,7 +494,7 @@ struct SpecFault {
 
 class DisagreeingSpecsTest : public ::testing::TestWithParam<SpecFault> {};
 
-TEST_P(DisagreeingSpecsTest, TheTaskIsRefused) {
+TEST_P(DisagreeingSpecsTest, TaskIsRejected) {
   const auto free_address = [] {
     return absl::StrCat("localhost:", *bus::FreePort());
   };

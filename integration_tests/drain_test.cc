@@ -88,7 +88,7 @@ class DrainTest : public ::testing::TestWithParam<ClusterKind> {
   absl::Status held_;  // once it has ended
 };
 
-TEST_P(DrainTest, AMasterRefusesNewStepsAndLetsOthersEnd) {
+TEST_P(DrainTest, MasterRejectsNewStepsAndFinishesRunning) {
   std::thread stop = Stop("worker", absl::Minutes(1));
   EXPECT_THAT(UntilRefused(nothing_),
               StatusIs(absl::StatusCode::kUnavailable, "shutting down"));
@@ -97,7 +97,7 @@ TEST_P(DrainTest, AMasterRefusesNewStepsAndLetsOthersEnd) {
   stop.join();
 }
 
-TEST_P(DrainTest, ATaskRefusesNewStepsOfOtherMasters) {
+TEST_P(DrainTest, TaskRejectsNewStepsOfOtherMasters) {
   std::thread stop = Stop("ps", absl::Seconds(1));
   EXPECT_THAT(UntilRefused(begun_.initializer()),
               StatusIs(absl::StatusCode::kUnavailable, "/job:ps"));
@@ -110,7 +110,7 @@ TEST_P(DrainTest, ATaskRefusesNewStepsOfOtherMasters) {
 }
 
 // It waits for steps of other masters, which tell it of their end.
-TEST_P(DrainTest, ATaskHearsThatAStepWasGivenUp) {
+TEST_P(DrainTest, TaskLearnsOfCancelledStep) {
   std::thread stop = Stop("ps", absl::Hours(1));
   EXPECT_THAT(UntilRefused(begun_.initializer()),
               StatusIs(absl::StatusCode::kUnavailable, "/job:ps"));
@@ -122,7 +122,7 @@ TEST_P(DrainTest, ATaskHearsThatAStepWasGivenUp) {
   cluster_.Start("ps", 0);
 }
 
-TEST_P(DrainTest, WhatDoesNotEndInTimeIsUnavailable) {
+TEST_P(DrainTest, StepBeyondDrainTimeoutIsUnavailable) {
   std::thread stop = Stop("worker", absl::ZeroDuration());
   EXPECT_THAT(Held(), StatusIs(absl::StatusCode::kUnavailable));
   stop.join();

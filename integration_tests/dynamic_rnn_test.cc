@@ -212,7 +212,7 @@ TEST_F(DynamicRnnTest, GRUCell) {
                           "model/rnn/gru_cell/candidate/bias[2]"));
 }
 
-TEST_F(DynamicRnnTest, CellsUponCellsAndATransposedInput) {
+TEST_F(DynamicRnnTest, StackedCellsAndTimeMajorInput) {
   std::vector<std::unique_ptr<nn::RNNCell>> cells;
   cells.push_back(std::make_unique<nn::GRUCell>(3));
   cells.push_back(std::make_unique<nn::BasicLSTMCell>(kUnits));
@@ -232,7 +232,7 @@ TEST_F(DynamicRnnTest, CellsUponCellsAndATransposedInput) {
   EXPECT_TRUE(SameBits(got[0], got[1]));
 }
 
-TEST_F(DynamicRnnTest, GradientsAreWhatDifferencesSay) {
+TEST_F(DynamicRnnTest, GradientsMatchNumericalDifferences) {
   for (const bool with_lengths : {false, true}) {
     const Scope root = Scope::Root();
     const Output x =
@@ -258,7 +258,7 @@ TEST_F(DynamicRnnTest, GradientsAreWhatDifferencesSay) {
   }
 }
 
-TEST_F(DynamicRnnTest, SaysWhatIsWrong) {
+TEST_F(DynamicRnnTest, InvalidInputsAreRejected) {
   nn::BasicLSTMCell cell(kUnits);
   const Scope root = Scope::Root();
   nn::DynamicRnn(root, cell, ops::Placeholder(root, DT_FLOAT, {.shape = {2}}));

@@ -82,7 +82,7 @@ TEST_F(ElementFusion, ChainsOfManyElements) {
              "_FusedElementwise");
 }
 
-TEST_F(ElementFusion, ErrorsNameTheNodeThatFails) {
+TEST_F(ElementFusion, ErrorsNameTheFailingNode) {
   const auto x = ops::Placeholder(root_, DT_FLOAT);
   const auto w = ops::Placeholder(root_, DT_FLOAT);
   const auto b = ops::Placeholder(root_, DT_FLOAT);

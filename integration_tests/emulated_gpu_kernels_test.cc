@@ -193,7 +193,7 @@ TEST_F(EmulatedGpuKernelsTest, ElementsOfSpecialNumbers) {
   ExpectEqual(1e-5);
 }
 
-TEST_F(EmulatedGpuKernelsTest, UniformNumbersAreTheProcessors) {
+TEST_F(EmulatedGpuKernelsTest, UniformNumbersMatchTheCpu) {
   for (const DataType type : {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16}) {
     for (const int32_t n : {0, 1, 2, 3, 5, 257, 4099}) {
       Add("RandomUniform", {Ints({n})},
@@ -203,7 +203,7 @@ TEST_F(EmulatedGpuKernelsTest, UniformNumbersAreTheProcessors) {
   ExpectEqual(0);
 }
 
-TEST_F(EmulatedGpuKernelsTest, NormalNumbersAreNearlyTheProcessors) {
+TEST_F(EmulatedGpuKernelsTest, NormalNumbersNearlyMatchTheCpu) {
   for (const DataType type : {DT_FLOAT, DT_DOUBLE}) {
     for (const int32_t n : {1, 3, 257, 4099}) {
       for (const char* op : {"RandomStandardNormal", "TruncatedNormal"}) {
@@ -215,7 +215,7 @@ TEST_F(EmulatedGpuKernelsTest, NormalNumbersAreNearlyTheProcessors) {
   ExpectEqual(1e-5);
 }
 
-TEST_F(EmulatedGpuKernelsTest, ReductionsOfAnyAxes) {
+TEST_F(EmulatedGpuKernelsTest, ReductionsOverAnyAxes) {
   const std::vector<std::pair<TensorShape, Tensor>> cases = {
       {{1}, Ints({0})},         {{255}, Ints({0})},
       {{257}, Ints({0})},       {{70001}, Ints({0})},
@@ -248,7 +248,7 @@ TEST_F(EmulatedGpuKernelsTest, ReductionsOfAnyAxes) {
   ExpectEqual();
 }
 
-TEST_F(EmulatedGpuKernelsTest, PlacesOfExtremes) {
+TEST_F(EmulatedGpuKernelsTest, ArgMaxAndArgMin) {
   for (const int64_t n : kSizes) {
     for (const char* op : {"ArgMax", "ArgMin"}) {
       Add(op, {Numbers({3, n}), Tensor::Scalar<int32_t>(1)});
@@ -266,7 +266,7 @@ TEST_F(EmulatedGpuKernelsTest, PlacesOfExtremes) {
   ExpectEqual();
 }
 
-TEST_F(EmulatedGpuKernelsTest, ScansOfLinesThatAreCut) {
+TEST_F(EmulatedGpuKernelsTest, ScansLongerThanABlock) {
   for (const int64_t n : {1, 64, 65, 255, 256, 257, 2048, 4096, 4097, 9001}) {
     for (int flags = 0; flags < 4; ++flags) {
       const AttrMap attrs = {{"exclusive", (flags & 1) != 0},
@@ -282,7 +282,7 @@ TEST_F(EmulatedGpuKernelsTest, ScansOfLinesThatAreCut) {
   ExpectEqual();
 }
 
-TEST_F(EmulatedGpuKernelsTest, LargestOfRowsBySearchAndBySort) {
+TEST_F(EmulatedGpuKernelsTest, TopKBySearchAndBySort) {
   for (const int64_t n : kSizes) {
     for (const int64_t k : {int64_t{0}, int64_t{1}, n / 2, n}) {
       const Tensor count = Tensor::Scalar(static_cast<int32_t>(k));
@@ -449,7 +449,7 @@ TEST_F(EmulatedGpuKernelsTest, PoolsAndNorms) {
   ExpectEqual(1e-4);
 }
 
-TEST_F(EmulatedGpuKernelsTest, RowsThatAreTakenAndChanged) {
+TEST_F(EmulatedGpuKernelsTest, GatherScatterAndSegmentSums) {
   for (const int64_t n : kSizes) {
     for (const int64_t width : {1, 3, 130}) {
       const Tensor x = Numbers({n, width});
@@ -477,7 +477,7 @@ TEST_F(EmulatedGpuKernelsTest, RowsThatAreTakenAndChanged) {
   ExpectEqual();
 }
 
-TEST_F(EmulatedGpuKernelsTest, ElementsThatMove) {
+TEST_F(EmulatedGpuKernelsTest, TransposeAndRelatedOps) {
   for (const DataType type : {DT_FLOAT, DT_HALF, DT_DOUBLE}) {
     for (const auto& [shape, order] :
          std::vector<std::pair<TensorShape, Tensor>>{

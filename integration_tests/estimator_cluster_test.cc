@@ -141,7 +141,7 @@ TEST_F(EstimatorClusterTest, OneProgramTrainsTwice) {
   }
 }
 
-TEST_F(EstimatorClusterTest, AMasterEvaluatesAsWell) {
+TEST_F(EstimatorClusterTest, MasterTaskAlsoEvaluates) {
   RunAll({{"master", 1}, {"ps", 1}, {"worker", 1}}, false,
          [&](const RunConfig& config) -> absl::Status {
            Estimator model = Line(config);
@@ -199,7 +199,7 @@ class Turn {
 };
 
 // It evaluates between its steps.
-TEST_F(EstimatorClusterTest, BesideAMasterTheFirstWorkerWritesSummaries) {
+TEST_F(EstimatorClusterTest, FirstWorkerWritesSummariesBesideMaster) {
   Turn turn;
   RunAll({{"master", 1}, {"ps", 1}, {"worker", 1}}, false,
          [&](RunConfig config) -> absl::Status {
@@ -228,7 +228,7 @@ TEST_F(EstimatorClusterTest, BesideAMasterTheFirstWorkerWritesSummaries) {
   EXPECT_EQ(files_of_saves, 1);
 }
 
-TEST_F(EstimatorClusterTest, WorkersAreDelayedByTheirIndexAndNotForEver) {
+TEST_F(EstimatorClusterTest, WorkersStartDelayedByTheirIndex) {
   Turn turn;
   RunAll({{"chief", 1}, {"ps", 1}, {"worker", 2}}, false,
          [&](const RunConfig& config) -> absl::Status {
@@ -250,7 +250,7 @@ TEST_F(EstimatorClusterTest, WorkersAreDelayedByTheirIndexAndNotForEver) {
   EXPECT_GE(Trained(), 20);
 }
 
-TEST_F(EstimatorClusterTest, AnExperimentRunsOnAllTasks) {
+TEST_F(EstimatorClusterTest, ExperimentRunsOnAllTasks) {
   RunAll({{"ps", 1}, {"worker", 2}}, true,
          [&](const RunConfig& config) -> absl::Status {
            return learn_runner::Run(
@@ -268,7 +268,7 @@ TEST_F(EstimatorClusterTest, AnExperimentRunsOnAllTasks) {
   EXPECT_TRUE(files_.FileExists(JoinPath(model_dir_, "eval_continuous")).ok());
 }
 
-TEST_F(EstimatorClusterTest, AnEarlyStopEndsAllThatTrain) {
+TEST_F(EstimatorClusterTest, EarlyStopEndsAllTrainingTasks) {
   std::atomic<int> looked = 0;
   RunAll({{"ps", 2}, {"worker", 3}}, false,
          [&](const RunConfig& config) -> absl::Status {
@@ -284,7 +284,7 @@ TEST_F(EstimatorClusterTest, AnEarlyStopEndsAllThatTrain) {
   EXPECT_EQ(looked, 5);
 }
 
-TEST_F(EstimatorClusterTest, WorkersWithoutParameterServersAreRefused) {
+TEST_F(EstimatorClusterTest, WorkersWithoutParameterServersAreRejected) {
   RunConfig config = ConfigOf(FreeCluster({{"worker", 2}}), "worker", 1);
   Estimator model = Line(config);
   EXPECT_THAT(TrainAndEvaluate(model, {.input_fn = Points(), .max_steps = 1},
@@ -548,7 +548,7 @@ InputFn SquaresInput(const RunConfig& config) {
       "y");
 }
 
-TEST_F(EstimatorClusterTest, SynchronousWorkersTrainAsOneBigBatchDoes) {
+TEST_F(EstimatorClusterTest, SynchronousWorkersMatchOneLargeBatch) {
   const auto train = [this](const RunConfig& config) -> absl::Status {
     if (config.task_type == "ps") return RunStdServer(config, Soon());
     EstimatorOptions options;

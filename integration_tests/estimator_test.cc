@@ -75,7 +75,7 @@ class EstimatorTest : public ::testing::Test {
   const std::string model_dir_ = FreshFolder(files_);
 };
 
-TEST_F(EstimatorTest, TrainingGoesOnFromTheNewestCheckpoint) {
+TEST_F(EstimatorTest, TrainingResumesFromNewestCheckpoint) {
   ASSERT_OK(Line().Train(Points({}), {.steps = 3}));
   Estimator model = Line();
   EXPECT_EQ(StepOf(model), 3);
@@ -87,7 +87,7 @@ TEST_F(EstimatorTest, TrainingGoesOnFromTheNewestCheckpoint) {
   EXPECT_EQ(StepOf(model), 7);
 }
 
-TEST_F(EstimatorTest, BeginsWithWhatAnotherHasLearned) {
+TEST_F(EstimatorTest, WarmStartsFromAnotherModel) {
   Estimator first = Line();
   ASSERT_OK(first.Train(Points({}), {.steps = 10}));
   const std::string kWeight = "linear/linear_model/x/weights";
@@ -126,7 +126,7 @@ TEST_F(EstimatorTest, TrainingEndsWithTheInput) {
   EXPECT_EQ(StepOf(model), 3);
 }
 
-TEST_F(EstimatorTest, EvaluatesAndPredictsByInitialValuesWithoutACheckpoint) {
+TEST_F(EstimatorTest, UntrainedModelUsesInitialValues) {
   Estimator model = Line();
   ASSERT_OK_AND_ASSIGN(const EvalMetrics metrics, model.Evaluate(Points(1)));
   EXPECT_FLOAT_EQ(metrics.at("prediction/mean").scalar<float>(), 0);
@@ -145,7 +145,7 @@ TEST_F(EstimatorTest, EvaluatesAndPredictsByInitialValuesWithoutACheckpoint) {
   EXPECT_FALSE(files_.FileExists(JoinPath(model_dir_, "checkpoint")).ok());
 }
 
-TEST_F(EstimatorTest, MistakesAreToldInASentence) {
+TEST_F(EstimatorTest, InvalidUseIsExplained) {
   const auto says = [](const absl::Status& status, const char* text) {
     EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, text));
   };
@@ -170,7 +170,7 @@ TEST_F(EstimatorTest, MistakesAreToldInASentence) {
             absl::StatusCode::kNotFound);
 }
 
-TEST_F(EstimatorTest, WithoutAModelDirItTakesATemporaryOne) {
+TEST_F(EstimatorTest, MissingModelDirUsesTemporaryDirectory) {
   LinearOptions options;
   options.feature_columns = {NumericColumn("x")};
   options.estimator.logger = &logger_;
@@ -250,7 +250,7 @@ class EmbeddingOfCheckpointTest : public ::testing::Test {
   Process process_{{.compute_threads = 1, .file_system = &disk_}};
 };
 
-TEST_F(EmbeddingOfCheckpointTest, ATableIsRestoredWholeAndInParts) {
+TEST_F(EmbeddingOfCheckpointTest, TableIsRestoredWholeOrPartitioned) {
   for (const std::string path : {"/other/m-7", "/other"}) {
     for (const int32_t parts : {1, 2, 3, 4}) {
       ASSERT_OK_AND_ASSIGN(const Tensor rows, LookUp(path, "table", 4, parts));
@@ -260,7 +260,7 @@ TEST_F(EmbeddingOfCheckpointTest, ATableIsRestoredWholeAndInParts) {
   }
 }
 
-TEST_F(EmbeddingOfCheckpointTest, WhatDoesNotFitIsTold) {
+TEST_F(EmbeddingOfCheckpointTest, MismatchedTableIsRejected) {
   EXPECT_THAT(LookUp("/other", "table", 5, 1),
               StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(LookUp("/other", "table", 5, 2),
@@ -277,7 +277,7 @@ TEST_F(EmbeddingOfCheckpointTest, WhatDoesNotFitIsTold) {
 
 // ---- predictions of whole batches ----
 
-TEST_F(EstimatorTest, PredictionsOfWholeBatchesNeedNoCommonLength) {
+TEST_F(EstimatorTest, BatchPredictionsMayDifferInLength) {
   const ModelFn model_fn =
       [](const Scope& scope,
          const ModelInput& input) -> absl::StatusOr<EstimatorSpec> {
@@ -375,7 +375,7 @@ TEST_F(EvaluationEventsTest, MetricsMayBeSummariesOrHaveDimensions) {
                                               Not(HasSubstr("pic = ")))));
 }
 
-TEST_F(EvaluationEventsTest, TheLogHasAllDigitsOfTheStep) {
+TEST_F(EvaluationEventsTest, LogShowsAllDigitsOfTheStep) {
   ASSERT_OK(files_.CreateDirectories(model_dir_));
   const std::string prefix = JoinPath(model_dir_, "model.ckpt-1234567");
   const auto random = NewSeededRandom(1);

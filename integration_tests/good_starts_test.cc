@@ -414,7 +414,7 @@ class GoodStart {
   std::vector<std::unique_ptr<Open>> open_;
 };
 
-TEST(GoodStartsTest, NoneIsRefused) {
+TEST(GoodStartsTest, ValidStartsAreAccepted) {
   const uint64_t first = FromEnvironment("WEFT_GOOD_STARTS_FIRST", 1);
   const uint64_t count = FromEnvironment("WEFT_GOOD_STARTS", 40);
   for (uint64_t seed = first; seed < first + count; ++seed) {

@@ -491,7 +491,7 @@ class OneGradientTest : public testing::TestWithParam<Case> {
   static inline Process* process_ = nullptr;
 };
 
-TEST_P(OneGradientTest, IsWhatDifferencesSay) {
+TEST_P(OneGradientTest, MatchesNumericalDifferences) {
   const Case& one = GetParam();
   const auto* entry = StandardGradients().Find(one.op);
   if (StandardOps()->Find(one.op) == nullptr || entry == nullptr) {

@@ -59,7 +59,7 @@ std::string Beginning(const std::vector<std::string>& kept, uint64_t seed) {
   return seed % 4 == 0 ? "" : kept[seed % kept.size()];
 }
 
-TEST(GraphFuzzTest, MadeUpGraphs) {
+TEST(GraphFuzzTest, RandomGraphs) {
   const std::vector<std::string> kept = KeptGraphs();
   ASSERT_FALSE(kept.empty());
   const GraphSeeds seeds(kGraphSeeds);
@@ -74,7 +74,7 @@ TEST(GraphFuzzTest, MadeUpGraphs) {
 }
 
 // With passes and without.
-TEST(GraphFuzzTest, MadeUpGraphsGiveTheSameRewritten) {
+TEST(GraphFuzzTest, RandomGraphsGiveSameResultsRewritten) {
   const std::vector<std::string> kept = KeptGraphs();
   ASSERT_FALSE(kept.empty());
   const GraphSeeds seeds(kGraphSeeds);
@@ -100,7 +100,7 @@ TEST(GraphFuzzTest, MadeUpGraphsGiveTheSameRewritten) {
 
 // What nodes do by themselves they do in a function, too, in branches and with
 // passes.
-TEST(GraphFuzzTest, MadeUpGraphsGiveTheSameByWayOfFunctions) {
+TEST(GraphFuzzTest, RandomGraphsGiveSameResultsAsFunctions) {
   const std::vector<std::string> kept = KeptGraphs();
   ASSERT_FALSE(kept.empty());
   GraphSeeds seeds(kGraphSeeds);
@@ -208,7 +208,7 @@ void ExpectSameByWayOfFunctions(const std::string& nodes,
   EXPECT_TRUE(is_found);
 }
 
-TEST(GraphOutlineTest, NodesWithoutOutputsRunWhereTheyAreWanted) {
+TEST(GraphOutlineTest, NodesWithoutOutputsRunIfRequested) {
   ExpectSameByWayOfFunctions(
       R"pb(
         node { name: "fails" op: "TensorArrayCloseV2" input: "handle" }
@@ -219,7 +219,7 @@ TEST(GraphOutlineTest, NodesWithoutOutputsRunWhereTheyAreWanted) {
       "control_ret");
 }
 
-TEST(GraphOutlineTest, WhatIsRefusedStaysSo) {
+TEST(GraphOutlineTest, RejectedGraphsStayRejected) {
   ExpectSameByWayOfFunctions(
       R"pb(
         node { name: "four" op: "Square" input: "two" }
@@ -256,7 +256,7 @@ TEST(GraphOutlineTest, ConstantsStayOutsideOfLoops) {
       "name: \"outlined\"");
 }
 
-TEST(GraphOutlineTest, BranchesTakeNothingAlong) {
+TEST(GraphOutlineTest, BranchesMoveOnlyTheirOwnNodes) {
   ExpectSameByWayOfFunctions(
       R"pb(
         node { name: "switch" op: "Switch" input: "two" input: "yes" }

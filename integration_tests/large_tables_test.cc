@@ -113,7 +113,7 @@ class LargeTablesTest : public ::testing::Test {
   std::unique_ptr<Session> session_;  // ends before the cluster
 };
 
-TEST_F(LargeTablesTest, EachServerHasRoomButNotTheirMachine) {
+TEST_F(LargeTablesTest, MachineLimitCountsAllItsServers) {
   Begin(30'000'000'000, "m", "m", 64'000'000'000);
   const auto table = Table("table", 1'000'000'000);
   const std::string text = absl::StrCat(
@@ -137,7 +137,7 @@ TEST_F(LargeTablesTest, EachServerHasRoomButNotTheirMachine) {
   ExpectASmallTableWorks();
 }
 
-TEST_F(LargeTablesTest, AServerHasNoRoomForItsPartAndThatOfTheOptimizer) {
+TEST_F(LargeTablesTest, OptimizerSlotsCountAgainstServerMemory) {
   Begin(40'000'000'000, "a", "b", 100'000'000'000);
   const auto table = Table("table", 1'000'000'000);
   std::vector<Operation> all = InitializersOf(table);
@@ -157,7 +157,7 @@ TEST_F(LargeTablesTest, AServerHasNoRoomForItsPartAndThatOfTheOptimizer) {
 }
 
 // In runs of their own the first one finds room.
-TEST_F(LargeTablesTest, WhatIsThereByNowLeavesLessRoom) {
+TEST_F(LargeTablesTest, ExistingVariablesReduceFreeMemory) {
   Begin(kPart + kPart / 2, "a", "b", 10 * kPart);
   const auto table = Table("table", kRows);
   const std::vector<Operation> slots = SlotInitializersOf(table);
@@ -170,12 +170,12 @@ TEST_F(LargeTablesTest, WhatIsThereByNowLeavesLessRoom) {
   EXPECT_OK(Run(slots));
 }
 
-TEST_F(LargeTablesTest, TwoMachinesHaveRoomForWhatOneHasNot) {
+TEST_F(LargeTablesTest, TablesOnTwoMachinesFit) {
   Begin(2 * kPart, "a", "b", 2 * kPart + 1);
   EXPECT_OK(Run(InitializersOf(Table("table", kRows))));
 }
 
-TEST_F(LargeTablesTest, OneMachineHasNoRoomForWhatTwoHave) {
+TEST_F(LargeTablesTest, TablesOnOneMachineDoNotFit) {
   Begin(2 * kPart, "a", "a", 2 * kPart + 1);
   const auto table = Table("table", kRows);
   EXPECT_THAT(
@@ -189,13 +189,13 @@ TEST_F(LargeTablesTest, OneMachineHasNoRoomForWhatTwoHave) {
   EXPECT_OK(Run(InitializersOf(table)));
 }
 
-TEST_F(LargeTablesTest, ServersThatDoNotKnowTheirMachineAreAlone) {
+TEST_F(LargeTablesTest, UnknownMachineHasNoSharedLimit) {
   Begin(2 * kPart, "", "", 1);
   EXPECT_OK(Run(InitializersOf(Table("table", kRows))));
 }
 
 // They take the place of what was there. Another session registers anew.
-TEST_F(LargeTablesTest, VariablesThatExistCountForNothing) {
+TEST_F(LargeTablesTest, ReinitializationNeedsNoExtraMemory) {
   Begin(4 * kPart, "a", "a", 3 * kPart);
   const auto table = Table("table", kRows);
   ASSERT_OK(Run(InitializersOf(table)));
@@ -208,7 +208,7 @@ TEST_F(LargeTablesTest, VariablesThatExistCountForNothing) {
 }
 
 // A restored value is as large as one that is made up.
-TEST_F(LargeTablesTest, WhatIsRestoredCounts) {
+TEST_F(LargeTablesTest, RestoredVariablesCount) {
   Begin(30'000'000'000, "m", "m", 64'000'000'000);
   const auto table = Table("table", 1'000'000'000);
   train::Saver saver(root_);

@@ -148,7 +148,7 @@ Outcome Tell(const Disturbance& disturbance, uint64_t seed) {
   return Story(disturbance, seed).Tell();
 }
 
-TEST(LifeOfStepTest, UndisturbedItGivesTheValues) {
+TEST(LifeOfStepTest, UndisturbedStepReturnsValues) {
   const Outcome outcome = Tell({}, 1);
   EXPECT_EQ(outcome.values, std::vector<float>(kRuns, 3.0f));
   EXPECT_THAT(outcome.statuses, testing::Each("OK"));
@@ -177,17 +177,17 @@ void DisturbEachMessage(const bus::Verdict& verdict, uint64_t seed) {
   }
 }
 
-TEST(LifeOfStepTest, TheConnectionIsLostWithAnyMessage) {
+TEST(LifeOfStepTest, ConnectionLostWithAnyMessage) {
   DisturbEachMessage({.fate = bus::Fate::kCutHere}, 1);
 }
 
-TEST(LifeOfStepTest, TheConnectionIsLostAfterAnyMessage) {
+TEST(LifeOfStepTest, ConnectionLostAfterAnyMessage) {
   DisturbEachMessage({.fate = bus::Fate::kCutAfter}, 2);
 }
 
 // A value that is lost after its sender's part of the step has ended, and
 // before the receiver's begins, is one that nobody but the sender can tell of.
-TEST(LifeOfStepTest, TheConnectionIsLostWithAnyMessageWhileOneTaskIsLate) {
+TEST(LifeOfStepTest, ConnectionLostWhileOneTaskIsLate) {
   const Disturbance late = {.delay = absl::Seconds(2), .ps_only_sends = true};
   const int messages = Tell(late, 4).messages;
   for (int i = 0; i < messages; ++i) {
@@ -203,7 +203,7 @@ TEST(LifeOfStepTest, TheConnectionIsLostWithAnyMessageWhileOneTaskIsLate) {
   }
 }
 
-TEST(LifeOfStepTest, AnyMessageIsLate) {
+TEST(LifeOfStepTest, AnyMessageMayBeLate) {
   const bus::Verdict late = {.delay = absl::Seconds(5)};
   const int messages = Tell({}, 3).messages;
   for (int i = 0; i < messages; ++i) {

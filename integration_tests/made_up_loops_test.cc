@@ -54,7 +54,7 @@ FeedList FeedsOf(const std::vector<Output>& args, uint64_t seed) {
   return feeds;
 }
 
-class MadeUpLoopsTest : public ::testing::Test {
+class RandomLoopsTest : public ::testing::Test {
  protected:
   SessionOptions Options() {
     return {.device_count = {{"CPU", 2}}, .process = &process_};
@@ -78,7 +78,7 @@ class MadeUpLoopsTest : public ::testing::Test {
   Process process_{{.compute_threads = 2}};
 };
 
-TEST_F(MadeUpLoopsTest, GiveWhatTheyMean) {
+TEST_F(RandomLoopsTest, ResultsMatchReference) {
   const GraphSeeds seeds(kLoopSeeds);
   SessionOptions without_passes = Options();
   without_passes.graph_options = NoRewrites();
@@ -97,7 +97,7 @@ TEST_F(MadeUpLoopsTest, GiveWhatTheyMean) {
 }
 
 // What a broken graph gives is nobody's promise; that it ends is.
-TEST_F(MadeUpLoopsTest, EndHoweverTheyAreBroken) {
+TEST_F(RandomLoopsTest, MalformedLoopsTerminate) {
   const GraphSeeds seeds(kLoopSeeds);
   int runs = 0;
   int refusals = 0;

@@ -126,7 +126,7 @@ class TensorFlowsMetaGraphTest
     : public MetaGraphTest,
       public testing::WithParamInterface<const char*> {};
 
-TEST_P(TensorFlowsMetaGraphTest, IsRestoredAndGoesOn) {
+TEST_P(TensorFlowsMetaGraphTest, RestoresAndResumesTraining) {
   const std::string name = GetParam();
   const std::string checkpoint = absl::StrCat(kFolder, name, "-3");
   const Scope root = Scope::Root();
@@ -186,7 +186,7 @@ INSTANTIATE_TEST_SUITE_P(Savers, TensorFlowsMetaGraphTest,
                          testing::Values("whole", "sharded"),
                          [](const auto& saver) { return saver.param; });
 
-TEST_F(MetaGraphTest, CollectionsAreTheScopes) {
+TEST_F(MetaGraphTest, CollectionsAreImportedIntoScope) {
   const Scope root = Scope::Root();
   ASSERT_OK_AND_ASSIGN(const auto saver,
                        ImportMetaGraph(root, Recorded("whole-3.meta")));
@@ -234,7 +234,7 @@ std::map<std::string, std::string> CollectionBytes(const MetaGraph& meta) {
   return bytes;
 }
 
-TEST_F(MetaGraphTest, CollectionsGoOutAsTheyCameIn) {
+TEST_F(MetaGraphTest, CollectionsRoundTrip) {
   const MetaGraph meta = Recorded("whole-3.meta");
   const Scope root = Scope::Root();
   ASSERT_OK(ImportMetaGraph(root, meta).status());
@@ -243,7 +243,7 @@ TEST_F(MetaGraphTest, CollectionsGoOutAsTheyCameIn) {
   EXPECT_EQ(CollectionBytes(out), CollectionBytes(meta));
 }
 
-TEST_F(MetaGraphTest, SignaturesAndUnknownFieldsGoOutAsTheyCameIn) {
+TEST_F(MetaGraphTest, SignaturesAndUnknownFieldsRoundTrip) {
   const std::string bytes = ReadFile(absl::StrCat(kFolder, "signatures.meta"));
   ASSERT_OK_AND_ASSIGN(const MetaGraph meta, MetaGraph::Parse(bytes));
   // Maps may be in another order: nothing else.
@@ -265,7 +265,7 @@ TEST_F(MetaGraphTest, SignaturesAndUnknownFieldsGoOutAsTheyCameIn) {
       << found.DebugString() << " | " << expected.DebugString();
 }
 
-TEST_F(MetaGraphTest, ImportsGoBelowScopes) {
+TEST_F(MetaGraphTest, ImportScopePrefixesNames) {
   const MetaGraph meta = Recorded("whole-3.meta");
   const Scope root = Scope::Root();
   std::vector<std::unique_ptr<Saver>> savers;
@@ -324,7 +324,7 @@ TEST_F(MetaGraphTest, InputsAreMapped) {
 }
 
 // The variables of the recorded model, by our builders.
-TEST_F(MetaGraphTest, VariableDefsAreTensorFlows) {
+TEST_F(MetaGraphTest, VariableDefsMatchTensorFlow) {
   const Scope root = Scope::Root();
   const ops::Initializer any = [](const Scope& scope, const TensorShape& shape,
                                   DataType, const ops::PartitionInfo*) {
@@ -343,7 +343,7 @@ TEST_F(MetaGraphTest, VariableDefsAreTensorFlows) {
             CollectionBytes(Recorded("whole-3.meta"))[name]);
 }
 
-TEST_F(MetaGraphTest, AnotherProgramGoesOn) {
+TEST_F(MetaGraphTest, AnotherProgramResumesTraining) {
   const Tensor rows = Matrix(expected_["x"], 3);
   std::string path;
   std::vector<Tensor> losses;
@@ -391,7 +391,7 @@ TEST_F(MetaGraphTest, AnotherProgramGoesOn) {
   EXPECT_EQ(step.flat<int64_t>()[0], 4);
 }
 
-TEST_F(MetaGraphTest, GraphsWithoutASaverGetOne) {
+TEST_F(MetaGraphTest, GraphsWithoutSaverGetOne) {
   const Scope root = Scope::Root();
   ops::GetVariable(root, "w", {2});
   ASSERT_OK_AND_ASSIGN(const MetaGraph meta, ExportMetaGraph(root));

@@ -161,7 +161,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, MonitoredRecoveryTest,
                            return ClusterKindName(kind.param);
                          });
 
-TEST_P(MonitoredRecoveryTest, GoesOnFromTheLastCheckpoint) {
+TEST_P(MonitoredRecoveryTest, ResumesFromLastCheckpoint) {
   auto options = Options(0, logger_);
   options.checkpoint_dir = "/job";
   options.save_checkpoint_steps = 5;
@@ -178,7 +178,7 @@ TEST_P(MonitoredRecoveryTest, GoesOnFromTheLastCheckpoint) {
               testing::Contains(HasSubstr("Restoring parameters from /job/")));
 }
 
-TEST_P(MonitoredRecoveryTest, WithoutADirectoryBeginsAnew) {
+TEST_P(MonitoredRecoveryTest, WithoutDirectoryStartsOver) {
   TrainThroughALoss(Options(0, logger_));
   ASSERT_FALSE(steps_.empty());
   EXPECT_EQ(steps_.back(), 30);
@@ -186,7 +186,7 @@ TEST_P(MonitoredRecoveryTest, WithoutADirectoryBeginsAnew) {
 }
 
 // What variables hold without one may be of an earlier program.
-TEST_P(MonitoredRecoveryTest, ASessionIsInitializedByACheckpointOnly) {
+TEST_P(MonitoredRecoveryTest, CheckpointAloneInitializesSession) {
   Model model;
   train::Saver saver(model.root);
   train::SessionManagerOptions options;
@@ -205,7 +205,7 @@ TEST_P(MonitoredRecoveryTest, ASessionIsInitializedByACheckpointOnly) {
 
 // The queue lies with a server that lives, and a run finds that another one has
 // gone: the queue is for the next session, too.
-TEST_P(MonitoredRecoveryTest, ALossThatARunFindsLeavesSharedQueuesOpen) {
+TEST_P(MonitoredRecoveryTest, LossFoundByRunLeavesSharedQueuesOpen) {
   Model model;
   const Scope at = model.root.WithDevice("/job:ps/task:0");
   const auto queue = ops::Queue::Fifo(at.WithName("queue"), {DT_FLOAT},
@@ -239,7 +239,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, MonitoredBoundTest,
                            return ClusterKindName(kind.param);
                          });
 
-TEST_P(MonitoredBoundTest, RecoveryHasABound) {
+TEST_P(MonitoredBoundTest, RecoveryTimeIsBounded) {
   Model model;
   auto options = Options(0, logger_);
   options.recovery.max_recovery = absl::Milliseconds(300);
@@ -283,7 +283,7 @@ class LostWorker {
   train::TrainingMembers member_{"training_members", "zmq://lost:1#1"};
 };
 
-TEST_P(MonitoredBoundTest, AChiefWaitsForNoWorkerThatIsLost) {
+TEST_P(MonitoredBoundTest, ChiefDoesNotWaitForLostWorker) {
   Model model;
   LostWorker lost(model);
   ASSERT_OK_AND_ASSIGN(
@@ -299,7 +299,7 @@ TEST_P(MonitoredBoundTest, AChiefWaitsForNoWorkerThatIsLost) {
 }
 
 // Its entry lies on servers that go on running.
-TEST_P(MonitoredBoundTest, AWorkerThatWasLostDelaysTheNextChiefNoMore) {
+TEST_P(MonitoredBoundTest, LostWorkerDoesNotDelayNextChief) {
   const Clock& clock = cluster_.scheduler().clock();
   for (const bool is_first : {true, false}) {
     Model model;
@@ -334,7 +334,7 @@ TEST_P(MonitoredBoundTest, ChiefEndsSoonAfterALossDuringTraining) {
   EXPECT_LT(scheduler.clock().Now() - ended, absl::Seconds(20));
 }
 
-TEST_P(MonitoredBoundTest, WorkerWithoutAChiefLogsThatItIsNotSaved) {
+TEST_P(MonitoredBoundTest, WorkerWithoutChiefLogsUnsavedTraining) {
   Model model;
   train::TrainingMembers chief("training_members", "chief");
   ASSERT_OK(chief.AddNodes(model.root, model.step.handle()));
@@ -389,7 +389,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, PatientClusterTest,
                            return ClusterKindName(kind.param);
                          });
 
-TEST_P(PatientClusterTest, AStopEndsTheWaitForAServer) {
+TEST_P(PatientClusterTest, StopEndsWaitForServer) {
   cluster_.Stop("ps", 1);
   for (const int worker : {0, 1}) {
     is_asked_to_stop_ = false;
@@ -403,7 +403,7 @@ TEST_P(PatientClusterTest, AStopEndsTheWaitForAServer) {
   cluster_.Start("ps", 1);
 }
 
-TEST_P(PatientClusterTest, AStopEndsARecovery) {
+TEST_P(PatientClusterTest, StopEndsRecovery) {
   Model model;
   ASSERT_OK_AND_ASSIGN(
       const auto session,
@@ -419,7 +419,7 @@ TEST_P(PatientClusterTest, AStopEndsARecovery) {
   cluster_.Start("ps", 1);
 }
 
-TEST_P(PatientClusterTest, AWorkerWaitsUntilItsDeadlineOnly) {
+TEST_P(PatientClusterTest, WorkerWaitsUntilItsDeadline) {
   cluster_.Stop("ps", 1);
   Model model;
   auto options = Options(1, logger_);
@@ -432,7 +432,7 @@ TEST_P(PatientClusterTest, AWorkerWaitsUntilItsDeadlineOnly) {
 }
 
 // A server that stays away for a while and comes back is waited for.
-TEST_P(PatientClusterTest, AServerThatComesBackInTimeIsWaitedFor) {
+TEST_P(PatientClusterTest, ServerReturningInTimeIsWaitedFor) {
   cluster_.Stop("ps", 1);
   cluster_.scheduler().ScheduleAt(Now() + absl::Minutes(5),
                                   [this] { cluster_.Start("ps", 1); });
@@ -446,7 +446,7 @@ TEST_P(PatientClusterTest, AServerThatComesBackInTimeIsWaitedFor) {
 
 // At whose address a task of another cluster lives for a while, which the task
 // that the session is on tries to reach only now and then.
-TEST_P(PatientClusterTest, AStrangerInAServersPlaceIsWaitedFor) {
+TEST_P(PatientClusterTest, ForeignTaskAtServerAddressIsWaitedOut) {
   Model model;
   auto options = StoppableOptions(0);
   options.checkpoint_dir = "/job";
@@ -530,7 +530,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, FailingSavesTest,
                            return ClusterKindName(kind.param);
                          });
 
-TEST_P(FailingSavesTest, LeaveTrainingAlone) {
+TEST_P(FailingSavesTest, DoNotDisturbTraining) {
   for (const bool beside : {false, true}) {
     for (const auto code :
          {absl::StatusCode::kUnavailable, absl::StatusCode::kAborted,
@@ -572,7 +572,7 @@ TEST_P(FailingSavesTest, EndTrainingAfterAnHour) {
 }
 
 // Files that hang for good give no error.
-TEST_P(FailingSavesTest, ASaveBesideTheRunsThatHangsEndsTrainingAfterAnHour) {
+TEST_P(FailingSavesTest, HungAsyncSaveEndsTrainingAfterAnHour) {
   Model model;
   const auto session = Start(model, true);
   ASSERT_NE(session, nullptr);
@@ -588,7 +588,7 @@ TEST_P(FailingSavesTest, ASaveBesideTheRunsThatHangsEndsTrainingAfterAnHour) {
 
 // It is told what is waited for, and neither the save nor the session is waited
 // for for ever, though a step of the session's own task hangs.
-TEST_P(FailingSavesTest, ALastOneThatHangsEndsAfterAnHour) {
+TEST_P(FailingSavesTest, HungFinalSaveEndsAfterAnHour) {
   for (const bool beside : {false, true}) {
     SCOPED_TRACE(beside);
     files_.DeleteRecursively("/job").IgnoreError();
@@ -616,7 +616,7 @@ TEST_P(FailingSavesTest, ALastOneThatHangsEndsAfterAnHour) {
   }
 }
 
-TEST_P(FailingSavesTest, ASaveBetweenTwoRunsThatHangsEndsTrainingAfterAnHour) {
+TEST_P(FailingSavesTest, HungSyncSaveEndsTrainingAfterAnHour) {
   Model model;
   const auto session = Start(model, false, absl::InfiniteDuration());
   ASSERT_NE(session, nullptr);
@@ -633,7 +633,7 @@ TEST_P(FailingSavesTest, ASaveBetweenTwoRunsThatHangsEndsTrainingAfterAnHour) {
 }
 
 // For less than an hour.
-TEST_P(FailingSavesTest, ASaveThatIsSlowIsWaitedFor) {
+TEST_P(FailingSavesTest, SlowSaveIsWaitedFor) {
   Model model;
   const auto session = Start(model, false);
   ASSERT_NE(session, nullptr);
@@ -647,7 +647,7 @@ TEST_P(FailingSavesTest, ASaveThatIsSlowIsWaitedFor) {
 }
 
 // The hour of those before it is over while it is made.
-TEST_P(FailingSavesTest, ALastOneIsWaitedForHoweverLongOthersHaveFailed) {
+TEST_P(FailingSavesTest, FinalSaveRunsAfterLongFailures) {
   Model model;
   const auto session = Start(model, false);
   ASSERT_NE(session, nullptr);
@@ -679,7 +679,7 @@ class LateHook : public train::SessionRunHook {
 };
 
 // What could not be saved while there was no session is no fault of the files.
-TEST_P(FailingSavesTest, TimeWithoutASessionDoesNotCount) {
+TEST_P(FailingSavesTest, TimeWithoutSessionIsNotCounted) {
   Model model;
   auto options = Options(0, logger_);
   options.checkpoint_dir = "/job";
@@ -713,7 +713,7 @@ TEST_P(FailingSavesTest, TimeWithoutASessionDoesNotCount) {
 
 // A server that is lost every 50 minutes does not keep a full disk from being
 // told.
-TEST_P(FailingSavesTest, ANewSessionDoesNotBeginTheHourAnew) {
+TEST_P(FailingSavesTest, NewSessionDoesNotRestartTheHour) {
   Model model;
   const auto session = Start(model, false);
   ASSERT_NE(session, nullptr);
@@ -782,7 +782,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, LostSessionsTest,
                            return ClusterKindName(kind.param);
                          });
 
-TEST_P(LostSessionsTest, HaveABound) {
+TEST_P(LostSessionsTest, AreBounded) {
   Model model;
   ASSERT_OK_AND_ASSIGN(
       const auto session,
@@ -798,7 +798,7 @@ TEST_P(LostSessionsTest, HaveABound) {
   EXPECT_LE(scheduler.clock().Now() - begin, absl::Minutes(12));
 }
 
-TEST_P(LostSessionsTest, HaveNoneWhileCheckpointsAdvance) {
+TEST_P(LostSessionsTest, AreUnboundedWhileCheckpointsAdvance) {
   Model model;
   auto options = OptionsWith({absl::Seconds(3)});
   options.checkpoint_dir = "/job";
@@ -813,7 +813,7 @@ TEST_P(LostSessionsTest, HaveNoneWhileCheckpointsAdvance) {
 
 // In the one that lasts longer than recovery may, no run succeeds after its
 // first minute.
-TEST_P(LostSessionsTest, ThatHaveLastedAreNoFailedTries) {
+TEST_P(LostSessionsTest, LongSessionsAreNotFailedAttempts) {
   Model model;
   ASSERT_OK_AND_ASSIGN(
       const auto session,
@@ -831,7 +831,7 @@ TEST_P(LostSessionsTest, ThatHaveLastedAreNoFailedTries) {
 }
 
 // Longer than max_wait, but others are training.
-TEST_P(FailingSavesTest, AStepThatAdvancesIsWaitedFor) {
+TEST_P(FailingSavesTest, ChiefWaitsWhileStepAdvances) {
   Model model;
   const auto chief = Start(model, false);
   ASSERT_NE(chief, nullptr);
@@ -857,7 +857,7 @@ TEST_P(FailingSavesTest, AStepThatAdvancesIsWaitedFor) {
 }
 
 // Reads of the global step take longer than calls to the cluster may.
-TEST_P(FailingSavesTest, AServerThatStandsStillEndsNoWaitForWorkers) {
+TEST_P(FailingSavesTest, StalledServerKeepsWaitForWorkers) {
   Model model;
   train::TrainingMembers worker("training_members", "zmq://other:1#1");
   ASSERT_OK(worker.AddNodes(model.root, model.step.handle()));
@@ -879,7 +879,7 @@ TEST_P(FailingSavesTest, AServerThatStandsStillEndsNoWaitForWorkers) {
 
 // The table of workers is lost with the server, and the worker has no session
 // for a while.
-TEST_P(FailingSavesTest, AnEndedChiefWaitsForWorkersAfterALoss) {
+TEST_P(FailingSavesTest, EndedChiefWaitsForWorkersAfterLoss) {
   Model model, other;
   const auto chief = Start(model, false);
   ASSERT_NE(chief, nullptr);
@@ -903,7 +903,7 @@ TEST_P(FailingSavesTest, AnEndedChiefWaitsForWorkersAfterALoss) {
       << "three steps after the checkpoint of step 2";
 }
 
-TEST_P(FailingSavesTest, TheLastOneIsTriedAgain) {
+TEST_P(FailingSavesTest, FinalSaveIsRetried) {
   Model model;
   const auto session = Start(model, false);
   ASSERT_NE(session, nullptr);
@@ -918,7 +918,7 @@ TEST_P(FailingSavesTest, TheLastOneIsTriedAgain) {
 
 // Those tries are all there are, also where the disk's error looks like that of
 // a lost session.
-TEST_P(FailingSavesTest, TheLastOneIsTriedSoOftenAndNoMore) {
+TEST_P(FailingSavesTest, FinalSaveRetriesAreBounded) {
   Model model;
   const auto session = Start(model, false);
   ASSERT_NE(session, nullptr);
@@ -935,7 +935,7 @@ TEST_P(FailingSavesTest, TheLastOneIsTriedSoOftenAndNoMore) {
 }
 
 // It may be killed soon.
-TEST_P(FailingSavesTest, AChiefThatIsAskedToLeaveDoesNotTryForLong) {
+TEST_P(FailingSavesTest, StoppingChiefRetriesBriefly) {
   Model model;
   const auto session = Start(model, false);
   ASSERT_NE(session, nullptr);
@@ -952,7 +952,7 @@ TEST_P(FailingSavesTest, AChiefThatIsAskedToLeaveDoesNotTryForLong) {
   EXPECT_LE(cluster_.scheduler().clock().Now() - before, absl::Seconds(2));
 }
 
-TEST_P(FailingSavesTest, AChiefThatIsAskedToLeaveWaitsForNoTask) {
+TEST_P(FailingSavesTest, StoppingChiefWaitsForNoTask) {
   Model model;
   const auto session = Start(model, false);
   ASSERT_NE(session, nullptr);
@@ -972,7 +972,7 @@ TEST_P(FailingSavesTest, AChiefThatIsAskedToLeaveWaitsForNoTask) {
 
 // By a task that does not know the session any more, while the one that has the
 // global step does.
-TEST_P(FailingSavesTest, ALastOneThatIsAbortedIsALoss) {
+TEST_P(FailingSavesTest, AbortedFinalSaveIsALoss) {
   Model model;
   const auto session = Start(model, false);
   ASSERT_NE(session, nullptr);
@@ -985,7 +985,7 @@ TEST_P(FailingSavesTest, ALastOneThatIsAbortedIsALoss) {
 }
 
 // Who was asked to stop does not go back to the last checkpoint to end there.
-TEST_P(FailingSavesTest, AfterAStopALostSessionStaysLost) {
+TEST_P(FailingSavesTest, LostSessionIsNotReplacedAfterStop) {
   Model model;
   const auto session = Start(model, false);
   ASSERT_NE(session, nullptr);
@@ -1002,7 +1002,7 @@ TEST_P(FailingSavesTest, AfterAStopALostSessionStaysLost) {
 }
 
 // Files that are silent, whichever of them, are waited for.
-TEST_P(FailingSavesTest, FilesThatAreSilentForAWhileKeepNoSessionLost) {
+TEST_P(FailingSavesTest, HungFilesDelayRecoveryOnlyWhileHung) {
   for (int first = 0; first < 12; ++first) {
     SCOPED_TRACE(first);
     files_.DeleteRecursively("/job").IgnoreError();
@@ -1024,7 +1024,7 @@ TEST_P(FailingSavesTest, FilesThatAreSilentForAWhileKeepNoSessionLost) {
 }
 
 // A disk that is full for events when a lost session is replaced.
-TEST_P(FailingSavesTest, EventsKeepNoSessionFromBeingReplaced) {
+TEST_P(FailingSavesTest, EventErrorsDoNotBlockRecovery) {
   Model model;
   const auto session = Start(model, false);
   ASSERT_NE(session, nullptr);
@@ -1038,7 +1038,7 @@ TEST_P(FailingSavesTest, EventsKeepNoSessionFromBeingReplaced) {
 }
 
 // A directory of events that does not answer when a session is lost.
-TEST_P(FailingSavesTest, EventsThatHangKeepNoSessionFromBeingReplaced) {
+TEST_P(FailingSavesTest, HungEventsDoNotBlockRecovery) {
   Model model;
   const auto session = Start(model, false);
   ASSERT_NE(session, nullptr);
@@ -1054,7 +1054,7 @@ TEST_P(FailingSavesTest, EventsThatHangKeepNoSessionFromBeingReplaced) {
   EXPECT_OK(session->Close());
 }
 
-TEST_P(FailingSavesTest, TimelinesThatHangKeepNoTrainingFromGoingOn) {
+TEST_P(FailingSavesTest, HungTimelinesDoNotBlockTraining) {
   Model model;
   SimulatedScheduler& scheduler = cluster_.scheduler();
   auto options = Options(0, logger_);
@@ -1080,7 +1080,7 @@ TEST_P(FailingSavesTest, TimelinesThatHangKeepNoTrainingFromGoingOn) {
 }
 
 // On the first day of a week, not at its end; once a minute, not with each.
-TEST_P(FailingSavesTest, LostEventsAreToldWhileTrainingGoesOn) {
+TEST_P(FailingSavesTest, LostEventsAreLoggedDuringTraining) {
   Model model;
   ASSERT_OK_AND_ASSIGN(auto session, Connect(model));
   SimulatedScheduler& scheduler = cluster_.scheduler();
@@ -1100,7 +1100,7 @@ TEST_P(FailingSavesTest, LostEventsAreToldWhileTrainingGoesOn) {
 }
 
 // A program's own thread adds events while the session is closed.
-TEST_P(FailingSavesTest, EventsEndBeforeTheSession) {
+TEST_P(FailingSavesTest, EventsAreClosedBeforeTheSession) {
   Model model;
   ASSERT_OK_AND_ASSIGN(auto session, Connect(model));
   SimulatedScheduler& scheduler = cluster_.scheduler();
@@ -1132,7 +1132,7 @@ TEST_P(FailingSavesTest, EventsEndBeforeTheSession) {
 }
 
 // A worker that looks for its chief is asked to stop.
-TEST_P(FailingSavesTest, AStopEndsTheWaitForTheChief) {
+TEST_P(FailingSavesTest, StopEndsWaitForTheChief) {
   Model model;
   auto options = Options(1, logger_);
   options.hooks = {};
@@ -1226,7 +1226,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, EndedChiefTest,
                            return ClusterKindName(kind.param);
                          });
 
-TEST_P(EndedChiefTest, SavesWhatOthersTrainAfterTheEndOfItsInput) {
+TEST_P(EndedChiefTest, SavesWorkAfterEndOfItsInput) {
   NotifyingLogger waits("The input of the chief has ended. It stays");
   absl::Status chief = absl::UnknownError("none");
   std::thread thread([&] { chief = TrainChief(Options(0, waits)); });
@@ -1246,7 +1246,7 @@ TEST_P(EndedChiefTest, SavesWhatOthersTrainAfterTheEndOfItsInput) {
 }
 
 // The weight that a step gets to be NaN is not saved.
-TEST_P(EndedChiefTest, AWorkerThatDivergesEndsItsWaitWithoutASave) {
+TEST_P(EndedChiefTest, DivergingWorkerEndsWaitWithoutSave) {
   NotifyingLogger waits("The input of the chief has ended. It stays");
   absl::Status chief = absl::UnknownError("none");
   std::thread thread([&] { chief = TrainChief(Options(0, waits)); });
@@ -1276,7 +1276,7 @@ TEST_P(EndedChiefTest, AWorkerThatDivergesEndsItsWaitWithoutASave) {
   EXPECT_THAT(SavedPath(), testing::EndsWith("model.ckpt-20"));
 }
 
-TEST_P(EndedChiefTest, AStopEndsItsWait) {
+TEST_P(EndedChiefTest, StopEndsItsWait) {
   NotifyingLogger waits("The input of the chief has ended. It stays");
   std::atomic<bool> is_to_leave = false;
   absl::Status chief = absl::UnknownError("none");
@@ -1299,7 +1299,7 @@ TEST_P(EndedChiefTest, AStopEndsItsWait) {
 }
 
 // What waits at a parameter server that goes waits at the next one.
-TEST_P(MonitoredWorkerTest, WaitsOnWhenAParameterServerHasStartedAgain) {
+TEST_P(MonitoredWorkerTest, KeepsWaitingAfterServerRestart) {
   Model chiefs, workers;
   NotifyingLogger waits("Waiting for model to be ready. Variables");
   absl::StatusOr<int64_t> step;
@@ -1315,7 +1315,7 @@ TEST_P(MonitoredWorkerTest, WaitsOnWhenAParameterServerHasStartedAgain) {
 }
 
 // The chief has nothing to do: its parameter server knows.
-TEST_P(MonitoredWorkerTest, HearsWhichVariableTheChiefHasNot) {
+TEST_P(MonitoredWorkerTest, LearnsWhichVariableTheChiefLacks) {
   Model chiefs;
   Model workers("only_here");
   ASSERT_OK_AND_ASSIGN(
@@ -1333,7 +1333,7 @@ TEST_P(MonitoredWorkerTest, HearsWhichVariableTheChiefHasNot) {
 }
 
 // The same when the worker has come first.
-TEST_P(MonitoredWorkerTest, HearsItOnceTheChiefIsReady) {
+TEST_P(MonitoredWorkerTest, LearnsMissingVariableOnceChiefIsReady) {
   Model chiefs;
   Model workers("only_here");
   NotifyingLogger waits("Variables not initialized: global_step, weight, bias");
@@ -1351,7 +1351,7 @@ TEST_P(MonitoredWorkerTest, HearsItOnceTheChiefIsReady) {
 // Of a model that is only partly there, its chief may be about to give the
 // rest: as long as it has not asked whether all is there, nobody is told
 // anything.
-TEST_P(MonitoredWorkerTest, IsPatientWithAChiefThatIsNotReady) {
+TEST_P(MonitoredWorkerTest, WaitsForChiefThatIsNotReady) {
   Model chiefs("late");
   Model workers("late");
   ASSERT_OK_AND_ASSIGN(const auto begins, Connect(chiefs));
@@ -1393,7 +1393,7 @@ TEST_P(MonitoredProgramTest, WaitsUntilItsDeadline) {
 }
 
 // The second one of a graph waits where the variables lie, as the first does.
-TEST_P(MonitoredProgramTest, TheSecondSessionOfAGraphWaitsForTheChief) {
+TEST_P(MonitoredProgramTest, SecondSessionOfGraphWaitsForTheChief) {
   Model chiefs, workers;
   {
     NullLogger quiet;
@@ -1417,7 +1417,7 @@ TEST_P(MonitoredProgramTest, TheSecondSessionOfAGraphWaitsForTheChief) {
 }
 
 // A chief whose program makes another variable of a name that workers know.
-TEST_P(MonitoredProgramTest, AChiefWithAnotherShapeHearsOfBoth) {
+TEST_P(MonitoredProgramTest, ShapeMismatchReportsBothShapes) {
   Model chiefs, workers;
   NotifyingLogger waits("Waiting for model to be ready. Variables not");
   absl::StatusOr<int64_t> step;
@@ -1447,7 +1447,7 @@ TEST_P(MonitoredProgramTest, AChiefWithAnotherShapeHearsOfBoth) {
 }
 
 // Where the variable would lie nobody has seen the chief.
-TEST_P(MonitoredWorkerTest, EndsWhenTheChiefTrainsWithoutItsVariable) {
+TEST_P(MonitoredWorkerTest, EndsIfChiefTrainsWithoutItsVariable) {
   Model chiefs;
   Model workers("only_here", "/job:worker/task:1");
   ASSERT_OK_AND_ASSIGN(
@@ -1502,11 +1502,11 @@ void ResetTrainingTest::TrainThroughAReset(
   EXPECT_EQ(steps_.size(), 12u + 2u) << "from the checkpoint of step 5 again";
 }
 
-TEST_P(ResetTrainingTest, GoesOnAfterOneByItsMaster) {
+TEST_P(ResetTrainingTest, ResumesAfterResetByItsMaster) {
   TrainThroughAReset(cluster_.target("worker", 0), {"stranger"});
 }
 
-TEST_P(ResetTrainingTest, GoesOnAfterOneByAnotherMaster) {
+TEST_P(ResetTrainingTest, ResumesAfterResetByAnotherMaster) {
   TrainThroughAReset(cluster_.target("worker", 1), {"ps"});
 }
 

@@ -184,7 +184,7 @@ class MonitoredSessionTest : public testing::Test {
 // ---- Hooks in general ----
 
 // As facts of TensorFlow's monitored_session.py say.
-TEST_F(MonitoredSessionTest, HooksAreCalledInTensorFlowsOrder) {
+TEST_F(MonitoredSessionTest, HookOrderMatchesTensorFlow) {
   Lines lines;
   auto a = std::make_shared<RecordingHook>("a", lines);
   auto b = std::make_shared<RecordingHook>("b", lines);
@@ -242,7 +242,7 @@ TEST_F(MonitoredSessionTest, HooksFetchAndFeedInTheSameRun) {
               StatusIs(kInvalidArgument, "Conflict: x:0"));
 }
 
-TEST_F(MonitoredSessionTest, AStopOfAHookEndsTheLoop) {
+TEST_F(MonitoredSessionTest, HookStopEndsTheLoop) {
   Lines lines;
   auto hook = std::make_shared<RecordingHook>("hook", lines);
   const auto session = Start(Options({hook}));
@@ -264,7 +264,7 @@ TEST_F(MonitoredSessionTest, AStopOfAHookEndsTheLoop) {
               StatusIs(kFailedPrecondition, "Session is already closed."));
 }
 
-TEST_F(MonitoredSessionTest, AnErrorEndsTrainingWithoutEndOfHooks) {
+TEST_F(MonitoredSessionTest, ErrorEndsTrainingWithoutHookEnd) {
   Lines lines;
   auto hook = std::make_shared<RecordingHook>("hook", lines);
   const Output x = ops::Placeholder(root_.WithName("x"), DT_FLOAT);
@@ -302,7 +302,7 @@ class FailingHook : public train::SessionRunHook {
   absl::Status in_begin, in_end;
 };
 
-TEST_F(MonitoredSessionTest, ErrorsOfHooksComeOut) {
+TEST_F(MonitoredSessionTest, HookErrorsAreReturned) {
   auto hook = std::make_shared<FailingHook>();
   hook->in_begin = absl::InternalError("begin");
   EXPECT_THAT(MonitoredTrainingSession(root_, Options({hook})),
@@ -336,7 +336,7 @@ TEST_F(MonitoredSessionTest, StepFunctionsRunWithAndWithoutHooks) {
 
 // Where the session is lost there would be another one, and the function's own
 // gone.
-TEST_F(MonitoredSessionTest, AStepFunctionUsesItsContextOnly) {
+TEST_F(MonitoredSessionTest, StepFunctionMustUseItsContext) {
   const auto session = Start(Options());
   ASSERT_NE(session, nullptr);
   ASSERT_OK(session->RunStepFn(
@@ -372,7 +372,7 @@ class LosingHook : public train::SessionRunHook {
   train::Coordinator* coordinator_ = nullptr;
 };
 
-TEST_F(MonitoredSessionTest, ALossIsMendedWhenTheStepFunctionIsOver) {
+TEST_F(MonitoredSessionTest, RecoversAfterTheStepFunction) {
   auto hook = std::make_shared<LosingHook>();
   const auto session = Start(Options({hook}));
   ASSERT_NE(session, nullptr);
@@ -389,7 +389,7 @@ TEST_F(MonitoredSessionTest, ALossIsMendedWhenTheStepFunctionIsOver) {
   EXPECT_OK(session->Close());
 }
 
-TEST_F(MonitoredSessionTest, WhoeverIsAskedToStopSavesAndLeaves) {
+TEST_F(MonitoredSessionTest, StopRequestSavesAndExits) {
   bool terminate = false;  // what a signal would set
   auto options = Options();
   options.checkpoint_dir = "/job";
@@ -431,7 +431,7 @@ class UsingHook : public train::SessionRunHook {
   }
 };
 
-TEST_F(MonitoredSessionTest, AHookDoesNotUseTheSessionThatCallsIt) {
+TEST_F(MonitoredSessionTest, HookMustNotUseTheCallingSession) {
   auto losing = std::make_shared<LosingHook>();
   auto hook = std::make_shared<UsingHook>();
   const auto session = Start(Options({losing, hook}));
@@ -456,7 +456,7 @@ class LateEndHook : public train::SessionRunHook {
   int num_calls = 0;
 };
 
-TEST_F(MonitoredSessionTest, WhoeverIsAskedToLeaveTriesTheEndAgain) {
+TEST_F(MonitoredSessionTest, StoppingSessionRetriesItsEnd) {
   auto hook = std::make_shared<LateEndHook>();
   auto options = Options({hook});
   options.checkpoint_dir = "/job";
@@ -488,7 +488,7 @@ TEST_F(MonitoredSessionTest, DeclaresItsSessionsMonitored) {
   }
 }
 
-TEST_F(MonitoredSessionTest, TimesThatCanNotBeAreRefused) {
+TEST_F(MonitoredSessionTest, InvalidTimesAreRejected) {
   const double no_number = std::numeric_limits<double>::quiet_NaN();
   const auto refused = [&](const auto& change) {
     auto options = Options();
@@ -548,7 +548,7 @@ class EndHook : public train::SessionRunHook {
   const bool stops_;
 };
 
-TEST_F(MonitoredSessionTest, HooksAreToldWhenTrainingHasEnded) {
+TEST_F(MonitoredSessionTest, HooksAreNotifiedOfTrainingEnd) {
   bool terminate = false;
   const auto is_told = [&](bool hook_stops, absl::Status run_status) {
     const auto hook = std::make_shared<EndHook>(hook_stops);
@@ -590,7 +590,7 @@ class LeavingHook : public train::SessionRunHook {
   std::function<bool()> is_asked_to_leave_;
 };
 
-TEST_F(MonitoredSessionTest, HooksSeeAtTheEndThatTheProgramIsToLeave) {
+TEST_F(MonitoredSessionTest, HooksSeeStopRequestAtEnd) {
   for (const bool is_to_leave : {false, true}) {
     const auto hook = std::make_shared<LeavingHook>();
     const auto session = Start(Options({hook}));
@@ -603,7 +603,7 @@ TEST_F(MonitoredSessionTest, HooksSeeAtTheEndThatTheProgramIsToLeave) {
 
 // Others have brought training there: who is asked to leave is the last all
 // the same, and nobody goes on after it.
-TEST_F(MonitoredSessionTest, WhoeverLeavesAtTheLastStepTellsThatItIsTheEnd) {
+TEST_F(MonitoredSessionTest, StopAtLastStepStillNotifiesTrainingEnd) {
   bool terminate = false;
   const auto is_told = [&](int steps_of_others) {
     const auto hook = std::make_shared<EndHook>(false);
@@ -638,7 +638,7 @@ TEST_F(MonitoredSessionTest, StopAtStepStopsThere) {
   EXPECT_EQ(after, 14);
 }
 
-TEST_F(MonitoredSessionTest, StopAtStepNeverPassesTheLastNumber) {
+TEST_F(MonitoredSessionTest, StopAtStepNeverPassesLastStep) {
   const auto session = Start(
       Options({std::make_shared<train::StopAtStepHook>(train::StopAtStepOptions{
           .num_steps = std::numeric_limits<int64_t>::max()})}));
@@ -658,7 +658,7 @@ TEST_F(MonitoredSessionTest, StopAtStepNeverPassesTheLastNumber) {
   EXPECT_FALSE(context.stop_requested());
 }
 
-TEST_F(MonitoredSessionTest, StopAtStepNeverPassesTheLastNumberAfterARestore) {
+TEST_F(MonitoredSessionTest, StopAtStepIsExactAfterRestore) {
   auto options = Options({train::StopAtStep(1)});
   options.checkpoint_dir = "/job";
   ASSERT_OK(Train(std::move(options)));
@@ -691,7 +691,7 @@ TEST_F(MonitoredSessionTest, TheGraphIsFinal) {
   EXPECT_OK(session->Close());
 }
 
-TEST_F(MonitoredSessionTest, ASecondScaffoldOfAGraphWaitsLikeTheFirst) {
+TEST_F(MonitoredSessionTest, SecondScaffoldWaitsLikeTheFirst) {
   train::Scaffold first, second;
   ASSERT_OK(first.Finalize(root_));
   ASSERT_OK(second.Finalize(root_));
@@ -702,7 +702,7 @@ TEST_F(MonitoredSessionTest, ASecondScaffoldOfAGraphWaitsLikeTheFirst) {
   EXPECT_FALSE(own.waits_for_variables());
 }
 
-TEST_F(MonitoredSessionTest, ASecondScaffoldOfAGraphSavesByTheFirstOnesNodes) {
+TEST_F(MonitoredSessionTest, SecondScaffoldReusesSaverNodes) {
   train::Scaffold first, second;
   ASSERT_OK(first.Finalize(root_));
   const int num_nodes = root_.graph().num_nodes();
@@ -718,7 +718,7 @@ TEST_F(MonitoredSessionTest, ASecondScaffoldOfAGraphSavesByTheFirstOnesNodes) {
 }
 
 // What one program saves beside its checkpoints, another one goes on with.
-TEST_F(MonitoredSessionTest, AnImportedGraphBringsItsSaver) {
+TEST_F(MonitoredSessionTest, ImportedGraphBringsItsSaver) {
   auto options = Options({train::StopAtStep(3)});
   options.checkpoint_dir = "/job";
   ASSERT_OK(Train(std::move(options)));
@@ -739,7 +739,7 @@ TEST_F(MonitoredSessionTest, AnImportedGraphBringsItsSaver) {
   EXPECT_OK(files_.FileExists("/job/model.ckpt-5.index"));
 }
 
-TEST_F(MonitoredSessionTest, OfSeveralSaversOneHasToBeNamed) {
+TEST_F(MonitoredSessionTest, AmbiguousSaversAreRejected) {
   train::Saver one(root_), two(root_);
   train::CollectSaver(root_, one.def());
   train::CollectSaver(root_, two.def());
@@ -757,7 +757,7 @@ TEST_F(MonitoredSessionTest, OfSeveralSaversOneHasToBeNamed) {
 }
 
 // In collections that come from elsewhere anything may lie.
-TEST_F(MonitoredSessionTest, WhatIsOnlyCalledAReportIsNotWaitedBy) {
+TEST_F(MonitoredSessionTest, MisnamedReportNodeIsIgnored) {
   root_.AddToCollection(
       "ready_for_local_init_op",
       ops::Const(root_.WithName("report_uninitialized_variables"), 1.0f));
@@ -770,7 +770,7 @@ TEST_F(MonitoredSessionTest, WhatIsOnlyCalledAReportIsNotWaitedBy) {
               StatusIs(kInvalidArgument, "of type string and not float"));
 }
 
-TEST(SessionManagerTest, AnErrorNamesTheTaskThatIsDead) {
+TEST(SessionManagerTest, ErrorNamesTheDeadTask) {
   const Scope root = Scope::Root();
   std::string message;
   train::SessionManagerOptions options;
@@ -838,7 +838,7 @@ TEST_F(MonitoredSessionTest, LogsTensorsAndSpeed) {
 }
 
 // What a new session restores may be further back.
-TEST_F(MonitoredSessionTest, SpeedIsThatOfOneSession) {
+TEST_F(MonitoredSessionTest, SpeedIsMeasuredPerSession) {
   ManualClock clock;
   RecordingLogger log;
   auto hook =
@@ -865,7 +865,7 @@ TEST_F(MonitoredSessionTest, SpeedIsThatOfOneSession) {
   }
 }
 
-TEST_F(MonitoredSessionTest, ALossThatIsNoNumberEndsTraining) {
+TEST_F(MonitoredSessionTest, NanLossEndsTraining) {
   const Output x = ops::Placeholder(root_, DT_FLOAT);
   const Output loss = ops::Identity(root_.WithName("loss"), x);
   const Tensor nan = Tensor::Scalar(std::numeric_limits<float>::quiet_NaN());
@@ -886,7 +886,7 @@ TEST_F(MonitoredSessionTest, ALossThatIsNoNumberEndsTraining) {
 }
 
 // The hooks that save come first in the list, as those of a chief do.
-TEST_F(MonitoredSessionTest, AStepThatAHookRefusesIsNotSaved) {
+TEST_F(MonitoredSessionTest, StepRejectedByHookIsNotSaved) {
   const Output x = ops::Placeholder(root_, DT_FLOAT);
   const Output loss = ops::Identity(root_.WithName("loss"), x);
   const Tensor one = Tensor::Scalar(1.0f);
@@ -920,7 +920,7 @@ TEST_F(MonitoredSessionTest, AStepThatAHookRefusesIsNotSaved) {
   EXPECT_FALSE(files_.FileExists("/job/model.ckpt-2.index").ok());
 }
 
-TEST_F(MonitoredSessionTest, TheEndOfTheInputIsNoError) {
+TEST_F(MonitoredSessionTest, EndOfInputIsNotAnError) {
   Lines lines;
   auto hook = std::make_shared<RecordingHook>("hook", lines);
   const Output x = ops::Placeholder(root_.WithName("x"), DT_INT64);
@@ -980,7 +980,7 @@ class HoldingHook : public train::SessionRunHook {
   int num_saves = 0;
 };
 
-TEST_F(MonitoredSessionTest, ASaverOfTheProgramsOwnHoldsUpdatesOff) {
+TEST_F(MonitoredSessionTest, CustomSaverHookHoldsUpdates) {
   const auto updates = std::make_shared<HoldingHook>();
   auto options = Options({updates, train::StopAtStep(1)});
   options.scaffold = std::make_shared<train::Scaffold>();
@@ -1014,7 +1014,7 @@ TEST_F(MonitoredSessionTest, WaitsForTheGlobalStepBeforeTheFirstRun) {
   ASSERT_OK(session->Run(count_));
 }
 
-TEST_F(MonitoredSessionTest, DoesNotWaitForAStepForEver) {
+TEST_F(MonitoredSessionTest, WaitForStepGivesUp) {
   train::GlobalStepWaiterOptions waiter;
   waiter.wait_until_step = 5;
   waiter.max_wait = absl::ZeroDuration();
@@ -1027,7 +1027,7 @@ TEST_F(MonitoredSessionTest, DoesNotWaitForAStepForEver) {
                        "has been 0 for 0: are others training?"));
 }
 
-TEST_F(MonitoredSessionTest, AWaitForAStepNeedsTimes) {
+TEST_F(MonitoredSessionTest, WaitForStepOptionsAreChecked) {
   const train::GlobalStepWaiterOptions refused[] = {
       {.poll_interval = absl::ZeroDuration()},
       {.poll_interval = absl::Seconds(-1)},
@@ -1039,7 +1039,7 @@ TEST_F(MonitoredSessionTest, AWaitForAStepNeedsTimes) {
 }
 
 // Whose looks are further apart than that.
-TEST_F(MonitoredSessionTest, AWaitForAStepEndsInTime) {
+TEST_F(MonitoredSessionTest, WaitForStepEndsInTime) {
   train::GlobalStepWaiterOptions waiter;
   waiter.wait_until_step = 5;
   waiter.poll_interval = absl::InfiniteDuration();
@@ -1062,7 +1062,7 @@ class FailingThreadHook : public train::SessionRunHook {
   }
 };
 
-TEST_F(MonitoredSessionTest, AFailedThreadEndsTheWaitForAStep) {
+TEST_F(MonitoredSessionTest, FailedThreadEndsWaitForStep) {
   train::GlobalStepWaiterOptions waiter;
   waiter.wait_until_step = 5;
   waiter.poll_interval = absl::Hours(1);
@@ -1077,7 +1077,7 @@ TEST_F(MonitoredSessionTest, AFailedThreadEndsTheWaitForAStep) {
 }
 
 // As SIGTERM does, by the option, or another thread.
-TEST_F(MonitoredSessionTest, WhoeverIsAskedToLeaveWaitsForNoStep) {
+TEST_F(MonitoredSessionTest, StopRequestEndsWaitForStep) {
   for (const bool by_option : {true, false}) {
     SCOPED_TRACE(by_option);
     train::GlobalStepWaiterOptions waiter;
@@ -1195,7 +1195,7 @@ TEST_F(MonitoredSessionTest, SummarisesByTheClock) {
 
 // A real one, to this thread, for others of the program began before it was
 // left to whoever looks for it; so this has a Process of its own.
-TEST(MonitoredSignalTest, SigtermSavesAndLeaves) {
+TEST(MonitoredSignalTest, SigtermSavesAndExits) {
   const StopSignals signals;
   MemoryFileSystem files;
   NullLogger logger;
@@ -1250,7 +1250,7 @@ class RecordingListener : public train::CheckpointSaverListener {
   Lines& lines_;
 };
 
-TEST_F(MonitoredSessionTest, SavesAtTheBeginningInBetweenAndAtTheEnd) {
+TEST_F(MonitoredSessionTest, SavesAtStartPeriodicallyAndAtEnd) {
   Lines lines;
   auto scaffold = std::make_shared<train::Scaffold>();
   train::CheckpointSaverOptions saver;
@@ -1298,7 +1298,7 @@ class UpdatingHook : public train::SessionRunHook {
   Session* session_ = nullptr;
 };
 
-TEST_F(MonitoredSessionTest, SavesBetweenTheUpdatesOfHooks) {
+TEST_F(MonitoredSessionTest, SavesBetweenHookUpdates) {
   const auto hook = std::make_shared<UpdatingHook>(count_);
   auto options = Options({hook, train::StopAtStep(6)});
   options.checkpoint_dir = "/job";
@@ -1312,7 +1312,7 @@ TEST_F(MonitoredSessionTest, SavesBetweenTheUpdatesOfHooks) {
 }
 
 // Beside the runs: which of them are saved in between, threads decide.
-TEST_F(MonitoredSessionTest, SavesBesideTheRuns) {
+TEST_F(MonitoredSessionTest, SavesConcurrentlyWithRuns) {
   auto options = Options({train::StopAtStep(40)});
   options.checkpoint_dir = "/job";
   options.save_checkpoint_steps = 10;
@@ -1326,7 +1326,7 @@ TEST_F(MonitoredSessionTest, SavesBesideTheRuns) {
   EXPECT_EQ(last, 41);
 }
 
-TEST_F(MonitoredSessionTest, AListenerMayStopTraining) {
+TEST_F(MonitoredSessionTest, ListenerMayStopTraining) {
   Lines lines;
   auto listener = std::make_shared<RecordingListener>(lines);
   listener->stop_at = 4;
@@ -1343,7 +1343,7 @@ TEST_F(MonitoredSessionTest, AListenerMayStopTraining) {
   EXPECT_EQ(last, 4);
 }
 
-TEST_F(MonitoredSessionTest, ASecondStartGoesOn) {
+TEST_F(MonitoredSessionTest, SecondStartResumes) {
   const auto run_to = [&](int64_t step) {
     auto options = Options({train::StopAtStep(step)});
     options.checkpoint_dir = "/job";
@@ -1398,7 +1398,7 @@ TEST_F(MonitoredSessionTest, CheckpointsWithoutAStateFileAreNotOverwritten) {
 
 // Checkpoints that another state file names, and a first save that has not
 // ended, are in nobody's way.
-TEST_F(MonitoredSessionTest, ATrainingBeginsBesideOtherCheckpoints) {
+TEST_F(MonitoredSessionTest, TrainingStartsBesideOtherCheckpoints) {
   const auto start = [&] {
     auto options = Options({train::StopAtStep(1)});
     options.checkpoint_dir = "/job";
@@ -1416,7 +1416,7 @@ TEST_F(MonitoredSessionTest, ATrainingBeginsBesideOtherCheckpoints) {
   EXPECT_OK(start());
 }
 
-TEST_F(MonitoredSessionTest, ADirectoryOfAnotherShapeNamesBoth) {
+TEST_F(MonitoredSessionTest, RestoreOfOtherShapeNamesBoth) {
   const auto start = [&](const TensorShape& shape) {
     const Scope root = Scope::Root();
     train::GetOrCreateGlobalStep(root);
@@ -1434,7 +1434,7 @@ TEST_F(MonitoredSessionTest, ADirectoryOfAnotherShapeNamesBoth) {
                      HasSubstr("[3,2]"), HasSubstr("/job/model.ckpt-0")));
 }
 
-TEST_F(MonitoredSessionTest, ADirectoryOfAnotherTypeNamesBoth) {
+TEST_F(MonitoredSessionTest, RestoreOfOtherTypeNamesBoth) {
   const auto start = [&](DataType type) {
     const Scope root = Scope::Root();
     train::GetOrCreateGlobalStep(root);
@@ -1453,7 +1453,7 @@ TEST_F(MonitoredSessionTest, ADirectoryOfAnotherTypeNamesBoth) {
 }
 
 // What a chief with another graph hears.
-TEST_F(MonitoredSessionTest, ADirectoryOfAnotherModelNamesTheVariable) {
+TEST_F(MonitoredSessionTest, RestoreOfOtherModelNamesTheVariable) {
   auto options = Options({train::StopAtStep(1)});
   options.checkpoint_dir = "/job";
   ASSERT_OK(Train(std::move(options)));
@@ -1471,7 +1471,7 @@ TEST_F(MonitoredSessionTest, ADirectoryOfAnotherModelNamesTheVariable) {
                      HasSubstr("of another model")));
 }
 
-TEST_F(MonitoredSessionTest, AMovedDirectoryGoesOnOrNamesWhatIsMissing) {
+TEST_F(MonitoredSessionTest, MovedDirectoryResumesOrNamesMissingFile) {
   const auto run_to = [&](int64_t step, const std::string& directory) {
     auto options = Options({train::StopAtStep(step)});
     options.checkpoint_dir = directory;
@@ -1501,7 +1501,7 @@ TEST_F(MonitoredSessionTest, AMovedDirectoryGoesOnOrNamesWhatIsMissing) {
   EXPECT_FALSE(absl::StrContains(status.message(), "of another model"));
 }
 
-TEST_F(MonitoredSessionTest, WithoutADirectoryNothingIsSaved) {
+TEST_F(MonitoredSessionTest, WithoutDirectorySavesNoCheckpoint) {
   ASSERT_OK(Train(Options({train::StopAtStep(3)})));
   EXPECT_FALSE(files_.FileExists("/job").ok());
 }
@@ -1543,7 +1543,7 @@ TEST_F(MonitoredSessionTest, LogStepCountSecsReplacesSteps) {
                           "global_step/sec at 4"));
 }
 
-TEST_F(MonitoredSessionTest, AFileOfEventsThatHasGrownIsFollowedByAnother) {
+TEST_F(MonitoredSessionTest, LargeEventFileIsRotated) {
   const auto num_files = [this](uint64_t max_bytes) {
     auto options = Options({train::StopAtStep(5)});
     options.summary_dir = absl::StrCat("/logs", max_bytes);
@@ -1557,7 +1557,7 @@ TEST_F(MonitoredSessionTest, AFileOfEventsThatHasGrownIsFollowedByAnother) {
 }
 
 // With the file of the session before.
-TEST_F(MonitoredSessionTest, AGraphThatWasLostIsWrittenAgain) {
+TEST_F(MonitoredSessionTest, LostGraphEventIsRewritten) {
   FailingFileSystem disk(files_);
   Process process(InMemory(disk));
   SessionOptions config;
@@ -1582,7 +1582,7 @@ TEST_F(MonitoredSessionTest, AGraphThatWasLostIsWrittenAgain) {
   EXPECT_THAT(events_of_a_session(false), ElementsAre("graph", "meta graph"));
 }
 
-TEST_F(MonitoredSessionTest, WritesTheGraphAsTextBesideTheCheckpoints) {
+TEST_F(MonitoredSessionTest, WritesGraphTextBesideCheckpoints) {
   auto options = Options({train::StopAtStep(1)});
   options.checkpoint_dir = "/job";
   ASSERT_OK(Train(std::move(options)));
@@ -1595,7 +1595,7 @@ TEST_F(MonitoredSessionTest, WritesTheGraphAsTextBesideTheCheckpoints) {
       << "as it is when it is complete";
 }
 
-TEST_F(MonitoredSessionTest, SummariesMayGoElsewhere) {
+TEST_F(MonitoredSessionTest, SummariesMayHaveTheirOwnDirectory) {
   ops::ScalarSummary(root_, "loss", ops::Const(root_, 3.0f));
   auto options = Options({train::StopAtStep(2)});
   options.summary_dir = "/logs";
@@ -1606,7 +1606,7 @@ TEST_F(MonitoredSessionTest, SummariesMayGoElsewhere) {
 }
 
 // As TensorFlow's CheckpointSaverHook, whose writer is of its own directory.
-TEST_F(MonitoredSessionTest, WhatWasSavedIsToldBesideTheCheckpoints) {
+TEST_F(MonitoredSessionTest, SaveEventsAreWrittenBesideCheckpoints) {
   ops::ScalarSummary(root_, "loss", ops::Const(root_, 3.0f));
   auto options = Options({train::StopAtStep(1)});
   options.summary_dir = "/logs";
@@ -1651,7 +1651,7 @@ class StubbornHook : public train::SessionRunHook {
   std::unique_ptr<Event> let_go_, has_ended_;
 };
 
-TEST_F(MonitoredSessionTest, AThreadThatDoesNotStopIsNamedAndNotWaitedFor) {
+TEST_F(MonitoredSessionTest, HungThreadIsNamedAndAbandoned) {
   auto hook = std::make_shared<StubbornHook>();
   auto options = Options({hook});
   options.stop_grace_period_secs = 0.01;
@@ -1671,7 +1671,7 @@ TEST_F(MonitoredSessionTest, AThreadThatDoesNotStopIsNamedAndNotWaitedFor) {
 
 // ---- Traces ----
 
-TEST_F(MonitoredSessionTest, AProfilerTracesARunNowAndThen) {
+TEST_F(MonitoredSessionTest, ProfilerTracesRunsPeriodically) {
   RecordingLogger log;
   auto profiler = std::make_shared<train::ProfilerHook>(train::ProfilerOptions{
       .save_steps = 2, .output_dir = "/job/profile", .logger = &log});
@@ -1689,7 +1689,7 @@ TEST_F(MonitoredSessionTest, AProfilerTracesARunNowAndThen) {
 }
 
 // TensorBoard would read the newer of two.
-TEST_F(MonitoredSessionTest, AProfilerWritesIntoTheFileOfTheSummaries) {
+TEST_F(MonitoredSessionTest, ProfilerWritesIntoTheSummaryFile) {
   const auto new_profiler = [](const std::string& directory) {
     return std::make_shared<train::ProfilerHook>(
         train::ProfilerOptions{.save_steps = 2, .output_dir = directory});
@@ -1713,7 +1713,7 @@ TEST_F(MonitoredSessionTest, AProfilerWritesIntoTheFileOfTheSummaries) {
   }
 }
 
-TEST_F(MonitoredSessionTest, WhatAProfilerCanNotWriteIsLostWithALine) {
+TEST_F(MonitoredSessionTest, ProfilerWriteErrorIsLogged) {
   ASSERT_OK(
       files_.CreateDirectories("/job/profile/timeline-2.json/in the way"));
   RecordingLogger log;
@@ -1724,7 +1724,7 @@ TEST_F(MonitoredSessionTest, WhatAProfilerCanNotWriteIsLostWithALine) {
                                "W The trace of step 2 was not written: ")));
 }
 
-TEST_F(MonitoredSessionTest, AProfilersOptionsAreChecked) {
+TEST_F(MonitoredSessionTest, ProfilerOptionsAreChecked) {
   for (const train::ProfilerOptions& bad :
        {train::ProfilerOptions{.save_steps = 2},
         train::ProfilerOptions{.output_dir = "/job"},
@@ -1739,7 +1739,7 @@ TEST_F(MonitoredSessionTest, AProfilersOptionsAreChecked) {
 }
 
 // What the caller and hooks ask for counts together, and all are told.
-TEST_F(MonitoredSessionTest, ARunTellsWhatAnyoneAsksFor) {
+TEST_F(MonitoredSessionTest, RunMetadataServesAllRequesters) {
   Lines lines;
   auto hook = std::make_shared<RecordingHook>("hook", lines);
   hook->args.options.trace_level = TraceLevel::kFullTrace;
@@ -1755,7 +1755,7 @@ TEST_F(MonitoredSessionTest, ARunTellsWhatAnyoneAsksFor) {
 
 // ---- Scaffold ----
 
-TEST_F(MonitoredSessionTest, WhatIsNotInitializedIsNamed) {
+TEST_F(MonitoredSessionTest, UninitializedVariablesAreNamed) {
   ops::Variable(root_.WithName("forgotten"), 1.0f);
   train::ScaffoldOptions scaffold;
   scaffold.init_op = step_.initializer();
@@ -1770,7 +1770,7 @@ TEST_F(MonitoredSessionTest, WhatIsNotInitializedIsNamed) {
                      HasSubstr("Variables not initialized: forgotten")));
 }
 
-TEST_F(MonitoredSessionTest, AnInitOpMayBeFed) {
+TEST_F(MonitoredSessionTest, InitOpMayBeFed) {
   const Output start = ops::Placeholder(root_.WithName("start"), DT_INT64,
                                         {.shape = PartialShape::Scalar()});
   train::ScaffoldOptions scaffold;
@@ -1787,7 +1787,7 @@ TEST_F(MonitoredSessionTest, AnInitOpMayBeFed) {
 }
 
 // For whoever initialises by himself what no checkpoint holds.
-TEST_F(MonitoredSessionTest, ASessionIsRecoveredFromACheckpointOrNot) {
+TEST_F(MonitoredSessionTest, RecoverSessionReportsIfCheckpointExists) {
   train::Saver saver(root_);
   train::SessionManagerOptions options;
   options.ready_op = train::ReportUninitializedVariables(root_);
@@ -1816,7 +1816,7 @@ TEST_F(MonitoredSessionTest, ASessionIsRecoveredFromACheckpointOrNot) {
       StatusIs(absl::StatusCode::kNotFound, "/job/model-2 failed"));
 }
 
-TEST_F(MonitoredSessionTest, ReportsUninitializedVariablesByTensorFlowsNames) {
+TEST_F(MonitoredSessionTest, UninitializedReportNamesMatchTensorFlow) {
   const ops::Variable x(root_.WithName("x"), 1.0f);
   const ops::Variable local(
       root_.WithName("y"), 1.0f,
@@ -1897,7 +1897,7 @@ TEST_F(QueueRunnerTest, IsCancelledWhenTrainingEnds) {
   EXPECT_OK(session->Close());
 }
 
-TEST_F(QueueRunnerTest, TravelsInAMetaGraph) {
+TEST_F(QueueRunnerTest, RoundTripsThroughMetaGraph) {
   AddCounter(3);
   ASSERT_OK_AND_ASSIGN(const train::MetaGraph meta,
                        train::ExportMetaGraph(root_));
@@ -1915,7 +1915,7 @@ TEST_F(QueueRunnerTest, TravelsInAMetaGraph) {
               ElementsAre(absl::StatusCode::kOutOfRange));
 }
 
-TEST_F(QueueRunnerTest, AnErrorOfItsThreadComesOut) {
+TEST_F(QueueRunnerTest, ThreadErrorIsReturned) {
   const Output queue = ops::FIFOQueue(root_.WithName("queue"), {DT_FLOAT},
                                       {.shapes = {PartialShape::Scalar()}});
   const ops::Variable never(root_.WithName("never"), 1.0f,
@@ -1933,7 +1933,7 @@ TEST_F(QueueRunnerTest, AnErrorOfItsThreadComesOut) {
   EXPECT_THAT(session->Close(), StatusIs(kFailedPrecondition, "never"));
 }
 
-TEST_F(QueueRunnerTest, ClosesWithoutBeingTold) {
+TEST_F(QueueRunnerTest, ClosesQueueAtEndOfInputByDefault) {
   const ops::Variable next(root_.WithName("next"), Tensor::Scalar(int64_t{0}));
   queue_ =
       ops::Queue::Fifo(root_.WithName("queue"), {DT_INT64},
@@ -1961,7 +1961,7 @@ TEST_F(QueueRunnerTest, ClosesWithoutBeingTold) {
   EXPECT_OK(session->Close(status));
 }
 
-TEST_F(QueueRunnerTest, ALostSessionLeavesTheQueueOpen) {
+TEST_F(QueueRunnerTest, LostSessionLeavesTheQueueOpen) {
   AddCounter(1000);
   ASSERT_OK_AND_ASSIGN(const auto runners, train::QueueRunners(root_));
   const Output is_closed = queue_.IsClosed(root_);
@@ -1980,7 +1980,7 @@ TEST_F(QueueRunnerTest, ALostSessionLeavesTheQueueOpen) {
   EXPECT_FALSE(closed.scalar<bool>());
 }
 
-TEST_F(QueueRunnerTest, NeedsSomethingToRun) {
+TEST_F(QueueRunnerTest, NeedsEnqueueOps) {
   const Output queue = ops::FIFOQueue(root_, {DT_FLOAT});
   train::QueueRunner runner;
   runner.queue = queue;

@@ -59,18 +59,18 @@ void ExpectMuchHasHappened(const Sum& sum) {
   EXPECT_GT(sum.looks, 20 * count);
 }
 
-TEST(MonitoredSimulationTest, EverySeedComesToItsEnd) {
+TEST(MonitoredSimulationTest, EverySeedReachesItsEnd) {
   const Sum sum = RunSeeds(kSeeds, SimulateMonitoredTraining);
   if (sum.seeds >= kSeeds) ExpectMuchHasHappened(sum);
 }
 
-TEST(MonitoredSimulationTest, EverySynchronousSeedComesToItsEnd) {
+TEST(MonitoredSimulationTest, EverySynchronousSeedReachesItsEnd) {
   const Sum sum = RunSeeds(kSynchronousSeeds, SimulateSynchronousTraining);
   if (sum.seeds >= kSynchronousSeeds) ExpectMuchHasHappened(sum);
 }
 
 // Both read the global step, and one hears late of what it was.
-TEST(StepBookTest, StepsThatEndWhileAnotherLooksMayHaveComeAfterwards) {
+TEST(StepBookTest, StepsConcurrentWithAReadMayFollowIt) {
   constexpr int64_t kLast = 10;
   StepBook book(kLast, 0);
   const absl::Time now = absl::UnixEpoch();
@@ -103,7 +103,7 @@ TEST(StepBookTest, AStepIsMissingUntilItIsSeen) {
   EXPECT_EQ(book.furthest_step(), kLast - 1);
 }
 
-TEST(MonitoredSimulationTest, ASeedIsARun) {
+TEST(MonitoredSimulationTest, SeedDeterminesTheRun) {
   EXPECT_EQ(SimulateMonitoredTraining(1).trace,
             SimulateMonitoredTraining(1).trace);
   EXPECT_NE(SimulateMonitoredTraining(1).trace,

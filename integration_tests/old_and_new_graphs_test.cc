@@ -103,7 +103,7 @@ TEST_F(GraphsOfCasesTest, MissingDefaultsAreFilled) {
   EXPECT_GT(dropped, 1000);
 }
 
-TEST_F(GraphsOfCasesTest, NewAttrsThatAskForNothingChangeNothing) {
+TEST_F(GraphsOfCasesTest, UnknownDefaultAttrsAreIgnored) {
   for (const GraphOfCase& graph : *graphs_) {
     tf::GraphDef newer = graph.def;
     for (tf::NodeDef& node : *newer.mutable_node()) {
@@ -144,7 +144,7 @@ TEST_F(GraphsOfCasesTest, NewOpsAndAttrsAreIgnored) {
 
 // But for fields that our messages have not, which functions keep and a text
 // can't name.
-TEST_F(GraphsOfCasesTest, TextAndBytesSayTheSame) {
+TEST_F(GraphsOfCasesTest, TextAndBytesImportAlike) {
   for (const GraphOfCase& graph : *graphs_) {
     Graph from_text(StandardOps()), from_bytes(StandardOps());
     tf::GraphDef known = graph.def;
@@ -377,7 +377,7 @@ std::vector<Tensor> RunGraph(Process& process, const std::string& text) {
   return values.value_or(std::vector<Tensor>());
 }
 
-TEST(OldAndNewGraphsTest, GiveTheSame) {
+TEST(OldAndNewGraphsTest, GiveTheSameResults) {
   Process process({.compute_threads = 1});
   const std::vector<Tensor> old_values = RunGraph(process, OldGraph());
   const std::vector<Tensor> new_values = RunGraph(process, NewGraph());

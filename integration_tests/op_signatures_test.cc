@@ -205,7 +205,7 @@ std::map<std::string, OpDef> ReadTensorFlowsOps() {
   return ops;
 }
 
-TEST(OpSignaturesTest, AreTensorFlows) {
+TEST(OpSignaturesTest, MatchTensorFlow) {
   const auto theirs = ReadTensorFlowsOps();
   ASSERT_FALSE(theirs.empty());
   std::vector<std::string> missing;
@@ -251,7 +251,7 @@ std::map<std::string, Removal> ReadRemovedOps() {
   return removals;
 }
 
-TEST(OpSignaturesTest, OpsAreRemovedInTensorFlowsVersions) {
+TEST(OpSignaturesTest, RemovalVersionsMatchTensorFlow) {
   const auto removals = ReadRemovedOps();
   EXPECT_FALSE(removals.empty());
   for (const OpDef* op : StandardOps()->List()) {
@@ -270,7 +270,7 @@ TEST(OpSignaturesTest, OpsAreRemovedInTensorFlowsVersions) {
   }
 }
 
-TEST(OpSignaturesTest, OnlyKnownOpsAreExcused) {
+TEST(OpSignaturesTest, OnlyKnownOpsHaveExceptions) {
   for (const auto& [name, difference] : IntendedDifferences()) {
     EXPECT_NE(StandardOps()->Find(name), nullptr) << name;
     EXPECT_FALSE(difference.reason.empty()) << name;

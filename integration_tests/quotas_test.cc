@@ -150,7 +150,7 @@ INSTANTIATE_TEST_SUITE_P(Networks, QuotasTest, testing::Bool(),
 
 constexpr char kLocal[] = "/job:local/replica:0/task:0";
 
-TEST_P(QuotasTest, AClientThatFeedsTenGigabytesAtOnceGetsNoMemory) {
+TEST_P(QuotasTest, FeedOfTenGigabytesAllocatesNoMemory) {
   Start({.max_held_bytes_per_peer = 4 * kMiB});
   const Output y = ops::Identity(root_.WithName("y"), x_);
   const auto session = Connect();
@@ -170,7 +170,7 @@ TEST_P(QuotasTest, AClientThatFeedsTenGigabytesAtOnceGetsNoMemory) {
 }
 
 // In small: what is done 200 times with a quota of 4 MiB.
-TEST_P(QuotasTest, AClientMayFeedMuchOneAfterTheOther) {
+TEST_P(QuotasTest, SequentialFeedsMayExceedTheQuota) {
   Start({.max_held_bytes_per_peer = 4 * kMiB,
          .max_fed_bytes_per_session = 4 * kMiB});
   const Output y = ops::Identity(root_.WithName("y"), x_);
@@ -215,7 +215,7 @@ class Outcomes {
   std::vector<absl::Status> statuses_ ABSL_GUARDED_BY(mutex_);
 };
 
-TEST_P(QuotasTest, StepsThatRunMayBeFedSoMuchTogether) {
+TEST_P(QuotasTest, FeedQuotaIsSharedByRunningSteps) {
   Start({.max_fed_bytes_per_session = 3 * kMiB});
   const Output queue = ops::FIFOQueue(root_, {DT_FLOAT});
   const Operation enqueue = ops::QueueEnqueue(root_, queue, {1.0f});
@@ -247,7 +247,7 @@ TEST_P(QuotasTest, StepsThatRunMayBeFedSoMuchTogether) {
 }
 
 // A string counts with its characters, wherever it is held.
-TEST_P(QuotasTest, StringsCountWithTheirCharacters) {
+TEST_P(QuotasTest, StringsCountWithTheirBytes) {
   Start({.max_fed_bytes_per_session = 3 * kMiB});
   const Output s = ops::Placeholder(root_.WithName("s"), DT_STRING);
   const Output y = ops::Identity(root_.WithName("y"), s);
@@ -261,7 +261,7 @@ TEST_P(QuotasTest, StringsCountWithTheirCharacters) {
 }
 
 // As many values as a callable may have, small ones and others.
-TEST_P(QuotasTest, ThousandsOfFetchesAndFeedsTravel) {
+TEST_P(QuotasTest, ThousandsOfFeedsAndFetchesAreAllowed) {
   Start({});
   constexpr int kValues = 6000;
   std::vector<Output> fetches;
@@ -277,7 +277,7 @@ TEST_P(QuotasTest, ThousandsOfFetchesAndFeedsTravel) {
   }
 }
 
-TEST_P(QuotasTest, ATaskTakesSoManyConnections) {
+TEST_P(QuotasTest, ConnectionsPerTaskAreBounded) {
   Start({.max_connections = 2});
   const Output y = ops::Identity(root_.WithName("y"), x_);
   const auto first = Connect();
@@ -294,7 +294,7 @@ TEST_P(QuotasTest, ATaskTakesSoManyConnections) {
   EXPECT_OK(first->Run({{x_, Floats(4)}}, y));
 }
 
-TEST_P(QuotasTest, ASessionKeepsSoManyCallables) {
+TEST_P(QuotasTest, CallablesPerSessionAreBounded) {
   Start({.max_callables_per_session = 3});
   std::vector<Output> fetches;
   for (int i = 0; i < 4; ++i) fetches.push_back(ops::Identity(root_, x_));
@@ -313,7 +313,7 @@ TEST_P(QuotasTest, ASessionKeepsSoManyCallables) {
   EXPECT_EQ(task_->server->runtime().num_registrations(), 2);
 }
 
-TEST_P(QuotasTest, AGraphMayGrowSoMuch) {
+TEST_P(QuotasTest, GraphSizeIsBounded) {
   Start({.max_graph_bytes_per_session = kMiB});
   const auto session = Connect();
   const Output y = ops::Identity(root_, x_);
@@ -331,7 +331,7 @@ TEST_P(QuotasTest, AGraphMayGrowSoMuch) {
 class SimulatedQuotasTest : public QuotasTest {};
 INSTANTIATE_TEST_SUITE_P(Network, SimulatedQuotasTest, testing::Values(true));
 
-TEST_P(SimulatedQuotasTest, AClientThatDoesNotReadIsOwedALimitedAmount) {
+TEST_P(SimulatedQuotasTest, PendingRepliesPerClientAreBounded) {
   const Quotas quotas{.max_unsent_bytes_per_peer = 4 * kMiB};
   bus::TransportOptions transport = quotas.OfPeers();
   transport.credit_bytes = 2 * kMiB;
@@ -442,22 +442,22 @@ class TwoTasks {
 constexpr char kPs[] = "/job:ps/replica:0/task:0";
 constexpr char kWorker[] = "/job:worker/replica:0/task:0";
 
-TEST(QuotasBetweenTasksTest, AValueThatFindsNoRoomNamesItself) {
+TEST(QuotasBetweenTasksTest, ValueOverQuotaIsNamed) {
   TwoTasks tasks({}, {.max_held_bytes_per_peer = kMiB / 2});
   tasks.ExpectLargeValueIsRefused(kWorker, "max_held_bytes_per_peer");
 }
 
-TEST(QuotasBetweenTasksTest, AValueThatNobodyHasUsedYetNamesItself) {
+TEST(QuotasBetweenTasksTest, UnusedValueOverQuotaIsNamed) {
   TwoTasks tasks({}, {.max_unclaimed_bytes_per_session = kMiB / 2});
   tasks.ExpectLargeValueIsRefused(kWorker, "max_unclaimed_bytes_per_session");
 }
 
-TEST(QuotasBetweenTasksTest, AValueThatCanNotBeSentNamesItself) {
+TEST(QuotasBetweenTasksTest, UnsendableValueIsNamed) {
   TwoTasks tasks({.max_unsent_bytes_per_peer = kMiB / 2}, {});
   tasks.ExpectLargeValueIsRefused(kPs, "max_unsent_bytes_per_peer");
 }
 
-TEST(QuotasBetweenTasksTest, AFeedThatFindsNoRoomElsewhereIsNamed) {
+TEST(QuotasBetweenTasksTest, RemoteFeedOverQuotaIsNamed) {
   TwoTasks tasks({.max_held_bytes_per_peer = kMiB / 2}, {});
   tasks.ExpectLargeFeedIsRefused(kPs, "max_held_bytes_per_peer");
 }
@@ -502,7 +502,7 @@ class WaitingSteps {
   Output size_ = ops::QueueSize(on_ps_, queue_);
 };
 
-TEST(QuotasBetweenTasksTest, StepsEndThoughTheirMasterHasNoRequestsLeft) {
+TEST(QuotasBetweenTasksTest, StepsEndDespiteExhaustedRequestQuota) {
   constexpr int kSteps = 4;
   WaitingSteps steps({.max_requests_per_peer = kSteps}, {});
   auto session = steps.Connect();
@@ -524,7 +524,7 @@ TEST(QuotasBetweenTasksTest, StepsEndThoughTheirMasterHasNoRequestsLeft) {
   EXPECT_EQ(size.scalar<int32_t>(), 1);
 }
 
-TEST(QuotasBetweenTasksTest, OneClientLeavesRoomForOthers) {
+TEST(QuotasBetweenTasksTest, OneClientCannotExhaustTheQuota) {
   WaitingSteps steps({.max_requests_per_peer = 4},
                      {.max_requests_per_client = 2});
   const auto session = steps.Connect();
@@ -587,7 +587,7 @@ class Deserter {
 };
 
 // Their steps have been begun by requests that are answered already.
-TEST(QuotasBetweenTasksTest, OpenPartialRunsOfOneClientLeaveRoomForOthers) {
+TEST(QuotasBetweenTasksTest, PartialRunsCannotExhaustTheQuota) {
   WaitingSteps steps({.max_requests_per_peer = 4},
                      {.max_requests_per_client = 2});
   const Scope root = Scope::Root();
@@ -644,7 +644,7 @@ int AbandonedSessions() {
   return count != nullptr ? std::atoi(count) : 300;
 }
 
-TEST_P(SimulatedQuotasTest, AbandonedSessionsLeaveNothingBehind) {
+TEST_P(SimulatedQuotasTest, AbandonedSessionsFreeTheirResources) {
   constexpr int64_t kBytes = 4096;
   Start({});
   const Output v = ops::VariableV2(root_.WithName("v"), {kBytes / 4}, DT_FLOAT);

@@ -39,7 +39,7 @@ TEST(SaveSimulationTest, EverySeedKeepsItsCheckpoints) {
   EXPECT_GT(looks, static_cast<int>(20 * count));
 }
 
-TEST(SaveSimulationTest, ASeedIsARun) {
+TEST(SaveSimulationTest, SeedDeterminesTheRun) {
   EXPECT_EQ(SimulateSaves(1).trace, SimulateSaves(1).trace);
   EXPECT_NE(SimulateSaves(1).trace, SimulateSaves(3).trace);
 }

@@ -117,7 +117,7 @@ class SaverTest : public testing::Test {
 class SaverFamilyTest : public SaverTest,
                         public testing::WithParamInterface<bool> {};
 
-TEST_P(SaverFamilyTest, WhatIsSavedIsRestored) {
+TEST_P(SaverFamilyTest, SavedVariablesAreRestored) {
   const Scope root = Scope::Root();
   const ops::VariableOptions family = {.use_resource = GetParam()};
   const ops::Variable w(root.WithName("w"), Floats({2, 3}, 1), family);
@@ -160,7 +160,7 @@ INSTANTIATE_TEST_SUITE_P(Families, SaverFamilyTest, testing::Bool(),
 // While a variable and its slot are trained, by a thread that never stops, each
 // checkpoint shows one moment of both: with a momentum of 1 and gradients of
 // -1, after n steps the slot is -n and the variable n (n + 1) / 2, everywhere.
-TEST_P(SaverFamilyTest, AVariableAndItsSlotAreOfOneMoment) {
+TEST_P(SaverFamilyTest, SaveOfVariableAndSlotIsConsistent) {
   constexpr int64_t kSize = 700000;  // three chunks
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Tensor(DT_FLOAT, {kSize}),
@@ -201,7 +201,7 @@ TEST_P(SaverFamilyTest, AVariableAndItsSlotAreOfOneMoment) {
 
 // What a crash has left of a save is swept by the next one under its path,
 // which knows of it by the marker; nothing else is, however alike its name.
-TEST_F(SaverTest, LeftoversOfASaveAreSwept) {
+TEST_F(SaverTest, LeftoversOfSaveAreDeleted) {
   const std::string of_tensorflow(32, 'b');
   const Paths folders = {"model.ckpt-7_temp_00000000000a1b0c",
                          "model.ckpt-7_temp_" + of_tensorflow};
@@ -264,7 +264,7 @@ TEST_F(SaverTest, LeftoversOfASaveAreSwept) {
 
 // What another process was about to delete goes, and nothing that the state
 // names, although a process that died named it as well.
-TEST_F(SaverTest, OldCheckpointsOfAProcessThatDiedGo) {
+TEST_F(SaverTest, OldCheckpointsOfDeadProcessAreDeleted) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   SaverOptions options = Options();
@@ -290,7 +290,7 @@ TEST_F(SaverTest, OldCheckpointsOfAProcessThatDiedGo) {
 }
 
 // One checkpoint under two spellings is one.
-TEST_F(SaverTest, ANewCheckpointIsNotDeletedUnderAnotherSpelling) {
+TEST_F(SaverTest, OtherSpellingOfNewCheckpointIsKept) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   SaverOptions options = Options();
@@ -307,7 +307,7 @@ TEST_F(SaverTest, ANewCheckpointIsNotDeletedUnderAnotherSpelling) {
 }
 
 // A folder by its path from here and by its whole one.
-TEST(SaverPathsTest, ANewCheckpointIsNotDeletedByItsWholePath) {
+TEST(SaverPathsTest, AbsolutePathOfNewCheckpointIsKept) {
   LocalFileSystem files;
   const std::string name = "saver_paths_test";
   const std::string here = std::filesystem::current_path();
@@ -350,7 +350,7 @@ class LinkedFiles : public RoutedFileSystem {
 
 // An old checkpoint whose index can't be read may be the new one under another
 // path, or one that the state names.
-TEST(SaverPathsTest, ACheckpointThatMayBeAnotherOneIsNotDeleted) {
+TEST(SaverPathsTest, PossibleAliasOfCheckpointIsKept) {
   LinkedFiles files;
   ASSERT_OK(files.CreateDirectory("/job"));
   Process process({.compute_threads = 1, .file_system = &files});
@@ -383,7 +383,7 @@ TEST(SaverPathsTest, ACheckpointThatMayBeAnotherOneIsNotDeleted) {
 }
 
 // What begins like a checkpoint's name and is another one's stays.
-TEST_F(SaverTest, AnotherCheckpointWithALongerNameStays) {
+TEST_F(SaverTest, CheckpointWithLongerNameIsKept) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   SaverOptions options = Options();
@@ -401,7 +401,7 @@ TEST_F(SaverTest, AnotherCheckpointWithALongerNameStays) {
   EXPECT_FALSE(files_.FileExists("/job/m.index").ok());
 }
 
-TEST_F(SaverTest, AStateWithRelativePathsMayBeMoved) {
+TEST_F(SaverTest, StateWithRelativePathsMayBeMoved) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   SaverOptions options = Options();
@@ -421,7 +421,7 @@ TEST_F(SaverTest, AStateWithRelativePathsMayBeMoved) {
 
 // A training in a copy of a directory, whose state file names the original's
 // paths: once of all that was there, once of the newest checkpoint only.
-TEST_F(SaverTest, ATrainingInACopyLeavesTheOriginalAlone) {
+TEST_F(SaverTest, TrainingInACopyLeavesOriginalUnchanged) {
   for (const std::string& copied : {"m-", "m-2"}) {
     const Scope root = Scope::Root();
     const ops::Variable w(root.WithName("w"), Floats({2}, 1));
@@ -464,7 +464,7 @@ TEST_F(SaverTest, ATrainingInACopyLeavesTheOriginalAlone) {
 }
 
 // A marker that somebody made up, or that a failing disk cut off.
-TEST_F(SaverTest, AMarkerOfAnyBytesHarmsNobody) {
+TEST_F(SaverTest, CorruptSaveMarkerIsHarmless) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   Saver saver(root, Options());
@@ -485,7 +485,7 @@ TEST_F(SaverTest, AMarkerOfAnyBytesHarmsNobody) {
 
 // Whatever fails of what the saver does to files, but one save later nothing is
 // left of it.
-TEST_F(SaverTest, WhatCantBeDeletedGoesLater) {
+TEST_F(SaverTest, FailedDeletionsAreRetriedByNextSave) {
   FailingFileSystem failing(files_);
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
@@ -547,7 +547,7 @@ class GatedSaverTest : public SaverTest {
 };
 
 // By option a second save waits for the first, or is refused.
-TEST_F(GatedSaverTest, OneSaveRunsAtATime) {
+TEST_F(GatedSaverTest, ConcurrentSavesAreSerialized) {
   Saver waits(root_, Waits(SaverOptions().max_wait));
   Saver refuses(root_, Waits(absl::ZeroDuration()));
   const auto session = ConnectAndInitialize();
@@ -580,7 +580,7 @@ TEST_F(GatedSaverTest, OneSaveRunsAtATime) {
 }
 
 // A save of another session may take its time.
-TEST_F(GatedSaverTest, ASaveThatWaitsEndsWithItsSession) {
+TEST_F(GatedSaverTest, WaitingSaveEndsWithItsSession) {
   Saver saver(root_, Waits(absl::Seconds(20)));
   const auto saves = ConnectAndInitialize();
   ASSERT_NE(saves, nullptr);
@@ -605,7 +605,7 @@ TEST_F(GatedSaverTest, ASaveThatWaitsEndsWithItsSession) {
 // Memory during a save: the variables once more as far as they change before
 // they are read, a block of pages, and what was allocated ahead, here for
 // sixteen updates of rows like the one before.
-TEST_F(GatedSaverTest, ASaveHoldsWhatChangesAndNoMore) {
+TEST_F(GatedSaverTest, SaveCopiesOnlyChangedBytes) {
   constexpr int64_t kRow = 1024, kRows = 4096, kSize = int64_t{2} << 20;
   constexpr int64_t kRowsBytes = 64 * 4 * kRow, kDenseBytes = 4 * kSize;
   constexpr int64_t kTableBytes = 4 * kRows * kRow, kBlock = kTableBytes / 16;
@@ -653,7 +653,7 @@ TEST_F(GatedSaverTest, ASaveHoldsWhatChangesAndNoMore) {
   }
 }
 
-TEST_F(SaverTest, NodesHaveTensorFlowsNames) {
+TEST_F(SaverTest, NodeNamesMatchTensorFlow) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1),
                         {.use_resource = false});
@@ -670,7 +670,7 @@ TEST_F(SaverTest, NodesHaveTensorFlowsNames) {
 }
 
 // A variable in parts is one tensor to a checkpoint, and so are its slots.
-TEST_F(SaverTest, AnotherPartitionIsRestored) {
+TEST_F(SaverTest, RestoresIntoOtherPartition) {
   const auto build = [](const Scope& root, int parts) {
     ops::GetVariableOptions options;
     if (parts > 0) options.partitioner = ops::FixedSizePartitioner(parts);
@@ -707,7 +707,7 @@ TEST_F(SaverTest, AnotherPartitionIsRestored) {
 // Within a variable scope TensorFlow saves the slot of each part as a variable
 // of its own. Weft saves all parts as one variable, which any partition can
 // restore. It also restores what TensorFlow saved.
-TEST_F(SaverTest, SlotsOfPartsInAScopeAreOneVariable) {
+TEST_F(SaverTest, SlotsOfPartitionsAreOneVariable) {
   const auto build = [](const Scope& root, int parts) {
     ops::VariableScopeOptions in_parts;
     in_parts.partitioner = ops::FixedSizePartitioner(parts);
@@ -768,7 +768,7 @@ TEST_F(SaverTest, SlotsOfPartsInAScopeAreOneVariable) {
   EXPECT_TRUE(SameBits(slots, values));
 }
 
-TEST_F(SaverTest, NamesInCheckpointsCanBeChosen) {
+TEST_F(SaverTest, CheckpointNamesCanBeChosen) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   const ops::Variable v(root.WithName("v"), Floats({2}, 5));
@@ -783,7 +783,7 @@ TEST_F(SaverTest, NamesInCheckpointsCanBeChosen) {
   EXPECT_TRUE(SameBits(restored, Floats({2}, 5)));
 }
 
-TEST_F(SaverTest, WhatIsNotThereIsNamed) {
+TEST_F(SaverTest, MissingTensorIsNamed) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   ASSERT_NO_FATAL_FAILURE(SaveAs("/job/w", root));
@@ -803,7 +803,7 @@ TEST_F(SaverTest, WhatIsNotThereIsNamed) {
                             "w.index", "w.meta"}));
 }
 
-TEST_F(SaverTest, AnotherShapeIsRefused) {
+TEST_F(SaverTest, OtherShapeIsRejected) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   ASSERT_NO_FATAL_FAILURE(SaveAs("/job/w", root));
@@ -818,7 +818,7 @@ TEST_F(SaverTest, AnotherShapeIsRefused) {
                "not match the shape stored in checkpoint: [2]"));
 }
 
-TEST_F(SaverTest, WhatCanNotBeSavedIsNamed) {
+TEST_F(SaverTest, UnsaveableVariableIsNamed) {
   const Scope empty = Scope::Root();
   Saver none(empty, Options());
   EXPECT_THAT(empty.status(), StatusIs(kInvalid, "No variables to save"));
@@ -860,7 +860,7 @@ TEST_F(SaverTest, PathsAreChecked) {
 
 // As TensorFlow's Saver(max_to_keep=3) does (cases max_to_keep and
 // max_to_keep_one of its recorded histories).
-TEST_F(SaverTest, TheLatestAreKept) {
+TEST_F(SaverTest, LatestCheckpointsAreKept) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   SaverOptions options = Options();
@@ -887,7 +887,7 @@ TEST_F(SaverTest, TheLatestAreKept) {
                             "m-8.index", "m-8.meta"}));
 }
 
-TEST_F(SaverTest, OneEachSoOftenIsKeptForGood) {
+TEST_F(SaverTest, PeriodicCheckpointsAreKeptForever) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   SaverOptions options = Options();
@@ -917,7 +917,7 @@ class SetClock : public ManualClock {
   absl::Duration ahead = absl::ZeroDuration();
 };
 
-TEST_F(SaverTest, TheStateHasTheTimeOfDay) {
+TEST_F(SaverTest, StateUsesWallClock) {
   SetClock clock;
   clock.ahead = absl::Hours(3);
   const Scope root = Scope::Root();
@@ -950,7 +950,7 @@ TEST_F(SaverTest, TheStateHasTheTimeOfDay) {
   EXPECT_FALSE(files_.FileExists("/job/m-2.index").ok());
 }
 
-TEST_F(SaverTest, AnotherProcessGoesOnKeepingCount) {
+TEST_F(SaverTest, NextProcessContinuesRetention) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   SaverOptions options = Options();
@@ -980,7 +980,7 @@ TEST_F(SaverTest, AnotherProcessGoesOnKeepingCount) {
 class SaverPowerTest
     : public testing::TestWithParam<std::pair<bool, std::optional<int64_t>>> {};
 
-TEST_P(SaverPowerTest, APowerFailureLeavesTheOldCheckpointOrTheNewOne) {
+TEST_P(SaverPowerTest, PowerFailureLeavesOldOrNewCheckpoint) {
   SaverOptions options;
   options.max_to_keep = 1;  // the old one is deleted by the same save
   const auto [sharded, second_step] = GetParam();
@@ -1033,7 +1033,7 @@ INSTANTIATE_TEST_SUITE_P(
                     std::pair(false, std::optional<int64_t>())));
 
 // As TensorFlow does: it is not counted, so nothing that the state names goes.
-TEST_F(SaverTest, WithoutAStateNothingIsDeleted) {
+TEST_F(SaverTest, WithoutStateOldCheckpointsAreKept) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   SaverOptions options = Options();
@@ -1059,7 +1059,7 @@ TEST_F(SaverTest, WithoutAStateNothingIsDeleted) {
 }
 
 // A graph that can't be written leaves no state that names the checkpoint.
-TEST_F(SaverTest, TheGraphIsWrittenUnlessItIsNotWanted) {
+TEST_F(SaverTest, WriteMetaGraphOptionIsHonored) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   Saver saver(root, Options());
@@ -1075,7 +1075,7 @@ TEST_F(SaverTest, TheGraphIsWrittenUnlessItIsNotWanted) {
   EXPECT_EQ(latest, "/job/a");
 }
 
-TEST_F(SaverTest, CountingNobodyDeletesNothing) {
+TEST_F(SaverTest, ZeroMaxToKeepKeepsAllCheckpoints) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   SaverOptions options = Options();
@@ -1097,7 +1097,7 @@ TEST_F(SaverTest, CountingNobodyDeletesNothing) {
 
 // As in TensorFlow, the state of a program that keeps all checkpoints still
 // names those that were kept before. A later program with a limit deletes them.
-TEST_F(SaverTest, WhatTheStateStillNamesIsCountedAgain) {
+TEST_F(SaverTest, StatePathsCountForLaterLimit) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   SaverOptions options = Options();
@@ -1136,7 +1136,7 @@ TEST_F(SaverTest, WhatTheStateStillNamesIsCountedAgain) {
 
 // Checkpoints are counted, and old ones deleted, although what comes after a
 // commit fails for a while: none is left behind for good.
-TEST_F(SaverTest, WhatFailsAfterTheCommitLeaksNothing) {
+TEST_F(SaverTest, ErrorsAfterCommitLeakNoCheckpoint) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   SaverOptions options = Options();
@@ -1166,7 +1166,7 @@ TEST_F(SaverTest, WhatFailsAfterTheCommitLeaksNothing) {
 
 // Tidying up is no reason to refuse a save: a folder may be too long to list,
 // or not for us to list.
-TEST(SaverSweepTest, AFolderThatCanNotBeListedTakesSaves) {
+TEST(SaverSweepTest, UnlistableDirectoryAcceptsSaves) {
   class Unlisted : public MemoryFileSystem {
    public:
     absl::StatusOr<std::vector<std::string>> ListDirectory(
@@ -1283,7 +1283,7 @@ class SaverLostAnswerTest : public testing::Test {
   std::unique_ptr<Session> session_;
 };
 
-TEST_F(SaverLostAnswerTest, ACheckpointThatNobodyCountsIsDeleted) {
+TEST_F(SaverLostAnswerTest, UncountedCheckpointIsDeleted) {
   Saver& saver = NewSaver();
   LoseTheAnswerOf2(saver);
   ASSERT_OK(Save(saver, 3));
@@ -1292,7 +1292,7 @@ TEST_F(SaverLostAnswerTest, ACheckpointThatNobodyCountsIsDeleted) {
   EXPECT_OK(disk_.FileExists("/job/m-1.index"));
 }
 
-TEST_F(SaverLostAnswerTest, TheNextProcessDeletesItToo) {
+TEST_F(SaverLostAnswerTest, NextProcessDeletesUncountedCheckpoint) {
   LoseTheAnswerOf2(NewSaver());
   Saver& next = NewSaver();
   ASSERT_OK(next.RecoverLastCheckpoints(*session_, {"/job/m-1"}));
@@ -1307,7 +1307,7 @@ TEST_F(SaverLostAnswerTest, TheNextProcessDeletesItToo) {
 }
 
 // The disk has room for the checkpoint, and none for what names it.
-TEST_F(SaverLostAnswerTest, OneThatNoStateNamesIsKeptOrDeleted) {
+TEST_F(SaverLostAnswerTest, UnnamedCheckpointIsDeletedAfterRecovery) {
   for (const std::string full_for : {"/job/checkpoint", ".meta"}) {
     for (const bool goes_on : {true, false}) {
       SCOPED_TRACE(absl::StrCat(full_for, goes_on));
@@ -1332,7 +1332,7 @@ TEST_F(SaverLostAnswerTest, OneThatNoStateNamesIsKeptOrDeleted) {
   }
 }
 
-TEST_F(SaverLostAnswerTest, OneThatIsSavedAgainIsSomebodys) {
+TEST_F(SaverLostAnswerTest, CheckpointSavedAgainIsKept) {
   for (const bool write_state : {true, false}) {
     Saver& saver = NewSaver();
     LoseTheAnswerOf2(saver);
@@ -1347,7 +1347,7 @@ TEST_F(SaverLostAnswerTest, OneThatIsSavedAgainIsSomebodys) {
   }
 }
 
-TEST_F(SaverLostAnswerTest, WhereAllStayItDoesToo) {
+TEST_F(SaverLostAnswerTest, KeepAllSaverKeepsUncountedCheckpoint) {
   Saver& saver = NewSaverThatKeepsAll();
   LoseTheAnswerOf2(saver);
   ASSERT_OK(Save(saver, 3));
@@ -1356,7 +1356,7 @@ TEST_F(SaverLostAnswerTest, WhereAllStayItDoesToo) {
 }
 
 // The next program restores it, say, and saves without counting what was there.
-TEST_F(SaverLostAnswerTest, OneThatTheStateNamesStays) {
+TEST_F(SaverLostAnswerTest, CheckpointNamedByStateIsKept) {
   for (const bool is_killed : {false, true}) {
     Saver& saver = NewSaver();
     if (is_killed) {
@@ -1376,7 +1376,7 @@ TEST_F(SaverLostAnswerTest, OneThatTheStateNamesStays) {
 }
 
 // One that keeps all has made it its own.
-TEST_F(SaverLostAnswerTest, OneThatWasTakenOverByWhoKeepsAllStays) {
+TEST_F(SaverLostAnswerTest, CheckpointAdoptedByKeepAllSaverIsKept) {
   files_.keeps_marker = true;
   ASSERT_OK(Save(NewSaver(), 1));
   ASSERT_OK(Save(NewSaverThatKeepsAll(), 2));
@@ -1386,7 +1386,7 @@ TEST_F(SaverLostAnswerTest, OneThatWasTakenOverByWhoKeepsAllStays) {
   EXPECT_OK(disk_.FileExists("/job/m-1.index"));
 }
 
-TEST_F(SaverLostAnswerTest, OneThatAnotherFileNamesStays) {
+TEST_F(SaverLostAnswerTest, CheckpointNamedByAnotherFileIsKept) {
   files_.keeps_marker = true;
   ASSERT_OK(Save(NewSaver(), 1));
   files_.keeps_marker = false;
@@ -1409,7 +1409,7 @@ TEST_F(SaverLostAnswerTest, OneThatAnotherFileNamesStays) {
 }
 
 // Where nobody may read the state, saves go on: what was left stays, too.
-TEST_F(SaverLostAnswerTest, AStateThatCannotBeReadStopsNoSave) {
+TEST_F(SaverLostAnswerTest, UnreadableStateDoesNotBlockSaves) {
   for (const absl::Status& error : {absl::PermissionDeniedError("not yours"),
                                     absl::FailedPreconditionError("a folder"),
                                     absl::DataLossError("damaged")}) {
@@ -1429,7 +1429,7 @@ TEST_F(SaverLostAnswerTest, AStateThatCannotBeReadStopsNoSave) {
 
 // What another process was to delete is not judged by another folder's state,
 // and not forgotten.
-TEST_F(SaverLostAnswerTest, OldOnesOfAnotherFolderWaitForItsState) {
+TEST_F(SaverLostAnswerTest, DeletionInOtherDirectoryWaitsForItsState) {
   Saver& first = NewSaver();
   ASSERT_OK(Save(first, 1, /*write_state=*/false));
   ASSERT_OK(Save(first, 2));
@@ -1464,7 +1464,7 @@ class CallsAtGraph : public FailingFileSystem {
 };
 
 // A session that is lost may leave a save behind that still counts.
-TEST(SaverTurnTest, WhoRecoversDoesNotDisturbASave) {
+TEST(SaverTurnTest, RecoveryDoesNotDisturbRunningSave) {
   MemoryFileSystem disk;
   CallsAtGraph files(disk);
   Process process({.compute_threads = 1, .file_system = &files});
@@ -1486,7 +1486,7 @@ TEST(SaverTurnTest, WhoRecoversDoesNotDisturbASave) {
 
 // A sharded save that fails in the middle leaves shards, which the next one
 // deletes before it begins.
-TEST(SaverSweepTest, AFailedSavesShardsAreSweptByTheNextOne) {
+TEST(SaverSweepTest, ShardsOfFailedSaveAreDeletedByNext) {
   MemoryFileSystem disk;
   FailingFileSystem files(disk);
   Process process({.compute_threads = 1, .file_system = &files});
@@ -1581,7 +1581,7 @@ Paths LeftBeside(const Paths& names) {
 
 // An operation fails, and then the power: old checkpoints that come back, or
 // parts of them, are deleted again.
-TEST(SaverSweepTest, OldOnesThatAPowerFailureBringsBackAreDeleted) {
+TEST(SaverSweepTest, CheckpointsRevivedByPowerLossAreDeleted) {
   for (uint64_t seed = 1; seed <= 2; ++seed) {
     bool has_failed = true;
     int64_t n = 0;
@@ -1608,7 +1608,7 @@ TEST(SaverSweepTest, OldOnesThatAPowerFailureBringsBackAreDeleted) {
   }
 }
 
-TEST(SaverSweepTest, WhatComesBackBeforeASyncThatSucceedsIsDeleted) {
+TEST(SaverSweepTest, FilesRevivedBeforeSyncAreDeleted) {
   for (uint64_t seed = 1; seed <= 8; ++seed) {
     bool has_failed = true;
     int n = 0;
@@ -1667,7 +1667,7 @@ TEST(ShardedSaverTest, EachTaskWritesItsVariables) {
 }
 
 // A saver that is not sharded has the session's task write: it is asked, too.
-TEST(UnshardedSaverTest, TheTaskThatWritesIsAsked) {
+TEST(UnshardedSaverTest, WritingTaskIsAskedForFiles) {
   std::map<std::string, std::unique_ptr<MemoryFileSystem>> disks;
   TestCluster::Options options;
   options.kind = ClusterKind::kSimulated;
@@ -1703,7 +1703,7 @@ TEST(UnshardedSaverTest, TheTaskThatWritesIsAsked) {
 
 // Where nobody can be asked, as in a graph of TensorFlow, the state does not
 // name what is not found.
-TEST_F(SaverTest, WhatTheProgramDoesNotFindIsNotNamed) {
+TEST_F(SaverTest, StateOmitsCheckpointsNotFound) {
   MemoryFileSystem elsewhere;
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
@@ -1738,7 +1738,7 @@ TEST_F(SaverTest, WhatTheProgramDoesNotFindIsNotNamed) {
 }
 
 // Its saver writes neither state nor graph, and asks nobody.
-TEST(SavedModelBuilderTest, VariablesOnAnotherDiskAreMissed) {
+TEST(SavedModelBuilderTest, VariablesOnAnotherDiskAreReported) {
   std::map<std::string, std::unique_ptr<MemoryFileSystem>> disks;
   const auto disk_of = [&](const std::string& name) {
     auto& disk = disks[absl::StrContains(name, "ps") ? "ps" : "program"];
@@ -1774,7 +1774,7 @@ TEST(SavedModelBuilderTest, VariablesOnAnotherDiskAreMissed) {
 }
 
 // Nobody could join, or restore, what lies on several disks.
-TEST(ShardedSaverTest, TasksThatShareNoDiskAreRefusedBeforeAnythingIsWritten) {
+TEST(ShardedSaverTest, TasksWithoutSharedDiskAreRejectedFirst) {
   std::map<std::string, std::unique_ptr<MemoryFileSystem>> disks;
   TestCluster::Options options;
   options.kind = ClusterKind::kSimulated;
@@ -1813,7 +1813,7 @@ TEST(ShardedSaverTest, TasksThatShareNoDiskAreRefusedBeforeAnythingIsWritten) {
 }
 
 // Each saver's marks are its own, although they go by the same name.
-TEST_F(SaverTest, AMarkOfAnotherSaverIsNotTaken) {
+TEST_F(SaverTest, MarkOfAnotherSaverIsIgnored) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   SaverOptions options = Options();

@@ -64,7 +64,7 @@ std::string TracesOfThisProcess() {
 }
 
 // Nothing that differs between processes, an address or a salt, has a say.
-TEST(SimulationTest, AnotherProcessGivesTheSameRuns) {
+TEST(SimulationTest, RunsAreIdenticalAcrossProcesses) {
   char self[4096] = {};
   ASSERT_GT(readlink("/proc/self/exe", self, sizeof(self) - 1), 0);
   const std::string command = absl::StrCat(

@@ -297,7 +297,7 @@ class SpecialValuesTest : public ::testing::TestWithParam<Row> {
 };
 KernelTestHarness* SpecialValuesTest::harness_ = nullptr;
 
-TEST_P(SpecialValuesTest, GiveWhatTensorFlowGives) {
+TEST_P(SpecialValuesTest, MatchTensorFlow) {
   const Row& row = GetParam();
   const std::vector<Bits> operands = AcceptedOperands();
   ASSERT_OK_AND_ASSIGN(const Tensor result,
@@ -316,7 +316,7 @@ TEST_P(SpecialValuesTest, GiveWhatTensorFlowGives) {
   }
 }
 
-TEST_P(SpecialValuesTest, AreRefusedWhereTensorFlowRefusesThem) {
+TEST_P(SpecialValuesTest, AreRejectedLikeInTensorFlow) {
   for (size_t i = 0; i < GetParam().values.size(); ++i) {
     if (GetParam().values[i] != "!") continue;
     EXPECT_EQ(RunVector(operands_, i, 1).status().code(),
@@ -325,7 +325,7 @@ TEST_P(SpecialValuesTest, AreRefusedWhereTensorFlowRefusesThem) {
   }
 }
 
-TEST_P(SpecialValuesTest, GiveTheSameBitsWhereverTheyLie) {
+TEST_P(SpecialValuesTest, GiveTheSameBitsAtAnyOffset) {
   const std::vector<Bits> operands = AcceptedOperands();
   const Words alone = RunAlone(operands);
   for (size_t n : {7, 16, 33}) {

@@ -85,7 +85,7 @@ int64_t NumSaves(int64_t otherwise) {
 }
 
 // Both counters are equal in each checkpoint, and nobody stands still for long.
-TEST_P(StepSavesTest, NoStepIsHalfInACheckpoint) {
+TEST_P(StepSavesTest, CheckpointContainsOnlyWholeSteps) {
   const auto [use_resource, sharded] = GetParam();
   Counters graph(use_resource);
   SaverOptions options = Between(sharded);
@@ -138,7 +138,7 @@ struct Waiting {
   Operation one, writes, reads;
 };
 
-TEST_P(StepSavesTest, AStepThatDoesNotEndFailsTheSaveAndNothingElse) {
+TEST_P(StepSavesTest, HungStepFailsOnlyTheSave) {
   const auto [use_resource, sharded] = GetParam();
   Counters graph(use_resource);
   const Waiting waiting(graph);
@@ -175,7 +175,7 @@ TEST_P(StepSavesTest, AStepThatDoesNotEndFailsTheSaveAndNothingElse) {
 }
 
 // A queue runner writes no variable, and so nobody waits for it.
-TEST_P(StepSavesTest, AStepThatWritesNothingIsNotWaitedFor) {
+TEST_P(StepSavesTest, SaveDoesNotWaitForReadOnlyStep) {
   const auto [use_resource, sharded] = GetParam();
   Counters graph(use_resource);
   const Waiting waiting(graph);
@@ -304,15 +304,15 @@ class SynchronousSavesTest : public StepSavesTest {
   std::atomic<bool> stop_{false};
 };
 
-TEST_P(SynchronousSavesTest, TrainingGoesOn) { SaveWhileTraining(2); }
+TEST_P(SynchronousSavesTest, TrainingContinues) { SaveWhileTraining(2); }
 
 // One of three gradients may always come too late.
-TEST_P(SynchronousSavesTest, TrainingWithABackupWorkerGoesOn) {
+TEST_P(SynchronousSavesTest, TrainingWithBackupWorkerContinues) {
   SaveWhileTraining(3);
 }
 
 // What says no device may be on a GPU, which marks and saves nothing.
-TEST_P(StepSavesTest, TasksWithGpusSaveAsWell) {
+TEST_P(StepSavesTest, TasksWithGpusCanSave) {
   const auto [use_resource, sharded] = GetParam();
   const Scope root = Scope::Root();
   const ops::Variable a(root.WithName("a"), Tensor::Scalar<int64_t>(3),
@@ -332,7 +332,7 @@ TEST_P(StepSavesTest, TasksWithGpusSaveAsWell) {
 
 // A step that waits for gradients has not written yet, but may at any moment:
 // who saves from a thread whose gradient it waits for is told.
-TEST_P(StepSavesTest, AStepThatWaitsForTheSaversGradientIsNamed) {
+TEST_P(StepSavesTest, StepWaitingForSaverGradientIsNamed) {
   const auto [use_resource, sharded] = GetParam();
   Counters graph(use_resource);
   const Scope ps0 = graph.root.WithDevice("/job:ps/task:0");
@@ -371,7 +371,7 @@ TEST_P(StepSavesTest, AStepThatWaitsForTheSaversGradientIsNamed) {
 }
 
 // A graph that was exported has the marks, too.
-TEST_P(StepSavesTest, AnImportedSaverMarksAsWell) {
+TEST_P(StepSavesTest, ImportedSaverMarksVariables) {
   const auto [use_resource, sharded] = GetParam();
   Counters graph(use_resource);
   SaverOptions options = Between(sharded);
@@ -399,7 +399,7 @@ TEST_P(StepSavesTest, AnImportedSaverMarksAsWell) {
 
 // Marks that no save comes for keep the old value of what was updated since,
 // but not for long.
-TEST_P(StepSavesTest, MarksOfASaveThatFailedDoNotStay) {
+TEST_P(StepSavesTest, MarksOfFailedSaveExpire) {
   const auto [use_resource, sharded] = GetParam();
   constexpr int64_t kSize = int64_t{1} << 20;
   constexpr int64_t kBytes = 4 * kSize;

@@ -160,7 +160,7 @@ class StoppedPipelinesTest : public testing::Test {
   std::unique_ptr<Session> session_;
 };
 
-TEST_F(StoppedPipelinesTest, AClosedSessionLeavesNothing) {
+TEST_F(StoppedPipelinesTest, ClosedSessionFreesItsPipelines) {
   const Output next =
       Begin(Lines(Dataset::FromTensorSlices(root_, {Paths({"a", "b", "c"})})));
   EXPECT_OK(session_->Run(next));
@@ -170,7 +170,7 @@ TEST_F(StoppedPipelinesTest, AClosedSessionLeavesNothing) {
   ExpectNothingLeft();
 }
 
-TEST_F(StoppedPipelinesTest, ADeletedSessionLeavesNothing) {
+TEST_F(StoppedPipelinesTest, DeletedSessionFreesItsPipelines) {
   const Output next =
       Begin(Lines(Dataset::FromTensorSlices(root_, {Paths({"a", "b", "c"})}))
                 .Repeat());
@@ -178,7 +178,7 @@ TEST_F(StoppedPipelinesTest, ADeletedSessionLeavesNothing) {
   ExpectNothingLeft();
 }
 
-TEST_F(StoppedPipelinesTest, AStepOutOfTimeLeavesNothing) {
+TEST_F(StoppedPipelinesTest, TimedOutStepFreesItsPipelines) {
   const ops::Queue queue = ops::Queue::Fifo(
       root_, {DT_STRING}, {.shapes = {PartialShape::Scalar()}});
   const Output next = Begin(
@@ -191,7 +191,7 @@ TEST_F(StoppedPipelinesTest, AStepOutOfTimeLeavesNothing) {
   ExpectNothingLeft();
 }
 
-TEST_F(StoppedPipelinesTest, AMissingFileLeavesNothing) {
+TEST_F(StoppedPipelinesTest, MissingFileFreesItsPipeline) {
   const Output next = Begin(
       Lines(Dataset::FromTensorSlices(root_, {Paths({"a", "none", "b"})})));
   EXPECT_THAT(RunToItsEnd(next),
@@ -199,7 +199,7 @@ TEST_F(StoppedPipelinesTest, AMissingFileLeavesNothing) {
   ExpectNothingLeft();
 }
 
-TEST_F(StoppedPipelinesTest, ADamagedFileLeavesNothing) {
+TEST_F(StoppedPipelinesTest, CorruptFileFreesItsPipeline) {
   Write("cut", std::string(40, 'x'));
   const Output next = Begin(
       ops::TFRecordDataset(root_, Paths({"cut"}), {.num_parallel_reads = 2})
@@ -211,7 +211,7 @@ TEST_F(StoppedPipelinesTest, ADamagedFileLeavesNothing) {
 
 // An iterator that a function makes for itself would keep the functions of its
 // session, which keep it.
-TEST_F(StoppedPipelinesTest, AnIteratorOfAFunctionEndsWithItsSession) {
+TEST_F(StoppedPipelinesTest, FunctionIteratorEndsWithItsSession) {
   const Output next =
       Begin(Dataset::Range(root_, 4).Map([](const Scope& s, const Values&) {
         return Values{ops::TextLineDataset(s, "/data/a")
@@ -228,7 +228,7 @@ TEST_F(StoppedPipelinesTest, AnIteratorOfAFunctionEndsWithItsSession) {
 }
 
 // Nobody waits for the pipeline before the process ends.
-TEST_F(StoppedPipelinesTest, APipelineMayEndWithItsProcess) {
+TEST_F(StoppedPipelinesTest, ProcessExitDoesNotWaitForPipelines) {
   for (int round = 0; round < 5; ++round) {
     ProcessOptions options;
     options.file_system = &memory_;
@@ -245,7 +245,7 @@ TEST_F(StoppedPipelinesTest, APipelineMayEndWithItsProcess) {
 }
 
 // The step waits for an element behind the first one.
-TEST_F(StoppedPipelinesTest, ATaskThatEndsLeavesNothingAndIsNamed) {
+TEST_F(StoppedPipelinesTest, StoppedTaskFreesPipelinesAndIsNamed) {
   process_.reset();
   TestCluster::Options options;
   options.kind = ClusterKind::kSockets;

@@ -374,22 +374,22 @@ void ExpectNear(const Values& values, const Values& expected) {
 
 // ---- Training ----
 
-TEST_P(SyncReplicasTest, ReplicasTrainAsOneBigBatchDoes) {
+TEST_P(SyncReplicasTest, ReplicasMatchOneLargeBatch) {
   ExpectNear(TrainTogether({.num_replicas = 3}), TrainAlone(3, 10));
 }
 
-TEST_P(SyncReplicasTest, SoDoVariablesByReferenceAndNumberedReplicas) {
+TEST_P(SyncReplicasTest, NumberedReplicasWithRefsMatchLargeBatch) {
   ExpectNear(TrainTogether({.in_order = true}, {.use_resource = false}),
              TrainAlone(2, 10));
 }
 
-TEST_P(SyncReplicasTest, SoDoPartsOfATable) {
+TEST_P(SyncReplicasTest, ReplicasOfPartitionedTableMatchLargeBatch) {
   ExpectNear(TrainTogether({}, {.table_parts = 2}), TrainAlone(2, 10));
 }
 
 // In floats, whose sums depend on the order. Each replica's second gradient,
 // which an initial token lets it make, is dropped.
-TEST_P(SyncReplicasTest, NumberedReplicasTrainToTheSameBits) {
+TEST_P(SyncReplicasTest, NumberedReplicasAreBitExact) {
   const Together together = {
       .num_replicas = 3, .num_runs = 21, .in_order = true, .num_tokens = -1};
   const Values once = TrainTogether(together, {.dtype = DT_FLOAT});
@@ -407,7 +407,7 @@ TEST_P(SyncReplicasTest, NumberedReplicasTrainToTheSameBits) {
 
 // TensorFlow's known effect: with the initial token the second gradient is of
 // step 0 too, and is dropped.
-TEST_P(SyncReplicasTest, TheSecondGradientOfTheFirstStepIsDropped) {
+TEST_P(SyncReplicasTest, StaleGradientIsDropped) {
   Replica replica(0, {.replicas_to_aggregate = 1});
   ASSERT_OK_AND_ASSIGN(const auto session, MonitoredTrainingSession(
                                                replica.root, Options(replica)));
@@ -431,7 +431,7 @@ TEST_P(SyncReplicasTest, TheSecondGradientOfTheFirstStepIsDropped) {
 
 // ---- Who is lost ----
 
-TEST_P(SyncReplicasTest, AKilledBackupCostsNoStep) {
+TEST_P(SyncReplicasTest, KilledBackupCostsNoStep) {
   const SyncReplicasOptions options = {.replicas_to_aggregate = 2,
                                        .total_num_replicas = 3};
   std::vector<std::thread> threads;
@@ -459,7 +459,7 @@ SyncReplicasOptions Numbered(int num_replicas, int index) {
   return {.replicas_to_aggregate = num_replicas, .replica_index = index};
 }
 
-TEST_P(SyncReplicasTest, WithoutBackupsTheRestWaitsAndSaysSo) {
+TEST_P(SyncReplicasTest, WithoutBackupsOthersWaitAndLogIt) {
   NotifyingLogger chief("for gradients of replicas: 3 are needed");
   NotifyingLogger other(
       "for a token of the next step from queue 'sync_token_q_of_replica_1'. "
@@ -489,7 +489,7 @@ TEST_P(SyncReplicasTest, WithoutBackupsTheRestWaitsAndSaysSo) {
   }
 }
 
-TEST_P(SyncReplicasTest, AReplicaSaysThatTheChiefIsMissing) {
+TEST_P(SyncReplicasTest, ReplicaLogsMissingChief) {
   const SyncReplicasOptions options = {.replicas_to_aggregate = 1,
                                        .total_num_replicas = 2};
   NotifyingLogger logger("but the chief has made no update of them");
@@ -517,7 +517,7 @@ TEST_P(SyncReplicasTest, AReplicaSaysThatTheChiefIsMissing) {
   ASSERT_OK(others_step);
 }
 
-TEST_P(SyncReplicasTest, GoesOnWithAnotherChief) {
+TEST_P(SyncReplicasTest, ContinuesWithAnotherChief) {
   Replica chief(0, Numbered(2, 0));
   absl::StatusOr<int64_t> others_step = absl::UnknownError("none");
   std::thread thread([&] {
@@ -545,7 +545,7 @@ TEST_P(SyncReplicasTest, GoesOnWithAnotherChief) {
 }
 
 // On an error of its own, say.
-TEST_P(SyncReplicasTest, AProgramThatReturnsEarlyEndsNobodyElses) {
+TEST_P(SyncReplicasTest, EarlyReturnDoesNotEndOtherReplicas) {
   Replica chief(0, Numbered(2, 0));
   absl::StatusOr<int64_t> others_step = absl::UnknownError("none");
   std::thread thread([&] {
@@ -567,7 +567,7 @@ TEST_P(SyncReplicasTest, AProgramThatReturnsEarlyEndsNobodyElses) {
 }
 
 // Which is lost when both have made ten runs.
-TEST_P(SyncReplicasTest, GoesOnAfterTheLossOfAParameterServer) {
+TEST_P(SyncReplicasTest, ContinuesAfterLossOfParameterServer) {
   std::vector<std::thread> threads;
   std::vector<absl::StatusOr<int64_t>> steps(2, absl::UnknownError("none"));
   Meeting meeting(3);
@@ -616,7 +616,7 @@ absl::StatusOr<int64_t> TrainToItsEnd(
 
 // The first chief is asked to leave, and is waited for; the second one has come
 // to the end.
-TEST_P(SyncReplicasTest, TheOthersEndWhenTheChiefsTrainingHas) {
+TEST_P(SyncReplicasTest, OthersEndWithTheChiefsTraining) {
   absl::StatusOr<int64_t> others_step = absl::UnknownError("none");
   std::thread thread([&] {
     Replica other(1, Numbered(2, 1));
@@ -691,8 +691,7 @@ TEST_P(SyncReplicasTest, ChiefStoppedAtItsLastRunLeavesReplicas) {
   }
 }
 
-TEST_P(SyncReplicasTest,
-       AReplicaThatComesTooLateWaitsForAnotherChiefForAWhile) {
+TEST_P(SyncReplicasTest, LateReplicaWaitsBrieflyForAnotherChief) {
   Replica chief(0, {.replicas_to_aggregate = 1, .total_num_replicas = 2});
   ASSERT_OK(TrainUntil(chief, 5, Options(chief)));
   const auto train = [&](absl::Duration max_wait_for_chief, Logger* logger) {
@@ -720,7 +719,7 @@ TEST_P(SyncReplicasTest,
 }
 
 // Who logs nothing is told all the same.
-TEST_P(SyncReplicasTest, AReplicaThatLogsNothingEnds) {
+TEST_P(SyncReplicasTest, SilentReplicaIsNotifiedOfEnd) {
   Replica chief(0, {.replicas_to_aggregate = 1, .total_num_replicas = 2});
   ASSERT_OK(TrainUntil(chief, 5, Options(chief)));
   Replica other(1, {.replicas_to_aggregate = 1, .total_num_replicas = 2});
@@ -810,7 +809,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, EndingReplicasTest,
                            return ClusterKindName(kind.param);
                          });
 
-TEST_P(EndingReplicasTest, AReplicaThatEndsEndsTraining) {
+TEST_P(EndingReplicasTest, EndOfReplicaEndsTraining) {
   Train({1000000, 10}, 2);
   ASSERT_OK(steps_[0]);
   // Gradients of others may make another update after the chief looked.
@@ -839,19 +838,19 @@ TEST_P(EndingReplicasTest, ReplicasWithoutDeviceEndTogether) {
   EXPECT_THAT(Lines(), HasSubstr("have ended: a replica without device. An"));
 }
 
-TEST_P(EndingReplicasTest, AChiefThatEndsEndsTraining) {
+TEST_P(EndingReplicasTest, EndOfChiefEndsTraining) {
   Train({10, 1000000}, 2);
   ASSERT_OK(steps_[0]);
   // Gradients of others may make another update after the chief looked.
   EXPECT_GE(SavedStep(), *steps_[0]);
 }
 
-TEST_P(EndingReplicasTest, ANumberedReplicaThatEndsEndsTraining) {
+TEST_P(EndingReplicasTest, EndOfNumberedReplicaEndsTraining) {
   Train({1000000, 10, 1000000}, 3, /*is_numbered=*/true);
   EXPECT_THAT(Lines(), HasSubstr("have ended: replica 1 (/job:worker/task:1)"));
 }
 
-TEST_P(EndingReplicasTest, EqualInputsTrainToTheirEnd) {
+TEST_P(EndingReplicasTest, EqualInputsAreConsumedCompletely) {
   Train({50, 50}, 2);
   ASSERT_OK(steps_[0]);
   EXPECT_GE(*steps_[0], 20);
@@ -859,7 +858,7 @@ TEST_P(EndingReplicasTest, EqualInputsTrainToTheirEnd) {
 
 // The chief gives no gradients any more, and the second replica takes its place
 // until it has ended, too.
-TEST_P(EndingReplicasTest, TrainingGoesOnWhileEnoughAreLeft) {
+TEST_P(EndingReplicasTest, TrainingContinuesWithEnoughReplicas) {
   Train({5, 60, 1000000}, 2);
   ASSERT_OK(steps_[0]);
   EXPECT_GE(*steps_[0], 15);
@@ -868,7 +867,7 @@ TEST_P(EndingReplicasTest, TrainingGoesOnWhileEnoughAreLeft) {
 }
 
 // MonitoredSession reports it again after an error.
-TEST_P(SyncReplicasTest, AReplicasEndThatIsNotWrittenIsAnError) {
+TEST_P(SyncReplicasTest, UnrecordedReplicaEndIsAnError) {
   const SyncReplicasOptions options = {.replicas_to_aggregate = 2,
                                        .total_num_replicas = 2};
   Replica chief(0, options), other(1, options);
@@ -887,7 +886,7 @@ TEST_P(SyncReplicasTest, AReplicasEndThatIsNotWrittenIsAnError) {
   EXPECT_EQ(chiefs->Close(given_up), given_up);
 }
 
-TEST_P(SyncReplicasTest, LongWaitsNameReplicasThatHaveNotBegun) {
+TEST_P(SyncReplicasTest, LongWaitsNameMissingReplicas) {
   NotifyingLogger logger("Not begun: replica 1, replica 2.");
   Replica chief(0, Numbered(3, 0));
   auto with = Options(chief);
@@ -899,7 +898,7 @@ TEST_P(SyncReplicasTest, LongWaitsNameReplicasThatHaveNotBegun) {
   ASSERT_OK(session->Close());
 }
 
-TEST_P(SyncReplicasTest, AForgottenHookIsNamed) {
+TEST_P(SyncReplicasTest, MissingHookIsNamed) {
   Replica chief(0, {.replicas_to_aggregate = 1});
   auto with = Options(chief);
   with.hooks.clear();
@@ -913,7 +912,7 @@ TEST_P(SyncReplicasTest, AForgottenHookIsNamed) {
   ASSERT_OK(session->Close());
 }
 
-TEST_P(SyncReplicasTest, AForgottenHookIsNamedInAStepFunction) {
+TEST_P(SyncReplicasTest, MissingHookIsNamedInStepFunction) {
   Replica chief(0, {.replicas_to_aggregate = 1});
   auto with = Options(chief);
   with.hooks.clear();
@@ -930,7 +929,7 @@ TEST_P(SyncReplicasTest, AForgottenHookIsNamedInAStepFunction) {
   ASSERT_OK(session->Close());
 }
 
-TEST_P(SyncReplicasTest, AHookServesItsOwnOptimizerOnly) {
+TEST_P(SyncReplicasTest, HookServesOnlyItsOptimizer) {
   Replica chief(0, {.replicas_to_aggregate = 1});
   train::GradientDescent descent(0.1f);
   SyncReplicasOptimizer forgotten(
@@ -947,7 +946,7 @@ TEST_P(SyncReplicasTest, AHookServesItsOwnOptimizerOnly) {
 }
 
 // The chief takes no more steps, and nobody tells that it never will.
-TEST_P(SyncReplicasTest, AReplicaThatNoTokenComesToGivesUp) {
+TEST_P(SyncReplicasTest, ReplicaWithoutTokenTimesOut) {
   Replica chief(0, {.replicas_to_aggregate = 2, .total_num_replicas = 2});
   auto chiefs = Options(chief);
   // With initial tokens the other's own gradients make an update.
@@ -970,7 +969,7 @@ TEST_P(SyncReplicasTest, AReplicaThatNoTokenComesToGivesUp) {
                                       "else start the chief"));
 }
 
-TEST_P(SyncReplicasTest, AChiefThatNoGradientComesToGivesUpWhereItIsTo) {
+TEST_P(SyncReplicasTest, ChiefWithoutGradientsTimesOut) {
   Replica chief(0, {.replicas_to_aggregate = 2, .total_num_replicas = 2});
   auto with = Options(chief);
   with.hooks = {chief.sync.MakeSessionRunHook(
@@ -991,7 +990,7 @@ TEST_P(SyncReplicasTest, AChiefThatNoGradientComesToGivesUpWhereItIsTo) {
 
 // One replica is gone when its run has made an update, and the other one waits
 // for it.
-TEST_P(SyncReplicasTest, AChiefThatIsAskedToLeaveWhileItWaitsSavesAndLeaves) {
+TEST_P(SyncReplicasTest, StopRequestEndsWaitOfChiefWithSave) {
   NotifyingLogger logger("for gradients of replicas: 2 are needed");
   std::atomic<bool> is_to_leave = false;
   absl::StatusOr<int64_t> step = absl::UnknownError("none");
@@ -1017,7 +1016,7 @@ TEST_P(SyncReplicasTest, AChiefThatIsAskedToLeaveWhileItWaitsSavesAndLeaves) {
               testing::EndsWith(absl::StrCat("model.ckpt-", *step)));
 }
 
-TEST_P(SyncReplicasTest, SoDoesAReplicaThatIsNotTheChief) {
+TEST_P(SyncReplicasTest, StopRequestEndsWaitOfOtherReplica) {
   Replica chief(0, Numbered(2, 0));
   ASSERT_OK_AND_ASSIGN(const auto session,
                        MonitoredTrainingSession(chief.root, Options(chief)));
@@ -1044,7 +1043,7 @@ TEST_P(SyncReplicasTest, SoDoesAReplicaThatIsNotTheChief) {
 
 // The initial token lets the run end: the update of its gradient may come
 // whenever the save lets it.
-TEST_P(SyncReplicasTest, NoUpdateBeginsWhileVariablesAreSaved) {
+TEST_P(SyncReplicasTest, UpdatesWaitForRunningSave) {
   Replica chief(0, {.replicas_to_aggregate = 1});
   const auto options = Options(chief);
   ASSERT_OK_AND_ASSIGN(const auto session,
@@ -1067,7 +1066,7 @@ TEST_P(SyncReplicasTest, NoUpdateBeginsWhileVariablesAreSaved) {
 }
 
 // A session that ends while an update waits for the end of a save.
-TEST_P(SyncReplicasTest, ASaveThatOutlivesItsSessionHoldsNobody) {
+TEST_P(SyncReplicasTest, SaveOutlivingSessionBlocksNoUpdate) {
   Replica chief(0, {.replicas_to_aggregate = 1});
   const auto options = Options(chief);
   ASSERT_OK_AND_ASSIGN(const auto session,
@@ -1079,7 +1078,7 @@ TEST_P(SyncReplicasTest, ASaveThatOutlivesItsSessionHoldsNobody) {
 }
 
 // The update fails: its replica, which waits for a token, hears why.
-TEST_P(SyncReplicasTest, AnUpdateThatFailsEndsTheRunThatWaitsForIt) {
+TEST_P(SyncReplicasTest, FailedUpdateEndsWaitingRun) {
   Replica model(0, {.replicas_to_aggregate = 1});
   const Output rate = ops::Placeholder(model.root.WithName("rate"), DT_FLOAT);
   train::GradientDescent optimizer(rate);
@@ -1151,7 +1150,7 @@ std::set<std::string> Describe(const Graph& graph) {
   return lines;
 }
 
-TEST(SyncReplicasGraphTest, HasTheNodesThatTensorFlowMakes) {
+TEST(SyncReplicasGraphTest, NodesMatchTensorFlow) {
   LocalFileSystem files;
   ASSERT_OK_AND_ASSIGN(
       const std::string bytes,
@@ -1233,7 +1232,7 @@ TEST(SyncReplicasAveragesTest, AveragesFollowTheUpdates) {
   ASSERT_OK(session->Close());
 }
 
-TEST(SyncReplicasGraphTest, RefusesWhatCannotBe) {
+TEST(SyncReplicasGraphTest, InvalidOptionsAreRejected) {
   EXPECT_OK(StatusOf({.replicas_to_aggregate = 3, .total_num_replicas = 2}));
   EXPECT_THAT(StatusOf({}),
               StatusIs(absl::StatusCode::kInvalidArgument, "must be positive"));
@@ -1252,7 +1251,7 @@ TEST(SyncReplicasGraphTest, RefusesWhatCannotBe) {
   }
 }
 
-TEST(SyncReplicasGraphTest, RefusesToBeUsedOutOfOrder) {
+TEST(SyncReplicasGraphTest, CallsOutOfOrderAreRejected) {
   const Scope root = Scope::Root();
   const Net net(root, {});
   train::GradientDescent optimizer(0.1f);

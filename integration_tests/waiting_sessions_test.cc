@@ -101,7 +101,7 @@ class WaitingSessionsTest : public ::testing::Test {
   std::vector<absl::Status> answers_ ABSL_GUARDED_BY(mutex_);
 };
 
-TEST_F(WaitingSessionsTest, AreInNobodysWay) {
+TEST_F(WaitingSessionsTest, DoNotBlockOtherSessions) {
   const auto client = Dial();
   BeginToWait(*client);
   protocol::BlockingMaster master(*client, *scheduler_);

@@ -602,7 +602,7 @@ TEST(SlotsTest, NamesMatchTensorFlowAndFeedUpdateOps) {
   }
 }
 
-TEST(OptimizerErrorsTest, MissingVariableIsNamed) {
+TEST(OptimizerErrorsTest, LossWithoutVariablesIsRejected) {
   const Scope root = Scope::Root();
   GradientDescent(0.1f).Minimize(root, ops::Const(root, 1.0f));
   EXPECT_THAT(root.status(), StatusIs(kInvalid, "No variables to optimize"));

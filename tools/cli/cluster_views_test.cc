@@ -120,7 +120,7 @@ TEST(ClusterViewsTest, Variables) {
   EXPECT_EQ(json[0]["num_bytes"], 31360);
 }
 
-TEST(ClusterViewsTest, VariablesWithoutAValueAreShownAsSuch) {
+TEST(ClusterViewsTest, UninitializedVariablesAreMarked) {
   ClusterStatus cluster = SampleCluster();
   PlacedResource& made = cluster.tasks[0].resources[0];
   made.num_bytes = 0;
@@ -142,7 +142,7 @@ TEST(ClusterViewsTest, VariablesWithoutAValueAreShownAsSuch) {
   EXPECT_EQ(status["tasks"][0]["num_resources"], 2);
 }
 
-TEST(ClusterViewsTest, WhatIsNotKnownOfAVariableIsLeftOpen) {
+TEST(ClusterViewsTest, UnknownVariableFieldsAreEmpty) {
   ClusterStatus cluster = SampleCluster();
   NamedResource& unknown = cluster.tasks[0].resources[0].resource;
   unknown.dtype = DT_INVALID;
@@ -166,7 +166,7 @@ TEST(ClusterViewsTest, Containers) {
   EXPECT_EQ(json[1]["num_bytes"], 31460);
 }
 
-TEST(ClusterViewsTest, AnUnknownContainerIsToldFromThoseThereAre) {
+TEST(ClusterViewsTest, UnknownContainerErrorListsContainers) {
   EXPECT_OK(CheckContainer(SampleCluster(), "model_1"));
   EXPECT_THAT(
       CheckContainer(SampleCluster(), "gone"),
@@ -175,7 +175,7 @@ TEST(ClusterViewsTest, AnUnknownContainerIsToldFromThoseThereAre) {
               StatusIs(absl::StatusCode::kNotFound, "there is none"));
 }
 
-TEST(ClusterViewsTest, NamesAreNoUtf8AndSizesAreHuge) {
+TEST(ClusterViewsTest, NonUtf8NamesAndHugeSizes) {
   ClusterStatus cluster = SampleCluster();
   cluster.tasks[0].resources[0].resource.name = "\xff\x1b";
   cluster.tasks[0].resources[0].num_bytes = std::numeric_limits<int64_t>::max();

@@ -134,7 +134,7 @@ TEST(GraphFileTest, ReadsGraphsWithoutNodes) {
   EXPECT_THAT(file.nodes, IsEmpty());
 }
 
-TEST(GraphFileTest, RefusesWhatIsNoGraph) {
+TEST(GraphFileTest, OtherContentsAreRejected) {
   EXPECT_THAT(ReadGraphFile("g.pb", "hello, world\n"),
               StatusIs(kInvalid, "not the text of a GraphDef: line 1"));
   EXPECT_THAT(ReadGraphFile("g.pb", "\xff\xff\xff\x01"),
@@ -162,7 +162,7 @@ TEST(GraphFileTest, RefusesWhatIsNoGraph) {
       StatusIs(kInvalid, "`weft saved_model show"));
 }
 
-TEST(GraphFileTest, FieldsOfANewerWriterAreIgnored) {
+TEST(GraphFileTest, FieldsOfNewerWritersAreIgnored) {
   const std::string newer = absl::StrCat(
       "node { name: 'c' op: 'NoOp' experimental_type { type_id: TFT_PRODUCT } "
       "} later { field: 1 }");
@@ -198,7 +198,7 @@ TEST(GraphFileTest, DevicesAreCleared) {
 }
 
 // Half a file is no graph, or one with fewer nodes; never a crash.
-TEST(GraphFileTest, SurvivesEveryCut) {
+TEST(GraphFileTest, TruncatedFilesDoNotCrash) {
   for (const std::string& bytes :
        {Bytes<tf::GraphDef>(kGraph), Bytes<tf::MetaGraphDef>(kMetaGraph)}) {
     int refused = 0;
@@ -215,7 +215,7 @@ TEST(GraphFileTest, SurvivesEveryCut) {
   }
 }
 
-TEST(GraphFileTest, AttrsThatMatterAreShown) {
+TEST(GraphFileTest, NonDefaultAttrsAreShown) {
   ASSERT_OK_AND_ASSIGN(
       const GraphFile file, ReadGraphFile("g.pbtxt", R"pb(
         node {
@@ -282,7 +282,7 @@ TEST(GraphFileTest, AttrsThatMatterAreShown) {
       ElementsAre(Pair("value", "Tensor<type: float shape: [100000,100000]>")));
 }
 
-TEST(GraphFileTest, LongAttrsAreCut) {
+TEST(GraphFileTest, LongAttrsAreTruncated) {
   ASSERT_OK_AND_ASSIGN(
       const GraphFile file,
       ReadGraphFile("g.pbtxt",

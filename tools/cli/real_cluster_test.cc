@@ -137,7 +137,7 @@ TEST_F(RealClusterTest, VariablesAreShownAndCleared) {
   EXPECT_TRUE(rest.empty()) << rest;
 }
 
-TEST_F(RealClusterTest, AGraphIsExplainedAndNothingRegistered) {
+TEST_F(RealClusterTest, ExplainRegistersNoGraph) {
   ASSERT_OK(files_.WriteFileAtomically("/g.pbtxt", R"(
 node {
   name: "v" op: "VariableV2" device: "/job:ps"
@@ -164,7 +164,7 @@ node {
   EXPECT_TRUE(containers.empty()) << containers;
 }
 
-TEST_F(RealClusterTest, AGraphIsExplainedWithWhatLivesOnTheCluster) {
+TEST_F(RealClusterTest, ExplainUsesExistingVariables) {
   Scope root = Scope::Root();
   ops::Variable x(root.WithDevice("/job:ps").WithName("x"), 1.0f);
   SessionOptions options;
@@ -187,7 +187,7 @@ TEST_F(RealClusterTest, AGraphIsExplainedWithWhatLivesOnTheCluster) {
 }
 
 // What a run leaves on the cluster is there for the next one.
-TEST_F(RealClusterTest, AGraphRunsOnTheCluster) {
+TEST_F(RealClusterTest, GraphRunsOnTheCluster) {
   ASSERT_OK(files_.WriteFileAtomically("/g.pbtxt", R"pb(
     node {
       name: "v"
@@ -232,7 +232,7 @@ TEST_F(RealClusterTest, AGraphRunsOnTheCluster) {
               StatusIs(absl::StatusCode::kInvalidArgument, "/job:ps"));
 }
 
-TEST_F(RealClusterTest, ShutdownStopsAllOfThem) {
+TEST_F(RealClusterTest, ShutdownStopsAllTasks) {
   (void)RunUntil({"status"}, [](const Json& json) {
     return json["tasks"][0]["state"] == "alive" &&
            json["tasks"][1]["state"] == "alive";

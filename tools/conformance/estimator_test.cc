@@ -37,7 +37,7 @@ class EstimatorCaseTest : public ::testing::TestWithParam<std::string> {
 };
 Process* EstimatorCaseTest::process_ = nullptr;
 
-TEST_P(EstimatorCaseTest, DoesWhatTensorFlowDid) {
+TEST_P(EstimatorCaseTest, MatchesTensorFlow) {
   LocalFileSystem fs;
   const absl::Status status =
       CheckEstimator(fs, GetParam(),

@@ -41,7 +41,7 @@ class PassesTest : public ::testing::TestWithParam<std::string> {
 };
 Process* PassesTest::process_ = nullptr;
 
-TEST_P(PassesTest, ChangeNothing) {
+TEST_P(PassesTest, KeepAllResults) {
   RunRecord with, without;
   Replay(AllRewrites(), with);
   Replay(NoRewrites(), without);

@@ -51,9 +51,9 @@ class SaverCheckTest : public ::testing::Test {
   Case case_;
 };
 
-TEST_F(SaverCheckTest, WhatIsSoPasses) { EXPECT_OK(Check()); }
+TEST_F(SaverCheckTest, MatchingHistoryPasses) { EXPECT_OK(Check()); }
 
-TEST_F(SaverCheckTest, WhatIsNotSoIsNamed) {
+TEST_F(SaverCheckTest, MismatchesAreNamed) {
   const auto unknown = absl::StatusCode::kUnknown;
   const std::vector<SaveSpec> right = case_.history;
   case_.history[1].files.pop_back();

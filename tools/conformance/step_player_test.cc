@@ -174,7 +174,7 @@ TEST_F(StepPlayerTest, ComparesPlacementOfListedNodes) {
   EXPECT_FALSE(player().Play(step).ok());
 }
 
-TEST_F(StepPlayerTest, EachLogLineIsOfTheStepThatPlacedFirst) {
+TEST_F(StepPlayerTest, LogLinesBelongToTheFirstPlacement) {
   script_.placements = {{"b", "", "b: line"}, {"a", "", "a: line"}};
   Step step;
   step.expect_log_lines = {{"a: line", "b: line"}};
@@ -213,7 +213,7 @@ TEST_F(StepPlayerTest, BackgroundStepIsCheckedWhenJoined) {
   EXPECT_FALSE(player().Play(join).ok());  // joined already
 }
 
-TEST_F(StepPlayerTest, BackgroundStepMayNotTakeForever) {
+TEST_F(StepPlayerTest, BackgroundStepMustEnd) {
   // The step may wait for it until the player ends, after this function.
   std::shared_ptr<Event> release = scheduler_.NewEvent();
   script_.run = [release](const RunRequest&) -> Fetched {

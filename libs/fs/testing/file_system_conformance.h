@@ -38,7 +38,7 @@ class FileSystemConformanceTest
   FileSystem& fs_;
 };
 
-TEST_P(FileSystemConformanceTest, ReadsWhatWasWritten) {
+TEST_P(FileSystemConformanceTest, WrittenBytesAreRead) {
   const std::string bytes("a\0b\n\xff", 5);
   for (const std::string& contents :
        {std::string(), bytes, std::string(300000, 'x')}) {
