@@ -1,13 +1,14 @@
-// OtherWorkersHook: lets the programs of one training know of each other. A
-// chief whose own input has ended stays as long as others train, so that what
-// they do is saved; but not where a hook of one of them has refused its last
-// step (NanTensorHook, say), whose values may be in the variables. A worker
-// whose chief is gone logs that nothing is saved.
+// OtherWorkersHook tracks the other programs of a training. A chief whose own
+// input has ended waits as long as others train, so that their work is saved.
+// It does not wait if a hook of one of them (for example NanTensorHook) has
+// rejected its last step, whose values may be in the variables. A worker whose
+// chief is gone logs that nothing is saved.
 //
-// Each program has one. Each writes a heartbeat every five seconds; one that
-// has given none for twenty-five seconds counts as lost.
+// Each program has one hook, which writes a heartbeat every five seconds. A
+// program without a heartbeat for twenty-five seconds counts as lost.
 //
-// Threads: as a hook's; one of the session's coordinator writes and looks.
+// Threads: as a hook's; a thread of the session's coordinator writes and reads
+// heartbeats.
 #ifndef WEFT_LIBS_TRAIN_OTHER_WORKERS_HOOK_H_
 #define WEFT_LIBS_TRAIN_OTHER_WORKERS_HOOK_H_
 
@@ -31,16 +32,16 @@ namespace weft::train {
 
 struct OtherWorkersOptions {
   bool is_chief = false;
-  // The target of the session, by which logs name this program.
+  // The target of the session, which names this program in logs.
   std::string target;
   Random* random = nullptr;  // used by the constructor; null: the system's
   Logger* logger = nullptr;  // outlives the hook; null: lines on stderr
   absl::Duration beat = absl::Seconds(5);
-  // A program that has been silent for so long is lost. REQUIRES: some beats.
+  // A program without a heartbeat for this long is lost. REQUIRES: several
+  // heartbeat intervals.
   absl::Duration lost_after = absl::Seconds(25);
   absl::Duration log_every = absl::Seconds(30);
-  // A chief whose input has ended looks for so long whether others begin, which
-  // are slower to start.
+  // How long a chief whose input has ended waits for slower workers to begin.
   absl::Duration wait_for_others = absl::Seconds(5);
 };
 
@@ -48,11 +49,11 @@ class OtherWorkersHook : public SessionRunHook {
  public:
   explicit OtherWorkersHook(OtherWorkersOptions options);
 
-  // Does nothing, ever, where the graph has no global step.
+  // The hook does nothing if the graph has no global step.
   absl::Status Begin(const Scope& scope) override;
   absl::Status AfterCreateSession(Session& session,
                                   Coordinator& coordinator) override;
-  // FAILED_PRECONDITION, naming the worker, where one has failed since this
+  // FAILED_PRECONDITION, naming the worker, if one has failed since this
   // session began.
   absl::StatusOr<Others> WhileOthersTrain(Session& session) override;
   void LastStepWasRefused(Session& session) override;
@@ -61,22 +62,22 @@ class OtherWorkersHook : public SessionRunHook {
 
  private:
   void Watch(Session& session, Coordinator& coordinator);
-  // Of a chief: notes who is silent, so that a worker that was lost during
-  // training is known to be when the input has ended; removes who has ended.
+  // Chief only: records silent workers, so that a worker lost during training
+  // is known when the input has ended; removes workers that have ended.
   void LookAtWorkers(Session& session);
-  // Removes entries other than this program's that `is_gone` holds for.
+  // Removes entries of other programs for which `is_gone` holds.
   void RemoveGone(
       Session& session, const std::vector<TrainingMembers::Member>& members,
       absl::FunctionRef<bool(const TrainingMembers::Member&)> is_gone);
-  // Of a worker: warns where the chief is gone.
+  // Worker only: warns if the chief is gone.
   void LookForChief(Session& session, absl::Time now);
-  // Of a chief: entries of workers that have failed.
+  // Chief only: entries of workers that have failed.
   std::set<std::string> FailedOf(
       const std::vector<TrainingMembers::Member>& members) const;
-  // An error for those that had not when this session began.
+  // Returns an error for workers that have failed since this session began.
   absl::Status CheckThatNoneFailed(
       const std::vector<TrainingMembers::Member>& members);
-  // Of a chief: who trains on; logs who was lost.
+  // Chief only: names of workers that still train; logs lost ones.
   std::vector<std::string> Training(
       const std::vector<TrainingMembers::Member>& members);
   void LogWait(const std::vector<std::string>& others, absl::Time now);
@@ -87,19 +88,19 @@ class OtherWorkersHook : public SessionRunHook {
   bool is_used_ = false;
   bool has_failed_ = false;
   std::function<bool()> is_asked_to_leave_;  // of a session; may be null
-  // Of a chief whose input has ended.
+  // When a chief whose input has ended began to wait.
   std::optional<absl::Time> wait_began_;
-  // Of a chief whose session has replaced a lost one: the table may be new, and
+  // Chief only, after a lost session was replaced: the table may be new, and
   // other workers write their entries when they have sessions again.
   absl::Time rejoin_until_ = absl::InfinitePast();
   bool has_had_session_ = false;
   absl::Time next_beat_ = absl::InfinitePast();
   absl::Time next_line_ = absl::InfinitePast();
   std::set<std::string> lost_;
-  // Before this session began, with the values of a checkpoint or anew. Not
-  // given: they could not be read yet.
+  // Workers that failed before this session restored or initialized the
+  // variables. Unset: not read yet.
   std::optional<std::set<std::string>> failed_before_;
-  // Of a worker; used by the thread that watches, one at a time.
+  // Worker only; used by the watching thread, one at a time.
   absl::Time next_warning_ = absl::InfinitePast();
 };
 

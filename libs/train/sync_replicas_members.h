@@ -1,5 +1,6 @@
-// SyncReplicasMembers: which replicas of a synchronous training have begun,
-// have ended, were asked to leave or are silent. Part of SyncReplicasHook.
+// SyncReplicasMembers tracks which replicas of a synchronous training have
+// begun, have ended, were asked to stop or are silent. Part of
+// SyncReplicasHook.
 //
 // Threads: all methods from any thread after AddNodes. Those that take a
 // session run steps in it, for a few seconds at most.
@@ -28,38 +29,39 @@ namespace weft::train {
 
 class SyncReplicasMembers {
  public:
-  // All outlive it. `random` may be null: the system's.
+  // All must outlive this. `random` may be null: the system's.
   SyncReplicasMembers(const SyncReplicasNodes& nodes, Random* random,
                       Logger& logger)
       : nodes_(nodes), random_(random), logger_(logger) {}
 
   absl::Status AddNodes(const Scope& scope);
 
-  // `training`: how many trainings have ended before; entries of those do not
-  // count.
+  // `training`: number of trainings that have ended before; entries of those
+  // are ignored.
   absl::Status BeginSession(Session& session, int64_t training)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // This replica is there.
+  // Writes a heartbeat of this replica.
   void Beat(Session& session) { members_->Beat(session).IgnoreError(); }
-  // It was asked to leave, and comes back.
+  // Reports that this replica was asked to stop, and comes back.
   void SayLeft(Session& session) ABSL_LOCKS_EXCLUDED(mutex_);
-  // It has no more gradients. Returns whether enough other replicas are left.
-  // May be called again after an error.
+  // Reports that this replica has no more gradients. Returns whether enough
+  // other replicas are left. May be called again after an error.
   absl::StatusOr<bool> SayEnded(Session& session) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The chief's: fewer replicas are left than an update needs. False until two
-  // calls have found that, so that a chief in step with the others ends by
-  // itself. Logs it, once.
+  // Chief only: whether fewer replicas are left than an update needs. False
+  // until two calls have found that, so that a chief in step with the others
+  // ends by itself. Logs it once.
   absl::StatusOr<bool> AreTooFew(Session& session) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The same of a chief that gives no more gradients; at once.
+  // As AreTooFew for a chief that gives no more gradients; takes effect at
+  // once.
   absl::StatusOr<bool> AreTooFewWithoutChief(Session& session)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Reads what DoOthersTrain and Describe are about.
+  // Updates the state behind DoOthersTrain and Describe.
   absl::Status Read(Session& session) ABSL_LOCKS_EXCLUDED(mutex_);
   bool DoOthersTrain() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // "Missing: ... Ended: ...", with a space before it; empty: nothing is known
-  // to be missing.
+  // "Missing: ... Ended: ...", preceded by a space; empty if no replica is
+  // known to be missing.
   std::string Describe() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -81,10 +83,10 @@ class SyncReplicasMembers {
   mutable absl::Mutex mutex_;
   int64_t training_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<Member> read_ ABSL_GUARDED_BY(mutex_);  // of this training
-  // Also those whose entries were lost with a parameter server.
+  // Also replicas whose entries were lost with a parameter server.
   std::set<std::string> ended_ ABSL_GUARDED_BY(mutex_);
-  // Found ended when the session began. They may be about to start again, as
-  // this program was, and count for a while only if they do not.
+  // Replicas that had ended when the session began. They may be about to
+  // restart, as this program was, and count as ended only if they do not.
   std::set<std::string> ended_before_ ABSL_GUARDED_BY(mutex_);
   absl::Time began_ ABSL_GUARDED_BY(mutex_);
   bool has_chief_ended_ ABSL_GUARDED_BY(mutex_) = false;
