@@ -1,5 +1,5 @@
-// TrainAndEvaluate: the whole of a training, on whichever task of a cluster
-// this program is, or alone; TensorFlow's tf.estimator.train_and_evaluate.
+// TrainAndEvaluate runs a complete training, as any task of a cluster or as a
+// single program; TensorFlow's tf.estimator.train_and_evaluate.
 //
 //   return TrainAndEvaluate(model, {.input_fn = train, .max_steps = 1000},
 //                           {.input_fn = eval});
@@ -52,8 +52,8 @@ namespace weft::estimator {
 
 struct TrainSpec {
   InputFn input_fn;
-  // None: until the input ends; then an evaluator does not know the end, and
-  // stays until it is asked to stop.
+  // None: until the input ends; an evaluator then does not know the end, and
+  // runs until a stop request.
   std::optional<int64_t> max_steps;
   train::HookList hooks;
   std::vector<std::shared_ptr<train::CheckpointSaverListener>> saving_listeners;
@@ -64,25 +64,26 @@ struct EvalSpec {
   std::optional<int64_t> steps = 100;  // batches; none: all of the input
   std::string name;                    // events go to "eval", or "eval_NAME"
   train::HookList hooks;
-  // Asked in order after each evaluation. Each has a name of its own. Where
-  // files are away or late it is tried again, from the one that failed on.
+  // Called in order after each evaluation. Names must be unique. If files are
+  // unavailable or late, exports are retried, starting with the one that
+  // failed.
   std::vector<std::shared_ptr<Exporter>> exporters;
-  // Of an evaluator; TensorFlow's is 120.
+  // For an evaluator; TensorFlow's is 120.
   double start_delay_secs = 0;
-  // From the beginning of one evaluation to the next, but for the last one; the
-  // first one does not wait.
+  // Time from the start of one evaluation to the next; the first and the last
+  // one are not delayed.
   double throttle_secs = 600;
 };
 
-// How this program is the task that its RunConfig says.
+// How this program runs as the task of its RunConfig.
 struct TaskOptions {
-  // True: the program is to leave: who trains saves before, and an evaluation
-  // ends without a word of what it was to say. Asked on any thread, on several
-  // at a time; returns at once. May be null.
+  // Returns true if the program must exit: a training task saves first, and an
+  // evaluation ends without results. Called on any thread, also concurrently;
+  // must return at once. May be null.
   std::function<bool()> stop_requested;
-  // How long a chief waits in the end for workers, whose last steps need the
-  // parameter servers; and how long another task that has trained waits for the
-  // task that plays the coordinator to end, so that a program may train again.
+  // How long a chief waits at the end for workers, whose last steps need the
+  // parameter servers; and how long another training task waits for the
+  // coordinator's task to end, so that a program may train again.
   absl::Duration wait_for_workers = absl::Minutes(5);
   bool insecure = false;            // as ServerOptions
   std::optional<int> metrics_port;  // likewise; evaluators have no server
@@ -90,38 +91,40 @@ struct TaskOptions {
 };
 
 struct TrainAndEvaluateResult {
-  // Of the last evaluation in this program; none: it made none.
+  // Metrics of the last evaluation in this program; none if it made none.
   std::optional<EvalMetrics> metrics;
-  // What exporters made after it.
+  // Directories that exporters created after it.
   std::vector<std::string> exports;
 };
 
-// INVALID_ARGUMENT for specs that cannot be, and for an evaluator of another
-// index than 0. NOT_FOUND: there is no checkpoint to evaluate in the end.
+// INVALID_ARGUMENT for invalid specs, and for an evaluator with an index other
+// than 0. NOT_FOUND: there is no checkpoint to evaluate at the end.
 absl::StatusOr<TrainAndEvaluateResult> TrainAndEvaluate(
     Estimator& estimator, const TrainSpec& train_spec,
     const EvalSpec& eval_spec, const TaskOptions& task = {});
 
-// ---- Its parts ----
+// ---- Parts of TrainAndEvaluate ----
 
-// Estimator::Train as the task that the config says: beside a server, where the
-// config has a cluster of more than one task.
+// Estimator::Train as the task of the config: beside a server, if the cluster
+// has more than one task.
 absl::Status TrainAsTask(Estimator& estimator, const InputFn& input_fn,
                          TrainOptions options, const TaskOptions& task = {});
 
-// What a parameter server does: serves until the training has ended.
+// The parameter server task: serves until the training has ended.
 absl::Status RunStdServer(const RunConfig& config,
                           const TaskOptions& task = {});
 
-// What an evaluator does, until the checkpoint of max_steps or of an early stop
-// is evaluated; see continuous_evaluation.h. NOT_FOUND: that is gone before.
+// The evaluator task, until the checkpoint of max_steps or of an early stop is
+// evaluated; see continuous_evaluation.h. NOT_FOUND: that checkpoint was
+// deleted before.
 absl::StatusOr<TrainAndEvaluateResult> EvaluateAsTask(
     Estimator& estimator, const EvalSpec& eval_spec,
     std::optional<int64_t> max_steps, const TaskOptions& task = {},
     std::function<bool(const std::optional<EvalMetrics>&)> predicate_fn =
         nullptr);
 
-// Asks the exporters for a checkpoint, as after its evaluation. What they made.
+// Calls the exporters for a checkpoint, as after its evaluation. Returns the
+// created directories.
 absl::StatusOr<std::vector<std::string>> ExportCheckpoint(
     Estimator& estimator, const EvalSpec& eval_spec,
     const std::string& checkpoint_path, const EvalMetrics& metrics,
@@ -130,11 +133,10 @@ absl::StatusOr<std::vector<std::string>> ExportCheckpoint(
 struct EvaluateWhileTrainingOptions {
   EvalSpec eval;
   std::optional<int64_t> max_steps;
-  // Steps from one evaluation to the next; none: throttle_secs say it; 0: only
-  // in the end.
+  // Steps between evaluations; none: throttle_secs is used; 0: only at the end.
   std::optional<int64_t> min_eval_frequency;
 };
-// TrainAsTask that evaluates new checkpoints, and the last one.
+// TrainAsTask with evaluation of new checkpoints, and of the last one.
 absl::StatusOr<TrainAndEvaluateResult> TrainWithEvaluations(
     Estimator& estimator, const InputFn& input_fn, TrainOptions options,
     const EvaluateWhileTrainingOptions& evaluations,

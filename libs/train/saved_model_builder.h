@@ -63,10 +63,11 @@ class SavedModelBuilder {
   // FAILED_PRECONDITION out of order.
   absl::Status AddMetaGraphAndVariables(Session& session, const Scope& scope,
                                         const SavedModelGraph& graph);
-  // Further graphs, of the same variables.
+  // Adds further graphs, with the same variables.
   absl::Status AddMetaGraph(const Scope& scope, const SavedModelGraph& graph);
 
-  // The path of what it wrote, saved_model.pb or, as text, saved_model.pbtxt.
+  // Returns the path of the written saved_model.pb or, as text,
+  // saved_model.pbtxt.
   absl::StatusOr<std::string> Save(bool as_text = false);
 
  private:
@@ -81,7 +82,7 @@ class SavedModelBuilder {
   FileSystem& files_;
   const std::string export_dir_;
   bool has_variables_ = false;
-  // Of assets/, by their names there: where they came from.
+  // Source paths of assets, by their names in assets/.
   std::map<std::string, std::string> assets_;
   std::vector<MetaGraph> graphs_;
 };

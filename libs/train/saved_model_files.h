@@ -1,4 +1,4 @@
-// What a SavedModel's reader and its builder share: assets in messages.
+// Shared code of the SavedModel reader and builder: assets in messages.
 //
 // Functions without state.
 #ifndef WEFT_LIBS_TRAIN_SAVED_MODEL_FILES_H_
