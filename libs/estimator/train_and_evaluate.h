@@ -13,24 +13,24 @@
 // | evaluator          | evaluates each new checkpoint, until that of         |
 // |                    | max_steps or of an early stop                        |
 //
-// An evaluator of a training without max_steps, which ends with its input, does
-// not learn of that end: it stays until it is asked to stop.
+// Without max_steps, training ends with its input, and the evaluator does not
+// learn of that end: it runs until a stop request.
 //
-// What fails of an evaluation beside the training because files are away, late
-// or full is logged, and the next checkpoint is evaluated; that of the last one
-// is tried again for about a minute. What has been full for an hour and three
-// evaluations, if only for their events, or is another error, ends the
-// training.
+// If an evaluation during training fails because files are unavailable, late or
+// full, the error is logged, and the next checkpoint is evaluated; the last
+// evaluation is retried for about a minute. A disk that stays full for an hour
+// and three evaluations, even if only for their events, ends the training, as
+// does any other error.
 //
-// Workers begin as soon as variables have values, the evaluator as soon as
-// there is a checkpoint; TensorFlow's delays are options.
+// Workers start as soon as variables have values, the evaluator as soon as
+// there is a checkpoint; TensorFlow's delays are optional.
 //
-// The end: a chief (or master) that has trained waits for the workers, up to
+// At the end, a chief (or master) waits for the workers, up to
 // TaskOptions::wait_for_workers, and the parameter servers end after it. In a
-// cluster without one, where worker 0 is the chief, they end after the workers.
-// A task that ended with an error, or was killed, may be started again: the
-// training goes on. One whose server is shut down saves and ends; one whose
-// server is refused by the cluster ends with that error.
+// cluster without a chief job, where worker 0 is the chief, they end after the
+// workers. A task that ended with an error, or was killed, may be restarted:
+// training continues. A task whose server is shut down saves and ends; a task
+// whose server is rejected by the cluster ends with that error.
 #ifndef WEFT_LIBS_ESTIMATOR_TRAIN_AND_EVALUATE_H_
 #define WEFT_LIBS_ESTIMATOR_TRAIN_AND_EVALUATE_H_
 

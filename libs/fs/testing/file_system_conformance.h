@@ -1,5 +1,6 @@
-// What every FileSystem owes its users; each implementation's test instantiates
-// this suite with a harness that makes one and names an empty directory in it.
+// Conformance tests of FileSystem implementations; each implementation
+// instantiates this suite with a harness that creates one and names an empty
+// directory in it.
 #ifndef WEFT_LIBS_FS_TESTING_FILE_SYSTEM_CONFORMANCE_H_
 #define WEFT_LIBS_FS_TESTING_FILE_SYSTEM_CONFORMANCE_H_
 
