@@ -75,7 +75,7 @@ struct EvalSpec {
   double throttle_secs = 600;
 };
 
-// How this program runs as the task of its RunConfig.
+// TaskOptions describes how this program runs as the task of its RunConfig.
 struct TaskOptions {
   // Returns true if the program must exit: a training task saves first, and an
   // evaluation ends without results. Called on any thread, also concurrently;

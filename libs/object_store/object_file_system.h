@@ -2,22 +2,20 @@
 // "s3://bucket/ckpt/model.index" is the object "ckpt/model.index" of a bucket.
 //
 // Differences from a disk:
-//   - A directory is an empty object "ckpt/", or any object below it; the
-//     latter kind is gone with the last object. A bucket is one that nobody can
-//     make here.
-//   - A file that is written is there for others after Flush, Sync or Close,
-//     then all of it, and durable. It travels in parts of 8 MiB, which grow
-//     with the file (to 5 TB), some at once; so one file takes
-//     max_written_bytes() of memory. To go on after Flush costs a copy of the
-//     object by the service.
-//   - RenameFile is a copy by the service and a deletion: not atomic, though
-//   `to`
-//     is either the old object or the new one, whole. WriteFileAtomically is
+//   - A directory is an empty object "ckpt/", or implied by any object below
+//     it; the latter kind disappears with the last object. A bucket is a
+//     directory that cannot be created here.
+//   - A written file is visible to others, complete and durable, after Flush,
+//     Sync or Close. It is uploaded in parts of 8 MiB, which grow with the file
+//     (to 5 TB), several at a time; so one file uses max_written_bytes() of
+//     memory. Appending after Flush costs a server-side copy of the object.
+//   - RenameFile is a server-side copy and a deletion: it is not atomic, but
+//     `to` is always either the old or the new object. WriteFileAtomically is
 //     one request, and atomic.
-//   - A file that is read keeps to the version that was opened: when it is
-//     deleted or replaced, Read fails with FAILED_PRECONDITION, but for what
-//     the first request brought (kReadAheadBytes).
-//   - ".." is refused: there are no links it could lead through.
+//   - An open file reads the version that was opened: if it is deleted or
+//     replaced, Read fails with FAILED_PRECONDITION, except for the bytes of
+//     the first request (kReadAheadBytes).
+//   - ".." is rejected, because there are no symbolic links.
 //
 // Errors are those of ObjectStore, and of FileSystem for missing files or files
 // of another kind. Threads: as FileSystem.
