@@ -12,8 +12,8 @@
 namespace weft::train {
 namespace {
 
-// How long a session may take to end: all that its steps wait for hears of it,
-// but for files.
+// How long a session may take to close: all its waits are cancelled, except
+// those for files.
 constexpr absl::Duration kLongestClose = absl::Minutes(2);
 
 absl::Status AddFeeds(const FeedList& feeds, FeedList& all) {
@@ -32,8 +32,8 @@ absl::Status AddFeeds(const FeedList& feeds, FeedList& all) {
   return absl::OkStatus();
 }
 
-// TensorFlow's rules: the longest timeout that somebody gave, and all that
-// somebody wants to be told.
+// TensorFlow's rules: the longest given timeout, and the union of requested
+// metadata.
 void AddOptions(const RunOptions& options, RunOptions& all) {
   all.trace_level = std::max(all.trace_level, options.trace_level);
   all.output_partition_graphs |= options.output_partition_graphs;
@@ -118,8 +118,8 @@ absl::StatusOr<std::vector<Tensor>> HookedSession::Run(
   }
   RETURN_IF_ERROR(coordinator_->requested_error());
   auto results = RunOnce(args, metadata);
-  // A thread that failed tells why, where the run only tells that what the
-  // thread was to bring has not come, or that the session was closed.
+  // The error of a failed thread is the cause; the run only reports that its
+  // input did not arrive, or that the session was closed.
   const absl::Status cause = coordinator_->requested_error();
   if (results.ok() || cause.ok() || IsSessionLost(results.status())) {
     return results;

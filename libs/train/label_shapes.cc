@@ -20,7 +20,7 @@ struct Verdict {
   std::string reason;  // for kNo
 };
 
-// What the shapes that are known say.
+// Decides from statically known shapes.
 Verdict Judge(const PartialShape& weights, const PartialShape& values) {
   if (!weights.has_rank()) return {Fit::kUnknown, ""};
   if (weights.rank() == 0) return {Fit::kYes, ""};
@@ -46,7 +46,7 @@ Verdict Judge(const PartialShape& weights, const PartialShape& values) {
   return {fit, ""};
 }
 
-// The same question, asked by a step.
+// Performs the same check at run time.
 Operation AssertBroadcastable(const Scope& scope, const Output& weights,
                               const Output& values) {
   const Scope w = scope.SubScope("weights"), v = scope.SubScope("values");
@@ -58,7 +58,7 @@ Operation AssertBroadcastable(const Scope& scope, const Output& weights,
       ops::Equal(scope.WithName("is_scalar"), weights_rank, 0);
   const Output same_rank =
       ops::Equal(scope.WithName("is_same_rank"), weights_rank, values_rank);
-  // Shapes of other ranks are unequal, which is_same_rank says already.
+  // Shapes of different ranks are unequal; is_same_rank covers that case.
   const Output same_sizes = ops::Equal(scope, weights_shape, values_shape,
                                        {.incompatible_shape_error = false});
   const Output ones = ops::Equal(scope, weights_shape, 1);

@@ -52,7 +52,7 @@ std::string MetaGraph::Serialize() const {
   std::string bytes;
   google::protobuf::io::StringOutputStream stream(&bytes);
   google::protobuf::io::CodedOutputStream out(&stream);
-  out.SetSerializationDeterministic(true);  // maps in order of their keys
+  out.SetSerializationDeterministic(true);  // sorts map entries by key
   message_->SerializeToCodedStream(&out);
   out.Trim();
   return bytes;

@@ -15,22 +15,21 @@
 namespace weft::train {
 namespace {
 
-// How long it is tried to tell others that training has ended: they may be gone
-// for good.
+// Time limit for reporting the end of training to other programs, which may be
+// gone.
 constexpr absl::Duration kLongestTelling = absl::Minutes(1);
 
-// How long the end is tried again by a program that was asked to leave, whose
-// tasks may have been asked as well: a connection that was lost for a moment is
-// back by then.
+// Time limit for retrying the end after a stop request, because the tasks may
+// have been asked to stop, too: a briefly lost connection is back by then.
 constexpr absl::Duration kLongestLeaving = absl::Seconds(1);
 
-// How often it is looked whether others train on.
+// Interval between checks whether others still train.
 constexpr absl::Duration kBetweenLooksAtOthers = absl::Milliseconds(250);
 
-// A session that lives so long has not been lost by what it does itself.
+// A session that lasts this long was not lost by its own actions.
 constexpr absl::Duration kLasting = absl::Minutes(1);
 
-// A number between a half and one.
+// Returns a number between a half and one.
 double Jitter(Random& random) {
   constexpr int kBits = 53;
   const auto part = static_cast<double>(random.Next() >> (64 - kBits));
@@ -82,12 +81,12 @@ absl::StatusOr<std::unique_ptr<MonitoredSession>> MonitoredSession::Create(
   absl::Status status = session->Begin(scope);
   if (status.ok()) status = session->EnsureSession();
   if (status.ok()) return session;
-  session->is_closed_ = true;  // there is nothing to end
+  session->is_closed_ = true;  // nothing to end
   return status;
 }
 
 MonitoredSession::~MonitoredSession() {
-  // The program may return for a reason of its own.
+  // The program may return for its own reasons.
   if (!is_closed_) RequestStop();
   const absl::Status status = is_closed_ ? last_run_ : Close(last_run_);
   if (!status.ok() && status != last_run_) {
@@ -95,7 +94,7 @@ MonitoredSession::~MonitoredSession() {
         "The monitored session was closed with an error: ", status.ToString()));
   }
   LetGo(nullptr);
-  // What a thread uses that never ends is never freed.
+  // Objects used by a thread that never ends are never freed.
   for (auto& session : left_behind_) static_cast<void>(session.release());
 }
 
@@ -213,13 +212,14 @@ void MonitoredSession::DropSession(const absl::Status& why) {
   LetGo(std::exchange(live_, nullptr));
 }
 
-// One run may succeed in each session, and the next lose it, for ever.
+// Otherwise one run could succeed in each session, and the next lose it,
+// forever.
 void MonitoredSession::RunHasSucceeded() {
   if (!first_loss_.has_value()) return;
   if (scheduler_.Now() - live_since_ >= kLasting) HasProgressed();
 }
 
-// Where it cannot be read, runs will tell why.
+// If the step cannot be read, runs will report the cause.
 void MonitoredSession::CompareItsStep() {
   if (!first_loss_.has_value() || !global_step_) return;
   const auto fetched = live_->session().Run(global_step_);
@@ -232,7 +232,7 @@ void MonitoredSession::CompareItsStep() {
   }
 }
 
-// All of it may have been one run, which waited for others.
+// The whole time may have been one run that waited for others.
 void MonitoredSession::CompareItsLife() {
   const absl::Duration life = scheduler_.Now() - live_since_;
   if (life >= std::max(kLasting, options_.recovery.max_recovery)) {
@@ -273,8 +273,8 @@ bool MonitoredSession::IsStopRequested() const {
 }
 
 bool MonitoredSession::ShouldStop() {
-  // A step function goes on with the session that it has. A hook may be called
-  // while there is none.
+  // A step function keeps its session. A hook may be called while there is
+  // none.
   if (is_in_use_) {
     return input_has_ended_ || IsStopRequested() ||
            (live_ != nullptr && live_->ShouldStop());
@@ -287,7 +287,7 @@ bool MonitoredSession::ShouldStop() {
   }
   const auto in_use = UseIt();
   DropSession(error);
-  given_up_ = BackOff(error);  // a thread may fail so in each session
+  given_up_ = BackOff(error);  // this thread error may recur in each session
   return !given_up_.ok();
 }
 
@@ -349,7 +349,7 @@ absl::Status MonitoredSession::RunStepFn(
   return last_run_;
 }
 
-// Others must not save what it has left in variables that they share.
+// Other programs must not save its values in shared variables.
 void MonitoredSession::TellThatLastStepWasRefused() {
   if (live_ == nullptr || !live_->is_last_step_refused()) return;
   for (const auto& hook : options_.hooks) {
@@ -377,7 +377,8 @@ absl::Status MonitoredSession::EndHook(SessionRunHook& hook) {
   while (true) {
     const absl::Status status = hook.End(live_->session());
     if (status.ok()) return status;
-    // It came first, and may have closed the session: a hook says less of that.
+    // It came first, and may have closed the session: a hook's error is less
+    // specific.
     const absl::Status cause = live_->coordinator().requested_error();
     if (!cause.ok()) return IsSessionLost(cause) ? LostAtTheEnd(cause) : cause;
     if (!options_.recovery.should_recover || !absl::IsUnavailable(status)) {
@@ -393,8 +394,8 @@ absl::Status MonitoredSession::EndHook(SessionRunHook& hook) {
   }
 }
 
-// Not where another program goes on with it. To be asked before what is to be
-// the end is saved: others may bring training there later.
+// False if another program continues the training. Must be called before the
+// end is saved: others may bring training to its end later.
 bool MonitoredSession::HasTrainingEnded() {
   if (input_has_ended_ || live_->is_stopped_by_hook() || !IsStopRequested()) {
     return true;
@@ -404,7 +405,8 @@ bool MonitoredSession::HasTrainingEnded() {
   });
 }
 
-// Others may wait for it: a connection that was lost comes back.
+// Retries, because other programs may wait for it and a lost connection may
+// come back.
 absl::Status MonitoredSession::TellThatTrainingHasEnded(SessionRunHook& hook) {
   const absl::Time deadline = scheduler_.Now() + kLongestTelling;
   while (true) {
@@ -438,14 +440,14 @@ absl::StatusOr<bool> MonitoredSession::AskWhetherOthersTrain() {
     if (others == Others::kAreDone) return false;
     train_on |= others == Others::kTrainOn;
   }
-  // The end of the input is one, too, where a thread has read it.
+  // The end of the input, read by a thread, is reported in the same way.
   const absl::Status error = live_->coordinator().requested_error();
   if (!error.ok() && !absl::IsOutOfRange(error)) return error;
   return train_on;
 }
 
-// A program that is asked to leave waits for nobody, but looks once whether it
-// leaves others behind.
+// After a stop request it does not wait, but checks once whether others still
+// train.
 absl::Status MonitoredSession::AwaitOthers() {
   while (input_has_ended_) {
     RETURN_IF_ERROR(SessionToEnd());
@@ -456,8 +458,8 @@ absl::Status MonitoredSession::AwaitOthers() {
       if (!*train_on || is_asked_to_leave) return absl::OkStatus();
       scheduler_.Sleep(kBetweenLooksAtOthers);
     } else if (is_asked_to_leave && IsSessionLost(train_on.status())) {
-      leaves_others_ = true;    // they may be there
-      return absl::OkStatus();  // hooks try their end again
+      leaves_others_ = true;    // others may be training
+      return absl::OkStatus();  // hooks retry their end
     } else if (!options_.recovery.should_recover ||
                !IsSessionLost(train_on.status())) {
       return train_on.status();
@@ -470,7 +472,7 @@ absl::Status MonitoredSession::AwaitOthers() {
   return absl::OkStatus();
 }
 
-// What was asked to stop waits for no new session: it would begin at the last
+// After a stop request no new session is created: it would begin at the last
 // checkpoint, with nothing to end.
 absl::Status MonitoredSession::SessionToEnd() {
   if (live_ == nullptr && IsStopRequested() && !loss_.ok()) return loss_;
@@ -504,7 +506,7 @@ absl::Status MonitoredSession::Close(absl::Status status) {
   LetGo(std::exchange(live_, nullptr));
   if (!status.ok() || absl::IsOutOfRange(ended)) return status;
   if (!options_.recovery.should_recover || !IsSessionLost(ended)) return ended;
-  // What a thread has lost is of no matter any more: all hooks have ended.
+  // Losses of a thread do not matter any more: all hooks have ended.
   logger_->Warning(
       absl::StrCat("A thread failed while training ended: ", ended.ToString()));
   return absl::OkStatus();

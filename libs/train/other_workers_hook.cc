@@ -20,8 +20,8 @@ constexpr char kTable[] = "training_members";
 constexpr char kChief[] = "chief";
 constexpr size_t kMostNames = 5;
 
-// Two programs may have sessions of one server. There is one chief, which takes
-// the place of the one before.
+// Two programs may have sessions of one server. There is one chief, which
+// replaces the previous one.
 std::string NameOf(const OtherWorkersOptions& options) {
   if (options.is_chief) return kChief;
   return TrainingMembers::UniqueName(options.target, options.random);
@@ -50,7 +50,7 @@ absl::Status OtherWorkersHook::AfterCreateSession(Session& session,
     rejoin_until_ = session.scheduler().clock().Now() + options_.lost_after;
   }
   const absl::Status said = members_.Say(session, State::kTraining);
-  // Watch repeats a write that was too late.
+  // Watch repeats a late write.
   if (!said.ok() && !absl::IsDeadlineExceeded(said)) return said;
   if (options_.is_chief) {
     const auto members = members_.Read(session);
@@ -85,8 +85,8 @@ void OtherWorkersHook::LookAtWorkers(Session& session) {
   });
 }
 
-// Names are never used again, so that the table would grow with each start.
-// What fails is removed at the next look.
+// Names are never reused, so the table would grow with each start. Failed
+// removals are retried at the next check.
 void OtherWorkersHook::RemoveGone(
     Session& session, const std::vector<Member>& members,
     absl::FunctionRef<bool(const Member&)> is_gone) {
@@ -99,7 +99,7 @@ void OtherWorkersHook::RemoveGone(
   if (!gone.empty()) members_.Remove(session, gone).IgnoreError();
 }
 
-// A program without this hook may be the chief: then there is no entry.
+// There is no entry if the chief is a program without this hook.
 void OtherWorkersHook::LookForChief(Session& session, absl::Time now) {
   const auto members = members_.Read(session);
   if (!members.ok()) return;
@@ -111,7 +111,7 @@ void OtherWorkersHook::LookForChief(Session& session, absl::Time now) {
       return;
     }
     if (now < next_warning_) return;
-    // One that has ended may have ended this training, too.
+    // A chief that has ended may have ended this training, too.
     const bool is_first = next_warning_ == absl::InfinitePast();
     next_warning_ = now + options_.log_every;
     if (is_first && member.state == State::kEnded) return;
@@ -188,7 +188,7 @@ absl::StatusOr<SessionRunHook::Others> OtherWorkersHook::WhileOthersTrain(
   if (!is_used_ || !options_.is_chief) return Others::kUnknown;
   const absl::Time now = session.scheduler().clock().Now();
   if (!wait_began_) wait_began_ = now;
-  // The thread that does it may have ended, with the queue runners.
+  // The writing thread may have ended, together with the queue runners.
   if (now >= next_beat_) {
     next_beat_ = now + options_.beat;
     members_.Beat(session).IgnoreError();
@@ -211,7 +211,7 @@ absl::StatusOr<SessionRunHook::Others> OtherWorkersHook::WhileOthersTrain(
   return Others::kTrainOn;
 }
 
-// A chief that does not hear of it finds this program lost.
+// A chief that does not get this considers the program lost.
 void OtherWorkersHook::LastStepWasRefused(Session& session) {
   if (!is_used_) return;
   has_failed_ = true;
@@ -221,7 +221,7 @@ void OtherWorkersHook::LastStepWasRefused(Session& session) {
 absl::Status OtherWorkersHook::End(Session& session) {
   if (!is_used_ || has_failed_) return absl::OkStatus();
   const bool is_to_leave = is_asked_to_leave_ && is_asked_to_leave_();
-  // Who does not hear of it will notice the silence.
+  // Programs that do not get this will notice the missing heartbeat.
   members_.Say(session, is_to_leave ? State::kLeft : State::kEnded)
       .IgnoreError();
   return absl::OkStatus();

@@ -25,7 +25,7 @@ std::string NamesOf(const std::map<std::string, SignatureDef>& signatures) {
   return signatures.empty() ? "none" : KeysOf(signatures);
 }
 
-// The node that a graph wants run before it serves; empty where there is none.
+// Returns the node that the graph runs before serving; empty if there is none.
 absl::StatusOr<std::string> InitOpOf(const tf::MetaGraphDef& message) {
   const std::string key(saved_model::kInitOpSignatureKey);
   const auto signature = message.signature_def().find(key);
@@ -47,7 +47,7 @@ absl::StatusOr<std::string> InitOpOf(const tf::MetaGraphDef& message) {
   return std::string();
 }
 
-// What tells the graph where its files lie now.
+// Returns feeds with the current paths of the assets.
 absl::StatusOr<FeedNames> FeedsOfAssets(FileSystem& files,
                                         const std::string& export_dir,
                                         const tf::MetaGraphDef& message) {
@@ -65,7 +65,7 @@ absl::StatusOr<FeedNames> FeedsOfAssets(FileSystem& files,
   return feeds;
 }
 
-// Collections and savers are for programs that train on.
+// Collections and savers are only needed to continue training.
 MetaGraph WhatRuns(const MetaGraph& graph) {
   tf::MetaGraphDef message = graph.message();
   message.clear_collection_def();
@@ -129,7 +129,7 @@ absl::Status WrongSparse(const std::string& name, absl::string_view what) {
       absl::StrCat("sparse input '", name, "' ", what));
 }
 
-// Type and rank of the parts, and that they fit together.
+// Checks type and rank of the parts, and that they match.
 absl::Status CheckParts(const std::string& name, const TensorInfo& info,
                         const SparseTensorValue& value) {
   const auto is = [](const Tensor& part, DataType dtype, int rank) {

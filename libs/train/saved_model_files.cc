@@ -18,7 +18,7 @@
 namespace weft::train {
 namespace {
 
-// How TensorFlow's programs name the message.
+// Name of the message in TensorFlow's programs.
 constexpr char kAssetTypeUrl[] = "type.googleapis.com/tensorflow.AssetFileDef";
 
 absl::Status CheckFilename(const std::string& filename) {
@@ -54,7 +54,7 @@ absl::Status ParseText(const std::string& path, const std::string& content,
   return status.ok() ? status : CannotParse(path, status.message());
 }
 
-// The file and whether it is text.
+// Returns the file and whether it is text.
 absl::StatusOr<std::pair<std::string, bool>> FindFile(
     FileSystem& files, const std::string& export_dir) {
   for (const auto name :

@@ -11,7 +11,7 @@
 namespace weft::train {
 namespace {
 
-// Of what is kept as bytes, in which a MetaGraph brings it.
+// The contents of the collection that a MetaGraph holds as bytes.
 absl::StatusOr<tf::CollectionDef> Collection(const GraphState& state) {
   tf::CollectionDef def;
   const auto found = state.foreign_collections.find(collection::kSavers);

@@ -20,11 +20,11 @@
 namespace weft::train {
 namespace {
 
-// A look at what is missing may take so many times what passes between two.
+// A query of missing variables may take this many poll intervals.
 constexpr int kLooksBound = 5;
 
-// How long it dials before it looks whether it is to stop: longer than a
-// session waits before it logs that nobody answers.
+// Length of a connection attempt between stop checks: longer than the time
+// after which a session logs that the server does not answer.
 constexpr absl::Duration kDialSlice = absl::Seconds(6);
 
 std::string NameOr(const Operation& operation) {
@@ -40,14 +40,14 @@ std::string NameOfTarget(const std::string& target) {
   return target.empty() ? "this process" : target;
 }
 
-// Whether an error asks already what else would be asked here.
+// Whether the error already contains the same question.
 bool AsksWhatIsRunning(const absl::Status& status) {
   return absl::StrContains(status.message(), "running?") ||
          absl::StrContains(status.message(), "running, and is");
 }
 
-// An error that names a task, or the target, says where to look. Any other one
-// gets the target, and what to look at.
+// An error that names a task, or the target, is specific enough. Any other one
+// gets the target and a hint.
 absl::Status NoSession(const std::string& target, const absl::Status& status) {
   const std::string named = NameOfTarget(target);
   const bool is_named = absl::StrContains(status.message(), named) ||
@@ -62,8 +62,9 @@ absl::Status NoSession(const std::string& target, const absl::Status& status) {
             "shows them.)"));
 }
 
-// Of anything that a restore asks for files. Where the program has set no
-// deadline, files or a task are silent for now, and it is to be tried again.
+// Classifies errors of a restore. If the program has set no deadline, a timeout
+// means that files or a task are silent for now, and the restore must be
+// retried.
 absl::Status LostIfSilent(const std::string& path, const absl::Status& status,
                           const SessionOptions& config) {
   if (!absl::IsDeadlineExceeded(status) ||
@@ -76,7 +77,7 @@ absl::Status LostIfSilent(const std::string& path, const absl::Status& status,
       status.message()));
 }
 
-// TensorFlow's advice, in our words.
+// TensorFlow's advice, in Weft's terms.
 absl::Status CouldNotRestore(const std::string& path,
                              const absl::Status& failure,
                              const SessionOptions& config) {
@@ -101,14 +102,14 @@ absl::Status AskedToStop(absl::string_view what, absl::string_view missing) {
       absl::StrCat("asked to stop while it waited until ", what, missing));
 }
 
-// Who waits for a session to be made, and how long.
+// The caller's limits for waiting for a session.
 struct Patience {
   const SessionManagerOptions& options;
   const DefaultScheduler& scheduler;
   const std::string& target;
   absl::Time deadline = absl::InfiniteFuture();
 
-  // Why it is to be given up; OK: it is not. `what` is waited for.
+  // Returns the reason to give up; OK to continue. `what` is waited for.
   absl::Status End(absl::string_view what) const {
     if (options.stop_requested && options.stop_requested()) {
       return AskedToStop(
@@ -121,9 +122,9 @@ struct Patience {
   }
 };
 
-// What `call`, of `session`, returns. It may wait for tasks that are missing,
-// as long as the cluster is patient, so another thread runs it and this one
-// looks whether anybody still wants it; closing the session ends it.
+// Returns the result of `call`, which uses `session`. It may wait for missing
+// tasks as long as the cluster's timeout, so it runs on another thread while
+// this one checks for stop requests; closing the session ends it.
 template <typename Call>
 std::invoke_result_t<Call> UnlessGivenUp(Session& session,
                                          const Patience& patience,
@@ -146,7 +147,8 @@ std::invoke_result_t<Call> UnlessGivenUp(Session& session,
   return *std::move(result);
 }
 
-// A run of wait_op, once all tasks have it: they may refuse it.
+// Creates a callable of wait_op once all tasks have it, because they may reject
+// it.
 auto MakeWait(Session& session, const SessionManagerOptions& options,
               const DefaultScheduler& scheduler, absl::Time deadline) {
   const std::string cluster = "the cluster";
@@ -156,8 +158,8 @@ auto MakeWait(Session& session, const SessionManagerOptions& options,
                        });
 }
 
-// Waits for the server as long as `config` says, and looks every now and then
-// whether anybody still wants it.
+// Waits for the server as long as `config` allows, and checks for stop requests
+// in between.
 absl::StatusOr<std::unique_ptr<Session>> Dial(const Scope& scope,
                                               SessionOptions config,
                                               const Patience& patience) {
@@ -173,13 +175,13 @@ absl::StatusOr<std::unique_ptr<Session>> Dial(const Scope& scope,
       return made;
     }
     RETURN_IF_ERROR(patience.End("its server answered"));
-    // That nobody answers is logged.
+    // A missing answer is logged.
     config.log_waits_after =
         std::max(config.log_waits_after, kDialSlice + absl::Seconds(1));
   }
 }
 
-// SessionManager's Connect, for whoever is patient for so long.
+// Implements SessionManager::Connect with the given limits.
 absl::StatusOr<std::unique_ptr<Session>> ConnectTo(const Scope& scope,
                                                    const SessionOptions& config,
                                                    const Patience& patience) {
@@ -383,7 +385,7 @@ absl::StatusOr<std::unique_ptr<Session>> SessionManager::WaitForSession(
     const std::string& target, const SessionOptions& config,
     absl::Duration max_wait) {
   const absl::Time deadline = scheduler_.Now() + max_wait;
-  std::string told;  // what else comes is told at once
+  std::string told;  // other text is logged at once
   absl::Time next_line;
   while (true) {
     Readiness readiness;
@@ -418,7 +420,7 @@ absl::StatusOr<std::unique_ptr<Session>> SessionManager::TryToWait(
   const Patience patience{options_, scheduler_, target, deadline};
   ASSIGN_OR_RETURN(auto session, ConnectTo(scope_, config, patience));
   const absl::Status there = AwaitVariables(*session, deadline);
-  // Too late: what is missing is asked once more, for the error.
+  // Too late: missing variables are queried once more, for the error.
   if (!there.ok() && !absl::IsDeadlineExceeded(there)) return there;
   ASSIGN_OR_RETURN(
       readiness, UnlessGivenUp(*session, patience, "the model was ready", [&] {
@@ -428,7 +430,7 @@ absl::StatusOr<std::unique_ptr<Session>> SessionManager::TryToWait(
   return std::unique_ptr<Session>();
 }
 
-// The run itself goes on while others ask what is missing.
+// The run continues while missing variables are queried.
 absl::Status SessionManager::AwaitVariables(Session& session,
                                             absl::Time deadline) const {
   if (!options_.wait_op) return absl::OkStatus();
@@ -474,8 +476,8 @@ absl::Status SessionManager::AwaitVariables(Session& session,
   return result;
 }
 
-// The chief may have become ready since. An error of another kind the wait that
-// runs tells better.
+// The chief may have become ready since. Errors of another kind are reported
+// better by the running wait.
 absl::Status SessionManager::AskServersAgain(Session& session,
                                              absl::Time deadline) const {
   const auto again = MakeWait(session, options_, scheduler_, deadline);
@@ -491,7 +493,7 @@ std::optional<SessionManager::Look> SessionManager::LookAt(
       session.Run({}, options_.ready_for_local_init_op, bounded);
   if (!missing.ok() || missing->num_elements() == 0) return std::nullopt;
   Look look{*missing, /*is_part=*/false, std::nullopt};
-  // The chief gives all of its variables values in one step.
+  // The chief initializes all of its variables in one step.
   look.is_part = static_cast<size_t>(missing->num_elements()) <
                  ops::GlobalVariables(scope_).size();
   if (!look.is_part || !options_.global_step) return look;

@@ -15,12 +15,12 @@
 namespace weft::train {
 namespace {
 
-// Three heartbeats have not come.
+// Three missed heartbeats.
 constexpr absl::Duration kSilent = absl::Seconds(15);
-// Nobody waits for a replica that is silent for so long to end by itself.
+// A replica that is silent this long is not expected to end by itself.
 constexpr absl::Duration kLost = absl::Seconds(25);
 constexpr int kNeededLooks = 2;
-// How long replicas may take that are started again with this one.
+// How long replicas may take that are restarted with this one.
 constexpr absl::Duration kStartTime = absl::Seconds(30);
 
 void AddPart(const std::string& title, const std::vector<std::string>& names,
@@ -67,7 +67,7 @@ absl::Status SyncReplicasMembers::BeginSession(Session& session,
     }
   }
   const absl::Status said = members_->Say(session, State::kTraining, training);
-  // What came too late is said again.
+  // A late write is repeated.
   return absl::IsDeadlineExceeded(said) ? absl::OkStatus() : said;
 }
 
@@ -114,7 +114,7 @@ void SyncReplicasMembers::Note(std::vector<Member> members, absl::Time now) {
   read_ = std::move(members);
 }
 
-// There may be more than the optimizer was told of.
+// There may be more than the optimizer's options state.
 int SyncReplicasMembers::NumReplicas() const {
   const auto num_known =
       std::count_if(read_.begin(), read_.end(), [](const Member& member) {
@@ -170,7 +170,7 @@ bool SyncReplicasMembers::DoOthersTrain() const {
   });
 }
 
-// Of numbered replicas their numbers are known.
+// For numbered replicas the numbers are known.
 std::string SyncReplicasMembers::NotBegun() const {
   const int num_missing =
       nodes_.total_num_replicas - static_cast<int>(read_.size());

@@ -14,19 +14,18 @@
 namespace weft::train {
 namespace {
 
-// Of what is asked beside the runs.
+// Timeout of queries besides the runs.
 constexpr absl::Duration kTimeout = absl::Seconds(5);
-// A replica asks so often whether training has ended, unless it is to know it
-// sooner.
+// Interval at which a replica checks whether training has ended, unless options
+// make it shorter.
 constexpr absl::Duration kLookEvery = absl::Seconds(5);
-// So often it is looked whether the program is to leave: a run that waits ends
-// at the second look.
+// Interval of stop request checks: a waiting run ends at the second check.
 constexpr absl::Duration kWakeEvery = absl::Milliseconds(250);
-// A replica tells so often that it is there, and the chief looks so often who
-// has ended.
+// Heartbeat interval of a replica, and interval at which the chief checks which
+// replicas have ended.
 constexpr absl::Duration kBeatEvery = absl::Seconds(5);
 constexpr absl::Duration kLookAtReplicasEvery = absl::Seconds(2);
-// Options may ask for less than a thread should wait.
+// Minimum interval, because options may give less than a thread should wait.
 constexpr absl::Duration kShortest = absl::Milliseconds(1);
 constexpr absl::Duration kLongestSilence = absl::Minutes(10);
 
@@ -112,11 +111,11 @@ absl::Status SyncReplicasWaits::SayThatItHasEnded(Session& session) {
 absl::StatusOr<SessionRunHook::Others> SyncReplicasWaits::LookWithoutOwnRuns(
     Session& session) {
   using Others = SessionRunHook::Others;
-  EndRun();  // the last one, which found no input
+  EndRun();  // the last run, which found no input
   if (has_ended()) return Others::kAreDone;
   const auto are_too_few = members_.AreTooFewWithoutChief(session);
   if (IsSessionLost(are_too_few.status())) return are_too_few.status();
-  if (!are_too_few.ok()) return Others::kTrainOn;  // it was too late to tell
+  if (!are_too_few.ok()) return Others::kTrainOn;  // the query was too late
   if (!*are_too_few) {
     return members_.DoOthersTrain() ? Others::kTrainOn : Others::kUnknown;
   }
@@ -209,7 +208,8 @@ SyncReplicasWaits::Wait SyncReplicasWaits::NewWait(int64_t number,
           .next_line = now + options_.log_after};
 }
 
-// The chief's own steps tell whether it waits: it looks for its lines only.
+// The chief's own steps show whether it waits: only its log lines are handled
+// here.
 bool SyncReplicasWaits::GoOn(Session& session, const Clock& clock, Wait& wait) {
   const absl::Time now = clock.Now();
   const bool is_to_log = now >= wait.next_line;
@@ -238,11 +238,11 @@ void SyncReplicasWaits::LetLeave(Session& session, Leaving& leaving) {
           "The program is asked to leave while its run waits for others: the "
           "run gets a token of SyncReplicasOptimizer, with which it ends.");
     }
-    GiveOwnToken(session).IgnoreError();  // tried again at the next look
+    GiveOwnToken(session).IgnoreError();  // retried at the next check
   }
 }
 
-// Where there is one, no run waits for it: one that failed is not under way.
+// If there is a token, no run waits for it: a failed run is not in progress.
 bool SyncReplicasWaits::HasNoToken(Session& session) const {
   const auto size = session.Run({}, asked_[nodes_.accumulators.size()],
                                 {.timeout = kTimeout});
@@ -274,7 +274,7 @@ std::string SyncReplicasWaits::WhyItGivesUp(absl::Duration waited) const {
       "has nothing left to do; else start the chief, then this program.");
 }
 
-// That of a session that is closed is not the first error any more.
+// A status of a closed session is not the first error any more.
 void SyncReplicasWaits::GiveUp(Session& session, Coordinator& coordinator,
                                absl::Duration waited) const {
   coordinator.RequestStop(absl::DeadlineExceededError(WhyItGivesUp(waited)));
@@ -284,13 +284,13 @@ void SyncReplicasWaits::GiveUp(Session& session, Coordinator& coordinator,
 void SyncReplicasWaits::Look(Session& session, absl::Duration waited,
                              bool is_to_log) {
   const auto answers = session.Run({}, asked_, {}, {.timeout = kTimeout});
-  if (!answers.ok()) return;  // what waits will say why
+  if (!answers.ok()) return;  // the waiting run reports the cause
   const Counts counts = CountsOf(*answers);
   if (IsToEnd(counts, waited)) {
     logger_.Info(
         "The chief has ended training, and so does this replica of "
         "SyncReplicasOptimizer.");
-    GiveOwnToken(session).IgnoreError();  // tried again at the next look
+    GiveOwnToken(session).IgnoreError();  // retried at the next check
   } else if (is_to_log) {
     members_.Read(session).IgnoreError();
     Log(counts, waited);
@@ -334,7 +334,7 @@ void SyncReplicasWaits::Log(const Counts& counts, absl::Duration waited) const {
     return logger_.Warning(
         absl::StrCat(since, "gradients of replicas: ", missing));
   }
-  // It need not wait, but has not come so far yet.
+  // It need not wait, but has not reached that point yet.
   if (counts.tokens > 0) return;
   const std::string token =
       absl::StrCat(since, "a token of the next step from queue '",

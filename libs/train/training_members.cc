@@ -15,7 +15,7 @@ namespace {
 
 constexpr absl::Duration kTimeout = absl::Seconds(5);
 
-// An entry: the training, how often it was written, the state.
+// Encoding of an entry: training, write count, state.
 constexpr int kStateBits = 2;
 constexpr int kBeatBits = 40;
 
@@ -74,7 +74,7 @@ absl::Status TrainingMembers::Say(Session& session, State state,
   return Beat(session);
 }
 
-// Another thread may say something else meanwhile, and have written it first.
+// Another thread may have written a different state in between.
 absl::Status TrainingMembers::Beat(Session& session) {
   while (true) {
     Entry written;

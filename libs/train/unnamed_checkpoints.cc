@@ -16,7 +16,7 @@ namespace {
 
 constexpr absl::string_view kIndexEnding = ".index";
 
-// CheckpointNames of checkpoints, without folders.
+// CheckpointNames are names of checkpoints, without directories.
 using CheckpointNames = std::vector<std::string>;
 
 absl::StatusOr<CheckpointNames> NamesInMarker(FileSystem& files,
@@ -32,7 +32,7 @@ absl::StatusOr<CheckpointNames> NamesInMarker(FileSystem& files,
   return names;
 }
 
-// None if the file is no state.
+// Empty if the file is no state.
 absl::StatusOr<CheckpointNames> NamesInState(FileSystem& files,
                                              const std::string& folder,
                                              absl::string_view filename) {
@@ -51,8 +51,8 @@ absl::StatusOr<CheckpointNames> NamesInState(FileSystem& files,
   return names;
 }
 
-// Whether it may be a state: neither a graph, events nor a part of a
-// checkpoint.
+// Whether the name may be that of a state: neither a graph, events nor a part
+// of a checkpoint.
 bool IsCalledAsState(absl::string_view filename) {
   return absl::StartsWith(filename, checkpoint::kStateFilename) ||
          !absl::StrContains(filename, '.');
