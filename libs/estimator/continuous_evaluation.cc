@@ -15,13 +15,13 @@
 namespace weft::estimator {
 namespace {
 
-// How often it looks for a new checkpoint, and says that there is none.
+// Poll interval for new checkpoints, and of the log line that there is none.
 constexpr absl::Duration kLookInterval = absl::Seconds(1);
 constexpr absl::Duration kLogInterval = absl::Minutes(10);
-// Between two tries of one checkpoint, at most: a model may be large, and what
-// fails may stay so over night.
+// Maximum wait between two attempts for one checkpoint: a model may be large,
+// and an outage may last all night.
 constexpr absl::Duration kLongestWait = absl::Minutes(5);
-// What is full may be so for that long, and at least for so many evaluations.
+// How long, and for at least how many evaluations, a full disk is tolerated.
 constexpr absl::Duration kLongestFull = absl::Hours(1);
 constexpr int kMostFull = 3;
 
@@ -57,8 +57,8 @@ class ContinuousEvaluation {
     return !options_.predicate_fn || options_.predicate_fn(metrics_);
   }
 
-  // None: there is none, or it has been evaluated, or is not to be tried again
-  // yet.
+  // Returns none if there is none, or it has been evaluated, or must not be
+  // retried yet.
   absl::StatusOr<std::optional<std::string>> NewCheckpoint() {
     auto latest = estimator_.LatestCheckpoint();
     if (!latest.ok() && IsElsewhereAndGone(latest.status())) {
@@ -78,7 +78,7 @@ class ContinuousEvaluation {
     return *std::move(latest);
   }
 
-  // Where there is none, although there was the last one of the training.
+  // Checks the case that the training's last checkpoint is gone.
   absl::Status CheckThatOneWillCome() const {
     if (!owed_last_) return absl::OkStatus();
     return absl::NotFoundError(absl::StrCat(
@@ -120,8 +120,8 @@ class ContinuousEvaluation {
     return TellOf(checkpoint, is_last);
   }
 
-  // What fails of it is tried again without another evaluation, and the last
-  // one has not been until it is done.
+  // Failed exports are retried without another evaluation; the last checkpoint
+  // is not done before they succeed.
   absl::Status TellOf(const std::string& checkpoint, bool is_last) {
     is_owed_ = false;
     if (options_.after_evaluation) {
@@ -136,8 +136,8 @@ class ContinuousEvaluation {
     return is_last ? absl::OkStatus() : borne;
   }
 
-  // Whoever trains deletes old checkpoints, also while they are read; and what
-  // is elsewhere comes back.
+  // The training deletes old checkpoints, also while they are read; and remote
+  // files may become available again.
   absl::Status Heed(const std::string& checkpoint, const absl::Status& why,
                     absl::string_view what = "evaluated") {
     const absl::Status there =
@@ -181,11 +181,11 @@ class ContinuousEvaluation {
   const Estimator::Environment environment_;
   std::optional<std::string> evaluated_;
   std::optional<EvalMetrics> metrics_;
-  absl::Status lost_;     // why that one's events were not written
-  bool is_owed_ = false;  // whether `evaluated_` is to be told of again
+  absl::Status lost_;     // error of its events
+  bool is_owed_ = false;  // whether `evaluated_` must be exported again
   bool is_last_ = false;
-  std::optional<std::string> owed_last_;  // the training's last, while not done
-  // That failed, is the newest still, and is tried again.
+  std::optional<std::string> owed_last_;  // last of the training
+  // Failed, still the newest, and to be retried.
   std::optional<std::string> failed_;
   EvaluationPatience patience_;
   absl::Duration wait_;
@@ -253,7 +253,7 @@ bool WaitUntil(Scheduler& scheduler, absl::Time until,
     if (stop_requested && stop_requested()) return false;
     const absl::Time now = scheduler.clock().Now();
     if (now >= until) return true;
-    // Nobody sets the event: this is a sleep.
+    // The event is never set, so this sleeps.
     scheduler.NewEvent()->WaitUntil(std::min(until, now + kStopAskInterval));
   }
 }

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kMaxTasks = int64_t{1} << 30;  // of a job
+constexpr int64_t kMaxTasks = int64_t{1} << 30;  // tasks per job
 
 absl::Status Wrong(absl::string_view what) {
   return absl::InvalidArgumentError(
@@ -67,7 +67,7 @@ absl::Status TakeModelDir(const Json& json, RunConfig& config) {
   return absl::OkStatus();
 }
 
-// A program that is in no cluster.
+// Checks a program without a cluster.
 absl::Status CheckAlone(const Json& task) {
   ASSIGN_OR_RETURN(const std::string type, Text(task, "type"));
   if (!type.empty() && type != "worker") {
@@ -82,7 +82,7 @@ absl::Status CheckAlone(const Json& task) {
                     : Wrong("has no \"cluster\", where the index must be 0");
 }
 
-// It sees checkpoints, and no cluster.
+// An evaluator sees checkpoints, but no cluster.
 absl::Status TakeEvaluator(RunConfig& config) {
   if (NumTasks(config, "master") > 0) {
     return Wrong(
@@ -148,7 +148,7 @@ absl::Status TakeMasters(const Json& json, RunConfig& config) {
 
 absl::StatusOr<RunConfig> RunConfig::FromTfConfig(absl::string_view tf_config,
                                                   RunConfig base) {
-  constexpr int kMaxDepth = 16;  // what lies deeper is nothing of ours
+  constexpr int kMaxDepth = 16;  // deeper nesting is not used here
   const Json json = Json::parse(
       tf_config.begin(), tf_config.end(),
       [](int depth, Json::parse_event_t, Json&) { return depth <= kMaxDepth; },
