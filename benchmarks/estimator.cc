@@ -50,7 +50,7 @@ ABSL_FLAG(int64_t, steps, 3000, "Timed ones.");
 ABSL_FLAG(std::string, timeline, "",
           "A directory for timelines of some of the timed steps, which are "
           "slower then.");
-ABSL_FLAG(int64_t, seed, 1, "Of the rows' order and of the weights.");
+ABSL_FLAG(int64_t, seed, 1, "Seed of the order of rows and of the weights.");
 
 namespace weft::benchmarks {
 namespace {

@@ -46,7 +46,7 @@ ABSL_FLAG(int, ps, 2, "Parameter servers of a cluster.");
 ABSL_FLAG(int, workers, 2, "Replicas on a cluster.");
 ABSL_FLAG(bool, remapping, false,
           "Whether element-wise nodes are joined (rewrite_options.remapping).");
-ABSL_FLAG(double, seconds, 60.0, "Bound of each measurement.");
+ABSL_FLAG(double, seconds, 60.0, "Time limit of each measurement.");
 
 namespace weft::benchmarks {
 namespace {

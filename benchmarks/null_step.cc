@@ -20,7 +20,7 @@
 
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(int, steps, 5000, "Steps to time for each metric.");
-ABSL_FLAG(double, seconds, 5.0, "Bound of each measurement.");
+ABSL_FLAG(double, seconds, 5.0, "Time limit of each measurement.");
 ABSL_FLAG(bool, metrics, false,
           "The tasks answer Prometheus, so they time each step.");
 ABSL_FLAG(bool, bulk, true, "Also measure while large tensors flow.");

@@ -18,8 +18,8 @@
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(std::string, path, "s3://bucket/weft-benchmark",
           "The file, which is deleted afterwards.");
-ABSL_FLAG(int, megabytes, 64, "How large it is, in MiB.");
-ABSL_FLAG(int, repeats, 3, "How often it goes there and back.");
+ABSL_FLAG(int, megabytes, 64, "Size of the file, in MiB.");
+ABSL_FLAG(int, repeats, 3, "Number of round trips.");
 
 namespace weft::benchmarks {
 namespace {

@@ -25,7 +25,7 @@
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(std::string, only, "", "Regular expression on the cases' names.");
 ABSL_FLAG(bool, all_cores, false, "All cores of the machine work on an op.");
-ABSL_FLAG(double, seconds, 0.2, "Bound of the measurement of each case.");
+ABSL_FLAG(double, seconds, 0.2, "Time limit of the measurement of each case.");
 ABSL_FLAG(int, steps, 1000, "Steps to time of each case, at most.");
 
 namespace weft::benchmarks {

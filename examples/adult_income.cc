@@ -30,7 +30,7 @@ ABSL_FLAG(std::string, hparams, "",
           "hidden_units=[10,20],batch_size=128.");
 ABSL_FLAG(int64_t, steps, 2000, "Steps of all workers together.");
 ABSL_FLAG(int64_t, save_every, 500, "Steps from one checkpoint to the next.");
-ABSL_FLAG(int64_t, seed, 1, "Of the weights and of the order of rows.");
+ABSL_FLAG(int64_t, seed, 1, "Seed of the weights and of the order of rows.");
 
 namespace weft::examples {
 namespace {

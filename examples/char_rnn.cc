@@ -27,18 +27,20 @@
 #include "libs/base/random.h"
 #include "libs/fs/local_file_system.h"
 
-ABSL_FLAG(std::string, text, "", "A file to learn; else sentences are made up");
+ABSL_FLAG(std::string, text, "",
+          "A text file to learn; empty: generated sentences");
 ABSL_FLAG(std::string, target, "",
-          "A task of a cluster; else training runs in this program");
+          "A task of a cluster; empty: train in this program");
 ABSL_FLAG(std::string, cell, "basic_lstm", "basic_lstm, lstm or gru");
 ABSL_FLAG(int, units, 96, "Of each layer");
-ABSL_FLAG(int, layers, 1, "Cells one upon the other");
-ABSL_FLAG(int, batch_size, 16, "Pieces that are read side by side");
-ABSL_FLAG(int, length, 32, "Characters of a piece that a step reads");
+ABSL_FLAG(int, layers, 1, "Number of stacked cells");
+ABSL_FLAG(int, batch_size, 16, "Number of sequences read in parallel");
+ABSL_FLAG(int, length, 32, "Characters of each sequence that a step reads");
 ABSL_FLAG(int, steps, 600, "Training steps");
 ABSL_FLAG(double, learning_rate, 0.01, "Of Adam");
-ABSL_FLAG(int, sample, 200, "Characters to write in the end");
-ABSL_FLAG(int64_t, seed, 1, "Of the weights, the sentences and the sample");
+ABSL_FLAG(int, sample, 200, "Characters to generate at the end");
+ABSL_FLAG(int64_t, seed, 1,
+          "Seed of the weights, the sentences and the sample");
 
 namespace weft::examples {
 namespace {

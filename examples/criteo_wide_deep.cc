@@ -29,7 +29,7 @@ ABSL_FLAG(std::string, hparams, "",
           "hidden_units=[1024,512,256],hash_bucket_size=10000.");
 ABSL_FLAG(int64_t, steps, 500, "Steps of all workers together.");
 ABSL_FLAG(int64_t, save_every, 250, "Steps from one checkpoint to the next.");
-ABSL_FLAG(int64_t, seed, 1, "Of the weights and of the order of rows.");
+ABSL_FLAG(int64_t, seed, 1, "Seed of the weights and of the order of rows.");
 
 namespace weft::examples {
 namespace {

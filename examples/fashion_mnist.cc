@@ -34,8 +34,8 @@ ABSL_FLAG(std::string, data_dir, "/usr/share/datasets/fashion-mnist",
 ABSL_FLAG(int, epochs, 15, "How often each image is seen.");
 ABSL_FLAG(int, batch_size, 64, "Images in a step.");
 ABSL_FLAG(int, hidden, 128, "Units of the hidden layer.");
-ABSL_FLAG(float, learning_rate, 0.05f, "Of gradient descent.");
-ABSL_FLAG(uint64_t, seed, 1, "Of the weights and of the order of images.");
+ABSL_FLAG(float, learning_rate, 0.05f, "Learning rate of gradient descent.");
+ABSL_FLAG(uint64_t, seed, 1, "Seed of the weights and of the order of images.");
 ABSL_FLAG(std::string, device, "cpu",
           "Where a trainer computes: cpu, gpu for the first that "
           "CUDA_VISIBLE_DEVICES shows, or auto for that where there is one. "

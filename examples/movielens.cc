@@ -30,7 +30,7 @@ ABSL_FLAG(std::string, hparams, "",
           "dimension=20,learning_rate=0.1,l2=0.1.");
 ABSL_FLAG(int64_t, steps, 1500, "Steps of all workers together.");
 ABSL_FLAG(int64_t, save_every, 500, "Steps from one checkpoint to the next.");
-ABSL_FLAG(int64_t, seed, 1, "Of the weights and of the order of rows.");
+ABSL_FLAG(int64_t, seed, 1, "Seed of the weights and of the order of rows.");
 
 namespace weft::examples {
 namespace {
@@ -149,6 +149,6 @@ absl::Status Main(const std::string& program, const StopSignals& signals) {
 }  // namespace weft::examples
 
 int main(int argc, char** argv) {
-  return weft::examples::ProgramMain(argc, argv, "Learns who likes which film.",
-                                     weft::examples::Main);
+  return weft::examples::ProgramMain(
+      argc, argv, "Learns film ratings of users.", weft::examples::Main);
 }

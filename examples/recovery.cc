@@ -32,7 +32,8 @@
 ABSL_FLAG(std::string, dir, "", "Where the checkpoints go");
 ABSL_FLAG(int64_t, steps, 1000, "The global step at which to end");
 ABSL_FLAG(int64_t, save_every, 100, "Steps from one checkpoint to the next");
-ABSL_FLAG(int64_t, kill_at, 450, "After which step a parameter server dies");
+ABSL_FLAG(int64_t, kill_at, 450,
+          "Step after which a parameter server is killed");
 ABSL_FLAG(std::string, cluster, "", "Of the parameter servers it starts");
 ABSL_FLAG(std::string, job_name, "", "Of the parameter servers it starts");
 ABSL_FLAG(int, task_index, 0, "Of the parameter servers it starts");

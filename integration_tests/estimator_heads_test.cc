@@ -619,9 +619,9 @@ TEST_F(HeadTest, InvalidOptionsAreRejected) {
            .status(),
        "has 'c', but classes are a, b");
   says(MultiClassHead(3, {.thresholds = {0.5f}}).status(),
-       "multi-class head makes nothing of thresholds");
+       "multi-class head does not support thresholds");
   says(RegressionHead(1, {.label_vocabulary = {"a"}}).status(),
-       "makes nothing of label_vocabulary");
+       "does not support label_vocabulary");
   // A binary head says it when it is used, also for predictions.
   const auto binary = [&](HeadOptions options) {
     Estimator model = Model(BinaryClassHead(std::move(options)));
@@ -629,7 +629,7 @@ TEST_F(HeadTest, InvalidOptionsAreRejected) {
   };
   says(binary({.label_vocabulary = {"a"}}), "must be n_classes, 2");
   says(binary({.thresholds = {2}}), "in (0, 1)");
-  says(binary({.classes_for_class_based_metrics = {0}}), "makes nothing of");
+  says(binary({.classes_for_class_based_metrics = {0}}), "does not support");
 }
 
 }  // namespace

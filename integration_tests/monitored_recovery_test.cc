@@ -397,7 +397,7 @@ TEST_P(PatientClusterTest, StopEndsWaitForServer) {
     AskToStopLater();
     Model model;
     EXPECT_THAT(MonitoredTrainingSession(model.root, StoppableOptions(worker)),
-                StatusIs(absl::StatusCode::kCancelled, "asked to stop"));
+                StatusIs(absl::StatusCode::kCancelled, "stop request"));
     EXPECT_LE(Now() - begin, absl::Minutes(2)) << worker;
   }
   cluster_.Start("ps", 1);
@@ -1151,7 +1151,7 @@ TEST_P(FailingSavesTest, StopEndsWaitForTheChief) {
   scheduler.ScheduleAt(before + absl::Minutes(1),
                        [&] { waiting->RequestStop(); });
   const absl::Status status = worker->Run(workers.train);
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kCancelled, "asked to stop"));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kCancelled, "stop request"));
   EXPECT_LE(scheduler.clock().Now() - before, absl::Minutes(2));
   EXPECT_EQ(worker->Close(status), status);
 }

@@ -343,11 +343,11 @@ TEST_F(MonitoredSessionTest, StepFunctionMustUseItsContext) {
       [&](MonitoredSession::StepContext& context) -> absl::Status {
         EXPECT_FALSE(session->ShouldStop());
         EXPECT_THAT(session->Run(count_),
-                    StatusIs(kFailedPrecondition, "its context's session()"));
+                    StatusIs(kFailedPrecondition, "step function's context"));
         EXPECT_THAT(session->RunStepFn([](MonitoredSession::StepContext&) {
           return absl::OkStatus();
         }),
-                    StatusIs(kFailedPrecondition, "is under way"));
+                    StatusIs(kFailedPrecondition, "is active"));
         EXPECT_THAT(session->Close(), StatusIs(kFailedPrecondition));
         return context.RunWithHooks({.targets = {count_}}).status();
       }));

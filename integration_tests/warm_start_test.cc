@@ -320,7 +320,7 @@ TEST_F(WarmStartTest, ErrorsNameTheVariable) {
   refuses({.ckpt_to_initialize_from = ck,
            .vars_to_warm_start = std::monostate(),
            .var_name_to_vocab_info = {{"b", Words(0)}}},
-          kWrong, "only matrices of floats");
+          kWrong, "requires a float matrix");
   refuses({.ckpt_to_initialize_from = ck,
            .vars_to_warm_start = std::monostate(),
            .var_name_to_vocab_info = {{"w", VocabInfo{.new_vocab = "/new"}}}},

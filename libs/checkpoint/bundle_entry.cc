@@ -45,7 +45,7 @@ absl::StatusOr<BundleEntry> ReadEntry(absl::string_view bytes,
   ASSIGN_OR_RETURN(entry.shape, ReadShape(proto.shape()));
   if (proto.shard_id() < 0 || proto.offset() < 0 || proto.size() < 0 ||
       proto.offset() > INT64_MAX - proto.size()) {
-    return absl::InvalidArgumentError("a place that can't be");
+    return absl::InvalidArgumentError("an invalid location");
   }
   entry.shard = proto.shard_id();
   entry.offset = proto.offset();

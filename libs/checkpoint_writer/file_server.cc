@@ -104,7 +104,7 @@ absl::StatusOr<FileAnswer> DoToName(FileSystem& files,
       done = files.SyncDirectory(request.path);
       break;
     default:
-      done = absl::InternalError("it is not done to a name");
+      done = absl::InternalError("it is no operation on a name");
   }
   RETURN_IF_ERROR(done);
   return FileAnswer();
@@ -309,7 +309,7 @@ void FileServer::Client::Operate(FileRequest request, absl::Time deadline,
     }
     if (action == FileAction::kAbandon) {
       open->written->Abandon(
-          absl::CancelledError("whoever wrote the file has given it up"));
+          absl::CancelledError("the client has abandoned the file"));
       return done(FileAnswer());
     }
   }

@@ -148,7 +148,7 @@ absl::Status RefuseOption(bool is_given, absl::string_view option,
                           absl::string_view kind) {
   if (!is_given) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "A ", kind, " head makes nothing of ", option, "; leave it out."));
+      "A ", kind, " head does not support ", option, "; leave it out."));
 }
 
 std::string ClassHead::ClassName(int64_t id) const {

@@ -62,7 +62,7 @@ absl::StatusOr<int32_t> RowsOf(const RunConfig::Shard& shard, int32_t rows) {
   return absl::InvalidArgumentError(
       absl::StrCat("TensorInputFn: shard ", shard.index, " of ",
                    shard.num_shards, " has no rows, for there are only ", rows,
-                   "; let fewer tasks train, or give each of them all rows."));
+                   "; train with fewer tasks, or give each of them all rows."));
 }
 
 // Calls `take` with the element offsets of the shard's rows.

@@ -85,8 +85,8 @@ absl::Status CheckColumn(const FeatureColumn& column, absl::string_view what) {
   if (column.column() != nullptr) return column.status();
   return absl::InvalidArgumentError(absl::StrCat(
       what,
-      " hold a FeatureColumn that was never made; use NumericColumn and "
-      "its like."));
+      " contain a default-constructed FeatureColumn; use NumericColumn or "
+      "a similar function."));
 }
 
 }  // namespace

@@ -158,7 +158,7 @@ TEST_F(FeatureColumnTest, ErrorsNameTheColumn) {
       HasSubstr("takes strings"));
   EXPECT_THAT(InputError(EmbeddingColumn(NumericColumn("age"), 3)),
               HasSubstr("must be categorical"));
-  EXPECT_THAT(InputError(FeatureColumn()), HasSubstr("never made"));
+  EXPECT_THAT(InputError(FeatureColumn()), HasSubstr("default-constructed"));
 }
 
 TEST_F(FeatureColumnTest, InvalidColumnOptionsAreRejected) {

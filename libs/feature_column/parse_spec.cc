@@ -76,7 +76,7 @@ absl::StatusOr<ParseSpec> MakeParseExampleSpec(const FeatureColumns& columns) {
   for (const FeatureColumn& column : columns) {
     if (column.column() == nullptr) {
       return absl::InvalidArgumentError(
-          "feature_columns hold a FeatureColumn that was never made.");
+          "feature_columns contain a default-constructed FeatureColumn.");
     }
     RETURN_IF_ERROR(column.status());
     RETURN_IF_ERROR(column.column()->AddParseSpec(spec));

@@ -46,16 +46,18 @@ std::string NameFor(absl::string_view scheme, const ObjectName& name) {
 std::string Remedy(const HttpResponse& response, absl::string_view code,
                    absl::string_view region) {
   if (!region.empty()) {
-    return absl::StrCat("; the bucket lies in ", region, ": set AWS_REGION");
+    return absl::StrCat("; the bucket is in ", region, ": set AWS_REGION");
   }
-  if (code == "NoSuchBucket") return "; make the bucket first";
+  if (code == "NoSuchBucket") return "; create the bucket first";
   if (response.code == 404 && code != kNoSuchKey && code != kNoSuchUpload) {
-    return "; S3 does not answer so about a missing object: is the endpoint "
-           "(AWS_ENDPOINT_URL, GS_ENDPOINT_URL) that of the service, and does "
-           "a proxy answer in its place?";
+    return "; this is not S3's reply for a missing object: check that the "
+           "endpoint "
+           "(AWS_ENDPOINT_URL, GS_ENDPOINT_URL) is that of the service, and "
+           "that "
+           "no proxy answers in its place";
   }
   if (response.code == 403 || response.code == 401) {
-    return "; look at AWS_ACCESS_KEY_ID and what that key may do";
+    return "; check AWS_ACCESS_KEY_ID and the permissions of that key";
   }
   return "";
 }

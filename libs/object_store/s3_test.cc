@@ -252,13 +252,13 @@ TEST_F(S3Test, ReaderKeepsTheVersionItOpened) {
 TEST_F(S3Test, MissingBucketErrorSuggestsRemedy) {
   constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
   EXPECT_THAT(files_->WriteFileAtomically("s3://no-such-bucket/f", "x"),
-              StatusIs(kRefused, "make the bucket first"));
+              StatusIs(kRefused, "create the bucket first"));
   EXPECT_THAT(files_->ReadFile("s3://no-such-bucket/f"),
               StatusIs(kRefused, "s3://no-such-bucket"));
   EXPECT_THAT(files_->GetFileSize("s3://no-such-bucket/f"),
-              StatusIs(kRefused, "make the bucket first"));
+              StatusIs(kRefused, "create the bucket first"));
   EXPECT_THAT(files_->CreateDirectories("s3://no-such-bucket/d/e"),
-              StatusIs(kRefused, "make the bucket first"));
+              StatusIs(kRefused, "create the bucket first"));
   EXPECT_THAT(files_->ReadFile("s3:///f"),
               StatusIs(absl::StatusCode::kInvalidArgument, "no bucket"));
   EXPECT_THAT(files_->ReadFile(Path("a/../f")),

@@ -148,7 +148,7 @@ absl::StatusOr<MetaGraph> WriteMetaGraph(
   RETURN_IF_ERROR(ExportCollections(scope, options, &message));
   if (message.ByteSizeLong() > std::numeric_limits<int>::max()) {
     return absl::ResourceExhaustedError(
-        "the graph is larger than a MetaGraphDef can be, 2 GiB: keep large "
+        "the graph exceeds the limit of a MetaGraphDef, 2 GiB: keep large "
         "constants out of it, or save without write_meta_graph");
   }
   return MetaGraph(std::move(message));

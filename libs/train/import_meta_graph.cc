@@ -199,7 +199,8 @@ class CollectionsImport {
     for (const std::string& bytes : list.value()) {
       tf::VariableDef def;
       if (!def.ParseFromString(bytes)) {
-        return absl::InvalidArgumentError("holds what is no VariableDef");
+        return absl::InvalidArgumentError(
+            "contains an item that is no VariableDef");
       }
       const std::string variable_name = def.variable_name();
       const auto handle = ReadVariable(name, std::move(def));
@@ -229,7 +230,7 @@ class CollectionsImport {
     if (known.variable && known.def == bytes) return handle;
     if (known.variable) {
       return absl::InvalidArgumentError(
-          "is described twice, and not the same way");
+          "is described twice, in different ways");
     }
     ASSIGN_OR_RETURN(known.variable, MakeVariable(def, handle));
     if (def.has_save_slice_info_def()) {

@@ -176,7 +176,7 @@ TEST_F(MetaGraphTest, InvalidVariableDefsAreRejected) {
   SetVariables({w, other});
   ExpectRefused(StatusIs(kInvalid, "is described twice"));
   Collection("variables").mutable_bytes_list()->set_value(1, "\xff");
-  ExpectRefused(StatusIs(kInvalid, "holds what is no VariableDef"));
+  ExpectRefused(StatusIs(kInvalid, "contains an item that is no VariableDef"));
 }
 
 TEST_F(MetaGraphTest, InvalidSaverDefsAreRejected) {

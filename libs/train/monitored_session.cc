@@ -186,9 +186,9 @@ absl::Status MonitoredSession::WithSession(
 absl::Status MonitoredSession::CheckThatNobodyUsesIt() const {
   if (!is_in_use_) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      "A run or a step function of this MonitoredSession is under way, or its "
-      "hooks are called. Within them use what they are given: their session, "
-      "and of a step function its context's session() and RunWithHooks.");
+      "A run, a step function or a hook of this MonitoredSession is active. "
+      "Within it use only its arguments: the session of a hook, "
+      "or session() and RunWithHooks of a step function's context.");
 }
 
 absl::Status MonitoredSession::CheckThatGraphIsFinal() const {

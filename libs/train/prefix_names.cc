@@ -87,9 +87,9 @@ absl::Status PrefixMessages(absl::string_view collection,
   for (std::string& bytes : *def->mutable_bytes_list()->mutable_value()) {
     Message message;
     if (!message.ParseFromString(bytes)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("collection '", collection, "' holds what is no ",
-                       message.GetTypeName().substr(sizeof("weft.tf"))));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "collection '", collection, "' contains an item that is no ",
+          message.GetTypeName().substr(sizeof("weft.tf"))));
     }
     prefixer.Change(&message);
     bytes = message.SerializeAsString();

@@ -59,7 +59,7 @@ absl::StatusOr<Operation> FindOperation(const Graph& graph,
   return absl::InvalidArgumentError(
       absl::StrCat("a queue runner of collection 'queue_runners' names the "
                    "operation '",
-                   name, "', which the graph has not"));
+                   name, "', which is not in the graph"));
 }
 
 absl::Status FindOptional(const Graph& graph, const std::string& name,
@@ -183,7 +183,8 @@ absl::StatusOr<std::vector<QueueRunner>> QueueRunners(const Scope& scope) {
     tf::QueueRunnerDef runner;
     if (!runner.ParseFromString(bytes)) {
       return absl::InvalidArgumentError(
-          "collection 'queue_runners' holds what is no QueueRunnerDef");
+          "collection 'queue_runners' contains an item that is no "
+          "QueueRunnerDef");
     }
     ASSIGN_OR_RETURN(QueueRunner found, FromDef(scope.graph(), runner));
     RETURN_IF_ERROR(Check(found));

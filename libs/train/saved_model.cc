@@ -191,8 +191,8 @@ absl::Status CheckSparse(const std::string& name, const TensorInfo& info,
 absl::Status NotDense(const std::string& name) {
   return absl::UnimplementedError(absl::StrCat(
       "tensor '", name,
-      "' of the signature is made of several; only dense ones, and as inputs "
-      "sparse ones, can be given and taken here"));
+      "' of the signature is a composite tensor; only dense tensors, and "
+      "sparse tensors as inputs, are supported"));
 }
 
 absl::Status AddFeeds(const std::string& name, const TensorInfo& info,

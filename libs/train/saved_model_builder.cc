@@ -253,7 +253,7 @@ absl::StatusOr<std::string> SavedModelBuilder::Save(bool as_text) {
   }
   if (model.ByteSizeLong() > std::numeric_limits<int>::max()) {
     return absl::ResourceExhaustedError(
-        "the graphs are larger than a SavedModel can be, 2 GiB: keep large "
+        "the graphs exceed the limit of a SavedModel, 2 GiB: keep large "
         "constants out of them");
   }
   const std::string path =

@@ -93,12 +93,12 @@ absl::StatusOr<std::vector<Saveable>> FindIterators(const Scope& scope,
   std::vector<Saveable> saveables;
   for (const Output& iterator : iterators) {
     if (!iterator || iterator.dtype() != DT_RESOURCE) {
-      return absl::InvalidArgumentError("an iterator to save is null, or none");
+      return absl::InvalidArgumentError("an iterator to save is null");
     }
     if (absl::StartsWith(iterator.node()->type(), "IteratorFromStringHandle")) {
       return absl::InvalidArgumentError(absl::StrCat(
           "iterator '", iterator.node()->name(),
-          "' stands for another one, and has no position of its own to save; "
+          "' is a handle of another iterator and has no position to save; "
           "name that one"));
     }
     saveables.push_back({.name = absl::StrCat(iterator.node()->name(), ":",
@@ -484,7 +484,7 @@ absl::Status CheckCounts(const SaverDef& def) {
   const float hours = def.keep_checkpoint_every_n_hours;
   if (std::isfinite(hours) && hours >= 0) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "a saver's keep_checkpoint_every_n_hours is not negative and not ",
+      "a saver's keep_checkpoint_every_n_hours must not be negative, but is ",
       hours));
 }
 

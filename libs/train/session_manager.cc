@@ -98,8 +98,8 @@ absl::Status CouldNotRestore(const std::string& path,
 }
 
 absl::Status AskedToStop(absl::string_view what, absl::string_view missing) {
-  return absl::CancelledError(
-      absl::StrCat("asked to stop while it waited until ", what, missing));
+  return absl::CancelledError(absl::StrCat(
+      "received a stop request while waiting until ", what, missing));
 }
 
 // The caller's limits for waiting for a session.
@@ -118,7 +118,7 @@ struct Patience {
     }
     if (scheduler.Now() < deadline) return absl::OkStatus();
     return NoSession(target, absl::DeadlineExceededError(absl::StrCat(
-                                 "it waited in vain until ", what)));
+                                 "timed out while waiting until ", what)));
   }
 };
 
@@ -288,8 +288,8 @@ absl::StatusOr<SessionManager::Readiness> SessionManager::Ask(
   if (missing->num_elements() == 0) return Readiness();
   if (missing->dtype() != DT_STRING) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "What tells whether the model is ready, ", op.name(),
-        ", is a vector of names of what is missing, so of type string and not ",
+        "The readiness op of the model, ", op.name(),
+        ", must return the names of missing variables, of type string, but is ",
         DataTypeName(missing->dtype())));
   }
   return Readiness{false, NotInitialized(*missing)};
@@ -306,8 +306,9 @@ absl::StatusOr<SessionManager::Readiness> SessionManager::MakeReady(
     if (restored.saver != nullptr && restored.saver->HasIterators()) {
       logger_->Warning(absl::StrCat(
           "Iterators of ", restored.path,
-          " are not restored, for the model is not ready for local_init_op, "
-          "which initializes them. Whoever initializes them begins at the "
+          " are not restored, because the model is not ready for "
+          "local_init_op, "
+          "which initializes them. Once initialized they start at the "
           "first element"));
     }
     return readiness;

@@ -272,8 +272,8 @@ class Warmer {
     if (!absl::IsNotFound(entry.status())) return entry;
     return absl::NotFoundError(absl::StrCat(
         "Tensor ", tensor, " is not found in ", prefix_,
-        " checkpoint. var_name_to_prev_var_name says what a variable was "
-        "called, vars_to_warm_start which are wanted."));
+        " checkpoint. Set var_name_to_prev_var_name if the variable had "
+        "another name, or exclude it by vars_to_warm_start."));
   }
 
   absl::Status CheckTensor(const std::string& tensor, const TensorShape& shape,
@@ -354,7 +354,7 @@ class Warmer {
       return absl::OkStatus();
     }
     return absl::InvalidArgumentError(absl::StrCat(
-        "by a vocabulary only matrices of floats in parts of rows can be, but ",
+        "a vocabulary requires a float matrix partitioned by rows, but ",
         part.name(), " is ", DataTypeName(part.dtype()), " of shape ",
         part.shape().ToString()));
   }

@@ -91,7 +91,7 @@ MissingOp Explain(const std::string& name) {
       return {name, std::string(family.name), std::string(family.reason)};
     }
   }
-  return {name, "", "nobody has written down why (tools/ops/missing_ops.cc)"};
+  return {name, "", "no reason is recorded (tools/ops/missing_ops.cc)"};
 }
 
 }  // namespace
