@@ -181,7 +181,7 @@ class BusySimulation {
         Advance(absl::Seconds(1 + Chance(15)));
         ReleaseSome();
     }
-    CheckNobodyIsLost();
+    CheckNoTaskIsLost();
   }
 
   std::vector<Task> Tasks() const {
@@ -443,7 +443,7 @@ class BusySimulation {
           return absl::StrContains(line, " is lost");
         }));
   }
-  void CheckNobodyIsLost() {
+  void CheckNoTaskIsLost() {
     const std::string losses = Losses();
     if (!losses.empty())
       Violate(absl::StrCat("a task that is only busy was lost: ", losses));

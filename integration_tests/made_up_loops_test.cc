@@ -83,7 +83,7 @@ TEST_F(RandomLoopsTest, ResultsMatchReference) {
   SessionOptions without_passes = Options();
   without_passes.graph_options = NoRewrites();
   for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
-    const Block block = MakeUpProgram(seed);
+    const Block block = MakeRandomProgram(seed);
     const ProgramGraph program(block);
     ASSERT_OK(program.root.status()) << "seed " << seed;
     KeepGraph(ExportGraphDefText(program.root.graph()));
@@ -102,7 +102,7 @@ TEST_F(RandomLoopsTest, MalformedLoopsTerminate) {
   int runs = 0;
   int refusals = 0;
   for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
-    const ProgramGraph whole(MakeUpProgram(seed));
+    const ProgramGraph whole(MakeRandomProgram(seed));
     ASSERT_OK(whole.root.status());
     const std::string graph = ExportGraphDef(whole.root.graph()).value();
     for (uint64_t i = 0; i < 2; ++i) {

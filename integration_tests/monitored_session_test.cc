@@ -1640,7 +1640,7 @@ class StubbornHook : public train::SessionRunHook {
     });
     return absl::OkStatus();
   }
-  void LetGo() {
+  void Release() {
     let_go_->Set();
     has_ended_->Wait();
   }
@@ -1665,7 +1665,7 @@ TEST_F(MonitoredSessionTest, HungThreadIsNamedAndAbandoned) {
                             "stubborn."),
                   HasSubstr("10ms ago"))));
   // What it uses is there as long as it runs.
-  hook->LetGo();
+  hook->Release();
   EXPECT_THAT(hook->last_run, StatusIs(kFailedPrecondition, "closed"));
 }
 

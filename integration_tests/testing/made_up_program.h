@@ -52,7 +52,7 @@ struct Statement {
   bool elsewhere = false;  // on the second CPU device
 };
 
-Block MakeUpProgram(uint64_t seed);
+Block MakeRandomProgram(uint64_t seed);
 
 std::vector<int64_t> Evaluate(const Block& block, std::vector<int64_t> values);
 

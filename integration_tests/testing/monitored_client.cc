@@ -467,7 +467,7 @@ void MonitoredClient::ProgramFailed(const absl::Status& status) {
   }
   seen_step_ = -1;
   if (IsToLeave()) return;  // it was in no state to do more
-  const std::string wrong = WhatIsWrong(status);
+  const std::string wrong = DescribeViolation(status);
   if (!wrong.empty()) Violate(absl::StrCat(wrong, ": ", status.ToString()));
 }
 
@@ -477,7 +477,7 @@ bool MonitoredClient::WaitsForEndedChief(const absl::Status& status) {
          HasText(status, "Session was not ready after waiting");
 }
 
-std::string MonitoredClient::WhatIsWrong(const absl::Status& status) {
+std::string MonitoredClient::DescribeViolation(const absl::Status& status) {
   if (IsCalm()) return "failed though nothing was disturbed";
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:

@@ -194,7 +194,7 @@ class MonitoredClient : public DisturbedClient {
   void TrainingEnded();
   void ProgramFailed(const absl::Status& status);
   // Describes a violation by such an error; empty if it is allowed.
-  std::string WhatIsWrong(const absl::Status& status);
+  std::string DescribeViolation(const absl::Status& status);
   bool WaitsForEndedChief(const absl::Status& status);
 
   bool IsToLeave() const { return is_dying_ || is_terminated_ || gives_up_; }

@@ -77,8 +77,8 @@ class SaveSimulation : public DiskSimulation {
       return Violate(
           absl::StrCat(newest, " is damaged: ", values.status().ToString()));
     }
-    const std::string torn =
-        WhatIsTorn(*values, consistency() == train::SaveConsistency::kStep);
+    const std::string torn = DescribeTornValues(
+        *values, consistency() == train::SaveConsistency::kStep);
     if (is_exact && !torn.empty()) {
       Violate(absl::StrCat("in ", newest, " ", torn));
     }

@@ -91,7 +91,7 @@ int64_t SaveBook::NumberOf(const std::string& prefix) {
   return number;
 }
 
-std::string WhatIsTorn(const SavedValues& values, bool steps) {
+std::string DescribeTornValues(const SavedValues& values, bool steps) {
   for (int p = 0; p < kNumSavingServers; ++p) {
     const auto weight = OnlyValue(values.weights[p]);
     const auto slot = OnlyValue(values.slots[p]);
@@ -283,7 +283,7 @@ bool SavingClient::RestoreOrInitialize() {
     Violate("there is no checkpoint any more");
   }
   if (!(newest->has_value() ? Restore(**newest) : Initialize())) return false;
-  const auto torn = LookForTorn();
+  const auto torn = FindTornValues();
   if (!torn.has_value()) return false;
   // What was saved when it could be torn stays so: the training begins anew.
   if (is_certain && !torn->empty()) {
@@ -317,7 +317,7 @@ bool SavingClient::Restore(const std::string& newest) {
   return false;
 }
 
-std::optional<std::string> SavingClient::LookForTorn() {
+std::optional<std::string> SavingClient::FindTornValues() {
   const auto values = session_->Run(
       {}, {program_->weights[0], program_->slots[0], program_->weights[1],
            program_->slots[1], program_->global_step});
@@ -328,8 +328,8 @@ std::optional<std::string> SavingClient::LookForTorn() {
   }
   const SavedValues restored = {
       {(*values)[0], (*values)[2]}, {(*values)[1], (*values)[3]}, (*values)[4]};
-  return WhatIsTorn(restored,
-                    options_.consistency == train::SaveConsistency::kStep);
+  return DescribeTornValues(
+      restored, options_.consistency == train::SaveConsistency::kStep);
 }
 
 void SavingClient::Save() {

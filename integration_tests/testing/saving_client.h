@@ -60,7 +60,7 @@ struct SavedValues {
 };
 // Describes inconsistent values; empty if there are none. `steps`: partial
 // steps are violations, too.
-std::string WhatIsTorn(const SavedValues& values, bool steps);
+std::string DescribeTornValues(const SavedValues& values, bool steps);
 // Reads a whole checkpoint, and verifies its checksums.
 absl::StatusOr<SavedValues> ReadSaved(FileSystem& disk,
                                       const std::string& prefix);
@@ -140,7 +140,7 @@ class SavingClient : public DisturbedClient {
   bool Restore(const std::string& newest);
   bool Initialize();
   // Checks the values in the cluster; none if they cannot be read.
-  std::optional<std::string> LookForTorn();
+  std::optional<std::string> FindTornValues();
   void Save();
   void SaveFailed(const absl::Status& status);
 

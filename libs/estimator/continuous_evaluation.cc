@@ -41,7 +41,7 @@ class ContinuousEvaluation {
       if (latest) {
         RETURN_IF_ERROR(Consider(*latest));
       } else if (!failed_) {
-        SayThatThereIsNone();
+        LogNoCheckpoint();
       }
       if (!is_last_ && !Wait(Now() + kLookInterval)) break;
     }
@@ -61,7 +61,7 @@ class ContinuousEvaluation {
   // retried yet.
   absl::StatusOr<std::optional<std::string>> NewCheckpoint() {
     auto latest = estimator_.LatestCheckpoint();
-    if (!latest.ok() && IsElsewhereAndGone(latest.status())) {
+    if (!latest.ok() && IsRemoteAndUnavailable(latest.status())) {
       environment_.logger.Warning(absl::StrCat(
           "The newest checkpoint is not known, and asked for again: ",
           latest.status().message()));
@@ -88,14 +88,14 @@ class ContinuousEvaluation {
         "start the evaluator anew."));
   }
 
-  static bool IsElsewhereAndGone(const absl::Status& status) {
+  static bool IsRemoteAndUnavailable(const absl::Status& status) {
     return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
   }
 
   // Evaluates a checkpoint, unless that is too early.
   absl::Status Consider(const std::string& checkpoint) {
     const auto progress = ReadProgress(environment_.files, checkpoint);
-    if (!progress.ok()) return Heed(checkpoint, progress.status());
+    if (!progress.ok()) return HandleError(checkpoint, progress.status());
     const bool is_last = progress->IsLast(options_.max_steps);
     owed_last_.reset();
     if (is_last) owed_last_ = checkpoint;
@@ -112,38 +112,39 @@ class ContinuousEvaluation {
       if (WasStopped(metrics.status(), options_.stop_requested)) {
         return absl::OkStatus();
       }
-      if (!metrics.ok()) return Heed(checkpoint, metrics.status());
+      if (!metrics.ok()) return HandleError(checkpoint, metrics.status());
       evaluated_ = checkpoint;
       metrics_ = *std::move(metrics);
       failed_.reset();
     }
-    return TellOf(checkpoint, is_last);
+    return RunExports(checkpoint, is_last);
   }
 
   // Failed exports are retried without another evaluation; the last checkpoint
   // is not done before they succeed.
-  absl::Status TellOf(const std::string& checkpoint, bool is_last) {
+  absl::Status RunExports(const std::string& checkpoint, bool is_last) {
     is_owed_ = false;
     if (options_.after_evaluation) {
       const absl::Status told =
           options_.after_evaluation(checkpoint, *metrics_, is_last);
       is_owed_ = !told.ok();
-      if (is_owed_) return Heed(checkpoint, told, "exported");
+      if (is_owed_) return HandleError(checkpoint, told, "exported");
     }
     failed_.reset();
     is_last_ = is_last;
-    const absl::Status borne = patience_.Succeeded(lost_, Now());
+    const absl::Status borne = tolerance_.Succeeded(lost_, Now());
     return is_last ? absl::OkStatus() : borne;
   }
 
   // The training deletes old checkpoints, also while they are read; and remote
   // files may become available again.
-  absl::Status Heed(const std::string& checkpoint, const absl::Status& why,
-                    absl::string_view what = "evaluated") {
+  absl::Status HandleError(const std::string& checkpoint,
+                           const absl::Status& why,
+                           absl::string_view what = "evaluated") {
     const absl::Status there =
         environment_.files.FileExists(absl::StrCat(checkpoint, ".index"));
     if (!absl::IsNotFound(there)) {
-      RETURN_IF_ERROR(patience_.Bear(why, Now()));
+      RETURN_IF_ERROR(tolerance_.Tolerate(why, Now()));
     }
     wait_ = failed_ == checkpoint ? std::min(2 * wait_, kLongestWait)
                                   : kLookInterval;
@@ -156,7 +157,7 @@ class ContinuousEvaluation {
     return absl::OkStatus();
   }
 
-  void SayThatThereIsNone() {
+  void LogNoCheckpoint() {
     if (Now() < next_log_) return;
     next_log_ = Now() + kLogInterval;
     const auto found = checkpoint::FindLatestCheckpoint(environment_.files,
@@ -187,7 +188,7 @@ class ContinuousEvaluation {
   std::optional<std::string> owed_last_;  // last of the training
   // Failed, still the newest, and to be retried.
   std::optional<std::string> failed_;
-  EvaluationPatience patience_;
+  FailureTolerance tolerance_;
   absl::Duration wait_;
   absl::Time next_try_;
   absl::Time next_ = absl::InfinitePast();
@@ -216,13 +217,14 @@ bool WasStopped(const absl::Status& status,
   return absl::IsCancelled(status) && stop_requested && stop_requested();
 }
 
-bool MayPass(const absl::Status& status) {
+bool MayBeTransient(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
          absl::IsResourceExhausted(status);
 }
 
-absl::Status EvaluationPatience::Bear(const absl::Status& why, absl::Time now) {
-  if (!MayPass(why)) return why;
+absl::Status FailureTolerance::Tolerate(const absl::Status& why,
+                                        absl::Time now) {
+  if (!MayBeTransient(why)) return why;
   if (!absl::IsResourceExhausted(why)) {
     full_since_.reset();
     return absl::OkStatus();
@@ -240,9 +242,9 @@ absl::Status EvaluationPatience::Bear(const absl::Status& why, absl::Time now) {
       why.message()));
 }
 
-absl::Status EvaluationPatience::Succeeded(const absl::Status& lost_events,
-                                           absl::Time now) {
-  if (absl::IsResourceExhausted(lost_events)) return Bear(lost_events, now);
+absl::Status FailureTolerance::Succeeded(const absl::Status& lost_events,
+                                         absl::Time now) {
+  if (absl::IsResourceExhausted(lost_events)) return Tolerate(lost_events, now);
   full_since_.reset();
   return absl::OkStatus();
 }

@@ -46,16 +46,16 @@ bool WasStopped(const absl::Status& status,
                 const std::function<bool()>& stop_requested);
 
 // Whether a file error may be transient: unavailable, late or full.
-bool MayPass(const absl::Status& status);
+bool MayBeTransient(const absl::Status& status);
 
-// EvaluationPatience limits how long consecutive failures of evaluations are
+// FailureTolerance limits how long consecutive failures of evaluations are
 // tolerated: without limit while files are unavailable or late, but limited
 // while a disk is full, because the data may never fit.
-class EvaluationPatience {
+class FailureTolerance {
  public:
   // Called after a failure at `now`: OK if evaluations continue; otherwise
   // `why`, finally with the time for which it was tolerated.
-  absl::Status Bear(const absl::Status& why, absl::Time now);
+  absl::Status Tolerate(const absl::Status& why, absl::Time now);
   // Called after an evaluation that succeeded, except perhaps for its events: a
   // full disk counts as a failure as above; other lost events do not.
   absl::Status Succeeded(const absl::Status& lost_events, absl::Time now);

@@ -114,7 +114,7 @@ class StopOnPredicateHook : public train::SessionRunHook {
     if (!timer_.ShouldTriggerForStep(step)) return absl::OkStatus();
     timer_.UpdateLastTriggeredStep(step);
     const absl::StatusOr<bool> stop = should_stop_();
-    if (!stop.ok()) return Heed(stop.status(), step);
+    if (!stop.ok()) return HandleError(stop.status(), step);
     if (!*stop) return absl::OkStatus();
     estimator_.environment().logger.Info(
         absl::StrCat("Requesting early stopping at global step ", step));
@@ -126,8 +126,8 @@ class StopOnPredicateHook : public train::SessionRunHook {
  private:
   // Transient read errors are ignored until the next check; other errors are
   // returned.
-  absl::Status Heed(const absl::Status& why, int64_t step) const {
-    if (!MayPass(why)) return why;
+  absl::Status HandleError(const absl::Status& why, int64_t step) const {
+    if (!MayBeTransient(why)) return why;
     estimator_.environment().logger.Warning(
         absl::StrCat("Whether to stop early is not known at global step ", step,
                      ", and asked again later: ", why.ToString()));

@@ -142,8 +142,8 @@ class EvaluationListener : public train::CheckpointSaverListener {
     if (is_first) last_step_ = step;
     if (is_first || !IsDue(step) || IsAskedToLeave()) return false;
     const absl::Status evaluated = Evaluate();
-    RETURN_IF_ERROR(Heed(evaluated));
-    if (evaluated.ok()) RETURN_IF_ERROR(patience_.Succeeded(lost_, Now()));
+    RETURN_IF_ERROR(HandleError(evaluated));
+    if (evaluated.ok()) RETURN_IF_ERROR(tolerance_.Succeeded(lost_, Now()));
     return false;
   }
   absl::Status End(Session&, int64_t step) override {
@@ -152,20 +152,20 @@ class EvaluationListener : public train::CheckpointSaverListener {
       return absl::OkStatus();
     }
     has_ended_ = true;
-    return Heed(Evaluate());
+    return HandleError(Evaluate());
   }
   // The training is over; later calls are ignored.
   void Retire() { is_retired_ = true; }
   // Does what End could not do, and what a training without remaining steps has
   // not begun.
-  absl::Status EvaluateWhatIsLeft() {
+  absl::Status EvaluateRemaining() {
     has_ended_ = true;
     absl::Duration wait = kFirstWait;
     for (int tries = 1; !is_evaluated_ && !IsAskedToLeave(); ++tries) {
       const absl::Status evaluated = Evaluate();
       if (WasStopped(evaluated, stop_requested_)) break;
       if (tries == kLastTries) return evaluated;
-      RETURN_IF_ERROR(Heed(evaluated));
+      RETURN_IF_ERROR(HandleError(evaluated));
       if (is_evaluated_) break;
       Scheduler& scheduler = environment_.scheduler;
       WaitUntil(scheduler, scheduler.clock().Now() + wait, stop_requested_);
@@ -224,14 +224,14 @@ class EvaluationListener : public train::CheckpointSaverListener {
   }
   // Training continues after a transient evaluation error as after a failed
   // save. OUT_OF_RANGE of a file must not be mistaken for the end of the input.
-  absl::Status Heed(const absl::Status& evaluated) {
+  absl::Status HandleError(const absl::Status& evaluated) {
     if (WasStopped(evaluated, stop_requested_)) return absl::OkStatus();
     if (absl::IsOutOfRange(evaluated)) {
       return absl::DataLossError(
           absl::StrCat("An evaluation failed: ", evaluated.message()));
     }
     if (evaluated.ok()) return evaluated;
-    RETURN_IF_ERROR(patience_.Bear(evaluated, Now()));
+    RETURN_IF_ERROR(tolerance_.Tolerate(evaluated, Now()));
     environment_.logger.Warning(
         absl::StrCat("An evaluation failed; training goes on, and the newest "
                      "checkpoint is evaluated later: ",
@@ -261,7 +261,7 @@ class EvaluationListener : public train::CheckpointSaverListener {
   std::optional<int64_t> last_step_;       // handled or skipped
   std::optional<int64_t> evaluated_step_;  // with metrics and exports
   bool is_evaluated_ = false;              // the last attempt
-  EvaluationPatience patience_;
+  FailureTolerance tolerance_;
   absl::Time last_time_ = absl::InfinitePast();  // no evaluation yet
   std::string measured_;  // checkpoint of the result's metrics
   absl::Status lost_;     // why that one's events were not written
@@ -429,7 +429,7 @@ absl::StatusOr<TrainAndEvaluateResult> TrainWithEvaluations(
   options.saving_listeners.push_back(listener);
   const absl::Cleanup retire = [&] { listener->Retire(); };
   RETURN_IF_ERROR(TrainAsTask(estimator, input_fn, std::move(options), task));
-  RETURN_IF_ERROR(listener->EvaluateWhatIsLeft());
+  RETURN_IF_ERROR(listener->EvaluateRemaining());
   return listener->result();
 }
 

@@ -146,7 +146,8 @@ absl::Status CheckpointSaverHook::AfterCreateSession(Session& session,
       logger_->Warning(absl::StrCat("The graph could not be written: ",
                                     has_graph.ToString()));
     }
-    return is_saved ? absl::OkStatus() : Heed(Save(session, step), step);
+    return is_saved ? absl::OkStatus()
+                    : HandleOutcome(Save(session, step), step);
   }
   // An error of the first session's save is a mistake of the program.
   RETURN_IF_ERROR(has_graph);
@@ -212,10 +213,10 @@ absl::Status CheckpointSaverHook::AfterRun(SessionRunContext& context,
       const absl::Time since = failing_.has_value()
                                    ? std::min(failing_->since, running_->began)
                                    : running_->began;
-      return HeedLong(*running_, since, kBetweenLines);
+      return HandleLongSave(*running_, since, kBetweenLines);
     }
     const auto ended = std::exchange(running_, nullptr);
-    RETURN_IF_ERROR(Heed(ended->outcome, ended->step));
+    RETURN_IF_ERROR(HandleOutcome(ended->outcome, ended->step));
   }
   const int64_t stale = GlobalStepValue(values.results[0]);
   seen_step_ = stale + 1;
@@ -228,7 +229,7 @@ absl::Status CheckpointSaverHook::AfterRun(SessionRunContext& context,
     SaveBesideSteps(context.session(), step);
     return absl::OkStatus();
   }
-  RETURN_IF_ERROR(Heed(Save(context.session(), step), step));
+  RETURN_IF_ERROR(HandleOutcome(Save(context.session(), step), step));
   if (stop_requested_.load()) context.RequestStop();
   return absl::OkStatus();
 }
@@ -246,7 +247,7 @@ absl::StatusOr<SessionRunHook::Others> CheckpointSaverHook::WhileOthersTrain(
   seen_step_ = *step;
   if (IsDue(*step) && *step != saved_step_.load()) {
     timer_.UpdateLastTriggeredStep(*step);
-    RETURN_IF_ERROR(Heed(Save(session, *step), *step));
+    RETURN_IF_ERROR(HandleOutcome(Save(session, *step), *step));
   }
   return stop_requested_.load() ? Others::kAreDone : Others::kUnknown;
 }
@@ -259,7 +260,8 @@ bool CheckpointSaverHook::IsDue(int64_t step) const {
 // UNAVAILABLE and ABORTED of a save do not imply a lost session: they may come
 // from the file system, or from tasks that could not agree on a step. If the
 // session is lost, the next run reports it.
-absl::Status CheckpointSaverHook::Heed(const Outcome& outcome, int64_t step) {
+absl::Status CheckpointSaverHook::HandleOutcome(const Outcome& outcome,
+                                                int64_t step) {
   if (outcome.saved.ok()) {
     failing_.reset();
     return outcome.listeners;
@@ -284,8 +286,9 @@ absl::Status CheckpointSaverHook::Heed(const Outcome& outcome, int64_t step) {
 }
 
 // A file system may hang forever; then its save never returns an error.
-absl::Status CheckpointSaverHook::HeedLong(Running& running, absl::Time since,
-                                           absl::Duration between_lines) {
+absl::Status CheckpointSaverHook::HandleLongSave(Running& running,
+                                                 absl::Time since,
+                                                 absl::Duration between_lines) {
   const absl::Time now = clock_.Now();
   const bool ends_training = now - since >= options_.max_failing;
   if (!ends_training && now < running.next_line) return absl::OkStatus();
@@ -312,7 +315,8 @@ absl::Status CheckpointSaverHook::WaitFor(Running& running) {
   running.next_line = std::min(running.next_line, clock_.Now() + kBetweenLooks);
   const Clock& clock = coordinator_->clock();
   while (!running.done->WaitUntil(clock.Now() + kBetweenLooks)) {
-    const absl::Status status = HeedLong(running, running.began, kBetweenLooks);
+    const absl::Status status =
+        HandleLongSave(running, running.began, kBetweenLooks);
     if (!status.ok() && !running.done->IsSet()) return status;
   }
   return absl::OkStatus();
@@ -334,7 +338,7 @@ void CheckpointSaverHook::SaveBesideSteps(Session& session, int64_t step) {
   coordinator_->Start(
       absl::StrCat("save of step ", step),
       [this, running = running_, &session, step] {
-        running->outcome = SaveAndTell(session, step, [&](int64_t& saved) {
+        running->outcome = SaveAndNotify(session, step, [&](int64_t& saved) {
           return Outcome{.saved = SaveFiles(session, saved,
                                             /*is_between_updates=*/false)};
         });
@@ -446,12 +450,12 @@ absl::StatusOr<Saver*> CheckpointSaverHook::FindSaver() const {
 
 CheckpointSaverHook::Outcome CheckpointSaverHook::Save(Session& session,
                                                        int64_t step) {
-  return SaveAndTell(session, step, [&](int64_t& saved) {
+  return SaveAndNotify(session, step, [&](int64_t& saved) {
     return SaveFilesAndWait(session, saved);
   });
 }
 
-CheckpointSaverHook::Outcome CheckpointSaverHook::SaveAndTell(
+CheckpointSaverHook::Outcome CheckpointSaverHook::SaveAndNotify(
     Session& session, int64_t step,
     absl::FunctionRef<Outcome(int64_t& step)> save_files) {
   Outcome outcome;

@@ -140,8 +140,8 @@ class CheckpointSaverHook : public SessionRunHook {
   Outcome SaveFirst(Session& session, int64_t step);
   // Saves and notifies listeners. `save_files` sets the step to the one that it
   // has saved.
-  Outcome SaveAndTell(Session& session, int64_t step,
-                      absl::FunctionRef<Outcome(int64_t& step)> save_files);
+  Outcome SaveAndNotify(Session& session, int64_t step,
+                        absl::FunctionRef<Outcome(int64_t& step)> save_files);
   std::shared_ptr<Running> NewRunning(int64_t step) const;
   Outcome SaveFilesAndWait(Session& session, int64_t& step);
   absl::Status SaveFilesBetweenUpdates(Session& session, int64_t& step);
@@ -154,11 +154,11 @@ class CheckpointSaverHook : public SessionRunHook {
   void SaveBesideSteps(Session& session, int64_t step);
   bool IsDue(int64_t step) const;
   // Returns the error that ends training, if one does.
-  absl::Status Heed(const Outcome& outcome, int64_t step);
-  // Heed for a save that is still running, if none has succeeded since `since`;
-  // logs at the given interval.
-  absl::Status HeedLong(Running& running, absl::Time since,
-                        absl::Duration between_lines);
+  absl::Status HandleOutcome(const Outcome& outcome, int64_t step);
+  // HandleOutcome for a save that is still running, if none has succeeded since
+  // `since`; logs at the given interval.
+  absl::Status HandleLongSave(Running& running, absl::Time since,
+                              absl::Duration between_lines);
   // Waits until the save has ended, or ends training.
   absl::Status WaitFor(Running& running);
   // Waits for the running save. Returns the error of its listeners only,

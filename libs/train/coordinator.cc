@@ -64,13 +64,13 @@ void Coordinator::Ended(uint64_t number, const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
   running_.erase(number);
   if (!status.ok()) RequestStopLocked(status);
-  TellWaiters();
+  NotifyWaiters();
 }
 
 void Coordinator::RequestStop(absl::Status why) {
   absl::MutexLock lock(&mutex_);
   RequestStopLocked(why);
-  TellWaiters();
+  NotifyWaiters();
 }
 
 void Coordinator::RequestStopLocked(const absl::Status& why) {
@@ -80,7 +80,7 @@ void Coordinator::RequestStopLocked(const absl::Status& why) {
 }
 
 // Called under the lock, which a waiter takes before it continues.
-void Coordinator::TellWaiters() {
+void Coordinator::NotifyWaiters() {
   for (Event* waiter : waiters_) waiter->Set();
 }
 

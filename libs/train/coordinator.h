@@ -103,7 +103,7 @@ class Coordinator {
       ABSL_LOCKS_EXCLUDED(mutex_);
   void RequestStopLocked(const absl::Status& why)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void TellWaiters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NotifyWaiters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The change to wait for: a stop, the end of all threads, or either.
   enum class Change { kStop, kEnd, kAny };
   bool HasCome(Change change) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);

@@ -73,10 +73,10 @@ absl::StatusOr<HookedSession::Asked> HookedSession::AskHooks(
   return asked;
 }
 
-absl::Status HookedSession::TellHooks(SessionRunContext& context,
-                                      const Asked& asked,
-                                      absl::Span<const Tensor> results,
-                                      const RunMetadata& metadata) {
+absl::Status HookedSession::CallAfterRun(SessionRunContext& context,
+                                         const Asked& asked,
+                                         absl::Span<const Tensor> results,
+                                         const RunMetadata& metadata) {
   for (const bool saves : {false, true}) {
     size_t begin = asked.num_fetches[0];
     for (size_t i = 0; i < hooks_.size(); ++i) {
@@ -103,7 +103,7 @@ absl::StatusOr<std::vector<Tensor>> HookedSession::RunOnce(
   ASSIGN_OR_RETURN(std::vector<Tensor> results,
                    session_->Run(asked.all.feeds, asked.all.fetches,
                                  asked.all.targets, asked.all.options, &told));
-  RETURN_IF_ERROR(TellHooks(context, asked, results, told));
+  RETURN_IF_ERROR(CallAfterRun(context, asked, results, told));
   if (metadata != nullptr) *metadata = std::move(told);
   should_stop_ = should_stop_ || context.stop_requested();
   results.resize(args.fetches.size());
@@ -165,7 +165,7 @@ absl::Status HookedSession::CloseSession(Logger& logger) {
   return absl::OkStatus();
 }
 
-void HookedSession::TellThatItGoes() {
+void HookedSession::NotifySessionGoes() {
   for (const auto& hook : hooks_) hook->BeforeSessionGoes();
 }
 
@@ -177,14 +177,14 @@ absl::Status HookedSession::Close(absl::Duration stop_grace_period,
     logger.Info(absl::StrCat("The session was gone when it was closed: ",
                              closed.message()));
   }
-  TellThatItGoes();
+  NotifySessionGoes();
   return status;
 }
 
 void HookedSession::Abandon(absl::Duration stop_grace_period, Logger& logger) {
   CloseSession(logger).IgnoreError();  // it is lost
   JoinThreads(stop_grace_period, logger).IgnoreError();
-  TellThatItGoes();
+  NotifySessionGoes();
 }
 
 }  // namespace weft::train

@@ -75,9 +75,9 @@ class HookedSession {
     std::vector<size_t> num_fetches;  // of the caller, then of each hook
   };
   absl::StatusOr<Asked> AskHooks(SessionRunContext& context);
-  absl::Status TellHooks(SessionRunContext& context, const Asked& asked,
-                         absl::Span<const Tensor> results,
-                         const RunMetadata& metadata);
+  absl::Status CallAfterRun(SessionRunContext& context, const Asked& asked,
+                            absl::Span<const Tensor> results,
+                            const RunMetadata& metadata);
   absl::StatusOr<std::vector<Tensor>> RunOnce(const SessionRunArgs& args,
                                               RunMetadata* metadata);
   absl::Status JoinThreads(absl::Duration stop_grace_period, Logger& logger);
@@ -89,7 +89,7 @@ class HookedSession {
     std::unique_ptr<Event> done;
     absl::Status status;  // once done is set
   };
-  void TellThatItGoes();
+  void NotifySessionGoes();
 
   const std::unique_ptr<Session> session_;
   const HookList hooks_;

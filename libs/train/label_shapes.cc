@@ -15,13 +15,14 @@ constexpr char kPrefix[] = "weights can not be broadcast to values.";
 
 enum class Fit { kYes, kNo, kUnknown };
 
-struct Verdict {
+struct Compatibility {
   Fit fit;
   std::string reason;  // for kNo
 };
 
 // Decides from statically known shapes.
-Verdict Judge(const PartialShape& weights, const PartialShape& values) {
+Compatibility CheckStatically(const PartialShape& weights,
+                              const PartialShape& values) {
   if (!weights.has_rank()) return {Fit::kUnknown, ""};
   if (weights.rank() == 0) return {Fit::kYes, ""};
   if (!values.has_rank()) return {Fit::kUnknown, ""};
@@ -79,11 +80,12 @@ Scope WithWeightsChecked(const Scope& scope, const Output& weights,
                          const Output& values) {
   if (!scope.ok() || !weights || !values) return scope;
   const Scope inner = scope.SubScope("assert_broadcastable");
-  const Verdict verdict = Judge(weights.shape(), values.shape());
-  if (verdict.fit == Fit::kNo) {
-    scope.UpdateStatus(absl::InvalidArgumentError(verdict.reason));
+  const Compatibility compatibility =
+      CheckStatically(weights.shape(), values.shape());
+  if (compatibility.fit == Fit::kNo) {
+    scope.UpdateStatus(absl::InvalidArgumentError(compatibility.reason));
   }
-  if (verdict.fit != Fit::kUnknown) return scope;
+  if (compatibility.fit != Fit::kUnknown) return scope;
   const Operation check = AssertBroadcastable(inner, weights, values);
   return check ? scope.WithControlDependencies({check}) : scope;
 }

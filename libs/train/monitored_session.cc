@@ -17,7 +17,7 @@ namespace {
 
 // Time limit for reporting the end of training to other programs, which may be
 // gone.
-constexpr absl::Duration kLongestTelling = absl::Minutes(1);
+constexpr absl::Duration kMaxNotifyTime = absl::Minutes(1);
 
 // Time limit for retrying the end after a stop request, because the tasks may
 // have been asked to stop, too: a briefly lost connection is back by then.
@@ -93,12 +93,12 @@ MonitoredSession::~MonitoredSession() {
     logger_->Error(absl::StrCat(
         "The monitored session was closed with an error: ", status.ToString()));
   }
-  LetGo(nullptr);
+  Release(nullptr);
   // Objects used by a thread that never ends are never freed.
   for (auto& session : left_behind_) static_cast<void>(session.release());
 }
 
-void MonitoredSession::LetGo(std::unique_ptr<HookedSession> session) {
+void MonitoredSession::Release(std::unique_ptr<HookedSession> session) {
   if (session != nullptr) left_behind_.push_back(std::move(session));
   std::erase_if(left_behind_,
                 [](const auto& one) { return !one->has_threads(); });
@@ -138,7 +138,7 @@ absl::StatusOr<std::unique_ptr<HookedSession>> MonitoredSession::NewSession() {
   const absl::Status status = begin();
   if (status.ok()) return live;
   live->Abandon(options_.stop_grace_period, *logger_);
-  LetGo(std::move(live));
+  Release(std::move(live));
   return status;
 }
 
@@ -183,7 +183,7 @@ absl::Status MonitoredSession::WithSession(
   }
 }
 
-absl::Status MonitoredSession::CheckThatNobodyUsesIt() const {
+absl::Status MonitoredSession::CheckNotInUse() const {
   if (!is_in_use_) return absl::OkStatus();
   return absl::FailedPreconditionError(
       "A run, a step function or a hook of this MonitoredSession is active. "
@@ -209,7 +209,7 @@ void MonitoredSession::DropSession(const absl::Status& why) {
       "new session will be created. Error: ",
       why.ToString()));
   live_->Abandon(options_.stop_grace_period, *logger_);
-  LetGo(std::exchange(live_, nullptr));
+  Release(std::exchange(live_, nullptr));
 }
 
 // Otherwise one run could succeed in each session, and the next lose it,
@@ -295,7 +295,7 @@ absl::StatusOr<std::vector<Tensor>> MonitoredSession::Run(
     const FeedList& feeds, const std::vector<Output>& fetches,
     const std::vector<Operation>& targets, const RunOptions& options,
     RunMetadata* metadata) {
-  RETURN_IF_ERROR(CheckThatNobodyUsesIt());
+  RETURN_IF_ERROR(CheckNotInUse());
   const SessionRunArgs args{fetches, targets, feeds, options};
   RETURN_IF_ERROR(CheckSyncReplicasRun(train_ops_without_hook_, args));
   std::vector<Tensor> results;
@@ -340,7 +340,7 @@ void MonitoredSession::StepContext::RequestStop() { live_.RequestStop(); }
 
 absl::Status MonitoredSession::RunStepFn(
     absl::FunctionRef<absl::Status(StepContext& context)> step_fn) {
-  RETURN_IF_ERROR(CheckThatNobodyUsesIt());
+  RETURN_IF_ERROR(CheckNotInUse());
   last_run_ = WithSession([&](HookedSession& live) {
     StepContext context(*this, live);
     return step_fn(context);
@@ -350,7 +350,7 @@ absl::Status MonitoredSession::RunStepFn(
 }
 
 // Other programs must not save its values in shared variables.
-void MonitoredSession::TellThatLastStepWasRefused() {
+void MonitoredSession::NotifyLastStepRejected() {
   if (live_ == nullptr || !live_->is_last_step_refused()) return;
   for (const auto& hook : options_.hooks) {
     hook->LastStepWasRefused(live_->session());
@@ -407,8 +407,8 @@ bool MonitoredSession::HasTrainingEnded() {
 
 // Retries, because other programs may wait for it and a lost connection may
 // come back.
-absl::Status MonitoredSession::TellThatTrainingHasEnded(SessionRunHook& hook) {
-  const absl::Time deadline = scheduler_.Now() + kLongestTelling;
+absl::Status MonitoredSession::NotifyTrainingEnded(SessionRunHook& hook) {
+  const absl::Time deadline = scheduler_.Now() + kMaxNotifyTime;
   while (true) {
     const absl::Status status = hook.TrainingHasEnded(live_->session());
     const bool may_pass =
@@ -421,9 +421,9 @@ absl::Status MonitoredSession::TellThatTrainingHasEnded(SessionRunHook& hook) {
   }
 }
 
-void MonitoredSession::TellThatTrainingHasEnded() {
+void MonitoredSession::NotifyTrainingEnded() {
   for (const auto& hook : options_.hooks) {
-    const absl::Status status = TellThatTrainingHasEnded(*hook);
+    const absl::Status status = NotifyTrainingEnded(*hook);
     if (status.ok()) continue;
     logger_->Warning(
         absl::StrCat("Others could not be told that training has ended: ",
@@ -483,27 +483,27 @@ absl::Status MonitoredSession::Close(absl::Status status) {
   if (is_closed_) {
     return absl::FailedPreconditionError("Session is already closed.");
   }
-  RETURN_IF_ERROR(CheckThatNobodyUsesIt());
+  RETURN_IF_ERROR(CheckNotInUse());
   const auto in_use = UseIt();
   if (absl::IsOutOfRange(status)) status = absl::OkStatus();
   if (status.ok()) status = given_up_;
-  if (!IsSessionLost(status)) TellThatLastStepWasRefused();
+  if (!IsSessionLost(status)) NotifyLastStepRejected();
   if (status.ok()) status = AwaitOthers();
   if (status.ok()) status = SessionToEnd();
   const bool has_ended = status.ok() && !leaves_others_ && HasTrainingEnded();
   if (status.ok()) status = EndHooks();
   if (status.ok() && has_ended && live_->coordinator().requested_error().ok()) {
-    TellThatTrainingHasEnded();
+    NotifyTrainingEnded();
   }
   is_closed_ = true;
   if (live_ == nullptr) return status;
   if (IsSessionLost(status)) {
     live_->Abandon(options_.stop_grace_period, *logger_);
-    LetGo(std::exchange(live_, nullptr));
+    Release(std::exchange(live_, nullptr));
     return status;
   }
   const absl::Status ended = live_->Close(options_.stop_grace_period, *logger_);
-  LetGo(std::exchange(live_, nullptr));
+  Release(std::exchange(live_, nullptr));
   if (!status.ok() || absl::IsOutOfRange(ended)) return status;
   if (!options_.recovery.should_recover || !IsSessionLost(ended)) return ended;
   // Losses of a thread do not matter any more: all hooks have ended.

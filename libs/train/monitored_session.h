@@ -193,7 +193,7 @@ class MonitoredSession {
   // FAILED_PRECONDITION within a step function, a hook, or session creation:
   // the session in use would be destroyed if it is lost, or creation would
   // recurse.
-  absl::Status CheckThatNobodyUsesIt() const;
+  absl::Status CheckNotInUse() const;
   // Marks the session as used by a public call, for the lifetime of the result.
   auto UseIt() {
     is_in_use_ = true;
@@ -204,7 +204,7 @@ class MonitoredSession {
   absl::Status CheckThatGraphIsFinal() const;
   void DropSession(const absl::Status& why);
   // Releases a session that was closed or abandoned.
-  void LetGo(std::unique_ptr<HookedSession> session);
+  void Release(std::unique_ptr<HookedSession> session);
   bool IsStopRequested() const;
   absl::Status SessionToEnd();
   // Waits until no hook reports that others train, or a stop is requested.
@@ -212,12 +212,12 @@ class MonitoredSession {
   absl::Status AwaitOthers();
   // Whether other programs still train.
   absl::StatusOr<bool> AskWhetherOthersTrain();
-  void TellThatLastStepWasRefused();
+  void NotifyLastStepRejected();
   absl::Status EndHooks();
   absl::Status EndHook(SessionRunHook& hook);
   bool HasTrainingEnded();
-  void TellThatTrainingHasEnded();
-  absl::Status TellThatTrainingHasEnded(SessionRunHook& hook);
+  void NotifyTrainingEnded();
+  absl::Status NotifyTrainingEnded(SessionRunHook& hook);
 
   const Scope scope_;
   const std::unique_ptr<SessionCreator> creator_;

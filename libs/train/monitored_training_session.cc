@@ -138,7 +138,7 @@ class DefaultHooks {
 };
 
 // Savers hold the concurrent updates of all hooks.
-void TellSaversOfAll(const HookList& hooks) {
+void SetUpdatingHooksOfSavers(const HookList& hooks) {
   for (const auto& hook : hooks) {
     auto* const saver = dynamic_cast<CheckpointSaverHook*>(hook.get());
     if (saver != nullptr) saver->SetUpdatingHooks(hooks);
@@ -212,7 +212,7 @@ absl::StatusOr<std::unique_ptr<MonitoredSession>> MonitoredTrainingSession(
   MonitoredSessionOptions session;
   session.hooks =
       options.is_chief ? ChiefHooks(options, scaffold) : options.hooks;
-  TellSaversOfAll(session.hooks);
+  SetUpdatingHooksOfSavers(session.hooks);
   AddOtherWorkers(options, session.hooks);
   session.stop_grace_period = absl::Seconds(options.stop_grace_period_secs);
   session.recovery = options.recovery;

@@ -70,14 +70,14 @@ void OtherWorkersHook::Watch(Session& session, Coordinator& coordinator) {
   while (!coordinator.WaitForStop(options_.beat)) {
     members_.Beat(session).IgnoreError();
     if (options_.is_chief) {
-      LookAtWorkers(session);
+      CheckWorkers(session);
     } else {
-      LookForChief(session, coordinator.clock().Now());
+      CheckChief(session, coordinator.clock().Now());
     }
   }
 }
 
-void OtherWorkersHook::LookAtWorkers(Session& session) {
+void OtherWorkersHook::CheckWorkers(Session& session) {
   const auto members = members_.Read(session);
   if (!members.ok()) return;
   RemoveGone(session, *members, [](const Member& member) {
@@ -100,7 +100,7 @@ void OtherWorkersHook::RemoveGone(
 }
 
 // There is no entry if the chief is a program without this hook.
-void OtherWorkersHook::LookForChief(Session& session, absl::Time now) {
+void OtherWorkersHook::CheckChief(Session& session, absl::Time now) {
   const auto members = members_.Read(session);
   if (!members.ok()) return;
   for (const Member& member : *members) {

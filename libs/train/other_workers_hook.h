@@ -64,13 +64,13 @@ class OtherWorkersHook : public SessionRunHook {
   void Watch(Session& session, Coordinator& coordinator);
   // Chief only: records silent workers, so that a worker lost during training
   // is known when the input has ended; removes workers that have ended.
-  void LookAtWorkers(Session& session);
+  void CheckWorkers(Session& session);
   // Removes entries of other programs for which `is_gone` holds.
   void RemoveGone(
       Session& session, const std::vector<TrainingMembers::Member>& members,
       absl::FunctionRef<bool(const TrainingMembers::Member&)> is_gone);
   // Worker only: warns if the chief is gone.
-  void LookForChief(Session& session, absl::Time now);
+  void CheckChief(Session& session, absl::Time now);
   // Chief only: entries of workers that have failed.
   std::set<std::string> FailedOf(
       const std::vector<TrainingMembers::Member>& members) const;

@@ -86,8 +86,7 @@ absl::StatusOr<std::unique_ptr<Saver>> OwnSaver(const Scope& scope,
 
 // A saver that writes neither state nor graph does not check where the files
 // are.
-absl::Status CheckThatTheyAreThere(FileSystem& files,
-                                   const std::string& prefix) {
+absl::Status CheckVariablesExist(FileSystem& files, const std::string& prefix) {
   const std::string index = checkpoint::IndexFilename(prefix);
   const absl::Status found = files.FileExists(index);
   if (!absl::IsNotFound(found)) return found;
@@ -165,7 +164,7 @@ absl::Status SavedModelBuilder::AddMetaGraphAndVariables(
         saver->Save(session,
                     JoinPath(variables, saved_model::kVariablesFilename),
                     only_variables));
-    RETURN_IF_ERROR(CheckThatTheyAreThere(files_, prefix));
+    RETURN_IF_ERROR(CheckVariablesExist(files_, prefix));
   }
   RETURN_IF_ERROR(AddGraph(scope, graph, saver));
   has_variables_ = true;

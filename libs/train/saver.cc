@@ -752,7 +752,7 @@ absl::StatusOr<std::string> Saver::Save(Session& session,
     turn = TakeTurn(session.scheduler());
   }
   RETURN_IF_ERROR(turn);
-  const absl::Cleanup given = [this] { GiveTurn(); };
+  const absl::Cleanup given = [this] { EndTurn(); };
   RETURN_IF_ERROR(SaveAlone(session, save_path, path, options));
   return path;
 }
@@ -785,7 +785,7 @@ bool Saver::TakeFreeTurn() {
 }
 
 // Called under the lock, which a waiter takes before it continues.
-void Saver::GiveTurn() {
+void Saver::EndTurn() {
   absl::MutexLock lock(&mutex_);
   is_saving_ = false;
   for (Event* waiter : waiting_) waiter->Set();
@@ -834,8 +834,7 @@ absl::Status Saver::Write(Session& session, const std::string& path,
   return session.Run(feeds, nodes_.save).status();
 }
 
-absl::Status Saver::CheckThatItIsThere(FileSystem& files,
-                                       const std::string& path) {
+absl::Status Saver::CheckExists(FileSystem& files, const std::string& path) {
   const std::string index = checkpoint::IndexFilename(path);
   // Other errors are inconclusive, and the tasks reported that it exists.
   if (!absl::IsNotFound(files.FileExists(index))) return absl::OkStatus();
@@ -921,11 +920,11 @@ absl::Status Saver::SaveAlone(Session& session, const std::string& save_path,
     RETURN_IF_ERROR(CheckThatTasksSee(session, marker));
   }
   RETURN_IF_ERROR(Write(session, path, number, options));
-  RETURN_IF_ERROR(CheckThatItIsThere(files, path));
+  RETURN_IF_ERROR(CheckExists(files, path));
   // Counted or not, it is not an old checkpoint any more.
   std::erase_if(to_delete_,
                 [&](const std::string& old) { return AreSame(old, path); });
-  const absl::Status told = CountAndTell(session, files, path, options);
+  const absl::Status told = FinishSave(session, files, path, options);
   // A checkpoint that no state names is in use while this Saver counts it, and
   // unreferenced afterwards.
   if (told.ok()) unfinished_.Succeeded(path);
@@ -933,11 +932,11 @@ absl::Status Saver::SaveAlone(Session& session, const std::string& save_path,
   return told;
 }
 
-absl::Status Saver::CountAndTell(Session& session, FileSystem& files,
-                                 const std::string& path,
-                                 const SaveOptions& options) {
+absl::Status Saver::FinishSave(Session& session, FileSystem& files,
+                               const std::string& path,
+                               const SaveOptions& options) {
   // It exists, whatever else fails.
-  if (options.write_state) CountIn(path);
+  if (options.write_state) CountCheckpoint(path);
   // Before the state, which may name only complete checkpoints.
   if (options.write_meta_graph) RETURN_IF_ERROR(WriteGraph(files, path));
   if (!options.write_state) return absl::OkStatus();
@@ -1019,7 +1018,7 @@ absl::Status Saver::RecoverLastCheckpoints(
     const Session& session, const std::vector<std::string>& paths,
     const std::vector<double>& timestamps) {
   if (!TakeFreeTurn()) return absl::OkStatus();
-  const absl::Cleanup given = [this] { GiveTurn(); };
+  const absl::Cleanup given = [this] { EndTurn(); };
   FileSystem& files = FilesOf(session);
   const Clock& clock = ClockOf(options_, own_clock_);
   const absl::Duration ahead = WallIsAhead(clock);
@@ -1043,7 +1042,7 @@ absl::Status Saver::RecoverLastCheckpoints(
 // A checkpoint that is saved again is the newest. If all are kept, the state
 // continues to name recovered ones, so that a later Saver with a limit deletes
 // them; as in TensorFlow, no others are added.
-void Saver::CountIn(const std::string& path) {
+void Saver::CountCheckpoint(const std::string& path) {
   const bool was_kept = IsKept(path);
   if (options_.max_to_keep <= 0 && !was_kept) return;
   std::erase_if(kept_,

@@ -232,7 +232,7 @@ class Saver {
   absl::Status Write(Session& session, const std::string& path, uint64_t number,
                      const SaveOptions& options);
   // Checks that this process finds the checkpoint.
-  absl::Status CheckThatItIsThere(FileSystem& files, const std::string& path);
+  absl::Status CheckExists(FileSystem& files, const std::string& path);
   // Counts old checkpoints that another process was about to delete, and
   // checkpoints of saves that failed after their commit, unless a state file
   // names them: then they are kept forever. `path` is the one to be saved.
@@ -244,16 +244,15 @@ class Saver {
   std::vector<UnfinishedSaves::OldOne> WholeOnes(FileSystem& files,
                                                  const std::string& path) const;
   // The steps after a save: writes graph and state, deletes old checkpoints.
-  absl::Status CountAndTell(Session& session, FileSystem& files,
-                            const std::string& path,
-                            const SaveOptions& options);
+  absl::Status FinishSave(Session& session, FileSystem& files,
+                          const std::string& path, const SaveOptions& options);
   // FAILED_PRECONDITION, naming tasks that do not see the program's files.
   absl::Status CheckThatTasksSee(Session& session,
                                  const UnfinishedSaves::Marker& marker);
   absl::Status TakeTurn(Scheduler& scheduler) ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns false if another save is running.
   bool TakeFreeTurn() ABSL_LOCKS_EXCLUDED(mutex_);
-  void GiveTurn() ABSL_LOCKS_EXCLUDED(mutex_);
+  void EndTurn() ABSL_LOCKS_EXCLUDED(mutex_);
   FileSystem& FilesOf(const Session& session);
   absl::Time Now() const;
   absl::Status WriteGraph(FileSystem& files, const std::string& path);
@@ -262,7 +261,7 @@ class Saver {
   // Checkpoints that the next save may delete.
   std::vector<std::string> OldOnes() const;
   // Adds a checkpoint to the kept ones, and drops those beyond the limit.
-  void CountIn(const std::string& path);
+  void CountCheckpoint(const std::string& path);
   absl::Status WriteState(FileSystem& files, const std::string& path,
                           const std::string& latest_filename);
 

@@ -41,7 +41,7 @@ std::string NameOfTarget(const std::string& target) {
 }
 
 // Whether the error already contains the same question.
-bool AsksWhatIsRunning(const absl::Status& status) {
+bool HasSameHint(const absl::Status& status) {
   return absl::StrContains(status.message(), "running?") ||
          absl::StrContains(status.message(), "running, and is");
 }
@@ -56,7 +56,7 @@ absl::Status NoSession(const std::string& target, const absl::Status& status) {
   if (is_named) return absl::UnavailableError(status.message());
   return absl::UnavailableError(absl::StrCat(
       "No session of ", named, ": ", status.message(),
-      AsksWhatIsRunning(status)
+      HasSameHint(status)
           ? ""
           : ". Are it and all tasks of its cluster running? (weft status "
             "shows them.)"));
@@ -71,10 +71,10 @@ absl::Status LostIfSilent(const std::string& path, const absl::Status& status,
       config.operation_timeout != absl::InfiniteDuration()) {
     return status;
   }
-  return absl::UnavailableError(absl::StrCat(
-      "Restoring from checkpoint ", path, " took too long. ",
-      AsksWhatIsRunning(status) ? "" : "Is what holds it running? ",
-      status.message()));
+  return absl::UnavailableError(
+      absl::StrCat("Restoring from checkpoint ", path, " took too long. ",
+                   HasSameHint(status) ? "" : "Is what holds it running? ",
+                   status.message()));
 }
 
 // TensorFlow's advice, in Weft's terms.
@@ -103,7 +103,7 @@ absl::Status AskedToStop(absl::string_view what, absl::string_view missing) {
 }
 
 // The caller's limits for waiting for a session.
-struct Patience {
+struct WaitLimits {
   const SessionManagerOptions& options;
   const DefaultScheduler& scheduler;
   const std::string& target;
@@ -126,9 +126,9 @@ struct Patience {
 // tasks as long as the cluster's timeout, so it runs on another thread while
 // this one checks for stop requests; closing the session ends it.
 template <typename Call>
-std::invoke_result_t<Call> UnlessGivenUp(Session& session,
-                                         const Patience& patience,
-                                         absl::string_view what, Call call) {
+std::invoke_result_t<Call> RunUnlessStopped(Session& session,
+                                            const WaitLimits& limits,
+                                            absl::string_view what, Call call) {
   Scheduler& scheduler = session.scheduler();
   const std::unique_ptr<Event> done = scheduler.NewEvent();
   std::optional<std::invoke_result_t<Call>> result;
@@ -137,8 +137,8 @@ std::invoke_result_t<Call> UnlessGivenUp(Session& session,
     done->Set();
   });
   while (!done->WaitUntil(scheduler.clock().Now() +
-                          patience.options.recovery_wait)) {
-    const absl::Status why = patience.End(what);
+                          limits.options.recovery_wait)) {
+    const absl::Status why = limits.End(what);
     if (why.ok()) continue;
     session.Close().IgnoreError();
     done->Wait();
@@ -152,29 +152,28 @@ std::invoke_result_t<Call> UnlessGivenUp(Session& session,
 auto MakeWait(Session& session, const SessionManagerOptions& options,
               const DefaultScheduler& scheduler, absl::Time deadline) {
   const std::string cluster = "the cluster";
-  return UnlessGivenUp(session, {options, scheduler, cluster, deadline},
-                       "all tasks had answered", [&] {
-                         return session.MakeCallable({}, {}, {options.wait_op});
-                       });
+  return RunUnlessStopped(
+      session, {options, scheduler, cluster, deadline},
+      "all tasks had answered",
+      [&] { return session.MakeCallable({}, {}, {options.wait_op}); });
 }
 
 // Waits for the server as long as `config` allows, and checks for stop requests
 // in between.
 absl::StatusOr<std::unique_ptr<Session>> Dial(const Scope& scope,
                                               SessionOptions config,
-                                              const Patience& patience) {
-  const absl::Time deadline = patience.scheduler.Now() + config.connect_timeout;
+                                              const WaitLimits& limits) {
+  const absl::Time deadline = limits.scheduler.Now() + config.connect_timeout;
   while (true) {
-    const absl::Time begin = patience.scheduler.Now();
+    const absl::Time begin = limits.scheduler.Now();
     config.connect_timeout = std::min(kDialSlice, deadline - begin);
-    auto made =
-        patience.options.session_factory(patience.target, scope, config);
-    const absl::Time now = patience.scheduler.Now();
+    auto made = limits.options.session_factory(limits.target, scope, config);
+    const absl::Time now = limits.scheduler.Now();
     if (!absl::IsUnavailable(made.status()) || now >= deadline ||
         now - begin < config.connect_timeout) {
       return made;
     }
-    RETURN_IF_ERROR(patience.End("its server answered"));
+    RETURN_IF_ERROR(limits.End("its server answered"));
     // A missing answer is logged.
     config.log_waits_after =
         std::max(config.log_waits_after, kDialSlice + absl::Seconds(1));
@@ -184,16 +183,16 @@ absl::StatusOr<std::unique_ptr<Session>> Dial(const Scope& scope,
 // Implements SessionManager::Connect with the given limits.
 absl::StatusOr<std::unique_ptr<Session>> ConnectTo(const Scope& scope,
                                                    const SessionOptions& config,
-                                                   const Patience& patience) {
-  const std::string& target = patience.target;
-  auto made = Dial(scope, config, patience);
+                                                   const WaitLimits& limits) {
+  const std::string& target = limits.target;
+  auto made = Dial(scope, config, limits);
   if (absl::IsUnavailable(made.status())) {
     return NoSession(target, made.status());
   }
   ASSIGN_OR_RETURN(auto session, std::move(made));
   const absl::Status status =
-      UnlessGivenUp(*session, patience, "all tasks had answered",
-                    [&] { return session->Extend(); });
+      RunUnlessStopped(*session, limits, "all tasks had answered",
+                       [&] { return session->Extend(); });
   // DEADLINE_EXCEEDED: tasks were missing for too long. A lost session: a task
   // has left.
   if (IsSessionLost(status) || absl::IsDeadlineExceeded(status)) {
@@ -331,15 +330,15 @@ absl::StatusOr<std::unique_ptr<Session>> SessionManager::PrepareSession(
     const std::string& target, const SessionOptions& config,
     const Checkpoint& checkpoint, const Initialization& initialization) {
   ASSIGN_OR_RETURN(auto session, Connect(target, config));
-  const Patience patience{options_, scheduler_, target};
+  const WaitLimits limits{options_, scheduler_, target};
   ASSIGN_OR_RETURN(
       const Restored restored,
-      UnlessGivenUp(*session, patience, "variables were restored",
-                    [&] { return Restore(*session, checkpoint, config); }));
+      RunUnlessStopped(*session, limits, "variables were restored",
+                       [&] { return Restore(*session, checkpoint, config); }));
   if (restored.saver == nullptr) {
     if (initialization.init_op) {
       RETURN_IF_ERROR(
-          UnlessGivenUp(*session, patience, "variables were initialized", [&] {
+          RunUnlessStopped(*session, limits, "variables were initialized", [&] {
             return session->Run(initialization.init_feeds,
                                 initialization.init_op);
           }));
@@ -350,8 +349,8 @@ absl::StatusOr<std::unique_ptr<Session>> SessionManager::PrepareSession(
   }
   ASSIGN_OR_RETURN(
       const Readiness readiness,
-      UnlessGivenUp(*session, patience, "the model was ready",
-                    [&] { return MakeReady(*session, restored, config); }));
+      RunUnlessStopped(*session, limits, "the model was ready",
+                       [&] { return MakeReady(*session, restored, config); }));
   if (readiness.is_ready) return session;
   return absl::FailedPreconditionError(
       absl::StrCat("Init operations did not make model ready. Init op: ",
@@ -365,15 +364,15 @@ absl::StatusOr<SessionManager::Recovered> SessionManager::RecoverSession(
     const std::string& target, const SessionOptions& config,
     const Checkpoint& checkpoint) {
   ASSIGN_OR_RETURN(auto session, Connect(target, config));
-  const Patience patience{options_, scheduler_, target};
+  const WaitLimits limits{options_, scheduler_, target};
   ASSIGN_OR_RETURN(
       const Restored restored,
-      UnlessGivenUp(*session, patience, "variables were restored",
-                    [&] { return Restore(*session, checkpoint, config); }));
+      RunUnlessStopped(*session, limits, "variables were restored",
+                       [&] { return Restore(*session, checkpoint, config); }));
   ASSIGN_OR_RETURN(
       const Readiness readiness,
-      UnlessGivenUp(*session, patience, "the model was ready",
-                    [&] { return MakeReady(*session, restored, config); }));
+      RunUnlessStopped(*session, limits, "the model was ready",
+                       [&] { return MakeReady(*session, restored, config); }));
   const bool is_restored = restored.saver != nullptr;
   if (is_restored && !readiness.is_ready) {
     logger_->Info(absl::StrCat("Restoring did not make model ready: ",
@@ -418,13 +417,13 @@ absl::StatusOr<std::unique_ptr<Session>> SessionManager::WaitForSession(
 absl::StatusOr<std::unique_ptr<Session>> SessionManager::TryToWait(
     const std::string& target, const SessionOptions& config,
     absl::Time deadline, Readiness& readiness) const {
-  const Patience patience{options_, scheduler_, target, deadline};
-  ASSIGN_OR_RETURN(auto session, ConnectTo(scope_, config, patience));
+  const WaitLimits limits{options_, scheduler_, target, deadline};
+  ASSIGN_OR_RETURN(auto session, ConnectTo(scope_, config, limits));
   const absl::Status there = AwaitVariables(*session, deadline);
   // Too late: missing variables are queried once more, for the error.
   if (!there.ok() && !absl::IsDeadlineExceeded(there)) return there;
   ASSIGN_OR_RETURN(
-      readiness, UnlessGivenUp(*session, patience, "the model was ready", [&] {
+      readiness, RunUnlessStopped(*session, limits, "the model was ready", [&] {
         return MakeReady(*session, Restored(), config);
       }));
   if (readiness.is_ready) return session;

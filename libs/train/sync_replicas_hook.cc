@@ -309,16 +309,16 @@ absl::Status SyncReplicasHook::AfterRun(SessionRunContext& context,
 absl::StatusOr<SessionRunHook::Others> SyncReplicasHook::WhileOthersTrain(
     Session& session) {
   if (!is_chief_) return Others::kUnknown;
-  return waits_.LookWithoutOwnRuns(session);
+  return waits_.CheckWithoutOwnRuns(session);
 }
 
 absl::Status SyncReplicasHook::End(Session& session) {
-  waits_.SayThatItLeaves(session);
+  waits_.ReportLeaving(session);
   return absl::OkStatus();
 }
 
 absl::Status SyncReplicasHook::TrainingHasEnded(Session& session) {
-  const absl::Status said = waits_.SayThatItHasEnded(session);
+  const absl::Status said = waits_.ReportHasEnded(session);
   if (!is_chief_) return said;
   // Replicas read these, not the chief's entry.
   return session

@@ -76,11 +76,11 @@ int64_t SyncReplicasMembers::training() const {
   return training_;
 }
 
-void SyncReplicasMembers::SayLeft(Session& session) {
+void SyncReplicasMembers::ReportLeft(Session& session) {
   members_->Say(session, State::kLeft, training()).IgnoreError();
 }
 
-absl::StatusOr<bool> SyncReplicasMembers::SayEnded(Session& session) {
+absl::StatusOr<bool> SyncReplicasMembers::ReportEnded(Session& session) {
   RETURN_IF_ERROR(members_->Say(session, State::kEnded, training()));
   RETURN_IF_ERROR(Read(session));
   absl::MutexLock lock(&mutex_);
@@ -127,7 +127,7 @@ int SyncReplicasMembers::NumLeft() const {
   return NumReplicas() - static_cast<int>(ended_.size());
 }
 
-std::string SyncReplicasMembers::TellTooFew() {
+std::string SyncReplicasMembers::LogTooFew() {
   if (std::exchange(is_told_, true)) return "";
   return absl::StrCat("Replicas of SyncReplicasOptimizer have ended: ",
                       absl::StrJoin(LabelsOf(ended_), ", "),
@@ -146,7 +146,7 @@ absl::StatusOr<bool> SyncReplicasMembers::AreTooFew(Session& session) {
       return false;
     }
     if (++num_too_few_ < kNeededLooks && !has_chief_ended_) return false;
-    line = TellTooFew();
+    line = LogTooFew();
   }
   if (!line.empty()) logger_.Warning(line);
   return true;

@@ -43,10 +43,11 @@ class SyncReplicasMembers {
   // Writes a heartbeat of this replica.
   void Beat(Session& session) { members_->Beat(session).IgnoreError(); }
   // Reports that this replica was asked to stop, and comes back.
-  void SayLeft(Session& session) ABSL_LOCKS_EXCLUDED(mutex_);
+  void ReportLeft(Session& session) ABSL_LOCKS_EXCLUDED(mutex_);
   // Reports that this replica has no more gradients. Returns whether enough
   // other replicas are left. May be called again after an error.
-  absl::StatusOr<bool> SayEnded(Session& session) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<bool> ReportEnded(Session& session)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Chief only: whether fewer replicas are left than an update needs. False
   // until two calls have found that, so that a chief in step with the others
@@ -73,7 +74,7 @@ class SyncReplicasMembers {
   int NumReplicas() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int64_t training() const ABSL_LOCKS_EXCLUDED(mutex_);
   int NumLeft() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::string TellTooFew() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string LogTooFew() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string NotBegun() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const SyncReplicasNodes& nodes_;

@@ -98,17 +98,17 @@ void SyncReplicasWaits::SetEnded() {
   has_ended_ = true;
 }
 
-void SyncReplicasWaits::SayThatItLeaves(Session& session) {
-  if (IsAskedToLeave()) members_.SayLeft(session);
+void SyncReplicasWaits::ReportLeaving(Session& session) {
+  if (IsAskedToLeave()) members_.ReportLeft(session);
 }
 
-absl::Status SyncReplicasWaits::SayThatItHasEnded(Session& session) {
-  ASSIGN_OR_RETURN(const bool are_enough, members_.SayEnded(session));
+absl::Status SyncReplicasWaits::ReportHasEnded(Session& session) {
+  ASSIGN_OR_RETURN(const bool are_enough, members_.ReportEnded(session));
   if (!are_enough || is_chief_ || has_ended()) return absl::OkStatus();
   return GiveOwnToken(session);
 }
 
-absl::StatusOr<SessionRunHook::Others> SyncReplicasWaits::LookWithoutOwnRuns(
+absl::StatusOr<SessionRunHook::Others> SyncReplicasWaits::CheckWithoutOwnRuns(
     Session& session) {
   using Others = SessionRunHook::Others;
   EndRun();  // the last run, which found no input
@@ -126,11 +126,11 @@ absl::StatusOr<SessionRunHook::Others> SyncReplicasWaits::LookWithoutOwnRuns(
 void SyncReplicasWaits::TendMembers(Session& session, absl::Time now,
                                     Next& next) {
   if (now >= next.beat) {
-    next.beat = now + std::min(kBeatEvery, LookEvery());
+    next.beat = now + std::min(kBeatEvery, PollInterval());
     members_.Beat(session);
   }
   if (!is_chief_ || now < next.look_at_replicas || has_ended()) return;
-  next.look_at_replicas = now + std::min(kLookAtReplicasEvery, LookEvery());
+  next.look_at_replicas = now + std::min(kLookAtReplicasEvery, PollInterval());
   if (members_.AreTooFew(session).value_or(false)) SetEnded();
 }
 
@@ -171,7 +171,7 @@ bool SyncReplicasWaits::IsAskedToLeave() {
   return is_asked_to_leave_ && is_asked_to_leave_();
 }
 
-absl::Duration SyncReplicasWaits::LookEvery() const {
+absl::Duration SyncReplicasWaits::PollInterval() const {
   absl::Duration every = std::min({kLookEvery, options_.log_after, Bound()});
   if (options_.max_wait_for_chief > absl::ZeroDuration()) {
     every = std::min(every, options_.max_wait_for_chief);
@@ -180,22 +180,22 @@ absl::Duration SyncReplicasWaits::LookEvery() const {
 }
 
 absl::Duration SyncReplicasWaits::WakeEvery() const {
-  return std::min(kWakeEvery, LookEvery());
+  return std::min(kWakeEvery, PollInterval());
 }
 
 void SyncReplicasWaits::Watch(Session& session, Coordinator& coordinator) {
   const Clock& clock = coordinator.clock();
   Wait wait;
   Leaving leaving;
-  Next next = {clock.Now() + LookEvery(), clock.Now()};
+  Next next = {clock.Now() + PollInterval(), clock.Now()};
   while (!coordinator.WaitForStop(WakeEvery())) {
     TendMembers(session, clock.Now(), next);
-    LetLeave(session, leaving);
+    EndRunIfStopping(session, leaving);
     const int64_t waiting = Waiting();
     if (waiting < 0 || waiting != wait.number) {
       wait = NewWait(waiting, clock.Now());
     } else if (!GoOn(session, clock, wait)) {
-      return GiveUp(session, coordinator, clock.Now() - wait.began);
+      return FailRun(session, coordinator, clock.Now() - wait.began);
     }
   }
 }
@@ -204,7 +204,7 @@ SyncReplicasWaits::Wait SyncReplicasWaits::NewWait(int64_t number,
                                                    absl::Time now) const {
   return {.number = number,
           .began = now,
-          .next_look = now + LookEvery(),
+          .next_look = now + PollInterval(),
           .next_line = now + options_.log_after};
 }
 
@@ -215,7 +215,7 @@ bool SyncReplicasWaits::GoOn(Session& session, const Clock& clock, Wait& wait) {
   const bool is_to_log = now >= wait.next_line;
   if (is_to_log || (!is_chief_ && now >= wait.next_look)) {
     Look(session, now - wait.began, is_to_log);
-    wait.next_look = clock.Now() + LookEvery();
+    wait.next_look = clock.Now() + PollInterval();
   }
   if (is_to_log) {
     const absl::Duration gap = std::max(
@@ -225,7 +225,7 @@ bool SyncReplicasWaits::GoOn(Session& session, const Clock& clock, Wait& wait) {
   return now - wait.began < Bound() || has_ended();
 }
 
-void SyncReplicasWaits::LetLeave(Session& session, Leaving& leaving) {
+void SyncReplicasWaits::EndRunIfStopping(Session& session, Leaving& leaving) {
   const int64_t run = RunUnderWay();
   const bool is_asked = IsAskedToLeave();
   if (run < 0 || (!is_asked && !has_ended())) {
@@ -254,7 +254,7 @@ absl::Status SyncReplicasWaits::GiveOwnToken(Session& session) const {
   return session.Run({}, own_token_op_, {.timeout = kTimeout});
 }
 
-std::string SyncReplicasWaits::WhyItGivesUp(absl::Duration waited) const {
+std::string SyncReplicasWaits::TimeoutError(absl::Duration waited) const {
   if (is_chief_) {
     return absl::StrCat(
         "The chief of SyncReplicasOptimizer has waited ",
@@ -275,9 +275,9 @@ std::string SyncReplicasWaits::WhyItGivesUp(absl::Duration waited) const {
 }
 
 // A status of a closed session is not the first error any more.
-void SyncReplicasWaits::GiveUp(Session& session, Coordinator& coordinator,
-                               absl::Duration waited) const {
-  coordinator.RequestStop(absl::DeadlineExceededError(WhyItGivesUp(waited)));
+void SyncReplicasWaits::FailRun(Session& session, Coordinator& coordinator,
+                                absl::Duration waited) const {
+  coordinator.RequestStop(absl::DeadlineExceededError(TimeoutError(waited)));
   session.Close().IgnoreError();
 }
 
@@ -305,7 +305,7 @@ bool SyncReplicasWaits::IsToEnd(const Counts& counts, absl::Duration waited) {
   return has_ended_;
 }
 
-std::string SyncReplicasWaits::WhatIsMissing(const Counts& counts) const {
+std::string SyncReplicasWaits::DescribeMissing(const Counts& counts) const {
   constexpr size_t kMost = 5;
   const int required = nodes_.replicas_to_aggregate;
   std::vector<std::string> missing;
@@ -326,7 +326,7 @@ std::string SyncReplicasWaits::WhatIsMissing(const Counts& counts) const {
 }
 
 void SyncReplicasWaits::Log(const Counts& counts, absl::Duration waited) const {
-  const std::string missing = WhatIsMissing(counts);
+  const std::string missing = DescribeMissing(counts);
   const std::string since = absl::StrCat("SyncReplicasOptimizer has waited ",
                                          absl::FormatDuration(waited), " for ");
   if (is_chief_) {

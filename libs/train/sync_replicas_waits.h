@@ -77,12 +77,12 @@ class SyncReplicasWaits {
 
   // Report to the others why this replica gives no more gradients. The second
   // returns its token if enough of them are left.
-  void SayThatItLeaves(Session& session) ABSL_LOCKS_EXCLUDED(leave_mutex_);
+  void ReportLeaving(Session& session) ABSL_LOCKS_EXCLUDED(leave_mutex_);
   // May be called again after an error.
-  absl::Status SayThatItHasEnded(Session& session) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status ReportHasEnded(Session& session) ABSL_LOCKS_EXCLUDED(mutex_);
   // For a chief whose input has ended, which continues to run updates: whether
   // others give gradients.
-  absl::StatusOr<SessionRunHook::Others> LookWithoutOwnRuns(Session& session)
+  absl::StatusOr<SessionRunHook::Others> CheckWithoutOwnRuns(Session& session)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Runs on a thread of `coordinator`: watches until that stops.
@@ -114,7 +114,7 @@ class SyncReplicasWaits {
     return is_chief_ ? options_.max_wait_for_replicas : options_.max_wait;
   }
   // Interval between checks of the cluster and of stop requests.
-  absl::Duration LookEvery() const;
+  absl::Duration PollInterval() const;
   absl::Duration WakeEvery() const;
   Wait NewWait(int64_t number, absl::Time now) const;
   // Returns false if the wait has taken too long.
@@ -127,15 +127,15 @@ class SyncReplicasWaits {
   // Gives this replica's run its token if a stop is requested or training has
   // ended, and the run was in progress at the last call, too: a run that is not
   // blocked ends by itself.
-  void LetLeave(Session& session, Leaving& leaving)
+  void EndRunIfStopping(Session& session, Leaving& leaving)
       ABSL_LOCKS_EXCLUDED(mutex_, leave_mutex_);
   bool IsAskedToLeave() ABSL_LOCKS_EXCLUDED(leave_mutex_);
   bool HasNoToken(Session& session) const;
   absl::Status GiveOwnToken(Session& session) const;
   // Ends the waiting run, and training, with an error.
-  void GiveUp(Session& session, Coordinator& coordinator,
-              absl::Duration waited) const;
-  std::string WhyItGivesUp(absl::Duration waited) const;
+  void FailRun(Session& session, Coordinator& coordinator,
+               absl::Duration waited) const;
+  std::string TimeoutError(absl::Duration waited) const;
   // Checks the cause of a wait of this duration.
   void Look(Session& session, absl::Duration waited, bool is_to_log)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -150,7 +150,7 @@ class SyncReplicasWaits {
   bool IsToEnd(const Counts& counts, absl::Duration waited)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Log(const Counts& counts, absl::Duration waited) const;
-  std::string WhatIsMissing(const Counts& counts) const;
+  std::string DescribeMissing(const Counts& counts) const;
 
   const SyncReplicasNodes& nodes_;
   const bool is_chief_;
