@@ -1,5 +1,5 @@
-// Saves that can't be, and names that nobody expects: clear errors, nothing
-// lost, and the next save works.
+// Invalid saves, and unusual names: clear errors, no loss, and the next save
+// works.
 #include <cerrno>
 #include <map>
 #include <memory>
@@ -22,8 +22,8 @@ namespace {
 using train::Saver;
 using train::SaverOptions;
 
-// A disk with directories in which nobody may make, rename or delete anything:
-// what chmod does to whoever is not root, as tests often are.
+// A disk with read-only directories: like chmod for a user other than root,
+// which tests often are not.
 class GuardedFileSystem : public MemoryFileSystem {
  public:
   void Guard(std::string directory) { guarded_ = std::move(directory); }
@@ -132,7 +132,7 @@ TEST_P(BadSavesTest, ReadOnlyDirectoryIsUnchanged) {
                                "Permission denied"));
   EXPECT_EQ(Contents("/job"), before);
   EXPECT_EQ(saver.LastCheckpoints(), std::vector<std::string>{"/job/m-1"});
-  // Training goes on, and saves elsewhere or later.
+  // Training continues, and saves elsewhere or later.
   ASSERT_OK(Train());
   ASSERT_OK(saver.Save(*session_, "/other/m", {.global_step = 3}));
   files_.Guard("");
@@ -180,8 +180,8 @@ TEST_P(BadSavesTest, SaveOverADirectoryFails) {
   ExpectValue(Floats(100, 0));
 }
 
-// Somebody copied half of a checkpoint over another: its sizes are right, so
-// only the checksums tell.
+// A checkpoint partially overwritten by another one: its sizes match, so only
+// the checksums differ.
 TEST_P(BadSavesTest, MismatchedIndexAndDataAreDetected) {
   Saver saver(root_, Options());
   ASSERT_NO_FATAL_FAILURE(Connect());
@@ -203,7 +203,7 @@ TEST_P(BadSavesTest, MismatchedIndexAndDataAreDetected) {
   ExpectValue(Floats(100, 0));
 }
 
-// One that is shorter than what the index says.
+// A data file shorter than the index states.
 TEST_P(BadSavesTest, IndexOfLongerSaveIsDetected) {
   const ops::Variable longer(root_.WithName("longer"), Floats(5000, 7));
   SaverOptions all = Options();

@@ -104,8 +104,8 @@ TEST_F(BuiltFunctionsTest, GradientsOfArgumentsAndCaptures) {
   EXPECT_EQ(Get((*gradients)[1].dense, feeds), 30.0f);
 }
 
-// What a function and who calls it read of one array is added up in one place,
-// by each call of AddGradients in one of its own.
+// Gradients of the reads of one array by a function and by its caller are added
+// in one array; each call of AddGradients uses its own.
 TEST_F(BuiltFunctionsTest, GradientsOfCapturedTensorArray) {
   const Output x = ops::Placeholder(root_, DT_FLOAT, {.shape = {3}});
   const auto array =
@@ -320,7 +320,7 @@ TEST_F(BuiltFunctionsTest, UnusedStatefulOpsRunInEachIteration) {
   EXPECT_EQ(Get(after, taken), 2 * kOnce + 10000);
   EXPECT_EQ(Get(in_branch, not_taken), 2 * kOnce + 10000);
   EXPECT_EQ(Get(in_branch, taken), 3 * kOnce + 20000);
-  // A value goes on around the loop without the state of its call, which the
+  // A value continues around the loop without the state of its call, which the
   // step waits for.
   Get(in_loop, not_taken);
   EXPECT_EQ(Get(n), 5 * kOnce + 20000);

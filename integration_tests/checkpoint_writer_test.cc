@@ -152,7 +152,7 @@ TEST_P(CheckpointWriterTest, ShardedSaveRoundTripsThroughTheWriter) {
   Program program(cluster);
   ASSERT_OK_AND_ASSIGN(const std::string path, program.Save(1));
   EXPECT_EQ(path, absl::StrCat(program.folder(), "/model-1"));
-  // In one process all share a disk; elsewhere it is the writer's alone.
+  // In one process all share a disk; otherwise the files are the writer's.
   FileSystem& disk =
       GetParam() == ClusterKind::kOneProcess ? *disks.Of("client") : writers;
   EXPECT_EQ(NamesIn(disk, "ckpt"),
@@ -194,7 +194,7 @@ TEST_P(CheckpointWriterTest, WriterDeletesOldCheckpoints) {
               StatusIs(absl::StatusCode::kNotFound, "model-1"));
 }
 
-// As any others: by a reader of a ps, which has nothing on a disk of its own.
+// Read like any other file, by a ps without local files.
 TEST_P(CheckpointWriterTest, OpsWriteMatchAndReadRemoteFiles) {
   MemoryFileSystem writers;
   Disks disks(writers);
@@ -261,7 +261,8 @@ TEST(SeveralCheckpointWritersTest, ShareASave) {
   EXPECT_TRUE(SameBits(program.B(), saved));
   EXPECT_TRUE(SameBits(program.A(), Floats({1000, 700}, 1)));
   EXPECT_EQ(program.Latest().value(), path);
-  // Without the second one nothing is lost, but its shard is not at hand.
+  // Without the second writer the data is not lost, but its shard is
+  // unavailable.
   cluster.Crash(kWriter, 1);
   EXPECT_THAT(program.Restore(path),
               StatusIs(absl::StatusCode::kUnavailable, one));

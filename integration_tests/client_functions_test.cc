@@ -35,7 +35,7 @@ class ClientFunctionsTest : public ::testing::Test {
     session_ = *std::move(connected);
   }
 
-  // What comes of a call with one float and a float for a result.
+  // Returns the result of a call with one float argument and one float result.
   absl::StatusOr<Tensor> Call(ClientFunction function) {
     functions_["f"] = std::move(function);
     const std::vector<Output> results =
@@ -102,7 +102,7 @@ TEST_F(ClientFunctionsTest, IsCalledInLoopsAndFunctions) {
   EXPECT_EQ(value.scalar<float>(), 64);
 }
 
-// What from_generator is for in Python; its end is the data set's.
+// Corresponds to Python's from_generator; its end is the dataset's.
 TEST_F(ClientFunctionsTest, FeedsADataset) {
   int64_t calls = 0;
   functions_["next"] = [&](const ClientFunctionCall&) -> Results {
@@ -128,10 +128,10 @@ TEST_F(ClientFunctionsTest, FeedsADataset) {
   EXPECT_THAT(session_->Run(next), StatusIs(StatusCode::kOutOfRange));
 }
 
-// From what made an element to what uses it in a step, through a pipeline that
-// keeps some ready: it lies where it lay.
+// An element keeps its address from the function that creates it to the step
+// that uses it, through a pipeline with prefetching.
 TEST_F(ClientFunctionsTest, DatasetElementIsNotCopied) {
-  // By one thread, and by another. Kept, so that each has a place of its own.
+  // Kept alive, so that all addresses differ.
   std::vector<Tensor> made;
   std::vector<const void*> used;
   functions_["make"] = [&](const ClientFunctionCall&) -> Results {

@@ -1,5 +1,5 @@
-// What the coordinator gives a cluster, as a user sees it: the same tests for
-// tasks of one process, tasks over sockets, and over the simulated network.
+// Effects of the coordinator as seen by a user: the same tests for tasks of one
+// process, tasks over sockets, and over the simulated network.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ class CoordinatorTest : public ::testing::TestWithParam<ClusterKind> {
   std::unique_ptr<TestCluster> cluster_;
 };
 
-// What a refusal has to name.
+// Checks the texts that a rejection must contain.
 void ExpectRefused(const absl::Status& status, absl::StatusCode code,
                    const std::vector<std::string>& names) {
   EXPECT_EQ(status.code(), code) << status;
@@ -187,7 +187,7 @@ TEST_P(CoordinatorTest, SessionsOutliveTheirCoordinator) {
   ASSERT_OK(session->Run(model.x.initializer()));
   ASSERT_OK(session->Run(model.sum));
   cluster_->Stop("coordinator", 0);
-  // What is there runs; what is new has to wait.
+  // Existing nodes run; new ones must wait.
   EXPECT_EQ(ScalarOf(session->Run(model.sum)), 2.0f);
   cluster_->Start("coordinator", 0);
   Output twice = ops::Mul(model.root, model.sum, 2.0f);
@@ -214,8 +214,9 @@ TEST_P(CoordinatorTest, IsolatedSessionsIgnoreOtherReplicas) {
   EXPECT_EQ(ScalarOf(first->Run(shared.sum)), 2.0f);
 }
 
-// A variable outlives the session that made it, on the session's own task as on
-// another; a program that declares it otherwise hears so before its first step.
+// A variable outlives the session that created it, on the session's own task as
+// on another; a program that declares it differently gets an error before its
+// first step.
 TEST_P(CoordinatorTest, LeftoverVariablesAreCheckedBeforeFirstStep) {
   StartCluster({{"ps", 1}, {"worker", 1}});
   for (const char* job : {"ps", "worker"}) {
@@ -232,7 +233,7 @@ TEST_P(CoordinatorTest, LeftoverVariablesAreCheckedBeforeFirstStep) {
                    "that has ended",
                    absl::StrCat("weft reset ", job), "Session::Reset",
                    "Scope::WithContainer"});
-    // The same program goes on with it.
+    // The same program continues with it.
     Model same(device, 7.0f, 2);
     EXPECT_EQ(ScalarOf(Connect(same.root, "worker", 0)->Run(same.sum)), 3.0f);
     // Each remedy helps.
@@ -277,8 +278,8 @@ INSTANTIATE_TEST_SUITE_P(All, CoordinatorTest,
                            return ClusterKindName(kind.param);
                          });
 
-// A ps that has left, before the coordinator was stopped or while it was, is
-// waited for by nobody: not by the next coordinator, nor by a reset.
+// A ps that has left, before or while the coordinator was stopped, is not
+// waited for by the next coordinator, nor by a reset.
 TEST(LeftTaskTest, DoesNotBlockNextCoordinator) {
   for (const bool leaves_first : {true, false}) {
     SCOPED_TRACE(leaves_first);
@@ -316,8 +317,8 @@ TEST(LeftTaskTest, DoesNotBlockNextCoordinator) {
   }
 }
 
-// What is logged while one waits is no time-out: however often it is, the
-// placement is asked for once, and takes as long as it takes.
+// Log intervals are no timeouts: regardless of the interval, the placement is
+// requested once, and takes as long as needed.
 TEST(LongPlacementTest, IsRequestedOnceAndNamesMissingTask) {
   RecordingLogger logger;
   TestCluster cluster({.kind = ClusterKind::kSimulated,
@@ -329,7 +330,7 @@ TEST(LongPlacementTest, IsRequestedOnceAndNamesMissingTask) {
   SimulatedScheduler& scheduler = cluster.scheduler();
   scheduler.AdvanceBy(absl::Seconds(1));
   cluster.Crash("ps", 0);
-  // Nothing else that the coordinator is told is as large as the graph.
+  // The graph is the coordinator's largest request.
   Scope root = Scope::Root();
   Output value = ops::Const(root.WithDevice("/job:ps/task:0"), 1.0f);
   for (int i = 0; i < 500; ++i) value = ops::Neg(root, value);
@@ -366,8 +367,8 @@ class SecondProcessTest : public ::testing::Test {
                         .heartbeat_timeout = absl::Seconds(5)}};
 };
 
-// Who is the task is for the coordinator to say; until it has, and after it has
-// refused the second, the first keeps all that it has elsewhere.
+// The coordinator decides which process is the task; until then, and after it
+// has rejected the second one, the first keeps its state on other tasks.
 TEST_F(SecondProcessTest, DoesNotDisturbTheFirst) {
   Scope root = Scope::Root();
   const Scope ps = root.WithDevice("/job:ps/task:0");

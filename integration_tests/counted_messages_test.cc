@@ -1,7 +1,7 @@
-// What a warm step costs between tasks: messages, bytes, copies and buffers,
-// counted on a simulated cluster, where they are the same in every run. Each
-// number says what it is for. A change that needs less of something lowers the
-// number here; one that needs more has to say why.
+// The cost of a warm step between tasks: messages, bytes, copies and buffers,
+// counted on a simulated cluster, where they are deterministic. Each number is
+// explained. A change that lowers a cost lowers the number here; one that
+// raises it must explain why.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -32,16 +32,16 @@ using Pushes = std::map<std::string, std::vector<int>>;
 struct StepCost {
   Messages messages;
   Pushes pushes;  // of `messages`, those that are
-  // Of the control lane's messages in all, without attachments. Values of up to
-  // 1 KiB are in their bodies.
+  // Total size of control channel messages, without attachments. They contain
+  // values of up to 1 KiB.
   int64_t control_bytes = 0;
   // Attachments on the control lane (below 64 KiB, and those of a medium size
   // that go along), and the bulk lane's chunks of 1 MiB.
   int64_t small_bytes = 0;
   int chunks = 0;
   int64_t chunk_bytes = 0;
-  // By memcpy; of values of 1 KiB and more. Each is copied once, from the
-  // message to where it lands.
+  // Bytes copied by memcpy, for values of 1 KiB and more. Each value is copied
+  // once, from the message to its buffer.
   int64_t copied_bytes = 0;
   // Buffers of tensors, taken from the pools of all processes.
   int64_t buffers = 0;
@@ -92,8 +92,8 @@ class CountedMessagesTest : public ::testing::Test {
     }
   }
 
-  // From a client on another machine, or, with `process`, from a program that
-  // is the task itself.
+  // Connects from another machine or, with `process`, from the task's own
+  // program.
   void Connect(const std::string& job, int index, Process* process = nullptr) {
     SessionOptions options = cluster_.session_options();
     if (process != nullptr) options.process = process;
@@ -103,8 +103,8 @@ class CountedMessagesTest : public ::testing::Test {
     session_ = *std::move(session);
   }
 
-  // Of the fourth run of the callable: all connections are there, and the
-  // objects of a step have been used before.
+  // Cost of the fourth run of the callable: all connections exist, and objects
+  // of a step are reused.
   StepCost CostOf(const std::vector<Output>& fetches,
                   const std::vector<Operation>& targets,
                   const FeedList& feed_list = {}) {
@@ -173,7 +173,7 @@ class CountedMessagesTest : public ::testing::Test {
   }
 
   const std::map<std::string, int> jobs_;
-  StepCost cost_;  // outlives the cluster, whose end sends messages
+  StepCost cost_;  // must outlive the cluster, which sends messages at its end
   TestCluster cluster_;
   Scope root_ = Scope::Root();
   std::unique_ptr<Session> session_;
@@ -193,7 +193,7 @@ TEST_F(CountedMessagesTest, EmptyStepIsOneRoundTrip) {
   Connect("worker", 0);
   const StepCost cost = CostOf({}, {noop});
   EXPECT_EQ(cost.messages, kClient);
-  // Two envelopes, who the session is, and which callable.
+  // Two envelopes, the session, and the callable.
   EXPECT_LE(cost.control_bytes, 400);
   EXPECT_EQ(cost.small_bytes, 0);
   EXPECT_EQ(cost.chunks, 0);
@@ -209,15 +209,15 @@ TEST_F(CountedMessagesTest, StepOnThreeTasks) {
                                // To ps:0 and worker:1, and their answers.
                                {"RunPartition", 2},
                                {"RunPartitionReply", 2},
-                               // a and b to worker:1; a comes to worker:0
-                               // with the answer of ps:0.
+                               // a and b are pushed to worker:1; a is returned
+                               // to worker:0 in the reply of ps:0.
                                {"Pushes", 2},
                            }));
   EXPECT_LE(cost.control_bytes, 1500);
   EXPECT_EQ(cost.small_bytes, 0);
   EXPECT_EQ(cost.chunks, 0);
-  // Where a value lands: a twice, b, and c at worker:0 and at the client. The
-  // sums are made there.
+  // Receive buffers: a twice, b, and c at worker:0 and at the client. The sums
+  // are computed in them.
   EXPECT_EQ(cost.buffers, 5);
   ExpectCopied(0, cost);
 }
@@ -231,7 +231,7 @@ TEST_F(CountedMessagesTest, StepOnThreeTasksFetchingFromTheLast) {
                                        // a to worker:0; a and b come to
                                        // worker:1 with the answers.
                                        {"Pushes", 1}}));
-  // As above, but c goes to the client at once.
+  // As above, but c goes directly to the client.
   EXPECT_EQ(cost.buffers, 4);
 }
 
@@ -242,7 +242,7 @@ TEST_F(CountedMessagesTest, ValueForTwoNodesIsSentOnce) {
   Connect("worker", 0);
   ASSERT_OK(session_->Run(a.initializer()));
   EXPECT_EQ(CostOf({b}, {}).messages, WithClient({{"RunPartition", 1},
-                                                  // With the value in it.
+                                                  // Contains the value.
                                                   {"RunPartitionReply", 1}}));
 }
 
@@ -266,9 +266,9 @@ TEST_F(CountedMessagesTest, LargeValuesAreSentOnceInChunks) {
   EXPECT_EQ(cost.small_bytes, 0);
   EXPECT_EQ(cost.chunks, 12);
   EXPECT_EQ(cost.chunk_bytes, kBytes);
-  // Where it lands; the ps sends the variable's own memory.
+  // Into the receive buffer; the ps sends the variable's own memory.
   ExpectCopied(kBytes, cost);
-  // Where it lands, and the last element, at the worker and at the client.
+  // The receive buffer, and the last element, at the worker and at the client.
   EXPECT_EQ(cost.buffers, 3);
   // Initialising took two.
   constexpr size_t kSmall = 1 << 20;
@@ -294,7 +294,7 @@ TEST_F(CountedMessagesTest, LargeValuesAreAssignedInPlace) {
   EXPECT_EQ(cost.chunks, 12);
   EXPECT_EQ(cost.chunk_bytes, kBytes);
   ExpectCopied(kBytes, cost);
-  // Where it lands; the sum is made in the variable's own memory.
+  // The receive buffer; the sum is computed in the variable's own memory.
   EXPECT_EQ(cost.buffers, 1);
 }
 
@@ -401,7 +401,7 @@ class LookUpOnTwoPsTest : public CountedMessagesTest {
   Output ids_;
 };
 
-// What crosses is what was asked for, in one message each way and ps.
+// Only requested rows are sent, in one message per direction and ps.
 TEST_F(LookUpOnTwoPsTest, LookUpFetchesItsRowsOnce) {
   const Output rows = nn::EmbeddingLookup(scope_, table_, ids_);
   const StepCost cost = CostOfIds({rows}, {});
@@ -431,8 +431,8 @@ TEST_F(LookUpOnTwoPsTest, UpdateSendsItsRowsOnce) {
   EXPECT_LE(cost.control_bytes + cost.small_bytes, 2 * 4 * kRow + 4000);
 }
 
-// Of a table of wide rows, whose copies are counted: a megabyte a step needs no
-// lane but the one that the messages take.
+// With wide rows, whose copies are counted: a megabyte per step needs only the
+// message channel.
 TEST_F(LookUpOnTwoPsTest, ManyRowsShareTheMessageChannel) {
   constexpr int kIds = 1000, kDistinct = 600, kWide = 256;
   constexpr int64_t kWideRow = 4 * kWide;
@@ -464,9 +464,9 @@ TEST_F(LookUpOnTwoPsTest, ManyRowsShareTheMessageChannel) {
   EXPECT_EQ(cost.pushes, kSparseUpdate);
   EXPECT_EQ(cost.chunks, 0);
   EXPECT_EQ(cost.small_bytes, kDistinct * (8 + 2 * kWideRow));
-  // For the gradient of the squares there is no number repeated a megabyte
-  // long, which would be the twentieth: it is written where the rows lie that
-  // were stitched.
+  // The gradient of the squares does not materialize a megabyte of one repeated
+  // number, which would be the twentieth buffer: it is written into the buffer
+  // of the stitched rows.
   EXPECT_EQ(cost.buffers, 19);
 }
 
@@ -492,7 +492,7 @@ TEST_F(LookUpOnTwoPsTest, LearningRateOnPsIsSentToOtherPs) {
   EXPECT_EQ(pushes, kSparseUpdate);
 }
 
-// Of 6,000 classes, the five that a step looks at.
+// Of 6,000 classes, the five that a step uses.
 TEST_F(LookUpOnTwoPsTest, SampledLossFetchesRowsOfItsClasses) {
   const auto biases = ops::GetPartitionedVariable(
       scope_, "biases", TensorShape({kRows}),
@@ -513,7 +513,7 @@ TEST_F(LookUpOnTwoPsTest, SampledLossFetchesRowsOfItsClasses) {
   EXPECT_LE(cost.control_bytes + cost.small_bytes, 2 * 5 * (kRow + 4) + 6000);
 }
 
-// By a gather of a variable that lies elsewhere.
+// A gather from a variable on another task.
 TEST_F(LookUpOnTwoPsTest, GatherFetchesOnlyItsRows) {
   const Output rows = ops::Gather(scope_, table_.parts()[0], {1, 5});
   const StepCost cost = CostOfIds({ops::Neg(scope_, rows)}, {});

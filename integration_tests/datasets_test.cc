@@ -567,7 +567,7 @@ TEST_F(DatasetsOnTasksTest, SessionsShareIteratorByName) {
   EXPECT_THAT(second->Run(b.next), StatusIs(kOutOfRange));
 }
 
-// A map that waits for a queue that nobody fills.
+// A map that waits for a queue that is never filled.
 struct WaitingInput {
   explicit WaitingInput(const std::string& device) {
     const Scope there = root.WithDevice(device);

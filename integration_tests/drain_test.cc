@@ -14,8 +14,8 @@
 namespace weft {
 namespace {
 
-// A step, `hold`, that counts its begin on the ps and waits there at a queue
-// until somebody runs `open`.
+// A step, `hold`, that counts its start on the ps and waits there at a queue
+// until `open` is run.
 class DrainTest : public ::testing::TestWithParam<ClusterKind> {
  protected:
   void SetUp() override {
@@ -109,7 +109,7 @@ TEST_P(DrainTest, TaskRejectsNewStepsOfOtherMasters) {
   cluster_.Start("ps", 0);
 }
 
-// It waits for steps of other masters, which tell it of their end.
+// It waits for steps of other masters, which notify it of their end.
 TEST_P(DrainTest, TaskLearnsOfCancelledStep) {
   std::thread stop = Stop("ps", absl::Hours(1));
   EXPECT_THAT(UntilRefused(begun_.initializer()),
@@ -226,7 +226,7 @@ TEST_F(LostClientDrainTest, SessionOfLostClientDelaysDrainBriefly) {
   client_.reset();
 }
 
-// So that a chief can save although its connection is cut at that moment.
+// Otherwise a chief could not save if its connection is cut at that time.
 TEST_F(LostClientDrainTest, ClientWithCutConnectionIsServed) {
   constexpr char kWorker[] = "/job:worker/replica:0/task:0";
   ASSERT_NO_FATAL_FAILURE(StopBesideClient("client that saves"));

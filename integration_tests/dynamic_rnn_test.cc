@@ -1,6 +1,6 @@
-// Recurrent networks: variables have TensorFlow's names and shapes, outputs are
-// what its formulas say, sequences end where they are told to, and gradients
-// are what differences say.
+// Recurrent networks: variables have TensorFlow's names and shapes, outputs
+// match its formulas, sequences end at their lengths, and gradients match
+// numerical differences.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ constexpr int kBatch = 3, kSteps = 4, kDepth = 2, kUnits = 2;
 
 double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-// What a variable of that many columns holds at row i, column j.
+// Value of a variable with that many columns at row i, column j.
 double Weight(int i, int j) { return 0.1 * (i + 1) - 0.07 * j; }
 
 // Weights of that pattern, whatever the shape.

@@ -19,7 +19,7 @@ float Element(int64_t id, int column) {
   return static_cast<float>(id) + 0.125f * static_cast<float>(column) - 2;
 }
 
-// Which part of `parts` has row `id` of `rows`, and where.
+// Part and position of row `id` of `rows`, among `parts`.
 struct Place {
   int64_t part, row;
 };
@@ -89,7 +89,7 @@ class EmbeddingTest : public GraphTest {
                                   {static_cast<int64_t>(rows.size()), width}))};
   }
 
-  // What tf.nn.embedding_lookup_sparse gives.
+  // The result of tf.nn.embedding_lookup_sparse.
   static std::vector<float> Combined(
       const std::vector<std::vector<int64_t>>& ids,
       const std::vector<std::vector<float>>& weights,
@@ -176,7 +176,7 @@ TEST_F(EmbeddingTest, RowsOutsideTheTableAreRejected) {
   };
   expect(one, 13, "indices[1] = 13 is not in [0, 13)");
   expect(one, -1, "indices[1] = -1 is not in [0, 13)");
-  // Also an id whose part, as an int32, is one of the table's.
+  // Includes an id whose part number, as an int32, would be valid.
   const std::pair<Output, std::string> tables[] = {{mod, "table_1"},
                                                    {div, "table_6"}};
   for (const int64_t id : {int64_t{13}, int64_t{-1}, int64_t{3} << 32}) {
@@ -259,7 +259,7 @@ TEST_F(EmbeddingTest, GradientOfPartHasEachRowOnce) {
   }
 }
 
-// The same table in one part, read whole: what a lookup trains is no other.
+// Compared with the same table in one part, read whole.
 TEST_F(EmbeddingTest, PartitionedTrainingMatchesWholeTable) {
   const auto ids = ops::Placeholder(root_, DT_INT64, {.shape = {-1}});
   const auto parts = Table("div", 13, 5);
@@ -438,8 +438,8 @@ TEST_F(EmbeddingTest, InvalidLookupsAreRejected) {
          [&] { nn::SafeEmbeddingLookupSparse(root_, Table("mod", 4, 2), {}); });
 }
 
-// A table that the machine has no memory for is refused before any is taken,
-// and the session goes on.
+// A table that exceeds the machine's memory is rejected before any is
+// allocated, and the session stays usable.
 class LargeTableTest : public EmbeddingTest {
  protected:
   static constexpr int64_t kBound = int64_t{1} << 30;
@@ -469,7 +469,7 @@ TEST_F(LargeTableTest, LookupIsRejected) {
                          absl::StrCat("/job:localhost/replica:0/task:0 needs "
                                       "26666666720 bytes (the largest: ",
                                       name, "/part_0, 26666666720)")));
-    // Its value alone is no variable.
+    // A value alone is no variable.
     const absl::Status status =
         session().Run(table.parts()[0].initial_value()).status();
     EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
@@ -560,8 +560,7 @@ class TrainedLookups : public EmbeddingTest,
     }
   }
 
-  // What the variables hold after three steps. `graph`: what was run for the
-  // last one.
+  // Returns the variables after three steps. `graph`: the last executed graph.
   std::vector<Tensor> Train(const GraphOptions& options, std::string* graph) {
     auto session = Session::Connect(
         "", root_, {.graph_options = options, .process = &process_});

@@ -79,9 +79,10 @@ class EmulatedGpuKernelsTest : public testing::Test, public MadeUpTensors {
     }
   }
 
-  // Of all that was added, as parts of the larger of 1 and the number.
+  // Compares all added results, relative to the larger of 1 and the number.
   void ExpectEqual(double tolerance = 1e-6) {
-    // What goes beyond a buffer shows only where that is memory for itself.
+    // Out-of-bounds accesses are only detected if buffers are separate
+    // allocations.
     Process process({.gpu_platform = std::make_shared<CudaPlatform>(
                          CudaPlatformOptions{.exact_memory = true})});
     SessionOptions options;
@@ -101,7 +102,7 @@ class EmulatedGpuKernelsTest : public testing::Test, public MadeUpTensors {
     }
   }
 
-  // What the processor made last.
+  // The last result of the CPU.
   const Output& last() const { return last_; }
 
  private:
@@ -330,7 +331,7 @@ TEST_F(EmulatedGpuKernelsTest, SoftmaxesAndCrossEntropies) {
   ExpectEqual(1e-4);
 }
 
-// By tiles of our own, and by cuBLAS, where it is.
+// With own tiles, and with cuBLAS if available.
 class EmulatedGpuProductsTest : public EmulatedGpuKernelsTest,
                                 public testing::WithParamInterface<bool> {
  protected:
@@ -455,7 +456,7 @@ TEST_F(EmulatedGpuKernelsTest, GatherScatterAndSegmentSums) {
       const Tensor x = Numbers({n, width});
       Add("GatherV2", {x, Indices({257}, n), Tensor::Scalar<int32_t>(0)});
       Add("UnsortedSegmentSum", {x, Indices({n}, 9), Tensor::Scalar(9)});
-      Tensor some = Indices({n}, 9);  // -1 is no segment
+      Tensor some = Indices({n}, 9);  // -1 is ignored
       for (int32_t& id : some.mutable_flat<int32_t>()) --id;
       Add("UnsortedSegmentSum", {x, some, Tensor::Scalar(8)});
       Add("UnsortedSegmentMax", {x, Indices({n}, 300), Tensor::Scalar(300)});

@@ -1,6 +1,5 @@
-// Sessions on GPUs of NVIDIA's that the processor plays (EmulatedCuda): what a
-// CudaDevice copies, and in what order, what it keeps, and what a user hears
-// when it is lost.
+// Sessions on emulated NVIDIA GPUs (EmulatedCuda): copies of a CudaDevice and
+// their order, its memory, and errors when it is lost.
 #include <gmock/gmock.h>
 
 #include <memory>
@@ -151,11 +150,11 @@ TEST_F(EmulatedGpuTest, ClosedSessionsFreeAllDeviceMemory) {
     ASSERT_OK_AND_ASSIGN(auto session, Connect(root));
     ASSERT_OK(session->Run(v.initializer()));
   }
-  process_.reset();  // which waits for who gives memory back
+  process_.reset();  // waits until all memory is freed
   EXPECT_EQ(EmulatedCuda::memory_in_use(), 0);
 }
 
-// As a session may, whose last step is told of its end.
+// As in a session whose last step is notified of its end.
 TEST_F(EmulatedGpuTest, DeviceMayBeDestroyedAfterItsWork) {
   const auto random = NewSeededRandom(1);
   Scheduler& scheduler = process_->scheduler();
@@ -171,9 +170,8 @@ TEST_F(EmulatedGpuTest, DeviceMayBeDestroyedAfterItsWork) {
   done->Wait();
 }
 
-// Weights of a ps that a worker moves, whose device is the one given; what they
-// are after some steps. Values of that size land in pinned memory, and leave
-// from it.
+// Returns the weights of a ps after some steps of a worker on the given device.
+// Values of that size are transferred through pinned memory.
 Tensor TrainedOn(TestCluster& cluster, const std::string& device) {
   constexpr int kRows = 9, kInputs = 129, kOutputs = 257;
   const Scope root = Scope::Root();

@@ -36,7 +36,7 @@ using ::testing::SizeIs;
 class EstimatorClusterTest : public TrainAndEvaluateTest {
  protected:
   using Jobs = std::map<std::string, int>;
-  // What a task does.
+  // The program of a task.
   using Program = std::function<absl::Status(const RunConfig& config)>;
 
   RunConfig ConfigOf(const std::string& cluster, const std::string& type,
@@ -62,7 +62,7 @@ class EstimatorClusterTest : public TrainAndEvaluateTest {
     return absl::StrCat("{", absl::StrJoin(texts, ", "), "}");
   }
 
-  // Others hear at once of a job that has finished.
+  // Other tasks learn at once of a finished job.
   static TaskOptions Soon() {
     TaskOptions task;
     task.server_factory = [](TaskServerOptions options) {
@@ -156,7 +156,7 @@ TEST_F(EstimatorClusterTest, MasterTaskAlsoEvaluates) {
   EXPECT_EQ(exporter_->steps.back(), Trained());
 }
 
-// Whoever trains with it waits until another has made a step.
+// Users train one step at a time, alternately.
 class Turn {
  public:
   std::shared_ptr<train::SessionRunHook> AfterIt() {
@@ -172,7 +172,7 @@ class Turn {
     explicit Wait(Turn& turn) : turn_(turn) {}
     absl::StatusOr<train::SessionRunArgs> BeforeRun(
         train::SessionRunContext&) override {
-      // Not for ever, so that a failing test ends.
+      // With a timeout, so that a failing test ends.
       if (turn_.done_->WaitUntil(turn_.scheduler_.Now() + absl::Minutes(2))) {
         return train::SessionRunArgs();
       }
@@ -238,8 +238,8 @@ TEST_F(EstimatorClusterTest, WorkersStartDelayedByTheirIndex) {
                                         .eval_input_fn = PointsOnce(),
                                         .train_steps = 20};
            options.delay_workers_by_global_step = true;
-           // Worker 0 waits for nobody; worker 1 would for step 5545, but for
-           // the end.
+           // Worker 0 does not wait; worker 1 would wait for step 5545, but
+           // training ends before.
            if (config.task_type == "chief") {
              options.train_monitors = {turn.AfterIt()};
            } else if (config.task_id == 0) {
@@ -314,7 +314,7 @@ InputFn People(const RunConfig& config) {
       "label");
 }
 
-// What a cluster has trained, as a program alone finds it.
+// Results of a cluster's training, as found by a single program.
 class CannedClusterTest : public EstimatorClusterTest {
  protected:
   using Make = std::function<Estimator(const RunConfig& config)>;
@@ -360,7 +360,8 @@ class CannedClusterTest : public EstimatorClusterTest {
     ASSERT_OK_AND_ASSIGN(const auto reader,
                          checkpoint::BundleReader::Open(files_, checkpoint));
     std::vector<std::string> found;
-    // Of whole tensors, and of slices, whose keys begin with their tensor's.
+    // Keys of whole tensors, and of slices, which begin with their tensor's
+    // name.
     EXPECT_OK(reader->ForEach(
         [&](absl::string_view key, const checkpoint::BundleEntry& entry) {
           if (!entry.slices.empty()) return absl::OkStatus();
@@ -517,7 +518,7 @@ EstimatorSpec SquaresModel(const Scope& scope, const ModelInput& input) {
       momentum, {.replicas_to_aggregate = config.num_worker_replicas,
                  .replica_index = config.InputShard().index});
   spec.train_op = sync.Minimize(scope, spec.loss, {.global_step = step});
-  // Without initial tokens no gradient is computed twice, and dropped: each
+  // Without initial tokens no gradient is computed twice and dropped: each
   // batch makes an update.
   spec.training_hooks = {
       sync.MakeSessionRunHook(config.is_chief, {.num_tokens = 0})};

@@ -1,6 +1,6 @@
-// Estimators that are exported, and what is asked of their SavedModels; models
-// that are damaged, and mistakes of who asks. (That TensorFlow reads them and
-// agrees: tensorflow_saved_models_test.py.)
+// Exported Estimators and predictions of their SavedModels; corrupt models, and
+// invalid requests. (tensorflow_saved_models_test.py checks that TensorFlow
+// reads them and agrees.)
 #include <cmath>
 #include <map>
 #include <string>
@@ -277,7 +277,7 @@ TEST_F(EstimatorExportTest, ExamplesAreParsed) {
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-// ---- Damaged models, and mistakes of who asks ----
+// ---- Corrupt models, and invalid requests ----
 
 TEST_F(EstimatorExportTest, CorruptModelsAreRejected) {
   const std::string path = Exported();
@@ -506,7 +506,7 @@ TEST_F(ExporterTest, ClockSetBackStillExportsNewerVersion) {
   ASSERT_OK_AND_ASSIGN(const auto path,
                        exporter->Export(model, exports_, "", Loss(1), false));
   EXPECT_EQ(path, JoinPath(exports_, "4000000001"));
-  // What is behind it is none of this program's.
+  // Later versions belong to other programs.
   EXPECT_THAT(Names(exports_), ElementsAre("4000000001", "9999999999"));
   ASSERT_OK(Load(*path));
 }
@@ -555,7 +555,7 @@ TEST_F(ExporterTest, BestResumesFromEarlierEvaluations) {
   EXPECT_TRUE(Exports(*exporter, model, Loss(loss / 2)));
 }
 
-// As an Experiment's evaluator has them.
+// As written by an Experiment's evaluator.
 TEST_F(ExporterTest, BestReportsMissingEvaluations) {
   Estimator model = Trained();
   ASSERT_OK_AND_ASSIGN(const EvalMetrics metrics,

@@ -1,5 +1,5 @@
-// What heads make of logits: losses, metrics and predictions as TensorFlow's,
-// labels in all their forms, and what mistakes are told.
+// Heads: losses, metrics and predictions match TensorFlow's, labels in all
+// their forms, and errors.
 #include <cmath>
 #include <initializer_list>
 #include <limits>
@@ -166,7 +166,7 @@ TEST_F(HeadTest, ThresholdIsPositiveOnlyForAccuracy) {
   Expect(metrics, "recall/positive_threshold_0.5/two", 0.6666667f);
 }
 
-// Which tells where weights are next to nothing.
+// The epsilon matters where weights are close to zero.
 TEST_F(HeadTest, ThresholdMetricsAddEpsilonToDivisor) {
   const auto input = [](const Scope& scope) -> absl::StatusOr<InputTensors> {
     InputTensors tensors;

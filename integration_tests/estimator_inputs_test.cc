@@ -44,7 +44,7 @@ class RunningInput {
   void Begin() {
     EXPECT_OK(session_->Run({}, std::vector<Output>(), input_.initializers));
   }
-  // Of one batch: the feature, and the labels where there are any.
+  // Returns the feature, and the labels if there are any, of one batch.
   absl::StatusOr<std::vector<Tensor>> Next(const std::string& key) {
     const Feature& feature = input_.features.at(key);
     std::vector<Output> fetches = {feature.is_sparse() ? feature.sparse().values
@@ -83,7 +83,7 @@ class EstimatorInputsTest : public ::testing::Test {
   RunningInput Run(const InputFn& input_fn) {
     return RunningInput(input_fn, &process_);
   }
-  // In the order of the files, once.
+  // In file order, once.
   static RowOptions InOrder(int64_t batch_size) {
     RowOptions rows;
     rows.batch_size = batch_size;

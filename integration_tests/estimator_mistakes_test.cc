@@ -1,5 +1,5 @@
-// Mistakes of whoever trains a model: each is told in a sentence that names the
-// column or key, and says what to do.
+// User errors in training a model: each error is a sentence that names the
+// column or key, and the remedy.
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,7 +51,7 @@ class EstimatorMistakesTest : public TrainAndEvaluateTest {
     options.estimator.logger = &logger_;
     return DnnClassifier(options, Config(), labels);
   }
-  // What training of a model of the columns comes to.
+  // Returns the error of training a model with the columns.
   std::string ErrorOf(const FeatureColumns& columns, const Tensor& x,
                       const std::string& name = "x") {
     return std::string(
@@ -146,9 +146,9 @@ TEST_F(EstimatorMistakesTest, MissingVocabularyFile) {
   EXPECT_EQ(ErrorOf(made, strings_), "") << "it is back";
 }
 
-// ---- columns whose mistake only the step knows ----
+// ---- errors of columns that only the step can detect ----
 
-// What one column makes of features: a layer, or a linear model.
+// The result of one column: an input layer, or a linear model.
 class ColumnMistakesTest : public ::testing::Test {
  protected:
   enum class Of { kLayer, kLinear };
@@ -186,7 +186,7 @@ class WeightsOfIdsTest : public ColumnMistakesTest {
   static Tensor Weights(float second) {
     return Tensor::FromValues<float>(TensorShape({2, 2}), {1, second, 3, 4});
   }
-  // Of the three columns that take weights, each in a graph of its own.
+  // Results of the three columns that take weights, each in its own graph.
   std::vector<absl::StatusOr<Tensor>> RunAll(const Tensor& ids,
                                              const Tensor& weights) {
     const auto weighted =
@@ -259,7 +259,7 @@ TEST_F(ColumnMistakesTest, RankThreeIdsAreNotSplitIntoExamples) {
   }
 }
 
-// As TensorFlow reads it: "007" is 7.
+// As in TensorFlow, "007" is 7.
 TEST_F(ColumnMistakesTest, IntegerVocabularyRejectsOtherLines) {
   const std::string path = JoinPath(::testing::TempDir(), "integers.txt");
   const auto count = [&](absl::string_view lines) {
@@ -278,7 +278,7 @@ TEST_F(ColumnMistakesTest, IntegerVocabularyRejectsOtherLines) {
                        "Field nine in line 3 of " + path + " is not a valid"));
 }
 
-// As TensorFlow's; an embedding's are a mistake, above.
+// As in TensorFlow; for an embedding they are an error, above.
 TEST_F(ColumnMistakesTest, IndicatorSkipsIdsOutOfRange) {
   features_["i"] =
       Output(ops::Const(root_, Tensor::Vector<int64_t>({1, 9, -1})));
@@ -288,7 +288,7 @@ TEST_F(ColumnMistakesTest, IndicatorSkipsIdsOutOfRange) {
   EXPECT_THAT(rows.flat<float>(), ElementsAre(0, 1, 0, 0, 0, 0));
 }
 
-// They are no mistake.
+// Bools are no error.
 TEST_F(ColumnMistakesTest, BoolsAreNumbers) {
   features_["x"] = Output(ops::Const(
       root_, Tensor::FromValues<bool>(TensorShape({2}), {true, false})));

@@ -1,6 +1,6 @@
-// Estimators as a program uses them: training that goes on, what stays in the
-// folder, and what mistakes are told. (What models compute is compared with
-// TensorFlow by tools/conformance.)
+// Estimators as used by a program: resumed training, files in the model
+// directory, and errors. (tools/conformance compares the values of models with
+// TensorFlow.)
 #include "libs/estimator/estimator.h"
 
 #include <functional>
@@ -113,7 +113,7 @@ TEST_F(EstimatorTest, WarmStartsFromAnotherModel) {
   EXPECT_EQ(StepOf(warm), 1) << "slots and steps are not trainable";
   ASSERT_OK_AND_ASSIGN(const Tensor begun, warm.GetVariableValue(kWeight));
   EXPECT_EQ(begun.flat<float>()[0], learned.flat<float>()[0]);
-  // What it learns later is not overwritten.
+  // Later training of the first model is not overwritten.
   ASSERT_OK(first.Train(Points({}), {.steps = 10}));
   ASSERT_OK(second().Train(Points({}), {.steps = 1}));
   ASSERT_OK_AND_ASSIGN(const Tensor kept, warm.GetVariableValue(kWeight));
@@ -216,7 +216,7 @@ class EmbeddingOfCheckpointTest : public ::testing::Test {
     EXPECT_OK(checkpoint::WriteCheckpointState(
         disk_, "/other", {.model_checkpoint_path = "/other/m-7"}));
   }
-  // What ids 3, 0 and 2 are, by a table of so many rows in so many parts.
+  // Returns rows 3, 0 and 2 of a table with that many rows and parts.
   absl::StatusOr<Tensor> LookUp(const std::string& path,
                                 const std::string& tensor, int64_t rows,
                                 int32_t parts) {
@@ -391,7 +391,7 @@ TEST_F(EvaluationEventsTest, LogShowsAllDigitsOfTheStep) {
                              HasSubstr("global_step = 1234567"))));
 }
 
-// ---- labels whose shape only the step knows ----
+// ---- labels whose shape is only known at run time ----
 
 // Three examples, and labels of which the graph knows `known` of their shape.
 InputFn WithLabels(const Tensor& labels, const PartialShape& known) {

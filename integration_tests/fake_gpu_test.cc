@@ -1,7 +1,6 @@
-// Sessions on GPUs with memory of their own, which the host plays (FakeDevice):
-// what is copied, what stays there, what is saved, and what a user hears when
-// something is wrong. Which values come out, tools/conformance/fake_gpu_test.cc
-// shows for all recorded cases.
+// Sessions on GPUs with their own memory, emulated by the host (FakeDevice):
+// copies, values that stay on the device, saves, and errors.
+// tools/conformance/fake_gpu_test.cc checks the values of all recorded cases.
 #include <gmock/gmock.h>
 
 #include <memory>
@@ -143,7 +142,7 @@ TEST_F(FakeGpuTest, BranchesAndLoopsRunOnTheDevice) {
   EXPECT_EQ(power->scalar<float>(), 1024);
 }
 
-// What comes to the host in a turn is its condition.
+// Only the condition is copied to the host in each iteration.
 TEST_F(FakeGpuTest, LoopStacksStayOnTheDevice) {
   const Output n = ops::Placeholder(gpu_, DT_INT32);
   const Output x = ops::Placeholder(gpu_, DT_FLOAT);
@@ -239,7 +238,7 @@ TEST_F(FakeGpuTest, FailedDeviceEndsOnlyItsSteps) {
   EXPECT_EQ(sum->scalar<float>(), 3);
 }
 
-// Nothing waits for a value of the step, which launches, and ends, and hears.
+// No op waits for a value of the step, which launches, ends, and is notified.
 TEST_F(FakeGpuTest, StepWaitsForItsDevice) {
   const Output x = ops::Placeholder(gpu_, DT_FLOAT);
   const Output y = ops::Mul(gpu_.WithName("y"), x, x);

@@ -134,7 +134,7 @@ absl::Status ImportInto(const Scope& scope, absl::string_view functions,
       absl::StrCat("library { ", functions, " }\n", nodes), scope.graph());
 }
 
-// Nodes of a data set whose only element is `function` of x: NAME_one has x,
+// Nodes of a dataset whose only element is `function` of x: NAME_one has x,
 // NAME the result, and NAME_value is the result as a tensor.
 std::string Mapped(const std::string& name, const std::string& function,
                    const std::string& shape = "") {
@@ -332,8 +332,8 @@ TEST_F(FunctionsTest, DataSetsOfMissingFunctionsFailTheirSteps) {
                        "Function not defined 'gone' (node 'set')"));
 }
 
-// As in TensorFlow, functions have the version of their graph. A data set calls
-// them on a task, a PartitionedCall is expanded before.
+// As in TensorFlow, functions have the version of their graph. A dataset calls
+// them on a task; a PartitionedCall is expanded before.
 TEST(RemovedOpsTest, OnlyStepsThatCallThemFail) {
   const std::string nodes =
       Placeholder("x", "DT_FLOAT") +
@@ -442,7 +442,7 @@ TEST_F(FunctionsTest, OneResultDoesNotWaitForAnother) {
   const FeedList feeds = {{Find("x:0"), Float(5)}};
   EXPECT_THAT(Run(feeds, "call:0"), Gives(-5.0f));
   EXPECT_THAT(Run(feeds, "call:1"), StatusIs(kInvalid, "call/bad"));
-  // Nor does a result that is fed run what makes it.
+  // Nor does feeding a result run the node that produces it.
   EXPECT_THAT(
       Run({{Find("call:1"), Float(1)}, {Find("x:0"), Float(5)}}, "call:0"),
       Gives(-5.0f));
@@ -625,8 +625,8 @@ TEST_F(FunctionsTest, FrameLoopRunsInTakenBranchOnly) {
   EXPECT_THAT(Run(feeds, "after:0"), Gives(6.0f));
 }
 
-// What a loop carries along is there in its last iteration too, in which the
-// call is not made.
+// Values carried by a loop also exist in its last iteration, in which the call
+// is not made.
 TEST_F(FunctionsTest, CallMayDependOnLoopInvariantsOnly) {
   using Values = std::vector<Output>;
   const Output x = ops::Placeholder(root_.WithName("x"), DT_FLOAT);
@@ -843,8 +843,8 @@ TEST_F(FunctionsTest, NestedLoopsBranchesAndCalls) {
   }
 }
 
-// What a loop does not change is there in each iteration, the last one too, of
-// which only the condition runs.
+// Loop invariants also exist in the last iteration, in which only the condition
+// runs.
 TEST_F(FunctionsTest, BodyRunsOnlyIfConditionHolds) {
   const std::string add =
       FloatConst("one", 1) + FloatOp("next", "AddV2", "i one:output:0");

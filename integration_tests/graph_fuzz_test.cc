@@ -1,7 +1,6 @@
-// Graphs from anywhere end with values or errors: replays the corpora of the
-// fuzzers of graphs, and runs graphs that are made up by seeds, with the
-// passes that rewrite graphs and without.
-// integration_tests/testing/graph_seeds.h says which seeds.
+// Untrusted graphs end with values or errors: replays the corpora of the graph
+// fuzzers, and runs random graphs, with and without the passes that rewrite
+// graphs. integration_tests/testing/graph_seeds.h selects the seeds.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -54,7 +53,7 @@ std::vector<std::string> KeptGraphs() {
   return graphs;
 }
 
-// What a seed's graph begins with: nothing, or one that is known to run.
+// The initial graph of a seed: empty, or one that is known to run.
 std::string Beginning(const std::vector<std::string>& kept, uint64_t seed) {
   return seed % 4 == 0 ? "" : kept[seed % kept.size()];
 }
@@ -98,8 +97,7 @@ TEST(GraphFuzzTest, RandomGraphsGiveSameResultsRewritten) {
   EXPECT_GE(equal_values, static_cast<int>(seeds.end - seeds.begin) / 4);
 }
 
-// What nodes do by themselves they do in a function, too, in branches and with
-// passes.
+// Nodes must behave the same inside a function, in branches and with passes.
 TEST(GraphFuzzTest, RandomGraphsGiveSameResultsAsFunctions) {
   const std::vector<std::string> kept = KeptGraphs();
   ASSERT_FALSE(kept.empty());

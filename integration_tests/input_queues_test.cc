@@ -64,7 +64,7 @@ std::vector<std::string> Describe(const tf::GraphDef& graph,
       if (name == "_has_manual_control_dependencies") continue;
       attrs[name] = value.ShortDebugString();
     }
-    // What only has to run before has no order.
+    // Control inputs are unordered.
     std::vector<std::string> inputs(node.input().begin(), node.input().end());
     std::sort(
         std::find_if(inputs.begin(), inputs.end(),
@@ -195,7 +195,7 @@ TEST(InputQueueNamesTest, InvalidArgumentsAreScopeErrors) {
   });
 }
 
-// So that who takes one of them reads the error of the scope, not memory.
+// So that users of an output read the error of the scope, not invalid memory.
 TEST(InputQueueNamesTest, FailedScopeGivesNullOutputs) {
   const Scope root = Scope::Root();
   root.UpdateStatus(absl::NotFoundError("before"));
@@ -222,7 +222,7 @@ class InputQueuesTest : public ::testing::Test {
     return path;
   }
 
-  // In a session of its own, with its queue runners started.
+  // In a separate session, with its queue runners started.
   void Start(const SessionOptions& options = {}) {
     auto session = Session::Connect("", root_, options);
     ASSERT_OK(session);
@@ -274,7 +274,7 @@ TEST_F(InputQueuesTest, LinesOfTwoEpochsInBatches) {
   EXPECT_OK(Stop());
 }
 
-// Which starts what fills them, and stops when they are empty.
+// The session starts the queue runners, and stops when the queues are empty.
 TEST_F(InputQueuesTest, MonitoredSessionRunsUntilInputEnds) {
   const ops::Queue queue = train::StringInputProducer(
       root_, Names({Write("a", "1\n2\n3\n4\n")}), {.num_epochs = 2});
@@ -408,7 +408,7 @@ TEST_F(InputQueuesTest, CorruptRecordsAreReported) {
   EXPECT_THAT(session_->Run(record.value), StatusIs(kInvalid, "a\\x00"));
 }
 
-// The first cause is what everybody hears who waits.
+// All waiting callers get the first cause.
 TEST_F(InputQueuesTest, SessionCloseEndsWaitingReader) {
   const ops::Queue queue = ops::Queue::Fifo(
       root_, {DT_STRING}, {.shapes = {PartialShape::Scalar()}});
@@ -421,12 +421,12 @@ TEST_F(InputQueuesTest, SessionCloseEndsWaitingReader) {
       session_->Run({}, record.value, {.timeout = absl::Milliseconds(50)}),
       StatusIs(absl::StatusCode::kDeadlineExceeded));
   EXPECT_OK(session_->Close());
-  // The thread that fills the batches hears of it, and asks all to stop.
+  // The thread that fills the batches gets the error, and requests a stop.
   EXPECT_TRUE(coordinator_.WaitForStop(absl::Minutes(1)));
   EXPECT_THAT(coordinator_.Join(), StatusIs(absl::StatusCode::kCancelled));
 }
 
-// Whether the file is read to its end or not, and whoever waits meanwhile.
+// Whether or not the file is read to its end, and while others wait.
 TEST_F(InputQueuesTest, ClosedSessionLeavesNoOpenFile) {
   MemoryFileSystem disk;
   CountedFiles files(disk);
@@ -457,7 +457,7 @@ TEST_F(InputQueuesTest, ClosedSessionLeavesNoOpenFile) {
     coordinator.RequestStop();
     coordinator.Join().IgnoreError();
     session.reset();
-    // What a session has had on a task goes soon after it.
+    // Resources of a session on a task are freed soon after it.
     const absl::Time deadline = process.clock().Now() + absl::Minutes(1);
     while (files.num_open() > 0 && process.clock().Now() < deadline) {
       process.scheduler().NewEvent()->WaitUntil(process.clock().Now() +
@@ -496,7 +496,7 @@ TEST_F(InputQueuesTest, FileIsClosedAtItsEndAndByReset) {
   session_.reset();  // before the process
 }
 
-// What a time-out interrupts is not lost.
+// An interrupted read loses no name.
 TEST_F(InputQueuesTest, TimeoutLosesNoFileName) {
   const std::string path = Write("a", "1\n2\n");
   const ops::Queue queue = ops::Queue::Fifo(

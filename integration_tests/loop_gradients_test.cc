@@ -24,7 +24,7 @@ using Values = std::vector<Output>;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// What is differentiated: ys of an x and a w, both doubles [3], and an n.
+// Inputs of the differentiated function: x and w, both doubles [3], and n.
 struct Inputs {
   Output x, w, n;
 };
@@ -50,7 +50,7 @@ class LoopGradientsTest : public testing::Test {
   }
   static void TearDownTestSuite() { delete process_; }
 
-  // Of no iterations, one and several.
+  // With zero, one and several iterations.
   static void Check(const Function& function,
                     std::initializer_list<int> counts = {0, 1, 4},
                     bool same_shape = true) {
@@ -142,7 +142,7 @@ TEST_F(LoopGradientsTest, OfLoopsInLoops) {
           const Values last =
               Repeat(root, in, parallel,
                      [&](const Scope& s, const Output& i, const Output& v) {
-                       // As often as the turn of the outer loop says.
+                       // As many iterations as the outer loop's index.
                        const Values inner = ops::WhileLoop(
                            s, {0, v},
                            [&](const Scope& t, const Values& u) {
@@ -408,7 +408,7 @@ TEST_F(LoopGradientsTest, UnusedGradientsKeepNoMemory) {
     EXPECT_THAT((*session)->Run({{n, Tensor::Scalar(count)}, {x, value}},
                                 Values{fetch}),
                 IsOk());
-    // What is no tensor, frames and iterations, counts here.
+    // Memory other than tensors (frames and iterations) is measured here.
     grown = process.usage().resident_bytes - before;
     return process.buffers().stats().peak_bytes_in_use;
   };
@@ -512,8 +512,8 @@ TEST_F(LoopGradientsTest, TwoCallsUseSeparateGradientArrays) {
   EXPECT_THAT(values[1].flat<float>(), ElementsAre(2, 4, 6));
 }
 
-// In a branch that is not taken nothing runs, though all that it waits for
-// does.
+// In a branch that is not taken nothing runs, although all its control inputs
+// do.
 TEST_F(LoopGradientsTest, BranchWithOutsideControlInput) {
   const Scope root = Scope::Root();
   const Output p = ops::Placeholder(root, DT_BOOL, {.shape = {}});
@@ -535,8 +535,7 @@ TEST_F(LoopGradientsTest, BranchWithOutsideControlInput) {
   }
 }
 
-// What depends on invariants alone runs as often as the body, neither for ever
-// nor once more.
+// Nodes that depend on invariants alone run as often as the body.
 TEST_F(LoopGradientsTest, BodyOfInvariantsOnly) {
   const Scope root = Scope::Root();
   const Output x =
@@ -561,7 +560,7 @@ TEST_F(LoopGradientsTest, BodyOfInvariantsOnly) {
   EXPECT_EQ(total.scalar<float>(), 6);
 }
 
-// Of a Case as a function, with an index that is out of range, too.
+// For a Case as a function, including an index out of range.
 TEST_F(LoopGradientsTest, CaseInsideLoop) {
   for (const size_t num_branches : {1, 2, 3}) {
     Check([&](const Scope& root, const Inputs& in) {
@@ -581,9 +580,8 @@ TEST_F(LoopGradientsTest, CaseInsideLoop) {
   }
 }
 
-// In the iterations that take the other branch its zeros are dead, though what
-// they are like is the same in all iterations: one Merge has both branches'
-// gradients of w.
+// In iterations that take the other branch its zeros are dead, although their
+// shape is invariant: one Merge combines both branches' gradients of w.
 TEST_F(LoopGradientsTest, BranchWithZeroGradient) {
   const Tensor ones = Tensor::Vector({1.0, 1.0, 1.0});
   const std::function<Output(const Scope&, const Output&)> flat[] = {

@@ -1,4 +1,4 @@
-// Loops whose nodes lie on several devices, as a user sees them: the same tests
+// Loops whose nodes are on several devices, as seen by a user: the same tests
 // over the devices of an in-process session, tasks of one process, tasks over
 // sockets, and tasks over the simulated network.
 #include <gmock/gmock.h>
@@ -279,7 +279,7 @@ TEST_P(LoopsAcrossTasksTest, InvariantUsedOnAnotherTask) {
         return program_.LessThan(0, v[0], program_.limit);
       },
       [&](const Values& v) -> Values {
-        // What device 1 makes of x alone takes no value of the loop.
+        // Device 1 computes this from x alone, without values of the loop.
         Output twice =
             ops::Add(on(1), Invariant(on(0), x), Invariant(on(0), x));
         return {ops::Add(on(0), v[0], 1.0f), ops::Mul(on(0), v[1], twice)};
@@ -493,7 +493,7 @@ INSTANTIATE_TEST_SUITE_P(All, LoopsAcrossTasksTest,
                                            Home::kSockets, Home::kSimulated),
                          NameOf);
 
-// Where time passes by itself.
+// With real time.
 class EndlessLoopTest : public LoopsAcrossTasksTest {};
 
 TEST_P(EndlessLoopTest, EndsAtItsDeadline) {
@@ -538,8 +538,8 @@ TEST(SimulatedLoopsTest, InAnyOrder) {
   }
 }
 
-// Memory does not grow with the iterations: once a loop is over, its step goes
-// on, and remembers nothing of the values that were handed over in it.
+// Memory does not grow with the iterations: once a loop is over, its step
+// continues without any state of values exchanged in it.
 TEST(LoopsOfOneProcessTest, StepMemoryDoesNotGrowWithIterations) {
   Place place(Home::kOneProcess);
   Programs program(place);
@@ -563,7 +563,7 @@ TEST(LoopsOfOneProcessTest, StepMemoryDoesNotGrowWithIterations) {
     EXPECT_OK(session->Run({{program.limit, limit}}, end));
   });
   EXPECT_EQ(ScalarOf(session->Run(result)), Programs::NestedResult(kLimit));
-  int num_running = 0;  // a task whose part is over runs nothing any more
+  int num_running = 0;  // a finished task runs no nodes
   for (const char* job : {"ps", "worker"}) {
     const StepTable::Size steps =
         place.cluster().server(job, 0).runtime().steps();

@@ -1,7 +1,7 @@
-// Loops, branches, functions and arrays inside one another, made up by seeds:
-// a graph gives what the program means, with passes and without; and whatever
-// is changed about its loops, it ends with a value or an error.
-// integration_tests/testing/graph_seeds.h says which seeds.
+// Random nested loops, branches, functions and arrays: a graph gives the
+// results of the program, with passes and without; and with modified loops, it
+// ends with a value or an error. integration_tests/testing/graph_seeds.h
+// selects the seeds.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -96,7 +96,7 @@ TEST_F(RandomLoopsTest, ResultsMatchReference) {
   }
 }
 
-// What a broken graph gives is nobody's promise; that it ends is.
+// The results of a malformed graph are unspecified, but it must terminate.
 TEST_F(RandomLoopsTest, MalformedLoopsTerminate) {
   const GraphSeeds seeds(kLoopSeeds);
   int runs = 0;

@@ -1,5 +1,5 @@
-// MetaGraphDefs: those of TensorFlow 2.21 come in, are restored and go on; ours
-// go out, and another program goes on with them.
+// MetaGraphDefs: those of TensorFlow 2.21 are imported, restored and trained;
+// ours are exported, and another program continues from them.
 #include "libs/train/meta_graph.h"
 
 #include <cmath>
@@ -73,7 +73,7 @@ class MetaGraphTest : public testing::Test {
     EXPECT_OK(meta);
     return meta.ok() ? *meta : MetaGraph();
   }
-  // A session of its own, whose local variables have their values.
+  // Returns a separate session with initialized local variables.
   std::unique_ptr<Session> Connect(const Scope& scope) {
     const Operation init = ops::LocalVariablesInitializer(scope);
     auto session = Session::Connect("", scope, {.process = &process_});
@@ -82,7 +82,8 @@ class MetaGraphTest : public testing::Test {
     EXPECT_OK((*session)->Run(init));
     return *std::move(session);
   }
-  // What TensorFlow found in round 0, right after the checkpoint, or later.
+  // Expects TensorFlow's results of round 0, right after the checkpoint, or of
+  // later rounds.
   void ExpectRound(Session& session, const std::string& name, int round,
                    const std::string& prefix = "") {
     Strings fetches;
@@ -137,7 +138,7 @@ TEST_P(TensorFlowsMetaGraphTest, RestoresAndResumesTraining) {
   ASSERT_NE(session, nullptr);
   ASSERT_OK(saver->Restore(*session, checkpoint));
   ASSERT_NO_FATAL_FAILURE(ExpectRound(*session, name, 0));
-  // What TensorFlow restored, ours saves: the same bytes.
+  // A restored TensorFlow checkpoint is saved with the same bytes.
   ASSERT_OK_AND_ASSIGN(const std::string saved,
                        saver->Save(*session, absl::StrCat(folder_, "/m")));
   for (const char* file : {".index", ".data-00000-of-00001"}) {

@@ -1,6 +1,6 @@
-// MonitoredTrainingSession on clusters: workers wait for the chief, training
-// goes on when a parameter server has started again, with checkpoints and
-// without.
+// MonitoredTrainingSession on clusters: workers wait for the chief, and
+// training continues after a parameter server has restarted, with checkpoints
+// and without.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -37,7 +37,7 @@ using train::MonitoredSession;
 using train::MonitoredTrainingSession;
 using train::MonitoredTrainingSessionOptions;
 
-// Tells when a line comes that has this in it.
+// Notifies when a line contains the given text.
 class NotifyingLogger : public Logger {
  public:
   explicit NotifyingLogger(std::string text) : text_(std::move(text)) {}
@@ -80,7 +80,7 @@ struct Model {
 
 class MonitoredRecoveryTest : public testing::TestWithParam<ClusterKind> {
  protected:
-  // `patience` is with tasks that are missing.
+  // `patience` is the timeout for missing tasks.
   explicit MonitoredRecoveryTest(absl::Duration patience = absl::Seconds(2))
       : cluster_(ClusterOptions(patience)) {}
 
@@ -185,7 +185,7 @@ TEST_P(MonitoredRecoveryTest, WithoutDirectoryStartsOver) {
   EXPECT_EQ(steps_.size(), 12u + 30u);
 }
 
-// What variables hold without one may be of an earlier program.
+// Without a checkpoint, values of variables may be of an earlier program.
 TEST_P(MonitoredRecoveryTest, CheckpointAloneInitializesSession) {
   Model model;
   train::Saver saver(model.root);
@@ -203,8 +203,8 @@ TEST_P(MonitoredRecoveryTest, CheckpointAloneInitializesSession) {
   EXPECT_OK(recovered.session->Run(model.train));
 }
 
-// The queue lies with a server that lives, and a run finds that another one has
-// gone: the queue is for the next session, too.
+// The queue is on a live server, and a run finds that another server is gone:
+// the queue must stay open for the next session.
 TEST_P(MonitoredRecoveryTest, LossFoundByRunLeavesSharedQueuesOpen) {
   Model model;
   const Scope at = model.root.WithDevice("/job:ps/task:0");
@@ -230,7 +230,7 @@ TEST_P(MonitoredRecoveryTest, LossFoundByRunLeavesSharedQueuesOpen) {
   EXPECT_OK(session->Close());
 }
 
-// In simulated time, for the cluster is patient with what is missing.
+// In simulated time, because the cluster waits long for missing tasks.
 class MonitoredBoundTest : public MonitoredRecoveryTest {};
 
 INSTANTIATE_TEST_SUITE_P(Clusters, MonitoredBoundTest,
@@ -256,7 +256,7 @@ TEST_P(MonitoredBoundTest, RecoveryTimeIsBounded) {
   cluster_.Start("ps", 1);
 }
 
-// As one does whose input ends in the next run.
+// Simulates an input that ends in the next run.
 void EndInput(MonitoredSession& session) {
   EXPECT_THAT(session.RunStepFn([](MonitoredSession::StepContext&) {
     return absl::OutOfRangeError("the input has ended");
@@ -298,7 +298,7 @@ TEST_P(MonitoredBoundTest, ChiefDoesNotWaitForLostWorker) {
               HasSubstr("The worker of zmq://lost:1 has sent no heartbeat"));
 }
 
-// Its entry lies on servers that go on running.
+// Its entry is on servers that keep running.
 TEST_P(MonitoredBoundTest, LostWorkerDoesNotDelayNextChief) {
   const Clock& clock = cluster_.scheduler().clock();
   for (const bool is_first : {true, false}) {
@@ -362,7 +362,7 @@ TEST_P(MonitoredBoundTest, WorkerWithoutChiefLogsUnsavedTraining) {
   ASSERT_OK(session->Close());
 }
 
-// The cluster is as patient as it is by default, and a server stays away.
+// The cluster has its default timeout, and a server stays away.
 class PatientClusterTest : public MonitoredRecoveryTest {
  protected:
   PatientClusterTest() : MonitoredRecoveryTest(absl::Minutes(10)) {}
@@ -444,8 +444,8 @@ TEST_P(PatientClusterTest, ServerReturningInTimeIsWaitedFor) {
   EXPECT_OK(session->Close());
 }
 
-// At whose address a task of another cluster lives for a while, which the task
-// that the session is on tries to reach only now and then.
+// A task of another cluster has the address for a while, which the session's
+// task tries to connect to only occasionally.
 TEST_P(PatientClusterTest, ForeignTaskAtServerAddressIsWaitedOut) {
   Model model;
   auto options = StoppableOptions(0);
@@ -477,7 +477,7 @@ TEST_P(PatientClusterTest, ForeignTaskAtServerAddressIsWaitedOut) {
   EXPECT_OK(session->Close());
 }
 
-// Saves that fail: training goes on in the session that it has.
+// Failing saves: training continues in its session.
 class FailingSavesTest : public MonitoredBoundTest {
  protected:
   std::unique_ptr<MonitoredSession> Start(
@@ -501,8 +501,8 @@ class FailingSavesTest : public MonitoredBoundTest {
       cluster_.scheduler().RunUntilIdle();
     }
   }
-  // Until a step fails, which is returned, but not for ever: minutes_ says how
-  // long. `before` is called before each step.
+  // Runs until a step fails, which is returned, with a limit: minutes_ is the
+  // duration. `before` is called before each step.
   absl::Status RunOnceAMinute(
       MonitoredSession& session, const Model& model,
       const std::function<void()>& before = [] {}) {
@@ -586,8 +586,8 @@ TEST_P(FailingSavesTest, HungAsyncSaveEndsTrainingAfterAnHour) {
   EXPECT_EQ(session->Close(status), status);
 }
 
-// It is told what is waited for, and neither the save nor the session is waited
-// for for ever, though a step of the session's own task hangs.
+// The wait is logged, and neither the save nor the session is waited for
+// forever, though a step of the session's own task hangs.
 TEST_P(FailingSavesTest, HungFinalSaveEndsAfterAnHour) {
   for (const bool beside : {false, true}) {
     SCOPED_TRACE(beside);
@@ -678,7 +678,7 @@ class LateHook : public train::SessionRunHook {
   int until_;
 };
 
-// What could not be saved while there was no session is no fault of the files.
+// Time without a session does not count as a failure of the files.
 TEST_P(FailingSavesTest, TimeWithoutSessionIsNotCounted) {
   Model model;
   auto options = Options(0, logger_);
@@ -711,8 +711,7 @@ TEST_P(FailingSavesTest, TimeWithoutSessionIsNotCounted) {
   EXPECT_OK(session->Close());
 }
 
-// A server that is lost every 50 minutes does not keep a full disk from being
-// told.
+// A server that is lost every 50 minutes does not hide a full disk.
 TEST_P(FailingSavesTest, NewSessionDoesNotRestartTheHour) {
   Model model;
   const auto session = Start(model, false);
@@ -728,8 +727,8 @@ TEST_P(FailingSavesTest, NewSessionDoesNotRestartTheHour) {
   EXPECT_EQ(session->Close(status), status);
 }
 
-// In each session a thread fails after a while: the next of `lives`, and at
-// last the last one.
+// In each session a thread fails after a while: after the next of `lives`,
+// finally after the last one.
 class SourceHook : public train::SessionRunHook {
  public:
   explicit SourceHook(std::vector<absl::Duration> lives)
@@ -811,7 +810,7 @@ TEST_P(LostSessionsTest, AreUnboundedWhileCheckpointsAdvance) {
   EXPECT_OK(session->Close());
 }
 
-// In the one that lasts longer than recovery may, no run succeeds after its
+// In the session that lasts longer than max_recovery, no run succeeds after its
 // first minute.
 TEST_P(LostSessionsTest, LongSessionsAreNotFailedAttempts) {
   Model model;
@@ -916,7 +915,7 @@ TEST_P(FailingSavesTest, FinalSaveIsRetried) {
   EXPECT_OK(files_.FileExists("/job/model.ckpt-1.index"));
 }
 
-// Those tries are all there are, also where the disk's error looks like that of
+// The number of attempts is fixed, also if the disk's error looks like that of
 // a lost session.
 TEST_P(FailingSavesTest, FinalSaveRetriesAreBounded) {
   Model model;
@@ -970,8 +969,8 @@ TEST_P(FailingSavesTest, StoppingChiefWaitsForNoTask) {
   cluster_.Start("ps", 1);
 }
 
-// By a task that does not know the session any more, while the one that has the
-// global step does.
+// Aborted by a task that has lost the session, while the task with the global
+// step has not.
 TEST_P(FailingSavesTest, AbortedFinalSaveIsALoss) {
   Model model;
   const auto session = Start(model, false);
@@ -984,7 +983,7 @@ TEST_P(FailingSavesTest, AbortedFinalSaveIsALoss) {
   EXPECT_LE(NumLines("Saving checkpoints for 1 into"), 7);
 }
 
-// Who was asked to stop does not go back to the last checkpoint to end there.
+// After a stop request it does not restart from the last checkpoint.
 TEST_P(FailingSavesTest, LostSessionIsNotReplacedAfterStop) {
   Model model;
   const auto session = Start(model, false);
@@ -1298,7 +1297,7 @@ TEST_P(EndedChiefTest, StopEndsItsWait) {
   ASSERT_OK(session->Close());
 }
 
-// What waits at a parameter server that goes waits at the next one.
+// A wait at a parameter server that is lost continues at its replacement.
 TEST_P(MonitoredWorkerTest, KeepsWaitingAfterServerRestart) {
   Model chiefs, workers;
   NotifyingLogger waits("Waiting for model to be ready. Variables");
@@ -1348,9 +1347,8 @@ TEST_P(MonitoredWorkerTest, LearnsMissingVariableOnceChiefIsReady) {
                                       "Variables not initialized: only_here."));
 }
 
-// Of a model that is only partly there, its chief may be about to give the
-// rest: as long as it has not asked whether all is there, nobody is told
-// anything.
+// If a model is partially initialized, its chief may be about to initialize the
+// rest: before it has checked its readiness, no error is reported.
 TEST_P(MonitoredWorkerTest, WaitsForChiefThatIsNotReady) {
   Model chiefs("late");
   Model workers("late");
@@ -1368,7 +1366,7 @@ TEST_P(MonitoredWorkerTest, WaitsForChiefThatIsNotReady) {
   EXPECT_OK(step);
 }
 
-// Where the tasks are is of no matter.
+// Independent of the placement of tasks.
 class MonitoredProgramTest : public MonitoredRecoveryTest {};
 
 INSTANTIATE_TEST_SUITE_P(Clusters, MonitoredProgramTest,
@@ -1392,7 +1390,7 @@ TEST_P(MonitoredProgramTest, WaitsUntilItsDeadline) {
       HasSubstr("Variables not initialized: global_step, weight, bias"));
 }
 
-// The second one of a graph waits where the variables lie, as the first does.
+// The second session of a graph waits on the variables' tasks, like the first.
 TEST_P(MonitoredProgramTest, SecondSessionOfGraphWaitsForTheChief) {
   Model chiefs, workers;
   {
@@ -1401,7 +1399,7 @@ TEST_P(MonitoredProgramTest, SecondSessionOfGraphWaitsForTheChief) {
     options.max_wait_secs = 0.01;
     EXPECT_FALSE(MonitoredTrainingSession(workers.root, options).ok());
   }
-  // Who asks again and again logs "ready.  Ready_for_local_init_op: ...".
+  // Polling would log "ready.  Ready_for_local_init_op: ...".
   NotifyingLogger waits("Waiting for model to be ready. Variables not");
   absl::StatusOr<int64_t> step;
   std::thread worker = StartWorker(workers, waits, step);
@@ -1416,7 +1414,8 @@ TEST_P(MonitoredProgramTest, SecondSessionOfGraphWaitsForTheChief) {
       testing::Not(testing::Contains(HasSubstr("Ready_for_local_init_op"))));
 }
 
-// A chief whose program makes another variable of a name that workers know.
+// A chief whose program creates a different variable with a name that workers
+// use.
 TEST_P(MonitoredProgramTest, ShapeMismatchReportsBothShapes) {
   Model chiefs, workers;
   NotifyingLogger waits("Waiting for model to be ready. Variables not");
@@ -1446,7 +1445,7 @@ TEST_P(MonitoredProgramTest, ShapeMismatchReportsBothShapes) {
   EXPECT_OK(step);
 }
 
-// Where the variable would lie nobody has seen the chief.
+// The variable would be on a task that has not seen the chief.
 TEST_P(MonitoredWorkerTest, EndsIfChiefTrainsWithoutItsVariable) {
   Model chiefs;
   Model workers("only_here", "/job:worker/task:1");
@@ -1468,8 +1467,8 @@ TEST_P(MonitoredWorkerTest, EndsIfChiefTrainsWithoutItsVariable) {
               HasSubstr("the chief's graph has no variables of these names"));
 }
 
-// A reset is somebody else's doing, by the session's own master or by another
-// one: training goes on.
+// Another program resets the containers, by the session's own master or by
+// another one: training continues.
 class ResetTrainingTest : public MonitoredRecoveryTest {
  protected:
   void TrainThroughAReset(const std::string& target,

@@ -183,7 +183,7 @@ class MonitoredSessionTest : public testing::Test {
 
 // ---- Hooks in general ----
 
-// As facts of TensorFlow's monitored_session.py say.
+// From TensorFlow's monitored_session.py.
 TEST_F(MonitoredSessionTest, HookOrderMatchesTensorFlow) {
   Lines lines;
   auto a = std::make_shared<RecordingHook>("a", lines);
@@ -334,8 +334,8 @@ TEST_F(MonitoredSessionTest, StepFunctionsRunWithAndWithoutHooks) {
   EXPECT_TRUE(session->ShouldStop());
 }
 
-// Where the session is lost there would be another one, and the function's own
-// gone.
+// If the session were lost it would be replaced, and the function's own
+// destroyed.
 TEST_F(MonitoredSessionTest, StepFunctionMustUseItsContext) {
   const auto session = Start(Options());
   ASSERT_NE(session, nullptr);
@@ -447,7 +447,7 @@ TEST_F(MonitoredSessionTest, HookMustNotUseTheCallingSession) {
   EXPECT_EQ(hook->num_uses, 4);
 }
 
-// A connection that is lost for a moment, twice.
+// A connection that is briefly lost, twice.
 class LateEndHook : public train::SessionRunHook {
  public:
   absl::Status End(Session&) override {
@@ -557,7 +557,7 @@ TEST_F(MonitoredSessionTest, HooksAreNotifiedOfTrainingEnd) {
     const auto session = Start(std::move(options));
     EXPECT_OK(session->Run(count_));
     EXPECT_EQ(session->Close(run_status), run_status);
-    // What may pass is tried again, but not by who is to leave.
+    // Transient errors are retried, but not after a stop request.
     if (hook->has_ended) {
       EXPECT_EQ(hook->num_told, terminate ? 1 : 3);
     }
@@ -601,8 +601,8 @@ TEST_F(MonitoredSessionTest, HooksSeeStopRequestAtEnd) {
   }
 }
 
-// Others have brought training there: who is asked to leave is the last all
-// the same, and nobody goes on after it.
+// Others have brought training to its end: a stop request at the last step is
+// still the end, and no program continues.
 TEST_F(MonitoredSessionTest, StopAtLastStepStillNotifiesTrainingEnd) {
   bool terminate = false;
   const auto is_told = [&](int steps_of_others) {
@@ -710,14 +710,14 @@ TEST_F(MonitoredSessionTest, SecondScaffoldReusesSaverNodes) {
   EXPECT_EQ(root_.graph().num_nodes(), num_nodes);
   EXPECT_EQ(second.saver()->restore_op().node(),
             first.saver()->restore_op().node());
-  // What a program brings comes first.
+  // The program's own saver takes precedence.
   auto own = std::make_shared<train::Saver>(root_);
   train::Scaffold third({.saver = own});
   ASSERT_OK(third.Finalize(root_));
   EXPECT_EQ(third.saver(), own);
 }
 
-// What one program saves beside its checkpoints, another one goes on with.
+// Another program continues from the graph saved beside checkpoints.
 TEST_F(MonitoredSessionTest, ImportedGraphBringsItsSaver) {
   auto options = Options({train::StopAtStep(3)});
   options.checkpoint_dir = "/job";
@@ -748,7 +748,7 @@ TEST_F(MonitoredSessionTest, AmbiguousSaversAreRejected) {
                        "More than one item in the collection \"savers\". "
                        "Please indicate which one to use by passing it to the "
                        "Scaffold: ScaffoldOptions::saver"));
-  // And one that the graph has not is none.
+  // And a saver whose nodes are not in the graph is ignored.
   const Scope other = Scope::Root();
   train::GetOrCreateGlobalStep(other);
   train::CollectSaver(other, one.def());
@@ -756,7 +756,7 @@ TEST_F(MonitoredSessionTest, AmbiguousSaversAreRejected) {
               StatusIs(kInvalidArgument, "save/Const:0"));
 }
 
-// In collections that come from elsewhere anything may lie.
+// Imported collections may contain anything.
 TEST_F(MonitoredSessionTest, MisnamedReportNodeIsIgnored) {
   root_.AddToCollection(
       "ready_for_local_init_op",
@@ -837,7 +837,7 @@ TEST_F(MonitoredSessionTest, LogsTensorsAndSpeed) {
                                        "I global_step/sec: 4"));
 }
 
-// What a new session restores may be further back.
+// A new session may restore an earlier step.
 TEST_F(MonitoredSessionTest, SpeedIsMeasuredPerSession) {
   ManualClock clock;
   RecordingLogger log;
@@ -891,7 +891,7 @@ TEST_F(MonitoredSessionTest, StepRejectedByHookIsNotSaved) {
   const Output loss = ops::Identity(root_.WithName("loss"), x);
   const Tensor one = Tensor::Scalar(1.0f);
   const Tensor nan = Tensor::Scalar(std::numeric_limits<float>::quiet_NaN());
-  // Whether Close hears of the error or not.
+  // Whether or not Close gets the error.
   for (const bool is_told : {true, false}) {
     const std::string directory = is_told ? "/job" : "/untold";
     auto options = Options({std::make_shared<train::NanTensorHook>(loss)});
@@ -907,7 +907,7 @@ TEST_F(MonitoredSessionTest, StepRejectedByHookIsNotSaved) {
     EXPECT_OK(files_.FileExists(directory + "/model.ckpt-1.index"));
     EXPECT_FALSE(files_.FileExists(directory + "/model.ckpt-2.index").ok());
   }
-  // Nor is one that a hook refuses in End.
+  // Nor is one that a hook rejects in End.
   const auto hook = std::make_shared<FailingHook>();
   hook->in_end = absl::InternalError("end");
   auto again = Options({hook});
@@ -969,7 +969,8 @@ class CountingHook : public train::SessionRunHook {
   const int64_t times_;
 };
 
-// As that of synchronous replicas, whose updates are made beside the runs.
+// Like the hook of synchronous replicas, whose updates are concurrent with
+// runs.
 class HoldingHook : public train::SessionRunHook {
  public:
   absl::Status SaveBetweenUpdates(
@@ -1009,7 +1010,7 @@ TEST_F(MonitoredSessionTest, WaitsForTheGlobalStepBeforeTheFirstRun) {
   EXPECT_THAT(logger_.lines(),
               testing::Contains(
                   "I Waiting for global step 5 before starting training."));
-  // Only the first: nobody would count it up.
+  // Only the first, because no other program advances it.
   ASSERT_OK(session->raw_session()->Run(step_.initializer()));
   ASSERT_OK(session->Run(count_));
 }
@@ -1038,7 +1039,7 @@ TEST_F(MonitoredSessionTest, WaitForStepOptionsAreChecked) {
   }
 }
 
-// Whose looks are further apart than that.
+// With a poll interval longer than the timeout.
 TEST_F(MonitoredSessionTest, WaitForStepEndsInTime) {
   train::GlobalStepWaiterOptions waiter;
   waiter.wait_until_step = 5;
@@ -1052,7 +1053,7 @@ TEST_F(MonitoredSessionTest, WaitForStepEndsInTime) {
       StatusIs(absl::StatusCode::kDeadlineExceeded, "It has been 0 for"));
 }
 
-// What a thread of the coordinator ends by, ends the wait.
+// An error of a coordinator thread ends the wait.
 class FailingThreadHook : public train::SessionRunHook {
  public:
   absl::Status AfterCreateSession(Session&,
@@ -1076,7 +1077,7 @@ TEST_F(MonitoredSessionTest, FailedThreadEndsWaitForStep) {
               StatusIs(absl::StatusCode::kInternal, "broken"));
 }
 
-// As SIGTERM does, by the option, or another thread.
+// Like SIGTERM: by the option, or from another thread.
 TEST_F(MonitoredSessionTest, StopRequestEndsWaitForStep) {
   for (const bool by_option : {true, false}) {
     SCOPED_TRACE(by_option);
@@ -1193,8 +1194,8 @@ TEST_F(MonitoredSessionTest, SummarisesByTheClock) {
               ElementsAre("start at 1", "loss at 1", "loss at 4"));
 }
 
-// A real one, to this thread, for others of the program began before it was
-// left to whoever looks for it; so this has a Process of its own.
+// A real signal, to this thread. Threads started before would receive it, so
+// this test has its own Process.
 TEST(MonitoredSignalTest, SigtermSavesAndExits) {
   const StopSignals signals;
   MemoryFileSystem files;
@@ -1276,7 +1277,7 @@ TEST_F(MonitoredSessionTest, SavesAtStartPeriodicallyAndAtEnd) {
       testing::Contains("I Saving checkpoints for 3 into /job/model.ckpt."));
 }
 
-// Makes an update whenever somebody wants to save between two of them.
+// Makes an update whenever a save is requested between two updates.
 class UpdatingHook : public train::SessionRunHook {
  public:
   explicit UpdatingHook(Operation update) : update_(update) {}
@@ -1368,8 +1369,8 @@ TEST_F(MonitoredSessionTest, SecondStartResumes) {
             5);
 }
 
-// Its state file was lost, or could not be seen: a training that begins anew
-// would overwrite and delete the checkpoints.
+// The state file was lost, or is not visible: a training that starts over would
+// overwrite and delete the checkpoints.
 TEST_F(MonitoredSessionTest, CheckpointsWithoutAStateFileAreNotOverwritten) {
   const auto run_to = [&](int64_t step) {
     auto options = Options({train::StopAtStep(step)});
@@ -1386,7 +1387,7 @@ TEST_F(MonitoredSessionTest, CheckpointsWithoutAStateFileAreNotOverwritten) {
               HasSubstr(R"('model_checkpoint_path: "model.ckpt-11"')"));
   ASSERT_OK_AND_ASSIGN(const Lines after, files_.ListDirectory("/job"));
   EXPECT_EQ(before, after);
-  // As the error says.
+  // Follows the error's remedy.
   ASSERT_OK(files_.WriteFileAtomically(
       "/job/checkpoint", R"(model_checkpoint_path: "model.ckpt-11")"));
   ASSERT_OK_AND_ASSIGN(const int64_t to_13, run_to(13));
@@ -1396,8 +1397,8 @@ TEST_F(MonitoredSessionTest, CheckpointsWithoutAStateFileAreNotOverwritten) {
       testing::Contains("I Restoring parameters from /job/model.ckpt-11"));
 }
 
-// Checkpoints that another state file names, and a first save that has not
-// ended, are in nobody's way.
+// Checkpoints that another state file names, and an unfinished first save, do
+// not prevent training.
 TEST_F(MonitoredSessionTest, TrainingStartsBesideOtherCheckpoints) {
   const auto start = [&] {
     auto options = Options({train::StopAtStep(1)});
@@ -1452,7 +1453,7 @@ TEST_F(MonitoredSessionTest, RestoreOfOtherTypeNamesBoth) {
                      HasSubstr("double"), HasSubstr("/job/model.ckpt-0")));
 }
 
-// What a chief with another graph hears.
+// The error of a chief with another graph.
 TEST_F(MonitoredSessionTest, RestoreOfOtherModelNamesTheVariable) {
   auto options = Options({train::StopAtStep(1)});
   options.checkpoint_dir = "/job";
@@ -1556,7 +1557,7 @@ TEST_F(MonitoredSessionTest, LargeEventFileIsRotated) {
   EXPECT_GT(num_files(1), 1u);
 }
 
-// With the file of the session before.
+// Lost with the file of the previous session.
 TEST_F(MonitoredSessionTest, LostGraphEventIsRewritten) {
   FailingFileSystem disk(files_);
   Process process(InMemory(disk));
@@ -1605,7 +1606,7 @@ TEST_F(MonitoredSessionTest, SummariesMayHaveTheirOwnDirectory) {
               ElementsAre("start at 1", "loss at 1", "loss at 2"));
 }
 
-// As TensorFlow's CheckpointSaverHook, whose writer is of its own directory.
+// As TensorFlow's CheckpointSaverHook, which writes to its own directory.
 TEST_F(MonitoredSessionTest, SaveEventsAreWrittenBesideCheckpoints) {
   ops::ScalarSummary(root_, "loss", ops::Const(root_, 3.0f));
   auto options = Options({train::StopAtStep(1)});
@@ -1664,7 +1665,7 @@ TEST_F(MonitoredSessionTest, HungThreadIsNamedAndAbandoned) {
                   HasSubstr("E Coordinator stopped with threads still running: "
                             "stubborn."),
                   HasSubstr("10ms ago"))));
-  // What it uses is there as long as it runs.
+  // Its objects live as long as it runs.
   hook->Release();
   EXPECT_THAT(hook->last_run, StatusIs(kFailedPrecondition, "closed"));
 }
@@ -1738,7 +1739,7 @@ TEST_F(MonitoredSessionTest, ProfilerOptionsAreChecked) {
   }
 }
 
-// What the caller and hooks ask for counts together, and all are told.
+// Requests of the caller and of hooks are combined, and all get the result.
 TEST_F(MonitoredSessionTest, RunMetadataServesAllRequesters) {
   Lines lines;
   auto hook = std::make_shared<RecordingHook>("hook", lines);
@@ -1786,7 +1787,7 @@ TEST_F(MonitoredSessionTest, InitOpMayBeFed) {
   EXPECT_OK(session->Close());
 }
 
-// For whoever initialises by himself what no checkpoint holds.
+// For callers that initialize by themselves if there is no checkpoint.
 TEST_F(MonitoredSessionTest, RecoverSessionReportsIfCheckpointExists) {
   train::Saver saver(root_);
   train::SessionManagerOptions options;

@@ -1,5 +1,5 @@
 // Trainings by MonitoredTrainingSession on a simulated cluster whose tasks,
-// programs, connections and disk fail as a seed says
+// programs, connections and disk fail as chosen by a seed
 // (integration_tests/testing/monitored_simulation.h).
 //
 // WEFT_SIMULATION_SEEDS, WEFT_SIMULATION_FIRST_SEED and WEFT_SIMULATION_HUNT as
@@ -21,7 +21,7 @@ namespace {
 constexpr uint64_t kSeeds = 12;
 constexpr uint64_t kSynchronousSeeds = 8;
 
-// What all seeds came to.
+// Totals over all seeds.
 struct Sum {
   uint64_t seeds = 0;
   int programs = 0;
@@ -69,7 +69,7 @@ TEST(MonitoredSimulationTest, EverySynchronousSeedReachesItsEnd) {
   if (sum.seeds >= kSynchronousSeeds) ExpectMuchHasHappened(sum);
 }
 
-// Both read the global step, and one hears late of what it was.
+// Both read the global step, and one gets its result late.
 TEST(StepBookTest, StepsConcurrentWithAReadMayFollowIt) {
   constexpr int64_t kLast = 10;
   StepBook book(kLast, 0);

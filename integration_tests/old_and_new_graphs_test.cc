@@ -79,7 +79,7 @@ class GraphsOfCasesTest : public testing::Test {
 };
 std::vector<GraphOfCase>* GraphsOfCasesTest::graphs_ = nullptr;
 
-// Whoever wrote a graph before an attr was there, wrote it without.
+// Graphs written before an attr existed lack it.
 TEST_F(GraphsOfCasesTest, MissingDefaultsAreFilled) {
   ASSERT_GT(graphs_->size(), 300u);
   int dropped = 0;
@@ -275,7 +275,7 @@ void AddNewOps(GraphText& graph) {
       .Add("pop", "StackPopV2", {"stack", "^push"}, {kElement});
 }
 
-// As TensorFlow wrote it before 1.0.
+// As written by TensorFlow before 1.0.
 std::string OldGraph() {
   const std::pair<std::string, std::string> kInt = {"T", "type: DT_INT32"};
   GraphText graph;
@@ -307,7 +307,7 @@ std::string OldGraph() {
   return graph.With(5);
 }
 
-// As TensorFlow 2 writes the same, and a version that is not there yet.
+// As written by TensorFlow 2, and a hypothetical later version.
 std::string NewGraph() {
   const std::pair<std::string, std::string> kIndices = {"Tidx",
                                                         "type: DT_INT32"};

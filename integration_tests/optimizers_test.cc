@@ -245,7 +245,7 @@ TEST_F(OptimizerOptionsTest, RatesMayBeComputed) {
   EXPECT_THAT(Run(w), FloatsNear({0.5f}));
 }
 
-// Without a penalty on the size, the op that TensorFlow 1.0 knew.
+// Without l2_shrinkage, the op of TensorFlow 1.0.
 TEST_F(OptimizerOptionsTest, FtrlUsesV2OpOnlyForShrinkage) {
   const auto op_for = [](double shrinkage) {
     const Scope scope = Scope::Root();

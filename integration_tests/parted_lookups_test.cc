@@ -84,10 +84,10 @@ class PartedLookups : public GraphTest,
     }
   }
 
-  // As it is written, or as it is run: the session is made once.
+  // As constructed, or as rewritten: the session is created once.
   enum Way : int { kPlain = 0, kFused = 1 };
 
-  // What is fetched, or the error. `graph`: what was run.
+  // Returns the fetches, or the error. `graph`: the executed graph.
   absl::StatusOr<std::vector<Tensor>> Look(Way way, const Tensor& ids,
                                            std::string* graph) {
     std::unique_ptr<Session>& session = sessions_[way];
@@ -142,8 +142,8 @@ TEST_P(PartedLookups, FusedNodesGiveTheSameBits) {
     return absl::StrContains(few, op);
   };
   EXPECT_EQ(is_run("_UniquePartition"), c.parts > 1 && c.strategy == "mod");
-  // The gradient by ids that are no vector asks for the shape of what is
-  // stitched.
+  // The gradient with ids that are no vector needs the shape of the stitched
+  // rows.
   const bool has_gradient = IsFloatingType(c.type);
   EXPECT_EQ(is_run("_GatherStitched"),
             c.parts > 1 && !(has_gradient && c.is_matrix));
@@ -154,7 +154,7 @@ TEST_P(PartedLookups, FusedNodesGiveTheSameBits) {
   }
 }
 
-// Of ids that the table does not have, by the node that finds out.
+// Ids that the table does not have fail the node that detects them.
 TEST_P(PartedLookups, InvalidIdsGiveTheSameErrors) {
   const LookupCase& c = GetParam();
   ASSERT_NO_FATAL_FAILURE(Build(c));

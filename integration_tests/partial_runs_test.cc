@@ -185,7 +185,7 @@ TEST_P(PartialRunsTest, ThreadsMayShareARun) {
   ExpectNothingRuns();
 }
 
-// What may change it waits for a feed that comes later.
+// The op that may change it waits for a later feed.
 TEST_P(PartialRunsTest, FetchedRefDoesNotWaitForLaterFeed) {
   ops::Variable v(root_.WithDevice(kPs).WithName("v"), 1.0f,
                   {.use_resource = false});

@@ -1,9 +1,9 @@
-// What peers and sessions may make a task hold (docs/quotas.md): what would be
-// too much fails with RESOURCE_EXHAUSTED, which names the tensor, the task and
-// the option that allows more; everything else goes on, and afterwards the task
-// has its old size. Over the simulated network and over sockets.
+// Limits of the memory that peers and sessions may use on a task
+// (docs/quotas.md): an excess fails with RESOURCE_EXHAUSTED, which names the
+// tensor, the task and the option to raise; everything else continues, and
+// afterwards the memory is freed. Over the simulated network and over sockets.
 //
-// WEFT_ABANDONED_SESSIONS is how many sessions are left behind.
+// WEFT_ABANDONED_SESSIONS sets the number of abandoned sessions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -126,7 +126,7 @@ class QuotasTest : public testing::TestWithParam<bool> {
     EXPECT_OK(session);
     return session.ok() ? *std::move(session) : nullptr;
   }
-  // What nobody holds any more is given back soon.
+  // Unused memory is freed soon.
   void ExpectInUse(int64_t bytes) {
     const absl::Time limit = client_->clock().Now() + absl::Minutes(1);
     while (task_->bytes_in_use() != bytes && client_->clock().Now() < limit) {
@@ -157,7 +157,8 @@ TEST_P(QuotasTest, FeedOfTenGigabytesAllocatesNoMemory) {
   const int64_t in_use = task_->bytes_in_use();
   ASSERT_OK(session->Run({{x_, Floats(kMiB)}}, Operation(y)));
   const int64_t peak = task_->peak();
-  // Of 10 GB; sockets carry some of each before its refusal comes.
+  // 10 GB in total; sockets transfer part of each feed before its rejection
+  // arrives.
   const int runs = simulated() ? 1280 : 10;
   const Tensor large = Floats(8 * kMiB);
   for (int i = 0; i < runs; ++i) {
@@ -169,7 +170,7 @@ TEST_P(QuotasTest, FeedOfTenGigabytesAllocatesNoMemory) {
   ExpectInUse(in_use);
 }
 
-// In small: what is done 200 times with a quota of 4 MiB.
+// A small version: 200 feeds with a quota of 4 MiB.
 TEST_P(QuotasTest, SequentialFeedsMayExceedTheQuota) {
   Start({.max_held_bytes_per_peer = 4 * kMiB,
          .max_fed_bytes_per_session = 4 * kMiB});
@@ -183,7 +184,7 @@ TEST_P(QuotasTest, SequentialFeedsMayExceedTheQuota) {
   EXPECT_LE(task_->peak(), 8 * kMiB);
 }
 
-// What became of asynchronous runs.
+// Results of asynchronous runs.
 class Outcomes {
  public:
   explicit Outcomes(Process& process) : process_(process) {}
@@ -260,7 +261,7 @@ TEST_P(QuotasTest, StringsCountWithTheirBytes) {
   EXPECT_EQ(same.scalar<std::string>().size(), size_t{2 * kMiB});
 }
 
-// As many values as a callable may have, small ones and others.
+// The maximum number of values of a callable, small ones and others.
 TEST_P(QuotasTest, ThousandsOfFeedsAndFetchesAreAllowed) {
   Start({});
   constexpr int kValues = 6000;
@@ -327,7 +328,7 @@ TEST_P(QuotasTest, GraphSizeIsBounded) {
   EXPECT_EQ(task_->server->num_sessions(), 1);
 }
 
-// What only the simulated network shows.
+// Tests that need the simulated network.
 class SimulatedQuotasTest : public QuotasTest {};
 INSTANTIATE_TEST_SUITE_P(Network, SimulatedQuotasTest, testing::Values(true));
 
@@ -372,7 +373,7 @@ TEST_P(SimulatedQuotasTest, PendingRepliesPerClientAreBounded) {
   ExpectInUse(in_use);
 }
 
-// A value that the ps makes for the worker, as large as it is told.
+// The ps computes a value of the given size for the worker.
 class TwoTasks {
  public:
   TwoTasks(const Quotas& ps, const Quotas& worker)

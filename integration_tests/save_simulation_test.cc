@@ -1,5 +1,5 @@
 // Saves on a simulated cluster whose tasks, clients, connections and disk fail
-// as a seed says (integration_tests/testing/save_simulation.h).
+// as chosen by a seed (integration_tests/testing/save_simulation.h).
 //
 // WEFT_SIMULATION_SEEDS, WEFT_SIMULATION_FIRST_SEED and WEFT_SIMULATION_HUNT as
 // for simulation_test.

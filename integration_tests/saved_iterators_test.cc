@@ -1,7 +1,7 @@
-// Where an iterator has come to is in a checkpoint, with the variables or by
-// itself, and a session that restores it goes on with the next element: in a
-// plain session, in a MonitoredSession, across tasks, and where the pipeline
-// works in the background.
+// The position of an iterator is saved in a checkpoint, with the variables or
+// separately, and a session that restores it continues with the next element:
+// in a plain session, in a MonitoredSession, across tasks, and with background
+// pipelines.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -174,7 +174,7 @@ TEST_F(SavedIteratorsTest, IteratorHandleIsNotSaveable) {
                                        "handle of another iterator"));
 }
 
-// Whoever makes it ready later would begin at the first element without a word.
+// If initialized later, the iterator would silently start at the first element.
 TEST_F(SavedIteratorsTest, UnrestoredIteratorsAreLogged) {
   Model model;
   const ops::Variable late(model.root.WithName("late"),
@@ -222,7 +222,7 @@ TEST_F(SavedIteratorsTest, RestartedTrainingResumesItsInput) {
       all, testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
 }
 
-// By the hook, beside a model whose own checkpoints know nothing of input.
+// By the hook, beside a model whose own checkpoints contain no input.
 TEST_F(SavedIteratorsTest, HookSavesInputOnItsOwn) {
   Int64s all;
   for (int start = 0; start < 3; ++start) {
@@ -255,7 +255,7 @@ TEST_F(SavedIteratorsTest, HookSavesInputOnItsOwn) {
       all, testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
 }
 
-// Names that only their ending tells apart are of two workers.
+// Names that differ only in their ending belong to two workers.
 TEST_F(SavedIteratorsTest, HooksOfTwoNamesKeepSeparateStates) {
   const Scope root = Scope::Root();
   std::vector<std::shared_ptr<train::SessionRunHook>> hooks;

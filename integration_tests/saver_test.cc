@@ -56,7 +56,7 @@ std::unique_ptr<Session> ConnectTo(Process& process, const Scope& scope) {
   return session.ok() ? *std::move(session) : nullptr;
 }
 
-// A session whose variables have their first values; null where that failed.
+// Returns a session with initialized variables; null if that failed.
 std::unique_ptr<Session> InitializedSession(Process& process,
                                             const Scope& scope) {
   const Operation init = ops::GlobalVariablesInitializer(scope);
@@ -81,7 +81,7 @@ class SaverTest : public testing::Test {
   std::unique_ptr<Session> Connect(const Scope& scope) {
     return ConnectTo(process_, scope);
   }
-  // One whose variables have their first values; null where that failed.
+  // Returns a session with initialized variables; null if that failed.
   std::unique_ptr<Session> ConnectAndInitialize(const Scope& scope) {
     return InitializedSession(process_, scope);
   }
@@ -157,8 +157,8 @@ INSTANTIATE_TEST_SUITE_P(Families, SaverFamilyTest, testing::Bool(),
                            return family.param ? "Resource" : "Reference";
                          });
 
-// While a variable and its slot are trained, by a thread that never stops, each
-// checkpoint shows one moment of both: with a momentum of 1 and gradients of
+// While a variable and its slot are trained continuously by a thread, each
+// checkpoint captures both atomically: with a momentum of 1 and gradients of
 // -1, after n steps the slot is -n and the variable n (n + 1) / 2, everywhere.
 TEST_P(SaverFamilyTest, SaveOfVariableAndSlotIsConsistent) {
   constexpr int64_t kSize = 700000;  // three chunks
@@ -199,8 +199,9 @@ TEST_P(SaverFamilyTest, SaveOfVariableAndSlotIsConsistent) {
   trains.join();
 }
 
-// What a crash has left of a save is swept by the next one under its path,
-// which knows of it by the marker; nothing else is, however alike its name.
+// Leftovers of a crashed save are deleted by the next save of the same path,
+// which finds them in the marker; other files are not, however similar their
+// names.
 TEST_F(SaverTest, LeftoversOfSaveAreDeleted) {
   const std::string of_tensorflow(32, 'b');
   const Paths folders = {"model.ckpt-7_temp_00000000000a1b0c",
@@ -227,11 +228,11 @@ TEST_F(SaverTest, LeftoversOfSaveAreDeleted) {
   const Paths stay = {
       // No save that has not ended makes one.
       "model.ckpt-7.meta",
-      // What another is called.
+      // Names of other files.
       "model.ckpt-7.data-mine.index", "model.ckpt-7.data-1-of-2x",
       "model.ckpt-9.data-00000-of-00001", "model.ckpt-9.meta",
       "model.ckpt-9.index",
-      // Of saves that this one knows nothing of.
+      // Files of saves that this one does not know.
       "model.ckpt-8.index.tempstate1", "model.ckpt-8.data-00000-of-00001",
       "model.ckpt-8.meta", "model.ckpt-7.index.tempstate",
       "model.ckpt-7_of_mine.meta", "model.ckpt-7.data-00000-of-00001.old",
@@ -262,8 +263,8 @@ TEST_F(SaverTest, LeftoversOfSaveAreDeleted) {
   }
 }
 
-// What another process was about to delete goes, and nothing that the state
-// names, although a process that died named it as well.
+// Checkpoints that another process was about to delete are deleted, except
+// those that the state names, even if a dead process named them for deletion.
 TEST_F(SaverTest, OldCheckpointsOfDeadProcessAreDeleted) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
@@ -348,7 +349,7 @@ class LinkedFiles : public RoutedFileSystem {
   }
 };
 
-// An old checkpoint whose index can't be read may be the new one under another
+// An old checkpoint whose index cannot be read may be the new one under another
 // path, or one that the state names.
 TEST(SaverPathsTest, PossibleAliasOfCheckpointIsKept) {
   LinkedFiles files;
@@ -382,7 +383,7 @@ TEST(SaverPathsTest, PossibleAliasOfCheckpointIsKept) {
   EXPECT_OK(next.Restore(*session, "/alias/n"));
 }
 
-// What begins like a checkpoint's name and is another one's stays.
+// Files whose names only begin like the checkpoint's are kept.
 TEST_F(SaverTest, CheckpointWithLongerNameIsKept) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
@@ -420,7 +421,7 @@ TEST_F(SaverTest, StateWithRelativePathsMayBeMoved) {
 }
 
 // A training in a copy of a directory, whose state file names the original's
-// paths: once of all that was there, once of the newest checkpoint only.
+// paths: once with all files copied, once with the newest checkpoint only.
 TEST_F(SaverTest, TrainingInACopyLeavesOriginalUnchanged) {
   for (const std::string& copied : {"m-", "m-2"}) {
     const Scope root = Scope::Root();
@@ -463,7 +464,7 @@ TEST_F(SaverTest, TrainingInACopyLeavesOriginalUnchanged) {
   }
 }
 
-// A marker that somebody made up, or that a failing disk cut off.
+// A crafted marker, or one truncated by a failing disk.
 TEST_F(SaverTest, CorruptSaveMarkerIsHarmless) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
@@ -525,7 +526,7 @@ TEST_F(SaverTest, FailedDeletionsAreRetriedByNextSave) {
 // A save of a variable may be held up.
 class GatedSaverTest : public SaverTest {
  protected:
-  // With this bound of waits for another save.
+  // Options with this timeout for another save.
   SaverOptions Waits(absl::Duration max_wait) {
     SaverOptions options = Options();
     options.file_system = &gated_;
@@ -546,7 +547,7 @@ class GatedSaverTest : public SaverTest {
   const ops::Variable w_ = ops::Variable(root_.WithName("w"), Floats({2}, 1));
 };
 
-// By option a second save waits for the first, or is refused.
+// Depending on the options, a second save waits for the first, or is rejected.
 TEST_F(GatedSaverTest, ConcurrentSavesAreSerialized) {
   Saver waits(root_, Waits(SaverOptions().max_wait));
   Saver refuses(root_, Waits(absl::ZeroDuration()));
@@ -830,7 +831,7 @@ TEST_F(SaverTest, UnsaveableVariableIsNamed) {
   Saver saver(root, twice);
   EXPECT_THAT(root.status(),
               StatusIs(kInvalid, "At least two variables have the same name"));
-  // Two savers' parts of one name, which do not lie side by side.
+  // Parts of one name from two savers that are not adjacent.
   const Scope parts = Scope::Root();
   const auto whole = ops::GetPartitionedVariable(
       parts, "p", {4}, {.partitioner = ops::FixedSizePartitioner(2)});
@@ -938,7 +939,7 @@ TEST_F(SaverTest, StateUsesWallClock) {
   };
   const double saved = absl::ToUnixSeconds(clock.WallTime());
   EXPECT_EQ(timestamps(), std::vector<double>{saved});
-  // Whoever goes on with it leaves its time as it is.
+  // A saver that continues with it keeps its time.
   clock.Advance(absl::Minutes(30));
   ASSERT_OK(next.RecoverLastCheckpoints(*session, {"/job/m-1"}, timestamps()));
   ASSERT_OK(next.Save(*session, "/job/m", {.global_step = 2}));
@@ -1032,7 +1033,8 @@ INSTANTIATE_TEST_SUITE_P(
                     std::pair(false, std::optional<int64_t>(2)),
                     std::pair(false, std::optional<int64_t>())));
 
-// As TensorFlow does: it is not counted, so nothing that the state names goes.
+// As in TensorFlow, such a save is not counted, so no named checkpoint is
+// deleted.
 TEST_F(SaverTest, WithoutStateOldCheckpointsAreKept) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
@@ -1088,7 +1090,7 @@ TEST_F(SaverTest, ZeroMaxToKeepKeepsAllCheckpoints) {
   }
   EXPECT_EQ(Files().size(), 10u);
   EXPECT_EQ(saver.LastCheckpoints(), Paths());
-  // Another that goes on with them counts as little.
+  // Another saver that continues with them does not count either.
   Saver second(root, options);
   ASSERT_OK(second.RecoverLastCheckpoints(*session, {"/job/m-1", "/job/m-2"}));
   ASSERT_OK(second.Save(*session, "/job/m", {.global_step = 4}));
@@ -1096,7 +1098,7 @@ TEST_F(SaverTest, ZeroMaxToKeepKeepsAllCheckpoints) {
 }
 
 // As in TensorFlow, the state of a program that keeps all checkpoints still
-// names those that were kept before. A later program with a limit deletes them.
+// names the earlier ones. A later program with a limit deletes them.
 TEST_F(SaverTest, StatePathsCountForLaterLimit) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
@@ -1164,8 +1166,8 @@ TEST_F(SaverTest, ErrorsAfterCommitLeakNoCheckpoint) {
   EXPECT_OK(files_.FileExists("/job/m-3.index"));
 }
 
-// Tidying up is no reason to refuse a save: a folder may be too long to list,
-// or not for us to list.
+// Cleanup must not fail a save: a directory may be too long to list, or not
+// readable.
 TEST(SaverSweepTest, UnlistableDirectoryAcceptsSaves) {
   class Unlisted : public MemoryFileSystem {
    public:
@@ -1198,7 +1200,7 @@ TEST(SaverSweepTest, UnlistableDirectoryAcceptsSaves) {
   }
 }
 
-// What a save has committed, and then told nobody of.
+// Simulates a save that committed, but whose reply was lost.
 class AnswerIsLost : public FailingFileSystem {
  public:
   using FailingFileSystem::FailingFileSystem;
@@ -1231,7 +1233,7 @@ class AnswerIsLost : public FailingFileSystem {
   bool keeps_marker = false;
   std::string full_for;      // files with that in their path
   ManualClock clock;         // of savers
-  absl::Status state_error;  // of who reads it
+  absl::Status state_error;  // error of reading the state
 };
 
 class SaverLostAnswerTest : public testing::Test {
@@ -1251,7 +1253,7 @@ class SaverLostAnswerTest : public testing::Test {
     session_ = *std::move(session);
     EXPECT_OK(session_->Run(init));
   }
-  // As of another process each time.
+  // A new process each time.
   Saver& NewSaver() { return *savers_[num_savers_++]; }
   Saver& NewSaverThatKeepsAll() { return *savers_[6 + num_that_keep_all_++]; }
   absl::Status Save(Saver& saver, int64_t step, bool write_state = true) {
@@ -1260,7 +1262,8 @@ class SaverLostAnswerTest : public testing::Test {
               {.global_step = step, .write_state = write_state})
         .status();
   }
-  // The state of step 1, and a checkpoint of step 2 that nobody was told of.
+  // Creates the state of step 1, and a checkpoint of step 2 whose reply was
+  // lost.
   void LoseTheAnswerOf2(Saver& saver) {
     ASSERT_OK(Save(saver, 1));
     files_.loses = true;
@@ -1296,7 +1299,7 @@ TEST_F(SaverLostAnswerTest, NextProcessDeletesUncountedCheckpoint) {
   LoseTheAnswerOf2(NewSaver());
   Saver& next = NewSaver();
   ASSERT_OK(next.RecoverLastCheckpoints(*session_, {"/job/m-1"}));
-  // Which checkpoints the state names is not known for a while.
+  // The checkpoints named by the state are unknown for a while.
   files_.state_error = absl::UnavailableError("the state is away");
   EXPECT_THAT(Save(next, 3), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_TRUE(IsAnythingLeftOf2());
@@ -1318,7 +1321,8 @@ TEST_F(SaverLostAnswerTest, UnnamedCheckpointIsDeletedAfterRecovery) {
                   StatusIs(absl::StatusCode::kResourceExhausted));
       files_.full_for.clear();
       ASSERT_OK(disk_.FileExists("/job/m-2.index"));
-      // A session that is lost goes on from what the state names.
+      // After a lost session, training resumes from the checkpoint that the
+      // state names.
       if (!goes_on) {
         ASSERT_OK(saver.RecoverLastCheckpoints(*session_, {"/job/m-1"}));
       }
@@ -1375,7 +1379,7 @@ TEST_F(SaverLostAnswerTest, CheckpointNamedByStateIsKept) {
   }
 }
 
-// One that keeps all has made it its own.
+// A saver that keeps all has adopted it.
 TEST_F(SaverLostAnswerTest, CheckpointAdoptedByKeepAllSaverIsKept) {
   files_.keeps_marker = true;
   ASSERT_OK(Save(NewSaver(), 1));
@@ -1399,7 +1403,7 @@ TEST_F(SaverLostAnswerTest, CheckpointNamedByAnotherFileIsKept) {
   };
   for (const int64_t step : {2, 3}) ASSERT_OK(save(step));
   EXPECT_OK(disk_.FileExists("/job/m-1.index"));
-  // One that neither file names goes.
+  // A checkpoint that neither file names is deleted.
   files_.loses = true;
   EXPECT_FALSE(save(4).ok());
   files_.loses = false;
@@ -1408,7 +1412,7 @@ TEST_F(SaverLostAnswerTest, CheckpointNamedByAnotherFileIsKept) {
   EXPECT_OK(disk_.FileExists("/job/m-3.index"));
 }
 
-// Where nobody may read the state, saves go on: what was left stays, too.
+// If the state is unreadable, saves continue, and leftovers are kept.
 TEST_F(SaverLostAnswerTest, UnreadableStateDoesNotBlockSaves) {
   for (const absl::Status& error : {absl::PermissionDeniedError("not yours"),
                                     absl::FailedPreconditionError("a folder"),
@@ -1427,8 +1431,8 @@ TEST_F(SaverLostAnswerTest, UnreadableStateDoesNotBlockSaves) {
   }
 }
 
-// What another process was to delete is not judged by another folder's state,
-// and not forgotten.
+// Deletions recorded by another process are not decided by another directory's
+// state, and not forgotten.
 TEST_F(SaverLostAnswerTest, DeletionInOtherDirectoryWaitsForItsState) {
   Saver& first = NewSaver();
   ASSERT_OK(Save(first, 1, /*write_state=*/false));
@@ -1449,7 +1453,7 @@ TEST_F(SaverLostAnswerTest, DeletionInOtherDirectoryWaitsForItsState) {
   EXPECT_OK(disk_.FileExists("/job/m-2.index"));
 }
 
-// A disk that calls somebody as the graph of a checkpoint is written.
+// A disk that makes a callback when the graph of a checkpoint is written.
 class CallsAtGraph : public FailingFileSystem {
  public:
   using FailingFileSystem::FailingFileSystem;
@@ -1515,7 +1519,7 @@ TEST(SaverSweepTest, ShardsOfFailedSaveAreDeletedByNext) {
 }
 
 // A disk whose power fails right before one of the syncs of a directory, which
-// succeeds then, as one that is asked for again after a restart.
+// then succeeds, like one retried after a restart.
 class PowerFailsBeforeSync : public FailingFileSystem {
  public:
   explicit PowerFailsBeforeSync(MemoryFileSystem& disk)
@@ -1539,8 +1543,9 @@ class PowerFailsBeforeSync : public FailingFileSystem {
   std::unique_ptr<Random> random_;
 };
 
-// Saves three times, keeping one checkpoint; the second time `disturb` was
-// called before, and `after` is then. What lies in the folder at the end.
+// Saves three times, keeping one checkpoint; `disturb` is called before the
+// second save, and `after` afterwards. Returns the files in the directory at
+// the end.
 Paths AfterADisturbedSave(MemoryFileSystem& disk, FileSystem& files,
                           absl::FunctionRef<void()> disturb,
                           absl::FunctionRef<void()> after) {
@@ -1566,8 +1571,8 @@ Paths AfterADisturbedSave(MemoryFileSystem& disk, FileSystem& files,
   return disk.ListDirectory("/job").value();
 }
 
-// Of what lies there, what neither the state nor the newest checkpoint, of
-// step 3, is; nor the marker.
+// Returns the files that belong neither to the state nor to the newest
+// checkpoint, of step 3, nor the marker.
 Paths LeftBeside(const Paths& names) {
   Paths left;
   for (const std::string& name : names) {
@@ -1701,8 +1706,8 @@ TEST(UnshardedSaverTest, WritingTaskIsAskedForFiles) {
   EXPECT_FALSE(disks["worker"]->FileExists("/job").ok());
 }
 
-// Where nobody can be asked, as in a graph of TensorFlow, the state does not
-// name what is not found.
+// If no task can be asked, as in a graph of TensorFlow, the state does not name
+// checkpoints that are not found.
 TEST_F(SaverTest, StateOmitsCheckpointsNotFound) {
   MemoryFileSystem elsewhere;
   const Scope root = Scope::Root();
@@ -1737,7 +1742,7 @@ TEST_F(SaverTest, StateOmitsCheckpointsNotFound) {
   EXPECT_OK(files_.FileExists("/job/m.index"));
 }
 
-// Its saver writes neither state nor graph, and asks nobody.
+// Its saver writes neither state nor graph, and performs no check.
 TEST(SavedModelBuilderTest, VariablesOnAnotherDiskAreReported) {
   std::map<std::string, std::unique_ptr<MemoryFileSystem>> disks;
   const auto disk_of = [&](const std::string& name) {
@@ -1773,7 +1778,7 @@ TEST(SavedModelBuilderTest, VariablesOnAnotherDiskAreReported) {
   EXPECT_OK(add(*disk_of("ps")));
 }
 
-// Nobody could join, or restore, what lies on several disks.
+// Shards on several disks could neither be merged nor restored.
 TEST(ShardedSaverTest, TasksWithoutSharedDiskAreRejectedFirst) {
   std::map<std::string, std::unique_ptr<MemoryFileSystem>> disks;
   TestCluster::Options options;

@@ -1,5 +1,5 @@
-// In-process sessions as a user sees them: what works, and that mistakes get a
-// clear error and leave the session usable.
+// In-process sessions as seen by a user: working calls, and errors that are
+// clear and leave the session usable.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

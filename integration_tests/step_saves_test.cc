@@ -1,6 +1,6 @@
 // Saves between steps (SaveConsistency::kStep): whatever workers do meanwhile,
-// no step is half in a checkpoint; and what can't be held off fails the save,
-// and nothing else.
+// a checkpoint contains only whole steps; and a step that cannot be held fails
+// only the save.
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -78,13 +78,13 @@ class StepSavesTest : public testing::TestWithParam<std::tuple<bool, bool>> {
   MemoryFileSystem files_;
 };
 
-// Of one case; tools/nightly.sh asks for more.
+// Saves per case; tools/nightly.sh sets more.
 int64_t NumSaves(int64_t otherwise) {
   return static_cast<int64_t>(
       SeedsFromEnvironment("WEFT_STEP_SAVES", otherwise));
 }
 
-// Both counters are equal in each checkpoint, and nobody stands still for long.
+// Both counters are equal in each checkpoint, and no worker is held for long.
 TEST_P(StepSavesTest, CheckpointContainsOnlyWholeSteps) {
   const auto [use_resource, sharded] = GetParam();
   Counters graph(use_resource);
@@ -164,7 +164,7 @@ TEST_P(StepSavesTest, HungStepFailsOnlyTheSave) {
   EXPECT_THAT(failed, StatusIs(absl::StatusCode::kDeadlineExceeded,
                                "writes the variables and did not end in time"));
   EXPECT_FALSE(files_.FileExists("/job/m-1.index").ok());
-  // All go on, those that write as well, and so does the one that waited.
+  // All steps continue, including writers and the waiting step.
   ASSERT_OK(chief->Run(graph.count));
   ASSERT_OK(chief->Run(waiting.taken).status());
   stuck.join();
@@ -174,7 +174,7 @@ TEST_P(StepSavesTest, HungStepFailsOnlyTheSave) {
   EXPECT_EQ(Stored(path, "b"), 1);
 }
 
-// A queue runner writes no variable, and so nobody waits for it.
+// A queue runner writes no variable, so it is not waited for.
 TEST_P(StepSavesTest, SaveDoesNotWaitForReadOnlyStep) {
   const auto [use_resource, sharded] = GetParam();
   Counters graph(use_resource);
@@ -199,10 +199,10 @@ TEST_P(StepSavesTest, SaveDoesNotWaitForReadOnlyStep) {
   runner.join();
 }
 
-// Synchronous training: gradients are summed up, and one step, which waits for
-// two of them most of the time, counts once for these and lets the workers go
-// on. A worker says by which count its gradient was made: one that comes too
-// late is dropped.
+// Synchronous training: gradients are summed, and one step, which usually waits
+// for two of them, counts once for these and lets the workers continue. A
+// worker labels its gradient with the count it was computed at: late gradients
+// are dropped.
 struct Synchronous {
   Synchronous(const Counters& counters, int num_workers) {
     const Scope& root = counters.root;
@@ -237,7 +237,7 @@ struct Synchronous {
 
 class SynchronousSavesTest : public StepSavesTest {
  protected:
-  // Each goes on until the end closes what it waits for.
+  // Each runs until the end closes the queue it waits for.
   template <typename What>
   void Loop(Session& session, const What& what) {
     while (true) {
@@ -254,7 +254,8 @@ class SynchronousSavesTest : public StepSavesTest {
     }
   }
 
-  // Who makes gradients is not held off: so the step that waits for them ends.
+  // Steps that compute gradients are not held, so the step that waits for them
+  // ends.
   void SaveWhileTraining(int num_workers) {
     const auto [use_resource, sharded] = GetParam();
     Counters graph(use_resource);
@@ -311,7 +312,7 @@ TEST_P(SynchronousSavesTest, TrainingWithBackupWorkerContinues) {
   SaveWhileTraining(3);
 }
 
-// What says no device may be on a GPU, which marks and saves nothing.
+// Nodes without a device may be on a GPU, which marks and saves nothing.
 TEST_P(StepSavesTest, TasksWithGpusCanSave) {
   const auto [use_resource, sharded] = GetParam();
   const Scope root = Scope::Root();
@@ -330,8 +331,8 @@ TEST_P(StepSavesTest, TasksWithGpusCanSave) {
   EXPECT_EQ(Stored(path, "a"), 3);
 }
 
-// A step that waits for gradients has not written yet, but may at any moment:
-// who saves from a thread whose gradient it waits for is told.
+// A step that waits for gradients has not written yet, but may write at any
+// time: a save from the thread whose gradient it waits for gets an error.
 TEST_P(StepSavesTest, StepWaitingForSaverGradientIsNamed) {
   const auto [use_resource, sharded] = GetParam();
   Counters graph(use_resource);

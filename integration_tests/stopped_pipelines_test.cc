@@ -1,6 +1,5 @@
-// What is left of a pipeline that has stopped before its end: no file is open,
-// no thread there and no element in memory any more, however it was stopped;
-// and its first cause is told.
+// A stopped pipeline leaves no open file, thread or element in memory, however
+// it was stopped; and its first cause is reported.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -36,7 +35,7 @@ int64_t NumThreads() {
   return ReadProcessUsage(machine).threads;
 }
 
-// Memory that is counted while somebody holds it.
+// Memory that is counted while in use.
 class CountedMemory : public Allocator {
  public:
   BufferPtr Allocate(size_t bytes) override {
@@ -227,7 +226,7 @@ TEST_F(StoppedPipelinesTest, FunctionIteratorEndsWithItsSession) {
   ExpectNothingLeft();
 }
 
-// Nobody waits for the pipeline before the process ends.
+// The process ends without waiting for the pipeline.
 TEST_F(StoppedPipelinesTest, ProcessExitDoesNotWaitForPipelines) {
   for (int round = 0; round < 5; ++round) {
     ProcessOptions options;
@@ -287,7 +286,7 @@ TEST_F(StoppedPipelinesTest, StoppedTaskFreesPipelinesAndIsNamed) {
   cluster->Stop("worker", 0);
   ended->Wait();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable, kWorker));
-  // Of the worker's process, while the others go on.
+  // The worker's process ends, while the others continue.
   EXPECT_TRUE(files_.Close(clock_.Now() + kLong));
   EXPECT_EQ(elements_.bytes_in_use(), 0);
   EXPECT_EQ(WhatIsLeft(*cluster, "ps", 0), "");

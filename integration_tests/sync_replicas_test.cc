@@ -45,7 +45,7 @@ using train::SyncReplicasOptions;
 constexpr int kInputs = 3;  // of a row
 constexpr int kTable = 5;
 
-// Tells when a line comes that has this in it.
+// Notifies when a line contains the given text.
 class NotifyingLogger : public Logger {
  public:
   explicit NotifyingLogger(std::string text) : text_(std::move(text)) {}
@@ -137,8 +137,8 @@ struct Net {
   ops::Variable w, step;
 };
 
-// What a replica trains on in a step: random rows, and all rows of the table in
-// an order of its own, the first one twice.
+// Training data of a replica's step: random rows, and all rows of the table in
+// its own order, the first one twice.
 struct Batch {
   std::vector<double> x;
   std::vector<int32_t> ids;
@@ -260,7 +260,7 @@ class SyncReplicasTest : public testing::TestWithParam<ClusterKind> {
     }
     return session;
   }
-  // Some runs of one replica, whose task then ends under it.
+  // Runs one replica for some steps; then its task ends.
   void TrainAndDie(int index, const SyncReplicasOptions& sync, int num_runs) {
     Replica doomed(index, sync);
     auto with = Options(doomed);
@@ -330,7 +330,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, SyncReplicasTest,
                            return ClusterKindName(kind.param);
                          });
 
-// What one program does with all batches in one.
+// The result of one program with all batches in one.
 Values TrainAlone(int num_replicas, int num_runs) {
   const Scope root = Scope::Root();
   const Net net(root, {});
@@ -646,7 +646,7 @@ TEST_P(SyncReplicasTest, OthersEndWithTheChiefsTraining) {
   EXPECT_EQ(*others_step, 30);
 }
 
-// The others wait for the next chief, with which they go on.
+// The others wait for the next chief, and continue with it.
 TEST_P(SyncReplicasTest, ChiefStoppedAtItsLastRunLeavesReplicas) {
   const SyncReplicasOptions sync = {.replicas_to_aggregate = 2,
                                     .total_num_replicas = 3};
@@ -718,7 +718,7 @@ TEST_P(SyncReplicasTest, LateReplicaWaitsBrieflyForAnotherChief) {
   ASSERT_OK(others_step);
 }
 
-// Who logs nothing is told all the same.
+// Replicas without log lines are notified, too.
 TEST_P(SyncReplicasTest, SilentReplicaIsNotifiedOfEnd) {
   Replica chief(0, {.replicas_to_aggregate = 1, .total_num_replicas = 2});
   ASSERT_OK(TrainUntil(chief, 5, Options(chief)));
@@ -945,11 +945,11 @@ TEST_P(SyncReplicasTest, HookServesOnlyItsOptimizer) {
   ASSERT_OK(session->Close());
 }
 
-// The chief takes no more steps, and nobody tells that it never will.
+// The chief takes no more steps, without reporting its end.
 TEST_P(SyncReplicasTest, ReplicaWithoutTokenTimesOut) {
   Replica chief(0, {.replicas_to_aggregate = 2, .total_num_replicas = 2});
   auto chiefs = Options(chief);
-  // With initial tokens the other's own gradients make an update.
+  // With initial tokens the other replica's own gradients make an update.
   chiefs.hooks = {chief.sync.MakeSessionRunHook(
       true, {.num_tokens = 0, .logger = &logger_})};
   ASSERT_OK_AND_ASSIGN(const auto session,
@@ -986,7 +986,7 @@ TEST_P(SyncReplicasTest, ChiefWithoutGradientsTimesOut) {
   EXPECT_EQ(session->Close(run), run);
 }
 
-// ---- Who is asked to leave ----
+// ---- Stop requests ----
 
 // One replica is gone when its run has made an update, and the other one waits
 // for it.
@@ -1077,7 +1077,7 @@ TEST_P(SyncReplicasTest, SaveOutlivingSessionBlocksNoUpdate) {
   }));
 }
 
-// The update fails: its replica, which waits for a token, hears why.
+// The update fails: its replica, which waits for a token, gets the error.
 TEST_P(SyncReplicasTest, FailedUpdateEndsWaitingRun) {
   Replica model(0, {.replicas_to_aggregate = 1});
   const Output rate = ops::Placeholder(model.root.WithName("rate"), DT_FLOAT);
@@ -1118,7 +1118,8 @@ std::string InputName(const OutputTensor& input) {
              : absl::StrCat(input.node->name(), ":", input.index);
 }
 
-// Of those that no input of the node has: TensorFlow leaves the others away.
+// Only control inputs that are no inputs of the node: TensorFlow omits the
+// others.
 std::set<std::string> Controls(const Node& node) {
   std::set<std::string> names;
   for (const Node* control : node.control_inputs())
@@ -1196,7 +1197,7 @@ absl::Status StatusOf(const SyncReplicasOptions& options) {
   return replica.root.status();
 }
 
-// Of those that are asked for, after each update; with one replica.
+// For the requested variables, after each update; with one replica.
 TEST(SyncReplicasAveragesTest, AveragesFollowTheUpdates) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), 0.0f);

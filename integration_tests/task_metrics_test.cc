@@ -1,5 +1,5 @@
-// What tasks tell Prometheus, asked for by HTTP: that it is what has happened,
-// and what docs/metrics.md says.
+// Prometheus metrics of tasks, read by HTTP: they match the events, and
+// docs/metrics.md.
 #include <atomic>
 #include <fstream>
 #include <map>
@@ -52,7 +52,7 @@ class TaskMetricsTest : public ::testing::Test {
     EXPECT_OK(samples);
     return samples.ok() ? *std::move(samples) : MetricsSamples();
   }
-  // -1: there is none.
+  // -1 if absent.
   double Value(const std::string& job, const std::string& name,
                const MetricsSamples::Labels& labels = {}) {
     return Samples(job).Sum(name, labels).value_or(-1);
@@ -218,7 +218,7 @@ TEST_F(TaskMetricsTest, DocumentationListsEveryMetric) {
     }
   }
   std::map<std::string, std::string> listed = TypesOfPage();
-  // Where the system does not say, there is none.
+  // Absent if the system does not report it.
   if (told.count("weft_memory_bound_bytes") == 0) {
     listed.erase("weft_memory_bound_bytes");
   }

@@ -1,5 +1,5 @@
-// What a run tells besides its fetches: traces of all tasks and partition
-// graphs, in this process and on a cluster.
+// Metadata of a run: traces of all tasks and partition graphs, in this process
+// and on a cluster.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ std::vector<std::string> DevicesOf(const RunMetadata& metadata) {
   return devices;
 }
 
-// The run of the node, wherever that was; of no name where there is none.
+// The execution of the node on any device; without a name if there is none.
 NodeExecStats RunOf(const RunMetadata& metadata, absl::string_view label) {
   for (const DeviceStepStats& device : metadata.step_stats.dev_stats) {
     for (const NodeExecStats& run : device.node_stats) {
@@ -93,7 +93,7 @@ TEST_P(TracesTest, RunWithoutTraceOptionHasEmptyMetadata) {
   ASSERT_OK(session_->Run({}, sum_, kTrace, &metadata));
   ASSERT_OK(session_->Run({}, sum_, {}, &metadata));
   EXPECT_EQ(metadata, RunMetadata());
-  // Nor is anything recorded for nobody.
+  // Nor is anything recorded without a receiver.
   ASSERT_OK(session_->Run({}, sum_, kTrace));
 }
 

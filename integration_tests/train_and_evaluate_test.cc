@@ -1,5 +1,5 @@
-// Whole trainings by TrainAndEvaluate and Experiment, alone: how they end, and
-// what evaluators do meanwhile. (estimator_cluster_test has those of clusters.)
+// Whole trainings by TrainAndEvaluate and Experiment in a single program: their
+// ends, and evaluators. (estimator_cluster_test covers clusters.)
 #include "libs/estimator/train_and_evaluate.h"
 
 #include <atomic>
@@ -76,7 +76,7 @@ TEST_F(TrainAndEvaluateTest, FinishedTrainingIsEvaluated) {
   EXPECT_EQ(StepOf(*result.metrics), 3);
 }
 
-// As a csv file that has only a header.
+// Like a csv file with only a header.
 TEST_F(TrainAndEvaluateTest, EmptyInputTrainsNoStep) {
   const InputFn nothing = PointsTimes(0);
   Estimator model = Line();
@@ -110,7 +110,7 @@ TEST_F(TrainAndEvaluateTest, StopRequestSavesWithoutEvaluation) {
   EXPECT_LT(model.GetVariableValue("global_step")->scalar<int64_t>(), 1000);
 }
 
-// Files that are away or full end no training that goes on when a save fails.
+// As with failing saves, unavailable or full files do not end training.
 TEST_F(TrainAndEvaluateTest, TransientEvaluationErrorsAreTolerated) {
   for (const absl::Status& error : {absl::UnavailableError("files are gone"),
                                     absl::DeadlineExceededError("no answer"),
@@ -189,7 +189,7 @@ class WithoutEvaluations : public MemoryFileSystem {
 
 class LostEventsTest : public TrainAndEvaluateTest {
  protected:
-  // Where events of evaluations cannot be written.
+  // With events of evaluations that cannot be written.
   absl::StatusOr<TrainAndEvaluateResult> Train(const absl::Status& why,
                                                int64_t max_steps,
                                                const EvalSpec& spec,
@@ -264,7 +264,7 @@ TEST_F(TrainAndEvaluateTest, InvalidOptionsAreExplained) {
               StatusIs(kInvalid, "only be one `evaluator` task"));
 }
 
-// Without a cluster there is nobody to serve, wherever sessions are.
+// Without a cluster no server is needed, wherever sessions are.
 TEST_F(TrainAndEvaluateTest, RemoteSessionNeedsNoServer) {
   RunConfig config = Config();
   config.master = "zmq://elsewhere:1";
@@ -294,7 +294,7 @@ TEST_F(TrainAndEvaluateTest, RemoteSessionNeedsNoServer) {
 
 // ---- savers that the program brings ----
 
-// Keeps when it is told what.
+// Records its calls.
 class RecordingListener : public train::CheckpointSaverListener {
  public:
   absl::Status Begin() override {
@@ -396,7 +396,7 @@ TEST_F(OwnSaverTest, NotifiesEachListenerOnce) {
 
 class OwnScaffoldTest : public TrainAndEvaluateTest {
  protected:
-  // The checkpoints that are left of a training whose scaffold only has an
+  // Returns the remaining checkpoints of a training whose scaffold only has an
   // init_fn.
   std::vector<std::string> Left(int keep_checkpoint_max) {
     files_.DeleteRecursively(model_dir_).IgnoreError();
@@ -463,15 +463,15 @@ TEST_F(OwnSaverTest, EvaluatesWhileItTrains) {
 
 // ---- an evaluator ----
 
-// Time that jumps when the evaluator waits; what others do meanwhile, they do
-// when it asks whether it is to stop.
+// Simulated time that jumps when the evaluator waits; actions of other tasks
+// run when it polls for a stop.
 class EvaluatorTest : public TrainAndEvaluateTest {
  protected:
   void TrainTo(int64_t step) {
     Estimator model = Line();
     ASSERT_OK(model.Train(Points(), {.max_steps = step}));
   }
-  // Calls `meanwhile` with the steps that are evaluated, until it says false.
+  // Calls `meanwhile` with the evaluated steps, until it returns false.
   TrainAndEvaluateResult Evaluate(
       EvalSpec spec, int64_t max_steps,
       std::function<bool(const std::vector<int64_t>&)> meanwhile) {
@@ -533,7 +533,7 @@ TEST_F(EvaluatorTest, CheckpointDeletedDuringEvaluationIsSkipped) {
   TrainTo(2);
   EvalSpec spec = Evaluation();
   bool trained_on = false;
-  // Whoever trains saves, and deletes what it had saved, as this one looks.
+  // The training saves and deletes old checkpoints during the evaluation.
   spec.input_fn = [&](const Scope& scope) {
     if (!std::exchange(trained_on, true)) TrainTo(4);
     return PointsOnce()(scope);
@@ -616,7 +616,7 @@ TEST_F(EvaluatorTest, FullDiskIsToleratedForAnHour) {
   EXPECT_LT(time_.clock().Now() - begin, absl::Hours(2));
 }
 
-// An early stop would wait for them for ever.
+// An early stop would wait for them forever.
 TEST_F(TrainAndEvaluateTest, PermanentEventErrorsAreReturned) {
   Estimator model = Line();
   ASSERT_OK(model.Train(Points(), {.steps = 2}));
@@ -671,7 +671,7 @@ class StopAfter : public train::SessionRunHook {
 
 class StoppedEvaluationTest : public TrainAndEvaluateTest {
  protected:
-  // Of data without end, into which it would go for ever.
+  // An evaluation of endless data.
   EvalSpec Endless() {
     EvalSpec spec = Evaluation();
     spec.input_fn = Points();
@@ -726,7 +726,7 @@ TEST_F(StoppedEvaluationTest, ExperimentReturnsNoMetrics) {
 
 class EarlyStoppingTest : public TrainAndEvaluateTest {
  protected:
-  // What an evaluation would have written.
+  // Writes events like an evaluation.
   void WriteMetric(const std::string& name, const std::map<int64_t, float>& by,
                    const std::string& evaluation = "") {
     auto writer = summary::FileWriter::Create(files_, process_.scheduler(),

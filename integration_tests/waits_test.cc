@@ -1,4 +1,4 @@
-// What the log says of steps that take long, on a clock that the test moves.
+// Log lines about slow steps, with a simulated clock.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ class WaitsTest : public ::testing::Test {
     session_ = *std::move(session);
   }
 
-  // Of those that tell of waits.
+  // Lines about waits.
   std::vector<std::string> Lines() const {
     std::vector<std::string> result;
     for (const std::string& line : logger_.lines()) {

@@ -67,7 +67,7 @@ class WarmStartTest : public testing::Test {
     ASSERT_OK(saver.Save(**session, prefix, {.write_meta_graph = false}));
   }
 
-  // What initialises all variables.
+  // Returns an op that initializes all variables.
   absl::StatusOr<Operation> Warm(const Scope& root,
                                  const WarmStartSettings& settings) {
     ASSIGN_OR_RETURN(const auto scaffold, WarmScaffold(root, settings));

@@ -75,7 +75,7 @@ class BundleTest : public ::testing::Test {
   std::unique_ptr<Random> random_;
 };
 
-// What a checkpoint holds besides slices of tensors, and these.
+// The expected contents of a checkpoint.
 struct Contents {
   struct Part {
     std::string key;
@@ -187,7 +187,7 @@ TEST_F(TensorFlowFilesTest, ManyTypesAreListedAndRead) {
   EXPECT_TRUE(SameBits(string, Tensor::Scalar("alone")));
 }
 
-// With the codes that TensorFlow gives, and its words.
+// With TensorFlow's codes and texts.
 TEST_F(TensorFlowFilesTest, CorruptFilesAreRejected) {
   const auto read = [&](const std::string& name) -> absl::Status {
     ASSIGN_OR_RETURN(
@@ -568,8 +568,8 @@ absl::StatusOr<std::map<std::string, Tensor>> ReadEverything(FileSystem& fs) {
   return all;
 }
 
-// What a message calls the tensor that has that byte of the data, and where it
-// begins.
+// Returns the name, in error texts, of the tensor that contains that byte of
+// the data, and its offset.
 std::string PlaceOf(const Contents& contents, size_t byte) {
   for (const auto& [key, entry] : contents.parts) {
     const auto begin = static_cast<size_t>(entry.offset);
@@ -674,7 +674,8 @@ TEST_F(BundleTest, CleanupStopsAtUnavailableFileSystem) {
   }
 }
 
-// Whose connection is lost is cancelled with that, and its disk is well.
+// A lost connection cancels a save with its own status, while the disk still
+// works.
 TEST_F(BundleTest, CancelledWriterDeletesItsFiles) {
   for (const absl::Status& cause :
        {absl::CancelledError("closed"), absl::UnavailableError("lost"),
@@ -754,8 +755,8 @@ TEST_F(BundleTest, OverwriteIsAtomic) {
   EXPECT_EQ(seen, (std::set<bool>{false, true}));
 }
 
-// Tasks write their shards to one folder. Who finds it there has not made it,
-// and who has may not have synced it yet.
+// Tasks write their shards to one directory. A task that finds it existing did
+// not create it, and the creator may not have synced it yet.
 TEST_F(BundleTest, CheckpointSyncsFolderMadeByAnotherTask) {
   const Tensor a = Rows(0, 3, 4);
   const std::string prefix = "shards/part-00000-of-00001";
@@ -788,8 +789,8 @@ TEST_F(BundleTest, FullDiskIsReportedAndFilesAreDeleted) {
   EXPECT_EQ(names, std::vector<std::string>());
 }
 
-// As RestoreV2 asks: for what an entry says, and for one part, for each in
-// turn. Work is that of the parts, not of their square.
+// Reads as RestoreV2 does: the entry, then each part. The work must be linear
+// in the number of parts, not quadratic.
 TEST_F(BundleTest, TenThousandSlicesAreReadOneByOne) {
   constexpr int64_t kParts = 10000;
   constexpr int64_t kColumns = 3;
@@ -813,7 +814,7 @@ TEST_F(BundleTest, TenThousandSlicesAreReadOneByOne) {
   }
   EXPECT_EQ(reader->slices_parsed(), kParts);
   EXPECT_LE(reader->boxes_compared(), 2 * kParts);
-  // In other parts, and whole.
+  // With another partitioning, and whole.
   ASSERT_OK_AND_ASSIGN(
       const Tensor some,
       reader->ReadSlice("x", Slice("5000,2500:-"), HeapAllocator()));
@@ -824,7 +825,7 @@ TEST_F(BundleTest, TenThousandSlicesAreReadOneByOne) {
   EXPECT_LE(reader->boxes_compared(), 4 * kParts);
 }
 
-// As many as tasks have saved, which may be more than a process may open.
+// A checkpoint may have more data files than a process may open.
 TEST_F(BundleTest, NumberOfOpenDataFilesIsBounded) {
   constexpr int kFiles = 130;
   std::vector<std::string> shards;
@@ -854,7 +855,7 @@ TEST_F(BundleTest, NumberOfOpenDataFilesIsBounded) {
   EXPECT_EQ(files.num_open(), 0);
 }
 
-// What was found stays as it was with its holder.
+// A returned entry stays valid for its holder.
 TEST_F(BundleTest, EntriesStayValidAfterLaterLookups) {
   const auto writer = NewWriter();
   ASSERT_OK(writer->Add("a", Rows(0, 1, 2)));
@@ -894,7 +895,7 @@ TEST_F(MergeTest, SlicesOfShardsAreCombined) {
   EXPECT_EQ(left, std::vector<std::string>());
 }
 
-// An object store whose copies of data end long after their caller gave up.
+// An object store whose copies complete long after their caller gave up.
 class LateRenames : public MemoryFileSystem {
  public:
   absl::Status RenameFile(absl::string_view from,
@@ -954,7 +955,7 @@ TEST_F(MergeTest, LateRenameOfAFailedSaveHasNoEffect) {
   }
 }
 
-// What a machine is that loses power right before a file is renamed to `lost`.
+// A disk that loses power right before a file is renamed to `lost`.
 class Forgetful : public MemoryFileSystem {
  public:
   explicit Forgetful(std::string lost) : lost_(std::move(lost)) {}
@@ -969,7 +970,7 @@ class Forgetful : public MemoryFileSystem {
   const std::string lost_;
 };
 
-// The save failed, by no mistake of whoever saves.
+// The save failed, but not by a user error.
 TEST_F(MergeTest, LostIndexIsUnavailable) {
   Forgetful files(IndexFilename(kPrefix));
   ASSERT_OK_AND_ASSIGN(auto writer,
@@ -1039,7 +1040,7 @@ TEST_F(MergeTest, PrefixWithoutNameIsRejected) {
   }
 }
 
-// An index whose header is another's, and that names no tensor.
+// Returns an index with the given header and no tensors.
 std::string IndexWith(const BundleHeader& header) {
   return CraftTable(CraftBlock(
       {CraftEntry(0, kHeaderKey, SerializeBundleHeader(header))}, {0}));
@@ -1096,7 +1097,7 @@ TEST_F(MergeTest, CancelledMergeWritesNoCheckpoint) {
   EXPECT_THAT(writer->Finish(&cancellation),
               StatusIs(absl::StatusCode::kCancelled));
   EXPECT_FALSE(fs_.FileExists(IndexFilename(kPrefix)).ok());
-  // What was to be merged is whole.
+  // The input is still complete.
   ASSERT_OK(MergeBundles(fs_, {"/t/a"}, kPrefix, *random_));
   EXPECT_OK(Read("x").status());
 }

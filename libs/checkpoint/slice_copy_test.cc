@@ -32,7 +32,7 @@ std::vector<Box> AllBoxes(const std::vector<int64_t>& shape) {
   return boxes;
 }
 
-// What the elements of a box are called in the tensor that it is of.
+// Returns the element numbers, in the whole tensor, of a box.
 std::vector<int64_t> NamesIn(const Box& box,
                              const std::vector<int64_t>& shape) {
   std::vector<int64_t> names = {0};
@@ -83,7 +83,7 @@ TEST(SharedRunsTest, CopyTheIntersectionOfBoxes) {
 }
 
 TEST(SharedRunsTest, RunsAreMaximal) {
-  // Whole rows of both lie together.
+  // Whole rows are contiguous in both.
   SharedRuns rows(MakeBox({2, 0}, {4, 5}), MakeBox({3, 0}, {7, 5}));
   const auto run = rows.Next();
   ASSERT_TRUE(run.has_value());
@@ -136,8 +136,8 @@ TEST(BoxTest, AnyOverlapMatchesBruteForce) {
   }
 }
 
-// Columns whose first dimension differs in one of them only: each is compared
-// with all others.
+// Columns with overlapping ranges in the first dimension: each is compared with
+// all others.
 TEST(BoxTest, LookingForOverlapsCanBeCancelled) {
   std::vector<Box> boxes = {MakeBox({0, 0}, {1, 1})};
   for (int64_t i = 1; i < 400; ++i) boxes.push_back(MakeBox({1, i}, {1, 1}));
@@ -148,7 +148,7 @@ TEST(BoxTest, LookingForOverlapsCanBeCancelled) {
               StatusIs(absl::StatusCode::kCancelled, "enough"));
 }
 
-// Of every two boxes of a small tensor, for every one that is wanted.
+// For every two boxes of a small tensor, and every requested box.
 TEST(BoxesInOrderTest, FindsIntersectingBoxes) {
   const std::vector<int64_t> shape = {2, 3};
   const std::vector<Box> all = AllBoxes(shape);

@@ -236,7 +236,7 @@ TEST_F(TableTest, BitFlipsNeverChangeEntriesRead) {
   EXPECT_GT(refused, 8 * (static_cast<int>(bytes.size()) - 60));
 }
 
-// Blocks with right checksums that somebody made up.
+// Crafted blocks with valid checksums.
 
 TEST_F(TableTest, UnknownCompressionIsNamed) {
   EXPECT_THAT(ReadAll(CraftTable(CraftBlock({"aaaa"}, {0}), /*type=*/2)),

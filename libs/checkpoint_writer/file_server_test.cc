@@ -1,4 +1,4 @@
-// What clients may ask of a writer's files, honest and hostile ones.
+// Requests of honest and hostile clients to a writer's files.
 #include "libs/checkpoint_writer/file_server.h"
 
 #include <algorithm>
@@ -81,7 +81,7 @@ class FileServerTest : public testing::Test {
     EXPECT_OK(opened);
     return opened.ok() ? opened->file : 0;
   }
-  // What comes of it, in the order of coming.
+  // Results, in order of completion.
   void Begin(Files& client, FileRequest request,
              absl::Time deadline = absl::InfiniteFuture(),
              std::shared_ptr<Cancellation> cancellation = nullptr) {
@@ -128,7 +128,7 @@ TEST_F(FileServerTest, ClosingClientEndsFileWithGap) {
   EXPECT_THAT(answers_,
               ElementsAre(StatusIs(absl::StatusCode::kUnavailable, "lost")));
   EXPECT_EQ(server_.num_open_files(), 0);
-  EXPECT_EQ(On("/a"), "");  // whoever made it deletes it, by its name
+  EXPECT_EQ(On("/a"), "");  // its creator deletes it by name
 }
 
 TEST_F(FileServerTest, OverlappingChunksAbandonTheFile) {
@@ -176,7 +176,7 @@ TEST_F(FileServerTest, QueuedChunksPerFileAreBounded) {
   EXPECT_THAT(answers_, Each(StatusIs(kTooMuch, "no more may be")));
 }
 
-// At the moment when a piece is answered there is room for the next one.
+// Each reply frees the slot for the next chunk.
 TEST_F(FileServerTest, EachReplyAllowsOneMoreChunk) {
   const auto client = server_.NewClient();
   const uint64_t file = Open(*client, "/a");
@@ -261,7 +261,7 @@ TEST_F(FewFilesTest, OpenFilesOfAllClientsAreBounded) {
   const uint64_t read = Open(*other, "/r", FileAction::kOpenToRead);
   EXPECT_THAT(Do(*other, NameRequest(FileAction::kOpenToWrite, "/d")),
               StatusIs(kTooMuch, "raise max_open_files there"));
-  // One that can't be opened takes no place for good.
+  // A failed open does not keep its slot.
   ASSERT_OK(Do(*other, EndAt(FileAction::kClose, read, 0)));
   for (int i = 0; i < 10; ++i) {
     EXPECT_THAT(Do(*other, NameRequest(FileAction::kOpenToWrite, "/no/d")),
@@ -270,7 +270,7 @@ TEST_F(FewFilesTest, OpenFilesOfAllClientsAreBounded) {
   EXPECT_NE(Open(*other, "/d"), 0u);
 }
 
-// Whoever abandons files on a disk that is stuck still has them.
+// A file abandoned on a hung disk still counts as open.
 TEST_F(FewFilesTest, FileCountsAsOpenUntilClosed) {
   const auto client = server_.NewClient();
   disk_.Shut(scheduler_, "a");
@@ -296,7 +296,7 @@ TEST_F(FileServerTest, CancelledOperationIsNotStarted) {
   cancellation->Cancel(absl::CancelledError("not wanted"));
   EXPECT_THAT(answers_, ElementsAre(StatusIs(absl::StatusCode::kCancelled,
                                              "not wanted")));
-  // There is a gap for ever now.
+  // There is a permanent gap now.
   EXPECT_THAT(Do(*client, PieceAt(file, 0, "abc")),
               StatusIs(absl::StatusCode::kCancelled, "not wanted"));
   answers_.clear();
@@ -314,7 +314,7 @@ TEST_F(FileServerTest, CancelledOperationIsNotStarted) {
   EXPECT_FALSE(disk_.FileExists("/e").ok());
 }
 
-// Nobody else could close it.
+// No other code could close it.
 TEST_F(FileServerTest, FileCancelledDuringOpenIsClosed) {
   auto client = server_.NewClient();
   auto cancellation = std::make_shared<Cancellation>();
@@ -397,7 +397,7 @@ TEST_F(FileServerTest, LargeDirectoriesAreListedInPages) {
   EXPECT_GT(page.size, 0u);  // names that follow
   std::vector<std::string> names = page.names;
   while (page.size > 0) {
-    // One that is gone by then is a place to go on behind, too.
+    // A name that was deleted meanwhile is still a valid page position.
     ASSERT_OK(disk_.DeleteFile(absl::StrCat("/", names.back())));
     request.to = names.back();
     const uint64_t left = page.size;

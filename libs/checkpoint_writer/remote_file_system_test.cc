@@ -135,7 +135,7 @@ TEST_F(RemoteFileSystemTest, LargeFilesAreReadWhole) {
   }
 }
 
-// As of a hundred parameter servers that keep all checkpoints for some days.
+// Like a hundred parameter servers that keep all checkpoints for some days.
 TEST_F(RemoteFileSystemTest, LargeDirectoriesAreListedCompletely) {
   std::vector<std::string> names;
   for (int i = 10'000; i < 19'000; ++i) {
@@ -192,7 +192,7 @@ TEST_F(RemoteFileSystemTest, SlowDiskBoundsMemoryOnBothSides) {
   EXPECT_GT(accepted, kMaxFilePieces * kMaxFilePiece);
   EXPECT_LE(WaitingBytes(), int64_t{kMaxFilePieces} * int64_t{kMaxFilePiece});
   EXPECT_GT(WaitingBytes(), 0);
-  // A file beside it goes on, though the same client writes it.
+  // Another file of the same client continues.
   ASSERT_OK(Write(*remote, "/fast", bytes));
   EXPECT_EQ(written.code(), absl::StatusCode::kUnknown);
   disk.Open();
@@ -220,7 +220,7 @@ TEST_F(RemoteFileSystemTest, HungDiskFailsAtTheDeadline) {
   EXPECT_EQ(files_.writer().server().num_open_files(), 0);
 }
 
-// Whoever was told once is not kept for a second time by what must follow.
+// After a first timeout, later calls must not wait again.
 TEST_F(RemoteFileSystemTest, HungDiskCostsOneTimeout) {
   using What = GatedFileSystem::What;
   using Stuck = std::pair<std::string, What>;
@@ -267,7 +267,7 @@ TEST_F(RemoteFileSystemTest, CancelledSaveReturnsDespiteHungDisk) {
   EXPECT_EQ(disk.ListDirectory("/").value(), std::vector<std::string>());
 }
 
-// After a Sync that failed nobody knows what the disk has.
+// After a failed Sync the contents of the disk are unknown.
 TEST_F(RemoteFileSystemTest, FirstErrorOfFileIsKept) {
   FailingFileSystem disk(disk_);
   files_.StartWriter(disk);
@@ -291,7 +291,7 @@ TEST_F(RemoteFileSystemTest, AbandonedFileDoesNotBlock) {
   files_.StartWriter(disk);
   auto remote = files_.NewFileSystem();
   ASSERT_OK_AND_ASSIGN(auto file, remote->NewWritableFile("/slow"));
-  // As many pieces as may be on their way, and one that is gathered.
+  // As many chunks as may be pending, and one that is buffered.
   ASSERT_OK(file->Append(Bytes(kMaxFilePieces * kMaxFilePiece + 10)));
   files_.Settle();
   const absl::Time before = files_.scheduler().clock().Now();
@@ -362,7 +362,7 @@ TEST_F(RemoteFileSystemTest, LostConnectionEndsOpenFiles) {
   files_.Settle();
   EXPECT_THAT(file->Sync(), StatusIs(kGone, "zmq://server:7000"));
   EXPECT_EQ(files_.writer().server().num_open_files(), 0);
-  // What was open is not open over the next connection.
+  // Open files do not survive a reconnect.
   files_.Pass(absl::Seconds(10));
   char buffer[10];
   EXPECT_THAT(read->Read(0, 10, buffer), StatusIs(kGone, "is not open"));
@@ -408,13 +408,13 @@ TEST_F(RemoteFileSystemTest, KilledWriterIsReportedAndReconnected) {
   });
   files_.Settle();
   EXPECT_FALSE(ended);
-  disk.Open();  // whoever is killed leaves nothing that waits
+  disk.Open();  // a killed process leaves no waiting calls
   files_.KillWriter();
   files_.Settle();
   ASSERT_TRUE(ended);
   EXPECT_THAT(written, StatusIs(kGone, "zmq://server:7000/a"));
   EXPECT_LE(files_.scheduler().clock().Now() - before, absl::Seconds(10));
-  // Nobody is there: said once the time for a connection is over, then at once.
+  // No writer: reported after the connection timeout, then at once.
   EXPECT_THAT(remote->DeleteFile("/a"), StatusIs(kGone, "is it"));
   const absl::Time later = files_.scheduler().clock().Now();
   EXPECT_THAT(remote->DeleteFile("/a"), StatusIs(kGone, "zmq://server:7000"));
@@ -610,7 +610,7 @@ TEST_F(DrainingWriterTest, WaitsForOpenSave) {
   EXPECT_TRUE(ended_);
 }
 
-// What is expected is said again.
+// The client repeats its expectation after a reconnect.
 TEST_F(DrainingWriterTest, SaveExpectationSurvivesReconnect) {
   ASSERT_OK_AND_ASSIGN(auto events, writing_->NewWritableFile("/events"));
   files_.network().Cut("client", "server");

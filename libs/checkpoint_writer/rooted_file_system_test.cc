@@ -87,8 +87,8 @@ TEST(RootedFileSystemTest, RootCannotBeDeletedOrRenamed) {
   EXPECT_OK(disk.FileExists("/root"));
 }
 
-// Nobody makes one through a FileSystem: whoever owns the machine may, to lead
-// to another disk.
+// A FileSystem creates no links: only the owner of the machine can, to point to
+// another disk.
 TEST(RootedFileSystemTest, SymlinksBelowTheRootAreFollowed) {
   LocalFileSystem disk;
   const std::string base = absl::StrCat(testing::TempDir(), "/rooted_test");
@@ -101,7 +101,7 @@ TEST(RootedFileSystemTest, SymlinksBelowTheRootAreFollowed) {
   ASSERT_OK(files.WriteFileAtomically("/big/a", "bytes"));
   EXPECT_EQ(disk.ReadFile(absl::StrCat(base, "/other_disk/a")).value(),
             "bytes");
-  // What is deleted is the link.
+  // Deletes only the link.
   ASSERT_OK(files.DeleteRecursively("/big"));
   EXPECT_OK(disk.FileExists(absl::StrCat(base, "/other_disk/a")));
   (void)disk.DeleteRecursively(base);

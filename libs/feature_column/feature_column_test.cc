@@ -1,6 +1,6 @@
-// Columns as a program builds with them: names of columns and variables, order,
-// specs, and what mistakes are told. (What they compute is compared with
-// TensorFlow in integration_tests and tools/conformance.)
+// Feature columns as used by a program: names of columns and variables, order,
+// specs, and errors. (integration_tests and tools/conformance compare their
+// values with TensorFlow.)
 #include "libs/feature_column/feature_column.h"
 
 #include <string>
@@ -45,7 +45,7 @@ struct Inputs {
   Features features;
 };
 
-// Of an input layer of one column.
+// Returns the error of an input layer of one column.
 std::string InputError(const FeatureColumn& column) {
   Inputs inputs;
   InputLayer(inputs.root, inputs.features, {column});
@@ -111,7 +111,7 @@ TEST_F(FeatureColumnTest, NonTrainableLinearModelHasNoTrainables) {
   EXPECT_EQ(ops::TrainableVariables(root).size(), 4);
 }
 
-// What only the step could know to be wrong is not looked for.
+// Conditions that only the step can check are not checked here.
 TEST_F(FeatureColumnTest, KnownShapesNeedNoRuntimeCheck) {
   const auto job = CategoricalColumnWithHashBucket("job", 10);
   const auto ages = BucketizedColumn(NumericColumn("age"), {1, 2});

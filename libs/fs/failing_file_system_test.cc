@@ -6,7 +6,7 @@
 namespace weft {
 namespace {
 
-// Without a failure asked for, it is like what it decorates.
+// Without injected failures it behaves like the decorated file system.
 struct Decorated : public FailingFileSystem {
   Decorated() : FailingFileSystem(memory) {}
   MemoryFileSystem memory;

@@ -166,7 +166,7 @@ TEST_F(InputStreamTest, BytesAreSkippedAndAppended) {
   EXPECT_OK(AppendBytes(*stream, 0, got));
   EXPECT_OK(AppendBytes(*stream, 2, got));
   EXPECT_EQ(got, ">bc");
-  // A length that lies takes no memory.
+  // A wrong length allocates little.
   EXPECT_THAT(AppendBytes(*stream, UINT64_MAX, got), StatusIs(kOutOfRange));
   EXPECT_EQ(got, ">bc");
   EXPECT_THAT(SkipBytes(*stream, UINT64_MAX), StatusIs(kOutOfRange));

@@ -71,7 +71,7 @@ TEST(LocalFileSystemTest, BytesWrittenBeforeErrorAppearOnce) {
   EXPECT_EQ(files.ReadFile(path).value_or(""), bytes);
 }
 
-// Whoever opens one without a writer to read it would wait for ever.
+// Opening a pipe without a writer would block forever.
 TEST(LocalFileSystemTest, NamedPipeDoesNotBlock) {
   const FileSystemHarness harness = NewHarness();
   const std::string path = harness.directory + "/pipe";
@@ -79,8 +79,8 @@ TEST(LocalFileSystemTest, NamedPipeDoesNotBlock) {
   EXPECT_FALSE(harness.file_system->ReadFile(path).ok());
 }
 
-// As of autofs, squashfs and some mounts of SMB, fsync of a directory of /proc
-// says EINVAL.
+// As on autofs, squashfs and some SMB mounts, fsync of a directory in /proc
+// returns EINVAL.
 TEST(LocalFileSystemTest, DirectoryOnADiskWithoutSyncIsNoError) {
   const int proc = ::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   ASSERT_GE(proc, 0);

@@ -31,7 +31,7 @@ INSTANTIATE_TEST_SUITE_P(TracksSyncs, FileSystemConformanceTest,
                            return {std::move(files), "/a/b"};
                          }));
 
-// What may be there after a loss of power, of all that 64 seeds draw.
+// Returns the possible states after a power failure, over 64 seeds.
 std::set<std::string> WhatIsThere(
     const std::function<void(FileSystem&)>& work,
     const std::function<std::string(FileSystem&)>& look) {
@@ -96,7 +96,7 @@ TEST(LosePowerTest, UnsyncedRewriteMayHaveAnyContents) {
   EXPECT_EQ(WhatIsThere(work, look), (std::set<std::string>{"", "old", "x"}));
 }
 
-// A call is asked for again whose first answer was lost.
+// Simulates a call that is retried because its first reply was lost.
 class LosesAnswers : public MemoryFileSystem {
  public:
   LosesAnswers() : MemoryFileSystem({.tracks_syncs = true}) {}
@@ -115,7 +115,7 @@ TEST(LosePowerTest, DirectoriesMadeByOthersSurvive) {
   }
 }
 
-// As another machine may tell it.
+// A file system that reports wrong sizes, as a remote machine may.
 class WrongSizes : public MemoryFileSystem {
  public:
   absl::StatusOr<uint64_t> GetFileSize(absl::string_view) override {

@@ -53,7 +53,7 @@ class GcsParts {
   std::map<std::string, std::string>& environment() { return environment_; }
   FileSystem& home() { return home_; }
 
-  // With the account that the server tells.
+  // Uses the account that the server provides.
   void LogIn() {
     HttpRequest request;
     request.url = absl::StrCat(Server()->url(), "/weft-account");
@@ -129,7 +129,7 @@ class GcsTest : public ::testing::Test {
       ASSERT_OK(files_->CreateDirectory(directory_));
       return;
     }
-    // tools/test.sh says so: there is no excuse where it has set them up.
+    // Set by tools/test.sh, which installs the tools.
     if (std::getenv("WEFT_TEST_TOOLS_REQUIRED") != nullptr) {
       FAIL() << "the emulator did not start";
     }

@@ -1,5 +1,5 @@
-// What becomes of answers that services give seldom, or should never give. A
-// script answers in their place.
+// Handling of responses that services give rarely, or should never give,
+// simulated by a script.
 #include "libs/object_store/object_answers.h"
 
 #include <arpa/inet.h>
@@ -138,7 +138,7 @@ TEST_F(ObjectAnswersTest, ListedNamesAreDecodedPerEncodingType) {
   }
 }
 
-// Whoever deletes what a list names must not be led out of the directory.
+// Deletions of listed names must not leave the directory.
 TEST_F(ObjectAnswersTest, InvalidListedNamesAreSkipped) {
   http_.set_script([&](const HttpRequest&) {
     return Xml(
@@ -164,7 +164,7 @@ TEST_F(ObjectAnswersTest, EndlessListIsRejected) {
                             next.empty() ? "" : "</NextContinuationToken>",
                             "</ListBucketResult>"));
   };
-  // From A to B to A.
+  // Pages cycle: A, B, A.
   http_.set_script([&](const HttpRequest& request) {
     return page(absl::StrContains(request.url, "token=A") ? "B" : "A");
   });
@@ -176,7 +176,7 @@ TEST_F(ObjectAnswersTest, EndlessListIsRejected) {
               StatusIs(kInternalError, "does not say how to go on"));
 }
 
-// Nor does one that has something else to go on with each time.
+// Nor does a list with a new continuation each time.
 TEST_F(ObjectAnswersTest, EndlessEmptyPagesAreRejected) {
   int pages = 0;
   http_.set_script([&](const HttpRequest&) {
@@ -297,8 +297,8 @@ TEST_F(UncopiedPartsTest, AppendReuploadsExistingBytes) {
 constexpr char kNoSuchKeyXml[] =
     "<Error><Code>NoSuchKey</Code><Message>no key</Message></Error>";
 
-// A proxy in front of the service, a wrong endpoint, a bucket that is missing:
-// callers would take NOT_FOUND for a reason to begin anew.
+// A proxy in front of the service, a wrong endpoint, a missing bucket: on
+// NOT_FOUND callers would start over.
 TEST_F(ObjectAnswersTest, Unexplained404IsNotNotFound) {
   constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
   for (const std::string body :
@@ -346,8 +346,8 @@ TEST_F(ObjectAnswersTest, S3ErrorDocumentMeansNotFound) {
       StatusIs(absl::StatusCode::kFailedPrecondition, "AWS_ENDPOINT_URL"));
 }
 
-// Google says "No such object" of a bucket that is missing, too: the bucket's
-// list tells.
+// Google answers "No such object" for a missing bucket, too: only a list of the
+// bucket distinguishes them.
 TEST_F(ObjectAnswersTest, EmptyGcsListMeansNotFound) {
   HttpResponse list;
   http_.set_script([&](const HttpRequest& request) {
@@ -489,7 +489,7 @@ TEST_F(ObjectAnswersTest, RangeReplyMustMatchRequest) {
   ASSERT_OK_AND_ASSIGN(const ObjectPiece last,
                        piece("bytes 100-102/103", "012"));
   EXPECT_EQ(last.object.size, 103u);
-  // Of an emulator.
+  // As sent by an emulator.
   ASSERT_OK_AND_ASSIGN(const ObjectPiece empty, piece("bytes 0--1/0", ""));
   EXPECT_EQ(empty.object.size, 0u);
   EXPECT_THAT(piece("", ""), StatusIs(kInternalError));
@@ -517,8 +517,8 @@ TEST_F(ObjectAnswersTest, DeclaredSizeIsNotTrusted) {
   EXPECT_EQ(read, "short");
 }
 
-// Of a file that is open the rest is not that of another, which has its name by
-// now: who reads is told, and opens it anew.
+// The rest of an open file must not come from an object that has replaced it:
+// the reader gets an error and must reopen the file.
 TEST_F(ObjectAnswersTest, ReadOfReplacedObjectFails) {
   const std::string old(2 * ObjectFileSystem::kReadAheadBytes, 'x');
   http_.set_script([&](const HttpRequest& request) -> HttpResponse {
@@ -542,7 +542,7 @@ TEST_F(ObjectAnswersTest, ReadOfReplacedObjectFails) {
                        "s3://b/index: the service answers 412"));
 }
 
-// Nor where an object is renamed, goes on or is read, whatever is computed of
+// Nor when an object is renamed, appended to or read, whatever is computed from
 // it.
 TEST_F(ObjectAnswersTest, ImpossibleSizeIsRejected) {
   for (const char* size : {"18446744073709551615", "18446744073709551614",
@@ -605,7 +605,7 @@ TEST_F(ObjectAnswersTest, BucketNameCannotInjectHost) {
   EXPECT_TRUE(http_.requests().empty());
 }
 
-// An attempt whose answer is lost may have been made.
+// An attempt whose reply is lost may have taken effect.
 TEST_F(ObjectAnswersTest, RetriedAppendIsAppliedOnce) {
   std::map<std::string, std::string> objects = {{"k", "old"}};
   std::set<std::string> lost;
@@ -672,7 +672,7 @@ TEST(CurlHttpClientTest, NeedsNoBlockingThread) {
   const auto answered = scheduler->NewEvent();
   absl::Status status;
   HttpRequest request;
-  request.url = "http://127.0.0.1:1/";  // where nobody listens
+  request.url = "http://127.0.0.1:1/";  // no server listens here
   http.Start(std::move(request), [&](const auto& answer) {
     status = answer.status();
     answered->Set();
@@ -763,7 +763,7 @@ TEST(CurlHttpClientTest, CancelledRequestEndsPromptly) {
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kCancelled, "given up"));
 }
 
-// Keys that are still good are used while those who renew them are away.
+// Valid keys are used while their renewal fails.
 TEST(CredentialsTest, ValidKeysSurviveFailedRenewal) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
@@ -796,7 +796,7 @@ TEST(CredentialsTest, ValidKeysSurviveFailedRenewal) {
   clock.Advance(absl::Minutes(56));
   ASSERT_OK_AND_ASSIGN(const AwsKeys keys, credentials.Get());
   EXPECT_EQ(keys.access_key_id, "a");
-  // Not each request waits for those who are away.
+  // Not every request waits for the unavailable service.
   const size_t asked = http.requests().size();
   EXPECT_OK(credentials.Get());
   EXPECT_EQ(http.requests().size(), asked);
@@ -836,7 +836,7 @@ TEST(CredentialsTest, ValidTokenSurvivesFailedRenewal) {
   EXPECT_THAT(credentials.Token(), StatusIs(absl::StatusCode::kUnavailable));
 }
 
-// What is missing is not the object that somebody asks for.
+// NOT_FOUND would refer to the requested object, not to credentials.
 TEST(CredentialsTest, MissingCredentialsAreNotNotFound) {
   constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
   ManualClock clock;
@@ -882,7 +882,7 @@ class SetClock : public ManualClock {
   absl::Duration ahead = absl::ZeroDuration();
 };
 
-// A file with keys is written late, or anew, by others.
+// Other programs may write or replace a key file later.
 TEST(CredentialsTest, MissingKeyFileIsCheckedAgain) {
   for (const char* session : {"", "aws_session_token = t\n"}) {
     SetClock clock;
@@ -918,7 +918,7 @@ TEST(CredentialsTest, MissingKeyFileIsCheckedAgain) {
     EXPECT_EQ(credentials.Get()->access_key_id, "second");
     clock.Advance(absl::Minutes(6));
     EXPECT_EQ(credentials.Get()->access_key_id, "third");
-    // Who writes it anew empties it first.
+    // A program that rewrites the file truncates it first.
     ASSERT_OK(home.WriteFileAtomically("/home/.aws/credentials", ""));
     clock.Advance(absl::Minutes(6));
     EXPECT_EQ(credentials.Get()->access_key_id, "third");
@@ -1036,7 +1036,7 @@ TEST_F(RefusedKeysTest, UnchangedKeysAreNotRetried) {
   }
 }
 
-// As those that read the parts of a file at once are.
+// Like concurrent reads of the parts of a file.
 TEST_F(RefusedKeysTest, ConcurrentRefusedRequestsAreAllRetried) {
   WriteKey("old");
   ASSERT_OK_AND_ASSIGN(const AwsKeys old, credentials_.Get());
@@ -1085,7 +1085,8 @@ TEST(CredentialsTest, RefusedTokenIsRenewed) {
   EXPECT_OK(store.Stat({"b", "k"}).status());
   accepted = 2;
   EXPECT_OK(store.Stat({"b", "k"}).status());
-  // One that is granted again and again refused is no reason to ask for ever.
+  // A token that is granted and refused repeatedly must not cause endless
+  // retries.
   accepted = 100;
   EXPECT_THAT(store.Stat({"b", "k"}),
               StatusIs(absl::StatusCode::kPermissionDenied, "401"));
@@ -1195,7 +1196,7 @@ TEST(CredentialsTest, MissingGoogleFileIsCheckedAgain) {
   EXPECT_EQ(credentials.Token().value(), "granted");
 }
 
-// As libcurl names it in "Host", and so do AWS's own programs.
+// libcurl and AWS's own programs send it this way in "Host".
 TEST(SignRequestTest, DefaultPortIsNotSigned) {
   const auto signed_as = [](const std::string& url) {
     HttpRequest request;
@@ -1211,7 +1212,7 @@ TEST(SignRequestTest, DefaultPortIsNotSigned) {
   EXPECT_NE(signed_as("https://h:8443/b"), signed_as("https://h/b"));
 }
 
-// A home whose files are not read until a gate opens: of a mount that is dead.
+// A home directory on a hung mount: reads block until a gate opens.
 class HungHome : public MemoryFileSystem {
  public:
   explicit HungHome(Scheduler& scheduler)
@@ -1242,7 +1243,7 @@ TEST(HungHomeTest, HungHomeDirectoryDoesNotBlockOthers) {
                         }
                         return absl::string_view(name) == "HOME" ? "/home" : "";
                       }});
-  // Without keys, or a name of a file, no service is asked for it.
+  // Without keys, or a file name, no service is called.
   const auto read = [&](const std::string& path, absl::StatusCode code,
                         Event& done) {
     scheduler->Schedule(Pool::kBlocking, [&files, path, code, &done] {

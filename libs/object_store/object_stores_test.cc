@@ -1,4 +1,4 @@
-// Which service a path names, as the environment says it, against moto's
+// Selection of the service for a path from the environment, against moto's
 // server.
 #include "libs/object_store/object_stores.h"
 
@@ -44,7 +44,7 @@ class ObjectStoresTest : public ::testing::Test {
       url_ = server->url();
       return;
     }
-    // tools/test.sh says so: there is no excuse where it has set them up.
+    // Set by tools/test.sh, which installs the tools.
     if (std::getenv("WEFT_TEST_TOOLS_REQUIRED") != nullptr) {
       FAIL() << "the S3 server did not start";
     }
@@ -93,7 +93,7 @@ TEST_F(ObjectStoresTest, GcsWithHmacKeysUsesS3Protocol) {
               StatusIs(absl::StatusCode::kNotFound, "gs://bucket/none"));
 }
 
-// A server whose certificate nobody knows unless it is told.
+// A server whose certificate is not trusted by default.
 class ObjectStoresTlsTest : public ObjectStoresTest {
  protected:
   void SetUp() override {
@@ -101,7 +101,7 @@ class ObjectStoresTlsTest : public ObjectStoresTest {
     Begin(server);
     if (server != nullptr) certificate_ = server->certificate();
   }
-  // What comes of an object.
+  // Returns the result of writing and reading an object.
   absl::Status WriteAndRead() {
     const auto files = NewStores();
     RETURN_IF_ERROR(files->WriteFileAtomically("s3://bucket/tls", "sealed"));

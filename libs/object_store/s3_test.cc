@@ -137,7 +137,7 @@ class S3Test : public ::testing::Test {
       CreateBucket(*files_, bucket_);
       return;
     }
-    // tools/test.sh says so: there is no excuse where it has set them up.
+    // Set by tools/test.sh, which installs the tools.
     if (std::getenv("WEFT_TEST_TOOLS_REQUIRED") != nullptr) {
       FAIL() << "the S3 server did not start";
     }
@@ -360,7 +360,7 @@ TEST_F(S3Test, AbandonedFileIsNotCreated) {
     for (const char* name : {"new", "old"}) {
       ASSERT_OK_AND_ASSIGN(auto file, files_->NewWritableFile(Path(name)));
       ASSERT_OK(file->Append(Bytes(size)));
-      // Neither the rest nor the end of the upload would get through.
+      // Neither further parts nor the completion of the upload would succeed.
       SetFaults(R"([{"method": "POST", "times": 100, "status": 403},
                     {"method": "PUT", "path": "partNumber=3", "times": 100,
                      "status": 403}])");

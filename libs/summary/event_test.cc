@@ -22,7 +22,7 @@ using testing::ElementsAre;
 
 constexpr double kLargest = std::numeric_limits<double>::max();
 
-// What TensorFlow's FileWriter wrote.
+// A file written by TensorFlow's FileWriter.
 constexpr char kRecorded[] =
     "integration_tests/testdata/conformance/events/event_file/events.out";
 
@@ -172,7 +172,7 @@ TEST(HistogramTest, LargestNumbersHaveABucket) {
   EXPECT_EQ(count, 3);
 }
 
-// Where a value of one lies: between which limits.
+// Checks the bucket limits around a value.
 void ExpectInItsBucket(double value) {
   const HistogramValue one = HistogramOf({value});
   size_t bucket = 0;

@@ -59,7 +59,7 @@ class FileWriterTest : public testing::Test {
   std::vector<std::string> Files() {
     return files_.ListDirectory(kDirectory).value();
   }
-  // What readers see of one file, without the version.
+  // Events that readers see in one file, without the version.
   std::vector<Event> EventsOf(const std::string& file) {
     auto reader =
         EventsReader::Open(files_, JoinPath(kDirectory, file)).value();
@@ -158,7 +158,7 @@ TEST_F(FileWriterTest, ExistingFileIsNotOverwritten) {
   EXPECT_EQ(EventsOf(Files()[1])[0].step, 2);
 }
 
-// TensorBoard goes on to later names only, of whatever program.
+// TensorBoard only proceeds to later names, of any program.
 TEST_F(FileWriterTest, NewWriterFileSortsAfterExistingFiles) {
   ASSERT_OK(files_.CreateDirectories(kDirectory));
   for (const std::string name :
@@ -333,7 +333,7 @@ TEST_F(FileWriterTest, SlowDiskDoesNotBlockCallers) {
                                "wait already to be written to /logs/run"));
   EXPECT_GT(added, 20);
   EXPECT_LT(added, 60);
-  // What was taken is written, and there is room again.
+  // Accepted events are written, and there is space again.
   EXPECT_THAT(writer->Flush(absl::Seconds(1)),
               StatusIs(absl::StatusCode::kDeadlineExceeded, "/logs/run"));
   ASSERT_OK(writer->Flush(absl::Hours(10)));
@@ -397,7 +397,7 @@ TEST_F(FileWriterTest, DeletedFileIsReplacedByNewFile) {
   EXPECT_EQ(events[1].step, 3);
 }
 
-// Those that wait in the file's buffer when it is deleted are counted.
+// Events in the file's buffer are counted when it is deleted.
 TEST_F(FileWriterTest, EventsOfDeletedFileAreCountedAsLost) {
   FileWriterOptions options;
   options.max_queue = 0;
@@ -449,7 +449,7 @@ TEST_F(FileWriterTest, TakeErrorDoesNotBlock) {
   EXPECT_OK(writer->Flush());
 }
 
-// Whichever operation fails: an event is read, or somebody was told.
+// For each failing operation: every event is read, or an error was returned.
 TEST_F(FileWriterTest, NoFileErrorIsLost) {
   for (int64_t n = 0;; ++n) {
     SCOPED_TRACE(n);

@@ -22,7 +22,7 @@ constexpr RecordCompression kAllCompressions[] = {RecordCompression::kNone,
                                                   RecordCompression::kZlib,
                                                   RecordCompression::kGzip};
 
-// What TensorFlow wrote and read.
+// Files written by TensorFlow, and its results of reading them.
 constexpr char kRecorded[] =
     "integration_tests/testdata/conformance/records/tfrecord/";
 
@@ -218,7 +218,7 @@ TEST_F(RecordsTest, EveryBitFlipIsDetected) {
       bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
       Put(bytes);
       const auto [read, end] = Read(compression);
-      // gzip's header holds the time and the system, which nobody reads.
+      // gzip's header contains the time and the system, which are not read.
       const bool is_harmless = read == records && absl::IsOutOfRange(end);
       EXPECT_TRUE(!end.ok() && (absl::IsDataLoss(end) || is_harmless))
           << "bit " << bit << ": " << end;
@@ -323,7 +323,7 @@ TEST_F(RecordsTest, FlushMakesCompressedRecordsReadable) {
     ASSERT_OK(writer.Flush());
     const auto [records, end] = Read(compression);
     EXPECT_THAT(records, ElementsAreArray({"seen"}));
-    // Nobody can tell whether the writer lives.
+    // It is unknown whether the writer still runs.
     EXPECT_THAT(end, StatusIs(absl::StatusCode::kDataLoss, "has no end"));
   }
 }

@@ -34,7 +34,7 @@ TEST(CoordinatorTest, ThreadsEndTogether) {
   EXPECT_EQ(ended, 3);
 }
 
-// As many as there are: each waits for the last.
+// Each thread waits for the last one to start.
 TEST(CoordinatorTest, EachThreadRunsAtOnce) {
   constexpr int kMany = 200;
   Coordinator coordinator;
@@ -70,7 +70,7 @@ TEST(CoordinatorTest, FirstErrorIsReturned) {
   EXPECT_THAT(coordinator.Join(), StatusIs(absl::StatusCode::kDataLoss));
 }
 
-// What fails after a stop that was wanted is a consequence.
+// Errors after a requested stop are consequences of it.
 TEST(CoordinatorTest, ErrorsAfterStopAreIgnored) {
   Coordinator coordinator;
   coordinator.RequestStop();
@@ -105,7 +105,7 @@ class CoordinatorTimeTest : public testing::Test {
   CoordinatorTimeTest() : coordinator_({.scheduler = &scheduler_}) {}
   ~CoordinatorTimeTest() override { release_->Set(); }
 
-  // One that does not look at ShouldStop.
+  // Starts a thread that ignores ShouldStop.
   void StartStubborn(const std::string& name) {
     coordinator_.Start(name, [this] {
       release_->Wait();

@@ -216,8 +216,8 @@ TEST_F(MetaGraphTest, ConcurrentImportIsRejected) {
                                "Another thread"));
 }
 
-// Two messages in a row are one, whose nodes are there twice; a collection that
-// is there twice is the last of them, as protobuf has it.
+// Two concatenated messages are parsed as one with duplicate nodes; of
+// duplicate collections the last one wins, as in protobuf.
 TEST_F(MetaGraphTest, DuplicateNodesFailAndLastCollectionWins) {
   const std::string bytes = MetaGraph(message_).Serialize();
   ASSERT_OK_AND_ASSIGN(const MetaGraph twice, MetaGraph::Parse(bytes + bytes));
@@ -258,7 +258,7 @@ TEST_F(MetaGraphTest, CollectionKindMismatchIsRejected) {
       root, {.collections = std::vector<std::string>{"losses"}}));
 }
 
-// What a newer writer says of collections is kept.
+// Collection contents of newer writers are preserved.
 TEST_F(MetaGraphTest, UnknownCollectionKindsArePreserved) {
   // Field 9 of a CollectionDef, and of a NodeList: "new".
   const std::string unknown = "\x4a\x03new";

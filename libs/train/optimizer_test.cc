@@ -77,11 +77,11 @@ class OptimizerTest : public testing::TestWithParam<bool> {
                          Ones(TensorShape({2, 3})),
                          {.use_resource = GetParam()});
   }
-  // Of `variable`, as if from elsewhere.
+  // A gradient of `variable`, from a placeholder.
   GradientAndVariable GradientOf(const ops::Variable& variable) const {
     return {Gradient(ops::Const(root_, Ones(TensorShape({2, 3})))), variable};
   }
-  // What is said of this one gradient for w.
+  // Returns the error of applying one gradient to w.
   absl::Status ApplyToW(const Input& rate, const Output& gradient) {
     GradientDescent(rate).ApplyGradients(root_,
                                          {{Gradient(gradient), model_.w}});
@@ -446,7 +446,7 @@ TEST_P(OptimizerTest, RepeatedIndicesAreSummedIfOrderMatters) {
   // After the variable, the slot and the rate.
   EXPECT_EQ(update->input(3).node->type(), "UnsortedSegmentSum");
   EXPECT_EQ(update->input(4).node->type(), "Unique");
-  // Adam moves all rows, so there is no op for some of them.
+  // Adam updates all rows, so it has no sparse op.
   EXPECT_EQ(NodesOf(root_, "Adam/", "Unique").size(), 1u);
   for (const std::string& name : NodeNames(root_)) {
     EXPECT_FALSE(absl::StrContains(name, "ApplyAdam")) << name;
@@ -535,7 +535,7 @@ INSTANTIATE_TEST_SUITE_P(BothFamilies, OptimizerTest, testing::Bool(),
 struct Slots {
   std::string optimizer;
   std::function<std::unique_ptr<Optimizer>(const ops::Variable& step)> make;
-  // As GetSlot knows them, and the nodes; in the order of the op's inputs.
+  // Slot names and node names, in the order of the op's inputs.
   std::vector<std::pair<std::string, std::string>> names;
 };
 

@@ -1,6 +1,6 @@
-// What the helpers of training add to a graph: where its nodes are, what they
-// need, of which types they are, and what is refused while it is built. What
-// the nodes compute is tested by integration_tests.
+// Nodes that the training helpers add to a graph: their devices, dependencies
+// and types, and errors at graph construction. integration_tests tests the
+// computed values.
 #include <functional>
 #include <limits>
 #include <set>

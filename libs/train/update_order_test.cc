@@ -27,7 +27,7 @@ class UpdateOrderTest : public testing::TestWithParam<bool> {
     far_ = weights("far", "/job:ps");
   }
 
-  // Of the sum of the product of all.
+  // Gradients of the sum of the product.
   std::vector<GradientAndVariable> Gradients(
       std::vector<ops::Variable> layers) {
     Output y = x_;
