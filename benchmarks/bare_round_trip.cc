@@ -59,7 +59,7 @@ void Must(bool ok, const char* what) {
 
 // ---------------------------------------------------------------- processes
 
-// Tells the parent where this process listens.
+// Sends the port of this process to the parent.
 void Announce(int port) {
   std::printf("%d\n", port);
   std::fflush(stdout);

@@ -35,7 +35,7 @@ namespace {
 
 constexpr int kColumns = 40;
 
-// What a graph gives, of which one element is fetched.
+// Builds a graph, of whose output one element is fetched.
 using Build = std::function<Output(const Scope&)>;
 
 InputList Defaults() { return InputList(kColumns, Input(0.0f)); }
@@ -75,7 +75,7 @@ class Ingest {
     const auto random = NewSeededRandom(3);
     for (int row = 0; row < 2000; ++row) {
       for (int column = 0; column < kColumns; ++column) {
-        // As wide as the numbers of a normal distribution.
+        // With the width of normally distributed numbers.
         const double value =
             static_cast<double>(random->Next() % 4000000) / 1e6 - 2;
         absl::StrAppendFormat(&block, "%.6f%c", value,

@@ -25,7 +25,7 @@ ABSL_FLAG(double, seconds, 3.0, "Time limit of each measurement.");
 namespace weft::benchmarks {
 namespace {
 
-// Of the session in this process; the other one's are measures of the bus.
+// Goals of the session in this process; the other session measures the bus.
 struct Goals {
   std::string tiny_rate, op;
 };

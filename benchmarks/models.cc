@@ -60,7 +60,7 @@ std::string GraphFolder() {
   return self.string() + ".runfiles/weft/benchmarks/model_graphs";
 }
 
-// Of a flag that counts something.
+// Value of a flag that must be positive.
 int AtLeastOne(const absl::Flag<int>& flag) {
   const int value = absl::GetFlag(flag);
   if (value < 1) {
@@ -73,8 +73,7 @@ int AtLeastOne(const absl::Flag<int>& flag) {
 // A model's name and its serialised GraphDef.
 using NamedGraph = std::pair<std::string, std::string>;
 
-// All are read before the first is measured, so that a wrong name costs nobody
-// a measurement.
+// All are read before the first is measured, so that a wrong name fails early.
 std::vector<NamedGraph> ReadGraphs() {
   LocalFileSystem files;
   const std::string folder = GraphFolder();

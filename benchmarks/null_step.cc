@@ -48,7 +48,7 @@ std::unique_ptr<Session> Connect(const std::string& target, const Scope& root) {
   return *std::move(session);
 }
 
-// Fetches a large variable over and over, until told to stop.
+// Fetches a large variable repeatedly, until stopped.
 class BulkClient {
  public:
   explicit BulkClient(const std::string& target) : target_(target) {

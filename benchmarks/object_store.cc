@@ -1,7 +1,7 @@
-// object_store: one large file to an object store and back, written in pieces
-// of 1 MiB as a save does, and read in pieces of 8 MiB as a restore does. The
-// environment says who asks and where (docs/object_stores.md); object_store.py
-// runs this beside curl against one server of its own.
+// object_store: one large file to an object store and back, written in chunks
+// of 1 MiB like a save, and read in chunks of 8 MiB like a restore. The
+// environment provides endpoint and credentials (docs/object_stores.md);
+// object_store.py runs this beside curl against its own server.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

@@ -65,13 +65,13 @@ InputList AddInputs(const Scope& root, const OpCase& op_case,
   return inputs;
 }
 
-// A kernel may leave out an output that nobody takes.
+// A kernel may skip an unused output.
 const Node* AddTaker(const Scope& scope, const Node* copy) {
   if (copy->num_outputs() == 0 || IsRefType(copy->output_type(0))) return copy;
   return scope.AddNode("Identity", {Output(copy, 0)});
 }
 
-// As many copies as a step has, one after the other.
+// Adds as many copies as a step has, one after the other.
 Operation AddCopies(const Scope& root, const OpCase& op_case,
                     const InputList& inputs) {
   const Node* last = nullptr;

@@ -1,14 +1,15 @@
-// The whole of a distributed training in twenty lines: an Experiment of a
+// A complete distributed training in twenty lines: an Experiment with a
 // DnnClassifier over feature columns, which learn_runner runs on every task of
-// a cluster, or alone. It learns from the census of 1994 (UCI Adult) who earns
-// more than 50,000 dollars a year.
+// a cluster, or alone. It learns to predict incomes above 50,000 dollars a year
+// from the census of 1994 (UCI Adult).
 //
 //   adult_income
 //   PROGRAM=bazel-bin/examples/adult_income
 //   tools/local_cluster --ps=2 --workers=2 --evaluators=1 -- $PROGRAM
 //
-// Of a cluster the workers train, each on its own rows, with variables on the
-// parameter servers, and the evaluator looks at each checkpoint until the last.
+// In a cluster the workers train, each on its own rows, with variables on the
+// parameter servers, and the evaluator evaluates each checkpoint until the
+// last.
 #include <cstdint>
 #include <string>
 #include <utility>

@@ -170,7 +170,7 @@ std::vector<Tensor> ZeroState(const nn::RNNCell& cell, int64_t rows) {
   return state;
 }
 
-// Reads the text in pieces that go on where the last step ended.
+// Reads the text in sequences that continue where the last step ended.
 class Reader {
  public:
   explicit Reader(const Corpus& corpus)
@@ -179,7 +179,7 @@ class Reader {
         length_(absl::GetFlag(FLAGS_length)),
         piece_(static_cast<int64_t>(corpus.numbers.size()) / rows_) {}
 
-  // Characters, and those that follow. True where all begin anew.
+  // Returns characters, and their successors. True if all sequences restart.
   bool Next(Tensor& characters, Tensor& next) {
     const bool anew = at_ + length_ + 1 > piece_ || at_ == 0;
     if (anew) at_ = 0;

@@ -1,7 +1,7 @@
-// Wide & deep on display advertising, as DeepRec's model of that name has it:
-// who clicks, by 13 numbers and 26 categories (the Kaggle data of Criteo, whose
-// files are tab separated and have no header). Alone, or as all tasks of a
-// cluster:
+// Wide & deep on display advertising, like DeepRec's model of that name:
+// predicts clicks from 13 numbers and 26 categories (the Kaggle data of Criteo,
+// whose files are tab separated and have no header). Alone, or as all tasks of
+// a cluster:
 //
 //   criteo_wide_deep --data_dir=DIR      # train.tsv and dev.tsv
 //   PROGRAM="bazel-bin/examples/criteo_wide_deep --data_dir=DIR"

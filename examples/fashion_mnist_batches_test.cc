@@ -58,7 +58,7 @@ TEST(BatchesTest, PartsAreDisjointAndComplete) {
       seen.insert(label);
     }
   }
-  // Of 6 and 5 images, one does not fill a batch.
+  // The parts have 6 and 5 images, one of which does not fill a batch.
   EXPECT_EQ(seen.size(), 10u);
   EXPECT_EQ(std::set<int>(seen.begin(), seen.end()).size(), 10u);
 }

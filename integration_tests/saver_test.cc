@@ -1225,7 +1225,7 @@ class AnswerIsLost : public FailingFileSystem {
   }
   absl::Status DeleteFile(absl::string_view path) override {
     if (keeps_marker && absl::EndsWith(path, ".saving")) {
-      return absl::UnavailableError("whoever saves is killed here");
+      return absl::UnavailableError("the saving process is killed here");
     }
     return FailingFileSystem::DeleteFile(path);
   }

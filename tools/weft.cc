@@ -52,7 +52,7 @@ bool AskOnTerminal(const std::string& question) {
   return lower == "y" || lower == "yes";
 }
 
-// Nobody is asked who could not answer.
+// Without a terminal, no question is asked.
 Ask WhomToAsk() {
   const bool is_terminal = isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
   return is_terminal ? AskOnTerminal : Ask();
@@ -68,7 +68,7 @@ absl::StatusOr<std::string> Wire(const std::string& path) {
 
 absl::StatusOr<std::string> RunOnFiles(Process& process,
                                        Invocation invocation) {
-  // Of show, the second is a tensor.
+  // For show, the second argument is a tensor.
   const size_t paths = invocation.checkpoint_verb == "show" ? 1 : 2;
   for (size_t i = 0; i < invocation.arguments.size() && i < paths; ++i) {
     invocation.arguments[i] = FromWhereTheUserStands(invocation.arguments[i]);

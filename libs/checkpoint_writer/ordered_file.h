@@ -84,7 +84,7 @@ class OrderedFile : public std::enable_shared_from_this<OrderedFile> {
   // Keeps the first error, and fails waiting requests.
   void Fail(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  Options options_;  // its file is used by whoever runs
+  Options options_;  // its file is used by the running thread
   absl::Mutex mutex_;
   Pieces waiting_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;     // bytes that were written

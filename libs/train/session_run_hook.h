@@ -18,7 +18,7 @@
 // AfterRun and End of hooks that save checkpoints (SavesCheckpoints) are called
 // after those of all others:
 //
-//   Begin               once; the last moment to add nodes to the graph
+//   Begin               once; the last chance to add nodes to the graph
 //   AfterCreateSession  once for each session: after variables are initialised
 //                       or restored and queue runners started, also when a lost
 //                       session was replaced

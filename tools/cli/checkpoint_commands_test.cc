@@ -254,7 +254,7 @@ TEST_F(CheckpointCommandsTest, VerifyReadsLargeTensorsInChunks) {
               StatusIs(absl::StatusCode::kDataLoss, "large: "));
 }
 
-// As a save with an iterator has it, and two of them in one tensor.
+// As saved by an iterator, with two of them in one tensor.
 TEST_F(CheckpointCommandsTest, IteratorStatesAreShownAndCompared) {
   const auto save = [this](const std::string& prefix, int64_t position) {
     Tensor states(DT_VARIANT, TensorShape({2}));

@@ -25,8 +25,8 @@ PlacedResource Resource(const std::string& container, const std::string& name,
       .num_bytes = num_bytes};
 }
 
-// A parameter server with variables, a worker that has not come, one that is
-// lost and whose variables nobody should be shown.
+// A parameter server with variables, a worker that has not joined, and a lost
+// one whose variables must not be shown.
 ClusterStatus SampleCluster() {
   ClusterStatus cluster;
   cluster.cluster_uuid = "c0ffee";
@@ -136,7 +136,7 @@ TEST(ClusterViewsTest, UninitializedVariablesAreMarked) {
             "[784,10]  no value\n");
   const Json json = Json::parse(VariablesView(cluster, "ps", Format::kJson));
   EXPECT_EQ(json[0]["has_value"], false);
-  // What is only declared is in no container yet.
+  // Declared resources are in no container yet.
   EXPECT_EQ(ContainersOf(cluster).size(), 1u);
   const Json status = Json::parse(StatusView(cluster, Format::kJson));
   EXPECT_EQ(status["tasks"][0]["num_resources"], 2);

@@ -38,8 +38,8 @@ constexpr char kGraph[] = R"pb(
   }
   versions { producer: 24 })pb";
 
-// As Saver.export_meta_graph writes it; Neg's writer has an attr that ours has
-// not.
+// As written by Saver.export_meta_graph; the writer's Neg has an attr that ours
+// lacks.
 constexpr char kMetaGraph[] = R"pb(
   meta_info_def {
     meta_graph_version: "first"
@@ -105,7 +105,7 @@ TEST(GraphFileTest, ReadsEveryForm) {
   ExpectXAndY(ReadGraphFile("g.meta", Bytes<tf::MetaGraphDef>(kMetaGraph)));
   ExpectXAndY(ReadGraphFile("g.pbtxt", kGraph));
   ExpectXAndY(ReadGraphFile("g.pbtxt", kMetaGraph));
-  // What is in a file counts, whatever it is called.
+  // The contents count, not the file name.
   ExpectXAndY(ReadGraphFile("g.meta", kMetaGraph));
   ExpectXAndY(ReadGraphFile("g.pb", kGraph));
   ExpectXAndY(ReadGraphFile("graph", Bytes<tf::MetaGraphDef>(kMetaGraph)));
@@ -197,7 +197,7 @@ TEST(GraphFileTest, DevicesAreCleared) {
   EXPECT_EQ(file.graph_def.find("gpu"), std::string::npos);
 }
 
-// Half a file is no graph, or one with fewer nodes; never a crash.
+// A truncated file is no graph, or one with fewer nodes; it must not crash.
 TEST(GraphFileTest, TruncatedFilesDoNotCrash) {
   for (const std::string& bytes :
        {Bytes<tf::GraphDef>(kGraph), Bytes<tf::MetaGraphDef>(kMetaGraph)}) {

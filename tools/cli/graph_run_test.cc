@@ -1,5 +1,4 @@
-// Parts of graphs that lie in files of this machine are run, and every mistake
-// in what they are fed and asked for is told.
+// Running parts of graph files, and errors of feeds and fetches.
 #include "tools/cli/graph_run.h"
 
 #include <string>

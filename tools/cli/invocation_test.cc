@@ -28,7 +28,7 @@ TEST(InvocationTest, FlagsStandAnywhereInEitherForm) {
   EXPECT_EQ(call.format, Format::kJson);
 }
 
-// --json is of predict what it is told, and of others how they tell.
+// --json is the request of predict, and the output format of other commands.
 TEST(InvocationTest, PredictAndShowParseModelFlags) {
   ASSERT_OK_AND_ASSIGN(Invocation call,
                        Parse({"predict", "--model=/m", "--json", "-",

@@ -66,7 +66,7 @@ class RealClusterTest : public testing::Test {
     if (!text.ok()) return text.status();
     return Json::parse(*text);
   }
-  // Tasks join in the background: asks until they have, or in vain.
+  // Tasks join in the background: repeats until they have, or a limit.
   Json RunUntil(const std::vector<std::string>& words,
                 const std::function<bool(const Json&)>& arrived) {
     const absl::Time limit = client_.clock().Now() + kLimit;
@@ -186,7 +186,7 @@ TEST_F(RealClusterTest, ExplainUsesExistingVariables) {
               HasSubstr("because Var 'x' lives there already"));
 }
 
-// What a run leaves on the cluster is there for the next one.
+// State of a run stays on the cluster for the next one.
 TEST_F(RealClusterTest, GraphRunsOnTheCluster) {
   ASSERT_OK(files_.WriteFileAtomically("/g.pbtxt", R"pb(
     node {
@@ -227,7 +227,7 @@ TEST_F(RealClusterTest, GraphRunsOnTheCluster) {
   EXPECT_EQ(json[0]["value"], Json({1, 2.5}));
   ASSERT_OK_AND_ASSIGN(json, Run({"graph", "run", "/g.pbtxt", "v", target}));
   EXPECT_EQ(json[0]["value"], Json({1, 2.5}));
-  // In this process there is no parameter server, whatever WEFT_TARGET says.
+  // A local run has no parameter server, regardless of WEFT_TARGET.
   EXPECT_THAT(Run({"graph", "run", "/g.pbtxt", "v"}),
               StatusIs(absl::StatusCode::kInvalidArgument, "/job:ps"));
 }

@@ -1,4 +1,4 @@
-// Tasks that answer as they are told to, and a clock that is moved by hand.
+// Tasks with scripted responses, and a manual clock.
 #include "tools/cli/top_command.h"
 
 #include <deque>
@@ -113,7 +113,7 @@ TEST_F(TopTest, UnreachableTaskIsNamedAndMayReturn) {
   ASSERT_OK(Run({"a:1", "b:2"}, /*most=*/3));
   EXPECT_THAT(views_[0], HasSubstr("\nhttp://b:2/metrics: \"<html>\" is no"));
   EXPECT_THAT(views_[1], HasSubstr("\nps:1        -         -      - "));
-  // Once more, and nobody answers.
+  // Polls again without a response.
   EXPECT_THAT(views_[2], HasSubstr("http://a:1/metrics: nobody is there\n"
                                    "http://b:2/metrics: nobody is there\n"));
 }

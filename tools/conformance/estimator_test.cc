@@ -1,6 +1,6 @@
-// Trains, evaluates and predicts with each model that lies in
-// integration_tests/testdata/estimator, as TensorFlow's Estimator did; each is
-// one test case.
+// Trains, evaluates and predicts with each model in
+// integration_tests/testdata/estimator, and compares with TensorFlow's
+// Estimator; each is one test case.
 #include <string>
 #include <vector>
 

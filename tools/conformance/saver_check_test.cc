@@ -1,4 +1,4 @@
-// That a history which is not so is found out.
+// A wrong history must be detected.
 #include "tools/conformance/saver_check.h"
 
 #include <cstdint>

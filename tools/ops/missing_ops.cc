@@ -22,7 +22,7 @@ struct Family {
   absl::string_view ops;
 };
 
-// The first that has the op tells why.
+// The first family with the op provides the reason.
 constexpr Family kFamilies[] = {
     {"input pipelines",
      "tf.data has more kinds of data sets and iterators than programs of "

@@ -1,6 +1,6 @@
-// Of what docs/adding_an_op.md asks for, the definition, the kernel and the
-// gradient: this test loops over the rows that the tool prints and complains
-// until all three are there.
+// Checks the requirements of docs/adding_an_op.md, the definition, the kernel
+// and the gradient: it loops over the rows that the tool prints and fails until
+// all three exist.
 #include "tools/ops/op_table.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace weft::tools {
 namespace {
 
-// Ops whose shape function says nothing, each with the reason.
+// Ops whose shape function infers nothing, each with the reason.
 const std::map<std::string, std::string>& NotInferred() {
   constexpr char kFromOutside[] = "it comes from outside of the partition";
   constexpr char kBytes[] = "only the bytes tell";
@@ -147,7 +147,7 @@ TEST_F(OpTableTest, KernelTypeAttrsExistInTheirOps) {
   }
 }
 
-// What no node can ask for is a registration too many.
+// A registration for a type that no node can have is an error.
 TEST_F(OpTableTest, KernelTypesAreAllowedByTheirOps) {
   KernelRegistry kernels;
   RegisterStandardKernels(kernels);
@@ -168,7 +168,7 @@ TEST_F(OpTableTest, KernelTypesAreAllowedByTheirOps) {
   }
 }
 
-// Of which there are some also where no CUDA toolkit was found.
+// There are some even without the CUDA toolkit.
 TEST_F(OpTableTest, GpuKernelsAreASubsetOfCpuKernels) {
   int on_gpus = 0;
   for (const OpRow& row : rows_) {

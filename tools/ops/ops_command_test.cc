@@ -46,7 +46,7 @@ TEST(OpsCommandTest, PrintsMarkdown) {
   // A line of counts, the header and its rule.
   ASSERT_EQ(lines.size(), NumOps() + 3);
   EXPECT_THAT(lines[0], StartsWith(std::to_string(NumOps()) + " ops."));
-  // As many cells in each row, whatever is in them.
+  // Each row has the same number of cells, whatever their contents.
   for (size_t i = 1; i < lines.size(); ++i) {
     const std::string line = absl::StrReplaceAll(lines[i], {{"\\|", ""}});
     EXPECT_EQ(std::count(line.begin(), line.end(), '|'), 8) << lines[i];

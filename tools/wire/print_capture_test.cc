@@ -41,7 +41,8 @@ class Refusal : public bus::Handler {
                 const absl::Status& /*landed*/) override {}
 };
 
-// What a task hears from a master that runs a step and pushes a tensor.
+// Messages that a task receives from a master that runs a step and pushes a
+// tensor.
 std::string SampleCapture() {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
