@@ -99,7 +99,7 @@ absl::Status BareGpu::WaitForAll() {
   return outcome;
 }
 
-#else  // There is no GPU to measure, and nobody gets here.
+#else  // Unreachable without a GPU.
 
 BareGpu::BareGpu(Process& process) : process_(process) {}
 void BareGpu::Products(int, int) {}

@@ -1,6 +1,6 @@
-// BareGpu: what a GPU does without a session: products by cuBLAS, launches of
-// one small kernel, copies of pinned memory. Figures of sessions are given as
-// shares of these, taken in the same run.
+// BareGpu measures a GPU without a session: cuBLAS products, launches of one
+// small kernel, copies of pinned memory. Figures of sessions are reported
+// relative to these, measured in the same run.
 #ifndef WEFT_BENCHMARKS_BARE_GPU_H_
 #define WEFT_BENCHMARKS_BARE_GPU_H_
 
@@ -16,21 +16,21 @@
 
 namespace weft::benchmarks {
 
-// Trouble ends the program, as Check does. For one thread; each call returns
-// when the GPU has done what it says.
+// Errors end the program, as Check does. Single-threaded; each call returns
+// when the GPU has finished.
 class BareGpu {
  public:
-  // The first GPU. `process` outlives it.
+  // Uses the first GPU. `process` must outlive it.
   explicit BareGpu(Process& process);
 
-  // So many products of two square matrices of float.
+  // Computes `count` products of two square float matrices.
   void Products(int size, int count);
-  // So many launches of a product of four elements with themselves.
+  // Launches a product of four elements with themselves `count` times.
   void Launches(int count);
-  // Of so many bytes, which the first copy decides.
+  // Copies that many bytes; the first copy fixes the size.
   void CopyToDevice(size_t bytes);
   void CopyToHost(size_t bytes);
-  // A kernel that writes where nothing is: the GPU is lost for the process.
+  // Runs a kernel with an invalid write: the GPU is lost for the process.
   void Fault();
 
  private:
@@ -42,7 +42,7 @@ class BareGpu {
   Process& process_;
   std::vector<std::unique_ptr<Device>> devices_;
   std::unique_ptr<BareCopies> copies_;
-  // On the GPU; each kind is made when it is first wanted.
+  // On the GPU; each is allocated on first use.
   Tensor matrix_, product_;
   Tensor few_, result_;
 };

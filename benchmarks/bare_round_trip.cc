@@ -40,8 +40,8 @@
 
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(int, steps, 20000, "Round trips to time for each metric.");
-ABSL_FLAG(double, seconds, 3.0, "Bound of each measurement.");
-ABSL_FLAG(std::string, serve, "", "What the other process is to serve.");
+ABSL_FLAG(double, seconds, 3.0, "Time limit of each measurement.");
+ABSL_FLAG(std::string, serve, "", "What the other process serves.");
 
 namespace weft::benchmarks {
 namespace {
@@ -59,7 +59,7 @@ void Must(bool ok, const char* what) {
 
 // ---------------------------------------------------------------- processes
 
-// Tells the parent where this process listens.
+// Sends the port of this process to the parent.
 void Announce(int port) {
   std::printf("%d\n", port);
   std::fflush(stdout);

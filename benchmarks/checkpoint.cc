@@ -68,10 +68,10 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// What is saved, and what changes it.
+// The saved variables, and the ops that change them.
 struct Model {
   std::vector<ops::Variable> variables;
-  Output pulled;  // the last element of one, all of which comes to a worker
+  Output pulled;  // last element of one that a worker pulls
   Operation init;
   Output probe;       // an element of each
   Operation clobber;  // sets all to 0
@@ -107,7 +107,7 @@ Model BuildModel(const Scope& root) {
   return model;
 }
 
-// One step of the session that goes on while others save.
+// A step of the session that continues during saves.
 Output BuildOtherStep(const Scope& root, std::vector<Operation>& init) {
   const ops::Variable a(OnPs(root, 0).WithName("a"), 1.0f);
   init.push_back(a.initializer());
@@ -242,7 +242,7 @@ class Benchmark {
     std::vector<double> saves, restores, shares, disks, pulls;
     double growth = 0;
     for (int i = 0; i < absl::GetFlag(FLAGS_repeats); ++i) {
-      // Neither always finds the disk as the other one left it.
+      // Alternates, because the first finds the disk in another state.
       const bool disk_goes_first = i % 2 == 1;
       if (disk_goes_first) disks.push_back(DiskRate(gigabytes));
       const MemoryGrowth growing(ps_);
@@ -271,7 +271,7 @@ class Benchmark {
     report.Value("restore_rate", gigabytes / Median(restores), "GB/s");
   }
 
-  // In GB/s: what a plain file is written and synced with.
+  // Returns the write rate of a plain synced file, in GB/s.
   double DiskRate(double gigabytes) {
     return gigabytes / WriteFile(gigabytes, 0).seconds();
   }
@@ -317,7 +317,7 @@ class Benchmark {
     return std::equal(x.begin(), x.end(), y.begin(), y.end());
   }
 
-  // Steps go on meanwhile; nobody sets the event.
+  // Steps continue meanwhile; the event is never set.
   void Pause(absl::Duration time) {
     scheduler_->NewEvent()->WaitUntil(clock_.Now() + time);
   }

@@ -1,8 +1,8 @@
-// ChildProcess: a process that a benchmark starts, and talks to by lines.
+// ChildProcess is a process that a benchmark starts and exchanges lines with.
 //
-// The process ends with the object, and with the program however that ends.
-// Trouble (no such program, a child that ended early) ends the program with 1
-// and a text on stderr: a benchmark has nothing better to do.
+// The process ends with the object, and whenever the program ends. Errors (no
+// such program, a child that ended early) end the program with exit code 1 and
+// a message on stderr.
 //
 // Threads: one at a time.
 #ifndef WEFT_BENCHMARKS_CHILD_PROCESS_H_
@@ -17,19 +17,19 @@
 
 namespace weft::benchmarks {
 
-// Lines to and from another process.
+// Lines exchanged with another process.
 class Lines {
  public:
-  // Takes over the descriptors.
+  // Takes ownership of the descriptors.
   Lines(int in, int out);
   Lines(Lines&& other) noexcept;
   Lines(const Lines&) = delete;
   Lines& operator=(const Lines&) = delete;
   ~Lines();
 
-  // Without its line feed. Waits for it.
+  // Waits for a line and returns it without its line feed.
   std::string Read();
-  // Until a line holds `text`.
+  // Reads until a line contains `text`.
   void ReadUntil(const std::string& text);
   void Write(const std::string& line);
 
@@ -40,10 +40,11 @@ class Lines {
 
 class ChildProcess {
  public:
-  // Runs `main` in a copy of this process. Before it starts any thread.
+  // Runs `main` in a fork of this process. Must be called before any thread
+  // starts.
   explicit ChildProcess(const std::function<void(Lines&)>& main);
-  // Another program: what it writes to stdout and stderr can be read, what is
-  // written comes to its stdin.
+  // Runs another program: its stdout and stderr can be read, and written lines
+  // go to its stdin.
   explicit ChildProcess(const std::vector<std::string>& command);
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
@@ -61,11 +62,11 @@ class ChildProcess {
   Lines lines_;
 };
 
-// The number after `key` in a file of /proc/PID: KiB, for memory.
+// Returns the number after `key` in a file of /proc/PID: KiB, for memory.
 double ProcValue(pid_t pid, const std::string& file, const std::string& key);
 
-// By how much the largest of some processes grows at most, from what it takes
-// when this begins, by the system's book.
+// MemoryGrowth measures the largest growth of memory of some processes since
+// its construction, from /proc.
 class MemoryGrowth {
  public:
   explicit MemoryGrowth(const std::vector<pid_t>& pids);

@@ -22,7 +22,7 @@ namespace {
 void CheckFour(const absl::StatusOr<Tensor>& value) {
   Check(value.status());
   if (value->scalar<float>() != 4.0f) {
-    Check(absl::InternalError("the step computed something else than 4"));
+    Check(absl::InternalError("the step did not compute 4"));
   }
 }
 

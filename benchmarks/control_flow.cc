@@ -16,7 +16,7 @@
 
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(int, steps, 200, "Steps to time for each metric.");
-ABSL_FLAG(double, seconds, 5.0, "Bound of each measurement.");
+ABSL_FLAG(double, seconds, 5.0, "Time limit of each measurement.");
 
 namespace weft::benchmarks {
 namespace {

@@ -13,7 +13,7 @@
 
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(int, steps, 3000, "Steps to time for each metric.");
-ABSL_FLAG(double, seconds, 5.0, "Bound of each measurement.");
+ABSL_FLAG(double, seconds, 5.0, "Time limit of each measurement.");
 
 namespace weft::benchmarks {
 namespace {
@@ -31,7 +31,7 @@ void Add(Report& report, const std::string& name, const Timing& timing) {
 void CheckValue(const absl::StatusOr<Tensor>& value) {
   Check(value.status());
   if (value->scalar<float>() != 4.0f) {
-    Check(absl::InternalError("the step computed something else than 4"));
+    Check(absl::InternalError("the step did not compute 4"));
   }
 }
 

@@ -22,7 +22,7 @@
 #include "libs/base/command_line.h"
 
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
-ABSL_FLAG(int, rows, 1'000'000, "Of the table; even.");
+ABSL_FLAG(int, rows, 1'000'000, "Rows of the table; even.");
 ABSL_FLAG(int, dim, 64, "Elements of a row.");
 ABSL_FLAG(int, batch, 4096, "Ids of a step.");
 ABSL_FLAG(double, zipf, 1.05, "Exponent of the ids' distribution.");
@@ -30,7 +30,7 @@ ABSL_FLAG(std::string, strategy, "mod",
           "mod: part = id % 2; div: the first half of the ids on ps:0.");
 ABSL_FLAG(std::string, update, "none", "none, sgd or adagrad");
 ABSL_FLAG(int, steps, 1000, "Steps to time, at most.");
-ABSL_FLAG(double, seconds, 8.0, "Bound of the measurement.");
+ABSL_FLAG(double, seconds, 8.0, "Time limit of the measurement.");
 
 namespace weft::benchmarks {
 namespace {

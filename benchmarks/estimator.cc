@@ -1,15 +1,15 @@
-// estimator: models by Estimators in this process, from files to checkpoints,
-// with what a RunConfig does by itself (summaries every 100 steps).
+// estimator: training of Estimators in this process, from files to checkpoints,
+// with RunConfig's defaults (summaries every 100 steps).
 //
 //   estimator --data=DIR                       # adult.csv; wide & deep
 //   estimator --model=criteo_wide_deep --data=DIR      # train.tsv, dev.tsv
 //   estimator --model=criteo_dlrm --data=DIR
 //
-// First some epochs and an evaluation, then the timed steps go on from that
-// checkpoint; 100 of warm-up before them. `step` is between the ends of two
-// steps, everything that Estimator::Train does in it; `examples` are a
-// second's, in all of the timed steps, `examples_per_core` the same divided by
-// the processors of this machine.
+// First some epochs and an evaluation, then the timed steps continue from that
+// checkpoint, after 100 warm-up steps. `step` is the time between the ends of
+// two steps, including everything in Estimator::Train; `examples` is the number
+// per second over all timed steps, and `examples_per_core` the same divided by
+// the number of CPUs.
 #include <unistd.h>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ ABSL_FLAG(int64_t, steps, 3000, "Timed ones.");
 ABSL_FLAG(std::string, timeline, "",
           "A directory for timelines of some of the timed steps, which are "
           "slower then.");
-ABSL_FLAG(int64_t, seed, 1, "Of the rows' order and of the weights.");
+ABSL_FLAG(int64_t, seed, 1, "Seed of the order of rows and of the weights.");
 
 namespace weft::benchmarks {
 namespace {

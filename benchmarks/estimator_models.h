@@ -1,7 +1,8 @@
-// The models that benchmarks/estimator trains, and the rows that they learn
-// from, as TensorFlow's side and DeepRec have them.
+// Models that benchmarks/estimator trains, and their data, as on TensorFlow's
+// side and in DeepRec.
 //
-// Values and functions; what they build is as thread-safe as the Estimator.
+// Values and functions; the returned objects are as thread-safe as the
+// Estimator.
 #ifndef WEFT_BENCHMARKS_ESTIMATOR_MODELS_H_
 #define WEFT_BENCHMARKS_ESTIMATOR_MODELS_H_
 
@@ -30,7 +31,7 @@ struct EstimatorSettings {
 
 struct EstimatorTask {
   estimator::Estimator model;
-  // Of so many epochs; none: without end.
+  // Number of epochs; none: endless.
   std::function<estimator::InputFn(std::optional<int64_t> epochs)> train_input;
   estimator::InputFn eval_input;
   int64_t train_rows = 0;
@@ -38,7 +39,7 @@ struct EstimatorTask {
 };
 
 // The wide & deep model of the baseline on UCI Adult: four fifths of the rows,
-// in an order that the seed fixes, to train, the others to evaluate.
+// in an order fixed by the seed, for training, the rest for evaluation.
 absl::StatusOr<EstimatorTask> AdultWideDeep(const EstimatorSettings& settings);
 
 // DeepRec's modelzoo on Criteo: 13 numbers, 26 categories in 10,000 buckets

@@ -13,8 +13,8 @@ namespace {
 
 constexpr size_t kPixels = size_t{28} * 28;
 
-// What follows the header of one file. The benchmark's files are Debian's, so
-// it is enough to see that they are there and whole.
+// Returns the data after the header of one file. The files are Debian's, so
+// only their presence and size are checked.
 std::vector<uint8_t> ReadBytes(const std::string& path, size_t header) {
   constexpr unsigned kAtOnce = 1 << 20;
   gzFile file = gzopen(path.c_str(), "rb");

@@ -14,7 +14,7 @@ struct LabelledRows {
   Tensor labels;  // int32 [n]
 };
 
-// `split` is "train" or "t10k". Trouble ends the program, as Check does.
+// `split` is "train" or "t10k". Errors end the program, as Check does.
 LabelledRows ReadFashionMnist(const std::string& directory,
                               const std::string& split);
 

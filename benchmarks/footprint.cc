@@ -27,7 +27,7 @@ namespace {
 
 constexpr char kMemoryGoal[] = "<= 19.1 (20 MB)";
 
-// Of the program that `strip` makes of a service's, in MiB.
+// Size in MiB of a service's program after `strip`.
 double StrippedSize(const std::string& job) {
   std::error_code error;
   const auto size =
@@ -55,7 +55,7 @@ Idle Look(const std::vector<pid_t>& pids) {
 void Pause(absl::Duration duration) {
   const SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock);
-  // Nobody sets it.
+  // The event is never set, so this sleeps.
   scheduler->NewEvent()->WaitUntil(clock.Now() + duration);
 }
 

@@ -127,7 +127,7 @@ class Figures {
     auto session = Connect(root);
     Check(session->Run(v.initializer()));
     Tensor fed(DT_FLOAT, TensorShape({kElements}));
-    // Pages that nobody wrote are all the same one.
+    // Unwritten pages would all share one physical page.
     for (float& value : fed.mutable_flat<float>()) value = 2.0f;
     constexpr size_t kBytes = 4 * kElements;
     const auto speed = [](double seconds) { return kBytes / seconds / 1e9; };

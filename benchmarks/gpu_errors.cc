@@ -45,7 +45,7 @@ class GpuErrors {
            {"[524288,524288]", "big", "GPU:0", "buffers hold"});
     Expect(session_->Run(product_), absl::StatusCode::kOk, {});
     bare_.Fault();
-    // The first is told by a launch, the next are told that all is over.
+    // The first error is from a launch, later ones report a lost device.
     Expect(session_->Run(product_), absl::StatusCode::kInternal,
            {"launched before", "GPU:0", "the device is lost"});
     Expect(session_->Run(product_), absl::StatusCode::kInternal,

@@ -1,5 +1,5 @@
-// What goes wrong on a GPU, or must not: steps that feed it while others
-// compute, no memory left, a GPU that is lost.
+// Checks of GPU error handling: concurrent feeds and computation, out of
+// memory, a lost GPU.
 #ifndef WEFT_BENCHMARKS_GPU_ERRORS_H_
 #define WEFT_BENCHMARKS_GPU_ERRORS_H_
 
@@ -7,12 +7,12 @@
 
 namespace weft::benchmarks {
 
-// Steps of several threads whose value is wrong: what is fed takes memory that
+// Counts wrong results of concurrent steps: fed values reuse memory that
 // kernels of other steps may still read.
 int CountWrongValues(Process& process);
 
-// Prints each error and what it lacks; the number of those that lack something,
-// or did not come. The process can use no GPU afterwards.
+// Prints each error and what is missing from its text; returns the number of
+// incomplete or absent errors. The process can use no GPU afterwards.
 int CountWrongGpuErrors(Process& process);
 
 }  // namespace weft::benchmarks

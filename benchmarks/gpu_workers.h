@@ -7,9 +7,9 @@
 
 namespace weft::benchmarks {
 
-// Steps of all `workers` together in a second, for so many seconds. Each is a
-// task of `process` with the first GPU of its platform; the ps has the
-// variables, on its CPU. Trouble ends the program, as Check does.
+// Returns the steps per second of all `workers` together, measured for
+// `seconds`. Each is a task of `process` with the first GPU of its platform;
+// the ps holds the variables on its CPU. Errors end the program, as Check does.
 double GpuWorkersRate(Process& process, int workers, double seconds);
 
 }  // namespace weft::benchmarks

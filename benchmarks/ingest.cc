@@ -24,18 +24,18 @@
 #include "libs/summary/record_writer.h"
 
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
-ABSL_FLAG(int64_t, size, 100000000, "Of each file, in bytes.");
-ABSL_FLAG(int, batch, 128, "Rows or records of a batch.");
-ABSL_FLAG(double, seconds, 3.0, "Of each measurement.");
-ABSL_FLAG(std::string, only, "", "Only metrics whose names have this in them.");
-ABSL_FLAG(std::string, directory, "/tmp", "Where the files are made.");
+ABSL_FLAG(int64_t, size, 100000000, "Size of each file, in bytes.");
+ABSL_FLAG(int, batch, 128, "Rows or records per batch.");
+ABSL_FLAG(double, seconds, 3.0, "Time limit of each measurement.");
+ABSL_FLAG(std::string, only, "", "Only metrics whose names contain this.");
+ABSL_FLAG(std::string, directory, "/tmp", "Directory of the files.");
 
 namespace weft::benchmarks {
 namespace {
 
 constexpr int kColumns = 40;
 
-// What a graph gives, of which one element is fetched.
+// Builds a graph, of whose output one element is fetched.
 using Build = std::function<Output(const Scope&)>;
 
 InputList Defaults() { return InputList(kColumns, Input(0.0f)); }
@@ -75,7 +75,7 @@ class Ingest {
     const auto random = NewSeededRandom(3);
     for (int row = 0; row < 2000; ++row) {
       for (int column = 0; column < kColumns; ++column) {
-        // As wide as the numbers of a normal distribution.
+        // With the width of normally distributed numbers.
         const double value =
             static_cast<double>(random->Next() % 4000000) / 1e6 - 2;
         absl::StrAppendFormat(&block, "%.6f%c", value,

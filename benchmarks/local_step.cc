@@ -20,12 +20,12 @@
 
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(int, steps, 20000, "Steps to time for each metric.");
-ABSL_FLAG(double, seconds, 3.0, "Bound of each measurement.");
+ABSL_FLAG(double, seconds, 3.0, "Time limit of each measurement.");
 
 namespace weft::benchmarks {
 namespace {
 
-// Of the session in this process; the other one's are measures of the bus.
+// Goals of the session in this process; the other session measures the bus.
 struct Goals {
   std::string tiny_rate, op;
 };

@@ -1,5 +1,5 @@
-// Cluster specs for benchmarks: tasks on free ports of this machine. Trouble
-// ends the program, as Check does.
+// Cluster specs for benchmarks: tasks on free ports of this machine. Errors end
+// the program, as Check does.
 #ifndef WEFT_BENCHMARKS_LOOPBACK_CLUSTER_H_
 #define WEFT_BENCHMARKS_LOOPBACK_CLUSTER_H_
 
@@ -10,10 +10,10 @@
 
 namespace weft::benchmarks {
 
-// Job -> number of tasks.
+// Maps jobs to their number of tasks.
 ClusterSpec LoopbackCluster(const std::map<std::string, int>& jobs);
 
-// "zmq://localhost:PORT". The task may not be listening yet.
+// Returns "zmq://localhost:PORT". The task may not be listening yet.
 std::string TargetOf(const ClusterSpec& spec, const std::string& job,
                      int index);
 

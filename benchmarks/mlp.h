@@ -1,6 +1,6 @@
 // The classifier of the benchmarks: 784, hidden layers, 10; ReLU between, mean
-// sparse softmax cross entropy; variables: weights and biases from the input
-// on.
+// sparse softmax cross entropy; variables are weights and biases, from the
+// input on.
 #ifndef WEFT_BENCHMARKS_MLP_H_
 #define WEFT_BENCHMARKS_MLP_H_
 
@@ -18,12 +18,12 @@ struct Mlp {
   Output logits, loss;
 };
 
-// `rows`: [n, inputs]; `labels`: [n]. `hidden`: units of each layer between.
+// `rows`: [n, inputs]; `labels`: [n]. `hidden`: units of each hidden layer.
 Mlp BuildMlp(const Scope& scope, const Output& rows, const Output& labels,
              const std::vector<int>& hidden);
 
-// Of the flag --hidden=1024,1024. Ends the program with 2 where it is no list
-// of sizes.
+// Parses the flag --hidden=1024,1024. Exits with code 2 if it is no list of
+// sizes.
 std::vector<int> HiddenUnits(const std::vector<std::string>& flag);
 
 }  // namespace weft::benchmarks

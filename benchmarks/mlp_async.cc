@@ -1,11 +1,11 @@
 // mlp_async: asynchronous between-graph replicas of a classifier of
-// Fashion-MNIST, 784-128-10 or as --hidden says, on 2 ps. Each worker is one
+// Fashion-MNIST, 784-128-10 or as set by --hidden, on 2 ps. Each worker is one
 // process with a server and a session to it. All warm up, wait for each other
 // and train until the global step is --steps.
 //
-// --sync=replicas: the workload "sync_replicas": a gradient of each replica
-// makes a global step. Only the chief counts then, and the others go on until
-// they are killed: one that stopped would leave the rest without its gradients.
+// --sync=replicas: the workload "sync_replicas": one gradient of each replica
+// makes a global step. Only the chief counts steps, and the others run until
+// they are killed, because the rest needs their gradients.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -38,7 +38,7 @@ ABSL_FLAG(std::string, data_dir, "/usr/share/datasets/fashion-mnist",
 namespace weft::benchmarks {
 namespace {
 
-// Returns the global step. Some of all replicas' steps, or for ever.
+// Returns the global step. Runs some steps of all replicas, or forever.
 int64_t WarmUp(MlpWorker& worker, bool for_ever) {
   int64_t global_step = 0;
   for (int i = 0; i < kWarmupSteps || for_ever; ++i) {
@@ -75,7 +75,7 @@ void Work(const MlpWorker::Options& options, const LabelledRows& training,
   if (is_chief) {
     main.Write(absl::StrFormat("%.6f", worker.Accuracy(test)));
   }
-  main.Read();  // nobody leaves before
+  main.Read();  // all workers finish together
 }
 
 bool IsSync() { return absl::GetFlag(FLAGS_sync) == "replicas"; }

@@ -19,7 +19,7 @@ ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(int, steps, 5000, "Steps to time.");
 ABSL_FLAG(bool, remapping, false,
           "Whether element-wise nodes are joined (rewrite_options.remapping).");
-ABSL_FLAG(double, seconds, 10.0, "Bound of the measurement.");
+ABSL_FLAG(double, seconds, 10.0, "Time limit of the measurement.");
 ABSL_FLAG(int, batch, 64, "Rows of a batch.");
 ABSL_FLAG(std::vector<std::string>, hidden, {"128"},
           "Units of each hidden layer.");

@@ -22,7 +22,7 @@ Output LabelsPlaceholder(const Scope& scope) {
   return ops::Placeholder(scope, DT_INT32, {.shape = {-1}});
 }
 
-// One that the cluster's initialiser leaves alone.
+// A variable that the cluster's initializer does not include.
 ops::Variable LocalVariable(const Scope& scope, const std::string& name,
                             const Output& value) {
   return ops::Variable(scope.WithName(name), value,
@@ -116,7 +116,7 @@ void MlpWorker::Prepare() {
   if (options_.sync) PrepareSync();
 }
 
-// The chief's updates go on until the process ends.
+// The chief's updates run until the process ends.
 void MlpWorker::PrepareSync() {
   const Sync& sync = model_.sync;
   Check(session_->Run(ops::LocalVariablesInitializer(root_)));

@@ -1,9 +1,9 @@
-// MlpWorker: one replica of a classifier on a cluster, for benchmarks (see
-// mlp.h), with plain gradient descent; variables in turn on the ps tasks: the
-// global step, then weights and biases from the input on.
+// MlpWorker is one replica of a classifier on a cluster, for benchmarks (see
+// mlp.h), with plain gradient descent; variables are assigned round robin to
+// the ps tasks: the global step, then weights and biases from the input on.
 //
-// Trouble ends the program, as Check does. Threads: one at a time; it starts
-// some of its own.
+// Errors end the program, as Check does. Threads: one at a time; it starts its
+// own threads.
 #ifndef WEFT_BENCHMARKS_MLP_WORKER_H_
 #define WEFT_BENCHMARKS_MLP_WORKER_H_
 
@@ -26,40 +26,41 @@ class MlpWorker {
     int index = 0;  // of job "worker"
     std::vector<int> hidden = {128};
     int batch = 64;
-    // The training set is in variables of the worker, and a step gathers a
-    // batch of it; otherwise each step feeds one.
+    // If true, the training set is in variables of the worker, and a step
+    // gathers a batch of it; otherwise each step feeds a batch.
     bool resident = false;
-    // The replicas' gradients make one update together (see
-    // train::SyncReplicasOptimizer); otherwise each makes its own.
+    // If true, the gradients of all replicas make one update (see
+    // train::SyncReplicasOptimizer); otherwise each replica updates alone.
     bool sync = false;
   };
 
-  // Starts the task's server and connects to it. `training` outlives it.
+  // Starts the task's server and connects to it. `training` must outlive it.
   MlpWorker(const Options& options, const LabelledRows& training);
 
-  // All variables of the cluster.
+  // Initializes all variables of the cluster.
   void Initialize();
-  // What the worker needs besides. Once, when the cluster's are initialised.
+  // Prepares the worker's own state. Once, after the cluster's variables are
+  // initialized.
   void Prepare();
 
-  // Takes a batch picked at random, with replacement; one that is fed is copied
-  // within the step. Returns the global step that it fetches.
+  // Trains on a random batch, drawn with replacement; a fed batch is copied
+  // within the step. Returns the fetched global step.
   int64_t Step();
 
   float Accuracy(const LabelledRows& test);
 
  private:
-  // What a step takes. Both can be fed.
+  // Inputs of a step. Both can be fed.
   struct Batch {
     Output rows, labels;
   };
-  // Variables of the worker that hold the training set.
+  // Variables of the worker with the training set.
   struct Resident {
     Output rows, labels;  // placeholders of all that they are to hold
     std::vector<Operation> initializers;
     Batch batch;
   };
-  // Of synchronous replicas.
+  // State of synchronous replicas.
   struct Sync {
     Operation local_init;               // of others than the chief
     Operation chief_init, init_tokens;  // of the chief
@@ -82,7 +83,7 @@ class MlpWorker {
   const Options options_;
   const LabelledRows& training_;
   std::mt19937 random_;
-  // Destroyed last to first.
+  // Destroyed in reverse order.
   WorkerTask task_;
   Scope root_ = Scope::Root();
   Resident resident_;  // empty where batches are fed

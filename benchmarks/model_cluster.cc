@@ -69,7 +69,7 @@ class ModelWorker {
   std::unique_ptr<Session> session_;
 };
 
-// A worker's process. The first one tells its last loss besides.
+// Runs a worker's process. The first one also reports its last loss.
 void Work(const ClusterSpec& cluster, int index, const std::string& graph,
           const ModelClusterOptions& options, Lines& main) {
   if (index != 0) main.Read();  // until there are variables
@@ -89,7 +89,7 @@ void Work(const ClusterSpec& cluster, int index, const std::string& graph,
     });
   });
   if (index == 0) main.Write(absl::StrCat(loss));
-  main.Read();  // nobody leaves before
+  main.Read();  // all workers finish together
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Models that TensorFlow wrote, trained by asynchronous replicas: each worker
-// and each ps is a process, each worker imports the graph of a single process
-// and places it as replicas are placed (PlaceReplica).
+// Training of models exported by TensorFlow with asynchronous replicas: each
+// worker and each ps is a process, and each worker imports the graph of a
+// single process and places it as a replica (PlaceReplica).
 #ifndef WEFT_BENCHMARKS_MODEL_CLUSTER_H_
 #define WEFT_BENCHMARKS_MODEL_CLUSTER_H_
 
@@ -19,10 +19,10 @@ struct ModelClusterOptions {
   SessionOptions session;
 };
 
-// Trains the model of a serialised GraphDef, with `loss:0`, `train` and
-// `init_all`, on a cluster of its own. Reports NAME_global_steps,
-// NAME_worker0_step and NAME_loss, the first worker's last one. The process
-// must have no threads yet.
+// Trains the model of a serialized GraphDef, with `loss:0`, `train` and
+// `init_all`, on its own cluster. Reports NAME_global_steps, NAME_worker0_step
+// and NAME_loss, the first worker's last loss. The process must have no threads
+// yet.
 void MeasureModelCluster(const std::string& name, const std::string& graph,
                          const ModelClusterOptions& options, Report& report);
 

@@ -46,7 +46,7 @@ ABSL_FLAG(int, ps, 2, "Parameter servers of a cluster.");
 ABSL_FLAG(int, workers, 2, "Replicas on a cluster.");
 ABSL_FLAG(bool, remapping, false,
           "Whether element-wise nodes are joined (rewrite_options.remapping).");
-ABSL_FLAG(double, seconds, 60.0, "Bound of each measurement.");
+ABSL_FLAG(double, seconds, 60.0, "Time limit of each measurement.");
 
 namespace weft::benchmarks {
 namespace {
@@ -60,7 +60,7 @@ std::string GraphFolder() {
   return self.string() + ".runfiles/weft/benchmarks/model_graphs";
 }
 
-// Of a flag that counts something.
+// Value of a flag that must be positive.
 int AtLeastOne(const absl::Flag<int>& flag) {
   const int value = absl::GetFlag(flag);
   if (value < 1) {
@@ -73,8 +73,7 @@ int AtLeastOne(const absl::Flag<int>& flag) {
 // A model's name and its serialised GraphDef.
 using NamedGraph = std::pair<std::string, std::string>;
 
-// All are read before the first is measured, so that a wrong name costs nobody
-// a measurement.
+// All are read before the first is measured, so that a wrong name fails early.
 std::vector<NamedGraph> ReadGraphs() {
   LocalFileSystem files;
   const std::string folder = GraphFolder();

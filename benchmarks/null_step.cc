@@ -20,7 +20,7 @@
 
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(int, steps, 5000, "Steps to time for each metric.");
-ABSL_FLAG(double, seconds, 5.0, "Bound of each measurement.");
+ABSL_FLAG(double, seconds, 5.0, "Time limit of each measurement.");
 ABSL_FLAG(bool, metrics, false,
           "The tasks answer Prometheus, so they time each step.");
 ABSL_FLAG(bool, bulk, true, "Also measure while large tensors flow.");
@@ -48,7 +48,7 @@ std::unique_ptr<Session> Connect(const std::string& target, const Scope& root) {
   return *std::move(session);
 }
 
-// Fetches a large variable over and over, until told to stop.
+// Fetches a large variable repeatedly, until stopped.
 class BulkClient {
  public:
   explicit BulkClient(const std::string& target) : target_(target) {

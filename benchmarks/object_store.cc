@@ -1,7 +1,8 @@
-// object_store: one large file to an object store and back, written in pieces
-// of 1 MiB as a save does, and read in pieces of 8 MiB as a restore does. The
-// environment says who asks and where (docs/operations/object_stores.md);
-// object_store.py runs this beside curl against one server of its own.
+// object_store: one large file to an object store and back, written in chunks
+// of 1 MiB like a save, and read in chunks of 8 MiB like a restore. The
+// environment provides endpoint and credentials
+// (docs/operations/object_stores.md); object_store.py runs this beside curl
+// against its own server.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -18,8 +19,8 @@
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(std::string, path, "s3://bucket/weft-benchmark",
           "The file, which is deleted afterwards.");
-ABSL_FLAG(int, megabytes, 64, "How large it is, in MiB.");
-ABSL_FLAG(int, repeats, 3, "How often it goes there and back.");
+ABSL_FLAG(int, megabytes, 64, "Size of the file, in MiB.");
+ABSL_FLAG(int, repeats, 3, "Number of round trips.");
 
 namespace weft::benchmarks {
 namespace {

@@ -25,7 +25,7 @@
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(std::string, only, "", "Regular expression on the cases' names.");
 ABSL_FLAG(bool, all_cores, false, "All cores of the machine work on an op.");
-ABSL_FLAG(double, seconds, 0.2, "Bound of the measurement of each case.");
+ABSL_FLAG(double, seconds, 0.2, "Time limit of the measurement of each case.");
 ABSL_FLAG(int, steps, 1000, "Steps to time of each case, at most.");
 
 namespace weft::benchmarks {
@@ -65,13 +65,13 @@ InputList AddInputs(const Scope& root, const OpCase& op_case,
   return inputs;
 }
 
-// A kernel may leave out an output that nobody takes.
+// A kernel may skip an unused output.
 const Node* AddTaker(const Scope& scope, const Node* copy) {
   if (copy->num_outputs() == 0 || IsRefType(copy->output_type(0))) return copy;
   return scope.AddNode("Identity", {Output(copy, 0)});
 }
 
-// As many copies as a step has, one after the other.
+// Adds as many copies as a step has, one after the other.
 Operation AddCopies(const Scope& root, const OpCase& op_case,
                     const InputList& inputs) {
   const Node* last = nullptr;

@@ -1,5 +1,5 @@
-// OpCase: one op with its inputs, to be timed: a line of ops_cases.json, which
-// TensorFlow's side (ops.py) reads too, so that both do the same work.
+// OpCase is one op with its inputs, to be timed: a line of ops_cases.json,
+// which TensorFlow's side (ops.py) reads, too, so that both do the same work.
 //
 // A line is {"name", "op", "repeat", "inputs", "attrs"}: `repeat` copies of the
 // op are one step. An input is {"dtype", ...} with one of
@@ -27,13 +27,13 @@ struct OpCase {
     Tensor value;
     bool is_variable = false;  // a reference to one that begins so
   };
-  // Made when the case's turn comes: all together are many.
+  // Created when the case is run, because all inputs together are large.
   std::vector<Argument> MakeInputs() const;
 
   std::string inputs;  // in JSON
 };
 
-// All of them; ends the program where the table is not as it should be.
+// Returns all cases; ends the program if the table is malformed.
 std::vector<OpCase> ReadOpCases();
 
 }  // namespace weft::benchmarks

@@ -1,8 +1,8 @@
-// recovery: 2 ps and a worker with the local cluster's settings, each a process
-// of its own, and a program that trains. One ps is killed with kill -9 and
-// started again, and later stopped and let go on: how long until the program's
-// step fails, and until it trains again. There is no checkpoint here: what the
-// ps had begins anew.
+// recovery: 2 ps and a worker with the local cluster's settings, each a
+// separate process, and a program that trains. One ps is killed with kill -9
+// and restarted, and later suspended and resumed: measures the time until the
+// program's step fails, and until it trains again. There are no checkpoints:
+// variables of the ps are reinitialized.
 #include <signal.h>
 
 #include <cstdio>
@@ -31,10 +31,10 @@ ABSL_FLAG(std::string, client_of, "", "Be the client of this target.");
 namespace weft::benchmarks {
 namespace {
 
-// As tools/local_cluster starts services.
+// As in tools/local_cluster.
 constexpr absl::Duration kPeerTimeout = absl::Milliseconds(2500);
 
-// The client: trains until it is killed, and goes on after each failure.
+// The client: trains until it is killed, and continues after each failure.
 class Trainer {
  public:
   explicit Trainer(std::string target) : target_(std::move(target)) {
@@ -130,7 +130,7 @@ class Cluster {
   std::unique_ptr<ChildProcess> worker_;
 };
 
-// What the trainer has said.
+// The latest report of the trainer.
 struct Progress {
   int generation = 0;
   int step = 0;
@@ -147,7 +147,7 @@ Progress ReadProgress(Lines& lines) {
   return progress;
 }
 
-// Of a failure that names the task.
+// Reads the time of a failure that names the task.
 double ReadError(Lines& lines, const std::string& task) {
   while (true) {
     const std::string line = lines.Read();
@@ -169,7 +169,7 @@ Progress ReadUntilGeneration(Lines& lines, int generation) {
 void Sleep(double seconds) {
   const SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
-  // Nobody sets it.
+  // The event is never set, so this sleeps.
   scheduler->NewEvent()->WaitUntil(clock.Now() + absl::Seconds(seconds));
 }
 

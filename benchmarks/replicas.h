@@ -1,6 +1,6 @@
-// Replicas: worker processes that train one model asynchronously. All warm up,
-// wait for each other and time their steps; what the cluster does is counted
-// from the first one's begin to the last one's end.
+// Replicas are worker processes that train one model asynchronously. All warm
+// up, wait for each other and time their steps; cluster totals are counted from
+// the first start to the last end.
 #ifndef WEFT_BENCHMARKS_REPLICAS_H_
 #define WEFT_BENCHMARKS_REPLICAS_H_
 
@@ -16,7 +16,7 @@ namespace weft::benchmarks {
 
 inline constexpr int kWarmupSteps = 20;  // of each worker
 
-// What a worker says of its timed steps.
+// Timed holds the measurements of a worker's timed steps.
 struct Timed {
   double begin = 0, end = 0;  // seconds of the clock that all processes share
   Timing timing;
@@ -24,10 +24,10 @@ struct Timed {
 };
 
 std::string ToLine(const Timed& timed);
-// Ends the program where it is none.
+// Ends the program if the line is malformed.
 Timed FromLine(const std::string& line);
 
-// What all workers come to.
+// Total combines the measurements of all workers.
 struct Total {
   double seconds = 0;    // from the first begin to the last end
   double steps = 0;      // of all workers
@@ -40,16 +40,17 @@ Total TotalOf(const std::vector<Timed>& timed);
 // Runs `step` until it returns false.
 Timed TimeSteps(const std::function<bool()>& step);
 
-// Says that the worker is warm, times once all are, tells how long the steps
-// took and waits until all have got there.
+// Reports that the worker is warm, times once all are, reports the result and
+// waits until all have finished.
 void TellTimed(Lines& main, const std::function<Timed()>& time);
 
 // ---- in the program that starts them ----
 
 using Workers = std::deque<ChildProcess>;
 
-// Has the first worker initialise the variables, which it says by a line, and
-// the others wait for that; then what the first `counted` of them tell.
+// Lets the first worker initialize the variables, which it reports by a line,
+// while the others wait; then returns the results of the first `counted`
+// workers.
 std::vector<Timed> TimeTogether(Workers& workers, int counted);
 
 }  // namespace weft::benchmarks

@@ -1,10 +1,10 @@
-// Report: what a benchmark measured, for people as it goes and as one JSON
-// object on the last line when asked. Workloads and metrics carry the names
-// that they have on TensorFlow's side, so that figures compare by name
+// Report prints the results of a benchmark, as text while it runs and
+// optionally as one JSON object on the last line. Workloads and metrics have
+// the same names as on TensorFlow's side, so that figures are compared by name
 // (benchmarks/compare).
 //
-// Measuring code uses the machine's steady clock itself: it measures Weft, it
-// is no part of it.
+// Measuring code uses the system's steady clock directly, because it is not
+// part of Weft.
 #ifndef WEFT_BENCHMARKS_REPORT_H_
 #define WEFT_BENCHMARKS_REPORT_H_
 
@@ -20,10 +20,10 @@
 
 namespace weft::benchmarks {
 
-// Seconds of the machine's steady clock, which all its processes share.
+// Returns the system's steady clock in seconds, which all processes share.
 double Now();
 
-// Single steps of one loop, timed.
+// Durations of the single steps of a loop.
 struct Timing {
   std::vector<double> seconds;  // sorted
   double steps_per_second = 0;  // of the whole loop
@@ -36,15 +36,16 @@ struct Timing {
 Timing Measure(const std::function<void()>& step, int steps, int warmup,
                double max_seconds);
 
-// Steps of `threads` threads in a second, each going on as soon as its own step
-// is over, for so many seconds. `step` is given the thread's number.
+// Returns the steps per second of `threads` threads, each of which runs steps
+// back to back for `seconds`. `step` gets the thread's number.
 double RateOfThreads(Scheduler& scheduler, int threads,
                      const std::function<void(int)>& step, double seconds);
 
-// Ends the program with 1 and the error on stderr, unless it is OK.
+// Ends the program with exit code 1 and the error on stderr, unless OK.
 void Check(const absl::Status& status);
 
-// Ends the program with 2 and the sentence, of what it was asked, on stderr.
+// Ends the program with exit code 2 and the message on stderr, for invalid
+// arguments.
 [[noreturn]] void Refuse(const std::string& sentence);
 
 class Report {
@@ -53,9 +54,10 @@ class Report {
 
   void Param(const std::string& name, double value);
   void Param(const std::string& name, const std::string& value);
-  // Median and p99 in microseconds, as `name`.
+  // Reports median and p99 in microseconds, as `name`.
   void Latency(const std::string& name, const Timing& timing);
-  // One value, such as a rate. `goal` is printed beside it; empty: none.
+  // Reports one value, such as a rate. `goal` is printed beside it; empty:
+  // none.
   void Value(const std::string& name, double value, const std::string& unit,
              const std::string& goal = "");
 

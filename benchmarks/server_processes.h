@@ -1,4 +1,4 @@
-// ServerProcesses: a cluster for benchmarks: each task a process of its own
+// ServerProcesses is a cluster for benchmarks: each task is a separate process
 // that only serves, on loopback.
 #ifndef WEFT_BENCHMARKS_SERVER_PROCESSES_H_
 #define WEFT_BENCHMARKS_SERVER_PROCESSES_H_
@@ -15,18 +15,18 @@
 
 namespace weft::benchmarks {
 
-// To be made before the program starts any thread: it forks. The processes end
-// with it, and with the program however that ends. Exits the program where a
-// port can't be found or a process not be made.
+// ServerProcesses must be created before the program starts any thread, because
+// it forks. The processes end with it, and whenever the program ends. Exits the
+// program if no port is free or a process cannot be created.
 class ServerProcesses {
  public:
-  // Job -> number of tasks. `metrics`: each answers Prometheus, at a port that
-  // is free.
+  // `jobs` maps jobs to their number of tasks. `metrics`: each task serves
+  // Prometheus metrics on a free port.
   explicit ServerProcesses(const std::map<std::string, int>& jobs,
                            bool metrics = false);
 
   const ClusterSpec& spec() const { return spec_; }
-  // "zmq://localhost:PORT". The task may not be listening yet.
+  // Returns "zmq://localhost:PORT". The task may not be listening yet.
   std::string Target(const std::string& job, int index) const;
   const std::vector<pid_t>& pids(const std::string& job) const {
     return pids_.at(job);

@@ -1,6 +1,5 @@
-// ServiceProcesses: a cluster of the real programs of the services, each a
-// process of its own on loopback, for benchmarks that measure these processes
-// rather than what goes on between them.
+// ServiceProcesses is a cluster of the real service programs, each a process on
+// loopback, for benchmarks that measure these processes.
 #ifndef WEFT_BENCHMARKS_SERVICE_PROCESSES_H_
 #define WEFT_BENCHMARKS_SERVICE_PROCESSES_H_
 
@@ -17,18 +16,18 @@ namespace weft::benchmarks {
 
 class ServiceProcesses {
  public:
-  // Job -> number of tasks. Tasks of the jobs in `elsewhere` get addresses
-  // only. The services' programs are those built beside this one.
+  // `jobs` maps jobs to their number of tasks. Tasks of the jobs in `elsewhere`
+  // only get addresses. The service programs are those built beside this one.
   explicit ServiceProcesses(const std::map<std::string, int>& jobs,
                             const std::set<std::string>& elsewhere = {});
 
-  // Until all listen.
+  // Waits until all tasks listen.
   void WaitUntilReady();
 
   const ClusterSpec& spec() const { return spec_; }
-  // "zmq://localhost:PORT". The task may not be listening yet.
+  // Returns "zmq://localhost:PORT". The task may not be listening yet.
   std::string Target(const std::string& job, int index) const;
-  // Of the processes, by job.
+  // Process ids, by job.
   const std::map<std::string, std::vector<pid_t>>& pids() const {
     return pids_;
   }
@@ -39,8 +38,8 @@ class ServiceProcesses {
   std::map<std::string, std::vector<pid_t>> pids_;
 };
 
-// Where the program of a service lies; beside it, as NAME.stripped, the same
-// without symbols. Ends this program when there is none.
+// Returns the path of a service's program; beside it, NAME.stripped is the same
+// without symbols. Ends this program if it does not exist.
 std::string ServiceProgram(const std::string& job);
 
 }  // namespace weft::benchmarks

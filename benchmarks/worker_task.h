@@ -1,8 +1,8 @@
-// WorkerTask: this process as a task of a cluster's job "worker", and sessions
-// to it, for benchmarks whose workers are processes of their own.
+// WorkerTask makes this process a task of a cluster's job "worker", and
+// connects sessions to it, for benchmarks whose workers are separate processes.
 //
-// Trouble ends the program, as Check does. Threads: one at a time; it starts
-// some of its own.
+// Errors end the program, as Check does. Threads: one at a time; it starts its
+// own threads.
 #ifndef WEFT_BENCHMARKS_WORKER_TASK_H_
 #define WEFT_BENCHMARKS_WORKER_TASK_H_
 
@@ -22,13 +22,13 @@ class WorkerTask {
   const std::string& device() const { return device_; }
   Scheduler& scheduler() { return process_.scheduler(); }
 
-  // A session that sees the ps and this task, as replicas' do. It ends before
-  // this.
+  // Returns a session that sees the ps tasks and this task, as replicas'
+  // sessions do. It must end before this.
   std::unique_ptr<Session> Connect(const Scope& root,
                                    SessionOptions options = {});
 
  private:
-  // Destroyed last to first.
+  // Destroyed in reverse order.
   const std::string device_;
   NullLogger logger_;
   Process process_;

@@ -1,14 +1,15 @@
-// The whole of a distributed training in twenty lines: an Experiment of a
+// A complete distributed training in twenty lines: an Experiment with a
 // DnnClassifier over feature columns, which learn_runner runs on every task of
-// a cluster, or alone. It learns from the census of 1994 (UCI Adult) who earns
-// more than 50,000 dollars a year.
+// a cluster, or alone. It learns to predict incomes above 50,000 dollars a year
+// from the census of 1994 (UCI Adult).
 //
 //   adult_income
 //   PROGRAM=bazel-bin/examples/adult_income
 //   tools/local_cluster --ps=2 --workers=2 --evaluators=1 -- $PROGRAM
 //
-// Of a cluster the workers train, each on its own rows, with variables on the
-// parameter servers, and the evaluator looks at each checkpoint until the last.
+// In a cluster the workers train, each on its own rows, with variables on the
+// parameter servers, and the evaluator evaluates each checkpoint until the
+// last.
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -30,7 +31,7 @@ ABSL_FLAG(std::string, hparams, "",
           "hidden_units=[10,20],batch_size=128.");
 ABSL_FLAG(int64_t, steps, 2000, "Steps of all workers together.");
 ABSL_FLAG(int64_t, save_every, 500, "Steps from one checkpoint to the next.");
-ABSL_FLAG(int64_t, seed, 1, "Of the weights and of the order of rows.");
+ABSL_FLAG(int64_t, seed, 1, "Seed of the weights and of the order of rows.");
 
 namespace weft::examples {
 namespace {

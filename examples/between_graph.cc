@@ -78,7 +78,7 @@ Model BuildModel(const Scope& scope, const TfConfig& task) {
         optimizer.Minimize(scope, loss, {.global_step = model.global_step});
     return model;
   }
-  // Without its number a fast worker may give all gradients of an update.
+  // Without replica numbers a fast worker may give all gradients of an update.
   train::SyncReplicasOptimizer sync(
       optimizer, {.replicas_to_aggregate = task.num_trainers(),
                   .replica_index = task.trainer_index()});

@@ -27,18 +27,20 @@
 #include "libs/base/random.h"
 #include "libs/fs/local_file_system.h"
 
-ABSL_FLAG(std::string, text, "", "A file to learn; else sentences are made up");
+ABSL_FLAG(std::string, text, "",
+          "A text file to learn; empty: generated sentences");
 ABSL_FLAG(std::string, target, "",
-          "A task of a cluster; else training runs in this program");
+          "A task of a cluster; empty: train in this program");
 ABSL_FLAG(std::string, cell, "basic_lstm", "basic_lstm, lstm or gru");
 ABSL_FLAG(int, units, 96, "Of each layer");
-ABSL_FLAG(int, layers, 1, "Cells one upon the other");
-ABSL_FLAG(int, batch_size, 16, "Pieces that are read side by side");
-ABSL_FLAG(int, length, 32, "Characters of a piece that a step reads");
+ABSL_FLAG(int, layers, 1, "Number of stacked cells");
+ABSL_FLAG(int, batch_size, 16, "Number of sequences read in parallel");
+ABSL_FLAG(int, length, 32, "Characters of each sequence that a step reads");
 ABSL_FLAG(int, steps, 600, "Training steps");
 ABSL_FLAG(double, learning_rate, 0.01, "Of Adam");
-ABSL_FLAG(int, sample, 200, "Characters to write in the end");
-ABSL_FLAG(int64_t, seed, 1, "Of the weights, the sentences and the sample");
+ABSL_FLAG(int, sample, 200, "Characters to generate at the end");
+ABSL_FLAG(int64_t, seed, 1,
+          "Seed of the weights, the sentences and the sample");
 
 namespace weft::examples {
 namespace {
@@ -168,7 +170,7 @@ std::vector<Tensor> ZeroState(const nn::RNNCell& cell, int64_t rows) {
   return state;
 }
 
-// Reads the text in pieces that go on where the last step ended.
+// Reads the text in sequences that continue where the last step ended.
 class Reader {
  public:
   explicit Reader(const Corpus& corpus)
@@ -177,7 +179,7 @@ class Reader {
         length_(absl::GetFlag(FLAGS_length)),
         piece_(static_cast<int64_t>(corpus.numbers.size()) / rows_) {}
 
-  // Characters, and those that follow. True where all begin anew.
+  // Returns characters, and their successors. True if all sequences restart.
   bool Next(Tensor& characters, Tensor& next) {
     const bool anew = at_ + length_ + 1 > piece_ || at_ == 0;
     if (anew) at_ = 0;

@@ -1,7 +1,7 @@
-// Wide & deep on display advertising, as DeepRec's model of that name has it:
-// who clicks, by 13 numbers and 26 categories (the Kaggle data of Criteo, whose
-// files are tab separated and have no header). Alone, or as all tasks of a
-// cluster:
+// Wide & deep on display advertising, like DeepRec's model of that name:
+// predicts clicks from 13 numbers and 26 categories (the Kaggle data of Criteo,
+// whose files are tab separated and have no header). Alone, or as all tasks of
+// a cluster:
 //
 //   criteo_wide_deep --data_dir=DIR      # train.tsv and dev.tsv
 //   PROGRAM="bazel-bin/examples/criteo_wide_deep --data_dir=DIR"
@@ -29,7 +29,7 @@ ABSL_FLAG(std::string, hparams, "",
           "hidden_units=[1024,512,256],hash_bucket_size=10000.");
 ABSL_FLAG(int64_t, steps, 500, "Steps of all workers together.");
 ABSL_FLAG(int64_t, save_every, 250, "Steps from one checkpoint to the next.");
-ABSL_FLAG(int64_t, seed, 1, "Of the weights and of the order of rows.");
+ABSL_FLAG(int64_t, seed, 1, "Seed of the weights and of the order of rows.");
 
 namespace weft::examples {
 namespace {

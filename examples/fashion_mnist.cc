@@ -34,8 +34,8 @@ ABSL_FLAG(std::string, data_dir, "/usr/share/datasets/fashion-mnist",
 ABSL_FLAG(int, epochs, 15, "How often each image is seen.");
 ABSL_FLAG(int, batch_size, 64, "Images in a step.");
 ABSL_FLAG(int, hidden, 128, "Units of the hidden layer.");
-ABSL_FLAG(float, learning_rate, 0.05f, "Of gradient descent.");
-ABSL_FLAG(uint64_t, seed, 1, "Of the weights and of the order of images.");
+ABSL_FLAG(float, learning_rate, 0.05f, "Learning rate of gradient descent.");
+ABSL_FLAG(uint64_t, seed, 1, "Seed of the weights and of the order of images.");
 ABSL_FLAG(std::string, device, "cpu",
           "Where a trainer computes: cpu, gpu for the first that "
           "CUDA_VISIBLE_DEVICES shows, or auto for that where there is one. "
@@ -148,7 +148,7 @@ absl::StatusOr<float> TrainAlone(const Data& data) {
   Process process(ProcessOptionsOfFlags());
   SessionOptions options = {.process = &process};
   if (IsOnGpu()) options.device_count["GPU"] = 1;
-  // What has no kernel for GPUs runs on the processor.
+  // Ops without a GPU kernel run on the CPU.
   options.allow_soft_placement = IsOnGpu();
   ASSIGN_OR_RETURN(auto session, Session::Connect("", root, options));
   RETURN_IF_ERROR(session->Run(ops::GlobalVariablesInitializer(root)));
@@ -184,7 +184,7 @@ absl::Status TrainOnCluster(Process& process, const Server& server,
   return absl::OkStatus();
 }
 
-// `signals`: null for who does not train.
+// `signals`: null if this task does not train.
 absl::Status RunTask(const TfConfig& task, const StopSignals* signals) {
   Process process(task.IsTrainer() ? ProcessOptionsOfFlags()
                                    : ProcessOptions());
@@ -203,8 +203,8 @@ absl::Status RunTask(const TfConfig& task, const StopSignals* signals) {
 
 absl::Status Main() {
   ASSIGN_OR_RETURN(const auto task, TfConfig::FromEnvironment());
-  // Who trains on a cluster saves before it leaves. Before a GPU's driver
-  // starts threads.
+  // A task that trains on a cluster saves before it exits. Must precede threads
+  // of the GPU driver.
   std::optional<StopSignals> signals;
   if (task && task->IsTrainer()) signals.emplace();
   if (!task || task->IsTrainer()) RETURN_IF_ERROR(ChooseDevice());

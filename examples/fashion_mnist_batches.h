@@ -1,6 +1,5 @@
-// Batches: an endless stream of batches of a set of images, in an order that is
-// drawn anew for each epoch; of all of it, or of the part that one of several
-// replicas trains on.
+// Batches is an endless stream of batches of images, shuffled anew for each
+// epoch; of the whole set, or of the part of one of several replicas.
 #ifndef WEFT_EXAMPLES_FASHION_MNIST_BATCHES_H_
 #define WEFT_EXAMPLES_FASHION_MNIST_BATCHES_H_
 
@@ -15,23 +14,23 @@ namespace weft::examples {
 struct BatchOptions {
   int batch_size = 64;
   uint64_t seed = 1;  // of the order
-  // Every `parts`th image, from number `part` on.
+  // Every `parts`th image, starting at number `part`.
   int part = 0;
   int parts = 1;
 };
 
-// One thread at a time.
+// Threads: one at a time.
 class Batches {
  public:
-  // `data` outlives it. REQUIRES: the part holds at least one batch.
+  // `data` must outlive it. REQUIRES: the part holds at least one batch.
   Batches(const ImageSet& data, const BatchOptions& options);
 
   int batches_per_epoch() const {
     return static_cast<int>(order_.size()) / options_.batch_size;
   }
-  // What does not fill a batch is left out of an epoch.
+  // An incomplete batch at the end of an epoch is dropped.
   ImageSet Next();
-  // That of the latest batch, from 1.
+  // Epoch of the latest batch, from 1.
   int epoch() const { return epoch_; }
 
  private:

@@ -24,7 +24,7 @@ std::vector<int> Labels(const ImageSet& batch) {
   return std::vector<int>(labels.begin(), labels.end());
 }
 
-TEST(BatchesTest, AnEpochHasEachImageOnce) {
+TEST(BatchesTest, EpochHasEachImageOnce) {
   const ImageSet data = NumberedImages(12);
   Batches batches(data, {.batch_size = 4, .seed = 7});
   ASSERT_EQ(batches.batches_per_epoch(), 3);
@@ -47,7 +47,7 @@ TEST(BatchesTest, AnEpochHasEachImageOnce) {
   EXPECT_EQ(Labels(again.Next()), orders[0]);
 }
 
-TEST(BatchesTest, PartsAreDisjointAndAreAllThereIs) {
+TEST(BatchesTest, PartsAreDisjointAndComplete) {
   const ImageSet data = NumberedImages(11);
   std::multiset<int> seen;
   for (int part = 0; part < 2; ++part) {
@@ -58,7 +58,7 @@ TEST(BatchesTest, PartsAreDisjointAndAreAllThereIs) {
       seen.insert(label);
     }
   }
-  // Of 6 and 5 images, one does not fill a batch.
+  // The parts have 6 and 5 images, one of which does not fill a batch.
   EXPECT_EQ(seen.size(), 10u);
   EXPECT_EQ(std::set<int>(seen.begin(), seen.end()).size(), 10u);
 }

@@ -65,12 +65,12 @@ TEST_F(FashionMnistDataTest, ReadsImagesAndLabels) {
   EXPECT_EQ(data->labels.flat<int32_t>()[1], 9);
 }
 
-TEST_F(FashionMnistDataTest, AMissingFileNamesThePackage) {
+TEST_F(FashionMnistDataTest, MissingFileNamesThePackage) {
   EXPECT_THAT(Read(),
               StatusIs(absl::StatusCode::kNotFound, "dataset-fashion-mnist"));
 }
 
-TEST_F(FashionMnistDataTest, DamageIsReportedWithTheFile) {
+TEST_F(FashionMnistDataTest, CorruptionNamesTheFile) {
   WriteGood();
   const std::string good =
       Gzip(BigEndian(0x801) + BigEndian(2) + std::string("\x03\x09"));

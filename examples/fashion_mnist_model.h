@@ -25,7 +25,7 @@ struct Model {
 
 Model BuildModel(const Scope& scope, const ModelOptions& options);
 
-// The share of images that the model names right.
+// Returns the fraction of images that the model classifies correctly.
 absl::StatusOr<float> Accuracy(Session& session, const Model& model,
                                const ImageSet& data);
 

@@ -41,7 +41,7 @@ Replica BuildReplica(const ReplicaOptions& options) {
   model.global_step = train::GetOrCreateGlobalStep(scope);
   replica.global_step = model.global_step;
   replica.model = BuildModel(scope, model);
-  // What TensorBoard shows of the chief's batches.
+  // Summaries of the chief's batches for TensorBoard.
   ops::ScalarSummary(scope, "loss", replica.model.loss);
   ops::ScalarSummary(scope, "accuracy", replica.model.accuracy);
   return replica;
@@ -60,9 +60,9 @@ std::optional<int64_t> SavedStep(Session& session, const std::string& folder) {
   return step;
 }
 
-// Ends training at the next multiple of `steps` after the checkpoint that it
-// goes on from: the same one for all replicas, whenever they come. Where there
-// are no checkpoints, after the step that it begins with.
+// Ends training at the next multiple of `steps` after the restored checkpoint:
+// the same step for all replicas, whenever they start. Without checkpoints,
+// relative to the first step of the session.
 class StopAtMultiple : public train::SessionRunHook {
  public:
   StopAtMultiple(ops::Variable global_step, int64_t steps, std::string folder)
@@ -97,7 +97,7 @@ class StopAtMultiple : public train::SessionRunHook {
  private:
   const ops::Variable global_step_;
   const int64_t steps_;
-  const std::string folder_;  // of checkpoints; empty: there are none
+  const std::string folder_;  // checkpoint directory; empty: none
   int64_t last_step_ = 0;
 };
 

@@ -1,6 +1,6 @@
-// TrainAsReplica: one task of fashion_mnist on a cluster. Asynchronous
+// TrainAsReplica runs one task of fashion_mnist on a cluster. Asynchronous
 // between-graph replication: every worker computes gradients on its own part of
-// the images and applies them to variables that lie on the ps tasks.
+// the images and applies them to variables on the ps tasks.
 #ifndef WEFT_EXAMPLES_FASHION_MNIST_REPLICA_H_
 #define WEFT_EXAMPLES_FASHION_MNIST_REPLICA_H_
 
@@ -18,11 +18,11 @@ struct ReplicaOptions {
   TfConfig task;
   ModelOptions model;
   int batch_size = 64;
-  // Of all replicas together; a training that was saved goes on to the next
+  // Steps of all replicas together; a resumed training continues to the next
   // multiple.
   int64_t steps = 1;
   uint64_t seed = 1;  // of the order of images
-  // It computes on the first GPU of its server.
+  // If true, computes on the first GPU of its server.
   bool on_gpu = false;
   // The chief saves checkpoints in this directory and continues from the newest
   // one. Empty: it does neither.
@@ -31,11 +31,11 @@ struct ReplicaOptions {
   // steps.
   double save_secs = 3;
   int64_t save_every = 0;
-  // True: it is to save and leave. May be null.
+  // Returns true to request saving and exiting. May be null.
   std::function<bool()> stop_requested;
 };
 
-// That of the cluster's checkpoint writer; empty where there is none.
+// Path on the cluster's checkpoint writer; empty if there is none.
 std::string DefaultCheckpoints(const ClusterSpec& cluster);
 
 // INVALID_ARGUMENT for a cluster without ps tasks, or a batch that is larger
@@ -44,8 +44,8 @@ absl::Status CheckReplica(const ReplicaOptions& options,
                           const ImageSet& training);
 
 // Trains until the common step reaches options.steps. The chief returns the
-// accuracy on `test`, the others 0. Shows progress on stdout.
-// REQUIRES: CheckReplica is OK; `server` is the task's, of `process`.
+// accuracy on `test`, the others 0. Shows progress on stdout. REQUIRES:
+// CheckReplica is OK; `server` is the task's server, in `process`.
 absl::StatusOr<float> TrainAsReplica(Process& process, const Server& server,
                                      const ReplicaOptions& options,
                                      const ImageSet& training,

@@ -5,8 +5,8 @@
 //   in_graph_replication --gpus=1            # GPUs of host memory, for trying
 //   in_graph_replication --nosoft_placement  # refused where there is no GPU
 //
-// With --target it runs on a cluster with a ps and --workers workers; else on
-// one in this program.
+// With --target it runs on a cluster with a ps and --workers workers; otherwise
+// on one in this program.
 #include <algorithm>
 #include <cstdio>
 #include <memory>

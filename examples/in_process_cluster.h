@@ -1,5 +1,5 @@
-// InProcessCluster: a server for each task of a cluster in this program; for
-// examples that show a cluster and were given none.
+// InProcessCluster runs a server for each task of a cluster in this program,
+// for examples that need a cluster and were given none.
 #ifndef WEFT_EXAMPLES_IN_PROCESS_CLUSTER_H_
 #define WEFT_EXAMPLES_IN_PROCESS_CLUSTER_H_
 
@@ -21,7 +21,7 @@ class InProcessCluster {
   static absl::StatusOr<std::unique_ptr<InProcessCluster>> Start(
       const JobSizes& jobs, int host_gpus = 0);
 
-  // Of task 0 of the first job by name, for Session::Connect.
+  // Target of task 0 of the first job by name, for Session::Connect.
   const std::string& target() const { return servers_.front()->target(); }
 
  private:
@@ -31,8 +31,8 @@ class InProcessCluster {
   std::vector<std::unique_ptr<Server>> servers_;
 };
 
-// What a main does whose only argument is a target: runs `program` on the
-// cluster there or, without the argument, on one in this process. Returns the
+// Implements main for programs whose only argument is a target: runs `program`
+// on that cluster or, without the argument, on one in this process. Returns the
 // exit code; errors go to stderr.
 int RunOnCluster(
     int argc, char** argv, const JobSizes& jobs,

@@ -78,8 +78,8 @@ absl::Status Dequeue(const std::string& target) {
   return weft::Session::Reset(target, {});
 }
 
-// Elements leave in an order that the seed tells; two always stay, to mix with,
-// until the queue is closed.
+// Elements are dequeued in an order given by the seed; two always stay for
+// mixing, until the queue is closed.
 absl::Status Shuffle(const std::string& target) {
   const Scope root = Scope::Root();
   const auto queue = weft::ops::Queue::RandomShuffle(
@@ -122,7 +122,7 @@ absl::Status Pad(const std::string& target) {
   }
   ASSIGN_OR_RETURN(const Tensor batch, session->Run(both));
   std::printf("padded: [%s]\n", Text(batch).c_str());
-  // Whoever does not want to wait for ever says so.
+  // A timeout bounds the wait.
   PrintCode(
       "nothing within 0.1 s",
       session->Run({}, both, {.timeout = absl::Milliseconds(100)}).status());

@@ -1,14 +1,14 @@
-// How many stars who gives which film, by an Estimator whose model is one's
-// own: a rating is 3, what the user and the film add to it, and the product of
-// a vector of the user and one of the film (MovieLens 100K). Alone, or as all
-// tasks of a cluster:
+// Prediction of film ratings by an Estimator with a custom model: a rating is
+// 3, plus a bias of the user and one of the film, plus the product of a vector
+// of the user and one of the film (MovieLens 100K). Alone, or as all tasks of a
+// cluster:
 //
 //   movielens --data_dir=ml-100k      # u.data
 //   PROGRAM=bazel-bin/examples/movielens
 //   tools/local_cluster --ps=2 --workers=2 --evaluators=1 -- $PROGRAM
 //
-// Every fifth rating is for evaluation; in the end there is the root of the
-// mean square error (RMSE) of what was predicted for these.
+// Every fifth rating is used for evaluation; the program prints the root mean
+// square error (RMSE) of their predictions.
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -21,7 +21,7 @@
 ABSL_FLAG(std::string, data_dir, "",
           "Directory of u.data, as in MovieLens 100K: lines of user, film, "
           "rating and a time, separated by tabs; empty: two thousand ratings "
-          "that are made up and come with this program.");
+          "that are generated and come with this program.");
 ABSL_FLAG(std::string, model_dir, "",
           "Where checkpoints and TensorBoard's log go, the same for all tasks; "
           "training goes on from what is there. Empty: a new directory.");
@@ -30,7 +30,7 @@ ABSL_FLAG(std::string, hparams, "",
           "dimension=20,learning_rate=0.1,l2=0.1.");
 ABSL_FLAG(int64_t, steps, 1500, "Steps of all workers together.");
 ABSL_FLAG(int64_t, save_every, 500, "Steps from one checkpoint to the next.");
-ABSL_FLAG(int64_t, seed, 1, "Of the weights and of the order of rows.");
+ABSL_FLAG(int64_t, seed, 1, "Seed of the weights and of the order of rows.");
 
 namespace weft::examples {
 namespace {
@@ -54,8 +54,8 @@ InputFn Ratings(const std::string& path, int64_t batch_size,
   return CsvInputFn(path, options);
 }
 
-// Of the squares of a batch's vectors, so that who has few ratings stays near
-// the mean.
+// L2 penalty of a batch's vectors, so that users with few ratings stay near the
+// mean.
 void AddPenalty(const Scope& scope, const Output& vectors, double l2) {
   scope.AddToCollection(
       collection::kRegularizationLosses,
@@ -149,6 +149,6 @@ absl::Status Main(const std::string& program, const StopSignals& signals) {
 }  // namespace weft::examples
 
 int main(int argc, char** argv) {
-  return weft::examples::ProgramMain(argc, argv, "Learns who likes which film.",
-                                     weft::examples::Main);
+  return weft::examples::ProgramMain(
+      argc, argv, "Learns film ratings of users.", weft::examples::Main);
 }

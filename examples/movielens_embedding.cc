@@ -1,6 +1,6 @@
-// A matrix factorisation of MovieLens: users and films are rows of one large
-// table in three parts, each on a parameter server of its own; a rating is the
-// product of two rows, but for their first elements.
+// A matrix factorization of MovieLens: users and films are rows of one large
+// table in three parts, each on its own parameter server; a rating is the
+// product of two rows, except for their first elements.
 //
 //   movielens_embedding --data_dir=ml-100k      # u.data of MovieLens 100K
 //   movielens_embedding --data_dir=ml-100k --rows=10000000
@@ -8,11 +8,10 @@
 //
 // Without a target the cluster, three ps and a worker, is in this program.
 // Every fifth rating is kept for the test; prints the root of the mean square
-// error of their predictions. A user or film is hashed to its row, as where
-// nobody counts the ids: the table may have any number of rows, and a step
-// sends those of its batch only. A table that the ps have no memory for is
-// refused at once: try
-// --rows=1000000000.
+// error of their predictions. A user or film is hashed to its row, as with an
+// unknown number of ids: the table may have any number of rows, and a step
+// sends only those of its batch. A table that exceeds the memory of the ps is
+// rejected at once: try --rows=1000000000.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -112,8 +111,8 @@ struct Model {
   Operation train;
 };
 
-// The first element of a row is how far the ratings of a user or film lie from
-// the mean, the others are multiplied: [batch].
+// The first element of a row is the deviation of a user or film from the mean
+// rating, the others are multiplied: [batch].
 Output Predict(const Scope& scope, const Output& users, const Output& films,
                float mean) {
   const auto first = [&](const Output& rows) {

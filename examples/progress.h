@@ -1,5 +1,5 @@
-// Progress shows how far a training is: one line that is updated in place on a
-// terminal, or a line every few seconds elsewhere.
+// Progress shows the progress of a training: one line that is updated in place
+// on a terminal, or a line every few seconds elsewhere.
 #ifndef WEFT_EXAMPLES_PROGRESS_H_
 #define WEFT_EXAMPLES_PROGRESS_H_
 
@@ -11,7 +11,7 @@
 
 namespace weft::examples {
 
-// One thread at a time.
+// Threads: one at a time.
 class Progress {
  public:
   // Writes to `out`: every `interval` if it is a terminal, otherwise every ten
@@ -19,22 +19,22 @@ class Progress {
   Progress(const Clock& clock, std::FILE* out, int64_t total_steps,
            int batch_size, absl::Duration interval = absl::Milliseconds(200));
 
-  // Call after each step; prints when it is time to. `loss` is the latest.
+  // Must be called after each step; prints when an interval has passed. `loss`
+  // is the latest.
   void Step(int epoch, int64_t step, float loss);
-  // The same for one of several replicas: `own_steps` were taken here,
-  // `common_step` is where all have got to together, which may be beyond the
-  // total.
+  // Step for one of several replicas: `own_steps` were taken here, and
+  // `common_step` is the step of all together, which may exceed the total.
   void CommonStep(int64_t own_steps, int64_t common_step, float loss);
-  // Ends the live line, if there is one, so that other output may follow.
+  // Ends the live line, if any, so that other output may follow.
   void Finish();
 
-  // Since construction.
+  // Time since construction.
   absl::Duration elapsed() const { return clock_.Now() - start_; }
-  // Steps a second over the whole time.
+  // Steps per second over the whole time.
   double StepsPerSecond(int64_t steps) const;
 
  private:
-  // What was done since the last line, in steps a second.
+  // Rates since the last line, in steps per second.
   struct Rates {
     double own;
     double seconds_left;

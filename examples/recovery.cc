@@ -1,14 +1,13 @@
-// A parameter server dies in the middle of a training, and the training goes
-// on: this program starts three of them as processes of their own, kills one
-// without warning at --kill_at, starts it again, and trains to the end from the
-// newest checkpoint.
+// Recovery from the loss of a parameter server: this program starts three of
+// them as separate processes, kills one without warning at --kill_at, restarts
+// it, and trains to the end from the newest checkpoint.
 //
 //   recovery --dir=/tmp/model
 //
-// The loop that trains says nothing of it: a MonitoredTrainingSession makes a
-// new session when it loses one, and restores. A second start goes on from
-// where the first has ended. (With --job_name the program is one of its
-// parameter servers.)
+// The training loop contains no recovery code: a MonitoredTrainingSession
+// replaces a lost session, and restores. A second start continues where the
+// first has ended. (With --job_name the program is one of its parameter
+// servers.)
 #include <signal.h>
 #include <spawn.h>
 #include <sys/prctl.h>
@@ -32,7 +31,8 @@
 ABSL_FLAG(std::string, dir, "", "Where the checkpoints go");
 ABSL_FLAG(int64_t, steps, 1000, "The global step at which to end");
 ABSL_FLAG(int64_t, save_every, 100, "Steps from one checkpoint to the next");
-ABSL_FLAG(int64_t, kill_at, 450, "After which step a parameter server dies");
+ABSL_FLAG(int64_t, kill_at, 450,
+          "Step after which a parameter server is killed");
 ABSL_FLAG(std::string, cluster, "", "Of the parameter servers it starts");
 ABSL_FLAG(std::string, job_name, "", "Of the parameter servers it starts");
 ABSL_FLAG(int, task_index, 0, "Of the parameter servers it starts");

@@ -15,7 +15,7 @@
 
 namespace {
 
-// What the setter does is seen without any cluster.
+// The effect of the setter is visible without a cluster.
 absl::Status ShowFiveVariables() {
   weft::Scope root = weft::Scope::Root();
   auto model =
@@ -36,7 +36,8 @@ absl::Status Main(const std::string& target, bool is_remote) {
   weft::Scope root = weft::Scope::Root();
   auto model = root.WithDeviceFunction(weft::ReplicaDeviceSetter(
       {.ps_tasks = 2, .ps_device = "/job:ps", .worker_device = "/job:worker"}));
-  // By reference, as tf.Variable was: the nodes are v1, v1/Assign and v1/read.
+  // Reference variables, like tf.Variable: the nodes are v1, v1/Assign and
+  // v1/read.
   const weft::ops::VariableOptions by_reference = {.use_resource = false};
   weft::ops::Variable v1(model.WithName("v1"), 1.0f, by_reference);
   weft::ops::Variable v2(model.WithName("v2"), 2.0f, by_reference);

@@ -1,7 +1,7 @@
-// SavedTraining: a small model on three parameter servers that is saved as it
-// is trained: each of them writes its part of a checkpoint, side by side.
+// SavedTraining trains a small model on three parameter servers and saves it:
+// the servers write their parts of a checkpoint in parallel.
 //
-// Threads: used by one. What it has to say goes to standard output.
+// Threads: one at a time. Messages go to standard output.
 #ifndef WEFT_EXAMPLES_SAVED_TRAINING_H_
 #define WEFT_EXAMPLES_SAVED_TRAINING_H_
 
@@ -15,9 +15,9 @@ namespace weft::examples {
 
 struct SavedTrainingOptions {
   std::string folder;  // of the checkpoints
-  // The global step at which it ends.
+  // Global step at which training ends.
   int64_t steps = 5000;
-  // Steps from one checkpoint to the next.
+  // Steps between checkpoints.
   int64_t save_every = 1000;
 };
 
@@ -25,7 +25,7 @@ class SavedTraining {
  public:
   explicit SavedTraining(SavedTrainingOptions options);
 
-  // One session, from the newest checkpoint on if there is one, to the end.
+  // Runs one session, from the newest checkpoint if there is one, to the end.
   absl::Status Train(const std::string& target);
 
  private:

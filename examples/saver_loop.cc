@@ -1,14 +1,14 @@
-// Saving as one trains: every --save_every steps, the parts of a checkpoint
-// written by three parameter servers side by side. A second start goes on from
+// Saving during training: every --save_every steps, three parameter servers
+// write the parts of a checkpoint in parallel. A second start continues from
 // the newest checkpoint.
 //
 //   saver_loop --dir=/tmp/model    # with a cluster of its own in this process
 //   saver_loop --dir=/tmp/model --target=zmq://localhost:2223
 //   saver_loop --dir=s3://bucket/model --target=zmq://localhost:2223
 //
-// With a target: a task of a cluster with three tasks of job ps. All see the
-// same directory: of one machine, of a checkpoint writer ("zmq://") or in an
-// object store (docs/operations/object_stores.md).
+// With a target: a task of a cluster with three tasks of job ps. All must see
+// the same directory: on one machine, at a checkpoint writer ("zmq://") or in
+// an object store (docs/operations/object_stores.md).
 #include <cstdio>
 #include <memory>
 #include <string>

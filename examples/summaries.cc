@@ -1,5 +1,5 @@
-// What a training shows TensorBoard: its loss, how its weights are spread, a
-// picture and a sound of them, a note, and its graph.
+// Summaries of a training for TensorBoard: its loss, a histogram of its
+// weights, an image and an audio clip, a text, and its graph.
 //
 //   summaries /tmp/logs          # or s3://bucket/logs
 //   tensorboard --logdir=/tmp/logs

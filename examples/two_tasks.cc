@@ -1,14 +1,14 @@
 // A variable on a parameter server, computation on a worker, and this program
-// as their client, each in a process of its own:
+// as their client, each in a separate process:
 //
 //   CLUSTER='{"ps": ["localhost:2222"], "worker": ["localhost:2223"]}'
 //   bazel run //services/ps -- --cluster="$CLUSTER" &
 //   bazel run //services/worker -- --cluster="$CLUSTER" &
 //   bazel run //examples:two_tasks -- zmq://localhost:2223
 //
-// Prints how the loss of a straight line through five points falls. Run again,
-// it goes on from the weights that the parameter server kept; with `init` it
-// begins anew.
+// Prints the falling loss of a straight line through five points. Run again, it
+// continues from the weights on the parameter server; with `init` it starts
+// over.
 #include <cstdio>
 #include <string>
 

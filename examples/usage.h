@@ -1,12 +1,13 @@
-// ShowUsage: what an example without flags does with arguments it can't use.
+// ShowUsage prints the usage of an example without flags that got invalid
+// arguments.
 #ifndef WEFT_EXAMPLES_USAGE_H_
 #define WEFT_EXAMPLES_USAGE_H_
 
 namespace weft::examples {
 
-// Says how the program is called: `arguments` as in "TARGET [init]", `meaning`
-// in sentences. Returns the exit code: where --help was asked for it is written
-// to stdout and that is success, else to stderr, and it is 2.
+// Prints how to call the program: `arguments` as in "TARGET [init]", `meaning`
+// in sentences. Returns the exit code: for --help it prints to stdout and
+// returns success, otherwise it prints to stderr and returns 2.
 int ShowUsage(int argc, char** argv, const char* arguments,
               const char* meaning);
 

@@ -1,5 +1,5 @@
-// Saves that can't be, and names that nobody expects: clear errors, nothing
-// lost, and the next save works.
+// Invalid saves, and unusual names: clear errors, no loss, and the next save
+// works.
 #include <cerrno>
 #include <map>
 #include <memory>
@@ -22,8 +22,8 @@ namespace {
 using train::Saver;
 using train::SaverOptions;
 
-// A disk with directories in which nobody may make, rename or delete anything:
-// what chmod does to whoever is not root, as tests often are.
+// A disk with read-only directories: like chmod for a user other than root,
+// which tests often are not.
 class GuardedFileSystem : public MemoryFileSystem {
  public:
   void Guard(std::string directory) { guarded_ = std::move(directory); }
@@ -119,7 +119,7 @@ class BadSavesTest : public testing::TestWithParam<bool> {
   std::unique_ptr<Session> session_;
 };
 
-TEST_P(BadSavesTest, AReadOnlyDirectoryKeepsWhatItHas) {
+TEST_P(BadSavesTest, ReadOnlyDirectoryIsUnchanged) {
   Saver saver(root_, Options());
   ASSERT_NO_FATAL_FAILURE(Connect());
   ASSERT_OK(saver.Save(*session_, "/job/m", {.global_step = 1}));
@@ -132,7 +132,7 @@ TEST_P(BadSavesTest, AReadOnlyDirectoryKeepsWhatItHas) {
                                "Permission denied"));
   EXPECT_EQ(Contents("/job"), before);
   EXPECT_EQ(saver.LastCheckpoints(), std::vector<std::string>{"/job/m-1"});
-  // Training goes on, and saves elsewhere or later.
+  // Training continues, and saves elsewhere or later.
   ASSERT_OK(Train());
   ASSERT_OK(saver.Save(*session_, "/other/m", {.global_step = 3}));
   files_.Guard("");
@@ -141,7 +141,7 @@ TEST_P(BadSavesTest, AReadOnlyDirectoryKeepsWhatItHas) {
   ExpectValue(Floats(100, 0));
 }
 
-TEST_P(BadSavesTest, AFileIsNoDirectoryToSaveIn) {
+TEST_P(BadSavesTest, SaveBelowAFileFails) {
   Saver saver(root_, Options());
   ASSERT_NO_FATAL_FAILURE(Connect());
   ASSERT_OK(files_.CreateDirectories("/job"));
@@ -159,7 +159,7 @@ TEST_P(BadSavesTest, AFileIsNoDirectoryToSaveIn) {
   EXPECT_OK(saver.Restore(*session_, "/job/notes"));
 }
 
-TEST_P(BadSavesTest, ADirectoryIsNoFileToSaveTo) {
+TEST_P(BadSavesTest, SaveOverADirectoryFails) {
   Saver saver(root_, Options());
   ASSERT_NO_FATAL_FAILURE(Connect());
   ASSERT_OK(saver.Save(*session_, "/job/old"));
@@ -180,9 +180,9 @@ TEST_P(BadSavesTest, ADirectoryIsNoFileToSaveTo) {
   ExpectValue(Floats(100, 0));
 }
 
-// Somebody copied half of a checkpoint over another: its sizes are right, so
-// only the checksums tell.
-TEST_P(BadSavesTest, AnIndexBesideTheDataOfAnotherSaveIsFound) {
+// A checkpoint partially overwritten by another one: its sizes match, so only
+// the checksums differ.
+TEST_P(BadSavesTest, MismatchedIndexAndDataAreDetected) {
   Saver saver(root_, Options());
   ASSERT_NO_FATAL_FAILURE(Connect());
   ASSERT_OK(saver.Save(*session_, "/job/a"));
@@ -203,8 +203,8 @@ TEST_P(BadSavesTest, AnIndexBesideTheDataOfAnotherSaveIsFound) {
   ExpectValue(Floats(100, 0));
 }
 
-// One that is shorter than what the index says.
-TEST_P(BadSavesTest, AnIndexOfALongerSaveIsFound) {
+// A data file shorter than the index states.
+TEST_P(BadSavesTest, IndexOfLongerSaveIsDetected) {
   const ops::Variable longer(root_.WithName("longer"), Floats(5000, 7));
   SaverOptions all = Options();
   SaverOptions one = Options();
@@ -224,7 +224,7 @@ TEST_P(BadSavesTest, AnIndexOfALongerSaveIsFound) {
 }
 
 // Names in a checkpoint are any bytes, and so are those of its files.
-TEST_P(BadSavesTest, NamesMayHaveAnyBytes) {
+TEST_P(BadSavesTest, NamesMayContainAnyBytes) {
   const std::vector<std::string> names = {
       "spaces and\ttabs\n",      "a//b/../c",  "\xc3\xbc and \xe5\x90\x8d",
       "\x01\x7f\x80\xfe\xff",    "100% \"x\"", "m.index",

@@ -40,7 +40,7 @@ class BuiltFunctionsTest : public testing::Test {
   std::unique_ptr<Session> session_;
 };
 
-TEST_F(BuiltFunctionsTest, ACallSeesTheVariableAsItIsThen) {
+TEST_F(BuiltFunctionsTest, CallReadsTheCurrentVariableValue) {
   const ops::Variable w(root_.WithName("w"), 2.0f);
   const ops::Function f(root_, "f", {DT_FLOAT},
                         [&](const Scope& s, const Values& v) {
@@ -54,7 +54,7 @@ TEST_F(BuiltFunctionsTest, ACallSeesTheVariableAsItIsThen) {
   EXPECT_EQ(Get(y), 15.0f);
 }
 
-TEST_F(BuiltFunctionsTest, EffectsOfACallAreDoneOnceWhateverIsWanted) {
+TEST_F(BuiltFunctionsTest, CallHasItsEffectsExactlyOnce) {
   const ops::Variable n(root_.WithName("n"), 0.0f);
   const ops::Function count(root_, "count", {DT_FLOAT},
                             [&](const Scope& s, const Values& v) {
@@ -70,7 +70,7 @@ TEST_F(BuiltFunctionsTest, EffectsOfACallAreDoneOnceWhateverIsWanted) {
   EXPECT_EQ(Get(n), 3.0f);
 }
 
-TEST_F(BuiltFunctionsTest, VariablesMadeInsideAreTrained) {
+TEST_F(BuiltFunctionsTest, VariablesCreatedInsideAreTrained) {
   const ops::Function layer(
       root_, "layer", {DT_FLOAT}, [&](const Scope& s, const Values& v) {
         const ops::Variable w =
@@ -86,7 +86,7 @@ TEST_F(BuiltFunctionsTest, VariablesMadeInsideAreTrained) {
   EXPECT_NEAR(Get(y), 6.0f, 1e-3);
 }
 
-TEST_F(BuiltFunctionsTest, GradientsOfArgumentsAndOfWhatIsCaptured) {
+TEST_F(BuiltFunctionsTest, GradientsOfArgumentsAndCaptures) {
   const Output a = Scalar("a"), x = Scalar("x");
   const ops::Function f(
       root_, "f", {DT_FLOAT}, [&](const Scope& s, const Values& v) {
@@ -104,9 +104,9 @@ TEST_F(BuiltFunctionsTest, GradientsOfArgumentsAndOfWhatIsCaptured) {
   EXPECT_EQ(Get((*gradients)[1].dense, feeds), 30.0f);
 }
 
-// What a function and who calls it read of one array is added up in one place,
-// by each call of AddGradients in one of its own.
-TEST_F(BuiltFunctionsTest, GradientsOfAnArrayThatIsCaptured) {
+// Gradients of the reads of one array by a function and by its caller are added
+// in one array; each call of AddGradients uses its own.
+TEST_F(BuiltFunctionsTest, GradientsOfCapturedTensorArray) {
   const Output x = ops::Placeholder(root_, DT_FLOAT, {.shape = {3}});
   const auto array =
       ops::TensorArray(root_, 3, DT_FLOAT, {.clear_after_read = false});
@@ -151,7 +151,7 @@ TEST_F(BuiltFunctionsTest, GradientsAreTakenInsideAFunction) {
   EXPECT_EQ(Get(y[1]), 16.0f);
 }
 
-TEST_F(BuiltFunctionsTest, OneBranchRuns) {
+TEST_F(BuiltFunctionsTest, OnlyTheTakenBranchRuns) {
   const ops::Variable n(root_.WithName("n"), 0.0f);
   const Output pred = Scalar("pred", DT_BOOL), x = Scalar("x");
   const Output y = ops::If(
@@ -172,7 +172,7 @@ TEST_F(BuiltFunctionsTest, OneBranchRuns) {
   EXPECT_EQ(Get(y, feeds(true)), 4.0f);
 }
 
-TEST_F(BuiltFunctionsTest, TheBranchOfTheNumberRunsElseTheLast) {
+TEST_F(BuiltFunctionsTest, SwitchCaseDefaultsToTheLastBranch) {
   const Output index = Scalar("index", DT_INT32), x = Scalar("x");
   const auto times = [&](float factor) {
     return
@@ -210,7 +210,7 @@ TEST_F(BuiltFunctionsTest, ALoopRunsAndHasGradients) {
   EXPECT_EQ(Get((*gradients)[1].dense, feeds), 60.0f);
 }
 
-TEST_F(BuiltFunctionsTest, AFunctionInALoopOfFrames) {
+TEST_F(BuiltFunctionsTest, FunctionInsideFrameLoop) {
   const Output x = Scalar("x");
   const Values last = ops::WhileLoop(
       root_, {0, x},
@@ -228,7 +228,7 @@ TEST_F(BuiltFunctionsTest, AFunctionInALoopOfFrames) {
   EXPECT_EQ(Get(last[1], {{x, Tensor::Scalar(10.0f)}}), 43.0f);
 }
 
-TEST_F(BuiltFunctionsTest, ALoopOfFramesInAFunction) {
+TEST_F(BuiltFunctionsTest, FrameLoopInsideFunction) {
   const Output step = Scalar("step");
   const ops::Function f(
       root_, "f", {DT_FLOAT}, [&](const Scope& s, const Values& v) {
@@ -292,7 +292,7 @@ ops::Function CountEverywhere(const Scope& root, const ops::Variable& n) {
       });
 }
 
-TEST_F(BuiltFunctionsTest, StateThatNothingTakesIsDoneInEachIteration) {
+TEST_F(BuiltFunctionsTest, UnusedStatefulOpsRunInEachIteration) {
   constexpr float kOnce = 3 * 1 + 4 * 10 + 6 * 100 + 1000;
   const ops::Variable n(root_.WithName("n"), 0.0f);
   const ops::Function f = CountEverywhere(root_, n);
@@ -320,7 +320,7 @@ TEST_F(BuiltFunctionsTest, StateThatNothingTakesIsDoneInEachIteration) {
   EXPECT_EQ(Get(after, taken), 2 * kOnce + 10000);
   EXPECT_EQ(Get(in_branch, not_taken), 2 * kOnce + 10000);
   EXPECT_EQ(Get(in_branch, taken), 3 * kOnce + 20000);
-  // A value goes on around the loop without the state of its call, which the
+  // A value continues around the loop without the state of its call, which the
   // step waits for.
   Get(in_loop, not_taken);
   EXPECT_EQ(Get(n), 5 * kOnce + 20000);

@@ -75,7 +75,7 @@ class BusyPoolsTest : public ::testing::Test {
 };
 
 // Parameter server 0 hosts the coordinator.
-TEST_F(BusyPoolsTest, TasksThatAreBusyAreNotLost) {
+TEST_F(BusyPoolsTest, BusyTasksAreNotLost) {
   const Scope root = Scope::Root();
   const Output sum = SumOnPs(root);
   const auto session = Connect(root);

@@ -1,8 +1,9 @@
-// A cluster whose pools are busy as a seed says: kernels, client functions and
-// graphs hold all threads of some pools of some tasks, for as long as it takes,
-// while steps reach their deadlines, sessions are closed, clients and tasks
-// die, and quotas are full. Nothing else is disturbed, so that what keeps a
-// cluster alive and what ends work has a bound, however busy a task is.
+// A cluster whose pools are kept busy, chosen by a seed: kernels, client
+// functions and graphs hold all threads of some pools of some tasks, for as
+// long as it takes, while steps reach their deadlines, sessions are closed,
+// clients and tasks die, and quotas are full. There are no other faults, so
+// that heartbeats and the end of work must have a bound, however busy a task
+// is.
 //
 // WEFT_SIMULATION_SEEDS, WEFT_SIMULATION_FIRST_SEED and WEFT_SIMULATION_HUNT as
 // for simulation_test.
@@ -181,7 +182,7 @@ class BusySimulation {
         Advance(absl::Seconds(1 + Chance(15)));
         ReleaseSome();
     }
-    CheckNobodyIsLost();
+    CheckNoTaskIsLost();
   }
 
   std::vector<Task> Tasks() const {
@@ -443,7 +444,7 @@ class BusySimulation {
           return absl::StrContains(line, " is lost");
         }));
   }
-  void CheckNobodyIsLost() {
+  void CheckNoTaskIsLost() {
     const std::string losses = Losses();
     if (!losses.empty())
       Violate(absl::StrCat("a task that is only busy was lost: ", losses));

@@ -145,14 +145,14 @@ Paths NamesIn(FileSystem& files, const std::string& folder) {
 
 class CheckpointWriterTest : public testing::TestWithParam<ClusterKind> {};
 
-TEST_P(CheckpointWriterTest, AShardedSaveLandsAtTheWriterAndComesBack) {
+TEST_P(CheckpointWriterTest, ShardedSaveRoundTripsThroughTheWriter) {
   MemoryFileSystem writers;
   Disks disks(writers);
   TestCluster cluster(OptionsFor(GetParam(), disks));
   Program program(cluster);
   ASSERT_OK_AND_ASSIGN(const std::string path, program.Save(1));
   EXPECT_EQ(path, absl::StrCat(program.folder(), "/model-1"));
-  // In one process all share a disk; elsewhere it is the writer's alone.
+  // In one process all share a disk; otherwise the files are the writer's.
   FileSystem& disk =
       GetParam() == ClusterKind::kOneProcess ? *disks.Of("client") : writers;
   EXPECT_EQ(NamesIn(disk, "ckpt"),
@@ -170,7 +170,7 @@ TEST_P(CheckpointWriterTest, AShardedSaveLandsAtTheWriterAndComesBack) {
   EXPECT_EQ(program.Latest().value(), path);
 }
 
-TEST_P(CheckpointWriterTest, OldCheckpointsAreDeletedAtTheWriter) {
+TEST_P(CheckpointWriterTest, WriterDeletesOldCheckpoints) {
   MemoryFileSystem writers;
   Disks disks(writers);
   TestCluster cluster(OptionsFor(GetParam(), disks));
@@ -194,8 +194,8 @@ TEST_P(CheckpointWriterTest, OldCheckpointsAreDeletedAtTheWriter) {
               StatusIs(absl::StatusCode::kNotFound, "model-1"));
 }
 
-// As any others: by a reader of a ps, which has nothing on a disk of its own.
-TEST_P(CheckpointWriterTest, FilesThereAreWrittenMatchedAndReadByOps) {
+// Read like any other file, by a ps without local files.
+TEST_P(CheckpointWriterTest, OpsWriteMatchAndReadRemoteFiles) {
   MemoryFileSystem writers;
   Disks disks(writers);
   TestCluster cluster(OptionsFor(GetParam(), disks));
@@ -261,7 +261,8 @@ TEST(SeveralCheckpointWritersTest, ShareASave) {
   EXPECT_TRUE(SameBits(program.B(), saved));
   EXPECT_TRUE(SameBits(program.A(), Floats({1000, 700}, 1)));
   EXPECT_EQ(program.Latest().value(), path);
-  // Without the second one nothing is lost, but its shard is not at hand.
+  // Without the second writer the data is not lost, but its shard is
+  // unavailable.
   cluster.Crash(kWriter, 1);
   EXPECT_THAT(program.Restore(path),
               StatusIs(absl::StatusCode::kUnavailable, one));
@@ -273,7 +274,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, CheckpointWriterTest,
                            return ClusterKindName(kind.param);
                          });
 
-TEST(CheckpointWriterFailureTest, AFullDiskFailsTheSaveAlone) {
+TEST(CheckpointWriterFailureTest, FullDiskFailsOnlyTheSave) {
   MemoryFileSystem memory;
   FailingFileSystem writers(memory);
   Disks disks(writers);
@@ -294,7 +295,7 @@ TEST(CheckpointWriterFailureTest, AFullDiskFailsTheSaveAlone) {
   EXPECT_EQ(program.Latest().value(), third);
 }
 
-TEST(CheckpointWriterFailureTest, AWriterThatDiesFailsTheSaveAlone) {
+TEST(CheckpointWriterFailureTest, LostWriterFailsOnlyTheSave) {
   GatedFileSystem writers;
   Disks disks(writers);
   TestCluster cluster(OptionsFor(ClusterKind::kSimulated, disks));

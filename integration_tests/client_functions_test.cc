@@ -35,7 +35,7 @@ class ClientFunctionsTest : public ::testing::Test {
     session_ = *std::move(connected);
   }
 
-  // What comes of a call with one float and a float for a result.
+  // Returns the result of a call with one float argument and one float result.
   absl::StatusOr<Tensor> Call(ClientFunction function) {
     functions_["f"] = std::move(function);
     const std::vector<Output> results =
@@ -50,7 +50,7 @@ class ClientFunctionsTest : public ::testing::Test {
   std::unique_ptr<Session> session_;
 };
 
-TEST_F(ClientFunctionsTest, GivesWhatTheFunctionGives) {
+TEST_F(ClientFunctionsTest, ReturnsFunctionResults) {
   functions_["swap"] = [](const ClientFunctionCall& call) -> Results {
     EXPECT_EQ(call.node, "swapped");
     return std::vector{call.inputs[1], call.inputs[0]};
@@ -65,7 +65,7 @@ TEST_F(ClientFunctionsTest, GivesWhatTheFunctionGives) {
   EXPECT_EQ(values[1].scalar<float>(), 1.5f);
 }
 
-TEST_F(ClientFunctionsTest, RunsForWhatItDoes) {
+TEST_F(ClientFunctionsTest, RunsForItsSideEffects) {
   int calls = 0;
   functions_["count"] = [&](const ClientFunctionCall&) -> Results {
     ++calls;
@@ -102,8 +102,8 @@ TEST_F(ClientFunctionsTest, IsCalledInLoopsAndFunctions) {
   EXPECT_EQ(value.scalar<float>(), 64);
 }
 
-// What from_generator is for in Python; its end is the data set's.
-TEST_F(ClientFunctionsTest, GivesTheElementsOfADataSet) {
+// Corresponds to Python's from_generator; its end is the dataset's.
+TEST_F(ClientFunctionsTest, FeedsADataset) {
   int64_t calls = 0;
   functions_["next"] = [&](const ClientFunctionCall&) -> Results {
     const bool is_there = ++calls <= 3;
@@ -128,10 +128,10 @@ TEST_F(ClientFunctionsTest, GivesTheElementsOfADataSet) {
   EXPECT_THAT(session_->Run(next), StatusIs(StatusCode::kOutOfRange));
 }
 
-// From what made an element to what uses it in a step, through a pipeline that
-// keeps some ready: it lies where it lay.
-TEST_F(ClientFunctionsTest, AnElementComesIntoAStepWithoutACopy) {
-  // By one thread, and by another. Kept, so that each has a place of its own.
+// An element keeps its address from the function that creates it to the step
+// that uses it, through a pipeline with prefetching.
+TEST_F(ClientFunctionsTest, DatasetElementIsNotCopied) {
+  // Kept alive, so that all addresses differ.
   std::vector<Tensor> made;
   std::vector<const void*> used;
   functions_["make"] = [&](const ClientFunctionCall&) -> Results {
@@ -164,7 +164,7 @@ TEST_F(ClientFunctionsTest, AnElementComesIntoAStepWithoutACopy) {
   EXPECT_THAT(used, testing::UnorderedElementsAreArray(places));
 }
 
-TEST_F(ClientFunctionsTest, AnotherNumberOfResultsIsRefused) {
+TEST_F(ClientFunctionsTest, WrongNumberOfResultsIsRejected) {
   EXPECT_THAT(Call([](const ClientFunctionCall&) -> Results {
                 return std::vector<Tensor>();
               }),
@@ -172,7 +172,7 @@ TEST_F(ClientFunctionsTest, AnotherNumberOfResultsIsRefused) {
                        "f returns 0 values, but expects to see 1 values."));
 }
 
-TEST_F(ClientFunctionsTest, AnotherTypeOfResultIsRefused) {
+TEST_F(ClientFunctionsTest, WrongResultTypeIsRejected) {
   EXPECT_THAT(Call([](const ClientFunctionCall&) -> Results {
                 return std::vector{Tensor::Scalar(1)};
               }),
@@ -180,7 +180,7 @@ TEST_F(ClientFunctionsTest, AnotherTypeOfResultIsRefused) {
                        "0-th value returned by f is int32, but expects float"));
 }
 
-TEST_F(ClientFunctionsTest, AnErrorFailsTheStepByName) {
+TEST_F(ClientFunctionsTest, ErrorFailsStepAndNamesFunction) {
   EXPECT_THAT(Call([](const ClientFunctionCall&) -> Results {
                 return absl::DataLossError("the disk is gone");
               }),
@@ -234,7 +234,7 @@ Results WaitForTheEnd(const ClientFunctionCall& call, Scheduler& scheduler,
   return call.cancellation.status();
 }
 
-TEST_F(ClientFunctionsTest, IsToldOfADeadline) {
+TEST_F(ClientFunctionsTest, ObservesStepDeadline) {
   functions_["waits"] = [&](const ClientFunctionCall& call) {
     return WaitForTheEnd(call, other_.scheduler());
   };
@@ -244,7 +244,7 @@ TEST_F(ClientFunctionsTest, IsToldOfADeadline) {
               StatusIs(StatusCode::kDeadlineExceeded));
 }
 
-TEST_F(ClientFunctionsTest, IsToldThatItsSessionCloses) {
+TEST_F(ClientFunctionsTest, ObservesSessionClose) {
   const std::unique_ptr<Event> begun = other_.scheduler().NewEvent();
   functions_["waits"] = [&](const ClientFunctionCall& call) {
     return WaitForTheEnd(call, other_.scheduler(), begun.get());
@@ -269,7 +269,7 @@ TEST_F(ClientFunctionsTest, HasNoGradient) {
   EXPECT_TRUE((*gradients)[0].IsNone());
 }
 
-TEST_F(ClientFunctionsTest, AProcessBringsItsOwn) {
+TEST_F(ClientFunctionsTest, SessionOfGivenProcessRejectsFunctions) {
   Process process({.compute_threads = 1});
   EXPECT_THAT(
       Session::Connect("", root_,
@@ -280,7 +280,7 @@ TEST_F(ClientFunctionsTest, AProcessBringsItsOwn) {
 
 constexpr char kWorker[] = "/job:worker/replica:0/task:0";
 
-TEST(ClusterClientFunctionsTest, RunWhereTheirProgramIs) {
+TEST(ClusterClientFunctionsTest, RunInTheProgramThatOffersThem) {
   for (const ClusterKind kind :
        {ClusterKind::kSockets, ClusterKind::kSimulated}) {
     TestCluster cluster(

@@ -56,14 +56,14 @@ float ScalarOf(const absl::StatusOr<Tensor>& value) {
   return value.ok() ? value->scalar<float>() : -1e30f;
 }
 
-TEST_P(ClusterTest, AStringConstantTravels) {
+TEST_P(ClusterTest, StringConstantIsSentBetweenTasks) {
   Output hello = ops::Const(root_, "Hello distributed Weft!");
   auto session = Connect(root_, "worker", 0);
   ASSERT_OK_AND_ASSIGN(Tensor value, session->Run(hello));
   EXPECT_EQ(value.scalar<std::string>(), "Hello distributed Weft!");
 }
 
-TEST_P(ClusterTest, VariablesOutliveSessionsAndAreSharedByThem) {
+TEST_P(ClusterTest, VariablesOutliveSessionsAndAreShared) {
   ops::Variable x(root_.WithDevice(kPs).WithName("x"), 1.0f);
   Output increment = ops::AssignAdd(root_, x, 1.0f);
   {
@@ -78,7 +78,7 @@ TEST_P(ClusterTest, VariablesOutliveSessionsAndAreSharedByThem) {
   EXPECT_EQ(ScalarOf(second->Run(x)), 3.0f);
 }
 
-TEST_P(ClusterTest, ValuesTravelBetweenTasks) {
+TEST_P(ClusterTest, ValuesAreSentBetweenTasks) {
   ops::Variable a(root_.WithDevice(kPs).WithName("a"), 1.0f);
   Output b = ops::Add(root_.WithDevice(kWorker0), a, 2.0f);
   Output c = ops::Add(root_.WithDevice(kWorker1), a, b);
@@ -102,7 +102,7 @@ TEST_P(ClusterTest, FeedsAndFetchesOnAnyTask) {
   EXPECT_EQ(values[1].scalar<float>(), 15.0f);
 }
 
-TEST_P(ClusterTest, LargeFeedsAndFetchesTravelWhole) {
+TEST_P(ClusterTest, LargeFeedsAndFetchesArriveComplete) {
   Output x = ops::Placeholder(root_.WithDevice(kPs), DT_FLOAT);
   Output y = ops::Neg(root_.WithDevice(kWorker1), x);
   auto session = Connect(root_, "worker", 0);
@@ -151,7 +151,7 @@ TEST_P(ClusterTest, DeadValuesCrossTasks) {
   ExpectNothingLeft();
 }
 
-TEST_P(ClusterTest, AnErrorNamesTheNodeAndLeavesTheSessionUsable) {
+TEST_P(ClusterTest, ErrorNamesNodeAndSessionStaysUsable) {
   Output x = ops::Placeholder(root_.WithDevice(kWorker1), DT_INT32);
   Output zero = ops::Const(root_.WithDevice(kPs), 0);
   Output bad = ops::FloorDiv(root_.WithDevice(kPs).WithName("bad"), x, zero);
@@ -169,7 +169,7 @@ TEST_P(ClusterTest, AnErrorNamesTheNodeAndLeavesTheSessionUsable) {
   ExpectNothingLeft();
 }
 
-TEST_P(ClusterTest, AnUninitialisedVariableElsewhereIsNamed) {
+TEST_P(ClusterTest, RemoteUninitializedVariableIsNamed) {
   ops::Variable x(root_.WithDevice(kPs).WithName("lonely"), 0.0f);
   Output y = ops::Add(root_.WithDevice(kWorker1), x, 1.0f);
   auto session = Connect(root_, "worker", 0);
@@ -177,7 +177,7 @@ TEST_P(ClusterTest, AnUninitialisedVariableElsewhereIsNamed) {
               StatusIs(absl::StatusCode::kFailedPrecondition, "lonely"));
 }
 
-TEST_P(ClusterTest, AGraphGrowsBetweenRuns) {
+TEST_P(ClusterTest, GraphCanBeExtendedBetweenRuns) {
   Output a = ops::Const(root_.WithDevice(kPs), 1.0f);
   auto session = Connect(root_, "worker", 0);
   EXPECT_EQ(ScalarOf(session->Run(a)), 1.0f);
@@ -209,7 +209,7 @@ TEST_P(ClusterTest, CallablesRunFromManyThreadsAtOnce) {
   ExpectNothingLeft();
 }
 
-TEST_P(ClusterTest, AsynchronousRunsCallBack) {
+TEST_P(ClusterTest, AsynchronousRunsInvokeCallback) {
   Output x = ops::Placeholder(root_.WithDevice(kWorker1), DT_FLOAT);
   Output y = ops::Mul(root_.WithDevice(kPs), x, 2.0f);
   auto session = Connect(root_, "worker", 0);
@@ -226,7 +226,7 @@ TEST_P(ClusterTest, AsynchronousRunsCallBack) {
   EXPECT_EQ((*result)[0].scalar<float>(), 8.0f);
 }
 
-TEST_P(ClusterTest, IsolatedSessionsHaveVariablesOfTheirOwn) {
+TEST_P(ClusterTest, IsolatedSessionsHaveTheirOwnVariables) {
   ops::Variable x(root_.WithDevice(kPs).WithName("x"), 1.0f);
   auto shared = Connect(root_, "worker", 0);
   ASSERT_OK(shared->Run(x.initializer()));
@@ -239,7 +239,7 @@ TEST_P(ClusterTest, IsolatedSessionsHaveVariablesOfTheirOwn) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-TEST_P(ClusterTest, ResetForgetsVariablesAndEndsSessions) {
+TEST_P(ClusterTest, ResetDropsVariablesAndAbortsSessions) {
   ops::Variable x(root_.WithDevice(kPs).WithName("x"), 1.0f);
   auto session = Connect(root_, "worker", 0);
   ASSERT_OK(session->Run(x.initializer()));
@@ -288,7 +288,7 @@ TEST_P(ClusterTest, AllDevicesAreListed) {
   EXPECT_THAT(names, Contains("/job:worker/replica:0/task:1/device:CPU:0"));
 }
 
-TEST_P(ClusterTest, ATaskThatIsFilteredOutIsNotWaitedFor) {
+TEST_P(ClusterTest, SessionIgnoresFilteredOutTask) {
   cluster_.Stop("worker", 1);
   Output a = ops::Const(root_.WithDevice(kPs), 1.0f);
   SessionOptions options = cluster_.session_options();
@@ -299,7 +299,7 @@ TEST_P(ClusterTest, ATaskThatIsFilteredOutIsNotWaitedFor) {
   EXPECT_EQ(ScalarOf(session->Run(a)), 1.0f);
 }
 
-TEST_P(ClusterTest, ATaskThatRestartedAbortsTheSession) {
+TEST_P(ClusterTest, RestartedTaskAbortsTheSession) {
   ops::Variable x(root_.WithDevice(kPs).WithName("x"), 1.0f);
   Output y = ops::Add(root_.WithDevice(kWorker0), x, 1.0f);
   auto session = Connect(root_, "worker", 0);
@@ -315,7 +315,7 @@ TEST_P(ClusterTest, ATaskThatRestartedAbortsTheSession) {
   EXPECT_THAT(session->Run(y), StatusIs(absl::StatusCode::kAborted));
 }
 
-TEST_P(ClusterTest, AStoppedServerRefuses) {
+TEST_P(ClusterTest, StoppedServerRejectsRuns) {
   Output a = ops::Const(root_.WithDevice(kWorker0), 1.0f);
   auto session = Connect(root_, "worker", 0);
   EXPECT_EQ(ScalarOf(session->Run(a)), 1.0f);

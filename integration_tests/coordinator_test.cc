@@ -1,5 +1,5 @@
-// What the coordinator gives a cluster, as a user sees it: the same tests for
-// tasks of one process, tasks over sockets, and over the simulated network.
+// Effects of the coordinator as seen by a user: the same tests for tasks of one
+// process, tasks over sockets, and over the simulated network.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ class CoordinatorTest : public ::testing::TestWithParam<ClusterKind> {
   std::unique_ptr<TestCluster> cluster_;
 };
 
-// What a refusal has to name.
+// Checks the texts that a rejection must contain.
 void ExpectRefused(const absl::Status& status, absl::StatusCode code,
                    const std::vector<std::string>& names) {
   EXPECT_EQ(status.code(), code) << status;
@@ -85,7 +85,7 @@ void CoordinatorTest::LeaveModel(const std::string& device) {
   ASSERT_OK(session->Close());
 }
 
-TEST_P(CoordinatorTest, HasAJobOfItsOwn) {
+TEST_P(CoordinatorTest, MayHaveItsOwnJob) {
   StartCluster({{"coordinator", 1}, {"ps", 1}, {"worker", 1}});
   Model model("/job:ps/task:0", 1.5f, 2);
   auto session = Connect(model.root, "worker", 0);
@@ -93,8 +93,7 @@ TEST_P(CoordinatorTest, HasAJobOfItsOwn) {
   EXPECT_EQ(ScalarOf(session->Run(model.sum)), 3.0f);
 }
 
-TEST_P(CoordinatorTest,
-       TasksWithoutDevicesRefuseSessionsAndNameThoseThatServe) {
+TEST_P(CoordinatorTest, TasksWithoutDevicesRejectSessions) {
   StartCluster({{"checkpoint_writer", 1}, {"coordinator", 1}, {"ps", 1}});
   for (const char* job : {"coordinator", "checkpoint_writer"}) {
     Scope root = Scope::Root();
@@ -108,7 +107,7 @@ TEST_P(CoordinatorTest,
   }
 }
 
-TEST_P(CoordinatorTest, AnUnpinnedVariableIsFoundFromAnotherTask) {
+TEST_P(CoordinatorTest, UnpinnedVariableIsSharedAcrossTasks) {
   StartCluster({{"ps", 1}, {"worker", 1}});
   {
     Model first("", 1.0f, 1);
@@ -120,7 +119,7 @@ TEST_P(CoordinatorTest, AnUnpinnedVariableIsFoundFromAnotherTask) {
   EXPECT_EQ(ScalarOf(session->Run(second.sum)), 1.0f);
 }
 
-TEST_P(CoordinatorTest, AReplicaThatDisagreesIsRefusedWithTheDifference) {
+TEST_P(CoordinatorTest, ReplicaMismatchErrorShowsDifference) {
   StartCluster({{"ps", 2}, {"worker", 2}});
   Model right("/job:ps/task:0", 1.0f, 2);
   auto first = Connect(right.root, "worker", 0);
@@ -137,7 +136,7 @@ TEST_P(CoordinatorTest, AReplicaThatDisagreesIsRefusedWithTheDifference) {
   EXPECT_EQ(ScalarOf(Connect(same.root, "worker", 1)->Run(same.sum)), 2.0f);
 }
 
-TEST_P(CoordinatorTest, AfterAResetAModelMayBeAnother) {
+TEST_P(CoordinatorTest, ModelMayChangeAfterReset) {
   StartCluster({{"ps", 1}, {"worker", 1}});
   Model before("/job:ps/task:0", 1.0f, 2);
   auto first = Connect(before.root, "worker", 0);
@@ -150,7 +149,7 @@ TEST_P(CoordinatorTest, AfterAResetAModelMayBeAnother) {
   EXPECT_EQ(ScalarOf(second->Run(after.sum)), 3.0f);
 }
 
-TEST_P(CoordinatorTest, WhatNobodyInitialisedIsForgottenWithItsSession) {
+TEST_P(CoordinatorTest, UninitializedVariableEndsWithItsSession) {
   StartCluster({{"ps", 1}, {"worker", 1}});
   {
     Model before("/job:ps/task:0", 1.0f, 2);
@@ -164,7 +163,7 @@ TEST_P(CoordinatorTest, WhatNobodyInitialisedIsForgottenWithItsSession) {
   ASSERT_OK(second->Run(after.x.initializer()));
 }
 
-TEST_P(CoordinatorTest, PlacementNamesTheTaskThatIsMissing) {
+TEST_P(CoordinatorTest, PlacementNamesMissingTask) {
   StartCluster({{"ps", 1}, {"worker", 1}});
   cluster_->Stop("worker", 0);
   Model model("/job:worker/task:0", 2.0f, 1);
@@ -188,7 +187,7 @@ TEST_P(CoordinatorTest, SessionsOutliveTheirCoordinator) {
   ASSERT_OK(session->Run(model.x.initializer()));
   ASSERT_OK(session->Run(model.sum));
   cluster_->Stop("coordinator", 0);
-  // What is there runs; what is new has to wait.
+  // Existing nodes run; new ones must wait.
   EXPECT_EQ(ScalarOf(session->Run(model.sum)), 2.0f);
   cluster_->Start("coordinator", 0);
   Output twice = ops::Mul(model.root, model.sum, 2.0f);
@@ -199,7 +198,7 @@ TEST_P(CoordinatorTest, SessionsOutliveTheirCoordinator) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-TEST_P(CoordinatorTest, IsolatedSessionsAgreeWithNobody) {
+TEST_P(CoordinatorTest, IsolatedSessionsIgnoreOtherReplicas) {
   StartCluster({{"ps", 1}, {"worker", 1}});
   Model shared("/job:ps/task:0", 1.0f, 2);
   auto first = Connect(shared.root, "worker", 0);
@@ -215,9 +214,10 @@ TEST_P(CoordinatorTest, IsolatedSessionsAgreeWithNobody) {
   EXPECT_EQ(ScalarOf(first->Run(shared.sum)), 2.0f);
 }
 
-// A variable outlives the session that made it, on the session's own task as on
-// another; a program that declares it otherwise hears so before its first step.
-TEST_P(CoordinatorTest, WhatAClosedSessionHasLeftIsToldBeforeTheFirstStep) {
+// A variable outlives the session that created it, on the session's own task as
+// on another; a program that declares it differently gets an error before its
+// first step.
+TEST_P(CoordinatorTest, LeftoverVariablesAreCheckedBeforeFirstStep) {
   StartCluster({{"ps", 1}, {"worker", 1}});
   for (const char* job : {"ps", "worker"}) {
     SCOPED_TRACE(job);
@@ -233,7 +233,7 @@ TEST_P(CoordinatorTest, WhatAClosedSessionHasLeftIsToldBeforeTheFirstStep) {
                    "that has ended",
                    absl::StrCat("weft reset ", job), "Session::Reset",
                    "Scope::WithContainer"});
-    // The same program goes on with it.
+    // The same program continues with it.
     Model same(device, 7.0f, 2);
     EXPECT_EQ(ScalarOf(Connect(same.root, "worker", 0)->Run(same.sum)), 3.0f);
     // Each remedy helps.
@@ -248,7 +248,7 @@ TEST_P(CoordinatorTest, WhatAClosedSessionHasLeftIsToldBeforeTheFirstStep) {
   }
 }
 
-TEST_P(CoordinatorTest, WhatWasLeftIsKnownToACoordinatorThatStartsAnew) {
+TEST_P(CoordinatorTest, RestartedCoordinatorKnowsLeftoverVariables) {
   StartCluster({{"coordinator", 1}, {"ps", 1}, {"worker", 1}});
   ASSERT_NO_FATAL_FAILURE(LeaveModel("/job:ps/task:0"));
   cluster_->Stop("coordinator", 0);
@@ -261,7 +261,7 @@ TEST_P(CoordinatorTest, WhatWasLeftIsKnownToACoordinatorThatStartsAnew) {
   EXPECT_EQ(ScalarOf(Connect(same.root, "worker", 0)->Run(same.sum)), 3.0f);
 }
 
-TEST_P(CoordinatorTest, ATaskThatHasRestartedHasNothingLeft) {
+TEST_P(CoordinatorTest, RestartedTaskHasNoLeftoverVariables) {
   StartCluster({{"coordinator", 1}, {"ps", 1}, {"worker", 1}});
   ASSERT_NO_FATAL_FAILURE(LeaveModel("/job:ps/task:0"));
   cluster_->Stop("ps", 0);
@@ -278,9 +278,9 @@ INSTANTIATE_TEST_SUITE_P(All, CoordinatorTest,
                            return ClusterKindName(kind.param);
                          });
 
-// A ps that has left, before the coordinator was stopped or while it was, is
-// waited for by nobody: not by the next coordinator, nor by a reset.
-TEST(LeftTaskTest, IsNotWaitedForByTheNextCoordinator) {
+// A ps that has left, before or while the coordinator was stopped, is not
+// waited for by the next coordinator, nor by a reset.
+TEST(LeftTaskTest, DoesNotBlockNextCoordinator) {
   for (const bool leaves_first : {true, false}) {
     SCOPED_TRACE(leaves_first);
     TestCluster cluster({.kind = ClusterKind::kSimulated,
@@ -317,9 +317,9 @@ TEST(LeftTaskTest, IsNotWaitedForByTheNextCoordinator) {
   }
 }
 
-// What is logged while one waits is no time-out: however often it is, the
-// placement is asked for once, and takes as long as it takes.
-TEST(LongPlacementTest, IsAskedForOnceAndNamesTheTaskThatIsMissing) {
+// Log intervals are no timeouts: regardless of the interval, the placement is
+// requested once, and takes as long as needed.
+TEST(LongPlacementTest, IsRequestedOnceAndNamesMissingTask) {
   RecordingLogger logger;
   TestCluster cluster({.kind = ClusterKind::kSimulated,
                        .jobs = {{"coordinator", 1}, {"ps", 1}, {"worker", 1}},
@@ -330,7 +330,7 @@ TEST(LongPlacementTest, IsAskedForOnceAndNamesTheTaskThatIsMissing) {
   SimulatedScheduler& scheduler = cluster.scheduler();
   scheduler.AdvanceBy(absl::Seconds(1));
   cluster.Crash("ps", 0);
-  // Nothing else that the coordinator is told is as large as the graph.
+  // The graph is the coordinator's largest request.
   Scope root = Scope::Root();
   Output value = ops::Const(root.WithDevice("/job:ps/task:0"), 1.0f);
   for (int i = 0; i < 500; ++i) value = ops::Neg(root, value);
@@ -367,9 +367,9 @@ class SecondProcessTest : public ::testing::Test {
                         .heartbeat_timeout = absl::Seconds(5)}};
 };
 
-// Who is the task is for the coordinator to say; until it has, and after it has
-// refused the second, the first keeps all that it has elsewhere.
-TEST_F(SecondProcessTest, OfOneTaskCostsTheFirstNothing) {
+// The coordinator decides which process is the task; until then, and after it
+// has rejected the second one, the first keeps its state on other tasks.
+TEST_F(SecondProcessTest, DoesNotDisturbTheFirst) {
   Scope root = Scope::Root();
   const Scope ps = root.WithDevice("/job:ps/task:0");
   ops::Variable x(ps.WithName("x"), Model::Filled(1.5f, 2));
@@ -411,7 +411,7 @@ TEST_F(SecondProcessTest, OfOneTaskCostsTheFirstNothing) {
 
 // The first is gone without a word; the second is the task as soon as that is
 // noticed.
-TEST_F(SecondProcessTest, ReplacesTheFirstOnceThatIsLost) {
+TEST_F(SecondProcessTest, ReplacesTheFirstOnceItIsLost) {
   Scope root = Scope::Root();
   ops::Variable x(root.WithDevice("/job:ps/task:1").WithName("x"),
                   Model::Filled(1.5f, 2));
@@ -457,7 +457,7 @@ std::string FreeAddress() {
   return absl::StrCat("localhost:", *bus::FreePort());
 }
 
-TEST(ServerMembershipTest, ATaskOfAnotherClusterIsRefusedNamingBoth) {
+TEST(ServerMembershipTest, TaskOfOtherClusterIsRejectedNamingBoth) {
   const std::string ps = FreeAddress();
   const std::string worker = FreeAddress();
   const std::string other = FreeAddress();
@@ -467,7 +467,7 @@ TEST(ServerMembershipTest, ATaskOfAnotherClusterIsRefusedNamingBoth) {
                 {worker, other});
 }
 
-TEST(ServerMembershipTest, ServersStopWhenAJobHasFinished) {
+TEST(ServerMembershipTest, ServersStopWhenJobFinishes) {
   const ClusterSpec cluster{{"ps", {FreeAddress(), FreeAddress()}},
                             {"worker", {FreeAddress()}}};
   Task ps0(cluster, {.job_name = "ps", .stop_after_job = "worker"});
@@ -488,7 +488,7 @@ TEST(ServerMembershipTest, ServersStopWhenAJobHasFinished) {
 }
 
 // The first job is the chief's, which so plays the coordinator.
-TEST(ServerMembershipTest, ACoordinatorThatFinishesTellsTheOthers) {
+TEST(ServerMembershipTest, FinishedCoordinatorStopsOtherTasks) {
   const ClusterSpec cluster{{"chief", {FreeAddress()}},
                             {"ps", {FreeAddress()}},
                             {"worker", {FreeAddress()}}};

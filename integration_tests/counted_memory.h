@@ -1,7 +1,7 @@
-// Counts what a test program does with memory. Linking it replaces operator
-// new, memcpy and memmove of the whole program.
+// Counters of a test program's heap allocations and copies. Linking it replaces
+// operator new, memcpy and memmove of the whole program.
 //
-// Thread-safe; counts are of all threads since the program began.
+// Thread-safe; counts cover all threads since program start.
 #ifndef WEFT_INTEGRATION_TESTS_COUNTED_MEMORY_H_
 #define WEFT_INTEGRATION_TESTS_COUNTED_MEMORY_H_
 
@@ -9,15 +9,15 @@
 
 namespace weft {
 
-// Through operator new. Buffers of tensors are not among them, except for the
-// small object that stands for one.
+// Number of calls of operator new. Tensor buffers are not included, except for
+// the small object of each.
 int64_t HeapAllocations();
 
-// A copy of fewer bytes than this is not worth counting.
+// Copies of fewer bytes are not counted.
 inline constexpr int64_t kSmallestCopy = 1024;
 // Bytes of copies of at least that size, by memcpy and memmove.
 int64_t CopiedBytes();
-// False under Address- and ThreadSanitizer, which copy by themselves.
+// False under Address- and ThreadSanitizer, which make copies of their own.
 bool CopiesAreCounted();
 
 }  // namespace weft

@@ -1,7 +1,7 @@
-// What a warm step costs between tasks: messages, bytes, copies and buffers,
-// counted on a simulated cluster, where they are the same in every run. Each
-// number says what it is for. A change that needs less of something lowers the
-// number here; one that needs more has to say why.
+// The cost of a warm step between tasks: messages, bytes, copies and buffers,
+// counted on a simulated cluster, where they are deterministic. Each number is
+// explained. A change that lowers a cost lowers the number here; one that
+// raises it must explain why.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -32,16 +32,16 @@ using Pushes = std::map<std::string, std::vector<int>>;
 struct StepCost {
   Messages messages;
   Pushes pushes;  // of `messages`, those that are
-  // Of the control lane's messages in all, without attachments. Values of up to
-  // 1 KiB are in their bodies.
+  // Total size of control channel messages, without attachments. They contain
+  // values of up to 1 KiB.
   int64_t control_bytes = 0;
   // Attachments on the control lane (below 64 KiB, and those of a medium size
   // that go along), and the bulk lane's chunks of 1 MiB.
   int64_t small_bytes = 0;
   int chunks = 0;
   int64_t chunk_bytes = 0;
-  // By memcpy; of values of 1 KiB and more. Each is copied once, from the
-  // message to where it lands.
+  // Bytes copied by memcpy, for values of 1 KiB and more. Each value is copied
+  // once, from the message to its buffer.
   int64_t copied_bytes = 0;
   // Buffers of tensors, taken from the pools of all processes.
   int64_t buffers = 0;
@@ -92,8 +92,8 @@ class CountedMessagesTest : public ::testing::Test {
     }
   }
 
-  // From a client on another machine, or, with `process`, from a program that
-  // is the task itself.
+  // Connects from another machine or, with `process`, from the task's own
+  // program.
   void Connect(const std::string& job, int index, Process* process = nullptr) {
     SessionOptions options = cluster_.session_options();
     if (process != nullptr) options.process = process;
@@ -103,8 +103,8 @@ class CountedMessagesTest : public ::testing::Test {
     session_ = *std::move(session);
   }
 
-  // Of the fourth run of the callable: all connections are there, and the
-  // objects of a step have been used before.
+  // Cost of the fourth run of the callable: all connections exist, and objects
+  // of a step are reused.
   StepCost CostOf(const std::vector<Output>& fetches,
                   const std::vector<Operation>& targets,
                   const FeedList& feed_list = {}) {
@@ -173,7 +173,7 @@ class CountedMessagesTest : public ::testing::Test {
   }
 
   const std::map<std::string, int> jobs_;
-  StepCost cost_;  // outlives the cluster, whose end sends messages
+  StepCost cost_;  // must outlive the cluster, which sends messages at its end
   TestCluster cluster_;
   Scope root_ = Scope::Root();
   std::unique_ptr<Session> session_;
@@ -188,12 +188,12 @@ Messages WithClient(Messages messages) {
   return messages;
 }
 
-TEST_F(CountedMessagesTest, ANullStepIsOneRoundTrip) {
+TEST_F(CountedMessagesTest, EmptyStepIsOneRoundTrip) {
   Operation noop = ops::NoOp(At("worker/task:0"));
   Connect("worker", 0);
   const StepCost cost = CostOf({}, {noop});
   EXPECT_EQ(cost.messages, kClient);
-  // Two envelopes, who the session is, and which callable.
+  // Two envelopes, the session, and the callable.
   EXPECT_LE(cost.control_bytes, 400);
   EXPECT_EQ(cost.small_bytes, 0);
   EXPECT_EQ(cost.chunks, 0);
@@ -201,7 +201,7 @@ TEST_F(CountedMessagesTest, ANullStepIsOneRoundTrip) {
   ExpectCopied(0, cost);
 }
 
-TEST_F(CountedMessagesTest, AStepOfThreeTasks) {
+TEST_F(CountedMessagesTest, StepOnThreeTasks) {
   Output c;
   ASSERT_NO_FATAL_FAILURE(StartThreeTasks(0, &c));
   const StepCost cost = CostOf({c}, {});
@@ -209,20 +209,20 @@ TEST_F(CountedMessagesTest, AStepOfThreeTasks) {
                                // To ps:0 and worker:1, and their answers.
                                {"RunPartition", 2},
                                {"RunPartitionReply", 2},
-                               // a and b to worker:1; a comes to worker:0
-                               // with the answer of ps:0.
+                               // a and b are pushed to worker:1; a is returned
+                               // to worker:0 in the reply of ps:0.
                                {"Pushes", 2},
                            }));
   EXPECT_LE(cost.control_bytes, 1500);
   EXPECT_EQ(cost.small_bytes, 0);
   EXPECT_EQ(cost.chunks, 0);
-  // Where a value lands: a twice, b, and c at worker:0 and at the client. The
-  // sums are made there.
+  // Receive buffers: a twice, b, and c at worker:0 and at the client. The sums
+  // are computed in them.
   EXPECT_EQ(cost.buffers, 5);
   ExpectCopied(0, cost);
 }
 
-TEST_F(CountedMessagesTest, AStepOfThreeTasksByWayOfTheLast) {
+TEST_F(CountedMessagesTest, StepOnThreeTasksFetchingFromTheLast) {
   Output c;
   ASSERT_NO_FATAL_FAILURE(StartThreeTasks(1, &c));
   const StepCost cost = CostOf({c}, {});
@@ -231,18 +231,18 @@ TEST_F(CountedMessagesTest, AStepOfThreeTasksByWayOfTheLast) {
                                        // a to worker:0; a and b come to
                                        // worker:1 with the answers.
                                        {"Pushes", 1}}));
-  // As above, but c goes to the client at once.
+  // As above, but c goes directly to the client.
   EXPECT_EQ(cost.buffers, 4);
 }
 
-TEST_F(CountedMessagesTest, AValueThatTwoNodesTakeTravelsOnce) {
+TEST_F(CountedMessagesTest, ValueForTwoNodesIsSentOnce) {
   ops::Variable a(At("ps/task:0").WithName("a"), 1.0f);
   const Scope worker = At("worker/task:0");
   Output b = ops::Add(worker, ops::Neg(worker, a), ops::Square(worker, a));
   Connect("worker", 0);
   ASSERT_OK(session_->Run(a.initializer()));
   EXPECT_EQ(CostOf({b}, {}).messages, WithClient({{"RunPartition", 1},
-                                                  // With the value in it.
+                                                  // Contains the value.
                                                   {"RunPartitionReply", 1}}));
 }
 
@@ -250,7 +250,7 @@ constexpr int kFloats = 3 << 20;
 constexpr int64_t kBytes = int64_t{kFloats} * 4;  // 12 chunks
 
 // pull: the worker reads all of a variable of the ps.
-TEST_F(CountedMessagesTest, LargeValuesTravelOnceInChunks) {
+TEST_F(CountedMessagesTest, LargeValuesAreSentOnceInChunks) {
   ops::Variable a = Large("ps/task:0", "a", kFloats);
   const Scope worker = At("worker/task:0");
   Output last = ops::Slice(worker, a, ops::Const(worker, {kFloats - 1}),
@@ -266,9 +266,9 @@ TEST_F(CountedMessagesTest, LargeValuesTravelOnceInChunks) {
   EXPECT_EQ(cost.small_bytes, 0);
   EXPECT_EQ(cost.chunks, 12);
   EXPECT_EQ(cost.chunk_bytes, kBytes);
-  // Where it lands; the ps sends the variable's own memory.
+  // Into the receive buffer; the ps sends the variable's own memory.
   ExpectCopied(kBytes, cost);
-  // Where it lands, and the last element, at the worker and at the client.
+  // The receive buffer, and the last element, at the worker and at the client.
   EXPECT_EQ(cost.buffers, 3);
   // Initialising took two.
   constexpr size_t kSmall = 1 << 20;
@@ -278,7 +278,7 @@ TEST_F(CountedMessagesTest, LargeValuesTravelOnceInChunks) {
 }
 
 // push: a variable of the worker is added into one of the ps.
-TEST_F(CountedMessagesTest, LargeValuesArePushedIntoAVariableInPlace) {
+TEST_F(CountedMessagesTest, LargeValuesAreAssignedInPlace) {
   ops::Variable sum = Large("ps/task:0", "sum", kFloats);
   ops::Variable source = Large("worker/task:0", "source", kFloats);
   Operation add = ops::AssignAdd(At("ps/task:0"), sum, source);
@@ -294,7 +294,7 @@ TEST_F(CountedMessagesTest, LargeValuesArePushedIntoAVariableInPlace) {
   EXPECT_EQ(cost.chunks, 12);
   EXPECT_EQ(cost.chunk_bytes, kBytes);
   ExpectCopied(kBytes, cost);
-  // Where it lands; the sum is made in the variable's own memory.
+  // The receive buffer; the sum is computed in the variable's own memory.
   EXPECT_EQ(cost.buffers, 1);
 }
 
@@ -336,7 +336,7 @@ class MlpOnTwoPsTest : public CountedMessagesTest {
   Operation train_;
 };
 
-TEST_F(MlpOnTwoPsTest, AStepReadsEachVariableAndSendsEachGradientOnce) {
+TEST_F(MlpOnTwoPsTest, StepSendsVariablesAndGradientsOnce) {
   Connect("worker", 0, &cluster_.process("worker", 0));
   ASSERT_OK(session_->Run(ops::GlobalVariablesInitializer(root_)));
   const FeedList feeds = {
@@ -401,8 +401,8 @@ class LookUpOnTwoPsTest : public CountedMessagesTest {
   Output ids_;
 };
 
-// What crosses is what was asked for, in one message each way and ps.
-TEST_F(LookUpOnTwoPsTest, ALookUpTakesItsRowsOnce) {
+// Only requested rows are sent, in one message per direction and ps.
+TEST_F(LookUpOnTwoPsTest, LookUpFetchesItsRowsOnce) {
   const Output rows = nn::EmbeddingLookup(scope_, table_, ids_);
   const StepCost cost = CostOfIds({rows}, {});
   // The ids of each ps; their rows come with the answers.
@@ -421,7 +421,7 @@ const Pushes kSparseUpdate = {{"ps:0 to worker:0", {1}},
                               {"worker:0 to ps:0", {1, 1}},
                               {"worker:0 to ps:1", {1, 1}}};
 
-TEST_F(LookUpOnTwoPsTest, AnUpdateSendsItsRowsOnce) {
+TEST_F(LookUpOnTwoPsTest, UpdateSendsItsRowsOnce) {
   const Output rows = nn::EmbeddingLookup(scope_, table_, ids_);
   const Output loss = ops::Sum(scope_, ops::Square(scope_, rows), {0, 1});
   const Operation update = train::Adagrad(0.1f).Minimize(scope_, loss);
@@ -431,9 +431,9 @@ TEST_F(LookUpOnTwoPsTest, AnUpdateSendsItsRowsOnce) {
   EXPECT_LE(cost.control_bytes + cost.small_bytes, 2 * 4 * kRow + 4000);
 }
 
-// Of a table of wide rows, whose copies are counted: a megabyte a step needs no
-// lane but the one that the messages take.
-TEST_F(LookUpOnTwoPsTest, ManyRowsGoAlongEachWayAndPs) {
+// With wide rows, whose copies are counted: a megabyte per step needs only the
+// message channel.
+TEST_F(LookUpOnTwoPsTest, ManyRowsShareTheMessageChannel) {
   constexpr int kIds = 1000, kDistinct = 600, kWide = 256;
   constexpr int64_t kWideRow = 4 * kWide;
   const auto table = ops::GetPartitionedVariable(
@@ -464,14 +464,14 @@ TEST_F(LookUpOnTwoPsTest, ManyRowsGoAlongEachWayAndPs) {
   EXPECT_EQ(cost.pushes, kSparseUpdate);
   EXPECT_EQ(cost.chunks, 0);
   EXPECT_EQ(cost.small_bytes, kDistinct * (8 + 2 * kWideRow));
-  // For the gradient of the squares there is no number repeated a megabyte
-  // long, which would be the twentieth: it is written where the rows lie that
-  // were stitched.
+  // The gradient of the squares does not materialize a megabyte of one repeated
+  // number, which would be the twentieth buffer: it is written into the buffer
+  // of the stitched rows.
   EXPECT_EQ(cost.buffers, 19);
 }
 
 // A rate that is an output of the graph: where it does not change, a ps has it.
-TEST_F(LookUpOnTwoPsTest, AConstantRateDoesNotTravel) {
+TEST_F(LookUpOnTwoPsTest, ConstantLearningRateIsNotSent) {
   const Output rows = nn::EmbeddingLookup(scope_, table_, ids_);
   const Output loss = ops::Sum(scope_, ops::Square(scope_, rows), {0, 1});
   const Output rate = ops::Mul(scope_, ops::Const(scope_, .5f), .2f);
@@ -481,7 +481,7 @@ TEST_F(LookUpOnTwoPsTest, AConstantRateDoesNotTravel) {
 
 // A variable's value leaves its ps for the other one, in one message, and goes
 // nowhere else.
-TEST_F(LookUpOnTwoPsTest, ARateOfAPsGoesToTheOtherOne) {
+TEST_F(LookUpOnTwoPsTest, LearningRateOnPsIsSentToOtherPs) {
   const Output rows = nn::EmbeddingLookup(scope_, table_, ids_);
   const Output loss = ops::Sum(scope_, ops::Square(scope_, rows), {0, 1});
   const ops::Variable rate(scope_.WithName("rate"), .1f, {.trainable = false});
@@ -492,8 +492,8 @@ TEST_F(LookUpOnTwoPsTest, ARateOfAPsGoesToTheOtherOne) {
   EXPECT_EQ(pushes, kSparseUpdate);
 }
 
-// Of 6,000 classes, the five that a step looks at.
-TEST_F(LookUpOnTwoPsTest, ASampledLossTakesTheRowsOfItsClasses) {
+// Of 6,000 classes, the five that a step uses.
+TEST_F(LookUpOnTwoPsTest, SampledLossFetchesRowsOfItsClasses) {
   const auto biases = ops::GetPartitionedVariable(
       scope_, "biases", TensorShape({kRows}),
       {.initializer = ops::initializers::Zeros(),
@@ -513,8 +513,8 @@ TEST_F(LookUpOnTwoPsTest, ASampledLossTakesTheRowsOfItsClasses) {
   EXPECT_LE(cost.control_bytes + cost.small_bytes, 2 * 5 * (kRow + 4) + 6000);
 }
 
-// By a gather of a variable that lies elsewhere.
-TEST_F(LookUpOnTwoPsTest, AGatherTakesItsRowsOnly) {
+// A gather from a variable on another task.
+TEST_F(LookUpOnTwoPsTest, GatherFetchesOnlyItsRows) {
   const Output rows = ops::Gather(scope_, table_.parts()[0], {1, 5});
   const StepCost cost = CostOfIds({ops::Neg(scope_, rows)}, {});
   EXPECT_EQ(cost.chunks, 0);

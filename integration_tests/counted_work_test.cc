@@ -43,7 +43,7 @@ class CountedWorkTest : public ::testing::Test {
         {0});
     train_ = train::GradientDescent(0.05f).Minimize(root_, loss_);
     ASSERT_OK(root_.status());
-    // Without the timer that looks for slow steps.
+    // Without the timer that checks for slow steps.
     auto session = Session::Connect(
         "", root_,
         {.log_waits_after = absl::InfiniteDuration(), .process = &process_});
@@ -63,7 +63,7 @@ class CountedWorkTest : public ::testing::Test {
     if (!status.ok()) ADD_FAILURE() << status;
   }
 
-  // Where a variable's memory lies.
+  // Returns the address of a variable's memory.
   const void* Address(const ops::Variable& variable) {
     auto value = session_->Run(Output(variable));
     EXPECT_TRUE(value.ok()) << value.status();
@@ -82,13 +82,13 @@ class CountedWorkTest : public ::testing::Test {
   std::unique_ptr<Session::Callable> step_;
 };
 
-// Which thread runs which node differs from step to step, so once in a while
-// more blocks of a size are in use at one moment than ever before. Work that
-// belongs to each step would show kSteps times.
+// The thread of each node differs between steps, so occasionally more blocks of
+// a size are in use at once than ever before. Work that belongs to each step
+// would be counted kSteps times.
 constexpr int kSteps = 1000;
 constexpr int kNowAndThen = kSteps / 20;
 
-TEST_F(CountedWorkTest, AWarmStepTakesOnlyMemoryThatThePoolHas) {
+TEST_F(CountedWorkTest, WarmStepUsesOnlyPooledMemory) {
   const BufferPoolStats before = process_.buffers().stats();
   for (int i = 0; i < kSteps; ++i) Step();
   const BufferPoolStats after = process_.buffers().stats();
@@ -97,8 +97,8 @@ TEST_F(CountedWorkTest, AWarmStepTakesOnlyMemoryThatThePoolHas) {
   EXPECT_GE(after.allocations - before.allocations, kSteps);
 }
 
-// Nor does one after a step that was traced.
-TEST_F(CountedWorkTest, AWarmStepAllocatesNothingOnTheHeap) {
+// Nor does a step after a traced one.
+TEST_F(CountedWorkTest, WarmStepMakesNoHeapAllocation) {
   RunMetadata metadata;
   ASSERT_OK(
       step_->Run(feeds_, {.trace_level = TraceLevel::kFullTrace}, &metadata));
@@ -108,7 +108,7 @@ TEST_F(CountedWorkTest, AWarmStepAllocatesNothingOnTheHeap) {
   EXPECT_LT(HeapAllocations() - before, kNowAndThen);
 }
 
-TEST_F(CountedWorkTest, AWarmStepCopiesNothing) {
+TEST_F(CountedWorkTest, WarmStepCopiesNoTensor) {
   if (!CopiesAreCounted()) GTEST_SKIP() << "the sanitizer copies by itself";
   const int64_t before = CopiedBytes();
   for (int i = 0; i < kSteps; ++i) Step();
@@ -125,7 +125,7 @@ TEST_F(CountedWorkTest, VariablesAreUpdatedInPlace) {
   }
 }
 
-TEST_F(CountedWorkTest, AReaderThatKeepsAValueSeesItUnchanged) {
+TEST_F(CountedWorkTest, ValueHeldByReaderIsNotOverwritten) {
   auto kept = session_->Run(Output(w1_));
   ASSERT_OK(kept);
   const Tensor copy = *kept->DeepCopy(HeapAllocator());
@@ -134,10 +134,10 @@ TEST_F(CountedWorkTest, AReaderThatKeepsAValueSeesItUnchanged) {
   EXPECT_NE(Address(w1_), kept->data()) << "the writer made its own copy";
 }
 
-// What the client and all tasks allocate in a step, over real sockets. Most of
-// it is the messages themselves: an envelope, a body and what keeps an
-// attachment alive, at either end. counted_messages_test says how many these
-// are. The bounds leave a tenth for what depends on which thread comes first.
+// Allocations of the client and all tasks in a step, over real sockets. Most of
+// them are the messages themselves: an envelope, a body and the object that
+// keeps an attachment alive, at either end. counted_messages_test counts the
+// messages. The bounds leave a tenth for thread timing.
 class CountedClusterWorkTest : public ::testing::Test {
  protected:
   void Connect() {
@@ -172,13 +172,13 @@ class CountedClusterWorkTest : public ::testing::Test {
   std::unique_ptr<Session> session_;
 };
 
-TEST_F(CountedClusterWorkTest, ANullStep) {
+TEST_F(CountedClusterWorkTest, EmptyStep) {
   Operation noop = ops::NoOp(worker_);
   Connect();
   EXPECT_LE(AllocationsOf({}, {noop}), 26);
 }
 
-TEST_F(CountedClusterWorkTest, AStepOfThreeTasks) {
+TEST_F(CountedClusterWorkTest, StepOnThreeTasks) {
   ops::Variable a(ps_.WithName("a"), 1.0f);
   Output c = ops::Add(other_worker_, a, ops::Add(worker_, a, 2.0f));
   Connect();
@@ -186,7 +186,7 @@ TEST_F(CountedClusterWorkTest, AStepOfThreeTasks) {
   EXPECT_LE(AllocationsOf({c}, {}), 130);
 }
 
-TEST_F(CountedClusterWorkTest, APullAndAPushOfAMegabyte) {
+TEST_F(CountedClusterWorkTest, PullAndPushOfOneMegabyte) {
   constexpr int kFloats = 1 << 18;
   ops::Variable on_ps(ps_.WithName("on_ps"), ops::Fill(ps_, {kFloats}, 1.0f));
   ops::Variable on_worker(worker_.WithName("on_worker"),

@@ -108,7 +108,7 @@ TEST_F(DatasetsTest, SourcesOfTensors) {
   EXPECT_EQ(first[1].scalar<std::string>(), "a");
 }
 
-TEST_F(DatasetsTest, PartsAndRepetitions) {
+TEST_F(DatasetsTest, TakeSkipAndRepeat) {
   EXPECT_THAT(Numbers(Range(3).Repeat(2)), ElementsAre(0, 1, 2, 0, 1, 2));
   EXPECT_THAT(Numbers(Range(2).Repeat().Take(5)), ElementsAre(0, 1, 0, 1, 0));
   EXPECT_THAT(Numbers(Range(5).Skip(3)), ElementsAre(3, 4));
@@ -119,7 +119,7 @@ TEST_F(DatasetsTest, PartsAndRepetitions) {
 }
 
 // They are decoded into one tensor there.
-TEST_F(DatasetsTest, FunctionsMayPackColumnsOfCsv) {
+TEST_F(DatasetsTest, MapMayPackCsvColumns) {
   const std::string path = Write("rows.csv", "1,2,3\n4,,6\n7,8,9\n");
   const Dataset lines =
       ops::TextLineDataset(root_, Tensor::Vector<std::string>({path}));
@@ -144,7 +144,7 @@ TEST_F(DatasetsTest, FunctionsMayPackColumnsOfCsv) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("csv"));
 }
 
-TEST_F(DatasetsTest, FunctionsOfElements) {
+TEST_F(DatasetsTest, MapAndFilter) {
   const auto twice = [](const Scope& s, const Values& v) {
     return Values{ops::Mul(s, v[0], 2)};
   };
@@ -164,7 +164,7 @@ TEST_F(DatasetsTest, FunctionsOfElements) {
               ElementsAre(0, 1));
 }
 
-TEST_F(DatasetsTest, DataSetsOfElements) {
+TEST_F(DatasetsTest, FlatMapInterleaveAndWindow) {
   const auto upto = [](const Scope& s, const Values& v) {
     return Dataset::Range(s, v[0]);
   };
@@ -192,7 +192,7 @@ TEST_F(DatasetsTest, DataSetsOfElements) {
       ElementsAre(1, 5, 4));
 }
 
-TEST_F(DatasetsTest, GroupsStatesAndChoices) {
+TEST_F(DatasetsTest, GroupScanAndChoose) {
   const auto parity = [](const Scope& s, const Values& v) {
     return ops::FloorMod(s, v[0], int64_t{2});
   };
@@ -227,7 +227,7 @@ TEST_F(DatasetsTest, GroupsStatesAndChoices) {
 
 // Elements n are n long: those below 3 by twos, those below 5 alone, the rest
 // by threes.
-TEST_F(DatasetsTest, BucketsOfElementsOfAboutOneLength) {
+TEST_F(DatasetsTest, BucketBySequenceLength) {
   const auto numbers = [](const Scope& s, const Values& v) {
     return Values{ops::Fill(s, ops::Reshape(s, v[0], {1}), v[0])};
   };
@@ -278,7 +278,7 @@ TEST_F(DatasetsTest, BatchesOfElements) {
               ElementsAre(9, 9, 1, 9, 2, 2));
 }
 
-TEST_F(DatasetsTest, OrdersOfASeed) {
+TEST_F(DatasetsTest, SeedDeterminesShuffleOrder) {
   const auto orders = [&](const ops::ShuffleOptions& options) {
     return Numbers(Range(50).Shuffle(50, options).Repeat(2));
   };
@@ -291,7 +291,7 @@ TEST_F(DatasetsTest, OrdersOfASeed) {
             Int64s(same.begin() + 50, same.end()));
 }
 
-TEST_F(DatasetsTest, ACacheIsFilledOnce) {
+TEST_F(DatasetsTest, CacheIsFilledOnce) {
   const ops::Variable calls(root_.WithName("calls"), int64_t{0});
   const Dataset counted = Range(3).Map([&](const Scope& s, const Values& v) {
     return Values{
@@ -306,7 +306,7 @@ TEST_F(DatasetsTest, ACacheIsFilledOnce) {
   EXPECT_EQ(count.scalar<int64_t>(), 3);
 }
 
-TEST_F(DatasetsTest, WhatBecomesOfAll) {
+TEST_F(DatasetsTest, ReduceSingleElementAndCardinality) {
   const Output sum =
       Range(5).Reduce({int64_t{10}}, [](const Scope& s, const Values& v) {
         return Values{ops::Add(s, v[0], v[1])};
@@ -321,7 +321,7 @@ TEST_F(DatasetsTest, WhatBecomesOfAll) {
   EXPECT_EQ(values[2].scalar<int64_t>(), 15);
 }
 
-TEST_F(DatasetsTest, LinesAndRowsOfFiles) {
+TEST_F(DatasetsTest, TextAndRecordFiles) {
   const std::string a = Write("a.csv", "x,y\n1,2.5\n3,\n");
   const std::string b = Write("b.csv", "x,y\n5,6.5\n");
   const Tensor both = Tensor::Vector<std::string>({a, b});
@@ -348,7 +348,7 @@ TEST_F(DatasetsTest, LinesAndRowsOfFiles) {
               ElementsAre("abc", "def"));
 }
 
-TEST_F(DatasetsTest, AMissingFileIsNamed) {
+TEST_F(DatasetsTest, MissingFileIsNamed) {
   const ops::Iterator iterator =
       ops::TextLineDataset(root_, "/data/none").MakeInitializableIterator();
   const Output next = iterator.GetNext(root_)[0];
@@ -358,7 +358,7 @@ TEST_F(DatasetsTest, AMissingFileIsNamed) {
               StatusIs(absl::StatusCode::kNotFound, "/data/none"));
 }
 
-TEST_F(DatasetsTest, AnErrorIsItsElements) {
+TEST_F(DatasetsTest, ErrorSkipsOnlyItsElement) {
   const auto inverse = [](const Scope& s, const Values& v) {
     return Values{ops::FloorDiv(s, int64_t{12}, ops::Sub(s, int64_t{2}, v[0]))};
   };
@@ -376,7 +376,7 @@ TEST_F(DatasetsTest, AnErrorIsItsElements) {
               ElementsAre(6, 12, -12));
 }
 
-TEST_F(DatasetsTest, AnIteratorBeginsWhenItIsInitialized) {
+TEST_F(DatasetsTest, IteratorStartsWhenInitialized) {
   const Output n =
       ops::Placeholder(root_, DT_INT64, {.shape = PartialShape::Scalar()});
   const ops::Iterator iterator =
@@ -392,7 +392,7 @@ TEST_F(DatasetsTest, AnIteratorBeginsWhenItIsInitialized) {
   }
 }
 
-TEST_F(DatasetsTest, AOneShotIteratorNeedsNoInitializer) {
+TEST_F(DatasetsTest, OneShotIteratorNeedsNoInitializer) {
   const Output offset = root_.ToOutput(Tensor::Scalar(int64_t{10}));
   EXPECT_THAT(All<int64_t>(Range(3)
                                .Map([&](const Scope& s, const Values& v) {
@@ -403,7 +403,7 @@ TEST_F(DatasetsTest, AOneShotIteratorNeedsNoInitializer) {
               ElementsAre(10, 11, 12));
 }
 
-TEST_F(DatasetsTest, OneIteratorForSeveralDataSets) {
+TEST_F(DatasetsTest, IteratorServesSeveralDatasets) {
   const ops::Iterator iterator =
       ops::Iterator::FromStructure(root_, Range(1).element());
   const Operation use_short = iterator.MakeInitializer(root_, Range(2));
@@ -420,7 +420,7 @@ TEST_F(DatasetsTest, OneIteratorForSeveralDataSets) {
   EXPECT_THAT(Rest<int64_t>(next), ElementsAre(0, 1, 2, 3));
 }
 
-TEST_F(DatasetsTest, AFedHandleChoosesTheIterator) {
+TEST_F(DatasetsTest, FedHandleSelectsTheIterator) {
   const ops::Iterator train = Range(3).MakeOneShotIterator();
   const ops::Iterator test =
       Dataset::Range(root_, 10, 12).MakeInitializableIterator();
@@ -445,7 +445,7 @@ TEST_F(DatasetsTest, AFedHandleChoosesTheIterator) {
   EXPECT_THAT(session_->Run({{handle, texts[1]}}, next), StatusIs(kOutOfRange));
 }
 
-TEST_F(DatasetsTest, AMapReadsAVariableAsItIsThen) {
+TEST_F(DatasetsTest, MapReadsTheCurrentVariableValue) {
   const ops::Variable scale(root_.WithName("scale"), int64_t{2});
   const ops::Iterator iterator = Range(100)
                                      .Map([&](const Scope& s, const Values& v) {
@@ -465,7 +465,7 @@ TEST_F(DatasetsTest, AMapReadsAVariableAsItIsThen) {
   EXPECT_EQ(value.scalar<int64_t>(), 20);
 }
 
-TEST_F(DatasetsTest, AMapLooksUpATable) {
+TEST_F(DatasetsTest, MapUsesALookupTable) {
   const Output table = ops::HashTable(root_, DT_INT64, DT_STRING);
   const Operation fill =
       ops::LookupTableImport(root_, table, Tensor::Vector<int64_t>({0, 2}),
@@ -478,7 +478,7 @@ TEST_F(DatasetsTest, AMapLooksUpATable) {
   EXPECT_THAT(All<std::string>(words), ElementsAre("zero", "none", "two"));
 }
 
-TEST_F(DatasetsTest, AMonitoredSessionEndsWithItsInput) {
+TEST_F(DatasetsTest, MonitoredSessionEndsWithItsInput) {
   const ops::Iterator iterator = Range(5).Batch(2).MakeInitializableIterator();
   const Output next = iterator.GetNext(root_)[0];
   const ops::Variable step = train::GetOrCreateGlobalStep(root_);
@@ -524,7 +524,7 @@ class DatasetsOnTasksTest : public testing::Test {
       {.kind = ClusterKind::kOneProcess, .jobs = {{"worker", 2}}}};
 };
 
-TEST_F(DatasetsOnTasksTest, APipelineRunsOnAnotherTask) {
+TEST_F(DatasetsOnTasksTest, PipelineRunsOnAnotherTask) {
   const Scope root = Scope::Root();
   const ops::Iterator iterator = Dataset::Range(root.WithDevice(kWorker1), 4)
                                      .Map([](const Scope& s, const Values& v) {
@@ -550,7 +550,7 @@ struct SharedInput {
   Output next = iterator.GetNext(root)[0];
 };
 
-TEST_F(DatasetsOnTasksTest, SessionsShareAnIteratorByItsName) {
+TEST_F(DatasetsOnTasksTest, SessionsShareIteratorByName) {
   SharedInput a, b;
   const auto first = Connect(a.root);
   const auto second = Connect(b.root, 1);
@@ -567,7 +567,7 @@ TEST_F(DatasetsOnTasksTest, SessionsShareAnIteratorByItsName) {
   EXPECT_THAT(second->Run(b.next), StatusIs(kOutOfRange));
 }
 
-// A map that waits for a queue that nobody fills.
+// A map that waits for a queue that is never filled.
 struct WaitingInput {
   explicit WaitingInput(const std::string& device) {
     const Scope there = root.WithDevice(device);
@@ -585,7 +585,7 @@ struct WaitingInput {
   Output next;
 };
 
-TEST_F(DatasetsOnTasksTest, AStepThatWaitsForAnElementEndsByItsTimeOut) {
+TEST_F(DatasetsOnTasksTest, StepWaitingForElementTimesOut) {
   WaitingInput input(kWorker1);
   const auto session = Begin(input.root, input.iterator);
   ASSERT_NE(session, nullptr);
@@ -593,7 +593,7 @@ TEST_F(DatasetsOnTasksTest, AStepThatWaitsForAnElementEndsByItsTimeOut) {
               StatusIs(absl::StatusCode::kDeadlineExceeded));
 }
 
-TEST_F(DatasetsOnTasksTest, ASessionIsClosedWhileAnElementIsWaitedFor) {
+TEST_F(DatasetsOnTasksTest, SessionCloseEndsWaitForElement) {
   WaitingInput input(kWorker1);
   const auto session = Begin(input.root, input.iterator);
   ASSERT_NE(session, nullptr);

@@ -1,9 +1,9 @@
-// Replicas of a program that disagree are refused before their first step, and
-// told what differs, where, and why most likely: one planted fault after the
-// other. What each replica is given lies in kFaults; the checks are the same
+// Conflicting replicas of a program are rejected before their first step, with
+// an error that says what differs, where, and the likely reason: one injected
+// fault after the other. kFaults lists the differences; the checks are the same
 // for all.
 //
-// Builds and versions that differ are refused when tasks meet: see
+// Different builds and versions are rejected in the handshake of tasks: see
 // libs/coordinator/coordinator_test.cc (AnotherBuildIsRefused) and
 // libs/bus/testing/transport_conformance.h (AnotherVersionIsRefused).
 #include <gmock/gmock.h>
@@ -33,7 +33,8 @@ struct Replica {
   std::string device() const {
     return absl::StrCat("/job:worker/task:", worker);
   }
-  // Where a model is built: variables on the parameter servers in turn.
+  // Scope of a model: variables are assigned round robin to the parameter
+  // servers.
   Scope Model(ReplicaDeviceSetterOptions options = {.ps_tasks = 2}) const {
     options.worker_device = device();
     return root.WithDeviceFunction(ReplicaDeviceSetter(std::move(options)));
@@ -441,7 +442,7 @@ class DisagreeingReplicasTest : public ::testing::TestWithParam<Fault> {
   TestCluster cluster_{{.jobs = {{"ps", 3}, {"worker", 2}}}};
 };
 
-TEST_P(DisagreeingReplicasTest, IsRefusedBeforeItsFirstStep) {
+TEST_P(DisagreeingReplicasTest, ReplicaIsRejectedBeforeItsFirstStep) {
   const Fault& fault = GetParam();
   auto there = Connect(fault.there, 0);
   ASSERT_OK(there->RunFirstStep());
@@ -462,8 +463,8 @@ TEST_P(DisagreeingReplicasTest, IsRefusedBeforeItsFirstStep) {
   EXPECT_EQ(Resources(), before);
 }
 
-// The other way round is a fault as well: whoever comes first is right.
-TEST_P(DisagreeingReplicasTest, TheSecondIsRefusedWhicheverItIs) {
+// The reverse order is an error, too: the first replica defines the model.
+TEST_P(DisagreeingReplicasTest, SecondReplicaIsRejectedInEitherOrder) {
   const Fault& fault = GetParam();
   if (fault.code != absl::StatusCode::kFailedPrecondition) GTEST_SKIP();
   auto here = Connect(fault.here, 0);
@@ -481,11 +482,11 @@ INSTANTIATE_TEST_SUITE_P(Placement, DisagreeingReplicasTest,
 INSTANTIATE_TEST_SUITE_P(Definition, DisagreeingReplicasTest,
                          ::testing::ValuesIn(DefinitionFaults()), NameOf);
 
-// Tasks whose cluster specs contradict each other do not come together.
+// Tasks with contradicting cluster specs do not form a cluster.
 
 struct SpecFault {
   std::string name;
-  // Of the worker, where the coordinator has ps 0 and ps 1 in this order.
+  // Spec of the worker, while the coordinator has ps 0 and ps 1 in this order.
   std::function<void(ClusterSpec& spec, const std::string& ps0,
                      const std::string& ps1)>
       plant;
@@ -494,7 +495,7 @@ struct SpecFault {
 
 class DisagreeingSpecsTest : public ::testing::TestWithParam<SpecFault> {};
 
-TEST_P(DisagreeingSpecsTest, TheTaskIsRefused) {
+TEST_P(DisagreeingSpecsTest, TaskIsRejected) {
   const auto free_address = [] {
     return absl::StrCat("localhost:", *bus::FreePort());
   };

@@ -14,8 +14,8 @@
 namespace weft {
 namespace {
 
-// A step, `hold`, that counts its begin on the ps and waits there at a queue
-// until somebody runs `open`.
+// A step, `hold`, that counts its start on the ps and waits there at a queue
+// until `open` is run.
 class DrainTest : public ::testing::TestWithParam<ClusterKind> {
  protected:
   void SetUp() override {
@@ -88,7 +88,7 @@ class DrainTest : public ::testing::TestWithParam<ClusterKind> {
   absl::Status held_;  // once it has ended
 };
 
-TEST_P(DrainTest, AMasterRefusesNewStepsAndLetsOthersEnd) {
+TEST_P(DrainTest, MasterRejectsNewStepsAndFinishesRunning) {
   std::thread stop = Stop("worker", absl::Minutes(1));
   EXPECT_THAT(UntilRefused(nothing_),
               StatusIs(absl::StatusCode::kUnavailable, "shutting down"));
@@ -97,7 +97,7 @@ TEST_P(DrainTest, AMasterRefusesNewStepsAndLetsOthersEnd) {
   stop.join();
 }
 
-TEST_P(DrainTest, ATaskRefusesNewStepsOfOtherMasters) {
+TEST_P(DrainTest, TaskRejectsNewStepsOfOtherMasters) {
   std::thread stop = Stop("ps", absl::Seconds(1));
   EXPECT_THAT(UntilRefused(begun_.initializer()),
               StatusIs(absl::StatusCode::kUnavailable, "/job:ps"));
@@ -109,8 +109,8 @@ TEST_P(DrainTest, ATaskRefusesNewStepsOfOtherMasters) {
   cluster_.Start("ps", 0);
 }
 
-// It waits for steps of other masters, which tell it of their end.
-TEST_P(DrainTest, ATaskHearsThatAStepWasGivenUp) {
+// It waits for steps of other masters, which notify it of their end.
+TEST_P(DrainTest, TaskLearnsOfCancelledStep) {
   std::thread stop = Stop("ps", absl::Hours(1));
   EXPECT_THAT(UntilRefused(begun_.initializer()),
               StatusIs(absl::StatusCode::kUnavailable, "/job:ps"));
@@ -122,7 +122,7 @@ TEST_P(DrainTest, ATaskHearsThatAStepWasGivenUp) {
   cluster_.Start("ps", 0);
 }
 
-TEST_P(DrainTest, WhatDoesNotEndInTimeIsUnavailable) {
+TEST_P(DrainTest, StepBeyondDrainTimeoutIsUnavailable) {
   std::thread stop = Stop("worker", absl::ZeroDuration());
   EXPECT_THAT(Held(), StatusIs(absl::StatusCode::kUnavailable));
   stop.join();
@@ -226,7 +226,7 @@ TEST_F(LostClientDrainTest, SessionOfLostClientDelaysDrainBriefly) {
   client_.reset();
 }
 
-// So that a chief can save although its connection is cut at that moment.
+// Otherwise a chief could not save if its connection is cut at that time.
 TEST_F(LostClientDrainTest, ClientWithCutConnectionIsServed) {
   constexpr char kWorker[] = "/job:worker/replica:0/task:0";
   ASSERT_NO_FATAL_FAILURE(StopBesideClient("client that saves"));

@@ -1,6 +1,6 @@
-// Recurrent networks: variables have TensorFlow's names and shapes, outputs are
-// what its formulas say, sequences end where they are told to, and gradients
-// are what differences say.
+// Recurrent networks: variables have TensorFlow's names and shapes, outputs
+// match its formulas, sequences end at their lengths, and gradients match
+// numerical differences.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ constexpr int kBatch = 3, kSteps = 4, kDepth = 2, kUnits = 2;
 
 double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-// What a variable of that many columns holds at row i, column j.
+// Value of a variable with that many columns at row i, column j.
 double Weight(int i, int j) { return 0.1 * (i + 1) - 0.07 * j; }
 
 // Weights of that pattern, whatever the shape.
@@ -212,7 +212,7 @@ TEST_F(DynamicRnnTest, GRUCell) {
                           "model/rnn/gru_cell/candidate/bias[2]"));
 }
 
-TEST_F(DynamicRnnTest, CellsUponCellsAndATransposedInput) {
+TEST_F(DynamicRnnTest, StackedCellsAndTimeMajorInput) {
   std::vector<std::unique_ptr<nn::RNNCell>> cells;
   cells.push_back(std::make_unique<nn::GRUCell>(3));
   cells.push_back(std::make_unique<nn::BasicLSTMCell>(kUnits));
@@ -232,7 +232,7 @@ TEST_F(DynamicRnnTest, CellsUponCellsAndATransposedInput) {
   EXPECT_TRUE(SameBits(got[0], got[1]));
 }
 
-TEST_F(DynamicRnnTest, GradientsAreWhatDifferencesSay) {
+TEST_F(DynamicRnnTest, GradientsMatchNumericalDifferences) {
   for (const bool with_lengths : {false, true}) {
     const Scope root = Scope::Root();
     const Output x =
@@ -258,7 +258,7 @@ TEST_F(DynamicRnnTest, GradientsAreWhatDifferencesSay) {
   }
 }
 
-TEST_F(DynamicRnnTest, SaysWhatIsWrong) {
+TEST_F(DynamicRnnTest, InvalidInputsAreRejected) {
   nn::BasicLSTMCell cell(kUnits);
   const Scope root = Scope::Root();
   nn::DynamicRnn(root, cell, ops::Placeholder(root, DT_FLOAT, {.shape = {2}}));

@@ -1,5 +1,5 @@
-// What is done to elements one by one, as graphs are run and as they are
-// written: the same bits, errors that name the same nodes.
+// Elementwise ops in rewritten and in plain graphs: the same bits, and errors
+// that name the same nodes.
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -38,7 +38,7 @@ class ElementFusion : public GraphTest {
     return ran;
   }
 
-  // With the op of that name where graphs are rewritten, and the same values.
+  // Expects the op of that name in the rewritten graph, and the same values.
   void ExpectSame(const FeedList& feeds, const std::vector<Output>& fetches,
                   const std::string& fused) {
     const Ran with = Run(feeds, fetches, AllRewrites()),
@@ -77,12 +77,13 @@ TEST_F(ElementFusion, ChainsOfManyElements) {
                               ops::Square(root_, ops::Sub(root_, y, 0.5f)));
   ExpectSame({{x, Numbers({900, 333}, 1)}, {y, Numbers({900, 333}, 2)}}, {sum},
              "_FusedElementwise");
-  // The first row for each of the others': nobody knew.
+  // The first input has one row for all rows of the other; the shape is unknown
+  // in the graph.
   ExpectSame({{x, Numbers({900, 333}, 1)}, {y, Numbers({1, 333}, 2)}}, {sum},
              "_FusedElementwise");
 }
 
-TEST_F(ElementFusion, ErrorsNameTheNodeThatFails) {
+TEST_F(ElementFusion, ErrorsNameTheFailingNode) {
   const auto x = ops::Placeholder(root_, DT_FLOAT);
   const auto w = ops::Placeholder(root_, DT_FLOAT);
   const auto b = ops::Placeholder(root_, DT_FLOAT);

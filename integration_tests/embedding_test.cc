@@ -19,7 +19,7 @@ float Element(int64_t id, int column) {
   return static_cast<float>(id) + 0.125f * static_cast<float>(column) - 2;
 }
 
-// Which part of `parts` has row `id` of `rows`, and where.
+// Part and position of row `id` of `rows`, among `parts`.
 struct Place {
   int64_t part, row;
 };
@@ -89,7 +89,7 @@ class EmbeddingTest : public GraphTest {
                                   {static_cast<int64_t>(rows.size()), width}))};
   }
 
-  // What tf.nn.embedding_lookup_sparse gives.
+  // The result of tf.nn.embedding_lookup_sparse.
   static std::vector<float> Combined(
       const std::vector<std::vector<int64_t>>& ids,
       const std::vector<std::vector<float>>& weights,
@@ -142,7 +142,7 @@ TEST_F(EmbeddingTest, EachIdGetsItsRow) {
   }
 }
 
-TEST_F(EmbeddingTest, NodesHaveTensorFlowsNames) {
+TEST_F(EmbeddingTest, NodeNamesMatchTensorFlow) {
   const auto table = Table("mod", 5, 2);
   nn::EmbeddingLookup(root_, table, Tensor::Vector<int64_t>({1, 2}));
   ASSERT_OK(root_.status());
@@ -160,7 +160,7 @@ TEST_F(EmbeddingTest, NodesHaveTensorFlowsNames) {
             "embedding_lookup_sparse:0");
 }
 
-TEST_F(EmbeddingTest, RowsOutsideOfTheTableAreRefused) {
+TEST_F(EmbeddingTest, RowsOutsideTheTableAreRejected) {
   const auto ids = ops::Placeholder(root_, DT_INT64, {.shape = {-1}});
   const auto of = [&](const std::string& strategy, int parts) {
     return nn::EmbeddingLookup(root_, Table(strategy, 13, parts), ids,
@@ -176,7 +176,7 @@ TEST_F(EmbeddingTest, RowsOutsideOfTheTableAreRefused) {
   };
   expect(one, 13, "indices[1] = 13 is not in [0, 13)");
   expect(one, -1, "indices[1] = -1 is not in [0, 13)");
-  // Also an id whose part, as an int32, is one of the table's.
+  // Includes an id whose part number, as an int32, would be valid.
   const std::pair<Output, std::string> tables[] = {{mod, "table_1"},
                                                    {div, "table_6"}};
   for (const int64_t id : {int64_t{13}, int64_t{-1}, int64_t{3} << 32}) {
@@ -190,7 +190,7 @@ TEST_F(EmbeddingTest, RowsOutsideOfTheTableAreRefused) {
               FloatsNear(RowsOf({12})));
 }
 
-TEST_F(EmbeddingTest, ATableMayBeAPartitionedVariableOrTensors) {
+TEST_F(EmbeddingTest, TableMayBePartitionedVariableOrTensors) {
   const auto table = ops::GetPartitionedVariable(
       root_, "table", TensorShape({7, 2}),
       {.initializer = ops::initializers::Ones(),
@@ -227,7 +227,7 @@ TEST_F(EmbeddingTest, RowsAreClippedToANorm) {
               FloatsNear({2 * (.64f - .48f) / 5, 2 * (.36f - .48f) / 5, 1, 1}));
 }
 
-TEST_F(EmbeddingTest, TheGradientOfAPartIsItsRowsOnce) {
+TEST_F(EmbeddingTest, GradientOfPartHasEachRowOnce) {
   for (const std::string strategy : {"mod", "div"}) {
     const auto table = Table(strategy, 7, 3);
     const std::vector<int64_t> ids = {6, 0, 6, 3};
@@ -259,8 +259,8 @@ TEST_F(EmbeddingTest, TheGradientOfAPartIsItsRowsOnce) {
   }
 }
 
-// The same table in one part, read whole: what a lookup trains is no other.
-TEST_F(EmbeddingTest, TrainingIsThatOfTheWholeTable) {
+// Compared with the same table in one part, read whole.
+TEST_F(EmbeddingTest, PartitionedTrainingMatchesWholeTable) {
   const auto ids = ops::Placeholder(root_, DT_INT64, {.shape = {-1}});
   const auto parts = Table("div", 13, 5);
   const auto whole = Table("div", 13, 1)[0];
@@ -294,7 +294,7 @@ TEST_F(EmbeddingTest, TrainingIsThatOfTheWholeTable) {
   EXPECT_THAT(Run(joined), FloatsNear(Run(whole)));
 }
 
-TEST_F(EmbeddingTest, ByReferenceTheValueIsGatheredBesideIt) {
+TEST_F(EmbeddingTest, GatherOfRefVariableIsColocated) {
   const ops::Variable w(root_.WithName("w").WithDevice("/job:ps/task:1"),
                         Tensor(DT_FLOAT, {4, 2}), {.use_resource = false});
   const Scope worker = root_.WithDevice("/job:worker/task:0");
@@ -306,7 +306,7 @@ TEST_F(EmbeddingTest, ByReferenceTheValueIsGatheredBesideIt) {
   }
 }
 
-TEST_F(EmbeddingTest, AGatherOfAVariableLiesBesideIt) {
+TEST_F(EmbeddingTest, GatherOfResourceVariableIsColocated) {
   const ops::Variable w(root_.WithName("w").WithDevice("/job:ps/task:1"),
                         Tensor(DT_FLOAT, {4, 2}));
   const Scope worker = root_.WithDevice("/job:worker/task:0");
@@ -344,7 +344,7 @@ TEST_F(EmbeddingTest, SparseIdsAreCombined) {
   }
 }
 
-TEST_F(EmbeddingTest, SparseIdsMayBeEmptyOrUnsafe) {
+TEST_F(EmbeddingTest, SparseIdsMayBeEmptyOrNegative) {
   const auto table = Table("div", 13, 3);
   InitializeVariables();
   // -1 is no id, and row 1 has none.
@@ -393,7 +393,7 @@ TEST_F(EmbeddingTest, SafeLookupsKeepOuterDimensions) {
   EXPECT_THAT(value->flat<float>(), FloatsNear(expected));
 }
 
-TEST_F(EmbeddingTest, WhatIsNoLookupIsRefused) {
+TEST_F(EmbeddingTest, InvalidLookupsAreRejected) {
   const auto expect = [&](const std::string& text, const auto& build) {
     root_ = Scope::Root();
     build();
@@ -438,8 +438,8 @@ TEST_F(EmbeddingTest, WhatIsNoLookupIsRefused) {
          [&] { nn::SafeEmbeddingLookupSparse(root_, Table("mod", 4, 2), {}); });
 }
 
-// A table that the machine has no memory for is refused before any is taken,
-// and the session goes on.
+// A table that exceeds the machine's memory is rejected before any is
+// allocated, and the session stays usable.
 class LargeTableTest : public EmbeddingTest {
  protected:
   static constexpr int64_t kBound = int64_t{1} << 30;
@@ -451,7 +451,7 @@ class LargeTableTest : public EmbeddingTest {
       {.compute_threads = 2, .memory_bound = [] { return kBound; }}};
 };
 
-TEST_F(LargeTableTest, IsRefused) {
+TEST_F(LargeTableTest, LookupIsRejected) {
   using ops::initializers::Zeros;
   for (const auto& [name, initializer] :
        {std::pair{"uniform", ops::initializers::RandomUniform()},
@@ -469,7 +469,7 @@ TEST_F(LargeTableTest, IsRefused) {
                          absl::StrCat("/job:localhost/replica:0/task:0 needs "
                                       "26666666720 bytes (the largest: ",
                                       name, "/part_0, 26666666720)")));
-    // Its value alone is no variable.
+    // A value alone is no variable.
     const absl::Status status =
         session().Run(table.parts()[0].initial_value()).status();
     EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
@@ -492,7 +492,7 @@ TEST_F(LargeTableTest, IsRefused) {
 
 // Classes and their biases in parts, cut by either strategy: the losses and
 // what they train are those of one part.
-TEST_F(EmbeddingTest, SampledLossesOfParts) {
+TEST_F(EmbeddingTest, SampledLossesOfPartitionedTables) {
   const Output labels =
       ops::Reshape(root_, Tensor::Vector<int64_t>({2, 4}), {2, 1});
   const Output x = Matrix({{1, -2, 3}, {.5f, 4, -1}});
@@ -560,8 +560,7 @@ class TrainedLookups : public EmbeddingTest,
     }
   }
 
-  // What the variables hold after three steps. `graph`: what was run for the
-  // last one.
+  // Returns the variables after three steps. `graph`: the last executed graph.
   std::vector<Tensor> Train(const GraphOptions& options, std::string* graph) {
     auto session = Session::Connect(
         "", root_, {.graph_options = options, .process = &process_});
@@ -591,7 +590,7 @@ class TrainedLookups : public EmbeddingTest,
   std::vector<Output> values_;
 };
 
-TEST_P(TrainedLookups, AreTheSameBitsInFewerNodes) {
+TEST_P(TrainedLookups, FusedNodesGiveTheSameBits) {
   ASSERT_OK(root_.status());
   std::string few, all;
   const std::vector<Tensor> fused = Train({}, &few);

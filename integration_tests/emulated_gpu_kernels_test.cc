@@ -79,9 +79,10 @@ class EmulatedGpuKernelsTest : public testing::Test, public MadeUpTensors {
     }
   }
 
-  // Of all that was added, as parts of the larger of 1 and the number.
+  // Compares all added results, relative to the larger of 1 and the number.
   void ExpectEqual(double tolerance = 1e-6) {
-    // What goes beyond a buffer shows only where that is memory for itself.
+    // Out-of-bounds accesses are only detected if buffers are separate
+    // allocations.
     Process process({.gpu_platform = std::make_shared<CudaPlatform>(
                          CudaPlatformOptions{.exact_memory = true})});
     SessionOptions options;
@@ -101,7 +102,7 @@ class EmulatedGpuKernelsTest : public testing::Test, public MadeUpTensors {
     }
   }
 
-  // What the processor made last.
+  // The last result of the CPU.
   const Output& last() const { return last_; }
 
  private:
@@ -193,7 +194,7 @@ TEST_F(EmulatedGpuKernelsTest, ElementsOfSpecialNumbers) {
   ExpectEqual(1e-5);
 }
 
-TEST_F(EmulatedGpuKernelsTest, UniformNumbersAreTheProcessors) {
+TEST_F(EmulatedGpuKernelsTest, UniformNumbersMatchTheCpu) {
   for (const DataType type : {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16}) {
     for (const int32_t n : {0, 1, 2, 3, 5, 257, 4099}) {
       Add("RandomUniform", {Ints({n})},
@@ -203,7 +204,7 @@ TEST_F(EmulatedGpuKernelsTest, UniformNumbersAreTheProcessors) {
   ExpectEqual(0);
 }
 
-TEST_F(EmulatedGpuKernelsTest, NormalNumbersAreNearlyTheProcessors) {
+TEST_F(EmulatedGpuKernelsTest, NormalNumbersNearlyMatchTheCpu) {
   for (const DataType type : {DT_FLOAT, DT_DOUBLE}) {
     for (const int32_t n : {1, 3, 257, 4099}) {
       for (const char* op : {"RandomStandardNormal", "TruncatedNormal"}) {
@@ -215,7 +216,7 @@ TEST_F(EmulatedGpuKernelsTest, NormalNumbersAreNearlyTheProcessors) {
   ExpectEqual(1e-5);
 }
 
-TEST_F(EmulatedGpuKernelsTest, ReductionsOfAnyAxes) {
+TEST_F(EmulatedGpuKernelsTest, ReductionsOverAnyAxes) {
   const std::vector<std::pair<TensorShape, Tensor>> cases = {
       {{1}, Ints({0})},         {{255}, Ints({0})},
       {{257}, Ints({0})},       {{70001}, Ints({0})},
@@ -248,7 +249,7 @@ TEST_F(EmulatedGpuKernelsTest, ReductionsOfAnyAxes) {
   ExpectEqual();
 }
 
-TEST_F(EmulatedGpuKernelsTest, PlacesOfExtremes) {
+TEST_F(EmulatedGpuKernelsTest, ArgMaxAndArgMin) {
   for (const int64_t n : kSizes) {
     for (const char* op : {"ArgMax", "ArgMin"}) {
       Add(op, {Numbers({3, n}), Tensor::Scalar<int32_t>(1)});
@@ -266,7 +267,7 @@ TEST_F(EmulatedGpuKernelsTest, PlacesOfExtremes) {
   ExpectEqual();
 }
 
-TEST_F(EmulatedGpuKernelsTest, ScansOfLinesThatAreCut) {
+TEST_F(EmulatedGpuKernelsTest, ScansLongerThanABlock) {
   for (const int64_t n : {1, 64, 65, 255, 256, 257, 2048, 4096, 4097, 9001}) {
     for (int flags = 0; flags < 4; ++flags) {
       const AttrMap attrs = {{"exclusive", (flags & 1) != 0},
@@ -282,7 +283,7 @@ TEST_F(EmulatedGpuKernelsTest, ScansOfLinesThatAreCut) {
   ExpectEqual();
 }
 
-TEST_F(EmulatedGpuKernelsTest, LargestOfRowsBySearchAndBySort) {
+TEST_F(EmulatedGpuKernelsTest, TopKBySearchAndBySort) {
   for (const int64_t n : kSizes) {
     for (const int64_t k : {int64_t{0}, int64_t{1}, n / 2, n}) {
       const Tensor count = Tensor::Scalar(static_cast<int32_t>(k));
@@ -330,7 +331,7 @@ TEST_F(EmulatedGpuKernelsTest, SoftmaxesAndCrossEntropies) {
   ExpectEqual(1e-4);
 }
 
-// By tiles of our own, and by cuBLAS, where it is.
+// With own tiles, and with cuBLAS if available.
 class EmulatedGpuProductsTest : public EmulatedGpuKernelsTest,
                                 public testing::WithParamInterface<bool> {
  protected:
@@ -449,13 +450,13 @@ TEST_F(EmulatedGpuKernelsTest, PoolsAndNorms) {
   ExpectEqual(1e-4);
 }
 
-TEST_F(EmulatedGpuKernelsTest, RowsThatAreTakenAndChanged) {
+TEST_F(EmulatedGpuKernelsTest, GatherScatterAndSegmentSums) {
   for (const int64_t n : kSizes) {
     for (const int64_t width : {1, 3, 130}) {
       const Tensor x = Numbers({n, width});
       Add("GatherV2", {x, Indices({257}, n), Tensor::Scalar<int32_t>(0)});
       Add("UnsortedSegmentSum", {x, Indices({n}, 9), Tensor::Scalar(9)});
-      Tensor some = Indices({n}, 9);  // -1 is no segment
+      Tensor some = Indices({n}, 9);  // -1 is ignored
       for (int32_t& id : some.mutable_flat<int32_t>()) --id;
       Add("UnsortedSegmentSum", {x, some, Tensor::Scalar(8)});
       Add("UnsortedSegmentMax", {x, Indices({n}, 300), Tensor::Scalar(300)});
@@ -477,7 +478,7 @@ TEST_F(EmulatedGpuKernelsTest, RowsThatAreTakenAndChanged) {
   ExpectEqual();
 }
 
-TEST_F(EmulatedGpuKernelsTest, ElementsThatMove) {
+TEST_F(EmulatedGpuKernelsTest, TransposeAndRelatedOps) {
   for (const DataType type : {DT_FLOAT, DT_HALF, DT_DOUBLE}) {
     for (const auto& [shape, order] :
          std::vector<std::pair<TensorShape, Tensor>>{

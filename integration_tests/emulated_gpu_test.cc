@@ -1,6 +1,5 @@
-// Sessions on GPUs of NVIDIA's that the processor plays (EmulatedCuda): what a
-// CudaDevice copies, and in what order, what it keeps, and what a user hears
-// when it is lost.
+// Sessions on emulated NVIDIA GPUs (EmulatedCuda): copies of a CudaDevice and
+// their order, its memory, and errors when it is lost.
 #include <gmock/gmock.h>
 
 #include <memory>
@@ -56,7 +55,7 @@ class EmulatedGpuTest : public testing::Test {
 
 // About the 64 KiB that go with the kernels, and the chunks of 2 MiB, of which
 // 32 are on their way at a time.
-TEST_F(EmulatedGpuTest, ValuesOfAnySizeComeAndGo) {
+TEST_F(EmulatedGpuTest, ValuesOfAnySizeAreCopiedBothWays) {
   const Output x = ops::Placeholder(gpu_, DT_FLOAT);
   const Output y = ops::Add(gpu_, x, x);
   ASSERT_OK_AND_ASSIGN(const auto session, Connect(root_));
@@ -79,7 +78,7 @@ TEST_F(EmulatedGpuTest, ValuesOfAnySizeComeAndGo) {
 }
 
 // A copy may pass kernels, but not those that still use its memory.
-TEST_F(EmulatedGpuTest, StepsBesideOthersKeepTheirValues) {
+TEST_F(EmulatedGpuTest, ConcurrentStepsKeepTheirValues) {
   constexpr int64_t kCount = 20000;  // more than goes with the kernels
   const Output x = ops::Placeholder(gpu_, DT_FLOAT);
   Output y = x;
@@ -101,7 +100,7 @@ TEST_F(EmulatedGpuTest, StepsBesideOthersKeepTheirValues) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST_F(EmulatedGpuTest, TwoGpusHandValuesOn) {
+TEST_F(EmulatedGpuTest, TwoGpusExchangeValues) {
   const Output x = ops::Placeholder(gpu_, DT_FLOAT);
   const Output y = ops::Mul(gpu_, x, x);
   const Output z = ops::Mul(root_.WithDevice("/gpu:1"), y, y);
@@ -113,7 +112,7 @@ TEST_F(EmulatedGpuTest, TwoGpusHandValuesOn) {
   }
 }
 
-TEST_F(EmulatedGpuTest, TwoGpusComputeBesideEachOther) {
+TEST_F(EmulatedGpuTest, TwoGpusComputeConcurrently) {
   const Scope other = root_.WithDevice("/gpu:1");
   const ops::Variable v(gpu_, Everywhere(1000, 1));
   const ops::Variable w(other, Everywhere(1000, 1));
@@ -143,7 +142,7 @@ TEST_F(EmulatedGpuTest, TwoGpusComputeBesideEachOther) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST_F(EmulatedGpuTest, SessionsThatEndAtOnceGiveAllBack) {
+TEST_F(EmulatedGpuTest, ClosedSessionsFreeAllDeviceMemory) {
   for (int i = 0; i < 30; ++i) {
     const Scope root = Scope::Root();
     const Scope gpu = root.WithDevice("/gpu:0");
@@ -151,12 +150,12 @@ TEST_F(EmulatedGpuTest, SessionsThatEndAtOnceGiveAllBack) {
     ASSERT_OK_AND_ASSIGN(auto session, Connect(root));
     ASSERT_OK(session->Run(v.initializer()));
   }
-  process_.reset();  // which waits for who gives memory back
+  process_.reset();  // waits until all memory is freed
   EXPECT_EQ(EmulatedCuda::memory_in_use(), 0);
 }
 
-// As a session may, whose last step is told of its end.
-TEST_F(EmulatedGpuTest, ADeviceMayGoWhenItsWorkIsDone) {
+// As in a session whose last step is notified of its end.
+TEST_F(EmulatedGpuTest, DeviceMayBeDestroyedAfterItsWork) {
   const auto random = NewSeededRandom(1);
   Scheduler& scheduler = process_->scheduler();
   ASSERT_OK_AND_ASSIGN(auto devices,
@@ -171,9 +170,8 @@ TEST_F(EmulatedGpuTest, ADeviceMayGoWhenItsWorkIsDone) {
   done->Wait();
 }
 
-// Weights of a ps that a worker moves, whose device is the one given; what they
-// are after some steps. Values of that size land in pinned memory, and leave
-// from it.
+// Returns the weights of a ps after some steps of a worker on the given device.
+// Values of that size are transferred through pinned memory.
 Tensor TrainedOn(TestCluster& cluster, const std::string& device) {
   constexpr int kRows = 9, kInputs = 129, kOutputs = 257;
   const Scope root = Scope::Root();
@@ -199,7 +197,7 @@ Tensor TrainedOn(TestCluster& cluster, const std::string& device) {
   return (*session)->Run(w).value_or(Tensor());
 }
 
-TEST_F(EmulatedGpuTest, WorkersOfAClusterTrainOnTheirs) {
+TEST_F(EmulatedGpuTest, WorkersTrainOnTheirOwnGpus) {
   TestCluster cluster({.kind = ClusterKind::kSockets,
                        .jobs = {{"ps", 1}, {"worker", 2}},
                        .fake_gpus = 1,
@@ -213,7 +211,7 @@ TEST_F(EmulatedGpuTest, WorkersOfAClusterTrainOnTheirs) {
   }
 }
 
-TEST_F(EmulatedGpuTest, AKernelThatFailsLosesItsDeviceAlone) {
+TEST_F(EmulatedGpuTest, FailedKernelLosesOnlyItsDevice) {
   const Scope cpu = root_.WithDevice("/cpu:0");
   const Output x = ops::Placeholder(cpu, DT_FLOAT);
   const Output y = ops::Mul(gpu_.WithName("y"), x, x);
@@ -245,7 +243,7 @@ TEST_F(EmulatedGpuTest, AKernelThatFailsLosesItsDeviceAlone) {
   EXPECT_THAT(again, StatusIs(absl::StatusCode::kInternal, "GPU:0"));
 }
 
-TEST_F(EmulatedGpuTest, MemoryThatIsNotThereIsNamed) {
+TEST_F(EmulatedGpuTest, OutOfMemoryNamesNodeDeviceAndHolders) {
   const ops::Variable held(gpu_.WithName("held"), Everywhere(1000, 1));
   const Output big = ops::Fill(gpu_.WithName("big"), {1 << 19, 1 << 19},
                                ops::Const(gpu_, 1.0f));

@@ -36,7 +36,7 @@ using ::testing::SizeIs;
 class EstimatorClusterTest : public TrainAndEvaluateTest {
  protected:
   using Jobs = std::map<std::string, int>;
-  // What a task does.
+  // The program of a task.
   using Program = std::function<absl::Status(const RunConfig& config)>;
 
   RunConfig ConfigOf(const std::string& cluster, const std::string& type,
@@ -62,7 +62,7 @@ class EstimatorClusterTest : public TrainAndEvaluateTest {
     return absl::StrCat("{", absl::StrJoin(texts, ", "), "}");
   }
 
-  // Others hear at once of a job that has finished.
+  // Other tasks learn at once of a finished job.
   static TaskOptions Soon() {
     TaskOptions task;
     task.server_factory = [](TaskServerOptions options) {
@@ -72,7 +72,7 @@ class EstimatorClusterTest : public TrainAndEvaluateTest {
     return task;
   }
 
-  // The server of a task that outlives trainings.
+  // Starts the server of a coordinator task, which outlives trainings.
   std::unique_ptr<TaskServer> StartCoordinator(const std::string& cluster) {
     TaskServerOptions options;
     options.cluster = ConfigOf(cluster, "worker", 0).cluster_spec;
@@ -81,8 +81,8 @@ class EstimatorClusterTest : public TrainAndEvaluateTest {
     return StartTaskServer(options).value();
   }
 
-  // Runs it as all tasks, and an evaluator where that is asked for; returns
-  // when all have ended. A coordinator stays until then.
+  // Runs it as all tasks, and optionally as an evaluator; returns when all have
+  // ended. A coordinator's server runs until then.
   void RunAll(const Jobs& jobs, bool evaluator, const Program& program) {
     const std::string cluster = FreeCluster(jobs);
     std::unique_ptr<TaskServer> coordinator;
@@ -133,8 +133,8 @@ TEST_F(EstimatorClusterTest, AllTasksEndWithTheTraining) {
   }
 }
 
-// A parameter server of the second round does not take the end of the first for
-// its own, which a coordinator that outlives both knows of.
+// A parameter server of the second round ignores the end of the first, which is
+// known to a coordinator that outlives both.
 TEST_F(EstimatorClusterTest, OneProgramTrainsTwice) {
   for (const Jobs& jobs :
        {Jobs{{"ps", 2}, {"worker", 2}},
@@ -159,8 +159,8 @@ TEST_F(EstimatorClusterTest, OneProgramTrainsTwice) {
   }
 }
 
-// The chief's input ends before the configuration lets the worker begin.
-TEST_F(EstimatorClusterTest, AChiefWaitsForWorkersThatBeginLater) {
+// The input of the chief ends before the configuration lets the worker begin.
+TEST_F(EstimatorClusterTest, ChiefWaitsForDelayedWorkers) {
   RunAll({{"ps", 1}, {"worker", 2}}, false,
          [&](RunConfig config) -> absl::Status {
            config.save_checkpoints_steps = 1000;
@@ -176,7 +176,7 @@ TEST_F(EstimatorClusterTest, AChiefWaitsForWorkersThatBeginLater) {
   EXPECT_EQ(Trained(), 420);
 }
 
-TEST_F(EstimatorClusterTest, AMasterEvaluatesAsWell) {
+TEST_F(EstimatorClusterTest, MasterTaskAlsoEvaluates) {
   RunAll({{"master", 1}, {"ps", 1}, {"worker", 1}}, false,
          [&](const RunConfig& config) -> absl::Status {
            Estimator model = Line(config);
@@ -191,7 +191,7 @@ TEST_F(EstimatorClusterTest, AMasterEvaluatesAsWell) {
   EXPECT_EQ(exporter_->steps.back(), Trained());
 }
 
-// Whoever trains with it waits until another has made a step.
+// Users train one step at a time, alternately.
 class Turn {
  public:
   std::shared_ptr<train::SessionRunHook> AfterIt() {
@@ -207,7 +207,7 @@ class Turn {
     explicit Wait(Turn& turn) : turn_(turn) {}
     absl::StatusOr<train::SessionRunArgs> BeforeRun(
         train::SessionRunContext&) override {
-      // Not for ever, so that a failing test ends.
+      // With a timeout, so that a failing test ends.
       if (turn_.done_->WaitUntil(turn_.scheduler_.Now() + absl::Minutes(2))) {
         return train::SessionRunArgs();
       }
@@ -234,7 +234,7 @@ class Turn {
 };
 
 // It evaluates between its steps.
-TEST_F(EstimatorClusterTest, BesideAMasterTheFirstWorkerWritesSummaries) {
+TEST_F(EstimatorClusterTest, FirstWorkerWritesSummariesBesideMaster) {
   Turn turn;
   RunAll({{"master", 1}, {"ps", 1}, {"worker", 1}}, false,
          [&](RunConfig config) -> absl::Status {
@@ -263,7 +263,7 @@ TEST_F(EstimatorClusterTest, BesideAMasterTheFirstWorkerWritesSummaries) {
   EXPECT_EQ(files_of_saves, 1);
 }
 
-TEST_F(EstimatorClusterTest, WorkersAreDelayedByTheirIndexAndNotForEver) {
+TEST_F(EstimatorClusterTest, WorkersStartDelayedByTheirIndex) {
   Turn turn;
   RunAll({{"chief", 1}, {"ps", 1}, {"worker", 2}}, false,
          [&](const RunConfig& config) -> absl::Status {
@@ -273,8 +273,8 @@ TEST_F(EstimatorClusterTest, WorkersAreDelayedByTheirIndexAndNotForEver) {
                                         .eval_input_fn = PointsOnce(),
                                         .train_steps = 20};
            options.delay_workers_by_global_step = true;
-           // Worker 0 waits for nobody; worker 1 would for step 5545, but for
-           // the end.
+           // Worker 0 does not wait; worker 1 would wait for step 5545, but
+           // training ends before.
            if (config.task_type == "chief") {
              options.train_monitors = {turn.AfterIt()};
            } else if (config.task_id == 0) {
@@ -285,7 +285,7 @@ TEST_F(EstimatorClusterTest, WorkersAreDelayedByTheirIndexAndNotForEver) {
   EXPECT_GE(Trained(), 20);
 }
 
-TEST_F(EstimatorClusterTest, AnExperimentRunsOnAllTasks) {
+TEST_F(EstimatorClusterTest, ExperimentRunsOnAllTasks) {
   RunAll({{"ps", 1}, {"worker", 2}}, true,
          [&](const RunConfig& config) -> absl::Status {
            return learn_runner::Run(
@@ -303,7 +303,7 @@ TEST_F(EstimatorClusterTest, AnExperimentRunsOnAllTasks) {
   EXPECT_TRUE(files_.FileExists(JoinPath(model_dir_, "eval_continuous")).ok());
 }
 
-TEST_F(EstimatorClusterTest, AnEarlyStopEndsAllThatTrain) {
+TEST_F(EstimatorClusterTest, EarlyStopEndsAllTrainingTasks) {
   std::atomic<int> looked = 0;
   RunAll({{"ps", 2}, {"worker", 3}}, false,
          [&](const RunConfig& config) -> absl::Status {
@@ -319,7 +319,7 @@ TEST_F(EstimatorClusterTest, AnEarlyStopEndsAllThatTrain) {
   EXPECT_EQ(looked, 5);
 }
 
-TEST_F(EstimatorClusterTest, WorkersWithoutParameterServersAreRefused) {
+TEST_F(EstimatorClusterTest, WorkersWithoutParameterServersAreRejected) {
   RunConfig config = ConfigOf(FreeCluster({{"worker", 2}}), "worker", 1);
   Estimator model = Line(config);
   EXPECT_THAT(TrainAndEvaluate(model, {.input_fn = Points(), .max_steps = 1},
@@ -349,7 +349,7 @@ InputFn People(const RunConfig& config) {
       "label");
 }
 
-// What a cluster has trained, as a program alone finds it.
+// Results of a cluster's training, as found by a single program.
 class CannedClusterTest : public EstimatorClusterTest {
  protected:
   using Make = std::function<Estimator(const RunConfig& config)>;
@@ -395,7 +395,8 @@ class CannedClusterTest : public EstimatorClusterTest {
     ASSERT_OK_AND_ASSIGN(const auto reader,
                          checkpoint::BundleReader::Open(files_, checkpoint));
     std::vector<std::string> found;
-    // Of whole tensors, and of slices, whose keys begin with their tensor's.
+    // Keys of whole tensors, and of slices, which begin with their tensor's
+    // name.
     EXPECT_OK(reader->ForEach(
         [&](absl::string_view key, const checkpoint::BundleEntry& entry) {
           if (!entry.slices.empty()) return absl::OkStatus();
@@ -552,7 +553,7 @@ EstimatorSpec SquaresModel(const Scope& scope, const ModelInput& input) {
       momentum, {.replicas_to_aggregate = config.num_worker_replicas,
                  .replica_index = config.InputShard().index});
   spec.train_op = sync.Minimize(scope, spec.loss, {.global_step = step});
-  // Without initial tokens no gradient is computed twice, and dropped: each
+  // Without initial tokens no gradient is computed twice and dropped: each
   // batch makes an update.
   spec.training_hooks = {
       sync.MakeSessionRunHook(config.is_chief, {.num_tokens = 0})};
@@ -583,7 +584,7 @@ InputFn SquaresInput(const RunConfig& config) {
       "y");
 }
 
-TEST_F(EstimatorClusterTest, SynchronousWorkersTrainAsOneBigBatchDoes) {
+TEST_F(EstimatorClusterTest, SynchronousWorkersMatchOneLargeBatch) {
   const auto train = [this](const RunConfig& config) -> absl::Status {
     if (config.task_type == "ps") return RunStdServer(config, Soon());
     EstimatorOptions options;

@@ -1,6 +1,6 @@
-// Estimators that are exported, and what is asked of their SavedModels; models
-// that are damaged, and mistakes of who asks. (That TensorFlow reads them and
-// agrees: tensorflow_saved_models_test.py.)
+// Exported Estimators and predictions of their SavedModels; corrupt models, and
+// invalid requests. (tensorflow_saved_models_test.py checks that TensorFlow
+// reads them and agrees.)
 #include <cmath>
 #include <map>
 #include <string>
@@ -111,7 +111,7 @@ class EstimatorExportTest : public ::testing::Test {
   const std::string vocabulary_ = JoinPath(folder_, "cities.txt");
 };
 
-TEST_F(EstimatorExportTest, AnswersWhatTheEstimatorPredicts) {
+TEST_F(EstimatorExportTest, ServedModelMatchesPredict) {
   Estimator model = Trained();
   PredictOptions whole;
   whole.yield_single_examples = false;
@@ -132,7 +132,7 @@ TEST_F(EstimatorExportTest, AnswersWhatTheEstimatorPredicts) {
 }
 
 // A classification is asked by one tensor of Examples.
-TEST_F(EstimatorExportTest, WhatCannotBeServedIsLeftOutAndSaid) {
+TEST_F(EstimatorExportTest, UnservableOutputsAreSkippedAndLogged) {
   ASSERT_OK_AND_ASSIGN(const auto served, Load(Exported()));
   EXPECT_THAT(served->signatures(), SizeIs(1));
   EXPECT_TRUE(served->signatures().contains("predict"));
@@ -146,7 +146,7 @@ TEST_F(EstimatorExportTest, WhatCannotBeServedIsLeftOutAndSaid) {
   EXPECT_TRUE(is_said);
 }
 
-TEST_F(EstimatorExportTest, HasTensorFlowsFiles) {
+TEST_F(EstimatorExportTest, FilesMatchTensorFlow) {
   Estimator model = Trained();
   ExportSavedModelOptions options;
   options.assets_extra = {{"notes/readme.txt", vocabulary_}};
@@ -164,7 +164,7 @@ TEST_F(EstimatorExportTest, HasTensorFlowsFiles) {
       "Rome\nUlm\n");
 }
 
-TEST_F(EstimatorExportTest, AsTextItIsTheSame) {
+TEST_F(EstimatorExportTest, TextFormIsEquivalent) {
   Estimator model = Trained();
   ExportSavedModelOptions text;
   text.as_text = true;
@@ -177,7 +177,7 @@ TEST_F(EstimatorExportTest, AsTextItIsTheSame) {
   EXPECT_OK(binary->Run("predict", Asked()));
 }
 
-TEST_F(EstimatorExportTest, AnyCheckpointCanBeExported) {
+TEST_F(EstimatorExportTest, AnyCheckpointMayBeExported) {
   Estimator model = Trained(3);
   const std::string old = model.LatestCheckpoint().value().value();
   ASSERT_OK(model.Train(Input({}), {.steps = 4}));
@@ -200,7 +200,7 @@ TEST_F(EstimatorExportTest, AnyCheckpointCanBeExported) {
   EXPECT_EQ(step_of(second), 7);
 }
 
-TEST_F(EstimatorExportTest, WhatFailsLeavesNothing) {
+TEST_F(EstimatorExportTest, FailedExportLeavesNoFiles) {
   Estimator untrained = Model();
   EXPECT_THAT(
       untrained.ExportSavedModel(exports_, Raw()).status(),
@@ -229,7 +229,7 @@ TEST_F(EstimatorExportTest, WhatFailsLeavesNothing) {
   EXPECT_THAT(Names(exports_), IsEmpty());
 }
 
-TEST_F(EstimatorExportTest, AnUntrainedModelIsNotExported) {
+TEST_F(EstimatorExportTest, UntrainedModelIsNotExported) {
   Estimator model = Trained();
   ExportSavedModelOptions options;
   options.checkpoint_path = JoinPath(folder_, "model/model.ckpt-0");
@@ -277,9 +277,9 @@ TEST_F(EstimatorExportTest, ExamplesAreParsed) {
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-// ---- Damaged models, and mistakes of who asks ----
+// ---- Corrupt models, and invalid requests ----
 
-TEST_F(EstimatorExportTest, DamagedModelsAreRefused) {
+TEST_F(EstimatorExportTest, CorruptModelsAreRejected) {
   const std::string path = Exported();
   const std::string pb = JoinPath(path, "saved_model.pb");
   const std::string whole = files_.ReadFile(pb).value();
@@ -313,7 +313,7 @@ TEST_F(EstimatorExportTest, DamagedModelsAreRefused) {
               StatusIs(absl::StatusCode::kNotFound, "variables are missing"));
 }
 
-TEST_F(EstimatorExportTest, WrongQuestionsAreToldWhatIsWrong) {
+TEST_F(EstimatorExportTest, InvalidRequestsAreExplained) {
   ASSERT_OK_AND_ASSIGN(const auto served, Load(Exported()));
   const auto with = [](const std::string& name, const Tensor& value) {
     train::SignatureInputs inputs = Asked();
@@ -363,7 +363,7 @@ struct Line {
   Output x, y, file, text;
 };
 
-TEST_F(EstimatorExportTest, SeveralGraphsShareVariablesAndNoFiles) {
+TEST_F(EstimatorExportTest, GraphsShareVariablesButNotAssets) {
   const std::string other = JoinPath(folder_, "other/cities.txt");
   ASSERT_OK(files_.CreateDirectories(JoinPath(folder_, "other")));
   ASSERT_OK(files_.WriteFileAtomically(other, "Oslo\n"));
@@ -402,7 +402,7 @@ TEST_F(EstimatorExportTest, SeveralGraphsShareVariablesAndNoFiles) {
 }
 
 // y = x w, of a sparse x.
-TEST_F(EstimatorExportTest, SignaturesWithSparseInputsAreAsked) {
+TEST_F(EstimatorExportTest, SignaturesAcceptSparseInputs) {
   const Scope root = Scope::Root();
   const ops::Variable w(
       root.WithName("w"),
@@ -495,7 +495,7 @@ TEST_F(ExporterTest, LatestKeepsTheNewest) {
 }
 
 // The export that is there is of 2096.
-TEST_F(ExporterTest, AClockThatWasSetBackMakesNoneThatIsOlder) {
+TEST_F(ExporterTest, ClockSetBackStillExportsNewerVersion) {
   Estimator model = Trained();
   for (const char* name : {"4000000000", "9999999999"}) {
     ASSERT_OK(files_.CreateDirectories(JoinPath(exports_, name)));
@@ -506,12 +506,12 @@ TEST_F(ExporterTest, AClockThatWasSetBackMakesNoneThatIsOlder) {
   ASSERT_OK_AND_ASSIGN(const auto path,
                        exporter->Export(model, exports_, "", Loss(1), false));
   EXPECT_EQ(path, JoinPath(exports_, "4000000001"));
-  // What is behind it is none of this program's.
+  // Later versions belong to other programs.
   EXPECT_THAT(Names(exports_), ElementsAre("4000000001", "9999999999"));
   ASSERT_OK(Load(*path));
 }
 
-TEST_F(ExporterTest, WhatKilledExportsLeftIsDeletedADayLater) {
+TEST_F(ExporterTest, LeftoversOfKilledExportsExpireInADay) {
   Estimator model = Trained();
   const std::string running =
       absl::StrCat("temp-", absl::ToUnixSeconds(absl::Now()));
@@ -526,14 +526,14 @@ TEST_F(ExporterTest, WhatKilledExportsLeftIsDeletedADayLater) {
               ElementsAre(Basename(path), running, "temp-mine"));
 }
 
-TEST_F(ExporterTest, FinalWaitsForTheEnd) {
+TEST_F(ExporterTest, FinalExportsOnlyAtTheEnd) {
   Estimator model = Trained();
   const auto exporter = FinalExporter("final", Raw());
   EXPECT_FALSE(Exports(*exporter, model, Loss(1)));
   EXPECT_TRUE(Exports(*exporter, model, Loss(1), /*is_final=*/true));
 }
 
-TEST_F(ExporterTest, BestExportsWhatIsBetter) {
+TEST_F(ExporterTest, BestExportsOnlyImprovements) {
   Estimator model = Trained();
   const auto exporter = BestExporter(Raw());
   EXPECT_EQ(exporter->name(), "best_exporter");
@@ -545,7 +545,7 @@ TEST_F(ExporterTest, BestExportsWhatIsBetter) {
   EXPECT_TRUE(Exports(*exporter, model, Loss(4)));
 }
 
-TEST_F(ExporterTest, BestGoesOnFromEarlierEvaluations) {
+TEST_F(ExporterTest, BestResumesFromEarlierEvaluations) {
   Estimator model = Trained();
   ASSERT_OK_AND_ASSIGN(const EvalMetrics metrics, model.Evaluate(Input(1)));
   const float loss = metrics.at("loss").scalar<float>();
@@ -555,8 +555,8 @@ TEST_F(ExporterTest, BestGoesOnFromEarlierEvaluations) {
   EXPECT_TRUE(Exports(*exporter, model, Loss(loss / 2)));
 }
 
-// As an Experiment's evaluator has them.
-TEST_F(ExporterTest, BestSaysWhereItFindsNoEvaluations) {
+// As written by an Experiment's evaluator.
+TEST_F(ExporterTest, BestReportsMissingEvaluations) {
   Estimator model = Trained();
   ASSERT_OK_AND_ASSIGN(const EvalMetrics metrics,
                        model.Evaluate(Input(1), {.name = "continuous"}));
@@ -575,7 +575,7 @@ TEST_F(ExporterTest, BestSaysWhereItFindsNoEvaluations) {
   EXPECT_THAT(logger_.lines(), warns);
 }
 
-TEST_F(ExporterTest, MistakesAreTold) {
+TEST_F(ExporterTest, InvalidOptionsAreRejected) {
   Estimator model = Trained();
   const auto says = [&](const std::shared_ptr<Exporter>& exporter,
                         const char* text) {

@@ -1,5 +1,5 @@
-// What heads make of logits: losses, metrics and predictions as TensorFlow's,
-// labels in all their forms, and what mistakes are told.
+// Heads: losses, metrics and predictions match TensorFlow's, labels in all
+// their forms, and errors.
 #include <cmath>
 #include <initializer_list>
 #include <limits>
@@ -136,7 +136,7 @@ Tensor Zeros(TensorShape shape) {
 
 Tensor Yes() { return Tensor::Vector<int64_t>({1, 0, 1, 1}); }
 
-TEST_F(HeadTest, ThresholdsOfTwoClassesAreTensorFlows) {
+TEST_F(HeadTest, BinaryThresholdMetricsMatchTensorFlow) {
   Estimator model = Model(BinaryClassHead(
       {.weight_column = "w", .thresholds = {0.25f, 0.5f, 0.9f}}));
   const EvalMetrics metrics = Train(model, OneColumn(), Yes());
@@ -153,7 +153,7 @@ TEST_F(HeadTest, ThresholdsOfTwoClassesAreTensorFlows) {
   EXPECT_THAT(Learned(model), Pointwise(FloatNear(1e-5f), {0.32805312f}));
 }
 
-TEST_F(HeadTest, AnAccuracyTakesTheThresholdForPositiveAndARecallDoesNot) {
+TEST_F(HeadTest, ThresholdIsPositiveOnlyForAccuracy) {
   Estimator model =
       Model(BinaryClassHead({.thresholds = {0.5f}, .name = "two"}));
   // Logits of 2, -3, 0 and 1.5.
@@ -166,8 +166,8 @@ TEST_F(HeadTest, AnAccuracyTakesTheThresholdForPositiveAndARecallDoesNot) {
   Expect(metrics, "recall/positive_threshold_0.5/two", 0.6666667f);
 }
 
-// Which tells where weights are next to nothing.
-TEST_F(HeadTest, ThresholdsOfTwoClassesDivideByALittleMore) {
+// The epsilon matters where weights are close to zero.
+TEST_F(HeadTest, ThresholdMetricsAddEpsilonToDivisor) {
   const auto input = [](const Scope& scope) -> absl::StatusOr<InputTensors> {
     InputTensors tensors;
     tensors.features["x"] = Output(ops::Const(
@@ -198,7 +198,7 @@ Tensor Counts() {
   return counts;
 }
 
-TEST_F(HeadTest, APoissonRegressionIsTensorFlows) {
+TEST_F(HeadTest, PoissonRegressionMatchesTensorFlow) {
   HeadOptions options;
   options.loss_fn = [](const Scope& scope, const Output& labels,
                        const Output& logits) {
@@ -225,7 +225,7 @@ TEST_F(HeadTest, APoissonRegressionIsTensorFlows) {
       Pointwise(FloatNear(1e-5f), {4.8515129f, 0.0249769f, 2.0918605f}));
 }
 
-TEST_F(HeadTest, ARegressionWeighsEachValue) {
+TEST_F(HeadTest, RegressionWeightsEachValue) {
   Estimator model = Model(RegressionHead(
       3,
       {.weight_column = feature_column::NumericColumn("ww", {.shape = {3}})}));
@@ -236,7 +236,7 @@ TEST_F(HeadTest, ARegressionWeighsEachValue) {
                                         {25.667004f, 51.962013f, 140.56802f}));
 }
 
-TEST_F(HeadTest, LabelsOfSeveralClassesAreOfTwoTypes) {
+TEST_F(HeadTest, MultiClassLabelTypesAreChecked) {
   EXPECT_THAT(
       Model(MultiClassHead(3))
           .Train(Examples(ThreeColumns(), Tensor::Vector<uint8_t>({0, 1, 2, 1}),
@@ -245,7 +245,7 @@ TEST_F(HeadTest, LabelsOfSeveralClassesAreOfTwoTypes) {
 }
 
 // Numbers are TensorFlow's, after one step from zeros.
-TEST_F(HeadTest, ARegressionWeighsEachValueByTheKeyOfTheFeature) {
+TEST_F(HeadTest, RegressionWeightsValuesByFeatureKey) {
   LinearOptions options;
   options.feature_columns = {feature_column::NumericColumn("x")};
   options.estimator.logger = &logger_;
@@ -271,7 +271,7 @@ TEST_F(HeadTest, ARegressionWeighsEachValueByTheKeyOfTheFeature) {
   Expect(metrics, "loss", 2.6404243f);
 }
 
-TEST_F(HeadTest, WeightsAreOfEachExample) {
+TEST_F(HeadTest, WeightsApplyPerExample) {
   const auto says = [&](const HeadOrError& head, const Tensor& x,
                         const Tensor& labels, const char* text) {
     EXPECT_THAT(Model(head).Train(Examples(x, labels, 1)),
@@ -311,7 +311,7 @@ InputFn Unknown(const Tensor& x, const PartialShape& known_x,
   };
 }
 
-TEST_F(HeadTest, LogitsOfAnotherShapeFailTheStep) {
+TEST_F(HeadTest, MismatchedLogitsFailTheStep) {
   const PartialShape any({-1, -1});
   const auto train = [&](const Tensor& x) {
     return Model(BinaryClassHead()).Train(Unknown(x, any, Yes()), {.steps = 1});
@@ -321,7 +321,7 @@ TEST_F(HeadTest, LogitsOfAnotherShapeFailTheStep) {
               StatusIs(kInvalid, "logits shape must be [batch, 1]"));
 }
 
-TEST_F(HeadTest, LabelsOfAnotherShapeFailTheStep) {
+TEST_F(HeadTest, MismatchedLabelsFailTheStep) {
   const PartialShape any({-1, -1});
   const auto train = [&](const TensorShape& labels) {
     return Model(MultiLabelHead(3))
@@ -344,7 +344,7 @@ TEST_F(HeadTest, LabelsOfAnotherShapeFailTheStep) {
   EXPECT_THAT(train_one(TensorShape({1, 4})), StatusIs(kInvalid, "[batch, 1]"));
 }
 
-TEST_F(HeadTest, ALossOfAnotherShapeIsRefused) {
+TEST_F(HeadTest, LossOfWrongShapeIsRejected) {
   const auto train = [&](const LossFn& loss_fn) {
     HeadOptions options;
     options.loss_fn = loss_fn;
@@ -362,7 +362,7 @@ TEST_F(HeadTest, ALossOfAnotherShapeIsRefused) {
 
 // ---- odd batches ----
 
-TEST_F(HeadTest, AnEmptyBatchTrainsAndCountsForNothing) {
+TEST_F(HeadTest, EmptyBatchTrainsAndHasNoWeight) {
   const Tensor none(DT_FLOAT, TensorShape({0, 1}));
   const InputFn input = Unknown(none, PartialShape({-1, 1}), none);
   Estimator model = Model(BinaryClassHead({.thresholds = {0.5f}}));
@@ -375,7 +375,7 @@ TEST_F(HeadTest, AnEmptyBatchTrainsAndCountsForNothing) {
   Expect(metrics, "precision/positive_threshold_0.5", 0);
 }
 
-TEST_F(HeadTest, LabelsThatAreNoNumbersAreOutOfRange) {
+TEST_F(HeadTest, NanLabelsAreOutOfRange) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float inf = std::numeric_limits<float>::infinity();
   for (const float odd : {nan, inf, -inf}) {
@@ -428,7 +428,7 @@ class MultiLabelTest : public HeadTest {
   const Tensor labels_ = Labels({1, 0, 1, 0, 0, 1, 0, 1, 0, 1, 1, 0});
 };
 
-TEST_F(MultiLabelTest, ThresholdsAndClassesAreTensorFlows) {
+TEST_F(MultiLabelTest, ThresholdsAndClassesMatchTensorFlow) {
   Estimator model = Model({.weight_column = "w",
                            .thresholds = {0.25f, 0.5f},
                            .classes_for_class_based_metrics = {0, 2}});
@@ -446,7 +446,7 @@ TEST_F(MultiLabelTest, ThresholdsAndClassesAreTensorFlows) {
   Expect(metrics, "auc_precision_recall/class2", 1);
 }
 
-TEST_F(MultiLabelTest, SetsOfIdsAndOfStringsAreLabels) {
+TEST_F(MultiLabelTest, LabelsMayBeIdsOrStrings) {
   const auto expect = [&](HeadOptions options, const InputFn& input) {
     files_.DeleteRecursively(model_dir_).IgnoreError();
     options.weight_column = "w";
@@ -468,7 +468,7 @@ TEST_F(MultiLabelTest, SetsOfIdsAndOfStringsAreLabels) {
          Sets<std::string>({"a", "c", "c", "b", "a", "b"}));
 }
 
-TEST_F(MultiLabelTest, AClassIsCalledByItsNameInTheVocabulary) {
+TEST_F(MultiLabelTest, ClassIsNamedByItsVocabularyEntry) {
   for (const bool by_name : {true, false}) {
     HeadOptions options;
     options.label_vocabulary = {"a", "b", "c"};
@@ -486,7 +486,7 @@ TEST_F(MultiLabelTest, AClassIsCalledByItsNameInTheVocabulary) {
   }
 }
 
-TEST_F(MultiLabelTest, SetsThatCannotBeAreRefused) {
+TEST_F(MultiLabelTest, InvalidLabelSetsAreRejected) {
   const auto says = [&](HeadOptions options, const InputFn& input,
                         const char* text) {
     Estimator model = Model(std::move(options));
@@ -506,7 +506,7 @@ TEST_F(MultiLabelTest, SetsThatCannotBeAreRefused) {
               StatusIs(kInvalid, "Sparse labels are not supported"));
 }
 
-TEST_F(MultiLabelTest, ACannedModelTakesAnyHead) {
+TEST_F(MultiLabelTest, CannedModelTakesAnyHead) {
   LinearOptions options;
   options.feature_columns = {
       feature_column::NumericColumn("x", {.shape = {3}})};
@@ -525,7 +525,7 @@ TEST_F(MultiLabelTest, ACannedModelTakesAnyHead) {
   says(std::shared_ptr<const Head>(), "head must be given");
 }
 
-TEST_F(MultiLabelTest, LabelsOfOneColumnAreNotBroadcastOverTheClasses) {
+TEST_F(MultiLabelTest, SingleLabelColumnIsNotBroadcast) {
   const int64_t any = PartialShape::kUnknown;
   const auto input = [=](const Scope& scope) -> absl::StatusOr<InputTensors> {
     InputTensors tensors;
@@ -543,7 +543,7 @@ TEST_F(MultiLabelTest, LabelsOfOneColumnAreNotBroadcastOverTheClasses) {
 
 // The numbers are those of TensorFlow 2.15's tf.estimator.MultiLabelHead over
 // the same model and examples.
-TEST_F(MultiLabelTest, ASumOfWeightedLossesIsTensorFlows) {
+TEST_F(MultiLabelTest, WeightedLossSumMatchesTensorFlow) {
   Estimator model = Model({.weight_column = "w"});
   const EvalMetrics metrics = Train(model);
   EXPECT_EQ(metrics.size(), 5u);
@@ -561,7 +561,7 @@ TEST_F(MultiLabelTest, ASumOfWeightedLossesIsTensorFlows) {
               ElementsAre("0", "1", "2"));
 }
 
-TEST_F(MultiLabelTest, AMeanOverTheBatchIsTensorFlows) {
+TEST_F(MultiLabelTest, MeanOverBatchMatchesTensorFlow) {
   const auto mean = losses::Reduction::kSumOverBatchSize;
   Estimator named = Model({.label_vocabulary = {"a", "b", "c"},
                            .loss_reduction = mean,
@@ -582,7 +582,7 @@ TEST_F(MultiLabelTest, AMeanOverTheBatchIsTensorFlows) {
   Expect(by_weight, "loss", 0.726113f);
 }
 
-TEST_F(MultiLabelTest, MistakesAreToldInASentence) {
+TEST_F(MultiLabelTest, InvalidOptionsAreExplained) {
   const auto says = [&](const Tensor& labels, const char* text) {
     Estimator model = Model({});
     EXPECT_THAT(model.Train(Examples(labels, 1)),
@@ -602,7 +602,7 @@ TEST_F(MultiLabelTest, MistakesAreToldInASentence) {
 
 // ---- options ----
 
-TEST_F(HeadTest, OptionsThatCannotBeAreRefused) {
+TEST_F(HeadTest, InvalidOptionsAreRejected) {
   const auto says = [](const absl::Status& status, const char* text) {
     EXPECT_THAT(status, StatusIs(kInvalid, text));
   };
@@ -619,9 +619,9 @@ TEST_F(HeadTest, OptionsThatCannotBeAreRefused) {
            .status(),
        "has 'c', but classes are a, b");
   says(MultiClassHead(3, {.thresholds = {0.5f}}).status(),
-       "multi-class head makes nothing of thresholds");
+       "multi-class head does not support thresholds");
   says(RegressionHead(1, {.label_vocabulary = {"a"}}).status(),
-       "makes nothing of label_vocabulary");
+       "does not support label_vocabulary");
   // A binary head says it when it is used, also for predictions.
   const auto binary = [&](HeadOptions options) {
     Estimator model = Model(BinaryClassHead(std::move(options)));
@@ -629,7 +629,7 @@ TEST_F(HeadTest, OptionsThatCannotBeAreRefused) {
   };
   says(binary({.label_vocabulary = {"a"}}), "must be n_classes, 2");
   says(binary({.thresholds = {2}}), "in (0, 1)");
-  says(binary({.classes_for_class_based_metrics = {0}}), "makes nothing of");
+  says(binary({.classes_for_class_based_metrics = {0}}), "does not support");
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ class RunningInput {
   void Begin() {
     EXPECT_OK(session_->Run({}, std::vector<Output>(), input_.initializers));
   }
-  // Of one batch: the feature, and the labels where there are any.
+  // Returns the feature, and the labels if there are any, of one batch.
   absl::StatusOr<std::vector<Tensor>> Next(const std::string& key) {
     const Feature& feature = input_.features.at(key);
     std::vector<Output> fetches = {feature.is_sparse() ? feature.sparse().values
@@ -83,7 +83,7 @@ class EstimatorInputsTest : public ::testing::Test {
   RunningInput Run(const InputFn& input_fn) {
     return RunningInput(input_fn, &process_);
   }
-  // In the order of the files, once.
+  // In file order, once.
   static RowOptions InOrder(int64_t batch_size) {
     RowOptions rows;
     rows.batch_size = batch_size;
@@ -103,7 +103,7 @@ class EstimatorInputsTest : public ::testing::Test {
 
 using Dense = std::vector<int32_t>;
 
-TEST_F(EstimatorInputsTest, ComponentsOfADatasetAreFeaturesAndLabels) {
+TEST_F(EstimatorInputsTest, DatasetComponentsAreFeaturesAndLabels) {
   auto input = Run(DatasetInputFn(
       [](const Scope& scope) -> absl::StatusOr<ops::Dataset> {
         return ops::Dataset::FromTensorSlices(
@@ -125,7 +125,7 @@ TEST_F(EstimatorInputsTest, ComponentsOfADatasetAreFeaturesAndLabels) {
       << "a new session begins anew";
 }
 
-TEST_F(EstimatorInputsTest, DatasetsThatCannotBeAreRefused) {
+TEST_F(EstimatorInputsTest, UnsupportedDatasetsAreRejected) {
   const auto says = [&](const std::vector<std::string>& names,
                         const std::string& label, const char* text) {
     const auto input = Run(DatasetInputFn(
@@ -145,7 +145,7 @@ TEST_F(EstimatorInputsTest, DatasetsThatCannotBeAreRefused) {
       StatusIs(kInvalid, "null"));
 }
 
-TEST_F(EstimatorInputsTest, CsvFilesTellTheirColumns) {
+TEST_F(EstimatorInputsTest, CsvColumnsAreInferredFromFiles) {
   Write("1.csv", "age,name,income\n30,\"Smith, J\",1.5\n40,,2\n");
   Write("2.csv", "age,name,income\n,\"a \"\"b\"\"\",3000000000\n");
   auto input = Run(
@@ -165,7 +165,7 @@ TEST_F(EstimatorInputsTest, CsvFilesTellTheirColumns) {
               ElementsAre("Smith, J", "", "a \"b\""));
 }
 
-TEST_F(EstimatorInputsTest, TypesOfCsvColumnsAreTheNarrowestThatDo) {
+TEST_F(EstimatorInputsTest, CsvColumnTypesAreNarrowestThatFit) {
   Write("a.csv",
         "i,l,f,d,s,none,na\n1,1,1,1,1,,-\n2147483647,2147483648,1e10,1e300,x,,"
         "7\n");
@@ -186,7 +186,7 @@ TEST_F(EstimatorInputsTest, TypesOfCsvColumnsAreTheNarrowestThatDo) {
   EXPECT_THAT(input.All("na"), ElementsAre(Dense{0, 7}));
 }
 
-TEST_F(EstimatorInputsTest, CsvColumnsAreGivenAndChosen) {
+TEST_F(EstimatorInputsTest, CsvColumnsMayBeGivenAndSelected) {
   Write("a.csv", "1;2;3\n4;;6\n");
   CsvInputOptions options;
   options.column_names = {{"a", "b", "c"}};
@@ -202,7 +202,7 @@ TEST_F(EstimatorInputsTest, CsvColumnsAreGivenAndChosen) {
   EXPECT_THAT(input.All("c"), ElementsAre(Dense{3, 6}));
 }
 
-TEST_F(EstimatorInputsTest, EachWorkerHasItsOwnRows) {
+TEST_F(EstimatorInputsTest, EachWorkerReadsItsOwnRows) {
   Write("a.csv", "x\n0\n1\n2\n3\n4\n");
   Write("b.csv", "x\n5\n6\n");
   std::vector<std::vector<int32_t>> shards;
@@ -246,7 +246,7 @@ TEST_F(EstimatorInputsTest, RowsAreTransformedShuffledAndRepeated) {
   }
 }
 
-TEST_F(EstimatorInputsTest, WhatIsWrongWithCsvFilesNamesFileAndColumn) {
+TEST_F(EstimatorInputsTest, CsvErrorsNameFileAndColumn) {
   EXPECT_THAT(CsvError({}),
               StatusIs(absl::StatusCode::kNotFound, "No file matches"));
   Write("a.csv", "x,y\n1,2\n");
@@ -277,7 +277,7 @@ TEST_F(EstimatorInputsTest, WhatIsWrongWithCsvFilesNamesFileAndColumn) {
   EXPECT_THAT(CsvError({}, "b.csv"), StatusIs(kInvalid, "is empty"));
 }
 
-TEST_F(EstimatorInputsTest, AFieldOfAnotherTypeThanInferredSaysWhy) {
+TEST_F(EstimatorInputsTest, FieldOfOtherTypeExplainsInference) {
   std::string rows = "name,age,x\n";
   for (int i = 0; i < 100; ++i) absl::StrAppend(&rows, "a,", i, ",\n");
   Write("a.csv", rows + "b,1.5,\n");
@@ -309,7 +309,7 @@ std::string Example(int age, const std::vector<std::string>& jobs) {
                       Entry("job", 1, list));
 }
 
-TEST_F(EstimatorInputsTest, ExamplesAreParsedAsColumnsWant) {
+TEST_F(EstimatorInputsTest, ExamplesAreParsedPerColumnSpecs) {
   {
     summary::RecordWriter writer(
         files_.NewWritableFile(Path("a.tfrecord")).value());
@@ -399,7 +399,7 @@ class TensorInputTest : public EstimatorInputsTest {
   }
 };
 
-TEST_F(TensorInputTest, EachShardHasItsOwnRows) {
+TEST_F(TensorInputTest, EachShardReadsItsOwnRows) {
   const auto rows = [&](int of, int index) {
     const auto all = AllRows(Five({of, index}), &process_);
     EXPECT_OK(all.status());
@@ -412,7 +412,7 @@ TEST_F(TensorInputTest, EachShardHasItsOwnRows) {
   EXPECT_THAT(rows(5, 4), ElementsAre("4 e 9"));
 }
 
-TEST_F(TensorInputTest, WhatCannotBeIsToldInASentence) {
+TEST_F(TensorInputTest, InvalidOptionsAreExplained) {
   const auto error = [](const InputFn& input_fn) {
     return std::string(input_fn(Scope::Root()).status().message());
   };

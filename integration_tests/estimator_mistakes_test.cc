@@ -1,5 +1,5 @@
-// Mistakes of whoever trains a model: each is told in a sentence that names the
-// column or key, and says what to do.
+// User errors in training a model: each error is a sentence that names the
+// column or key, and the remedy.
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,7 +51,7 @@ class EstimatorMistakesTest : public TrainAndEvaluateTest {
     options.estimator.logger = &logger_;
     return DnnClassifier(options, Config(), labels);
   }
-  // What training of a model of the columns comes to.
+  // Returns the error of training a model with the columns.
   std::string ErrorOf(const FeatureColumns& columns, const Tensor& x,
                       const std::string& name = "x") {
     return std::string(
@@ -61,13 +61,13 @@ class EstimatorMistakesTest : public TrainAndEvaluateTest {
   const Tensor strings_ = Tensor::Vector<std::string>({"a", "b"});
 };
 
-TEST_F(EstimatorMistakesTest, AFeatureThatIsMissing) {
+TEST_F(EstimatorMistakesTest, MissingFeature) {
   EXPECT_THAT(ErrorOf({NumericColumn("age")}, numbers_, "wage"),
               AllOf(HasSubstr("'age'"), HasSubstr("it has: wage"),
                     HasSubstr("Let the input function give it")));
 }
 
-TEST_F(EstimatorMistakesTest, AFeatureOfAnotherType) {
+TEST_F(EstimatorMistakesTest, FeatureOfWrongType) {
   EXPECT_THAT(ErrorOf({NumericColumn("x")}, strings_),
               AllOf(HasSubstr("'x'"), HasSubstr("is string"),
                     HasSubstr("use a categorical column")));
@@ -80,7 +80,7 @@ TEST_F(EstimatorMistakesTest, AFeatureOfAnotherType) {
               AllOf(HasSubstr("'x'"), HasSubstr("string"), HasSubstr("int")));
 }
 
-TEST_F(EstimatorMistakesTest, AFeatureOfAnotherRank) {
+TEST_F(EstimatorMistakesTest, FeatureOfWrongRank) {
   const Tensor pairs =
       Tensor::Vector<float>({1, 2, 3, 4}).Reshaped(TensorShape({2, 2})).value();
   EXPECT_THAT(ErrorOf({NumericColumn("x")}, pairs),
@@ -91,7 +91,7 @@ TEST_F(EstimatorMistakesTest, AFeatureOfAnotherRank) {
                     HasSubstr("first dimension is the batch")));
 }
 
-TEST_F(EstimatorMistakesTest, AnIdentityOutOfRange) {
+TEST_F(EstimatorMistakesTest, IdentityOutOfRange) {
   EXPECT_THAT(
       ErrorOf({EmbeddingColumn(CategoricalColumnWithIdentity("x", 5), 2)},
               Tensor::Vector<int64_t>({1, 5})),
@@ -122,7 +122,7 @@ TEST_F(EstimatorMistakesTest, LabelsOutOfRange) {
   EXPECT_THAT(error({}, strings_), HasSubstr("needs a label_vocabulary"));
 }
 
-TEST_F(EstimatorMistakesTest, AVocabularyFileThatIsGone) {
+TEST_F(EstimatorMistakesTest, MissingVocabularyFile) {
   const std::string path = JoinPath(::testing::TempDir(), "vocabulary.txt");
   const auto column = [&](std::optional<int64_t> size) -> FeatureColumns {
     return {EmbeddingColumn(
@@ -146,9 +146,9 @@ TEST_F(EstimatorMistakesTest, AVocabularyFileThatIsGone) {
   EXPECT_EQ(ErrorOf(made, strings_), "") << "it is back";
 }
 
-// ---- columns whose mistake only the step knows ----
+// ---- errors of columns that only the step can detect ----
 
-// What one column makes of features: a layer, or a linear model.
+// The result of one column: an input layer, or a linear model.
 class ColumnMistakesTest : public ::testing::Test {
  protected:
   enum class Of { kLayer, kLinear };
@@ -186,7 +186,7 @@ class WeightsOfIdsTest : public ColumnMistakesTest {
   static Tensor Weights(float second) {
     return Tensor::FromValues<float>(TensorShape({2, 2}), {1, second, 3, 4});
   }
-  // Of the three columns that take weights, each in a graph of its own.
+  // Results of the three columns that take weights, each in its own graph.
   std::vector<absl::StatusOr<Tensor>> RunAll(const Tensor& ids,
                                              const Tensor& weights) {
     const auto weighted =
@@ -207,7 +207,7 @@ class WeightsOfIdsTest : public ColumnMistakesTest {
 };
 
 // 5 and 7 would get the weights of others.
-TEST_F(WeightsOfIdsTest, ThatAreMoreOrFewerFailTheStep) {
+TEST_F(WeightsOfIdsTest, MismatchedCountFailsTheStep) {
   for (const auto& [ids, weights] :
        {std::pair(Ids(-1), Weights(2)), std::pair(Ids(2), Weights(0))}) {
     for (const auto& result : RunAll(ids, weights)) {
@@ -218,14 +218,14 @@ TEST_F(WeightsOfIdsTest, ThatAreMoreOrFewerFailTheStep) {
   }
 }
 
-TEST_F(WeightsOfIdsTest, ThatAreAsManyAreTheirs) {
+TEST_F(WeightsOfIdsTest, MatchingCountIsAppliedPerId) {
   const auto all = RunAll(Ids(-1), Weights(0));
   for (const auto& result : all) ASSERT_OK(result);
   EXPECT_THAT(all[0]->flat<float>(), ElementsAre(0, 0, 0, 1, 0, 0, 0, 0,  //
                                                  0, 0, 0, 0, 0, 3, 0, 4));
 }
 
-TEST_F(ColumnMistakesTest, AnExampleOfAnotherSizeDoesNotBecomeMore) {
+TEST_F(ColumnMistakesTest, WrongFeatureSizeIsNotSplitIntoExamples) {
   const Tensor six =
       Tensor::FromValues<float>(TensorShape({1, 6}), {1, 2, 3, 4, 5, 6});
   const auto three = NumericColumn("x", {.shape = {3}});
@@ -245,7 +245,7 @@ TEST_F(ColumnMistakesTest, AnExampleOfAnotherSizeDoesNotBecomeMore) {
   EXPECT_EQ(rows.shape(), TensorShape({2, 3}));
 }
 
-TEST_F(ColumnMistakesTest, IdsInThreeDimensionsDoNotBecomeMoreExamples) {
+TEST_F(ColumnMistakesTest, RankThreeIdsAreNotSplitIntoExamples) {
   const auto ids = CategoricalColumnWithIdentity("i", 8);
   for (const FeatureColumn& column :
        {IndicatorColumn(ids), EmbeddingColumn(ids, 2)}) {
@@ -259,8 +259,8 @@ TEST_F(ColumnMistakesTest, IdsInThreeDimensionsDoNotBecomeMoreExamples) {
   }
 }
 
-// As TensorFlow reads it: "007" is 7.
-TEST_F(ColumnMistakesTest, AVocabularyFileOfIntegersHasNoOtherLines) {
+// As in TensorFlow, "007" is 7.
+TEST_F(ColumnMistakesTest, IntegerVocabularyRejectsOtherLines) {
   const std::string path = JoinPath(::testing::TempDir(), "integers.txt");
   const auto count = [&](absl::string_view lines) {
     EXPECT_OK(LocalFileSystem().WriteFileAtomically(path, lines));
@@ -278,8 +278,8 @@ TEST_F(ColumnMistakesTest, AVocabularyFileOfIntegersHasNoOtherLines) {
                        "Field nine in line 3 of " + path + " is not a valid"));
 }
 
-// As TensorFlow's; an embedding's are a mistake, above.
-TEST_F(ColumnMistakesTest, AnIndicatorLeavesOutIdsOutOfRange) {
+// As in TensorFlow; for an embedding they are an error, above.
+TEST_F(ColumnMistakesTest, IndicatorSkipsIdsOutOfRange) {
   features_["i"] =
       Output(ops::Const(root_, Tensor::Vector<int64_t>({1, 9, -1})));
   ASSERT_OK_AND_ASSIGN(
@@ -288,7 +288,7 @@ TEST_F(ColumnMistakesTest, AnIndicatorLeavesOutIdsOutOfRange) {
   EXPECT_THAT(rows.flat<float>(), ElementsAre(0, 1, 0, 0, 0, 0));
 }
 
-// They are no mistake.
+// Bools are no error.
 TEST_F(ColumnMistakesTest, BoolsAreNumbers) {
   features_["x"] = Output(ops::Const(
       root_, Tensor::FromValues<bool>(TensorShape({2}), {true, false})));
@@ -298,7 +298,7 @@ TEST_F(ColumnMistakesTest, BoolsAreNumbers) {
 }
 
 // The graph knows it.
-TEST_F(ColumnMistakesTest, ANormalizerThatMakesMoreIsRefused) {
+TEST_F(ColumnMistakesTest, NormalizerChangingShapeIsRejected) {
   features_["x"] = Output(ops::Const(root_, Tensor::Vector<float>({1, 2})));
   feature_column::NumericColumnOptions options;
   options.normalizer_fn = [](const Scope& scope, const Output& values) {
@@ -309,7 +309,7 @@ TEST_F(ColumnMistakesTest, ANormalizerThatMakesMoreIsRefused) {
       StatusIs(kInvalid, "Feature column 'x': an example comes to 2 values"));
 }
 
-TEST_F(EstimatorMistakesTest, AFeatureOfAnotherSizeMakesNoMorePredictions) {
+TEST_F(EstimatorMistakesTest, WrongFeatureSizeAddsNoPredictions) {
   const auto input = [](const Scope& scope) -> absl::StatusOr<InputTensors> {
     InputTensors tensors;
     tensors.features["x"] = Output(ops::PlaceholderWithDefault(
@@ -324,7 +324,7 @@ TEST_F(EstimatorMistakesTest, AFeatureOfAnotherSizeMakesNoMorePredictions) {
   EXPECT_THAT(stream->Next(), StatusIs(kInvalid, "/x/"));
 }
 
-TEST_F(EstimatorMistakesTest, TwoColumnsOfOneName) {
+TEST_F(EstimatorMistakesTest, DuplicateColumnNames) {
   EXPECT_THAT(ErrorOf({NumericColumn("x"), NumericColumn("x")}, numbers_),
               AllOf(HasSubstr("Duplicate feature column name"),
                     HasSubstr("'x'"), HasSubstr("leave one out")));
@@ -348,7 +348,7 @@ TEST_F(EstimatorMistakesTest, FeaturesOfDifferentBatches) {
               StatusIs(kInvalid, "Features a and b have not as many examples"));
 }
 
-TEST_F(EstimatorMistakesTest, AnEvaluationBeforeAnyCheckpoint) {
+TEST_F(EstimatorMistakesTest, EvaluationBeforeAnyCheckpoint) {
   Estimator model = Line();
   ASSERT_OK(model.Evaluate(PointsOnce())) << "as TensorFlow, by initial values";
   EXPECT_THAT(
@@ -366,7 +366,7 @@ TEST_F(EstimatorMistakesTest, AnEvaluationBeforeAnyCheckpoint) {
 
 // Nothing is evaluated, predicted or exported by an untrained model because the
 // checkpoint of the trained one is missing.
-TEST_F(EstimatorMistakesTest, StateOfAMissingCheckpoint) {
+TEST_F(EstimatorMistakesTest, StateNamesMissingCheckpoint) {
   Estimator line = Line();
   ASSERT_OK(line.Train(Points(), {.steps = 1}));
   ASSERT_OK_AND_ASSIGN(const auto latest, line.LatestCheckpoint());
@@ -384,7 +384,7 @@ TEST_F(EstimatorMistakesTest, StateOfAMissingCheckpoint) {
   EXPECT_THAT(line.Train(Points(), {.steps = 1}), told);
 }
 
-TEST_F(EstimatorMistakesTest, TheDirectoryOfAnotherModel) {
+TEST_F(EstimatorMistakesTest, DirectoryOfAnotherModel) {
   Estimator line = Line();
   ASSERT_OK(line.Train(Points(), {.steps = 1}));
   const auto told = AllOf(HasSubstr(model_dir_), HasSubstr("of another model"),

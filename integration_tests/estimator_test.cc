@@ -1,6 +1,6 @@
-// Estimators as a program uses them: training that goes on, what stays in the
-// folder, and what mistakes are told. (What models compute is compared with
-// TensorFlow by tools/conformance.)
+// Estimators as used by a program: resumed training, files in the model
+// directory, and errors. (tools/conformance compares the values of models with
+// TensorFlow.)
 #include "libs/estimator/estimator.h"
 
 #include <functional>
@@ -75,7 +75,7 @@ class EstimatorTest : public ::testing::Test {
   const std::string model_dir_ = FreshFolder(files_);
 };
 
-TEST_F(EstimatorTest, TrainingGoesOnFromTheNewestCheckpoint) {
+TEST_F(EstimatorTest, TrainingResumesFromNewestCheckpoint) {
   ASSERT_OK(Line().Train(Points({}), {.steps = 3}));
   Estimator model = Line();
   EXPECT_EQ(StepOf(model), 3);
@@ -87,7 +87,7 @@ TEST_F(EstimatorTest, TrainingGoesOnFromTheNewestCheckpoint) {
   EXPECT_EQ(StepOf(model), 7);
 }
 
-TEST_F(EstimatorTest, BeginsWithWhatAnotherHasLearned) {
+TEST_F(EstimatorTest, WarmStartsFromAnotherModel) {
   Estimator first = Line();
   ASSERT_OK(first.Train(Points({}), {.steps = 10}));
   const std::string kWeight = "linear/linear_model/x/weights";
@@ -113,7 +113,7 @@ TEST_F(EstimatorTest, BeginsWithWhatAnotherHasLearned) {
   EXPECT_EQ(StepOf(warm), 1) << "slots and steps are not trainable";
   ASSERT_OK_AND_ASSIGN(const Tensor begun, warm.GetVariableValue(kWeight));
   EXPECT_EQ(begun.flat<float>()[0], learned.flat<float>()[0]);
-  // What it learns later is not overwritten.
+  // Later training of the first model is not overwritten.
   ASSERT_OK(first.Train(Points({}), {.steps = 10}));
   ASSERT_OK(second().Train(Points({}), {.steps = 1}));
   ASSERT_OK_AND_ASSIGN(const Tensor kept, warm.GetVariableValue(kWeight));
@@ -126,7 +126,7 @@ TEST_F(EstimatorTest, TrainingEndsWithTheInput) {
   EXPECT_EQ(StepOf(model), 3);
 }
 
-TEST_F(EstimatorTest, EvaluatesAndPredictsByInitialValuesWithoutACheckpoint) {
+TEST_F(EstimatorTest, UntrainedModelUsesInitialValues) {
   Estimator model = Line();
   ASSERT_OK_AND_ASSIGN(const EvalMetrics metrics, model.Evaluate(Points(1)));
   EXPECT_FLOAT_EQ(metrics.at("prediction/mean").scalar<float>(), 0);
@@ -145,7 +145,7 @@ TEST_F(EstimatorTest, EvaluatesAndPredictsByInitialValuesWithoutACheckpoint) {
   EXPECT_FALSE(files_.FileExists(JoinPath(model_dir_, "checkpoint")).ok());
 }
 
-TEST_F(EstimatorTest, MistakesAreToldInASentence) {
+TEST_F(EstimatorTest, InvalidUseIsExplained) {
   const auto says = [](const absl::Status& status, const char* text) {
     EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, text));
   };
@@ -170,7 +170,7 @@ TEST_F(EstimatorTest, MistakesAreToldInASentence) {
             absl::StatusCode::kNotFound);
 }
 
-TEST_F(EstimatorTest, WithoutAModelDirItTakesATemporaryOne) {
+TEST_F(EstimatorTest, MissingModelDirUsesTemporaryDirectory) {
   LinearOptions options;
   options.feature_columns = {NumericColumn("x")};
   options.estimator.logger = &logger_;
@@ -216,7 +216,7 @@ class EmbeddingOfCheckpointTest : public ::testing::Test {
     EXPECT_OK(checkpoint::WriteCheckpointState(
         disk_, "/other", {.model_checkpoint_path = "/other/m-7"}));
   }
-  // What ids 3, 0 and 2 are, by a table of so many rows in so many parts.
+  // Returns rows 3, 0 and 2 of a table with that many rows and parts.
   absl::StatusOr<Tensor> LookUp(const std::string& path,
                                 const std::string& tensor, int64_t rows,
                                 int32_t parts) {
@@ -250,7 +250,7 @@ class EmbeddingOfCheckpointTest : public ::testing::Test {
   Process process_{{.compute_threads = 1, .file_system = &disk_}};
 };
 
-TEST_F(EmbeddingOfCheckpointTest, ATableIsRestoredWholeAndInParts) {
+TEST_F(EmbeddingOfCheckpointTest, TableIsRestoredWholeOrPartitioned) {
   for (const std::string path : {"/other/m-7", "/other"}) {
     for (const int32_t parts : {1, 2, 3, 4}) {
       ASSERT_OK_AND_ASSIGN(const Tensor rows, LookUp(path, "table", 4, parts));
@@ -260,7 +260,7 @@ TEST_F(EmbeddingOfCheckpointTest, ATableIsRestoredWholeAndInParts) {
   }
 }
 
-TEST_F(EmbeddingOfCheckpointTest, WhatDoesNotFitIsTold) {
+TEST_F(EmbeddingOfCheckpointTest, MismatchedTableIsRejected) {
   EXPECT_THAT(LookUp("/other", "table", 5, 1),
               StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(LookUp("/other", "table", 5, 2),
@@ -277,7 +277,7 @@ TEST_F(EmbeddingOfCheckpointTest, WhatDoesNotFitIsTold) {
 
 // ---- predictions of whole batches ----
 
-TEST_F(EstimatorTest, PredictionsOfWholeBatchesNeedNoCommonLength) {
+TEST_F(EstimatorTest, BatchPredictionsMayDifferInLength) {
   const ModelFn model_fn =
       [](const Scope& scope,
          const ModelInput& input) -> absl::StatusOr<EstimatorSpec> {
@@ -375,7 +375,7 @@ TEST_F(EvaluationEventsTest, MetricsMayBeSummariesOrHaveDimensions) {
                                               Not(HasSubstr("pic = ")))));
 }
 
-TEST_F(EvaluationEventsTest, TheLogHasAllDigitsOfTheStep) {
+TEST_F(EvaluationEventsTest, LogShowsAllDigitsOfTheStep) {
   ASSERT_OK(files_.CreateDirectories(model_dir_));
   const std::string prefix = JoinPath(model_dir_, "model.ckpt-1234567");
   const auto random = NewSeededRandom(1);
@@ -391,7 +391,7 @@ TEST_F(EvaluationEventsTest, TheLogHasAllDigitsOfTheStep) {
                              HasSubstr("global_step = 1234567"))));
 }
 
-// ---- labels whose shape only the step knows ----
+// ---- labels whose shape is only known at run time ----
 
 // Three examples, and labels of which the graph knows `known` of their shape.
 InputFn WithLabels(const Tensor& labels, const PartialShape& known) {

@@ -145,7 +145,7 @@ Scope LargeGraph() {
 const ::testing::ExitedWithCode kIsExhausted(
     static_cast<int>(absl::StatusCode::kResourceExhausted));
 
-TEST(GraphWithoutMemoryDeathTest, ExportIsAnError) {
+TEST(GraphWithoutMemoryDeathTest, ExportFailsCleanly) {
   if (!kFailureThrows) GTEST_SKIP();
   const Scope root = LargeGraph();
   EXPECT_EXIT(
@@ -156,7 +156,7 @@ TEST(GraphWithoutMemoryDeathTest, ExportIsAnError) {
       kIsExhausted, "");
 }
 
-TEST(GraphWithoutMemoryDeathTest, ImportIsAnErrorAndLeavesTheGraph) {
+TEST(GraphWithoutMemoryDeathTest, FailedImportLeavesGraphUnchanged) {
   if (!kFailureThrows) GTEST_SKIP();
   ASSERT_OK_AND_ASSIGN(const std::string bytes,
                        ExportGraphDef(LargeGraph().graph()));

@@ -1,7 +1,6 @@
-// Sessions on GPUs with memory of their own, which the host plays (FakeDevice):
-// what is copied, what stays there, what is saved, and what a user hears when
-// something is wrong. Which values come out, tools/conformance/fake_gpu_test.cc
-// shows for all recorded cases.
+// Sessions on GPUs with their own memory, emulated by the host (FakeDevice):
+// copies, values that stay on the device, saves, and errors.
+// tools/conformance/fake_gpu_test.cc checks the values of all recorded cases.
 #include <gmock/gmock.h>
 
 #include <memory>
@@ -66,7 +65,7 @@ struct Slope {
   Operation train, init;
 };
 
-TEST_F(FakeGpuTest, AVariableIsTrainedWhereItLies) {
+TEST_F(FakeGpuTest, VariableIsTrainedOnItsDevice) {
   for (const bool use_resource : {false, true}) {
     const Scope root = Scope::Root();
     Slope slope(root.WithDevice("/gpu:0"), use_resource);
@@ -85,7 +84,7 @@ TEST_F(FakeGpuTest, AVariableIsTrainedWhereItLies) {
   }
 }
 
-TEST_F(FakeGpuTest, WhatStaysOnTheDeviceIsNotCopied) {
+TEST_F(FakeGpuTest, ValuesOnTheDeviceAreNotCopied) {
   const Output x = ops::Placeholder(gpu_, DT_FLOAT);
   Output y = x;
   for (int i = 0; i < 5; ++i) y = ops::Mul(gpu_, ops::Identity(gpu_, y), x);
@@ -101,7 +100,7 @@ TEST_F(FakeGpuTest, WhatStaysOnTheDeviceIsNotCopied) {
   EXPECT_EQ(gpu().copies_to_host(), to_host + 1);
 }
 
-TEST_F(FakeGpuTest, AConstantIsCopiedOnce) {
+TEST_F(FakeGpuTest, ConstantIsCopiedOnce) {
   const Output x = ops::Placeholder(gpu_, DT_FLOAT);
   const Output y = ops::Mul(gpu_, x, ops::Const(gpu_, 3.0f));
   auto session = Connect(root_);
@@ -111,7 +110,7 @@ TEST_F(FakeGpuTest, AConstantIsCopiedOnce) {
   EXPECT_EQ(gpu().copies_to_device(), 1 + 3);
 }
 
-TEST_F(FakeGpuTest, NothingIsLeftOfASession) {
+TEST_F(FakeGpuTest, ClosedSessionFreesDeviceMemory) {
   const Scope root = Scope::Root();
   Slope slope(root.WithDevice("/gpu:0"), true);
   auto session = Connect(root);
@@ -126,7 +125,7 @@ TEST_F(FakeGpuTest, NothingIsLeftOfASession) {
   EXPECT_LE(gpu().bytes_in_use(), before + 8 * 256);
 }
 
-TEST_F(FakeGpuTest, BranchesAndLoopsRunThere) {
+TEST_F(FakeGpuTest, BranchesAndLoopsRunOnTheDevice) {
   const Output n = ops::Placeholder(gpu_, DT_INT32);
   auto loop = ops::WhileLoop(
       gpu_, {n, ops::Const(gpu_, 1.0f)},
@@ -143,8 +142,8 @@ TEST_F(FakeGpuTest, BranchesAndLoopsRunThere) {
   EXPECT_EQ(power->scalar<float>(), 1024);
 }
 
-// What comes to the host in a turn is its condition.
-TEST_F(FakeGpuTest, WhatALoopKeepsForItsGradientStaysThere) {
+// Only the condition is copied to the host in each iteration.
+TEST_F(FakeGpuTest, LoopStacksStayOnTheDevice) {
   const Output n = ops::Placeholder(gpu_, DT_INT32);
   const Output x = ops::Placeholder(gpu_, DT_FLOAT);
   auto loop = ops::WhileLoop(
@@ -177,7 +176,7 @@ TEST_F(FakeGpuTest, WhatALoopKeepsForItsGradientStaysThere) {
 
 // Wherever they are asked to be: a value that another device had pushed could
 // not be read.
-TEST_F(FakeGpuTest, PushesAndPopsOfAStackLieTogether) {
+TEST_F(FakeGpuTest, StackPushesAndPopsAreColocated) {
   const Output stack = root_.AddOutput("Stack", {}, {{"elem_type", DT_FLOAT}});
   const Output pushed =
       gpu_.AddOutput("StackPush", {stack, ops::Const(gpu_, 1.5f)});
@@ -223,7 +222,7 @@ TEST_F(FakeGpuTest, VariablesAreSavedAndRestored) {
   }
 }
 
-TEST_F(FakeGpuTest, ADeviceThatFailsEndsItsStepsAndNothingElse) {
+TEST_F(FakeGpuTest, FailedDeviceEndsOnlyItsSteps) {
   const Output x = ops::Placeholder(gpu_, DT_FLOAT);
   const Output y = ops::Mul(gpu_, x, x);
   const Output z = ops::Add(root_.WithDevice("/cpu:0"), 1.0f, 2.0f);
@@ -239,8 +238,8 @@ TEST_F(FakeGpuTest, ADeviceThatFailsEndsItsStepsAndNothingElse) {
   EXPECT_EQ(sum->scalar<float>(), 3);
 }
 
-// Nothing waits for a value of the step, which launches, and ends, and hears.
-TEST_F(FakeGpuTest, AStepIsNotOverBeforeItsDeviceIs) {
+// No op waits for a value of the step, which launches, ends, and is notified.
+TEST_F(FakeGpuTest, StepWaitsForItsDevice) {
   const Output x = ops::Placeholder(gpu_, DT_FLOAT);
   const Output y = ops::Mul(gpu_.WithName("y"), x, x);
   auto session = Connect(root_);
@@ -255,7 +254,7 @@ TEST_F(FakeGpuTest, AStepIsNotOverBeforeItsDeviceIs) {
   EXPECT_THAT(text, HasSubstr("y (Mul)"));
 }
 
-TEST_F(FakeGpuTest, WhatWasFedIsTheCallersAgain) {
+TEST_F(FakeGpuTest, FedBufferIsReturnedToCaller) {
   const ops::Variable v(gpu_.WithName("v"), Tensor::Vector<float>({0, 0}),
                         {.use_resource = true});
   const Output x = ops::Placeholder(gpu_, DT_FLOAT);
@@ -268,7 +267,7 @@ TEST_F(FakeGpuTest, WhatWasFedIsTheCallersAgain) {
   }
 }
 
-TEST_F(FakeGpuTest, MemoryThatIsNotThereIsNamed) {
+TEST_F(FakeGpuTest, OutOfMemoryNamesNodeDeviceAndHolders) {
   process_ = NewProcess(/*arena_bytes=*/1 << 20);
   const ops::Variable held(gpu_.WithName("held"),
                            Tensor(DT_FLOAT, TensorShape({1000})));
@@ -287,13 +286,13 @@ TEST_F(FakeGpuTest, MemoryThatIsNotThereIsNamed) {
               HasSubstr("1 variable 4000 (held 4000)"));
 }
 
-TEST_F(FakeGpuTest, MoreGpusThanThereAreAreRefused) {
+TEST_F(FakeGpuTest, TooManyGpusAreRejected) {
   auto session = Session::Connect("", root_, WithGpus(7));
   EXPECT_EQ(session.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(session.status().message(), HasSubstr("there are 2 GPUs"));
 }
 
-TEST_F(FakeGpuTest, TheSeventhOfTwoIsRefused) {
+TEST_F(FakeGpuTest, GpuIndexOutOfRangeIsRejected) {
   const Output y = ops::Mul(root_.WithDevice("/gpu:7"), 2.0f, 3.0f);
   auto session = Session::Connect("", root_, WithGpus(2));
   ASSERT_OK(session);
@@ -302,7 +301,7 @@ TEST_F(FakeGpuTest, TheSeventhOfTwoIsRefused) {
   EXPECT_THAT(result.status().message(), HasSubstr("GPU:7"));
 }
 
-TEST_F(FakeGpuTest, TwoGpusHandValuesOn) {
+TEST_F(FakeGpuTest, TwoGpusExchangeValues) {
   const Output x = ops::Placeholder(gpu_, DT_FLOAT);
   const Output y = ops::Mul(gpu_, x, x);
   const Output z = ops::Mul(root_.WithDevice("/gpu:1"), y, y);

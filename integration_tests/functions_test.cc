@@ -134,7 +134,7 @@ absl::Status ImportInto(const Scope& scope, absl::string_view functions,
       absl::StrCat("library { ", functions, " }\n", nodes), scope.graph());
 }
 
-// Nodes of a data set whose only element is `function` of x: NAME_one has x,
+// Nodes of a dataset whose only element is `function` of x: NAME_one has x,
 // NAME the result, and NAME_value is the result as a tensor.
 std::string Mapped(const std::string& name, const std::string& function,
                    const std::string& shape = "") {
@@ -192,7 +192,7 @@ TEST_F(FunctionsTest, ErrorsNameTheCallAndTheNodeInside) {
   EXPECT_THAT(Run({{Find("x:0"), Float(2)}}, "call:0"), Gives(2.0f));
 }
 
-TEST_F(FunctionsTest, WhatACallPromisesItsFunctionMustGive) {
+TEST_F(FunctionsTest, ResultTypesMustMatchTheCall) {
   ASSERT_OK(Import(Library(),
                    Placeholder("x", "DT_FLOAT") +
                        Call("call", "square", "x", "DT_FLOAT", "DT_INT32")));
@@ -212,7 +212,7 @@ TEST_F(FunctionsTest, NodesOfTheGraphKeepTheirNames) {
   EXPECT_THAT(Run({{Find("x:0"), Float(3)}}, "call/y:0"), Gives(-9.0f));
 }
 
-TEST_F(FunctionsTest, CallsAreAddedToASessionThatRuns) {
+TEST_F(FunctionsTest, CallsMayBeAddedToARunningSession) {
   ASSERT_OK(
       Import(Library(), Placeholder("x", "DT_FLOAT") +
                             Call("a", "square", "x", "DT_FLOAT", "DT_FLOAT")));
@@ -332,8 +332,8 @@ TEST_F(FunctionsTest, DataSetsOfMissingFunctionsFailTheirSteps) {
                        "Function not defined 'gone' (node 'set')"));
 }
 
-// As in TensorFlow, functions have the version of their graph. A data set calls
-// them on a task, a PartitionedCall is expanded before.
+// As in TensorFlow, functions have the version of their graph. A dataset calls
+// them on a task; a PartitionedCall is expanded before.
 TEST(RemovedOpsTest, OnlyStepsThatCallThemFail) {
   const std::string nodes =
       Placeholder("x", "DT_FLOAT") +
@@ -442,13 +442,13 @@ TEST_F(FunctionsTest, OneResultDoesNotWaitForAnother) {
   const FeedList feeds = {{Find("x:0"), Float(5)}};
   EXPECT_THAT(Run(feeds, "call:0"), Gives(-5.0f));
   EXPECT_THAT(Run(feeds, "call:1"), StatusIs(kInvalid, "call/bad"));
-  // Nor does a result that is fed run what makes it.
+  // Nor does feeding a result run the node that produces it.
   EXPECT_THAT(
       Run({{Find("call:1"), Float(1)}, {Find("x:0"), Float(5)}}, "call:0"),
       Gives(-5.0f));
 }
 
-TEST_F(FunctionsTest, ACallIsWaitedForWithAllThatItDoes) {
+TEST_F(FunctionsTest, CallEndsAfterItsSideEffects) {
   const Scope v = root_.WithName("v");
   const auto variable = ops::Variable(v, 0.0f);
   ASSERT_OK(root_.status());
@@ -472,7 +472,7 @@ TEST_F(FunctionsTest, ACallIsWaitedForWithAllThatItDoes) {
   EXPECT_THAT(Run(feeds, "after:0"), Gives(5.0f));
 }
 
-TEST_F(FunctionsTest, MetaGraphsTakeFunctionsAlong) {
+TEST_F(FunctionsTest, MetaGraphsContainFunctions) {
   ASSERT_OK(Import(Library(),
                    Placeholder("x", "DT_FLOAT") +
                        Call("call", "square", "x", "DT_FLOAT", "DT_FLOAT")));
@@ -519,7 +519,7 @@ std::string Recursion() {
                          FloatOp("y", "AddV2", "call:y:0 one:output:0"));
 }
 
-TEST_F(FunctionsTest, AFunctionMayCallItselfAndMustComeToAnEnd) {
+TEST_F(FunctionsTest, RecursionIsAllowedAndBounded) {
   ASSERT_OK(Import(Recursion(), Placeholder("x", "DT_FLOAT") +
                                     GraphNode("call", "down", "x")));
   EXPECT_THAT(Run({{Find("x:0"), Float(0)}}, "call:0"), Gives(0.0f));
@@ -557,7 +557,7 @@ std::string RecursionThroughDatasets() {
       "ret { key: 'y' value: 'reduce:components:0' } }\n");
 }
 
-TEST_F(FunctionsTest, RecursionThroughDatasetsMustComeToAnEnd) {
+TEST_F(FunctionsTest, RecursionThroughDatasetsIsBounded) {
   ASSERT_OK(Import(
       RecursionThroughDatasets(),
       Placeholder("x", "DT_FLOAT") + Placeholder("i", "DT_INT64") +
@@ -599,7 +599,7 @@ std::string CountingLoop() {
       "y:z:0");
 }
 
-TEST_F(FunctionsTest, ALoopOfFramesCountsInTheBranchThatIsTaken) {
+TEST_F(FunctionsTest, FrameLoopRunsInTakenBranchOnly) {
   const auto variable = ops::Variable(root_.WithName("v"), 0.0f);
   ASSERT_OK(root_.status());
   const std::string handle = variable.handle().name();
@@ -625,9 +625,9 @@ TEST_F(FunctionsTest, ALoopOfFramesCountsInTheBranchThatIsTaken) {
   EXPECT_THAT(Run(feeds, "after:0"), Gives(6.0f));
 }
 
-// What a loop carries along is there in its last iteration too, in which the
-// call is not made.
-TEST_F(FunctionsTest, ACallMayHeedNothingThatItsLoopChanges) {
+// Values carried by a loop also exist in its last iteration, in which the call
+// is not made.
+TEST_F(FunctionsTest, CallMayDependOnLoopInvariantsOnly) {
   using Values = std::vector<Output>;
   const Output x = ops::Placeholder(root_.WithName("x"), DT_FLOAT);
   const ops::Function second(root_, "second", {DT_FLOAT, DT_FLOAT},
@@ -662,7 +662,7 @@ std::string Fibonacci() {
                          FloatOp("y", "AddV2", "a:y:0 b:y:0"));
 }
 
-TEST_F(FunctionsTest, CallsThatBranchGiveTheirSum) {
+TEST_F(FunctionsTest, BranchingRecursionGivesItsSum) {
   ASSERT_OK(Import(Fibonacci(), Placeholder("x", "DT_FLOAT") +
                                     GraphNode("call", "fib", "x")));
   EXPECT_THAT(Run({{Find("x:0"), Float(12)}}, "call:0"), Gives(144.0f));
@@ -670,7 +670,7 @@ TEST_F(FunctionsTest, CallsThatBranchGiveTheirSum) {
 }
 
 // Never too deep, but with more calls than anyone can wait for.
-TEST_F(FunctionsTest, CallsThatBranchEndWithTheirStep) {
+TEST_F(FunctionsTest, BranchingRecursionEndsWithItsStep) {
   ASSERT_OK(Import(Fibonacci(), Placeholder("x", "DT_FLOAT") +
                                     GraphNode("call", "fib", "x")));
   for (const float endless : {90.0f, 900.0f}) {
@@ -681,7 +681,7 @@ TEST_F(FunctionsTest, CallsThatBranchEndWithTheirStep) {
   EXPECT_THAT(Run({{Find("x:0"), Float(7)}}, "call:0"), Gives(13.0f));
 }
 
-TEST_F(FunctionsTest, AGradientOfItselfInItselfIsRefused) {
+TEST_F(FunctionsTest, GradientOfItselfIsRejected) {
   const std::string types =
       TypesAttr("Tin", "DT_FLOAT DT_FLOAT") + TypesAttr("Tout", "DT_FLOAT");
   ASSERT_OK(Import(Function("f", "x", "y",
@@ -693,7 +693,7 @@ TEST_F(FunctionsTest, AGradientOfItselfInItselfIsRefused) {
               StatusIs(kInvalid, "lies in more than 8 others"));
 }
 
-TEST_F(FunctionsTest, CallsThatComeToTooMuchAreRefused) {
+TEST_F(FunctionsTest, ExponentialInliningIsRejected) {
   // 2^20 nodes in 20 functions.
   std::string functions = Library();
   std::string below = "square";
@@ -729,7 +729,7 @@ TEST_F(FunctionsTest, CallsThatComeToTooMuchAreRefused) {
       StatusIs(kExhausted, "more than 7 bytes, in 'b' (function 'half')"));
 }
 
-TEST_F(FunctionsTest, ResourcesGoRoundTheCallThatReturnsThem) {
+TEST_F(FunctionsTest, ReturnedResourcesBypassTheCall) {
   const auto variable = ops::Variable(root_.WithName("v"), 2.0f);
   ASSERT_OK(root_.status());
   // Both branches give the variable back.
@@ -754,7 +754,7 @@ TEST_F(FunctionsTest, ResourcesGoRoundTheCallThatReturnsThem) {
   EXPECT_THAT(Run(feeds, "if:1"), Gives(-1.0f));
 }
 
-TEST_F(FunctionsTest, ACallAtRunTimeEndsWithItsStep) {
+TEST_F(FunctionsTest, RuntimeCallEndsWithItsStep) {
   const std::string types = TypesAttr("component_types", "DT_FLOAT");
   ASSERT_OK(Import(
       Function("take", "x v", "y",
@@ -832,7 +832,7 @@ std::string NestCall() {
                        FunctionAttr("body", "turn"));
 }
 
-TEST_F(FunctionsTest, LoopsBranchesAndCallsInsideOneAnother) {
+TEST_F(FunctionsTest, NestedLoopsBranchesAndCalls) {
   ASSERT_OK(Import(Library() + Nest("/cpu:2"), NestCall()));
   for (const int n : {0, 1, 2, 7}) {
     EXPECT_THAT(Run({{Find("x:0"), Float(0.75f)},
@@ -843,9 +843,9 @@ TEST_F(FunctionsTest, LoopsBranchesAndCallsInsideOneAnother) {
   }
 }
 
-// What a loop does not change is there in each iteration, the last one too, of
-// which only the condition runs.
-TEST_F(FunctionsTest, ABodyRunsOnlyWhereItsConditionHolds) {
+// Loop invariants also exist in the last iteration, in which only the condition
+// runs.
+TEST_F(FunctionsTest, BodyRunsOnlyIfConditionHolds) {
   const std::string add =
       FloatConst("one", 1) + FloatOp("next", "AddV2", "i one:output:0");
   const std::string loop =
@@ -905,7 +905,7 @@ TEST_F(FunctionsTest, ABodyRunsOnlyWhereItsConditionHolds) {
 
 // A tree of 2^60 attrs in 60 maps; inputs that stand for a million tensors
 // each; branches times arguments.
-TEST_F(FunctionsTest, WhatAFewBytesCanAskForIsBounded) {
+TEST_F(FunctionsTest, SmallGraphsHaveBoundedCost) {
   const std::string nested =
       " attr { key: 'a' value { func { name: 'square' attr { key: 'a' value { "
       "placeholder: 'a' } } attr { key: 'b' value { placeholder: 'a' } } } } }";
@@ -978,7 +978,7 @@ TEST_F(FunctionsTest, WhatAFewBytesCanAskForIsBounded) {
 }
 
 // TensorFlow calls the function of a lambda "__inference_<lambda>_7".
-TEST_F(FunctionsTest, NamesOfFunctionsMayBeAnyText) {
+TEST_F(FunctionsTest, FunctionNamesMayBeAnyText) {
   ASSERT_OK(Import(
       Function("__inference_<lambda>_7", "x", "y", FloatOp("y", "Mul", "x x"),
                "y:z:0"),
@@ -1001,7 +1001,7 @@ TEST_F(FunctionsTest, NamesOfFunctionsMayBeAnyText) {
 
 class FunctionsOnTasksTest : public ::testing::TestWithParam<ClusterKind> {};
 
-TEST_P(FunctionsOnTasksTest, BodiesRunWhereTheyAskTo) {
+TEST_P(FunctionsOnTasksTest, BodiesRunOnRequestedDevices) {
   TestCluster cluster({.kind = GetParam(), .jobs = {{"ps", 1}, {"worker", 2}}});
   const Scope root = Scope::Root();
   const auto variable =

@@ -1,11 +1,11 @@
-// Programs that are right are never refused. A seed makes a training program:
-// how its variables are spread, cut and named, what else it shares, which of
-// its sessions begins when and where, and who else uses the cluster. All its
-// replicas start, in any order, on simulated tasks; not one may be told that it
-// disagrees.
+// Valid programs are never rejected. A seed generates a training program: the
+// placement, partitioning and names of its variables, other shared resources,
+// the time and task of its sessions, and other users of the cluster. All its
+// replicas start, in any order, on simulated tasks; none may be rejected as
+// conflicting.
 //
-// WEFT_GOOD_STARTS says how many seeds (40), WEFT_GOOD_STARTS_FIRST which comes
-// first; both are for tools/nightly.sh and for whoever looks at one seed.
+// WEFT_GOOD_STARTS sets the number of seeds (40), WEFT_GOOD_STARTS_FIRST the
+// first one; both are used by tools/nightly.sh and for debugging a single seed.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -51,7 +51,7 @@ class Draw {
   const std::unique_ptr<Random> random_;
 };
 
-// What all replicas of one program agree about.
+// Properties common to all replicas of a program.
 struct Plan {
   Plan(uint64_t seed, int servers, const std::string& in_container)
       : num_servers(servers), container(in_container) {
@@ -83,7 +83,7 @@ struct Plan {
   bool by_resource;
   DataType type;
   std::vector<int> widths;  // of layers, the input's first
-  int num_parts = 0;        // of the embedding; 0: there is none
+  int num_parts = 0;        // parts of the embedding; 0: none
   int axis = 0;
   int optimizer;
   bool has_queue, has_table, has_accumulator, has_locals, has_late_variable;
@@ -143,7 +143,7 @@ class Replica {
   Operation train() const { return train_; }
   Output step() const { return step_.value(); }
 
-  // Of all variables, those that the optimizer has made among them.
+  // Initializers of all variables, including those of the optimizer.
   std::vector<Operation> Initializers() const {
     std::vector<Operation> result;
     for (const ops::Variable& one : ops::GlobalVariables(root)) {
@@ -177,7 +177,7 @@ class Replica {
     return root_or_container.WithDeviceFunction(ReplicaDeviceSetter(setter));
   }
 
-  // Where the next variable is made.
+  // Scope of the next variable.
   Scope Next() {
     if (plan_.spread != Plan::kPinned) return scope_;
     return scope_.WithDevice(
@@ -218,7 +218,7 @@ class Replica {
     }
   }
 
-  // One that all share; and one of its own, which may be anything.
+  // One queue shared by all, and a private one, which may differ.
   void AddQueues() {
     const Scope server = scope_.WithDevice("/job:ps/task:0");
     const Output tokens =
@@ -248,7 +248,7 @@ class Replica {
                                     {.shared_name = "gradients"})));
   }
 
-  // Of one name on each worker, and not the same at all.
+  // Local variables have the same name on each worker, but different shapes.
   void AddLocals() {
     const Scope own = root.WithDevice(task_);
     Add(own, "local_step", {}, DT_INT64, /*trainable=*/false);
@@ -351,7 +351,7 @@ class GoodStart {
     Connect(std::move(replica), "worker", worker, /*is_trainer=*/true);
   }
 
-  // From a worker or a parameter server, of the model alone.
+  // Connects to a worker or a parameter server, with the model alone.
   void AddEvaluator(const Plan& plan) {
     const bool is_worker = draw_.Percent(50);
     const std::string job = is_worker ? "worker" : "ps";
@@ -395,7 +395,7 @@ class GoodStart {
       EXPECT_OK(open->session->Run({}, open->replica->reads));
       EXPECT_OK(open->session->Run(open->replica->step()));
     }
-    // That may take long, and says little more.
+    // Training further is slow, and adds little coverage.
     if (!open_.empty() && open_[0]->is_trainer && draw_.Percent(30)) {
       EXPECT_OK(open_[0]->session->Run(open_[0]->replica->train()));
     }
@@ -414,7 +414,7 @@ class GoodStart {
   std::vector<std::unique_ptr<Open>> open_;
 };
 
-TEST(GoodStartsTest, NoneIsRefused) {
+TEST(GoodStartsTest, ValidStartsAreAccepted) {
   const uint64_t first = FromEnvironment("WEFT_GOOD_STARTS_FIRST", 1);
   const uint64_t count = FromEnvironment("WEFT_GOOD_STARTS", 40);
   for (uint64_t seed = first; seed < first + count; ++seed) {

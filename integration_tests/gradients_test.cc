@@ -1,5 +1,5 @@
-// Every gradient is what differences of the op itself say. Adding an op whose
-// gradient is not in the table below fails here, and says so.
+// Every gradient matches numerical differences of the op itself. Adding an op
+// whose gradient is not in the table below fails this test.
 #include "libs/gradients/gradients.h"
 
 #include <cmath>
@@ -296,7 +296,7 @@ std::vector<Case> PartCases() {
   }
   for (const char* op : {"UnsortedSegmentSum", "UnsortedSegmentMin",
                          "UnsortedSegmentMax", "UnsortedSegmentProd"}) {
-    // Segments without rows hold the extreme of the type, so there are none.
+    // Empty segments hold the extreme value of the type, so there are none.
     cases.push_back({op, {{3, 2}, Ints({1, 0, 1}), Int(2)}});
   }
   for (const char* op :
@@ -491,7 +491,7 @@ class OneGradientTest : public testing::TestWithParam<Case> {
   static inline Process* process_ = nullptr;
 };
 
-TEST_P(OneGradientTest, IsWhatDifferencesSay) {
+TEST_P(OneGradientTest, MatchesNumericalDifferences) {
   const Case& one = GetParam();
   const auto* entry = StandardGradients().Find(one.op);
   if (StandardOps()->Find(one.op) == nullptr || entry == nullptr) {
@@ -621,8 +621,8 @@ TEST(GradientsTest, OfVariables) {
   }
 }
 
-// What an array gives back is what went in, so gradients are those of the
-// values themselves: twice and thrice, here, of a row that is read twice.
+// An array returns its elements, so gradients are those of the values
+// themselves: twice and three times, here, for a row that is read twice.
 TEST(GradientsTest, OfTensorArrays) {
   const Scope root = Scope::Root();
   const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {3, 2}});
@@ -647,7 +647,8 @@ TEST(GradientsTest, OfTensorArrays) {
       << got.ToString();
 }
 
-// What one call adds up is not the other's, whatever the scope is called.
+// Sums of one call are separate from those of another, whatever the scope's
+// name.
 TEST(GradientsTest, OfATensorArrayByTwoCallsInOneStep) {
   for (const char* name : {"gradients_all", "gradients", "a"}) {
     const Scope root = Scope::Root();
@@ -707,8 +708,8 @@ TEST(GradientsTest, OfTensorArraysInParts) {
       << got[1].ToString();
 }
 
-// The same by the ops of old graphs, whose handles are references to strings or
-// strings.
+// The same with the ops of old graphs, whose handles are references to strings
+// or strings.
 TEST(GradientsTest, OfOldTensorArrays) {
   for (const std::string version : {"", "V2"}) {
     const Scope root = Scope::Root();

@@ -1,7 +1,6 @@
-// Graphs from anywhere end with values or errors: replays the corpora of the
-// fuzzers of graphs, and runs graphs that are made up by seeds, with the
-// passes that rewrite graphs and without.
-// integration_tests/testing/graph_seeds.h says which seeds.
+// Untrusted graphs end with values or errors: replays the corpora of the graph
+// fuzzers, and runs random graphs, with and without the passes that rewrite
+// graphs. integration_tests/testing/graph_seeds.h selects the seeds.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -54,12 +53,12 @@ std::vector<std::string> KeptGraphs() {
   return graphs;
 }
 
-// What a seed's graph begins with: nothing, or one that is known to run.
+// The initial graph of a seed: empty, or one that is known to run.
 std::string Beginning(const std::vector<std::string>& kept, uint64_t seed) {
   return seed % 4 == 0 ? "" : kept[seed % kept.size()];
 }
 
-TEST(GraphFuzzTest, MadeUpGraphs) {
+TEST(GraphFuzzTest, RandomGraphs) {
   const std::vector<std::string> kept = KeptGraphs();
   ASSERT_FALSE(kept.empty());
   const GraphSeeds seeds(kGraphSeeds);
@@ -74,7 +73,7 @@ TEST(GraphFuzzTest, MadeUpGraphs) {
 }
 
 // With passes and without.
-TEST(GraphFuzzTest, MadeUpGraphsGiveTheSameRewritten) {
+TEST(GraphFuzzTest, RandomGraphsGiveSameResultsRewritten) {
   const std::vector<std::string> kept = KeptGraphs();
   ASSERT_FALSE(kept.empty());
   const GraphSeeds seeds(kGraphSeeds);
@@ -98,9 +97,8 @@ TEST(GraphFuzzTest, MadeUpGraphsGiveTheSameRewritten) {
   EXPECT_GE(equal_values, static_cast<int>(seeds.end - seeds.begin) / 4);
 }
 
-// What nodes do by themselves they do in a function, too, in branches and with
-// passes.
-TEST(GraphFuzzTest, MadeUpGraphsGiveTheSameByWayOfFunctions) {
+// Nodes must behave the same inside a function, in branches and with passes.
+TEST(GraphFuzzTest, RandomGraphsGiveSameResultsAsFunctions) {
   const std::vector<std::string> kept = KeptGraphs();
   ASSERT_FALSE(kept.empty());
   GraphSeeds seeds(kGraphSeeds);
@@ -208,7 +206,7 @@ void ExpectSameByWayOfFunctions(const std::string& nodes,
   EXPECT_TRUE(is_found);
 }
 
-TEST(GraphOutlineTest, NodesWithoutOutputsRunWhereTheyAreWanted) {
+TEST(GraphOutlineTest, NodesWithoutOutputsRunIfRequested) {
   ExpectSameByWayOfFunctions(
       R"pb(
         node { name: "fails" op: "TensorArrayCloseV2" input: "handle" }
@@ -219,7 +217,7 @@ TEST(GraphOutlineTest, NodesWithoutOutputsRunWhereTheyAreWanted) {
       "control_ret");
 }
 
-TEST(GraphOutlineTest, WhatIsRefusedStaysSo) {
+TEST(GraphOutlineTest, RejectedGraphsStayRejected) {
   ExpectSameByWayOfFunctions(
       R"pb(
         node { name: "four" op: "Square" input: "two" }
@@ -256,7 +254,7 @@ TEST(GraphOutlineTest, ConstantsStayOutsideOfLoops) {
       "name: \"outlined\"");
 }
 
-TEST(GraphOutlineTest, BranchesTakeNothingAlong) {
+TEST(GraphOutlineTest, BranchesMoveOnlyTheirOwnNodes) {
   ExpectSameByWayOfFunctions(
       R"pb(
         node { name: "switch" op: "Switch" input: "two" input: "yes" }

@@ -171,7 +171,7 @@ void ExpectClose(const Tensor& ours, const Tensor& theirs) {
   }
 }
 
-TEST_P(ImportedLoopGradientsTest, AreTensorFlows) {
+TEST_P(ImportedLoopGradientsTest, MatchTensorFlow) {
   const Case& one = GetParam();
   ASSERT_OK_AND_ASSIGN(
       const std::string graph_def,
@@ -300,7 +300,7 @@ TEST(CallGradientsTest, OfCallsInALoop) {
   }
 }
 
-TEST(CallGradientsTest, NothingIsDrawnTwice) {
+TEST(CallGradientsTest, RandomOpsAreNotRecomputed) {
   const Scope root = Scope::Root();
   ASSERT_OK(ImportGraphDefText(kLibrary, root.graph()));
   const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {}});

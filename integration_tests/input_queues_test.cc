@@ -64,7 +64,7 @@ std::vector<std::string> Describe(const tf::GraphDef& graph,
       if (name == "_has_manual_control_dependencies") continue;
       attrs[name] = value.ShortDebugString();
     }
-    // What only has to run before has no order.
+    // Control inputs are unordered.
     std::vector<std::string> inputs(node.input().begin(), node.input().end());
     std::sort(
         std::find_if(inputs.begin(), inputs.end(),
@@ -88,7 +88,7 @@ void ExpectNodesOfCase(const Scope& scope, const std::string& name,
             wanted);
 }
 
-TEST(InputQueueNamesTest, ProducersAndBatchesAreTensorFlows) {
+TEST(InputQueueNamesTest, ProducersAndBatchesMatchTensorFlow) {
   for (const bool shuffle : {true, false}) {
     const Scope root = Scope::Root();
     const std::vector<std::string> unset(shuffle ? 3 : 2, "unset");
@@ -120,7 +120,7 @@ TEST(InputQueueNamesTest, ProducersAndBatchesAreTensorFlows) {
   }
 }
 
-TEST(InputQueueNamesTest, SlicesRangesAndShuffledBatchesAreTensorFlows) {
+TEST(InputQueueNamesTest, SlicesRangesAndShufflesMatchTensorFlow) {
   const Scope root = Scope::Root();
   const Output x = root.ToOutput(Tensor(DT_FLOAT, {5, 2}));
   const Output y = root.ToOutput(Tensor(DT_STRING, {5}));
@@ -150,7 +150,7 @@ TEST(InputQueueNamesTest, SlicesRangesAndShuffledBatchesAreTensorFlows) {
   EXPECT_EQ(ops::LocalVariables(root).size(), 2u);
 }
 
-TEST(InputQueueNamesTest, WhatCanNotBeIsAnErrorOfTheScope) {
+TEST(InputQueueNamesTest, InvalidArgumentsAreScopeErrors) {
   const auto expect = [](const std::string& text, const auto& build) {
     const Scope root = Scope::Root();
     build(root);
@@ -195,8 +195,8 @@ TEST(InputQueueNamesTest, WhatCanNotBeIsAnErrorOfTheScope) {
   });
 }
 
-// So that who takes one of them reads the error of the scope, not memory.
-TEST(InputQueueNamesTest, AfterAnErrorThereAreAsManyOutputsAndAllAreNull) {
+// So that users of an output read the error of the scope, not invalid memory.
+TEST(InputQueueNamesTest, FailedScopeGivesNullOutputs) {
   const Scope root = Scope::Root();
   root.UpdateStatus(absl::NotFoundError("before"));
   for (const auto& outputs : {train::Batch(root, {1.0f, 2}, 2),
@@ -222,7 +222,7 @@ class InputQueuesTest : public ::testing::Test {
     return path;
   }
 
-  // In a session of its own, with its queue runners started.
+  // In a separate session, with its queue runners started.
   void Start(const SessionOptions& options = {}) {
     auto session = Session::Connect("", root_, options);
     ASSERT_OK(session);
@@ -274,8 +274,8 @@ TEST_F(InputQueuesTest, LinesOfTwoEpochsInBatches) {
   EXPECT_OK(Stop());
 }
 
-// Which starts what fills them, and stops when they are empty.
-TEST_F(InputQueuesTest, AMonitoredSessionRunsThemUntilTheInputEnds) {
+// The session starts the queue runners, and stops when the queues are empty.
+TEST_F(InputQueuesTest, MonitoredSessionRunsUntilInputEnds) {
   const ops::Queue queue = train::StringInputProducer(
       root_, Names({Write("a", "1\n2\n3\n4\n")}), {.num_epochs = 2});
   const auto line = ops::Reader::TextLine(root_).Read(root_, queue);
@@ -351,7 +351,7 @@ TEST_F(InputQueuesTest, SeveralReadersJoin) {
   EXPECT_OK(Stop());
 }
 
-TEST_F(InputQueuesTest, AMissingFileEndsAllWithItsError) {
+TEST_F(InputQueuesTest, MissingFileEndsAllWithItsError) {
   const ops::Queue queue = train::StringInputProducer(
       root_, Names({Write("a", "1\n") + ".missing"}), {.num_epochs = 1});
   const auto line = ops::Reader::TextLine(root_).Read(root_, queue);
@@ -361,7 +361,7 @@ TEST_F(InputQueuesTest, AMissingFileEndsAllWithItsError) {
   EXPECT_THAT(Stop(), StatusIs(absl::StatusCode::kNotFound, "a.missing"));
 }
 
-TEST_F(InputQueuesTest, DamagedRecordsAreTold) {
+TEST_F(InputQueuesTest, CorruptRecordsAreReported) {
   const std::string path = absl::StrCat(folder_, "/records");
   ASSERT_OK(files_.CreateDirectories(folder_));
   ASSERT_OK_AND_ASSIGN(auto file, files_.NewWritableFile(path));
@@ -408,8 +408,8 @@ TEST_F(InputQueuesTest, DamagedRecordsAreTold) {
   EXPECT_THAT(session_->Run(record.value), StatusIs(kInvalid, "a\\x00"));
 }
 
-// The first cause is what everybody hears who waits.
-TEST_F(InputQueuesTest, ASessionThatClosesEndsAReaderThatWaits) {
+// All waiting callers get the first cause.
+TEST_F(InputQueuesTest, SessionCloseEndsWaitingReader) {
   const ops::Queue queue = ops::Queue::Fifo(
       root_, {DT_STRING}, {.shapes = {PartialShape::Scalar()}});
   const auto reader = ops::Reader::WholeFile(root_);
@@ -421,13 +421,13 @@ TEST_F(InputQueuesTest, ASessionThatClosesEndsAReaderThatWaits) {
       session_->Run({}, record.value, {.timeout = absl::Milliseconds(50)}),
       StatusIs(absl::StatusCode::kDeadlineExceeded));
   EXPECT_OK(session_->Close());
-  // The thread that fills the batches hears of it, and asks all to stop.
+  // The thread that fills the batches gets the error, and requests a stop.
   EXPECT_TRUE(coordinator_.WaitForStop(absl::Minutes(1)));
   EXPECT_THAT(coordinator_.Join(), StatusIs(absl::StatusCode::kCancelled));
 }
 
-// Whether the file is read to its end or not, and whoever waits meanwhile.
-TEST_F(InputQueuesTest, NoFileStaysOpenOnceItsSessionIsGone) {
+// Whether or not the file is read to its end, and while others wait.
+TEST_F(InputQueuesTest, ClosedSessionLeavesNoOpenFile) {
   MemoryFileSystem disk;
   CountedFiles files(disk);
   ASSERT_OK(files.WriteFileAtomically("a", "1\n2\n"));
@@ -457,7 +457,7 @@ TEST_F(InputQueuesTest, NoFileStaysOpenOnceItsSessionIsGone) {
     coordinator.RequestStop();
     coordinator.Join().IgnoreError();
     session.reset();
-    // What a session has had on a task goes soon after it.
+    // Resources of a session on a task are freed soon after it.
     const absl::Time deadline = process.clock().Now() + absl::Minutes(1);
     while (files.num_open() > 0 && process.clock().Now() < deadline) {
       process.scheduler().NewEvent()->WaitUntil(process.clock().Now() +
@@ -468,7 +468,7 @@ TEST_F(InputQueuesTest, NoFileStaysOpenOnceItsSessionIsGone) {
   EXPECT_EQ(files.num_opened(), 3);
 }
 
-TEST_F(InputQueuesTest, AFileIsClosedAtItsEndAndByAReset) {
+TEST_F(InputQueuesTest, FileIsClosedAtItsEndAndByReset) {
   MemoryFileSystem disk;
   CountedFiles files(disk);
   ASSERT_OK(files.WriteFileAtomically("a", "1\n2\n"));
@@ -496,8 +496,8 @@ TEST_F(InputQueuesTest, AFileIsClosedAtItsEndAndByAReset) {
   session_.reset();  // before the process
 }
 
-// What a time-out interrupts is not lost.
-TEST_F(InputQueuesTest, NoNameIsLostByATimeout) {
+// An interrupted read loses no name.
+TEST_F(InputQueuesTest, TimeoutLosesNoFileName) {
   const std::string path = Write("a", "1\n2\n");
   const ops::Queue queue = ops::Queue::Fifo(
       root_, {DT_STRING}, {.shapes = {PartialShape::Scalar()}});
@@ -515,7 +515,7 @@ TEST_F(InputQueuesTest, NoNameIsLostByATimeout) {
   EXPECT_EQ(session_->Run(line.value)->scalar<std::string>(), "2");
 }
 
-TEST_F(InputQueuesTest, AReaderIsSharedByNameWithinAContainer) {
+TEST_F(InputQueuesTest, ReaderIsSharedByNameInContainer) {
   const std::string path = Write("a", "1\n2\n3\n");
   ASSERT_OK_AND_ASSIGN(
       auto server,
@@ -544,7 +544,7 @@ TEST_F(InputQueuesTest, AReaderIsSharedByNameWithinAContainer) {
   EXPECT_THAT(lines, ElementsAre("1", "2", "3"));
 }
 
-TEST_F(InputQueuesTest, StagingAreasHoldWhatTheNextStepUses) {
+TEST_F(InputQueuesTest, StagingAreasBufferForTheNextStep) {
   const ops::StagingArea area(root_, {DT_FLOAT}, {.capacity = 1});
   const Output x = ops::Placeholder(root_, DT_FLOAT);
   const Operation put = area.Put(root_, {x});
@@ -580,7 +580,7 @@ TEST_F(InputQueuesTest, StagingAreasHoldWhatTheNextStepUses) {
   EXPECT_THAT(root_.status(), StatusIs(kInvalid, "index 2 of staging area"));
 }
 
-TEST_F(InputQueuesTest, ABarrierGivesWhatIsComplete) {
+TEST_F(InputQueuesTest, BarrierReturnsCompleteElements) {
   const ops::Barrier barrier(root_, {DT_FLOAT, DT_STRING},
                              {PartialShape::Scalar(), PartialShape::Scalar()});
   const Operation numbers = barrier.InsertMany(root_, 0, Names({"a", "b"}),

@@ -1,6 +1,6 @@
-// Tables that the tasks of a cluster, or their machines, have no memory for are
-// refused before any of it is taken; what fits is not. Each task is a process
-// of its own, whose memory and machine are made up.
+// Tables that exceed the memory of a cluster's tasks, or of their machines, are
+// rejected before any of it is allocated; fitting tables are not. Each task is
+// a separate process with simulated memory and machine.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kServers = 3;
 constexpr int64_t kWidth = 20;
-// Of a table of which each of them has a part of 80 MiB.
+// For a table of which each server has a part of 80 MiB.
 constexpr int64_t kPart = int64_t{80} << 20;
 constexpr int64_t kRows = kServers * kPart / kWidth / 4;
 constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
@@ -71,7 +71,7 @@ class LargeTablesTest : public ::testing::Test {
     }
     return initializers;
   }
-  // Of what Adagrad keeps beside each part.
+  // Initializers of Adagrad's slots of each part.
   std::vector<Operation> SlotInitializersOf(
       const ops::PartitionedVariable& table) {
     const Output rows = nn::EmbeddingLookup(model_, table, {0, 1},
@@ -113,7 +113,7 @@ class LargeTablesTest : public ::testing::Test {
   std::unique_ptr<Session> session_;  // ends before the cluster
 };
 
-TEST_F(LargeTablesTest, EachServerHasRoomButNotTheirMachine) {
+TEST_F(LargeTablesTest, MachineLimitCountsAllItsServers) {
   Begin(30'000'000'000, "m", "m", 64'000'000'000);
   const auto table = Table("table", 1'000'000'000);
   const std::string text = absl::StrCat(
@@ -137,7 +137,7 @@ TEST_F(LargeTablesTest, EachServerHasRoomButNotTheirMachine) {
   ExpectASmallTableWorks();
 }
 
-TEST_F(LargeTablesTest, AServerHasNoRoomForItsPartAndThatOfTheOptimizer) {
+TEST_F(LargeTablesTest, OptimizerSlotsCountAgainstServerMemory) {
   Begin(40'000'000'000, "a", "b", 100'000'000'000);
   const auto table = Table("table", 1'000'000'000);
   std::vector<Operation> all = InitializersOf(table);
@@ -156,8 +156,8 @@ TEST_F(LargeTablesTest, AServerHasNoRoomForItsPartAndThatOfTheOptimizer) {
   ExpectASmallTableWorks();
 }
 
-// In runs of their own the first one finds room.
-TEST_F(LargeTablesTest, WhatIsThereByNowLeavesLessRoom) {
+// In separate runs the first one fits.
+TEST_F(LargeTablesTest, ExistingVariablesReduceFreeMemory) {
   Begin(kPart + kPart / 2, "a", "b", 10 * kPart);
   const auto table = Table("table", kRows);
   const std::vector<Operation> slots = SlotInitializersOf(table);
@@ -170,12 +170,12 @@ TEST_F(LargeTablesTest, WhatIsThereByNowLeavesLessRoom) {
   EXPECT_OK(Run(slots));
 }
 
-TEST_F(LargeTablesTest, TwoMachinesHaveRoomForWhatOneHasNot) {
+TEST_F(LargeTablesTest, TablesOnTwoMachinesFit) {
   Begin(2 * kPart, "a", "b", 2 * kPart + 1);
   EXPECT_OK(Run(InitializersOf(Table("table", kRows))));
 }
 
-TEST_F(LargeTablesTest, OneMachineHasNoRoomForWhatTwoHave) {
+TEST_F(LargeTablesTest, TablesOnOneMachineDoNotFit) {
   Begin(2 * kPart, "a", "a", 2 * kPart + 1);
   const auto table = Table("table", kRows);
   EXPECT_THAT(
@@ -189,13 +189,13 @@ TEST_F(LargeTablesTest, OneMachineHasNoRoomForWhatTwoHave) {
   EXPECT_OK(Run(InitializersOf(table)));
 }
 
-TEST_F(LargeTablesTest, ServersThatDoNotKnowTheirMachineAreAlone) {
+TEST_F(LargeTablesTest, UnknownMachineHasNoSharedLimit) {
   Begin(2 * kPart, "", "", 1);
   EXPECT_OK(Run(InitializersOf(Table("table", kRows))));
 }
 
-// They take the place of what was there. Another session registers anew.
-TEST_F(LargeTablesTest, VariablesThatExistCountForNothing) {
+// They replace existing values. Another session registers them again.
+TEST_F(LargeTablesTest, ReinitializationNeedsNoExtraMemory) {
   Begin(4 * kPart, "a", "a", 3 * kPart);
   const auto table = Table("table", kRows);
   ASSERT_OK(Run(InitializersOf(table)));
@@ -207,8 +207,8 @@ TEST_F(LargeTablesTest, VariablesThatExistCountForNothing) {
               StatusIs(kExhausted, "other/part_0"));
 }
 
-// A restored value is as large as one that is made up.
-TEST_F(LargeTablesTest, WhatIsRestoredCounts) {
+// A restored value is as large as an initialized one.
+TEST_F(LargeTablesTest, RestoredVariablesCount) {
   Begin(30'000'000'000, "m", "m", 64'000'000'000);
   const auto table = Table("table", 1'000'000'000);
   train::Saver saver(root_);

@@ -21,11 +21,11 @@ namespace {
 constexpr int kRuns = 3;
 constexpr int kAttempts = 3;
 
-// What the network does to one message of a run; the others pass.
+// A network fault for one message of a run; other messages pass.
 struct Disturbance {
   int message = -1;  // counted over all connections; -1: none
   bus::Verdict verdict;
-  // Of all that the master says to the other worker.
+  // For all messages of the master to the other worker.
   absl::Duration delay = absl::ZeroDuration();
   bool ps_only_sends = false;  // and its part of a step ends with that
 };
@@ -55,7 +55,7 @@ struct Program {
       doubled);
 };
 
-// Nothing but codes that tell a client to try again is expected of a network.
+// Only codes that indicate a retry are acceptable for network faults.
 bool IsClean(const absl::Status& status) {
   return status.ok() || absl::IsUnavailable(status) ||
          absl::IsAborted(status) || absl::IsDeadlineExceeded(status);
@@ -82,7 +82,7 @@ class Story {
 
   Outcome Tell() {
     RunClient();
-    // Leases end, and whoever waits for a lost task gives up.
+    // Leases expire, and waits for a lost task end.
     cluster_.scheduler().AdvanceBy(absl::Minutes(5));
     outcome_.left = WhatIsLeft();
     outcome_.trace = cluster_.scheduler().trace_hash();
@@ -101,7 +101,7 @@ class Story {
                                     cluster_.session_options());
     Note(session.status());
     if (!session.ok()) return;
-    // What was lost is done again, until the variable is there.
+    // Lost initialization is repeated until the variable exists.
     absl::Status initialised;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       initialised = (*session)->Run(program_.x.initializer());
@@ -148,7 +148,7 @@ Outcome Tell(const Disturbance& disturbance, uint64_t seed) {
   return Story(disturbance, seed).Tell();
 }
 
-TEST(LifeOfStepTest, UndisturbedItGivesTheValues) {
+TEST(LifeOfStepTest, UndisturbedStepReturnsValues) {
   const Outcome outcome = Tell({}, 1);
   EXPECT_EQ(outcome.values, std::vector<float>(kRuns, 3.0f));
   EXPECT_THAT(outcome.statuses, testing::Each("OK"));
@@ -177,17 +177,17 @@ void DisturbEachMessage(const bus::Verdict& verdict, uint64_t seed) {
   }
 }
 
-TEST(LifeOfStepTest, TheConnectionIsLostWithAnyMessage) {
+TEST(LifeOfStepTest, ConnectionLostWithAnyMessage) {
   DisturbEachMessage({.fate = bus::Fate::kCutHere}, 1);
 }
 
-TEST(LifeOfStepTest, TheConnectionIsLostAfterAnyMessage) {
+TEST(LifeOfStepTest, ConnectionLostAfterAnyMessage) {
   DisturbEachMessage({.fate = bus::Fate::kCutAfter}, 2);
 }
 
-// A value that is lost after its sender's part of the step has ended, and
-// before the receiver's begins, is one that nobody but the sender can tell of.
-TEST(LifeOfStepTest, TheConnectionIsLostWithAnyMessageWhileOneTaskIsLate) {
+// If a value is lost after its sender's part of the step has ended, and before
+// the receiver's begins, only the sender can report it.
+TEST(LifeOfStepTest, ConnectionLostWhileOneTaskIsLate) {
   const Disturbance late = {.delay = absl::Seconds(2), .ps_only_sends = true};
   const int messages = Tell(late, 4).messages;
   for (int i = 0; i < messages; ++i) {
@@ -203,7 +203,7 @@ TEST(LifeOfStepTest, TheConnectionIsLostWithAnyMessageWhileOneTaskIsLate) {
   }
 }
 
-TEST(LifeOfStepTest, AnyMessageIsLate) {
+TEST(LifeOfStepTest, AnyMessageMayBeLate) {
   const bus::Verdict late = {.delay = absl::Seconds(5)};
   const int messages = Tell({}, 3).messages;
   for (int i = 0; i < messages; ++i) {

@@ -24,7 +24,7 @@ using Values = std::vector<Output>;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// What is differentiated: ys of an x and a w, both doubles [3], and an n.
+// Inputs of the differentiated function: x and w, both doubles [3], and n.
 struct Inputs {
   Output x, w, n;
 };
@@ -50,7 +50,7 @@ class LoopGradientsTest : public testing::Test {
   }
   static void TearDownTestSuite() { delete process_; }
 
-  // Of no iterations, one and several.
+  // With zero, one and several iterations.
   static void Check(const Function& function,
                     std::initializer_list<int> counts = {0, 1, 4},
                     bool same_shape = true) {
@@ -107,7 +107,7 @@ TEST_F(LoopGradientsTest, OfFunctionsThatNeedTheirOutputs) {
   });
 }
 
-TEST_F(LoopGradientsTest, OfShapesThatAreNotKnown) {
+TEST_F(LoopGradientsTest, OfUnknownShapes) {
   Check(
       [&](const Scope& root, const Inputs& in) {
         return Values{Repeat(
@@ -120,7 +120,7 @@ TEST_F(LoopGradientsTest, OfShapesThatAreNotKnown) {
 }
 
 // Several variables, of which one flows into the other alone.
-TEST_F(LoopGradientsTest, OfVariablesThatOnlyOthersTake) {
+TEST_F(LoopGradientsTest, OfVariablesUsedOnlyByOtherVariables) {
   Check([&](const Scope& root, const Inputs& in) {
     const Values last = ops::WhileLoop(
         root, {0, in.x, in.w},
@@ -142,7 +142,7 @@ TEST_F(LoopGradientsTest, OfLoopsInLoops) {
           const Values last =
               Repeat(root, in, parallel,
                      [&](const Scope& s, const Output& i, const Output& v) {
-                       // As often as the turn of the outer loop says.
+                       // As many iterations as the outer loop's index.
                        const Values inner = ops::WhileLoop(
                            s, {0, v},
                            [&](const Scope& t, const Values& u) {
@@ -335,7 +335,7 @@ TEST_F(LoopGradientsTest, OfRowsOfAnInvariant) {
   });
 }
 
-TEST_F(LoopGradientsTest, NothingFlowsThroughWhatHasNone) {
+TEST_F(LoopGradientsTest, StopsAtValuesWithoutGradient) {
   const Scope root = Scope::Root();
   const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {}});
   const Output w = ops::Placeholder(root, DT_FLOAT, {.shape = {}});
@@ -385,7 +385,7 @@ int NumIterations() {
 
 // A graph with gradients, in a step that does not compute them: iterations by
 // the thousand take the memory of a few.
-TEST_F(LoopGradientsTest, NothingIsKeptWithoutNeed) {
+TEST_F(LoopGradientsTest, UnusedGradientsKeepNoMemory) {
   constexpr int64_t kBytes = 128 << 10;
   const Scope root = Scope::Root();
   const Output n = ops::Placeholder(root, DT_INT32, {.shape = {}});
@@ -408,7 +408,7 @@ TEST_F(LoopGradientsTest, NothingIsKeptWithoutNeed) {
     EXPECT_THAT((*session)->Run({{n, Tensor::Scalar(count)}, {x, value}},
                                 Values{fetch}),
                 IsOk());
-    // What is no tensor, frames and iterations, counts here.
+    // Memory other than tensors (frames and iterations) is measured here.
     grown = process.usage().resident_bytes - before;
     return process.buffers().stats().peak_bytes_in_use;
   };
@@ -420,7 +420,7 @@ TEST_F(LoopGradientsTest, NothingIsKeptWithoutNeed) {
   EXPECT_GT(peak(200, gradients[0].dense), 200 * kBytes);
 }
 
-TEST_F(LoopGradientsTest, SaysWhatItCanNot) {
+TEST_F(LoopGradientsTest, UnsupportedLoopsAreRejected) {
   const Scope root = Scope::Root();
   const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {}});
   Output inside;
@@ -442,7 +442,7 @@ TEST_F(LoopGradientsTest, SaysWhatItCanNot) {
                        "Second-order gradient for while loops not supported"));
 }
 
-TEST_F(LoopGradientsTest, ALoopWithTwoConditionsIsRefused) {
+TEST_F(LoopGradientsTest, LoopWithTwoConditionsIsRejected) {
   const Scope root = Scope::Root();
   const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {}});
   const Values last = ops::WhileLoop(
@@ -491,7 +491,7 @@ TEST_F(LoopGradientsTest, OfConstants) {
 }
 
 // Each call has arrays of gradients of its own.
-TEST_F(LoopGradientsTest, TwiceThroughArraysByAnyName) {
+TEST_F(LoopGradientsTest, TwoCallsUseSeparateGradientArrays) {
   const Scope root = Scope::Root();
   const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {3}});
   const Values y = ops::MapFn(root,
@@ -512,9 +512,9 @@ TEST_F(LoopGradientsTest, TwiceThroughArraysByAnyName) {
   EXPECT_THAT(values[1].flat<float>(), ElementsAre(2, 4, 6));
 }
 
-// In a branch that is not taken nothing runs, though all that it waits for
-// does.
-TEST_F(LoopGradientsTest, ABranchThatWaitsForWhatIsOutside) {
+// In a branch that is not taken nothing runs, although all its control inputs
+// do.
+TEST_F(LoopGradientsTest, BranchWithOutsideControlInput) {
   const Scope root = Scope::Root();
   const Output p = ops::Placeholder(root, DT_BOOL, {.shape = {}});
   const Operation outside = root.AddNode("NoOp", {});
@@ -535,9 +535,8 @@ TEST_F(LoopGradientsTest, ABranchThatWaitsForWhatIsOutside) {
   }
 }
 
-// What depends on invariants alone runs as often as the body, neither for ever
-// nor once more.
-TEST_F(LoopGradientsTest, ABodyThatTakesInvariantsAlone) {
+// Nodes that depend on invariants alone run as often as the body.
+TEST_F(LoopGradientsTest, BodyOfInvariantsOnly) {
   const Scope root = Scope::Root();
   const Output x =
       ops::Placeholder(root, DT_FLOAT, {.shape = PartialShape::Scalar()});
@@ -561,8 +560,8 @@ TEST_F(LoopGradientsTest, ABodyThatTakesInvariantsAlone) {
   EXPECT_EQ(total.scalar<float>(), 6);
 }
 
-// Of a Case as a function, with an index that is out of range, too.
-TEST_F(LoopGradientsTest, ACaseInALoop) {
+// For a Case as a function, including an index out of range.
+TEST_F(LoopGradientsTest, CaseInsideLoop) {
   for (const size_t num_branches : {1, 2, 3}) {
     Check([&](const Scope& root, const Inputs& in) {
       return Values{Repeat(
@@ -581,10 +580,9 @@ TEST_F(LoopGradientsTest, ACaseInALoop) {
   }
 }
 
-// In the iterations that take the other branch its zeros are dead, though what
-// they are like is the same in all iterations: one Merge has both branches'
-// gradients of w.
-TEST_F(LoopGradientsTest, ABranchWhoseGradientIsZero) {
+// In iterations that take the other branch its zeros are dead, although their
+// shape is invariant: one Merge combines both branches' gradients of w.
+TEST_F(LoopGradientsTest, BranchWithZeroGradient) {
   const Tensor ones = Tensor::Vector({1.0, 1.0, 1.0});
   const std::function<Output(const Scope&, const Output&)> flat[] = {
       [](const Scope& s, const Output& w) { return ops::Sign(s, w); },
@@ -650,7 +648,7 @@ TEST_F(LoopGradientsTest, ListsOutsideOfLoops) {
 }
 
 // No item is gathered twice: as in TensorFlow, one of the gradients would win.
-TEST_F(LoopGradientsTest, ListsThatAreJoinedAndSplit) {
+TEST_F(LoopGradientsTest, ListsJoinedAndSplit) {
   Check(
       [](const Scope& s, const Inputs& in) {
         const Output rows = ops::Stack(s, {in.x, in.w, ops::Mul(s, in.x, 3.0)});
@@ -686,7 +684,7 @@ TEST_F(LoopGradientsTest, ListsThatAreJoinedAndSplit) {
       {1});
 }
 
-TEST_F(LoopGradientsTest, AListIsPushedToInALoop) {
+TEST_F(LoopGradientsTest, ListPushedToInLoop) {
   Check([](const Scope& root, const Inputs& in) {
     const Values results = ops::WhileLoop(
         root, {0, in.x, EmptyList(root)},
@@ -702,7 +700,7 @@ TEST_F(LoopGradientsTest, AListIsPushedToInALoop) {
   });
 }
 
-TEST_F(LoopGradientsTest, ListsAreReadAndSetInALoop) {
+TEST_F(LoopGradientsTest, ListsReadAndSetInLoop) {
   Check([](const Scope& root, const Inputs& in) {
     const Output rows =
         ops::Stack(root, {in.x, in.w, ops::Mul(root, in.x, 2.0), in.x, in.w});

@@ -1,4 +1,4 @@
-// Loops whose nodes lie on several devices, as a user sees them: the same tests
+// Loops whose nodes are on several devices, as seen by a user: the same tests
 // over the devices of an in-process session, tasks of one process, tasks over
 // sockets, and tasks over the simulated network.
 #include <gmock/gmock.h>
@@ -230,7 +230,7 @@ class LoopsAcrossTasksTest : public ::testing::TestWithParam<Home> {
   std::unique_ptr<Session> session_;
 };
 
-TEST_P(LoopsAcrossTasksTest, TheBodyElsewhere) {
+TEST_P(LoopsAcrossTasksTest, BodyOnAnotherTask) {
   Output count = program_.Counter(/*condition=*/0, /*body=*/1);
   for (float limit : {0.0f, 1.0f, 2.0f, 100.0f}) {
     EXPECT_EQ(Run(count, limit), limit);
@@ -238,7 +238,7 @@ TEST_P(LoopsAcrossTasksTest, TheBodyElsewhere) {
   place_.ExpectNothingLeft();
 }
 
-TEST_P(LoopsAcrossTasksTest, TheConditionElsewhere) {
+TEST_P(LoopsAcrossTasksTest, ConditionOnAnotherTask) {
   Output count = program_.Counter(/*condition=*/1, /*body=*/0);
   for (float limit : {0.0f, 1.0f, 30.0f}) EXPECT_EQ(Run(count, limit), limit);
   place_.ExpectNothingLeft();
@@ -254,7 +254,7 @@ TEST_P(LoopsAcrossTasksTest, ParallelIterationsDoNotMatter) {
   place_.ExpectNothingLeft();
 }
 
-TEST_P(LoopsAcrossTasksTest, EachValueElsewhere) {
+TEST_P(LoopsAcrossTasksTest, EachValueOnAnotherTask) {
   const std::vector<Scope> scopes = {on(0), on(1)};
   const Values sums = While(
       scopes, {program_.Const(0, 0), program_.Const(2, 0)},
@@ -271,7 +271,7 @@ TEST_P(LoopsAcrossTasksTest, EachValueElsewhere) {
   place_.ExpectNothingLeft();
 }
 
-TEST_P(LoopsAcrossTasksTest, AnInvariantUsedElsewhere) {
+TEST_P(LoopsAcrossTasksTest, InvariantUsedOnAnotherTask) {
   Output x = ops::Placeholder(on(2), DT_FLOAT);
   const Values result = While(
       {on(0), on(0)}, {program_.Const(0, 0), program_.Const(0, 1)},
@@ -279,7 +279,7 @@ TEST_P(LoopsAcrossTasksTest, AnInvariantUsedElsewhere) {
         return program_.LessThan(0, v[0], program_.limit);
       },
       [&](const Values& v) -> Values {
-        // What device 1 makes of x alone takes no value of the loop.
+        // Device 1 computes this from x alone, without values of the loop.
         Output twice =
             ops::Add(on(1), Invariant(on(0), x), Invariant(on(0), x));
         return {ops::Add(on(0), v[0], 1.0f), ops::Mul(on(0), v[1], twice)};
@@ -303,7 +303,7 @@ TEST_P(LoopsAcrossTasksTest, LoopsNestOverThreeTasks) {
 
 // The inner loop takes nothing but invariants of the outer one, so it runs in
 // the outer loop's last iteration too, in which all else is dead.
-TEST_P(LoopsAcrossTasksTest, AnInnerLoopOfInvariants) {
+TEST_P(LoopsAcrossTasksTest, InnerLoopOfInvariants) {
   const Output sum = While(
       {on(0)}, {program_.Const(0, 0)},
       [&](const Values& v) {
@@ -330,7 +330,7 @@ TEST_P(LoopsAcrossTasksTest, AnInnerLoopOfInvariants) {
 
 // y = x w^n, multiplied on device 1, with w on device 2; and the same in a loop
 // around it, n times: x w^(n n).
-TEST_P(LoopsAcrossTasksTest, GradientsRunThroughThem) {
+TEST_P(LoopsAcrossTasksTest, GradientsCrossTasks) {
   const Output x = ops::Placeholder(on(0), DT_FLOAT, {.shape = {}});
   const Output w = ops::Placeholder(on(2), DT_FLOAT, {.shape = {}});
   const auto repeat =
@@ -401,7 +401,7 @@ TEST_P(LoopsAcrossTasksTest, DeadValuesInTheBody) {
   place_.ExpectNothingLeft();
 }
 
-TEST_P(LoopsAcrossTasksTest, ALoopOnABranchThatIsNotTaken) {
+TEST_P(LoopsAcrossTasksTest, LoopOnUntakenBranch) {
   Output taken = ops::Placeholder(on(2), DT_BOOL);
   const auto [otherwise, begin] =
       ops::Switch(on(0), program_.Const(0, 0), taken);
@@ -423,7 +423,7 @@ TEST_P(LoopsAcrossTasksTest, ALoopOnABranchThatIsNotTaken) {
   place_.ExpectNothingLeft();
 }
 
-TEST_P(LoopsAcrossTasksTest, ControlEdgesInALoop) {
+TEST_P(LoopsAcrossTasksTest, ControlEdgesInLoop) {
   const Output count = While(
       {on(0)}, {program_.Const(0, 0)},
       [&](const Values& v) {
@@ -439,7 +439,7 @@ TEST_P(LoopsAcrossTasksTest, ControlEdgesInALoop) {
   place_.ExpectNothingLeft();
 }
 
-TEST_P(LoopsAcrossTasksTest, AnErrorInAnIterationEndsTheStep) {
+TEST_P(LoopsAcrossTasksTest, ErrorInIterationEndsTheStep) {
   // 12 / (3 - i) fails in iteration 3.
   Output one = ops::Const(on(0), 0);
   Output limit = ops::Placeholder(on(0), DT_INT32);
@@ -471,7 +471,7 @@ TEST_P(LoopsAcrossTasksTest, AnErrorInAnIterationEndsTheStep) {
   place_.ExpectNothingLeft();
 }
 
-TEST_P(LoopsAcrossTasksTest, ALoopThatCannotBeCutIsRefused) {
+TEST_P(LoopsAcrossTasksTest, UnpartitionableLoopIsRejected) {
   // The Merge waits for a value of iteration 0 only.
   Output enter = ops::Enter(on(0), program_.limit, "loop");
   Output early = ops::Neg(on(1).WithName("early"), enter);
@@ -493,7 +493,7 @@ INSTANTIATE_TEST_SUITE_P(All, LoopsAcrossTasksTest,
                                            Home::kSockets, Home::kSimulated),
                          NameOf);
 
-// Where time passes by itself.
+// With real time.
 class EndlessLoopTest : public LoopsAcrossTasksTest {};
 
 TEST_P(EndlessLoopTest, EndsAtItsDeadline) {
@@ -538,9 +538,9 @@ TEST(SimulatedLoopsTest, InAnyOrder) {
   }
 }
 
-// Memory does not grow with the iterations: once a loop is over, its step goes
-// on, and remembers nothing of the values that were handed over in it.
-TEST(LoopsOfOneProcessTest, WhatHasMetIsForgottenWhileTheStepGoesOn) {
+// Memory does not grow with the iterations: once a loop is over, its step
+// continues without any state of values exchanged in it.
+TEST(LoopsOfOneProcessTest, StepMemoryDoesNotGrowWithIterations) {
   Place place(Home::kOneProcess);
   Programs program(place);
   const Scope on0 = program.on(0);
@@ -563,7 +563,7 @@ TEST(LoopsOfOneProcessTest, WhatHasMetIsForgottenWhileTheStepGoesOn) {
     EXPECT_OK(session->Run({{program.limit, limit}}, end));
   });
   EXPECT_EQ(ScalarOf(session->Run(result)), Programs::NestedResult(kLimit));
-  int num_running = 0;  // a task whose part is over runs nothing any more
+  int num_running = 0;  // a finished task runs no nodes
   for (const char* job : {"ps", "worker"}) {
     const StepTable::Size steps =
         place.cluster().server(job, 0).runtime().steps();
@@ -577,7 +577,7 @@ TEST(LoopsOfOneProcessTest, WhatHasMetIsForgottenWhileTheStepGoesOn) {
 }
 
 // A message of a running loop is lost with its connection.
-TEST(SimulatedLoopsTest, ALostConnectionEndsTheStep) {
+TEST(SimulatedLoopsTest, LostConnectionEndsTheStep) {
   for (int lost : {1, 5, 17, 40}) {
     SCOPED_TRACE(absl::StrCat("message ", lost, " of the second run"));
     Place place(Home::kSimulated);

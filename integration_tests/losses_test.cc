@@ -33,7 +33,7 @@ TEST_F(LossesTest, AbsoluteDifference) {
   EXPECT_THAT(Run(loss), FloatsNear({5.5f}));
 }
 
-TEST_F(LossesTest, WeightsScaleAndLeaveOut) {
+TEST_F(LossesTest, WeightsScaleAndMask) {
   const auto loss = [&](const Input& weights) {
     return Run(losses::AbsoluteDifference(root_, Labels(), Predictions(),
                                           {.weights = weights}));
@@ -139,7 +139,7 @@ TEST_F(LossesTest, SparseSoftmaxCrossEntropy) {
   EXPECT_THAT(Run(loss), FloatsNear({0.42085570f}));
 }
 
-TEST_F(LossesTest, ColumnsOfLabelsAndWeightsAreTaken) {
+TEST_F(LossesTest, LabelAndWeightColumnsAreSqueezed) {
   const Output labels = ops::Reshape(root_, Ints({0, 1}), {2, 1});
   EXPECT_THAT(
       Run(losses::SparseSoftmaxCrossEntropy(
@@ -147,7 +147,7 @@ TEST_F(LossesTest, ColumnsOfLabelsAndWeightsAreTaken) {
       FloatsNear({1.13493395f}));
 }
 
-TEST_F(LossesTest, TheTotalHasTheRegularizationLosses) {
+TEST_F(LossesTest, TotalIncludesRegularizationLosses) {
   losses::AbsoluteDifference(root_, Labels(), Predictions());
   losses::MeanSquaredError(root_, Labels(), Predictions());
   root_.AddToCollection(collection::kRegularizationLosses, Vector({0.25f}));
@@ -175,11 +175,11 @@ TEST_F(LossesTest, RegularizersOfVariables) {
   EXPECT_THAT(Run(total), FloatsNear({3 + 0.7f}));
 }
 
-TEST_F(LossesTest, NoRegularizationIsZero) {
+TEST_F(LossesTest, NoRegularizersGiveZero) {
   EXPECT_THAT(Run(losses::GetRegularizationLoss(root_)), FloatsNear({0}));
 }
 
-TEST_F(LossesTest, OtherCollectionsOrNone) {
+TEST_F(LossesTest, LossCollectionIsConfigurable) {
   losses::AbsoluteDifference(root_, Labels(), Predictions(),
                              {.loss_collection = "mine"});
   losses::AbsoluteDifference(root_, Labels(), Predictions(),
@@ -232,12 +232,12 @@ TEST_F(LossesTest, WeightsOfUnknownShapeAreCheckedByTheStep) {
 
 // ---- refusals ----
 
-TEST_F(LossesTest, OtherShapesAreRefused) {
+TEST_F(LossesTest, MismatchedShapesAreRejected) {
   losses::AbsoluteDifference(root_, Vector({1, 2}), Predictions());
   EXPECT_THAT(root_.status(), StatusIs(kInvalid, "are incompatible"));
 }
 
-TEST_F(LossesTest, WeightsOfAnotherRankAreRefused) {
+TEST_F(LossesTest, WeightsOfWrongRankAreRejected) {
   losses::AbsoluteDifference(root_, Labels(), Predictions(),
                              {.weights = Vector({1, 2})});
   EXPECT_THAT(root_.status(),
@@ -247,7 +247,7 @@ TEST_F(LossesTest, WeightsOfAnotherRankAreRefused) {
   EXPECT_TRUE(losses::GetLosses(root_).empty());
 }
 
-TEST_F(LossesTest, WeightsOfOtherSizesAreRefused) {
+TEST_F(LossesTest, WeightsOfWrongSizeAreRejected) {
   losses::AbsoluteDifference(root_, Labels(), Predictions(),
                              {.weights = Matrix({{1, 2}})});
   EXPECT_THAT(
@@ -257,12 +257,12 @@ TEST_F(LossesTest, WeightsOfOtherSizesAreRefused) {
                "1."));
 }
 
-TEST_F(LossesTest, LabelsOfOtherClassesAreRefused) {
+TEST_F(LossesTest, LabelsOfWrongClassCountAreRejected) {
   losses::SoftmaxCrossEntropy(root_, Matrix({{1, 0}, {0, 1}}), Logits());
   EXPECT_THAT(root_.status(), StatusIs(kInvalid, "are incompatible"));
 }
 
-TEST_F(LossesTest, TooManyLabelsAreRefused) {
+TEST_F(LossesTest, TooManyLabelsAreRejected) {
   losses::SparseSoftmaxCrossEntropy(root_, Ints({2, 1, 1}), Logits());
   EXPECT_THAT(
       root_.status(),
@@ -271,17 +271,17 @@ TEST_F(LossesTest, TooManyLabelsAreRefused) {
                "last dimension. Received: labels.shape=[3]"));
 }
 
-TEST_F(LossesTest, NullIsRefused) {
+TEST_F(LossesTest, NullIsRejected) {
   losses::MeanSquaredError(root_, Output(), Predictions());
   EXPECT_THAT(root_.status(), StatusIs(kInvalid, "labels must not be null"));
 }
 
-TEST_F(LossesTest, ATotalOfNothingIsRefused) {
+TEST_F(LossesTest, TotalWithoutLossesIsRejected) {
   losses::GetTotalLoss(root_);
   EXPECT_THAT(root_.status(), StatusIs(kInvalid, "at least one Tensor"));
 }
 
-TEST_F(LossesTest, ANegativeScaleIsRefused) {
+TEST_F(LossesTest, NegativeScaleIsRejected) {
   for (const double scale : {-1.0, std::numeric_limits<double>::quiet_NaN(),
                              std::numeric_limits<double>::infinity()}) {
     const Scope scope = Scope::Root();

@@ -1,7 +1,7 @@
-// Loops, branches, functions and arrays inside one another, made up by seeds:
-// a graph gives what the program means, with passes and without; and whatever
-// is changed about its loops, it ends with a value or an error.
-// integration_tests/testing/graph_seeds.h says which seeds.
+// Random nested loops, branches, functions and arrays: a graph gives the
+// results of the program, with passes and without; and with modified loops, it
+// ends with a value or an error. integration_tests/testing/graph_seeds.h
+// selects the seeds.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -54,7 +54,7 @@ FeedList FeedsOf(const std::vector<Output>& args, uint64_t seed) {
   return feeds;
 }
 
-class MadeUpLoopsTest : public ::testing::Test {
+class RandomLoopsTest : public ::testing::Test {
  protected:
   SessionOptions Options() {
     return {.device_count = {{"CPU", 2}}, .process = &process_};
@@ -78,12 +78,12 @@ class MadeUpLoopsTest : public ::testing::Test {
   Process process_{{.compute_threads = 2}};
 };
 
-TEST_F(MadeUpLoopsTest, GiveWhatTheyMean) {
+TEST_F(RandomLoopsTest, ResultsMatchReference) {
   const GraphSeeds seeds(kLoopSeeds);
   SessionOptions without_passes = Options();
   without_passes.graph_options = NoRewrites();
   for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
-    const Block block = MakeUpProgram(seed);
+    const Block block = MakeRandomProgram(seed);
     const ProgramGraph program(block);
     ASSERT_OK(program.root.status()) << "seed " << seed;
     KeepGraph(ExportGraphDefText(program.root.graph()));
@@ -96,13 +96,13 @@ TEST_F(MadeUpLoopsTest, GiveWhatTheyMean) {
   }
 }
 
-// What a broken graph gives is nobody's promise; that it ends is.
-TEST_F(MadeUpLoopsTest, EndHoweverTheyAreBroken) {
+// The results of a malformed graph are unspecified, but it must terminate.
+TEST_F(RandomLoopsTest, MalformedLoopsTerminate) {
   const GraphSeeds seeds(kLoopSeeds);
   int runs = 0;
   int refusals = 0;
   for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
-    const ProgramGraph whole(MakeUpProgram(seed));
+    const ProgramGraph whole(MakeRandomProgram(seed));
     ASSERT_OK(whole.root.status());
     const std::string graph = ExportGraphDef(whole.root.graph()).value();
     for (uint64_t i = 0; i < 2; ++i) {

@@ -1,5 +1,5 @@
-// MetaGraphDefs: those of TensorFlow 2.21 come in, are restored and go on; ours
-// go out, and another program goes on with them.
+// MetaGraphDefs: those of TensorFlow 2.21 are imported, restored and trained;
+// ours are exported, and another program continues from them.
 #include "libs/train/meta_graph.h"
 
 #include <cmath>
@@ -73,7 +73,7 @@ class MetaGraphTest : public testing::Test {
     EXPECT_OK(meta);
     return meta.ok() ? *meta : MetaGraph();
   }
-  // A session of its own, whose local variables have their values.
+  // Returns a separate session with initialized local variables.
   std::unique_ptr<Session> Connect(const Scope& scope) {
     const Operation init = ops::LocalVariablesInitializer(scope);
     auto session = Session::Connect("", scope, {.process = &process_});
@@ -82,7 +82,8 @@ class MetaGraphTest : public testing::Test {
     EXPECT_OK((*session)->Run(init));
     return *std::move(session);
   }
-  // What TensorFlow found in round 0, right after the checkpoint, or later.
+  // Expects TensorFlow's results of round 0, right after the checkpoint, or of
+  // later rounds.
   void ExpectRound(Session& session, const std::string& name, int round,
                    const std::string& prefix = "") {
     Strings fetches;
@@ -126,7 +127,7 @@ class TensorFlowsMetaGraphTest
     : public MetaGraphTest,
       public testing::WithParamInterface<const char*> {};
 
-TEST_P(TensorFlowsMetaGraphTest, IsRestoredAndGoesOn) {
+TEST_P(TensorFlowsMetaGraphTest, RestoresAndResumesTraining) {
   const std::string name = GetParam();
   const std::string checkpoint = absl::StrCat(kFolder, name, "-3");
   const Scope root = Scope::Root();
@@ -137,7 +138,7 @@ TEST_P(TensorFlowsMetaGraphTest, IsRestoredAndGoesOn) {
   ASSERT_NE(session, nullptr);
   ASSERT_OK(saver->Restore(*session, checkpoint));
   ASSERT_NO_FATAL_FAILURE(ExpectRound(*session, name, 0));
-  // What TensorFlow restored, ours saves: the same bytes.
+  // A restored TensorFlow checkpoint is saved with the same bytes.
   ASSERT_OK_AND_ASSIGN(const std::string saved,
                        saver->Save(*session, absl::StrCat(folder_, "/m")));
   for (const char* file : {".index", ".data-00000-of-00001"}) {
@@ -186,7 +187,7 @@ INSTANTIATE_TEST_SUITE_P(Savers, TensorFlowsMetaGraphTest,
                          testing::Values("whole", "sharded"),
                          [](const auto& saver) { return saver.param; });
 
-TEST_F(MetaGraphTest, CollectionsAreTheScopes) {
+TEST_F(MetaGraphTest, CollectionsAreImportedIntoScope) {
   const Scope root = Scope::Root();
   ASSERT_OK_AND_ASSIGN(const auto saver,
                        ImportMetaGraph(root, Recorded("whole-3.meta")));
@@ -234,7 +235,7 @@ std::map<std::string, std::string> CollectionBytes(const MetaGraph& meta) {
   return bytes;
 }
 
-TEST_F(MetaGraphTest, CollectionsGoOutAsTheyCameIn) {
+TEST_F(MetaGraphTest, CollectionsRoundTrip) {
   const MetaGraph meta = Recorded("whole-3.meta");
   const Scope root = Scope::Root();
   ASSERT_OK(ImportMetaGraph(root, meta).status());
@@ -243,7 +244,7 @@ TEST_F(MetaGraphTest, CollectionsGoOutAsTheyCameIn) {
   EXPECT_EQ(CollectionBytes(out), CollectionBytes(meta));
 }
 
-TEST_F(MetaGraphTest, SignaturesAndUnknownFieldsGoOutAsTheyCameIn) {
+TEST_F(MetaGraphTest, SignaturesAndUnknownFieldsRoundTrip) {
   const std::string bytes = ReadFile(absl::StrCat(kFolder, "signatures.meta"));
   ASSERT_OK_AND_ASSIGN(const MetaGraph meta, MetaGraph::Parse(bytes));
   // Maps may be in another order: nothing else.
@@ -265,7 +266,7 @@ TEST_F(MetaGraphTest, SignaturesAndUnknownFieldsGoOutAsTheyCameIn) {
       << found.DebugString() << " | " << expected.DebugString();
 }
 
-TEST_F(MetaGraphTest, ImportsGoBelowScopes) {
+TEST_F(MetaGraphTest, ImportScopePrefixesNames) {
   const MetaGraph meta = Recorded("whole-3.meta");
   const Scope root = Scope::Root();
   std::vector<std::unique_ptr<Saver>> savers;
@@ -324,7 +325,7 @@ TEST_F(MetaGraphTest, InputsAreMapped) {
 }
 
 // The variables of the recorded model, by our builders.
-TEST_F(MetaGraphTest, VariableDefsAreTensorFlows) {
+TEST_F(MetaGraphTest, VariableDefsMatchTensorFlow) {
   const Scope root = Scope::Root();
   const ops::Initializer any = [](const Scope& scope, const TensorShape& shape,
                                   DataType, const ops::PartitionInfo*) {
@@ -343,7 +344,7 @@ TEST_F(MetaGraphTest, VariableDefsAreTensorFlows) {
             CollectionBytes(Recorded("whole-3.meta"))[name]);
 }
 
-TEST_F(MetaGraphTest, AnotherProgramGoesOn) {
+TEST_F(MetaGraphTest, AnotherProgramResumesTraining) {
   const Tensor rows = Matrix(expected_["x"], 3);
   std::string path;
   std::vector<Tensor> losses;
@@ -391,7 +392,7 @@ TEST_F(MetaGraphTest, AnotherProgramGoesOn) {
   EXPECT_EQ(step.flat<int64_t>()[0], 4);
 }
 
-TEST_F(MetaGraphTest, GraphsWithoutASaverGetOne) {
+TEST_F(MetaGraphTest, GraphsWithoutSaverGetOne) {
   const Scope root = Scope::Root();
   ops::GetVariable(root, "w", {2});
   ASSERT_OK_AND_ASSIGN(const MetaGraph meta, ExportMetaGraph(root));

@@ -68,7 +68,7 @@ TEST_F(MetricsTest, CountsAreLocalVariables) {
   EXPECT_TRUE(ops::TrainableVariables(root_).empty());
 }
 
-TEST_F(MetricsTest, ASecondOneHasVariablesOfItsOwn) {
+TEST_F(MetricsTest, SecondMetricHasItsOwnVariables) {
   metrics::Accuracy(root_, Ints(), Ints());
   EXPECT_EQ(metrics::Accuracy(root_, Ints(), Ints()).value.name(),
             "accuracy_1/value:0");
@@ -104,7 +104,7 @@ TEST_F(MetricsTest, AccuracyComparesInTheTypeOfLabels) {
               0.5f);
 }
 
-TEST_F(MetricsTest, AColumnOfLabelsIsTaken) {
+TEST_F(MetricsTest, LabelColumnIsSqueezed) {
   const Output y = ops::Placeholder(root_, DT_INT64, {.shape = {4, 1}});
   const Output p = Ints();
   const Metric accuracy = metrics::Accuracy(root_, y, p);
@@ -335,14 +335,14 @@ TEST_F(ThresholdMetricsTest, WeightsAreBroadcast) {
   EXPECT_THAT(Run(batch, recall.update_op), FloatsNear({1, 0}));
 }
 
-TEST_F(ThresholdMetricsTest, EmptyThresholdsAreRefused) {
+TEST_F(ThresholdMetricsTest, EmptyThresholdsAreRejected) {
   metrics::PrecisionAtThresholds(root_, Ints(), Floats(4), {});
   EXPECT_THAT(
       root_.status(),
       StatusIs(kInvalid, "precision_at_thresholds: thresholds are empty"));
 }
 
-TEST_F(ThresholdMetricsTest, PredictionsBeyond1AreRefused) {
+TEST_F(ThresholdMetricsTest, PredictionsAbove1AreRejected) {
   const Output y = Ints(), p = Floats(4);
   const Metric recall = metrics::RecallAtThresholds(root_, y, p, {.5f});
   Begin();
@@ -377,13 +377,13 @@ TEST_F(ThresholdMetricsTest, RatesOfWeightedPredictions) {
       F({.1f, .2f, .4f, .3f, 0, .1f, .2f, .2f, .26f, .26f}), 8.0f / 15);
 }
 
-TEST_F(ThresholdMetricsTest, RatesOutsideOf0And1AreRefused) {
+TEST_F(ThresholdMetricsTest, RatesOutside0And1AreRejected) {
   metrics::SensitivityAtSpecificity(root_, Ints(), Floats(4), 1.5f);
   EXPECT_THAT(root_.status(),
               StatusIs(kInvalid, "specificity must be in [0, 1]"));
 }
 
-TEST_F(ThresholdMetricsTest, RateThatIsNaNIsRefused) {
+TEST_F(ThresholdMetricsTest, NanRateIsRejected) {
   metrics::SpecificityAtSensitivity(root_, Ints(), Floats(4), NAN);
   EXPECT_THAT(root_.status(),
               StatusIs(kInvalid, "sensitivity must be in [0, 1]"));
@@ -479,7 +479,7 @@ TEST_F(AucTest, OfMatrices) {
   ExpectAfter(auc, {}, 0.95833313f);
 }
 
-TEST_F(AucTest, PredictionsBeyondOneFailTheStep) {
+TEST_F(AucTest, PredictionsAboveOneFailTheStep) {
   const Output y = Ints(2), p = Floats(2);
   const Metric auc = metrics::Auc(root_, y, p);
   Begin();
@@ -491,20 +491,20 @@ TEST_F(AucTest, PredictionsBeyondOneFailTheStep) {
   EXPECT_THAT(Run(auc.value), FloatsNear({0}));
 }
 
-TEST_F(AucTest, TooFewThresholdsAreRefused) {
+TEST_F(AucTest, TooFewThresholdsAreRejected) {
   metrics::Auc(root_, Ints(2), Floats(2), {.num_thresholds = 1});
   EXPECT_THAT(root_.status(), StatusIs(kInvalid, "num_thresholds"));
 }
 
 // ---- refusals ----
 
-TEST_F(MetricsTest, OtherShapesAreRefused) {
+TEST_F(MetricsTest, MismatchedShapesAreRejected) {
   metrics::Accuracy(root_, Ints(2), Ints(3));
   EXPECT_THAT(root_.status(), StatusIs(kInvalid, "are incompatible"));
   EXPECT_TRUE(ops::LocalVariables(root_).empty());
 }
 
-TEST_F(MetricsTest, WeightsThatDoNotFitAreRefused) {
+TEST_F(MetricsTest, MismatchedWeightsAreRejected) {
   const Metric mean = metrics::Mean(root_, Floats(2), {.weights = Floats(3)});
   EXPECT_FALSE(mean.value);
   EXPECT_THAT(
@@ -514,13 +514,13 @@ TEST_F(MetricsTest, WeightsThatDoNotFitAreRefused) {
                "0."));
 }
 
-TEST_F(MetricsTest, NullIsRefused) {
+TEST_F(MetricsTest, NullIsRejected) {
   metrics::Recall(root_, Ints(), Output());
   EXPECT_THAT(root_.status(),
               StatusIs(kInvalid, "predictions must not be null"));
 }
 
-TEST_F(MetricsTest, WeightsAreCheckedByTheStepWhereShapesAreUnknown) {
+TEST_F(MetricsTest, UnknownWeightShapesAreCheckedAtRunTime) {
   const Output x = ops::Placeholder(root_, DT_FLOAT);
   const Output w = ops::Placeholder(root_, DT_FLOAT);
   const Metric mean = metrics::Mean(root_, x, {.weights = w});

@@ -1,6 +1,6 @@
-// MonitoredTrainingSession on clusters: workers wait for the chief, training
-// goes on when a parameter server has started again, with checkpoints and
-// without.
+// MonitoredTrainingSession on clusters: workers wait for the chief, and
+// training continues after a parameter server has restarted, with checkpoints
+// and without.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -38,7 +38,7 @@ using train::MonitoredSession;
 using train::MonitoredTrainingSession;
 using train::MonitoredTrainingSessionOptions;
 
-// Tells when a line comes that has this in it.
+// Notifies when a line contains the given text.
 class NotifyingLogger : public Logger {
  public:
   explicit NotifyingLogger(std::string text) : text_(std::move(text)) {}
@@ -81,7 +81,7 @@ struct Model {
 
 class MonitoredRecoveryTest : public testing::TestWithParam<ClusterKind> {
  protected:
-  // `patience` is with tasks that are missing.
+  // `patience` is the timeout for missing tasks.
   explicit MonitoredRecoveryTest(absl::Duration patience = absl::Seconds(2))
       : cluster_(ClusterOptions(patience)) {}
 
@@ -162,7 +162,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, MonitoredRecoveryTest,
                            return ClusterKindName(kind.param);
                          });
 
-TEST_P(MonitoredRecoveryTest, GoesOnFromTheLastCheckpoint) {
+TEST_P(MonitoredRecoveryTest, ResumesFromLastCheckpoint) {
   auto options = Options(0, logger_);
   options.checkpoint_dir = "/job";
   options.save_checkpoint_steps = 5;
@@ -179,15 +179,15 @@ TEST_P(MonitoredRecoveryTest, GoesOnFromTheLastCheckpoint) {
               testing::Contains(HasSubstr("Restoring parameters from /job/")));
 }
 
-TEST_P(MonitoredRecoveryTest, WithoutADirectoryBeginsAnew) {
+TEST_P(MonitoredRecoveryTest, WithoutDirectoryStartsOver) {
   TrainThroughALoss(Options(0, logger_));
   ASSERT_FALSE(steps_.empty());
   EXPECT_EQ(steps_.back(), 30);
   EXPECT_EQ(steps_.size(), 12u + 30u);
 }
 
-// What variables hold without one may be of an earlier program.
-TEST_P(MonitoredRecoveryTest, ASessionIsInitializedByACheckpointOnly) {
+// Without a checkpoint, values of variables may be of an earlier program.
+TEST_P(MonitoredRecoveryTest, CheckpointAloneInitializesSession) {
   Model model;
   train::Saver saver(model.root);
   train::SessionManagerOptions options;
@@ -204,9 +204,9 @@ TEST_P(MonitoredRecoveryTest, ASessionIsInitializedByACheckpointOnly) {
   EXPECT_OK(recovered.session->Run(model.train));
 }
 
-// The queue lies with a server that lives, and a run finds that another one has
-// gone: the queue is for the next session, too.
-TEST_P(MonitoredRecoveryTest, ALossThatARunFindsLeavesSharedQueuesOpen) {
+// The queue is on a live server, and a run finds that another server is gone:
+// the queue must stay open for the next session.
+TEST_P(MonitoredRecoveryTest, LossFoundByRunLeavesSharedQueuesOpen) {
   Model model;
   const Scope at = model.root.WithDevice("/job:ps/task:0");
   const auto queue = ops::Queue::Fifo(at.WithName("queue"), {DT_FLOAT},
@@ -231,7 +231,7 @@ TEST_P(MonitoredRecoveryTest, ALossThatARunFindsLeavesSharedQueuesOpen) {
   EXPECT_OK(session->Close());
 }
 
-// In simulated time, for the cluster is patient with what is missing.
+// In simulated time, because the cluster waits long for missing tasks.
 class MonitoredBoundTest : public MonitoredRecoveryTest {};
 
 INSTANTIATE_TEST_SUITE_P(Clusters, MonitoredBoundTest,
@@ -240,7 +240,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, MonitoredBoundTest,
                            return ClusterKindName(kind.param);
                          });
 
-TEST_P(MonitoredBoundTest, RecoveryHasABound) {
+TEST_P(MonitoredBoundTest, RecoveryTimeIsBounded) {
   Model model;
   auto options = Options(0, logger_);
   options.recovery.max_recovery = absl::Milliseconds(300);
@@ -257,7 +257,7 @@ TEST_P(MonitoredBoundTest, RecoveryHasABound) {
   cluster_.Start("ps", 1);
 }
 
-// As one does whose input ends in the next run.
+// Simulates an input that ends in the next run.
 void EndInput(MonitoredSession& session) {
   EXPECT_THAT(session.RunStepFn([](MonitoredSession::StepContext&) {
     return absl::OutOfRangeError("the input has ended");
@@ -284,7 +284,7 @@ class LostWorker {
   train::TrainingMembers member_{"training_members", "zmq://lost:1#1"};
 };
 
-TEST_P(MonitoredBoundTest, AChiefWaitsForNoWorkerThatIsLost) {
+TEST_P(MonitoredBoundTest, ChiefDoesNotWaitForLostWorker) {
   Model model;
   LostWorker lost(model);
   ASSERT_OK_AND_ASSIGN(
@@ -299,8 +299,8 @@ TEST_P(MonitoredBoundTest, AChiefWaitsForNoWorkerThatIsLost) {
               HasSubstr("The worker of zmq://lost:1 has sent no heartbeat"));
 }
 
-// Its entry lies on servers that go on running.
-TEST_P(MonitoredBoundTest, AWorkerThatWasLostDelaysTheNextChiefNoMore) {
+// Its entry is on servers that keep running.
+TEST_P(MonitoredBoundTest, LostWorkerDoesNotDelayNextChief) {
   const Clock& clock = cluster_.scheduler().clock();
   for (const bool is_first : {true, false}) {
     Model model;
@@ -320,7 +320,7 @@ TEST_P(MonitoredBoundTest, AWorkerThatWasLostDelaysTheNextChiefNoMore) {
   }
 }
 
-// Loses the session after the end of all hooks before it.
+// Loses the session after all earlier hooks have ended.
 class LossAtTheEnd : public train::SessionRunHook {
  public:
   absl::Status AfterCreateSession(Session&,
@@ -337,8 +337,8 @@ class LossAtTheEnd : public train::SessionRunHook {
   train::Coordinator* coordinator_ = nullptr;
 };
 
-// Tells others in sessions other than the first.
-class TellingHook : public train::SessionRunHook {
+// Fails to report the end in the first session, and runs a step in later ones.
+class ReportingHook : public train::SessionRunHook {
  public:
   absl::Status AfterCreateSession(Session& session,
                                   train::Coordinator&) override {
@@ -347,17 +347,17 @@ class TellingHook : public train::SessionRunHook {
   }
   absl::Status TrainingHasEnded(Session& session) override {
     if (&session == first_) return absl::UnavailableError("it is lost");
-    told = session.Run(fetched);
-    return told.status();
+    reported = session.Run(fetched);
+    return reported.status();
   }
   Output fetched;
-  absl::StatusOr<Tensor> told = absl::UnknownError("none");
+  absl::StatusOr<Tensor> reported = absl::UnknownError("none");
 
  private:
   Session* first_ = nullptr;
 };
 
-// A chief's creator, of one session and no other.
+// Creates one session as a chief does, and fails to create any other.
 class OneSession : public train::SessionCreator {
  public:
   OneSession(train::SessionCreatorOptions options, int& num_tries)
@@ -375,7 +375,7 @@ class OneSession : public train::SessionCreator {
   int& num_tries_;
 };
 
-TEST_P(MonitoredBoundTest, TheEndIsReportedForOneMinute) {
+TEST_P(MonitoredBoundTest, EndOfTrainingIsReportedForOneMinute) {
   Scheduler& scheduler = cluster_.scheduler();
   int num_tries = 0;
   const auto time_to_close = [&](train::HookList hooks) {
@@ -401,18 +401,18 @@ TEST_P(MonitoredBoundTest, TheEndIsReportedForOneMinute) {
     return scheduler.clock().Now() - ended;
   };
   EXPECT_LT(time_to_close({}), absl::Seconds(10));
-  EXPECT_EQ(num_tries, 1) << "the hooks have nothing to tell";
-  const absl::Duration telling = time_to_close(
-      {std::make_shared<TellingHook>(), std::make_shared<TellingHook>()});
-  EXPECT_GT(telling, absl::Seconds(50));
-  EXPECT_LT(telling, absl::Seconds(70));
+  EXPECT_EQ(num_tries, 1) << "the hooks have nothing to report";
+  const absl::Duration reporting = time_to_close(
+      {std::make_shared<ReportingHook>(), std::make_shared<ReportingHook>()});
+  EXPECT_GT(reporting, absl::Seconds(50));
+  EXPECT_LT(reporting, absl::Seconds(70));
   EXPECT_GT(num_tries, 1);
 }
 
-// Others may train on.
-TEST_P(MonitoredBoundTest, ReportingTheEndRestoresNothing) {
+// No variable is restored, because others may still train.
+TEST_P(MonitoredBoundTest, ReportOfTheEndRestoresNoVariables) {
   Model model;
-  const auto hook = std::make_shared<TellingHook>();
+  const auto hook = std::make_shared<ReportingHook>();
   hook->fetched = model.step.value();
   auto options = Options(0, logger_);
   options.checkpoint_dir = "/job";
@@ -422,14 +422,14 @@ TEST_P(MonitoredBoundTest, ReportingTheEndRestoresNothing) {
                        MonitoredTrainingSession(model.root, options));
   for (int i = 0; i < 3; ++i) ASSERT_OK(session->Run(model.train));
   ASSERT_OK(session->Close());
-  ASSERT_OK(hook->told);
-  EXPECT_EQ(hook->told->scalar<int64_t>(), 3);
+  ASSERT_OK(hook->reported);
+  EXPECT_EQ(hook->reported->scalar<int64_t>(), 3);
   EXPECT_THAT(logger_.lines(),
               testing::Not(testing::Contains(HasSubstr("Restoring"))));
 }
 
-// They are told to begin a minute after the chief.
-TEST_P(MonitoredBoundTest, AChiefWaitsUntilDelayedWorkersHaveBegun) {
+// Workers are configured to begin a minute after the chief.
+TEST_P(MonitoredBoundTest, ChiefWaitsUntilDelayedWorkersHaveBegun) {
   Scheduler& scheduler = cluster_.scheduler();
   const auto time_to_close = [&](absl::Duration training) {
     Model model;
@@ -474,7 +474,7 @@ TEST_P(MonitoredBoundTest, ChiefEndsSoonAfterALossDuringTraining) {
   EXPECT_LT(scheduler.clock().Now() - ended, absl::Seconds(20));
 }
 
-TEST_P(MonitoredBoundTest, WorkerWithoutAChiefLogsThatItIsNotSaved) {
+TEST_P(MonitoredBoundTest, WorkerWithoutChiefLogsUnsavedTraining) {
   Model model;
   train::TrainingMembers chief("training_members", "chief");
   ASSERT_OK(chief.AddNodes(model.root, model.step.handle()));
@@ -502,7 +502,7 @@ TEST_P(MonitoredBoundTest, WorkerWithoutAChiefLogsThatItIsNotSaved) {
   ASSERT_OK(session->Close());
 }
 
-// The cluster is as patient as it is by default, and a server stays away.
+// The cluster has its default timeout, and a server stays away.
 class PatientClusterTest : public MonitoredRecoveryTest {
  protected:
   PatientClusterTest() : MonitoredRecoveryTest(absl::Minutes(10)) {}
@@ -529,7 +529,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, PatientClusterTest,
                            return ClusterKindName(kind.param);
                          });
 
-TEST_P(PatientClusterTest, AStopEndsTheWaitForAServer) {
+TEST_P(PatientClusterTest, StopEndsWaitForServer) {
   cluster_.Stop("ps", 1);
   for (const int worker : {0, 1}) {
     is_asked_to_stop_ = false;
@@ -537,13 +537,13 @@ TEST_P(PatientClusterTest, AStopEndsTheWaitForAServer) {
     AskToStopLater();
     Model model;
     EXPECT_THAT(MonitoredTrainingSession(model.root, StoppableOptions(worker)),
-                StatusIs(absl::StatusCode::kCancelled, "asked to stop"));
+                StatusIs(absl::StatusCode::kCancelled, "stop request"));
     EXPECT_LE(Now() - begin, absl::Minutes(2)) << worker;
   }
   cluster_.Start("ps", 1);
 }
 
-TEST_P(PatientClusterTest, AStopEndsARecovery) {
+TEST_P(PatientClusterTest, StopEndsRecovery) {
   Model model;
   ASSERT_OK_AND_ASSIGN(
       const auto session,
@@ -559,7 +559,7 @@ TEST_P(PatientClusterTest, AStopEndsARecovery) {
   cluster_.Start("ps", 1);
 }
 
-TEST_P(PatientClusterTest, AWorkerWaitsUntilItsDeadlineOnly) {
+TEST_P(PatientClusterTest, WorkerWaitsUntilItsDeadline) {
   cluster_.Stop("ps", 1);
   Model model;
   auto options = Options(1, logger_);
@@ -572,7 +572,7 @@ TEST_P(PatientClusterTest, AWorkerWaitsUntilItsDeadlineOnly) {
 }
 
 // A server that stays away for a while and comes back is waited for.
-TEST_P(PatientClusterTest, AServerThatComesBackInTimeIsWaitedFor) {
+TEST_P(PatientClusterTest, ServerReturningInTimeIsWaitedFor) {
   cluster_.Stop("ps", 1);
   cluster_.scheduler().ScheduleAt(Now() + absl::Minutes(5),
                                   [this] { cluster_.Start("ps", 1); });
@@ -584,9 +584,9 @@ TEST_P(PatientClusterTest, AServerThatComesBackInTimeIsWaitedFor) {
   EXPECT_OK(session->Close());
 }
 
-// At whose address a task of another cluster lives for a while, which the task
-// that the session is on tries to reach only now and then.
-TEST_P(PatientClusterTest, AStrangerInAServersPlaceIsWaitedFor) {
+// A task of another cluster has the address for a while, which the session's
+// task tries to connect to only occasionally.
+TEST_P(PatientClusterTest, ForeignTaskAtServerAddressIsWaitedOut) {
   Model model;
   auto options = StoppableOptions(0);
   options.checkpoint_dir = "/job";
@@ -617,7 +617,7 @@ TEST_P(PatientClusterTest, AStrangerInAServersPlaceIsWaitedFor) {
   EXPECT_OK(session->Close());
 }
 
-// Saves that fail: training goes on in the session that it has.
+// Failing saves: training continues in its session.
 class FailingSavesTest : public MonitoredBoundTest {
  protected:
   std::unique_ptr<MonitoredSession> Start(
@@ -641,8 +641,8 @@ class FailingSavesTest : public MonitoredBoundTest {
       cluster_.scheduler().RunUntilIdle();
     }
   }
-  // Until a step fails, which is returned, but not for ever: minutes_ says how
-  // long. `before` is called before each step.
+  // Runs until a step fails, which is returned, with a limit: minutes_ is the
+  // duration. `before` is called before each step.
   absl::Status RunOnceAMinute(
       MonitoredSession& session, const Model& model,
       const std::function<void()>& before = [] {}) {
@@ -670,7 +670,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, FailingSavesTest,
                            return ClusterKindName(kind.param);
                          });
 
-TEST_P(FailingSavesTest, LeaveTrainingAlone) {
+TEST_P(FailingSavesTest, DoNotDisturbTraining) {
   for (const bool beside : {false, true}) {
     for (const auto code :
          {absl::StatusCode::kUnavailable, absl::StatusCode::kAborted,
@@ -712,7 +712,7 @@ TEST_P(FailingSavesTest, EndTrainingAfterAnHour) {
 }
 
 // Files that hang for good give no error.
-TEST_P(FailingSavesTest, ASaveBesideTheRunsThatHangsEndsTrainingAfterAnHour) {
+TEST_P(FailingSavesTest, HungAsyncSaveEndsTrainingAfterAnHour) {
   Model model;
   const auto session = Start(model, true);
   ASSERT_NE(session, nullptr);
@@ -726,9 +726,9 @@ TEST_P(FailingSavesTest, ASaveBesideTheRunsThatHangsEndsTrainingAfterAnHour) {
   EXPECT_EQ(session->Close(status), status);
 }
 
-// It is told what is waited for, and neither the save nor the session is waited
-// for for ever, though a step of the session's own task hangs.
-TEST_P(FailingSavesTest, ALastOneThatHangsEndsAfterAnHour) {
+// The wait is logged, and neither the save nor the session is waited for
+// forever, though a step of the session's own task hangs.
+TEST_P(FailingSavesTest, HungFinalSaveEndsAfterAnHour) {
   for (const bool beside : {false, true}) {
     SCOPED_TRACE(beside);
     files_.DeleteRecursively("/job").IgnoreError();
@@ -756,7 +756,7 @@ TEST_P(FailingSavesTest, ALastOneThatHangsEndsAfterAnHour) {
   }
 }
 
-TEST_P(FailingSavesTest, ASaveBetweenTwoRunsThatHangsEndsTrainingAfterAnHour) {
+TEST_P(FailingSavesTest, HungSyncSaveEndsTrainingAfterAnHour) {
   Model model;
   const auto session = Start(model, false, absl::InfiniteDuration());
   ASSERT_NE(session, nullptr);
@@ -773,7 +773,7 @@ TEST_P(FailingSavesTest, ASaveBetweenTwoRunsThatHangsEndsTrainingAfterAnHour) {
 }
 
 // For less than an hour.
-TEST_P(FailingSavesTest, ASaveThatIsSlowIsWaitedFor) {
+TEST_P(FailingSavesTest, SlowSaveIsWaitedFor) {
   Model model;
   const auto session = Start(model, false);
   ASSERT_NE(session, nullptr);
@@ -787,7 +787,7 @@ TEST_P(FailingSavesTest, ASaveThatIsSlowIsWaitedFor) {
 }
 
 // The hour of those before it is over while it is made.
-TEST_P(FailingSavesTest, ALastOneIsWaitedForHoweverLongOthersHaveFailed) {
+TEST_P(FailingSavesTest, FinalSaveRunsAfterLongFailures) {
   Model model;
   const auto session = Start(model, false);
   ASSERT_NE(session, nullptr);
@@ -818,8 +818,8 @@ class LateHook : public train::SessionRunHook {
   int until_;
 };
 
-// What could not be saved while there was no session is no fault of the files.
-TEST_P(FailingSavesTest, TimeWithoutASessionDoesNotCount) {
+// Time without a session does not count as a failure of the files.
+TEST_P(FailingSavesTest, TimeWithoutSessionIsNotCounted) {
   Model model;
   auto options = Options(0, logger_);
   options.checkpoint_dir = "/job";
@@ -851,9 +851,8 @@ TEST_P(FailingSavesTest, TimeWithoutASessionDoesNotCount) {
   EXPECT_OK(session->Close());
 }
 
-// A server that is lost every 50 minutes does not keep a full disk from being
-// told.
-TEST_P(FailingSavesTest, ANewSessionDoesNotBeginTheHourAnew) {
+// A server that is lost every 50 minutes does not hide a full disk.
+TEST_P(FailingSavesTest, NewSessionDoesNotRestartTheHour) {
   Model model;
   const auto session = Start(model, false);
   ASSERT_NE(session, nullptr);
@@ -868,8 +867,8 @@ TEST_P(FailingSavesTest, ANewSessionDoesNotBeginTheHourAnew) {
   EXPECT_EQ(session->Close(status), status);
 }
 
-// In each session a thread fails after a while: the next of `lives`, and at
-// last the last one.
+// In each session a thread fails after a while: after the next of `lives`,
+// finally after the last one.
 class SourceHook : public train::SessionRunHook {
  public:
   explicit SourceHook(std::vector<absl::Duration> lives)
@@ -922,7 +921,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, LostSessionsTest,
                            return ClusterKindName(kind.param);
                          });
 
-TEST_P(LostSessionsTest, HaveABound) {
+TEST_P(LostSessionsTest, AreBounded) {
   Model model;
   ASSERT_OK_AND_ASSIGN(
       const auto session,
@@ -938,7 +937,7 @@ TEST_P(LostSessionsTest, HaveABound) {
   EXPECT_LE(scheduler.clock().Now() - begin, absl::Minutes(12));
 }
 
-TEST_P(LostSessionsTest, HaveNoneWhileCheckpointsAdvance) {
+TEST_P(LostSessionsTest, AreUnboundedWhileCheckpointsAdvance) {
   Model model;
   auto options = OptionsWith({absl::Seconds(3)});
   options.checkpoint_dir = "/job";
@@ -951,9 +950,9 @@ TEST_P(LostSessionsTest, HaveNoneWhileCheckpointsAdvance) {
   EXPECT_OK(session->Close());
 }
 
-// In the one that lasts longer than recovery may, no run succeeds after its
+// In the session that lasts longer than max_recovery, no run succeeds after its
 // first minute.
-TEST_P(LostSessionsTest, ThatHaveLastedAreNoFailedTries) {
+TEST_P(LostSessionsTest, LongSessionsAreNotFailedAttempts) {
   Model model;
   ASSERT_OK_AND_ASSIGN(
       const auto session,
@@ -971,7 +970,7 @@ TEST_P(LostSessionsTest, ThatHaveLastedAreNoFailedTries) {
 }
 
 // Longer than max_wait, but others are training.
-TEST_P(FailingSavesTest, AStepThatAdvancesIsWaitedFor) {
+TEST_P(FailingSavesTest, ChiefWaitsWhileStepAdvances) {
   Model model;
   const auto chief = Start(model, false);
   ASSERT_NE(chief, nullptr);
@@ -997,7 +996,7 @@ TEST_P(FailingSavesTest, AStepThatAdvancesIsWaitedFor) {
 }
 
 // Reads of the global step take longer than calls to the cluster may.
-TEST_P(FailingSavesTest, AServerThatStandsStillEndsNoWaitForWorkers) {
+TEST_P(FailingSavesTest, StalledServerKeepsWaitForWorkers) {
   Model model;
   train::TrainingMembers worker("training_members", "zmq://other:1#1");
   ASSERT_OK(worker.AddNodes(model.root, model.step.handle()));
@@ -1019,7 +1018,7 @@ TEST_P(FailingSavesTest, AServerThatStandsStillEndsNoWaitForWorkers) {
 
 // The table of workers is lost with the server, and the worker has no session
 // for a while.
-TEST_P(FailingSavesTest, AnEndedChiefWaitsForWorkersAfterALoss) {
+TEST_P(FailingSavesTest, EndedChiefWaitsForWorkersAfterLoss) {
   Model model, other;
   const auto chief = Start(model, false);
   ASSERT_NE(chief, nullptr);
@@ -1043,8 +1042,8 @@ TEST_P(FailingSavesTest, AnEndedChiefWaitsForWorkersAfterALoss) {
       << "three steps after the checkpoint of step 2";
 }
 
-// While the chief looks for others, of whom there are none.
-TEST_P(FailingSavesTest, ALossAfterTheEndOfTheInputComesOut) {
+// The session is lost while the chief waits for other workers; there are none.
+TEST_P(FailingSavesTest, SessionLossAfterEndOfInputIsReturned) {
   Model model;
   const auto chief = Start(model, false);
   ASSERT_NE(chief, nullptr);
@@ -1064,8 +1063,8 @@ TEST_P(FailingSavesTest, ALossAfterTheEndOfTheInputComesOut) {
   EXPECT_GE(NumLines("Restoring parameters from /job/model.ckpt-2"), 1);
 }
 
-// The checkpoint of the last step was there before.
-TEST_P(FailingSavesTest, ALossOfNoStepAfterTheEndOfTheInputIsNoError) {
+// The last step was saved before the loss.
+TEST_P(FailingSavesTest, LossWithoutLostStepsAfterInputIsNoError) {
   Model model;
   const auto chief = Start(model, false);
   ASSERT_NE(chief, nullptr);
@@ -1082,8 +1081,8 @@ TEST_P(FailingSavesTest, ALossOfNoStepAfterTheEndOfTheInputIsNoError) {
   EXPECT_OK(closed);
 }
 
-// Its checkpoints since then hold whatever that worker has left in variables.
-TEST_P(FailingSavesTest, AWorkerThatFailedBeforeASaveEndsNoSaves) {
+// Later checkpoints already contain the values that the worker left behind.
+TEST_P(FailingSavesTest, WorkerFailureBeforeASaveAllowsLaterSaves) {
   Model model;
   train::TrainingMembers worker("training_members", "zmq://other:1#1");
   ASSERT_OK(worker.AddNodes(model.root, model.step.handle()));
@@ -1099,7 +1098,7 @@ TEST_P(FailingSavesTest, AWorkerThatFailedBeforeASaveEndsNoSaves) {
   EXPECT_OK(files_.FileExists("/job/model.ckpt-3.index"));
 }
 
-TEST_P(FailingSavesTest, AWorkerThatFailedAfterTheLastSaveEndsSaves) {
+TEST_P(FailingSavesTest, WorkerFailureAfterLastSavePreventsSaves) {
   Model model;
   train::TrainingMembers worker("training_members", "zmq://other:1#1");
   ASSERT_OK(worker.AddNodes(model.root, model.step.handle()));
@@ -1115,7 +1114,7 @@ TEST_P(FailingSavesTest, AWorkerThatFailedAfterTheLastSaveEndsSaves) {
   EXPECT_FALSE(files_.FileExists("/job/model.ckpt-3.index").ok());
 }
 
-TEST_P(FailingSavesTest, TheLastOneIsTriedAgain) {
+TEST_P(FailingSavesTest, FinalSaveIsRetried) {
   Model model;
   const auto session = Start(model, false);
   ASSERT_NE(session, nullptr);
@@ -1128,9 +1127,9 @@ TEST_P(FailingSavesTest, TheLastOneIsTriedAgain) {
   EXPECT_OK(files_.FileExists("/job/model.ckpt-1.index"));
 }
 
-// Those tries are all there are, also where the disk's error looks like that of
+// The number of attempts is fixed, also if the disk's error looks like that of
 // a lost session.
-TEST_P(FailingSavesTest, TheLastOneIsTriedSoOftenAndNoMore) {
+TEST_P(FailingSavesTest, FinalSaveRetriesAreBounded) {
   Model model;
   const auto session = Start(model, false);
   ASSERT_NE(session, nullptr);
@@ -1147,7 +1146,7 @@ TEST_P(FailingSavesTest, TheLastOneIsTriedSoOftenAndNoMore) {
 }
 
 // It may be killed soon.
-TEST_P(FailingSavesTest, AChiefThatIsAskedToLeaveDoesNotTryForLong) {
+TEST_P(FailingSavesTest, StoppingChiefRetriesBriefly) {
   Model model;
   const auto session = Start(model, false);
   ASSERT_NE(session, nullptr);
@@ -1164,7 +1163,7 @@ TEST_P(FailingSavesTest, AChiefThatIsAskedToLeaveDoesNotTryForLong) {
   EXPECT_LE(cluster_.scheduler().clock().Now() - before, absl::Seconds(2));
 }
 
-TEST_P(FailingSavesTest, AChiefThatIsAskedToLeaveWaitsForNoTask) {
+TEST_P(FailingSavesTest, StoppingChiefWaitsForNoTask) {
   Model model;
   const auto session = Start(model, false);
   ASSERT_NE(session, nullptr);
@@ -1182,9 +1181,9 @@ TEST_P(FailingSavesTest, AChiefThatIsAskedToLeaveWaitsForNoTask) {
   cluster_.Start("ps", 1);
 }
 
-// By a task that does not know the session any more, while the one that has the
-// global step does.
-TEST_P(FailingSavesTest, ALastOneThatIsAbortedIsALoss) {
+// Aborted by a task that has lost the session, while the task with the global
+// step has not.
+TEST_P(FailingSavesTest, AbortedFinalSaveIsALoss) {
   Model model;
   const auto session = Start(model, false);
   ASSERT_NE(session, nullptr);
@@ -1196,8 +1195,8 @@ TEST_P(FailingSavesTest, ALastOneThatIsAbortedIsALoss) {
   EXPECT_LE(NumLines("Saving checkpoints for 1 into"), 7);
 }
 
-// Who was asked to stop does not go back to the last checkpoint to end there.
-TEST_P(FailingSavesTest, AfterAStopALostSessionStaysLost) {
+// After a stop request it does not restart from the last checkpoint.
+TEST_P(FailingSavesTest, LostSessionIsNotReplacedAfterStop) {
   Model model;
   const auto session = Start(model, false);
   ASSERT_NE(session, nullptr);
@@ -1214,7 +1213,7 @@ TEST_P(FailingSavesTest, AfterAStopALostSessionStaysLost) {
 }
 
 // Files that are silent, whichever of them, are waited for.
-TEST_P(FailingSavesTest, FilesThatAreSilentForAWhileKeepNoSessionLost) {
+TEST_P(FailingSavesTest, HungFilesDelayRecoveryOnlyWhileHung) {
   for (int first = 0; first < 12; ++first) {
     SCOPED_TRACE(first);
     files_.DeleteRecursively("/job").IgnoreError();
@@ -1236,7 +1235,7 @@ TEST_P(FailingSavesTest, FilesThatAreSilentForAWhileKeepNoSessionLost) {
 }
 
 // A disk that is full for events when a lost session is replaced.
-TEST_P(FailingSavesTest, EventsKeepNoSessionFromBeingReplaced) {
+TEST_P(FailingSavesTest, EventErrorsDoNotBlockRecovery) {
   Model model;
   const auto session = Start(model, false);
   ASSERT_NE(session, nullptr);
@@ -1250,7 +1249,7 @@ TEST_P(FailingSavesTest, EventsKeepNoSessionFromBeingReplaced) {
 }
 
 // A directory of events that does not answer when a session is lost.
-TEST_P(FailingSavesTest, EventsThatHangKeepNoSessionFromBeingReplaced) {
+TEST_P(FailingSavesTest, HungEventsDoNotBlockRecovery) {
   Model model;
   const auto session = Start(model, false);
   ASSERT_NE(session, nullptr);
@@ -1266,7 +1265,7 @@ TEST_P(FailingSavesTest, EventsThatHangKeepNoSessionFromBeingReplaced) {
   EXPECT_OK(session->Close());
 }
 
-TEST_P(FailingSavesTest, TimelinesThatHangKeepNoTrainingFromGoingOn) {
+TEST_P(FailingSavesTest, HungTimelinesDoNotBlockTraining) {
   Model model;
   SimulatedScheduler& scheduler = cluster_.scheduler();
   auto options = Options(0, logger_);
@@ -1292,7 +1291,7 @@ TEST_P(FailingSavesTest, TimelinesThatHangKeepNoTrainingFromGoingOn) {
 }
 
 // On the first day of a week, not at its end; once a minute, not with each.
-TEST_P(FailingSavesTest, LostEventsAreToldWhileTrainingGoesOn) {
+TEST_P(FailingSavesTest, LostEventsAreLoggedDuringTraining) {
   Model model;
   ASSERT_OK_AND_ASSIGN(auto session, Connect(model));
   SimulatedScheduler& scheduler = cluster_.scheduler();
@@ -1312,7 +1311,7 @@ TEST_P(FailingSavesTest, LostEventsAreToldWhileTrainingGoesOn) {
 }
 
 // A program's own thread adds events while the session is closed.
-TEST_P(FailingSavesTest, EventsEndBeforeTheSession) {
+TEST_P(FailingSavesTest, EventsAreClosedBeforeTheSession) {
   Model model;
   ASSERT_OK_AND_ASSIGN(auto session, Connect(model));
   SimulatedScheduler& scheduler = cluster_.scheduler();
@@ -1344,7 +1343,7 @@ TEST_P(FailingSavesTest, EventsEndBeforeTheSession) {
 }
 
 // A worker that looks for its chief is asked to stop.
-TEST_P(FailingSavesTest, AStopEndsTheWaitForTheChief) {
+TEST_P(FailingSavesTest, StopEndsWaitForTheChief) {
   Model model;
   auto options = Options(1, logger_);
   options.hooks = {};
@@ -1363,7 +1362,7 @@ TEST_P(FailingSavesTest, AStopEndsTheWaitForTheChief) {
   scheduler.ScheduleAt(before + absl::Minutes(1),
                        [&] { waiting->RequestStop(); });
   const absl::Status status = worker->Run(workers.train);
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kCancelled, "asked to stop"));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kCancelled, "stop request"));
   EXPECT_LE(scheduler.clock().Now() - before, absl::Minutes(2));
   EXPECT_EQ(worker->Close(status), status);
 }
@@ -1438,7 +1437,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, EndedChiefTest,
                            return ClusterKindName(kind.param);
                          });
 
-TEST_P(EndedChiefTest, SavesWhatOthersTrainAfterTheEndOfItsInput) {
+TEST_P(EndedChiefTest, SavesWorkAfterEndOfItsInput) {
   NotifyingLogger waits("The input of the chief has ended. It stays");
   absl::Status chief = absl::UnknownError("none");
   std::thread thread([&] { chief = TrainChief(Options(0, waits)); });
@@ -1458,7 +1457,7 @@ TEST_P(EndedChiefTest, SavesWhatOthersTrainAfterTheEndOfItsInput) {
 }
 
 // The weight that a step gets to be NaN is not saved.
-TEST_P(EndedChiefTest, AWorkerThatDivergesEndsItsWaitWithoutASave) {
+TEST_P(EndedChiefTest, DivergingWorkerEndsWaitWithoutSave) {
   NotifyingLogger waits("The input of the chief has ended. It stays");
   absl::Status chief = absl::UnknownError("none");
   std::thread thread([&] { chief = TrainChief(Options(0, waits)); });
@@ -1488,8 +1487,8 @@ TEST_P(EndedChiefTest, AWorkerThatDivergesEndsItsWaitWithoutASave) {
   EXPECT_THAT(SavedPath(), testing::EndsWith("model.ckpt-20"));
 }
 
-// Nor does a chief save it that ends at its last step.
-TEST_P(EndedChiefTest, AFailedWorkerKeepsTheLastStepFromBeingSaved) {
+// A chief that ends at its last step does not save that step, either.
+TEST_P(EndedChiefTest, WorkerFailurePreventsSaveOfTheLastStep) {
   Model model, others;
   auto options = Options(0, logger_);
   options.checkpoint_dir = "/job";
@@ -1508,7 +1507,7 @@ TEST_P(EndedChiefTest, AFailedWorkerKeepsTheLastStepFromBeingSaved) {
   ASSERT_OK(worker->raw_session()->Run(diverge));
   EXPECT_THAT(worker->Run(others.train),
               StatusIs(absl::StatusCode::kInvalidArgument, "NaN loss"));
-  worker.reset();  // as a program does that returns the error
+  worker.reset();  // like a program that returns the error
   while (!chief->ShouldStop()) ASSERT_OK(chief->Run(model.train));
   EXPECT_THAT(
       chief->Close(),
@@ -1517,7 +1516,7 @@ TEST_P(EndedChiefTest, AFailedWorkerKeepsTheLastStepFromBeingSaved) {
   EXPECT_THAT(SavedPath(), testing::EndsWith("model.ckpt-0"));
 }
 
-TEST_P(EndedChiefTest, AStopEndsItsWait) {
+TEST_P(EndedChiefTest, StopEndsItsWait) {
   NotifyingLogger waits("The input of the chief has ended. It stays");
   std::atomic<bool> is_to_leave = false;
   absl::Status chief = absl::UnknownError("none");
@@ -1539,8 +1538,8 @@ TEST_P(EndedChiefTest, AStopEndsItsWait) {
   ASSERT_OK(session->Close());
 }
 
-// What waits at a parameter server that goes waits at the next one.
-TEST_P(MonitoredWorkerTest, WaitsOnWhenAParameterServerHasStartedAgain) {
+// A wait at a parameter server that is lost continues at its replacement.
+TEST_P(MonitoredWorkerTest, KeepsWaitingAfterServerRestart) {
   Model chiefs, workers;
   NotifyingLogger waits("Waiting for model to be ready. Variables");
   absl::StatusOr<int64_t> step;
@@ -1556,7 +1555,7 @@ TEST_P(MonitoredWorkerTest, WaitsOnWhenAParameterServerHasStartedAgain) {
 }
 
 // The chief has nothing to do: its parameter server knows.
-TEST_P(MonitoredWorkerTest, HearsWhichVariableTheChiefHasNot) {
+TEST_P(MonitoredWorkerTest, LearnsWhichVariableTheChiefLacks) {
   Model chiefs;
   Model workers("only_here");
   ASSERT_OK_AND_ASSIGN(
@@ -1574,7 +1573,7 @@ TEST_P(MonitoredWorkerTest, HearsWhichVariableTheChiefHasNot) {
 }
 
 // The same when the worker has come first.
-TEST_P(MonitoredWorkerTest, HearsItOnceTheChiefIsReady) {
+TEST_P(MonitoredWorkerTest, LearnsMissingVariableOnceChiefIsReady) {
   Model chiefs;
   Model workers("only_here");
   NotifyingLogger waits("Variables not initialized: global_step, weight, bias");
@@ -1589,10 +1588,9 @@ TEST_P(MonitoredWorkerTest, HearsItOnceTheChiefIsReady) {
                                       "Variables not initialized: only_here."));
 }
 
-// Of a model that is only partly there, its chief may be about to give the
-// rest: as long as it has not asked whether all is there, nobody is told
-// anything.
-TEST_P(MonitoredWorkerTest, IsPatientWithAChiefThatIsNotReady) {
+// If a model is partially initialized, its chief may be about to initialize the
+// rest: before it has checked its readiness, no error is reported.
+TEST_P(MonitoredWorkerTest, WaitsForChiefThatIsNotReady) {
   Model chiefs("late");
   Model workers("late");
   ASSERT_OK_AND_ASSIGN(const auto begins, Connect(chiefs));
@@ -1609,7 +1607,7 @@ TEST_P(MonitoredWorkerTest, IsPatientWithAChiefThatIsNotReady) {
   EXPECT_OK(step);
 }
 
-// Where the tasks are is of no matter.
+// Independent of the placement of tasks.
 class MonitoredProgramTest : public MonitoredRecoveryTest {};
 
 INSTANTIATE_TEST_SUITE_P(Clusters, MonitoredProgramTest,
@@ -1633,8 +1631,8 @@ TEST_P(MonitoredProgramTest, WaitsUntilItsDeadline) {
       HasSubstr("Variables not initialized: global_step, weight, bias"));
 }
 
-// The second one of a graph waits where the variables lie, as the first does.
-TEST_P(MonitoredProgramTest, TheSecondSessionOfAGraphWaitsForTheChief) {
+// The second session of a graph waits on the variables' tasks, like the first.
+TEST_P(MonitoredProgramTest, SecondSessionOfGraphWaitsForTheChief) {
   Model chiefs, workers;
   {
     NullLogger quiet;
@@ -1642,7 +1640,7 @@ TEST_P(MonitoredProgramTest, TheSecondSessionOfAGraphWaitsForTheChief) {
     options.max_wait_secs = 0.01;
     EXPECT_FALSE(MonitoredTrainingSession(workers.root, options).ok());
   }
-  // Who asks again and again logs "ready.  Ready_for_local_init_op: ...".
+  // Polling would log "ready.  Ready_for_local_init_op: ...".
   NotifyingLogger waits("Waiting for model to be ready. Variables not");
   absl::StatusOr<int64_t> step;
   std::thread worker = StartWorker(workers, waits, step);
@@ -1657,8 +1655,9 @@ TEST_P(MonitoredProgramTest, TheSecondSessionOfAGraphWaitsForTheChief) {
       testing::Not(testing::Contains(HasSubstr("Ready_for_local_init_op"))));
 }
 
-// A chief whose program makes another variable of a name that workers know.
-TEST_P(MonitoredProgramTest, AChiefWithAnotherShapeHearsOfBoth) {
+// A chief whose program creates a different variable with a name that workers
+// use.
+TEST_P(MonitoredProgramTest, ShapeMismatchReportsBothShapes) {
   Model chiefs, workers;
   NotifyingLogger waits("Waiting for model to be ready. Variables not");
   absl::StatusOr<int64_t> step;
@@ -1687,8 +1686,8 @@ TEST_P(MonitoredProgramTest, AChiefWithAnotherShapeHearsOfBoth) {
   EXPECT_OK(step);
 }
 
-// Where the variable would lie nobody has seen the chief.
-TEST_P(MonitoredWorkerTest, EndsWhenTheChiefTrainsWithoutItsVariable) {
+// The variable would be on a task that has not seen the chief.
+TEST_P(MonitoredWorkerTest, EndsIfChiefTrainsWithoutItsVariable) {
   Model chiefs;
   Model workers("only_here", "/job:worker/task:1");
   ASSERT_OK_AND_ASSIGN(
@@ -1709,8 +1708,8 @@ TEST_P(MonitoredWorkerTest, EndsWhenTheChiefTrainsWithoutItsVariable) {
               HasSubstr("the chief's graph has no variables of these names"));
 }
 
-// A reset is somebody else's doing, by the session's own master or by another
-// one: training goes on.
+// Another program resets the containers, by the session's own master or by
+// another one: training continues.
 class ResetTrainingTest : public MonitoredRecoveryTest {
  protected:
   void TrainThroughAReset(const std::string& target,
@@ -1743,11 +1742,11 @@ void ResetTrainingTest::TrainThroughAReset(
   EXPECT_EQ(steps_.size(), 12u + 2u) << "from the checkpoint of step 5 again";
 }
 
-TEST_P(ResetTrainingTest, GoesOnAfterOneByItsMaster) {
+TEST_P(ResetTrainingTest, ResumesAfterResetByItsMaster) {
   TrainThroughAReset(cluster_.target("worker", 0), {"stranger"});
 }
 
-TEST_P(ResetTrainingTest, GoesOnAfterOneByAnotherMaster) {
+TEST_P(ResetTrainingTest, ResumesAfterResetByAnotherMaster) {
   TrainThroughAReset(cluster_.target("worker", 1), {"ps"});
 }
 

@@ -183,8 +183,8 @@ class MonitoredSessionTest : public testing::Test {
 
 // ---- Hooks in general ----
 
-// As facts of TensorFlow's monitored_session.py say.
-TEST_F(MonitoredSessionTest, HooksAreCalledInTensorFlowsOrder) {
+// From TensorFlow's monitored_session.py.
+TEST_F(MonitoredSessionTest, HookOrderMatchesTensorFlow) {
   Lines lines;
   auto a = std::make_shared<RecordingHook>("a", lines);
   auto b = std::make_shared<RecordingHook>("b", lines);
@@ -242,7 +242,7 @@ TEST_F(MonitoredSessionTest, HooksFetchAndFeedInTheSameRun) {
               StatusIs(kInvalidArgument, "Conflict: x:0"));
 }
 
-TEST_F(MonitoredSessionTest, AStopOfAHookEndsTheLoop) {
+TEST_F(MonitoredSessionTest, HookStopEndsTheLoop) {
   Lines lines;
   auto hook = std::make_shared<RecordingHook>("hook", lines);
   const auto session = Start(Options({hook}));
@@ -264,7 +264,7 @@ TEST_F(MonitoredSessionTest, AStopOfAHookEndsTheLoop) {
               StatusIs(kFailedPrecondition, "Session is already closed."));
 }
 
-TEST_F(MonitoredSessionTest, AnErrorEndsTrainingWithoutEndOfHooks) {
+TEST_F(MonitoredSessionTest, ErrorEndsTrainingWithoutHookEnd) {
   Lines lines;
   auto hook = std::make_shared<RecordingHook>("hook", lines);
   const Output x = ops::Placeholder(root_.WithName("x"), DT_FLOAT);
@@ -302,7 +302,7 @@ class FailingHook : public train::SessionRunHook {
   absl::Status in_begin, in_end;
 };
 
-TEST_F(MonitoredSessionTest, ErrorsOfHooksComeOut) {
+TEST_F(MonitoredSessionTest, HookErrorsAreReturned) {
   auto hook = std::make_shared<FailingHook>();
   hook->in_begin = absl::InternalError("begin");
   EXPECT_THAT(MonitoredTrainingSession(root_, Options({hook})),
@@ -334,20 +334,20 @@ TEST_F(MonitoredSessionTest, StepFunctionsRunWithAndWithoutHooks) {
   EXPECT_TRUE(session->ShouldStop());
 }
 
-// Where the session is lost there would be another one, and the function's own
-// gone.
-TEST_F(MonitoredSessionTest, AStepFunctionUsesItsContextOnly) {
+// If the session were lost it would be replaced, and the function's own
+// destroyed.
+TEST_F(MonitoredSessionTest, StepFunctionMustUseItsContext) {
   const auto session = Start(Options());
   ASSERT_NE(session, nullptr);
   ASSERT_OK(session->RunStepFn(
       [&](MonitoredSession::StepContext& context) -> absl::Status {
         EXPECT_FALSE(session->ShouldStop());
         EXPECT_THAT(session->Run(count_),
-                    StatusIs(kFailedPrecondition, "its context's session()"));
+                    StatusIs(kFailedPrecondition, "step function's context"));
         EXPECT_THAT(session->RunStepFn([](MonitoredSession::StepContext&) {
           return absl::OkStatus();
         }),
-                    StatusIs(kFailedPrecondition, "is under way"));
+                    StatusIs(kFailedPrecondition, "is active"));
         EXPECT_THAT(session->Close(), StatusIs(kFailedPrecondition));
         return context.RunWithHooks({.targets = {count_}}).status();
       }));
@@ -372,7 +372,7 @@ class LosingHook : public train::SessionRunHook {
   train::Coordinator* coordinator_ = nullptr;
 };
 
-TEST_F(MonitoredSessionTest, ALossIsMendedWhenTheStepFunctionIsOver) {
+TEST_F(MonitoredSessionTest, RecoversAfterTheStepFunction) {
   auto hook = std::make_shared<LosingHook>();
   const auto session = Start(Options({hook}));
   ASSERT_NE(session, nullptr);
@@ -389,7 +389,7 @@ TEST_F(MonitoredSessionTest, ALossIsMendedWhenTheStepFunctionIsOver) {
   EXPECT_OK(session->Close());
 }
 
-TEST_F(MonitoredSessionTest, WhoeverIsAskedToStopSavesAndLeaves) {
+TEST_F(MonitoredSessionTest, StopRequestSavesAndExits) {
   bool terminate = false;  // what a signal would set
   auto options = Options();
   options.checkpoint_dir = "/job";
@@ -431,7 +431,7 @@ class UsingHook : public train::SessionRunHook {
   }
 };
 
-TEST_F(MonitoredSessionTest, AHookDoesNotUseTheSessionThatCallsIt) {
+TEST_F(MonitoredSessionTest, HookMustNotUseTheCallingSession) {
   auto losing = std::make_shared<LosingHook>();
   auto hook = std::make_shared<UsingHook>();
   const auto session = Start(Options({losing, hook}));
@@ -447,7 +447,7 @@ TEST_F(MonitoredSessionTest, AHookDoesNotUseTheSessionThatCallsIt) {
   EXPECT_EQ(hook->num_uses, 4);
 }
 
-// A connection that is lost for a moment, twice.
+// A connection that is briefly lost, twice.
 class LateEndHook : public train::SessionRunHook {
  public:
   absl::Status End(Session&) override {
@@ -456,7 +456,7 @@ class LateEndHook : public train::SessionRunHook {
   int num_calls = 0;
 };
 
-TEST_F(MonitoredSessionTest, WhoeverIsAskedToLeaveTriesTheEndAgain) {
+TEST_F(MonitoredSessionTest, StoppingSessionRetriesItsEnd) {
   auto hook = std::make_shared<LateEndHook>();
   auto options = Options({hook});
   options.checkpoint_dir = "/job";
@@ -488,7 +488,7 @@ TEST_F(MonitoredSessionTest, DeclaresItsSessionsMonitored) {
   }
 }
 
-TEST_F(MonitoredSessionTest, TimesThatCanNotBeAreRefused) {
+TEST_F(MonitoredSessionTest, InvalidTimesAreRejected) {
   const double no_number = std::numeric_limits<double>::quiet_NaN();
   const auto refused = [&](const auto& change) {
     auto options = Options();
@@ -548,7 +548,7 @@ class EndHook : public train::SessionRunHook {
   const bool stops_;
 };
 
-TEST_F(MonitoredSessionTest, HooksAreToldWhenTrainingHasEnded) {
+TEST_F(MonitoredSessionTest, HooksAreNotifiedOfTrainingEnd) {
   bool terminate = false;
   const auto is_told = [&](bool hook_stops, absl::Status run_status) {
     const auto hook = std::make_shared<EndHook>(hook_stops);
@@ -557,7 +557,7 @@ TEST_F(MonitoredSessionTest, HooksAreToldWhenTrainingHasEnded) {
     const auto session = Start(std::move(options));
     EXPECT_OK(session->Run(count_));
     EXPECT_EQ(session->Close(run_status), run_status);
-    // What may pass is tried again, but not by who is to leave.
+    // Transient errors are retried, but not after a stop request.
     if (hook->has_ended) {
       EXPECT_EQ(hook->num_told, terminate ? 1 : 3);
     }
@@ -590,7 +590,7 @@ class LeavingHook : public train::SessionRunHook {
   std::function<bool()> is_asked_to_leave_;
 };
 
-TEST_F(MonitoredSessionTest, HooksSeeAtTheEndThatTheProgramIsToLeave) {
+TEST_F(MonitoredSessionTest, HooksSeeStopRequestAtEnd) {
   for (const bool is_to_leave : {false, true}) {
     const auto hook = std::make_shared<LeavingHook>();
     const auto session = Start(Options({hook}));
@@ -601,9 +601,9 @@ TEST_F(MonitoredSessionTest, HooksSeeAtTheEndThatTheProgramIsToLeave) {
   }
 }
 
-// Others have brought training there: who is asked to leave is the last all
-// the same, and nobody goes on after it.
-TEST_F(MonitoredSessionTest, WhoeverLeavesAtTheLastStepTellsThatItIsTheEnd) {
+// Others have brought training to its end: a stop request at the last step is
+// still the end, and no program continues.
+TEST_F(MonitoredSessionTest, StopAtLastStepStillNotifiesTrainingEnd) {
   bool terminate = false;
   const auto is_told = [&](int steps_of_others) {
     const auto hook = std::make_shared<EndHook>(false);
@@ -638,7 +638,7 @@ TEST_F(MonitoredSessionTest, StopAtStepStopsThere) {
   EXPECT_EQ(after, 14);
 }
 
-TEST_F(MonitoredSessionTest, StopAtStepNeverPassesTheLastNumber) {
+TEST_F(MonitoredSessionTest, StopAtStepNeverPassesLastStep) {
   const auto session = Start(
       Options({std::make_shared<train::StopAtStepHook>(train::StopAtStepOptions{
           .num_steps = std::numeric_limits<int64_t>::max()})}));
@@ -658,7 +658,7 @@ TEST_F(MonitoredSessionTest, StopAtStepNeverPassesTheLastNumber) {
   EXPECT_FALSE(context.stop_requested());
 }
 
-TEST_F(MonitoredSessionTest, StopAtStepNeverPassesTheLastNumberAfterARestore) {
+TEST_F(MonitoredSessionTest, StopAtStepIsExactAfterRestore) {
   auto options = Options({train::StopAtStep(1)});
   options.checkpoint_dir = "/job";
   ASSERT_OK(Train(std::move(options)));
@@ -691,7 +691,7 @@ TEST_F(MonitoredSessionTest, TheGraphIsFinal) {
   EXPECT_OK(session->Close());
 }
 
-TEST_F(MonitoredSessionTest, ASecondScaffoldOfAGraphWaitsLikeTheFirst) {
+TEST_F(MonitoredSessionTest, SecondScaffoldWaitsLikeTheFirst) {
   train::Scaffold first, second;
   ASSERT_OK(first.Finalize(root_));
   ASSERT_OK(second.Finalize(root_));
@@ -702,7 +702,7 @@ TEST_F(MonitoredSessionTest, ASecondScaffoldOfAGraphWaitsLikeTheFirst) {
   EXPECT_FALSE(own.waits_for_variables());
 }
 
-TEST_F(MonitoredSessionTest, ASecondScaffoldOfAGraphSavesByTheFirstOnesNodes) {
+TEST_F(MonitoredSessionTest, SecondScaffoldReusesSaverNodes) {
   train::Scaffold first, second;
   ASSERT_OK(first.Finalize(root_));
   const int num_nodes = root_.graph().num_nodes();
@@ -710,15 +710,15 @@ TEST_F(MonitoredSessionTest, ASecondScaffoldOfAGraphSavesByTheFirstOnesNodes) {
   EXPECT_EQ(root_.graph().num_nodes(), num_nodes);
   EXPECT_EQ(second.saver()->restore_op().node(),
             first.saver()->restore_op().node());
-  // What a program brings comes first.
+  // The program's own saver takes precedence.
   auto own = std::make_shared<train::Saver>(root_);
   train::Scaffold third({.saver = own});
   ASSERT_OK(third.Finalize(root_));
   EXPECT_EQ(third.saver(), own);
 }
 
-// What one program saves beside its checkpoints, another one goes on with.
-TEST_F(MonitoredSessionTest, AnImportedGraphBringsItsSaver) {
+// Another program continues from the graph saved beside checkpoints.
+TEST_F(MonitoredSessionTest, ImportedGraphBringsItsSaver) {
   auto options = Options({train::StopAtStep(3)});
   options.checkpoint_dir = "/job";
   ASSERT_OK(Train(std::move(options)));
@@ -739,7 +739,7 @@ TEST_F(MonitoredSessionTest, AnImportedGraphBringsItsSaver) {
   EXPECT_OK(files_.FileExists("/job/model.ckpt-5.index"));
 }
 
-TEST_F(MonitoredSessionTest, OfSeveralSaversOneHasToBeNamed) {
+TEST_F(MonitoredSessionTest, AmbiguousSaversAreRejected) {
   train::Saver one(root_), two(root_);
   train::CollectSaver(root_, one.def());
   train::CollectSaver(root_, two.def());
@@ -748,7 +748,7 @@ TEST_F(MonitoredSessionTest, OfSeveralSaversOneHasToBeNamed) {
                        "More than one item in the collection \"savers\". "
                        "Please indicate which one to use by passing it to the "
                        "Scaffold: ScaffoldOptions::saver"));
-  // And one that the graph has not is none.
+  // And a saver whose nodes are not in the graph is ignored.
   const Scope other = Scope::Root();
   train::GetOrCreateGlobalStep(other);
   train::CollectSaver(other, one.def());
@@ -756,8 +756,8 @@ TEST_F(MonitoredSessionTest, OfSeveralSaversOneHasToBeNamed) {
               StatusIs(kInvalidArgument, "save/Const:0"));
 }
 
-// In collections that come from elsewhere anything may lie.
-TEST_F(MonitoredSessionTest, WhatIsOnlyCalledAReportIsNotWaitedBy) {
+// Imported collections may contain anything.
+TEST_F(MonitoredSessionTest, MisnamedReportNodeIsIgnored) {
   root_.AddToCollection(
       "ready_for_local_init_op",
       ops::Const(root_.WithName("report_uninitialized_variables"), 1.0f));
@@ -770,7 +770,7 @@ TEST_F(MonitoredSessionTest, WhatIsOnlyCalledAReportIsNotWaitedBy) {
               StatusIs(kInvalidArgument, "of type string and not float"));
 }
 
-TEST(SessionManagerTest, AnErrorNamesTheTaskThatIsDead) {
+TEST(SessionManagerTest, ErrorNamesTheDeadTask) {
   const Scope root = Scope::Root();
   std::string message;
   train::SessionManagerOptions options;
@@ -837,8 +837,8 @@ TEST_F(MonitoredSessionTest, LogsTensorsAndSpeed) {
                                        "I global_step/sec: 4"));
 }
 
-// What a new session restores may be further back.
-TEST_F(MonitoredSessionTest, SpeedIsThatOfOneSession) {
+// A new session may restore an earlier step.
+TEST_F(MonitoredSessionTest, SpeedIsMeasuredPerSession) {
   ManualClock clock;
   RecordingLogger log;
   auto hook =
@@ -865,7 +865,7 @@ TEST_F(MonitoredSessionTest, SpeedIsThatOfOneSession) {
   }
 }
 
-TEST_F(MonitoredSessionTest, ALossThatIsNoNumberEndsTraining) {
+TEST_F(MonitoredSessionTest, NanLossEndsTraining) {
   const Output x = ops::Placeholder(root_, DT_FLOAT);
   const Output loss = ops::Identity(root_.WithName("loss"), x);
   const Tensor nan = Tensor::Scalar(std::numeric_limits<float>::quiet_NaN());
@@ -885,8 +885,8 @@ TEST_F(MonitoredSessionTest, ALossThatIsNoNumberEndsTraining) {
   EXPECT_THAT(log.lines(), ElementsAre("W Model diverged with loss = NaN."));
 }
 
-// Of a program that logs the error of a run and goes on.
-TEST_F(MonitoredSessionTest, ARefusedStepIsNotSavedAtTheEndOfTheInput) {
+// The program logs the error of a run and continues.
+TEST_F(MonitoredSessionTest, RejectedStepIsNotSavedAtEndOfInput) {
   const Output x = ops::Placeholder(root_, DT_FLOAT);
   const Output loss = ops::Identity(root_.WithName("loss"), x);
   const Tensor nan = Tensor::Scalar(std::numeric_limits<float>::quiet_NaN());
@@ -906,12 +906,12 @@ TEST_F(MonitoredSessionTest, ARefusedStepIsNotSavedAtTheEndOfTheInput) {
 }
 
 // The hooks that save come first in the list, as those of a chief do.
-TEST_F(MonitoredSessionTest, AStepThatAHookRefusesIsNotSaved) {
+TEST_F(MonitoredSessionTest, StepRejectedByHookIsNotSaved) {
   const Output x = ops::Placeholder(root_, DT_FLOAT);
   const Output loss = ops::Identity(root_.WithName("loss"), x);
   const Tensor one = Tensor::Scalar(1.0f);
   const Tensor nan = Tensor::Scalar(std::numeric_limits<float>::quiet_NaN());
-  // Whether Close hears of the error or not.
+  // Whether or not Close gets the error.
   for (const bool is_told : {true, false}) {
     const std::string directory = is_told ? "/job" : "/untold";
     auto options = Options({std::make_shared<train::NanTensorHook>(loss)});
@@ -927,7 +927,7 @@ TEST_F(MonitoredSessionTest, AStepThatAHookRefusesIsNotSaved) {
     EXPECT_OK(files_.FileExists(directory + "/model.ckpt-1.index"));
     EXPECT_FALSE(files_.FileExists(directory + "/model.ckpt-2.index").ok());
   }
-  // Nor is one that a hook refuses in End.
+  // Nor is one that a hook rejects in End.
   const auto hook = std::make_shared<FailingHook>();
   hook->in_end = absl::InternalError("end");
   auto again = Options({hook});
@@ -940,7 +940,7 @@ TEST_F(MonitoredSessionTest, AStepThatAHookRefusesIsNotSaved) {
   EXPECT_FALSE(files_.FileExists("/job/model.ckpt-2.index").ok());
 }
 
-TEST_F(MonitoredSessionTest, TheEndOfTheInputIsNoError) {
+TEST_F(MonitoredSessionTest, EndOfInputIsNotAnError) {
   Lines lines;
   auto hook = std::make_shared<RecordingHook>("hook", lines);
   const Output x = ops::Placeholder(root_.WithName("x"), DT_INT64);
@@ -965,7 +965,7 @@ TEST_F(MonitoredSessionTest, TheEndOfTheInputIsNoError) {
   EXPECT_EQ(final_ops->final_ops_values()[0].scalar<int64_t>(), 1 + 2 + 3);
 }
 
-// Keeps the coordinator, whose threads may fail.
+// Exposes the coordinator, so that a test can make its threads fail.
 class ThreadHook : public train::SessionRunHook {
  public:
   absl::Status AfterCreateSession(Session&,
@@ -976,9 +976,9 @@ class ThreadHook : public train::SessionRunHook {
   train::Coordinator* coordinator = nullptr;
 };
 
-// Between the end of the input and Close. What only lost a session is of no
-// matter any more.
-TEST_F(MonitoredSessionTest, AThreadThatFailsLateKeepsTheLastSave) {
+// The thread fails between the end of the input and Close. An error that only
+// means a lost session is ignored then.
+TEST_F(MonitoredSessionTest, LateThreadErrorKeepsTheLastSave) {
   for (const absl::Status& failed :
        {absl::DataLossError("a thread"), absl::UnavailableError("a thread")}) {
     const std::string directory = absl::StrCat("/job/", failed.raw_code());
@@ -1024,7 +1024,8 @@ class CountingHook : public train::SessionRunHook {
   const int64_t times_;
 };
 
-// As that of synchronous replicas, whose updates are made beside the runs.
+// Like the hook of synchronous replicas, whose updates are concurrent with
+// runs.
 class HoldingHook : public train::SessionRunHook {
  public:
   absl::Status SaveBetweenUpdates(
@@ -1035,7 +1036,7 @@ class HoldingHook : public train::SessionRunHook {
   int num_saves = 0;
 };
 
-TEST_F(MonitoredSessionTest, ASaverOfTheProgramsOwnHoldsUpdatesOff) {
+TEST_F(MonitoredSessionTest, CustomSaverHookHoldsUpdates) {
   const auto updates = std::make_shared<HoldingHook>();
   auto options = Options({updates, train::StopAtStep(1)});
   options.scaffold = std::make_shared<train::Scaffold>();
@@ -1064,12 +1065,12 @@ TEST_F(MonitoredSessionTest, WaitsForTheGlobalStepBeforeTheFirstRun) {
   EXPECT_THAT(logger_.lines(),
               testing::Contains(
                   "I Waiting for global step 5 before starting training."));
-  // Only the first: nobody would count it up.
+  // Only the first, because no other program advances it.
   ASSERT_OK(session->raw_session()->Run(step_.initializer()));
   ASSERT_OK(session->Run(count_));
 }
 
-TEST_F(MonitoredSessionTest, DoesNotWaitForAStepForEver) {
+TEST_F(MonitoredSessionTest, WaitForStepGivesUp) {
   train::GlobalStepWaiterOptions waiter;
   waiter.wait_until_step = 5;
   waiter.max_wait = absl::ZeroDuration();
@@ -1082,7 +1083,7 @@ TEST_F(MonitoredSessionTest, DoesNotWaitForAStepForEver) {
                        "has been 0 for 0: are others training?"));
 }
 
-TEST_F(MonitoredSessionTest, AWaitForAStepNeedsTimes) {
+TEST_F(MonitoredSessionTest, WaitForStepOptionsAreChecked) {
   const train::GlobalStepWaiterOptions refused[] = {
       {.poll_interval = absl::ZeroDuration()},
       {.poll_interval = absl::Seconds(-1)},
@@ -1093,8 +1094,8 @@ TEST_F(MonitoredSessionTest, AWaitForAStepNeedsTimes) {
   }
 }
 
-// Whose looks are further apart than that.
-TEST_F(MonitoredSessionTest, AWaitForAStepEndsInTime) {
+// With a poll interval longer than the timeout.
+TEST_F(MonitoredSessionTest, WaitForStepEndsInTime) {
   train::GlobalStepWaiterOptions waiter;
   waiter.wait_until_step = 5;
   waiter.poll_interval = absl::InfiniteDuration();
@@ -1107,7 +1108,7 @@ TEST_F(MonitoredSessionTest, AWaitForAStepEndsInTime) {
       StatusIs(absl::StatusCode::kDeadlineExceeded, "It has been 0 for"));
 }
 
-// What a thread of the coordinator ends by, ends the wait.
+// An error of a coordinator thread ends the wait.
 class FailingThreadHook : public train::SessionRunHook {
  public:
   absl::Status AfterCreateSession(Session&,
@@ -1117,7 +1118,7 @@ class FailingThreadHook : public train::SessionRunHook {
   }
 };
 
-TEST_F(MonitoredSessionTest, AFailedThreadEndsTheWaitForAStep) {
+TEST_F(MonitoredSessionTest, FailedThreadEndsWaitForStep) {
   train::GlobalStepWaiterOptions waiter;
   waiter.wait_until_step = 5;
   waiter.poll_interval = absl::Hours(1);
@@ -1131,8 +1132,8 @@ TEST_F(MonitoredSessionTest, AFailedThreadEndsTheWaitForAStep) {
               StatusIs(absl::StatusCode::kInternal, "broken"));
 }
 
-// As SIGTERM does, by the option, or another thread.
-TEST_F(MonitoredSessionTest, WhoeverIsAskedToLeaveWaitsForNoStep) {
+// Like SIGTERM: by the option, or from another thread.
+TEST_F(MonitoredSessionTest, StopRequestEndsWaitForStep) {
   for (const bool by_option : {true, false}) {
     SCOPED_TRACE(by_option);
     train::GlobalStepWaiterOptions waiter;
@@ -1248,9 +1249,9 @@ TEST_F(MonitoredSessionTest, SummarisesByTheClock) {
               ElementsAre("start at 1", "loss at 1", "loss at 4"));
 }
 
-// A real one, to this thread, for others of the program began before it was
-// left to whoever looks for it; so this has a Process of its own.
-TEST(MonitoredSignalTest, SigtermSavesAndLeaves) {
+// A real signal, to this thread. Threads started before would receive it, so
+// this test has its own Process.
+TEST(MonitoredSignalTest, SigtermSavesAndExits) {
   const StopSignals signals;
   MemoryFileSystem files;
   NullLogger logger;
@@ -1305,7 +1306,7 @@ class RecordingListener : public train::CheckpointSaverListener {
   Lines& lines_;
 };
 
-TEST_F(MonitoredSessionTest, SavesAtTheBeginningInBetweenAndAtTheEnd) {
+TEST_F(MonitoredSessionTest, SavesAtStartPeriodicallyAndAtEnd) {
   Lines lines;
   auto scaffold = std::make_shared<train::Scaffold>();
   train::CheckpointSaverOptions saver;
@@ -1331,7 +1332,7 @@ TEST_F(MonitoredSessionTest, SavesAtTheBeginningInBetweenAndAtTheEnd) {
       testing::Contains("I Saving checkpoints for 3 into /job/model.ckpt."));
 }
 
-// Makes an update whenever somebody wants to save between two of them.
+// Makes an update whenever a save is requested between two updates.
 class UpdatingHook : public train::SessionRunHook {
  public:
   explicit UpdatingHook(Operation update) : update_(update) {}
@@ -1353,7 +1354,7 @@ class UpdatingHook : public train::SessionRunHook {
   Session* session_ = nullptr;
 };
 
-TEST_F(MonitoredSessionTest, SavesBetweenTheUpdatesOfHooks) {
+TEST_F(MonitoredSessionTest, SavesBetweenHookUpdates) {
   const auto hook = std::make_shared<UpdatingHook>(count_);
   auto options = Options({hook, train::StopAtStep(6)});
   options.checkpoint_dir = "/job";
@@ -1367,7 +1368,7 @@ TEST_F(MonitoredSessionTest, SavesBetweenTheUpdatesOfHooks) {
 }
 
 // Beside the runs: which of them are saved in between, threads decide.
-TEST_F(MonitoredSessionTest, SavesBesideTheRuns) {
+TEST_F(MonitoredSessionTest, SavesConcurrentlyWithRuns) {
   auto options = Options({train::StopAtStep(40)});
   options.checkpoint_dir = "/job";
   options.save_checkpoint_steps = 10;
@@ -1381,7 +1382,7 @@ TEST_F(MonitoredSessionTest, SavesBesideTheRuns) {
   EXPECT_EQ(last, 41);
 }
 
-TEST_F(MonitoredSessionTest, AListenerMayStopTraining) {
+TEST_F(MonitoredSessionTest, ListenerMayStopTraining) {
   Lines lines;
   auto listener = std::make_shared<RecordingListener>(lines);
   listener->stop_at = 4;
@@ -1398,7 +1399,7 @@ TEST_F(MonitoredSessionTest, AListenerMayStopTraining) {
   EXPECT_EQ(last, 4);
 }
 
-TEST_F(MonitoredSessionTest, ASecondStartGoesOn) {
+TEST_F(MonitoredSessionTest, SecondStartResumes) {
   const auto run_to = [&](int64_t step) {
     auto options = Options({train::StopAtStep(step)});
     options.checkpoint_dir = "/job";
@@ -1423,8 +1424,8 @@ TEST_F(MonitoredSessionTest, ASecondStartGoesOn) {
             5);
 }
 
-// Its state file was lost, or could not be seen: a training that begins anew
-// would overwrite and delete the checkpoints.
+// The state file was lost, or is not visible: a training that starts over would
+// overwrite and delete the checkpoints.
 TEST_F(MonitoredSessionTest, CheckpointsWithoutAStateFileAreNotOverwritten) {
   const auto run_to = [&](int64_t step) {
     auto options = Options({train::StopAtStep(step)});
@@ -1441,7 +1442,7 @@ TEST_F(MonitoredSessionTest, CheckpointsWithoutAStateFileAreNotOverwritten) {
               HasSubstr(R"('model_checkpoint_path: "model.ckpt-11"')"));
   ASSERT_OK_AND_ASSIGN(const Lines after, files_.ListDirectory("/job"));
   EXPECT_EQ(before, after);
-  // As the error says.
+  // Follows the error's remedy.
   ASSERT_OK(files_.WriteFileAtomically(
       "/job/checkpoint", R"(model_checkpoint_path: "model.ckpt-11")"));
   ASSERT_OK_AND_ASSIGN(const int64_t to_13, run_to(13));
@@ -1451,9 +1452,9 @@ TEST_F(MonitoredSessionTest, CheckpointsWithoutAStateFileAreNotOverwritten) {
       testing::Contains("I Restoring parameters from /job/model.ckpt-11"));
 }
 
-// Checkpoints that another state file names, and a first save that has not
-// ended, are in nobody's way.
-TEST_F(MonitoredSessionTest, ATrainingBeginsBesideOtherCheckpoints) {
+// Checkpoints that another state file names, and an unfinished first save, do
+// not prevent training.
+TEST_F(MonitoredSessionTest, TrainingStartsBesideOtherCheckpoints) {
   const auto start = [&] {
     auto options = Options({train::StopAtStep(1)});
     options.checkpoint_dir = "/job";
@@ -1476,7 +1477,7 @@ TEST_F(MonitoredSessionTest, ATrainingBeginsBesideOtherCheckpoints) {
   EXPECT_OK(start());
 }
 
-TEST_F(MonitoredSessionTest, ACopyOfTheStateFileIsNoOtherState) {
+TEST_F(MonitoredSessionTest, CopyOfStateFileIsNotAnotherState) {
   const auto run_to = [&](int64_t step) {
     auto options = Options({train::StopAtStep(step)});
     options.checkpoint_dir = "/job";
@@ -1486,7 +1487,7 @@ TEST_F(MonitoredSessionTest, ACopyOfTheStateFileIsNoOtherState) {
   ASSERT_OK_AND_ASSIGN(const std::string state,
                        files_.ReadFile("/job/checkpoint"));
   ASSERT_OK(files_.DeleteFile("/job/checkpoint"));
-  // Also where only the index is left.
+  // Also if only the index is left.
   for (const bool has_data : {true, false}) {
     for (const std::string copy :
          {"/job/checkpoint.bak", "/job/checkpoint.old", "/job/checkpoint~"}) {
@@ -1519,8 +1520,8 @@ TEST_F(MonitoredSessionTest, StateFileOfAnotherSaverMayHaveADot) {
   EXPECT_OK(Train(std::move(options)));
 }
 
-// Of a data set, say.
-TEST_F(MonitoredSessionTest, ATrainingBeginsBesideAnIndexOfSomethingElse) {
+// For example, the index of a data set.
+TEST_F(MonitoredSessionTest, ForeignIndexFileDoesNotPreventTraining) {
   ASSERT_OK(files_.CreateDirectory("/job"));
   ASSERT_OK(files_.WriteFileAtomically("/job/data.index", "0 17\n17 40\n"));
   auto options = Options({train::StopAtStep(1)});
@@ -1528,7 +1529,7 @@ TEST_F(MonitoredSessionTest, ATrainingBeginsBesideAnIndexOfSomethingElse) {
   EXPECT_OK(Train(std::move(options)));
 }
 
-TEST_F(MonitoredSessionTest, ADirectoryOfAnotherShapeNamesBoth) {
+TEST_F(MonitoredSessionTest, RestoreOfOtherShapeNamesBoth) {
   const auto start = [&](const TensorShape& shape) {
     const Scope root = Scope::Root();
     train::GetOrCreateGlobalStep(root);
@@ -1546,7 +1547,7 @@ TEST_F(MonitoredSessionTest, ADirectoryOfAnotherShapeNamesBoth) {
                      HasSubstr("[3,2]"), HasSubstr("/job/model.ckpt-0")));
 }
 
-TEST_F(MonitoredSessionTest, ADirectoryOfAnotherTypeNamesBoth) {
+TEST_F(MonitoredSessionTest, RestoreOfOtherTypeNamesBoth) {
   const auto start = [&](DataType type) {
     const Scope root = Scope::Root();
     train::GetOrCreateGlobalStep(root);
@@ -1564,8 +1565,8 @@ TEST_F(MonitoredSessionTest, ADirectoryOfAnotherTypeNamesBoth) {
                      HasSubstr("double"), HasSubstr("/job/model.ckpt-0")));
 }
 
-// What a chief with another graph hears.
-TEST_F(MonitoredSessionTest, ADirectoryOfAnotherModelNamesTheVariable) {
+// The error of a chief with another graph.
+TEST_F(MonitoredSessionTest, RestoreOfOtherModelNamesTheVariable) {
   auto options = Options({train::StopAtStep(1)});
   options.checkpoint_dir = "/job";
   ASSERT_OK(Train(std::move(options)));
@@ -1583,7 +1584,7 @@ TEST_F(MonitoredSessionTest, ADirectoryOfAnotherModelNamesTheVariable) {
                      HasSubstr("of another model")));
 }
 
-TEST_F(MonitoredSessionTest, AMovedDirectoryGoesOnOrNamesWhatIsMissing) {
+TEST_F(MonitoredSessionTest, MovedDirectoryResumesOrNamesMissingFile) {
   const auto run_to = [&](int64_t step, const std::string& directory) {
     auto options = Options({train::StopAtStep(step)});
     options.checkpoint_dir = directory;
@@ -1613,7 +1614,7 @@ TEST_F(MonitoredSessionTest, AMovedDirectoryGoesOnOrNamesWhatIsMissing) {
   EXPECT_FALSE(absl::StrContains(status.message(), "of another model"));
 }
 
-TEST_F(MonitoredSessionTest, WithoutADirectoryNothingIsSaved) {
+TEST_F(MonitoredSessionTest, WithoutDirectorySavesNoCheckpoint) {
   ASSERT_OK(Train(Options({train::StopAtStep(3)})));
   EXPECT_FALSE(files_.FileExists("/job").ok());
 }
@@ -1655,7 +1656,7 @@ TEST_F(MonitoredSessionTest, LogStepCountSecsReplacesSteps) {
                           "global_step/sec at 4"));
 }
 
-TEST_F(MonitoredSessionTest, AFileOfEventsThatHasGrownIsFollowedByAnother) {
+TEST_F(MonitoredSessionTest, LargeEventFileIsRotated) {
   const auto num_files = [this](uint64_t max_bytes) {
     auto options = Options({train::StopAtStep(5)});
     options.summary_dir = absl::StrCat("/logs", max_bytes);
@@ -1668,8 +1669,8 @@ TEST_F(MonitoredSessionTest, AFileOfEventsThatHasGrownIsFollowedByAnother) {
   EXPECT_GT(num_files(1), 1u);
 }
 
-// With the file of the session before.
-TEST_F(MonitoredSessionTest, AGraphThatWasLostIsWrittenAgain) {
+// Lost with the file of the previous session.
+TEST_F(MonitoredSessionTest, LostGraphEventIsRewritten) {
   FailingFileSystem disk(files_);
   Process process(InMemory(disk));
   SessionOptions config;
@@ -1694,7 +1695,7 @@ TEST_F(MonitoredSessionTest, AGraphThatWasLostIsWrittenAgain) {
   EXPECT_THAT(events_of_a_session(false), ElementsAre("graph", "meta graph"));
 }
 
-TEST_F(MonitoredSessionTest, WritesTheGraphAsTextBesideTheCheckpoints) {
+TEST_F(MonitoredSessionTest, WritesGraphTextBesideCheckpoints) {
   auto options = Options({train::StopAtStep(1)});
   options.checkpoint_dir = "/job";
   ASSERT_OK(Train(std::move(options)));
@@ -1707,7 +1708,7 @@ TEST_F(MonitoredSessionTest, WritesTheGraphAsTextBesideTheCheckpoints) {
       << "as it is when it is complete";
 }
 
-TEST_F(MonitoredSessionTest, SummariesMayGoElsewhere) {
+TEST_F(MonitoredSessionTest, SummariesMayHaveTheirOwnDirectory) {
   ops::ScalarSummary(root_, "loss", ops::Const(root_, 3.0f));
   auto options = Options({train::StopAtStep(2)});
   options.summary_dir = "/logs";
@@ -1717,8 +1718,8 @@ TEST_F(MonitoredSessionTest, SummariesMayGoElsewhere) {
               ElementsAre("start at 1", "loss at 1", "loss at 2"));
 }
 
-// As TensorFlow's CheckpointSaverHook, whose writer is of its own directory.
-TEST_F(MonitoredSessionTest, WhatWasSavedIsToldBesideTheCheckpoints) {
+// As TensorFlow's CheckpointSaverHook, which writes to its own directory.
+TEST_F(MonitoredSessionTest, SaveEventsAreWrittenBesideCheckpoints) {
   ops::ScalarSummary(root_, "loss", ops::Const(root_, 3.0f));
   auto options = Options({train::StopAtStep(1)});
   options.summary_dir = "/logs";
@@ -1752,7 +1753,7 @@ class StubbornHook : public train::SessionRunHook {
     });
     return absl::OkStatus();
   }
-  void LetGo() {
+  void Release() {
     let_go_->Set();
     has_ended_->Wait();
   }
@@ -1763,7 +1764,7 @@ class StubbornHook : public train::SessionRunHook {
   std::unique_ptr<Event> let_go_, has_ended_;
 };
 
-TEST_F(MonitoredSessionTest, AThreadThatDoesNotStopIsNamedAndNotWaitedFor) {
+TEST_F(MonitoredSessionTest, HungThreadIsNamedAndAbandoned) {
   auto hook = std::make_shared<StubbornHook>();
   auto options = Options({hook});
   options.stop_grace_period_secs = 0.01;
@@ -1776,14 +1777,14 @@ TEST_F(MonitoredSessionTest, AThreadThatDoesNotStopIsNamedAndNotWaitedFor) {
                   HasSubstr("E Coordinator stopped with threads still running: "
                             "stubborn."),
                   HasSubstr("10ms ago"))));
-  // What it uses is there as long as it runs.
-  hook->LetGo();
+  // Its objects live as long as it runs.
+  hook->Release();
   EXPECT_THAT(hook->last_run, StatusIs(kFailedPrecondition, "closed"));
 }
 
 // ---- Traces ----
 
-TEST_F(MonitoredSessionTest, AProfilerTracesARunNowAndThen) {
+TEST_F(MonitoredSessionTest, ProfilerTracesRunsPeriodically) {
   RecordingLogger log;
   auto profiler = std::make_shared<train::ProfilerHook>(train::ProfilerOptions{
       .save_steps = 2, .output_dir = "/job/profile", .logger = &log});
@@ -1801,7 +1802,7 @@ TEST_F(MonitoredSessionTest, AProfilerTracesARunNowAndThen) {
 }
 
 // TensorBoard would read the newer of two.
-TEST_F(MonitoredSessionTest, AProfilerWritesIntoTheFileOfTheSummaries) {
+TEST_F(MonitoredSessionTest, ProfilerWritesIntoTheSummaryFile) {
   const auto new_profiler = [](const std::string& directory) {
     return std::make_shared<train::ProfilerHook>(
         train::ProfilerOptions{.save_steps = 2, .output_dir = directory});
@@ -1825,7 +1826,7 @@ TEST_F(MonitoredSessionTest, AProfilerWritesIntoTheFileOfTheSummaries) {
   }
 }
 
-TEST_F(MonitoredSessionTest, WhatAProfilerCanNotWriteIsLostWithALine) {
+TEST_F(MonitoredSessionTest, ProfilerWriteErrorIsLogged) {
   ASSERT_OK(
       files_.CreateDirectories("/job/profile/timeline-2.json/in the way"));
   RecordingLogger log;
@@ -1836,7 +1837,7 @@ TEST_F(MonitoredSessionTest, WhatAProfilerCanNotWriteIsLostWithALine) {
                                "W The trace of step 2 was not written: ")));
 }
 
-TEST_F(MonitoredSessionTest, AProfilersOptionsAreChecked) {
+TEST_F(MonitoredSessionTest, ProfilerOptionsAreChecked) {
   for (const train::ProfilerOptions& bad :
        {train::ProfilerOptions{.save_steps = 2},
         train::ProfilerOptions{.output_dir = "/job"},
@@ -1850,8 +1851,8 @@ TEST_F(MonitoredSessionTest, AProfilersOptionsAreChecked) {
   }
 }
 
-// What the caller and hooks ask for counts together, and all are told.
-TEST_F(MonitoredSessionTest, ARunTellsWhatAnyoneAsksFor) {
+// Requests of the caller and of hooks are combined, and all get the result.
+TEST_F(MonitoredSessionTest, RunMetadataServesAllRequesters) {
   Lines lines;
   auto hook = std::make_shared<RecordingHook>("hook", lines);
   hook->args.options.trace_level = TraceLevel::kFullTrace;
@@ -1867,7 +1868,7 @@ TEST_F(MonitoredSessionTest, ARunTellsWhatAnyoneAsksFor) {
 
 // ---- Scaffold ----
 
-TEST_F(MonitoredSessionTest, WhatIsNotInitializedIsNamed) {
+TEST_F(MonitoredSessionTest, UninitializedVariablesAreNamed) {
   ops::Variable(root_.WithName("forgotten"), 1.0f);
   train::ScaffoldOptions scaffold;
   scaffold.init_op = step_.initializer();
@@ -1882,7 +1883,7 @@ TEST_F(MonitoredSessionTest, WhatIsNotInitializedIsNamed) {
                      HasSubstr("Variables not initialized: forgotten")));
 }
 
-TEST_F(MonitoredSessionTest, AnInitOpMayBeFed) {
+TEST_F(MonitoredSessionTest, InitOpMayBeFed) {
   const Output start = ops::Placeholder(root_.WithName("start"), DT_INT64,
                                         {.shape = PartialShape::Scalar()});
   train::ScaffoldOptions scaffold;
@@ -1898,8 +1899,8 @@ TEST_F(MonitoredSessionTest, AnInitOpMayBeFed) {
   EXPECT_OK(session->Close());
 }
 
-// For whoever initialises by himself what no checkpoint holds.
-TEST_F(MonitoredSessionTest, ASessionIsRecoveredFromACheckpointOrNot) {
+// For callers that initialize by themselves if there is no checkpoint.
+TEST_F(MonitoredSessionTest, RecoverSessionReportsIfCheckpointExists) {
   train::Saver saver(root_);
   train::SessionManagerOptions options;
   options.ready_op = train::ReportUninitializedVariables(root_);
@@ -1928,7 +1929,7 @@ TEST_F(MonitoredSessionTest, ASessionIsRecoveredFromACheckpointOrNot) {
       StatusIs(absl::StatusCode::kNotFound, "/job/model-2 failed"));
 }
 
-TEST_F(MonitoredSessionTest, ReportsUninitializedVariablesByTensorFlowsNames) {
+TEST_F(MonitoredSessionTest, UninitializedReportNamesMatchTensorFlow) {
   const ops::Variable x(root_.WithName("x"), 1.0f);
   const ops::Variable local(
       root_.WithName("y"), 1.0f,
@@ -2009,7 +2010,7 @@ TEST_F(QueueRunnerTest, IsCancelledWhenTrainingEnds) {
   EXPECT_OK(session->Close());
 }
 
-TEST_F(QueueRunnerTest, TravelsInAMetaGraph) {
+TEST_F(QueueRunnerTest, RoundTripsThroughMetaGraph) {
   AddCounter(3);
   ASSERT_OK_AND_ASSIGN(const train::MetaGraph meta,
                        train::ExportMetaGraph(root_));
@@ -2027,7 +2028,7 @@ TEST_F(QueueRunnerTest, TravelsInAMetaGraph) {
               ElementsAre(absl::StatusCode::kOutOfRange));
 }
 
-TEST_F(QueueRunnerTest, AnErrorOfItsThreadComesOut) {
+TEST_F(QueueRunnerTest, ThreadErrorIsReturned) {
   const Output queue = ops::FIFOQueue(root_.WithName("queue"), {DT_FLOAT},
                                       {.shapes = {PartialShape::Scalar()}});
   const ops::Variable never(root_.WithName("never"), 1.0f,
@@ -2045,9 +2046,9 @@ TEST_F(QueueRunnerTest, AnErrorOfItsThreadComesOut) {
   EXPECT_THAT(session->Close(), StatusIs(kFailedPrecondition, "never"));
 }
 
-// It closes the queue, and the run that waits for an element takes that for the
-// end of the input.
-TEST_F(QueueRunnerTest, AnErrorThatClosesTheQueueKeepsTheLastSave) {
+// The error closes the queue; the run that waits for an element treats that as
+// the end of the input.
+TEST_F(QueueRunnerTest, ErrorThatClosesQueueKeepsTheLastSave) {
   const ops::QueueAttrs scalars{.shapes = {PartialShape::Scalar()}};
   const auto gate =
       ops::Queue::Fifo(root_.WithName("gate"), {DT_FLOAT}, scalars);
@@ -2073,7 +2074,7 @@ TEST_F(QueueRunnerTest, AnErrorThatClosesTheQueueKeepsTheLastSave) {
   EXPECT_OK(files_.FileExists("/job/model.ckpt-2.index"));
 }
 
-TEST_F(QueueRunnerTest, ClosesWithoutBeingTold) {
+TEST_F(QueueRunnerTest, ClosesQueueAtEndOfInputByDefault) {
   const ops::Variable next(root_.WithName("next"), Tensor::Scalar(int64_t{0}));
   queue_ =
       ops::Queue::Fifo(root_.WithName("queue"), {DT_INT64},
@@ -2101,7 +2102,7 @@ TEST_F(QueueRunnerTest, ClosesWithoutBeingTold) {
   EXPECT_OK(session->Close(status));
 }
 
-TEST_F(QueueRunnerTest, ALostSessionLeavesTheQueueOpen) {
+TEST_F(QueueRunnerTest, LostSessionLeavesTheQueueOpen) {
   AddCounter(1000);
   ASSERT_OK_AND_ASSIGN(const auto runners, train::QueueRunners(root_));
   const Output is_closed = queue_.IsClosed(root_);
@@ -2120,7 +2121,7 @@ TEST_F(QueueRunnerTest, ALostSessionLeavesTheQueueOpen) {
   EXPECT_FALSE(closed.scalar<bool>());
 }
 
-TEST_F(QueueRunnerTest, NeedsSomethingToRun) {
+TEST_F(QueueRunnerTest, NeedsEnqueueOps) {
   const Output queue = ops::FIFOQueue(root_, {DT_FLOAT});
   train::QueueRunner runner;
   runner.queue = queue;

@@ -1,5 +1,5 @@
 // Trainings by MonitoredTrainingSession on a simulated cluster whose tasks,
-// programs, connections and disk fail as a seed says
+// programs, connections and disk fail as chosen by a seed
 // (integration_tests/testing/monitored_simulation.h).
 //
 // WEFT_SIMULATION_SEEDS, WEFT_SIMULATION_FIRST_SEED and WEFT_SIMULATION_HUNT as
@@ -21,7 +21,7 @@ namespace {
 constexpr uint64_t kSeeds = 12;
 constexpr uint64_t kSynchronousSeeds = 8;
 
-// What all seeds came to.
+// Totals over all seeds.
 struct Sum {
   uint64_t seeds = 0;
   int programs = 0;
@@ -59,18 +59,18 @@ void ExpectMuchHasHappened(const Sum& sum) {
   EXPECT_GT(sum.looks, 20 * count);
 }
 
-TEST(MonitoredSimulationTest, EverySeedComesToItsEnd) {
+TEST(MonitoredSimulationTest, EverySeedReachesItsEnd) {
   const Sum sum = RunSeeds(kSeeds, SimulateMonitoredTraining);
   if (sum.seeds >= kSeeds) ExpectMuchHasHappened(sum);
 }
 
-TEST(MonitoredSimulationTest, EverySynchronousSeedComesToItsEnd) {
+TEST(MonitoredSimulationTest, EverySynchronousSeedReachesItsEnd) {
   const Sum sum = RunSeeds(kSynchronousSeeds, SimulateSynchronousTraining);
   if (sum.seeds >= kSynchronousSeeds) ExpectMuchHasHappened(sum);
 }
 
-// Both read the global step, and one hears late of what it was.
-TEST(StepBookTest, StepsThatEndWhileAnotherLooksMayHaveComeAfterwards) {
+// Both read the global step, and one gets its result late.
+TEST(StepBookTest, StepsConcurrentWithAReadMayFollowIt) {
   constexpr int64_t kLast = 10;
   StepBook book(kLast, 0);
   const absl::Time now = absl::UnixEpoch();
@@ -103,7 +103,7 @@ TEST(StepBookTest, AStepIsMissingUntilItIsSeen) {
   EXPECT_EQ(book.furthest_step(), kLast - 1);
 }
 
-TEST(MonitoredSimulationTest, ASeedIsARun) {
+TEST(MonitoredSimulationTest, SeedDeterminesTheRun) {
   EXPECT_EQ(SimulateMonitoredTraining(1).trace,
             SimulateMonitoredTraining(1).trace);
   EXPECT_NE(SimulateMonitoredTraining(1).trace,

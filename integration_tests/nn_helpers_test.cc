@@ -75,7 +75,7 @@ TEST_F(NnTest, L2Normalize) {
 
 // ---- dropout ----
 
-TEST_F(NnTest, DropoutKeepsWhatTensorFlowKeeps) {
+TEST_F(NnTest, DropoutMatchesTensorFlow) {
   root_.SetGraphSeed(7);
   const Output x = Vector({1, 2, 3, 4, 5, 6, 7, 8});
   const std::vector<float> expected = {1.66666663f,  0, 0, 0, 8.33333302f, 10,
@@ -104,12 +104,12 @@ TEST_F(NnTest, DropoutOfWholeRows) {
   EXPECT_LT(dropped, 48);
 }
 
-TEST_F(NnTest, NothingIsDroppedAtProbabilityOne) {
+TEST_F(NnTest, KeepProbabilityOneDropsNoElement) {
   const Output x = X();
   EXPECT_EQ(nn::Dropout(root_, x, 1.0), x);
 }
 
-TEST_F(NnTest, GradientsFlowThroughWhatIsKept) {
+TEST_F(NnTest, GradientsFlowThroughKeptElements) {
   const ops::Variable w(root_.WithName("w"),
                         Tensor::Vector<float>({1, 2, 3, 4}));
   const Output y = nn::Dropout(root_, w, 0.5, {.seed = 5});
@@ -126,7 +126,7 @@ TEST_F(NnTest, GradientsFlowThroughWhatIsKept) {
   }
 }
 
-TEST_F(NnTest, ProbabilitiesOutOfRangeAreRefused) {
+TEST_F(NnTest, ProbabilitiesOutOfRangeAreRejected) {
   for (const double keep : {0.0, -0.5, 1.5}) {
     const Scope scope = Scope::Root();
     nn::Dropout(scope, ops::Const(scope, {1.0f, 2.0f}), keep);
@@ -134,7 +134,7 @@ TEST_F(NnTest, ProbabilitiesOutOfRangeAreRefused) {
   }
 }
 
-TEST_F(NnTest, DropoutOfIntegersIsRefused) {
+TEST_F(NnTest, DropoutOfIntegersIsRejected) {
   nn::Dropout(root_, Ints({1, 2}), 0.5);
   EXPECT_THAT(root_.status(),
               StatusIs(kInvalid, "must be a floating point tensor"));
@@ -249,7 +249,7 @@ TEST_F(NnTest, InTopK) {
   EXPECT_THAT(Run(ops::Cast(root_, in, DT_FLOAT)), FloatsNear({1, 0}));
 }
 
-TEST_F(NnTest, OtherShapesOfLabelsAreRefused) {
+TEST_F(NnTest, MismatchedLabelShapesAreRejected) {
   nn::SigmoidCrossEntropyWithLogits(root_, Matrix({{1, 0}}), X());
   EXPECT_THAT(root_.status(),
               StatusIs(kInvalid,
@@ -257,7 +257,7 @@ TEST_F(NnTest, OtherShapesOfLabelsAreRefused) {
                        "received ([2,3] vs [1,2])."));
 }
 
-TEST_F(NnTest, LabelsOfTheRankOfLogitsAreRefused) {
+TEST_F(NnTest, LabelsOfRankOfLogitsAreRejected) {
   const Output labels = ops::Reshape(root_, Ints({2, 1}), {2, 1});
   nn::SparseSoftmaxCrossEntropyWithLogits(root_, labels, X());
   EXPECT_THAT(
@@ -266,13 +266,13 @@ TEST_F(NnTest, LabelsOfTheRankOfLogitsAreRefused) {
                "`labels.shape.rank` must equal `logits.shape.rank - 1`."));
 }
 
-TEST_F(NnTest, AScalarLogitIsRefused) {
+TEST_F(NnTest, ScalarLogitIsRejected) {
   nn::SparseSoftmaxCrossEntropyWithLogits(root_, 1, ops::Const(root_, 1.0f));
   EXPECT_THAT(root_.status(),
               StatusIs(kInvalid, "`logits` cannot be a scalar"));
 }
 
-TEST_F(NnTest, AnAxisOutOfRangeIsRefused) {
+TEST_F(NnTest, AxisOutOfRangeIsRejected) {
   for (const int axis : {2, -3}) {
     const Scope scope = Scope::Root();
     nn::Softmax(scope, ops::Fill(scope, {2, 3}, 1.0f), axis);
@@ -330,7 +330,7 @@ TEST_F(SampledTest, SampledSoftmax) {
               FloatsNear({2.21746969f, .83027416f}));
 }
 
-TEST_F(SampledTest, OnlyWhatWasLookedAtLearns) {
+TEST_F(SampledTest, OnlySampledRowsAreTrained) {
   const ops::Variable w(root_.WithName("w"), Tensor(DT_FLOAT, {6, 3}));
   const ops::Variable b(root_.WithName("b"), Tensor(DT_FLOAT, {6}));
   const Output loss = ops::Sum(
@@ -345,7 +345,7 @@ TEST_F(SampledTest, OnlyWhatWasLookedAtLearns) {
   for (const int unseen : {3, 5}) EXPECT_EQ(biases[unseen], 0) << unseen;
 }
 
-TEST_F(SampledTest, TheSamplesAreTensorFlows) {
+TEST_F(SampledTest, SamplesMatchTensorFlow) {
   root_.SetGraphSeed(7);
   const auto expect = [&](const nn::SampledValues& sampled,
                           const std::vector<float>& candidates,
@@ -378,7 +378,7 @@ TEST_F(SampledTest, TheSamplesAreTensorFlows) {
           .09268556f, .13638699f, .02205688f});
 }
 
-TEST_F(SampledTest, ALossOfASample) {
+TEST_F(SampledTest, SampledLossWithSampledClasses) {
   const Output labels = Labels({2, 4});
   const auto sampled =
       nn::LogUniformCandidateSampler(root_, labels, 1, 3, true, 6);
@@ -388,7 +388,7 @@ TEST_F(SampledTest, ALossOfASample) {
   for (const float loss : losses) EXPECT_GT(loss, 0);
 }
 
-TEST_F(SampledTest, SamplesThatCannotBeAreRefused) {
+TEST_F(SampledTest, InvalidSamplesAreRejected) {
   const Output labels = Labels({2, 9});
   const auto run = [&](int64_t num_true, int64_t num_sampled,
                        int64_t range_max) {
@@ -405,14 +405,14 @@ TEST_F(SampledTest, SamplesThatCannotBeAreRefused) {
   EXPECT_THAT(run(1, 0, 10), StatusIs(kInvalid, "num_sampled"));
 }
 
-TEST_F(SampledTest, OtherRanksAreRefused) {
+TEST_F(SampledTest, MismatchedRanksAreRejected) {
   nn::NceLoss(root_, Weights(), Biases(),
               ops::Const(root_, Tensor::Vector<int64_t>({2, 4})), X(),
               Sampled());
   EXPECT_THAT(root_.status(), StatusIs(kInvalid, "labels must have rank 2"));
 }
 
-TEST_F(SampledTest, ASampleIsNeeded) {
+TEST_F(SampledTest, SampleIsRequired) {
   nn::SampledSoftmaxLoss(root_, Weights(), Biases(), Labels({2, 4}), X(), {});
   EXPECT_THAT(root_.status(),
               StatusIs(kInvalid, "sampled_candidates must not be null"));

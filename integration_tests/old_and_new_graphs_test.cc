@@ -79,7 +79,7 @@ class GraphsOfCasesTest : public testing::Test {
 };
 std::vector<GraphOfCase>* GraphsOfCasesTest::graphs_ = nullptr;
 
-// Whoever wrote a graph before an attr was there, wrote it without.
+// Graphs written before an attr existed lack it.
 TEST_F(GraphsOfCasesTest, MissingDefaultsAreFilled) {
   ASSERT_GT(graphs_->size(), 300u);
   int dropped = 0;
@@ -103,7 +103,7 @@ TEST_F(GraphsOfCasesTest, MissingDefaultsAreFilled) {
   EXPECT_GT(dropped, 1000);
 }
 
-TEST_F(GraphsOfCasesTest, NewAttrsThatAskForNothingChangeNothing) {
+TEST_F(GraphsOfCasesTest, UnknownDefaultAttrsAreIgnored) {
   for (const GraphOfCase& graph : *graphs_) {
     tf::GraphDef newer = graph.def;
     for (tf::NodeDef& node : *newer.mutable_node()) {
@@ -144,7 +144,7 @@ TEST_F(GraphsOfCasesTest, NewOpsAndAttrsAreIgnored) {
 
 // But for fields that our messages have not, which functions keep and a text
 // can't name.
-TEST_F(GraphsOfCasesTest, TextAndBytesSayTheSame) {
+TEST_F(GraphsOfCasesTest, TextAndBytesImportAlike) {
   for (const GraphOfCase& graph : *graphs_) {
     Graph from_text(StandardOps()), from_bytes(StandardOps());
     tf::GraphDef known = graph.def;
@@ -275,7 +275,7 @@ void AddNewOps(GraphText& graph) {
       .Add("pop", "StackPopV2", {"stack", "^push"}, {kElement});
 }
 
-// As TensorFlow wrote it before 1.0.
+// As written by TensorFlow before 1.0.
 std::string OldGraph() {
   const std::pair<std::string, std::string> kInt = {"T", "type: DT_INT32"};
   GraphText graph;
@@ -307,7 +307,7 @@ std::string OldGraph() {
   return graph.With(5);
 }
 
-// As TensorFlow 2 writes the same, and a version that is not there yet.
+// As written by TensorFlow 2, and a hypothetical later version.
 std::string NewGraph() {
   const std::pair<std::string, std::string> kIndices = {"Tidx",
                                                         "type: DT_INT32"};
@@ -377,7 +377,7 @@ std::vector<Tensor> RunGraph(Process& process, const std::string& text) {
   return values.value_or(std::vector<Tensor>());
 }
 
-TEST(OldAndNewGraphsTest, GiveTheSame) {
+TEST(OldAndNewGraphsTest, GiveTheSameResults) {
   Process process({.compute_threads = 1});
   const std::vector<Tensor> old_values = RunGraph(process, OldGraph());
   const std::vector<Tensor> new_values = RunGraph(process, NewGraph());

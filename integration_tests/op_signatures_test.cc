@@ -29,7 +29,7 @@ using Lines = std::set<std::string>;
 
 constexpr char kFile[] = "integration_tests/testdata/tensorflow_signatures.txt";
 
-// What is meant to differ: lines that only Weft has begin with "+", those that
+// Intended differences: lines that only Weft has begin with "+", lines that
 // only TensorFlow has with "-".
 struct Difference {
   std::string reason;
@@ -53,9 +53,8 @@ const std::map<std::string, Difference>& IntendedDifferences() {
   return differences;
 }
 
-// Ops that TensorFlow has not, or whose names it has for what only its own
-// passes make, and why: the runtime alone makes them, so that
-// no graph goes out with one.
+// Ops that TensorFlow lacks, or that only its own passes create, and the
+// reason: only the runtime creates them, so no exported graph contains them.
 const std::map<std::string, std::string>& OwnOps() {
   constexpr char kMemory[] =
       "what lies between a device's memory and the host's "
@@ -108,7 +107,7 @@ const std::map<std::string, std::string>& OwnOps() {
   return ops;
 }
 
-// Of these, what clients may have in their graphs.
+// The subset that clients may use in their graphs.
 const std::set<std::string>& ForUsers() {
   static const auto& ops =
       *new std::set<std::string>{"WaitForVariable", "WaitForRefVariable"};
@@ -205,7 +204,7 @@ std::map<std::string, OpDef> ReadTensorFlowsOps() {
   return ops;
 }
 
-TEST(OpSignaturesTest, AreTensorFlows) {
+TEST(OpSignaturesTest, MatchTensorFlow) {
   const auto theirs = ReadTensorFlowsOps();
   ASSERT_FALSE(theirs.empty());
   std::vector<std::string> missing;
@@ -251,7 +250,7 @@ std::map<std::string, Removal> ReadRemovedOps() {
   return removals;
 }
 
-TEST(OpSignaturesTest, OpsAreRemovedInTensorFlowsVersions) {
+TEST(OpSignaturesTest, RemovalVersionsMatchTensorFlow) {
   const auto removals = ReadRemovedOps();
   EXPECT_FALSE(removals.empty());
   for (const OpDef* op : StandardOps()->List()) {
@@ -270,7 +269,7 @@ TEST(OpSignaturesTest, OpsAreRemovedInTensorFlowsVersions) {
   }
 }
 
-TEST(OpSignaturesTest, OnlyKnownOpsAreExcused) {
+TEST(OpSignaturesTest, OnlyKnownOpsHaveExceptions) {
   for (const auto& [name, difference] : IntendedDifferences()) {
     EXPECT_NE(StandardOps()->Find(name), nullptr) << name;
     EXPECT_FALSE(difference.reason.empty()) << name;

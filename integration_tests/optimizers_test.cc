@@ -166,7 +166,7 @@ class OptimizersTest : public GraphTest,
   }
 };
 
-TEST_P(OptimizersTest, ThreeStepsAreTensorFlows) {
+TEST_P(OptimizersTest, ThreeStepsMatchTensorFlow) {
   const Case& expected = GetParam().optimizer;
   const ops::Variable w = MakeW();
   const ops::Variable step = train::GetOrCreateGlobalStep(root_);
@@ -208,7 +208,7 @@ class OptimizerOptionsTest : public GraphTest {
   }
 };
 
-TEST_F(OptimizerOptionsTest, OptionsThatCannotBeAreRefused) {
+TEST_F(OptimizerOptionsTest, InvalidOptionsAreRejected) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_THAT(Minimize(train::Ftrl(0.1, {.learning_rate_power = 0.5})),
               StatusIs(kInvalid,
@@ -230,7 +230,7 @@ TEST_F(OptimizerOptionsTest, OptionsThatCannotBeAreRefused) {
       StatusIs(kInvalid, "initial_accumulator_value must be positive"));
 }
 
-TEST_F(OptimizerOptionsTest, DualAveragingNeedsAStep) {
+TEST_F(OptimizerOptionsTest, DualAveragingNeedsGlobalStep) {
   EXPECT_THAT(Minimize(train::AdagradDa(0.1, ops::Variable())),
               StatusIs(kInvalid, "AdagradDA: global_step must not be null"));
 }
@@ -245,8 +245,8 @@ TEST_F(OptimizerOptionsTest, RatesMayBeComputed) {
   EXPECT_THAT(Run(w), FloatsNear({0.5f}));
 }
 
-// Without a penalty on the size, the op that TensorFlow 1.0 knew.
-TEST_F(OptimizerOptionsTest, FtrlAddsTheNewerOpWhereItIsNeeded) {
+// Without l2_shrinkage, the op of TensorFlow 1.0.
+TEST_F(OptimizerOptionsTest, FtrlUsesV2OpOnlyForShrinkage) {
   const auto op_for = [](double shrinkage) {
     const Scope scope = Scope::Root();
     const ops::Variable w(scope.WithName("w"), 1.0f);
@@ -262,7 +262,7 @@ TEST_F(OptimizerOptionsTest, FtrlAddsTheNewerOpWhereItIsNeeded) {
   EXPECT_EQ(op_for(0.5), "ResourceApplyFtrlV2");
 }
 
-TEST_F(OptimizerOptionsTest, TheCorrectionOfAdaMaxFollowsItsOptions) {
+TEST_F(OptimizerOptionsTest, AdaMaxCorrectionFollowsItsOptions) {
   const ops::Variable w(root_.WithName("w"), 1.0f);
   const Operation train = train::AdaMax(0.5, {.beta1 = 0.5f, .beta2 = 0.75f})
                               .Minimize(root_, ops::Mul(root_, w, w));
@@ -291,7 +291,7 @@ class InitializersTest : public GraphTest {
   int count_ = 0;
 };
 
-TEST_F(InitializersTest, AreTensorFlowsForTheSameSeeds) {
+TEST_F(InitializersTest, MatchTensorFlowForTheSameSeeds) {
   EXPECT_THAT(Initial(ops::initializers::HeNormal(3)),
               FloatsNear({0.87690419f, -0.89740592f, 0.74738604f, 1.2097795f,
                           -0.20307891f, -0.74713337f}));
@@ -309,7 +309,7 @@ TEST_F(InitializersTest, AreTensorFlowsForTheSameSeeds) {
                           0.68896043f, -0.12681997f}));
 }
 
-TEST_F(InitializersTest, OrthogonalOnesAreTensorFlows) {
+TEST_F(InitializersTest, OrthogonalMatchesTensorFlow) {
   EXPECT_THAT(Initial(ops::initializers::Orthogonal(1.5, 3)),
               FloatsNear({1.1248775f, -0.80321592f, 0.9587338f, 1.1068714f,
                           0.25589108f, -0.61618179f}));
@@ -322,7 +322,7 @@ TEST_F(InitializersTest, OrthogonalOnesAreTensorFlows) {
                           -0.24105169f, 0.32105842f, 0.33517501f, 1.3970284f}));
 }
 
-TEST_F(InitializersTest, NodesOfAnOrthogonalOneHaveTensorFlowsNames) {
+TEST_F(InitializersTest, OrthogonalNodeNamesMatchTensorFlow) {
   ops::GetVariable(root_, "w", {2, 3},
                    {.initializer = ops::initializers::Orthogonal(1.5)});
   for (const char* name :
@@ -333,7 +333,7 @@ TEST_F(InitializersTest, NodesOfAnOrthogonalOneHaveTensorFlowsNames) {
   }
 }
 
-TEST_F(InitializersTest, AnOrthogonalOneNeedsAMatrixOfNumbers) {
+TEST_F(InitializersTest, OrthogonalNeedsFloatMatrix) {
   const auto refused = [](const PartialShape& shape, DataType dtype) {
     const Scope scope = Scope::Root();
     ops::GetVariable(
@@ -356,14 +356,14 @@ TEST_F(InitializersTest, Identity) {
               FloatsNear({1, 0, 0, 0, 1, 0}));
 }
 
-TEST_F(InitializersTest, APartOfAnIdentity) {
+TEST_F(InitializersTest, PartitionOfIdentity) {
   const ops::PartitionInfo part = {TensorShape({4, 4}), {2, 1}};
   EXPECT_THAT(Run(ops::initializers::Identity()(root_, TensorShape({2, 3}),
                                                 DT_FLOAT, &part)),
               FloatsNear({0, 1, 0, 0, 0, 1}));
 }
 
-TEST_F(InitializersTest, AnIdentityIsAMatrix) {
+TEST_F(InitializersTest, IdentityMustBeMatrix) {
   ops::GetVariable(root_, "w", {3},
                    {.initializer = ops::initializers::Identity()});
   EXPECT_THAT(root_.status(), StatusIs(kInvalid, "2D matrices"));

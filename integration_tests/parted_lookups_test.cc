@@ -84,10 +84,10 @@ class PartedLookups : public GraphTest,
     }
   }
 
-  // As it is written, or as it is run: the session is made once.
+  // As constructed, or as rewritten: the session is created once.
   enum Way : int { kPlain = 0, kFused = 1 };
 
-  // What is fetched, or the error. `graph`: what was run.
+  // Returns the fetches, or the error. `graph`: the executed graph.
   absl::StatusOr<std::vector<Tensor>> Look(Way way, const Tensor& ids,
                                            std::string* graph) {
     std::unique_ptr<Session>& session = sessions_[way];
@@ -114,7 +114,7 @@ class PartedLookups : public GraphTest,
   std::unique_ptr<Session> sessions_[2];  // by way
 };
 
-TEST_P(PartedLookups, AreTheSameBitsInFewerNodes) {
+TEST_P(PartedLookups, FusedNodesGiveTheSameBits) {
   const LookupCase& c = GetParam();
   ASSERT_NO_FATAL_FAILURE(Build(c));
   ASSERT_OK(root_.status());
@@ -142,8 +142,8 @@ TEST_P(PartedLookups, AreTheSameBitsInFewerNodes) {
     return absl::StrContains(few, op);
   };
   EXPECT_EQ(is_run("_UniquePartition"), c.parts > 1 && c.strategy == "mod");
-  // The gradient by ids that are no vector asks for the shape of what is
-  // stitched.
+  // The gradient with ids that are no vector needs the shape of the stitched
+  // rows.
   const bool has_gradient = IsFloatingType(c.type);
   EXPECT_EQ(is_run("_GatherStitched"),
             c.parts > 1 && !(has_gradient && c.is_matrix));
@@ -154,8 +154,8 @@ TEST_P(PartedLookups, AreTheSameBitsInFewerNodes) {
   }
 }
 
-// Of ids that the table does not have, by the node that finds out.
-TEST_P(PartedLookups, SayTheSameOfOtherIds) {
+// Ids that the table does not have fail the node that detects them.
+TEST_P(PartedLookups, InvalidIdsGiveTheSameErrors) {
   const LookupCase& c = GetParam();
   ASSERT_NO_FATAL_FAILURE(Build(c));
   fetches_.resize(1);
@@ -189,7 +189,7 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 // Rows of another width than the first part's, which the graph cannot know.
-TEST_F(GraphTest, PartsOfOtherRowsAreRefusedByTheSameNode) {
+TEST_F(GraphTest, MismatchedPartsFailTheSameNode) {
   const auto one = ops::Placeholder(root_, DT_FLOAT);
   const auto other = ops::Placeholder(root_, DT_FLOAT);
   const auto ids = ops::Placeholder(root_, DT_INT32, {.shape = {-1}});
@@ -216,7 +216,7 @@ TEST_F(GraphTest, PartsOfOtherRowsAreRefusedByTheSameNode) {
 
 // The gradient of a mean of squares, of as many numbers as no constant has: one
 // node reads and writes them once (libs/passes/scaling_fusion.h).
-TEST_F(GraphTest, AGradientOfSquaresIsScaledByOneNode) {
+TEST_F(GraphTest, GradientOfSquaresIsScaledByOneNode) {
   const auto x = ops::Placeholder(root_, DT_FLOAT, {.shape = {700, 64}});
   const Output loss = ops::Mean(root_, ops::Square(root_, x), {0, 1});
   const auto gradients = AddGradients(root_, {loss}, {x});

@@ -56,7 +56,7 @@ class PartialRunsTest : public ::testing::TestWithParam<ClusterKind> {
   std::unique_ptr<Session> session_;
 };
 
-TEST_P(PartialRunsTest, FeedsComeAndFetchesGoBitByBit) {
+TEST_P(PartialRunsTest, FeedsAndFetchesMayBeSplit) {
   ASSERT_OK_AND_ASSIGN(const std::string run, BeginRun());
   ASSERT_OK_AND_ASSIGN(const float first,
                        One(run, {{a_, Float(1)}, {b_, Float(2)}}, r1_));
@@ -95,7 +95,7 @@ TEST_P(PartialRunsTest, RunsDoNotDisturbEachOther) {
   EXPECT_EQ(One(two, {{c_, Float(2)}}, r2_).value_or(-1), 22);
 }
 
-TEST_P(PartialRunsTest, MistakesLeaveTheRunAsItWas) {
+TEST_P(PartialRunsTest, InvalidCallsLeaveTheRunUnchanged) {
   ASSERT_OK_AND_ASSIGN(const std::string run, BeginRun());
   const Output other = ops::Identity(root_.WithName("other"), r1_);
   EXPECT_THAT(session_->PartialRun(run, {{other, Float(1)}}),
@@ -122,7 +122,7 @@ TEST_P(PartialRunsTest, MistakesLeaveTheRunAsItWas) {
               StatusIs(kInvalid, "Must run 'setup' before"));
 }
 
-TEST_P(PartialRunsTest, ASetupIsChecked) {
+TEST_P(PartialRunsTest, SetupIsChecked) {
   EXPECT_THAT(session_->PartialRunSetup({a_}, {}),
               StatusIs(kInvalid, "at least one target to fetch or execute"));
   EXPECT_THAT(session_->PartialRunSetup({a_, a_}, {r1_}),
@@ -133,7 +133,7 @@ TEST_P(PartialRunsTest, ASetupIsChecked) {
               StatusIs(kInvalid, "null"));
 }
 
-TEST_P(PartialRunsTest, AnErrorOfTheStepEndsTheRun) {
+TEST_P(PartialRunsTest, StepErrorEndsTheRun) {
   ASSERT_OK_AND_ASSIGN(const std::string run,
                        session_->PartialRunSetup({a_}, {r1_}));
   EXPECT_THAT(
@@ -157,7 +157,7 @@ TEST_P(PartialRunsTest, EachNodeRunsOnce) {
   EXPECT_EQ(value.scalar<float>(), 1);
 }
 
-TEST_P(PartialRunsTest, OneThatIsNotEndedGoesWithItsSession) {
+TEST_P(PartialRunsTest, UnfinishedRunEndsWithItsSession) {
   ASSERT_OK_AND_ASSIGN(const std::string run, BeginRun());
   ASSERT_OK(One(run, {{a_, Float(1)}, {b_, Float(2)}}, r1_));
   ASSERT_OK(session_->Close());
@@ -166,7 +166,7 @@ TEST_P(PartialRunsTest, OneThatIsNotEndedGoesWithItsSession) {
               StatusIs(absl::StatusCode::kFailedPrecondition, "closed"));
 }
 
-TEST_P(PartialRunsTest, ThreadsShareARun) {
+TEST_P(PartialRunsTest, ThreadsMayShareARun) {
   Scheduler& scheduler = session_->scheduler();
   for (int i = 0; i < 20; ++i) {
     ASSERT_OK_AND_ASSIGN(const std::string run, BeginRun());
@@ -185,8 +185,8 @@ TEST_P(PartialRunsTest, ThreadsShareARun) {
   ExpectNothingRuns();
 }
 
-// What may change it waits for a feed that comes later.
-TEST_P(PartialRunsTest, AFetchedReferenceWaitsForNoLaterFeed) {
+// The op that may change it waits for a later feed.
+TEST_P(PartialRunsTest, FetchedRefDoesNotWaitForLaterFeed) {
   ops::Variable v(root_.WithDevice(kPs).WithName("v"), 1.0f,
                   {.use_resource = false});
   const Output assign = ops::Assign(root_, v, a_);
@@ -198,7 +198,7 @@ TEST_P(PartialRunsTest, AFetchedReferenceWaitsForNoLaterFeed) {
 }
 
 // A value of a branch that was not taken would never come.
-TEST_P(PartialRunsTest, AFetchThatHasNoValueIsAnError) {
+TEST_P(PartialRunsTest, FetchOfDeadValueIsAnError) {
   const Output yes = ops::Placeholder(root_.WithName("yes"), DT_BOOL);
   const auto choice = ops::Switch(root_.WithDevice(kPs), a_, yes);
   ASSERT_OK_AND_ASSIGN(

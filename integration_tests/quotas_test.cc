@@ -1,10 +1,10 @@
-// What peers and sessions may make a task hold (docs/operations/quotas.md):
-// what would be too much fails with RESOURCE_EXHAUSTED, which names the tensor,
-// the task and the option that allows more; everything else goes on, and
-// afterwards the task has its old size. Over the simulated network and over
-// sockets.
+// Limits of the memory that peers and sessions may use on a task
+// (docs/operations/quotas.md): an excess fails with RESOURCE_EXHAUSTED, which
+// names the tensor, the task and the option to raise; everything else
+// continues, and afterwards the memory is freed. Over the simulated network and
+// over sockets.
 //
-// WEFT_ABANDONED_SESSIONS is how many sessions are left behind.
+// WEFT_ABANDONED_SESSIONS sets the number of abandoned sessions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -127,7 +127,7 @@ class QuotasTest : public testing::TestWithParam<bool> {
     EXPECT_OK(session);
     return session.ok() ? *std::move(session) : nullptr;
   }
-  // What nobody holds any more is given back soon.
+  // Unused memory is freed soon.
   void ExpectInUse(int64_t bytes) {
     const absl::Time limit = client_->clock().Now() + absl::Minutes(1);
     while (task_->bytes_in_use() != bytes && client_->clock().Now() < limit) {
@@ -151,14 +151,15 @@ INSTANTIATE_TEST_SUITE_P(Networks, QuotasTest, testing::Bool(),
 
 constexpr char kLocal[] = "/job:local/replica:0/task:0";
 
-TEST_P(QuotasTest, AClientThatFeedsTenGigabytesAtOnceGetsNoMemory) {
+TEST_P(QuotasTest, FeedOfTenGigabytesAllocatesNoMemory) {
   Start({.max_held_bytes_per_peer = 4 * kMiB});
   const Output y = ops::Identity(root_.WithName("y"), x_);
   const auto session = Connect();
   const int64_t in_use = task_->bytes_in_use();
   ASSERT_OK(session->Run({{x_, Floats(kMiB)}}, Operation(y)));
   const int64_t peak = task_->peak();
-  // Of 10 GB; sockets carry some of each before its refusal comes.
+  // 10 GB in total; sockets transfer part of each feed before its rejection
+  // arrives.
   const int runs = simulated() ? 1280 : 10;
   const Tensor large = Floats(8 * kMiB);
   for (int i = 0; i < runs; ++i) {
@@ -170,8 +171,8 @@ TEST_P(QuotasTest, AClientThatFeedsTenGigabytesAtOnceGetsNoMemory) {
   ExpectInUse(in_use);
 }
 
-// In small: what is done 200 times with a quota of 4 MiB.
-TEST_P(QuotasTest, AClientMayFeedMuchOneAfterTheOther) {
+// A small version: 200 feeds with a quota of 4 MiB.
+TEST_P(QuotasTest, SequentialFeedsMayExceedTheQuota) {
   Start({.max_held_bytes_per_peer = 4 * kMiB,
          .max_fed_bytes_per_session = 4 * kMiB});
   const Output y = ops::Identity(root_.WithName("y"), x_);
@@ -184,7 +185,7 @@ TEST_P(QuotasTest, AClientMayFeedMuchOneAfterTheOther) {
   EXPECT_LE(task_->peak(), 8 * kMiB);
 }
 
-// What became of asynchronous runs.
+// Results of asynchronous runs.
 class Outcomes {
  public:
   explicit Outcomes(Process& process) : process_(process) {}
@@ -216,7 +217,7 @@ class Outcomes {
   std::vector<absl::Status> statuses_ ABSL_GUARDED_BY(mutex_);
 };
 
-TEST_P(QuotasTest, StepsThatRunMayBeFedSoMuchTogether) {
+TEST_P(QuotasTest, FeedQuotaIsSharedByRunningSteps) {
   Start({.max_fed_bytes_per_session = 3 * kMiB});
   const Output queue = ops::FIFOQueue(root_, {DT_FLOAT});
   const Operation enqueue = ops::QueueEnqueue(root_, queue, {1.0f});
@@ -248,7 +249,7 @@ TEST_P(QuotasTest, StepsThatRunMayBeFedSoMuchTogether) {
 }
 
 // A string counts with its characters, wherever it is held.
-TEST_P(QuotasTest, StringsCountWithTheirCharacters) {
+TEST_P(QuotasTest, StringsCountWithTheirBytes) {
   Start({.max_fed_bytes_per_session = 3 * kMiB});
   const Output s = ops::Placeholder(root_.WithName("s"), DT_STRING);
   const Output y = ops::Identity(root_.WithName("y"), s);
@@ -261,8 +262,8 @@ TEST_P(QuotasTest, StringsCountWithTheirCharacters) {
   EXPECT_EQ(same.scalar<std::string>().size(), size_t{2 * kMiB});
 }
 
-// As many values as a callable may have, small ones and others.
-TEST_P(QuotasTest, ThousandsOfFetchesAndFeedsTravel) {
+// The maximum number of values of a callable, small ones and others.
+TEST_P(QuotasTest, ThousandsOfFeedsAndFetchesAreAllowed) {
   Start({});
   constexpr int kValues = 6000;
   std::vector<Output> fetches;
@@ -278,7 +279,7 @@ TEST_P(QuotasTest, ThousandsOfFetchesAndFeedsTravel) {
   }
 }
 
-TEST_P(QuotasTest, ATaskTakesSoManyConnections) {
+TEST_P(QuotasTest, ConnectionsPerTaskAreBounded) {
   Start({.max_connections = 2});
   const Output y = ops::Identity(root_.WithName("y"), x_);
   const auto first = Connect();
@@ -295,7 +296,7 @@ TEST_P(QuotasTest, ATaskTakesSoManyConnections) {
   EXPECT_OK(first->Run({{x_, Floats(4)}}, y));
 }
 
-TEST_P(QuotasTest, ASessionKeepsSoManyCallables) {
+TEST_P(QuotasTest, CallablesPerSessionAreBounded) {
   Start({.max_callables_per_session = 3});
   std::vector<Output> fetches;
   for (int i = 0; i < 4; ++i) fetches.push_back(ops::Identity(root_, x_));
@@ -314,7 +315,7 @@ TEST_P(QuotasTest, ASessionKeepsSoManyCallables) {
   EXPECT_EQ(task_->server->runtime().num_registrations(), 2);
 }
 
-TEST_P(QuotasTest, AGraphMayGrowSoMuch) {
+TEST_P(QuotasTest, GraphSizeIsBounded) {
   Start({.max_graph_bytes_per_session = kMiB});
   const auto session = Connect();
   const Output y = ops::Identity(root_, x_);
@@ -328,11 +329,11 @@ TEST_P(QuotasTest, AGraphMayGrowSoMuch) {
   EXPECT_EQ(task_->server->num_sessions(), 1);
 }
 
-// What only the simulated network shows.
+// Tests that need the simulated network.
 class SimulatedQuotasTest : public QuotasTest {};
 INSTANTIATE_TEST_SUITE_P(Network, SimulatedQuotasTest, testing::Values(true));
 
-TEST_P(SimulatedQuotasTest, AClientThatDoesNotReadIsOwedALimitedAmount) {
+TEST_P(SimulatedQuotasTest, PendingRepliesPerClientAreBounded) {
   const Quotas quotas{.max_unsent_bytes_per_peer = 4 * kMiB};
   bus::TransportOptions transport = quotas.OfPeers();
   transport.credit_bytes = 2 * kMiB;
@@ -373,7 +374,7 @@ TEST_P(SimulatedQuotasTest, AClientThatDoesNotReadIsOwedALimitedAmount) {
   ExpectInUse(in_use);
 }
 
-// A value that the ps makes for the worker, as large as it is told.
+// The ps computes a value of the given size for the worker.
 class TwoTasks {
  public:
   TwoTasks(const Quotas& ps, const Quotas& worker)
@@ -443,22 +444,22 @@ class TwoTasks {
 constexpr char kPs[] = "/job:ps/replica:0/task:0";
 constexpr char kWorker[] = "/job:worker/replica:0/task:0";
 
-TEST(QuotasBetweenTasksTest, AValueThatFindsNoRoomNamesItself) {
+TEST(QuotasBetweenTasksTest, ValueOverQuotaIsNamed) {
   TwoTasks tasks({}, {.max_held_bytes_per_peer = kMiB / 2});
   tasks.ExpectLargeValueIsRefused(kWorker, "max_held_bytes_per_peer");
 }
 
-TEST(QuotasBetweenTasksTest, AValueThatNobodyHasUsedYetNamesItself) {
+TEST(QuotasBetweenTasksTest, UnusedValueOverQuotaIsNamed) {
   TwoTasks tasks({}, {.max_unclaimed_bytes_per_session = kMiB / 2});
   tasks.ExpectLargeValueIsRefused(kWorker, "max_unclaimed_bytes_per_session");
 }
 
-TEST(QuotasBetweenTasksTest, AValueThatCanNotBeSentNamesItself) {
+TEST(QuotasBetweenTasksTest, UnsendableValueIsNamed) {
   TwoTasks tasks({.max_unsent_bytes_per_peer = kMiB / 2}, {});
   tasks.ExpectLargeValueIsRefused(kPs, "max_unsent_bytes_per_peer");
 }
 
-TEST(QuotasBetweenTasksTest, AFeedThatFindsNoRoomElsewhereIsNamed) {
+TEST(QuotasBetweenTasksTest, RemoteFeedOverQuotaIsNamed) {
   TwoTasks tasks({.max_held_bytes_per_peer = kMiB / 2}, {});
   tasks.ExpectLargeFeedIsRefused(kPs, "max_held_bytes_per_peer");
 }
@@ -503,7 +504,7 @@ class WaitingSteps {
   Output size_ = ops::QueueSize(on_ps_, queue_);
 };
 
-TEST(QuotasBetweenTasksTest, StepsEndThoughTheirMasterHasNoRequestsLeft) {
+TEST(QuotasBetweenTasksTest, StepsEndDespiteExhaustedRequestQuota) {
   constexpr int kSteps = 4;
   WaitingSteps steps({.max_requests_per_peer = kSteps}, {});
   auto session = steps.Connect();
@@ -525,7 +526,7 @@ TEST(QuotasBetweenTasksTest, StepsEndThoughTheirMasterHasNoRequestsLeft) {
   EXPECT_EQ(size.scalar<int32_t>(), 1);
 }
 
-TEST(QuotasBetweenTasksTest, OneClientLeavesRoomForOthers) {
+TEST(QuotasBetweenTasksTest, OneClientCannotExhaustTheQuota) {
   WaitingSteps steps({.max_requests_per_peer = 4},
                      {.max_requests_per_client = 2});
   const auto session = steps.Connect();
@@ -588,7 +589,7 @@ class Deserter {
 };
 
 // Their steps have been begun by requests that are answered already.
-TEST(QuotasBetweenTasksTest, OpenPartialRunsOfOneClientLeaveRoomForOthers) {
+TEST(QuotasBetweenTasksTest, PartialRunsCannotExhaustTheQuota) {
   WaitingSteps steps({.max_requests_per_peer = 4},
                      {.max_requests_per_client = 2});
   const Scope root = Scope::Root();
@@ -645,7 +646,7 @@ int AbandonedSessions() {
   return count != nullptr ? std::atoi(count) : 300;
 }
 
-TEST_P(SimulatedQuotasTest, AbandonedSessionsLeaveNothingBehind) {
+TEST_P(SimulatedQuotasTest, AbandonedSessionsFreeTheirResources) {
   constexpr int64_t kBytes = 4096;
   Start({});
   const Output v = ops::VariableV2(root_.WithName("v"), {kBytes / 4}, DT_FLOAT);

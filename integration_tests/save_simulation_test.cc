@@ -1,5 +1,5 @@
 // Saves on a simulated cluster whose tasks, clients, connections and disk fail
-// as a seed says (integration_tests/testing/save_simulation.h).
+// as chosen by a seed (integration_tests/testing/save_simulation.h).
 //
 // WEFT_SIMULATION_SEEDS, WEFT_SIMULATION_FIRST_SEED and WEFT_SIMULATION_HUNT as
 // for simulation_test.
@@ -39,7 +39,7 @@ TEST(SaveSimulationTest, EverySeedKeepsItsCheckpoints) {
   EXPECT_GT(looks, static_cast<int>(20 * count));
 }
 
-TEST(SaveSimulationTest, ASeedIsARun) {
+TEST(SaveSimulationTest, SeedDeterminesTheRun) {
   EXPECT_EQ(SimulateSaves(1).trace, SimulateSaves(1).trace);
   EXPECT_NE(SimulateSaves(1).trace, SimulateSaves(3).trace);
 }

@@ -1,7 +1,7 @@
-// Where an iterator has come to is in a checkpoint, with the variables or by
-// itself, and a session that restores it goes on with the next element: in a
-// plain session, in a MonitoredSession, across tasks, and where the pipeline
-// works in the background.
+// The position of an iterator is saved in a checkpoint, with the variables or
+// separately, and a session that restores it continues with the next element:
+// in a plain session, in a MonitoredSession, across tasks, and with background
+// pipelines.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -106,7 +106,7 @@ class SavedIteratorsTest : public testing::Test {
 class SavedWithVariablesTest : public SavedIteratorsTest,
                                public testing::WithParamInterface<bool> {};
 
-TEST_P(SavedWithVariablesTest, ASessionGoesOnWithTheNextElement) {
+TEST_P(SavedWithVariablesTest, SessionResumesWithTheNextElement) {
   for (const int taken : {0, 5, 12}) {
     Model before;
     train::SaverOptions options = {.sharded = GetParam()};
@@ -132,7 +132,7 @@ TEST_P(SavedWithVariablesTest, ASessionGoesOnWithTheNextElement) {
 
 INSTANTIATE_TEST_SUITE_P(Sharded, SavedWithVariablesTest, testing::Bool());
 
-TEST_F(SavedIteratorsTest, WhatIsNotInitializedIsNeitherSavedNorRestored) {
+TEST_F(SavedIteratorsTest, UninitializedIteratorFailsSaveAndRestore) {
   Model model;
   train::Saver saver(model.root);
   const auto session = Connect(model);
@@ -146,7 +146,7 @@ TEST_F(SavedIteratorsTest, WhatIsNotInitializedIsNeitherSavedNorRestored) {
               StatusIs(absl::StatusCode::kFailedPrecondition, "Iterator"));
 }
 
-TEST_F(SavedIteratorsTest, ACheckpointWithoutTheIteratorIsRefused) {
+TEST_F(SavedIteratorsTest, CheckpointWithoutIteratorIsRejected) {
   Model model;
   train::Saver variables(model.root, {.var_list = {{"", model.step}}});
   train::Saver all(model.root);
@@ -158,24 +158,24 @@ TEST_F(SavedIteratorsTest, ACheckpointWithoutTheIteratorIsRefused) {
   EXPECT_OK(all.RestoreVariables(*session, kPrefix));
 }
 
-TEST_F(SavedIteratorsTest, ANameOfAnIteratorIsNotSaveable) {
+TEST_F(SavedIteratorsTest, IteratorHandleIsNotSaveable) {
   const Scope root = Scope::Root();
   const Output text = ops::Placeholder(root, DT_STRING);
   ops::Iterator::FromStringHandle(root, text, {{DT_INT64, PartialShape()}})
       .MakeSaveable(root);
   EXPECT_THAT(root.status(), StatusIs(absl::StatusCode::kInvalidArgument,
-                                      "stands for another one"));
+                                      "handle of another iterator"));
   const Scope other = Scope::Root();
   const train::Saver saver(other,
                            {.iterators = {ops::Iterator::FromStringHandle(
                                 other, ops::Placeholder(other, DT_STRING),
                                 {{DT_INT64, PartialShape()}})}});
   EXPECT_THAT(other.status(), StatusIs(absl::StatusCode::kInvalidArgument,
-                                       "stands for another one"));
+                                       "handle of another iterator"));
 }
 
-// Whoever makes it ready later would begin at the first element without a word.
-TEST_F(SavedIteratorsTest, IteratorsThatAreNotRestoredAreTold) {
+// If initialized later, the iterator would silently start at the first element.
+TEST_F(SavedIteratorsTest, UnrestoredIteratorsAreLogged) {
   Model model;
   const ops::Variable late(model.root.WithName("late"),
                            Tensor::Scalar<float>(0));
@@ -202,7 +202,7 @@ TEST_F(SavedIteratorsTest, IteratorsThatAreNotRestoredAreTold) {
 }
 
 // The program ends and is started again, twice; each element comes once.
-TEST_F(SavedIteratorsTest, ATrainingThatIsStartedAgainGoesOn) {
+TEST_F(SavedIteratorsTest, RestartedTrainingResumesItsInput) {
   Int64s all;
   for (int start = 0; start < 3; ++start) {
     Model model;
@@ -222,8 +222,8 @@ TEST_F(SavedIteratorsTest, ATrainingThatIsStartedAgainGoesOn) {
       all, testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
 }
 
-// By the hook, beside a model whose own checkpoints know nothing of input.
-TEST_F(SavedIteratorsTest, AHookSavesInputByItself) {
+// By the hook, beside a model whose own checkpoints contain no input.
+TEST_F(SavedIteratorsTest, HookSavesInputOnItsOwn) {
   Int64s all;
   for (int start = 0; start < 3; ++start) {
     const Scope root = Scope::Root();
@@ -255,8 +255,8 @@ TEST_F(SavedIteratorsTest, AHookSavesInputByItself) {
       all, testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
 }
 
-// Names that only their ending tells apart are of two workers.
-TEST_F(SavedIteratorsTest, HooksOfTwoNamesKeepTwoStates) {
+// Names that differ only in their ending belong to two workers.
+TEST_F(SavedIteratorsTest, HooksOfTwoNamesKeepSeparateStates) {
   const Scope root = Scope::Root();
   std::vector<std::shared_ptr<train::SessionRunHook>> hooks;
   std::vector<ops::Iterator> iterators;
@@ -287,7 +287,7 @@ TEST_F(SavedIteratorsTest, HooksOfTwoNamesKeepTwoStates) {
 }
 
 // A worker's iterator and a variable of a ps: each task writes its own.
-TEST(SavedIteratorsOnTasksTest, EachTaskSavesItsOwn) {
+TEST(SavedIteratorsOnTasksTest, EachTaskSavesItsOwnIterator) {
   TestCluster cluster(
       {.kind = ClusterKind::kOneProcess, .jobs = {{"ps", 1}, {"worker", 2}}});
   const std::string prefix =

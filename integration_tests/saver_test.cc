@@ -56,7 +56,7 @@ std::unique_ptr<Session> ConnectTo(Process& process, const Scope& scope) {
   return session.ok() ? *std::move(session) : nullptr;
 }
 
-// A session whose variables have their first values; null where that failed.
+// Returns a session with initialized variables; null if that failed.
 std::unique_ptr<Session> InitializedSession(Process& process,
                                             const Scope& scope) {
   const Operation init = ops::GlobalVariablesInitializer(scope);
@@ -81,7 +81,7 @@ class SaverTest : public testing::Test {
   std::unique_ptr<Session> Connect(const Scope& scope) {
     return ConnectTo(process_, scope);
   }
-  // One whose variables have their first values; null where that failed.
+  // Returns a session with initialized variables; null if that failed.
   std::unique_ptr<Session> ConnectAndInitialize(const Scope& scope) {
     return InitializedSession(process_, scope);
   }
@@ -117,7 +117,7 @@ class SaverTest : public testing::Test {
 class SaverFamilyTest : public SaverTest,
                         public testing::WithParamInterface<bool> {};
 
-TEST_P(SaverFamilyTest, WhatIsSavedIsRestored) {
+TEST_P(SaverFamilyTest, SavedVariablesAreRestored) {
   const Scope root = Scope::Root();
   const ops::VariableOptions family = {.use_resource = GetParam()};
   const ops::Variable w(root.WithName("w"), Floats({2, 3}, 1), family);
@@ -157,10 +157,10 @@ INSTANTIATE_TEST_SUITE_P(Families, SaverFamilyTest, testing::Bool(),
                            return family.param ? "Resource" : "Reference";
                          });
 
-// While a variable and its slot are trained, by a thread that never stops, each
-// checkpoint shows one moment of both: with a momentum of 1 and gradients of
+// While a variable and its slot are trained continuously by a thread, each
+// checkpoint captures both atomically: with a momentum of 1 and gradients of
 // -1, after n steps the slot is -n and the variable n (n + 1) / 2, everywhere.
-TEST_P(SaverFamilyTest, AVariableAndItsSlotAreOfOneMoment) {
+TEST_P(SaverFamilyTest, SaveOfVariableAndSlotIsConsistent) {
   constexpr int64_t kSize = 700000;  // three chunks
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Tensor(DT_FLOAT, {kSize}),
@@ -199,9 +199,10 @@ TEST_P(SaverFamilyTest, AVariableAndItsSlotAreOfOneMoment) {
   trains.join();
 }
 
-// What a crash has left of a save is swept by the next one under its path,
-// which knows of it by the marker; nothing else is, however alike its name.
-TEST_F(SaverTest, LeftoversOfASaveAreSwept) {
+// Leftovers of a crashed save are deleted by the next save of the same path,
+// which finds them in the marker; other files are not, however similar their
+// names.
+TEST_F(SaverTest, LeftoversOfSaveAreDeleted) {
   const std::string of_tensorflow(32, 'b');
   const Paths folders = {"model.ckpt-7_temp_00000000000a1b0c",
                          "model.ckpt-7_temp_" + of_tensorflow};
@@ -227,11 +228,11 @@ TEST_F(SaverTest, LeftoversOfASaveAreSwept) {
   const Paths stay = {
       // No save that has not ended makes one.
       "model.ckpt-7.meta",
-      // What another is called.
+      // Names of other files.
       "model.ckpt-7.data-mine.index", "model.ckpt-7.data-1-of-2x",
       "model.ckpt-9.data-00000-of-00001", "model.ckpt-9.meta",
       "model.ckpt-9.index",
-      // Of saves that this one knows nothing of.
+      // Files of saves that this one does not know.
       "model.ckpt-8.index.tempstate1", "model.ckpt-8.data-00000-of-00001",
       "model.ckpt-8.meta", "model.ckpt-7.index.tempstate",
       "model.ckpt-7_of_mine.meta", "model.ckpt-7.data-00000-of-00001.old",
@@ -262,9 +263,9 @@ TEST_F(SaverTest, LeftoversOfASaveAreSwept) {
   }
 }
 
-// What another process was about to delete goes, and nothing that the state
-// names, although a process that died named it as well.
-TEST_F(SaverTest, OldCheckpointsOfAProcessThatDiedGo) {
+// Checkpoints that another process was about to delete are deleted, except
+// those that the state names, even if a dead process named them for deletion.
+TEST_F(SaverTest, OldCheckpointsOfDeadProcessAreDeleted) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   SaverOptions options = Options();
@@ -290,7 +291,7 @@ TEST_F(SaverTest, OldCheckpointsOfAProcessThatDiedGo) {
 }
 
 // One checkpoint under two spellings is one.
-TEST_F(SaverTest, ANewCheckpointIsNotDeletedUnderAnotherSpelling) {
+TEST_F(SaverTest, OtherSpellingOfNewCheckpointIsKept) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   SaverOptions options = Options();
@@ -307,7 +308,7 @@ TEST_F(SaverTest, ANewCheckpointIsNotDeletedUnderAnotherSpelling) {
 }
 
 // A folder by its path from here and by its whole one.
-TEST(SaverPathsTest, ANewCheckpointIsNotDeletedByItsWholePath) {
+TEST(SaverPathsTest, AbsolutePathOfNewCheckpointIsKept) {
   LocalFileSystem files;
   const std::string name = "saver_paths_test";
   const std::string here = std::filesystem::current_path();
@@ -348,9 +349,9 @@ class LinkedFiles : public RoutedFileSystem {
   }
 };
 
-// An old checkpoint whose index can't be read may be the new one under another
+// An old checkpoint whose index cannot be read may be the new one under another
 // path, or one that the state names.
-TEST(SaverPathsTest, ACheckpointThatMayBeAnotherOneIsNotDeleted) {
+TEST(SaverPathsTest, PossibleAliasOfCheckpointIsKept) {
   LinkedFiles files;
   ASSERT_OK(files.CreateDirectory("/job"));
   Process process({.compute_threads = 1, .file_system = &files});
@@ -382,8 +383,8 @@ TEST(SaverPathsTest, ACheckpointThatMayBeAnotherOneIsNotDeleted) {
   EXPECT_OK(next.Restore(*session, "/alias/n"));
 }
 
-// What begins like a checkpoint's name and is another one's stays.
-TEST_F(SaverTest, AnotherCheckpointWithALongerNameStays) {
+// Files whose names only begin like the checkpoint's are kept.
+TEST_F(SaverTest, CheckpointWithLongerNameIsKept) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   SaverOptions options = Options();
@@ -401,7 +402,7 @@ TEST_F(SaverTest, AnotherCheckpointWithALongerNameStays) {
   EXPECT_FALSE(files_.FileExists("/job/m.index").ok());
 }
 
-TEST_F(SaverTest, AStateWithRelativePathsMayBeMoved) {
+TEST_F(SaverTest, StateWithRelativePathsMayBeMoved) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   SaverOptions options = Options();
@@ -420,8 +421,8 @@ TEST_F(SaverTest, AStateWithRelativePathsMayBeMoved) {
 }
 
 // A training in a copy of a directory, whose state file names the original's
-// paths: once of all that was there, once of the newest checkpoint only.
-TEST_F(SaverTest, ATrainingInACopyLeavesTheOriginalAlone) {
+// paths: once with all files copied, once with the newest checkpoint only.
+TEST_F(SaverTest, TrainingInACopyLeavesOriginalUnchanged) {
   for (const std::string& copied : {"m-", "m-2"}) {
     const Scope root = Scope::Root();
     const ops::Variable w(root.WithName("w"), Floats({2}, 1));
@@ -463,8 +464,8 @@ TEST_F(SaverTest, ATrainingInACopyLeavesTheOriginalAlone) {
   }
 }
 
-// A marker that somebody made up, or that a failing disk cut off.
-TEST_F(SaverTest, AMarkerOfAnyBytesHarmsNobody) {
+// A crafted marker, or one truncated by a failing disk.
+TEST_F(SaverTest, CorruptSaveMarkerIsHarmless) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   Saver saver(root, Options());
@@ -485,7 +486,7 @@ TEST_F(SaverTest, AMarkerOfAnyBytesHarmsNobody) {
 
 // Whatever fails of what the saver does to files, but one save later nothing is
 // left of it.
-TEST_F(SaverTest, WhatCantBeDeletedGoesLater) {
+TEST_F(SaverTest, FailedDeletionsAreRetriedByNextSave) {
   FailingFileSystem failing(files_);
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
@@ -525,7 +526,7 @@ TEST_F(SaverTest, WhatCantBeDeletedGoesLater) {
 // A save of a variable may be held up.
 class GatedSaverTest : public SaverTest {
  protected:
-  // With this bound of waits for another save.
+  // Options with this timeout for another save.
   SaverOptions Waits(absl::Duration max_wait) {
     SaverOptions options = Options();
     options.file_system = &gated_;
@@ -546,8 +547,8 @@ class GatedSaverTest : public SaverTest {
   const ops::Variable w_ = ops::Variable(root_.WithName("w"), Floats({2}, 1));
 };
 
-// By option a second save waits for the first, or is refused.
-TEST_F(GatedSaverTest, OneSaveRunsAtATime) {
+// Depending on the options, a second save waits for the first, or is rejected.
+TEST_F(GatedSaverTest, ConcurrentSavesAreSerialized) {
   Saver waits(root_, Waits(SaverOptions().max_wait));
   Saver refuses(root_, Waits(absl::ZeroDuration()));
   const auto session = ConnectAndInitialize();
@@ -580,7 +581,7 @@ TEST_F(GatedSaverTest, OneSaveRunsAtATime) {
 }
 
 // A save of another session may take its time.
-TEST_F(GatedSaverTest, ASaveThatWaitsEndsWithItsSession) {
+TEST_F(GatedSaverTest, WaitingSaveEndsWithItsSession) {
   Saver saver(root_, Waits(absl::Seconds(20)));
   const auto saves = ConnectAndInitialize();
   ASSERT_NE(saves, nullptr);
@@ -605,7 +606,7 @@ TEST_F(GatedSaverTest, ASaveThatWaitsEndsWithItsSession) {
 // Memory during a save: the variables once more as far as they change before
 // they are read, a block of pages, and what was allocated ahead, here for
 // sixteen updates of rows like the one before.
-TEST_F(GatedSaverTest, ASaveHoldsWhatChangesAndNoMore) {
+TEST_F(GatedSaverTest, SaveCopiesOnlyChangedBytes) {
   constexpr int64_t kRow = 1024, kRows = 4096, kSize = int64_t{2} << 20;
   constexpr int64_t kRowsBytes = 64 * 4 * kRow, kDenseBytes = 4 * kSize;
   constexpr int64_t kTableBytes = 4 * kRows * kRow, kBlock = kTableBytes / 16;
@@ -653,7 +654,7 @@ TEST_F(GatedSaverTest, ASaveHoldsWhatChangesAndNoMore) {
   }
 }
 
-TEST_F(SaverTest, NodesHaveTensorFlowsNames) {
+TEST_F(SaverTest, NodeNamesMatchTensorFlow) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1),
                         {.use_resource = false});
@@ -670,7 +671,7 @@ TEST_F(SaverTest, NodesHaveTensorFlowsNames) {
 }
 
 // A variable in parts is one tensor to a checkpoint, and so are its slots.
-TEST_F(SaverTest, AnotherPartitionIsRestored) {
+TEST_F(SaverTest, RestoresIntoOtherPartition) {
   const auto build = [](const Scope& root, int parts) {
     ops::GetVariableOptions options;
     if (parts > 0) options.partitioner = ops::FixedSizePartitioner(parts);
@@ -707,7 +708,7 @@ TEST_F(SaverTest, AnotherPartitionIsRestored) {
 // Within a variable scope TensorFlow saves the slot of each part as a variable
 // of its own. Weft saves all parts as one variable, which any partition can
 // restore. It also restores what TensorFlow saved.
-TEST_F(SaverTest, SlotsOfPartsInAScopeAreOneVariable) {
+TEST_F(SaverTest, SlotsOfPartitionsAreOneVariable) {
   const auto build = [](const Scope& root, int parts) {
     ops::VariableScopeOptions in_parts;
     in_parts.partitioner = ops::FixedSizePartitioner(parts);
@@ -768,7 +769,7 @@ TEST_F(SaverTest, SlotsOfPartsInAScopeAreOneVariable) {
   EXPECT_TRUE(SameBits(slots, values));
 }
 
-TEST_F(SaverTest, NamesInCheckpointsCanBeChosen) {
+TEST_F(SaverTest, CheckpointNamesCanBeChosen) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   const ops::Variable v(root.WithName("v"), Floats({2}, 5));
@@ -783,7 +784,7 @@ TEST_F(SaverTest, NamesInCheckpointsCanBeChosen) {
   EXPECT_TRUE(SameBits(restored, Floats({2}, 5)));
 }
 
-TEST_F(SaverTest, WhatIsNotThereIsNamed) {
+TEST_F(SaverTest, MissingTensorIsNamed) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   ASSERT_NO_FATAL_FAILURE(SaveAs("/job/w", root));
@@ -803,7 +804,7 @@ TEST_F(SaverTest, WhatIsNotThereIsNamed) {
                             "w.index", "w.meta"}));
 }
 
-TEST_F(SaverTest, AnotherShapeIsRefused) {
+TEST_F(SaverTest, OtherShapeIsRejected) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   ASSERT_NO_FATAL_FAILURE(SaveAs("/job/w", root));
@@ -818,7 +819,7 @@ TEST_F(SaverTest, AnotherShapeIsRefused) {
                "not match the shape stored in checkpoint: [2]"));
 }
 
-TEST_F(SaverTest, WhatCanNotBeSavedIsNamed) {
+TEST_F(SaverTest, UnsaveableVariableIsNamed) {
   const Scope empty = Scope::Root();
   Saver none(empty, Options());
   EXPECT_THAT(empty.status(), StatusIs(kInvalid, "No variables to save"));
@@ -830,7 +831,7 @@ TEST_F(SaverTest, WhatCanNotBeSavedIsNamed) {
   Saver saver(root, twice);
   EXPECT_THAT(root.status(),
               StatusIs(kInvalid, "At least two variables have the same name"));
-  // Two savers' parts of one name, which do not lie side by side.
+  // Parts of one name from two savers that are not adjacent.
   const Scope parts = Scope::Root();
   const auto whole = ops::GetPartitionedVariable(
       parts, "p", {4}, {.partitioner = ops::FixedSizePartitioner(2)});
@@ -860,7 +861,7 @@ TEST_F(SaverTest, PathsAreChecked) {
 
 // As TensorFlow's Saver(max_to_keep=3) does (cases max_to_keep and
 // max_to_keep_one of its recorded histories).
-TEST_F(SaverTest, TheLatestAreKept) {
+TEST_F(SaverTest, LatestCheckpointsAreKept) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   SaverOptions options = Options();
@@ -887,7 +888,7 @@ TEST_F(SaverTest, TheLatestAreKept) {
                             "m-8.index", "m-8.meta"}));
 }
 
-TEST_F(SaverTest, OneEachSoOftenIsKeptForGood) {
+TEST_F(SaverTest, PeriodicCheckpointsAreKeptForever) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   SaverOptions options = Options();
@@ -917,7 +918,7 @@ class SetClock : public ManualClock {
   absl::Duration ahead = absl::ZeroDuration();
 };
 
-TEST_F(SaverTest, TheStateHasTheTimeOfDay) {
+TEST_F(SaverTest, StateUsesWallClock) {
   SetClock clock;
   clock.ahead = absl::Hours(3);
   const Scope root = Scope::Root();
@@ -938,7 +939,7 @@ TEST_F(SaverTest, TheStateHasTheTimeOfDay) {
   };
   const double saved = absl::ToUnixSeconds(clock.WallTime());
   EXPECT_EQ(timestamps(), std::vector<double>{saved});
-  // Whoever goes on with it leaves its time as it is.
+  // A saver that continues with it keeps its time.
   clock.Advance(absl::Minutes(30));
   ASSERT_OK(next.RecoverLastCheckpoints(*session, {"/job/m-1"}, timestamps()));
   ASSERT_OK(next.Save(*session, "/job/m", {.global_step = 2}));
@@ -950,7 +951,7 @@ TEST_F(SaverTest, TheStateHasTheTimeOfDay) {
   EXPECT_FALSE(files_.FileExists("/job/m-2.index").ok());
 }
 
-TEST_F(SaverTest, AnotherProcessGoesOnKeepingCount) {
+TEST_F(SaverTest, NextProcessContinuesRetention) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   SaverOptions options = Options();
@@ -980,7 +981,7 @@ TEST_F(SaverTest, AnotherProcessGoesOnKeepingCount) {
 class SaverPowerTest
     : public testing::TestWithParam<std::pair<bool, std::optional<int64_t>>> {};
 
-TEST_P(SaverPowerTest, APowerFailureLeavesTheOldCheckpointOrTheNewOne) {
+TEST_P(SaverPowerTest, PowerFailureLeavesOldOrNewCheckpoint) {
   SaverOptions options;
   options.max_to_keep = 1;  // the old one is deleted by the same save
   const auto [sharded, second_step] = GetParam();
@@ -1032,8 +1033,9 @@ INSTANTIATE_TEST_SUITE_P(
                     std::pair(false, std::optional<int64_t>(2)),
                     std::pair(false, std::optional<int64_t>())));
 
-// As TensorFlow does: it is not counted, so nothing that the state names goes.
-TEST_F(SaverTest, WithoutAStateNothingIsDeleted) {
+// As in TensorFlow, such a save is not counted, so no named checkpoint is
+// deleted.
+TEST_F(SaverTest, WithoutStateOldCheckpointsAreKept) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   SaverOptions options = Options();
@@ -1059,7 +1061,7 @@ TEST_F(SaverTest, WithoutAStateNothingIsDeleted) {
 }
 
 // A graph that can't be written leaves no state that names the checkpoint.
-TEST_F(SaverTest, TheGraphIsWrittenUnlessItIsNotWanted) {
+TEST_F(SaverTest, WriteMetaGraphOptionIsHonored) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   Saver saver(root, Options());
@@ -1075,7 +1077,7 @@ TEST_F(SaverTest, TheGraphIsWrittenUnlessItIsNotWanted) {
   EXPECT_EQ(latest, "/job/a");
 }
 
-TEST_F(SaverTest, CountingNobodyDeletesNothing) {
+TEST_F(SaverTest, ZeroMaxToKeepKeepsAllCheckpoints) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   SaverOptions options = Options();
@@ -1088,7 +1090,7 @@ TEST_F(SaverTest, CountingNobodyDeletesNothing) {
   }
   EXPECT_EQ(Files().size(), 10u);
   EXPECT_EQ(saver.LastCheckpoints(), Paths());
-  // Another that goes on with them counts as little.
+  // Another saver that continues with them does not count either.
   Saver second(root, options);
   ASSERT_OK(second.RecoverLastCheckpoints(*session, {"/job/m-1", "/job/m-2"}));
   ASSERT_OK(second.Save(*session, "/job/m", {.global_step = 4}));
@@ -1096,8 +1098,8 @@ TEST_F(SaverTest, CountingNobodyDeletesNothing) {
 }
 
 // As in TensorFlow, the state of a program that keeps all checkpoints still
-// names those that were kept before. A later program with a limit deletes them.
-TEST_F(SaverTest, WhatTheStateStillNamesIsCountedAgain) {
+// names the earlier ones. A later program with a limit deletes them.
+TEST_F(SaverTest, StatePathsCountForLaterLimit) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   SaverOptions options = Options();
@@ -1136,7 +1138,7 @@ TEST_F(SaverTest, WhatTheStateStillNamesIsCountedAgain) {
 
 // Checkpoints are counted, and old ones deleted, although what comes after a
 // commit fails for a while: none is left behind for good.
-TEST_F(SaverTest, WhatFailsAfterTheCommitLeaksNothing) {
+TEST_F(SaverTest, ErrorsAfterCommitLeakNoCheckpoint) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   SaverOptions options = Options();
@@ -1164,9 +1166,9 @@ TEST_F(SaverTest, WhatFailsAfterTheCommitLeaksNothing) {
   EXPECT_OK(files_.FileExists("/job/m-3.index"));
 }
 
-// Tidying up is no reason to refuse a save: a folder may be too long to list,
-// or not for us to list.
-TEST(SaverSweepTest, AFolderThatCanNotBeListedTakesSaves) {
+// Cleanup must not fail a save: a directory may be too long to list, or not
+// readable.
+TEST(SaverSweepTest, UnlistableDirectoryAcceptsSaves) {
   class Unlisted : public MemoryFileSystem {
    public:
     absl::StatusOr<std::vector<std::string>> ListDirectory(
@@ -1203,8 +1205,9 @@ TEST(SaverSweepTest, AFolderThatCanNotBeListedTakesSaves) {
   }
 }
 
-// Where only the index names the data of an old checkpoint.
-TEST(SaverSweepTest, IndexThatCantBeReadOnceStaysForTheNextTry) {
+// If the directory cannot be listed, only the index names the data of an old
+// checkpoint.
+TEST(SaverSweepTest, UnreadableIndexIsKeptForTheNextSave) {
   class FailsOnce : public MemoryFileSystem {
    public:
     absl::StatusOr<Paths> ListDirectory(absl::string_view) override {
@@ -1239,14 +1242,14 @@ TEST(SaverSweepTest, IndexThatCantBeReadOnceStaysForTheNextTry) {
   }
 }
 
-// What a save has committed, and then told nobody of.
+// Simulates a save that committed, but whose reply was lost.
 class AnswerIsLost : public FailingFileSystem {
  public:
   using FailingFileSystem::FailingFileSystem;
   absl::Status RenameFile(absl::string_view from,
                           absl::string_view to) override {
-    if (breaks_off && absl::EndsWith(to, ".index")) {
-      return absl::UnavailableError("whoever saves is killed here");
+    if (interrupts && absl::EndsWith(to, ".index")) {
+      return absl::UnavailableError("the saving process is killed here");
     }
     RETURN_IF_ERROR(FailingFileSystem::RenameFile(from, to));
     if (!loses || !absl::EndsWith(to, ".index")) return absl::OkStatus();
@@ -1267,16 +1270,16 @@ class AnswerIsLost : public FailingFileSystem {
   }
   absl::Status DeleteFile(absl::string_view path) override {
     if (keeps_marker && absl::EndsWith(path, ".saving")) {
-      return absl::UnavailableError("whoever saves is killed here");
+      return absl::UnavailableError("the saving process is killed here");
     }
     return FailingFileSystem::DeleteFile(path);
   }
   bool loses = false;
-  bool breaks_off = false;
+  bool interrupts = false;
   bool keeps_marker = false;
   std::string full_for;      // files with that in their path
   ManualClock clock;         // of savers
-  absl::Status state_error;  // of who reads it
+  absl::Status state_error;  // error of reading the state
 };
 
 class SaverLostAnswerTest : public testing::Test {
@@ -1296,7 +1299,7 @@ class SaverLostAnswerTest : public testing::Test {
     session_ = *std::move(session);
     EXPECT_OK(session_->Run(init));
   }
-  // As of another process each time.
+  // A new process each time.
   Saver& NewSaver() { return *savers_[num_savers_++]; }
   Saver& NewSaverThatKeepsAll() { return *savers_[6 + num_that_keep_all_++]; }
   absl::Status Save(Saver& saver, int64_t step, bool write_state = true) {
@@ -1305,7 +1308,8 @@ class SaverLostAnswerTest : public testing::Test {
               {.global_step = step, .write_state = write_state})
         .status();
   }
-  // The state of step 1, and a checkpoint of step 2 that nobody was told of.
+  // Creates the state of step 1, and a checkpoint of step 2 whose reply was
+  // lost.
   void LoseTheAnswerOf2(Saver& saver) {
     ASSERT_OK(Save(saver, 1));
     files_.loses = true;
@@ -1328,7 +1332,7 @@ class SaverLostAnswerTest : public testing::Test {
   std::unique_ptr<Session> session_;
 };
 
-TEST_F(SaverLostAnswerTest, ACheckpointThatNobodyCountsIsDeleted) {
+TEST_F(SaverLostAnswerTest, UncountedCheckpointIsDeleted) {
   Saver& saver = NewSaver();
   LoseTheAnswerOf2(saver);
   ASSERT_OK(Save(saver, 3));
@@ -1337,11 +1341,11 @@ TEST_F(SaverLostAnswerTest, ACheckpointThatNobodyCountsIsDeleted) {
   EXPECT_OK(disk_.FileExists("/job/m-1.index"));
 }
 
-TEST_F(SaverLostAnswerTest, TheNextProcessDeletesItToo) {
+TEST_F(SaverLostAnswerTest, NextProcessDeletesUncountedCheckpoint) {
   LoseTheAnswerOf2(NewSaver());
   Saver& next = NewSaver();
   ASSERT_OK(next.RecoverLastCheckpoints(*session_, {"/job/m-1"}));
-  // Which checkpoints the state names is not known for a while.
+  // The checkpoints named by the state are unknown for a while.
   files_.state_error = absl::UnavailableError("the state is away");
   EXPECT_THAT(Save(next, 3), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_TRUE(IsAnythingLeftOf2());
@@ -1351,9 +1355,9 @@ TEST_F(SaverLostAnswerTest, TheNextProcessDeletesItToo) {
   EXPECT_OK(disk_.FileExists("/job/m-1.index"));
 }
 
-// Between the names of its data and of its index, twice, where data of each
-// save has other names.
-TEST_F(SaverLostAnswerTest, DataOfBrokenOffSavesOfAPrefixGoes) {
+// Two saves are interrupted between their data and their index, and the data of
+// each save has different names.
+TEST_F(SaverLostAnswerTest, DataOfInterruptedSavesIsDeleted) {
   const auto save = [&](Saver& saver) {
     return saver.Save(*session_, "s3://bucket/job/m").status();
   };
@@ -1364,12 +1368,12 @@ TEST_F(SaverLostAnswerTest, DataOfBrokenOffSavesOfAPrefixGoes) {
     });
   };
   ASSERT_OK(save(NewSaver()));
-  files_.breaks_off = true;
+  files_.interrupts = true;
   for (int i = 0; i < 2; ++i) EXPECT_FALSE(save(NewSaver()).ok());
-  files_.breaks_off = false;
+  files_.interrupts = false;
   Saver& next = NewSaver();
   ASSERT_OK(save(next));
-  EXPECT_GT(num_data(), 1) << "those saves may still go on";
+  EXPECT_GT(num_data(), 1) << "those saves may still be running";
   files_.clock.Advance(absl::Minutes(16));
   ASSERT_OK(save(next));
   EXPECT_EQ(num_data(), 1);
@@ -1377,7 +1381,7 @@ TEST_F(SaverLostAnswerTest, DataOfBrokenOffSavesOfAPrefixGoes) {
 }
 
 // The disk has room for the checkpoint, and none for what names it.
-TEST_F(SaverLostAnswerTest, OneThatNoStateNamesIsKeptOrDeleted) {
+TEST_F(SaverLostAnswerTest, UnnamedCheckpointIsDeletedAfterRecovery) {
   for (const std::string full_for : {"/job/checkpoint", ".meta"}) {
     for (const bool goes_on : {true, false}) {
       SCOPED_TRACE(absl::StrCat(full_for, goes_on));
@@ -1388,7 +1392,8 @@ TEST_F(SaverLostAnswerTest, OneThatNoStateNamesIsKeptOrDeleted) {
                   StatusIs(absl::StatusCode::kResourceExhausted));
       files_.full_for.clear();
       ASSERT_OK(disk_.FileExists("/job/m-2.index"));
-      // A session that is lost goes on from what the state names.
+      // After a lost session, training resumes from the checkpoint that the
+      // state names.
       if (!goes_on) {
         ASSERT_OK(saver.RecoverLastCheckpoints(*session_, {"/job/m-1"}));
       }
@@ -1402,7 +1407,7 @@ TEST_F(SaverLostAnswerTest, OneThatNoStateNamesIsKeptOrDeleted) {
   }
 }
 
-TEST_F(SaverLostAnswerTest, OneThatIsSavedAgainIsSomebodys) {
+TEST_F(SaverLostAnswerTest, CheckpointSavedAgainIsKept) {
   for (const bool write_state : {true, false}) {
     Saver& saver = NewSaver();
     LoseTheAnswerOf2(saver);
@@ -1417,7 +1422,7 @@ TEST_F(SaverLostAnswerTest, OneThatIsSavedAgainIsSomebodys) {
   }
 }
 
-TEST_F(SaverLostAnswerTest, WhereAllStayItDoesToo) {
+TEST_F(SaverLostAnswerTest, KeepAllSaverKeepsUncountedCheckpoint) {
   Saver& saver = NewSaverThatKeepsAll();
   LoseTheAnswerOf2(saver);
   ASSERT_OK(Save(saver, 3));
@@ -1426,7 +1431,7 @@ TEST_F(SaverLostAnswerTest, WhereAllStayItDoesToo) {
 }
 
 // The next program restores it, say, and saves without counting what was there.
-TEST_F(SaverLostAnswerTest, OneThatTheStateNamesStays) {
+TEST_F(SaverLostAnswerTest, CheckpointNamedByStateIsKept) {
   for (const bool is_killed : {false, true}) {
     Saver& saver = NewSaver();
     if (is_killed) {
@@ -1445,8 +1450,8 @@ TEST_F(SaverLostAnswerTest, OneThatTheStateNamesStays) {
   }
 }
 
-// One that keeps all has made it its own.
-TEST_F(SaverLostAnswerTest, OneThatWasTakenOverByWhoKeepsAllStays) {
+// A saver that keeps all has adopted it.
+TEST_F(SaverLostAnswerTest, CheckpointAdoptedByKeepAllSaverIsKept) {
   files_.keeps_marker = true;
   ASSERT_OK(Save(NewSaver(), 1));
   ASSERT_OK(Save(NewSaverThatKeepsAll(), 2));
@@ -1456,7 +1461,7 @@ TEST_F(SaverLostAnswerTest, OneThatWasTakenOverByWhoKeepsAllStays) {
   EXPECT_OK(disk_.FileExists("/job/m-1.index"));
 }
 
-TEST_F(SaverLostAnswerTest, OneThatAnotherFileNamesStays) {
+TEST_F(SaverLostAnswerTest, CheckpointNamedByAnotherFileIsKept) {
   files_.keeps_marker = true;
   ASSERT_OK(Save(NewSaver(), 1));
   files_.keeps_marker = false;
@@ -1469,7 +1474,7 @@ TEST_F(SaverLostAnswerTest, OneThatAnotherFileNamesStays) {
   };
   for (const int64_t step : {2, 3}) ASSERT_OK(save(step));
   EXPECT_OK(disk_.FileExists("/job/m-1.index"));
-  // One that neither file names goes.
+  // A checkpoint that neither file names is deleted.
   files_.loses = true;
   EXPECT_FALSE(save(4).ok());
   files_.loses = false;
@@ -1478,8 +1483,8 @@ TEST_F(SaverLostAnswerTest, OneThatAnotherFileNamesStays) {
   EXPECT_OK(disk_.FileExists("/job/m-3.index"));
 }
 
-// Where nobody may read the state, saves go on: what was left stays, too.
-TEST_F(SaverLostAnswerTest, AStateThatCannotBeReadStopsNoSave) {
+// If the state is unreadable, saves continue, and leftovers are kept.
+TEST_F(SaverLostAnswerTest, UnreadableStateDoesNotBlockSaves) {
   for (const absl::Status& error : {absl::PermissionDeniedError("not yours"),
                                     absl::FailedPreconditionError("a folder"),
                                     absl::DataLossError("damaged")}) {
@@ -1497,9 +1502,9 @@ TEST_F(SaverLostAnswerTest, AStateThatCannotBeReadStopsNoSave) {
   }
 }
 
-// What another process was to delete is not judged by another folder's state,
-// and not forgotten.
-TEST_F(SaverLostAnswerTest, OldOnesOfAnotherFolderWaitForItsState) {
+// Deletions recorded by another process are not decided by another directory's
+// state, and not forgotten.
+TEST_F(SaverLostAnswerTest, DeletionInOtherDirectoryWaitsForItsState) {
   Saver& first = NewSaver();
   ASSERT_OK(Save(first, 1, /*write_state=*/false));
   ASSERT_OK(Save(first, 2));
@@ -1519,7 +1524,7 @@ TEST_F(SaverLostAnswerTest, OldOnesOfAnotherFolderWaitForItsState) {
   EXPECT_OK(disk_.FileExists("/job/m-2.index"));
 }
 
-// A disk that calls somebody as the graph of a checkpoint is written.
+// A disk that makes a callback when the graph of a checkpoint is written.
 class CallsAtGraph : public FailingFileSystem {
  public:
   using FailingFileSystem::FailingFileSystem;
@@ -1534,7 +1539,7 @@ class CallsAtGraph : public FailingFileSystem {
 };
 
 // A session that is lost may leave a save behind that still counts.
-TEST(SaverTurnTest, WhoRecoversDoesNotDisturbASave) {
+TEST(SaverTurnTest, RecoveryDoesNotDisturbRunningSave) {
   MemoryFileSystem disk;
   CallsAtGraph files(disk);
   Process process({.compute_threads = 1, .file_system = &files});
@@ -1556,7 +1561,7 @@ TEST(SaverTurnTest, WhoRecoversDoesNotDisturbASave) {
 
 // A sharded save that fails in the middle leaves shards, which the next one
 // deletes before it begins.
-TEST(SaverSweepTest, AFailedSavesShardsAreSweptByTheNextOne) {
+TEST(SaverSweepTest, ShardsOfFailedSaveAreDeletedByNext) {
   MemoryFileSystem disk;
   FailingFileSystem files(disk);
   Process process({.compute_threads = 1, .file_system = &files});
@@ -1585,7 +1590,7 @@ TEST(SaverSweepTest, AFailedSavesShardsAreSweptByTheNextOne) {
 }
 
 // A disk whose power fails right before one of the syncs of a directory, which
-// succeeds then, as one that is asked for again after a restart.
+// then succeeds, like one retried after a restart.
 class PowerFailsBeforeSync : public FailingFileSystem {
  public:
   explicit PowerFailsBeforeSync(MemoryFileSystem& disk)
@@ -1609,8 +1614,9 @@ class PowerFailsBeforeSync : public FailingFileSystem {
   std::unique_ptr<Random> random_;
 };
 
-// Saves three times, keeping one checkpoint; the second time `disturb` was
-// called before, and `after` is then. What lies in the folder at the end.
+// Saves three times, keeping one checkpoint; `disturb` is called before the
+// second save, and `after` afterwards. Returns the files in the directory at
+// the end.
 Paths AfterADisturbedSave(MemoryFileSystem& disk, FileSystem& files,
                           absl::FunctionRef<void()> disturb,
                           absl::FunctionRef<void()> after) {
@@ -1636,8 +1642,8 @@ Paths AfterADisturbedSave(MemoryFileSystem& disk, FileSystem& files,
   return disk.ListDirectory("/job").value();
 }
 
-// Of what lies there, what neither the state nor the newest checkpoint, of
-// step 3, is; nor the marker.
+// Returns the files that belong neither to the state nor to the newest
+// checkpoint, of step 3, nor the marker.
 Paths LeftBeside(const Paths& names) {
   Paths left;
   for (const std::string& name : names) {
@@ -1651,7 +1657,7 @@ Paths LeftBeside(const Paths& names) {
 
 // An operation fails, and then the power: old checkpoints that come back, or
 // parts of them, are deleted again.
-TEST(SaverSweepTest, OldOnesThatAPowerFailureBringsBackAreDeleted) {
+TEST(SaverSweepTest, CheckpointsRevivedByPowerLossAreDeleted) {
   for (uint64_t seed = 1; seed <= 2; ++seed) {
     bool has_failed = true;
     int64_t n = 0;
@@ -1678,7 +1684,7 @@ TEST(SaverSweepTest, OldOnesThatAPowerFailureBringsBackAreDeleted) {
   }
 }
 
-TEST(SaverSweepTest, WhatComesBackBeforeASyncThatSucceedsIsDeleted) {
+TEST(SaverSweepTest, FilesRevivedBeforeSyncAreDeleted) {
   for (uint64_t seed = 1; seed <= 8; ++seed) {
     bool has_failed = true;
     int n = 0;
@@ -1737,7 +1743,7 @@ TEST(ShardedSaverTest, EachTaskWritesItsVariables) {
 }
 
 // A saver that is not sharded has the session's task write: it is asked, too.
-TEST(UnshardedSaverTest, TheTaskThatWritesIsAsked) {
+TEST(UnshardedSaverTest, WritingTaskIsAskedForFiles) {
   std::map<std::string, std::unique_ptr<MemoryFileSystem>> disks;
   TestCluster::Options options;
   options.kind = ClusterKind::kSimulated;
@@ -1771,9 +1777,9 @@ TEST(UnshardedSaverTest, TheTaskThatWritesIsAsked) {
   EXPECT_FALSE(disks["worker"]->FileExists("/job").ok());
 }
 
-// Where nobody can be asked, as in a graph of TensorFlow, the state does not
-// name what is not found.
-TEST_F(SaverTest, WhatTheProgramDoesNotFindIsNotNamed) {
+// If no task can be asked, as in a graph of TensorFlow, the state does not name
+// checkpoints that are not found.
+TEST_F(SaverTest, StateOmitsCheckpointsNotFound) {
   MemoryFileSystem elsewhere;
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
@@ -1807,8 +1813,8 @@ TEST_F(SaverTest, WhatTheProgramDoesNotFindIsNotNamed) {
   EXPECT_OK(files_.FileExists("/job/m.index"));
 }
 
-// Its saver writes neither state nor graph, and asks nobody.
-TEST(SavedModelBuilderTest, VariablesOnAnotherDiskAreMissed) {
+// Its saver writes neither state nor graph, and performs no check.
+TEST(SavedModelBuilderTest, VariablesOnAnotherDiskAreReported) {
   std::map<std::string, std::unique_ptr<MemoryFileSystem>> disks;
   const auto disk_of = [&](const std::string& name) {
     auto& disk = disks[absl::StrContains(name, "ps") ? "ps" : "program"];
@@ -1843,8 +1849,8 @@ TEST(SavedModelBuilderTest, VariablesOnAnotherDiskAreMissed) {
   EXPECT_OK(add(*disk_of("ps")));
 }
 
-// Nobody could join, or restore, what lies on several disks.
-TEST(ShardedSaverTest, TasksThatShareNoDiskAreRefusedBeforeAnythingIsWritten) {
+// Shards on several disks could neither be merged nor restored.
+TEST(ShardedSaverTest, TasksWithoutSharedDiskAreRejectedFirst) {
   std::map<std::string, std::unique_ptr<MemoryFileSystem>> disks;
   TestCluster::Options options;
   options.kind = ClusterKind::kSimulated;
@@ -1883,7 +1889,7 @@ TEST(ShardedSaverTest, TasksThatShareNoDiskAreRefusedBeforeAnythingIsWritten) {
 }
 
 // Each saver's marks are its own, although they go by the same name.
-TEST_F(SaverTest, AMarkOfAnotherSaverIsNotTaken) {
+TEST_F(SaverTest, MarkOfAnotherSaverIsIgnored) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   SaverOptions options = Options();

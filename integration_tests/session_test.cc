@@ -1,5 +1,5 @@
-// In-process sessions as a user sees them: what works, and that mistakes get a
-// clear error and leave the session usable.
+// In-process sessions as seen by a user: working calls, and errors that are
+// clear and leave the session usable.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ TEST_F(SessionTest, FeedsComputesFetches) {
   EXPECT_EQ(RunScalar({{x, Tensor::Scalar(3.0f)}}, y), 6.0f);
 }
 
-TEST_F(SessionTest, AFeedMayReplaceAnyTensor) {
+TEST_F(SessionTest, FeedMayReplaceAnyTensor) {
   Output c = ops::Const(root_, 1.0f);
   Output d = ops::Add(root_, c, 1.0f);
   EXPECT_EQ(RunScalar({{c, Tensor::Scalar(5.0f)}}, d), 6.0f);
@@ -53,7 +53,7 @@ TEST_F(SessionTest, FetchesSeveralTensorsInOneStep) {
                   testing::_, testing::_));
 }
 
-TEST_F(SessionTest, AVariableKeepsItsValueBetweenSteps) {
+TEST_F(SessionTest, VariableKeepsItsValueBetweenSteps) {
   ops::Variable x(root_.WithName("x"), 0.0f);
   Output increment = ops::AssignAdd(root_, x, 1.0f);
   ASSERT_OK(session().Run(x.initializer()));
@@ -61,7 +61,7 @@ TEST_F(SessionTest, AVariableKeepsItsValueBetweenSteps) {
   EXPECT_EQ(RunScalar({}, x), 3.0f);
 }
 
-TEST_F(SessionTest, BothFamiliesReportAnUninitialisedVariable) {
+TEST_F(SessionTest, UninitializedVariableIsReported) {
   for (bool use_resource : {true, false}) {
     ops::Variable v(root_.WithName("weights"), 0.0f,
                     {.use_resource = use_resource});
@@ -71,7 +71,7 @@ TEST_F(SessionTest, BothFamiliesReportAnUninitialisedVariable) {
   ExpectUsable();
 }
 
-TEST_F(SessionTest, TheGraphMayGrowBetweenRuns) {
+TEST_F(SessionTest, GraphCanBeExtendedBetweenRuns) {
   ops::Variable x(root_.WithName("x"), 1.0f);
   ASSERT_OK(session().Run(x.initializer()));
   Output more = ops::Add(root_, x, 1.0f);
@@ -79,7 +79,7 @@ TEST_F(SessionTest, TheGraphMayGrowBetweenRuns) {
   EXPECT_EQ(RunScalar({}, ops::Add(root_, more, 1.0f)), 3.0f);
 }
 
-TEST_F(SessionTest, AMissingFeedNamesThePlaceholder) {
+TEST_F(SessionTest, MissingFeedNamesThePlaceholder) {
   Output x = ops::Placeholder(root_.WithName("x"), DT_FLOAT);
   EXPECT_THAT(session().Run(ops::Neg(root_, x)),
               StatusIs(absl::StatusCode::kInvalidArgument,
@@ -87,7 +87,7 @@ TEST_F(SessionTest, AMissingFeedNamesThePlaceholder) {
   ExpectUsable();
 }
 
-TEST_F(SessionTest, AFeedOfAnotherTypeIsRefused) {
+TEST_F(SessionTest, FeedOfWrongTypeIsRejected) {
   Output x = ops::Placeholder(root_.WithName("x"), DT_FLOAT);
   EXPECT_THAT(
       session().Run({{x, Tensor::Scalar(int32_t{1})}}, ops::Neg(root_, x)),
@@ -96,7 +96,7 @@ TEST_F(SessionTest, AFeedOfAnotherTypeIsRefused) {
   ExpectUsable();
 }
 
-TEST_F(SessionTest, ShapesThatDoNotFitNameTheNode) {
+TEST_F(SessionTest, ShapeMismatchNamesTheNode) {
   Output x = ops::Placeholder(root_.WithName("x"), DT_FLOAT);
   Output product =
       ops::MatMul(root_.WithName("product"), x, Tensor(DT_FLOAT, {3, 2}));
@@ -105,7 +105,7 @@ TEST_F(SessionTest, ShapesThatDoNotFitNameTheNode) {
   ExpectUsable();
 }
 
-TEST_F(SessionTest, FeedingTwiceOrAlsoFetchingIsRefused) {
+TEST_F(SessionTest, DuplicateOrFetchedFeedIsRejected) {
   Output x = ops::Placeholder(root_.WithName("x"), DT_FLOAT);
   Output y = ops::Neg(root_, x);
   const Tensor one = Tensor::Scalar(1.0f);
@@ -118,7 +118,7 @@ TEST_F(SessionTest, FeedingTwiceOrAlsoFetchingIsRefused) {
   ExpectUsable();
 }
 
-TEST_F(SessionTest, UnknownNamesAreRefused) {
+TEST_F(SessionTest, UnknownNamesAreRejected) {
   const Tensor one = Tensor::Scalar(1.0f);
   ops::Const(root_.WithName("c"), 1.0f);
   EXPECT_THAT(session().RunNamed({}, {"ghost:0"}, {}),
@@ -132,7 +132,7 @@ TEST_F(SessionTest, UnknownNamesAreRefused) {
   ExpectUsable();
 }
 
-TEST_F(SessionTest, ErrorsOfBuildingAreRefusedByConnectAndByRun) {
+TEST_F(SessionTest, GraphBuildErrorsAreReportedByConnectAndRun) {
   Output fine = ops::Const(root_, 1.0f);
   session();  // connects while the graph is good
   ops::Add(root_.WithName("bad"), Tensor(DT_FLOAT, {2}), Tensor(DT_FLOAT, {3}));
@@ -142,7 +142,7 @@ TEST_F(SessionTest, ErrorsOfBuildingAreRefusedByConnectAndByRun) {
               StatusIs(absl::StatusCode::kInvalidArgument, "bad"));
 }
 
-TEST_F(SessionTest, AnImpossibleDeviceRefusesTheExtension) {
+TEST_F(SessionTest, UnknownDeviceRejectsTheExtension) {
   Output fine = ops::Const(root_.WithName("fine"), 1.0f);
   EXPECT_EQ(RunScalar({}, fine), 1.0f);
   ops::Const(root_.WithName("lost").WithDevice("/job:nowhere"), 1.0f);
@@ -150,7 +150,7 @@ TEST_F(SessionTest, AnImpossibleDeviceRefusesTheExtension) {
               StatusIs(absl::StatusCode::kInvalidArgument, "lost"));
 }
 
-TEST_F(SessionTest, TensorsTravelBetweenHostBackedDevices) {
+TEST_F(SessionTest, TensorsAreCopiedBetweenHostDevices) {
   options_.device_count = {{"GPU", 2}};
   options_.log_device_placement = true;
   Output a = ops::Const(root_.WithDevice("/cpu:0"), 2.0f);
@@ -178,7 +178,7 @@ TEST_F(SessionTest, ControlEdgesOrderAcrossDevices) {
   EXPECT_EQ(RunScalar({}, x.Read(last.WithDevice("/cpu:0"))), 5.0f);
 }
 
-TEST_F(SessionTest, AnErrorOnOneDeviceEndsTheStepOnAll) {
+TEST_F(SessionTest, ErrorOnOneDeviceEndsTheStepOnAll) {
   options_.device_count = {{"GPU", 1}};
   Output x = ops::Placeholder(root_.WithName("x"), DT_FLOAT);
   Output y = ops::Neg(root_.WithDevice("/gpu:0"), x);
@@ -188,7 +188,7 @@ TEST_F(SessionTest, AnErrorOnOneDeviceEndsTheStepOnAll) {
   EXPECT_EQ(RunScalar({{x, Tensor::Scalar(2.0f)}}, z), 2.0f);
 }
 
-TEST_F(SessionTest, VariablesOfInProcessSessionsAreTheirOwn) {
+TEST_F(SessionTest, InProcessSessionsHaveOwnVariables) {
   ops::Variable x(root_.WithName("x"), 1.0f);
   ASSERT_OK(session().Run(x.initializer()));
   auto other = Session::Connect("", root_, options_);
@@ -197,7 +197,7 @@ TEST_F(SessionTest, VariablesOfInProcessSessionsAreTheirOwn) {
               StatusIs(absl::StatusCode::kFailedPrecondition, "x"));
 }
 
-TEST_F(SessionTest, AClosedSessionRefusesRuns) {
+TEST_F(SessionTest, ClosedSessionRejectsRuns) {
   Output c = ops::Const(root_, 1.0f);
   EXPECT_EQ(RunScalar({}, c), 1.0f);
   ASSERT_OK(session().Close());
@@ -206,14 +206,14 @@ TEST_F(SessionTest, AClosedSessionRefusesRuns) {
               StatusIs(absl::StatusCode::kFailedPrecondition, "closed"));
 }
 
-TEST_F(SessionTest, AnUnknownTargetSaysWhatIsPossible) {
+TEST_F(SessionTest, UnknownTargetErrorListsValidForms) {
   EXPECT_THAT(Session::Connect("grpc://localhost:1", root_, options_),
               StatusIs(absl::StatusCode::kInvalidArgument, "zmq://host:port"));
   EXPECT_THAT(Session::Connect("zmq://localhost", root_, options_),
               StatusIs(absl::StatusCode::kInvalidArgument, "localhost"));
 }
 
-TEST_F(SessionTest, AServerThatIsNotThereIsNotWaitedForTooLong) {
+TEST_F(SessionTest, ConnectToMissingServerTimesOut) {
   options_.connect_timeout = absl::Milliseconds(200);
   EXPECT_THAT(Session::Connect("zmq://localhost:1", root_, options_),
               StatusIs(absl::StatusCode::kUnavailable, "localhost:1"));
@@ -243,7 +243,7 @@ TEST_F(SessionTest, CallablesRunFromManyThreadsAtOnce) {
   EXPECT_EQ(RunScalar({}, total), float{kThreads * kRuns});
 }
 
-TEST_F(SessionTest, AStepThatNeedsUnknownOpsListsThem) {
+TEST_F(SessionTest, StepWithUnknownOpsListsThem) {
   ASSERT_OK(ImportGraphDefText(R"(node { name: "a" op: "Wobble" }
                                   node { name: "b" op: "Wibble" }
                                   node { name: "c" op: "Wabble" })",
@@ -255,7 +255,7 @@ TEST_F(SessionTest, AStepThatNeedsUnknownOpsListsThem) {
   ExpectUsable();
 }
 
-TEST_F(SessionTest, AGraphDefWithACycleIsRefused) {
+TEST_F(SessionTest, GraphDefWithCycleIsRejected) {
   EXPECT_THAT(ImportGraphDefText(R"(node { name: "a" op: "Identity" input: "b"
                                      attr { key: "T" value { type: DT_FLOAT } } }
                               node { name: "b" op: "Identity" input: "a"

@@ -1,11 +1,11 @@
 // A small training on a simulated cluster whose tasks, clients and connections
-// fail as a seed says (integration_tests/testing/training_simulation.h): every
-// seed ends right, or with clean errors, and leaves nothing behind.
+// fail as chosen by a seed (integration_tests/testing/training_simulation.h):
+// every seed ends right, or with clean errors, and leaves nothing behind.
 //
-// WEFT_SIMULATION_SEEDS says how many seeds, WEFT_SIMULATION_FIRST_SEED which
-// one is the first: tools/nightly.sh runs 1000. One alone is told in full.
-// WEFT_SIMULATION_HUNT stops at the first that finds something and names each:
-// tools/planted_bugs hunts with it.
+// WEFT_SIMULATION_SEEDS sets the number of seeds, WEFT_SIMULATION_FIRST_SEED
+// the first one: tools/nightly.sh runs 1000. A single seed is logged in full.
+// WEFT_SIMULATION_HUNT prints each seed and stops at the first with a
+// violation: tools/planted_bugs uses it.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -48,7 +48,7 @@ TEST(SimulationTest, EverySeedEndsRightOrWithCleanErrors) {
   RunSeeds(kSeeds, /*on_gpus=*/false);
 }
 
-// Devices with memory of their own, whose copies come when the seed says.
+// Devices with their own memory, whose copies are delayed by the seed.
 TEST(SimulationTest, EverySeedOnGpusEndsRightOrWithCleanErrors) {
   RunSeeds(kSeedsOnGpus, /*on_gpus=*/true);
 }
@@ -64,7 +64,7 @@ std::string TracesOfThisProcess() {
 }
 
 // Nothing that differs between processes, an address or a salt, has a say.
-TEST(SimulationTest, AnotherProcessGivesTheSameRuns) {
+TEST(SimulationTest, RunsAreIdenticalAcrossProcesses) {
   char self[4096] = {};
   ASSERT_GT(readlink("/proc/self/exe", self, sizeof(self) - 1), 0);
   const std::string command = absl::StrCat(

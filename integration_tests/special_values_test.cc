@@ -1,8 +1,8 @@
 // Element-wise ops of special values: infinities, NaN, zeros of both signs,
-// numbers below the smallest normal one, the largest and the smallest. They
-// give what TensorFlow gives, as testdata/tensorflow_special_values.txt has it
-// (tools/tensorflow_special_values.py), and the same bits wherever in a vector
-// an element lies.
+// numbers below the smallest normal one, the largest and the smallest. Results
+// match TensorFlow's in testdata/tensorflow_special_values.txt
+// (tools/tensorflow_special_values.py), and are the same bits at any position
+// in a vector.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -211,7 +211,7 @@ bool IsNotCompared(const std::string& op, DataType type) {
          (MantissaBits(type) < 23 && in_16_bits.contains(op));
 }
 
-// Of two zeros TensorFlow's choice depends on the type.
+// For two zeros TensorFlow's choice depends on the type.
 bool AreZeros(const std::string& op, DataType type, uint64_t got,
               const std::string& want) {
   return (op == "Maximum" || op == "Minimum") && want != "nan" && want != "?" &&
@@ -247,7 +247,7 @@ class SpecialValuesTest : public ::testing::TestWithParam<Row> {
     ASSERT_OK_AND_ASSIGN(kernel_, harness_->Make(GetParam().op, types));
   }
 
-  // What the op refuses may be in no vector: 1 takes its place.
+  // Operands that the op rejects are replaced by 1.
   std::vector<Bits> AcceptedOperands() const {
     std::vector<Bits> accepted = operands_;
     for (size_t i = 0; i < GetParam().values.size(); ++i) {
@@ -297,7 +297,7 @@ class SpecialValuesTest : public ::testing::TestWithParam<Row> {
 };
 KernelTestHarness* SpecialValuesTest::harness_ = nullptr;
 
-TEST_P(SpecialValuesTest, GiveWhatTensorFlowGives) {
+TEST_P(SpecialValuesTest, MatchTensorFlow) {
   const Row& row = GetParam();
   const std::vector<Bits> operands = AcceptedOperands();
   ASSERT_OK_AND_ASSIGN(const Tensor result,
@@ -316,7 +316,7 @@ TEST_P(SpecialValuesTest, GiveWhatTensorFlowGives) {
   }
 }
 
-TEST_P(SpecialValuesTest, AreRefusedWhereTensorFlowRefusesThem) {
+TEST_P(SpecialValuesTest, AreRejectedLikeInTensorFlow) {
   for (size_t i = 0; i < GetParam().values.size(); ++i) {
     if (GetParam().values[i] != "!") continue;
     EXPECT_EQ(RunVector(operands_, i, 1).status().code(),
@@ -325,7 +325,7 @@ TEST_P(SpecialValuesTest, AreRefusedWhereTensorFlowRefusesThem) {
   }
 }
 
-TEST_P(SpecialValuesTest, GiveTheSameBitsWhereverTheyLie) {
+TEST_P(SpecialValuesTest, GiveTheSameBitsAtAnyOffset) {
   const std::vector<Bits> operands = AcceptedOperands();
   const Words alone = RunAlone(operands);
   for (size_t n : {7, 16, 33}) {
@@ -401,8 +401,8 @@ std::string NameOf(const ::testing::TestParamInfo<Row>& row) {
 INSTANTIATE_TEST_SUITE_P(Rows, SpecialValuesTest,
                          ::testing::ValuesIn(RowsWithKernels()), NameOf);
 
-// What computes nothing, no element from one element, or elements of a type
-// that the table has none of.
+// Ops that compute no element from elements, or on types that are not in the
+// table.
 const std::set<std::string>& OpsWithoutRows() {
   static const auto& ops = *new std::set<std::string>{
       "AsString",        "Complex",       "Cross",      "Exit",

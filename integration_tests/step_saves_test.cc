@@ -1,6 +1,6 @@
 // Saves between steps (SaveConsistency::kStep): whatever workers do meanwhile,
-// no step is half in a checkpoint; and what can't be held off fails the save,
-// and nothing else.
+// a checkpoint contains only whole steps; and a step that cannot be held fails
+// only the save.
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -78,14 +78,14 @@ class StepSavesTest : public testing::TestWithParam<std::tuple<bool, bool>> {
   MemoryFileSystem files_;
 };
 
-// Of one case; tools/nightly.sh asks for more.
+// Saves per case; tools/nightly.sh sets more.
 int64_t NumSaves(int64_t otherwise) {
   return static_cast<int64_t>(
       SeedsFromEnvironment("WEFT_STEP_SAVES", otherwise));
 }
 
-// Both counters are equal in each checkpoint, and nobody stands still for long.
-TEST_P(StepSavesTest, NoStepIsHalfInACheckpoint) {
+// Both counters are equal in each checkpoint, and no worker is held for long.
+TEST_P(StepSavesTest, CheckpointContainsOnlyWholeSteps) {
   const auto [use_resource, sharded] = GetParam();
   Counters graph(use_resource);
   SaverOptions options = Between(sharded);
@@ -138,7 +138,7 @@ struct Waiting {
   Operation one, writes, reads;
 };
 
-TEST_P(StepSavesTest, AStepThatDoesNotEndFailsTheSaveAndNothingElse) {
+TEST_P(StepSavesTest, HungStepFailsOnlyTheSave) {
   const auto [use_resource, sharded] = GetParam();
   Counters graph(use_resource);
   const Waiting waiting(graph);
@@ -164,7 +164,7 @@ TEST_P(StepSavesTest, AStepThatDoesNotEndFailsTheSaveAndNothingElse) {
   EXPECT_THAT(failed, StatusIs(absl::StatusCode::kDeadlineExceeded,
                                "writes the variables and did not end in time"));
   EXPECT_FALSE(files_.FileExists("/job/m-1.index").ok());
-  // All go on, those that write as well, and so does the one that waited.
+  // All steps continue, including writers and the waiting step.
   ASSERT_OK(chief->Run(graph.count));
   ASSERT_OK(chief->Run(waiting.taken).status());
   stuck.join();
@@ -174,8 +174,8 @@ TEST_P(StepSavesTest, AStepThatDoesNotEndFailsTheSaveAndNothingElse) {
   EXPECT_EQ(Stored(path, "b"), 1);
 }
 
-// A queue runner writes no variable, and so nobody waits for it.
-TEST_P(StepSavesTest, AStepThatWritesNothingIsNotWaitedFor) {
+// A queue runner writes no variable, so it is not waited for.
+TEST_P(StepSavesTest, SaveDoesNotWaitForReadOnlyStep) {
   const auto [use_resource, sharded] = GetParam();
   Counters graph(use_resource);
   const Waiting waiting(graph);
@@ -199,10 +199,10 @@ TEST_P(StepSavesTest, AStepThatWritesNothingIsNotWaitedFor) {
   runner.join();
 }
 
-// Synchronous training: gradients are summed up, and one step, which waits for
-// two of them most of the time, counts once for these and lets the workers go
-// on. A worker says by which count its gradient was made: one that comes too
-// late is dropped.
+// Synchronous training: gradients are summed, and one step, which usually waits
+// for two of them, counts once for these and lets the workers continue. A
+// worker labels its gradient with the count it was computed at: late gradients
+// are dropped.
 struct Synchronous {
   Synchronous(const Counters& counters, int num_workers) {
     const Scope& root = counters.root;
@@ -237,7 +237,7 @@ struct Synchronous {
 
 class SynchronousSavesTest : public StepSavesTest {
  protected:
-  // Each goes on until the end closes what it waits for.
+  // Each runs until the end closes the queue it waits for.
   template <typename What>
   void Loop(Session& session, const What& what) {
     while (true) {
@@ -254,7 +254,8 @@ class SynchronousSavesTest : public StepSavesTest {
     }
   }
 
-  // Who makes gradients is not held off: so the step that waits for them ends.
+  // Steps that compute gradients are not held, so the step that waits for them
+  // ends.
   void SaveWhileTraining(int num_workers) {
     const auto [use_resource, sharded] = GetParam();
     Counters graph(use_resource);
@@ -304,15 +305,15 @@ class SynchronousSavesTest : public StepSavesTest {
   std::atomic<bool> stop_{false};
 };
 
-TEST_P(SynchronousSavesTest, TrainingGoesOn) { SaveWhileTraining(2); }
+TEST_P(SynchronousSavesTest, TrainingContinues) { SaveWhileTraining(2); }
 
 // One of three gradients may always come too late.
-TEST_P(SynchronousSavesTest, TrainingWithABackupWorkerGoesOn) {
+TEST_P(SynchronousSavesTest, TrainingWithBackupWorkerContinues) {
   SaveWhileTraining(3);
 }
 
-// What says no device may be on a GPU, which marks and saves nothing.
-TEST_P(StepSavesTest, TasksWithGpusSaveAsWell) {
+// Nodes without a device may be on a GPU, which marks and saves nothing.
+TEST_P(StepSavesTest, TasksWithGpusCanSave) {
   const auto [use_resource, sharded] = GetParam();
   const Scope root = Scope::Root();
   const ops::Variable a(root.WithName("a"), Tensor::Scalar<int64_t>(3),
@@ -330,9 +331,9 @@ TEST_P(StepSavesTest, TasksWithGpusSaveAsWell) {
   EXPECT_EQ(Stored(path, "a"), 3);
 }
 
-// A step that waits for gradients has not written yet, but may at any moment:
-// who saves from a thread whose gradient it waits for is told.
-TEST_P(StepSavesTest, AStepThatWaitsForTheSaversGradientIsNamed) {
+// A step that waits for gradients has not written yet, but may write at any
+// time: a save from the thread whose gradient it waits for gets an error.
+TEST_P(StepSavesTest, StepWaitingForSaverGradientIsNamed) {
   const auto [use_resource, sharded] = GetParam();
   Counters graph(use_resource);
   const Scope ps0 = graph.root.WithDevice("/job:ps/task:0");
@@ -371,7 +372,7 @@ TEST_P(StepSavesTest, AStepThatWaitsForTheSaversGradientIsNamed) {
 }
 
 // A graph that was exported has the marks, too.
-TEST_P(StepSavesTest, AnImportedSaverMarksAsWell) {
+TEST_P(StepSavesTest, ImportedSaverMarksVariables) {
   const auto [use_resource, sharded] = GetParam();
   Counters graph(use_resource);
   SaverOptions options = Between(sharded);
@@ -399,7 +400,7 @@ TEST_P(StepSavesTest, AnImportedSaverMarksAsWell) {
 
 // Marks that no save comes for keep the old value of what was updated since,
 // but not for long.
-TEST_P(StepSavesTest, MarksOfASaveThatFailedDoNotStay) {
+TEST_P(StepSavesTest, MarksOfFailedSaveExpire) {
   const auto [use_resource, sharded] = GetParam();
   constexpr int64_t kSize = int64_t{1} << 20;
   constexpr int64_t kBytes = 4 * kSize;

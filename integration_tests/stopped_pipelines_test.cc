@@ -1,6 +1,5 @@
-// What is left of a pipeline that has stopped before its end: no file is open,
-// no thread there and no element in memory any more, however it was stopped;
-// and its first cause is told.
+// A stopped pipeline leaves no open file, thread or element in memory, however
+// it was stopped; and its first cause is reported.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -36,7 +35,7 @@ int64_t NumThreads() {
   return ReadProcessUsage(machine).threads;
 }
 
-// Memory that is counted while somebody holds it.
+// Memory that is counted while in use.
 class CountedMemory : public Allocator {
  public:
   BufferPtr Allocate(size_t bytes) override {
@@ -160,7 +159,7 @@ class StoppedPipelinesTest : public testing::Test {
   std::unique_ptr<Session> session_;
 };
 
-TEST_F(StoppedPipelinesTest, AClosedSessionLeavesNothing) {
+TEST_F(StoppedPipelinesTest, ClosedSessionFreesItsPipelines) {
   const Output next =
       Begin(Lines(Dataset::FromTensorSlices(root_, {Paths({"a", "b", "c"})})));
   EXPECT_OK(session_->Run(next));
@@ -170,7 +169,7 @@ TEST_F(StoppedPipelinesTest, AClosedSessionLeavesNothing) {
   ExpectNothingLeft();
 }
 
-TEST_F(StoppedPipelinesTest, ADeletedSessionLeavesNothing) {
+TEST_F(StoppedPipelinesTest, DeletedSessionFreesItsPipelines) {
   const Output next =
       Begin(Lines(Dataset::FromTensorSlices(root_, {Paths({"a", "b", "c"})}))
                 .Repeat());
@@ -178,7 +177,7 @@ TEST_F(StoppedPipelinesTest, ADeletedSessionLeavesNothing) {
   ExpectNothingLeft();
 }
 
-TEST_F(StoppedPipelinesTest, AStepOutOfTimeLeavesNothing) {
+TEST_F(StoppedPipelinesTest, TimedOutStepFreesItsPipelines) {
   const ops::Queue queue = ops::Queue::Fifo(
       root_, {DT_STRING}, {.shapes = {PartialShape::Scalar()}});
   const Output next = Begin(
@@ -191,7 +190,7 @@ TEST_F(StoppedPipelinesTest, AStepOutOfTimeLeavesNothing) {
   ExpectNothingLeft();
 }
 
-TEST_F(StoppedPipelinesTest, AMissingFileLeavesNothing) {
+TEST_F(StoppedPipelinesTest, MissingFileFreesItsPipeline) {
   const Output next = Begin(
       Lines(Dataset::FromTensorSlices(root_, {Paths({"a", "none", "b"})})));
   EXPECT_THAT(RunToItsEnd(next),
@@ -199,7 +198,7 @@ TEST_F(StoppedPipelinesTest, AMissingFileLeavesNothing) {
   ExpectNothingLeft();
 }
 
-TEST_F(StoppedPipelinesTest, ADamagedFileLeavesNothing) {
+TEST_F(StoppedPipelinesTest, CorruptFileFreesItsPipeline) {
   Write("cut", std::string(40, 'x'));
   const Output next = Begin(
       ops::TFRecordDataset(root_, Paths({"cut"}), {.num_parallel_reads = 2})
@@ -211,7 +210,7 @@ TEST_F(StoppedPipelinesTest, ADamagedFileLeavesNothing) {
 
 // An iterator that a function makes for itself would keep the functions of its
 // session, which keep it.
-TEST_F(StoppedPipelinesTest, AnIteratorOfAFunctionEndsWithItsSession) {
+TEST_F(StoppedPipelinesTest, FunctionIteratorEndsWithItsSession) {
   const Output next =
       Begin(Dataset::Range(root_, 4).Map([](const Scope& s, const Values&) {
         return Values{ops::TextLineDataset(s, "/data/a")
@@ -227,8 +226,8 @@ TEST_F(StoppedPipelinesTest, AnIteratorOfAFunctionEndsWithItsSession) {
   ExpectNothingLeft();
 }
 
-// Nobody waits for the pipeline before the process ends.
-TEST_F(StoppedPipelinesTest, APipelineMayEndWithItsProcess) {
+// The process ends without waiting for the pipeline.
+TEST_F(StoppedPipelinesTest, ProcessExitDoesNotWaitForPipelines) {
   for (int round = 0; round < 5; ++round) {
     ProcessOptions options;
     options.file_system = &memory_;
@@ -245,7 +244,7 @@ TEST_F(StoppedPipelinesTest, APipelineMayEndWithItsProcess) {
 }
 
 // The step waits for an element behind the first one.
-TEST_F(StoppedPipelinesTest, ATaskThatEndsLeavesNothingAndIsNamed) {
+TEST_F(StoppedPipelinesTest, StoppedTaskFreesPipelinesAndIsNamed) {
   process_.reset();
   TestCluster::Options options;
   options.kind = ClusterKind::kSockets;
@@ -287,7 +286,7 @@ TEST_F(StoppedPipelinesTest, ATaskThatEndsLeavesNothingAndIsNamed) {
   cluster->Stop("worker", 0);
   ended->Wait();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable, kWorker));
-  // Of the worker's process, while the others go on.
+  // The worker's process ends, while the others continue.
   EXPECT_TRUE(files_.Close(clock_.Now() + kLong));
   EXPECT_EQ(elements_.bytes_in_use(), 0);
   EXPECT_EQ(WhatIsLeft(*cluster, "ps", 0), "");

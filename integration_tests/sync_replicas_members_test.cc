@@ -1,5 +1,5 @@
-// Which replicas of a synchronous training count as ended, when programs and
-// sessions have started again since.
+// Checks which replicas of a synchronous training count as ended after programs
+// and sessions have restarted.
 #include "libs/train/sync_replicas_members.h"
 
 #include <memory>
@@ -34,8 +34,8 @@ class SyncReplicasMembersTest : public testing::Test {
     bool is_numbered = true;
     int num_replicas = 2;
   };
-  // One program of a training in which two replicas make an update, from its
-  // start on.
+  // One program, from its start on, of a training in which an update needs two
+  // replicas.
   class Program {
    public:
     Program(SyncReplicasMembersTest& test, bool is_chief, const Part& part)
@@ -61,10 +61,10 @@ class SyncReplicasMembersTest : public testing::Test {
       members_.JoinTraining(*session_, training);
     }
     void End(int64_t training = 0) {
-      EXPECT_OK(members_.SayEnded(*session_, training));
+      EXPECT_OK(members_.ReportEnded(*session_, training));
     }
     void Beat() { members_.Beat(*session_); }
-    // At its first look it waits for another one.
+    // False at the first check, which needs another one to confirm it.
     bool AreTooFew(int64_t wait) {
       return members_.AreTooFew(*session_, wait).value();
     }
@@ -103,7 +103,7 @@ class SyncReplicasMembersTest : public testing::Test {
   TestCluster cluster_{ClusterOptions()};
 };
 
-TEST_F(SyncReplicasMembersTest, AnEndedReplicaCountsAtTheNextLook) {
+TEST_F(SyncReplicasMembersTest, EndedReplicaCountsAtTheNextCheck) {
   Program chief = Chief(), replica = Replica();
   chief.BeginSession();
   replica.BeginSession();
@@ -113,7 +113,7 @@ TEST_F(SyncReplicasMembersTest, AnEndedReplicaCountsAtTheNextLook) {
   EXPECT_THAT(Lines(), HasSubstr("have ended: replica 1."));
 }
 
-TEST_F(SyncReplicasMembersTest, ANewSessionOfTheChiefKnowsTheEnded) {
+TEST_F(SyncReplicasMembersTest, NewSessionOfTheChiefKnowsEndedReplicas) {
   Program chief = Chief(), replica = Replica();
   chief.BeginSession();
   replica.BeginSession();
@@ -122,8 +122,8 @@ TEST_F(SyncReplicasMembersTest, ANewSessionOfTheChiefKnowsTheEnded) {
   EXPECT_TRUE(chief.AreTooFewTwice(1));
 }
 
-// Nothing tells whether the replica comes back, too.
-TEST_F(SyncReplicasMembersTest, ANewChiefWaitsForTheEndedFirst) {
+// The chief cannot know whether the replica restarts, too.
+TEST_F(SyncReplicasMembersTest, NewChiefFirstWaitsForEndedReplicas) {
   {
     Program chief = Chief(), replica = Replica();
     chief.BeginSession();
@@ -142,7 +142,7 @@ TEST_F(SyncReplicasMembersTest, ANewChiefWaitsForTheEndedFirst) {
   EXPECT_THAT(Lines(), HasSubstr("have ended: replica 1."));
 }
 
-TEST_F(SyncReplicasMembersTest, EachUpdateBeginsThatWaitAnew) {
+TEST_F(SyncReplicasMembersTest, EachUpdateRestartsThatWait) {
   {
     Program replica = Replica();
     replica.BeginSession();
@@ -155,13 +155,13 @@ TEST_F(SyncReplicasMembersTest, EachUpdateBeginsThatWaitAnew) {
     Sleep(kMaxWait - absl::Minutes(1));
     EXPECT_FALSE(chief.AreTooFewTwice(wait));
   }
-  // Nothing is waited for: variables are saved, say.
+  // The chief does not wait now, for example because it saves variables.
   Sleep(kMaxWait);
   EXPECT_FALSE(chief.AreTooFewTwice(-1));
 }
 
-// However late it starts, and however short its life is.
-TEST_F(SyncReplicasMembersTest, AReplicaThatStartsAgainHasNotEnded) {
+// Even if it starts late, and runs only for a short time.
+TEST_F(SyncReplicasMembersTest, RestartedReplicaHasNotEnded) {
   {
     Program replica = Replica();
     replica.BeginSession();
@@ -180,8 +180,8 @@ TEST_F(SyncReplicasMembersTest, AReplicaThatStartsAgainHasNotEnded) {
   EXPECT_TRUE(chief.AreTooFewTwice(1));
 }
 
-// The chief sees only that the entry is another one.
-TEST_F(SyncReplicasMembersTest, AReplicaThatEndsBetweenTwoLooksHasEnded) {
+// The chief sees only that the entry has changed.
+TEST_F(SyncReplicasMembersTest, ReplicaThatEndsBetweenChecksHasEnded) {
   {
     Program replica = Replica();
     replica.BeginSession();
@@ -197,8 +197,8 @@ TEST_F(SyncReplicasMembersTest, AReplicaThatEndsBetweenTwoLooksHasEnded) {
   EXPECT_TRUE(chief.AreTooFewTwice(1));
 }
 
-// It has another name then. It may be silent for long, and come back.
-TEST_F(SyncReplicasMembersTest, UnnumberedReplicaStartedAgainHasNotEnded) {
+// It has a different name then. It may be silent for long, and come back.
+TEST_F(SyncReplicasMembersTest, RestartedUnnumberedReplicaHasNotEnded) {
   const Part part = {"/job:worker/task:1", /*is_numbered=*/false};
   for (const bool is_before_the_chief : {false, true}) {
     const int64_t training = is_before_the_chief ? 1 : 0;
@@ -221,8 +221,8 @@ TEST_F(SyncReplicasMembersTest, UnnumberedReplicaStartedAgainHasNotEnded) {
   }
 }
 
-// Only one of the two that have ended was started again.
-TEST_F(SyncReplicasMembersTest, UnnumberedReplicaNotStartedAgainHasEnded) {
+// Only one of the two ended replicas was restarted.
+TEST_F(SyncReplicasMembersTest, UnnumberedReplicaWithoutRestartHasEnded) {
   const Part first = {"/job:worker/task:1", /*is_numbered=*/false, 3};
   const Part second = {"/job:worker/task:2", /*is_numbered=*/false, 3};
   for (const Part& part : {first, second}) {
@@ -242,9 +242,9 @@ TEST_F(SyncReplicasMembersTest, UnnumberedReplicaNotStartedAgainHasEnded) {
   EXPECT_TRUE(chief.AreTooFewTwice(1));
 }
 
-// The chief of its session has ended training, and another one begun before it
-// looked.
-TEST_F(SyncReplicasMembersTest, AReplicaEndsInTheTrainingThatItHasJoined) {
+// The chief of its session has ended training, and another chief has begun
+// before the replica's next check.
+TEST_F(SyncReplicasMembersTest, ReplicaEndsInTheTrainingThatItJoined) {
   Program chief = Chief(), replica = Replica();
   replica.BeginSession(0);
   chief.BeginSession(1);
@@ -255,7 +255,7 @@ TEST_F(SyncReplicasMembersTest, AReplicaEndsInTheTrainingThatItHasJoined) {
   EXPECT_TRUE(chief.AreTooFewTwice(1));
 }
 
-// Their servers are on one machine, say.
+// For example, replicas whose programs use one server.
 TEST_F(SyncReplicasMembersTest, ReplicasOfOneTaskEndOneByOne) {
   Program chief = Chief(3);
   const Part part = {"/job:worker/task:1", /*is_numbered=*/false, 3};
@@ -272,7 +272,7 @@ TEST_F(SyncReplicasMembersTest, ReplicasOfOneTaskEndOneByOne) {
               HasSubstr("have ended: /job:worker/task:1, /job:worker/task:1."));
 }
 
-// Each has a name of its own.
+// Each replica has its own name.
 TEST_F(SyncReplicasMembersTest, ReplacedReplicasLeaveNoEntries) {
   Program chief = Chief();
   chief.BeginSession();

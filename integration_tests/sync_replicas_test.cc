@@ -46,7 +46,7 @@ using train::SyncReplicasOptions;
 constexpr int kInputs = 3;  // of a row
 constexpr int kTable = 5;
 
-// Tells when a line comes that has this in it.
+// Notifies when a line contains the given text.
 class NotifyingLogger : public Logger {
  public:
   explicit NotifyingLogger(std::string text) : text_(std::move(text)) {}
@@ -138,8 +138,8 @@ struct Net {
   ops::Variable w, step;
 };
 
-// What a replica trains on in a step: random rows, and all rows of the table in
-// an order of its own, the first one twice.
+// Training data of a replica's step: random rows, and all rows of the table in
+// its own order, the first one twice.
 struct Batch {
   std::vector<double> x;
   std::vector<int32_t> ids;
@@ -261,7 +261,7 @@ class SyncReplicasTest : public testing::TestWithParam<ClusterKind> {
     }
     return session;
   }
-  // Some runs of one replica, whose task then ends under it.
+  // Runs one replica for some steps; then its task ends.
   void TrainAndDie(int index, const SyncReplicasOptions& sync, int num_runs) {
     Replica doomed(index, sync);
     auto with = Options(doomed);
@@ -331,7 +331,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, SyncReplicasTest,
                            return ClusterKindName(kind.param);
                          });
 
-// What one program does with all batches in one.
+// The result of one program with all batches in one.
 Values TrainAlone(int num_replicas, int num_runs) {
   const Scope root = Scope::Root();
   const Net net(root, {});
@@ -375,22 +375,22 @@ void ExpectNear(const Values& values, const Values& expected) {
 
 // ---- Training ----
 
-TEST_P(SyncReplicasTest, ReplicasTrainAsOneBigBatchDoes) {
+TEST_P(SyncReplicasTest, ReplicasMatchOneLargeBatch) {
   ExpectNear(TrainTogether({.num_replicas = 3}), TrainAlone(3, 10));
 }
 
-TEST_P(SyncReplicasTest, SoDoVariablesByReferenceAndNumberedReplicas) {
+TEST_P(SyncReplicasTest, NumberedReplicasWithRefsMatchLargeBatch) {
   ExpectNear(TrainTogether({.in_order = true}, {.use_resource = false}),
              TrainAlone(2, 10));
 }
 
-TEST_P(SyncReplicasTest, SoDoPartsOfATable) {
+TEST_P(SyncReplicasTest, ReplicasOfPartitionedTableMatchLargeBatch) {
   ExpectNear(TrainTogether({}, {.table_parts = 2}), TrainAlone(2, 10));
 }
 
 // In floats, whose sums depend on the order. Each replica's second gradient,
 // which an initial token lets it make, is dropped.
-TEST_P(SyncReplicasTest, NumberedReplicasTrainToTheSameBits) {
+TEST_P(SyncReplicasTest, NumberedReplicasAreBitExact) {
   const Together together = {
       .num_replicas = 3, .num_runs = 21, .in_order = true, .num_tokens = -1};
   const Values once = TrainTogether(together, {.dtype = DT_FLOAT});
@@ -408,7 +408,7 @@ TEST_P(SyncReplicasTest, NumberedReplicasTrainToTheSameBits) {
 
 // TensorFlow's known effect: with the initial token the second gradient is of
 // step 0 too, and is dropped.
-TEST_P(SyncReplicasTest, TheSecondGradientOfTheFirstStepIsDropped) {
+TEST_P(SyncReplicasTest, StaleGradientIsDropped) {
   Replica replica(0, {.replicas_to_aggregate = 1});
   ASSERT_OK_AND_ASSIGN(const auto session, MonitoredTrainingSession(
                                                replica.root, Options(replica)));
@@ -432,7 +432,7 @@ TEST_P(SyncReplicasTest, TheSecondGradientOfTheFirstStepIsDropped) {
 
 // ---- Who is lost ----
 
-TEST_P(SyncReplicasTest, AKilledBackupCostsNoStep) {
+TEST_P(SyncReplicasTest, KilledBackupCostsNoStep) {
   const SyncReplicasOptions options = {.replicas_to_aggregate = 2,
                                        .total_num_replicas = 3};
   std::vector<std::thread> threads;
@@ -460,7 +460,7 @@ SyncReplicasOptions Numbered(int num_replicas, int index) {
   return {.replicas_to_aggregate = num_replicas, .replica_index = index};
 }
 
-TEST_P(SyncReplicasTest, WithoutBackupsTheRestWaitsAndSaysSo) {
+TEST_P(SyncReplicasTest, WithoutBackupsOthersWaitAndLogIt) {
   NotifyingLogger chief("for gradients of replicas: 3 are needed");
   NotifyingLogger other(
       "for a token of the next step from queue 'sync_token_q_of_replica_1'. "
@@ -490,7 +490,7 @@ TEST_P(SyncReplicasTest, WithoutBackupsTheRestWaitsAndSaysSo) {
   }
 }
 
-TEST_P(SyncReplicasTest, AReplicaSaysThatTheChiefIsMissing) {
+TEST_P(SyncReplicasTest, ReplicaLogsMissingChief) {
   const SyncReplicasOptions options = {.replicas_to_aggregate = 1,
                                        .total_num_replicas = 2};
   NotifyingLogger logger("but the chief has made no update of them");
@@ -518,7 +518,7 @@ TEST_P(SyncReplicasTest, AReplicaSaysThatTheChiefIsMissing) {
   ASSERT_OK(others_step);
 }
 
-TEST_P(SyncReplicasTest, GoesOnWithAnotherChief) {
+TEST_P(SyncReplicasTest, ContinuesWithAnotherChief) {
   Replica chief(0, Numbered(2, 0));
   absl::StatusOr<int64_t> others_step = absl::UnknownError("none");
   std::thread thread([&] {
@@ -546,7 +546,7 @@ TEST_P(SyncReplicasTest, GoesOnWithAnotherChief) {
 }
 
 // On an error of its own, say.
-TEST_P(SyncReplicasTest, AProgramThatReturnsEarlyEndsNobodyElses) {
+TEST_P(SyncReplicasTest, EarlyReturnDoesNotEndOtherReplicas) {
   Replica chief(0, Numbered(2, 0));
   absl::StatusOr<int64_t> others_step = absl::UnknownError("none");
   std::thread thread([&] {
@@ -568,7 +568,7 @@ TEST_P(SyncReplicasTest, AProgramThatReturnsEarlyEndsNobodyElses) {
 }
 
 // Which is lost when both have made ten runs.
-TEST_P(SyncReplicasTest, GoesOnAfterTheLossOfAParameterServer) {
+TEST_P(SyncReplicasTest, ContinuesAfterLossOfParameterServer) {
   std::vector<std::thread> threads;
   std::vector<absl::StatusOr<int64_t>> steps(2, absl::UnknownError("none"));
   Meeting meeting(3);
@@ -617,7 +617,7 @@ absl::StatusOr<int64_t> TrainToItsEnd(
 
 // The first chief is asked to leave, and is waited for; the second one has come
 // to the end.
-TEST_P(SyncReplicasTest, TheOthersEndWhenTheChiefsTrainingHas) {
+TEST_P(SyncReplicasTest, OthersEndWithTheChiefsTraining) {
   absl::StatusOr<int64_t> others_step = absl::UnknownError("none");
   std::thread thread([&] {
     Replica other(1, Numbered(2, 1));
@@ -647,7 +647,7 @@ TEST_P(SyncReplicasTest, TheOthersEndWhenTheChiefsTrainingHas) {
   EXPECT_EQ(*others_step, 30);
 }
 
-// The others wait for the next chief, with which they go on.
+// The others wait for the next chief, and continue with it.
 TEST_P(SyncReplicasTest, ChiefStoppedAtItsLastRunLeavesReplicas) {
   const SyncReplicasOptions sync = {.replicas_to_aggregate = 2,
                                     .total_num_replicas = 3};
@@ -692,8 +692,7 @@ TEST_P(SyncReplicasTest, ChiefStoppedAtItsLastRunLeavesReplicas) {
   }
 }
 
-TEST_P(SyncReplicasTest,
-       AReplicaThatComesTooLateWaitsForAnotherChiefForAWhile) {
+TEST_P(SyncReplicasTest, LateReplicaWaitsBrieflyForAnotherChief) {
   Replica chief(0, {.replicas_to_aggregate = 1, .total_num_replicas = 2});
   ASSERT_OK(TrainUntil(chief, 5, Options(chief)));
   const auto train = [&](absl::Duration max_wait_for_chief, Logger* logger) {
@@ -720,8 +719,8 @@ TEST_P(SyncReplicasTest,
   ASSERT_OK(others_step);
 }
 
-// Who logs nothing is told all the same.
-TEST_P(SyncReplicasTest, AReplicaThatLogsNothingEnds) {
+// Replicas without log lines are notified, too.
+TEST_P(SyncReplicasTest, SilentReplicaIsNotifiedOfEnd) {
   Replica chief(0, {.replicas_to_aggregate = 1, .total_num_replicas = 2});
   ASSERT_OK(TrainUntil(chief, 5, Options(chief)));
   Replica other(1, {.replicas_to_aggregate = 1, .total_num_replicas = 2});
@@ -811,7 +810,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, EndingReplicasTest,
                            return ClusterKindName(kind.param);
                          });
 
-TEST_P(EndingReplicasTest, AReplicaThatEndsEndsTraining) {
+TEST_P(EndingReplicasTest, EndOfReplicaEndsTraining) {
   Train({1000000, 10}, 2);
   ASSERT_OK(steps_[0]);
   // Gradients of others may make another update after the chief looked.
@@ -821,8 +820,8 @@ TEST_P(EndingReplicasTest, AReplicaThatEndsEndsTraining) {
                                  "1 of 2: training ends."));
 }
 
-// Starts the server that has the global step again before later hooks tell that
-// training has ended.
+// Restarts the server of the global step before later hooks report the end of
+// training.
 class RestartAtTheEnd : public train::SessionRunHook {
  public:
   explicit RestartAtTheEnd(TestCluster& cluster) : cluster_(cluster) {}
@@ -836,8 +835,8 @@ class RestartAtTheEnd : public train::SessionRunHook {
   TestCluster& cluster_;
 };
 
-// The chief, whose session is lost as well, hears of it in the next one.
-TEST_P(EndingReplicasTest, AnEndIsReportedToAServerThatStartedAgain) {
+// The chief, whose session is lost as well, sees the end in its next session.
+TEST_P(EndingReplicasTest, EndIsReportedToARestartedServer) {
   const auto train = [&](int index, int64_t num_rows,
                          train::HookList hooks) -> absl::StatusOr<int64_t> {
     Replica replica(index, Numbered(2, index));
@@ -882,19 +881,19 @@ TEST_P(EndingReplicasTest, ReplicasWithoutDeviceEndTogether) {
   EXPECT_THAT(Lines(), HasSubstr("have ended: a replica without device. An"));
 }
 
-TEST_P(EndingReplicasTest, AChiefThatEndsEndsTraining) {
+TEST_P(EndingReplicasTest, EndOfChiefEndsTraining) {
   Train({10, 1000000}, 2);
   ASSERT_OK(steps_[0]);
   // Gradients of others may make another update after the chief looked.
   EXPECT_GE(SavedStep(), *steps_[0]);
 }
 
-TEST_P(EndingReplicasTest, ANumberedReplicaThatEndsEndsTraining) {
+TEST_P(EndingReplicasTest, EndOfNumberedReplicaEndsTraining) {
   Train({1000000, 10, 1000000}, 3, /*is_numbered=*/true);
   EXPECT_THAT(Lines(), HasSubstr("have ended: replica 1 (/job:worker/task:1)"));
 }
 
-TEST_P(EndingReplicasTest, EqualInputsTrainToTheirEnd) {
+TEST_P(EndingReplicasTest, EqualInputsAreConsumedCompletely) {
   Train({50, 50}, 2);
   ASSERT_OK(steps_[0]);
   EXPECT_GE(*steps_[0], 20);
@@ -902,7 +901,7 @@ TEST_P(EndingReplicasTest, EqualInputsTrainToTheirEnd) {
 
 // The chief gives no gradients any more, and the second replica takes its place
 // until it has ended, too.
-TEST_P(EndingReplicasTest, TrainingGoesOnWhileEnoughAreLeft) {
+TEST_P(EndingReplicasTest, TrainingContinuesWithEnoughReplicas) {
   Train({5, 60, 1000000}, 2);
   ASSERT_OK(steps_[0]);
   EXPECT_GE(*steps_[0], 15);
@@ -911,7 +910,7 @@ TEST_P(EndingReplicasTest, TrainingGoesOnWhileEnoughAreLeft) {
 }
 
 // MonitoredSession reports it again after an error.
-TEST_P(SyncReplicasTest, AReplicasEndThatIsNotWrittenIsAnError) {
+TEST_P(SyncReplicasTest, UnrecordedReplicaEndIsAnError) {
   const SyncReplicasOptions options = {.replicas_to_aggregate = 2,
                                        .total_num_replicas = 2};
   Replica chief(0, options), other(1, options);
@@ -930,7 +929,7 @@ TEST_P(SyncReplicasTest, AReplicasEndThatIsNotWrittenIsAnError) {
   EXPECT_EQ(chiefs->Close(given_up), given_up);
 }
 
-TEST_P(SyncReplicasTest, TrainingsDoNotSeeEachOthersMembers) {
+TEST_P(SyncReplicasTest, TrainingsHaveSeparateMembers) {
   const auto seen_by = [&](const std::string& member,
                            const std::string& container,
                            const std::string& step_name)
@@ -959,7 +958,7 @@ TEST_P(SyncReplicasTest, TrainingsDoNotSeeEachOthersMembers) {
   EXPECT_EQ(seen_by("d", "one", "global_step").value(), Names({"a", "d"}));
 }
 
-TEST_P(SyncReplicasTest, LongWaitsNameReplicasThatHaveNotBegun) {
+TEST_P(SyncReplicasTest, LongWaitsNameMissingReplicas) {
   NotifyingLogger logger("Not begun: replica 1, replica 2.");
   Replica chief(0, Numbered(3, 0));
   auto with = Options(chief);
@@ -971,7 +970,7 @@ TEST_P(SyncReplicasTest, LongWaitsNameReplicasThatHaveNotBegun) {
   ASSERT_OK(session->Close());
 }
 
-TEST_P(SyncReplicasTest, AForgottenHookIsNamed) {
+TEST_P(SyncReplicasTest, MissingHookIsNamed) {
   Replica chief(0, {.replicas_to_aggregate = 1});
   auto with = Options(chief);
   with.hooks.clear();
@@ -985,7 +984,7 @@ TEST_P(SyncReplicasTest, AForgottenHookIsNamed) {
   ASSERT_OK(session->Close());
 }
 
-TEST_P(SyncReplicasTest, AForgottenHookIsNamedInAStepFunction) {
+TEST_P(SyncReplicasTest, MissingHookIsNamedInStepFunction) {
   Replica chief(0, {.replicas_to_aggregate = 1});
   auto with = Options(chief);
   with.hooks.clear();
@@ -1002,7 +1001,7 @@ TEST_P(SyncReplicasTest, AForgottenHookIsNamedInAStepFunction) {
   ASSERT_OK(session->Close());
 }
 
-TEST_P(SyncReplicasTest, AHookServesItsOwnOptimizerOnly) {
+TEST_P(SyncReplicasTest, HookServesOnlyItsOptimizer) {
   Replica chief(0, {.replicas_to_aggregate = 1});
   train::GradientDescent descent(0.1f);
   SyncReplicasOptimizer forgotten(
@@ -1018,11 +1017,11 @@ TEST_P(SyncReplicasTest, AHookServesItsOwnOptimizerOnly) {
   ASSERT_OK(session->Close());
 }
 
-// The chief takes no more steps, and nobody tells that it never will.
-TEST_P(SyncReplicasTest, AReplicaThatNoTokenComesToGivesUp) {
+// The chief takes no more steps, without reporting its end.
+TEST_P(SyncReplicasTest, ReplicaWithoutTokenTimesOut) {
   Replica chief(0, {.replicas_to_aggregate = 2, .total_num_replicas = 2});
   auto chiefs = Options(chief);
-  // With initial tokens the other's own gradients make an update.
+  // With initial tokens the other replica's own gradients make an update.
   chiefs.hooks = {chief.sync.MakeSessionRunHook(
       true, {.num_tokens = 0, .logger = &logger_})};
   ASSERT_OK_AND_ASSIGN(const auto session,
@@ -1042,7 +1041,7 @@ TEST_P(SyncReplicasTest, AReplicaThatNoTokenComesToGivesUp) {
                                       "else start the chief"));
 }
 
-TEST_P(SyncReplicasTest, AChiefThatNoGradientComesToGivesUpWhereItIsTo) {
+TEST_P(SyncReplicasTest, ChiefWithoutGradientsTimesOut) {
   Replica chief(0, {.replicas_to_aggregate = 2, .total_num_replicas = 2});
   auto with = Options(chief);
   with.hooks = {chief.sync.MakeSessionRunHook(
@@ -1059,11 +1058,11 @@ TEST_P(SyncReplicasTest, AChiefThatNoGradientComesToGivesUpWhereItIsTo) {
   EXPECT_EQ(session->Close(run), run);
 }
 
-// ---- Who is asked to leave ----
+// ---- Stop requests ----
 
 // One replica is gone when its run has made an update, and the other one waits
 // for it.
-TEST_P(SyncReplicasTest, AChiefThatIsAskedToLeaveWhileItWaitsSavesAndLeaves) {
+TEST_P(SyncReplicasTest, StopRequestEndsWaitOfChiefWithSave) {
   NotifyingLogger logger("for gradients of replicas: 2 are needed");
   std::atomic<bool> is_to_leave = false;
   absl::StatusOr<int64_t> step = absl::UnknownError("none");
@@ -1089,7 +1088,7 @@ TEST_P(SyncReplicasTest, AChiefThatIsAskedToLeaveWhileItWaitsSavesAndLeaves) {
               testing::EndsWith(absl::StrCat("model.ckpt-", *step)));
 }
 
-TEST_P(SyncReplicasTest, SoDoesAReplicaThatIsNotTheChief) {
+TEST_P(SyncReplicasTest, StopRequestEndsWaitOfOtherReplica) {
   Replica chief(0, Numbered(2, 0));
   ASSERT_OK_AND_ASSIGN(const auto session,
                        MonitoredTrainingSession(chief.root, Options(chief)));
@@ -1116,7 +1115,7 @@ TEST_P(SyncReplicasTest, SoDoesAReplicaThatIsNotTheChief) {
 
 // The initial token lets the run end: the update of its gradient may come
 // whenever the save lets it.
-TEST_P(SyncReplicasTest, NoUpdateBeginsWhileVariablesAreSaved) {
+TEST_P(SyncReplicasTest, UpdatesWaitForRunningSave) {
   Replica chief(0, {.replicas_to_aggregate = 1});
   const auto options = Options(chief);
   ASSERT_OK_AND_ASSIGN(const auto session,
@@ -1139,7 +1138,7 @@ TEST_P(SyncReplicasTest, NoUpdateBeginsWhileVariablesAreSaved) {
 }
 
 // A session that ends while an update waits for the end of a save.
-TEST_P(SyncReplicasTest, ASaveThatOutlivesItsSessionHoldsNobody) {
+TEST_P(SyncReplicasTest, SaveOutlivingSessionBlocksNoUpdate) {
   Replica chief(0, {.replicas_to_aggregate = 1});
   const auto options = Options(chief);
   ASSERT_OK_AND_ASSIGN(const auto session,
@@ -1150,8 +1149,8 @@ TEST_P(SyncReplicasTest, ASaveThatOutlivesItsSessionHoldsNobody) {
   }));
 }
 
-// The update fails: its replica, which waits for a token, hears why.
-TEST_P(SyncReplicasTest, AnUpdateThatFailsEndsTheRunThatWaitsForIt) {
+// The update fails: its replica, which waits for a token, gets the error.
+TEST_P(SyncReplicasTest, FailedUpdateEndsWaitingRun) {
   Replica model(0, {.replicas_to_aggregate = 1});
   const Output rate = ops::Placeholder(model.root.WithName("rate"), DT_FLOAT);
   train::GradientDescent optimizer(rate);
@@ -1191,7 +1190,8 @@ std::string InputName(const OutputTensor& input) {
              : absl::StrCat(input.node->name(), ":", input.index);
 }
 
-// Of those that no input of the node has: TensorFlow leaves the others away.
+// Only control inputs that are no inputs of the node: TensorFlow omits the
+// others.
 std::set<std::string> Controls(const Node& node) {
   std::set<std::string> names;
   for (const Node* control : node.control_inputs())
@@ -1223,7 +1223,7 @@ std::set<std::string> Describe(const Graph& graph) {
   return lines;
 }
 
-TEST(SyncReplicasGraphTest, HasTheNodesThatTensorFlowMakes) {
+TEST(SyncReplicasGraphTest, NodesMatchTensorFlow) {
   LocalFileSystem files;
   ASSERT_OK_AND_ASSIGN(
       const std::string bytes,
@@ -1264,7 +1264,7 @@ TEST(SyncReplicasGraphTest, HasTheNodesThatTensorFlowMakes) {
             "/job:worker/task:0");
 }
 
-// Nodes whose resources are shared by name, with containers and names.
+// A node whose resource is shared by name.
 struct SharedNode {
   std::string node, container, shared_name;
 };
@@ -1281,7 +1281,7 @@ std::vector<SharedNode> SharedNodes(const Graph& graph) {
 }
 
 // A training in another container may have variables of the same names.
-TEST(SyncReplicasGraphTest, SharedResourcesAreInTheStepsContainer) {
+TEST(SyncReplicasGraphTest, SharedResourcesUseContainerOfStep) {
   const Scope root = Scope::Root();
   const Net net(root.WithContainer("one"), {});
   train::GradientDescent optimizer(0.1f);
@@ -1298,7 +1298,7 @@ TEST(SyncReplicasGraphTest, SharedResourcesAreInTheStepsContainer) {
 }
 
 // A training in the same container may count another step.
-TEST(SyncReplicasGraphTest, QueuesAndTablesAreNamedByTheStep) {
+TEST(SyncReplicasGraphTest, QueueAndTableNamesContainStepName) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), 0.0f);
   const ops::Variable step(root.WithName("my_step"), int64_t{0},
@@ -1323,7 +1323,7 @@ absl::Status StatusOf(const SyncReplicasOptions& options) {
   return replica.root.status();
 }
 
-// Of those that are asked for, after each update; with one replica.
+// For the requested variables, after each update; with one replica.
 TEST(SyncReplicasAveragesTest, AveragesFollowTheUpdates) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), 0.0f);
@@ -1359,7 +1359,7 @@ TEST(SyncReplicasAveragesTest, AveragesFollowTheUpdates) {
   ASSERT_OK(session->Close());
 }
 
-TEST(SyncReplicasGraphTest, RefusesWhatCannotBe) {
+TEST(SyncReplicasGraphTest, InvalidOptionsAreRejected) {
   EXPECT_OK(StatusOf({.replicas_to_aggregate = 3, .total_num_replicas = 2}));
   EXPECT_THAT(StatusOf({}),
               StatusIs(absl::StatusCode::kInvalidArgument, "must be positive"));
@@ -1378,7 +1378,7 @@ TEST(SyncReplicasGraphTest, RefusesWhatCannotBe) {
   }
 }
 
-TEST(SyncReplicasGraphTest, RefusesToBeUsedOutOfOrder) {
+TEST(SyncReplicasGraphTest, CallsOutOfOrderAreRejected) {
   const Scope root = Scope::Root();
   const Net net(root, {});
   train::GradientDescent optimizer(0.1f);

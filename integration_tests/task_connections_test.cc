@@ -46,7 +46,7 @@ class TaskConnectionsTest : public ::testing::Test {
 
   void Pass(absl::Duration time) { cluster_.scheduler().AdvanceBy(time); }
   int NumRunning() { return cluster_.runtime("ps", 1)->steps().running; }
-  // A connection to a task, from a process that is none.
+  // Connects to a task from a process that is no task.
   std::unique_ptr<bus::Channel> Dial(const std::string& job, int index,
                                      const bus::Identity& self) {
     auto address = bus::Address::Parse(cluster_.target(job, index));

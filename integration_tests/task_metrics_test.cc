@@ -1,5 +1,5 @@
-// What tasks tell Prometheus, asked for by HTTP: that it is what has happened,
-// and what docs/operations/metrics.md says.
+// Prometheus metrics of tasks, read by HTTP: they match the events, and
+// docs/operations/metrics.md.
 #include <atomic>
 #include <fstream>
 #include <map>
@@ -52,7 +52,7 @@ class TaskMetricsTest : public ::testing::Test {
     EXPECT_OK(samples);
     return samples.ok() ? *std::move(samples) : MetricsSamples();
   }
-  // -1: there is none.
+  // -1 if absent.
   double Value(const std::string& job, const std::string& name,
                const MetricsSamples::Labels& labels = {}) {
     return Samples(job).Sum(name, labels).value_or(-1);
@@ -120,7 +120,7 @@ TEST_F(TaskMetricsTest, StepsVariablesAndMessagesAreCounted) {
   AskUntil("ps", "weft_cluster_tasks", 3, {{"state", "alive"}});
 }
 
-TEST_F(TaskMetricsTest, WhatWaitsAndWhatIsQueuedIsSeen) {
+TEST_F(TaskMetricsTest, WaitingStepsAndQueuedElementsAreCounted) {
   const Output queue = ops::FIFOQueue(ps_.WithName("jobs"), {DT_FLOAT});
   const Operation put = ops::QueueEnqueue(ps_, queue, {ops::Const(ps_, 4.0f)});
   const Output taken = ops::Neg(root_.WithDevice("/job:worker/task:0"),
@@ -146,7 +146,7 @@ TEST_F(TaskMetricsTest, WhatWaitsAndWhatIsQueuedIsSeen) {
   EXPECT_EQ(Value("ps", "weft_queue_elements"), 1);
 }
 
-TEST_F(TaskMetricsTest, PartialRunsAreStepsOfTheirSession) {
+TEST_F(TaskMetricsTest, PartialRunsCountAsSteps) {
   const Output x = ops::Placeholder(root_, DT_FLOAT);
   const Output y = ops::Neg(root_, x);
   const auto session = Connect();
@@ -159,7 +159,7 @@ TEST_F(TaskMetricsTest, PartialRunsAreStepsOfTheirSession) {
   EXPECT_EQ(Value("worker", "weft_session_step_errors_total"), 0);
 }
 
-TEST_F(TaskMetricsTest, SavesAreMeasuredWhereTheyHappen) {
+TEST_F(TaskMetricsTest, SavesAreMeasuredOnTheWritingTask) {
   ops::Variable x(ps_.WithName("x"), Tensor(DT_FLOAT, TensorShape({1000})));
   train::Saver saver(root_, {.sharded = true});
   const auto session = Connect();
@@ -206,7 +206,7 @@ std::map<std::string, std::string> TypesOfPage() {
   return types;
 }
 
-TEST_F(TaskMetricsTest, ThePageListsWhatThereIs) {
+TEST_F(TaskMetricsTest, DocumentationListsEveryMetric) {
   std::map<std::string, std::string> told;
   for (const char* job : {"ps", "worker", kWriter}) {
     const std::string text = Ask(job);
@@ -218,14 +218,14 @@ TEST_F(TaskMetricsTest, ThePageListsWhatThereIs) {
     }
   }
   std::map<std::string, std::string> listed = TypesOfPage();
-  // Where the system does not say, there is none.
+  // Absent if the system does not report it.
   if (told.count("weft_memory_bound_bytes") == 0) {
     listed.erase("weft_memory_bound_bytes");
   }
   EXPECT_EQ(listed, told);
 }
 
-TEST_F(TaskMetricsTest, MayBeAskedWhileItStops) {
+TEST_F(TaskMetricsTest, RequestsDuringStopAreSafe) {
   const std::string url = cluster_.server("worker", 0).metrics_url();
   std::atomic<bool> stopped{false};
   std::thread asks([&] {
@@ -240,7 +240,7 @@ TEST_F(TaskMetricsTest, MayBeAskedWhileItStops) {
               StatusIs(absl::StatusCode::kUnavailable));
 }
 
-TEST_F(TaskMetricsTest, APortThatIsTakenKeepsAServerFromStarting) {
+TEST_F(TaskMetricsTest, PortInUsePreventsServerStart) {
   const std::string url = cluster_.server("ps", 0).metrics_url();
   int port = 0;
   ASSERT_TRUE(absl::SimpleAtoi(

@@ -1,5 +1,5 @@
-// What a run tells besides its fetches: traces of all tasks and partition
-// graphs, in this process and on a cluster.
+// Metadata of a run: traces of all tasks and partition graphs, in this process
+// and on a cluster.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ std::vector<std::string> DevicesOf(const RunMetadata& metadata) {
   return devices;
 }
 
-// The run of the node, wherever that was; of no name where there is none.
+// The execution of the node on any device; without a name if there is none.
 NodeExecStats RunOf(const RunMetadata& metadata, absl::string_view label) {
   for (const DeviceStepStats& device : metadata.step_stats.dev_stats) {
     for (const NodeExecStats& run : device.node_stats) {
@@ -66,7 +66,7 @@ class TracesTest : public ::testing::TestWithParam<ClusterKind> {
   std::unique_ptr<Session> session_;
 };
 
-TEST_P(TracesTest, AStepTellsOfAllItsTasks) {
+TEST_P(TracesTest, TraceCoversAllTasks) {
   RunMetadata metadata;
   ASSERT_OK(session_->Run({}, sum_, kTrace, &metadata));
   EXPECT_THAT(DevicesOf(metadata), UnorderedElementsAre(kPs, kWorker, kOther));
@@ -88,16 +88,16 @@ TEST_P(TracesTest, AStepTellsOfAllItsTasks) {
       StartsWith("[12B] "));
 }
 
-TEST_P(TracesTest, ARunThatAsksForNothingIsToldNothing) {
+TEST_P(TracesTest, RunWithoutTraceOptionHasEmptyMetadata) {
   RunMetadata metadata;
   ASSERT_OK(session_->Run({}, sum_, kTrace, &metadata));
   ASSERT_OK(session_->Run({}, sum_, {}, &metadata));
   EXPECT_EQ(metadata, RunMetadata());
-  // Nor is anything recorded for nobody.
+  // Nor is anything recorded without a receiver.
   ASSERT_OK(session_->Run({}, sum_, kTrace));
 }
 
-TEST_P(TracesTest, AFailedRunLeavesTheMetadataOfTheLast) {
+TEST_P(TracesTest, FailedRunLeavesMetadataUnchanged) {
   RunMetadata metadata;
   ASSERT_OK(session_->Run({}, sum_, kTrace, &metadata));
   const RunMetadata before = metadata;
@@ -108,7 +108,7 @@ TEST_P(TracesTest, AFailedRunLeavesTheMetadataOfTheLast) {
   ASSERT_OK(session_->Run({}, sum_, kTrace, &metadata));
 }
 
-TEST_P(TracesTest, PartitionGraphsAreWhatEachDeviceRuns) {
+TEST_P(TracesTest, PartitionGraphsShowEachDevice) {
   RunMetadata metadata;
   ASSERT_OK(
       session_->Run({}, sum_, {.output_partition_graphs = true}, &metadata));
@@ -128,7 +128,7 @@ TEST_P(TracesTest, PartitionGraphsAreWhatEachDeviceRuns) {
 }
 
 // The graph has grown since the callable was made.
-TEST_P(TracesTest, CallablesTellTheSame) {
+TEST_P(TracesTest, CallablesReturnTheSameMetadata) {
   ASSERT_OK_AND_ASSIGN(auto callable, session_->MakeCallable({}, {sum_}));
   ops::Add(root_.WithDevice(kPs).WithName("more"), sum_, sum_);
   ASSERT_OK(session_->Extend());
@@ -152,7 +152,7 @@ TEST_P(TracesTest, CallablesTellTheSame) {
   EXPECT_EQ(later.partition_graphs, metadata.partition_graphs);
 }
 
-TEST_P(TracesTest, MetadataSurvivesItsBytes) {
+TEST_P(TracesTest, MetadataRoundTrips) {
   RunMetadata metadata;
   ASSERT_OK(session_->Run({}, sum_,
                           {.trace_level = TraceLevel::kHardwareTrace,

@@ -1,5 +1,5 @@
-// Whole trainings by TrainAndEvaluate and Experiment, alone: how they end, and
-// what evaluators do meanwhile. (estimator_cluster_test has those of clusters.)
+// Whole trainings by TrainAndEvaluate and Experiment in a single program: their
+// ends, and evaluators. (estimator_cluster_test covers clusters.)
 #include "libs/estimator/train_and_evaluate.h"
 
 #include <atomic>
@@ -40,7 +40,7 @@ using ::testing::UnorderedElementsAre;
 
 // ---- a program alone ----
 
-TEST_F(TrainAndEvaluateTest, AloneItEvaluatesInTheEnd) {
+TEST_F(TrainAndEvaluateTest, LocalRunEvaluatesAtTheEnd) {
   Estimator model = Line();
   ASSERT_OK_AND_ASSIGN(
       const auto result,
@@ -56,7 +56,7 @@ TEST_F(TrainAndEvaluateTest, AloneItEvaluatesInTheEnd) {
   EXPECT_THAT(result.exports, ElementsAre(JoinPath(exporter_->path, "1")));
 }
 
-TEST_F(TrainAndEvaluateTest, AloneItEvaluatesEachNewCheckpointThatIsDue) {
+TEST_F(TrainAndEvaluateTest, LocalRunEvaluatesEachDueCheckpoint) {
   Estimator model = Line();
   EvalSpec spec = Evaluation();
   spec.throttle_secs = 0;
@@ -65,7 +65,7 @@ TEST_F(TrainAndEvaluateTest, AloneItEvaluatesEachNewCheckpointThatIsDue) {
   EXPECT_THAT(exporter_->steps, ElementsAre(2, 4, 6)) << "the first is of 0";
 }
 
-TEST_F(TrainAndEvaluateTest, WhatIsTrainedAlreadyIsEvaluated) {
+TEST_F(TrainAndEvaluateTest, FinishedTrainingIsEvaluated) {
   Estimator model = Line();
   ASSERT_OK(model.Train(Points(), {.steps = 3}));
   ASSERT_OK_AND_ASSIGN(
@@ -76,8 +76,8 @@ TEST_F(TrainAndEvaluateTest, WhatIsTrainedAlreadyIsEvaluated) {
   EXPECT_EQ(StepOf(*result.metrics), 3);
 }
 
-// As a csv file that has only a header.
-TEST_F(TrainAndEvaluateTest, AnInputWithoutElementsIsNoTraining) {
+// Like a csv file with only a header.
+TEST_F(TrainAndEvaluateTest, EmptyInputTrainsNoStep) {
   const InputFn nothing = PointsTimes(0);
   Estimator model = Line();
   ASSERT_OK(model.Train(nothing));
@@ -95,7 +95,7 @@ TEST_F(TrainAndEvaluateTest, AnInputWithoutElementsIsNoTraining) {
   EXPECT_THAT(exporter_->steps, IsEmpty());
 }
 
-TEST_F(TrainAndEvaluateTest, WhoIsAskedToLeaveSavesAndDoesNotEvaluate) {
+TEST_F(TrainAndEvaluateTest, StopRequestSavesWithoutEvaluation) {
   RunConfig config = Config();
   config.save_checkpoints_steps = 1000;
   Estimator model = Line(config);
@@ -110,8 +110,8 @@ TEST_F(TrainAndEvaluateTest, WhoIsAskedToLeaveSavesAndDoesNotEvaluate) {
   EXPECT_LT(model.GetVariableValue("global_step")->scalar<int64_t>(), 1000);
 }
 
-// Files that are away or full end no training that goes on when a save fails.
-TEST_F(TrainAndEvaluateTest, AnEvaluationThatFailsForAWhileEndsNoTraining) {
+// As with failing saves, unavailable or full files do not end training.
+TEST_F(TrainAndEvaluateTest, TransientEvaluationErrorsAreTolerated) {
   for (const absl::Status& error : {absl::UnavailableError("files are gone"),
                                     absl::DeadlineExceededError("no answer"),
                                     absl::ResourceExhaustedError("no space")}) {
@@ -133,7 +133,7 @@ TEST_F(TrainAndEvaluateTest, AnEvaluationThatFailsForAWhileEndsNoTraining) {
 }
 
 // The last evaluation's exports are tried again, from the one that failed on.
-TEST_F(TrainAndEvaluateTest, AnExportThatFailsIsTriedAgainAlone) {
+TEST_F(TrainAndEvaluateTest, OnlyFailedExportsAreRetried) {
   const auto other = std::make_shared<RecordingExporter>("other");
   other->errors = {absl::OkStatus(), absl::UnavailableError("away")};
   int evaluations = 0;
@@ -153,7 +153,7 @@ TEST_F(TrainAndEvaluateTest, AnExportThatFailsIsTriedAgainAlone) {
   EXPECT_EQ(evaluations, 2);
 }
 
-TEST_F(TrainAndEvaluateTest, OtherFailuresOfAnEvaluationAreNoEndOfTheInput) {
+TEST_F(TrainAndEvaluateTest, OutOfRangeInEvaluationIsNotEndOfInput) {
   EvalSpec spec = Evaluation();
   spec.throttle_secs = 0;
   exporter_->errors = {absl::OutOfRangeError("a file is cut off")};
@@ -189,7 +189,7 @@ class WithoutEvaluations : public MemoryFileSystem {
 
 class LostEventsTest : public TrainAndEvaluateTest {
  protected:
-  // Where events of evaluations cannot be written.
+  // With events of evaluations that cannot be written.
   absl::StatusOr<TrainAndEvaluateResult> Train(const absl::Status& why,
                                                int64_t max_steps,
                                                const EvalSpec& spec,
@@ -205,7 +205,7 @@ class LostEventsTest : public TrainAndEvaluateTest {
   }
 };
 
-TEST_F(LostEventsTest, ThatCannotBeWrittenNowAreLost) {
+TEST_F(LostEventsTest, WriteErrorsAreTolerated) {
   ASSERT_OK_AND_ASSIGN(
       const auto result,
       Train(absl::UnavailableError("the folder is away"), 2, Evaluation()));
@@ -215,7 +215,7 @@ TEST_F(LostEventsTest, ThatCannotBeWrittenNowAreLost) {
 }
 
 // Their metrics and exports are there each time.
-TEST_F(LostEventsTest, ForWhichThereIsNoRoomAreBorneForAnHour) {
+TEST_F(LostEventsTest, FullDiskIsToleratedForAnHour) {
   ManualClock clock;
   SimulatedScheduler time(clock);
   exporter_->on_export = [&] { clock.Advance(absl::Minutes(30)); };
@@ -229,7 +229,7 @@ TEST_F(LostEventsTest, ForWhichThereIsNoRoomAreBorneForAnHour) {
   EXPECT_THAT(exporter_->steps, ElementsAre(2, 4, 6));
 }
 
-TEST_F(TrainAndEvaluateTest, WithoutSavesThereIsNothingToEvaluate) {
+TEST_F(TrainAndEvaluateTest, EvaluationRequiresCheckpoints) {
   RunConfig config = Config();
   config.save_checkpoints_steps = 0;
   Estimator model = Line(config);
@@ -241,7 +241,7 @@ TEST_F(TrainAndEvaluateTest, WithoutSavesThereIsNothingToEvaluate) {
   EXPECT_OK(model.Train(Points(), {.steps = 1})) << "nobody is to be told";
 }
 
-TEST_F(TrainAndEvaluateTest, MistakesAreToldInASentence) {
+TEST_F(TrainAndEvaluateTest, InvalidOptionsAreExplained) {
   const auto says = [&](const EvalSpec& spec, const TrainSpec& train,
                         const char* text) {
     Estimator model = Line();
@@ -264,8 +264,8 @@ TEST_F(TrainAndEvaluateTest, MistakesAreToldInASentence) {
               StatusIs(kInvalid, "only be one `evaluator` task"));
 }
 
-// Without a cluster there is nobody to serve, wherever sessions are.
-TEST_F(TrainAndEvaluateTest, ASessionElsewhereNeedsNoServer) {
+// Without a cluster no server is needed, wherever sessions are.
+TEST_F(TrainAndEvaluateTest, RemoteSessionNeedsNoServer) {
   RunConfig config = Config();
   config.master = "zmq://elsewhere:1";
   std::vector<std::string> targets;
@@ -294,7 +294,7 @@ TEST_F(TrainAndEvaluateTest, ASessionElsewhereNeedsNoServer) {
 
 // ---- savers that the program brings ----
 
-// Keeps when it is told what.
+// Records its calls.
 class RecordingListener : public train::CheckpointSaverListener {
  public:
   absl::Status Begin() override {
@@ -374,7 +374,7 @@ class OwnSaverTest : public TrainAndEvaluateTest {
   std::shared_ptr<train::CheckpointSaverHook> hook_;
 };
 
-TEST_F(OwnSaverTest, TellsEachListenerOnce) {
+TEST_F(OwnSaverTest, NotifiesEachListenerOnce) {
   for (const Where where :
        {Where::kTraining, Where::kTrainingHooks, Where::kTrainingChiefHooks}) {
     files_.DeleteRecursively(model_dir_).IgnoreError();
@@ -396,7 +396,7 @@ TEST_F(OwnSaverTest, TellsEachListenerOnce) {
 
 class OwnScaffoldTest : public TrainAndEvaluateTest {
  protected:
-  // The checkpoints that are left of a training whose scaffold only has an
+  // Returns the remaining checkpoints of a training whose scaffold only has an
   // init_fn.
   std::vector<std::string> Left(int keep_checkpoint_max) {
     files_.DeleteRecursively(model_dir_).IgnoreError();
@@ -424,7 +424,7 @@ class OwnScaffoldTest : public TrainAndEvaluateTest {
   }
 };
 
-TEST_F(OwnScaffoldTest, WithoutASaverHasThatOfTheConfig) {
+TEST_F(OwnScaffoldTest, WithoutSaverUsesConfig) {
   EXPECT_THAT(Left(2), UnorderedElementsAre("model.ckpt-10.index",
                                             "model.ckpt-12.index"));
   EXPECT_THAT(files_.ReadFile(JoinPath(model_dir_, "checkpoint")).value(),
@@ -433,7 +433,7 @@ TEST_F(OwnScaffoldTest, WithoutASaverHasThatOfTheConfig) {
   EXPECT_THAT(Left(0), SizeIs(7)) << "all: 0, 2, to 12";
 }
 
-TEST_F(TrainAndEvaluateTest, AListenerIsToldOnce) {
+TEST_F(TrainAndEvaluateTest, ListenerIsNotifiedOnce) {
   const auto listener = std::make_shared<RecordingListener>();
   ASSERT_OK(Line().Train(
       Points(),
@@ -463,15 +463,15 @@ TEST_F(OwnSaverTest, EvaluatesWhileItTrains) {
 
 // ---- an evaluator ----
 
-// Time that jumps when the evaluator waits; what others do meanwhile, they do
-// when it asks whether it is to stop.
+// Simulated time that jumps when the evaluator waits; actions of other tasks
+// run when it polls for a stop.
 class EvaluatorTest : public TrainAndEvaluateTest {
  protected:
   void TrainTo(int64_t step) {
     Estimator model = Line();
     ASSERT_OK(model.Train(Points(), {.max_steps = step}));
   }
-  // Calls `meanwhile` with the steps that are evaluated, until it says false.
+  // Calls `meanwhile` with the evaluated steps, until it returns false.
   TrainAndEvaluateResult Evaluate(
       EvalSpec spec, int64_t max_steps,
       std::function<bool(const std::vector<int64_t>&)> meanwhile) {
@@ -489,7 +489,7 @@ class EvaluatorTest : public TrainAndEvaluateTest {
   std::vector<absl::Time> times_;  // of the evaluations' ends
 };
 
-TEST_F(EvaluatorTest, TakesEachNewCheckpointUntilTheLast) {
+TEST_F(EvaluatorTest, EvaluatesEachCheckpointUntilTheLast) {
   EvalSpec spec = Evaluation();
   spec.throttle_secs = 0;
   int64_t trained = 0;
@@ -504,7 +504,7 @@ TEST_F(EvaluatorTest, TakesEachNewCheckpointUntilTheLast) {
   EXPECT_EQ(StepOf(*result.metrics), 6);
 }
 
-TEST_F(EvaluatorTest, WaitsForTheThrottleButNotForTheLast) {
+TEST_F(EvaluatorTest, ThrottlesAllButTheLastCheckpoint) {
   TrainTo(2);
   bool trained_on = false;
   Evaluate(Evaluation(), 6, [&](const auto& evaluated) {
@@ -518,7 +518,7 @@ TEST_F(EvaluatorTest, WaitsForTheThrottleButNotForTheLast) {
   EXPECT_LT(times_[2] - times_[1], absl::Seconds(10));
 }
 
-TEST_F(EvaluatorTest, EndsWhenItIsAskedTo) {
+TEST_F(EvaluatorTest, EndsOnStopRequest) {
   int asked = 0;
   const auto result =
       Evaluate(Evaluation(), 6, [&](const auto&) { return ++asked < 1000; });
@@ -528,12 +528,12 @@ TEST_F(EvaluatorTest, EndsWhenItIsAskedTo) {
       << "it says so every ten minutes";
 }
 
-TEST_F(EvaluatorTest, ACheckpointThatGoesMeanwhileIsLeftForTheNext) {
+TEST_F(EvaluatorTest, CheckpointDeletedDuringEvaluationIsSkipped) {
   keep_checkpoint_max_ = 1;
   TrainTo(2);
   EvalSpec spec = Evaluation();
   bool trained_on = false;
-  // Whoever trains saves, and deletes what it had saved, as this one looks.
+  // The training saves and deletes old checkpoints during the evaluation.
   spec.input_fn = [&](const Scope& scope) {
     if (!std::exchange(trained_on, true)) TrainTo(4);
     return PointsOnce()(scope);
@@ -544,7 +544,7 @@ TEST_F(EvaluatorTest, ACheckpointThatGoesMeanwhileIsLeftForTheNext) {
               Contains(HasSubstr("the newest is tried again")));
 }
 
-TEST_F(EvaluatorTest, ACheckpointThatGoesBeforeItsExportIsLeftForTheNext) {
+TEST_F(EvaluatorTest, CheckpointDeletedBeforeExportIsSkipped) {
   keep_checkpoint_max_ = 1;
   TrainTo(2);
   exporter_->errors = {absl::NotFoundError("no such checkpoint")};
@@ -561,7 +561,7 @@ TEST_F(EvaluatorTest, ACheckpointThatGoesBeforeItsExportIsLeftForTheNext) {
               Contains(HasSubstr("model.ckpt-2 was not exported")));
 }
 
-TEST_F(EvaluatorTest, TheLastExportIsTriedAgainWithoutAnotherEvaluation) {
+TEST_F(EvaluatorTest, LastExportIsRetriedWithoutReevaluation) {
   TrainTo(4);
   exporter_->errors = {absl::UnavailableError("away"),
                        absl::DeadlineExceededError("late")};
@@ -578,7 +578,7 @@ TEST_F(EvaluatorTest, TheLastExportIsTriedAgainWithoutAnotherEvaluation) {
 }
 
 // Less and less often, and without those that have made theirs.
-TEST_F(EvaluatorTest, AnExportThatFailsForLongHarmsNobody) {
+TEST_F(EvaluatorTest, FailingExportIsRetriedWithBackoff) {
   TrainTo(4);
   const auto other = std::make_shared<RecordingExporter>("other");
   std::vector<absl::Time> tries;
@@ -595,7 +595,7 @@ TEST_F(EvaluatorTest, AnExportThatFailsForLongHarmsNobody) {
   EXPECT_LT(tries[12] - tries[11], absl::Minutes(6));
 }
 
-TEST_F(EvaluatorTest, WhatIsFullIsBorneForAnHour) {
+TEST_F(EvaluatorTest, FullDiskIsToleratedForAnHour) {
   TrainTo(4);
   exporter_->errors.assign(4, absl::ResourceExhaustedError("no space"));
   const auto result =
@@ -616,8 +616,8 @@ TEST_F(EvaluatorTest, WhatIsFullIsBorneForAnHour) {
   EXPECT_LT(time_.clock().Now() - begin, absl::Hours(2));
 }
 
-// An early stop would wait for them for ever.
-TEST_F(TrainAndEvaluateTest, EventsThatCanNeverBeWrittenAreAnError) {
+// An early stop would wait for them forever.
+TEST_F(TrainAndEvaluateTest, PermanentEventErrorsAreReturned) {
   Estimator model = Line();
   ASSERT_OK(model.Train(Points(), {.steps = 2}));
   ASSERT_OK(files_.WriteFileAtomically(model.eval_dir(), "no folder"));
@@ -625,7 +625,7 @@ TEST_F(TrainAndEvaluateTest, EventsThatCanNeverBeWrittenAreAnError) {
               HasSubstr("events of an evaluation could not be written"));
 }
 
-TEST_F(EvaluatorTest, ALastCheckpointThatIsGoneEndsIt) {
+TEST_F(EvaluatorTest, DeletedLastCheckpointEndsIt) {
   TrainTo(4);
   exporter_->errors = {absl::UnavailableError("away")};
   exporter_->on_export = [&] {
@@ -639,7 +639,7 @@ TEST_F(EvaluatorTest, ALastCheckpointThatIsGoneEndsIt) {
                        "model.ckpt-4, the last one of the training, is gone"));
 }
 
-TEST_F(EvaluatorTest, AMistakeOfAnExporterEndsIt) {
+TEST_F(EvaluatorTest, ExporterErrorEndsIt) {
   TrainTo(4);
   exporter_->errors = {absl::InternalError("a mistake")};
   Estimator model = Line(EvaluatorConfig(), &time_);
@@ -671,7 +671,7 @@ class StopAfter : public train::SessionRunHook {
 
 class StoppedEvaluationTest : public TrainAndEvaluateTest {
  protected:
-  // Of data without end, into which it would go for ever.
+  // An evaluation of endless data.
   EvalSpec Endless() {
     EvalSpec spec = Evaluation();
     spec.input_fn = Points();
@@ -691,28 +691,28 @@ class StoppedEvaluationTest : public TrainAndEvaluateTest {
   const TaskOptions task_ = {.stop_requested = stop_->stop_requested()};
 };
 
-TEST_F(StoppedEvaluationTest, OfAnEvaluatorEndsIt) {
+TEST_F(StoppedEvaluationTest, StopsTheEvaluator) {
   ASSERT_OK(Line().Train(Points(), {.steps = 2}));
   Estimator model = Line(EvaluatorConfig());
   ExpectNothingOf(TrainAndEvaluate(
       model, {.input_fn = Points(), .max_steps = 2}, Endless(), task_));
 }
 
-TEST_F(StoppedEvaluationTest, BesideATrainingEndsThat) {
+TEST_F(StoppedEvaluationTest, StopsConcurrentTraining) {
   Estimator model = Line();
   ExpectNothingOf(TrainAndEvaluate(
       model, {.input_fn = Points(), .max_steps = 1000000}, Endless(), task_));
   EXPECT_LT(model.GetVariableValue("global_step")->scalar<int64_t>(), 1000);
 }
 
-TEST_F(StoppedEvaluationTest, OfWhatIsTrainedEndsIt) {
+TEST_F(StoppedEvaluationTest, StopsWhenTrainingIsFinished) {
   Estimator model = Line();
   ASSERT_OK(model.Train(Points(), {.steps = 2}));
   ExpectNothingOf(TrainAndEvaluate(
       model, {.input_fn = Points(), .max_steps = 2}, Endless(), task_));
 }
 
-TEST_F(StoppedEvaluationTest, OfAnExperimentComesToNothing) {
+TEST_F(StoppedEvaluationTest, ExperimentReturnsNoMetrics) {
   ASSERT_OK(Line().Train(Points(), {.steps = 2}));
   Experiment experiment({.estimator = Line(),
                          .eval_input_fn = Points(),
@@ -726,7 +726,7 @@ TEST_F(StoppedEvaluationTest, OfAnExperimentComesToNothing) {
 
 class EarlyStoppingTest : public TrainAndEvaluateTest {
  protected:
-  // What an evaluation would have written.
+  // Writes events like an evaluation.
   void WriteMetric(const std::string& name, const std::map<int64_t, float>& by,
                    const std::string& evaluation = "") {
     auto writer = summary::FileWriter::Create(files_, process_.scheduler(),
@@ -776,7 +776,7 @@ TEST_F(EarlyStoppingTest, WithoutImprovement) {
             7);
 }
 
-TEST_F(EarlyStoppingTest, WhatCannotBeReadIsAskedAgain) {
+TEST_F(EarlyStoppingTest, TransientErrorsAreRetried) {
   int asked = 0;
   const auto stop = [&]() -> absl::StatusOr<bool> {
     if (++asked == 1) return absl::UnavailableError("away");
@@ -792,7 +792,7 @@ TEST_F(EarlyStoppingTest, WhatCannotBeReadIsAskedAgain) {
 
 // The second training begins before the step of the last question, as a session
 // does that takes the place of a lost one.
-TEST_F(EarlyStoppingTest, ASessionFromAnOlderStepCountsFromThere) {
+TEST_F(EarlyStoppingTest, SessionFromOlderStepRestartsItsCount) {
   int asked = 0;
   const auto hook = MakeEarlyStoppingHook(Line(),
                                           [&] {
@@ -807,7 +807,7 @@ TEST_F(EarlyStoppingTest, ASessionFromAnOlderStepCountsFromThere) {
 }
 
 // An Experiment's evaluator writes to a folder of its own.
-TEST_F(EarlyStoppingTest, EvaluationsElsewhereAreToldOfOnce) {
+TEST_F(EarlyStoppingTest, OtherEvaluationDirectoryIsLoggedOnce) {
   WriteMetric("loss", {{100, 1}, {300, 2}}, "continuous");
   EXPECT_EQ(StepsWith(StopIfNoDecreaseHook(Line(), "loss", 200, each_step_)),
             7);
@@ -821,7 +821,7 @@ TEST_F(EarlyStoppingTest, EvaluationsElsewhereAreToldOfOnce) {
   EXPECT_EQ(StepsWith(StopIfNoDecreaseHook(Line(), "loss", 200, there)), 1);
 }
 
-TEST_F(EarlyStoppingTest, IsInTheCheckpointAndEndsTheEvaluator) {
+TEST_F(EarlyStoppingTest, StopFlagIsSavedAndEndsTheEvaluator) {
   WriteMetric("loss", {{1, 1}, {9, 1}});
   EXPECT_EQ(StepsWith(StopIfNoDecreaseHook(Line(), "loss", 8, each_step_)), 1);
   Estimator model = Line();
@@ -837,7 +837,7 @@ TEST_F(EarlyStoppingTest, IsInTheCheckpointAndEndsTheEvaluator) {
   EXPECT_EQ(StepOf(*result.metrics), 1);
 }
 
-TEST_F(EarlyStoppingTest, MistakesAreToldInASentence) {
+TEST_F(EarlyStoppingTest, InvalidOptionsAreExplained) {
   const auto says = [&](const EarlyStoppingOptions& options, const char* text) {
     Estimator model = Line();
     const auto hook = StopIfHigherHook(model, "auc", 0.7, options);
@@ -849,7 +849,7 @@ TEST_F(EarlyStoppingTest, MistakesAreToldInASentence) {
   says(each_step_, "has no metric \"auc\" to stop early by; it has: loss");
 }
 
-TEST_F(EarlyStoppingTest, ADamagedEventFileIsReadAsFarAsItGoes) {
+TEST_F(EarlyStoppingTest, CorruptEventFileIsReadUpToTheError) {
   WriteMetric("loss", {{1, 1}, {2, 0.5f}});
   const std::string folder = Line().eval_dir();
   ASSERT_OK_AND_ASSIGN(const auto names, files_.ListDirectory(folder));
@@ -892,13 +892,13 @@ class ExperimentTest : public TrainAndEvaluateTest {
   }
 };
 
-TEST_F(ExperimentTest, AloneItTrainsAndEvaluatesByTurns) {
+TEST_F(ExperimentTest, LocalRunAlternatesTrainingAndEvaluation) {
   ASSERT_OK_AND_ASSIGN(const auto result, Run(""));
   EXPECT_EQ(StepOf(*result.metrics), 6);
   EXPECT_THAT(exporter_->steps, ElementsAre(2, 4, 6));
 }
 
-TEST_F(ExperimentTest, SchedulesDoWhatTheirNamesSay) {
+TEST_F(ExperimentTest, SchedulesMatchTheirNames) {
   ASSERT_OK_AND_ASSIGN(auto result, Run("train"));
   EXPECT_FALSE(result.metrics.has_value());
   EXPECT_EQ(Trained(), 6);
@@ -925,7 +925,7 @@ TEST_F(ExperimentTest, TrainsInIterations) {
   EXPECT_TRUE(Exists("eval_one_pass"));
 }
 
-TEST_F(ExperimentTest, AnIterationHasAtLeastOneStep) {
+TEST_F(ExperimentTest, IterationNeedsAtLeastOneStep) {
   ASSERT_OK(Line().Train(Points(), {.steps = 2}));
   for (const int64_t steps : {0, -1}) {
     Experiment experiment({.estimator = Line(),
@@ -938,7 +938,7 @@ TEST_F(ExperimentTest, AnIterationHasAtLeastOneStep) {
   }
 }
 
-TEST_F(ExperimentTest, MistakesAreToldInASentence) {
+TEST_F(ExperimentTest, InvalidOptionsAreExplained) {
   const auto says = [](const absl::Status& status, const char* text) {
     EXPECT_THAT(status, StatusIs(kInvalid, text));
   };
@@ -968,7 +968,7 @@ TEST_F(ExperimentTest, MistakesAreToldInASentence) {
   says(Run("run_std_server").status(), "set TF_CONFIG");
 }
 
-TEST(HParamsTest, AreSetByText) {
+TEST(HParamsTest, ParseFromText) {
   HParams params({{"rate", 0.5},
                   {"units", 10},
                   {"name", "a"},
@@ -989,7 +989,7 @@ TEST(HParamsTest, AreSetByText) {
   EXPECT_EQ(params.Get<double>("rate"), 3);
 }
 
-TEST(HParamsTest, WhatIsWrongChangesNothing) {
+TEST(HParamsTest, ParseErrorLeavesValuesUnchanged) {
   HParams params({{"rate", 0.5}, {"units", 10}});
   const auto says = [&](const char* text, const char* what) {
     EXPECT_THAT(params.Parse(text), StatusIs(kInvalid, what)) << text;

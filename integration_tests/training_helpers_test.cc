@@ -22,7 +22,7 @@ TEST_F(ClipTest, ByValue) {
   EXPECT_THAT(Run(y), FloatsNear({1, -1, 2, 0.5f, 2, -1}));
 }
 
-TEST_F(ClipTest, ABoundDoesNotBroadcastTheTensor) {
+TEST_F(ClipTest, BoundMustNotBroadcastTheTensor) {
   train::ClipByValue(root_, Vector({1, 2, 3}), Matrix({{0}, {1}}), 2.0f);
   EXPECT_THAT(root_.status(), StatusIs(kInvalid, "are incompatible"));
 }
@@ -40,7 +40,7 @@ TEST_F(ClipTest, ByNormAlongAxes) {
                           1.92617369f, -0.48154342f}));
 }
 
-TEST_F(ClipTest, WhatIsShortEnoughStays) {
+TEST_F(ClipTest, ShortVectorIsUnchanged) {
   EXPECT_THAT(Run(train::ClipByNorm(root_, X(), 100.0f)),
               FloatsNear({1, -2, 3, 0.5f, 4, -1}));
   EXPECT_THAT(Run(train::ClipByNorm(root_, Vector({0, 0}), 1.0f)),
@@ -71,7 +71,7 @@ TEST_F(ClipTest, ByGlobalNorm) {
               FloatsNear({0.83045483f, 0.41522742f}));
 }
 
-TEST_F(ClipTest, TheRowsOfSparseGradientsCount) {
+TEST_F(ClipTest, SparseGradientsCountTheirRows) {
   Gradient sparse;
   sparse.values = Matrix({{1, 2}});
   sparse.indices = ops::Const(root_, Tensor::Vector<int32_t>({3}));
@@ -86,13 +86,13 @@ TEST_F(ClipTest, TheRowsOfSparseGradientsCount) {
   EXPECT_THAT(Run(by_norm.values), FloatsNear({0.44721360f, 0.89442719f}));
 }
 
-TEST_F(ClipTest, AnInfiniteNormGivesNan) {
+TEST_F(ClipTest, InfiniteNormGivesNan) {
   const Output huge = Vector({1e30f, 1e30f});
   const auto clipped = train::ClipByGlobalNorm(root_, {huge}, 1.0f);
   EXPECT_THAT(Run(clipped.list[0].dense), testing::Each(testing::IsNan()));
 }
 
-TEST_F(ClipTest, NothingToClipIsAnError) {
+TEST_F(ClipTest, EmptyListIsAnError) {
   train::ClipByGlobalNorm(root_, {Gradient(), Gradient()}, 1.0f);
   EXPECT_THAT(root_.status(), StatusIs(kInvalid, "global_norm"));
 }
@@ -225,14 +225,14 @@ TEST_F(DecayTest, FollowsTheGlobalStep) {
   EXPECT_THAT(Run(w), FloatsNear({1 - 1 - 0.5f - 0.25f}));
 }
 
-TEST_F(DecayTest, AStepIsRequired) {
+TEST_F(DecayTest, GlobalStepIsRequired) {
   train::ExponentialDecay(root_, 0.1, ops::Variable(), 3, 0.9);
   EXPECT_THAT(
       root_.status(),
       StatusIs(kInvalid, "global_step is required for ExponentialDecay."));
 }
 
-TEST_F(DecayTest, OneValueMoreThanBoundaries) {
+TEST_F(DecayTest, RequiresOneMoreValueThanBoundaries) {
   train::PiecewiseConstant(root_, Step(1), {1, 2}, {1.0, 2.0});
   EXPECT_THAT(
       root_.status(),
@@ -256,7 +256,7 @@ class AverageTest : public GraphTest, public testing::WithParamInterface<bool> {
   }
 };
 
-TEST_P(AverageTest, BeginsWithTheVariableAndFollowsIt) {
+TEST_P(AverageTest, StartsAtTheVariableAndFollowsIt) {
   const ops::Variable v = Make("v", {1, 2});
   train::ExponentialMovingAverage ema(0.9);
   EXPECT_EQ(ema.AverageName(v), "v/ExponentialMovingAverage");
@@ -279,7 +279,7 @@ TEST_P(AverageTest, BeginsWithTheVariableAndFollowsIt) {
   EXPECT_THAT(Run(average), FloatsNear({2.9f, 2}));
 }
 
-TEST_P(AverageTest, BeginsWithTheValueThatTheVariableHas) {
+TEST_P(AverageTest, StartsAtTheCurrentVariableValue) {
   const ops::Variable v = Make("v", {1, 2});
   const Output other = ops::Assign(root_, v, Tensor::Vector<float>({5, 6}));
   train::ExponentialMovingAverage ema(0.9);
@@ -301,7 +301,7 @@ TEST_P(AverageTest, EarlyUpdatesCountMore) {
   EXPECT_THAT(Run(ema.Average(v)), FloatsNear({4 / 13.0f, 8 / 13.0f}));
 }
 
-TEST_P(AverageTest, OfATensorBeginsWithZero) {
+TEST_P(AverageTest, AverageOfTensorStartsAtZero) {
   const ops::Variable v = Make("v", {1, 2});
   const Output t = ops::Mul(root_.WithName("t"), v, 3.0f);
   train::ExponentialMovingAverage ema(0.9);
@@ -314,7 +314,7 @@ TEST_P(AverageTest, OfATensorBeginsWithZero) {
               testing::IsEmpty());
 }
 
-TEST_P(AverageTest, OfATensorWithoutTheBiasOfZero) {
+TEST_P(AverageTest, AverageOfTensorWithZeroDebias) {
   const ops::Variable v = Make("v", {1, 2});
   const Output t = ops::Mul(root_.WithName("t"), v, 3.0f);
   train::ExponentialMovingAverage ema(0.9, {.zero_debias = true});
@@ -340,7 +340,7 @@ TEST_P(AverageTest, AssignMovingAverage) {
   EXPECT_THAT(Run(moved), FloatsNear({1.38f, 1.76f}));
 }
 
-TEST_P(AverageTest, AssignMovingAverageWithoutTheBiasOfZero) {
+TEST_P(AverageTest, AssignMovingAverageWithZeroDebias) {
   const ops::Variable v = Make("v", {0, 0});
   const Output values = ops::Placeholder(root_, DT_FLOAT, {.shape = {2}});
   const Output moved = train::AssignMovingAverage(root_, v, values, 0.9);
@@ -353,7 +353,7 @@ TEST_P(AverageTest, AssignMovingAverageWithoutTheBiasOfZero) {
               FloatsNear({0.37f / 0.19f, 5}));
 }
 
-TEST_P(AverageTest, TheDecayMayBeComputed) {
+TEST_P(AverageTest, DecayMayBeTensor) {
   const ops::Variable v = Make("v", {1, 1});
   const Output decay = ops::Placeholder(root_, DT_FLOAT, {.shape = {}});
   const Output moved =
@@ -362,7 +362,7 @@ TEST_P(AverageTest, TheDecayMayBeComputed) {
   EXPECT_THAT(Run({{decay, Tensor::Scalar(0.5f)}}, moved), FloatsNear({2, 3}));
 }
 
-TEST_P(AverageTest, OnlyFloatingPoint) {
+TEST_P(AverageTest, IntegersAreRejected) {
   const ops::Variable count(root_.WithName("count"), int64_t{1},
                             {.use_resource = GetParam()});
   train::ExponentialMovingAverage(0.9).Apply(root_, {count});
@@ -371,7 +371,7 @@ TEST_P(AverageTest, OnlyFloatingPoint) {
                        "The variables must be half, float, or double: count"));
 }
 
-TEST_P(AverageTest, OtherShapesAreAnError) {
+TEST_P(AverageTest, MismatchedShapesAreRejected) {
   const ops::Variable v = Make("v", {1, 1});
   train::AssignMovingAverage(root_, v, Vector({1, 2, 3}), 0.9);
   EXPECT_THAT(root_.status(), StatusIs(kInvalid, "are incompatible"));

@@ -28,7 +28,7 @@ const std::vector<std::string> kNodeNames = {
     "outer/ops/q",
 };
 
-TEST(VariableScopeNamesTest, NamesAndValuesAreTensorFlows) {
+TEST(VariableScopeNamesTest, NamesAndValuesMatchTensorFlow) {
   Scope root = Scope::Root();
   Scope outer = ops::VariableScope(root, "outer", {.use_resource = false});
   Scope inner = ops::VariableScope(outer, "inner");

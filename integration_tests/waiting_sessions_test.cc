@@ -69,7 +69,7 @@ class WaitingSessionsTest : public ::testing::Test {
             .operation_timeout = absl::Seconds(60)});
   }
 
-  // Of `kWaiting` sessions, which wait for the ps.
+  // Starts `kWaiting` sessions, which wait for the ps.
   void BeginToWait(protocol::MasterClient& client) {
     protocol::BlockingMaster master(client, *scheduler_);
     const std::string graph = GraphOn("/job:ps");
@@ -101,7 +101,7 @@ class WaitingSessionsTest : public ::testing::Test {
   std::vector<absl::Status> answers_ ABSL_GUARDED_BY(mutex_);
 };
 
-TEST_F(WaitingSessionsTest, AreInNobodysWay) {
+TEST_F(WaitingSessionsTest, DoNotBlockOtherSessions) {
   const auto client = Dial();
   BeginToWait(*client);
   protocol::BlockingMaster master(*client, *scheduler_);
@@ -136,7 +136,7 @@ TEST_F(WaitingSessionsTest, AreInNobodysWay) {
   }
   EXPECT_EQ(server_->num_sessions(), kWaiting);
 
-  // What `weft shutdown` does.
+  // As `weft shutdown` does.
   protocol::CoordinatorClient coordinator(
       client_process_->transport(),
       protocol::CoordinatorClientOptions{

@@ -1,4 +1,4 @@
-// What the log says of steps that take long, on a clock that the test moves.
+// Log lines about slow steps, with a simulated clock.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ class WaitsTest : public ::testing::Test {
     session_ = *std::move(session);
   }
 
-  // Of those that tell of waits.
+  // Lines about waits.
   std::vector<std::string> Lines() const {
     std::vector<std::string> result;
     for (const std::string& line : logger_.lines()) {
@@ -71,7 +71,7 @@ class WaitsTest : public ::testing::Test {
   std::unique_ptr<Session> session_;
 };
 
-TEST_F(WaitsTest, TheQueueAndTheEdgeAreNamed) {
+TEST_F(WaitsTest, LogNamesQueueAndEdge) {
   EXPECT_THAT(UseWithin(absl::Milliseconds(4900)),
               StatusIs(absl::StatusCode::kDeadlineExceeded));
   EXPECT_THAT(Lines(), IsEmpty());
@@ -91,7 +91,7 @@ TEST_F(WaitsTest, TheQueueAndTheEdgeAreNamed) {
                                         kPs)))));
 }
 
-TEST_F(WaitsTest, AStepThatEndsInTimeIsNotMentioned) {
+TEST_F(WaitsTest, StepThatEndsInTimeIsNotLogged) {
   for (int i = 0; i < 20; ++i) {
     ASSERT_OK(session_->Run(put_));
     ASSERT_OK(UseWithin(absl::Seconds(30)));
@@ -100,7 +100,7 @@ TEST_F(WaitsTest, AStepThatEndsInTimeIsNotMentioned) {
   EXPECT_THAT(Lines(), IsEmpty());
 }
 
-TEST_F(WaitsTest, ATaskThatDoesNotAnswerIsNamed) {
+TEST_F(WaitsTest, UnresponsiveTaskIsNamed) {
   ASSERT_OK(session_->Run(put_));
   ASSERT_OK(UseWithin(absl::Seconds(30)));
   cluster_.network().Partition(kWorker0, kWorker1);
@@ -117,7 +117,7 @@ TEST_F(WaitsTest, ATaskThatDoesNotAnswerIsNamed) {
 }
 
 // Weft makes such steps itself, for workers that wait for the chief.
-TEST_F(WaitsTest, AWaitForVariablesIsNotDescribed) {
+TEST_F(WaitsTest, WaitForVariablesIsNotLogged) {
   const ops::Variable v(root_.WithDevice("/job:ps/task:0").WithName("v"), 0.0f);
   const Operation wait = train::WaitForVariables(root_, {v});
   EXPECT_THAT(session_->Run({}, wait, {.timeout = absl::Seconds(17)}),
@@ -125,7 +125,7 @@ TEST_F(WaitsTest, AWaitForVariablesIsNotDescribed) {
   EXPECT_THAT(Lines(), IsEmpty());
 }
 
-TEST(MissingChiefTest, IsNamedWhereVariablesAreWaitedFor) {
+TEST(MissingChiefTest, IsNamedWhileVariablesAreAwaited) {
   RecordingLogger logger;
   TestCluster cluster({.kind = ClusterKind::kSimulated,
                        .jobs = {{"ps", 1}, {"worker", 2}},

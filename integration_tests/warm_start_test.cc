@@ -67,7 +67,7 @@ class WarmStartTest : public testing::Test {
     ASSERT_OK(saver.Save(**session, prefix, {.write_meta_graph = false}));
   }
 
-  // What initialises all variables.
+  // Returns an op that initializes all variables.
   absl::StatusOr<Operation> Warm(const Scope& root,
                                  const WarmStartSettings& settings) {
     ASSIGN_OR_RETURN(const auto scaffold, WarmScaffold(root, settings));
@@ -126,7 +126,7 @@ class WarmStartTest : public testing::Test {
   RecordingLogger logger_;
 };
 
-TEST_F(WarmStartTest, TrainableVariablesBeginAsTheCheckpointSays) {
+TEST_F(WarmStartTest, CheckpointInitializesTrainableVariables) {
   SaveOld("/job/ck");
   const Scope root = Scope::Root();
   ops::Variable b(root.WithName("b"), 1.0f);
@@ -141,7 +141,7 @@ TEST_F(WarmStartTest, TrainableVariablesBeginAsTheCheckpointSays) {
   EXPECT_THAT(ValueOf(Begin(root, init, all)), ElementsAre(7, 2, 5));
 }
 
-TEST_F(WarmStartTest, ByExpressionsOfGlobalVariables) {
+TEST_F(WarmStartTest, RegularExpressionsMatchGlobalVariables) {
   SaveOld("/job/ck");
   const Scope root = Scope::Root();
   ops::Variable b(root.WithName("b"), 1.0f);
@@ -174,7 +174,7 @@ TEST_F(WarmStartTest, UnmatchedExpressionIsAWarning) {
               testing::Not(testing::Contains(testing::HasSubstr("'b'"))));
 }
 
-TEST_F(WarmStartTest, ACheckpointThatIsGoneIsNamed) {
+TEST_F(WarmStartTest, MissingCheckpointIsNamed) {
   SaveOld("/job/ck");
   ASSERT_OK(files_.DeleteFile("/job/ck.index"));
   const Scope root = Scope::Root();
@@ -199,7 +199,7 @@ TEST_F(WarmStartTest, PartitionedVariables) {
   }
 }
 
-TEST_F(WarmStartTest, RowsFollowTheirWords) {
+TEST_F(WarmStartTest, RowsFollowTheVocabulary) {
   SaveOld("/job/ck");
   EXPECT_THAT(ValueOf(ByVocabulary({3, 3}, 1, Words(0))),
               ElementsAre(3, 4, 5, -1, -1, -1, 0, 1, 2));
@@ -211,7 +211,7 @@ TEST_F(WarmStartTest, RowsFollowTheirWords) {
   }
 }
 
-TEST_F(WarmStartTest, NewWordsAreZeroUnlessToldOtherwise) {
+TEST_F(WarmStartTest, NewWordsDefaultToZero) {
   SaveOld("/job/ck");
   VocabInfo info = Words(0);
   info.backup_initializer = nullptr;
@@ -220,7 +220,7 @@ TEST_F(WarmStartTest, NewWordsAreZeroUnlessToldOtherwise) {
               ElementsAre(0, 0, 0, 0, 0, 0, 0, 1, 2));
 }
 
-TEST_F(WarmStartTest, ColumnsFollowTheirWords) {
+TEST_F(WarmStartTest, ColumnsFollowTheVocabulary) {
   SaveOld("/job/ck");
   EXPECT_THAT(ValueOf(ByVocabulary({3, 3}, 1, Classes(0))),
               ElementsAre(0, 2, -1, 3, 5, -1, 6, 8, -1));
@@ -236,7 +236,7 @@ TEST_F(WarmStartTest, ColumnsFollowTheirWords) {
               ElementsAre(0, -1, -1, 3, -1, -1, 6, -1, -1));
 }
 
-TEST_F(WarmStartTest, OnlyVariablesWithVocabularies) {
+TEST_F(WarmStartTest, VocabularyOnlyVariables) {
   SaveOld("/job/ck");
   const Scope root = Scope::Root();
   ops::Variable b(root.WithName("b"), 1.0f);
@@ -251,7 +251,7 @@ TEST_F(WarmStartTest, OnlyVariablesWithVocabularies) {
               ElementsAre(3, 4, 5, -1, -1, -1, 0, 1, 2));
 }
 
-TEST_F(WarmStartTest, ATrainingBeginsWarmAndGoesOnFromItsOwnCheckpoint) {
+TEST_F(WarmStartTest, RestartPrefersItsOwnCheckpoint) {
   SaveOld("/job/ck");
   for (const float expected : {8.0f, 9.0f}) {
     const Scope root = Scope::Root();
@@ -275,7 +275,7 @@ TEST_F(WarmStartTest, ATrainingBeginsWarmAndGoesOnFromItsOwnCheckpoint) {
   }
 }
 
-TEST_F(WarmStartTest, MistakesNameTheVariable) {
+TEST_F(WarmStartTest, ErrorsNameTheVariable) {
   SaveOld("/job/ck");
   const auto refuses = [&](const WarmStartSettings& settings,
                            absl::StatusCode code, const std::string& why) {
@@ -320,7 +320,7 @@ TEST_F(WarmStartTest, MistakesNameTheVariable) {
   refuses({.ckpt_to_initialize_from = ck,
            .vars_to_warm_start = std::monostate(),
            .var_name_to_vocab_info = {{"b", Words(0)}}},
-          kWrong, "only matrices of floats");
+          kWrong, "requires a float matrix");
   refuses({.ckpt_to_initialize_from = ck,
            .vars_to_warm_start = std::monostate(),
            .var_name_to_vocab_info = {{"w", VocabInfo{.new_vocab = "/new"}}}},
@@ -330,7 +330,7 @@ TEST_F(WarmStartTest, MistakesNameTheVariable) {
   refuses({}, kWrong, "ckpt_to_initialize_from must be given");
 }
 
-TEST_F(WarmStartTest, AnInitOpDoesNotGoByIt) {
+TEST_F(WarmStartTest, CustomInitOpIsRejected) {
   const Scope root = Scope::Root();
   ops::Variable b(root.WithName("b"), 1.0f);
   train::Scaffold scaffold({.init_op = b.initializer()});
@@ -342,7 +342,7 @@ TEST_F(WarmStartTest, AnInitOpDoesNotGoByIt) {
 
 // The checkpoint's matrix is of another vocabulary than is said: the step that
 // initialises fails, and names the node.
-TEST_F(WarmStartTest, AVocabularyThatIsNotTheCheckpoints) {
+TEST_F(WarmStartTest, WrongOldVocabularyIsRejected) {
   SaveOld("/job/ck");
   Write("/old", "a\nb\nc\nd\nvenus\n");
   EXPECT_THAT(ByVocabulary({3, 3}, 1, Words(0)).status(),

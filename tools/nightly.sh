@@ -94,7 +94,7 @@ bazel test --config=asan --config=ubsan --test_timeout=7200 \
 printf '\n== a loop of 1,000,000 iterations\n'
 bazel test --config=opt --test_timeout=3600 --test_output=errors \
   --test_env=WEFT_LOOP_ITERATIONS=1000000 \
-  --test_filter='*NothingIsKeptWithoutNeed*' \
+  --test_filter='*UnusedGradientsKeepNoMemory*' \
   //integration_tests:loop_gradients_test || failed=1
 
 # The second run continues from the checkpoint of the first one.

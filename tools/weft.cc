@@ -53,7 +53,7 @@ bool AskOnTerminal(const std::string& question) {
   return lower == "y" || lower == "yes";
 }
 
-// Nobody is asked who could not answer.
+// Without a terminal, no question is asked.
 Ask WhomToAsk() {
   const bool is_terminal = isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
   return is_terminal ? AskOnTerminal : Ask();
@@ -69,7 +69,7 @@ absl::StatusOr<std::string> Wire(const std::string& path) {
 
 absl::StatusOr<std::string> RunOnFiles(Process& process,
                                        Invocation invocation) {
-  // Of show, the second is a tensor.
+  // For show, the second argument is a tensor.
   const size_t paths = invocation.checkpoint_verb == "show" ? 1 : 2;
   for (size_t i = 0; i < invocation.arguments.size() && i < paths; ++i) {
     invocation.arguments[i] = FromWhereTheUserStands(invocation.arguments[i]);
@@ -161,7 +161,7 @@ int Main(const std::vector<std::string>& arguments) {
                  std::string(invocation.status().message()).c_str());
     return 2;
   }
-  // Files and answers may be of any size.
+  // Memory may run out, because files and replies may have any size.
   const auto text = CatchExceptions([&] {
     return invocation->command == "top"
                ? RunTop(*invocation, isatty(STDOUT_FILENO) != 0)

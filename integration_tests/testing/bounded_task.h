@@ -1,8 +1,8 @@
-// BoundedTask: a task for graphs that come from anywhere: master, coordinator,
-// runtime, one CPU whose memory is small and files in memory, none at first; in
-// this process, without sockets.
+// BoundedTask is a task for untrusted graphs: master, coordinator, runtime, one
+// CPU with little memory, and an initially empty file system in memory; in this
+// process, without sockets.
 //
-// Threads: those of its Process, which outlives it.
+// Threads: those of its Process, which must outlive it.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_BOUNDED_TASK_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_BOUNDED_TASK_H_
 
@@ -22,8 +22,8 @@ namespace weft {
 
 class BoundedTask : private protocol::WorkerDirectory {
  public:
-  // Its kernels get no tensor larger than `tensor_bytes`, and no more than
-  // `bytes` altogether: for what runs for ever, too.
+  // Kernels get no tensor larger than `tensor_bytes`, and at most `bytes` in
+  // total, which also bounds endless graphs.
   BoundedTask(Process& process, size_t tensor_bytes, size_t bytes);
 
   Master& master() { return master_; }

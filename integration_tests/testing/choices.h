@@ -1,5 +1,5 @@
-// Choices: what a generator of test data decides by; the same for the same
-// seed. Not synchronised.
+// Choices makes the random decisions of a test data generator; deterministic
+// for a seed. Not thread-safe.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_CHOICES_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_CHOICES_H_
 
@@ -17,9 +17,9 @@ class Choices {
 
   // In [0, count). REQUIRES: count > 0.
   size_t Below(size_t count) { return random_->Next() % count; }
-  // With a probability of `percent` in a hundred.
+  // True with a probability of `percent` / 100.
   bool Percent(size_t percent) { return Below(100) < percent; }
-  // One of the elements. REQUIRES: there is one.
+  // Returns one of the elements. REQUIRES: there is one.
   template <typename Container>
   const auto& Of(const Container& from) {
     return *(std::begin(from) + Below(std::size(from)));

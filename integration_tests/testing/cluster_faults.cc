@@ -15,7 +15,7 @@ constexpr absl::Duration kSilenceUntilLoss = absl::Seconds(5);
 constexpr int kMinFaults = 3;
 constexpr int kMaxFaults = 7;
 constexpr int kLateMilliseconds = 3000;
-// As long as a server gives its steps by default, and longer than any of ours.
+// A server's default drain time, longer than any step here.
 constexpr absl::Duration kFullDrain = absl::Seconds(10);
 // How long a client that has died is waited for.
 constexpr int kBurialSeconds = 60;
@@ -168,9 +168,9 @@ void ClusterFaults::HoldTask(const Task& task) {
   Log("go on");
 }
 
-// Kernels that take long, and client functions that wait, have all threads. The
-// task goes on with what needs no other: heartbeats, and the ends of steps and
-// sessions.
+// Long kernels and waiting client functions occupy all threads. The task
+// continues with work that needs no other thread: heartbeats, and the ends of
+// steps and sessions.
 void ClusterFaults::ExhaustPools(const Task& task) {
   Log(absl::StrCat("all threads of ", TaskName(task.first, task.second),
                    " are busy"));
@@ -191,7 +191,7 @@ void ClusterFaults::ExhaustPools(const Task& task) {
   Log("and have time");
 }
 
-// Clears what nobody has, and ends all sessions of a master, among them those
+// Clears unused containers, and ends all sessions of a master, including those
 // that begin meanwhile.
 void ClusterFaults::ResetMaster() {
   const DisturbedClient& client = *clients_[Chance(clients_.size())];

@@ -1,11 +1,11 @@
-// ClusterFaults: disturbs a simulated cluster and its clients as a seed says:
-// tasks crash, stop or stand still, and start again or go on, kernels and
-// client functions hold all threads of a task's pools, clients die, connections
-// are cut or fall silent, in one direction or both, messages are late, threads
-// are interrupted and come back late. A connection that is silent for as long
-// as the bus's heartbeats wait is lost, as over sockets.
+// ClusterFaults injects faults, chosen by a seed, into a simulated cluster and
+// its clients: tasks crash, stop or hang, and restart or resume; kernels and
+// client functions occupy all threads of a task's pools; clients die;
+// connections are cut or fall silent, in one direction or both; messages are
+// late; threads are preempted for long. A connection that is silent for the
+// bus's heartbeat timeout is lost, as over sockets.
 //
-// Threads: of the one that advances time; the network calls OnMessage.
+// Threads: the thread that advances time; the network calls OnMessage.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_CLUSTER_FAULTS_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_CLUSTER_FAULTS_H_
 
@@ -22,7 +22,7 @@
 
 namespace weft {
 
-// A client of the cluster, which is disturbed too.
+// A client of the cluster, which gets faults, too.
 class DisturbedClient {
  public:
   virtual ~DisturbedClient() = default;
@@ -32,13 +32,13 @@ class DisturbedClient {
   virtual std::string worker() const = 0;
   virtual const std::string& target() const = 0;
 
-  // A connection of its process was cut.
+  // Called when a connection of its process was cut.
   virtual void OnConnectionLost() = 0;
-  // A task stands still, or goes on again. One that is taken for dead meanwhile
-  // does afterwards what it was asked before.
+  // Called when a task hangs or resumes. A hung task that is considered dead
+  // meanwhile still executes earlier requests when it resumes.
   virtual void OnStuck(bool is_stuck) = 0;
-  // The client's process ends and another one takes its place; the caller has
-  // cut it off. `reborn` tells when it may be heard again.
+  // The client's process ends and is replaced; the caller has disconnected it.
+  // `reborn` is called when it may communicate again.
   virtual void Die() = 0;
   virtual bool reborn() const = 0;
 };
@@ -47,27 +47,27 @@ class ClusterFaults {
  public:
   using Task = std::pair<std::string, int>;
 
-  // `cluster` outlives it.
+  // `cluster` must outlive it.
   ClusterFaults(TestCluster& cluster, uint64_t seed);
   ~ClusterFaults();
 
-  // To be disturbed too, and told; they outlive what Rage does.
+  // Adds a client to disturb and notify; it must outlive the effects of Rage.
   void AddClient(DisturbedClient& client) { clients_.push_back(&client); }
-  // One of these is done half of the times.
+  // Adds a fault; half of all injected faults are added ones.
   void AddFault(std::function<void()> fault) {
     own_faults_.push_back(std::move(fault));
   }
-  // Called when a task's process is gone, before there is another.
+  // Called when a task's process has ended, before it is replaced.
   void set_on_crash(std::function<void(const std::string& task)> on_crash) {
     on_crash_ = std::move(on_crash);
   }
   int life_of(const std::string& task) { return lives_[task]; }
 
-  // Lets time pass, and disturbs. Afterwards all tasks run, and nothing is
-  // disturbed any more.
+  // Lets time pass and injects faults. Afterwards all tasks run, and no fault
+  // is active.
   void Rage();
 
-  // What it also does by itself, for the faults that are added.
+  // For added faults; Rage calls it, too.
   void CrashTask(const Task& task);
   void Advance(absl::Duration duration) {
     cluster_.scheduler().AdvanceBy(duration);
@@ -79,7 +79,7 @@ class ClusterFaults {
   Random& random() { return *random_; }
   void Log(const std::string& what);
 
-  // For people: what was done.
+  // Log of the injected faults.
   const std::vector<std::string>& log() const { return log_; }
 
  private:
@@ -108,7 +108,7 @@ class ClusterFaults {
   std::map<std::string, int> lives_;
   std::vector<std::unique_ptr<Process>> resetting_;  // of clients
   bool is_raging_ = false;
-  // Of 10000 messages.
+  // Late messages per 10000.
   uint64_t late_messages_ = 0;
   uint64_t cut_messages_ = 0;
   SimulatedYields yields_;

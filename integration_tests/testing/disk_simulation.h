@@ -1,11 +1,11 @@
-// DiskSimulation: what simulations of programs that save have in common: a
-// simulated cluster of a coordinator, parameter servers, workers and a
-// checkpoint writer; faults of all of them, of the programs and of the writer's
-// disk; somebody who looks at that disk all the while; and, when the programs
-// have ended, whoever asks what they left on the tasks.
+// DiskSimulation is the base of simulations of programs that save: a simulated
+// cluster of a coordinator, parameter servers, workers and a checkpoint writer;
+// faults of tasks, programs and the writer's disk; a periodic check of that
+// disk; and, when the programs have ended, a check of what they left on the
+// tasks.
 //
-// Threads: Look is called on one of the simulation; the rest is of the one that
-// advances time.
+// Threads: Look is called on a thread of the simulation; all other methods on
+// the thread that advances time.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_DISK_SIMULATION_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_DISK_SIMULATION_H_
 
@@ -38,14 +38,14 @@ class DiskSimulation {
   DiskSimulation& operator=(const DiskSimulation&) = delete;
 
  protected:
-  // At the newest checkpoint, which may change while that is read. Begins with
-  // Disturb, every 300 ms.
+  // Checks the newest checkpoint, which may change during the check. Called
+  // every 300 ms after Disturb.
   virtual void Look() = 0;
   virtual bool HaveAllEnded() const = 0;
-  // Once a second while they have not: what they need for it.
+  // Called once a second until the programs have ended, to help them end.
   virtual void GoOnToTheEnd() {}
 
-  // Keeps a program, and disturbs it, too. It outlives the cluster.
+  // Owns a program, and injects faults into it. It outlives the cluster.
   template <typename Client>
   Client* Keep(std::unique_ptr<Client> client) {
     Client* const kept = client.get();
@@ -53,13 +53,14 @@ class DiskSimulation {
     clients_.push_back(std::move(client));
     return kept;
   }
-  // So many times, after up to so long each; all programs have been started.
+  // Injects faults `num_rages` times, with pauses of up to the given time; all
+  // programs must have been started.
   void Disturb(int num_rages, int between_milliseconds);
-  // Waits until the programs have ended, and asks what is left. A program that
-  // never ends can't be taken down: the process ends, telling the seed.
+  // Waits until the programs have ended, and checks what is left. If a program
+  // never ends, the process exits and prints the seed.
   void End();
 
-  // The path of the newest checkpoint; empty: there is none.
+  // The path of the newest checkpoint; empty if there is none.
   std::string Newest();
   void Violate(const std::string& what) { violations_.push_back(what); }
   void Advance(absl::Duration time) { cluster_.scheduler().AdvanceBy(time); }
@@ -67,7 +68,7 @@ class DiskSimulation {
 
   TestCluster& cluster() { return cluster_; }
   ClusterFaults& faults() { return faults_; }
-  // Of the writer, and of all others, who are to have none.
+  // Disk of the writer; all other tasks must have no files.
   MemoryFileSystem& disk() { return disk_.files(); }
   MemoryFileSystem& others_disk() { return others_disk_; }
   const std::vector<std::string>& violations() const { return violations_; }

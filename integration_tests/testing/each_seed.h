@@ -1,6 +1,7 @@
-// RunEachSeed: the loop of a test that simulates one seed after the other. Its
-// seeds are those of libs/base/testing/seeds.h; with WEFT_SIMULATION_HUNT in
-// the environment it names each and stops at the first that finds something.
+// RunEachSeed runs a simulation for one seed after the other. The seeds are
+// those of libs/base/testing/seeds.h; with WEFT_SIMULATION_HUNT in the
+// environment it prints each seed and stops at the first that finds a
+// violation.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_EACH_SEED_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_EACH_SEED_H_
 
@@ -17,9 +18,9 @@
 
 namespace weft {
 
-// `simulate` is given a seed, and gives a result that has `violations`, which
-// fail the test, and `faults`. How many seeds ran, `otherwise` unless somebody
-// asks for another number; none where a hunt has ended.
+// `simulate` takes a seed and returns a result with `violations`, which fail
+// the test, and `faults`. Returns the number of seeds, `otherwise` by default;
+// none if a hunt has ended.
 template <typename Simulate>
 std::optional<uint64_t> RunEachSeed(uint64_t otherwise,
                                     const Simulate& simulate) {
@@ -27,7 +28,7 @@ std::optional<uint64_t> RunEachSeed(uint64_t otherwise,
   const uint64_t count = NumSeeds(otherwise);
   const bool is_hunting = std::getenv("WEFT_SIMULATION_HUNT") != nullptr;
   for (uint64_t seed = first; seed < first + count; ++seed) {
-    // A crash says nothing of its seed.
+    // A crash would not print its seed.
     if (is_hunting) std::fprintf(stderr, "seed %" PRIu64 "\n", seed);
     const auto result = simulate(seed);
     EXPECT_TRUE(result.violations.empty())

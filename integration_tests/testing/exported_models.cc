@@ -52,7 +52,7 @@ Columns ColumnsOf(const std::string& vocabulary_file) {
            EmbeddingColumn(CategoricalColumnWithHashBucket("job", 50), 3)}};
 }
 
-// Who the models are trained with and asked about.
+// Training and prediction data.
 std::map<std::string, Tensor> People() {
   return {
       {"age", Tensor::Vector<float>({25, 33.5, 61, 48})},
@@ -91,7 +91,7 @@ absl::Status PrintPredictions(const std::string& name, Estimator& model) {
   return absl::OkStatus();
 }
 
-// y = scale * age, by a model_fn of its own, whose export has its own outputs.
+// y = scale * age, by a custom model_fn, whose export has its own outputs.
 absl::StatusOr<EstimatorSpec> ScaledAge(const Scope& scope,
                                         const ModelInput& input) {
   const auto scale = ops::Variable(scope.WithName("scale"), 0.5f);

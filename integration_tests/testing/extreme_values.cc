@@ -81,7 +81,8 @@ void MakeExtreme(Choices& choices, tf::TensorProto* tensor) {
   if (choices.Percent(is_index ? 5 : 25)) EnlargeShape(choices, tensor);
 }
 
-// What says how many inputs a node has stays, or it would be refused.
+// Attrs that determine the number of inputs are kept, because the graph would
+// be rejected.
 bool CountsInputs(const std::string& attr) {
   return attr == "N" || attr == "num" || attr == "num_split" || attr == "n";
 }
@@ -110,7 +111,7 @@ int64_t ExtremeInteger(Choices& choices) {
 
 void MakeExtreme(Choices& choices, tf::GraphDef* def) {
   for (tf::NodeDef& node : *def->mutable_node()) {
-    // In the order of their names: that of a map is another one in each run.
+    // Sorted by name, because the order of a map differs between runs.
     std::vector<std::string> names;
     for (const auto& [name, value] : node.attr()) names.push_back(name);
     std::sort(names.begin(), names.end());

@@ -1,6 +1,6 @@
-// Values at their limits, for graphs that ask for too much.
+// Values at their limits, for graphs with excessive demands.
 //
-// For .cc files that hold protobuf messages. Threads: functions without state.
+// For .cc files that hold protobuf messages. Threads: stateless functions.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_EXTREME_VALUES_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_EXTREME_VALUES_H_
 
@@ -14,11 +14,12 @@ namespace tf {
 class GraphDef;
 }  // namespace tf
 
-// A size, a count or a place: small, or one that takes all memory or all time.
+// Returns a size, count or index: small, or one that needs all memory or
+// endless time.
 int64_t ExtremeInteger(Choices& choices);
 
-// Gives some of the graph's constants, fed values and attributes such values.
-// Constants become large tensors of one value, which take a few bytes in a
+// Replaces some constants, fed values and attributes of the graph by extreme
+// values. Constants become large tensors of one value, of a few bytes in the
 // graph, and up to 16 MiB in memory.
 void MakeExtreme(Choices& choices, tf::GraphDef* def);
 

@@ -154,7 +154,7 @@ class Client {
     Say("read", values.status(), Numbers(values));
   }
 
-  // What a variable that is gone begins with anew.
+  // Initial value of a lost variable.
   absl::Status InitMissing() {
     for (const ops::Variable* variable : {&program_.begun, &program_.other}) {
       const absl::Status status = session_->Run(*variable).status();

@@ -1,4 +1,4 @@
-// FreshFolder: where a test keeps its files.
+// FreshFolder returns an empty directory for the files of a test.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_FRESH_FOLDER_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_FRESH_FOLDER_H_
 
@@ -11,7 +11,7 @@
 
 namespace weft {
 
-// A folder of the running test's own, of which nothing is there yet.
+// The directory is unique to the running test, and does not exist yet.
 inline std::string FreshFolder(FileSystem& files) {
   const auto& test = *testing::UnitTest::GetInstance()->current_test_info();
   std::string folder =

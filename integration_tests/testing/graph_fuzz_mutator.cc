@@ -13,7 +13,7 @@ extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
 namespace {
 
-// What does not fit changes nothing.
+// A text that does not fit is dropped.
 size_t Store(const std::string& text, uint8_t* data, size_t max_size) {
   if (text.empty() || text.size() > max_size) return 0;
   std::memcpy(data, text.data(), text.size());

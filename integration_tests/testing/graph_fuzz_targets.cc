@@ -20,7 +20,7 @@
 namespace weft {
 namespace {
 
-// What was understood is written, and understood the same.
+// An imported graph can be exported and imported again.
 void CheckExport(const Graph& graph) {
   const std::string bytes = ExportGraphDef(graph).value();
   Graph again(graph.registry());
@@ -86,13 +86,13 @@ void FuzzFunctionDef(absl::string_view bytes) {
       proto.node_def_size() > kMaxNodes) {
     return;
   }
-  // With the bounds of what a graph brings.
+  // With the limits for untrusted graphs.
   Graph graph(StandardOps());
   if (!ImportGraphDef(def.SerializeAsString(), graph).ok()) return;
   CheckExport(graph);
   const FunctionPtr function = graph.functions().functions()[0];
   Graph called(graph.registry());
-  // It may be wrong, as long as that is told.
+  // It may be invalid, but must return an error then.
   (void)CallFunction(function, called);
 }
 

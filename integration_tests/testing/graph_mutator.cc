@@ -70,7 +70,7 @@ class Mutation {
         static_cast<int>(choices_.Below(def_.node_size())));
   }
 
-  // Sometimes one of a function; null when there is none.
+  // Sometimes one of a function; null if there is none.
   tf::NodeDef* NodeOfFunction() {
     auto& functions = *def_.mutable_library()->mutable_function();
     if (functions.empty()) return nullptr;
@@ -165,7 +165,7 @@ class Mutation {
     }
   }
 
-  // A constant becomes a value that nobody knows before it is fed, or back.
+  // Turns a constant into a fed value, or back.
   void ToggleFeed() {
     for (int tries = 0; tries < 8; ++tries) {
       tf::NodeDef& node = AnyNode();
@@ -185,7 +185,7 @@ class Mutation {
     }
   }
 
-  // One that nobody uses, if there is one.
+  // Removes an unused node, if there is one.
   void RemoveNode() {
     for (int tries = 0; tries < 8; ++tries) {
       const int index = static_cast<int>(choices_.Below(def_.node_size()));

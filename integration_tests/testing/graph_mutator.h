@@ -1,9 +1,9 @@
-// MutateGraph: graphs for tests of what comes from anywhere: other graphs with
-// a node more, other values, attributes, edges. Raw bytes hardly ever make a
-// graph; these often run.
+// MutateGraph generates untrusted graphs for tests by mutating other graphs:
+// additional nodes, other values, attributes, edges. Random bytes are hardly
+// ever a valid graph; mutated graphs often run.
 //
-// Graphs are GraphDefs in protobuf's text form. Threads: functions without
-// state; the same for the same seed.
+// Graphs are GraphDefs in protobuf's text form. Threads: stateless functions;
+// deterministic for a seed.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_GRAPH_MUTATOR_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_GRAPH_MUTATOR_H_
 
@@ -14,12 +14,12 @@
 
 namespace weft {
 
-// No graph grows beyond this.
+// Maximum number of nodes.
 inline constexpr int kMaxMutatedNodes = 48;
 
-// `graph` with a few changes; what is no graph counts as an empty one.
+// Returns `graph` with a few changes; an invalid graph counts as empty.
 std::string MutateGraph(absl::string_view graph, uint64_t seed);
-// The nodes of both, whose names stay different.
+// Returns the nodes of both, with distinct names.
 std::string JoinGraphs(absl::string_view a, absl::string_view b);
 
 }  // namespace weft

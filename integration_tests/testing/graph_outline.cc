@@ -42,8 +42,8 @@ bool MayMove(const Node& node) {
                    absl::string_view(node.type())) == std::end(kStay);
 }
 
-// Whether it is to be placed with a node that is nowhere. Its graph is refused,
-// and the function that it moves into forgets of such all that lie outside.
+// Whether it is colocated with an unknown node. Its graph is rejected, while
+// the function that it would move into ignores colocation with nodes outside.
 bool IsPlacedWithUnknown(const Node& node, const Graph& graph) {
   const auto* classes = node.attr<std::vector<std::string>>("_class");
   if (classes == nullptr) return false;
@@ -54,15 +54,15 @@ bool IsPlacedWithUnknown(const Node& node, const Graph& graph) {
                      });
 }
 
-// A node without outputs is there for what it does, and a call does that for
-// whoever wants anything of the call, or, where the function does not say so,
-// for nobody, as in TensorFlow. NoOps do nothing.
+// A node without outputs runs for its effect, and in a call it would run
+// whenever any result of the call is needed, or, if the function does not
+// declare it, never, as in TensorFlow. NoOps have no effect.
 bool MovesAlone(const Node& node) {
   return node.num_outputs() == 0 && node.type() != "NoOp";
 }
 
-// What a node comes after of branches and loops: the ways that predicates went,
-// and what enters, merges and leaves. Nodes of the same conditions are in the
+// The branches and loops that a node depends on: the outcomes of predicates,
+// and Enter, Merge and Exit nodes. Nodes with the same conditions are in the
 // same frame, and dead together.
 class Conditions {
  public:
@@ -85,7 +85,7 @@ class Conditions {
   using Condition = std::pair<OutputTensor, int>;
 
   void Follow(const OutputTensor& from, const Node* node) {
-    // One that goes around; graphs with such are left as they are.
+    // A back edge; graphs with back edges are unchanged.
     if (from.node == nullptr || from.node->id() >= node->id()) return;
     auto& conditions = of_[node->id()];
     const auto& before = of_[from.node->id()];
@@ -297,7 +297,7 @@ class Outline {
       if (MovesAlone(node)) {
         same.control_inputs = {call};
       } else if (same.inputs.empty()) {
-        // Who waits for the call waits for all that it does.
+        // Nodes that wait for the call wait for all its effects.
         for (const Node* control : node.control_inputs()) {
           same.control_inputs.push_back(new_.FindNode(control->name()));
         }

@@ -1,8 +1,8 @@
-// OutlineGraph: a graph of which some nodes have become a function that is
-// called in their place. It gives what it gave.
+// OutlineGraph moves some nodes of a graph into a function that is called in
+// their place. Its results are unchanged.
 //
-// Graphs are GraphDefs in protobuf's text form. Threads: functions without
-// state; the same for the same seed.
+// Graphs are GraphDefs in protobuf's text form. Threads: stateless functions;
+// deterministic for a seed.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_GRAPH_OUTLINE_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_GRAPH_OUTLINE_H_
 
@@ -13,16 +13,16 @@
 
 namespace weft {
 
-// Nodes that follow one another, without state and control flow, become the
-// body of a PartitionedCall, of both branches of an If or of all of a Case, or
-// of an op of its own name; nodes of their names hand their outputs on. Empty
-// where there are none such.
+// Connected nodes without state and control flow become the body of a
+// PartitionedCall, of both branches of an If or of all branches of a Case, or
+// of an op with the function's name; nodes of the old names forward their
+// outputs. Empty if there are no such nodes.
 //
-// What a call can't do as the nodes did it stays outside of it: a node without
-// outputs becomes a function by itself, which has it as a control output, as
-// the call would run it whatever else is wanted, or not at all; nodes move
-// together that are in one frame and on one branch, with constants, of which
-// others outside of loops and branches go on to take the one there.
+// Behavior that a call cannot preserve stays outside of it: a node without
+// outputs becomes a separate function with a control output, because a call
+// would run it always or never. Nodes move together only if they are in one
+// frame and on one branch; constants are copied, and nodes outside of loops and
+// branches keep using the original.
 std::string OutlineGraph(absl::string_view graph, uint64_t seed);
 
 }  // namespace weft

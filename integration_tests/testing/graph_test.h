@@ -1,6 +1,7 @@
-// GraphTest: a test that builds a graph and runs it in this process.
+// GraphTest is a fixture for tests that build a graph and run it in this
+// process.
 //
-// One thread.
+// Single-threaded.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_GRAPH_TEST_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_GRAPH_TEST_H_
 
@@ -21,7 +22,7 @@ namespace weft {
 
 class GraphTest : public ::testing::Test {
  protected:
-  // A float matrix of these rows, as a Const.
+  // Returns a float matrix of these rows, as a Const.
   Output Matrix(const std::vector<std::vector<float>>& rows) {
     std::vector<float> all;
     for (const auto& row : rows) all.insert(all.end(), row.begin(), row.end());
@@ -31,7 +32,7 @@ class GraphTest : public ::testing::Test {
                                         static_cast<int64_t>(rows[0].size())}),
                            absl::Span<const float>(all)));
   }
-  // Floats of either sign, among them -0: multiples of 1 / divisor.
+  // Returns floats of either sign, including -0: multiples of 1 / divisor.
   static Tensor NumbersOfEitherSign(const TensorShape& shape, int seed,
                                     float divisor) {
     Tensor floats(DT_FLOAT, shape);
@@ -54,7 +55,8 @@ class GraphTest : public ::testing::Test {
     }
     return *session_;
   }
-  // The elements of a float tensor; none, and a failure, after an error.
+  // Returns the elements of a float tensor; empty, with a test failure, after
+  // an error.
   std::vector<float> Run(const FeedList& feeds, const Output& fetch) {
     EXPECT_OK(root_.status());
     if (!root_.ok()) return {};
@@ -82,7 +84,7 @@ class GraphTest : public ::testing::Test {
   std::unique_ptr<Session> session_;
 };
 
-// Each element within float's rounding of the other's.
+// Matches each element within float rounding.
 inline auto FloatsNear(const std::vector<float>& expected,
                        float tolerance = 1e-5f) {
   std::vector<::testing::Matcher<float>> matchers;

@@ -1,5 +1,5 @@
-// A model of y = 2 x, its data and an exporter that keeps what it is told, for
-// tests of whole trainings.
+// A model of y = 2 x, its data and a recording exporter, for tests of whole
+// trainings.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_LINE_TRAINING_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_LINE_TRAINING_H_
 
@@ -24,7 +24,7 @@
 
 namespace weft::estimator {
 
-// y = 2 x; a batch of all three points, so many times.
+// y = 2 x; `count` batches of all three points.
 inline InputFn PointsTimes(int64_t count) {
   return DatasetInputFn(
       [count](const Scope& scope) -> absl::StatusOr<ops::Dataset> {
@@ -43,7 +43,7 @@ inline int64_t StepOf(const EvalMetrics& metrics) {
   return metrics.at("global_step").scalar<int64_t>();
 }
 
-// Keeps what it is told.
+// RecordingExporter records its calls.
 class RecordingExporter : public Exporter {
  public:
   explicit RecordingExporter(std::string name = "recording")

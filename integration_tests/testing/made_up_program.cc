@@ -166,7 +166,7 @@ std::vector<int64_t> Run(const Statement& statement,
 
 }  // namespace
 
-Block MakeUpProgram(uint64_t seed) {
+Block MakeRandomProgram(uint64_t seed) {
   return Maker(seed).Make(/*num_args=*/3, /*num_results=*/3, /*depth=*/0);
 }
 

@@ -1,10 +1,10 @@
-// MadeUpProgram: a program of loops, branches, functions and arrays inside one
-// another, made up by a seed: what it computes, told by plain C++, and as a
-// graph that must compute the same.
+// Random programs of nested loops, branches, functions and arrays, generated
+// from a seed: their results computed in plain C++, and a graph that must
+// compute the same.
 //
 // All values are int64 scalars in [0, kModulus), so that results are exact.
 //
-// Threads: one at a time; the same for the same seed.
+// Threads: one at a time; deterministic for a seed.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_MADE_UP_PROGRAM_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_MADE_UP_PROGRAM_H_
 
@@ -20,7 +20,7 @@ inline constexpr int64_t kModulus = 10007;
 
 struct Statement;
 
-// Values are numbered: arguments first, then what each statement gives.
+// Values are numbered: arguments first, then the results of each statement.
 struct Block {
   int num_args = 0;
   std::vector<Statement> statements;
@@ -41,28 +41,28 @@ struct Statement {
   std::vector<int> inputs;
   int64_t number = 0;
   std::vector<Block> blocks;
-  // Of a loop: how many inputs after the first are variables; the others are
-  // the same in all iterations. Its block takes the number of the iteration
-  // before them.
+  // For a loop: number of inputs after the first that are loop variables; the
+  // others are invariant. The iteration number precedes them in the block's
+  // arguments.
   int num_vars = 0;
   bool may_stop_early = false;
   int parallel_iterations = 1;
-  // How the graph has it, which changes no value.
+  // Representation in the graph, which does not affect values.
   bool by_function = false;
   bool elsewhere = false;  // on the second CPU device
 };
 
-Block MakeUpProgram(uint64_t seed);
+Block MakeRandomProgram(uint64_t seed);
 
 std::vector<int64_t> Evaluate(const Block& block, std::vector<int64_t> values);
 
-// Adds the program's nodes, and its functions to the graph's library.
-// "/cpu:1" is to be there. Errors stick to the scope.
+// Adds the program's nodes, and its functions to the graph's library. Requires
+// a device "/cpu:1". Errors stick to the scope.
 std::vector<Output> AddProgram(const Scope& scope, const Block& block,
                                const std::vector<Output>& args);
 
-// The GraphDef with one to three of the edges and attributes that hold its
-// loops together changed; a graph that is wrong in some way, most times.
+// Returns the GraphDef with one to three changed edges or attributes of its
+// loops; mostly an invalid graph.
 std::string BreakLoops(const std::string& graph, uint64_t seed);
 
 }  // namespace weft

@@ -17,17 +17,17 @@ constexpr absl::Duration kConnectTimeout = absl::Seconds(5);
 constexpr int kNumKept = 2;  // checkpoints
 // So long after the last disturbance everything has to succeed.
 constexpr absl::Duration kSettling = absl::Seconds(40);
-// So long a step may go on that has failed for whoever ran it.
+// How long a step may still run after it has failed for its caller.
 constexpr absl::Duration kDoubt = absl::Seconds(60);
 // No call takes longer that begins when all is calm.
 constexpr absl::Duration kLongestCalmCall = absl::Minutes(1);
 constexpr absl::Duration kMaxWaitForChief = absl::Minutes(5);
-// Of a replica that begins when training has ended; shorter than a call may
-// take.
+// For a replica that begins after the end of training; shorter than a call
+// timeout.
 constexpr absl::Duration kMaxWaitForNextChief = absl::Seconds(10);
-// Longer than a client takes to start again, also shorter than such a call.
+// Longer than a client takes to restart, and also shorter than such a call.
 constexpr absl::Duration kMaxWaitForEndedReplicas = absl::Seconds(30);
-// Where there is an input.
+// With an input.
 constexpr int kQueueCapacity = 3;
 constexpr int64_t kStepsOfTheChief = 3;  // before the other one begins
 constexpr absl::Duration kBetweenLooks = absl::Milliseconds(300);
@@ -42,7 +42,7 @@ Tensor Filled(float value, int64_t num_elements = kNumElements) {
   return tensor;
 }
 
-// Tells each line to a function.
+// Passes each line to a function.
 class FunctionLogger : public Logger {
  public:
   explicit FunctionLogger(std::function<void(const std::string& line)> log)
@@ -61,8 +61,8 @@ class FunctionLogger : public Logger {
 
 namespace {
 
-// Of the number of steps n in one half and n * n in the other, with a rate of
-// 1: -1 and -(2 * n + 1).
+// Gradients for the number of steps n in one half and n * n in the other, with
+// a rate of 1: -1 and -(2 * n + 1).
 Output GradientOfSquares(const Scope& worker, const Output& weights) {
   const Output count = ops::Slice(worker, weights, {0}, {kNumElements / 2});
   const Output minus_one = ops::Const(worker, Filled(-1, kNumElements / 2));
@@ -228,7 +228,7 @@ class MonitoredClient::Hook : public train::SessionRunHook {
     return absl::OkStatus();
   }
 
-  // Synchronous updates go on between the runs.
+  // Synchronous updates continue between the runs.
   absl::Status End(Session& session) override {
     if (!IsSynchronous(client_.options_.training)) return absl::OkStatus();
     ASSIGN_OR_RETURN(client_.seen_step_, Read(session));
@@ -319,10 +319,10 @@ void MonitoredClient::Run() {
   has_ended_ = true;
 }
 
-// Without the other replica the chief can't go on from a checkpoint before the
-// end, so that one is started until it has ended, too. A chief that has left
-// without telling its replicas that it is the end has said that another one
-// comes.
+// Without the other replica the chief cannot resume from a checkpoint before
+// the end, so that replica is started until the chief has ended, too. A chief
+// that stopped without notifying its replicas of the end has implied that
+// another one follows.
 bool MonitoredClient::IsOver() const {
   if (seen_step_ < options_.book->steps.last_step()) return false;
   if (!IsSynchronous(options_.training)) return true;
@@ -466,22 +466,23 @@ void MonitoredClient::TrainingEnded() {
 void MonitoredClient::ProgramFailed(const absl::Status& status) {
   logger_->Info(absl::StrCat("The program ends: ", status.ToString()));
   if (WaitsForEndedChief(status)) {
-    seen_step_ = book().steps.last_step();  // nobody starts it again
+    seen_step_ = book().steps.last_step();  // it is not restarted
     return;
   }
   seen_step_ = -1;
   if (IsToLeave()) return;  // it was in no state to do more
-  const std::string wrong = WhatIsWrong(status);
+  const std::string wrong = DescribeViolation(status);
   if (!wrong.empty()) Violate(absl::StrCat(wrong, ": ", status.ToString()));
 }
 
-// Its server has lost the variables, and who would restore them has left.
+// Its server has lost the variables, and the chief that would restore them has
+// stopped.
 bool MonitoredClient::WaitsForEndedChief(const absl::Status& status) {
   return book().chief_has_ended && absl::IsDeadlineExceeded(status) &&
          HasText(status, "Session was not ready after waiting");
 }
 
-std::string MonitoredClient::WhatIsWrong(const absl::Status& status) {
+std::string MonitoredClient::DescribeViolation(const absl::Status& status) {
   if (IsCalm()) return "failed though nothing was disturbed";
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:

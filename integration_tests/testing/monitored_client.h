@@ -1,23 +1,23 @@
-// MonitoredClient: a program that trains by MonitoredTrainingSession in a
-// simulated cluster, and whoever starts it again when it was killed, was asked
-// to leave, or has ended with an error. The first of two is the chief. What
-// must not be is a violation:
+// MonitoredClient is a program that trains by MonitoredTrainingSession in a
+// simulated cluster, and is restarted after it was killed, was asked to stop,
+// or has ended with an error. The first of two clients is the chief. Violations
+// are:
 //
-// - an error that training goes on by itself from, one that nothing explains,
-//   or any though nothing was disturbed for long; a call that does not end;
-// - a session of the chief that begins before a checkpoint that was told of;
-// - a training that ends before the last step, or more steps after it than
-//   were under way; a last checkpoint of another step.
+// - an error from which training should recover by itself, an error without an
+//   explanation, or any error long after the last fault; a hung call;
+// - a session of the chief that begins before a reported checkpoint;
+// - a training that ends before the last step, or exceeds it by more steps than
+//   were running; a last checkpoint of another step.
 //
-// With an input, what a step adds comes out of a queue of the client's worker
-// that a QueueRunner fills, a thread of the Coordinator looks at the global
-// step as long as a session lasts, the second client begins when the first has
-// taken some steps (GlobalStepWaiterHook), and the first tells the last step by
-// a FinalOpsHook.
+// With an input, the value added by a step comes from a queue of the client's
+// worker that a QueueRunner fills, a thread of the Coordinator reads the global
+// step during a session, the second client begins when the first has taken some
+// steps (GlobalStepWaiterHook), and the first reports the last step by a
+// FinalOpsHook.
 //
-// Asynchronous training may count a step twice: one that failed may have done
-// its part. Synchronous training may not, and no checkpoint has half an update
-// (CheckWeights).
+// Asynchronous training may count a step twice, because a failed step may have
+// taken effect. Synchronous training may not, and no checkpoint contains a
+// partial update (CheckWeights).
 //
 // Threads: as Trainer's.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_MONITORED_CLIENT_H_
@@ -54,11 +54,11 @@ inline bool IsSynchronous(MonitoredTraining training) {
   return training != MonitoredTraining::kAsynchronous;
 }
 
-// Counts steps: w += 1 on each server, then the global step += 1. Where
-// training is synchronous, half of the elements count steps, and the others
-// are their squares: a gradient of one of these says of which step it is.
+// Counts steps: w += 1 on each server, then the global step += 1. In
+// synchronous training, half of the elements count steps, and the others are
+// their squares: a gradient of the latter identifies its step.
 struct MonitoredProgram {
-  // `input_container`: of the queue; empty: there is none.
+  // `input_container`: container of the queue; empty: no queue.
   MonitoredProgram(MonitoredTraining training, int client,
                    const std::string& input_container,
                    train::SaverOptions options);
@@ -72,26 +72,27 @@ struct MonitoredProgram {
   std::shared_ptr<train::Scaffold> scaffold;
 };
 
-// Of a server's weights in a checkpoint of that global step: DATA_LOSS where an
-// update is half in them, or, in synchronous training, one was left out or made
-// twice, or of a gradient of another step.
+// Checks a server's weights in a checkpoint of that global step: DATA_LOSS if
+// they contain a partial update, or, in synchronous training, an update that
+// was omitted, applied twice, or computed for another step.
 absl::Status CheckWeights(MonitoredTraining training, const Tensor& weights,
                           int64_t step);
 
-// Which steps a training may have come to, told by all who take some.
+// StepBook tracks the steps that a training may have reached, as reported by
+// all clients.
 class StepBook {
  public:
-  // `num_pending`: how many steps may be made of runs that have succeeded.
+  // `num_pending`: number of steps that may follow from successful runs.
   StepBook(int64_t last_step, int64_t num_pending)
       : last_step_(last_step), num_pending_(num_pending) {}
 
   void Begin(int client, absl::Time now);
-  // The client's step has succeeded, and it reads the global step from now on.
+  // The client's step has succeeded, and it is about to read the global step.
   void Look(int client, absl::Time now);
-  // Which was `step` some time since Look.
+  // The global step was `step` at some time since Look.
   void End(int client, int64_t step);
 
-  // Where training is to end, and the furthest that it may have come to.
+  // The last step of training, and the furthest that it may have reached.
   int64_t last_step() const { return last_step_; }
   int64_t furthest_step() const {
     return last_step_ - 1 + num_pending_ + num_late_;
@@ -101,22 +102,22 @@ class StepBook {
   const int64_t last_step_;
   const int64_t num_pending_;
   bool is_open_[kNumMonitoredClients] = {};
-  // What was so when each looked: others may take steps, and hear of them,
-  // between the moment that a client reads and the one that it knows.
+  // State when each client called Look: others may take steps between its read
+  // and its result.
   struct {
     absl::Time time;
     int64_t num_ended = 0;
   } looks_[kNumMonitoredClients];
   int64_t num_ended_ = 0;
   std::deque<absl::Time> failed_;  // of those that may still land
-  // Steps that may have been taken since the last time that one was missing.
+  // Steps that may have been taken since the last missing step.
   int64_t num_late_ = kNumMonitoredClients;
 };
 
-// What all programs know, and whoever looks at the disk.
+// MonitoringBook is the knowledge shared by all programs and the disk check.
 struct MonitoringBook {
-  // Gradients of one step make one update, which the runs that gave them need
-  // not wait for where there are tokens.
+  // The gradients of one step make one update; the runs that gave them need not
+  // wait for it while there are tokens.
   MonitoringBook(int64_t last_step, MonitoredTraining training)
       : steps(last_step, IsSynchronous(training) ? 1 : 0) {}
   StepBook steps;
@@ -132,10 +133,10 @@ struct MonitoredClientOptions {
   uint64_t seed = 1;
   bool save_asynchronously = false;
   bool has_input = false;  // of asynchronous training
-  // Of all calls to the cluster; infinite, as most programs have it, or so long
-  // that what it ends ends a program.
+  // Timeout of all calls to the cluster; infinite, as in most programs, or so
+  // long that a timeout ends the program.
   absl::Duration operation_timeout = absl::InfiniteDuration();
-  // Keeps what the program logs, for people; may be null.
+  // Receives the program's log lines; may be null.
   std::function<void(const std::string& line)> log;
 };
 
@@ -153,13 +154,13 @@ class MonitoredClient : public DisturbedClient {
   void OnStuck(bool) override {}
   void Die() override { is_dying_ = !has_ended(); }
   bool reborn() const override { return !is_dying_; }
-  // SIGTERM: it saves and leaves, and is started again.
+  // Simulates SIGTERM: the program saves and exits, and is restarted.
   void Terminate() { is_terminated_ = true; }
 
   void Start();
-  // Nothing is disturbed any more.
+  // No more faults are injected.
   void CalmDown();
-  // It need not come to its end any more.
+  // The program need not reach its end any more.
   void GiveUp() { gives_up_ = true; }
   bool has_ended() const { return has_ended_; }
 
@@ -178,22 +179,22 @@ class MonitoredClient : public DisturbedClient {
   MonitoringBook& book() { return *options_.book; }
 
   void Run();
-  // One process, from its start to its end.
+  // Runs one process, from start to end.
   void RunProgram();
   train::MonitoredTrainingSessionOptions SessionOptions();
-  // Null where training is asynchronous.
+  // Null in asynchronous training.
   std::shared_ptr<train::SessionRunHook> SyncReplicas();
   std::shared_ptr<train::SessionRunHook> CheckpointSaver(
       const std::shared_ptr<train::SessionRunHook>& sync_replicas);
   std::string InputContainer() const;
   absl::Status Train(train::MonitoredSession& session);
   void CheckFinalOps();
-  // It need not be started again.
+  // Whether it need not be restarted.
   bool IsOver() const;
   void TrainingEnded();
   void ProgramFailed(const absl::Status& status);
-  // Empty: nothing is wrong with such an error.
-  std::string WhatIsWrong(const absl::Status& status);
+  // Describes a violation by such an error; empty if it is allowed.
+  std::string DescribeViolation(const absl::Status& status);
   bool WaitsForEndedChief(const absl::Status& status);
 
   bool IsToLeave() const { return is_dying_ || is_terminated_ || gives_up_; }

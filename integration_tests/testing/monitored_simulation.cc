@@ -23,7 +23,7 @@ constexpr int64_t kFewestSteps = 20;
 constexpr uint64_t kMoreSteps = 100;
 constexpr absl::Duration kOperationTimeout = absl::Seconds(20);
 
-// Of a prefix "model.ckpt-7".
+// Step of a prefix "model.ckpt-7".
 int64_t StepOf(const std::string& prefix) {
   int64_t step = -1;
   (void)absl::SimpleAtoi(prefix.substr(prefix.rfind('-') + 1), &step);

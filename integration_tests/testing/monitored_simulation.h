@@ -1,12 +1,12 @@
-// SimulateMonitoredTraining: a chief and a worker train by
+// SimulateMonitoredTraining lets a chief and a worker train by
 // MonitoredTrainingSession on a simulated cluster of a coordinator, two
 // parameter servers, two workers and a checkpoint writer, while tasks,
-// programs, connections and the writer's disk fail as the seed says, and
-// programs are asked to leave. All the while somebody looks at the disk: the
-// newest checkpoint is whole, and none older than the last that was told; in
-// synchronous training its weights are those of its global step. Then all is
-// left in peace: training comes to its end, at the right step, and leaves
-// nothing on any task.
+// programs, connections and the writer's disk fail as chosen by the seed, and
+// programs are asked to stop. The disk is checked periodically: the newest
+// checkpoint is complete, and not older than the last reported one; in
+// synchronous training its weights match its global step. Then faults end:
+// training must reach its end, at the right step, and leave nothing on any
+// task.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_MONITORED_SIMULATION_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_MONITORED_SIMULATION_H_
 
@@ -17,7 +17,7 @@
 namespace weft {
 
 struct MonitoredSimulationResult {
-  // Empty where all is well.
+  // Empty on success.
   std::vector<std::string> violations;
   std::vector<std::string> faults;  // what was done, and logged, for people
   uint64_t trace = 0;
@@ -27,11 +27,11 @@ struct MonitoredSimulationResult {
   int num_looks = 0;  // at a checkpoint on the disk
 };
 
-// Odd seeds save beside the runs; every other two have bounds for all calls;
+// Odd seeds save asynchronously; half of all seeds have timeouts for all calls;
 // two of eight have an input.
 MonitoredSimulationResult SimulateMonitoredTraining(uint64_t seed);
-// The same of synchronous replicas: both, numbered or not, or one with a
-// backup, as the seed says.
+// SimulateMonitoredTraining with synchronous replicas: both, numbered or not,
+// or one with a backup, as chosen by the seed.
 MonitoredSimulationResult SimulateSynchronousTraining(uint64_t seed);
 
 }  // namespace weft

@@ -28,7 +28,7 @@ bool NamesNumber(const OpDef& op, const std::string& attr) {
          std::any_of(op.outputs.begin(), op.outputs.end(), names);
 }
 
-// An op whose handle a consumer of that name is likely to want.
+// An op whose handle fits a consumer of that name.
 std::string HandleOpFor(const std::string& consumer, bool is_ref) {
   if (absl::StrContains(consumer, "Queue")) {
     return is_ref ? "FIFOQueue" : "FIFOQueueV2";
@@ -133,7 +133,7 @@ NodeMaker::Attrs NodeMaker::RandomAttrs(const OpDef& op) {
   DataType dtype = DT_FLOAT;
   for (const AttrDef& attr : op.attrs) {
     const bool is_number = NamesNumber(op, attr.name);
-    // What says how many inputs there are, and of which type, is always there.
+    // Attrs that determine the number and types of inputs are always set.
     if (attr.default_value && !is_number && !NamesType(op, attr.name) &&
         choices_.Percent(60)) {
       continue;

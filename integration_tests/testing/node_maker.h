@@ -1,11 +1,11 @@
-// NodeMaker: adds nodes of any op to a GraphDef: attributes that the op's
-// definition allows (mostly), and inputs of the right types: outputs that are
-// there, new constants, values to be fed, or new variables and handles.
+// NodeMaker adds nodes of any op to a GraphDef, with attributes that the op's
+// definition (mostly) allows, and inputs of the right types: existing outputs,
+// new constants, fed values, or new variables and handles.
 //
 // A node with an attribute "_value" stands for a feed: its output 0 is fed with
 // that tensor (graph_fuzz_targets.h).
 //
-// For .cc files that hold protobuf messages. Not synchronised.
+// For .cc files that hold protobuf messages. Not thread-safe.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_NODE_MAKER_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_NODE_MAKER_H_
 
@@ -26,32 +26,32 @@ class GraphDef;
 class NodeDef;
 }  // namespace tf
 
-// The name of the attribute that holds what is fed.
+// Name of the attribute that holds a fed value.
 inline constexpr char kFedValueAttr[] = "_value";
 
 class NodeMaker {
  public:
-  // None of them is owned.
+  // Does not take ownership.
   NodeMaker(const OpRegistry& ops, Choices& choices, tf::GraphDef& def);
 
-  // An output of a node that is there, and its type.
+  // An output of an existing node, and its type.
   struct Output {
     std::string name;  // "x:1"
     DataType dtype = DT_INVALID;
   };
   void AddOutput(Output output) { outputs_.push_back(std::move(output)); }
 
-  // Adds a node and whatever it needs. Its name.
+  // Adds a node and its inputs. Returns its name.
   std::string Add(const OpDef& op) { return Add(op, 0); }
 
-  // Adds a product, a convolution or any value of floats, and functions of its
-  // elements, one of another: most of them fit each other.
+  // Adds a product, a convolution or any float value, and a chain of
+  // elementwise functions of it, most of which fit each other.
   void AddChain();
 
-  // A value that the attr's definition allows, most of the time; not set where
-  // the default will do. `dtype`: of a tensor.
+  // Sets a value that the attr's definition allows, most of the time; leaves it
+  // unset if the default suffices. `dtype`: type of a tensor.
   void RandomAttr(const AttrDef& attr, DataType dtype, tf::AttrValue* value);
-  // An output of that type; perhaps of a new node.
+  // Returns an output of that type, possibly of a new node.
   std::string Input(DataType dtype);
 
  private:
@@ -67,7 +67,7 @@ class NodeMaker {
   std::string NewProduct(DataType dtype, std::vector<int64_t>& sizes);
   std::string NewFunction(DataType dtype, const std::vector<int64_t>& sizes,
                           const std::string& x, const std::string& before);
-  // Of inputs and an output of one type.
+  // Adds a node whose inputs and output have one type.
   std::string NewNode(const std::string& op, DataType dtype,
                       const std::vector<std::string>& inputs);
   std::string NewVariable(DataType dtype);

@@ -73,7 +73,7 @@ class Comparison {
     for (size_t i = 0; i < std::min(with.size(), without.size()); ++i) {
       if (IsInconclusive(with[i]) || IsInconclusive(without[i])) break;
       if (!AreSame(with[i], without[i])) {
-        // What follows may depend on it.
+        // Later results may depend on it.
         if (!IsChance(i, with[i], without[i])) {
           result.difference = Describe(i, with[i], without[i]);
         }
@@ -108,8 +108,8 @@ class Comparison {
            FailuresOfNodes().count(with.status.code()) > 0;
   }
 
-  // Which of several nodes fails first is nobody's promise; but some node must
-  // fail like that.
+  // It is unspecified which of several nodes fails first; but some node must
+  // fail with this code.
   std::set<absl::StatusCode> FailuresOfNodes() const {
     std::set<absl::StatusCode> codes;
     GraphSession session(plain_.graph, plain_.options);

@@ -21,7 +21,7 @@ using bus::ControlMessage;
 using bus::MessageKind;
 using protocol::Method;
 
-// Calls of a tap's own, which nobody knows the answers of.
+// Calls made by a tap, whose replies are unknown to others.
 constexpr uint64_t kStrangeCall = uint64_t{1} << 60;
 
 bool Is(const ControlMessage& message, MessageKind kind, Method method) {
@@ -39,7 +39,7 @@ ControlMessage DoneTo(const ControlMessage& request) {
       protocol::WriteDone());
 }
 
-// The caller hears that it was done, the task never hears of it.
+// The caller gets a success reply, but the task never gets the request.
 template <Method kMethod>
 class RequestIsLost : public WireTap {
  public:
@@ -51,7 +51,7 @@ class RequestIsLost : public WireTap {
   }
 };
 
-// As a bus that sends again what it takes for lost.
+// Like a bus that resends delivered messages.
 class StepsRunTwice : public WireTap {
  public:
   bool OnReceive(TappedWire& wire, ConnectionId connection,
@@ -64,7 +64,7 @@ class StepsRunTwice : public WireTap {
   }
 };
 
-// As a task that takes each value for one of the step that runs.
+// Like a task that accepts values of any step for the running step.
 class OldValuesAreLetIn : public WireTap {
  public:
   bool OnSend(TappedWire&, ConnectionId, ControlMessage& message) override {
@@ -97,7 +97,7 @@ class OldValuesAreLetIn : public WireTap {
   std::map<uint64_t, uint64_t> newest_;  // session -> step
 };
 
-// As a network that loses a message without a word.
+// Like a network that silently loses a message.
 class ValuesAreLost : public WireTap {
  public:
   bool OnSend(TappedWire&, ConnectionId, ControlMessage& message) override {
@@ -109,7 +109,7 @@ class ValuesAreLost : public WireTap {
   int count_ = 0;
 };
 
-// Tasks hear of no step that it is over, or of each before it has begun.
+// Tasks are never notified of a step's end, or before it has begun.
 template <bool kTooSoon>
 class StepsAreOverWrongly : public WireTap {
  public:
@@ -142,7 +142,7 @@ class LossesAreHidden : public WireTap {
   bool OnLost() override { return false; }
 };
 
-// A tap of its own for each process of a task; those whose name begins so.
+// A separate tap for each process whose name has this prefix.
 template <typename Tap>
 std::function<void(TestCluster::Options&)> Tapping(
     const std::string& tasks = "/job:") {

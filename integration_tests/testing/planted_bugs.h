@@ -1,7 +1,7 @@
-// PlantedBugs: bugs of the kind that were found while Weft was built, to be
-// planted in all tasks of a simulated cluster, so that a test can show that
-// its seeds find them. No code of a task knows of them: what a task would do
-// wrong is done to its messages, or to what it is made of.
+// PlantedBugs lists mutants for mutation testing: bugs that are injected into
+// all tasks of a simulated cluster, so that a test can show that its seeds find
+// them. The code of tasks is unchanged: a bug is simulated by changing messages
+// of tasks, or objects that they are built from.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_PLANTED_BUGS_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_PLANTED_BUGS_H_
 
@@ -17,7 +17,7 @@ namespace weft {
 struct PlantedBug {
   std::string name;  // "AbortIsLost": for the names of tests
   std::function<void(TestCluster::Options& cluster)> plant;
-  // The one that found it last. A change of the code draws other schedules.
+  // A seed that found it. Changes of the code may need another seed.
   uint64_t first_seed = 1;
 };
 

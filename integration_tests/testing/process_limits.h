@@ -1,5 +1,5 @@
-// Limits of the program itself, for tests of what must end, and must end within
-// its memory, whatever it is given.
+// Limits of the test program, for tests that must end within their time and
+// memory for any input.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_PROCESS_LIMITS_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_PROCESS_LIMITS_H_
 
@@ -7,14 +7,14 @@
 
 namespace weft {
 
-// From now on the program gets no more than `bytes` beyond what it has: larger
-// allocations fail.
+// Limits the program to `bytes` beyond its current memory: larger allocations
+// fail.
 void LimitMemory(int64_t bytes);
 
-// The most bytes of memory that the program has held at once.
+// Returns the peak memory of the program in bytes.
 int64_t PeakMemory();
 
-// Ends the program by SIGALRM after so many seconds, unless it is called again
+// Ends the program by SIGALRM after that many seconds, unless called again
 // before. 0: never.
 void LimitTime(unsigned seconds);
 

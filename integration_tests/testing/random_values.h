@@ -1,7 +1,7 @@
-// Values that programs trip over, for generated graphs: zeros, limits, NaN,
-// empty shapes; among many harmless ones, or nothing would run.
+// Edge-case values for generated graphs: zeros, limits, NaN, empty shapes;
+// mixed with many ordinary ones, because otherwise no graph would run.
 //
-// For .cc files that hold protobuf messages. Threads: functions without state.
+// For .cc files that hold protobuf messages. Threads: stateless functions.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_RANDOM_VALUES_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_RANDOM_VALUES_H_
 
@@ -22,15 +22,15 @@ class TensorShapeProto;
 int64_t RandomInteger(Choices& choices);
 double RandomNumber(Choices& choices);
 std::string RandomText(Choices& choices);
-// Sizes of small tensors.
+// Returns sizes of small tensors.
 std::vector<int64_t> RandomSizes(Choices& choices);
-// May leave sizes or the rank open, or ask for far too much.
+// May leave sizes or the rank unknown, or set excessive sizes.
 void RandomShape(Choices& choices, tf::TensorShapeProto* shape);
 
-// A tensor of that type and of these sizes; of no more than a few elements.
+// Fills a tensor of that type and these sizes, with at most a few elements.
 void RandomTensor(Choices& choices, DataType dtype,
                   const std::vector<int64_t>& sizes, tf::TensorProto* tensor);
-// Another value for one element, of a tensor as the above makes them.
+// Changes one element of a tensor made by RandomTensor.
 void ChangeElement(Choices& choices, tf::TensorProto* tensor);
 
 }  // namespace weft

@@ -68,7 +68,7 @@ class SaveSimulation : public DiskSimulation {
       Violate(absl::StrCat("the newest is ", newest, "; told: ", told,
                            ", begun: ", book_.last_begun));
     }
-    // That of its save is known when that has ended.
+    // Exactness of a save is known when it has ended.
     const bool is_exact = book_.is_exact[number] && book_.last_told >= number;
     const auto values = ReadSaved(disk(), newest);
     if (Newest() != newest) return;
@@ -77,8 +77,8 @@ class SaveSimulation : public DiskSimulation {
       return Violate(
           absl::StrCat(newest, " is damaged: ", values.status().ToString()));
     }
-    const std::string torn =
-        WhatIsTorn(*values, consistency() == train::SaveConsistency::kStep);
+    const std::string torn = DescribeTornValues(
+        *values, consistency() == train::SaveConsistency::kStep);
     if (is_exact && !torn.empty()) {
       Violate(absl::StrCat("in ", newest, " ", torn));
     }
@@ -109,8 +109,9 @@ class SaveSimulation : public DiskSimulation {
     }
   }
 
-  // Each file is the state, or of a checkpoint that is kept, or was committed
-  // and never told of; or the marker, which remembers failed saves for a while.
+  // Each file is the state, or belongs to a checkpoint that is kept, or that
+  // was committed but never reported; or is the marker, which remembers failed
+  // saves for a while.
   void CheckFolder() {
     const auto names = disk().ListDirectory(kFolder);
     if (!names.ok()) return Violate(names.status().ToString());

@@ -1,13 +1,14 @@
-// SimulateSaves: two clients train, and the first of them saves, on a simulated
-// cluster of a coordinator, two parameter servers, two workers and a checkpoint
-// writer, while tasks, clients, connections and the writer's disk fail as the
-// seed says. All the while somebody looks at the disk: the newest checkpoint is
-// whole, is none older than the last that was told, and has no variable, nor,
-// if that was asked for, a step half in it. Then all is left in peace, and
-// saves succeed, leave nothing but checkpoints behind, and nothing on any task.
+// SimulateSaves lets two clients train, the first of which saves, on a
+// simulated cluster of a coordinator, two parameter servers, two workers and a
+// checkpoint writer, while tasks, clients, connections and the writer's disk
+// fail as chosen by the seed. The disk is checked periodically: the newest
+// checkpoint is complete, is not older than the last reported one, and contains
+// no partially updated variable, nor, with SaveConsistency::kStep, a partial
+// step. Then faults end, and saves must succeed and leave only checkpoints on
+// the disk, and nothing on any task.
 //
-// When the writer's process is killed its machine may lose its power as well:
-// then what was not synced is gone, or some of it.
+// When the writer's process is killed, its machine may lose power, too: then
+// some or all unsynced data is lost.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_SAVE_SIMULATION_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_SAVE_SIMULATION_H_
 
@@ -18,7 +19,7 @@
 namespace weft {
 
 struct SaveSimulationResult {
-  // Empty where all is well.
+  // Empty on success.
   std::vector<std::string> violations;
   std::vector<std::string> faults;  // what was done to it, for people
   uint64_t trace = 0;

@@ -15,15 +15,15 @@ namespace {
 
 // A few chunks, where those are small.
 constexpr int kNumElements = 500;
-// Of one call that makes or grows a session, and so of a save.
+// Timeout of a call that creates or extends a session, and thus of a save.
 constexpr absl::Duration kOperationTimeout = absl::Seconds(20);
 constexpr absl::Duration kConnectTimeout = absl::Seconds(5);
 // So long after the last disturbance everything has to succeed.
 constexpr absl::Duration kSettling = absl::Seconds(40);
 constexpr int kCalmSuccesses = 3;
-// That the other takes during a save, about.
+// Approximate number of steps of the other client during a save.
 constexpr uint64_t kStepsASave = 5;
-// So long a step may go on whose master was lost.
+// How long a step whose master was lost may still run.
 constexpr absl::Duration kDoubt = absl::Seconds(30);
 // No save takes longer, whatever it meets: it opens and closes some dozens of
 // files, and each of them may be lost and asked for again.
@@ -91,7 +91,7 @@ int64_t SaveBook::NumberOf(const std::string& prefix) {
   return number;
 }
 
-std::string WhatIsTorn(const SavedValues& values, bool steps) {
+std::string DescribeTornValues(const SavedValues& values, bool steps) {
   for (int p = 0; p < kNumSavingServers; ++p) {
     const auto weight = OnlyValue(values.weights[p]);
     const auto slot = OnlyValue(values.slots[p]);
@@ -236,8 +236,8 @@ void SavingClient::StepFailed(const absl::Status& status, int losses) {
   CheckError(status, "a step");
   book().may_train = false;
   book().is_exact_now = false;
-  // Who has lost its master, or does not wait for its answer, can't know when
-  // the step is over.
+  // A client that has lost its master, or does not wait for its reply, cannot
+  // know when the step is over.
   const bool knows = losses == losses_ && !is_anyone_stuck_ &&
                      !absl::IsUnavailable(status) &&
                      !HasText(status, "deadline passed before its answer");
@@ -262,7 +262,7 @@ void SavingClient::TrainAndSave() {
     return PauseFor(absl::Milliseconds(1 + Chance(2000)));
   }
   for (uint64_t left = 1 + Chance(3); left > 0 && book().may_train; --left) {
-    // What a step lacks takes time to come, as a connection that is dialed.
+    // Resources for a step, such as a connection, take time to appear.
     if (!TakeStep()) return PauseFor(absl::Milliseconds(1 + Chance(100)));
     Pause();
   }
@@ -283,9 +283,9 @@ bool SavingClient::RestoreOrInitialize() {
     Violate("there is no checkpoint any more");
   }
   if (!(newest->has_value() ? Restore(**newest) : Initialize())) return false;
-  const auto torn = LookForTorn();
+  const auto torn = FindTornValues();
   if (!torn.has_value()) return false;
-  // What was saved when it could be torn stays so: the training begins anew.
+  // A checkpoint saved while inexact stays inexact: training starts over.
   if (is_certain && !torn->empty()) {
     if (newest->has_value() && book().is_exact[SaveBook::NumberOf(**newest)]) {
       Violate(absl::StrCat("restored ", **newest, ", but ", *torn));
@@ -317,7 +317,7 @@ bool SavingClient::Restore(const std::string& newest) {
   return false;
 }
 
-std::optional<std::string> SavingClient::LookForTorn() {
+std::optional<std::string> SavingClient::FindTornValues() {
   const auto values = session_->Run(
       {}, {program_->weights[0], program_->slots[0], program_->weights[1],
            program_->slots[1], program_->global_step});
@@ -328,8 +328,8 @@ std::optional<std::string> SavingClient::LookForTorn() {
   }
   const SavedValues restored = {
       {(*values)[0], (*values)[2]}, {(*values)[1], (*values)[3]}, (*values)[4]};
-  return WhatIsTorn(restored,
-                    options_.consistency == train::SaveConsistency::kStep);
+  return DescribeTornValues(
+      restored, options_.consistency == train::SaveConsistency::kStep);
 }
 
 void SavingClient::Save() {

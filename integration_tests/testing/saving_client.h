@@ -1,22 +1,19 @@
-// SavingClient: one of two clients that train the same variables, on two
-// parameter servers, in a simulation of saves. The first, the chief, begins the
-// training or restores it, saves every few steps, and restores whenever a step
-// of either failed; the other only takes steps. What must not be is a
-// violation:
+// SavingClient is one of two clients that train the same variables, on two
+// parameter servers, in a simulation of saves. The first, the chief, starts or
+// restores the training, saves every few steps, and restores whenever a step of
+// either failed; the other only takes steps. Violations are:
 //
-// - a checkpoint, or a restored variable, in which an update is half there, or
-//   that of a variable without that of its slot; under SaveConsistency::kStep a
-//   step that is half there;
-// - a checkpoint that a Save has returned, and that is not the newest later,
-// nor
-//   is a newer one;
-// - an error that does not tell what to do; one of a save, or a step, though
-//   nothing was disturbed for long; a save that does not end.
+// - a checkpoint, or a restored variable, with a partial update, or with the
+//   update of a variable but not of its slot; with SaveConsistency::kStep a
+//   partial step;
+// - a checkpoint returned by a Save if later the newest one is older;
+// - an error without a remedy; an error of a save, or a step, long after the
+//   last fault; a hung save.
 //
-// A step that failed may have done its half, and one whose master is lost may
-// do so later, with or without saves. From then on, until the chief has
-// restored what such a step can no longer reach, checkpoints are inexact: steps
-// may be half in them.
+// A failed step may have taken effect partially, and one whose master is lost
+// may do so later, with or without saves. From then on, until the chief has
+// restored variables that such a step can no longer reach, checkpoints are
+// inexact: they may contain partial steps.
 //
 // Threads: as Trainer's.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_SAVING_CLIENT_H_
@@ -41,7 +38,7 @@ inline constexpr int kNumSavingServers = 2;  // tasks of job "ps"
 inline constexpr int kNumSavingClients = 2;  // and tasks of job "worker"
 inline constexpr int kNumKept = 2;           // checkpoints
 
-// Element by element: w -= m += 1, on each server, then the global step += 1.
+// For each element: w -= m += 1, on each server, then the global step += 1.
 struct SavedProgram {
   SavedProgram(const std::string& writer, train::SaverOptions options);
 
@@ -54,34 +51,37 @@ struct SavedProgram {
   std::optional<train::Saver> saver;
 };
 
-// What the variables hold, in a checkpoint or in the cluster.
+// SavedValues holds the values of the variables, from a checkpoint or from the
+// cluster.
 struct SavedValues {
   Tensor weights[kNumSavingServers];
   Tensor slots[kNumSavingServers];
   Tensor global_step;
 };
-// What is wrong with them; empty: nothing. `steps`: no step may be half there.
-std::string WhatIsTorn(const SavedValues& values, bool steps);
-// Reads all of a checkpoint, and checks its sums.
+// Describes inconsistent values; empty if there are none. `steps`: partial
+// steps are violations, too.
+std::string DescribeTornValues(const SavedValues& values, bool steps);
+// Reads a whole checkpoint, and verifies its checksums.
 absl::StatusOr<SavedValues> ReadSaved(FileSystem& disk,
                                       const std::string& prefix);
 
-// What both clients know, and whoever looks at the disk.
+// SaveBook is the knowledge shared by both clients and the disk check.
 struct SaveBook {
-  // Checkpoints have numbers, in the order in which they were begun.
+  // Checkpoints are numbered in the order in which they began.
   int64_t last_begun = 0;
   int64_t last_told = 0;  // a Save has returned it
   std::map<int64_t, bool> is_exact;
-  // A step failed: nobody takes any until the chief has restored.
+  // False after a failed step: no client takes steps until the chief has
+  // restored.
   bool may_train = false;
   int num_training = 0;  // steps of the other that run
-  // Meanwhile the other takes some one after the other: time hardly passes.
+  // Meanwhile the other client runs steps back to back: hardly any time passes.
   bool is_saving = false;
   bool is_exact_now = false;
-  // Until then what failed may still land.
+  // Until then failed steps may still take effect.
   absl::Time doubtful_until = absl::InfinitePast();
 
-  // Of a prefix "model-7".
+  // Number of a prefix "model-7".
   static int64_t NumberOf(const std::string& prefix);
 };
 
@@ -109,10 +109,10 @@ class SavingClient : public DisturbedClient {
   bool reborn() const override { return !is_dying_; }
 
   void Start();
-  // Nothing is disturbed any more. The chief goes on until it has shown that
-  // saves succeed, and so the other; then they rest.
+  // No more faults are injected. Both clients continue until the chief has
+  // shown that saves succeed; then they pause.
   void CalmDown();
-  // It need not succeed any more.
+  // The client need not succeed any more.
   void GiveUp() { gives_up_ = true; }
   enum class Rest { kNone, kSaved, kEnded };
   Rest rest() const { return rest_; }
@@ -130,17 +130,17 @@ class SavingClient : public DisturbedClient {
   void TakeTurn();
   void BeReborn();
   bool Connect();
-  // One step; whether it succeeded.
+  // Takes one step; returns whether it succeeded.
   bool TakeStep();
   void StepFailed(const absl::Status& status, int losses);
   void TrainBesideTheChief();
-  // The chief's.
+  // Chief only.
   void TrainAndSave();
   bool RestoreOrInitialize();
   bool Restore(const std::string& newest);
   bool Initialize();
-  // In the cluster; none where asking failed.
-  std::optional<std::string> LookForTorn();
+  // Checks the values in the cluster; none if they cannot be read.
+  std::optional<std::string> FindTornValues();
   void Save();
   void SaveFailed(const absl::Status& status);
 

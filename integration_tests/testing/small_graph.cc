@@ -32,7 +32,7 @@ Process& TheProcess() {
   return *process;
 }
 
-// Of all tensors inside, as their shapes say; whatever they are part of.
+// Number of elements of all contained tensors, according to their shapes.
 int64_t ConstantElements(const tf::TensorProto& tensor) {
   double elements = 1;
   for (const auto& dim : tensor.tensor_shape().dim()) {
@@ -116,7 +116,8 @@ std::vector<protocol::CallableSpec> SmallGraph::Specs() const {
       spec.fetches.push_back(absl::StrCat(node.name(), ":", i));
     }
     specs.push_back(std::move(spec));
-    // What has no value, or a handle for one, can't be fetched, but be run.
+    // Nodes without a value, or with a handle, cannot be fetched, but can be
+    // run.
     specs.push_back(SpecOf(node));
   }
   protocol::CallableSpec everything;

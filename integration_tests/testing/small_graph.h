@@ -1,10 +1,10 @@
-// SmallGraph: a graph from anywhere, small enough for tests to run it whatever
-// it is; GraphSession: a session with it, in a task with little memory.
+// SmallGraph is an untrusted graph, small enough for tests to run in any case;
+// GraphSession is a session with it, in a task with little memory.
 //
-// A node with an attribute "_value" is fed: its output 0 is that tensor. So a
-// kernel gets what its shape function has not seen.
+// A node with an attribute "_value" is fed: its output 0 is that tensor. So
+// kernels get shapes that their shape functions have not seen.
 //
-// Threads: those of one Process that lives as long as the program. One thread
+// Threads: those of one Process that lives until the program ends. One caller
 // at a time.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_SMALL_GRAPH_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_SMALL_GRAPH_H_
@@ -30,16 +30,16 @@ class GraphDef;
 
 class SmallGraph {
  public:
-  // Null for what is no graph, or asks for much.
+  // Null for an invalid graph, or one with excessive demands.
   static std::unique_ptr<SmallGraph> Of(const tf::GraphDef& def);
 
   const Graph& graph() const { return graph_; }
   const std::string& bytes() const { return bytes_; }
   const std::vector<Tensor>& fed_values() const { return values_; }
-  // What is worth running: the last nodes, one after the other, with fetches
-  // and without, then all at once.
+  // Steps worth running: the last nodes, one after the other, with fetches and
+  // without, then all at once.
   std::vector<protocol::CallableSpec> Specs() const;
-  // Every node alone.
+  // One step per node.
   std::vector<protocol::CallableSpec> NodeSpecs() const;
 
  private:
@@ -57,22 +57,22 @@ class GraphSession {
   struct Outcome {
     absl::Status status;
     std::vector<Tensor> fetches;  // where the status is OK
-    // Of what was run, those that stand for several (_FusedMatMul).
+    // Number of fused nodes that ran (_FusedMatMul).
     int fused_nodes = 0;
   };
 
-  // The graph outlives the session.
+  // The graph must outlive the session.
   explicit GraphSession(const SmallGraph& graph,
                         const GraphOptions& options = {});
-  // From now on fused nodes are counted.
+  // Counts fused nodes from now on.
   void CountFused() { counts_fused_ = true; }
   ~GraphSession();
   GraphSession(const GraphSession&) = delete;
   GraphSession& operator=(const GraphSession&) = delete;
 
-  // DEADLINE_EXCEEDED for what takes longer than a small graph should.
+  // DEADLINE_EXCEEDED for steps that take longer than a small graph should.
   Outcome Run(const protocol::CallableSpec& spec);
-  // One after the other, until one takes too long.
+  // Runs one after the other, until one takes too long.
   std::vector<Outcome> RunAll(const std::vector<protocol::CallableSpec>& specs);
 
  private:

@@ -22,7 +22,7 @@ Frames FramesOf(const ControlMessage& message) {
 
 }  // namespace
 
-// Stands between the wire and one who wants its events.
+// Intercepts events between the wire and their receiver.
 class TappedWire::Events : public bus::WireEvents {
  public:
   Events(TappedWire& wire, bus::WireEvents& events, Lane lane, bool accepts)
@@ -121,7 +121,7 @@ absl::Status TappedWire::Send(ConnectionId connection, Frames frames) {
     is_control =
         it != table_->events.end() && it->second->lane() == Lane::kControl;
   }
-  // What a dialed connection says before it is up is a greeting.
+  // A dialed connection sends its handshake before it is up.
   if (!is_control) return wire_->Send(connection, std::move(frames));
   auto message = bus::DecodeControlMessage(frames);
   if (!message.ok()) return wire_->Send(connection, std::move(frames));

@@ -1,10 +1,10 @@
-// TappedWire: a Wire that shows a test the control messages that pass through
-// it, which may be changed, swallowed, sent again or answered: how a test
-// plants a bug in a task without touching the task's code.
+// TappedWire is a Wire that passes control messages through a test, which may
+// change, drop, resend or answer them. A test thus injects a bug into a task
+// without changing the task's code.
 //
-// Threads: as Wire; the tap is called on the thread that sends or reads. What
-// Deliver brings comes as a closure of its own, so only a SimulatedScheduler
-// keeps the promise that events of one connection come one after the other.
+// Threads: as Wire; the tap is called on the thread that sends or reads.
+// Deliver runs a separate closure, so only a SimulatedScheduler guarantees that
+// events of one connection are sequential.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_TAPPED_WIRE_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_TAPPED_WIRE_H_
 
@@ -24,7 +24,8 @@ namespace weft {
 
 class TappedWire;
 
-// What a test wants to see. All return whether it goes on its way.
+// WireTap receives events of the wire. All methods return whether the event is
+// passed on.
 class WireTap {
  public:
   virtual ~WireTap() = default;
@@ -36,13 +37,13 @@ class WireTap {
                          bus::ControlMessage& /*message*/) {
     return true;
   }
-  // An accepted connection was lost.
+  // Called when an accepted connection was lost.
   virtual bool OnLost() { return true; }
 };
 
 class TappedWire : public bus::Wire {
  public:
-  // `scheduler` outlives the wire.
+  // `scheduler` must outlive the wire.
   TappedWire(std::unique_ptr<bus::Wire> wire, Scheduler& scheduler,
              std::shared_ptr<WireTap> tap);
   ~TappedWire() override;
@@ -55,15 +56,15 @@ class TappedWire : public bus::Wire {
   absl::Status Send(bus::ConnectionId connection, bus::Frames frames) override;
   void Close(bus::ConnectionId connection) override;
 
-  // As if it had come from the other end, after `delay`; the tap does not see
-  // it. Nothing happens if the connection has ended by then.
+  // Delivers a message as if from the other end, after `delay`, bypassing the
+  // tap. No-op if the connection has ended by then.
   void Deliver(bus::ConnectionId connection, const bus::ControlMessage& message,
                absl::Duration delay = absl::ZeroDuration());
 
  private:
   class Events;
   class Listener;
-  // Which connections are open, and who hears of them.
+  // Open connections and their receivers.
   struct Table {
     absl::Mutex mutex;
     std::map<bus::ConnectionId, Events*> events ABSL_GUARDED_BY(mutex);
@@ -79,10 +80,10 @@ class TappedWire : public bus::Wire {
   std::vector<std::unique_ptr<Events>> all_events_ ABSL_GUARDED_BY(mutex_);
 };
 
-// `message` under the envelope's call; small attachments travel along.
+// Returns `message` under the envelope's call, with small attachments inline.
 bus::ControlMessage WithBody(const bus::Envelope& envelope,
                              bus::Message message);
-// The request with its body and attachments, for the readers of
+// Returns the request with its body and attachments, for the parsers of
 // libs/protocol.
 bus::Message BodyOf(const bus::ControlMessage& message);
 

@@ -232,7 +232,8 @@ std::shared_ptr<TestCluster::Member> TestCluster::Take(const std::string& job,
   return taken;
 }
 
-// Out of the tables first: it takes time, and others look there meanwhile.
+// Removed from the tables first, because stopping takes time and others use the
+// tables.
 void TestCluster::Stop(const std::string& job, int index,
                        absl::Duration drain) {
   const std::shared_ptr<Member> stopped = Take(job, index);

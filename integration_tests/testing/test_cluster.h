@@ -1,8 +1,8 @@
-// TestCluster: real servers for tests, all in this program: in one Process
-// without sockets, in a Process each over loopback sockets, or in a Process
-// each over the in-memory wire under a seeded scheduler.
+// TestCluster runs real servers for tests in this program: in one Process
+// without sockets, in separate Processes over loopback sockets, or in separate
+// Processes over the in-memory wire under a seeded scheduler.
 //
-// The client has a Process of its own but for kOneProcess.
+// The client has its own Process, except with kOneProcess.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_TEST_CLUSTER_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_TEST_CLUSTER_H_
 
@@ -29,18 +29,17 @@ namespace weft {
 enum class ClusterKind { kOneProcess, kSockets, kSimulated };
 inline constexpr ClusterKind kAllClusterKinds[] = {
     ClusterKind::kOneProcess, ClusterKind::kSockets, ClusterKind::kSimulated};
-// "OneProcess": for the names of tests.
+// "OneProcess": used in test names.
 std::string ClusterKindName(ClusterKind kind);
 
-// What a process can hold, and its machine with what that has; as
-// ProcessOptions says.
+// Memory limits of a process and of its machine; see ProcessOptions.
 struct ProcessMemory {
   int64_t bound = std::numeric_limits<int64_t>::max();
   MachineMemory machine;
 };
 
-// Pools of few threads, so that a simulation exhausts them; how many, the seed
-// says.
+// Returns pools with few threads, which a simulation exhausts; their sizes
+// depend on the seed.
 SimulatedPools SmallPools(uint64_t seed);
 
 class TestCluster {
@@ -51,14 +50,14 @@ class TestCluster {
     uint64_t seed = 1;     // of kSimulated
     SimulatedPools pools;  // of kSimulated: of each task's process
     int host_gpus = 0;
-    // Of each task, with memory of their own, which the host plays; their
-    // arenas are small (FakeDevice).
+    // GPUs per task, emulated by the host with their own memory; their arenas
+    // are small (FakeDevice).
     int fake_gpus = 0;
-    // Whose these are instead, where it is given.
+    // Overrides the platform of the GPUs.
     std::shared_ptr<const GpuPlatform> gpu_platform;
     absl::Duration lease = absl::Minutes(1);
     absl::Duration patience = absl::Minutes(1);
-    // Infinite: what a test simulates has no other messages than its own.
+    // Infinite: a simulation has no heartbeats besides its own messages.
     absl::Duration heartbeat_interval = absl::InfiniteDuration();
     absl::Duration heartbeat_timeout = absl::InfiniteDuration();
     absl::Duration log_waits_after = absl::InfiniteDuration();
@@ -66,61 +65,61 @@ class TestCluster {
     bus::TransportOptions transport;  // of kSimulated: of all processes
     Quotas quotas;
     bool metrics = false;  // but for kSimulated: each at a port of its own
-    // What a process of that name ("client", or the task's) has for a disk,
-    // which outlives the cluster. Null: the machine's.
+    // Returns the file system of the process of that name ("client", or the
+    // task's), which must outlive the cluster. Null: the local one.
     std::function<FileSystem*(const std::string& name)> file_system;
-    // What a process of that name has of functions of its program. May be null.
+    // Returns the client functions of the process of that name. May be null.
     std::function<ClientFunctions(const std::string& name)> client_functions;
-    // What a process of that name has of memory. Null: what the machine has.
+    // Returns the memory of the process of that name. Null: the machine's.
     std::function<ProcessMemory(const std::string& name)> memory;
-    // Of kSimulated: puts a wire of the test's in front of a process's own one.
-    // May be null.
+    // kSimulated only: wraps the wire of a process. May be null.
     std::function<std::unique_ptr<bus::Wire>(
         const std::string& name, Scheduler&, std::unique_ptr<bus::Wire> wire)>
         wrap_wire;
-    // Of kSimulated: false plants a bug: a task that starts again is taken for
-    // what it was.
+    // kSimulated only: false injects a bug: a restarted task keeps its
+    // incarnation.
     bool new_incarnations = true;
   };
-  // Starts all servers; aborts the program where that fails.
+  // Starts all servers; aborts the program on an error.
   explicit TestCluster(const Options& options);
   ~TestCluster();
 
   const ClusterSpec& spec() const { return spec_; }
   Server& server(const std::string& job, int index);
   const std::string& target(const std::string& job, int index);
-  // What the server lives in.
+  // The process of the server.
   Process& process(const std::string& job, int index);
-  // For Session::Connect: the client's process, and bounds that end a test that
-  // hangs.
+  // Options for Session::Connect: the client's process, and timeouts that end a
+  // hung test.
   SessionOptions session_options();
 
-  // Stops the server, at once unless steps may go on for `drain`; Start begins
-  // another one in its place, in another process.
+  // Stops the server, at once unless running steps may continue for `drain`;
+  // Start begins another one in its place, in another process.
   void Stop(const std::string& job, int index,
             absl::Duration drain = absl::ZeroDuration());
   void Start(const std::string& job, int index);
-  // Of kSimulated: the server's process is killed, and gone at once: it stands
-  // still wherever it was, what it had sent is lost, and all its connections
-  // are. What is left of it is taken down with the cluster.
+  // kSimulated only: kills the server's process: its threads stop where they
+  // are, unsent messages and all its connections are lost. The remains are
+  // destroyed with the cluster.
   void Crash(const std::string& job, int index);
-  // Of kSimulated: the threads of the server's pools, or the one that reads its
-  // connections, stand still until they go on.
+  // kSimulated only: the threads of the server's pools, or its connection
+  // reader, which can be stopped and resumed.
   SimulatedScheduler::Part& pools(const std::string& job, int index);
   SimulatedScheduler::Part& reader(const std::string& job, int index);
   const SimulatedPools& pool_sizes() const { return options_.pools; }
-  // Null while the server is stopped, or where it has no devices. Whoever holds
-  // it keeps the server from its end.
+  // Null while the server is stopped, or if it has no devices. A holder delays
+  // the server's end.
   std::shared_ptr<TaskRuntime> runtime(const std::string& job, int index);
 
-  // Of kSimulated. Wires are called "/job:ps/replica:0/task:0" and "client";
-  // NewProcess makes more, for other clients, which the cluster outlives.
+  // kSimulated only. Wires are named "/job:ps/replica:0/task:0" and "client";
+  // NewProcess creates more, for other clients, which must end before the
+  // cluster.
   std::unique_ptr<Process> NewProcess(const std::string& name);
   SimulatedScheduler& scheduler() { return *simulated_; }
   bus::MemoryNetwork& network() { return *network_; }
 
  private:
-  // A server and what it lives in, where that is not the client's process.
+  // A server and its process, if that is not the client's.
   struct Member {
     SimulatedScheduler::Part* pools = nullptr;
     SimulatedScheduler::Part* reader = nullptr;
@@ -132,13 +131,13 @@ class TestCluster {
   FileSystem* DiskOf(const std::string& name) const {
     return options_.file_system ? options_.file_system(name) : nullptr;
   }
-  // Null: the task's GPUs, if any, have the CPU's memory.
+  // Null: the task's GPUs, if any, use the CPU's memory.
   std::shared_ptr<const GpuPlatform> Gpus() const;
   ClientFunctions FunctionsOf(const std::string& name) const {
     return options_.client_functions ? options_.client_functions(name)
                                      : ClientFunctions();
   }
-  // What any process of that name has.
+  // Common options of the process of that name.
   ProcessOptions ProcessOptionsOf(const std::string& name) const;
   absl::Status StartAll();
   void StopAll();
@@ -149,7 +148,7 @@ class TestCluster {
       const std::string& name, SimulatedScheduler::Part& pools,
       SimulatedScheduler::Part& reader);
   Member& member(const std::string& job, int index);
-  // Out of the table, once nobody holds it.
+  // Removes the member from the table, once it has no other holder.
   std::shared_ptr<Member> Take(const std::string& job, int index);
   void BuryTheDead();
 
@@ -166,8 +165,8 @@ class TestCluster {
   std::vector<std::pair<std::string, std::shared_ptr<Member>>> dead_;
 };
 
-// What a task still holds of sessions and their steps, though nobody has any
-// more: "/job:ps/replica:0/task:0 still has 1 sessions, ..."; empty: nothing.
+// Describes leaked sessions and steps of a task: "/job:ps/replica:0/task:0
+// still has 1 sessions, ..."; empty if there are none.
 std::string WhatIsLeft(TestCluster& cluster, const std::string& job, int index);
 
 }  // namespace weft

@@ -1,6 +1,5 @@
-// A training whose runs are traced, for tensorboard_test.py: what they tell is
-// below DIRECTORY/hook by a ProfilerHook, and below DIRECTORY/writer by a
-// FileWriter.
+// A training whose runs are traced, for tensorboard_test.py: a ProfilerHook
+// writes traces to DIRECTORY/hook, and a FileWriter to DIRECTORY/writer.
 //
 //   traced_training DIRECTORY
 #include <cstdio>

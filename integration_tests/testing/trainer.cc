@@ -12,15 +12,15 @@
 namespace weft {
 namespace {
 
-// Of one call that makes or grows a session.
+// Timeout of a call that creates or extends a session.
 constexpr absl::Duration kOperationTimeout = absl::Seconds(20);
 constexpr absl::Duration kConnectTimeout = absl::Seconds(5);
 // So long after the last disturbance every step has to succeed.
 constexpr absl::Duration kSettling = absl::Seconds(30);
 constexpr int kCalmSuccesses = 5;
 constexpr int kReleased = 3;  // callables, before the end
-// So long a step may go on whose master was lost: its abort may be late, or
-// wait for the end of a silence.
+// How long a step whose master was lost may still run: its abort may be late,
+// or wait for the end of a silence.
 constexpr absl::Duration kDoubt = absl::Seconds(30);
 // Some of a schedule's longest stalls.
 constexpr absl::Duration kNoticed = absl::Seconds(5);
@@ -164,8 +164,8 @@ void Trainer::TryStep() {
   Failed(attempt, values.status());
 }
 
-// From some milliseconds to some seconds: what is late by any amount meets
-// steps that wait, that have just ended, and that come next.
+// From some milliseconds to some seconds, so that late messages meet steps that
+// wait, that have just ended, and that follow.
 absl::Duration Trainer::Impatience() {
   const int64_t longest = 4000 >> Chance(9);
   return absl::Milliseconds(1 + Chance(longest));
@@ -211,7 +211,7 @@ void Trainer::CheckValues(const Attempt& attempt,
     }
     Count& count = counts_[p];
     const int life = options_.life_of(Server(p));
-    // One that is about to stop, an odd life, may still be counted on.
+    // A server that is about to stop, an odd life, may still receive counts.
     if (life == attempt.lives[p] && life % 2 == 0 && life != count.life) {
       Violate(absl::StrCat(CountName(options_.index, p),
                            " is counted on a server that has started again"));
@@ -229,18 +229,16 @@ void Trainer::CheckValues(const Attempt& attempt,
 
 void Trainer::Failed(const Attempt& attempt, const absl::Status& status) {
   CheckError(status, attempt.is_poisoned);
-  // Nothing stands still, or is silent, for so long. (What a first run does
-  // before its step waits for tasks that are not there; that is no "Timed
-  // out".)
+  // No hang or silence lasts this long. (Before its first step, a run waits for
+  // missing tasks; that does not return "Timed out".)
   if (attempt.is_patient && Mentions(status, "Timed out after")) {
     Violate(absl::StrCat("a step was told of no loss, and hangs: ",
                          status.ToString()));
   }
-  // Both ends of a connection that was cut notice it, whoever is stalled on
-  // the way to that.
+  // Both ends of a cut connection notice it, unless stalled before.
   PauseFor(absl::IsUnavailable(status) ? kNoticed : absl::Milliseconds(1));
-  // Who has lost its master, or does not wait for its answer, can't know when
-  // the step is over.
+  // A client that has lost its master, or does not wait for its reply, cannot
+  // know when the step is over.
   const bool knows = attempt.losses == losses_ && !is_anyone_stuck_ &&
                      !Mentions(status, "deadline passed before its answer");
   const bool is_certain = knows && Now() > doubtful_until_;
@@ -368,8 +366,8 @@ void Trainer::CheckError(const absl::Status& status, bool is_poisoned) {
   Violate(absl::StrCat("not a clean error: ", text));
 }
 
-// As TensorFlow's monitored session: another one where this one may be gone;
-// but sometimes it is given another chance.
+// As TensorFlow's monitored session: a new session if this one may be lost; but
+// sometimes it is tried again.
 void Trainer::GiveUpSessionIfLost(const absl::Status& status) {
   if (absl::IsDeadlineExceeded(status) || absl::IsInvalidArgument(status) ||
       IsUninitialised(status)) {

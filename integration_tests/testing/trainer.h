@@ -1,17 +1,17 @@
-// Trainer: one client of a simulated training, with the retry loop that a user
-// writes, and a book of what it did, against which it holds everything that it
-// sees. What must not be is a violation:
+// Trainer is one client of a simulated training, with a user's retry loop. It
+// records its actions and checks all results against the record. Violations
+// are:
 //
-// - an error that does not tell what to do, or that names no task;
-// - a count below the updates that were acknowledged, or above those that were
-//   tried, unless its server has started again since it was initialised;
+// - an error without a remedy, or that names no task;
+// - a count below the acknowledged updates, or above the attempted ones, unless
+//   its server has restarted since initialization;
 // - a count that changes after the error of its step was returned;
-// - a value of another step; a token that comes twice;
-// - a step that fails though nothing was disturbed for long;
-// - a step that hangs until its deadline, instead of being told what was lost.
+// - a value of another step; a duplicate token;
+// - a step that fails long after the last fault;
+// - a step that hangs until its deadline, instead of reporting the loss.
 //
 // Threads: runs as a closure of a simulated scheduler; the other methods are
-// for the thread that advances time.
+// called on the thread that advances time.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_TRAINER_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_TRAINER_H_
 
@@ -30,8 +30,8 @@
 
 namespace weft {
 
-// What several trainers know of each other: the tokens that were put in and
-// taken out of their queue.
+// TokenBook is shared by several trainers: the tokens that were enqueued and
+// dequeued.
 struct TokenBook {
   std::set<float> sent;
   std::set<float> received;
@@ -64,15 +64,15 @@ class Trainer : public DisturbedClient {
 
   void Start();
 
-  // Nothing is disturbed any more. The trainer goes on until it has shown that
-  // steps succeed, then it rests; so it does after having made callables and
-  // released them, and after having ended its session.
+  // No more faults are injected. The trainer continues until it has shown that
+  // steps succeed, then it pauses; likewise after having created and released
+  // callables, and after having ended its session.
   void CalmDown();
-  // It need not succeed any more.
+  // The trainer need not succeed any more.
   void GiveUp() { gives_up_ = true; }
   enum class Rest { kNone, kTrained, kReleased, kEnded };
   Rest rest() const { return rest_; }
-  // Goes on from a rest.
+  // Resumes after a pause.
   void GoOn();
 
   const std::vector<std::string>& violations() const { return violations_; }
@@ -80,9 +80,9 @@ class Trainer : public DisturbedClient {
   int num_failed() const { return num_failed_; }
 
  private:
-  // What is known of a count.
+  // Known bounds of a count.
   struct Count {
-    // Of the server when it was initialised, or when that was tried last.
+    // The server's life when the count was (last attempted to be) initialized.
     int life = -1;
     bool is_initialised = false;  // that was acknowledged
     float acknowledged = 0;
@@ -112,21 +112,21 @@ class Trainer : public DisturbedClient {
   void CheckValues(const Attempt& attempt, const std::vector<Tensor>& values);
   void Failed(const Attempt& attempt, const absl::Status& status);
   void TryToken();
-  // Initialises what is not.
+  // Initializes uninitialized counts.
   void Initialise();
   bool InitialiseOn(int p);
   bool IsMissing(const ops::Variable& variable);
   void CheckError(const absl::Status& status, bool is_poisoned);
   void GiveUpSessionIfLost(const absl::Status& status);
 
-  // The counts as they are on the servers, seen past the network.
+  // Reads the counts on the servers, bypassing the network.
   Counts Peek() const;
-  // Nothing of a step that has failed may land any more.
+  // Checks that a failed step has no further effects.
   void CheckNothingLands(const Attempt& attempt, const Counts& counts);
   std::string Server(int p) const { return TaskName("ps", p); }
-  // Meanwhile it also takes tokens and has steps fail.
+  // Whether it also dequeues tokens and lets steps fail.
   bool IsDisturbed() const;
-  // Nothing was disturbed for long.
+  // Whether there were no faults for long.
   bool IsCalm() const;
   absl::Time Now() const { return cluster_.scheduler().clock().Now(); }
   uint64_t Chance(uint64_t bound) { return random_->Next() % bound; }
@@ -148,7 +148,7 @@ class Trainer : public DisturbedClient {
   absl::Time calm_since_ = absl::InfiniteFuture();
   int calm_successes_ = 0;
   bool gives_up_ = false;
-  // Until then a step may still run that it does not know the end of.
+  // Until then a step with unknown result may still run.
   absl::Time doubtful_until_ = absl::InfinitePast();
   Rest rest_ = Rest::kNone;
   std::unique_ptr<Event> go_on_;

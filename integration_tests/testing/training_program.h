@@ -1,9 +1,9 @@
-// TrainingProgram: the graph of one of several clients that train together,
-// between-graph: small, and every edge and update in it can be checked.
+// TrainingProgram is the graph of one of several clients of between-graph
+// training: small, with edges and updates that can all be checked.
 //
-// On each of two parameter servers: `weights`, which all clients add 1 to, and
-// `count`, which this client alone adds 1 to; on the second a queue of tokens.
-// A step pulls the weights to the client's worker and pushes a number back.
+// On each of two parameter servers: `weights`, to which all clients add 1, and
+// `count`, to which only this client adds 1; on the second a queue of tokens. A
+// step pulls the weights to the client's worker and pushes a number back.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_TRAINING_PROGRAM_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_TRAINING_PROGRAM_H_
 
@@ -28,8 +28,8 @@ inline std::string CountName(int client, int p) {
 }
 
 struct TrainingProgram {
-  // On GPUs: all but the counts, which a test reads past the network, and what
-  // only CPUs do.
+  // On GPUs: everything except the counts, which a test reads past the network,
+  // and CPU-only ops.
   explicit TrainingProgram(int client, bool on_gpus = false)
       : device(on_gpus ? "gpu:0" : "cpu:0"),
         worker(root.WithDevice(
@@ -39,11 +39,11 @@ struct TrainingProgram {
     ratio = ops::FloorDiv(Server(1).WithName(kRatio), ops::Const(Server(1), 1),
                           divisor);
     for (int p = 0; p < kNumServers; ++p) AddServer(client, p);
-    // From each server to the other: no message of the worker's waits for what
-    // these connections do.
+    // From each server to the other: the worker's messages do not wait for
+    // these connections.
     across = Travelled(Where(1), Where(0), echo[1]);
     Output back = Travelled(Where(0), Where(1), echo[0]);
-    // One count as it comes, one after values from everywhere.
+    // One count is sent directly, one depends on values from all tasks.
     counted[0] = ops::AssignAdd(Server(0), count[0], 1.0f);
     counted[1] = ops::AssignAdd(Server(1).WithControlDependencies({back}),
                                 count[1], 1.0f);
@@ -56,13 +56,13 @@ struct TrainingProgram {
     token = ops::QueueDequeue(Server(1), queue, {DT_FLOAT})[0];
   }
 
-  // The same value, by way of one device to another; not an Identity, which a
+  // Returns the same value by way of another device; not an Identity, which a
   // pass may drop.
   static Output Travelled(const Scope& by, const Scope& to, const Input& x) {
     return ops::Mul(to, ops::Mul(by, x, 2.0f), 0.5f);
   }
   Scope Server(int p) const { return root.WithDevice(ServerDevice(p)); }
-  // The server's device that computes.
+  // The server's compute device.
   Scope Where(int p) const {
     return root.WithDevice(absl::StrCat("/job:ps/task:", p, "/", device));
   }

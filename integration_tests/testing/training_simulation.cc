@@ -113,7 +113,7 @@ class TrainingSimulation {
 
   // Both sessions are open, and nothing else.
   void CheckAtRest() {
-    // What the disturbances left behind has had its time.
+    // Effects of earlier faults have had time to end.
     cluster_.scheduler().AdvanceBy(2 * kLease);
     CheckNoSteps();
     for (int p = 0; p < kNumServers; ++p) CheckSessions("ps", p, kNumTrainers);

@@ -1,7 +1,7 @@
-// SimulateTraining: two clients train on a simulated cluster of a coordinator,
-// two parameter servers and two workers while tasks, clients and connections
-// fail as the seed says; then all is left in peace, and everything has to be as
-// it should: steps succeed, and no task holds anything that nobody needs.
+// SimulateTraining lets two clients train on a simulated cluster of a
+// coordinator, two parameter servers and two workers while tasks, clients and
+// connections fail as chosen by the seed. Then faults end: steps must succeed,
+// and no task may hold unused resources.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_TRAINING_SIMULATION_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_TRAINING_SIMULATION_H_
 
@@ -16,15 +16,15 @@ namespace weft {
 
 struct TrainingSimulationOptions {
   uint64_t seed = 1;
-  // Each task has one with memory of its own (FakeDevice), and most of the
-  // program runs there.
+  // Gives each task a GPU with its own memory (FakeDevice), which runs most of
+  // the program.
   bool on_gpus = false;
-  // Plants a bug; may be null.
+  // Injects a bug; may be null.
   std::function<void(TestCluster::Options& cluster)> plant;
 };
 
 struct TrainingSimulationResult {
-  // Empty where all is well. A run that hangs is one.
+  // Empty on success. A hung run is a violation.
   std::vector<std::string> violations;
   std::vector<std::string> faults;  // what was done to it, for people
   uint64_t trace = 0;

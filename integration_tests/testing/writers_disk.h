@@ -1,8 +1,8 @@
-// WritersDisk: the disk of a simulated cluster's checkpoint writer: operations
-// on it fail, it is full for a while, and what was not synced is lost with the
-// power of its machine.
+// WritersDisk is the disk of a simulated cluster's checkpoint writer, with
+// faults: operations fail, the disk is full for a while, and unsynced data is
+// lost by power failures.
 //
-// Threads: of the one that advances time.
+// Threads: the thread that advances time.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_WRITERS_DISK_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_WRITERS_DISK_H_
 
@@ -20,15 +20,16 @@ inline constexpr char kCheckpointWriter[] = "checkpoint_writer";  // the job
 
 class WritersDisk {
  public:
-  // What is there, whoever lives.
+  // The files, independent of processes.
   MemoryFileSystem& files() { return files_; }
 
-  // As a process sees it, which is cut off from it when it is killed: whatever
-  // stands still there may go on at the very end.
+  // Returns the view of a process, which is cut off when the process is killed,
+  // because its hung threads may resume at the very end.
   FileSystem* ForNewProcess();
 
-  // The writer crashes, with or without the power of its machine, and the disk
-  // fails. Both outlive what Rage does; nobody else sets `faults`' on_crash.
+  // Adds faults: the writer crashes, with or without a power failure, and the
+  // disk fails. Both must outlive the effects of Rage; on_crash of `faults`
+  // must not be set elsewhere.
   void AddFaults(ClusterFaults& faults);
 
  private:

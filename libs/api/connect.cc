@@ -1,6 +1,6 @@
-// Session::Connect: how a target is reached. "" makes a Task of its own in this
-// process, and a coordinator for it. "zmq://host:port" is a server: of this
-// Process by a call, of any other over the bus.
+// Session::Connect creates the connection for a target. "" creates a Task in
+// this process, with its own coordinator. "zmq://host:port" is a server: one of
+// this Process is called directly, any other over the bus.
 #include <memory>
 #include <string>
 #include <utility>
@@ -22,10 +22,10 @@
 namespace weft {
 namespace {
 
-// TensorFlow's name for the one task of an in-process session.
+// TensorFlow's name for the single task of an in-process session.
 constexpr char kLocalTask[] = "/job:localhost/replica:0/task:0";
 
-// The process of a session that was given none.
+// Creates the process of a session without a given one.
 absl::StatusOr<std::unique_ptr<Process>> NewProcess(
     const ProcessOptions& options) {
   auto process = std::make_unique<Process>(options);
@@ -33,8 +33,8 @@ absl::StatusOr<std::unique_ptr<Process>> NewProcess(
   return process;
 }
 
-// A task that lives as long as the session that made it, and whose containers
-// nobody else sees. It is a cluster of its own.
+// InProcessTask is a task that lives as long as the session that created it,
+// with private containers. It is its own cluster.
 class InProcessTask {
  public:
   static absl::StatusOr<std::shared_ptr<InProcessTask>> Create(
@@ -110,10 +110,11 @@ class InProcessTask {
   Task task_;
 };
 
-// The client end of a server in another process, as long as somebody uses it.
+// RemoteMaster is the client end of a server in another process, as long as it
+// is in use.
 class RemoteMaster {
  public:
-  // `own_process` may be null where the options have one.
+  // `own_process` may be null if the options have a process.
   RemoteMaster(const bus::Address& address, const SessionOptions& options,
                std::unique_ptr<Process> own_process)
       : own_process_(std::move(own_process)),
@@ -139,14 +140,13 @@ class RemoteMaster {
   protocol::MasterClient client_;
 };
 
-// A master that somebody else made, what runs wait with, and this process's
-// files.
+// A master, the scheduler for waiting runs, and this process's file system.
 struct Reached {
   std::shared_ptr<protocol::Master> master;
   Process* process = nullptr;
 };
 
-// While a monitored session is there, checkpoint writers that stop wait for it.
+// While a monitored session exists, draining checkpoint writers wait for it.
 std::shared_ptr<protocol::Master> ExpectingSaves(Reached reached) {
   struct Kept {
     std::shared_ptr<protocol::Master> master;
@@ -166,7 +166,7 @@ absl::StatusOr<Reached> ReachInProcess(const SessionOptions& options) {
     }
   }
   ASSIGN_OR_RETURN(auto task, InProcessTask::Create(options));
-  // The session's hold on its master is what keeps the task alive.
+  // The session's reference to its master keeps the task alive.
   return Reached{{task, &task->master()}, &task->process()};
 }
 

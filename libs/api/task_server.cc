@@ -1,4 +1,5 @@
-// StartTaskServer: the server of a program that libs/estimator runs as a task.
+// StartTaskServer starts the server of a program that libs/estimator runs as a
+// task.
 #include "libs/estimator/task_server.h"
 
 #include <utility>

@@ -22,11 +22,10 @@ namespace {
 
 using Run = SharedRuns::Run;
 
-// Bytes that are read at once, of entries that are not read where they are
-// wanted.
+// Chunk size for entries that are not read directly into their destination.
 constexpr uint64_t kReadAtOnce = uint64_t{8} << 20;
 
-// Any byte but 0 is true in a file, but a bool is 0 or 1.
+// Any nonzero byte is true in a file, but a bool must be 0 or 1.
 void MakeBools(Tensor& tensor) {
   auto* const bytes = static_cast<uint8_t*>(tensor.mutable_data());
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
@@ -34,11 +33,11 @@ void MakeBools(Tensor& tensor) {
   }
 }
 
-// Takes the bytes of an entry in pieces, in order, and copies what of them is
-// wanted.
+// PieceCopier takes the bytes of an entry in chunks, in order, and copies the
+// requested parts.
 class PieceCopier {
  public:
-  // `to` holds the box `wanted`, elements of `element_size` bytes.
+  // `to` holds the box `wanted`, of elements of `element_size` bytes.
   PieceCopier(const Box& stored, const Box& wanted, size_t element_size,
               char* to)
       : runs_(stored, wanted),
@@ -46,7 +45,7 @@ class PieceCopier {
         element_size_(element_size),
         to_(to) {}
 
-  // The entry's bytes from `begin` on.
+  // Adds the entry's bytes from `begin` on.
   void Add(uint64_t begin, absl::string_view piece) {
     const uint64_t end = begin + piece.size();
     for (; run_.has_value(); run_ = runs_.Next()) {
@@ -58,7 +57,7 @@ class PieceCopier {
       std::memcpy(to_ + static_cast<uint64_t>(run_->to) * element_size_ +
                       (copy_begin - from),
                   piece.data() + (copy_begin - begin), copy_end - copy_begin);
-      if (from + size > end) return;  // the rest of the run is in the next one
+      if (from + size > end) return;  // the rest is in the next chunk
     }
   }
 
@@ -69,10 +68,9 @@ class PieceCopier {
   char* const to_;
 };
 
-// The bytes of an entry of strings; BundleWriter::AppendStrings says what they
-// are.
+// The encoded bytes of an entry of strings, see BundleWriter::AppendStrings.
 struct Strings {
-  absl::string_view lengths;  // varints, which have been looked at
+  absl::string_view lengths;  // validated varints
   absl::string_view characters;
   uint32_t crc = 0;
 };
@@ -111,7 +109,7 @@ absl::StatusOr<Strings> ParseStrings(absl::string_view bytes, int64_t count) {
   return strings;
 }
 
-// How often a reader looks again when it finds that an index was replaced.
+// How often a reader retries when an index was replaced.
 constexpr int kMaxReplaced = 3;
 
 }  // namespace
@@ -146,10 +144,10 @@ absl::Status BundleReader::OpenIndex() {
       index_ = *std::move(index);
       return absl::OkStatus();
     }
-    // A save may have put another file in its place since its size was asked.
+    // A save may have replaced the file since its size was read.
     const uint64_t size_before = size;
     ASSIGN_OR_RETURN(size, file_system_.GetFileSize(path));
-    // Object stores tell of another file, which may be of the same size.
+    // Object stores detect a replaced file, even of the same size.
     const bool is_same =
         size == size_before && !absl::IsFailedPrecondition(index.status());
     if (is_same || tries == kMaxReplaced) return index.status();
@@ -205,7 +203,7 @@ absl::StatusOr<std::shared_ptr<const TensorInfo>> BundleReader::FindTensor(
 absl::StatusOr<std::map<std::string, CheckpointReader::Listed>>
 BundleReader::ListTensors() {
   std::map<std::string, Listed> tensors;
-  // Slices come before their tensors, which say the shape of the whole.
+  // Slices precede their tensors, which state the shape of the whole.
   RETURN_IF_ERROR(ForEach(
       [&](absl::string_view key, const BundleEntry& entry) -> absl::Status {
         const bool is_slice = !key.empty() && key.front() == '\0';
@@ -309,7 +307,7 @@ absl::StatusOr<Tensor> BundleReader::ReadBox(const Whole& whole,
   RETURN_IF_ERROR(CheckType(whole, wanted));
   const DataType dtype = whole.entry->dtype;
   ASSIGN_OR_RETURN(const std::vector<Stored> stored, FindStored(whole, wanted));
-  // Before memory is reserved, each file is seen to be as large as it should.
+  // The sizes of all files are checked before memory is reserved.
   for (const Stored& part : stored) RETURN_IF_ERROR(FileOf(part).status());
   ASSIGN_OR_RETURN(Tensor result, Tensor::Allocate(allocator, dtype, shape));
   for (const Stored& part : stored) {
@@ -418,7 +416,7 @@ absl::StatusOr<BundleReader::DataFile*> BundleReader::FileOf(
                                   " x ", kMinVariantBytes));
     }
   } else if (element_size == 0) {
-    // A length takes a byte or more.
+    // A length takes at least one byte.
     if (size < sizeof(uint32_t) || size - sizeof(uint32_t) < elements) {
       return damaged(absl::StrCat("; expected size is at least ", elements,
                                   " + ", sizeof(uint32_t)));

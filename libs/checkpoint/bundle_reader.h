@@ -1,5 +1,5 @@
-// BundleReader: reads a V2 checkpoint that BundleWriter, MergeBundles or
-// TensorFlow wrote.
+// BundleReader reads a V2 checkpoint written by BundleWriter, MergeBundles or
+// TensorFlow.
 //
 // Errors and threads: CheckpointReader's.
 #ifndef WEFT_LIBS_CHECKPOINT_BUNDLE_READER_H_
@@ -31,9 +31,9 @@ namespace weft::checkpoint {
 
 class BundleReader : public CheckpointReader {
  public:
-  // Reads PREFIX.index's header. `file_system` outlives the reader, and so do
-  // `cancellation`, which may be null and ends a reading between two pieces,
-  // and `allocator`, as CheckpointReader says.
+  // Reads the header of PREFIX.index. `file_system` must outlive the reader, as
+  // must `cancellation`, which may be null and stops reading between two
+  // chunks, and `allocator`, see CheckpointReader.
   static absl::StatusOr<std::unique_ptr<BundleReader>> Open(
       FileSystem& file_system, absl::string_view prefix,
       const Cancellation* cancellation = nullptr,
@@ -41,26 +41,26 @@ class BundleReader : public CheckpointReader {
   ~BundleReader() override;
 
   int format() const override { return 2; }
-  // What the names of data files say; see ChooseDataFileCount.
+  // The count in the names of data files; see ChooseDataFileCount.
   int num_data_files() const override { return header_.num_shards; }
   const BundleHeader& header() const { return header_; }
 
-  // What the index says of a tensor, or of a slice's key. It stays as it is
-  // with whoever holds it; that of the last name is kept, too, since one tensor
-  // may be asked for in thousands of slices.
+  // Returns the index entry of a tensor, or of a slice's key. The result stays
+  // valid for its holder; the last one is cached, because one tensor may be
+  // requested in thousands of slices.
   absl::StatusOr<std::shared_ptr<const BundleEntry>> Find(
       absl::string_view key);
   absl::StatusOr<std::shared_ptr<const TensorInfo>> FindTensor(
       absl::string_view name) override;
   absl::StatusOr<std::map<std::string, Listed>> ListTensors() override;
-  // Calls `visit`, which may use the reader, with all entries in the order of
-  // their keys, those of slices first; ends with its first error.
+  // Calls `visit`, which may use the reader, with all entries in key order,
+  // those of slices first; stops at its first error.
   absl::Status ForEach(absl::FunctionRef<absl::Status(absl::string_view key,
                                                       const BundleEntry& entry)>
                            visit);
 
-  // Work so far, which tests count: slices that entries named, and slices that
-  // were compared with one that was wanted.
+  // Counts of work, for tests: parsed slices, and slices compared with a
+  // requested one.
   int64_t slices_parsed() const { return slices_parsed_; }
   int64_t boxes_compared() const { return boxes_compared_; }
 
@@ -69,7 +69,7 @@ class BundleReader : public CheckpointReader {
   absl::StatusOr<Tensor> ReadSlice(absl::string_view name,
                                    const TensorSlice& slice,
                                    Allocator& allocator) override;
-  // Numbers are read in pieces that are not kept.
+  // Numbers are read in chunks that are not kept.
   absl::Status Verify(absl::string_view name, Allocator& allocator) override;
 
  private:
@@ -77,13 +77,13 @@ class BundleReader : public CheckpointReader {
     std::unique_ptr<RandomAccessFile> file;  // null: not open now
     uint64_t size = 0;
   };
-  // A tensor and its slices, in the order in which they begin.
+  // A tensor and its slices, ordered by their starts.
   struct Whole {
     std::string name;
     std::shared_ptr<const BundleEntry> entry;
     BoxesInOrder boxes;  // of entry->slices
   };
-  // One stored entry, and which part of the tensor it is.
+  // A stored entry and its part of the tensor.
   struct Stored {
     std::string key;
     BundleEntry entry;
@@ -93,43 +93,44 @@ class BundleReader : public CheckpointReader {
   BundleReader(FileSystem& file_system, absl::string_view prefix,
                const Cancellation* cancellation, Allocator& allocator);
 
-  // Again where another save's has taken its place meanwhile.
+  // Reopens the index if another save has replaced it meanwhile.
   absl::Status OpenIndex();
   absl::Status ReadHeader();
   absl::StatusOr<BundleEntry> Parse(absl::string_view key);
-  // Of the last name that was asked for, whose last one is kept.
+  // Cached for the last requested name.
   absl::StatusOr<std::shared_ptr<const Whole>> FindWhole(
       absl::string_view name);
   absl::StatusOr<Tensor> ReadBox(const Whole& whole, const Box& wanted,
                                  const TensorShape& shape,
                                  Allocator& allocator);
-  // UNIMPLEMENTED for a type that is not held, or not in slices.
+  // UNIMPLEMENTED for an unsupported type, or a type without slices.
   absl::Status CheckType(const Whole& whole, const Box& wanted) const;
-  // The slices of the tensor that share something with `wanted`, which they
-  // cover, each element once.
+  // Returns the slices of the tensor that intersect `wanted`; they cover it,
+  // each element once.
   absl::StatusOr<std::vector<Stored>> FindStored(const Whole& whole,
                                                  const Box& wanted);
-  // No two of them may lie in the same bytes: a small file reserves little.
+  // Checks that no two slices share bytes, so that a small file reserves little
+  // memory.
   absl::Status CheckPlaces(absl::string_view name,
                            const std::vector<Stored>& stored) const;
-  // The file of the entry's data, which is large enough to hold all of it.
+  // Returns the entry's data file, which is large enough for the entry.
   absl::StatusOr<DataFile*> FileOf(const Stored& stored);
-  // Opens it, and closes the one that was used longest ago where more than
+  // Opens the file, and closes the least recently used one if more than
   // kMaxOpenFiles would be open.
   absl::Status OpenFile(int shard, DataFile& file);
-  // Checks all of the stored bytes, and copies to `to`, which is `wanted`, what
-  // they share.
+  // Verifies all stored bytes, and copies the intersection with `wanted` to
+  // `to`.
   absl::Status CopyStored(const Stored& stored, const Box& wanted,
                           Allocator& allocator, Tensor& to);
   absl::Status CopyNumbers(const DataFile& file, const Stored& stored,
                            const Box& wanted, Tensor& to);
-  // Says of an error where it was met.
+  // Adds the location to an error.
   absl::Status WithPlace(const absl::Status& status,
                          const Stored& stored) const;
-  // Checks all of the stored bytes.
+  // Verifies all stored bytes.
   absl::Status VerifyStored(const Stored& stored, Allocator& allocator);
-  // Gives `take` the bytes of an entry in pieces, in order; then checks their
-  // checksum.
+  // Passes the bytes of an entry to `take` in chunks, in order; then verifies
+  // their checksum.
   absl::Status ReadPieces(
       const DataFile& file, const Stored& stored,
       absl::FunctionRef<void(uint64_t begin, absl::string_view piece)> take)
@@ -138,11 +139,12 @@ class BundleReader : public CheckpointReader {
                            const Box& wanted, Allocator& allocator, Tensor& to);
   absl::Status CopyVariants(const DataFile& file, const Stored& stored,
                             Allocator& allocator, Tensor& to);
-  // All bytes of the entry.
+  // Reads all bytes of the entry.
   absl::StatusOr<BufferPtr> ReadWhole(const DataFile& file,
                                       const Stored& stored,
                                       Allocator& allocator);
-  // Reads all of it: a file that became shorter since it was opened is cut off.
+  // Reads exactly the given size; a file that was truncated since it was opened
+  // is an error.
   absl::Status ReadAll(const RandomAccessFile& file, uint64_t offset,
                        uint64_t size, char* to) const;
   absl::Status CheckSum(const Stored& stored, uint32_t crc) const;

@@ -75,7 +75,7 @@ class BundleTest : public ::testing::Test {
   std::unique_ptr<Random> random_;
 };
 
-// What a checkpoint holds besides slices of tensors, and these.
+// The expected contents of a checkpoint.
 struct Contents {
   struct Part {
     std::string key;
@@ -136,7 +136,7 @@ class TensorFlowFilesTest : public BundleTest {
   LocalFileSystem local_;
 };
 
-TEST_F(TensorFlowFilesTest, AreReadAndWrittenTheSame) {
+TEST_F(TensorFlowFilesTest, ReadAndRewriteGivesTheSameBytes) {
   for (const std::string name : {"many_dtypes", "many_blocks", "partitioned"}) {
     const std::string copy = kPrefix + name;
     ASSERT_OK(
@@ -148,7 +148,7 @@ TEST_F(TensorFlowFilesTest, AreReadAndWrittenTheSame) {
   }
 }
 
-TEST_F(TensorFlowFilesTest, ShardsAreMergedTheSame) {
+TEST_F(TensorFlowFilesTest, MergedShardsHaveTheSameBytes) {
   const std::string golden = absl::StrCat(kTestdata, "sharded/model.ckpt");
   const std::vector<std::string> shards = {"/job/_temp_1/part-00000-of-00002",
                                            "/job/_temp_1/part-00001-of-00002"};
@@ -164,7 +164,7 @@ TEST_F(TensorFlowFilesTest, ShardsAreMergedTheSame) {
   EXPECT_EQ(left, std::vector<std::string>());
 }
 
-TEST_F(TensorFlowFilesTest, ManyTypesAreListed) {
+TEST_F(TensorFlowFilesTest, ManyTypesAreListedAndRead) {
   ASSERT_OK_AND_ASSIGN(
       const auto reader,
       BundleReader::Open(local_,
@@ -187,8 +187,8 @@ TEST_F(TensorFlowFilesTest, ManyTypesAreListed) {
   EXPECT_TRUE(SameBits(string, Tensor::Scalar("alone")));
 }
 
-// With the codes that TensorFlow gives, and its words.
-TEST_F(TensorFlowFilesTest, DamageIsRefused) {
+// With TensorFlow's codes and texts.
+TEST_F(TensorFlowFilesTest, CorruptFilesAreRejected) {
   const auto read = [&](const std::string& name) -> absl::Status {
     ASSIGN_OR_RETURN(
         const auto reader,
@@ -218,7 +218,7 @@ TEST_F(TensorFlowFilesTest, DamageIsRefused) {
               StatusIs(absl::StatusCode::kNotFound, "no_index.index"));
 }
 
-TEST_F(TensorFlowFilesTest, SlicesAreReadAsOthers) {
+TEST_F(TensorFlowFilesTest, SlicesOfPartitionedTensorAreRead) {
   ASSERT_OK_AND_ASSIGN(
       const auto reader,
       BundleReader::Open(local_,
@@ -237,7 +237,7 @@ TEST_F(TensorFlowFilesTest, SlicesAreReadAsOthers) {
   }
 }
 
-TEST_F(BundleTest, TensorsOfAllTypesComeBack) {
+TEST_F(BundleTest, TensorsOfAllTypesRoundTrip) {
   std::vector<Tensor> tensors = {
       Tensor::Vector<float>({1.5f, -0.0f}),
       Tensor::Scalar<double>(2.5),
@@ -263,7 +263,7 @@ TEST_F(BundleTest, TensorsOfAllTypesComeBack) {
 }
 
 // Larger than what is read at once, whole and as an odd part of it.
-TEST_F(BundleTest, LargeTensorsComeBack) {
+TEST_F(BundleTest, LargeTensorsRoundTrip) {
   const Tensor large = Rows(0, 1000003, 3);
   const auto writer = NewWriter();
   ASSERT_OK(writer->Add("large", large));
@@ -278,7 +278,7 @@ TEST_F(BundleTest, LargeTensorsComeBack) {
 }
 
 // Saved whole, in rows, in columns and in a chequerboard; read as any part.
-TEST_F(BundleTest, AnyPartitionIsReadAsAnyOther) {
+TEST_F(BundleTest, AnyPartitionCanBeReadAsAnother) {
   const TensorShape shape({5, 4});
   const Tensor whole = Rows(0, 5, 4);
   const std::vector<std::vector<std::string>> partitions = {
@@ -313,7 +313,7 @@ TEST_F(BundleTest, AnyPartitionIsReadAsAnyOther) {
   }
 }
 
-TEST_F(BundleTest, StringsArePartitionedToo) {
+TEST_F(BundleTest, StringTensorsCanBePartitioned) {
   const auto writer = NewWriter();
   ASSERT_OK(writer->AddSlice("s", TensorShape({3}), Slice("2,1"),
                              Tensor::Vector<std::string>({"c"})));
@@ -324,7 +324,7 @@ TEST_F(BundleTest, StringsArePartitionedToo) {
   EXPECT_TRUE(SameBits(read, Tensor::Vector<std::string>({"b", "c"})));
 }
 
-TEST_F(BundleTest, WhatIsNotThereIsNamed) {
+TEST_F(BundleTest, MissingTensorIsNamed) {
   const auto writer = NewWriter();
   ASSERT_OK(writer->AddSlice("x", TensorShape({5, 4}), Slice("0,2:-"),
                              Rows(0, 2, 4)));
@@ -342,7 +342,7 @@ TEST_F(BundleTest, WhatIsNotThereIsNamed) {
 }
 
 // testdata/variants: the state of an iterator, as TensorFlow's Saver wrote it.
-TEST_F(BundleTest, VariantsAreWrittenAsTensorFlowWritesThem) {
+TEST_F(BundleTest, VariantBytesMatchTensorFlow) {
   constexpr char kTensorFlows[] = "libs/checkpoint/testdata/variants/range";
   constexpr char kName[] = "IteratorV2:0_STATE";
   LocalFileSystem local;
@@ -361,7 +361,7 @@ TEST_F(BundleTest, VariantsAreWrittenAsTensorFlowWritesThem) {
   }
 }
 
-TEST_F(BundleTest, VariantsAreReadWholeAndChecked) {
+TEST_F(BundleTest, VariantReadsAreChecked) {
   const Tensor inside = Tensor::Scalar<std::string>(std::string(300, 'x'));
   Tensor variants(DT_VARIANT, {2});
   variants.mutable_flat<Variant>()[1] = {
@@ -390,7 +390,7 @@ TEST_F(BundleTest, VariantsAreReadWholeAndChecked) {
   }
 }
 
-TEST_F(BundleTest, AnObjectOfTheProcessIsNotSaved) {
+TEST_F(BundleTest, ResourceTensorsAreRejected) {
   Tensor variant(DT_VARIANT, {});
   variant.mutable_scalar<Variant>().object = std::make_shared<VariantObject>();
   Tensor outer(DT_VARIANT, {});
@@ -402,7 +402,7 @@ TEST_F(BundleTest, AnObjectOfTheProcessIsNotSaved) {
 
 // testdata/tensorflow/snappy: as TensorFlow 2.21 wrote it, but with its index
 // compressed, as many released models have it.
-TEST_F(BundleTest, ReadsAnIndexCompressedBySnappy) {
+TEST_F(BundleTest, ReadsSnappyCompressedIndex) {
   LocalFileSystem local;
   ASSERT_OK_AND_ASSIGN(
       const auto reader,
@@ -414,7 +414,7 @@ TEST_F(BundleTest, ReadsAnIndexCompressedBySnappy) {
   EXPECT_EQ(v.flat<float>()[1], 2.5f);
 }
 
-TEST_F(BundleTest, WhatCanNotBeAddedIsNamed) {
+TEST_F(BundleTest, InvalidTensorIsNamedInError) {
   const auto writer = NewWriter();
   const TensorShape shape({5, 4});
   ASSERT_OK(writer->Add("a", Tensor::Scalar<float>(1)));
@@ -456,7 +456,7 @@ TEST_F(BundleTest, WhatCanNotBeAddedIsNamed) {
 }
 
 // Overlapping slices would leave others out.
-TEST_F(BundleTest, OverlappingSlicesAreRefused) {
+TEST_F(BundleTest, OverlappingSlicesAreRejected) {
   const auto writer = NewWriter();
   for (const char* slice : {"0,2:-", "1,2:-"}) {
     const TensorSlice parsed = Slice(slice);
@@ -469,7 +469,7 @@ TEST_F(BundleTest, OverlappingSlicesAreRefused) {
 }
 
 // A file of a few bytes would else reserve any number of times as many.
-TEST_F(BundleTest, SlicesInTheSameBytesAreRefused) {
+TEST_F(BundleTest, SlicesSharingBytesAreRejected) {
   const auto writer = NewWriter();
   ASSERT_OK(writer->AddSlice("x", TensorShape({4, 1}), Slice("0,2:-"),
                              Rows(0, 2, 1)));
@@ -507,7 +507,7 @@ class SmallAllocator : public Allocator {
 };
 
 // An entry may name millions of slices in few bytes.
-TEST(BundleEntryTest, MemoryForSlicesIsBounded) {
+TEST(BundleEntryTest, SliceListMemoryIsBounded) {
   constexpr int kSlices = 300'000;
   BundleEntry entry;
   entry.dtype = DT_FLOAT;
@@ -536,7 +536,7 @@ TEST_F(BundleTest, TooLittleMemoryIsReported) {
 
 // A step that is cancelled reads no further piece, of no large tensor and of
 // none in slices.
-TEST_F(BundleTest, ACancellationEndsReading) {
+TEST_F(BundleTest, CancellationStopsReading) {
   const auto writer = NewWriter();
   ASSERT_OK(writer->Add("large", Rows(0, 1000003, 3)));
   ASSERT_OK(writer->AddSlice("x", TensorShape({2, 1}), Slice("0,1:-"),
@@ -568,8 +568,8 @@ absl::StatusOr<std::map<std::string, Tensor>> ReadEverything(FileSystem& fs) {
   return all;
 }
 
-// What a message calls the tensor that has that byte of the data, and where it
-// begins.
+// Returns the name, in error texts, of the tensor that contains that byte of
+// the data, and its offset.
 std::string PlaceOf(const Contents& contents, size_t byte) {
   for (const auto& [key, entry] : contents.parts) {
     const auto begin = static_cast<size_t>(entry.offset);
@@ -582,7 +582,7 @@ std::string PlaceOf(const Contents& contents, size_t byte) {
 }
 
 // No bit turned in either file changes a value that is read.
-TEST_F(BundleTest, EachBitIsCheckedOrDoesNotMatter) {
+TEST_F(BundleTest, BitFlipsNeverChangeValuesRead) {
   const auto writer = NewWriter();
   ASSERT_OK(writer->Add("n", Tensor::Vector<int16_t>({1, -2, 300})));
   ASSERT_OK(writer->Add("s", Tensor::Vector<std::string>({"ab", "", "c"})));
@@ -628,7 +628,7 @@ TEST_F(BundleTest, EachBitIsCheckedOrDoesNotMatter) {
   EXPECT_GT(refused, 1000);
 }
 
-TEST_F(BundleTest, WithoutFinishNothingIsLeft) {
+TEST_F(BundleTest, UnfinishedWriterDeletesItsFiles) {
   {
     const auto writer = NewWriter();
     ASSERT_OK(writer->Add("a", Tensor::Scalar<float>(1)));
@@ -653,7 +653,7 @@ class Elsewhere : public MemoryFileSystem {
   absl::Status answer;
 };
 
-TEST_F(BundleTest, WhoIsSilentIsNotAskedAgain) {
+TEST_F(BundleTest, CleanupStopsAtUnavailableFileSystem) {
   for (const bool is_silent : {false, true}) {
     Elsewhere files;
     if (is_silent) files.answer = absl::UnavailableError("no answer");
@@ -674,8 +674,9 @@ TEST_F(BundleTest, WhoIsSilentIsNotAskedAgain) {
   }
 }
 
-// Whose connection is lost is cancelled with that, and its disk is well.
-TEST_F(BundleTest, ACancelledOneLeavesNothingWhateverTheCause) {
+// A lost connection cancels a save with its own status, while the disk still
+// works.
+TEST_F(BundleTest, CancelledWriterDeletesItsFiles) {
   for (const absl::Status& cause :
        {absl::CancelledError("closed"), absl::UnavailableError("lost"),
         absl::DeadlineExceededError("late")}) {
@@ -689,7 +690,7 @@ TEST_F(BundleTest, ACancelledOneLeavesNothingWhateverTheCause) {
   }
 }
 
-TEST_F(BundleTest, ACheckpointIsWholeOrNotThere) {
+TEST_F(BundleTest, FailedWriteLeavesNoPartialCheckpoint) {
   for (int64_t n = 0;; ++n) {
     MemoryFileSystem disk;
     FailingFileSystem failing(disk);
@@ -726,7 +727,7 @@ Tensor ReadA(FileSystem& disk) {
 }
 
 // Under a name that is used already, too: the old checkpoint or the new one.
-TEST_F(BundleTest, ACheckpointIsReplacedAtOneMoment) {
+TEST_F(BundleTest, OverwriteIsAtomic) {
   const Tensor old_a = Rows(0, 3, 4), new_a = Rows(7, 10, 4);
   const auto write = [&](FileSystem& files, const Tensor& a) {
     auto writer = BundleWriter::Create(files, kPrefix, *random_);
@@ -754,9 +755,9 @@ TEST_F(BundleTest, ACheckpointIsReplacedAtOneMoment) {
   EXPECT_EQ(seen, (std::set<bool>{false, true}));
 }
 
-// Tasks write their shards to one folder. Who finds it there has not made it,
-// and who has may not have synced it yet.
-TEST_F(BundleTest, ACheckpointSurvivesInAFolderThatAnotherHasJustMade) {
+// Tasks write their shards to one directory. A task that finds it existing did
+// not create it, and the creator may not have synced it yet.
+TEST_F(BundleTest, CheckpointSyncsFolderMadeByAnotherTask) {
   const Tensor a = Rows(0, 3, 4);
   const std::string prefix = "shards/part-00000-of-00001";
   for (uint64_t seed = 0; seed < 16; ++seed) {
@@ -773,7 +774,7 @@ TEST_F(BundleTest, ACheckpointSurvivesInAFolderThatAnotherHasJustMade) {
   }
 }
 
-TEST_F(BundleTest, AFullDiskIsReportedAndSweptUp) {
+TEST_F(BundleTest, FullDiskIsReportedAndFilesAreDeleted) {
   FailingFileSystem failing(fs_);
   failing.LimitSpace(1000);
   ASSERT_OK_AND_ASSIGN(auto writer,
@@ -788,9 +789,9 @@ TEST_F(BundleTest, AFullDiskIsReportedAndSweptUp) {
   EXPECT_EQ(names, std::vector<std::string>());
 }
 
-// As RestoreV2 asks: for what an entry says, and for one part, for each in
-// turn. Work is that of the parts, not of their square.
-TEST_F(BundleTest, TenThousandPartsAreReadOneByOne) {
+// Reads as RestoreV2 does: the entry, then each part. The work must be linear
+// in the number of parts, not quadratic.
+TEST_F(BundleTest, TenThousandSlicesAreReadOneByOne) {
   constexpr int64_t kParts = 10000;
   constexpr int64_t kColumns = 3;
   const TensorShape shape({kParts, kColumns});
@@ -813,7 +814,7 @@ TEST_F(BundleTest, TenThousandPartsAreReadOneByOne) {
   }
   EXPECT_EQ(reader->slices_parsed(), kParts);
   EXPECT_LE(reader->boxes_compared(), 2 * kParts);
-  // In other parts, and whole.
+  // With another partitioning, and whole.
   ASSERT_OK_AND_ASSIGN(
       const Tensor some,
       reader->ReadSlice("x", Slice("5000,2500:-"), HeapAllocator()));
@@ -824,8 +825,8 @@ TEST_F(BundleTest, TenThousandPartsAreReadOneByOne) {
   EXPECT_LE(reader->boxes_compared(), 4 * kParts);
 }
 
-// As many as tasks have saved, which may be more than a process may open.
-TEST_F(BundleTest, FewOfManyDataFilesAreOpenAtOnce) {
+// A checkpoint may have more data files than a process may open.
+TEST_F(BundleTest, NumberOfOpenDataFilesIsBounded) {
   constexpr int kFiles = 130;
   std::vector<std::string> shards;
   for (int i = 0; i < kFiles; ++i) {
@@ -854,8 +855,8 @@ TEST_F(BundleTest, FewOfManyDataFilesAreOpenAtOnce) {
   EXPECT_EQ(files.num_open(), 0);
 }
 
-// What was found stays as it was with its holder.
-TEST_F(BundleTest, EntriesOutliveThoseThatAreFoundLater) {
+// A returned entry stays valid for its holder.
+TEST_F(BundleTest, EntriesStayValidAfterLaterLookups) {
   const auto writer = NewWriter();
   ASSERT_OK(writer->Add("a", Rows(0, 1, 2)));
   ASSERT_OK(writer->Add("b", Rows(0, 3, 2)));
@@ -882,7 +883,7 @@ class MergeTest : public BundleTest {
   }
 };
 
-TEST_F(MergeTest, PutsSlicesTogether) {
+TEST_F(MergeTest, SlicesOfShardsAreCombined) {
   ASSERT_NO_FATAL_FAILURE(WriteShard("/t/a", "4,2:-", 4, 6));
   ASSERT_NO_FATAL_FAILURE(WriteShard("/t/b", "0,4:-", 0, 4));
   ASSERT_OK(MergeBundles(fs_, {"/t/a", "/t/b"}, kPrefix, *random_));
@@ -894,7 +895,7 @@ TEST_F(MergeTest, PutsSlicesTogether) {
   EXPECT_EQ(left, std::vector<std::string>());
 }
 
-// An object store whose copies of data end long after their caller gave up.
+// An object store whose copies complete long after their caller gave up.
 class LateRenames : public MemoryFileSystem {
  public:
   absl::Status RenameFile(absl::string_view from,
@@ -954,7 +955,7 @@ TEST_F(MergeTest, LateRenameOfAFailedSaveHasNoEffect) {
   }
 }
 
-// What a machine is that loses power right before a file is renamed to `lost`.
+// A disk that loses power right before a file is renamed to `lost`.
 class Forgetful : public MemoryFileSystem {
  public:
   explicit Forgetful(std::string lost) : lost_(std::move(lost)) {}
@@ -969,8 +970,8 @@ class Forgetful : public MemoryFileSystem {
   const std::string lost_;
 };
 
-// The save failed, by no mistake of whoever saves.
-TEST_F(MergeTest, AnIndexThatIsGoneAgainIsNoMistake) {
+// The save failed, but not by a user error.
+TEST_F(MergeTest, LostIndexIsUnavailable) {
   Forgetful files(IndexFilename(kPrefix));
   ASSERT_OK_AND_ASSIGN(auto writer,
                        BundleWriter::Create(files, "/t/a", *random_));
@@ -982,7 +983,7 @@ TEST_F(MergeTest, AnIndexThatIsGoneAgainIsNoMistake) {
   EXPECT_FALSE(files.FileExists(IndexFilename(kPrefix)).ok());
 }
 
-TEST_F(MergeTest, APartThatIsGoneAgainIsNoMistake) {
+TEST_F(MergeTest, LostShardIsUnavailable) {
   for (const std::string& lost :
        {DataFilename("/t/a", 0, 1), IndexFilename("/t/a")}) {
     SCOPED_TRACE(lost);
@@ -997,7 +998,7 @@ TEST_F(MergeTest, APartThatIsGoneAgainIsNoMistake) {
 }
 
 // The shards of a second save take the place of the first one's checkpoint.
-TEST_F(MergeTest, AnotherCheckpointIsReplacedAtOneMoment) {
+TEST_F(MergeTest, ExistingCheckpointIsReplacedAtomically) {
   std::set<int64_t> seen;
   bool is_cut_off = true;
   for (int64_t n = 0; is_cut_off; ++n) {
@@ -1031,7 +1032,7 @@ TEST_F(MergeTest, AnotherCheckpointIsReplacedAtOneMoment) {
   EXPECT_EQ(seen, (std::set<int64_t>{1, 2}));
 }
 
-TEST_F(MergeTest, APrefixWithoutANameIsRefused) {
+TEST_F(MergeTest, PrefixWithoutNameIsRejected) {
   ASSERT_NO_FATAL_FAILURE(WriteShard("/t/a", "0,6:-", 0, 6));
   for (const char* prefix : {"/t/", "/", ""}) {
     EXPECT_THAT(MergeBundles(fs_, {"/t/a"}, prefix, *random_),
@@ -1039,13 +1040,13 @@ TEST_F(MergeTest, APrefixWithoutANameIsRefused) {
   }
 }
 
-// An index whose header is another's, and that names no tensor.
+// Returns an index with the given header and no tensors.
 std::string IndexWith(const BundleHeader& header) {
   return CraftTable(CraftBlock(
       {CraftEntry(0, kHeaderKey, SerializeBundleHeader(header))}, {0}));
 }
 
-TEST_F(BundleTest, WhatThisVersionCannotReadIsRefused) {
+TEST_F(BundleTest, UnsupportedVersionIsRejected) {
   ASSERT_OK(fs_.CreateDirectories("/job"));
   const auto says = [&](const BundleHeader& header, absl::StatusCode code,
                         const char* text) {
@@ -1065,7 +1066,7 @@ TEST_F(BundleTest, WhatThisVersionCannotReadIsRefused) {
   EXPECT_OK(BundleReader::Open(fs_, kPrefix).status());
 }
 
-TEST_F(MergeTest, OfDifferentFormatsIsRefused) {
+TEST_F(MergeTest, DifferentFormatsAreRejected) {
   ASSERT_NO_FATAL_FAILURE(WriteShard("/t/a", "0,6:-", 0, 6));
   ASSERT_OK(fs_.WriteFileAtomically(IndexFilename("/t/b"),
                                     IndexWith({.producer = 2})));
@@ -1076,7 +1077,7 @@ TEST_F(MergeTest, OfDifferentFormatsIsRefused) {
 }
 
 // Before the first file has another name.
-TEST_F(MergeTest, FilesOfAnotherMachineAreRefused) {
+TEST_F(MergeTest, FilesOfOtherByteOrderAreRejected) {
   ASSERT_NO_FATAL_FAILURE(WriteShard("/t/a", "0,6:-", 0, 6));
   ASSERT_OK_AND_ASSIGN(const auto before, fs_.ListDirectory("/t"));
   EXPECT_THAT(MergeBundles(fs_, {"/t/a"}, "zmq://writer:1/t/b", *random_),
@@ -1084,7 +1085,7 @@ TEST_F(MergeTest, FilesOfAnotherMachineAreRefused) {
   EXPECT_EQ(fs_.ListDirectory("/t").value(), before);
 }
 
-TEST_F(MergeTest, ACancelledOneMakesNoCheckpoint) {
+TEST_F(MergeTest, CancelledMergeWritesNoCheckpoint) {
   ASSERT_NO_FATAL_FAILURE(WriteShard("/t/a", "0,6:-", 0, 6));
   Cancellation cancellation;
   cancellation.Cancel(absl::CancelledError("the step has ended"));
@@ -1096,12 +1097,12 @@ TEST_F(MergeTest, ACancelledOneMakesNoCheckpoint) {
   EXPECT_THAT(writer->Finish(&cancellation),
               StatusIs(absl::StatusCode::kCancelled));
   EXPECT_FALSE(fs_.FileExists(IndexFilename(kPrefix)).ok());
-  // What was to be merged is whole.
+  // The input is still complete.
   ASSERT_OK(MergeBundles(fs_, {"/t/a"}, kPrefix, *random_));
   EXPECT_OK(Read("x").status());
 }
 
-TEST_F(MergeTest, OfOneIntoItself) {
+TEST_F(MergeTest, SingleShardMayHaveTheFinalPrefix) {
   ASSERT_NO_FATAL_FAILURE(WriteShard(kPrefix, "0,6:-", 0, 6));
   ASSERT_OK(MergeBundles(fs_, {kPrefix}, kPrefix, *random_));
   ASSERT_OK_AND_ASSIGN(const Tensor x, Read("x"));
@@ -1109,7 +1110,7 @@ TEST_F(MergeTest, OfOneIntoItself) {
 }
 
 // The order of its keys is not that of its data files.
-TEST_F(MergeTest, OfTwoDataFilesIntoItself) {
+TEST_F(MergeTest, TwoDataFilesMayHaveTheFinalPrefix) {
   ASSERT_NO_FATAL_FAILURE(WriteShard("/t/a", "4,2:-", 4, 6));
   ASSERT_NO_FATAL_FAILURE(WriteShard("/t/b", "0,4:-", 0, 4));
   ASSERT_OK(MergeBundles(fs_, {"/t/a", "/t/b"}, kPrefix, *random_));
@@ -1122,7 +1123,7 @@ TEST_F(MergeTest, OfTwoDataFilesIntoItself) {
   EXPECT_TRUE(SameBits(x, Rows(0, 6, 2)));
 }
 
-TEST_F(MergeTest, RefusesWhatIsThereTwiceAndLeavesAll) {
+TEST_F(MergeTest, DuplicatesAreRejectedAndInputsKept) {
   ASSERT_NO_FATAL_FAILURE(WriteShard("/t/a", "0,4:-", 0, 4));
   const auto writer = NewWriter("/t/b");
   ASSERT_OK(writer->Add("own0", Tensor::Scalar<int64_t>(0)));
@@ -1145,7 +1146,7 @@ TEST_F(MergeTest, RefusesWhatIsThereTwiceAndLeavesAll) {
   EXPECT_THAT(Read("x"), StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST_F(MergeTest, IsWholeOrNotThere) {
+TEST_F(MergeTest, FailedMergeLeavesNoPartialCheckpoint) {
   for (int64_t n = 0;; ++n) {
     ASSERT_NO_FATAL_FAILURE(WriteShard("/t/a", "4,2:-", 4, 6));
     ASSERT_NO_FATAL_FAILURE(WriteShard("/t/b", "0,4:-", 0, 4));
@@ -1170,7 +1171,7 @@ TEST_F(MergeTest, IsWholeOrNotThere) {
   }
 }
 
-TEST(ShardOfDataFileTest, IsTheSameThroughAFilesLife) {
+TEST(ShardOfDataFileTest, IsIndependentOfTemporaryNames) {
   for (const char* name :
        {"/d/m_temp/part-00007-of-00012.data-00000-of-00001.tempstate99",
         "/d/m_temp/part-00007-of-00012.data-00000-of-00001",

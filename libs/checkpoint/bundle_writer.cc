@@ -21,16 +21,16 @@
 namespace weft::checkpoint {
 namespace {
 
-// Bytes are summed and written in pieces that the processor's cache still holds
-// the second time.
+// Bytes are checksummed and written in chunks that stay in the CPU cache
+// between the two.
 constexpr size_t kWrittenAtOnce = size_t{1} << 20;
 
-// TensorFlow's, and so are those of leftovers that it makes.
+// TensorFlow's pattern, which its leftovers have, too.
 std::string TemporaryName(const std::string& path, uint64_t number) {
   return absl::StrCat(path, ".tempstate", number);
 }
 
-// Of a disk that is stuck, or a service that is gone.
+// Errors of a hung disk, or an unreachable service.
 bool IsSilence(const absl::Status& status) {
   return absl::IsDeadlineExceeded(status) || absl::IsUnavailable(status);
 }
@@ -39,17 +39,17 @@ absl::string_view BytesOf(const uint32_t& number) {
   return {reinterpret_cast<const char*>(&number), sizeof(number)};
 }
 
-// The lengths count as numbers of four bytes in the checksum, of eight where
-// four do not hold them, whatever they take as varints.
+// In the checksum, lengths count as four-byte numbers, or as eight bytes if
+// four are too few, regardless of their varint size.
 uint32_t ExtendByLength(uint32_t crc, uint64_t length) {
   const bool small = length <= UINT32_MAX;
   return ExtendCrc32c(crc, {reinterpret_cast<const char*>(&length),
                             small ? sizeof(uint32_t) : sizeof(uint64_t)});
 }
 
-// The folder, which survives a power failure: another task that writes to it
-// may just have made it, and not synced it yet. Where the folder above may not
-// be read, nobody has made one a moment ago (CreateDirectories syncs it).
+// Creates the directory durably: another task may just have created it without
+// having synced it yet. If the parent directory must not be read, the directory
+// was not just created (CreateDirectories syncs it).
 absl::Status MakeFolder(FileSystem& file_system, absl::string_view folder) {
   RETURN_IF_ERROR(file_system.CreateDirectories(folder));
   const std::string clean = CleanPath(folder);
@@ -60,15 +60,16 @@ absl::Status MakeFolder(FileSystem& file_system, absl::string_view folder) {
   return absl::IsPermissionDenied(synced) ? absl::OkStatus() : synced;
 }
 
-// Whether operations of its files may end long after a caller has given up.
+// Whether file operations may complete long after their caller has given up.
 bool IsElsewhere(absl::string_view prefix) {
   return !SchemeAndHost(prefix).empty();
 }
 
-// Five digits, as in the patterns by which TensorFlow deletes.
+// Five digits, as in the patterns by which TensorFlow deletes files.
 constexpr int kMaxDataFileCount = 99'999;
 
-// What `num_files` data files of `prefix` say that they are; not `taken`.
+// Returns the count in the names of `num_files` data files of `prefix`; not
+// `taken`.
 int CountFor(absl::string_view prefix, int num_files, uint64_t number,
              int taken) {
   int count = num_files;
@@ -118,7 +119,7 @@ absl::StatusOr<DataFileCount> ChooseDataFileCount(FileSystem& file_system,
   const int taken = old.ok() ? (*old)->header().num_shards : 0;
   const int count = CountFor(prefix, num_files, number, taken);
   if (old.ok()) return DataFileCount{count, true, taken};
-  // One that can't be read is no loss.
+  // An unreadable old checkpoint is no loss.
   switch (old.status().code()) {
     case absl::StatusCode::kNotFound:
       return DataFileCount{count, false};
@@ -140,7 +141,7 @@ void DeleteReplacedData(FileSystem& file_system, absl::string_view prefix,
     return absl::StrFormat("-of-%05d", count);
   };
   const std::string own = ending_of(files.count);
-  // Elsewhere a save that was broken off may still become the checkpoint.
+  // On remote file systems an interrupted save may still become the checkpoint.
   const std::string replaced = IsElsewhere(prefix) && files.replaced > 0
                                    ? ending_of(files.replaced)
                                    : "";
@@ -173,8 +174,8 @@ BundleWriter::~BundleWriter() {
   if (finished_) return;
   if (data_ != nullptr) data_->Abandon();
   data_.reset();
-  // What stays is swept at the next save: who is silent is not asked again, and
-  // of another failure nobody could be told.
+  // A remaining file is deleted by the next save: an unreachable file system is
+  // not called again, and another error could not be returned.
   const absl::Status deleted = file_system_.DeleteLeftover(temporary_data_);
   if (!has_index_ || IsSilence(deleted)) return;
   (void)file_system_.DeleteLeftover(temporary_index_);
@@ -313,8 +314,8 @@ absl::StatusOr<uint32_t> BundleWriter::AppendTensor(const Tensor& tensor) {
       0, {static_cast<const char*>(tensor.data()), tensor.num_bytes()});
 }
 
-// The lengths as varints, their checksum, the strings. The checksum of the
-// entry is over the lengths, as they count, and all that follows.
+// Writes the lengths as varints, their checksum, then the strings. The checksum
+// of the entry covers the lengths, as fixed-size numbers, and all that follows.
 absl::StatusOr<uint32_t> BundleWriter::AppendStrings(const Tensor& tensor) {
   std::string lengths;
   uint32_t crc = 0;
@@ -393,7 +394,7 @@ absl::Status BundleWriter::Rename(const DataFileCount& files) {
   const absl::string_view folder = parent.empty() ? "." : parent;
   RETURN_IF_ERROR(file_system_.RenameFile(
       temporary_data_, DataFilename(prefix_, 0, files.count)));
-  // The name of the data has to last before that of the index does.
+  // The name of the data must be durable before that of the index.
   RETURN_IF_ERROR(file_system_.SyncDirectory(folder));
   RETURN_IF_ERROR(
       file_system_.RenameFile(temporary_index_, IndexFilename(prefix_)));

@@ -1,16 +1,17 @@
-// BundleWriter: writes tensors and slices of tensors to one checkpoint of one
-// data file: PREFIX.index and PREFIX.data-00000-of-00001. MergeBundles makes
-// one checkpoint of several.
+// BundleWriter writes tensors and slices of tensors to a checkpoint with one
+// data file: PREFIX.index and PREFIX.data-00000-of-00001. MergeBundles combines
+// several checkpoints into one.
 //
 // Format: tensorflow/core/util/tensor_bundle; docs/design/checkpoint_format.md
-// shows the bytes, which are TensorFlow's. Data lies in the order of the Adds.
+// describes the bytes, which are TensorFlow's. Data is stored in the order of
+// Add calls.
 //
-// Both files are written under other names in the same folder, synced, and
-// renamed by Finish, the index last. So a checkpoint is there whole or not at
-// all. Where the prefix has one already, that one is there until the new index
-// takes the place of its own (ChooseDataFileCount).
+// Both files are written under temporary names in the same directory, synced,
+// and renamed by Finish, the index last. So a checkpoint appears atomically. An
+// existing checkpoint of the prefix stays valid until the new index replaces
+// its index (ChooseDataFileCount).
 //
-// Threads: used by one at a time. All calls but the constructor block.
+// Threads: one at a time. All calls except the constructor block.
 #ifndef WEFT_LIBS_CHECKPOINT_BUNDLE_WRITER_H_
 #define WEFT_LIBS_CHECKPOINT_BUNDLE_WRITER_H_
 
@@ -33,9 +34,9 @@
 
 namespace weft::checkpoint {
 
-// A tensor of numbers whose bytes are not there at once: `read` hands them, in
-// order and in pieces of any size, to what it is given, and ends with the first
-// error that it gets.
+// A numeric tensor whose bytes are produced incrementally: `read` passes them,
+// in order and in chunks of any size, to its argument, and returns its first
+// error.
 struct PiecewiseTensor {
   using Append = absl::FunctionRef<absl::Status(absl::string_view piece)>;
   DataType dtype;
@@ -43,10 +44,10 @@ struct PiecewiseTensor {
   absl::FunctionRef<absl::Status(Append append)> read;
 };
 
-// In the order of an index.
+// In index order.
 using BundleEntries = std::map<std::string, BundleEntry>;
 
-// INVALID_ARGUMENT for a prefix that names no checkpoint.
+// INVALID_ARGUMENT for a prefix without a name.
 absl::Status CheckPrefix(absl::string_view prefix);
 
 // "-of-00002" in the names of a checkpoint's data files.
@@ -56,58 +57,59 @@ struct DataFileCount {
   int replaced = 0;       // the count of that one; 0: it can't be read
 };
 
-// For `num_files` data files that are to become `prefix` by the save of that
-// number. On a disk: as many, or one more where a checkpoint that is there says
-// as many itself. So the data of both has other names, and the old one stays
-// whole until it is replaced. Elsewhere (s3://, zmq://): a count that the
-// number gives, up to 99,999. An earlier save that has failed may still be
-// renaming there, and must not replace this one's data. Readers, also
-// TensorFlow's, open only those files that entries name.
+// Returns the data file count for `num_files` data files that the save of that
+// number writes to `prefix`. On a disk: `num_files`, or one more if an existing
+// checkpoint has that count itself. The data files of both then have different
+// names, and the old checkpoint stays valid until it is replaced. On remote
+// file systems (s3://, zmq://): a count derived from the save number, up to
+// 99,999. An earlier failed save may still be renaming files there, and must
+// not replace this save's data. Readers, including TensorFlow's, open only
+// files that entries name.
 absl::StatusOr<DataFileCount> ChooseDataFileCount(FileSystem& file_system,
                                                   absl::string_view prefix,
                                                   int num_files,
                                                   uint64_t number);
-// Data of the checkpoint that `files` has replaced; on a disk also of others
-// that were broken off before they did. What can't be deleted does no harm.
+// Deletes data of the checkpoint that `files` has replaced; on a disk also data
+// of unfinished saves. Errors are ignored because leftovers are harmless.
 void DeleteReplacedData(FileSystem& file_system, absl::string_view prefix,
                         const DataFileCount& files);
 
 class BundleWriter {
  public:
-  // Makes the folder if need be, and the data file under a name of its own.
-  // `file_system` outlives the writer.
+  // Creates the directory if needed, and the data file under a temporary name.
+  // `file_system` must outlive the writer.
   static absl::StatusOr<std::unique_ptr<BundleWriter>> Create(
       FileSystem& file_system, absl::string_view prefix, Random& random);
-  // Without Finish, what was written is deleted.
+  // Deletes the written files unless Finish succeeded.
   ~BundleWriter();
 
   // INVALID_ARGUMENT for a name that is empty, longer than kMaxKeySize
-  // (table.h) or used already; UNIMPLEMENTED for resources, for variants that
-  // hold an object of the process, and for slices of variants. After that, or
-  // what a file system said, nothing else can be added.
+  // (table.h) or already used; UNIMPLEMENTED for resources, for variants that
+  // hold a process-local object, and for slices of variants. After an error
+  // nothing else can be added.
   absl::Status Add(absl::string_view name, const Tensor& tensor);
   // `tensor` is `slice` of the tensor `name`, whose shape is `shape`.
-  // INVALID_ARGUMENT if it has another shape than that, or type and shape of
-  // the whole differ from those of its other slices.
+  // INVALID_ARGUMENT if it has another shape than the slice, or type and shape
+  // of the whole differ from those of its other slices.
   absl::Status AddSlice(absl::string_view name, const TensorShape& shape,
                         const TensorSlice& slice, const Tensor& tensor);
-  // The same; INTERNAL if the pieces are not as many bytes as the tensor has.
+  // As Add; INTERNAL if the chunks do not add up to the size of the tensor.
   absl::Status Add(absl::string_view name, const PiecewiseTensor& tensor);
   absl::Status AddSlice(absl::string_view name, const TensorShape& shape,
                         const TensorSlice& slice,
                         const PiecewiseTensor& tensor);
 
-  // What was added is durable and visible. Nothing may be added afterwards.
-  // One that is cancelled before the checkpoint is there leaves none.
+  // Makes everything added durable and visible. Nothing may be added
+  // afterwards. If cancelled before the checkpoint appears, leaves none.
   absl::Status Finish(const Cancellation* cancellation = nullptr);
 
  private:
-  // `number`: of this save, in the names of its files.
+  // `number`: identifies this save in the names of its files.
   BundleWriter(FileSystem& file_system, absl::string_view prefix,
                uint64_t number);
 
-  // A tensor that is to be added; `append` appends its bytes to the data and
-  // returns their checksum.
+  // A tensor to add; `append` appends its bytes to the data and returns their
+  // checksum.
   struct Source {
     DataType dtype;
     const TensorShape& shape;
@@ -120,11 +122,11 @@ class BundleWriter {
   absl::StatusOr<uint32_t> AppendPieces(const PiecewiseTensor& tensor);
   absl::StatusOr<uint32_t> AppendStrings(const Tensor& tensor);
   absl::StatusOr<uint32_t> AppendVariants(const Tensor& tensor);
-  // Appends `bytes`; returns the checksum of those before, of which it is
-  // `crc`, and these.
+  // Appends `bytes`; extends `crc`, the checksum of the preceding bytes, and
+  // returns it.
   absl::StatusOr<uint32_t> AppendBytes(uint32_t crc, absl::string_view bytes);
   absl::Status Commit(const Cancellation* cancellation);
-  // Makes the files the checkpoint, once all is in them.
+  // Renames the complete files to their final names.
   absl::Status Rename(const DataFileCount& files);
 
   FileSystem& file_system_;
@@ -140,12 +142,12 @@ class BundleWriter {
   bool finished_ = false;
 };
 
-// NOT_FOUND of what was written just before as UNAVAILABLE: a machine that
-// loses power between two calls may lose the file, too. That is no mistake of
-// whoever saves, and over with the next save.
+// Converts NOT_FOUND for a file that was just written to UNAVAILABLE: a machine
+// that loses power between two calls may lose the file, too. This is no user
+// error, and the next save recovers from it.
 absl::Status UnavailableIfGone(const absl::Status& status);
 
-// Writes an index to `path`, whole and durable when it returns OK.
+// Writes an index to `path`, complete and durable on OK.
 absl::Status WriteIndex(FileSystem& file_system, const std::string& path,
                         const BundleHeader& header,
                         const BundleEntries& entries);

@@ -13,8 +13,8 @@
 namespace weft::checkpoint {
 namespace {
 
-// The prefix of the checkpoint that `path` looks like a file of; empty if its
-// name is not like that.
+// Returns the prefix of the checkpoint that `path` seems to be a file of; empty
+// if its name does not match.
 absl::string_view PrefixOfFile(absl::string_view path) {
   for (const char* ending : {".index", ".meta"}) {
     if (absl::ConsumeSuffix(&path, ending)) return path;
@@ -23,7 +23,7 @@ absl::string_view PrefixOfFile(absl::string_view path) {
   return data == absl::string_view::npos ? "" : path.substr(0, data);
 }
 
-// NOT_FOUND for a path that is a likely mistake for a prefix: a file of a
+// NOT_FOUND for a path that was probably given instead of a prefix: a file of a
 // checkpoint, or a directory.
 absl::Status CheckIsPrefix(FileSystem& file_system, absl::string_view path) {
   const absl::string_view prefix = PrefixOfFile(path);
@@ -56,7 +56,7 @@ absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(
   RETURN_IF_ERROR(CheckIsPrefix(file_system, prefix));
   ASSIGN_OR_RETURN(std::vector<std::string> paths,
                    SliceTablePaths(file_system, prefix));
-  // Most checkpoints are of format V2: its error says what is missing.
+  // Most checkpoints are of format V2, so its error is the more useful one.
   if (paths.empty()) return reader;
   return TensorSliceReader::Open(file_system, prefix, std::move(paths),
                                  cancellation, allocator);

@@ -1,11 +1,11 @@
-// CheckpointReader: reads tensors, and slices of them, from a checkpoint in
+// CheckpointReader reads tensors, and slices of them, from a checkpoint in
 // either of TensorFlow's formats. A slice may be read from a tensor that was
 // saved whole, or in other slices. Implementations: BundleReader (V2) and
 // TensorSliceReader (V1); docs/design/checkpoint_format.md describes both
 // formats.
 //
-// Files may come from anywhere: everything is checked before it is used, and
-// memory is reserved only for what the files are large enough to hold. Errors:
+// Files are untrusted: everything is checked before it is used, and memory is
+// reserved only for data that the files are large enough to hold. Errors:
 //   NOT_FOUND         no file, no such tensor
 //   DATA_LOSS         damage; the text names file, place and tensor
 //   OUT_OF_RANGE      a data file ends before its tensor does
@@ -16,7 +16,7 @@
 //                     or variants
 // or an error of the file system, or the cause of a cancellation.
 //
-// Threads: used by one at a time. All calls block.
+// Threads: one at a time. All calls block.
 #ifndef WEFT_LIBS_CHECKPOINT_CHECKPOINT_READER_H_
 #define WEFT_LIBS_CHECKPOINT_CHECKPOINT_READER_H_
 
@@ -40,23 +40,23 @@ namespace weft::checkpoint {
 
 class CheckpointReader {
  public:
-  // Files that a reader has open at once, besides a V2 checkpoint's index: a
-  // checkpoint may have more than one client of a checkpoint writer may open. A
-  // tensor whose slices lie in more files than these has each opened again.
+  // Maximum number of open files, besides a V2 checkpoint's index: a checkpoint
+  // may have more files than a client of a checkpoint writer may open. If the
+  // slices of a tensor are in more files, they are reopened as needed.
   static constexpr size_t kMaxOpenFiles = 8;
 
-  // A tensor, and where its bytes are.
+  // A tensor, and the location of its bytes.
   struct Listed : TensorInfo {
     int64_t bytes = 0;    // at most INT64_MAX, whatever the files say
     std::set<int> files;  // numbers of data files
   };
 
   // Opens PREFIX.index (V2). Without that file, `prefix` names the files of a
-  // V1 checkpoint: one path, or a pattern that all its shards match
+  // V1 checkpoint: one path, or a pattern that matches all its shards
   // ("model-?????-of-00002", see FileSystem::GetMatchingPaths). `file_system`
-  // and `cancellation`, which may be null and ends a reading between two
-  // pieces, outlive the reader. So does `allocator`, whose bound counts what
-  // the reader keeps of a list of slices: RESOURCE_EXHAUSTED beyond it.
+  // must outlive the reader, as must `cancellation`, which may be null and
+  // stops reading between two chunks, and `allocator`, which bounds the memory
+  // for lists of slices: RESOURCE_EXHAUSTED beyond it.
   static absl::StatusOr<std::unique_ptr<CheckpointReader>> Open(
       FileSystem& file_system, absl::string_view prefix,
       const Cancellation* cancellation = nullptr,
@@ -67,26 +67,26 @@ class CheckpointReader {
   // 1 or 2.
   virtual int format() const = 0;
   virtual int num_data_files() const = 0;
-  // What the checkpoint says of a tensor. Shared, not copied: one tensor may be
-  // asked for in thousands of slices.
+  // Returns the description of a tensor. Shared, not copied, because one tensor
+  // may be requested in thousands of slices.
   virtual absl::StatusOr<std::shared_ptr<const TensorInfo>> FindTensor(
       absl::string_view name) = 0;
   // All tensors, by name.
   virtual absl::StatusOr<std::map<std::string, Listed>> ListTensors() = 0;
 
-  // The whole tensor, put together if it was saved in slices.
+  // Returns the whole tensor, assembled if it was saved in slices.
   virtual absl::StatusOr<Tensor> Read(absl::string_view name,
                                       Allocator& allocator) = 0;
   virtual absl::StatusOr<Tensor> ReadSlice(absl::string_view name,
                                            const TensorSlice& slice,
                                            Allocator& allocator) = 0;
-  // Whether Read would succeed, with memory for it: reads everything, and keeps
-  // no more than a slice.
+  // Checks whether Read would succeed with enough memory: reads everything, and
+  // holds at most one slice at a time.
   virtual absl::Status Verify(absl::string_view name, Allocator& allocator) = 0;
 };
 
-// Whether Open would find files of a checkpoint of either format; it does not
-// look into them.
+// Whether Open would find files of a checkpoint of either format; does not
+// check their contents.
 absl::StatusOr<bool> CheckpointExists(FileSystem& file_system,
                                       absl::string_view prefix);
 

@@ -24,9 +24,9 @@ bool IsAbsolute(absl::string_view path) {
   return absl::StartsWith(path, "/") || !SchemeAndHost(path).empty();
 }
 
-// `path` as it is called in `folder`: "m-1", "../other/m-1". As it is where it
-// has no name there: with another root, or where ".." may lead elsewhere or, on
-// an object store, nowhere.
+// Returns `path` relative to `folder`: "m-1", "../other/m-1". Returns it
+// unchanged if it has no such name: with another root, or if ".." may lead
+// elsewhere or, on an object store, nowhere.
 std::string InFolder(absl::string_view folder, const std::string& path) {
   if (IsAbsolute(folder) != IsAbsolute(path) ||
       SchemeAndHost(folder) != SchemeAndHost(path)) {
@@ -50,7 +50,7 @@ std::string InFolder(absl::string_view folder, const std::string& path) {
   return absl::StrJoin(names, "/");
 }
 
-// The checkpoint that `path` of a state in `folder` stands for.
+// Returns the checkpoint that `path` of a state in `folder` denotes.
 absl::StatusOr<std::string> Resolve(FileSystem& file_system,
                                     absl::string_view folder,
                                     const std::string& path) {
@@ -70,7 +70,7 @@ absl::StatusOr<CheckpointState> FromProto(FileSystem& file_system,
   ASSIGN_OR_RETURN(state.model_checkpoint_path,
                    Resolve(file_system, folder, proto.model_checkpoint_path()));
   for (const std::string& path : proto.all_model_checkpoint_paths()) {
-    // The newest is among them; an object store takes its time for each.
+    // The newest path is among them; each lookup in an object store is slow.
     if (path == proto.model_checkpoint_path()) {
       state.all_model_checkpoint_paths.push_back(state.model_checkpoint_path);
       continue;
@@ -106,7 +106,7 @@ absl::StatusOr<CheckpointState> ReadCheckpointState(
   const std::string path = JoinPath(folder, filename);
   ASSIGN_OR_RETURN(const std::string text, file_system.ReadFile(path));
   tf::CheckpointState proto;
-  // A newer TensorFlow may say more.
+  // A newer TensorFlow may write more fields.
   absl::Status status =
       ParseTextProto(text, proto, {.allow_unknown_fields = true});
   if (status.ok() && proto.model_checkpoint_path().empty()) {
@@ -169,7 +169,8 @@ absl::StatusOr<std::optional<std::string>> FindLatestCheckpoint(
     ASSIGN_OR_RETURN(const bool found, CheckpointExists(file_system, newest));
     if (found) return newest;
     if (newest == gone) return CheckpointIsGone(folder, newest, filename);
-    // A training may have saved another one and deleted this one in between.
+    // A training may have saved another checkpoint and deleted this one in
+    // between.
     gone = newest;
   }
 }
@@ -196,7 +197,7 @@ absl::StatusOr<std::string> CheckpointPrefix(FileSystem& file_system,
       absl::IsInvalidArgument(latest.status())) {
     return latest.status();
   }
-  // Another error is that of reading a prefix as a folder.
+  // Other errors come from reading a prefix as a directory.
   return latest.ok() && *latest ? **latest : path;
 }
 

@@ -27,7 +27,7 @@ class CheckpointStateTest : public ::testing::Test {
   MemoryFileSystem fs_;
 };
 
-TEST_F(CheckpointStateTest, IsTensorFlowsText) {
+TEST_F(CheckpointStateTest, TextMatchesTensorFlow) {
   ASSERT_OK(WriteCheckpointState(
       fs_, "/job",
       {"/job/model.ckpt-2", {"/job/model.ckpt-1", "/job/model.ckpt-2"}}));
@@ -37,7 +37,7 @@ TEST_F(CheckpointStateTest, IsTensorFlowsText) {
             "all_model_checkpoint_paths: \"/job/model.ckpt-2\"\n");
 }
 
-TEST_F(CheckpointStateTest, IsReadAsItWasWritten) {
+TEST_F(CheckpointStateTest, StateRoundTrips) {
   ASSERT_OK(WriteCheckpointState(
       fs_, "/job",
       {"/job/b \"2\"", {"/job/a", "/job/b \"2\""}, {1.5, 2.5}, 1}));
@@ -51,7 +51,7 @@ TEST_F(CheckpointStateTest, IsReadAsItWasWritten) {
   EXPECT_EQ(state.last_preserved_timestamp, 1);
 }
 
-TEST_F(CheckpointStateTest, TheNewestIsAmongAll) {
+TEST_F(CheckpointStateTest, AllPathsIncludeTheNewest) {
   ASSERT_OK(WriteCheckpointState(fs_, "/job", {"/job/b", {"/job/a"}}));
   ASSERT_OK_AND_ASSIGN(const CheckpointState state,
                        ReadCheckpointState(fs_, "/job"));
@@ -59,7 +59,7 @@ TEST_F(CheckpointStateTest, TheNewestIsAmongAll) {
 }
 
 // So that the folder may be moved.
-TEST_F(CheckpointStateTest, PathsInRelativeFoldersAreRelative) {
+TEST_F(CheckpointStateTest, PathsInRelativeDirectoryAreRelative) {
   const CheckpointState state = {"job/b", {"job/a", "/elsewhere/c", "job/b"}};
   ASSERT_OK(WriteCheckpointState(fs_, "job", state));
   EXPECT_EQ(TextIn("job"),
@@ -79,7 +79,7 @@ TEST_F(CheckpointStateTest, PathsInRelativeFoldersAreRelative) {
 }
 
 // However folder and path are spelt, the state leads back to the checkpoint.
-TEST_F(CheckpointStateTest, PathsAreComparedByTheirNames) {
+TEST_F(CheckpointStateTest, EquivalentPathSpellingsAreRecognized) {
   struct Case {
     const char* folder;
     const char* path;
@@ -103,7 +103,7 @@ TEST_F(CheckpointStateTest, PathsAreComparedByTheirNames) {
   }
 }
 
-TEST_F(CheckpointStateTest, RefusesWhatIsNoState) {
+TEST_F(CheckpointStateTest, InvalidStateIsRejected) {
   EXPECT_THAT(ReadCheckpointState(fs_, "/job"),
               StatusIs(absl::StatusCode::kNotFound, "/job/checkpoint"));
   ASSERT_OK(fs_.WriteFileAtomically("/job/checkpoint", "model: {"));
@@ -119,13 +119,13 @@ TEST_F(CheckpointStateTest, RefusesWhatIsNoState) {
               StatusIs(kInvalid, "2 timestamps of 1 checkpoints"));
 }
 
-TEST_F(CheckpointStateTest, ANewerTensorFlowMaySayMore) {
+TEST_F(CheckpointStateTest, UnknownFieldsAreIgnored) {
   ASSERT_OK(fs_.WriteFileAtomically(
       "/job/checkpoint", "model_checkpoint_path: \"a\"\nfuture: 1\n"));
   EXPECT_OK(ReadCheckpointState(fs_, "/job"));
 }
 
-TEST_F(CheckpointStateTest, TheLatestIsOneThatIsThere) {
+TEST_F(CheckpointStateTest, LatestCheckpointMustExist) {
   const auto latest = [&] {
     const auto found = LatestCheckpoint(fs_, "/job");
     EXPECT_OK(found);
@@ -138,7 +138,7 @@ TEST_F(CheckpointStateTest, TheLatestIsOneThatIsThere) {
   EXPECT_EQ(latest(), "/job/a");
 }
 
-TEST_F(CheckpointStateTest, AMovedFolderHoldsItsCheckpoints) {
+TEST_F(CheckpointStateTest, MovedDirectoryFindsItsCheckpoints) {
   ASSERT_OK(fs_.CreateDirectories("/old"));
   ASSERT_OK(fs_.CreateDirectories("/new"));
   ASSERT_OK(WriteCheckpointState(fs_, "/old", {"/old/b", {"/old/a"}}));
@@ -152,7 +152,7 @@ TEST_F(CheckpointStateTest, AMovedFolderHoldsItsCheckpoints) {
   EXPECT_EQ(latest, "/new/b");
 }
 
-TEST_F(CheckpointStateTest, TheNewestIsLookedForOnce) {
+TEST_F(CheckpointStateTest, NewestPathIsResolvedOnce) {
   const std::string newest = "model_checkpoint_path: \"/elsewhere/b\"\n";
   const auto count_operations = [&](const std::string& text) {
     EXPECT_OK(fs_.WriteFileAtomically("/job/checkpoint", text));
@@ -165,7 +165,7 @@ TEST_F(CheckpointStateTest, TheNewestIsLookedForOnce) {
 }
 
 // In a copy, the checkpoint of the copy counts, not that of the original.
-TEST_F(CheckpointStateTest, ACopiedFolderHoldsItsOwnCheckpoints) {
+TEST_F(CheckpointStateTest, CopiedDirectoryUsesItsOwnCheckpoints) {
   ASSERT_OK(WriteCheckpointState(fs_, "/job", {"/job/b", {}}));
   ASSERT_OK(fs_.WriteFileAtomically("/job/b.index", ""));
   ASSERT_OK(fs_.CreateDirectories("/copy"));
@@ -176,7 +176,7 @@ TEST_F(CheckpointStateTest, ACopiedFolderHoldsItsOwnCheckpoints) {
   EXPECT_EQ(LatestCheckpoint(fs_, "/job").value(), "/job/b");
 }
 
-TEST_F(CheckpointStateTest, ACheckpointThatIsGoneIsAnError) {
+TEST_F(CheckpointStateTest, MissingCheckpointIsAnError) {
   EXPECT_EQ(FindLatestCheckpoint(fs_, "/job").value(), std::nullopt);
   ASSERT_OK(WriteCheckpointState(fs_, "/job", {"/old/a", {}}));
   EXPECT_THAT(FindLatestCheckpoint(fs_, "/job"),

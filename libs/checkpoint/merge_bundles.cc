@@ -22,7 +22,7 @@ namespace {
 
 class Merge {
  public:
-  // Takes in the entries of one checkpoint.
+  // Adds the entries of one checkpoint.
   absl::Status Add(absl::string_view prefix, BundleReader& reader) {
     RETURN_IF_ERROR(AddHeader(prefix, reader.header()));
     return reader.ForEach(
@@ -31,14 +31,14 @@ class Merge {
         });
   }
 
-  // Of all together.
+  // The header of the merged checkpoint.
   BundleHeader header() const {
     BundleHeader header = *header_;
     header.num_shards = static_cast<int>(data_files_.size());
     return header;
   }
   const BundleEntries& entries() const { return entries_; }
-  // Today's names of the data files, in the order of their new numbers.
+  // Current names of the data files, in the order of their new numbers.
   const std::vector<std::string>& data_files() const { return data_files_; }
 
  private:
@@ -69,7 +69,7 @@ class Merge {
     return absl::OkStatus();
   }
 
-  // Only the parts of one tensor may be in several checkpoints.
+  // Only parts of one tensor may be in several checkpoints.
   absl::Status AddSlices(absl::string_view prefix, const BundleEntry& entry,
                          BundleEntries::value_type& known) {
     auto& [key, whole] = known;
@@ -99,7 +99,7 @@ absl::Status StatusOf(const Cancellation* cancellation) {
   return cancellation == nullptr ? absl::OkStatus() : cancellation->status();
 }
 
-// All are refused before the first is renamed.
+// All names are checked before the first file is renamed.
 absl::Status CheckNames(const std::vector<std::string>& from,
                         const std::vector<std::string>& to) {
   for (size_t i = 0; i < from.size(); ++i) {
@@ -111,7 +111,7 @@ absl::Status CheckNames(const std::vector<std::string>& from,
   return absl::OkStatus();
 }
 
-// The index is there last, under a name of its own until then.
+// The index appears last; until then it has a temporary name.
 absl::Status Write(FileSystem& file_system, const Merge& merge,
                    absl::string_view prefix, uint64_t number,
                    const Cancellation* cancellation) {
@@ -162,14 +162,14 @@ absl::Status MergeBundles(FileSystem& file_system,
                      BundleReader::Open(file_system, prefix, cancellation));
     RETURN_IF_ERROR(merge.Add(prefix, *reader));
   }
-  // One that is merged into itself is that already.
+  // A single input with the final prefix is already merged.
   const std::string merged = CleanPath(merged_prefix);
   if (prefixes.size() == 1 && CleanPath(prefixes[0]) == merged) {
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(
       Write(file_system, merge, merged_prefix, random.Next(), cancellation));
-  // Those that stay do no harm, and nobody could be told.
+  // Remaining files are harmless, and errors could not be returned.
   for (const std::string& prefix : prefixes) {
     if (CleanPath(prefix) == merged) continue;
     (void)file_system.DeleteFile(IndexFilename(prefix));

@@ -1,11 +1,11 @@
-// MergeBundles: makes one checkpoint of several, as MergeV2Checkpoints does
-// with the shards of a save.
+// MergeBundles combines several checkpoints into one, as MergeV2Checkpoints
+// does with the shards of a save.
 //
-// Data files are renamed, not read: in the order in which the indexes name
-// them, they become PREFIX.data-00000-of-N and on. Then one index is written,
-// and the others are deleted. A checkpoint that PREFIX is already stays whole
-// until that index takes the place of its own (ChooseDataFileCount), unless it
-// is one of those that are merged.
+// Data files are renamed, not read: in index order, they become
+// PREFIX.data-00000-of-N and following. Then one index is written, and the
+// others are deleted. An existing checkpoint of PREFIX stays valid until that
+// index replaces its own (ChooseDataFileCount), unless it is one of the merged
+// ones.
 #ifndef WEFT_LIBS_CHECKPOINT_MERGE_BUNDLES_H_
 #define WEFT_LIBS_CHECKPOINT_MERGE_BUNDLES_H_
 
@@ -20,11 +20,11 @@
 
 namespace weft::checkpoint {
 
-// OK: the checkpoint `merged_prefix` is durable and whole, and `prefixes` are
-// none any more. INVALID_ARGUMENT, with all files as they were, if two of them
-// hold the same tensor or slice, or parts of one tensor that differ in type or
-// shape, or differ in version or byte order, or lie on another machine. One
-// that is cancelled before the checkpoint is there makes none. Blocks.
+// On OK, the checkpoint `merged_prefix` is durable and complete, and `prefixes`
+// are gone. INVALID_ARGUMENT, with all files unchanged, if two of them contain
+// the same tensor or slice, or parts of one tensor with different types or
+// shapes, or differ in version or byte order, or are on another machine. If
+// cancelled before the checkpoint appears, creates none. Blocks.
 absl::Status MergeBundles(FileSystem& file_system,
                           absl::Span<const std::string> prefixes,
                           absl::string_view merged_prefix, Random& random,

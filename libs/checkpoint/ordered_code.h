@@ -1,10 +1,11 @@
-// Ordered code: numbers and strings as bytes whose order is theirs, for keys of
-// sorted tables (tensorflow/core/lib/strings/ordered_code.cc). The strings of a
-// key end themselves, so that parts can follow one another.
+// Ordered code encodes numbers and strings as bytes that sort in the same
+// order, for keys of sorted tables
+// (tensorflow/core/lib/strings/ordered_code.cc). Encoded strings are
+// self-terminating, so that the parts of a key can be concatenated.
 //
-// Threads: functions without state. The Read functions take what they read off
-// the front of `bytes`, which may come from anywhere: INVALID_ARGUMENT, with
-// nothing taken, where it is no such code.
+// Threads: stateless functions. The Read functions consume their value from the
+// front of `bytes`, which is untrusted: INVALID_ARGUMENT, with nothing
+// consumed, for invalid code.
 #ifndef WEFT_LIBS_CHECKPOINT_ORDERED_CODE_H_
 #define WEFT_LIBS_CHECKPOINT_ORDERED_CODE_H_
 
@@ -16,8 +17,8 @@
 
 namespace weft::checkpoint {
 
-// A byte that counts the bytes that follow: the number, largest byte first,
-// without zeros in front.
+// Encodes a byte with the number of following bytes, then the number,
+// big-endian without leading zeros.
 void AppendNumIncreasing(uint64_t value, std::string* bytes);
 absl::StatusOr<uint64_t> ReadNumIncreasing(absl::string_view* bytes);
 
@@ -25,8 +26,8 @@ absl::StatusOr<uint64_t> ReadNumIncreasing(absl::string_view* bytes);
 void AppendStringIncreasing(absl::string_view value, std::string* bytes);
 absl::StatusOr<std::string> ReadStringIncreasing(absl::string_view* bytes);
 
-// n bytes for what n*7 bits and a sign hold: two's complement, largest byte
-// first, of which the first n bits beneath the sign's are turned around (-64 to
+// Encodes a number that fits into n*7 bits and a sign in n bytes: two's
+// complement, big-endian, with the first n bits after the sign inverted (-64 to
 // 63 is one byte, 0x80 for 0).
 void AppendSignedNumIncreasing(int64_t value, std::string* bytes);
 absl::StatusOr<int64_t> ReadSignedNumIncreasing(absl::string_view* bytes);

@@ -18,7 +18,7 @@
 namespace weft::checkpoint {
 namespace {
 
-// TensorFlow's number for the format; V1 and V2 have the same.
+// TensorFlow's version number of the format; the same for V1 and V2.
 constexpr int kSlicesVersion = 1;
 
 absl::Status Ignore(absl::string_view) { return absl::OkStatus(); }
@@ -32,7 +32,7 @@ absl::Status CheckVersions(const tf::VersionDef& versions) {
   return CheckReadable(header);
 }
 
-// `bytes` are a SavedSliceMeta, and `meta` is what they say but for slices.
+// `bytes` are a SavedSliceMeta, and `meta` is its parsed form without slices.
 absl::StatusOr<TensorInfo> ReadInfo(absl::string_view bytes,
                                     const tf::SavedSliceMeta& meta,
                                     HeapCharge& charge) {
@@ -59,7 +59,7 @@ absl::StatusOr<TensorInfo> ReadInfo(absl::string_view bytes,
 
 absl::StatusOr<SlicesOfTensor> ReadTensor(absl::string_view bytes,
                                           HeapCharge& charge) {
-  constexpr size_t kTensorBytes = 512;  // in a reader, beside its slices
+  constexpr size_t kTensorBytes = 512;  // size in a reader, without slices
   std::string rest;
   tf::SavedSliceMeta meta;
   RETURN_IF_ERROR(SplitMessage(bytes, tf::SavedSliceMeta::kSliceFieldNumber,
@@ -76,7 +76,7 @@ absl::StatusOr<SlicesOfTensor> ReadTensor(absl::string_view bytes,
 }
 
 // Calls `visit` with the bytes of each SavedSliceMeta of a list, and appends
-// what else the list says to `rest`. False: `bytes` have no list.
+// the other fields to `rest`. Returns false if `bytes` have no list.
 absl::StatusOr<bool> ForEachTensor(
     absl::string_view bytes, std::string* rest,
     absl::FunctionRef<absl::Status(absl::string_view)> visit) {
@@ -91,7 +91,8 @@ absl::StatusOr<bool> ForEachTensor(
   return has_list;
 }
 
-// Of the field that holds elements of that type. A complex number is two.
+// Number of elements in the field for that type. A complex number counts as
+// two.
 int64_t CountValues(const tf::TensorProto& proto) {
   switch (proto.dtype()) {
     case tf::DT_FLOAT:
@@ -115,7 +116,7 @@ int64_t CountValues(const tf::TensorProto& proto) {
       return proto.uint32_val_size();
     case tf::DT_UINT64:
       return proto.uint64_val_size();
-    default:  // the other integers, quantized ones too
+    default:  // other integers, including quantized ones
       return proto.int_val_size();
   }
 }
@@ -135,8 +136,8 @@ absl::Status CheckCount(const tf::TensorProto& proto,
                    ", but its shape is ", shape.ToString()));
 }
 
-// The most bytes that an element takes in a record: integers are varints, of
-// which negative ones take 10. 0: not a type of the format.
+// Maximum size of an element in a record: integers are varints, of which
+// negative ones take 10 bytes. 0: the format does not have the type.
 int64_t MaxRecordBytes(DataType dtype) {
   switch (StorageType(dtype)) {
     case DT_BOOL:
@@ -183,7 +184,7 @@ void AddValues(const Tensor& tensor, Field* field) {
   field->Add(values.begin(), values.end());
 }
 
-// Real and imaginary parts, one after the other.
+// Appends real and imaginary parts alternately.
 template <typename T, typename Field>
 void AddParts(const Tensor& tensor, Field* field) {
   const auto* const parts = static_cast<const T*>(tensor.data());
@@ -309,7 +310,7 @@ absl::Status CheckSliceCanBeSerialized(absl::string_view name,
         absl::StrCat("Saving data type ", DataTypeName(dtype),
                      " not yet supported (tensor_name = ", name, ")"));
   }
-  // Of an extent, and of what is around name, slice and values.
+  // Overhead of an extent, and around name, slice and values.
   constexpr int64_t kExtentBytes = 32, kFrameBytes = 128;
   const int64_t size = SaturatedAdd(
       MaxRecordBytes(values), static_cast<int64_t>(name.size()) +

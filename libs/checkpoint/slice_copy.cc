@@ -10,7 +10,7 @@
 namespace weft::checkpoint {
 namespace {
 
-// Comparisons between two looks at a cancellation.
+// Comparisons between two cancellation checks.
 constexpr size_t kComparedAtOnce = size_t{1} << 16;
 
 int Rank(const Box& box) { return static_cast<int>(box.sizes.size()); }
@@ -19,8 +19,8 @@ int64_t End(const Box& box, int dim) {
   return box.starts[dim] + box.sizes[dim];
 }
 
-// The dimension along which a tensor was cut: the first in which they begin at
-// different places. None where all begin at the same.
+// Returns the first dimension in which the boxes have different starts, along
+// which the tensor was cut. None if all have the same start.
 std::optional<int> CutDimension(absl::Span<const Box> boxes) {
   for (int dim = 0; dim < Rank(boxes[0]); ++dim) {
     for (const Box& box : boxes) {
@@ -59,9 +59,9 @@ std::optional<Box> Intersection(const Box& a, const Box& b) {
   return shared;
 }
 
-// In the order in which they begin along the cut, a box can only overlap those
-// that begin before it ends: the parts of a variable are each compared with
-// none or one, however many there are.
+// In the order of their starts along the cut, a box can only overlap boxes that
+// start before it ends: each part of a variable is compared with at most one
+// other, regardless of their number.
 absl::StatusOr<bool> AnyOverlap(absl::Span<const Box> boxes,
                                 const Cancellation* cancellation) {
   if (boxes.size() < 2) return false;
@@ -101,7 +101,7 @@ std::vector<size_t> BoxesInOrder::Sharing(const Box& wanted,
                                           int64_t* compared) const {
   auto it = order_.begin();
   if (cut_.has_value()) {
-    // Those before end before it begins.
+    // Earlier boxes end before it starts.
     const int64_t begin = wanted.starts[*cut_];
     it = std::upper_bound(it, order_.end(), begin, [&](int64_t from, size_t i) {
       return from - longest_ < boxes_[i].starts[*cut_];
@@ -127,7 +127,7 @@ SharedRuns::SharedRuns(const Box& from, const Box& to) : from_(from), to_(to) {
   shared_ = *shared;
   index_.assign(Rank(shared_), 0);
   run_dim_ = Rank(shared_);
-  // A dimension more, for as long as those within it are whole in both.
+  // Includes another dimension while all inner ones are full in both.
   while (run_dim_ > 0) {
     --run_dim_;
     const int64_t size = shared_.sizes[run_dim_];

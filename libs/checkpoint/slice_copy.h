@@ -1,7 +1,7 @@
-// Which elements two slices of one tensor share, and where these lie in each:
-// how a stored slice becomes part of a wanted one.
+// Intersection of slices of one tensor, and the positions of shared elements in
+// each: used to copy parts of stored slices into a requested one.
 //
-// Positions are elements, row-major, within a slice. Not synchronised.
+// Positions are row-major element offsets within a slice. Not thread-safe.
 #ifndef WEFT_LIBS_CHECKPOINT_SLICE_COPY_H_
 #define WEFT_LIBS_CHECKPOINT_SLICE_COPY_H_
 
@@ -18,35 +18,34 @@
 
 namespace weft::checkpoint {
 
-// A box with all its numbers: what a TensorSlice is inside a shape.
+// A box with explicit bounds: a TensorSlice inside a shape.
 struct Box {
   Dims starts;
   Dims sizes;
   int64_t num_elements() const;
   friend bool operator==(const Box&, const Box&) = default;
 };
-// REQUIRES: the slice lies inside `shape` (TensorSlice::SliceShape is OK).
+// REQUIRES: the slice is inside `shape` (TensorSlice::SliceShape is OK).
 Box BoxOf(const TensorSlice& slice, const TensorShape& shape);
-// What both hold; none where they hold nothing together. REQUIRES: equal rank.
+// Returns the intersection, or none if it is empty. REQUIRES: equal rank.
 std::optional<Box> Intersection(const Box& a, const Box& b);
-// Whether any two of them have an element in common. For boxes that were cut
-// along several dimensions this may take quadratic time: fails with the status
-// of `cancellation`, which may be null, once that is cancelled.
+// Whether any two boxes have an element in common. For boxes cut along several
+// dimensions this may take quadratic time: fails with the status of
+// `cancellation`, which may be null, once that is cancelled.
 absl::StatusOr<bool> AnyOverlap(absl::Span<const Box> boxes,
                                 const Cancellation* cancellation = nullptr);
 
-// The slices of one tensor, to be looked up by what they share: of a tensor
-// that was cut along one dimension only the neighbours of what is wanted are
-// looked at.
+// BoxesInOrder finds the slices of a tensor that intersect a requested one. If
+// the tensor was cut along one dimension, only neighbors of the requested slice
+// are examined.
 class BoxesInOrder {
  public:
   // REQUIRES: equal rank.
   explicit BoxesInOrder(std::vector<Box> boxes);
 
   const Box& operator[](size_t i) const { return boxes_[i]; }
-  // Those that share an element with `wanted`, which has their rank: their
-  // places in the vector, ascending. Adds to `compared` how many were looked
-  // at.
+  // Returns the ascending indices of the boxes that intersect `wanted`, which
+  // has their rank. Adds the number of examined boxes to `compared`.
   std::vector<size_t> Sharing(const Box& wanted, int64_t* compared) const;
 
  private:
@@ -56,8 +55,8 @@ class BoxesInOrder {
   int64_t longest_ = 0;        // of them, along the cut
 };
 
-// The elements that `from` and `to` share, in runs that lie together in both,
-// in the order of their positions in `from`.
+// SharedRuns iterates over the elements common to `from` and `to`, in runs that
+// are contiguous in both, in the order of their positions in `from`.
 class SharedRuns {
  public:
   struct Run {
@@ -67,19 +66,19 @@ class SharedRuns {
   };
   // REQUIRES: equal rank.
   SharedRuns(const Box& from, const Box& to);
-  // The next one, or none.
+  // Returns the next run, or none.
   std::optional<Run> Next();
 
  private:
-  // Of the run at index_, in a box.
+  // Position, in a box, of the run at index_.
   int64_t PositionIn(const Box& box) const;
 
   const Box from_;
   const Box to_;
   Box shared_;
   bool done_ = false;
-  // A run spans all dimensions from this one on, of which only the first need
-  // not be whole in both.
+  // A run spans all dimensions from this one on; only the first of these may be
+  // partial in either box.
   int run_dim_ = 0;
   int64_t run_length_ = 1;
   Dims index_;  // of the run's first element, within shared_

@@ -32,7 +32,7 @@ std::vector<Box> AllBoxes(const std::vector<int64_t>& shape) {
   return boxes;
 }
 
-// What the elements of a box are called in the tensor that it is of.
+// Returns the element numbers, in the whole tensor, of a box.
 std::vector<int64_t> NamesIn(const Box& box,
                              const std::vector<int64_t>& shape) {
   std::vector<int64_t> names = {0};
@@ -59,7 +59,7 @@ int64_t Count(const std::vector<int64_t>& names,
 
 // Every pair of boxes of a small tensor: each element that both have is copied
 // once, to its place, and in the order in which it is read.
-TEST(SharedRunsTest, CopyWhatTwoBoxesShare) {
+TEST(SharedRunsTest, CopyTheIntersectionOfBoxes) {
   const std::vector<int64_t> shape = {3, 2, 3};
   const std::vector<Box> boxes = AllBoxes(shape);
   ASSERT_EQ(boxes.size(), 6u * 3u * 6u);
@@ -82,8 +82,8 @@ TEST(SharedRunsTest, CopyWhatTwoBoxesShare) {
   }
 }
 
-TEST(SharedRunsTest, RunsAreAsLongAsTheyCanBe) {
-  // Whole rows of both lie together.
+TEST(SharedRunsTest, RunsAreMaximal) {
+  // Whole rows are contiguous in both.
   SharedRuns rows(MakeBox({2, 0}, {4, 5}), MakeBox({3, 0}, {7, 5}));
   const auto run = rows.Next();
   ASSERT_TRUE(run.has_value());
@@ -101,14 +101,14 @@ TEST(SharedRunsTest, AScalarIsOneRun) {
   EXPECT_FALSE(runs.Next().has_value());
 }
 
-TEST(SharedRunsTest, NothingIsShared) {
+TEST(SharedRunsTest, DisjointBoxesHaveNoRuns) {
   SharedRuns apart(MakeBox({0}, {2}), MakeBox({2}, {2}));
   EXPECT_FALSE(apart.Next().has_value());
   SharedRuns empty(MakeBox({0, 0}, {0, 4}), MakeBox({0, 0}, {0, 4}));
   EXPECT_FALSE(empty.Next().has_value());
 }
 
-TEST(BoxTest, IsASliceWithNumbers) {
+TEST(BoxTest, BoxOfSliceHasExplicitBounds) {
   ASSERT_OK_AND_ASSIGN(const TensorSlice slice, TensorSlice::Parse("3,2:-"));
   const Box box = BoxOf(slice, TensorShape({5, 4}));
   EXPECT_EQ(box, MakeBox({3, 0}, {2, 4}));
@@ -116,7 +116,7 @@ TEST(BoxTest, IsASliceWithNumbers) {
 }
 
 // Every three boxes of a small tensor, by the names of their elements.
-TEST(BoxTest, AnyOverlap) {
+TEST(BoxTest, AnyOverlapMatchesBruteForce) {
   const std::vector<int64_t> shape = {2, 3};
   const std::vector<Box> boxes = AllBoxes(shape);
   EXPECT_FALSE(*AnyOverlap({}));
@@ -136,8 +136,8 @@ TEST(BoxTest, AnyOverlap) {
   }
 }
 
-// Columns whose first dimension differs in one of them only: each is compared
-// with all others.
+// Columns with overlapping ranges in the first dimension: each is compared with
+// all others.
 TEST(BoxTest, LookingForOverlapsCanBeCancelled) {
   std::vector<Box> boxes = {MakeBox({0, 0}, {1, 1})};
   for (int64_t i = 1; i < 400; ++i) boxes.push_back(MakeBox({1, i}, {1, 1}));
@@ -148,8 +148,8 @@ TEST(BoxTest, LookingForOverlapsCanBeCancelled) {
               StatusIs(absl::StatusCode::kCancelled, "enough"));
 }
 
-// Of every two boxes of a small tensor, for every one that is wanted.
-TEST(BoxesInOrderTest, FindsThoseThatShareAnElement) {
+// For every two boxes of a small tensor, and every requested box.
+TEST(BoxesInOrderTest, FindsIntersectingBoxes) {
   const std::vector<int64_t> shape = {2, 3};
   const std::vector<Box> all = AllBoxes(shape);
   for (const Box& a : all) {
@@ -172,7 +172,7 @@ TEST(BoxesInOrderTest, FindsThoseThatShareAnElement) {
 }
 
 // Parts of unequal lengths along the second dimension, in no order.
-TEST(BoxesInOrderTest, LooksAtNeighboursOnly) {
+TEST(BoxesInOrderTest, ComparesOnlyNeighbors) {
   std::vector<Box> boxes;
   for (const int64_t begin : {60, 0, 30, 90, 10, 50, 20, 40, 80, 70}) {
     boxes.push_back(MakeBox({0, begin}, {4, 10}));

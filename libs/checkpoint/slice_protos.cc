@@ -24,7 +24,7 @@ absl::Status NoMessage() {
   return absl::DataLossError("its bytes are no message of protobuf");
 }
 
-// The bytes of the next field, a message, which `in` then has passed.
+// Reads the bytes of the next field, a message, and advances `in`.
 bool ReadInner(absl::string_view bytes, CodedInputStream& in,
                absl::string_view* inner) {
   uint32_t size = 0;
@@ -67,10 +67,10 @@ absl::Status SplitMessage(
 absl::Status ForEachSlice(absl::string_view bytes, int field,
                           const TensorShape& shape, HeapCharge& charge,
                           absl::FunctionRef<absl::Status(TensorSlice)> visit) {
-  // With the slice's Box, and with what vectors have to spare.
+  // Including the slice's Box, and spare capacity of vectors.
   constexpr size_t kSliceBytes = 256;
   constexpr size_t kExtentBytes = 64;
-  // More than the largest rank needs.
+  // More than the maximum rank needs.
   constexpr size_t kMaxMessageBytes = size_t{1} << 16;
   const size_t slice_bytes = kSliceBytes + kExtentBytes * shape.rank();
   return SplitMessage(

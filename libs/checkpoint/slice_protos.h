@@ -1,7 +1,7 @@
-// Shapes and slices to and from the messages in which checkpoints hold them,
-// for .cc files that hold protobuf messages. Internal to this module.
+// Conversion of shapes and slices from and to the messages in checkpoints, for
+// .cc files that hold protobuf messages. Internal to this module.
 //
-// Threads: functions without state.
+// Threads: stateless functions.
 #ifndef WEFT_LIBS_CHECKPOINT_SLICE_PROTOS_H_
 #define WEFT_LIBS_CHECKPOINT_SLICE_PROTOS_H_
 
@@ -26,8 +26,8 @@ class TensorSliceProto;
 
 namespace checkpoint {
 
-// False where `bytes` are no such message, or more than one can have: protobuf
-// takes the length as an int.
+// Returns false if `bytes` are no such message, or exceed its size limit:
+// protobuf takes the length as an int.
 template <typename Proto>
 bool ParseProto(absl::string_view bytes, Proto& proto) {
   return bytes.size() <= size_t{INT_MAX} &&
@@ -35,15 +35,15 @@ bool ParseProto(absl::string_view bytes, Proto& proto) {
 }
 
 // Reads a message without its repeated field `field`, whose messages may be of
-// two bytes each and take many times that when they are parsed together: calls
-// `visit` with the bytes of each of them, in order, and appends the bytes of
-// the other fields to `rest`, which may be null. DATA_LOSS where `bytes` are no
-// message; else the first error of `visit`.
+// two bytes each and take much more memory when parsed together: calls `visit`
+// with the bytes of each of them, in order, and appends the bytes of the other
+// fields to `rest`, which may be null. DATA_LOSS if `bytes` are no message;
+// otherwise the first error of `visit`.
 absl::Status SplitMessage(
     absl::string_view bytes, int field, std::string* rest,
     absl::FunctionRef<absl::Status(absl::string_view)> visit);
-// Parses what SplitMessage left of the message of a tensor. DATA_LOSS where the
-// bytes are no such message, or more than a name and a shape need.
+// Parses the remainder that SplitMessage left of a tensor's message. DATA_LOSS
+// if the bytes are no such message, or more than a name and a shape need.
 template <typename Proto>
 absl::Status ParseRest(absl::string_view rest, Proto& proto) {
   constexpr size_t kMaxBytes = size_t{1} << 20;
@@ -52,20 +52,20 @@ absl::Status ParseRest(absl::string_view rest, Proto& proto) {
   }
   return absl::DataLossError("it is described by no message of its kind");
 }
-// Calls `visit` with each of the slices in field `field` of a message. Adds to
-// `charge` what a reader needs for them. DATA_LOSS where the bytes are no
-// message; INVALID_ARGUMENT for a slice that is none (TensorSlice::Create) or
-// is not in `shape`; RESOURCE_EXHAUSTED without memory; the first error of
+// Calls `visit` with each of the slices in field `field` of a message. Adds the
+// memory that a reader needs for them to `charge`. DATA_LOSS if the bytes are
+// no message; INVALID_ARGUMENT for an invalid slice (TensorSlice::Create) or
+// one outside `shape`; RESOURCE_EXHAUSTED without memory; or the first error of
 // `visit`.
 absl::Status ForEachSlice(absl::string_view bytes, int field,
                           const TensorShape& shape, HeapCharge& charge,
                           absl::FunctionRef<absl::Status(TensorSlice)> visit);
 
-// INVALID_ARGUMENT where the shape is not valid or not fully defined.
+// INVALID_ARGUMENT if the shape is invalid or not fully defined.
 absl::StatusOr<TensorShape> ReadShape(const tf::TensorShapeProto& proto);
-// INVALID_ARGUMENT where it is no slice (TensorSlice::Create).
+// INVALID_ARGUMENT for an invalid slice (TensorSlice::Create).
 absl::StatusOr<TensorSlice> ReadSlice(const tf::TensorSliceProto& proto);
-// Adds to `proto`, which is empty.
+// Fills `proto`, which must be empty.
 void WriteSlice(const TensorSlice& slice, tf::TensorSliceProto* proto);
 
 }  // namespace checkpoint

@@ -21,25 +21,24 @@ namespace weft::checkpoint {
 namespace {
 
 constexpr size_t kFooterSize = 48;
-constexpr size_t kHandlesSize = 40;  // of the footer, with padding
+constexpr size_t kHandlesSize = 40;  // handles in the footer, with padding
 constexpr uint64_t kMagic = 0xdb4775248b80fb57;
-constexpr size_t kTrailerSize = 5;  // the type, the checksum
+constexpr size_t kTrailerSize = 5;  // type and checksum
 constexpr size_t kBlockSize = size_t{256} << 10;
-// A block ends after the entry that fills it. The largest entries are the
-// slices of V1 checkpoints, messages of less than 2 GiB: a file that is long
-// and empty reserves no more.
+// A block ends after the entry that fills it. The largest entries are slices of
+// V1 checkpoints, messages of less than 2 GiB: a long, empty file reserves no
+// more.
 constexpr uint64_t kMaxBlockSize = (uint64_t{2} << 30) + (uint64_t{1} << 20);
-// Bytes that are read at once, between two looks at the cancellation.
+// Bytes read between two cancellation checks.
 constexpr uint64_t kReadAtOnce = uint64_t{8} << 20;
 
-// Types of blocks, which LevelDB's enum Compression numbers.
+// Types of blocks, numbered as in LevelDB's enum Compression.
 constexpr char kUncompressed = 0;
 constexpr char kSnappy = 1;
-// An element of Snappy's format takes at least 3 bytes for 64, or 2 for 11.
+// A Snappy element takes at least 3 bytes for 64 bytes of output, or 2 for 11.
 constexpr uint64_t kMaxSnappyExpansion = 22;
 
-// Numbers in the file have their least byte first, as on the machines that Weft
-// runs on.
+// Numbers in the file are little-endian, like the supported machines.
 static_assert(std::endian::native == std::endian::little);
 template <typename T>
 T Load(const char* bytes) {
@@ -54,8 +53,8 @@ leveldb::Slice ToSlice(absl::string_view bytes) {
 
 }  // namespace
 
-// Hands on to our file what the library writes, and keeps its own errors, which
-// say more than the library's.
+// Forwards the library's writes to the file, and keeps the file's errors, which
+// are more specific than the library's.
 class TableBuilder::File : public leveldb::WritableFile {
  public:
   explicit File(weft::WritableFile& file) : file_(file) {}
@@ -63,7 +62,7 @@ class TableBuilder::File : public leveldb::WritableFile {
   leveldb::Status Append(const leveldb::Slice& data) override {
     return Keep(file_.Append({data.data(), data.size()}));
   }
-  // The library flushes after each block; what is here is buffered already.
+  // The library flushes after each block; the file already buffers.
   leveldb::Status Flush() override { return leveldb::Status::OK(); }
   leveldb::Status Sync() override { return Keep(file_.Sync()); }
   leveldb::Status Close() override { return Keep(file_.Close()); }
@@ -106,7 +105,7 @@ TableBuilder::TableBuilder(WritableFile& file)
     : impl_(std::make_unique<Impl>(file)) {}
 
 TableBuilder::~TableBuilder() {
-  // The library wants to be told.
+  // Required by the library.
   if (!impl_->finished) impl_->builder.Abandon();
 }
 
@@ -129,12 +128,12 @@ absl::Status TableBuilder::Finish() {
   return impl_->status();
 }
 
-// The entries of one block: [shared][unshared][size of value] as varints, what
-// of the key the last one does not share, the value. Then where every 16th
-// entry begins, which shares nothing, and how many of these there are.
+// The entries of one block: [shared][unshared][size of value] as varints, the
+// unshared part of the key, the value. Then the offsets of every 16th entry
+// (restarts), which share nothing, and their number.
 class Table::Block {
  public:
-  // Of the block's bytes at `offset` in `table`.
+  // Creates a block from its bytes, which are at `offset` in `table`.
   static absl::StatusOr<std::unique_ptr<Block>> Create(std::string bytes,
                                                        const Table& table,
                                                        uint64_t offset) {
@@ -154,11 +153,11 @@ class Table::Block {
   }
 
   size_t num_restarts() const { return num_restarts_; }
-  // Where that entry begins; anywhere, if the file says so.
+  // Offset of that restart; an untrusted number.
   size_t restart(size_t i) const {
     return Load<uint32_t>(bytes_.data() + entries_size_ + 4 * i);
   }
-  // All entries from there on; empty behind the last one.
+  // All entries from `begin` on; empty beyond the last one.
   absl::string_view entries(size_t begin) const {
     return absl::string_view(bytes_.data(), entries_size_)
         .substr(std::min(begin, entries_size_));
@@ -175,14 +174,14 @@ class Table::Block {
   size_t entries_size_ = 0;
 };
 
-// Goes over the entries of a block, from one of its restarts on. Memory and
-// time are those of the block's bytes, whatever these say.
+// Iterates over the entries of a block, starting at one of its restarts. Memory
+// and time are bounded by the size of the block.
 class Table::Cursor {
  public:
   Cursor(const Block& block, size_t begin)
       : block_(block), rest_(block.entries(begin)) {}
 
-  // To the next entry; false behind the last one.
+  // Advances to the next entry; returns false after the last one.
   absl::StatusOr<bool> Next() {
     if (rest_.empty()) return false;
     const auto shared = TakeVarint(&rest_, 32);
@@ -196,8 +195,8 @@ class Table::Cursor {
     if (!first_ && ending <= absl::string_view(key_).substr(*shared)) {
       return block_.Damaged(rest_, "keys of a block do not ascend");
     }
-    // Keys that share their beginnings would else take more memory than the
-    // square of the file's size.
+    // Otherwise keys that share prefixes could take memory quadratic in the
+    // file's size.
     if (*shared + *unshared > kMaxKeySize) {
       return block_.Damaged(rest_, "a key that is too long");
     }
@@ -209,7 +208,7 @@ class Table::Cursor {
     return true;
   }
 
-  // To the first entry from here on whose key is not below `key`.
+  // Advances to the first entry whose key is not below `key`.
   absl::StatusOr<bool> Seek(absl::string_view key) {
     while (true) {
       ASSIGN_OR_RETURN(const bool found, Next());
@@ -217,10 +216,10 @@ class Table::Cursor {
     }
   }
 
-  // To that entry of `block`, wherever it is.
+  // Seeks in the whole `block`.
   static absl::StatusOr<Cursor> SeekIn(const Block& block,
                                        absl::string_view key) {
-    // The last restart whose key is below it, if any.
+    // Finds the last restart whose key is below it, if any.
     size_t low = 0;
     size_t high = block.num_restarts();
     while (low + 1 < high) {
@@ -283,7 +282,8 @@ absl::Status Table::ReadFooter() {
                    "not an sstable (bad magic number)");
   }
   absl::string_view handles(footer.data(), kHandlesSize);
-  // First that of the block of filters, which TensorFlow's tables have not.
+  // The first handle is that of the filter block, which TensorFlow's tables
+  // lack.
   RETURN_IF_ERROR(TakeHandle(&handles, footer_offset).status());
   ASSIGN_OR_RETURN(const Handle index, TakeHandle(&handles, footer_offset));
   ASSIGN_OR_RETURN(index_, ReadBlock(index));
@@ -380,8 +380,8 @@ absl::StatusOr<std::optional<std::string>> Table::Find(absl::string_view key) {
   return std::string(*found);
 }
 
-// The index has one entry a block: a key that is not below any of its own and
-// below all of the next one, and its handle.
+// The index has one entry per block: a key that is not below any of its keys
+// and below all keys of the next block, and its handle.
 absl::StatusOr<std::optional<absl::string_view>> Table::FindView(
     absl::string_view key) {
   ASSIGN_OR_RETURN(const Cursor in_index, Cursor::SeekIn(*index_, key));
@@ -405,7 +405,7 @@ absl::Status Table::ForEach(absl::FunctionRef<absl::Status(
     absl::string_view value = blocks.value();
     ASSIGN_OR_RETURN(const Handle handle,
                      TakeHandle(&value, size_ - kFooterSize));
-    // Not the block that is kept, which changes if `visit` looks something up.
+    // Not the cached block, which changes if `visit` looks something up.
     ASSIGN_OR_RETURN(const std::unique_ptr<Block> block, ReadBlock(handle));
     Cursor entries(*block, 0);
     while (true) {

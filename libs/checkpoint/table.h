@@ -1,15 +1,15 @@
-// Table: a sorted map from strings to strings in one file that never changes,
-// in LevelDB's format: what the index of a checkpoint is.
+// Table is an immutable sorted map from strings to strings in one file, in
+// LevelDB's format. The index of a checkpoint is a Table.
 //
-// Format: LevelDB, doc/table_format.md; of it, as TensorFlow writes it: blocks
-// of 256 KiB, no filters, keys in the order of their bytes. Blocks are written
-// as they are, and read also where Snappy has compressed them, as many released
-// models have them. docs/design/checkpoint_format.md shows one.
+// Format: LevelDB, doc/table_format.md, in TensorFlow's variant: blocks of 256
+// KiB, no filters, keys in byte order. Blocks are written uncompressed;
+// Snappy-compressed blocks, which many released models have, can be read.
+// docs/design/checkpoint_format.md shows an example.
 //
-// LevelDB's own code writes tables. It does not read them here: it trusts the
-// lengths in a block whose checksum is right, so that a file which somebody
-// made up ends the process (a handle of 2^63 bytes allocates as many; lengths
-// whose sum overflows 32 bits read past the block).
+// LevelDB's own code writes tables, but does not read them here: it trusts the
+// lengths in a block with a valid checksum, so that a crafted file crashes the
+// process (a handle of 2^63 bytes allocates as many; lengths whose sum
+// overflows 32 bits read past the block).
 #ifndef WEFT_LIBS_CHECKPOINT_TABLE_H_
 #define WEFT_LIBS_CHECKPOINT_TABLE_H_
 
@@ -28,21 +28,21 @@
 
 namespace weft::checkpoint {
 
-// Bytes that a key may have, here; the format knows no bound.
+// Maximum size of a key in bytes; the format has no limit.
 inline constexpr size_t kMaxKeySize = size_t{64} << 10;
 
-// Writes one table. Used by one thread at a time.
+// TableBuilder writes one table. Threads: one at a time.
 class TableBuilder {
  public:
-  // Appends to `file`, which outlives the builder.
+  // Appends to `file`, which must outlive the builder.
   explicit TableBuilder(WritableFile& file);
   ~TableBuilder();
 
-  // INTERNAL unless `key` comes after those before; INVALID_ARGUMENT if it is
-  // longer than kMaxKeySize; else what the file said.
+  // INTERNAL unless `key` sorts after the previous ones; INVALID_ARGUMENT if it
+  // is longer than kMaxKeySize; otherwise errors of the file.
   absl::Status Add(absl::string_view key, absl::string_view value);
-  // Writes what is left and the end of the table. The file is neither synced
-  // nor closed. Nothing may be added afterwards.
+  // Writes the rest and the footer of the table. The file is neither synced nor
+  // closed. Nothing may be added afterwards.
   absl::Status Finish();
 
  private:
@@ -51,32 +51,32 @@ class TableBuilder {
   std::unique_ptr<Impl> impl_;
 };
 
-// Reads one table. Used by one thread at a time. The file may be anybody's: all
-// that it says is checked before it is used, and every error is one of
+// Table reads one table. Threads: one at a time. The file is untrusted: all its
+// contents are checked before they are used. Errors:
 //   DATA_LOSS      it is no table, cut off or damaged; the text says at which
 //                  byte of which file, with TensorFlow's words
 //   UNIMPLEMENTED  a block is compressed by other means than Snappy
 // or what the file system said.
 class Table {
  public:
-  // Reads where the table's blocks are. `path` is for texts. `cancellation`,
-  // which may be null, outlives the table and ends the reading of a large block
-  // with its cause.
+  // Reads the index of the table's blocks. `path` is used in error texts.
+  // `cancellation`, which may be null, must outlive the table and ends reading
+  // of a large block with its cause.
   static absl::StatusOr<std::unique_ptr<Table>> Open(
       std::unique_ptr<RandomAccessFile> file, uint64_t size, std::string path,
       const Cancellation* cancellation = nullptr);
   ~Table();
 
-  // The value under `key`, if there is one. Reads one block of the file, or
-  // none if the last call was about the same.
+  // Returns the value of `key`, if any. Reads one block of the file, or none if
+  // the last call used the same block.
   absl::StatusOr<std::optional<std::string>> Find(absl::string_view key);
-  // The same without a copy: valid until the next call of Find or FindView.
+  // As Find without a copy: valid until the next call of Find or FindView.
   absl::StatusOr<std::optional<absl::string_view>> FindView(
       absl::string_view key);
-  // Frees the block that is kept for the next call of Find; ends views.
+  // Frees the cached block; invalidates views.
   void DropBlock();
-  // Calls `visit`, which may use the table, with all keys and values, in order,
-  // and ends with its first error. Checks the whole table.
+  // Calls `visit`, which may use the table, with all keys and values in order,
+  // and stops at its first error. Checks the whole table.
   absl::Status ForEach(absl::FunctionRef<absl::Status(absl::string_view key,
                                                       absl::string_view value)>
                            visit);
@@ -84,7 +84,7 @@ class Table {
   const std::string& path() const { return path_; }
 
  private:
-  // Where a block is, without its trailer.
+  // Location of a block, without its trailer.
   struct Handle {
     uint64_t offset = 0;
     uint64_t size = 0;
@@ -97,17 +97,18 @@ class Table {
         const Cancellation* cancellation);
 
   absl::Status ReadFooter();
-  // Takes a handle off the front of `bytes`; an error unless its block, with
-  // its trailer, lies before `end`.
+  // Consumes a handle from the front of `bytes`; an error unless its block,
+  // with trailer, is before `end`.
   absl::StatusOr<Handle> TakeHandle(absl::string_view* bytes,
                                     uint64_t end) const;
   absl::StatusOr<std::string> ReadBytes(uint64_t offset, uint64_t size) const;
   absl::StatusOr<std::unique_ptr<Block>> ReadBlock(const Handle& handle) const;
-  // The bytes of a block that Snappy has compressed; memory for them is
-  // reserved only if `compressed` is long enough to hold them.
+  // Uncompresses a Snappy block; memory is reserved only if `compressed` is
+  // long enough for the declared size.
   absl::StatusOr<std::string> Uncompress(absl::string_view compressed,
                                          uint64_t offset) const;
-  // The block that an entry of the index names; it is kept for the next call.
+  // Returns the block that an index entry names; it is cached for the next
+  // call.
   absl::StatusOr<const Block*> DataBlock(absl::string_view handle);
   absl::Status Damaged(uint64_t offset, absl::string_view what) const;
 

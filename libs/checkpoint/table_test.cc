@@ -96,7 +96,7 @@ class SparseFile : public RandomAccessFile {
   const uint64_t size_;
 };
 
-TEST_F(TableTest, ALongEmptyFileReservesLittle) {
+TEST_F(TableTest, LongEmptyFileAllocatesLittle) {
   constexpr uint64_t kSize = uint64_t{8} << 40;
   const std::string table = CraftTableWithHandle(0, kSize / 2);
   auto file = std::make_unique<SparseFile>(
@@ -123,7 +123,7 @@ TEST_F(TableTest, KeysAreBounded) {
               StatusIs(absl::StatusCode::kInvalidArgument, "65537 bytes"));
 }
 
-TEST_F(TableTest, HoldsWhatWasAdded) {
+TEST_F(TableTest, EntriesRoundTrip) {
   const Entries entries = ManyEntries();
   ASSERT_NO_FATAL_FAILURE(Build(entries));
   ASSERT_OK_AND_ASSIGN(const auto table, Open());
@@ -148,7 +148,7 @@ TEST_F(TableTest, MayBeEmpty) {
   EXPECT_EQ(missing, std::nullopt);
 }
 
-TEST_F(TableTest, VisitorsMayLookThingsUp) {
+TEST_F(TableTest, VisitorMayLookUpKeys) {
   const Entries entries = ManyEntries();
   ASSERT_NO_FATAL_FAILURE(Build(entries));
   ASSERT_OK_AND_ASSIGN(const auto table, Open());
@@ -163,7 +163,7 @@ TEST_F(TableTest, VisitorsMayLookThingsUp) {
   EXPECT_EQ(visited, entries.size());
 }
 
-TEST_F(TableTest, EndsWithTheFirstErrorOfAVisitor) {
+TEST_F(TableTest, VisitorErrorEndsVisit) {
   ASSERT_NO_FATAL_FAILURE(Build({{"a", "1"}, {"b", "2"}}));
   ASSERT_OK_AND_ASSIGN(const auto table, Open());
   int visited = 0;
@@ -175,7 +175,7 @@ TEST_F(TableTest, EndsWithTheFirstErrorOfAVisitor) {
   EXPECT_EQ(visited, 1);
 }
 
-TEST_F(TableTest, KeysHaveToAscend) {
+TEST_F(TableTest, KeysMustAscend) {
   ASSERT_OK_AND_ASSIGN(auto file, fs_.NewWritableFile(kPath));
   TableBuilder builder(*file);
   ASSERT_OK(builder.Add("b", ""));
@@ -185,7 +185,7 @@ TEST_F(TableTest, KeysHaveToAscend) {
               StatusIs(absl::StatusCode::kInternal, "ascend"));
 }
 
-TEST_F(TableTest, ReportsWhatTheFileSays) {
+TEST_F(TableTest, FileErrorsAreReturned) {
   FailingFileSystem failing(fs_);
   ASSERT_OK_AND_ASSIGN(auto file, failing.NewWritableFile(kPath));
   failing.LimitSpace(100);
@@ -198,7 +198,7 @@ TEST_F(TableTest, ReportsWhatTheFileSays) {
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
 }
 
-TEST_F(TableTest, NamesTheFileAndThePlaceOfDamage) {
+TEST_F(TableTest, CorruptionNamesFileAndOffset) {
   ASSERT_NO_FATAL_FAILURE(Build({{"a", "1"}}));
   ASSERT_OK_AND_ASSIGN(const std::string bytes, fs_.ReadFile(kPath));
   EXPECT_THAT(Open(""), StatusIs(absl::StatusCode::kDataLoss,
@@ -214,7 +214,7 @@ TEST_F(TableTest, NamesTheFileAndThePlaceOfDamage) {
 }
 
 // No bit turned anywhere changes what is read.
-TEST_F(TableTest, EachBitIsCheckedOrDoesNotMatter) {
+TEST_F(TableTest, BitFlipsNeverChangeEntriesRead) {
   const Entries entries = {
       {"", "header"}, {"ab", "1"}, {"abc", ""}, {"b", "2"}};
   ASSERT_NO_FATAL_FAILURE(Build(entries));
@@ -236,9 +236,9 @@ TEST_F(TableTest, EachBitIsCheckedOrDoesNotMatter) {
   EXPECT_GT(refused, 8 * (static_cast<int>(bytes.size()) - 60));
 }
 
-// Blocks with right checksums that somebody made up.
+// Crafted blocks with valid checksums.
 
-TEST_F(TableTest, OtherCompressionIsNamed) {
+TEST_F(TableTest, UnknownCompressionIsNamed) {
   EXPECT_THAT(ReadAll(CraftTable(CraftBlock({"aaaa"}, {0}), /*type=*/2)),
               StatusIs(absl::StatusCode::kUnimplemented,
                        "table: the block at byte 0 has compression type 2"));
@@ -273,7 +273,7 @@ TEST_F(TableTest, SnappyLengthIsBounded) {
               StatusIs(absl::StatusCode::kDataLoss, "claims to hold 529"));
 }
 
-TEST_F(TableTest, DamagedSnappyBlocksAreRefused) {
+TEST_F(TableTest, CorruptSnappyBlocksAreRejected) {
   const std::string block = CraftBlock(
       {CraftEntry(0, "a", std::string(300, 'x')), CraftEntry(0, "b", "y")},
       {0});
@@ -316,7 +316,7 @@ TEST_F(TableTest, ReadsACraftedBlock) {
   EXPECT_EQ(read, (Entries{{"ab", "1"}, {"ac", "2"}}));
 }
 
-TEST_F(TableTest, RefusesLengthsBeyondTheBlock) {
+TEST_F(TableTest, LengthsBeyondBlockAreRejected) {
   // The sum of these two overflows 32 bits.
   const std::string overflow("\0\xff\xff\xff\xff\x0f\x02key", 10);
   const std::string too_long("\0\x05\x05key", 6);
@@ -327,12 +327,12 @@ TEST_F(TableTest, RefusesLengthsBeyondTheBlock) {
   }
 }
 
-TEST_F(TableTest, RefusesKeysThatShareMoreThanThereIs) {
+TEST_F(TableTest, SharedPrefixBeyondKeyIsRejected) {
   EXPECT_THAT(ReadAll(CraftTable(CraftBlock({CraftEntry(1, "a", "")}, {0}))),
               StatusIs(absl::StatusCode::kDataLoss, "bad entry in block"));
 }
 
-TEST_F(TableTest, RefusesKeysThatDoNotAscend) {
+TEST_F(TableTest, UnorderedKeysAreRejected) {
   EXPECT_THAT(ReadAll(CraftTable(CraftBlock(
                   {CraftEntry(0, "b", ""), CraftEntry(0, "a", "")}, {0}))),
               StatusIs(absl::StatusCode::kDataLoss, "do not ascend"));
@@ -341,13 +341,13 @@ TEST_F(TableTest, RefusesKeysThatDoNotAscend) {
               StatusIs(absl::StatusCode::kDataLoss, "do not ascend"));
 }
 
-TEST_F(TableTest, RefusesAKeyBehindThatOfItsBlock) {
+TEST_F(TableTest, KeyAfterIndexKeyIsRejected) {
   EXPECT_THAT(
       ReadAll(CraftTable(CraftBlock({CraftEntry(0, "zzz", "")}, {0}))),
       StatusIs(absl::StatusCode::kDataLoss, "its block should not have"));
 }
 
-TEST_F(TableTest, RefusesMoreRestartsThanBytes) {
+TEST_F(TableTest, TooManyRestartsAreRejected) {
   for (const uint32_t restarts : {3u, 0x40000000u, 0xffffffffu}) {
     std::string block = CraftBlock({CraftEntry(0, "a", "")}, {0});
     block.resize(block.size() - 4);
@@ -359,7 +359,7 @@ TEST_F(TableTest, RefusesMoreRestartsThanBytes) {
   }
 }
 
-TEST_F(TableTest, RestartsBehindTheBlockAreAnError) {
+TEST_F(TableTest, RestartsBeyondBlockAreRejected) {
   const std::string block = CraftBlock(
       {CraftEntry(0, "a", ""), CraftEntry(0, "b", "")}, {0, 4000000000u});
   ASSERT_OK_AND_ASSIGN(const auto table, Open(CraftTable(block)));
@@ -367,7 +367,7 @@ TEST_F(TableTest, RestartsBehindTheBlockAreAnError) {
               StatusIs(absl::StatusCode::kDataLoss, "restart"));
 }
 
-TEST_F(TableTest, RefusesHandlesBeyondTheFile) {
+TEST_F(TableTest, HandlesBeyondFileAreRejected) {
   for (const uint64_t size :
        {uint64_t{1} << 20, uint64_t{1} << 62, ~uint64_t{0}, ~uint64_t{0} - 4}) {
     EXPECT_THAT(ReadAll(CraftTableWithHandle(0, size)),

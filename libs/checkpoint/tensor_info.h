@@ -1,5 +1,5 @@
-// TensorInfo: what a checkpoint says about one tensor. A value, not
-// synchronized.
+// TensorInfo describes one tensor of a checkpoint. A value type, not
+// thread-safe.
 #ifndef WEFT_LIBS_CHECKPOINT_TENSOR_INFO_H_
 #define WEFT_LIBS_CHECKPOINT_TENSOR_INFO_H_
 

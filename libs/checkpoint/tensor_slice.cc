@@ -40,7 +40,7 @@ absl::StatusOr<Extent> ParseExtent(absl::string_view text) {
     return absl::InvalidArgumentError(
         absl::StrCat("Expected a pair of numbers or '-' but got '", text, "'"));
   }
-  // What the text calls -1 is no way to say "all of it".
+  // The text -1 must not mean "all of it".
   if (extent.length < 1) extent.length = 0;
   RETURN_IF_ERROR(CheckExtent(extent));
   return extent;
@@ -80,7 +80,7 @@ absl::StatusOr<TensorNameSlice> DecodeParts(absl::string_view bytes) {
   TensorNameSlice result;
   ASSIGN_OR_RETURN(result.name, ReadStringIncreasing(&bytes));
   ASSIGN_OR_RETURN(const uint64_t rank, ReadNumIncreasing(&bytes));
-  // Two bytes an extent, at least: no rank reserves memory.
+  // An extent takes at least two bytes, so no rank reserves excessive memory.
   if (rank > bytes.size() / 2) {
     return absl::InvalidArgumentError("its extents are missing");
   }

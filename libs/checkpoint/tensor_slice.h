@@ -1,9 +1,9 @@
-// TensorSlice: a box inside a tensor, and its two written forms: the text that
-// SaveV2 and RestoreV2 take ("10 4 0,5:-": rows 0 to 4 of a tensor [10,4]) and
-// the key under which a slice lies in an index.
+// TensorSlice is a box inside a tensor. It has two serialized forms: the text
+// that SaveV2 and RestoreV2 take ("10 4 0,5:-": rows 0 to 4 of a tensor [10,4])
+// and the key of a slice in an index.
 //
-// Values, not synchronised. Starts and lengths are elements. Text and keys may
-// come from anywhere: INVALID_ARGUMENT where they are malformed.
+// Value types, not thread-safe. Starts and lengths count elements. Text and
+// keys are untrusted: INVALID_ARGUMENT if they are malformed.
 //
 // Formats: tensorflow/core/framework/tensor_slice.h, and of the keys
 // tensorflow/core/util/saved_tensor_slice_util.cc.
@@ -23,7 +23,7 @@ namespace weft::checkpoint {
 
 class TensorSlice {
  public:
-  // Of one dimension.
+  // The range of one dimension.
   struct Extent {
     static constexpr int64_t kFull = -1;
     int64_t start = 0;
@@ -33,23 +33,23 @@ class TensorSlice {
   };
 
   TensorSlice() = default;  // of a scalar
-  // All of a tensor of that rank.
+  // The full slice of a tensor of that rank.
   explicit TensorSlice(int rank) : extents_(rank) {}
   // INVALID_ARGUMENT for a negative start, an empty or negative length other
-  // than kFull, an end beyond 2^63 - 1, and more than kMaxRank of them.
+  // than kFull, an end beyond 2^63 - 1, or more than kMaxRank extents.
   static absl::StatusOr<TensorSlice> Create(std::vector<Extent> extents);
-  // "0,5:-": one extent a dimension, START,LENGTH or - for all of it.
+  // Parses "0,5:-": one extent per dimension, START,LENGTH or - for all of it.
   static absl::StatusOr<TensorSlice> Parse(absl::string_view text);
 
   int rank() const { return static_cast<int>(extents_.size()); }
   const std::vector<Extent>& extents() const { return extents_; }
-  // Says "all of it" in each dimension.
+  // Whether each dimension is "-".
   bool IsFull() const;
-  // As Parse reads it.
+  // The inverse of Parse.
   std::string ToString() const;
 
-  // The size of the box inside a tensor of that shape; INVALID_ARGUMENT where
-  // ranks differ or it sticks out.
+  // Returns the shape of the box inside a tensor of that shape;
+  // INVALID_ARGUMENT if ranks differ or it exceeds the shape.
   absl::StatusOr<TensorShape> SliceShape(const TensorShape& shape) const;
 
   friend bool operator==(const TensorSlice&, const TensorSlice&) = default;
@@ -58,22 +58,22 @@ class TensorSlice {
   std::vector<Extent> extents_;
 };
 
-// What an element of shape_and_slices says.
+// An element of shape_and_slices.
 struct ShapeAndSlice {
   TensorShape shape;  // of the whole tensor
   TensorSlice slice;
   TensorShape slice_shape;
 };
-// "10 4 0,5:-": the sizes of the whole tensor, then the slice.
+// Parses "10 4 0,5:-": the sizes of the whole tensor, then the slice.
 absl::StatusOr<ShapeAndSlice> ParseShapeAndSlice(absl::string_view text);
-// The same for a part of shape `part` at `offset`, which has a start for each
-// dimension: "10 4 0,5:0,4".
+// Formats a part of shape `part` at `offset`, which has a start per dimension:
+// "10 4 0,5:0,4".
 std::string FormatShapeAndSlice(const TensorShape& whole,
                                 absl::Span<const int64_t> offset,
                                 const TensorShape& part);
 
-// The key of a slice's entry. It begins with a zero byte, which names of
-// tensors do not, so that all slices stand before all tensors.
+// Returns the key of a slice's entry. It begins with a zero byte, which tensor
+// names do not, so that all slices sort before all tensors.
 std::string EncodeTensorNameSlice(absl::string_view name,
                                   const TensorSlice& slice);
 

@@ -37,7 +37,8 @@ int64_t MinRecordBytes(DataType dtype) {
   }
 }
 
-// Copies what the box `from` of `part` and the box `to` of `result` share.
+// Copies the intersection from the box `from` of `part` to the box `to` of
+// `result`.
 template <typename T>
 void CopyElements(const Tensor& part, const Box& from, const Box& to,
                   Tensor& result) {
@@ -88,7 +89,7 @@ absl::StatusOr<std::vector<std::string>> SliceTablePaths(
     FileSystem& file_system, absl::string_view prefix) {
   ASSIGN_OR_RETURN(std::vector<std::string> paths,
                    file_system.GetMatchingPaths(prefix));
-  // Names may have the characters of patterns.
+  // Names may contain glob characters.
   if (paths.empty() && prefix.find_first_of("*?[\\") != prefix.npos &&
       file_system.FileExists(prefix).ok()) {
     paths.emplace_back(prefix);
@@ -199,7 +200,8 @@ absl::Status TensorSliceReader::Add(size_t file, SlicesOfTensor tensor) {
     return Incompatible("types", tensor.name, DataTypeName(all.info->dtype),
                         DataTypeName(info.dtype), path);
   }
-  // More elements than the tensor has: at once, before they fill the memory.
+  // More elements than the tensor has are rejected at once, before they fill
+  // the memory.
   for (const TensorSlice& slice : info.slices) {
     const int64_t claimed = MinElements(slice, info.shape);
     all.claimed = SaturatedAdd(all.claimed, claimed);
@@ -264,7 +266,7 @@ TensorSliceReader::ListTensors() {
   return list;
 }
 
-// Of elements that have no fixed size, what their record takes.
+// For elements without a fixed size: the size of their record.
 absl::StatusOr<int64_t> TensorSliceReader::StoredBytes(
     const SavedTensor& tensor, size_t i) {
   const auto size = static_cast<int64_t>(DataTypeSize(tensor.info->dtype));

@@ -1,4 +1,4 @@
-// TensorSliceReader: reads a V1 checkpoint, which is one or more tables
+// TensorSliceReader reads a V1 checkpoint, which is one or more tables
 // (libs/checkpoint/table.h) whose records libs/checkpoint/saved_slices.h
 // describes. Any of its tables may hold any slices of a tensor.
 //
@@ -29,14 +29,15 @@
 
 namespace weft::checkpoint {
 
-// The files, without directories, that match `prefix` as a pattern or, if none
-// does, the file of that name: sorted, empty where there is none.
+// Returns the sorted files, without directories, that match `prefix` as a
+// pattern or, if none does, the file of that name; empty if there is none.
 absl::StatusOr<std::vector<std::string>> SliceTablePaths(
     FileSystem& file_system, absl::string_view prefix);
 
 class TensorSliceReader : public CheckpointReader {
  public:
-  // Reads the lists of tensors of the tables at `paths`. `prefix` is for texts.
+  // Reads the tensor lists of the tables at `paths`. `prefix` is used in error
+  // texts.
   static absl::StatusOr<std::unique_ptr<TensorSliceReader>> Open(
       FileSystem& file_system, absl::string_view prefix,
       std::vector<std::string> paths,
@@ -78,18 +79,18 @@ class TensorSliceReader : public CheckpointReader {
                     const Cancellation* cancellation, Allocator& allocator);
 
   absl::Status CheckCancelled() const;
-  // Opens tables_[file], and closes the table that was used longest ago where
-  // more than kMaxOpenFiles would be open. Of the open tables only the last one
-  // keeps a block, which is as large as the slices in it.
+  // Opens tables_[file], and closes the least recently used table if more than
+  // kMaxOpenFiles would be open. Only the last open table caches a block, which
+  // is as large as the slices in it.
   absl::StatusOr<Table*> OpenTable(size_t file);
   absl::Status LoadList(size_t file);
-  // Adds what tables_[file] holds of a tensor to what other tables do.
+  // Merges the slices of a tensor in tables_[file] with those of other tables.
   absl::Status Add(size_t file, SlicesOfTensor tensor);
-  // Prepares a tensor whose slices are all known for FindSlices.
+  // Prepares a tensor with all its slices for FindSlices.
   static void Finish(SavedTensor& tensor);
-  // As TensorInfo has them: none of a tensor that is stored whole.
+  // Slices for TensorInfo: none for a tensor that is stored whole.
   static std::vector<TensorSlice> SlicesOf(const SavedTensor& tensor);
-  // The error of a tensor whose slices overlap.
+  // Returns the error for a tensor with overlapping slices.
   absl::Status Overlapping(absl::string_view name) const;
 
   absl::StatusOr<const SavedTensor*> Find(absl::string_view name) const;
@@ -97,16 +98,16 @@ class TensorSliceReader : public CheckpointReader {
   absl::StatusOr<Tensor> ReadBox(const SavedTensor& tensor, const Box& wanted,
                                  const TensorShape& shape,
                                  Allocator& allocator);
-  // The slices of the tensor that share something with `wanted`, which they
-  // cover, each element once; their files are large enough to hold them.
+  // Returns the slices of the tensor that intersect `wanted`; they cover it,
+  // each element once, and their files are large enough to hold them.
   absl::StatusOr<std::vector<size_t>> FindSlices(const SavedTensor& tensor,
                                                  const Box& wanted);
   absl::Status CheckFileSizes(const SavedTensor& tensor,
                               const std::vector<size_t>& slices);
-  // Of the i-th slice; valid until another record is read.
+  // Returns the record of the i-th slice; valid until another record is read.
   absl::StatusOr<absl::string_view> FindRecord(const SavedTensor& tensor,
                                                size_t i);
-  // The values of the i-th slice.
+  // Returns the values of the i-th slice.
   absl::StatusOr<Tensor> ReadStored(const SavedTensor& tensor, size_t i,
                                     Allocator& allocator);
   absl::StatusOr<int64_t> StoredBytes(const SavedTensor& tensor, size_t i);

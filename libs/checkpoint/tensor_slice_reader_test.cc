@@ -134,7 +134,7 @@ class TensorSliceReaderTest : public ::testing::Test {
 };
 
 // A path that no checkpoint has as its prefix, but that looks like one.
-TEST_F(TensorSliceReaderTest, ALikelyMistakeForAPrefixIsExplained) {
+TEST_F(TensorSliceReaderTest, WrongPrefixHintsAtTheLikelyOne) {
   ASSERT_OK_AND_ASSIGN(auto writer, BundleWriter::Create(fs_, kPath, *random_));
   ASSERT_OK(writer->Add("x", Rows(0, 1, 1)));
   ASSERT_OK(writer->Finish());
@@ -184,7 +184,7 @@ TEST_F(TensorSliceReaderTest, WritesTensorFlowsBytes) {
   EXPECT_THAT(names, ElementsAre("model.ckpt-1"));
 }
 
-TEST_F(TensorSliceReaderTest, AllTypesAreReadAsTheyWereWritten) {
+TEST_F(TensorSliceReaderTest, AllTypesRoundTrip) {
   const std::vector<Tensor> all = {
       Tensor::Vector<float>({-1.5, 2}),
       Tensor::Vector<double>({-1.5, 2}),
@@ -231,7 +231,7 @@ TEST_F(TensorSliceReaderTest, ScalarsAndEmptyTensorsAreRead) {
   ExpectSame(read_empty, empty);
 }
 
-TEST_F(TensorSliceReaderTest, SlicesOfSlicesAreReadFromAllShards) {
+TEST_F(TensorSliceReaderTest, SlicesAreReadAcrossShards) {
   for (int i = 0; i < 12; ++i) {
     ASSERT_OK(Write(
         absl::StrFormat("/job/m-%05d-of-00012", i),
@@ -263,14 +263,14 @@ TEST_F(TensorSliceReaderTest, SlicesOfSlicesAreReadFromAllShards) {
   EXPECT_THAT(tensors.at("own_7").files, ElementsAre(7));
 }
 
-TEST_F(TensorSliceReaderTest, ASliceOfAWholeTensorIsRead) {
+TEST_F(TensorSliceReaderTest, SliceOfWholeTensorIsRead) {
   ASSERT_OK(Write(kPath, {{"m", {4, 2}, "", Rows(0, 4, 2)}}));
   ASSERT_OK_AND_ASSIGN(const Tensor part, ReadSlice("m", "1,2:-"));
   ExpectSame(part, Rows(1, 3, 2));
   EXPECT_THAT(ReadSlice("m", "3,2:-"), StatusIs(kInvalid, "tensor_name = m"));
 }
 
-TEST_F(TensorSliceReaderTest, WhatIsNotThereIsNamed) {
+TEST_F(TensorSliceReaderTest, MissingTensorIsNamed) {
   ASSERT_OK(Write(kPath, {{"m", {4, 2}, "1,2:-", Rows(1, 3, 2)}}));
   EXPECT_THAT(Read("x"),
               StatusIs(absl::StatusCode::kNotFound,
@@ -285,7 +285,7 @@ TEST_F(TensorSliceReaderTest, WhatIsNotThereIsNamed) {
               StatusIs(absl::StatusCode::kNotFound, "/job is a directory"));
 }
 
-TEST_F(TensorSliceReaderTest, V2IsPreferred) {
+TEST_F(TensorSliceReaderTest, FormatV2IsPreferred) {
   ASSERT_OK(Write(kPath, {{"x", {}, "", Tensor::Scalar<int32_t>(1)}}));
   ASSERT_OK_AND_ASSIGN(const auto writer,
                        BundleWriter::Create(fs_, kPath, *random_));
@@ -297,7 +297,7 @@ TEST_F(TensorSliceReaderTest, V2IsPreferred) {
   EXPECT_EQ(reader->format(), 2);
 }
 
-TEST_F(TensorSliceReaderTest, NamesMayHaveCharactersOfPatterns) {
+TEST_F(TensorSliceReaderTest, NamesMayContainGlobCharacters) {
   ASSERT_OK(Write("/job/m[1]?", {{"x", {}, "", Tensor::Scalar<int32_t>(1)}}));
   EXPECT_OK(Read("x", "/job/m[1]?"));
   ASSERT_OK_AND_ASSIGN(const bool exists, CheckpointExists(fs_, "/job/m[1]?"));
@@ -306,7 +306,7 @@ TEST_F(TensorSliceReaderTest, NamesMayHaveCharactersOfPatterns) {
   EXPECT_FALSE(none);
 }
 
-TEST_F(TensorSliceReaderTest, ShardsThatDisagreeAreRefused) {
+TEST_F(TensorSliceReaderTest, ConflictingShardsAreRejected) {
   const Tensor x = Tensor::Vector<int32_t>({1, 2});
   ASSERT_OK(Write("/m-0", {{"x", {4}, "0,2", x}}));
   const auto read = [&] { return Read("x", "/m-?"); };
@@ -322,7 +322,7 @@ TEST_F(TensorSliceReaderTest, ShardsThatDisagreeAreRefused) {
   EXPECT_OK(read());
 }
 
-TEST_F(TensorSliceReaderTest, FilesThatAreNoV1CheckpointsAreRefused) {
+TEST_F(TensorSliceReaderTest, OtherFilesAreRejected) {
   ASSERT_OK(fs_.CreateDirectories("/job"));
   ASSERT_OK(fs_.WriteFileAtomically(kPath, std::string(100, 'x')));
   EXPECT_THAT(Read("x"), StatusIs(kDataLoss,
@@ -356,7 +356,7 @@ TEST_F(TensorSliceReaderTest, VersionsAreChecked) {
   EXPECT_THAT(Read("x"), StatusIs(kInvalid, "disallows consumer version 1"));
 }
 
-TEST_F(TensorSliceReaderTest, RecordsThatDoNotFitAreNamed) {
+TEST_F(TensorSliceReaderTest, MismatchedRecordsAreNamed) {
   const std::string place =
       "/job/model.ckpt-1, \\x00x\\x00\\x01\\x01\\x01\\x80\\x7f";
   ASSERT_OK(WriteRecords(ListOf({2}), KeyOf(1), Floats(2)));
@@ -378,7 +378,7 @@ TEST_F(TensorSliceReaderTest, RecordsThatDoNotFitAreNamed) {
 }
 
 // Sizes are claims: nothing is reserved for what the file cannot hold.
-TEST_F(TensorSliceReaderTest, ClaimedSizesAreBounded) {
+TEST_F(TensorSliceReaderTest, DeclaredSizesAreBounded) {
   ASSERT_OK(WriteRecords(ListOf({int64_t{1} << 40}), KeyOf(1), Floats(2)));
   EXPECT_THAT(Read("x"), StatusIs(kDataLoss, "cannot be in a file of"));
   EXPECT_THAT(ReadSlice("x", "5,1000000"),
@@ -398,7 +398,7 @@ TEST_F(TensorSliceReaderTest, ClaimedSizesAreBounded) {
   EXPECT_THAT(Read("x"), StatusIs(kDataLoss, "tensor 'x'"));
 }
 
-TEST_F(TensorSliceReaderTest, ClaimedSizesDependOnTheType) {
+TEST_F(TensorSliceReaderTest, SizeBoundDependsOnType) {
   constexpr int64_t kCount = 2000;
   ASSERT_OK(WriteRecords(ListOf({kCount}), KeyOf(1), Floats(2)));
   ASSERT_OK_AND_ASSIGN(const int64_t size, fs_.GetFileSize(kPath));
@@ -408,7 +408,7 @@ TEST_F(TensorSliceReaderTest, ClaimedSizesDependOnTheType) {
 }
 
 // Each takes two bytes of the list, and many times that in memory.
-TEST_F(TensorSliceReaderTest, MoreSlicesThanElementsAreRefused) {
+TEST_F(TensorSliceReaderTest, MoreSlicesThanElementsAreRejected) {
   for (const auto& shape : {std::vector<int64_t>{}, {1}, {0}, {2, 0}}) {
     tf::SavedTensorSlices list = ListOf(shape);
     tf::SavedSliceMeta& meta = *list.mutable_meta()->mutable_tensor(0);
@@ -420,7 +420,7 @@ TEST_F(TensorSliceReaderTest, MoreSlicesThanElementsAreRefused) {
 }
 
 // The list is small, and so are its slices for their tensor.
-TEST_F(TensorSliceReaderTest, MemoryForSlicesIsBounded) {
+TEST_F(TensorSliceReaderTest, SliceListMemoryIsBounded) {
   constexpr int kSlices = 1'000'000;
   tf::SavedTensorSlices list = ListOf({int64_t{1} << 40});
   tf::SavedSliceMeta& meta = *list.mutable_meta()->mutable_tensor(0);
@@ -433,14 +433,14 @@ TEST_F(TensorSliceReaderTest, MemoryForSlicesIsBounded) {
               StatusIs(absl::StatusCode::kResourceExhausted, "tensor 'x'"));
 }
 
-TEST_F(TensorSliceReaderTest, SlicesInBoundsNeedLittleMemory) {
+TEST_F(TensorSliceReaderTest, SlicesWithinBoundsNeedLittleMemory) {
   ASSERT_OK(Write(kPath, {{"x", {4, 2}, "0,2:-", Rows(0, 2, 2)},
                           {"x", {4, 2}, "2,2:-", Rows(2, 4, 2)}}));
   weft::SmallAllocator none(0, 0);
   EXPECT_OK(CheckpointReader::Open(fs_, kPath, nullptr, none));
 }
 
-TEST_F(TensorSliceReaderTest, OverlapsAreFoundWhereTheyAreRead) {
+TEST_F(TensorSliceReaderTest, OverlapIsDetectedWhenRead) {
   const Tensor x = Tensor::Vector<int32_t>({1, 2});
   ASSERT_OK(Write("/m-0", {{"x", {6}, "0,2", x}, {"y", {2}, "", x}}));
   ASSERT_OK(Write("/m-1", {{"x", {6}, "1,2", x}, {"x", {6}, "4,2", x}}));
@@ -450,7 +450,7 @@ TEST_F(TensorSliceReaderTest, OverlapsAreFoundWhereTheyAreRead) {
   EXPECT_OK(Read("y", "/m-?"));
 }
 
-TEST_F(TensorSliceReaderTest, TypesThatWeftLacksAreNamed) {
+TEST_F(TensorSliceReaderTest, UnsupportedTypesAreNamed) {
   tf::SavedTensorSlices list = ListOf({2});
   list.mutable_meta()->mutable_tensor(0)->set_type(
       static_cast<tf::DataType>(DT_RESOURCE));
@@ -461,7 +461,7 @@ TEST_F(TensorSliceReaderTest, TypesThatWeftLacksAreNamed) {
 }
 
 // Every bit of the file matters or is checked.
-TEST_F(TensorSliceReaderTest, EachBitIsCheckedOrDoesNotMatter) {
+TEST_F(TensorSliceReaderTest, BitFlipsNeverChangeValuesRead) {
   const Tensor x = Tensor::Vector<int32_t>({1, 2});
   ASSERT_OK(Write(kPath, {{"x", {2}, "", x}}));
   ASSERT_OK_AND_ASSIGN(std::string bytes, fs_.ReadFile(kPath));
@@ -487,7 +487,7 @@ TEST_F(TensorSliceReaderTest, EachBitIsCheckedOrDoesNotMatter) {
   }
 }
 
-TEST_F(TensorSliceReaderTest, WriterRefusesWhatDoesNotFit) {
+TEST_F(TensorSliceReaderTest, WriterRejectsMismatchedTensors) {
   TensorSliceWriter writer(fs_, kPath, *random_);
   const Tensor x = Tensor::Vector<float>({1, 2});
   ASSERT_OK(writer.Add("x", {4}, Slice("0,2"), x));

@@ -32,7 +32,7 @@ std::string Coded(absl::string_view value) {
 }
 
 // As TensorFlow's code writes them.
-TEST(OrderedCodeTest, SignedNumbersAreTensorFlows) {
+TEST(OrderedCodeTest, SignedNumbersMatchTensorFlow) {
   const std::vector<std::pair<int64_t, std::string>> codes = {
       {0, "80"},      {5, "85"},        {-1, "7f"},         {63, "bf"},
       {-64, "40"},    {64, "c040"},     {100, "c064"},      {-65, "3fbf"},
@@ -57,7 +57,7 @@ std::vector<int64_t> ManyNumbers() {
   return values;
 }
 
-TEST(OrderedCodeTest, SignedNumbersComeBackInTheirOrder) {
+TEST(OrderedCodeTest, SignedNumbersRoundTripInOrder) {
   std::string last;
   for (const int64_t value : ManyNumbers()) {
     const std::string bytes = Signed(value);
@@ -70,7 +70,7 @@ TEST(OrderedCodeTest, SignedNumbersComeBackInTheirOrder) {
   }
 }
 
-TEST(OrderedCodeTest, NumbersComeBackInTheirOrder) {
+TEST(OrderedCodeTest, NumbersRoundTripInOrder) {
   std::string last;
   for (const int64_t value : ManyNumbers()) {
     if (value < 0) continue;
@@ -84,7 +84,7 @@ TEST(OrderedCodeTest, NumbersComeBackInTheirOrder) {
   }
 }
 
-TEST(OrderedCodeTest, StringsComeBackInTheirOrder) {
+TEST(OrderedCodeTest, StringsRoundTripInOrder) {
   const std::vector<std::string> values = {"",
                                            std::string("\0", 1),
                                            std::string("\0\0", 2),
@@ -108,7 +108,7 @@ TEST(OrderedCodeTest, StringsComeBackInTheirOrder) {
 }
 
 // A number that could be written in two ways would have two keys.
-TEST(OrderedCodeTest, RefusesOtherCodesOfANumber) {
+TEST(OrderedCodeTest, NonCanonicalNumbersAreRejected) {
   for (const char* code :
        {"c000", "c005", "3fff", "e00000", "00", "ff", "ffc0"}) {
     const std::string bytes = absl::HexStringToBytes(code);
@@ -128,7 +128,7 @@ TEST(OrderedCodeTest, RefusesOtherCodesOfANumber) {
   }
 }
 
-TEST(OrderedCodeTest, RefusesStringsThatDoNotEnd) {
+TEST(OrderedCodeTest, UnterminatedStringsAreRejected) {
   for (const char* code :
        {"", "61", "6100", "00ff", "0002", "ff01", "ff000001"}) {
     const std::string bytes = absl::HexStringToBytes(code);
@@ -144,7 +144,7 @@ TEST(OrderedCodeTest, RefusesStringsThatDoNotEnd) {
   }
 }
 
-TEST(TensorSliceTest, ReadsAndWritesText) {
+TEST(TensorSliceTest, TextRoundTrips) {
   for (const char* text : {"", "-", "0,5", "-:-", "3,2:-:0,1"}) {
     ASSERT_OK_AND_ASSIGN(const TensorSlice slice, TensorSlice::Parse(text));
     EXPECT_EQ(slice.ToString(), text);
@@ -158,7 +158,7 @@ TEST(TensorSliceTest, ReadsAndWritesText) {
   EXPECT_TRUE(TensorSlice().IsFull());
 }
 
-TEST(TensorSliceTest, RefusesOtherText) {
+TEST(TensorSliceTest, InvalidTextIsRejected) {
   for (const char* text :
        {"x", "1", "1,2,3", "1,", ",1", "0,0", "-1,2", "0,-1", "1,-2",
         "9223372036854775807,1", "99999999999999999999,1", "--"}) {
@@ -173,7 +173,7 @@ TEST(TensorSliceTest, RefusesOtherText) {
               StatusIs(absl::StatusCode::kInvalidArgument, "255 dimensions"));
 }
 
-TEST(TensorSliceTest, HasAShapeInsideATensor) {
+TEST(TensorSliceTest, SliceShapeIsCheckedAgainstTensor) {
   ASSERT_OK_AND_ASSIGN(const TensorSlice slice, TensorSlice::Parse("3,2:-"));
   ASSERT_OK_AND_ASSIGN(const TensorShape shape,
                        slice.SliceShape(TensorShape({5, 4})));
@@ -187,7 +187,7 @@ TEST(TensorSliceTest, HasAShapeInsideATensor) {
       StatusIs(absl::StatusCode::kInvalidArgument, "Mismatching ranks"));
 }
 
-TEST(ShapeAndSliceTest, IsSizesAndASlice) {
+TEST(ShapeAndSliceTest, ParsesShapeThenSlice) {
   ASSERT_OK_AND_ASSIGN(const ShapeAndSlice read,
                        ParseShapeAndSlice("10 4 0,5:-"));
   EXPECT_EQ(read.shape, TensorShape({10, 4}));
@@ -203,14 +203,14 @@ TEST(ShapeAndSliceTest, IsSizesAndASlice) {
 }
 
 // As TensorFlow's code writes it.
-TEST(TensorNameSliceTest, KeyIsTensorFlows) {
+TEST(TensorNameSliceTest, KeyMatchesTensorFlow) {
   ASSERT_OK_AND_ASSIGN(const TensorSlice slice, TensorSlice::Parse("0,5:0,4"));
   EXPECT_EQ(absl::BytesToHexString(EncodeTensorNameSlice("embedding", slice)),
             "00656d62656464696e67000101028085"
             "8084");
 }
 
-TEST(TensorNameSliceTest, KeysComeBack) {
+TEST(TensorNameSliceTest, KeysRoundTrip) {
   for (const char* text : {"", "-", "0,5:-", "1000000,1000000:8191,8192"}) {
     ASSERT_OK_AND_ASSIGN(const TensorSlice slice, TensorSlice::Parse(text));
     for (const std::string& name :
@@ -232,7 +232,7 @@ TEST(TensorNameSliceTest, KeysComeBack) {
 }
 
 // No rank that a few bytes claim reserves memory.
-TEST(TensorNameSliceTest, RefusesARankWithoutExtents) {
+TEST(TensorNameSliceTest, RankWithoutExtentsIsRejected) {
   std::string key = Unsigned(0) + Coded("x") + Unsigned(uint64_t{1} << 60);
   EXPECT_THAT(
       DecodeTensorNameSlice(key),

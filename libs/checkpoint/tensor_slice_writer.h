@@ -1,7 +1,7 @@
-// TensorSliceWriter: writes one table of a V1 checkpoint, for graphs of before
-// TensorFlow 1.0. All else saves in format V2 (BundleWriter).
+// TensorSliceWriter writes one table of a V1 checkpoint, for graphs from before
+// TensorFlow 1.0. Other graphs save in format V2 (BundleWriter).
 //
-// Threads: used by one at a time. Calls block.
+// Threads: one at a time. Calls block.
 #ifndef WEFT_LIBS_CHECKPOINT_TENSOR_SLICE_WRITER_H_
 #define WEFT_LIBS_CHECKPOINT_TENSOR_SLICE_WRITER_H_
 
@@ -21,19 +21,19 @@ namespace weft::checkpoint {
 
 class TensorSliceWriter {
  public:
-  // `file_system` outlives the writer.
+  // `file_system` must outlive the writer.
   TensorSliceWriter(FileSystem& file_system, absl::string_view path,
                     Random& random);
 
-  // Adds the part `slice` of a tensor of shape `whole`. Values are kept, not
-  // copied, until the end. INVALID_ARGUMENT for a slice that was added before
-  // or has another shape than its values, for another shape or type of the
-  // whole than before, and for values that take more than a message of 2 GiB;
+  // Adds the part `slice` of a tensor of shape `whole`. Values are referenced,
+  // not copied, until the end. INVALID_ARGUMENT for a slice that was already
+  // added or has another shape than its values, for another shape or type of
+  // the whole than before, and for values that exceed a message of 2 GiB;
   // UNIMPLEMENTED for a type that the format does not have.
   absl::Status Add(absl::string_view name, const TensorShape& whole,
                    const TensorSlice& slice, const Tensor& values);
-  // Writes the file, at once where readers see it, and durably; makes its
-  // folder. After an error or a cancellation nothing is left of it.
+  // Writes the file atomically and durably; creates its directory. After an
+  // error or a cancellation nothing is left of it.
   absl::Status Finish(const Cancellation* cancellation = nullptr);
 
  private:

@@ -1,7 +1,7 @@
-// The bytes of a tensor of variants in a data file, TensorFlow's: of each
-// variant the length as a varint, its VariantTensorDataProto, and four bytes,
-// the masked checksum of all up to there. In checksums a length counts as a
-// number of eight bytes, whatever it takes as a varint. Internal to this room.
+// Encoding of variant tensors in a data file, as in TensorFlow: for each
+// variant its length as a varint, its VariantTensorDataProto, and four bytes,
+// the masked checksum of everything so far. Checksums cover each length as an
+// eight-byte number, not as a varint. Internal to this module.
 //
 // Threads: pure functions.
 #ifndef WEFT_LIBS_CHECKPOINT_VARIANT_BYTES_H_
@@ -19,20 +19,19 @@
 
 namespace weft::checkpoint {
 
-// What a variant takes at least.
+// Minimum size of an encoded variant.
 inline constexpr uint64_t kMinVariantBytes = 1 + sizeof(uint32_t);
 
-// One variant, which may be large, as three pieces: its length, its message,
-// the checksum. `*crc` is the checksum of those before, and then of this, too;
-// `left` and errors are SerializeVariantProto's.
+// Encodes one variant, which may be large, as three pieces: its length, its
+// message, the checksum. `*crc` is the checksum of the previous ones and is
+// extended by this one; `left` and errors are SerializeVariantProto's.
 absl::StatusOr<std::array<std::string, 3>> EncodeVariant(const Variant& variant,
                                                          uint32_t* crc,
                                                          int64_t& left);
 
-// Fills `to`; the checksum of all. DATA_LOSS unless `bytes` are as many
-// variants;
-// RESOURCE_EXHAUSTED where what repeats in all of them together would take more
-// than kMaxRepeatedTensorBytes.
+// Fills `to`; returns the checksum of all variants. DATA_LOSS unless `bytes`
+// contain exactly that many variants; RESOURCE_EXHAUSTED if repeated values
+// would expand to more than kMaxRepeatedTensorBytes in total.
 absl::StatusOr<uint32_t> DecodeVariants(absl::string_view bytes,
                                         Allocator& allocator,
                                         absl::Span<Variant> to);

@@ -60,7 +60,8 @@ absl::StatusOr<FileAnswer> Stat(FileSystem& files, const std::string& path) {
   return answer;
 }
 
-// A page of the directory's names: those after `request.to`, as many as fit.
+// Returns a page of the directory's names: those after `request.to`, as many as
+// fit.
 absl::StatusOr<FileAnswer> List(FileSystem& files, const FileRequest& request) {
   ASSIGN_OR_RETURN(std::vector<std::string> names,
                    files.ListDirectory(request.path));
@@ -78,7 +79,7 @@ absl::StatusOr<FileAnswer> List(FileSystem& files, const FileRequest& request) {
   return answer;
 }
 
-// What is done to a name.
+// Executes an operation on a name.
 absl::StatusOr<FileAnswer> DoToName(FileSystem& files,
                                     const FileRequest& request) {
   absl::Status done;
@@ -103,7 +104,7 @@ absl::StatusOr<FileAnswer> DoToName(FileSystem& files,
       done = files.SyncDirectory(request.path);
       break;
     default:
-      done = absl::InternalError("it is not done to a name");
+      done = absl::InternalError("it is no operation on a name");
   }
   RETURN_IF_ERROR(done);
   return FileAnswer();
@@ -111,7 +112,7 @@ absl::StatusOr<FileAnswer> DoToName(FileSystem& files,
 
 }  // namespace
 
-// One client and what it has open. Held by what it asked for, too.
+// One client and its open files. Pending requests hold it, too.
 class FileServer::Client : public std::enable_shared_from_this<Client> {
  public:
   Client(FileServer& server, uint64_t number)
@@ -123,10 +124,10 @@ class FileServer::Client : public std::enable_shared_from_this<Client> {
     if (expects_saves_.exchange(expects) == expects) return;
     expects ? server_.expecting_.Begin() : server_.expecting_.End();
   }
-  // Closes what is open; what waits fails.
+  // Closes open files; waiting requests fail.
   void Leave();
 
-  // One more open file, for as long as the slot lives.
+  // Reserves an open file, for the lifetime of the slot.
   absl::StatusOr<std::shared_ptr<Slot>> TakeSlot(FileAction action);
   void ReturnSlot() { num_open_.fetch_sub(1); }
 
@@ -141,8 +142,8 @@ class FileServer::Client : public std::enable_shared_from_this<Client> {
   };
   using Work = absl::AnyInvocable<absl::StatusOr<FileAnswer>()>;
 
-  // Has `work` done where it may block, unless the call is given up before, and
-  // `done` called with what comes of it.
+  // Runs `work` where it may block, unless the call is cancelled before, and
+  // calls `done` with its result.
   void DoSoon(absl::Time deadline, std::shared_ptr<Cancellation> cancellation,
               Files::Done done, Work work);
   absl::Status StillWanted(absl::Time deadline,
@@ -195,7 +196,7 @@ class FileServer::Slot {
   const bool written_;
 };
 
-// A request that writes, until it is answered.
+// Counts a writing request until it is answered.
 class FileServer::Use {
  public:
   explicit Use(FileServer& server) : server_(server) { server_.uses_.Begin(); }
@@ -274,7 +275,7 @@ void FileServer::Client::DoSoon(absl::Time deadline,
                                 work = std::move(work)]() mutable {
     const absl::Status wanted = self->StillWanted(deadline, cancellation.get());
     auto result = wanted.ok() ? work() : absl::StatusOr<FileAnswer>(wanted);
-    work = nullptr;  // with what it holds open
+    work = nullptr;  // destroys its captures
     done(std::move(result));
   });
 }
@@ -303,12 +304,12 @@ void FileServer::Client::Operate(FileRequest request, absl::Time deadline,
   if (!open.ok()) return done(open.status());
   if (action == FileAction::kAbandon || action == FileAction::kClose) {
     if (open->read != nullptr) {
-      *open = {};  // the end of a reader is not for this thread
+      *open = {};  // a reader must not be destroyed on this thread
       return CloseReaderSoon(Forget(request.file).read, std::move(done));
     }
     if (action == FileAction::kAbandon) {
       open->written->Abandon(
-          absl::CancelledError("whoever wrote the file has given it up"));
+          absl::CancelledError("the client has abandoned the file"));
       return done(FileAnswer());
     }
   }
@@ -340,7 +341,7 @@ void FileServer::Client::OpenSoon(FileRequest request, absl::Time deadline,
          [this, request = std::move(request), slot = *std::move(slot), deadline,
           caller]() mutable -> absl::StatusOr<FileAnswer> {
            ASSIGN_OR_RETURN(FileAnswer opened, Open(request, std::move(slot)));
-           // Whoever gave up meanwhile never hears its number.
+           // A caller that has given up does not get the file's number.
            absl::Status wanted = StillWanted(deadline, caller.get());
            if (wanted.ok()) return opened;
            Close(Forget(opened.file), wanted);
@@ -348,8 +349,8 @@ void FileServer::Client::OpenSoon(FileRequest request, absl::Time deadline,
          });
 }
 
-// What is open is called by a number that was drawn, so that nobody takes it
-// for that of another connection, or of a writer before this one.
+// Open files have random numbers, so that they are not confused with files of
+// another connection, or of an earlier writer.
 absl::StatusOr<FileAnswer> FileServer::Client::Open(
     const FileRequest& request, std::shared_ptr<Slot> slot) {
   FileSystem& files = *server_.options_.file_system;
@@ -399,7 +400,8 @@ absl::StatusOr<FileServer::Client::OpenFile> FileServer::Client::Find(
   absl::MutexLock lock(&mutex_);
   const auto it = files_.find(file);
   if (it != files_.end()) return it->second;
-  // Its user has lost a connection, and has to hear that, not that he erred.
+  // Its user has lost a connection and must get that error, not that of a wrong
+  // call.
   return absl::UnavailableError(absl::StrCat(
       server_.options_.task, ": file ", file,
       " is not open for this client: it was closed, or opened over a "
@@ -422,7 +424,7 @@ void FileServer::Client::Close(OpenFile open, const absl::Status& why) {
   }
 }
 
-// The last one to hold it closes it, where that may block.
+// The last holder closes it, where that may block.
 void FileServer::Client::CloseReaderSoon(std::shared_ptr<Reader> reader,
                                          Files::Done done) {
   server_.queue_.Push(
@@ -479,7 +481,7 @@ bool FileServer::WaitUntilUnused(absl::Time deadline, absl::Duration quiet) {
     const absl::Time until = std::min(deadline, QuietAt(most));
     const bool are_gone = awaited.WaitUntilNone(scheduler, until);
     if (are_gone && expects) continue;
-    // What clients had open when they went is being closed.
+    // Open files of departed clients are being closed.
     if (are_gone) return written_.WaitUntilNone(scheduler, deadline);
     if (Now() >= deadline) return false;
     if (Now() >= QuietAt(most) && (expects || expecting_.count() == 0)) {

@@ -1,15 +1,15 @@
-// FileServer: keeps files for a cluster: plays the role Files for each of its
-// clients, on a FileSystem (a RootedFileSystem below the writer's root). What a
-// checkpoint is, it does not know: whoever writes one commits it by syncing and
-// renaming, as on its own disk.
+// FileServer stores files for a cluster: it implements the role Files for each
+// of its clients, on a FileSystem (a RootedFileSystem below the writer's root).
+// It has no notion of checkpoints: clients commit them by syncing and renaming,
+// as on a local disk.
 //
-// Bounded: files that are open, of one client and of all; pieces that wait for
-// the disk, 16 MiB of each open file (OrderedFile); and how much is done at
-// once. Clients take turns. What a client has open is closed when its Files
-// ends.
+// It bounds the number of open files, per client and in total; chunks that wait
+// for the disk, 16 MiB per open file (OrderedFile); and the number of
+// concurrent operations. Clients are served round robin. Open files of a client
+// are closed when its Files is destroyed.
 //
 // Threads: all methods may be called from any thread; only WaitUntilUnused and
-// the destructor block. Files are used on the Scheduler's blocking pool.
+// the destructor block. File operations run on the Scheduler's blocking pool.
 #ifndef WEFT_LIBS_CHECKPOINT_WRITER_FILE_SERVER_H_
 #define WEFT_LIBS_CHECKPOINT_WRITER_FILE_SERVER_H_
 
@@ -37,38 +37,39 @@ struct FileServerOptions {
   FileSystem* file_system = nullptr;  // outlives the server, as do these
   Scheduler* scheduler = nullptr;
   Random* random = nullptr;
-  // Which task it is, for errors.
+  // Name of the task, for errors.
   std::string task;
   int max_open_files_per_client = 128;
   int max_open_files = 512;
-  // Operations on files at once, half of them for one client.
+  // Maximum number of concurrent operations; at most half of them for one
+  // client.
   int max_running = 16;
 };
 
 class FileServer {
  public:
   explicit FileServer(const FileServerOptions& options);
-  // Waits for what is done to files at the moment. No client is left.
+  // Waits for running operations. REQUIRES: no client is left.
   ~FileServer();
 
-  // A save writes without a pause of this length.
+  // An active save never pauses this long between writes.
   static constexpr absl::Duration kIdle = absl::Seconds(1);
 
   std::shared_ptr<protocol::Files> NewClient();
 
-  // Begins the time that WaitUntilUnused measures. Clients are served as
-  // before: any of them may make its last save. Whoever drains lets in no
-  // others.
+  // Starts the idle time that WaitUntilUnused measures. Existing clients are
+  // served as before, because any of them may make its last save. The caller
+  // must admit no new clients.
   void Drain();
-  // Waits until all clients are gone, or those that are left write nothing
-  // more. A client that expects saves (FileAction::kExpectSaves) has `quiet` to
-  // begin one. As soon as none expects any, what is left is no save: a file
-  // that is open while nothing is written for kIdle, as an event file is. False
-  // when `deadline` came first. After Drain.
+  // Waits until all clients are gone, or the remaining ones stop writing. A
+  // client that expects saves (FileAction::kExpectSaves) has `quiet` to begin
+  // one. Once no client expects a save, a file that is open without writes for
+  // kIdle, such as an event file, is not waited for. Returns false at
+  // `deadline`. Must be called after Drain.
   bool WaitUntilUnused(absl::Time deadline, absl::Duration quiet);
 
   int num_open_files() const { return num_open_.load(); }
-  // What clients have written and read so far.
+  // Bytes that clients have written and read so far.
   uint64_t written_bytes() const { return written_bytes_.value(); }
   uint64_t read_bytes() const { return read_bytes_.value(); }
 
@@ -80,14 +81,16 @@ class FileServer {
 
   absl::Time Now() const { return options_.scheduler->clock().Now(); }
   void NoteUse() ABSL_LOCKS_EXCLUDED(mutex_);
-  // `done` for a request that writes: the server is in use until it is called.
+  // Wraps `done` of a writing request: the server counts as in use until it is
+  // called.
   protocol::Files::Done EndingUse(protocol::Files::Done done);
-  // When it has been quiet for so long, if nothing is written until then.
+  // When the server will have been quiet for that long, if nothing is written
+  // until then.
   absl::Time QuietAt(absl::Duration quiet) const ABSL_LOCKS_EXCLUDED(mutex_);
 
   const FileServerOptions options_;
   mutable absl::Mutex mutex_;
-  // When Drain was called, or the last request that writes ended.
+  // Time of Drain, or of the end of the last writing request.
   absl::Time last_used_ ABSL_GUARDED_BY(mutex_);
   InFlight uses_;       // requests that write
   InFlight expecting_;  // clients that expect saves

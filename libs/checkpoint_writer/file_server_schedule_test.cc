@@ -101,7 +101,7 @@ class FileServerSchedule {
     return call.Wait();
   }
 
-  // Writes a file, whose pieces it sends in any order; sometimes it gives up.
+  // Writes a file in chunks in random order; sometimes abandons it.
   void Use(std::shared_ptr<Files> client, const std::string& path) {
     FileRequest open;
     open.action = FileAction::kOpenToWrite;
@@ -135,8 +135,8 @@ class FileServerSchedule {
     EXPECT_EQ(disk_.ReadFile(path).value_or("none"), "abcdefgh");
   }
 
-  // Keeps as many pieces on their way as may be, and none is refused: whose
-  // answer has come has left its place.
+  // Keeps the maximum number of chunks pending; none may be rejected, because
+  // each reply frees a slot.
   void Stream(std::shared_ptr<Files> client, const std::string& path) {
     FileRequest open;
     open.action = FileAction::kOpenToWrite;
@@ -149,7 +149,7 @@ class FileServerSchedule {
       if (sent.size() == protocol::kMaxFilePieces) {
         const absl::Status first = sent.front().Wait().status();
         sent.pop_front();
-        // What comes behind a piece that was refused waits for it.
+        // Chunks after a rejected one wait for it.
         if (!first.ok()) {
           client.reset();
           for (auto& piece : sent) piece.Wait().status().IgnoreError();

@@ -1,4 +1,4 @@
-// What clients may ask of a writer's files, honest and hostile ones.
+// Requests of honest and hostile clients to a writer's files.
 #include "libs/checkpoint_writer/file_server.h"
 
 #include <algorithm>
@@ -81,7 +81,7 @@ class FileServerTest : public testing::Test {
     EXPECT_OK(opened);
     return opened.ok() ? opened->file : 0;
   }
-  // What comes of it, in the order of coming.
+  // Results, in order of completion.
   void Begin(Files& client, FileRequest request,
              absl::Time deadline = absl::InfiniteFuture(),
              std::shared_ptr<Cancellation> cancellation = nullptr) {
@@ -103,7 +103,7 @@ class FileServerTest : public testing::Test {
   std::vector<absl::Status> answers_;
 };
 
-TEST_F(FileServerTest, PiecesAreWrittenByTheirOffsets) {
+TEST_F(FileServerTest, ChunksAreWrittenInOffsetOrder) {
   const auto client = server_.NewClient();
   const uint64_t file = Open(*client, "/a");
   Begin(*client, EndAt(FileAction::kClose, file, 9));
@@ -118,7 +118,7 @@ TEST_F(FileServerTest, PiecesAreWrittenByTheirOffsets) {
   EXPECT_EQ(server_.num_open_files(), 0);
 }
 
-TEST_F(FileServerTest, AGapEndsWithItsClient) {
+TEST_F(FileServerTest, ClosingClientEndsFileWithGap) {
   auto client = server_.NewClient();
   const uint64_t file = Open(*client, "/a");
   Begin(*client, PieceAt(file, 3, "def"));
@@ -128,10 +128,10 @@ TEST_F(FileServerTest, AGapEndsWithItsClient) {
   EXPECT_THAT(answers_,
               ElementsAre(StatusIs(absl::StatusCode::kUnavailable, "lost")));
   EXPECT_EQ(server_.num_open_files(), 0);
-  EXPECT_EQ(On("/a"), "");  // whoever made it deletes it, by its name
+  EXPECT_EQ(On("/a"), "");  // its creator deletes it by name
 }
 
-TEST_F(FileServerTest, PiecesThatOverlapEndTheFile) {
+TEST_F(FileServerTest, OverlappingChunksAbandonTheFile) {
   const auto client = server_.NewClient();
   const uint64_t file = Open(*client, "/a");
   Begin(*client, PieceAt(file, 2, "cdef"));
@@ -146,7 +146,7 @@ TEST_F(FileServerTest, PiecesThatOverlapEndTheFile) {
   EXPECT_EQ(server_.num_open_files(), 0);
 }
 
-TEST_F(FileServerTest, WrongOffsetsAndSizesAreRefused) {
+TEST_F(FileServerTest, WrongOffsetsAndSizesAreRejected) {
   const auto client = server_.NewClient();
   const uint64_t file = Open(*client, "/a");
   ASSERT_OK(Do(*client, PieceAt(file, 0, "abc")));
@@ -165,7 +165,7 @@ TEST_F(FileServerTest, WrongOffsetsAndSizesAreRefused) {
   EXPECT_EQ(On("/a"), "abcdef");
 }
 
-TEST_F(FileServerTest, NoMorePiecesWaitThanMay) {
+TEST_F(FileServerTest, QueuedChunksPerFileAreBounded) {
   const auto client = server_.NewClient();
   const uint64_t file = Open(*client, "/a");
   for (int i = 0; i < 1000; ++i) {
@@ -176,8 +176,8 @@ TEST_F(FileServerTest, NoMorePiecesWaitThanMay) {
   EXPECT_THAT(answers_, Each(StatusIs(kTooMuch, "no more may be")));
 }
 
-// At the moment when a piece is answered there is room for the next one.
-TEST_F(FileServerTest, AnAnswerIsCreditForOnePiece) {
+// Each reply frees the slot for the next chunk.
+TEST_F(FileServerTest, EachReplyAllowsOneMoreChunk) {
   const auto client = server_.NewClient();
   const uint64_t file = Open(*client, "/a");
   uint64_t sent = 0;
@@ -196,7 +196,7 @@ TEST_F(FileServerTest, AnAnswerIsCreditForOnePiece) {
   EXPECT_EQ(On("/a"), std::string(100, 'x'));
 }
 
-TEST_F(FileServerTest, FilesOfOneClientAreNotAnothers) {
+TEST_F(FileServerTest, ClientsCannotUseFilesOfOthers) {
   const auto one = server_.NewClient();
   const auto other = server_.NewClient();
   const uint64_t file = Open(*one, "/a");
@@ -213,7 +213,7 @@ TEST_F(FileServerTest, FilesOfOneClientAreNotAnothers) {
   EXPECT_THAT(Do(*one, EndAt(FileAction::kClose, file, 3)), StatusIs(kGone));
 }
 
-TEST_F(FileServerTest, WhatIsOpenToReadIsNotWritten) {
+TEST_F(FileServerTest, OpenModeIsEnforced) {
   const auto client = server_.NewClient();
   ASSERT_OK(disk_.WriteFileAtomically("/a", "abc"));
   const uint64_t read = Open(*client, "/a", FileAction::kOpenToRead);
@@ -228,7 +228,7 @@ TEST_F(FileServerTest, WhatIsOpenToReadIsNotWritten) {
   EXPECT_EQ(server_.num_open_files(), 0);
 }
 
-TEST_F(FileServerTest, AHundredThousandOpensTakeNoMoreThanMay) {
+TEST_F(FileServerTest, OpenFilesPerClientAreBounded) {
   auto client = server_.NewClient();
   for (int i = 0; i < 100000; ++i) {
     Begin(*client, NameRequest(FileAction::kOpenToWrite, "/a"));
@@ -253,7 +253,7 @@ class FewFilesTest : public FileServerTest {
   FewFilesTest() : FileServerTest(/*per_client=*/3, /*in_all=*/4) {}
 };
 
-TEST_F(FewFilesTest, AllClientsTogetherHaveABound) {
+TEST_F(FewFilesTest, OpenFilesOfAllClientsAreBounded) {
   const auto one = server_.NewClient();
   const auto other = server_.NewClient();
   ASSERT_OK(disk_.WriteFileAtomically("/r", "abc"));
@@ -261,7 +261,7 @@ TEST_F(FewFilesTest, AllClientsTogetherHaveABound) {
   const uint64_t read = Open(*other, "/r", FileAction::kOpenToRead);
   EXPECT_THAT(Do(*other, NameRequest(FileAction::kOpenToWrite, "/d")),
               StatusIs(kTooMuch, "raise max_open_files there"));
-  // One that can't be opened takes no place for good.
+  // A failed open does not keep its slot.
   ASSERT_OK(Do(*other, EndAt(FileAction::kClose, read, 0)));
   for (int i = 0; i < 10; ++i) {
     EXPECT_THAT(Do(*other, NameRequest(FileAction::kOpenToWrite, "/no/d")),
@@ -270,8 +270,8 @@ TEST_F(FewFilesTest, AllClientsTogetherHaveABound) {
   EXPECT_NE(Open(*other, "/d"), 0u);
 }
 
-// Whoever abandons files on a disk that is stuck still has them.
-TEST_F(FewFilesTest, AFileCountsUntilItIsClosed) {
+// A file abandoned on a hung disk still counts as open.
+TEST_F(FewFilesTest, FileCountsAsOpenUntilClosed) {
   const auto client = server_.NewClient();
   disk_.Shut(scheduler_, "a");
   for (const char* path : {"/a1", "/a2", "/a3"}) {
@@ -288,7 +288,7 @@ TEST_F(FewFilesTest, AFileCountsUntilItIsClosed) {
   EXPECT_NE(Open(*client, "/b"), 0u);
 }
 
-TEST_F(FileServerTest, WhatIsGivenUpIsNotBegun) {
+TEST_F(FileServerTest, CancelledOperationIsNotStarted) {
   const auto client = server_.NewClient();
   const uint64_t file = Open(*client, "/a");
   auto cancellation = std::make_shared<Cancellation>();
@@ -296,7 +296,7 @@ TEST_F(FileServerTest, WhatIsGivenUpIsNotBegun) {
   cancellation->Cancel(absl::CancelledError("not wanted"));
   EXPECT_THAT(answers_, ElementsAre(StatusIs(absl::StatusCode::kCancelled,
                                              "not wanted")));
-  // There is a gap for ever now.
+  // There is a permanent gap now.
   EXPECT_THAT(Do(*client, PieceAt(file, 0, "abc")),
               StatusIs(absl::StatusCode::kCancelled, "not wanted"));
   answers_.clear();
@@ -314,8 +314,8 @@ TEST_F(FileServerTest, WhatIsGivenUpIsNotBegun) {
   EXPECT_FALSE(disk_.FileExists("/e").ok());
 }
 
-// Nobody else could close it.
-TEST_F(FileServerTest, WhatIsGivenUpWhileItIsOpenedIsClosed) {
+// No other code could close it.
+TEST_F(FileServerTest, FileCancelledDuringOpenIsClosed) {
   auto client = server_.NewClient();
   auto cancellation = std::make_shared<Cancellation>();
   disk_.on_open = [&] {
@@ -337,7 +337,7 @@ TEST_F(FileServerTest, WhatIsGivenUpWhileItIsOpenedIsClosed) {
 }
 
 // However many files of one client are stuck, others have room.
-TEST_F(FileServerTest, AStuckDiskOfOneClientStopsNoOther) {
+TEST_F(FileServerTest, HungDiskOfOneClientDoesNotBlockOthers) {
   const auto stuck = server_.NewClient();
   const auto other = server_.NewClient();
   disk_.Shut(scheduler_, "stuck");
@@ -360,7 +360,7 @@ TEST_F(FileServerTest, AStuckDiskOfOneClientStopsNoOther) {
 
 // One client may do one thing more; what another asks for after a thousand of
 // its requests has its turn soon.
-TEST_F(FileServerTest, ClientsTakeTurns) {
+TEST_F(FileServerTest, ClientsAreServedRoundRobin) {
   const auto greedy = server_.NewClient();
   const auto modest = server_.NewClient();
   disk_.Shut(scheduler_, "stuck");
@@ -386,7 +386,7 @@ TEST_F(FileServerTest, ClientsTakeTurns) {
   EXPECT_THAT(answers_, SizeIs(1007));
 }
 
-TEST_F(FileServerTest, LongDirectoriesAreListedInPages) {
+TEST_F(FileServerTest, LargeDirectoriesAreListedInPages) {
   const auto client = server_.NewClient();
   for (int i = 0; i < 9000; ++i) {
     ASSERT_OK(
@@ -397,7 +397,7 @@ TEST_F(FileServerTest, LongDirectoriesAreListedInPages) {
   EXPECT_GT(page.size, 0u);  // names that follow
   std::vector<std::string> names = page.names;
   while (page.size > 0) {
-    // One that is gone by then is a place to go on behind, too.
+    // A name that was deleted meanwhile is still a valid page position.
     ASSERT_OK(disk_.DeleteFile(absl::StrCat("/", names.back())));
     request.to = names.back();
     const uint64_t left = page.size;

@@ -67,7 +67,7 @@ void OrderedFile::Operate(FileRequest request, absl::Time deadline,
     return done(refused);
   }
   if (cancellation != nullptr) {
-    // It is of this call alone, so nobody has to take the callback back.
+    // Used by this call only, so the callback need not be revoked.
     const auto give_up = [weak = weak_from_this(),
                           position](const absl::Status& cause) {
       if (const auto file = weak.lock()) file->GiveUp(position, cause);
@@ -130,8 +130,8 @@ void OrderedFile::RunSoonIfNeeded() {
   options_.run([self = shared_from_this()] { self->Run(); });
 }
 
-// One piece a turn, so that other files have theirs. Its memory and its place
-// are free before its caller hears of it.
+// Writes one chunk per turn, so that other files get theirs. Its memory and
+// quota are released before its caller is notified.
 void OrderedFile::Run() {
   Piece piece;
   absl::Status status;

@@ -1,12 +1,12 @@
-// OrderedFile: a file that one client writes, whose pieces may come in any
-// order and are written in that of their offsets, one at a time: Append, Flush,
-// Sync and Close (libs/protocol/files.h). What waits is bounded: pieces by
-// their number, and none is further ahead than what they could hold.
+// OrderedFile is a file written by one client. Its requests (Append, Flush,
+// Sync and Close, libs/protocol/files.h) may arrive in any order and are
+// executed in offset order, one at a time. The number of waiting chunks is
+// bounded, and none may be further ahead than that number of chunks could hold.
 //
-// The first error stays: whatever waits and all that comes fail with it.
+// The first error is permanent: waiting and later requests fail with it.
 //
 // Threads: all methods may be called from any thread and do not block; the file
-// is used on threads of the TurnQueue, also at its end. Held by shared_ptr.
+// is accessed, and destroyed, on threads of the TurnQueue. Held by shared_ptr.
 #ifndef WEFT_LIBS_CHECKPOINT_WRITER_ORDERED_FILE_H_
 #define WEFT_LIBS_CHECKPOINT_WRITER_ORDERED_FILE_H_
 
@@ -37,9 +37,9 @@ class OrderedFile : public std::enable_shared_from_this<OrderedFile> {
     std::string path;  // as its client calls it, for errors
     const Clock* clock = nullptr;
     Counter* written_bytes = nullptr;  // outlives the file; may be null
-    // Has a closure run soon, where it may block.
+    // Schedules a closure that may block.
     std::function<void(Scheduler::Closure)> run;
-    // Called when the file has been closed or given up, without a lock held.
+    // Called when the file has been closed or abandoned, without a lock held.
     std::function<void()> on_closed;
   };
   explicit OrderedFile(Options options) : options_(std::move(options)) {}
@@ -49,8 +49,8 @@ class OrderedFile : public std::enable_shared_from_this<OrderedFile> {
                std::shared_ptr<Cancellation> cancellation,
                protocol::Files::Done done) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // What waits fails with `why`; the file is abandoned once what is written at
-  // the moment has been.
+  // Fails waiting requests with `why`; abandons the file once the current write
+  // has finished.
   void Abandon(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -66,25 +66,25 @@ class OrderedFile : public std::enable_shared_from_this<OrderedFile> {
 
   absl::Status CheckLocked(const protocol::FileRequest& request) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether there is something to do for a thread that may block, which nobody
-  // does yet.
+  // Whether there is work that may block, and no thread does it yet.
   bool ShouldRunLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RunSoonIfNeeded() ABSL_LOCKS_EXCLUDED(mutex_);
   void Run() ABSL_LOCKS_EXCLUDED(mutex_);
   bool TakeDue(Piece* piece) ABSL_LOCKS_EXCLUDED(mutex_);
-  // True when the file is to be closed now.
+  // Returns true if the file must be closed now.
   bool EndOfTurn() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Do(const Piece& piece);
   void Ended(const Piece& piece, const absl::Status& status)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // The piece is given up by its caller. Does nothing once it has begun; but if
-  // it begins meanwhile it may be written, and the file fails all the same.
+  // Cancels a chunk for its caller. Has no effect on a chunk that is being
+  // written; a chunk that starts meanwhile may be written, and the file fails
+  // in any case.
   void GiveUp(const Position& position, const absl::Status& cause)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Keeps the first error, and fails what waits.
+  // Keeps the first error, and fails waiting requests.
   void Fail(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  Options options_;  // its file is used by whoever runs
+  Options options_;  // its file is used by the running thread
   absl::Mutex mutex_;
   Pieces waiting_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;     // bytes that were written

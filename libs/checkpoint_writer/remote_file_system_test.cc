@@ -98,7 +98,7 @@ class RemoteFileSystemTest : public testing::Test {
 };
 
 // A small piece overtakes large ones, which stream beside it.
-TEST_F(RemoteFileSystemTest, PiecesAreWrittenInOrderHoweverTheyArrive) {
+TEST_F(RemoteFileSystemTest, ReorderedChunksAreWrittenInOrder) {
   const std::string bytes = Bytes(5 * kMaxFilePiece + 1000);
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     MemoryFileSystem disk;
@@ -135,8 +135,8 @@ TEST_F(RemoteFileSystemTest, LargeFilesAreReadWhole) {
   }
 }
 
-// As of a hundred parameter servers that keep all checkpoints for some days.
-TEST_F(RemoteFileSystemTest, LongDirectoriesAreListedWhole) {
+// Like a hundred parameter servers that keep all checkpoints for some days.
+TEST_F(RemoteFileSystemTest, LargeDirectoriesAreListedCompletely) {
   std::vector<std::string> names;
   for (int i = 10'000; i < 19'000; ++i) {
     names.push_back(absl::StrCat(i, std::string(1000, 'n')));
@@ -167,7 +167,7 @@ TEST_F(RemoteFileSystemTest, SmallReadsAreReadAhead) {
 }
 
 // The numbers are those of files.h: 16 MiB there, 17 MiB here.
-TEST_F(RemoteFileSystemTest, ASlowDiskBoundsMemoryAtBothEnds) {
+TEST_F(RemoteFileSystemTest, SlowDiskBoundsMemoryOnBothSides) {
   GatedFileSystem disk;
   disk.Shut(files_.scheduler(), "slow");
   files_.StartWriter(disk);
@@ -192,7 +192,7 @@ TEST_F(RemoteFileSystemTest, ASlowDiskBoundsMemoryAtBothEnds) {
   EXPECT_GT(accepted, kMaxFilePieces * kMaxFilePiece);
   EXPECT_LE(WaitingBytes(), int64_t{kMaxFilePieces} * int64_t{kMaxFilePiece});
   EXPECT_GT(WaitingBytes(), 0);
-  // A file beside it goes on, though the same client writes it.
+  // Another file of the same client continues.
   ASSERT_OK(Write(*remote, "/fast", bytes));
   EXPECT_EQ(written.code(), absl::StatusCode::kUnknown);
   disk.Open();
@@ -203,7 +203,7 @@ TEST_F(RemoteFileSystemTest, ASlowDiskBoundsMemoryAtBothEnds) {
   EXPECT_EQ(WaitingBytes(), 0);
 }
 
-TEST_F(RemoteFileSystemTest, ADiskThatIsStuckEndsAtTheDeadline) {
+TEST_F(RemoteFileSystemTest, HungDiskFailsAtTheDeadline) {
   GatedFileSystem disk;
   disk.Shut(files_.scheduler(), "stuck");
   files_.StartWriter(disk);
@@ -220,8 +220,8 @@ TEST_F(RemoteFileSystemTest, ADiskThatIsStuckEndsAtTheDeadline) {
   EXPECT_EQ(files_.writer().server().num_open_files(), 0);
 }
 
-// Whoever was told once is not kept for a second time by what must follow.
-TEST_F(RemoteFileSystemTest, ADiskThatIsStuckIsWaitedForOnce) {
+// After a first timeout, later calls must not wait again.
+TEST_F(RemoteFileSystemTest, HungDiskCostsOneTimeout) {
   using What = GatedFileSystem::What;
   using Stuck = std::pair<std::string, What>;
   for (const auto& [stuck, what] :
@@ -250,7 +250,7 @@ TEST_F(RemoteFileSystemTest, ADiskThatIsStuckIsWaitedForOnce) {
   }
 }
 
-TEST_F(RemoteFileSystemTest, ASaveThatIsCancelledIsNotKeptByAStuckDisk) {
+TEST_F(RemoteFileSystemTest, CancelledSaveReturnsDespiteHungDisk) {
   GatedFileSystem disk;
   files_.StartWriter(disk);
   auto remote = files_.NewFileSystem();
@@ -267,8 +267,8 @@ TEST_F(RemoteFileSystemTest, ASaveThatIsCancelledIsNotKeptByAStuckDisk) {
   EXPECT_EQ(disk.ListDirectory("/").value(), std::vector<std::string>());
 }
 
-// After a Sync that failed nobody knows what the disk has.
-TEST_F(RemoteFileSystemTest, TheFirstErrorOfAFileStays) {
+// After a failed Sync the contents of the disk are unknown.
+TEST_F(RemoteFileSystemTest, FirstErrorOfFileIsKept) {
   FailingFileSystem disk(disk_);
   files_.StartWriter(disk);
   auto remote = files_.NewFileSystem();
@@ -285,13 +285,13 @@ TEST_F(RemoteFileSystemTest, TheFirstErrorOfAFileStays) {
   EXPECT_EQ(files_.writer().server().num_open_files(), 0);
 }
 
-TEST_F(RemoteFileSystemTest, AFileThatIsAbandonedIsNotWaitedFor) {
+TEST_F(RemoteFileSystemTest, AbandonedFileDoesNotBlock) {
   GatedFileSystem disk;
   disk.Shut(files_.scheduler(), "slow");
   files_.StartWriter(disk);
   auto remote = files_.NewFileSystem();
   ASSERT_OK_AND_ASSIGN(auto file, remote->NewWritableFile("/slow"));
-  // As many pieces as may be on their way, and one that is gathered.
+  // As many chunks as may be pending, and one that is buffered.
   ASSERT_OK(file->Append(Bytes(kMaxFilePieces * kMaxFilePiece + 10)));
   files_.Settle();
   const absl::Time before = files_.scheduler().clock().Now();
@@ -310,7 +310,7 @@ TEST_F(RemoteFileSystemTest, AFileThatIsAbandonedIsNotWaitedFor) {
   EXPECT_EQ(disk.ReadFile("/slow").value(), Bytes(kMaxFilePiece));
 }
 
-TEST_F(RemoteFileSystemTest, AFullDiskIsSaidAndTheNextFileIsWritten) {
+TEST_F(RemoteFileSystemTest, FullDiskIsReportedAndNextFileSucceeds) {
   FailingFileSystem disk(disk_);
   files_.StartWriter(disk);
   auto remote = files_.NewFileSystem();
@@ -328,7 +328,7 @@ TEST_F(RemoteFileSystemTest, AFullDiskIsSaidAndTheNextFileIsWritten) {
 }
 
 // At each operation of a small save, in turn.
-TEST_F(RemoteFileSystemTest, EveryFailureOfTheDiskIsSaid) {
+TEST_F(RemoteFileSystemTest, EveryDiskErrorIsReported) {
   FailingFileSystem disk(disk_);
   files_.StartWriter(disk);
   auto remote = files_.NewFileSystem();
@@ -352,7 +352,7 @@ TEST_F(RemoteFileSystemTest, EveryFailureOfTheDiskIsSaid) {
   }
 }
 
-TEST_F(RemoteFileSystemTest, AConnectionThatIsCutEndsWhatWasOpen) {
+TEST_F(RemoteFileSystemTest, LostConnectionEndsOpenFiles) {
   files_.StartWriter(disk_);
   auto remote = files_.NewFileSystem();
   ASSERT_OK_AND_ASSIGN(auto file, remote->NewWritableFile("/a"));
@@ -362,7 +362,7 @@ TEST_F(RemoteFileSystemTest, AConnectionThatIsCutEndsWhatWasOpen) {
   files_.Settle();
   EXPECT_THAT(file->Sync(), StatusIs(kGone, "zmq://server:7000"));
   EXPECT_EQ(files_.writer().server().num_open_files(), 0);
-  // What was open is not open over the next connection.
+  // Open files do not survive a reconnect.
   files_.Pass(absl::Seconds(10));
   char buffer[10];
   EXPECT_THAT(read->Read(0, 10, buffer), StatusIs(kGone, "is not open"));
@@ -371,7 +371,7 @@ TEST_F(RemoteFileSystemTest, AConnectionThatIsCutEndsWhatWasOpen) {
 }
 
 // In the middle of an Append, at each of the first messages.
-TEST_F(RemoteFileSystemTest, CutsAnywhereHangNothing) {
+TEST_F(RemoteFileSystemTest, LostConnectionNeverHangsCallers) {
   for (uint64_t cut = 1; cut < 30; ++cut) {
     MemoryFileSystem disk;
     SimulatedFiles files(cut);
@@ -394,7 +394,7 @@ TEST_F(RemoteFileSystemTest, CutsAnywhereHangNothing) {
   }
 }
 
-TEST_F(RemoteFileSystemTest, AWriterThatIsKilledIsSaidSoonAndComesBack) {
+TEST_F(RemoteFileSystemTest, KilledWriterIsReportedAndReconnected) {
   GatedFileSystem disk;
   disk.Shut(files_.scheduler(), "a");
   files_.StartWriter(disk);
@@ -408,13 +408,13 @@ TEST_F(RemoteFileSystemTest, AWriterThatIsKilledIsSaidSoonAndComesBack) {
   });
   files_.Settle();
   EXPECT_FALSE(ended);
-  disk.Open();  // whoever is killed leaves nothing that waits
+  disk.Open();  // a killed process leaves no waiting calls
   files_.KillWriter();
   files_.Settle();
   ASSERT_TRUE(ended);
   EXPECT_THAT(written, StatusIs(kGone, "zmq://server:7000/a"));
   EXPECT_LE(files_.scheduler().clock().Now() - before, absl::Seconds(10));
-  // Nobody is there: said once the time for a connection is over, then at once.
+  // No writer: reported after the connection timeout, then at once.
   EXPECT_THAT(remote->DeleteFile("/a"), StatusIs(kGone, "is it"));
   const absl::Time later = files_.scheduler().clock().Now();
   EXPECT_THAT(remote->DeleteFile("/a"), StatusIs(kGone, "zmq://server:7000"));
@@ -424,7 +424,7 @@ TEST_F(RemoteFileSystemTest, AWriterThatIsKilledIsSaidSoonAndComesBack) {
   EXPECT_OK(Write(*remote, "/b", Bytes(10)));
 }
 
-TEST_F(RemoteFileSystemTest, AWriterThatStartsLaterIsWaitedFor) {
+TEST_F(RemoteFileSystemTest, ClientWaitsForWriterToStart) {
   auto remote = files_.NewFileSystem();
   absl::Status written = absl::UnknownError("not yet");
   Begin([&] { written = Write(*remote, "/a", Bytes(10)); });
@@ -435,7 +435,7 @@ TEST_F(RemoteFileSystemTest, AWriterThatStartsLaterIsWaitedFor) {
 }
 
 // While a save is paced nothing is on its way that the loss could end.
-TEST_F(RemoteFileSystemTest, AWriterThatRestartsBetweenTwoPiecesIsSaid) {
+TEST_F(RemoteFileSystemTest, WriterRestartBetweenChunksIsReported) {
   files_.StartWriter(disk_);
   auto remote = files_.NewFileSystem();
   ASSERT_OK_AND_ASSIGN(auto file, remote->NewWritableFile("/a"));
@@ -452,7 +452,7 @@ TEST_F(RemoteFileSystemTest, AWriterThatRestartsBetweenTwoPiecesIsSaid) {
 
 // A file that was open at the writer before has no part in what the next one
 // keeps under the same name.
-TEST_F(RemoteFileSystemTest, FilesOfAWriterBeforeAreNotThoseOfTheNext) {
+TEST_F(RemoteFileSystemTest, RestartedWriterDropsOldOpenFiles) {
   files_.StartWriter(disk_);
   auto remote = files_.NewFileSystem();
   ASSERT_OK_AND_ASSIGN(auto old_file, remote->NewWritableFile("/a"));
@@ -515,7 +515,7 @@ TEST_F(DrainingWriterTest, ServesWritersUntilTheyDisconnect) {
   EXPECT_TRUE(in_time_);
 }
 
-TEST_F(DrainingWriterTest, ClientThatHasOnlyReadMayWrite) {
+TEST_F(DrainingWriterTest, ClientThatOnlyReadMayWrite) {
   writing_.reset();
   auto restored = files_.NewFileSystem(12);
   EXPECT_OK(restored->FileExists("/a"));
@@ -530,7 +530,7 @@ TEST_F(DrainingWriterTest, ClientThatHasOnlyReadMayWrite) {
   EXPECT_TRUE(ended_);
 }
 
-TEST_F(DrainingWriterTest, ClientThatHasReconnectedMayWrite) {
+TEST_F(DrainingWriterTest, ReconnectedClientMayWrite) {
   files_.network().Cut("client", "server");
   files_.Pass(absl::Seconds(5));  // it asks for nothing
   BeginDrain();
@@ -549,7 +549,7 @@ TEST_F(DrainingWriterTest, NewConnectionsAreRefused) {
   EXPECT_THAT(late->NewWritableFile("/b"), StatusIs(kGone, "shutting down"));
 }
 
-TEST_F(DrainingWriterTest, WaitsShorterForAFileThatIsLeftOpen) {
+TEST_F(DrainingWriterTest, WaitsLessForFileLeftOpen) {
   ASSERT_OK_AND_ASSIGN(auto events, writing_->NewWritableFile("/events"));
   BeginDrain();
   files_.Pass(absl::Seconds(3));
@@ -566,7 +566,7 @@ TEST_F(DrainingWriterTest, WaitsShorterForAFileThatIsLeftOpen) {
 }
 
 // Its program has no monitored session, so no save will come.
-TEST_F(DrainingWriterTest, DoesNotWaitForAnEventFileAlone) {
+TEST_F(DrainingWriterTest, DoesNotWaitForEventFilesOnly) {
   writing_->SetExpectsSaves(false);
   ASSERT_OK_AND_ASSIGN(auto events, writing_->NewWritableFile("/events"));
   ASSERT_OK(events->Append("x"));
@@ -596,7 +596,7 @@ TEST_F(DrainingWriterTest, EndsWithTheLastMonitoredSession) {
   EXPECT_TRUE(in_time_);
 }
 
-TEST_F(DrainingWriterTest, SaveThatIsOpenIsWaitedFor) {
+TEST_F(DrainingWriterTest, WaitsForOpenSave) {
   writing_->SetExpectsSaves(false);
   ASSERT_OK_AND_ASSIGN(auto file, writing_->NewWritableFile("/b"));
   BeginDrain();
@@ -610,8 +610,8 @@ TEST_F(DrainingWriterTest, SaveThatIsOpenIsWaitedFor) {
   EXPECT_TRUE(ended_);
 }
 
-// What is expected is said again.
-TEST_F(DrainingWriterTest, ExpectationOutlivesAConnection) {
+// The client repeats its expectation after a reconnect.
+TEST_F(DrainingWriterTest, SaveExpectationSurvivesReconnect) {
   ASSERT_OK_AND_ASSIGN(auto events, writing_->NewWritableFile("/events"));
   files_.network().Cut("client", "server");
   files_.Pass(absl::Seconds(5));
@@ -624,7 +624,7 @@ TEST_F(DrainingWriterTest, ExpectationOutlivesAConnection) {
 }
 
 // An evaluator looks for checkpoints.
-TEST_F(DrainingWriterTest, ReadingDoesNotProlongTheDrain) {
+TEST_F(DrainingWriterTest, ReadsDoNotExtendTheDrain) {
   const auto reading = files_.NewFileSystem(12);
   EXPECT_OK(reading->FileExists("/a"));
   BeginDrain();

@@ -1,13 +1,14 @@
-// RootedFileSystem: the part of a FileSystem below one directory, as if there
-// were nothing else: "/ckpt/model" and "ckpt/model" are ROOT/ckpt/model.
+// RootedFileSystem exposes the part of a FileSystem below one directory:
+// "/ckpt/model" and "ckpt/model" are ROOT/ckpt/model.
 //
-// No path leads out: one with a part ".." is INVALID_ARGUMENT, and so is one
-// with a zero byte. Symbolic links below the root are followed, wherever they
-// lead: only who owns the machine can have made them, for a FileSystem makes
-// none. The root itself is neither deleted nor renamed (PERMISSION_DENIED).
+// No path leads outside: a path with a component ".." or a zero byte is
+// INVALID_ARGUMENT. Symbolic links below the root are followed, wherever they
+// lead: only the owner of the machine can have made them, because a FileSystem
+// creates none. The root itself cannot be deleted or renamed
+// (PERMISSION_DENIED).
 //
-// Errors are those of the other file system, with the paths that it knows.
-// Threads: as FileSystem says.
+// Errors are those of the underlying file system, with its paths. Threads: as
+// FileSystem.
 #ifndef WEFT_LIBS_CHECKPOINT_WRITER_ROOTED_FILE_SYSTEM_H_
 #define WEFT_LIBS_CHECKPOINT_WRITER_ROOTED_FILE_SYSTEM_H_
 
@@ -21,11 +22,11 @@ namespace weft {
 
 class RootedFileSystem : public FileSystem {
  public:
-  // `base` outlives it and its files. `root` is a directory of it.
+  // `base` must outlive it and its files. `root` is a directory of it.
   RootedFileSystem(FileSystem& base, std::string root)
       : base_(base), root_(std::move(root)) {}
 
-  // What `path` is called in the other file system.
+  // Returns the path in the underlying file system.
   absl::StatusOr<std::string> PathOf(absl::string_view path) const;
 
   absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(
@@ -47,7 +48,7 @@ class RootedFileSystem : public FileSystem {
   absl::Status SyncDirectory(absl::string_view path) override;
 
  private:
-  // The same of what is not the root itself.
+  // As PathOf; an error for the root itself.
   absl::StatusOr<std::string> PathBelow(absl::string_view path) const;
 
   FileSystem& base_;

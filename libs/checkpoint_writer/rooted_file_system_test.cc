@@ -48,7 +48,7 @@ TEST(RootedFileSystemTest, PathsAreBelowTheRoot) {
   EXPECT_EQ(here.PathOf("/ckpt/model").value(), "./ckpt/model");
 }
 
-TEST(RootedFileSystemTest, NoPathLeadsOut) {
+TEST(RootedFileSystemTest, PathsCannotLeaveTheRoot) {
   MemoryFileSystem disk;
   ASSERT_OK(disk.CreateDirectories("/root/a"));
   ASSERT_OK(disk.WriteFileAtomically("/secret", "secret"));
@@ -76,7 +76,7 @@ TEST(RootedFileSystemTest, NoPathLeadsOut) {
   EXPECT_EQ(disk.ReadFile("/secret").value(), "secret");
 }
 
-TEST(RootedFileSystemTest, TheRootItselfStays) {
+TEST(RootedFileSystemTest, RootCannotBeDeletedOrRenamed) {
   MemoryFileSystem disk;
   ASSERT_OK(disk.CreateDirectories("/root/a"));
   RootedFileSystem files(disk, "/root");
@@ -87,9 +87,9 @@ TEST(RootedFileSystemTest, TheRootItselfStays) {
   EXPECT_OK(disk.FileExists("/root"));
 }
 
-// Nobody makes one through a FileSystem: whoever owns the machine may, to lead
-// to another disk.
-TEST(RootedFileSystemTest, LinksOfTheMachinesOwnerAreFollowed) {
+// A FileSystem creates no links: only the owner of the machine can, to point to
+// another disk.
+TEST(RootedFileSystemTest, SymlinksBelowTheRootAreFollowed) {
   LocalFileSystem disk;
   const std::string base = absl::StrCat(testing::TempDir(), "/rooted_test");
   (void)disk.DeleteRecursively(base);
@@ -101,7 +101,7 @@ TEST(RootedFileSystemTest, LinksOfTheMachinesOwnerAreFollowed) {
   ASSERT_OK(files.WriteFileAtomically("/big/a", "bytes"));
   EXPECT_EQ(disk.ReadFile(absl::StrCat(base, "/other_disk/a")).value(),
             "bytes");
-  // What is deleted is the link.
+  // Deletes only the link.
   ASSERT_OK(files.DeleteRecursively("/big"));
   EXPECT_OK(disk.FileExists(absl::StrCat(base, "/other_disk/a")));
   (void)disk.DeleteRecursively(base);

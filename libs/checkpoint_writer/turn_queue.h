@@ -1,10 +1,9 @@
-// TurnQueue: work of several clients for threads that may block: each client's
-// in order of its coming, clients by turns, no more than a bound at once, of
-// one client no more than half of it: work that never ends, on a disk that is
-// gone, leaves others room.
+// TurnQueue schedules blocking work of several clients: FIFO per client, round
+// robin among clients, with bounded concurrency. One client may use at most
+// half of it, so that work on a hung disk does not block other clients.
 //
-// Threads: all methods may be called from any thread, and none blocks but
-// WaitUntilIdle. Closures run on the blocking pool without a lock held.
+// Threads: all methods may be called from any thread; only WaitUntilIdle
+// blocks. Closures run on the blocking pool without a lock held.
 #ifndef WEFT_LIBS_CHECKPOINT_WRITER_TURN_QUEUE_H_
 #define WEFT_LIBS_CHECKPOINT_WRITER_TURN_QUEUE_H_
 
@@ -23,14 +22,14 @@ namespace weft {
 
 class TurnQueue {
  public:
-  // `scheduler` outlives it.
+  // `scheduler` must outlive it.
   TurnQueue(Scheduler& scheduler, int max_running)
       : scheduler_(scheduler),
         max_running_(max_running),
         max_of_a_client_(std::max(1, max_running / 2)) {}
   TurnQueue(const TurnQueue&) = delete;
   TurnQueue& operator=(const TurnQueue&) = delete;
-  // Nobody pushes any more.
+  // REQUIRES: no more calls of Push.
   ~TurnQueue() { WaitUntilIdle(); }
 
   void Push(uint64_t client, Scheduler::Closure closure)
@@ -48,7 +47,7 @@ class TurnQueue {
   }
 
   bool is_idle() const { return in_flight_.count() == 0; }
-  // Returns once all that was pushed before has run.
+  // Returns once all closures pushed before have run.
   void WaitUntilIdle() {
     in_flight_.WaitUntilNone(scheduler_, absl::InfiniteFuture());
   }
@@ -70,8 +69,9 @@ class TurnQueue {
     in_flight_.End();
   }
 
-  // None when nothing waits that may begin; then whoever asked runs no longer:
-  // what a client has too much of is begun by those that run its work.
+  // Returns none if no waiting work may start; the calling thread then stops.
+  // Remaining work of a client at its limit is started by the threads that run
+  // its work.
   Work TakeNext() ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
     const auto turn =
@@ -111,7 +111,7 @@ class TurnQueue {
   absl::Mutex mutex_;
   int running_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<uint64_t, int> begun_ ABSL_GUARDED_BY(mutex_);  // by clients
-  // Clients with work that waits, whose turn is next first.
+  // Clients with waiting work, in the order of service.
   std::deque<uint64_t> turns_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, std::deque<Scheduler::Closure>> waiting_
       ABSL_GUARDED_BY(mutex_);

@@ -1,4 +1,4 @@
-// The graph of one call of an Estimator: input and model.
+// Builds the graph of one call of an Estimator: input and model.
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -25,7 +25,7 @@ class InputInitializerHook : public train::SessionRunHook {
   const std::vector<Operation> initializers_;
 };
 
-// Variables of a training go to the parameter servers.
+// Variables of a training are placed on the parameter servers.
 Scope ModelScope(const Scope& root, const RunConfig& config, Mode mode) {
   if (mode != Mode::kTrain || config.num_ps_replicas == 0) return root;
   return root.WithDeviceFunction(
@@ -33,7 +33,8 @@ Scope ModelScope(const Scope& root, const RunConfig& config, Mode mode) {
                            .worker_device = config.TaskDevice()}));
 }
 
-// The input is read beside the step, never on a parameter server.
+// The input is read on the task that runs the step, never on a parameter
+// server.
 Scope InputScope(const Scope& root, const RunConfig& config, Mode mode) {
   if (mode != Mode::kTrain || config.num_ps_replicas == 0) {
     return root.WithDevice("/cpu:0");
@@ -84,7 +85,7 @@ absl::Status CheckSpec(const EstimatorSpec& spec, Mode mode) {
   return absl::OkStatus();
 }
 
-// One element becomes a scalar.
+// A single element is converted to a scalar.
 absl::Status MakeLossScalar(const Scope& root, EstimatorSpec& spec) {
   if (!spec.loss) return absl::OkStatus();
   const PartialShape& shape = spec.loss.shape();

@@ -51,7 +51,7 @@ HeadOrError HeadFor(const HeadOrError& head) {
       "head must be given: one of BinaryClassHead and its like.");
 }
 
-// A model that goes by `head`, or fails with its error.
+// Returns a model with `head`, or one that fails with its error.
 template <typename Model>
 Estimator MakeEstimator(HeadOrError head, const EstimatorOptions& options,
                         const RunConfig& config, Model model) {
@@ -65,7 +65,7 @@ Estimator MakeEstimator(HeadOrError head, const EstimatorOptions& options,
       options, config);
 }
 
-// As many parts as there are parameter servers, at most, unless one is given.
+// By default, at most one part per parameter server.
 ops::Partitioner PartitionerOr(const ops::Partitioner& given,
                                const RunConfig& config,
                                int64_t min_slice_size) {
@@ -78,7 +78,7 @@ ops::Partitioner PartitionerOr(const ops::Partitioner& given,
 constexpr int64_t kInputSlice = 64 << 20;
 constexpr int64_t kDnnSlice = 256 << 10;
 
-// Trains by one optimizer, which counts the step.
+// Trains with one optimizer, which increments the step.
 Head::TrainOpFn TrainBy(const OptimizerChoice& optimizer, float learning_rate) {
   return
       [&optimizer, learning_rate](
@@ -141,7 +141,7 @@ absl::Status CheckDnn(const DnnOptions& options) {
       absl::StrCat("dropout must be in [0, 1), but is ", dropout, "."));
 }
 
-// The scope `dnn`, and the logits made in it.
+// The scope `dnn`, and the logits created in it.
 struct Part {
   Scope scope;
   Output logits;
@@ -172,7 +172,7 @@ Estimator Dnn(const DnnOptions& options, const RunConfig& config,
       });
 }
 
-// ---- Both ----
+// ---- DnnLinearCombined ----
 
 DnnOptions DnnOf(const DnnLinearCombinedOptions& options) {
   DnnOptions dnn;
@@ -206,7 +206,7 @@ Output MakeLinear(const Scope& scope, const ModelInput& input,
   return logits;
 }
 
-// The trainable variables below a scope.
+// Returns the trainable variables below a scope.
 std::vector<ops::Variable> VariablesBelow(const Scope& scope,
                                           absl::string_view prefix) {
   std::vector<ops::Variable> below;
@@ -298,7 +298,7 @@ Estimator Combined(const DnnLinearCombinedOptions& options,
 
 // ---- Baseline ----
 
-// How many examples a feature has, a vector of one.
+// Returns the number of examples of a feature, a vector of one element.
 Output ExamplesOf(const Scope& scope, const Feature& feature) {
   const Output shape = feature.is_sparse() ? feature.sparse().shape
                                            : ops::Shape(scope, feature.dense(),
@@ -307,7 +307,7 @@ Output ExamplesOf(const Scope& scope, const Feature& feature) {
                     Tensor::Vector<int32_t>({1}));
 }
 
-// How many a batch has: as many as each of the features, as the step sees.
+// Returns the batch size, which must be the same for all features at run time.
 absl::StatusOr<Output> BatchSize(const Scope& scope, const Features& features) {
   if (features.empty()) {
     return absl::InvalidArgumentError(

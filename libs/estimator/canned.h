@@ -1,17 +1,17 @@
-// Canned models: linear ones, deep ones, both together, and the baseline to
-// beat; TensorFlow's estimators of these names, with its defaults, variables
-// and files.
+// Canned models: linear, deep, combined, and a baseline; TensorFlow's
+// estimators of these names, with its defaults, variables and files.
 //
 //   Estimator model = DnnClassifier(
 //       {.hidden_units = {10, 20}, .feature_columns = columns}, config);
 //
-// A classifier of two classes has one logit and a binary head; of more, as many
-// logits. What is wrong with options the Estimator keeps (its status()).
+// A classifier of two classes has one logit and a binary head; with more
+// classes it has one logit each. The Estimator keeps errors of its options (its
+// status()).
 //
-// Optimizers that go by their name have the model's learning rate: Linear 0.2,
-// Dnn 0.05, Baseline 0.3; DnnLinearCombined 0.001 of its deep part, and
-// min(0.005, 1 / sqrt(columns)) of its linear one. No optimizer ({}) for a
-// linear model is Ftrl with min(0.2, 1 / sqrt(columns)).
+// Optimizers given by name use the model's learning rate: Linear 0.2, Dnn 0.05,
+// Baseline 0.3; DnnLinearCombined 0.001 for its deep part, and min(0.005, 1 /
+// sqrt(columns)) for its linear part. No optimizer ({}) for a linear model
+// means Ftrl with min(0.2, 1 / sqrt(columns)).
 #ifndef WEFT_LIBS_ESTIMATOR_CANNED_H_
 #define WEFT_LIBS_ESTIMATOR_CANNED_H_
 
@@ -33,11 +33,11 @@
 namespace weft::estimator {
 
 using feature_column::FeatureColumns;
-// Of a hidden layer.
+// Activation function of a hidden layer.
 using ActivationFn =
     std::function<Output(const Scope& scope, const Input& features)>;
 
-// Of all classifiers, and of all regressors.
+// Options common to all classifiers, and to all regressors.
 struct ClassifierOptions {
   int64_t n_classes = 2;
   WeightColumn weight_column;
@@ -53,7 +53,7 @@ struct RegressorOptions {
 struct LinearOptions {
   FeatureColumns feature_columns;
   OptimizerChoice optimizer = "Ftrl";
-  // Null: parts of at least 64 MiB, no more than there are parameter servers.
+  // Null: parts of at least 64 MiB, at most one per parameter server.
   ops::Partitioner partitioner;
   std::string sparse_combiner = "sum";
   EstimatorOptions estimator;
@@ -70,9 +70,9 @@ struct DnnOptions {
   FeatureColumns feature_columns;
   OptimizerChoice optimizer = "Adagrad";
   ActivationFn activation_fn = ops::Relu;  // null: none
-  std::optional<float> dropout;  // share of a hidden layer that is left out
-  // Of embeddings. Null: parts of at least 64 MiB, no more than there are
-  // parameter servers.
+  std::optional<float> dropout;            // fraction of a hidden layer to drop
+  // Partitioner of embeddings. Null: parts of at least 64 MiB, at most one per
+  // parameter server.
   ops::Partitioner input_layer_partitioner;
   bool batch_norm = false;
   EstimatorOptions estimator;
@@ -82,7 +82,7 @@ Estimator DnnClassifier(const DnnOptions& options, const RunConfig& config = {},
 Estimator DnnRegressor(const DnnOptions& options, const RunConfig& config = {},
                        const RegressorOptions& labels = {});
 
-// Wide and deep.
+// Options of wide and deep models.
 struct DnnLinearCombinedOptions {
   FeatureColumns linear_feature_columns;
   OptimizerChoice linear_optimizer = "Ftrl";
@@ -91,7 +91,7 @@ struct DnnLinearCombinedOptions {
   std::vector<int64_t> dnn_hidden_units;
   ActivationFn dnn_activation_fn = ops::Relu;
   std::optional<float> dnn_dropout;
-  ops::Partitioner input_layer_partitioner;  // of linear weights, too
+  ops::Partitioner input_layer_partitioner;  // for linear weights, too
   bool batch_norm = false;
   std::string linear_sparse_combiner = "sum";
   EstimatorOptions estimator;
@@ -103,7 +103,8 @@ Estimator DnnLinearCombinedRegressor(const DnnLinearCombinedOptions& options,
                                      const RunConfig& config = {},
                                      const RegressorOptions& labels = {});
 
-// Predicts what is most frequent, or the mean, whatever the features.
+// Options of models that predict the most frequent class, or the mean,
+// regardless of the features.
 struct BaselineOptions {
   OptimizerChoice optimizer = "Ftrl";
   EstimatorOptions estimator;
@@ -115,7 +116,7 @@ Estimator BaselineRegressor(const BaselineOptions& options,
                             const RunConfig& config = {},
                             const RegressorOptions& labels = {});
 
-// ---- The same with a head of one's own ----
+// ---- The same with a custom head ----
 //
 //   Estimator model = DnnEstimator(
 //       MultiLabelHead(3, {.thresholds = {0.5f}}),
@@ -133,14 +134,14 @@ Estimator BaselineEstimator(absl::StatusOr<std::shared_ptr<const Head>> head,
                             const BaselineOptions& options,
                             const RunConfig& config = {});
 
-// ---- Their parts, for models of one's own ----
+// ---- Their parts, for custom models ----
 
-// Logits of a deep model, [batch, units], in the variable scope of `scope`;
-// `input_layer_partitioner` may be null.
+// Returns logits of a deep model, [batch, units], in the variable scope of
+// `scope`; `input_layer_partitioner` may be null.
 Output DnnLogits(const Scope& scope, const Features& features, bool is_training,
                  const DnnOptions& options, int64_t units,
                  const ops::Partitioner& input_layer_partitioner);
-// Of a linear one.
+// Returns logits of a linear model.
 Output LinearLogits(const Scope& scope, const Features& features,
                     bool is_training, const LinearOptions& options,
                     int64_t units);

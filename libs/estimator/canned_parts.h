@@ -1,4 +1,4 @@
-// What the canned models share and nobody else uses.
+// Internal helpers shared by the canned models.
 #ifndef WEFT_LIBS_ESTIMATOR_CANNED_PARTS_H_
 #define WEFT_LIBS_ESTIMATOR_CANNED_PARTS_H_
 
@@ -6,7 +6,7 @@
 
 namespace weft::estimator {
 
-// How the logits of the linear part of a combined model are spread.
+// Summarizes the distribution of the linear logits of a combined model.
 void AddLinearActivationSummary(const Scope& scope, const Output& logits);
 
 }  // namespace weft::estimator

@@ -20,8 +20,8 @@ Output AllOf(const Scope& scope, const Output& conditions) {
   return ops::All(scope, conditions, Tensor::Vector<int32_t>({0, 1}));
 }
 
-// right / (1e-7 + right + wrong), as TensorFlow's precision and recall of
-// several thresholds.
+// right / (1e-7 + right + wrong), as in TensorFlow's precision and recall at
+// thresholds.
 Output Share(const Scope& scope, const Output& right, const Output& wrong) {
   if (!scope.ok()) return Output();
   return ops::RealDiv(
@@ -148,7 +148,7 @@ absl::Status RefuseOption(bool is_given, absl::string_view option,
                           absl::string_view kind) {
   if (!is_given) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "A ", kind, " head makes nothing of ", option, "; leave it out."));
+      "A ", kind, " head does not support ", option, "; leave it out."));
 }
 
 std::string ClassHead::ClassName(int64_t id) const {

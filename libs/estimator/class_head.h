@@ -1,5 +1,6 @@
-// What heads that predict classes share: strings of ids, ranges of labels, and
-// the metrics of thresholds. As head.h says; room-private.
+// ClassHead is the common base of heads that predict classes: vocabularies,
+// label ranges, and threshold metrics. Contract as in head.h. Internal to this
+// module.
 #ifndef WEFT_LIBS_ESTIMATOR_CLASS_HEAD_H_
 #define WEFT_LIBS_ESTIMATOR_CLASS_HEAD_H_
 
@@ -13,25 +14,27 @@
 
 namespace weft::estimator {
 
-// Weights may be null.
+// `weights` may be null.
 metrics::MetricOptions WeightedMetric(const Output& weights);
 metrics::AucOptions WeightedAuc(const Output& weights, metrics::Curve curve);
 
-// Ids of strings; -1 of those that the vocabulary has not.
+// Returns the ids of strings; -1 for strings that are not in the vocabulary.
 Output LookUpIds(const Scope& scope, const std::vector<std::string>& vocabulary,
                  const Output& labels);
-// [batch, n] labels, once the step knows that all are in [0, n_classes - 1].
+// Returns [batch, n] labels with a run-time check that all are in [0, n_classes
+// - 1].
 Output AssertRange(const Scope& scope, const Output& labels, int64_t n_classes);
 
-// Strings are labels of a head that has a vocabulary, and no others are.
+// INVALID_ARGUMENT unless labels are strings exactly if the head has a
+// vocabulary.
 absl::Status CheckLabelType(DataType dtype, bool has_vocabulary);
-// INVALID_ARGUMENT unless it is empty, or has as many strings, all different.
+// INVALID_ARGUMENT unless it is empty, or has `n_classes` different strings.
 absl::Status CheckVocabulary(const std::vector<std::string>& vocabulary,
                              int64_t n_classes);
-// INVALID_ARGUMENT unless it is at least so many.
+// INVALID_ARGUMENT unless n_classes >= least.
 absl::Status CheckClasses(int64_t n_classes, int64_t least);
 absl::Status CheckThresholds(const std::vector<float>& thresholds);
-// An option that is given to a head of a kind that makes nothing of it.
+// INVALID_ARGUMENT for an option that this kind of head does not support.
 absl::Status RefuseOption(bool is_given, absl::string_view option,
                           absl::string_view kind);
 
@@ -43,26 +46,27 @@ class ClassHead : public Head {
 
  protected:
   bool has_vocabulary() const { return !options_.label_vocabulary.empty(); }
-  // The string of an id.
+  // Returns the string of an id.
   std::string ClassName(int64_t id) const;
-  // The strings of ids, which are int64.
+  // Returns the strings of int64 ids.
   Output Classes(const Scope& scope, const Output& ids) const;
-  // [batch, n_classes]: all ids, int32, and all strings, for each example.
+  // Returns [batch, n_classes]: all ids (int32) and all strings, for each
+  // example.
   Output AllIds(const Scope& scope, const Output& logits) const;
   Output AllClasses(const Scope& scope, const Output& logits) const;
-  // Ids of the labels, or numbers as they are.
+  // Returns the ids of string labels; numeric labels are unchanged.
   Output LabelIds(const Scope& scope, const Output& labels) const;
 
-  // Predictions that follow from the logits of all classes, which exclude each
-  // other; and the signatures of them.
+  // Adds predictions derived from logits of mutually exclusive classes, and
+  // their signatures.
   void AddClasses(const Scope& scope, const Output& logits,
                   std::map<std::string, Output>& predictions) const;
   static ExportOutputs ExportClasses(
       const std::map<std::string, Output>& predictions);
 
-  // Accuracy, precision and recall of each threshold. `of_two_classes`: an
-  // accuracy takes the threshold itself for positive, and the others divide by
-  // 1e-7 more.
+  // Adds accuracy, precision and recall for each threshold. `of_two_classes`:
+  // accuracy counts the threshold itself as positive, and the others add 1e-7
+  // to the divisor.
   void AddThresholds(const Scope& scope, const EvalInput& input,
                      const Output& probabilities, bool of_two_classes,
                      std::map<std::string, metrics::Metric>& all) const;

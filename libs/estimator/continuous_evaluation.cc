@@ -15,13 +15,13 @@
 namespace weft::estimator {
 namespace {
 
-// How often it looks for a new checkpoint, and says that there is none.
+// Poll interval for new checkpoints, and of the log line that there is none.
 constexpr absl::Duration kLookInterval = absl::Seconds(1);
 constexpr absl::Duration kLogInterval = absl::Minutes(10);
-// Between two tries of one checkpoint, at most: a model may be large, and what
-// fails may stay so over night.
+// Maximum wait between two attempts for one checkpoint: a model may be large,
+// and an outage may last all night.
 constexpr absl::Duration kLongestWait = absl::Minutes(5);
-// What is full may be so for that long, and at least for so many evaluations.
+// How long, and for at least how many evaluations, a full disk is tolerated.
 constexpr absl::Duration kLongestFull = absl::Hours(1);
 constexpr int kMostFull = 3;
 
@@ -41,7 +41,7 @@ class ContinuousEvaluation {
       if (latest) {
         RETURN_IF_ERROR(Consider(*latest));
       } else if (!failed_) {
-        SayThatThereIsNone();
+        LogNoCheckpoint();
       }
       if (!is_last_ && !Wait(Now() + kLookInterval)) break;
     }
@@ -57,11 +57,11 @@ class ContinuousEvaluation {
     return !options_.predicate_fn || options_.predicate_fn(metrics_);
   }
 
-  // None: there is none, or it has been evaluated, or is not to be tried again
-  // yet.
+  // Returns none if there is none, or it has been evaluated, or must not be
+  // retried yet.
   absl::StatusOr<std::optional<std::string>> NewCheckpoint() {
     auto latest = estimator_.LatestCheckpoint();
-    if (!latest.ok() && IsElsewhereAndGone(latest.status())) {
+    if (!latest.ok() && IsRemoteAndUnavailable(latest.status())) {
       environment_.logger.Warning(absl::StrCat(
           "The newest checkpoint is not known, and asked for again: ",
           latest.status().message()));
@@ -78,7 +78,7 @@ class ContinuousEvaluation {
     return *std::move(latest);
   }
 
-  // Where there is none, although there was the last one of the training.
+  // Checks the case that the training's last checkpoint is gone.
   absl::Status CheckThatOneWillCome() const {
     if (!owed_last_) return absl::OkStatus();
     return absl::NotFoundError(absl::StrCat(
@@ -88,14 +88,14 @@ class ContinuousEvaluation {
         "start the evaluator anew."));
   }
 
-  static bool IsElsewhereAndGone(const absl::Status& status) {
+  static bool IsRemoteAndUnavailable(const absl::Status& status) {
     return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
   }
 
   // Evaluates a checkpoint, unless that is too early.
   absl::Status Consider(const std::string& checkpoint) {
     const auto progress = ReadProgress(environment_.files, checkpoint);
-    if (!progress.ok()) return Heed(checkpoint, progress.status());
+    if (!progress.ok()) return HandleError(checkpoint, progress.status());
     const bool is_last = progress->IsLast(options_.max_steps);
     owed_last_.reset();
     if (is_last) owed_last_ = checkpoint;
@@ -112,38 +112,39 @@ class ContinuousEvaluation {
       if (WasStopped(metrics.status(), options_.stop_requested)) {
         return absl::OkStatus();
       }
-      if (!metrics.ok()) return Heed(checkpoint, metrics.status());
+      if (!metrics.ok()) return HandleError(checkpoint, metrics.status());
       evaluated_ = checkpoint;
       metrics_ = *std::move(metrics);
       failed_.reset();
     }
-    return TellOf(checkpoint, is_last);
+    return RunExports(checkpoint, is_last);
   }
 
-  // What fails of it is tried again without another evaluation, and the last
-  // one has not been until it is done.
-  absl::Status TellOf(const std::string& checkpoint, bool is_last) {
+  // Failed exports are retried without another evaluation; the last checkpoint
+  // is not done before they succeed.
+  absl::Status RunExports(const std::string& checkpoint, bool is_last) {
     is_owed_ = false;
     if (options_.after_evaluation) {
       const absl::Status told =
           options_.after_evaluation(checkpoint, *metrics_, is_last);
       is_owed_ = !told.ok();
-      if (is_owed_) return Heed(checkpoint, told, "exported");
+      if (is_owed_) return HandleError(checkpoint, told, "exported");
     }
     failed_.reset();
     is_last_ = is_last;
-    const absl::Status borne = patience_.Succeeded(lost_, Now());
+    const absl::Status borne = tolerance_.Succeeded(lost_, Now());
     return is_last ? absl::OkStatus() : borne;
   }
 
-  // Whoever trains deletes old checkpoints, also while they are read; and what
-  // is elsewhere comes back.
-  absl::Status Heed(const std::string& checkpoint, const absl::Status& why,
-                    absl::string_view what = "evaluated") {
+  // The training deletes old checkpoints, also while they are read; and remote
+  // files may become available again.
+  absl::Status HandleError(const std::string& checkpoint,
+                           const absl::Status& why,
+                           absl::string_view what = "evaluated") {
     const absl::Status there =
         environment_.files.FileExists(absl::StrCat(checkpoint, ".index"));
     if (!absl::IsNotFound(there)) {
-      RETURN_IF_ERROR(patience_.Bear(why, Now()));
+      RETURN_IF_ERROR(tolerance_.Tolerate(why, Now()));
     }
     wait_ = failed_ == checkpoint ? std::min(2 * wait_, kLongestWait)
                                   : kLookInterval;
@@ -156,7 +157,7 @@ class ContinuousEvaluation {
     return absl::OkStatus();
   }
 
-  void SayThatThereIsNone() {
+  void LogNoCheckpoint() {
     if (Now() < next_log_) return;
     next_log_ = Now() + kLogInterval;
     const auto found = checkpoint::FindLatestCheckpoint(environment_.files,
@@ -181,13 +182,13 @@ class ContinuousEvaluation {
   const Estimator::Environment environment_;
   std::optional<std::string> evaluated_;
   std::optional<EvalMetrics> metrics_;
-  absl::Status lost_;     // why that one's events were not written
-  bool is_owed_ = false;  // whether `evaluated_` is to be told of again
+  absl::Status lost_;     // error of its events
+  bool is_owed_ = false;  // whether `evaluated_` must be exported again
   bool is_last_ = false;
-  std::optional<std::string> owed_last_;  // the training's last, while not done
-  // That failed, is the newest still, and is tried again.
+  std::optional<std::string> owed_last_;  // last of the training
+  // Failed, still the newest, and to be retried.
   std::optional<std::string> failed_;
-  EvaluationPatience patience_;
+  FailureTolerance tolerance_;
   absl::Duration wait_;
   absl::Time next_try_;
   absl::Time next_ = absl::InfinitePast();
@@ -216,13 +217,14 @@ bool WasStopped(const absl::Status& status,
   return absl::IsCancelled(status) && stop_requested && stop_requested();
 }
 
-bool MayPass(const absl::Status& status) {
+bool MayBeTransient(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
          absl::IsResourceExhausted(status);
 }
 
-absl::Status EvaluationPatience::Bear(const absl::Status& why, absl::Time now) {
-  if (!MayPass(why)) return why;
+absl::Status FailureTolerance::Tolerate(const absl::Status& why,
+                                        absl::Time now) {
+  if (!MayBeTransient(why)) return why;
   if (!absl::IsResourceExhausted(why)) {
     full_since_.reset();
     return absl::OkStatus();
@@ -240,9 +242,9 @@ absl::Status EvaluationPatience::Bear(const absl::Status& why, absl::Time now) {
       why.message()));
 }
 
-absl::Status EvaluationPatience::Succeeded(const absl::Status& lost_events,
-                                           absl::Time now) {
-  if (absl::IsResourceExhausted(lost_events)) return Bear(lost_events, now);
+absl::Status FailureTolerance::Succeeded(const absl::Status& lost_events,
+                                         absl::Time now) {
+  if (absl::IsResourceExhausted(lost_events)) return Tolerate(lost_events, now);
   full_since_.reset();
   return absl::OkStatus();
 }
@@ -253,7 +255,7 @@ bool WaitUntil(Scheduler& scheduler, absl::Time until,
     if (stop_requested && stop_requested()) return false;
     const absl::Time now = scheduler.clock().Now();
     if (now >= until) return true;
-    // Nobody sets the event: this is a sleep.
+    // The event is never set, so this sleeps.
     scheduler.NewEvent()->WaitUntil(std::min(until, now + kStopAskInterval));
   }
 }

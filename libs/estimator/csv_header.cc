@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMostBytes = 1 << 20;
 
-// Takes records off the front of a text.
+// Splits records off the front of a text.
 class RecordSplitter {
  public:
   RecordSplitter(const std::string& text, const CsvFormat& format)
@@ -19,7 +19,7 @@ class RecordSplitter {
 
   bool AtEnd() const { return at_ >= text_.size(); }
 
-  // False where the text ends before the record does.
+  // Returns false if the text ends within the record.
   bool Next(CsvRecord& record) {
     std::vector<std::string>& fields = record.fields;
     fields.assign(1, "");
@@ -45,7 +45,7 @@ class RecordSplitter {
   }
 
  private:
-  // Whether the field goes on.
+  // Returns whether the field continues.
   bool TakeQuoted(char c, std::string& field) {
     if (c != '"') {
       field.push_back(c);

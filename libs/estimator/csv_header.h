@@ -1,6 +1,6 @@
-// What csv files say of their columns: names, and what types the fields have.
+// Inference of column names and types from csv files.
 //
-// Threads: functions without state.
+// Threads: stateless functions.
 #ifndef WEFT_LIBS_ESTIMATOR_CSV_HEADER_H_
 #define WEFT_LIBS_ESTIMATOR_CSV_HEADER_H_
 
@@ -21,19 +21,19 @@ struct CsvFormat {
 };
 
 struct CsvRecord {
-  int64_t line = 0;                 // where it begins; the first one is 1
+  int64_t line = 0;                 // line of its start, from 1
   std::vector<std::string> fields;  // without their quotes
 };
 
-// The first records of a file, at most `count`, of its first MiB. A record that
-// the MiB cuts is left out.
+// Returns the first records, at most `count`, within the first MiB of a file. A
+// record that crosses the limit is left out.
 absl::StatusOr<std::vector<CsvRecord>> ReadCsvRecords(FileSystem& files,
                                                       const std::string& path,
                                                       const CsvFormat& format,
                                                       size_t count);
 
-// The first of int32, int64, float, double and string that takes `field` and
-// what `so_far` takes. DT_INVALID: nothing was there yet.
+// Returns the first of int32, int64, float, double and string that can hold
+// `field` and all values of type `so_far`. `so_far` is DT_INVALID initially.
 DataType WidenedType(DataType so_far, const std::string& field,
                      const CsvFormat& format);
 

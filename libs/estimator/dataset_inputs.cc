@@ -47,7 +47,7 @@ Tensor AsVector(const std::vector<std::string>& texts) {
   return Tensor::Vector<std::string>(texts);
 }
 
-// Batches of rows. Those at the end of an epoch run on into the next one.
+// Batches of rows. Batches may span epochs.
 ops::Dataset Batches(ops::Dataset rows, const RowOptions& options) {
   if (options.transform) rows = options.transform(rows);
   if (options.shard.num_shards > 1) {
@@ -67,7 +67,7 @@ ops::Dataset Batches(ops::Dataset rows, const RowOptions& options) {
              : rows;
 }
 
-// What each step takes of it, and how it begins.
+// The elements of each step, and the initializers.
 struct Started {
   std::vector<Output> components;
   Operation initializer;
@@ -123,7 +123,7 @@ class CsvColumns {
         format_{options.field_delim, options.use_quote_delim,
                 options.na_value} {}
 
-  // Finds out all that the methods below tell.
+  // Determines the results of the methods below.
   absl::Status Look() {
     RETURN_IF_ERROR(FindNames());
     RETURN_IF_ERROR(Select());
@@ -132,7 +132,7 @@ class CsvColumns {
   }
 
   bool has_header() const { return !options_.column_names.has_value(); }
-  // Of the columns that are read, in the order of the file.
+  // Indices of the selected columns, in file order.
   const std::vector<int64_t>& selected() const { return selected_; }
   const std::vector<std::string>& names() const { return selected_names_; }
   const InputList& defaults() const { return defaults_; }
@@ -163,7 +163,7 @@ class CsvColumns {
     return has_header() ? CheckHeaders() : absl::OkStatus();
   }
 
-  // The names are those of the first.
+  // The names are those of the first file.
   absl::Status CheckHeaders() {
     for (size_t i = 1; i < paths_.size(); ++i) {
       const std::string& path = paths_[i];
@@ -248,8 +248,8 @@ class CsvColumns {
   }
 
   struct InferredTypes {
-    std::vector<DataType> types;  // of the columns of the file
-    size_t rows = 0;              // that were looked at
+    std::vector<DataType> types;  // types of the file's columns
+    size_t rows = 0;              // inspected rows
   };
   absl::StatusOr<InferredTypes> FindTypes() {
     InferredTypes inferred;

@@ -1,17 +1,17 @@
-// Input functions of data sets: any Dataset, csv files by their headers,
-// TFRecords of Examples. TensorFlow's input_fn that returns a Dataset, with
-// make_csv_dataset and make_batched_features_dataset.
+// Input functions based on datasets: any Dataset, csv files with headers, or
+// TFRecords of Examples. They correspond to TensorFlow's input_fn that returns
+// a Dataset, with make_csv_dataset and make_batched_features_dataset.
 //
 //   InputFn train = CsvInputFn("/data/train-*.csv", {
 //       .label_name = "income", .rows = {.batch_size = 128,
 //                                        .shard = config.InputShard()}});
 //
-// Each training, evaluation or prediction begins the data anew. All runs on the
-// task that trains. Which files there are, what their headers say and what
-// types their columns have is looked at in this program, when the input is
-// built; the task reads them.
+// Each training, evaluation or prediction starts at the beginning of the data.
+// The pipeline runs on the task that trains. File names, headers and column
+// types are determined in this program when the input is built; the task reads
+// the data.
 //
-// What is wrong, building the input says: NOT_FOUND where no file matches, else
+// Building the input returns errors: NOT_FOUND if no file matches, otherwise
 // INVALID_ARGUMENT, naming file, column or key.
 #ifndef WEFT_LIBS_ESTIMATOR_DATASET_INPUTS_H_
 #define WEFT_LIBS_ESTIMATOR_DATASET_INPUTS_H_
@@ -33,59 +33,60 @@
 
 namespace weft::estimator {
 
-// Makes the data set, in the scope.
+// Creates the dataset, in the scope.
 using DatasetFn =
     std::function<absl::StatusOr<ops::Dataset>(const Scope& scope)>;
 
-// Elements are batches. Components are features by their names; that of
-// `label_name` is the labels, which there are none of where it is empty.
+// Elements must be batches. Components become features by their names;
+// component `label_name`, if not empty, becomes the labels.
 InputFn DatasetInputFn(DatasetFn dataset_fn, std::string label_name = "");
 
-// What becomes of rows, or records, before they are batches.
+// RowOptions describes how rows, or records, are shuffled, repeated and
+// batched.
 struct RowOptions {
   int64_t batch_size = 128;
-  std::optional<int64_t> num_epochs;  // none: without end
+  std::optional<int64_t> num_epochs;  // none: endless
   bool shuffle = true;
   int64_t shuffle_buffer_size = 10000;
-  std::optional<int64_t> seed;       // of the shuffling
+  std::optional<int64_t> seed;       // seed of the shuffling
   int64_t prefetch_buffer_size = 1;  // batches
-  // Each so many'th row only, so that workers have their own.
+  // Selects the rows of one worker.
   RunConfig::Shard shard;
-  // Of all rows, before they are sharded and shuffled: a filter of one's own, a
-  // cache. The components keep names and types. May be null.
+  // Applied to all rows before sharding and shuffling, for example a filter or
+  // a cache. It must keep component names and types. May be null.
   std::function<ops::Dataset(const ops::Dataset& rows)> transform;
-  // Where this program finds the files; null: on the machine.
+  // File system for this program's access to the files; null: local.
   FileSystem* file_system = nullptr;
 };
 
 struct CsvInputOptions {
-  std::string label_name;  // the column of labels; empty: there are none
-  // Of files without a header; none: the first line of each file, which must be
-  // the same in all.
+  std::string label_name;  // label column; empty: no labels
+  // Column names of files without a header; none: the first line of each file,
+  // which must be the same in all files.
   std::optional<std::vector<std::string>> column_names;
-  // What is read instead of an empty field, by column: a scalar, whose type is
-  // the column's; a vector without elements where it must not be empty. Of
-  // other columns 0 or "", of the first of the types int32, int64, float,
-  // double and string that takes the fields of the first 100 rows.
+  // Values for empty fields, by column: a scalar, whose type becomes the
+  // column's type, or an empty vector if the column must not be empty. Other
+  // columns use 0 or "", and the first of the types int32, int64, float, double
+  // and string that fits the first 100 rows.
   std::map<std::string, Tensor> column_defaults;
   std::vector<std::string> select_columns;  // empty: all
   char field_delim = ',';
   bool use_quote_delim = true;
-  std::string na_value;  // as good as an empty field
+  std::string na_value;  // text that counts as an empty field
   RowOptions rows;
 };
-// Rows of the files that match, sorted by their names.
+// Reads rows of the matching files, in the order of their names.
 InputFn CsvInputFn(std::string file_pattern, CsvInputOptions options = {});
 
 struct ExamplesInputOptions {
-  // Of the features; empty: there are no labels. Those of a VarLenFeature are
+  // Label feature; empty: no labels. A VarLenFeature becomes
   // InputTensors::sparse_labels.
   std::string label_key;
   std::string compression_type;  // "", "GZIP" or "ZLIB"
   RowOptions rows;
 };
-// Examples, serialized in the TFRecords that match, parsed as `features` say:
-// MakeParseExampleSpec of the columns, and the label.
+// Reads serialized Examples from the matching TFRecords and parses `features`:
+// MakeParseExampleSpec of the columns, plus the label.
 InputFn ExamplesInputFn(std::string file_pattern,
                         feature_column::ParseSpec features,
                         ExamplesInputOptions options = {});

@@ -45,7 +45,8 @@ absl::Status ReadFileOfEvents(FileSystem& files, const std::string& path,
   return is_end ? absl::OkStatus() : status;
 }
 
-// The variable by which the chief tells the others, where the global step is.
+// Variable by which the chief signals the others, colocated with the global
+// step.
 ops::Variable StopVariable(const Scope& scope,
                            const ops::Variable& global_step) {
   const Scope root = scope.ReenterScope("");
@@ -62,7 +63,7 @@ ops::Variable StopVariable(const Scope& scope,
       Tensor::Scalar(false), {.trainable = false});
 }
 
-// What both hooks begin with.
+// Common start of both hooks.
 absl::StatusOr<ops::Variable> FindGlobalStep(const Scope& scope) {
   const ops::Variable step = train::GetGlobalStep(scope);
   RETURN_IF_ERROR(scope.status());
@@ -73,7 +74,7 @@ absl::StatusOr<ops::Variable> FindGlobalStep(const Scope& scope) {
       "Minimize.");
 }
 
-// The chief's.
+// The hook of the chief.
 class StopOnPredicateHook : public train::SessionRunHook {
  public:
   StopOnPredicateHook(const Estimator& estimator,
@@ -91,9 +92,9 @@ class StopOnPredicateHook : public train::SessionRunHook {
     stop_ = Operation(ops::Assign(scope.ReenterScope(""), stop, true));
     return scope.status();
   }
-  // After a lost session training goes on from a step that may lie far before
-  // the last question: steps count from there, or nothing would be asked until
-  // all of them were made up for.
+  // After a lost session training resumes from a step that may be far before
+  // the last check: steps count from there, or no check would happen until all
+  // of them were repeated.
   absl::Status AfterCreateSession(Session& session,
                                   train::Coordinator&) override {
     ASSIGN_OR_RETURN(const Tensor fetched, session.Run(global_step_.value()));
@@ -113,7 +114,7 @@ class StopOnPredicateHook : public train::SessionRunHook {
     if (!timer_.ShouldTriggerForStep(step)) return absl::OkStatus();
     timer_.UpdateLastTriggeredStep(step);
     const absl::StatusOr<bool> stop = should_stop_();
-    if (!stop.ok()) return Heed(stop.status(), step);
+    if (!stop.ok()) return HandleError(stop.status(), step);
     if (!*stop) return absl::OkStatus();
     estimator_.environment().logger.Info(
         absl::StrCat("Requesting early stopping at global step ", step));
@@ -123,10 +124,10 @@ class StopOnPredicateHook : public train::SessionRunHook {
   }
 
  private:
-  // What cannot be read now may be at the next time; everything else stays as
-  // it is.
-  absl::Status Heed(const absl::Status& why, int64_t step) const {
-    if (!MayPass(why)) return why;
+  // Transient read errors are ignored until the next check; other errors are
+  // returned.
+  absl::Status HandleError(const absl::Status& why, int64_t step) const {
+    if (!MayBeTransient(why)) return why;
     estimator_.environment().logger.Warning(
         absl::StrCat("Whether to stop early is not known at global step ", step,
                      ", and asked again later: ", why.ToString()));
@@ -147,7 +148,7 @@ class StopOnPredicateHook : public train::SessionRunHook {
   Operation stop_;
 };
 
-// The others'.
+// The hook of the other tasks.
 class CheckForStoppingHook : public train::SessionRunHook {
  public:
   explicit CheckForStoppingHook(const Estimator& estimator)
@@ -191,8 +192,8 @@ bool IsBetter(double a, double b, Better better) {
   return better == Better::kHigher ? a > b : a < b;
 }
 
-// Folders of evaluations with a name, below the model's, as a list; empty where
-// there are none.
+// Lists named evaluation directories below the model's; empty if there are
+// none.
 std::string NamedEvaluations(const Estimator& estimator) {
   auto names =
       estimator.environment().files.ListDirectory(estimator.model_dir());
@@ -203,8 +204,8 @@ std::string NamedEvaluations(const Estimator& estimator) {
   return absl::StrJoin(*names, ", ");
 }
 
-// An Experiment's evaluator, say, writes elsewhere, and its evaluations would
-// be waited for without a word; it is said once.
+// An Experiment's evaluator, for example, writes to another directory, and the
+// hook would silently wait for its evaluations; this is logged once.
 void WarnOfOthers(const Estimator& estimator, const std::string& directory,
                   bool& has_warned) {
   const Estimator::Environment environment = estimator.environment();

@@ -1,17 +1,17 @@
-// Hooks that end a training by what its evaluations said; TensorFlow's
-// tf.estimator.experimental.stop_if_..._hook.
+// Hooks that end a training depending on the results of its evaluations;
+// TensorFlow's tf.estimator.experimental.stop_if_..._hook.
 //
 //   TrainOptions options;
 //   options.hooks = {StopIfNoDecreaseHook(model, "loss", 1000)};
 //
-// The chief reads the event files of the evaluations every now and then; when
-// it is to stop, it sets the variable "signal_early_stopping/STOP", which is in
-// checkpoints, and the other tasks stop as they see it. All tasks that train
-// need the hook. A checkpoint that was saved without it cannot be gone on from
-// with it.
+// The chief reads the event files of the evaluations periodically. To stop, it
+// sets the variable "signal_early_stopping/STOP", which is saved in
+// checkpoints, and the other tasks stop when they see it. All tasks that train
+// need the hook. A training with the hook cannot resume from a checkpoint saved
+// without it.
 //
-// What is wrong with options, Begin of the hook says: INVALID_ARGUMENT.
-// Threads: hooks are used as the session that trains.
+// Begin of the hook returns INVALID_ARGUMENT for invalid options. Threads: as
+// the session that trains.
 #ifndef WEFT_LIBS_ESTIMATOR_EARLY_STOPPING_H_
 #define WEFT_LIBS_ESTIMATOR_EARLY_STOPPING_H_
 
@@ -29,25 +29,26 @@
 
 namespace weft::estimator {
 
-// Scalars of all event files of a directory, by step and tag; nothing where
-// there is no directory yet. A file that is damaged, or is being written, is
-// read as far as it goes.
+// Returns the scalars of all event files of a directory, by step and tag; empty
+// if there is no directory yet. A corrupt or incomplete file is read up to its
+// first error.
 absl::StatusOr<std::map<int64_t, std::map<std::string, double>>>
 ReadEvalMetrics(FileSystem& files, const std::string& eval_dir);
 
 struct EarlyStoppingOptions {
-  // Where the evaluations write; empty: the model's "eval". An Experiment's
-  // evaluator writes to eval_dir("continuous") of the model.
+  // Directory of the evaluation events; empty: the model's "eval". An
+  // Experiment's evaluator writes to eval_dir("continuous") of the model.
   std::string eval_dir;
-  // What was evaluated before this step does not count.
+  // Evaluations before this step are ignored.
   int64_t min_steps = 0;
-  // How often the chief looks; one of the two, neither: every 60 seconds.
+  // Check interval of the chief; at most one of the two, default: every 60
+  // seconds.
   std::optional<double> run_every_secs;
   std::optional<int64_t> run_every_steps;
 };
 
-// Stops when `should_stop_fn` says so; only the chief calls it. Of the options
-// only when it looks.
+// Stops when `should_stop_fn`, which only the chief calls, returns true. Only
+// the check interval of the options is used.
 std::shared_ptr<train::SessionRunHook> MakeEarlyStoppingHook(
     const Estimator& estimator,
     std::function<absl::StatusOr<bool>()> should_stop_fn,
@@ -60,7 +61,8 @@ std::shared_ptr<train::SessionRunHook> StopIfHigherHook(
 std::shared_ptr<train::SessionRunHook> StopIfLowerHook(
     const Estimator& estimator, const std::string& metric_name,
     double threshold, const EarlyStoppingOptions& options = {});
-// Stops once the best metric, the highest or the lowest, is so many steps old.
+// Stops once the best metric, the highest or the lowest, is this many steps
+// old.
 std::shared_ptr<train::SessionRunHook> StopIfNoIncreaseHook(
     const Estimator& estimator, const std::string& metric_name,
     int64_t max_steps_without_increase,

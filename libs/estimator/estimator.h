@@ -1,5 +1,5 @@
-// Estimator: a model that trains, evaluates and predicts, with checkpoints,
-// event files and logs as TensorFlow's tf.estimator.Estimator has them.
+// Estimator is a model that trains, evaluates and predicts, with the
+// checkpoints, event files and logs of TensorFlow's tf.estimator.Estimator.
 //
 //   Estimator model(model_fn, {.model_dir = "/job/model"}, config);
 //   RETURN_IF_ERROR(model.Train(train_input, {.max_steps = 1000}));
@@ -11,12 +11,11 @@
 //     Use(example->at("probabilities"));
 //   }
 //
-// Each call builds a graph of its own. Training goes on from the newest
-// checkpoint of model_dir; evaluation and prediction restore it, and go by
-// initial values where there is none. Canned models are in canned.h.
+// Each call builds its own graph. Training resumes from the newest checkpoint
+// of model_dir; evaluation and prediction restore it, or use initial values if
+// there is none. Canned models are in canned.h.
 //
-// What is wrong with its arguments the Estimator keeps, and each call fails
-// with it.
+// The Estimator keeps errors of its arguments, and each call returns them.
 //
 // Threads: one call at a time. All block. Copies are the same Estimator.
 #ifndef WEFT_LIBS_ESTIMATOR_ESTIMATOR_H_
@@ -46,32 +45,31 @@
 namespace weft::estimator {
 
 struct EstimatorOptions {
-  // Empty: the config's. INVALID_ARGUMENT where both are there and differ.
-  // Neither: a directory of its own among the machine's temporary files, which
-  // stays; the log tells it. INVALID_ARGUMENT in a cluster, whose tasks share
-  // one.
+  // Empty: the config's. INVALID_ARGUMENT if both are set and differ. Neither:
+  // a new temporary directory, which is logged and not deleted;
+  // INVALID_ARGUMENT in a cluster, whose tasks must share a directory.
   std::string model_dir;
-  // What a training that has no checkpoint yet begins with.
+  // Initializes a training that has no checkpoint yet.
   std::optional<train::WarmStartSettings> warm_start_from;
 
-  // What tests put in place of the world; all outlive the Estimator.
+  // Replaceable dependencies for tests; all must outlive the Estimator.
   train::SessionFactory session_factory = Session::Connect;
-  FileSystem* file_system = nullptr;  // of model_dir; null: the machine's
-  Scheduler* scheduler = nullptr;     // null: one of its own
-  Logger* logger = nullptr;           // null: lines on stderr
+  FileSystem* file_system = nullptr;  // of model_dir; null: local
+  Scheduler* scheduler = nullptr;     // null: its own
+  Logger* logger = nullptr;           // null: stderr
 };
 
 struct TrainOptions {
   train::HookList hooks;
-  // So many more, or until the global step is there; neither: until the input
+  // A number of additional steps, or a global step; neither: until the input
   // ends. Both are INVALID_ARGUMENT.
   std::optional<int64_t> steps;
   std::optional<int64_t> max_steps;
   std::vector<std::shared_ptr<train::CheckpointSaverListener>> saving_listeners;
-  // True: training is to end, as if a hook had asked for it. Asked on any
-  // thread, on several at a time; returns at once. May be null.
+  // Returns true to end training as if a hook had requested it. Called on any
+  // thread, also concurrently; must return at once. May be null.
   std::function<bool()> stop_requested;
-  // Whose threads its sessions use; null: as the config's session_config says.
+  // Process of its sessions; null: as in the config's session_config.
   Process* process = nullptr;
 };
 
@@ -80,42 +78,42 @@ struct EvaluateOptions {
   train::HookList hooks;
   std::string checkpoint_path;  // empty: the newest
   std::string name;             // events go to "eval", or "eval_NAME"
-  // True: it ends before the next batch, CANCELLED, and writes nothing. As of
-  // TrainOptions.
+  // Returns true to end before the next batch, with CANCELLED and no output.
+  // Otherwise as in TrainOptions.
   std::function<bool()> stop_requested;
-  // Where it says why events of an evaluation that has metrics could not be
-  // written, though they may be another time; OK where they were. May be null.
+  // Receives a transient error that prevented writing the events of an
+  // otherwise successful evaluation; OK if they were written. May be null.
   absl::Status* lost_events = nullptr;
 };
-// By name, with "loss", the mean of all batches', and "global_step".
+// Metrics by name, with "loss", the mean over all batches, and "global_step".
 using EvalMetrics = std::map<std::string, Tensor>;
 
 struct PredictOptions {
   std::vector<std::string> predict_keys;  // empty: all
   train::HookList hooks;
   std::string checkpoint_path;  // empty: the newest
-  // Whether each prediction is of one example, or of a batch.
+  // Whether each prediction is for one example, or for a batch.
   bool yield_single_examples = true;
 };
 using Prediction = std::map<std::string, Tensor>;
 
 struct ExportSavedModelOptions {
-  // Files to copy, by their paths below the export's directory assets.extra.
+  // Files to copy, by their paths below assets.extra in the export directory.
   std::map<std::string, std::string> assets_extra;
   bool as_text = false;         // saved_model.pbtxt
   std::string checkpoint_path;  // empty: the newest
-  // Attrs that hold their op's default are left out, for older readers.
+  // If true, drops attrs that have the default of their op, for older readers.
   bool strip_default_attrs = true;
-  // Whether a model whose checkpoint is of step 0, so untrained, is exported.
-  // One that an Estimator with warm_start_from began is in any case.
+  // Whether to export an untrained model, whose checkpoint is of step 0. A
+  // model started by warm_start_from is always exported.
   bool allow_untrained = false;
 };
 
-// Predictions as they are asked for.
+// PredictionStream computes predictions on demand.
 class PredictionStream {
  public:
   virtual ~PredictionStream() = default;
-  // None when the input has ended. An error stays.
+  // None at the end of the input. An error is permanent.
   virtual absl::StatusOr<std::optional<Prediction>> Next() = 0;
 };
 
@@ -127,20 +125,20 @@ class Estimator {
   const std::string& model_dir() const;
   const RunConfig& config() const;
 
-  // OK without doing anything where max_steps are there already.
-  // INVALID_ARGUMENT of a task that does not train.
+  // Returns OK at once if max_steps are reached already. INVALID_ARGUMENT for a
+  // task that does not train.
   absl::Status Train(const InputFn& input_fn, const TrainOptions& options = {});
   absl::StatusOr<EvalMetrics> Evaluate(const InputFn& input_fn,
                                        const EvaluateOptions& options = {});
-  // The stream is independent of the Estimator, but for its options.
+  // The stream is independent of the Estimator, except for its options.
   absl::StatusOr<std::unique_ptr<PredictionStream>> Predict(
       const InputFn& input_fn, const PredictOptions& options = {});
 
   // Writes the model for serving, with the values of a checkpoint, and returns
-  // where: EXPORT_DIR_BASE/SECONDS, of now or behind the newest that is there,
-  // which is there as a whole or not at all; in an object store it is whole
-  // once it has a saved_model.pb. Tables bring their vocabulary files.
-  // Signatures are those of the model's export_outputs;
+  // its directory: EXPORT_DIR_BASE/SECONDS, the current time or later than the
+  // newest existing one. The directory appears atomically; in an object store
+  // it is complete once it has a saved_model.pb. Vocabulary files of tables are
+  // included. Signatures are those of the model's export_outputs;
   // docs/user/saved_models.md. NOT_FOUND without a checkpoint;
   // FAILED_PRECONDITION for an untrained model.
   absl::StatusOr<std::string> ExportSavedModel(
@@ -148,15 +146,16 @@ class Estimator {
       const ServingInputReceiverFn& serving_input_receiver_fn,
       const ExportSavedModelOptions& options = {});
 
-  // The prefix of the newest checkpoint; none.
+  // Returns the prefix of the newest checkpoint, or none.
   absl::StatusOr<std::optional<std::string>> LatestCheckpoint() const;
-  // Of the newest checkpoint: all keys; a tensor. NOT_FOUND without one.
+  // Reads the newest checkpoint: all keys; one tensor. NOT_FOUND without one.
   absl::StatusOr<std::vector<std::string>> GetVariableNames() const;
   absl::StatusOr<Tensor> GetVariableValue(const std::string& name) const;
-  // Where evaluations of that name write.
+  // Directory of the events of evaluations with that name.
   std::string eval_dir(const std::string& name = "") const;
 
-  // With what it reads files, waits and logs; there as long as a copy of it.
+  // Its file system, scheduler and logger; lives as long as any copy of the
+  // Estimator.
   struct Environment {
     FileSystem& files;
     Scheduler& scheduler;

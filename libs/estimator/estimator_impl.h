@@ -1,4 +1,4 @@
-// What the calls of an Estimator share: its state, and the graph of one call.
+// Internal state of an Estimator, and the graph of one call.
 //
 // Threads: as the Estimator's.
 #ifndef WEFT_LIBS_ESTIMATOR_ESTIMATOR_IMPL_H_
@@ -33,21 +33,23 @@ class Estimator::Impl {
     return options.file_system != nullptr ? *options.file_system : local_files;
   }
   absl::StatusOr<std::optional<std::string>> LatestCheckpoint();
-  // The same, but NOT_FOUND where the state file names one that is gone.
+  // As LatestCheckpoint, but NOT_FOUND if the state file names a missing
+  // checkpoint.
   absl::StatusOr<std::optional<std::string>> FindLatestCheckpoint();
-  // Of the newest; NOT_FOUND without one.
+  // Opens the newest checkpoint; NOT_FOUND without one.
   absl::StatusOr<std::unique_ptr<checkpoint::CheckpointReader>>
   OpenLatestCheckpoint();
-  // `path`, or the newest; empty where there is none, which is logged.
-  // NOT_FOUND where the state file names one that is gone.
+  // Returns `path`, or the newest checkpoint; empty, and logged, if there is
+  // none. NOT_FOUND if the state file names a missing checkpoint.
   absl::StatusOr<std::string> CheckpointToUse(const std::string& path,
                                               absl::string_view to_do);
-  // Of an evaluation directory; made when first asked for, with the graph of
-  // that evaluation. What they write goes into one file as long as the
-  // Estimator lives.
+  // Returns the writer of an evaluation directory, created on first use with
+  // the graph of that evaluation. It writes one file during the life of the
+  // Estimator.
   absl::StatusOr<summary::FileWriter*> EvalWriter(const std::string& directory,
                                                   const Scope& graph);
-  // A session's creator and all but hooks of its MonitoredSession.
+  // Options of a session creator, and all but the hooks of its
+  // MonitoredSession.
   train::SessionCreatorOptions CreatorOptions() const;
   train::MonitoredSessionOptions SessionOptionsWith(
       train::HookList hooks) const;
@@ -77,20 +79,21 @@ absl::StatusOr<BuiltModel> BuildModel(const ModelFn& model_fn,
                                       const RunConfig& config, Mode mode,
                                       const InputFn& input_fn);
 
-// Runs the operations that begin the input in each session; null where there
-// are none.
+// Returns a hook that runs the input's initializers in each session; null if
+// there are none.
 std::shared_ptr<train::SessionRunHook> InputHook(const InputTensors& input);
-// Its elements, those that are not null.
+// Appends the non-null elements of `from`.
 void AddHooks(const train::HookList& from, train::HookList& hooks);
 
-// By tag, the scalars of one event that an evaluation wrote; empty for others.
+// Returns the scalars by tag of an event written by an evaluation; empty for
+// other events.
 std::map<std::string, float> ScalarsOf(const summary::Event& event);
 
-// The number of an export, if a directory of that name may be one: as many
-// digits as seconds since 1970 have, until the year 2286.
+// Parses the version number of an export directory: ten digits, the seconds
+// since 1970 until the year 2286.
 std::optional<int64_t> ExportVersion(absl::string_view name);
 
-// A number as a double; none for anything else.
+// Returns a scalar number as a double; none for anything else.
 std::optional<double> NumberIn(const Tensor& tensor);
 
 }  // namespace weft::estimator

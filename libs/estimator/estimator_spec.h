@@ -1,6 +1,6 @@
-// What an Estimator and a model say to each other: the input function gives
-// features and labels, the model function makes a graph of them and tells what
-// of it is loss, predictions, metrics: an EstimatorSpec. TensorFlow's
+// EstimatorSpec is the interface between an Estimator and a model: the input
+// function returns features and labels, and the model function builds a graph
+// from them and returns its loss, predictions and metrics. TensorFlow's
 // tf.estimator.EstimatorSpec and ModeKeys.
 //
 // Values that refer to a graph. Threads: as the scope's.
@@ -26,48 +26,48 @@ namespace weft::estimator {
 
 enum class Mode { kTrain, kEval, kPredict };
 
-// A batch, as each step gets it anew. The end of the input is OUT_OF_RANGE in
-// the step. What runs in the background (queue runners) is found in the
-// graph's collections.
+// A batch, which each step computes anew. The end of the input is OUT_OF_RANGE
+// in the step. Queue runners are found in the graph's collections.
 struct InputTensors {
   Features features;
-  Output labels;  // null where there are none; of predictions not looked at
-  // In their place, of a multi-label head: the classes that an example has.
+  Output labels;  // null if there are none; ignored by predictions
+  // Replaces `labels` for a multi-label head: the classes of each example.
   ops::SparseOutputs sparse_labels;
-  // Run in each new session, after variables have values: of iterators.
+  // Run in each new session after variables have values, for iterators.
   std::vector<Operation> initializers;
 };
-// Adds the input to the graph. Called once for each training, evaluation or
-// prediction; each worker calls its own.
+// Adds the input to the graph. Called once per training, evaluation or
+// prediction, on each worker.
 using InputFn = std::function<absl::StatusOr<InputTensors>(const Scope& scope)>;
 
 struct ModelInput {
   const Features& features;
-  Output labels;  // null of predictions
+  Output labels;  // null for predictions
   Mode mode = Mode::kTrain;
   const RunConfig& config;
   ops::SparseOutputs sparse_labels = {};  // in place of `labels`; or null
 };
 
 struct EstimatorSpec {
-  // Needed of kPredict: by name, each with the batch as first dimension.
+  // Required for kPredict: by name, each with the batch as first dimension.
   std::map<std::string, Output> predictions;
-  Output loss;         // a scalar; needed of kTrain and kEval
-  Operation train_op;  // counts the global step; needed of kTrain
-  // By name; "loss" and "global_step" are the Estimator's.
+  Output loss;         // a scalar; required for kTrain and kEval
+  Operation train_op;  // increments the global step; required for kTrain
+  // By name; "loss" and "global_step" are reserved for the Estimator.
   std::map<std::string, metrics::Metric> eval_metric_ops;
-  // What is served, of kPredict: by signature, one of them "serving_default".
+  // Served outputs for kPredict, by signature; one must be "serving_default".
   // Empty: the predictions.
   ExportOutputs export_outputs;
   train::HookList training_hooks;
   train::HookList training_chief_hooks;
   train::HookList evaluation_hooks;
   train::HookList prediction_hooks;
-  // Null: one of its own. Of one that says nothing of a saver, the config says
-  // how checkpoints of a training are kept.
+  // Null: a default scaffold. If it has no saver options, the config defines
+  // how checkpoints are kept.
   std::shared_ptr<train::Scaffold> scaffold;
 };
-// Adds the model. Its error, or the scope's, is that of the call.
+// Adds the model to the graph. Its error, or the scope's, is returned by the
+// call.
 using ModelFn = std::function<absl::StatusOr<EstimatorSpec>(
     const Scope& scope, const ModelInput& input)>;
 

@@ -14,10 +14,10 @@
 namespace weft::estimator {
 namespace {
 
-// What an evaluation runs, and what it asks in the end.
+// Fetches of each evaluation step, and final values.
 struct Evaluation {
   std::vector<std::string> names;
-  std::vector<Output> values;  // of the names, then the global step
+  std::vector<Output> values;  // metric values by name, then the global step
   Operation update;
 };
 
@@ -40,7 +40,7 @@ Evaluation MakeEvaluation(const BuiltModel& built) {
   return evaluation;
 }
 
-// TensorFlow says it of each of a few, and of every tenth of many.
+// TensorFlow logs each of a few steps, and every tenth of many.
 bool IsLogged(int64_t step, int64_t steps) {
   return steps < 20 || step % (steps / 10) == 0 || step == steps;
 }
@@ -69,7 +69,7 @@ absl::Status RunBatches(train::MonitoredSession& session,
   return absl::OkStatus();
 }
 
-// As a double an integer would have but six digits.
+// As a double, an integer would have only six digits.
 std::string ToString(const Tensor& value) {
   if (value.IsInitialized() && value.num_elements() == 1) {
     if (value.dtype() == DT_INT64) return absl::StrCat(value.scalar<int64_t>());
@@ -79,7 +79,8 @@ std::string ToString(const Tensor& value) {
   return number ? absl::StrCat(*number) : value.ToString();
 }
 
-// What a metric that is a serialized Summary has, as NAME/0, NAME/1, ...
+// Logs the values of a metric that is a serialized Summary, as NAME/0, NAME/1,
+// ...
 void AddSummary(const std::string& name, const std::string& bytes,
                 Logger& logger, summary::Summary& all) {
   auto parsed = summary::ParseSummary(bytes);
@@ -95,8 +96,8 @@ void AddSummary(const std::string& name, const std::string& bytes,
   }
 }
 
-// As TensorFlow writes it: a number, what has dimensions as it is, or a
-// Summary.
+// Writes as TensorFlow does: a scalar, a tensor for values with dimensions, or
+// a Summary.
 void AddValue(const std::string& name, const Tensor& value, Logger& logger,
               summary::Summary& all) {
   const auto number = NumberIn(value);
@@ -143,7 +144,7 @@ absl::Status WriteEvents(summary::FileWriter& writer,
 void LogMetrics(Logger& logger, const EvalMetrics& metrics) {
   std::vector<std::string> items;
   for (const auto& [name, value] : metrics) {
-    // Bytes, as of a Summary, are nothing to read.
+    // Bytes, for example of a Summary, are not readable.
     if (value.dtype() == DT_STRING && value.rank() == 0) continue;
     items.push_back(absl::StrCat(name, " = ", ToString(value)));
   }
@@ -152,8 +153,8 @@ void LogMetrics(Logger& logger, const EvalMetrics& metrics) {
                            absl::StrJoin(items, ", ")));
 }
 
-// What no later try is spared: no right, no folder. A disk's or a network's
-// faults end.
+// Permanent errors, such as missing permissions or directories. Disk and
+// network errors are transient.
 bool NeverPasses(const absl::Status& status) {
   return absl::IsPermissionDenied(status) || absl::IsInvalidArgument(status) ||
          absl::IsFailedPrecondition(status) || absl::IsAlreadyExists(status);
@@ -187,7 +188,7 @@ absl::StatusOr<EvalMetrics> Estimator::Evaluate(
   creator.scaffold = built.spec.scaffold;
   creator.master = impl.config.evaluation_master;
   creator.config = impl.config.session_config;
-  // What it restores is nobody else's: a training may be under way.
+  // Variables are private: a training may be running.
   creator.config.isolate_session_state = true;
   creator.checkpoint_filename_with_path = checkpoint;
   creator.stop_requested = options.stop_requested;
@@ -216,8 +217,8 @@ absl::StatusOr<EvalMetrics> Estimator::Evaluate(
                   : writer.status();
   if (options.lost_events != nullptr) *options.lost_events = written;
   if (written.ok()) return metrics;
-  // The metrics are known, and others come. Where there will never be any, an
-  // early stop would wait for them without a word.
+  // The metrics are valid, and later events may be written. If events can never
+  // be written, an early stop would silently wait for them.
   if (NeverPasses(written)) {
     return Annotate(written, "events of an evaluation could not be written");
   }

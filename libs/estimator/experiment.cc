@@ -19,8 +19,8 @@ namespace {
 constexpr int64_t kDefaultIteration = 1000;  // steps
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
-// The later a worker, the later its step, as TensorFlow has it; but no later
-// than the last one, after which nobody counts on.
+// Start step of a worker, growing with its index as in TensorFlow; at most the
+// last step, after which the step does not advance.
 int64_t FirstStepOf(int task_id, std::optional<int64_t> last_step) {
   const auto step = static_cast<int64_t>(8000 * std::log(task_id + 1.0));
   return std::min(step, last_step.value_or(step));
@@ -70,7 +70,7 @@ absl::StatusOr<std::string> DefaultSchedule(const RunConfig& config) {
                    ". Give one in RunOptions::schedule."));
 }
 
-// Who makes a config of his own is another task than he thinks.
+// A config created otherwise may describe another task.
 absl::Status CheckConfig(const Estimator& estimator, const RunConfig& config) {
   RETURN_IF_ERROR(estimator.status());
   const RunConfig& its = estimator.config();
@@ -230,7 +230,7 @@ absl::StatusOr<ExperimentResult> Experiment::ContinuousTrainAndEval(
                      EvaluateOnce(checkpoint, options_.eval_steps, task));
     if (evaluated.metrics) result = std::move(evaluated);
     ASSIGN_OR_RETURN(const int64_t after, StepSoFar());
-    // All is trained, or the input has ended.
+    // All steps are done, or the input has ended.
     if ((all > 0 && after >= all) || after - before < iteration) break;
   }
   return result;

@@ -1,6 +1,6 @@
-// Experiment: a model and the data to train and evaluate it with, run as a
-// whole on every task of a cluster; TensorFlow's tf.contrib.learn.Experiment
-// and learn_runner.
+// Experiment combines a model with its training and evaluation data, and runs
+// on every task of a cluster; TensorFlow's tf.contrib.learn.Experiment and
+// learn_runner.
 //
 //   auto experiment_fn = [](const RunConfig& config, const HParams& params)
 //       -> absl::StatusOr<Experiment> {
@@ -35,73 +35,76 @@ struct ExperimentOptions {
   Estimator estimator;
   InputFn train_input_fn;
   InputFn eval_input_fn;
-  // Until the global step is there; none: until the input ends.
+  // Trains until this global step; none: until the input ends.
   std::optional<int64_t> train_steps;
   std::optional<int64_t> eval_steps = 100;  // batches; none: all of the input
   train::HookList train_monitors;
   train::HookList eval_hooks;
-  // Before an evaluation by Evaluate and ContinuousEval; TensorFlow's is 120.
+  // Delay before an evaluation by Evaluate and ContinuousEval; TensorFlow's is
+  // 120.
   double eval_delay_secs = 0;
   double continuous_eval_throttle_secs = 60;
-  // Of TrainAndEvaluate: steps between evaluations of new checkpoints, at
-  // least; 0: it evaluates in the end only.
+  // For TrainAndEvaluate: minimum number of steps between evaluations of new
+  // checkpoints; 0: evaluates only at the end.
   int64_t min_eval_frequency = 1;
-  // Worker i waits for global step int(8000 * ln(i + 1)), or for train_steps
-  // where that is less.
+  // If true, worker i waits for global step int(8000 * ln(i + 1)), or for
+  // train_steps if that is less.
   bool delay_workers_by_global_step = false;
   std::vector<std::shared_ptr<Exporter>> exporters;
-  // Of ContinuousTrainAndEval; none: a tenth of train_steps, or 1000.
+  // For ContinuousTrainAndEval; none: a tenth of train_steps, or 1000.
   std::optional<int64_t> train_steps_per_iteration;
   std::vector<std::shared_ptr<train::CheckpointSaverListener>> saving_listeners;
 };
 
-// What a schedule came to.
+// The result of a schedule.
 using ExperimentResult = TrainAndEvaluateResult;
 
 class Experiment {
  public:
-  // Runs nothing.
+  // Does not run anything.
   explicit Experiment(ExperimentOptions options)
       : options_(std::move(options)) {}
 
   const Estimator& estimator() const { return options_.estimator; }
 
-  // The schedules. `task` says how this program is a task.
+  // The schedules. `task` describes how this program runs as a task.
 
-  // As the task that the config says, beside a server.
+  // Trains as the task of the config, beside a server.
   absl::StatusOr<ExperimentResult> Train(const TaskOptions& task = {});
-  // The newest checkpoint, once; events go to "eval_one_pass".
+  // Evaluates the newest checkpoint, once; events go to "eval_one_pass".
   absl::StatusOr<ExperimentResult> Evaluate(const TaskOptions& task = {});
-  // Each new checkpoint, until one has train_steps; events go to
+  // Evaluates each new checkpoint, until one has train_steps; events go to
   // "eval_continuous". `predicate_fn` as in ContinuousEvaluationOptions.
   absl::StatusOr<ExperimentResult> ContinuousEval(
       const TaskOptions& task = {},
       std::function<bool(const std::optional<EvalMetrics>&)> predicate_fn =
           nullptr);
-  // The same on the data of the training; events go to
+  // As ContinuousEval on the training data; events go to
   // "eval_continuous_on_train_data". Nothing is exported.
   absl::StatusOr<ExperimentResult> ContinuousEvalOnTrainData(
       const TaskOptions& task = {});
-  // Trains and evaluates by turns, and in the end; events go to "eval".
+  // Alternates training and evaluation, and evaluates at the end; events go to
+  // "eval".
   absl::StatusOr<ExperimentResult> TrainAndEvaluate(
       const TaskOptions& task = {});
-  // The same, each time after train_steps_per_iteration; events go to
+  // Evaluates after every train_steps_per_iteration; events go to
   // "eval_one_pass". INVALID_ARGUMENT in a cluster.
   absl::StatusOr<ExperimentResult> ContinuousTrainAndEval(
       const TaskOptions& task = {});
-  // A parameter server.
+  // Runs a parameter server.
   absl::StatusOr<ExperimentResult> RunStdServer(const TaskOptions& task = {});
-  // One step of training, one of evaluation, and all exports: whether all fits.
+  // Runs one training step, one evaluation step, and all exports, as a smoke
+  // test.
   absl::StatusOr<ExperimentResult> Test(const TaskOptions& task = {});
 
  private:
   TrainOptions TrainingOptions() const;
   EvalSpec EvaluationSpec(const std::string& name) const;
-  // Of the newest checkpoint; 0 without one.
+  // Global step of the newest checkpoint; 0 without one.
   absl::StatusOr<int64_t> StepSoFar() const;
-  // Its newest. NOT_FOUND without one.
+  // The newest checkpoint. NOT_FOUND without one.
   absl::StatusOr<std::string> CheckpointToEvaluate() const;
-  // Into "eval_one_pass"; nothing where it is asked to stop meanwhile.
+  // Writes to "eval_one_pass"; no result after a stop request.
   absl::StatusOr<ExperimentResult> EvaluateOnce(const std::string& checkpoint,
                                                 std::optional<int64_t> steps,
                                                 const TaskOptions& task);
@@ -120,8 +123,8 @@ using ExperimentFn = std::function<absl::StatusOr<Experiment>(
 namespace learn_runner {
 
 struct RunOptions {
-  // The name of one of Experiment's schedules as TensorFlow has it
-  // ("train_and_evaluate"); empty: that of the task:
+  // TensorFlow's name of one of Experiment's schedules ("train_and_evaluate");
+  // empty: the default of the task:
   //   alone, master     train_and_evaluate
   //   chief, worker     train
   //   ps                run_std_server
@@ -129,9 +132,9 @@ struct RunOptions {
   std::string schedule;
   TaskOptions task;
 };
-// Runs the experiment as the task that the config says. INVALID_ARGUMENT for a
-// schedule that there is not, a config without model_dir, and an Estimator that
-// was given another config.
+// Runs the experiment as the task of the config. INVALID_ARGUMENT for an
+// unknown schedule, a config without model_dir, or an Estimator with another
+// config.
 absl::StatusOr<ExperimentResult> Run(const ExperimentFn& experiment_fn,
                                      const RunConfig& config,
                                      const HParams& hparams = {},

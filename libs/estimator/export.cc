@@ -31,26 +31,26 @@ namespace {
 constexpr int kMaxDirectoryAttempts = 10;
 constexpr char kAssetsExtra[] = "assets.extra";
 constexpr char kTemporary[] = "temp-";
-// With one more digit it would be none.
+// The largest ten-digit version.
 constexpr int64_t kLastVersion = 9'999'999'999;
-// No export takes longer.
+// Upper bound of the duration of an export.
 constexpr int64_t kMaxExportSeconds = int64_t{24} * 60 * 60;
 
-// Elsewhere a directory is renamed file by file, so that the file that makes it
-// a SavedModel, which comes last, had better not come twice.
+// Remote directories are renamed file by file, so the file that makes it a
+// SavedModel must be written last, and only once.
 bool RenamesDirectories(const std::string& path) {
   const absl::string_view scheme = SchemeAndHost(path);
   return scheme.empty() || absl::StartsWith(scheme, "zmq://");
 }
 
-// Where an export is written, and where it is found then.
+// Temporary and final location of an export.
 struct ExportDirectory {
   std::string temporary;
   std::string path;
 };
 
-// Of now, but behind all that are there: who serves the model takes the largest
-// number for the newest, and a clock may have been set back.
+// The current time, but larger than all existing versions: servers take the
+// largest number as the newest, and the clock may have been set back.
 int64_t NextVersion(const std::vector<std::string>& names, absl::Time now) {
   int64_t next = absl::ToUnixSeconds(now);
   for (const std::string& name : names) {
@@ -62,8 +62,8 @@ int64_t NextVersion(const std::vector<std::string>& names, absl::Time now) {
   return next;
 }
 
-// Exports that were killed long ago leave a whole model each. What can't be
-// deleted is tried again at the next export.
+// Exports that were killed long ago leave a whole model each. Failed deletions
+// are retried by the next export.
 void DeleteLeftOnes(FileSystem& files, const std::string& base,
                     const std::vector<std::string>& names, absl::Time now) {
   for (const std::string& name : names) {
@@ -76,8 +76,8 @@ void DeleteLeftOnes(FileSystem& files, const std::string& base,
   }
 }
 
-// Makes the first: named by the second, or by the next one that is free, and
-// nobody else's.
+// Creates the temporary directory: named by the current second, or by the next
+// free one.
 absl::StatusOr<ExportDirectory> MakeDirectory(FileSystem& files,
                                               const std::string& base,
                                               absl::Time now) {
@@ -157,7 +157,7 @@ void LogSignatures(Logger& logger, const ExportSignatures& signatures) {
   }
 }
 
-// A graph of an export with what saves and begins it.
+// A graph of an export with its saver and initializer.
 struct ServedModel {
   BuiltModel built;
   ExportSignatures signatures;
@@ -165,7 +165,8 @@ struct ServedModel {
   Operation local_init_op;
 };
 
-// An input function that keeps in `receiver`, which outlives it, what it got.
+// Returns an input function that stores its inputs in `receiver`, which must
+// outlive it.
 InputFn ReceiveInto(ServingInputReceiver& receiver,
                     const ServingInputReceiverFn& receive) {
   return [&](const Scope& scope) -> absl::StatusOr<InputTensors> {
@@ -178,7 +179,7 @@ InputFn ReceiveInto(ServingInputReceiver& receiver,
   };
 }
 
-// The model's own, or those that are made.
+// Uses the model's own, or adds new ones.
 void AddSaverAndInit(ServedModel& model) {
   const Scope& root = model.built.root;
   if (const auto& scaffold = model.built.spec.scaffold; scaffold != nullptr) {
@@ -209,7 +210,7 @@ absl::StatusOr<ServedModel> BuildServedModel(
   return model;
 }
 
-// All but the name that makes it an export.
+// Writes everything under a temporary name.
 absl::Status WriteExport(FileSystem& files, Session& session,
                          const ServedModel& model, const std::string& directory,
                          const ExportSavedModelOptions& options) {
@@ -228,7 +229,7 @@ absl::Status WriteExport(FileSystem& files, Session& session,
   return builder->Save(options.as_text).status();
 }
 
-// Nothing of it stays where it fails.
+// A failed export leaves no files.
 absl::StatusOr<std::string> WriteAndRename(
     FileSystem& files, Session& session, const ServedModel& model,
     const std::string& base, absl::Time now,
@@ -258,7 +259,7 @@ absl::Status CheckCall(const std::string& export_dir_base,
   return absl::InvalidArgumentError("export_dir_base must be given.");
 }
 
-// What cannot be read is told by restoring it.
+// An unreadable checkpoint is reported by restoring it.
 absl::Status CheckThatItIsTrained(FileSystem& files,
                                   const std::string& checkpoint) {
   const auto progress = ReadProgress(files, checkpoint);

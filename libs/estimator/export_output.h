@@ -1,5 +1,5 @@
-// What a model offers to those who serve it: the outputs of its signatures,
-// TensorFlow's tf.estimator.export.ExportOutput and its three kinds.
+// ExportOutput describes the outputs of a serving signature; TensorFlow's
+// tf.estimator.export.ExportOutput and its three kinds.
 //
 // Values that refer to a graph. Threads: as the scope's.
 #ifndef WEFT_LIBS_ESTIMATOR_EXPORT_OUTPUT_H_
@@ -13,13 +13,13 @@
 
 namespace weft::estimator {
 
-// Of each example its classes, strings, and what speaks for each, floats; both
-// [batch, n]. Either may be null.
+// Classes (strings) and their scores (floats) per example, both [batch, n].
+// Either may be null.
 struct ClassificationOutput {
   Output scores;
   Output classes;
 };
-// Of each example a number, a float.
+// One float per example.
 struct RegressionOutput {
   Output value;
 };
@@ -29,7 +29,7 @@ struct PredictOutput {
 using ExportOutput =
     std::variant<ClassificationOutput, RegressionOutput, PredictOutput>;
 
-// By the name of the signature.
+// By signature name.
 using ExportOutputs = std::map<std::string, ExportOutput>;
 
 }  // namespace weft::estimator

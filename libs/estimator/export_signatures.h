@@ -1,7 +1,7 @@
-// The signatures of an export: of each way that a request may come and each
-// output of the model one, where they fit; as TensorFlow's.
+// Construction of the signatures of an export: one for each valid combination
+// of a request form and a model output, as in TensorFlow.
 //
-// Functions without state.
+// Stateless functions.
 #ifndef WEFT_LIBS_ESTIMATOR_EXPORT_SIGNATURES_H_
 #define WEFT_LIBS_ESTIMATOR_EXPORT_SIGNATURES_H_
 
@@ -16,14 +16,15 @@
 
 namespace weft::estimator {
 
-// Those of the spec, or its predictions, with a "serving_default".
-// INVALID_ARGUMENT where there are several and none is that.
+// Returns the outputs of the spec, or its predictions, including a
+// "serving_default". INVALID_ARGUMENT if there are several and none has that
+// name.
 absl::StatusOr<ExportOutputs> GetExportOutputs(const EstimatorSpec& spec);
 
 struct ExportSignatures {
   std::map<std::string, train::SignatureDef> included;
-  // Those that can't be served so, and why: a classification gets one tensor,
-  // of strings.
+  // Outputs that cannot be served in this form, with the reason: a
+  // classification takes one string tensor.
   std::map<std::string, std::string> excluded;
 };
 ExportSignatures BuildAllSignatureDefs(const ServingInputReceiver& receiver,

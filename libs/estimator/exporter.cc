@@ -32,13 +32,13 @@ absl::Status CheckOptions(const std::string& name,
       *options.exports_to_keep));
 }
 
-// An evaluator may come before the training's first step.
+// An evaluation may precede the training's first step.
 bool IsOfStepZero(const EvalMetrics& metrics) {
   const auto step = metrics.find("global_step");
   return step != metrics.end() && NumberIn(step->second) == 0;
 }
 
-// What all exporters do when they do it.
+// Common implementation of all exporters.
 class SavedModelExporter : public Exporter {
  public:
   SavedModelExporter(std::string name, ServingInputReceiverFn receive,
@@ -85,9 +85,9 @@ class SavedModelExporter : public Exporter {
   virtual bool KeepsCount() const { return true; }
 
  private:
-  // Those before `newest`, which stays whatever its number is, and so do those
-  // behind it, which are another program's. What can't be deleted is tried
-  // again after the next export.
+  // Deletes exports before `newest`, which is kept whatever its number is;
+  // later ones belong to another program. Failed deletions are retried after
+  // the next export.
   void DeleteOldOnes(const Estimator& estimator,
                      const std::string& newest) const {
     if (!options_.exports_to_keep) return;
@@ -100,7 +100,7 @@ class SavedModelExporter : public Exporter {
     });
     const auto keep = static_cast<uint64_t>(*options_.exports_to_keep - 1);
     if (names->size() <= keep) return;
-    names->resize(names->size() - keep);  // sorted, and all of one length
+    names->resize(names->size() - keep);  // sorted, since all have one length
     for (const std::string& name : *names) {
       const std::string old = JoinPath(export_path, name);
       const absl::Status deleted = files.DeleteRecursively(old);
@@ -203,7 +203,8 @@ class Best : public SavedModelExporter {
     return absl::OkStatus();
   }
 
-  // To its end, or where it is damaged: a program may have been killed in it.
+  // Reads to the end, or to the first corruption: a program may have been
+  // killed while writing.
   absl::Status ReadFile(FileSystem& files, const std::string& path) {
     ASSIGN_OR_RETURN(const auto reader,
                      summary::EventsReader::Open(files, path));
@@ -223,7 +224,7 @@ class Best : public SavedModelExporter {
 
   const std::string pattern_;
   const CompareFn compare_;
-  std::string model_dir_;  // whose best it is
+  std::string model_dir_;  // model of the best result
   std::optional<EvalMetrics> best_;
   bool has_exported_ = false;
 };

@@ -24,23 +24,23 @@ absl::Status CheckLogits(const Output& logits, int64_t dimension) {
                    "] for this head, but is ", logits.shape().ToString(), "."));
 }
 
-// The number of examples, as a vector.
+// Returns the number of examples, as a vector.
 Output RowsOf(const Scope& scope, const Output& logits) {
   return ops::StridedSlice(
       scope, ops::Shape(scope, logits), Tensor::Vector<int32_t>({0}),
       Tensor::Vector<int32_t>({1}), Tensor::Vector<int32_t>({1}));
 }
 
-// The sizes of the first three dimensions, -1 of one that is not there.
+// Returns the sizes of the first three dimensions, -1 for missing ones.
 Output FirstSizes(const Scope& scope, const Output& shape) {
   const Tensor nothing = Tensor::Vector<int32_t>({-1, -1, -1});
   return ops::Slice(scope, ops::Concat(scope, {shape, nothing}, 0),
                     Tensor::Vector<int32_t>({0}), Tensor::Vector<int32_t>({3}));
 }
 
-// `values`, once the step knows that they are a matrix of as many rows as
-// `like` and so many columns; `text` says what is wrong else. What has another
-// shape would be broadcast, and the result be of no use.
+// Returns `values` with a run-time check that they are a matrix with the rows
+// of `like` and that many columns; `text` is the error. A matrix of another
+// shape would be broadcast and give wrong results.
 Output AssertMatrix(const Scope& scope, const Output& values,
                     const Output& like, int64_t columns,
                     const std::string& text) {
@@ -60,12 +60,12 @@ Output AssertMatrix(const Scope& scope, const Output& values,
   if (has_rank && values.shape().dim(1) == columns) {
     return ops::Identity(checked, values);
   }
-  // The same, of a shape that the graph knows.
+  // Restates the shape that the graph knows.
   return ops::Reshape(checked, values, Tensor::Vector<int64_t>({-1, columns}));
 }
 
-// Logits of which the graph does not know that they are a matrix of so many
-// columns are looked at in the step.
+// Checks at run time that logits are a matrix of that many columns, unless the
+// graph knows it.
 Output CheckedLogits(const Scope& scope, const Output& logits,
                      int64_t dimension) {
   const PartialShape& shape = logits.shape();
@@ -82,7 +82,8 @@ std::string LabelsWanted(int64_t dimension) {
       "label_dimension) and the shape of your labels.");
 }
 
-// The shape of `values` with a 1 after it where it is the batch alone.
+// Returns the shape of `values`, with a dimension 1 appended if it is the batch
+// only.
 Output WithColumn(const Scope& scope, const Output& values) {
   const Output is_vector = ops::Cast(
       scope, ops::Equal(scope, ops::Rank(scope, values), 1), DT_INT32);
@@ -91,8 +92,8 @@ Output WithColumn(const Scope& scope, const Output& values) {
                       ops::Concat(scope, {ops::Shape(scope, values), ones}, 0));
 }
 
-// A matrix as far as the graph knows; one label an example may lack the last
-// dimension.
+// Returns a matrix as far as the graph knows; labels with one value per example
+// may lack the last dimension.
 absl::StatusOr<Output> AsMatrix(const Scope& scope, const Output& labels,
                                 int64_t dimension) {
   if (!labels) {
@@ -115,8 +116,8 @@ absl::StatusOr<Output> AsMatrix(const Scope& scope, const Output& labels,
       LabelsWanted(dimension), " They are ", shape.ToString(), "."));
 }
 
-// A feature that is given by its key has a weight of each example or, where the
-// graph knows that it has as many, of each of its losses.
+// A feature given by key has one weight per example or, if its shape shows it,
+// one per loss.
 feature_column::FeatureColumn ColumnOf(const WeightColumn& weights,
                                        const Features& features,
                                        int64_t losses) {
@@ -194,7 +195,7 @@ absl::StatusOr<Output> Head::MakeUnreduced(const Scope& scope,
   return AssertMatrix(scope.SubScope("loss_fn"), loss, logits, columns, text);
 }
 
-// Null where there is no weight column.
+// Returns null if there is no weight column.
 absl::StatusOr<Output> Head::MakeWeights(const Scope& scope,
                                          const ModelInput& input,
                                          const Output& logits) const {
@@ -243,7 +244,7 @@ absl::StatusOr<Head::Loss> Head::MakeLoss(const Scope& scope,
   return loss;
 }
 
-// Summaries of a head have its keys as they are, whatever scope it is in.
+// Summaries of a head use its keys unchanged, whatever the scope.
 void Head::AddSummaries(const Scope& scope, const Loss& loss) const {
   const Scope root = scope.ReenterScope("");
   const auto add = [&](const char* key, const Output& value) {

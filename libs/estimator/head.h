@@ -1,6 +1,6 @@
-// Head: what a model ends with: it knows labels, loss, predictions and metrics
-// of a kind of problem, and makes an EstimatorSpec of the model's logits.
-// TensorFlow's heads, with its keys and numbers.
+// Head is the last part of a model: it defines labels, loss, predictions and
+// metrics for a kind of problem, and builds an EstimatorSpec from the model's
+// logits. TensorFlow's heads, with its keys and numbers.
 //
 //   head             logits        labels
 //   binary           [batch, 1]    0 to 1, [batch] or [batch, 1]; or strings of
@@ -12,13 +12,12 @@
 //                                  sparse [batch, any]
 //                                  (ModelInput::sparse_labels)
 //
-// Labels out of range are INVALID_ARGUMENT in the step, as are labels, logits
-// and weights that have not the batch's shape. Loss and metrics are weighted by
-// the weight column, if there is one: [batch, 1], of regression also [batch,
-// d].
+// Labels out of range fail the step with INVALID_ARGUMENT, as do labels, logits
+// and weights of a wrong shape. Loss and metrics are weighted by the weight
+// column, if there is one: [batch, 1], for regression also [batch, d].
 //
-// What is wrong with its options a head says when it is made, or when it is
-// used. Immutable. Threads: building as the scope's; its errors stick there.
+// Errors of its options are returned when a head is created or used. Immutable.
+// Threads: building as the scope's; its errors stick there.
 #ifndef WEFT_LIBS_ESTIMATOR_HEAD_H_
 #define WEFT_LIBS_ESTIMATOR_HEAD_H_
 
@@ -40,8 +39,8 @@
 
 namespace weft::estimator {
 
-// What each example weighs: a feature by its key, of one weight or of one for
-// each loss, or a numeric column.
+// WeightColumn gives the weights of examples: a feature key, with one weight
+// per example or per loss, or a numeric column.
 class WeightColumn {
  public:
   WeightColumn() = default;      // all count once
@@ -54,7 +53,7 @@ class WeightColumn {
 
   bool is_none() const { return column_.column() == nullptr; }
   const feature_column::FeatureColumn& column() const { return column_; }
-  // Empty where a column was given.
+  // Empty if a column was given.
   const std::string& key() const { return key_; }
 
  private:
@@ -62,38 +61,37 @@ class WeightColumn {
   feature_column::FeatureColumn column_;
 };
 
-// One loss for each example, [batch, 1], of regression [batch, d]; labels are
-// numbers as the table above has them, ids of multi-class heads.
+// Returns one loss per example, [batch, 1], for regression [batch, d]; labels
+// are numbers as in the table above, ids for multi-class heads.
 using LossFn = std::function<Output(const Scope& scope, const Output& labels,
                                     const Output& logits)>;
-// What is predicted, of the logits; of their shape.
+// Returns predictions from logits, of the same shape.
 using InverseLinkFn =
     std::function<Output(const Scope& scope, const Output& logits)>;
 
 struct HeadOptions {
   WeightColumn weight_column;
-  // The strings that labels are, in the order of their ids; empty: they are
-  // numbers. Dense labels of multi-label heads are numbers all the same. Not of
+  // Strings of the labels, in the order of their ids; empty: labels are
+  // numbers. Dense labels of multi-label heads are always numbers. Not for
   // regression.
   std::vector<std::string> label_vocabulary;
-  // Of the losses of a batch. kNone is INVALID_ARGUMENT.
+  // Reduction over the losses of a batch. kNone is INVALID_ARGUMENT.
   losses::Reduction loss_reduction = losses::Reduction::kSum;
-  LossFn loss_fn;  // null: that of the kind of problem
-  // Of binary and multi-label heads, each in (0, 1): accuracy, precision and
-  // recall where a probability above it is positive ("recall/
-  // positive_threshold_0.25"). As in TensorFlow, a binary head's accuracy takes
-  // the threshold itself for positive, too, and its precision and recall divide
-  // by 1e-7 more.
+  LossFn loss_fn;  // null: the default of the kind of head
+  // For binary and multi-label heads, each in (0, 1): reports accuracy,
+  // precision and recall with probabilities above it as positive ("recall/
+  // positive_threshold_0.25"). As in TensorFlow, a binary head's accuracy
+  // counts the threshold itself as positive, too, and its precision and recall
+  // add 1e-7 to the divisor.
   std::vector<float> thresholds;
-  // Of multi-label heads: classes, by id or by string of the vocabulary, whose
-  // mean probability and areas under curves are told ("auc/class0",
-  // "auc/NAME").
+  // For multi-label heads: classes, by id or by vocabulary string, whose mean
+  // probability and areas under curves are reported ("auc/class0", "auc/NAME").
   std::vector<std::variant<int64_t, std::string>>
       classes_for_class_based_metrics;
-  // Of regression; null: logits are predictions. For a Poisson regression it is
-  // Exp, with a loss_fn to match.
+  // For regression; null: logits are predictions. For a Poisson regression it
+  // is Exp, with a matching loss_fn.
   InverseLinkFn inverse_link_fn;
-  // Of the nodes; also after the names of losses and metrics ("loss/NAME").
+  // Name of the nodes, and suffix of losses and metrics ("loss/NAME").
   std::string name;
 };
 
@@ -101,7 +99,7 @@ class Head {
  public:
   virtual ~Head() = default;
 
-  // Makes the operation that trains, of the loss.
+  // Returns the training operation for a loss.
   using TrainOpFn =
       std::function<absl::StatusOr<Operation>(const Scope& scope, Output loss)>;
   absl::StatusOr<EstimatorSpec> CreateEstimatorSpec(
@@ -111,43 +109,44 @@ class Head {
   virtual int64_t logits_dimension() const = 0;
 
  protected:
-  // What is wrong with the options, `status`, fails each use.
+  // `status`, the error of invalid options, fails each use.
   explicit Head(HeadOptions options, absl::Status status = absl::OkStatus())
       : options_(std::move(options)), status_(std::move(status)) {}
 
-  // ---- what a kind of problem says; all [batch, something] ----
+  // ---- overridden by each kind of head; all tensors are [batch, ...] ----
 
   virtual std::map<std::string, Output> Predictions(
       const Scope& scope, const Output& logits) const = 0;
-  // The signatures that these predictions make.
+  // Returns the signatures of these predictions.
   virtual ExportOutputs Exports(
       const std::map<std::string, Output>& predictions) const = 0;
-  // How many labels an example has, and how many losses.
+  // Number of labels, and of losses, per example.
   virtual int64_t label_dimension() const = 0;
   virtual int64_t loss_dimension() const { return 1; }
-  // [batch, label_dimension] of sparse labels, which most heads refuse.
+  // Converts sparse labels to [batch, label_dimension]; most heads reject them.
   virtual absl::StatusOr<Output> FromSparse(
       const Scope& scope, const ops::SparseOutputs& labels) const;
-  // Labels as the loss takes them, checked. `labels` is [batch, dimension].
+  // Returns checked labels as the loss takes them. `labels` is [batch,
+  // dimension].
   virtual Output ProcessLabels(const Scope& scope,
                                const Output& labels) const = 0;
   virtual Output UnreducedLoss(const Scope& scope, const Output& labels,
                                const Output& logits) const = 0;
   struct EvalInput {
     Output labels;   // processed
-    Output weights;  // [batch, 1 or loss_dimension]; null: all count once
+    Output weights;  // [batch, 1 or loss_dimension]; null: no weights
     const std::map<std::string, Output>& predictions;
   };
-  // All but average_loss.
+  // Returns all metrics except average_loss.
   virtual std::map<std::string, metrics::Metric> Metrics(
       const Scope& scope, const EvalInput& input) const = 0;
 
-  // The first is "serving_default", too; with all predictions as "predict".
+  // Adds the first as "serving_default", and all predictions as "predict".
   static ExportOutputs WithPredict(
       const std::string& name, const ExportOutput& first,
       const std::map<std::string, Output>& predictions);
 
-  // "KEY", or "KEY/NAME" of a head with a name.
+  // Returns "KEY", or "KEY/NAME" for a head with a name.
   std::string Key(absl::string_view key) const;
 
   const HeadOptions options_;
@@ -173,7 +172,7 @@ class Head {
 };
 
 std::shared_ptr<const Head> BinaryClassHead(HeadOptions options = {});
-// n_classes: more than 2.
+// REQUIRES: n_classes > 2.
 absl::StatusOr<std::shared_ptr<const Head>> MultiClassHead(
     int64_t n_classes, HeadOptions options = {});
 absl::StatusOr<std::shared_ptr<const Head>> MultiLabelHead(

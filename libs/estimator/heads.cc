@@ -1,4 +1,4 @@
-// The heads of classes that exclude each other, and of regression.
+// Heads for mutually exclusive classes, and for regression.
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -93,7 +93,7 @@ class BinaryHead : public ClassHead {
     return RefuseOption(options.inverse_link_fn != nullptr, "inverse_link_fn",
                         "binary");
   }
-  // Of who always says what most labels are.
+  // The accuracy of always predicting the majority label.
   static Output Baseline(const Scope& scope, const Output& mean) {
     if (!mean) return Output();
     return ops::Maximum(scope.WithName("accuracy_baseline"), mean,
@@ -217,7 +217,7 @@ class Regression : public Head {
   const int64_t label_dimension_;
 };
 
-// What only heads of two classes, or of several, make something of.
+// Rejects metric options that only some heads support.
 absl::Status RefuseMetrics(const HeadOptions& options, absl::string_view kind) {
   RETURN_IF_ERROR(
       RefuseOption(!options.thresholds.empty(), "thresholds", kind));

@@ -58,8 +58,8 @@ bool ParseItem(absl::string_view text, std::vector<T>& list) {
   return true;
 }
 
-// Takes "name=value" off the front, and the comma behind it. False where there
-// is no such thing.
+// Consumes "name=value" and a following comma from the front. Returns false if
+// there is no assignment.
 bool TakeAssignment(absl::string_view& text, absl::string_view& name,
                     absl::string_view& value) {
   const size_t equals = text.find('=');

@@ -1,11 +1,11 @@
-// HParams: the hyperparameters of a training, by name, each of a type that
-// stays; TensorFlow's tf.contrib.training.HParams.
+// HParams holds the hyperparameters of a training by name, each with a fixed
+// type; TensorFlow's tf.contrib.training.HParams.
 //
 //   HParams params({{"learning_rate", 0.1}, {"hidden_units", 20}});
 //   RETURN_IF_ERROR(params.Parse("learning_rate=0.3"));    // of a flag
 //   double rate = params.Get<double>("learning_rate");
 //
-// A value, not synchronised.
+// A value type, not thread-safe.
 #ifndef WEFT_LIBS_ESTIMATOR_HPARAMS_H_
 #define WEFT_LIBS_ESTIMATOR_HPARAMS_H_
 
@@ -29,24 +29,24 @@ class HParams {
                    std::vector<double>, std::vector<std::string>>;
 
   HParams() = default;
-  // Of several of one name the first counts.
+  // If a name occurs several times, the first counts.
   HParams(std::initializer_list<std::pair<const std::string, Value>> values)
       : values_(values) {}
 
-  // ALREADY_EXISTS where there is one of that name.
+  // ALREADY_EXISTS if the name exists.
   absl::Status AddHParam(const std::string& name, Value value);
-  // Another value of the same type; an integer may become a double.
-  // INVALID_ARGUMENT for another type, or a name that was not added.
+  // Sets another value of the same type; an integer may set a double.
+  // INVALID_ARGUMENT for another type, or an unknown name.
   absl::Status SetHParam(const std::string& name, Value value);
-  // "name=value,other=[1,2]": all are set, or none. INVALID_ARGUMENT for what
-  // is no such text, for names that were not added or come twice, and for
-  // values that are not of their type.
+  // Parses "name=value,other=[1,2]" and sets all values or none.
+  // INVALID_ARGUMENT for malformed text, unknown or repeated names, and values
+  // of a wrong type.
   absl::Status Parse(absl::string_view text);
 
   bool Contains(const std::string& name) const {
     return values_.contains(name);
   }
-  // Of that type. REQUIRES: it is there, and of the type.
+  // REQUIRES: the name exists, with this type.
   template <typename T>
   const T& Get(const std::string& name) const {
     return std::get<T>(values_.at(name));

@@ -16,7 +16,7 @@
 namespace weft::estimator {
 namespace {
 
-// Of all tensors.
+// Number of rows of all tensors.
 absl::StatusOr<int32_t> CountRows(const std::map<std::string, Tensor>& x,
                                   const Tensor& y) {
   std::map<std::string, Tensor> all = x;
@@ -54,7 +54,7 @@ absl::Status CheckOptions(const TensorInputOptions& options) {
       shard.index, " of ", shard.num_shards, "."));
 }
 
-// How many rows are the shard's.
+// Number of rows of the shard.
 absl::StatusOr<int32_t> RowsOf(const RunConfig::Shard& shard, int32_t rows) {
   if (shard.index < rows) {
     return (rows - shard.index - 1) / shard.num_shards + 1;
@@ -62,10 +62,10 @@ absl::StatusOr<int32_t> RowsOf(const RunConfig::Shard& shard, int32_t rows) {
   return absl::InvalidArgumentError(
       absl::StrCat("TensorInputFn: shard ", shard.index, " of ",
                    shard.num_shards, " has no rows, for there are only ", rows,
-                   "; let fewer tasks train, or give each of them all rows."));
+                   "; train with fewer tasks, or give each of them all rows."));
 }
 
-// Calls `take` with the numbers of the elements at which its rows begin.
+// Calls `take` with the element offsets of the shard's rows.
 void ForEachRow(const RunConfig::Shard& shard, int64_t rows, int64_t row_size,
                 absl::FunctionRef<void(int64_t from, int64_t to)> take) {
   for (int64_t row = 0; row < rows; ++row) {
@@ -73,7 +73,7 @@ void ForEachRow(const RunConfig::Shard& shard, int64_t rows, int64_t row_size,
   }
 }
 
-// Its rows, which are as many; the tensor itself where that is all of them.
+// Returns the shard's rows; the tensor itself if those are all of them.
 absl::StatusOr<Tensor> TakeRows(const Tensor& all,
                                 const RunConfig::Shard& shard, int32_t rows) {
   if (shard.num_shards == 1) return all;
@@ -100,7 +100,7 @@ absl::StatusOr<Tensor> TakeRows(const Tensor& all,
   return own;
 }
 
-// Each task's own rows of all.
+// The rows of this task.
 struct Rows {
   int32_t count = 0;
   std::map<std::string, Tensor> x;
@@ -135,7 +135,7 @@ absl::StatusOr<Rows> OwnRows(const std::map<std::string, Tensor>& x,
   return own;
 }
 
-// The numbers of a batch's rows.
+// Returns the row numbers of a batch.
 Output RowNumbers(const Scope& scope, int32_t rows,
                   const TensorInputOptions& options) {
   train::ProducerOptions producer;

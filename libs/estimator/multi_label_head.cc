@@ -1,4 +1,4 @@
-// The head of classes of which an example may have several.
+// The head for classes of which an example may have several.
 #include <algorithm>
 #include <utility>
 
@@ -18,7 +18,7 @@ using metrics::Metric;
 
 class MultiLabel : public ClassHead {
  public:
-  // `measured`: the classes that have metrics of their own.
+  // `measured`: classes with their own metrics.
   MultiLabel(int64_t n_classes, HeadOptions options,
              std::vector<int64_t> measured)
       : ClassHead(n_classes, std::move(options)),
@@ -55,7 +55,7 @@ class MultiLabel : public ClassHead {
     return AssertRange(scope, ops::Cast(scope, labels, DT_FLOAT), 2);
   }
 
-  // One for each example: the mean over the classes.
+  // One loss per example: the mean over the classes.
   Output UnreducedLoss(const Scope& scope, const Output& labels,
                        const Output& logits) const override {
     const Output loss =
@@ -65,11 +65,11 @@ class MultiLabel : public ClassHead {
                      {.keep_dims = true});
   }
 
-  // 1 of each class that an example has, else 0.
+  // 1 for each class of an example, else 0.
   absl::StatusOr<Output> FromSparse(
       const Scope& scope, const ops::SparseOutputs& labels) const override {
     ASSIGN_OR_RETURN(const Output ids, SparseIds(scope, labels.values));
-    // All dimensions but the last, in which the id says the place.
+    // All dimensions except the last, in which the id is the index.
     const auto but_last = [&](const Output& values) {
       return ops::StridedSlice(scope, values, Tensor::Vector<int32_t>({0}),
                                Tensor::Vector<int32_t>({-1}),
@@ -83,7 +83,7 @@ class MultiLabel : public ClassHead {
     const Output shape = ops::Concat(
         scope, {but_last(labels.shape), Tensor::Vector<int64_t>({n_classes_})},
         0);
-    // An id may be there twice, and ids come in any order.
+    // An id may be repeated, and ids are unordered.
     const Output dense = ops::SparseToDense(scope, indices, shape, 1.0f, 0.0f,
                                             /*validate_indices=*/false);
     RETURN_IF_ERROR(scope.status());
@@ -120,7 +120,7 @@ class MultiLabel : public ClassHead {
   }
 
  private:
-  // Checked; int64, a column.
+  // Returns checked ids as an int64 column.
   absl::StatusOr<Output> SparseIds(const Scope& scope,
                                    const Output& values) const {
     const DataType dtype = values.dtype();
@@ -141,7 +141,7 @@ class MultiLabel : public ClassHead {
     return checked;
   }
 
-  // [batch, 1] of [batch, n_classes].
+  // Returns [batch, 1] of [batch, n_classes].
   static Output Column(const Scope& scope, const Output& matrix, int64_t id) {
     const auto at = static_cast<int32_t>(id);
     return ops::StridedSlice(scope, matrix, Tensor::Vector<int32_t>({0, at}),

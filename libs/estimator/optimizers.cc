@@ -12,7 +12,7 @@ absl::StatusOr<std::unique_ptr<train::Optimizer>> OptimizerChoice::Make(
     auto made = factory_(scope);
     if (made != nullptr) return made;
     return absl::InvalidArgumentError(
-        "The function that was given as optimizer has made none.");
+        "The optimizer function returned no optimizer.");
   }
   if (name_ == "Adagrad")
     return std::make_unique<train::Adagrad>(learning_rate);

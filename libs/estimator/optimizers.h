@@ -1,5 +1,5 @@
-// OptimizerChoice: the optimizer of a canned model: by a name, whose learning
-// rate is the model's own, or made by a function.
+// OptimizerChoice is the optimizer of a canned model: given by name, with the
+// model's learning rate, or by a factory function.
 //
 //   {.optimizer = "Adagrad"}
 //   {.optimizer = [](const Scope&) {
@@ -22,8 +22,8 @@ namespace weft::estimator {
 
 class OptimizerChoice {
  public:
-  // Called while the graph is built, so a learning rate may follow the global
-  // step.
+  // Called during graph construction, so a learning rate may depend on the
+  // global step.
   using Factory =
       std::function<std::unique_ptr<train::Optimizer>(const Scope& scope)>;
 
@@ -35,8 +35,8 @@ class OptimizerChoice {
   OptimizerChoice(F factory) : factory_(std::move(factory)) {}  // NOLINT
 
   bool is_none() const { return name_.empty() && !factory_; }
-  // `learning_rate` is of one that goes by its name. INVALID_ARGUMENT for a
-  // name that is not Adagrad, Adam, Ftrl, RMSProp or SGD.
+  // `learning_rate` is used for an optimizer given by name. INVALID_ARGUMENT
+  // for a name that is not Adagrad, Adam, Ftrl, RMSProp or SGD.
   absl::StatusOr<std::unique_ptr<train::Optimizer>> Make(
       const Scope& scope, float learning_rate) const;
 

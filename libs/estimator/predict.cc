@@ -35,7 +35,7 @@ absl::StatusOr<Wanted> ChooseOutputs(const EstimatorSpec& spec,
   return wanted;
 }
 
-// Row `i` without the dimension of the batch.
+// Returns row `i` without the batch dimension.
 absl::StatusOr<Tensor> Row(const Tensor& batch, int64_t i) {
   ASSIGN_OR_RETURN(const Tensor row,
                    batch.SliceRows(i, i + 1, HeapAllocator()));
@@ -67,7 +67,7 @@ class Stream : public PredictionStream {
   }
 
  private:
-  // The next batch; at the end the session goes.
+  // Reads the next batch; the session is closed at the end.
   absl::Status ReadBatch() {
     if (session_->ShouldStop()) return End(absl::OkStatus());
     auto values = session_->Run(FeedList(), wanted_.outputs);
@@ -110,7 +110,7 @@ class Stream : public PredictionStream {
     return prediction;
   }
 
-  const std::shared_ptr<void> owner_;  // of the logger and the scheduler
+  const std::shared_ptr<void> owner_;  // owns the logger and the scheduler
   const Wanted wanted_;
   const bool single_;
   std::unique_ptr<train::MonitoredSession> session_;  // null at the end
@@ -141,7 +141,7 @@ absl::StatusOr<std::unique_ptr<PredictionStream>> Estimator::Predict(
   creator.scaffold = built.spec.scaffold;
   creator.master = impl.config.master;
   creator.config = impl.config.TrainingSession();
-  // What it restores is nobody else's: a training may be under way.
+  // Variables are private: a training may be running.
   creator.config.isolate_session_state = true;
   creator.checkpoint_filename_with_path = checkpoint;
   ASSIGN_OR_RETURN(

@@ -15,10 +15,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-// TensorFlow's: the later a worker, the longer it waits.
+// TensorFlow's start delay in seconds per worker index.
 constexpr double kDelayOfOneWorker = 5;
 
-constexpr int64_t kMaxTasks = int64_t{1} << 30;  // of a job
+constexpr int64_t kMaxTasks = int64_t{1} << 30;  // tasks per job
 
 absl::Status Wrong(absl::string_view what) {
   return absl::InvalidArgumentError(
@@ -70,7 +70,7 @@ absl::Status TakeModelDir(const Json& json, RunConfig& config) {
   return absl::OkStatus();
 }
 
-// A program that is in no cluster.
+// Checks a program without a cluster.
 absl::Status CheckAlone(const Json& task) {
   ASSIGN_OR_RETURN(const std::string type, Text(task, "type"));
   if (!type.empty() && type != "worker") {
@@ -85,7 +85,7 @@ absl::Status CheckAlone(const Json& task) {
                     : Wrong("has no \"cluster\", where the index must be 0");
 }
 
-// It sees checkpoints, and no cluster.
+// An evaluator sees checkpoints, but no cluster.
 absl::Status TakeEvaluator(RunConfig& config) {
   if (NumTasks(config, "master") > 0) {
     return Wrong(
@@ -151,7 +151,7 @@ absl::Status TakeMasters(const Json& json, RunConfig& config) {
 
 absl::StatusOr<RunConfig> RunConfig::FromTfConfig(absl::string_view tf_config,
                                                   RunConfig base) {
-  constexpr int kMaxDepth = 16;  // what lies deeper is nothing of ours
+  constexpr int kMaxDepth = 16;  // deeper nesting is not used here
   const Json json = Json::parse(
       tf_config.begin(), tf_config.end(),
       [](int depth, Json::parse_event_t, Json&) { return depth <= kMaxDepth; },

@@ -29,7 +29,7 @@ std::string ErrorOf(const std::string& text) {
   return std::string(RunConfig::FromTfConfig(text, {}).status().message());
 }
 
-TEST(RunConfigTest, AProgramAloneIsItsOwnChief) {
+TEST(RunConfigTest, SingleProgramIsChief) {
   ASSERT_OK_AND_ASSIGN(const RunConfig config,
                        RunConfig::FromTfConfig("{}", {.model_dir = "/m"}));
   EXPECT_EQ(config.model_dir, "/m");
@@ -40,7 +40,7 @@ TEST(RunConfigTest, AProgramAloneIsItsOwnChief) {
   EXPECT_TRUE(config.TrainingSession().device_filters.empty());
 }
 
-TEST(RunConfigTest, AChiefSeesParameterServersAndItself) {
+TEST(RunConfigTest, ChiefFiltersForParameterServersAndItself) {
   ASSERT_OK_AND_ASSIGN(const RunConfig config,
                        Parse(R"({"type": "chief", "index": 0})"));
   EXPECT_TRUE(config.is_chief);
@@ -52,7 +52,7 @@ TEST(RunConfigTest, AChiefSeesParameterServersAndItself) {
               ElementsAre("/job:ps", "/job:chief"));
 }
 
-TEST(RunConfigTest, AWorkerWaitsForNoOther) {
+TEST(RunConfigTest, WorkerFiltersOutOtherWorkers) {
   ASSERT_OK_AND_ASSIGN(const RunConfig config,
                        Parse(R"({"type": "worker", "index": "1"})"));
   EXPECT_FALSE(config.is_chief);
@@ -61,7 +61,7 @@ TEST(RunConfigTest, AWorkerWaitsForNoOther) {
               ElementsAre("/job:ps", "/job:worker/task:1"));
 }
 
-TEST(RunConfigTest, AnEvaluatorIsInNoCluster) {
+TEST(RunConfigTest, EvaluatorHasNoCluster) {
   ASSERT_OK_AND_ASSIGN(const RunConfig config,
                        Parse(R"({"type": "evaluator", "index": 0})"));
   EXPECT_EQ(config.task_type, "evaluator");
@@ -72,7 +72,7 @@ TEST(RunConfigTest, AnEvaluatorIsInNoCluster) {
   EXPECT_EQ(config.cluster_spec.num_tasks("ps"), 0);
 }
 
-TEST(RunConfigTest, AClusterOfOneTaskNeedsNoServer) {
+TEST(RunConfigTest, SingleTaskClusterNeedsNoServer) {
   ASSERT_OK_AND_ASSIGN(
       const RunConfig config,
       RunConfig::FromTfConfig(Text(R"("cluster": {"chief": ["a:1"]})",
@@ -82,7 +82,7 @@ TEST(RunConfigTest, AClusterOfOneTaskNeedsNoServer) {
   EXPECT_TRUE(config.is_chief);
 }
 
-TEST(RunConfigTest, WorkerZeroIsTheChiefWhereThereIsNoOther) {
+TEST(RunConfigTest, WorkerZeroIsChiefWithoutChiefJob) {
   const auto parse = [](const std::string& task) {
     return RunConfig::FromTfConfig(
         Text(R"("cluster": {"ps": ["a:1"], "worker": ["b:2", "c:3"]})", task),
@@ -102,7 +102,7 @@ TEST(RunConfigTest, WorkerZeroIsTheChiefWhereThereIsNoOther) {
   EXPECT_FALSE(ps.is_chief);
 }
 
-TEST(RunConfigTest, EachTaskThatTrainsHasAShardOfItsOwn) {
+TEST(RunConfigTest, EachTrainingTaskHasItsOwnInputShard) {
   const auto shard = [](const std::string& text) {
     const auto config = RunConfig::FromTfConfig(text, {}).value();
     return std::make_pair(config.InputShard().num_shards,
@@ -122,7 +122,7 @@ TEST(RunConfigTest, EachTaskThatTrainsHasAShardOfItsOwn) {
             std::make_pair(1, 0));
 }
 
-TEST(RunConfigTest, WhatCannotBeIsRefused) {
+TEST(RunConfigTest, InvalidTfConfigIsRejected) {
   EXPECT_THAT(ErrorOf("[]"), HasSubstr("is not a JSON object"));
   EXPECT_THAT(ErrorOf(R"({"task": {"type": "ps"}})"),
               HasSubstr("has no \"cluster\""));
@@ -157,7 +157,7 @@ TEST(RunConfigTest, WhatCannotBeIsRefused) {
       HasSubstr("of which there is one"));
 }
 
-TEST(RunConfigTest, WorkersAreDelayedByTheirNumber) {
+TEST(RunConfigTest, WorkerDelayGrowsWithItsIndex) {
   ASSERT_OK_AND_ASSIGN(RunConfig config,
                        Parse(R"({"type": "chief", "index": 0})"));
   EXPECT_EQ(config.LongestDelayOfWorkers(), absl::ZeroDuration());
@@ -169,7 +169,7 @@ TEST(RunConfigTest, WorkersAreDelayedByTheirNumber) {
   EXPECT_EQ(RunConfig().LongestDelayOfWorkers(), absl::ZeroDuration());
 }
 
-TEST(RunConfigTest, TwoModelDirsMustAgree) {
+TEST(RunConfigTest, ModelDirsMustAgree) {
   const std::string text = R"({"model_dir": "/one"})";
   EXPECT_OK(RunConfig::FromTfConfig(text, {.model_dir = "/one"}).status());
   EXPECT_THAT(std::string(RunConfig::FromTfConfig(text, {.model_dir = "/two"})
@@ -178,7 +178,7 @@ TEST(RunConfigTest, TwoModelDirsMustAgree) {
               HasSubstr("must have the same value"));
 }
 
-TEST(RunConfigTest, ChecksWhenToSave) {
+TEST(RunConfigTest, SaveOptionsAreChecked) {
   EXPECT_OK(RunConfig().Check());
   RunConfig both;
   both.save_checkpoints_steps = 1;

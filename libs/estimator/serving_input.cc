@@ -23,7 +23,7 @@ int64_t BatchOf(const std::optional<int64_t>& size) {
   return size.value_or(PartialShape::kUnknown);
 }
 
-// A node can't have every name that a feature can.
+// Not every feature name is a valid node name.
 std::string NodeName(absl::string_view feature) {
   std::string name;
   for (const char c : feature) {

@@ -1,11 +1,11 @@
-// What a model that is served gets its features from: placeholders, and what is
-// made of them; TensorFlow's serving_input_receiver_fn.
+// ServingInputReceiver defines the inputs of a served model: placeholders, and
+// the features computed from them; TensorFlow's serving_input_receiver_fn.
 //
 //   auto receive = BuildParsingServingInputReceiverFn(
 //       MakeParseExampleSpec(columns).value());
 //   model.ExportSavedModel("/exports", receive);
 //
-// Values and functions without state. Threads: building as the scope's.
+// Values and stateless functions. Threads: building as the scope's.
 #ifndef WEFT_LIBS_ESTIMATOR_SERVING_INPUT_H_
 #define WEFT_LIBS_ESTIMATOR_SERVING_INPUT_H_
 
@@ -26,30 +26,30 @@ namespace weft::estimator {
 
 struct ServingInputReceiver {
   Features features;
-  // What a request brings, by its names in signatures.
+  // Inputs of a request, by their names in signatures.
   std::map<std::string, Output> receiver_tensors;
-  // What it may bring instead, by a name that is put before the signatures':
+  // Alternative inputs, by a prefix of the signature name:
   // "NAME:serving_default".
   std::map<std::string, std::map<std::string, Output>>
       receiver_tensors_alternatives;
 };
-// Adds them to the graph. Called once for each export.
+// Adds the inputs to the graph. Called once per export.
 using ServingInputReceiverFn =
     std::function<absl::StatusOr<ServingInputReceiver>(const Scope& scope)>;
 
-// A request brings serialized Examples, "examples", a vector of strings: the
-// placeholder `input_example_tensor`. With a default_batch_size it has to bring
+// A request contains serialized Examples, "examples", a vector of strings: the
+// placeholder `input_example_tensor`. With a default_batch_size it must contain
 // that many.
 ServingInputReceiverFn BuildParsingServingInputReceiverFn(
     feature_column::ParseSpec spec,
     std::optional<int64_t> default_batch_size = std::nullopt);
 
-// A tensor of a request. The first dimension is the batch, and is left open.
+// A tensor of a request. The first dimension is the batch, of unknown size.
 struct RawFeature {
   DataType dtype = DT_FLOAT;
   PartialShape shape;
 };
-// A request brings the features, each in a placeholder of its name.
+// A request contains the features, each in a placeholder of its name.
 ServingInputReceiverFn BuildRawServingInputReceiverFn(
     std::map<std::string, RawFeature> features,
     std::optional<int64_t> default_batch_size = std::nullopt);

@@ -1,6 +1,6 @@
-// TaskServer: the server of the task that a program is, while it trains or
-// serves variables. How one is started is given from outside: libs/api, which
-// sees servers, defines it.
+// TaskServer is the server of a program's task while it trains or serves
+// variables. StartTaskServer is defined by libs/api, which may depend on
+// servers.
 //
 // Threads: all methods may be called from any thread; Join, AwaitJob and Finish
 // block.
@@ -23,42 +23,43 @@ class Process;  // libs/runtime: threads and memory; only passed through here
 
 namespace weft::estimator {
 
-// How often who waits asks whether it is to stop.
+// Polling interval of stop requests during waits.
 inline constexpr absl::Duration kStopAskInterval = absl::Milliseconds(500);
 
 struct TaskServerOptions {
   ClusterSpec cluster;
   std::string job_name;
   int task_index = 0;
-  // The server stops once all tasks of this job have ended well; empty: no.
+  // Stops the server once all tasks of this job have finished; empty: never.
   std::string stop_after_job;
   bool insecure = false;            // as ServerOptions
   std::optional<int> metrics_port;  // likewise
-  // The coordinator's, if this task plays it: how soon others hear of an end.
+  // Heartbeat interval if this task hosts the coordinator: how soon others
+  // learn of an end.
   absl::Duration heartbeat_interval = absl::Seconds(1);
-  // Whose threads and memory it uses, outlives it; null: one of its own.
+  // Process of the server, which must outlive it; null: its own.
   Process* process = nullptr;
 };
 
-// Stops at once when it goes.
+// The destructor stops the server at once.
 class TaskServer {
  public:
   virtual ~TaskServer() = default;
 
-  // Sessions that are given it reach the server without a socket.
+  // Sessions with this process reach the server without a socket.
   virtual Process* process() = 0;
-  // Whether it was asked to stop, as Server::is_asked_to_stop.
+  // Whether a stop was requested, as Server::is_asked_to_stop.
   virtual bool IsAskedToStop() const = 0;
-  // Waits until it has stopped, or until `stop_requested`, which may be null
-  // and is asked twice a second; then it is stopped.
+  // Waits until the server has stopped, or until `stop_requested`, which may be
+  // null and is polled twice a second, and then stops it.
   virtual absl::Status Join(const std::function<bool()>& stop_requested) = 0;
-  // Waits until all tasks of the job have ended well; false: not within the
-  // timeout, or this server has stopped.
+  // Waits until all tasks of the job have finished; false on timeout, or if
+  // this server has stopped.
   virtual bool AwaitJob(const std::string& job, absl::Duration timeout) = 0;
   // Leaves the cluster and waits until its coordinator has ended, as
-  // Server::LeaveAndAwaitCoordinatorsEnd; false: not within the timeout.
+  // Server::LeaveAndAwaitCoordinatorsEnd; false on timeout.
   virtual bool AwaitCoordinatorsEnd(absl::Duration timeout) = 0;
-  // The task has done what it had to: stops, and others may hear of it.
+  // Reports that the task has finished, and stops.
   virtual absl::Status Finish() = 0;
 };
 
@@ -66,7 +67,7 @@ using TaskServerFactory =
     std::function<absl::StatusOr<std::unique_ptr<TaskServer>>(
         const TaskServerOptions& options)>;
 
-// A Server (libs/server). Defined by //libs/api.
+// Starts a Server (libs/server). Defined by //libs/api.
 absl::StatusOr<std::unique_ptr<TaskServer>> StartTaskServer(
     const TaskServerOptions& options);
 

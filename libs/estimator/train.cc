@@ -38,7 +38,7 @@ absl::Status CheckTraining(const RunConfig& config,
                    " > 0, given: ", steps, "."));
 }
 
-// A model function that writes no summary of its loss has one all the same.
+// Adds a summary of the loss if the model function adds none.
 void AddLossSummary(const Scope& root, const Output& loss) {
   for (const Output& item : root.GetCollection(collection::kSummaries)) {
     if (item.node()->name() == "loss") return;
@@ -46,7 +46,7 @@ void AddLossSummary(const Scope& root, const Output& loss) {
   ops::ScalarSummary(root.WithName("loss"), "loss", loss);
 }
 
-// What the config says of checkpoints.
+// Saver options from the config.
 train::SaverOptions SaverOf(const RunConfig& config, FileSystem* files) {
   train::SaverOptions saver;
   saver.sharded = true;
@@ -58,8 +58,8 @@ train::SaverOptions SaverOf(const RunConfig& config, FileSystem* files) {
   return saver;
 }
 
-// Its saver is made when all hooks have added what they need. A model
-// function's scaffold that says nothing of a saver has this one, too.
+// Its saver is created after all hooks have added their nodes. A model
+// function's scaffold without saver options gets this one, too.
 std::shared_ptr<train::Scaffold> ScaffoldOf(const BuiltModel& built,
                                             const RunConfig& config,
                                             FileSystem* files) {
@@ -78,7 +78,7 @@ train::CheckpointSaverHook* FirstSaver(const train::HookList& hooks) {
   return nullptr;
 }
 
-// That the program has brought itself, as TensorFlow looks for it; or null.
+// Returns the program's own saver hook, searched as in TensorFlow; or null.
 train::CheckpointSaverHook* OwnSaver(const EstimatorSpec& spec,
                                      const TrainOptions& options) {
   for (const train::HookList* hooks :
@@ -94,7 +94,7 @@ bool SavesByItself(const RunConfig& config) {
   return config.save_checkpoints_secs.value_or(kDefaultSaveSecs) != 0;
 }
 
-// Each once.
+// Adds each listener once.
 void AddListeners(const TrainOptions& options,
                   train::CheckpointSaverHook& saver) {
   for (const auto& listener : options.saving_listeners) {
@@ -102,7 +102,7 @@ void AddListeners(const TrainOptions& options,
   }
 }
 
-// Listeners that nobody would tell of a save would be lost without a word.
+// Listeners without a saver would silently be ignored.
 absl::Status GiveListeners(const RunConfig& config, const EstimatorSpec& spec,
                            const TrainOptions& options) {
   train::CheckpointSaverHook* const saver = OwnSaver(spec, options);
@@ -119,8 +119,8 @@ absl::Status GiveListeners(const RunConfig& config, const EstimatorSpec& spec,
       "RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs.");
 }
 
-// The chief does; but a job "master" evaluates between steps, and where it has
-// workers the first of these does, so that summaries come when they should.
+// Usually the chief; but a job "master" evaluates between steps, so if it has
+// workers, the first one writes summaries on time.
 bool WritesSummaries(const RunConfig& config) {
   const ClusterSpec& cluster = config.cluster_spec;
   if (cluster.num_tasks("master") == 0 || cluster.num_tasks("worker") == 0) {
@@ -129,7 +129,7 @@ bool WritesSummaries(const RunConfig& config) {
   return config.task_type == "worker" && config.task_id == 0;
 }
 
-// The hooks of one training, in TensorFlow's order.
+// HooksOf collects the hooks of one training, in TensorFlow's order.
 class HooksOf {
  public:
   HooksOf(const EstimatorOptions& environment, const RunConfig& config,
@@ -160,7 +160,8 @@ class HooksOf {
     AddLossLog();
     AddHooks(built_.spec.training_hooks, hooks_);
     if (!config_.is_chief && WritesSummaries(config_)) {
-      // Beside the master's file, which may be of this second and machine.
+      // Distinct from the master's file, which may have the same second and
+      // host.
       AddSummaryHooks(NewWriter(".worker"));
     }
     if (writer_ != nullptr) train::ProfilerHook::ShareWriter(hooks_, writer_);
@@ -258,11 +259,11 @@ class HooksOf {
   const std::shared_ptr<train::Scaffold> scaffold_;
   const Clock* const clock_;
   train::HookList hooks_;
-  // Of this program's events; null: it writes none.
+  // Writer of this program's events; null if it writes none.
   std::shared_ptr<train::SessionSummaryWriter> writer_;
 };
 
-// Runs until the session is to stop; the loss of the last step.
+// Runs until the session stops; returns the loss of the last step.
 absl::StatusOr<Tensor> RunSteps(train::MonitoredSession& session,
                                 const EstimatorSpec& spec, Logger& logger) {
   Tensor loss;
@@ -283,7 +284,7 @@ absl::StatusOr<Tensor> RunSteps(train::MonitoredSession& session,
   return loss;
 }
 
-// The chief initialises; a checkpoint of this training goes before.
+// The chief initializes; a checkpoint of this training takes precedence.
 absl::Status WarmStart(const BuiltModel& built, const RunConfig& config,
                        const EstimatorOptions& options,
                        train::Scaffold& scaffold, bool has_checkpoint) {

@@ -17,7 +17,7 @@
 namespace weft::estimator {
 namespace {
 
-// How often the last evaluation is tried, and what passes between.
+// Attempts of the last evaluation, and the wait between them.
 constexpr int kLastTries = 12;
 constexpr absl::Duration kFirstWait = absl::Seconds(1);
 constexpr absl::Duration kLongestWait = absl::Seconds(8);
@@ -26,7 +26,7 @@ bool HasChiefJob(const RunConfig& config) {
   return config.task_type == "chief" || config.task_type == "master";
 }
 
-// After whose end parameter servers end.
+// Parameter servers end after this job.
 std::string LastJob(const ClusterSpec& cluster) {
   for (const char* job : {"chief", "master"}) {
     if (cluster.num_tasks(job) > 0) return job;
@@ -75,11 +75,12 @@ absl::Status CheckEvalSpec(const EvalSpec& spec) {
   return absl::OkStatus();
 }
 
-// Exports checkpoints. Where one exporter fails, and all are asked again for
-// that checkpoint, those before it are done: each would make another copy.
+// Exports exports checkpoints. If one exporter fails, and all are called again
+// for that checkpoint, earlier ones are skipped, because they would write
+// another copy.
 class Exports {
  public:
-  // Both outlive it.
+  // Both must outlive it.
   Exports(Estimator& estimator, const EvalSpec& spec)
       : estimator_(estimator), spec_(spec) {}
 
@@ -100,7 +101,7 @@ class Exports {
     Forget();
     return all;
   }
-  // The next checkpoint is another one, though it may have that name.
+  // The next checkpoint is a different one, even with the same name.
   void Forget() {
     checkpoint_.clear();
     num_done_ = 0;
@@ -110,14 +111,14 @@ class Exports {
  private:
   Estimator& estimator_;
   const EvalSpec& spec_;
-  std::string checkpoint_;  // that was not exported by all; empty: none
-  size_t num_done_ = 0;     // exporters, and what these made of it
+  std::string checkpoint_;  // not exported by all; empty: none
+  size_t num_done_ = 0;     // finished exporters and their exports
   std::vector<std::string> made_;
 };
 
-// Evaluates checkpoints as they are saved, on the thread that saves. A saver
-// that the program has brought keeps it for longer than what it refers to is
-// there, so that it is told to retire.
+// EvaluationListener evaluates checkpoints as they are saved, on the saving
+// thread. A saver of the program may keep it longer than the objects it refers
+// to, so it must be retired.
 class EvaluationListener : public train::CheckpointSaverListener {
  public:
   EvaluationListener(Estimator& estimator,
@@ -131,39 +132,39 @@ class EvaluationListener : public train::CheckpointSaverListener {
 
   absl::StatusOr<bool> AfterSave(Session&, int64_t step) override {
     if (is_retired_) return false;
-    // After a lost session it may have the name of an earlier one.
+    // After a lost session a checkpoint may have the name of an earlier one.
     measured_.clear();
     exports_.Forget();
-    // The first one is of variables as they were found, and is no evaluation
-    // that others would have to keep their distance from.
+    // The first checkpoint contains the variables as found, and does not count
+    // for the throttle.
     const bool is_first = !last_step_;
     if (is_first) last_step_ = step;
     if (is_first || !IsDue(step) || IsAskedToLeave()) return false;
     const absl::Status evaluated = Evaluate();
-    RETURN_IF_ERROR(Heed(evaluated));
-    if (evaluated.ok()) RETURN_IF_ERROR(patience_.Succeeded(lost_, Now()));
+    RETURN_IF_ERROR(HandleError(evaluated));
+    if (evaluated.ok()) RETURN_IF_ERROR(tolerance_.Succeeded(lost_, Now()));
     return false;
   }
   absl::Status End(Session&, int64_t step) override {
-    // Who is asked to leave does not stay for an evaluation.
+    // A stop request skips the evaluation.
     if (is_retired_ || step == evaluated_step_ || IsAskedToLeave()) {
       return absl::OkStatus();
     }
     has_ended_ = true;
-    return Heed(Evaluate());
+    return HandleError(Evaluate());
   }
-  // The training is over; of later ones it wants to hear nothing.
+  // The training is over; later calls are ignored.
   void Retire() { is_retired_ = true; }
-  // What End could not do, and what a training that had nothing left to do has
+  // Does what End could not do, and what a training without remaining steps has
   // not begun.
-  absl::Status EvaluateWhatIsLeft() {
+  absl::Status EvaluateRemaining() {
     has_ended_ = true;
     absl::Duration wait = kFirstWait;
     for (int tries = 1; !is_evaluated_ && !IsAskedToLeave(); ++tries) {
       const absl::Status evaluated = Evaluate();
       if (WasStopped(evaluated, stop_requested_)) break;
       if (tries == kLastTries) return evaluated;
-      RETURN_IF_ERROR(Heed(evaluated));
+      RETURN_IF_ERROR(HandleError(evaluated));
       if (is_evaluated_) break;
       Scheduler& scheduler = environment_.scheduler;
       WaitUntil(scheduler, scheduler.clock().Now() + wait, stop_requested_);
@@ -173,7 +174,7 @@ class EvaluationListener : public train::CheckpointSaverListener {
   }
   bool IsAskedToLeave() const { return stop_requested_ && stop_requested_(); }
 
-  // Of the newest checkpoint.
+  // Evaluates the newest checkpoint.
   absl::Status Evaluate() {
     is_evaluated_ = false;
     ASSIGN_OR_RETURN(const auto latest, estimator_.LatestCheckpoint());
@@ -220,16 +221,16 @@ class EvaluationListener : public train::CheckpointSaverListener {
         "), so there is no trained model for the exporters of the EvalSpec. "
         "Does the input of the training have elements?"));
   }
-  // A training goes on where an evaluation fails as it does where a save fails.
-  // The end of a file is not that of the input, which it would be taken for.
-  absl::Status Heed(const absl::Status& evaluated) {
+  // Training continues after a transient evaluation error as after a failed
+  // save. OUT_OF_RANGE of a file must not be mistaken for the end of the input.
+  absl::Status HandleError(const absl::Status& evaluated) {
     if (WasStopped(evaluated, stop_requested_)) return absl::OkStatus();
     if (absl::IsOutOfRange(evaluated)) {
       return absl::DataLossError(
           absl::StrCat("An evaluation failed: ", evaluated.message()));
     }
     if (evaluated.ok()) return evaluated;
-    RETURN_IF_ERROR(patience_.Bear(evaluated, Now()));
+    RETURN_IF_ERROR(tolerance_.Tolerate(evaluated, Now()));
     environment_.logger.Warning(
         absl::StrCat("An evaluation failed; training goes on, and the newest "
                      "checkpoint is evaluated later: ",
@@ -253,22 +254,21 @@ class EvaluationListener : public train::CheckpointSaverListener {
   Estimator& estimator_;
   const EvaluateWhileTrainingOptions& options_;
   bool is_retired_ = false;
-  bool has_ended_ = false;  // the training
+  bool has_ended_ = false;  // training has ended
   const std::function<bool()> stop_requested_;
   const Estimator::Environment environment_;
-  std::optional<int64_t> last_step_;  // that was taken up, or left out
-  std::optional<int64_t>
-      evaluated_step_;         // whose metrics and exports are there
-  bool is_evaluated_ = false;  // the one that was tried last
-  EvaluationPatience patience_;
-  absl::Time last_time_ = absl::InfinitePast();  // no evaluation has begun
-  std::string measured_;  // the checkpoint whose metrics the result has
+  std::optional<int64_t> last_step_;       // handled or skipped
+  std::optional<int64_t> evaluated_step_;  // with metrics and exports
+  bool is_evaluated_ = false;              // the last attempt
+  FailureTolerance tolerance_;
+  absl::Time last_time_ = absl::InfinitePast();  // no evaluation yet
+  std::string measured_;  // checkpoint of the result's metrics
   absl::Status lost_;     // why that one's events were not written
   Exports exports_;
   TrainAndEvaluateResult result_;
 };
 
-// False: it was asked to stop meanwhile.
+// Returns false after a stop request.
 bool DelayWorker(const RunConfig& config, const TaskOptions& task,
                  Scheduler& scheduler) {
   if (config.is_chief || !config.experimental_max_worker_delay_secs) {
@@ -279,8 +279,8 @@ bool DelayWorker(const RunConfig& config, const TaskOptions& task,
       task.stop_requested);
 }
 
-// Asks `has_ended`, with the time that it may take, until it is so, the task is
-// asked to stop or its wait_for_workers is over. Returns false in the last
+// Calls `has_ended`, with its timeout, until it returns true, a stop of the
+// task is requested, or wait_for_workers is over. Returns false in the last
 // case.
 bool AwaitEnd(const TaskOptions& task, Scheduler& scheduler,
               absl::FunctionRef<bool(absl::Duration)> has_ended) {
@@ -293,7 +293,7 @@ bool AwaitEnd(const TaskOptions& task, Scheduler& scheduler,
   }
 }
 
-// Their last steps need the parameter servers, which go after the chief.
+// Their last steps need the parameter servers, which end after the chief.
 void AwaitWorkers(TaskServer& server, const RunConfig& config,
                   const TaskOptions& task,
                   const Estimator::Environment& environment) {
@@ -313,7 +313,7 @@ void AwaitWorkers(TaskServer& server, const RunConfig& config,
                    " of the training's end; leaving without them."));
 }
 
-// The next training of this program must meet no task of this one.
+// The next training of this program must not connect to a task of this one.
 void AwaitOtherTasks(TaskServer& server, const TaskOptions& task,
                      const Estimator::Environment& environment) {
   bool is_logged = false;
@@ -407,7 +407,8 @@ absl::Status TrainAsTask(Estimator& estimator, const InputFn& input_fn,
     return own.IsAskedToStop() || (given && given());
   };
   RETURN_IF_ERROR(estimator.Train(input_fn, options));
-  // Who was asked to leave has not come to the end: another one goes on.
+  // After a stop request this task has not reached the end: another one
+  // continues.
   if (options.stop_requested() ||
       (task.stop_requested && task.stop_requested())) {
     return absl::OkStatus();
@@ -439,7 +440,7 @@ absl::StatusOr<TrainAndEvaluateResult> TrainWithEvaluations(
   options.saving_listeners.push_back(listener);
   const absl::Cleanup retire = [&] { listener->Retire(); };
   RETURN_IF_ERROR(TrainAsTask(estimator, input_fn, std::move(options), task));
-  RETURN_IF_ERROR(listener->EvaluateWhatIsLeft());
+  RETURN_IF_ERROR(listener->EvaluateRemaining());
   return listener->result();
 }
 

@@ -1,5 +1,5 @@
-// TrainAndEvaluate: the whole of a training, on whichever task of a cluster
-// this program is, or alone; TensorFlow's tf.estimator.train_and_evaluate.
+// TrainAndEvaluate runs a complete training, as any task of a cluster or as a
+// single program; TensorFlow's tf.estimator.train_and_evaluate.
 //
 //   return TrainAndEvaluate(model, {.input_fn = train, .max_steps = 1000},
 //                           {.input_fn = eval});
@@ -13,24 +13,24 @@
 // | evaluator          | evaluates each new checkpoint, until that of         |
 // |                    | max_steps or of an early stop                        |
 //
-// An evaluator of a training without max_steps, which ends with its input, does
-// not learn of that end: it stays until it is asked to stop.
+// Without max_steps, training ends with its input, and the evaluator does not
+// learn of that end: it runs until a stop request.
 //
-// What fails of an evaluation beside the training because files are away, late
-// or full is logged, and the next checkpoint is evaluated; that of the last one
-// is tried again for about a minute. What has been full for an hour and three
-// evaluations, if only for their events, or is another error, ends the
-// training.
+// If an evaluation during training fails because files are unavailable, late or
+// full, the error is logged, and the next checkpoint is evaluated; the last
+// evaluation is retried for about a minute. A disk that stays full for an hour
+// and three evaluations, even if only for their events, ends the training, as
+// does any other error.
 //
-// Workers begin as soon as variables have values, the evaluator as soon as
-// there is a checkpoint; TensorFlow's delays are options.
+// Workers start as soon as variables have values, the evaluator as soon as
+// there is a checkpoint; TensorFlow's delays are optional.
 //
-// The end: a chief (or master) that has trained waits for the workers, up to
+// At the end, a chief (or master) waits for the workers, up to
 // TaskOptions::wait_for_workers, and the parameter servers end after it. In a
-// cluster without one, where worker 0 is the chief, they end after the workers.
-// A task that ended with an error, or was killed, may be started again: the
-// training goes on. One whose server is shut down saves and ends; one whose
-// server is refused by the cluster ends with that error.
+// cluster without a chief job, where worker 0 is the chief, they end after the
+// workers. A task that ended with an error, or was killed, may be restarted:
+// training continues. A task whose server is shut down saves and ends; a task
+// whose server is rejected by the cluster ends with that error.
 #ifndef WEFT_LIBS_ESTIMATOR_TRAIN_AND_EVALUATE_H_
 #define WEFT_LIBS_ESTIMATOR_TRAIN_AND_EVALUATE_H_
 
@@ -52,8 +52,8 @@ namespace weft::estimator {
 
 struct TrainSpec {
   InputFn input_fn;
-  // None: until the input ends; then an evaluator does not know the end, and
-  // stays until it is asked to stop.
+  // None: until the input ends; an evaluator then does not know the end, and
+  // runs until a stop request.
   std::optional<int64_t> max_steps;
   train::HookList hooks;
   std::vector<std::shared_ptr<train::CheckpointSaverListener>> saving_listeners;
@@ -64,26 +64,27 @@ struct EvalSpec {
   std::optional<int64_t> steps = 100;  // batches; none: all of the input
   std::string name;                    // events go to "eval", or "eval_NAME"
   train::HookList hooks;
-  // Asked in order after each evaluation. Each has a name of its own. Where
-  // files are away or late it is tried again, from the one that failed on.
+  // Called in order after each evaluation. Names must be unique. If files are
+  // unavailable or late, exports are retried, starting with the one that
+  // failed.
   std::vector<std::shared_ptr<Exporter>> exporters;
-  // Of an evaluator; TensorFlow's is 120.
+  // For an evaluator; TensorFlow's is 120.
   double start_delay_secs = 0;
-  // From the beginning of one evaluation to the next, but for the last one; the
-  // first one does not wait.
+  // Time from the start of one evaluation to the next; the first and the last
+  // one are not delayed.
   double throttle_secs = 600;
 };
 
-// How this program is the task that its RunConfig says.
+// TaskOptions describes how this program runs as the task of its RunConfig.
 struct TaskOptions {
-  // True: the program is to leave: who trains saves before, and an evaluation
-  // ends without a word of what it was to say. Asked on any thread, on several
-  // at a time; returns at once. May be null.
+  // Returns true if the program must exit: a training task saves first, and an
+  // evaluation ends without results. Called on any thread, also concurrently;
+  // must return at once. May be null.
   std::function<bool()> stop_requested;
-  // How long a chief waits in the end for workers, whose last steps need the
-  // parameter servers; and how long another task that has trained waits for the
-  // task that plays the coordinator to end, or, where a job "coordinator" does,
-  // for the others of its job, so that a program may train again.
+  // How long a chief waits at the end for workers, whose last steps need the
+  // parameter servers; and how long another training task waits for the
+  // coordinator's task to end, so that a program may train again. With a job
+  // "coordinator", it waits for the other tasks of its own job instead.
   absl::Duration wait_for_workers = absl::Minutes(5);
   bool insecure = false;            // as ServerOptions
   std::optional<int> metrics_port;  // likewise; evaluators have no server
@@ -91,38 +92,40 @@ struct TaskOptions {
 };
 
 struct TrainAndEvaluateResult {
-  // Of the last evaluation in this program; none: it made none.
+  // Metrics of the last evaluation in this program; none if it made none.
   std::optional<EvalMetrics> metrics;
-  // What exporters made after it.
+  // Directories that exporters created after it.
   std::vector<std::string> exports;
 };
 
-// INVALID_ARGUMENT for specs that cannot be, and for an evaluator of another
-// index than 0. NOT_FOUND: there is no checkpoint to evaluate in the end.
+// INVALID_ARGUMENT for invalid specs, and for an evaluator with an index other
+// than 0. NOT_FOUND: there is no checkpoint to evaluate at the end.
 absl::StatusOr<TrainAndEvaluateResult> TrainAndEvaluate(
     Estimator& estimator, const TrainSpec& train_spec,
     const EvalSpec& eval_spec, const TaskOptions& task = {});
 
-// ---- Its parts ----
+// ---- Parts of TrainAndEvaluate ----
 
-// Estimator::Train as the task that the config says: beside a server, where the
-// config has a cluster of more than one task.
+// Estimator::Train as the task of the config: beside a server, if the cluster
+// has more than one task.
 absl::Status TrainAsTask(Estimator& estimator, const InputFn& input_fn,
                          TrainOptions options, const TaskOptions& task = {});
 
-// What a parameter server does: serves until the training has ended.
+// The parameter server task: serves until the training has ended.
 absl::Status RunStdServer(const RunConfig& config,
                           const TaskOptions& task = {});
 
-// What an evaluator does, until the checkpoint of max_steps or of an early stop
-// is evaluated; see continuous_evaluation.h. NOT_FOUND: that is gone before.
+// The evaluator task, until the checkpoint of max_steps or of an early stop is
+// evaluated; see continuous_evaluation.h. NOT_FOUND: that checkpoint was
+// deleted before.
 absl::StatusOr<TrainAndEvaluateResult> EvaluateAsTask(
     Estimator& estimator, const EvalSpec& eval_spec,
     std::optional<int64_t> max_steps, const TaskOptions& task = {},
     std::function<bool(const std::optional<EvalMetrics>&)> predicate_fn =
         nullptr);
 
-// Asks the exporters for a checkpoint, as after its evaluation. What they made.
+// Calls the exporters for a checkpoint, as after its evaluation. Returns the
+// created directories.
 absl::StatusOr<std::vector<std::string>> ExportCheckpoint(
     Estimator& estimator, const EvalSpec& eval_spec,
     const std::string& checkpoint_path, const EvalMetrics& metrics,
@@ -131,11 +134,10 @@ absl::StatusOr<std::vector<std::string>> ExportCheckpoint(
 struct EvaluateWhileTrainingOptions {
   EvalSpec eval;
   std::optional<int64_t> max_steps;
-  // Steps from one evaluation to the next; none: throttle_secs say it; 0: only
-  // in the end.
+  // Steps between evaluations; none: throttle_secs is used; 0: only at the end.
   std::optional<int64_t> min_eval_frequency;
 };
-// TrainAsTask that evaluates new checkpoints, and the last one.
+// TrainAsTask with evaluation of new checkpoints, and of the last one.
 absl::StatusOr<TrainAndEvaluateResult> TrainWithEvaluations(
     Estimator& estimator, const InputFn& input_fn, TrainOptions options,
     const EvaluateWhileTrainingOptions& evaluations,

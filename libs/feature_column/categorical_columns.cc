@@ -1,4 +1,4 @@
-// Columns that give ids of one feature: identity, hash bucket, vocabulary.
+// Columns that give ids from one feature: identity, hash bucket, vocabulary.
 #include <cstdint>
 #include <limits>
 #include <set>
@@ -17,7 +17,7 @@
 namespace weft::feature_column {
 namespace {
 
-// What columns of one feature share.
+// Common base of columns with one feature.
 class OfOneFeature : public Column {
  public:
   OfOneFeature(std::string key, DataType dtype, absl::Status status)
@@ -40,7 +40,8 @@ class OfOneFeature : public Column {
   }
 
  protected:
-  // Of a vector of values, which are strings or integers, as dtype_ says.
+  // Returns the ids of a vector of values, which are strings or integers,
+  // according to dtype_.
   virtual Output IdsOf(const Scope& scope, const Output& values) const = 0;
 
  private:
@@ -167,8 +168,8 @@ absl::Status CheckVocabulary(const std::string& key, int64_t size,
   return absl::OkStatus();
 }
 
-// A table of `size` values, in a list or a file; what is not in it goes to
-// buckets of its own, or is the default.
+// A table of `size` values, from a list or a file; other values go to
+// out-of-vocabulary buckets, or get the default id.
 class Vocabulary : public OfOneFeature {
  public:
   Vocabulary(const std::string& key, int64_t size, VocabularyOptions options,
@@ -184,7 +185,7 @@ class Vocabulary : public OfOneFeature {
   }
 
  protected:
-  // The table, which is filled by operations of collection
+  // The table, which is initialized by operations of collection
   // "table_initializer".
   virtual Output Table(const Scope& scope) const = 0;
   virtual DataType TableKeys() const = 0;
@@ -278,7 +279,7 @@ absl::StatusOr<int64_t> CountLines(const std::string& path) {
 
 class VocabularyFile : public Vocabulary {
  public:
-  // `is_here`: this program has read the file.
+  // `is_here`: whether this program has read the file.
   VocabularyFile(const std::string& key, std::string path, int64_t size,
                  const VocabularyOptions& options, const absl::Status& status,
                  bool is_here)
@@ -290,7 +291,7 @@ class VocabularyFile : public Vocabulary {
   std::string Kind() const override { return "vocabulary file"; }
 
  protected:
-  // As TensorFlow: lines of integers are read as such, so "007" is 7.
+  // As in TensorFlow, lines of integers are parsed, so "007" is 7.
   DataType TableKeys() const override {
     return options_.dtype == DT_STRING ? DT_STRING : DT_INT64;
   }
@@ -300,7 +301,7 @@ class VocabularyFile : public Vocabulary {
     const Scope inner = scope.SubScope("vocabulary");
     const Output table =
         ops::HashTable(inner.WithName("hash_table"), TableKeys(), DT_INT64);
-    // An export copies the file, and tells the graph where it lies then.
+    // An export copies the file, and feeds its new path to the graph.
     const Output path = inner.ToOutput(path_, "asset_filepath");
     if (path) scope.AddToCollection(ops::kAssetFilepaths, path);
     ops::TextFileTable lines;
@@ -312,7 +313,7 @@ class VocabularyFile : public Vocabulary {
   }
 
  private:
-  // A file that only the tasks can read they look for themselves.
+  // A file that only the tasks can read is checked by them.
   absl::Status CheckStillThere() const {
     if (!is_here_) return absl::OkStatus();
     const absl::Status exists = LocalFileSystem().FileExists(path_);

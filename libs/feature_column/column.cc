@@ -18,7 +18,8 @@ std::string WhatIsIn(const Features& features) {
   return absl::StrCat("it has: ", KeysOf(features));
 }
 
-// The shape of `values` with a 1 after it where it is the batch alone.
+// Returns the shape of `values`, with a dimension 1 appended if it is the batch
+// only.
 Output WithColumnIfVector(const Scope& scope, const Output& values) {
   const Output is_vector = ops::Cast(
       scope, ops::Equal(scope, ops::Rank(scope, values), 1), DT_INT32);
@@ -68,7 +69,7 @@ Output IsValue(const Scope& scope, const Output& values) {
     case DT_UINT16:
     case DT_UINT32:
     case DT_UINT64:
-      // -1 as TensorFlow casts it: the largest.
+      // -1 as cast by TensorFlow: the largest value.
       return ops::NotEqual(scope, values,
                            ops::Cast(scope, NoValue(DT_INT32), values.dtype()));
     default:
@@ -84,8 +85,8 @@ absl::Status CheckColumn(const FeatureColumn& column, absl::string_view what) {
   if (column.column() != nullptr) return column.status();
   return absl::InvalidArgumentError(absl::StrCat(
       what,
-      " hold a FeatureColumn that was never made; use NumericColumn and "
-      "its like."));
+      " contain a default-constructed FeatureColumn; use NumericColumn or "
+      "a similar function."));
 }
 
 }  // namespace
@@ -205,15 +206,15 @@ Output RowsOf(const Scope& scope, absl::string_view name, const Output& values,
                            "as the column's options say.")));
     return Output();
   }
-  // The batch stays what it is, and the step says where that cannot be.
+  // The batch size is kept; the step fails if that is impossible.
   const Output batch =
       ops::Slice(scope, ops::Shape(scope, values, {.out_type = DT_INT64}),
                  Tensor::Vector<int32_t>({0}), Tensor::Vector<int32_t>({1}));
   const Output kept = ops::Reshape(
       scope, values,
       ops::Concat(scope, {batch, Tensor::Vector<int64_t>({size})}, 0));
-  // The same, of a shape that the graph knows; another Reshape might be taken
-  // for one that makes this one needless.
+  // Restates the shape that the graph knows; another Reshape could make a pass
+  // drop this one.
   return ops::EnsureShape(scope, kept,
                           PartialShape({PartialShape::kUnknown, size}));
 }

@@ -1,5 +1,5 @@
-// Column: what a feature column does: the implementations behind FeatureColumn
-// (feature_column.h) and FeatureCache, which they take features from.
+// Column is the implementation behind FeatureColumn (feature_column.h);
+// FeatureCache provides its features.
 //
 // Errors stick to the scope; outputs are null then. Threads: a column is
 // immutable; a cache is as the scope's.
@@ -22,18 +22,19 @@
 
 namespace weft::feature_column {
 
-// The features of a batch and what columns have made of them: each
-// transformation is made once, whichever columns use it.
+// FeatureCache holds the features of a batch and their transformations: each
+// transformation is built once, even if several columns use it.
 class FeatureCache {
  public:
-  // `features` outlive it.
+  // `features` must outlive this.
   explicit FeatureCache(const Features& features) : features_(features) {}
 
-  // The feature itself, with a dimension more where it had only the batch.
-  // `column`: who asks, for the error where there is no such feature.
+  // Returns the feature itself, with an added dimension if it had only the
+  // batch. `column` is the requesting column, for the error if there is no such
+  // feature.
   Feature Raw(const Scope& scope, const std::string& key,
               absl::string_view column);
-  // What `column` makes of it.
+  // Returns the feature as transformed by `column`.
   Feature Transformed(const Scope& scope, const Column& column);
 
  private:
@@ -50,7 +51,7 @@ struct IdsAndWeights {
 
 struct DenseOptions {
   bool trainable = true;
-  // Variables that were made are appended; may be null.
+  // Created variables are appended; may be null.
   std::vector<ops::Variable>* variables = nullptr;
 };
 
@@ -62,29 +63,29 @@ class Column {
 
   const std::string& name() const { return name_; }
   const absl::Status& status() const { return status_; }
-  // The scope of its variables, as a name.
+  // Name of the scope of its variables.
   virtual std::string VarScopeName() const { return name_; }
-  // Columns of one class may share an embedding.
+  // Columns of one kind may share an embedding.
   virtual std::string Kind() const = 0;
   virtual absl::Status AddParseSpec(ParseSpec& spec) const = 0;
-  // What FeatureCache keeps.
+  // Result that FeatureCache keeps.
   virtual Feature Transform(const Scope& scope, FeatureCache& cache) const = 0;
 
   // ---- categorical ----
   virtual bool is_categorical() const { return false; }
   virtual int64_t num_buckets() const { return 0; }
   virtual IdsAndWeights Ids(const Scope& scope, FeatureCache& cache) const;
-  // The names of the features under it, where it is crossed.
+  // Names of the crossed features of a crossed column.
   virtual std::vector<CrossedKey> Leaves() const;
-  // OK where it may be part of a cross.
+  // OK if it may be part of a cross.
   virtual absl::Status CheckCrossable() const { return absl::OkStatus(); }
-  // The column whose ids it gives.
+  // The column that provides its ids.
   virtual const Column& IdColumn() const { return *this; }
 
   // ---- dense ----
   virtual bool is_dense() const { return false; }
-  virtual int64_t num_elements() const { return 0; }  // of one example
-  // [batch, ...]; variables are made in `scope`.
+  virtual int64_t num_elements() const { return 0; }  // per example
+  // [batch, ...]; variables are created in `scope`.
   virtual Output DenseTensor(const Scope& scope, FeatureCache& cache,
                              const DenseOptions& options) const;
 
@@ -93,25 +94,25 @@ class Column {
   const absl::Status status_;
 };
 
-// `name` as a scope can have it: other characters become "_".
+// Returns `name` as a valid scope name: other characters become "_".
 std::string SafeScopeName(absl::string_view name);
-// "Feature column 'NAME': TEXT".
+// Returns "Feature column 'NAME': TEXT".
 absl::Status ColumnError(absl::string_view name, absl::string_view text);
-// Checks all columns, and that no two have one name; sorted by name. Null
-// pointers never. `what` calls the list.
+// Checks all columns, and that names are unique; returns them sorted by name,
+// without null pointers. `what` names the list in errors.
 absl::StatusOr<FeatureColumns> SortedColumns(const FeatureColumns& columns,
                                              absl::string_view what);
-// Of a column that may be none, as a list that is given may hold it: "?".
+// Name of a column in a given list; "?" for a null column.
 std::string NameOrMark(const FeatureColumn& column);
-// A dense feature as a sparse one, without its elements that are no value ("",
-// -1; for weights, 0).
+// Returns a dense feature as sparse, without missing values ("", -1; for
+// weights, 0).
 ops::SparseOutputs ToSparse(const Scope& scope, const Feature& feature);
-// How many values an example has, of a batch of that shape; none where the
-// graph does not know it.
+// Number of values per example in a batch of that shape; none if unknown in the
+// graph.
 std::optional<int64_t> ValuesOfExample(const PartialShape& shape);
-// [batch, size]: the values of each example as a row. Examples of another size
-// never become more, or fewer: they are an error of column `name` where the
-// graph knows it, else of the step.
+// Returns [batch, size]: the values of each example as a row. A wrong number of
+// values is never reshaped into more or fewer examples: it is an error of
+// column `name` if the graph knows the size, otherwise of the step.
 Output RowsOf(const Scope& scope, absl::string_view name, const Output& values,
               int64_t size);
 

@@ -1,4 +1,4 @@
-// Columns that give ids of several features: crossed and weighted ones.
+// Columns that give ids from several features: crossed and weighted columns.
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -14,10 +14,10 @@
 namespace weft::feature_column {
 namespace {
 
-// TensorFlow's, where none is given.
+// TensorFlow's default.
 constexpr int64_t kDefaultHashKey = 0xDECAFCAFFE;
 
-// The columns crossed, where these are crosses themselves what they cross.
+// Returns the crossed columns, with nested crosses expanded.
 std::vector<CrossedKey> LeavesOf(const std::vector<CrossedKey>& keys) {
   std::vector<CrossedKey> leaves;
   for (const CrossedKey& key : keys) {
@@ -118,7 +118,7 @@ class Crossed : public Column {
   }
 
  private:
-  // Of the op: sparse features, then dense ones.
+  // Operands of the op: sparse features, then dense ones.
   struct Operands {
     InputList indices, values, shapes, dense;
     DataType internal_type = DT_STRING;
@@ -214,7 +214,7 @@ class Weighted : public Column {
     return AddToSpec(key_, VarLenFeature{dtype_}, spec);
   }
 
-  // The weights.
+  // Returns the weights.
   Feature Transform(const Scope& scope, FeatureCache& cache) const override {
     const Feature raw = cache.Raw(scope, key_, name_);
     if (!raw) return Feature();
@@ -247,8 +247,8 @@ class Weighted : public Column {
     weights.values = ops::Cast(scope, weights.values, DT_FLOAT);
     return weights;
   }
-  // `weights`, once the step knows that there are as many as ids: dense ones
-  // lose what is no value, each feature by itself, and would weigh others.
+  // Returns `weights` with a run-time check that there is one per id: dense
+  // features drop missing values independently, which would misalign them.
   Output OneEach(const Scope& scope, const Output& ids,
                  const Output& weights) const {
     const Output wanted = ops::Size(scope, ids);

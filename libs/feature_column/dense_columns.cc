@@ -1,4 +1,4 @@
-// Columns that make vectors of ids: indicator, embedding, shared embedding.
+// Columns that convert ids to vectors: indicator, embedding, shared embedding.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -34,7 +34,7 @@ absl::Status CheckCategorical(const std::string& name,
                                         "are."));
 }
 
-// What both have of the column whose ids they take.
+// Common base of columns that wrap a categorical column.
 class OfIds : public Column {
  public:
   OfIds(std::string name, absl::Status status, FeatureColumn column)
@@ -85,7 +85,7 @@ class Indicator : public OfIds {
                        "them all; use an EmbeddingColumn.");
   }
 
-  // [batch, ids]: each weight goes where its id is.
+  // [batch, ids]: each weight is added at its id.
   Output SumOfWeights(const Scope& scope, const IdsAndWeights& all) const {
     const Tensor depth = Tensor::Scalar(num_elements());
     const Output is_id =
@@ -131,7 +131,7 @@ absl::Status CheckEmbedding(const std::string& name, int64_t dimension,
   return absl::OkStatus();
 }
 
-// What RestoreV2 is told to read of a tensor.
+// Returns the slice specification for RestoreV2.
 std::string SliceSpec(const ops::PartitionInfo* partition,
                       const TensorShape& shape) {
   if (partition == nullptr) return "";
@@ -139,7 +139,7 @@ std::string SliceSpec(const ops::PartitionInfo* partition,
                                          partition->offset, shape);
 }
 
-// A folder's newest.
+// Resolves a directory to its newest checkpoint.
 absl::StatusOr<std::string> PrefixOf(const std::string& path,
                                      FileSystem* given) {
   LocalFileSystem local;
@@ -147,7 +147,7 @@ absl::StatusOr<std::string> PrefixOf(const std::string& path,
   return checkpoint::CheckpointPrefix(files, path);
 }
 
-// Of the column `name`.
+// Initializer of the column `name`.
 ops::Initializer FromCheckpoint(const std::string& name,
                                 const std::string& path,
                                 const std::string& tensor, FileSystem* files) {
@@ -242,8 +242,8 @@ class Embedding : public OfIds {
   const EmbeddingColumnOptions options_;
 };
 
-// One of several that share a table, which is found by the graph's collection
-// of its name.
+// One of several columns that share a table, which is found in the graph's
+// collection of its name.
 class SharedEmbedding : public OfIds {
  public:
   SharedEmbedding(const FeatureColumn& column, int64_t dimension,

@@ -1,6 +1,6 @@
-// Columns as a program builds with them: names of columns and variables, order,
-// specs, and what mistakes are told. (What they compute is compared with
-// TensorFlow in integration_tests and tools/conformance.)
+// Feature columns as used by a program: names of columns and variables, order,
+// specs, and errors. (integration_tests and tools/conformance compare their
+// values with TensorFlow.)
 #include "libs/feature_column/feature_column.h"
 
 #include <string>
@@ -45,7 +45,7 @@ struct Inputs {
   Features features;
 };
 
-// Of an input layer of one column.
+// Returns the error of an input layer of one column.
 std::string InputError(const FeatureColumn& column) {
   Inputs inputs;
   InputLayer(inputs.root, inputs.features, {column});
@@ -54,7 +54,7 @@ std::string InputError(const FeatureColumn& column) {
 
 class FeatureColumnTest : public ::testing::Test, public Inputs {};
 
-TEST_F(FeatureColumnTest, NamesAreTensorFlows) {
+TEST_F(FeatureColumnTest, NamesMatchTensorFlow) {
   const auto age = NumericColumn("age");
   const auto job = CategoricalColumnWithHashBucket("job", 10);
   EXPECT_EQ(age.name(), "age");
@@ -100,7 +100,7 @@ TEST_F(FeatureColumnTest, LinearModelHasWeightsOfEachColumnAndABias) {
                   "linear_model/numbers/weights", "linear_model/bias_weights"));
 }
 
-TEST_F(FeatureColumnTest, NothingOfALinearModelIsTrainedWhereNothingShallBe) {
+TEST_F(FeatureColumnTest, NonTrainableLinearModelHasNoTrainables) {
   const auto job = CategoricalColumnWithHashBucket("job", 10);
   const FeatureColumns columns = {EmbeddingColumn(job, 4), job};
   LinearModel(root, features, columns, {.trainable = false});
@@ -111,8 +111,8 @@ TEST_F(FeatureColumnTest, NothingOfALinearModelIsTrainedWhereNothingShallBe) {
   EXPECT_EQ(ops::TrainableVariables(root).size(), 4);
 }
 
-// What only the step could know to be wrong is not looked for.
-TEST_F(FeatureColumnTest, WhereShapesAreKnownRowsNeedNoCheck) {
+// Conditions that only the step can check are not checked here.
+TEST_F(FeatureColumnTest, KnownShapesNeedNoRuntimeCheck) {
   const auto job = CategoricalColumnWithHashBucket("job", 10);
   const auto ages = BucketizedColumn(NumericColumn("age"), {1, 2});
   InputLayer(root, features,
@@ -126,7 +126,7 @@ TEST_F(FeatureColumnTest, WhereShapesAreKnownRowsNeedNoCheck) {
   }
 }
 
-TEST_F(FeatureColumnTest, ASharedTableIsMadeOnce) {
+TEST_F(FeatureColumnTest, SharedEmbeddingTableIsCreatedOnce) {
   const auto columns =
       SharedEmbeddingColumns({CategoricalColumnWithIdentity("item", 9),
                               CategoricalColumnWithIdentity("last", 9)},
@@ -139,7 +139,7 @@ TEST_F(FeatureColumnTest, ASharedTableIsMadeOnce) {
       ElementsAre("input_layer/item_last_shared_embedding/embedding_weights"));
 }
 
-TEST_F(FeatureColumnTest, MistakesNameTheColumn) {
+TEST_F(FeatureColumnTest, ErrorsNameTheColumn) {
   EXPECT_THAT(InputError(NumericColumn("height")),
               AllOf(HasSubstr("'height'"), HasSubstr("is not in features"),
                     HasSubstr("age, item, job, numbers, tags")));
@@ -158,10 +158,10 @@ TEST_F(FeatureColumnTest, MistakesNameTheColumn) {
       HasSubstr("takes strings"));
   EXPECT_THAT(InputError(EmbeddingColumn(NumericColumn("age"), 3)),
               HasSubstr("must be categorical"));
-  EXPECT_THAT(InputError(FeatureColumn()), HasSubstr("never made"));
+  EXPECT_THAT(InputError(FeatureColumn()), HasSubstr("default-constructed"));
 }
 
-TEST_F(FeatureColumnTest, WhatAColumnIsMadeOfIsChecked) {
+TEST_F(FeatureColumnTest, InvalidColumnOptionsAreRejected) {
   const auto says = [](const FeatureColumn& column, const char* text) {
     EXPECT_THAT(column.status(),
                 StatusIs(absl::StatusCode::kInvalidArgument, text));
@@ -190,13 +190,13 @@ TEST_F(FeatureColumnTest, WhatAColumnIsMadeOfIsChecked) {
        "default_value is int64");
 }
 
-TEST_F(FeatureColumnTest, TwoColumnsOfOneNameAreRefused) {
+TEST_F(FeatureColumnTest, DuplicateColumnNamesAreRejected) {
   InputLayer(root, features, {NumericColumn("age"), NumericColumn("age")});
   EXPECT_THAT(root.status(),
               StatusIs(absl::StatusCode::kInvalidArgument, "'age' is twice"));
 }
 
-TEST_F(FeatureColumnTest, SpecsOfExamplesSayWhatColumnsNeed) {
+TEST_F(FeatureColumnTest, ParseSpecListsFeaturesOfColumns) {
   const auto job = CategoricalColumnWithHashBucket("job", 5);
   ASSERT_OK_AND_ASSIGN(
       const ParseSpec spec,
@@ -229,7 +229,7 @@ TEST_F(FeatureColumnTest, SpecsOfExamplesSayWhatColumnsNeed) {
   EXPECT_FALSE(parsed.at("age").is_sparse());
 }
 
-TEST_F(FeatureColumnTest, SpecsThatDisagreeAreRefused) {
+TEST_F(FeatureColumnTest, ConflictingParseSpecsAreRejected) {
   const auto spec = MakeParseExampleSpec(
       {NumericColumn("age"), CategoricalColumnWithIdentity("age", 3)});
   EXPECT_THAT(spec.status(), StatusIs(absl::StatusCode::kInvalidArgument,

@@ -1,5 +1,5 @@
-// Features: what an input function gives a model of each batch: a tensor, or a
-// sparse one, under each name. The first dimension is the batch.
+// Features are the named inputs of a model for each batch: dense or sparse
+// tensors. The first dimension is the batch.
 //
 // Values that refer to a graph. Threads: as the scope's.
 #ifndef WEFT_LIBS_FEATURE_COLUMN_FEATURES_H_
@@ -18,7 +18,7 @@ namespace weft {
 class Feature {
  public:
   Feature() = default;
-  Feature(Output dense) : dense_(dense) {}  // NOLINT: a feature is either
+  Feature(Output dense) : dense_(dense) {}  // NOLINT: dense or sparse
   Feature(ops::SparseOutputs sparse)        // NOLINT
       : is_sparse_(true), sparse_(std::move(sparse)) {}
 
@@ -26,7 +26,7 @@ class Feature {
   explicit operator bool() const {
     return is_sparse_ ? bool{sparse_.values} : bool{dense_};
   }
-  // REQUIRES: not sparse; sparse.
+  // REQUIRES: for dense, not sparse; for sparse, sparse.
   const Output& dense() const { return dense_; }
   const ops::SparseOutputs& sparse() const { return sparse_; }
   // REQUIRES: not null.

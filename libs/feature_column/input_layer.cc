@@ -15,7 +15,7 @@
 namespace weft::feature_column {
 namespace {
 
-// Sorted; null where something is wrong, which sticks.
+// Returns sorted columns; empty after an error, which sticks to the scope.
 FeatureColumns Sorted(const Scope& scope, const FeatureColumns& columns) {
   auto sorted = SortedColumns(columns, "feature_columns");
   if (sorted.ok()) return *std::move(sorted);
@@ -60,7 +60,7 @@ Output DensePart(const Scope& scope, const FeatureColumn& column,
   return Flat(inner, *column.column(), values);
 }
 
-// A variable of zeros, in the parts that the scope's partitioner says.
+// Creates a variable of zeros, partitioned by the scope's partitioner.
 ops::PartitionedVariable Zeros(const Scope& scope, absl::string_view name,
                                const TensorShape& shape, bool trainable) {
   return ops::GetPartitionedVariable(scope, name, shape,
@@ -69,7 +69,7 @@ ops::PartitionedVariable Zeros(const Scope& scope, absl::string_view name,
                                       .trainable = trainable});
 }
 
-// All dimensions but the first as one.
+// Flattens all dimensions except the first.
 ops::SparseOutputs AsMatrix(const Scope& scope, const ops::SparseOutputs& ids) {
   if (!ids.values) return {};
   const PartialShape sizes = ids.shape.shape();

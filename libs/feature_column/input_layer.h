@@ -1,12 +1,12 @@
-// InputLayer and LinearModel: what a model begins with, made of feature
-// columns; TensorFlow's functions of these names, with its names of variables,
-// so that checkpoints go both ways.
+// InputLayer and LinearModel build the input of a model from feature columns;
+// TensorFlow's functions of these names, with its variable names, so that
+// checkpoints are interchangeable.
 //
 //   Output net = InputLayer(scope, features, columns);   // [batch, n]
 //   LinearModelOutputs linear = LinearModel(scope, features, columns);
 //
-// Columns are taken in the order of their names, whatever order they are given
-// in. Variables are got from the variable scope (GetVariable), so partitioners
+// Columns are used in the order of their names, regardless of the given order.
+// Variables are created by the variable scope (GetVariable), so partitioners
 // and reuse are those of `scope`.
 //
 // Errors stick to the scope; outputs are null then. Threads: as the scope's.
@@ -28,12 +28,12 @@ using ColumnsToVariables = std::map<std::string, std::vector<ops::Variable>>;
 
 struct InputLayerOptions {
   bool trainable = true;
-  // Gets, by name of column, the variables; may be null.
+  // Receives the variables by column name; may be null.
   ColumnsToVariables* cols_to_vars = nullptr;
 };
-// All columns side by side, [batch, sum of their sizes]. Dense ones only.
-// Variables are "input_layer/COLUMN/embedding_weights"; "input_layer_1/..."
-// of a second call.
+// Concatenates all columns, [batch, sum of their sizes]. Dense columns only.
+// Variables are "input_layer/COLUMN/embedding_weights"; "input_layer_1/..." in
+// a second call.
 Output InputLayer(const Scope& scope, const Features& features,
                   const FeatureColumns& feature_columns,
                   const InputLayerOptions& options = {});

@@ -21,7 +21,7 @@ int64_t Product(const std::vector<int64_t>& shape) {
   return product;
 }
 
-// What an Example needs that lacks the feature: a tensor of the shape.
+// Returns the value for Examples that lack the feature: a tensor of the shape.
 absl::StatusOr<Tensor> FillDefault(const std::string& key, const Tensor& value,
                                    const std::vector<int64_t>& dims) {
   const TensorShape shape{absl::MakeConstSpan(dims)};
@@ -181,7 +181,7 @@ class Bucketized : public Column {
     return source_.column()->AddParseSpec(spec);
   }
 
-  // The bucket of each value.
+  // Returns the bucket of each value.
   Feature Transform(const Scope& scope, FeatureCache& cache) const override {
     const Feature source = cache.Transformed(scope, *source_.column());
     if (!source) return Feature();
@@ -196,7 +196,7 @@ class Bucketized : public Column {
                        1.0f, 0.0f);
   }
 
-  // A value at position p of the vector has the ids from p * buckets() on.
+  // A value at position p of the vector has ids from p * buckets() on.
   IdsAndWeights Ids(const Scope& scope, FeatureCache& cache) const override {
     const Feature bucket = cache.Transformed(scope, *this);
     if (!bucket) return {};

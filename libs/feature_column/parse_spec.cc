@@ -19,7 +19,7 @@ std::string ToString(const ParseFeature& feature) {
                       fixed.default_value ? " with a default" : "");
 }
 
-// What ParseExample is told of all features.
+// Arguments of ParseExample for all features.
 struct Wanted {
   InputList sparse_keys, dense_keys, dense_defaults;
   DataTypeVector sparse_types;
@@ -76,7 +76,7 @@ absl::StatusOr<ParseSpec> MakeParseExampleSpec(const FeatureColumns& columns) {
   for (const FeatureColumn& column : columns) {
     if (column.column() == nullptr) {
       return absl::InvalidArgumentError(
-          "feature_columns hold a FeatureColumn that was never made.");
+          "feature_columns contain a default-constructed FeatureColumn.");
     }
     RETURN_IF_ERROR(column.status());
     RETURN_IF_ERROR(column.column()->AddParseSpec(spec));

@@ -1,5 +1,6 @@
-// ParseSpec: which features of serialized Examples columns need, and reading
-// them; TensorFlow's make_parse_example_spec and parse_example.
+// ParseSpec lists the features of serialized Examples that columns need, and
+// ParseExample reads them; TensorFlow's make_parse_example_spec and
+// parse_example.
 //
 //   ParseSpec spec = MakeParseExampleSpec(columns).value();
 //   Features features = ParseExample(scope, serialized, spec);
@@ -20,11 +21,11 @@
 
 namespace weft::feature_column {
 
-// As many values in each example; without a default it is required.
+// A fixed number of values in each example; required unless there is a default.
 struct FixedLenFeature {
   std::vector<int64_t> shape;
   DataType dtype = DT_FLOAT;
-  std::optional<Tensor> default_value;  // of the shape
+  std::optional<Tensor> default_value;  // has the shape
 };
 // Any number of values: a sparse feature.
 struct VarLenFeature {
@@ -36,14 +37,15 @@ bool operator==(const VarLenFeature& a, const VarLenFeature& b);
 
 using ParseSpec = std::map<std::string, ParseFeature>;
 
-// Of all columns together. INVALID_ARGUMENT, naming the feature, where two
-// columns want it in different ways, and for a column that is wrong.
+// Combines the specs of all columns. INVALID_ARGUMENT, naming the feature, if
+// two columns need it in different ways, and for an invalid column.
 absl::StatusOr<ParseSpec> MakeParseExampleSpec(const FeatureColumns& columns);
-// Adds one feature. INVALID_ARGUMENT where the spec has it in another way.
+// Adds one feature. INVALID_ARGUMENT if the spec has it in another form.
 absl::Status AddToSpec(const std::string& key, const ParseFeature& feature,
                        ParseSpec& spec);
 
-// The features of a vector of serialized Examples. Errors stick to the scope.
+// Returns the features of a vector of serialized Examples. Errors stick to the
+// scope.
 Features ParseExample(const Scope& scope, const Input& serialized,
                       const ParseSpec& spec);
 

@@ -9,14 +9,14 @@
 namespace weft {
 namespace {
 
-// Of a file that became longer than it was, and of any.
+// Chunk size for a file that grew, and maximum chunk size.
 constexpr uint64_t kReadOnAtOnce = uint64_t{64} << 10;
 constexpr uint64_t kMostReadAtOnce = uint64_t{64} << 20;
 
-// How much to read next, when so much was read of so much.
+// Returns how much to read next, after `filled` of `expected` bytes.
 size_t RoomAfter(uint64_t filled, uint64_t expected) {
-  // One byte more than expected, so that a file that grew is read to its end;
-  // and never much more than was there so far, whatever is expected.
+  // One byte more than expected, to detect that a file grew; and never much
+  // more than already read, whatever size is expected.
   const uint64_t left = expected >= filled ? expected - filled : kReadOnAtOnce;
   return static_cast<size_t>(std::min(left, kMostReadAtOnce - 1) + 1);
 }
@@ -40,8 +40,8 @@ absl::StatusOr<std::string> ReadAdmittedFile(
     filled += read;
     if (read < room) break;
     if (filled <= expected || filled + kReadOnAtOnce < admitted) continue;
-    // It grew, or tells no size, as a device does: by halves, as the text
-    // takes them.
+    // The file grew, or reports no size, as devices do: grow by half, like the
+    // string.
     admitted = filled + std::max<uint64_t>(filled / 2, kMostReadAtOnce);
     RETURN_IF_ERROR(admit(admitted));
   }

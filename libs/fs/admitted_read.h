@@ -1,4 +1,5 @@
-// ReadAdmittedFile: FileSystem::ReadFile for who must not hold just anything.
+// ReadAdmittedFile is FileSystem::ReadFile with admission control of its
+// memory.
 #ifndef WEFT_LIBS_FS_ADMITTED_READ_H_
 #define WEFT_LIBS_FS_ADMITTED_READ_H_
 
@@ -13,9 +14,9 @@
 
 namespace weft {
 
-// The file's contents. `admit` is asked before memory is taken for them: with
-// the size that the file is said to have, and again with more whenever it turns
-// out to be longer. Its error is the result.
+// Returns the file's contents. `admit` is called before memory is allocated:
+// with the reported size of the file, and again with more whenever it turns out
+// to be longer. Its error is returned.
 absl::StatusOr<std::string> ReadAdmittedFile(
     FileSystem& files, absl::string_view path,
     absl::FunctionRef<absl::Status(uint64_t bytes)> admit);

@@ -9,11 +9,11 @@
 
 namespace weft {
 
-// Shared with whatever is counted.
+// Shared with everything that is counted.
 struct ClosableFileSystem::Uses {
   enum class State { kOpen, kClosing, kClosed };
 
-  // While it exists, it is counted.
+  // Counted while it exists.
   using Use = std::shared_ptr<void>;
 
   static absl::StatusOr<Use> Begin(const std::shared_ptr<Uses>& uses,
@@ -118,8 +118,8 @@ ClosableFileSystem::NewRandomAccessFile(absl::string_view path) {
   return std::make_unique<Reader>(std::move(use), std::move(file));
 }
 
-// What is no opening goes on while it closes: a pipeline that ends deletes what
-// it made.
+// Other operations continue while it closes: a pipeline that ends deletes its
+// files.
 absl::StatusOr<RoutedFileSystem::Place> ClosableFileSystem::Find(
     absl::string_view path) {
   ASSIGN_OR_RETURN(Uses::Use use,

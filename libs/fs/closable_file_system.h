@@ -1,8 +1,9 @@
-// ClosableFileSystem: another file system until it is closed, which waits for
-// all that is under way. For who ends before those who may still use files:
-// what a stopped pipeline has open is closed by threads that nobody waits for.
+// ClosableFileSystem forwards to another file system until it is closed;
+// closing waits for pending operations. It is for owners that end before users
+// of their files: files of a stopped pipeline are closed by threads that are
+// not joined.
 //
-// Threads: thread-safe; Close is called once, by who destroys it next.
+// Threads: thread-safe; Close must be called once, before destruction.
 #ifndef WEFT_LIBS_FS_CLOSABLE_FILE_SYSTEM_H_
 #define WEFT_LIBS_FS_CLOSABLE_FILE_SYSTEM_H_
 
@@ -19,17 +20,16 @@ namespace weft {
 
 class ClosableFileSystem : public RoutedFileSystem {
  public:
-  // Both outlive it, until it is closed.
+  // Both must outlive this, until it is closed.
   ClosableFileSystem(FileSystem& files, Scheduler& scheduler);
   ~ClosableFileSystem() override;
 
-  // From now on no file is opened (CANCELLED). Waits for those that are open
-  // and for operations under way; when there is none left, or `deadline` has
-  // passed (false), nothing reaches the other file system any more but the
-  // files that are still open.
+  // Rejects new opens (CANCELLED) from now on. Waits for open files and pending
+  // operations; once there is none, or at `deadline` (returns false), only
+  // files that are still open reach the underlying file system.
   bool Close(absl::Time deadline);
 
-  // Files that are open and operations under way.
+  // Number of open files and pending operations.
   int64_t num_in_use() const;
 
   absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(

@@ -43,7 +43,7 @@ class ClosableFileSystemTest : public testing::Test {
   ClosableFileSystem files_{memory_, scheduler_};
 };
 
-TEST_F(ClosableFileSystemTest, CountsWhatIsInUse) {
+TEST_F(ClosableFileSystemTest, CountsOpenFiles) {
   ASSERT_OK(files_.WriteFileAtomically("f", "four"));
   EXPECT_EQ(files_.num_in_use(), 0);
   auto reader = files_.NewRandomAccessFile("f");
@@ -76,7 +76,7 @@ TEST_F(ClosableFileSystemTest, ClosesWhenTheLastFileIsClosed) {
   EXPECT_THAT(files_.FileExists("f"), StatusIs(kCancelled));
 }
 
-TEST_F(ClosableFileSystemTest, WaitsNoLongerThanItMay) {
+TEST_F(ClosableFileSystemTest, CloseWaitsUntilDeadline) {
   ASSERT_OK_AND_ASSIGN(const auto file, files_.NewWritableFile("f"));
   const absl::Time deadline = In(absl::Minutes(1));
   EXPECT_FALSE(files_.Close(deadline));

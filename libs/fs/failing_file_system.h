@@ -1,7 +1,7 @@
-// FailingFileSystem: passes everything on to another FileSystem until it is
-// told to fail, for tests of what happens then.
+// FailingFileSystem forwards to another FileSystem and injects failures, for
+// tests.
 //
-// Threads: safe, like what it decorates.
+// Threads: as the underlying FileSystem.
 #ifndef WEFT_LIBS_FS_FAILING_FILE_SYSTEM_H_
 #define WEFT_LIBS_FS_FAILING_FILE_SYSTEM_H_
 
@@ -17,21 +17,22 @@ namespace weft {
 
 class FailingFileSystem : public FileSystem {
  public:
-  // `base` outlives it and its files.
+  // `base` must outlive it and its files.
   explicit FailingFileSystem(FileSystem& base) : base_(base) {}
 
-  // The operation number `n` from now (0: the next) fails with `status`, and
-  // nothing of it happens; later ones work again.
+  // Fails operation number `n` from now (0: the next) with `status`, without
+  // effect; later ones succeed again.
   void FailOperation(int64_t n, absl::Status status);
-  // From the operation number `n` on, all fail: the machine is gone.
+  // Fails all operations from number `n` on, as if the machine were gone.
   void FailAllFrom(int64_t n, absl::Status status);
-  // The disk has room for `bytes` more: the append that exceeds it writes what
-  // fits, then fails with RESOURCE_EXHAUSTED, like all later ones.
+  // Leaves space for `bytes` more: the append that exceeds it writes what fits,
+  // then fails with RESOURCE_EXHAUSTED, like all later ones.
   void LimitSpace(uint64_t bytes);
-  // No more failures.
+  // Stops injecting failures.
   void Heal();
 
-  // Operations so far, on the file system and its files; to try each in turn.
+  // Number of operations so far, on the file system and its files, for tests
+  // that fail each in turn.
   int64_t num_operations() const;
 
   absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(
@@ -56,9 +57,9 @@ class FailingFileSystem : public FileSystem {
   class File;
   class Reader;
 
-  // Counts one operation; its failure, if it is to fail.
+  // Counts one operation; returns its injected failure, if any.
   absl::Status Begin();
-  // How many of `bytes` still fit.
+  // Returns how many of `bytes` still fit.
   uint64_t TakeSpace(uint64_t bytes);
 
   FileSystem& base_;

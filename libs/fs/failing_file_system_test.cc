@@ -6,7 +6,7 @@
 namespace weft {
 namespace {
 
-// Without a failure asked for, it is like what it decorates.
+// Without injected failures it behaves like the decorated file system.
 struct Decorated : public FailingFileSystem {
   Decorated() : FailingFileSystem(memory) {}
   MemoryFileSystem memory;
@@ -19,7 +19,7 @@ INSTANTIATE_TEST_SUITE_P(
       return FileSystemHarness{std::move(file_system), "/a"};
     }));
 
-TEST(FailingFileSystemTest, AtomicWriteKeepsTheOldContentsWhateverFails) {
+TEST(FailingFileSystemTest, FailedAtomicWriteKeepsOldOrNewContents) {
   const absl::Status failure = absl::UnavailableError("disk on fire");
   bool succeeded = false;
   for (int64_t n = 0; !succeeded; ++n) {
@@ -50,7 +50,7 @@ TEST(FailingFileSystemTest, OneOperationFails) {
   EXPECT_EQ(fs.num_operations(), 3);
 }
 
-TEST(FailingFileSystemTest, FullDiskWritesInPart) {
+TEST(FailingFileSystemTest, FullDiskWritesPartially) {
   MemoryFileSystem memory;
   FailingFileSystem fs(memory);
   fs.LimitSpace(5);

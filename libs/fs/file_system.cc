@@ -13,18 +13,18 @@
 namespace weft {
 namespace {
 
-// After the host, which may be "[::1]".
+// Whether the path after the host, which may be "[::1]", has a wildcard.
 bool HasWildcard(absl::string_view path) {
   path.remove_prefix(SchemeAndHost(path).size());
   return path.find_first_of("*?[\\") != absl::string_view::npos;
 }
 
-// Whether a directory whose list has that status has nothing that matches: it
-// is a file, or gone; or one of those that a pattern matches, and not for us.
+// Whether a directory whose listing has that status has no match: it is a file,
+// or missing; or one of several matches, without permission.
 bool HasNothing(FileSystem& fs, absl::string_view directory,
                 const absl::Status& status, bool is_one_of_several) {
   if (absl::IsFailedPrecondition(status)) {
-    // Also of an object store that is not set up, or lacks the bucket.
+    // Also an object store that is not configured, or lacks the bucket.
     const absl::string_view host = SchemeAndHost(directory);
     return host.empty() || fs.FileExists(absl::StrCat(host, "/")).ok();
   }
@@ -40,7 +40,7 @@ absl::Status WriteAndSync(FileSystem& fs, absl::string_view path,
   return file->Close();
 }
 
-// `directory` may hold wildcards itself.
+// `directory` may contain wildcards itself.
 absl::StatusOr<std::vector<std::string>> ExpandDirectories(
     FileSystem& fs, absl::string_view directory) {
   if (!HasWildcard(directory)) {
@@ -55,8 +55,8 @@ absl::Status FileSystem::CreateDirectories(absl::string_view path) {
   const std::string clean = CleanPath(path);
   auto is_directory = IsDirectory(clean);
   if (is_directory.ok() && *is_directory) return absl::OkStatus();
-  // Where that can't be told (too long a path, a disk that does not answer) it
-  // is not asked of each folder above as well.
+  // If that is unknown (a too long path, a hung disk), parent directories are
+  // not checked as well.
   if (!is_directory.ok() && !absl::IsNotFound(is_directory.status())) {
     return is_directory.status();
   }
@@ -67,8 +67,8 @@ absl::Status FileSystem::CreateDirectories(absl::string_view path) {
   const absl::Status created = CreateDirectory(clean);
   if (!created.ok()) {
     if (!absl::IsAlreadyExists(created)) return created;
-    // Somebody else may have made it meanwhile, or this call, whose first
-    // answer was lost; a file in its place is an error.
+    // Another caller may have created it meanwhile, or this call, whose first
+    // reply was lost; a file in its place is an error.
     ASSIGN_OR_RETURN(const bool now_directory, IsDirectory(clean));
     if (!now_directory) return created;
   }
@@ -83,7 +83,7 @@ absl::Status FileSystem::DeleteRecursively(absl::string_view path) {
   for (const std::string& name : names) {
     RETURN_IF_ERROR(DeleteRecursively(JoinPath(path, name)));
   }
-  // In an object store some directories are gone with what was in them.
+  // In an object store some directories disappear with their contents.
   absl::Status emptied = DeleteDirectory(path);
   return absl::IsNotFound(emptied) && !names.empty() ? absl::OkStatus()
                                                      : emptied;
@@ -100,7 +100,7 @@ absl::Status FileSystem::WriteFileAtomically(absl::string_view path,
   absl::Status status = WriteAndSync(*this, temporary, contents);
   if (status.ok()) status = RenameFile(temporary, path);
   if (!status.ok()) {
-    DeleteFile(temporary).IgnoreError();  // the first error is what counts
+    DeleteFile(temporary).IgnoreError();  // the first error is returned
     return status;
   }
   const absl::string_view directory = Dirname(path);

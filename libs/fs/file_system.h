@@ -1,22 +1,21 @@
-// FileSystem: the only way Weft reaches files. Implementations: the machine's
-// (local_file_system.h), one in memory (memory_file_system.h), a decorator that
-// fails on request (failing_file_system.h), one that chooses among several by
-// the path (routed_file_system.h); in other rooms those of checkpoint writers
-// (RemoteFileSystem, RootedFileSystem, ZmqFileSystem) and of object stores
-// (ObjectFileSystem, ObjectStores).
+// FileSystem is the interface through which Weft accesses all files.
+// Implementations: local files (local_file_system.h), files in memory
+// (memory_file_system.h), a decorator that injects failures
+// (failing_file_system.h), routing by path (routed_file_system.h); in other
+// modules, checkpoint writers (RemoteFileSystem, RootedFileSystem,
+// ZmqFileSystem) and object stores (ObjectFileSystem, ObjectStores).
 //
-// Paths are '/'-separated bytes, which "scheme://host" may precede; repeated
-// and trailing slashes after that do not matter.
+// Paths are '/'-separated bytes, optionally preceded by "scheme://host";
+// repeated and trailing slashes after that are ignored.
 //
 // Threads: a FileSystem may be used from any thread; a file object by one
 // thread at a time, except RandomAccessFile, whose Read may run concurrently.
-// All calls may block: not for the compute pool.
+// All calls may block and must not run on the compute pool.
 //
-// Errors name the path and what the system said: NOT_FOUND, ALREADY_EXISTS,
+// Errors contain the path and the system's message: NOT_FOUND, ALREADY_EXISTS,
 // PERMISSION_DENIED, RESOURCE_EXHAUSTED (disk full), FAILED_PRECONDITION (a
 // directory where a file belongs, or not empty), UNAVAILABLE and
-// DEADLINE_EXCEEDED (of files elsewhere, which is gone or silent), else
-// INTERNAL.
+// DEADLINE_EXCEEDED (a remote server is gone or silent), otherwise INTERNAL.
 #ifndef WEFT_LIBS_FS_FILE_SYSTEM_H_
 #define WEFT_LIBS_FS_FILE_SYSTEM_H_
 
@@ -33,36 +32,35 @@
 
 namespace weft {
 
-// For how long DeleteLeftover waits for files that are elsewhere.
+// Timeout of DeleteLeftover for remote files.
 inline constexpr absl::Duration kLeftoverTimeout = absl::Seconds(10);
 
 class WritableFile {
  public:
-  // Closes, dropping errors; call Close to hear of them.
+  // Closes and ignores errors; call Close to get them.
   virtual ~WritableFile() = default;
   virtual absl::Status Append(absl::string_view data) = 0;
-  // Hands everything appended to the system: other readers see it.
+  // Passes all appended data to the system: other readers see it.
   virtual absl::Status Flush() = 0;
-  // Flush, and what was appended survives a power failure.
+  // Flush, and makes appended data durable (survives a power failure).
   virtual absl::Status Sync() = 0;
-  // Flushes. Afterwards only destruction is allowed. OK when closed already.
+  // Flushes. Afterwards only destruction is allowed. OK if already closed.
   virtual absl::Status Close() = 0;
-  // Instead of Close, by whoever deletes the file next: what it holds is not
-  // wanted any more, so what was not handed on yet need not be, and neither
-  // this nor destruction has to wait for it. Afterwards only destruction is
-  // allowed. Nothing happens when closed already.
+  // Called instead of Close before the file is deleted: buffered data may be
+  // dropped, and neither this call nor the destructor needs to wait for it.
+  // Afterwards only destruction is allowed. No-op if already closed.
   virtual void Abandon() {}
 };
 
 class RandomAccessFile {
  public:
   virtual ~RandomAccessFile() = default;
-  // Reads up to `size` bytes at `offset` into `buffer`; returns how many. Fewer
-  // than `size` only at the end of the file, which is no error.
+  // Reads up to `size` bytes at `offset` into `buffer`; returns the count.
+  // Fewer than `size` only at the end of the file, which is no error.
   virtual absl::StatusOr<size_t> Read(uint64_t offset, size_t size,
                                       char* buffer) const = 0;
-  // Differs between the files that the path had, where the file system tells
-  // (stores of objects do); else empty.
+  // Identifies the version of the file at this path, if the file system has
+  // versions (object stores do); empty otherwise.
   virtual std::string version() const { return ""; }
 };
 
@@ -70,16 +68,16 @@ class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
-  // Creates the file, or empties it.
+  // Creates or truncates the file.
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(
       absl::string_view path) = 0;
-  // Creates the file, or goes on at its end.
+  // Creates the file, or appends to it.
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> NewAppendableFile(
       absl::string_view path) = 0;
   virtual absl::StatusOr<std::unique_ptr<RandomAccessFile>> NewRandomAccessFile(
       absl::string_view path) = 0;
 
-  // OK when there is a file or directory, else NOT_FOUND.
+  // OK if a file or directory exists, else NOT_FOUND.
   virtual absl::Status FileExists(absl::string_view path) = 0;
   virtual absl::StatusOr<bool> IsDirectory(absl::string_view path) = 0;
   virtual absl::StatusOr<uint64_t> GetFileSize(absl::string_view path) = 0;
@@ -87,45 +85,44 @@ class FileSystem {
   virtual absl::StatusOr<std::vector<std::string>> ListDirectory(
       absl::string_view path) = 0;
 
-  // The parent must exist. ALREADY_EXISTS when the path does.
+  // The parent must exist. ALREADY_EXISTS if the path does.
   virtual absl::Status CreateDirectory(absl::string_view path) = 0;
   virtual absl::Status DeleteFile(absl::string_view path) = 0;
   // FAILED_PRECONDITION unless empty.
   virtual absl::Status DeleteDirectory(absl::string_view path) = 0;
-  // Atomically; replaces a file at `to`. After a power failure either the old
-  // or the new state is found; SyncDirectory makes it the new one.
+  // Atomic; replaces a file at `to`. After a power failure either the old or
+  // the new state is found; SyncDirectory makes the new one durable.
   virtual absl::Status RenameFile(absl::string_view from,
                                   absl::string_view to) = 0;
-  // What was created, renamed and deleted in the directory survives a power
-  // failure, where its file system offers that; OK also where it does not, and
-  // where the directory may not be read.
+  // Makes creations, renames and deletions in the directory durable, if the
+  // underlying storage supports it; OK also if it does not, and if the
+  // directory must not be read.
   virtual absl::Status SyncDirectory(absl::string_view path) = 0;
 
-  // Readers see the old contents or all of the new, also after a power failure:
-  // a temporary file beside it, synced, renamed, unless the storage has a
+  // Replaces the file atomically, also with respect to power failures: writes a
+  // temporary file beside it, syncs, and renames it, unless the storage has a
   // better way. One writer per path at a time.
   virtual absl::Status WriteFileAtomically(absl::string_view path,
                                            absl::string_view contents);
 
-  // DeleteFile of what harms nobody if it stays, by whoever may have waited in
-  // vain before: files elsewhere, which may be silent, are waited for no longer
-  // than kLeftoverTimeout, and then may be deleted later.
+  // DeleteFile for harmless leftovers, possibly after an earlier timeout: a
+  // silent remote server is waited for at most kLeftoverTimeout, and the file
+  // may then be deleted later.
   virtual absl::Status DeleteLeftover(absl::string_view path) {
     return DeleteFile(path);
   }
 
-  // Made of the above, the same everywhere:
+  // Implemented by the methods above, the same for all file systems:
 
-  // The directory and all above it, which survive a power failure; OK when it
-  // exists.
+  // Creates the directory and all parents, durably; OK if it exists.
   absl::Status CreateDirectories(absl::string_view path);
-  // The directory and all below it.
+  // Deletes the directory and everything below it.
   absl::Status DeleteRecursively(absl::string_view path);
   absl::StatusOr<std::string> ReadFile(absl::string_view path);
-  // Paths that match, sorted. '*' and '?' stay within a name, '[a-c]' and
-  // '[!a]' are classes, '\' quotes. No match is an empty list. A directory
-  // that can't be listed is an error, unless it is not there or is one of
-  // several that match and may not be read.
+  // Returns matching paths, sorted. '*' and '?' match within a name, '[a-c]'
+  // and '[!a]' are classes, '\' quotes. No match is an empty list. A directory
+  // that cannot be listed is an error, unless it does not exist or is one of
+  // several matches and must not be read.
   absl::StatusOr<std::vector<std::string>> GetMatchingPaths(
       absl::string_view pattern);
 };

@@ -13,17 +13,17 @@ namespace weft {
 namespace {
 
 constexpr size_t kBufferBytes = 256 << 10;
-// What is long is read in pieces of this and, later, of its own size so far.
+// Long data is read in chunks of this size and, later, of its own size so far.
 constexpr uint64_t kFirstPieceBytes = 1 << 20;
 
-// Those of the file as they are.
+// Reads a file without decompression.
 class FileStream : public InputStream {
  public:
   explicit FileStream(std::unique_ptr<RandomAccessFile> file)
       : file_(std::move(file)) {}
 
   void GoTo(uint64_t offset) override {
-    // What was read at the end is read again: there may be more now.
+    // Data at the end is read again, because the file may have grown.
     if (offset < begin_ || offset >= begin_ + buffer_.size()) {
       begin_ = offset;
       buffer_.clear();
@@ -47,7 +47,7 @@ class FileStream : public InputStream {
     return done;
   }
 
-  // What lies at the position, not consumed; empty at the end.
+  // Returns the data at the position without consuming it; empty at the end.
   absl::StatusOr<absl::string_view> Peek() {
     if (IsAtEndOfBuffer()) RETURN_IF_ERROR(Fill());
     return absl::string_view(buffer_).substr(
@@ -69,7 +69,7 @@ class FileStream : public InputStream {
     return n.status();
   }
 
-  // What is as long as the buffer need not go through it.
+  // Reads as long as the buffer bypass it.
   absl::StatusOr<size_t> ReadDirectly(char* to, size_t size) {
     ASSIGN_OR_RETURN(const size_t n, file_->Read(position_, size, to));
     position_ += n;
@@ -84,7 +84,7 @@ class FileStream : public InputStream {
   uint64_t position_ = 0;  // within the buffer, or at its end
 };
 
-// Those that the file decompresses to.
+// Reads the decompressed contents of a file.
 class InflateStream : public InputStream {
  public:
   InflateStream(std::unique_ptr<RandomAccessFile> file, Compression compression)
@@ -105,7 +105,7 @@ class InflateStream : public InputStream {
     while (done < size && !is_at_end_) {
       RETURN_IF_ERROR(error_);
       const absl::StatusOr<size_t> n = ReadSome(to + done, size - done);
-      // What came before an error is lost, so nothing can follow it.
+      // Data before an error is lost, so no data can follow it.
       if (n.ok()) {
         done += *n;
       } else {
@@ -145,7 +145,7 @@ class InflateStream : public InputStream {
     return room - stream_.avail_out;
   }
 
-  // Files of gzip may be put one after the other.
+  // Gzip files may be concatenated.
   bool CanBeginAgain() {
     return compression_ == Compression::kGzip && inflateReset(&stream_) == Z_OK;
   }
@@ -174,13 +174,13 @@ class InflateStream : public InputStream {
   bool has_begun_ = false;
   bool in_stream_ = false;
   bool is_at_end_ = false;
-  absl::Status error_;  // that stays
+  absl::Status error_;  // permanent error
 };
 
 }  // namespace
 
 int ZlibWindowBits(Compression compression) {
-  // zlib means by 16 more the wrapper that gzip has.
+  // Adding 16 selects gzip's wrapper in zlib.
   return compression == Compression::kGzip ? 15 + 16 : 15;
 }
 
@@ -230,7 +230,7 @@ absl::StatusOr<bool> LineReader::Fill() {
 }
 
 absl::Status LineReader::ReadLine(std::string& line) {
-  line.clear();  // its memory is used again
+  line.clear();  // reuses its memory
   if (!begun_.empty()) line.swap(begun_);
   while (!is_too_long_) {
     if (next_ == buffer_.size()) {
@@ -275,7 +275,7 @@ void LineReader::DropReturns(std::string& line) const {
 absl::Status LineReader::EndOfFile(std::string& line) {
   const absl::Status end = stream_.End();
   DropReturns(line);
-  // As in TensorFlow an empty line that nothing ends is none.
+  // As in TensorFlow, an empty unterminated line is no line.
   if (absl::IsOutOfRange(end) && !line.empty()) return absl::OkStatus();
   line.clear();
   return end;

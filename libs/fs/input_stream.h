@@ -1,5 +1,5 @@
-// InputStream: the bytes of a file in their order, decompressed on the way
-// where the file is compressed. LineReader: its lines.
+// InputStream reads the bytes of a file sequentially, and decompresses a
+// compressed file. LineReader reads its lines.
 //
 //   auto stream = NewInputStream(std::move(file), Compression::kGzip);
 //   LineReader lines(*stream);
@@ -8,9 +8,9 @@
 //   while ((status = lines.ReadLine(line)).ok()) Use(line);
 //   if (!absl::IsOutOfRange(status)) return status;  // not the end: damage
 //
-// The bytes may be anybody's: memory is taken only as bytes arrive.
+// Input bytes are untrusted: memory is allocated only as bytes arrive.
 //
-// Threads: thread-compatible. Calls block, as files do.
+// Threads: thread-compatible. Calls block on file I/O.
 #ifndef WEFT_LIBS_FS_INPUT_STREAM_H_
 #define WEFT_LIBS_FS_INPUT_STREAM_H_
 
@@ -26,79 +26,82 @@
 
 namespace weft {
 
-// How a file as a whole is compressed: it does not say it.
+// Compression of a whole file, which is not detected from its contents.
 enum class Compression { kNone, kZlib, kGzip };
 
-// zlib's windowBits for one of the latter two: the largest window.
+// zlib's windowBits for zlib and gzip: the largest window.
 int ZlibWindowBits(Compression compression);
 
 class InputStream {
  public:
   virtual ~InputStream() = default;
 
-  // Fewer than `size` only at the end. DATA_LOSS for a compressed stream that
-  // is damaged; any error of a compressed one stays.
+  // Fewer than `size` only at the end. DATA_LOSS for a corrupt compressed
+  // stream; any error of a compressed stream is permanent.
   virtual absl::StatusOr<size_t> Read(char* to, size_t size) = 0;
-  // What a read that found too little has found: OUT_OF_RANGE, or DATA_LOSS
-  // where a compressed stream breaks off.
+  // Status after a short read: OUT_OF_RANGE, or DATA_LOSS if a compressed
+  // stream is truncated.
   virtual absl::Status End() const = 0;
-  // To be called before what is read from `offset` on, which is where the last
-  // read has ended unless it has failed or found too little: then an
-  // uncompressed file is read again from there, for it may have grown. A
-  // compressed one only goes on.
+  // Must be called before reading from `offset`, which is the end of the last
+  // read unless that failed or was short: then an uncompressed file is read
+  // again from there, because it may have grown. A compressed file only
+  // continues.
   virtual void GoTo(uint64_t offset) = 0;
 };
 
 std::unique_ptr<InputStream> NewInputStream(
     std::unique_ptr<RandomAccessFile> file, Compression compression);
 
-// Passes over the next `count` bytes; OUT_OF_RANGE where the file ends before.
+// Skips the next `count` bytes; OUT_OF_RANGE if the file ends before.
 absl::Status SkipBytes(InputStream& stream, uint64_t count);
-// Appends the next `count` bytes, or appends none: what End says where the file
-// ends before.
+// Appends exactly `count` bytes, or none and returns End if the file ends
+// before.
 absl::Status AppendBytes(InputStream& stream, uint64_t count, std::string& to);
 
 struct LineReaderOptions {
-  // Longer ones are refused: a file of zeros is one line.
+  // Longer lines are rejected: a file of zeros is one line.
   uint64_t max_line_bytes = uint64_t{2} << 30;
-  // Lines come with their ends, as these are.
+  // If true, lines include their original line ends.
   bool keeps_ends = false;
-  // Lines come without any "\r", as TensorFlow's data set of lines has them and
-  // its reader of lines has not; else without the one that is before the end.
+  // If true, all "\r" are removed from lines, as in TensorFlow's text line
+  // dataset; otherwise only the one before the line end, as in its line reader.
   bool drops_returns = false;
 };
 
-// Lines end with "\n" or "\r\n", the last one also with the file.
+// LineReader reads lines that end with "
+// " or "\r
+// ", or with the file.
 class LineReader {
  public:
   explicit LineReader(InputStream& stream,
                       const LineReaderOptions& options = {})
       : stream_(stream), options_(options) {}
 
-  // The next line, without its end, replaces `line`. OUT_OF_RANGE at the end of
-  // the file; RESOURCE_EXHAUSTED for a line that is longer than the options
-  // allow, and for all that is asked for afterwards. Other errors are those of
-  // the file: who asks again gets the line that failed.
+  // Replaces `line` by the next line, without its end. OUT_OF_RANGE at the end
+  // of the file; RESOURCE_EXHAUSTED for a line longer than the options allow,
+  // and for all later calls. Other errors are those of the file: a retry
+  // returns the line that failed.
   absl::Status ReadLine(std::string& line);
 
-  // Whether the next line is there, so that ReadLine reads nothing.
+  // Whether the next line is buffered, so that ReadLine reads nothing.
   bool HasLine() const {
     return begun_.empty() && !is_too_long_ &&
            buffer_.find('\n', next_) != std::string::npos;
   }
 
-  // How much of the stream the lines so far were, with their ends.
+  // Offset in the stream after the lines read so far, with their ends.
   uint64_t offset() const {
     return filled_ - (buffer_.size() - next_) - begun_.size();
   }
 
  private:
-  // Whether there is more.
+  // Fills the buffer; returns whether there is more.
   absl::StatusOr<bool> Fill();
-  // Appends what is left in the buffer of a line; whether that is its end.
+  // Appends the rest of the buffer's line; returns whether the line is
+  // complete.
   bool TakeFromBuffer(std::string& line);
   absl::Status EndOfFile(std::string& line);
-  // What is no part of a line, unless ends are kept.
+  // Removes carriage returns, unless ends are kept.
   void DropReturns(std::string& line) const;
 
   InputStream& stream_;

@@ -87,7 +87,7 @@ TEST_F(InputStreamTest, LinesWithoutReturns) {
   EXPECT_EQ(lines_of("\r\r\n"), Strings{""});
 }
 
-TEST_F(InputStreamTest, LinesOfAnyLengthCrossTheBuffersEnd) {
+TEST_F(InputStreamTest, LinesMayCrossTheBufferEnd) {
   for (const size_t size : {size_t{256} << 10, size_t{1} << 20}) {
     for (const size_t off : {size_t{0}, size_t{1}, size_t{2}}) {
       const std::string line(size - off, 'x');
@@ -97,7 +97,7 @@ TEST_F(InputStreamTest, LinesOfAnyLengthCrossTheBuffersEnd) {
   }
 }
 
-TEST_F(InputStreamTest, ALineThatNeverEndsIsRefused) {
+TEST_F(InputStreamTest, EndlessLineIsRejected) {
   const auto stream = Open("ab\n" + std::string(3 << 20, '\0'));
   LineReader reader(*stream, {.max_line_bytes = 1 << 20});
   std::string line;
@@ -109,7 +109,7 @@ TEST_F(InputStreamTest, ALineThatNeverEndsIsRefused) {
   }
 }
 
-TEST_F(InputStreamTest, ALineThatFailedIsReadWhenAskedForAgain) {
+TEST_F(InputStreamTest, FailedLineCanBeReadAgain) {
   const std::string first(400'000, 'a');
   const auto stream = Open(first + "\nsecond\n");
   LineReader reader(*stream);
@@ -123,7 +123,7 @@ TEST_F(InputStreamTest, ALineThatFailedIsReadWhenAskedForAgain) {
   EXPECT_EQ(line, "second");
 }
 
-TEST_F(InputStreamTest, CompressedFilesAreReadThroughTheirCompression) {
+TEST_F(InputStreamTest, CompressedFilesAreDecompressed) {
   const std::string text = std::string(700'000, 'z') + "\nlast";
   for (const Compression compression :
        {Compression::kZlib, Compression::kGzip}) {
@@ -139,7 +139,7 @@ TEST_F(InputStreamTest, CompressedFilesAreReadThroughTheirCompression) {
   }
 }
 
-TEST_F(InputStreamTest, AnErrorOfACompressedFileStays) {
+TEST_F(InputStreamTest, CompressedFileErrorIsKept) {
   // Hardly compressible, so that it takes several reads of the file.
   std::string text;
   uint32_t random = 1;
@@ -166,13 +166,13 @@ TEST_F(InputStreamTest, BytesAreSkippedAndAppended) {
   EXPECT_OK(AppendBytes(*stream, 0, got));
   EXPECT_OK(AppendBytes(*stream, 2, got));
   EXPECT_EQ(got, ">bc");
-  // A length that lies takes no memory.
+  // A wrong length allocates little.
   EXPECT_THAT(AppendBytes(*stream, UINT64_MAX, got), StatusIs(kOutOfRange));
   EXPECT_EQ(got, ">bc");
   EXPECT_THAT(SkipBytes(*stream, UINT64_MAX), StatusIs(kOutOfRange));
 }
 
-TEST_F(InputStreamTest, WhatTheFileHasGotMeanwhileIsRead) {
+TEST_F(InputStreamTest, AppendedBytesAreReadAfterGoTo) {
   const auto stream = Open("ab");
   std::string got;
   EXPECT_THAT(AppendBytes(*stream, 3, got), StatusIs(kOutOfRange));

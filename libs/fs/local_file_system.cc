@@ -19,7 +19,7 @@
 namespace weft {
 namespace {
 
-// Appends of less than this are gathered into one write.
+// Smaller appends are collected into one write.
 constexpr size_t kBufferBytes = 64 << 10;
 
 class Descriptor {
@@ -37,7 +37,7 @@ class Descriptor {
   int fd_;
 };
 
-// The system would take it for what stands before a zero byte.
+// The system would end the path at the zero byte.
 absl::Status CheckPath(absl::string_view action, absl::string_view path) {
   if (!absl::StrContains(path, '\0')) return absl::OkStatus();
   return PosixError(EINVAL, action, absl::CHexEscape(path));
@@ -50,8 +50,8 @@ absl::StatusOr<Descriptor> Open(absl::string_view path, int flags) {
   return Descriptor(fd);
 }
 
-// Whether fsync of a directory fails so because its file system does not offer
-// it (autofs, squashfs, some mounts of SMB). PostgreSQL and git go on, too.
+// Whether fsync of a directory failed because its file system does not support
+// it (autofs, squashfs, some SMB mounts). PostgreSQL and git ignore this, too.
 bool IsNotOffered(int error) {
   return error == EINVAL || error == EBADF || error == ENOSYS ||
          error == ENOTSUP || error == EROFS;
@@ -82,7 +82,7 @@ class LocalWritableFile : public WritableFile {
     return absl::OkStatus();
   }
 
-  // What was written of the buffer before an error is not written again.
+  // Bytes written before an error are not written again.
   absl::Status Flush() override {
     absl::string_view left = buffer_;
     const absl::Status written = Write(&left);
@@ -106,7 +106,7 @@ class LocalWritableFile : public WritableFile {
   }
 
  private:
-  // Takes off the front of `data` what it has written.
+  // Removes the written bytes from the front of `data`.
   absl::Status Write(absl::string_view* data) {
     while (!data->empty()) {
       const ssize_t n = ::write(descriptor_.get(), data->data(), data->size());
@@ -168,9 +168,10 @@ LocalFileSystem::NewAppendableFile(absl::string_view path) {
 
 absl::StatusOr<std::unique_ptr<RandomAccessFile>>
 LocalFileSystem::NewRandomAccessFile(absl::string_view path) {
-  // A pipe without a writer would be waited for; it can't be read at offsets.
+  // O_NONBLOCK avoids waiting for the writer of a pipe, which cannot be read at
+  // offsets anyway.
   ASSIGN_OR_RETURN(Descriptor descriptor, Open(path, O_RDONLY | O_NONBLOCK));
-  // Linux opens directories for reading, and fails at the first read only.
+  // Linux opens directories for reading, and only the first read fails.
   ASSIGN_OR_RETURN(const struct stat info, Stat(path));
   if (S_ISDIR(info.st_mode)) return PosixError(EISDIR, "open", path);
   return std::make_unique<LocalRandomAccessFile>(path, std::move(descriptor));
@@ -237,14 +238,14 @@ absl::Status LocalFileSystem::RenameFile(absl::string_view from,
     return absl::OkStatus();
   }
   const int error = errno;
-  // The system does not say which of the two it means; what exists tells.
+  // The system does not say which path is missing, so check.
   const bool names_target = FileExists(from).ok();
   return PosixError(error, "rename", names_target ? to : from);
 }
 
 absl::Status LocalFileSystem::SyncDirectory(absl::string_view path) {
   const auto descriptor = Open(path, O_RDONLY | O_DIRECTORY);
-  // A directory that may be written and not read can't be synced.
+  // A directory with write but no read permission cannot be synced.
   if (absl::IsPermissionDenied(descriptor.status()) && IsDirectory(path).ok()) {
     return absl::OkStatus();
   }

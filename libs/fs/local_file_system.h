@@ -1,4 +1,4 @@
-// LocalFileSystem: the machine's files, by POSIX calls.
+// LocalFileSystem accesses local files by POSIX calls.
 #ifndef WEFT_LIBS_FS_LOCAL_FILE_SYSTEM_H_
 #define WEFT_LIBS_FS_LOCAL_FILE_SYSTEM_H_
 

@@ -47,7 +47,7 @@ TEST(LocalFileSystemTest, PathsWithZeroBytesAreRefused) {
 }
 
 // A disk that is full, and has room again when the file is closed.
-TEST(LocalFileSystemTest, WhatWasWrittenBeforeAnErrorIsThereOnce) {
+TEST(LocalFileSystemTest, BytesWrittenBeforeErrorAppearOnce) {
   const FileSystemHarness harness = NewHarness();
   FileSystem& files = *harness.file_system;
   const std::string path = harness.directory + "/file";
@@ -71,16 +71,16 @@ TEST(LocalFileSystemTest, WhatWasWrittenBeforeAnErrorIsThereOnce) {
   EXPECT_EQ(files.ReadFile(path).value_or(""), bytes);
 }
 
-// Whoever opens one without a writer to read it would wait for ever.
-TEST(LocalFileSystemTest, ANamedPipeIsNotWaitedFor) {
+// Opening a pipe without a writer would block forever.
+TEST(LocalFileSystemTest, NamedPipeDoesNotBlock) {
   const FileSystemHarness harness = NewHarness();
   const std::string path = harness.directory + "/pipe";
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   EXPECT_FALSE(harness.file_system->ReadFile(path).ok());
 }
 
-// As of autofs, squashfs and some mounts of SMB, fsync of a directory of /proc
-// says EINVAL.
+// As on autofs, squashfs and some SMB mounts, fsync of a directory in /proc
+// returns EINVAL.
 TEST(LocalFileSystemTest, DirectoryOnADiskWithoutSyncIsNoError) {
   const int proc = ::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   ASSERT_GE(proc, 0);
@@ -112,7 +112,7 @@ class WithoutFileCapabilities {
   std::array<__user_cap_data_struct, 2> before_ = {};
 };
 
-TEST(LocalFileSystemTest, ADirectoryThatMayNotBeReadTakesFiles) {
+TEST(LocalFileSystemTest, WriteOnlyDirectoryAcceptsFiles) {
   const FileSystemHarness harness = NewHarness();
   FileSystem& files = *harness.file_system;
   const std::string directory = harness.directory + "/write_only";
@@ -126,7 +126,7 @@ TEST(LocalFileSystemTest, ADirectoryThatMayNotBeReadTakesFiles) {
   EXPECT_EQ(files.ReadFile(directory + "/file").value_or(""), "text");
 }
 
-TEST(LocalFileSystemTest, APathTooLongIsToldOnce) {
+TEST(LocalFileSystemTest, TooLongPathCreatesNoDirectories) {
   const FileSystemHarness harness = NewHarness();
   std::string path = harness.directory;
   for (int i = 0; i < 100'000; ++i) path += "/a";

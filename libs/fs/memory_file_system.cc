@@ -51,7 +51,7 @@ class MemoryFileSystem::File : public WritableFile {
   Entry contents_;
 };
 
-// One that was emptied before it was synced again is what it was until then.
+// A file that was truncated without a sync keeps its previous synced contents.
 void MemoryFileSystem::Empty(Contents& contents) {
   UninterruptedLock lock(&contents.mutex);
   if (options_.tracks_syncs && !contents.emptied.has_value()) {
@@ -61,7 +61,7 @@ void MemoryFileSystem::Empty(Contents& contents) {
   contents.synced = 0;
 }
 
-// The bytes that survive: of before it was emptied, or some from the first on.
+// Returns the surviving bytes: the contents before truncation, or a prefix.
 void MemoryFileSystem::LoseUnsynced(Contents& contents, Random& random) {
   UninterruptedLock lock(&contents.mutex);
   if (contents.emptied.has_value() && random.Next() % 2 == 0) {
@@ -262,7 +262,7 @@ absl::Status MemoryFileSystem::SyncDirectory(absl::string_view path) {
   if (!is_directory) return PosixError(ENOTDIR, "fsync", path);
   const std::string directory = CleanPath(path);
   UninterruptedLock lock(&mutex_);
-  // Backwards: what a synced change stands on is synced with it.
+  // Backwards, because the preconditions of a synced change are synced with it.
   std::set<std::string> needed;
   std::vector<bool> is_synced(unsynced_.size());
   for (size_t i = unsynced_.size(); i-- > 0;) {

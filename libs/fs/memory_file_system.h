@@ -1,10 +1,11 @@
-// MemoryFileSystem: files that live as long as this object, for tests. The root
-// and the current directory exist from the start.
+// MemoryFileSystem holds files in memory, for tests. The root and the current
+// directory exist initially.
 //
-// One that tracks syncs can lose its power: of a file it may then lose all that
-// was appended, or overwritten, since its last Sync; of names each that was
-// created, renamed or deleted since the last SyncDirectory of its directory. A
-// rename is there whole or not at all, and not without what made its file.
+// With tracks_syncs it can simulate a power failure: a file may then lose all
+// data appended or overwritten since its last Sync, and each name may lose
+// creations, renames and deletions since the last SyncDirectory of its
+// directory. A rename is atomic, and never survives without the creation of its
+// file.
 #ifndef WEFT_LIBS_FS_MEMORY_FILE_SYSTEM_H_
 #define WEFT_LIBS_FS_MEMORY_FILE_SYSTEM_H_
 
@@ -29,8 +30,8 @@ class MemoryFileSystem : public FileSystem {
  public:
   explicit MemoryFileSystem(MemoryFileSystemOptions options = {});
 
-  // What is there when the power is back; `random` draws what is lost. Open
-  // files are not to be used any more. REQUIRES: it tracks syncs.
+  // Simulates a power failure; `random` chooses what is lost. Open files must
+  // not be used afterwards. REQUIRES: tracks_syncs.
   void LosePower(Random& random) ABSL_LOCKS_EXCLUDED(mutex_);
 
   absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(
@@ -56,7 +57,8 @@ class MemoryFileSystem : public FileSystem {
   struct Contents {
     absl::Mutex mutex;
     std::string bytes ABSL_GUARDED_BY(mutex);
-    // Bytes from the first on that are synced; what was, before it was emptied.
+    // Number of leading bytes that are synced, including the contents before a
+    // truncation.
     size_t synced ABSL_GUARDED_BY(mutex) = 0;
     std::optional<std::string> emptied ABSL_GUARDED_BY(mutex);
   };
@@ -64,8 +66,7 @@ class MemoryFileSystem : public FileSystem {
   class Reader;
   using Entry = std::shared_ptr<Contents>;  // null: a directory
   using Entries = absl::btree_map<std::string, Entry>;
-  // What became of some names at once, in one operation: another entry, or
-  // none.
+  // Entries changed atomically by one operation: another entry, or none.
   using Change = std::vector<std::pair<std::string, std::optional<Entry>>>;
 
   const Entry* Find(absl::string_view path) const
@@ -83,14 +84,14 @@ class MemoryFileSystem : public FileSystem {
 
   void Empty(Contents& contents);
   static void LoseUnsynced(Contents& contents, Random& random);
-  // Makes a change, which is not synced.
+  // Applies a change, which is not synced.
   void Make(Change change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static void Apply(const Change& change, Entries& entries);
 
   const MemoryFileSystemOptions options_;
   mutable absl::Mutex mutex_;
   Entries entries_ ABSL_GUARDED_BY(mutex_);
-  // Where syncs are tracked: what is sure to survive, and what came after it.
+  // With tracks_syncs: durable entries, and later changes.
   Entries synced_entries_ ABSL_GUARDED_BY(mutex_);
   std::vector<Change> unsynced_ ABSL_GUARDED_BY(mutex_);
 };

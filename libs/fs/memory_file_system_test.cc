@@ -31,7 +31,7 @@ INSTANTIATE_TEST_SUITE_P(TracksSyncs, FileSystemConformanceTest,
                            return {std::move(files), "/a/b"};
                          }));
 
-// What may be there after a loss of power, of all that 64 seeds draw.
+// Returns the possible states after a power failure, over 64 seeds.
 std::set<std::string> WhatIsThere(
     const std::function<void(FileSystem&)>& work,
     const std::function<std::string(FileSystem&)>& look) {
@@ -50,7 +50,7 @@ std::string ReadOrNone(FileSystem& files, const std::string& path) {
   return files.ReadFile(path).value_or("none");
 }
 
-TEST(LosePowerTest, WhatIsSyncedWithItsNameStays) {
+TEST(LosePowerTest, SyncedFileSurvives) {
   const auto work = [](FileSystem& files) {
     ASSERT_OK(files.WriteFileAtomically("/d/f", "new"));
   };
@@ -60,7 +60,7 @@ TEST(LosePowerTest, WhatIsSyncedWithItsNameStays) {
   EXPECT_EQ(WhatIsThere(work, look), (std::set<std::string>{"newnone"}));
 }
 
-TEST(LosePowerTest, BytesAndNamesThatAreNotSyncedMayBeLost) {
+TEST(LosePowerTest, UnsyncedBytesAndNamesMayBeLost) {
   const auto work = [](FileSystem& files) {
     ASSERT_OK_AND_ASSIGN(auto file, files.NewWritableFile("/d/f"));
     ASSERT_OK(file->Append("a"));
@@ -73,7 +73,7 @@ TEST(LosePowerTest, BytesAndNamesThatAreNotSyncedMayBeLost) {
             (std::set<std::string>{"a", "ab", "none"}));
 }
 
-TEST(LosePowerTest, ARenameIsThereWholeOrNotAtAll) {
+TEST(LosePowerTest, RenameIsAtomic) {
   const auto work = [](FileSystem& files) {
     ASSERT_OK(files.WriteFileAtomically("/d/old", "1"));
     ASSERT_OK(files.WriteFileAtomically("/d/new", "2"));
@@ -85,7 +85,7 @@ TEST(LosePowerTest, ARenameIsThereWholeOrNotAtAll) {
   EXPECT_EQ(WhatIsThere(work, look), (std::set<std::string>{"12", "2none"}));
 }
 
-TEST(LosePowerTest, AFileThatIsWrittenAnewWithoutASyncMayBeAnything) {
+TEST(LosePowerTest, UnsyncedRewriteMayHaveAnyContents) {
   const auto work = [](FileSystem& files) {
     ASSERT_OK(files.WriteFileAtomically("/d/f", "old"));
     ASSERT_OK_AND_ASSIGN(auto file, files.NewWritableFile("/d/f"));
@@ -96,7 +96,7 @@ TEST(LosePowerTest, AFileThatIsWrittenAnewWithoutASyncMayBeAnything) {
   EXPECT_EQ(WhatIsThere(work, look), (std::set<std::string>{"", "old", "x"}));
 }
 
-// A call is asked for again whose first answer was lost.
+// Simulates a call that is retried because its first reply was lost.
 class LosesAnswers : public MemoryFileSystem {
  public:
   LosesAnswers() : MemoryFileSystem({.tracks_syncs = true}) {}
@@ -106,7 +106,7 @@ class LosesAnswers : public MemoryFileSystem {
   }
 };
 
-TEST(LosePowerTest, DirectoriesSurviveWhoeverMadeThem) {
+TEST(LosePowerTest, DirectoriesMadeByOthersSurvive) {
   for (uint64_t seed = 0; seed < 16; ++seed) {
     LosesAnswers files;
     ASSERT_OK(files.CreateDirectories("/a/b"));
@@ -115,7 +115,7 @@ TEST(LosePowerTest, DirectoriesSurviveWhoeverMadeThem) {
   }
 }
 
-// As another machine may tell it.
+// A file system that reports wrong sizes, as a remote machine may.
 class WrongSizes : public MemoryFileSystem {
  public:
   absl::StatusOr<uint64_t> GetFileSize(absl::string_view) override {
@@ -124,7 +124,7 @@ class WrongSizes : public MemoryFileSystem {
   uint64_t size = 0;
 };
 
-TEST(FileSystemTest, WhateverSizeIsToldAFileIsReadToItsEnd) {
+TEST(FileSystemTest, ReadFileIgnoresWrongSize) {
   WrongSizes files;
   ASSERT_OK(files.WriteFileAtomically("f", "four"));
   for (const uint64_t size :
@@ -152,7 +152,7 @@ class UnlistableFileSystem : public MemoryFileSystem {
   absl::Status status_;
 };
 
-TEST(MatchingPathsTest, WhatCantBeListedIsAnError) {
+TEST(MatchingPathsTest, UnlistableDirectoryIsAnError) {
   UnlistableFileSystem fs;
   for (const char* path : {"/a/x", "/b/x"}) {
     ASSERT_OK(fs.CreateDirectories(Dirname(path)));
@@ -174,7 +174,7 @@ TEST(MatchingPathsTest, WhatCantBeListedIsAnError) {
 }
 
 // "[" begins no class in a host.
-TEST(MatchingPathsTest, AHostHasNoWildcards) {
+TEST(MatchingPathsTest, HostMayNotContainWildcards) {
   class Elsewhere : public MemoryFileSystem {
    public:
     absl::Status FileExists(absl::string_view path) override {

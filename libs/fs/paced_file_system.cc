@@ -9,8 +9,7 @@
 namespace weft {
 namespace {
 
-// A long append is written in pieces, and a wait looks at the cancellation so
-// often.
+// Chunk size of long appends, and thus interval of cancellation checks.
 constexpr size_t kPacedPiece = size_t{1} << 20;
 constexpr absl::Duration kLookAgain = absl::Milliseconds(100);
 
@@ -46,7 +45,7 @@ class PacedFileSystem::File : public WritableFile {
 PacedFileSystem::PacedFileSystem(FileSystem& base, PacedOptions options)
     : base_(base), options_(options) {}
 
-// A pause is not made up for: what comes after it keeps the pace.
+// Idle time gives no credit: later writes keep the rate.
 absl::Time PacedFileSystem::TakeTurn(size_t bytes) {
   const absl::Duration takes =
       absl::Seconds(static_cast<double>(bytes) /

@@ -1,10 +1,8 @@
-// PacedFileSystem: another FileSystem whose files are written no faster than so
-// many bytes a second, all of them together, so that what is written in the
-// background leaves others the processor, the disk and the network.
+// PacedFileSystem limits the total write rate of another FileSystem, so that
+// background writes leave CPU, disk and network capacity for other work.
 //
-// Appends wait for their turn through the Scheduler, and begin no more once
-// they are cancelled, whatever the pace. Threads: as FileSystem says; each
-// waits for itself.
+// Appends wait through the Scheduler, and do not start once they are cancelled,
+// regardless of the rate. Threads: as FileSystem; each caller waits by itself.
 #ifndef WEFT_LIBS_FS_PACED_FILE_SYSTEM_H_
 #define WEFT_LIBS_FS_PACED_FILE_SYSTEM_H_
 
@@ -30,10 +28,10 @@ struct PacedOptions {
   Counter* written_bytes = nullptr;            // likewise
 };
 
-// Outlives the files that it opened.
+// Must outlive the files that it opened.
 class PacedFileSystem : public RoutedFileSystem {
  public:
-  // `base` outlives it.
+  // `base` must outlive it.
   PacedFileSystem(FileSystem& base, PacedOptions options);
 
   absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(
@@ -49,15 +47,15 @@ class PacedFileSystem : public RoutedFileSystem {
   }
   absl::StatusOr<std::unique_ptr<WritableFile>> Paced(
       absl::StatusOr<std::unique_ptr<WritableFile>> file);
-  // Waits until so many bytes more may be written.
+  // Waits until that many bytes may be written.
   absl::Status Wait(size_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
-  // When they may.
+  // Returns when they may be written.
   absl::Time TakeTurn(size_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
   FileSystem& base_;
   const PacedOptions options_;
   absl::Mutex mutex_;
-  // When all that has taken a turn is written, at the pace.
+  // When all reserved bytes are written at the limited rate.
   absl::Time due_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 

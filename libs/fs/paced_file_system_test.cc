@@ -57,7 +57,7 @@ class PacedFileSystemTest : public ::testing::Test {
   PacedParts parts_;
 };
 
-TEST_F(PacedFileSystemTest, AppendsKeepThePaceAllFilesTogether) {
+TEST_F(PacedFileSystemTest, RateLimitIsSharedByAllFiles) {
   PacedFileSystem files(parts_.base, {.max_bytes_per_second = 1 << 20,
                                       .scheduler = &parts_.scheduler});
   const std::string megabyte(1 << 20, 'x');
@@ -75,7 +75,7 @@ TEST_F(PacedFileSystemTest, AppendsKeepThePaceAllFilesTogether) {
   EXPECT_EQ(parts_.base.GetFileSize("/a").value(), uint64_t{7} << 20);
 }
 
-TEST_F(PacedFileSystemTest, APauseIsNotMadeUpFor) {
+TEST_F(PacedFileSystemTest, IdleTimeGivesNoCredit) {
   PacedFileSystem files(parts_.base, {.max_bytes_per_second = 1 << 20,
                                       .scheduler = &parts_.scheduler});
   const std::string megabyte(1 << 20, 'x');
@@ -88,7 +88,7 @@ TEST_F(PacedFileSystemTest, APauseIsNotMadeUpFor) {
             absl::Seconds(1));
 }
 
-TEST_F(PacedFileSystemTest, ACancellationEndsTheWait) {
+TEST_F(PacedFileSystemTest, CancellationEndsTheWait) {
   Cancellation step;
   PacedFileSystem files(parts_.base, {.max_bytes_per_second = 1,
                                       .scheduler = &parts_.scheduler,
@@ -106,7 +106,7 @@ TEST_F(PacedFileSystemTest, ACancellationEndsTheWait) {
   EXPECT_LE(took, absl::Seconds(11));
 }
 
-TEST_F(PacedFileSystemTest, WithoutAPaceACancellationEndsAppendsToo) {
+TEST_F(PacedFileSystemTest, CancellationEndsUnlimitedAppends) {
   Cancellation step;
   PacedFileSystem files(
       parts_.base, {.scheduler = &parts_.scheduler, .cancellation = &step});

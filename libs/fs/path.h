@@ -1,5 +1,5 @@
-// Paths as strings, without asking any file system. One that begins with
-// "scheme://host" names a file elsewhere; that stands for its root.
+// Path functions on strings, without file system access. A path that begins
+// with "scheme://host" names a remote file; that prefix is its root.
 #ifndef WEFT_LIBS_FS_PATH_H_
 #define WEFT_LIBS_FS_PATH_H_
 
@@ -9,21 +9,22 @@
 
 namespace weft {
 
-// "zmq://host:port" of "zmq://host:port/a"; empty where there is no scheme.
+// Returns "zmq://host:port" for "zmq://host:port/a"; empty without a scheme.
 absl::string_view SchemeAndHost(absl::string_view path);
 
-// "a/b"; an absolute `name` stands alone, an empty part is left out.
+// Returns "a/b"; an absolute `name` is returned unchanged, and empty parts are
+// ignored.
 std::string JoinPath(absl::string_view directory, absl::string_view name);
 
-// Everything before the last name: "a/b" for "a/b/c", "/" for "/a", "" for "a",
-// "zmq://host" for "zmq://host/a", whose own is "".
+// Returns everything before the last name: "a/b" for "a/b/c", "/" for "/a", ""
+// for "a", "zmq://host" for "zmq://host/a", whose own dirname is "".
 absl::string_view Dirname(absl::string_view path);
 
-// The last name: "c" for "a/b/c", "" for "a/b/".
+// Returns the last name: "c" for "a/b/c", "" for "a/b/".
 absl::string_view Basename(absl::string_view path);
 
-// Without repeated and trailing slashes and "." parts; "." when nothing is
-// left. ".." is kept, as it may lead through a link.
+// Removes repeated and trailing slashes and "." parts; "." if nothing is left.
+// ".." is kept, because it may follow a symbolic link.
 std::string CleanPath(absl::string_view path);
 
 // Whether `name` matches the whole of `pattern` (see GetMatchingPaths).

@@ -31,7 +31,7 @@ TEST(PathTest, Clean) {
   EXPECT_EQ(CleanPath("/"), "/");
 }
 
-TEST(PathTest, FilesElsewhere) {
+TEST(PathTest, UrlsKeepTheirHost) {
   EXPECT_EQ(SchemeAndHost("zmq://host:1/a/b"), "zmq://host:1");
   EXPECT_EQ(SchemeAndHost("zmq://host:1"), "zmq://host:1");
   EXPECT_EQ(SchemeAndHost("/a/zmq://host:1"), "");

@@ -1,4 +1,4 @@
-// Errors in the words of the system, the same from every FileSystem.
+// Errors with the system's message, identical for all FileSystems.
 #ifndef WEFT_LIBS_FS_POSIX_ERROR_H_
 #define WEFT_LIBS_FS_POSIX_ERROR_H_
 
@@ -7,7 +7,7 @@
 
 namespace weft {
 
-// `error` is an errno value: "open a/b: No such file or directory", NOT_FOUND.
+// For an errno value: "open a/b: No such file or directory", NOT_FOUND.
 absl::Status PosixError(int error, absl::string_view action,
                         absl::string_view path);
 

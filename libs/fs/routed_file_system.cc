@@ -68,7 +68,8 @@ absl::Status RoutedFileSystem::FileExists(absl::string_view path) {
   return Named(place, place.files->FileExists(place.path));
 }
 
-// One that is missing somewhere is still to be made there (CreateDirectories).
+// A directory missing in one place must still be created there
+// (CreateDirectories).
 absl::StatusOr<bool> RoutedFileSystem::IsDirectory(absl::string_view path) {
   ASSIGN_OR_RETURN(const Place place, Find(path));
   ASSIGN_OR_RETURN(bool is_directory,
@@ -102,7 +103,7 @@ absl::StatusOr<std::vector<std::string>> RoutedFileSystem::ListDirectory(
 }
 
 absl::Status RoutedFileSystem::CreateDirectory(absl::string_view path) {
-  absl::Status is_file;  // somewhere, so that it is made nowhere else
+  absl::Status is_file;  // set if it is a file in one place
   const absl::Status made =
       AtAll(path, absl::StatusCode::kAlreadyExists,
             [&](FileSystem& files, const std::string& there) {
@@ -127,7 +128,7 @@ absl::Status RoutedFileSystem::DeleteFile(absl::string_view path) {
   const absl::Status deleted =
       Named(place, place.files->DeleteFile(place.path));
   if (!absl::IsNotFound(deleted)) return deleted;
-  // What others still have of a directory is not to be taken for nothing
+  // Remaining parts of a directory in other places must not be ignored
   // (DeleteRecursively).
   ASSIGN_OR_RETURN(const std::vector<Place> places, FindAll(path));
   for (const Place& other : places) {

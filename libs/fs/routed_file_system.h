@@ -1,10 +1,10 @@
-// RoutedFileSystem: a FileSystem that passes each call on to one of several, by
-// the path. Errors are theirs; INVALID_ARGUMENT for a file that is to be
-// renamed from one of them to another. Threads: as FileSystem says.
+// RoutedFileSystem is a FileSystem that forwards each call to one of several
+// file systems, by path. Errors are theirs; INVALID_ARGUMENT for a rename from
+// one of them to another. Threads: as FileSystem.
 //
-// A directory may be kept by several of them, each with files of its own: it is
-// made, synced and deleted at all of these, and lists what they have together.
-// Where they share a disk, that is one directory.
+// A directory may exist in several of them, each with its own files: it is
+// created, synced and deleted in all of these, and lists their combined
+// contents. If they share a disk, it is one directory.
 #ifndef WEFT_LIBS_FS_ROUTED_FILE_SYSTEM_H_
 #define WEFT_LIBS_FS_ROUTED_FILE_SYSTEM_H_
 
@@ -42,7 +42,7 @@ class RoutedFileSystem : public FileSystem {
   absl::Status DeleteLeftover(absl::string_view path) override;
 
  protected:
-  // Whose file it is, and what that calls it.
+  // The file system of a path, and the path there.
   struct Place {
     FileSystem* files = nullptr;
     std::shared_ptr<FileSystem> holder;  // keeps `files`, where it is not null
@@ -51,17 +51,17 @@ class RoutedFileSystem : public FileSystem {
   };
 
  private:
-  // From any thread.
+  // May be called from any thread.
   virtual absl::StatusOr<Place> Find(absl::string_view path) = 0;
-  // Where the path is if it is a directory; that of Find, unless it is
-  // overridden. Never empty.
+  // Locations of a directory; the result of Find, unless overridden. Never
+  // empty.
   virtual absl::StatusOr<std::vector<Place>> FindAll(absl::string_view path);
 
-  // `result`, or its error with the place's name.
+  // Returns `result`, with the place's name in an error.
   template <typename Result>
   static Result Named(const Place& place, Result result);
-  // Acts on a directory wherever it is kept. Where that fails with `tolerated`
-  // it counts as done, if it was done anywhere.
+  // Applies an operation to all locations of a directory. An error `tolerated`
+  // is ignored if any location succeeded.
   absl::Status AtAll(
       absl::string_view path, absl::StatusCode tolerated,
       absl::FunctionRef<absl::Status(FileSystem&, const std::string&)> act);

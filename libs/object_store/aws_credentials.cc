@@ -15,11 +15,11 @@ namespace weft {
 namespace {
 
 constexpr absl::Duration kRenewKeysBefore = absl::Minutes(5);
-// A file with keys is written anew by whoever renews these, or rather late.
+// Interval for rereading a key file, which may be renewed at any time.
 constexpr absl::Duration kLookAtFileAgain = absl::Minutes(5);
-// After a failure, while the old ones are good: nobody waits for each request.
+// Retry interval after a failed renewal, while the old keys are valid.
 constexpr absl::Duration kAskForKeysAgain = absl::Seconds(30);
-// Where no file has any: whoever writes one may be late.
+// Retry interval while no file has keys, because they may be written later.
 constexpr absl::Duration kLookForKeysAgain = absl::Seconds(30);
 constexpr absl::Duration kMetadataTimeout = absl::Seconds(5);
 constexpr char kMetadataService[] = "http://169.254.169.254";
@@ -29,7 +29,7 @@ std::string ProfileName(const Environment& environment) {
   return name.empty() ? "default" : name;
 }
 
-// The profile in one of AWS's two files; empty where there is none.
+// Returns the profile from one of AWS's two files; empty if there is none.
 absl::StatusOr<std::map<std::string, std::string>> ReadProfile(
     const Environment& environment, FileSystem& files, const char* variable,
     absl::string_view default_name) {
@@ -103,7 +103,7 @@ bool SignAlike(const AwsKeys& a, const AwsKeys& b) {
          a.session_token == b.session_token && a.region == b.region;
 }
 
-// Only what a file says may change.
+// Only keys from files may change.
 bool AwsCredentials::AreOfAFile(const AwsKeys& keys) {
   return keys.may_change && !keys.access_key_id.empty();
 }
@@ -111,7 +111,7 @@ bool AwsCredentials::AreOfAFile(const AwsKeys& keys) {
 AwsCredentials::AwsCredentials(AwsCredentialsOptions options)
     : options_(std::move(options)) {}
 
-// When keys expire is a time of day; what is waited for is not.
+// Expiration uses the wall clock, intervals the monotonic clock.
 bool AwsCredentials::AreGood() const {
   return found_ && options_.scheduler->clock().WallTime() < keys_.expiration;
 }
@@ -140,12 +140,12 @@ absl::StatusOr<AwsKeys> AwsCredentials::Get() {
     absl::MutexLock lock(&mutex_);
     if (AreGoodForNow()) return keys_;
   }
-  // Several threads may look at once; each finds the same.
+  // Several threads may read at once; all find the same.
   auto keys = Find();
   const absl::Time now = options_.scheduler->clock().Now();
   absl::MutexLock lock(&mutex_);
   refusals_.HasLooked();
-  // A file that a tool writes anew is empty for a moment.
+  // A file that a tool rewrites is briefly empty.
   const bool are_missing = keys.ok() && AreOfAFile(keys_) && !AreOfAFile(*keys);
   if (!are_missing) {
     missing_until_ = absl::InfinitePast();
@@ -207,7 +207,7 @@ absl::StatusOr<AwsKeys> AwsCredentials::FromProfile() {
     return keys;
   }
   if (options_.environment("AWS_PROFILE").empty()) return AwsKeys();
-  // Never NOT_FOUND, which would mean the object that is asked for.
+  // Never NOT_FOUND, which would refer to the requested object.
   return absl::FailedPreconditionError(absl::StrCat(
       "AWS_PROFILE is ", ProfileName(options_.environment),
       ", but neither ~/.aws/credentials nor ~/.aws/config has its keys"));

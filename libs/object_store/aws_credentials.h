@@ -1,9 +1,9 @@
-// AwsCredentials: with whose key requests to S3 are signed, found as AWS's own
-// programs find it:
+// AwsCredentials provides the keys that sign requests to S3, from the same
+// sources as AWS's own programs:
 //   1. AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN;
 //   2. profile AWS_PROFILE ("default") of AWS_SHARED_CREDENTIALS_FILE
 //      (~/.aws/credentials), else of AWS_CONFIG_FILE (~/.aws/config);
-//   3. by option, what the machine's role is given by the metadata service of
+//   3. by option, the role of the machine from the metadata service of
 //      EC2 (IMDSv2), unless AWS_EC2_METADATA_DISABLED is "true";
 //   4. none: requests are not signed, as public buckets take them.
 // Source:
@@ -28,7 +28,7 @@
 
 namespace weft {
 
-// Sections of an INI file by name, without "profile " before it.
+// Sections of an INI file by name, without the prefix "profile ".
 using Profiles = std::map<std::string, std::map<std::string, std::string>>;
 Profiles ParseProfiles(absl::string_view text);
 
@@ -37,15 +37,15 @@ struct AwsKeys {
   std::string secret_access_key;
   std::string session_token;
   absl::Time expiration = absl::InfiniteFuture();
-  // They are of a file, or were not found: others may write it, or write it
-  // anew, at any time.
+  // The keys are from a file, or were not found: the file may be written or
+  // replaced at any time.
   bool may_change = false;
-  // AWS_REGION, AWS_DEFAULT_REGION, the profile's in AWS_CONFIG_FILE; else
-  // us-east-1.
+  // AWS_REGION, AWS_DEFAULT_REGION, or the profile's region in AWS_CONFIG_FILE;
+  // otherwise us-east-1.
   std::string region;
 };
 
-// Whether a request is signed by them alike.
+// Whether both sign a request identically.
 bool SignAlike(const AwsKeys& a, const AwsKeys& b);
 
 struct AwsCredentialsOptions {
@@ -62,20 +62,20 @@ class AwsCredentials {
   explicit AwsCredentials(AwsCredentialsOptions options);
 
   // Errors are those of files and of the metadata service, but never NOT_FOUND.
-  // Blocks when files are read or the metadata service is asked: once, again
-  // from five minutes before keys expire, and every five minutes where they are
-  // a file's, or where there are none. An error then is none while the old ones
-  // are good, for the next half minute without another try; that a file has
-  // them no longer is believed half a minute later. Where there are none, files
-  // are looked at every half minute.
+  // Blocks when files are read or the metadata service is called: the first
+  // time, again from five minutes before keys expire, and every five minutes
+  // for keys from a file, or without keys. An error is ignored while the old
+  // keys are valid, and no new attempt is made for half a minute; keys that
+  // were removed from a file are dropped half a minute later. Without keys,
+  // files are checked every half minute.
   absl::StatusOr<AwsKeys> Get() ABSL_LOCKS_EXCLUDED(mutex_);
-  // That a service has refused `keys`, or their region. Does not block. True:
-  // Get looks again at once, or has others by now. False: it has looked a
-  // moment ago, and has the same.
+  // Reports that a service has refused `keys`, or their region. Does not block.
+  // Returns true if the next Get reads credentials at once, or already has
+  // others; false if it has read them recently, and they are unchanged.
   bool Refuse(const AwsKeys& keys) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // Whether there are keys that have not expired; and, need not be renewed.
+  // Whether there are valid keys; and whether they need no renewal.
   bool AreGood() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool AreGoodForNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static bool AreOfAFile(const AwsKeys& keys);
@@ -96,7 +96,8 @@ class AwsCredentials {
   Refusals refusals_ ABSL_GUARDED_BY(mutex_);
   absl::Time look_again_ ABSL_GUARDED_BY(mutex_);  // at a file
   absl::Time try_again_ ABSL_GUARDED_BY(mutex_);   // after a failure
-  // Those of a file are, so long; the past while they are there.
+  // Until then, keys missing from a file are tolerated; in the past while they
+  // are present.
   absl::Time missing_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 

@@ -41,12 +41,12 @@ std::string HmacSha256(absl::string_view key, absl::string_view text) {
 }
 
 struct UrlParts {
-  absl::string_view host;   // as requests name it: with a port of its own
-  absl::string_view path;   // from its first slash on
+  absl::string_view host;   // as in requests: with a non-default port
+  absl::string_view path;   // from the first slash on
   absl::string_view query;  // without "?"
 };
 
-// libcurl and AWS's programs leave the scheme's own port out of "Host".
+// libcurl and AWS's programs omit the scheme's default port in "Host".
 absl::string_view WithoutDefaultPort(absl::string_view url,
                                      absl::string_view host) {
   return absl::StripSuffix(
@@ -66,7 +66,7 @@ UrlParts SplitUrl(absl::string_view url) {
   return parts;
 }
 
-// By name in lower case, which is the order that is signed.
+// Sorted by lower-case name, the order in which they are signed.
 std::map<std::string, std::string> SignedHeaders(const HttpRequest& request,
                                                  absl::string_view host) {
   std::map<std::string, std::string> headers = {{"host", std::string(host)}};

@@ -15,8 +15,7 @@
 namespace weft {
 namespace {
 
-// How long it waits for sockets when nothing is due; it is woken for requests,
-// and not for those that are given up.
+// Maximum poll time; new requests wake the loop, cancelled ones do not.
 constexpr int kPollMilliseconds = 1000;
 
 long Milliseconds(absl::Duration duration) {
@@ -27,7 +26,7 @@ absl::Status NoMemory() {
   return absl::ResourceExhaustedError("libcurl has no memory for it");
 }
 
-// curl_global_init counts its calls, and may be called by several threads.
+// curl_global_init counts its calls, and is thread-safe here.
 class GlobalCurl {
  public:
   GlobalCurl() { curl_global_init(CURL_GLOBAL_DEFAULT); }
@@ -68,7 +67,7 @@ class CurlHttpClient::Multi {
   CURLM* const multi_;
 };
 
-// One request, until its end is told.
+// One request, until its result is reported.
 class CurlHttpClient::Transfer {
  public:
   Transfer(HttpRequest request, Done done)
@@ -85,7 +84,7 @@ class CurlHttpClient::Transfer {
     return request_.given_up != nullptr && request_.given_up->load();
   }
 
-  // An error: it can't begin.
+  // Returns an error if the request cannot start.
   absl::Status Prepare(const CurlOptions& options) {
     const absl::Duration left =
         request_.deadline - options.scheduler->clock().Now();
@@ -148,7 +147,7 @@ class CurlHttpClient::Transfer {
         CURLE_OUT_OF_MEMORY) {
       return NoMemory();
     }
-    // "a/../b" and "a//b" are names of objects like others.
+    // "a/../b" and "a//b" are valid object names.
     curl_easy_setopt(easy_, CURLOPT_PATH_AS_IS, 1L);
     if (request_.method == "HEAD") {
       curl_easy_setopt(easy_, CURLOPT_NOBODY, 1L);
@@ -161,11 +160,11 @@ class CurlHttpClient::Transfer {
     for (const auto& [name, value] : request_.headers) {
       curl_slist* const longer =
           curl_slist_append(headers_, absl::StrCat(name, ": ", value).c_str());
-      if (longer == nullptr) return NoMemory();  // the list is as it was
+      if (longer == nullptr) return NoMemory();  // the list is unchanged
       headers_ = longer;
     }
     curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, headers_);
-    // A body is sent at once, not after the server has said "100 Continue".
+    // The body is sent without waiting for "100 Continue".
     curl_easy_setopt(easy_, CURLOPT_EXPECT_100_TIMEOUT_MS, 1L);
     return absl::OkStatus();
   }
@@ -173,7 +172,7 @@ class CurlHttpClient::Transfer {
   static size_t OnHeader(char* data, size_t size, size_t count, void* self) {
     absl::string_view line(data, size * count);
     HttpResponse& response = static_cast<Transfer*>(self)->response_;
-    // Of the last answer alone: "100 Continue" may come before it.
+    // Only headers of the last response count: "100 Continue" may precede it.
     if (absl::StartsWith(line, "HTTP/")) response.headers.clear();
     const size_t colon = line.find(':');
     if (colon != absl::string_view::npos) {
@@ -254,7 +253,7 @@ bool CurlHttpClient::BeginWaiting() {
   for (auto& transfer : begun) {
     absl::Status begins = transfer->Prepare(options_);
     CURL* const easy = transfer->easy();
-    // Nobody would ever tell the end of one that was not added.
+    // The end of a request that was not added would never be reported.
     if (begins.ok() && curl_multi_add_handle(multi_->get(), easy) != CURLM_OK) {
       begins = NoMemory();
     }
@@ -271,7 +270,7 @@ void CurlHttpClient::EndFinished() {
   int left = 0;
   while (const CURLMsg* message = curl_multi_info_read(multi_->get(), &left)) {
     if (message->msg != CURLMSG_DONE) continue;
-    // The message is gone with its handle.
+    // The message is invalid after its handle is removed.
     CURL* const easy = message->easy_handle;
     const CURLcode code = message->data.result;
     curl_multi_remove_handle(multi_->get(), easy);

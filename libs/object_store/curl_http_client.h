@@ -1,12 +1,13 @@
-// CurlHttpClient: an HttpClient by libcurl. TLS certificates are verified, also
-// the server's name in them; redirections are answers like others.
+// CurlHttpClient is an HttpClient based on libcurl. TLS certificates are
+// verified, including the server's name; redirects are returned like other
+// responses.
 //
-// All transfers are driven by one closure on a thread of its own, which is
-// there from the first request to the end of the client, like a reader of the
-// bus; so parts of a file travel at once, and no thread waits for each. Whoever
-// waits for an answer may hold the last thread of the blocking pool. An attempt
-// ends with UNAVAILABLE when no connection is made within `connect_timeout`, or
-// when no byte moves for `stall_timeout`.
+// All transfers are driven by one closure on a dedicated thread, from the first
+// request to the end of the client; so parts of a file are transferred
+// concurrently without a thread for each. A caller that waits for a response
+// may therefore occupy the last thread of the blocking pool. An attempt ends
+// with UNAVAILABLE when no connection is made within `connect_timeout`, or when
+// no byte moves for `stall_timeout`.
 #ifndef WEFT_LIBS_OBJECT_STORE_CURL_HTTP_CLIENT_H_
 #define WEFT_LIBS_OBJECT_STORE_CURL_HTTP_CLIENT_H_
 
@@ -25,18 +26,18 @@ namespace weft {
 
 struct CurlOptions {
   Scheduler* scheduler = nullptr;  // outlives the client
-  // A file of certificates that are trusted; empty: those of the system.
+  // File of trusted certificates; empty: the system's.
   std::string ca_bundle;
   absl::Duration connect_timeout = absl::Seconds(10);
   absl::Duration stall_timeout = absl::Seconds(60);
-  // More requests wait for one that is free.
+  // Further requests wait for a free connection.
   int max_connections = 64;
 };
 
 class CurlHttpClient : public HttpClient {
  public:
   explicit CurlHttpClient(CurlOptions options);
-  // Ends what is under way with CANCELLED, and waits for the closure to end.
+  // Ends pending requests with CANCELLED, and waits for the closure to end.
   ~CurlHttpClient() override;
 
   void Start(HttpRequest request, Done done) override
@@ -47,7 +48,7 @@ class CurlHttpClient : public HttpClient {
   class Multi;
 
   void Drive();
-  // False when the client ends.
+  // Returns false when the client ends.
   bool BeginWaiting() ABSL_LOCKS_EXCLUDED(mutex_);
   void EndFinished();
   void EndGivenUp();

@@ -1,4 +1,4 @@
-// Environment: the variables that a program was started with, behind a seam.
+// Environment gives access to environment variables, replaceable in tests.
 #ifndef WEFT_LIBS_OBJECT_STORE_ENVIRONMENT_H_
 #define WEFT_LIBS_OBJECT_STORE_ENVIRONMENT_H_
 
@@ -9,7 +9,7 @@
 
 namespace weft {
 
-// The value of a variable; empty where it is not set.
+// Returns the value of a variable; empty if it is not set.
 using Environment = std::function<std::string(const char* name)>;
 
 inline Environment SystemEnvironment() {
@@ -19,7 +19,7 @@ inline Environment SystemEnvironment() {
   };
 }
 
-// The first of the variables that is set.
+// Returns the first of the variables that is set.
 inline std::string FirstOf(const Environment& environment,
                            std::initializer_list<const char*> names) {
   for (const char* name : names) {

@@ -23,7 +23,8 @@ using GcsJson = nlohmann::json;
 
 constexpr size_t kMaxComposed = 32;
 constexpr size_t kDeletionsAtOnce = 16;
-// Of a copy, of which each goes on where the last one ended.
+// Maximum calls of a copy without progress; each continues where the last one
+// ended.
 constexpr int kMostCallsInVain = 10;
 
 std::string GcsUrl(const ObjectName& name) {
@@ -42,7 +43,7 @@ std::string PartsFolder(const std::string& upload_id) {
   return absl::StrCat(".weft-uploads/", upload_id, "/");
 }
 
-// A text that is no JSON object has no members.
+// Text that is no JSON object gives an empty object.
 GcsJson ParseObject(const std::string& text) {
   GcsJson json = GcsJson::parse(text, nullptr, /*allow_exceptions=*/false);
   return json.is_object() ? json : GcsJson::object();
@@ -83,7 +84,7 @@ absl::StatusOr<ObjectInfo> ToGcsInfo(const HttpResponse& response,
   const GcsJson json = ParseObject(response.body);
   ObjectInfo info;
   info.version = TextOf(json, "generation");
-  // The service gives a text, as of all 64-bit numbers; emulators may not.
+  // The service encodes 64-bit numbers as text; emulators may not.
   const auto size = json.find("size");
   if (size != json.end() && size->is_number_unsigned()) {
     info.size = size->get<uint64_t>();
@@ -98,7 +99,7 @@ bool IsTrue(const GcsJson& json, const char* name) {
   return it != json.end() && it->is_boolean() && it->get<bool>();
 }
 
-// A number of 64 bits comes as a text; emulators may send one.
+// 64-bit numbers are text; emulators may send numbers.
 uint64_t NumberOf(const GcsJson& json, const char* name) {
   const auto it = json.find(name);
   if (it == json.end()) return 0;
@@ -195,9 +196,8 @@ void GcsObjectStore::Send(Operation operation, std::string token, bool is_last,
 void GcsObjectStore::SendAgain(Operation operation, std::string token,
                                HttpResponse refused,
                                HttpClient::Done done) const {
-  // The service that grants tokens is waited for: neither the thread that
-  // drives requests may do so, nor one of those that all may wait for this
-  // answer.
+  // Waiting for a token must not block the thread that drives requests, nor the
+  // threads that may all wait for this reply.
   options_.scheduler->Schedule(
       Pool::kOwnThread,
       [this, operation = std::move(operation), token = std::move(token),
@@ -227,7 +227,7 @@ absl::Status GcsObjectStore::ConfirmAbsence(const ObjectName& name,
       },
       [&](const ObjectList& list) {
         is_listed = absl::c_linear_search(list.keys, name.key);
-        // It would come before all others.
+        // It would sort before all others.
         return list.keys.empty() && list.prefixes.empty();
       }));
   if (!is_listed) {
@@ -252,13 +252,14 @@ void GcsObjectStore::Read(const ObjectName& name, const std::string& version,
                           uint64_t offset, size_t size, PieceDone done) {
   Operation operation{.path = absl::StrCat(ObjectPath(name), "?alt=media"),
                       .url = GcsUrl(name)};
-  // A 404 is FAILED_PRECONDITION here: nothing confirms it on this thread.
+  // A 404 is FAILED_PRECONDITION here, because it cannot be confirmed on this
+  // thread.
   if (!version.empty()) {
     absl::StrAppend(&operation.path, "&generation=", PercentEncode(version));
   }
   operation.headers = {{"Range", RangeHeader(offset, size)}};
   operation.has_range = true;
-  // With room for an error's text.
+  // With space for an error's text.
   operation.max_response_bytes = size + (size_t{64} << 10);
   Start(std::move(operation),
         [offset, size, url = GcsUrl(name),
@@ -290,7 +291,7 @@ absl::Status GcsObjectStore::Copy(const ObjectName& from,
                                   const ObjectName& to) {
   std::string token;
   uint64_t copied = 0;
-  // A large copy goes on where the last call left it, as long as it goes on.
+  // Each call continues a large copy, as long as there is progress.
   for (int calls_in_vain = 0; calls_in_vain < kMostCallsInVain;
        ++calls_in_vain) {
     Operation operation{.method = "POST", .url = GcsUrl(to)};
@@ -369,7 +370,7 @@ absl::StatusOr<std::vector<UploadedPart>> GcsObjectStore::CopyParts(
     return absl::InvalidArgumentError(absl::StrCat(
         GcsUrl(from), ": only objects of one bucket are composed"));
   }
-  // It is composed from where it is.
+  // It is composed in place.
   return std::vector<UploadedPart>{{.number = 1, .size = 0, .tag = from.key}};
 }
 
@@ -397,7 +398,7 @@ absl::Status GcsObjectStore::Compose(const std::vector<std::string>& keys,
       {"destination", {{"contentType", "application/octet-stream"}}}};
   Operation operation{.method = "POST", .url = GcsUrl(to)};
   operation.path = absl::StrCat(ObjectPath(to), "/compose");
-  // A name that is no UTF-8 becomes one that is not there.
+  // A name that is no UTF-8 is replaced by a name that does not exist.
   operation.body = std::make_shared<const std::string>(
       request.dump(-1, ' ', false, GcsJson::error_handler_t::replace));
   operation.may_be_silent = true;
@@ -424,15 +425,15 @@ absl::Status GcsObjectStore::CompleteUpload(
     const ObjectUpload& upload, const std::vector<UploadedPart>& parts) {
   std::vector<std::string> keys;
   for (const UploadedPart& part : parts) keys.push_back(part.tag);
-  // What is composed to its own name only from parts may be asked for twice:
-  // with itself among these it would have them twice then.
+  // Composing only parts to the final name may be retried: if the object itself
+  // were among them, a retry would duplicate it.
   int level = 1;
   const bool has_itself = absl::c_linear_search(keys, upload.name.key);
   while (keys.size() > kMaxComposed || (has_itself && level == 1)) {
     ASSIGN_OR_RETURN(keys, ComposeLevel(upload, level++, keys));
   }
   RETURN_IF_ERROR(Compose(keys, upload.name));
-  // It is whole; what is left of the parts costs space, and nothing else.
+  // The object is complete; remaining parts only cost space.
   AbortUpload(upload).IgnoreError();
   return absl::OkStatus();
 }
@@ -464,7 +465,7 @@ absl::Status GcsObjectStore::AbortUpload(const ObjectUpload& upload) {
     Start({.method = "DELETE",
            .path = ObjectPath(name),
            .url = GcsUrl(name),
-           .is_confirmed = true,  // by the list above: somebody deleted it
+           .is_confirmed = true,  // listed above, so it was deleted
            .at_most = kLeftoverTimeout},
           calls.emplace_back(*options_.scheduler).Done());
   }

@@ -1,11 +1,10 @@
-// GcsObjectStore: an ObjectStore that speaks the JSON interface of Google Cloud
+// GcsObjectStore is an ObjectStore that uses the JSON API of Google Cloud
 // Storage.
 //
 // The parts of an upload are objects below ".weft-uploads/ID/" in the same
-// bucket, which are composed into the whole, 32 at a time, and deleted then. A
-// bucket whose lifecycle rule deletes old objects with that prefix keeps
-// nothing of programs that were killed. Source:
-// https://cloud.google.com/storage/docs/json_api/v1
+// bucket, which are composed into the whole, 32 at a time, and then deleted. A
+// lifecycle rule that deletes old objects with that prefix removes leftovers of
+// killed programs. Source: https://cloud.google.com/storage/docs/json_api/v1
 #ifndef WEFT_LIBS_OBJECT_STORE_GCS_OBJECT_STORE_H_
 #define WEFT_LIBS_OBJECT_STORE_GCS_OBJECT_STORE_H_
 
@@ -30,7 +29,7 @@ struct GcsOptions {
   Random* random = nullptr;
   GoogleCredentials* credentials = nullptr;
   std::string endpoint = "https://storage.googleapis.com";
-  // Of each operation, with its retries.
+  // Timeout of each operation, including retries.
   absl::Duration operation_timeout = absl::Minutes(10);
 };
 
@@ -70,31 +69,31 @@ class GcsObjectStore : public ObjectStore {
     size_t max_response_bytes = size_t{8} << 20;
     std::string url;  // "gs://bucket/key", for errors
     bool has_range = false;
-    // The caller takes a 404 (NOT_FOUND) for a missing object only after
-    // ConfirmAbsence; else a 404 is FAILED_PRECONDITION.
+    // The caller confirms a 404 (NOT_FOUND) by ConfirmAbsence before treating
+    // the object as missing; otherwise a 404 is FAILED_PRECONDITION.
     bool is_confirmed = false;
     bool may_be_silent = false;                         // HttpRequest
     std::shared_ptr<const std::atomic<bool>> given_up;  // likewise
-    // If that is less than operation_timeout.
+    // Shorter timeout than operation_timeout, if any.
     absl::Duration at_most = absl::InfiniteDuration();
   };
 
   HttpRequest ToRequest(const Operation& operation,
                         const std::string& token) const;
-  // The response if it is a success, else an error that names the object.
+  // Returns a successful response, or an error that names the object.
   static absl::StatusOr<HttpResponse> ToAnswer(
       const Operation& operation, absl::StatusOr<HttpResponse> response);
-  // The operation, once more if its token is refused, and another is granted.
-  // `done` gets a success or an error that names the object.
+  // Starts the operation, and retries once if its token is refused and another
+  // is granted. `done` gets a success or an error that names the object.
   void Start(Operation operation, HttpClient::Done done) const;
   void Send(Operation operation, std::string token, bool is_last,
             HttpClient::Done done) const;
-  // After the answer `refused` to `token`.
+  // Handles the response `refused` to `token`.
   void SendAgain(Operation operation, std::string token, HttpResponse refused,
                  HttpClient::Done done) const;
   absl::StatusOr<HttpResponse> Run(Operation operation) const;
-  // NOT_FOUND if a list of the bucket lacks the object. A 404 does not tell:
-  // the service answers "No such object" for a missing bucket, too.
+  // NOT_FOUND if a listing of the bucket lacks the object. A 404 is not
+  // sufficient: the service answers "No such object" for a missing bucket, too.
   absl::Status ConfirmAbsence(const ObjectName& name,
                               absl::Duration at_most) const;
   absl::Status DeleteWithin(absl::Duration at_most,
@@ -104,10 +103,10 @@ class GcsObjectStore : public ObjectStore {
                                         const std::string& prefix, int max,
                                         const std::string& from) const;
   Operation InsertionOf(const ObjectName& name, std::string bytes) const;
-  // Makes one object of up to 32 of the same bucket.
+  // Composes one object from up to 32 of the same bucket.
   absl::Status Compose(const std::vector<std::string>& keys,
                        const ObjectName& to) const;
-  // One object for each 32, in the folder of the upload.
+  // Composes one object per 32, in the directory of the upload.
   absl::StatusOr<std::vector<std::string>> ComposeLevel(
       const ObjectUpload& upload, int level,
       const std::vector<std::string>& keys) const;

@@ -53,7 +53,7 @@ class GcsParts {
   std::map<std::string, std::string>& environment() { return environment_; }
   FileSystem& home() { return home_; }
 
-  // With the account that the server tells.
+  // Uses the account that the server provides.
   void LogIn() {
     HttpRequest request;
     request.url = absl::StrCat(Server()->url(), "/weft-account");
@@ -129,7 +129,7 @@ class GcsTest : public ::testing::Test {
       ASSERT_OK(files_->CreateDirectory(directory_));
       return;
     }
-    // tools/test.sh says so: there is no excuse where it has set them up.
+    // Set by tools/test.sh, which installs the tools.
     if (std::getenv("WEFT_TEST_TOOLS_REQUIRED") != nullptr) {
       FAIL() << "the emulator did not start";
     }
@@ -152,7 +152,7 @@ std::string Bytes(size_t size) {
   return bytes;
 }
 
-TEST_F(GcsTest, LargeFilesAreComposedOfTheirParts) {
+TEST_F(GcsTest, LargeFilesAreComposedFromParts) {
   // 41 parts: more than are composed at once.
   const std::string bytes = Bytes(size_t{41} * (64 << 10) - 7);
   ASSERT_OK_AND_ASSIGN(auto file, files_->NewWritableFile(Path("large")));
@@ -163,7 +163,7 @@ TEST_F(GcsTest, LargeFilesAreComposedOfTheirParts) {
               StatusIs(absl::StatusCode::kNotFound));  // no part is left
 }
 
-TEST_F(GcsTest, AFileGoesOnAfterFlush) {
+TEST_F(GcsTest, AppendsContinueAfterFlush) {
   const std::string bytes = Bytes(size_t{3} * (64 << 10) + 11);
   ASSERT_OK_AND_ASSIGN(auto file, files_->NewWritableFile(Path("grows")));
   ASSERT_OK(file->Append(bytes));
@@ -177,7 +177,7 @@ TEST_F(GcsTest, AFileGoesOnAfterFlush) {
               bytes + "and on" + bytes);
 }
 
-TEST_F(GcsTest, NamesMayHaveAnyBytesThatUrlsHaveNot) {
+TEST_F(GcsTest, NamesMayContainUrlSpecialCharacters) {
   const std::vector<std::string> names = {"a b", "a+b", "a&b=c?d#e", "Grüße"};
   for (const std::string& name : names) {
     ASSERT_OK(files_->WriteFileAtomically(Path(name), name));
@@ -187,7 +187,7 @@ TEST_F(GcsTest, NamesMayHaveAnyBytesThatUrlsHaveNot) {
   EXPECT_EQ(listed.size(), names.size());
 }
 
-TEST_F(GcsTest, ABucketThatIsNotThereIsNoMissingObject) {
+TEST_F(GcsTest, MissingBucketIsNotAMissingObject) {
   constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
   EXPECT_THAT(files_->WriteFileAtomically("gs://no-such-bucket/f", "x"),
               StatusIs(kRefused, "gs://no-such-bucket"));
@@ -197,14 +197,14 @@ TEST_F(GcsTest, ABucketThatIsNotThereIsNoMissingObject) {
               StatusIs(kRefused, "gs://no-such-bucket"));
 }
 
-TEST_F(GcsTest, WithoutATokenNothingIsDone) {
+TEST_F(GcsTest, RequestWithoutTokenFails) {
   GcsFileSystem nobody(std::make_unique<GcsParts>());
   EXPECT_THAT(nobody.ReadFile(Path("f")),
               StatusIs(absl::StatusCode::kPermissionDenied,
                        "GOOGLE_APPLICATION_CREDENTIALS"));
 }
 
-TEST_F(GcsTest, AWrongAccountFileIsNamed) {
+TEST_F(GcsTest, InvalidAccountFileIsNamed) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"no JSON", "is no JSON object"},
       {"{}", "neither service_account nor authorized_user"},

@@ -20,9 +20,9 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr absl::Duration kRenewTokenBefore = absl::Minutes(5);
-// A file that says who asks may come later.
+// Interval for checking a missing credentials file.
 constexpr absl::Duration kLookForFileAgain = absl::Minutes(5);
-// After a failure, while the old one is good: nobody waits for each request.
+// Retry interval after a failed renewal, while the old token is valid.
 constexpr absl::Duration kAskForTokenAgain = absl::Seconds(30);
 constexpr absl::Duration kTokenTimeout = absl::Seconds(30);
 constexpr char kScope[] =
@@ -71,7 +71,7 @@ absl::StatusOr<std::string> SignRs256(const std::string& pem,
   return absl::InvalidArgumentError("its private_key is no RSA key in PEM");
 }
 
-// What a service account says of itself, signed (RFC 7523).
+// The signed assertion of a service account (RFC 7523).
 absl::StatusOr<std::string> Assertion(const Json& account,
                                       const std::string& token_uri,
                                       absl::Time now) {
@@ -132,7 +132,7 @@ absl::StatusOr<std::string> GoogleCredentials::Token() {
       return granted_.token;
     }
   }
-  // Several threads may ask at once; each token is good.
+  // Several threads may request tokens at once; each token is valid.
   auto granted = Find();
   absl::MutexLock lock(&mutex_);
   refusals_.HasLooked();
@@ -164,7 +164,7 @@ absl::StatusOr<GoogleCredentials::Granted> GoogleCredentials::Find() const {
   const auto text = options_.files->ReadFile(path);
   if (text.ok()) return FromFile(path, *text);
   if (!absl::IsNotFound(text.status())) return text.status();
-  // Never NOT_FOUND, which would mean the object that is asked for.
+  // Never NOT_FOUND, which would refer to the requested object.
   if (!told.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "GOOGLE_APPLICATION_CREDENTIALS names a file that does not exist: ",

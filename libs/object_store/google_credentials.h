@@ -1,10 +1,10 @@
-// GoogleCredentials: the token that requests to Google Cloud Storage carry,
-// found as Google's own programs find it:
+// GoogleCredentials provides the access token for requests to Google Cloud
+// Storage, from the same sources as Google's own programs:
 //   1. GOOGLE_APPLICATION_CREDENTIALS, a file of a service account (whose key
 //      signs a JWT, RS256) or of a user (a refresh token); else
 //      ~/.config/gcloud/application_default_credentials.json;
-//   2. by option, what the machine's account is given by its metadata service
-//      (GCE_METADATA_HOST, where that is another one);
+//   2. by option, the account of the machine from its metadata service
+//      (GCE_METADATA_HOST overrides its address);
 //   3. none, as public buckets and emulators take it.
 // Source:
 // https://cloud.google.com/docs/authentication/application-default-credentials
@@ -39,13 +39,14 @@ class GoogleCredentials {
  public:
   explicit GoogleCredentials(GoogleCredentialsOptions options);
 
-  // Empty: requests carry none. Errors are never NOT_FOUND. Blocks when a
-  // service is asked for one: first, and again from five minutes before it
-  // expires; an error then is none while the old one is good, for the next half
-  // minute without another try.
+  // Empty: requests carry no token. Errors are never NOT_FOUND. Blocks when a
+  // token is requested: the first time, and again from five minutes before it
+  // expires. An error is ignored while the old token is valid, and no new
+  // attempt is made for half a minute.
   absl::StatusOr<std::string> Token() ABSL_LOCKS_EXCLUDED(mutex_);
-  // That the service has refused `token`. Does not block. True: Token asks for
-  // another one at once, or has one by now. False: it has asked a moment ago.
+  // Reports that the service has refused `token`. Does not block. Returns true
+  // if the next Token requests another one at once, or already has one; false
+  // if one was requested recently.
   bool Refuse(const std::string& token) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

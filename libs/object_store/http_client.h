@@ -1,6 +1,6 @@
-// HttpClient: requests to web services, as object stores are reached. The seam
-// behind which a test answers in a server's place; curl_http_client.h is the
-// real one, retrying_http_client.h asks again after failures that pass.
+// HttpClient is the interface for HTTP requests, used to reach object stores.
+// Tests replace it; curl_http_client.h is the real implementation, and
+// retrying_http_client.h retries transient failures.
 #ifndef WEFT_LIBS_OBJECT_STORE_HTTP_CLIENT_H_
 #define WEFT_LIBS_OBJECT_STORE_HTTP_CLIENT_H_
 
@@ -25,15 +25,15 @@ struct HttpRequest {
   std::string method = "GET";
   std::string url;  // percent-encoded
   std::vector<std::pair<std::string, std::string>> headers;
-  // Null: none. Shared, since an attempt may be followed by another.
+  // Null: none. Shared, because a request may be retried.
   std::shared_ptr<const std::string> body;
-  // A longer answer is an error.
+  // A longer response is an error.
   size_t max_response_bytes = size_t{8} << 20;
   absl::Time deadline = absl::InfiniteFuture();
-  // The server may take long before it says anything: a copy that it makes
-  // itself. Only the deadline ends it then, not a minute without a byte.
+  // The server may stay silent for long, for example during a server-side copy.
+  // Only the deadline ends the request then, not a minute without a byte.
   bool may_be_silent = false;
-  // Null, or whether nobody wants the answer any more: then the request ends
+  // Null, or set when the response is no longer needed: then the request ends
   // with CANCELLED within seconds.
   std::shared_ptr<const std::atomic<bool>> given_up;
 };
@@ -44,26 +44,26 @@ struct HttpResponse {
   std::string body;
 
   bool ok() const { return code >= 200 && code < 300; }
-  // Empty when it is not there.
+  // Empty if absent.
   absl::string_view header(absl::string_view name) const {
     const auto it = headers.find(std::string(name));
     return it == headers.end() ? absl::string_view() : it->second;
   }
 };
 
-// Any thread may call it.
+// May be called from any thread.
 class HttpClient {
  public:
   using Done = absl::AnyInvocable<void(absl::StatusOr<HttpResponse>)>;
 
   virtual ~HttpClient() = default;
 
-  // `done` is called once, on some thread, and must not block. A response is
-  // what a server said, whatever its code. Errors: UNAVAILABLE when none came
-  // and another attempt may get one; DEADLINE_EXCEEDED at the deadline;
-  // FAILED_PRECONDITION when the server is not who it should be;
+  // `done` is called once, on any thread, and must not block. A response is any
+  // reply of a server, regardless of its code. Errors: UNAVAILABLE if there was
+  // none and a retry may succeed; DEADLINE_EXCEEDED at the deadline;
+  // FAILED_PRECONDITION if the server cannot be authenticated;
   // RESOURCE_EXHAUSTED for a response that is too long; CANCELLED at the end of
-  // the client; INVALID_ARGUMENT for a URL that is none.
+  // the client; INVALID_ARGUMENT for an invalid URL.
   virtual void Start(HttpRequest request, Done done) = 0;
 };
 
@@ -71,10 +71,10 @@ class HttpClient {
 absl::StatusOr<HttpResponse> Send(HttpClient& http, Scheduler& scheduler,
                                   HttpRequest request);
 
-// All bytes but letters, digits and "-._~" as %XX; slashes too unless they are
-// kept.
+// Encodes all bytes except letters, digits and "-._~" as %XX; slashes, too,
+// unless they are kept.
 std::string PercentEncode(absl::string_view text, bool keep_slashes = false);
-// %XX as bytes; what is no such code stays as it is.
+// Decodes %XX; other text is unchanged.
 std::string PercentDecode(absl::string_view text);
 
 }  // namespace weft

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-// "bytes 0-9/100": where it begins, and the size of the whole.
+// Parses "bytes 0-9/100": start offset and total size.
 struct ContentRange {
   uint64_t begin = 0;
   uint64_t whole = 0;
@@ -36,7 +36,7 @@ std::optional<ContentRange> ParseContentRange(absl::string_view text) {
   return range;
 }
 
-// "bytes */100" of an answer that nothing is there.
+// Parses "bytes */100" of a response for a range past the end.
 std::optional<uint64_t> SizeOfWhole(absl::string_view content_range) {
   const size_t slash = content_range.rfind('/');
   uint64_t size = 0;
@@ -46,7 +46,7 @@ std::optional<uint64_t> SizeOfWhole(absl::string_view content_range) {
   return has_size ? std::optional(size) : std::nullopt;
 }
 
-// All of the object, by a server without ranges.
+// The whole object, from a server without ranges.
 ObjectPiece PieceOfWhole(std::string whole, uint64_t offset, size_t size) {
   ObjectPiece piece;
   piece.object.size = whole.size();
@@ -89,7 +89,8 @@ absl::StatusOr<ObjectPiece> ToPiece(HttpResponse response, uint64_t offset,
                                     size_t size) {
   const absl::string_view text = response.header("content-range");
   const auto whole = SizeOfWhole(text);
-  // Some answer so about an empty object, others with a range of nothing.
+  // Some servers respond this way for an empty object, others with an empty
+  // range.
   if (IsPastEnd(response) ||
       (response.body.empty() && whole.has_value() && *whole <= offset)) {
     ObjectPiece nothing;

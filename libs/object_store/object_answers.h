@@ -1,4 +1,4 @@
-// What the answers of S3 and Google Cloud Storage have in common.
+// Common handling of responses of S3 and Google Cloud Storage.
 #ifndef WEFT_LIBS_OBJECT_STORE_OBJECT_ANSWERS_H_
 #define WEFT_LIBS_OBJECT_STORE_OBJECT_ANSWERS_H_
 
@@ -13,19 +13,19 @@
 
 namespace weft {
 
-// The code of an error that a service answers with. Never NOT_FOUND: a proxy, a
-// wrong endpoint and a bucket that does not exist answer 404, too.
+// Status code for an HTTP error. Never NOT_FOUND: a proxy, a wrong endpoint and
+// a missing bucket answer 404, too.
 absl::StatusCode CodeOfHttp(int code);
 
-// "bytes=0-9" for the first ten.
+// Returns "bytes=0-9" for the first ten bytes.
 std::string RangeHeader(uint64_t offset, uint64_t size);
 
-// A range that begins at or after the object's end, which is no error.
+// Whether the range begins at or after the object's end, which is no error.
 inline bool IsPastEnd(const HttpResponse& response) {
   return response.code == 416;
 }
 
-// What a request with a Range brought, all of it that the object has. The
+// Returns the data of a range request, complete up to the object's end. The
 // version is left empty.
 absl::StatusOr<ObjectPiece> ToPiece(HttpResponse response, uint64_t offset,
                                     size_t size);

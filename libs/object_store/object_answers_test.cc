@@ -1,5 +1,5 @@
-// What becomes of answers that services give seldom, or should never give. A
-// script answers in their place.
+// Handling of responses that services give rarely, or should never give,
+// simulated by a script.
 #include "libs/object_store/object_answers.h"
 
 #include <arpa/inet.h>
@@ -117,7 +117,7 @@ class ObjectAnswersTest : public testing::Test {
   ObjectFileSystem files_{s3_, *scheduler_, {.part_bytes = size_t{5} << 20}};
 };
 
-TEST_F(ObjectAnswersTest, NamesInListsAreDecodedAsTheServiceSays) {
+TEST_F(ObjectAnswersTest, ListedNamesAreDecodedPerEncodingType) {
   const std::string keys =
       "<Contents><Key>d/a+b</Key></Contents>"
       "<Contents><Key>d/a%2Bb</Key></Contents>"
@@ -138,8 +138,8 @@ TEST_F(ObjectAnswersTest, NamesInListsAreDecodedAsTheServiceSays) {
   }
 }
 
-// Whoever deletes what a list names must not be led out of the directory.
-TEST_F(ObjectAnswersTest, WhatIsNoNameInTheDirectoryIsNotListed) {
+// Deletions of listed names must not leave the directory.
+TEST_F(ObjectAnswersTest, InvalidListedNamesAreSkipped) {
   http_.set_script([&](const HttpRequest&) {
     return Xml(
         "<ListBucketResult><Contents><Key>d/</Key></Contents>"
@@ -156,7 +156,7 @@ TEST_F(ObjectAnswersTest, WhatIsNoNameInTheDirectoryIsNotListed) {
   EXPECT_EQ(names, (std::vector<std::string>{"folder", "good"}));
 }
 
-TEST_F(ObjectAnswersTest, AListThatDoesNotEndIsRefused) {
+TEST_F(ObjectAnswersTest, EndlessListIsRejected) {
   const auto page = [](const std::string& next) {
     return Xml(absl::StrCat("<ListBucketResult><Contents><Key>d/x</Key>",
                             "</Contents><IsTruncated>true</IsTruncated>",
@@ -164,7 +164,7 @@ TEST_F(ObjectAnswersTest, AListThatDoesNotEndIsRefused) {
                             next.empty() ? "" : "</NextContinuationToken>",
                             "</ListBucketResult>"));
   };
-  // From A to B to A.
+  // Pages cycle: A, B, A.
   http_.set_script([&](const HttpRequest& request) {
     return page(absl::StrContains(request.url, "token=A") ? "B" : "A");
   });
@@ -176,8 +176,8 @@ TEST_F(ObjectAnswersTest, AListThatDoesNotEndIsRefused) {
               StatusIs(kInternalError, "does not say how to go on"));
 }
 
-// Nor does one that has something else to go on with each time.
-TEST_F(ObjectAnswersTest, AListOfEmptyPagesIsNotFollowedForEver) {
+// Nor does a list with a new continuation each time.
+TEST_F(ObjectAnswersTest, EndlessEmptyPagesAreRejected) {
   int pages = 0;
   http_.set_script([&](const HttpRequest&) {
     return Xml(absl::StrCat("<ListBucketResult><IsTruncated>true</IsTruncated>",
@@ -190,7 +190,7 @@ TEST_F(ObjectAnswersTest, AListOfEmptyPagesIsNotFollowedForEver) {
 }
 
 // The service may send a page with nothing on it before others.
-TEST_F(ObjectAnswersTest, AnEmptyPageIsNotTheEnd) {
+TEST_F(ObjectAnswersTest, EmptyPageDoesNotEndTheList) {
   http_.set_script([&](const HttpRequest& request) {
     if (!absl::StrContains(request.url, "token=A")) {
       return Xml(
@@ -239,7 +239,7 @@ class UncopiedPartsTest : public ObjectAnswersTest {
       store_, *scheduler_, {.part_bytes = size_t{5} << 20}};
 };
 
-TEST_F(UncopiedPartsTest, ALargeObjectIsCopiedWhole) {
+TEST_F(UncopiedPartsTest, LargeObjectIsCopiedCompletely) {
   http_.set_script([](const HttpRequest& request) -> HttpResponse {
     if (request.method != "HEAD") return Xml("<CopyObjectResult/>");
     return {.code = 200,
@@ -253,7 +253,7 @@ TEST_F(UncopiedPartsTest, ALargeObjectIsCopiedWhole) {
   EXPECT_EQ(NumCopies("partNumber"), 0);
 }
 
-TEST_F(UncopiedPartsTest, WhatGoesOnIsReadAndSent) {
+TEST_F(UncopiedPartsTest, AppendReuploadsExistingBytes) {
   std::string old(size_t{17} << 20, 'x');
   for (size_t i = 0; i < old.size(); i += 1000) old[i] = 'a' + i / 1000 % 26;
   std::string sent;
@@ -297,9 +297,9 @@ TEST_F(UncopiedPartsTest, WhatGoesOnIsReadAndSent) {
 constexpr char kNoSuchKeyXml[] =
     "<Error><Code>NoSuchKey</Code><Message>no key</Message></Error>";
 
-// A proxy in front of the service, a wrong endpoint, a bucket that is missing:
-// callers would take NOT_FOUND for a reason to begin anew.
-TEST_F(ObjectAnswersTest, A404WithoutEvidenceIsNoMissingObject) {
+// A proxy in front of the service, a wrong endpoint, a missing bucket: on
+// NOT_FOUND callers would start over.
+TEST_F(ObjectAnswersTest, Unexplained404IsNotNotFound) {
   constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
   for (const std::string body :
        {"", "<html>nginx</html>", "404 page not found", "{}",
@@ -323,7 +323,7 @@ TEST_F(ObjectAnswersTest, A404WithoutEvidenceIsNoMissingObject) {
   }
 }
 
-TEST_F(ObjectAnswersTest, TheServicesErrorDocumentTellsAMissingObject) {
+TEST_F(ObjectAnswersTest, S3ErrorDocumentMeansNotFound) {
   bool has_bucket_in_endpoint = false;
   http_.set_script([&](const HttpRequest& request) {
     const bool is_list = absl::StrContains(request.url, "list-type");
@@ -346,9 +346,9 @@ TEST_F(ObjectAnswersTest, TheServicesErrorDocumentTellsAMissingObject) {
       StatusIs(absl::StatusCode::kFailedPrecondition, "AWS_ENDPOINT_URL"));
 }
 
-// Google says "No such object" of a bucket that is missing, too: the bucket's
-// list tells.
-TEST_F(ObjectAnswersTest, GooglesListTellsAMissingObject) {
+// Google answers "No such object" for a missing bucket, too: only a list of the
+// bucket distinguishes them.
+TEST_F(ObjectAnswersTest, EmptyGcsListMeansNotFound) {
   HttpResponse list;
   http_.set_script([&](const HttpRequest& request) {
     if (absl::StrContains(request.url, "maxResults")) return list;
@@ -384,7 +384,7 @@ TEST_F(ObjectAnswersTest, GooglesListTellsAMissingObject) {
               StatusIs(absl::StatusCode::kUnavailable, "lists the object"));
 }
 
-TEST_F(ObjectAnswersTest, AnObjectMayAppearWhileItIsOpened) {
+TEST_F(ObjectAnswersTest, ObjectMayAppearDuringOpen) {
   // S3 said that it was missing: that was true.
   http_.set_script([&](const HttpRequest& request) -> HttpResponse {
     if (absl::StrContains(request.url, "list-type")) {
@@ -414,7 +414,7 @@ TEST_F(ObjectAnswersTest, AnObjectMayAppearWhileItIsOpened) {
 }
 
 // NOT_FOUND would mean that there never was one.
-TEST_F(ObjectAnswersTest, AnObjectThatGoesWhileItIsReadIsNotNotFound) {
+TEST_F(ObjectAnswersTest, ObjectDeletedDuringReadIsNotNotFound) {
   const size_t begin = ObjectFileSystem::kReadAheadBytes;
   for (const size_t rest : {size_t{10}, 2 * begin}) {
     http_.set_script([&](const HttpRequest& request) -> HttpResponse {
@@ -437,7 +437,7 @@ TEST_F(ObjectAnswersTest, AnObjectThatGoesWhileItIsReadIsNotNotFound) {
 }
 
 // A copy has been made when the service says so, not when it begins to answer.
-TEST_F(ObjectAnswersTest, NothingIsDeletedUnlessItWasCopied) {
+TEST_F(ObjectAnswersTest, SourceIsDeletedOnlyAfterCopy) {
   for (const std::string body : {"", "\n\n", "<html/>", "<Error/>"}) {
     http_.set_script([&](const HttpRequest& request) -> HttpResponse {
       if (request.method == "HEAD") {
@@ -457,7 +457,7 @@ TEST_F(ObjectAnswersTest, NothingIsDeletedUnlessItWasCopied) {
   EXPECT_EQ(http_.Count("DELETE", ""), 0);
 }
 
-TEST_F(ObjectAnswersTest, AnErrorThatPassesInASuccessIsAskedAgain) {
+TEST_F(ObjectAnswersTest, TransientErrorInOkReplyIsRetried) {
   int asked = 0;
   http_.set_script([&](const HttpRequest&) {
     return Xml(++asked == 1 ? "<Error><Code>SlowDown</Code></Error>"
@@ -468,7 +468,7 @@ TEST_F(ObjectAnswersTest, AnErrorThatPassesInASuccessIsAskedAgain) {
   EXPECT_EQ(asked, 2);
 }
 
-TEST_F(ObjectAnswersTest, ARangeThatWasNotAskedForIsAFailure) {
+TEST_F(ObjectAnswersTest, UnexpectedRangeErrorIsInternal) {
   http_.set_script(
       [](const HttpRequest&) { return HttpResponse{.code = 416}; });
   EXPECT_THAT(s3_.Put({"b", "k"}, "bytes"), StatusIs(kInternalError, "416"));
@@ -476,7 +476,7 @@ TEST_F(ObjectAnswersTest, ARangeThatWasNotAskedForIsAFailure) {
   EXPECT_THAT(gcs_.Put({"b", "k"}, "bytes"), StatusIs(kInternalError, "416"));
 }
 
-TEST_F(ObjectAnswersTest, APieceIsWhatWasAskedFor) {
+TEST_F(ObjectAnswersTest, RangeReplyMustMatchRequest) {
   const auto piece = [](const std::string& range, const std::string& body) {
     HttpResponse response{.code = 206, .headers = {}, .body = body};
     if (!range.empty()) response.headers["content-range"] = range;
@@ -489,7 +489,7 @@ TEST_F(ObjectAnswersTest, APieceIsWhatWasAskedFor) {
   ASSERT_OK_AND_ASSIGN(const ObjectPiece last,
                        piece("bytes 100-102/103", "012"));
   EXPECT_EQ(last.object.size, 103u);
-  // Of an emulator.
+  // As sent by an emulator.
   ASSERT_OK_AND_ASSIGN(const ObjectPiece empty, piece("bytes 0--1/0", ""));
   EXPECT_EQ(empty.object.size, 0u);
   EXPECT_THAT(piece("", ""), StatusIs(kInternalError));
@@ -504,7 +504,7 @@ TEST_F(ObjectAnswersTest, APieceIsWhatWasAskedFor) {
               StatusIs(kInternalError, "11 bytes of 10"));
 }
 
-TEST_F(ObjectAnswersTest, ASizeIsNotBelieved) {
+TEST_F(ObjectAnswersTest, DeclaredSizeIsNotTrusted) {
   http_.set_script([](const HttpRequest& request) -> HttpResponse {
     if (request.method == "HEAD") {
       return {.code = 200,
@@ -517,9 +517,9 @@ TEST_F(ObjectAnswersTest, ASizeIsNotBelieved) {
   EXPECT_EQ(read, "short");
 }
 
-// Of a file that is open the rest is not that of another, which has its name by
-// now: who reads is told, and opens it anew.
-TEST_F(ObjectAnswersTest, AFileOfWhichAnotherHasTheNameSaysSo) {
+// The rest of an open file must not come from an object that has replaced it:
+// the reader gets an error and must reopen the file.
+TEST_F(ObjectAnswersTest, ReadOfReplacedObjectFails) {
   const std::string old(2 * ObjectFileSystem::kReadAheadBytes, 'x');
   http_.set_script([&](const HttpRequest& request) -> HttpResponse {
     const bool is_first = http_.requests().size() == 1;
@@ -543,9 +543,9 @@ TEST_F(ObjectAnswersTest, AFileOfWhichAnotherHasTheNameSaysSo) {
                        "s3://b/index: the service answers 412"));
 }
 
-// Nor where an object is renamed, goes on or is read, whatever is computed of
+// Nor when an object is renamed, appended to or read, whatever is computed from
 // it.
-TEST_F(ObjectAnswersTest, ASizeThatNoObjectHasIsRefused) {
+TEST_F(ObjectAnswersTest, ImpossibleSizeIsRejected) {
   for (const char* size : {"18446744073709551615", "18446744073709551614",
                            "9223372036854775808", "4611686018427387904"}) {
     http_.set_script([&](const HttpRequest& request) -> HttpResponse {
@@ -582,7 +582,7 @@ TEST_F(ObjectAnswersTest, ASizeThatNoObjectHasIsRefused) {
 }
 
 // S3 answers HEAD so: without a body, and with where the bucket is.
-TEST_F(ObjectAnswersTest, ABucketOfAnotherRegionIsSaidToBeThere) {
+TEST_F(ObjectAnswersTest, BucketInOtherRegionIsReported) {
   std::string region = "eu-west-1";
   http_.set_script([&](const HttpRequest&) {
     return HttpResponse{
@@ -596,7 +596,7 @@ TEST_F(ObjectAnswersTest, ABucketOfAnotherRegionIsSaidToBeThere) {
               StatusIs(kInternalError, "answers 400"));
 }
 
-TEST_F(ObjectAnswersTest, ABucketsNameIsNoHost) {
+TEST_F(ObjectAnswersTest, BucketNameCannotInjectHost) {
   for (const char* path : {"s3://localhost:8443#/k", "s3://[::1]#/k",
                            "s3://b?x=/k", "s3://a@b/k"}) {
     EXPECT_THAT(files_.ReadFile(path),
@@ -606,8 +606,8 @@ TEST_F(ObjectAnswersTest, ABucketsNameIsNoHost) {
   EXPECT_TRUE(http_.requests().empty());
 }
 
-// An attempt whose answer is lost may have been made.
-TEST_F(ObjectAnswersTest, WhatIsAppendedIsThereOnce) {
+// An attempt whose reply is lost may have taken effect.
+TEST_F(ObjectAnswersTest, RetriedAppendIsAppliedOnce) {
   std::map<std::string, std::string> objects = {{"k", "old"}};
   std::set<std::string> lost;
   http_.set_script(
@@ -638,7 +638,7 @@ TEST_F(ObjectAnswersTest, WhatIsAppendedIsThereOnce) {
   EXPECT_EQ(objects["k"], "old+new");
 }
 
-TEST_F(ObjectAnswersTest, ACopyThatDoesNotGoOnEnds) {
+TEST_F(ObjectAnswersTest, CopyWithoutProgressFails) {
   for (const char* body :
        {R"({"done":false,"rewriteToken":"x","totalBytesRewritten":"5"})",
         R"({"done":"true","rewriteToken":"x"})", R"({"done":true})"}) {
@@ -654,7 +654,7 @@ TEST_F(ObjectAnswersTest, ACopyThatDoesNotGoOnEnds) {
   }
 }
 
-TEST_F(ObjectAnswersTest, ANameThatIsNoUtf8EndsNothing) {
+TEST_F(ObjectAnswersTest, NonUtf8NameIsAnError) {
   http_.set_script([&](const HttpRequest&) {
     return HttpResponse{.code = 404, .headers = {}, .body = "{}"};
   });
@@ -663,7 +663,7 @@ TEST_F(ObjectAnswersTest, ANameThatIsNoUtf8EndsNothing) {
 }
 
 // All threads that may block may wait for answers before the first has come.
-TEST(CurlHttpClientTest, NeedsNoThreadThatMayBlock) {
+TEST(CurlHttpClientTest, NeedsNoBlockingThread) {
   SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock, {.max_blocking_threads = 1});
   // The thread that waits may come to it late, and leave it later than this.
@@ -673,7 +673,7 @@ TEST(CurlHttpClientTest, NeedsNoThreadThatMayBlock) {
   const auto answered = scheduler->NewEvent();
   absl::Status status;
   HttpRequest request;
-  request.url = "http://127.0.0.1:1/";  // where nobody listens
+  request.url = "http://127.0.0.1:1/";  // no server listens here
   http.Start(std::move(request), [&](const auto& answer) {
     status = answer.status();
     answered->Set();
@@ -701,7 +701,7 @@ class CurlMemory {
 };
 thread_local bool CurlMemory::is_out = false;
 
-TEST(CurlHttpClientTest, WithoutMemoryARequestEndsAtOnce) {
+TEST(CurlHttpClientTest, RequestWithoutMemoryFailsAtOnce) {
   const CurlMemory memory;
   SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
@@ -743,7 +743,7 @@ class SilentServer {
   int port_ = 0;
 };
 
-TEST(CurlHttpClientTest, WhatIsGivenUpEndsSoon) {
+TEST(CurlHttpClientTest, CancelledRequestEndsPromptly) {
   SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
   const SilentServer server;
@@ -764,8 +764,8 @@ TEST(CurlHttpClientTest, WhatIsGivenUpEndsSoon) {
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kCancelled, "given up"));
 }
 
-// Keys that are still good are used while those who renew them are away.
-TEST(CredentialsTest, GoodKeysOutliveAFailureToRenewThem) {
+// Valid keys are used while their renewal fails.
+TEST(CredentialsTest, ValidKeysSurviveFailedRenewal) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
   MemoryFileSystem home;
@@ -797,7 +797,7 @@ TEST(CredentialsTest, GoodKeysOutliveAFailureToRenewThem) {
   clock.Advance(absl::Minutes(56));
   ASSERT_OK_AND_ASSIGN(const AwsKeys keys, credentials.Get());
   EXPECT_EQ(keys.access_key_id, "a");
-  // Not each request waits for those who are away.
+  // Not every request waits for the unavailable service.
   const size_t asked = http.requests().size();
   EXPECT_OK(credentials.Get());
   EXPECT_EQ(http.requests().size(), asked);
@@ -808,7 +808,7 @@ TEST(CredentialsTest, GoodKeysOutliveAFailureToRenewThem) {
   EXPECT_THAT(credentials.Get(), StatusIs(absl::StatusCode::kUnavailable));
 }
 
-TEST(CredentialsTest, AGoodTokenOutlivesAFailureToRenewIt) {
+TEST(CredentialsTest, ValidTokenSurvivesFailedRenewal) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
   MemoryFileSystem home;
@@ -837,7 +837,7 @@ TEST(CredentialsTest, AGoodTokenOutlivesAFailureToRenewIt) {
   EXPECT_THAT(credentials.Token(), StatusIs(absl::StatusCode::kUnavailable));
 }
 
-// What is missing is not the object that somebody asks for.
+// NOT_FOUND would refer to the requested object, not to credentials.
 TEST(CredentialsTest, MissingCredentialsAreNotNotFound) {
   constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
   ManualClock clock;
@@ -883,8 +883,8 @@ class SetClock : public ManualClock {
   absl::Duration ahead = absl::ZeroDuration();
 };
 
-// A file with keys is written late, or anew, by others.
-TEST(CredentialsTest, KeysOfAFileAreLookedForAgain) {
+// Other programs may write or replace a key file later.
+TEST(CredentialsTest, MissingKeyFileIsCheckedAgain) {
   for (const char* session : {"", "aws_session_token = t\n"}) {
     SetClock clock;
     SimulatedScheduler scheduler(clock);
@@ -919,7 +919,7 @@ TEST(CredentialsTest, KeysOfAFileAreLookedForAgain) {
     EXPECT_EQ(credentials.Get()->access_key_id, "second");
     clock.Advance(absl::Minutes(6));
     EXPECT_EQ(credentials.Get()->access_key_id, "third");
-    // Who writes it anew empties it first.
+    // A program that rewrites the file truncates it first.
     ASSERT_OK(home.WriteFileAtomically("/home/.aws/credentials", ""));
     clock.Advance(absl::Minutes(6));
     EXPECT_EQ(credentials.Get()->access_key_id, "third");
@@ -982,7 +982,7 @@ class RefusedKeysTest : public testing::Test {
                         .endpoint = "http://s3"}};
 };
 
-TEST_F(RefusedKeysTest, KeysThatAreRefusedAreReadAgain) {
+TEST_F(RefusedKeysTest, RefusedKeysAreReadAgain) {
   const std::vector<HttpResponse> refusals = {
       {.code = 401, .headers = {}, .body = ""},
       {.code = 403, .headers = {}, .body = ""},
@@ -1004,7 +1004,7 @@ TEST_F(RefusedKeysTest, KeysThatAreRefusedAreReadAgain) {
 }
 
 // A file that a tool is just writing is empty when it is first looked at.
-TEST_F(RefusedKeysTest, ARequestWithoutKeysIsMadeAgainWithThem) {
+TEST_F(RefusedKeysTest, AnonymousRequestIsRetriedWithKeys) {
   Write("credentials", "");
   refusal_ = {.code = 403, .headers = {}, .body = ""};
   accepted_ = "Credential=key/";
@@ -1012,7 +1012,7 @@ TEST_F(RefusedKeysTest, ARequestWithoutKeysIsMadeAgainWithThem) {
   EXPECT_OK(Ask());
 }
 
-TEST_F(RefusedKeysTest, ARegionThatIsRefusedIsReadAgain) {
+TEST_F(RefusedKeysTest, RefusedRegionIsReadAgain) {
   WriteKey("key");
   for (const int code : {301, 400}) {
     const std::string region = absl::StrCat("eu-west-", code);
@@ -1027,7 +1027,7 @@ TEST_F(RefusedKeysTest, ARegionThatIsRefusedIsReadAgain) {
   }
 }
 
-TEST_F(RefusedKeysTest, TheSameKeysAreNotTriedAgain) {
+TEST_F(RefusedKeysTest, UnchangedKeysAreNotRetried) {
   WriteKey("key");
   refusal_ = {.code = 403, .headers = {}, .body = ""};
   accepted_ = "Credential=another/";
@@ -1037,8 +1037,8 @@ TEST_F(RefusedKeysTest, TheSameKeysAreNotTriedAgain) {
   }
 }
 
-// As those that read the parts of a file at once are.
-TEST_F(RefusedKeysTest, RequestsThatAreRefusedTogetherAreAllMadeAgain) {
+// Like concurrent reads of the parts of a file.
+TEST_F(RefusedKeysTest, ConcurrentRefusedRequestsAreAllRetried) {
   WriteKey("old");
   ASSERT_OK_AND_ASSIGN(const AwsKeys old, credentials_.Get());
   WriteKey("new");
@@ -1051,7 +1051,7 @@ TEST_F(RefusedKeysTest, RequestsThatAreRefusedTogetherAreAllMadeAgain) {
   EXPECT_FALSE(credentials_.Refuse(found));
 }
 
-TEST(CredentialsTest, ATokenThatIsRefusedIsAskedForAgain) {
+TEST(CredentialsTest, RefusedTokenIsRenewed) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
   MemoryFileSystem home;
@@ -1086,7 +1086,8 @@ TEST(CredentialsTest, ATokenThatIsRefusedIsAskedForAgain) {
   EXPECT_OK(store.Stat({"b", "k"}).status());
   accepted = 2;
   EXPECT_OK(store.Stat({"b", "k"}).status());
-  // One that is granted again and again refused is no reason to ask for ever.
+  // A token that is granted and refused repeatedly must not cause endless
+  // retries.
   accepted = 100;
   EXPECT_THAT(store.Stat({"b", "k"}),
               StatusIs(absl::StatusCode::kPermissionDenied, "401"));
@@ -1101,7 +1102,7 @@ TEST(CredentialsTest, ATokenThatIsRefusedIsAskedForAgain) {
 
 // A machine's clock is set right after the program began: the service compares
 // with its own, by which the time to wait by has gone wrong.
-TEST(CredentialsTest, RequestsAreSignedByTheClockOfTheWall) {
+TEST(CredentialsTest, RequestsAreSignedWithWallClock) {
   SetClock clock;
   clock.ahead = absl::Hours(30 * 24);
   SimulatedScheduler scheduler(clock);
@@ -1126,7 +1127,7 @@ TEST(CredentialsTest, RequestsAreSignedByTheClockOfTheWall) {
 
 // The machine's account is asked for only where that is wanted, and again
 // before a token ends.
-TEST(CredentialsTest, GooglesMachinesHaveTokens) {
+TEST(CredentialsTest, MetadataServerTokensAreUsed) {
   constexpr char kPath[] =
       "/computeMetadata/v1/instance/service-accounts/default/token";
   ManualClock clock;
@@ -1171,7 +1172,7 @@ TEST(CredentialsTest, GooglesMachinesHaveTokens) {
   }
 }
 
-TEST(CredentialsTest, GooglesFileIsLookedForAgain) {
+TEST(CredentialsTest, MissingGoogleFileIsCheckedAgain) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
   MemoryFileSystem home;
@@ -1196,8 +1197,8 @@ TEST(CredentialsTest, GooglesFileIsLookedForAgain) {
   EXPECT_EQ(credentials.Token().value(), "granted");
 }
 
-// As libcurl names it in "Host", and so do AWS's own programs.
-TEST(SignRequestTest, TheSchemesOwnPortIsNotSigned) {
+// libcurl and AWS's own programs send it this way in "Host".
+TEST(SignRequestTest, DefaultPortIsNotSigned) {
   const auto signed_as = [](const std::string& url) {
     HttpRequest request;
     request.url = url;
@@ -1212,7 +1213,7 @@ TEST(SignRequestTest, TheSchemesOwnPortIsNotSigned) {
   EXPECT_NE(signed_as("https://h:8443/b"), signed_as("https://h/b"));
 }
 
-// A home whose files are not read until a gate opens: of a mount that is dead.
+// A home directory on a hung mount: reads block until a gate opens.
 class HungHome : public MemoryFileSystem {
  public:
   explicit HungHome(Scheduler& scheduler)
@@ -1229,7 +1230,7 @@ class HungHome : public MemoryFileSystem {
   const std::unique_ptr<Event> gate;
 };
 
-TEST(HungHomeTest, AHomeThatHangsIsInNobodysWay) {
+TEST(HungHomeTest, HungHomeDirectoryDoesNotBlockOthers) {
   SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
   const auto random = NewSeededRandom(1);
@@ -1243,7 +1244,7 @@ TEST(HungHomeTest, AHomeThatHangsIsInNobodysWay) {
                         }
                         return absl::string_view(name) == "HOME" ? "/home" : "";
                       }});
-  // Without keys, or a name of a file, no service is asked for it.
+  // Without keys, or a file name, no service is called.
   const auto read = [&](const std::string& path, absl::StatusCode code,
                         Event& done) {
     scheduler->Schedule(Pool::kBlocking, [&files, path, code, &done] {
@@ -1298,7 +1299,7 @@ class SilentHttp : public HttpClient {
   Scheduler& scheduler_;
 };
 
-TEST(SilentStoreTest, WhoGivesAFileUpIsNotKept) {
+TEST(SilentStoreTest, AbandonDoesNotWaitForSilentStore) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
   const auto random = NewSeededRandom(1);

@@ -20,7 +20,7 @@ namespace weft {
 namespace {
 
 constexpr int kKeysAPage = 1000;
-// Of an object that comes and goes meanwhile.
+// Maximum attempts to open an object that is repeatedly created and deleted.
 constexpr int kMostOpens = 5;
 
 bool IsBucketName(absl::string_view bucket) {
@@ -41,7 +41,7 @@ absl::StatusOr<ObjectName> ParseName(absl::string_view path) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": no bucket is named; write s3://BUCKET/PATH"));
   }
-  // It becomes a part of a host's name, or of a URL.
+  // It becomes part of a host name or URL.
   if (!IsBucketName(name.bucket)) {
     return absl::InvalidArgumentError(absl::StrCat(
         path, ": a bucket's name has letters, digits, '.', '-' and '_'"));
@@ -64,7 +64,7 @@ ObjectName ParentOf(const ObjectName& name) {
   return {name.bucket, std::string(Dirname(name.key))};
 }
 
-// What the names of objects in a directory begin with.
+// Returns the common prefix of objects in a directory.
 std::string PrefixOf(const ObjectName& directory) {
   return IsBucket(directory) ? std::string() : absl::StrCat(directory.key, "/");
 }
@@ -73,9 +73,9 @@ ObjectName MarkerOf(const ObjectName& directory) {
   return {directory.bucket, PrefixOf(directory)};
 }
 
-// Adds the names of what a page of a directory's list holds. What is no name in
-// it (the bucket's owners may have made "d/../x", or "d/./x") can't be reached
-// as a file, and whoever deletes what is listed must not be led elsewhere.
+// Adds the names on a page of a directory listing. Keys that are no valid names
+// (owners of the bucket may have created "d/../x", or "d/./x") cannot be
+// accessed as files, and must not lead deletions of listed names elsewhere.
 void AddNames(const ObjectList& list, absl::string_view prefix,
               std::vector<std::string>* names) {
   for (const std::vector<std::string>* found : {&list.keys, &list.prefixes}) {
@@ -97,7 +97,7 @@ ObjectFileSystem::ObjectFileSystem(ObjectStore& store, Scheduler& scheduler,
 absl::StatusOr<bool> ObjectFileSystem::HasAnythingBelow(
     const ObjectName& directory) {
   bool found = false;
-  // A page may be empty although there are more.
+  // A page may be empty although more follow.
   RETURN_IF_ERROR(ForEachPage(store_, directory.bucket, PrefixOf(directory), 1,
                               [&](const ObjectList& list) {
                                 found = !list.keys.empty() ||
@@ -195,7 +195,7 @@ absl::StatusOr<ObjectPiece> ObjectFileSystem::ReadBeginning(
     }
     if (!absl::IsFailedPrecondition(piece.status())) return piece;
     RETURN_IF_ERROR(StatFile(name, "open", path).status());
-    last = piece.status();  // It has appeared in between.
+    last = piece.status();  // It was created in between.
   }
   return absl::UnavailableError(absl::StrCat(
       "open ", path,

@@ -1,26 +1,24 @@
-// ObjectFileSystem: files of an ObjectStore: "s3://bucket/ckpt/model.index" is
-// the object "ckpt/model.index" of a bucket.
+// ObjectFileSystem is a FileSystem on an ObjectStore:
+// "s3://bucket/ckpt/model.index" is the object "ckpt/model.index" of a bucket.
 //
-// What differs from a disk:
-//   - A directory is an empty object "ckpt/", or any object below it; the
-//     latter kind is gone with the last object. A bucket is one that nobody can
-//     make here.
-//   - A file that is written is there for others after Flush, Sync or Close,
-//     then all of it, and durable. It travels in parts of 8 MiB, which grow
-//     with the file (to 5 TB), some at once; so one file takes
-//     max_written_bytes() of memory. To go on after Flush costs a copy of the
-//     object by the service.
-//   - RenameFile is a copy by the service and a deletion: not atomic, though
-//   `to`
-//     is either the old object or the new one, whole. WriteFileAtomically is
+// Differences from a disk:
+//   - A directory is an empty object "ckpt/", or implied by any object below
+//     it; the latter kind disappears with the last object. A bucket is a
+//     directory that cannot be created here.
+//   - A written file is visible to others, complete and durable, after Flush,
+//     Sync or Close. It is uploaded in parts of 8 MiB, which grow with the file
+//     (to 5 TB), several at a time; so one file uses max_written_bytes() of
+//     memory. Appending after Flush costs a server-side copy of the object.
+//   - RenameFile is a server-side copy and a deletion: it is not atomic, but
+//     `to` is always either the old or the new object. WriteFileAtomically is
 //     one request, and atomic.
-//   - A file that is read keeps to the version that was opened: when it is
-//     deleted or replaced, Read fails with FAILED_PRECONDITION, but for what
-//     the first request brought (kReadAheadBytes).
-//   - ".." is refused: there are no links it could lead through.
+//   - An open file reads the version that was opened: if it is deleted or
+//     replaced, Read fails with FAILED_PRECONDITION, except for the bytes of
+//     the first request (kReadAheadBytes).
+//   - ".." is rejected, because there are no symbolic links.
 //
-// Errors are those of ObjectStore, and of FileSystem where nothing is, or of
-// another kind. Threads: as FileSystem says.
+// Errors are those of ObjectStore, and of FileSystem for missing files or files
+// of another kind. Threads: as FileSystem.
 #ifndef WEFT_LIBS_OBJECT_STORE_OBJECT_FILE_SYSTEM_H_
 #define WEFT_LIBS_OBJECT_STORE_OBJECT_FILE_SYSTEM_H_
 
@@ -44,11 +42,11 @@ class ObjectFileSystem : public FileSystem {
  public:
   static constexpr size_t kReadAheadBytes = size_t{256} << 10;
 
-  // These outlive the file system and its files.
+  // All must outlive the file system and its files.
   ObjectFileSystem(ObjectStore& store, Scheduler& scheduler,
                    ObjectFileOptions options = {});
 
-  // While a file has fewer than 1,000 parts; then twice that, and so on.
+  // For a file of fewer than 1,000 parts; doubled beyond that, and so on.
   size_t max_written_bytes() const {
     return options_.part_bytes *
            (static_cast<size_t>(options_.parts_at_once) + 1);
@@ -73,25 +71,25 @@ class ObjectFileSystem : public FileSystem {
   absl::Status SyncDirectory(absl::string_view path) override;
   absl::Status WriteFileAtomically(absl::string_view path,
                                    absl::string_view contents) override;
-  // OK when there is none.
+  // OK if there is none.
   absl::Status DeleteLeftover(absl::string_view path) override;
 
  private:
-  // Whether an object's name begins with that of the directory.
+  // Whether the name of any object begins with that of the directory.
   absl::StatusOr<bool> HasAnythingBelow(const ObjectName& directory);
   enum class Kind { kNothing, kFile, kDirectory };
   absl::StatusOr<Kind> KindOf(const ObjectName& name);
   // OK for a directory; NOT_FOUND, or FAILED_PRECONDITION for a file.
   absl::Status CheckDirectory(const ObjectName& name, absl::string_view action,
                               absl::string_view path);
-  // The object; FAILED_PRECONDITION when it is a directory.
+  // Returns the object; FAILED_PRECONDITION for a directory.
   absl::StatusOr<ObjectInfo> StatFile(const ObjectName& name,
                                       absl::string_view action,
                                       absl::string_view path);
-  // Its first kReadAheadBytes.
+  // Reads the first kReadAheadBytes.
   absl::StatusOr<ObjectPiece> ReadBeginning(const ObjectName& name,
                                             absl::string_view path);
-  // The name of a file that may be written there.
+  // Returns the name of a file that may be written there.
   absl::StatusOr<ObjectName> ToBeWritten(absl::string_view path);
 
   ObjectStore& store_;

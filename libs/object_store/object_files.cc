@@ -14,12 +14,12 @@
 namespace weft {
 namespace {
 
-// After so many parts they are twice as long: 10,000 parts of 8 MiB would be
-// 80 GB, these are more than the 5 TB that an object may have.
+// Part size doubles after this many parts: 10,000 parts of 8 MiB would be 80
+// GB, while this sequence exceeds the 5 TB limit of an object.
 constexpr int kPartsOfASize = 1000;
 
-// NOT_FOUND is for files that can't be opened: callers take it for a file that
-// nobody has written yet.
+// NOT_FOUND is only for files that cannot be opened: callers interpret it as a
+// file that was never written.
 absl::Status DeletedMeanwhile(const absl::Status& status) {
   if (!absl::IsNotFound(status)) return status;
   return absl::FailedPreconditionError(absl::StrCat(
@@ -53,7 +53,7 @@ absl::Status SentParts::WaitUntil(int most) {
     most_ = most;
   }
   event->Wait();
-  // End sets the event under the lock: it has let go of it after this.
+  // End sets the event under the lock, and has released it after this.
   absl::MutexLock lock(&mutex_);
   waiting_ = nullptr;
   return first_error_;
@@ -84,7 +84,7 @@ ObjectWritableFile::ObjectWritableFile(ObjectStore& store, Scheduler& scheduler,
 ObjectWritableFile::~ObjectWritableFile() {
   Close().IgnoreError();
   if (upload_ != nullptr) upload_->given_up->store(true);
-  // Callbacks use the store, which files must not outlive.
+  // Callbacks use the store, which must outlive files.
   parts_->WaitUntil(0).IgnoreError();
   if (upload_ != nullptr) store_.AbortUpload(*upload_).IgnoreError();
 }
@@ -160,7 +160,7 @@ absl::Status ObjectWritableFile::Flush() {
 }
 
 absl::Status ObjectWritableFile::Publish() {
-  // A short one stays here too, to become longer.
+  // A short file is kept in memory, too, because it may grow.
   if (upload_ == nullptr && !is_copied_) return store_.Put(name_, tail_);
   if (!tail_.empty()) RETURN_IF_ERROR(SendTail());
   return CompleteUpload();
@@ -237,7 +237,7 @@ absl::StatusOr<size_t> ObjectRandomAccessFile::ReadAhead(uint64_t offset,
   return read;
 }
 
-// Some pieces on their way at once, all of which are waited for.
+// Several chunks are read concurrently, and all are waited for.
 absl::StatusOr<size_t> ObjectRandomAccessFile::ReadPieces(uint64_t offset,
                                                           size_t size,
                                                           char* buffer) const {
@@ -247,7 +247,7 @@ absl::StatusOr<size_t> ObjectRandomAccessFile::ReadPieces(uint64_t offset,
     size_t size = 0;
   };
   std::deque<Asked> asked;
-  size_t begin = 0;  // of what is not asked for yet
+  size_t begin = 0;  // start of unrequested bytes
   absl::Status status;
   while ((status.ok() && begin < size) || !asked.empty()) {
     while (status.ok() && begin < size &&

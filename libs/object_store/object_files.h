@@ -15,17 +15,17 @@
 
 namespace weft {
 
-// The parts of an upload that are on their way, and those that have arrived.
-// Held by callbacks too.
+// SentParts tracks the pending and completed parts of an upload. Also held by
+// callbacks.
 class SentParts {
  public:
   explicit SentParts(Scheduler& scheduler) : scheduler_(scheduler) {}
 
   void Begin() ABSL_LOCKS_EXCLUDED(mutex_);
   void End(absl::StatusOr<UploadedPart> part) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Waits until no more than `most` are on their way; tells the first error.
+  // Waits until at most `most` are pending; returns the first error.
   absl::Status WaitUntil(int most) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Sorted by number. REQUIRES: none is on its way.
+  // Sorted by number. REQUIRES: none is pending.
   std::vector<UploadedPart> Take() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -38,7 +38,7 @@ class SentParts {
   std::vector<UploadedPart> arrived_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The object that a file goes on at the end of.
+// The existing object that a file appends to.
 struct ObjectStart {
   bool is_there = false;
   bool is_copied = false;  // by the service, as the first parts
@@ -56,7 +56,7 @@ class ObjectWritableFile : public WritableFile {
   absl::Status Flush() override;
   absl::Status Sync() override { return Flush(); }
   absl::Status Close() override;
-  // The object stays as it is, and parts that are on their way are freed.
+  // Leaves the object unchanged, and frees pending parts.
   void Abandon() override { closed_ = true; }
 
  private:
@@ -67,7 +67,7 @@ class ObjectWritableFile : public WritableFile {
   absl::Status SendTail();
   absl::Status Publish();
   absl::Status CompleteUpload();
-  // Remembers the first error; after it the file takes nothing more.
+  // Keeps the first error; after it the file accepts no data.
   absl::Status Failed(absl::Status status);
 
   ObjectStore& store_;
@@ -77,7 +77,7 @@ class ObjectWritableFile : public WritableFile {
   const std::shared_ptr<SentParts> parts_;
   std::unique_ptr<ObjectUpload> upload_;  // null: none is under way
   int next_part_ = 1;                     // of it
-  // An upload begins with what the object holds.
+  // Whether the upload begins with the object's contents.
   bool is_copied_ = false;
   std::string tail_;  // what follows the parts
   bool is_published_ = false;
@@ -87,7 +87,7 @@ class ObjectWritableFile : public WritableFile {
 
 class ObjectRandomAccessFile : public RandomAccessFile {
  public:
-  // `first`: what lies at the beginning.
+  // `first`: the bytes at the beginning.
   ObjectRandomAccessFile(ObjectStore& store, Scheduler& scheduler,
                          const ObjectFileOptions& options, ObjectName name,
                          ObjectPiece first);

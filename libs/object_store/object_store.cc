@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-// In a row; a service may send some before what it has found.
+// Consecutive empty pages; a service may send some before its results.
 constexpr int kMaxEmptyPages = 1000;
 
 }  // namespace

@@ -1,17 +1,16 @@
-// ObjectStore: what Weft asks of storage that keeps whole objects by name, and
-// neither directories nor files that grow: S3 (s3_object_store.h), Google Cloud
-// Storage (gcs_object_store.h). object_file_system.h makes files of them.
+// ObjectStore is the interface of storage for whole objects by name, without
+// directories or appendable files: S3 (s3_object_store.h), Google Cloud Storage
+// (gcs_object_store.h). object_file_system.h implements files on it.
 //
-// An object appears, and is replaced, at once and whole, and whoever asks
-// afterwards finds it: both services promise this.
+// Objects are created and replaced atomically, with read-after-write
+// consistency: both services guarantee this.
 //
-// Errors name the object as a URL and say what the service said: NOT_FOUND only
-// where the service itself shows that its bucket has no such object, since
-// callers take that for a reason to begin anew; FAILED_PRECONDITION for other
-// answers of 404 (no such bucket or upload, a proxy, a wrong endpoint), another
-// version and the wrong region; PERMISSION_DENIED; UNAVAILABLE and
-// DEADLINE_EXCEEDED after retries; else INTERNAL. Threads: any; calls without a
-// callback block.
+// Errors contain the object's URL and the service's message: NOT_FOUND only if
+// the service itself shows that its bucket has no such object, because callers
+// then start over; FAILED_PRECONDITION for other answers of 404 (no such bucket
+// or upload, a proxy, a wrong endpoint), another version and the wrong region;
+// PERMISSION_DENIED; UNAVAILABLE and DEADLINE_EXCEEDED after retries; else
+// INTERNAL. Threads: any; calls without a callback block.
 #ifndef WEFT_LIBS_OBJECT_STORE_OBJECT_STORE_H_
 #define WEFT_LIBS_OBJECT_STORE_OBJECT_STORE_H_
 
@@ -37,11 +36,11 @@ struct ObjectName {
 
 struct ObjectInfo {
   uint64_t size = 0;
-  // Differs between the objects that a name had: an ETag, a generation.
+  // Distinguishes successive objects of a name: an ETag, a generation.
   std::string version;
 };
 
-// Some bytes of an object: fewer than asked for at its end.
+// A range of an object, shorter than requested at its end.
 struct ObjectPiece {
   ObjectInfo object;
   std::string bytes;
@@ -53,11 +52,11 @@ struct ObjectList {
   std::string next;                   // where to go on; empty at the end
 };
 
-// An object that is sent in parts.
+// An object that is uploaded in parts.
 struct ObjectUpload {
   ObjectName name;
   std::string id;
-  // Whether nobody wants its parts any more: those on their way end soon, with
+  // Set when the parts are no longer needed: pending ones end soon, with
   // CANCELLED.
   std::shared_ptr<std::atomic<bool>> given_up =
       std::make_shared<std::atomic<bool>>(false);
@@ -77,37 +76,38 @@ class ObjectStore {
   virtual ~ObjectStore() = default;
 
   virtual absl::StatusOr<ObjectInfo> Stat(const ObjectName& name) = 0;
-  // Of that version, unless it is empty. `done` must not block. A missing
-  // object may also be FAILED_PRECONDITION; Stat tells then.
+  // Reads that version, unless it is empty. `done` must not block. A missing
+  // object may also be FAILED_PRECONDITION; use Stat to distinguish.
   virtual void Read(const ObjectName& name, const std::string& version,
                     uint64_t offset, size_t size, PieceDone done) = 0;
   virtual absl::Status Put(const ObjectName& name, std::string bytes) = 0;
-  // By the service; also between buckets. Large ones take minutes.
+  // Server-side copy; also between buckets. Large ones take minutes.
   virtual absl::Status Copy(const ObjectName& from, const ObjectName& to) = 0;
-  // OK when there is none.
+  // OK if there is none.
   virtual absl::Status Delete(const ObjectName& name) = 0;
-  // The same, in vain after kLeftoverTimeout.
+  // As Delete, but gives up after kLeftoverTimeout.
   virtual absl::Status DeleteLeftover(const ObjectName& name) = 0;
-  // Keys that begin with `prefix`, in order of bytes, those that go on after
-  // the next "/" as one prefix each. At most `max` of both, of up to 1,000.
+  // Returns keys that begin with `prefix`, in byte order; keys that continue
+  // after the next "/" are grouped as one prefix each. At most `max` of both,
+  // of up to 1,000.
   virtual absl::StatusOr<ObjectList> List(const std::string& bucket,
                                           const std::string& prefix, int max,
                                           const std::string& from) = 0;
 
-  // The object appears with CompleteUpload. All parts but the last have at
-  // least min_part_bytes(); there are at most max_parts().
+  // The object is created by CompleteUpload. All parts except the last must
+  // have at least min_part_bytes(); there are at most max_parts().
   virtual absl::StatusOr<ObjectUpload> BeginUpload(const ObjectName& name) = 0;
-  // The first parts are what `from` holds, which has at least min_part_bytes():
-  // by the service, if it can. It stays as it is until the upload ends.
+  // Copies `from`, which has at least min_part_bytes(), into the first parts:
+  // server-side, if possible. It must not change until the upload ends.
   virtual absl::StatusOr<std::vector<UploadedPart>> CopyParts(
       const ObjectUpload& upload, const ObjectName& from) = 0;
   virtual void UploadPart(const ObjectUpload& upload, int number,
                           std::string bytes, PartDone done) = 0;
   virtual absl::Status CompleteUpload(
       const ObjectUpload& upload, const std::vector<UploadedPart>& parts) = 0;
-  // Frees what was sent; gives up once the service is silent for
-  // kLeftoverTimeout. An upload that nobody ends is paid for until the bucket's
-  // lifecycle rule does.
+  // Frees uploaded parts; gives up when the service is silent for
+  // kLeftoverTimeout. An upload that is never ended incurs cost until the
+  // bucket's lifecycle rule deletes it.
   virtual absl::Status AbortUpload(const ObjectUpload& upload) = 0;
 
   virtual uint64_t min_part_bytes() const = 0;
@@ -115,7 +115,7 @@ class ObjectStore {
 };
 
 // Calls `visit` with each page of a list, as long as it returns true. INTERNAL
-// for a service that sends a page again: it would have no end.
+// for a service that repeats a page, to avoid an endless loop.
 absl::Status ForEachPage(
     const std::string& list_name,
     absl::FunctionRef<absl::StatusOr<ObjectList>(const std::string& from)> list,

@@ -36,7 +36,7 @@ std::string GoogleEndpoint(const Environment& environment) {
   return emulator.empty() ? kGoogleEndpoint : WithScheme(emulator, "http");
 }
 
-// Emulators know nobody: they get no token that Google would take.
+// Emulators have no accounts: they get no token that Google would accept.
 Environment GoogleAccounts(const Environment& environment) {
   const bool asks_emulator = environment("GS_ENDPOINT_URL").empty() &&
                              !environment("STORAGE_EMULATOR_HOST").empty();
@@ -44,7 +44,7 @@ Environment GoogleAccounts(const Environment& environment) {
   return [](const char*) { return std::string(); };
 }
 
-// Keys for HMAC under the names that aws_credentials.h looks for.
+// Provides HMAC keys under the names that aws_credentials.h uses.
 Environment GoogleKeysAsAws(const Environment& environment) {
   return [environment](const char* name) -> std::string {
     if (absl::string_view(name) == "AWS_ACCESS_KEY_ID") {
@@ -63,7 +63,7 @@ bool IsObjectStorePath(absl::string_view path) {
   return IsS3Path(path) || IsGooglePath(path);
 }
 
-// The way to all services.
+// The shared HTTP client of all services.
 class ObjectStores::Connections {
  public:
   explicit Connections(const ObjectStoresOptions& options)
@@ -79,7 +79,7 @@ class ObjectStores::Connections {
   RetryingHttpClient retrying_;
 };
 
-// A file system with what it stands on.
+// The S3 file system with its dependencies.
 class ObjectStores::S3 : public RoutedFileSystem {
  public:
   S3(const ObjectStoresOptions& options, HttpClient& http,
@@ -110,7 +110,7 @@ class ObjectStores::S3 : public RoutedFileSystem {
   ObjectFileSystem files_;
 };
 
-// Likewise.
+// The GCS file system with its dependencies.
 class ObjectStores::Gcs : public RoutedFileSystem {
  public:
   Gcs(const ObjectStoresOptions& options, HttpClient& http)

@@ -1,20 +1,19 @@
-// ObjectStores: files of object stores by their names, "s3://bucket/ckpt/model"
-// and "gs://bucket/ckpt/model"; all other paths are those of another file
-// system. object_file_system.h says what is different there.
+// ObjectStores routes paths "s3://bucket/ckpt/model" and
+// "gs://bucket/ckpt/model" to object stores, and all other paths to another
+// file system. object_file_system.h lists the differences from a disk.
 //
-// Which service, and as whom, the environment says, by the names that others
-// use:
+// Endpoints and credentials come from the usual environment variables:
 //   s3://  aws_credentials.h; AWS_REGION, AWS_DEFAULT_REGION;
 //          AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL for another service than AWS;
 //   gs://  google_credentials.h; or, with keys for HMAC in GS_ACCESS_KEY_ID and
 //          GS_SECRET_ACCESS_KEY, the interface that is like S3's;
 //          STORAGE_EMULATOR_HOST, GS_ENDPOINT_URL for other services;
 //   both   AWS_CA_BUNDLE, CURL_CA_BUNDLE: a file of certificates to trust.
-// Endpoints and certificates are read when a path of the kind is first used;
+// Endpoints and certificates are read when a path of the scheme is first used;
 // keys and the region again when they may have changed, and when a service
 // refuses them.
 //
-// Threads: as FileSystem says.
+// Threads: as FileSystem.
 #ifndef WEFT_LIBS_OBJECT_STORE_OBJECT_STORES_H_
 #define WEFT_LIBS_OBJECT_STORE_OBJECT_STORES_H_
 
@@ -40,14 +39,14 @@ struct ObjectStoresOptions {
   Random* random = nullptr;
   FileSystem* others = nullptr;  // also the place of files with credentials
   Environment environment = SystemEnvironment();
-  // Whether a machine of a cloud is asked whose it is, where nothing else says
-  // who asks.
+  // Whether to query a cloud machine's metadata service for credentials, if
+  // there are no others.
   bool use_instance_metadata = false;
-  // Of each request with its retries.
+  // Timeout of each request, including retries.
   absl::Duration operation_timeout = absl::Minutes(10);
 };
 
-// Outlives the files that it opened.
+// Must outlive the files that it opened.
 class ObjectStores : public RoutedFileSystem {
  public:
   explicit ObjectStores(ObjectStoresOptions options);
@@ -60,14 +59,14 @@ class ObjectStores : public RoutedFileSystem {
 
   absl::StatusOr<Place> Find(absl::string_view path) override
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // The file system of a kind of paths; null: not made yet.
+  // The file system for the scheme of a path; null if not created yet.
   FileSystem* FindMade(absl::string_view path) ABSL_LOCKS_EXCLUDED(mutex_);
   std::unique_ptr<FileSystem> NewGoogleFiles()
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const ObjectStoresOptions options_;
   absl::Mutex mutex_;
-  // Made when they are first needed; the last two use the first.
+  // Created on first use; the last two use the first.
   std::unique_ptr<Connections> connections_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<FileSystem> s3_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<FileSystem> google_ ABSL_GUARDED_BY(mutex_);

@@ -1,4 +1,4 @@
-// Which service a path names, as the environment says it, against moto's
+// Selection of the service for a path from the environment, against moto's
 // server.
 #include "libs/object_store/object_stores.h"
 
@@ -21,7 +21,7 @@
 namespace weft {
 namespace {
 
-TEST(ParseProfilesTest, SectionsCommentsAndProfilesOfTheConfigFile) {
+TEST(ParseProfilesTest, ReadsSectionsCommentsAndProfiles) {
   Profiles profiles = ParseProfiles(
       "[default]\n aws_access_key_id = a \n# note\n\n"
       "[profile other]\naws_access_key_id=b=c\r\nregion = eu-west-1\n[ x ]\n");
@@ -44,7 +44,7 @@ class ObjectStoresTest : public ::testing::Test {
       url_ = server->url();
       return;
     }
-    // tools/test.sh says so: there is no excuse where it has set them up.
+    // Set by tools/test.sh, which installs the tools.
     if (std::getenv("WEFT_TEST_TOOLS_REQUIRED") != nullptr) {
       FAIL() << "the S3 server did not start";
     }
@@ -70,7 +70,7 @@ class ObjectStoresTest : public ::testing::Test {
   std::string url_;
 };
 
-TEST_F(ObjectStoresTest, EachPathGoesWhereItsSchemeSays) {
+TEST_F(ObjectStoresTest, PathsAreRoutedByScheme) {
   const auto files = NewStores();
   ASSERT_OK(files->WriteFileAtomically("s3://bucket/f", "object"));
   ASSERT_OK(files->WriteFileAtomically("/f", "file"));
@@ -81,7 +81,7 @@ TEST_F(ObjectStoresTest, EachPathGoesWhereItsSchemeSays) {
   ASSERT_OK(files->RenameFile("s3://bucket/f", "s3://bucket/g"));
 }
 
-TEST_F(ObjectStoresTest, GoogleWithHmacKeysIsSpokenToAsS3) {
+TEST_F(ObjectStoresTest, GcsWithHmacKeysUsesS3Protocol) {
   environment_["GS_ENDPOINT_URL"] = url_;
   environment_["GS_ACCESS_KEY_ID"] = "weft-test-key";
   environment_["GS_SECRET_ACCESS_KEY"] = "weft-test-secret";
@@ -93,7 +93,7 @@ TEST_F(ObjectStoresTest, GoogleWithHmacKeysIsSpokenToAsS3) {
               StatusIs(absl::StatusCode::kNotFound, "gs://bucket/none"));
 }
 
-// A server whose certificate nobody knows unless it is told.
+// A server whose certificate is not trusted by default.
 class ObjectStoresTlsTest : public ObjectStoresTest {
  protected:
   void SetUp() override {
@@ -101,7 +101,7 @@ class ObjectStoresTlsTest : public ObjectStoresTest {
     Begin(server);
     if (server != nullptr) certificate_ = server->certificate();
   }
-  // What comes of an object.
+  // Returns the result of writing and reading an object.
   absl::Status WriteAndRead() {
     const auto files = NewStores();
     RETURN_IF_ERROR(files->WriteFileAtomically("s3://bucket/tls", "sealed"));
@@ -113,7 +113,7 @@ class ObjectStoresTlsTest : public ObjectStoresTest {
   std::string certificate_;
 };
 
-TEST_F(ObjectStoresTlsTest, AServerOfATrustedCertificateIsSpokenTo) {
+TEST_F(ObjectStoresTlsTest, TrustedCertificateIsAccepted) {
   for (const char* name : {"AWS_CA_BUNDLE", "CURL_CA_BUNDLE"}) {
     environment_[name] = certificate_;
     EXPECT_OK(WriteAndRead()) << name;
@@ -121,12 +121,12 @@ TEST_F(ObjectStoresTlsTest, AServerOfATrustedCertificateIsSpokenTo) {
   }
 }
 
-TEST_F(ObjectStoresTlsTest, AStrangersCertificateIsRefused) {
+TEST_F(ObjectStoresTlsTest, UntrustedCertificateIsRejected) {
   EXPECT_THAT(WriteAndRead(),
               StatusIs(absl::StatusCode::kFailedPrecondition, "certificate"));
 }
 
-TEST_F(ObjectStoresTlsTest, ACertificateIsForOneName) {
+TEST_F(ObjectStoresTlsTest, CertificateMustMatchHostName) {
   environment_["AWS_CA_BUNDLE"] = certificate_;
   environment_["AWS_ENDPOINT_URL"] =
       absl::StrReplaceAll(url_, {{"localhost", "127.0.0.1"}});
@@ -134,13 +134,13 @@ TEST_F(ObjectStoresTlsTest, ACertificateIsForOneName) {
                                        "target host name '127.0.0.1'"));
 }
 
-TEST_F(ObjectStoresTlsTest, ABundleThatIsNotThereIsNamed) {
+TEST_F(ObjectStoresTlsTest, MissingCaBundleIsNamed) {
   environment_["AWS_CA_BUNDLE"] = "/nowhere/bundle.pem";
   EXPECT_THAT(WriteAndRead(),
               StatusIs(absl::StatusCode::kFailedPrecondition, "/nowhere"));
 }
 
-TEST_F(ObjectStoresTest, KeysComeFromTheProfileOfAFile) {
+TEST_F(ObjectStoresTest, KeysComeFromProfileInFile) {
   environment_["AWS_ACCESS_KEY_ID"] = "";
   environment_["AWS_SECRET_ACCESS_KEY"] = "";
   environment_["HOME"] = "/home";
@@ -158,7 +158,7 @@ TEST_F(ObjectStoresTest, KeysComeFromTheProfileOfAFile) {
                        "AWS_PROFILE is missing"));
 }
 
-TEST_F(ObjectStoresTest, HalfAKeyIsNotTakenForNone) {
+TEST_F(ObjectStoresTest, IncompleteKeyPairIsRejected) {
   environment_["AWS_SECRET_ACCESS_KEY"] = "";
   EXPECT_THAT(
       NewStores()->ReadFile("s3://bucket/f"),

@@ -1,11 +1,11 @@
-// RetryingHttpClient: asks another HttpClient again when a server did not
-// answer (UNAVAILABLE), or answered that it can't now: 408, 429, 500, 502, 503,
-// 504, and 400 with the code RequestTimeout, which S3 gives for a body that
-// came too slowly.
+// RetryingHttpClient retries requests of another HttpClient if a server did not
+// answer (UNAVAILABLE), or returned a transient error: 408, 429, 500, 502, 503,
+// 504, and 400 with the code RequestTimeout, which S3 returns for a body that
+// arrived too slowly.
 //
 // Between attempts it waits for a random time of up to 100 ms, doubled each
-// time up to 10 s ("full jitter"), without a thread, and no longer than to the
-// request's deadline. After the last attempt the caller gets what that got.
+// time up to 10 s ("full jitter"), without a thread, and never beyond the
+// request's deadline. The caller gets the result of the last attempt.
 #ifndef WEFT_LIBS_OBJECT_STORE_RETRYING_HTTP_CLIENT_H_
 #define WEFT_LIBS_OBJECT_STORE_RETRYING_HTTP_CLIENT_H_
 

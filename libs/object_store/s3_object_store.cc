@@ -22,15 +22,15 @@
 namespace weft {
 namespace {
 
-// Of an object that goes on, where the service does not copy parts: at least,
-// and less than twice that up to 40 GB.
+// Minimum part size for appending to an object if the service does not copy
+// parts; parts are less than twice as large up to 40 GB.
 constexpr uint64_t kSentPartBytes = uint64_t{8} << 20;
 
 // Codes of error documents.
 constexpr absl::string_view kNoSuchKey = "NoSuchKey";
 constexpr absl::string_view kNoSuchUpload = "NoSuchUpload";
 
-// XML that a server sent; a text that is none has no root.
+// XML from a server; other text has no root.
 pugi::xml_document ParseXml(absl::string_view text) {
   pugi::xml_document document;
   document.load_buffer(text.data(), text.size());
@@ -42,29 +42,31 @@ std::string NameFor(absl::string_view scheme, const ObjectName& name) {
                       name.key);
 }
 
-// What the user can do about it; empty where the service's words are enough.
+// Returns a remedy for the user; empty if the service's message suffices.
 std::string Remedy(const HttpResponse& response, absl::string_view code,
                    absl::string_view region) {
   if (!region.empty()) {
-    return absl::StrCat("; the bucket lies in ", region, ": set AWS_REGION");
+    return absl::StrCat("; the bucket is in ", region, ": set AWS_REGION");
   }
-  if (code == "NoSuchBucket") return "; make the bucket first";
+  if (code == "NoSuchBucket") return "; create the bucket first";
   if (response.code == 404 && code != kNoSuchKey && code != kNoSuchUpload) {
-    return "; S3 does not answer so about a missing object: is the endpoint "
-           "(AWS_ENDPOINT_URL, GS_ENDPOINT_URL) that of the service, and does "
-           "a proxy answer in its place?";
+    return "; this is not S3's reply for a missing object: check that the "
+           "endpoint "
+           "(AWS_ENDPOINT_URL, GS_ENDPOINT_URL) is that of the service, and "
+           "that "
+           "no proxy answers in its place";
   }
   if (response.code == 403 || response.code == 401) {
-    return "; look at AWS_ACCESS_KEY_ID and what that key may do";
+    return "; check AWS_ACCESS_KEY_ID and the permissions of that key";
   }
   return "";
 }
 
-// What an answer that is no success says of it; empty where it has no body.
+// The contents of an error response; empty if it has no body.
 struct Refusal {
   std::string code;  // "NoSuchKey"
   std::string message;
-  std::string region;  // of the bucket
+  std::string region;  // region of the bucket
 };
 
 Refusal ReadRefusal(const HttpResponse& response) {
@@ -76,8 +78,8 @@ Refusal ReadRefusal(const HttpResponse& response) {
           std::move(region)};
 }
 
-// Whether the bucket lies in `region`, and not in `our_region`. An answer to
-// HEAD has no body: 400 and the other region are all that it says.
+// Whether the bucket is in `region`, and not in `our_region`. A HEAD response
+// has no body, only code 400 and the other region.
 bool IsElsewhere(const HttpResponse& response, absl::string_view code,
                  absl::string_view region, absl::string_view our_region) {
   if (response.code == 301 || response.code == 307) return true;
@@ -86,8 +88,8 @@ bool IsElsewhere(const HttpResponse& response, absl::string_view code,
          region != our_region;
 }
 
-// The error that a response is to a request for `our_region`. NOT_FOUND only
-// where the service's error document says that the object is missing.
+// Returns the error for a response to a request for `our_region`. NOT_FOUND
+// only if the service's error document says that the object is missing.
 absl::Status ErrorOf(const HttpResponse& response,
                      absl::string_view our_region) {
   auto [code, message, region] = ReadRefusal(response);
@@ -108,20 +110,20 @@ absl::Status ErrorOf(const HttpResponse& response,
 absl::Status ErrorOfAnswer(const std::string& method, const ObjectName& name,
                            const HttpResponse& response,
                            absl::string_view our_region) {
-  // NOT_FOUND until an answer with a body confirms it (Stat).
+  // NOT_FOUND until a response with a body confirms it (Stat).
   if (method == "HEAD" && response.code == 404) {
     return absl::NotFoundError("the service answers 404");
   }
   absl::Status status = ErrorOf(response, our_region);
   if (!name.key.empty() || !absl::IsNotFound(status)) return status;
-  // A bucket is no object: the service takes its name for a part of a key.
+  // A bucket is no object: the service treats its name as part of a key.
   return absl::FailedPreconditionError(
       absl::StrCat(status.message(),
                    "; does the endpoint (AWS_ENDPOINT_URL, "
                    "GS_ENDPOINT_URL) name the bucket? Leave it out there"));
 }
 
-// Whether other keys, or another region, might do what these may not.
+// Whether other keys, or another region, might succeed.
 bool IsRefusal(const HttpResponse& response, absl::string_view our_region) {
   if (response.code == 401 || response.code == 403) return true;
   if (response.code != 400 && response.code != 301 && response.code != 307) {
@@ -134,8 +136,8 @@ bool IsRefusal(const HttpResponse& response, absl::string_view our_region) {
          IsElsewhere(response, refusal.code, refusal.region, our_region);
 }
 
-// Some operations begin their answer before they know how they end: they have
-// succeeded when it says so, in an element of that name.
+// Some operations start their response before they know the result: they have
+// succeeded if it contains an element of that name.
 absl::Status CheckSucceeded(const HttpResponse& response, const char* element) {
   const pugi::xml_document document = ParseXml(response.body);
   if (!document.child(element).empty()) return absl::OkStatus();
@@ -145,10 +147,10 @@ absl::Status CheckSucceeded(const HttpResponse& response, const char* element) {
                    "; the answer was cut off, or it is not S3"));
 }
 
-// A name as it is in a list, where the service says how it has encoded names.
+// Returns a listed name, decoded as stated by the service.
 std::string NameInList(const char* text, bool is_encoded) {
   if (!is_encoded) return text;
-  // As in forms: a space is a plus, and a plus is %2B.
+  // Form encoding: a space is a plus, and a plus is %2B.
   return PercentDecode(absl::StrReplaceAll(text, {{"+", " "}}));
 }
 
@@ -275,8 +277,8 @@ void S3ObjectStore::Send(Operation operation, AwsKeys keys, bool is_last,
 void S3ObjectStore::SendAgain(Operation operation, AwsKeys keys,
                               HttpResponse refused,
                               HttpClient::Done done) const {
-  // Files may hang: neither the thread that drives requests may wait for them,
-  // nor one of those that all may wait for this answer.
+  // The file system may hang: reading keys must not block the thread that
+  // drives requests, nor the threads that may all wait for this reply.
   options_.scheduler->Schedule(
       Pool::kOwnThread,
       [this, operation = std::move(operation), keys = std::move(keys),
@@ -298,7 +300,8 @@ absl::StatusOr<HttpResponse> S3ObjectStore::Run(Operation operation) const {
 
 absl::StatusOr<ObjectInfo> S3ObjectStore::Stat(const ObjectName& name) {
   const auto response = Run({.method = "HEAD", .name = name});
-  // Also of a bucket that is missing: HEAD has no body that would tell.
+  // Also for a missing bucket, because a HEAD response has no body to
+  // distinguish them.
   if (absl::IsNotFound(response.status())) return StatByReading(name);
   RETURN_IF_ERROR(response.status());
   ObjectInfo info;
@@ -323,7 +326,7 @@ void S3ObjectStore::Read(const ObjectName& name, const std::string& version,
   Operation operation{.name = name};
   operation.headers = {{"Range", RangeHeader(offset, size)}};
   if (!version.empty()) operation.headers["If-Match"] = version;
-  // With room for an error's text.
+  // With space for an error's text.
   operation.max_response_bytes = size + (size_t{64} << 10);
   Start(std::move(operation),
         [offset, size, url = NameFor(options_.scheme, name),
@@ -371,7 +374,7 @@ absl::StatusOr<uint64_t> S3ObjectStore::CountParts(const ObjectName& name,
         " bytes are the most"));
   }
   if (options_.copies_parts) return count;
-  // Half of the parts are for what follows.
+  // Half of the parts are reserved for later data.
   const uint64_t sent = std::max(kSentPartBytes, size / (max / 2) + 1);
   return std::max<uint64_t>(size / sent, 1);
 }
@@ -381,7 +384,7 @@ absl::StatusOr<std::vector<UploadedPart>> S3ObjectStore::CopyParts(
   ASSIGN_OR_RETURN(const ObjectInfo info, Stat(from));
   ASSIGN_OR_RETURN(const uint64_t count, CountParts(from, info.size));
   std::vector<UploadedPart> parts;
-  // Of the same size, lest the last one is too small.
+  // Parts of equal size, so that the last one is not too small.
   for (uint64_t offset = 0; offset < info.size;) {
     const uint64_t size =
         std::min((info.size - 1) / count + 1, info.size - offset);
@@ -403,7 +406,7 @@ absl::Status S3ObjectStore::CopyInParts(const ObjectName& from,
   const auto parts = CopyParts(upload, from);
   const absl::Status status =
       parts.ok() ? CompleteUpload(upload, *parts) : parts.status();
-  if (!status.ok()) AbortUpload(upload).IgnoreError();  // the first one counts
+  if (!status.ok()) AbortUpload(upload).IgnoreError();  // the first counts
   return status;
 }
 
@@ -542,8 +545,8 @@ absl::Status S3ObjectStore::CompleteUpload(
     return Annotate(CheckSucceeded(*response, "CompleteMultipartUploadResult"),
                     NameFor(options_.scheme, upload.name));
   }
-  // An attempt whose answer was lost may have done it: the upload is gone then
-  // (404, NoSuchUpload).
+  // An attempt whose reply was lost may have completed it: the upload is gone
+  // then (404, NoSuchUpload).
   const bool is_done = absl::IsFailedPrecondition(response.status()) &&
                        IsCompleted(upload, parts);
   return is_done ? absl::OkStatus() : response.status();

@@ -34,8 +34,8 @@ struct S3Options {
   // Of each operation, with its retries.
   absl::Duration operation_timeout = absl::Minutes(10);
   uint64_t max_copied_bytes = uint64_t{5} << 30;  // at once
-  // Whether it knows UploadPartCopy. Google's does not: it copies whole objects
-  // of any size at once, and a part is read and sent.
+  // Whether it supports UploadPartCopy. Google's does not: it copies whole
+  // objects of any size at once, and parts must be downloaded and uploaded.
   bool copies_parts = true;
 };
 
@@ -66,7 +66,7 @@ class S3ObjectStore : public ObjectStore {
   int max_parts() const override { return 10'000; }
 
  private:
-  // What differs between requests.
+  // The variable parts of a request.
   struct Operation {
     std::string method = "GET";
     ObjectName name;                           // the key may be empty: a bucket
@@ -76,7 +76,7 @@ class S3ObjectStore : public ObjectStore {
     size_t max_response_bytes = size_t{8} << 20;
     bool may_be_silent = false;                         // HttpRequest
     std::shared_ptr<const std::atomic<bool>> given_up;  // likewise
-    // If that is less than operation_timeout.
+    // Shorter timeout than operation_timeout, if any.
     absl::Duration at_most = absl::InfiniteDuration();
   };
 
@@ -86,35 +86,38 @@ class S3ObjectStore : public ObjectStore {
     return options_.region.empty() ? keys.region : options_.region;
   }
   HttpRequest ToRequest(const Operation& operation, const AwsKeys& keys) const;
-  // The response if it is a success, else an error that names the object.
+  // Returns a successful response, or an error that names the object.
   absl::StatusOr<HttpResponse> ToAnswer(
       const Operation& operation, const AwsKeys& keys,
       absl::StatusOr<HttpResponse> response) const;
-  // The operation, once more if its keys or region are refused, and others are
-  // found. `done` gets a success or an error that names the object.
+  // Starts the operation, and retries once if its keys or region are refused
+  // and others are found. `done` gets a success or an error that names the
+  // object.
   void Start(Operation operation, HttpClient::Done done) const;
   void Send(Operation operation, AwsKeys keys, bool is_last,
             HttpClient::Done done) const;
-  // After the answer `refused` to `keys`.
+  // Handles the response `refused` to `keys`.
   void SendAgain(Operation operation, AwsKeys keys, HttpResponse refused,
                  HttpClient::Done done) const;
   absl::StatusOr<HttpResponse> Run(Operation operation) const;
-  // The object, by its first byte: an error of it comes with a document.
+  // Returns the object by reading its first byte, because errors then include a
+  // document.
   absl::StatusOr<ObjectInfo> StatByReading(const ObjectName& name);
   absl::Status CopyInParts(const ObjectName& from, const ObjectName& to);
-  // How many parts, of about one size, an object becomes.
+  // Number of equal parts into which an object is copied.
   absl::StatusOr<uint64_t> CountParts(const ObjectName& name,
                                       uint64_t size) const;
   absl::StatusOr<UploadedPart> CopyPart(const ObjectUpload& upload, int number,
                                         const ObjectName& from, uint64_t offset,
                                         uint64_t size);
-  // The same where the service does not copy parts.
+  // CopyPart for services without server-side part copies.
   absl::StatusOr<UploadedPart> ReadAndSendPart(const ObjectUpload& upload,
                                                int number,
                                                const ObjectName& from,
                                                const std::string& version,
                                                uint64_t offset, uint64_t size);
-  // Whether the object is what these parts make, sent once before.
+  // Whether the object already consists of these parts, after a retried
+  // completion.
   bool IsCompleted(const ObjectUpload& upload,
                    const std::vector<UploadedPart>& parts);
 

@@ -137,7 +137,7 @@ class S3Test : public ::testing::Test {
       CreateBucket(*files_, bucket_);
       return;
     }
-    // tools/test.sh says so: there is no excuse where it has set them up.
+    // Set by tools/test.sh, which installs the tools.
     if (std::getenv("WEFT_TEST_TOOLS_REQUIRED") != nullptr) {
       FAIL() << "the S3 server did not start";
     }
@@ -169,7 +169,7 @@ std::string Bytes(size_t size) {
   return bytes;
 }
 
-TEST_F(S3Test, LargeFilesTravelInPartsAndAreReadInPieces) {
+TEST_F(S3Test, LargeFilesUseMultipartAndRangedReads) {
   const std::string bytes = Bytes((size_t{17} << 20) + 3);
   ASSERT_OK_AND_ASSIGN(auto file, files_->NewWritableFile(Path("large")));
   for (size_t i = 0; i < bytes.size(); i += 1'000'003) {
@@ -181,7 +181,7 @@ TEST_F(S3Test, LargeFilesTravelInPartsAndAreReadInPieces) {
   EXPECT_TRUE(files_->ReadFile(Path("large")).value() == bytes);
 }
 
-TEST_F(S3Test, AFileGoesOnAfterFlushByACopyOfTheService) {
+TEST_F(S3Test, AppendAfterFlushUsesServerSideCopy) {
   std::string bytes = Bytes(size_t{11} << 20);
   ASSERT_OK_AND_ASSIGN(auto file, files_->NewWritableFile(Path("grows")));
   ASSERT_OK(file->Append(bytes));
@@ -206,7 +206,7 @@ TEST_F(S3Test, LargeObjectsAreRenamedInParts) {
               StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST_F(S3Test, NamesMayHaveAnyBytesThatUrlsAndXmlHaveNot) {
+TEST_F(S3Test, NamesMayContainUrlAndXmlCharacters) {
   const std::vector<std::string> names = {"a b",
                                           "a+b",
                                           "a%2Fb",
@@ -228,7 +228,7 @@ TEST_F(S3Test, NamesMayHaveAnyBytesThatUrlsAndXmlHaveNot) {
   ASSERT_OK(files_->DeleteRecursively(Path("d")));
 }
 
-TEST_F(S3Test, ListsOfMoreThanAPage) {
+TEST_F(S3Test, ListsOfSeveralPages) {
   std::vector<std::string> names;
   for (int i = 0; i < 1003; ++i) {
     names.push_back(absl::StrCat(10000 + i));
@@ -237,7 +237,7 @@ TEST_F(S3Test, ListsOfMoreThanAPage) {
   EXPECT_EQ(files_->ListDirectory(Path("d")).value(), names);
 }
 
-TEST_F(S3Test, AReaderKeepsToTheVersionThatItOpened) {
+TEST_F(S3Test, ReaderKeepsTheVersionItOpened) {
   const std::string bytes = Bytes(1'000'000);
   ASSERT_OK(files_->WriteFileAtomically(Path("file"), bytes));
   ASSERT_OK_AND_ASSIGN(auto file, files_->NewRandomAccessFile(Path("file")));
@@ -249,23 +249,23 @@ TEST_F(S3Test, AReaderKeepsToTheVersionThatItOpened) {
   EXPECT_FALSE(file->Read(0, buffer.size(), buffer.data()).ok());
 }
 
-TEST_F(S3Test, ABucketThatIsNotThereIsNamedWithARemedy) {
+TEST_F(S3Test, MissingBucketErrorSuggestsRemedy) {
   constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
   EXPECT_THAT(files_->WriteFileAtomically("s3://no-such-bucket/f", "x"),
-              StatusIs(kRefused, "make the bucket first"));
+              StatusIs(kRefused, "create the bucket first"));
   EXPECT_THAT(files_->ReadFile("s3://no-such-bucket/f"),
               StatusIs(kRefused, "s3://no-such-bucket"));
   EXPECT_THAT(files_->GetFileSize("s3://no-such-bucket/f"),
-              StatusIs(kRefused, "make the bucket first"));
+              StatusIs(kRefused, "create the bucket first"));
   EXPECT_THAT(files_->CreateDirectories("s3://no-such-bucket/d/e"),
-              StatusIs(kRefused, "make the bucket first"));
+              StatusIs(kRefused, "create the bucket first"));
   EXPECT_THAT(files_->ReadFile("s3:///f"),
               StatusIs(absl::StatusCode::kInvalidArgument, "no bucket"));
   EXPECT_THAT(files_->ReadFile(Path("a/../f")),
               StatusIs(absl::StatusCode::kInvalidArgument, ".."));
 }
 
-TEST_F(S3Test, AWrongKeyIsPermissionDenied) {
+TEST_F(S3Test, WrongKeyIsPermissionDenied) {
   auto parts = std::make_unique<S3Parts>(Server()->url());
   parts->environment()["AWS_SECRET_ACCESS_KEY"] = "another";
   S3FileSystem wrong(std::move(parts));
@@ -279,7 +279,7 @@ TEST_F(S3Test, AWrongKeyIsPermissionDenied) {
       StatusIs(absl::StatusCode::kPermissionDenied, "AWS_ACCESS_KEY_ID"));
 }
 
-TEST_F(S3Test, ASessionTokenIsSignedToo) {
+TEST_F(S3Test, SessionTokenIsSigned) {
   auto parts = std::make_unique<S3Parts>(Server()->url());
   parts->environment()["AWS_SESSION_TOKEN"] = "FwoGZXIvYXdzE+/=token==";
   S3FileSystem files(std::move(parts));
@@ -287,7 +287,7 @@ TEST_F(S3Test, ASessionTokenIsSignedToo) {
   EXPECT_EQ(files.ReadFile(Path("f")).value(), "x");
 }
 
-TEST_F(S3Test, FailuresThatPassAreTriedAgain) {
+TEST_F(S3Test, TransientErrorsAreRetried) {
   for (const char* status : {"500", "503", "429"}) {
     SetFaults(absl::StrCat(R"([{"method": "PUT", "times": 2, "status": )",
                            status, "}]"));
@@ -296,20 +296,20 @@ TEST_F(S3Test, FailuresThatPassAreTriedAgain) {
   }
 }
 
-TEST_F(S3Test, FailuresThatStayAreToldAfterTheLastAttempt) {
+TEST_F(S3Test, PermanentErrorIsReturnedAfterRetries) {
   SetFaults(R"([{"method": "PUT", "times": 3, "status": 503}])");
   EXPECT_THAT(files_->parts().store().Put({bucket_, "f"}, "x"),
               StatusIs(absl::StatusCode::kUnavailable, "SlowDown"));
 }
 
-TEST_F(S3Test, AnswersThatComeInHalvesAreAskedForAgain) {
+TEST_F(S3Test, TruncatedRepliesAreRetried) {
   const std::string bytes = Bytes(100'000);
   ASSERT_OK(files_->WriteFileAtomically(Path("f"), bytes));
   SetFaults(R"([{"method": "GET", "times": 2, "half": true}])");
   EXPECT_TRUE(files_->ReadFile(Path("f")).value() == bytes);
 }
 
-TEST_F(S3Test, AServerThatDoesNotAnswerIsAskedAgain) {
+TEST_F(S3Test, SilentServerIsRetried) {
   ASSERT_OK(files_->WriteFileAtomically(Path("f"), "x"));
   S3FileSystem files(std::make_unique<S3Parts>(
       Server()->url(), absl::Minutes(1), absl::Seconds(3)));
@@ -317,7 +317,7 @@ TEST_F(S3Test, AServerThatDoesNotAnswerIsAskedAgain) {
   EXPECT_EQ(files.ReadFile(Path("f")).value(), "x");
 }
 
-TEST_F(S3Test, AServerThatNeverAnswersEndsTheCallAtItsDeadline) {
+TEST_F(S3Test, SilentServerFailsCallAtDeadline) {
   S3FileSystem files(
       std::make_unique<S3Parts>(Server()->url(), absl::Milliseconds(300)));
   SetFaults(R"([{"method": "PUT", "times": 100, "stall": true}])");
@@ -326,7 +326,7 @@ TEST_F(S3Test, AServerThatNeverAnswersEndsTheCallAtItsDeadline) {
   SetFaults("[]");
 }
 
-TEST_F(S3Test, AnUploadWhoseEndWasDoneButNotHeardOfIsWhole) {
+TEST_F(S3Test, LostUploadConfirmationKeepsFileComplete) {
   const std::string bytes = Bytes(size_t{11} << 20);
   ASSERT_OK_AND_ASSIGN(auto file, files_->NewWritableFile(Path("f")));
   ASSERT_OK(file->Append(bytes));
@@ -335,7 +335,7 @@ TEST_F(S3Test, AnUploadWhoseEndWasDoneButNotHeardOfIsWhole) {
   EXPECT_TRUE(files_->ReadFile(Path("f")).value() == bytes);
 }
 
-TEST_F(S3Test, AFileThatFailsLeavesNothing) {
+TEST_F(S3Test, FailedFileLeavesNoObject) {
   ASSERT_OK_AND_ASSIGN(auto file, files_->NewWritableFile(Path("f")));
   SetFaults(R"([{"method": "PUT", "path": "uploadId", "times": 100,
                  "status": 503}])");
@@ -354,13 +354,13 @@ TEST_F(S3Test, AFileThatFailsLeavesNothing) {
 
 // A save that was cancelled: nothing more is sent for it. An abandoned upload
 // of parts is ended, a short object is not made.
-TEST_F(S3Test, AFileThatIsAbandonedIsNotMade) {
+TEST_F(S3Test, AbandonedFileIsNotCreated) {
   ASSERT_OK(files_->WriteFileAtomically(Path("old"), "old"));
   for (const size_t size : {size_t{10}, (size_t{11} << 20) + 10}) {
     for (const char* name : {"new", "old"}) {
       ASSERT_OK_AND_ASSIGN(auto file, files_->NewWritableFile(Path(name)));
       ASSERT_OK(file->Append(Bytes(size)));
-      // Neither the rest nor the end of the upload would get through.
+      // Neither further parts nor the completion of the upload would succeed.
       SetFaults(R"([{"method": "POST", "times": 100, "status": 403},
                     {"method": "PUT", "path": "partNumber=3", "times": 100,
                      "status": 403}])");
@@ -384,7 +384,7 @@ TEST_F(S3Test, AFileThatIsAbandonedIsNotMade) {
 }
 
 // Its code is one of files, too, which it must not be taken for.
-TEST_F(S3Test, ABucketOfAnotherRegionIsNoFile) {
+TEST_F(S3Test, BucketInOtherRegionIsAnError) {
   for (const bool is_made : {false, true}) {
     SetFaults(
         R"([{"times": 100, "status": 301, "code": "PermanentRedirect"}])");
@@ -397,7 +397,7 @@ TEST_F(S3Test, ABucketOfAnotherRegionIsNoFile) {
   }
 }
 
-TEST_F(S3Test, AServerThatIsNotThereIsUnavailable) {
+TEST_F(S3Test, UnreachableServerIsUnavailable) {
   S3FileSystem files(std::make_unique<S3Parts>("http://127.0.0.1:1"));
   EXPECT_THAT(files.ReadFile("s3://bucket/f"),
               StatusIs(absl::StatusCode::kUnavailable, "s3://bucket/f"));

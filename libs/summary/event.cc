@@ -23,9 +23,9 @@ struct Overloaded : Functions... {
 template <typename... Functions>
 Overloaded(Functions...) -> Overloaded<Functions...>;
 
-// A string of an event has to be UTF-8: TensorBoard reads no other, and
-// protobuf logs an error for each. Paths and tags may be any bytes, which are
-// shown as in C then.
+// Strings of an event must be UTF-8: TensorBoard reads no other, and protobuf
+// logs an error for each. Paths and tags may be any bytes, which are escaped as
+// in C.
 std::string AsText(const std::string& bytes) {
   const bool is_text =
       absl::c_all_of(bytes, absl::ascii_isascii) || IsUtf8(bytes);
@@ -49,11 +49,12 @@ absl::Status Parse(absl::string_view bytes, absl::string_view what,
   return absl::OkStatus();
 }
 
-// Of tensors a message may say by one value what fills all memory there is.
+// A tensor message may declare, with a single value, more elements than fit in
+// memory.
 class BoundedAllocator : public Allocator {
  public:
-  // For what the message has as elements itself: the shortest is an empty
-  // string's.
+  // Allows the elements that the message contains itself: the smallest is an
+  // empty string.
   explicit BoundedAllocator(size_t message_bytes)
       : most_((size_t{64} << 20) + sizeof(std::string) * message_bytes) {}
 
@@ -137,7 +138,7 @@ SummaryMetadata FromProto(const tf::SummaryMetadata& proto) {
           .data_class = proto.data_class()};
 }
 
-// As TensorFlow's summary ops write it: never one value for all elements.
+// As in TensorFlow's summary ops: never a single value for all elements.
 void ToProto(const Tensor& tensor, tf::TensorProto* proto) {
   const DataType dtype = tensor.dtype();
   if (!tensor.IsInitialized() || dtype == DT_STRING || dtype == DT_RESOURCE ||

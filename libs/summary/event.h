@@ -1,9 +1,9 @@
-// Event: a record of an event file, and Summary, what one step has to show in
-// TensorBoard; as values, to and from TensorFlow's bytes
-// (schemas/tf/event.proto and summary.proto). Protobuf stays out of this
-// header.
+// Event is a record of an event file, and Summary holds the values of one step
+// for TensorBoard. Both are values, convertible from and to TensorFlow's bytes
+// (schemas/tf/event.proto and summary.proto). This header does not include
+// protobuf.
 //
-// Threads: values and functions without state.
+// Threads: values and stateless functions.
 #ifndef WEFT_LIBS_SUMMARY_EVENT_H_
 #define WEFT_LIBS_SUMMARY_EVENT_H_
 
@@ -19,7 +19,8 @@
 
 namespace weft::summary {
 
-// bucket[i] counts the values below bucket_limit[i] that are in none before.
+// bucket[i] counts the values below bucket_limit[i] that are in no earlier
+// bucket.
 struct HistogramValue {
   double min = 0;
   double max = 0;
@@ -51,7 +52,7 @@ struct AudioValue {
   bool operator==(const AudioValue&) const = default;
 };
 
-// How TensorBoard is to show a value.
+// Display options of a value in TensorBoard.
 struct SummaryMetadata {
   std::string plugin_name;  // "text", "scalars", ...
   std::string plugin_content;
@@ -65,7 +66,8 @@ struct SummaryMetadata {
 struct SummaryValue {
   std::string tag;
   std::string node_name;
-  // A float is a scalar. Nothing: what TensorFlow has and this has not.
+  // A float is a scalar. monostate: a TensorFlow kind that is not supported
+  // here.
   std::variant<std::monostate, float, HistogramValue, ImageValue, AudioValue,
                Tensor>
       value;
@@ -76,15 +78,15 @@ struct Summary {
   std::vector<SummaryValue> value;
 };
 
-// Empty for one that is larger than a message can be (2 GiB).
+// Empty if the summary exceeds the message limit (2 GiB).
 std::string SerializeSummary(const Summary& summary);
-// INVALID_ARGUMENT where the bytes are no Summary, or one of its tensors none;
-// RESOURCE_EXHAUSTED where a tensor would take much more than the bytes do: one
-// value may stand for up to 64 MiB of equal ones.
+// INVALID_ARGUMENT if the bytes are no Summary, or contain an invalid tensor;
+// RESOURCE_EXHAUSTED if a tensor would be much larger than the bytes: one
+// repeated value may expand to at most 64 MiB.
 absl::StatusOr<Summary> ParseSummary(absl::string_view bytes);
 
 std::string SerializeSummaryMetadata(const SummaryMetadata& metadata);
-// INVALID_ARGUMENT where the bytes are no SummaryMetadata.
+// INVALID_ARGUMENT if the bytes are no SummaryMetadata.
 absl::StatusOr<SummaryMetadata> ParseSummaryMetadata(absl::string_view bytes);
 
 // A session began, ended or saved.
@@ -110,7 +112,7 @@ struct TaggedRunMetadata {
   bool operator==(const TaggedRunMetadata&) const = default;
 };
 
-// What a file begins with: "brain.Event:2".
+// The first event of a file: "brain.Event:2".
 struct FileVersion {
   std::string version;
   bool operator==(const FileVersion&) const = default;
@@ -134,16 +136,16 @@ struct Event {
       what;
   std::string source_writer;  // who wrote the file; of its first event
 
-  // Of type T, or null: event.As<Summary>().
+  // Returns the value of type T, or null: event.As<Summary>().
   template <typename T>
   const T* As() const {
     return std::get_if<T>(&what);
   }
 };
 
-// Empty for one that is larger than a message can be (2 GiB).
+// Empty if the event exceeds the message limit (2 GiB).
 std::string SerializeEvent(const Event& event);
-// INVALID_ARGUMENT where the bytes are no Event; and as ParseSummary.
+// INVALID_ARGUMENT if the bytes are no Event; otherwise as ParseSummary.
 absl::StatusOr<Event> ParseEvent(absl::string_view bytes);
 
 }  // namespace weft::summary

@@ -22,12 +22,12 @@ using testing::ElementsAre;
 
 constexpr double kLargest = std::numeric_limits<double>::max();
 
-// What TensorFlow's FileWriter wrote.
+// A file written by TensorFlow's FileWriter.
 constexpr char kRecorded[] =
     "integration_tests/testdata/conformance/events/event_file/events.out";
 
 // Read as values and written again, by us, it is the same file.
-TEST(EventTest, TensorFlowsFileWrittenAgainIsEqual) {
+TEST(EventTest, TensorFlowFileRoundTripsToSameBytes) {
   LocalFileSystem local;
   ASSERT_OK_AND_ASSIGN(auto reader, EventsReader::Open(local, kRecorded));
   MemoryFileSystem files;
@@ -47,7 +47,7 @@ TEST(EventTest, TensorFlowsFileWrittenAgainIsEqual) {
   EXPECT_TRUE(files.ReadFile("f").value() == local.ReadFile(kRecorded).value());
 }
 
-TEST(EventTest, ValuesComeBack) {
+TEST(EventTest, ValuesRoundTrip) {
   Histogram histogram;
   histogram.Add(1.5);
   Summary summary;
@@ -93,7 +93,7 @@ TEST(EventTest, ValuesComeBack) {
                        Tensor::Vector<float>({1, 1, 1})));
 }
 
-TEST(EventTest, BytesThatAreNoneAreRefused) {
+TEST(EventTest, InvalidBytesAreRejected) {
   EXPECT_THAT(ParseEvent("\xff\xff"), StatusIs(kInvalid, "are no Event"));
   EXPECT_THAT(ParseSummary("\xff"), StatusIs(kInvalid, "are no Summary"));
   EXPECT_THAT(ParseSummaryMetadata("\xff"), StatusIs(kInvalid, "no SummaryM"));
@@ -104,7 +104,7 @@ TEST(EventTest, BytesThatAreNoneAreRefused) {
   EXPECT_THAT(ParseSummary(summary), StatusIs(kInvalid, "tag t"));
 }
 
-TEST(EventTest, AFewBytesTakeNoGigabytes) {
+TEST(EventTest, DeclaredTensorSizeIsBounded) {
   tf::Summary proto;
   tf::TensorProto& tensor = *proto.add_value()->mutable_tensor();
   tensor.set_dtype(tf::DT_FLOAT);
@@ -117,7 +117,7 @@ TEST(EventTest, AFewBytesTakeNoGigabytes) {
               StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
-TEST(EventTest, AnEmptyOneIsOne) {
+TEST(EventTest, EmptyBytesAreAnEmptyEvent) {
   ASSERT_OK_AND_ASSIGN(const Event event, ParseEvent(""));
   EXPECT_EQ(event.what.index(), 0u);
   EXPECT_EQ(SerializeEvent(event), "");
@@ -131,7 +131,7 @@ HistogramValue HistogramOf(const std::vector<double>& values) {
   return histogram.ToValue();
 }
 
-TEST(HistogramTest, NothingIsOneEmptyBucket) {
+TEST(HistogramTest, NoValuesGiveOneEmptyBucket) {
   const HistogramValue value = HistogramOf({});
   EXPECT_EQ(value.num, 0);
   EXPECT_EQ(value.min, kLargest);
@@ -162,7 +162,7 @@ TEST(HistogramTest, CountsSumsAndCollapsesEmptyRuns) {
   EXPECT_GT(value.bucket_limit[3], 1);
 }
 
-TEST(HistogramTest, TheLargestNumbersHaveABucket) {
+TEST(HistogramTest, LargestNumbersHaveABucket) {
   const HistogramValue value = HistogramOf({kLargest, -kLargest, 1e300});
   EXPECT_EQ(value.num, 3);
   EXPECT_EQ(value.bucket.back(), 2);
@@ -172,7 +172,7 @@ TEST(HistogramTest, TheLargestNumbersHaveABucket) {
   EXPECT_EQ(count, 3);
 }
 
-// Where a value of one lies: between which limits.
+// Checks the bucket limits around a value.
 void ExpectInItsBucket(double value) {
   const HistogramValue one = HistogramOf({value});
   size_t bucket = 0;
@@ -188,7 +188,7 @@ void ExpectInItsBucket(double value) {
   }
 }
 
-TEST(HistogramTest, EachLimitIsTheLeastOfTheNextBucket) {
+TEST(HistogramTest, LimitsBelongToTheNextBucket) {
   int i = 0;
   for (double limit = 1.0e-12; limit < 1.0e20; limit *= 1.1) {
     if (++i % 7 != 0) continue;

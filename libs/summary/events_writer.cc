@@ -15,10 +15,10 @@ namespace {
 constexpr char kWriter[] = "weft.summary.events_writer";
 constexpr int kMostNames = 100;
 constexpr char kNameBegin[] = "events.out.tfevents.";
-// With one more digit, names have no order any more.
+// With one more digit, names would not sort by time.
 constexpr int64_t kMostSeconds = 9'999'999'999;
 
-// The first name from `name` on that no file has.
+// Returns the first unused name from `name` on.
 absl::StatusOr<EventsFileName> FreeName(FileSystem& file_system,
                                         EventsFileName name) {
   for (int i = 0; i < kMostNames; ++i, ++name.seconds) {
@@ -33,8 +33,8 @@ absl::StatusOr<EventsFileName> FreeName(FileSystem& file_system,
 
 std::string FirstEvent(absl::Time now) {
   Event event;
-  // TensorFlow's first event has the second of the file's name; the exact time
-  // says more.
+  // TensorFlow's first event has the second of the file name; the exact time is
+  // more precise.
   event.wall_time = absl::ToDoubleSeconds(now - absl::UnixEpoch());
   event.what = FileVersion{std::string(kFileVersion)};
   event.source_writer = kWriter;
@@ -73,7 +73,7 @@ absl::StatusOr<std::unique_ptr<EventsWriter>> EventsWriter::Create(
   absl::Status begun = writer->Write(FirstEvent(now));
   if (begun.ok()) begun = writer->Flush();
   if (begun.ok()) return writer;
-  // Else a full disk would get one after the other.
+  // Otherwise a full disk would get one file after the other.
   const std::string path = writer->name().Path();
   writer = nullptr;
   file_system.DeleteFile(path).IgnoreError();

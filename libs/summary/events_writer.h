@@ -1,15 +1,15 @@
-// EventsWriter: one event file, from its name and first record on
-// (tensorflow/core/util/events_writer.h). EventsReader: reads one.
+// EventsWriter writes one event file, including its name and first record
+// (tensorflow/core/util/events_writer.h). EventsReader reads one.
 //
-// A file is a file of records (record_writer.h) that are Events; the first
-// holds the version. It is named
+// An event file is a file of records (record_writer.h) that are Events; the
+// first holds the version. It is named
 //
 //   LOGDIR/events.out.tfevents.SECONDS.HOSTNAME SUFFIX     (without the space)
 //
-// with the time at which it began, in ten digits: in the order of their names
-// the files of a host are in that of time, which is how TensorBoard reads them.
+// with its creation time in ten digits, so that names of a host's files sort by
+// time, the order in which TensorBoard reads them.
 //
-// Threads: thread-compatible. Calls block, as files do.
+// Threads: thread-compatible. Calls block on file I/O.
 #ifndef WEFT_LIBS_SUMMARY_EVENTS_WRITER_H_
 #define WEFT_LIBS_SUMMARY_EVENTS_WRITER_H_
 
@@ -29,33 +29,33 @@
 
 namespace weft::summary {
 
-// What files begin with.
+// Version string of the first event.
 inline constexpr absl::string_view kFileVersion = "brain.Event:2";
 
 struct EventsFileName {
   std::string logdir;
   std::string hostname;
   std::string suffix;
-  // When the file begins, in seconds since 1970. Where there is a file of the
-  // name already, the next second that is free is taken.
+  // Creation time, in seconds since 1970. If a file of the name exists, the
+  // next free second is used.
   int64_t seconds = 0;
 
   std::string Path() const;
 };
 
-// The largest number of seconds in the names of a directory's files, whoever
-// has written them; 0 where there are none, or nobody knows.
+// Returns the largest number of seconds in the event file names of a directory,
+// by any writer; 0 if there are none, or the directory cannot be listed.
 int64_t LastEventsSeconds(FileSystem& file_system, absl::string_view logdir);
 
 class EventsWriter {
  public:
-  // Begins a file in a directory that exists, with its version, which readers
-  // see at once. ALREADY_EXISTS where a hundred names are taken. A file that
-  // cannot be begun is deleted.
+  // Creates a file in an existing directory, with its version, which is
+  // flushed. ALREADY_EXISTS if a hundred names are taken. On an error the file
+  // is deleted.
   static absl::StatusOr<std::unique_ptr<EventsWriter>> Create(
       FileSystem& file_system, EventsFileName name, absl::Time now);
 
-  // Takes the bytes of an Event.
+  // `event`: a serialized Event.
   absl::Status Write(absl::string_view event) {
     return records_.WriteRecord(event);
   }
@@ -82,8 +82,8 @@ class EventsReader {
   static absl::StatusOr<std::unique_ptr<EventsReader>> Open(
       FileSystem& file_system, absl::string_view path);
 
-  // As RecordReader::ReadRecord, with the path: OUT_OF_RANGE at the end, after
-  // which more may come; and DATA_LOSS where a record is no Event.
+  // As RecordReader::ReadRecord, with the path in errors: OUT_OF_RANGE at the
+  // end, after which more may follow; DATA_LOSS if a record is no Event.
   absl::StatusOr<Event> Next();
 
   uint64_t offset() const { return records_.offset(); }

@@ -21,7 +21,7 @@ constexpr size_t kMostBytes = std::numeric_limits<int>::max();
 
 std::string MachineName() {
   std::array<char, 256> name = {};
-  // A name that does not fit need not end with a zero byte.
+  // A truncated name may lack the terminating zero.
   if (gethostname(name.data(), name.size() - 1) != 0) return "localhost";
   return name.data();
 }
@@ -58,8 +58,8 @@ absl::Status TooLarge(absl::string_view what, size_t bytes) {
       "less than 2 GiB"));
 }
 
-// Removes what says how a tag is shown where that was said before; returns the
-// tags of which it is said now.
+// Removes metadata of tags that was written before; returns the tags whose
+// metadata is written now.
 std::set<std::string> KeepFirstMetadata(const std::set<std::string>& seen,
                                         tf::Summary& summary) {
   std::set<std::string> added;
@@ -96,7 +96,7 @@ FileWriter::FileWriter(FileSystem& file_system, Scheduler& scheduler,
 
 FileWriter::~FileWriter() {
   Close(absl::InfiniteDuration()).IgnoreError();
-  timers_.End();  // a timer may have started somebody
+  timers_.End();  // a timer may have started a write
   writing_.WaitUntilNone(scheduler_, absl::InfiniteFuture());
 }
 
@@ -188,7 +188,7 @@ absl::Status FileWriter::CheckRoom(size_t bytes) const {
     return absl::FailedPreconditionError(absl::StrCat(
         "the FileWriter of ", name_.logdir, " is closed; Reopen goes on"));
   }
-  // One that is larger than all of the room goes alone.
+  // An event larger than the whole bound is accepted alone.
   if (pending_bytes_ == 0 ||
       pending_bytes_ + bytes <= options_.max_pending_bytes)
     return absl::OkStatus();
@@ -302,7 +302,7 @@ bool FileWriter::TakeWork(Work& work) {
   return is_writing_;
 }
 
-// Where it can't be asked, writing tells.
+// If the check itself fails, writing will report the error.
 absl::Status FileWriter::CheckFile() const {
   if (file_ == nullptr ||
       !absl::IsNotFound(file_system_.FileExists(file_->path()))) {
@@ -345,7 +345,7 @@ absl::Status FileWriter::WriteEvent(absl::string_view event) {
 absl::Status FileWriter::OpenFile() {
   RETURN_IF_ERROR(file_system_.CreateDirectories(name_.logdir));
   const absl::Time now = scheduler_.clock().WallTime();
-  // A clock that was set back gives names that TensorBoard has read beyond.
+  // If the clock was set back, TensorBoard would have passed the new names.
   if (next_seconds_ == 0) {
     next_seconds_ = LastEventsSeconds(file_system_, name_.logdir) + 1;
   }
@@ -384,7 +384,7 @@ void FileWriter::Lost(const absl::Status& why, size_t events) {
 void FileWriter::Done(const Work& work) {
   absl::MutexLock lock(&mutex_);
   for (const std::string& event : work.events) pending_bytes_ -= event.size();
-  // Under the lock: who was told takes it before the event is gone.
+  // Under the lock, which a notified caller takes before it destroys the event.
   for (const Waiter& waiter : waiters_) {
     if (waiter.request <= work.request) waiter.done->Set();
   }

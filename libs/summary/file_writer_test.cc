@@ -59,7 +59,7 @@ class FileWriterTest : public testing::Test {
   std::vector<std::string> Files() {
     return files_.ListDirectory(kDirectory).value();
   }
-  // What readers see of one file, without the version.
+  // Events that readers see in one file, without the version.
   std::vector<Event> EventsOf(const std::string& file) {
     auto reader =
         EventsReader::Open(files_, JoinPath(kDirectory, file)).value();
@@ -90,7 +90,7 @@ class FileWriterTest : public testing::Test {
 
 // ---- Files ----
 
-TEST_F(FileWriterTest, AFileBeginsWithItsVersionAtOnce) {
+TEST_F(FileWriterTest, FileBeginsWithVersionEvent) {
   clock_.Advance(absl::Milliseconds(1500));
   ASSERT_OK_AND_ASSIGN(auto writer, New({.filename_suffix = ".suffix"}));
   EXPECT_EQ(writer->logdir(), kDirectory);
@@ -108,7 +108,7 @@ TEST_F(FileWriterTest, AFileBeginsWithItsVersionAtOnce) {
 
 // TensorBoard shows them beside those of other programs, and looks for new
 // files by their names.
-TEST(FileWriterTimeTest, FilesAndEventsHaveTheTimeOfDay) {
+TEST(FileWriterTimeTest, FilesAndEventsUseWallClock) {
   class ClockOfBefore : public ManualClock {
    public:
     absl::Time WallTime() const override { return Now() + absl::Hours(1); }
@@ -130,13 +130,13 @@ TEST(FileWriterTimeTest, FilesAndEventsHaveTheTimeOfDay) {
   }
 }
 
-TEST_F(FileWriterTest, TheMachineHasAName) {
+TEST_F(FileWriterTest, HostNameIsNotEmpty) {
   ASSERT_OK_AND_ASSIGN(auto writer,
                        FileWriter::Create(files_, scheduler_, kDirectory));
   EXPECT_GT(Files()[0].size(), strlen("events.out.tfevents.0000086400."));
 }
 
-TEST_F(FileWriterTest, WhatCannotBeAFileIsRefused) {
+TEST_F(FileWriterTest, InvalidFileNamesAreRejected) {
   EXPECT_THAT(FileWriter::Create(files_, scheduler_, ""), StatusIs(kInvalid));
   EXPECT_THAT(New({.filename_suffix = "a/b"}), StatusIs(kInvalid, "\"a/b\""));
   EXPECT_THAT(New({.hostname = "a/b"}), StatusIs(kInvalid, "\"a/b\""));
@@ -145,7 +145,7 @@ TEST_F(FileWriterTest, WhatCannotBeAFileIsRefused) {
   EXPECT_THAT(New(), StatusIs(absl::StatusCode::kAlreadyExists, "/logs"));
 }
 
-TEST_F(FileWriterTest, NoFileIsWrittenOver) {
+TEST_F(FileWriterTest, ExistingFileIsNotOverwritten) {
   ASSERT_OK_AND_ASSIGN(auto first, New());
   ASSERT_OK_AND_ASSIGN(auto second, New());
   ASSERT_OK(first->AddSummary(Scalar("a", 1), 1));
@@ -158,8 +158,8 @@ TEST_F(FileWriterTest, NoFileIsWrittenOver) {
   EXPECT_EQ(EventsOf(Files()[1])[0].step, 2);
 }
 
-// TensorBoard goes on to later names only, of whatever program.
-TEST_F(FileWriterTest, ANewWritersFileFollowsThoseThatAreThere) {
+// TensorBoard only proceeds to later names, of any program.
+TEST_F(FileWriterTest, NewWriterFileSortsAfterExistingFiles) {
   ASSERT_OK(files_.CreateDirectories(kDirectory));
   for (const std::string name :
        {"events.out.tfevents.0000090000.other", "events.out.tfevents.x.host",
@@ -174,7 +174,7 @@ TEST_F(FileWriterTest, ANewWritersFileFollowsThoseThatAreThere) {
   EXPECT_EQ(EventsOf(file).size(), 1u);
 }
 
-TEST_F(FileWriterTest, ALargeFileIsFollowedByAnother) {
+TEST_F(FileWriterTest, LargeFileIsRotated) {
   ASSERT_OK_AND_ASSIGN(auto writer, New({.max_file_bytes = 200}));
   for (int i = 0; i < 10; ++i) {
     ASSERT_OK(writer->AddSummary(Scalar(std::string(100, 't'), 1), i));
@@ -241,7 +241,7 @@ TEST_F(FileWriterTest, NamesThatAreNotUtf8AreEscaped) {
             "e");
 }
 
-TEST_F(FileWriterTest, HowATagIsShownIsWrittenOnce) {
+TEST_F(FileWriterTest, SummaryMetadataIsWrittenOnce) {
   ASSERT_OK_AND_ASSIGN(auto writer, New());
   Summary both = Text("a");
   both.value.push_back(Text("a").value[0]);
@@ -257,7 +257,7 @@ TEST_F(FileWriterTest, HowATagIsShownIsWrittenOnce) {
   EXPECT_TRUE(events[2].As<Summary>()->value[0].metadata.has_value());
 }
 
-TEST_F(FileWriterTest, WhatIsNoEventIsRefused) {
+TEST_F(FileWriterTest, InvalidEventsAreRejected) {
   ASSERT_OK_AND_ASSIGN(auto writer, New());
   EXPECT_THAT(writer->AddSummary("\xff", 7),
               StatusIs(kInvalid, "the summary of step 7 is no Summary"));
@@ -270,7 +270,7 @@ TEST_F(FileWriterTest, WhatIsNoEventIsRefused) {
 
 // ---- When they are written ----
 
-TEST_F(FileWriterTest, EventsAreWrittenWhenMoreThanTheQueueWait) {
+TEST_F(FileWriterTest, EventsAreWrittenWhenQueueIsFull) {
   ASSERT_OK_AND_ASSIGN(auto writer, New({.max_queue = 3}));
   for (int i = 0; i < 3; ++i) ASSERT_OK(writer->AddSummary(Scalar("a", 1), i));
   scheduler_.RunUntilIdle();
@@ -280,7 +280,7 @@ TEST_F(FileWriterTest, EventsAreWrittenWhenMoreThanTheQueueWait) {
   EXPECT_THAT(Events(), SizeIs(4));
 }
 
-TEST_F(FileWriterTest, EventsAreFlushedInTime) {
+TEST_F(FileWriterTest, EventsAreFlushedPeriodically) {
   ASSERT_OK_AND_ASSIGN(auto writer, New());
   for (int round = 1; round <= 3; ++round) {
     ASSERT_OK(writer->AddSummary(Scalar("a", 1), 1));
@@ -291,7 +291,7 @@ TEST_F(FileWriterTest, EventsAreFlushedInTime) {
   }
 }
 
-TEST_F(FileWriterTest, FlushAndTheDestructorWriteAll) {
+TEST_F(FileWriterTest, FlushAndDestructorWriteAllEvents) {
   ASSERT_OK_AND_ASSIGN(auto writer, New());
   ASSERT_OK(writer->AddSummary(Scalar("a", 1), 1));
   ASSERT_OK(writer->Flush());
@@ -301,7 +301,7 @@ TEST_F(FileWriterTest, FlushAndTheDestructorWriteAll) {
   EXPECT_THAT(Events(), SizeIs(2));
 }
 
-TEST_F(FileWriterTest, AClosedWriterTakesNothingUntilItIsReopened) {
+TEST_F(FileWriterTest, ClosedWriterRejectsEventsUntilReopened) {
   ASSERT_OK_AND_ASSIGN(auto writer, New());
   ASSERT_OK(writer->AddSummary(Scalar("a", 1), 1));
   ASSERT_OK(writer->Close());
@@ -319,7 +319,7 @@ TEST_F(FileWriterTest, AClosedWriterTakesNothingUntilItIsReopened) {
 
 // ---- Slow files ----
 
-TEST_F(FileWriterTest, ASlowDiskHoldsNobodyAndABoundHolds) {
+TEST_F(FileWriterTest, SlowDiskDoesNotBlockCallers) {
   PacedFileSystem slow(files_,
                        {.max_bytes_per_second = 1, .scheduler = &scheduler_});
   ASSERT_OK_AND_ASSIGN(auto writer,
@@ -333,7 +333,7 @@ TEST_F(FileWriterTest, ASlowDiskHoldsNobodyAndABoundHolds) {
                                "wait already to be written to /logs/run"));
   EXPECT_GT(added, 20);
   EXPECT_LT(added, 60);
-  // What was taken is written, and there is room again.
+  // Accepted events are written, and there is space again.
   EXPECT_THAT(writer->Flush(absl::Seconds(1)),
               StatusIs(absl::StatusCode::kDeadlineExceeded, "/logs/run"));
   ASSERT_OK(writer->Flush(absl::Hours(10)));
@@ -341,7 +341,7 @@ TEST_F(FileWriterTest, ASlowDiskHoldsNobodyAndABoundHolds) {
   EXPECT_OK(writer->AddSummary(Scalar("a", 1), added));
 }
 
-TEST_F(FileWriterTest, AnEventLargerThanTheBoundGoesAlone) {
+TEST_F(FileWriterTest, EventAboveBoundIsWrittenAlone) {
   ASSERT_OK_AND_ASSIGN(auto writer, New({.max_pending_bytes = 100}));
   ASSERT_OK(writer->AddGraph(std::string(1000, 'g')));
   EXPECT_THAT(writer->AddGraph("g"),
@@ -352,7 +352,7 @@ TEST_F(FileWriterTest, AnEventLargerThanTheBoundGoesAlone) {
 
 // ---- Failing files ----
 
-TEST_F(FileWriterTest, ErrorsAreToldOnceAndTheNextFileTakesOver) {
+TEST_F(FileWriterTest, ErrorIsReturnedOnceAndNextFileStarts) {
   FailingFileSystem failing(files_);
   ASSERT_OK_AND_ASSIGN(auto writer, New(failing));
   ASSERT_OK(writer->AddSummary(Text("a"), 1));
@@ -380,7 +380,7 @@ TEST_F(FileWriterTest, ErrorsAreToldOnceAndTheNextFileTakesOver) {
   EXPECT_TRUE(events[0].As<Summary>()->value[0].metadata.has_value());
 }
 
-TEST_F(FileWriterTest, ADeletedFileIsFollowedByANewOne) {
+TEST_F(FileWriterTest, DeletedFileIsReplacedByNewFile) {
   ASSERT_OK_AND_ASSIGN(auto writer, New());
   ASSERT_OK(writer->AddSummary(Text("a"), 1));
   ASSERT_OK(writer->Flush());
@@ -397,8 +397,8 @@ TEST_F(FileWriterTest, ADeletedFileIsFollowedByANewOne) {
   EXPECT_EQ(events[1].step, 3);
 }
 
-// Those that wait in the file's buffer when it is deleted are counted.
-TEST_F(FileWriterTest, EventsOfADeletedFileAreCountedAsLost) {
+// Events in the file's buffer are counted when it is deleted.
+TEST_F(FileWriterTest, EventsOfDeletedFileAreCountedAsLost) {
   FileWriterOptions options;
   options.max_queue = 0;
   ASSERT_OK_AND_ASSIGN(auto writer, New(options));
@@ -415,7 +415,7 @@ TEST_F(FileWriterTest, EventsOfADeletedFileAreCountedAsLost) {
   EXPECT_TRUE(events[0].As<Summary>()->value[0].metadata.has_value());
 }
 
-TEST_F(FileWriterTest, AFullDiskGetsNoEmptyFiles) {
+TEST_F(FileWriterTest, FullDiskGetsNoEmptyFiles) {
   FailingFileSystem disk(files_);
   ASSERT_OK_AND_ASSIGN(auto writer, New(disk));
   ASSERT_OK(writer->AddSummary(Text("a"), 1));
@@ -435,7 +435,7 @@ TEST_F(FileWriterTest, AFullDiskGetsNoEmptyFiles) {
   EXPECT_THAT(Files(), SizeIs(2));
 }
 
-TEST_F(FileWriterTest, ErrorsCanBeTakenWithoutWaiting) {
+TEST_F(FileWriterTest, TakeErrorDoesNotBlock) {
   FailingFileSystem failing(files_);
   ASSERT_OK_AND_ASSIGN(auto writer, New(failing));
   ASSERT_OK(writer->AddSummary(Text("a"), 1));
@@ -449,8 +449,8 @@ TEST_F(FileWriterTest, ErrorsCanBeTakenWithoutWaiting) {
   EXPECT_OK(writer->Flush());
 }
 
-// Whichever operation fails: an event is read, or somebody was told.
-TEST_F(FileWriterTest, NoErrorOfAFileIsLost) {
+// For each failing operation: every event is read, or an error was returned.
+TEST_F(FileWriterTest, NoFileErrorIsLost) {
   for (int64_t n = 0;; ++n) {
     SCOPED_TRACE(n);
     ASSERT_OK(files_.CreateDirectories(kDirectory));
@@ -488,7 +488,7 @@ class FileWriterScheduleTest : public FileWriterTest,
       : FileWriterTest(static_cast<uint64_t>(GetParam())) {}
 };
 
-TEST_P(FileWriterScheduleTest, EachThreadsEventsAreThereInTheirOrder) {
+TEST_P(FileWriterScheduleTest, EventsOfEachThreadStayInOrder) {
   constexpr int kThreads = 4;
   constexpr int kEvents = 25;
   ASSERT_OK_AND_ASSIGN(auto writer,

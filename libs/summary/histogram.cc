@@ -11,8 +11,7 @@ namespace {
 
 constexpr double kLargest = std::numeric_limits<double>::max();
 
-// By repeated multiplication: another way to compute them has other limits in
-// the last bits.
+// By repeated multiplication: computing them otherwise changes the last bits.
 std::vector<double> MakeLimits() {
   std::vector<double> positive;
   for (double limit = 1.0e-12; limit < 1.0e20; limit *= 1.1) {
@@ -28,8 +27,8 @@ std::vector<double> MakeLimits() {
   return limits;
 }
 
-// A value's sign, exponent and first bits of its mantissa: all values that
-// agree in them lie so close that few limits are between them.
+// Sign, exponent and leading mantissa bits of a value: all values that share
+// them are so close that few limits separate them.
 constexpr int kTopBits = 16;
 constexpr int kOtherBits = 64 - kTopBits;
 
@@ -37,7 +36,7 @@ size_t TopOf(double value) {
   return std::bit_cast<uint64_t>(value) >> kOtherBits;
 }
 
-// The least of the numbers that agree in the top bits; 0 where there is none.
+// The smallest number with these top bits; 0 if there is none.
 double LeastOf(size_t top) {
   const bool is_negative = (top >> (kTopBits - 1)) != 0;
   const uint64_t rest =
@@ -51,7 +50,7 @@ double LeastOf(size_t top) {
 
 struct HistogramBuckets {
   std::vector<double> limits = MakeLimits();
-  // By top bits: the bucket of the least such value.
+  // By top bits: the bucket of the smallest such value.
   std::vector<uint16_t> first = std::vector<uint16_t>(size_t{1} << kTopBits);
 
   HistogramBuckets() {

@@ -1,9 +1,9 @@
-// Histogram: how often which values occur, in TensorFlow's buckets
-// (tensorflow/core/lib/histogram/histogram.h), which TensorBoard draws.
+// Histogram counts values in TensorFlow's buckets
+// (tensorflow/core/lib/histogram/histogram.h), which TensorBoard displays.
 //
 // The buckets' upper limits are 0, and 1e-12 * 1.1^k below 1e20 and the largest
-// double, with either sign: a value is in the first one whose limit is above
-// it.
+// double, with either sign: a value belongs to the first bucket whose limit is
+// above it.
 //
 // Threads: thread-compatible.
 #ifndef WEFT_LIBS_SUMMARY_HISTOGRAM_H_
@@ -24,7 +24,7 @@ class Histogram {
   // REQUIRES: the value is finite.
   void Add(double value);
 
-  // Runs of empty buckets are one bucket.
+  // Merges runs of empty buckets into one bucket.
   HistogramValue ToValue() const;
 
  private:

@@ -16,13 +16,14 @@ namespace {
 
 constexpr size_t kChecksumBytes = sizeof(uint32_t);
 
-// A long record is read in pieces of this and, later, of its own size so far.
+// A long record is read in chunks of this size and, later, of its own size so
+// far.
 constexpr uint64_t kFirstPieceBytes = 1 << 20;
-// More than this does not go with its checksum into 64 bits.
+// A larger size would overflow 64 bits together with its checksum.
 constexpr uint64_t kMostBytes =
     std::numeric_limits<uint64_t>::max() - kChecksumBytes;
 
-// The machine is little-endian, as the format is.
+// Both the machine and the format are little-endian.
 template <typename T>
 T Load(const char* bytes) {
   T value;
@@ -34,7 +35,7 @@ bool ChecksumIsRight(absl::string_view bytes, const char* stored) {
   return Load<uint32_t>(stored) == MaskCrc32c(Crc32c(bytes));
 }
 
-// The compression_type of a file that begins so; empty for none that is known.
+// Returns the compression_type of a file with this header; empty if unknown.
 absl::string_view CompressionOf(absl::string_view header) {
   if (absl::StartsWith(header, "\x1f\x8b\x08")) return "GZIP";
   // zlib: deflate, windows of 32 KiB, and a multiple of 31.
@@ -43,7 +44,7 @@ absl::string_view CompressionOf(absl::string_view header) {
   return first == 0x78 && (256 * first + second) % 31 == 0 ? "ZLIB" : "";
 }
 
-// `damaged` with the compression of a file that begins like a compressed one.
+// Adds the detected compression to `damaged`.
 absl::Status SuggestCompression(const absl::Status& damaged,
                                 const char* header) {
   const absl::string_view compression =

@@ -1,5 +1,5 @@
-// RecordReader: reads a file of records, TensorFlow's TFRecord; record_writer.h
-// says what that is.
+// RecordReader reads a file of records in TensorFlow's TFRecord format, see
+// record_writer.h.
 //
 //   RecordReader reader(std::move(file));
 //   std::string record;
@@ -7,10 +7,10 @@
 //   while ((status = reader.ReadRecord(record)).ok()) Use(record);
 //   if (!absl::IsOutOfRange(status)) return status;  // not the end: damage
 //
-// The bytes may be anybody's: every checksum is checked, and memory is taken
-// only as bytes arrive, so a length that lies costs nothing.
+// Input bytes are untrusted: every checksum is verified, and memory is
+// allocated only as bytes arrive, so a wrong length costs nothing.
 //
-// Threads: thread-compatible. Calls block, as files do.
+// Threads: thread-compatible. Calls block on file I/O.
 #ifndef WEFT_LIBS_SUMMARY_RECORD_READER_H_
 #define WEFT_LIBS_SUMMARY_RECORD_READER_H_
 
@@ -29,7 +29,8 @@ namespace weft::summary {
 
 struct RecordReaderOptions {
   RecordCompression compression = RecordCompression::kNone;
-  // Longer ones are refused: a few compressed bytes can hold a very long one.
+  // Longer records are rejected: a few compressed bytes can expand to a very
+  // long one.
   uint64_t max_record_bytes = uint64_t{2} << 30;
 };
 
@@ -40,23 +41,22 @@ class RecordReader {
   RecordReader(const RecordReader&) = delete;
   RecordReader& operator=(const RecordReader&) = delete;
 
-  // The next record replaces `record`, whose memory is used again.
+  // Replaces `record` by the next record; its memory is reused.
   //
-  // OUT_OF_RANGE at the end; as in TensorFlow it is one as well when less than
-  // the header of a record is left there, since somebody may be writing it.
-  // DATA_LOSS, with the offset, for damage, also where the data of a record or
-  // the compressed stream ends too early. RESOURCE_EXHAUSTED for a record that
-  // is longer than the options allow.
+  // OUT_OF_RANGE at the end, as in TensorFlow also if less than a record header
+  // is left, because it may still be written. DATA_LOSS, with the offset, for
+  // corruption, also if the data of a record or the compressed stream is
+  // truncated. RESOURCE_EXHAUSTED for a record longer than the options allow.
   //
-  // After an error the offset is where it was, and what the file has got
-  // meanwhile is found by asking again; of compressed files the error stays.
+  // After an error the offset is unchanged, and a retry finds data appended
+  // meanwhile; for compressed files the error is permanent.
   absl::Status ReadRecord(std::string& record);
 
-  // To the record that begins there, in the file or what it is decompressed to;
-  // to be called before the first is read. Errors are those of ReadRecord.
+  // Seeks to the record that begins at this offset in the (decompressed) file;
+  // must be called before the first read. Errors are those of ReadRecord.
   absl::Status GoTo(uint64_t offset);
 
-  // Where the next record begins, in the file or what it is decompressed to.
+  // Offset of the next record in the (decompressed) file.
   uint64_t offset() const { return offset_; }
 
  private:

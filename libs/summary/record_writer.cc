@@ -17,10 +17,10 @@
 namespace weft::summary {
 namespace {
 
-// zlib's best for speed, as TensorFlow asks for it.
+// zlib's fastest setting, as in TensorFlow.
 constexpr int kMemoryLevel = 9;
 
-// The machine is little-endian, as the format is.
+// Both the machine and the format are little-endian.
 template <typename T>
 void Store(T value, char* to) {
   std::memcpy(to, &value, sizeof(value));
@@ -28,7 +28,7 @@ void Store(T value, char* to) {
 
 }  // namespace
 
-// A zlib stream; what comes out of it goes to a sink.
+// A zlib stream whose output goes to a sink.
 class RecordWriter::Deflater {
  public:
   using Sink = absl::FunctionRef<absl::Status(absl::string_view)>;

@@ -1,5 +1,5 @@
-// RecordWriter: writes a file of records, TensorFlow's TFRecord, which event
-// files are too.
+// RecordWriter writes a file of records in TensorFlow's TFRecord format, which
+// event files use, too.
 //
 // Format (tensorflow/core/lib/io/record_writer.h): each record is
 //
@@ -9,7 +9,7 @@
 // or all of that within one zlib or gzip stream. docs/design/event_files.md has
 // more.
 //
-// Threads: thread-compatible. Calls block, as files do.
+// Threads: thread-compatible. Calls block on file I/O.
 #ifndef WEFT_LIBS_SUMMARY_RECORD_WRITER_H_
 #define WEFT_LIBS_SUMMARY_RECORD_WRITER_H_
 
@@ -26,38 +26,38 @@ namespace weft::summary {
 
 using RecordCompression = Compression;
 
-// Bytes around the data of a record: before it, and in all.
+// Overhead bytes of a record: its header, and in total.
 inline constexpr size_t kRecordHeaderBytes = 12;
 inline constexpr size_t kRecordOverheadBytes = 16;
 
 class RecordWriter {
  public:
-  // Owns the file, and writes from where it ends.
+  // Takes ownership of the file, and appends to it.
   explicit RecordWriter(
       std::unique_ptr<WritableFile> file,
       RecordCompression compression = RecordCompression::kNone);
-  // Closes, dropping errors; call Close to hear of them.
+  // Closes and ignores errors; call Close to get them.
   ~RecordWriter();
   RecordWriter(const RecordWriter&) = delete;
   RecordWriter& operator=(const RecordWriter&) = delete;
 
-  // After an error the file may end in the middle of a record, so nothing more
-  // is written: all calls return that error, Close once the file is closed.
+  // After an error the file may end within a record, so nothing more is
+  // written: all calls return that error, Close after closing the file.
   absl::Status WriteRecord(absl::string_view record);
-  // Readers see all records written so far, also through compression (which
-  // gets worse by it).
+  // Makes all records written so far visible to readers, also with compression
+  // (which becomes less effective).
   absl::Status Flush();
-  // Ends the compressed stream and closes the file. OK when closed already.
+  // Ends the compressed stream and closes the file. OK if already closed.
   absl::Status Close();
 
-  // What was given to the file so far; compressed bytes that wait not counted.
+  // Bytes passed to the file so far, without buffered compressed bytes.
   uint64_t file_bytes() const { return file_bytes_; }
 
  private:
   class Deflater;
 
   absl::Status Check() const;
-  // Remembers the first error.
+  // Keeps the first error.
   absl::Status Keep(absl::Status status);
   absl::Status Append(absl::string_view bytes);
   absl::Status AppendToFile(absl::string_view bytes);

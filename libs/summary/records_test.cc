@@ -22,7 +22,7 @@ constexpr RecordCompression kAllCompressions[] = {RecordCompression::kNone,
                                                   RecordCompression::kZlib,
                                                   RecordCompression::kGzip};
 
-// What TensorFlow wrote and read.
+// Files written by TensorFlow, and its results of reading them.
 constexpr char kRecorded[] =
     "integration_tests/testdata/conformance/records/tfrecord/";
 
@@ -83,7 +83,7 @@ std::vector<std::string> ManyRecords() {
   return records;
 }
 
-TEST_F(RecordsTest, WhatIsWrittenIsRead) {
+TEST_F(RecordsTest, RecordsRoundTrip) {
   const auto written = ManyRecords();
   for (const RecordCompression compression : kAllCompressions) {
     Write(written, compression);
@@ -93,7 +93,7 @@ TEST_F(RecordsTest, WhatIsWrittenIsRead) {
   }
 }
 
-TEST_F(RecordsTest, AFileWithoutRecordsIsOne) {
+TEST_F(RecordsTest, EmptyFileHasNoRecords) {
   for (const RecordCompression compression : kAllCompressions) {
     Write({}, compression);
     EXPECT_TRUE(absl::IsOutOfRange(Read(compression).second));
@@ -104,7 +104,7 @@ TEST_F(RecordsTest, AFileWithoutRecordsIsOne) {
 
 // The record of facts that everybody can compute: length, its masked CRC, data,
 // its masked CRC.
-TEST_F(RecordsTest, BytesAreTensorFlows) {
+TEST_F(RecordsTest, BytesMatchTensorFlow) {
   const std::string event(
       "\x09\0\0\0\0\0\0\xf0\x3f\x1a\x0d"
       "brain.Event:2",
@@ -131,7 +131,7 @@ class RecordedRecordsTest : public RecordsTest {
   }
 };
 
-TEST_F(RecordedRecordsTest, WrittenAgainIsEqual) {
+TEST_F(RecordedRecordsTest, RewriteGivesTheSameBytes) {
   Load("plain.tfrecord");
   const std::string bytes = files_.ReadFile("f").value();
   const auto [records, end] = Read();
@@ -145,7 +145,7 @@ TEST_F(RecordedRecordsTest, WrittenAgainIsEqual) {
   EXPECT_TRUE(files_.ReadFile("f").value() == bytes);
 }
 
-TEST_F(RecordedRecordsTest, CompressedHoldTheSame) {
+TEST_F(RecordedRecordsTest, CompressedFilesHoldTheSameRecords) {
   const std::vector<std::string> plain = Plain();
   Load("gzip.tfrecord");
   EXPECT_TRUE(Read(RecordCompression::kGzip).first == plain);
@@ -153,7 +153,7 @@ TEST_F(RecordedRecordsTest, CompressedHoldTheSame) {
   EXPECT_TRUE(Read(RecordCompression::kZlib).first == plain);
 }
 
-TEST_F(RecordedRecordsTest, DamageIsFoundWhereTensorFlowFindsIt) {
+TEST_F(RecordedRecordsTest, CorruptionIsFoundWhereTensorFlowFindsIt) {
   const struct {
     const char* file;
     RecordCompression compression;
@@ -208,7 +208,7 @@ TEST_F(RecordedRecordsTest, DamageIsFoundWhereTensorFlowFindsIt) {
 
 // ---- Damage ----
 
-TEST_F(RecordsTest, EachBitThatIsTurnedIsFound) {
+TEST_F(RecordsTest, EveryBitFlipIsDetected) {
   for (const RecordCompression compression : kAllCompressions) {
     Write({"some", "", "records"}, compression);
     const std::string whole = files_.ReadFile("f").value();
@@ -218,7 +218,7 @@ TEST_F(RecordsTest, EachBitThatIsTurnedIsFound) {
       bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
       Put(bytes);
       const auto [read, end] = Read(compression);
-      // gzip's header holds the time and the system, which nobody reads.
+      // gzip's header contains the time and the system, which are not read.
       const bool is_harmless = read == records && absl::IsOutOfRange(end);
       EXPECT_TRUE(!end.ok() && (absl::IsDataLoss(end) || is_harmless))
           << "bit " << bit << ": " << end;
@@ -229,7 +229,7 @@ TEST_F(RecordsTest, EachBitThatIsTurnedIsFound) {
   }
 }
 
-TEST_F(RecordsTest, ALengthThatLiesTakesNoMemory) {
+TEST_F(RecordsTest, WrongLengthAllocatesLittle) {
   // 2 GiB - 1 and 2^63 bytes, with right checksums and nothing behind them.
   for (const std::string& length : {std::string("\xff\xff\xff\x7f\0\0\0\0", 8),
                                     std::string("\0\0\0\0\0\0\0\x80", 8)}) {
@@ -243,7 +243,7 @@ TEST_F(RecordsTest, ALengthThatLiesTakesNoMemory) {
   }
 }
 
-TEST_F(RecordsTest, ALengthThatGoesAroundIsRefused) {
+TEST_F(RecordsTest, OverflowingLengthIsRejected) {
   const std::string length("\xfc\xff\xff\xff\xff\xff\xff\xff", 8);
   const uint32_t crc = MaskCrc32c(Crc32c(length));
   Put(length + std::string(reinterpret_cast<const char*>(&crc), 4) + "data");
@@ -254,7 +254,7 @@ TEST_F(RecordsTest, ALengthThatGoesAroundIsRefused) {
                        "18446744073709551612 bytes"));
 }
 
-TEST_F(RecordsTest, RecordsMayBeBounded) {
+TEST_F(RecordsTest, RecordSizeCanBeLimited) {
   Write({Repeated('x', 100), Repeated('y', 101)}, RecordCompression::kGzip);
   const auto reader = Reader(
       {.compression = RecordCompression::kGzip, .max_record_bytes = 100});
@@ -266,7 +266,7 @@ TEST_F(RecordsTest, RecordsMayBeBounded) {
                        "the record at 116 has 101 bytes, more than 100"));
 }
 
-TEST_F(RecordsTest, FilesOfGzipMayFollowEachOther) {
+TEST_F(RecordsTest, ConcatenatedGzipFilesAreRead) {
   Write({"a"}, RecordCompression::kGzip);
   const std::string one = files_.ReadFile("f").value();
   Put(one + one);
@@ -277,7 +277,7 @@ TEST_F(RecordsTest, FilesOfGzipMayFollowEachOther) {
 
 // ---- Growing files ----
 
-TEST_F(RecordsTest, WhatComesLaterIsFound) {
+TEST_F(RecordsTest, AppendedRecordsAreFound) {
   ASSERT_OK_AND_ASSIGN(auto file, files_.NewWritableFile("f"));
   RecordWriter writer(std::move(file));
   const auto reader = Reader();
@@ -292,7 +292,7 @@ TEST_F(RecordsTest, WhatComesLaterIsFound) {
   }
 }
 
-TEST_F(RecordsTest, ARecordThatIsHalfThereIsReadOnceItIsWhole) {
+TEST_F(RecordsTest, PartialRecordIsReadOnceComplete) {
   Write({"first", "second"});
   const std::string whole = files_.ReadFile("f").value();
   for (size_t cut = 21; cut < whole.size(); ++cut) {
@@ -314,7 +314,7 @@ TEST_F(RecordsTest, ARecordThatIsHalfThereIsReadOnceItIsWhole) {
   }
 }
 
-TEST_F(RecordsTest, AFlushShowsCompressedRecords) {
+TEST_F(RecordsTest, FlushMakesCompressedRecordsReadable) {
   for (const RecordCompression compression :
        {RecordCompression::kZlib, RecordCompression::kGzip}) {
     ASSERT_OK_AND_ASSIGN(auto file, files_.NewWritableFile("f"));
@@ -323,14 +323,14 @@ TEST_F(RecordsTest, AFlushShowsCompressedRecords) {
     ASSERT_OK(writer.Flush());
     const auto [records, end] = Read(compression);
     EXPECT_THAT(records, ElementsAreArray({"seen"}));
-    // Nobody can tell whether the writer lives.
+    // It is unknown whether the writer still runs.
     EXPECT_THAT(end, StatusIs(absl::StatusCode::kDataLoss, "has no end"));
   }
 }
 
 // ---- Files that fail ----
 
-TEST_F(RecordsTest, AWriterKeepsTheFirstError) {
+TEST_F(RecordsTest, WriterKeepsTheFirstError) {
   for (const RecordCompression compression : kAllCompressions) {
     FailingFileSystem failing(files_);
     ASSERT_OK_AND_ASSIGN(auto file, failing.NewWritableFile("f"));

@@ -11,7 +11,7 @@
 namespace weft::train {
 namespace {
 
-// Rows `indices` of a slot.
+// Returns rows `indices` of a slot.
 Output RowsOf(const Scope& scope, const ops::Variable& slot,
               const Output& indices) {
   return slot.is_resource()
@@ -35,7 +35,8 @@ Operation AddToRows(const Scope& scope, const ops::Variable& variable,
   return ops::ScatterAdd(scope, variable.handle(), indices, rows);
 }
 
-// slot = slot * decay, then `rows` added at the gradient's indices; its value.
+// Computes slot = slot * decay, adds `rows` at the gradient's indices, and
+// returns the slot's value.
 Output DecayAndAdd(const Scope& scope, const ops::Variable& slot,
                    const Output& decay, const Output& rows,
                    const Output& indices) {
@@ -49,7 +50,7 @@ Output DecayAndAdd(const Scope& scope, const ops::Variable& slot,
 
 }  // namespace
 
-// ---- what both share ----
+// ---- shared base ----
 
 AdamBase::AdamBase(std::string name, Input learning_rate,
                    const AdamOptions& options, bool v_is_mean)

@@ -6,7 +6,7 @@
 //
 //   Operation train = train::AdaMax(0.002).Minimize(scope, loss);
 //
-// In the update number t, counted from 1, for each element with gradient g:
+// Update number t, counted from 1, computes for each element with gradient g:
 //
 //   m = beta1 * m + (1 - beta1) * g
 //   Adam:    v = beta2 * v + (1 - beta2) * g ^ 2
@@ -15,9 +15,9 @@
 //   AdaMax:  v = max(beta2 * v, |g|)
 //            var -= learning_rate / (1 - beta1 ^ t) * m / (v + epsilon)
 //
-// The slots m and v begin with 0. So epsilon is the one that the paper writes
-// with a hat, just before its section 2.1. What holds for all optimizers is in
-// optimizer.h.
+// The slots m and v start at 0. This epsilon is the paper's epsilon-hat (just
+// before section 2.1). optimizer.h documents the rules common to all
+// optimizers.
 #ifndef WEFT_LIBS_TRAIN_ADAM_H_
 #define WEFT_LIBS_TRAIN_ADAM_H_
 
@@ -36,12 +36,13 @@ struct AdamOptions {
 };
 using AdaMaxOptions = AdamOptions;
 
-// What both share: slots "m" and "v", and the variable beta1_power, which holds
-// beta1 ^ t and is multiplied after all updates.
+// AdamBase is the shared base of Adam and AdaMax: slots "m" and "v", and the
+// variable beta1_power, which holds beta1 ^ t and is multiplied after all
+// updates.
 class AdamBase : public Optimizer {
  protected:
-  // With `v_is_mean` there is beta2_power, which corrects v as beta1_power
-  // corrects m.
+  // If `v_is_mean`, a variable beta2_power corrects the bias of v as
+  // beta1_power corrects that of m.
   AdamBase(std::string name, Input learning_rate, const AdamOptions& options,
            bool v_is_mean);
 
@@ -65,9 +66,10 @@ class AdamBase : public Optimizer {
   const bool v_is_mean_;
 };
 
-// A sparse gradient counts as 0 in the rows that it does not name: the slots of
-// all rows decay, and the whole variable moves. That takes several ops, between
-// which updates of other workers may come; so do AdaMax's sparse ones.
+// Adam treats rows that a sparse gradient does not name as having gradient 0:
+// the slots of all rows decay, and the whole variable changes. This takes
+// several ops, and updates of other workers may run between them. The same
+// holds for sparse updates of AdaMax.
 class Adam : public AdamBase {
  public:
   explicit Adam(Input learning_rate = 0.001f, const AdamOptions& options = {});
@@ -77,7 +79,7 @@ class Adam : public AdamBase {
                               const Gradient& gradient) override;
 };
 
-// A sparse gradient changes the rows it names and their slots, and no others.
+// AdaMax changes only the rows that a sparse gradient names, and their slots.
 class AdaMax : public AdamBase {
  public:
   explicit AdaMax(Input learning_rate = 0.001f,

@@ -16,14 +16,14 @@
 namespace weft::train {
 namespace {
 
-// After as many runs that leave the global step where it was, a hook says so.
+// Number of runs without progress of the global step before a hook warns.
 constexpr int64_t kStuckRuns = 20;
-// Of how many steps a waiter logs that they have passed.
+// A waiter logs progress every this many steps.
 constexpr int64_t kStepsALine = 1000;
-// So often a waiter looks whether the program is asked to leave.
+// Interval at which a waiter checks for stop requests.
 constexpr absl::Duration kLookForLeave = absl::Milliseconds(500);
 
-// "0.5", "[1 2 3]": as NumPy shows it, but for the brackets within.
+// Formats as NumPy does, without inner brackets: "0.5", "[1 2 3]".
 std::string ValueText(const Tensor& value) {
   constexpr absl::string_view kBegin = " values:";
   const std::string text = value.ToString(1000);
@@ -106,8 +106,8 @@ absl::StatusOr<SessionRunArgs> StopAtStepHook::BeforeRun(SessionRunContext&) {
   return SessionRunArgs{.fetches = {global_step_.output()}};
 }
 
-// What was fetched is the step before the run, or after it, and other workers
-// count too: close to the end it is read again.
+// The fetched value is the step before or after the run, and other workers
+// advance it, too: close to the end it is read again.
 absl::Status StopAtStepHook::AfterRun(SessionRunContext& context,
                                       const SessionRunValues& values) {
   const int64_t seen = GlobalStepValue(values.results[0]);
@@ -187,8 +187,8 @@ void StepCounterHook::LogAndRecord(double steps_per_second, int64_t step) {
 
 absl::Status StepCounterHook::AfterCreateSession(Session& session,
                                                  Coordinator& coordinator) {
-  // A rate counts what one session has trained: the next one may begin further
-  // back.
+  // A rate covers one session only, because the next one may begin at an
+  // earlier step.
   timer_.Reset();
   last_step_.reset();
   return writer_ == nullptr ? absl::OkStatus()
@@ -383,8 +383,8 @@ absl::Status GlobalStepWaiterHook::Wait(const SessionRunContext& context) {
   }
 }
 
-// A coordinator wakes who waits for it. A signal handler can't, so that the
-// program is to leave is looked at.
+// The coordinator wakes its waiters. A signal handler cannot, so stop requests
+// are polled.
 bool GlobalStepWaiterHook::PauseUnlessStopped(const SessionRunContext& context,
                                               absl::Duration left) {
   do {

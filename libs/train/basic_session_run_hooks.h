@@ -1,10 +1,10 @@
-// The hooks that most trainings need, under TensorFlow's names and with its
-// texts: StopAtStepHook, StepCounterHook, LoggingTensorHook, NanTensorHook,
+// Standard session run hooks, with TensorFlow's names and log texts:
+// StopAtStepHook, StepCounterHook, LoggingTensorHook, NanTensorHook,
 // FeedFnHook, GlobalStepWaiterHook, FinalOpsHook. (CheckpointSaverHook and
-// SummarySaverHook are in headers of their own.)
+// SummarySaverHook have their own headers.)
 //
-// A hook belongs to one MonitoredSession. Threads: as the session's. What is
-// wrong with its options, its Begin says: INVALID_ARGUMENT.
+// A hook belongs to one MonitoredSession. Threads: as the session's. Begin
+// returns INVALID_ARGUMENT for invalid options.
 #ifndef WEFT_LIBS_TRAIN_BASIC_SESSION_RUN_HOOKS_H_
 #define WEFT_LIBS_TRAIN_BASIC_SESSION_RUN_HOOKS_H_
 
@@ -27,11 +27,11 @@
 
 namespace weft::train {
 
-// The global step of a graph as hooks read it.
+// GlobalStepReader reads the global step of a graph on behalf of a hook.
 class GlobalStepReader {
  public:
-  // FAILED_PRECONDITION, "Global step should be created to use HOOK.", where
-  // the graph has none.
+  // Returns FAILED_PRECONDITION, "Global step should be created to use HOOK.",
+  // if the graph has no global step.
   absl::Status Find(const Scope& scope, absl::string_view hook);
   const Output& output() const { return output_; }
   const std::string& name() const { return name_; }
@@ -42,9 +42,10 @@ class GlobalStepReader {
   std::string name_;
 };
 
-// Requests a stop when the global step has come so far.
+// Requests a stop once the global step reaches the given value.
 struct StopAtStepOptions {
-  // Exactly one of the two. Steps from the first session on, or a step.
+  // Exactly one of the two: a number of steps counted from the first session,
+  // or an absolute step.
   std::optional<int64_t> num_steps;
   std::optional<int64_t> last_step;
 };
@@ -68,11 +69,11 @@ class StopAtStepHook : public SessionRunHook {
   GlobalStepReader global_step_;
 };
 
-// StopAtStepHook with last_step.
+// Returns a StopAtStepHook with last_step.
 std::shared_ptr<SessionRunHook> StopAtStep(int64_t last_step);
 
 struct StepCounterOptions {
-  // One of the two; neither: every 100 steps.
+  // At most one of the two; default: every 100 steps.
   std::optional<int64_t> every_n_steps;
   std::optional<absl::Duration> every_n_secs;
   std::shared_ptr<SessionSummaryWriter> writer;  // may be null
@@ -80,7 +81,8 @@ struct StepCounterOptions {
   Logger* logger = nullptr;      // outlives it; null: lines on stderr
 };
 
-// Logs "global_step/sec: 12.5", and writes it as a scalar of that tag.
+// StepCounterHook logs "global_step/sec: 12.5", and writes the rate as a scalar
+// summary of that tag.
 class StepCounterHook : public SessionRunHook {
  public:
   explicit StepCounterHook(StepCounterOptions options = {});
@@ -105,19 +107,20 @@ class StepCounterHook : public SessionRunHook {
 };
 
 struct LoggingTensorOptions {
-  // What is logged, by the names it goes by; in this order.
+  // The tensors to log, each with its display name; logged in this order.
   std::vector<std::pair<std::string, Output>> tensors;
-  // At most one of the two; neither: only at_end.
+  // At most one of the two; neither: log only at the end (at_end).
   std::optional<int64_t> every_n_iter;
   std::optional<absl::Duration> every_n_secs;
   bool at_end = false;
-  // Values in the order of `tensors` to what is logged. May be null.
+  // Formats the values, which are in the order of `tensors`. May be null.
   std::function<std::string(absl::Span<const Tensor>)> formatter;
   const Clock* clock = nullptr;  // outlives it; null: the machine's
   Logger* logger = nullptr;      // outlives it; null: lines on stderr
 };
 
-// Logs "loss = 0.25, step = 100 (1.234 sec)", the time since the last line.
+// LoggingTensorHook logs "loss = 0.25, step = 100 (1.234 sec)" with the time
+// since the last line.
 class LoggingTensorHook : public SessionRunHook {
  public:
   explicit LoggingTensorHook(LoggingTensorOptions options);
@@ -139,8 +142,8 @@ class LoggingTensorHook : public SessionRunHook {
   bool is_due_ = false;
 };
 
-// Ends training when the loss is not a number: with INVALID_ARGUMENT "NaN loss
-// during training.", or by asking to stop.
+// NanTensorHook ends training when the loss is NaN: with INVALID_ARGUMENT "NaN
+// loss during training.", or by a stop request.
 class NanTensorHook : public SessionRunHook {
  public:
   explicit NanTensorHook(Output loss, bool fail_on_nan_loss = true,
@@ -156,7 +159,8 @@ class NanTensorHook : public SessionRunHook {
   const DefaultLogger logger_;
 };
 
-// Feeds each run what a function gives; OUT_OF_RANGE of it ends training.
+// FeedFnHook feeds each run the result of a function; OUT_OF_RANGE from the
+// function ends training.
 class FeedFnHook : public SessionRunHook {
  public:
   using FeedFn = std::function<absl::StatusOr<FeedList>()>;
@@ -170,15 +174,15 @@ class FeedFnHook : public SessionRunHook {
 struct GlobalStepWaiterOptions {
   int64_t wait_until_step = 0;
   absl::Duration poll_interval = absl::Milliseconds(500);
-  // Where the step stands still for so long: DEADLINE_EXCEEDED. TensorFlow
-  // waits for ever.
+  // DEADLINE_EXCEEDED if the step does not change for this long. TensorFlow
+  // waits forever.
   absl::Duration max_wait = absl::Hours(2);
   Logger* logger = nullptr;  // outlives it; null: lines on stderr
 };
 
-// The first run waits for the global step, which other workers count up. The
-// wait ends with CANCELLED when training is to end: within a second of it where
-// the program was asked to leave.
+// GlobalStepWaiterHook delays the first run until the global step, which other
+// workers advance, reaches a value. The wait ends with CANCELLED when training
+// ends: within a second of a stop request.
 class GlobalStepWaiterHook : public SessionRunHook {
  public:
   explicit GlobalStepWaiterHook(GlobalStepWaiterOptions options);
@@ -189,7 +193,7 @@ class GlobalStepWaiterHook : public SessionRunHook {
 
  private:
   absl::Status Wait(const SessionRunContext& context);
-  // For so long; whether training is to end.
+  // Waits up to the given time; returns whether training is to end.
   bool PauseUnlessStopped(const SessionRunContext& context,
                           absl::Duration left);
 
@@ -200,13 +204,13 @@ class GlobalStepWaiterHook : public SessionRunHook {
   bool has_started_ = false;
 };
 
-// Runs something once, when training ends.
+// FinalOpsHook runs ops once, when training ends.
 class FinalOpsHook : public SessionRunHook {
  public:
   explicit FinalOpsHook(SessionRunArgs final_ops, Logger* logger = nullptr)
       : final_ops_(std::move(final_ops)), logger_(logger) {}
   absl::Status End(Session& session) override;
-  // Of its fetches, afterwards; empty before.
+  // Values of the fetches after the end of training; empty before.
   const std::vector<Tensor>& final_ops_values() const { return values_; }
 
  private:

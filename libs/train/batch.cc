@@ -34,7 +34,7 @@ DataTypeVector TypesOf(const std::vector<Output>& tensors) {
   return types;
 }
 
-// The shape of what tensor `i` of all lists gives to the queue.
+// Shape of the element that tensor `i` of all lists contributes to the queue.
 absl::StatusOr<PartialShape> ExampleShape(const OutputLists& lists, size_t i,
                                           bool enqueue_many) {
   PartialShape merged;
@@ -57,13 +57,13 @@ absl::StatusOr<PartialShape> ExampleShape(const OutputLists& lists, size_t i,
   return merged;
 }
 
-// What both kinds of batches have.
+// State shared by both kinds of batches.
 struct Batching {
   bool enqueue_many;
   std::optional<std::vector<PartialShape>> shapes;
   bool allow_smaller_final_batch;
 
-  // Tensors that give the same examples, or an error in the scope.
+  // Converts tensors of the same examples; false with an error in the scope.
   bool Convert(const Scope& scope, const std::vector<InputList>& inputs,
                OutputLists& lists) const {
     for (const InputList& list : inputs) {
@@ -76,7 +76,7 @@ struct Batching {
         }
       }
     }
-    // What tells which examples to keep: all of them.
+    // The default mask keeps all examples.
     scope.ToOutput(Tensor::Scalar(true));
     return scope.ok();
   }
@@ -122,7 +122,7 @@ struct Batching {
   }
 };
 
-// One operation for each list, `num_threads` times.
+// Adds one enqueue operation per list, `num_threads` times.
 void AddEnqueues(const Scope& scope, const ops::Queue& queue,
                  const Batching& batching, const OutputLists& lists,
                  int64_t num_threads) {
@@ -151,12 +151,12 @@ bool CheckLists(const Scope& scope, const std::vector<InputList>& lists,
   return scope.ok();
 }
 
-// What there is for so many tensors after an error.
+// Null outputs, one per tensor, after an error.
 std::vector<Output> NullBatch(const std::vector<InputList>& inputs) {
   return std::vector<Output>(inputs.empty() ? 0 : inputs[0].size());
 }
 
-// `default_name`: of the scope that all nodes are in.
+// `default_name`: default name of the scope of all nodes.
 std::vector<Output> BatchAll(const Scope& scope, const char* default_name,
                              const std::vector<InputList>& inputs,
                              const Input& batch_size,

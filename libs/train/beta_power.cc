@@ -26,7 +26,8 @@ void BetaPower::Create(const Scope& scope, const char* name, float beta,
 }
 
 Output BetaPower::For(const Scope& scope, const ops::Variable& variable) const {
-  // Read beside itself, not beside the variable, which may be on another task.
+  // Read on its own device, not on the variable's, which may be on another
+  // task.
   const Output value = power_.value();
   if (!value || value.dtype() == variable.dtype()) return value;
   return ops::Cast(scope, value, variable.dtype());

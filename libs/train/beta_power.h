@@ -1,5 +1,6 @@
-// The power of a decay that corrects the bias of a mean: a variable that
-// optimizers such as Adam keep and multiply by the decay after each step.
+// BetaPower is the power of a decay rate that corrects the bias of a mean: a
+// variable that optimizers such as Adam keep and multiply by the decay after
+// each step.
 //
 // Errors stick to the scope. Threads: as the scope's.
 #ifndef WEFT_LIBS_TRAIN_BETA_POWER_H_
@@ -14,16 +15,17 @@ namespace weft::train {
 
 class BetaPower {
  public:
-  // Makes the variable, `beta` to begin with, unless it is there: beside that
-  // of `variables` whose name comes first, so that replicas that list them in
-  // another order agree. `name` is "beta1_power" or the like.
+  // Creates the variable with initial value `beta`, unless it exists. It is
+  // colocated with the variable of `variables` whose name sorts first, so that
+  // replicas that list them in another order agree. `name` is "beta1_power" or
+  // the like.
   void Create(const Scope& scope, const char* name, float beta,
               const std::vector<ops::Variable>& variables);
 
-  // The power in the type of `variable`.
+  // Returns the power, cast to the type of `variable`.
   Output For(const Scope& scope, const ops::Variable& variable) const;
 
-  // Multiplies it by `beta`, in `scope`.
+  // Multiplies the power by `beta`, in `scope`.
   Operation Advance(const Scope& scope, const Output& beta) const;
 
   Output handle() const { return power_.handle(); }

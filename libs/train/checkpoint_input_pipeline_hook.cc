@@ -14,12 +14,12 @@
 namespace weft::train {
 namespace {
 
-// Any other ending tells workers apart: "input.0", "input.1".
+// Any other ending distinguishes workers: "input.0", "input.1".
 std::string StateName(const std::string& basename) {
   return absl::StrCat("checkpoint_", absl::StripSuffix(basename, ".ckpt"));
 }
 
-// That of the step, else the newest.
+// Returns the checkpoint of the step, or else the newest.
 std::string ToRestore(const checkpoint::CheckpointState& state,
                       const std::string& basename, int64_t step) {
   const std::string name = absl::StrCat(basename, "-", step);
@@ -108,7 +108,7 @@ absl::Status CheckpointInputPipelineHook::AfterRun(
   return saves_->AfterRun(context, values);
 }
 
-// One in which nothing was run has nothing to save.
+// A session without runs has nothing to save.
 absl::Status CheckpointInputPipelineHook::End(Session& session) {
   return is_new_session_ ? absl::OkStatus() : saves_->End(session);
 }

@@ -1,19 +1,19 @@
-// CheckpointInputPipelineHook: saves how far iterators have come, as training
-// goes on, in checkpoints of their own, and restores that when a session
-// begins; TensorFlow's hook of that name. For input that each worker has of its
-// own: a worker's hook saves its worker's iterators, each under another
-// basename. What a chief alone reads may as well be saved with the variables
+// CheckpointInputPipelineHook saves the state of iterators during training in
+// separate checkpoints, and restores it when a session begins; TensorFlow's
+// hook of that name. It is meant for input that is local to each worker: the
+// hook of a worker saves the worker's iterators, under a basename of its own.
+// Input that only the chief reads may instead be saved with the variables
 // (Iterator::MakeSaveable).
 //
-// It saves when a session begins, whenever the timer says so, and when training
-// ends, between two runs of this session. Restored is the checkpoint of the
-// global step at which the session begins, which is that of the variables;
-// where there is none of it, the newest. Beside the checkpoints lies a state of
-// its own, "checkpoint_BASENAME" without ".ckpt" at its end.
+// It saves when a session begins, whenever the timer is due, and when training
+// ends, always between two runs of this session. It restores the checkpoint of
+// the global step at which the session begins, which is the step of the
+// variables; if there is none, the newest. The state file beside the
+// checkpoints is "checkpoint_BASENAME", without ".ckpt" at its end.
 //
-// In what order hooks are called makes no difference: it restores before the
-// first run, when all that initializes iterators has been run. An error of a
-// save is dealt with as CheckpointSaverHook does.
+// The order of hooks does not matter: the hook restores before the first run,
+// after all ops that initialize iterators. Errors of a save are handled as in
+// CheckpointSaverHook.
 #ifndef WEFT_LIBS_TRAIN_CHECKPOINT_INPUT_PIPELINE_HOOK_H_
 #define WEFT_LIBS_TRAIN_CHECKPOINT_INPUT_PIPELINE_HOOK_H_
 
@@ -40,11 +40,11 @@ struct CheckpointInputPipelineOptions {
   // Exactly one of the two.
   std::optional<absl::Duration> save_secs;
   std::optional<int64_t> save_steps;
-  // Initialized when a session begins, as those are that are initialized with
-  // tables. Empty: INVALID_ARGUMENT.
+  // The iterators to save. They must be initialized when a session begins, like
+  // iterators that are initialized with the tables. Empty: INVALID_ARGUMENT.
   std::vector<ops::Iterator> iterators;
-  // Another one for each worker: "input_worker_1.ckpt". No two differ by
-  // ".ckpt" alone.
+  // Must differ between workers: "input_worker_1.ckpt". Two basenames must
+  // differ by more than ".ckpt".
   std::string checkpoint_basename = "input.ckpt";
   const Clock* clock = nullptr;  // outlives it; null: the machine's
   Logger* logger = nullptr;      // outlives it; null: lines on stderr

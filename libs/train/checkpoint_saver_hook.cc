@@ -17,35 +17,35 @@
 namespace weft::train {
 namespace {
 
-// What passes between tries of a save that fails.
+// First wait before a failed save is retried.
 constexpr absl::Duration kFirstWait = absl::Seconds(1);
 constexpr absl::Duration kLongestWait = absl::Minutes(1);
-// How often the last save is tried: within about two minutes and what they
-// take.
+// Maximum number of attempts of the last save, within about two minutes plus
+// the time of the attempts.
 constexpr int kLastTries = 20;
 constexpr absl::Duration kLongestLastWait = absl::Seconds(8);
 // Time limit for retries of the last save after the program was asked to stop.
 // It may be killed soon after.
 constexpr absl::Duration kLongestLeaving = absl::Seconds(1);
-// After as many of them ABORTED is no disagreement of tasks, which passes: one
-// that holds variables has started again, and the session is lost.
+// After this many ABORTED attempts it is no transient disagreement of tasks: a
+// task that holds variables has restarted, and the session is lost.
 constexpr int kTriesOfAborted = 6;
-// How often it is told that a save beside the runs has not ended.
+// Log interval for an asynchronous save that has not ended.
 constexpr absl::Duration kBetweenLines = absl::Minutes(10);
-// How often one is looked at, and told of, where it is waited for.
+// Check and log interval for a save that is waited for.
 constexpr absl::Duration kBetweenLooks = absl::Minutes(1);
-// Of the first save, where tasks are late.
+// Attempts of the first save while tasks are late.
 constexpr int kFirstTries = 4;
 
-// After a first or a last save that failed; the next wait is longer.
+// Waits after a failed first or last save, and doubles the next wait.
 void WaitToTryAgain(Session& session, absl::Duration& wait) {
   Scheduler& scheduler = session.scheduler();
   scheduler.NewEvent()->WaitUntil(scheduler.clock().Now() + wait);
   wait = std::min(2 * wait, kLongestLastWait);
 }
 
-// With which training ends by a save that failed again and again: nobody is to
-// take it for a lost session.
+// Error code that ends training after repeatedly failed saves: it must not be
+// mistaken for a lost session.
 absl::StatusCode CodeOfTraining(const absl::Status& saved) {
   return IsSessionLost(saved) ? absl::StatusCode::kDeadlineExceeded
                               : saved.code();
@@ -75,9 +75,9 @@ absl::Status CheckpointSaverListener::End(Session&, int64_t) {
 struct CheckpointSaverHook::Running {
   int64_t step = 0;
   absl::Time began;
-  absl::Time next_line;  // of the log, if it has not ended by then
+  absl::Time next_line;  // next log line, if still running then
   std::unique_ptr<Event> done;
-  // Once done is set: what has become of it, and the step that it is of.
+  // Valid once done is set: the result, and the step that was saved.
   Outcome outcome;
   int64_t saved_step = 0;
 };
@@ -97,7 +97,7 @@ void CheckpointSaverHook::AddListener(
   listeners_.push_back(std::move(listener));
 }
 
-// Savers make no updates, and two that held each other would never go.
+// Savers make no updates, and two savers that held each other would deadlock.
 void CheckpointSaverHook::SetUpdatingHooks(const HookList& hooks) {
   if (!updating_hooks_.empty()) return;
   absl::c_copy_if(
@@ -124,7 +124,7 @@ absl::Status CheckpointSaverHook::Begin(const Scope& scope) {
   return absl::OkStatus();
 }
 
-// One that was restored from what this hook has saved is there already.
+// A session restored from this hook's own checkpoint needs no new save.
 absl::Status CheckpointSaverHook::AfterCreateSession(Session& session,
                                                      Coordinator& coordinator) {
   coordinator_ = &coordinator;
@@ -135,7 +135,7 @@ absl::Status CheckpointSaverHook::AfterCreateSession(Session& session,
   const absl::Status has_graph = WriteGraph(session);
   ASSIGN_OR_RETURN(const int64_t step, global_step_.Read(session));
   const bool is_saved = saved_step_.load() == step;
-  // While there was no session nothing could be saved.
+  // Time without a session does not count, because nothing could be saved.
   if (failing_.has_value() && session_went_.has_value()) {
     failing_->since += clock_.Now() - *session_went_;
   }
@@ -146,16 +146,18 @@ absl::Status CheckpointSaverHook::AfterCreateSession(Session& session,
       logger_->Warning(absl::StrCat("The graph could not be written: ",
                                     has_graph.ToString()));
     }
-    return is_saved ? absl::OkStatus() : Heed(Save(session, step), step);
+    return is_saved ? absl::OkStatus()
+                    : HandleOutcome(Save(session, step), step);
   }
-  // What the first session cannot save is a mistake of the program's.
+  // An error of the first session's save is a mistake of the program.
   RETURN_IF_ERROR(has_graph);
   const Outcome outcome = SaveFirst(session, step);
   has_begun_ = outcome.saved.ok();
   return outcome.saved.ok() ? outcome.listeners : outcome.saved;
 }
 
-// That tasks are too late to agree on one step may pass, or be a mistake.
+// If tasks are too late to agree on one step, the error may be transient or
+// permanent.
 CheckpointSaverHook::Outcome CheckpointSaverHook::SaveFirst(Session& session,
                                                             int64_t step) {
   absl::Duration wait = kFirstWait;
@@ -179,7 +181,7 @@ absl::Status CheckpointSaverHook::WriteGraph(Session& session) {
   if (!options_.write_graph) return absl::OkStatus();
   FileSystem* const files =
       session.file_system() != nullptr ? session.file_system() : &local_files_;
-  // Its text may take more memory than there is.
+  // Its text may exceed the available memory.
   return CatchExceptions([&] { return WriteGraphTo(*files); });
 }
 
@@ -211,10 +213,10 @@ absl::Status CheckpointSaverHook::AfterRun(SessionRunContext& context,
       const absl::Time since = failing_.has_value()
                                    ? std::min(failing_->since, running_->began)
                                    : running_->began;
-      return HeedLong(*running_, since, kBetweenLines);
+      return HandleLongSave(*running_, since, kBetweenLines);
     }
     const auto ended = std::exchange(running_, nullptr);
-    RETURN_IF_ERROR(Heed(ended->outcome, ended->step));
+    RETURN_IF_ERROR(HandleOutcome(ended->outcome, ended->step));
   }
   const int64_t stale = GlobalStepValue(values.results[0]);
   seen_step_ = stale + 1;
@@ -227,7 +229,7 @@ absl::Status CheckpointSaverHook::AfterRun(SessionRunContext& context,
     SaveBesideSteps(context.session(), step);
     return absl::OkStatus();
   }
-  RETURN_IF_ERROR(Heed(Save(context.session(), step), step));
+  RETURN_IF_ERROR(HandleOutcome(Save(context.session(), step), step));
   if (stop_requested_.load()) context.RequestStop();
   return absl::OkStatus();
 }
@@ -236,8 +238,8 @@ absl::StatusOr<SessionRunHook::Others> CheckpointSaverHook::WhileOthersTrain(
     Session& session) {
   RETURN_IF_ERROR(WaitForSave());
   const auto step = global_step_.Read(session);
-  // A parameter server that stands still for a while ends nothing: the next
-  // call reads it again.
+  // A parameter server may be stalled for a while: the next call reads the step
+  // again.
   if (absl::IsDeadlineExceeded(step.status())) {
     return stop_requested_.load() ? Others::kAreDone : Others::kUnknown;
   }
@@ -245,7 +247,7 @@ absl::StatusOr<SessionRunHook::Others> CheckpointSaverHook::WhileOthersTrain(
   seen_step_ = *step;
   if (IsDue(*step) && *step != saved_step_.load()) {
     timer_.UpdateLastTriggeredStep(*step);
-    RETURN_IF_ERROR(Heed(Save(session, *step), *step));
+    RETURN_IF_ERROR(HandleOutcome(Save(session, *step), *step));
   }
   return stop_requested_.load() ? Others::kAreDone : Others::kUnknown;
 }
@@ -255,10 +257,11 @@ bool CheckpointSaverHook::IsDue(int64_t step) const {
                               : timer_.ShouldTriggerForStep(step);
 }
 
-// UNAVAILABLE and ABORTED of a save say nothing of the session: they may be of
-// files, or of tasks that could not agree on a step. If it is lost, the next
-// run tells.
-absl::Status CheckpointSaverHook::Heed(const Outcome& outcome, int64_t step) {
+// UNAVAILABLE and ABORTED of a save do not imply a lost session: they may come
+// from the file system, or from tasks that could not agree on a step. If the
+// session is lost, the next run reports it.
+absl::Status CheckpointSaverHook::HandleOutcome(const Outcome& outcome,
+                                                int64_t step) {
   if (outcome.saved.ok()) {
     failing_.reset();
     return outcome.listeners;
@@ -282,10 +285,10 @@ absl::Status CheckpointSaverHook::Heed(const Outcome& outcome, int64_t step) {
   return absl::OkStatus();
 }
 
-// Files may hang for good, and then so does their save, whose error never
-// comes.
-absl::Status CheckpointSaverHook::HeedLong(Running& running, absl::Time since,
-                                           absl::Duration between_lines) {
+// A file system may hang forever; then its save never returns an error.
+absl::Status CheckpointSaverHook::HandleLongSave(Running& running,
+                                                 absl::Time since,
+                                                 absl::Duration between_lines) {
   const absl::Time now = clock_.Now();
   const bool ends_training = now - since >= options_.max_failing;
   if (!ends_training && now < running.next_line) return absl::OkStatus();
@@ -306,12 +309,14 @@ absl::Status CheckpointSaverHook::HeedLong(Running& running, absl::Time since,
   return absl::OkStatus();
 }
 
-// However long others have failed before it: it may be the one that does not.
+// Waits even if earlier saves have failed for long, because this one may
+// succeed.
 absl::Status CheckpointSaverHook::WaitFor(Running& running) {
   running.next_line = std::min(running.next_line, clock_.Now() + kBetweenLooks);
   const Clock& clock = coordinator_->clock();
   while (!running.done->WaitUntil(clock.Now() + kBetweenLooks)) {
-    const absl::Status status = HeedLong(running, running.began, kBetweenLooks);
+    const absl::Status status =
+        HandleLongSave(running, running.began, kBetweenLooks);
     if (!status.ok() && !running.done->IsSet()) return status;
   }
   return absl::OkStatus();
@@ -333,7 +338,7 @@ void CheckpointSaverHook::SaveBesideSteps(Session& session, int64_t step) {
   coordinator_->Start(
       absl::StrCat("save of step ", step),
       [this, running = running_, &session, step] {
-        running->outcome = SaveAndTell(session, step, [&](int64_t& saved) {
+        running->outcome = SaveAndNotify(session, step, [&](int64_t& saved) {
           return Outcome{.saved = SaveFiles(session, saved,
                                             /*is_between_updates=*/false)};
         });
@@ -342,7 +347,7 @@ void CheckpointSaverHook::SaveBesideSteps(Session& session, int64_t step) {
       });
 }
 
-// Where it hangs its thread goes on, as one beside the runs does.
+// If it hangs, its thread continues, like that of an asynchronous save.
 CheckpointSaverHook::Outcome CheckpointSaverHook::SaveFilesAndWait(
     Session& session, int64_t& step) {
   const auto running = NewRunning(step);
@@ -360,7 +365,7 @@ CheckpointSaverHook::Outcome CheckpointSaverHook::SaveFilesAndWait(
   return running->outcome;
 }
 
-// Its error is told once: whoever asks again saves again.
+// Each error is returned once; a later call saves again.
 absl::Status CheckpointSaverHook::WaitForSave() {
   if (running_ == nullptr) return absl::OkStatus();
   RETURN_IF_ERROR(WaitFor(*running_));
@@ -395,8 +400,8 @@ std::string CheckpointSaverHook::DescribeLost() const {
                       saved, ".");
 }
 
-// A session that is lost tells it when the step is read, or by saves that are
-// ABORTED, where the task that has the step is not the one that was lost.
+// A lost session is reported when the step is read, or by ABORTED saves if the
+// lost task is not the one that holds the step.
 absl::StatusOr<int64_t> CheckpointSaverHook::SaveLast(Session& session) {
   absl::Duration wait = kFirstWait;
   const Clock& clock = session.scheduler().clock();
@@ -425,9 +430,9 @@ absl::StatusOr<int64_t> CheckpointSaverHook::SaveLast(Session& session) {
 }
 
 void CheckpointSaverHook::BeforeSessionGoes() {
-  // One that could not begin was no session in between.
+  // A session that could not begin does not count.
   if (!session_went_.has_value()) session_went_ = clock_.Now();
-  running_ = nullptr;  // it has ended, or is left to its thread
+  running_ = nullptr;  // it has ended, or its thread keeps it
   const std::string lost = IsAskedToLeave() ? DescribeLost() : "";
   if (!lost.empty()) logger_->Error(lost);
   is_asked_to_leave_ = nullptr;
@@ -445,12 +450,12 @@ absl::StatusOr<Saver*> CheckpointSaverHook::FindSaver() const {
 
 CheckpointSaverHook::Outcome CheckpointSaverHook::Save(Session& session,
                                                        int64_t step) {
-  return SaveAndTell(session, step, [&](int64_t& saved) {
+  return SaveAndNotify(session, step, [&](int64_t& saved) {
     return SaveFilesAndWait(session, saved);
   });
 }
 
-CheckpointSaverHook::Outcome CheckpointSaverHook::SaveAndTell(
+CheckpointSaverHook::Outcome CheckpointSaverHook::SaveAndNotify(
     Session& session, int64_t step,
     absl::FunctionRef<Outcome(int64_t& step)> save_files) {
   Outcome outcome;
@@ -469,7 +474,7 @@ absl::Status CheckpointSaverHook::SaveFilesBetweenUpdates(Session& session,
     return SaveFiles(session, step, /*is_between_updates=*/false);
   }
   return BetweenUpdates(0, [&]() -> absl::Status {
-    // One may have come since.
+    // The step may have advanced since.
     ASSIGN_OR_RETURN(step, global_step_.Read(session));
     return SaveFiles(session, step, /*is_between_updates=*/true);
   });

@@ -8,7 +8,7 @@
 namespace weft::train {
 namespace {
 
-// False, with an error, where `t` is null.
+// Returns false, with an error, if `t` is null.
 bool CheckTensor(const Scope& scope, const Output& t) {
   if (scope.ok() && !t) {
     scope.UpdateStatus(
@@ -17,13 +17,13 @@ bool CheckTensor(const Scope& scope, const Output& t) {
   return scope.ok();
 }
 
-// `after`; null, with an error, where it cannot have the shape of `t`: a bound
-// must not broadcast it.
+// Returns `after`; null, with an error, if it cannot have the shape of `t`: a
+// bound must not broadcast it.
 Output OfShape(const Scope& scope, const Output& after, const Output& t) {
   return ops::CheckSameShape(scope, after, t) ? after : Output();
 }
 
-// The tensor that counts: all of a dense gradient, the rows of a sparse one.
+// Returns the relevant tensor: a dense gradient, or the rows of a sparse one.
 const Output& ValuesOf(const Gradient& gradient) {
   return gradient.IsSparse() ? gradient.values : gradient.dense;
 }
@@ -130,8 +130,8 @@ Output GlobalNorm(const Scope& scope, const std::vector<Gradient>& t_list) {
 
 namespace {
 
-// What all are multiplied with: clip_norm / max(norm, clip_norm), and NaN where
-// the norm is no finite number.
+// Returns the common factor: clip_norm / max(norm, clip_norm), and NaN if the
+// norm is not finite.
 Output GlobalScale(const Scope& scope, const Output& norm,
                    const Input& clip_norm) {
   if (!scope.ok()) return Output();

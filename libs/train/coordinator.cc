@@ -12,7 +12,7 @@
 namespace weft::train {
 namespace {
 
-// They wait for each other: none may have to wait for a thread.
+// Threads wait for each other, so each must get a thread at once.
 std::unique_ptr<Scheduler> OwnScheduler(const Clock& clock) {
   return NewThreadScheduler(
       clock, {.compute_threads = 1,
@@ -42,7 +42,7 @@ Coordinator::~Coordinator() {
 
 void Coordinator::Start(std::string name,
                         absl::AnyInvocable<absl::Status()> body) {
-  // Nothing would run it.
+  // Without threads, nothing would run it.
   if (absl::Status threads = ThreadsStatus(scheduler_); !threads.ok()) {
     return RequestStop(Append(threads, absl::StrCat("to run ", name)));
   }
@@ -55,7 +55,7 @@ void Coordinator::Start(std::string name,
   scheduler_.Schedule(Pool::kBlocking,
                       [this, number, body = std::move(body)]() mutable {
                         const absl::Status status = body();
-                        body = nullptr;  // whoever waits may end what it holds
+                        body = nullptr;  // a waiter may destroy its captures
                         Ended(number, status);
                       });
 }
@@ -64,13 +64,13 @@ void Coordinator::Ended(uint64_t number, const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
   running_.erase(number);
   if (!status.ok()) RequestStopLocked(status);
-  TellWaiters();
+  NotifyWaiters();
 }
 
 void Coordinator::RequestStop(absl::Status why) {
   absl::MutexLock lock(&mutex_);
   RequestStopLocked(why);
-  TellWaiters();
+  NotifyWaiters();
 }
 
 void Coordinator::RequestStopLocked(const absl::Status& why) {
@@ -79,8 +79,8 @@ void Coordinator::RequestStopLocked(const absl::Status& why) {
   if (!absl::c_linear_search(options_.clean_stop_codes, why.code())) why_ = why;
 }
 
-// Under the lock: a waiter takes it before it goes on.
-void Coordinator::TellWaiters() {
+// Called under the lock, which a waiter takes before it continues.
+void Coordinator::NotifyWaiters() {
   for (Event* waiter : waiters_) waiter->Set();
 }
 

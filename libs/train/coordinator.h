@@ -1,4 +1,4 @@
-// Coordinator: several threads that end together, tf.train.Coordinator.
+// Coordinator stops a group of threads together; tf.train.Coordinator.
 //
 //   train::Coordinator coordinator;
 //   coordinator.Start("reader", [&]() -> absl::Status {
@@ -9,11 +9,12 @@
 //   coordinator.RequestStop();
 //   RETURN_IF_ERROR(coordinator.Join());
 //
-// The first error of a thread asks all to stop, and is what Join returns. Some
-// are no errors: the end of the input (OUT_OF_RANGE) only asks to stop.
+// The first error of a thread requests a stop of all threads and is returned by
+// Join. Codes in clean_stop_codes, such as the end of the input (OUT_OF_RANGE),
+// only request the stop.
 //
-// Threads: all methods from any thread, also from those that it started, but
-// for Join and the destructor, which wait for these.
+// Threads: all methods may be called from any thread, also from started
+// threads, except Join and the destructor, which wait for those.
 #ifndef WEFT_LIBS_TRAIN_COORDINATOR_H_
 #define WEFT_LIBS_TRAIN_COORDINATOR_H_
 
@@ -35,64 +36,66 @@
 namespace weft::train {
 
 struct CoordinatorOptions {
-  // Errors that ask to stop, and are none.
+  // Error codes that request a stop without counting as an error.
   std::vector<absl::StatusCode> clean_stop_codes = {
       absl::StatusCode::kOutOfRange};
-  // Whether somebody outside asks the program to end its training. May be null.
+  // Whether the program was asked from outside to end its training. May be
+  // null.
   std::function<bool()> is_asked_to_leave = nullptr;
-  // Whose threads run, on Pool::kBlocking; outlives the coordinator. Null: it
-  // has its own, as many as are started.
+  // Runs the threads on Pool::kBlocking; must outlive the coordinator. Null:
+  // the coordinator has its own scheduler, with one thread per Start.
   Scheduler* scheduler = nullptr;
 };
 
 struct JoinOptions {
-  // How long threads may take to end once they were asked to.
+  // How long threads may take to end after a stop request.
   absl::Duration stop_grace_period = absl::Minutes(2);
-  // Those that still run afterwards are nobody's concern.
+  // If true, threads that still run afterwards are ignored.
   bool ignore_live_threads = false;
 };
 
 class Coordinator {
  public:
   explicit Coordinator(CoordinatorOptions options = {});
-  // Asks all to stop, and waits for their end, however long that takes: what
-  // they run may use what is about to end.
+  // Requests a stop and waits for all threads without a timeout, because their
+  // bodies may use objects that are destroyed next.
   ~Coordinator();
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
 
-  // Runs `body` on a thread; an error that it returns is a RequestStop. `name`
-  // is for errors; several may have the same.
+  // Runs `body` on a thread; an error that it returns is passed to RequestStop.
+  // `name` appears in errors; names need not be unique.
   void Start(std::string name, absl::AnyInvocable<absl::Status()> body)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // `why`: what Join is to return, if it is the first error since the last
-  // ClearStop and no stop was asked for before.
+  // `why` becomes the result of Join if it is the first error since the last
+  // ClearStop and no stop was requested before.
   void RequestStop(absl::Status why = absl::OkStatus())
       ABSL_LOCKS_EXCLUDED(mutex_);
   bool ShouldStop() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // What Join would return of it; OK without a stop, and for one without error.
+  // The error of the stop request that Join would return; OK without a stop, or
+  // for a stop without error.
   absl::Status requested_error() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Whether that was asked for within `timeout`.
+  // Whether a stop was requested within `timeout`.
   bool WaitForStop(absl::Duration timeout = absl::InfiniteDuration())
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Waits until all threads have ended or, once a stop was asked for, for the
-  // grace period. The first error; else DEADLINE_EXCEEDED, naming them, where
-  // threads still run.
+  // Waits until all threads have ended or, after a stop request, for the grace
+  // period. Returns the first error; otherwise DEADLINE_EXCEEDED, naming the
+  // threads that still run, if any.
   absl::Status Join(const JoinOptions& options = {})
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // As the options say.
+  // CoordinatorOptions::is_asked_to_leave.
   const std::function<bool()>& is_asked_to_leave() const {
     return options_.is_asked_to_leave;
   }
-  // What its waits go by. Lives as long as the coordinator.
+  // The clock of all waits. Lives as long as the coordinator.
   const Clock& clock() const { return scheduler_.clock(); }
-  // For a wait, by that clock, for what a thread that it started does.
+  // Returns an event, on that clock, to wait for work of a started thread.
   std::unique_ptr<Event> NewEvent() { return scheduler_.NewEvent(); }
-  // Names of those that run, separated by commas; empty: all have ended.
+  // Names of the running threads, separated by commas; empty if all have ended.
   std::string RunningThreads() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Forgets the stop and its error, so that others can be started.
+  // Clears the stop and its error, so that other threads can be started.
   void ClearStop() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -100,11 +103,11 @@ class Coordinator {
       ABSL_LOCKS_EXCLUDED(mutex_);
   void RequestStopLocked(const absl::Status& why)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void TellWaiters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What is waited for: a stop, the end of all threads, either.
+  void NotifyWaiters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The change to wait for: a stop, the end of all threads, or either.
   enum class Change { kStop, kEnd, kAny };
   bool HasCome(Change change) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  // False when `timeout` has passed first.
+  // Returns false if `timeout` expires first.
   bool WaitFor(Change change, absl::Duration timeout)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -113,11 +116,11 @@ class Coordinator {
   mutable absl::Mutex mutex_;
   bool should_stop_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status why_ ABSL_GUARDED_BY(mutex_);
-  // Names of those that run, by number.
+  // Names of the running threads, by number.
   std::map<uint64_t, std::string> running_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<Event*> waiters_ ABSL_GUARDED_BY(mutex_);  // told of any change
-  // Last: its end waits for the threads.
+  // Declared last: its destructor waits for the threads.
   const std::unique_ptr<Scheduler> own_scheduler_;
   Scheduler& scheduler_;
 };

@@ -34,8 +34,8 @@ TEST(CoordinatorTest, ThreadsEndTogether) {
   EXPECT_EQ(ended, 3);
 }
 
-// As many as there are: each waits for the last.
-TEST(CoordinatorTest, ThreadsNeverWaitForOneAnother) {
+// Each thread waits for the last one to start.
+TEST(CoordinatorTest, EachThreadRunsAtOnce) {
   constexpr int kMany = 200;
   Coordinator coordinator;
   std::atomic<int> started{0};
@@ -49,7 +49,7 @@ TEST(CoordinatorTest, ThreadsNeverWaitForOneAnother) {
   EXPECT_OK(coordinator.Join());
 }
 
-TEST(CoordinatorTest, AllHaveEndedWithoutAStop) {
+TEST(CoordinatorTest, JoinWithoutStopReturnsWhenThreadsEnd) {
   Coordinator coordinator;
   EXPECT_OK(coordinator.Join());
   coordinator.Start("short", [] { return absl::OkStatus(); });
@@ -57,7 +57,7 @@ TEST(CoordinatorTest, AllHaveEndedWithoutAStop) {
   EXPECT_FALSE(coordinator.ShouldStop());
 }
 
-TEST(CoordinatorTest, TheFirstErrorWins) {
+TEST(CoordinatorTest, FirstErrorIsReturned) {
   Coordinator coordinator;
   coordinator.Start("waits", [&]() -> absl::Status {
     coordinator.WaitForStop();
@@ -70,15 +70,15 @@ TEST(CoordinatorTest, TheFirstErrorWins) {
   EXPECT_THAT(coordinator.Join(), StatusIs(absl::StatusCode::kDataLoss));
 }
 
-// What fails after a stop that was wanted is a consequence.
-TEST(CoordinatorTest, ErrorsAfterAStopDoNotCount) {
+// Errors after a requested stop are consequences of it.
+TEST(CoordinatorTest, ErrorsAfterStopAreIgnored) {
   Coordinator coordinator;
   coordinator.RequestStop();
   coordinator.Start("late", [] { return absl::CancelledError("closed"); });
   EXPECT_OK(coordinator.Join());
 }
 
-TEST(CoordinatorTest, TheEndOfTheInputIsNoError) {
+TEST(CoordinatorTest, EndOfInputIsCleanStop) {
   Coordinator coordinator;
   coordinator.Start("reader", [] { return absl::OutOfRangeError("no more"); });
   EXPECT_OK(coordinator.Join());
@@ -89,7 +89,7 @@ TEST(CoordinatorTest, TheEndOfTheInputIsNoError) {
   EXPECT_THAT(strict.Join(), StatusIs(absl::StatusCode::kOutOfRange));
 }
 
-TEST(CoordinatorTest, ItGoesOnAfterAStopWasCleared) {
+TEST(CoordinatorTest, RestartsAfterClearStop) {
   Coordinator coordinator;
   coordinator.RequestStop(absl::InternalError("once"));
   EXPECT_FALSE(coordinator.Join().ok());
@@ -105,7 +105,7 @@ class CoordinatorTimeTest : public testing::Test {
   CoordinatorTimeTest() : coordinator_({.scheduler = &scheduler_}) {}
   ~CoordinatorTimeTest() override { release_->Set(); }
 
-  // One that does not look at ShouldStop.
+  // Starts a thread that ignores ShouldStop.
   void StartStubborn(const std::string& name) {
     coordinator_.Start(name, [this] {
       release_->Wait();
@@ -119,7 +119,7 @@ class CoordinatorTimeTest : public testing::Test {
   Coordinator coordinator_;
 };
 
-TEST_F(CoordinatorTimeTest, ThoseThatDoNotEndAreNamed) {
+TEST_F(CoordinatorTimeTest, JoinNamesThreadsThatKeepRunning) {
   StartStubborn("stubborn");
   StartStubborn("deaf");
   coordinator_.Start("good", [] { return absl::OkStatus(); });
@@ -135,14 +135,14 @@ TEST_F(CoordinatorTimeTest, ThoseThatDoNotEndAreNamed) {
   EXPECT_OK(coordinator_.Join());
 }
 
-TEST_F(CoordinatorTimeTest, TheErrorComesBeforeThoseThatDoNotEnd) {
+TEST_F(CoordinatorTimeTest, ThreadErrorPrecedesGracePeriodError) {
   StartStubborn("stubborn");
   coordinator_.RequestStop(absl::DataLossError("why"));
   EXPECT_THAT(coordinator_.Join({.stop_grace_period = absl::Seconds(5)}),
               StatusIs(absl::StatusCode::kDataLoss, "why"));
 }
 
-TEST_F(CoordinatorTimeTest, AStopIsWaitedForUntilATime) {
+TEST_F(CoordinatorTimeTest, WaitForStopHasTimeout) {
   EXPECT_FALSE(coordinator_.WaitForStop(absl::Seconds(3)));
   EXPECT_FALSE(coordinator_.WaitForStop(absl::ZeroDuration()));
   scheduler_.ScheduleAt(clock_.Now() + absl::Seconds(2),

@@ -1,5 +1,5 @@
-// What options that name a logger or a scheduler stand for: that one, or one of
-// its owner's own.
+// Defaults for options that name a logger or a scheduler: the given object, or
+// one that the owner of the options creates.
 #ifndef WEFT_LIBS_TRAIN_DEFAULTS_H_
 #define WEFT_LIBS_TRAIN_DEFAULTS_H_
 
@@ -12,10 +12,11 @@
 
 namespace weft::train {
 
-// Threads: as the logger's.
+// DefaultLogger is the given logger, or one of its own. Threads: as the
+// logger's.
 class DefaultLogger {
  public:
-  // `given` outlives it; null: lines on stderr.
+  // `given` must outlive this; null: log to stderr.
   explicit DefaultLogger(Logger* given)
       : own_(given == nullptr ? NewConsoleLogger("train") : nullptr),
         logger_(given == nullptr ? *own_ : *given) {}
@@ -28,10 +29,12 @@ class DefaultLogger {
   Logger& logger_;
 };
 
-// To wait with. Threads: as the scheduler's.
+// DefaultScheduler is the given scheduler, or one of its own, used for waits.
+// Threads: as the scheduler's.
 class DefaultScheduler {
  public:
-  // `given` outlives it; null: one of its own, of time that nobody sets.
+  // `given` must outlive this; null: a scheduler of its own, on the system
+  // clock.
   explicit DefaultScheduler(Scheduler* given)
       : own_(given == nullptr
                  ? NewThreadScheduler(clock_,
@@ -41,7 +44,7 @@ class DefaultScheduler {
 
   Scheduler* operator->() const { return &scheduler_; }
   absl::Time Now() const { return scheduler_.clock().Now(); }
-  // Nobody sets the event: this is a sleep.
+  // The event is never set, so this sleeps.
   void Sleep(absl::Duration duration) const {
     scheduler_.NewEvent()->WaitUntil(Now() + duration);
   }

@@ -18,7 +18,7 @@
 namespace weft::train {
 namespace {
 
-// The version whose format this is, as kGraphDefVersion says it of graphs.
+// The TensorFlow version of this format, like kGraphDefVersion for graphs.
 constexpr char kTensorFlowVersion[] = "2.21.0";
 
 void SetSlice(const ops::SaveSliceInfo& slice, const PartialShape& part,
@@ -54,7 +54,7 @@ std::string NameOfItem(const CollectionItem& item) {
   return value != nullptr ? value->name() : std::get<Operation>(item).name();
 }
 
-// Null where the item is none.
+// Returns null if the item is no variable.
 ops::Variable VariableOfItem(const Scope& scope, const CollectionItem& item) {
   const Output* value = std::get_if<Output>(&item);
   if (value == nullptr) return ops::Variable();
@@ -68,7 +68,7 @@ absl::Status MixedCollection(absl::string_view name, absl::string_view item) {
                    "' is of another kind than what else it holds"));
 }
 
-// Adds `items` to what `def` has.
+// Adds `items` to `def`.
 absl::Status ExportItems(const Scope& scope, const std::string& name,
                          const std::vector<CollectionItem>& items,
                          tf::CollectionDef* def) {
@@ -118,7 +118,7 @@ absl::Status ExportCollections(const Scope& scope,
   return absl::OkStatus();
 }
 
-// Replaces the graph and what follows from it.
+// Replaces the graph and derived fields.
 void ExportGraphOf(const Scope& scope, bool clear_devices,
                    tf::MetaGraphDef* message) {
   tf::GraphDef& graph = *message->mutable_graph_def();
@@ -148,7 +148,7 @@ absl::StatusOr<MetaGraph> WriteMetaGraph(
   RETURN_IF_ERROR(ExportCollections(scope, options, &message));
   if (message.ByteSizeLong() > std::numeric_limits<int>::max()) {
     return absl::ResourceExhaustedError(
-        "the graph is larger than a MetaGraphDef can be, 2 GiB: keep large "
+        "the graph exceeds the limit of a MetaGraphDef, 2 GiB: keep large "
         "constants out of it, or save without write_meta_graph");
   }
   return MetaGraph(std::move(message));

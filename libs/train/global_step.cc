@@ -24,7 +24,7 @@ absl::Status CheckGlobalStep(const ops::Variable& step) {
   return absl::OkStatus();
 }
 
-// Null where it is not in the collection alone.
+// Returns null unless it is the only item of the collection.
 ops::Variable OnlyGlobalStep(const Scope& scope) {
   const std::vector<Output> found =
       scope.GetCollection(collection::kGlobalStep);

@@ -1,4 +1,5 @@
-// The global step: how many training steps a graph's variables have taken.
+// The global step: the number of training steps that the variables of a graph
+// have taken.
 //
 // Threads: as the scope's. Errors stick to the scope.
 #ifndef WEFT_LIBS_TRAIN_GLOBAL_STEP_H_
@@ -12,18 +13,19 @@
 
 namespace weft::train {
 
-// The variable in collection "global_step"; null when there is none. It is an
-// error for the collection to hold anything but one integer scalar.
+// Returns the variable in collection "global_step", or null if there is none.
+// INVALID_ARGUMENT if the collection holds anything but one integer scalar.
 ops::Variable GetGlobalStep(const Scope& scope);
 
-// The same, for whoever can do without: null, and no error, for what is none.
+// As GetGlobalStep, but returns null instead of an error for an invalid
+// collection.
 ops::Variable FindGlobalStep(const Scope& scope);
 
-// The same; made when there is none, as int64 variable "global_step" at the
-// root of the graph, not trainable.
+// As GetGlobalStep, but creates the variable if there is none: int64, not
+// trainable, "global_step" at the root of the graph.
 ops::Variable GetOrCreateGlobalStep(const Scope& scope);
 
-// What a fetch of it holds.
+// Returns the step from a fetched value of the variable.
 int64_t GlobalStepValue(const Tensor& fetched);
 
 }  // namespace weft::train

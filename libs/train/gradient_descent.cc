@@ -22,7 +22,7 @@ Operation GradientDescent::ApplyDense(const Scope& scope,
                   {HyperFor(scope, learning_rate_, variable)}, {});
 }
 
-// Subtracting row by row gives the same for rows that occur twice.
+// Subtracting row by row gives the same result for repeated rows.
 Operation GradientDescent::ApplySparse(const Scope& scope,
                                        const ops::Variable& variable,
                                        const Gradient& gradient) {
@@ -37,8 +37,7 @@ Operation GradientDescent::ApplySparseUnique(const Scope& scope,
     return ops::ScatterSub(scope, variable.handle(), gradient.indices,
                            ops::Mul(scope, gradient.values, rate));
   }
-  // (-g) * r and g * (-r) are the same number, bit by bit, and the rate is but
-  // one.
+  // (-g) * r and g * (-r) are bit-identical, and the rate is a scalar.
   return ops::ResourceScatterAdd(
       scope, variable.handle(), gradient.indices,
       ops::Mul(scope, gradient.values, ops::Neg(scope, rate)));

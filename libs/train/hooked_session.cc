@@ -12,8 +12,8 @@
 namespace weft::train {
 namespace {
 
-// How long a session may take to end: all that its steps wait for hears of it,
-// but for files.
+// How long a session may take to close: all its waits are cancelled, except
+// those for files.
 constexpr absl::Duration kLongestClose = absl::Minutes(2);
 
 absl::Status AddFeeds(const FeedList& feeds, FeedList& all) {
@@ -32,8 +32,8 @@ absl::Status AddFeeds(const FeedList& feeds, FeedList& all) {
   return absl::OkStatus();
 }
 
-// TensorFlow's rules: the longest timeout that somebody gave, and all that
-// somebody wants to be told.
+// TensorFlow's rules: the longest given timeout, and the union of requested
+// metadata.
 void AddOptions(const RunOptions& options, RunOptions& all) {
   all.trace_level = std::max(all.trace_level, options.trace_level);
   all.output_partition_graphs |= options.output_partition_graphs;
@@ -73,10 +73,10 @@ absl::StatusOr<HookedSession::Asked> HookedSession::AskHooks(
   return asked;
 }
 
-absl::Status HookedSession::TellHooks(SessionRunContext& context,
-                                      const Asked& asked,
-                                      absl::Span<const Tensor> results,
-                                      const RunMetadata& metadata) {
+absl::Status HookedSession::CallAfterRun(SessionRunContext& context,
+                                         const Asked& asked,
+                                         absl::Span<const Tensor> results,
+                                         const RunMetadata& metadata) {
   for (const bool saves : {false, true}) {
     size_t begin = asked.num_fetches[0];
     for (size_t i = 0; i < hooks_.size(); ++i) {
@@ -103,7 +103,7 @@ absl::StatusOr<std::vector<Tensor>> HookedSession::RunOnce(
   ASSIGN_OR_RETURN(std::vector<Tensor> results,
                    session_->Run(asked.all.feeds, asked.all.fetches,
                                  asked.all.targets, asked.all.options, &told));
-  RETURN_IF_ERROR(TellHooks(context, asked, results, told));
+  RETURN_IF_ERROR(CallAfterRun(context, asked, results, told));
   if (metadata != nullptr) *metadata = std::move(told);
   should_stop_ = should_stop_ || context.stop_requested();
   results.resize(args.fetches.size());
@@ -118,8 +118,8 @@ absl::StatusOr<std::vector<Tensor>> HookedSession::Run(
   }
   RETURN_IF_ERROR(coordinator_->requested_error());
   auto results = RunOnce(args, metadata);
-  // A thread that failed tells why, where the run only tells that what the
-  // thread was to bring has not come, or that the session was closed.
+  // The error of a failed thread is the cause; the run only reports that its
+  // input did not arrive, or that the session was closed.
   const absl::Status cause = coordinator_->requested_error();
   if (results.ok() || cause.ok() || IsSessionLost(results.status())) {
     return results;
@@ -165,7 +165,7 @@ absl::Status HookedSession::CloseSession(Logger& logger) {
   return absl::OkStatus();
 }
 
-void HookedSession::TellThatItGoes() {
+void HookedSession::NotifySessionGoes() {
   for (const auto& hook : hooks_) hook->BeforeSessionGoes();
 }
 
@@ -177,14 +177,14 @@ absl::Status HookedSession::Close(absl::Duration stop_grace_period,
     logger.Info(absl::StrCat("The session was gone when it was closed: ",
                              closed.message()));
   }
-  TellThatItGoes();
+  NotifySessionGoes();
   return status;
 }
 
 void HookedSession::Abandon(absl::Duration stop_grace_period, Logger& logger) {
   CloseSession(logger).IgnoreError();  // it is lost
   JoinThreads(stop_grace_period, logger).IgnoreError();
-  TellThatItGoes();
+  NotifySessionGoes();
 }
 
 }  // namespace weft::train

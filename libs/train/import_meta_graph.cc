@@ -64,7 +64,7 @@ Kind KindOfForeign(const std::string& bytes) {
   return def.kind_case();
 }
 
-// What a collection of the graph would be exported as.
+// The kind under which a collection of the graph would be exported.
 Kind KindInGraph(const Scope& scope, const std::string& name) {
   const GraphState& state = scope.state();
   const auto foreign = state.foreign_collections.find(name);
@@ -83,11 +83,11 @@ Kind KindInGraph(const Scope& scope, const std::string& name) {
              : tf::CollectionDef::kNodeList;
 }
 
-// What is to become of the scope, made before any of it is changed; but for the
-// nodes, which are in the graph.
+// CollectionsImport computes all changes of the scope before any is applied,
+// except for the nodes, which are already in the graph.
 class CollectionsImport {
  public:
-  // `first_node`: of those that were imported.
+  // `first_node`: first of the imported nodes.
   CollectionsImport(const Scope& scope, std::string prefix, int first_node,
                     bool sets_trainable)
       : scope_(scope),
@@ -95,15 +95,14 @@ class CollectionsImport {
         first_node_(first_node),
         sets_trainable_(sets_trainable) {}
 
-  // Trainable variables first, as what they are in the other ones may follow
-  // from it.
+  // Trainable variables first, because other collections depend on them.
   absl::Status Read(const tf::MetaGraphDef& message) {
     const std::string trainable(collection::kTrainableVariables);
     std::map<std::string, const tf::CollectionDef*> others;
     for (const auto& [name, def] : message.collection_def()) {
       if (name == trainable) {
         RETURN_IF_ERROR(ReadOne(name, def));
-      } else if (name != "unbound_inputs") {  // of an export, not of the graph
+      } else if (name != "unbound_inputs") {  // of exports, not of graphs
         others[name] = &def;
       }
     }
@@ -171,7 +170,7 @@ class CollectionsImport {
     return absl::OkStatus();
   }
 
-  // What is left when all was understood says nothing.
+  // An empty rest is dropped.
   void KeepRest(const std::string& name, tf::CollectionDef& rest) {
     const bool was_read = items_.contains(name);
     if (was_read && rest.node_list().ByteSizeLong() == 0 &&
@@ -201,7 +200,8 @@ class CollectionsImport {
     for (const std::string& bytes : list.value()) {
       tf::VariableDef def;
       if (!def.ParseFromString(bytes)) {
-        return absl::InvalidArgumentError("holds what is no VariableDef");
+        return absl::InvalidArgumentError(
+            "contains an item that is no VariableDef");
       }
       const std::string variable_name = def.variable_name();
       const auto handle = ReadVariable(name, std::move(def));
@@ -231,7 +231,7 @@ class CollectionsImport {
     if (known.variable && known.def == bytes) return handle;
     if (known.variable) {
       return absl::InvalidArgumentError(
-          "is described twice, and not the same way");
+          "is described twice, in different ways");
     }
     ASSIGN_OR_RETURN(known.variable, MakeVariable(def, handle));
     if (def.has_save_slice_info_def()) {
@@ -266,7 +266,7 @@ class CollectionsImport {
     return ops::Variable::FromNodes(nodes);
   }
 
-  // By names as the import has made them.
+  // Names are those after the import.
   absl::StatusOr<Output> Find(const std::string& name) {
     const auto tensor = FindTensorOrSuggest(scope_.graph(), name);
     if (tensor.ok()) return Output(*tensor);

@@ -1,5 +1,6 @@
-// ImportMetaGraph: a graph of another program, with its collections and its
-// saver, into a scope's; TensorFlow's tf.train.import_meta_graph.
+// ImportMetaGraph imports a graph of another program, with its collections and
+// its saver, into the graph of a scope; TensorFlow's
+// tf.train.import_meta_graph.
 //
 // Threads: as the scope's.
 #ifndef WEFT_LIBS_TRAIN_IMPORT_META_GRAPH_H_
@@ -19,33 +20,33 @@
 namespace weft::train {
 
 struct ImportMetaGraphOptions {
-  // Put before every name, made unique as a name scope; "a/" enters one that is
-  // there. Resource variables keep their shared names, as in TensorFlow: two
+  // Prefix of every name, made unique as a name scope; "a/" reopens an existing
+  // scope. Resource variables keep their shared names, as in TensorFlow: two
   // imports of one graph share them.
   std::string import_scope;
-  // What inputs get instead of a tensor of the graph, by its name, "x:0".
+  // Replacements for tensors of the graph, by tensor name ("x:0").
   std::map<std::string, Output> input_map;
   bool clear_devices = false;
-  // The saver's.
+  // File system of the returned saver.
   FileSystem* file_system = nullptr;
   const Clock* clock = nullptr;
 };
 
-// The saver that the graph was exported with; where it was without, one of all
-// variables, which is built, and whose errors stick to the scope; null where
-// there is none of either.
+// Returns the saver that the graph was exported with. If it was exported
+// without one, returns a new saver of all variables, whose errors stick to the
+// scope; null if there are no variables either.
 //
-// What is in collections is added to the scope's: variables, values and
-// operations. Collections that are not understood are kept for the next export;
-// with an import scope, names in queue runners, savers and contexts of cond and
-// while get it, too, and others stay as they are. Attrs that the writer's ops
-// have and ours have not, with their defaults, are left out.
+// Variables, values and operations in collections are added to the collections
+// of the scope. Collections of unknown kind are kept for the next export. The
+// import scope also applies to names in queue runners, savers, and contexts of
+// cond and while; other names stay unchanged. Attrs unknown to our ops are
+// dropped if they have the default of the writer's op.
 //
-// INVALID_ARGUMENT where the message contradicts itself or the graph: a name
-// that no node has, one variable described twice, a collection of another kind
-// than the scope's; UNIMPLEMENTED for a saver of a format newer than V2; else
-// the errors of ImportGraphDef. A refused graph leaves no node and no
-// collection behind.
+// INVALID_ARGUMENT if the message contradicts itself or the graph: a name of no
+// node, a variable described twice, a collection of another kind than the
+// scope's. UNIMPLEMENTED for a saver of a format newer than V2. Otherwise the
+// errors of ImportGraphDef. A rejected graph leaves no node and no collection
+// behind.
 absl::StatusOr<std::unique_ptr<Saver>> ImportMetaGraph(
     const Scope& scope, const MetaGraph& meta_graph,
     const ImportMetaGraphOptions& options = {});

@@ -17,7 +17,7 @@
 namespace weft::train {
 namespace {
 
-// Whether it is neither a value nor an output.
+// Whether the input was not given.
 bool IsNullInput(const Input& input) {
   return !input.value() && !input.output();
 }
@@ -27,7 +27,7 @@ bool FailProducer(const Scope& scope, absl::string_view text) {
   return false;
 }
 
-// The shape of one row, or an error in the scope.
+// Returns the shape of one row; false with an error in the scope.
 bool RowShape(const Scope& scope, const Output& tensor,
               const PartialShape& wanted, PartialShape& row) {
   row = wanted;
@@ -47,7 +47,7 @@ bool RowShape(const Scope& scope, const Output& tensor,
                       "or `element_shape` must be specified");
 }
 
-// Whether it has as many elements as an int32 can count.
+// Whether the number of elements is known and fits an int32.
 bool IsKnownAndSmall(const PartialShape& shape) {
   if (!shape.IsFullyDefined()) return false;
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
@@ -60,7 +60,7 @@ bool IsKnownAndSmall(const PartialShape& shape) {
   return true;
 }
 
-// As tf.size and tf.shape do, a constant where it is known.
+// As tf.size and tf.shape: a constant if it is known.
 Output SizeOf(const Scope& scope, const Output& tensor) {
   const PartialShape& shape = tensor.shape();
   if (!IsKnownAndSmall(shape)) return ops::Size(scope, tensor);
@@ -79,7 +79,7 @@ Output ShapeOf(const Scope& scope, const Output& tensor) {
   return scope.ToOutput(Tensor::Vector<int32_t>(dims), "Shape");
 }
 
-// tensor[0] of a vector, as Python's slicing names the nodes.
+// Returns tensor[0] of a vector, with the node names of Python's slicing.
 Output FirstElement(const Scope& scope, const Output& tensor) {
   const Scope inner = scope.SubScope("strided_slice");
   const Output begin = inner.ToOutput(ops::Ints({0}), "stack");

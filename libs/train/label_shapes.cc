@@ -15,13 +15,14 @@ constexpr char kPrefix[] = "weights can not be broadcast to values.";
 
 enum class Fit { kYes, kNo, kUnknown };
 
-struct Verdict {
+struct Compatibility {
   Fit fit;
   std::string reason;  // for kNo
 };
 
-// What the shapes that are known say.
-Verdict Judge(const PartialShape& weights, const PartialShape& values) {
+// Decides from statically known shapes.
+Compatibility CheckStatically(const PartialShape& weights,
+                              const PartialShape& values) {
   if (!weights.has_rank()) return {Fit::kUnknown, ""};
   if (weights.rank() == 0) return {Fit::kYes, ""};
   if (!values.has_rank()) return {Fit::kUnknown, ""};
@@ -46,7 +47,7 @@ Verdict Judge(const PartialShape& weights, const PartialShape& values) {
   return {fit, ""};
 }
 
-// The same question, asked by a step.
+// Performs the same check at run time.
 Operation AssertBroadcastable(const Scope& scope, const Output& weights,
                               const Output& values) {
   const Scope w = scope.SubScope("weights"), v = scope.SubScope("values");
@@ -58,7 +59,7 @@ Operation AssertBroadcastable(const Scope& scope, const Output& weights,
       ops::Equal(scope.WithName("is_scalar"), weights_rank, 0);
   const Output same_rank =
       ops::Equal(scope.WithName("is_same_rank"), weights_rank, values_rank);
-  // Shapes of other ranks are unequal, which is_same_rank says already.
+  // Shapes of different ranks are unequal; is_same_rank covers that case.
   const Output same_sizes = ops::Equal(scope, weights_shape, values_shape,
                                        {.incompatible_shape_error = false});
   const Output ones = ops::Equal(scope, weights_shape, 1);
@@ -79,11 +80,12 @@ Scope WithWeightsChecked(const Scope& scope, const Output& weights,
                          const Output& values) {
   if (!scope.ok() || !weights || !values) return scope;
   const Scope inner = scope.SubScope("assert_broadcastable");
-  const Verdict verdict = Judge(weights.shape(), values.shape());
-  if (verdict.fit == Fit::kNo) {
-    scope.UpdateStatus(absl::InvalidArgumentError(verdict.reason));
+  const Compatibility compatibility =
+      CheckStatically(weights.shape(), values.shape());
+  if (compatibility.fit == Fit::kNo) {
+    scope.UpdateStatus(absl::InvalidArgumentError(compatibility.reason));
   }
-  if (verdict.fit != Fit::kUnknown) return scope;
+  if (compatibility.fit != Fit::kUnknown) return scope;
   const Operation check = AssertBroadcastable(inner, weights, values);
   return check ? scope.WithControlDependencies({check}) : scope;
 }

@@ -10,8 +10,8 @@
 namespace weft::train {
 namespace {
 
-// What all decays begin with, and the arithmetic in the type of the rate. Every
-// member may be called after an error, and does nothing then.
+// Decay is the common setup of all decays, with arithmetic in the type of the
+// rate. After an error every member is a no-op.
 class Decay {
  public:
   Decay(const Scope& scope, absl::string_view name, const Input& learning_rate,
@@ -61,7 +61,7 @@ class Decay {
   Output step_;
 };
 
-// How many times decay_steps have passed.
+// Number of completed periods of decay_steps.
 Output Periods(const Decay& decay, const Input& decay_steps,
                const DecayOptions& options) {
   const Output p =
@@ -118,7 +118,7 @@ Output PolynomialDecay(const Scope& scope, const Input& learning_rate,
   Output steps = decay.Cast(decay_steps, "decay_steps");
   Output step = decay.step();
   if (options.cycle) {
-    // The first period is one also at step 0.
+    // The first period also contains step 0.
     const Output periods = ops::Ceil(inner, decay.Div(step, steps));
     steps = decay.Mul(steps, ops::SelectV2(inner, ops::Equal(inner, step, 0.0),
                                            1.0, periods));
@@ -160,7 +160,7 @@ Output CosineDecay(const Scope& scope, const Input& learning_rate,
   const Output steps = decay.Cast(decay_steps, "decay_steps");
   const Output wave = decay.HalfWave(CompletedFraction(decay, steps));
   const Output factor = decay.Add(decay.Mul(1.0 - alpha, wave), alpha);
-  // TensorFlow's name for it is that of its last product.
+  // TensorFlow names it after the last product.
   return ops::Mul(decay.scope(), decay.rate(), factor);
 }
 
@@ -168,11 +168,11 @@ namespace {
 
 struct Period {
   Output number;    // 0 is the first
-  Output fraction;  // of it that has passed
+  Output fraction;  // elapsed fraction of it
 };
 
-// Where `completed`, in first periods, falls when each is t_mul times as long
-// as the one before.
+// Returns the period of `completed`, measured in first periods, if each period
+// is t_mul times as long as the previous one.
 Period PeriodAt(const Decay& decay, const Output& completed, double t_mul) {
   const Scope& inner = decay.scope();
   if (t_mul == 1.0) {

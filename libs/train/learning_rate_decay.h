@@ -1,6 +1,6 @@
-// Learning rates that fall as training goes on: functions of the global step,
-// to be given to an optimizer. Names, formulas and defaults are those of
-// tf.train.exponential_decay and its neighbours.
+// Learning rate schedules: functions of the global step, to be given to an
+// optimizer. Names, formulas and defaults are those of
+// tf.train.exponential_decay and the related functions.
 //
 //   auto step = train::GetOrCreateGlobalStep(scope);
 //   Output rate = train::ExponentialDecay(scope, 0.1, step, 100000, 0.96,
@@ -17,8 +17,8 @@
 namespace weft::train {
 
 struct DecayOptions {
-  // global_step / decay_steps is rounded down: the rate falls at once, each
-  // time decay_steps have passed.
+  // If true, global_step / decay_steps is rounded down: the rate drops in
+  // steps, every decay_steps.
   bool staircase = false;
 };
 
@@ -41,8 +41,8 @@ Output InverseTimeDecay(const Scope& scope, const Input& learning_rate,
 struct PolynomialDecayOptions {
   Input end_learning_rate = 0.0001;
   Input power = 1.0;
-  // After decay_steps: false stays at the end, true begins again with as many
-  // times decay_steps as are needed.
+  // After decay_steps: false keeps the end rate; true extends decay_steps to
+  // the next multiple and continues.
   bool cycle = false;
 };
 // (learning_rate - end_learning_rate) * (1 - step / n) ^ power
@@ -54,13 +54,13 @@ Output PolynomialDecay(const Scope& scope, const Input& learning_rate,
                        const Input& global_step, const Input& decay_steps,
                        const PolynomialDecayOptions& options = {});
 
-// values[0] while x <= boundaries[0], values[1] while x <= boundaries[1], ...,
-// the last value afterwards. INVALID_ARGUMENT unless there is one value more
-// than there are boundaries. Boundaries are of the type of x.
+// Returns values[0] while x <= boundaries[0], values[1] while x <=
+// boundaries[1], ..., then the last value. INVALID_ARGUMENT unless there is one
+// more value than boundaries. Boundaries have the type of x.
 Output PiecewiseConstant(const Scope& scope, const Input& x,
                          const InputList& boundaries, const InputList& values);
 
-// Half a wave of a cosine from learning_rate to alpha * learning_rate:
+// Half a cosine wave from learning_rate to alpha * learning_rate:
 //   learning_rate * ((1 - alpha) * wave(x) + alpha)
 // where wave(x) = (1 + cos(pi * x)) / 2, also below, and
 // x = min(global_step, decay_steps) / decay_steps.
@@ -73,9 +73,9 @@ struct CosineDecayRestartsOptions {
   double m_mul = 1.0;  // and its wave so many times as high
   double alpha = 0.0;
 };
-// The same, beginning again after `first_decay_steps`:
+// CosineDecay that restarts after `first_decay_steps`:
 //   learning_rate * ((1 - alpha) * m_mul ^ i * wave(x) + alpha)
-// in the period i, counted from 0, of which the share x has passed.
+// in period i, counted from 0; x is the fraction of the period that has passed.
 // INVALID_ARGUMENT for a t_mul that is not positive.
 Output CosineDecayRestarts(const Scope& scope, const Input& learning_rate,
                            const Input& global_step,
@@ -87,9 +87,9 @@ struct LinearCosineDecayOptions {
   double alpha = 0.0;
   double beta = 0.001;
 };
-// A cosine under a line that falls to 0:
+// A cosine whose amplitude falls linearly to 0:
 //   learning_rate * ((alpha + 1 - x) * wave(2 * num_periods * x) + beta)
-// where x is that of CosineDecay.
+// where x is as in CosineDecay.
 Output LinearCosineDecay(const Scope& scope, const Input& learning_rate,
                          const Input& global_step, const Input& decay_steps,
                          const LinearCosineDecayOptions& options = {});

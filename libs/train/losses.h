@@ -1,18 +1,18 @@
-// Losses: what training makes small. Functions, node names, defaults and
+// Losses, which training minimizes. Functions, node names, defaults and
 // collections are those of tf.losses.
 //
 //   losses::SoftmaxCrossEntropy(scope, onehot_labels, logits);
 //   Output total = losses::GetTotalLoss(scope);
 //   train::GradientDescent(0.1f).Minimize(scope, total);
 //
-// Each adds itself to collection "losses". Formulas are those of one element; y
-// is a label, p a prediction, x a logit. They are computed in floats, cross
+// Each loss is added to collection "losses". Formulas are for one element; y is
+// a label, p a prediction, x a logit. They are computed in floats, cross
 // entropies in the type of the logits; labels are cast. Labels and predictions
-// have one shape, unless it is said; INVALID_ARGUMENT otherwise.
+// must have the same shape unless stated otherwise; INVALID_ARGUMENT if not.
 //
 // Weights are a scalar, or of the rank of the losses, with each dimension 1 or
-// the same; weight 0 leaves an element out. Divided by a sum or count of 0, a
-// loss is 0. Errors stick to the scope; outputs are null then. Threads: as the
+// the same; weight 0 excludes an element. A loss divided by a sum or count of 0
+// is 0. Errors stick to the scope; outputs are null then. Threads: as the
 // scope's.
 #ifndef WEFT_LIBS_TRAIN_LOSSES_H_
 #define WEFT_LIBS_TRAIN_LOSSES_H_
@@ -25,7 +25,7 @@
 
 namespace weft::losses {
 
-// How the losses of all elements become one.
+// Reduction combines the losses of all elements into one.
 enum class Reduction {
   kNone,  // they do not
   kSum,
@@ -36,12 +36,12 @@ enum class Reduction {
 
 struct LossOptions {
   Input weights = 1.0f;
-  // Empty: none.
+  // Collection that receives the loss; empty: none.
   std::string loss_collection = std::string(collection::kLosses);
   Reduction reduction = Reduction::kSumByNonzeroWeights;
 };
 
-// losses * weights, reduced.
+// Returns losses * weights, reduced.
 Output ComputeWeightedLoss(const Scope& scope, const Input& losses,
                            const LossOptions& options = {});
 
@@ -65,8 +65,8 @@ Output HingeLoss(const Scope& scope, const Input& labels, const Input& logits,
 Output HuberLoss(const Scope& scope, const Input& labels,
                  const Input& predictions, const LossOptions& options = {},
                  double delta = 1.0);
-// 1 - sum(p * y) along `axis`, whose size becomes 1: the distance of vectors
-// that have length 1 already.
+// 1 - sum(p * y) along `axis`, whose size becomes 1: the cosine distance of
+// vectors that already have length 1.
 Output CosineDistance(const Scope& scope, const Input& labels,
                       const Input& predictions, int axis,
                       const LossOptions& options = {});
@@ -76,15 +76,14 @@ Output CosineDistance(const Scope& scope, const Input& labels,
 Output SigmoidCrossEntropy(const Scope& scope, const Input& multi_class_labels,
                            const Input& logits, const LossOptions& options = {},
                            double label_smoothing = 0);
-// One loss for each row of classes, the last dimension.
-// label_smoothing: y becomes
-// y * (1 - label_smoothing) + label_smoothing / number of classes, the size of
-// dimension 1. No gradient flows into labels.
+// One loss per row of classes, the last dimension. label_smoothing: y becomes y
+// * (1 - label_smoothing) + label_smoothing / number of classes, the size of
+// dimension 1. Gradients do not flow into labels.
 Output SoftmaxCrossEntropy(const Scope& scope, const Input& onehot_labels,
                            const Input& logits, const LossOptions& options = {},
                            double label_smoothing = 0);
-// Labels are numbers of classes, of logits' shape without the last dimension; a
-// last dimension of 1 in labels or weights is dropped.
+// Labels are class indices, of the shape of logits without the last dimension;
+// a last dimension of 1 in labels or weights is dropped.
 Output SparseSoftmaxCrossEntropy(const Scope& scope, const Input& labels,
                                  const Input& logits,
                                  const LossOptions& options = {});
@@ -93,14 +92,14 @@ std::vector<Output> GetLosses(
     const Scope& scope,
     absl::string_view loss_collection = collection::kLosses);
 std::vector<Output> GetRegularizationLosses(const Scope& scope);
-// The sum of those; 0 when there is none.
+// Returns the sum of all regularization losses; 0 if there is none.
 Output GetRegularizationLoss(const Scope& scope);
-// The sum of all losses. INVALID_ARGUMENT when there is none.
+// Returns the sum of all losses. INVALID_ARGUMENT if there is none.
 Output GetTotalLoss(const Scope& scope, bool add_regularization_losses = true);
 
-// For GetVariable: scale * sum(|w|), and scale * sum(w ^ 2) / 2. A scale of 0
-// is no loss; one that is negative or not a finite number sticks to the scope
-// of the variable as an error.
+// Regularizers for GetVariable: scale * sum(|w|), and scale * sum(w ^ 2) / 2. A
+// scale of 0 gives no loss; a negative or non-finite scale is an error of the
+// variable's scope.
 ops::Regularizer L1Regularizer(double scale);
 ops::Regularizer L2Regularizer(double scale);
 

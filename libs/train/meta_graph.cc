@@ -41,8 +41,8 @@ absl::StatusOr<MetaGraph> MetaGraph::Parse(absl::string_view content) {
   return CatchExceptions([&] { return ParseSized(content); });
 }
 
-// In an arena: a protobuf map on the heap that has no memory to grow is broken,
-// and so is its destructor.
+// Parses into an arena: a protobuf map on the heap is broken when it has no
+// memory to grow, and so is its destructor.
 absl::StatusOr<MetaGraph> MetaGraph::ParseSized(absl::string_view content) {
   const auto arena = std::make_shared<google::protobuf::Arena>();
   const std::shared_ptr<tf::MetaGraphDef> message(
@@ -65,7 +65,7 @@ std::string MetaGraph::Serialize() const {
   std::string bytes;
   google::protobuf::io::StringOutputStream stream(&bytes);
   google::protobuf::io::CodedOutputStream out(&stream);
-  out.SetSerializationDeterministic(true);  // maps in order of their keys
+  out.SetSerializationDeterministic(true);  // sorts map entries by key
   message_->SerializeToCodedStream(&out);
   out.Trim();
   return bytes;

@@ -70,7 +70,7 @@ class MetaGraphTest : public testing::Test {
   tf::MetaGraphDef message_;
 };
 
-TEST_F(MetaGraphTest, ExportWithoutMemoryIsAnError) {
+TEST_F(MetaGraphTest, ExportWithoutMemoryFails) {
   const Scope root = Scope::Root();
   const MetaGraph meta(message_);
   MemoryFileSystem files;
@@ -92,8 +92,8 @@ TEST_F(MetaGraphTest, ExportWithoutMemoryIsAnError) {
   EXPECT_OK(ReadMetaGraph(files, "model.meta"));
 }
 
-// Each allocation fails once: those of maps, too, whose destructors must not
-// run then.
+// Each allocation fails once, including those of maps, whose destructors must
+// not run then.
 TEST_F(MetaGraphTest, BytesWithoutMemoryAreAnError) {
   const std::string bytes = MetaGraph(message_).Serialize();
   absl::Status status = absl::UnknownError("nothing was parsed");
@@ -106,7 +106,7 @@ TEST_F(MetaGraphTest, BytesWithoutMemoryAreAnError) {
   EXPECT_EQ(MetaGraph::Parse(bytes)->Serialize(), bytes);
 }
 
-TEST_F(MetaGraphTest, BytesAndTextAreRead) {
+TEST_F(MetaGraphTest, BinaryAndTextFormsParse) {
   const MetaGraph meta(message_);
   const std::string bytes = meta.Serialize();
   ASSERT_OK_AND_ASSIGN(const MetaGraph again, MetaGraph::Parse(bytes));
@@ -119,7 +119,7 @@ TEST_F(MetaGraphTest, BytesAndTextAreRead) {
       (std::vector<std::string>{"losses", "trainable_variables", "variables"}));
 }
 
-TEST_F(MetaGraphTest, FilesAreNamedInErrors) {
+TEST_F(MetaGraphTest, ReadErrorsNameTheFile) {
   MemoryFileSystem files;
   EXPECT_THAT(ReadMetaGraph(files, "/m.meta").status(),
               StatusIs(absl::StatusCode::kNotFound, "/m.meta"));
@@ -129,7 +129,7 @@ TEST_F(MetaGraphTest, FilesAreNamedInErrors) {
 }
 
 // A cut leaves bytes that are refused, or what is said by those before it.
-TEST_F(MetaGraphTest, EveryCutIsSurvived) {
+TEST_F(MetaGraphTest, TruncatedBytesDoNotCrash) {
   const std::string bytes = MetaGraph(message_).Serialize();
   int refused = 0;
   for (size_t size = 0; size < bytes.size(); size += 3) {
@@ -142,7 +142,7 @@ TEST_F(MetaGraphTest, EveryCutIsSurvived) {
   EXPECT_GT(refused, 10);
 }
 
-TEST_F(MetaGraphTest, NamesThatAreNotThereAreNamed) {
+TEST_F(MetaGraphTest, MissingTensorsAreNamedInErrors) {
   Collection("losses").mutable_node_list()->add_value("none:0");
   ExpectRefused(StatusIs(kInvalid, "collection 'losses': Tensor 'none:0'"));
   Collection("losses").mutable_node_list()->set_value(1, "w:7");
@@ -151,7 +151,7 @@ TEST_F(MetaGraphTest, NamesThatAreNotThereAreNamed) {
   ExpectRefused(StatusIs(kInvalid, "operation 'none' is not in the graph"));
 }
 
-TEST_F(MetaGraphTest, VariablesThatAreNoneAreRefused) {
+TEST_F(MetaGraphTest, InvalidVariableDefsAreRejected) {
   const tf::VariableDef w = W();
   const struct {
     std::function<void(tf::VariableDef&)> change;
@@ -194,10 +194,10 @@ TEST_F(MetaGraphTest, VariablesThatAreNoneAreRefused) {
   SetVariables({w, other});
   ExpectRefused(StatusIs(kInvalid, "is described twice"));
   Collection("variables").mutable_bytes_list()->set_value(1, "\xff");
-  ExpectRefused(StatusIs(kInvalid, "holds what is no VariableDef"));
+  ExpectRefused(StatusIs(kInvalid, "contains an item that is no VariableDef"));
 }
 
-TEST_F(MetaGraphTest, SaversThatCanNotWorkAreRefused) {
+TEST_F(MetaGraphTest, InvalidSaverDefsAreRejected) {
   const tf::SaverDef saver = message_.saver_def();
   message_.mutable_saver_def()->set_save_tensor_name("save/none:0");
   ExpectRefused(StatusIs(kInvalid, "'save/none:0' is not in the graph"));
@@ -214,7 +214,7 @@ TEST_F(MetaGraphTest, SaversThatCanNotWorkAreRefused) {
   ExpectRefused(StatusIs(absl::StatusCode::kUnimplemented, "SaverDef.V2"));
 }
 
-TEST_F(MetaGraphTest, GraphsThatAreNoneAreRefused) {
+TEST_F(MetaGraphTest, InvalidGraphsAreRejected) {
   message_.mutable_graph_def()->mutable_node(0)->add_input("nowhere");
   ExpectRefused(StatusIs(kInvalid, "Unknown input node 'nowhere'"));
   message_.clear_graph_def();
@@ -222,7 +222,7 @@ TEST_F(MetaGraphTest, GraphsThatAreNoneAreRefused) {
 }
 
 // Even one that fails: undoing it would undo the other change too.
-TEST_F(MetaGraphTest, ImportsDuringAnotherChangeAreRefused) {
+TEST_F(MetaGraphTest, ConcurrentImportIsRejected) {
   message_.clear_graph_def();
   const Scope root = Scope::Root();
   const GraphWriter::Turn turn(root.graph().writer());
@@ -234,9 +234,9 @@ TEST_F(MetaGraphTest, ImportsDuringAnotherChangeAreRefused) {
                                "Another thread"));
 }
 
-// Two messages in a row are one, whose nodes are there twice; a collection that
-// is there twice is the last of them, as protobuf has it.
-TEST_F(MetaGraphTest, WhatIsThereTwiceIsRefusedOrTheLast) {
+// Two concatenated messages are parsed as one with duplicate nodes; of
+// duplicate collections the last one wins, as in protobuf.
+TEST_F(MetaGraphTest, DuplicateNodesFailAndLastCollectionWins) {
   const std::string bytes = MetaGraph(message_).Serialize();
   ASSERT_OK_AND_ASSIGN(const MetaGraph twice, MetaGraph::Parse(bytes + bytes));
   const Scope root = Scope::Root();
@@ -253,7 +253,7 @@ TEST_F(MetaGraphTest, WhatIsThereTwiceIsRefusedOrTheLast) {
   EXPECT_EQ(root.GetCollection("losses")[0].name(), "w/read:0");
 }
 
-TEST_F(MetaGraphTest, KindsOfCollectionsDoNotMix) {
+TEST_F(MetaGraphTest, CollectionKindMismatchIsRejected) {
   Collection("mine").mutable_int64_list()->add_value(1);
   const MetaGraph numbers(message_);
   const Scope root = Scope::Root();
@@ -276,8 +276,8 @@ TEST_F(MetaGraphTest, KindsOfCollectionsDoNotMix) {
       root, {.collections = std::vector<std::string>{"losses"}}));
 }
 
-// What a newer writer says of collections is kept.
-TEST_F(MetaGraphTest, KindsThatAreUnknownAreKept) {
+// Collection contents of newer writers are preserved.
+TEST_F(MetaGraphTest, UnknownCollectionKindsArePreserved) {
   // Field 9 of a CollectionDef, and of a NodeList: "new".
   const std::string unknown = "\x4a\x03new";
   Collection("newer").ParseFromString(unknown);
@@ -293,7 +293,7 @@ TEST_F(MetaGraphTest, KindsThatAreUnknownAreKept) {
   }
 }
 
-TEST_F(MetaGraphTest, OlderWritersDoNotSayWhatIsTrainable) {
+TEST_F(MetaGraphTest, TrainableFieldIsIgnoredBeforeVersion19) {
   tf::VariableDef w = W();
   w.set_trainable(false);
   for (const char* version : {"1.8.0", "1.9.0"}) {
@@ -310,7 +310,7 @@ TEST_F(MetaGraphTest, OlderWritersDoNotSayWhatIsTrainable) {
 }
 
 // Attrs that the writer's ops have by default, and ours have not.
-TEST_F(MetaGraphTest, DefaultsOfNewerOpsAreLeftOutWithoutAWarning) {
+TEST_F(MetaGraphTest, UnknownDefaultAttrsAreDroppedSilently) {
   tf::NodeDef& node = *message_.mutable_graph_def()->mutable_node(0);
   (*node.mutable_attr())["newer"].set_i(7);
   const auto warns = [this] {
@@ -344,7 +344,7 @@ TEST_F(MetaGraphTest, DevicesAreCleared) {
   }
 }
 
-TEST_F(MetaGraphTest, OpsOfTheGraphGoOutWithIt) {
+TEST_F(MetaGraphTest, ExportIncludesUsedOpDefs) {
   bool found = false;
   for (const auto& op : message_.meta_info_def().stripped_op_list().op()) {
     if (op.name() != "RestoreV2") continue;

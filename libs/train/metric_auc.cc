@@ -1,5 +1,4 @@
-// The area under a curve, from counts of right and wrong answers at many
-// thresholds.
+// The area under a curve, from confusion matrix counts at many thresholds.
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/math/math_ops.h"
 #include "libs/train/metric_counts.h"
@@ -13,7 +12,7 @@ Tensor Ints(std::initializer_list<int32_t> values) {
   return Tensor::Vector(values);
 }
 
-// The arithmetic on vectors of counts, in the scope of the metric.
+// Arithmetic on vectors of counts, in the scope of the metric.
 class Area {
  public:
   Area(const Scope& scope, int thresholds)
@@ -56,8 +55,8 @@ class Area {
   Output Share(const Output& right, const Output& wrong) const {
     return Div(right, Add(right, wrong));
   }
-  // Of each interval between two thresholds, the value at the lower one, and
-  // at the upper one.
+  // For each interval between two thresholds, the value at its lower and at its
+  // upper end.
   Output Lower(const Output& x) const {
     return ops::Slice(scope_, x, Ints({0}), Ints({thresholds_ - 1}));
   }

@@ -12,7 +12,7 @@
 namespace weft::metrics {
 namespace {
 
-// A step fails if a prediction is not a probability.
+// Fails the step if a prediction is not a probability.
 Scope WithPredictionsChecked(const Scope& scope, const Output& predictions) {
   const Output low = ops::GreaterEqual(scope.SubScope("assert_greater_equal"),
                                        predictions, 0.0f);
@@ -61,7 +61,7 @@ struct CellRows {
   Output Table::*label;
   Output Table::*prediction;
 };
-// In the order of their variables.
+// In the order of the variables.
 constexpr CellRows kRows[] = {
     {&Counts::true_positives, "true_positives", &Table::label,
      &Table::positive},

@@ -13,7 +13,7 @@
 
 namespace weft::metrics {
 
-// How far the first threshold lies below 0.
+// Distance of the first threshold below 0.
 inline constexpr double kBeyond = 1e-7;
 
 // Vectors with one element per threshold; null if the cell is not counted.
@@ -33,15 +33,16 @@ struct CountedBatch {
   Counts updated;  // with this batch
 };
 
-// `count` thresholds: one just below 0, i / (count - 1) in between, and `last`.
+// Returns `count` thresholds: one just below 0, i / (count - 1) in between, and
+// `last`.
 std::vector<float> SpreadThresholds(int count, double last);
 
-// False, with INVALID_ARGUMENT in the scope, if there are fewer than 2.
+// Returns false, with INVALID_ARGUMENT in the scope, if there are fewer than 2.
 bool CheckNumThresholds(const Scope& scope, const char* metric, int count);
 
-// `scope`: the scope of the metric, which gets one variable for each of
-// `cells`. Labels are taken as booleans. Predictions beyond [0, 1] fail the
-// step with INVALID_ARGUMENT.
+// `scope` is the scope of the metric and receives one variable for each of
+// `cells`. Labels are converted to booleans. Predictions outside [0, 1] fail
+// the step with INVALID_ARGUMENT.
 CountedBatch CountAtThresholds(const Scope& scope, const Input& labels,
                                const Input& predictions, const Input& weights,
                                absl::Span<const float> thresholds,

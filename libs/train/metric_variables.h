@@ -1,4 +1,5 @@
-// What the metrics are made of: local variables, and how a metric ends.
+// Shared building blocks of metrics: local variables, batches of matching
+// shapes, and collections.
 //
 // Errors stick to the scope. Threads: as the scope's.
 #ifndef WEFT_LIBS_TRAIN_METRIC_VARIABLES_H_
@@ -12,25 +13,26 @@
 
 namespace weft::metrics {
 
-// A float of zeros in the collections of local and of metric variables.
+// Creates a float variable of zeros in the collections of local and of metric
+// variables.
 ops::Variable MetricVariable(const Scope& scope, absl::string_view name,
                              const TensorShape& shape = {});
 
-// Whether it is neither a value nor an output: not given.
+// Whether the input was not given: neither a value nor an output.
 bool IsNull(const Input& input);
 
-// Labels and predictions of one shape, weights of their rank.
+// Batch holds labels and predictions of one shape and weights of their rank.
 struct Batch {
   Output labels;
   Output predictions;
   Output weights;  // null: all count once
   explicit operator bool() const { return labels && predictions; }
 };
-// `scope`: of the nodes that drop dimensions of size 1.
+// `scope` receives the nodes that drop dimensions of size 1.
 Batch MatchShapes(const Scope& scope, const Output& labels,
                   const Output& predictions, const Input& weights);
 
-// Adds the metric to the collections, if it is whole.
+// Adds the metric to the collections if it is valid, and returns it.
 Metric Collected(const Scope& scope, const Metric& metric,
                  const std::string& metrics_collection,
                  const std::string& updates_collection);

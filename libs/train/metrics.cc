@@ -12,14 +12,14 @@
 namespace weft::metrics {
 namespace {
 
-// total / count, 0 of nothing.
+// total / count, 0 if count is 0.
 Output Quotient(const Scope& scope, const char* name, const Output& total,
                 const Output& count) {
   const Output divisor = ops::Maximum(scope, count, 0.0f);
   return ops::DivNoNan(scope.WithName(name), total, divisor);
 }
 
-// In the scope of the metric; `weights` may be null.
+// `scope` is the scope of the metric; `weights` may be null.
 Metric MeanOf(const Scope& scope, const Output& values, const Output& weights,
               const MetricOptions& options) {
   if (!scope.ok() || !values) return {};
@@ -38,7 +38,7 @@ Metric MeanOf(const Scope& scope, const Output& values, const Output& weights,
   const Output sum = ops::SumAll(scope, x);
   if (!scope.ok()) return {};
   const Output new_total = ops::AssignAdd(scope, total, sum);
-  // The number is that of the batch that was summed, or an error.
+  // Counts the elements of the summed batch, or fails with it.
   const Output new_count =
       ops::AssignAdd(scope.WithControlDependencies({x}), count, number);
   if (!scope.ok()) return {};
@@ -48,8 +48,8 @@ Metric MeanOf(const Scope& scope, const Output& values, const Output& weights,
                    options.updates_collection);
 }
 
-// Labels and predictions as floats of one shape. Nodes are outside of the
-// metric's own scope, as TensorFlow's are.
+// Returns labels and predictions as floats of one shape. The nodes are outside
+// of the metric's own scope, as in TensorFlow.
 Batch FloatBatch(const Scope& scope, const Input& labels,
                  const Input& predictions, const Input& weights) {
   const Output p = ops::CastTo(scope, predictions, DT_FLOAT, "predictions");
@@ -89,14 +89,14 @@ Metric Accuracy(const Scope& scope, const Input& labels,
 
 namespace {
 
-// What `values` add up to for each class.
+// Returns the sum of `values` for each class.
 Output SumByClass(const Scope& scope, const Output& values,
                   const Output& classes, int64_t num_classes) {
   return ops::UnsortedSegmentSum(scope, values, classes,
                                  Tensor::Scalar(num_classes));
 }
 
-// The mean of the classes' quotients.
+// Returns the mean of the per-class quotients.
 Output MeanQuotient(const Scope& scope, const char* name, const Output& right,
                     const Output& all) {
   if (!right || !all) return Output();
@@ -142,7 +142,7 @@ Metric MeanPerClassAccuracy(const Scope& scope, const Input& labels,
 
 namespace {
 
-// The mean of what `error` makes of labels and predictions, both floats.
+// Returns the mean of `error`, computed from float labels and predictions.
 Metric MeanOfErrors(
     const Scope& scope, absl::string_view name, const Input& labels,
     const Input& predictions, const MetricOptions& options,
@@ -193,11 +193,11 @@ Metric RootMeanSquaredError(const Scope& scope, const Input& labels,
                    options.updates_collection);
 }
 
-// ---- counts of right and wrong answers ----
+// ---- confusion matrix counts ----
 
 namespace {
 
-// In the scope of the count: counts where `counted` is true.
+// Counts elements where `counted` is true, in the scope of the count.
 Metric CountOf(const Scope& scope, const Output& counted,
                const Output& weights) {
   const ops::Variable count = MetricVariable(scope, "count");
@@ -229,7 +229,7 @@ Batch BoolBatch(const Scope& scope, const Input& labels,
   return MatchShapes(scope, y, p, weights);
 }
 
-// In the scope of the cell.
+// `scope` is the scope of the cell.
 Metric CountCell(const Scope& scope, const Batch& batch, const Cell& cell) {
   if (!scope.ok() || !batch) return {};
   const Output counted =
@@ -247,7 +247,7 @@ Metric CountAlone(const Scope& scope, const Input& labels,
                    options.metrics_collection, options.updates_collection);
 }
 
-// right / (right + wrong), 0 where there is neither.
+// right / (right + wrong), 0 if both are 0.
 Output Share(const Scope& scope, const char* name, const Output& right,
              const Output& wrong) {
   const Scope add = scope.WithName("add");

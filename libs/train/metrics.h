@@ -1,6 +1,6 @@
-// Metrics over a stream of batches: how good a model is on all that it has
-// seen. Functions, names of nodes and variables, defaults and collections are
-// those of tf.metrics.
+// Streaming metrics: they measure a model over a stream of batches. Functions,
+// names of nodes and variables, defaults and collections are those of
+// tf.metrics.
 //
 //   metrics::Metric accuracy = metrics::Accuracy(scope, labels, predictions);
 //   session->Run(ops::LocalVariablesInitializer(scope));
@@ -8,10 +8,10 @@
 //   session->Run(accuracy.value);
 //
 // The counts are local variables ("accuracy/total", "accuracy/count") in the
-// collections "local_variables" and "metric_variables"; initialising them
-// begins anew. Weights are a scalar, or of the rank of the values, with each
-// dimension 1 or the same; null: 1.
-// Errors stick to the scope; outputs are null then. Threads: as the scope's.
+// collections "local_variables" and "metric_variables"; initializing them
+// resets the metric. Weights are a scalar, or of the rank of the values, with
+// each dimension 1 or the same; null: 1. Errors stick to the scope; outputs are
+// null then. Threads: as the scope's.
 #ifndef WEFT_LIBS_TRAIN_METRICS_H_
 #define WEFT_LIBS_TRAIN_METRICS_H_
 
@@ -33,20 +33,21 @@ struct Metric {
 
 struct MetricOptions {
   Input weights = Output();
-  // Where value and update_op are added; empty: nowhere.
+  // Collections that receive value and update_op; empty: none.
   std::string metrics_collection;
   std::string updates_collection;
 };
 
-// sum(weights * values) / sum(weights), 0 of nothing; that is the mean below.
+// sum(weights * values) / sum(weights), 0 if there is no value. "Mean" below
+// refers to this.
 Metric Mean(const Scope& scope, const Input& values,
             const MetricOptions& options = {});
 // The mean of 1 where predictions are equal to labels, and 0 elsewhere.
 Metric Accuracy(const Scope& scope, const Input& labels,
                 const Input& predictions, const MetricOptions& options = {});
-// The mean over the classes of the share of each one's labels that predictions
-// are equal to, 0 of a class that has not come. Labels are in [0, num_classes);
-// weights are null, or have their shape.
+// Mean over the classes of the fraction of each class's labels that predictions
+// match; 0 for a class without labels. Labels are in [0, num_classes); weights
+// are null, or have the shape of labels.
 Metric MeanPerClassAccuracy(const Scope& scope, const Input& labels,
                             const Input& predictions, int64_t num_classes,
                             const MetricOptions& options = {});
@@ -58,13 +59,13 @@ Metric MeanAbsoluteError(const Scope& scope, const Input& labels,
 Metric MeanSquaredError(const Scope& scope, const Input& labels,
                         const Input& predictions,
                         const MetricOptions& options = {});
-// Its square root.
+// Square root of MeanSquaredError.
 Metric RootMeanSquaredError(const Scope& scope, const Input& labels,
                             const Input& predictions,
                             const MetricOptions& options = {});
 
-// Labels and predictions are taken as booleans from here on (0 is false); each
-// counts as much as its weight.
+// From here on labels and predictions are converted to booleans (0 is false);
+// each counts by its weight.
 Metric TruePositives(const Scope& scope, const Input& labels,
                      const Input& predictions,
                      const MetricOptions& options = {});
@@ -77,17 +78,18 @@ Metric TrueNegatives(const Scope& scope, const Input& labels,
 Metric FalseNegatives(const Scope& scope, const Input& labels,
                       const Input& predictions,
                       const MetricOptions& options = {});
-// True positives among what was predicted to be positive; 0 of nothing.
+// True positives divided by predicted positives; 0 if there are none.
 Metric Precision(const Scope& scope, const Input& labels,
                  const Input& predictions, const MetricOptions& options = {});
-// True positives among what is positive; 0 of nothing.
+// True positives divided by actual positives; 0 if there are none.
 Metric Recall(const Scope& scope, const Input& labels, const Input& predictions,
               const MetricOptions& options = {});
 
-// The metrics above at each of `thresholds`, which is not empty: values are
-// vectors with one element per threshold. A prediction is positive if it is
-// greater than the threshold; labels are taken as booleans. Predictions beyond
-// [0, 1] fail the step with INVALID_ARGUMENT, also in the metrics below.
+// The metrics above at each of `thresholds`, which must not be empty: values
+// are vectors with one element per threshold. A prediction is positive if it is
+// greater than the threshold; labels are converted to booleans. Predictions
+// outside [0, 1] fail the step with INVALID_ARGUMENT, here and in the metrics
+// below.
 Metric PrecisionAtThresholds(const Scope& scope, const Input& labels,
                              const Input& predictions,
                              const std::vector<float>& thresholds,
@@ -119,12 +121,13 @@ struct AtRateOptions {
   std::string metrics_collection;
   std::string updates_collection;
 };
-// The share of positive labels that are predicted to be positive, at the lowest
-// threshold at which the specificity is nearest to the given one, in [0, 1].
+// The sensitivity (fraction of positive labels predicted positive) at the
+// lowest threshold at which the specificity is nearest to the given one, in [0,
+// 1].
 Metric SensitivityAtSpecificity(const Scope& scope, const Input& labels,
                                 const Input& predictions, float specificity,
                                 const AtRateOptions& options = {});
-// The share of negative labels that are predicted to be negative, at the
+// The specificity (fraction of negative labels predicted negative) at the
 // highest threshold at which the sensitivity is nearest to the given one, in
 // [0, 1].
 Metric SpecificityAtSensitivity(const Scope& scope, const Input& labels,
@@ -150,9 +153,9 @@ struct AucOptions {
   std::string updates_collection;
 };
 // The area under a curve, approximated at num_thresholds thresholds: 1e-7 below
-// 0, i / (num_thresholds - 1), and 1e-7 above 1. A prediction is positive where
-// it is greater than the threshold; labels are taken as booleans. Predictions
-// beyond [0, 1] fail the step with INVALID_ARGUMENT.
+// 0, i / (num_thresholds - 1), and 1e-7 above 1. A prediction is positive if it
+// is greater than the threshold; labels are converted to booleans. Predictions
+// outside [0, 1] fail the step with INVALID_ARGUMENT.
 Metric Auc(const Scope& scope, const Input& labels, const Input& predictions,
            const AucOptions& options = {});
 

@@ -1,5 +1,5 @@
-// Metrics from counts of right and wrong answers at given thresholds, and at
-// the threshold that comes nearest to a given rate.
+// Metrics from confusion matrix counts at given thresholds, and at the
+// threshold nearest to a given rate.
 #include "absl/strings/str_cat.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/math/math_ops.h"
@@ -30,7 +30,7 @@ Output ShareOf(const Scope& scope, const std::string& name, const Output& right,
                       ops::AddV2(add, ops::AddV2(add, kEpsilon, right), wrong));
 }
 
-// The share of true positives at each threshold. `wrong`: the other cell.
+// The fraction of true positives at each threshold. `wrong`: the other cell.
 Metric ShareAtThresholds(const Scope& scope, const char* name,
                          const char* prefix, CountedCell wrong,
                          const Input& labels, const Input& predictions,
@@ -80,13 +80,13 @@ Output Distance(const Scope& scope, const Output& rates, float wanted) {
   return ops::Abs(scope, ops::Sub(scope.WithName("sub"), rates, wanted));
 }
 
-// The first of the indices at which `rates` is nearest to `wanted`.
+// Returns the first index at which `rates` is nearest to `wanted`.
 Output FirstNearest(const Scope& scope, const Output& rates, float wanted) {
   return ops::ArgMin(scope, Distance(scope, rates, wanted), 0);
 }
 
-// The last of them: the cumulated count of minima is largest from there on, and
-// ArgMax returns the first largest one.
+// Returns the last such index: the cumulated count of minima is maximal from
+// there on, and ArgMax returns the first maximum.
 Output LastNearest(const Scope& scope, const Output& rates, float wanted) {
   const Output distance = Distance(scope, rates, wanted);
   const Output is_nearest =
@@ -118,14 +118,15 @@ Output Specificity(const Scope& scope, const char* name, const Counts& counts,
                 counts.true_negatives, counts.false_positives);
 }
 
-// A metric at the threshold that `compute` chooses by the rate `given`.
+// Returns a metric at the threshold that `compute` selects for the rate
+// `given`.
 Metric AtRate(const Scope& scope, const char* name, const char* given_name,
               float given, double last_threshold, const Input& labels,
               const Input& predictions, const AtRateOptions& options,
               Output (*compute)(const Scope&, const char*, const Counts&,
                                 float)) {
   if (!CheckNumThresholds(scope, name, options.num_thresholds)) return {};
-  // The negation also refuses NaN.
+  // The negation also rejects NaN.
   if (!(given >= 0 && given <= 1)) {
     scope.UpdateStatus(absl::InvalidArgumentError(absl::StrCat(
         name, ": ", given_name, " must be in [0, 1], not ", given)));
@@ -204,7 +205,7 @@ Metric SensitivityAtSpecificity(const Scope& scope, const Input& labels,
 Metric SpecificityAtSensitivity(const Scope& scope, const Input& labels,
                                 const Input& predictions, float sensitivity,
                                 const AtRateOptions& options) {
-  // The last threshold lies below 1, unlike that of the metric above.
+  // The last threshold is below 1, unlike that of the metric above.
   return AtRate(scope, "specificity_at_sensitivity", "sensitivity", sensitivity,
                 1 - kBeyond, labels, predictions, options, Specificity);
 }

@@ -15,25 +15,24 @@
 namespace weft::train {
 namespace {
 
-// How long all hooks together try to tell others that training has ended: they
-// may be gone for good.
-constexpr absl::Duration kLongestTelling = absl::Minutes(1);
+// Time limit, for all hooks together, for reporting the end of training to
+// other programs, which may be gone.
+constexpr absl::Duration kMaxNotifyTime = absl::Minutes(1);
 
-// How long the end is tried again by a program that was asked to leave, whose
-// tasks may have been asked as well: a connection that was lost for a moment is
-// back by then.
+// Time limit for retrying the end after a stop request, because the tasks may
+// have been asked to stop, too: a briefly lost connection is back by then.
 constexpr absl::Duration kLongestLeaving = absl::Seconds(1);
 
-// How often it is looked whether others train on.
+// Interval between checks whether others still train.
 constexpr absl::Duration kBetweenLooksAtOthers = absl::Milliseconds(250);
 
-// How long a read of the global step may take that only informs.
-constexpr absl::Duration kLongestRead = absl::Seconds(5);
+// Timeout of reads of the global step that are not essential.
+constexpr absl::Duration kStepReadTimeout = absl::Seconds(5);
 
-// A session that lives so long has not been lost by what it does itself.
+// A session that lasts this long was not lost by its own actions.
 constexpr absl::Duration kLasting = absl::Minutes(1);
 
-// A number between a half and one.
+// Returns a number between a half and one.
 double Jitter(Random& random) {
   constexpr int kBits = 53;
   const auto part = static_cast<double>(random.Next() >> (64 - kBits));
@@ -85,24 +84,24 @@ absl::StatusOr<std::unique_ptr<MonitoredSession>> MonitoredSession::Create(
   absl::Status status = session->Begin(scope);
   if (status.ok()) status = session->EnsureSession();
   if (status.ok()) return session;
-  session->is_closed_ = true;  // there is nothing to end
+  session->is_closed_ = true;  // nothing to end
   return status;
 }
 
 MonitoredSession::~MonitoredSession() {
-  // The program may return for a reason of its own.
+  // The program may return for its own reasons.
   if (!is_closed_) RequestStop();
   const absl::Status status = is_closed_ ? last_run_ : Close(last_run_);
   if (!status.ok() && status != last_run_) {
     logger_->Error(absl::StrCat(
         "The monitored session was closed with an error: ", status.ToString()));
   }
-  LetGo(nullptr);
-  // What a thread uses that never ends is never freed.
+  Release(nullptr);
+  // Objects used by a thread that never ends are never freed.
   for (auto& session : left_behind_) static_cast<void>(session.release());
 }
 
-void MonitoredSession::LetGo(std::unique_ptr<HookedSession> session) {
+void MonitoredSession::Release(std::unique_ptr<HookedSession> session) {
   if (session != nullptr) left_behind_.push_back(std::move(session));
   std::erase_if(left_behind_,
                 [](const auto& one) { return !one->has_threads(); });
@@ -114,8 +113,9 @@ absl::Status MonitoredSession::Begin(const Scope& scope) {
     RETURN_IF_ERROR(hook->Begin(scope.ReenterScope("")));
     RETURN_IF_ERROR(scope.status());
   }
-  creator_->set_stop_requested(
-      [this] { return IsStopRequested() || scheduler_.Now() >= tells_until_; });
+  creator_->set_stop_requested([this] {
+    return IsStopRequested() || scheduler_.Now() >= notify_until_;
+  });
   RETURN_IF_ERROR(creator_->FinalizeGraph(scope));
   if (const ops::Variable step = FindGlobalStep(scope)) {
     global_step_ = step.value();
@@ -143,7 +143,7 @@ absl::StatusOr<std::unique_ptr<HookedSession>> MonitoredSession::NewSession() {
   const absl::Status status = begin();
   if (status.ok()) return live;
   live->Abandon(options_.stop_grace_period, *logger_);
-  LetGo(std::move(live));
+  Release(std::move(live));
   return status;
 }
 
@@ -188,12 +188,12 @@ absl::Status MonitoredSession::WithSession(
   }
 }
 
-absl::Status MonitoredSession::CheckThatNobodyUsesIt() const {
+absl::Status MonitoredSession::CheckNotInUse() const {
   if (!is_in_use_) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      "A run or a step function of this MonitoredSession is under way, or its "
-      "hooks are called. Within them use what they are given: their session, "
-      "and of a step function its context's session() and RunWithHooks.");
+      "A run, a step function or a hook of this MonitoredSession is active. "
+      "Within it use only its arguments: the session of a hook, "
+      "or session() and RunWithHooks of a step function's context.");
 }
 
 absl::Status MonitoredSession::CheckThatGraphIsFinal() const {
@@ -214,20 +214,21 @@ void MonitoredSession::DropSession(const absl::Status& why) {
       "new session will be created. Error: ",
       why.ToString()));
   live_->Abandon(options_.stop_grace_period, *logger_);
-  LetGo(std::exchange(live_, nullptr));
+  Release(std::exchange(live_, nullptr));
 }
 
-// One run may succeed in each session, and the next lose it, for ever.
+// Otherwise one run could succeed in each session, and the next lose it,
+// forever.
 void MonitoredSession::RunHasSucceeded() {
   if (!first_loss_.has_value()) return;
   if (scheduler_.Now() - live_since_ >= kLasting) HasProgressed();
 }
 
-// Where it cannot be read, runs will tell why.
+// If the step cannot be read, runs will report the cause.
 std::optional<int64_t> MonitoredSession::ReadStep() {
   if (!global_step_) return std::nullopt;
   const auto fetched = live_->session().Run(
-      {}, std::vector<Output>{global_step_}, {}, {.timeout = kLongestRead});
+      {}, std::vector<Output>{global_step_}, {}, {.timeout = kStepReadTimeout});
   if (!fetched.ok()) return std::nullopt;
   return GlobalStepValue((*fetched)[0]);
 }
@@ -243,7 +244,7 @@ void MonitoredSession::CompareItsStep() {
   }
 }
 
-// All of it may have been one run, which waited for others.
+// The whole time may have been one run that waited for others.
 void MonitoredSession::CompareItsLife() {
   const absl::Duration life = scheduler_.Now() - live_since_;
   if (life >= std::max(kLasting, options_.recovery.max_recovery)) {
@@ -284,8 +285,8 @@ bool MonitoredSession::IsStopRequested() const {
 }
 
 bool MonitoredSession::ShouldStop() {
-  // A step function goes on with the session that it has. A hook may be called
-  // while there is none.
+  // A step function keeps its session. A hook may be called while there is
+  // none.
   if (is_in_use_) {
     return input_has_ended_ || IsStopRequested() ||
            (live_ != nullptr && live_->ShouldStop());
@@ -298,7 +299,7 @@ bool MonitoredSession::ShouldStop() {
   }
   const auto in_use = UseIt();
   DropSession(error);
-  given_up_ = BackOff(error);  // a thread may fail so in each session
+  given_up_ = BackOff(error);  // this thread error may recur in each session
   return !given_up_.ok();
 }
 
@@ -306,7 +307,7 @@ absl::StatusOr<std::vector<Tensor>> MonitoredSession::Run(
     const FeedList& feeds, const std::vector<Output>& fetches,
     const std::vector<Operation>& targets, const RunOptions& options,
     RunMetadata* metadata) {
-  RETURN_IF_ERROR(CheckThatNobodyUsesIt());
+  RETURN_IF_ERROR(CheckNotInUse());
   const SessionRunArgs args{fetches, targets, feeds, options};
   RETURN_IF_ERROR(CheckSyncReplicasRun(train_ops_without_hook_, args));
   std::vector<Tensor> results;
@@ -351,7 +352,7 @@ void MonitoredSession::StepContext::RequestStop() { live_.RequestStop(); }
 
 absl::Status MonitoredSession::RunStepFn(
     absl::FunctionRef<absl::Status(StepContext& context)> step_fn) {
-  RETURN_IF_ERROR(CheckThatNobodyUsesIt());
+  RETURN_IF_ERROR(CheckNotInUse());
   last_run_ = WithSession([&](HookedSession& live) {
     StepContext context(*this, live);
     return step_fn(context);
@@ -360,8 +361,8 @@ absl::Status MonitoredSession::RunStepFn(
   return last_run_;
 }
 
-// Others must not save what it has left in variables that they share.
-void MonitoredSession::TellThatLastStepWasRefused() {
+// Other programs must not save its values in shared variables.
+void MonitoredSession::NotifyLastStepRejected() {
   if (live_ == nullptr || !live_->is_last_step_refused()) return;
   for (const auto& hook : options_.hooks) {
     hook->LastStepWasRefused(live_->session());
@@ -388,7 +389,8 @@ absl::Status MonitoredSession::EndHook(SessionRunHook& hook) {
   while (true) {
     const absl::Status status = hook.End(live_->session());
     if (status.ok()) return status;
-    // It came first, and may have closed the session: a hook says less of that.
+    // It came first, and may have closed the session: a hook's error is less
+    // specific.
     const absl::Status cause = live_->coordinator().requested_error();
     if (!cause.ok()) return IsSessionLost(cause) ? LostAtTheEnd(cause) : cause;
     if (!options_.recovery.should_recover || !absl::IsUnavailable(status)) {
@@ -404,8 +406,8 @@ absl::Status MonitoredSession::EndHook(SessionRunHook& hook) {
   }
 }
 
-// Not where another program goes on with it. To be asked before what is to be
-// the end is saved: others may bring training there later.
+// False if another program continues the training. Must be called before the
+// end is saved: others may bring training to its end later.
 bool MonitoredSession::HasTrainingEnded() {
   if (input_has_ended_ || live_->is_stopped_by_hook() || !IsStopRequested()) {
     return true;
@@ -415,61 +417,60 @@ bool MonitoredSession::HasTrainingEnded() {
   });
 }
 
-absl::Status MonitoredSession::MakeSessionToTell() {
+absl::Status MonitoredSession::CreateNotifySession() {
   auto made = creator_->Reconnect();
   if (absl::IsCancelled(made.status()) && !IsStopRequested()) {
     return absl::DeadlineExceededError(absl::StrCat(
-        "no new session was made within ",
-        absl::FormatDuration(kLongestTelling), ": ", made.status().message()));
+        "no new session was made within ", absl::FormatDuration(kMaxNotifyTime),
+        ": ", made.status().message()));
   }
-  ASSIGN_OR_RETURN(session_to_tell_, std::move(made));
+  ASSIGN_OR_RETURN(notify_session_, std::move(made));
   return absl::OkStatus();
 }
 
-// In the session that there is, be it lost: most hooks tell nothing, and need
-// no other.
-absl::Status MonitoredSession::TryToTell(SessionRunHook& hook,
+// Uses the existing session, even a lost one: most hooks report nothing and
+// need no new session.
+absl::Status MonitoredSession::TryNotify(SessionRunHook& hook,
                                          bool& needs_session) {
-  if (needs_session) RETURN_IF_ERROR(MakeSessionToTell());
-  const bool is_lost = session_to_tell_ == nullptr &&
+  if (needs_session) RETURN_IF_ERROR(CreateNotifySession());
+  const bool is_lost = notify_session_ == nullptr &&
                        IsSessionLost(live_->coordinator().requested_error());
   const absl::Status status = hook.TrainingHasEnded(
-      session_to_tell_ != nullptr ? *session_to_tell_ : live_->session());
-  // ABORTED: by a task that has forgotten the session, and so will not know it
-  // again.
+      notify_session_ != nullptr ? *notify_session_ : live_->session());
+  // ABORTED: a task has forgotten the session, and will not accept it again.
   needs_session = !status.ok() && (is_lost || absl::IsAborted(status));
   if (!needs_session || IsSessionLost(status)) return status;
   return absl::UnavailableError(status.message());
 }
 
-// Others may wait for it: a connection that was lost comes back, and another
-// session takes the place of one that was lost. Hooks do not hear of that one:
-// they have ended.
-absl::Status MonitoredSession::TellThatTrainingHasEnded(SessionRunHook& hook) {
+// Retries, because other programs may wait for it: a lost connection may come
+// back, and a new session replaces a lost one. Hooks are not notified of the
+// new session, because they have ended.
+absl::Status MonitoredSession::NotifyTrainingEnded(SessionRunHook& hook) {
   bool needs_session = false;
   while (true) {
     const absl::Status status = TryToTell(hook, needs_session);
     const bool may_pass =
         MayRecover(status) ||
         (options_.recovery.should_recover && absl::IsDeadlineExceeded(status));
-    if (!may_pass || IsStopRequested() || scheduler_.Now() >= tells_until_) {
+    if (!may_pass || IsStopRequested() || scheduler_.Now() >= notify_until_) {
       return status;
     }
     Pause();
   }
 }
 
-void MonitoredSession::TellThatTrainingHasEnded() {
-  tells_until_ = scheduler_.Now() + kLongestTelling;
+void MonitoredSession::NotifyTrainingEnded() {
+  notify_until_ = scheduler_.Now() + kMaxNotifyTime;
   for (const auto& hook : options_.hooks) {
-    const absl::Status status = TellThatTrainingHasEnded(*hook);
+    const absl::Status status = NotifyTrainingEnded(*hook);
     if (status.ok()) continue;
     logger_->Warning(
         absl::StrCat("Others could not be told that training has ended: ",
                      status.ToString()));
   }
-  if (session_to_tell_ != nullptr) session_to_tell_->Close().IgnoreError();
-  session_to_tell_ = nullptr;
+  if (notify_session_ != nullptr) notify_session_->Close().IgnoreError();
+  notify_session_ = nullptr;
 }
 
 absl::StatusOr<bool> MonitoredSession::AskWhetherOthersTrain() {
@@ -484,18 +485,18 @@ absl::StatusOr<bool> MonitoredSession::AskWhetherOthersTrain() {
   return train_on && !HasThreadFailed();
 }
 
-// Of the end of training: what was done until then is saved, and Close returns
-// the error. The end of the input is none where a thread has read it. A session
-// that is lost is lost to the next call of a hook, too.
+// A thread's error at the end of training: the work until then is saved, and
+// Close returns the error. The end of the input, read by a thread, is no error.
+// Neither is a lost session: the next call of a hook reports it, too.
 bool MonitoredSession::HasThreadFailed() const {
   const absl::Status error = live_->coordinator().requested_error();
   if (error.ok() || absl::IsOutOfRange(error)) return false;
   return !options_.recovery.should_recover || !IsSessionLost(error);
 }
 
-// A program that is asked to leave waits for nobody, but looks once whether it
-// leaves others behind. Where a hook has refused the last step, whose values
-// the variables may hold, nothing is to be saved while it waits.
+// After a stop request it does not wait, but checks once whether others still
+// train. If a hook has rejected the last step, whose values may be in the
+// variables, it must not wait, because nothing may be saved meanwhile.
 absl::Status MonitoredSession::AwaitOthers() {
   while (input_has_ended_) {
     RETURN_IF_ERROR(SessionToEnd());
@@ -508,8 +509,8 @@ absl::Status MonitoredSession::AwaitOthers() {
       NoteStep();
       scheduler_.Sleep(kBetweenLooksAtOthers);
     } else if (is_asked_to_leave && IsSessionLost(train_on.status())) {
-      leaves_others_ = true;    // they may be there
-      return absl::OkStatus();  // hooks try their end again
+      leaves_others_ = true;    // others may be training
+      return absl::OkStatus();  // hooks retry their end
     } else if (!options_.recovery.should_recover ||
                !IsSessionLost(train_on.status())) {
       return train_on.status();
@@ -523,8 +524,8 @@ absl::Status MonitoredSession::AwaitOthers() {
   return absl::OkStatus();
 }
 
-// A session that was lost before its step could be read had at least one step
-// more than the checkpoint that its successor begins at.
+// If the session was lost before its step could be read, training had reached
+// at least one step more than the checkpoint at which the next session begins.
 void MonitoredSession::NoteStep() {
   const std::optional<int64_t> step = ReadStep();
   if (!step.has_value()) return;
@@ -544,7 +545,7 @@ absl::Status MonitoredSession::CheckThatNoStepIsMissing() {
   return LostAtTheEnd(loss_at_the_end_);
 }
 
-// What was asked to stop waits for no new session: it would begin at the last
+// After a stop request no new session is created: it would begin at the last
 // checkpoint, with nothing to end.
 absl::Status MonitoredSession::SessionToEnd() {
   if (live_ == nullptr && IsStopRequested() && !loss_.ok()) return loss_;
@@ -555,11 +556,11 @@ absl::Status MonitoredSession::Close(absl::Status status) {
   if (is_closed_) {
     return absl::FailedPreconditionError("Session is already closed.");
   }
-  RETURN_IF_ERROR(CheckThatNobodyUsesIt());
+  RETURN_IF_ERROR(CheckNotInUse());
   const auto in_use = UseIt();
   if (absl::IsOutOfRange(status)) status = absl::OkStatus();
   if (status.ok()) status = given_up_;
-  if (!IsSessionLost(status)) TellThatLastStepWasRefused();
+  if (!IsSessionLost(status)) NotifyLastStepRejected();
   if (status.ok()) status = AwaitOthers();
   if (status.ok()) status = SessionToEnd();
   const absl::Status missing =
@@ -567,23 +568,23 @@ absl::Status MonitoredSession::Close(absl::Status status) {
   const bool has_ended =
       status.ok() && missing.ok() && !leaves_others_ && HasTrainingEnded();
   if (status.ok()) status = EndHooks();
-  if (status.ok()) status = missing;  // what others have done since is saved
+  if (status.ok()) status = missing;  // the work of others since then is saved
   if (status.ok() && has_ended) {
     const absl::Status error = live_->coordinator().requested_error();
-    if (error.ok() || MayRecover(error)) TellThatTrainingHasEnded();
+    if (error.ok() || MayRecover(error)) NotifyTrainingEnded();
   }
   is_closed_ = true;
   if (live_ == nullptr) return status;
   if (IsSessionLost(status)) {
     live_->Abandon(options_.stop_grace_period, *logger_);
-    LetGo(std::exchange(live_, nullptr));
+    Release(std::exchange(live_, nullptr));
     return status;
   }
   const absl::Status ended = live_->Close(options_.stop_grace_period, *logger_);
-  LetGo(std::exchange(live_, nullptr));
+  Release(std::exchange(live_, nullptr));
   if (!status.ok() || absl::IsOutOfRange(ended)) return status;
   if (!options_.recovery.should_recover || !IsSessionLost(ended)) return ended;
-  // What a thread has lost is of no matter any more: all hooks have ended.
+  // Losses of a thread do not matter any more: all hooks have ended.
   logger_->Warning(
       absl::StrCat("A thread failed while training ended: ", ended.ToString()));
   return absl::OkStatus();

@@ -1,6 +1,6 @@
-// MonitoredSession: a session for training that runs without its author: it
-// initialises or restores, calls hooks around each run, and goes on by itself
-// when a task of the cluster was lost; TensorFlow's tf.train.MonitoredSession.
+// MonitoredSession is a fault-tolerant session for training: it initializes or
+// restores variables, calls hooks around each run, and recovers by itself when
+// a task of the cluster is lost; TensorFlow's tf.train.MonitoredSession.
 //
 //   ASSIGN_OR_RETURN(auto session, train::MonitoredTrainingSession(root, {
 //       .master = server->target(), .is_chief = task_index == 0,
@@ -8,41 +8,43 @@
 //   while (!session->ShouldStop()) RETURN_IF_ERROR(session->Run(train));
 //   return session->Close();
 //
-// When it is made: Begin of all hooks, the graph gets its last nodes, a session
-// with initialised or restored variables, queue runners, AfterCreateSession of
-// all hooks. No node may be added to the graph from then on: runs are
-// FAILED_PRECONDITION.
+// Creation calls Begin of all hooks, adds the last nodes to the graph, creates
+// a session with initialized or restored variables, starts queue runners, and
+// calls AfterCreateSession of all hooks. No node may be added to the graph from
+// then on: runs return FAILED_PRECONDITION.
 //
-// A run that fails with UNAVAILABLE or ABORTED is made again in a new session,
-// whose variables are those of the last checkpoint (or as new, without one;
-// other workers wait for the chief, and find them as they are). The caller does
-// not see it, and a run that was counted already may be made twice, as with
-// TensorFlow. Between attempts it waits, up to max_backoff; it gives up when
-// for max_recovery there was no progress: no run that succeeded in a session
-// that has lasted for a minute, no session that began at a greater global step
-// than the first after the loss (so a checkpoint was saved, or others train),
-// and no session that lasted so long itself.
+// A run that fails with UNAVAILABLE or ABORTED is retried in a new session,
+// whose variables are restored from the last checkpoint (initialized anew
+// without one; other workers wait for the chief, and use the variables as they
+// are). This is invisible to the caller; a run that was counted already may run
+// twice, as in TensorFlow. Between attempts the session waits, up to
+// max_backoff. It gives up after max_recovery without progress. Progress is a
+// run that succeeded in a session that has lasted for a minute, a session that
+// began at a greater global step than the first one after the loss (so a
+// checkpoint was saved, or others train), or a session that lasted for
+// max_recovery itself.
 //
-// A chief whose input has ended stays as long as other programs train on, as
-// its hooks say (SessionRunHook::WhileOthersTrain); so Close may take long. A
-// stop that is asked for ends that wait. A session that is lost meanwhile is
-// replaced for those others; where they do not bring the global step back to
-// where it was, Close saves and returns the error of the loss. Where a hook of
-// another program has refused a step since the last checkpoint, Close of a
-// chief saves no more and returns FAILED_PRECONDITION, whatever has ended its
-// training.
+// A chief whose input has ended waits as long as other programs continue to
+// train, as reported by its hooks (SessionRunHook::WhileOthersTrain); Close may
+// therefore take long. A stop request ends that wait. If the session is lost
+// during the wait, it is replaced for those programs; unless they bring the
+// global step back to its former value, Close saves and returns the error of
+// the loss. If a hook of another program has rejected a step since the last
+// checkpoint, Close of a chief saves no more and returns FAILED_PRECONDITION,
+// for any cause of the end of training.
 //
-// Close calls End of a hook again after UNAVAILABLE: for up to max_recovery, or
-// for a second where the program was asked to leave. (Saves try again by
-// themselves, and end with another error.) Where the session itself is lost by
-// then, so are the steps since the last checkpoint: Close returns the error,
-// and the program goes on from that checkpoint when it is started again.
+// Close retries End of a hook after UNAVAILABLE: for up to max_recovery, or for
+// a second after a stop request. (Saves retry by themselves, and end with
+// another error.) If the session itself is lost by then, the steps since the
+// last checkpoint are lost, too: Close returns the error, and the program
+// resumes from that checkpoint when it is restarted.
 //
-// An error of a thread of the coordinator (queue runners, hooks' own) makes
-// ShouldStop true, and comes out of the next Run and of Close. It ends the wait
-// for other programs; hooks' End is called, so that what was done is saved.
+// An error of a coordinator thread (queue runners, threads of hooks) makes
+// ShouldStop true, and is returned by the next Run and by Close. It ends the
+// wait for other programs; End of the hooks is called, so that the work until
+// then is saved.
 //
-// Threads: one at a time, but for RequestStop. All block.
+// Threads: one at a time, except RequestStop. All methods block.
 #ifndef WEFT_LIBS_TRAIN_MONITORED_SESSION_H_
 #define WEFT_LIBS_TRAIN_MONITORED_SESSION_H_
 
@@ -69,37 +71,37 @@
 namespace weft::train {
 
 struct RecoveryOptions {
-  // False: UNAVAILABLE and ABORTED come out of Run as other errors do.
+  // If false, Run returns UNAVAILABLE and ABORTED like other errors.
   bool should_recover = true;
-  // Waits between attempts grow from the first to the last, with jitter.
-  // REQUIRES: both more than none.
+  // Waits between attempts grow from initial_backoff to max_backoff, with
+  // jitter. REQUIRES: both positive.
   absl::Duration initial_backoff = absl::Milliseconds(50);
   absl::Duration max_backoff = absl::Seconds(1);
-  // For so long it tries without progress; then the error comes out. The last
-  // attempt may take longer, by what the cluster waits for missing tasks
-  // (ServerOptions::patience).
+  // Maximum time without progress before the error is returned. The last
+  // attempt may take longer, by the time that the cluster waits for missing
+  // tasks (ServerOptions::patience).
   absl::Duration max_recovery = absl::Hours(2);
 };
 
 struct MonitoredSessionOptions {
   HookList hooks;
-  // How long threads of the coordinator may take to end. Those that take longer
-  // are named in the log, and keep what they use: their session, closed, and
-  // the hooks.
+  // How long threads of the coordinator may take to end. Threads that take
+  // longer are named in the log, and keep the objects they use alive: their
+  // closed session and the hooks.
   absl::Duration stop_grace_period = absl::Minutes(2);
   RecoveryOptions recovery;
-  // True: training is to end as if a hook had asked for it; looked at between
-  // runs, while it waits for a session and, on a thread of the coordinator,
+  // Returns true to end training as if a hook had requested it. It is called
+  // between runs, during the wait for a session and, on a coordinator thread,
   // while a run of synchronous replicas waits for others. May be null.
   std::function<bool()> stop_requested;
-  // To wait with, and for threads of coordinators, which then are as many as
-  // its blocking pool has. Outlives the session. Null: of their own.
+  // Used for waits and for coordinator threads, which are then limited by its
+  // blocking pool. Must outlive the session. Null: own schedulers.
   Scheduler* scheduler = nullptr;
   Random* random = nullptr;  // outlives it; null: the system's
   Logger* logger = nullptr;  // outlives it; null: lines on stderr
 };
 
-// One session and what belongs to it, until it is lost or closed.
+// A session and its associated objects, until it is lost or closed.
 class HookedSession;
 
 class MonitoredSession {
@@ -107,22 +109,22 @@ class MonitoredSession {
   static absl::StatusOr<std::unique_ptr<MonitoredSession>> Create(
       const Scope& scope, std::unique_ptr<SessionCreator> creator,
       MonitoredSessionOptions options);
-  // Closes, if that was not done, with what the last run came to, as if the
-  // program had been asked to leave: others are not told that training has
-  // ended, unless it has. Errors are logged.
+  // Closes, unless already closed, with the status of the last run, as after a
+  // stop request: other programs are not notified that training has ended,
+  // unless it has. Errors are logged.
   ~MonitoredSession();
 
-  // Whether a hook or RequestStop has asked to stop, a thread of the
-  // coordinator failed, or the input has ended. Goes on with a new session
-  // where that showed that this one was lost.
+  // Whether a hook or RequestStop has requested a stop, a coordinator thread
+  // failed, or the input has ended. Creates a new session if a thread error
+  // shows that this one was lost.
   bool ShouldStop();
-  // Any thread: the run that is under way is the last one. Ends a wait for a
-  // new session, upon which the run returns the error.
+  // May be called from any thread: the current run is the last one. Ends a wait
+  // for a new session; the run then returns the error.
   void RequestStop() { is_stop_requested_.store(true); }
 
-  // As Session's. FAILED_PRECONDITION after a stop that a hook has asked for,
-  // or after Close. OUT_OF_RANGE is the end of the input: ShouldStop is true
-  // then, and Close reports no error.
+  // As Session::Run. FAILED_PRECONDITION after a stop requested by a hook, or
+  // after Close. OUT_OF_RANGE is the end of the input: ShouldStop is true then,
+  // and Close reports no error.
   absl::StatusOr<Tensor> Run(const Output& fetch) { return Run({}, fetch); }
   absl::StatusOr<Tensor> Run(const FeedList& feeds, const Output& fetch,
                              const RunOptions& options = {},
@@ -136,12 +138,12 @@ class MonitoredSession {
       const std::vector<Operation>& targets = {},
       const RunOptions& options = {}, RunMetadata* metadata = nullptr);
 
-  // What RunStepFn gives to its function.
+  // The argument of RunStepFn's function.
   class StepContext {
    public:
-    // What runs in it passes no hooks.
+    // Runs in this session bypass the hooks.
     Session& session() const;
-    // As MonitoredSession::Run, within the attempt.
+    // As MonitoredSession::Run, but without retries by itself.
     absl::StatusOr<std::vector<Tensor>> RunWithHooks(
         const SessionRunArgs& args, RunMetadata* metadata = nullptr);
     // ShouldStop is true afterwards.
@@ -154,20 +156,20 @@ class MonitoredSession {
     const MonitoredSession& owner_;
     HookedSession& live_;
   };
-  // Several runs that belong together: where one is lost, all are made again.
-  // While the function runs, what it may use is its context: Run, RunStepFn and
-  // Close of the MonitoredSession are FAILED_PRECONDITION, and ShouldStop only
-  // looks. So it is for hooks at any time.
+  // Runs a function that makes several related runs: if one is lost, the whole
+  // function is retried. The function may use only its context: Run, RunStepFn
+  // and Close of the MonitoredSession return FAILED_PRECONDITION, and
+  // ShouldStop only reads the state. The same holds for hooks at any time.
   absl::Status RunStepFn(
       absl::FunctionRef<absl::Status(StepContext& context)> step_fn);
 
-  // End of all hooks, unless `status` is an error that ended training (other
-  // than OUT_OF_RANGE); then threads of the coordinator end, and the session.
-  // Returns `status`, or else the first error on the way. FAILED_PRECONDITION
-  // when it is closed already.
+  // Calls End of all hooks, unless `status` is an error that ended training
+  // (other than OUT_OF_RANGE); then ends the coordinator threads and the
+  // session. Returns `status`, or otherwise the first error on the way.
+  // FAILED_PRECONDITION if already closed.
   absl::Status Close(absl::Status status = absl::OkStatus());
 
-  // The session underneath; null after Close, and while it is lost.
+  // The underlying session; null after Close, and while it is lost.
   Session* raw_session();
 
  private:
@@ -176,64 +178,64 @@ class MonitoredSession {
 
   absl::Status Begin(const Scope& scope);
   absl::StatusOr<std::unique_ptr<HookedSession>> NewSession();
-  // Has a session in live_, however often it takes.
+  // Ensures that live_ has a session, retrying as needed.
   absl::Status EnsureSession();
   // Calls `use` until it does not lose the session.
   absl::Status WithSession(
       absl::FunctionRef<absl::Status(HookedSession& live)> use);
-  // Waits before the next attempt, each time longer.
+  // Waits before the next attempt, longer each time.
   void Pause();
-  // The same; `why` where there is none.
+  // As Pause; returns `why` if no attempt remains.
   absl::Status BackOff(const absl::Status& why);
   void RunHasSucceeded();
-  // Not given: the graph has none, or it could not be read.
+  // Unset: the graph has no global step, or it could not be read.
   std::optional<int64_t> ReadStep();
-  // Looks whether the new session goes on from a greater step than the first
-  // one after the loss.
+  // Checks whether the new session starts at a greater step than the first one
+  // after the loss.
   void CompareItsStep();
-  // Of a session that is lost: whether it has lasted as long as recovery may.
+  // Checks whether the lost session has lasted as long as recovery may.
   void CompareItsLife();
-  // The next loss is a first one again.
+  // Resets recovery: the next loss counts as the first.
   void HasProgressed();
-  // FAILED_PRECONDITION within a step function, a hook, or what makes a
-  // session: the session that it uses would go under its feet where it is lost,
-  // or another one be made for it without end.
-  absl::Status CheckThatNobodyUsesIt() const;
-  // Of what is called from outside, as long as the result lives.
+  // FAILED_PRECONDITION within a step function, a hook, or session creation:
+  // the session in use would be destroyed if it is lost, or creation would
+  // recurse.
+  absl::Status CheckNotInUse() const;
+  // Marks the session as used by a public call, for the lifetime of the result.
   auto UseIt() {
     is_in_use_ = true;
     return absl::MakeCleanup([this] { is_in_use_ = false; });
   }
-  // FAILED_PRECONDITION where nodes were added since Begin: each run would ship
-  // them, and a save beside the runs reads the graph.
+  // FAILED_PRECONDITION if nodes were added since Begin: each run would ship
+  // them, and a concurrent save reads the graph.
   absl::Status CheckThatGraphIsFinal() const;
   void DropSession(const absl::Status& why);
-  // Of a session that was closed or abandoned.
-  void LetGo(std::unique_ptr<HookedSession> session);
+  // Releases a session that was closed or abandoned.
+  void Release(std::unique_ptr<HookedSession> session);
   bool IsStopRequested() const;
   absl::Status SessionToEnd();
-  // Until no hook says that others train on, or a stop is asked for. Asks the
-  // hooks at least once where the input has ended.
+  // Waits until no hook reports that others train, or a stop is requested.
+  // Calls the hooks at least once if the input has ended.
   absl::Status AwaitOthers();
-  // Notes how far others have trained, to compare with after a loss.
+  // Records how far others have trained, to compare with after a loss.
   void NoteStep();
-  // An error where the session was lost after the end of the input, and nobody
-  // has trained again what was lost.
+  // Returns an error if the session was lost after the end of the input, and no
+  // program has trained the lost steps again.
   absl::Status CheckThatNoStepIsMissing();
-  // Whether they do; false ends the wait.
+  // Whether other programs still train; false ends the wait.
   absl::StatusOr<bool> AskWhetherOthersTrain();
   bool HasThreadFailed() const;
-  void TellThatLastStepWasRefused();
+  void NotifyLastStepRejected();
   absl::Status EndHooks();
   absl::Status EndHook(SessionRunHook& hook);
   bool HasTrainingEnded();
-  void TellThatTrainingHasEnded();
-  absl::Status TellThatTrainingHasEnded(SessionRunHook& hook);
-  // `needs_session`: the one before was lost to the hook. Also returned.
-  absl::Status TryToTell(SessionRunHook& hook, bool& needs_session);
-  absl::Status MakeSessionToTell();
-  // Whether a new session may take the place of one that such an error has
-  // lost.
+  void NotifyTrainingEnded();
+  absl::Status NotifyTrainingEnded(SessionRunHook& hook);
+  // `needs_session`: whether the hook needs a new session because the previous
+  // one is lost; input and output.
+  absl::Status TryNotify(SessionRunHook& hook, bool& needs_session);
+  absl::Status CreateNotifySession();
+  // Whether a new session may replace one lost by such an error.
   bool MayRecover(const absl::Status& status) const {
     return options_.recovery.should_recover && IsSessionLost(status);
   }
@@ -247,38 +249,38 @@ class MonitoredSession {
   Random& random_;
   std::atomic<bool> is_stop_requested_{false};
   std::unique_ptr<HookedSession> live_;  // null: lost or closed
-  // What threads still use that have not ended when they were to.
+  // Sessions with threads that did not end in time.
   std::vector<std::unique_ptr<HookedSession>> left_behind_;
   bool is_closed_ = false;
   bool is_in_use_ = false;  // see UseIt
   bool input_has_ended_ = false;
-  // Asked to stop while others train: they go on with the training.
+  // A stop was requested while others train: they continue the training.
   bool leaves_others_ = false;
-  // In which others hear that training has ended, where live_ was lost after
-  // the end of the hooks.
-  std::unique_ptr<Session> session_to_tell_;
-  absl::Time tells_until_ = absl::InfiniteFuture();
-  // Of a session that was lost after the end of the input.
+  // Reports the end of training to others if live_ was lost after the end of
+  // the hooks.
+  std::unique_ptr<Session> notify_session_;
+  absl::Time notify_until_ = absl::InfiniteFuture();
+  // Error of a session lost after the end of the input.
   absl::Status loss_at_the_end_;
-  // Of those that were read after the end of the input.
+  // Greatest global step read after the end of the input.
   std::optional<int64_t> furthest_step_;
   absl::Status last_run_;
   absl::Status loss_;      // of the last session that was lost
   absl::Status given_up_;  // by ShouldStop
   int num_nodes_ = 0;      // of the final graph
-  // Of SyncReplicasOptimizers: no run may need them.
+  // Train ops of SyncReplicasOptimizers without a hook: no run may need them.
   std::vector<Operation> train_ops_without_hook_;
   Output global_step_;  // null: the graph has none
-  // Since the last progress.
+  // Time of the first loss since the last progress.
   std::optional<absl::Time> first_loss_;
-  // That of the first session after the first loss.
+  // Global step of the first session after the first loss.
   std::optional<int64_t> first_step_;
   absl::Duration backoff_;
   absl::Time live_since_;
 };
 
-// A monitored session that does not recover; TensorFlow's
-// SingularMonitoredSession. The chief's, in this process or at `master`.
+// Returns a monitored session that does not recover; TensorFlow's
+// SingularMonitoredSession. It is the chief's, in this process or at `master`.
 absl::StatusOr<std::unique_ptr<MonitoredSession>> SingularMonitoredSession(
     const Scope& scope, SessionCreatorOptions creator = {},
     MonitoredSessionOptions options = {});

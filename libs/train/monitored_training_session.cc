@@ -21,7 +21,7 @@ using Options = MonitoredTrainingSessionOptions;
 constexpr double kDefaultSaveSecs = 600;
 constexpr int64_t kDefaultSummarySteps = 100;
 
-// When a hook acts; neither: never.
+// Action interval of a hook; neither: never.
 struct Every {
   std::optional<absl::Duration> secs;
   std::optional<int64_t> steps;
@@ -37,7 +37,7 @@ Every MakeEvery(std::optional<double> secs, std::optional<int64_t> steps) {
   return every;
 }
 
-// The hooks that a chief has without asking.
+// The default hooks of a chief.
 class DefaultHooks {
  public:
   DefaultHooks(const Options& options, std::shared_ptr<Scaffold> scaffold)
@@ -50,8 +50,8 @@ class DefaultHooks {
                                          : options.summary_dir;
     if (summary_dir.empty()) return;
     writer_ = NewWriter(summary_dir);
-    // The graph and what was saved are told where the checkpoints lie, as in
-    // TensorFlow, wherever summaries go.
+    // The graph and save events are written beside the checkpoints, as in
+    // TensorFlow, regardless of the summary directory.
     const bool is_elsewhere = !options.checkpoint_dir.empty() &&
                               options.checkpoint_dir != summary_dir;
     writer_of_checkpoints_ =
@@ -65,7 +65,7 @@ class DefaultHooks {
     if (!options_.checkpoint_dir.empty()) AddCheckpointSaver(hooks);
   }
 
-  // With those of all hooks that write traces into the same directories.
+  // Shared with all hooks that write traces into the same directories.
   void ShareWritersWith(const HookList& hooks) const {
     if (writer_ == nullptr) return;
     ProfilerHook::ShareWriter(hooks, writer_of_checkpoints_);
@@ -132,20 +132,20 @@ class DefaultHooks {
   const Options& options_;
   const std::shared_ptr<Scaffold> scaffold_;
   const Clock* const clock_;
-  // Null: there is no directory.
+  // Null without a directory.
   std::shared_ptr<SessionSummaryWriter> writer_;
   std::shared_ptr<SessionSummaryWriter> writer_of_checkpoints_;
 };
 
-// Savers hold off what any of the hooks does beside the runs.
-void TellSaversOfAll(const HookList& hooks) {
+// Savers hold the concurrent updates of all hooks.
+void SetUpdatingHooksOfSavers(const HookList& hooks) {
   for (const auto& hook : hooks) {
     auto* const saver = dynamic_cast<CheckpointSaverHook*>(hook.get());
     if (saver != nullptr) saver->SetUpdatingHooks(hooks);
   }
 }
 
-// Of a session of a server, whose variables other programs may use.
+// For a session of a server, whose variables other programs may use.
 void AddOtherWorkers(const Options& options, HookList& hooks) {
   if (options.master.empty()) return;
   AddOtherWorkersHook({.is_chief = options.is_chief,
@@ -155,7 +155,7 @@ void AddOtherWorkers(const Options& options, HookList& hooks) {
                       hooks);
 }
 
-// The chief's own hooks, then the default ones, then those of all.
+// The chief's own hooks, then the default ones, then the common ones.
 HookList ChiefHooks(const Options& options,
                     const std::shared_ptr<Scaffold>& scaffold) {
   HookList hooks = options.chief_only_hooks;
@@ -211,7 +211,7 @@ absl::StatusOr<std::unique_ptr<MonitoredSession>> MonitoredTrainingSession(
   MonitoredSessionOptions session;
   session.hooks =
       options.is_chief ? ChiefHooks(options, scaffold) : options.hooks;
-  TellSaversOfAll(session.hooks);
+  SetUpdatingHooksOfSavers(session.hooks);
   AddOtherWorkers(options, session.hooks);
   session.stop_grace_period = absl::Seconds(options.stop_grace_period_secs);
   session.recovery = options.recovery;

@@ -30,8 +30,8 @@ Output OneMinus(const Scope& scope, const Input& decay, DataType dtype) {
                      "decay");
 }
 
-// A variable of zeros beside `variable`, named by TensorFlow's rule: in a
-// variable scope that has the variable's name inside the present one.
+// Returns a variable of zeros colocated with `variable`, with TensorFlow's
+// name: in a variable scope with the variable's name inside the current one.
 ops::Variable ZerosBeside(const Scope& scope, const ops::Variable& variable,
                           absl::string_view name, const TensorShape& shape) {
   const std::string outer = ops::VariableScopeName(scope);
@@ -47,8 +47,8 @@ ops::Variable ZerosBeside(const Scope& scope, const ops::Variable& variable,
   return ops::Variable(named, ops::initializers::Zeros(), shape, options);
 }
 
-// Moves an average that began at 0 in a variable of its own, and sets
-// `variable` to it divided by what 0 has left out: 1 - decay ^ updates.
+// Updates an average that started at 0 in a separate variable, and sets
+// `variable` to it divided by the bias correction: 1 - decay ^ updates.
 Output AssignDebiased(const Scope& scope, const ops::Variable& variable,
                       const Output& value, const Output& one_minus_decay) {
   if (!variable.shape().IsFullyDefined()) {
@@ -114,7 +114,7 @@ ExponentialMovingAverage::ExponentialMovingAverage(
 
 namespace {
 
-// The variable's value where it has one already, else what it will begin with.
+// Returns the variable's value if it has one, otherwise its initial value.
 Output InitializedValue(const Scope& scope, const ops::Variable& variable) {
   const Output has_value = variable.IsInitialized(scope);
   const Output handle = variable.handle();
@@ -206,7 +206,7 @@ Operation ExponentialMovingAverage::ApplyToTensors(
     if (!CheckAveraged(scope, tensor.dtype(), tensor.name())) {
       return Operation();
     }
-    // As TensorFlow: only an average that is new is debiased.
+    // As in TensorFlow: only a new average is debiased.
     const bool is_new = !Average(tensor);
     if (is_new) MakeAverage(root, tensor);
     averaged.push_back({tensor, tensor, is_new && options_.zero_debias});
@@ -239,7 +239,7 @@ Operation ExponentialMovingAverage::Update(
     const ops::Variable average = Find(item.key);
     if (!scope.ok() || !average) return Operation();
     Output value = item.value;
-    // A variable is read where it is, and so is its average.
+    // A variable is read on its device, where its average is, too.
     if (!value) {
       value = ops::FindVariable(scope, item.key)
                   .Read(inner.ColocateWith(average.handle()));

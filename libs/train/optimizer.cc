@@ -46,7 +46,7 @@ absl::Status CheckGradients(const std::vector<GradientAndVariable>& gradients) {
       "No gradients provided for any variable: ", NamesOf(gradients), "."));
 }
 
-// For each item, what is to be read of its variable before it is updated.
+// For each item, the reads of its variable that must precede its update.
 std::vector<std::vector<Operation>> ReadersBeforeUpdates(
     const Graph& graph, const std::vector<GradientAndVariable>& items) {
   std::vector<Gradient> gradients;
@@ -61,7 +61,7 @@ std::vector<std::vector<Operation>> ReadersBeforeUpdates(
   return result;
 }
 
-// The rows of `gradient`, each index once, rows of the same index summed.
+// Returns the gradient with rows of equal index summed.
 Gradient SumRepeatedRows(const Scope& scope, const Gradient& gradient) {
   const auto unique = ops::Unique(scope, gradient.indices);
   if (!unique.y) return Gradient();
@@ -110,7 +110,7 @@ std::vector<GradientAndVariable> Optimizer::ComputeGradients(
 
 Operation Optimizer::Minimize(const Scope& scope, const Output& loss,
                               const MinimizeOptions& options) {
-  // The scope's own name is the training operation's, not the gradients'.
+  // The scope's own name is for the training operation, not for the gradients.
   const std::vector<GradientAndVariable> gradients =
       ComputeGradients(scope.WithName(""), loss,
                        {options.var_list, options.colocate_gradients_with_ops,
@@ -173,7 +173,7 @@ Operation Optimizer::AddUpdate(const Scope& scope,
              : ApplyDense(beside, variable, item.gradient.dense);
 }
 
-// The last operation has the optimizer's own name.
+// The last operation has the optimizer's name.
 Operation Optimizer::AddFinish(const Scope& named,
                                const std::vector<Operation>& updates,
                                const ops::Variable& global_step) {
@@ -183,8 +183,7 @@ Operation Optimizer::AddFinish(const Scope& named,
   if (!global_step) return ops::Group(last, all);
   const Operation update = ops::Group(named.WithName("update"), all);
   if (!update) return Operation();
-  // By resource it reads the counter after the change; the change is what ends
-  // the step.
+  // A resource counter is read after the change; the step ends with the change.
   const Scope after =
       last.WithControlDependencies({update}).ColocateWith(global_step.handle());
   const absl::StatusOr<Tensor> one =
@@ -220,7 +219,7 @@ void Optimizer::PrepareHyper(const Scope& scope, Hyper& hyper) {
     hyper.tensor = named.ToOutput(hyper.value, hyper.name);
     return;
   }
-  // Any C++ number; a float, as in TensorFlow.
+  // Any C++ number; converted to float, as in TensorFlow.
   absl::StatusOr<Tensor> value = AdaptValue(*hyper.value.value(), DT_FLOAT);
   if (!value.ok()) {
     scope.UpdateStatus(Annotate(value.status(), hyper.name));
@@ -273,8 +272,8 @@ void Optimizer::MakeSlot(const Scope& scope, const ops::Variable& variable,
   if (!turn) return;
   VariableStore& store = VariableStore::Of(scope);
   store.primaries[made.handle().node()] = variable.handle().node();
-  // Slots beside the parts of a variable are the parts of one slot. That of an
-  // only part has TensorFlow's key.
+  // Slots of the parts of a variable are the parts of one slot. The slot of a
+  // single part has TensorFlow's key.
   auto& slices = store.slices;
   const auto part = slices.find(variable.handle().node());
   if (part == slices.end()) return;

@@ -1,21 +1,20 @@
-// Optimizers: they add the ops that change variables so that a loss falls.
-// Classes and node names are those of tf.train.
+// Optimizer adds ops that update variables to minimize a loss. Classes and node
+// names are those of tf.train.
 //
 //   Operation train = train::GradientDescent(0.05f).Minimize(scope, loss);
 //   auto step = train::GetOrCreateGlobalStep(scope);
 //   Operation train = train::Adam(1e-3f).Minimize(scope, loss,
 //                                                 {.global_step = step});
 //
-// An update runs beside its variable, and so do its slots ("w/Momentum"), which
-// are variables of the same family. Rows of a sparse gradient that name the
-// same row of the variable are summed first.
+// An update and its slots ("w/Momentum") are colocated with the variable; slots
+// are variables of the same kind (resource or reference). Rows of a sparse
+// gradient with the same index are summed first.
 //
-// Variables are float, double, half or bfloat16; of the last two an update is
-// computed in floats. The op that applies a rule holds the locks of the
-// variable and its slots, with use_locking or without, so that no other update
-// comes between. A learning rate and the like that are C++ numbers become
-// floats, as in TensorFlow, also for variables of doubles; an output is read in
-// each step.
+// Variables are float, double, half or bfloat16; updates of the last two are
+// computed in float. The op that applies an update holds the locks of the
+// variable and its slots, regardless of use_locking, so that updates are
+// atomic. Hyperparameters given as C++ numbers become floats, as in TensorFlow,
+// also for double variables; an output is read in each step.
 //
 // Errors stick to the scope; operations are null then. An Optimizer may be used
 // for several losses of one graph, and must not outlive it. Threads: as the
@@ -65,24 +64,25 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  // One entry for each variable. Empty after an error.
+  // Returns one entry per variable; empty after an error.
   std::vector<GradientAndVariable> ComputeGradients(
       const Scope& scope, const Output& loss,
       const ComputeGradientsOptions& options = {});
-  // The operation that applies them all, which is in the collection "train_op"
-  // afterwards. Variables without a gradient stay as
-  // they are. INVALID_ARGUMENT when every gradient is None, a variable occurs
-  // twice, or one that needs slots has a shape that is not known.
+  // Returns the operation that applies all gradients and adds it to the
+  // collection "train_op". Variables without a gradient are unchanged.
+  // INVALID_ARGUMENT if every gradient is None, a variable occurs twice, or a
+  // variable that needs slots has an unknown shape.
   Operation ApplyGradients(const Scope& scope,
                            const std::vector<GradientAndVariable>& gradients,
                            const ApplyGradientsOptions& options = {});
-  // Both. INVALID_ARGUMENT when the loss depends on no variable.
+  // ComputeGradients, then ApplyGradients. INVALID_ARGUMENT if the loss depends
+  // on no variable.
   Operation Minimize(const Scope& scope, const Output& loss,
                      const MinimizeOptions& options = {});
 
   const std::string& name() const { return name_; }
-  // The variable kept beside `variable` under a name such as "momentum"; null
-  // when there is none. Names are tf.train's.
+  // Returns the slot of `variable` with a name such as "momentum"; null if
+  // there is none. Names are tf.train's.
   ops::Variable GetSlot(const ops::Variable& variable,
                         const std::string& slot) const;
 
@@ -91,30 +91,31 @@ class Optimizer {
   Optimizer(Optimizer&&) = default;
   Optimizer& operator=(Optimizer&&) = default;
 
-  // What follows is called by ApplyGradients, in this order.
+  // ApplyGradients calls the following methods, in this order.
 
-  // Makes the slots of these variables. `scope` is where ApplyGradients is.
+  // Creates the slots of these variables. `scope` is the scope of
+  // ApplyGradients.
   virtual void CreateSlots(const Scope& scope,
                            const std::vector<ops::Variable>& variables);
-  // Makes the tensors of learning rate and the like, under `scope`.
+  // Creates the hyperparameter tensors under `scope`.
   virtual void Prepare(const Scope& scope) = 0;
-  // Adds the update of one variable, which need not be null-checked.
+  // Adds the update of one variable. A null variable is never passed.
   virtual Operation ApplyDense(const Scope& scope,
                                const ops::Variable& variable,
                                const Output& gradient) = 0;
-  // `gradient` is sparse. Sums rows with one index and calls
-  // ApplySparseUnique, unless overridden where the order does not matter.
+  // `gradient` is sparse. Sums rows with the same index and calls
+  // ApplySparseUnique; overridden where the order does not matter.
   virtual Operation ApplySparse(const Scope& scope,
                                 const ops::Variable& variable,
                                 const Gradient& gradient);
   virtual Operation ApplySparseUnique(const Scope& scope,
                                       const ops::Variable& variable,
                                       const Gradient& gradient) = 0;
-  // What is to be done after all updates, besides them.
+  // Returns additional operations to run after all updates.
   virtual std::vector<Operation> Finish(const Scope& scope,
                                         const std::vector<Operation>& updates);
 
-  // ---- for the methods above ----
+  // ---- helpers for the methods above ----
 
   // A hyperparameter, given as a number or as an output.
   struct Hyper {
@@ -125,16 +126,16 @@ class Optimizer {
     Output tensor;  // set by PrepareHyper
   };
   static void PrepareHyper(const Scope& scope, Hyper& hyper);
-  // The tensor, in the type of `variable`.
+  // Returns the hyperparameter in the type of `variable`.
   static Output HyperFor(const Scope& scope, const Hyper& hyper,
                          const ops::Variable& variable);
 
-  // Makes a slot unless it is there; its node is VARIABLE/`node_name`, below
-  // the variable scope that is open, as TensorFlow's.
+  // Creates a slot unless it exists; its node is VARIABLE/`node_name` below the
+  // open variable scope, as in TensorFlow.
   void MakeSlot(const Scope& scope, const ops::Variable& variable,
                 const std::string& slot, const std::string& node_name,
                 const ops::Initializer& initializer);
-  // The slot's handle; null after an error.
+  // Returns the slot's handle; null after an error.
   Output Slot(const ops::Variable& variable, const std::string& slot) const;
 
   // Adds [Resource][Sparse]Apply`rule` with inputs: variable, `slots`,
@@ -155,8 +156,8 @@ class Optimizer {
   std::map<std::pair<const Node*, std::string>, ops::Variable> slots_;
 };
 
-// var -= learning_rate * gradient. Rows that a sparse gradient names twice are
-// subtracted twice, which is the same as their sum.
+// var -= learning_rate * gradient. Rows that a sparse gradient repeats are
+// subtracted repeatedly, which equals their sum.
 class GradientDescent : public Optimizer {
  public:
   explicit GradientDescent(Input learning_rate);

@@ -78,11 +78,11 @@ class OptimizerTest : public testing::TestWithParam<bool> {
                          Ones(TensorShape({2, 3})),
                          {.use_resource = GetParam()});
   }
-  // Of `variable`, as if from elsewhere.
+  // A gradient of `variable`, from a placeholder.
   GradientAndVariable GradientOf(const ops::Variable& variable) const {
     return {Gradient(ops::Const(root_, Ones(TensorShape({2, 3})))), variable};
   }
-  // What is said of this one gradient for w.
+  // Returns the error of applying one gradient to w.
   absl::Status ApplyToW(const Input& rate, const Output& gradient) {
     GradientDescent(rate).ApplyGradients(root_,
                                          {{Gradient(gradient), model_.w}});
@@ -94,7 +94,7 @@ class OptimizerTest : public testing::TestWithParam<bool> {
 };
 
 // Another training may have variables of the same names.
-TEST_P(OptimizerTest, SlotsAreInTheContainerOfTheVariable) {
+TEST_P(OptimizerTest, SlotsUseContainerOfVariable) {
   const ops::Variable w(root_.WithContainer("one").WithName("kept"),
                         Ones(TensorShape({2, 3})),
                         {.use_resource = GetParam()});
@@ -115,7 +115,7 @@ TEST_P(OptimizerTest, SlotsAreInTheContainerOfTheVariable) {
   }
 }
 
-TEST_P(OptimizerTest, GradientDescentHasTensorFlowsNames) {
+TEST_P(OptimizerTest, GradientDescentNodeNamesMatchTensorFlow) {
   const Operation train = GradientDescent(0.5f).Minimize(root_, model_.loss);
   ASSERT_OK(root_.status());
   EXPECT_EQ(train.name(), "GradientDescent");
@@ -127,7 +127,7 @@ TEST_P(OptimizerTest, GradientDescentHasTensorFlowsNames) {
   EXPECT_EQ(rate->output_type(0), DT_FLOAT);
 }
 
-TEST_P(OptimizerTest, TheGlobalStepIsCountedLast) {
+TEST_P(OptimizerTest, GlobalStepIsIncrementedLast) {
   const ops::Variable step = GetOrCreateGlobalStep(root_);
   const Operation train =
       GradientDescent(0.5f).Minimize(root_, model_.loss, {.global_step = step});
@@ -144,7 +144,7 @@ TEST_P(OptimizerTest, TheGlobalStepIsCountedLast) {
   EXPECT_THAT(root_.GetCollection(collection::kTrainOp), IsEmpty());
 }
 
-TEST_P(OptimizerTest, TheOperationCanBeNamed) {
+TEST_P(OptimizerTest, TrainOpHasGivenName) {
   const Operation train =
       GradientDescent(0.5f).Minimize(root_, model_.loss, {.name = "train"});
   ASSERT_OK(root_.status());
@@ -153,7 +153,7 @@ TEST_P(OptimizerTest, TheOperationCanBeNamed) {
               Contains("train/update_w/" + Apply("GradientDescent")));
 }
 
-TEST_P(OptimizerTest, SlotsAreBesideTheirVariable) {
+TEST_P(OptimizerTest, SlotsAreColocatedWithVariables) {
   Momentum momentum(0.1f, 0.9f, {.use_nesterov = true});
   momentum.Minimize(root_, model_.loss);
   ASSERT_OK(root_.status());
@@ -175,7 +175,7 @@ TEST_P(OptimizerTest, SlotsAreBesideTheirVariable) {
   EXPECT_EQ(apply->input(1).node, slot.handle().node());
 }
 
-TEST_P(OptimizerTest, ASecondLossUsesTheSlotsOfTheFirst) {
+TEST_P(OptimizerTest, SecondLossReusesSlots) {
   Adagrad adagrad(0.1f);
   adagrad.Minimize(root_, model_.loss);
   adagrad.Minimize(root_, model_.loss);
@@ -198,7 +198,7 @@ TEST_P(OptimizerTest, AdamHasSlotsAndPowers) {
   EXPECT_EQ(ops::GlobalVariables(root_).size(), 5u);
 }
 
-TEST_P(OptimizerTest, HyperparametersTakeTheVariablesType) {
+TEST_P(OptimizerTest, HyperparametersHaveTypeOfVariable) {
   const ops::Variable w(root_.WithName("wide"),
                         Tensor(DT_DOUBLE, TensorShape({2})),
                         {.use_resource = GetParam()});
@@ -215,7 +215,7 @@ TEST_P(OptimizerTest, HyperparametersTakeTheVariablesType) {
   }
 }
 
-TEST_P(OptimizerTest, TheLearningRateMayBeComputed) {
+TEST_P(OptimizerTest, LearningRateMayBeTensor) {
   const Output rate =
       ops::Placeholder(root_.WithName("rate"), DT_FLOAT, {.shape = {}});
   GradientDescent(rate).Minimize(root_, model_.loss);
@@ -238,7 +238,7 @@ TEST_P(OptimizerTest, OnlyListedVariablesAreTrained) {
               Not(Contains("GradientDescent/update_w/" + op)));
 }
 
-TEST_P(OptimizerTest, GradientsCanBeChangedInBetween) {
+TEST_P(OptimizerTest, GradientsCanBeTransformedBeforeApply) {
   GradientDescent optimizer(0.1f);
   auto gradients = optimizer.ComputeGradients(root_, model_.loss);
   ASSERT_EQ(gradients.size(), 1u);
@@ -250,7 +250,7 @@ TEST_P(OptimizerTest, GradientsCanBeChangedInBetween) {
   EXPECT_EQ(train.name(), "GradientDescent");
 }
 
-TEST_P(OptimizerTest, SparseGradientsBecomeSparseUpdates) {
+TEST_P(OptimizerTest, SparseGradientsUseSparseUpdates) {
   const Output rows =
       ops::Placeholder(root_.WithName("rows"), DT_INT32, {.shape = {-1}});
   const Output some =
@@ -272,7 +272,7 @@ TEST_P(OptimizerTest, SparseGradientsBecomeSparseUpdates) {
   }
 }
 
-TEST_P(OptimizerTest, ALossWithoutVariablesIsRefused) {
+TEST_P(OptimizerTest, LossWithoutVariablesIsRejected) {
   const Output loss = ops::Const(root_.WithName("constant"), 3.0f);
   const Operation train = GradientDescent(0.1f).Minimize(root_, loss);
   EXPECT_FALSE(train);
@@ -280,7 +280,7 @@ TEST_P(OptimizerTest, ALossWithoutVariablesIsRefused) {
               StatusIs(kInvalid, "No gradients provided for any variable"));
 }
 
-TEST_P(OptimizerTest, AVariableWithTwoGradientsIsRefused) {
+TEST_P(OptimizerTest, VariableWithTwoGradientsIsRejected) {
   GradientDescent optimizer(0.1f);
   auto gradients = optimizer.ComputeGradients(root_, model_.loss);
   gradients.push_back(gradients[0]);
@@ -288,14 +288,14 @@ TEST_P(OptimizerTest, AVariableWithTwoGradientsIsRefused) {
   EXPECT_THAT(root_.status(), StatusIs(kInvalid, "has two gradients"));
 }
 
-TEST_P(OptimizerTest, BadHyperparametersAreRefused) {
+TEST_P(OptimizerTest, InvalidHyperparametersAreRejected) {
   Adagrad(0.1f, {.initial_accumulator_value = 0}).Minimize(root_, model_.loss);
   EXPECT_THAT(root_.status(), StatusIs(kInvalid, "must be positive"));
 }
 
 // ---- where it is done ----
 
-TEST_P(OptimizerTest, AVariablesUpdateAndSlotsAreOnItsDevice) {
+TEST_P(OptimizerTest, UpdateAndSlotsAreOnVariableDevice) {
   const ops::Variable far = Variable("far", "/job:ps/task:1");
   const std::string home = far.handle().node()->requested_device();
   ASSERT_NE(home, "");
@@ -320,7 +320,7 @@ TEST_P(OptimizerTest, AVariablesUpdateAndSlotsAreOnItsDevice) {
   }
 }
 
-TEST_P(OptimizerTest, TheStepWaitsForEachDevicesUpdatesThere) {
+TEST_P(OptimizerTest, UpdatesAreGroupedByDevice) {
   const ops::Variable a = Variable("a", "/job:ps/task:0");
   const ops::Variable b = Variable("b", "/job:ps/task:1");
   const Operation train = GradientDescent(0.1f).ApplyGradients(
@@ -340,7 +340,7 @@ TEST_P(OptimizerTest, TheStepWaitsForEachDevicesUpdatesThere) {
                                    b.handle().node()->requested_device()));
 }
 
-TEST_P(OptimizerTest, SlotsMayHaveAContainerOfTheirOwn) {
+TEST_P(OptimizerTest, SlotsUseContainerOfScopeIfSet) {
   Momentum momentum(0.1f, 0.9f);
   momentum.Minimize(root_.WithContainer("trial"), model_.loss);
   ASSERT_OK(root_.status());
@@ -351,7 +351,7 @@ TEST_P(OptimizerTest, SlotsMayHaveAContainerOfTheirOwn) {
 }
 
 // Replicas list them in another order, and have to agree.
-TEST_P(OptimizerTest, AdamsPowersAreBesideTheVariableOfTheFirstName) {
+TEST_P(OptimizerTest, AdamPowersAreColocatedWithFirstVariable) {
   const ops::Variable b = Variable("b", "/job:ps/task:0");
   const ops::Variable a = Variable("a", "/job:ps/task:1");
   Adam adam(0.1f);
@@ -390,7 +390,7 @@ TEST_P(OptimizerTest, AdamsPowersAdvanceAfterAllUpdates) {
   }
 }
 
-TEST_P(OptimizerTest, UpdatesWaitForWhatTheScopeSaysAndSlotsDoNot) {
+TEST_P(OptimizerTest, ScopeControlInputsApplyToUpdatesOnly) {
   const Operation before = ops::NoOp(root_.WithName("before"));
   Momentum momentum(0.1f, 0.9f);
   momentum.ApplyGradients(root_.WithControlDependencies({before}),
@@ -405,7 +405,7 @@ TEST_P(OptimizerTest, UpdatesWaitForWhatTheScopeSaysAndSlotsDoNot) {
   EXPECT_THAT(slot.initializer().node()->control_inputs(), IsEmpty());
 }
 
-TEST_P(OptimizerTest, AGlobalStepOfTheCallersKeepsItsTypeAndFamily) {
+TEST_P(OptimizerTest, CustomGlobalStepKeepsItsType) {
   const ops::Variable steps(root_.WithName("steps"), int32_t{0},
                             {.trainable = false, .use_resource = GetParam()});
   const Operation train = GradientDescent(0.1f).Minimize(
@@ -419,7 +419,7 @@ TEST_P(OptimizerTest, AGlobalStepOfTheCallersKeepsItsTypeAndFamily) {
 
 // ---- gradients ----
 
-TEST_P(OptimizerTest, AVariableWithoutAGradientHasNoUpdateAndNoSlot) {
+TEST_P(OptimizerTest, VariableWithoutGradientIsNotUpdated) {
   const ops::Variable other = Variable("other");
   Momentum momentum(0.1f, 0.9f);
   const auto gradients = momentum.ComputeGradients(root_, model_.loss);
@@ -435,7 +435,7 @@ TEST_P(OptimizerTest, AVariableWithoutAGradientHasNoUpdateAndNoSlot) {
               Not(Contains("Momentum/update_other/" + Apply("Momentum"))));
 }
 
-TEST_P(OptimizerTest, TheGradientOfTheLossMayBeGiven) {
+TEST_P(OptimizerTest, LossGradientMayBeGiven) {
   const Output weight = ops::Placeholder(root_.WithName("weight"), DT_FLOAT,
                                          {.shape = PartialShape::Scalar()});
   GradientDescent(0.1f).Minimize(root_, model_.loss, {.grad_loss = weight});
@@ -449,7 +449,7 @@ TEST_P(OptimizerTest, TheGradientOfTheLossMayBeGiven) {
   EXPECT_GT(readers, 0);
 }
 
-TEST_P(OptimizerTest, RowsThatRepeatAreSummedWhereTheOrderMatters) {
+TEST_P(OptimizerTest, RepeatedIndicesAreSummedIfOrderMatters) {
   const Output rows =
       ops::Placeholder(root_.WithName("rows"), DT_INT32, {.shape = {-1}});
   Gradient sparse;
@@ -469,7 +469,7 @@ TEST_P(OptimizerTest, RowsThatRepeatAreSummedWhereTheOrderMatters) {
   // After the variable, the slot and the rate.
   EXPECT_EQ(update->input(3).node->type(), "UnsortedSegmentSum");
   EXPECT_EQ(update->input(4).node->type(), "Unique");
-  // Adam moves all rows, so there is no op for some of them.
+  // Adam updates all rows, so it has no sparse op.
   EXPECT_EQ(NodesOf(root_, "Adam/", "Unique").size(), 1u);
   for (const std::string& name : NodeNames(root_)) {
     EXPECT_FALSE(absl::StrContains(name, "ApplyAdam")) << name;
@@ -478,7 +478,7 @@ TEST_P(OptimizerTest, RowsThatRepeatAreSummedWhereTheOrderMatters) {
 
 // ---- what cannot be ----
 
-TEST_P(OptimizerTest, NoVariablesOrNoGradientsAreRefused) {
+TEST_P(OptimizerTest, MissingVariablesOrGradientsAreRejected) {
   GradientDescent(0.1f).ApplyGradients(root_, {});
   EXPECT_THAT(root_.status(), StatusIs(kInvalid, "GradientDescent"));
   EXPECT_THAT(root_.status(), StatusIs(kInvalid, "No variables provided."));
@@ -494,23 +494,23 @@ TEST_P(OptimizerTest, NoVariablesOrNoGradientsAreRefused) {
   EXPECT_THAT(root_.status(), StatusIs(kInvalid, "variable to be trained is"));
 }
 
-TEST_P(OptimizerTest, AGradientOfAnotherTypeNamesTheUpdate) {
+TEST_P(OptimizerTest, GradientTypeMismatchNamesUpdate) {
   EXPECT_THAT(ApplyToW(0.1f, ops::Const(root_, Tensor(DT_DOUBLE, {2, 3}))),
               StatusIs(kInvalid, "GradientDescent/update_w/"));
 }
 
-TEST_P(OptimizerTest, AGradientOfAnotherShapeNamesTheUpdate) {
+TEST_P(OptimizerTest, GradientShapeMismatchNamesUpdate) {
   EXPECT_THAT(ApplyToW(0.1f, ops::Const(root_, Tensor(DT_FLOAT, {3, 2}))),
               StatusIs(kInvalid, "GradientDescent/update_w/"));
 }
 
-TEST_P(OptimizerTest, ALearningRateIsOneNumber) {
+TEST_P(OptimizerTest, LearningRateMustBeScalar) {
   EXPECT_THAT(ApplyToW(ops::Const(root_, Tensor(DT_FLOAT, {2})),
                        ops::Const(root_, Ones(TensorShape({2, 3})))),
               StatusIs(kInvalid, "GradientDescent/update_w/"));
 }
 
-TEST_P(OptimizerTest, OnlySlotsNeedToKnowTheShape) {
+TEST_P(OptimizerTest, SlotsRequireKnownShape) {
   const ops::Variable open(
       root_.WithName("open"), Ones(TensorShape({2, 3})),
       {.use_resource = GetParam(), .validate_shape = false});
@@ -523,7 +523,7 @@ TEST_P(OptimizerTest, OnlySlotsNeedToKnowTheShape) {
                        "shape must be known"));
 }
 
-TEST_P(OptimizerTest, WhatIsNoSlotIsNull) {
+TEST_P(OptimizerTest, UnknownSlotIsNull) {
   Momentum momentum(0.1f, 0.9f);
   EXPECT_FALSE(momentum.GetSlot(model_.w, "momentum")) << "not yet";
   momentum.Minimize(root_, model_.loss);
@@ -532,7 +532,7 @@ TEST_P(OptimizerTest, WhatIsNoSlotIsNull) {
   EXPECT_FALSE(momentum.GetSlot(ops::Variable(), "momentum"));
 }
 
-TEST_P(OptimizerTest, OptionsThatAreRefusedLeaveNoSlots) {
+TEST_P(OptimizerTest, RejectedOptionsCreateNoSlots) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const double bad : {0.0, -1.0, nan}) {
     root_ = Scope::Root();
@@ -558,7 +558,7 @@ INSTANTIATE_TEST_SUITE_P(BothFamilies, OptimizerTest, testing::Bool(),
 struct Slots {
   std::string optimizer;
   std::function<std::unique_ptr<Optimizer>(const ops::Variable& step)> make;
-  // As GetSlot knows them, and the nodes; in the order of the op's inputs.
+  // Slot names and node names, in the order of the op's inputs.
   std::vector<std::pair<std::string, std::string>> names;
 };
 
@@ -598,7 +598,7 @@ std::vector<Slots> AllSlots() {
   };
 }
 
-TEST(SlotsTest, HaveTensorFlowsNamesAndAreTheOpsInputs) {
+TEST(SlotsTest, NamesMatchTensorFlowAndFeedUpdateOps) {
   for (const Slots& slots : AllSlots()) {
     SCOPED_TRACE(slots.optimizer);
     const Scope root = Scope::Root();
@@ -625,13 +625,13 @@ TEST(SlotsTest, HaveTensorFlowsNamesAndAreTheOpsInputs) {
   }
 }
 
-TEST(OptimizerErrorsTest, NothingToTrain) {
+TEST(OptimizerErrorsTest, LossWithoutVariablesIsRejected) {
   const Scope root = Scope::Root();
   GradientDescent(0.1f).Minimize(root, ops::Const(root, 1.0f));
   EXPECT_THAT(root.status(), StatusIs(kInvalid, "No variables to optimize"));
 }
 
-TEST(OptimizerErrorsTest, AnEarlierErrorStays) {
+TEST(OptimizerErrorsTest, EarlierScopeErrorIsKept) {
   const Scope root = Scope::Root();
   root.UpdateStatus(absl::UnknownError("first"));
   EXPECT_FALSE(Adam(0.1f).Minimize(root, Output()));

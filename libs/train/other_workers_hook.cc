@@ -19,18 +19,19 @@ using State = TrainingMembers::State;
 constexpr char kTable[] = "training_members";
 constexpr char kChief[] = "chief";
 constexpr size_t kMostNames = 5;
-// So many times as long as it takes to be lost a worker's entry stays while the
-// chief trains.
+// A silent worker's entry is removed after this multiple of lost_after, while
+// the chief trains.
 constexpr int kForgotten = 10;
 
-// Two programs may have sessions of one server. There is one chief, which takes
-// the place of the one before.
+// Two programs may have sessions of one server. There is one chief, which
+// replaces the previous one.
 std::string NameOf(const OtherWorkersOptions& options) {
   if (options.is_chief) return kChief;
   return TrainingMembers::UniqueName(options.target, options.random);
 }
 
-// A saver of the program's own may be used by a later training, too.
+// Holds a weak pointer, because the program may use its own saver in a later
+// training, too.
 class SaveListener : public CheckpointSaverListener {
  public:
   explicit SaveListener(std::weak_ptr<OtherWorkersHook> hook)
@@ -75,7 +76,7 @@ absl::Status OtherWorkersHook::AfterCreateSession(Session& session,
         now + options_.delay_of_others + options_.wait_for_others;
   }
   const absl::Status said = members_.Say(session, State::kTraining);
-  // Watch repeats a write that was too late.
+  // Watch repeats a late write.
   if (!said.ok() && !absl::IsDeadlineExceeded(said)) return said;
   if (options_.is_chief) {
     const auto members = members_.Read(session);
@@ -102,17 +103,17 @@ void OtherWorkersHook::Watch(Session& session, Coordinator& coordinator) {
   while (!coordinator.WaitForStop(options_.beat)) {
     members_.Beat(session).IgnoreError();
     if (options_.is_chief) {
-      LookAtWorkers(session);
+      CheckWorkers(session);
     } else {
-      LookForChief(session, coordinator.clock().Now());
+      CheckChief(session, coordinator.clock().Now());
     }
   }
 }
 
-void OtherWorkersHook::LookAtWorkers(Session& session) {
+void OtherWorkersHook::CheckWorkers(Session& session) {
   const auto members = members_.Read(session);
   if (!members.ok()) return;
-  // Those that have failed stay: the chief looks for them when it ends.
+  // Entries of failed workers stay: the chief checks them when it ends.
   const absl::Duration forgotten = kForgotten * options_.lost_after;
   RemoveGone(session, *members, [&](const Member& member) {
     return member.state == State::kTraining ? member.silence >= forgotten
@@ -120,8 +121,8 @@ void OtherWorkersHook::LookAtWorkers(Session& session) {
   });
 }
 
-// Names are never used again, so that the table would grow with each start.
-// What fails is removed at the next look.
+// Names are never reused, so the table would grow with each start. Failed
+// removals are retried at the next check.
 void OtherWorkersHook::RemoveGone(
     Session& session, const std::vector<Member>& members,
     absl::FunctionRef<bool(const Member&)> is_gone) {
@@ -134,8 +135,8 @@ void OtherWorkersHook::RemoveGone(
   if (!gone.empty()) members_.Remove(session, gone).IgnoreError();
 }
 
-// A program without this hook may be the chief: then there is no entry.
-void OtherWorkersHook::LookForChief(Session& session, absl::Time now) {
+// There is no entry if the chief is a program without this hook.
+void OtherWorkersHook::CheckChief(Session& session, absl::Time now) {
   const auto members = members_.Read(session);
   if (!members.ok()) return;
   for (const Member& member : *members) {
@@ -146,7 +147,7 @@ void OtherWorkersHook::LookForChief(Session& session, absl::Time now) {
       return;
     }
     if (now < next_warning_) return;
-    // One that has ended may have ended this training, too.
+    // A chief that has ended may have ended this training, too.
     const bool is_first = next_warning_ == absl::InfinitePast();
     next_warning_ = now + options_.log_every;
     if (is_first && member.state == State::kEnded) return;
@@ -228,7 +229,7 @@ absl::StatusOr<SessionRunHook::Others> OtherWorkersHook::WhileOthersTrain(
     absl::MutexLock lock(&mutex_);
     is_waiting_ = true;
   }
-  // The thread that does it may have ended, with the queue runners.
+  // The writing thread may have ended, together with the queue runners.
   if (now >= next_beat_) {
     next_beat_ = now + options_.beat;
     members_.Beat(session).IgnoreError();
@@ -252,14 +253,14 @@ absl::StatusOr<SessionRunHook::Others> OtherWorkersHook::WhileOthersTrain(
   return Others::kTrainOn;
 }
 
-// A chief that does not hear of it finds this program lost.
+// A chief that does not get this considers the program lost.
 void OtherWorkersHook::LastStepWasRefused(Session& session) {
   if (!is_used_) return;
   has_failed_ = true;
   members_.Say(session, State::kFailed).IgnoreError();
 }
 
-// What saves finds the same errors as the look.
+// If the table cannot be read, the save fails with the same error.
 absl::Status OtherWorkersHook::LookForFailures(Session& session) {
   const auto members = members_.Read(session);
   return members.ok() ? CheckThatNoneFailed(*members) : absl::OkStatus();
@@ -269,7 +270,7 @@ absl::Status OtherWorkersHook::End(Session& session) {
   if (!is_used_ || has_failed_) return absl::OkStatus();
   if (options_.is_chief) RETURN_IF_ERROR(LookForFailures(session));
   const bool is_to_leave = is_asked_to_leave_ && is_asked_to_leave_();
-  // Who does not hear of it will notice the silence.
+  // Programs that do not get this will notice the missing heartbeat.
   members_.Say(session, is_to_leave ? State::kLeft : State::kEnded)
       .IgnoreError();
   return absl::OkStatus();
@@ -277,8 +278,9 @@ absl::Status OtherWorkersHook::End(Session& session) {
 
 void OtherWorkersHook::BeforeSessionGoes() { is_asked_to_leave_ = nullptr; }
 
-// What trains saves whatever others have refused, as far as its own hooks let
-// it. Where the table can't be read, the save tells why.
+// During its own training the chief saves regardless of steps that hooks of
+// other workers have rejected. If the table cannot be read, the save reports
+// the cause.
 absl::Status OtherWorkersHook::BeforeSave(Session& session) {
   if (!is_used_) return absl::OkStatus();
   const auto members = members_.Read(session);

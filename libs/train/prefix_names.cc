@@ -13,7 +13,7 @@
 namespace weft::train {
 namespace {
 
-// Puts a prefix before names, where they are.
+// Prefixer adds a prefix to names, in place.
 class Prefixer {
  public:
   explicit Prefixer(absl::string_view prefix) : prefix_(prefix) {}
@@ -70,7 +70,7 @@ class Prefixer {
     }
   }
 
-  // Messages nest no deeper than protobuf parses them.
+  // The nesting depth is bounded by protobuf's parser.
   void Change(tf::ControlFlowContextDef* def) const {
     if (def->has_cond_ctxt()) Change(def->mutable_cond_ctxt());
     if (def->has_while_ctxt()) Change(def->mutable_while_ctxt());
@@ -87,9 +87,9 @@ absl::Status PrefixMessages(absl::string_view collection,
   for (std::string& bytes : *def->mutable_bytes_list()->mutable_value()) {
     Message message;
     if (!message.ParseFromString(bytes)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("collection '", collection, "' holds what is no ",
-                       message.GetTypeName().substr(sizeof("weft.tf"))));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "collection '", collection, "' contains an item that is no ",
+          message.GetTypeName().substr(sizeof("weft.tf"))));
     }
     prefixer.Change(&message);
     bytes = message.SerializeAsString();

@@ -1,5 +1,5 @@
-// PrefixNames: names in an imported collection that holds messages, put below
-// an import scope.
+// PrefixNames adds the import scope to names in an imported collection of
+// messages.
 #ifndef WEFT_LIBS_TRAIN_PREFIX_NAMES_H_
 #define WEFT_LIBS_TRAIN_PREFIX_NAMES_H_
 
@@ -17,13 +17,14 @@ class VariableDef;
 
 namespace train {
 
-// "PREFIX/NAME"; NAME where it or the prefix is empty.
+// Returns "PREFIX/NAME", or NAME if NAME or the prefix is empty.
 std::string PrefixName(absl::string_view prefix, absl::string_view name);
 
 void PrefixNames(absl::string_view prefix, tf::VariableDef* def);
 
-// Of queue runners, savers, contexts of cond and while; what other collections
-// hold stays. INVALID_ARGUMENT where it is no such message.
+// Prefixes names in queue runners, savers, and contexts of cond and while;
+// other collections are unchanged. INVALID_ARGUMENT if `value` is no such
+// message.
 absl::Status PrefixNames(absl::string_view name, absl::string_view prefix,
                          tf::CollectionDef* def);
 

@@ -12,7 +12,7 @@
 namespace weft::train {
 namespace {
 
-// A directory that does not answer is not waited for longer.
+// Timeout for a hung directory.
 constexpr absl::Duration kMaxWait = absl::Seconds(30);
 
 }  // namespace
@@ -69,7 +69,7 @@ absl::StatusOr<SessionRunArgs> ProfilerHook::BeforeRun(SessionRunContext&) {
 absl::Status ProfilerHook::AfterRun(SessionRunContext& context,
                                     const SessionRunValues& values) {
   const int64_t stale = GlobalStepValue(values.results[0]);
-  // So that the first trace comes only after so many steps, or seconds.
+  // Delays the first trace by the given number of steps or seconds.
   if (!next_step_.has_value()) timer_.UpdateLastTriggeredStep(stale);
   int64_t step = stale + 1;
   if (is_due_) {
@@ -113,7 +113,8 @@ struct ProfilerHook::Writing {
   absl::Status status;  // once it is done
 };
 
-// The thread keeps the session, whose files these are, and the hook.
+// The thread keeps the session, which provides the file system, and the hook
+// alive.
 absl::Status ProfilerHook::WriteTimeline(const Session& session,
                                          const std::string& path,
                                          const StepStats& stats) {
@@ -144,8 +145,8 @@ absl::Status ProfilerHook::End(Session&) {
   return absl::OkStatus();
 }
 
-// What is of the session's scheduler goes with it, or with the thread that does
-// not end.
+// Objects of the session's scheduler are destroyed with it, or kept by a thread
+// that does not end.
 void ProfilerHook::BeforeSessionGoes() {
   writing_ = nullptr;
   coordinator_ = nullptr;

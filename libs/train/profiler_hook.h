@@ -1,12 +1,12 @@
-// ProfilerHook: traces a run now and then as training goes on; TensorFlow's
-// hook of that name. For each run it writes timeline-<step>.json, which
+// ProfilerHook traces runs periodically during training; TensorFlow's hook of
+// that name. For each run it writes timeline-<step>.json, which
 // chrome://tracing and ui.perfetto.dev show, and the RunMetadata under the tag
 // step_<step> into an event file, for TensorBoard and `weft trace`.
 //
-// The first run is not traced, for it is like no other. A trace that cannot be
-// written is lost, and a line of the log says so: training goes on. In each
-// session it waits once for files that do not answer, for 30 s; they keep a
-// thread of the session's coordinator until they do, and timelines are lost
+// The first run is not traced because it is not representative. A trace that
+// cannot be written is lost and logged; training continues. In each session the
+// hook waits once, for 30 s, for a hung file system. The write occupies a
+// thread of the session's coordinator until it returns, and timelines are lost
 // meanwhile.
 //
 // Threads: as SessionRunHook's.
@@ -35,11 +35,11 @@ struct ProfilerOptions {
   // Exactly one of the two.
   std::optional<int64_t> save_steps;
   std::optional<absl::Duration> save_secs;
-  // Made where it is not there.
+  // Created if it does not exist.
   std::string output_dir;
-  // What writes the RunMetadata; null: what writes the training's summaries,
-  // where they go into output_dir, too, else a writer of its own. TensorBoard
-  // reads the newer of two files of one directory only.
+  // Writes the RunMetadata. Null: the writer of the training's summaries if
+  // they go into output_dir, too; otherwise a separate writer. TensorBoard
+  // reads only the newer of two files of one directory.
   std::shared_ptr<SessionSummaryWriter> writer;
   const Clock* clock = nullptr;  // outlives it; null: the machine's
   Logger* logger = nullptr;      // outlives it; null: lines on stderr
@@ -49,8 +49,8 @@ class ProfilerHook : public SessionRunHook {
  public:
   explicit ProfilerHook(ProfilerOptions options);
 
-  // Of those in `hooks` that were given no writer: `writer` is theirs, for the
-  // training whose Begin comes next, where it writes into their directory.
+  // Lets the ProfilerHooks in `hooks` without a writer use `writer` for the
+  // training whose Begin comes next, if it writes into their directory.
   static void ShareWriter(const HookList& hooks,
                           const std::shared_ptr<SessionSummaryWriter>& writer);
 
@@ -64,7 +64,7 @@ class ProfilerHook : public SessionRunHook {
   void BeforeSessionGoes() override;
 
  private:
-  // A timeline on its way into its file.
+  // A timeline that is being written.
   struct Writing;
 
   void Save(const Session& session, int64_t step, const RunMetadata& metadata);

@@ -1,5 +1,5 @@
-// How full a queue is, as a scalar summary, and the QueueRunner of a queue:
-// what the builders of input queues have in common.
+// Shared helpers of input queue builders: the summary of a queue's fill level,
+// and its QueueRunner.
 //
 // Errors stick to the scope. Threads: as the scope's.
 #ifndef WEFT_LIBS_TRAIN_QUEUE_FULLNESS_H_
@@ -14,19 +14,20 @@
 
 namespace weft::train {
 
-// False, with an error in the scope, unless 0 < capacity.
+// Returns false, with an error in the scope, unless 0 < capacity.
 bool CheckCapacity(const Scope& scope, int64_t capacity);
 
-// Where TensorFlow puts a first-in-first-out queue: on the CPU, whatever the
-// step depends on.
+// Returns the scope in which TensorFlow creates FIFO queues: on the CPU,
+// without control dependencies.
 Scope QueueScope(const Scope& scope);
 
-// Adds a QueueRunner that runs these, and operations that close the queue in
-// this scope; `cancel_op` instead of one of them, where it is not null.
+// Adds a QueueRunner that runs `enqueue_ops` and operations that close the
+// queue, in this scope; `cancel_op`, if not null, replaces the operation that
+// cancels.
 void AddRunner(const Scope& scope, const ops::Queue& queue,
                std::vector<Operation> enqueue_ops, const Operation& cancel_op);
 
-// The summary "NAME": `amount`, an int32, of `capacity`.
+// Adds summary "NAME": `amount` (int32) divided by `capacity`.
 void AddFullness(const Scope& scope, const std::string& name,
                  const Output& amount, int64_t capacity);
 

@@ -15,12 +15,12 @@
 namespace weft::train {
 namespace {
 
-// Upon which a MonitoredSession closes the session and makes another one.
+// Errors on which a MonitoredSession replaces the session.
 bool IsLoss(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsAborted(status);
 }
 
-// One thread: enqueues until it is asked to stop or the input ends.
+// Runs one thread: enqueues until a stop or the end of the input.
 absl::Status Fill(const QueueRunner& runner, const Operation& enqueue_op,
                   Session& session, Coordinator& coordinator,
                   std::atomic<size_t>& num_running) {
@@ -33,7 +33,7 @@ absl::Status Fill(const QueueRunner& runner, const Operation& enqueue_op,
                              status.code())) {
     return status;
   }
-  // Whoever closes a queue that is closed already, or lost, has no news.
+  // Errors of closing are ignored: the queue is closed already, or lost.
   if (is_last && runner.close_op) session.Run(runner.close_op).IgnoreError();
   return absl::OkStatus();
 }
@@ -59,7 +59,7 @@ absl::StatusOr<Operation> FindOperation(const Graph& graph,
   return absl::InvalidArgumentError(
       absl::StrCat("a queue runner of collection 'queue_runners' names the "
                    "operation '",
-                   name, "', which the graph has not"));
+                   name, "', which is not in the graph"));
 }
 
 absl::Status FindOptional(const Graph& graph, const std::string& name,
@@ -108,8 +108,8 @@ Operation CloseOf(const Scope& scope, const Output& queue, bool cancel) {
                        {{"cancel_pending_enqueues", cancel}});
 }
 
-// A queue that nobody closes never tells that the input has ended. Named as
-// TensorFlow's, which makes both.
+// A queue that is never closed never signals the end of the input. Names are
+// TensorFlow's, which creates both ops, too.
 QueueRunner WithCloseOps(const Scope& scope, QueueRunner runner) {
   const Scope named = scope.ReenterScope("").WithName(
       absl::StrCat(runner.queue.node()->name(), "_Close"));
@@ -122,7 +122,7 @@ QueueRunner WithCloseOps(const Scope& scope, QueueRunner runner) {
   return runner;
 }
 
-// What is kept of the collection as bytes, in which a MetaGraph brings it.
+// The contents of the collection that a MetaGraph holds as bytes.
 absl::StatusOr<tf::CollectionDef> Collection(const GraphState& state) {
   tf::CollectionDef def;
   const auto found = state.foreign_collections.find(collection::kQueueRunners);
@@ -152,7 +152,7 @@ void StartQueueRunner(const QueueRunner& runner, Session& session,
   coordinator.Start(absl::StrCat("QueueRunner of ", name, ": close_on_stop"),
                     [shared, &session, &coordinator] {
                       coordinator.WaitForStop();
-                      // The next session goes on with a queue that lives.
+                      // The next session continues with the surviving queue.
                       if (IsLoss(coordinator.requested_error())) {
                         return absl::OkStatus();
                       }
@@ -183,7 +183,8 @@ absl::StatusOr<std::vector<QueueRunner>> QueueRunners(const Scope& scope) {
     tf::QueueRunnerDef runner;
     if (!runner.ParseFromString(bytes)) {
       return absl::InvalidArgumentError(
-          "collection 'queue_runners' holds what is no QueueRunnerDef");
+          "collection 'queue_runners' contains an item that is no "
+          "QueueRunnerDef");
     }
     ASSIGN_OR_RETURN(QueueRunner found, FromDef(scope.graph(), runner));
     RETURN_IF_ERROR(Check(found));

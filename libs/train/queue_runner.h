@@ -1,4 +1,4 @@
-// QueueRunner: threads that fill a queue as long as a session lasts, and close
+// QueueRunner describes threads that fill a queue during a session, and close
 // it when the input has ended; TensorFlow's tf.train.QueueRunner.
 //
 //   train::AddQueueRunner(root, {.queue = queue, .enqueue_ops = {enqueue},
@@ -6,9 +6,9 @@
 //   ...
 //   train::StartQueueRunners(root, *session, coordinator);
 //
-// A MonitoredSession starts those of its graph by itself. They lie in
+// A MonitoredSession starts the queue runners of its graph. They are stored in
 // collection "queue_runners" as TensorFlow's QueueRunnerDef
-// (schemas/tf/queue_runner.proto), so a MetaGraph brings them along.
+// (schemas/tf/queue_runner.proto), so a MetaGraph contains them.
 #ifndef WEFT_LIBS_TRAIN_QUEUE_RUNNER_H_
 #define WEFT_LIBS_TRAIN_QUEUE_RUNNER_H_
 
@@ -24,39 +24,40 @@ namespace weft::train {
 
 struct QueueRunner {
   Output queue;
-  // One thread runs each; the same operation may be there several times.
+  // One thread runs each entry; an operation may occur several times.
   std::vector<Operation> enqueue_ops;
-  // Closes the queue: elements that are there can still be taken. Null:
-  // AddQueueRunner makes it.
+  // Closes the queue: its elements can still be dequeued. Null: AddQueueRunner
+  // creates it.
   Operation close_op;
-  // Closes it and cancels enqueues that wait. Null: likewise.
+  // Closes the queue and cancels pending enqueues. Null: likewise.
   Operation cancel_op;
-  // Errors of enqueue_ops that end a thread and nothing else: the input has
-  // ended. The last thread to end so closes the queue.
+  // Error codes of enqueue_ops that only end the thread: the input has ended.
+  // The last such thread closes the queue.
   std::vector<absl::StatusCode> queue_closed_exception_types = {
       absl::StatusCode::kOutOfRange};
 };
 
-// Starts its threads with the coordinator, and one that cancels what waits when
-// that is asked to stop: as in TensorFlow the queue is closed then, for whoever
-// shares it, too. Other errors than the ones above ask it to stop. After
-// UNAVAILABLE and ABORTED, a lost session, nothing is cancelled, for a queue
-// that outlives the session would stay closed: closing the session ends what
-// waits. `session` lives until threads have ended. Any thread.
+// Starts the threads on the coordinator, and one that runs cancel_op when a
+// stop is requested: as in TensorFlow, the queue is then closed for all
+// sessions that share it. Errors other than queue_closed_exception_types
+// request a stop. After UNAVAILABLE and ABORTED, a lost session, cancel_op is
+// not run, because a queue that outlives the session would stay closed; closing
+// the session ends pending steps. `session` must live until the threads have
+// ended. Any thread.
 void StartQueueRunner(const QueueRunner& runner, Session& session,
                       Coordinator& coordinator);
 
-// Into collection "queue_runners", with operations of the graph's root for
-// those that it has not ("NAME_Close"). Errors stick to the scope:
-// INVALID_ARGUMENT where it has no queue or nothing to run. Threads: as the
+// Adds `runner` to collection "queue_runners", and creates missing operations
+// at the root of the graph ("NAME_Close"). Errors stick to the scope:
+// INVALID_ARGUMENT if it has no queue or no enqueue_ops. Threads: as the
 // scope's.
 void AddQueueRunner(const Scope& scope, const QueueRunner& runner);
 
-// Those of the collection. INVALID_ARGUMENT where it names nodes that the graph
-// has not.
+// Returns the queue runners of the collection. INVALID_ARGUMENT if it names
+// nodes that the graph does not have.
 absl::StatusOr<std::vector<QueueRunner>> QueueRunners(const Scope& scope);
 
-// Starts those of the collection. Adds nothing to the graph.
+// Starts the queue runners of the collection. Adds no node to the graph.
 absl::Status StartQueueRunners(const Scope& scope, Session& session,
                                Coordinator& coordinator);
 

@@ -16,26 +16,26 @@
 namespace weft::train {
 namespace {
 
-// Of a marker's first line; a number follows, which makes it another one than
-// any before. Then lines of saves, with their numbers, and of old checkpoints;
-// each ends with a name and, behind a tab, that of the file that would name it.
+// First line of a marker, followed by a unique number. Further lines describe
+// saves, with their numbers, and old checkpoints; each ends with a name and,
+// after a tab, the name of its state file.
 constexpr absl::string_view kMarkerBegin = "save ";
 constexpr absl::string_view kSaving = "saving ";
-// One whose checkpoint, if there is one, is somebody's: only what is temporary
-// is swept.
+// A save whose checkpoint, if it exists, is in use: only temporary files are
+// deleted.
 constexpr absl::string_view kSweeping = "sweeping ";
 constexpr absl::string_view kDeleting = "deleting ";
 
-// The end of a line: without folders, quoted as in C. A name may hold any byte,
-// but quoted it holds no tab.
+// The end of a line: without directories, quoted as in C. A name may contain
+// any byte, but a quoted name contains no tab.
 std::string Quoted(const std::string& prefix,
                    const std::string& latest_filename) {
   return absl::StrCat(absl::CHexEscape(Basename(prefix)), "\t",
                       absl::CHexEscape(latest_filename), "\n");
 }
 
-// Takes a line's file of the state off its end, the usual one where it has
-// none; false where there can be no such file.
+// Removes the state file name from the end of a line, the default if there is
+// none; false if it is invalid.
 bool TakeLatestFilename(absl::string_view& line, std::string& name) {
   const size_t tab = line.find('\t');
   if (tab == absl::string_view::npos) {
@@ -47,8 +47,8 @@ bool TakeLatestFilename(absl::string_view& line, std::string& name) {
   return is_quoted && !absl::StrContains(name, '/');
 }
 
-// A line of a marker that names something which is called as saves to that path
-// are; others are passed over.
+// Reads a line of a marker if its name may belong to a save to that path; other
+// lines are ignored.
 void ReadLine(absl::string_view line, const std::string& save_path,
               MarkerLines& lines) {
   uint64_t number = 0;

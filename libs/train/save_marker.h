@@ -1,13 +1,13 @@
-// The file "SAVE_PATH.saving" that a Saver keeps beside its checkpoints while
-// it saves: which saves to that path have not ended, and which old checkpoints
-// are about to be deleted (UnfinishedSaves).
+// The save marker, a file "SAVE_PATH.saving" that a Saver keeps beside its
+// checkpoints while it saves. It names saves to that path that have not ended,
+// and old checkpoints that are about to be deleted (UnfinishedSaves).
 //
 // Its first line is "save NUMBER". The others are "saving NUMBER NAME\tSTATE"
-// for a save that has not ended, "sweeping ..." for one whose checkpoint, if
-// there is one, is somebody's, and "deleting NAME\tSTATE" for an old
-// checkpoint. STATE is the file that would name the checkpoint.
+// for a save that has not ended, "sweeping ..." for one whose checkpoint, if it
+// exists, is in use, and "deleting NAME\tSTATE" for an old checkpoint. STATE is
+// the state file that would name the checkpoint.
 //
-// Threads: functions without state. They block.
+// Threads: stateless functions. They block.
 #ifndef WEFT_LIBS_TRAIN_SAVE_MARKER_H_
 #define WEFT_LIBS_TRAIN_SAVE_MARKER_H_
 
@@ -23,10 +23,10 @@
 namespace weft::train {
 
 inline constexpr absl::string_view kMarkerEnding = ".saving";
-// Nobody's marker is longer; what is made up is not read for ever.
+// No valid marker is longer; bounds the bytes read from a corrupt file.
 inline constexpr uint64_t kMaxMarkerBytes = uint64_t{1} << 20;
 
-// What a marker says of others than its own save.
+// The contents of a marker, except its own save.
 struct MarkerLines {
   std::vector<UnfinishedSaves::Save> saves;
   std::vector<UnfinishedSaves::OldOne> old_ones;
@@ -34,8 +34,8 @@ struct MarkerLines {
 
 std::string MarkerContents(uint64_t number, const MarkerLines& lines);
 
-// Of a marker that another process has left; nothing where there is none, or
-// something else. Errors are those of files.
+// Reads the marker of another process; empty if the file is missing or is no
+// marker. Errors are those of the file system.
 absl::StatusOr<MarkerLines> ReadMarker(FileSystem& files,
                                        const std::string& path,
                                        const std::string& save_path);

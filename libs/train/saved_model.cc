@@ -26,7 +26,7 @@ std::string NamesOf(const std::map<std::string, SignatureDef>& signatures) {
   return signatures.empty() ? "none" : KeysOf(signatures);
 }
 
-// The node that a graph wants run before it serves; empty where there is none.
+// Returns the node that the graph runs before serving; empty if there is none.
 absl::StatusOr<std::string> InitOpOf(const tf::MetaGraphDef& message) {
   const std::string key(saved_model::kInitOpSignatureKey);
   const auto signature = message.signature_def().find(key);
@@ -48,7 +48,7 @@ absl::StatusOr<std::string> InitOpOf(const tf::MetaGraphDef& message) {
   return std::string();
 }
 
-// What tells the graph where its files lie now.
+// Returns feeds with the current paths of the assets.
 absl::StatusOr<FeedNames> FeedsOfAssets(FileSystem& files,
                                         const std::string& export_dir,
                                         const tf::MetaGraphDef& message) {
@@ -66,7 +66,7 @@ absl::StatusOr<FeedNames> FeedsOfAssets(FileSystem& files,
   return feeds;
 }
 
-// Collections and savers are for programs that train on.
+// Collections and savers are only needed to continue training.
 MetaGraph WhatRuns(const MetaGraph& graph) {
   tf::MetaGraphDef message = graph.message();
   message.clear_collection_def();
@@ -130,7 +130,7 @@ absl::Status WrongSparse(const std::string& name, absl::string_view what) {
       absl::StrCat("sparse input '", name, "' ", what));
 }
 
-// Type and rank of the parts, and that they fit together.
+// Checks type and rank of the parts, and that they match.
 absl::Status CheckParts(const std::string& name, const TensorInfo& info,
                         const SparseTensorValue& value) {
   const auto is = [](const Tensor& part, DataType dtype, int rank) {
@@ -192,8 +192,8 @@ absl::Status CheckSparse(const std::string& name, const TensorInfo& info,
 absl::Status NotDense(const std::string& name) {
   return absl::UnimplementedError(absl::StrCat(
       "tensor '", name,
-      "' of the signature is made of several; only dense ones, and as inputs "
-      "sparse ones, can be given and taken here"));
+      "' of the signature is a composite tensor; only dense tensors, and "
+      "sparse tensors as inputs, are supported"));
 }
 
 absl::Status AddFeeds(const std::string& name, const TensorInfo& info,

@@ -1,5 +1,6 @@
-// SavedModel: a model as it is served, TensorFlow's: a directory with graphs,
-// their signatures, values of variables and files that tables are read from.
+// SavedModel is a model for serving in TensorFlow's format: a directory with
+// graphs, their signatures, values of variables, and files that tables are read
+// from.
 //
 //   auto model = SavedModel::Load("/models/census/1700000000");
 //   auto outputs = (*model)->Run("serving_default", {{"x", x}});
@@ -32,7 +33,7 @@
 
 namespace weft::train {
 
-// TensorFlow's names of files and of what a graph says about itself.
+// TensorFlow's file names and collection keys.
 namespace saved_model {
 inline constexpr absl::string_view kServing = "serve";  // a tag
 inline constexpr absl::string_view kFilenamePb = "saved_model.pb";
@@ -48,54 +49,54 @@ inline constexpr absl::string_view kInitOpSignatureKey =
 inline constexpr int kSchemaVersion = 1;
 }  // namespace saved_model
 
-// All graphs of a directory. NOT_FOUND where it holds no SavedModel,
-// INVALID_ARGUMENT where the file is none, or cut short.
+// Returns all graphs of a directory. NOT_FOUND if it holds no SavedModel,
+// INVALID_ARGUMENT if the file is invalid or truncated.
 absl::StatusOr<std::vector<MetaGraph>> ReadSavedModel(
     FileSystem& files, const std::string& export_dir);
-// The graph with exactly these tags, in any order. NOT_FOUND says which there
-// are.
+// Returns the graph with exactly these tags, in any order. NOT_FOUND lists the
+// available tag sets.
 absl::StatusOr<MetaGraph> FindMetaGraph(const std::vector<MetaGraph>& graphs,
                                         const std::vector<std::string>& tags);
 
 struct SavedModelOptions {
   std::vector<std::string> tags = {std::string(saved_model::kServing)};
   bool clear_devices = false;  // as if the graph's nodes asked for none
-  // Where it runs; "": in this process, with variables of its own.
+  // Session target; "": in this process, with its own variables.
   std::string target;
-  // State is isolated, whatever it says.
+  // isolate_session_state is always true, whatever this says.
   SessionOptions session;
   std::function<absl::StatusOr<std::unique_ptr<Session>>(
       const std::string& target, const Scope& scope,
       const SessionOptions& options)>
       session_factory = Session::Connect;
-  // Of the directory, for what this process reads of it; outlives the call.
-  // Null: where the session's process has its files (zmq://, s3://, gs://
-  // too).
+  // File system for reading the directory; must outlive the call. Null: the
+  // file system of the session's process (zmq://, s3://, gs:// too).
   FileSystem* file_system = nullptr;
 };
 
-// A graph of it, restored, in a session. Threads: Run from any.
+// A SavedModel holds a restored graph in a session. Threads: Run from any
+// thread.
 class SavedModel {
  public:
-  // Besides the errors of what is above: NOT_FOUND where variables or assets
-  // are missing, or where initialization needs an op that is not registered.
+  // Besides the errors of the functions above: NOT_FOUND if variables or assets
+  // are missing, or initialization needs an op that is not registered.
   static absl::StatusOr<std::unique_ptr<SavedModel>> Load(
       const std::string& export_dir, const SavedModelOptions& options = {});
 
-  // Without the one by which the graph says what initializes it.
+  // Without the signature that names the graph's initialization op.
   const std::map<std::string, SignatureDef>& signatures() const {
     return signatures_;
   }
-  // NOT_FOUND says which there are.
+  // NOT_FOUND lists the available signatures.
   absl::StatusOr<const SignatureDef*> FindSignature(
       const std::string& name) const;
   Session& session() { return *session_; }
   const Scope& scope() const { return scope_; }
 
-  // The outputs of a signature, by their names. INVALID_ARGUMENT, naming the
-  // input, for one that is missing, unknown, or of another type or shape, dense
-  // for sparse or the other way round; UNIMPLEMENTED for a signature with a
-  // sparse output, or with a tensor that is made of several in another way.
+  // Returns the outputs of a signature by name. INVALID_ARGUMENT, naming the
+  // input, for an input that is missing, unknown, or of another type or shape,
+  // or dense instead of sparse or vice versa. UNIMPLEMENTED for a signature
+  // with a sparse output or with another composite tensor.
   absl::StatusOr<std::map<std::string, Tensor>> Run(
       const std::string& signature_name, const SignatureInputs& inputs,
       const RunOptions& options = {});

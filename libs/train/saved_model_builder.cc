@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kCopyBytes = size_t{1} << 20;
 
-// What the constant says.
+// Returns the value of the constant.
 absl::StatusOr<std::string> PathOf(const Output& asset) {
   const Node* node = asset ? asset.node() : nullptr;
   const Tensor* value = node != nullptr && node->type() == "Const"
@@ -68,8 +68,8 @@ std::string TextOf(const tf::SavedModel& model) {
   return text;
 }
 
-// Of all variables, added to the graph; null where one is given, and where
-// there are no variables.
+// Returns a saver of all variables, added to the graph; null if one is given,
+// or there are no variables.
 absl::StatusOr<std::unique_ptr<Saver>> OwnSaver(const Scope& scope,
                                                 const SavedModelGraph& graph) {
   RETURN_IF_ERROR(scope.status());
@@ -84,9 +84,9 @@ absl::StatusOr<std::unique_ptr<Saver>> OwnSaver(const Scope& scope,
   return saver;
 }
 
-// A saver that writes neither state nor graph asks nobody where the files are.
-absl::Status CheckThatTheyAreThere(FileSystem& files,
-                                   const std::string& prefix) {
+// A saver that writes neither state nor graph does not check where the files
+// are.
+absl::Status CheckVariablesExist(FileSystem& files, const std::string& prefix) {
   const std::string index = checkpoint::IndexFilename(prefix);
   const absl::Status found = files.FileExists(index);
   if (!absl::IsNotFound(found)) return found;
@@ -164,7 +164,7 @@ absl::Status SavedModelBuilder::AddMetaGraphAndVariables(
         saver->Save(session,
                     JoinPath(variables, saved_model::kVariablesFilename),
                     only_variables));
-    RETURN_IF_ERROR(CheckThatTheyAreThere(files_, prefix));
+    RETURN_IF_ERROR(CheckVariablesExist(files_, prefix));
   }
   RETURN_IF_ERROR(AddGraph(scope, graph, saver));
   has_variables_ = true;
@@ -219,7 +219,7 @@ absl::StatusOr<std::vector<Asset>> SavedModelBuilder::CopyAssets(
   return copied;
 }
 
-// Equal files of one name are one; others get a number.
+// Equal files of one name are stored once; different ones get a number.
 absl::StatusOr<std::string> SavedModelBuilder::CopyAsset(
     const std::string& path) {
   const std::string name(Basename(path));
@@ -252,7 +252,7 @@ absl::StatusOr<std::string> SavedModelBuilder::Save(bool as_text) {
   }
   if (model.ByteSizeLong() > std::numeric_limits<int>::max()) {
     return absl::ResourceExhaustedError(
-        "the graphs are larger than a SavedModel can be, 2 GiB: keep large "
+        "the graphs exceed the limit of a SavedModel, 2 GiB: keep large "
         "constants out of them");
   }
   const std::string path =

@@ -1,4 +1,4 @@
-// SavedModelBuilder: writes a SavedModel (saved_model.h); TensorFlow's
+// SavedModelBuilder writes a SavedModel (saved_model.h); TensorFlow's
 // tf.saved_model.Builder of version 1.
 //
 //   auto builder = SavedModelBuilder::Create(files, "/models/line");
@@ -8,8 +8,8 @@
 //        .signature_def_map = {{"serving_default", signature}}});
 //   (*builder)->Save();
 //
-// The file saved_model.pb, without which nobody takes the directory for a
-// SavedModel, is written at the end, atomically.
+// The file saved_model.pb, which makes the directory a SavedModel, is written
+// last and atomically.
 //
 // Threads: one at a time; adding to the graph as the scope's. All block.
 #ifndef WEFT_LIBS_TRAIN_SAVED_MODEL_BUILDER_H_
@@ -32,40 +32,42 @@
 
 namespace weft::train {
 
-// A graph as it is to be served.
+// SavedModelGraph describes a graph for serving.
 struct SavedModelGraph {
   std::vector<std::string> tags;
   std::map<std::string, SignatureDef> signature_def_map;
-  // String constants of the graph, each the path of a file that it reads: these
-  // are copied to assets/, and fed where they lie when the model is loaded.
+  // String constants of the graph, each the path of a file that it reads. The
+  // files are copied to assets/, and the constants are fed with the copies'
+  // paths when the model is loaded.
   std::vector<Output> assets;
-  // Run after the variables are restored. Null: none.
+  // Operation to run after the variables are restored. Null: none.
   Operation main_op;
   bool clear_devices = false;
-  // Attrs that hold their op's default are left out, for older readers.
+  // If true, drops attrs that have the default of their op, for older readers.
   bool strip_default_attrs = false;
-  // What saves the variables; outlives the call. Null: one of all of them,
-  // which is added to the graph; none where there are no variables.
+  // Saves the variables; must outlive the call. Null: a saver of all variables,
+  // which is added to the graph; none if there are no variables.
   Saver* saver = nullptr;
 };
 
 class SavedModelBuilder {
  public:
-  // Makes the directory. ALREADY_EXISTS where it is there and holds something.
-  // `files` outlives the builder.
+  // Creates the directory. ALREADY_EXISTS if it exists and is not empty.
+  // `files` must outlive the builder.
   static absl::StatusOr<std::unique_ptr<SavedModelBuilder>> Create(
       FileSystem& files, const std::string& export_dir);
 
-  // The first graph, once, with what the session's variables hold; the session
-  // has to find the directory by the same path. INVALID_ARGUMENT for an asset
-  // that is no string constant, NOT_FOUND for one whose file is gone,
-  // FAILED_PRECONDITION out of turn.
+  // Adds the first graph, once, with the values of the session's variables; the
+  // session must reach the directory by the same path. INVALID_ARGUMENT for an
+  // asset that is no string constant, NOT_FOUND for a missing asset file,
+  // FAILED_PRECONDITION out of order.
   absl::Status AddMetaGraphAndVariables(Session& session, const Scope& scope,
                                         const SavedModelGraph& graph);
-  // Further graphs, of the same variables.
+  // Adds further graphs, with the same variables.
   absl::Status AddMetaGraph(const Scope& scope, const SavedModelGraph& graph);
 
-  // The path of what it wrote, saved_model.pb or, as text, saved_model.pbtxt.
+  // Returns the path of the written saved_model.pb or, as text,
+  // saved_model.pbtxt.
   absl::StatusOr<std::string> Save(bool as_text = false);
 
  private:
@@ -80,7 +82,7 @@ class SavedModelBuilder {
   FileSystem& files_;
   const std::string export_dir_;
   bool has_variables_ = false;
-  // Of assets/, by their names there: where they came from.
+  // Source paths of assets, by their names in assets/.
   std::map<std::string, std::string> assets_;
   std::vector<MetaGraph> graphs_;
 };

@@ -21,7 +21,7 @@
 namespace weft::train {
 namespace {
 
-// How TensorFlow's programs name the message.
+// Name of the message in TensorFlow's programs.
 constexpr char kAssetTypeUrl[] = "type.googleapis.com/tensorflow.AssetFileDef";
 
 absl::Status CheckFilename(const std::string& filename) {
@@ -57,7 +57,7 @@ absl::Status ParseText(const std::string& path, const std::string& content,
   return status.ok() ? status : CannotParse(path, status.message());
 }
 
-// The file and whether it is text.
+// Returns the file and whether it is text.
 absl::StatusOr<std::pair<std::string, bool>> FindFile(
     FileSystem& files, const std::string& export_dir) {
   for (const auto name :
@@ -79,8 +79,8 @@ absl::Status CheckSize(const std::string& path, uint64_t size) {
   return CannotParse(path, "a SavedModel is no larger than 2 GiB.");
 }
 
-// The graphs share the arena that they lie in: a protobuf map on the heap that
-// has no memory to grow is broken, and so is its destructor.
+// The graphs share their arena: a protobuf map on the heap is broken when it
+// has no memory to grow, and so is its destructor.
 absl::StatusOr<std::vector<MetaGraph>> ReadGraphs(
     FileSystem& files, const std::string& export_dir) {
   ASSIGN_OR_RETURN(const auto file, FindFile(files, export_dir));

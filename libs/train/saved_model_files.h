@@ -1,4 +1,4 @@
-// What a SavedModel's reader and its builder share: assets in messages.
+// Shared code of the SavedModel reader and builder: assets in messages.
 //
 // Functions without state.
 #ifndef WEFT_LIBS_TRAIN_SAVED_MODEL_FILES_H_
@@ -24,15 +24,15 @@ struct Asset {
   std::string filename;
 };
 
-// Whether it leads from a directory to something below it.
+// Whether the path stays below its base directory.
 bool IsPathWithin(absl::string_view path);
 
-// By the field of version 2, else by the collection of version 1.
-// INVALID_ARGUMENT where the latter holds something else, and for a filename
-// that leads out of its directory.
+// Reads assets from the field of version 2, else from the collection of version
+// 1. INVALID_ARGUMENT if the collection holds something else, or a file name
+// leaves its directory.
 absl::StatusOr<std::vector<Asset>> ReadAssetFileDefs(
     const tf::MetaGraphDef& message);
-// Into the collection.
+// Writes assets to the collection.
 void WriteAssetFileDefs(const std::vector<Asset>& assets,
                         tf::MetaGraphDef* message);
 

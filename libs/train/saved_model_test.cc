@@ -42,7 +42,7 @@ class SavedModelTest : public ::testing::Test {
   Scope root_ = Scope::Root();
 };
 
-TEST_F(SavedModelTest, GraphsAreFoundByAllTheirTags) {
+TEST_F(SavedModelTest, GraphsAreFoundByExactTagSet) {
   Write("/m/saved_model.pb",
         WithTags({{"serve"}, {"gpu", "serve"}, {}}).SerializeAsString());
   ASSERT_OK_AND_ASSIGN(const auto graphs, ReadSavedModel(files_, "/m"));
@@ -57,7 +57,7 @@ TEST_F(SavedModelTest, GraphsAreFoundByAllTheirTags) {
                        "with available tags '[{'serve'}, {'gpu', 'serve'}"));
 }
 
-TEST_F(SavedModelTest, WhatIsNoSavedModelIsRefused) {
+TEST_F(SavedModelTest, InvalidSavedModelIsRejected) {
   const auto kInvalid = absl::StatusCode::kInvalidArgument;
   EXPECT_THAT(Read(), StatusIs(absl::StatusCode::kNotFound,
                                "does not exist at: /m/{saved_model.pbtxt|"));
@@ -90,7 +90,7 @@ TEST_F(SavedModelTest, ReadingWithoutMemoryIsAnError) {
   }
 }
 
-TEST_F(SavedModelTest, AssetsStayInTheirDirectory) {
+TEST_F(SavedModelTest, AssetPathsCannotLeaveDirectory) {
   tf::MetaGraphDef graph;
   WriteAssetFileDefs({{"a:0", "a.txt"}, {"b:0", "deep/b..txt"}}, &graph);
   ASSERT_OK_AND_ASSIGN(const auto assets, ReadAssetFileDefs(graph));
@@ -112,7 +112,7 @@ TEST_F(SavedModelTest, AssetsStayInTheirDirectory) {
               StatusIs(absl::StatusCode::kInvalidArgument, "no AssetFileDef"));
 }
 
-TEST_F(SavedModelTest, SignaturesComeBackAsTheyWere) {
+TEST_F(SavedModelTest, SignaturesRoundTrip) {
   const Output x =
       ops::Placeholder(root_.WithName("x"), DT_STRING, {.shape = {-1, 2}});
   const Output scores = ops::Placeholder(root_.WithName("scores"), DT_FLOAT);
@@ -137,7 +137,7 @@ TEST_F(SavedModelTest, SignaturesComeBackAsTheyWere) {
                        "signature 'f': tensor 'inputs'"));
 }
 
-TEST_F(SavedModelTest, SignaturesThatTensorFlowRefusesAreRefused) {
+TEST_F(SavedModelTest, InvalidSignaturesAreRejected) {
   const Output text = ops::Placeholder(root_.WithName("text"), DT_STRING);
   const Output number = ops::Placeholder(root_.WithName("number"), DT_DOUBLE);
   const auto says = [](const absl::StatusOr<SignatureDef>& signature,
@@ -156,7 +156,7 @@ TEST_F(SavedModelTest, SignaturesThatTensorFlowRefusesAreRefused) {
   says(PredictSignatureDef({{"x", Output()}}, {{"y", number}}), "'x' is null");
 }
 
-TEST_F(SavedModelTest, ADirectoryThatHoldsSomethingIsLeftAlone) {
+TEST_F(SavedModelTest, NonEmptyDirectoryIsNotOverwritten) {
   Write("/m/notes.txt", "mine");
   EXPECT_THAT(SavedModelBuilder::Create(files_, "/m").status(),
               StatusIs(absl::StatusCode::kAlreadyExists, "isn't empty"));

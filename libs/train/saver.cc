@@ -37,24 +37,24 @@ namespace {
 
 using ops::Variable;
 
-// Of the node that marks all that a save with SaveConsistency::kStep saves.
+// Name of the node that marks everything that a save with
+// SaveConsistency::kStep saves.
 constexpr char kMarkName[] = "mark_all";
-// A save that waits for another one sees so often whether its session is still
-// there.
+// A waiting save checks at this interval whether its session still exists.
 constexpr absl::Duration kWaitAtOnce = absl::Seconds(1);
-// Checkpoints that could not be deleted, and are tried again.
+// Maximum number of failed deletions that are remembered and retried.
 constexpr size_t kMaxToDelete = 20;
-// What a task takes as a max_hold.
+// Maximum max_hold that a task accepts.
 constexpr absl::Duration kLongestHold = absl::Minutes(4);
 
-// One tensor of a checkpoint, or one slice of it, and what it is of: a variable
-// or, where `iterator` is not null, an iterator.
+// One tensor of a checkpoint, or one slice of it, with its variable or, if not
+// null, its `iterator`.
 struct Saveable {
   std::string name;
   std::string shape_and_slice;  // empty: the whole
   Variable variable;
   Output iterator = {};
-  // What else checkpoints may call it (slot_keys.h).
+  // Alternative names in checkpoints (slot_keys.h).
   std::vector<std::string> other_names = {};
 
   const Node* node() const {
@@ -66,7 +66,7 @@ bool IsIterator(const Saveable& saveable) {
   return static_cast<bool>(saveable.iterator);
 }
 
-// Only parts of one tensor share a name. `saveables` are sorted by that.
+// Only parts of one tensor may share a name. `saveables` are sorted by name.
 absl::Status CheckNames(const std::vector<Saveable>& saveables) {
   absl::flat_hash_set<absl::string_view> slices;
   for (size_t i = 0; i < saveables.size(); ++i) {
@@ -80,7 +80,7 @@ absl::Status CheckNames(const std::vector<Saveable>& saveables) {
   return absl::OkStatus();
 }
 
-// By TensorFlow's names, the tensor's and what it puts behind.
+// With TensorFlow's names, the tensor's and its suffix.
 absl::StatusOr<std::vector<Saveable>> FindIterators(const Scope& scope,
                                                     const SaverOptions& options,
                                                     bool takes_all) {
@@ -94,12 +94,12 @@ absl::StatusOr<std::vector<Saveable>> FindIterators(const Scope& scope,
   std::vector<Saveable> saveables;
   for (const Output& iterator : iterators) {
     if (!iterator || iterator.dtype() != DT_RESOURCE) {
-      return absl::InvalidArgumentError("an iterator to save is null, or none");
+      return absl::InvalidArgumentError("an iterator to save is null");
     }
     if (absl::StartsWith(iterator.node()->type(), "IteratorFromStringHandle")) {
       return absl::InvalidArgumentError(absl::StrCat(
           "iterator '", iterator.node()->name(),
-          "' stands for another one, and has no position of its own to save; "
+          "' is a handle of another iterator and has no position to save; "
           "name that one"));
     }
     saveables.push_back({.name = absl::StrCat(iterator.node()->name(), ":",
@@ -111,7 +111,7 @@ absl::StatusOr<std::vector<Saveable>> FindIterators(const Scope& scope,
   return saveables;
 }
 
-// Of a slot that is saved as a slice of `key`.
+// Alternative names of a slot that is saved as a slice of `key`.
 std::vector<std::string> OtherNamesOf(const VariableStore& store,
                                       const Variable& slot,
                                       const std::string& key) {
@@ -124,7 +124,7 @@ std::vector<std::string> OtherNamesOf(const VariableStore& store,
       key);
 }
 
-// Sorted by name; the parts of one tensor as they come.
+// Sorted by name; the parts of one tensor in their order.
 absl::StatusOr<std::vector<Saveable>> FindSaveables(
     const Scope& scope, const SaverOptions& options) {
   const VariableStore& store = VariableStore::Of(scope);
@@ -170,7 +170,7 @@ absl::StatusOr<std::vector<Saveable>> FindSaveables(
   return saveables;
 }
 
-// The CPU of the node's task; empty where that is left open.
+// Returns the CPU of the node's task; empty if the task is unspecified.
 absl::StatusOr<std::string> TaskCpu(const Node& node) {
   ASSIGN_OR_RETURN(DeviceName device,
                    DeviceName::Parse(node.requested_device()));
@@ -179,7 +179,7 @@ absl::StatusOr<std::string> TaskCpu(const Node& node) {
   return device.ToString();
 }
 
-// By device, those that say none first.
+// Grouped by device; saveables without a device come first.
 absl::StatusOr<std::map<std::string, std::vector<Saveable>>> ByTask(
     const std::vector<Saveable>& saveables) {
   std::map<std::string, std::vector<Saveable>> tasks;
@@ -204,9 +204,9 @@ Tensor Slices(const std::vector<Saveable>& saveables) {
   return Tensor::Vector<std::string>(slices);
 }
 
-// The same for reading, where a whole variable says its shape as well: what is
-// stored under its name with another one is refused before the task's variables
-// are set. That of a scalar can't be said so, and is refused by its assignment.
+// As SlicesToSave, for reading, where a whole variable also states its shape: a
+// stored tensor of another shape is rejected before the task's variables are
+// set. A scalar cannot state its shape, and is rejected by its assignment.
 Tensor SlicesToRead(const std::vector<Saveable>& saveables) {
   Tensor slices = Slices(saveables);
   for (size_t i = 0; i < saveables.size(); ++i) {
@@ -221,8 +221,8 @@ Tensor SlicesToRead(const std::vector<Saveable>& saveables) {
   return slices;
 }
 
-// For each variable a number that it shares with its slots, and with no other:
-// these are of one moment in a checkpoint.
+// Returns a number for each variable, shared only with its slots: these are
+// captured together.
 std::vector<int64_t> SnapshotGroups(const Scope& scope,
                                     const std::vector<Saveable>& saveables) {
   const auto& primaries = VariableStore::Of(scope).primaries;
@@ -239,8 +239,8 @@ std::vector<int64_t> SnapshotGroups(const Scope& scope,
   return groups;
 }
 
-// The values of the variables and the states of the iterators, as they are
-// saved.
+// Returns the values of the variables and the states of the iterators, in save
+// order.
 InputList ReadAll(const Scope& scope, const std::vector<Saveable>& saveables) {
   InputList values;
   for (const Saveable& saveable : saveables) {
@@ -259,13 +259,14 @@ InputList ReadAll(const Scope& scope, const std::vector<Saveable>& saveables) {
   return values;
 }
 
-// Adds what saves, and what marks the variables before that.
+// SaveBuilder adds the nodes that save, and those that mark the variables
+// before.
 class SaveBuilder {
  public:
   SaveBuilder(const Scope& scope, const SaverOptions& options)
       : scope_(scope), options_(options) {}
 
-  // Of what lies on one device: the prefix, once all is written.
+  // Saves everything on one device; returns the prefix once written.
   Output AddSave(const Scope& scope, const Output& prefix,
                  const std::vector<Saveable>& saveables) {
     const auto groups = SnapshotGroups(scope, saveables);
@@ -287,21 +288,21 @@ class SaveBuilder {
         prefix);
   }
 
-  // Each task its own; the last one makes one checkpoint of them all.
+  // Each task saves its own part; the last one merges all parts.
   Output AddShardedSave(
       const Output& prefix, const Output& shard_folder,
       const std::map<std::string, std::vector<Saveable>>& tasks);
 
-  // Marks all that is saved; null where nothing is marked.
+  // Marks everything that is saved; null if nothing is marked.
   Operation AddMarks() {
     if (marks_.empty()) return Operation();
     return ops::Group(scope_, marks_, kMarkName);
   }
 
  private:
-  // What the device's SaveV2 finds its mark by; and it takes only one that was
-  // made for the same prefix, the last tensor that is marked. TensorFlow takes
-  // the node for what it is, an IdentityN (libs/passes/variable_saving.h).
+  // Adds the mark of the device's SaveV2, which accepts only a mark made for
+  // the same prefix, the last marked tensor. In TensorFlow the node is a plain
+  // IdentityN (libs/passes/variable_saving.h).
   std::string AddMark(const Scope& scope, const Output& prefix,
                       const std::vector<Saveable>& saveables,
                       std::vector<int64_t> groups) {
@@ -309,7 +310,7 @@ class SaveBuilder {
     InputList marked = ReadAll(scope, saveables);
     marked.push_back(prefix);
     groups.push_back(static_cast<int64_t>(groups.size()));
-    // Where its SaveV2 will be, which only a CPU has.
+    // On the device of its SaveV2, which only a CPU has.
     marks_.emplace_back(scope.WithDevice("/cpu:0").AddNode(
         "IdentityN", marked,
         {{"_marks", mark},
@@ -325,15 +326,15 @@ class SaveBuilder {
   std::vector<Operation> marks_;
 };
 
-// After ShardFolderSuffix, or alone where TensorFlow runs the graph.
+// Follows ShardFolderSuffix, or is used alone if TensorFlow runs the graph.
 constexpr char kShardName[] = "/part";
-// Of the nodes that TensorFlow's Savers have not; the last one is followed by a
-// number.
+// Names of nodes that TensorFlow's Savers do not have; the last one is followed
+// by a number.
 constexpr char kShardFolderName[] = "shard_folder";
 constexpr char kMarkerName[] = "marker";
 constexpr char kMarkerContentsName[] = "marker_contents";
 constexpr char kSeesMarkerName[] = "sees_marker";
-// Parts of what restores, where there are iterators.
+// Names of the parts of the restore op, if there are iterators.
 constexpr char kRestoreVariablesName[] = "restore_variables";
 constexpr char kRestoreIteratorsName[] = "restore_iterators";
 
@@ -341,7 +342,7 @@ Output SaveBuilder::AddShardedSave(
     const Output& prefix, const Output& shard_folder,
     const std::map<std::string, std::vector<Saveable>>& tasks) {
   const Scope& scope = scope_;
-  // Files of a save that is not finished stand in a folder of their own.
+  // Files of an unfinished save are in a separate directory.
   const Output temporary = ops::StringJoin(scope.WithDevice("/cpu:0"),
                                            {prefix, shard_folder, kShardName});
   const Output num_shards =
@@ -369,7 +370,8 @@ Output SaveBuilder::AddShardedSave(
       last.WithControlDependencies({merge}).WithName("Identity"), prefix);
 }
 
-// For each task whether it reads, from a file of that name, what it should.
+// Returns for each task whether it reads the expected contents from the marker
+// file.
 std::vector<Output> AddMarkerReads(const Scope& scope, const Output& path,
                                    const Output& contents,
                                    const std::set<std::string>& devices) {
@@ -389,7 +391,7 @@ Operation AddDeserialize(const Scope& scope, const Output& iterator,
                                                         {iterator, state}));
 }
 
-// Empty where no tensor has another name.
+// Empty if no tensor has an alternative name.
 std::vector<std::string> OtherNames(const std::vector<Saveable>& saveables) {
   std::vector<std::string> names;
   bool has_any = false;
@@ -434,12 +436,12 @@ std::vector<Operation> AddRestore(const Scope& scope, const Output& prefix,
 
 struct Restores {
   Operation all;
-  // Parts of it; null where there are no iterators.
+  // Parts of the restore op; null if there are no iterators.
   Operation variables, iterators;
 };
 
-// Iterators are read by nodes of their own, for they are also restored when the
-// variables have been.
+// Iterators are read by separate nodes, because they may be restored after the
+// variables.
 Restores AddRestores(
     const Scope& scope, bool sharded, const Output& prefix,
     const std::map<std::string, std::vector<Saveable>>& tasks) {
@@ -483,29 +485,29 @@ absl::Status CheckCounts(const SaverDef& def) {
   const float hours = def.keep_checkpoint_every_n_hours;
   if (std::isfinite(hours) && hours >= 0) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "a saver's keep_checkpoint_every_n_hours is not negative and not ",
+      "a saver's keep_checkpoint_every_n_hours must not be negative, but is ",
       hours));
 }
 
-// What the time of day is ahead of the time that intervals are measured by.
-// Rounded: two clocks can't be read at one moment.
+// Offset of the wall clock from the monotonic clock. Rounded, because two
+// clocks cannot be read atomically.
 absl::Duration WallIsAhead(const Clock& clock) {
   const absl::Duration ahead = clock.WallTime() - clock.Now();
   return absl::Floor(ahead + absl::Microseconds(500), absl::Milliseconds(1));
 }
 
-// Who made the options may have left the clock out.
+// The options may have no clock.
 const Clock& ClockOf(const SaverOptions& options, const Clock& own_clock) {
   return options.clock != nullptr ? *options.clock : own_clock;
 }
 
-// A time of a state, which may hold any number.
+// Converts a time of a state file, which may hold any number.
 absl::Time TimeOf(double seconds_since_1970, absl::Time now) {
   if (!(seconds_since_1970 >= 0)) return now;  // NaN, too
   return std::min(absl::UnixEpoch() + absl::Seconds(seconds_since_1970), now);
 }
 
-// Paths of one checkpoint may be written in several ways.
+// Paths of one checkpoint may be spelled in several ways.
 bool AreSame(absl::string_view a, absl::string_view b) {
   return a == b || CleanPath(a) == CleanPath(b);
 }
@@ -516,9 +518,9 @@ bool LieInOneFolder(absl::string_view a, absl::string_view b) {
 
 enum class Sameness { kDifferent, kSame, kUnknown };
 
-// Whether they are one checkpoint, although one path is relative, or leads
-// through a link: their names are the same and, to the byte, their indexes. A
-// failed read says nothing, so that neither may be deleted for the other.
+// Whether both are one checkpoint, although one path is relative, or contains a
+// symbolic link: their names and the bytes of their indexes are equal. After a
+// failed read the answer is unknown, so neither may be deleted for the other.
 Sameness CompareCheckpoints(FileSystem& files, const std::string& a,
                             const std::string& b) {
   if (Basename(a) != Basename(b)) return Sameness::kDifferent;
@@ -548,8 +550,9 @@ absl::Status AddState(FileSystem& files, absl::string_view folder,
   return absl::OkStatus();
 }
 
-// That of `latest_filename`, and those that would name the old ones. An error
-// where it is known at a later try; what cannot be read is in there as such.
+// Reads the state file `latest_filename`, and those that would name the old
+// checkpoints. Transient errors are returned; a state that cannot be parsed is
+// stored as an error.
 absl::StatusOr<States> ReadStates(
     FileSystem& files, absl::string_view folder,
     const std::string& latest_filename,
@@ -562,7 +565,7 @@ absl::StatusOr<States> ReadStates(
   return states;
 }
 
-// Whether one of them names it, or may do so: nobody can read it.
+// Whether one of them names it, or may name it because it cannot be parsed.
 bool MayName(FileSystem& files, const States& states, const std::string& path) {
   const auto is_it = [&](const std::string& named) {
     return AreSame(named, path) ||
@@ -576,13 +579,13 @@ bool MayName(FileSystem& files, const States& states, const std::string& path) {
   });
 }
 
-// Nothing is to be found in an index that is gone, or damaged.
+// Whether an index is missing or damaged, so that it names no data files.
 bool NamesNothing(const absl::Status& read) {
   return absl::IsNotFound(read) || absl::IsDataLoss(read) ||
          absl::IsOutOfRange(read);
 }
 
-// The data files that an index names.
+// Returns the data files that an index names.
 absl::StatusOr<std::vector<std::string>> ReadDataFiles(
     FileSystem& files, const std::string& path) {
   ASSIGN_OR_RETURN(const auto reader,
@@ -601,8 +604,8 @@ absl::StatusOr<std::vector<std::string>> ReadDataFiles(
   return paths;
 }
 
-// Those that are there, as far as the folder or the index tells. An error where
-// a later try may find them.
+// Returns the data files of a checkpoint, from the directory listing or else
+// from the index. Returns an error if a later attempt may find them.
 absl::StatusOr<std::vector<std::string>> DataFilesOf(FileSystem& files,
                                                      const std::string& path) {
   const absl::string_view folder = Dirname(path);
@@ -623,9 +626,10 @@ absl::StatusOr<std::vector<std::string>> DataFilesOf(FileSystem& files,
   return paths;
 }
 
-// Its index first: without that nobody takes the rest for a checkpoint. What
-// can't be deleted is found again, where the folder can be listed. Where only
-// the index names the data, it stays until that can be read.
+// Deletes the index first: without it the rest is no checkpoint. Files that
+// cannot be deleted are found again later, if the directory can be listed. If
+// only the index names the data, the checkpoint stays until the index can be
+// read.
 void DeleteCheckpoint(FileSystem& files, const std::string& path) {
   const auto data = DataFilesOf(files, path);
   if (!data.ok()) return;
@@ -638,7 +642,7 @@ void DeleteCheckpoint(FileSystem& files, const std::string& path) {
 
 }  // namespace
 
-// They lie beside what restores.
+// They are colocated with the restore op.
 void Saver::FindOwnNodes(const Graph& graph, Nodes& nodes) {
   const absl::string_view scope = Dirname(nodes.restore.name());
   const auto find = [&](absl::string_view name) {
@@ -692,7 +696,7 @@ SaverDef Saver::def() const {
   def.max_to_keep = options_.max_to_keep;
   def.sharded = options_.sharded;
   def.writes_v1 = nodes_.writes_v1;
-  // Never is a number, too, to those who read it.
+  // Readers represent "never" by a number, too.
   def.keep_checkpoint_every_n_hours = static_cast<float>(
       std::min(absl::ToDoubleHours(options_.keep_checkpoint_every),
                double{std::numeric_limits<float>::max()}));
@@ -787,16 +791,16 @@ absl::StatusOr<std::string> Saver::Save(Session& session,
   const absl::Time deadline = clock.Now() + options_.max_wait;
   absl::Status turn = TakeTurn(session.scheduler());
   while (!turn.ok() && clock.Now() < deadline) {
-    RETURN_IF_ERROR(session.Extend());  // an error: nobody waits any more
+    RETURN_IF_ERROR(session.Extend());  // an error: the save was abandoned
     turn = TakeTurn(session.scheduler());
   }
   RETURN_IF_ERROR(turn);
-  const absl::Cleanup given = [this] { GiveTurn(); };
+  const absl::Cleanup given = [this] { EndTurn(); };
   RETURN_IF_ERROR(SaveAlone(session, save_path, path, options));
   return path;
 }
 
-// Waits so long that whoever waits looks around between two tries.
+// Waits in slices, so that a waiting save can check its session in between.
 absl::Status Saver::TakeTurn(Scheduler& scheduler) {
   const absl::Time deadline =
       scheduler.clock().Now() + std::min(options_.max_wait, kWaitAtOnce);
@@ -823,8 +827,8 @@ bool Saver::TakeFreeTurn() {
   return !std::exchange(is_saving_, true);
 }
 
-// Under the lock: a waiter takes it before it goes on.
-void Saver::GiveTurn() {
+// Called under the lock, which a waiter takes before it continues.
+void Saver::EndTurn() {
   absl::MutexLock lock(&mutex_);
   is_saving_ = false;
   for (Event* waiter : waiting_) waiter->Set();
@@ -873,10 +877,9 @@ absl::Status Saver::Write(Session& session, const std::string& path,
   return session.Run(feeds, nodes_.save).status();
 }
 
-absl::Status Saver::CheckThatItIsThere(FileSystem& files,
-                                       const std::string& path) {
+absl::Status Saver::CheckExists(FileSystem& files, const std::string& path) {
   const std::string index = checkpoint::IndexFilename(path);
-  // Another error says nothing of it, and the tasks said that it is there.
+  // Other errors are inconclusive, and the tasks reported that it exists.
   if (!absl::IsNotFound(files.FileExists(index))) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "The variables were written, but this program does not find ", index,
@@ -889,11 +892,11 @@ absl::Status Saver::TakeOverOldOnes(FileSystem& files,
                                     const std::string& save_path,
                                     const std::string& path,
                                     const std::string& latest_filename) {
-  // Those of another path than before are still in the marker there.
+  // Those of the previous path are still in its marker.
   ASSIGN_OR_RETURN(auto recovered,
                    unfinished_.Recover(files, save_path, Now()));
   if (recovered) recovered_ = *std::move(recovered);
-  if (options_.max_to_keep <= 0) {  // all stay, for whoever goes on, too
+  if (options_.max_to_keep <= 0) {  // all are kept, also for later savers
     for (const auto& old : unfinished_.MaybeWhole()) {
       unfinished_.Succeeded(old.prefix);
     }
@@ -909,7 +912,8 @@ absl::Status Saver::TakeOverOldOnes(FileSystem& files,
       unfinished_.Succeeded(old.prefix);
       continue;
     }
-    // Rather one too many stays than that one goes which would be named.
+    // Keeping one checkpoint too many is better than deleting one that is
+    // named.
     if (!states.at(old.latest_filename).ok()) continue;
     if (!absl::c_linear_search(to_delete_, old.prefix)) {
       to_delete_.push_back(old.prefix);
@@ -918,8 +922,8 @@ absl::Status Saver::TakeOverOldOnes(FileSystem& files,
   return absl::OkStatus();
 }
 
-// A save to the same prefix replaces one, and counts it. What cannot be asked
-// for now is, before the next save.
+// A save to the same prefix replaces the checkpoint, and counts it. Checkpoints
+// that cannot be checked now are checked before the next save.
 std::vector<UnfinishedSaves::OldOne> Saver::WholeOnes(
     FileSystem& files, const std::string& path) const {
   std::vector<UnfinishedSaves::OldOne> whole;
@@ -941,7 +945,7 @@ absl::Status Saver::SaveAlone(Session& session, const std::string& save_path,
                               const std::string& path,
                               const SaveOptions& options) {
   const uint64_t number = random_.Next();
-  // Who writes nothing here need not see what the tasks write.
+  // A program that writes nothing here need not see the files of the tasks.
   if (!options.write_state && !options.write_meta_graph) {
     return Write(session, path, number, options);
   }
@@ -959,40 +963,41 @@ absl::Status Saver::SaveAlone(Session& session, const std::string& save_path,
     RETURN_IF_ERROR(CheckThatTasksSee(session, marker));
   }
   RETURN_IF_ERROR(Write(session, path, number, options));
-  RETURN_IF_ERROR(CheckThatItIsThere(files, path));
-  // Whether it is counted or not, it is no old one any more.
+  RETURN_IF_ERROR(CheckExists(files, path));
+  // Counted or not, it is not an old checkpoint any more.
   std::erase_if(to_delete_,
                 [&](const std::string& old) { return AreSame(old, path); });
-  const absl::Status told = CountAndTell(session, files, path, options);
-  // What no state names is this Saver's as long as it counts it, then nobody's.
+  const absl::Status told = FinishSave(session, files, path, options);
+  // A checkpoint that no state names is in use while this Saver counts it, and
+  // unreferenced afterwards.
   if (told.ok()) unfinished_.Succeeded(path);
   unfinished_.End(files, marker, save, Now(), to_delete_);
   return told;
 }
 
-absl::Status Saver::CountAndTell(Session& session, FileSystem& files,
-                                 const std::string& path,
-                                 const SaveOptions& options) {
-  // It is there, whatever else fails.
-  if (options.write_state) CountIn(path);
-  // Before the state, which names what is whole.
+absl::Status Saver::FinishSave(Session& session, FileSystem& files,
+                               const std::string& path,
+                               const SaveOptions& options) {
+  // It exists, whatever else fails.
+  if (options.write_state) CountCheckpoint(path);
+  // Before the state, which may name only complete checkpoints.
   if (options.write_meta_graph) RETURN_IF_ERROR(WriteGraph(files, path));
   if (!options.write_state) return absl::OkStatus();
-  // Files may have hung so long that nobody waits any more, and that another
-  // Saver has taken over.
+  // The file system may have hung so long that the save was abandoned, and
+  // another Saver has taken over.
   RETURN_IF_ERROR(session.Extend());
   RETURN_IF_ERROR(WriteState(files, path, options.latest_filename));
   DeleteOld(files);
   return absl::OkStatus();
 }
 
-// They are remembered until no power failure brings them back
-// (UnfinishedSaves::End), but for the oldest: what can't be deleted, or may be
-// one that is kept, is tried again with the next ones.
+// They are remembered until no power failure can revive them
+// (UnfinishedSaves::End), except for the oldest: a checkpoint that cannot be
+// deleted, or may be a kept one, is retried with the next ones.
 void Saver::DeleteOld(FileSystem& files) {
   std::vector<std::string> left;
   for (const std::string& path : to_delete_) {
-    Sameness sameness = Sameness::kDifferent;  // to those that are kept
+    Sameness sameness = Sameness::kDifferent;  // compared with kept ones
     for (const Kept& kept : kept_) {
       if (sameness == Sameness::kSame) break;
       const Sameness one = CompareCheckpoints(files, kept.path, path);
@@ -1056,7 +1061,7 @@ absl::Status Saver::RecoverLastCheckpoints(
     const Session& session, const std::vector<std::string>& paths,
     const std::vector<double>& timestamps) {
   if (!TakeFreeTurn()) return absl::OkStatus();
-  const absl::Cleanup given = [this] { GiveTurn(); };
+  const absl::Cleanup given = [this] { EndTurn(); };
   FileSystem& files = FilesOf(session);
   const Clock& clock = ClockOf(options_, own_clock_);
   const absl::Duration ahead = WallIsAhead(clock);
@@ -1077,10 +1082,10 @@ absl::Status Saver::RecoverLastCheckpoints(
   return absl::OkStatus();
 }
 
-// One that is saved again is the newest. Where all stay, the state goes on
-// naming those that were recovered, so that a later Saver which counts deletes
+// A checkpoint that is saved again is the newest. If all are kept, the state
+// continues to name recovered ones, so that a later Saver with a limit deletes
 // them; as in TensorFlow, no others are added.
-void Saver::CountIn(const std::string& path) {
+void Saver::CountCheckpoint(const std::string& path) {
   const bool was_kept = IsKept(path);
   if (options_.max_to_keep <= 0 && !was_kept) return;
   std::erase_if(kept_,

@@ -11,7 +11,7 @@
 namespace weft::train {
 namespace {
 
-// Of what is kept as bytes, in which a MetaGraph brings it.
+// The contents of the collection that a MetaGraph holds as bytes.
 absl::StatusOr<tf::CollectionDef> Collection(const GraphState& state) {
   tf::CollectionDef def;
   const auto found = state.foreign_collections.find(collection::kSavers);
@@ -69,7 +69,7 @@ absl::StatusOr<std::vector<SaverDef>> CollectedSavers(const Scope& scope) {
     tf::SaverDef message;
     if (!message.ParseFromString(bytes)) {
       return absl::InvalidArgumentError(
-          "collection 'savers' holds what is no SaverDef");
+          "collection 'savers' contains an item that is no SaverDef");
     }
     ASSIGN_OR_RETURN(SaverDef saver, ReadSaverDef(message));
     savers.push_back(std::move(saver));

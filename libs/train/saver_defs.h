@@ -1,6 +1,6 @@
-// SaverDefs in messages, and in the collection of savers that a graph brings
-// along: TensorFlow's "savers", where a Scaffold looks for one before it makes
-// another, and puts the one that it makes.
+// Conversion of SaverDef messages, and the collection "savers" of a graph, as
+// in TensorFlow: a Scaffold uses a saver of the collection before it creates
+// one, and adds the one that it creates.
 //
 // Threads: as the scope's.
 #ifndef WEFT_LIBS_TRAIN_SAVER_DEFS_H_
@@ -25,11 +25,11 @@ namespace train {
 absl::StatusOr<SaverDef> ReadSaverDef(const tf::SaverDef& message);
 void WriteSaverDef(const SaverDef& def, tf::SaverDef* message);
 
-// Those of the collection. The errors above; INVALID_ARGUMENT where it holds
-// something else.
+// Returns the savers of the collection. Errors as above; INVALID_ARGUMENT if
+// the collection holds something else.
 absl::StatusOr<std::vector<SaverDef>> CollectedSavers(const Scope& scope);
-// Into the collection, for the next Scaffold of the graph and for programs that
-// import it. Errors stick to the scope.
+// Adds `def` to the collection, for the next Scaffold of the graph and for
+// programs that import it. Errors stick to the scope.
 void CollectSaver(const Scope& scope, const SaverDef& def);
 
 }  // namespace train

@@ -15,7 +15,7 @@
 namespace weft::train {
 namespace {
 
-// The one item of a collection, which is that option otherwise; null where it
+// Returns the only item of a collection, which provides the option; null if it
 // is empty.
 template <typename Item>
 absl::StatusOr<Item> OnlyItem(const std::vector<Item>& items,
@@ -40,8 +40,8 @@ std::vector<Operation> Items(const Scope& scope, absl::string_view collection,
   return scope.GetOperations(collection);
 }
 
-// What was given, else what the collection holds, else what `make` makes, which
-// goes into the collection.
+// Returns the given value, or else the collection's, or else the result of
+// `make`, which is added to the collection.
 template <typename Item, typename Make>
 absl::Status GetOrMake(const Scope& scope, absl::string_view collection,
                        Item& item, Make make) {
@@ -54,8 +54,8 @@ absl::Status GetOrMake(const Scope& scope, absl::string_view collection,
   return absl::OkStatus();
 }
 
-// Whether a Scaffold made it, this one or one before, here or in TensorFlow. It
-// may come from a file, where anything may have that name.
+// Whether a Scaffold created it, here, earlier, or in TensorFlow. A graph from
+// a file may use that name for other nodes.
 bool IsReport(const Output& ready_op) {
   return ready_op && ready_op.dtype() == DT_STRING &&
          absl::StrContains(ready_op.name(), "report_uninitialized_variables");

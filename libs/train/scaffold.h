@@ -1,7 +1,7 @@
-// Scaffold: the operations with which a training begins, TensorFlow's
-// tf.train.Scaffold. What a program does not give is found in the collections
-// of TensorFlow's names ("init_op", "ready_op", ...), or made when the scaffold
-// is finalized:
+// Scaffold holds the operations that start a training; TensorFlow's
+// tf.train.Scaffold. Operations that a program does not give are taken from
+// collections with TensorFlow's names ("init_op", "ready_op", ...), or created
+// when the scaffold is finalized:
 //
 //   init_op                  initialises all global variables
 //   ready_op                 names of global and local variables without value
@@ -12,7 +12,7 @@
 //                            SaverDef, so that a second scaffold of the graph,
 //                            here or where it is imported, goes by its nodes
 //
-// Threads: as the scope's; what is finalized does not change any more.
+// Threads: as the scope's; a finalized scaffold is immutable.
 #ifndef WEFT_LIBS_TRAIN_SCAFFOLD_H_
 #define WEFT_LIBS_TRAIN_SCAFFOLD_H_
 
@@ -29,26 +29,26 @@
 
 namespace weft::train {
 
-// Initializers of variables, by the nodes that hold these.
+// Initializers of variables, keyed by the node of the variable.
 using VariableInitializers = absl::flat_hash_map<const Node*, Operation>;
 
 struct ScaffoldOptions {
   // Null: see above.
   Operation init_op;
   FeedList init_feeds;  // of init_op
-  // Of an init_op that is made: what it runs instead of those variables' own
-  // initializers (warm_start.h).
+  // Replaces those variables' own initializers in an init_op that is created
+  // (warm_start.h).
   VariableInitializers initializers;
-  // Called after init_op: what else gives variables their first values.
+  // Called after init_op, for other initialization.
   std::function<absl::Status(Session&)> init_fn;
-  // Each a vector of strings: what is still missing.
+  // Each a vector of strings that names missing initializations.
   Output ready_op;
   Output ready_for_local_init_op;
   Operation local_init_op;
   Output summary_op;
   std::shared_ptr<Saver> saver;
-  // Of a saver that is made, of all global variables that there are when the
-  // scaffold is finalized; none: sharded, and else as they are.
+  // Options of a saver that is created, for all global variables that exist
+  // when the scaffold is finalized. Unset: sharded, otherwise default options.
   std::optional<SaverOptions> saver_options;
 };
 
@@ -56,19 +56,20 @@ class Scaffold {
  public:
   explicit Scaffold(ScaffoldOptions options = {});
 
-  // INVALID_ARGUMENT for a scaffold with an init_op, which does not go by them.
-  // REQUIRES: not finalized.
+  // INVALID_ARGUMENT for a scaffold with its own init_op, which would ignore
+  // them. REQUIRES: not finalized.
   absl::Status SetInitializers(VariableInitializers initializers);
 
-  // Of a saver that is made, where the program's options say nothing of one:
-  // its own saver, or options of one, stay.
+  // Sets the options of a created saver, unless the program gave a saver or
+  // options.
   void SetDefaultSaverOptions(SaverOptions options);
 
-  // Adds what is lacking to the graph; the first call does. INVALID_ARGUMENT
-  // where a collection holds several; the scope's error.
+  // Adds missing nodes to the graph, in the first call. INVALID_ARGUMENT if a
+  // collection holds several entries; or the scope's error.
   absl::Status Finalize(const Scope& scope);
   bool is_finalized() const { return is_finalized_; }
-  // What initialises local variables and tables; added to the graph.
+  // Returns an op, added to the graph, that initializes local variables and
+  // tables.
   static Operation DefaultLocalInitOp(const Scope& scope);
 
   const Operation& init_op() const { return options_.init_op; }
@@ -81,12 +82,12 @@ class Scaffold {
     return options_.ready_for_local_init_op;
   }
   const Operation& local_init_op() const { return options_.local_init_op; }
-  // Null where the graph has no summaries.
+  // Null if the graph has no summaries.
   const Output& summary_op() const { return options_.summary_op; }
   const std::shared_ptr<Saver>& saver() const { return options_.saver; }
-  // Whether local initialisation needs that all global variables have values,
-  // and nothing else: false where the program has its own
-  // ready_for_local_init_op, which alone knows what is needed.
+  // Whether local initialization requires only that all global variables have
+  // values: false if the program has its own ready_for_local_init_op, which
+  // alone knows the requirement.
   bool waits_for_variables() const { return waits_for_variables_; }
 
  private:

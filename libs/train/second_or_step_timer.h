@@ -1,5 +1,5 @@
-// SecondOrStepTimer: when a hook is to act again: after so many seconds, or so
-// many steps; TensorFlow's timer of that name.
+// SecondOrStepTimer decides when a hook acts again: after a number of seconds
+// or of steps; TensorFlow's timer of that name.
 //
 // Threads: one at a time.
 #ifndef WEFT_LIBS_TRAIN_SECOND_OR_STEP_TIMER_H_
@@ -17,24 +17,24 @@ namespace weft::train {
 
 class SecondOrStepTimer {
  public:
-  // Exactly one of the two: see Check. `clock` outlives it; null: the
-  // machine's.
+  // Exactly one of the two must be set, see Check. `clock` must outlive this;
+  // null: the system's.
   SecondOrStepTimer(std::optional<absl::Duration> every_secs,
                     std::optional<int64_t> every_steps, const Clock* clock);
 
-  // INVALID_ARGUMENT unless there is one of the two, and more than 0.
+  // INVALID_ARGUMENT unless exactly one of the two is set, and positive.
   absl::Status Check() const;
 
   void Reset();
-  // True the first time; never twice for the same step. By seconds, also where
-  // the clock was set back, for nobody knows how long ago the last time was.
+  // True the first time; never twice for the same step. With seconds, also true
+  // if the clock was set back, because the elapsed time is then unknown.
   bool ShouldTriggerForStep(int64_t step) const;
 
   struct Elapsed {
     absl::Duration time;
     int64_t steps = 0;
   };
-  // Since the last time; none at the first.
+  // Elapsed time and steps since the last call; none at the first.
   std::optional<Elapsed> UpdateLastTriggeredStep(int64_t step);
   const std::optional<int64_t>& last_triggered_step() const {
     return last_step_;

@@ -23,7 +23,8 @@ std::shared_ptr<Scaffold> GivenOrNew(const SessionCreatorOptions& options) {
                                      : std::make_shared<Scaffold>();
 }
 
-// Waits end when the user of the creator asks for it, or who uses its sessions.
+// Waits end when the creator's user requests a stop, or the user of its
+// sessions.
 SessionManagerOptions ManagerOptions(const SessionCreatorOptions& options,
                                      const Scaffold& scaffold,
                                      std::function<bool()> stop_requested) {
@@ -77,7 +78,7 @@ WorkerSessionCreator::WorkerSessionCreator(SessionCreatorOptions options)
     : options_(Monitored(std::move(options))),
       scaffold_(GivenOrNew(options_)) {}
 
-// The wait is an op of ours, so it is in no graph that a chief exports.
+// The wait is an op of Weft, so it is in no graph that a chief exports.
 absl::Status WorkerSessionCreator::FinalizeGraph(const Scope& scope) {
   RETURN_IF_ERROR(scaffold_->Finalize(scope));
   SessionManagerOptions manager = ManagerOptions(

@@ -1,6 +1,6 @@
-// SessionCreator: makes the sessions of a MonitoredSession, the first one and
-// those that take the place of lost ones. ChiefSessionCreator initialises or
-// restores; WorkerSessionCreator waits until the chief has.
+// SessionCreator creates the sessions of a MonitoredSession, the first one and
+// replacements of lost ones. ChiefSessionCreator initializes or restores
+// variables; WorkerSessionCreator waits until the chief has done so.
 //
 // Threads: one at a time. CreateSession blocks.
 #ifndef WEFT_LIBS_TRAIN_SESSION_CREATOR_H_
@@ -26,19 +26,19 @@ class SessionCreator {
  public:
   virtual ~SessionCreator() = default;
 
-  // Adds to the graph what sessions need, for the last time; called once,
-  // before the first session.
+  // Adds the last nodes that sessions need to the graph; called once, before
+  // the first session.
   virtual absl::Status FinalizeGraph(const Scope& scope) = 0;
   virtual absl::StatusOr<std::unique_ptr<Session>> CreateSession() = 0;
-  // The same after the end of training, when others may train on: variables
-  // that have values keep them.
+  // As CreateSession after the end of training, while others may still train:
+  // initialized variables keep their values.
   virtual absl::StatusOr<std::unique_ptr<Session>> Reconnect() {
     return CreateSession();
   }
 
-  // Whoever the sessions are for is to stop: ends waits for one (CANCELLED).
-  // To be set before FinalizeGraph; what it uses outlives the last session's
-  // creation.
+  // Returns true when training is to stop: ends waits for a session
+  // (CANCELLED). Must be set before FinalizeGraph; its captures must outlive
+  // the creation of the last session.
   void set_stop_requested(std::function<bool()> stop_requested) {
     stop_requested_ = std::move(stop_requested);
   }
@@ -54,11 +54,11 @@ struct SessionCreatorOptions {
   std::shared_ptr<Scaffold> scaffold;  // null: one of its own
   std::string master;                  // the target; "": in this process
   SessionOptions config;
-  // Of ChiefSessionCreator: the newest checkpoint of the directory, or the one
-  // that has this path, is restored.
+  // ChiefSessionCreator only: restores the newest checkpoint of the directory,
+  // or the checkpoint with this path.
   std::string checkpoint_dir;
   std::string checkpoint_filename_with_path;
-  // Of WorkerSessionCreator: TensorFlow's default.
+  // WorkerSessionCreator only: TensorFlow's default.
   absl::Duration max_wait = absl::Minutes(30);
   SessionFactory session_factory = Session::Connect;
   absl::Duration log_interval = absl::Seconds(30);  // of waits

@@ -20,11 +20,11 @@
 namespace weft::train {
 namespace {
 
-// A look at what is missing may take so many times what passes between two.
+// A query of missing variables may take this many poll intervals.
 constexpr int kLooksBound = 5;
 
-// How long it dials before it looks whether it is to stop: longer than a
-// session waits before it logs that nobody answers.
+// Length of a connection attempt between stop checks: longer than the time
+// after which a session logs that the server does not answer.
 constexpr absl::Duration kDialSlice = absl::Seconds(6);
 
 std::string NameOr(const Operation& operation) {
@@ -40,14 +40,14 @@ std::string NameOfTarget(const std::string& target) {
   return target.empty() ? "this process" : target;
 }
 
-// Whether an error asks already what else would be asked here.
-bool AsksWhatIsRunning(const absl::Status& status) {
+// Whether the error already contains the same question.
+bool HasSameHint(const absl::Status& status) {
   return absl::StrContains(status.message(), "running?") ||
          absl::StrContains(status.message(), "running, and is");
 }
 
-// An error that names a task, or the target, says where to look. Any other one
-// gets the target, and what to look at.
+// An error that names a task, or the target, is specific enough. Any other one
+// gets the target and a hint.
 absl::Status NoSession(const std::string& target, const absl::Status& status) {
   const std::string named = NameOfTarget(target);
   const bool is_named = absl::StrContains(status.message(), named) ||
@@ -56,27 +56,28 @@ absl::Status NoSession(const std::string& target, const absl::Status& status) {
   if (is_named) return absl::UnavailableError(status.message());
   return absl::UnavailableError(absl::StrCat(
       "No session of ", named, ": ", status.message(),
-      AsksWhatIsRunning(status)
+      HasSameHint(status)
           ? ""
           : ". Are it and all tasks of its cluster running? (weft status "
             "shows them.)"));
 }
 
-// Of anything that a restore asks for files. Where the program has set no
-// deadline, files or a task are silent for now, and it is to be tried again.
+// Classifies errors of a restore. If the program has set no deadline, a timeout
+// means that files or a task are silent for now, and the restore must be
+// retried.
 absl::Status LostIfSilent(const std::string& path, const absl::Status& status,
                           const SessionOptions& config) {
   if (!absl::IsDeadlineExceeded(status) ||
       config.operation_timeout != absl::InfiniteDuration()) {
     return status;
   }
-  return absl::UnavailableError(absl::StrCat(
-      "Restoring from checkpoint ", path, " took too long. ",
-      AsksWhatIsRunning(status) ? "" : "Is what holds it running? ",
-      status.message()));
+  return absl::UnavailableError(
+      absl::StrCat("Restoring from checkpoint ", path, " took too long. ",
+                   HasSameHint(status) ? "" : "Is what holds it running? ",
+                   status.message()));
 }
 
-// TensorFlow's advice, in our words.
+// TensorFlow's advice, in Weft's terms.
 absl::Status CouldNotRestore(const std::string& path,
                              const absl::Status& failure,
                              const SessionOptions& config) {
@@ -97,18 +98,18 @@ absl::Status CouldNotRestore(const std::string& path,
 }
 
 absl::Status AskedToStop(absl::string_view what, absl::string_view missing) {
-  return absl::CancelledError(
-      absl::StrCat("asked to stop while it waited until ", what, missing));
+  return absl::CancelledError(absl::StrCat(
+      "received a stop request while waiting until ", what, missing));
 }
 
-// Who waits for a session to be made, and how long.
-struct Patience {
+// The caller's limits for waiting for a session.
+struct WaitLimits {
   const SessionManagerOptions& options;
   const DefaultScheduler& scheduler;
   const std::string& target;
   absl::Time deadline = absl::InfiniteFuture();
 
-  // Why it is to be given up; OK: it is not. `what` is waited for.
+  // Returns the reason to give up; OK to continue. `what` is waited for.
   absl::Status End(absl::string_view what) const {
     if (options.stop_requested && options.stop_requested()) {
       return AskedToStop(
@@ -117,17 +118,17 @@ struct Patience {
     }
     if (scheduler.Now() < deadline) return absl::OkStatus();
     return NoSession(target, absl::DeadlineExceededError(absl::StrCat(
-                                 "it waited in vain until ", what)));
+                                 "timed out while waiting until ", what)));
   }
 };
 
-// What `call`, of `session`, returns. It may wait for tasks that are missing,
-// as long as the cluster is patient, so another thread runs it and this one
-// looks whether anybody still wants it; closing the session ends it.
+// Returns the result of `call`, which uses `session`. It may wait for missing
+// tasks as long as the cluster's timeout, so it runs on another thread while
+// this one checks for stop requests; closing the session ends it.
 template <typename Call>
-std::invoke_result_t<Call> UnlessGivenUp(Session& session,
-                                         const Patience& patience,
-                                         absl::string_view what, Call call) {
+std::invoke_result_t<Call> RunUnlessStopped(Session& session,
+                                            const WaitLimits& limits,
+                                            absl::string_view what, Call call) {
   Scheduler& scheduler = session.scheduler();
   const std::unique_ptr<Event> done = scheduler.NewEvent();
   std::optional<std::invoke_result_t<Call>> result;
@@ -136,8 +137,8 @@ std::invoke_result_t<Call> UnlessGivenUp(Session& session,
     done->Set();
   });
   while (!done->WaitUntil(scheduler.clock().Now() +
-                          patience.options.recovery_wait)) {
-    const absl::Status why = patience.End(what);
+                          limits.options.recovery_wait)) {
+    const absl::Status why = limits.End(what);
     if (why.ok()) continue;
     session.Close().IgnoreError();
     done->Wait();
@@ -146,52 +147,52 @@ std::invoke_result_t<Call> UnlessGivenUp(Session& session,
   return *std::move(result);
 }
 
-// A run of wait_op, once all tasks have it: they may refuse it.
+// Creates a callable of wait_op once all tasks have it, because they may reject
+// it.
 auto MakeWait(Session& session, const SessionManagerOptions& options,
               const DefaultScheduler& scheduler, absl::Time deadline) {
   const std::string cluster = "the cluster";
-  return UnlessGivenUp(session, {options, scheduler, cluster, deadline},
-                       "all tasks had answered", [&] {
-                         return session.MakeCallable({}, {}, {options.wait_op});
-                       });
+  return RunUnlessStopped(
+      session, {options, scheduler, cluster, deadline},
+      "all tasks had answered",
+      [&] { return session.MakeCallable({}, {}, {options.wait_op}); });
 }
 
-// Waits for the server as long as `config` says, and looks every now and then
-// whether anybody still wants it.
+// Waits for the server as long as `config` allows, and checks for stop requests
+// in between.
 absl::StatusOr<std::unique_ptr<Session>> Dial(const Scope& scope,
                                               SessionOptions config,
-                                              const Patience& patience) {
-  const absl::Time deadline = patience.scheduler.Now() + config.connect_timeout;
+                                              const WaitLimits& limits) {
+  const absl::Time deadline = limits.scheduler.Now() + config.connect_timeout;
   while (true) {
-    const absl::Time begin = patience.scheduler.Now();
+    const absl::Time begin = limits.scheduler.Now();
     config.connect_timeout = std::min(kDialSlice, deadline - begin);
-    auto made =
-        patience.options.session_factory(patience.target, scope, config);
-    const absl::Time now = patience.scheduler.Now();
+    auto made = limits.options.session_factory(limits.target, scope, config);
+    const absl::Time now = limits.scheduler.Now();
     if (!absl::IsUnavailable(made.status()) || now >= deadline ||
         now - begin < config.connect_timeout) {
       return made;
     }
-    RETURN_IF_ERROR(patience.End("its server answered"));
-    // That nobody answers is logged.
+    RETURN_IF_ERROR(limits.End("its server answered"));
+    // A missing answer is logged.
     config.log_waits_after =
         std::max(config.log_waits_after, kDialSlice + absl::Seconds(1));
   }
 }
 
-// SessionManager's Connect, for whoever is patient for so long.
+// Implements SessionManager::Connect with the given limits.
 absl::StatusOr<std::unique_ptr<Session>> ConnectTo(const Scope& scope,
                                                    const SessionOptions& config,
-                                                   const Patience& patience) {
-  const std::string& target = patience.target;
-  auto made = Dial(scope, config, patience);
+                                                   const WaitLimits& limits) {
+  const std::string& target = limits.target;
+  auto made = Dial(scope, config, limits);
   if (absl::IsUnavailable(made.status())) {
     return NoSession(target, made.status());
   }
   ASSIGN_OR_RETURN(auto session, std::move(made));
   const absl::Status status =
-      UnlessGivenUp(*session, patience, "all tasks had answered",
-                    [&] { return session->Extend(); });
+      RunUnlessStopped(*session, limits, "all tasks had answered",
+                       [&] { return session->Extend(); });
   // DEADLINE_EXCEEDED: tasks were missing for too long. A lost session: a task
   // has left.
   if (IsSessionLost(status) || absl::IsDeadlineExceeded(status)) {
@@ -286,8 +287,8 @@ absl::StatusOr<SessionManager::Readiness> SessionManager::Ask(
   if (missing->num_elements() == 0) return Readiness();
   if (missing->dtype() != DT_STRING) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "What tells whether the model is ready, ", op.name(),
-        ", is a vector of names of what is missing, so of type string and not ",
+        "The readiness op of the model, ", op.name(),
+        ", must return the names of missing variables, of type string, but is ",
         DataTypeName(missing->dtype())));
   }
   return Readiness{false, NotInitialized(*missing)};
@@ -304,8 +305,9 @@ absl::StatusOr<SessionManager::Readiness> SessionManager::MakeReady(
     if (restored.saver != nullptr && restored.saver->HasIterators()) {
       logger_->Warning(absl::StrCat(
           "Iterators of ", restored.path,
-          " are not restored, for the model is not ready for local_init_op, "
-          "which initializes them. Whoever initializes them begins at the "
+          " are not restored, because the model is not ready for "
+          "local_init_op, "
+          "which initializes them. Once initialized they start at the "
           "first element"));
     }
     return readiness;
@@ -326,7 +328,7 @@ absl::StatusOr<SessionManager::Readiness> SessionManager::MakeReady(
 
 absl::StatusOr<std::unique_ptr<Session>> SessionManager::ConnectIfReady(
     const std::string& target, const SessionOptions& config) {
-  // Nothing would tell.
+  // Without these ops, readiness is unknown.
   if (!options_.ready_op && !options_.ready_for_local_init_op) return nullptr;
   ASSIGN_OR_RETURN(auto session, Connect(target, config));
   ASSIGN_OR_RETURN(const Readiness readiness,
@@ -339,15 +341,15 @@ absl::StatusOr<std::unique_ptr<Session>> SessionManager::PrepareSession(
     const std::string& target, const SessionOptions& config,
     const Checkpoint& checkpoint, const Initialization& initialization) {
   ASSIGN_OR_RETURN(auto session, Connect(target, config));
-  const Patience patience{options_, scheduler_, target};
+  const WaitLimits limits{options_, scheduler_, target};
   ASSIGN_OR_RETURN(
       const Restored restored,
-      UnlessGivenUp(*session, patience, "variables were restored",
-                    [&] { return Restore(*session, checkpoint, config); }));
+      RunUnlessStopped(*session, limits, "variables were restored",
+                       [&] { return Restore(*session, checkpoint, config); }));
   if (restored.saver == nullptr) {
     if (initialization.init_op) {
       RETURN_IF_ERROR(
-          UnlessGivenUp(*session, patience, "variables were initialized", [&] {
+          RunUnlessStopped(*session, limits, "variables were initialized", [&] {
             return session->Run(initialization.init_feeds,
                                 initialization.init_op);
           }));
@@ -358,8 +360,8 @@ absl::StatusOr<std::unique_ptr<Session>> SessionManager::PrepareSession(
   }
   ASSIGN_OR_RETURN(
       const Readiness readiness,
-      UnlessGivenUp(*session, patience, "the model was ready",
-                    [&] { return MakeReady(*session, restored, config); }));
+      RunUnlessStopped(*session, limits, "the model was ready",
+                       [&] { return MakeReady(*session, restored, config); }));
   if (readiness.is_ready) return session;
   return absl::FailedPreconditionError(
       absl::StrCat("Init operations did not make model ready. Init op: ",
@@ -373,15 +375,15 @@ absl::StatusOr<SessionManager::Recovered> SessionManager::RecoverSession(
     const std::string& target, const SessionOptions& config,
     const Checkpoint& checkpoint) {
   ASSIGN_OR_RETURN(auto session, Connect(target, config));
-  const Patience patience{options_, scheduler_, target};
+  const WaitLimits limits{options_, scheduler_, target};
   ASSIGN_OR_RETURN(
       const Restored restored,
-      UnlessGivenUp(*session, patience, "variables were restored",
-                    [&] { return Restore(*session, checkpoint, config); }));
+      RunUnlessStopped(*session, limits, "variables were restored",
+                       [&] { return Restore(*session, checkpoint, config); }));
   ASSIGN_OR_RETURN(
       const Readiness readiness,
-      UnlessGivenUp(*session, patience, "the model was ready",
-                    [&] { return MakeReady(*session, restored, config); }));
+      RunUnlessStopped(*session, limits, "the model was ready",
+                       [&] { return MakeReady(*session, restored, config); }));
   const bool is_restored = restored.saver != nullptr;
   if (is_restored && !readiness.is_ready) {
     logger_->Info(absl::StrCat("Restoring did not make model ready: ",
@@ -394,7 +396,7 @@ absl::StatusOr<std::unique_ptr<Session>> SessionManager::WaitForSession(
     const std::string& target, const SessionOptions& config,
     absl::Duration max_wait) {
   const absl::Time deadline = scheduler_.Now() + max_wait;
-  std::string told;  // what else comes is told at once
+  std::string told;  // other text is logged at once
   absl::Time next_line;
   while (true) {
     Readiness readiness;
@@ -426,20 +428,20 @@ absl::StatusOr<std::unique_ptr<Session>> SessionManager::WaitForSession(
 absl::StatusOr<std::unique_ptr<Session>> SessionManager::TryToWait(
     const std::string& target, const SessionOptions& config,
     absl::Time deadline, Readiness& readiness) const {
-  const Patience patience{options_, scheduler_, target, deadline};
-  ASSIGN_OR_RETURN(auto session, ConnectTo(scope_, config, patience));
+  const WaitLimits limits{options_, scheduler_, target, deadline};
+  ASSIGN_OR_RETURN(auto session, ConnectTo(scope_, config, limits));
   const absl::Status there = AwaitVariables(*session, deadline);
-  // Too late: what is missing is asked once more, for the error.
+  // Too late: missing variables are queried once more, for the error.
   if (!there.ok() && !absl::IsDeadlineExceeded(there)) return there;
   ASSIGN_OR_RETURN(
-      readiness, UnlessGivenUp(*session, patience, "the model was ready", [&] {
+      readiness, RunUnlessStopped(*session, limits, "the model was ready", [&] {
         return MakeReady(*session, Restored(), config);
       }));
   if (readiness.is_ready) return session;
   return std::unique_ptr<Session>();
 }
 
-// The run itself goes on while others ask what is missing.
+// The run continues while missing variables are queried.
 absl::Status SessionManager::AwaitVariables(Session& session,
                                             absl::Time deadline) const {
   if (!options_.wait_op) return absl::OkStatus();
@@ -485,8 +487,8 @@ absl::Status SessionManager::AwaitVariables(Session& session,
   return result;
 }
 
-// The chief may have become ready since. An error of another kind the wait that
-// runs tells better.
+// The chief may have become ready since. Errors of another kind are reported
+// better by the running wait.
 absl::Status SessionManager::AskServersAgain(Session& session,
                                              absl::Time deadline) const {
   const auto again = MakeWait(session, options_, scheduler_, deadline);
@@ -502,7 +504,7 @@ std::optional<SessionManager::Look> SessionManager::LookAt(
       session.Run({}, options_.ready_for_local_init_op, bounded);
   if (!missing.ok() || missing->num_elements() == 0) return std::nullopt;
   Look look{*missing, /*is_part=*/false, std::nullopt};
-  // The chief gives all of its variables values in one step.
+  // The chief initializes all of its variables in one step.
   look.is_part = static_cast<size_t>(missing->num_elements()) <
                  ops::GlobalVariables(scope_).size();
   if (!look.is_part || !options_.global_step) return look;

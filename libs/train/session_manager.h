@@ -1,17 +1,17 @@
-// SessionManager: sessions whose variables have values: the chief restores or
-// initialises them, the others wait until it has; TensorFlow's
+// SessionManager creates sessions with initialized variables: the chief
+// restores or initializes them, other workers wait until it has; TensorFlow's
 // tf.train.SessionManager.
 //
-// A wait for variables is one step, which ends when the last of them has a
-// value. Meanwhile it is asked every recovery_wait what is missing, for a log
-// line now and then, and for the error of whoever would wait for ever: a
-// parameter server refuses a wait for a variable that the chief, whose session
-// it has seen initialise others and become ready, has not got; and where others
-// train while a variable has no value, the chief's graph has not got it either.
-// Only where the program has a ready_for_local_init_op or ready_op of its own
-// are these run until they say that nothing is missing, every recovery_wait.
+// A wait for variables is one step, which ends when the last variable has a
+// value. Meanwhile, missing variables are queried every recovery_wait, for log
+// lines and to detect waits that cannot succeed: a parameter server rejects a
+// wait for a variable that the chief's graph lacks, once it has seen the
+// chief's session initialize others and become ready; and if others train while
+// a variable has no value, the chief's graph lacks it, too. A
+// ready_for_local_init_op or ready_op of the program is instead polled every
+// recovery_wait until it reports nothing missing.
 //
-// Threads: one at a time; all methods but the constructor block.
+// Threads: one at a time; all methods except the constructor block.
 #ifndef WEFT_LIBS_TRAIN_SESSION_MANAGER_H_
 #define WEFT_LIBS_TRAIN_SESSION_MANAGER_H_
 
@@ -34,31 +34,32 @@
 
 namespace weft::train {
 
-// How a session is made: Session::Connect, or what a test puts in its place.
+// Creates a session: Session::Connect, or a replacement in tests.
 using SessionFactory = std::function<absl::StatusOr<std::unique_ptr<Session>>(
     const std::string& target, const Scope& scope,
     const SessionOptions& options)>;
 
-// UNAVAILABLE and ABORTED: a task is gone, or has forgotten the session. A new
-// session can go on; TensorFlow's preemption errors.
+// UNAVAILABLE or ABORTED: a task is lost, or has lost the session. A new
+// session can continue; TensorFlow's preemption errors.
 bool IsSessionLost(const absl::Status& status);
 
 struct SessionManagerOptions {
-  // Null operations and outputs: there is nothing to run, or to be ready for.
+  // Null operations and outputs: nothing to run or to check.
   Operation local_init_op;
   Output ready_op;
   Output ready_for_local_init_op;
-  // Done when what ready_for_local_init_op asks for is there. Null: that is
-  // asked again and again.
+  // Completes when the requirements of ready_for_local_init_op hold. Null: that
+  // op is polled.
   Operation wait_op;
-  // Tells that others train; null where the graph has none.
+  // Shows whether others train; null if the graph has none.
   ops::Variable global_step;
   SessionFactory session_factory = Session::Connect;
-  // How long it waits before it looks again, or connects again.
+  // Poll interval of waits and of connection attempts.
   absl::Duration recovery_wait = absl::Seconds(1);
-  // How often a wait says what for; it does at once, too.
+  // Interval of log lines during a wait; the first comes at once.
   absl::Duration log_interval = absl::Seconds(30);
-  // True: a wait is over (CANCELLED). Asked every recovery_wait. May be null.
+  // Returns true to end waits (CANCELLED). Called every recovery_wait. May be
+  // null.
   std::function<bool()> stop_requested;
   Scheduler* scheduler = nullptr;  // to wait with; null: one of its own
   Logger* logger = nullptr;        // null: lines on stderr
@@ -66,12 +67,13 @@ struct SessionManagerOptions {
 
 class SessionManager {
  public:
-  // `scope` is of the graph that sessions get.
+  // `scope` is a scope of the graph of the sessions.
   SessionManager(const Scope& scope, SessionManagerOptions options);
 
   struct Checkpoint {
     Saver* saver = nullptr;  // null: nothing is restored
-    // The newest one of this directory, or this one; both empty: none.
+    // The newest checkpoint of `directory`, or the checkpoint with this path;
+    // both empty: none.
     std::string directory;
     std::string filename_with_path;
   };
@@ -81,35 +83,36 @@ class SessionManager {
     std::function<absl::Status(Session&)> init_fn;
   };
 
-  // For the chief: variables get the values of the checkpoint or, without one,
-  // those of init_op and init_fn. FAILED_PRECONDITION, naming variables, where
-  // some have none afterwards; also where the directory has no state file, but
+  // For the chief: initializes variables from the checkpoint or, without one,
+  // by init_op and init_fn. FAILED_PRECONDITION, naming variables, if some have
+  // no value afterwards; also if the directory has no state file, but
   // checkpoints that would be overwritten (unnamed_checkpoints.h).
   absl::StatusOr<std::unique_ptr<Session>> PrepareSession(
       const std::string& target, const SessionOptions& config,
       const Checkpoint& checkpoint, const Initialization& initialization);
 
-  // A session in which the model is ready without a restore; null where it is
-  // not.
+  // Returns a session in which the model is ready without a restore; null if it
+  // is not ready.
   absl::StatusOr<std::unique_ptr<Session>> ConnectIfReady(
       const std::string& target, const SessionOptions& config);
 
   struct Recovered {
     std::unique_ptr<Session> session;
-    // Whether there was a checkpoint, with which it is ready. Without one it is
-    // false even where variables have values, as in TensorFlow: they may be of
-    // an earlier program.
+    // Whether a checkpoint was restored and the model is ready. Without a
+    // checkpoint it is false even if variables have values, as in TensorFlow:
+    // they may be of an earlier program.
     bool is_initialized = false;
   };
-  // The same for whoever initialises by himself what no checkpoint holds.
+  // As PrepareSession, for callers that initialize by themselves if there is no
+  // checkpoint.
   absl::StatusOr<Recovered> RecoverSession(const std::string& target,
                                            const SessionOptions& config,
                                            const Checkpoint& checkpoint);
 
-  // For the others: a session once the chief has made the model ready. Lost
-  // sessions are made again. DEADLINE_EXCEEDED, naming what is missing, after
-  // max_wait; FAILED_PRECONDITION, naming variables, where the chief is ready
-  // or others train, and these have no values.
+  // For other workers: returns a session once the chief has made the model
+  // ready. Lost sessions are replaced. DEADLINE_EXCEEDED, naming what is
+  // missing, after max_wait; FAILED_PRECONDITION, naming variables, if the
+  // chief is ready or others train, and these variables have no values.
   absl::StatusOr<std::unique_ptr<Session>> WaitForSession(
       const std::string& target, const SessionOptions& config,
       absl::Duration max_wait);
@@ -119,12 +122,12 @@ class SessionManager {
     bool is_ready = true;
     std::string message;  // why not
   };
-  // One whose graph is placed; UNAVAILABLE where tasks that it needs are not
-  // there.
+  // Returns a session whose graph is placed; UNAVAILABLE if required tasks are
+  // missing.
   absl::StatusOr<std::unique_ptr<Session>> Connect(
       const std::string& target, const SessionOptions& config) const;
-  // What variables were restored from; the iterators are when local
-  // initialisation has made them.
+  // The source of restored variables; iterators are restored after local
+  // initialization has created them.
   struct Restored {
     Saver* saver = nullptr;  // null: from nothing
     std::string path;
@@ -138,28 +141,28 @@ class SessionManager {
   absl::Status RestoreIterators(Session& session, const Restored& restored,
                                 const SessionOptions& config) const;
   absl::StatusOr<Readiness> Ask(Session& session, const Output& op) const;
-  // Local initialisation, what has to come after it of `restored`, and whether
-  // the model is ready then.
+  // Runs local initialization and the parts of `restored` that must follow it;
+  // returns whether the model is ready.
   absl::StatusOr<Readiness> MakeReady(Session& session,
                                       const Restored& restored,
                                       const SessionOptions& config) const;
-  // A try of WaitForSession: null when the model is not ready.
+  // One attempt of WaitForSession; returns null if the model is not ready.
   absl::StatusOr<std::unique_ptr<Session>> TryToWait(
       const std::string& target, const SessionOptions& config,
       absl::Time deadline, Readiness& readiness) const;
   absl::Status AwaitVariables(Session& session, absl::Time deadline) const;
-  // FAILED_PRECONDITION where a wait would be refused now: see above.
+  // FAILED_PRECONDITION if a new wait would be rejected: see above.
   absl::Status AskServersAgain(Session& session, absl::Time deadline) const;
-  // What those who wait see when they look.
+  // State of the model as seen during a wait.
   struct Look {
     Tensor missing;               // names
     bool is_part = false;         // of all variables
     std::optional<int64_t> step;  // none: it has no value
   };
-  // None where asking fails, which the wait tells better.
+  // None if the query fails; the wait reports such errors better.
   std::optional<Look> LookAt(Session& session) const;
   void LogMissing(const Look& look) const;
-  // FAILED_PRECONDITION where others have trained in between.
+  // FAILED_PRECONDITION if others have trained in between.
   static absl::Status CheckThatChiefHasThem(const std::optional<Look>& before,
                                             const Look& now);
   bool IsStopRequested() const {

@@ -10,16 +10,16 @@
 namespace weft::train {
 namespace {
 
-// A directory that does not answer is not waited for longer.
+// Timeout for a hung directory.
 constexpr absl::Duration kMaxSummaryWait = absl::Seconds(30);
-// Between lines of the log that say that events were lost: where a disk is full
-// they would be as many as events.
+// Minimum interval of warnings about lost events: on a full disk there would be
+// one per event.
 constexpr absl::Duration kBetweenWarnings = absl::Minutes(1);
 
 }  // namespace
 
 struct SessionSummaryWriter::OpenWriter {
-  // Waits for the files, however long they take.
+  // Waits for the file system without a timeout.
   void End() {
     calls.WaitUntilNone(scheduler, absl::InfiniteFuture());
     writer = nullptr;
@@ -28,17 +28,17 @@ struct SessionSummaryWriter::OpenWriter {
   Scheduler& scheduler;
   Coordinator& coordinator;
   std::unique_ptr<summary::FileWriter> writer;
-  InFlight calls;  // that use it
-  // Of the SessionSummaryWriter's mutex: its graph waits to be written, and no
-  // line of the log says before this that events were lost.
+  InFlight calls;  // using it
+  // Guarded by the SessionSummaryWriter's mutex: its graph waits to be written,
+  // and no lost event was logged before.
   bool has_graph = false;
   absl::Time next_warning = absl::InfinitePast();
 };
 
-// Holds what is open; null where nothing is.
+// Holds the open writer during a call; null if closed.
 class SessionSummaryWriter::Call {
  public:
-  // One that was begun already.
+  // Continues a call that has already begun.
   explicit Call(std::shared_ptr<OpenWriter> open) : open_(std::move(open)) {}
   ~Call() {
     if (open_ != nullptr) open_->calls.End();
@@ -168,7 +168,7 @@ void SessionSummaryWriter::AddGraphOnce(absl::string_view graph_def,
     absl::MutexLock lock(&mutex_);
     if (has_graph_ || std::exchange(open.open().has_graph, true)) return;
   }
-  // What waits already may leave no room.
+  // Pending events may leave no space.
   const auto add = [&open](absl::FunctionRef<absl::Status()> event) {
     absl::Status added = event();
     if (!absl::IsResourceExhausted(added)) return added;
@@ -195,7 +195,7 @@ void SessionSummaryWriter::SettleGraph(OpenWriter& open,
                                        const absl::Status& flushed) {
   absl::MutexLock lock(&mutex_);
   has_graph_ = has_graph_ || (open.has_graph && flushed.ok());
-  // Of what was lost nobody tells what it was.
+  // It is unknown which events were lost.
   open.has_graph = open.has_graph && flushed.ok();
 }
 

@@ -1,17 +1,17 @@
-// SessionSummaryWriter: what the hooks of a training write event files with:
-// one FileWriter for all that write into one directory, as long as a session
-// lasts. The next session begins another file, which TensorBoard shows with the
-// first.
+// SessionSummaryWriter writes event files for the hooks of a training: one
+// FileWriter is shared by all hooks that write into one directory during a
+// session. The next session starts another file, which TensorBoard shows
+// together with the first.
 //
-// Events that cannot be written are lost, and a line of the log says so, once a
-// minute at most: training goes on without them. Only the first session is
-// refused where its file cannot be made; later ones try again with each event.
-// Files that do not answer keep a thread of the session's coordinator, and with
-// it the session, until they do; nobody waits for that.
+// Events that cannot be written are lost and logged, at most once a minute;
+// training continues. Only the first session fails if its file cannot be
+// created; later ones retry with each event. A hung file system blocks a thread
+// of the session's coordinator, and keeps the session alive, until it returns;
+// no caller waits for that.
 //
 // Threads: all methods from any thread, Open and Close one at a time; these two
-// and Flush block, for 30 s at most where files do not answer (Open: as long as
-// they take, the first time).
+// and Flush block, for at most 30 s on a hung file system (Open: without a
+// limit, the first time).
 #ifndef WEFT_LIBS_TRAIN_SESSION_SUMMARY_WRITER_H_
 #define WEFT_LIBS_TRAIN_SESSION_SUMMARY_WRITER_H_
 
@@ -32,14 +32,14 @@
 
 namespace weft::train {
 
-// A file of events is followed by another one when it has grown to this: an
-// object store copies all of it at each flush.
+// Size at which an event file is rotated: an object store copies all of it at
+// each flush.
 inline constexpr uint64_t kMaxEventFileBytes = uint64_t{256} << 20;
 
 class SessionSummaryWriter {
  public:
-  // `logger` outlives it; null: lines on stderr. `filename_suffix`: for a
-  // second one that writes into the directory; it and `max_file_bytes` as in
+  // `logger` must outlive this; null: stderr. `filename_suffix` distinguishes a
+  // second writer in the directory; it and `max_file_bytes` are as in
   // FileWriterOptions.
   explicit SessionSummaryWriter(std::string logdir, Logger* logger = nullptr,
                                 std::string filename_suffix = "",
@@ -47,42 +47,42 @@ class SessionSummaryWriter {
 
   const std::string& logdir() const { return logdir_; }
 
-  // With the session's files and scheduler, which stay as long as threads of
-  // the coordinator run; nothing when it is open. The error of files, unless it
-  // has been open before.
+  // Opens with the session's files and scheduler, which live as long as threads
+  // of the coordinator run; no-op if open. Returns the error of the file
+  // system, unless it has been open before.
   absl::Status Open(const Session& session, Coordinator& coordinator)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // To be called before the session goes; nothing when it is closed. Waits for
-  // other threads' calls.
+  // Must be called before the session is destroyed; no-op if closed. Waits for
+  // calls of other threads.
   void Close() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Nothing is added while it is closed.
+  // Adds no event while closed.
   void AddScalar(const std::string& tag, float value, int64_t step);
-  // The bytes of a Summary, as a summary op gives them.
+  // `summary`: the serialized Summary of a summary op.
   void AddSummary(absl::string_view summary, int64_t step)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void AddSessionLog(const summary::SessionLog& log, int64_t step)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // The bytes of a RunMetadata, under a tag that has none yet.
+  // `run_metadata`: a serialized RunMetadata, under a tag that is not used yet.
   void AddRunMetadata(absl::string_view run_metadata, absl::string_view tag,
                       int64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The bytes of a GraphDef and of its MetaGraphDef; once, however many
-  // sessions there are, unless it was lost with the file of an earlier one.
-  // Where the two fill what may wait in memory, waits as Flush does.
+  // A serialized GraphDef and its MetaGraphDef; written once over all sessions,
+  // unless lost with the file of an earlier one. If the two exceed the memory
+  // bound, waits as Flush does.
   void AddGraphOnce(absl::string_view graph_def, absl::string_view meta_graph)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Flush() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // What is open, and the calls that use it.
+  // The open FileWriter and the calls that use it.
   struct OpenWriter;
   class Call;
   Call BeginCall() ABSL_LOCKS_EXCLUDED(mutex_);
   void LogUnlessOk(const absl::Status& status);
-  // Tells what became of an event, or of those before it.
+  // Logs the result of adding an event, or errors of earlier ones.
   void LogOfAdded(OpenWriter& open, absl::Status added)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // What the file of `open` has come to: whether the graph is in it for good.
+  // Checks, after a flush, whether the graph is durable in the file of `open`.
   void SettleGraph(OpenWriter& open, const absl::Status& flushed)
       ABSL_LOCKS_EXCLUDED(mutex_);
 

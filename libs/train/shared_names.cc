@@ -7,7 +7,7 @@ namespace {
 
 constexpr char kUsualStep[] = "global_step";
 
-// "" where the node has none.
+// Returns "" if the node has no such attr.
 std::string TextOf(const Output& variable, absl::string_view attr) {
   const auto* const text = variable.node()->attr<std::string>(attr);
   return text == nullptr ? std::string() : *text;

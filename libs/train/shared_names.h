@@ -1,9 +1,9 @@
-// Containers and shared names of what the programs of a training share beside
-// its variables: queues, accumulators, tables.
+// Containers and shared names of the resources that the programs of a training
+// share besides its variables: queues, accumulators, tables.
 //
-// Two trainings on the same servers may differ in their containers only, or in
-// the names of their global steps. Resources that follow these belong to one
-// training, whichever scope the program makes them in.
+// Two trainings on the same servers may differ only in their containers, or in
+// the names of their global steps. Resources named by these functions belong to
+// one training, regardless of the scope in which the program creates them.
 //
 // Threads: as the scope's.
 #ifndef WEFT_LIBS_TRAIN_SHARED_NAMES_H_
@@ -16,16 +16,18 @@
 
 namespace weft::train {
 
-// `scope` with the container of a variable instead of its own. `variable` is
-// the variable's handle; null after an error: `scope` as it is.
+// Returns `scope` with the container of a variable instead of its own.
+// `variable` is the variable's handle; if it is null, after an error, returns
+// `scope` unchanged.
 Scope InContainerOf(const Scope& scope, const Output& variable);
-// The same where `scope` has no container of its own, as for slots: a program
-// may put them elsewhere, as in TensorFlow.
+// As InContainerOf if `scope` has no container of its own; otherwise returns
+// `scope` unchanged. For slots: a program may place them in another container,
+// as in TensorFlow.
 Scope InContainerOfUnlessSet(const Scope& scope, const Output& variable);
 
-// The shared name of a resource of one training: `name`, as TensorFlow has it,
-// where the global step has its usual name, else "STEP/name". `global_step` is
-// the variable's handle.
+// Returns the shared name of a resource of one training: `name`, as in
+// TensorFlow, if the global step has its usual name, otherwise "STEP/name".
+// `global_step` is the variable's handle.
 std::string SharedNameBeside(const Output& global_step, absl::string_view name);
 
 }  // namespace weft::train

@@ -88,7 +88,7 @@ TensorInfo BuildTensorInfo(const Output& tensor) {
   return info;
 }
 
-// Of the dense shape, which is a tensor, its length is what is known.
+// Only the length of dense_shape, a tensor, is known.
 TensorInfo BuildTensorInfo(const ops::SparseOutputs& tensor) {
   TensorInfo info;
   info.coo_sparse = {tensor.values.name(), tensor.indices.name(),

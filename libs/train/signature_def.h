@@ -1,10 +1,10 @@
-// SignatureDef: a function that a graph offers to those who serve it, by named
+// SignatureDef describes a function that a graph offers for serving, by named
 // inputs and outputs; TensorFlow's SignatureDef, in a MetaGraph.
 //
 //   SignatureDef predict = PredictSignatureDef({{"x", x}}, {{"y", y}}).value();
 //
-// Values and functions without state. INVALID_ARGUMENT for what TensorFlow
-// would refuse to make, with its text.
+// Values and stateless functions. INVALID_ARGUMENT, with TensorFlow's text, for
+// signatures that TensorFlow would reject.
 #ifndef WEFT_LIBS_TRAIN_SIGNATURE_DEF_H_
 #define WEFT_LIBS_TRAIN_SIGNATURE_DEF_H_
 
@@ -42,7 +42,7 @@ inline constexpr absl::string_view kPredictMethodName =
     "tensorflow/serving/predict";
 
 struct TensorInfo {
-  // The parts of a sparse tensor, by their names.
+  // Names of the three parts of a sparse tensor.
   struct CooSparse {
     std::string values;
     std::string indices;
@@ -55,7 +55,7 @@ struct TensorInfo {
   PartialShape shape;
 };
 
-// A sparse tensor that is given: values[i] lies at row i of `indices`.
+// A sparse input value: values[i] is at row i of `indices`.
 struct SparseTensorValue {
   Tensor indices;      // int64 [values, rank]
   Tensor values;       // [values]
@@ -74,10 +74,10 @@ struct SignatureDef {
 TensorInfo BuildTensorInfo(const Output& tensor);
 TensorInfo BuildTensorInfo(const ops::SparseOutputs& tensor);
 
-// "inputs" -> "outputs".
+// Maps "inputs" to "outputs".
 absl::StatusOr<SignatureDef> RegressionSignatureDef(const Output& examples,
                                                     const Output& predictions);
-// "inputs" -> "classes", "scores", of which either may be null.
+// Maps "inputs" to "classes" and "scores", either of which may be null.
 absl::StatusOr<SignatureDef> ClassificationSignatureDef(const Output& examples,
                                                         const Output& classes,
                                                         const Output& scores);
@@ -85,14 +85,14 @@ absl::StatusOr<SignatureDef> PredictSignatureDef(
     const std::map<std::string, Output>& inputs,
     const std::map<std::string, Output>& outputs);
 
-// ---- Their messages, for .cc files that hold these ----
+// ---- Conversion to messages, for .cc files that hold these ----
 
 // Each overwrites `message`.
 void WriteTensorInfo(const TensorInfo& info, tf::TensorInfo* message);
 void WriteSignatureDef(const SignatureDef& signature,
                        tf::SignatureDef* message);
-// All of a graph, by name. INVALID_ARGUMENT, naming signature and tensor, for a
-// shape that is none.
+// Returns all signatures of a graph, by name. INVALID_ARGUMENT, naming
+// signature and tensor, for an invalid shape.
 absl::StatusOr<std::map<std::string, SignatureDef>> ReadSignatureDefs(
     const tf::MetaGraphDef& message);
 

@@ -14,7 +14,7 @@ std::string TensorFlowsKey(const std::string& full_name,
   return absl::StrCat(full_name, "/", slot.substr(part.size() + 1));
 }
 
-// "m/emb/part_0" for "m/emb/part_12"; other names as they are.
+// Returns "m/emb/part_0" for "m/emb/part_12"; other names unchanged.
 std::string FirstPart(std::string part) {
   size_t end = part.size();
   while (end > 0 && absl::ascii_isdigit(part[end - 1])) --end;

@@ -9,7 +9,7 @@
 namespace weft::train {
 namespace {
 
-// NaN fails each of these.
+// NaN fails each of these checks.
 absl::Status CheckNotNegative(const char* name, double value) {
   if (value >= 0) return absl::OkStatus();
   return absl::InvalidArgumentError(

@@ -1,20 +1,19 @@
-// Optimizers of one kind: hyperparameters, slots, and one op that applies the
-// rule, dense or sparse. Classes, names, defaults and refusals are
+// Slot optimizers consist of hyperparameters, slots, and one op that applies
+// the update rule, dense or sparse. Classes, names, defaults and errors are
 // those of tf.train.
 //
 //   auto optimizer = train::RmsProp(1e-3, {.momentum = 0.9});
 //   Operation train = optimizer.Minimize(scope, loss);
 //
-// The rules are those of one element of a variable, var, and of its slots; g is
-// its gradient. Slots have the names here, which GetSlot takes, and begin with
-// 0 unless an option says otherwise. The lines of a rule are taken in order. A
-// sparse gradient changes the rows that it names and their slots, and no
-// others. l1 is short for l1_regularization_strength, l2 and l2_shrinkage
-// likewise, and
+// The rules are for one element of a variable, var, and of its slots; g is its
+// gradient. Slots have the names used here, which GetSlot takes, and start at 0
+// unless an option says otherwise. The lines of a rule are evaluated in order.
+// A sparse gradient changes only the rows that it names and their slots. l1 is
+// short for l1_regularization_strength, l2 and l2_shrinkage likewise, and
 //
 //   shrink(x, by) = sign(x) * max(|x| - by, 0)
 //
-// What holds for all optimizers is in optimizer.h.
+// optimizer.h documents the rules common to all optimizers.
 #ifndef WEFT_LIBS_TRAIN_SLOT_OPTIMIZERS_H_
 #define WEFT_LIBS_TRAIN_SLOT_OPTIMIZERS_H_
 
@@ -26,14 +25,14 @@
 
 namespace weft::train {
 
-// What they share.
+// The common base of the optimizers below.
 class SlotOptimizer : public Optimizer {
  protected:
   struct SlotSpec {
     std::string name;
     double initial_value;
   };
-  // `slots`: in the order in which they are made, which numbers their names.
+  // `slots`: in order of creation, which numbers their names.
   SlotOptimizer(std::string name, std::vector<SlotSpec> slots,
                 std::vector<Hyper> hypers);
 
@@ -41,7 +40,7 @@ class SlotOptimizer : public Optimizer {
   virtual Operation Apply(const Scope& scope, const ops::Variable& variable,
                           const Gradient& gradient,
                           const InputList& hypers) = 0;
-  // INVALID_ARGUMENT for options that cannot be.
+  // INVALID_ARGUMENT for invalid options.
   virtual absl::Status CheckOptions() const { return absl::OkStatus(); }
 
   void CreateSlots(const Scope& scope,
@@ -121,17 +120,17 @@ struct AdagradDaOptions {
   double l1_regularization_strength = 0.0;
   double l2_regularization_strength = 0.0;
 };
-// Dual averaging, for sparse linear models: the variable follows from the sums
-// of all gradients; what it was before counts through them alone. With
-// t = global_step + 1:
+// Dual averaging, for sparse linear models: the variable is computed from the
+// sums of all gradients; its previous value is not used. With t = global_step +
+// 1:
 //
 //   gradient_accumulator += g
 //   gradient_squared_accumulator += g ^ 2
 //   var = -learning_rate * shrink(gradient_accumulator, l1 * t) /
 //         (l2 * t * learning_rate + sqrt(gradient_squared_accumulator))
 //
-// The global step is only read here; Minimize or ApplyGradients count it, when
-// it is given to them as well. INVALID_ARGUMENT where it is null.
+// The global step is only read here; Minimize or ApplyGradients increment it if
+// it is given to them, too. INVALID_ARGUMENT if it is null.
 class AdagradDa : public SlotOptimizer {
  public:
   AdagradDa(Input learning_rate, const ops::Variable& global_step,
@@ -180,8 +179,9 @@ struct FtrlOptions {
   double initial_accumulator_value = 0.1;   // >= 0
   double l1_regularization_strength = 0.0;  // >= 0
   double l2_regularization_strength = 0.0;  // >= 0
-  // >= 0. A penalty on the size of the variable, where the one above is on the
-  // size of its steps; by a sparse gradient on the rows it names.
+  // >= 0. Penalizes the size of the variable, while l2_regularization_strength
+  // penalizes the size of its steps; a sparse gradient applies it to the rows
+  // it names.
   double l2_shrinkage_regularization_strength = 0.0;
 };
 //   before = accum ^ -learning_rate_power
@@ -191,8 +191,8 @@ struct FtrlOptions {
 //             - (after - before) / learning_rate * var
 //   var = -shrink(linear, l1) / (after / learning_rate + 2 * l2)
 //
-// A sparse gradient fails the step (INVALID_ARGUMENT) where the learning rate
-// is not positive.
+// A sparse gradient fails the step (INVALID_ARGUMENT) if the learning rate is
+// not positive.
 class Ftrl : public SlotOptimizer {
  public:
   explicit Ftrl(Input learning_rate, const FtrlOptions& options = {});

@@ -1,6 +1,6 @@
-// SummarySaverHook: writes summaries into event files as training goes on, for
-// TensorBoard; TensorFlow's hook of that name. The first run is summarised,
-// then whenever the timer says so.
+// SummarySaverHook writes summaries into event files during training, for
+// TensorBoard; TensorFlow's hook of that name. It summarizes the first run, and
+// then runs when the timer is due.
 //
 // Threads: as SessionRunHook's.
 #ifndef WEFT_LIBS_TRAIN_SUMMARY_SAVER_HOOK_H_
@@ -25,8 +25,8 @@ struct SummarySaverOptions {
   std::optional<int64_t> save_steps;
   std::optional<absl::Duration> save_secs;
   std::shared_ptr<SessionSummaryWriter> writer;
-  // Of exactly one of the two: bytes of Summaries, a scalar or a vector of
-  // strings; the scaffold's may be null, then nothing is summarised.
+  // Exactly one of the two: serialized Summaries, a scalar or a vector of
+  // strings; the scaffold's may be null, then nothing is written.
   Output summary_op;
   std::shared_ptr<Scaffold> scaffold;
   const Clock* clock = nullptr;  // outlives it; null: the machine's

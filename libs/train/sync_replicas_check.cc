@@ -8,7 +8,7 @@
 namespace weft::train {
 namespace {
 
-// What the run needs of the graph, feeds or not.
+// Needed computes the nodes that a run needs, regardless of feeds.
 class Needed {
  public:
   explicit Needed(const SessionRunArgs& args) {

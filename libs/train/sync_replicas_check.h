@@ -1,5 +1,5 @@
-// TrainOpsWithoutHook, CheckSyncReplicasRun: find runs of a
-// SyncReplicasOptimizer whose hook was forgotten, which would wait forever.
+// TrainOpsWithoutHook and CheckSyncReplicasRun find runs of a
+// SyncReplicasOptimizer whose hook is missing, which would wait forever.
 #ifndef WEFT_LIBS_TRAIN_SYNC_REPLICAS_CHECK_H_
 #define WEFT_LIBS_TRAIN_SYNC_REPLICAS_CHECK_H_
 
@@ -12,17 +12,18 @@
 
 namespace weft::train {
 
-// The collection of the operations that replicas run, one for each
+// Collection of the operations that replicas run, one for each
 // SyncReplicasOptimizer of the graph.
 inline constexpr absl::string_view kSyncReplicasTrainOps =
     "sync_replicas_train_ops";
 
-// Those of these operations that none of `hooks` serves.
+// Returns the train operations that none of `hooks` serves.
 std::vector<Operation> TrainOpsWithoutHook(const Scope& scope,
                                            const HookList& hooks);
 
-// FAILED_PRECONDITION, naming the operation and the hook, where the run needs
-// one of `without_hook`. Looks at what the run needs only if there is one.
+// FAILED_PRECONDITION, naming the operation and the hook, if the run needs one
+// of `without_hook`. The run's dependencies are computed only if that list is
+// not empty.
 absl::Status CheckSyncReplicasRun(const std::vector<Operation>& without_hook,
                                   const SessionRunArgs& args);
 

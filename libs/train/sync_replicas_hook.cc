@@ -15,7 +15,8 @@
 namespace weft::train {
 namespace {
 
-// Of the two enqueues that say that training has ended, which never wait.
+// Timeout of the two enqueues that report the end of training, which never
+// wait.
 constexpr absl::Duration kTellingTimeout = absl::Seconds(10);
 
 absl::Status CheckReady(const std::string& init_op,
@@ -54,14 +55,15 @@ absl::Status CheckOptions(const SyncReplicasHookOptions& options) {
 
 }  // namespace
 
-// Updates run one after the other without a thread that waits for them: the end
-// of one step starts the next, until the session ends.
+// Runs updates one after the other without a waiting thread: the end of one
+// step starts the next, until the session ends.
 class SyncReplicasHook::Updates {
  public:
   struct Steps {
     std::unique_ptr<Session::Callable> wait, update;
   };
-  // All outlive it, but for the coordinator, which may go after Detach.
+  // All must outlive it, except the coordinator, which may be destroyed after
+  // Detach.
   Updates(SyncReplicasWaits& waits, Session& session, Steps steps,
           Coordinator& coordinator)
       : waits_(waits),
@@ -83,13 +85,13 @@ class SyncReplicasHook::Updates {
     return status;
   }
 
-  // The coordinator hears of no error any more.
+  // After this, errors are not reported to the coordinator.
   void Detach() {
     absl::MutexLock lock(&mutex_);
     coordinator_ = nullptr;
   }
 
-  // REQUIRES: the session is closed. It may go then, whoever still saves.
+  // REQUIRES: the session is closed. Then a concurrent save does not delay it.
   void WaitForEnd() {
     bool is_held = false;
     {
@@ -97,21 +99,21 @@ class SyncReplicasHook::Updates {
       is_over_ = true;
       is_held = is_held_;
     }
-    // Of one that is held nothing runs, and nothing will.
+    // A held update runs no step, and will run none.
     if (!is_held) ended_->Wait();
-    Steps ended;  // which takes calls, so goes without the lock
-    absl::MutexLock lock(&mutex_);  // End has let go of it
+    Steps ended;                    // destroys callables, so without the lock
+    absl::MutexLock lock(&mutex_);  // End has released the lock
     std::swap(ended, steps_);
   }
 
  private:
-  // One wait may be several steps.
+  // One wait may take several steps.
   void RunWait() {
     steps_.wait->RunAsync(
         {}, [this](const absl::StatusOr<std::vector<Tensor>>& run) {
           if (run.ok()) return BeginUpdate();
-          // Others are late, and SyncReplicasWaits knows how late they may be.
-          // Nothing was changed.
+          // Others are late, and SyncReplicasWaits limits the wait. Nothing was
+          // changed.
           if (absl::IsDeadlineExceeded(run.status())) return RunWait();
           End(run.status());
         });
@@ -121,7 +123,7 @@ class SyncReplicasHook::Updates {
     waits_.Advance(/*is_waiting=*/false);
     {
       absl::MutexLock lock(&mutex_);
-      // On a closed session it fails, which is what is waited for then.
+      // On a closed session it fails, and WaitForEnd waits for that.
       is_held_ = num_holds_ > 0 && !is_over_;
       if (is_held_) return;
       is_updating_ = true;
@@ -144,7 +146,7 @@ class SyncReplicasHook::Updates {
     for (Event* waiter : waiters_) waiter->Set();
   }
 
-  // No update begins until EndHold, which is to follow in any case.
+  // No update begins until EndHold, which must follow in any case.
   absl::Status BeginHold() {
     const std::unique_ptr<Event> update_has_ended =
         session_.scheduler().NewEvent();
@@ -154,7 +156,7 @@ class SyncReplicasHook::Updates {
       if (!is_updating_) update_has_ended->Set();
       waiters_.push_back(update_has_ended.get());
     }
-    // It ends as any step: by itself, or with the session.
+    // It ends like any step: by itself, or with the session.
     update_has_ended->Wait();
     absl::MutexLock lock(&mutex_);
     std::erase(waiters_, update_has_ended.get());
@@ -175,9 +177,9 @@ class SyncReplicasHook::Updates {
     Update();
   }
 
-  // No token will come any more: what waits for one is not to wait for ever, so
-  // the session is closed; by a thread of its own, because that waits for all
-  // its steps, and these maybe for files that hang.
+  // No token will arrive any more. Waiting runs must not wait forever, so the
+  // session is closed, on a separate thread, because closing waits for all its
+  // steps, which may wait for a hung file system.
   void End(const absl::Status& status) {
     absl::MutexLock lock(&mutex_);
     if (coordinator_ != nullptr) {
@@ -188,7 +190,7 @@ class SyncReplicasHook::Updates {
         return absl::OkStatus();
       });
     }
-    // Detached, training ends, and closes it.
+    // After Detach the owner ends training and closes the session.
     ended_->Set();
   }
 
@@ -198,12 +200,12 @@ class SyncReplicasHook::Updates {
   absl::Mutex mutex_;
   Coordinator* coordinator_ ABSL_GUARDED_BY(mutex_);
   bool is_updating_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Status failure_ ABSL_GUARDED_BY(mutex_);  // of the last update
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);  // error of the last update
   int num_holds_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Gradients are there, and the update waits for the end of the holds.
+  // Gradients are available, and the update waits for the end of the holds.
   bool is_held_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_over_ ABSL_GUARDED_BY(mutex_) = false;
-  // Of holds that wait for the end of an update.
+  // Holds that wait for the end of an update.
   std::vector<Event*> waiters_ ABSL_GUARDED_BY(mutex_);
   const std::unique_ptr<Event> ended_;
 };
@@ -312,18 +314,18 @@ absl::Status SyncReplicasHook::AfterRun(SessionRunContext& context,
 absl::StatusOr<SessionRunHook::Others> SyncReplicasHook::WhileOthersTrain(
     Session& session) {
   if (!is_chief_) return Others::kUnknown;
-  return waits_.LookWithoutOwnRuns(session);
+  return waits_.CheckWithoutOwnRuns(session);
 }
 
 absl::Status SyncReplicasHook::End(Session& session) {
-  waits_.SayThatItLeaves(session);
+  waits_.ReportLeaving(session);
   return absl::OkStatus();
 }
 
 absl::Status SyncReplicasHook::TrainingHasEnded(Session& session) {
-  const absl::Status said = waits_.SayThatItHasEnded(session);
+  const absl::Status said = waits_.ReportHasEnded(session);
   if (!is_chief_) return said;
-  // Replicas look at these, not at the chief's entry.
+  // Replicas read these, not the chief's entry.
   return session
       .Run({}, std::vector<Output>(), end_ops_, {.timeout = kTellingTimeout})
       .status();

@@ -15,9 +15,9 @@
 namespace weft::train {
 namespace {
 
-// Three heartbeats have not come.
+// Three missed heartbeats.
 constexpr absl::Duration kSilent = absl::Seconds(15);
-// Nobody waits for a replica that is silent for so long to end by itself.
+// A replica that is silent this long is not expected to end by itself.
 constexpr absl::Duration kLost = absl::Seconds(25);
 constexpr int kNeededLooks = 2;
 
@@ -37,7 +37,7 @@ std::vector<std::string> LabelsOf(const std::set<std::string>& names) {
 
 }  // namespace
 
-// Programs without numbers may have one device, also where that names a task.
+// Programs without numbers may share one device, even if it names a task.
 absl::Status SyncReplicasMembers::AddNodes(const Scope& scope) {
   {
     absl::MutexLock lock(&mutex_);
@@ -71,7 +71,7 @@ absl::Status SyncReplicasMembers::BeginSession(Session& session,
     }
   }
   const absl::Status said = members_->Say(session, State::kTraining, training);
-  // What came too late is said again.
+  // A late write is repeated.
   return absl::IsDeadlineExceeded(said) ? absl::OkStatus() : said;
 }
 
@@ -80,7 +80,7 @@ int64_t SyncReplicasMembers::training() const {
   return training_;
 }
 
-void SyncReplicasMembers::SayLeft(Session& session) {
+void SyncReplicasMembers::ReportLeft(Session& session) {
   members_->Say(session, State::kLeft, training()).IgnoreError();
 }
 
@@ -97,8 +97,8 @@ void SyncReplicasMembers::JoinTraining(Session& session, int64_t training) {
   members_->Renumber(session, training).IgnoreError();
 }
 
-absl::StatusOr<bool> SyncReplicasMembers::SayEnded(Session& session,
-                                                   int64_t training) {
+absl::StatusOr<bool> SyncReplicasMembers::ReportEnded(Session& session,
+                                                      int64_t training) {
   SetTraining(training);
   RETURN_IF_ERROR(members_->Say(session, State::kEnded, training));
   RETURN_IF_ERROR(Read(session));
@@ -141,7 +141,7 @@ void SyncReplicasMembers::Note(std::vector<Member> members, absl::Time now) {
   DropReplaced();
 }
 
-// An entry that differs from the one of before was written in this run.
+// An entry that differs from the previous one was written in this run.
 void SyncReplicasMembers::NoteEnded(const Member& member, bool is_first_look) {
   if (is_first_look) {
     ended_before_[member.name] = member.value;
@@ -156,8 +156,8 @@ void SyncReplicasMembers::NoteEnded(const Member& member, bool is_first_look) {
   ended_.insert(member.name);
 }
 
-// One without a number that was started again has another name now, so that
-// there are more than can be.
+// An unnumbered replica that was restarted has a new name now, so that there
+// are more names than replicas.
 void SyncReplicasMembers::DropReplaced() {
   int surplus = NumThere() +
                 static_cast<int>(ended_.size() + ended_before_.size()) -
@@ -171,7 +171,7 @@ void SyncReplicasMembers::DropReplaced() {
 }
 
 std::map<std::string, int64_t>::iterator SyncReplicasMembers::FindReplaced() {
-  std::set<std::string> labels;  // of those that are of this run
+  std::set<std::string> labels;  // of replicas of this run
   for (const std::string& name : ended_) {
     labels.insert(TrainingMembers::LabelOf(name));
   }
@@ -182,7 +182,7 @@ std::map<std::string, int64_t>::iterator SyncReplicasMembers::FindReplaced() {
   auto found = ended_before_.end();
   for (auto it = ended_before_.begin(); it != ended_before_.end(); ++it) {
     const std::string label = TrainingMembers::LabelOf(it->first);
-    if (label == it->first) continue;  // it has a number
+    if (label == it->first) continue;  // it is numbered
     found = it;
     if (labels.contains(label)) break;
   }
@@ -207,9 +207,8 @@ void SyncReplicasMembers::NoteWait(int64_t wait, absl::Time now) {
   ended_before_.clear();
 }
 
-// Names without numbers are never used again, so that the table would grow with
-// each start. Where all replicas are there, others have taken the place of
-// silent ones.
+// Names of unnumbered replicas are never reused, so that the table would grow
+// with each start. If all replicas are present, silent ones have been replaced.
 void SyncReplicasMembers::Tidy(Session& session) {
   std::vector<std::string> names;
   {
@@ -239,7 +238,7 @@ int SyncReplicasMembers::NumThere() const {
   return static_cast<int>(num);
 }
 
-// There may be more than the optimizer was told of.
+// There may be more than the optimizer's options state.
 int SyncReplicasMembers::NumLeft() const {
   return std::max(nodes_.total_num_replicas - static_cast<int>(ended_.size()),
                   NumThere());
@@ -250,7 +249,7 @@ int SyncReplicasMembers::NumReplicas() const {
                   NumThere() + static_cast<int>(ended_.size()));
 }
 
-std::string SyncReplicasMembers::TellTooFew() {
+std::string SyncReplicasMembers::LogTooFew() {
   if (std::exchange(is_told_, true)) return "";
   return absl::StrCat("Replicas of SyncReplicasOptimizer have ended: ",
                       absl::StrJoin(LabelsOf(ended_), ", "),
@@ -272,7 +271,7 @@ absl::StatusOr<bool> SyncReplicasMembers::AreTooFew(Session& session,
       return false;
     }
     if (++num_too_few_ < kNeededLooks && !has_chief_ended_) return false;
-    line = TellTooFew();
+    line = LogTooFew();
   }
   if (!line.empty()) logger_.Warning(line);
   return true;
@@ -296,7 +295,7 @@ bool SyncReplicasMembers::DoOthersTrain() const {
   });
 }
 
-// Of numbered replicas their numbers are known.
+// For numbered replicas the numbers are known.
 std::string SyncReplicasMembers::NotBegun() const {
   const int num_missing =
       nodes_.total_num_replicas - static_cast<int>(read_.size());

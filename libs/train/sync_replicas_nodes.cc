@@ -12,8 +12,8 @@
 namespace weft::train {
 namespace {
 
-// The value after the control dependencies of `scope`. Of a reference that is
-// what the variable's own Identity gives, as in TensorFlow (see
+// Returns the value after the control dependencies of `scope`. For a reference
+// variable its own Identity gives that value, as in TensorFlow (see
 // libs/executor/late_reads.h).
 Output ReadNow(const Scope& scope, const ops::Variable& variable) {
   return variable.is_resource() ? variable.Read(scope) : variable.value();

@@ -16,7 +16,7 @@
 namespace weft::train {
 namespace {
 
-// "replica 2 (/job:worker/task:2)", or what is known of it.
+// "replica 2 (/job:worker/task:2)", or the known part of it.
 std::string NameOfReplica(std::optional<int> index, const std::string& device) {
   if (!index) return device.empty() ? "a replica without device" : device;
   const std::string number = absl::StrCat("replica ", *index);
@@ -85,7 +85,7 @@ absl::Status SyncReplicasOptimizer::CheckOptions(
 Operation SyncReplicasOptimizer::Minimize(const Scope& scope,
                                           const Output& loss,
                                           const MinimizeOptions& options) {
-  // The scope's own name is the training operation's, not the gradients'.
+  // The scope's own name is for the training operation, not for the gradients.
   const std::vector<GradientAndVariable> gradients =
       ComputeGradients(scope.WithName(""), loss,
                        {options.var_list, options.colocate_gradients_with_ops,
@@ -131,7 +131,7 @@ Operation SyncReplicasOptimizer::ApplyGradients(
   return nodes_->train_op;
 }
 
-// It lies with the replica, wherever variables go otherwise.
+// It is placed on the replica, regardless of variable placement.
 void SyncReplicasOptimizer::MakeLocalStep(const Scope& scope) {
   const Operation anchor = ops::NoOp(scope.WithName(""));
   if (!anchor) return;
@@ -158,9 +158,9 @@ void SyncReplicasOptimizer::MakeLocalStep(const Scope& scope) {
 }
 
 // With one queue for all, a replica may get two tokens of a step and another
-// one none. Then the first gives two gradients to the next update, which is as
-// good; but of numbered replicas that update waits for the other one, so each
-// has a queue of its own.
+// one none. Then the first gives two gradients to the next update, which is
+// equivalent. With numbered replicas that update would wait for the other one,
+// so each has its own queue.
 void SyncReplicasOptimizer::MakeTokenQueues(const Scope& there) {
   const auto add = [&](const std::string& name) {
     nodes_->tokens.push_back(
@@ -241,8 +241,8 @@ void SyncReplicasOptimizer::AddSync(const Scope& there,
                               after, options_.variables_to_average);
 }
 
-// What replicas gave to the chief before, or compute of what has been restored
-// since, is of another training.
+// Gradients that replicas gave to the previous chief, or compute from restored
+// values, belong to another training.
 void SyncReplicasOptimizer::AddChiefInit(const Scope& named) {
   const ops::AccumulatorSetGlobalStepAttrs anew = {.begins_anew = true};
   std::vector<Operation> all = {nodes_->local_step_init_op};

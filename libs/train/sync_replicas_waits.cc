@@ -14,19 +14,18 @@
 namespace weft::train {
 namespace {
 
-// Of what is asked beside the runs.
+// Timeout of queries besides the runs.
 constexpr absl::Duration kTimeout = absl::Seconds(5);
-// A replica asks so often whether training has ended, unless it is to know it
-// sooner.
+// Interval at which a replica checks whether training has ended, unless options
+// make it shorter.
 constexpr absl::Duration kLookEvery = absl::Seconds(5);
-// So often it is looked whether the program is to leave: a run that waits ends
-// at the second look.
+// Interval of stop request checks: a waiting run ends at the second check.
 constexpr absl::Duration kWakeEvery = absl::Milliseconds(250);
-// A replica tells so often that it is there, and the chief looks so often who
-// has ended.
+// Heartbeat interval of a replica, and interval at which the chief checks which
+// replicas have ended.
 constexpr absl::Duration kBeatEvery = absl::Seconds(5);
 constexpr absl::Duration kLookAtReplicasEvery = absl::Seconds(2);
-// Options may ask for less than a thread should wait.
+// Minimum interval, because options may give less than a thread should wait.
 constexpr absl::Duration kShortest = absl::Milliseconds(1);
 constexpr absl::Duration kLongestSilence = absl::Minutes(10);
 
@@ -54,8 +53,8 @@ absl::Status SyncReplicasWaits::AddNodes(const Scope& scope,
   ask_size(named, nodes_.own_tokens(), "num_tokens");
   ask_size(named, ends.all, "num_ends");
   RETURN_IF_ERROR(scope.status());
-  // A chief that ends writes them in the other order, so that an end is never
-  // seen without its being the last.
+  // An ending chief writes them in the opposite order, so that an end is never
+  // seen without its last_ends entry.
   ask_size(named.WithControlDependencies({Operation(asked_.back())}), ends.last,
            "num_last_ends");
   own_token_op_ = nodes_.EnqueueOwnToken(scope);
@@ -105,12 +104,13 @@ void SyncReplicasWaits::SetEnded() {
   has_ended_ = true;
 }
 
-void SyncReplicasWaits::SayThatItLeaves(Session& session) {
-  if (IsAskedToLeave()) members_.SayLeft(session);
+void SyncReplicasWaits::ReportLeaving(Session& session) {
+  if (IsAskedToLeave()) members_.ReportLeft(session);
 }
 
-// A parameter server that has started again has forgotten the ends of earlier
-// trainings. Where another chief has begun since, it is that one's training.
+// A restarted parameter server has forgotten the ends of earlier trainings. If
+// another chief has begun since, this replica ends in the training of that
+// chief.
 absl::StatusOr<int64_t> SyncReplicasWaits::TrainingThatEnds(Session& session) {
   const size_t ends = nodes_.accumulators.size() + 1;
   ASSIGN_OR_RETURN(const auto answers,
@@ -122,21 +122,22 @@ absl::StatusOr<int64_t> SyncReplicasWaits::TrainingThatEnds(Session& session) {
   return has_next_chief ? num_ends : std::min<int64_t>(num_ends, ends_before_);
 }
 
-absl::Status SyncReplicasWaits::SayThatItHasEnded(Session& session) {
+absl::Status SyncReplicasWaits::ReportHasEnded(Session& session) {
   ASSIGN_OR_RETURN(const int64_t training, TrainingThatEnds(session));
-  ASSIGN_OR_RETURN(const bool are_enough, members_.SayEnded(session, training));
+  ASSIGN_OR_RETURN(const bool are_enough,
+                   members_.ReportEnded(session, training));
   if (!are_enough || is_chief_ || has_ended()) return absl::OkStatus();
   return GiveOwnToken(session);
 }
 
-absl::StatusOr<SessionRunHook::Others> SyncReplicasWaits::LookWithoutOwnRuns(
+absl::StatusOr<SessionRunHook::Others> SyncReplicasWaits::CheckWithoutOwnRuns(
     Session& session) {
   using Others = SessionRunHook::Others;
-  EndRun();  // the last one, which found no input
+  EndRun();  // the last run, which found no input
   if (has_ended()) return Others::kAreDone;
   const auto are_too_few = members_.AreTooFewWithoutChief(session, Waiting());
   if (IsSessionLost(are_too_few.status())) return are_too_few.status();
-  if (!are_too_few.ok()) return Others::kTrainOn;  // it was too late to tell
+  if (!are_too_few.ok()) return Others::kTrainOn;  // the query was too late
   if (!*are_too_few) {
     return members_.DoOthersTrain() ? Others::kTrainOn : Others::kUnknown;
   }
@@ -147,11 +148,11 @@ absl::StatusOr<SessionRunHook::Others> SyncReplicasWaits::LookWithoutOwnRuns(
 void SyncReplicasWaits::TendMembers(Session& session, absl::Time now,
                                     Next& next) {
   if (now >= next.beat) {
-    next.beat = now + std::min(kBeatEvery, LookEvery());
+    next.beat = now + std::min(kBeatEvery, PollInterval());
     members_.Beat(session);
   }
   if (!is_chief_ || now < next.look_at_replicas || has_ended()) return;
-  next.look_at_replicas = now + std::min(kLookAtReplicasEvery, LookEvery());
+  next.look_at_replicas = now + std::min(kLookAtReplicasEvery, PollInterval());
   if (members_.AreTooFew(session, Waiting()).value_or(false)) SetEnded();
 }
 
@@ -192,7 +193,7 @@ bool SyncReplicasWaits::IsAskedToLeave() {
   return is_asked_to_leave_ && is_asked_to_leave_();
 }
 
-absl::Duration SyncReplicasWaits::LookEvery() const {
+absl::Duration SyncReplicasWaits::PollInterval() const {
   absl::Duration every = std::min({kLookEvery, options_.log_after, Bound()});
   if (options_.max_wait_for_chief > absl::ZeroDuration()) {
     every = std::min(every, options_.max_wait_for_chief);
@@ -201,22 +202,22 @@ absl::Duration SyncReplicasWaits::LookEvery() const {
 }
 
 absl::Duration SyncReplicasWaits::WakeEvery() const {
-  return std::min(kWakeEvery, LookEvery());
+  return std::min(kWakeEvery, PollInterval());
 }
 
 void SyncReplicasWaits::Watch(Session& session, Coordinator& coordinator) {
   const Clock& clock = coordinator.clock();
   Wait wait;
   Leaving leaving;
-  Next next = {clock.Now() + LookEvery(), clock.Now()};
+  Next next = {clock.Now() + PollInterval(), clock.Now()};
   while (!coordinator.WaitForStop(WakeEvery())) {
     TendMembers(session, clock.Now(), next);
-    LetLeave(session, leaving);
+    EndRunIfStopping(session, leaving);
     const int64_t waiting = Waiting();
     if (waiting < 0 || waiting != wait.number) {
       wait = NewWait(waiting, clock.Now());
     } else if (!GoOn(session, clock, wait)) {
-      return GiveUp(session, coordinator, clock.Now() - wait.began);
+      return FailRun(session, coordinator, clock.Now() - wait.began);
     }
   }
 }
@@ -225,17 +226,18 @@ SyncReplicasWaits::Wait SyncReplicasWaits::NewWait(int64_t number,
                                                    absl::Time now) const {
   return {.number = number,
           .began = now,
-          .next_look = now + LookEvery(),
+          .next_look = now + PollInterval(),
           .next_line = now + options_.log_after};
 }
 
-// The chief's own steps tell whether it waits: it looks for its lines only.
+// The chief's own steps show whether it waits: only its log lines are handled
+// here.
 bool SyncReplicasWaits::GoOn(Session& session, const Clock& clock, Wait& wait) {
   const absl::Time now = clock.Now();
   const bool is_to_log = now >= wait.next_line;
   if (is_to_log || (!is_chief_ && now >= wait.next_look)) {
     Look(session, now - wait.began, is_to_log);
-    wait.next_look = clock.Now() + LookEvery();
+    wait.next_look = clock.Now() + PollInterval();
   }
   if (is_to_log) {
     const absl::Duration gap = std::max(
@@ -245,7 +247,7 @@ bool SyncReplicasWaits::GoOn(Session& session, const Clock& clock, Wait& wait) {
   return now - wait.began < Bound() || has_ended();
 }
 
-void SyncReplicasWaits::LetLeave(Session& session, Leaving& leaving) {
+void SyncReplicasWaits::EndRunIfStopping(Session& session, Leaving& leaving) {
   const int64_t run = RunUnderWay();
   const bool is_asked = IsAskedToLeave();
   if (run < 0 || (!is_asked && !has_ended())) {
@@ -258,11 +260,11 @@ void SyncReplicasWaits::LetLeave(Session& session, Leaving& leaving) {
           "The program is asked to leave while its run waits for others: the "
           "run gets a token of SyncReplicasOptimizer, with which it ends.");
     }
-    GiveOwnToken(session).IgnoreError();  // tried again at the next look
+    GiveOwnToken(session).IgnoreError();  // retried at the next check
   }
 }
 
-// Where there is one, no run waits for it: one that failed is not under way.
+// If there is a token, no run waits for it: a failed run is not in progress.
 bool SyncReplicasWaits::HasNoToken(Session& session) const {
   const auto size = session.Run({}, asked_[nodes_.accumulators.size()],
                                 {.timeout = kTimeout});
@@ -274,7 +276,7 @@ absl::Status SyncReplicasWaits::GiveOwnToken(Session& session) const {
   return session.Run({}, own_token_op_, {.timeout = kTimeout});
 }
 
-std::string SyncReplicasWaits::WhyItGivesUp(absl::Duration waited) const {
+std::string SyncReplicasWaits::TimeoutError(absl::Duration waited) const {
   if (is_chief_) {
     return absl::StrCat(
         "The chief of SyncReplicasOptimizer has waited ",
@@ -294,19 +296,19 @@ std::string SyncReplicasWaits::WhyItGivesUp(absl::Duration waited) const {
       "has nothing left to do; else start the chief, then this program.");
 }
 
-// That of a session that is closed is not the first error any more.
-void SyncReplicasWaits::GiveUp(Session& session, Coordinator& coordinator,
-                               absl::Duration waited) const {
-  coordinator.RequestStop(absl::DeadlineExceededError(WhyItGivesUp(waited)));
+// A status of a closed session is not the first error any more.
+void SyncReplicasWaits::FailRun(Session& session, Coordinator& coordinator,
+                                absl::Duration waited) const {
+  coordinator.RequestStop(absl::DeadlineExceededError(TimeoutError(waited)));
   session.Close().IgnoreError();
 }
 
 void SyncReplicasWaits::Look(Session& session, absl::Duration waited,
                              bool is_to_log) {
   const auto answers = session.Run({}, asked_, {}, {.timeout = kTimeout});
-  if (!answers.ok()) return;  // what waits will say why
+  if (!answers.ok()) return;  // the waiting run reports the cause
   const Counts counts = CountsOf(*answers);
-  // Another chief has begun: this replica goes on with its training.
+  // Another chief has begun: this replica joins its training.
   if (!is_chief_ && counts.last_ends == 0) {
     members_.JoinTraining(session, counts.ends);
   }
@@ -314,7 +316,7 @@ void SyncReplicasWaits::Look(Session& session, absl::Duration waited,
     logger_.Info(
         "The chief has ended training, and so does this replica of "
         "SyncReplicasOptimizer.");
-    GiveOwnToken(session).IgnoreError();  // tried again at the next look
+    GiveOwnToken(session).IgnoreError();  // retried at the next check
   } else if (is_to_log) {
     members_.Read(session).IgnoreError();
     Log(counts, waited);
@@ -329,7 +331,7 @@ bool SyncReplicasWaits::IsToEnd(const Counts& counts, absl::Duration waited) {
   return has_ended_;
 }
 
-std::string SyncReplicasWaits::WhatIsMissing(const Counts& counts) const {
+std::string SyncReplicasWaits::DescribeMissing(const Counts& counts) const {
   constexpr size_t kMost = 5;
   const int required = nodes_.replicas_to_aggregate;
   std::vector<std::string> missing;
@@ -350,7 +352,7 @@ std::string SyncReplicasWaits::WhatIsMissing(const Counts& counts) const {
 }
 
 void SyncReplicasWaits::Log(const Counts& counts, absl::Duration waited) const {
-  const std::string missing = WhatIsMissing(counts);
+  const std::string missing = DescribeMissing(counts);
   const std::string since = absl::StrCat("SyncReplicasOptimizer has waited ",
                                          absl::FormatDuration(waited), " for ");
   if (is_chief_) {
@@ -358,7 +360,7 @@ void SyncReplicasWaits::Log(const Counts& counts, absl::Duration waited) const {
     return logger_.Warning(
         absl::StrCat(since, "gradients of replicas: ", missing));
   }
-  // It need not wait, but has not come so far yet.
+  // It need not wait, but has not reached that point yet.
   if (counts.tokens > 0) return;
   const std::string token =
       absl::StrCat(since, "a token of the next step from queue '",

@@ -1,6 +1,6 @@
-// What the helpers of training add to a graph: where its nodes are, what they
-// need, of which types they are, and what is refused while it is built. What
-// the nodes compute is tested by integration_tests.
+// Nodes that the training helpers add to a graph: their devices, dependencies
+// and types, and errors at graph construction. integration_tests tests the
+// computed values.
 #include <functional>
 #include <limits>
 #include <set>
@@ -73,7 +73,7 @@ std::vector<std::string> DevicesOf(const std::vector<const Node*>& nodes) {
 
 // ---- the global step ----
 
-TEST(GlobalStepTest, IsMadeOnceAtTheRoot) {
+TEST(GlobalStepTest, CreatedOnceAtRoot) {
   const Scope root = Scope::Root();
   EXPECT_FALSE(GetGlobalStep(root));
   const ops::Variable step = GetOrCreateGlobalStep(root.SubScope("inner"));
@@ -92,7 +92,7 @@ TEST(GlobalStepTest, IsAGlobalVariableAndNotTrained) {
   EXPECT_TRUE(ops::TrainableVariables(root).empty());
 }
 
-TEST(GlobalStepTest, ACollectionOfSomethingElseIsRefused) {
+TEST(GlobalStepTest, ForeignCollectionEntryIsRejected) {
   const Scope root = Scope::Root();
   const ops::Variable wrong(root.WithName("wrong"), 1.0f);
   root.AddToCollection(collection::kGlobalStep, wrong.handle());
@@ -101,7 +101,7 @@ TEST(GlobalStepTest, ACollectionOfSomethingElseIsRefused) {
                                       "does not have integer type"));
 }
 
-TEST(GlobalStepTest, TwoOfThemOrOneThatIsNoScalarAreRefused) {
+TEST(GlobalStepTest, DuplicateOrNonScalarStepIsRejected) {
   Scope root = Scope::Root();
   GetOrCreateGlobalStep(root);
   const ops::Variable second(root.WithName("second"), int64_t{0});
@@ -128,7 +128,7 @@ TEST(LossesGraphTest, NoReductionKeepsTheShape) {
   EXPECT_EQ(each.shape(), PartialShape({2, 3}));
 }
 
-TEST(LossesGraphTest, LossesOfTwoTensorsAreFloatsThoseOfLogitsOfTheirType) {
+TEST(LossesGraphTest, LossTypeIsFloatOrTypeOfLogits) {
   const Scope root = Scope::Root();
   const Output wide = ops::Placeholder(root, DT_DOUBLE, {.shape = {2, 3}});
   const Output classes = ops::Placeholder(root, DT_INT32, {.shape = {2}});
@@ -218,7 +218,7 @@ TEST_P(MetricsGraphTest, CountsAreLocalAndNotTrained) {
   EXPECT_TRUE(ops::TrainableVariables(root).empty());
 }
 
-TEST_P(MetricsGraphTest, ABrokenScopeGivesNothing) {
+TEST_P(MetricsGraphTest, FailedScopeReturnsNullMetric) {
   const Scope root = Scope::Root();
   root.UpdateStatus(absl::UnknownError("first"));
   const metrics::Metric metric = GetParam().make(root, Output(), Output());
@@ -254,7 +254,7 @@ std::vector<MakeDecay> AllDecays() {
   };
 }
 
-TEST(DecayGraphTest, ARateKeepsItsTypeAndFollowsTheStep) {
+TEST(DecayGraphTest, RateKeepsTypeAndDependsOnStep) {
   for (const MakeDecay& make : AllDecays()) {
     const Scope root = Scope::Root();
     const ops::Variable step = GetOrCreateGlobalStep(root);
@@ -268,7 +268,7 @@ TEST(DecayGraphTest, ARateKeepsItsTypeAndFollowsTheStep) {
   }
 }
 
-TEST(DecayGraphTest, AStepIsRequired) {
+TEST(DecayGraphTest, GlobalStepIsRequired) {
   for (const MakeDecay& make : AllDecays()) {
     const Scope root = Scope::Root();
     EXPECT_FALSE(make(root, 0.1, Output()));
@@ -277,7 +277,7 @@ TEST(DecayGraphTest, AStepIsRequired) {
   }
 }
 
-TEST(DecayGraphTest, PeriodsHaveToLast) {
+TEST(DecayGraphTest, RestartPeriodMustBePositive) {
   for (const double bad :
        {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
     const Scope root = Scope::Root();
@@ -298,7 +298,7 @@ class AverageGraphTest : public testing::TestWithParam<bool> {
   const std::string home_ = w_.handle().node()->requested_device();
 };
 
-TEST_P(AverageGraphTest, AnAverageLiesAndIsUpdatedBesideItsVariable) {
+TEST_P(AverageGraphTest, AverageIsColocatedWithVariable) {
   ExponentialMovingAverage ema(0.9);
   ema.Apply(root_.WithDevice("/job:worker"), {w_});
   const ops::Variable average = ema.Average(w_);
@@ -314,7 +314,7 @@ TEST_P(AverageGraphTest, AnAverageLiesAndIsUpdatedBesideItsVariable) {
   EXPECT_THAT(DevicesOf(readers), Each(home_));
 }
 
-TEST_P(AverageGraphTest, TheValueIsReadAfterWhatTheScopeSays) {
+TEST_P(AverageGraphTest, ValueIsReadAfterScopeControlInputs) {
   const Operation train(
       ops::AssignAdd(root_, w_, Tensor::Vector<float>({1, 1})));
   ExponentialMovingAverage ema(0.9);
@@ -331,7 +331,7 @@ TEST_P(AverageGraphTest, TheValueIsReadAfterWhatTheScopeSays) {
               Not(Contains(train.node())));
 }
 
-TEST_P(AverageGraphTest, ASecondUpdateUsesTheAveragesOfTheFirst) {
+TEST_P(AverageGraphTest, SecondApplyReusesAverages) {
   ExponentialMovingAverage ema(0.9, {.name = "smooth"});
   EXPECT_FALSE(ema.Average(w_));
   EXPECT_EQ(ema.Apply(root_, {w_}).name(), "smooth");
@@ -351,7 +351,7 @@ INSTANTIATE_TEST_SUITE_P(BothFamilies, AverageGraphTest, testing::Bool(),
                            return family.param ? "Resource" : "Reference";
                          });
 
-TEST(AverageErrorsTest, WhatHasNoAverageIsRefused) {
+TEST(AverageErrorsTest, InvalidInputIsRejected) {
   ExponentialMovingAverage ema(0.9);
   Scope root = Scope::Root();
   EXPECT_FALSE(ema.Apply(root, {ops::Variable()}));
@@ -368,7 +368,7 @@ TEST(AverageErrorsTest, WhatHasNoAverageIsRefused) {
 
 // ---- clipping ----
 
-TEST(ClipGraphTest, EachIsClippedWhereItIs) {
+TEST(ClipGraphTest, EachGradientIsClippedOnItsDevice) {
   const Scope root = Scope::Root();
   const Output far = Floats(root.WithDevice(kPs), {2});
   const Output near = Floats(root, {3});
@@ -383,7 +383,7 @@ TEST(ClipGraphTest, EachIsClippedWhereItIs) {
   EXPECT_THAT(readers, Each(home));
 }
 
-TEST(ClipGraphTest, ANormThatIsKnownIsNotComputedAgain) {
+TEST(ClipGraphTest, GivenNormIsNotRecomputed) {
   const Scope root = Scope::Root();
   const Output norm = Floats(root, PartialShape::Scalar());
   const auto clipped = ClipByGlobalNorm(root, {Floats(root, {2})}, 1.0f, norm);
@@ -394,7 +394,7 @@ TEST(ClipGraphTest, ANormThatIsKnownIsNotComputedAgain) {
   }
 }
 
-TEST(ClipGraphTest, NothingToClipIsRefused) {
+TEST(ClipGraphTest, NullTensorIsRejected) {
   const std::vector<std::function<Output(const Scope&)>> clips = {
       [](const Scope& s) { return ClipByValue(s, Output(), -1.0f, 1.0f); },
       [](const Scope& s) { return ClipByNorm(s, Output(), 1.0f); },

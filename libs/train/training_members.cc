@@ -17,7 +17,7 @@ namespace {
 
 constexpr absl::Duration kTimeout = absl::Seconds(5);
 
-// An entry: the training, a number that grows with each write, the state.
+// Encoding of an entry: training, a number that grows with each write, state.
 constexpr int kStateBits = 2;
 constexpr int kBeatBits = 40;
 
@@ -87,7 +87,7 @@ absl::Status TrainingMembers::Renumber(Session& session, int64_t training) {
   return Beat(session);
 }
 
-// Another thread may say something else meanwhile, and have written it first.
+// Another thread may have written a different state in between.
 absl::Status TrainingMembers::Beat(Session& session) {
   while (true) {
     Entry written;

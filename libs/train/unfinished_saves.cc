@@ -21,8 +21,8 @@ namespace weft::train {
 namespace {
 
 constexpr absl::string_view kShardFolder = "_temp";
-// Failed saves that are remembered, and how long: a task that is cut off may
-// still be in an operation of a file, which ends within ten minutes.
+// Number and lifetime of remembered failed saves: a disconnected task may still
+// be in a file operation, which ends within ten minutes.
 constexpr size_t kMaxFailed = 200;
 constexpr absl::Duration kRemembered = absl::Minutes(15);
 
@@ -39,8 +39,8 @@ bool AreInOneFolder(const std::string& a, const std::string& b) {
   return CleanPath(FolderOf(a)) == CleanPath(FolderOf(b));
 }
 
-// Of that save or, in a graph of TensorFlow, of one whose number only the graph
-// knows: 32 digits.
+// Matches that save or, in a graph of TensorFlow, a save whose number only the
+// graph knows: 32 digits.
 bool IsShardFolder(absl::string_view ending, uint64_t number) {
   if (ending == ShardFolderSuffix(number)) return true;
   return absl::ConsumePrefix(&ending, kShardFolder) &&
@@ -48,8 +48,8 @@ bool IsShardFolder(absl::string_view ending, uint64_t number) {
          absl::c_all_of(ending, absl::ascii_isxdigit);
 }
 
-// Whether "PREFIX" + `ending` is a file of a save to PREFIX that has not ended;
-// `has_index`: whether that names a checkpoint.
+// Whether "PREFIX" + `ending` is a file of an unfinished save to PREFIX;
+// `has_index`: whether an index names a checkpoint.
 bool IsLeftover(absl::string_view ending, bool has_index) {
   if (ending == ".meta.tmp") return true;
   const bool is_temporary = checkpoint::ConsumeTemporaryEnding(&ending);
@@ -59,7 +59,7 @@ bool IsLeftover(absl::string_view ending, bool has_index) {
 
 using NameSet = absl::flat_hash_set<std::string>;
 
-// One file or folder that a save has left.
+// A leftover file or directory of a save.
 struct Leftover {
   std::string name;
   bool is_folder;
@@ -82,7 +82,7 @@ std::vector<Leftover> FindLeftovers(const NameSet& names,
   return found;
 }
 
-// What can't be deleted harms nobody, and is found again.
+// Files that cannot be deleted are harmless, and found again later.
 void Sweep(FileSystem& files, const std::string& folder, const NameSet& names,
            const std::string& prefix, uint64_t number) {
   for (const Leftover& left : FindLeftovers(names, prefix, number)) {
@@ -92,8 +92,8 @@ void Sweep(FileSystem& files, const std::string& folder, const NameSet& names,
   }
 }
 
-// What is not among them does not come back after a power failure: in this
-// order, for what was deleted before may have come back until the sync.
+// Names that are not returned cannot be revived by a power failure. The order
+// matters: deletions may be undone until the sync.
 absl::StatusOr<NameSet> DurableNames(FileSystem& files,
                                      const std::string& folder) {
   RETURN_IF_ERROR(files.SyncDirectory(folder));
@@ -101,7 +101,7 @@ absl::StatusOr<NameSet> DurableNames(FileSystem& files,
   return NameSet(names.begin(), names.end());
 }
 
-// Data files of a checkpoint's prefix that are not its own.
+// Returns data files of a checkpoint's prefix that do not belong to it.
 std::vector<std::string> FindForeignData(FileSystem& files,
                                          const NameSet& names,
                                          const std::string& prefix) {
@@ -120,7 +120,7 @@ std::vector<std::string> FindForeignData(FileSystem& files,
   return found;
 }
 
-// Whether nothing of a checkpoint is there.
+// Whether no file of a checkpoint exists.
 bool IsGone(const NameSet& names, const std::string& path) {
   const absl::string_view base = Basename(path);
   return absl::c_none_of(names, [&](absl::string_view name) {
@@ -172,7 +172,7 @@ std::string UnfinishedSaves::Contents(
   MarkerLines lines;
   for (const auto& [save, until] : failed_) lines.saves.push_back(save);
   for (const std::string& old : old_ones) {
-    if (!AreInOneFolder(old, save_path_)) continue;  // has no name here
+    if (!AreInOneFolder(old, save_path_)) continue;  // in another directory
     lines.old_ones.push_back({old, last.latest_filename});
   }
   return MarkerContents(last.number, lines);
@@ -185,7 +185,8 @@ absl::StatusOr<UnfinishedSaves::Marker> UnfinishedSaves::Begin(
   RETURN_IF_ERROR(files.CreateDirectories(folder));
   NameSet all;
   if (!failed_.empty()) {
-    // Tidying up must not refuse a save: what can't be listed stays for now.
+    // Cleanup must not fail a save: files in an unlistable directory stay for
+    // now.
     const auto names = files.ListDirectory(folder);
     if (names.ok()) all.insert(names->begin(), names->end());
   }
@@ -242,7 +243,7 @@ void UnfinishedSaves::End(FileSystem& files, const Marker& marker,
     return others.ok() ? IsGone(*others, old)
                        : absl::IsNotFound(others.status());
   });
-  // Where that fails the state tells which of them are somebody's.
+  // If this fails, the state file shows which of them are in use.
   const absl::Status ended =
       failed_.empty() && old_ones.empty()
           ? files.DeleteFile(marker.path)

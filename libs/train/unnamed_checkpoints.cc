@@ -19,7 +19,7 @@ namespace {
 
 constexpr absl::string_view kIndexEnding = ".index";
 
-// CheckpointNames of checkpoints, without folders.
+// CheckpointNames are names of checkpoints, without directories.
 using CheckpointNames = std::vector<std::string>;
 
 absl::StatusOr<CheckpointNames> NamesInMarker(FileSystem& files,
@@ -35,7 +35,7 @@ absl::StatusOr<CheckpointNames> NamesInMarker(FileSystem& files,
   return names;
 }
 
-// None if the file is no state.
+// Empty if the file is no state.
 absl::StatusOr<CheckpointNames> NamesInState(FileSystem& files,
                                              const std::string& folder,
                                              absl::string_view filename) {
@@ -54,7 +54,7 @@ absl::StatusOr<CheckpointNames> NamesInState(FileSystem& files,
   return names;
 }
 
-// Whether it is called as editors, and people, call copies of a file.
+// Whether the name is one that editors and people give to copies of a file.
 bool IsCalledAsCopy(absl::string_view filename) {
   if (absl::StrContains(filename, '~')) return true;
   constexpr absl::string_view kEndings[] = {".bak",  ".backup", ".copy", ".old",
@@ -64,15 +64,15 @@ bool IsCalledAsCopy(absl::string_view filename) {
   });
 }
 
-// Whether it may be the state of other savers: neither a graph, events nor a
-// part of a checkpoint. A copy of the missing file is none.
+// Whether the name may be that of a state of other savers: neither a graph,
+// events nor a part of a checkpoint. A copy of the missing file is no state.
 bool IsCalledAsState(absl::string_view filename) {
   if (IsCalledAsCopy(filename)) return false;
   return !absl::StrContains(filename, '.') ||
          absl::StartsWith(filename, checkpoint::kStateFilename);
 }
 
-// Prefixes of data files of checkpoints.
+// Returns the prefixes of data files of checkpoints.
 absl::flat_hash_set<std::string> PrefixesOfData(
     const std::vector<std::string>& filenames) {
   absl::flat_hash_set<std::string> prefixes;
@@ -86,8 +86,8 @@ absl::flat_hash_set<std::string> PrefixesOfData(
   return prefixes;
 }
 
-// Whether a file called as an index may be one: it is one that can be read, or
-// nobody can tell.
+// Whether a file named like an index may be one: it can be read as an index, or
+// it cannot be checked.
 bool MayBeIndex(FileSystem& files, const std::string& folder,
                 const std::string& name) {
   const absl::Status opened =
@@ -95,8 +95,8 @@ bool MayBeIndex(FileSystem& files, const std::string& folder,
   return !absl::IsDataLoss(opened) && !absl::IsOutOfRange(opened);
 }
 
-// Those that have an index. A damaged one is known by its data; other files may
-// be called so, too.
+// Returns the checkpoints that have an index. A damaged index is recognized by
+// its data files, because other files may be named like an index, too.
 CheckpointNames CheckpointsIn(FileSystem& files, const std::string& folder,
                               const std::vector<std::string>& filenames,
                               absl::string_view name_prefix) {

@@ -1,7 +1,7 @@
-// CheckThatNoneIsUnnamed: keeps a training from beginning anew where it would
+// CheckThatNoneIsUnnamed prevents a training from starting over where it would
 // overwrite or delete checkpoints whose state file is missing.
 //
-// Threads: a function without state. It blocks.
+// Threads: a stateless function. It blocks.
 #ifndef WEFT_LIBS_TRAIN_UNNAMED_CHECKPOINTS_H_
 #define WEFT_LIBS_TRAIN_UNNAMED_CHECKPOINTS_H_
 
@@ -14,14 +14,14 @@
 
 namespace weft::train {
 
-// For a caller that has found no file `latest_filename` in the folder, and
-// would begin anew. FAILED_PRECONDITION, with the remedies, if the folder holds
-// an index of a checkpoint that begins with `name_prefix`, unless a state file
-// of another name names that checkpoint, or its save has not ended
+// For a caller that has found no file `latest_filename` in the directory, and
+// would start over. FAILED_PRECONDITION, with the remedies, if the directory
+// holds an index of a checkpoint whose name begins with `name_prefix`, unless a
+// state file of another name names that checkpoint, or its save has not ended
 // (save_marker.h). A copy of the state file, such as "checkpoint.bak", is no
-// state file; "x.index" without data beside it that can't be read as an index
-// is no checkpoint. OK if there is no folder, or it may not be listed. Other
-// errors are those of files.
+// state file; "x.index" without data beside it that cannot be read as an index
+// is no checkpoint. OK if there is no directory, or it cannot be listed. Other
+// errors are those of the file system.
 absl::Status CheckThatNoneIsUnnamed(
     FileSystem& files, const std::string& folder,
     absl::string_view latest_filename = checkpoint::kStateFilename,

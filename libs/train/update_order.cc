@@ -11,7 +11,7 @@ bool IsControlFlow(const Node& node) {
          type == "RefEnter";
 }
 
-// Whether `node` gives out the whole value of what is at its first input.
+// Whether `node` outputs the whole value of its first input.
 bool ReadsWhole(const Node& node) {
   return node.type() == "ReadVariableOp" ||
          (node.type() == "Identity" &&
@@ -74,7 +74,7 @@ std::vector<Operation> UpdateOrder::ReadersBefore(
   std::vector<Operation> result;
   const Node* last = nullptr;
   for (const Node* reader : found->second) {
-    // A node that reads twice comes twice in a row.
+    // A node that reads twice occurs twice in a row.
     if (reader == last || waited_for[reader->id()] ||
         reader->requested_device() != maker->requested_device()) {
       continue;

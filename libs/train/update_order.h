@@ -1,14 +1,14 @@
-// UpdateOrder: what has to be read of a variable before an update may change
-// it, so that the update happens in place.
+// UpdateOrder finds the reads of a variable that must precede its update, so
+// that the update can happen in place.
 //
-// A gradient may still need the value of a variable whose own gradient is done:
-// in a layer x * w the gradient of x reads w, and that of w does not. If the
-// update came first, it would have to copy the variable, because a reader holds
-// the old value. TensorFlow orders them by gates between the gradients
-// (GATE_OP); a control edge does the same without nodes of its own.
+// A gradient may still need the value of a variable whose own gradient is
+// complete: in a layer x * w the gradient of x reads w, and that of w does not.
+// If the update ran first, it would have to copy the variable, because a reader
+// holds the old value. TensorFlow orders them by gates between the gradients
+// (GATE_OP); a control edge does the same without extra nodes.
 //
-// Nothing depends on it but speed: where the order is hard to tell (conditions,
-// loops) or would cost a message (readers on other devices), there is none.
+// The order affects only speed: if it is hard to determine (conditions, loops)
+// or would cost a message (readers on other devices), none is imposed.
 //
 // Threads: as the scope's.
 #ifndef WEFT_LIBS_TRAIN_UPDATE_ORDER_H_
@@ -25,21 +25,21 @@ namespace weft::train {
 
 class UpdateOrder {
  public:
-  // `gradients` are all that are applied in one operation. The graph must not
-  // change between construction and the last call.
+  // `gradients` are all gradients that one operation applies. The graph must
+  // not change between construction and the last call.
   UpdateOrder(const Graph& graph, const std::vector<Gradient>& gradients);
 
   // Nodes that read the whole of `variable`, on its device, for one of the
-  // gradients, and that `gradient` does not wait for anyway.
+  // gradients, and that `gradient` does not depend on already.
   std::vector<Operation> ReadersBefore(const ops::Variable& variable,
                                        const Gradient& gradient) const;
 
  private:
-  // By id: whether a node is needed for these gradients.
+  // By node id: whether a node is needed for these gradients.
   std::vector<bool> NeededFor(const std::vector<Gradient>& gradients) const;
 
   const Graph& graph_;
-  // Node that makes a variable -> consumers of values read from it.
+  // Maps the node that makes a variable to consumers of values read from it.
   std::map<const Node*, std::vector<const Node*>> readers_;
 };
 

@@ -27,7 +27,7 @@ class UpdateOrderTest : public testing::TestWithParam<bool> {
     far_ = weights("far", "/job:ps");
   }
 
-  // Of the sum of the product of all.
+  // Gradients of the sum of the product.
   std::vector<GradientAndVariable> Gradients(
       std::vector<ops::Variable> layers) {
     Output y = x_;
@@ -49,7 +49,7 @@ class UpdateOrderTest : public testing::TestWithParam<bool> {
   ops::Variable w1_, w2_, far_;
 };
 
-TEST_P(UpdateOrderTest, TheGradientOfTheLayerBelowReadsFirst) {
+TEST_P(UpdateOrderTest, UpdateWaitsForGradientOfLowerLayer) {
   const auto items = Gradients({w1_, w2_});
   ASSERT_OK(root_.status());
   // The sum is linear: what w1 makes is only read by the gradient of w2.
@@ -62,13 +62,13 @@ TEST_P(UpdateOrderTest, TheGradientOfTheLayerBelowReadsFirst) {
   EXPECT_NE(before[0].node(), items[1].gradient.dense.node());
 }
 
-TEST_P(UpdateOrderTest, ReadersOnOtherDevicesAreNotWaitedFor) {
+TEST_P(UpdateOrderTest, UpdateIgnoresReadersOnOtherDevices) {
   const auto items = Gradients({w1_, far_});
   ASSERT_OK(root_.status());
   EXPECT_TRUE(ReadersBefore(items, 1).empty());
 }
 
-TEST_P(UpdateOrderTest, WhatNoGradientNeedsIsNotWaitedFor) {
+TEST_P(UpdateOrderTest, UpdateIgnoresReadersOutsideGradients) {
   const auto items = Gradients({w2_});
   ops::MatMul(root_.WithName("evaluation"), x_, w2_);
   ASSERT_OK(root_.status());

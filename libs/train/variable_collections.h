@@ -1,5 +1,6 @@
-// Which collections hold VariableDefs in a MetaGraphDef; of the others, that
-// of their values goes by name. Used by what exports and imports MetaGraphDefs.
+// IsVariableCollection tells which collections hold VariableDefs in a
+// MetaGraphDef; other collections hold names. Used by the export and import of
+// MetaGraphDefs.
 #ifndef WEFT_LIBS_TRAIN_VARIABLE_COLLECTIONS_H_
 #define WEFT_LIBS_TRAIN_VARIABLE_COLLECTIONS_H_
 
@@ -8,7 +9,7 @@
 
 namespace weft::train {
 
-// TensorFlow's, by the types it registers for them.
+// The collections for which TensorFlow registers VariableDef.
 inline bool IsVariableCollection(absl::string_view name) {
   return name == collection::kGlobalVariables ||
          name == collection::kLocalVariables ||

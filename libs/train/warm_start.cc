@@ -26,7 +26,7 @@ using checkpoint::CheckpointReader;
 using ops::PartitionInfo;
 using ops::Variable;
 
-// The parts of a variable, or the one that is whole, by its name.
+// Parts of a variable, or a whole one, by its name.
 using Groups = std::map<std::string, std::vector<Variable>>;
 
 const ops::SaveSliceInfo* SliceOf(const Scope& scope,
@@ -56,8 +56,8 @@ std::string NamesOf(const std::vector<Variable>& variables) {
   return absl::StrJoin(names, ", ");
 }
 
-// Those of `variables` whose names begin as the expression says. A warning
-// where there are none: the training would begin untrained without a word.
+// Adds those of `variables` whose names begin as the expression requires. Warns
+// if there are none, because the training would silently begin untrained.
 absl::Status AddMatching(const Scope& scope, const std::string& expression,
                          const std::vector<Variable>& variables, Logger& logger,
                          Groups& groups) {
@@ -124,15 +124,15 @@ absl::Status CheckVocabInfo(const VocabInfo& info) {
       "num_oov_buckets must be >= 0, but is ", info.num_oov_buckets));
 }
 
-// A part of a matrix whose rows or columns go by a vocabulary.
+// A part of a matrix whose rows or columns follow a vocabulary.
 class RemappedPart {
  public:
   RemappedPart(const Scope& scope, const std::string& prefix,
                const std::string& tensor, const VocabInfo& info)
       : scope_(scope), prefix_(prefix), tensor_(tensor), info_(info) {}
 
-  // Its first value. `all_rows`: of all parts together; `offset`: those before
-  // this one.
+  // Returns its initial value. `all_rows`: of all parts together; `offset`:
+  // rows of earlier parts.
   absl::StatusOr<Output> Value(const TensorShape& shape, int64_t offset,
                                int64_t all_rows) const {
     const bool by_rows = info_.axis == 0;
@@ -171,7 +171,7 @@ class RemappedPart {
         std::vector<int64_t>(shape.dims().begin(), shape.dims().end()));
   }
 
-  // What the checkpoint has of these words.
+  // Returns the checkpoint's rows of these words.
   Output Named(int64_t offset, int64_t rows, int64_t columns) const {
     Output row_ids, column_ids;
     Output present;  // how many numbers
@@ -190,8 +190,8 @@ class RemappedPart {
                             {{"num_rows", rows}, {"num_cols", columns}});
   }
 
-  // Where `count` words of the new vocabulary, from `offset` on, are in the old
-  // one; each is `width` numbers.
+  // Returns the positions of `count` words of the new vocabulary, from `offset`
+  // on, in the old one; each is `width` numbers.
   Output Remapping(int64_t offset, int64_t count, int64_t width,
                    Output& present) const {
     const Node* node = scope_.AddNode(
@@ -205,7 +205,7 @@ class RemappedPart {
     return Output(node, 0);
   }
 
-  // As many numbers as the checkpoint lacks.
+  // Returns as many new numbers as the checkpoint lacks.
   Output Missing(int64_t all, const Output& present) const {
     const Output count = ops::Reshape(
         scope_, ops::Sub(scope_, Tensor::Scalar<int64_t>(all), present),
@@ -216,7 +216,7 @@ class RemappedPart {
     return ops::Slice(scope_, most, Tensor::Vector<int64_t>({0}), count);
   }
 
-  // With rows or columns of their own, as many as `shape` says.
+  // Adds new rows or columns up to `shape`.
   Output WithMore(const Output& value, const TensorShape& shape,
                   int32_t axis) const {
     if (shape.num_elements() == 0) return value;
@@ -272,8 +272,8 @@ class Warmer {
     if (!absl::IsNotFound(entry.status())) return entry;
     return absl::NotFoundError(absl::StrCat(
         "Tensor ", tensor, " is not found in ", prefix_,
-        " checkpoint. var_name_to_prev_var_name says what a variable was "
-        "called, vars_to_warm_start which are wanted."));
+        " checkpoint. Set var_name_to_prev_var_name if the variable had "
+        "another name, or exclude it by vars_to_warm_start."));
   }
 
   absl::Status CheckTensor(const std::string& tensor, const TensorShape& shape,
@@ -354,19 +354,19 @@ class Warmer {
       return absl::OkStatus();
     }
     return absl::InvalidArgumentError(absl::StrCat(
-        "by a vocabulary only matrices of floats in parts of rows can be, but ",
+        "a vocabulary requires a float matrix partitioned by rows, but ",
         part.name(), " is ", DataTypeName(part.dtype()), " of shape ",
         part.shape().ToString()));
   }
 
-  // Files are read where the variable is, by its task's CPU.
+  // Files are read on the variable's task, by its CPU.
   Scope ReaderScope(const Variable& part) const {
     return scope_.WithoutDevice()
         .WithDevice(part.handle().node()->requested_device())
         .WithDevice("/cpu:0");
   }
 
-  // The part's first value is `value`.
+  // Makes `value` the part's initial value.
   void Begin(const Variable& part, const Output& value) {
     if (!value) return;
     const Scope there =
@@ -390,7 +390,7 @@ class Warmer {
   VariableInitializers initializers_;
 };
 
-// A name that is misspelt would silently change nothing.
+// Rejects misspelled names, which would have no effect.
 template <typename Map>
 absl::Status CheckUsed(const Map& by_name, absl::string_view field,
                        const Groups& groups) {

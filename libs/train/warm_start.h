@@ -1,4 +1,4 @@
-// WarmStart: variables begin with what a checkpoint of another training holds,
+// WarmStart initializes variables from a checkpoint of another training;
 // TensorFlow's tf.train.warm_start.
 //
 //   train::ScaffoldOptions options;
@@ -7,16 +7,16 @@
 //       train::WarmStart(root, {.ckpt_to_initialize_from = "/jobs/old"}));
 //   auto scaffold = std::make_shared<train::Scaffold>(std::move(options));
 //
-// It adds initializers that read the checkpoint, beside those of the variables,
-// and returns them. Variables that are restored from a checkpoint of their own
-// training are not initialised, and so are not touched.
+// It adds initializers that read the checkpoint, in addition to those of the
+// variables, and returns them. Variables that are restored from a checkpoint of
+// their own training are not initialized, and so are not affected.
 //
-// The checkpoint is looked into here, for a tensor that is missing or of
-// another shape is an error of the graph; and read by the tasks of the
-// variables. Both need its files.
+// The checkpoint is inspected here, because a missing tensor or shape mismatch
+// is a graph error, and read by the tasks of the variables. Both need access to
+// its files.
 //
-// Errors: NOT_FOUND without a checkpoint, or without a tensor in it;
-// INVALID_ARGUMENT where shapes, types, vocabularies or names do not fit. Each
+// Errors: NOT_FOUND if the checkpoint or a tensor in it is missing;
+// INVALID_ARGUMENT if shapes, types, vocabularies or names do not match. Each
 // names the variable.
 //
 // Threads: as the scope's. Blocks on files.
@@ -38,7 +38,7 @@
 
 namespace weft::train {
 
-// Of a variable with a row, or a column, for each line of a file: the rows
+// For a variable with a row, or a column, per line of a vocabulary file: rows
 // follow their words from the old file to the new one.
 struct VocabInfo {
   std::string new_vocab;  // path
@@ -46,27 +46,29 @@ struct VocabInfo {
   int64_t num_oov_buckets = 0;  // rows after those of the words
   std::string old_vocab;
   int64_t old_vocab_size = -1;  // its first lines; -1: all
-  // Of new words and of the buckets; null: zeros.
+  // Initializes new words and the buckets; null: zeros.
   ops::Initializer backup_initializer;
   int axis = 0;  // 0: rows, 1: columns
 };
 
 struct WarmStartSettings {
-  // A prefix, or a folder, which stands for its newest checkpoint.
+  // A checkpoint prefix, or a directory, which stands for its newest
+  // checkpoint.
   std::string ckpt_to_initialize_from;
-  // A regular expression that the beginning of a trainable variable's name
-  // ("dnn/hiddenlayer_0/kernel:0") must match; or several, for all global
-  // variables, slots and moving averages among them; or none: only variables in
+  // A regular expression that must match the beginning of a trainable
+  // variable's name ("dnn/hiddenlayer_0/kernel:0"); or several, for all global
+  // variables, including slots and moving averages; or none: only variables in
   // var_name_to_vocab_info.
   std::variant<std::string, std::vector<std::string>, std::monostate>
       vars_to_warm_start = ".*";
-  // By name: of a partitioned variable, the name of the whole.
+  // By variable name; for a partitioned variable, the name of the whole.
   std::map<std::string, VocabInfo> var_name_to_vocab_info;
-  // What a variable was called then.
+  // Maps the name of a variable to its name in the checkpoint.
   std::map<std::string, std::string> var_name_to_prev_var_name;
 };
 
-// `files` has the checkpoint; null: the machine's. `logger` null: stderr.
+// `files` holds the checkpoint; null: the local file system. `logger` null:
+// stderr.
 absl::StatusOr<VariableInitializers> WarmStart(
     const Scope& scope, const WarmStartSettings& settings,
     FileSystem* files = nullptr, Logger* logger = nullptr);

@@ -14,7 +14,7 @@ namespace {
 constexpr double kMaxElements = 10;
 constexpr size_t kMaxLength = 200;
 
-// As a double, since the sizes are not checked yet.
+// Computed as a double, because sizes are not validated yet.
 double NumElements(const tf::TensorShapeProto& shape) {
   double elements = 1;
   for (const auto& dim : shape.dim()) {
@@ -71,7 +71,7 @@ bool IsDefault(const tf::AttrValue& value, const AttrDef* attr) {
   }
   const auto read = ValueOf(value, attr);
   if (!read.ok()) return false;
-  // Without a value it means the default.
+  // An unset value means the default.
   return !read->IsSet() || *read == *attr->default_value;
 }
 

@@ -1,7 +1,7 @@
-// The attrs of a node of a GraphDef as people read them, whatever its op. For
-// .cc files that hold protobuf messages.
+// Readable attrs of a GraphDef node of any op. For .cc files that hold protobuf
+// messages.
 //
-// Functions without state.
+// Stateless functions.
 #ifndef WEFT_TOOLS_CLI_ATTR_TEXT_H_
 #define WEFT_TOOLS_CLI_ATTR_TEXT_H_
 
@@ -18,9 +18,9 @@ class NodeDef;
 
 namespace tools {
 
-// Without those that hold the default that `registry` knows, and without
-// "_output_shapes", which says what the graph says anyway. Values that make no
-// sense are shown as "?". Takes memory for small tensors only.
+// Omits attrs with the default in `registry`, and "_output_shapes", which is
+// derived. Invalid values are shown as "?". Allocates memory for small tensors
+// only.
 std::map<std::string, std::string> AttrsThatMatter(const tf::NodeDef& node,
                                                    const OpRegistry& registry);
 

@@ -44,7 +44,7 @@ struct Checkpoint {
   std::map<std::string, Stored> tensors;
 };
 
-// What somebody may have typed instead of a prefix.
+// Rejects paths that were probably typed instead of a prefix.
 absl::Status CheckIsPrefix(absl::string_view path) {
   absl::string_view prefix = path;
   if (!absl::ConsumeSuffix(&prefix, ".index") &&
@@ -83,7 +83,7 @@ absl::StatusOr<Checkpoint> Open(FileSystem& files, const std::string& path) {
   return checkpoint;
 }
 
-// Those that have some of its text, or that it has.
+// Names that contain part of its text, or are contained in it.
 std::string NamesLike(const Checkpoint& checkpoint, const std::string& name) {
   std::vector<std::string> like;
   const std::string last(Basename(name));
@@ -234,7 +234,7 @@ std::string StatisticsText(const TensorStatistics& of) {
       of.infinities);
 }
 
-// The first elements, in the order in which they lie: a copy.
+// Returns a copy of the first elements.
 Tensor FirstElements(const Tensor& tensor, int64_t count) {
   if (tensor.num_elements() <= count) return tensor;
   Tensor first(tensor.dtype(), TensorShape({count}));
@@ -423,7 +423,7 @@ absl::StatusOr<std::map<std::string, std::string>> ParseRenames(
   return renames;
 }
 
-// As TensorFlow's partitioners cut: the first ones are longer by one.
+// As in TensorFlow's partitioners, the first parts are longer by one.
 absl::StatusOr<std::vector<TensorSlice>> Cut(const TensorShape& shape,
                                              const Parts& parts) {
   std::vector<TensorSlice> slices;

@@ -1,8 +1,8 @@
-// The command for checkpoints: what is in one, whether it is whole, what
-// differs from another, and the same in other parts or under other names.
+// The command `weft checkpoint`: lists, shows, verifies, compares and converts
+// checkpoints.
 //
-// Functions that block: they read files, also of checkpoint writers and object
-// stores. One tensor is in memory at a time, of `diff` two.
+// Functions block: they read files, also of checkpoint writers and object
+// stores. One tensor is in memory at a time, two for `diff`.
 #ifndef WEFT_TOOLS_CLI_CHECKPOINT_COMMANDS_H_
 #define WEFT_TOOLS_CLI_CHECKPOINT_COMMANDS_H_
 
@@ -15,12 +15,12 @@
 
 namespace weft::tools {
 
-// What is to be printed. Arguments are prefixes of checkpoints, or the files of
-// V1 checkpoints (CheckpointReader::Open); a directory stands for the newest
-// that its state file names. DATA_LOSS where `verify`
-// finds damage, FAILED_PRECONDITION where `diff` finds a difference, each with
-// all of them; ALREADY_EXISTS where `convert` would overwrite; NOT_FOUND names
-// a tensor that is not there, and those with names like it.
+// Returns the output. Arguments are prefixes of checkpoints, or the files of V1
+// checkpoints (CheckpointReader::Open); a directory stands for the newest
+// checkpoint in its state file. DATA_LOSS if `verify` finds corruption,
+// FAILED_PRECONDITION if `diff` finds differences, each listing all of them;
+// ALREADY_EXISTS if `convert` would overwrite; NOT_FOUND names a missing tensor
+// and similar names.
 absl::StatusOr<std::string> RunCheckpointCommand(FileSystem& files,
                                                  Random& random,
                                                  const Invocation& invocation);

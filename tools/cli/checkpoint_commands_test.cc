@@ -85,7 +85,7 @@ class CheckpointCommandsTest : public testing::Test {
   const std::unique_ptr<Random> random_ = NewSeededRandom(1);
 };
 
-TEST_F(CheckpointCommandsTest, ListsTheTensorsOfACheckpoint) {
+TEST_F(CheckpointCommandsTest, ListsTensorsOfCheckpoint) {
   Save("/job/m-1");
   const std::string text = Text({"ls", "/job/m-1"});
   EXPECT_THAT(text,
@@ -132,7 +132,7 @@ TEST_F(CheckpointCommandsTest, ReadsFilesOfFormatV1) {
   EXPECT_THAT(Text({"show", "/job", "w"}), HasSubstr("[8.0,9.0]"));
 }
 
-TEST_F(CheckpointCommandsTest, ListsTheCheckpointsOfADirectory) {
+TEST_F(CheckpointCommandsTest, ListsCheckpointsOfDirectory) {
   Save("/job/m-1");
   Save("/job/m-2");
   checkpoint::CheckpointState state;
@@ -149,7 +149,7 @@ TEST_F(CheckpointCommandsTest, ListsTheCheckpointsOfADirectory) {
   EXPECT_THAT(Text({"verify", "/job"}), HasSubstr("/job/m-2: 3 tensors"));
 }
 
-TEST_F(CheckpointCommandsTest, ShowsValuesAndWhatTheyAreLike) {
+TEST_F(CheckpointCommandsTest, ShowsValuesAndStatistics) {
   Save("/m");
   EXPECT_THAT(Text({"show", "/m", "net/w"}),
               HasSubstr("[[0.0,1.0],[2.0,3.0],[4.0,5.0],[6.0,7.0],[8.0,9.0]]"));
@@ -189,7 +189,7 @@ TEST_F(CheckpointCommandsTest, ShowsBytesAndQuantizedNumbers) {
                        "1 of 2 elements, the first at 1, by 1 at most"));
 }
 
-TEST_F(CheckpointCommandsTest, CountsWhatIsNoFiniteNumber) {
+TEST_F(CheckpointCommandsTest, CountsNonFiniteNumbers) {
   const float inf = std::numeric_limits<float>::infinity();
   ASSERT_OK_AND_ASSIGN(const auto writer,
                        BundleWriter::Create(files_, "/m", *random_));
@@ -206,7 +206,7 @@ TEST_F(CheckpointCommandsTest, CountsWhatIsNoFiniteNumber) {
   EXPECT_EQ(JsonOf({"show", "/m", "none"})["statistics"]["count"], 0);
 }
 
-TEST_F(CheckpointCommandsTest, VerifyNamesEachTensorThatIsDamaged) {
+TEST_F(CheckpointCommandsTest, VerifyNamesEachCorruptTensor) {
   Save("/m");
   EXPECT_THAT(Text({"verify", "/m"}), HasSubstr("all checksums right"));
   const std::string data = checkpoint::DataFilename("/m", 0, 1);
@@ -219,7 +219,7 @@ TEST_F(CheckpointCommandsTest, VerifyNamesEachTensorThatIsDamaged) {
 }
 
 // Each of their slices can be read, and the tensors can't.
-TEST_F(CheckpointCommandsTest, VerifyFindsSlicesThatMakeNoWholeTensor) {
+TEST_F(CheckpointCommandsTest, VerifyFindsIncompleteSlices) {
   ASSERT_OK_AND_ASSIGN(const auto writer,
                        BundleWriter::Create(files_, "/m", *random_));
   const std::vector<std::pair<const char*, const char*>> slices = {
@@ -238,7 +238,7 @@ TEST_F(CheckpointCommandsTest, VerifyFindsSlicesThatMakeNoWholeTensor) {
   }
 }
 
-TEST_F(CheckpointCommandsTest, VerifyReadsWhatIsLargeInPieces) {
+TEST_F(CheckpointCommandsTest, VerifyReadsLargeTensorsInChunks) {
   Tensor large(DT_FLOAT, TensorShape({3 << 20}));
   large.mutable_flat<float>()[(3 << 20) - 1] = 1;
   ASSERT_OK_AND_ASSIGN(const auto writer,
@@ -254,8 +254,8 @@ TEST_F(CheckpointCommandsTest, VerifyReadsWhatIsLargeInPieces) {
               StatusIs(absl::StatusCode::kDataLoss, "large: "));
 }
 
-// As a save with an iterator has it, and two of them in one tensor.
-TEST_F(CheckpointCommandsTest, StatesOfIteratorsAreShownAndCompared) {
+// As saved by an iterator, with two of them in one tensor.
+TEST_F(CheckpointCommandsTest, IteratorStatesAreShownAndCompared) {
   const auto save = [this](const std::string& prefix, int64_t position) {
     Tensor states(DT_VARIANT, TensorShape({2}));
     for (Variant& state : states.mutable_flat<Variant>()) {
@@ -281,7 +281,7 @@ TEST_F(CheckpointCommandsTest, StatesOfIteratorsAreShownAndCompared) {
                        "Iterator:0_STATE: 1 of 2 elements"));
 }
 
-TEST_F(CheckpointCommandsTest, DiffTellsWhatDiffersAndHowMuch) {
+TEST_F(CheckpointCommandsTest, DiffShowsDifferencesAndTheirSize) {
   Save("/a");
   Save("/b");
   EXPECT_THAT(Text({"diff", "/a", "/b"}), HasSubstr("no difference"));
@@ -318,7 +318,7 @@ TEST_F(CheckpointCommandsTest, ConvertCutsMergesAndRenames) {
   EXPECT_THAT(Text({"ls", "/same"}), HasSubstr("0,3:- 3,2:-"));
 }
 
-TEST_F(CheckpointCommandsTest, ConvertOverwritesNothing) {
+TEST_F(CheckpointCommandsTest, ConvertDoesNotOverwrite) {
   Save("/a");
   Save("/b", 1);
   EXPECT_THAT(Run({"convert", "/a", "/b"}),
@@ -329,7 +329,7 @@ TEST_F(CheckpointCommandsTest, ConvertOverwritesNothing) {
   EXPECT_FALSE(files_.FileExists("/c.index").ok());
 }
 
-TEST_F(CheckpointCommandsTest, SaysWhatIsWrongWithACall) {
+TEST_F(CheckpointCommandsTest, InvalidCallsAreExplained) {
   Save("/m");
   const auto invalid = [this](const std::vector<std::string>& words,
                               const std::string& text) {

@@ -46,7 +46,7 @@ absl::StatusOr<std::vector<std::string>> ContainersToReset(
   return containers;
 }
 
-// Those that a reset clears where none is named.
+// Containers that a reset clears by default.
 std::vector<std::string> DefaultContainers(const ClusterStatus& cluster) {
   std::set<std::string> jobs;
   for (const TaskStatus& task : cluster.tasks) {

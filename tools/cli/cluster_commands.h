@@ -1,7 +1,7 @@
-// The commands that look at a running cluster and change it: status, devices,
+// The commands that inspect and change a running cluster: status, devices,
 // variables, containers, reset, shutdown.
 //
-// Threads: functions that wait, for the call's timeout at most.
+// Threads: functions wait, at most for the call's timeout.
 #ifndef WEFT_TOOLS_CLI_CLUSTER_COMMANDS_H_
 #define WEFT_TOOLS_CLI_CLUSTER_COMMANDS_H_
 
@@ -14,14 +14,14 @@
 
 namespace weft::tools {
 
-// Whether the user wants what the question says. Empty: there is nobody to ask,
-// and what was called for is wanted.
+// Asks the user for confirmation. Empty: there is no terminal, and the command
+// is executed.
 using Ask = std::function<bool(const std::string& question)>;
 
 bool IsClusterCommand(const std::string& command);
 
-// What is to be printed. CANCELLED where the user does not want it after all;
-// errors of Weft's otherwise. REQUIRES: IsClusterCommand(invocation.command).
+// Returns the output. CANCELLED if the user declines; errors of Weft otherwise.
+// REQUIRES: IsClusterCommand(invocation.command).
 absl::StatusOr<std::string> RunClusterCommand(Process& process,
                                               const Invocation& invocation,
                                               const Ask& ask);

@@ -135,7 +135,7 @@ class ClusterCommandsTest : public testing::Test {
   std::vector<std::string> questions_;
 };
 
-TEST_F(ClusterCommandsTest, LookingAround) {
+TEST_F(ClusterCommandsTest, StatusDevicesAndVariables) {
   ASSERT_OK_AND_ASSIGN(std::string text, Run({"status"}));
   EXPECT_THAT(text, HasSubstr("cluster c0ffee, coordinator /job:ps"));
   EXPECT_THAT(text, HasSubstr("1 of 2 tasks alive"));
@@ -147,7 +147,7 @@ TEST_F(ClusterCommandsTest, LookingAround) {
   EXPECT_EQ(Json::parse(text).size(), 2u);
 }
 
-TEST_F(ClusterCommandsTest, AnUnknownContainerIsNotFound) {
+TEST_F(ClusterCommandsTest, UnknownContainerIsNotFound) {
   EXPECT_THAT(Run({"variables", "--container=other"}),
               StatusIs(absl::StatusCode::kNotFound, "\"model_1\", \"ps\""));
   EXPECT_THAT(Run({"reset", "ps", "other"}, Saying(true)),
@@ -156,7 +156,7 @@ TEST_F(ClusterCommandsTest, AnUnknownContainerIsNotFound) {
   EXPECT_THAT(questions_, IsEmpty());
 }
 
-TEST_F(ClusterCommandsTest, ResetAsksAndClears) {
+TEST_F(ClusterCommandsTest, ResetConfirmsAndClears) {
   ASSERT_OK_AND_ASSIGN(std::string text, Run({"reset", "ps"}, Saying(true)));
   EXPECT_EQ(text, "Cleared container \"ps\".\n");
   EXPECT_THAT(questions_,
@@ -165,7 +165,7 @@ TEST_F(ClusterCommandsTest, ResetAsksAndClears) {
   EXPECT_THAT(task_.master.resets, ElementsAre(ElementsAre("ps"), IsEmpty()));
 }
 
-TEST_F(ClusterCommandsTest, ResetSaysWhoseSessionsUseTheContainer) {
+TEST_F(ClusterCommandsTest, ResetListsSessionsUsingTheContainer) {
   task_.coordinator.cluster.tasks[0].sessions_by_container = {{"model_1", 1},
                                                               {"ps", 2}};
   EXPECT_OK(Run({"reset", "ps"}, Saying(true)));
@@ -182,7 +182,7 @@ TEST_F(ClusterCommandsTest, ResetSaysWhoseSessionsUseTheContainer) {
                   "and the sessions of /job:ps/replica:0/task:0?"));
 }
 
-TEST_F(ClusterCommandsTest, WhatNobodyWantsIsNotDone) {
+TEST_F(ClusterCommandsTest, DeclinedCommandsAreNotExecuted) {
   EXPECT_THAT(Run({"reset", "ps"}, Saying(false)),
               StatusIs(absl::StatusCode::kCancelled, "nothing was done"));
   EXPECT_THAT(Run({"shutdown"}, Saying(false)),
@@ -192,7 +192,7 @@ TEST_F(ClusterCommandsTest, WhatNobodyWantsIsNotDone) {
   EXPECT_EQ(task_.coordinator.num_shutdowns, 0);
 }
 
-TEST_F(ClusterCommandsTest, WhoSaysYesOrCanNotAnswerIsNotAsked) {
+TEST_F(ClusterCommandsTest, YesFlagOrNoTerminalSkipsQuestion) {
   EXPECT_OK(Run({"reset", "ps", "--yes"}, Saying(false)));
   EXPECT_OK(Run({"reset", "ps"}));
   EXPECT_OK(Run({"shutdown", "--yes"}, Saying(false)));
@@ -201,7 +201,7 @@ TEST_F(ClusterCommandsTest, WhoSaysYesOrCanNotAnswerIsNotAsked) {
   EXPECT_EQ(task_.coordinator.num_shutdowns, 1);
 }
 
-TEST_F(ClusterCommandsTest, ResetOfAllAndOfTheDefaultOnes) {
+TEST_F(ClusterCommandsTest, ResetOfAllAndOfDefaultContainers) {
   ASSERT_OK_AND_ASSIGN(std::string text, Run({"reset", "--all", "--json"}));
   EXPECT_EQ(Json::parse(text)["containers"], Json({"model_1", "ps"}));
   ASSERT_OK_AND_ASSIGN(text, Run({"reset"}));
@@ -212,7 +212,7 @@ TEST_F(ClusterCommandsTest, ResetOfAllAndOfTheDefaultOnes) {
 }
 
 // All of none is not the default ones.
-TEST_F(ClusterCommandsTest, ResetOfAllWhereThereIsNone) {
+TEST_F(ClusterCommandsTest, ResetOfAllWithoutContainers) {
   task_.coordinator.cluster.tasks[0].resources.clear();
   ASSERT_OK_AND_ASSIGN(const std::string text,
                        Run({"reset", "--all"}, Saying(true)));
@@ -222,7 +222,7 @@ TEST_F(ClusterCommandsTest, ResetOfAllWhereThereIsNone) {
 }
 
 // A coordinator has no devices, so sessions have their masters elsewhere.
-TEST_F(ClusterCommandsTest, ResetGoesToATaskThatHasSessions) {
+TEST_F(ClusterCommandsTest, ResetIsSentToTaskWithSessions) {
   Task coordinator(server_, "/job:coordinator/replica:0/task:0", order_);
   coordinator.coordinator.cluster = task_.coordinator.cluster;
   EXPECT_OK(Run({"reset", "ps", "--target", coordinator.target()}));
@@ -233,7 +233,7 @@ TEST_F(ClusterCommandsTest, ResetGoesToATaskThatHasSessions) {
               StatusIs(absl::StatusCode::kFailedPrecondition, "alive"));
 }
 
-TEST_F(ClusterCommandsTest, ShutdownSaysWhomItAsked) {
+TEST_F(ClusterCommandsTest, ShutdownReportsTheTasks) {
   ASSERT_OK_AND_ASSIGN(std::string text, Run({"shutdown"}, Saying(true)));
   EXPECT_EQ(text, "Asked 1 task to stop.\n");
   EXPECT_THAT(questions_, ElementsAre("Stop the cluster of 1 task?"));
@@ -241,14 +241,14 @@ TEST_F(ClusterCommandsTest, ShutdownSaysWhomItAsked) {
   EXPECT_EQ(Json::parse(text)["tasks"], Json({kPs}));
 }
 
-TEST_F(ClusterCommandsTest, NoTargetIsSaidToBeMissing) {
+TEST_F(ClusterCommandsTest, MissingTargetIsReported) {
   EXPECT_THAT(Run({"status", "--target="}),
               StatusIs(absl::StatusCode::kInvalidArgument, "set WEFT_TARGET"));
   EXPECT_THAT(Run({"status", "--target=zmq://nowhere"}),
               StatusIs(absl::StatusCode::kInvalidArgument, "--target"));
 }
 
-TEST_F(ClusterCommandsTest, NobodyThereIsSaidInTime) {
+TEST_F(ClusterCommandsTest, UnreachableTargetTimesOut) {
   std::string target;
   {
     Task gone(server_, kPs, order_);
@@ -258,7 +258,7 @@ TEST_F(ClusterCommandsTest, NobodyThereIsSaidInTime) {
               StatusIs(absl::StatusCode::kUnavailable, target));
 }
 
-TEST_F(ClusterCommandsTest, WhatTheCoordinatorRefusesIsToldAsItIs) {
+TEST_F(ClusterCommandsTest, CoordinatorErrorIsReportedUnchanged) {
   task_.coordinator.answer = absl::UnavailableError("the coordinator is gone");
   EXPECT_THAT(Run({"status"}), StatusIs(absl::StatusCode::kUnavailable,
                                         "the coordinator is gone"));

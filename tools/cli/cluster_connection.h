@@ -1,8 +1,8 @@
-// ClusterConnection: what a command asks of a running cluster: any of its tasks
-// is asked, and passes it on to the coordinator.
+// ClusterConnection sends the requests of a command to a running cluster: any
+// of its tasks receives them, and forwards them to the coordinator.
 //
-// Threads: one at a time; every call waits, until the timeout at most. Errors:
-// UNAVAILABLE names the target where nobody is; else the coordinator's.
+// Threads: one at a time; every call waits, at most for the timeout. Errors:
+// UNAVAILABLE names an unreachable target; otherwise the coordinator's.
 #ifndef WEFT_TOOLS_CLI_CLUSTER_CONNECTION_H_
 #define WEFT_TOOLS_CLI_CLUSTER_CONNECTION_H_
 
@@ -23,8 +23,8 @@ namespace weft::tools {
 
 class ClusterConnection : private protocol::CoordinatorEvents {
  public:
-  // Does not wait for the connection. `process` outlives it. INVALID_ARGUMENT
-  // where there is no target or it is none.
+  // Does not wait for the connection. `process` must outlive it.
+  // INVALID_ARGUMENT for a missing or malformed target.
   static absl::StatusOr<std::unique_ptr<ClusterConnection>> Create(
       Process& process, const std::string& target, absl::Duration timeout);
   ~ClusterConnection() override;
@@ -37,9 +37,9 @@ class ClusterConnection : private protocol::CoordinatorEvents {
   absl::Status Reset(const std::string& target,
                      const std::vector<std::string>& containers);
 
-  // Which of the tasks a session's master would be: the one that was reached,
-  // if it has devices, else the first one that lives and has.
-  // FAILED_PRECONDITION if there is none. Once GetCluster has answered.
+  // Returns the task that would be a session's master: the connected one, if it
+  // has devices, otherwise the first live one that has. FAILED_PRECONDITION if
+  // there is none. REQUIRES: GetCluster has returned.
   absl::StatusOr<protocol::TaskStatus> MasterOf(
       const protocol::ClusterStatus& cluster) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -57,7 +57,7 @@ class ClusterConnection : private protocol::CoordinatorEvents {
   const absl::Duration timeout_;
   absl::Mutex mutex_;
   std::string reached_ ABSL_GUARDED_BY(mutex_);  // task
-  // Last: its end ends all events.
+  // Declared last: its destructor ends all events.
   std::unique_ptr<protocol::CoordinatorClient> client_;
 };
 

@@ -43,7 +43,7 @@ const char* StateText(TaskState state) {
 
 bool IsAlive(const TaskStatus& task) { return task.state == TaskState::kAlive; }
 
-// More is no number that anybody wrote down.
+// Saturates, because larger sums are meaningless.
 int64_t Add(int64_t a, int64_t b) {
   int64_t sum = 0;
   return __builtin_add_overflow(a, b, &sum)
@@ -106,7 +106,7 @@ std::vector<const PlacedResource*> Resources(const ClusterStatus& cluster) {
   return result;
 }
 
-// Null for one that can't tell.
+// Null if the device does not report it.
 const DeviceUse* UseOf(const DeviceAttributes& device, const TaskStatus& task) {
   for (const DeviceUse& use : task.memory) {
     if (use.device == device.name) return &use;

@@ -1,9 +1,8 @@
-// What a coordinator knows of its cluster, as tables for people or as JSON for
-// programs (an object or an array, two spaces an indent, a line feed at the
-// end). What lives on tasks is that of the tasks that are alive, as they last
-// reported.
+// Views of a coordinator's cluster state, as tables for people or as JSON for
+// programs (an object or an array, indented by two spaces, with a final line
+// feed). Resources are those of live tasks, as last reported.
 //
-// Threads: functions without state.
+// Threads: stateless functions.
 #ifndef WEFT_TOOLS_CLI_CLUSTER_VIEWS_H_
 #define WEFT_TOOLS_CLI_CLUSTER_VIEWS_H_
 
@@ -19,28 +18,28 @@ namespace weft::tools {
 
 std::string StatusView(const protocol::ClusterStatus& cluster, Format format);
 std::string DevicesView(const protocol::ClusterStatus& cluster, Format format);
-// Of one container, or of all where `container` is empty.
+// Shows one container, or all if `container` is empty.
 std::string VariablesView(const protocol::ClusterStatus& cluster,
                           const std::string& container, Format format);
 std::string ContainersView(const protocol::ClusterStatus& cluster,
                            Format format);
 
-// What is in containers, over all tasks.
+// The contents of a container, over all tasks.
 struct ContainerContents {
   std::string container;
   int num_tasks = 0;
   int num_resources = 0;
   int64_t num_bytes = 0;
 };
-// In the order of their names.
+// Ordered by name.
 std::vector<ContainerContents> ContainersOf(
     const protocol::ClusterStatus& cluster);
-// NOT_FOUND names those that there are.
+// NOT_FOUND lists the existing containers.
 absl::Status CheckContainer(const protocol::ClusterStatus& cluster,
                             const std::string& container);
 
-// Which tasks' sessions have resources in these containers: "2 of
-// /job:worker/replica:0/task:1 in \"ps\", ..."; empty: none has.
+// Lists the tasks whose sessions have resources in these containers: "2 of
+// /job:worker/replica:0/task:1 in \"ps\", ..."; empty if there are none.
 std::string DescribeSessionsIn(const protocol::ClusterStatus& cluster,
                                const std::vector<std::string>& containers);
 

@@ -25,8 +25,8 @@ PlacedResource Resource(const std::string& container, const std::string& name,
       .num_bytes = num_bytes};
 }
 
-// A parameter server with variables, a worker that has not come, one that is
-// lost and whose variables nobody should be shown.
+// A parameter server with variables, a worker that has not joined, and a lost
+// one whose variables must not be shown.
 ClusterStatus SampleCluster() {
   ClusterStatus cluster;
   cluster.cluster_uuid = "c0ffee";
@@ -120,7 +120,7 @@ TEST(ClusterViewsTest, Variables) {
   EXPECT_EQ(json[0]["num_bytes"], 31360);
 }
 
-TEST(ClusterViewsTest, VariablesWithoutAValueAreShownAsSuch) {
+TEST(ClusterViewsTest, UninitializedVariablesAreMarked) {
   ClusterStatus cluster = SampleCluster();
   PlacedResource& made = cluster.tasks[0].resources[0];
   made.num_bytes = 0;
@@ -136,13 +136,13 @@ TEST(ClusterViewsTest, VariablesWithoutAValueAreShownAsSuch) {
             "[784,10]  no value\n");
   const Json json = Json::parse(VariablesView(cluster, "ps", Format::kJson));
   EXPECT_EQ(json[0]["has_value"], false);
-  // What is only declared is in no container yet.
+  // Declared resources are in no container yet.
   EXPECT_EQ(ContainersOf(cluster).size(), 1u);
   const Json status = Json::parse(StatusView(cluster, Format::kJson));
   EXPECT_EQ(status["tasks"][0]["num_resources"], 2);
 }
 
-TEST(ClusterViewsTest, WhatIsNotKnownOfAVariableIsLeftOpen) {
+TEST(ClusterViewsTest, UnknownVariableFieldsAreEmpty) {
   ClusterStatus cluster = SampleCluster();
   NamedResource& unknown = cluster.tasks[0].resources[0].resource;
   unknown.dtype = DT_INVALID;
@@ -166,7 +166,7 @@ TEST(ClusterViewsTest, Containers) {
   EXPECT_EQ(json[1]["num_bytes"], 31460);
 }
 
-TEST(ClusterViewsTest, AnUnknownContainerIsToldFromThoseThereAre) {
+TEST(ClusterViewsTest, UnknownContainerErrorListsContainers) {
   EXPECT_OK(CheckContainer(SampleCluster(), "model_1"));
   EXPECT_THAT(
       CheckContainer(SampleCluster(), "gone"),
@@ -175,7 +175,7 @@ TEST(ClusterViewsTest, AnUnknownContainerIsToldFromThoseThereAre) {
               StatusIs(absl::StatusCode::kNotFound, "there is none"));
 }
 
-TEST(ClusterViewsTest, NamesAreNoUtf8AndSizesAreHuge) {
+TEST(ClusterViewsTest, NonUtf8NamesAndHugeSizes) {
   ClusterStatus cluster = SampleCluster();
   cluster.tasks[0].resources[0].resource.name = "\xff\x1b";
   cluster.tasks[0].resources[0].num_bytes = std::numeric_limits<int64_t>::max();

@@ -1,4 +1,4 @@
-// CheckIsFile: what `weft events` and `weft trace` say of a directory.
+// CheckIsFile rejects directories given to `weft events` and `weft trace`.
 #ifndef WEFT_TOOLS_CLI_EVENT_FILE_H_
 #define WEFT_TOOLS_CLI_EVENT_FILE_H_
 
@@ -10,7 +10,7 @@
 namespace weft::tools {
 
 // INVALID_ARGUMENT for a directory, naming its newest event file if it has one.
-// OK for all else, also for a path where nothing is.
+// OK otherwise, also for a missing path.
 absl::Status CheckIsFile(FileSystem& files, const std::string& path);
 
 }  // namespace weft::tools

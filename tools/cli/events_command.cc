@@ -21,7 +21,7 @@ namespace {
 using summary::Event;
 using summary::SummaryValue;
 
-// What an event file has up to its end, or to the first damage.
+// The contents of an event file up to its end, or to the first corruption.
 struct Contents {
   std::vector<Event> events;
   absl::Status damage;

@@ -1,4 +1,4 @@
-// The command `weft events`: what is in an event file.
+// The command `weft events`: prints an event file.
 #ifndef WEFT_TOOLS_CLI_EVENTS_COMMAND_H_
 #define WEFT_TOOLS_CLI_EVENTS_COMMAND_H_
 
@@ -10,9 +10,9 @@
 
 namespace weft::tools {
 
-// A line for each value of a summary and for each other event, or JSON.
-// DATA_LOSS where the file is damaged, with the events before the damage and
-// where it is. Other errors are those of opening or reading the file.
+// Returns a line for each value of a summary and for each other event, or JSON.
+// DATA_LOSS if the file is corrupt, with the events before the corruption and
+// its position. Other errors are those of opening or reading the file.
 absl::StatusOr<std::string> RunEventsCommand(FileSystem& files,
                                              const std::string& path,
                                              Format format);

@@ -39,7 +39,7 @@ Event WithValue(summary::SummaryValue value) {
   return {.wall_time = 1.5, .step = 7, .what = std::move(summary)};
 }
 
-TEST_F(EventsCommandTest, EachValueIsALine) {
+TEST_F(EventsCommandTest, EachValueIsOneLine) {
   Write(
       {{.what = summary::FileVersion{"brain.Event:2"},
         .source_writer = "writer"},
@@ -75,7 +75,7 @@ TEST_F(EventsCommandTest, EachValueIsALine) {
   }
 }
 
-TEST_F(EventsCommandTest, JsonHasWhatIsNoNumber) {
+TEST_F(EventsCommandTest, JsonContainsNanAsText) {
   Write({WithValue({.tag = "loss", .value = 0.25f}),
          WithValue({.tag = "nan", .value = std::nanf("")})});
   const std::string text = Show(Format::kJson);
@@ -85,7 +85,7 @@ TEST_F(EventsCommandTest, JsonHasWhatIsNoNumber) {
   EXPECT_THAT(text, testing::Not(HasSubstr("damage")));
 }
 
-TEST_F(EventsCommandTest, DamageIsAnErrorWithWhatStandsBeforeIt) {
+TEST_F(EventsCommandTest, CorruptionIsAnErrorAfterEarlierEvents) {
   Write({WithValue({.tag = "loss", .value = 0.25f}),
          WithValue({.tag = "gone", .value = 1.0f})});
   std::string bytes = files_.ReadFile("f").value();

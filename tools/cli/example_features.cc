@@ -14,21 +14,22 @@
 namespace weft::tools {
 namespace {
 
-// Longer chains of Identity nodes are no export's.
+// Exports have no longer chains of Identity nodes.
 constexpr int kMostIdentities = 100;
 
 absl::string_view NodeOf(absl::string_view tensor) {
   return tensor.substr(0, tensor.find(':'));
 }
 
-// What one ParseExample says of its features.
+// Reads the features of one ParseExample node.
 class FeatureReader {
  public:
   explicit FeatureReader(const tf::GraphDef& graph) {
     for (const tf::NodeDef& node : graph.node()) nodes_[node.name()] = &node;
   }
 
-  // The node that makes `tensor`, behind Identity nodes; null if there is none.
+  // Returns the node that produces `tensor`, skipping Identity nodes; null if
+  // there is none.
   const tf::NodeDef* Source(absl::string_view tensor) const {
     for (int i = 0; i < kMostIdentities; ++i) {
       const auto found = nodes_.find(NodeOf(tensor));
@@ -40,8 +41,8 @@ class FeatureReader {
     return nullptr;
   }
 
-  // INVALID_ARGUMENT for a node that is not as it should be, NOT_FOUND for keys
-  // that are no constants.
+  // INVALID_ARGUMENT for an invalid node, NOT_FOUND for keys that are not
+  // constants.
   absl::Status Add(const tf::NodeDef& node, ExampleFeatures& features) const {
     const bool is_v2 = node.op() == "ParseExampleV2";
     int input = 2;  // behind "serialized" and "names"

@@ -1,6 +1,6 @@
-// ExampleFeatures: what a graph that parses Examples expects in them.
+// ExampleFeatures lists the features that a graph parses from Examples.
 //
-// Only for .cc files that hold protobuf messages. Functions without state.
+// Only for .cc files that hold protobuf messages. Stateless functions.
 #ifndef WEFT_TOOLS_CLI_EXAMPLE_FEATURES_H_
 #define WEFT_TOOLS_CLI_EXAMPLE_FEATURES_H_
 
@@ -22,18 +22,18 @@ namespace tools {
 
 struct ExampleFeature {
   DataType dtype = DT_INVALID;
-  // Of the values in one Example; none: any number of them (a VarLenFeature or
-  // RaggedFeature).
+  // Shape of the values in one Example; none: any number of them (a
+  // VarLenFeature or RaggedFeature).
   std::optional<PartialShape> shape;
-  // Of a feature with a shape: its value where an Example lacks it; none: each
-  // Example must have it. A tensor that the graph computes has no elements.
+  // For a feature with a shape: its value in Examples that lack it; none: the
+  // feature is required. A default that the graph computes has no elements.
   std::optional<Tensor> default_value;
 };
 using ExampleFeatures = std::map<std::string, ExampleFeature>;  // by key
 
-// The features that nodes of op ParseExample or ParseExampleV2 read from
-// `tensor`, such as "input_example_tensor:0", or from an Identity of it. Empty
-// where no such node does, or where its keys are not constants.
+// Returns the features that nodes of op ParseExample or ParseExampleV2 read
+// from `tensor`, such as "input_example_tensor:0", or from an Identity of it.
+// Empty if there is no such node, or its keys are not constants.
 ExampleFeatures FeaturesParsedFrom(const tf::GraphDef& graph,
                                    const std::string& tensor);
 

@@ -31,7 +31,7 @@ namespace {
 using protocol::ClusterStatus;
 using protocol::TaskStatus;
 
-// A device that somebody would like to have.
+// A device requested on the command line.
 absl::StatusOr<DeviceAttributes> WishedDevice(const std::string& text) {
   ASSIGN_OR_RETURN(DeviceName name, DeviceName::Parse(text));
   if (!name.replica) name.replica = 0;
@@ -61,8 +61,8 @@ absl::StatusOr<Placement> PlaceOnDevices(const PlacementGraph& graph,
       [](const NamedResource&, const std::string&) { return false; }, options);
 }
 
-// As for a session of the task that is reached, with what lives on the cluster
-// now; but nothing is registered.
+// As for a session of the connected task, with the cluster's existing
+// resources, but without registration.
 absl::StatusOr<Placement> PlaceOnCluster(Process& process, PlacementGraph graph,
                                          const Invocation& invocation) {
   ASSIGN_OR_RETURN(const auto connection,

@@ -1,8 +1,8 @@
-// The command for a graph in a file: shows its nodes, where they would go on a
-// cluster and why, what passes leave of them, and runs it.
+// The command `weft graph` for a graph file: shows its nodes, explains their
+// placement on a cluster, shows the effect of passes, and runs it.
 //
-// Threads: functions that wait for the cluster, if one is asked, for the call's
-// timeout at most; a run waits for its steps.
+// Threads: functions wait for the cluster, if one is used, at most for the
+// call's timeout; a run waits for its steps.
 #ifndef WEFT_TOOLS_CLI_GRAPH_COMMANDS_H_
 #define WEFT_TOOLS_CLI_GRAPH_COMMANDS_H_
 
@@ -15,8 +15,8 @@
 
 namespace weft::tools {
 
-// What is to be printed. Nothing is registered with the cluster.
-// NOT_FOUND names a node that there is not; errors are placement's otherwise.
+// Returns the output. The cluster is not changed. NOT_FOUND names a missing
+// node; other errors are those of placement.
 absl::StatusOr<std::string> RunGraphCommand(Process& process, FileSystem& files,
                                             const std::string& path,
                                             const Invocation& invocation);

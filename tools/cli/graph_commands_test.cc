@@ -121,7 +121,7 @@ TEST_F(GraphCommandsTest, SerialisedGraphsAndUnknownOps) {
   EXPECT_OK(Run({"graph", "explain", "/g.pb", Devices()}));
 }
 
-TEST_F(GraphCommandsTest, UnknownOpsGoWithTheirNeighbors) {
+TEST_F(GraphCommandsTest, UnknownOpsFollowTheirNeighbors) {
   Write("/g.pbtxt", absl::StrCat(kText, R"(
 node { name: "post" op: "NobodyKnowsThis" input: "twice" }
 node { name: "init" op: "NobodyKnowsThat" input: "v" })"));
@@ -141,7 +141,7 @@ node { name: "init" op: "NobodyKnowsThat" input: "v" })"));
               StatusIs(absl::StatusCode::kNotFound, "NobodyKnowsThis"));
 }
 
-TEST_F(GraphCommandsTest, FilesThatAreNoGraphs) {
+TEST_F(GraphCommandsTest, FilesWithoutGraphAreRejected) {
   Write("/g.pb", "\xff\xff\xff");
   EXPECT_THAT(Run({"graph", "/g.pb"}),
               StatusIs(absl::StatusCode::kInvalidArgument, "/g.pb"));
@@ -196,7 +196,7 @@ TEST_F(GraphCommandsTest, StatsOfAStep) {
               StatusIs(absl::StatusCode::kNotFound, "nothing"));
 }
 
-TEST_F(GraphCommandsTest, WhereNodesWouldGoAndWhy) {
+TEST_F(GraphCommandsTest, ExplainShowsDeviceAndReason) {
   Write("/g.pbtxt", kText);
   ASSERT_OK_AND_ASSIGN(std::string text, Run({"graph", "explain", "/g.pbtxt",
                                               Devices(), "--json"}));
@@ -214,7 +214,7 @@ TEST_F(GraphCommandsTest, WhereNodesWouldGoAndWhy) {
   EXPECT_THAT(text, Not(HasSubstr("VariableV2): ")));
 }
 
-TEST_F(GraphCommandsTest, WhatCanNotBePlacedIsToldAsASessionWould) {
+TEST_F(GraphCommandsTest, PlacementErrorMatchesSession) {
   Write("/g.pbtxt", kText);
   EXPECT_THAT(
       Run({"graph", "explain", "/g.pbtxt", "--devices=/job:ps/task:0/cpu:0"}),

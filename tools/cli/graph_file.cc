@@ -63,8 +63,9 @@ absl::Status ItIsASavedModel() {
       "DIR` shows it, and `weft predict --model=DIR` runs it");
 }
 
-// With fields of a newer writer, as in the binary form. A text of other fields
-// only must not pass as an empty graph, nor one with a misspelled name.
+// Allows fields of newer writers, as in the binary form. A text with only
+// unknown fields must not pass as an empty graph, nor one with a misspelled
+// name.
 absl::StatusOr<tf::GraphDef> ParseNewerText(const std::string& content,
                                             const absl::Status& strict) {
   tf::GraphDef graph;

@@ -1,7 +1,7 @@
-// GraphFile: a graph as a file holds it, whatever its ops: what is written of
-// each node. Protobuf stays in graph_file.cc.
+// GraphFile is the graph of a file, with any ops: the stored fields of each
+// node. Only graph_file.cc includes protobuf.
 //
-// A value, not synchronised.
+// A value type, not thread-safe.
 #ifndef WEFT_TOOLS_CLI_GRAPH_FILE_H_
 #define WEFT_TOOLS_CLI_GRAPH_FILE_H_
 
@@ -20,16 +20,16 @@ struct GraphFile {
     std::string op;
     std::vector<std::string> inputs;  // "x", "x:1", "^x"
     std::string device;               // requested
-    // Those that are not what the op has by default, as text. Of large tensors
-    // type and shape; long texts are cut.
+    // Non-default attrs, as text. Large tensors are shown by type and shape;
+    // long texts are truncated.
     std::map<std::string, std::string> attrs;
-    // Neither a registered op nor a function of the file.
+    // True for an op that is neither registered nor a function of the file.
     bool is_unknown_op = false;
   };
 
   std::vector<Node> nodes;  // in the order of the file
-  // The whole of it, serialised, for those who know its ops. Of a MetaGraphDef
-  // without what its writer's ops have by default and ours do not know.
+  // The whole graph, serialized. For a MetaGraphDef, without unknown attrs that
+  // have the default of the writer's op.
   std::string graph_def;
 };
 
@@ -37,10 +37,10 @@ struct GraphFileOptions {
   bool clear_devices = false;  // as if no node asked for one
 };
 
-// A GraphDef or a MetaGraphDef, whose graph it is then: protobuf's text format
-// where `path` ends with .pbtxt or there are no bytes but of text, else
-// serialised. Fields of a newer writer are ignored in both. INVALID_ARGUMENT
-// where it is none; for a SavedModel the error says how to look at it.
+// Reads a GraphDef or the graph of a MetaGraphDef: protobuf's text format if
+// `path` ends with .pbtxt or all bytes are text, otherwise serialized. Fields
+// of newer writers are ignored in both. INVALID_ARGUMENT for other contents;
+// for a SavedModel the error says which command shows it.
 absl::StatusOr<GraphFile> ReadGraphFile(absl::string_view path,
                                         const std::string& content,
                                         const GraphFileOptions& options = {});

@@ -38,8 +38,8 @@ constexpr char kGraph[] = R"pb(
   }
   versions { producer: 24 })pb";
 
-// As Saver.export_meta_graph writes it; Neg's writer has an attr that ours has
-// not.
+// As written by Saver.export_meta_graph; the writer's Neg has an attr that ours
+// lacks.
 constexpr char kMetaGraph[] = R"pb(
   meta_info_def {
     meta_graph_version: "first"
@@ -105,7 +105,7 @@ TEST(GraphFileTest, ReadsEveryForm) {
   ExpectXAndY(ReadGraphFile("g.meta", Bytes<tf::MetaGraphDef>(kMetaGraph)));
   ExpectXAndY(ReadGraphFile("g.pbtxt", kGraph));
   ExpectXAndY(ReadGraphFile("g.pbtxt", kMetaGraph));
-  // What is in a file counts, whatever it is called.
+  // The contents count, not the file name.
   ExpectXAndY(ReadGraphFile("g.meta", kMetaGraph));
   ExpectXAndY(ReadGraphFile("g.pb", kGraph));
   ExpectXAndY(ReadGraphFile("graph", Bytes<tf::MetaGraphDef>(kMetaGraph)));
@@ -134,7 +134,7 @@ TEST(GraphFileTest, ReadsGraphsWithoutNodes) {
   EXPECT_THAT(file.nodes, IsEmpty());
 }
 
-TEST(GraphFileTest, RefusesWhatIsNoGraph) {
+TEST(GraphFileTest, OtherContentsAreRejected) {
   EXPECT_THAT(ReadGraphFile("g.pb", "hello, world\n"),
               StatusIs(kInvalid, "not the text of a GraphDef: line 1"));
   EXPECT_THAT(ReadGraphFile("g.pb", "\xff\xff\xff\x01"),
@@ -162,7 +162,7 @@ TEST(GraphFileTest, RefusesWhatIsNoGraph) {
       StatusIs(kInvalid, "`weft saved_model show"));
 }
 
-TEST(GraphFileTest, FieldsOfANewerWriterAreIgnored) {
+TEST(GraphFileTest, FieldsOfNewerWritersAreIgnored) {
   const std::string newer = absl::StrCat(
       "node { name: 'c' op: 'NoOp' experimental_type { type_id: TFT_PRODUCT } "
       "} later { field: 1 }");
@@ -197,8 +197,8 @@ TEST(GraphFileTest, DevicesAreCleared) {
   EXPECT_EQ(file.graph_def.find("gpu"), std::string::npos);
 }
 
-// Half a file is no graph, or one with fewer nodes; never a crash.
-TEST(GraphFileTest, SurvivesEveryCut) {
+// A truncated file is no graph, or one with fewer nodes; it must not crash.
+TEST(GraphFileTest, TruncatedFilesDoNotCrash) {
   for (const std::string& bytes :
        {Bytes<tf::GraphDef>(kGraph), Bytes<tf::MetaGraphDef>(kMetaGraph)}) {
     int refused = 0;
@@ -215,7 +215,7 @@ TEST(GraphFileTest, SurvivesEveryCut) {
   }
 }
 
-TEST(GraphFileTest, AttrsThatMatterAreShown) {
+TEST(GraphFileTest, NonDefaultAttrsAreShown) {
   ASSERT_OK_AND_ASSIGN(
       const GraphFile file, ReadGraphFile("g.pbtxt", R"pb(
         node {
@@ -282,7 +282,7 @@ TEST(GraphFileTest, AttrsThatMatterAreShown) {
       ElementsAre(Pair("value", "Tensor<type: float shape: [100000,100000]>")));
 }
 
-TEST(GraphFileTest, LongAttrsAreCut) {
+TEST(GraphFileTest, LongAttrsAreTruncated) {
   ASSERT_OK_AND_ASSIGN(
       const GraphFile file,
       ReadGraphFile("g.pbtxt",

@@ -1,4 +1,4 @@
-// Runs a part of a graph that lies in a file, in this process or on a cluster.
+// Runs a part of a graph file, in this process or on a cluster.
 //
 // Threads: waits for the steps.
 #ifndef WEFT_TOOLS_CLI_GRAPH_RUN_H_
@@ -13,10 +13,10 @@
 
 namespace weft::tools {
 
-// Runs each node of invocation.inits by itself, in order, then fetches what is
-// to be fetched in one step; a fetch that names a node without outputs is run.
-// All of them are fed. Shows what was fetched, with types and shapes. Errors
-// name the flag, else they are the session's.
+// Runs each node of invocation.inits separately, in order, then the fetches in
+// one step; a fetch of a node without outputs runs it. All steps are fed. Shows
+// the fetched values, with types and shapes. Errors name the flag, or are the
+// session's.
 absl::StatusOr<std::string> RunGraph(Process& process, const GraphFile& file,
                                      const Invocation& invocation);
 

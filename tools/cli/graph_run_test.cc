@@ -1,5 +1,4 @@
-// Parts of graphs that lie in files of this machine are run, and every mistake
-// in what they are fed and asked for is told.
+// Running parts of graph files, and errors of feeds and fetches.
 #include "tools/cli/graph_run.h"
 
 #include <string>
@@ -252,7 +251,7 @@ class GraphRunTest : public testing::Test {
   std::string file_;
 };
 
-TEST_F(GraphRunTest, ShowsWhatIsFetched) {
+TEST_F(GraphRunTest, ShowsFetchedTensors) {
   ASSERT_OK_AND_ASSIGN(
       const std::string text,
       Run({"--init=init", "--feed=x=[[1, 2], [0.5, 0]]", "--fetch=y,w:0"}));
@@ -309,7 +308,7 @@ TEST_F(GraphRunTest, EmptyListIsAnEmptyBatch) {
                        "which has shape '(2, ?)'"));
 }
 
-TEST_F(GraphRunTest, LargeValuesAreCutOnTerminalsOnly) {
+TEST_F(GraphRunTest, LargeValuesAreTruncatedOnTerminals) {
   std::string row = "0";
   for (int i = 1; i < 600; ++i) absl::StrAppend(&row, ", ", i);
   const std::string feed = absl::StrCat("--feed=n=[[", row, "], [", row, "]]");
@@ -336,7 +335,7 @@ TEST_F(GraphRunTest, RunsMetaGraphs) {
   }
 }
 
-TEST_F(GraphRunTest, MistakesAreNamed) {
+TEST_F(GraphRunTest, ErrorsNameTheArgument) {
   const struct {
     std::vector<std::string> flags;
     absl::StatusCode code;
@@ -372,7 +371,7 @@ TEST_F(GraphRunTest, MistakesAreNamed) {
   }
 }
 
-TEST_F(GraphRunTest, FilesThatCanNotBeRun) {
+TEST_F(GraphRunTest, UnrunnableFilesAreRejected) {
   const std::string missing = JoinPath(testing::TempDir(), "not_there.pb");
   EXPECT_THAT(RunWords({"graph", "run", missing, "x"}),
               StatusIs(kNotFound, missing));
@@ -439,7 +438,7 @@ TEST_F(TextGraphTest, AssignOfAFrozenVariableDoesNotMatter) {
                        "from w:0 incompatible"));
 }
 
-TEST_F(TextGraphTest, OldPlaceholdersTakeAnyShape) {
+TEST_F(TextGraphTest, OldPlaceholdersAcceptAnyShape) {
   const std::string text = absl::StrCat(
       Float("x", "Placeholder", "attr { key: 'shape' value { shape { } } }"),
       Float("y", "Neg", "input: 'x'"), "versions { producer: ");
@@ -465,7 +464,7 @@ TEST_F(TextGraphTest, QuantizedTensorsAreData) {
   EXPECT_THAT(RunText(text, {"--feed=p=[-7]", "--fetch=j"}), Gives("[-7]"));
 }
 
-TEST_F(TextGraphTest, BytesThatAreNoTextAreBase64) {
+TEST_F(TextGraphTest, NonUtf8BytesAreBase64) {
   const std::string text =
       "node { name: 'c' op: 'Const' attr { key: 'dtype' value { type: "
       "DT_STRING } } attr { key: 'value' value { tensor { dtype: DT_STRING "

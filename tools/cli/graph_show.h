@@ -1,6 +1,6 @@
-// The nodes of a graph in a file, one line each.
+// Lists the nodes of a graph file, one line each.
 //
-// Functions without state.
+// Stateless functions.
 #ifndef WEFT_TOOLS_CLI_GRAPH_SHOW_H_
 #define WEFT_TOOLS_CLI_GRAPH_SHOW_H_
 
@@ -12,9 +12,8 @@
 
 namespace weft::tools {
 
-// Of the nodes in whose name the invocation's pattern is found, if it has one,
-// and that are of one of its ops, if it has any. INVALID_ARGUMENT where the
-// pattern is none.
+// Lists nodes whose name contains the invocation's pattern, if any, and whose
+// op is one of its ops, if any. INVALID_ARGUMENT for an invalid pattern.
 absl::StatusOr<std::string> GraphNodesView(const GraphFile& file,
                                            const Invocation& invocation);
 

@@ -42,7 +42,7 @@ using Changes = std::map<std::string, Change>;
 Stats StatsOf(const Graph& graph) {
   Stats stats;
   for (const Node* node : graph.nodes()) {
-    // The ends that a step has are no nodes of the file.
+    // The _Retval nodes of a step are not in the file.
     if (node->type() == "_Retval") continue;
     ++stats.nodes;
     ++stats.by_op[node->type()];

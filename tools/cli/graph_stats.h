@@ -1,7 +1,6 @@
-// What a graph in a file is made of, and what the passes of a session leave of
-// it.
+// Statistics of a graph file before and after the passes of a session.
 //
-// Threads: a function that keeps nothing.
+// Threads: a stateless function.
 #ifndef WEFT_TOOLS_CLI_GRAPH_STATS_H_
 #define WEFT_TOOLS_CLI_GRAPH_STATS_H_
 
@@ -15,12 +14,11 @@
 
 namespace weft::tools {
 
-// Nodes by op and by device and the bytes of constants, before and after all
-// passes. Of a step that wants `wanted` (tensors, or nodes without outputs);
-// where none is named, of the whole graph. Devices are as requested; what is
-// left open is task 0 of job localhost, and its CPU.
-// NOT_FOUND names what there is not; INVALID_ARGUMENT where the graph or a
-// device in it is none.
+// Shows nodes by op and by device and the bytes of constants, before and after
+// all passes, for a step that needs `wanted` (tensors, or nodes without
+// outputs), or for the whole graph if that is empty. Devices are as requested,
+// with task 0 of job localhost and its CPU as defaults. NOT_FOUND names missing
+// nodes; INVALID_ARGUMENT for an invalid graph or device.
 absl::StatusOr<std::string> GraphStatsView(
     Process& process, const GraphFile& file,
     const std::vector<std::string>& wanted, Format format);

@@ -120,9 +120,9 @@ struct Flag {
   absl::string_view name;
   bool takes_value = false;
   absl::string_view commands;  // that have it, with blanks around
-  // Of graph and checkpoint: the verb that has it; empty: all.
+  // For graph and checkpoint: the verb that has the flag; empty: all.
   absl::string_view verb;
-  // INVALID_ARGUMENT where the value is none.
+  // INVALID_ARGUMENT for an invalid value.
   absl::Status (*set)(const std::string& value, Invocation& invocation);
 };
 
@@ -348,7 +348,7 @@ absl::StatusOr<const Flag*> FindFlag(absl::string_view name,
                    near.Suggestion()));
 }
 
-// A flag as it was written, until it is known whose it is.
+// A flag as written, until the command that uses it is known.
 class Words {
  public:
   explicit Words(const std::vector<std::string>& words) : words_(words) {}
@@ -386,7 +386,7 @@ absl::Status TakeFlag(Words& words, Invocation& invocation,
   return flag->set(value, invocation);
 }
 
-// What stands after the command. `used` gets the flags.
+// Parses the words after the command. `used` receives the flags.
 absl::Status TakeRest(Words& words, Invocation& invocation,
                       std::vector<const Flag*>& used) {
   while (!words.AtEnd()) {

@@ -1,7 +1,7 @@
-// Invocation: what a user called the `weft` command with: a command, its
-// arguments and flags.
+// Invocation is the parsed command line of `weft`: a command, its arguments and
+// flags.
 //
-// A value, not synchronised. INVALID_ARGUMENT says what is wrong with a call.
+// A value type, not thread-safe. INVALID_ARGUMENT explains invalid calls.
 #ifndef WEFT_TOOLS_CLI_INVOCATION_H_
 #define WEFT_TOOLS_CLI_INVOCATION_H_
 
@@ -20,7 +20,7 @@ enum class Format { kTable, kJson };
 struct Invocation {
   std::string command;                 // "status"; "help" where help is wanted
   std::vector<std::string> arguments;  // what is no flag
-  // --target, or else the environment's; may be empty.
+  // --target, or the environment's; may be empty.
   std::string target;
   bool target_given = false;  // by the flag
   absl::Duration timeout = absl::Seconds(5);
@@ -32,17 +32,18 @@ struct Invocation {
   // Nodes by name, or "all".
   std::vector<std::string> explain;
   std::vector<std::string> devices;
-  // top: how long between two looks, and whether one view is enough.
+  // top: time between two polls, and whether to print one view only.
   absl::Duration interval = absl::Seconds(1);
   bool once = false;
-  // graph stats: of a step that wants these; empty: of the whole graph.
+  // graph stats: statistics of a step that needs these; empty: of the whole
+  // graph.
   bool stats = false;
   std::vector<std::string> wanted;
   bool allow_soft_placement = false;
-  // graph, predict: as if the nodes of the file asked for no devices.
+  // graph, predict: ignores device requests in the file.
   bool clear_devices = false;
-  // graph show: nodes with this in their names, a regular expression of RE2's,
-  // and of these ops; empty: all.
+  // graph show: nodes whose names match an RE2 regular expression, and whose op
+  // is one of these; empty: all.
   std::string name_pattern;
   std::vector<std::string> ops;
   // graph run: tensors by name with their values as JSON, and what to run.
@@ -50,8 +51,8 @@ struct Invocation {
   std::vector<std::pair<std::string, std::string>> feeds;
   std::vector<std::string> fetches;
   std::vector<std::string> inits;
-  // checkpoint: ls, show, verify, diff or convert. Its paths are `arguments`,
-  // and of show the tensor's name.
+  // checkpoint: ls, show, verify, diff or convert. `arguments` are its paths,
+  // for show followed by the tensor's name.
   std::string checkpoint_verb;
   std::string slice;    // show: "0,5:-"; empty: all
   int64_t limit = 100;  // show: so many elements
@@ -61,9 +62,9 @@ struct Invocation {
   std::vector<std::string> parts;    // convert: "NAME=AXIS:COUNT"
   std::vector<std::string> renames;  // convert: "OLD=NEW"
   std::string tag;                   // trace: of an event file; empty: the last
-  // predict: where the model lies; a function of it and a graph of it, or else
-  // those that serve, or its only graph. The request is in a file, or "-",
-  // standard input.
+  // predict: path of the model; a signature and tags of a graph, by default the
+  // serving ones, or the only graph. The request is in a file, or "-", standard
+  // input.
   std::string model;
   std::string signature;
   std::vector<std::string> tags;
@@ -71,19 +72,19 @@ struct Invocation {
   std::string request_file;
 };
 
-// What a call means if it does not say otherwise.
+// Surroundings provides the defaults of a call.
 struct Surroundings {
   std::string target;        // the environment variable WEFT_TARGET
   bool is_terminal = false;  // where the output goes
 };
 
-// `arguments` without the program's name. Flags may stand anywhere, as --name,
+// `arguments` excludes the program's name. Flags may be anywhere, as --name,
 // --name=value or --name value; after "--" there are none.
 absl::StatusOr<Invocation> ParseInvocation(
     const std::vector<std::string>& arguments,
     const Surroundings& surroundings);
 
-// For people: commands and flags.
+// Usage text: commands and flags.
 std::string Usage();
 
 }  // namespace weft::tools

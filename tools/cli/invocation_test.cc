@@ -28,8 +28,8 @@ TEST(InvocationTest, FlagsStandAnywhereInEitherForm) {
   EXPECT_EQ(call.format, Format::kJson);
 }
 
-// --json is of predict what it is told, and of others how they tell.
-TEST(InvocationTest, ModelsAreAskedAndShown) {
+// --json is the request of predict, and the output format of other commands.
+TEST(InvocationTest, PredictAndShowParseModelFlags) {
   ASSERT_OK_AND_ASSIGN(Invocation call,
                        Parse({"predict", "--model=/m", "--json", "-",
                               "--signature=f", "--tag_set=serve,gpu"}));
@@ -51,7 +51,7 @@ TEST(InvocationTest, ModelsAreAskedAndShown) {
   EXPECT_EQ(call.format, Format::kJson);
 }
 
-TEST(InvocationTest, TheEnvironmentFillsIn) {
+TEST(InvocationTest, EnvironmentProvidesDefaults) {
   ASSERT_OK_AND_ASSIGN(Invocation call,
                        ParseInvocation({"status"}, {"zmq://b:2", false}));
   EXPECT_EQ(call.target, "zmq://b:2");
@@ -93,7 +93,7 @@ TEST(InvocationTest, ExplainHasTwoForms) {
   EXPECT_THAT(call.explain, IsEmpty());
 }
 
-TEST(InvocationTest, AGraphIsShownOrRun) {
+TEST(InvocationTest, GraphCommandsParse) {
   ASSERT_OK_AND_ASSIGN(
       Invocation call,
       Parse({"graph", "show", "a.pb", "--name=^x", "--op", "Const,Add"}));
@@ -114,7 +114,7 @@ TEST(InvocationTest, AGraphIsShownOrRun) {
 }
 
 // A run on a cluster leaves variables there: it is asked for by the flag.
-TEST(InvocationTest, WhetherTheTargetWasGiven) {
+TEST(InvocationTest, ExplicitTargetIsDetected) {
   ASSERT_OK_AND_ASSIGN(
       Invocation call,
       ParseInvocation({"graph", "run", "a.pb", "y"}, {"zmq://b:2", true}));
@@ -128,7 +128,7 @@ TEST(InvocationTest, WhetherTheTargetWasGiven) {
   EXPECT_TRUE(call.timeout_given);
 }
 
-TEST(InvocationTest, HelpIsFoundEverywhere) {
+TEST(InvocationTest, HelpIsAcceptedEverywhere) {
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"help"},
         {"--help"},
@@ -145,7 +145,7 @@ TEST(InvocationTest, HelpIsFoundEverywhere) {
   }
 }
 
-TEST(InvocationTest, MistakesAreNamed) {
+TEST(InvocationTest, ErrorsNameTheArgument) {
   EXPECT_THAT(Parse({}), StatusIs(kInvalid, "command is missing"));
   EXPECT_THAT(Parse({"stauts"}), StatusIs(kInvalid, "status, devices"));
   EXPECT_THAT(Parse({"stauts"}),

@@ -66,7 +66,7 @@ class RealClusterTest : public testing::Test {
     if (!text.ok()) return text.status();
     return Json::parse(*text);
   }
-  // Tasks join in the background: asks until they have, or in vain.
+  // Tasks join in the background: repeats until they have, or a limit.
   Json RunUntil(const std::vector<std::string>& words,
                 const std::function<bool(const Json&)>& arrived) {
     const absl::Time limit = client_.clock().Now() + kLimit;
@@ -137,7 +137,7 @@ TEST_F(RealClusterTest, VariablesAreShownAndCleared) {
   EXPECT_TRUE(rest.empty()) << rest;
 }
 
-TEST_F(RealClusterTest, AGraphIsExplainedAndNothingRegistered) {
+TEST_F(RealClusterTest, ExplainRegistersNoGraph) {
   ASSERT_OK(files_.WriteFileAtomically("/g.pbtxt", R"(
 node {
   name: "v" op: "VariableV2" device: "/job:ps"
@@ -164,7 +164,7 @@ node {
   EXPECT_TRUE(containers.empty()) << containers;
 }
 
-TEST_F(RealClusterTest, AGraphIsExplainedWithWhatLivesOnTheCluster) {
+TEST_F(RealClusterTest, ExplainUsesExistingVariables) {
   Scope root = Scope::Root();
   ops::Variable x(root.WithDevice("/job:ps").WithName("x"), 1.0f);
   SessionOptions options;
@@ -186,8 +186,8 @@ TEST_F(RealClusterTest, AGraphIsExplainedWithWhatLivesOnTheCluster) {
               HasSubstr("because Var 'x' lives there already"));
 }
 
-// What a run leaves on the cluster is there for the next one.
-TEST_F(RealClusterTest, AGraphRunsOnTheCluster) {
+// State of a run stays on the cluster for the next one.
+TEST_F(RealClusterTest, GraphRunsOnTheCluster) {
   ASSERT_OK(files_.WriteFileAtomically("/g.pbtxt", R"pb(
     node {
       name: "v"
@@ -227,12 +227,12 @@ TEST_F(RealClusterTest, AGraphRunsOnTheCluster) {
   EXPECT_EQ(json[0]["value"], Json({1, 2.5}));
   ASSERT_OK_AND_ASSIGN(json, Run({"graph", "run", "/g.pbtxt", "v", target}));
   EXPECT_EQ(json[0]["value"], Json({1, 2.5}));
-  // In this process there is no parameter server, whatever WEFT_TARGET says.
+  // A local run has no parameter server, regardless of WEFT_TARGET.
   EXPECT_THAT(Run({"graph", "run", "/g.pbtxt", "v"}),
               StatusIs(absl::StatusCode::kInvalidArgument, "/job:ps"));
 }
 
-TEST_F(RealClusterTest, ShutdownStopsAllOfThem) {
+TEST_F(RealClusterTest, ShutdownStopsAllTasks) {
   (void)RunUntil({"status"}, [](const Json& json) {
     return json["tasks"][0]["state"] == "alive" &&
            json["tasks"][1]["state"] == "alive";

@@ -68,7 +68,8 @@ Json InfosJson(const std::map<std::string, TensorInfo>& infos) {
   return json;
 }
 
-// Of the Examples that the signature's only input is, if it is parsed.
+// Features of the Examples that are the signature's only input, if it is
+// parsed.
 ExampleFeatures FeaturesOf(const MetaGraph& graph,
                            const SignatureDef& signature) {
   if (signature.inputs.size() != 1) return {};
@@ -134,7 +135,7 @@ std::string GraphText(const MetaGraph& graph, const Signatures& signatures) {
   return text;
 }
 
-// Of the only graph, or else of those that serve.
+// Tags of the only graph, or the serving tags.
 std::vector<std::string> DefaultTags(const std::vector<MetaGraph>& graphs) {
   if (graphs.size() == 1) return graphs[0].tags();
   return train::SavedModelOptions().tags;

@@ -1,6 +1,6 @@
-// The commands for SavedModels: what is in one, and what it answers.
+// The commands for SavedModels: show a model, and run a prediction.
 //
-// Functions that block: they read files, also of checkpoint writers and object
+// Functions block: they read files, also of checkpoint writers and object
 // stores, and run the model in this process.
 #ifndef WEFT_TOOLS_CLI_SAVED_MODEL_COMMANDS_H_
 #define WEFT_TOOLS_CLI_SAVED_MODEL_COMMANDS_H_
@@ -15,23 +15,23 @@
 
 namespace weft::tools {
 
-// The directory of the SavedModel that `path` is; of exports, each in a
-// directory named by a number, the newest. NOT_FOUND where there is none.
+// Returns the SavedModel directory for `path`: itself, or the newest of exports
+// in numbered directories. NOT_FOUND if there is none.
 absl::StatusOr<std::string> FindSavedModel(FileSystem& files,
                                            const std::string& path);
 
-// Tags, signatures, inputs and outputs.
+// Shows tags, signatures, inputs and outputs.
 absl::StatusOr<std::string> RunSavedModelShow(FileSystem& files,
                                               const std::string& path,
                                               Format format);
 
 struct Prediction {
   std::string text;
-  // Sentences about parts of the request that the model does not look at.
+  // Warnings about parts of the request that the model ignores.
   std::vector<std::string> warnings;
 };
-// What the model answers to the request, serving_json.h. The signature is the
-// invocation's, or the request's, or "serving_default".
+// Returns the model's reply to the request, see serving_json.h. The signature
+// is the invocation's, or the request's, or "serving_default".
 absl::StatusOr<Prediction> RunPredict(Process& process, const std::string& path,
                                       const Invocation& invocation,
                                       const std::string& request);

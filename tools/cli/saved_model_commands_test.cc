@@ -120,7 +120,7 @@ class SavedModelCommandsTest : public testing::Test {
   std::string directory_;
 };
 
-TEST_F(SavedModelCommandsTest, TheOnlyGraphNeedsNoTags) {
+TEST_F(SavedModelCommandsTest, SingleGraphNeedsNoTags) {
   Write(MetaGraph("", "Square"));
   EXPECT_THAT(Predict(), Answers("9.0"));
   EXPECT_THAT(Predict({"--tag_set="}), Answers("9.0"));
@@ -130,7 +130,7 @@ TEST_F(SavedModelCommandsTest, TheOnlyGraphNeedsNoTags) {
   EXPECT_THAT(Predict({"--tag_set="}), StatusIs(kNotFound, "{'train'}"));
 }
 
-TEST_F(SavedModelCommandsTest, OfSeveralGraphsTheTagsDecide) {
+TEST_F(SavedModelCommandsTest, TagsSelectTheGraph) {
   Write(MetaGraph("", "Square") + MetaGraph("tags: 'serve'", "Neg"));
   EXPECT_THAT(Predict(), Answers("-3.0"));
   EXPECT_THAT(Predict({"--tag_set=serve"}), Answers("-3.0"));
@@ -145,7 +145,7 @@ TEST_F(SavedModelCommandsTest, DevicesAreCleared) {
   EXPECT_THAT(Predict({"--clear_devices"}), Answers("9.0"));
 }
 
-TEST_F(SavedModelCommandsTest, FeaturesOfParsedExamplesAreShown) {
+TEST_F(SavedModelCommandsTest, ParsedExampleFeaturesAreShown) {
   Write(ParsingMetaGraph());
   ASSERT_OK_AND_ASSIGN(const std::string json,
                        RunSavedModelShow(files_, directory_, Format::kJson));
@@ -161,7 +161,7 @@ TEST_F(SavedModelCommandsTest, FeaturesOfParsedExamplesAreShown) {
   EXPECT_THAT(table, HasSubstr("any number"));
 }
 
-TEST_F(SavedModelCommandsTest, ExamplesAreComparedWithTheFeatures) {
+TEST_F(SavedModelCommandsTest, ExamplesAreCheckedAgainstFeatures) {
   Write(ParsingMetaGraph());
   ASSERT_OK_AND_ASSIGN(
       const Prediction prediction,

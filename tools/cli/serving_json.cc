@@ -40,7 +40,7 @@ absl::Status Wrong(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("the request ", what));
 }
 
-// What a request looks like, and where the text stops being JSON.
+// Describes the request format, and the position of the JSON error.
 absl::Status NoObject(absl::string_view text) {
   const std::string error = JsonError(text);
   return Wrong(absl::StrCat(
@@ -135,7 +135,7 @@ absl::StatusOr<std::map<std::string, Json>> Columns(
 
 // ---- Examples ----
 
-// False for what is no value of the feature's kind.
+// Returns false if the value is not of the feature's kind.
 bool AddTo(const Json& value, bool are_floats, tf::Feature& feature) {
   if (value.is_string()) {
     feature.mutable_bytes_list()->add_value(value.get<std::string>());
@@ -163,8 +163,8 @@ bool AddTo(const Json& value, bool are_floats, tf::Feature& feature) {
   return true;
 }
 
-// What is wrong with values of one kind for a feature of that type; empty:
-// nothing. They are floats, integers, or else strings.
+// Returns why values of one kind do not fit a feature of that type; empty if
+// they do. They are floats, integers, or strings.
 std::string WhyOtherKind(const Json& list, DataType dtype) {
   const auto first_if = [&](bool (*is)(const Json&)) {
     const auto found = std::find_if(list.begin(), list.end(), is);

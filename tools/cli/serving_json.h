@@ -1,4 +1,4 @@
-// Requests to a model and its answers as TensorFlow Serving has them in JSON:
+// Requests and replies of a model in the JSON format of TensorFlow Serving:
 //
 //   {"instances": [{"age": [25.0]}, {"age": [61.0]}]}   row by row
 //     -> {"predictions": [...]}
@@ -7,14 +7,15 @@
 //   {"examples": [{"age": 25.0, "job": "cook"}]}        as Examples, row by row
 //     -> {"predictions": [...]}
 //
-// with "signature_name", if it is not "serving_default". Where there is one
-// input or one output its name may be, and is, left out. Strings that are no
-// UTF-8, and outputs that are named ..._bytes, are {"b64": "..."}. A sparse
-// input, for which TensorFlow Serving has no form, is given by its name in
-// "inputs": {"indices": [[0, 3]], "values": [1.5], "dense_shape": [1, 9]}.
+// with "signature_name", if it is not "serving_default". The name of a single
+// input may be omitted, and that of a single output is omitted. Strings that
+// are no UTF-8, and outputs that are named ..._bytes, are {"b64": "..."}. A
+// sparse input, for which TensorFlow Serving has no format, is given by its
+// name in "inputs": {"indices": [[0, 3]], "values": [1.5], "dense_shape": [1,
+// 9]}.
 //
-// Only for .cc files: it includes nlohmann's. Values and functions without
-// state. INVALID_ARGUMENT says what is wrong with a request, and where.
+// Only for .cc files: it includes nlohmann's library. Values and stateless
+// functions. INVALID_ARGUMENT explains invalid requests.
 #ifndef WEFT_TOOLS_CLI_SERVING_JSON_H_
 #define WEFT_TOOLS_CLI_SERVING_JSON_H_
 
@@ -39,19 +40,20 @@ struct ServingRequest {
 };
 absl::StatusOr<ServingRequest> ParseServingRequest(absl::string_view text);
 
-// What the signature is to be fed. `features`: those that it parses Examples
-// into; empty where that is not known.
+// Returns the feeds of the signature. `features`: those that it parses Examples
+// into; empty if unknown.
 absl::StatusOr<train::SignatureInputs> InputsOf(
     const ServingRequest& request, const train::SignatureDef& signature,
     const ExampleFeatures& features = {});
 
-// A sentence for each key in "examples" that is not in `features`; none where
-// `features` is empty.
+// Returns a sentence for each key in "examples" that is not in `features`;
+// empty if `features` is empty.
 std::vector<std::string> UnknownFeatures(const ServingRequest& request,
                                          const ExampleFeatures& features);
 
-// The answer, as text: one line for each row or output. FAILED_PRECONDITION
-// where an output has no row for each of the request's.
+// Returns the reply as text: one line for each row or output.
+// FAILED_PRECONDITION if an output does not have a row for each row of the
+// request.
 absl::StatusOr<std::string> ServingResponse(
     const ServingRequest& request,
     const std::map<std::string, Tensor>& outputs);

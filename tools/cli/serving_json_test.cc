@@ -52,7 +52,7 @@ absl::StatusOr<std::map<std::string, Tensor>> Read(
   return tensors;
 }
 
-TEST(ServingJsonTest, RowsAndColumnsAreTheSame) {
+TEST(ServingJsonTest, RowAndColumnFormsAreEquivalent) {
   for (const char* text : {R"({"instances": [{"age": [25], "job": "cook"},
                           {"age": [6.5], "job": {"b64": "/w=="}}]})",
                            R"({"inputs": {"age": [[25], [6.5]],
@@ -66,7 +66,7 @@ TEST(ServingJsonTest, RowsAndColumnsAreTheSame) {
   }
 }
 
-TEST(ServingJsonTest, TheNameOfAnOnlyInputIsLeftOut) {
+TEST(ServingJsonTest, SingleInputNeedsNoName) {
   for (const char* text :
        {R"({"instances": [[1, 2]]})", R"({"inputs": [[1, 2]]})",
         R"({"instances": [{"x": [1, 2]}], "signature_name": "f"})"}) {
@@ -80,7 +80,7 @@ TEST(ServingJsonTest, TheNameOfAnOnlyInputIsLeftOut) {
   EXPECT_TRUE(SameBits(bytes.at("x"), Tensor::Vector<std::string>({"a"})));
 }
 
-TEST(ServingJsonTest, SparseInputsAreGivenInThreeParts) {
+TEST(ServingJsonTest, SparseInputsHaveThreeParts) {
   SignatureDef signature = Only(DT_FLOAT);
   signature.inputs["x"].name.clear();
   signature.inputs["x"].coo_sparse = {"v:0", "i:0", "s:0"};
@@ -129,7 +129,7 @@ TEST(ServingJsonTest, ExamplesAreSerialized) {
   EXPECT_TRUE(feature.contains("none"));
 }
 
-TEST(ServingJsonTest, FeaturesOfOtherTypesAreRefused) {
+TEST(ServingJsonTest, FeaturesOfWrongTypeAreRejected) {
   ExampleFeatures features;
   features["age"].dtype = DT_FLOAT;
   features["id"].dtype = DT_INT64;
@@ -152,7 +152,7 @@ TEST(ServingJsonTest, FeaturesOfOtherTypesAreRefused) {
               StatusIs(kInvalid, "holds strings: write \"7\", not 7"));
 }
 
-TEST(ServingJsonTest, AnswersRowByRowOrByColumn) {
+TEST(ServingJsonTest, RepliesByRowOrByColumn) {
   const std::map<std::string, Tensor> one = {
       {"y", Tensor::FromValues<float>(TensorShape({2, 1}), {0.1f, 2})}};
   std::map<std::string, Tensor> two = one;
@@ -202,7 +202,7 @@ TEST(ServingJsonTest, OnlyUtf8IsText) {
   }
 }
 
-TEST(ServingJsonTest, SaysWhatIsWrong) {
+TEST(ServingJsonTest, InvalidRequestsAreExplained) {
   const auto says = [](const std::string& text, const char* what,
                        const SignatureDef& signature) {
     EXPECT_THAT(Read(text, signature).status(),

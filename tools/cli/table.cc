@@ -74,7 +74,7 @@ std::string BytesText(int64_t bytes) {
   if (bytes < 1024) return absl::StrCat(bytes, " B");
   double value = static_cast<double>(bytes) / 1024;
   size_t unit = 0;
-  // What would be written as 1024.0 belongs to the next one.
+  // A value that would be printed as 1024.0 uses the next unit.
   while (value >= 1023.95 && unit + 1 < std::size(kUnits)) {
     value /= 1024;
     ++unit;

@@ -1,8 +1,8 @@
-// Table: rows and columns as text for people: a header, columns as wide as
-// what is in them. What it is given may come from other processes, so control
-// characters are shown as "?".
+// Table formats rows and columns as text: a header, and columns as wide as
+// their contents. Contents may come from other processes, so control characters
+// are shown as "?".
 //
-// A value, not synchronised.
+// A value type, not thread-safe.
 #ifndef WEFT_TOOLS_CLI_TABLE_H_
 #define WEFT_TOOLS_CLI_TABLE_H_
 
@@ -23,11 +23,11 @@ class Table {
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  // REQUIRES: one text for each column.
+  // REQUIRES: one text per column.
   void AddRow(std::vector<std::string> row);
 
-  // One line each, without spaces at its end; the header alone where there are
-  // no rows.
+  // One line per row, without trailing spaces; only the header if there are no
+  // rows.
   std::string ToString() const;
 
  private:
@@ -35,7 +35,7 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// One line that a terminal can show.
+// Returns text that is safe to print on a terminal.
 std::string Printable(absl::string_view text);
 
 // "0 B", "784 B", "30.6 KiB", "1.5 GiB".

@@ -5,7 +5,7 @@
 namespace weft::tools {
 namespace {
 
-TEST(TableTest, ColumnsAreAsWideAsWhatIsInThem) {
+TEST(TableTest, ColumnWidthFitsContents) {
   Table table({{"NAME"}, {"BYTES", true}, {"WHERE"}});
   table.AddRow({"weights", "31360", "ps"});
   table.AddRow({"b", "40", ""});
@@ -15,11 +15,11 @@ TEST(TableTest, ColumnsAreAsWideAsWhatIsInThem) {
             "b           40\n");
 }
 
-TEST(TableTest, WithoutRowsThereIsTheHeader) {
+TEST(TableTest, EmptyTableShowsHeader) {
   EXPECT_EQ(Table({{"NAME"}, {"BYTES", true}}).ToString(), "NAME  BYTES\n");
 }
 
-TEST(TableTest, ATerminalIsNotLedAstray) {
+TEST(TableTest, ControlCharactersAreReplaced) {
   Table table({{"NAME"}, {"X"}});
   table.AddRow({"a\x1b[2J\nb", "1"});
   EXPECT_EQ(table.ToString(),
@@ -27,7 +27,7 @@ TEST(TableTest, ATerminalIsNotLedAstray) {
             "a?[2J?b  1\n");
 }
 
-TEST(TableTest, CharactersCountAndNotTheirBytes) {
+TEST(TableTest, WidthCountsCharactersNotBytes) {
   Table table({{"N"}, {"X"}});
   table.AddRow({"\xc3\xa4\xc3\xb6", "1"});
   EXPECT_EQ(table.ToString(),

@@ -53,14 +53,14 @@ bool ForElementType(DataType dtype, Function function) {
   }
 }
 
-// As much of a value as an error shows.
+// A value, truncated for an error text.
 std::string Shown(const Json& json) {
   std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
   constexpr size_t kMax = 60;
   return text.size() <= kMax ? text : text.substr(0, kMax) + "...";
 }
 
-// What JSON says of a floating-point number, before it is rounded to its type.
+// Reads a floating-point number, before it is rounded to its type.
 bool ReadDouble(const Json& json, double& value) {
   if (json.is_number()) {
     value = json.get<double>();
@@ -76,7 +76,7 @@ bool ReadDouble(const Json& json, double& value) {
   return true;
 }
 
-// Each is false where `json` is no such value, or beyond the type.
+// Each returns false if `json` has another kind, or is out of range.
 template <typename T>
 bool ReadReal(const Json& json, T& value) {
   double number;

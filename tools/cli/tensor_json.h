@@ -1,10 +1,10 @@
-// Tensors as JSON: numbers, true and false, strings, nested lists for ranks.
-// Complex elements are {"real": 1, "imag": 2}; numbers that JSON has not are
+// Conversion between tensors and JSON: numbers, booleans, strings, and nested
+// lists. Complex elements are {"real": 1, "imag": 2}; non-finite numbers are
 // "NaN", "Infinity" and "-Infinity". A string that is not UTF-8 is {"b64":
 // "..."}, in and out; quantized elements are integers. Only for .cc files: it
-// includes nlohmann's.
+// includes nlohmann's library.
 //
-// Functions without state.
+// Stateless functions.
 #ifndef WEFT_TOOLS_CLI_TENSOR_JSON_H_
 #define WEFT_TOOLS_CLI_TENSOR_JSON_H_
 
@@ -15,14 +15,14 @@
 
 namespace weft::tools {
 
-// INVALID_ARGUMENT, with the element, where the text is no JSON, lists of one
-// level have different lengths, or an element is no `dtype` or beyond it;
-// UNIMPLEMENTED for types of which there are no values in JSON.
+// INVALID_ARGUMENT, with the element, if the text is no JSON, lists of one
+// level have different lengths, or an element is not representable as `dtype`;
+// UNIMPLEMENTED for types without JSON values.
 absl::StatusOr<Tensor> TensorFromJson(absl::string_view text, DataType dtype);
 absl::StatusOr<Tensor> TensorFromParsedJson(const Json& json, DataType dtype);
 
-// Nested lists; [] where there are no elements. Floats with as few digits as
-// give them back. Resources and variants are described.
+// Returns nested lists; [] if there are no elements. Floats have the fewest
+// digits that round-trip. Resources and variants are described.
 Json TensorToJson(const Tensor& tensor);
 
 }  // namespace weft::tools

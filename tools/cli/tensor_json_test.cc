@@ -43,7 +43,7 @@ TEST(TensorFromJsonTest, ReadsEachType) {
                                     {{1, -2}, {3, 0}});
 }
 
-TEST(TensorFromJsonTest, ReadsNumbersThatJsonHasNot) {
+TEST(TensorFromJsonTest, ReadsNanAndInfinity) {
   ASSERT_OK_AND_ASSIGN(
       const Tensor tensor,
       TensorFromJson("[\"NaN\", \"Infinity\", \"-Infinity\"]", DT_FLOAT));
@@ -53,12 +53,12 @@ TEST(TensorFromJsonTest, ReadsNumbersThatJsonHasNot) {
   EXPECT_EQ(values[2], -std::numeric_limits<float>::infinity());
 }
 
-TEST(TensorFromJsonTest, ReadsListsWithoutElements) {
+TEST(TensorFromJsonTest, ReadsEmptyLists) {
   ExpectTensor<float>("[]", {0}, {});
   ExpectTensor<int32_t>("[[], []]", {2, 0}, {});
 }
 
-TEST(TensorFromJsonTest, RefusesWhatIsNoValueOfTheType) {
+TEST(TensorFromJsonTest, ValuesOfWrongTypeAreRejected) {
   const struct {
     const char* text;
     DataType dtype;
@@ -86,14 +86,14 @@ TEST(TensorFromJsonTest, RefusesWhatIsNoValueOfTheType) {
   }
 }
 
-TEST(TensorFromJsonTest, RefusesWhatHasNoShape) {
+TEST(TensorFromJsonTest, RaggedListsAreRejected) {
   for (const char* text : {"[[1, 2], [3]]", "[1, [2]]", "[[1], 2]", "[[], [1]]",
                            "[[[1]], [[2], [3]]]"}) {
     EXPECT_THAT(TensorFromJson(text, DT_INT32), StatusIs(kInvalid)) << text;
   }
 }
 
-TEST(TensorFromJsonTest, RefusesWhatIsNoJson) {
+TEST(TensorFromJsonTest, InvalidJsonIsRejected) {
   for (const char* text :
        {"", "abc", "[1, 2", "1 2", "[1,]", "nan", "1e999", "\"\xff\""}) {
     EXPECT_THAT(TensorFromJson(text, DT_FLOAT), StatusIs(kInvalid, "no JSON"))
@@ -103,7 +103,7 @@ TEST(TensorFromJsonTest, RefusesWhatIsNoJson) {
               StatusIs(kInvalid, "'\"...\"'"));
 }
 
-TEST(TensorFromJsonTest, SurvivesDepth) {
+TEST(TensorFromJsonTest, DeepNestingDoesNotCrash) {
   EXPECT_THAT(TensorFromJson(std::string(100000, '['), DT_FLOAT),
               StatusIs(kInvalid));
   const std::string deep =
@@ -115,14 +115,14 @@ TEST(TensorFromJsonTest, SurvivesDepth) {
   EXPECT_EQ(tensor.rank(), kMaxRank);
 }
 
-TEST(TensorFromJsonTest, HasNoResources) {
+TEST(TensorFromJsonTest, ResourcesAreUnimplemented) {
   EXPECT_THAT(TensorFromJson("1", DT_RESOURCE),
               StatusIs(absl::StatusCode::kUnimplemented, "resource"));
   EXPECT_THAT(TensorFromJson("1", static_cast<DataType>(77)),
               StatusIs(absl::StatusCode::kUnimplemented));
 }
 
-TEST(TensorToJsonTest, IsReadAgain) {
+TEST(TensorToJsonTest, RoundTrips) {
   const Tensor tensors[] = {
       Tensor::Scalar(0.1f),
       Tensor::Scalar(0.1),
@@ -148,14 +148,14 @@ TEST(TensorToJsonTest, IsReadAgain) {
   }
 }
 
-TEST(TensorToJsonTest, BytesThatAreNoTextAreBase64) {
+TEST(TensorToJsonTest, NonUtf8BytesAreBase64) {
   EXPECT_EQ(TensorToJson(Tensor::Scalar("\377\330\001")).dump(),
             R"({"b64":"/9gB"})");
   EXPECT_EQ(TensorToJson(Tensor::Vector<std::string>({"\xff", "é"})).dump(),
             R"([{"b64":"/w=="},"é"])");
 }
 
-TEST(TensorToJsonTest, IsShort) {
+TEST(TensorToJsonTest, OutputIsCompact) {
   EXPECT_EQ(TensorToJson(Tensor::Vector<float>({0.1f, 2})).dump(), "[0.1,2.0]");
   EXPECT_EQ(TensorToJson(Tensor::Scalar(std::nan(""))).dump(), "\"NaN\"");
   // A list for each of a billion rows would be too much.

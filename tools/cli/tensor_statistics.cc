@@ -9,8 +9,8 @@
 namespace weft::tools {
 namespace {
 
-// Calls `visit` with a value of the C++ type of `dtype`; false for types that
-// are no real numbers.
+// Calls `visit` with a value of the C++ type of `dtype`; returns false for
+// types other than real numbers.
 template <typename Visit>
 bool VisitRealType(DataType dtype, const Visit& visit) {
   switch (dtype) {
@@ -114,7 +114,7 @@ TensorDifference CompareNumbers(const Tensor& a, const Tensor& b, double atol,
   const auto xs = a.flat<T>(), ys = b.flat<T>();
   for (size_t i = 0; i < xs.size(); ++i) {
     const auto x = static_cast<double>(xs[i]), y = static_cast<double>(ys[i]);
-    // Of 64-bit integers not all are doubles.
+    // Not all 64-bit integers are exact as doubles.
     if (xs[i] == ys[i] || (std::isnan(x) && std::isnan(y))) continue;
     const double size = std::abs(x - y);
     if (size <= atol + rtol * std::abs(y) && (atol > 0 || rtol > 0)) continue;

@@ -50,7 +50,7 @@ class Difference {
     if (!grown.has_value() || seconds_ <= 0) return std::nullopt;
     return *grown / seconds_;
   }
-  // Of a histogram, what one took on average.
+  // Mean of a histogram.
   Number Mean(absl::string_view name) const {
     const Number sum = Grown(absl::StrCat(name, "_sum"));
     const Number count = Grown(absl::StrCat(name, "_count"));

@@ -1,7 +1,7 @@
-// weft top: what the tasks of a cluster do now, from what they tell Prometheus
-// (docs/operations/metrics.md).
+// The command `weft top`: shows the current activity of a cluster's tasks, from
+// their Prometheus metrics (docs/operations/metrics.md).
 //
-// Threads: one.
+// Single-threaded.
 #ifndef WEFT_TOOLS_CLI_TOP_COMMAND_H_
 #define WEFT_TOOLS_CLI_TOP_COMMAND_H_
 
@@ -21,20 +21,19 @@
 
 namespace weft::tools {
 
-// Looks at the tasks again and again: each time at what they have done since
-// the last.
+// Top polls the tasks, and shows their activity since the previous poll.
 class Top {
  public:
-  // `tasks`: host:port each, or whole URLs. All outlive it. An answer that
-  // takes longer than `timeout` is none.
+  // `tasks`: host:port each, or whole URLs. All must outlive it. A response
+  // after `timeout` is ignored.
   Top(const std::vector<std::string>& tasks, absl::Duration timeout,
       Scheduler& scheduler, HttpClient& http);
 
-  // Asks all at once. UNAVAILABLE when none of them has answered.
+  // Polls all tasks concurrently. UNAVAILABLE if none has answered.
   absl::Status Look();
 
-  // What the last two looks saw. Where there is only one, or a task has not
-  // answered both or has restarted between them, rates are not known.
+  // Shows the last two polls. Rates are unknown after a single poll, or if a
+  // task missed one of them or has restarted in between.
   std::string View(Format format) const;
 
  private:
@@ -47,7 +46,7 @@ class Top {
     Seen before;
     Seen now;
   };
-  // Numbers of a task; none: not known.
+  // Metrics of a task; none if unknown.
   struct Row;
 
   static Row RowOf(const Task& task);
@@ -60,8 +59,8 @@ class Top {
   std::vector<Task> tasks_;
 };
 
-// Runs until it is killed or `print` returns false, or, with --once, after one
-// view, of the time between two looks. `print` gets each view.
+// Runs until it is killed or `print` returns false, or, with --once, prints one
+// view, which covers the interval between two polls. `print` gets each view.
 absl::Status RunTopCommand(
     const Invocation& invocation, Scheduler& scheduler, HttpClient& http,
     const std::function<bool(const std::string& view)>& print);

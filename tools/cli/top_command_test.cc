@@ -1,4 +1,4 @@
-// Tasks that answer as they are told to, and a clock that is moved by hand.
+// Tasks with scripted responses, and a manual clock.
 #include "tools/cli/top_command.h"
 
 #include <deque>
@@ -76,7 +76,7 @@ class TopTest : public ::testing::Test {
   std::vector<std::string> views_;
 };
 
-TEST_F(TopTest, RatesAreThoseOfTheTimeBetween) {
+TEST_F(TopTest, RatesCoverTheInterval) {
   http_.Tell("http://a:1/metrics", Metrics(100, 10, 1000));
   http_.Tell("http://a:1/metrics", Metrics(300, 12, 5096));
   ASSERT_OK(Run({"a:1", "--once", "--interval=2s"}));
@@ -89,7 +89,7 @@ TEST_F(TopTest, RatesAreThoseOfTheTimeBetween) {
           "    -       -          -  1.0 MiB  50%\n"));
 }
 
-TEST_F(TopTest, ProgramsGetNumbers) {
+TEST_F(TopTest, ProgramsAreNumbered) {
   http_.Tell("https://a/x", Metrics(100, 10, 0));
   http_.Tell("https://a/x", Metrics(100, 10, 0));
   ASSERT_OK(Run({"https://a/x", "--once", "--json"}));
@@ -103,7 +103,7 @@ TEST_F(TopTest, ProgramsGetNumbers) {
   EXPECT_EQ(view[0]["waiting_nodes"], 5);
 }
 
-TEST_F(TopTest, ATaskThatIsAwayIsNamedAndMayComeBack) {
+TEST_F(TopTest, UnreachableTaskIsNamedAndMayReturn) {
   const std::string url = "http://b:2/metrics";
   for (int i = 0; i < 3; ++i)
     http_.Tell("http://a:1/metrics", Metrics(i, i, i));
@@ -113,19 +113,19 @@ TEST_F(TopTest, ATaskThatIsAwayIsNamedAndMayComeBack) {
   ASSERT_OK(Run({"a:1", "b:2"}, /*most=*/3));
   EXPECT_THAT(views_[0], HasSubstr("\nhttp://b:2/metrics: \"<html>\" is no"));
   EXPECT_THAT(views_[1], HasSubstr("\nps:1        -         -      - "));
-  // Once more, and nobody answers.
+  // Polls again without a response.
   EXPECT_THAT(views_[2], HasSubstr("http://a:1/metrics: nobody is there\n"
                                    "http://b:2/metrics: nobody is there\n"));
 }
 
-TEST_F(TopTest, WhatHasRestartedHasNoRates) {
+TEST_F(TopTest, RestartedTaskHasNoRates) {
   http_.Tell("http://a:1/metrics", Metrics(100, 10, 1000, /*started=*/100));
   http_.Tell("http://a:1/metrics", Metrics(300, 12, 5096, /*started=*/101));
   ASSERT_OK(Run({"a:1", "--once"}));
   EXPECT_THAT(views_[0], HasSubstr("ps:1        -        -     -"));
 }
 
-TEST_F(TopTest, NumbersThatAreNoneBreakNothing) {
+TEST_F(TopTest, InvalidNumbersAreHarmless) {
   for (int i = 0; i < 2; ++i) {
     http_.Tell("http://a:1/metrics",
                "weft_variable_bytes NaN\nprocess_resident_memory_bytes 1e300\n"
@@ -137,7 +137,7 @@ TEST_F(TopTest, NumbersThatAreNoneBreakNothing) {
   EXPECT_EQ(Json::parse(views_[0])[1]["task"], "http://b:1/metrics");
 }
 
-TEST_F(TopTest, WhereNobodyAnswersItFails) {
+TEST_F(TopTest, FailsIfNoTaskAnswers) {
   EXPECT_THAT(Run({"a:1"}),
               StatusIs(absl::StatusCode::kUnavailable, "nobody is there"));
   http_.Tell("http://a:1/metrics", Metrics(1, 1, 1));
@@ -146,7 +146,7 @@ TEST_F(TopTest, WhereNobodyAnswersItFails) {
   EXPECT_THAT(views_, ElementsAre());
 }
 
-TEST_F(TopTest, WrongCallsAreSaid) {
+TEST_F(TopTest, InvalidCallsAreExplained) {
   EXPECT_THAT(Run({}), StatusIs(absl::StatusCode::kInvalidArgument,
                                 "`weft top HOST:PORT...`"));
   EXPECT_THAT(

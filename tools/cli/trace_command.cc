@@ -19,14 +19,14 @@ namespace {
 using summary::Event;
 using summary::TaggedRunMetadata;
 
-// What an event file has of runs.
+// The runs of an event file.
 struct Runs {
   std::vector<std::string> tags;
   std::optional<std::string> wanted;  // bytes of a RunMetadata
   absl::Status damage;
 };
 
-// None where the file is no event file: its first record is none.
+// None if the file is no event file: its first record is invalid.
 absl::StatusOr<std::optional<Runs>> ReadRuns(FileSystem& files,
                                              const std::string& path,
                                              const std::string& tag) {

@@ -18,7 +18,7 @@ using summary::Event;
 using testing::HasSubstr;
 using testing::Not;
 
-// Of a step that ran one node of that name.
+// Metadata of a step that ran one node of that name.
 std::string MetadataOf(const std::string& node) {
   RunMetadata metadata;
   metadata.step_stats.dev_stats.push_back(
@@ -56,7 +56,7 @@ class TraceCommandTest : public testing::Test {
   MemoryFileSystem files_;
 };
 
-TEST_F(TraceCommandTest, ADirectoryNamesItsNewestEventFile) {
+TEST_F(TraceCommandTest, DirectoryUsesItsNewestEventFile) {
   ASSERT_OK(files_.CreateDirectories("/job/empty"));
   for (const char* name : {"events.out.tfevents.1700000001.a",
                            "events.out.tfevents.1700000002.a", "graph.pbtxt"}) {
@@ -82,7 +82,7 @@ TEST_F(TraceCommandTest, OfARunMetadata) {
   EXPECT_THAT(Show("step_2"), StatusIs(kInvalid, "f: it is no event file"));
 }
 
-TEST_F(TraceCommandTest, OfAnEventFileTheLastOrTheOneOfTheTag) {
+TEST_F(TraceCommandTest, EventFileUsesLastOrTaggedRun) {
   WriteEvents(two_runs_);
   ASSERT_OK_AND_ASSIGN(const std::string last, Show());
   EXPECT_THAT(last, HasSubstr("\"late\""));
@@ -94,14 +94,14 @@ TEST_F(TraceCommandTest, OfAnEventFileTheLastOrTheOneOfTheTag) {
                                        "are step_2, step_4"));
 }
 
-TEST_F(TraceCommandTest, WhatLiesBeforeADamageIsShown) {
+TEST_F(TraceCommandTest, EventsBeforeCorruptionAreShown) {
   WriteEvents(two_runs_, /*cut=*/1);
   ASSERT_OK_AND_ASSIGN(const std::string first, Show());
   EXPECT_THAT(first, HasSubstr("\"early\""));
   EXPECT_FALSE(Show("step_4").ok());
 }
 
-TEST_F(TraceCommandTest, WhatHoldsNoTraceSaysSo) {
+TEST_F(TraceCommandTest, FileWithoutTraceIsExplained) {
   WriteBytes("");
   EXPECT_THAT(Show(), StatusIs(absl::StatusCode::kNotFound, "not traced"));
   WriteBytes("no metadata");

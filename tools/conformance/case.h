@@ -1,7 +1,7 @@
-// Case: one conformance case as its case.json tells it; see README.md for the
-// format. JSON itself stays in case.cc.
+// Case is one conformance case, parsed from its case.json; see README.md for
+// the format. Only case.cc includes JSON.
 //
-// Values, not synchronised.
+// Value types, not thread-safe.
 #ifndef WEFT_TOOLS_CONFORMANCE_CASE_H_
 #define WEFT_TOOLS_CONFORMANCE_CASE_H_
 
@@ -22,7 +22,7 @@ namespace weft::conformance {
 
 struct SessionSpec {
   std::string graph;  // a file of the case
-  // Where in the cluster to connect; empty: in process, or the target given.
+  // Task to connect to; empty: in process, or the given target.
   std::string task;
   bool allow_soft_placement = false;
   bool log_device_placement = false;
@@ -34,7 +34,7 @@ struct ExpectedError {
   std::string contains;  // empty: any text
 };
 
-// Names and keys of tensors.pb, in the order of the file.
+// Names and keys of tensors.pb, in file order.
 using KeyedFeeds = std::vector<std::pair<std::string, std::string>>;
 
 struct PathFeed {
@@ -75,11 +75,12 @@ struct GradientSpec {
   std::vector<std::optional<std::string>> expect;  // nothing: no gradient
 };
 
-// One entry of `history`: what a save with this step leaves.
+// One entry of `history`: the expected result of a save with this step.
 struct SaveSpec {
   int64_t global_step = 0;
   std::vector<std::string> files;  // sorted
-  // Of the file `checkpoint`, without timestamps; "@tmp" is the directory.
+  // Lines of the file `checkpoint`, without timestamps; "@tmp" is the
+  // directory.
   std::vector<std::string> checkpoint_lines;
   std::vector<std::string> all_model_checkpoint_paths;  // within the directory
 };
@@ -96,17 +97,17 @@ struct Case {
   int max_to_keep = 0;
   Tolerance tolerance;
 
-  // Files of GraphDefs, each once.
+  // Files of GraphDefs, without duplicates.
   std::vector<std::string> GraphFiles() const;
 };
 
-// Directories below `directory`, itself included, that hold a case.json; in
+// Returns the directories at or below `directory` that contain a case.json, in
 // order.
 absl::StatusOr<std::vector<std::string>> FindCases(FileSystem& fs,
                                                    absl::string_view directory);
 
-// INVALID_ARGUMENT for a case.json that says something this runner does not
-// know, so that nothing is passed over in silence.
+// INVALID_ARGUMENT for unknown fields in case.json, so that no part of a case
+// is ignored.
 absl::StatusOr<Case> LoadCase(FileSystem& fs, absl::string_view directory);
 
 }  // namespace weft::conformance

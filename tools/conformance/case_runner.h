@@ -1,4 +1,4 @@
-// CaseRunner: a case from its directory to its outcome.
+// CaseRunner replays a case from its directory and returns its outcome.
 #ifndef WEFT_TOOLS_CONFORMANCE_CASE_RUNNER_H_
 #define WEFT_TOOLS_CONFORMANCE_CASE_RUNNER_H_
 
@@ -28,7 +28,7 @@ struct Outcome {
 
 class CaseRunner {
  public:
-  // What the runner works with; all of it outlives the runner.
+  // Dependencies of the runner; all must outlive it.
   struct Parts {
     FileSystem* fs = nullptr;
     std::string scratch_root;  // a directory for scratch directories
@@ -36,8 +36,8 @@ class CaseRunner {
     Scheduler* scheduler = nullptr;
     const OpRegistry* ops = nullptr;
     const KernelRegistry* kernels = nullptr;
-    // Cases of these directories are played without the steps that are to end
-    // with an error.
+    // Cases of these directories are replayed without the steps that expect an
+    // error.
     bool (*has_no_errors)(absl::string_view directory) = nullptr;
   };
   explicit CaseRunner(Parts parts) : parts_(std::move(parts)) {}
@@ -47,7 +47,7 @@ class CaseRunner {
  private:
   class ScratchDirectory;
   absl::StatusOr<std::unique_ptr<ScratchDirectory>> NewScratchDirectory();
-  // What Weft lacks for the case, for people; empty: nothing.
+  // Describes what Weft lacks for the case; empty if nothing.
   absl::StatusOr<std::vector<std::string>> FindMissing(const Case& test_case);
   absl::Status Replay(const Case& test_case);
   absl::Status PlaySteps(const Case& test_case, const TensorPack& tensors,

@@ -97,7 +97,7 @@ TEST_F(CaseRunnerTest, FailureNamesTheStep) {
   EXPECT_THAT(outcome.reason, HasSubstr("step 1 (reads x): "));
 }
 
-TEST_F(CaseRunnerTest, SkipNamesWhatIsMissing) {
+TEST_F(CaseRunnerTest, SkipNamesMissingOps) {
   Write("graph.pb", GraphOf("Surprise"));
   const Outcome outcome = Run(R"({
       "kind": "estimator", "cluster": {"ps": 1},
@@ -115,7 +115,7 @@ TEST_F(CaseRunnerTest, OpWithoutAnyKernelIsMissing) {
   EXPECT_EQ(outcome.reason, "kernel of op Const");
 }
 
-TEST_F(CaseRunnerTest, WhatCannotBeReadFails) {
+TEST_F(CaseRunnerTest, UnreadableCaseFails) {
   for (absl::string_view json :
        {"{", "{}", R"({"steps": []})",
         R"({"sessions": {"main": {"graph": "missing.pb"}}, "steps": [{}]})"}) {

@@ -84,7 +84,7 @@ TEST_F(CaseTest, ReadsGradients) {
   EXPECT_THAT(c.GraphFiles(), ElementsAre("graph.pb"));
 }
 
-TEST_F(CaseTest, WhatItDoesNotKnowIsAnError) {
+TEST_F(CaseTest, UnknownFieldIsAnError) {
   for (absl::string_view json :
        {R"({"steps": [{"surprise": 1}]})",
         R"({"steps": [{"compare": "roughly"}]})",

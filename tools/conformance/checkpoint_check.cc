@@ -20,7 +20,7 @@ using checkpoint::BundleReader;
 using checkpoint::TensorSlice;
 using Json = nlohmann::json;
 
-// What both sides are compared as; numbers that say nothing are left out.
+// Common form for the comparison; default numbers are omitted.
 Json Describe(const BundleEntry& entry) {
   Json result;
   result["dtype"] = absl::StrCat(static_cast<int>(entry.dtype));

@@ -1,5 +1,5 @@
-// CheckpointCheck: the kind `checkpoint`: the index that lies in the case's
-// folder, against what its listing.json says of each entry.
+// CheckpointCheck implements the case kind `checkpoint`: it compares the index
+// in the case's directory with the entries in listing.json.
 #ifndef WEFT_TOOLS_CONFORMANCE_CHECKPOINT_CHECK_H_
 #define WEFT_TOOLS_CONFORMANCE_CHECKPOINT_CHECK_H_
 
@@ -9,8 +9,8 @@
 
 namespace weft::conformance {
 
-// OK if there is no listing, or all entries are as it says and there are no
-// others; else the message says which differs.
+// OK if there is no listing, or all entries match and there are no others;
+// otherwise the message names the difference.
 absl::Status CheckCheckpoint(const Case& test_case, FileSystem& fs);
 
 }  // namespace weft::conformance

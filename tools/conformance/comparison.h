@@ -1,6 +1,6 @@
-// Comparison: whether a fetched tensor is what a case expects.
+// Comparison checks whether a fetched tensor matches the expectation of a case.
 //
-// Threads: functions without state.
+// Threads: stateless functions.
 #ifndef WEFT_TOOLS_CONFORMANCE_COMPARISON_H_
 #define WEFT_TOOLS_CONFORMANCE_COMPARISON_H_
 
@@ -26,28 +26,28 @@ struct Interval {
 struct Comparison {
   enum class Mode {
     // |got - want| <= absolute + relative * |want|, NaN equals NaN; strings are
-    // equal but for zero bytes at the end of `got`, which no record has.
+    // equal except for zero bytes at the end of `got`, which are not recorded.
     kClose,
-    // Equal to the bit, but that any NaN is as good as another, whose bits
-    // processors choose.
+    // Bit-identical, except that all NaNs are equal, because their bits depend
+    // on the processor.
     kExact,
     kMultiset,  // the same rows in any order
     kMoments,   // no values: dtype, shape and moments
   };
   Mode mode = Mode::kClose;
   Tolerance tolerance;
-  // For kMoments; what is absent is not checked.
+  // For kMoments; absent fields are not checked.
   std::string dtype;  // TensorFlow's name in Python: "float32"
   std::optional<std::vector<int64_t>> shape;
   std::map<std::string, Interval> moments;  // mean, std, min, max
 };
 
-// Nothing where they agree, else what differs, for people. `how` is not
-// kMoments.
+// Returns a description of the difference, or none if they match. `how` must
+// not be kMoments.
 std::optional<std::string> Difference(const Tensor& got, const Tensor& want,
                                       const Comparison& how);
 
-// The same for kMoments.
+// As Difference, for kMoments.
 std::optional<std::string> MomentsDifference(const Tensor& got,
                                              const Comparison& how);
 

@@ -54,7 +54,7 @@ TEST(ComparisonTest, ComplexNumbersByDistance) {
   EXPECT_FALSE(Agree(Tensor::Scalar(C(1, 2)), Tensor::Scalar(C(1, 2.1f))));
 }
 
-TEST(ComparisonTest, EveryNumberTypeIsLookedAt) {
+TEST(ComparisonTest, EveryNumberTypeIsCompared) {
   for (DataType dtype :
        {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16, DT_COMPLEX64, DT_COMPLEX128,
         DT_INT8, DT_INT16, DT_INT32, DT_INT64, DT_UINT8, DT_UINT16, DT_UINT32,
@@ -86,7 +86,7 @@ TEST(ComparisonTest, TypeAndShapeCount) {
   EXPECT_TRUE(Agree(Tensor(DT_FLOAT, {0, 2}), Tensor(DT_FLOAT, {0, 2})));
 }
 
-TEST(ComparisonTest, ExactTellsZerosApart) {
+TEST(ComparisonTest, ExactDistinguishesSignedZeros) {
   EXPECT_TRUE(Agree(Tensor::Scalar(0.0f), Tensor::Scalar(-0.0f)));
   EXPECT_FALSE(
       Agree(Tensor::Scalar(0.0f), Tensor::Scalar(-0.0f), Mode::kExact));

@@ -1,5 +1,5 @@
-// Replays every case that lies in integration_tests/testdata/conformance; each
-// is one test case.
+// Replays every case in integration_tests/testdata/conformance; each is one
+// test case.
 #include <string>
 #include <vector>
 

@@ -1,7 +1,7 @@
-// Replays every case that lies in integration_tests/testdata/conformance with
-// all nodes that can on a GPU of NVIDIA's that the processor plays
-// (EmulatedCuda): the kernels of libs/kernels/cuda compute what a GPU's own
-// would, and copies and kernels end late.
+// Replays every case in integration_tests/testdata/conformance with all
+// possible nodes on an emulated NVIDIA GPU (EmulatedCuda): the kernels of
+// libs/kernels/cuda compute the results of a real GPU, and copies and kernels
+// complete late.
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,7 +35,7 @@ class EmulatedGpuTest : public ::testing::TestWithParam<std::string> {
     for (const Process* process : processes_) delete process;
   }
 
-  // By whether each buffer is memory for itself.
+  // Indexed by whether each buffer is a separate allocation.
   static Process* processes_[2];
 };
 Process* EmulatedGpuTest::processes_[2] = {};

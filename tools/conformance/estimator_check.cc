@@ -596,7 +596,7 @@ class Run {
   DataSpec data_;
   TensorPack tensors_;
   std::optional<Comparer> comparer_;
-  // Of a case with a cluster; clients reach its servers through sockets.
+  // For a case with a cluster; clients connect to its servers through sockets.
   std::unique_ptr<Process> server_process_;
   std::vector<std::unique_ptr<Server>> servers_;
 };

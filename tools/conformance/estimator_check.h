@@ -1,6 +1,6 @@
-// EstimatorCheck: the kind `estimator`: an Estimator of ours trains, evaluates
-// and predicts as a case tells, from TensorFlow's values, and all that is
-// expected of it holds: each loss, all variables by their names, metrics,
+// EstimatorCheck implements the case kind `estimator`: an Estimator trains,
+// evaluates and predicts as described by a case, from TensorFlow's values, and
+// all expectations must hold: each loss, all variables by name, metrics,
 // predictions, files and tags.
 #ifndef WEFT_TOOLS_CONFORMANCE_ESTIMATOR_CHECK_H_
 #define WEFT_TOOLS_CONFORMANCE_ESTIMATOR_CHECK_H_
@@ -13,8 +13,9 @@
 
 namespace weft::conformance {
 
-// `scratch` is a folder that is not there yet, for the model. Servers of a
-// case's cluster run in this program. The message says what differs first.
+// `scratch` is a directory that does not exist yet, for the model. Servers of a
+// case's cluster run in this program. The message describes the first
+// difference.
 absl::Status CheckEstimator(FileSystem& fs, const std::string& directory,
                             const std::string& scratch, Process& process);
 

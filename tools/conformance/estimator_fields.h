@@ -56,7 +56,7 @@ class Fields {
     if (found == nullptr || Convert(*found, value)) return absl::OkStatus();
     return OfAnotherType(name, *found);
   }
-  // A field that must be there.
+  // Returns a required field.
   template <typename T>
   absl::StatusOr<T> Get(const char* name) {
     ASSIGN_OR_RETURN(const nlohmann::json* found, GetObject(name));
@@ -67,7 +67,7 @@ class Fields {
   absl::StatusOr<const nlohmann::json*> GetObject(const char* name);
   // Null if the field is absent.
   const nlohmann::json* Find(const char* name);
-  // The caller has no use for the field.
+  // Marks a field as known but unused.
   void Skip(const char* name) { taken_.insert(name); }
   absl::Status CheckAllTaken() const;
 

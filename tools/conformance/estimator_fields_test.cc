@@ -1,5 +1,5 @@
-// Which fields of a case are read, and that all others are refused. The
-// vocabulary is that of the generator of the estimator cases.
+// Known fields of a case are read, and all others are rejected. The vocabulary
+// is that of the generator of the estimator cases.
 #include "tools/conformance/estimator_fields.h"
 
 #include <string>

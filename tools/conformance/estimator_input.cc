@@ -19,7 +19,7 @@ namespace {
 using Cells = std::vector<std::vector<std::string>>;  // by row
 using Json = nlohmann::json;
 
-// By name of column.
+// By column name.
 absl::StatusOr<std::map<std::string, std::vector<std::string>>> ReadCsv(
     FileSystem& fs, const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, fs.ReadFile(path));

@@ -1,7 +1,7 @@
-// EstimatorModel: feature columns and Estimators as a case of kind `estimator`
-// describes them in JSON, and input functions over its csv files.
+// EstimatorModel builds the feature columns and Estimators that a case of kind
+// `estimator` describes in JSON, and input functions over its csv files.
 //
-// Functions without state; building as the scope's.
+// Stateless functions; building as the scope's.
 #ifndef WEFT_TOOLS_CONFORMANCE_ESTIMATOR_MODEL_H_
 #define WEFT_TOOLS_CONFORMANCE_ESTIMATOR_MODEL_H_
 
@@ -16,15 +16,15 @@
 
 namespace weft::conformance {
 
-// By the names of the case; a shared embedding is several.
+// By the names in the case; a shared embedding consists of several columns.
 using NamedColumns = std::map<std::string, feature_column::FeatureColumns>;
 
-// `specs`: "columns" of the case. INVALID_ARGUMENT for fields and types that
-// are unknown here, so that no part of a case is ignored; also below.
+// `specs`: "columns" of the case. INVALID_ARGUMENT for unknown fields and
+// types, so that no part of a case is ignored; also below.
 absl::StatusOr<NamedColumns> MakeColumns(const nlohmann::json& specs,
                                          const std::string& directory);
 
-// By its name in Python.
+// Returns the type with that Python name.
 absl::StatusOr<DataType> DtypeOf(const std::string& name);
 
 // `spec`: "model" of the case.
@@ -47,7 +47,7 @@ struct Reading {
   int64_t batch_size = 1;
   bool repeat = false;
 };
-// Reads `path` once, now.
+// Reads `path` once, immediately.
 absl::StatusOr<estimator::InputFn> ReadInput(FileSystem& fs,
                                              const std::string& path,
                                              const DataSpec& data,

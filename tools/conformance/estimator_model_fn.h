@@ -1,5 +1,5 @@
-// The model function that a case of kind `estimator` describes itself, and what
-// it reads of a case as the canned models do.
+// Model functions described by a case of kind `estimator`, and case fields that
+// they share with the canned models.
 //
 // Building as the scope's.
 #ifndef WEFT_TOOLS_CONFORMANCE_ESTIMATOR_MODEL_FN_H_
@@ -13,10 +13,10 @@
 
 namespace weft::conformance {
 
-// The columns of these names, in order.
+// Returns the columns of these names, in order.
 absl::StatusOr<feature_column::FeatureColumns> ColumnsOf(
     const std::vector<std::string>& names, const NamedColumns& all);
-// The activation of that name in TensorFlow; null for "".
+// Returns TensorFlow's activation of that name; null for "".
 absl::StatusOr<estimator::ActivationFn> ActivationOf(const std::string& name);
 // `spec`: a name, or an object with the type and the options of the optimizer.
 absl::StatusOr<estimator::OptimizerChoice> OptimizerOf(

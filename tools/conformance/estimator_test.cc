@@ -1,6 +1,6 @@
-// Trains, evaluates and predicts with each model that lies in
-// integration_tests/testdata/estimator, as TensorFlow's Estimator did; each is
-// one test case.
+// Trains, evaluates and predicts with each model in
+// integration_tests/testdata/estimator, and compares with TensorFlow's
+// Estimator; each is one test case.
 #include <string>
 #include <vector>
 
@@ -37,7 +37,7 @@ class EstimatorCaseTest : public ::testing::TestWithParam<std::string> {
 };
 Process* EstimatorCaseTest::process_ = nullptr;
 
-TEST_P(EstimatorCaseTest, DoesWhatTensorFlowDid) {
+TEST_P(EstimatorCaseTest, MatchesTensorFlow) {
   LocalFileSystem fs;
   const absl::Status status =
       CheckEstimator(fs, GetParam(),

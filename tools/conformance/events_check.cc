@@ -47,7 +47,7 @@ double Shortest(float value) {
 
 Json OfSize(const std::string& bytes) { return {{"bytes", bytes.size()}}; }
 
-// Of graphs the recorder had base64's text, whose padding it counted as bytes.
+// For graphs the recorder stored base64 text, and counted its padding as bytes.
 Json OfPaddedSize(const std::string& bytes) {
   return {{"bytes", (bytes.size() + 2) / 3 * 3}};
 }
@@ -73,7 +73,7 @@ Json Describe(const summary::ImageValue& value) {
   return json;
 }
 
-// Of strings.
+// Describes a string tensor.
 Json Describe(const Tensor& tensor) {
   Json json = {{"dtype", absl::StrCat("DT_", absl::AsciiStrToUpper(DataTypeName(
                                                  tensor.dtype())))},
@@ -197,7 +197,7 @@ absl::StatusOr<std::string> WriteRecords(const Json& records) {
   return files.ReadFile("records");
 }
 
-// What `check` says of the case's JSON.
+// Calls `check` with the case's JSON.
 absl::Status WithJson(const Case& test_case, FileSystem& fs,
                       absl::FunctionRef<absl::Status(const Json&)> check) {
   const std::string path = JoinPath(test_case.directory, "case.json");

@@ -1,6 +1,6 @@
-// EventsCheck: the kind `events`: what an event file that TensorFlow wrote says
-// to our reader. RecordsCheck: of the kind `records` the half that needs no
-// steps: the file that our writer makes of its records.
+// EventsCheck implements the case kind `events`: our reader reads an event file
+// written by TensorFlow. RecordsCheck implements the part of kind `records`
+// that needs no steps: the bytes that our writer produces for the records.
 #ifndef WEFT_TOOLS_CONFORMANCE_EVENTS_CHECK_H_
 #define WEFT_TOOLS_CONFORMANCE_EVENTS_CHECK_H_
 
@@ -10,8 +10,8 @@
 
 namespace weft::conformance {
 
-// OK if the records of `file` are what the case's `events` say, in their order,
-// and there are no others; else the message says which differs.
+// OK if the records of `file` match the case's `events`, in order, and there
+// are no others; otherwise the message names the difference.
 absl::Status CheckEvents(const Case& test_case, FileSystem& fs);
 
 // OK if there are no `records_hex`, or a file of them has the bytes of

@@ -31,7 +31,7 @@ class EventsCheckTest : public testing::Test {
   Case case_;
 };
 
-TEST_F(EventsCheckTest, EachDifferenceIsFound) {
+TEST_F(EventsCheckTest, EachDifferenceIsReported) {
   LocalFileSystem local;
   const std::string json =
       local.ReadFile(JoinPath(kEvents, "case.json")).value();
@@ -61,7 +61,7 @@ TEST_F(EventsCheckTest, EachDifferenceIsFound) {
   }
 }
 
-TEST_F(EventsCheckTest, AllEventsAreThereAndNoOthers) {
+TEST_F(EventsCheckTest, MissingAndExtraEventsAreReported) {
   LocalFileSystem local;
   const std::string file =
       local.ReadFile(JoinPath(kEvents, "events.out")).value();
@@ -79,7 +79,7 @@ TEST_F(EventsCheckTest, AllEventsAreThereAndNoOthers) {
   EXPECT_THAT(CheckEvents(case_, fs_), StatusIs(kUnknown, "case.json"));
 }
 
-TEST_F(EventsCheckTest, RecordsAreWrittenAsTensorFlowWrites) {
+TEST_F(EventsCheckTest, RecordBytesMatchTensorFlow) {
   LocalFileSystem local;
   const std::string plain =
       local

@@ -1,6 +1,6 @@
-// Replays every case that lies in integration_tests/testdata/conformance with
-// all nodes that can on a GPU with memory of its own, which the host plays:
-// what is copied where, and when, shows in the values.
+// Replays every case in integration_tests/testdata/conformance with all
+// possible nodes on a GPU with its own memory, emulated by the host: wrong or
+// late copies change the values.
 #include <memory>
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
-// GradientCheck: the kind `gradient`: Weft's own gradients of a case's graph.pb
-// against the values that the case lists.
+// GradientCheck implements the case kind `gradient`: it compares Weft's
+// gradients of a case's graph.pb with the values of the case.
 #ifndef WEFT_TOOLS_CONFORMANCE_GRADIENT_CHECK_H_
 #define WEFT_TOOLS_CONFORMANCE_GRADIENT_CHECK_H_
 
@@ -11,7 +11,7 @@
 
 namespace weft::conformance {
 
-// OK if every gradient is as expected; else the message says which differs.
+// OK if every gradient matches; otherwise the message names the difference.
 absl::Status CheckGradients(const Case& test_case, const TensorPack& tensors,
                             absl::string_view graph_def,
                             SessionFactory& factory);

@@ -1,4 +1,4 @@
-// GraphOps: which ops a GraphDef needs.
+// GraphOps lists the ops that a GraphDef needs.
 #ifndef WEFT_TOOLS_CONFORMANCE_GRAPH_OPS_H_
 #define WEFT_TOOLS_CONFORMANCE_GRAPH_OPS_H_
 
@@ -10,7 +10,7 @@
 
 namespace weft::conformance {
 
-// Of the nodes, and of those of the functions that they may call.
+// Ops of the nodes, and of the functions that they may call.
 absl::StatusOr<std::set<std::string>> OpsOf(absl::string_view graph_def);
 
 }  // namespace weft::conformance

@@ -1,6 +1,6 @@
-// Passes change nothing that a program can see: every case that lies in
-// integration_tests/testdata/conformance is replayed with passes and without,
-// and gives the same, bit for bit, or fails with the same words.
+// Passes must not be observable: every case in
+// integration_tests/testdata/conformance is replayed with and without passes,
+// and must give the same bits, or the same errors.
 #include <map>
 #include <string>
 #include <vector>
@@ -19,7 +19,7 @@
 namespace weft::conformance {
 namespace {
 
-// Of a case whose values differ from one replay to the next.
+// For a case whose values differ between replays.
 constexpr int kMostReplays = 10;
 
 class PassesTest : public ::testing::TestWithParam<std::string> {
@@ -41,16 +41,15 @@ class PassesTest : public ::testing::TestWithParam<std::string> {
 };
 Process* PassesTest::process_ = nullptr;
 
-TEST_P(PassesTest, ChangeNothing) {
+TEST_P(PassesTest, KeepAllResults) {
   RunRecord with, without;
   Replay(AllRewrites(), with);
   Replay(NoRewrites(), without);
   EXPECT_GT(with.num_runs(), 0);
   std::map<std::string, std::string> differences =
       RunRecord::Compare(with, without);
-  // What differs between two replays without passes, random numbers and the
-  // order of threads, is nothing that passes have done. Two of them may agree
-  // by chance.
+  // Differences between two replays without passes, random numbers and thread
+  // order, are not caused by passes. Two of them may agree by chance.
   for (int i = 0; i < kMostReplays && !differences.empty(); ++i) {
     RunRecord again;
     Replay(NoRewrites(), again);
@@ -67,8 +66,7 @@ TEST(PassesCasesTest, AreAllThere) {
   EXPECT_EQ(CountCases(RecordedCases()), ExpectedCases());
 }
 
-// What a saver leaves on disk, or stands in an event file, is nothing that
-// passes could change.
+// Passes cannot change files of a saver, or an event file.
 std::vector<std::string> CasesThatRunGraphs() {
   LocalFileSystem fs;
   std::vector<std::string> cases = RecordedCases();

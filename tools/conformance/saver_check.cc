@@ -29,7 +29,7 @@ absl::Status Same(absl::string_view what, const Lines& found,
       absl::StrJoin(expected, ", "), "]"));
 }
 
-// Without timestamps, which the case leaves out.
+// Without timestamps, which cases omit.
 absl::StatusOr<Lines> StateLines(FileSystem& fs, const std::string& directory) {
   ASSIGN_OR_RETURN(const std::string text,
                    fs.ReadFile(JoinPath(directory, "checkpoint")));

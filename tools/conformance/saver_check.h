@@ -1,5 +1,5 @@
-// SaverCheck: the kind `saver`: a Saver of ours saves as the case's history
-// tells, and leaves the same files and the same state after each save.
+// SaverCheck implements the case kind `saver`: a Saver saves as in the case's
+// history, and must leave the same files and the same state after each save.
 #ifndef WEFT_TOOLS_CONFORMANCE_SAVER_CHECK_H_
 #define WEFT_TOOLS_CONFORMANCE_SAVER_CHECK_H_
 
@@ -12,9 +12,9 @@
 
 namespace weft::conformance {
 
-// Saves a variable of its own to `directory`, which is empty. The message says
-// after which save what differs. A save of which the history has no .meta is
-// one without write_meta_graph.
+// Saves its own variable to `directory`, which must be empty. The message names
+// the save and the difference. A save without .meta in the history is made
+// without write_meta_graph.
 absl::Status CheckSaver(const Case& test_case, const std::string& directory,
                         FileSystem& fs, SessionFactory& factory);
 

@@ -1,4 +1,4 @@
-// That a history which is not so is found out.
+// A wrong history must be detected.
 #include "tools/conformance/saver_check.h"
 
 #include <cstdint>
@@ -51,9 +51,9 @@ class SaverCheckTest : public ::testing::Test {
   Case case_;
 };
 
-TEST_F(SaverCheckTest, WhatIsSoPasses) { EXPECT_OK(Check()); }
+TEST_F(SaverCheckTest, MatchingHistoryPasses) { EXPECT_OK(Check()); }
 
-TEST_F(SaverCheckTest, WhatIsNotSoIsNamed) {
+TEST_F(SaverCheckTest, MismatchesAreNamed) {
   const auto unknown = absl::StatusCode::kUnknown;
   const std::vector<SaveSpec> right = case_.history;
   case_.history[1].files.pop_back();

@@ -1,5 +1,5 @@
-// SessionFactory: what a case is replayed on. Behind it stands weft::Session,
-// or in tests whatever plays its part.
+// SessionFactory creates the sessions on which a case is replayed:
+// weft::Session, or replacements in tests.
 #ifndef WEFT_TOOLS_CONFORMANCE_SESSION_FACTORY_H_
 #define WEFT_TOOLS_CONFORMANCE_SESSION_FACTORY_H_
 
@@ -34,30 +34,30 @@ struct Placement {
 class ReplaySession {
  public:
   virtual ~ReplaySession() = default;
-  // May be called by several threads at once.
+  // May be called by several threads concurrently.
   virtual absl::StatusOr<std::vector<Tensor>> Run(
       const RunRequest& request) = 0;
   virtual absl::Status Extend(absl::string_view graph_def) = 0;
   virtual absl::Status Close() = 0;
-  // Of all nodes so far, if the session keeps it.
+  // Placements of all nodes so far, if the session records them.
   virtual std::vector<Placement> Placements() = 0;
 };
 
 class SessionFactory {
  public:
   virtual ~SessionFactory() = default;
-  // `keep_placement` asks for Placements.
+  // `keep_placement` enables Placements.
   virtual absl::StatusOr<std::unique_ptr<ReplaySession>> NewSession(
       const SessionSpec& spec, absl::string_view graph_def,
       bool keep_placement) = 0;
-  // For what runs a session by itself: on a graph of the runner's own.
+  // For checks that use a session directly, with their own graph.
   virtual absl::StatusOr<std::unique_ptr<Session>> Connect(
       const Scope& scope) = 0;
   // Clears containers at a task of the cluster ("/job:ps/task:0").
   virtual absl::Status Reset(const std::string& task,
                              const std::vector<std::string>& containers) = 0;
-  // Starts servers (job -> number of tasks), which live as long as what is
-  // returned; its sessions connect to the task that their spec names.
+  // Starts servers (`jobs` maps jobs to their number of tasks), which live as
+  // long as the result; its sessions connect to the task named in their spec.
   virtual absl::StatusOr<std::unique_ptr<SessionFactory>> StartCluster(
       const std::map<std::string, int>& jobs) = 0;
 };

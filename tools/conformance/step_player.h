@@ -1,7 +1,7 @@
-// StepPlayer: replays the steps of one case, one by one, and says what differs
-// from what the case expects.
+// StepPlayer replays the steps of one case, one by one, and reports differences
+// from its expectations.
 //
-// Threads: one thread plays; background steps run in the blocking pool.
+// Threads: one caller at a time; background steps run in the blocking pool.
 #ifndef WEFT_TOOLS_CONFORMANCE_STEP_PLAYER_H_
 #define WEFT_TOOLS_CONFORMANCE_STEP_PLAYER_H_
 
@@ -21,17 +21,18 @@ namespace weft::conformance {
 
 class StepPlayer {
  public:
-  // What it is given outlives it. `scratch` is an empty directory.
+  // All arguments must outlive it. `scratch` is an empty directory.
   StepPlayer(const Case& test_case, const TensorPack& tensors, FileSystem& fs,
              std::string scratch, SessionFactory& factory,
              Scheduler& scheduler);
   // Closes the sessions and waits for background steps.
   ~StepPlayer();
 
-  // OK if the step went as expected; else the message says how it differs.
+  // OK if the step went as expected; otherwise the message describes the
+  // difference.
   absl::Status Play(const Step& step);
 
-  // Whether Play knows the action.
+  // Whether Play supports the action.
   static bool KnowsAction(absl::string_view action);
 
  private:
@@ -52,8 +53,8 @@ class StepPlayer {
   absl::StatusOr<Tensor> FindTensor(const std::string& key) const;
   std::string ResolvePath(const std::string& path) const;
 
-  // `how` is where the comparison comes from: the step itself, or the
-  // background step it joins.
+  // `how` is the source of the comparison: the step itself, or the background
+  // step it joins.
   absl::Status CheckOutcome(const Step& step, const Step& how,
                             const Fetched& fetched) const;
   absl::Status CheckFetches(const Step& step, const Step& how,

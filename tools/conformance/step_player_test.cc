@@ -13,7 +13,7 @@ namespace {
 
 using Fetched = absl::StatusOr<std::vector<Tensor>>;
 
-// What the fake sessions do, and what they were asked.
+// Results of the fake sessions, and their recorded calls.
 struct Script {
   std::function<Fetched(const RunRequest&)> run = [](const RunRequest&) {
     return Fetched(std::vector<Tensor>{});
@@ -120,7 +120,7 @@ TEST_F(StepPlayerTest, ExpectsErrors) {
   EXPECT_FALSE(player().Play(Failing("INVALID_ARGUMENT", "y is")).ok());
   EXPECT_FALSE(player().Play(Failing("NOT_FOUND", "")).ok());
   EXPECT_FALSE(player().Play(Fetching("one")).ok());
-  // As good as what TensorFlow says of some bad arguments.
+  // Equivalent to TensorFlow's errors for some bad arguments.
   EXPECT_OK(player().Play(Failing("INTERNAL", "")));
   EXPECT_OK(player().Play(Failing("ABORTED", "")));
   RunReturns(std::vector<Tensor>{});
@@ -174,7 +174,7 @@ TEST_F(StepPlayerTest, ComparesPlacementOfListedNodes) {
   EXPECT_FALSE(player().Play(step).ok());
 }
 
-TEST_F(StepPlayerTest, EachLogLineIsOfTheStepThatPlacedFirst) {
+TEST_F(StepPlayerTest, LogLinesBelongToTheFirstPlacement) {
   script_.placements = {{"b", "", "b: line"}, {"a", "", "a: line"}};
   Step step;
   step.expect_log_lines = {{"a: line", "b: line"}};
@@ -213,7 +213,7 @@ TEST_F(StepPlayerTest, BackgroundStepIsCheckedWhenJoined) {
   EXPECT_FALSE(player().Play(join).ok());  // joined already
 }
 
-TEST_F(StepPlayerTest, BackgroundStepMayNotTakeForever) {
+TEST_F(StepPlayerTest, BackgroundStepMustEnd) {
   // The step may wait for it until the player ends, after this function.
   std::shared_ptr<Event> release = scheduler_.NewEvent();
   script_.run = [release](const RunRequest&) -> Fetched {
@@ -245,7 +245,7 @@ TEST_F(StepPlayerTest, ExtendsAndCloses) {
   close.action = "close";
   EXPECT_OK(player().Play(close));
   EXPECT_EQ(script_.opened, 1);
-  EXPECT_OK(player().Play(Step()));  // opens it anew
+  EXPECT_OK(player().Play(Step()));  // reopens it
   EXPECT_EQ(script_.opened, 2);
 }
 

@@ -1,4 +1,4 @@
-// TensorPack: tensors.pb, every tensor of a case under its key:
+// TensorPack is the parsed tensors.pb, every tensor of a case by its key:
 //   message TensorPack { repeated NamedTensorProto tensor = 1; }
 #ifndef WEFT_TOOLS_CONFORMANCE_TENSOR_PACK_H_
 #define WEFT_TOOLS_CONFORMANCE_TENSOR_PACK_H_
@@ -14,7 +14,7 @@ namespace weft::conformance {
 
 using TensorPack = std::map<std::string, Tensor>;
 
-// INVALID_ARGUMENT for bytes that are no pack.
+// INVALID_ARGUMENT for invalid bytes.
 absl::StatusOr<TensorPack> ParseTensorPack(absl::string_view bytes);
 
 }  // namespace weft::conformance

@@ -15,7 +15,7 @@
 namespace weft::conformance {
 namespace {
 
-// From node `first` on, what names no device is for the GPU.
+// Places nodes without a device, from node `first` on, on the GPU.
 void PutOnGpu(Graph& graph, int first) {
   for (const Node* node : graph.nodes().subspan(first)) {
     if (node->requested_device().empty()) {

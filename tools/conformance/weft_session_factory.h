@@ -1,4 +1,5 @@
-// WeftSessionFactory: cases on weft::Session, in this process or at a target.
+// WeftSessionFactory replays cases on weft::Session, in this process or at a
+// target.
 #ifndef WEFT_TOOLS_CONFORMANCE_WEFT_SESSION_FACTORY_H_
 #define WEFT_TOOLS_CONFORMANCE_WEFT_SESSION_FACTORY_H_
 
@@ -16,16 +17,16 @@ namespace weft::conformance {
 
 class WeftSessionFactory : public SessionFactory {
  public:
-  // `process` outlives the sessions. `target` "" is a session in this process;
-  // at another one, sessions share no state with others.
+  // `process` must outlive the sessions. `target` "" is a session in this
+  // process; sessions at another target share no state with others.
   WeftSessionFactory(Process& process, std::string target,
                      GraphOptions graph_options = {})
       : process_(process),
         target_(std::move(target)),
         graph_options_(graph_options) {}
 
-  // Sessions in this process have one GPU, of its platform, and put there each
-  // node that names no device and for which it has a kernel.
+  // Sessions in this process have one GPU, of its platform, and place each node
+  // without a requested device there if it has a kernel.
   static WeftSessionFactory OnGpu(Process& process);
 
   absl::StatusOr<std::unique_ptr<ReplaySession>> NewSession(

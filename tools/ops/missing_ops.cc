@@ -22,7 +22,7 @@ struct Family {
   absl::string_view ops;
 };
 
-// The first that has the op tells why.
+// The first family with the op provides the reason.
 constexpr Family kFamilies[] = {
     {"input pipelines",
      "tf.data has more kinds of data sets and iterators than programs of "
@@ -91,7 +91,7 @@ MissingOp Explain(const std::string& name) {
       return {name, std::string(family.name), std::string(family.reason)};
     }
   }
-  return {name, "", "nobody has written down why (tools/ops/missing_ops.cc)"};
+  return {name, "", "no reason is recorded (tools/ops/missing_ops.cc)"};
 }
 
 }  // namespace

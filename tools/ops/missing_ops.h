@@ -1,6 +1,6 @@
-// Which ops of TensorFlow are not here, and why.
+// MissingOp lists a TensorFlow op that Weft lacks, and the reason.
 //
-// Functions without state.
+// Stateless functions.
 #ifndef WEFT_TOOLS_OPS_MISSING_OPS_H_
 #define WEFT_TOOLS_OPS_MISSING_OPS_H_
 
@@ -19,13 +19,13 @@ struct MissingOp {
   std::string reason;
 };
 
-// Those of `facts` that `registry` does not have, by name. `facts` is a JSON
-// object that has an entry for each op, whatever is in it. INVALID_ARGUMENT for
-// what is none.
+// Returns the ops of `facts` that `registry` does not have, by name. `facts` is
+// a JSON object with an entry for each op, whose value is ignored.
+// INVALID_ARGUMENT for other text.
 absl::StatusOr<std::vector<MissingOp>> FindMissingOps(
     absl::string_view facts, const OpRegistry& registry);
 
-// How many there are, then a line each.
+// The count, then a line for each.
 std::string MissingOpsAsText(const std::vector<MissingOp>& ops);
 
 }  // namespace weft::tools

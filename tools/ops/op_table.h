@@ -1,8 +1,8 @@
-// The table of all ops: what each takes and gives, and what there is of it: a
-// shape function, kernels, a gradient. One row an op, made from the registries
-// themselves; the tool prints these rows and the loop test checks them.
+// The table of all ops: the signature of each op, and whether it has a shape
+// function, kernels and a gradient. Rows are created from the registries; the
+// tool prints them and its test checks them.
 //
-// Values, not synchronised; functions without state.
+// Value types, not thread-safe; stateless functions.
 #ifndef WEFT_TOOLS_OPS_OP_TABLE_H_
 #define WEFT_TOOLS_OPS_OP_TABLE_H_
 
@@ -16,7 +16,7 @@
 
 namespace weft::tools {
 
-// What is known of results before they are there.
+// How much the shape function infers.
 enum class ShapeStatus {
   kInferred,
   kUnknown,    // nothing: shapes::Unknown
@@ -36,12 +36,12 @@ enum class GradientStatus {
   kMissing,
 };
 
-// The kernels of an op on devices of one type, together.
+// All kernels of an op on devices of one type.
 struct KernelColumn {
   KernelStatus status = KernelStatus::kMissing;
-  // Attr name -> the types that some kernel takes and the op allows, in the
-  // order of their numbers; attrs that a kernel does not ask about are left
-  // out.
+  // Maps attr names to types that some kernel supports and the op allows, in
+  // the order of their numbers; attrs that kernels do not constrain are
+  // omitted.
   std::map<std::string, std::vector<DataType>> types;
 };
 
@@ -52,17 +52,17 @@ struct OpRow {
   bool is_stateful = false;
   ShapeStatus shape = ShapeStatus::kInferred;
   KernelColumn cpu;
-  // Of NVIDIA's GPUs (libs/kernels/cuda). In a program that was built without
-  // CUDA: what needs no code of the GPU's. Missing is no mistake.
+  // Kernels of NVIDIA GPUs (libs/kernels/cuda). In a build without CUDA: only
+  // kernels without GPU code. A missing kernel is no error.
   KernelColumn gpu;
   GradientStatus gradient = GradientStatus::kMissing;
 };
 
-// One row for each op of `ops`, sorted by name.
+// Returns one row for each op of `ops`, sorted by name.
 std::vector<OpRow> OpTable(const OpRegistry& ops, const KernelRegistry& kernels,
                            const GradientRegistry& gradients);
 
-// Of everything Weft has.
+// Returns the table of all registries of Weft.
 std::vector<OpRow> StandardOpTable();
 
 }  // namespace weft::tools

@@ -1,6 +1,6 @@
-// Of what docs/design/adding_an_op.md asks for, the definition, the kernel and
-// the gradient: this test loops over the rows that the tool prints and
-// complains until all three are there.
+// Checks the requirements of docs/design/adding_an_op.md, the definition, the
+// kernel and the gradient: it loops over the rows that the tool prints and
+// fails until all three exist.
 #include "tools/ops/op_table.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace weft::tools {
 namespace {
 
-// Ops whose shape function says nothing, each with the reason.
+// Ops whose shape function infers nothing, each with the reason.
 const std::map<std::string, std::string>& NotInferred() {
   constexpr char kFromOutside[] = "it comes from outside of the partition";
   constexpr char kBytes[] = "only the bytes tell";
@@ -79,7 +79,7 @@ TEST_F(OpTableTest, HasEachOpOnce) {
   }
 }
 
-TEST_F(OpTableTest, EveryOpSaysWhatItIs) {
+TEST_F(OpTableTest, EveryOpHasADescription) {
   for (const OpRow& row : rows_) {
     EXPECT_FALSE(row.summary.empty()) << row.name << " has no line of doc";
     EXPECT_FALSE(absl::StrContains(row.summary, "\n"))
@@ -88,7 +88,7 @@ TEST_F(OpTableTest, EveryOpSaysWhatItIs) {
   }
 }
 
-TEST_F(OpTableTest, EveryOpInfersShapesOrTheReasonIsGiven) {
+TEST_F(OpTableTest, EveryOpInfersShapesOrGivesReason) {
   for (const OpRow& row : rows_) {
     const auto reason = NotInferred().find(row.name);
     if (row.shape == ShapeStatus::kUnknown) {
@@ -112,7 +112,7 @@ TEST_F(OpTableTest, EveryOpHasACpuKernel) {
   }
 }
 
-TEST_F(OpTableTest, EveryOpHasAGradientOrSaysThatItHasNone) {
+TEST_F(OpTableTest, EveryOpHasAGradientOrIsMarkedWithout) {
   for (const OpRow& row : rows_) {
     EXPECT_NE(row.gradient, GradientStatus::kMissing)
         << row.name << " has no gradient and does not say so (RegisterNone)";
@@ -120,7 +120,7 @@ TEST_F(OpTableTest, EveryOpHasAGradientOrSaysThatItHasNone) {
 }
 
 // An op that its kernels take no allowed type of can never run.
-TEST_F(OpTableTest, KernelsTakeTypesThatTheirOpsAllow) {
+TEST_F(OpTableTest, KernelsAcceptSomeAllowedType) {
   for (const OpRow& row : rows_) {
     for (const KernelColumn* column : {&row.cpu, &row.gpu}) {
       for (const auto& [attr, types] : column->types) {
@@ -130,7 +130,7 @@ TEST_F(OpTableTest, KernelsTakeTypesThatTheirOpsAllow) {
   }
 }
 
-TEST_F(OpTableTest, KernelsAskForTypesThatTheirOpsHave) {
+TEST_F(OpTableTest, KernelTypeAttrsExistInTheirOps) {
   KernelRegistry kernels;
   RegisterStandardKernels(kernels);
   ASSERT_FALSE(kernels.List().empty());
@@ -147,8 +147,8 @@ TEST_F(OpTableTest, KernelsAskForTypesThatTheirOpsHave) {
   }
 }
 
-// What no node can ask for is a registration too many.
-TEST_F(OpTableTest, KernelsAreRegisteredForNoTypeThatTheirOpsDoNotAllow) {
+// A registration for a type that no node can have is an error.
+TEST_F(OpTableTest, KernelTypesAreAllowedByTheirOps) {
   KernelRegistry kernels;
   RegisterStandardKernels(kernels);
   RegisterHostGpuKernels(kernels);
@@ -168,8 +168,8 @@ TEST_F(OpTableTest, KernelsAreRegisteredForNoTypeThatTheirOpsDoNotAllow) {
   }
 }
 
-// Of which there are some also where no CUDA toolkit was found.
-TEST_F(OpTableTest, GpusTakeNothingThatTheCpuDoesNot) {
+// There are some even without the CUDA toolkit.
+TEST_F(OpTableTest, GpuKernelsAreASubsetOfCpuKernels) {
   int on_gpus = 0;
   for (const OpRow& row : rows_) {
     if (row.gpu.status != KernelStatus::kYes) continue;
@@ -186,7 +186,7 @@ TEST_F(OpTableTest, GpusTakeNothingThatTheCpuDoesNot) {
 }
 
 // A GPU of host memory runs the CPU's kernels.
-TEST_F(OpTableTest, HostGpusTakeNothingThatTheCpuDoesNot) {
+TEST_F(OpTableTest, HostGpuKernelsAreASubsetOfCpuKernels) {
   KernelRegistry kernels;
   RegisterStandardKernels(kernels);
   RegisterHostGpuKernels(kernels);
@@ -206,7 +206,7 @@ TEST_F(OpTableTest, HostGpusTakeNothingThatTheCpuDoesNot) {
   EXPECT_GT(on_gpus, 100);
 }
 
-TEST_F(OpTableTest, SaysWhatIsSo) {
+TEST_F(OpTableTest, KnownRowsAreCorrect) {
   const auto find = [&](absl::string_view name) {
     const auto row = std::find_if(
         rows_.begin(), rows_.end(),
@@ -228,7 +228,7 @@ TEST_F(OpTableTest, SaysWhatIsSo) {
 }
 
 // One op with nothing but its definition, one with kernels that differ.
-TEST(OpTableOfOwnRegistriesTest, ShowsWhatIsMissing) {
+TEST(OpTableOfOwnRegistriesTest, ShowsMissingEntries) {
   OpRegistry ops;
   ops.Add(OpDefBuilder("Bare")
               .Output("y: float")

@@ -30,7 +30,7 @@ std::string Text(ShapeStatus status) {
   return "";
 }
 
-// `missing` is what it means that there is no kernel.
+// `missing` is the text for a missing kernel.
 std::string Text(const KernelColumn& column, const char* missing) {
   if (column.status == KernelStatus::kMissing) return missing;
   if (column.status == KernelStatus::kExecutor) return "by the executor";
@@ -58,7 +58,7 @@ std::string Text(GradientStatus status) {
 constexpr char kNoCpu[] = "MISSING";
 constexpr char kNoGpu[] = "none";
 
-// What Markdown would take for its own.
+// Escapes Markdown's special characters.
 std::string Escaped(absl::string_view text) {
   return absl::StrReplaceAll(
       text,

@@ -1,6 +1,6 @@
-// The table of ops as text: columns for people, Markdown, JSON.
+// Views of the table of ops: text columns, Markdown, JSON.
 //
-// Functions without state.
+// Stateless functions.
 #ifndef WEFT_TOOLS_OPS_OP_VIEWS_H_
 #define WEFT_TOOLS_OPS_OP_VIEWS_H_
 
@@ -11,15 +11,14 @@
 
 namespace weft::tools {
 
-// One line an op.
+// One line per op.
 std::string OpsAsText(const std::vector<OpRow>& rows);
 
-// How many there are of each kind, then a table.
+// The number of ops of each kind, then a table.
 std::string OpsAsMarkdown(const std::vector<OpRow>& rows);
 
-// An array of objects. "cpu" and "gpu": null where there is no kernel, else the
-// attrs it asks about with the types it takes. "gradient": "yes", "none by
-// nature", ...
+// An array of objects. "cpu" and "gpu" are null without a kernel, otherwise the
+// constrained attrs with their types. "gradient": "yes", "none by nature", ...
 std::string OpsAsJson(const std::vector<OpRow>& rows);
 
 }  // namespace weft::tools

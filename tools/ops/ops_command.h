@@ -1,4 +1,4 @@
-// What the command `ops` does with its options.
+// Implementation of the command `ops`.
 #ifndef WEFT_TOOLS_OPS_OPS_COMMAND_H_
 #define WEFT_TOOLS_OPS_OPS_COMMAND_H_
 
@@ -13,7 +13,7 @@ struct CommandResult {
   std::string error;   // for standard error
 };
 
-// `arguments` without the program's name.
+// `arguments` excludes the program's name.
 CommandResult RunOpsCommand(const std::vector<std::string>& arguments);
 
 }  // namespace weft::tools

@@ -29,7 +29,7 @@ std::vector<std::string> Lines(const std::string& text) {
 
 size_t NumOps() { return StandardOps()->List().size(); }
 
-TEST(OpsCommandTest, PrintsALineAnOp) {
+TEST(OpsCommandTest, PrintsOneLinePerOp) {
   const CommandResult result = RunOpsCommand({});
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.error, IsEmpty());
@@ -46,7 +46,7 @@ TEST(OpsCommandTest, PrintsMarkdown) {
   // A line of counts, the header and its rule.
   ASSERT_EQ(lines.size(), NumOps() + 3);
   EXPECT_THAT(lines[0], StartsWith(std::to_string(NumOps()) + " ops."));
-  // As many cells in each row, whatever is in them.
+  // Each row has the same number of cells, whatever their contents.
   for (size_t i = 1; i < lines.size(); ++i) {
     const std::string line = absl::StrReplaceAll(lines[i], {{"\\|", ""}});
     EXPECT_EQ(std::count(line.begin(), line.end(), '|'), 8) << lines[i];
@@ -74,7 +74,7 @@ TEST(OpsCommandTest, PrintsJson) {
   EXPECT_THAT(matmul["cpu"]["T"].dump(), HasSubstr("\"float\""));
 }
 
-TEST(OpsCommandTest, RefusesWhatItDoesNotKnow) {
+TEST(OpsCommandTest, UnknownArgumentsAreRejected) {
   for (const char* argument : {"--xml", "MatMul", "--markdown=yes", "-j", ""}) {
     const CommandResult result = RunOpsCommand({argument});
     EXPECT_EQ(result.exit_code, 2) << argument;
@@ -93,7 +93,7 @@ std::string WriteFile(const std::string& text) {
   return path;
 }
 
-TEST(OpsCommandTest, ListsWhatIsMissingAndWhy) {
+TEST(OpsCommandTest, ListsMissingOpsWithReason) {
   const CommandResult result = RunOpsCommand(
       {"--missing=" + WriteFile(R"({"MatMul": {}, "FFT3D": {"inputs": []},
                                     "MaxPoolGradV2": {}, "Frobnicate": {}})")});
@@ -105,13 +105,13 @@ TEST(OpsCommandTest, ListsWhatIsMissingAndWhy) {
   EXPECT_THAT(result.output, HasSubstr("Frobnicate     ?"));
 }
 
-TEST(OpsCommandTest, ListsNothingWhereNothingIsMissing) {
+TEST(OpsCommandTest, PrintsEmptyListIfNoneMissing) {
   const CommandResult result =
       RunOpsCommand({"--missing=" + WriteFile(R"({"MatMul": {}})")});
   EXPECT_EQ(result.output, "0 ops are not here.\n");
 }
 
-TEST(OpsCommandTest, SaysWhatIsWrongWithAList) {
+TEST(OpsCommandTest, InvalidListsAreExplained) {
   for (const char* text : {"", "[]", "{\"MatMul\"", "7"}) {
     const CommandResult result =
         RunOpsCommand({"--missing=" + WriteFile(text)});
@@ -123,13 +123,13 @@ TEST(OpsCommandTest, SaysWhatIsWrongWithAList) {
   EXPECT_THAT(none.error, HasSubstr("/nowhere/facts.json"));
 }
 
-TEST(OpsCommandTest, Helps) {
+TEST(OpsCommandTest, PrintsHelp) {
   const CommandResult result = RunOpsCommand({"--help"});
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.output, HasSubstr("--markdown"));
 }
 
-TEST(OpViewsTest, WhatIsMissingIsSeen) {
+TEST(OpViewsTest, MissingOpsAreShown) {
   OpRow row;
   row.name = "Odd";
   row.summary = "a|b *c*";

@@ -18,7 +18,7 @@ namespace {
 using bus::CapturedFrame;
 using bus::CapturedMessage;
 
-// Of a list of numbers, such as the bytes of a tensor.
+// For a list of numbers, such as the bytes of a tensor.
 constexpr size_t kMaxNumbers = 16;
 constexpr size_t kMaxDepth = 16;
 
@@ -118,7 +118,7 @@ flatbuffers::Verifier VerifierOf(const CapturedFrame& frame) {
           frame.bytes.size(), kMaxDepth};
 }
 
-// Null where the frame is no Envelope.
+// Null if the frame is no Envelope.
 const schemas::Envelope* EnvelopeOf(const CapturedFrame& frame) {
   flatbuffers::Verifier verifier = VerifierOf(frame);
   if (!schemas::VerifyEnvelopeBuffer(verifier)) return nullptr;

@@ -1,5 +1,5 @@
-// Captured messages of the bus (docs/operations/wire_capture.md) as text for
-// people.
+// PrintCapture formats captured messages of the bus
+// (docs/operations/wire_capture.md) as text.
 #ifndef WEFT_TOOLS_WIRE_PRINT_CAPTURE_H_
 #define WEFT_TOOLS_WIRE_PRINT_CAPTURE_H_
 
@@ -10,9 +10,9 @@
 
 namespace weft::tools {
 
-// One block a message: when, which way and over which connection; its envelope
-// and body, field by field; the sizes of its attachments. What can't be read as
-// what it should be is said to be so. Times are UTC.
+// Returns one block per message: time, direction and connection; envelope and
+// body, field by field; the sizes of its attachments. Unparsable parts are
+// marked as such. Times are UTC.
 absl::StatusOr<std::string> PrintCapture(absl::string_view file);
 
 }  // namespace weft::tools

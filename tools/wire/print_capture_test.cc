@@ -41,7 +41,8 @@ class Refusal : public bus::Handler {
                 const absl::Status& /*landed*/) override {}
 };
 
-// What a task hears from a master that runs a step and pushes a tensor.
+// Messages that a task receives from a master that runs a step and pushes a
+// tensor.
 std::string SampleCapture() {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
@@ -100,7 +101,7 @@ TEST(PrintCaptureTest, MessagesAreReadable) {
   EXPECT_THAT(text, HasSubstr("chunk of 1048576 bytes"));
 }
 
-TEST(PrintCaptureTest, DamageIsSurvived) {
+TEST(PrintCaptureTest, CorruptionDoesNotCrash) {
   const std::string file = SampleCapture();
   const size_t end = std::min<size_t>(file.size(), 2000);
   for (size_t i = 0; i < end; ++i) {
@@ -110,7 +111,7 @@ TEST(PrintCaptureTest, DamageIsSurvived) {
   }
 }
 
-TEST(PrintCaptureTest, WhatIsNoMessageIsSaidToBeSo) {
+TEST(PrintCaptureTest, UnknownBytesAreMarked) {
   std::string file(bus::CaptureHeader());
   file += bus::EncodeCapture(absl::UnixEpoch(), 1, bus::Lane::kControl, true,
                              {bus::Blob::FromString("hello?")}, 99);

@@ -1,5 +1,5 @@
-// Tables that somebody made up: whatever their blocks hold, the checksums are
-// right. For tests and fuzzers of who reads them.
+// Crafted tables with arbitrary block contents and valid checksums, for tests
+// and fuzzers of their readers.
 #ifndef WEFT_LIBS_CHECKPOINT_TESTING_CRAFTED_TABLE_H_
 #define WEFT_LIBS_CHECKPOINT_TESTING_CRAFTED_TABLE_H_
 
@@ -21,7 +21,8 @@ inline void AppendFixed32(uint32_t value, std::string* bytes) {
   }
 }
 
-// An entry whose key is the first `shared` bytes of the last one and `ending`.
+// An entry whose key is the first `shared` bytes of the previous key, followed
+// by `ending`.
 inline std::string CraftEntry(uint32_t shared, absl::string_view ending,
                               absl::string_view value) {
   std::string entry;
@@ -49,8 +50,8 @@ inline void AppendBlock(absl::string_view block, char type, std::string* file) {
   AppendFixed32(MaskCrc32c(Crc32c(checked)), file);
 }
 
-// `file`, then an index that says its only block, with keys up to "zz", is
-// there, then the end.
+// Appends an index that declares one block, with keys up to "zz", and the
+// footer to `file`.
 inline std::string FinishTable(std::string file, uint64_t offset,
                                uint64_t size) {
   std::string handle;
@@ -68,14 +69,14 @@ inline std::string FinishTable(std::string file, uint64_t offset,
   return file + footer;
 }
 
-// A table of that one block.
+// Returns a table with that one block.
 inline std::string CraftTable(absl::string_view block, char type = 0) {
   std::string file;
   AppendBlock(block, type, &file);
   return FinishTable(std::move(file), 0, block.size());
 }
 
-// The same, compressed by Snappy.
+// CraftTable with a Snappy-compressed block.
 inline std::string CraftSnappyTable(absl::string_view block) {
   std::string compressed;
   snappy::Compress(block.data(), block.size(), &compressed);

@@ -1,4 +1,4 @@
-// What the fuzzers of checkpoints and the replay of their corpora run.
+// Targets of the checkpoint fuzzers and of the replay of their corpora.
 #ifndef WEFT_LIBS_CHECKPOINT_TESTING_FUZZ_TARGETS_H_
 #define WEFT_LIBS_CHECKPOINT_TESTING_FUZZ_TARGETS_H_
 
@@ -20,7 +20,7 @@
 
 namespace weft::checkpoint {
 
-// Reads all of a table's file, in order and by its keys.
+// Reads a whole table, in order and by key.
 inline void ReadTableForFuzz(const std::string& bytes) {
   MemoryFileSystem fs;
   RequireForFuzz(fs.WriteFileAtomically("table", bytes).ok());
@@ -36,16 +36,16 @@ inline void ReadTableForFuzz(const std::string& bytes) {
   for (const char* key : {"", "a", "\xff"}) (void)(*table)->Find(key);
 }
 
-// As a whole file, and as the only block of one whose checksums are right: as
-// it is, and as if Snappy had compressed it.
+// Fuzzes a whole file, and the only block of a file with valid checksums:
+// uncompressed, and as Snappy data.
 inline void FuzzCheckpointIndex(absl::string_view bytes) {
   ReadTableForFuzz(std::string(bytes));
   ReadTableForFuzz(CraftTable(bytes));
   ReadTableForFuzz(CraftTable(bytes, /*type=*/1));
 }
 
-// As the entry of a tensor "x" in a checkpoint with some data. What was
-// understood is written again, and understood the same.
+// Fuzzes the entry of a tensor "x" in a checkpoint with some data. A parsed
+// entry must serialize and parse to the same value.
 inline void FuzzCheckpointEntry(absl::string_view bytes) {
   const auto entry = ParseBundleEntry("x", bytes);
   if (entry.ok()) {
@@ -69,7 +69,7 @@ inline void FuzzCheckpointEntry(absl::string_view bytes) {
   (void)(*reader)->ReadSlice("x", *half, small);
 }
 
-// Lists and reads all of the V1 checkpoint in that table.
+// Lists and reads the whole V1 checkpoint in that table.
 inline void ReadSliceTableForFuzz(const std::string& table) {
   MemoryFileSystem fs;
   RequireForFuzz(fs.WriteFileAtomically("c", table).ok());
@@ -86,7 +86,8 @@ inline void ReadSliceTableForFuzz(const std::string& table) {
   }
 }
 
-// As the list of a V1 checkpoint, and as the record of tensors of some types.
+// Fuzzes the tensor list of a V1 checkpoint, and the record of tensors of some
+// types.
 inline void FuzzSliceTable(absl::string_view bytes) {
   ReadSliceTableForFuzz(
       CraftTable(CraftBlock({CraftEntry(0, "", bytes)}, {0})));

@@ -1,8 +1,7 @@
-// GatedFileSystem: a disk that is slow, for tests: what is appended to its
-// files, and deleting them, or their Sync, waits at a gate until that is
-// opened. Everything else is another FileSystem's.
+// GatedFileSystem simulates a hung disk in tests: appends and deletions, or
+// syncs, block until the gate is opened. Other calls go to another FileSystem.
 //
-// Threads: safe; who waits does so through the Scheduler.
+// Threads: safe; waits go through the Scheduler.
 #ifndef WEFT_LIBS_CHECKPOINT_WRITER_TESTING_GATED_FILE_SYSTEM_H_
 #define WEFT_LIBS_CHECKPOINT_WRITER_TESTING_GATED_FILE_SYSTEM_H_
 
@@ -20,9 +19,10 @@ namespace weft {
 
 class GatedFileSystem : public MemoryFileSystem {
  public:
-  // Appends, and deletions.
+  // kAppend: appends, and deletions.
   enum class What { kAppend, kSync };
-  // That of files whose path has `name` in it waits, by `scheduler`.
+  // Blocks operations on files whose path contains `name`; waits use
+  // `scheduler`.
   void Shut(Scheduler& scheduler, absl::string_view name,
             What what = What::kAppend) {
     absl::MutexLock lock(&mutex_);
@@ -34,7 +34,7 @@ class GatedFileSystem : public MemoryFileSystem {
     absl::MutexLock lock(&mutex_);
     if (gate_ != nullptr) gate_->Set();
   }
-  // Called before a file is opened to be written; may be null.
+  // Called before a file is opened for writing; may be null.
   std::function<void()> on_open;
   int num_waiting() const {
     absl::MutexLock lock(&mutex_);

@@ -1,5 +1,5 @@
-// A checkpoint writer's files and clients that use them from elsewhere: over a
-// simulated network, or over sockets in one process.
+// Test fixtures of a checkpoint writer and its remote clients, over a simulated
+// network or over sockets in one process.
 //
 // Threads: the test's own.
 #ifndef WEFT_LIBS_CHECKPOINT_WRITER_TESTING_REMOTE_FILES_H_
@@ -31,7 +31,7 @@ namespace weft {
 
 inline constexpr char kTestWriter[] = "/job:checkpoint_writer/replica:0/task:0";
 
-// A writer that listens.
+// A listening writer.
 class TestWriter {
  public:
   struct Options {
@@ -76,8 +76,8 @@ class TestWriter {
   std::unique_ptr<bus::Endpoint> endpoint_;
 };
 
-// A simulated network of a writer, "server", and clients, "client", with time
-// moved by hand.
+// A simulated network of a writer, "server", and clients, "client", with
+// manually advanced time.
 class SimulatedFiles {
  public:
   explicit SimulatedFiles(uint64_t seed = 1)
@@ -89,7 +89,7 @@ class SimulatedFiles {
 
   SimulatedScheduler& scheduler() { return scheduler_; }
   bus::MemoryNetwork& network() { return network_; }
-  // What streams in lands here.
+  // Receive buffers of the writer.
   BufferPool& writers_memory() { return server_.buffers; }
   bus::Transport& clients_transport() { return *client_.transport; }
 
@@ -102,7 +102,7 @@ class SimulatedFiles {
   }
   TestWriter& writer() { return *writer_; }
   void StopWriter() { writer_.reset(); }
-  // As after a kill: the process's wire is a new one.
+  // Simulates a kill: a restarted process has a new transport.
   void KillWriter() {
     network_.Kill("server");
     network_.Bury("server");

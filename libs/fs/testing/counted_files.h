@@ -1,4 +1,4 @@
-// CountedFiles: counts the files that are open for reading.
+// CountedFiles counts the files that are open for reading.
 #ifndef WEFT_LIBS_FS_TESTING_COUNTED_FILES_H_
 #define WEFT_LIBS_FS_TESTING_COUNTED_FILES_H_
 
@@ -13,7 +13,7 @@
 
 namespace weft {
 
-// Thread-safe. Outlives its files.
+// Thread-safe. Must outlive its files.
 class CountedFiles : public FailingFileSystem {
  public:
   using FailingFileSystem::FailingFileSystem;
@@ -23,7 +23,7 @@ class CountedFiles : public FailingFileSystem {
     ASSIGN_OR_RETURN(auto file, FailingFileSystem::NewRandomAccessFile(path));
     return std::make_unique<Counted>(std::move(file), *this);
   }
-  // Now, at a time so far, and opened in all.
+  // Currently open, maximum open at a time, and opened in total.
   int num_open() const {
     absl::MutexLock lock(&mutex_);
     return num_open_;

@@ -1,5 +1,6 @@
-// What every FileSystem owes its users; each implementation's test instantiates
-// this suite with a harness that makes one and names an empty directory in it.
+// Conformance tests of FileSystem implementations; each implementation
+// instantiates this suite with a harness that creates one and names an empty
+// directory in it.
 #ifndef WEFT_LIBS_FS_TESTING_FILE_SYSTEM_CONFORMANCE_H_
 #define WEFT_LIBS_FS_TESTING_FILE_SYSTEM_CONFORMANCE_H_
 
@@ -38,7 +39,7 @@ class FileSystemConformanceTest
   FileSystem& fs_;
 };
 
-TEST_P(FileSystemConformanceTest, ReadsWhatWasWritten) {
+TEST_P(FileSystemConformanceTest, WrittenBytesAreRead) {
   const std::string bytes("a\0b\n\xff", 5);
   for (const std::string& contents :
        {std::string(), bytes, std::string(300000, 'x')}) {
@@ -71,7 +72,7 @@ TEST_P(FileSystemConformanceTest, AppendsArriveInOrder) {
   EXPECT_EQ(fs_.ReadFile(Path("file")).value(), expected + "end");
 }
 
-TEST_P(FileSystemConformanceTest, NewWritableEmptiesAndAppendableGoesOn) {
+TEST_P(FileSystemConformanceTest, WritableTruncatesAndAppendableAppends) {
   Write("file", "old");
   {
     ASSERT_OK_AND_ASSIGN(auto file, fs_.NewAppendableFile(Path("file")));
@@ -104,7 +105,7 @@ TEST_P(FileSystemConformanceTest, ReadsAtOffsets) {
   }
 }
 
-TEST_P(FileSystemConformanceTest, MissingFilesAreNotFoundAndNamed) {
+TEST_P(FileSystemConformanceTest, MissingFilesAreNamedAsNotFound) {
   const std::string path = Path("missing");
   const auto not_found = StatusIs(absl::StatusCode::kNotFound, path);
   EXPECT_THAT(fs_.ReadFile(path), not_found);
@@ -125,13 +126,13 @@ TEST_P(FileSystemConformanceTest, MissingFilesAreNotFoundAndNamed) {
   EXPECT_THAT(fs_.ReadFile(""), StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST_P(FileSystemConformanceTest, ErrorsCarryTheSystemsText) {
+TEST_P(FileSystemConformanceTest, ErrorsContainTheSystemMessage) {
   EXPECT_THAT(
       fs_.ReadFile(Path("missing")),
       StatusIs(absl::StatusCode::kNotFound, "No such file or directory"));
 }
 
-TEST_P(FileSystemConformanceTest, FilesAndDirectoriesAreToldApart) {
+TEST_P(FileSystemConformanceTest, FilesAndDirectoriesAreDistinguished) {
   ASSERT_OK(fs_.CreateDirectory(Path("directory")));
   Write("file", "");
   const auto wrong_kind = StatusIs(absl::StatusCode::kFailedPrecondition);
@@ -147,7 +148,7 @@ TEST_P(FileSystemConformanceTest, FilesAndDirectoriesAreToldApart) {
   EXPECT_THAT(fs_.NewWritableFile(Path("file/below")), wrong_kind);
 }
 
-TEST_P(FileSystemConformanceTest, DirectoriesAreMadeListedAndDeleted) {
+TEST_P(FileSystemConformanceTest, DirectoriesAreCreatedListedAndDeleted) {
   ASSERT_OK(fs_.CreateDirectories(Path("a/b/c")));
   ASSERT_OK(fs_.CreateDirectories(Path("a/b/c/")));
   EXPECT_THAT(fs_.CreateDirectory(Path("a")),
@@ -165,7 +166,7 @@ TEST_P(FileSystemConformanceTest, DirectoriesAreMadeListedAndDeleted) {
   EXPECT_FALSE(fs_.CreateDirectories(Path("file")).ok());
 }
 
-TEST_P(FileSystemConformanceTest, RenameReplaces) {
+TEST_P(FileSystemConformanceTest, RenameReplacesTarget) {
   Write("a", "new");
   Write("b", "old");
   ASSERT_OK(fs_.RenameFile(Path("a"), Path("b")));

@@ -1,5 +1,5 @@
-// ObjectServer: a real object store in a process of its own (object_server.py),
-// for as long as the object lives.
+// ObjectServer runs a real object store in a separate process
+// (object_server.py) during the lifetime of this object.
 #ifndef WEFT_LIBS_OBJECT_STORE_TESTING_OBJECT_SERVER_H_
 #define WEFT_LIBS_OBJECT_STORE_TESTING_OBJECT_SERVER_H_
 
@@ -11,13 +11,14 @@ namespace weft {
 
 class ObjectServer {
  public:
-  // Null where Python lacks what it needs: WEFT_TEST_PYTHON names one that has
-  // it (tools/setup.sh --tests), which tools/test.sh says.
+  // Null if Python lacks the required modules: WEFT_TEST_PYTHON names an
+  // interpreter that has them (tools/setup.sh --tests), which tools/test.sh
+  // reports.
   static std::unique_ptr<ObjectServer> Start(const std::string& kind);
   ~ObjectServer();
 
   const std::string& url() const { return url_; }
-  // The file of the one that it has with TLS.
+  // Certificate file of the server with TLS.
   const std::string& certificate() const { return certificate_; }
 
  private:

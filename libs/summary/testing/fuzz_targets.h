@@ -1,4 +1,4 @@
-// What the fuzzers of records and events and the replay of their corpora run.
+// Targets of the record and event fuzzers and of the replay of their corpora.
 #ifndef WEFT_LIBS_SUMMARY_TESTING_FUZZ_TARGETS_H_
 #define WEFT_LIBS_SUMMARY_TESTING_FUZZ_TARGETS_H_
 
@@ -23,7 +23,7 @@ inline std::vector<std::string> ReadRecordsForFuzz(
                                          .max_record_bytes = 1 << 20});
   std::vector<std::string> records;
   size_t bytes = 0;
-  // A little that is compressed may be much, none of it wrong.
+  // Bounded, because little compressed data may expand to much valid data.
   while (bytes < (size_t{16} << 20) && records.size() < 10000) {
     const absl::Status status = reader.ReadRecord(records.emplace_back());
     if (status.ok()) {
@@ -38,8 +38,7 @@ inline std::vector<std::string> ReadRecordsForFuzz(
   return records;
 }
 
-// As a file of each compression. What was read is written again, and read the
-// same.
+// Fuzzes a file with each compression. Records read must round-trip.
 inline void FuzzRecords(absl::string_view bytes) {
   for (const RecordCompression compression :
        {RecordCompression::kNone, RecordCompression::kZlib,
@@ -59,8 +58,7 @@ inline void FuzzRecords(absl::string_view bytes) {
   }
 }
 
-// As an event and as a summary. What was understood can be written and is
-// understood again.
+// Fuzzes an event and a summary. Parsed values must round-trip.
 inline void FuzzEvent(absl::string_view bytes) {
   const auto event = ParseEvent(bytes);
   if (event.ok()) RequireForFuzz(ParseEvent(SerializeEvent(*event)).ok());

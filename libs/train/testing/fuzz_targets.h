@@ -1,4 +1,4 @@
-// What the fuzzer of MetaGraphDefs and the replay of its corpus run.
+// Targets of the MetaGraphDef fuzzer and of the replay of its corpus.
 #ifndef WEFT_LIBS_TRAIN_TESTING_FUZZ_TARGETS_H_
 #define WEFT_LIBS_TRAIN_TESTING_FUZZ_TARGETS_H_
 
@@ -10,14 +10,14 @@
 
 namespace weft::train {
 
-// What was refused leaves nothing behind; what was imported and is exported
-// comes in again.
+// A rejected MetaGraph leaves no nodes; an imported one can be exported and
+// imported again.
 inline void FuzzMetaGraph(absl::string_view bytes) {
   const auto meta_graph = MetaGraph::Parse(bytes);
   if (!meta_graph.ok()) return;
   const Scope root = Scope::Root();
   if (!ImportMetaGraph(root, *meta_graph).ok()) {
-    // Building a saver where there was none fails on the scope.
+    // Building a missing saver may fail on the scope.
     RequireForFuzz(!root.ok() || (root.graph().num_nodes() == 0 &&
                                   root.state().collections.empty() &&
                                   root.state().foreign_collections.empty()));

@@ -1,7 +1,7 @@
-// The cases that lie in integration_tests/testdata/conformance, for the tests
-// that replay each of them.
+// The cases in integration_tests/testdata/conformance, for the tests that
+// replay each of them.
 //
-// Functions without state.
+// Stateless functions.
 #ifndef WEFT_TOOLS_CONFORMANCE_TESTING_RECORDED_CASES_H_
 #define WEFT_TOOLS_CONFORMANCE_TESTING_RECORDED_CASES_H_
 
@@ -18,8 +18,8 @@ namespace weft::conformance {
 // Number of cases by group.
 using CaseCounts = std::map<std::string, int>;
 
-// What there is: whoever records cases, or takes some away, says so here. Data
-// that is not found would be no test, and so no failure.
+// The expected numbers, to be updated when cases are recorded or removed.
+// Without them, missing data would mean missing tests, and no failure.
 inline CaseCounts ExpectedCases() {
   return {{"checkpoints", 7}, {"control_flow", 14},   {"data", 29},
           {"events", 2},      {"feature_columns", 4}, {"functions", 17},
@@ -32,7 +32,7 @@ inline CaseCounts ExpectedCases() {
 inline constexpr char kRecordedCases[] =
     "integration_tests/testdata/conformance";
 
-// Directories, in order; none where the data can't be read.
+// Sorted directories; empty if the data cannot be read.
 inline std::vector<std::string> RecordedCases() {
   LocalFileSystem fs;
   return FindCases(fs, kRecordedCases).value_or(std::vector<std::string>());
@@ -43,7 +43,7 @@ inline std::string NameOfCase(const std::string& directory) {
   return directory.substr(sizeof(kRecordedCases));
 }
 
-// "ops_Abs": what the test of it is called.
+// "ops_Abs": the name of its test.
 inline std::string TestNameOfCase(const std::string& directory) {
   return absl::StrReplaceAll(NameOfCase(directory), {{"/", "_"}});
 }

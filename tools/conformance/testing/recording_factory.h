@@ -1,5 +1,5 @@
-// RecordingFactory: passes everything on to another factory and keeps what came
-// of each run, so that two replays of a case can be compared bit for bit.
+// RecordingFactory forwards to another factory and records the result of each
+// run, so that two replays of a case can be compared bit for bit.
 #ifndef WEFT_TOOLS_CONFORMANCE_TESTING_RECORDING_FACTORY_H_
 #define WEFT_TOOLS_CONFORMANCE_TESTING_RECORDING_FACTORY_H_
 
@@ -14,7 +14,7 @@
 
 namespace weft::conformance {
 
-// What came of the runs of one replay. Thread-safe.
+// RunRecord holds the results of the runs of one replay. Thread-safe.
 class RunRecord {
  public:
   using Fetched = absl::StatusOr<std::vector<Tensor>>;
@@ -23,9 +23,8 @@ class RunRecord {
   void Add(int session, const RunRequest& request, Fetched fetched);
 
   int num_runs() const;
-  // Where results, in bits, or errors, in code and text, differ: place and
-  // what. A place is a session, what it was asked, and for the how manieth
-  // time.
+  // Returns differences in result bits, or in error code and text, by place. A
+  // place is a session, a request, and its repetition number.
   static std::map<std::string, std::string> Compare(const RunRecord& a,
                                                     const RunRecord& b);
 
@@ -37,7 +36,7 @@ class RunRecord {
 
 class RecordingFactory : public SessionFactory {
  public:
-  // Both outlive the factory and its sessions.
+  // Both must outlive the factory and its sessions.
   RecordingFactory(SessionFactory& factory, RunRecord& record)
       : factory_(factory), record_(record) {}
 

@@ -1,4 +1,4 @@
-// ReplayCase: what the tests that replay recorded cases do with each.
+// ReplayCase replays one recorded case in a test.
 #ifndef WEFT_TOOLS_CONFORMANCE_TESTING_REPLAYED_CASE_H_
 #define WEFT_TOOLS_CONFORMANCE_TESTING_REPLAYED_CASE_H_
 
@@ -15,14 +15,14 @@
 
 namespace weft::conformance {
 
-// What the test of a case is called, whose parameter is its directory.
+// Returns the test name of a case, whose parameter is its directory.
 inline std::string CaseTestName(
     const ::testing::TestParamInfo<std::string>& info) {
   return TestNameOfCase(info.param);
 }
 
-// The case in `directory`, on sessions of the factory, which are in `process`,
-// has to pass. `scratch` names a folder of its own among the temporary ones;
+// Requires that the case in `directory` passes on sessions of the factory,
+// which are in `process`. `scratch` names a temporary directory;
 // `has_no_errors` is CaseRunner's.
 inline void ReplayCase(
     const std::string& directory, const std::string& scratch,

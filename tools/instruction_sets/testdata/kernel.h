@@ -1,4 +1,4 @@
-// Test data: what a kernel for several instruction sets looks like.
+// Test data: a kernel for several instruction sets.
 #ifndef WEFT_TOOLS_INSTRUCTION_SETS_TESTDATA_KERNEL_H_
 #define WEFT_TOOLS_INSTRUCTION_SETS_TESTDATA_KERNEL_H_
 
