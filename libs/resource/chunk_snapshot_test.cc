@@ -81,7 +81,7 @@ class ChunkSnapshotTest : public ::testing::Test {
       "table", DT_INT32, PartialShape({kRows, kRowElements}));
 };
 
-TEST_F(ChunkSnapshotTest, ReadsInPlaceWhileNobodyWrites) {
+TEST_F(ChunkSnapshotTest, ReadsInPlaceWithoutWriters) {
   auto snapshot = Take();
   EXPECT_EQ(snapshot->dtype(), DT_INT32);
   EXPECT_EQ(snapshot->shape(), TensorShape({kRows, kRowElements}));
@@ -92,7 +92,7 @@ TEST_F(ChunkSnapshotTest, ReadsInPlaceWhileNobodyWrites) {
 }
 
 // A row's update copies that row once, and neither its chunk nor the table.
-TEST_F(ChunkSnapshotTest, ARowsUpdateCopiesItsPagesOnce) {
+TEST_F(ChunkSnapshotTest, RowUpdateCopiesItsPagesOnce) {
   auto snapshot = Take();
   ASSERT_OK(AddToRows({5}));
   ASSERT_OK(AddToRows({4, 5, 6}));
@@ -161,7 +161,7 @@ TEST_F(ChunkSnapshotTest, PagesOfAllChunksShareBlocks) {
 }
 
 // What is allocated ahead is the memory of the next value, once.
-TEST_F(ChunkSnapshotTest, TheFirstUpdateTakesMemoryFromAhead) {
+TEST_F(ChunkSnapshotTest, FirstUpdateUsesPreallocatedMemory) {
   ASSERT_OK(AddToAll());
   auto ahead = ChunkSnapshot::AllocateAhead({variable_}, HeapAllocator());
   ASSERT_TRUE(ahead[0].value.IsInitialized());
@@ -178,7 +178,7 @@ TEST_F(ChunkSnapshotTest, TheFirstUpdateTakesMemoryFromAhead) {
 
 // It is of no use to a value that nobody updates, or that has another shape by
 // then; and goes with the snapshot.
-TEST_F(ChunkSnapshotTest, NothingIsAheadWithoutNeed) {
+TEST_F(ChunkSnapshotTest, PreallocatesOnlyWhenNeeded) {
   const auto ahead = [&] {
     return std::move(
         ChunkSnapshot::AllocateAhead({variable_}, HeapAllocator())[0].value);
@@ -206,7 +206,7 @@ TEST_F(ChunkSnapshotTest, NothingIsAheadWithoutNeed) {
 // Pages of rows are copied into what was allocated ahead: for sixteen updates
 // like the first, and no more than the variable has. The last chunk gives back
 // what nobody needed.
-TEST_F(ChunkSnapshotTest, UpdatesOfRowsTakeMemoryFromAhead) {
+TEST_F(ChunkSnapshotTest, RowUpdatesUsePreallocatedMemory) {
   const auto ahead_after = [&](std::vector<int64_t> rows, BufferPool& pool) {
     Take();
     EXPECT_OK(AddToRows(std::move(rows)));
@@ -232,7 +232,7 @@ TEST_F(ChunkSnapshotTest, UpdatesOfRowsTakeMemoryFromAhead) {
   EXPECT_EQ(pool.stats().bytes_in_use, kRows * kRowBytes);
 }
 
-TEST_F(ChunkSnapshotTest, TextsAreNotAllocatedAhead) {
+TEST_F(ChunkSnapshotTest, StringsAreNotPreallocated) {
   variable_ = std::make_shared<Variable>("texts", DT_STRING, PartialShape());
   ASSERT_OK(variable_->Assign(step_, Tensor(DT_STRING, {200000})));
   ASSERT_OK(variable_->Update(
@@ -244,7 +244,7 @@ TEST_F(ChunkSnapshotTest, TextsAreNotAllocatedAhead) {
 
 // A writer of all elements leaves the old value to the snapshot, and copies
 // nothing of it.
-TEST_F(ChunkSnapshotTest, AWriterOfAllElementsWritesANewValue) {
+TEST_F(ChunkSnapshotTest, FullUpdateWritesANewValue) {
   auto snapshot = Take();
   ExpectChunk(*snapshot, 3, 0);
   ASSERT_OK(AddToRows({0}));
@@ -272,7 +272,7 @@ TEST_F(ChunkSnapshotTest, ChunksAlreadyReadAreNotKept) {
 }
 
 // With its last chunk a snapshot lets go of all memory, and is in nobody's way.
-TEST_F(ChunkSnapshotTest, OnceReadItHoldsNothing) {
+TEST_F(ChunkSnapshotTest, ReadSnapshotReleasesItsMemory) {
   auto in_place = Take();
   auto held = Take();
   for (int64_t i = 0; i < 10; ++i) ExpectChunk(*in_place, i, 0);
@@ -289,7 +289,7 @@ TEST_F(ChunkSnapshotTest, OnceReadItHoldsNothing) {
   EXPECT_EQ(variable_->Read()->data(), memory);
 }
 
-TEST_F(ChunkSnapshotTest, AReplacedValueIsTakenOver) {
+TEST_F(ChunkSnapshotTest, ReplacedValueIsKeptBySnapshot) {
   auto snapshot = Take();
   ASSERT_OK(AddToRows({0}));
   AssignAll(7);
@@ -298,7 +298,7 @@ TEST_F(ChunkSnapshotTest, AReplacedValueIsTakenOver) {
   for (int64_t i = 0; i < 10; ++i) ExpectChunk(*snapshot, i, 0);
 }
 
-TEST_F(ChunkSnapshotTest, AWritersCopyLeavesTheOldValueToIt) {
+TEST_F(ChunkSnapshotTest, CopyOnWriteLeavesTheOldValue) {
   auto snapshot = Take();
   ASSERT_OK_AND_ASSIGN(Tensor held, variable_->Read());
   ASSERT_OK(AddToRows({4}));
@@ -306,7 +306,7 @@ TEST_F(ChunkSnapshotTest, AWritersCopyLeavesTheOldValueToIt) {
   for (int64_t i = 0; i < 10; ++i) ExpectChunk(*snapshot, i, 0);
 }
 
-TEST_F(ChunkSnapshotTest, SnapshotsOfDifferentMoments) {
+TEST_F(ChunkSnapshotTest, SnapshotsAtDifferentVersions) {
   auto before = Take();
   ASSERT_OK(AddToRows({0, 1, 2, 3}));
   auto after = Take();
@@ -328,7 +328,7 @@ TEST_F(ChunkSnapshotTest, SmallValuesAreHeldWhole) {
 }
 
 // One chunk is one change's unit: no more is copied than a chunk has.
-TEST_F(ChunkSnapshotTest, WhatIsNoLargerThanAChunkIsHeldWhole) {
+TEST_F(ChunkSnapshotTest, SmallValuesUpToAChunkAreHeldWhole) {
   for (const int64_t more : {0, 1}) {
     const int64_t elements = ChunkSnapshot::kChunkBytes + more;
     auto bytes =
@@ -341,7 +341,7 @@ TEST_F(ChunkSnapshotTest, WhatIsNoLargerThanAChunkIsHeldWhole) {
   }
 }
 
-TEST_F(ChunkSnapshotTest, OfSeveralTakesAllOrNone) {
+TEST_F(ChunkSnapshotTest, TakeAllTakesAllOrNone) {
   auto slot = std::make_shared<Variable>("slot", DT_INT32,
                                          PartialShape({kRows, kRowElements}));
   const std::shared_ptr<Variable> both[] = {variable_, slot};
@@ -357,7 +357,7 @@ TEST_F(ChunkSnapshotTest, OfSeveralTakesAllOrNone) {
 
 // A variable and its slot change together, by elements and by rows; whatever
 // the snapshots show, it is one moment of both.
-TEST_F(ChunkSnapshotTest, OfSeveralIsOneMoment) {
+TEST_F(ChunkSnapshotTest, TakeAllIsConsistent) {
   auto slot = std::make_shared<Variable>("slot", DT_INT32,
                                          PartialShape({kRows, kRowElements}));
   ASSERT_OK(slot->Assign(step_, *variable_->Read()->DeepCopy(HeapAllocator())));
@@ -436,7 +436,7 @@ TEST_F(ChunkSnapshotTest, SnapshotsAreNeverTorn) {
 // A mutex is not fair: between two threads that take it all the time a third
 // that came as one of many would wait for as long as they go on. Counted in
 // most rounds: in some a thread is not run for a while.
-TEST_F(ChunkSnapshotTest, ItsEndGoesBeforeWritersThatComeLater) {
+TEST_F(ChunkSnapshotTest, ReleaseIsServedBeforeLaterWriters) {
   std::atomic<bool> done{false};
   std::atomic<int> updates{0};
   std::vector<std::thread> writers;
@@ -462,7 +462,7 @@ TEST_F(ChunkSnapshotTest, ItsEndGoesBeforeWritersThatComeLater) {
 }
 
 // Nothing to read, and still a value with a type and a shape.
-TEST_F(ChunkSnapshotTest, AValueWithoutElementsIsHeldWhole) {
+TEST_F(ChunkSnapshotTest, EmptyValueIsHeldWhole) {
   for (const DataType dtype : {DT_STRING, DT_FLOAT}) {
     const auto empty =
         std::make_shared<Variable>("empty", dtype, PartialShape({3, 0}));

@@ -55,7 +55,7 @@ class GradientAccumulatorTest : public testing::Test {
                                             std::make_unique<CountingSum>());
 };
 
-TEST_F(GradientAccumulatorTest, ATakeWaitsForEnough) {
+TEST_F(GradientAccumulatorTest, TakeWaitsForEnoughGradients) {
   Answer answer;
   Take(step_, 2, answer);
   ASSERT_OK(Apply());
@@ -67,7 +67,7 @@ TEST_F(GradientAccumulatorTest, ATakeWaitsForEnough) {
   EXPECT_EQ(accumulator_->num_accumulated(), 0);
 }
 
-TEST_F(GradientAccumulatorTest, ACancelledTakeTakesNothing) {
+TEST_F(GradientAccumulatorTest, CancelledTakeKeepsTheGradients) {
   Cancellation other;
   Answer first, second;
   Take(other, 3, first);
@@ -82,7 +82,7 @@ TEST_F(GradientAccumulatorTest, ACancelledTakeTakesNothing) {
 }
 
 // Its container was reset, or its node is gone.
-TEST_F(GradientAccumulatorTest, ATakeThatWaitsKeepsItsAccumulator) {
+TEST_F(GradientAccumulatorTest, WaitingTakeKeepsItsAccumulator) {
   Answer answer;
   Take(step_, 1, answer);
   const std::weak_ptr<GradientAccumulator> accumulator = accumulator_;
@@ -94,7 +94,7 @@ TEST_F(GradientAccumulatorTest, ATakeThatWaitsKeepsItsAccumulator) {
   EXPECT_TRUE(accumulator.expired());
 }
 
-TEST_F(GradientAccumulatorTest, ACountIsToldAndNothingTaken) {
+TEST_F(GradientAccumulatorTest, CountReportsWithoutTaking) {
   std::vector<absl::StatusOr<int64_t>> told;
   const auto tell = [&](absl::StatusOr<int64_t> count) {
     told.push_back(std::move(count));
@@ -125,14 +125,14 @@ TEST_F(GradientAccumulatorTest, ACountIsToldAndNothingTaken) {
   EXPECT_EQ(told[3].status(), absl::AbortedError("the step is over"));
 }
 
-TEST_F(GradientAccumulatorTest, WhatComesBeforeTheFirstChiefStays) {
+TEST_F(GradientAccumulatorTest, GradientsBeforeTheFirstChiefCount) {
   ASSERT_OK(Apply(1000));
   ASSERT_OK(accumulator_->BeginAnew(step_, 1000));
   EXPECT_EQ(accumulator_->num_accumulated(), 1);
   EXPECT_EQ(NumCounted({999, 1000, 1001}), 2);
 }
 
-TEST_F(GradientAccumulatorTest, AnotherChiefTakesNothingOver) {
+TEST_F(GradientAccumulatorTest, NewChiefDropsEarlierGradients) {
   ASSERT_OK(accumulator_->BeginAnew(step_, 5));
   ASSERT_OK(Apply(5));
   ASSERT_OK(accumulator_->BeginAnew(step_, 5));
@@ -148,7 +148,7 @@ TEST_F(GradientAccumulatorTest, AnotherChiefTakesNothingOver) {
   EXPECT_EQ(accumulator_->num_accumulated(), 0);
 }
 
-TEST_F(GradientAccumulatorTest, UndoneStepsCountAgainWhenTheyCome) {
+TEST_F(GradientAccumulatorTest, UndoneStepsCountAgain) {
   ASSERT_OK(accumulator_->BeginAnew(step_, 7));
   ASSERT_OK(Apply(7));
   Answer answer;
@@ -169,7 +169,7 @@ TEST_F(GradientAccumulatorTest, UndoneStepsCountAgainWhenTheyCome) {
 
 // The training's global step grows by ten with each update. A chief that goes
 // on from step 10 must not wait for gradients that are all taken for undone.
-TEST_F(GradientAccumulatorTest, StepsThatRunAheadOfTakesCountAfterARestart) {
+TEST_F(GradientAccumulatorTest, StepsAheadOfTakesCountAfterRestart) {
   ASSERT_OK(accumulator_->BeginAnew(step_, 0));
   Answer answer;
   for (const int64_t local_step : {0, 10, 20, 30}) {
@@ -187,7 +187,7 @@ TEST_F(GradientAccumulatorTest, StepsThatRunAheadOfTakesCountAfterARestart) {
 }
 
 // Of the same step, but computed from what was before the restore.
-TEST_F(GradientAccumulatorTest, WhatWasBegunInAnEarlierTrainingIsDropped) {
+TEST_F(GradientAccumulatorTest, GradientsOfEarlierTrainingAreDropped) {
   const auto num_counted = [&](int64_t training) {
     const int64_t before = accumulator_->num_accumulated();
     EXPECT_OK(accumulator_->Apply(step_, 6, {}, std::nullopt, training));
@@ -205,7 +205,7 @@ TEST_F(GradientAccumulatorTest, WhatWasBegunInAnEarlierTrainingIsDropped) {
 }
 
 // Its first gradient counts, and was one of a step that is undone.
-TEST_F(GradientAccumulatorTest, ANumberedReplicaIsHeardByTheNextChief) {
+TEST_F(GradientAccumulatorTest, NumberedReplicaCountsForTheNextChief) {
   ASSERT_OK(accumulator_->BeginAnew(step_, 3));
   ASSERT_OK(Apply(3, 1));
   ASSERT_OK(accumulator_->BeginAnew(step_, 2));
@@ -217,7 +217,7 @@ TEST_F(GradientAccumulatorTest, ANumberedReplicaIsHeardByTheNextChief) {
   EXPECT_EQ(accumulator_->num_accumulated(), 1);
 }
 
-TEST_F(GradientAccumulatorTest, NothingOfAnAbortedStepBeginsAnew) {
+TEST_F(GradientAccumulatorTest, AbortedStepDoesNotRestart) {
   ASSERT_OK(accumulator_->BeginAnew(step_, 3));
   ASSERT_OK(Apply(3));
   Cancellation over;

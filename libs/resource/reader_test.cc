@@ -159,7 +159,7 @@ TEST_F(ReaderTest, ReadsOneUnitAfterTheOther) {
   EXPECT_FALSE(letters_->is_open);
 }
 
-TEST_F(ReaderTest, ReadsUpToSoManyOfOneUnit) {
+TEST_F(ReaderTest, ReadUpToStaysInOneUnit) {
   Add({"abcd", "ef"});
   EXPECT_THAT(*Read(0), ElementsAre());
   EXPECT_EQ(queue_->size(), 2) << "none is asked for";
@@ -189,7 +189,7 @@ TEST_F(ReaderTest, UnitsWithoutARecordThatComeOnceDoNotFail) {
   EXPECT_THAT(*Read(), ElementsAre("a"));
 }
 
-TEST_F(ReaderTest, CallsAreServedInTheOrderTheyCame) {
+TEST_F(ReaderTest, CallsAreServedInFifoOrder) {
   const auto first = Begin(step_, 2);
   const auto second = Begin(step_, 1);
   scheduler_.RunUntilIdle();
@@ -200,7 +200,7 @@ TEST_F(ReaderTest, CallsAreServedInTheOrderTheyCame) {
   EXPECT_THAT(***second, ElementsAre("c"));
 }
 
-TEST_F(ReaderTest, ACancelledCallLetsTheOthersGoOn) {
+TEST_F(ReaderTest, CancelledCallLetsOthersContinue) {
   Cancellation waits, waits_for_it;
   const auto first = Begin(waits, 1);
   const auto second = Begin(waits_for_it, 1);
@@ -217,7 +217,7 @@ TEST_F(ReaderTest, ACancelledCallLetsTheOthersGoOn) {
   EXPECT_THAT(***third, ElementsAre("a"));
 }
 
-TEST_F(ReaderTest, ANameThatACancelledCallHadTakenIsTheNext) {
+TEST_F(ReaderTest, NameTakenByACancelledCallIsNext) {
   Cancellation step;
   const auto answer = Begin(step, 1);
   Add({"ab"});
@@ -229,7 +229,7 @@ TEST_F(ReaderTest, ANameThatACancelledCallHadTakenIsTheNext) {
   EXPECT_THAT(*Read(2), ElementsAre("a", "b"));
 }
 
-TEST_F(ReaderTest, RecordsThatACancelledCallHadReadAreTheNext) {
+TEST_F(ReaderTest, RecordsReadByACancelledCallAreNext) {
   Add({"abcd", "e"});
   Cancellation step;
   int reads = 0;
@@ -244,7 +244,7 @@ TEST_F(ReaderTest, RecordsThatACancelledCallHadReadAreTheNext) {
   EXPECT_EQ(reader_->num_records_produced(), 5);
 }
 
-TEST_F(ReaderTest, ACancelledCallPassesNothingMoreOver) {
+TEST_F(ReaderTest, CancelledCallSkipsNoMoreRecords) {
   Add({"..a"});
   Cancellation step;
   letters_->before_read = [&] { step.Cancel(absl::CancelledError("gone")); };
@@ -256,7 +256,7 @@ TEST_F(ReaderTest, ACancelledCallPassesNothingMoreOver) {
   EXPECT_EQ(reader_->num_records_produced(), 1);
 }
 
-TEST_F(ReaderTest, RecordsThatAreThereAreTakenAtOnce) {
+TEST_F(ReaderTest, AvailableRecordsAreReturnedAtOnce) {
   Add({"abc", "d!e", "f"});
   EXPECT_THAT(*Read(), ElementsAre("a"));
   EXPECT_EQ(reader_->num_records_produced(), 1);
@@ -301,7 +301,7 @@ TEST_F(ReaderTest, TheCallersThreadReadsNoFile) {
   EXPECT_EQ(reader_->num_records_produced(), 8 * static_cast<int>(kBlock));
 }
 
-TEST_F(ReaderTest, WhatWasThereIsTheNextWhenTheRestIsCancelled) {
+TEST_F(ReaderTest, BufferedRecordsOfACancelledCallAreNext) {
   Add({std::string(kBlock, 'a') + "bc"});
   EXPECT_THAT(Read(kBlock - 1), IsOk());
   Cancellation step;
@@ -315,7 +315,7 @@ TEST_F(ReaderTest, WhatWasThereIsTheNextWhenTheRestIsCancelled) {
   EXPECT_EQ(reader_->num_records_produced(), static_cast<int>(kBlock) + 2);
 }
 
-TEST_F(ReaderTest, ADamagedUnitStaysUntilAReset) {
+TEST_F(ReaderTest, DamagedUnitStaysUntilReset) {
   Add({"ab!c", "d"});
   EXPECT_THAT(*Read(), ElementsAre("a"));
   EXPECT_THAT(Read(9), StatusIs(kDataLoss, "damaged"));
@@ -328,7 +328,7 @@ TEST_F(ReaderTest, ADamagedUnitStaysUntilAReset) {
   EXPECT_THAT(*Read(), ElementsAre("d"));
 }
 
-TEST_F(ReaderTest, NothingIsLostOfAUnitThatCanNotBeReachedNow) {
+TEST_F(ReaderTest, UnreachableUnitLosesNoRecord) {
   Add({"ab!c", "missing", "far", "d"});
   letters_->read_error = absl::UnavailableError("the network");
   EXPECT_THAT(Read(9), StatusIs(kUnavailable, "the network"));
@@ -347,7 +347,7 @@ TEST_F(ReaderTest, NothingIsLostOfAUnitThatCanNotBeReachedNow) {
   EXPECT_EQ(reader_->num_work_units_completed(), 1);
 }
 
-TEST_F(ReaderTest, AResetWaitsForItsTurnAndEndsWithItsStep) {
+TEST_F(ReaderTest, ResetIsQueuedAndEndsWithItsStep) {
   const auto read = Begin(step_, 1);
   Cancellation other;
   std::optional<absl::Status> reset;
@@ -363,7 +363,7 @@ TEST_F(ReaderTest, AResetWaitsForItsTurnAndEndsWithItsStep) {
 }
 
 // More than there is stack for, if each ended the next one.
-TEST_F(ReaderTest, AnyNumberOfCallsWaitForAQueueThatCloses) {
+TEST_F(ReaderTest, ManyCallsMayWaitForAClosingQueue) {
   constexpr int kCalls = 50'000;
   int ended = 0;
   for (int i = 0; i < kCalls; ++i) {
@@ -377,7 +377,7 @@ TEST_F(ReaderTest, AnyNumberOfCallsWaitForAQueueThatCloses) {
   EXPECT_EQ(ended, kCalls);
 }
 
-TEST_F(ReaderTest, OnlyQueuesOfStringsNameUnits) {
+TEST_F(ReaderTest, OnlyStringQueuesNameUnits) {
   queue_ = std::make_shared<Queue>(
       "numbers", QueueOptions{.kind = "FIFOQueue", .types = {DT_INT32}},
       NewFifoStore());
@@ -397,7 +397,7 @@ TEST_F(ReaderTest, OnlyQueuesOfStringsNameUnits) {
 }
 
 // Calls of many threads, half of which are cancelled at some moment.
-TEST(ReaderThreadsTest, EachRecordIsReadOnceWhateverIsCancelled) {
+TEST(ReaderThreadsTest, CancellationLosesNoRecord) {
   constexpr int kThreads = 6;
   constexpr int kUnits = 300;
   SystemClock clock;

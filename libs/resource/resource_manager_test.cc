@@ -29,7 +29,7 @@ absl::StatusOr<std::shared_ptr<Thing>> MakeThing() {
   return std::make_shared<Thing>();
 }
 
-TEST(ResourceManagerTest, FindsWhatItMadeAndNothingElse) {
+TEST(ResourceManagerTest, FindsOnlyTheCreatedResource) {
   ResourceManager manager("ps");
   EXPECT_THAT(manager.Lookup<Thing>("", "x"),
               StatusIs(absl::StatusCode::kNotFound,
@@ -44,7 +44,7 @@ TEST(ResourceManagerTest, FindsWhatItMadeAndNothingElse) {
               StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST(ResourceManagerTest, AFailedCreateKeepsNothing) {
+TEST(ResourceManagerTest, FailedCreateKeepsNoResource) {
   ResourceManager manager("ps");
   auto fail = []() -> absl::StatusOr<std::shared_ptr<Thing>> {
     return absl::UnavailableError("no");
@@ -138,7 +138,7 @@ TEST(ValidateContainerNameTest, FollowsTensorFlow) {
   }
 }
 
-TEST(ResourceManagerTest, ACancelledStepNeitherMakesNorDeletes) {
+TEST(ResourceManagerTest, CancelledStepNeitherCreatesNorDeletes) {
   ResourceManager manager("ps");
   ASSERT_OK(manager.LookupOrCreate<Thing>(step, "", "x", MakeThing));
   Cancellation cancelled;
@@ -181,7 +181,7 @@ TEST(ResourceManagerTest, ResourcesAreDescribedWithoutTheLock) {
   EXPECT_EQ(entries[0].description, "asked");
 }
 
-TEST(ResourceManagerTest, TellsWhoWaitsForAResource) {
+TEST(ResourceManagerTest, CreationNotifiesWaiters) {
   ResourceManager manager("worker");
   Cancellation waits, cancelled;
   std::vector<absl::Status> told;
@@ -209,7 +209,7 @@ TEST(ResourceManagerTest, TellsWhoWaitsForAResource) {
 }
 
 // Those who wait look for what was created, without the lock.
-TEST(ResourceManagerTest, WhoIsToldMayComeBack) {
+TEST(ResourceManagerTest, WaiterMayCallTheManager) {
   ResourceManager manager("worker");
   Cancellation waits;
   bool found = false;

@@ -78,7 +78,7 @@ class StagingAreaTest : public testing::Test {
       std::make_shared<StagingArea>(StagingLimits{});
 };
 
-TEST_F(StagingAreaTest, TuplesLeaveInTheOrderTheyCame) {
+TEST_F(StagingAreaTest, TuplesLeaveInInsertionOrder) {
   EXPECT_OK(**Put({1}));
   EXPECT_OK(**Put({2}));
   EXPECT_THAT(***Peek(1), ElementsAre(2));
@@ -87,7 +87,7 @@ TEST_F(StagingAreaTest, TuplesLeaveInTheOrderTheyCame) {
   EXPECT_THAT(***Take(), ElementsAre(2));
 }
 
-TEST_F(StagingAreaTest, TakesAndPeeksWaitForWhatTheyWant) {
+TEST_F(StagingAreaTest, TakesAndPeeksWaitForTheirTuple) {
   const auto third = Peek(1);
   const auto first = Take();
   Cancellation gone;
@@ -106,7 +106,7 @@ TEST_F(StagingAreaTest, TakesAndPeeksWaitForWhatTheyWant) {
   EXPECT_THAT(***third, ElementsAre(4));
 }
 
-TEST_F(StagingAreaTest, PutsWaitForRoomInTheirOrder) {
+TEST_F(StagingAreaTest, PutsWaitForCapacityInOrder) {
   Make({.capacity = 2});
   Put({1});
   Put({2});
@@ -144,7 +144,7 @@ TEST_F(StagingAreaTest, BytesAreBounded) {
 }
 
 // What texts hold counts, too.
-TEST_F(StagingAreaTest, BytesOfTextsAreBounded) {
+TEST_F(StagingAreaTest, StringBytesAreBounded) {
   Make({.memory_limit = 1000});
   const auto put = [&](size_t size) {
     auto answer = NewPending<absl::Status>();
@@ -161,7 +161,7 @@ TEST_F(StagingAreaTest, BytesOfTextsAreBounded) {
   EXPECT_OK(**waits);
 }
 
-TEST_F(StagingAreaTest, WhatDoesNotFitTheOneWhoTakesStays) {
+TEST_F(StagingAreaTest, MismatchedTakeKeepsTheTuple) {
   Put({1, 2});
   EXPECT_THAT(**Take(1), StatusIs(kInvalid, "Mismatch stage/unstage: 2 vs. 1"));
   auto answer = NewPending<absl::Status>();
@@ -173,7 +173,7 @@ TEST_F(StagingAreaTest, WhatDoesNotFitTheOneWhoTakesStays) {
 
 // Of many threads, half of whose calls are cancelled at some moment: nothing is
 // lost, and nothing comes twice.
-TEST(StagingAreaThreadsTest, EachTupleIsTakenOnceWhateverIsCancelled) {
+TEST(StagingAreaThreadsTest, CancellationLosesNoTuple) {
   constexpr int kEach = 500;
   constexpr int kThreads = 3;
   const auto area = std::make_shared<StagingArea>(
@@ -319,7 +319,7 @@ TEST_F(StagingMapTest, ValuesComeAndGoOneByOne) {
   EXPECT_EQ(map_->size(), 0);
 }
 
-TEST_F(StagingMapTest, AKeyThatCanBeTakenKeepsItsValues) {
+TEST_F(StagingMapTest, CompleteKeyKeepsItsValues) {
   Make({.memory_limit = 16});
   EXPECT_OK(**Put(1, {0, 1}, {10, 11}));
   EXPECT_OK(**Put(1, {0, 1}, {90, 91}));
@@ -329,7 +329,7 @@ TEST_F(StagingMapTest, AKeyThatCanBeTakenKeepsItsValues) {
   EXPECT_THAT(***Take(1, {0, 1}), ElementsAre(10, 11));
 }
 
-TEST_F(StagingMapTest, AKeyThatWillNeverFitIsNotWaitedFor) {
+TEST_F(StagingMapTest, KeyBeyondTheMemoryLimitIsRejected) {
   Make({.memory_limit = 7});
   EXPECT_OK(**Put(1, {0}, {10}));
   const auto put = Put(1, {1}, {11});
@@ -340,7 +340,7 @@ TEST_F(StagingMapTest, AKeyThatWillNeverFitIsNotWaitedFor) {
   EXPECT_FALSE(Put(2, {0}, {20})->has_value()) << "another may be taken before";
 }
 
-TEST_F(StagingMapTest, WholeKeysAreBoundedButNotWhatCompletesOthers) {
+TEST_F(StagingMapTest, CapacityCountsNewKeysOnly) {
   Make({.capacity = 1});
   EXPECT_OK(**Put(1, {0, 1}, {10, 11}));
   const auto waits = Put(2, {0, 1}, {20, 21});
@@ -369,7 +369,7 @@ TEST_F(StagingMapTest, BadIndicesAndTypesAreRefused) {
   EXPECT_EQ(map_->incomplete_size(), 0);
 }
 
-TEST_F(StagingMapTest, ClearDropsAllAndMakesRoom) {
+TEST_F(StagingMapTest, ClearFreesCapacity) {
   Make({.capacity = 1, .memory_limit = 12});
   EXPECT_OK(**Put(1, {0, 1}, {10, 11}));
   EXPECT_OK(**Put(2, {0}, {20}));

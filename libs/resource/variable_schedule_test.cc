@@ -66,7 +66,7 @@ class VariableSchedule {
   int num_updates_ = 0;
 };
 
-TEST(VariableScheduleTest, NoUpdateOfAnAbortedStepLandsLater) {
+TEST(VariableScheduleTest, AbortedStepWritesNoUpdateLater) {
   const uint64_t count = NumSeeds(kSeeds);
   int num_updates = 0;
   for (uint64_t seed = FirstSeed(); seed < FirstSeed() + count; ++seed) {

@@ -68,12 +68,12 @@ TEST_F(VariableTest, IsUninitializedUntilAssigned) {
   EXPECT_EQ(variable_.version(), 1u);
 }
 
-TEST_F(VariableTest, AnotherTypeIsRefused) {
+TEST_F(VariableTest, MismatchedTypeIsRejected) {
   EXPECT_THAT(variable_.Assign(step_, Tensor::Scalar<int32_t>(1)),
               StatusIs(absl::StatusCode::kInvalidArgument, "float and int32"));
 }
 
-TEST_F(VariableTest, WritesInPlaceUnlessAReaderHoldsTheValue) {
+TEST_F(VariableTest, WritesInPlaceUnlessAReaderHoldsIt) {
   ASSERT_OK(variable_.Assign(step_, Tensor::Vector<float>({1, 2, 3})));
   const void* const first = MemoryOf(variable_);
   ASSERT_OK(AddOne());
@@ -91,7 +91,7 @@ TEST_F(VariableTest, WritesInPlaceUnlessAReaderHoldsTheValue) {
   EXPECT_EQ(variable_.version(), 4u);
 }
 
-TEST_F(VariableTest, AWriterOfRowsCopiesWhatAReaderHolds) {
+TEST_F(VariableTest, RowUpdateCopiesAHeldValue) {
   ASSERT_OK(variable_.Assign(step_, Tensor::Vector<float>({1, 2, 3})));
   ASSERT_OK(AddOneToRow(1));
   EXPECT_EQ(variable_.bytes_copied_on_write(), 0u);
@@ -169,7 +169,7 @@ TEST_F(HeldTableTest, IsCopiedWithoutTheLock) {
   EXPECT_EQ(held_.flat<float>()[kRow], 1);
 }
 
-TEST_F(HeldTableTest, IsCopiedOnceHoweverManyWriteRows) {
+TEST_F(HeldTableTest, IsCopiedOnceForManyRowWriters) {
   std::thread other;
   telling_.tell = [&] {
     other = std::thread([&] { EXPECT_OK(AddOneToRow(2, HeapAllocator())); });
@@ -183,7 +183,7 @@ TEST_F(HeldTableTest, IsCopiedOnceHoweverManyWriteRows) {
 }
 
 // The value that came meanwhile is held, too, and again.
-TEST_F(HeldTableTest, AWriterOfRowsEndsWhateverOthersDo) {
+TEST_F(HeldTableTest, RowUpdateEndsDespiteConcurrentWrites) {
   std::vector<Tensor> held;
   std::function<void()> again = [&] {
     EXPECT_OK(table_->Assign(step_, Full(static_cast<float>(held.size() + 5))));
@@ -198,7 +198,7 @@ TEST_F(HeldTableTest, AWriterOfRowsEndsWhateverOthersDo) {
   EXPECT_EQ(First(1), 8);
 }
 
-TEST_F(HeldTableTest, WhoMustNotWaitCopiesNothing) {
+TEST_F(HeldTableTest, NonBlockingUpdateCopiesNoValue) {
   telling_.tell = [] { ADD_FAILURE(); };
   EXPECT_TRUE(IsGivenUp(AddOneToRow(1, telling_, WhenLocked::kGiveUp)));
   EXPECT_EQ(table_->version(), 1u);
@@ -207,7 +207,7 @@ TEST_F(HeldTableTest, WhoMustNotWaitCopiesNothing) {
               StatusIs(absl::StatusCode::kAborted, "enough"));
 }
 
-TEST_F(HeldTableTest, WithoutMemoryTheValueIsWhatItWas) {
+TEST_F(HeldTableTest, OutOfMemoryKeepsTheValue) {
   class NoMemory : public Allocator {
     BufferPtr Allocate(size_t) override { return BufferPtr(); }
   };
@@ -219,7 +219,7 @@ TEST_F(HeldTableTest, WithoutMemoryTheValueIsWhatItWas) {
 }
 
 // What a writer had begun elsewhere is dropped; the value is what it was.
-TEST_F(VariableTest, AnErrorLeavesAValueThatIsHeld) {
+TEST_F(VariableTest, FailedUpdateKeepsAHeldValue) {
   Variable other("w", DT_FLOAT, {1});
   ASSERT_OK(other.Assign(step_, Tensor::Vector<float>({7})));
   ASSERT_OK(variable_.Assign(step_, Tensor::Vector<float>({1, 2, 3})));
@@ -244,7 +244,7 @@ TEST_F(VariableTest, AnErrorLeavesAValueThatIsHeld) {
 }
 
 // Of several, those are written elsewhere that somebody holds, and only those.
-TEST_F(VariableTest, UpdateAllWritesElsewhereWhatIsHeld) {
+TEST_F(VariableTest, UpdateAllWritesHeldValuesToNewMemory) {
   Variable other("w", DT_FLOAT, {1});
   ASSERT_OK(other.Assign(step_, Tensor::Vector<float>({7})));
   ASSERT_OK(variable_.Assign(step_, Tensor::Vector<float>({1, 2, 3})));
@@ -268,7 +268,7 @@ TEST_F(VariableTest, UpdateAllWritesElsewhereWhatIsHeld) {
   EXPECT_EQ(held.flat<float>()[0], 7);
 }
 
-TEST_F(VariableTest, ReadersOfAPartForceNoCopy) {
+TEST_F(VariableTest, PartReadersForceNoCopy) {
   ASSERT_OK(variable_.Assign(step_, Tensor::Vector<float>({1, 2, 3})));
   float second = 0;
   ASSERT_OK(variable_.ReadPart([&](const Tensor& value) {
@@ -280,7 +280,7 @@ TEST_F(VariableTest, ReadersOfAPartForceNoCopy) {
   EXPECT_EQ(variable_.bytes_copied_on_write(), 0u);
 }
 
-TEST_F(VariableTest, NothingOfAnAbortedStepLands) {
+TEST_F(VariableTest, AbortedStepChangesNoState) {
   ASSERT_OK(variable_.Assign(step_, Tensor::Vector<float>({1, 2, 3})));
   step_.Cancel(absl::AbortedError("peer is gone"));
   const auto aborted = StatusIs(absl::StatusCode::kAborted, "peer is gone");
@@ -305,7 +305,7 @@ TEST_F(VariableTest, NothingOfAnAbortedStepLands) {
 }
 
 // On a thread of its own: this one holds the lock.
-TEST_F(VariableTest, WhoGivesUpDoesNotWaitAndChangesNothing) {
+TEST_F(VariableTest, NonBlockingCallsLeaveALockedVariable) {
   constexpr auto kGiveUp = WhenLocked::kGiveUp;
   Variable other("w", DT_FLOAT, {1});
   ASSERT_OK(other.Assign(step_, Tensor::Vector<float>({7})));
@@ -347,7 +347,7 @@ TEST_F(VariableTest, WhoGivesUpDoesNotWaitAndChangesNothing) {
   EXPECT_FALSE(IsGivenUp(absl::UnavailableError("the peer is gone")));
 }
 
-TEST_F(VariableTest, UpdateAllGivesValuesInTheOrderAsked) {
+TEST_F(VariableTest, UpdateAllKeepsTheRequestedOrder) {
   Variable other("w", DT_FLOAT, {1});
   ASSERT_OK(variable_.Assign(step_, Tensor::Vector<float>({1, 2, 3})));
   ASSERT_OK(other.Assign(step_, Tensor::Vector<float>({7})));
@@ -424,7 +424,7 @@ TEST(VariableStressTest, ReadsAreNeverTorn) {
 
 // Nothing is lost, and no value torn, where writers of rows and of all elements
 // meet readers that keep what they read.
-TEST(VariableStressTest, RowsOfTablesThatAreHeldAreNotLost) {
+TEST(VariableStressTest, RowUpdatesOfHeldTablesAreNotLost) {
   constexpr int64_t kElements = 400'000;  // more than is copied under the lock
   constexpr int kRounds = 50;
   Cancellation step;
@@ -512,7 +512,7 @@ class VariableWaitTest : public ::testing::Test {
   Cancellation step_;
 };
 
-TEST_F(VariableWaitTest, TheFirstValueEndsAllWaits) {
+TEST_F(VariableWaitTest, FirstValueEndsAllWaits) {
   Variable variable("v", DT_FLOAT, PartialShape());
   variable.WhenInitialized(step_, Record(1));
   variable.WhenInitialized(step_, Record(2));
@@ -527,7 +527,7 @@ TEST_F(VariableWaitTest, TheFirstValueEndsAllWaits) {
   EXPECT_EQ(told_.back(), Told::value_type(3, absl::StatusCode::kOk));
 }
 
-TEST_F(VariableWaitTest, ACancelledStepEndsItsWaitAlone) {
+TEST_F(VariableWaitTest, CancelledStepEndsOnlyItsWait) {
   Variable variable("v", DT_FLOAT, PartialShape());
   Cancellation cancelled;
   variable.WhenInitialized(cancelled, Record(1));
@@ -544,7 +544,7 @@ TEST_F(VariableWaitTest, ACancelledStepEndsItsWaitAlone) {
 }
 
 // An assignment that does not land is no value.
-TEST_F(VariableWaitTest, AnAbortedAssignmentEndsNoWait) {
+TEST_F(VariableWaitTest, AbortedAssignmentEndsNoWait) {
   Variable variable("v", DT_FLOAT, PartialShape());
   variable.WhenInitialized(step_, Record(1));
   Cancellation aborted;
@@ -553,7 +553,7 @@ TEST_F(VariableWaitTest, AnAbortedAssignmentEndsNoWait) {
   EXPECT_EQ(told_, Told());
 }
 
-TEST_F(VariableWaitTest, AVariableThatGoesSaysSo) {
+TEST_F(VariableWaitTest, DestroyedVariableEndsItsWaits) {
   {
     Variable variable("v", DT_FLOAT, PartialShape());
     variable.WhenInitialized(step_, Record(1));
@@ -564,7 +564,7 @@ TEST_F(VariableWaitTest, AVariableThatGoesSaysSo) {
 }
 
 // Threads that wait, and one that assigns: nobody is forgotten.
-TEST_F(VariableWaitTest, NoWaitIsMissed) {
+TEST_F(VariableWaitTest, ConcurrentWaitsAreAllNotified) {
   for (int round = 0; round < 200; ++round) {
     Variable variable("v", DT_FLOAT, PartialShape());
     std::atomic<int> told{0};

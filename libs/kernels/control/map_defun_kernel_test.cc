@@ -73,7 +73,7 @@ absl::StatusOr<Tensor> MapOf(const Tensor& rows, int32_t throws_at) {
        {"output_shapes", std::vector<PartialShape>{PartialShape({})}}});
 }
 
-TEST(MapDefunTest, AnExceptionOfOneRowFailsTheNode) {
+TEST(MapDefunTest, ExceptionInOneRowFailsTheNode) {
   const Tensor rows = Tensor::Vector<int32_t>({0, 1, 2, 3, 4, 5, 6});
   EXPECT_OK(MapOf(rows, /*throws_at=*/-1));
   EXPECT_THAT(MapOf(rows, /*throws_at=*/5),

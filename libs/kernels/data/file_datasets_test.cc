@@ -176,7 +176,7 @@ TEST_F(FileDatasetsTest, LinesHaveNoCarriageReturns) {
 
 // Batches take lines from their files without making elements of them. What
 // comes through Take, which knows elements alone, is the same.
-TEST_F(FileDatasetsTest, BatchesOfLinesAreBatchesOfElements) {
+TEST_F(FileDatasetsTest, LineBatchesEqualElementBatches) {
   Write("a", "one\n\nthree of more than fifteen bytes\r\nfour");
   Write("b", "");
   Write("c", "five\n");
@@ -208,7 +208,7 @@ TEST_F(FileDatasetsTest, BatchesOfLinesAreBatchesOfElements) {
             "than fifteen bytes four");
 }
 
-TEST_F(FileDatasetsTest, ABatchOfLinesGoesOnWhereItWasSaved) {
+TEST_F(FileDatasetsTest, LineBatchesResumeFromASavedPosition) {
   Write("a", "1\n2\n3\n4\n5\n");
   ASSERT_OK_AND_ASSIGN(const Tensor lines, Lines({"a"}));
   ASSERT_OK_AND_ASSIGN(
@@ -266,7 +266,7 @@ class CancelledWhileItReads : public Dataset {
   Cancellation& step_;
 };
 
-TEST_F(FileDatasetsTest, LinesOfAStepThatIsCancelledAreTheNextStepsOnes) {
+TEST_F(FileDatasetsTest, CancelledBatchKeepsItsLinesForTheNextStep) {
   Cancellation step;
   const Tensor ten = ToTensor(std::make_shared<CancelledWhileItReads>(step));
   ASSERT_OK_AND_ASSIGN(const Tensor batches, Batch(ten, 4, false));
@@ -279,7 +279,7 @@ TEST_F(FileDatasetsTest, LinesOfAStepThatIsCancelledAreTheNextStepsOnes) {
             (Texts{"[4] 0 1 2 3", "[4] 4 5 6 7", "[2] 8 9", "end"}));
 }
 
-TEST_F(FileDatasetsTest, AFileThatIsNotThereIsNamedTwice) {
+TEST_F(FileDatasetsTest, MissingFileIsReportedTwice) {
   Write("a", "one\n");
   const Texts outcomes = Outcomes(Lines({"a", "missing", "a"}), 4);
   EXPECT_EQ(outcomes[0], "one");
@@ -334,7 +334,7 @@ TEST_F(FileDatasetsTest, RepeatedFilesThatAreAllMissingFail) {
 }
 
 // Without a descriptor or memory for a moment, or with a disk that hiccups.
-TEST_F(FileDatasetsTest, ErrorsOfTheMachineLoseNoFile) {
+TEST_F(FileDatasetsTest, TransientErrorsSkipNoFile) {
   Write("a", "one\ntwo\n");
   FailingFileSystem files(harness_.files());
   harness_.kernels().set_file_system(files);
@@ -378,14 +378,14 @@ TEST_F(FileDatasetsTest, LastingErrorsAreNotIgnored) {
                    "end"}));
 }
 
-TEST_F(FileDatasetsTest, AFileThatIsNotCompressedIsNamed) {
+TEST_F(FileDatasetsTest, UncompressedFileIsNamed) {
   Write("a", "one\n");
   const Texts outcomes = Outcomes(Lines({"a"}, "ZLIB"), 1);
   EXPECT_THAT(outcomes[0], testing::HasSubstr("DATA_LOSS: a: inflate()"));
 }
 
 // OUT_OF_RANGE would be the end of the data.
-TEST_F(FileDatasetsTest, ACompressedFileThatHasBecomeShorterIsNamed) {
+TEST_F(FileDatasetsTest, TruncatedCompressedFileIsNamed) {
   Write("lines", Deflated("one\ntwo\n"));
   ASSERT_OK_AND_ASSIGN(const Tensor lines, Lines({"lines"}, "ZLIB"));
   ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(lines));
@@ -421,7 +421,7 @@ TEST_F(FileDatasetsTest, DamagedRecords) {
              "one", "OUT_OF_RANGE: the end"}));
 }
 
-TEST_F(FileDatasetsTest, RecordsFromOffsetsOn) {
+TEST_F(FileDatasetsTest, RecordsStartAtByteOffsets) {
   WriteRecords("a", {"one", "two"});
   ASSERT_OK_AND_ASSIGN(
       const Tensor dataset,
@@ -485,7 +485,7 @@ TEST_F(FileDatasetsTest, CompressedFilesThatEndWithinTheirHeader) {
             (Texts{"abc", "def"}));
 }
 
-TEST_F(FileDatasetsTest, ArgumentsThatCannotBe) {
+TEST_F(FileDatasetsTest, InvalidArgumentsAreRejected) {
   const auto invalid = [](const std::string& text) {
     return StatusIs(absl::StatusCode::kInvalidArgument, text);
   };
@@ -520,7 +520,7 @@ TEST_F(FileDatasetsTest, CsvRecords) {
 
 // As in TensorFlow: an error of its own, after which the records follow, where
 // the header has not taken them along.
-TEST_F(FileDatasetsTest, CsvHeadersThatAreNotAsTheyShouldBe) {
+TEST_F(FileDatasetsTest, MalformedCsvHeadersAreReported) {
   const std::string cannot = ": Can't read header of file: ";
   Write("good", "a,b\n1,x\n");
   Write("open", "\"a,b\n1,x\n");
@@ -546,7 +546,7 @@ TEST_F(FileDatasetsTest, CsvHeadersThatAreNotAsTheyShouldBe) {
 
 // TensorFlow's words, and its places: a record with an error is read to the end
 // of its last field, which an unescaped quote does not end.
-TEST_F(FileDatasetsTest, CsvRecordsThatAreNotAsTheyShouldBe) {
+TEST_F(FileDatasetsTest, MalformedCsvRecordsAreReported) {
   Write("a",
         "1,a\n\n2,\"b\nc\",3\n3\nx,y\n4,\"q\"z\n5,\"w\"\n,z\n6,u\"v\n7,\"end");
   EXPECT_EQ(

@@ -257,7 +257,7 @@ TEST_F(NnLayoutTest, VolumesAreNormalised) {
   EXPECT_EQ(image[5].shape(), TensorShape({0}));
 }
 
-TEST_F(NnLayoutTest, WhatIsNoImageIsRefused) {
+TEST_F(NnLayoutTest, NonImagesAreRejected) {
   const AttrMap attrs = ChannelsFirst(Windows({1, 1, 1, 1}, {1, 1, 1, 1}));
   const Tensor filter = Numbers({1, 1, 1, 1});
   for (const TensorShape& shape :

@@ -658,7 +658,7 @@ std::set<std::string> StatefulOps(KernelTestHarness& harness) {
   return names;
 }
 
-TEST(StateRulesTest, NothingOfAnAbortedStepLands) {
+TEST(StateRulesTest, AbortedStepChangesNoState) {
   KernelTestHarness all(RegisterStandardKernels);
   const absl::Status cause = absl::AbortedError("the step is over");
   for (const std::string& op : StatefulOps(all)) {
@@ -682,7 +682,7 @@ TEST(StateRulesTest, NothingOfAnAbortedStepLands) {
   }
 }
 
-TEST(StateRulesTest, NothingIsDrawnByAnAbortedStep) {
+TEST(StateRulesTest, AbortedStepDrawsNoRandomNumbers) {
   for (const auto& [op, call] : RandomCases()) {
     SCOPED_TRACE(op);
     State state;
@@ -769,7 +769,7 @@ void ExpectDoesNotWait(const std::string& op, const Prepare& prepare) {
   EXPECT_NE(state.Describe(), before);
 }
 
-TEST(StateRulesTest, NoneThatIsCheapWaitsForAVariable) {
+TEST(StateRulesTest, CheapKernelsDoNotWaitForVariables) {
   KernelTestHarness all(RegisterStandardKernels);
   std::set<std::string> tried;
   int num_exercised = 0;

@@ -102,7 +102,7 @@ TEST(InitializersTest, RandomOnesNeedAFloatingType) {
   EXPECT_THAT(root.status(), StatusIs(kInvalid, "floating point"));
 }
 
-TEST(InitializersTest, SeedsAreTensorFlows) {
+TEST(InitializersTest, SeedsMatchTensorFlow) {
   const Scope root = Scope::Root();
   root.SetGraphSeed(4);
   initializers::RandomUniform()(root, {2}, DT_FLOAT, nullptr);

@@ -1,4 +1,4 @@
-// MadeUpShapesTest: shapes and numbers that a seed draws, for tests of kernels
+// RandomShapesTest: shapes and numbers that a seed draws, for tests of kernels
 // over images.
 #ifndef WEFT_LIBS_KERNELS_NN_TESTING_MADE_UP_SHAPES_H_
 #define WEFT_LIBS_KERNELS_NN_TESTING_MADE_UP_SHAPES_H_
@@ -19,9 +19,9 @@ namespace weft {
 using List = std::vector<int64_t>;
 
 // Draws shapes and numbers from a seed of its own for each test.
-class MadeUpShapesTest : public testing::Test, public MadeUpTensors {
+class RandomShapesTest : public testing::Test, public MadeUpTensors {
  protected:
-  MadeUpShapesTest() : harness_(RegisterNnKernels) {}
+  RandomShapesTest() : harness_(RegisterNnKernels) {}
 
   static Tensor ToDouble(const Tensor& x) {
     Tensor wide(DT_DOUBLE, x.shape());
