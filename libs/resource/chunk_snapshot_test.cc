@@ -16,7 +16,7 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kRowElements = 1 << 16;  // 256 KiB: four rows a chunk
+constexpr int64_t kRowElements = 1 << 16;  // 256 KiB: four rows per chunk
 constexpr int64_t kRows = 40;              // 10 MiB
 constexpr int64_t kRowBytes = 4 * kRowElements;
 
@@ -64,7 +64,7 @@ class ChunkSnapshotTest : public ::testing::Test {
     return *ChunkSnapshot::Take(variable_, HeapAllocator());
   }
 
-  // All elements of the chunk are `expected`.
+  // Checks that all elements of the chunk are `expected`.
   static void ExpectChunk(ChunkSnapshot& snapshot, int64_t chunk,
                           int32_t expected) {
     bool same = true;
@@ -91,7 +91,7 @@ TEST_F(ChunkSnapshotTest, ReadsInPlaceWithoutWriters) {
   EXPECT_FALSE(snapshot->whole().IsInitialized());
 }
 
-// A row's update copies that row once, and neither its chunk nor the table.
+// A row update copies that row once, and neither its chunk nor the table.
 TEST_F(ChunkSnapshotTest, RowUpdateCopiesItsPagesOnce) {
   auto snapshot = Take();
   ASSERT_OK(AddToRows({5}));
@@ -101,8 +101,8 @@ TEST_F(ChunkSnapshotTest, RowUpdateCopiesItsPagesOnce) {
   for (int64_t i = 0; i < 10; ++i) ExpectChunk(*snapshot, i, 0);
 }
 
-// Rows of 4,000 bytes lie across pages of 4,096, and neither these nor chunks
-// end where the value does.
+// Rows of 4,000 bytes cross pages of 4,096 bytes, and the value ends inside a
+// page and inside a chunk.
 TEST_F(ChunkSnapshotTest, RowsLieAcrossPages) {
   constexpr int64_t kOddRows = 601, kOddElements = 1000;
   const auto numbers = [](int32_t first) {
@@ -142,9 +142,8 @@ TEST_F(ChunkSnapshotTest, RowsLieAcrossPages) {
   EXPECT_LE(snapshot->bytes_copied_aside(), 12 * ChunkSnapshot::kPageBytes);
 }
 
-// Pages of different chunks lie in one block: an update of rows all over a
-// variable takes no more from the system than it copies. With the last chunk
-// all blocks are given back.
+// Pages of different chunks share a block: updates of rows all over a variable
+// allocate no more than they copy. All blocks are freed with the last chunk.
 TEST_F(ChunkSnapshotTest, PagesOfAllChunksShareBlocks) {
   BufferPool pool;
   ASSERT_OK_AND_ASSIGN(auto snapshot, ChunkSnapshot::Take(variable_, pool));
@@ -160,7 +159,7 @@ TEST_F(ChunkSnapshotTest, PagesOfAllChunksShareBlocks) {
   EXPECT_EQ(pool.stats().bytes_in_use, 0);
 }
 
-// What is allocated ahead is the memory of the next value, once.
+// The preallocated memory is used for the next value, once.
 TEST_F(ChunkSnapshotTest, FirstUpdateUsesPreallocatedMemory) {
   ASSERT_OK(AddToAll());
   auto ahead = ChunkSnapshot::AllocateAhead({variable_}, HeapAllocator());
@@ -176,14 +175,14 @@ TEST_F(ChunkSnapshotTest, FirstUpdateUsesPreallocatedMemory) {
   for (int64_t i = 0; i < 10; ++i) ExpectChunk(*(*snapshots)[0], i, 1);
 }
 
-// It is of no use to a value that nobody updates, or that has another shape by
-// then; and goes with the snapshot.
+// A value that is not updated, or has changed its shape, gets no preallocated
+// memory. The memory is freed with the snapshot.
 TEST_F(ChunkSnapshotTest, PreallocatesOnlyWhenNeeded) {
   const auto ahead = [&] {
     return std::move(
         ChunkSnapshot::AllocateAhead({variable_}, HeapAllocator())[0].value);
   };
-  EXPECT_FALSE(ahead().IsInitialized()) << "nobody updates it";
+  EXPECT_FALSE(ahead().IsInitialized()) << "it is not updated";
   ASSERT_OK(AddToRows({1}));
   EXPECT_FALSE(ahead().IsInitialized()) << "pages of rows are copied";
   ASSERT_OK(AddToAll());
@@ -203,9 +202,9 @@ TEST_F(ChunkSnapshotTest, PreallocatesOnlyWhenNeeded) {
   EXPECT_TRUE(memory.RefCountIsOne());
 }
 
-// Pages of rows are copied into what was allocated ahead: for sixteen updates
-// like the first, and no more than the variable has. The last chunk gives back
-// what nobody needed.
+// Pages of rows are copied into preallocated memory: enough for sixteen updates
+// like the first, and at most the size of the variable. The last chunk frees
+// what was not used.
 TEST_F(ChunkSnapshotTest, RowUpdatesUsePreallocatedMemory) {
   const auto ahead_after = [&](std::vector<int64_t> rows, BufferPool& pool) {
     Take();
@@ -242,8 +241,8 @@ TEST_F(ChunkSnapshotTest, StringsAreNotPreallocated) {
                    .value.IsInitialized());
 }
 
-// A writer of all elements leaves the old value to the snapshot, and copies
-// nothing of it.
+// An update of all elements leaves the old value to the snapshot without a
+// copy.
 TEST_F(ChunkSnapshotTest, FullUpdateWritesANewValue) {
   auto snapshot = Take();
   ExpectChunk(*snapshot, 3, 0);
@@ -271,7 +270,8 @@ TEST_F(ChunkSnapshotTest, ChunksAlreadyReadAreNotKept) {
               StatusIs(absl::StatusCode::kOutOfRange));
 }
 
-// With its last chunk a snapshot lets go of all memory, and is in nobody's way.
+// With its last chunk, a snapshot releases all memory and no longer slows
+// writers.
 TEST_F(ChunkSnapshotTest, ReadSnapshotReleasesItsMemory) {
   auto in_place = Take();
   auto held = Take();
@@ -327,7 +327,7 @@ TEST_F(ChunkSnapshotTest, SmallValuesAreHeldWhole) {
   EXPECT_EQ(snapshot->whole().flat<std::string>()[1], "b");
 }
 
-// One chunk is one change's unit: no more is copied than a chunk has.
+// A chunk is the unit of changes: no more than one chunk is copied.
 TEST_F(ChunkSnapshotTest, SmallValuesUpToAChunkAreHeldWhole) {
   for (const int64_t more : {0, 1}) {
     const int64_t elements = ChunkSnapshot::kChunkBytes + more;
@@ -351,12 +351,12 @@ TEST_F(ChunkSnapshotTest, TakeAllTakesAllOrNone) {
   const std::shared_ptr<Variable> twice[] = {variable_, variable_};
   EXPECT_THAT(ChunkSnapshot::TakeAll(twice, HeapAllocator()),
               StatusIs(absl::StatusCode::kInvalidArgument, "twice"));
-  ASSERT_OK(AddToRows({0}));  // nobody reads, and no lock is held
+  ASSERT_OK(AddToRows({0}));  // no snapshot exists, and no lock is held
   EXPECT_EQ(variable_->bytes_copied_on_write(), 0u);
 }
 
-// A variable and its slot change together, by elements and by rows; whatever
-// the snapshots show, it is one moment of both.
+// A variable and its slot change together, by elements and by rows. The
+// snapshots must show the same version of both.
 TEST_F(ChunkSnapshotTest, TakeAllIsConsistent) {
   auto slot = std::make_shared<Variable>("slot", DT_INT32,
                                          PartialShape({kRows, kRowElements}));
@@ -405,9 +405,8 @@ TEST_F(ChunkSnapshotTest, TakeAllIsConsistent) {
   sparse.join();
 }
 
-// Writers add to rows while a reader takes snapshot after snapshot; rows of a
-// snapshot add up to a moment of the variable: all writers write the rows of
-// a chunk together.
+// Writers add to rows while a reader takes snapshots. All writers write the
+// rows of a chunk together, so a snapshot must show all or none of an update.
 TEST_F(ChunkSnapshotTest, SnapshotsAreNeverTorn) {
   std::atomic<bool> stop{false};
   std::vector<std::thread> writers;
@@ -433,9 +432,9 @@ TEST_F(ChunkSnapshotTest, SnapshotsAreNeverTorn) {
   for (std::thread& writer : writers) writer.join();
 }
 
-// A mutex is not fair: between two threads that take it all the time a third
-// that came as one of many would wait for as long as they go on. Counted in
-// most rounds: in some a thread is not run for a while.
+// A mutex is not fair: two threads that take it all the time could block a
+// third for as long as they run. The test counts over most rounds, because in
+// some rounds a thread is not scheduled for a while.
 TEST_F(ChunkSnapshotTest, ReleaseIsServedBeforeLaterWriters) {
   std::atomic<bool> done{false};
   std::atomic<int> updates{0};
@@ -457,11 +456,11 @@ TEST_F(ChunkSnapshotTest, ReleaseIsServedBeforeLaterWriters) {
   done = true;
   for (std::thread& writer : writers) writer.join();
   std::sort(waited_for.begin(), waited_for.end());
-  // Of each writer one that waited before, and one that was about to.
+  // For each writer: one update that waited before, and one that was starting.
   EXPECT_LE(waited_for[75], 4);
 }
 
-// Nothing to read, and still a value with a type and a shape.
+// No chunks to read, but still a value with a type and a shape.
 TEST_F(ChunkSnapshotTest, EmptyValueIsHeldWhole) {
   for (const DataType dtype : {DT_STRING, DT_FLOAT}) {
     const auto empty =

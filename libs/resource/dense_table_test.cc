@@ -76,8 +76,8 @@ TEST_F(DenseTableTest, KeyBehindARemovedKeyIsUpdatedInPlace) {
   EXPECT_EQ(ValueOf(Find(9)), kNothing);
 }
 
-// Else there would be no empty bucket at which a search could end, and the
-// table would grow with keys that it does not have.
+// Otherwise no empty bucket would be left to end a search, and the table would
+// be enlarged for keys that it no longer has.
 TEST_F(DenseTableTest, RemovedKeysFreeTheirBuckets) {
   Make(8);
   for (int64_t key = 1; key < 100; ++key) {

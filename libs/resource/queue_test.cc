@@ -23,7 +23,7 @@ std::vector<QueueElement> Numbers(std::initializer_list<int> values) {
   return elements;
 }
 
-// What a call came to, once it did.
+// The result of a call, once it has completed.
 using Answer = std::optional<absl::StatusOr<std::vector<int>>>;
 
 class QueueTest : public testing::Test {
@@ -275,7 +275,7 @@ TEST_F(QueueTest, RejectsMismatchedTuples) {
                        "requested capacity was 5."));
 }
 
-// Every element arrives once, whatever is cancelled meanwhile.
+// Every element arrives once, even if calls are cancelled meanwhile.
 TEST_F(QueueTest, ConcurrentCallsLoseNoElement) {
   Make(3);
   SystemClock clock;
@@ -323,8 +323,8 @@ TEST_F(QueueTest, ConcurrentCallsLoseNoElement) {
   EXPECT_EQ(counts, std::vector<int>(kElements, 1));
 }
 
-// Its container was reset, or its node is gone: nobody will add to it any more.
-// The call is still its step's to end.
+// As when its container was reset, or its node was destroyed: no elements can
+// be added any more. The step can still end the call.
 TEST_F(QueueTest, WaitingCallKeepsItsQueue) {
   Make(1);
   Answer* dequeue = Dequeue(2);

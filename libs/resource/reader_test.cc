@@ -25,10 +25,11 @@ constexpr auto kCancelled = absl::StatusCode::kCancelled;
 constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
 constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
 
-// So many letters are there at a time once one of them was read.
+// This many letters are available at a time once one of them was read.
 constexpr size_t kBlock = 50;
 
-// Units are words "abc": a record for each letter. Some fail, and "." is none.
+// Units are words: "abc" has a record for each letter. Some fail, and "." is no
+// record.
 class Letters : public RecordSource {
  public:
   absl::Status Start(const Place&, const std::string& work) override {
@@ -103,7 +104,7 @@ class ReaderTest : public testing::Test {
   Reader::Context Context(Cancellation& step) {
     return {step, scheduler_, files_, HeapAllocator()};
   }
-  // What it came to, once it did.
+  // Set to the result of the call once it has completed.
   std::shared_ptr<std::optional<Answer>> Begin(Cancellation& step, int count) {
     auto answer = std::make_shared<std::optional<Answer>>();
     reader_->ReadUpTo(Context(step), queue_, count, [answer](auto records) {
@@ -181,7 +182,7 @@ TEST_F(ReaderTest, UnitsThatNeverHaveARecordFail) {
   EXPECT_THAT(*Read(), ElementsAre("b"));
 }
 
-// The one with a record may be the last of many.
+// The unit with a record may be the last of many.
 TEST_F(ReaderTest, UnitsWithoutARecordThatComeOnceDoNotFail) {
   Add({".."});
   for (int i = 0; i < 600; ++i) Add({"", "."});
@@ -279,7 +280,7 @@ TEST_F(ReaderTest, AvailableRecordsAreReturnedAtOnce) {
   EXPECT_THAT(*Read(), ElementsAre("h"));
 }
 
-// Files block: a call that is served at once touches none.
+// Files block, so a call that is served at once must not read one.
 TEST_F(ReaderTest, TheCallersThreadReadsNoFile) {
   const std::string unit(4 * kBlock, 'a');
   for (const int count : {1, 7}) {
@@ -339,8 +340,7 @@ TEST_F(ReaderTest, UnreachableUnitLosesNoRecord) {
   letters_->start_errors = {{"missing", absl::NotFoundError("no such file")},
                             {"far", absl::UnavailableError("the network")}};
   EXPECT_THAT(Read(), StatusIs(absl::StatusCode::kNotFound));
-  EXPECT_THAT(Read(), StatusIs(kUnavailable))
-      << "what is missing is passed over";
+  EXPECT_THAT(Read(), StatusIs(kUnavailable)) << "a missing unit is skipped";
   EXPECT_THAT(Read(), StatusIs(kUnavailable));
   letters_->start_errors.clear();
   EXPECT_THAT(*Read(9), ElementsAre("f", "a", "r"));
@@ -362,7 +362,7 @@ TEST_F(ReaderTest, ResetIsQueuedAndEndsWithItsStep) {
   EXPECT_THAT(***read, ElementsAre("a"));
 }
 
-// More than there is stack for, if each ended the next one.
+// Recursion from one call's end into the next would overflow the stack.
 TEST_F(ReaderTest, ManyCallsMayWaitForAClosingQueue) {
   constexpr int kCalls = 50'000;
   int ended = 0;
@@ -396,7 +396,7 @@ TEST_F(ReaderTest, OnlyStringQueuesNameUnits) {
   EXPECT_THAT(Read(), StatusIs(kInvalid, "one-element string tensor"));
 }
 
-// Calls of many threads, half of which are cancelled at some moment.
+// Many threads call, and half of the calls are cancelled at random times.
 TEST(ReaderThreadsTest, CancellationLosesNoRecord) {
   constexpr int kThreads = 6;
   constexpr int kUnits = 300;
@@ -411,7 +411,7 @@ TEST(ReaderThreadsTest, CancellationLosesNoRecord) {
       NewFifoStore());
   absl::Mutex mutex;
   std::vector<std::string> keys;
-  // Until the input has ended.
+  // Repeats until the input has ended.
   const auto read = [&](uint32_t random) {
     while (true) {
       random = random * 1664525 + 1013904223;

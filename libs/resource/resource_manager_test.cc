@@ -22,7 +22,7 @@ class Other : public Resource {
   std::string DebugString() const override { return "another"; }
 };
 
-// Nobody cancels it.
+// Never cancelled.
 const Cancellation step;
 
 absl::StatusOr<std::shared_ptr<Thing>> MakeThing() {
@@ -105,7 +105,8 @@ TEST(ResourceManagerTest, PrivateResourcesGoWithTheirHolder) {
   EXPECT_THAT(manager.Lookup<Thing>("", name),
               StatusIs(absl::StatusCode::kNotFound));
   EXPECT_OK(manager.Lookup<Thing>("ps", other_name));
-  // Whoever keeps a pointer looks again, though nothing shared was there.
+  // A cached pointer must be looked up again, even if no shared resource was
+  // removed.
   const uint64_t generation = manager.generation();
   manager.ClearContainer("ps");
   EXPECT_GT(manager.generation(), generation);
@@ -152,7 +153,7 @@ TEST(ResourceManagerTest, CancelledStepNeitherCreatesNorDeletes) {
   EXPECT_EQ(manager.List().size(), 1u);
 }
 
-// A resource whose description has to wait for somebody who uses the manager.
+// A resource whose description waits for a thread that uses the manager.
 class Asker : public Resource {
  public:
   static constexpr absl::string_view kTypeName = "Asker";
@@ -190,7 +191,7 @@ TEST(ResourceManagerTest, CreationNotifiesWaiters) {
   };
   manager.WhenCreated<Thing>(waits, "", "x", record);
   manager.WhenCreated<Thing>(cancelled, "worker", "x", record);
-  // Neither another name, nor another container, nor another type.
+  // Another name, container or type does not count.
   ASSERT_OK(manager.LookupOrCreate<Thing>(step, "", "y", MakeThing));
   ASSERT_OK(manager.LookupOrCreate<Thing>(step, "box", "x", MakeThing));
   ASSERT_OK(manager.LookupOrCreate<Other>(
@@ -204,11 +205,11 @@ TEST(ResourceManagerTest, CreationNotifiesWaiters) {
   ASSERT_OK(manager.LookupOrCreate<Thing>(step, "", "x", MakeThing));
   ASSERT_EQ(told.size(), 2u);
   EXPECT_OK(told[1]);
-  manager.WhenCreated<Thing>(waits, "", "x", record);  // it is there
+  manager.WhenCreated<Thing>(waits, "", "x", record);  // it exists
   EXPECT_EQ(told.size(), 3u);
 }
 
-// Those who wait look for what was created, without the lock.
+// The callback looks up the created resource, so it must run without the lock.
 TEST(ResourceManagerTest, WaiterMayCallTheManager) {
   ResourceManager manager("worker");
   Cancellation waits;

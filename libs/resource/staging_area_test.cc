@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 
 constexpr auto kCancelled = absl::StatusCode::kCancelled;
 
-// What a call came to, once it did.
+// The result of a call, once it has completed.
 template <typename T>
 using Pending = std::shared_ptr<std::optional<T>>;
 
@@ -143,7 +143,7 @@ TEST_F(StagingAreaTest, BytesAreBounded) {
   EXPECT_OK(**Put({1, 2, 3}));
 }
 
-// What texts hold counts, too.
+// The contents of strings count, too.
 TEST_F(StagingAreaTest, StringBytesAreBounded) {
   Make({.memory_limit = 1000});
   const auto put = [&](size_t size) {
@@ -171,8 +171,8 @@ TEST_F(StagingAreaTest, MismatchedTakeKeepsTheTuple) {
   EXPECT_THAT(***Take(2), ElementsAre(1, 2));
 }
 
-// Of many threads, half of whose calls are cancelled at some moment: nothing is
-// lost, and nothing comes twice.
+// Many threads call, and half of the calls are cancelled at random times: no
+// tuple is lost or taken twice.
 TEST(StagingAreaThreadsTest, CancellationLosesNoTuple) {
   constexpr int kEach = 500;
   constexpr int kThreads = 3;
@@ -180,7 +180,7 @@ TEST(StagingAreaThreadsTest, CancellationLosesNoTuple) {
       StagingLimits{.capacity = 3, .memory_limit = 12});
   SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
-  // Calls until one succeeds.
+  // Repeats a call until it succeeds.
   const auto insist = [&](uint32_t& random, const auto& call) {
     absl::Status status;
     do {
@@ -257,7 +257,7 @@ class StagingMapTest : public testing::Test {
     map_->Peek(step_, key, std::move(indices), types, Reporting(answer));
     return answer;
   }
-  // The key, before the values.
+  // Returns the key, followed by the values.
   Pending<Ints> TakeAny() {
     auto answer = NewPending<Ints>();
     map_->TakeAny(step_, {0, 1}, {DT_INT32, DT_INT32}, [answer](auto item) {

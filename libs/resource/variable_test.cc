@@ -103,7 +103,7 @@ TEST_F(VariableTest, RowUpdateCopiesAHeldValue) {
   EXPECT_EQ(variable_.Read()->flat<float>()[1], 5);
 }
 
-// Does something when memory is asked for, as a copy begins.
+// Calls a function when memory is allocated, which is when a copy starts.
 class TellingAllocator : public Allocator {
  public:
   BufferPtr Allocate(size_t bytes) override {
@@ -113,7 +113,7 @@ class TellingAllocator : public Allocator {
   std::function<void()> tell;
 };
 
-// A table whose value somebody holds, of which a row is to be changed.
+// A table whose value is held elsewhere while one of its rows is updated.
 class HeldTableTest : public ::testing::Test {
  protected:
   static constexpr int64_t kRows = 3, kRow = 1 << 18;  // 1 MiB each
@@ -162,7 +162,7 @@ TEST_F(HeldTableTest, IsCopiedWithoutTheLock) {
   };
   ASSERT_OK(AddOneToRow(1, telling_));
   EXPECT_TRUE(was_told);
-  // What was copied is not the value any more, and nobody holds that.
+  // The copied value was replaced meanwhile, and the new one is not held.
   EXPECT_EQ(table_->bytes_copied_on_write(), 0u);
   EXPECT_EQ(First(0), 2);
   EXPECT_EQ(First(1), 3);
@@ -182,7 +182,7 @@ TEST_F(HeldTableTest, IsCopiedOnceForManyRowWriters) {
   EXPECT_EQ(held_.flat<float>()[2 * kRow], 1);
 }
 
-// The value that came meanwhile is held, too, and again.
+// The value that is assigned meanwhile is held, too, three times.
 TEST_F(HeldTableTest, RowUpdateEndsDespiteConcurrentWrites) {
   std::vector<Tensor> held;
   std::function<void()> again = [&] {
@@ -193,7 +193,7 @@ TEST_F(HeldTableTest, RowUpdateEndsDespiteConcurrentWrites) {
   telling_.tell = again;
   ASSERT_OK(AddOneToRow(1, telling_));
   EXPECT_EQ(held.size(), 3u);
-  EXPECT_EQ(table_->bytes_copied_on_write(), kBytes);  // the last, at once
+  EXPECT_EQ(table_->bytes_copied_on_write(), kBytes);  // the last value
   EXPECT_EQ(First(0), 7);
   EXPECT_EQ(First(1), 8);
 }
@@ -218,7 +218,7 @@ TEST_F(HeldTableTest, OutOfMemoryKeepsTheValue) {
   EXPECT_EQ(First(1), 2);
 }
 
-// What a writer had begun elsewhere is dropped; the value is what it was.
+// A new value that a writer has started is dropped; the old value is unchanged.
 TEST_F(VariableTest, FailedUpdateKeepsAHeldValue) {
   Variable other("w", DT_FLOAT, {1});
   ASSERT_OK(other.Assign(step_, Tensor::Vector<float>({7})));
@@ -243,7 +243,7 @@ TEST_F(VariableTest, FailedUpdateKeepsAHeldValue) {
   EXPECT_EQ(other.Read()->flat<float>()[0], 7);
 }
 
-// Of several, those are written elsewhere that somebody holds, and only those.
+// Only the variables whose value is held elsewhere get new memory.
 TEST_F(VariableTest, UpdateAllWritesHeldValuesToNewMemory) {
   Variable other("w", DT_FLOAT, {1});
   ASSERT_OK(other.Assign(step_, Tensor::Vector<float>({7})));
@@ -304,7 +304,7 @@ TEST_F(VariableTest, AbortedStepChangesNoState) {
   EXPECT_EQ(variable_.version(), 1u);
 }
 
-// On a thread of its own: this one holds the lock.
+// On another thread, because this one holds the lock.
 TEST_F(VariableTest, NonBlockingCallsLeaveALockedVariable) {
   constexpr auto kGiveUp = WhenLocked::kGiveUp;
   Variable other("w", DT_FLOAT, {1});
@@ -334,7 +334,7 @@ TEST_F(VariableTest, NonBlockingCallsLeaveALockedVariable) {
           step_, HeapAllocator(), both, [](Variable::RowVisitor) {},
           must_not_run, kGiveUp)));
     }
-    EXPECT_OK(other.Read(kGiveUp));  // is not locked any more
+    EXPECT_OK(other.Read(kGiveUp));  // not locked any more
   };
   ASSERT_OK(
       variable_.Update(step_, HeapAllocator(), [&](const Tensor&, Tensor&) {
@@ -379,7 +379,7 @@ TEST_F(VariableTest, UpdateAllKeepsTheRequestedOrder) {
       given_twice);
 }
 
-// Every element of a value that was read is the same, however many write.
+// All elements of a value that was read are equal, despite concurrent writers.
 TEST(VariableStressTest, ReadsAreNeverTorn) {
   constexpr int kElements = 2000;
   constexpr int kRounds = 400;
@@ -422,8 +422,8 @@ TEST(VariableStressTest, ReadsAreNeverTorn) {
   EXPECT_EQ(value.flat<int32_t>()[0], 2 * kRounds);
 }
 
-// Nothing is lost, and no value torn, where writers of rows and of all elements
-// meet readers that keep what they read.
+// No update is lost and no value is torn while writers of rows and of all
+// elements run with readers that keep their values.
 TEST(VariableStressTest, RowUpdatesOfHeldTablesAreNotLost) {
   constexpr int64_t kElements = 400'000;  // more than is copied under the lock
   constexpr int kRounds = 50;
@@ -470,7 +470,8 @@ TEST(VariableStressTest, RowUpdatesOfHeldTablesAreNotLost) {
   EXPECT_EQ(b.Read()->flat<int32_t>()[0], 2 * kRounds);
 }
 
-// Locks of several variables are taken in one order, whatever order is asked.
+// Locks of several variables are taken in one order, whatever the given order
+// is.
 TEST(VariableStressTest, UpdatesOfSeveralDoNotDeadlock) {
   Cancellation step;
   Variable a("a", DT_INT32, {}), b("b", DT_INT32, {}), c("c", DT_INT32, {});
@@ -498,7 +499,7 @@ TEST(VariableStressTest, UpdatesOfSeveralDoNotDeadlock) {
     EXPECT_EQ(v->Read()->scalar<int32_t>(), 2000);
 }
 
-// What each of several waits came to, in order.
+// Records the results of several waits, in order.
 class VariableWaitTest : public ::testing::Test {
  protected:
   Waiters::Done Record(int number) {
@@ -534,7 +535,7 @@ TEST_F(VariableWaitTest, CancelledStepEndsOnlyItsWait) {
   variable.WhenInitialized(step_, Record(2));
   cancelled.Cancel(absl::CancelledError("enough"));
   EXPECT_EQ(told_, (Told{{1, absl::StatusCode::kCancelled}}));
-  // One that is cancelled already.
+  // A step that is cancelled already.
   variable.WhenInitialized(cancelled, Record(3));
   EXPECT_EQ(told_.size(), 2u);
   ASSERT_OK(variable.Assign(step_, Tensor::Scalar(1.0f)));
@@ -543,7 +544,7 @@ TEST_F(VariableWaitTest, CancelledStepEndsOnlyItsWait) {
                          {2, absl::StatusCode::kOk}}));
 }
 
-// An assignment that does not land is no value.
+// An aborted assignment is no value.
 TEST_F(VariableWaitTest, AbortedAssignmentEndsNoWait) {
   Variable variable("v", DT_FLOAT, PartialShape());
   variable.WhenInitialized(step_, Record(1));
@@ -559,11 +560,11 @@ TEST_F(VariableWaitTest, DestroyedVariableEndsItsWaits) {
     variable.WhenInitialized(step_, Record(1));
   }
   EXPECT_EQ(told_, (Told{{1, absl::StatusCode::kAborted}}));
-  step_.Cancel(absl::CancelledError("later"));  // nothing is left of it
+  step_.Cancel(absl::CancelledError("later"));  // its wait is over
   EXPECT_EQ(told_.size(), 1u);
 }
 
-// Threads that wait, and one that assigns: nobody is forgotten.
+// Threads wait while another assigns: every wait is notified.
 TEST_F(VariableWaitTest, ConcurrentWaitsAreAllNotified) {
   for (int round = 0; round < 200; ++round) {
     Variable variable("v", DT_FLOAT, PartialShape());
