@@ -15,7 +15,7 @@ using testing::ElementsAre;
 
 using Gradients = absl::StatusOr<std::vector<Gradient>>;
 
-// The derivatives of a few ops, so that these tests look at the walk alone.
+// Derivatives of a few ops, so that these tests cover the walk alone.
 GradientRegistry TestGradients() {
   GradientRegistry registry;
   registry.Register("Neg",
@@ -36,7 +36,7 @@ GradientRegistry TestGradients() {
   };
   registry.Register("Identity", pass, /*takes_sparse=*/true);
   registry.Register("ReadVariableOp", pass, /*takes_sparse=*/true);
-  // Says that only the rows it was given matter.
+  // Records that only the gathered rows have gradients.
   registry.Register("Gather",
                     [](const Scope& scope, const Node& node,
                        const std::vector<Gradient>& g) -> Gradients {
@@ -84,7 +84,7 @@ class GradientsTest : public testing::Test {
     options.registry = &registry_;
     return AddGradients(root_, ys, xs, options);
   }
-  // Of one y and one x; None after a failure.
+  // The gradient of one y with respect to one x; None after an error.
   Gradient OfOne(const Output& y, const Output& x,
                  const GradientOptions& options = {}) {
     Gradients result = Of({y}, {x}, options);
@@ -174,7 +174,7 @@ TEST_F(GradientsTest, NamesTheOpThatHasNoGradient) {
                "No gradient defined for operation 'odd' (op type: Sin)"));
 }
 
-// Even where they are refused: undoing them would undo the other change too.
+// Even a rejected call must not undo the other change.
 TEST_F(GradientsTest, AreRejectedDuringAnotherChange) {
   const Output x = In("x");
   const Output y = Op("Sin", {x});

@@ -292,7 +292,7 @@ TEST(GradientAccumulatorTest, FirstGradientOfANumberedReplicaCounts) {
   EXPECT_EQ(accumulator->num_accumulated(), 1);
   EXPECT_THAT(apply(step, 1, {1, 2}), StatusIs(kInvalid, "Shape mismatch"));
   EXPECT_THAT(apply(step, std::nullopt, {1}),
-              StatusIs(kInvalid, "all replicas are to say it, or none"));
+              StatusIs(kInvalid, "all replicas must be numbered or none"));
   ASSERT_OK(apply(step, 1, {4}));
   bool is_taken = false;
   accumulator->Take(step, 2, [&](absl::StatusOr<std::vector<Tensor>> taken) {
@@ -304,7 +304,7 @@ TEST(GradientAccumulatorTest, FirstGradientOfANumberedReplicaCounts) {
   // The kind may be another one once it is empty.
   ASSERT_OK(accumulator->Apply(step, 1, {Tensor::Vector<float>({1})}));
   EXPECT_THAT(accumulator->Apply(step, 1, {Tensor::Vector<float>({1})}, 0),
-              StatusIs(kInvalid, "all replicas are to say it, or none"));
+              StatusIs(kInvalid, "all replicas must be numbered or none"));
 }
 
 TEST(GradientAccumulatorTest, WaitingTakeSurvivesACancelledOne) {
