@@ -1,4 +1,4 @@
-// Data sets (tf.data): what their ops share.
+// Datasets (tf.data): what their ops share.
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -14,7 +14,7 @@ absl::Status CheckScalar(InferenceContext& c, int i) {
 }
 
 // A list of variants may hold anything; what is a variant by definition is a
-// data set.
+// dataset.
 absl::Status CheckDatasets(InferenceContext& c) {
   int i = 0;
   for (const ArgDef& arg : c.op().inputs) {

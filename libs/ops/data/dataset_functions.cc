@@ -12,7 +12,7 @@
 namespace weft::ops {
 namespace {
 
-// A data set's function, and the node's inputs and attrs that it asks for.
+// A dataset's function, and the node's inputs and attrs that it asks for.
 class ElementCall {
  public:
   ElementCall(const Scope& scope, absl::string_view method,
@@ -82,7 +82,7 @@ Dataset AddPredicate(const Dataset& dataset, absl::string_view method,
   return call.Add(op, dataset, {}, dataset.element(), {}, "predicate");
 }
 
-// A function that gives a data set, and what that holds.
+// A function that gives a dataset, and what that holds.
 struct DatasetCall {
   DatasetCall(const Dataset& dataset, absl::string_view method,
               const Dataset::DatasetFunction& fn)

@@ -42,7 +42,7 @@ class ValueCopier {
     if (!copies_.contains(node)) open.push_back(node);
   }
 
-  // Sources of data sets have state by TensorFlow's book, but none that is
+  // Sources of datasets have state by TensorFlow's book, but none that is
   // shared.
   static absl::Status Check(const Node& node) {
     const bool is_dataset = absl::StrContains(node.type(), "Dataset");

@@ -1,4 +1,4 @@
-// Iterators over data sets, and what data sets share.
+// Iterators over datasets, and what datasets share.
 #include "libs/graph/inference_context.h"
 #include "libs/ops/control/op_groups.h"
 #include "libs/ops/data/op_groups.h"

@@ -1,4 +1,4 @@
-// Data sets under the names that graphs of TensorFlow 1.13 and 1.14 have for
+// Datasets under the names that graphs of TensorFlow 1.13 and 1.14 have for
 // what tf.data.experimental makes. Each is what the name without "Experimental"
 // is.
 #include "libs/graph/inference_context.h"

@@ -1,4 +1,4 @@
-// Data sets made of the elements of others, one after the other.
+// Datasets made of the elements of others, one after the other.
 #include "libs/graph/inference_context.h"
 #include "libs/ops/data/op_groups.h"
 

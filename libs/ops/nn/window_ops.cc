@@ -1,4 +1,4 @@
-// Ops on images: convolutions, pools and normalisation. Images are
+// Ops on images: convolutions, pools and normalization. Images are
 // [batch, rows, columns, channels] ("NHWC") or [batch, channels, rows,
 // columns].
 #include <string>

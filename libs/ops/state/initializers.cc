@@ -174,7 +174,7 @@ Output Random(const Scope& scope, const RandomOp& random, double first,
   return scope.WithName(inner.prefix()).AddOutput("AddV2", {scaled, offset});
 }
 
-// A random initialiser of floating-point variables.
+// A random initializer of floating-point variables.
 Initializer RandomInitializer(const RandomOp& random, double first,
                               double second, std::optional<int64_t> seed) {
   return [random, first, second, seed](const Scope& scope,

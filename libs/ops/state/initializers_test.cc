@@ -70,7 +70,7 @@ TEST(InitializersTest, ConstantsRepeatTheirLastElement) {
   EXPECT_THAT(root.status(), StatusIs(kInvalid, "Too many elements"));
 }
 
-// The limit of a uniform initialiser, as its node "max" has it.
+// The limit of a uniform initializer, as its node "max" has it.
 float Limit(const initializers::VarianceScalingOptions& options,
             const TensorShape& shape,
             const PartitionInfo* partition = nullptr) {
