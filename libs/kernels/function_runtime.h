@@ -1,6 +1,6 @@
 // FunctionRuntime: functions of the graph's library made ready to run on one
 // device, for kernels that call them at run time: calls that were not expanded
-// where the graph was extended, maps over rows, and what a data set does to its
+// where the graph was extended, maps over rows, and what a dataset does to its
 // elements.
 //
 //   absl::Status MyKernel(construction) {

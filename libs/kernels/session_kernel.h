@@ -1,6 +1,6 @@
 // SessionKernel: what a kernel is besides that may hold what keeps its
 // session's functions, and with them the kernel itself: an iterator of a map's
-// function holds the function of its own data set.
+// function holds the function of its own dataset.
 #ifndef WEFT_LIBS_KERNELS_SESSION_KERNEL_H_
 #define WEFT_LIBS_KERNELS_SESSION_KERNEL_H_
 

@@ -19,7 +19,7 @@ void MakeAnew(Tensor& tensor, From&&... from) {
   std::construct_at(&tensor, std::forward<From>(from)...);
 }
 
-// A value; not synchronised.
+// A value; not synchronized.
 struct Slot {
   Tensor tensor;                       // when `variable` is null
   std::shared_ptr<Variable> variable;  // an edge of ref type

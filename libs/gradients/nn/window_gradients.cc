@@ -143,7 +143,7 @@ Result OfMaxPoolGradGrad(const Scope& scope, const Node& node,
                       PoolAttrs(node))};
 }
 
-// ---- Normalisation ----
+// ---- Normalization ----
 
 Result OfLrn(const Scope& scope, const Node& node, const Gradients& grads) {
   return Gradients{scope.AddOutput(

@@ -15,7 +15,7 @@ namespace weft {
 namespace {
 
 // The same pattern with as few dimensions as possible: those of size 1 vanish,
-// neighbours that lie as one are joined.
+// neighbors that lie as one are joined.
 ElementPattern Simplify(const ElementPattern& pattern) {
   ElementPattern result;
   result.offset = pattern.offset;

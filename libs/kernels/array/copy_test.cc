@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// Element i is different from its neighbours in every type.
+// Element i is different from its neighbors in every type.
 template <typename T>
 T Numbered(int64_t i) {
   return static_cast<T>(i);

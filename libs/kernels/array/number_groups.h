@@ -1,7 +1,7 @@
 // NumberGroups: which numbers are the same, in the order in which they first
 // come: what Unique and its like have in common.
 //
-// Not synchronised; of the size of what it is told will come.
+// Not synchronized; of the size of what it is told will come.
 #ifndef WEFT_LIBS_KERNELS_ARRAY_NUMBER_GROUPS_H_
 #define WEFT_LIBS_KERNELS_ARRAY_NUMBER_GROUPS_H_
 

@@ -1,5 +1,5 @@
 // Nesting: how deep variants lie inside one another. Lists and optional values
-// hold tensors, data sets hold their inputs and captured tensors, and any of
+// hold tensors, datasets hold their inputs and captured tensors, and any of
 // these tensors may hold variants again. Destructors and walks recurse, so
 // every kernel that puts tensors into a variant must call Nest for each of
 // them.
@@ -29,7 +29,7 @@ inline constexpr char kListType[] = "tensorflow::TensorList";
 inline constexpr char kDatasetType[] = "tensorflow::DatasetVariantWrapper";
 
 // 1 for a variant that holds no other, else 1 more than the deepest one in it.
-// Constant time for lists, optional values and data sets.
+// Constant time for lists, optional values and datasets.
 int64_t NestingOf(const Variant& variant);
 
 // Raises `nesting` to that of a variant that holds `inner`. INVALID_ARGUMENT,

@@ -11,7 +11,7 @@
 
 namespace weft::cuda {
 
-// The normalisation across so many neighbouring channels on each side.
+// The normalization across so many neighboring channels on each side.
 struct LrnArgs {
   int64_t pixels = 0, channels = 0, radius = 0;
   float bias = 1, alpha = 1, beta = 0.5f;
@@ -34,7 +34,7 @@ struct LrnArgs {
   WEFT_HOST_DEVICE float Value(Get get, int64_t c) const {
     return get(c) * powf(Norm(get, c), -beta);
   }
-  // The gradient at channel k, of those of all channels that it is a neighbour
+  // The gradient at channel k, of those of all channels that it is a neighbor
   // of.
   template <typename In, typename Result, typename Gradient>
   WEFT_HOST_DEVICE float Slope(In in, Result result, Gradient gradient,

@@ -18,7 +18,7 @@ __device__ __forceinline__ int64_t TilesOf(int64_t size) {
 }
 
 // Rows [i, i + kTile) of x, which has `rows`, at [p, p + kDeep) of `k`, to
-// tile[place][row]; 0 beyond. Neighbours in memory are loaded by neighbours.
+// tile[place][row]; 0 beyond. Neighbours in memory are loaded by neighbors.
 template <typename T>
 __device__ __forceinline__ void Load(const T* x, int64_t stride,
                                      bool is_row_last, int64_t i, int64_t rows,

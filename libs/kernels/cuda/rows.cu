@@ -80,7 +80,7 @@ __device__ T JoinColumn(Reduction op, T part, T* shared) {
 }
 
 // Threads of one threadIdx.x make one result at a time. Where the innermost
-// dimension is kept, neighbours read neighbours; where it is reduced, a block
+// dimension is kept, neighbors read neighbors; where it is reduced, a block
 // has a single column of threads, which do. blockIdx.y says which part of the
 // reduced elements, and whose row of `out`.
 template <typename T, typename Out>

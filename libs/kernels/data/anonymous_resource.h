@@ -1,5 +1,5 @@
 // Resources that nobody finds by a name of the graph: seed generators, caches
-// and iterators that data sets of a function share.
+// and iterators that datasets of a function share.
 #ifndef WEFT_LIBS_KERNELS_DATA_ANONYMOUS_RESOURCE_H_
 #define WEFT_LIBS_KERNELS_DATA_ANONYMOUS_RESOURCE_H_
 

@@ -1,4 +1,4 @@
-// Data sets that put elements together and take them apart: batches, padded
+// Datasets that put elements together and take them apart: batches, padded
 // ones, windows, rows.
 #include <algorithm>
 #include <deque>
@@ -499,7 +499,7 @@ class WindowDataset : public UnaryDataset {
       buffer_.erase(buffer_.begin(), buffer_.begin() + count);
     }
 
-    // A data set for each component.
+    // A dataset for each component.
     absl::StatusOr<DatasetElement> DatasetsOf(
         const std::vector<DatasetElement>& window) const {
       const ElementSpec& spec = dataset().input().element();

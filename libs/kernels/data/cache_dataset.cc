@@ -121,7 +121,7 @@ class MemoryCacheDataset::Iterator
   }
 
  private:
-  // Data sets of other elements may share the cache.
+  // Datasets of other elements may share the cache.
   absl::StatusOr<bool> GetCached(DatasetElement* element) {
     if (next_ >= cached_->size()) return false;
     *element = (*cached_)[next_++];

@@ -105,7 +105,7 @@ struct CapturedFunction::Running {
     step.frame = &frame;
   }
   StepContext step;
-  // The iterators and calls around this one, so that a function whose data sets
+  // The iterators and calls around this one, so that a function whose datasets
   // call it again comes to the limit of calls. It has no CallTree: an iterator
   // does not run on the stack of the step that made it.
   FunctionFrame frame;
@@ -164,7 +164,7 @@ absl::StatusOr<const RunnableFunction*> CapturedFunction::FunctionFor(
   return walk->Find(function_, name_, *given_anew_by_);
 }
 
-// A function that calls itself through its data sets is named once.
+// A function that calls itself through its datasets is named once.
 absl::Status CapturedFunction::OfDataset(const absl::Status& status) const {
   const std::string text = absl::StrCat(
       "Error in user-defined function passed to ", dataset_, " transformation");

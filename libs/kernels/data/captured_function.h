@@ -1,5 +1,5 @@
 // CapturedFunction: a function of the graph's library with the arguments that
-// its data set was given for it (`other_arguments`), called with elements.
+// its dataset was given for it (`other_arguments`), called with elements.
 //
 // Threads: thread-safe.
 #ifndef WEFT_LIBS_KERNELS_DATA_CAPTURED_FUNCTION_H_

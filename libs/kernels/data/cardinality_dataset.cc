@@ -1,4 +1,4 @@
-// A data set that is what its program says it is: so many elements, or the walk
+// A dataset that is what its program says it is: so many elements, or the walk
 // through it fails.
 #include <utility>
 

@@ -1,4 +1,4 @@
-// Data sets that choose among the elements of others, or put them together,
+// Datasets that choose among the elements of others, or put them together,
 // and change none.
 #include <algorithm>
 #include <limits>
@@ -479,7 +479,7 @@ class SkipDataset : public UnaryDataset {
   const int64_t count_;  // negative: all
 };
 
-// Those that take a data set and a count.
+// Those that take a dataset and a count.
 template <typename Set>
 absl::StatusOr<DatasetPtr> MakeCounted(const DatasetOp& op,
                                        OpKernelContext& context) {

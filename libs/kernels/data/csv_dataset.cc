@@ -1,4 +1,4 @@
-// Data sets of the records of csv files.
+// Datasets of the records of csv files.
 #include <utility>
 
 #include "libs/kernels/data/csv_file.h"

@@ -1,4 +1,4 @@
-// Kernels of data sets (tf.data): their ops make data sets, iterators walk
+// Kernels of datasets (tf.data): their ops make datasets, iterators walk
 // through them.
 #ifndef WEFT_LIBS_KERNELS_DATA_DATA_KERNELS_H_
 #define WEFT_LIBS_KERNELS_DATA_DATA_KERNELS_H_

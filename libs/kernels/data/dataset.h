@@ -1,4 +1,4 @@
-// Dataset: what a pipeline is made of: a graph's data set ops are kernels that
+// Dataset: what a pipeline is made of: a graph's dataset ops are kernels that
 // make one, an immutable object in a scalar DT_VARIANT tensor. DatasetIterator:
 // one walk through it.
 //
@@ -42,8 +42,8 @@ class WalkFunctions;  // walk_functions.h
 using DatasetElement = std::vector<Tensor>;
 
 // A place for one iterator among those of a walk: each iterator holds one.
-// Data sets may share their inputs, and a walk has an iterator for each path
-// to a data set, so their number may be exponential in that of the data sets.
+// Datasets may share their inputs, and a walk has an iterator for each path
+// to a dataset, so their number may be exponential in that of the datasets.
 class IteratorPlace {
  public:
   using Count = std::shared_ptr<std::atomic<int64_t>>;
@@ -100,7 +100,7 @@ class IteratorContext {
 
   // The number of iterators and function calls around this call. An iterator
   // runs inside its consumer, a function inside the iterator that calls it, and
-  // an iterator may walk a data set that a function made, so only this number
+  // an iterator may walk a dataset that a function made, so only this number
   // bounds the recursion.
   int depth() const { return depth_; }
   // A walk that a function's kernel begins counts as many: it takes a thread.
@@ -110,7 +110,7 @@ class IteratorContext {
 
   // The number of iterators that a new iterator may make for its inputs before
   // they are asked, together with the inputs of these. Inputs may share inputs
-  // of their own, and then there are far more iterators than data sets.
+  // of their own, and then there are far more iterators than datasets.
   int eager_iterators() const { return eager_iterators_; }
   // For each of `count` inputs. REQUIRES: count > 0.
   IteratorContext ForInputs(int count) const;
@@ -191,7 +191,7 @@ class IteratorStateReader {
 
 class Dataset;
 
-// One walk through a data set.
+// One walk through a dataset.
 class DatasetIterator {
  public:
   virtual ~DatasetIterator() = default;
@@ -224,7 +224,7 @@ class DatasetIterator {
   virtual absl::Status Skip(IteratorContext& context, int64_t count,
                             int64_t* done);
 
-  // Its position, so that an iterator of an equal data set, just made, goes on
+  // Its position, so that an iterator of an equal dataset, just made, goes on
   // from there. UNIMPLEMENTED where it can't.
   virtual absl::Status Save(IteratorContext& context,
                             IteratorStateWriter writer);
@@ -287,7 +287,7 @@ class Dataset : public VariantObject,
   // walk has too many. The cause where the context is cancelled.
   absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeIterator(
       const IteratorContext& context) const;
-  // Elements, or one of the two above. Found once: data sets that share inputs
+  // Elements, or one of the two above. Found once: datasets that share inputs
   // would ask these again for each way to them.
   int64_t Cardinality() const;
   // One line for people.
@@ -303,7 +303,7 @@ class Dataset : public VariantObject,
 
   virtual absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(
       IteratorContext& context) const = 0;
-  // A function of what the data set was made with.
+  // A function of what the dataset was made with.
   virtual int64_t FindCardinality() const { return kUnknownCardinality; }
 
   const std::string name_;
@@ -318,12 +318,12 @@ using DatasetPtr = std::shared_ptr<const Dataset>;
 // end of the data.
 absl::Status NotTheEnd(const Dataset& dataset, const absl::Status& status);
 
-// A data set as the value of a graph's edge, and back: INVALID_ARGUMENT unless
+// A dataset as the value of a graph's edge, and back: INVALID_ARGUMENT unless
 // it is a scalar variant that holds one. `nesting`: see control/nesting.h.
 Tensor ToTensor(DatasetPtr dataset, int64_t nesting = 1);
 absl::StatusOr<DatasetPtr> DatasetFrom(const Tensor& tensor);
 
-// What iterators of one class of data sets have in common: they hold it.
+// What iterators of one class of datasets have in common: they hold it.
 template <typename Set>
 class IteratorOf : public DatasetIterator {
  public:

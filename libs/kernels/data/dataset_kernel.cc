@@ -82,7 +82,7 @@ void RegisterDataset(KernelRegistry& registry, absl::string_view op,
 }
 
 absl::Status DatasetKernel::Compute(OpKernelContext& context) {
-  // A data set holds no more than its inputs.
+  // A dataset holds no more than its inputs.
   int64_t nesting = 1;
   for (int i = 0; i < context.num_inputs(); ++i) {
     RETURN_IF_ERROR(Nest(context.input(i), nesting));

@@ -1,5 +1,5 @@
 // DatasetOp and RegisterDataset: what makes a kernel of a function that makes a
-// data set.
+// dataset.
 //
 //   absl::StatusOr<DatasetPtr> MakeTake(const DatasetOp& op,
 //                                       OpKernelContext& context) {
@@ -29,7 +29,7 @@
 
 namespace weft {
 
-// What a data set's kernel knows of its node.
+// What a dataset's kernel knows of its node.
 struct DatasetOp {
   std::string name;  // "TakeDataset:node", for error texts
   AttrMap attrs;
@@ -57,7 +57,7 @@ struct DatasetOp {
 };
 
 // The functions of an op that has several, one after the other: what each of
-// them captures are the next inputs behind the data set.
+// them captures are the next inputs behind the dataset.
 class FunctionsInTurn {
  public:
   // Both outlive this.
@@ -132,7 +132,7 @@ using MakeDataset = absl::StatusOr<DatasetPtr> (*)(const DatasetOp& op,
 void RegisterDataset(KernelRegistry& registry, absl::string_view op,
                      MakeDataset make);
 
-// For kernels of data sets that keep something from one run to the next.
+// For kernels of datasets that keep something from one run to the next.
 class DatasetKernel : public OpKernel {
  public:
   DatasetKernel(const OpKernelConstruction& construction, DatasetOp op)
@@ -165,7 +165,7 @@ absl::StatusOr<T> ScalarInput(const OpKernelContext& context, int i,
                    tensor.shape().ToString()));
 }
 
-// Input 1 of data sets of batches: above 0.
+// Input 1 of datasets of batches: above 0.
 absl::StatusOr<int64_t> ReadBatchSize(const OpKernelContext& context);
 // Dataset::Cardinality of batches of that input.
 int64_t CardinalityOfBatches(const Dataset& input, int64_t batch_size,

@@ -604,7 +604,7 @@ TEST_F(DatasetKernelsTest, EmptyWindowIsSaved) {
   EXPECT_EQ(values.at("window").dtype(), DT_VARIANT);
 }
 
-// Windows of windows, each gone through as a data set; half of one is left.
+// Windows of windows, each gone through as a dataset; half of one is left.
 TEST_F(DatasetKernelsTest, PositionInsideAWindowIsSaved) {
   harness_.functions().Add("same", {DT_VARIANT}, {DT_VARIANT},
                            [](std::vector<Tensor> args) { return args; });
@@ -686,7 +686,7 @@ TEST_F(DatasetKernelsTest, WindowsOfEachTypeAreSaved) {
   }
 }
 
-// Of data sets in elements only windows are plain values.
+// Of datasets in elements only windows are plain values.
 TEST_F(DatasetKernelsTest, StateWithANestedDatasetIsRejected) {
   IteratorStateWriter::Values values;
   values["element0/0"] = harness_.Range(2);

@@ -1,4 +1,4 @@
-// Each element of the data set that another data set names:
+// Each element of the dataset that another dataset names:
 // choose_from_datasets and sample_from_datasets.
 #include <algorithm>
 #include <memory>

@@ -1,4 +1,4 @@
-// Elements in a file, which a cache of a data set keeps: a TFRecord file, each
+// Elements in a file, which a cache of a dataset keeps: a TFRecord file, each
 // record an element: for each component the length of a TensorProto, 8 bytes,
 // little endian, and that message. The format is Weft's own.
 //

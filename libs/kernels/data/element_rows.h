@@ -36,14 +36,14 @@ absl::Status CopyCharged(HeapCharge& charge, const Tensor& from, Tensor& to,
 absl::StatusOr<Tensor> JoinRows(std::vector<DatasetElement>& elements, size_t c,
                                 Allocator& allocator);
 
-// A data set of elements that are there, in their order.
+// A dataset of elements that are there, in their order.
 DatasetPtr NewElementsDataset(std::string name, ElementSpec spec,
                               std::vector<DatasetElement> elements);
 // The same as the value of a graph's edge. INVALID_ARGUMENT where variants are
 // too deep inside one another.
 absl::StatusOr<Tensor> ElementsTensor(std::string name, ElementSpec spec,
                                       std::vector<DatasetElement> elements);
-// The elements of such a data set; null of any other object.
+// The elements of such a dataset; null of any other object.
 const std::vector<DatasetElement>* ElementsOf(const VariantObject& object);
 
 }  // namespace weft

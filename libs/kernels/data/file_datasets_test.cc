@@ -1,4 +1,4 @@
-// Data sets of files: what they give, what they say of files that are not as
+// Datasets of files: what they give, what they say of files that are not as
 // they should be, and that they go on where they were.
 #include <zlib.h>
 
@@ -96,7 +96,7 @@ class FileDatasetsTest : public testing::Test {
          Tensor::Vector<int32_t>({}), Tensor::Vector<std::string>({"none"})},
         {{DT_INT32, DT_STRING}, std::vector<PartialShape>(2)});
   }
-  // All of a data set of strings; a restored walk gives the same rest from
+  // All of a dataset of strings; a restored walk gives the same rest from
   // every place on.
   Texts All(const absl::StatusOr<Tensor>& dataset) {
     EXPECT_OK(dataset);
@@ -154,7 +154,7 @@ TEST_F(FileDatasetsTest, LinesOfSeveralFiles) {
   EXPECT_EQ(All(Lines({})), Texts{});
 }
 
-// As in TensorFlow's data set, which drops every one.
+// As in TensorFlow's dataset, which drops every one.
 TEST_F(FileDatasetsTest, LinesHaveNoCarriageReturns) {
   const std::pair<std::string, Texts> files[] = {
       {"a\rb\r\r\nc\r\n\r\n\nd\r", {"ab", "c", "", "", "d"}},

@@ -1,4 +1,4 @@
-// Data sets that call functions with the elements of others, one call at a
+// Datasets that call functions with the elements of others, one call at a
 // time.
 #include <algorithm>
 #include <map>
@@ -57,7 +57,7 @@ absl::Status CheckMakesDatasets(const DatasetOp& op,
       types.size(), " results"));
 }
 
-// The data set that a function made, of the elements that `op` promises.
+// The dataset that a function made, of the elements that `op` promises.
 absl::StatusOr<DatasetPtr> DatasetMadeBy(const Dataset& owner,
                                          const CapturedFunction& function,
                                          IteratorContext& context,

@@ -216,7 +216,7 @@ class InterruptedWalksTest : public ::testing::Test {
                  {"Tfinalize_func_other_arguments", DataTypeVector()}});
   }
 
-  // Of each data set that keeps something between calls one, and more.
+  // Of each dataset that keeps something between calls one, and more.
   std::vector<std::pair<std::string, Tensor>> DataSets() {
     return {
         {"zip", Zip(Range(5), Range(4))},
@@ -412,7 +412,7 @@ bool IsComponent(const IteratorStateWriter::Values& values,
          values.contains(name.substr(0, slash) + "/size");
 }
 
-// What an element may not be comes to no kernel and no other data set.
+// What an element may not be comes to no kernel and no other dataset.
 TEST_F(InterruptedWalksTest, MismatchedElementsAreRejected) {
   int refused = 0;
   for (const auto& [name, dataset] : DataSets()) {

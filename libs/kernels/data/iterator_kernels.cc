@@ -40,7 +40,7 @@ absl::StatusOr<ElementSpec> ReadElementSpec(
 
 // ---- Handles ----
 
-// Iterator and IteratorV2; OneShotIterator, whose function makes the data set.
+// Iterator and IteratorV2; OneShotIterator, whose function makes the dataset.
 class IteratorHandleKernel : public ResourceHandleKernel<IteratorResource> {
  public:
   template <bool kIsOneShot>

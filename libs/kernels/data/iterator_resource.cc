@@ -30,7 +30,7 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
     return num_taken_.load(std::memory_order_relaxed);
   }
 
-  // Makes the data set, if need be, and its iterator. By whoever has the turn.
+  // Makes the dataset, if need be, and its iterator. By whoever has the turn.
   absl::Status Begin(IteratorContext& context) {
     if (iterator_ != nullptr) return absl::OkStatus();
     ASSIGN_OR_RETURN(iterator_, NewIterator(context));
@@ -102,7 +102,7 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
     Done done;
   };
 
-  // Makes the data set, too, if need be.
+  // Makes the dataset, too, if need be.
   absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(
       IteratorContext& context) {
     if (dataset_ == nullptr) {

@@ -1,4 +1,4 @@
-// IteratorResource: a walk through a data set that steps share: what the
+// IteratorResource: a walk through a dataset that steps share: what the
 // handles of Iterator, OneShotIterator and their like stand for.
 //
 // One element at a time is taken, in the order in which steps asked; the others
@@ -35,7 +35,7 @@ class IteratorResource : public Resource,
  public:
   static constexpr absl::string_view kTypeName = "Iterator";
 
-  // Makes the data set of an iterator that nobody need initialize. Runs on
+  // Makes the dataset of an iterator that nobody need initialize. Runs on
   // Pool::kOwnThread when the first element is asked for; where it fails, again
   // at the next.
   using Factory =
@@ -56,7 +56,7 @@ class IteratorResource : public Resource,
   // For the rest: `done` is called exactly once. The step of `context` lives
   // until then.
 
-  // Begins a walk. INVALID_ARGUMENT where the data set has other types or
+  // Begins a walk. INVALID_ARGUMENT where the dataset has other types or
   // shapes. A step that is cancelled changes nothing.
   void Initialize(const IteratorContext& context, DatasetPtr dataset,
                   Done done);

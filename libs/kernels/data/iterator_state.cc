@@ -16,7 +16,7 @@ namespace weft {
 namespace {
 
 constexpr char kStateType[] = "weft::IteratorState";
-// A data set of elements that are there: the first tensor tells how many, and
+// A dataset of elements that are there: the first tensor tells how many, and
 // their types and shapes; then come their components.
 constexpr char kElementsType[] = "weft::Elements";
 // Windows of windows, and lists of lists; far above what pipelines nest.

@@ -1,7 +1,7 @@
 // The state of an iterator as a variant, which SerializeIterator gives and
 // DeserializeIterator takes: its tensors by name. The format is Weft's own:
 // type_name "weft::IteratorState", metadata the names one after the other, each
-// followed by a line end, and as many tensors. Windows and groups, data sets of
+// followed by a line end, and as many tensors. Windows and groups, datasets of
 // elements that are there, are in it as variants "weft::Elements".
 //
 // Threads: pure functions.
@@ -20,7 +20,7 @@ namespace weft {
 // to them, so a few lists could fill the memory.
 inline constexpr int64_t kMaxStateVariants = int64_t{1} << 20;
 
-// UNIMPLEMENTED, naming it, where a value holds another data set or object of
+// UNIMPLEMENTED, naming it, where a value holds another dataset or object of
 // the process; RESOURCE_EXHAUSTED beyond `max_variants`.
 absl::StatusOr<Variant> EncodeIteratorState(
     const IteratorStateWriter::Values& values,

@@ -1,4 +1,4 @@
-// Lasting errors: errors of a data set that each further call would meet again,
+// Lasting errors: errors of a dataset that each further call would meet again,
 // so that IgnoreErrors, which would ask for ever, returns them.
 #ifndef WEFT_LIBS_KERNELS_DATA_LASTING_ERROR_H_
 #define WEFT_LIBS_KERNELS_DATA_LASTING_ERROR_H_

@@ -1,4 +1,4 @@
-// MemoryCache: the elements of a data set, once somebody has walked through all
+// MemoryCache: the elements of a dataset, once somebody has walked through all
 // of them.
 //
 // Threads: thread-safe.

@@ -236,7 +236,7 @@ TEST_F(ParallelDatasetsTest, InterleaveLimitsCallsToItsCycle) {
 }
 
 // It ends while it fills, and leaves nothing behind: the harness's scheduler
-// would run it after the data set has gone.
+// would run it after the dataset has gone.
 TEST_F(ParallelDatasetsTest, IteratorsMayBeDestroyedEarly) {
   for (int i = 0; i < 50; ++i) {
     ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(Prefetch(
@@ -372,7 +372,7 @@ TEST_F(ParallelDatasetsTest, CacheIsFilledByACompletePass) {
       EXPECT_EQ(harness_.Rest<int64_t>(*walk), UpTo(5)) << file << i;
     }
   }
-  // Nothing but the cache is left, which another data set finds.
+  // Nothing but the cache is left, which another dataset finds.
   EXPECT_EQ(harness_.files().ListDirectory(".").value(),
             std::vector<std::string>{"cache.weft_cache"});
   ASSERT_OK_AND_ASSIGN(const auto another,

@@ -1,4 +1,4 @@
-// ParallelInterleave: several data sets, which a function makes of the elements
+// ParallelInterleave: several datasets, which a function makes of the elements
 // of another one, read at once and given in turns. The order is that of
 // Interleave, unless it need not be kept.
 #include <algorithm>
@@ -22,13 +22,13 @@ namespace {
 
 using IteratorPtr = std::unique_ptr<DatasetIterator>;
 
-// Of what is read ahead of one data set; one element is there however large.
+// Of what is read ahead of one dataset; one element is there however large.
 constexpr int64_t kMostBufferedBytes = int64_t{64} << 20;
 // The same of all of them together.
 constexpr int64_t kMostBytes = int64_t{512} << 20;
-// As InterleaveDataset: bounds the data sets that one number can hold open.
+// As InterleaveDataset: bounds the datasets that one number can hold open.
 constexpr int64_t kMaxCycle = int64_t{1} << 20;
-// Threads that read, and data sets that are opened before their turn. Larger
+// Threads that read, and datasets that are opened before their turn. Larger
 // numbers of parallel calls mean this.
 constexpr int64_t kMaxReaders = 1024;
 
@@ -36,7 +36,7 @@ struct InterleaveOptions {
   CapturedFunctionPtr function;
   int64_t cycle_length = 1;
   int64_t block_length = 1;
-  int64_t buffer_elements = 1;  // of each data set
+  int64_t buffer_elements = 1;  // of each dataset
   int64_t parallel_calls = 1;   // or kAutotune
   bool keeps_order = true;
   // Whether it says that it is infinite where its input is.
@@ -260,7 +260,7 @@ class ParallelInterleaveIterator
     return num_sources() < cycle_length_ &&
            num_sources() - position_ < parallel_calls_;
   }
-  // Whether the next element is for a place whose data set has ended: in order,
+  // Whether the next element is for a place whose dataset has ended: in order,
   // the turn comes to those that have had none before it comes back.
   bool FillsWaiting() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return !waiting_.empty() &&
@@ -647,7 +647,7 @@ absl::StatusOr<DatasetPtr> MakeInterleave(const DatasetOp& op,
                                                      std::move(options));
 }
 
-// prefetch_input_elements is how many data sets are opened before their turn:
+// prefetch_input_elements is how many datasets are opened before their turn:
 // here those of the cycle are, and no others.
 absl::StatusOr<InterleaveOptions> ReadBufferedOptions(
     const DatasetOp& op, const OpKernelContext& context, const Dataset& input,

@@ -28,7 +28,7 @@ struct ParallelMapOptions {
 };
 
 // Results that nobody took yet are no more than calls at a time. `owner` is
-// held: the data set whose iterator it is.
+// held: the dataset whose iterator it is.
 std::unique_ptr<DatasetIterator> NewParallelMapIterator(
     DatasetPtr owner, std::unique_ptr<DatasetIterator> input,
     ParallelMapOptions options, const IteratorContext& context);

@@ -1,4 +1,4 @@
-// Data sets that call a function for several elements at a time: ParallelMap,
+// Datasets that call a function for several elements at a time: ParallelMap,
 // and MapAndBatch, which puts the results together.
 #include <algorithm>
 #include <utility>

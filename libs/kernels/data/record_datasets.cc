@@ -1,4 +1,4 @@
-// Data sets of the lines and records of files: TextLine, TFRecord, FixedLength.
+// Datasets of the lines and records of files: TextLine, TFRecord, FixedLength.
 // buffer_size is only checked: files have buffers of their own.
 #include <algorithm>
 #include <utility>

@@ -1,9 +1,9 @@
-// RecordFile: the records of one file, one after the other, for data sets of
+// RecordFile: the records of one file, one after the other, for datasets of
 // files: lines, TFRecords, records of one length. FilesDataset: those of
 // several files.
 //
 // Threads: a RecordFile is used by one thread at a time; its calls block, as
-// files do. The data set is thread-safe.
+// files do. The dataset is thread-safe.
 #ifndef WEFT_LIBS_KERNELS_DATA_RECORD_FILES_H_
 #define WEFT_LIBS_KERNELS_DATA_RECORD_FILES_H_
 

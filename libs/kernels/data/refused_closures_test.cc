@@ -1,4 +1,4 @@
-// Data sets that work in the background where there is no memory for a closure:
+// Datasets that work in the background where there is no memory for a closure:
 // the call fails, the process goes on, and so does the walk.
 #include <atomic>
 #include <functional>

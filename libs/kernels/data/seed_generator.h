@@ -1,4 +1,4 @@
-// SeedGenerator: where shuffles and random data sets get the seeds of each walk
+// SeedGenerator: where shuffles and random datasets get the seeds of each walk
 // from, as TensorFlow does (core/kernels/data/random_seed_ops.h): always the
 // same, or others each time, which follow from the first.
 #ifndef WEFT_LIBS_KERNELS_DATA_SEED_GENERATOR_H_
@@ -24,7 +24,7 @@ struct SeedPair {
 // What the seeds give, from number `position` on.
 PhiloxNumbers NumbersOf(SeedPair seeds, int64_t position);
 
-// Shared by walks through one data set, and by data sets through a handle.
+// Shared by walks through one dataset, and by datasets through a handle.
 // Thread-safe.
 class SeedGenerator : public Resource {
  public:

@@ -1,4 +1,4 @@
-// Data sets in random order, and random numbers: TensorFlow's, number for
+// Datasets in random order, and random numbers: TensorFlow's, number for
 // number, for a seed.
 #include <deque>
 #include <utility>

@@ -1,4 +1,4 @@
-// Data sets of what lies in memory: tensors, their rows, numbers.
+// Datasets of what lies in memory: tensors, their rows, numbers.
 #include <algorithm>
 #include <limits>
 #include <utility>

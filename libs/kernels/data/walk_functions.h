@@ -1,5 +1,5 @@
 // WalkFunctions: the functions that keep state between calls, of one walk
-// through a data set: they begin anew with it. Data sets that come again in the
+// through a dataset: they begin anew with it. Datasets that come again in the
 // walk (of a repeat, of a flat_map's function) go on with the same ones, as in
 // TensorFlow.
 //
@@ -33,7 +33,7 @@ class WalkFunctions {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::Mutex mutex_;
-  // A walk comes to data sets of several sessions where they share iterators.
+  // A walk comes to datasets of several sessions where they share iterators.
   std::map<const SessionFunctions*, std::shared_ptr<FunctionRuntime>> anew_
       ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<const RunnableFunction*, const RunnableFunction*> found_

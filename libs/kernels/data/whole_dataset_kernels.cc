@@ -1,4 +1,4 @@
-// Kernels that look at a whole data set in one step: its size, its only
+// Kernels that look at a whole dataset in one step: its size, its only
 // element, what a function makes of all of them.
 #include <memory>
 #include <utility>
@@ -24,7 +24,7 @@ class DatasetCardinalityKernel : public OpKernel {
   }
 };
 
-// A walk through a data set, from its beginning on.
+// A walk through a dataset, from its beginning on.
 class WholeWalk {
  public:
   WholeWalk(DatasetPtr dataset, IteratorContext context)
@@ -50,7 +50,7 @@ class WholeWalk {
   std::unique_ptr<DatasetIterator> iterator_;
 };
 
-// One that walks through its data set, where it may wait.
+// One that walks through its dataset, where it may wait.
 class WalkingKernel : public AsyncOpKernel {
  public:
   WalkingKernel(const OpKernelConstruction& construction, DatasetOp op)

@@ -1,4 +1,4 @@
-// Loops of batch normalisation that are worth their own code for each
+// Loops of batch normalization that are worth their own code for each
 // instruction set (weft::v1, weft::v3, weft::v4). Numbers are floats, what
 // belongs to a channel is in double, and all arithmetic is.
 //

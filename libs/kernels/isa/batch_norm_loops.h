@@ -1,4 +1,4 @@
-// The loops of batch normalisation for this processor.
+// The loops of batch normalization for this processor.
 #ifndef WEFT_LIBS_KERNELS_ISA_BATCH_NORM_LOOPS_H_
 #define WEFT_LIBS_KERNELS_ISA_BATCH_NORM_LOOPS_H_
 

@@ -22,7 +22,7 @@ absl::StatusOr<int64_t> IntegerScalar(const Tensor& tensor,
 absl::StatusOr<int> ScanAxis(const Tensor& axis, int rank);
 
 // A reduction of a tensor along some axes, as a kernel sees it: dimensions of
-// size 1 are gone, and neighbours that share their fate are joined. Kept and
+// size 1 are gone, and neighbors that share their fate are joined. Kept and
 // reduced dimensions then take turns; the innermost is one or the other.
 class ReductionPlan {
  public:

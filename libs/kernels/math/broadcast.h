@@ -16,7 +16,7 @@ namespace weft {
 
 inline constexpr int kMaxOperands = 3;
 
-// A value; not synchronised.
+// A value; not synchronized.
 class Broadcast {
  public:
   // INVALID_ARGUMENT "Incompatible shapes: [2] vs. [3]".

@@ -227,7 +227,7 @@ MatMulArgs ArgsOf(const ProductAxes& axes, const MatrixRuns& a,
   return args;
 }
 
-// The product is made transposed where neighbours in the result are rows of the
+// The product is made transposed where neighbors in the result are rows of the
 // first operand.
 bool WantsTransposed(const ProductAxes& axes, const EinsumView& out) {
   return std::any_of(axes.rows.begin(), axes.rows.end(),

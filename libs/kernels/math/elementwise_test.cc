@@ -182,8 +182,8 @@ std::vector<T> AllNumbers() {
   return numbers;
 }
 
-// All numbers of T as floats, their neighbours, and what lies in the middle of
-// two of them with its neighbours.
+// All numbers of T as floats, their neighbors, and what lies in the middle of
+// two of them with its neighbors.
 template <typename T>
 std::vector<float> FloatsAround() {
   std::vector<float> floats;

@@ -74,7 +74,7 @@ class HalfReduction {
     return row;
   }
 
-  // Eight neighbours of a row are summed side by side where they are in one
+  // Eight neighbors of a row are summed side by side where they are in one
   // vector of the output, others one by one.
   void SumColumns(int64_t begin, int64_t end, int64_t results) const {
     const int64_t inner = plan_.inner_size();

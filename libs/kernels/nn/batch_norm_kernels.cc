@@ -1,4 +1,4 @@
-// FusedBatchNorm, the normalisation of each channel over the batch, with its
+// FusedBatchNorm, the normalization of each channel over the batch, with its
 // gradient. What belongs to a channel is computed in double.
 #include <algorithm>
 #include <array>

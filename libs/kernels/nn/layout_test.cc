@@ -18,7 +18,7 @@ Dims DimsOf(const Tensor& tensor) {
   return Dims(tensor.shape().dims().begin(), tensor.shape().dims().end());
 }
 
-// Some numbers, no two neighbours equal.
+// Some numbers, no two neighbors equal.
 Tensor Numbers(const TensorShape& shape, int seed = 1) {
   Tensor tensor(DT_FLOAT, shape);
   int64_t i = seed;

@@ -17,7 +17,7 @@ void RegisterDepthwiseKernels(KernelRegistry& registry);
 // They make kernels of other nodes as they run: the registry outlives them, and
 // stays where it is.
 void RegisterFusedKernels(KernelRegistry& registry);
-// LRN and batch normalisation.
+// LRN and batch normalization.
 void RegisterBatchNormKernels(KernelRegistry& registry);
 void RegisterNormalizationKernels(KernelRegistry& registry);
 void RegisterPoolKernels(KernelRegistry& registry);

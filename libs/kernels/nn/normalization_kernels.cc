@@ -1,4 +1,4 @@
-// LRN, the normalisation across neighbouring channels, with its gradient. All
+// LRN, the normalization across neighboring channels, with its gradient. All
 // is computed in float.
 #include <algorithm>
 #include <cmath>
@@ -45,7 +45,7 @@ class LrnPixel {
     loops_.multiply(result, 1, grads, 1, slopes, channels_);
     loops_.multiply(slopes, 1, &factor, 0, slopes, channels_);
     loops_.divide(slopes, 1, norms_.data(), 1, slopes, channels_);
-    // Whoever is a neighbour of a channel has it as one.
+    // Whoever is a neighbor of a channel has it as one.
     SumNeighbours(slopes, norms_.data());
     loops_.multiply(in, 1, norms_.data(), 1, norms_.data(), channels_);
     loops_.multiply(powers_.data(), 1, grads, 1, out, channels_);
@@ -53,7 +53,7 @@ class LrnPixel {
   }
 
  private:
-  // sums[c] of x[k] for all neighbours k of c, in order.
+  // sums[c] of x[k] for all neighbors k of c, in order.
   void SumNeighbours(const float* x, float* sums) const {
     std::fill_n(sums, channels_, 0.0f);
     const int64_t most = std::min(attrs_.radius, channels_ - 1);

@@ -253,7 +253,7 @@ class MaxPoolKernel : public PoolKernel {
     }
   }
 
-  // Each `window` neighbouring channels become one. Rows and columns stay as
+  // Each `window` neighboring channels become one. Rows and columns stay as
   // they are, whatever their strides and padding say, as in TensorFlow.
   absl::Status PoolChannels(OpKernelContext& context) const {
     const Tensor& input = context.input(0);

@@ -9,7 +9,7 @@
 // On average sums are 1.1 to 2 times as far from exact ones as those of other
 // convolutions, the gradient by the filter 2 to 3 times (measured, for numbers
 // of either sign). What counts is the largest of what a tile sees, which are up
-// to three pixels more than a window's: so a number that dwarfs its neighbours
+// to three pixels more than a window's: so a number that dwarfs its neighbors
 // costs windows beside it precision, and a window of zeros beside others need
 // not be quite 0. Taps below 1e-37 lose digits. The environment variable
 // WEFT_WINOGRAD says "off" where that is unwelcome.

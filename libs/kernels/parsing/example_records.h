@@ -2,7 +2,7 @@
 // and their features as tensors, one feature at a time.
 //
 // Errors are INVALID_ARGUMENT in TensorFlow's words, which name the example by
-// the name that was given for it, and the feature. Not synchronised.
+// the name that was given for it, and the feature. Not synchronized.
 #ifndef WEFT_LIBS_KERNELS_PARSING_EXAMPLE_RECORDS_H_
 #define WEFT_LIBS_KERNELS_PARSING_EXAMPLE_RECORDS_H_
 

@@ -4,7 +4,7 @@
 // the lists, which are a row for each step.
 //
 // Errors are INVALID_ARGUMENT in TensorFlow's words, which name the sequence by
-// the name that was given for it, the feature and the step. Not synchronised.
+// the name that was given for it, the feature and the step. Not synchronized.
 #ifndef WEFT_LIBS_KERNELS_PARSING_SEQUENCE_RECORDS_H_
 #define WEFT_LIBS_KERNELS_PARSING_SEQUENCE_RECORDS_H_
 

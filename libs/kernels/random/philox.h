@@ -16,7 +16,7 @@
 
 namespace weft {
 
-// Four 32-bit numbers at a time; a value, not synchronised.
+// Four 32-bit numbers at a time; a value, not synchronized.
 class Philox {
  public:
   using Sample = std::array<uint32_t, 4>;

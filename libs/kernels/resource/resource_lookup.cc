@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-// An iterator keeps the functions of its data set, and these their kernels.
+// An iterator keeps the functions of its dataset, and these their kernels.
 constexpr absl::string_view kHoldsFunctions = "Iterator";
 
 absl::StatusOr<ResourceAddress> FromNames(const Tensor& names) {

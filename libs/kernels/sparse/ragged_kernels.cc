@@ -3,7 +3,7 @@
 // and ends in what comes next, the last ones in the values.
 //
 // RaggedTensorToVariant makes one variant of one, or of each of its rows, so
-// that they pass through data sets and maps; RaggedTensorFromVariant stacks
+// that they pass through datasets and maps; RaggedTensorFromVariant stacks
 // them again. RaggedRange makes ranges of numbers of many lengths.
 #include <cmath>
 #include <cstdint>

@@ -126,7 +126,7 @@ const std::map<std::string, std::string>& Excused() {
 }
 
 bool IsExcused(const std::string& op) {
-  // TensorArrays and stacks live as long as their step; data sets are values,
+  // TensorArrays and stacks live as long as their step; datasets are values,
   // through which a step walks by itself.
   return Excused().contains(op) || absl::StrContains(op, "Dataset") ||
          absl::StartsWith(op, "TensorArray") || absl::StartsWith(op, "Stack");

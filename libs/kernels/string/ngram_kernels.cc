@@ -80,7 +80,7 @@ class NGrams {
   std::vector<std::string>& made() { return made_; }
 
  private:
-  // Every `width` neighbours of the row with `pad` pads at both of its ends.
+  // Every `width` neighbors of the row with `pad` pads at both of its ends.
   absl::Status AddWindows(absl::Span<const std::string> row, int64_t width,
                           int64_t pad) {
     const int64_t size = static_cast<int64_t>(row.size()) + 2 * pad;

@@ -67,7 +67,7 @@ class KernelTestHarness {
 
   // The op's outputs. Lists of inputs are flattened; attrs that follow from the
   // inputs may be left out. Inputs that the caller has moved in may be
-  // forwarded. A dead output comes back uninitialised.
+  // forwarded. A dead output comes back uninitialized.
   absl::StatusOr<std::vector<Tensor>> Run(absl::string_view op,
                                           std::vector<KernelInput> inputs,
                                           AttrMap attrs = {});
