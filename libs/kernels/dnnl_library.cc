@@ -117,7 +117,7 @@ absl::StatusOr<DnnlLibrary> DnnlLibrary::Open(const std::string& library) {
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     return absl::NotFoundError(
-        absl::StrCat("no oneDNN: ", library, " can't be opened: ", dlerror()));
+        absl::StrCat("oneDNN: ", library, " cannot be opened: ", dlerror()));
   }
   DnnlLibrary found;
   const std::string missing = FindFunctions(handle, found);

@@ -54,7 +54,7 @@ absl::Status DispatchType(TypeList<Ts...>, DataType type, const Fn& fn) {
        ...);
   if (found) return status;
   return absl::UnimplementedError(
-      absl::StrCat("there is no kernel for type ", DataTypeName(type)));
+      absl::StrCat("unsupported type ", DataTypeName(type)));
 }
 
 // The type used for computation: float for the 16-bit types.

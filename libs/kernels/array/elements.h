@@ -67,7 +67,7 @@ absl::Status DispatchElement(DataType type, const Fn& fn) {
   if (type == DT_RESOURCE) return fn(TypeTag<ResourceHandle>());
   if (type == DT_VARIANT) return fn(TypeTag<Variant>());
   return absl::UnimplementedError(
-      absl::StrCat("there is no kernel for type ", DataTypeName(type)));
+      absl::StrCat("unsupported type ", DataTypeName(type)));
 }
 
 }  // namespace weft

@@ -140,8 +140,8 @@ absl::Status ForEachPlace(const OpKernelContext& context, int first, int parts,
     for (const int32_t place : context.input(first + i).flat<int32_t>()) {
       if (place < 0 || place >= rows || is_set[place]) {
         return absl::InvalidArgumentError(
-            absl::StrCat("places[", i, "] names row ", place, " of ", rows,
-                         ", which there is not, or twice"));
+            absl::StrCat("places[", i, "] has row ", place,
+                         ", which is not in [0, ", rows, ") or occurs twice"));
       }
       is_set[place] = true;
       --missing;

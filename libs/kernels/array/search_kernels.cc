@@ -22,7 +22,7 @@ template <typename I>
 absl::Status CheckIsIndex(int64_t position) {
   if (position <= std::numeric_limits<I>::max()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("the place ", position, " is no number of type ",
+      absl::StrCat("index ", position, " does not fit into type ",
                    DataTypeName(DataTypeOf<I>::value)));
 }
 
@@ -287,7 +287,7 @@ class HistogramKernel : public OpKernel {
     if (!std::isfinite(step)) {  // TensorFlow writes beyond its memory
       return absl::InvalidArgumentError(absl::StrCat(
           "value_range '[", low, ", ", high, "]' cannot be divided into ", bins,
-          " equal parts; give a finite one"));
+          " equal parts; use finite bounds"));
     }
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, {bins}));
     RETURN_IF_ERROR(FillWithZeros(*output));

@@ -24,7 +24,7 @@ class CallingKernel : public AsyncOpKernel {
   absl::StatusOr<const RunnableFunction*> Function() const {
     if (functions_ != nullptr) return functions_->Find(function_);
     return absl::UnimplementedError(absl::StrCat(
-        "function '", function_.name, "' can't be called outside a session"));
+        "function '", function_.name, "' cannot be called outside a session"));
   }
 
  private:

@@ -25,9 +25,9 @@ absl::Status NotThere(const std::string& name, absl::string_view device,
               absl::StrAppend(out, "'", f.first, "'");
             });
   return absl::NotFoundError(absl::StrCat(
-      "there is no client function '", name, "' on ", device,
-      " (there: ", known,
-      "). A client function is there only in the program that gives it to its "
+      "client function '", name, "' is not registered on ", device,
+      " (registered: ", known,
+      "). A client function only exists in the program that passes it to its "
       "Server, Process or Session (client_functions): pin the node to the task "
       "of that program"));
 }
@@ -54,7 +54,7 @@ absl::StatusOr<std::vector<Tensor>> CallCaught(const ClientFunction& function,
     return absl::Status(CodeOf(exception),
                         absl::StrCat("an exception: ", exception.what()));
   } catch (...) {
-    return absl::UnknownError("an exception that is no std::exception");
+    return absl::UnknownError("an exception that is not a std::exception");
   }
 }
 

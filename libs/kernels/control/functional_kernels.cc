@@ -15,7 +15,7 @@ namespace {
 absl::Status SetOutputs(OpKernelContext& context, std::vector<Tensor> results) {
   if (static_cast<int>(results.size()) != context.num_outputs()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the function gives ", results.size(), " results, but ",
+        absl::StrCat("the function returns ", results.size(), " results, but ",
                      context.num_outputs(), " are expected"));
   }
   for (int i = 0; i < context.num_outputs(); ++i) {

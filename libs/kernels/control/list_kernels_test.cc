@@ -285,8 +285,8 @@ TEST_F(ListKernelsTest, ListsReceivedFromPeersAreChecked) {
       "tensorflow::TensorList", "1 -1 1 1 2",
       std::make_shared<const std::vector<Tensor>>(
           2, Tensor::Vector<std::string>({"a", "b"}))};
-  const auto is_refused =
-      StatusIs(kInvalid, "list is of float elements, but has one of string");
+  const auto is_refused = StatusIs(
+      kInvalid, "list is of float elements, but an element is of string");
   EXPECT_THAT(Get(list, 0), is_refused);
   EXPECT_THAT(Stack(list), is_refused);
   EXPECT_THAT(Pop(list), is_refused);

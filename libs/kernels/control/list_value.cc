@@ -60,7 +60,8 @@ absl::StatusOr<const Variant*> VariantOf(const Tensor& handle,
                                          absl::string_view type_name,
                                          absl::string_view what) {
   if (handle.dtype() != DT_VARIANT || handle.num_elements() != 1) {
-    return Invalid("the handle is no scalar variant, but ", handle.ToString());
+    return Invalid("the handle must be a scalar variant, but is ",
+                   handle.ToString());
   }
   const Variant& variant = handle.scalar<Variant>();
   if (variant.type_name != type_name) {
@@ -160,11 +161,13 @@ absl::StatusOr<Tensor> ElementAt(OpKernelContext& context, const List& list,
   // Who sends a variant may say anything of the tensors in it.
   if (element.dtype() != list.kind.dtype) {
     return Invalid("The list is of ", DataTypeName(list.kind.dtype),
-                   " elements, but has one of ", DataTypeName(element.dtype()));
+                   " elements, but an element is of ",
+                   DataTypeName(element.dtype()));
   }
   if (shape.IsCompatibleWith(element.shape())) return element;
   return Invalid("Expected element of shape ", shape.ToString(),
-                 " but the list has one of ", element.shape().ToString());
+                 " but the list has an element of shape ",
+                 element.shape().ToString());
 }
 
 }  // namespace weft::lists

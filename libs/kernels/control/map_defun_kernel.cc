@@ -246,10 +246,9 @@ class MapDefun : public CallingKernel {
                      const RunnableFunction& function) const {
     if (static_cast<int>(function.result_types().size()) !=
         context.num_outputs()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the function gives ", function.result_types().size(),
-                       " results, but attr 'output_types' promises ",
-                       context.num_outputs()));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the function returns ", function.result_types().size(),
+          " results, but attr 'output_types' has ", context.num_outputs()));
     }
     // Rows without elements take no memory, but their results do.
     if (context.input(0).rank() > 0 && context.input(0).dim(0) > kMaxRows) {

@@ -54,7 +54,7 @@ absl::Status Nest(const Tensor& inner, int64_t& nesting) {
     const int64_t below = NestingOf(variant);
     if (below >= kMaxNesting) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "variants (data sets, lists, optional values) are more than ",
+          "variants (datasets, lists, optional values) are more than ",
           kMaxNesting,
           " deep inside one another. Does a loop put each into the next? Put "
           "them side by side instead, for example into one list"));

@@ -18,7 +18,7 @@ namespace weft {
 absl::Status AddDim(cuda::Dims& dims, int64_t size, int64_t stride) {
   if (dims.rank == cuda::kMostDims) {
     return absl::UnimplementedError(
-        "the reduction takes more dimensions than GPUs are given");
+        "the reduction needs more dimensions than GPU kernels support");
   }
   dims.sizes[dims.rank] = size;
   dims.strides[0][dims.rank] = stride;

@@ -309,7 +309,7 @@ absl::StatusOr<PartialShape> PaddedShapeFrom(const Tensor& tensor, size_t c,
   if (!input.has_rank() || input.rank() == shape.rank()) return shape;
   return absl::InvalidArgumentError(
       absl::StrCat("the padded shape ", shape.ToString(), " of component ", c,
-                   " is not of the rank of its elements, ", input.ToString()));
+                   " must have the rank of its elements, ", input.ToString()));
 }
 
 template <bool kHasDropRemainder>

@@ -134,7 +134,7 @@ CapturedFunction::Create(std::string dataset, FunctionRuntime* runtime,
   if (runtime == nullptr) {
     return absl::UnimplementedError(
         absl::StrCat(dataset, ": function '", function.name,
-                     "' can't be called outside a session"));
+                     "' cannot be called outside a session"));
   }
   ASSIGN_OR_RETURN(const RunnableFunction* found, runtime->Find(function));
   RETURN_IF_ERROR(CheckArgs(dataset, function.name, found->arg_types(),
@@ -153,8 +153,8 @@ absl::StatusOr<std::vector<Tensor>> CapturedFunction::Call(
 
 absl::Status CapturedFunction::DroppedCall() {
   return absl::ResourceExhaustedError(
-      "a function of a data set was given up before it had its results; there "
-      "was no memory for it");
+      "a function of a dataset was aborted before it had its results, because "
+      "there was no memory for it");
 }
 
 absl::StatusOr<const RunnableFunction*> CapturedFunction::FunctionFor(

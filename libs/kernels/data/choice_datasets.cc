@@ -154,7 +154,7 @@ absl::StatusOr<DatasetPtr> MakeZip(const DatasetOp& op,
                                    OpKernelContext& context) {
   if (context.num_inputs() == 0) {
     return absl::InvalidArgumentError(
-        "a zip of no data sets would have elements without end");
+        "a zip of no datasets would have elements without end");
   }
   std::vector<DatasetPtr> inputs;
   DataTypeVector types;

@@ -59,7 +59,7 @@ absl::StatusOr<bool> CsvFile::AppendLine() {
   if (line_.size() > kMostRecordBytes) {
     SkipLine();
     return absl::ResourceExhaustedError(absl::StrCat(
-        "a quoted field goes on over more than ", kMostRecordBytes, " bytes"));
+        "a quoted field has more than ", kMostRecordBytes, " bytes"));
   }
   std::string more;
   const absl::Status status = lines_.ReadLine(more);

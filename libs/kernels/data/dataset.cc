@@ -71,8 +71,8 @@ absl::StatusOr<IteratorPlace> IteratorPlace::Take(Count count) {
   const int64_t before = place.count_->fetch_add(1, std::memory_order_relaxed);
   if (before < kMaxIterators) return place;
   return absl::ResourceExhaustedError(absl::StrCat(
-      "a walk through a data set has more than ", kMaxIterators,
-      " iterators. Data sets that are an input of several others have one for "
+      "a traversal of a dataset has more than ", kMaxIterators,
+      " iterators. Datasets that are an input of several others have one for "
       "each path to them; cache their elements or zip them only once"));
 }
 
@@ -107,7 +107,7 @@ absl::StatusOr<const Tensor*> IteratorStateReader::Find(
   if (it != values_->end()) return &it->second;
   return absl::NotFoundError(
       absl::StrCat("the saved state of an iterator has no '", prefix_, name,
-                   "'; was it saved by an iterator of another data set?"));
+                   "'; was it saved by an iterator of another dataset?"));
 }
 
 bool IteratorStateReader::Has(absl::string_view name) const {
@@ -135,7 +135,7 @@ absl::StatusOr<int64_t> IteratorStateReader::ReadCount(absl::string_view name,
   ASSIGN_OR_RETURN(const int64_t value, ReadInt(name));
   if (value >= 0 && value <= most) return value;
   return Damaged(absl::StrCat("has ", value, " as '", prefix_, name,
-                              "', which is not between 0 and ", most));
+                              "', which must be between 0 and ", most));
 }
 
 absl::StatusOr<bool> IteratorStateReader::ReadBool(
@@ -189,8 +189,7 @@ absl::StatusOr<std::vector<DatasetElement>> IteratorStateReader::ReadElements(
 
 absl::Status DatasetIterator::GetTexts(IteratorContext&,
                                        absl::Span<std::string>, size_t*) {
-  return absl::UnimplementedError(
-      "elements of this data set are not given as texts");
+  return absl::UnimplementedError("this dataset does not support GetTexts");
 }
 
 absl::Status DatasetIterator::Skip(IteratorContext& context, int64_t count,
@@ -207,13 +206,13 @@ absl::Status DatasetIterator::Skip(IteratorContext& context, int64_t count,
 
 absl::Status DatasetIterator::Save(IteratorContext&, IteratorStateWriter) {
   return absl::UnimplementedError(
-      "an iterator of this data set has a position that can't be saved");
+      "iterators of this dataset do not support saving their position");
 }
 
 absl::Status DatasetIterator::Restore(IteratorContext&,
                                       const IteratorStateReader&) {
   return absl::UnimplementedError(
-      "an iterator of this data set has a position that can't be restored");
+      "iterators of this dataset do not support restoring their position");
 }
 
 absl::StatusOr<std::unique_ptr<DatasetIterator>> DatasetIterator::MakeInner(
@@ -226,10 +225,10 @@ absl::StatusOr<std::unique_ptr<DatasetIterator>> Dataset::MakeIterator(
   RETURN_IF_ERROR(context.cancellation().status());
   if (context.depth() >= kMaxNesting) {
     return absl::ResourceExhaustedError(absl::StrCat(
-        name_, ": iterators and functions of data sets are more than ",
+        name_, ": iterators and functions of datasets are nested more than ",
         kMaxNesting,
-        " deep inside one another. A function that makes a data set of itself "
-        "must come to an end"));
+        " deep. A function that creates a dataset which calls it must "
+        "terminate"));
   }
   IteratorPlace::Count count = context.iterator_count();
   if (count == nullptr) count = std::make_shared<std::atomic<int64_t>>(0);
@@ -301,7 +300,7 @@ absl::Status NotTheEnd(const Dataset& dataset, const absl::Status& status) {
   if (!absl::IsOutOfRange(status)) return status;
   return absl::InternalError(absl::StrCat(
       "Iterator \"", dataset.name(),
-      "\" returned `OutOfRange`, which says nothing of the end of the data. "
+      "\" returned `OutOfRange`, which does not mean the end of the data. "
       "Original message: ",
       status.message()));
 }

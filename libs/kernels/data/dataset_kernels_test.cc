@@ -305,7 +305,7 @@ TEST_F(DatasetKernelsTest, PaddedBatches) {
                   Padded(vectors, 2, Tensor::Vector<int64_t>({1}), Int(0)), 1),
               ElementsAre(HasSubstr("Attempted to pad to a smaller size")));
   EXPECT_THAT(Padded(vectors, 2, Tensor::Vector<int64_t>({-1, -1}), Int(0)),
-              StatusIs(kInvalid, "is not of the rank of its elements"));
+              StatusIs(kInvalid, "must have the rank of its elements"));
   EXPECT_THAT(Padded(vectors, 2, Tensor::Vector<int64_t>({-2}), Int(0)),
               StatusIs(kInvalid));
   EXPECT_THAT(Padded(vectors, 0, open, Int(0)), StatusIs(kInvalid));
@@ -391,7 +391,7 @@ TEST_F(DatasetKernelsTest, MismatchedFunctionsAreRejected) {
   EXPECT_THAT(with("FilterDataset", {{"predicate", f}}),
               StatusIs(kInvalid, "must return a scalar bool"));
   EXPECT_THAT(with("FlatMapDataset", {{"f", f}}),
-              StatusIs(kInvalid, "must return a single data set"));
+              StatusIs(kInvalid, "must return a single dataset"));
 }
 
 TEST_F(DatasetKernelsTest, FilterTakeWhileAndFlatMap) {
@@ -493,7 +493,7 @@ TEST_F(DatasetKernelsTest, IteratorResumesFromASavedPosition) {
   for (size_t d = 0; d < datasets.size(); ++d) {
     ASSERT_OK(datasets[d]) << d;
     for (int taken = 0; taken <= 8; ++taken) {
-      SCOPED_TRACE(absl::StrCat("data set ", d, " after ", taken));
+      SCOPED_TRACE(absl::StrCat("dataset ", d, " after ", taken));
       ASSERT_OK_AND_ASSIGN(auto iterator, harness_.Walk(*datasets[d]));
       harness_.Pull(*iterator, taken);
       IteratorStateWriter::Values values;

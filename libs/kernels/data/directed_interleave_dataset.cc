@@ -138,8 +138,8 @@ class DirectedInterleaveDataset : public Dataset {
       if (ended.num_elements() != static_cast<int64_t>(inputs_.size()) ||
           chosen >= static_cast<int64_t>(inputs_.size())) {
         return absl::InvalidArgumentError(
-            absl::StrCat("the state of an iterator is not one of ",
-                         inputs_.size(), " data sets to choose from"));
+            absl::StrCat("the state of an iterator does not match its ",
+                         inputs_.size(), " input datasets"));
       }
       RETURN_IF_ERROR(selector_->Restore(context, reader.Within("selector")));
       RETURN_IF_ERROR(RestoreInputs(context, reader));
@@ -177,7 +177,7 @@ class DirectedInterleaveDataset : public Dataset {
         if (flags.size() != inputs_.size()) {
           return absl::InvalidArgumentError(
               absl::StrCat("the state of an iterator has ", flags.size(),
-                           " data sets to choose from, not ", inputs_.size()));
+                           " datasets to choose from, not ", inputs_.size()));
         }
         opened.assign(flags.begin(), flags.end());
       }

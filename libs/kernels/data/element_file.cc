@@ -61,7 +61,7 @@ absl::Status ElementFileWriter::Write(const DatasetElement& element) {
     if (tensor.dtype() == DT_VARIANT || tensor.dtype() == DT_RESOURCE) {
       return absl::UnimplementedError(absl::StrCat(
           path_, ": elements with a ", DataTypeName(tensor.dtype()),
-          " can't be cached in a file"));
+          " cannot be cached in a file"));
     }
     const std::string bytes = SerializeTensorProto(tensor);
     if (bytes.empty()) {
@@ -107,10 +107,10 @@ absl::StatusOr<bool> ElementFileReader::Read(Allocator& allocator,
       return Damaged(path_, offset, tensor.status().message());
     }
     if (tensor->dtype() != type) {
-      return Damaged(
-          path_, offset,
-          absl::StrCat("has a ", DataTypeName(tensor->dtype()), ", not a ",
-                       DataTypeName(type), "; is it of another data set?"));
+      return Damaged(path_, offset,
+                     absl::StrCat("has a ", DataTypeName(tensor->dtype()),
+                                  ", not a ", DataTypeName(type),
+                                  "; was it written by another dataset?"));
     }
     element->push_back(*std::move(tensor));
   }

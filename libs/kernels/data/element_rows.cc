@@ -52,7 +52,7 @@ class ElementsDataset : public Dataset {
       if (next < 0 || static_cast<size_t>(next) > size) {
         return absl::InvalidArgumentError(
             absl::StrCat(dataset().name(), ": the saved position ", next,
-                         " is not in a data set of ", size, " elements"));
+                         " is not in a dataset of ", size, " elements"));
       }
       next_ = static_cast<size_t>(next);
       return absl::OkStatus();

@@ -394,7 +394,8 @@ TEST_F(FileDatasetsTest, TruncatedCompressedFileIsNamed) {
   Write("lines", Deflated("o"));
   ASSERT_OK_AND_ASSIGN(const auto restored, harness_.Walk(lines));
   EXPECT_THAT(harness_.Restore(*restored, state),
-              StatusIs(absl::StatusCode::kDataLoss, "lines: it ends before 4"));
+              StatusIs(absl::StatusCode::kDataLoss,
+                       "lines: the file ends before offset 4"));
 }
 
 TEST_F(FileDatasetsTest, RecordsOfSeveralFiles) {
@@ -476,8 +477,9 @@ TEST_F(FileDatasetsTest, CompressedFilesThatEndWithinTheirHeader) {
   ASSERT_OK_AND_ASSIGN(const Tensor dataset,
                        Fixed({"short", "cut", "good"}, 2, 3, 2, "GZIP"));
   const Texts outcomes = Outcomes(dataset, 5);
-  EXPECT_EQ(outcomes[0],
-            "INVALID_ARGUMENT: short: it ends within its header of 2 bytes");
+  EXPECT_EQ(
+      outcomes[0],
+      "INVALID_ARGUMENT: short: the file ends within its header of 2 bytes");
   EXPECT_THAT(outcomes[1], testing::HasSubstr("DATA_LOSS: cut: truncated"));
   EXPECT_EQ(Texts(outcomes.begin() + 2, outcomes.end()),
             (Texts{"abc", "def", "OUT_OF_RANGE: the end"}));

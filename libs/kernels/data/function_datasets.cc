@@ -53,7 +53,7 @@ absl::Status CheckMakesDatasets(const DatasetOp& op,
   const DataTypeVector& types = function.result_types();
   if (types.size() == 1 && types[0] == DT_VARIANT) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      op.name, ": the function must return a single data set, but has ",
+      op.name, ": the function must return a single dataset, but has ",
       types.size(), " results"));
 }
 
@@ -72,7 +72,7 @@ absl::StatusOr<DatasetPtr> DatasetMadeBy(const Dataset& owner,
   ASSIGN_OR_RETURN(DatasetPtr made, DatasetFrom(results[0]));
   RETURN_IF_ERROR(
       Annotate(CheckElementTypes(owner.element(), made->output_types()),
-               absl::StrCat(owner.name(), ": the data set of the function")));
+               absl::StrCat(owner.name(), ": the dataset of the function")));
   return made;
 }
 

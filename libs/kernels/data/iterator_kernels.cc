@@ -84,7 +84,7 @@ class IteratorHandleKernel : public ResourceHandleKernel<IteratorResource> {
                        factory->Call(context, {}));
       if (results.size() == 1) return DatasetFrom(results[0]);
       return absl::InvalidArgumentError(absl::StrCat(
-          "The `dataset_factory` function must return a single data set, but "
+          "The `dataset_factory` function must return a single dataset, but "
           "gave ",
           results.size(), " results"));
     };

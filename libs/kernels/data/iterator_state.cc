@@ -75,8 +75,8 @@ Tensor Describe(const ElementSpec& spec, size_t num_elements) {
 }
 
 absl::Status NoElements(absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "the state of an iterator has a window that is none: ", what));
+  return absl::InvalidArgumentError(
+      absl::StrCat("the state of an iterator has a malformed window: ", what));
 }
 
 // Reads what Describe has written, number for number.
@@ -129,7 +129,7 @@ absl::StatusOr<Tensor> DecodeElements(const std::string& name,
     ASSIGN_OR_RETURN(const int64_t type, description.Next(1, DT_UINT64));
     spec.types.push_back(static_cast<DataType>(type));
     if (!IsSupportedType(spec.types.back())) {
-      return NoElements(absl::StrCat("there is no type ", type));
+      return NoElements(absl::StrCat("unknown type ", type));
     }
     ASSIGN_OR_RETURN(spec.shapes.emplace_back(), description.NextShape());
   }
@@ -181,10 +181,10 @@ class Encoder {
     const auto* elements = ElementsOf(object);
     if (elements == nullptr) {
       return absl::UnimplementedError(absl::StrCat(
-          "the state of the iterator can't be saved: '", name_, "' holds ",
+          "the state of the iterator cannot be saved: '", name_, "' holds ",
           dataset == nullptr ? "an object of the process"
-                             : absl::StrCat("the data set ", dataset->name()),
-          ". Of data sets in elements only windows and groups are saved"));
+                             : absl::StrCat("dataset ", dataset->name()),
+          ". Only windows and groups can be saved as elements"));
     }
     std::vector<Tensor> tensors = {
         Describe(dataset->element(), elements->size())};
@@ -253,10 +253,10 @@ absl::StatusOr<Variant> EncodeIteratorState(
 absl::StatusOr<IteratorStateReader::Values> DecodeIteratorState(
     const Variant& state) {
   if (state.type_name != kStateType || state.tensors == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a state of an iterator is wanted, which SerializeIterator"
-                     " has given, not a '",
-                     state.type_name, "'"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected an iterator state, as returned by SerializeIterator,"
+        " got a '",
+        state.type_name, "'"));
   }
   IteratorStateReader::Values values;
   size_t next = 0;

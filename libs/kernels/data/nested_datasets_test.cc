@@ -268,7 +268,7 @@ TEST_F(NestedDatasetsTest, FlatMapOfItselfEndsWithAnError) {
         return std::vector<Tensor>{std::move(dataset)};
       });
   EXPECT_THAT(harness_.PullAll(flat_map(), 1),
-              ElementsAre(HasSubstr("more than 1000 deep inside one another")));
+              ElementsAre(HasSubstr("nested more than 1000 deep")));
 }
 
 // Zips of a dataset with itself, which Map narrows again: twice as many

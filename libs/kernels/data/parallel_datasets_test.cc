@@ -522,7 +522,7 @@ TEST_F(ParallelDatasetsTest, UnsupportedElementLeavesNoCacheFile) {
   ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(cached));
   for (int i = 0; i < 2; ++i) {
     EXPECT_THAT(harness_.Next(*walk),
-                StatusIs(absl::StatusCode::kUnimplemented, "can't be cached"));
+                StatusIs(absl::StatusCode::kUnimplemented, "cannot be cached"));
   }
   EXPECT_THAT(harness_.Next(*walk), StatusIs(absl::StatusCode::kOutOfRange));
   EXPECT_THAT(harness_.files().FileExists("windows.weft_cache"),
@@ -596,7 +596,7 @@ TEST_F(ParallelDatasetsTest, StateOfAnotherDatasetIsRejected) {
   ASSERT_OK_AND_ASSIGN(const Variant state, harness_.Save(*range));
   ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(Prefetch(Range(5), 2)));
   EXPECT_THAT(harness_.Restore(*walk, state),
-              StatusIs(absl::StatusCode::kNotFound, "another data set"));
+              StatusIs(absl::StatusCode::kNotFound, "another dataset"));
   EXPECT_THAT(
       harness_.Restore(*walk, Variant()),
       StatusIs(absl::StatusCode::kInvalidArgument, "SerializeIterator"));

@@ -76,7 +76,7 @@ class RebatchDataset : public UnaryDataset {
     ASSIGN_OR_RETURN(const bool drop,
                      ScalarInput<bool>(context, 2, "drop_remainder"));
     if (sizes.empty()) {
-      return absl::InvalidArgumentError("there are no batch_sizes");
+      return absl::InvalidArgumentError("batch_sizes must not be empty");
     }
     for (const int64_t size : sizes) {
       if (size > 0) continue;

@@ -128,7 +128,7 @@ class FixedLengthFile : public TextFile {
     const absl::Status status = SkipBytes(*stream_, layout_.header - position_);
     if (absl::IsOutOfRange(status)) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "it ends within its header of ", layout_.header, " bytes"));
+          "the file ends within its header of ", layout_.header, " bytes"));
     }
     RETURN_IF_ERROR(status);
     position_ = layout_.header;

@@ -14,7 +14,7 @@
 namespace weft {
 
 absl::StatusOr<bool> RecordFile::ReadText(std::string&) {
-  return absl::UnimplementedError("records of this file are no texts");
+  return absl::UnimplementedError("records of this file are not strings");
 }
 
 absl::StatusOr<bool> TextFile::Read(Allocator& allocator,
@@ -179,7 +179,7 @@ absl::StatusOr<std::unique_ptr<InputStream>> OpenStream(FileSystem& files,
   const absl::Status status = SkipBytes(*stream, position);
   if (absl::IsOutOfRange(status)) {
     return absl::DataLossError(absl::StrCat(
-        "it ends before ", position, ", where it should be gone on with"));
+        "the file ends before offset ", position, ", where reading resumes"));
   }
   RETURN_IF_ERROR(status);
   return stream;

@@ -239,7 +239,7 @@ absl::Status ShuffleDataset::Iterator::Restore(
   if (!has_input) return absl::OkStatus();
   if (slices_.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        dataset().name(), ": the saved walk has no place in the buffer"));
+        dataset().name(), ": the saved iterator has no place in the buffer"));
   }
   ASSIGN_OR_RETURN(input_, MakeInner(dataset().input(), context));
   return input_->Restore(context, reader.Within("input"));

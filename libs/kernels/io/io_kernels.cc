@@ -335,10 +335,10 @@ class SaveVariablesKernel : public SaveKernel {
     if (mark.ok()) saved = (*mark)->Take(request.prefix);
     if (!saved.has_value() || saved->size() != request.names.size()) {
       return absl::FailedPreconditionError(
-          "The variables are not marked, or for another save, or a save that "
-          "failed has used the mark up, or this one has come for it more than "
-          "a minute late, or the task has restarted since. What is saved "
-          "between steps is marked anew for each save, as Saver::Save does.");
+          "The variables are not marked for this save: the mark is missing or "
+          "for another save, was used by a failed save, expired after a "
+          "minute, or was lost when the task restarted. Saves between steps "
+          "must mark the variables again each time, as Saver::Save does.");
     }
     return *std::move(saved);
   }

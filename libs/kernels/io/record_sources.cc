@@ -131,7 +131,7 @@ class FixedLengthSource : public RecordSource {
     return absl::ResourceExhaustedError(absl::StrCat(
         path_, ": record ", record_number_, " of ", record_,
         " bytes (record_bytes) and the ", footer_,
-        " behind it (footer_bytes) are more than ", most_, " bytes"));
+        " bytes after it (footer_bytes) exceed ", most_, " bytes"));
   }
 
   const uint64_t header_, record_, footer_, hop_, most_;

@@ -127,7 +127,7 @@ class GenerateVocabRemappingKernel : public FileKernel {
       return absl::FailedPreconditionError(absl::StrCat(
           "HashTable has different value for same key. Key ", line, " has ",
           at->second, " and trying to add value ", i, ": line ", at->second + 1,
-          " of ", path, " is there again."));
+          " of ", path, " is repeated."));
     }
     return numbers;
   }
@@ -294,7 +294,7 @@ class LoadAndRemapMatrixKernel : public FileKernel {
       return absl::InvalidArgumentError(absl::StrCat(
           "Row ", rows.end_old - 1, " and column ",
           columns.has_value() ? columns->end_old - 1 : num_columns_ - 1,
-          " are asked for of tensor ", name, " of shape ", shape.ToString(),
+          " are requested from tensor ", name, " of shape ", shape.ToString(),
           ": the old vocabulary is not the one that the checkpoint was written "
           "with."));
     }

@@ -214,13 +214,13 @@ TEST_F(RemappingKernelsTest, OldMatrixTooSmallIsRejected) {
   SaveCheckpoint();
   EXPECT_THAT(Run({.rows = {5}}),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       "Row 5 and column 3 are asked for of tensor w"));
+                       "Row 5 and column 3 are requested from tensor w"));
   EXPECT_THAT(Run({.rows = {std::numeric_limits<int64_t>::max()}}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        "Old ID 9223372036854775807 is larger"));
   EXPECT_THAT(Run({.rows = {0}, .columns = {9}, .num_columns = 1}),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       "Row 0 and column 9 are asked for of tensor w"));
+                       "Row 0 and column 9 are requested from tensor w"));
 }
 
 }  // namespace

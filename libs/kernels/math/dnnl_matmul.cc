@@ -76,7 +76,7 @@ absl::StatusOr<dnnl_memory_desc_t> LayoutOf(const DnnlLibrary& library,
   dnnl_memory_desc_t layout;
   if (library.memory_desc_init_by_strides(&layout, 2, dims, dnnl_bf16,
                                           strides) != dnnl_success) {
-    return absl::UnimplementedError("oneDNN has no such layout");
+    return absl::UnimplementedError("oneDNN does not support the layout");
   }
   return layout;
 }
@@ -93,7 +93,7 @@ absl::StatusOr<SharedPrimitive> NewPrimitive(const DnnlLibrary& library,
                    LayoutOf(library, args.m, args.n, args.c_stride, false));
   dnnl_matmul_desc_t desc;
   if (library.matmul_desc_init(&desc, &a, &b, nullptr, &c) != dnnl_success) {
-    return absl::UnimplementedError("oneDNN has no such product");
+    return absl::UnimplementedError("oneDNN does not support the product");
   }
   ASSIGN_OR_RETURN(DnnlDescriptor descriptor,
                    DnnlDescriptor::Create(library, &desc, nullptr));

@@ -71,7 +71,7 @@ absl::StatusOr<Blas> LoadBlas(const std::string& library) {
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     return absl::NotFoundError(
-        absl::StrCat("no BLAS: ", library, " can't be opened: ", dlerror()));
+        absl::StrCat("BLAS: ", library, " cannot be opened: ", dlerror()));
   }
   Blas blas;
   blas.sgemm = reinterpret_cast<BlasGemm<float>>(dlsym(handle, "cblas_sgemm"));
@@ -79,7 +79,7 @@ absl::StatusOr<Blas> LoadBlas(const std::string& library) {
   if (blas.sgemm == nullptr || blas.dgemm == nullptr) {
     dlclose(handle);
     return absl::NotFoundError(
-        absl::StrCat("no BLAS: ", library, " has no cblas_sgemm"));
+        absl::StrCat("BLAS: ", library, " has no cblas_sgemm"));
   }
   using SetThreads = void (*)(int);
   for (const char* name :

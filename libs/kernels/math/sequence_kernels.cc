@@ -79,7 +79,7 @@ class AddVariants : public OpKernel {
     for (int i = 0; i < context.num_inputs(); ++i) {
       if (context.input(i).num_elements() == 1) continue;
       return absl::InvalidArgumentError(
-          absl::StrCat("input ", i, " is no scalar variant, but has shape ",
+          absl::StrCat("input ", i, " must be a scalar variant, but has shape ",
                        context.input(i).shape().ToString()));
     }
     Variant sum = context.input(0).scalar<Variant>();

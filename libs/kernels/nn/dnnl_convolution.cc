@@ -108,7 +108,7 @@ absl::StatusOr<dnnl_memory_desc_t> LayoutOf(const DnnlLibrary& library,
   dnnl_memory_desc_t layout;
   if (library.memory_desc_init_by_tag(&layout, 4, dims, type, tag) !=
       dnnl_success) {
-    return absl::UnimplementedError("oneDNN has no such layout");
+    return absl::UnimplementedError("oneDNN does not support the layout");
   }
   return layout;
 }
@@ -142,7 +142,7 @@ absl::StatusOr<dnnl_memory_desc_t> FiltersOf(const DnnlLibrary& library,
   dnnl_memory_desc_t part;
   if (library.memory_desc_init_submemory(&part, &layout, sizes, offsets) !=
       dnnl_success) {
-    return absl::UnimplementedError("oneDNN can't cut the layout");
+    return absl::UnimplementedError("oneDNN cannot divide the layout");
   }
   return part;
 }
@@ -222,7 +222,7 @@ absl::StatusOr<DnnlDescriptor> DescribeForward(
           &desc, dnnl_forward_training, dnnl_convolution_direct, &layouts.image,
           &layouts.filter, nullptr, &layouts.output, windows.strides,
           windows.dilations, windows.before, windows.after) != dnnl_success) {
-    return absl::UnimplementedError("oneDNN has no such convolution");
+    return absl::UnimplementedError("oneDNN does not support the convolution");
   }
   return DescribeFast(library, desc, nullptr);
 }
@@ -249,7 +249,7 @@ absl::StatusOr<DnnlDescriptor> DescribeGradient(
                 nullptr, &layouts.output, windows.strides, windows.dilations,
                 windows.before, windows.after);
   if (status != dnnl_success) {
-    return absl::UnimplementedError("oneDNN has no such gradient");
+    return absl::UnimplementedError("oneDNN does not support the gradient");
   }
   return DescribeFast(library, desc, &forward);
 }

@@ -193,7 +193,7 @@ absl::StatusOr<ElementProgram> ElementProgram::Of(
     const auto is_there = [&](int i) { return i >= 0 && i < end; };
     if (!is_there(steps[k].x) || (has_two && !is_there(steps[k].y))) {
       return absl::InvalidArgumentError(
-          absl::StrCat("function ", k, " takes a value that is not there yet"));
+          absl::StrCat("function ", k, " uses a value that is computed later"));
     }
     if (!has_two) steps[k].y = -1;
   }

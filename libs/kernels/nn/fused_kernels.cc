@@ -269,7 +269,7 @@ class MemberMaker {
     // An op of ours might be made of itself.
     if (absl::StartsWith(op, "_")) {
       return absl::InvalidArgumentError(
-          absl::StrCat("op '", op, "' can't be fused"));
+          absl::StrCat("op '", op, "' cannot be fused"));
     }
     return OfMember(Make({.name = name, .op = op, .attrs = {{"T", type}}},
                          DataTypeVector(num_inputs, type)),
@@ -290,7 +290,7 @@ class MemberMaker {
     const std::string name = spec.name, op = spec.op;
     if (graph.FindOp(op) == nullptr) {
       return absl::InvalidArgumentError(
-          absl::StrCat("there is no op '", op, "' to be fused"));
+          absl::StrCat("op '", op, "' to be fused is not registered"));
     }
     for (size_t i = 0; i < inputs.size(); ++i) {
       const auto index = static_cast<int64_t>(i);
@@ -354,10 +354,10 @@ absl::StatusOr<ElementStep> StepOf(const Member& member, DataType type,
   if (kernel == nullptr || !kernel->loops().any() ||
       member.types != DataTypeVector{type} ||
       kernel->loops().num_operands() != (y < 0 ? 1 : 2)) {
-    return OfMember(absl::InvalidArgumentError(absl::StrCat(
-                        "op '", member.op,
-                        "' can't be fused: it is no function of elements")),
-                    member.name, member.op);
+    return OfMember(
+        absl::InvalidArgumentError(absl::StrCat(
+            "op '", member.op, "' cannot be fused: it is not elementwise")),
+        member.name, member.op);
   }
   // Numbers beyond these are refused as those of no value.
   const auto number = [](int64_t value) {

@@ -172,7 +172,7 @@ absl::StatusOr<bool> HasChannelsFirst(
   if (format == "NHWC" || format == "NDHWC") return false;
   return absl::UnimplementedError(
       absl::StrCat("the CPU kernel of ", construction.node().type(),
-                   " takes data_format NHWC or NCHW, not ", format));
+                   " supports data_format NHWC or NCHW, not ", format));
 }
 
 ImageArguments ImagesOfConvolution(absl::string_view op) {

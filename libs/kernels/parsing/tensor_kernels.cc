@@ -20,7 +20,7 @@ absl::Status CheckIsData(DataType type) {
   if (type != DT_RESOURCE && type != DT_VARIANT) return absl::OkStatus();
   return absl::UnimplementedError(
       absl::StrCat("tensors of type ", DataTypeName(type),
-                   " are not written as bytes, nor read from them"));
+                   " cannot be serialized or parsed"));
 }
 
 // Byte for byte TensorFlow's: all elements, also where they are equal.
@@ -51,9 +51,9 @@ class SerializeTensorKernel : public OpKernel {
   static absl::Status CheckSize(size_t size) {
     constexpr size_t kMaxSize = std::numeric_limits<int>::max();
     if (size <= kMaxSize) return absl::OkStatus();
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the tensor takes ", size,
-                     " bytes; a message has at most 2 GiB. Split it before"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the tensor takes ", size,
+        " bytes, but a message has at most 2 GiB. Split it first"));
   }
 };
 

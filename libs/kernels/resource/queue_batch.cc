@@ -41,7 +41,7 @@ absl::StatusOr<TensorShape> ElementShape(
     if (other.rank() != shape.rank() || (!pad && other != shape)) {
       return absl::InvalidArgumentError(absl::StrCat(
           "elements of shapes ", shape.ToString(), " and ", other.ToString(),
-          " can't be one batch (component ", i, ")"));
+          " cannot form a batch (component ", i, ")"));
     }
     for (int d = 0; d < shape.rank(); ++d) {
       shape.set_dim(d, std::max(shape.dim(d), other.dim(d)));

@@ -154,8 +154,8 @@ void ResourceHandleKernelBase::EndSession() {
 absl::Status ResourceHandleKernelBase::SetHandle(OpKernelContext& context) {
   absl::MutexLock lock(&mutex_);
   if (is_ended_ && shared_name_.empty()) {
-    return absl::CancelledError(absl::StrCat("the session has ended whose ",
-                                             resource_type(), " it was"));
+    return absl::CancelledError(absl::StrCat("the session that owned this ",
+                                             resource_type(), " has ended"));
   }
   const uint64_t generation = context.resources().generation();
   if (generation != generation_) {

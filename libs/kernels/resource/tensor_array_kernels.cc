@@ -62,7 +62,7 @@ absl::Status CheckEmptyRows(const Tensor& value) {
     return absl::OkStatus();
   }
   return absl::ResourceExhaustedError(
-      absl::StrCat("A TensorArray takes at most ", kMaxEmptyRows,
+      absl::StrCat("A TensorArray holds at most ", kMaxEmptyRows,
                    " rows without values, but the value has shape ",
                    value.shape().ToString()));
 }

@@ -38,7 +38,7 @@ absl::Status InvalidRagged(const Parts&... parts) {
 absl::Status CheckValueType(DataType dtype) {
   if (dtype != DT_VARIANT && dtype != DT_RESOURCE) return absl::OkStatus();
   return InvalidRagged("Ragged values of type ", DataTypeName(dtype),
-                       " can't be put into a variant");
+                       " cannot be stored in a variant");
 }
 
 // ---- To variants ----

@@ -131,7 +131,7 @@ TEST_F(RaggedKernelsTest, InvalidSplitsAreRejected) {
   EXPECT_THAT(Encode({Longs({0, 1}), Tensor::Scalar(1.0f)}, true),
               StatusIs(kInvalid, "must have rank >= 1"));
   EXPECT_THAT(Encode({Raw({values})}, false),
-              StatusIs(kInvalid, "type variant can't be put into a variant"));
+              StatusIs(kInvalid, "type variant cannot be stored in a variant"));
 }
 
 TEST_F(RaggedKernelsTest, NonRaggedVariantsAreRejected) {
@@ -316,7 +316,7 @@ TEST_F(RaggedPartsTest, TensorsOfBadRowsAreRefused) {
   };
   // TensorFlow reads values that are not there.
   EXPECT_THAT(run({Longs({0, 2, 9})}, {"ROW_SPLITS"}),
-              StatusIs(kInvalid, "of which there are 3"));
+              StatusIs(kInvalid, "but the input has 3"));
   EXPECT_THAT(run({Longs({0, kMany})}, {"ROW_SPLITS"}), StatusIs(kInvalid));
   EXPECT_THAT(run({Longs({0, 2, 1})}, {"ROW_SPLITS"}), StatusIs(kInvalid));
   EXPECT_THAT(run({Longs({})}, {"ROW_SPLITS"}), StatusIs(kInvalid));

@@ -368,7 +368,7 @@ class RaggedToVariantGradKernel : public OpKernel {
     }
     if (shape.rank() == 0 || splits.front() < 0 ||
         splits.back() > shape.dim(0) || !absl::c_is_sorted(splits)) {
-      return RaggedError("the row splits are no rows of values of shape ",
+      return RaggedError("the row splits do not match values of shape ",
                          shape.ToString());
     }
     return splits;
@@ -381,8 +381,8 @@ class RaggedToVariantGradKernel : public OpKernel {
     }
     const Tensor& values = grad.tensors->back();
     if (values.num_elements() != count || values.dtype() != output.dtype()) {
-      return RaggedError("the gradient of a row has the shape ",
-                         values.shape().ToString(), ", which is not the row's");
+      return RaggedError("the gradient of a row has shape ",
+                         values.shape().ToString(), " instead of the row's");
     }
     return CopyElements(charge, values, 0, count, output, begin);
   }

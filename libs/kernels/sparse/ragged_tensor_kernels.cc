@@ -30,7 +30,7 @@ class RaggedTensorToTensorKernel : public OpKernel {
       ASSIGN_OR_RETURN(kernel->types_.emplace_back(), ReadType(type));
     }
     if (types.empty()) {
-      return RaggedError("there is no partition of rows");
+      return RaggedError("row_partition_types must not be empty");
     }
     return kernel;
   }
@@ -102,7 +102,7 @@ class RaggedTensorToTensorKernel : public OpKernel {
     }
     if (count > context.input(1).dim(0)) {
       return RaggedError("Invalid row split size: the rows have ", count,
-                         " values, of which there are ",
+                         " values, but the input has ",
                          context.input(1).dim(0));
     }
     return levels;

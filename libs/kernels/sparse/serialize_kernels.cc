@@ -50,7 +50,7 @@ absl::Status CheckInputs(const OpKernelContext& context) {
                    shape.shape().ToString());
   }
   if (values.dtype() == DT_VARIANT) {
-    return Invalid("Input values of type variant can't be serialized");
+    return Invalid("Input values of type variant cannot be serialized");
   }
   return absl::OkStatus();
 }

@@ -144,7 +144,7 @@ TEST_P(SerializeKernelsTest, RejectsMalformedSparseTensors) {
     // A loop would nest them without end.
     EXPECT_THAT(
         Serialize(op, Rows(2, {0, 0}), Tensor(DT_VARIANT, {1}), Longs({2, 2})),
-        StatusIs(kInvalid, "variant can't be serialized"));
+        StatusIs(kInvalid, "variant cannot be serialized"));
   }
 }
 

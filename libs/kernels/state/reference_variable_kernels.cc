@@ -77,10 +77,10 @@ class AssignKernel : public OpKernel {
             "Assign requires shapes of both tensors to match. lhs shape= ",
             shape.ToString(), " rhs shape= ", given.ToString(), ". Variable ",
             variable.name(),
-            " may have lived there since another session made it: it keeps its "
-            "shape until its container is reset (`weft variables` shows which, "
-            "`weft reset CONTAINER` or Session::Reset clears it); a container "
-            "(Scope::WithContainer) or a scope of one's own avoids it"));
+            " may have been created by another session: it keeps its shape "
+            "until its container is reset (`weft variables` shows the "
+            "container, `weft reset CONTAINER` or Session::Reset clears it); a "
+            "separate container (Scope::WithContainer) or scope avoids this"));
       }
     }
     RETURN_IF_ERROR(AssignInput(context, 1, variable));

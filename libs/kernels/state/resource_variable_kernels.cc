@@ -218,8 +218,8 @@ class DestroyResourceKernel : public OpKernel {
                                       step, *handle, status);
     if (!is_known) {
       return absl::InvalidArgumentError(
-          absl::StrCat("Resources of type '", handle->type_name,
-                       "' can't be destroyed; '", handle->name, "' is one"));
+          absl::StrCat("Resource '", handle->name, "' of type '",
+                       handle->type_name, "' cannot be destroyed"));
     }
     if (absl::IsNotFound(status) && ignore_lookup_error_) {
       return absl::OkStatus();

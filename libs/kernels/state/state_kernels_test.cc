@@ -107,8 +107,8 @@ TEST_F(StateKernelsTest, AssignChecksShapesWhenAsked) {
       harness_.Run("Assign", {v, Floats({1, 2}, {7, 8})}),
       StatusIs(kInvalid,
                "Assign requires shapes of both tensors to match. lhs shape= "
-               "[3,2] rhs shape= [1,2]. Variable v may have lived there since "
-               "another session made it"));
+               "[3,2] rhs shape= [1,2]. Variable v may have been created "
+               "by another session"));
   EXPECT_OK(harness_.Run("Assign", {v, Floats({1, 2}, {7, 8})},
                          {{"validate_shape", false}}));
   ASSERT_OK_AND_ASSIGN(Tensor value, v->Read());

@@ -10,8 +10,9 @@ namespace weft {
 namespace {
 
 absl::Status CannotBe(int64_t height, int64_t width, absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "an image of ", height, " x ", width, " can't be a PNG file: ", why));
+  return absl::InvalidArgumentError(
+      absl::StrCat("an image of ", height, " x ", width,
+                   " cannot be encoded as a PNG file: ", why));
 }
 
 }  // namespace
@@ -21,7 +22,8 @@ absl::StatusOr<std::string> EncodePng(absl::Span<const uint8_t> pixels,
                                       int64_t channels) {
   constexpr int64_t kMost = 1'000'000;  // libpng's own bound
   if (height < 1 || width < 1 || height > kMost || width > kMost) {
-    return CannotBe(height, width, "it has no pixels, or too many in a row");
+    return CannotBe(height, width,
+                    "it has no pixels, or too many in a row or column");
   }
   png_image image = {};
   image.version = PNG_IMAGE_VERSION;

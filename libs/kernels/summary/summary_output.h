@@ -47,7 +47,7 @@ inline absl::Status SetSummary(OpKernelContext& context,
   std::string bytes = summary::SerializeSummary(summary);
   if (bytes.empty() && !summary.value.empty()) {
     return absl::InvalidArgumentError(
-        "the summary would have more than 2 GiB, which no message can");
+        "the summary exceeds 2 GiB, the maximum size of a message");
   }
   return SetSummary(context, std::move(bytes));
 }

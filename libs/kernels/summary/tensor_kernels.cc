@@ -70,7 +70,7 @@ class MergeSummaryKernel : public OpKernel {
  private:
   static absl::Status TooLarge() {
     return absl::InvalidArgumentError(
-        "the summaries have more than 2 GiB together, which no message can");
+        "the merged summaries exceed 2 GiB, the maximum size of a message");
   }
 
   // One input may come any number of times, so that its values are charged
