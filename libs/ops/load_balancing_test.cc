@@ -116,7 +116,7 @@ TEST(LoadBalancingTest, InvalidLoadsAreReported) {
   };
   EXPECT_THAT(GreedyLoadBalancing(2, nan)(node), StatusIs(kInvalid, "nan"));
   EXPECT_THAT(GreedyLoadBalancing(2, nullptr)(node),
-              StatusIs(kInvalid, "no load function"));
+              StatusIs(kInvalid, "needs a load function"));
 }
 
 }  // namespace

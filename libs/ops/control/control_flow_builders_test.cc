@@ -129,11 +129,11 @@ TEST_F(ControlFlowBuildersTest, MismatchedBodyIsRejected) {
     const char* says;
   } cases[] = {
       {[](const Scope&, const Output&) { return Values{}; },
-       "WhileLoop 'loop': the body gives 1 values for 2 loop variables"},
+       "WhileLoop 'loop': the body returns 1 values for 2 loop variables"},
       {[](const Scope& s, const Output& v) {
          return Values{ops::Cast(s, v, DT_DOUBLE)};
        },
-       "loop variable 1 ('x:0') is float, but the body gives 'loop/Cast:0', "
+       "loop variable 1 ('x:0') is float, but the body returns 'loop/Cast:0', "
        "double"},
       {[](const Scope& s, const Output& v) {
          return Values{ops::Concat(s, {v, v}, 0)};

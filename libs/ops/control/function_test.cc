@@ -257,7 +257,7 @@ TEST_F(FunctionTest, WrongArgumentsAreRefused) {
 TEST_F(FunctionTest, WrongNumberOfArgumentsIsRefused) {
   const ops::Function f(root_, "f", {DT_FLOAT}, Twice);
   f(root_, {});
-  ExpectRefused("takes 1 arguments, but is given 0");
+  ExpectRefused("takes 1 arguments, but got 0");
 }
 
 TEST_F(FunctionTest, BranchesThatDisagreeAreRefused) {

@@ -1,4 +1,4 @@
-// Datasets (tf.data): what their ops share.
+// Helpers of the dataset ops (tf.data).
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -13,7 +13,7 @@ absl::Status CheckScalar(InferenceContext& c, int i) {
   return c.InputWithRank(i, 0).status();
 }
 
-// A list of variants may hold anything; what is a variant by definition is a
+// A variant in a list may hold anything; an argument declared as a variant is a
 // dataset.
 absl::Status CheckDatasets(InferenceContext& c) {
   int i = 0;

@@ -212,7 +212,7 @@ TEST_F(DatasetTest, IteratorRejectsOtherElementTypes) {
   iterator.MakeInitializer(root_, Range(7));
   ASSERT_OK(root_.status());
   iterator.MakeInitializer(root_, Slices());
-  ExpectRefused("(int64[]) but got those of the data set (float[2], int32[])");
+  ExpectRefused("(int64[]) but got those of the dataset (float[2], int32[])");
 }
 
 TEST_F(DatasetTest, IteratorAndDatasetShareATask) {
@@ -220,7 +220,7 @@ TEST_F(DatasetTest, IteratorAndDatasetShareATask) {
       root_.WithDevice("/job:worker/task:1"), Range(5).element());
   iterator.MakeInitializer(
       root_, Dataset::Range(root_.WithDevice("/job:worker/task:0"), 5));
-  ExpectRefused("a data set is not sent between tasks");
+  ExpectRefused("a dataset is not sent between tasks");
 }
 
 TEST_F(DatasetTest, ComponentsAreNullAfterAnError) {
@@ -259,7 +259,7 @@ TEST_F(DatasetTest, DataSetsOfOtherElementsAreNotConcatenated) {
 
 TEST_F(DatasetTest, PredicateMustBeABoolScalar) {
   Range(5).Filter([](const Scope&, const Values& v) { return v[0]; });
-  ExpectRefused("must give a bool scalar");
+  ExpectRefused("must return a bool scalar");
 }
 
 }  // namespace
