@@ -32,9 +32,9 @@ absl::Status NotThere(const std::string& name, absl::string_view device,
       "of that program"));
 }
 
-// Never OUT_OF_RANGE, which ends a training as one that is done: an index that
-// is out of bounds is a mistake, in C++ as in Python, whose IndexError is not
-// the end for TensorFlow either.
+// Never OUT_OF_RANGE, which ends a training normally: an index out of bounds is
+// an error, in C++ as in Python, whose IndexError does not end a TensorFlow
+// training either.
 absl::StatusCode CodeOf(const std::exception& exception) {
   if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr) {
     return absl::StatusCode::kResourceExhausted;
@@ -45,7 +45,7 @@ absl::StatusCode CodeOf(const std::exception& exception) {
   return absl::StatusCode::kUnknown;
 }
 
-// No exception leaves it.
+// Catches all exceptions.
 absl::StatusOr<std::vector<Tensor>> CallCaught(const ClientFunction& function,
                                                const ClientFunctionCall& call) {
   try {

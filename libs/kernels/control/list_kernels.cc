@@ -1,4 +1,4 @@
-// Kernels of lists of tensors and of optional ones.
+// Kernels of lists of tensors and of optionals.
 #include <algorithm>
 #include <cstdint>
 #include <limits>

@@ -86,7 +86,7 @@ absl::StatusOr<List> ReadList(const Tensor& handle) {
 absl::StatusOr<List> TakeList(OpKernelContext& context) {
   const Tensor handle = context.TakeInput(0);
   ASSIGN_OR_RETURN(List list, ReadList(handle));
-  // The list and the handle hold it now.
+  // The list and the handle hold it at this point.
   const bool is_alone = handle.RefCountIsOne() && list.tensors.use_count() <= 2;
   if (!is_alone) {
     list.tensors = std::make_shared<std::vector<Tensor>>(*list.tensors);
@@ -150,7 +150,7 @@ absl::StatusOr<Tensor> ElementAt(OpKernelContext& context, const List& list,
                                  size_t i, PartialShape shape) {
   const Tensor& element = (*list.tensors)[i];
   if (!element.IsInitialized()) {
-    // Others may know the shape.
+    // Other elements may have the shape.
     for (const Tensor& other : *list.tensors) {
       if (shape.IsFullyDefined()) break;
       if (!other.IsInitialized()) continue;
@@ -158,7 +158,7 @@ absl::StatusOr<Tensor> ElementAt(OpKernelContext& context, const List& list,
     }
     return Zeros(context, list, shape);
   }
-  // Who sends a variant may say anything of the tensors in it.
+  // A variant from a peer may describe its tensors wrongly.
   if (element.dtype() != list.kind.dtype) {
     return Invalid("The list is of ", DataTypeName(list.kind.dtype),
                    " elements, but an element is of ",
