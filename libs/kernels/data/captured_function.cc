@@ -36,8 +36,8 @@ absl::Status CheckArgs(const std::string& dataset, const std::string& function,
   return absl::OkStatus();
 }
 
-// A call that somebody waits for. Shared, for who ends it may not be done with
-// it when who waits goes on.
+// A call that a thread waits for. Shared, because the thread that ends it may
+// still access it when the waiting thread continues.
 class WaitedCall {
  public:
   void End(absl::StatusOr<std::vector<Tensor>> results) {
@@ -66,8 +66,8 @@ class WaitedCall {
   std::unique_ptr<Event> event_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Ends a call once: with its results, or with an error where it is destroyed
-// before. A function that runs out of memory may drop its callback.
+// Ends a call once: with its results, or with an error if it is destroyed
+// first. A function without memory may drop its callback.
 class WaitedCallEnd {
  public:
   explicit WaitedCallEnd(std::shared_ptr<WaitedCall> call)
@@ -85,7 +85,7 @@ class WaitedCallEnd {
   std::shared_ptr<WaitedCall> call_;
 };
 
-// Null where the function keeps no state, or what gives it has it only once.
+// Null if the function keeps no state, or if its runtime cannot create copies.
 SessionFunctions* GiverAnew(FunctionRuntime& runtime,
                             const RunnableFunction& function) {
   auto* functions = dynamic_cast<SessionFunctions*>(&runtime);
@@ -95,7 +95,7 @@ SessionFunctions* GiverAnew(FunctionRuntime& runtime,
 
 }  // namespace
 
-// What lives as long as one call.
+// The objects that live as long as one call.
 struct CapturedFunction::Running {
   Running(const IteratorContext& context, const std::string& dataset)
       : step(context.step()),
@@ -105,9 +105,9 @@ struct CapturedFunction::Running {
     step.frame = &frame;
   }
   StepContext step;
-  // The iterators and calls around this one, so that a function whose datasets
-  // call it again comes to the limit of calls. It has no CallTree: an iterator
-  // does not run on the stack of the step that made it.
+  // The enclosing iterators and calls, so that a function whose datasets call
+  // it recursively reaches the limit of nested calls. It has no CallTree: an
+  // iterator does not run on the stack of the step that created it.
   FunctionFrame frame;
   ResourceManager step_resources{"step"};
   LocalRendezvous rendezvous;
@@ -164,7 +164,8 @@ absl::StatusOr<const RunnableFunction*> CapturedFunction::FunctionFor(
   return walk->Find(function_, name_, *given_anew_by_);
 }
 
-// A function that calls itself through its datasets is named once.
+// The error names a function only once, even if it calls itself through its
+// datasets.
 absl::Status CapturedFunction::OfDataset(const absl::Status& status) const {
   const std::string text = absl::StrCat(
       "Error in user-defined function passed to ", dataset_, " transformation");

@@ -26,7 +26,8 @@ IteratorContext::IteratorContext(const StepContext& step,
     : step_(step),
       functions_(std::move(functions)),
       depth_(step.frame == nullptr ? 0 : step.frame->depth + kDepthOfThread) {
-  // What lives as long as the step; each call of a function has its own.
+  // Clears the objects that live as long as the step; each function call has
+  // its own.
   step_.step_id = 0;
   step_.step_resources = nullptr;
   step_.rendezvous = nullptr;
@@ -154,7 +155,7 @@ absl::StatusOr<DatasetElement> IteratorStateReader::ReadElement(
   }
   DatasetElement element;
   for (int64_t i = 0; i < size; ++i) {
-    // Ends at the first that is not there, however large the size.
+    // Stops at the first missing component, however large the stated size is.
     ASSIGN_OR_RETURN(const Tensor* value, components.Find(absl::StrCat(i)));
     element.push_back(*value);
   }
@@ -180,7 +181,7 @@ absl::StatusOr<std::vector<DatasetElement>> IteratorStateReader::ReadElements(
   }
   std::vector<DatasetElement> elements;
   for (int64_t i = 0; i < size; ++i) {
-    // Ends at the first that is not there, however large the size.
+    // Stops at the first missing element, however large the stated size is.
     ASSIGN_OR_RETURN(elements.emplace_back(),
                      ReadElement(absl::StrCat(name, i), types));
   }

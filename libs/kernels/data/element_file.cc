@@ -51,7 +51,7 @@ void ElementFileWriter::Abandon() {
   if (writer_ == nullptr) return;
   file_->Abandon();
   writer_.reset();
-  // What can't be deleted harms nobody.
+  // A leftover file that cannot be deleted is harmless.
   files_.DeleteLeftover(temporary_).IgnoreError();
 }
 
@@ -76,8 +76,8 @@ absl::Status ElementFileWriter::Write(const DatasetElement& element) {
   return writer_->WriteRecord(record);
 }
 
-// Synced, for the name stands for all of it: after a power failure half a file
-// would else be taken for a whole one.
+// Synced before the rename: otherwise, after a power failure, a truncated file
+// could be mistaken for a complete one.
 absl::Status ElementFileWriter::Finish() {
   RETURN_IF_ERROR(writer_->Flush());
   RETURN_IF_ERROR(file_->Sync());

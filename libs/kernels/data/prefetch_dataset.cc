@@ -1,6 +1,6 @@
-// Elements made ahead of time: a thread fills a buffer, which has room for so
-// many elements and bytes, while the consumer does something else. The thread
-// ends where there is no room, and is started again by who makes some.
+// Prefetch computes elements ahead of time: a thread fills a buffer, bounded in
+// elements and bytes, while the consumer does other work. The thread ends when
+// the buffer is full, and is started again when the consumer makes room.
 #include <algorithm>
 #include <deque>
 #include <utility>
@@ -16,7 +16,7 @@
 namespace weft {
 namespace {
 
-// One element is there however large it is.
+// One element is buffered however large it is.
 constexpr int64_t kMostPrefetchedBytes = int64_t{256} << 20;
 
 class PrefetchDataset : public Dataset {
@@ -112,7 +112,7 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
     is_filling_ = true;  // unless Start threw; Fill waits for the lock
   }
 
-  // Until nothing goes on, or the step is cancelled.
+  // Waits until the thread has ended, or the step is cancelled.
   absl::Status Pause(IteratorContext& context)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     is_paused_ = true;
@@ -122,7 +122,7 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
                              return !is_filling_;
                            });
   }
-  // On every way out of what has paused.
+  // Must be called on every path after a Pause.
   void Resume() {
     mutex_.AssertHeld();
     is_paused_ = false;
@@ -167,8 +167,8 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
   std::deque<ElementResult> buffer_ ABSL_GUARDED_BY(mutex_);
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool has_ended_ ABSL_GUARDED_BY(mutex_) = false;
-  // Of an element that was lost after those in buffer_; ends the filling until
-  // the consumer has taken it.
+  // The error of an element that was lost after those in buffer_. Filling stops
+  // until the consumer has taken it.
   absl::Status fill_error_ ABSL_GUARDED_BY(mutex_);
   bool is_filling_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_paused_ ABSL_GUARDED_BY(mutex_) = false;

@@ -28,11 +28,11 @@ absl::StatusOr<bool> TextFile::Read(Allocator& allocator,
 
 namespace {
 
-// How long an error of the machine (no descriptor, no memory, a disk that does
-// not read) may come again before a file is given up.
+// The time for which a local error (no descriptor, no memory, a disk that
+// cannot be read) is retried before a file is given up.
 constexpr absl::Duration kGiveUpAfter = absl::Seconds(10);
 
-// Whether the file may be reached later, however long that takes.
+// Returns whether the file may become reachable later.
 bool MayPass(const absl::Status& error) {
   return absl::IsUnavailable(error) || absl::IsDeadlineExceeded(error) ||
          absl::IsAborted(error) || absl::IsCancelled(error);
@@ -91,7 +91,8 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
   }
 
  private:
-  // What `read` reads of the first file that has a record; false at the end.
+  // Applies `read` to the first file that has a record; returns false at the
+  // end.
   template <typename Read>
   absl::StatusOr<bool> Next(IteratorContext& context, const Read& read) {
     while (index_ < names().size()) {
@@ -110,8 +111,8 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
     return false;
   }
 
-  // Returns `error`. The file at hand is given up where the error would come
-  // again and again.
+  // Returns `error`. Gives up the current file if the error would recur
+  // forever.
   absl::Status Failed(IteratorContext& context, const absl::Status& error) {
     const absl::Time now = context.scheduler().clock().Now();
     const uint64_t position = file_ == nullptr ? 0 : file_->position();
@@ -145,7 +146,7 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
                      dataset().Open(context.file_system(), index_, position));
     return absl::OkStatus();
   }
-  // Of what opens a file; the file system has named it.
+  // The error of opening a file; the file system has named it.
   absl::Status Named(const absl::Status& status) const {
     if (status.ok() || absl::StrContains(status.message(), name())) {
       return status;
@@ -154,11 +155,12 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
   }
 
   size_t index_ = 0;
-  std::unique_ptr<RecordFile> file_;  // null before the first and between two
-  // Of the file at hand, and where it was at that.
+  // null before the first file and between two
+  std::unique_ptr<RecordFile> file_;
+  // The last error of the current file, and the position.
   absl::StatusCode last_error_ = absl::StatusCode::kOk;
   uint64_t position_of_error_ = 0;
-  absl::Time first_error_;  // of that code, there
+  absl::Time first_error_;  // of that code, at that position
 };
 
 absl::StatusOr<std::unique_ptr<DatasetIterator>> FilesDataset::NewIterator(
