@@ -7,11 +7,11 @@
 namespace weft {
 namespace {
 
-// Numbers of a block at all points, as a rule: so they stay in the second-level
-// cache.
+// The usual number of elements in a block at all points, which fit into the
+// second-level cache.
 constexpr int64_t kNumbersOfBlock = 3 << 15;
-// Tiles that a block should have whatever parts are wanted, so that a filter is
-// not gone through for few.
+// The minimum number of tiles in a block for any number of parts, so that the
+// filter is not read for few tiles.
 constexpr int64_t kTilesOfBlock = 32;
 
 }  // namespace
