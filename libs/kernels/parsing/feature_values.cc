@@ -20,7 +20,7 @@ int64_t FindBadOfBatch(Scheduler& scheduler, int64_t count,
   const auto parse_some = [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) is_valid[n] = parse(n);
   };
-  constexpr int64_t kRecordsPerThread = 8;  // what pays to wake another one
+  constexpr int64_t kRecordsPerThread = 8;  // minimum for waking a thread
   if (count <= kRecordsPerThread) {
     parse_some(0, count);
   } else {
@@ -47,7 +47,7 @@ DataType TypeOf(const tf::Feature& feature) {
 }
 
 int64_t SizeOf(const tf::Feature& feature) {
-  // Of the lists that it has not, protobuf gives empty ones.
+  // For a missing list, protobuf returns an empty one.
   return int64_t{feature.float_list().value_size()} +
          feature.int64_list().value_size() + feature.bytes_list().value_size();
 }
