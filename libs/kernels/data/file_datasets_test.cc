@@ -333,7 +333,7 @@ TEST_F(FileDatasetsTest, RepeatedFilesThatAreAllMissingFail) {
   EXPECT_EQ(Outcomes(one, 5), Texts(5, "one"));
 }
 
-// Without a descriptor or memory for a moment, or with a disk that hiccups.
+// Briefly no file descriptor or memory, or a disk error that passes.
 TEST_F(FileDatasetsTest, TransientErrorsSkipNoFile) {
   Write("a", "one\ntwo\n");
   FailingFileSystem files(harness_.files());

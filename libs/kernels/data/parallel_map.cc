@@ -26,12 +26,12 @@ constexpr int64_t kMaxCalls = int64_t{1} << 14;
 class ParallelMapIterator : public DatasetIterator {
  public:
   ParallelMapIterator(DatasetPtr owner, std::unique_ptr<DatasetIterator> input,
-                      ParallelMapOptions options, size_t room,
+                      ParallelMapOptions options, size_t capacity,
                       const IteratorContext& context)
       : owner_(std::move(owner)),
         input_(std::move(input)),
         options_(std::move(options)),
-        room_(room),
+        capacity_(capacity),
         charge_(context.allocator()),
         background_(context) {}
 
@@ -156,7 +156,7 @@ class ParallelMapIterator : public DatasetIterator {
            (input_has_ended_ || !feed_error_.ok());
   }
   bool MayFeed() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return calls_.size() < room_ && !input_has_ended_ && feed_error_.ok() &&
+    return calls_.size() < capacity_ && !input_has_ended_ && feed_error_.ok() &&
            !is_paused_ && !background_.IsCancelled();
   }
 
@@ -273,7 +273,7 @@ class ParallelMapIterator : public DatasetIterator {
   const DatasetPtr owner_;
   const std::unique_ptr<DatasetIterator> input_;
   const ParallelMapOptions options_;
-  const size_t room_;
+  const size_t capacity_;
 
   mutable absl::Mutex mutex_;
   Signal changed_;
@@ -294,12 +294,12 @@ class ParallelMapIterator : public DatasetIterator {
 std::unique_ptr<DatasetIterator> NewParallelMapIterator(
     DatasetPtr owner, std::unique_ptr<DatasetIterator> input,
     ParallelMapOptions options, const IteratorContext& context) {
-  const int64_t room = options.parallel_calls == kAutotune
-                           ? context.scheduler().num_compute_threads()
-                           : options.parallel_calls;
+  const int64_t capacity = options.parallel_calls == kAutotune
+                               ? context.scheduler().num_compute_threads()
+                               : options.parallel_calls;
   return std::make_unique<ParallelMapIterator>(
       std::move(owner), std::move(input), std::move(options),
-      static_cast<size_t>(std::min(room, kMaxCalls)), context);
+      static_cast<size_t>(std::min(capacity, kMaxCalls)), context);
 }
 
 absl::Status CheckParallelCalls(int64_t parallel_calls) {

@@ -36,11 +36,11 @@ class PrefetchDataset : public Dataset {
 class PrefetchIterator : public IteratorOf<PrefetchDataset> {
  public:
   PrefetchIterator(const PrefetchDataset& dataset,
-                   std::unique_ptr<DatasetIterator> input, size_t room,
+                   std::unique_ptr<DatasetIterator> input, size_t capacity,
                    const IteratorContext& context)
       : IteratorOf(dataset),
         input_(std::move(input)),
-        room_(room),
+        capacity_(capacity),
         background_(context) {}
 
   absl::StatusOr<bool> GetNext(IteratorContext& context,
@@ -98,7 +98,7 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
 
  private:
   bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return buffer_.size() < room_ &&
+    return buffer_.size() < capacity_ &&
            (buffer_.empty() || bytes_ < kMostPrefetchedBytes);
   }
   bool MayFill() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -160,7 +160,7 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
   }
 
   const std::unique_ptr<DatasetIterator> input_;
-  const size_t room_;
+  const size_t capacity_;
 
   mutable absl::Mutex mutex_;
   Signal filled_;
@@ -180,10 +180,10 @@ absl::StatusOr<std::unique_ptr<DatasetIterator>> PrefetchDataset::NewIterator(
     IteratorContext& context) const {
   ASSIGN_OR_RETURN(auto input, input_->MakeIterator(context));
   if (size_ == 0) return input;
-  const int64_t room =
+  const int64_t capacity =
       size_ == kAutotune ? context.scheduler().num_compute_threads() : size_;
-  return std::make_unique<PrefetchIterator>(*this, std::move(input),
-                                            static_cast<size_t>(room), context);
+  return std::make_unique<PrefetchIterator>(
+      *this, std::move(input), static_cast<size_t>(capacity), context);
 }
 
 absl::StatusOr<DatasetPtr> MakePrefetch(const DatasetOp& op,

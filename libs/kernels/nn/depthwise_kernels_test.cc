@@ -1,4 +1,4 @@
-// Depthwise convolutions of made-up shapes against plain sums, and their loops
+// Depthwise convolutions of random shapes against plain sums, and their loops
 // for each instruction set.
 #include <algorithm>
 #include <cmath>
@@ -120,7 +120,7 @@ void ForEachProduct(const TensorShape& image, const TensorShape& filter,
   }
 }
 
-// A depthwise convolution with made-up sizes, and its padding.
+// A depthwise convolution with random sizes, and its padding.
 struct DepthwiseCase {
   TensorShape image, filter;
   List strides, dilations;
@@ -324,7 +324,7 @@ TEST_F(DepthwiseTest, WithoutImagesTheFilterHasNoGradient) {
   for (const float value : to_filter.flat<float>()) ASSERT_EQ(value, 0);
 }
 
-// Runs of windows with made-up taps: every instruction set of this machine
+// Runs of windows with random taps: every instruction set of this machine
 // computes what plain loops do, and writes nothing else.
 template <typename T>
 void ExpectRunsOf(const DepthwiseLoops<T>& loops, int64_t channels,

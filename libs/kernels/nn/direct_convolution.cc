@@ -107,7 +107,7 @@ class PaddedRows {
   }
 
   int64_t row() const { return row_; }
-  // The buffer size for `windows` rows of windows, including room for vectors
+  // The buffer size for `windows` rows of windows, including space for vectors
   // that exceed the end.
   int64_t numbers(int64_t windows) const {
     if (!copies_) return 0;
@@ -116,8 +116,8 @@ class PaddedRows {
     return std::min(rows + 1, c_.rows.in) * row_ + 64;
   }
 
-  // Copies the rows for windows [begin, end) of one image to `room`.
-  void Take(const float* image, int64_t begin, int64_t end, float* room) {
+  // Copies the rows for windows [begin, end) of one image to `buffer`.
+  void Take(const float* image, int64_t begin, int64_t end, float* buffer) {
     first_ = std::max<int64_t>(0, c_.rows.At(begin, 0));
     const int64_t last =
         std::min(c_.rows.in, c_.rows.At(end - 1, c_.rows.size - 1) + 1);
@@ -127,9 +127,9 @@ class PaddedRows {
     image += first_ * c_.columns.in * c_.channels;
     rows_ = image;
     if (!copies_) return;
-    rows_ = room;
-    for (int64_t y = first_; y < last; ++y, room += row_) {
-      CopyRow(image + (y - first_) * c_.columns.in * c_.channels, room);
+    rows_ = buffer;
+    for (int64_t y = first_; y < last; ++y, buffer += row_) {
+      CopyRow(image + (y - first_) * c_.columns.in * c_.channels, buffer);
     }
   }
 
@@ -179,9 +179,9 @@ class Forward {
     const int64_t parts =
         std::min({lines, PartsWorthOf(unjoined_),
                   2 * int64_t{context.scheduler().num_compute_threads()}});
-    const int64_t room = PaddedRows(unjoined_, false).numbers(RowsAtATime());
+    const int64_t size = PaddedRows(unjoined_, false).numbers(RowsAtATime());
     ASSIGN_OR_RETURN(Tensor tensor,
-                     context.AllocateTemp(DT_FLOAT, {filter + parts * room}));
+                     context.AllocateTemp(DT_FLOAT, {filter + parts * size}));
     float* const packed = tensor.mutable_flat<float>().data();
     const int64_t taps = unjoined_.columns.size * c_.channels;
     const int64_t apart = unjoined_.columns.stride * c_.channels;
@@ -204,7 +204,7 @@ class Forward {
           Flat(first * kFlat, std::min(last * kFlat, c_.all_windows()), images,
                packed, output);
         } else {
-          Lines(first, last, images, packed, packed + filter + i * room,
+          Lines(first, last, images, packed, packed + filter + i * size,
                 output);
         }
       }
@@ -235,13 +235,13 @@ class Forward {
 
   // Rows [begin, end) of windows, counted through all images.
   void Lines(int64_t begin, int64_t end, const float* images,
-             const float* filter, float* room, float* output) const {
+             const float* filter, float* buffer, float* output) const {
     PaddedRows rows(unjoined_, false);
     const int64_t most = RowsAtATime();
     while (begin < end) {
       const int64_t n = begin / c_.rows.out, y = begin % c_.rows.out;
       const int64_t count = std::min({most, end - begin, c_.rows.out - y});
-      rows.Take(images + n * c_.image_size(), y, y + count, room);
+      rows.Take(images + n * c_.image_size(), y, y + count, buffer);
       Block(rows, y, y + count, filter, output + begin * line());
       begin += count;
     }
@@ -341,12 +341,12 @@ class FilterGradient {
                    const float* gradients, float* output) const {
     const int64_t numbers = c_.taps() * c_.filters;
     const int64_t parts = std::min(c_.batch, SumsWorthOf(c_));
-    const int64_t room = RoomOfImage() + RoomOfGradient();
+    const int64_t size = SizeOfImageBuffer() + SizeOfGradientBuffer();
     ASSIGN_OR_RETURN(
         Tensor tensor,
-        context.AllocateTemp(DT_FLOAT, {(parts - 1) * numbers + parts * room}));
+        context.AllocateTemp(DT_FLOAT, {(parts - 1) * numbers + parts * size}));
     float* const sums = tensor.mutable_flat<float>().data();
-    float* const rooms = sums + (parts - 1) * numbers;
+    float* const buffers = sums + (parts - 1) * numbers;
     const auto sum_of = [&](int64_t i) {
       return i == 0 ? output : sums + (i - 1) * numbers;
     };
@@ -354,7 +354,7 @@ class FilterGradient {
                                                            int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         SumUp(c_.batch * i / parts, c_.batch * (i + 1) / parts, images,
-              gradients, rooms + i * room, sum_of(i));
+              gradients, buffers + i * size, sum_of(i));
       }
     };
     if (parts == 1) {
@@ -372,10 +372,10 @@ class FilterGradient {
         kNumbersOfPanel / (2 * BestConvLoops().vector * c_.columns.out);
     return std::clamp<int64_t>(fit, 1, c_.rows.out);
   }
-  int64_t RoomOfImage() const {
+  int64_t SizeOfImageBuffer() const {
     return PaddedRows(c_, is_row()).numbers(RowsAtATime());
   }
-  int64_t RoomOfGradient() const {
+  int64_t SizeOfGradientBuffer() const {
     if (is_row()) return 0;
     return panels_.numbers(RowsAtATime() * c_.columns.out);
   }
@@ -384,15 +384,15 @@ class FilterGradient {
 
   // For images [begin, end).
   void SumUp(int64_t begin, int64_t end, const float* images,
-             const float* gradients, float* room, float* sum) const {
+             const float* gradients, float* buffer, float* sum) const {
     std::fill_n(sum, c_.taps() * c_.filters, 0.0f);
     PaddedRows rows(c_, is_row());
     const int64_t most = RowsAtATime();
-    float* const packed = room + RoomOfImage();
+    float* const packed = buffer + SizeOfImageBuffer();
     for (int64_t n = begin; n < end; ++n) {
       for (int64_t y = 0; y < c_.rows.out; y += most) {
         const int64_t last = std::min(y + most, c_.rows.out);
-        rows.Take(images + n * c_.image_size(), y, last, room);
+        rows.Take(images + n * c_.image_size(), y, last, buffer);
         AddRows(
             rows, y, last,
             gradients + n * c_.output_size() + y * c_.columns.out * c_.filters,

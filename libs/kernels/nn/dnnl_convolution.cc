@@ -407,7 +407,8 @@ class DnnlConvolution::Plan {
   }
 
   // Allocates all parts' scratchpads, preceded by `more` elements.
-  absl::StatusOr<Tensor> NewRoom(OpKernelContext& context, int64_t more) const {
+  absl::StatusOr<Tensor> NewBuffer(OpKernelContext& context,
+                                   int64_t more) const {
     return context.AllocateTemp(
         DT_FLOAT, {more + std::max<int64_t>(1, scratchpad_) *
                               static_cast<int64_t>(parts_.size())});
@@ -417,8 +418,8 @@ class DnnlConvolution::Plan {
   template <typename PointersOf>
   absl::Status RunParts(OpKernelContext& context, const void* filter,
                         const PointersOf& pointers_of) const {
-    ASSIGN_OR_RETURN(Tensor room, NewRoom(context, filter_));
-    float* const packed = room.mutable_flat<float>().data();
+    ASSIGN_OR_RETURN(Tensor buffer, NewBuffer(context, filter_));
+    float* const packed = buffer.mutable_flat<float>().data();
     float* const scratchpads = packed + filter_;
     RETURN_IF_ERROR(Reorder(context, filter, packed, scratchpads));
     return ForEachPart(context, [&](int64_t i) {
@@ -434,8 +435,8 @@ class DnnlConvolution::Plan {
   absl::Status RunSums(OpKernelContext& context, const void* images,
                        const void* gradients, void* output) const {
     const int64_t count = static_cast<int64_t>(parts_.size());
-    ASSIGN_OR_RETURN(Tensor room, NewRoom(context, filter_ * count));
-    float* const sums = room.mutable_flat<float>().data();
+    ASSIGN_OR_RETURN(Tensor buffer, NewBuffer(context, filter_ * count));
+    float* const sums = buffer.mutable_flat<float>().data();
     float* const scratchpads = sums + filter_ * count;
     RETURN_IF_ERROR(ForEachPart(context, [&](int64_t i) {
       const Piece& piece = parts_[i].piece;

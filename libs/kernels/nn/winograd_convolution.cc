@@ -30,7 +30,7 @@ constexpr int64_t kTilesOfChain = 48;
 // The approximate maximum number of elements that a block reads and writes.
 constexpr int64_t kMaxNumbersOfBlock = 1 << 21;
 // The maximum for the buffers of all threads.
-constexpr int64_t kMaxNumbersOfRooms = 1 << 24;
+constexpr int64_t kMaxNumbersOfBuffers = 1 << 24;
 // The maximum for a filter at all points, and for the sums of its gradient.
 constexpr int64_t kMaxNumbersOfFilter = 1 << 24;
 // The minimum number of windows for which transforming a filter pays off.
@@ -94,21 +94,21 @@ int64_t RangesOf(const Panels& panels, int64_t parts, int64_t threads) {
       std::max<int64_t>(1, panels.count() / kPanelsOfRange));
 }
 
-// Calls `work(part, room)` for each part, concurrently, with a buffer of this
+// Calls `work(part, buffer)` for each part, concurrently, with a buffer of this
 // many elements.
 template <typename Work>
-absl::Status ForEachPart(OpKernelContext& context, int64_t parts, int64_t room,
+absl::Status ForEachPart(OpKernelContext& context, int64_t parts, int64_t size,
                          const Work& work) {
   FirstError error;
   const std::function<void(int64_t, int64_t)> range = [&](int64_t begin,
                                                           int64_t end) {
-    auto tensor = context.AllocateTemp(DT_FLOAT, {room});
+    auto tensor = context.AllocateTemp(DT_FLOAT, {size});
     if (!tensor.ok()) return error.Update(tensor.status());
     float* const numbers = tensor->mutable_flat<float>().data();
     for (int64_t i = begin; i < end; ++i) work(i, numbers);
   };
-  const int64_t rooms = std::max<int64_t>(1, kMaxNumbersOfRooms / room);
-  context.scheduler().ParallelFor(parts, CeilOfRatio(parts, rooms), range);
+  const int64_t buffers = std::max<int64_t>(1, kMaxNumbersOfBuffers / size);
+  context.scheduler().ParallelFor(parts, CeilOfRatio(parts, buffers), range);
   return error.Take();
 }
 
@@ -148,12 +148,12 @@ class WinogradForward {
     const int64_t ranges =
         RangesOf(panels_, parts, scheduler.num_compute_threads());
     std::atomic<bool> all_finite{true};
-    const auto compute = [&](int64_t n, float* room) {
+    const auto compute = [&](int64_t n, float* buffer) {
       const int64_t part = n / ranges, blocks = tiles_.num_blocks();
       const PanelRange range = PanelRange::Of(panels_, n % ranges, ranges);
       for (int64_t i = blocks * part / parts; i < blocks * (part + 1) / parts;
            ++i) {
-        if (!Compute(tiles_.block(i), range, images, packed, zeros, room,
+        if (!Compute(tiles_.block(i), range, images, packed, zeros, buffer,
                      output)) {
           all_finite.store(false, std::memory_order_relaxed);
         }
@@ -162,7 +162,7 @@ class WinogradForward {
     };
     RETURN_IF_ERROR(ForEachPart(
         context, parts * ranges,
-        kPoints * (tiles_.pixels_room() + sums_room()) + c_.filters, compute));
+        kPoints * (tiles_.pixels_size() + sums_size()) + c_.filters, compute));
     return all_finite.load(std::memory_order_relaxed);
   }
 
@@ -170,7 +170,7 @@ class WinogradForward {
   // The rows of the filter at one point.
   int64_t rows_of_filter() const { return c_.rows.size * c_.channels; }
   // The size of a block's sums at one point.
-  int64_t sums_room() const { return tiles_.windows_room(c_.filters); }
+  int64_t sums_size() const { return tiles_.windows_size(c_.filters); }
 
   void PackFilter(Scheduler& scheduler, const Taps& taps, float* packed) const {
     ForEachRowOfFilter(scheduler, c_,
@@ -200,18 +200,18 @@ class WinogradForward {
   // Returns whether all sums of the block for these panels are finite.
   bool Compute(const WinogradBlock& block, const PanelRange& range,
                const float* images, const float* packed, const float* zeros,
-               float* room, float* output) const {
-    float* const sums = room + kPoints * tiles_.pixels_room();
-    tiles_.Spread(block, images, zeros, room);
+               float* buffer, float* output) const {
+    float* const sums = buffer + kPoints * tiles_.pixels_size();
+    tiles_.Spread(block, images, zeros, buffer);
     const std::vector<RowsAlike> rows = RowsOf(c_.rows, block);
     for (int64_t p = 0; p < kPoints; ++p) {
       for (int64_t i = range.begin; i < range.end; ++i) {
-        Multiply(block, rows, i, room + p * tiles_.pixels_room(),
+        Multiply(block, rows, i, buffer + p * tiles_.pixels_size(),
                  packed + p * panels_.numbers(rows_of_filter()),
-                 sums + p * sums_room());
+                 sums + p * sums_size());
       }
     }
-    return Gather(block, range, sums, sums + kPoints * sums_room(), output);
+    return Gather(block, range, sums, sums + kPoints * sums_size(), output);
   }
 
   // At one point, for one panel of filters.
@@ -270,7 +270,7 @@ class WinogradForward {
                   float* beyond) const {
     const float* from[kPoints];
     float* to[kPoints];
-    for (int64_t p = 0; p < kPoints; ++p) from[p] = sums + p * sums_room();
+    for (int64_t p = 0; p < kPoints; ++p) from[p] = sums + p * sums_size();
     const int64_t windows = tiles_.transforms().windows;
     for (int64_t i = 0; i < windows; ++i) {
       const int64_t x = tile * windows + i;
@@ -305,19 +305,19 @@ class WinogradFilterGradient {
     std::fill_n(first, zeros, 0.0f);
     const int64_t ranges =
         RangesOf(panels_, parts, context.scheduler().num_compute_threads());
-    const auto sum_up = [&](int64_t n, float* room) {
+    const auto sum_up = [&](int64_t n, float* buffer) {
       const int64_t part = n / ranges, blocks = tiles_.num_blocks();
       const PanelRange range = PanelRange::Of(panels_, n % ranges, ranges);
       float* const sum = sums + part * kPoints * numbers();
       Clear(range, sum);
       for (int64_t i = blocks * part / parts; i < blocks * (part + 1) / parts;
            ++i) {
-        Add(tiles_.block(i), range, images, gradients, first, room, sum);
+        Add(tiles_.block(i), range, images, gradients, first, buffer, sum);
       }
     };
     RETURN_IF_ERROR(ForEachPart(
         context, parts * ranges,
-        kPoints * (tiles_.pixels_room() + gradients_room()), sum_up));
+        kPoints * (tiles_.pixels_size() + gradients_size()), sum_up));
     AddUp(context.scheduler(), sums + kPoints * numbers(), parts - 1,
           kPoints * numbers(), sums);
     return Gather(context.scheduler(), sums, output);
@@ -327,8 +327,8 @@ class WinogradFilterGradient {
   // The size of the filter at one point.
   int64_t numbers() const { return c_.rows.size * c_.channels * c_.filters; }
   // The size of a block's gradients at one point.
-  int64_t gradients_room() const {
-    return panels_.numbers(tiles_.windows_room(1));
+  int64_t gradients_size() const {
+    return panels_.numbers(tiles_.windows_size(1));
   }
   // The maximum number of parts, by the shape alone; a power of two, like most
   // numbers of threads.
@@ -351,15 +351,15 @@ class WinogradFilterGradient {
   // Adds a block to the sums for these panels.
   void Add(const WinogradBlock& block, const PanelRange& range,
            const float* images, const float* gradients, const float* zeros,
-           float* room, float* sums) const {
-    float* const spread = room + kPoints * tiles_.pixels_room();
-    tiles_.Spread(block, images, zeros, room);
+           float* buffer, float* sums) const {
+    float* const spread = buffer + kPoints * tiles_.pixels_size();
+    tiles_.Spread(block, images, zeros, buffer);
     SpreadGradients(block, range, gradients, zeros, spread);
     for (int64_t p = 0; p < kPoints; ++p) {
       for (int64_t i = 0; i < c_.rows.size; ++i) {
         for (int64_t panel = range.begin; panel < range.end; ++panel) {
-          Multiply(block, i, panel, room + p * tiles_.pixels_room(),
-                   spread + p * gradients_room(), sums + p * numbers());
+          Multiply(block, i, panel, buffer + p * tiles_.pixels_size(),
+                   spread + p * gradients_size(), sums + p * numbers());
         }
       }
     }
@@ -396,7 +396,7 @@ class WinogradFilterGradient {
                       : zeros;
       }
       for (int64_t p = 0; p < kPoints; ++p) {
-        points[p] = to + p * gradients_room() + panels_.offset(panel, rows) +
+        points[p] = to + p * gradients_size() + panels_.offset(panel, rows) +
                     at * panels_.width(panel);
       }
       tiles_.transforms().output_gradients(from, panels_.columns(panel),

@@ -51,7 +51,7 @@ int64_t WinogradTiles::last_row(const WinogradBlock& block) const {
                              first_row(block), c_.rows.in);
 }
 
-int64_t WinogradTiles::pixels_room() const {
+int64_t WinogradTiles::pixels_size() const {
   const int64_t rows = rows_of_block() + c_.rows.size - 1;
   return images_ * std::min(rows, c_.rows.in) * of_row_ * c_.channels;
 }
@@ -74,11 +74,11 @@ void WinogradTiles::SpreadTile(const float* row, int64_t tile,
                                const float* zeros, float* to) const {
   const float* from[kWinogradPoints];
   float* points[kWinogradPoints];
-  const int64_t room = pixels_room();
+  const int64_t size = pixels_size();
   for (int64_t p = 0; p < kWinogradPoints; ++p) {
     const int64_t x = c_.columns.At(tile * transforms_.windows, p);
     from[p] = c_.columns.IsInside(x) ? row + x * c_.channels : zeros;
-    points[p] = to + p * room;
+    points[p] = to + p * size;
   }
   transforms_.pixels(from, c_.channels, points);
 }

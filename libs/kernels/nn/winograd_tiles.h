@@ -52,12 +52,12 @@ class WinogradTiles {
 
   // The buffer sizes for one point: of the windows of any block with `numbers`
   // elements per tile, and of the pixels they cover.
-  int64_t windows_room(int64_t numbers) const {
+  int64_t windows_size(int64_t numbers) const {
     return images_ * rows_of_block() * of_row_ * numbers;
   }
-  int64_t pixels_room() const;
+  int64_t pixels_size() const;
 
-  // Writes the transformed pixels of a block: for each point, pixels_room()
+  // Writes the transformed pixels of a block: for each point, pixels_size()
   // apart, and each row, the tiles of all images. `zeros` holds a zero for each
   // channel.
   void Spread(const WinogradBlock& block, const float* images,

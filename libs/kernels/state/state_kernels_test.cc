@@ -427,7 +427,7 @@ TEST_F(StateKernelsTest, InvalidScattersLeaveTheVariable) {
                          {least, Tensor::Vector({0}), Tensor::Vector({-1})}));
 }
 
-// A row's update costs whoever reads a snapshot that row's chunk, no table.
+// Updating a row copies only that row's chunk of a snapshot being read.
 TEST_F(StateKernelsTest, ScattersCopyOnlyTheirSnapshotChunks) {
   constexpr int64_t kRows = 10;
   constexpr int64_t kRowElements = ChunkSnapshot::kChunkBytes / sizeof(float);
@@ -646,7 +646,7 @@ TEST_F(StateKernelsTest, SlicesAreAssigned) {
                          {handle, ints({0, 1}), ints({2, 2}), ints({1, 1}),
                           Floats({2, 1}, {8, 9})}));
   EXPECT_TRUE(SameBits(Read(handle, DT_FLOAT), Floats({2, 2}, {1, 8, 3, 9})));
-  // Whoever has read the value before keeps it.
+  // A tensor read before keeps its value.
   EXPECT_TRUE(SameBits(held, before));
   const auto variable = Reference(before);
   EXPECT_OK(harness_.Run(

@@ -779,7 +779,7 @@ TEST(StateRulesTest, CheapKernelsDoNotWaitForVariables) {
     if (op == nullptr || !MayChangeState(*op) || IsExcused(def->op)) continue;
     if (op->inputs.empty()) continue;
     const Prepare prepare = FindCase(def->op);
-    // What else has handles holds its locks for a moment only.
+    // Other ops with handles hold their locks only briefly.
     if (prepare == nullptr || absl::StartsWith(def->op, "Queue")) continue;
     if (absl::StrContains(def->op, "tage")) continue;
     if (def->op == "DestroyResourceOp") continue;

@@ -357,8 +357,8 @@ TEST_F(TrainingKernelsTest, UpdatesHappenInPlace) {
   EXPECT_TRUE(SameBits(after, Floats({2}, {0, 1})));
 }
 
-// Whoever holds a value keeps it as it was, and the new one has the bits that
-// it would have in place; of any size, and whichever of the variables are held.
+// A tensor read before keeps its value, and the new value has the bits that it
+// would have in place: at any size, whichever of the variables were read.
 TEST_F(TrainingKernelsTest, HeldValueIsWrittenToNewMemory) {
   const auto numbers = [](int64_t size, float scale) {
     Tensor result(DT_FLOAT, {size});
