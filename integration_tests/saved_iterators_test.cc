@@ -164,14 +164,14 @@ TEST_F(SavedIteratorsTest, ANameOfAnIteratorIsNotSaveable) {
   ops::Iterator::FromStringHandle(root, text, {{DT_INT64, PartialShape()}})
       .MakeSaveable(root);
   EXPECT_THAT(root.status(), StatusIs(absl::StatusCode::kInvalidArgument,
-                                      "stands for another one"));
+                                      "refers to another iterator"));
   const Scope other = Scope::Root();
   const train::Saver saver(other,
                            {.iterators = {ops::Iterator::FromStringHandle(
                                 other, ops::Placeholder(other, DT_STRING),
                                 {{DT_INT64, PartialShape()}})}});
   EXPECT_THAT(other.status(), StatusIs(absl::StatusCode::kInvalidArgument,
-                                       "stands for another one"));
+                                       "refers to another iterator"));
 }
 
 // Whoever makes it ready later would begin at the first element without a word.
