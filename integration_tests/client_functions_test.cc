@@ -217,9 +217,9 @@ TEST_F(ClientFunctionsTest, AnUnknownNameIsNotFound) {
   Connect();
   EXPECT_THAT(session_->Run(y),
               StatusIs(StatusCode::kNotFound,
-                       "there is no client function 'triple' on "
-                       "/job:localhost/replica:0/task:0/device:CPU:0 (there: "
-                       "'double')"));
+                       "client function 'triple' is not registered on "
+                       "/job:localhost/replica:0/task:0/device:CPU:0 "
+                       "(registered: 'double')"));
 }
 
 // Returns when its step is over.
@@ -303,8 +303,8 @@ TEST(ClusterClientFunctionsTest, RunInTheProgramThatOffersThem) {
     EXPECT_THAT(
         (*session)->Run(wrong),
         StatusIs(StatusCode::kNotFound,
-                 "there is no client function 'double' on "
-                 "/job:ps/replica:0/task:0/device:CPU:0 (there: none)"));
+                 "client function 'double' is not registered on "
+                 "/job:ps/replica:0/task:0/device:CPU:0 (registered: none)"));
   }
 }
 

@@ -407,13 +407,13 @@ TEST_F(EmbeddingTest, InvalidLookupsAreRejected) {
   });
   expect("ids must be int32 or int64",
          [&] { nn::EmbeddingLookup(root_, Table("mod", 4, 2), Vector({1})); });
-  expect("params[1] is float [1,3], which does not fit params[0], float [1,2]",
-         [&] {
-           nn::EmbeddingLookup(
-               root_,
-               std::vector<Output>{Matrix({{1, 2}}), Matrix({{1, 2, 3}})},
-               ids());
-         });
+  expect(
+      "params[1] is float [1,3], which does not match params[0], float [1,2]",
+      [&] {
+        nn::EmbeddingLookup(
+            root_, std::vector<Output>{Matrix({{1, 2}}), Matrix({{1, 2, 3}})},
+            ids());
+      });
   expect("is a scalar",
          [&] { nn::EmbeddingLookup(root_, ops::Const(root_, 1.0f), ids()); });
   expect("needs a row in each part, but there are 1 rows in 2 parts", [&] {

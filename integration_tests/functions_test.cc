@@ -690,7 +690,7 @@ TEST_F(FunctionsTest, GradientOfItselfIsRejected) {
                             "y:output:0"),
                    Placeholder("x", "DT_FLOAT") + GraphNode("call", "f", "x")));
   EXPECT_THAT(Run({{Find("x:0"), Float(1)}}, "call:0"),
-              StatusIs(kInvalid, "lies in more than 8 others"));
+              StatusIs(kInvalid, "nested in more than 8 others"));
 }
 
 TEST_F(FunctionsTest, ExponentialInliningIsRejected) {

@@ -306,7 +306,7 @@ TEST(CallGradientsTest, RandomOpsAreNotRecomputed) {
   const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {}});
   EXPECT_THAT(AddGradients(root, {Call(root, "noisy", x)}, {x}),
               StatusIs(absl::StatusCode::kUnimplemented,
-                       "has an effect, or draws random numbers"));
+                       "changes state or draws random numbers"));
 }
 
 }  // namespace

@@ -164,7 +164,7 @@ TEST_F(SavedIteratorsTest, IteratorHandleIsNotSaveable) {
   ops::Iterator::FromStringHandle(root, text, {{DT_INT64, PartialShape()}})
       .MakeSaveable(root);
   EXPECT_THAT(root.status(), StatusIs(absl::StatusCode::kInvalidArgument,
-                                      "handle of another iterator"));
+                                      "refers to another iterator"));
   const Scope other = Scope::Root();
   const train::Saver saver(other,
                            {.iterators = {ops::Iterator::FromStringHandle(

@@ -347,7 +347,7 @@ TEST_F(WarmStartTest, WrongOldVocabularyIsRejected) {
   Write("/old", "a\nb\nc\nd\nvenus\n");
   EXPECT_THAT(ByVocabulary({3, 3}, 1, Words(0)).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       "Row 4 and column 2 are asked for of tensor w"));
+                       "Row 4 and column 2 are requested from tensor w"));
   Write("/new", "venus\n");
   EXPECT_THAT(ByVocabulary({3, 3}, 1, Words(0)).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,

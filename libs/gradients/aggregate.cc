@@ -13,7 +13,8 @@ Output AddN(const Scope& scope, const std::vector<Output>& terms) {
   return scope.AddOutput("AddN", InputList(terms.begin(), terms.end()));
 }
 
-// What one device can add crosses to the others as one tensor.
+// Adds the terms of each device there first, so that one tensor crosses to the
+// others.
 Output AddOnDevices(const Scope& scope, const std::vector<Output>& terms) {
   std::map<std::string, std::vector<Output>> by_device;
   for (const Output& term : terms) {

@@ -1,7 +1,6 @@
-// Sums of gradients, as AddGradients needs them where a value is used more than
-// once.
+// Sums of gradients for values that are used more than once.
 //
-// Threads: as the scope's. Errors stick to the scope.
+// Threads: as for the scope. Errors stick to the scope.
 #ifndef WEFT_LIBS_GRADIENTS_AGGREGATE_H_
 #define WEFT_LIBS_GRADIENTS_AGGREGATE_H_
 
@@ -11,9 +10,9 @@
 
 namespace weft {
 
-// The sum of `parts`, none of which is None; None for no parts. Sparse parts
-// are joined, not added: rows that occur several times count several times.
-// Dense parts of several devices are added on each device first.
+// Returns the sum of `parts`, none of which may be None, or None for no parts.
+// Sparse parts are joined, not added: a repeated row counts several times.
+// Dense parts on several devices are first added on each device.
 Gradient Aggregate(const Scope& scope, const std::vector<Gradient>& parts);
 
 }  // namespace weft

@@ -14,11 +14,11 @@
 namespace weft {
 namespace {
 
-// Whether it does the same when it runs twice: no state, or state that is only
-// read, or that lives as long as the step and is made by the copy itself.
+// Returns whether a second run has the same result: the node has no state, only
+// reads state, or uses state that its copy creates for the step.
 bool MayRunTwice(const Node& node) {
   if (!node.op().is_stateful) {
-    // TensorFlow's registry does not call these stateful.
+    // TensorFlow's registry does not mark these as stateful.
     return absl::c_none_of(node.input_types(), IsRefType);
   }
   constexpr absl::string_view kReads[] = {
@@ -35,15 +35,15 @@ absl::Status CheckCopy(const Scope& scope, const Node& call, int begin) {
   for (int id = begin; id < scope.graph().num_nodes(); ++id) {
     const Node& node = *scope.graph().node(id);
     if (MayRunTwice(node)) continue;
-    return absl::UnimplementedError(
-        absl::StrCat("the gradient of a call runs it twice, but '", node.name(),
-                     "' (op type: ", node.type(), ") of the call '",
-                     call.name(), "' has an effect, or draws random numbers"));
+    return absl::UnimplementedError(absl::StrCat(
+        "the gradient of call '", call.name(),
+        "' would run it twice, but its node '", node.name(), "' (op type: ",
+        node.type(), ") changes state or draws random numbers"));
   }
   return absl::OkStatus();
 }
 
-// The call's nodes, with `inputs` in the place of the call's.
+// Adds the nodes of the call again, with `inputs` as its inputs.
 absl::StatusOr<const Node*> AddCopy(const Scope& scope, const Node& call,
                                     const std::vector<Output>& inputs) {
   NodeSpec spec = {.name = scope.UniqueName("forward"),
@@ -65,7 +65,7 @@ absl::StatusOr<const Node*> AddCopy(const Scope& scope, const Node& call,
   return copy;
 }
 
-// The function that the node is one call of; null name for an If, a While.
+// The function that the node calls; an empty name for If and While.
 NameAttrList CalledFunction(const Scope& scope, const Node& node) {
   if (scope.graph().functions().Find(node.type()) != nullptr) {
     return {node.type(), std::make_shared<const AttrMap>(node.attrs())};
@@ -76,7 +76,7 @@ NameAttrList CalledFunction(const Scope& scope, const Node& node) {
   return is_call && f != nullptr ? *f : NameAttrList();
 }
 
-// By the function that the library names as the gradient of this one.
+// Calls the function that the library declares as the gradient of this one.
 absl::StatusOr<std::vector<Gradient>> GradientOfItsOwn(
     const Scope& scope, const Node& node, const NameAttrList& function,
     const std::vector<Gradient>& grad_outputs) {
@@ -124,8 +124,8 @@ absl::StatusOr<std::vector<Gradient>> CallGradient(
   if (!scope.graph().functions().FindGradient(function.name).empty()) {
     return GradientOfItsOwn(scope, node, function, grad_outputs);
   }
-  // Each input is a value of its own: what one depends on by another counts
-  // where that is differentiated.
+  // Each input is a separate value: dependencies between inputs count where
+  // those are differentiated.
   std::vector<Output> inputs;
   for (const OutputTensor& input : node.inputs()) {
     inputs.push_back(scope.AddOutput("Identity", {Output(input)}));

@@ -1,12 +1,12 @@
-// CallGradient: the gradient of a node that calls functions (PartitionedCall,
-// If, While, Case, ..., or a function as an op): the nodes that the call comes
-// to are added to the graph again, and differentiated.
+// CallGradient differentiates a node that calls functions (PartitionedCall, If,
+// While, Case, ..., or a function as an op). It adds the nodes of the call to
+// the graph again, and differentiates those.
 //
-// So a step that computes gradients computes the call twice, as
-// SymbolicGradient of TensorFlow 1 does; what of it is the same by inputs and
-// op is merged again where the graph is run (libs/passes).
+// A step that computes gradients therefore computes the call twice, as
+// SymbolicGradient does in TensorFlow 1. Nodes with the same op and inputs are
+// merged when the graph runs (libs/passes).
 //
-// Threads: as the scope's.
+// Threads: as for the scope.
 #ifndef WEFT_LIBS_GRADIENTS_CALL_GRADIENT_H_
 #define WEFT_LIBS_GRADIENTS_CALL_GRADIENT_H_
 
@@ -20,9 +20,9 @@ namespace weft {
 
 bool CallsFunctions(const Graph& graph, const Node& node);
 
-// As a GradientFn; `options` are those of the call of AddGradients.
-// UNIMPLEMENTED, naming the node, for a call that would change or draw
-// something twice.
+// A GradientFn; `options` are those of the call of AddGradients. Returns
+// UNIMPLEMENTED, naming the node, for a call that changes state or draws random
+// numbers, because it would do so twice.
 absl::StatusOr<std::vector<Gradient>> CallGradient(
     const Scope& scope, const Node& node,
     const std::vector<Gradient>& grad_outputs, const GradientOptions& options);

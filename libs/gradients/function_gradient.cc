@@ -33,7 +33,8 @@ std::vector<OutputTensor> Tensors(const std::vector<Output>& outputs) {
   return result;
 }
 
-// A function may take the gradient of a function, and in the end its own.
+// A function may take the gradient of another, which may in turn lead to its
+// own.
 constexpr int kMaxDepth = 8;
 
 absl::StatusOr<FunctionPtr> GradientAtDepth(int depth, const std::string& name,
@@ -43,7 +44,7 @@ absl::StatusOr<FunctionPtr> GradientAtDepth(int depth, const std::string& name,
   if (depth > kMaxDepth) {
     return absl::InvalidArgumentError(
         absl::StrCat("SymbolicGradient of function '", function.name(),
-                     "' lies in more than ", kMaxDepth, " others"));
+                     "' is nested in more than ", kMaxDepth, " others"));
   }
   const auto inner =
       [depth](const std::string& inner_name, const FunctionDef& inner_function,
@@ -59,7 +60,7 @@ absl::StatusOr<FunctionPtr> GradientAtDepth(int depth, const std::string& name,
   const std::vector<Output> grad_ys =
       Placeholders(scope, "grad_y", types.results);
   RETURN_IF_ERROR(scope.status());
-  // Calls inside it are expanded, as gradients go through nodes.
+  // Calls inside it are expanded, because gradients pass through nodes.
   FunctionExpander expander(scope.graph(), {.gradient = inner});
   ASSIGN_OR_RETURN(
       const FunctionBody body,

@@ -1,6 +1,6 @@
-// GradientFunction: what SymbolicGradient calls: a function that computes the
-// gradients of another one's arguments. Masters expand that op with it
-// (libs/graph/function_expander.h).
+// GradientFunction builds the function that SymbolicGradient calls, which
+// computes the gradients of another function's arguments. Masters expand that
+// op with it (libs/graph/function_expander.h).
 #ifndef WEFT_LIBS_GRADIENTS_FUNCTION_GRADIENT_H_
 #define WEFT_LIBS_GRADIENTS_FUNCTION_GRADIENT_H_
 
@@ -12,10 +12,11 @@
 
 namespace weft {
 
-// A function `name` that takes the arguments of `function` and the gradients of
-// its results, and gives the gradients of its arguments: zeros where no result
-// depends on one. `attrs` are the call's; `graph` has the functions that it may
-// call. Errors are those of AddFunctionBody and AddGradients. Thread-safe.
+// Returns a function `name` that takes the arguments of `function` and the
+// gradients of its results, and returns the gradients of its arguments: zeros
+// for an argument that no result depends on. `attrs` are those of the call;
+// `graph` holds the functions that it may call. Errors are those of
+// AddFunctionBody and AddGradients. Thread-safe.
 absl::StatusOr<FunctionPtr> GradientFunction(const std::string& name,
                                              const FunctionDef& function,
                                              const AttrMap& attrs,

@@ -9,7 +9,7 @@ namespace weft {
 void GradientRegistry::Register(absl::string_view op, GradientFn fn,
                                 bool takes_sparse) {
   if (entries_.emplace(op, Entry{std::move(fn), takes_sparse}).second) return;
-  // Two derivatives of one op are a bug of ours.
+  // Two derivatives of one op are a bug in Weft.
   std::fprintf(stderr, "the gradient of op '%.*s' is registered twice\n",
                static_cast<int>(op.size()), op.data());
   std::abort();

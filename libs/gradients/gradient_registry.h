@@ -1,7 +1,8 @@
-// GradientRegistry: the derivative of each op, as a function that adds nodes.
+// GradientRegistry maps each op to its derivative, a function that adds nodes.
 //
-// Filled explicitly, family by family; every op of the op registry is here with
-// a function, or declared to have none (the loop test insists).
+// It is filled explicitly, one family at a time. Every op of the op registry
+// must be registered with a function or as having no gradient; a test checks
+// all ops.
 #ifndef WEFT_LIBS_GRADIENTS_GRADIENT_REGISTRY_H_
 #define WEFT_LIBS_GRADIENTS_GRADIENT_REGISTRY_H_
 
@@ -17,14 +18,14 @@
 namespace weft {
 
 // The gradient with respect to one output of a node: dense, or the rows
-// `values` at `indices` of a tensor of shape `dense_shape` (IndexedSlices; a
-// row may occur several times, and then counts several times).
+// `values` at `indices` of a tensor of shape `dense_shape` (IndexedSlices). A
+// repeated row counts several times.
 struct Gradient {
   Output dense;   // null when sparse or absent
-  Output values;  // these three are set when sparse
+  Output values;  // these three are set if sparse
   Output indices;
   Output dense_shape;
-  bool is_distinct = false;  // sparse, and known to name no row twice
+  bool is_distinct = false;  // sparse, without repeated rows
 
   Gradient() = default;
   Gradient(Output output) : dense(output) {}  // NOLINT: the usual case
@@ -32,12 +33,12 @@ struct Gradient {
   bool IsSparse() const { return static_cast<bool>(values); }
 };
 
-// Given the gradients with respect to `node`'s outputs (one each; None where
-// nothing depends on the output), returns those with respect to its inputs:
-// one for each input, None where there is none. `scope` names new nodes
-// "gradients/NODE_grad/..." and runs on the device of `node`.
-// Dense gradients arrive dense: a sparse one is made dense before the call
-// unless the op is registered with `takes_sparse`.
+// Takes the gradients with respect to `node`'s outputs (one each; None if
+// nothing depends on the output). Returns the gradients with respect to its
+// inputs, one for each input, or None. `scope` names new nodes
+// "gradients/NODE_grad/..." and places them on the device of `node`. A sparse
+// gradient is made dense before the call unless the op is registered with
+// `takes_sparse`.
 using GradientFn = std::function<absl::StatusOr<std::vector<Gradient>>(
     const Scope& scope, const Node& node,
     const std::vector<Gradient>& grad_outputs)>;
@@ -45,14 +46,14 @@ using GradientFn = std::function<absl::StatusOr<std::vector<Gradient>>(
 class GradientRegistry {
  public:
   void Register(absl::string_view op, GradientFn fn, bool takes_sparse = false);
-  // Has no gradient by nature (Shape, ArgMax, ...): the walk stops there.
+  // Registers an op that has no gradient by nature (Shape, ArgMax, ...).
   void RegisterNone(absl::string_view op);
 
   struct Entry {
-    GradientFn fn;  // null: none by nature
+    GradientFn fn;  // null: no gradient by nature
     bool takes_sparse = false;
   };
-  // Null when nothing was said about the op: differentiating through it is an
+  // Returns null for an unregistered op: differentiating through it is an
   // error.
   const Entry* Find(absl::string_view op) const;
 
@@ -60,10 +61,10 @@ class GradientRegistry {
   absl::flat_hash_map<std::string, Entry> entries_;
 };
 
-// Every gradient Weft has. A constant, as StandardOps() is.
+// All gradients of Weft: a constant, like StandardOps().
 const GradientRegistry& StandardGradients();
 
-// One for each family, in the folder of its name: FAMILY/FAMILY_gradients.cc.
+// One function for each family, in FAMILY/FAMILY_gradients.cc.
 void RegisterArrayGradients(GradientRegistry& registry);
 void RegisterControlGradients(GradientRegistry& registry);
 void RegisterDataGradients(GradientRegistry& registry);

@@ -32,8 +32,8 @@ bool IsPop(const Node& node) {
   return node.type() == "StackPopV2" || node.type() == "StackPop";
 }
 
-// What made the stack of a push or pop; null for one that another stack keeps,
-// as those of inner loops are.
+// The node that created the stack of a push or pop, or null if another stack
+// keeps the handle, as for inner loops.
 const Node* StackOf(const Node& node) {
   const Node* maker = node.input(0).node;
   while (IsEnter(*maker) || IsSwitch(*maker) || maker->type() == "Identity") {
@@ -43,11 +43,11 @@ const Node* StackOf(const Node& node) {
                                                                 : nullptr;
 }
 
-// For a variable's own read node, the variable: everything that reads it
-// counts, by whichever node.
+// Replaces a variable's own read by the variable, so that all reads of it
+// count.
 Output VariableOrSelf(const Scope& scope, const Output& x) {
   const ops::Variable variable = ops::FindVariableRead(scope, x);
-  // A function captures the value of one that is no resource.
+  // A function captures a reference variable by its value.
   if (!variable ||
       (!variable.is_resource() && !scope.IsOfThisGraph(*x.node()))) {
     return x;
@@ -55,9 +55,9 @@ Output VariableOrSelf(const Scope& scope, const Output& x) {
   return variable.handle();
 }
 
-// One call of AddGradients. What lies outside loops is walked through from the
-// last node to the first; a loop between is one step of that walk, for which
-// its body is walked through in the same way (loops/gradient_loop.h).
+// One call of AddGradients. It visits the nodes outside loops in reverse order.
+// A loop is one step of this walk; its body is then visited in the same way
+// (loops/gradient_loop.h).
 class Walk {
  public:
   Walk(const Scope& scope, absl::Span<const Output> ys,
@@ -74,7 +74,7 @@ class Walk {
   absl::StatusOr<std::vector<Gradient>> Run() {
     RETURN_IF_ERROR(CheckArguments());
     RETURN_IF_ERROR(FindArguments());
-    // What is added below has no part in it.
+    // Nodes added below are not visited.
     const int end = scope_.graph().num_nodes();
     RETURN_IF_ERROR(frames_.Update());
     RETURN_IF_ERROR(FindBase());
@@ -92,7 +92,7 @@ class Walk {
   }
 
  private:
-  // With its name, which no other call has, as that of arrays of gradients.
+  // Uses the unique name of this call, which also names arrays of gradients.
   static Scope Named(const Scope& scope) {
     return scope.WithGradientSource(absl::StripSuffix(scope.prefix(), "/"));
   }
@@ -103,7 +103,7 @@ class Walk {
     if (std::any_of(ys_.begin(), ys_.end(), is_null) ||
         std::any_of(xs_.begin(), xs_.end(), is_null)) {
       return absl::InvalidArgumentError(
-          "gradients: one of ys or xs is no output");
+          "gradients: a y or x is null; pass only valid outputs");
     }
     if (!options_.grad_ys.empty() && options_.grad_ys.size() != ys_.size()) {
       return absl::InvalidArgumentError(
@@ -113,13 +113,13 @@ class Walk {
     return absl::OkStatus();
   }
 
-  // What is asked for, in this graph. A variable is its handle as a stop too:
-  // a stop at its own read would hold up what flows to it as an x.
+  // Finds the arguments in this graph. A variable in stop_gradients stands for
+  // its handle, too: a stop at its read would block the gradient to it as an x.
   absl::Status FindArguments() {
     for (std::vector<Output>* const outputs : {&xs_, &stops_}) {
       for (Output& output : *outputs) output = VariableOrSelf(scope_, output);
     }
-    // In a function, what it captured of outside.
+    // In a function, the arguments are replaced by what it captured of them.
     for (std::vector<Output>* const outputs : {&ys_, &xs_, &stops_}) {
       for (Output& output : *outputs) {
         ASSIGN_OR_RETURN(output, scope_.Inside(output));
@@ -128,8 +128,8 @@ class Walk {
     return absl::OkStatus();
   }
 
-  // Gradients are added outside loops, or to the body of the loop that the
-  // scope is in; ys and xs are there or outside of it.
+  // Gradients are added outside loops, or to the body of the scope's loop. The
+  // ys and xs must be there or outside that loop.
   absl::Status FindBase() {
     if (scope_.control_flow_context() != nullptr) {
       base_ = frames_.OutputsTo(*scope_.control_flow_context()->pivot());
@@ -147,8 +147,8 @@ class Walk {
         frames_.Name(frame), "', where it has a value in each iteration"));
   }
 
-  // What was put on a stack for a gradient comes back from it, which no edge
-  // tells.
+  // Values pushed on a stack for a gradient return from it without an edge, so
+  // gradients of gradients through stacks are rejected.
   absl::Status CheckStacks() {
     absl::flat_hash_set<const Node*> reached;
     for (int id = 0; id < flow_->num_nodes(); ++id) {
@@ -172,7 +172,7 @@ class Walk {
     return absl::OkStatus();
   }
 
-  // Loops that were added take their inputs from where they are.
+  // Loops that were added take their inputs from where those are.
   absl::Status CheckLoops(int begin) {
     if (!has_loops_) return absl::OkStatus();
     RETURN_IF_ERROR(frames_.Update());
@@ -182,7 +182,8 @@ class Walk {
     return absl::OkStatus();
   }
 
-  // No gradient goes through it, by nature or because that was asked for.
+  // Returns whether no gradient flows through the node, by nature or by
+  // request.
   bool Stops(const Node& node) const {
     const GradientRegistry::Entry* entry = registry_.Find(node.type());
     return IsStopped(node) || (entry != nullptr && !entry->fn &&
@@ -245,7 +246,7 @@ class Walk {
     return scope.WithName(inner.prefix()).AddOutput("Fill", {shape, *one});
   }
 
-  // A Const where the shape is known.
+  // A Const if the shape is known.
   static Output ShapeOf(const Scope& scope, const Output& y) {
     const Scope named = scope.WithName("Shape");
     if (!y.shape().IsFullyDefined()) return named.AddOutput("Shape", {y});
@@ -269,7 +270,7 @@ class Walk {
     return result;
   }
 
-  // The gradient of an output; remembered, for an x that flows on.
+  // The gradient of an output. It is kept for an x that other xs depend on.
   Gradient Sum(const OutputTensor& output) {
     auto it = grads_.find(output);
     if (it == grads_.end()) return Gradient();
@@ -301,7 +302,7 @@ class Walk {
                       return input.node != nullptr && flow_->IsReached(input);
                     });
     if (!flows_on || IsStopped(node)) return absl::OkStatus();
-    // Where gradients enter and leave the body that is walked through.
+    // The points where gradients enter and leave the current loop body.
     if (loop_ != nullptr && frames_.LoopOf(node) == loop_->frame &&
         (IsEnter(node) || IsExit(node) || IsLoopMerge(node))) {
       return absl::OkStatus();
@@ -331,7 +332,7 @@ class Walk {
     if (active.empty()) return absl::OkStatus();
     RETURN_IF_ERROR(CheckLoop(loop, active));
     has_loops_ = true;
-    // Forward nodes around the loop are of the loop that is walked through.
+    // Nodes around the forward loop belong to the loop being visited.
     const Scope forward =
         loop_ != nullptr
             ? region_.WithoutControlDependencies()
@@ -370,7 +371,7 @@ class Walk {
     return absl::OkStatus();
   }
 
-  // Gives the gradients of what enters the loop, by the Enters.
+  // Returns the gradients of the loop's inputs, by their Enters.
   std::vector<std::pair<const Node*, Gradient>> CloseLoop(
       const LoopParts& loop, const std::vector<size_t>& active,
       GradientLoop& backward) {
@@ -392,7 +393,7 @@ class Walk {
     return results;
   }
 
-  // Of each variable, dense.
+  // The gradient of each variable, dense.
   std::vector<Gradient> ExitGradients(const LoopParts& loop) {
     std::vector<Gradient> gradients;
     for (const LoopVariable& variable : loop.variables) {
@@ -408,8 +409,8 @@ class Walk {
     return gradients;
   }
 
-  // Those that the loop gives, or that flow into these, and that an x flows
-  // into.
+  // The variables that the loop returns or that affect a returned one, and that
+  // depend on an x.
   std::vector<size_t> ActiveVariables(const LoopParts& loop,
                                       const std::vector<Gradient>& exits) {
     absl::flat_hash_map<const Node*, size_t> by_merge;
@@ -506,7 +507,7 @@ class Walk {
                                 const Gradient& gradient) {
     const OutputTensor& input = node.input(i);
     const DataType dtype = RemoveRefType(input.node->output_type(input.index));
-    // A resource says nothing of the tensor it holds.
+    // A resource handle does not know the type of its tensor.
     if (dtype == DT_RESOURCE || dtype == DT_VARIANT) return absl::OkStatus();
     const Output& value =
         gradient.IsSparse() ? gradient.values : gradient.dense;
@@ -537,11 +538,11 @@ class Walk {
   int base_ = 0;  // the frame that gradients are added to
   std::optional<Flow> flow_;
   bool has_loops_ = false;
-  // Where the gradients of what is being walked through are added, and the
-  // loop that it is the body of; null outside.
+  // The scope for gradients of the current region, and the loop whose body it
+  // is; null outside loops.
   Scope region_ = scope_;
   const LoopParts* loop_ = nullptr;
-  // What is known so far of each output's gradient, to be summed.
+  // The parts known so far of each output's gradient.
   absl::flat_hash_map<OutputTensor, std::vector<Gradient>> grads_;
 };
 
@@ -550,14 +551,14 @@ class Walk {
 absl::StatusOr<std::vector<Gradient>> AddGradients(
     const Scope& scope, absl::Span<const Output> ys,
     absl::Span<const Output> xs, const GradientOptions& options) {
-  // Undoing them all must not remove nodes of other threads.
+  // Removing the nodes after an error must not remove nodes of other threads.
   const GraphWriter::Turn turn(scope.graph().writer());
   if (!turn) return scope.graph().writer().error();
   RETURN_IF_ERROR(scope.status());
   const int end = scope.graph().num_nodes();
   auto gradients = Walk(scope, ys, xs, options).Run();
   if (gradients.ok()) return gradients;
-  // A loop that is not closed would be refused wherever it is run.
+  // A loop that is not closed would be rejected in every run.
   if (scope.control_flow_context() == nullptr) {
     scope.graph().TruncateTo(end);
   } else {

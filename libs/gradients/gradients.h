@@ -1,4 +1,5 @@
-// AddGradients: reverse-mode differentiation over the graph.
+// AddGradients adds nodes that compute gradients, by reverse-mode
+// differentiation of the graph.
 #ifndef WEFT_LIBS_GRADIENTS_GRADIENTS_H_
 #define WEFT_LIBS_GRADIENTS_GRADIENTS_H_
 
@@ -12,9 +13,9 @@
 namespace weft {
 
 struct GradientOptions {
-  // Weights of ys; a null output means ones. Empty: ones for all.
+  // Weights of the ys; a null output means ones. Empty: ones for all.
   std::vector<Output> grad_ys;
-  // Gradients do not flow through these.
+  // Outputs that gradients do not flow through.
   std::vector<Output> stop_gradients;
   // Put each gradient node on the device of its forward node.
   bool colocate_gradients_with_ops = false;
@@ -22,16 +23,17 @@ struct GradientOptions {
 };
 
 // Adds nodes, under "gradients/", that compute the sum over ys of dy/dx for
-// each x; None for an x that no y depends on. An x may be the handle of a
-// resource variable. Like TensorFlow's tf.gradients, through loops and branches
-// (docs/user/control_flow.md). Errors name the op that has no gradient, and add
-// no nodes; in the body of a loop or a branch they stick to the scope.
+// each x, or returns None for an x that no y depends on. An x may be the handle
+// of a resource variable. It works like TensorFlow's tf.gradients, through
+// loops and branches (docs/user/control_flow.md). An error names the op without
+// a gradient, and no nodes are added. Inside the body of a loop or a branch,
+// errors also stick to the scope.
 absl::StatusOr<std::vector<Gradient>> AddGradients(
     const Scope& scope, absl::Span<const Output> ys,
     absl::Span<const Output> xs, const GradientOptions& options = {});
 
-// A dense tensor of the gradient: itself, or the rows summed into zeros.
-// REQUIRES: not None.
+// Returns the gradient as a dense tensor: itself, or the rows summed into
+// zeros. REQUIRES: not None.
 Output ToDense(const Scope& scope, const Gradient& gradient);
 
 }  // namespace weft

@@ -15,7 +15,7 @@ using testing::ElementsAre;
 
 using Gradients = absl::StatusOr<std::vector<Gradient>>;
 
-// The derivatives of a few ops, so that these tests look at the walk alone.
+// Derivatives of a few ops, so that these tests cover the walk alone.
 GradientRegistry TestGradients() {
   GradientRegistry registry;
   registry.Register("Neg",
@@ -36,7 +36,7 @@ GradientRegistry TestGradients() {
   };
   registry.Register("Identity", pass, /*takes_sparse=*/true);
   registry.Register("ReadVariableOp", pass, /*takes_sparse=*/true);
-  // Says that only the rows it was given matter.
+  // Records that only the gathered rows have gradients.
   registry.Register("Gather",
                     [](const Scope& scope, const Node& node,
                        const std::vector<Gradient>& g) -> Gradients {
@@ -84,7 +84,7 @@ class GradientsTest : public testing::Test {
     options.registry = &registry_;
     return AddGradients(root_, ys, xs, options);
   }
-  // Of one y and one x; None after a failure.
+  // The gradient of one y with respect to one x; None after an error.
   Gradient OfOne(const Output& y, const Output& x,
                  const GradientOptions& options = {}) {
     Gradients result = Of({y}, {x}, options);
@@ -108,7 +108,7 @@ TEST_F(GradientsTest, NamesNodesAsTensorFlowDoes) {
   EXPECT_EQ(OfOne(y, x).dense.name(), "gradients_1/a/Neg_grad/Neg:0");
 }
 
-TEST_F(GradientsTest, AddsWhatIsUsedTwice) {
+TEST_F(GradientsTest, SumsGradientsOfRepeatedUses) {
   const Output x = In("x");
   const Output y = Op("Mul", {x, x});
   const Gradient gradient = OfOne(y, x);
@@ -116,7 +116,7 @@ TEST_F(GradientsTest, AddsWhatIsUsedTwice) {
   EXPECT_EQ(gradient.dense.node()->num_inputs(), 2);
 }
 
-TEST_F(GradientsTest, AnXMayFlowIntoAnother) {
+TEST_F(GradientsTest, OneXMayDependOnAnother) {
   const Output x = In("x"), y = Op("Neg", {x}), z = Op("Neg", {y});
   Gradients gradients = Of({z}, {x, y, z});
   ASSERT_THAT(gradients, IsOk());
@@ -125,7 +125,7 @@ TEST_F(GradientsTest, AnXMayFlowIntoAnother) {
   EXPECT_EQ((*gradients)[2].dense.name(), "gradients/grad_ys_0:0");
 }
 
-TEST_F(GradientsTest, IsNoneWhereNothingFlows) {
+TEST_F(GradientsTest, IsNoneWithoutAPath) {
   const Output x = In("x"), other = In("other");
   EXPECT_TRUE(OfOne(Op("Neg", {x}), other).IsNone());
   // Through an op without a gradient by nature.
@@ -136,13 +136,13 @@ TEST_F(GradientsTest, IsNoneWhereNothingFlows) {
   EXPECT_TRUE(OfOne(back, x).IsNone());
 }
 
-TEST_F(GradientsTest, StopsWhereAsked) {
+TEST_F(GradientsTest, StopsAtStopGradients) {
   const Output x = In("x"), y = Op("Neg", {x}), z = Op("Mul", {y, x});
   const Gradient gradient = OfOne(z, x, {.stop_gradients = {y}});
   EXPECT_EQ(gradient.dense.name(), "gradients/Mul_grad/Mul_1:0");
 }
 
-TEST_F(GradientsTest, WeighsYs) {
+TEST_F(GradientsTest, WeightsYsByGradYs) {
   const Output x = In("x"), y = Op("Neg", {x});
   const Output weight = In("weight");
   const Gradient gradient = OfOne(y, x, {.grad_ys = {weight}});
@@ -174,8 +174,8 @@ TEST_F(GradientsTest, NamesTheOpThatHasNoGradient) {
                "No gradient defined for operation 'odd' (op type: Sin)"));
 }
 
-// Even where they are refused: undoing them would undo the other change too.
-TEST_F(GradientsTest, AreRefusedDuringAnotherChange) {
+// Even a rejected call must not undo the other change.
+TEST_F(GradientsTest, AreRejectedDuringAnotherChange) {
   const Output x = In("x");
   const Output y = Op("Sin", {x});
   const GraphWriter::Turn turn(root_.graph().writer());
@@ -203,7 +203,7 @@ TEST_F(GradientsTest, NamesTheOpThatIsNotRegistered) {
                        "registered"));
 }
 
-TEST_F(GradientsTest, NamesTheOpWhoseGradientFails) {
+TEST_F(GradientsTest, ErrorNamesTheFailedGradientOp) {
   const Output x = In("x");
   EXPECT_THAT(Of({Op("Relu", {x})}, {x}),
               StatusIs(absl::StatusCode::kInternal, "'Relu'"));
@@ -253,7 +253,7 @@ TEST_F(GradientsTest, MakesSparseDenseForOpsThatNeedIt) {
   EXPECT_EQ(gradient.dense.node()->input(0).node->type(), "UnsortedSegmentSum");
 }
 
-TEST_F(GradientsTest, AVariableIsAllItsReads) {
+TEST_F(GradientsTest, VariableStandsForAllItsReads) {
   for (bool resource : {false, true}) {
     const ops::Variable v(root_, Tensor(DT_FLOAT, {2}),
                           {.use_resource = resource});
@@ -266,7 +266,7 @@ TEST_F(GradientsTest, AVariableIsAllItsReads) {
   }
 }
 
-TEST_F(GradientsTest, AVariableMayBeAnXAndAStop) {
+TEST_F(GradientsTest, VariableMayBeAnXAndAStop) {
   for (bool resource : {false, true}) {
     const ops::VariableOptions options = {.use_resource = resource};
     const ops::Variable a(root_, Tensor::Scalar(2.0f), options);
@@ -280,7 +280,7 @@ TEST_F(GradientsTest, AVariableMayBeAnXAndAStop) {
   }
 }
 
-TEST_F(GradientsTest, FollowsTheDevicesWhenAsked) {
+TEST_F(GradientsTest, ColocatesGradientsOnRequest) {
   const Output x = In("x");
   const Output y = root_.WithDevice("/cpu:1").AddOutput("Neg", {x});
   EXPECT_EQ(OfOne(y, x).dense.node()->requested_device(), "");
@@ -304,7 +304,7 @@ TEST_F(GradientsTest, AddsOnEachDeviceFirst) {
   EXPECT_EQ(sum->input(1).node->num_inputs(), 2);
 }
 
-TEST_F(GradientsTest, RefusesPartsOfLoops) {
+TEST_F(GradientsTest, RejectsPartsOfLoops) {
   const Output x = In("x");
   const Output enter =
       root_.WithName("enter").AddOutput("Enter", {x}, {{"frame_name", "f"}});
@@ -314,7 +314,7 @@ TEST_F(GradientsTest, RefusesPartsOfLoops) {
   EXPECT_EQ(root_.graph().num_nodes(), nodes);
 }
 
-TEST(GradientRegistryTest, TellsNoneFromUnknown) {
+TEST(GradientRegistryTest, DistinguishesNoneFromUnknown) {
   const GradientRegistry registry = TestGradients();
   EXPECT_EQ(registry.Find("Nothing"), nullptr);
   ASSERT_NE(registry.Find("Floor"), nullptr);

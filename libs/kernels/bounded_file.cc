@@ -20,7 +20,7 @@ absl::StatusOr<BoundedFile> ReadBoundedFile(FileSystem& files,
     file.place = Tensor();
     if (bytes > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
       return absl::ResourceExhaustedError(
-          absl::StrCat(path, " says that it has ", bytes, " bytes"));
+          absl::StrCat(path, " has ", bytes, " bytes, which is too large"));
     }
     auto taken = Tensor::Allocate(allocator, DT_UINT8,
                                   TensorShape({static_cast<int64_t>(bytes)}));

@@ -1,4 +1,5 @@
-// ReadBoundedFile: a whole file, unless it is more than tensors may hold.
+// ReadBoundedFile reads a whole file, unless it exceeds the memory bound of
+// tensors.
 #ifndef WEFT_LIBS_KERNELS_BOUNDED_FILE_H_
 #define WEFT_LIBS_KERNELS_BOUNDED_FILE_H_
 
@@ -14,13 +15,13 @@ namespace weft {
 
 struct BoundedFile {
   std::string contents;
-  // Texts lie outside of the pool that knows how much is left: a tensor that
-  // nobody writes to takes their place in it, as long as it is held.
+  // Strings are outside the pool that knows how much memory is left. This
+  // unused tensor reserves their size in the pool as long as it is held.
   Tensor place;
 };
 
-// RESOURCE_EXHAUSTED, before memory is taken for the contents, where the
-// allocator has no place for them; ends with the step. Blocks.
+// Returns RESOURCE_EXHAUSTED, before allocating memory for the contents, if the
+// allocator has no room for them. Ends with the step. Blocks.
 absl::StatusOr<BoundedFile> ReadBoundedFile(FileSystem& files,
                                             absl::string_view path,
                                             Allocator& allocator,

@@ -1,5 +1,5 @@
-// CheckpointMetrics: what a task counts of the checkpoints that its kernels
-// write and read: SaveV2 and its like, RestoreV2.
+// CheckpointMetrics counts the checkpoints that the kernels of a task write and
+// read: SaveV2, RestoreV2 and related ops.
 #ifndef WEFT_LIBS_KERNELS_CHECKPOINT_METRICS_H_
 #define WEFT_LIBS_KERNELS_CHECKPOINT_METRICS_H_
 
@@ -10,11 +10,11 @@ namespace weft {
 
 // Thread-safe.
 struct CheckpointMetrics {
-  Histogram save_seconds{SecondsOfFiles()};  // that went well
-  Counter saved_bytes;                       // written, of these and others
+  Histogram save_seconds{SecondsOfFiles()};  // successful saves
+  Counter saved_bytes;                       // written, also by failed saves
   Counter save_errors;
   Histogram restore_seconds{SecondsOfFiles()};
-  Counter restored_bytes;  // of the tensors
+  Counter restored_bytes;  // bytes of the restored tensors
   Counter restore_errors;
 };
 

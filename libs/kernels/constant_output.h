@@ -1,5 +1,5 @@
-// ConstantOutput: what a kernel is, too, whose only output is the same in each
-// step, so that a plan need not run it.
+// ConstantOutput is implemented by kernels whose only output is the same in
+// each step, so that a plan need not run them.
 #ifndef WEFT_LIBS_KERNELS_CONSTANT_OUTPUT_H_
 #define WEFT_LIBS_KERNELS_CONSTANT_OUTPUT_H_
 
@@ -12,8 +12,7 @@ class ConstantOutput {
  public:
   virtual ~ConstantOutput() = default;
 
-  // What the output is, in steps whose resources have this default container.
-  // Thread-safe.
+  // Returns the output in steps with this default container. Thread-safe.
   virtual Tensor OutputIn(absl::string_view default_container) = 0;
 };
 

@@ -1,7 +1,7 @@
-// Which ops Weft has kernels of its own of for CUDA's GPUs, and for which
-// types: what libs/kernels/cuda registers, written down so that GPUs which the
-// host plays take the same, also where it was not built. cuda_platform_test
-// holds it against the registry, and prints it when it is another.
+// The ops and types for which Weft has its own CUDA kernels. The list repeats
+// the registrations of libs/kernels/cuda, so that emulated GPUs support the
+// same ops even if CUDA kernels were not built. cuda_platform_test compares it
+// with the registry, and prints the right list if they differ.
 #ifndef WEFT_LIBS_KERNELS_CUDA_KERNEL_TYPES_H_
 #define WEFT_LIBS_KERNELS_CUDA_KERNEL_TYPES_H_
 
@@ -10,7 +10,7 @@
 
 namespace weft {
 
-// As AllTensorFlowGpuKernels.
+// In the format of AllTensorFlowGpuKernels.
 absl::Span<const TensorFlowGpuKernels> AllCudaKernels();
 
 }  // namespace weft

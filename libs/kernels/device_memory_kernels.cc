@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-// Their kernels hand values on, or look at shapes alone.
+// Kernels of these ops forward values, or only read shapes.
 constexpr absl::string_view kForwardingOps[] = {
     "Assign",
     "AssignVariableOp",
@@ -64,12 +64,12 @@ constexpr absl::string_view kForwardingOps[] = {
     "WaitForVariable",
 };
 
-// What they make or take lies in host memory, whatever its type: it comes from
-// there, or goes there.
+// Their inputs and outputs are in host memory, whatever the type: values come
+// from the host or go to it.
 constexpr absl::string_view kHostOps[] = {"Const", "_Arg", "_Recv", "_Retval",
                                           "_Send"};
 
-// How much they give follows from values: on the device they would wait for it.
+// Their output sizes depend on values, so on the device they would wait for it.
 constexpr absl::string_view kWaitingOps[] = {"UniqueWithCounts", "Where"};
 
 bool Contains(absl::Span<const absl::string_view> ops, const std::string& op) {
@@ -105,7 +105,7 @@ class Registrar {
   }
 
  private:
-  // In place of CUDA's kernels.
+  // Registers emulations of the CUDA kernels.
   void Play() {
     const GpuRestriction cuda = GpuRestriction::OfCuda();
     for (const KernelRegistry::Registration* cpu : registry_.Registrations()) {
@@ -170,15 +170,15 @@ class Registrar {
     if (Contains(kForwardingOps, def.op)) {
       return Register(std::move(def), cpu_factory);
     }
-    // Numbers that count are few, and wanted on the host mostly: those without
-    // a kernel of the device's have one there, so that no node of TensorFlow's
-    // on a GPU is refused for them.
+    // Small integers are few and mostly needed on the host: those without a
+    // device kernel get a host kernel, so that no node that TensorFlow places
+    // on a GPU is rejected for them.
     if (def.types.contains("T") && RestrictTypes("T", {DT_INT32}, def)) {
       AddOnHost(std::move(def), cpu_factory);
     }
   }
 
-  // But for the types of kernels that were there before.
+  // Registers the kernel, except for types that already have one.
   void Register(KernelDef def, KernelFactory factory) {
     for (const KernelDef& present : present_[def.op]) {
       if (!TakeAway(present, def)) return;
@@ -186,7 +186,7 @@ class Registrar {
     registry_.Register(std::move(def), std::move(factory));
   }
 
-  // Takes from `def` what `present` does; false when nothing is left.
+  // Removes the types of `present` from `def`; returns false if none is left.
   static bool TakeAway(const KernelDef& present, KernelDef& def) {
     for (const auto& [attr, types] : present.types) {
       KernelDef rest = def;

@@ -1,8 +1,7 @@
-// Kernels of GPUs with memory of their own (Device::context) that need no code
-// of the device's: those that hand values on without a look at them (Identity,
-// ReadVariableOp, Shape), which leave them in its memory, and those that
-// TensorFlow has in host memory (int32 arithmetic, handles), which run on the
-// processor.
+// Kernels of GPUs with their own memory (Device::context) that need no device
+// code. Kernels that forward values without reading them (Identity,
+// ReadVariableOp, Shape) leave them in device memory. Kernels whose values
+// TensorFlow keeps in host memory (int32 arithmetic, handles) run on the CPU.
 #ifndef WEFT_LIBS_KERNELS_DEVICE_MEMORY_KERNELS_H_
 #define WEFT_LIBS_KERNELS_DEVICE_MEMORY_KERNELS_H_
 
@@ -10,15 +9,15 @@
 
 namespace weft {
 
-// What becomes of a kernel of the CPU that works on the values themselves, in
-// the memory of the device; null: there is none.
+// Makes a kernel that works on values in device memory from a CPU kernel, or
+// returns null if it cannot.
 using DeviceKernelMaker = std::function<KernelFactory(
     const KernelDef& def, const KernelFactory& cpu_factory)>;
 
-// Registers them for "GPU", from what `registry` has for "CPU" by now, where it
-// has none for "GPU" of the op and those types. Before that `make` is asked for
-// what CUDA's GPUs have a kernel of their own of (cuda_kernel_types.h), so that
-// a GPU that is played takes what they take; null: nothing plays one.
+// Registers these kernels for "GPU", based on the "CPU" kernels in `registry`
+// so far, for ops and types that have no "GPU" kernel. `make` is called first
+// for the ops that have CUDA kernels (cuda_kernel_types.h), so that an emulated
+// GPU supports the same ops; null: no GPU is emulated.
 void RegisterDeviceMemoryKernels(KernelRegistry& registry,
                                  const DeviceKernelMaker& make = nullptr);
 

@@ -25,8 +25,8 @@ absl::Status ToStatus(dnnl_status_t status, absl::string_view what) {
   return absl::InternalError(text);
 }
 
-// Finds `name` in an open library; `missing` becomes the first that is not
-// there.
+// Looks up `name` in an open library; `missing` is set to the first missing
+// name.
 template <typename Function>
 void Find(void* handle, const char* name, Function& function,
           std::string& missing) {
@@ -74,8 +74,8 @@ std::string FindFunctions(void* handle, DnnlLibrary& library) {
   return missing;
 }
 
-// The attributes of all primitives: the scratchpad is the caller's, so that
-// many threads may run one.
+// The attributes of all primitives: callers provide the scratchpad, so that
+// many threads may run one primitive.
 absl::StatusOr<dnnl_primitive_attr_t> NewAttributes(
     const DnnlLibrary& library) {
   dnnl_primitive_attr_t attributes = nullptr;
@@ -86,7 +86,7 @@ absl::StatusOr<dnnl_primitive_attr_t> NewAttributes(
   return attributes;
 }
 
-// Memory of ours under oneDNN's name.
+// Wraps Weft's memory as a oneDNN memory object.
 class Memory {
  public:
   Memory(const DnnlLibrary& library, const dnnl_memory_desc_t& layout,
@@ -117,7 +117,7 @@ absl::StatusOr<DnnlLibrary> DnnlLibrary::Open(const std::string& library) {
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     return absl::NotFoundError(
-        absl::StrCat("no oneDNN: ", library, " can't be opened: ", dlerror()));
+        absl::StrCat("oneDNN: ", library, " cannot be opened: ", dlerror()));
   }
   DnnlLibrary found;
   const std::string missing = FindFunctions(handle, found);

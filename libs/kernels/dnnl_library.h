@@ -1,10 +1,10 @@
-// DnnlLibrary: the functions of oneDNN (Debian's libdnnl2, version 2.6) that
-// kernels use, found when the first of them is wanted. Nothing is linked: a
-// machine without the library runs Weft's own loops.
+// DnnlLibrary holds the functions of oneDNN (Debian's libdnnl2, version 2.6)
+// that kernels use. It is loaded when first needed. Weft does not link to it:
+// without the library, Weft's own loops run.
 //
-// The library is of the kind that makes threads by OpenMP. It is never let:
-// each call is told that there is one thread (OneThread), and kernels split
-// their work over the Scheduler's threads themselves.
+// The library is built with OpenMP threads, which are never used: each call is
+// restricted to one thread (OneThread), and kernels split their work over the
+// Scheduler's threads.
 #ifndef WEFT_LIBS_KERNELS_DNNL_LIBRARY_H_
 #define WEFT_LIBS_KERNELS_DNNL_LIBRARY_H_
 
@@ -55,21 +55,21 @@ struct DnnlLibrary {
   decltype(&dnnl_primitive_create) primitive_create = nullptr;
   decltype(&dnnl_primitive_destroy) primitive_destroy = nullptr;
   decltype(&dnnl_primitive_execute) primitive_execute = nullptr;
-  // OpenMP's, of the calling thread.
+  // An OpenMP function; applies to the calling thread.
   void (*omp_set_num_threads)(int) = nullptr;
   int (*omp_get_max_threads)() = nullptr;
-  // The processor; lives as long as the process.
+  // The CPU engine; lives as long as the process.
   dnnl_engine_t engine = nullptr;
 
-  // NOT_FOUND when `library` can't be opened or lacks a function.
+  // Returns NOT_FOUND if `library` cannot be opened or lacks a function.
   static absl::StatusOr<DnnlLibrary> Open(const std::string& library);
-  // Null where there is none, or the environment variable WEFT_DNNL says "off";
-  // else it names the library to be opened instead of "libdnnl.so.2". Looked
-  // for once, at the first call. Thread-safe.
+  // Returns the library, or null if it is missing or the environment variable
+  // WEFT_DNNL is "off". Another value of WEFT_DNNL names a library to open
+  // instead of "libdnnl.so.2". Searched once, in the first call. Thread-safe.
   static const DnnlLibrary* Best();
 };
 
-// While it lives, the calling thread is the only one that oneDNN uses.
+// Restricts oneDNN to the calling thread while it lives.
 class OneThread {
  public:
   explicit OneThread(const DnnlLibrary& library);
@@ -82,17 +82,17 @@ class OneThread {
   const int before_;
 };
 
-// What oneDNN would do for an op of certain layouts: not compiled yet.
-// Immutable.
+// DnnlDescriptor describes oneDNN's implementation of an op for certain
+// layouts, not compiled yet. Immutable.
 class DnnlDescriptor {
  public:
-  // Of an op's own descriptor. UNIMPLEMENTED where oneDNN has none, or only
-  // plain loops ("ref").
-  // `hint`: of the forward op where this is a backward one, else null.
+  // Creates it from an op's own descriptor. Returns UNIMPLEMENTED if oneDNN has
+  // no implementation, or only plain loops ("ref"). `hint` is that of the
+  // forward op for a backward op, else null.
   static absl::StatusOr<DnnlDescriptor> Create(const DnnlLibrary& library,
                                                const void* op_desc,
                                                const DnnlDescriptor* hint);
-  // Of what copies from one layout to another.
+  // Creates the descriptor of a copy from one layout to another.
   static absl::StatusOr<DnnlDescriptor> CreateReorder(
       const DnnlLibrary& library, const dnnl_memory_desc_t& from,
       const dnnl_memory_desc_t& to);
@@ -103,9 +103,9 @@ class DnnlDescriptor {
 
   const DnnlLibrary& library() const { return *library_; }
   const_dnnl_primitive_desc_t get() const { return desc_; }
-  // How an argument lies in memory.
+  // The memory layout of an argument.
   const dnnl_memory_desc_t& layout(int argument) const;
-  // oneDNN's name of how it would do it.
+  // oneDNN's name of the implementation.
   absl::string_view implementation() const;
 
  private:
@@ -116,12 +116,12 @@ class DnnlDescriptor {
   dnnl_primitive_desc_t desc_;  // null: moved from
 };
 
-// What was compiled of a descriptor. Immutable, so any number of threads may
-// run it at once, each with a scratchpad of its own.
+// DnnlPrimitive is a compiled descriptor. Immutable, so any number of threads
+// may run it concurrently, each with its own scratchpad.
 class DnnlPrimitive {
  public:
-  // What takes part: DNNL_ARG_SRC and its like, and where it lies. oneDNN takes
-  // what it only reads as void* too.
+  // An argument: DNNL_ARG_SRC or a similar number, and its memory. oneDNN takes
+  // read-only memory as void*, too.
   struct Argument {
     int index;
     const void* data;
@@ -133,7 +133,7 @@ class DnnlPrimitive {
   DnnlPrimitive(const DnnlPrimitive&) = delete;
   DnnlPrimitive& operator=(const DnnlPrimitive&) = delete;
 
-  // How an argument lies in memory.
+  // The memory layout of an argument.
   const dnnl_memory_desc_t& layout(int argument) const {
     return descriptor_.layout(argument);
   }

@@ -1,4 +1,4 @@
-// DnnlPlans: what oneDNN has compiled for the last shapes that one kernel met.
+// DnnlPlans caches oneDNN primitives for the most recent shapes of a kernel.
 #ifndef WEFT_LIBS_KERNELS_DNNL_PLANS_H_
 #define WEFT_LIBS_KERNELS_DNNL_PLANS_H_
 
@@ -13,14 +13,15 @@
 
 namespace weft {
 
-// `Key`: a shape. Thread-safe.
+// `Key` is a shape. Thread-safe.
 template <typename Key, typename Plan>
 class DnnlPlans {
  public:
   using SharedPlan = std::shared_ptr<const Plan>;
 
-  // That for `key`, or what `make()` makes, a StatusOr<SharedPlan>. Null: there
-  // is no good way, which is kept as well.
+  // Returns the plan for `key`, or the result of `make()`, a
+  // StatusOr<SharedPlan>. Null means that there is no good implementation; it
+  // is cached as well.
   template <typename Make>
   SharedPlan Find(const Key& key, const Make& make) {
     absl::MutexLock lock(&mutex_);
@@ -38,12 +39,12 @@ class DnnlPlans {
   }
 
  private:
-  // Shapes that one node meets in turn: batches of training and a shorter last
+  // A node may alternate between shapes: batches of training and a shorter last
   // one, or buckets of lengths.
   static constexpr size_t kMaxPlans = 8;
 
   absl::Mutex mutex_;
-  // The last used first.
+  // Most recently used first.
   std::vector<std::pair<Key, SharedPlan>> plans_ ABSL_GUARDED_BY(mutex_);
 };
 

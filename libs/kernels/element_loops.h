@@ -1,7 +1,6 @@
-// ElementKernel: a kernel that goes through its operands element by element,
-// and shows the loop that it does so by: another kernel can then take a block
-// of elements through several such loops while it is in the cache, and gives
-// the same bits.
+// ElementKernel is a kernel that processes its operands element by element, and
+// exposes its loop. A fused kernel can then apply several such loops to a block
+// of elements while it is in the cache, with bitwise equal results.
 #ifndef WEFT_LIBS_KERNELS_ELEMENT_LOOPS_H_
 #define WEFT_LIBS_KERNELS_ELEMENT_LOOPS_H_
 
@@ -18,14 +17,14 @@ using PairLoop = void (*)(const void* x, const void* y, void* out, int64_t n);
 using RowsLoop = void (*)(const void* x, const void* row, void* out,
                           int64_t rows, int64_t columns);
 
-// One of them. `out` may be an operand.
+// The loops of a kernel; at most one is set. `out` may be an operand.
 struct ElementLoops {
   UnaryLoop unary = nullptr;
-  BinaryLoop binary = nullptr;  // operands that differ in shape broadcast
-  PairLoop pair = nullptr;      // these may not differ
+  BinaryLoop binary = nullptr;  // operands of different shapes broadcast
+  PairLoop pair = nullptr;      // operands have the same shape
   RowsLoop rows = nullptr;      // y has one element for each of x's last dim
 
-  // Of a kernel that can do it with its attrs.
+  // Returns whether the kernel has a loop for its attrs.
   bool any() const { return unary || binary || pair || rows; }
   int num_operands() const { return unary ? 1 : 2; }
 };

@@ -1,7 +1,6 @@
-// FunctionRuntime: functions of the graph's library made ready to run on one
+// FunctionRuntime prepares functions of the graph's library to run on one
 // device, for kernels that call them at run time: calls that were not expanded
-// where the graph was extended, maps over rows, and what a data set does to its
-// elements.
+// when the graph was extended, maps over rows, and functions of datasets.
 //
 //   absl::Status MyKernel(construction) {
 //     functions_ = construction.functions();     // may be null
@@ -12,15 +11,14 @@
 //     f->Run(context.step(), {args}, [](auto results) { ... });
 //   }
 //
-// A function runs as a step of its own on that device, with the resources and
-// the allocator of the StepContext it is given. It ends when that is cancelled;
-// its own error is for the caller alone. Who calls outside of any step makes a
-// StepContext of its own.
+// A function runs as a separate step on that device, with the resources and the
+// allocator of the given StepContext. It ends when that is cancelled; its own
+// error is reported only to the caller. Callers outside of a step create a
+// StepContext.
 //
-// A runtime belongs to a session on a task. Whoever outlives the session (a
-// shared iterator) holds on to it with shared_from_this, and so keeps the
-// device, its allocator and the resources that the session's kernels have in
-// their StepContext.
+// A runtime belongs to a session on a task. An object that outlives the session
+// (a shared iterator) must hold it with shared_from_this, which keeps alive the
+// device, its allocator and the resources of the session's kernels.
 //
 // Threads: thread-safe.
 #ifndef WEFT_LIBS_KERNELS_FUNCTION_RUNTIME_H_
@@ -41,17 +39,17 @@ namespace weft {
 class CallTree;      // libs/executor/call_tree.h
 struct StepContext;  // libs/kernels/op_kernel.h
 
-// A function that runs, and who called it. Lives as long as the call.
+// A call of a function and its caller. Lives as long as the call.
 struct FunctionFrame {
   const FunctionFrame* caller = nullptr;
   const std::string* function = nullptr;
   int depth = 1;
-  CallTree* tree = nullptr;  // of the calls around it; never null in a call
+  CallTree* tree = nullptr;  // the enclosing calls; never null in a call
 };
 
 class RunnableFunction {
  public:
-  // How many calls may run inside one another.
+  // The maximum depth of nested calls.
   static constexpr int kMaxDepth = 1000;
 
   using Done = absl::AnyInvocable<void(absl::StatusOr<std::vector<Tensor>>)>;
@@ -59,11 +57,11 @@ class RunnableFunction {
   virtual ~RunnableFunction() = default;
   virtual const DataTypeVector& arg_types() const = 0;
   virtual const DataTypeVector& result_types() const = 0;
-  // Calls `done` exactly once, on any thread, perhaps before it returns. What
-  // `step` points to lives until then. INVALID_ARGUMENT for arguments that do
-  // not fit; RESOURCE_EXHAUSTED, with the functions on the way, beyond
-  // kMaxDepth, or with too many calls at once; else the error of a node, with
-  // the function's name.
+  // Calls `done` exactly once, on any thread, possibly before Run returns. The
+  // objects of `step` must live until then. Reports INVALID_ARGUMENT for
+  // mismatched arguments; RESOURCE_EXHAUSTED, naming the nested functions,
+  // beyond kMaxDepth or with too many concurrent calls; otherwise the error of
+  // a node, with the function's name.
   virtual void Run(const StepContext& step, std::vector<Tensor> args,
                    Done done) const = 0;
 };
@@ -71,8 +69,8 @@ class RunnableFunction {
 class FunctionRuntime : public std::enable_shared_from_this<FunctionRuntime> {
  public:
   virtual ~FunctionRuntime() = default;
-  // The function with the attrs of the call, compiled at the first call of it.
-  // It lives as long as the runtime. NOT_FOUND, or what is wrong with its body.
+  // Returns the function with the attrs of the call, compiled on the first
+  // call. It lives as long as the runtime. NOT_FOUND, or an error of its body.
   virtual absl::StatusOr<const RunnableFunction*> Find(
       const NameAttrList& function) = 0;
 };

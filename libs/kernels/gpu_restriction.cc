@@ -53,11 +53,11 @@ void GpuRestriction::Join(const GpuRestriction& other) {
 }
 
 GpuRestriction::GpuRestriction() : GpuRestriction(AllTensorFlowGpuKernels()) {
-  // It lies where the variable does; TensorFlow has no such ops.
+  // The wait is on the variable's device; TensorFlow has no such ops.
   by_op_["WaitForVariable"];
   by_op_["WaitForRefVariable"];
-  // What loops keep for their gradients, and make of their elements, stays
-  // where it was made, as there.
+  // As in TensorFlow, values that loops keep for gradients, and elements of
+  // arrays, stay on the device where they were computed.
   for (const char* op : {"Stack", "StackClose", "StackPop", "StackPush"}) {
     by_op_[op];
     by_op_[absl::StrCat(op, "V2")];

@@ -1,4 +1,4 @@
-// GpuRestriction: what runs on a GPU, of what there is.
+// GpuRestriction selects the kernels and types that run on a GPU.
 #ifndef WEFT_LIBS_KERNELS_GPU_RESTRICTION_H_
 #define WEFT_LIBS_KERNELS_GPU_RESTRICTION_H_
 
@@ -14,7 +14,7 @@
 
 namespace weft {
 
-// The types of a list such as "half float".
+// Parses a list of types such as "half float".
 std::vector<DataType> TypesOf(absl::string_view names);
 
 // Immutable.
@@ -23,15 +23,16 @@ class GpuRestriction {
   // Attr name -> types, as in KernelDef.
   using Constraints = std::map<std::string, std::vector<DataType>>;
 
-  // To what TensorFlow runs there, and what lies with it in Weft.
+  // Restricts to what TensorFlow runs on GPUs, and to ops of Weft that belong
+  // to these.
   GpuRestriction();
-  // To what CUDA's GPUs have a kernel of Weft's for (cuda_kernel_types.h).
+  // Restricts to the ops with CUDA kernels in Weft (cuda_kernel_types.h).
   static GpuRestriction OfCuda();
-  // To what is in either of these.
+  // Restricts to the union of both.
   static GpuRestriction OfAnyGpu();
 
-  // Takes from the kernel the types that its op does not run with there; false
-  // when nothing is left.
+  // Removes the types that the op does not support on the GPU; returns false if
+  // none is left.
   bool Restrict(KernelDef& def) const;
 
   const absl::flat_hash_map<std::string, Constraints>& by_op() const {
@@ -40,14 +41,14 @@ class GpuRestriction {
 
  private:
   explicit GpuRestriction(absl::Span<const TensorFlowGpuKernels> kernels);
-  // Takes in what the other one allows as well.
+  // Also allows what `other` allows.
   void Join(const GpuRestriction& other);
 
   absl::flat_hash_map<std::string, Constraints> by_op_;
 };
 
-// Leaves `def` those of its types of the attr that are allowed, or all the
-// allowed ones where it takes any; false when nothing is left.
+// Keeps the allowed types of the attr, or sets all allowed ones if the kernel
+// takes any type; returns false if none is left.
 bool RestrictTypes(const std::string& attr,
                    const std::vector<DataType>& allowed, KernelDef& def);
 

@@ -1,6 +1,6 @@
-// Kernels of GPUs that are backed by host memory: those of the CPU, for the ops
-// and types that TensorFlow, or Weft, runs on a GPU, so that placement comes
-// out as it would with the hardware.
+// Kernels of emulated GPUs in host memory: the CPU kernels of the ops and types
+// that TensorFlow or Weft runs on GPUs, so that placement matches real
+// hardware.
 #ifndef WEFT_LIBS_KERNELS_HOST_GPU_KERNELS_H_
 #define WEFT_LIBS_KERNELS_HOST_GPU_KERNELS_H_
 
@@ -8,9 +8,8 @@
 
 namespace weft {
 
-// Registers for "GPU" what `registry` has for "CPU" by now, as far as
-// TensorFlow has it for GPUs (tensorflow_gpu_kernels.h) or Weft has
-// (cuda_kernel_types.h).
+// Registers CPU kernels of `registry` for "GPU", for the ops that TensorFlow
+// (tensorflow_gpu_kernels.h) or Weft (cuda_kernel_types.h) runs on GPUs.
 void RegisterHostGpuKernels(KernelRegistry& registry);
 
 }  // namespace weft

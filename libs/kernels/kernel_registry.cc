@@ -15,7 +15,7 @@ bool Contains(const std::vector<DataType>& types, DataType type) {
   return std::find(types.begin(), types.end(), type) != types.end();
 }
 
-// A list of types matches when all of them do.
+// A list of types matches if all its types do.
 bool TypeMatches(const Node& node, const std::string& attr,
                  const std::vector<DataType>& allowed) {
   if (const DataType* type = node.attr<DataType>(attr)) {
@@ -42,7 +42,7 @@ std::string EnumName(DataType type) {
   return absl::StrCat("DT_", name);
 }
 
-// How many values an argument of the node stands for.
+// The number of values of an argument of the node.
 int64_t LengthOf(const ArgDef& arg, const Node& node) {
   if (!arg.number_attr.empty()) {
     const int64_t* number = node.attr<int64_t>(arg.number_attr);
@@ -53,7 +53,7 @@ int64_t LengthOf(const ArgDef& arg, const Node& node) {
   return types == nullptr ? 0 : static_cast<int64_t>(types->size());
 }
 
-// The argument that value `i` belongs to; empty where there is none.
+// The argument of value `i`; empty if there is none.
 std::string ArgumentOf(const std::vector<ArgDef>& args, const Node& node,
                        int i) {
   int64_t end = 0;
@@ -66,7 +66,7 @@ std::string ArgumentOf(const std::vector<ArgDef>& args, const Node& node,
 
 bool IsOnHost(const KernelDef& def, DataType type,
               const std::vector<ArgDef>& args, const Node& node, int i) {
-  if (DataTypeSize(RemoveRefType(type)) == 0) return true;  // no plain bytes
+  if (DataTypeSize(RemoveRefType(type)) == 0) return true;  // not plain bytes
   const std::vector<std::string>& names = def.host_memory;
   if (names.empty()) return false;
   return names.front() == "*" ||
@@ -130,7 +130,7 @@ absl::Status KernelRegistry::NoKernel(const Node& node,
 
 absl::StatusOr<const KernelRegistry::Registration*> KernelRegistry::Find(
     const Node& node, absl::string_view device_type) const {
-  // A kernel for its op may rely on inputs that the node does not have.
+  // A kernel may rely on inputs that a node of an unknown op does not have.
   if (IsUnknown(node)) return NoKernel(node, device_type);
   const Registration* match = nullptr;
   auto found = by_op_.find(node.type());

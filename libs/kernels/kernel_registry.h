@@ -1,7 +1,7 @@
-// KernelRegistry: which kernel runs which op, for which device type and types.
+// KernelRegistry maps ops to kernels, by device type and types.
 //
-// Filled explicitly: RegisterStandardKernels(registry) calls one function for
-// each family, each in the family's own file.
+// It is filled explicitly: RegisterStandardKernels(registry) calls one function
+// for each family, in the family's own file.
 #ifndef WEFT_LIBS_KERNELS_KERNEL_REGISTRY_H_
 #define WEFT_LIBS_KERNELS_KERNEL_REGISTRY_H_
 
@@ -25,18 +25,17 @@ using KernelFactory = std::function<absl::StatusOr<std::unique_ptr<OpKernel>>(
 struct KernelDef {
   std::string op;
   std::string device_type = "CPU";
-  // Attr name -> types this kernel takes; attrs not named match anything.
+  // Attr name -> types that this kernel supports; other attrs match any value.
   std::map<std::string, std::vector<DataType>> types;
-  // Ends in under about a microsecond for inputs of up to 4 KiB and never
-  // blocks: may run on a reader (a thread that reads the bus), and is never
-  // worth a hand-over. Locks of variables it takes as
-  // OpKernelContext::when_locked says.
+  // Runs in less than about a microsecond for inputs of up to 4 KiB and never
+  // blocks. It may run on a thread that reads the bus, and is never worth a
+  // thread switch. It takes locks of variables as OpKernelContext::when_locked
+  // requires.
   bool is_cheap = false;
-  // Of a device with memory of its own (Device::context): the inputs and
-  // outputs that lie in host memory all the same, by the names of the op's
-  // definition;
-  // "*" for all, of a kernel that runs on the processor. Values that are no
-  // plain bytes (strings, handles) always do.
+  // For devices with their own memory (Device::context): the inputs and outputs
+  // in host memory, by their names in the op's definition, or "*" for all, for
+  // a kernel that runs on the CPU. Values that are not plain bytes (strings,
+  // handles) are always in host memory.
   std::vector<std::string> host_memory;
 };
 
@@ -45,7 +44,7 @@ class KernelRegistry {
  public:
   void Register(KernelDef def, KernelFactory factory);
 
-  // For kernels made by their constructor alone:
+  // For kernels that only need a constructor call:
   //   registry.Register<Square<float>>("Square", {{"T", {DT_FLOAT}}});
   template <typename Kernel>
   void Register(absl::string_view op,
@@ -60,23 +59,23 @@ class KernelRegistry {
 
   struct Registration {
     KernelDef def;
-    KernelFactory factory;  // makes the kernels of `def`
+    KernelFactory factory;  // creates the kernels of `def`
   };
-  // The kernel for a node on a device type. NOT_FOUND "No registered 'OP'
-  // OpKernel for 'CPU' devices compatible with node NAME ..." with what there
-  // is.
+  // Returns the kernel for a node on a device type. NOT_FOUND "No registered
+  // 'OP' OpKernel for 'CPU' devices compatible with node NAME ...", followed by
+  // the registered kernels.
   absl::StatusOr<const Registration*> Find(const Node& node,
                                            absl::string_view device_type) const;
   bool Has(absl::string_view op, absl::string_view device_type) const;
-  // Whether that kernel takes, or makes, input or output `i` of the node in
-  // host memory, on a device with memory of its own.
+  // Returns whether the kernel expects input i, or produces output i, of the
+  // node in host memory, on a device with its own memory.
   static bool InputOnHost(const KernelDef& def, const Node& node, int i);
   static bool OutputOnHost(const KernelDef& def, const Node& node, int i);
-  // Device types with any kernel for the node's op and types.
+  // The device types with a kernel for the node's op and types.
   std::vector<std::string> DeviceTypesFor(const Node& node) const;
-  // Sorted by op; for tests that loop over the registry.
+  // Sorted by op; for tests that iterate over the registry.
   std::vector<const KernelDef*> List() const;
-  // The same, with what makes the kernels.
+  // Like List, with the factories.
   std::vector<const Registration*> Registrations() const;
 
  private:

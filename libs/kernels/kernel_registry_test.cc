@@ -70,7 +70,7 @@ TEST_F(KernelRegistryTest, ListsOfTypesMatchWhenAllDo) {
       StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST_F(KernelRegistryTest, SaysWhatThereIs) {
+TEST_F(KernelRegistryTest, NotFoundErrorListsRegistrations) {
   EXPECT_THAT(registry_.Find(Add("Square", {{"T", DT_BOOL}}), "CPU"),
               StatusIs(absl::StatusCode::kNotFound,
                        "No registered 'Square' OpKernel for 'CPU' devices "
@@ -83,7 +83,7 @@ TEST_F(KernelRegistryTest, SaysWhatThereIs) {
               StatusIs(absl::StatusCode::kNotFound, "<no registered kernels>"));
 }
 
-TEST_F(KernelRegistryTest, TwoMatchesAreAMistake) {
+TEST_F(KernelRegistryTest, AmbiguousMatchIsRejected) {
   registry_.Register<Nothing>("Square");
   EXPECT_THAT(registry_.Find(Add("Square", {{"T", DT_FLOAT}}), "CPU"),
               StatusIs(absl::StatusCode::kInvalidArgument,
@@ -97,7 +97,7 @@ TEST_F(KernelRegistryTest, ListIsSortedByOp) {
                                            "Square", "Square", "VariableV2"}));
 }
 
-TEST_F(KernelRegistryTest, HostGpusRunWhatTensorFlowsGpusRun) {
+TEST_F(KernelRegistryTest, EmulatedGpusRunTensorFlowGpuOps) {
   RegisterHostGpuKernels(registry_);
   const std::vector<std::string> both = {"CPU", "GPU"};
   const std::vector<std::string> cpu = {"CPU"};

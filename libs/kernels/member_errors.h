@@ -1,5 +1,5 @@
-// Errors of kernels that do the work of several nodes (_FusedMatMul and its
-// like): which of them it was that failed, so that the error names that one.
+// Errors of kernels that replace several nodes (_FusedMatMul and related ops),
+// which name the original node that failed.
 //
 // Threads: pure functions.
 #ifndef WEFT_LIBS_KERNELS_MEMBER_ERRORS_H_
@@ -12,12 +12,12 @@
 
 namespace weft {
 
-// The same error, as one of the node `name` of op `op`. OK stays OK.
+// Attributes the error to node `name` of op `op`. OK remains OK.
 absl::Status OfMember(absl::Status status, absl::string_view name,
                       absl::string_view op);
 
-// "NAME (OP)" as an error is to name it: the member's, which is taken off the
-// status, else the node's own.
+// Returns the "NAME (OP)" for an error: that of the original node, which is
+// removed from the status, or that of the node itself.
 std::string TakeFailedNode(absl::Status& status, absl::string_view name,
                            absl::string_view op);
 

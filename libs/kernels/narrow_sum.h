@@ -1,6 +1,7 @@
-// NarrowSum: the sum of half or bfloat16 numbers as TensorFlow's Eigen makes it
-// on a CPU, to the bit: each addition is rounded, and lanes of a vector are
-// added up side by side. How they lie in vectors shows in the result.
+// NarrowSum sums half or bfloat16 numbers with the same bits as TensorFlow's
+// Eigen on a CPU: each addition is rounded, and the lanes of a vector are
+// summed in parallel. The result depends on the alignment of the numbers in
+// vectors.
 #ifndef WEFT_LIBS_KERNELS_NARROW_SUM_H_
 #define WEFT_LIBS_KERNELS_NARROW_SUM_H_
 
@@ -17,7 +18,7 @@ namespace weft {
 template <typename T>
 class NarrowSum {
  public:
-  // Of `n` numbers, the first of which is number `first` of its tensor.
+  // The sum of `n` numbers, the first of which is number `first` of its tensor.
   static T Of(const T* x, int64_t n, int64_t first) {
     if (n <= kLanes * kMostVectors) return OfVectors(x, n);
     const int64_t middle = RoundUp(first + (n + 1) / 2);
@@ -26,7 +27,7 @@ class NarrowSum {
     return left == n ? sum : Add(sum, Of(x + left, n - left, middle));
   }
 
-  // The `n` numbers in each of `lanes` lanes of vectors, `stride` apart.
+  // The sums of `n` numbers in each of `lanes` vector lanes, `stride` apart.
   static void OfLanes(const T* x, int64_t n, int64_t stride, int64_t lanes,
                       T* sums) {
     const auto add_rows = BestNarrowLoops<T>().add_rows;
@@ -44,7 +45,7 @@ class NarrowSum {
     add_rows(x + done * stride, n - done, stride, lanes, sums);
   }
 
-  // `sum` and the numbers, one after the other.
+  // Adds the numbers to `sum`, one after another.
   static T Continue(T sum, const T* x, int64_t n, int64_t stride) {
     for (int64_t i = 0; i < n; ++i) sum = Add(sum, x[i * stride]);
     return sum;
@@ -53,11 +54,11 @@ class NarrowSum {
   static constexpr int64_t kLanes = 8;
 
  private:
-  // A longer sum is that of two halves.
+  // Longer sums are split into two halves.
   static constexpr int64_t kMostVectors = std::is_same_v<T, half> ? 200 : 128;
-  // So many numbers of a lane are summed as those of kUnrolled lanes.
+  // From this length on, a lane is summed as kUnrolled lanes.
   static constexpr int64_t kUnrolledFrom = 16;
-  // Vectors that are summed side by side.
+  // Vectors that are summed in parallel.
   static constexpr int64_t kUnrolled = 4;
 
   static T Add(T a, T b) {

@@ -1,5 +1,5 @@
-// The element types kernels compute with, and how to go from a DataType to
-// code for the C++ type.
+// The element types that kernels compute with, and the dispatch from a DataType
+// to code for the C++ type.
 //
 //   DispatchType(RealNumbers{}, tensor.dtype(), [&]<typename T>(TypeTag<T>) {
 //     ... tensor.flat<T>() ...
@@ -37,14 +37,14 @@ using Numbers = TypeList<float, double, half, bfloat16, int8_t, int16_t,
                          int32_t, int64_t, uint8_t, uint16_t, uint32_t,
                          uint64_t, std::complex<float>, std::complex<double>>;
 
-// The same as DataTypes, for a KernelDef.
+// The list as DataTypes, for a KernelDef.
 template <typename... Ts>
 std::vector<DataType> DataTypesOf(TypeList<Ts...>) {
   return {DataTypeOf<Ts>::value...};
 }
 
-// Calls `fn` with the TypeTag of the type in the list that `type` stands for.
-// UNIMPLEMENTED when it is not in the list.
+// Calls `fn` with the TypeTag of the list's type that `type` stands for.
+// Returns UNIMPLEMENTED if it is not in the list.
 template <typename... Ts, typename Fn>
 absl::Status DispatchType(TypeList<Ts...>, DataType type, const Fn& fn) {
   absl::Status status;
@@ -54,17 +54,17 @@ absl::Status DispatchType(TypeList<Ts...>, DataType type, const Fn& fn) {
        ...);
   if (found) return status;
   return absl::UnimplementedError(
-      absl::StrCat("there is no kernel for type ", DataTypeName(type)));
+      absl::StrCat("unsupported type ", DataTypeName(type)));
 }
 
-// What to compute with: the 16-bit types go through float.
+// The type used for computation: float for the 16-bit types.
 template <typename T>
 using Wide =
     std::conditional_t<std::is_same_v<T, half> || std::is_same_v<T, bfloat16>,
                        float, T>;
 
-// The largest and the lowest finite value; numeric_limits does not know the
-// 16-bit floats.
+// The largest and the lowest finite value; numeric_limits lacks the 16-bit
+// floats.
 template <typename T>
 T HighestOf() {
   if constexpr (std::is_same_v<T, half>) {
@@ -84,8 +84,8 @@ T LowestOf() {
   }
 }
 
-// Arithmetic on elements that wraps round where integers overflow, as
-// TensorFlow's does, without undefined behaviour.
+// Arithmetic that wraps around on integer overflow, as in TensorFlow, without
+// undefined behavior.
 template <typename T>
 T AddElements(T a, T b) {
   if constexpr (std::is_integral_v<T>) {

@@ -13,15 +13,15 @@ bool HasElementsLike(DataType a, DataType b) {
   return a == b || (DataTypeSize(a) != 0 && DataTypeSize(a) == DataTypeSize(b));
 }
 
-// Without a call for scalars, as most values of small nodes are.
+// Scalars, the most common small values, need no call.
 bool IsShape(const TensorShape& a, const TensorShape& b) {
   if (&a == &b) return true;
   return a.rank() == b.rank() && (a.rank() == 0 || a == b);
 }
 
-// The same memory, seen as elements of another type of the same size.
+// The same memory, viewed as elements of another type of the same size.
 Tensor WithType(const Tensor& tensor, DataType type) {
-  // Without elements there is no place in the buffer either.
+  // Without elements there is no offset into the buffer.
   const size_t offset =
       tensor.num_elements() == 0
           ? 0
@@ -58,11 +58,11 @@ absl::StatusOr<Tensor*> OpKernelContext::ForwardOrAllocate(
         !IsShape(input.shape(), shape)) {
       continue;
     }
-    // The input still reads the same memory: the kernel reads it element by
-    // element before it writes.
+    // The input shares the memory: the kernel reads each element before it
+    // overwrites it.
     Tensor& output = outputs_[i].tensor;
     if (input.dtype() == type) {
-      // Made in its place: quicker than a copy that is then moved there.
+      // Constructed in place, which is faster than a copy that is then moved.
       std::destroy_at(&output);
       std::construct_at(&output, input.ShareWhenSole());
     } else {

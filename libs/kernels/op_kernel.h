@@ -1,9 +1,9 @@
-// OpKernel: how one op runs on one type of device. OpKernelContext: what it may
-// touch while it runs.
+// OpKernel implements one op on one type of device. OpKernelContext gives it
+// access to its inputs, outputs and environment while it runs.
 //
-// A kernel is made once for a node of a registered partition and then runs in
-// many steps, several at a time: Compute must be thread-safe, and a kernel with
-// state of its own locks it.
+// A kernel is created once for a node of a registered partition and then runs
+// in many steps, several at a time: Compute must be thread-safe, and a kernel
+// with its own state must lock it.
 //
 //   class Square : public OpKernel {
 //    public:
@@ -44,7 +44,7 @@
 
 namespace weft {
 
-// What a kernel is made from. The node outlives the construction only.
+// The inputs of a kernel's construction. The node only lives until it ends.
 class OpKernelConstruction {
  public:
   OpKernelConstruction(const Node& node, const Device& device, Random& random,
@@ -55,8 +55,8 @@ class OpKernelConstruction {
   const Device& device() const { return device_; }
   // For kernels whose op seeds are both 0.
   Random& random() const { return random_; }
-  // What the kernel calls functions with; outlives it. Null where no kernel
-  // can: when constants are evaluated.
+  // Runs functions for the kernel and outlives it. Null where kernels cannot
+  // call functions: in constant evaluation.
   FunctionRuntime* functions() const { return functions_; }
 
   template <typename T>
@@ -79,50 +79,50 @@ class OpKernelConstruction {
 
 struct CheckpointMetrics;  // libs/kernels/checkpoint_metrics.h
 
-// What is the same for all kernels of a step on one device.
+// The environment shared by all kernels of a step on one device.
 struct StepContext {
   uint64_t step_id = 0;
   Cancellation* cancellation = nullptr;  // never null
   Scheduler* scheduler = nullptr;        // never null
   Device* device = nullptr;              // never null
   Allocator* allocator = nullptr;        // the device's
-  // Host memory for values that a device with memory of its own leaves there.
-  // Null where `allocator` is host memory.
+  // Host memory for values that a device with its own memory keeps there. Null
+  // if `allocator` is host memory.
   Allocator* host_allocator = nullptr;
   ResourceManager* resources = nullptr;  // of (session, device)
-  // What lives as long as the step: TensorArrays, stacks.
+  // Resources that live as long as the step: TensorArrays, stacks.
   ResourceManager* step_resources = nullptr;
   Rendezvous* rendezvous = nullptr;
-  // Null only where no kernel reaches files: those that evaluate constants.
+  // Null only in constant evaluation, where no kernel accesses files.
   FileSystem* file_system = nullptr;
-  // What the task counts of checkpoints; null: nothing.
+  // The task's checkpoint metrics; null: not counted.
   CheckpointMetrics* checkpoint_metrics = nullptr;
-  // The function whose body this is a step of; null outside functions.
+  // The function call that this step runs; null outside functions.
   const FunctionFrame* frame = nullptr;
 };
 
-// Which run of a loop's body; 0 and 0 outside loops. The same in all tasks.
+// Identifies an iteration of a loop; 0 and 0 outside loops. Equal in all tasks.
 struct LoopPosition {
   uint64_t frame = 0;
   uint64_t iteration = 0;
 };
 
-// One run of one kernel. Made by the executor; used by one thread at a time,
-// but for inputs, scheduler(), allocator() and AllocateTemp, which the ranges
-// of a ParallelFor may use too.
+// One run of one kernel. Created by the executor and used by one thread at a
+// time, except for inputs, scheduler(), allocator() and AllocateTemp, which the
+// ranges of a ParallelFor may use too.
 class OpKernelContext {
  public:
-  // What a kernel can know of its node at run time without looking it up.
+  // Properties of a node that kernels can access at run time without a lookup.
   struct NodeView {
     absl::string_view name;
     absl::string_view op;
     absl::Span<const DataType> output_types;
-    // Which outputs lie in host memory, on a device with memory of its own.
-    // Empty: as the kernel's other memory.
+    // The outputs in host memory, on a device with its own memory. Empty: all
+    // are in the kernel's memory.
     absl::Span<const bool> outputs_on_host = {};
-    // Whether the kernel runs on the processor, on such a device too.
+    // Whether the kernel runs on the CPU, even for such a device.
     bool is_on_host = false;
-    // By bit, which of the first 64 outputs nobody takes.
+    // A bit mask of the first 64 outputs that are not used.
     uint64_t outputs_not_required = 0;
 
     bool output_required(int i) const {
@@ -146,40 +146,40 @@ class OpKernelContext {
 
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
   int num_outputs() const { return static_cast<int>(outputs_.size()); }
-  // REQUIRES: input i is not of ref type (the executor has read it if the op
-  // takes a value).
+  // REQUIRES: input i is not of ref type. (If the op takes a value, the
+  // executor has read the variable.)
   const Tensor& input(int i) const { return inputs_[i].tensor; }
-  // The variable behind an input of ref type.
+  // The variable of an input of ref type.
   const std::shared_ptr<Variable>& input_variable(int i) const {
     return inputs_[i].variable;
   }
-  // Moves it out, for a kernel that is not to keep it alive.
+  // Moves the variable out, for a kernel that must not keep it alive.
   std::shared_ptr<Variable> TakeInputVariable(int i) {
     return std::move(inputs_[i].variable);
   }
   bool input_is_ref(int i) const { return inputs_[i].is_ref(); }
   bool input_is_dead(int i) const { return inputs_[i].is_dead; }
   // Moves the input out: the kernel then holds the executor's reference, and
-  // Tensor::RefCountIsOne tells whether it may write.
+  // Tensor::RefCountIsOne returns whether it may write.
   Tensor TakeInput(int i) { return std::move(inputs_[i].tensor); }
-  // What was taken, for a kernel that gives up and will be run again.
+  // Restores a taken input, for a kernel that gives up and will be run again.
   void PutBackInput(int i, Tensor input) {
     inputs_[i].tensor = std::move(input);
   }
   const Slot& input_slot(int i) const { return inputs_[i]; }
 
   DataType output_type(int i) const { return node_.output_types[i]; }
-  // False: nobody takes output i, which a kernel that has found nothing wrong
-  // with its inputs may leave out. A graph of gradients waits for all of them,
-  // also for that of the first layer's input.
+  // Returns false if output i is not used. A kernel may then leave it out once
+  // its inputs are validated. For example, gradient graphs often do not use the
+  // gradient with respect to the first layer's input.
   bool output_required(int i) const { return node_.output_required(i); }
 
-  // New memory for output i. Valid until the kernel returns.
+  // Allocates new memory for output i. Valid until the kernel returns.
   absl::StatusOr<Tensor*> AllocateOutput(int i, const TensorShape& shape);
-  // Output i in the memory of one of `candidates` (inputs with the same number
-  // of bytes per element and the same shape, held by nobody else), else in new
-  // memory. A candidate's elements stay where they are, so each may be read
-  // until its place is written.
+  // Allocates output i in the memory of one of `candidates` (inputs with the
+  // same shape and number of bytes per element, not held elsewhere), or in new
+  // memory. A candidate's elements stay in place, so each may be read until it
+  // is overwritten.
   absl::StatusOr<Tensor*> ForwardOrAllocate(
       std::initializer_list<int> candidates, int i, const TensorShape& shape);
   absl::StatusOr<Tensor> AllocateTemp(DataType dtype, const TensorShape& shape);
@@ -195,7 +195,7 @@ class OpKernelContext {
   const StepContext& step() const { return step_; }
   const Cancellation& cancellation() const { return *step_.cancellation; }
   Cancellation& mutable_cancellation() { return *step_.cancellation; }
-  // Of the memory that the kernel works in.
+  // Allocates the memory in which the kernel works.
   Allocator& allocator() const {
     return node_.is_on_host ? host_allocator() : *step_.allocator;
   }
@@ -203,22 +203,23 @@ class OpKernelContext {
     return step_.host_allocator ? *step_.host_allocator : *step_.allocator;
   }
   Device& device() const { return *step_.device; }
-  // Whose memory output i lies in; null: the host's.
+  // The device whose memory holds output i; null: host memory.
   const Device* MemoryOfOutput(int i) const;
   Scheduler& scheduler() const { return *step_.scheduler; }
   ResourceManager& resources() const { return *step_.resources; }
   ResourceManager& step_resources() const { return *step_.step_resources; }
   Rendezvous& rendezvous() const { return *step_.rendezvous; }
-  // The task's files. Its calls block: for kernels on Pool::kBlocking.
+  // The task's files. Calls block, so only kernels on Pool::kBlocking may use
+  // them.
   FileSystem& file_system() const { return *step_.file_system; }
   CheckpointMetrics* checkpoint_metrics() const {
     return step_.checkpoint_metrics;
   }
   uint64_t step_id() const { return step_.step_id; }
   LoopPosition loop_position() const { return loop_position_; }
-  // How a kernel that is cheap takes a variable's lock: on a thread that must
-  // not wait it gives up. A kernel that returns such an error (IsGivenUp)
-  // leaves its inputs as they were, and is run again where it may wait.
+  // How a cheap kernel must lock a variable: on a thread that must not wait it
+  // gives up. A kernel that returns such an error (IsGivenUp) must leave its
+  // inputs unchanged, and is run again where it may wait.
   WhenLocked when_locked() const { return when_locked_; }
 
  private:
@@ -239,22 +240,22 @@ class OpKernel {
   OpKernel(const OpKernel&) = delete;
   OpKernel& operator=(const OpKernel&) = delete;
 
-  // Sets every output that is required (or marks it dead), or returns an error;
-  // the executor adds node and op to its text.
+  // Sets every required output (or marks it dead), or returns an error; the
+  // executor adds node and op to its text.
   virtual absl::Status Compute(OpKernelContext& context) = 0;
 
-  // Not null for kernels that end later, on another thread.
+  // Not null for kernels that complete later, on another thread.
   virtual AsyncOpKernel* AsAsync() { return nullptr; }
 };
 
-// A kernel that waits for something (a tensor, a queue) without a thread.
+// A kernel that waits for an event (a tensor, a queue) without a thread.
 class AsyncOpKernel : public OpKernel {
  public:
   using Done = absl::AnyInvocable<void(absl::Status)>;
   using OpKernel::OpKernel;
 
-  // Calls `done` exactly once, from any thread; `context` lives until then. It
-  // must see to it that a cancelled step ends it.
+  // Calls `done` exactly once, from any thread; `context` lives until then. The
+  // kernel must end when its step is cancelled.
   virtual void ComputeAsync(OpKernelContext& context, Done done) = 0;
 
   absl::Status Compute(OpKernelContext&) final {

@@ -23,7 +23,7 @@ class OpKernelContextTest : public ::testing::Test {
   const DataType string_[1] = {DT_STRING};
 };
 
-TEST_F(OpKernelContextTest, ForwardsAnInputNobodyElseHolds) {
+TEST_F(OpKernelContextTest, ForwardsAnUnsharedInput) {
   inputs_[0].tensor = Tensor::Vector<float>({1, 2});
   const void* memory = inputs_[0].tensor.data();
   OpKernelContext::NodeView node{"n", "Op", float_};
@@ -34,7 +34,7 @@ TEST_F(OpKernelContextTest, ForwardsAnInputNobodyElseHolds) {
   EXPECT_EQ(context.input(0).flat<float>()[1], 2);
 }
 
-TEST_F(OpKernelContextTest, TakesTheFirstCandidateThatFits) {
+TEST_F(OpKernelContextTest, ForwardsTheFirstSuitableInput) {
   inputs_[0].tensor = Tensor::Vector<float>({1, 2});
   inputs_[1].tensor = Tensor::Vector<float>({3, 4});
   const Tensor held = inputs_[0].tensor;

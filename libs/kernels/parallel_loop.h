@@ -1,4 +1,4 @@
-// Running a loop over elements on as many threads as it is worth.
+// Loops over elements that use as many threads as their work justifies.
 #ifndef WEFT_LIBS_KERNELS_PARALLEL_LOOP_H_
 #define WEFT_LIBS_KERNELS_PARALLEL_LOOP_H_
 
@@ -13,8 +13,8 @@
 
 namespace weft {
 
-// What one thread should have to do before it pays to wake another: about 10
-// microseconds of simple arithmetic.
+// The minimum work per thread for which waking another thread pays off: about
+// 10 microseconds of simple arithmetic.
 inline constexpr int64_t kElementsPerThread = 32768;
 
 // Calls `work(begin, end)` for ranges that cover [0, items), where an item has
@@ -31,7 +31,7 @@ void ParallelLoop(OpKernelContext& context, int64_t items,
   context.scheduler().ParallelFor(items, minimum, work);
 }
 
-// An error of what several threads do: the first that was told. Thread-safe.
+// The first reported error of several threads. Thread-safe.
 class FirstError {
  public:
   void Update(absl::Status status) {

@@ -1,6 +1,6 @@
-// SessionFunctions: a FunctionRuntime that gives its functions anew, with state
-// of their own. TensorFlow's iterators begin so: each initialization draws the
-// same random numbers from a seed, whoever has drawn from it before.
+// SessionFunctions is a FunctionRuntime that can create a copy of itself with
+// fresh state. TensorFlow's iterators start this way: each initialization draws
+// the same random numbers from a seed, independent of earlier use.
 //
 // Threads: thread-safe.
 #ifndef WEFT_LIBS_KERNELS_SESSION_FUNCTIONS_H_
@@ -14,18 +14,19 @@ namespace weft {
 
 class SessionFunctions : public FunctionRuntime {
  public:
-  // Whether a call of the function, which Find gave, may leave something in
-  // kernels for the calls after it: where a stream of random numbers has come
-  // to, a queue that has no name.
+  // Returns whether a call of `function`, a result of Find, may leave state in
+  // kernels for later calls: the position in a stream of random numbers, or an
+  // unnamed queue.
   virtual bool KeepsState(const RunnableFunction& function) const = 0;
 
-  // The same functions, now and as they are added; those that keep state have
-  // kernels of their own. They end with the last holder of what is returned,
-  // which keeps this.
+  // Returns a runtime with the same functions, now and as they are added;
+  // functions that keep state have their own kernels. They live until the last
+  // holder of the result, which keeps this object alive.
   virtual std::shared_ptr<FunctionRuntime> Anew() = 0;
 
-  // What to keep for later: the one whose Anew has given this, or this itself.
-  // Whoever kept this would keep kernels that may keep it.
+  // The runtime to keep for later: the one whose Anew created this, or this
+  // itself. Holding this directly would keep alive kernels that may hold it in
+  // turn.
   virtual SessionFunctions& Lasting() = 0;
 };
 

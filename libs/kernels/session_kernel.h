@@ -1,6 +1,6 @@
-// SessionKernel: what a kernel is besides that may hold what keeps its
-// session's functions, and with them the kernel itself: an iterator of a map's
-// function holds the function of its own data set.
+// SessionKernel is implemented by kernels that may hold the functions of their
+// session, and thereby themselves: an iterator of a map's function holds the
+// function of its own dataset.
 #ifndef WEFT_LIBS_KERNELS_SESSION_KERNEL_H_
 #define WEFT_LIBS_KERNELS_SESSION_KERNEL_H_
 
@@ -9,9 +9,10 @@ namespace weft {
 class SessionKernel {
  public:
   virtual ~SessionKernel() = default;
-  // The session is over: lets go of what is the kernel's alone. Steps may still
-  // run it, for who shares what its session has made. Any thread; what is let
-  // go of may wait for its own threads.
+  // Called when the session is over: releases the kernel's private objects.
+  // Steps may still run the kernel for sessions that share resources with it.
+  // May be called on any thread; released objects may wait for their own
+  // threads.
   virtual void EndSession() = 0;
 };
 

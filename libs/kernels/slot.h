@@ -1,5 +1,5 @@
-// Slot: what travels on one edge of a running step: nothing yet, a tensor, a
-// reference to a variable, or a dead value (of the branch not taken).
+// Slot is the value on one edge of a running step: nothing yet, a tensor, a
+// reference to a variable, or a dead value (of a branch not taken).
 #ifndef WEFT_LIBS_KERNELS_SLOT_H_
 #define WEFT_LIBS_KERNELS_SLOT_H_
 
@@ -11,17 +11,17 @@
 
 namespace weft {
 
-// A tensor made anew in its place: to assign one that was just made takes
-// longer, because it is read in larger parts than it was written in.
+// Constructs a tensor in place. Assigning a newly created tensor takes longer,
+// because it is read in larger units than it was written in.
 template <typename... From>
 void MakeAnew(Tensor& tensor, From&&... from) {
   std::destroy_at(&tensor);
   std::construct_at(&tensor, std::forward<From>(from)...);
 }
 
-// A value; not synchronised.
+// A value; not synchronized.
 struct Slot {
-  Tensor tensor;                       // when `variable` is null
+  Tensor tensor;                       // if `variable` is null
   std::shared_ptr<Variable> variable;  // an edge of ref type
   bool is_dead = false;
 

@@ -1,4 +1,4 @@
-// StandardKernels: every kernel Weft has, family by family.
+// StandardKernels returns all kernels of Weft, registered by family.
 #ifndef WEFT_LIBS_KERNELS_STANDARD_KERNELS_H_
 #define WEFT_LIBS_KERNELS_STANDARD_KERNELS_H_
 
@@ -9,16 +9,15 @@
 
 namespace weft {
 
-// All of them, for CPUs and for GPUs that the host plays. A constant, as
-// StandardOps() is: it is made once and shared by all processes of a program.
+// All kernels, for CPUs and for emulated GPUs. A constant, like StandardOps():
+// it is created once and shared by all processes of a program.
 std::shared_ptr<const KernelRegistry> StandardKernels();
 
-// The same with these client functions; a registry of its own where there are
-// any.
+// The same with these client functions; a separate registry if there are any.
 std::shared_ptr<const KernelRegistry> StandardKernels(
     const ClientFunctions& functions);
 
-// Those for CPUs, without any client function, and with.
+// Registers the CPU kernels, without and with client functions.
 void RegisterStandardKernels(KernelRegistry& registry);
 void RegisterCpuKernels(KernelRegistry& registry,
                         const ClientFunctions& functions);

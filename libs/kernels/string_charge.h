@@ -1,9 +1,9 @@
-// Charges for strings that kernels copy: HeapCharge for tensors.
+// Memory charges for strings that kernels copy: HeapCharge for tensors.
 //
 //   HeapCharge charge(context.host_allocator());
 //   RETURN_IF_ERROR(ChargeStrings(charge, value, copies));
 //
-// Numbers cost one comparison of types.
+// For numeric tensors, this costs one comparison.
 #ifndef WEFT_LIBS_KERNELS_STRING_CHARGE_H_
 #define WEFT_LIBS_KERNELS_STRING_CHARGE_H_
 
@@ -17,7 +17,7 @@
 
 namespace weft {
 
-// Bytes that strings take outside of their objects.
+// The bytes of strings outside their objects.
 inline size_t HeapBytesOf(absl::Span<const std::string> strings) {
   size_t bytes = 0;
   for (const std::string& text : strings) {
@@ -26,14 +26,15 @@ inline size_t HeapBytesOf(absl::Span<const std::string> strings) {
   return bytes;
 }
 
-// Adds `copies` of each string of `tensor`; nothing for tensors of other types.
+// Charges `copies` of each string of `tensor`; nothing for other types.
 inline absl::Status ChargeStrings(HeapCharge& charge, const Tensor& tensor,
                                   size_t copies = 1) {
   if (tensor.dtype() != DT_STRING) return absl::OkStatus();
   return charge.AddObjects(copies, HeapBytesOf(tensor.flat<std::string>()));
 }
 
-// A charge for the making of one string, which may take more than the string:
+// Charges the creation of one string, which may need more memory than the
+// string:
 //
 //   const StringInMaking making(charge);
 //   RETURN_IF_ERROR(charge.AddStrings(1, most));
@@ -44,7 +45,7 @@ class StringInMaking {
   explicit StringInMaking(HeapCharge& charge)
       : charge_(charge), before_(charge.used()) {}
 
-  // Subtracts what was added since, but for `text`.
+  // Subtracts what was charged since the construction, except `text`.
   void KeepOnly(const std::string& text) const {
     const size_t added = charge_.used() - before_;
     const size_t kept = HeapCharge::BytesOfString(text.capacity());

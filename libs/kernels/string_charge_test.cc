@@ -276,7 +276,7 @@ std::string Field(int number, const std::string& bytes) {
 }
 
 // One input four times.
-TEST_F(StringChargeTest, TextsAboutTensorsAreBounded) {
+TEST_F(StringChargeTest, FormattedAndMergedTextsAreBounded) {
   const Tensor text = Text(kMiB);
   const Tensor summary =
       Tensor::Scalar(Field(1, Field(7, std::string(kMiB, 'a'))));
@@ -335,7 +335,7 @@ TEST_F(StringChargeTest, ElementsOfJoinedSparseTensorsAreBounded) {
   ExpectRefused({{"SparseConcat", inputs, {{"concat_dim", 0}, {"N", kParts}}}});
 }
 
-TEST_F(StringChargeTest, OrdersOfSparseElementsAreBounded) {
+TEST_F(StringChargeTest, SparseScratchIsBounded) {
   constexpr int64_t kElements = 1 << 18;
   const Positions at(kElements), pairs(kElements, 2);
   const Tensor bools(DT_BOOL, {kElements}), floats(DT_FLOAT, {kElements});
@@ -445,7 +445,7 @@ TEST_F(StringChargeTest, StringsThatFitAreNotRefused) {
 }
 
 // A default counts where a field is missing.
-TEST_F(StringChargeTest, CsvDefaultsThatAreNotUsedAreNotCounted) {
+TEST_F(StringChargeTest, UnusedCsvDefaultsAreNotCounted) {
   const AttrMap attrs = {{"OUT_TYPE", DataTypeVector{DT_STRING, DT_STRING}}};
   const auto run_with = [&](const std::string& record) {
     const Tensor records =
@@ -498,7 +498,7 @@ TEST_F(StringChargeTest, EmptyTuplesTakeNoMemory) {
 }
 
 // A row's order, or the sums of its weights, takes eight bytes a column.
-TEST_F(StringChargeTest, ScratchOfChoicesIsBounded) {
+TEST_F(StringChargeTest, SelectionScratchIsBounded) {
   const TensorShape row({1, 1 << 20});
   const Tensor bytes(DT_INT8, row), halves(DT_HALF, row);
   ExpectRefused({{"TopKV2", {bytes, Int(2)}},

@@ -1,5 +1,5 @@
-// Which ops TensorFlow has a kernel of for GPUs, and for which types, among the
-// ops that Weft has. Written down from TensorFlow's own registry.
+// The ops, among those of Weft, for which TensorFlow has GPU kernels, and their
+// types. Taken from TensorFlow's registry.
 #ifndef WEFT_LIBS_KERNELS_TENSORFLOW_GPU_KERNELS_H_
 #define WEFT_LIBS_KERNELS_TENSORFLOW_GPU_KERNELS_H_
 
@@ -7,10 +7,10 @@
 
 namespace weft {
 
-// The kernels of some ops, which take these types only for this attribute. An
-// op is in as many of these as it has attributes that count.
+// GPU kernels of some ops, restricted to these types of one attribute. An op
+// has an entry for each restricted attribute.
 struct TensorFlowGpuKernels {
-  const char* attr;   // empty: no attribute counts
+  const char* attr;   // empty: not restricted
   const char* types;  // as in "half float", of `attr`
   const char* ops;    // as in "Add Sub"
 };

@@ -1,6 +1,6 @@
-// Which inputs and outputs TensorFlow's kernels of GPUs have in host memory:
-// shapes, axes, and all of what counts rather than computes (int32). Written
-// down from TensorFlow's own registry.
+// The inputs and outputs that TensorFlow's GPU kernels keep in host memory:
+// shapes, axes, and all values used for counting (int32). Taken from
+// TensorFlow's registry.
 #ifndef WEFT_LIBS_KERNELS_TENSORFLOW_GPU_MEMORY_H_
 #define WEFT_LIBS_KERNELS_TENSORFLOW_GPU_MEMORY_H_
 
@@ -8,12 +8,13 @@
 
 namespace weft {
 
-// Of one op. What is in no entry has all in the device's memory.
+// The arguments of one op in host memory. Ops without an entry have all
+// arguments in device memory.
 struct TensorFlowGpuMemory {
   const char* op;
   const char* attr;        // empty: no type has all on the host
-  const char* host_types;  // as in "int32", of `attr`: these have all there
-  const char* host_args;   // for all other types, as in "shape axis"; "*": all
+  const char* host_types;  // "int32": all arguments of these types
+  const char* host_args;   // for other types, e.g. "shape axis"; "*": all
 };
 
 absl::Span<const TensorFlowGpuMemory> AllTensorFlowGpuMemory();

@@ -1,6 +1,6 @@
-// Numbers from text, as TensorFlow reads them: white space around, a sign,
-// decimal digits; floating-point ones with a point, an exponent, "inf", "nan",
-// and in hexadecimal ("0x10", "0x1.8p3").
+// Numbers parsed from text, as in TensorFlow: surrounding white space, a sign,
+// decimal digits; floating-point numbers with a point, an exponent, "inf",
+// "nan", and in hexadecimal ("0x10", "0x1.8p3").
 #ifndef WEFT_LIBS_KERNELS_TEXT_NUMBERS_H_
 #define WEFT_LIBS_KERNELS_TEXT_NUMBERS_H_
 
@@ -25,11 +25,11 @@ inline constexpr double kPowersOfTen[] = {
     1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
     1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
 
-// The number nearest to a few digits with a point among them, as most numbers
-// in files are; without rounding twice: digits below 2^53 and a power of ten
-// are exact, and so is all but one division (W. D. Clinger, "How to Read
-// Floating Point Numbers Accurately", 1990). False where the text is anything
-// else, or where a double lies halfway between two floats.
+// Parses a few digits with an optional point, as most numbers in files are,
+// rounded once: digits below 2^53 and a power of ten are exact, and so is
+// everything except one division (W. D. Clinger, "How to Read Floating Point
+// Numbers Accurately", 1990). Returns false for other texts, and if a double is
+// halfway between two floats.
 template <typename T>
 bool ParseDecimal(absl::string_view text, T& value) {
   const bool has_sign = !text.empty() && (text[0] == '-' || text[0] == '+');
@@ -65,7 +65,7 @@ bool ParseDecimal(absl::string_view text, T& value) {
   return true;
 }
 
-// False where the text is no such number.
+// Returns false if the text is no such number.
 template <typename T>
 bool ParseHexadecimal(absl::string_view text, T& value) {
   text = absl::StripAsciiWhitespace(text);
@@ -74,7 +74,7 @@ bool ParseHexadecimal(absl::string_view text, T& value) {
   if (!absl::ConsumePrefix(&text, "0x") && !absl::ConsumePrefix(&text, "0X")) {
     return false;
   }
-  // What follows may begin with neither a sign nor a name.
+  // The remaining text must start with neither a sign nor a name.
   if (text.empty() || !(absl::ascii_isxdigit(text[0]) || text[0] == '.')) {
     return false;
   }
@@ -91,7 +91,8 @@ bool ParseHexadecimal(absl::string_view text, T& value) {
   return true;
 }
 
-// False where the text is no number, and where an integer does not fit into T.
+// Returns false if the text is not a number, or if an integer does not fit into
+// T.
 inline bool ParseNumber(absl::string_view text, float& value) {
   return ParseDecimal(text, value) || absl::SimpleAtof(text, &value) ||
          ParseHexadecimal(text, value);

@@ -16,7 +16,7 @@ absl::Status NoMeaning(From value, DataType to) {
                    DataTypeName(DataTypeOf<From>::value), "' instead."));
 }
 
-// From a wide integer or a double, to an integer: exactly or not at all.
+// Converts a wide integer or a double to an integer, if the value is exact.
 template <typename To, typename From>
 bool FitsInteger(From value) {
   if constexpr (std::is_floating_point_v<From>) {

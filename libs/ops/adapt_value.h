@@ -1,4 +1,4 @@
-// AdaptValue: a value given in C++ as the dtype that an op asks for.
+// AdaptValue converts a C++ value to the dtype that an op requires.
 //
 // Stateless, hence thread-safe.
 #ifndef WEFT_LIBS_OPS_ADAPT_VALUE_H_
@@ -9,9 +9,10 @@
 
 namespace weft {
 
-// `value`: of bool, int32, int64, float or double. INVALID_ARGUMENT where an
-// element has no exact meaning there: 1.5 as an int32, 300 as a uint8, 1 as a
-// bool. Rounding to a narrower floating type is fine.
+// `value` must be of bool, int32, int64, float or double. Returns
+// INVALID_ARGUMENT if an element has no exact meaning in `dtype`: 1.5 as an
+// int32, 300 as a uint8, 1 as a bool. Rounding to a narrower floating-point
+// type is allowed.
 absl::StatusOr<Tensor> AdaptValue(const Tensor& value, DataType dtype);
 
 }  // namespace weft

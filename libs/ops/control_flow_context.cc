@@ -9,9 +9,9 @@
 namespace weft {
 
 absl::Status ControlFlowContext::AddOp(NodeSpec& spec) {
-  bool is_tied = false;  // to the turn of what is inside
+  bool is_tied = false;  // runs when the inside does
   for (OutputTensor& input : spec.inputs) {
-    if (input.node == nullptr) continue;  // refused where it is added
+    if (input.node == nullptr) continue;  // rejected when it is added
     const Output value = AddValue(Output(input));
     if (!value) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -27,15 +27,14 @@ absl::Status ControlFlowContext::AddOp(NodeSpec& spec) {
     controls.push_back(inside);
     is_tied = is_tied || IsTiedBy(*inside);
   }
-  // Constants exist everywhere; what computes from them alone must not.
+  // Constants are valid everywhere; computations on constants alone are not.
   const bool is_free = spec.op == "Const" && controls.empty();
   if (!is_tied && !is_free) controls.push_back(pivot());
   spec.control_inputs = std::move(controls);
   return absl::OkStatus();
 }
 
-// What is the same in all iterations is there in one more than the body runs
-// in.
+// Loop invariants exist in one iteration more than the body runs in.
 bool ControlFlowContext::IsTiedBy(const Node& node) const {
   return !IsFreeConstant(node) && !IsConstantEnter(node);
 }

@@ -1,13 +1,13 @@
-// ControlFlowContext: what surrounds the nodes of a loop's body or of a branch
-// (TensorFlow's ControlFlowContext in control_flow_ops.py). A Scope that has
-// one passes each node through it: values made outside become values that exist
-// inside, and a node that takes none of these waits for the body's or the
-// branch's turn.
+// ControlFlowContext is the context of the nodes in a loop body or a branch
+// (TensorFlow's ControlFlowContext in control_flow_ops.py). A Scope with a
+// context passes each new node to it. The context replaces outer values by
+// values that exist inside, and a node without such inputs gets a control
+// input, so that it runs when the body or the branch does.
 //
 // libs/ops/control/ has the contexts of loops and branches, libs/gradients that
-// of the loop that runs backwards.
+// of the backward loop.
 //
-// Threads: as the scopes of its graph.
+// Threads: as for the scopes of its graph.
 #ifndef WEFT_LIBS_OPS_CONTROL_FLOW_CONTEXT_H_
 #define WEFT_LIBS_OPS_CONTROL_FLOW_CONTEXT_H_
 
@@ -22,30 +22,32 @@ class ControlFlowContext {
  public:
   virtual ~ControlFlowContext() = default;
 
-  // The value as nodes inside take it: itself where it was made inside or
-  // exists everywhere. Null after an error, which sticks to the scope.
+  // Returns the value for use by nodes inside: unchanged if it was created
+  // inside or is valid everywhere. Returns null after an error, which sticks to
+  // the scope.
   virtual Output AddValue(const Output& value) = 0;
-  // The same of a node that others wait for; null when none inside need wait.
+  // Like AddValue, for a control input; null if no node inside needs to wait
+  // for it.
   virtual const Node* AddControl(const Node* node) = 0;
-  // What runs whenever the body or the branch does.
+  // A node that runs whenever the body or the branch does.
   virtual const Node* pivot() const = 0;
 
-  // Makes the inputs of a node that is about to be added those of inside. A
-  // context may put another node in its place that gives the same.
-  // An error when one of them has no value here.
+  // Replaces the inputs of a node that is about to be added by values that
+  // exist inside. A context may substitute an equivalent node. Returns an error
+  // if an input has no value here.
   virtual absl::Status AddOp(NodeSpec& spec);
 
-  // The node is one of this context.
+  // Records that the node belongs to this context.
   void NoteInside(const Node* node) { inside_.insert(node); }
   bool IsInside(const Node* node) const { return inside_.contains(node); }
 
  protected:
-  // Whether what takes or waits for `node`, which AddValue or AddControl gave,
-  // runs in the turn of what is inside for that reason alone.
+  // Returns whether an input or control input from `node`, a result of AddValue
+  // or AddControl, is enough to run a node whenever the inside does.
   virtual bool IsTiedBy(const Node& node) const;
-  // Whether nodes inside take the value, which was made outside, as it is: a
-  // constant that no gradient is asked for. A floating one comes in as all
-  // else does, so that what flows back to it is known where it was made.
+  // Returns whether nodes inside take this outer value unchanged: a constant
+  // without a gradient. A floating-point constant enters like other values, so
+  // that its gradient is known where it was created.
   static bool StaysOutside(const Output& value);
 
  private:

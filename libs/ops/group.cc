@@ -10,7 +10,7 @@ Operation Group(const Scope& scope, const std::vector<Operation>& operations,
                 absl::string_view name) {
   std::map<std::string, std::vector<Operation>> by_device;
   for (const Operation& operation : operations) {
-    // An error made it, which sticks.
+    // Null after an error, which sticks to the scope.
     if (!operation) return Operation();
     by_device[operation.node()->requested_device()].push_back(operation);
   }

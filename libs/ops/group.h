@@ -1,6 +1,6 @@
-// Group: one operation that is done when several are.
+// Group combines several operations into one.
 //
-// Threads: as the scope's. Errors stick to the scope.
+// Threads: as for the scope. Errors stick to the scope.
 #ifndef WEFT_LIBS_OPS_GROUP_H_
 #define WEFT_LIBS_OPS_GROUP_H_
 
@@ -11,9 +11,9 @@
 
 namespace weft::ops {
 
-// A NoOp that runs after `operations`, named `name` ("group_deps") unless the
-// scope names it. Operations of several devices are grouped on each device
-// first, as TensorFlow does, so that one signal crosses from each.
+// Returns a NoOp that runs after `operations`, named `name` ("group_deps")
+// unless the scope names it. Operations on several devices are first grouped on
+// each device, as in TensorFlow, so that one signal crosses from each.
 Operation Group(const Scope& scope, const std::vector<Operation>& operations,
                 absl::string_view name = "group_deps");
 

@@ -1,4 +1,4 @@
-// What is known of shapes: of two together, of one against another.
+// Functions that combine and compare partially known shapes.
 #ifndef WEFT_LIBS_OPS_KNOWN_SHAPE_H_
 #define WEFT_LIBS_OPS_KNOWN_SHAPE_H_
 
@@ -6,10 +6,12 @@
 
 namespace weft {
 
-// What is the same in both; an unknown rank in one makes all unknown.
+// The dimensions that are equal in both; of unknown rank if the rank of either
+// is unknown.
 PartialShape CommonShape(const PartialShape& a, const PartialShape& b);
 
-// Whether all that `invariant` says of a shape is known of `shape`.
+// Returns whether `shape` is at least as specific as `invariant`, and
+// compatible with it.
 bool KeepsInvariant(const PartialShape& shape, const PartialShape& invariant);
 
 }  // namespace weft

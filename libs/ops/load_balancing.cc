@@ -25,8 +25,8 @@ const T* Attr(const NodeSpec& node, const char* name) {
   return it == node.attrs.end() ? nullptr : it->second.Get<T>();
 }
 
-// FNV-1a, then mixed so that the low bits depend on every character. Fixed for
-// good: replicas of different builds must agree.
+// FNV-1a, then mixed so that the low bits depend on every character. Must never
+// change: replicas of different builds must agree.
 uint64_t StableHash(const std::string& text) {
   uint64_t hash = ExtendFnv1a(kFnv1aOffset, text);
   hash = (hash ^ (hash >> 33)) * 0xff51afd7ed558ccd;
@@ -69,7 +69,7 @@ PsStrategy GreedyLoadBalancing(int num_tasks, LoadFunction load) {
     RETURN_IF_ERROR(CheckTasks("GreedyLoadBalancing", num_tasks));
     if (load == nullptr) {
       return absl::InvalidArgumentError(
-          "GreedyLoadBalancing has no load function");
+          "GreedyLoadBalancing needs a load function");
     }
     ASSIGN_OR_RETURN(const double added, load(node));
     if (!(added >= 0)) {

@@ -1,16 +1,16 @@
-// Strategies: which ps task a ReplicaDeviceSetter puts a variable on. Those of
-// TensorFlow: tf.train's round robin, tf.contrib.training's
-// GreedyLoadBalancingStrategy and RandomStrategy.
+// Strategies that choose the ps task of a variable for ReplicaDeviceSetter.
+// They are TensorFlow's: tf.train's round robin, and
+// GreedyLoadBalancingStrategy and RandomStrategy of tf.contrib.training.
 //
 //   weft::ReplicaDeviceSetter({.cluster = cluster,
 //                              .strategy = weft::GreedyLoadBalancing(2)})
 //
-// A strategy is asked once for each variable, in the order of the program. All
-// but RandomByName go by that order, so replicas must make their variables in
-// the same one. Copies of a strategy share its state.
+// A strategy is called once for each variable, in program order. All except
+// RandomByName depend on that order, so replicas must create their variables in
+// the same order. Copies of a strategy share its state.
 //
-// Threads: as the scope's. Errors (no tasks, a load that is none) are
-// INVALID_ARGUMENT when a strategy is asked, and stick to the scope.
+// Threads: as for the scope. Errors (no tasks, an invalid load) are
+// INVALID_ARGUMENT when a strategy is called, and stick to the scope.
 #ifndef WEFT_LIBS_OPS_LOAD_BALANCING_H_
 #define WEFT_LIBS_OPS_LOAD_BALANCING_H_
 
@@ -22,10 +22,10 @@
 
 namespace weft {
 
-// The index of the task for this node, from 0.
+// Returns the index of the task for this node, from 0.
 using PsStrategy = std::function<absl::StatusOr<int>(const NodeSpec& node)>;
 
-// What a node costs the task that holds it, in any unit; not negative.
+// The load of a node on its task, in any unit; not negative.
 using LoadFunction =
     std::function<absl::StatusOr<double>(const NodeSpec& node)>;
 
@@ -36,14 +36,14 @@ using LoadFunction =
 // counts as its value.)
 absl::StatusOr<double> ByteSizeLoad(const NodeSpec& node);
 
-// 0, 1, ..., num_tasks - 1, 0, ...
+// Chooses tasks 0, 1, ..., num_tasks - 1, 0, ...
 PsStrategy RoundRobin(int num_tasks);
 
-// The task with the least load so far, the lowest of several.
+// Chooses the task with the least load so far, and the lowest index of several.
 PsStrategy GreedyLoadBalancing(int num_tasks, LoadFunction load = ByteSizeLoad);
 
-// By a hash of the node's name and `seed`: the same for every replica, in
-// whatever order it makes its variables.
+// Chooses by a hash of the node's name and `seed`: the same task in every
+// replica, in whatever order it creates its variables.
 PsStrategy RandomByName(int num_tasks, int64_t seed = 0);
 
 }  // namespace weft

@@ -38,7 +38,7 @@ std::vector<int> Choices(const PsStrategy& strategy, int n) {
   return result;
 }
 
-TEST(LoadBalancingTest, RoundRobinGoesInTurns) {
+TEST(LoadBalancingTest, RoundRobinVisitsTasksInOrder) {
   EXPECT_THAT(Choices(RoundRobin(3), 5), ElementsAre(0, 1, 2, 0, 1));
   const PsStrategy strategy = RoundRobin(2);
   const PsStrategy copy = strategy;
@@ -56,7 +56,7 @@ TEST(LoadBalancingTest, GreedyTakesTheLeastLoadedTask) {
   EXPECT_THAT(tasks, ElementsAre(0, 1, 2, 1));
 }
 
-TEST(LoadBalancingTest, GreedyTakesTheLowestOfEqualTasksAndAnyLoadFunction) {
+TEST(LoadBalancingTest, GreedyBreaksTiesByTaskAndUsesLoadFunction) {
   EXPECT_THAT(Choices(GreedyLoadBalancing(2), 4), ElementsAre(0, 1, 0, 1));
   const auto by_name = [](const NodeSpec& node) {
     return node.name == "v0" ? 2.5 : 1.0;
@@ -65,7 +65,7 @@ TEST(LoadBalancingTest, GreedyTakesTheLowestOfEqualTasksAndAnyLoadFunction) {
               ElementsAre(0, 1, 1, 1, 0));
 }
 
-TEST(LoadBalancingTest, RandomGoesByNameAndSeedOnly) {
+TEST(LoadBalancingTest, RandomDependsOnNameAndSeedOnly) {
   const std::vector<int> tasks = Choices(RandomByName(4), 40);
   EXPECT_THAT(std::set<int>(tasks.begin(), tasks.end()),
               UnorderedElementsAre(0, 1, 2, 3));
@@ -101,7 +101,7 @@ TEST(LoadBalancingTest, ByteSizeIsThatOfTheValue) {
   EXPECT_EQ(bytes, 1);
 }
 
-TEST(LoadBalancingTest, WhatCanNotBeBalancedIsSaid) {
+TEST(LoadBalancingTest, InvalidLoadsAreReported) {
   for (const PartialShape& shape : {PartialShape{-1, 3}, PartialShape()}) {
     EXPECT_THAT(GreedyLoadBalancing(2)(VariableSpec("big/w", shape)),
                 StatusIs(kInvalid, "'big/w'"));
@@ -116,7 +116,7 @@ TEST(LoadBalancingTest, WhatCanNotBeBalancedIsSaid) {
   };
   EXPECT_THAT(GreedyLoadBalancing(2, nan)(node), StatusIs(kInvalid, "nan"));
   EXPECT_THAT(GreedyLoadBalancing(2, nullptr)(node),
-              StatusIs(kInvalid, "no load function"));
+              StatusIs(kInvalid, "needs a load function"));
 }
 
 }  // namespace

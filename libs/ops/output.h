@@ -1,7 +1,7 @@
-// What the builders of ops give and take: Output, a value that a node makes;
-// Operation, a node that is run for what it does; Input, an argument.
+// The arguments and results of op builders: Output is an output of a node,
+// Operation is a node that is run for its side effects, Input is an argument.
 //
-// Threads: values; as the scope's of their graph.
+// Threads: values; as for the scope of their graph.
 #ifndef WEFT_LIBS_OPS_OUTPUT_H_
 #define WEFT_LIBS_OPS_OUTPUT_H_
 
@@ -16,7 +16,7 @@
 
 namespace weft {
 
-// What null values are asked for; constants.
+// The shape of null values; a constant.
 inline const PartialShape& UnknownShape() {
   static const auto* const shape = new PartialShape();
   return *shape;
@@ -26,7 +26,7 @@ inline const std::string& NameOfNull() {
   return *name;
 }
 
-// An output of a node, as the builders hand it around. Null after an error.
+// An output of a node. Null after an error.
 class Output {
  public:
   Output() = default;
@@ -37,7 +37,8 @@ class Output {
   int index() const { return index_; }
   OutputTensor output_tensor() const { return {node_, index_}; }
   explicit operator bool() const { return node_ != nullptr; }
-  // Null: "<none>", DT_INVALID and the unknown shape. The scope has the error.
+  // If null: "<none>", DT_INVALID and the unknown shape. The scope has the
+  // error.
   std::string name() const { return TensorName(output_tensor()); }
   DataType dtype() const {
     return node_ == nullptr ? DT_INVALID : node_->output_type(index_);
@@ -53,12 +54,12 @@ class Output {
   int index_ = 0;
 };
 
-// Output `index` of what AddNode gave; null after an error.
+// Output `index` of a result of AddNode; null after an error.
 inline Output OutputOf(const Node* node, int index) {
   return node == nullptr ? Output() : Output(node, index);
 }
 
-// A node that is run for what it does. Null after an error.
+// A node that is run for its side effects. Null after an error.
 class Operation {
  public:
   Operation() = default;
@@ -66,7 +67,7 @@ class Operation {
   Operation(const Output& output) : node_(output.node()) {}
   const Node* node() const { return node_; }
   explicit operator bool() const { return node_ != nullptr; }
-  // "<none>" of a null one.
+  // "<none>" if null.
   const std::string& name() const {
     return node_ == nullptr ? NameOfNull() : node_->name();
   }
@@ -76,8 +77,8 @@ class Operation {
 };
 
 // An argument of a builder: an output, or a value that becomes a Const. A C++
-// scalar or list takes the dtype that the op asks of it ("Add(scope, x, 1)"
-// adds a float to a float).
+// scalar or list takes the dtype that the op requires ("Add(scope, x, 1)" adds
+// a float to a float).
 class Input {
  public:
   Input(Output output) : output_(output) {}
@@ -99,9 +100,10 @@ class Input {
   Input(const T& value) : output_(static_cast<Output>(value)) {}
 
   const Output& output() const { return output_; }
-  // Set when it is a value.
+  // Set if the argument is a value.
   const std::optional<Tensor>& value() const { return value_; }
-  // The value is a C++ scalar or list, which takes the dtype of its neighbours.
+  // Returns whether the value is a C++ scalar or list, which takes the dtype of
+  // the other inputs.
   bool adapts() const { return adapts_; }
 
  private:

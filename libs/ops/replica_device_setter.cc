@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// What the options come to.
+// The resolved options.
 struct Chooser {
   absl::StatusOr<std::string> DeviceFor(const NodeSpec& node) const;
   bool IsPsNode(const NodeSpec& node) const;
@@ -20,7 +20,7 @@ struct Chooser {
   DeviceName ps;
   DeviceName worker;
   bool merge_devices = true;
-  std::vector<int> tasks;  // indices in the job, which need not be dense
+  std::vector<int> tasks;  // indices in the job; may have gaps
   std::vector<std::string> ps_ops;
   PsStrategy strategy;
 };

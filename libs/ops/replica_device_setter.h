@@ -1,6 +1,6 @@
-// ReplicaDeviceSetter: a device function for replicas of a model: variables go
-// to the tasks of the ps job in turn, everything else to a worker. TensorFlow's
-// tf.train.replica_device_setter.
+// ReplicaDeviceSetter creates a device function for replicas of a model:
+// variables go to the tasks of the ps job, round robin by default, and all
+// other nodes to a worker. It is TensorFlow's tf.train.replica_device_setter.
 //
 //   Scope model = root.WithDeviceFunction(ReplicaDeviceSetter(
 //       {.worker_device = "/job:worker/task:1", .cluster = cluster}));
@@ -9,11 +9,11 @@
 //   Output y = ops::Add(model, w, b);                   // /job:worker/task:1
 //   Output z = ops::Neg(model.WithDevice("/gpu:0"), y); // .../device:GPU:0
 //
-// What an inner scope asks for wins, part by part; a variable that an inner
-// scope puts in another job is not counted. Initialisers, reads and updates go
-// where their variable is: colocated, or by placement.
+// Device fields set by an inner scope win. A variable that an inner scope puts
+// in another job is not counted. Initializers, reads and updates go to the
+// device of their variable: colocated, or by placement.
 //
-// Threads: as the scope's.
+// Threads: as for the scope.
 #ifndef WEFT_LIBS_OPS_REPLICA_DEVICE_SETTER_H_
 #define WEFT_LIBS_OPS_REPLICA_DEVICE_SETTER_H_
 
@@ -28,27 +28,27 @@
 
 namespace weft {
 
-// The ops that TensorFlow puts on parameter servers: variables, and the tables
-// that can be changed.
+// The ops that TensorFlow puts on parameter servers: variables and mutable
+// tables.
 std::vector<std::string> StandardPsOps();
 
 struct ReplicaDeviceSetterOptions {
-  // Tasks of the ps job; not used when `cluster` is given.
+  // The number of ps tasks; ignored if `cluster` is given.
   int ps_tasks = 0;
-  std::string ps_device = "/job:ps";          // "": no node is a ps's
+  std::string ps_device = "/job:ps";          // "": no node goes to the ps job
   std::string worker_device = "/job:worker";  // "": left open
-  // False: a node that an inner scope gave a device keeps just that.
+  // False: a node with a device from an inner scope keeps exactly that device.
   bool merge_devices = true;
-  // The tasks are those that it has of the job in `ps_device`.
+  // If set, the number of its tasks in the job of `ps_device` is used.
   std::optional<ClusterSpec> cluster;
   std::vector<std::string> ps_ops = StandardPsOps();
-  // Null: round robin. It counts the tasks of the job from 0.
+  // Null: round robin. Returns the index of a task of the job, from 0.
   PsStrategy strategy;
 };
 
-// A null function where there are no ps tasks, which changes nothing.
-// INVALID_ARGUMENT for a device that does not parse, or a negative `ps_tasks`.
-// Copies of the function share the strategy's state.
+// Returns a null function, which changes nothing, if there are no ps tasks.
+// Returns INVALID_ARGUMENT for a device that cannot be parsed, or a negative
+// `ps_tasks`. Copies of the function share the strategy's state.
 absl::StatusOr<DeviceFunction> ReplicaDeviceSetter(
     ReplicaDeviceSetterOptions options);
 

@@ -34,7 +34,7 @@ std::string NewConst(const Scope& scope) {
   return Device(scope.ToOutput(1.0f));
 }
 
-TEST(ReplicaDeviceSetterTest, VariablesGoInTurnsAndTheRestToTheWorker) {
+TEST(ReplicaDeviceSetterTest, VariablesGoToPsTasksRoundRobin) {
   const Scope root = Scope::Root();
   const Scope model =
       root.WithDeviceFunction(ReplicaDeviceSetter({.ps_tasks = 2}));
@@ -80,7 +80,7 @@ TEST(ReplicaDeviceSetterTest, InnerScopesWinPartByPart) {
   EXPECT_EQ(NewConst(model.WithoutDevice()), "");
 }
 
-TEST(ReplicaDeviceSetterTest, OuterScopesFillWhatIsOpen) {
+TEST(ReplicaDeviceSetterTest, OuterScopesFillMissingFields) {
   const Scope root = Scope::Root();
   const Scope model =
       root.WithDevice("/job:outer/task:7/cpu:1")
@@ -129,7 +129,7 @@ TEST(ReplicaDeviceSetterTest, CountsTheTasksOfTheJobInPsDevice) {
   EXPECT_EQ(NewConst(model), "/job:worker/task:3");
 }
 
-TEST(ReplicaDeviceSetterTest, WithoutPsTasksNothingChanges) {
+TEST(ReplicaDeviceSetterTest, WithoutPsTasksDevicesAreUnchanged) {
   const Scope root = Scope::Root().WithDevice("/job:here");
   const ClusterSpec workers{{"worker", {"a:1"}}};
   for (const auto& setter :
@@ -145,7 +145,7 @@ TEST(ReplicaDeviceSetterTest, WithoutPsTasksNothingChanges) {
             "/job:worker");
 }
 
-TEST(ReplicaDeviceSetterTest, WhatGoesToThePsCanBeChosen) {
+TEST(ReplicaDeviceSetterTest, PsOpsAndStrategyCanBeChosen) {
   const Scope root = Scope::Root();
   const Scope model = root.WithDeviceFunction(
       ReplicaDeviceSetter({.ps_tasks = 2,
@@ -157,7 +157,7 @@ TEST(ReplicaDeviceSetterTest, WhatGoesToThePsCanBeChosen) {
 }
 
 // The parts of one variable are variables of their own.
-TEST(ReplicaDeviceSetterTest, PartsOfAVariableGoInTurns) {
+TEST(ReplicaDeviceSetterTest, PartsOfAVariableGoRoundRobin) {
   const Scope root = Scope::Root();
   const Scope model =
       root.WithDeviceFunction(ReplicaDeviceSetter({.ps_tasks = 3}));

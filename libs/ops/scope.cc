@@ -16,12 +16,12 @@ namespace weft {
 namespace {
 
 constexpr int64_t kMaxInt32 = 2147483647;
-// TensorFlow's graph seed where only the op has one.
+// TensorFlow's graph seed if only the op has a seed.
 constexpr int64_t kDefaultGraphSeed = 87654321;
 
 bool IsValidScopeName(absl::string_view prefix, absl::string_view name) {
   if (name.empty()) return false;
-  // Below another scope a name may begin with any of the characters.
+  // Below another scope, a name may begin with any valid character.
   if (prefix.empty() && !absl::ascii_isalnum(name[0]) && name[0] != '.') {
     return false;
   }
@@ -30,7 +30,8 @@ bool IsValidScopeName(absl::string_view prefix, absl::string_view name) {
   });
 }
 
-// tf.device's string as a device function: the parts so far win.
+// Converts a device string of tf.device to a device function: existing fields
+// win.
 DeviceFunction MergeInto(const DeviceName& outer) {
   return [outer](const NodeSpec& spec) -> absl::StatusOr<std::string> {
     ASSIGN_OR_RETURN(const DeviceName inner, DeviceName::Parse(spec.device));
@@ -44,7 +45,7 @@ int64_t TruncateSeed(int64_t seed) {
   return rest < 0 ? rest + kMaxInt32 : rest;
 }
 
-// The groups that `node` is in; the one of its own name where it names none.
+// The colocation groups of `node`; the group of its own name if it has none.
 std::vector<std::string> ColocationGroups(const Node& node) {
   std::vector<std::string> groups;
   if (const auto* listed = node.attr<std::vector<std::string>>("_class")) {
@@ -56,7 +57,7 @@ std::vector<std::string> ColocationGroups(const Node& node) {
   return groups;
 }
 
-// Adds to attr _class, which stays sorted.
+// Adds groups to attr _class, which stays sorted.
 void AddColocationGroups(const std::vector<std::string>& groups,
                          AttrMap& attrs) {
   std::vector<std::string> all = groups;
@@ -93,7 +94,7 @@ Scope Scope::WithName(absl::string_view name) const {
 }
 
 Scope Scope::SubScope(absl::string_view name) const {
-  // As tf.name_scope: "" goes to the root, "a/" back into what is there.
+  // As in tf.name_scope: "" is the root, "a/" re-enters an existing scope.
   if (name.empty() || absl::EndsWith(name, "/")) return ReenterScope(name);
   if (!IsValidScopeName(prefix_, name)) {
     UpdateStatus(absl::InvalidArgumentError(
@@ -157,8 +158,7 @@ Scope Scope::WithControlDependencies(
   Scope result = *this;
   for (const Operation& operation : operations) {
     if (!operation) {
-      UpdateStatus(
-          absl::InvalidArgumentError("a control dependency is no operation"));
+      UpdateStatus(absl::InvalidArgumentError("a control dependency is null"));
       continue;
     }
     auto& all = result.control_dependencies_;
@@ -188,11 +188,11 @@ Scope Scope::WithGradientSource(absl::string_view source) const {
 }
 
 Scope Scope::ColocateWith(const Operation& operation) const {
-  // Colocation is stronger than the devices outside, as in TensorFlow.
+  // Colocation overrides outer devices, as in TensorFlow.
   Scope result = WithoutDevice();
   if (!operation) {
     UpdateStatus(
-        absl::InvalidArgumentError("there is no operation to colocate with"));
+        absl::InvalidArgumentError("the operation to colocate with is null"));
     return result;
   }
   for (std::string& group : ColocationGroups(*operation.node())) {
@@ -274,7 +274,7 @@ std::string Scope::PlainUniqueName(absl::string_view full_name) const {
   const std::string key = absl::AsciiStrToLower(full_name);
   int& count = counts[key];
   int next = count++;
-  // A node that was imported has not been asked for here.
+  // An imported node was not counted here.
   if (next == 0 && graph().FindNode(full_name) == nullptr) {
     return std::string(full_name);
   }
@@ -291,7 +291,7 @@ std::string Scope::PlainUniqueName(absl::string_view full_name) const {
 }
 
 std::string Scope::UniqueName(absl::string_view op) const {
-  // A name that ends in "/" is a scope's, to be used as it stands.
+  // A name that ends in "/" is a scope's and is used unchanged.
   if (absl::EndsWith(own_name_, "/")) {
     return own_name_.substr(0, own_name_.size() - 1);
   }
@@ -311,8 +311,8 @@ absl::StatusOr<std::string> Scope::DeviceOf(const NodeSpec& spec) const {
   return device.ToString();
 }
 
-// What the scope says of every node: control inputs, container, colocation and
-// device.
+// Applies the scope's control inputs, container, colocation and device to a
+// node.
 absl::Status Scope::Decorate(const OpDef& op, NodeSpec& spec) const {
   for (const Node* node : control_dependencies_) {
     const bool is_input =
@@ -355,8 +355,8 @@ absl::StatusOr<Output> Scope::Inside(const Output& value) const {
       absl::StrCat("input '", value.node()->name(), "' is of another graph"));
 }
 
-// What is made outside of a function comes in as an argument; a node of outside
-// that is waited for is waited for by the call.
+// In a function, outer values become captured arguments, and outer control
+// inputs become control inputs of the call.
 absl::Status Scope::BringInside(NodeSpec& spec) const {
   const std::shared_ptr<OuterGraph> outer = state_->outer.lock();
   if (outer == nullptr) return absl::OkStatus();
@@ -378,7 +378,7 @@ absl::Status Scope::BringInside(NodeSpec& spec) const {
 
 absl::Status Scope::PrepareSpec(NodeSpec& spec) const {
   const OpDef* op = graph().registry()->Find(spec.op);
-  if (op == nullptr) return absl::OkStatus();  // refused where it is added
+  if (op == nullptr) return absl::OkStatus();  // rejected when it is added
   RETURN_IF_ERROR(Decorate(*op, spec));
   RETURN_IF_ERROR(BringInside(spec));
   return control_flow_context_ == nullptr ? absl::OkStatus()
@@ -423,10 +423,10 @@ const Node* Scope::AddNode(absl::string_view op, const InputList& inputs,
   if (!turn || !ok()) return nullptr;
   NodeSpec spec;
   spec.op = std::string(op);
-  // The name comes first: Consts made of values are named after it.
+  // The name is chosen first, because Consts for values are named after it.
   spec.name = UniqueName(op);
   const OpDef* def = graph().registry()->Find(op);
-  if (def == nullptr) return Add(std::move(spec));  // which says so
+  if (def == nullptr) return Add(std::move(spec));  // reports the error
   absl::StatusOr<std::vector<OutputTensor>> outputs =
       ConvertInputs(*def, spec.name, inputs, attrs);
   if (!outputs.ok()) {
@@ -449,7 +449,7 @@ Output Scope::ToOutput(const Input& input, absl::string_view name) const {
 
 namespace {
 
-// An input with the argument it belongs to.
+// An input and its argument.
 struct PlacedInput {
   const Input* input;
   const ArgDef* arg;
@@ -472,8 +472,8 @@ std::vector<PlacedInput> PlaceInputs(const OpDef& op,
   return placed;
 }
 
-// What `attr`, a type, is: as given, as another input has it, or by default;
-// DT_INVALID when the op does not say.
+// The type attr `attr`: as given, from another input, or the default;
+// DT_INVALID if the op does not determine it.
 DataType TypeAttr(const OpDef& op, const std::string& attr,
                   const AttrMap& attrs,
                   const std::vector<PlacedInput>& placed) {
@@ -496,7 +496,8 @@ DataType TypeAttr(const OpDef& op, const std::string& attr,
   return type == nullptr ? DT_INVALID : *type;
 }
 
-// Where nobody says the type: the value's own, or that of the other values.
+// The type if nothing else determines it: the value's own, or that of the other
+// values.
 DataType CommonValueType(const std::string& attr,
                          const std::vector<PlacedInput>& placed) {
   DataType result = DT_INVALID;

@@ -1,16 +1,17 @@
-// Scope: where new nodes go and how they are named and placed. A value: each
-// With...() returns a changed copy, and all copies add to the same Graph.
+// Scope defines the graph, name prefix, device and other properties of new
+// nodes. It is a value: each With...() returns a changed copy, and all copies
+// add to the same Graph.
 //
 //   Scope root = Scope::Root();
 //   auto x = ops::Placeholder(root.WithName("x"), DT_FLOAT);
 //   Scope ps = root.WithDevice("/job:ps").SubScope("layer");
 //   auto y = ops::Add(ps, x, 1.0f);      // node "layer/Add" on /job:ps
 //
-// Errors stick: the first error of building is kept in the scope, later calls
-// do nothing, and Session::Connect and Run refuse the graph with it.
+// Errors stick: the scope keeps the first error, later calls do nothing, and
+// Session::Connect and Run reject the graph with it.
 //
-// Threads: one thread at a time for all scopes of one graph. A second one is
-// refused, which sticks as the error.
+// Threads: one thread at a time for all scopes of one graph. A second thread is
+// rejected, and this error sticks.
 #ifndef WEFT_LIBS_OPS_SCOPE_H_
 #define WEFT_LIBS_OPS_SCOPE_H_
 
@@ -35,9 +36,9 @@
 
 namespace weft {
 
-// Called once for each node before it is added; returns its device, or an error
-// that sticks. Gets the spec, whose device is what the scopes inside have made
-// of it. ReplicaDeviceSetter (replica_device_setter.h) makes the usual one.
+// Is called once for each node before it is added; returns its device, or an
+// error that sticks. The device of the spec is the result of inner scopes.
+// ReplicaDeviceSetter (replica_device_setter.h) creates the usual function.
 using DeviceFunction =
     std::function<absl::StatusOr<std::string>(const NodeSpec&)>;
 
@@ -55,8 +56,8 @@ inline constexpr absl::string_view kUpdateOps = "update_ops";
 inline constexpr absl::string_view kTrainOp = "train_op";
 inline constexpr absl::string_view kGlobalStep = "global_step";
 inline constexpr absl::string_view kTableInitializers = "table_initializer";
-// Handles of iterators whose positions Savers save (ops::Iterator); a name of
-// our own, for what TensorFlow has in "saveable_objects" is not exported.
+// Handles of iterators whose positions Savers save (ops::Iterator). The name is
+// Weft's own, because TensorFlow does not export "saveable_objects".
 inline constexpr absl::string_view kSaveableIterators = "saveable_iterators";
 inline constexpr absl::string_view kQueueRunners = "queue_runners";
 inline constexpr absl::string_view kSavers = "savers";
@@ -64,38 +65,38 @@ inline constexpr absl::string_view kCondContext = "cond_context";
 inline constexpr absl::string_view kWhileContext = "while_context";
 }  // namespace collection
 
-class VariableStore;  // libs/ops/state/variable_scope.h: what get_variable has
-                      // made
+class VariableStore;  // libs/ops/state/variable_scope.h
 
-// What a collection holds: a value, or an operation that is run for what it
-// does.
+// An item of a collection: a value, or an operation that is run for its side
+// effects.
 using CollectionItem = std::variant<Output, Operation>;
 
 class OuterGraph;
 
-// What all scopes of one graph share.
+// The state shared by all scopes of one graph.
 struct GraphState {
   explicit GraphState(std::shared_ptr<const OpRegistry> registry)
       : graph(std::move(registry)) {}
 
-  // The first error of building; that two threads did it at once goes before.
+  // The first error of building. Concurrent use by two threads takes
+  // precedence.
   const absl::Status& error() const {
     return graph.writer().has_refused() ? graph.writer().error() : status;
   }
 
   Graph graph;
   absl::Status status;                     // see error()
-  std::map<std::string, int> name_counts;  // lower case -> how often asked for
+  std::map<std::string, int> name_counts;  // lower case -> times requested
   std::map<std::string, std::vector<CollectionItem>, std::less<>> collections;
-  // What a MetaGraphDef brought of collections and nobody here understands, to
-  // go out again: serialised CollectionDefs, by the collection's name.
+  // Collections of an imported MetaGraphDef that Weft does not interpret, kept
+  // for export: serialized CollectionDefs, by the collection's name.
   std::map<std::string, std::string, std::less<>> foreign_collections;
   std::optional<int64_t> seed;  // the graph's seed
   std::shared_ptr<VariableStore> variables;
-  // Of the body of a function, while it is being built; null or gone for
-  // others.
+  // The outer graph, if this is the body of a function that is being built;
+  // otherwise null or expired.
   std::weak_ptr<OuterGraph> outer;
-  // Of functions that are being built, and of those that were.
+  // Names of functions that are being built or were built.
   std::set<std::string, std::less<>> function_names;
 };
 
@@ -114,104 +115,104 @@ class Scope {
   // Keeps the first error.
   void UpdateStatus(absl::Status status) const;
 
-  // The next node's own name, instead of its op's.
+  // The name of the next node, instead of its op's.
   Scope WithName(absl::string_view name) const;
-  // Names of further nodes begin with this one's prefix and `name/`, made
-  // unique as TensorFlow's name_scope does ("x", "x_1").
+  // Prefixes the names of further nodes with `name/`, made unique as by
+  // TensorFlow's name_scope ("x", "x_1").
   Scope SubScope(absl::string_view name) const;
-  // A scope that was there before, entered again; "" is the root.
+  // Re-enters an existing scope; "" is the root.
   Scope ReenterScope(absl::string_view full_prefix) const;
-  // Merged into the device so far, part by part, as nested tf.device does. A
-  // wrong name sticks as an error.
+  // Merges the device into the present one, field by field, as nested tf.device
+  // does. A malformed device sticks as an error.
   Scope WithDevice(absl::string_view device) const;
-  // Forgets all devices and device functions outside, as tf.device(None).
+  // Removes all outer devices and device functions, like tf.device(None).
   Scope WithoutDevice() const;
-  // Devices of nodes made here pass through `function`, those of inner scopes
-  // first. An error sticks; a null function changes nothing.
+  // Passes the devices of new nodes through `function`, after those of inner
+  // scopes. An error sticks; a null function changes nothing.
   Scope WithDeviceFunction(absl::StatusOr<DeviceFunction> function) const;
-  // Stateful ops made here get attr `container`.
+  // Gives new stateful ops the attr `container`.
   Scope WithContainer(absl::string_view container) const;
-  // Nodes made here run after these.
+  // Makes new nodes run after these operations.
   Scope WithControlDependencies(absl::Span<const Operation> operations) const;
   Scope WithControlDependencies(
       std::initializer_list<Operation> operations) const {
     return WithControlDependencies(
         absl::Span<const Operation>(operations.begin(), operations.size()));
   }
-  // Also leaves the loops and branches that the scope is in, as
-  // tf.control_dependencies(None): what is made here exists outside.
+  // Also leaves the loops and branches of the scope, like
+  // tf.control_dependencies(None): new nodes exist outside them.
   Scope WithoutControlDependencies() const;
-  // Inside a loop or a branch, with no control dependency from outside.
+  // Enters a loop or a branch, without control dependencies from outside.
   Scope WithControlFlowContext(
       std::shared_ptr<ControlFlowContext> context) const;
   // Null outside loops and branches.
   const std::shared_ptr<ControlFlowContext>& control_flow_context() const {
     return control_flow_context_;
   }
-  // Nodes made here are of the call of AddGradients that `source` names. The
-  // first name stays: a call for the gradient of another's function is a part
-  // of that one, and the arrays that it adds to are the same.
+  // Marks new nodes as part of the call of AddGradients with the name `source`.
+  // The outermost name wins: a nested call, for the gradient of a called
+  // function, is part of the outer one and adds to the same arrays.
   Scope WithGradientSource(absl::string_view source) const;
   // "" outside AddGradients.
   const std::string& gradient_source() const { return gradient_source_; }
-  // Nodes made here go where `operation` goes: attr _class "loc:@NAME", and its
+  // Colocates new nodes with `operation`: attr _class "loc:@NAME", and its
   // device.
   Scope ColocateWith(const Operation& operation) const;
-  // The same for a node that is about to be made.
+  // Like ColocateWith, for a node that is not created yet.
   Scope ColocateWithName(absl::string_view node_name) const;
 
   void SetGraphSeed(int64_t seed) const;
-  // TensorFlow's pair (graph seed, op seed) for a random op made next; (0, 0)
-  // when neither is set.
+  // Returns TensorFlow's pair (graph seed, op seed) for the next random op; (0,
+  // 0) if neither is set.
   std::pair<int64_t, int64_t> GetSeeds(std::optional<int64_t> op_seed) const;
 
   void AddToCollection(absl::string_view collection, Output item) const;
   void AddToCollection(absl::string_view collection, Operation item) const;
-  // Its values, without its operations.
+  // The values of a collection, without its operations.
   std::vector<Output> GetCollection(absl::string_view collection) const;
-  // All of it, to be run: of a value, the operation that makes it.
+  // All items of a collection as operations; for a value, its node.
   std::vector<Operation> GetOperations(absl::string_view collection) const;
 
-  // A name no node has, as TensorFlow makes it: prefix + own name or `op`,
-  // then "_1", "_2", ... when taken.
+  // Returns an unused name, as TensorFlow would: prefix + own name or `op`,
+  // with "_1", "_2", ... if taken.
   std::string UniqueName(absl::string_view op) const;
   const std::string& prefix() const { return prefix_; }  // "" or "a/b/"
   // The name given by WithName, or "".
   const std::string& own_name() const { return own_name_; }
-  // The scope of a builder that makes several nodes: SubScope of the own name,
-  // or of `default_name`.
+  // The scope of a builder that creates several nodes: SubScope of the own
+  // name, or of `default_name`.
   Scope CompositeScope(absl::string_view default_name) const {
     return SubScope(own_name_.empty() ? default_name : own_name_);
   }
   const std::string& device() const { return device_; }
   const std::string& container() const { return container_; }
 
-  // Where what outlives a call of the function that is being built here is
-  // made, such as variables: the graph outside of it, with this scope's name;
-  // this scope itself outside functions.
+  // The scope of objects that outlive a call of the function being built, such
+  // as variables: the outer graph, with this scope's name. Outside functions,
+  // this scope itself.
   Scope OutsideFunctions() const;
-  // `value` as nodes made here take it: what is made outside of a function is
-  // captured by it. INVALID_ARGUMENT for a value of another graph.
+  // Returns `value` for use by nodes in this scope; a function captures outer
+  // values. INVALID_ARGUMENT for a value of another graph.
   absl::StatusOr<Output> Inside(const Output& value) const;
   bool IsOfThisGraph(const Node& node) const;
 
-  // ---- what builders are made of ----
+  // ---- for builders ----
 
-  // Adds one node; null after an error, which sticks. Inputs that are values
-  // become Const nodes named like TensorFlow's ("Add/y"); scalars adapt to the
-  // type attr they share with another input.
+  // Adds one node; returns null after an error, which sticks. Input values
+  // become Const nodes with TensorFlow's names ("Add/y"); scalars adapt to the
+  // type attr that they share with another input.
   const Node* AddNode(absl::string_view op, const InputList& inputs,
                       AttrMap attrs = {}) const;
-  // The same, its first output.
+  // Like AddNode; returns the first output.
   Output AddOutput(absl::string_view op, const InputList& inputs,
                    AttrMap attrs = {}) const {
     const Node* node = AddNode(op, inputs, std::move(attrs));
     return node == nullptr ? Output() : Output(node, 0);
   }
-  // A Const node for an input that is a value; its output otherwise.
+  // Returns a Const node for an input that is a value, or the input's output.
   Output ToOutput(const Input& input, absl::string_view name = "Const") const;
 
-  // get_variable's state of this scope; see variable_scope.h.
+  // The variable scope state of this scope; see variable_scope.h.
   struct VariableScopeState;
   const std::shared_ptr<const VariableScopeState>& variable_scope() const {
     return variable_scope_;
@@ -237,29 +238,30 @@ class Scope {
   std::string prefix_;
   std::string own_name_;
   std::string device_;
-  // Functions and, once there is one, device strings; outermost first.
+  // Device functions, with device strings as functions once there is one;
+  // outermost first.
   std::vector<DeviceFunction> device_functions_;
   std::string container_;
   std::string gradient_source_;
   std::vector<const Node*> control_dependencies_;
   std::shared_ptr<ControlFlowContext> control_flow_context_;
-  // Of the nodes to colocate with: entries of attr _class, and the device of
+  // Entries of attr _class for the nodes to colocate with, and the device of
   // the innermost.
   std::vector<std::string> colocation_groups_;
   std::string colocation_device_;
   std::shared_ptr<const VariableScopeState> variable_scope_;
 };
 
-// What the graph of a function's body takes of the graph outside; see
-// libs/ops/control/function.h, which has the only one.
+// OuterGraph gives the graph of a function's body access to the outer graph.
+// Its only implementation is in libs/ops/control/function.h.
 class OuterGraph {
  public:
   virtual ~OuterGraph() = default;
-  // The scope that the function is made in.
+  // The scope in which the function is built.
   virtual const Scope& scope() const = 0;
-  // The argument that stands for `value`, of a graph outside.
+  // Returns the argument that stands for `value` of an outer graph.
   virtual absl::StatusOr<Output> Capture(const Output& value) = 0;
-  // Calls of the function run after `node`, of a graph outside.
+  // Makes calls of the function run after `node` of an outer graph.
   virtual absl::Status CaptureControl(const Node* node) = 0;
 };
 

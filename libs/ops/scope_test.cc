@@ -56,7 +56,7 @@ TEST(ScopeTest, NestsNameScopes) {
   EXPECT_THAT(root.status(), IsOk());
 }
 
-TEST(ScopeTest, TheFirstGradientSourceStays) {
+TEST(ScopeTest, OuterGradientSourceWins) {
   const Scope root = Scope::Root();
   EXPECT_EQ(root.gradient_source(), "");
   const Scope outer = root.WithGradientSource("gradients");
@@ -77,7 +77,7 @@ TEST(ScopeTest, RefusesBadNames) {
   }
 }
 
-TEST(ScopeTest, NamesAfterAnImportedNode) {
+TEST(ScopeTest, NamesAvoidImportedNodes) {
   const Scope root = Scope::Root();
   ASSERT_THAT(
       root.graph().AddNode(
@@ -144,7 +144,7 @@ TEST(ScopeTest, RefusesScalarsThatDoNotFit) {
   }
 }
 
-TEST(ScopeTest, KeepsTheFirstErrorAndAddsNothingAfterIt) {
+TEST(ScopeTest, FirstErrorStopsNodeCreation) {
   const Scope root = Scope::Root();
   const Output x = Placeholder(root), i = Placeholder(root, DT_INT32);
   EXPECT_FALSE(root.AddOutput("Add", {x, i}));
@@ -157,7 +157,7 @@ TEST(ScopeTest, KeepsTheFirstErrorAndAddsNothingAfterIt) {
   EXPECT_EQ(root.graph().num_nodes(), nodes);
 }
 
-TEST(ScopeTest, SaysWhatIsMissing) {
+TEST(ScopeTest, InputErrorsNameTheInput) {
   const Scope root = Scope::Root();
   root.AddOutput("Add", {Output(), 1.0f});
   EXPECT_THAT(root.status(), StatusIs(absl::StatusCode::kInvalidArgument,
@@ -282,7 +282,7 @@ TEST(ScopeTest, CollectsOperations) {
 }
 
 // A device function is called in the middle of the change of its thread.
-TEST(ScopeThreadsTest, SecondWriterIsRefusedAndSaysSo) {
+TEST(ScopeThreadsTest, SecondWriterIsRejectedWithAnError) {
   const Scope root = Scope::Root();
   Output of_second;
   const Scope outer = root.WithDeviceFunction(
@@ -327,7 +327,7 @@ TEST(ScopeThreadsTest, WritersOneAfterTheOtherAreFine) {
   EXPECT_EQ(root.graph().num_nodes(), 3);
 }
 
-TEST(OutputTest, NullValuesMayBeAsked) {
+TEST(OutputTest, NullOutputsAreSafeToQuery) {
   const Output output;
   EXPECT_EQ(output.name(), "<none>");
   EXPECT_EQ(output.dtype(), DT_INVALID);

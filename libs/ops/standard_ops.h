@@ -1,4 +1,4 @@
-// The standard ops: everything Weft knows, family by family.
+// StandardOps returns the definitions of all ops, registered by family.
 #ifndef WEFT_LIBS_OPS_STANDARD_OPS_H_
 #define WEFT_LIBS_OPS_STANDARD_OPS_H_
 
@@ -8,13 +8,12 @@
 
 namespace weft {
 
-// All of them. The registry is immutable, so every call may return the same
-// one: it is a constant, not state.
+// The registry is immutable and shared: a constant, not state.
 std::shared_ptr<const OpRegistry> StandardOps();
 
 void RegisterStandardOps(OpRegistry& registry);
 
-// One for each family, in the folder of its name: FAMILY/FAMILY_ops.cc.
+// One function for each family, in FAMILY/FAMILY_ops.cc.
 void RegisterArrayOps(OpRegistry& registry);
 void RegisterControlOps(OpRegistry& registry);
 void RegisterDataOps(OpRegistry& registry);

@@ -6,7 +6,8 @@
 
 namespace weft {
 
-// All but the functions and the step is guarded by the lock until it is over.
+// The lock guards everything but the functions and the step until the call is
+// over.
 struct Attempts::Attempt {
   Attempt(Cancellation& of, Lane in, Try attempt, Done call)
       : step(of), lane(in), run(std::move(attempt)), done(std::move(call)) {}
@@ -40,7 +41,7 @@ void Attempts::Submit(Cancellation& step, Lane lane, Try attempt, Done done) {
   Finished finished;
   {
     absl::MutexLock lock(&state_->mutex);
-    // Over already: it was cancelled since, and its function has been called.
+    // The call was cancelled meanwhile, and its callback has run.
     if (submitted->is_over) return;
     state_->waiting.push_back(std::move(submitted));
     Advance(*state_, finished);
@@ -53,7 +54,7 @@ void Attempts::Look(absl::FunctionRef<void()> look) const {
   look();
 }
 
-// REQUIRES: the lock. What one has done may be what others wait for.
+// REQUIRES: the lock is held. A completed attempt may enable waiting ones.
 void Attempts::Advance(State& state,
                        Finished& finished) ABSL_NO_THREAD_SAFETY_ANALYSIS {
   bool moved = true;
@@ -90,7 +91,7 @@ void Attempts::Cancel(State& state, const std::shared_ptr<Attempt>& attempt,
     absl::MutexLock lock(&state.mutex);
     if (std::exchange(attempt->is_over, true)) return;
     state.waiting.remove(attempt);
-    // It may have been in the way of others of its lane.
+    // The cancelled attempt may have blocked others of its lane.
     Advance(state, finished);
   }
   Finish(finished);

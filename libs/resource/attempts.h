@@ -1,6 +1,6 @@
-// Attempts: calls on something shared that wait, without a thread, until they
-// can be done: each is tried when it comes, and again whenever another one has
-// been done.
+// Attempts queues asynchronous calls on a shared object until they can
+// complete. Each call is tried on arrival and again whenever another call has
+// completed. Waiting calls hold no thread.
 //
 //   attempts.Submit(step, kTakes, [this]() -> std::optional<absl::Status> {
 //     if (elements_.empty()) return std::nullopt;  // not yet
@@ -8,12 +8,12 @@
 //     return absl::OkStatus();
 //   }, std::move(done));
 //
-// A step that is cancelled has done nothing: its attempt is not tried any more.
+// A call whose step is cancelled has no effect: it is not tried again.
 //
-// Threads: all methods may be called from any thread, the destructor last and
-// when nothing waits. Attempts run under the lock, `done` without it: on the
-// caller's thread, on that of the call that made it possible, or on that of the
-// cancellation.
+// Threads: all methods may be called from any thread; the destructor must run
+// last, when no call waits. Attempts run under the lock. `done` runs without
+// the lock, on the thread of the caller, of the call that made it possible, or
+// of the cancellation.
 #ifndef WEFT_LIBS_RESOURCE_ATTEMPTS_H_
 #define WEFT_LIBS_RESOURCE_ATTEMPTS_H_
 
@@ -31,11 +31,11 @@ namespace weft {
 
 class Attempts {
  public:
-  // What it came to, or nothing: it can't be done yet.
+  // The result of an attempt, or nullopt if the call cannot complete yet.
   using Try = absl::AnyInvocable<std::optional<absl::Status>()>;
   using Done = absl::AnyInvocable<void(absl::Status)>;
 
-  // Who is in a lane is done in the order in which they came.
+  // Calls in the same lane complete in the order of their arrival.
   using Lane = int;
   static constexpr Lane kNoLane = -1;
 
@@ -44,8 +44,9 @@ class Attempts {
   Attempts(const Attempts&) = delete;
   Attempts& operator=(const Attempts&) = delete;
 
-  // `done` is called exactly once; `step` lives until then and ends the call
-  // when it is cancelled. What `attempt` and `done` use they keep alive.
+  // Calls `done` exactly once. `step` must live until then and ends the call
+  // when it is cancelled. `attempt` and `done` must keep alive the objects that
+  // they use.
   void Submit(Cancellation& step, Lane lane, Try attempt, Done done);
   // Runs `look` under the lock.
   void Look(absl::FunctionRef<void()> look) const;

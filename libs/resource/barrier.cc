@@ -125,7 +125,7 @@ absl::Status Barrier::CheckKeys(absl::Span<const std::string> keys,
           i, ".  Number of incomplete keys: ", incomplete_.size(), "."));
     }
     const bool has_it = !is_new && found->second.has[component];
-    // A key with one component is complete at once, and new again.
+    // A key with one component is complete at once, and may come again.
     const bool is_repeated =
         !seen.insert(keys[i]).second && options_.types.size() > 1;
     if (has_it || is_repeated) {
@@ -159,7 +159,7 @@ absl::Status Barrier::Insert(const Cancellation& step,
   }
   absl::Status status;
   if (!ready.empty()) {
-    // The queue has no bound, so it takes them at once.
+    // The queue is unbounded, so it takes them at once.
     ready_->Enqueue(never_, std::move(ready),
                     [&status](const absl::Status& s) { status = s; });
   }
@@ -252,7 +252,7 @@ void Barrier::CloseReadyAtTheEnd() {
     absl::MutexLock lock(&mutex_);
     if (!closed_ || enqueuing_ > 0 || !incomplete_.empty()) return;
   }
-  // Of several that come here the queue refuses all but the first.
+  // If several calls get here, the queue rejects all but the first.
   ready_->Close(never_, /*cancel_pending_enqueues=*/false,
                 [](const absl::Status&) {});
 }

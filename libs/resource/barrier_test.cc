@@ -25,7 +25,7 @@ class BarrierTest : public testing::Test {
     for (const std::string& key : keys) values.push_back(Value(component, key));
     return barrier_->Insert(step_, keys, component, std::move(values));
   }
-  // The keys that are taken, once they are.
+  // Set to the keys of the taken elements once the take completes.
   std::shared_ptr<std::optional<Answer>> Begin(Cancellation& step,
                                                int64_t count,
                                                bool or_fewer = false) {
@@ -64,20 +64,20 @@ class BarrierTest : public testing::Test {
                           .shapes = {PartialShape::Scalar(), {2}}});
 };
 
-TEST_F(BarrierTest, KeysLeaveInTheOrderOfTheirFirstInsertion) {
+TEST_F(BarrierTest, KeysLeaveInInsertionOrder) {
   ASSERT_OK(Insert(0, {"a", "b"}));
   ASSERT_OK(Insert(1, {"c", "b"}));
   EXPECT_EQ(barrier_->ready_size(), 1);
   EXPECT_EQ(barrier_->incomplete_size(), 2);
   ASSERT_OK(Insert(0, {"c"}));
   ASSERT_OK(Insert(1, {"a"}));
-  // Of "a" and "b", which came together, "b" was complete first.
+  // "a" and "b" came together, and "b" was completed first.
   EXPECT_THAT(*Take(3), ElementsAre("b", "a", "c"));
   EXPECT_EQ(barrier_->ready_size(), 0);
   EXPECT_THAT(*Take(0), IsEmpty());
 }
 
-TEST_F(BarrierTest, AnInsertionIsDoneWholeOrNotAtAll) {
+TEST_F(BarrierTest, InsertionIsAtomic) {
   ASSERT_OK(Insert(0, {"b"}));
   EXPECT_THAT(
       Insert(0, {"a", "b"}),
@@ -102,7 +102,7 @@ TEST_F(BarrierTest, AnInsertionIsDoneWholeOrNotAtAll) {
   EXPECT_EQ(barrier_->incomplete_size(), 1);
 }
 
-TEST_F(BarrierTest, AKeyMayComeAgainOnceItWasComplete) {
+TEST_F(BarrierTest, CompletedKeyMayBeInsertedAgain) {
   for (int i = 0; i < 2; ++i) {
     ASSERT_OK(Insert(0, {"a"}));
     ASSERT_OK(Insert(1, {"a"}));
@@ -110,7 +110,7 @@ TEST_F(BarrierTest, AKeyMayComeAgainOnceItWasComplete) {
   EXPECT_THAT(*Take(2), ElementsAre("a", "a"));
 }
 
-TEST_F(BarrierTest, ATakeWaitsForWhatIsNotCompleteAndEndsWithItsStep) {
+TEST_F(BarrierTest, TakeWaitsForCompleteElementsOrItsStep) {
   Cancellation step;
   const auto cancelled = Begin(step, 1);
   const auto waits = Begin(step_, 2);
@@ -125,7 +125,7 @@ TEST_F(BarrierTest, ATakeWaitsForWhatIsNotCompleteAndEndsWithItsStep) {
   EXPECT_THAT(***waits, ElementsAre("a", "b"));
 }
 
-TEST_F(BarrierTest, OnceClosedItTakesNoNewKeysButMissingComponents) {
+TEST_F(BarrierTest, ClosedBarrierAcceptsOnlyKnownKeys) {
   ASSERT_OK(Insert(0, {"a", "b"}));
   ASSERT_OK(barrier_->Close(step_, false));
   EXPECT_THAT(
@@ -148,8 +148,8 @@ TEST_F(BarrierTest, OnceClosedItTakesNoNewKeysButMissingComponents) {
                                          "Number of new insertions: 1"));
 }
 
-// Nobody waits for ever for what can't come.
-TEST_F(BarrierTest, ACloseEndsTakesThatWait) {
+// Takes must not wait forever for elements that cannot arrive.
+TEST_F(BarrierTest, CloseEndsWaitingTakes) {
   ASSERT_OK(Insert(0, {"a", "b"}));
   const auto two = Begin(step_, 3);
   ASSERT_OK(barrier_->Close(step_, false));
@@ -162,7 +162,7 @@ TEST_F(BarrierTest, ACloseEndsTakesThatWait) {
   EXPECT_THAT(*Take(2), ElementsAre("a", "b"));
 }
 
-TEST_F(BarrierTest, ACloseThatCancelsDropsWhatIsNotComplete) {
+TEST_F(BarrierTest, CancellingCloseDropsIncompleteElements) {
   ASSERT_OK(Insert(0, {"a"}));
   ASSERT_OK(barrier_->Close(step_, false));
   const auto waits = Begin(step_, 1);
@@ -174,9 +174,9 @@ TEST_F(BarrierTest, ACloseThatCancelsDropsWhatIsNotComplete) {
                                          "Pending enqueues cancelled: 1"));
 }
 
-// Components come from two threads, and a third one closes in between: what was
-// inserted can be taken.
-TEST_F(BarrierTest, WhatWasInsertedIsTakenWhoeverCloses) {
+// Two threads insert components, and a third closes in between. Elements that
+// were inserted can still be taken.
+TEST_F(BarrierTest, ConcurrentCloseKeepsInsertedElements) {
   for (int round = 0; round < 200; ++round) {
     const auto barrier = std::make_shared<Barrier>("b", barrier_->options());
     const Strings keys = {"a", "b", "c"};
@@ -201,9 +201,9 @@ TEST_F(BarrierTest, WhatWasInsertedIsTakenWhoeverCloses) {
   }
 }
 
-// The last element of a closed barrier is on its way from those that are not
-// complete to those that are, when somebody asks for it.
-TEST_F(BarrierTest, WhatIsAboutToBeCompleteIsWaitedFor) {
+// A take arrives while the last element of a closed barrier moves from the
+// incomplete elements to the complete ones.
+TEST_F(BarrierTest, TakeWaitsForAnElementBeingCompleted) {
   for (int round = 0; round < 1000; ++round) {
     const auto barrier = std::make_shared<Barrier>("b", barrier_->options());
     ASSERT_OK(barrier->Insert(step_, Strings{"a"}, 0, {Value(0, "a")}));
@@ -223,7 +223,7 @@ TEST_F(BarrierTest, WhatIsAboutToBeCompleteIsWaitedFor) {
   }
 }
 
-TEST_F(BarrierTest, ASharedOneMustBeWhatIsAskedFor) {
+TEST_F(BarrierTest, SharedBarrierMustMatchTheRequest) {
   BarrierOptions wanted = barrier_->options();
   EXPECT_OK(barrier_->CheckShared(wanted));
   wanted.shapes[1] = {3};

@@ -13,24 +13,25 @@
 namespace weft {
 namespace {
 
-// Less than this is quickly there.
+// Smaller amounts are quickly allocated when needed.
 constexpr int64_t kLeastAhead = int64_t{2} << 20;
-// Updates of rows for which pages are allocated ahead: until the reader has
-// come past many of them.
+// The number of row updates for which pages are preallocated: enough until the
+// reader has passed many of these rows.
 constexpr int64_t kUpdatesAhead = 16;
 
 const char* BytesOf(const Tensor& tensor) {
   return static_cast<const char*>(tensor.data());
 }
 
-// Has the system give all pages, whose bytes nobody has set.
+// Makes the system map all pages of uninitialized memory.
 void TouchPages(void* memory, size_t size) {
   auto* bytes = static_cast<volatile char*>(memory);
   for (size_t i = 0; i < size; i += ChunkSnapshot::kPageBytes) bytes[i] = 0;
 }
 
-// Where pages are copied into: a huge page. What stays empty of the last one is
-// at most a sixteenth of the variable, which has more than one chunk.
+// The size of the blocks that pages are copied into: a huge page. The unused
+// part of the last block is at most a sixteenth of the variable, which has more
+// than one chunk.
 size_t BlockSize(int64_t num_bytes) {
   return std::bit_floor(
       static_cast<uint64_t>(std::min(num_bytes / 16, int64_t{2} << 20)));
@@ -44,7 +45,7 @@ Tensor NextValue(const Variable& variable, const TensorShape& shape,
   return *std::move(tensor);
 }
 
-// As many as hold `wanted` bytes, of `left` at most, for a variable of
+// Allocates blocks for `wanted` bytes, but at most `left`, for a variable of
 // `num_bytes`.
 std::vector<BufferPtr> NextBlocks(int64_t wanted, int64_t left,
                                   int64_t num_bytes, Allocator& allocator) {
@@ -104,7 +105,7 @@ std::vector<ChunkSnapshot::Ahead> ChunkSnapshot::AllocateAhead(
   return ahead;
 }
 
-// Which locks are held is only known at run time.
+// Which locks are held is known only at run time.
 absl::StatusOr<std::vector<std::unique_ptr<ChunkSnapshot>>>
 ChunkSnapshot::TakeAll(absl::Span<const std::shared_ptr<Variable>> variables,
                        Allocator& allocator, std::vector<Ahead> ahead)
@@ -182,7 +183,8 @@ absl::StatusOr<ChunkSnapshot::Parts> ChunkSnapshot::Claim(int64_t chunk,
   absl::MutexLock lock(&mutex_);
   if (chunk < 0 || chunk >= num_chunks()) {
     return absl::OutOfRangeError(
-        absl::StrCat("chunk ", chunk, " of ", num_chunks(), " was asked for"));
+        absl::StrCat("chunk ", chunk, " is out of range: the snapshot has ",
+                     num_chunks(), " chunks"));
   }
   Chunk& claimed = chunks_[chunk];
   if (claimed.is_read) {
@@ -201,7 +203,8 @@ absl::StatusOr<ChunkSnapshot::Parts> ChunkSnapshot::Claim(int64_t chunk,
   return parts;
 }
 
-// Where pages lie aside, they and the others are copied into one piece.
+// If some pages were copied aside, copies them and the others into one
+// buffer.
 absl::Span<const char> ChunkSnapshot::PutTogether(int64_t chunk,
                                                   const Parts& parts) {
   const int64_t size = ChunkSize(chunk);
@@ -229,7 +232,7 @@ bool ChunkSnapshot::IsInPlace(int64_t chunk) const {
 absl::Status ChunkSnapshot::ReadChunk(
     int64_t chunk, absl::FunctionRef<void(absl::Span<const char>)> read)
     ABSL_NO_THREAD_SAFETY_ANALYSIS {
-  // What is not in place will not be again: nobody has to be locked out.
+  // Only chunks in place need the lock: the others never return to the value.
   if (!IsInPlace(chunk)) {
     ASSIGN_OR_RETURN(Parts parts, Claim(chunk, Tensor()));
     read(PutTogether(chunk, parts));

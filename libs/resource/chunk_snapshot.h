@@ -1,18 +1,17 @@
-// ChunkSnapshot: a variable's value at one moment, for those who take long to
-// read it (saves, large sends), without a copy of the whole and without
-// stopping writers.
+// ChunkSnapshot is a consistent snapshot of a variable for slow readers, such
+// as saves and large sends. It neither copies the whole value nor blocks
+// writers.
 //
-// The value is cut into chunks of 1 MiB, which are read from the variable
-// itself. A writer of rows that comes before the reader copies the pages of
-// 4 KiB that it is going to change aside first, and only those of chunks not
-// read yet; one beside the other, since a block of huge pages comes from the
-// system a hundred times as fast as its bytes in single pages. A writer of all
-// elements writes a new value, and the snapshot takes
-// the old one over. Values of one chunk, and values that are no plain bytes,
-// are held whole from the start.
+// The value is divided into chunks of 1 MiB, which are read from the variable
+// itself. A writer of rows first copies aside the 4 KiB pages that it is about
+// to change, if their chunk is not read yet. The copies are adjacent, because
+// the system provides a block of huge pages a hundred times as fast as the same
+// bytes in single pages. A writer of all elements writes a new value, and the
+// snapshot takes over the old one. Values of one chunk, and values that are not
+// plain bytes, are held whole from the start.
 //
-// Threads: the reader is one thread at a time; writers of the variable are
-// others. Lock order: the variable, then the snapshot.
+// Threads: one thread at a time may read; writers of the variable run on other
+// threads. Lock order: the variable, then the snapshot.
 #ifndef WEFT_LIBS_RESOURCE_CHUNK_SNAPSHOT_H_
 #define WEFT_LIBS_RESOURCE_CHUNK_SNAPSHOT_H_
 
@@ -37,30 +36,32 @@ class ChunkSnapshot {
   static constexpr int64_t kChunkBytes = int64_t{1} << 20;
   static constexpr int64_t kPageBytes = int64_t{4} << 10;
 
-  // Memory for what updates will write first while a snapshot is read, of which
-  // the system has given all pages: an update that has to wait for these takes
-  // several times as long as others.
+  // Preallocated memory for the first updates while a snapshot is read. The
+  // system has already mapped all its pages: an update that has to wait for new
+  // pages takes several times as long.
   struct Ahead {
     Tensor value;                   // for an update of all elements
-    std::vector<BufferPtr> blocks;  // for pages that updates of rows copy
+    std::vector<BufferPtr> blocks;  // for pages that row updates copy aside
   };
-  // By position of the variables, as these were updated since their last
-  // snapshot: nothing for those that were not, for small ones, for what is more
-  // than kMaxAheadBytes together, and where there is no memory or variable
-  // (null). Writers are not held off meanwhile.
+  // Preallocates for each variable what its updates since its last snapshot
+  // needed. An entry is empty for a variable that was not updated or is small,
+  // beyond a total of kMaxAheadBytes, without memory, and for a null variable.
+  // Writers are not blocked meanwhile.
   static constexpr int64_t kMaxAheadBytes = int64_t{256} << 20;
   static std::vector<Ahead> AllocateAhead(
       absl::Span<const std::shared_ptr<Variable>> variables,
       Allocator& allocator);
 
-  // The variable's value now. FAILED_PRECONDITION when it has none. Writers
-  // copy aside into memory of `allocator`.
+  // Takes a snapshot of the variable's current value. Returns
+  // FAILED_PRECONDITION if the variable has no value. Writers copy pages aside
+  // into memory of `allocator`.
   static absl::StatusOr<std::unique_ptr<ChunkSnapshot>> Take(
       std::shared_ptr<Variable> variable, Allocator& allocator);
-  // The values of several variables at one moment, in the order given: no
-  // update of several of them lies between. All or none. INVALID_ARGUMENT when
-  // one is given twice. `ahead`: nothing, or what AllocateAhead gave for these
-  // variables, which is freed with the snapshots at the latest.
+  // Takes one consistent snapshot of several variables, in the given order: no
+  // update of several of them is seen in part. Takes all or none. Returns
+  // INVALID_ARGUMENT if a variable is given twice. `ahead` is empty or the
+  // result of AllocateAhead for these variables, and is freed with the
+  // snapshots at the latest.
   static absl::StatusOr<std::vector<std::unique_ptr<ChunkSnapshot>>> TakeAll(
       absl::Span<const std::shared_ptr<Variable>> variables,
       Allocator& allocator, std::vector<Ahead> ahead = {});
@@ -73,22 +74,22 @@ class ChunkSnapshot {
   int64_t num_bytes() const { return num_bytes_; }
   int64_t num_chunks() const { return static_cast<int64_t>(chunks_.size()); }
 
-  // Calls `read` with the bytes of a chunk and lets go of them, with the last
-  // one of the value and of all pages: each chunk can be read once, else
-  // FAILED_PRECONDITION.
-  // `read` may run under the variable's shared lock: it copies, and waits for
-  // nothing.
+  // Calls `read` with the bytes of a chunk and then releases them; the last
+  // chunk also releases the value and all pages. Each chunk can be read once;
+  // later calls return FAILED_PRECONDITION. `read` may run under the variable's
+  // shared lock, so it must only copy and must not wait.
   absl::Status ReadChunk(int64_t chunk,
                          absl::FunctionRef<void(absl::Span<const char>)> read);
 
-  // The value when it is held whole, which serves what is no plain bytes, and
-  // what has no elements and so no chunk. Uninitialised otherwise, and after
+  // The value if it is held whole, as for values that are not plain bytes and
+  // for empty values, which have no chunks. Uninitialized otherwise, and after
   // the last chunk was read.
   Tensor whole() const;
 
-  // Bytes that writers had to copy aside for this snapshot.
+  // The number of bytes that writers copied aside for this snapshot.
   int64_t bytes_copied_aside() const;
-  // Whether every chunk has been read; writers need not mind it then.
+  // Returns whether every chunk has been read; writers then ignore the
+  // snapshot.
   bool IsRead() const { return unread_.load(std::memory_order_acquire) == 0; }
 
  private:
@@ -97,49 +98,51 @@ class ChunkSnapshot {
   struct Chunk {
     bool is_read = false;
     int64_t num_aside = 0;
-    // By page, where its bytes lie aside: null where they do not. Empty while
-    // there are none.
+    // The copy of each page, or null if the page was not copied. Empty if no
+    // page was copied.
     std::vector<const char*> aside;
   };
-  // What a chunk is put together from.
+  // The memory from which a chunk is assembled.
   struct Parts {
     Chunk chunk;
-    const char* rest;  // its bytes, but for the pages that lie aside
-    BufferPtr keep;    // what keeps those, null: the variable's lock
+    const char* rest;  // the chunk's bytes, except pages copied aside
+    BufferPtr keep;    // owner of `rest`; null: the variable's lock
     std::vector<BufferPtr> blocks;  // of the last chunk: freed with it
   };
 
   ChunkSnapshot(std::shared_ptr<Variable> variable, Allocator& allocator,
                 const Tensor& value);
 
-  // Of one of which the lock is held to write, and which has a value.
+  // Takes a snapshot of one variable, which has a value and whose lock is held
+  // for writing.
   static std::unique_ptr<ChunkSnapshot> TakeLocked(
       std::shared_ptr<Variable> variable, Allocator& allocator);
 
-  // The variable's lock is held.
+  // REQUIRES: the variable's lock is held.
   void Keep(Ahead ahead);
 
   int64_t ChunkSize(int64_t chunk) const;
   int64_t NumPages(int64_t chunk) const;
-  // Whether some of the chunk lies in the variable's own memory.
+  // Returns whether a part of the chunk is in the variable's own memory.
   bool IsInPlace(int64_t chunk) const;
-  // Marks the chunk read. What of it lies nowhere else lies in `live`.
+  // Marks the chunk as read. `live` holds the parts that were not copied.
   absl::StatusOr<Parts> Claim(int64_t chunk, const Tensor& live);
-  // Valid until the next call.
+  // The result is valid until the next call.
   absl::Span<const char> PutTogether(int64_t chunk, const Parts& parts);
 
-  // For the variable, under its lock: pages of [begin, end) of `value` are
-  // about to change.
+  // Called by the variable, under its lock, before pages of [begin, end) of
+  // `value` change.
   absl::Status Preserve(const Tensor& value, int64_t begin, int64_t end);
   absl::Status PreservePage(const Tensor& value, int64_t page)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Room for one page more aside; null when there is no memory.
+  // Memory for one more copied page, or null if there is none.
   char* NextPage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   BufferPtr NextBlock() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // For the variable, under its lock: memory for its next value, once.
+  // Called by the variable, under its lock: returns memory for its next value,
+  // once.
   Tensor TakeAhead() { return std::exchange(next_value_, Tensor()); }
-  // Nobody writes `value` any more, which has the bytes of the snapshot but
-  // for chunks that were copied aside.
+  // Takes over `value`, which no one writes to any more. It has the bytes of
+  // the snapshot, except for chunks that were copied aside.
   void TakeOver(const Tensor& value);
 
   const std::shared_ptr<Variable> variable_;
@@ -151,8 +154,8 @@ class ChunkSnapshot {
   mutable absl::Mutex mutex_;
   std::vector<Chunk> chunks_;  // its size is constant
   std::atomic<int64_t> unread_;
-  std::vector<char> put_together_;  // of the reader's thread
-  // What pages are copied into, full but for the last one, and what comes next.
+  std::vector<char> put_together_;  // used by the reader's thread only
+  // The blocks that pages are copied into. All but the last are full.
   std::vector<BufferPtr> blocks_ ABSL_GUARDED_BY(mutex_);
   std::vector<BufferPtr> next_blocks_ ABSL_GUARDED_BY(mutex_);
   size_t used_of_last_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -16,7 +16,7 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kRowElements = 1 << 16;  // 256 KiB: four rows a chunk
+constexpr int64_t kRowElements = 1 << 16;  // 256 KiB: four rows per chunk
 constexpr int64_t kRows = 40;              // 10 MiB
 constexpr int64_t kRowBytes = 4 * kRowElements;
 
@@ -64,7 +64,7 @@ class ChunkSnapshotTest : public ::testing::Test {
     return *ChunkSnapshot::Take(variable_, HeapAllocator());
   }
 
-  // All elements of the chunk are `expected`.
+  // Checks that all elements of the chunk are `expected`.
   static void ExpectChunk(ChunkSnapshot& snapshot, int64_t chunk,
                           int32_t expected) {
     bool same = true;
@@ -81,7 +81,7 @@ class ChunkSnapshotTest : public ::testing::Test {
       "table", DT_INT32, PartialShape({kRows, kRowElements}));
 };
 
-TEST_F(ChunkSnapshotTest, ReadsInPlaceWhileNobodyWrites) {
+TEST_F(ChunkSnapshotTest, ReadsInPlaceWithoutWriters) {
   auto snapshot = Take();
   EXPECT_EQ(snapshot->dtype(), DT_INT32);
   EXPECT_EQ(snapshot->shape(), TensorShape({kRows, kRowElements}));
@@ -91,8 +91,8 @@ TEST_F(ChunkSnapshotTest, ReadsInPlaceWhileNobodyWrites) {
   EXPECT_FALSE(snapshot->whole().IsInitialized());
 }
 
-// A row's update copies that row once, and neither its chunk nor the table.
-TEST_F(ChunkSnapshotTest, ARowsUpdateCopiesItsPagesOnce) {
+// A row update copies that row once, and neither its chunk nor the table.
+TEST_F(ChunkSnapshotTest, RowUpdateCopiesItsPagesOnce) {
   auto snapshot = Take();
   ASSERT_OK(AddToRows({5}));
   ASSERT_OK(AddToRows({4, 5, 6}));
@@ -101,8 +101,8 @@ TEST_F(ChunkSnapshotTest, ARowsUpdateCopiesItsPagesOnce) {
   for (int64_t i = 0; i < 10; ++i) ExpectChunk(*snapshot, i, 0);
 }
 
-// Rows of 4,000 bytes lie across pages of 4,096, and neither these nor chunks
-// end where the value does.
+// Rows of 4,000 bytes cross pages of 4,096 bytes, and the value ends inside a
+// page and inside a chunk.
 TEST_F(ChunkSnapshotTest, RowsLieAcrossPages) {
   constexpr int64_t kOddRows = 601, kOddElements = 1000;
   const auto numbers = [](int32_t first) {
@@ -142,9 +142,8 @@ TEST_F(ChunkSnapshotTest, RowsLieAcrossPages) {
   EXPECT_LE(snapshot->bytes_copied_aside(), 12 * ChunkSnapshot::kPageBytes);
 }
 
-// Pages of different chunks lie in one block: an update of rows all over a
-// variable takes no more from the system than it copies. With the last chunk
-// all blocks are given back.
+// Pages of different chunks share a block: updates of rows all over a variable
+// allocate no more than they copy. All blocks are freed with the last chunk.
 TEST_F(ChunkSnapshotTest, PagesOfAllChunksShareBlocks) {
   BufferPool pool;
   ASSERT_OK_AND_ASSIGN(auto snapshot, ChunkSnapshot::Take(variable_, pool));
@@ -160,8 +159,8 @@ TEST_F(ChunkSnapshotTest, PagesOfAllChunksShareBlocks) {
   EXPECT_EQ(pool.stats().bytes_in_use, 0);
 }
 
-// What is allocated ahead is the memory of the next value, once.
-TEST_F(ChunkSnapshotTest, TheFirstUpdateTakesMemoryFromAhead) {
+// The preallocated memory is used for the next value, once.
+TEST_F(ChunkSnapshotTest, FirstUpdateUsesPreallocatedMemory) {
   ASSERT_OK(AddToAll());
   auto ahead = ChunkSnapshot::AllocateAhead({variable_}, HeapAllocator());
   ASSERT_TRUE(ahead[0].value.IsInitialized());
@@ -176,14 +175,14 @@ TEST_F(ChunkSnapshotTest, TheFirstUpdateTakesMemoryFromAhead) {
   for (int64_t i = 0; i < 10; ++i) ExpectChunk(*(*snapshots)[0], i, 1);
 }
 
-// It is of no use to a value that nobody updates, or that has another shape by
-// then; and goes with the snapshot.
-TEST_F(ChunkSnapshotTest, NothingIsAheadWithoutNeed) {
+// A value that is not updated, or has changed its shape, gets no preallocated
+// memory. The memory is freed with the snapshot.
+TEST_F(ChunkSnapshotTest, PreallocatesOnlyWhenNeeded) {
   const auto ahead = [&] {
     return std::move(
         ChunkSnapshot::AllocateAhead({variable_}, HeapAllocator())[0].value);
   };
-  EXPECT_FALSE(ahead().IsInitialized()) << "nobody updates it";
+  EXPECT_FALSE(ahead().IsInitialized()) << "it is not updated";
   ASSERT_OK(AddToRows({1}));
   EXPECT_FALSE(ahead().IsInitialized()) << "pages of rows are copied";
   ASSERT_OK(AddToAll());
@@ -203,10 +202,10 @@ TEST_F(ChunkSnapshotTest, NothingIsAheadWithoutNeed) {
   EXPECT_TRUE(memory.RefCountIsOne());
 }
 
-// Pages of rows are copied into what was allocated ahead: for sixteen updates
-// like the first, and no more than the variable has. The last chunk gives back
-// what nobody needed.
-TEST_F(ChunkSnapshotTest, UpdatesOfRowsTakeMemoryFromAhead) {
+// Pages of rows are copied into preallocated memory: enough for sixteen updates
+// like the first, and at most the size of the variable. The last chunk frees
+// what was not used.
+TEST_F(ChunkSnapshotTest, RowUpdatesUsePreallocatedMemory) {
   const auto ahead_after = [&](std::vector<int64_t> rows, BufferPool& pool) {
     Take();
     EXPECT_OK(AddToRows(std::move(rows)));
@@ -232,7 +231,7 @@ TEST_F(ChunkSnapshotTest, UpdatesOfRowsTakeMemoryFromAhead) {
   EXPECT_EQ(pool.stats().bytes_in_use, kRows * kRowBytes);
 }
 
-TEST_F(ChunkSnapshotTest, TextsAreNotAllocatedAhead) {
+TEST_F(ChunkSnapshotTest, StringsAreNotPreallocated) {
   variable_ = std::make_shared<Variable>("texts", DT_STRING, PartialShape());
   ASSERT_OK(variable_->Assign(step_, Tensor(DT_STRING, {200000})));
   ASSERT_OK(variable_->Update(
@@ -242,9 +241,9 @@ TEST_F(ChunkSnapshotTest, TextsAreNotAllocatedAhead) {
                    .value.IsInitialized());
 }
 
-// A writer of all elements leaves the old value to the snapshot, and copies
-// nothing of it.
-TEST_F(ChunkSnapshotTest, AWriterOfAllElementsWritesANewValue) {
+// An update of all elements leaves the old value to the snapshot without a
+// copy.
+TEST_F(ChunkSnapshotTest, FullUpdateWritesANewValue) {
   auto snapshot = Take();
   ExpectChunk(*snapshot, 3, 0);
   ASSERT_OK(AddToRows({0}));
@@ -271,8 +270,9 @@ TEST_F(ChunkSnapshotTest, ChunksAlreadyReadAreNotKept) {
               StatusIs(absl::StatusCode::kOutOfRange));
 }
 
-// With its last chunk a snapshot lets go of all memory, and is in nobody's way.
-TEST_F(ChunkSnapshotTest, OnceReadItHoldsNothing) {
+// With its last chunk, a snapshot releases all memory and no longer slows
+// writers.
+TEST_F(ChunkSnapshotTest, ReadSnapshotReleasesItsMemory) {
   auto in_place = Take();
   auto held = Take();
   for (int64_t i = 0; i < 10; ++i) ExpectChunk(*in_place, i, 0);
@@ -289,7 +289,7 @@ TEST_F(ChunkSnapshotTest, OnceReadItHoldsNothing) {
   EXPECT_EQ(variable_->Read()->data(), memory);
 }
 
-TEST_F(ChunkSnapshotTest, AReplacedValueIsTakenOver) {
+TEST_F(ChunkSnapshotTest, ReplacedValueIsKeptBySnapshot) {
   auto snapshot = Take();
   ASSERT_OK(AddToRows({0}));
   AssignAll(7);
@@ -298,7 +298,7 @@ TEST_F(ChunkSnapshotTest, AReplacedValueIsTakenOver) {
   for (int64_t i = 0; i < 10; ++i) ExpectChunk(*snapshot, i, 0);
 }
 
-TEST_F(ChunkSnapshotTest, AWritersCopyLeavesTheOldValueToIt) {
+TEST_F(ChunkSnapshotTest, CopyOnWriteLeavesTheOldValue) {
   auto snapshot = Take();
   ASSERT_OK_AND_ASSIGN(Tensor held, variable_->Read());
   ASSERT_OK(AddToRows({4}));
@@ -306,7 +306,7 @@ TEST_F(ChunkSnapshotTest, AWritersCopyLeavesTheOldValueToIt) {
   for (int64_t i = 0; i < 10; ++i) ExpectChunk(*snapshot, i, 0);
 }
 
-TEST_F(ChunkSnapshotTest, SnapshotsOfDifferentMoments) {
+TEST_F(ChunkSnapshotTest, SnapshotsAtDifferentVersions) {
   auto before = Take();
   ASSERT_OK(AddToRows({0, 1, 2, 3}));
   auto after = Take();
@@ -327,8 +327,8 @@ TEST_F(ChunkSnapshotTest, SmallValuesAreHeldWhole) {
   EXPECT_EQ(snapshot->whole().flat<std::string>()[1], "b");
 }
 
-// One chunk is one change's unit: no more is copied than a chunk has.
-TEST_F(ChunkSnapshotTest, WhatIsNoLargerThanAChunkIsHeldWhole) {
+// A chunk is the unit of changes: no more than one chunk is copied.
+TEST_F(ChunkSnapshotTest, SmallValuesUpToAChunkAreHeldWhole) {
   for (const int64_t more : {0, 1}) {
     const int64_t elements = ChunkSnapshot::kChunkBytes + more;
     auto bytes =
@@ -341,7 +341,7 @@ TEST_F(ChunkSnapshotTest, WhatIsNoLargerThanAChunkIsHeldWhole) {
   }
 }
 
-TEST_F(ChunkSnapshotTest, OfSeveralTakesAllOrNone) {
+TEST_F(ChunkSnapshotTest, TakeAllTakesAllOrNone) {
   auto slot = std::make_shared<Variable>("slot", DT_INT32,
                                          PartialShape({kRows, kRowElements}));
   const std::shared_ptr<Variable> both[] = {variable_, slot};
@@ -351,13 +351,13 @@ TEST_F(ChunkSnapshotTest, OfSeveralTakesAllOrNone) {
   const std::shared_ptr<Variable> twice[] = {variable_, variable_};
   EXPECT_THAT(ChunkSnapshot::TakeAll(twice, HeapAllocator()),
               StatusIs(absl::StatusCode::kInvalidArgument, "twice"));
-  ASSERT_OK(AddToRows({0}));  // nobody reads, and no lock is held
+  ASSERT_OK(AddToRows({0}));  // no snapshot exists, and no lock is held
   EXPECT_EQ(variable_->bytes_copied_on_write(), 0u);
 }
 
-// A variable and its slot change together, by elements and by rows; whatever
-// the snapshots show, it is one moment of both.
-TEST_F(ChunkSnapshotTest, OfSeveralIsOneMoment) {
+// A variable and its slot change together, by elements and by rows. The
+// snapshots must show the same version of both.
+TEST_F(ChunkSnapshotTest, TakeAllIsConsistent) {
   auto slot = std::make_shared<Variable>("slot", DT_INT32,
                                          PartialShape({kRows, kRowElements}));
   ASSERT_OK(slot->Assign(step_, *variable_->Read()->DeepCopy(HeapAllocator())));
@@ -405,9 +405,8 @@ TEST_F(ChunkSnapshotTest, OfSeveralIsOneMoment) {
   sparse.join();
 }
 
-// Writers add to rows while a reader takes snapshot after snapshot; rows of a
-// snapshot add up to a moment of the variable: all writers write the rows of
-// a chunk together.
+// Writers add to rows while a reader takes snapshots. All writers write the
+// rows of a chunk together, so a snapshot must show all or none of an update.
 TEST_F(ChunkSnapshotTest, SnapshotsAreNeverTorn) {
   std::atomic<bool> stop{false};
   std::vector<std::thread> writers;
@@ -433,10 +432,10 @@ TEST_F(ChunkSnapshotTest, SnapshotsAreNeverTorn) {
   for (std::thread& writer : writers) writer.join();
 }
 
-// A mutex is not fair: between two threads that take it all the time a third
-// that came as one of many would wait for as long as they go on. Counted in
-// most rounds: in some a thread is not run for a while.
-TEST_F(ChunkSnapshotTest, ItsEndGoesBeforeWritersThatComeLater) {
+// A mutex is not fair: two threads that take it all the time could block a
+// third for as long as they run. The test counts over most rounds, because in
+// some rounds a thread is not scheduled for a while.
+TEST_F(ChunkSnapshotTest, ReleaseIsServedBeforeLaterWriters) {
   std::atomic<bool> done{false};
   std::atomic<int> updates{0};
   std::vector<std::thread> writers;
@@ -457,12 +456,12 @@ TEST_F(ChunkSnapshotTest, ItsEndGoesBeforeWritersThatComeLater) {
   done = true;
   for (std::thread& writer : writers) writer.join();
   std::sort(waited_for.begin(), waited_for.end());
-  // Of each writer one that waited before, and one that was about to.
+  // For each writer: one update that waited before, and one that was starting.
   EXPECT_LE(waited_for[75], 4);
 }
 
-// Nothing to read, and still a value with a type and a shape.
-TEST_F(ChunkSnapshotTest, AValueWithoutElementsIsHeldWhole) {
+// No chunks to read, but still a value with a type and a shape.
+TEST_F(ChunkSnapshotTest, EmptyValueIsHeldWhole) {
   for (const DataType dtype : {DT_STRING, DT_FLOAT}) {
     const auto empty =
         std::make_shared<Variable>("empty", dtype, PartialShape({3, 0}));

@@ -39,8 +39,8 @@ absl::Status ChargeRow(HeapCharge& charge, const Tensor& tensor, int64_t row,
   return charge.Add(bytes);
 }
 
-// The row `from` of one tensor becomes the row `to` of another. Rows have
-// `size` elements.
+// Copies row `from` of one tensor to row `to` of another. Rows have `size`
+// elements.
 void CopyRow(const Tensor& in, int64_t from, int64_t size, Tensor& out,
              int64_t to) {
   if (in.dtype() == DT_STRING) {
@@ -63,7 +63,7 @@ class DenseTable : public LookupTable {
         key_size_(options.empty_key.num_elements()),
         value_size_(options.value_shape.num_elements()) {}
 
-  // Before all else.
+  // Must be called before all other methods.
   absl::Status Begin() {
     absl::MutexLock lock(&mutex_);
     return AllocateBuckets(options_.num_buckets);
@@ -102,7 +102,8 @@ class DenseTable : public LookupTable {
 
   absl::Status Initialize(const Cancellation&, const Tensor&,
                           const Tensor&) override {
-    return absl::UnimplementedError("it is a table that changes");
+    return absl::UnimplementedError(
+        "a mutable table cannot be initialized; insert or import the entries");
   }
 
   absl::Status Insert(const Cancellation& step, const Tensor& keys,
@@ -113,7 +114,7 @@ class DenseTable : public LookupTable {
     RETURN_IF_ERROR(MakeRoomFor(count));
     for (int64_t i = 0; i < count; ++i) {
       RETURN_IF_ERROR(CheckKey(keys, i));
-      // A key may lie behind a bucket that was emptied since.
+      // A key may be behind a bucket that was emptied since.
       const int64_t bucket = BucketOf(keys, i);
       if (bucket >= 0) {
         CopyRow(values, i, value_size_, values_, bucket);
@@ -139,7 +140,7 @@ class DenseTable : public LookupTable {
     return absl::OkStatus();
   }
 
-  // Takes buckets as they are, those of Export.
+  // Takes buckets in the format of Export.
   absl::Status Import(const Cancellation& step, const Tensor& keys,
                       const Tensor& values) override {
     const int64_t buckets = CountOf(keys);
@@ -147,9 +148,9 @@ class DenseTable : public LookupTable {
     if (keys.num_elements() != buckets * key_size_ ||
         values.num_elements() != buckets * value_size_) {
       return absl::InvalidArgumentError(
-          absl::StrCat("what is imported has keys ", keys.shape().ToString(),
-                       " and values ", values.shape().ToString(),
-                       ", which are no buckets ", "of this table"));
+          absl::StrCat("cannot import keys of shape ", keys.shape().ToString(),
+                       " and values of shape ", values.shape().ToString(),
+                       ": they are not buckets of this table"));
     }
     ASSIGN_OR_RETURN(const Tensor new_keys, CopyOf(keys, buckets, key_size_));
     ASSIGN_OR_RETURN(const Tensor new_values,
@@ -167,7 +168,7 @@ class DenseTable : public LookupTable {
     return absl::OkStatus();
   }
 
-  // Copies: the buckets go on to change.
+  // Returns copies, because the buckets continue to change.
   absl::StatusOr<std::pair<Tensor, Tensor>> Export(
       HeapCharge& charge) const override {
     absl::ReaderMutexLock lock(&mutex_);
@@ -179,7 +180,7 @@ class DenseTable : public LookupTable {
   }
 
  private:
-  // How many keys a tensor holds: its rows, or itself.
+  // The number of keys in a tensor: its rows, or one for a single key.
   int64_t CountOf(const Tensor& keys) const {
     return key_size_ == 0 ? 0 : keys.num_elements() / key_size_;
   }
@@ -237,7 +238,7 @@ class DenseTable : public LookupTable {
     return hash;
   }
 
-  // Calls `visit` with each bucket where a key may be, in order, until it
+  // Calls `visit` with each bucket that may hold a key, in order, until it
   // returns true. Returns whether it did.
   template <typename Visit>
   bool Probe(const Tensor& keys, int64_t i, const Visit& visit) const
@@ -252,7 +253,7 @@ class DenseTable : public LookupTable {
     return false;
   }
 
-  // Where a key is; -1: nowhere.
+  // The bucket of a key, or -1.
   int64_t BucketOf(const Tensor& keys, int64_t i) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     int64_t found = -1;
@@ -263,7 +264,7 @@ class DenseTable : public LookupTable {
     return found;
   }
 
-  // Puts a key that is not there into the first free bucket.
+  // Inserts an absent key into the first free bucket.
   absl::Status Set(const Tensor& keys, const Tensor& values, int64_t i)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const bool is_set =
@@ -289,7 +290,7 @@ class DenseTable : public LookupTable {
                      NewRows(key_type(), buckets, options_.empty_key.shape()));
     ASSIGN_OR_RETURN(Tensor values,
                      NewRows(value_type(), buckets, options_.value_shape));
-    // What no key has is written to checkpoints, too.
+    // Values of empty buckets are written to checkpoints, too.
     if (value_type() != DT_STRING && values.num_bytes() > 0) {
       std::memset(values.mutable_data(), 0, values.num_bytes());
     }
@@ -303,17 +304,17 @@ class DenseTable : public LookupTable {
     return absl::OkStatus();
   }
 
-  // Whatever becomes of it an empty bucket stays, at which each search ends:
-  // where removed keys would take the last ones they are cleared away. (There
-  // TensorFlow's table fails.)
+  // One bucket always stays empty, because each search ends at one: before
+  // removed keys take the last empty buckets, they are cleared. (TensorFlow's
+  // table fails at that point.)
   absl::Status MakeRoomFor(int64_t more) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto needed = static_cast<float>(num_entries_ + more);
     int64_t buckets = num_buckets_;
     while (needed > static_cast<float>(buckets) * options_.max_load_factor) {
       if (buckets > (int64_t{1} << 40)) {
         return absl::ResourceExhaustedError(absl::StrCat(
-            "a table of ", num_entries_ + more, " entries has no room below ",
-            "a load factor of ", options_.max_load_factor));
+            "cannot hold ", num_entries_ + more, " entries in a table with a ",
+            "load factor of at most ", options_.max_load_factor));
       }
       buckets *= 2;
     }
@@ -342,7 +343,7 @@ class DenseTable : public LookupTable {
   Tensor values_ ABSL_GUARDED_BY(mutex_);
   int64_t num_buckets_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t num_entries_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Buckets of keys that were removed, which no other key has taken since.
+  // Buckets of removed keys that no other key has taken since.
   int64_t num_deleted_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
@@ -379,11 +380,11 @@ absl::StatusOr<std::shared_ptr<LookupTable>> NewDenseTable(
   if (!absl::c_linear_search(TableKeyTypes(), key_type) ||
       !absl::c_linear_search(TableValueTypes(), options.value_type)) {
     return absl::UnimplementedError(
-        absl::StrCat("there is no dense table from ", DataTypeName(key_type),
-                     " to ", DataTypeName(options.value_type)));
+        absl::StrCat("dense tables from ", DataTypeName(key_type), " to ",
+                     DataTypeName(options.value_type), " are not supported"));
   }
   RETURN_IF_ERROR(CheckMarks(options.empty_key, options.deleted_key));
-  // Not so of NaN either.
+  // Written so that NaN is rejected as well.
   if (!(options.max_load_factor > 0 && options.max_load_factor < 1)) {
     return absl::InvalidArgumentError(
         absl::StrCat("max_load_factor must be between 0 and 1, got: ",
@@ -394,7 +395,7 @@ absl::StatusOr<std::shared_ptr<LookupTable>> NewDenseTable(
         absl::StrCat("Empty value must be a scalar or a vector, got shape ",
                      options.value_shape.ToString()));
   }
-  // Of its own: whoever gave the keys may write to their memory.
+  // Copies them, because the caller may write to the memory of its keys.
   DenseTableOptions own = options;
   ASSIGN_OR_RETURN(own.empty_key, options.empty_key.DeepCopy(HeapAllocator()));
   ASSIGN_OR_RETURN(own.deleted_key,

@@ -56,7 +56,7 @@ class DenseTableTest : public testing::Test {
   HeapCharge charge_{HeapAllocator()};
 };
 
-TEST_F(DenseTableTest, KeysThatMeetLieOneBehindTheOther) {
+TEST_F(DenseTableTest, CollidingKeysUseTheNextBuckets) {
   Make(8);
   ASSERT_OK(Insert(1, 10));
   ASSERT_OK(Insert(9, 90));
@@ -64,7 +64,7 @@ TEST_F(DenseTableTest, KeysThatMeetLieOneBehindTheOther) {
   EXPECT_EQ(ValueOf(Find(9)), 90);
 }
 
-TEST_F(DenseTableTest, KeyBehindOneThatWasRemovedIsSetWhereItIs) {
+TEST_F(DenseTableTest, KeyBehindARemovedKeyIsUpdatedInPlace) {
   Make(8);
   ASSERT_OK(Insert(1, 10));
   ASSERT_OK(Insert(9, 90));
@@ -76,9 +76,9 @@ TEST_F(DenseTableTest, KeyBehindOneThatWasRemovedIsSetWhereItIs) {
   EXPECT_EQ(ValueOf(Find(9)), kNothing);
 }
 
-// Else there would be no empty bucket at which a search could end, and the
-// table would grow with keys that it does not have.
-TEST_F(DenseTableTest, KeysThatComeAndGoLeaveRoomForOthers) {
+// Otherwise no empty bucket would be left to end a search, and the table would
+// be enlarged for keys that it no longer has.
+TEST_F(DenseTableTest, RemovedKeysFreeTheirBuckets) {
   Make(8);
   for (int64_t key = 1; key < 100; ++key) {
     ASSERT_OK(Insert(key, key));
@@ -90,7 +90,7 @@ TEST_F(DenseTableTest, KeysThatComeAndGoLeaveRoomForOthers) {
   EXPECT_EQ(table_->size(), 0);
 }
 
-TEST_F(DenseTableTest, ImportedBucketsMayAllBeTaken) {
+TEST_F(DenseTableTest, ImportMayFillAllBuckets) {
   Make(4);
   ASSERT_OK(table_->Import(step_,
                            Tensor::FromValues<int64_t>({4, 1}, {1, 2, 3, 4}),
@@ -103,7 +103,7 @@ TEST_F(DenseTableTest, ImportedBucketsMayAllBeTaken) {
   EXPECT_EQ(ValueOf(Find(5)), 50);
 }
 
-TEST_F(DenseTableTest, ImportTakesOnlyBucketsOfTheTable) {
+TEST_F(DenseTableTest, ImportChecksTheBuckets) {
   Make(4);
   ASSERT_OK(Insert(1, 10));
   for (const int64_t rows : {0, 1, 2, 3, 6}) {
@@ -117,7 +117,7 @@ TEST_F(DenseTableTest, ImportTakesOnlyBucketsOfTheTable) {
   EXPECT_EQ(ValueOf(Find(1)), 10);
 }
 
-TEST_F(DenseTableTest, MarksAreTheTablesOwn) {
+TEST_F(DenseTableTest, SpecialKeysAreCopied) {
   DenseTableOptions options = Options(4);
   ASSERT_OK_AND_ASSIGN(table_, NewDenseTable(options));
   options.empty_key.mutable_flat<int64_t>()[0] = 7;
@@ -125,7 +125,7 @@ TEST_F(DenseTableTest, MarksAreTheTablesOwn) {
   EXPECT_EQ(ValueOf(Find(7)), 70);
 }
 
-TEST(DenseTable, RefusesOptionsThatMakeNoTable) {
+TEST(DenseTable, RejectsInvalidOptions) {
   const auto why = [](auto change) {
     DenseTableOptions options = Options(4);
     change(options);

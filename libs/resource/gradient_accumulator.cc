@@ -76,16 +76,15 @@ absl::Status GradientAccumulator::Apply(const Cancellation& step,
   Finished finished;
   {
     absl::MutexLock lock(&mutex_);
-    // Nothing of an aborted step lands later.
+    // An aborted step must not change the sum later.
     if (step.IsCancelled()) return step.status();
     if (IsOld(local_step, training)) return absl::OkStatus();
     if (count_ > 0 && replica.has_value() == kept_.empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("accumulator '", name_, "' has gradients ",
-                       replica ? "without" : "with",
-                       " the number of their replica, and gets one ",
-                       replica ? "with" : "without",
-                       ": all replicas are to say it, or none"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "accumulator '", name_, "' has gradients ",
+          replica ? "without" : "with", " a replica number, and got one ",
+          replica ? "with" : "without",
+          ": either all replicas must be numbered or none"));
     }
     if (replica) {
       ASSIGN_OR_RETURN(const bool is_new, Keep(gradient, *replica));
@@ -116,7 +115,7 @@ absl::StatusOr<bool> GradientAccumulator::Keep(
 absl::Status GradientAccumulator::AddKept() {
   bool is_first = true;
   for (auto& [replica, kept] : kept_) {
-    // Nobody else holds its buffers: the first becomes the sum.
+    // Its buffers are not shared, so the first gradient becomes the sum.
     const std::vector<Tensor> gradient = std::move(kept);
     RETURN_IF_ERROR(sum_->Add(gradient, is_first));
     is_first = false;
@@ -157,7 +156,7 @@ void GradientAccumulator::Submit(std::shared_ptr<Attempt> attempt) {
     finished.push_back(std::move(attempt));
   } else {
     absl::MutexLock lock(&mutex_);
-    // Over already: it was cancelled since, and its function has been called.
+    // Otherwise it was cancelled meanwhile, and its callback has run.
     if (!attempt->over) {
       WaitingWith(*attempt).push_back(attempt);
       Advance(finished);
@@ -180,7 +179,7 @@ void GradientAccumulator::Cancel(const std::shared_ptr<Attempt>& attempt,
     attempt->over = true;
     attempt->status = cause;
     std::erase(WaitingWith(*attempt), attempt);
-    // The next one may ask for fewer.
+    // The next one may need fewer.
     Advance(finished);
   }
   Finish(finished);

@@ -1,28 +1,28 @@
-// GradientAccumulator: sums gradients of one global step until enough have
-// come, for synchronous training. TensorFlow's ConditionalAccumulator
+// GradientAccumulator sums gradients of one global step until enough have
+// arrived, for synchronous training. It is TensorFlow's ConditionalAccumulator
 // (core/framework/resource_op_kernel and conditional_accumulator_base.cc).
 //
-// A gradient that was computed before the accumulator's global step is dropped
-// in silence. Taking the average waits, without a thread, until as many
-// gradients are there as are asked for; it empties the accumulator and moves
-// its global step on. A take whose step is cancelled has taken nothing.
+// A gradient computed before the accumulator's global step is silently dropped.
+// Taking the average waits, without a thread, for the required number of
+// gradients, empties the accumulator, and advances its global step. A take
+// whose step is cancelled takes no gradients.
 //
-// It outlives the session that trains, and may find its variable restored to an
-// earlier step: see BeginAnew.
+// The accumulator outlives the training session, and its variables may be
+// restored to an earlier step: see BeginAnew.
 //
-// It counts its takes from the global step that it was given. The training's
-// own global step may grow by more than one with each take; then the steps of
-// gradients run ahead of this count.
+// It counts its takes from the global step that it was given. The global step
+// of the training may increase by more than one with each take; the steps of
+// gradients are then ahead of this count.
 //
-// Gradients are added up in the order in which they come, so the last bits of a
-// sum may differ from run to run. Those that come with the number of their
-// replica are kept as they are until they are taken, and are then added up in
-// the order of these numbers; of one replica the first of each global step
-// counts. That costs the memory of as many gradients as are asked for, and
-// leaves all additions to the take. An accumulator gets gradients of one kind.
+// Gradients are added in the order of arrival, so the last bits of a sum may
+// differ between runs. Gradients with a replica number are kept separately
+// until they are taken, and are then added in the order of these numbers. Only
+// the first gradient of a replica in each global step counts. This costs the
+// memory of the required number of gradients, and all additions happen in the
+// take. All gradients of one accumulator must be either numbered or not.
 //
-// Threads: all methods may be called from any thread. Functions given run
-// without a lock held, on the thread that made it possible.
+// Threads: all methods may be called from any thread. Callbacks run without a
+// lock held, on the thread that made them possible.
 #ifndef WEFT_LIBS_RESOURCE_GRADIENT_ACCUMULATOR_H_
 #define WEFT_LIBS_RESOURCE_GRADIENT_ACCUMULATOR_H_
 
@@ -45,23 +45,24 @@
 
 namespace weft {
 
-// What an accumulator sums up: dense tensors, or some rows of them. Used under
-// the accumulator's lock.
+// GradientSum adds up the gradients of an accumulator: dense tensors, or some
+// rows of them. It is used under the accumulator's lock.
 class GradientSum {
  public:
   virtual ~GradientSum() = default;
-  // Whether a gradient is one that could be added, and then to `other`, unless
-  // that is empty.
+  // Returns an error unless the gradient can be added, and can be added to
+  // `other`, if `other` is not empty.
   virtual absl::Status Check(absl::Span<const Tensor> gradient,
                              absl::Span<const Tensor> other) const = 0;
-  // Adds a gradient, the first one after Take if `is_first`; an error leaves
-  // the sum as it was.
+  // Adds a gradient. `is_first` marks the first one after Take. An error leaves
+  // the sum unchanged.
   virtual absl::Status Add(absl::Span<const Tensor> gradient,
                            bool is_first) = 0;
-  // The average, or sum, of `count` gradients, which it forgets. REQUIRES: so
-  // many were added since the last Take or Forget, and one at least.
+  // Returns the average or sum of `count` gradients and resets the sum.
+  // REQUIRES: exactly that many, and at least one, were added since the last
+  // Take or Forget.
   virtual absl::StatusOr<std::vector<Tensor>> Take(int64_t count) = 0;
-  // There are none, as far as any were added.
+  // Drops the gradients added so far.
   virtual void Forget() = 0;
 };
 
@@ -75,7 +76,7 @@ struct GradientAccumulatorOptions {
                          const GradientAccumulatorOptions&) = default;
 };
 
-// Held by shared_ptr: who waits keeps it.
+// Must be held by shared_ptr: waiting calls keep it alive.
 class GradientAccumulator
     : public Resource,
       public std::enable_shared_from_this<GradientAccumulator> {
@@ -96,36 +97,37 @@ class GradientAccumulator
 
   int64_t num_accumulated() const;
   absl::Status SetGlobalStep(const Cancellation& step, int64_t global_step);
-  // The same for a training that begins, or goes on from a checkpoint, in this
-  // global step. What an earlier one has given counts in none of its steps:
-  // gradients that are here go (unless no training has begun here before: those
-  // are of replicas that came before the chief), and ones still to come of
-  // steps that are now undone are dropped until these have come again. Where
-  // the training's global step was seen to run ahead of the count of takes, the
-  // accumulator cannot tell when they come again, and drops none of them.
-  // Whoever knows in which training a gradient was computed tells it to Apply.
+  // Like SetGlobalStep, for a training that starts or resumes from a checkpoint
+  // at this global step. Gradients of an earlier training do not count in its
+  // steps. Gradients already here are dropped, unless no training has begun
+  // here before: those come from replicas that started before the chief.
+  // Gradients of undone steps that arrive later are dropped until those steps
+  // are reached again. If the global step of the training was seen to run ahead
+  // of the count of takes, the accumulator cannot tell when a step is reached
+  // again, and drops none of them. A caller that knows the training of a
+  // gradient passes it to Apply.
   absl::Status BeginAnew(const Cancellation& step, int64_t global_step);
 
-  // How often BeginAnew was called: the number of the training that goes on.
+  // The number of calls of BeginAnew, which identifies the current training.
   int64_t training() const;
 
-  // Adds a gradient that was computed in global step `local_step`, by the
-  // replica of that number, if it has one. One that was begun to be computed in
-  // an earlier `training` is dropped, unless that was before the first:
-  // whatever its step, the variables that it has read may have been others.
-  // INVALID_ARGUMENT, besides what the sum says, where others have come of the
-  // other kind.
+  // Adds a gradient computed in global step `local_step`, by the given replica
+  // if it is numbered. A gradient whose computation began in an earlier
+  // `training` is dropped, unless that was before the first one: the variables
+  // that it read may have had other values. Returns INVALID_ARGUMENT for the
+  // errors of the sum, and if earlier gradients were numbered and this one is
+  // not, or the reverse.
   absl::Status Apply(const Cancellation& step, int64_t local_step,
                      absl::Span<const Tensor> gradient,
                      std::optional<int64_t> replica = std::nullopt,
                      std::optional<int64_t> training = std::nullopt);
 
-  // Calls `done` exactly once, with what the sum makes of `num_required`
-  // gradients or more; `step` lives until then. REQUIRES: num_required > 0.
+  // Calls `done` exactly once, with the result of `num_required` or more
+  // gradients. `step` must live until then. REQUIRES: num_required > 0.
   void Take(Cancellation& step, int64_t num_required, Taken done);
 
-  // The same without taking any: how many are there, once they are enough for
-  // `num_required`. Waits for no take.
+  // Like Take, but takes no gradients: reports their number once there are
+  // `num_required`. Does not wait for earlier takes.
   void WhenAccumulated(Cancellation& step, int64_t num_required, Counted done);
 
  private:
@@ -134,7 +136,7 @@ class GradientAccumulator
         : step(of), num_required(required) {}
     Cancellation& step;
     const int64_t num_required;
-    // One of the two.
+    // Exactly one of the two is set.
     Taken taken;
     Counted counted;
     Cancellation::Token token = 0;
@@ -151,13 +153,14 @@ class GradientAccumulator
               const absl::Status& cause);
   Attempts& WaitingWith(const Attempt& attempt)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Ends what can end now.
+  // Completes the waiting calls that can complete now.
   void Advance(Finished& finished) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AdvanceCounts(Finished& finished) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsOld(int64_t local_step, std::optional<int64_t> training) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Keeps a gradient until it is taken; false where the replica's is there.
+  // Keeps a gradient until it is taken. Returns false if the replica's gradient
+  // is already here.
   absl::StatusOr<bool> Keep(absl::Span<const Tensor> gradient, int64_t replica)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status AddKept() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -170,21 +173,21 @@ class GradientAccumulator
   const GradientAccumulatorOptions options_;
   mutable absl::Mutex mutex_;
   const std::unique_ptr<GradientSum> sum_ ABSL_PT_GUARDED_BY(mutex_);
-  // Of replicas with a number; not in sum_ yet.
+  // Gradients of numbered replicas, not yet added to sum_.
   std::map<int64_t, std::vector<Tensor>> kept_ ABSL_GUARDED_BY(mutex_);
-  int64_t count_ ABSL_GUARDED_BY(mutex_) = 0;  // with those kept
+  int64_t count_ ABSL_GUARDED_BY(mutex_) = 0;  // including kept_
   int64_t global_step_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t training_ ABSL_GUARDED_BY(mutex_) = 0;
   bool has_taken_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t latest_step_ ABSL_GUARDED_BY(mutex_) = 0;  // of all gradients
-  // Steps up to this one, but for those up to global_step_, were undone.
+  // Steps after global_step_ up to this one were undone.
   int64_t undone_step_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Since the training began; then gradients of later steps than global_step_
-  // tell that the training's global step runs ahead of it.
+  // Set since the current training began. Gradients of steps after global_step_
+  // then show that the training's global step runs ahead of it.
   bool has_taken_in_training_ ABSL_GUARDED_BY(mutex_) = false;
   bool steps_run_ahead_ ABSL_GUARDED_BY(mutex_) = false;
   Attempts takes_ ABSL_GUARDED_BY(mutex_);
-  Attempts counts_ ABSL_GUARDED_BY(mutex_);  // who only wants to be told
+  Attempts counts_ ABSL_GUARDED_BY(mutex_);  // calls of WhenAccumulated
 };
 
 }  // namespace weft

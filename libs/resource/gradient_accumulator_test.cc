@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// The number of gradients, so that a test sees what was taken.
+// A sum that counts its gradients, so that tests see what was taken.
 class CountingSum : public GradientSum {
  public:
   absl::Status Check(absl::Span<const Tensor>,
@@ -31,7 +31,7 @@ class GradientAccumulatorTest : public testing::Test {
  protected:
   using Answer = std::optional<absl::StatusOr<std::vector<Tensor>>>;
 
-  // `answer` is set once, with what the take came to.
+  // Sets `answer` once, to the result of the take.
   void Take(Cancellation& step, int64_t num_required, Answer& answer) {
     accumulator_->Take(step, num_required, [&](auto taken) {
       ASSERT_FALSE(answer.has_value());
@@ -42,7 +42,7 @@ class GradientAccumulatorTest : public testing::Test {
                      std::optional<int64_t> replica = std::nullopt) {
     return accumulator_->Apply(step_, local_step, {}, replica);
   }
-  // How many count of gradients that are given now.
+  // The number of these gradients that count now.
   int64_t NumCounted(std::initializer_list<int64_t> local_steps) {
     const int64_t before = accumulator_->num_accumulated();
     for (const int64_t local_step : local_steps) EXPECT_OK(Apply(local_step));
@@ -55,7 +55,7 @@ class GradientAccumulatorTest : public testing::Test {
                                             std::make_unique<CountingSum>());
 };
 
-TEST_F(GradientAccumulatorTest, ATakeWaitsForEnough) {
+TEST_F(GradientAccumulatorTest, TakeWaitsForEnoughGradients) {
   Answer answer;
   Take(step_, 2, answer);
   ASSERT_OK(Apply());
@@ -67,13 +67,13 @@ TEST_F(GradientAccumulatorTest, ATakeWaitsForEnough) {
   EXPECT_EQ(accumulator_->num_accumulated(), 0);
 }
 
-TEST_F(GradientAccumulatorTest, ACancelledTakeTakesNothing) {
+TEST_F(GradientAccumulatorTest, CancelledTakeKeepsTheGradients) {
   Cancellation other;
   Answer first, second;
   Take(other, 3, first);
   Take(step_, 1, second);
   ASSERT_OK(Apply());
-  EXPECT_FALSE(second.has_value());  // its turn has not come
+  EXPECT_FALSE(second.has_value());  // the first take goes first
   other.Cancel(absl::AbortedError("the step is over"));
   ASSERT_TRUE(first.has_value());
   EXPECT_EQ(first->status(), absl::AbortedError("the step is over"));
@@ -81,8 +81,8 @@ TEST_F(GradientAccumulatorTest, ACancelledTakeTakesNothing) {
   EXPECT_OK(*second);
 }
 
-// Its container was reset, or its node is gone.
-TEST_F(GradientAccumulatorTest, ATakeThatWaitsKeepsItsAccumulator) {
+// As when its container was reset, or its node was destroyed.
+TEST_F(GradientAccumulatorTest, WaitingTakeKeepsItsAccumulator) {
   Answer answer;
   Take(step_, 1, answer);
   const std::weak_ptr<GradientAccumulator> accumulator = accumulator_;
@@ -94,7 +94,7 @@ TEST_F(GradientAccumulatorTest, ATakeThatWaitsKeepsItsAccumulator) {
   EXPECT_TRUE(accumulator.expired());
 }
 
-TEST_F(GradientAccumulatorTest, ACountIsToldAndNothingTaken) {
+TEST_F(GradientAccumulatorTest, CountReportsWithoutTaking) {
   std::vector<absl::StatusOr<int64_t>> told;
   const auto tell = [&](absl::StatusOr<int64_t> count) {
     told.push_back(std::move(count));
@@ -109,7 +109,7 @@ TEST_F(GradientAccumulatorTest, ACountIsToldAndNothingTaken) {
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].value_or(-1), 2);
   EXPECT_EQ(accumulator_->num_accumulated(), 2);
-  // A take that waits keeps nobody from being told, and is told nothing of.
+  // A waiting take neither blocks counts nor is visible to them.
   Take(step_, 3, answer);
   ASSERT_OK(Apply());
   ASSERT_EQ(told.size(), 2u);
@@ -125,19 +125,19 @@ TEST_F(GradientAccumulatorTest, ACountIsToldAndNothingTaken) {
   EXPECT_EQ(told[3].status(), absl::AbortedError("the step is over"));
 }
 
-TEST_F(GradientAccumulatorTest, WhatComesBeforeTheFirstChiefStays) {
+TEST_F(GradientAccumulatorTest, GradientsBeforeTheFirstChiefCount) {
   ASSERT_OK(Apply(1000));
   ASSERT_OK(accumulator_->BeginAnew(step_, 1000));
   EXPECT_EQ(accumulator_->num_accumulated(), 1);
   EXPECT_EQ(NumCounted({999, 1000, 1001}), 2);
 }
 
-TEST_F(GradientAccumulatorTest, AnotherChiefTakesNothingOver) {
+TEST_F(GradientAccumulatorTest, NewChiefDropsEarlierGradients) {
   ASSERT_OK(accumulator_->BeginAnew(step_, 5));
   ASSERT_OK(Apply(5));
   ASSERT_OK(accumulator_->BeginAnew(step_, 5));
   EXPECT_EQ(accumulator_->num_accumulated(), 0);
-  // Nor one that has set no step, but has taken.
+  // Also if the earlier chief set no step, but took gradients.
   accumulator_ = std::make_shared<GradientAccumulator>(
       "b", GradientAccumulatorOptions(), std::make_unique<CountingSum>());
   Answer answer;
@@ -148,7 +148,7 @@ TEST_F(GradientAccumulatorTest, AnotherChiefTakesNothingOver) {
   EXPECT_EQ(accumulator_->num_accumulated(), 0);
 }
 
-TEST_F(GradientAccumulatorTest, UndoneStepsCountAgainWhenTheyCome) {
+TEST_F(GradientAccumulatorTest, UndoneStepsCountAgain) {
   ASSERT_OK(accumulator_->BeginAnew(step_, 7));
   ASSERT_OK(Apply(7));
   Answer answer;
@@ -156,7 +156,7 @@ TEST_F(GradientAccumulatorTest, UndoneStepsCountAgainWhenTheyCome) {
   ASSERT_OK(accumulator_->BeginAnew(step_, 6));
   EXPECT_EQ(NumCounted({5, 7, 8}), 0);
   EXPECT_EQ(NumCounted({6}), 1);
-  // Of a step that nobody had come to, and TensorFlow counts.
+  // A step that was not reached before; TensorFlow counts it.
   EXPECT_EQ(NumCounted({9}), 1);
   answer.reset();
   Take(step_, 1, answer);
@@ -167,9 +167,10 @@ TEST_F(GradientAccumulatorTest, UndoneStepsCountAgainWhenTheyCome) {
   EXPECT_EQ(NumCounted({8}), 1);
 }
 
-// The training's global step grows by ten with each update. A chief that goes
-// on from step 10 must not wait for gradients that are all taken for undone.
-TEST_F(GradientAccumulatorTest, StepsThatRunAheadOfTakesCountAfterARestart) {
+// The global step of the training increases by ten with each update. A chief
+// that resumes from step 10 must not wait for gradients that are all taken as
+// undone.
+TEST_F(GradientAccumulatorTest, StepsAheadOfTakesCountAfterRestart) {
   ASSERT_OK(accumulator_->BeginAnew(step_, 0));
   Answer answer;
   for (const int64_t local_step : {0, 10, 20, 30}) {
@@ -186,8 +187,9 @@ TEST_F(GradientAccumulatorTest, StepsThatRunAheadOfTakesCountAfterARestart) {
   }
 }
 
-// Of the same step, but computed from what was before the restore.
-TEST_F(GradientAccumulatorTest, WhatWasBegunInAnEarlierTrainingIsDropped) {
+// The gradient is of the same step, but was computed from values before the
+// restore.
+TEST_F(GradientAccumulatorTest, GradientsOfEarlierTrainingAreDropped) {
   const auto num_counted = [&](int64_t training) {
     const int64_t before = accumulator_->num_accumulated();
     EXPECT_OK(accumulator_->Apply(step_, 6, {}, std::nullopt, training));
@@ -195,7 +197,7 @@ TEST_F(GradientAccumulatorTest, WhatWasBegunInAnEarlierTrainingIsDropped) {
   };
   EXPECT_EQ(num_counted(0), 1);
   ASSERT_OK(accumulator_->BeginAnew(step_, 6));
-  EXPECT_EQ(num_counted(0), 1);  // the chief came after it
+  EXPECT_EQ(num_counted(0), 1);  // the chief came later
   EXPECT_EQ(num_counted(1), 1);
   ASSERT_OK(accumulator_->BeginAnew(step_, 6));
   EXPECT_EQ(accumulator_->training(), 2);
@@ -204,20 +206,20 @@ TEST_F(GradientAccumulatorTest, WhatWasBegunInAnEarlierTrainingIsDropped) {
   EXPECT_EQ(num_counted(2), 1);
 }
 
-// Its first gradient counts, and was one of a step that is undone.
-TEST_F(GradientAccumulatorTest, ANumberedReplicaIsHeardByTheNextChief) {
+// The first gradient of the replica was of an undone step, so the next counts.
+TEST_F(GradientAccumulatorTest, NumberedReplicaCountsForTheNextChief) {
   ASSERT_OK(accumulator_->BeginAnew(step_, 3));
   ASSERT_OK(Apply(3, 1));
   ASSERT_OK(accumulator_->BeginAnew(step_, 2));
   ASSERT_OK(Apply(2, 1));
   EXPECT_EQ(accumulator_->num_accumulated(), 1);
-  // The kind may be another one, too.
+  // The next training may also use gradients without a number.
   ASSERT_OK(accumulator_->BeginAnew(step_, 2));
   ASSERT_OK(Apply(2));
   EXPECT_EQ(accumulator_->num_accumulated(), 1);
 }
 
-TEST_F(GradientAccumulatorTest, NothingOfAnAbortedStepBeginsAnew) {
+TEST_F(GradientAccumulatorTest, AbortedStepDoesNotRestart) {
   ASSERT_OK(accumulator_->BeginAnew(step_, 3));
   ASSERT_OK(Apply(3));
   Cancellation over;

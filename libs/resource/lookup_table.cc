@@ -21,8 +21,8 @@ float AsFloat(Number value) {
   return std::bit_cast<float>(static_cast<int32_t>(value));
 }
 
-// Whether two values of a type are equal: a NaN equals nothing, and the zeros
-// of both signs each other.
+// Returns whether two values of a type are equal: NaN equals no value, and the
+// zeros of both signs are equal.
 bool AreEqual(DataType, const std::string& a, const std::string& b) {
   return a == b;
 }
@@ -41,7 +41,7 @@ std::string Text(DataType type, Number value) {
   return absl::StrCat(value);
 }
 
-// The entries of a map, which outlives them, in the order of their keys.
+// The entries of a map in the order of their keys. The map must outlive them.
 template <typename Map>
 std::vector<const typename Map::value_type*> EntriesByKey(const Map& map) {
   std::vector<const typename Map::value_type*> entries;
@@ -194,7 +194,7 @@ class HashTable : public LookupTable {
   Map map_ ABSL_GUARDED_BY(mutex_);
 };
 
-// A table that changes, from keys to rows of values.
+// A mutable table from keys to rows of values.
 template <typename K, typename V>
 class RowTable : public LookupTable {
  public:
@@ -241,7 +241,8 @@ class RowTable : public LookupTable {
 
   absl::Status Initialize(const Cancellation&, const Tensor&,
                           const Tensor&) override {
-    return absl::UnimplementedError("it is a table that changes");
+    return absl::UnimplementedError(
+        "a mutable table cannot be initialized; insert or import the entries");
   }
 
   absl::Status Insert(const Cancellation& step, const Tensor& keys,
@@ -301,7 +302,7 @@ class RowTable : public LookupTable {
     const Elements<K> k(keys);
     const Elements<V> v(values);
     for (size_t i = 0; i < k.size(); ++i) {
-      // As a whole: where it throws, the table must have no shorter row.
+      // Inserted as a whole: after an exception no row may be incomplete.
       std::vector<V> row(row_size_);
       for (size_t j = 0; j < row_size_; ++j) row[j] = v[i * row_size_ + j];
       map_.insert_or_assign(k[i], std::move(row));
@@ -322,9 +323,9 @@ absl::Status CheckTableTypes(DataType key_type, DataType value_type) {
       absl::c_linear_search(TableValueTypes(), value_type)) {
     return absl::OkStatus();
   }
-  return absl::UnimplementedError(absl::StrCat("there is no table from ",
-                                               DataTypeName(key_type), " to ",
-                                               DataTypeName(value_type)));
+  return absl::UnimplementedError(
+      absl::StrCat("tables from ", DataTypeName(key_type), " to ",
+                   DataTypeName(value_type), " are not supported"));
 }
 
 template <typename K>

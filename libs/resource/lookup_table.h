@@ -1,5 +1,6 @@
-// LookupTable: a map from keys to values on a device, as TensorFlow's hash
-// tables are. One kind is filled once and then only read; the other changes.
+// LookupTable is a map from keys to values on a device, like TensorFlow's hash
+// tables. One kind is initialized once and then read-only; the other is
+// mutable.
 //
 // Rules and error texts are TensorFlow's (core/kernels/lookup_table_op.cc,
 // initializable_lookup_table.cc).
@@ -31,48 +32,55 @@ class LookupTable : public Resource {
 
   virtual DataType key_type() const = 0;
   virtual DataType value_type() const = 0;
-  // Of one key and of one value: scalars, unless a table says otherwise.
+  // The shape of one key and of one value: scalars, unless a table overrides
+  // it.
   virtual TensorShape key_shape() const { return TensorShape(); }
   virtual TensorShape value_shape() const { return TensorShape(); }
   virtual bool is_mutable() const = 0;
-  // Whether it is a table of libs/resource/dense_table.h.
+  // Returns whether the table is one of libs/resource/dense_table.h.
   virtual bool is_dense() const { return false; }
   virtual int64_t size() const = 0;
 
-  // For all: REQUIRES tensors of the table's types, as many values as keys.
+  // For all methods: REQUIRES tensors of the table's types, with as many values
+  // as keys.
 
-  // The value of each key, into `values`, or that of `fallback`, which is one
-  // value or one for each key. `charge` counts the strings.
-  // FAILED_PRECONDITION where a table that is filled once was not;
-  // RESOURCE_EXHAUSTED where there is no room for the strings.
+  // Writes the value of each key to `values`. Missing keys get the value in
+  // `fallback`, which holds one value or one for each key. `charge` counts the
+  // strings. Returns FAILED_PRECONDITION if a table that is initialized once
+  // has no values yet, and RESOURCE_EXHAUSTED if the strings exceed the memory
+  // bound.
   virtual absl::Status Find(const Tensor& keys, const Tensor& fallback,
                             Tensor& values, HeapCharge& charge) const = 0;
-  // Whatever changes a table asks under the lock whether `step` was cancelled.
+  // Every method that changes a table checks under the lock that `step` is not
+  // cancelled.
 
-  // Fills a table that is filled once; again is fine with as many entries.
+  // Fills a table that is initialized once. A second call is accepted if it has
+  // as many entries.
   virtual absl::Status Initialize(const Cancellation& step, const Tensor& keys,
                                   const Tensor& values) = 0;
-  // These are for tables that change; UNIMPLEMENTED for others.
+  // For mutable tables; others return UNIMPLEMENTED.
   virtual absl::Status Insert(const Cancellation& step, const Tensor& keys,
                               const Tensor& values) = 0;
   virtual absl::Status Remove(const Cancellation& step, const Tensor& keys) = 0;
-  // Replaces everything; the same as Initialize for a table filled once.
+  // Replaces all entries. Equals Initialize for a table that is initialized
+  // once.
   virtual absl::Status Import(const Cancellation& step, const Tensor& keys,
                               const Tensor& values) = 0;
 
-  // All keys, sorted, and their values, as vectors; what Import takes. A dense
-  // table shows all of its buckets, as TensorFlow's does. `charge` counts the
-  // strings, as for Find.
+  // Returns all keys, sorted, and their values, as vectors that Import accepts.
+  // A dense table returns all its buckets, as TensorFlow's does. `charge`
+  // counts the strings, as in Find.
   virtual absl::StatusOr<std::pair<Tensor, Tensor>> Export(
       HeapCharge& charge) const = 0;
 };
 
-// UNIMPLEMENTED for types that no table has.
+// Returns UNIMPLEMENTED for types that no table supports.
 absl::StatusOr<std::shared_ptr<LookupTable>> NewLookupTable(DataType key_type,
                                                             DataType value_type,
                                                             bool is_mutable);
 
-// A table that changes, from keys to vectors. INVALID_ARGUMENT for other rows.
+// Creates a mutable table from keys to vectors. Returns INVALID_ARGUMENT for
+// values of other ranks.
 absl::StatusOr<std::shared_ptr<LookupTable>> NewTableOfTensors(
     DataType key_type, DataType value_type, const PartialShape& row);
 

@@ -1,4 +1,4 @@
-// Tables whose memory ends while they change.
+// Tests lookup tables that run out of memory during a change.
 #include "libs/resource/lookup_table.h"
 
 #include <cstdint>
@@ -27,8 +27,7 @@ constexpr int kKeys = 40;  // enough that the table grows
 class LookupTableTest : public ::testing::Test {
  protected:
   // Inserts 40 keys with the values, while one allocation after the other
-  // fails. Each leaves a table whose keys are there with all of their values or
-  // not at all.
+  // fails. After each failure a key must have all of its values or be absent.
   void InsertWithoutMemory(LookupTable& table, const Tensor& values,
                            int64_t row_size) {
     absl::Status status = absl::UnknownError("nothing was inserted");
@@ -78,13 +77,13 @@ class LookupTableTest : public ::testing::Test {
   HeapCharge charge_{HeapAllocator()};
 };
 
-TEST_F(LookupTableTest, InsertionsWithoutMemoryLeaveTheTable) {
+TEST_F(LookupTableTest, FailedInsertionsLeaveTheTableValid) {
   ASSERT_OK_AND_ASSIGN(const auto table,
                        NewLookupTable(DT_STRING, DT_INT64, true));
   InsertWithoutMemory(*table, Fives(kKeys), 1);
 }
 
-TEST_F(LookupTableTest, RowsWithoutMemoryAreNotInserted) {
+TEST_F(LookupTableTest, FailedInsertionsLeaveNoPartialRow) {
   ASSERT_OK_AND_ASSIGN(const auto table, NewTableOfTensors(DT_STRING, DT_INT64,
                                                            PartialShape({3})));
   InsertWithoutMemory(*table, Fives(3 * kKeys), 3);

@@ -57,8 +57,8 @@ absl::Status CheckBatch(absl::Span<const Tensor> components) {
 
 }  // namespace
 
-// One call that is under way. All but the functions and the step is guarded by
-// the queue's lock until it is over.
+// One call in progress. The queue's lock guards everything but the functions
+// and the step until the call is over.
 struct Queue::Attempt {
   enum class Kind { kEnqueue, kClose, kDequeue };
 
@@ -72,7 +72,7 @@ struct Queue::Attempt {
   // Enqueue: elements before `next` are in the queue.
   std::vector<QueueElement> elements;
   size_t next = 0;
-  // Dequeue: what it has gathered so far.
+  // Dequeue: the elements gathered so far.
   int64_t wanted = 0;
   bool or_fewer = false;
   std::vector<QueueElement> taken;
@@ -218,7 +218,7 @@ void Queue::Submit(std::shared_ptr<Attempt> attempt) {
     finished.push_back(std::move(attempt));
   } else {
     absl::MutexLock lock(&mutex_);
-    // Over already: it was cancelled since, and its function has been called.
+    // Otherwise it was cancelled meanwhile, and its callback has run.
     if (!attempt->over) {
       WaitingWith(*attempt).push_back(std::move(attempt));
       Advance(finished);
@@ -227,7 +227,7 @@ void Queue::Submit(std::shared_ptr<Attempt> attempt) {
   Finish(finished);
 }
 
-// Deregistering from here would wait for itself, so Finish is told not to.
+// Deregistering from here would wait for this callback, so Finish must not.
 void Queue::Cancel(const std::shared_ptr<Attempt>& attempt,
                    const absl::Status& cause) {
   Finished finished;
@@ -289,7 +289,8 @@ bool Queue::AdvanceFirst(Attempts& attempts, Finished& finished) {
   return moved;
 }
 
-// A cancelled step neither adds nor takes, even where its callback is late.
+// A cancelled step neither adds nor takes elements, even if its callback is
+// late.
 Queue::Progress Queue::Try(Attempt& attempt) {
   if (attempt.step.IsCancelled()) {
     attempt.status = attempt.step.status();

@@ -1,18 +1,17 @@
-// Queue: elements that wait on a device between steps, as TensorFlow's queues
-// do: a bounded store, and the enqueues and dequeues that wait for it.
+// Queue holds elements on a device between steps, like TensorFlow's queues: a
+// bounded store, and the enqueues and dequeues that wait for it.
 //
-// Nobody waits with a thread: who can't go on leaves a function to call. Calls
-// are served in the order in which they came, enqueues and dequeues apart; an
-// enqueue never waits for a dequeue that came before it, nor the reverse.
-// Elements of a step that is cancelled while it waits to take them stay: what
-// it had gathered goes back to where it was.
+// Waiting calls hold no thread; they leave a callback. Enqueues are served in
+// FIFO order, and so are dequeues. An enqueue never waits for an earlier
+// dequeue, nor the reverse. A dequeue whose step is cancelled while it waits
+// takes no elements: those that it had gathered return to their place.
 //
 // Rules and error texts are TensorFlow's (core/kernels/queue_base.cc,
 // fifo_queue.cc, random_shuffle_queue_op.cc).
 //
-// Threads: all methods may be called from any thread. Functions given run
-// without a lock held, on the caller's thread, on that of the call that made it
-// possible, or on that of the cancellation.
+// Threads: all methods may be called from any thread. Callbacks run without a
+// lock held, on the thread of the caller, of the call that made them possible,
+// or of the cancellation.
 #ifndef WEFT_LIBS_RESOURCE_QUEUE_H_
 #define WEFT_LIBS_RESOURCE_QUEUE_H_
 
@@ -34,21 +33,22 @@
 namespace weft {
 
 struct QueueOptions {
-  std::string kind;  // "FIFOQueue", for texts
+  std::string kind;  // "FIFOQueue", for error texts
   DataTypeVector types;
-  // One for each component, or none: then any shape will do.
+  // One shape for each component, or none to accept any shape.
   std::vector<PartialShape> shapes;
   int64_t capacity = -1;  // elements; negative: no bound
-  // As long as the queue is open, this many stay: they mix what is drawn.
+  // The number of elements that stay while the queue is open, to mix random
+  // draws.
   int64_t min_after_dequeue = 0;
 };
 
-// Held by shared_ptr: who waits keeps it.
+// Must be held by shared_ptr: waiting calls keep it alive.
 class Queue : public Resource, public std::enable_shared_from_this<Queue> {
  public:
   static constexpr absl::string_view kTypeName = "Queue";
 
-  // Dequeues: OK with the elements, or an error and none.
+  // The callback of a dequeue: the elements, or an error.
   using Dequeued =
       absl::AnyInvocable<void(absl::StatusOr<std::vector<QueueElement>>)>;
   using Done = absl::AnyInvocable<void(absl::Status)>;
@@ -65,25 +65,28 @@ class Queue : public Resource, public std::enable_shared_from_this<Queue> {
   int64_t size() const;
   bool is_closed() const;
 
-  // INVALID_ARGUMENT unless the components are what the queue holds; with
-  // `is_batch` each has one more dimension in front, of one size for all.
+  // Returns INVALID_ARGUMENT unless the components have the types and shapes of
+  // the queue. With `is_batch`, each has one more leading dimension, of the
+  // same size for all.
   absl::Status Check(absl::Span<const Tensor> components, bool is_batch) const;
-  // INVALID_ARGUMENT unless a node that asks for `wanted` may share this queue.
+  // Returns INVALID_ARGUMENT unless a node that requests `wanted` may share
+  // this queue.
   absl::Status CheckShared(const QueueOptions& wanted) const;
 
-  // For all three: `done` is called exactly once; `step` lives until then and
-  // ends the call when it is cancelled.
+  // For the next three methods: `done` is called exactly once. `step` must live
+  // until then and ends the call when it is cancelled.
 
-  // Adds elements, each as soon as there is room. CANCELLED when the queue is
-  // closed. REQUIRES: each has been checked.
+  // Adds elements, each as soon as there is capacity. Reports CANCELLED if the
+  // queue is closed. REQUIRES: Check accepted each element.
   void Enqueue(Cancellation& step, std::vector<QueueElement> elements,
                Done done);
-  // Takes `count` elements, or with `or_fewer`, once the queue is closed, those
-  // that are left. OUT_OF_RANGE when there will never be enough.
+  // Takes `count` elements. With `or_fewer`, a closed queue returns the
+  // elements that are left. Reports OUT_OF_RANGE if there will never be enough.
   // REQUIRES: count > 0.
   void Dequeue(Cancellation& step, int64_t count, bool or_fewer, Dequeued done);
-  // Refuses elements from now on, once those that wait to be added are, or,
-  // with `cancel_pending_enqueues`, at once. CANCELLED when it is closed.
+  // Closes the queue to new elements: after the waiting enqueues complete, or,
+  // with `cancel_pending_enqueues`, at once. Reports CANCELLED if the queue is
+  // already closed.
   void Close(Cancellation& step, bool cancel_pending_enqueues, Done done);
 
  private:
@@ -93,16 +96,16 @@ class Queue : public Resource, public std::enable_shared_from_this<Queue> {
   enum class Progress { kNone, kSome, kOver };
 
   void Submit(std::shared_ptr<Attempt> attempt);
-  // Also ends the enqueues that wait.
+  // Also ends the waiting enqueues.
   absl::Status CloseAtOnce(const Cancellation& step, Finished& finished)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // The step of an attempt was cancelled.
+  // Called when the step of an attempt is cancelled.
   void Cancel(const std::shared_ptr<Attempt>& attempt,
               const absl::Status& cause);
-  // Calls what was waiting.
+  // Calls the callbacks of completed attempts.
   static void Finish(const Finished& finished);
 
-  // Lets those that are first go on until none can.
+  // Completes the first waiting calls until none can make progress.
   void Advance(Finished& finished) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool AdvanceFirst(Attempts& attempts, Finished& finished)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -68,7 +68,7 @@ class PriorityStore : public QueueStore {
     elements_.erase(elements_.begin());
     return first;
   }
-  // Each goes before its equals, the one taken first last of all.
+  // Each element goes before its equals, and the one taken first goes foremost.
   void GiveBack(std::vector<QueueElement> elements) override {
     while (!elements.empty()) {
       const int64_t priority = elements.back()[0].scalar<int64_t>();

@@ -1,6 +1,7 @@
-// QueueStore: the elements of a queue and the order in which they leave it.
+// QueueStore holds the elements of a queue and defines the order in which they
+// leave it.
 //
-// Not synchronised: its Queue locks.
+// Not synchronized: the Queue holds its lock.
 #ifndef WEFT_LIBS_RESOURCE_QUEUE_STORE_H_
 #define WEFT_LIBS_RESOURCE_QUEUE_STORE_H_
 
@@ -22,7 +23,8 @@ class QueueStore {
   virtual void Add(QueueElement element) = 0;
   // REQUIRES: size() > 0.
   virtual QueueElement Take() = 0;
-  // Undoes the last calls of Take: the elements in the order they were taken.
+  // Undoes the last calls of Take; `elements` are in the order in which they
+  // were taken.
   virtual void GiveBack(std::vector<QueueElement> elements) = 0;
   virtual int64_t size() const = 0;
 };
@@ -30,12 +32,12 @@ class QueueStore {
 // First in, first out.
 std::unique_ptr<QueueStore> NewFifoStore();
 
-// Any element, drawn with `random`, which returns uniform numbers.
+// Draws any element with `random`, which returns uniform numbers.
 std::unique_ptr<QueueStore> NewRandomStore(
     absl::AnyInvocable<uint32_t()> random);
 
-// The element with the smallest component 0, of equal ones the oldest.
-// REQUIRES: component 0 is an int64 scalar.
+// Takes the element with the smallest component 0, and the oldest of equal
+// ones. REQUIRES: component 0 is an int64 scalar.
 std::unique_ptr<QueueStore> NewPriorityStore();
 
 }  // namespace weft

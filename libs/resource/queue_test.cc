@@ -23,7 +23,7 @@ std::vector<QueueElement> Numbers(std::initializer_list<int> values) {
   return elements;
 }
 
-// What a call came to, once it did.
+// The result of a call, once it has completed.
 using Answer = std::optional<absl::StatusOr<std::vector<int>>>;
 
 class QueueTest : public testing::Test {
@@ -107,7 +107,7 @@ void ExpectError(const Answer* answer, absl::StatusCode code,
   EXPECT_THAT(answer->value().status(), StatusIs(code, text));
 }
 
-TEST_F(QueueTest, GivesElementsInTheOrderTheyCame) {
+TEST_F(QueueTest, ElementsLeaveInInsertionOrder) {
   Make(10);
   ExpectGot(Enqueue({1}), {});
   ExpectGot(Enqueue({2, 3}), {});
@@ -117,7 +117,7 @@ TEST_F(QueueTest, GivesElementsInTheOrderTheyCame) {
   EXPECT_EQ(queue_->size(), 0);
 }
 
-TEST_F(QueueTest, WaitersAreServedInTheOrderTheyCame) {
+TEST_F(QueueTest, WaitersAreServedInFifoOrder) {
   Make(10);
   Answer* first = Dequeue(2);
   Answer* second = Dequeue(1);
@@ -129,7 +129,7 @@ TEST_F(QueueTest, WaitersAreServedInTheOrderTheyCame) {
   ExpectGot(second, {3});
 }
 
-TEST_F(QueueTest, AnEnqueueOfMoreThanFitsGoesOnAsRoomComes) {
+TEST_F(QueueTest, LargeEnqueueContinuesAsSpaceFrees) {
   Make(2);
   Answer* added = Enqueue({1, 2, 3, 4, 5});
   EXPECT_FALSE(added->has_value());
@@ -140,7 +140,7 @@ TEST_F(QueueTest, AnEnqueueOfMoreThanFitsGoesOnAsRoomComes) {
   ExpectGot(added, {});
 }
 
-TEST_F(QueueTest, ACancelledDequeueHasTakenNothing) {
+TEST_F(QueueTest, CancelledDequeueKeepsTheElements) {
   Make(10);
   Cancellation other;
   Answer* cancelled = Dequeue(other, 3);
@@ -155,7 +155,7 @@ TEST_F(QueueTest, ACancelledDequeueHasTakenNothing) {
   EXPECT_EQ(queue_->size(), 1);
 }
 
-TEST_F(QueueTest, ACancelledEnqueueAddsNoMore) {
+TEST_F(QueueTest, CancelledEnqueueAddsNoMore) {
   Make(1);
   Enqueue({1});
   Cancellation other;
@@ -168,7 +168,7 @@ TEST_F(QueueTest, ACancelledEnqueueAddsNoMore) {
   ExpectGot(Dequeue(1), {3});
 }
 
-TEST_F(QueueTest, AClosedQueueGivesWhatItHas) {
+TEST_F(QueueTest, ClosedQueueReturnsItsElements) {
   Make(10);
   Enqueue({1, 2, 3});
   ExpectGot(Close(), {});
@@ -185,7 +185,7 @@ TEST_F(QueueTest, AClosedQueueGivesWhatItHas) {
               "(requested 1, current size 0)");
 }
 
-TEST_F(QueueTest, ClosingEndsThoseThatWait) {
+TEST_F(QueueTest, CloseEndsWaitingDequeues) {
   Make(10);
   Answer* many = Dequeue(3);
   Answer* fewer = Dequeue(3, /*or_fewer=*/true);
@@ -197,7 +197,7 @@ TEST_F(QueueTest, ClosingEndsThoseThatWait) {
   ExpectGot(fewer, {1});
 }
 
-TEST_F(QueueTest, ACloseWaitsForElementsUnlessItCancelsThem) {
+TEST_F(QueueTest, CloseWaitsForEnqueuesUnlessCancelling) {
   Make(1);
   Enqueue({1});
   Answer* pending = Enqueue({2});
@@ -215,7 +215,7 @@ TEST_F(QueueTest, ACloseWaitsForElementsUnlessItCancelsThem) {
   ExpectGot(Dequeue(1), {1});
 }
 
-TEST_F(QueueTest, SomeElementsStayAsLongAsItIsOpen) {
+TEST_F(QueueTest, MinAfterDequeueHoldsUntilClosed) {
   Make(10, /*min_after_dequeue=*/2);
   Enqueue({1, 2, 3});
   ExpectGot(Dequeue(1), {1});
@@ -233,7 +233,7 @@ TEST_F(QueueTest, DrawsAnyElement) {
   ExpectGot(Dequeue(3), {2, 1, 3});
 }
 
-TEST_F(QueueTest, PrioritiesGoFirstAndEqualOnesInOrder) {
+TEST_F(QueueTest, PrioritiesGoFirstAndTiesInOrder) {
   auto store = NewPriorityStore();
   const std::pair<int64_t, int> added[] = {{3, 1}, {-1, 2}, {3, 3}, {0, 4}};
   for (const auto& [priority, value] : added) {
@@ -249,7 +249,7 @@ TEST_F(QueueTest, PrioritiesGoFirstAndEqualOnesInOrder) {
   EXPECT_EQ(values, Ints({2, 4, 1, 3}));
 }
 
-TEST_F(QueueTest, RefusesWhatItDoesNotHold) {
+TEST_F(QueueTest, RejectsMismatchedTuples) {
   Make(10);
   const Tensor number = Tensor::Scalar(1);
   EXPECT_THAT(queue_->Check({number, number}, false),
@@ -275,8 +275,8 @@ TEST_F(QueueTest, RefusesWhatItDoesNotHold) {
                        "requested capacity was 5."));
 }
 
-// Every element arrives once, whatever is cancelled meanwhile.
-TEST_F(QueueTest, ThreadsLoseNothing) {
+// Every element arrives once, even if calls are cancelled meanwhile.
+TEST_F(QueueTest, ConcurrentCallsLoseNoElement) {
   Make(3);
   SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
@@ -323,9 +323,9 @@ TEST_F(QueueTest, ThreadsLoseNothing) {
   EXPECT_EQ(counts, std::vector<int>(kElements, 1));
 }
 
-// Its container was reset, or its node is gone: nobody will add to it any more.
-// The call is still its step's to end.
-TEST_F(QueueTest, ACallThatWaitsKeepsItsQueue) {
+// As when its container was reset, or its node was destroyed: no elements can
+// be added any more. The step can still end the call.
+TEST_F(QueueTest, WaitingCallKeepsItsQueue) {
   Make(1);
   Answer* dequeue = Dequeue(2);
   const std::weak_ptr<Queue> queue = queue_;

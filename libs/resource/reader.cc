@@ -21,14 +21,14 @@ absl::Status CheckQueue(const Queue& queue) {
       "Expected queue with single string component");
 }
 
-// A call may ask for more records than there will ever be.
+// A call may request more records than there will ever be.
 constexpr size_t kReservedRecords = 1024;
 
-// Those that the caller's thread takes itself: short lines are many.
+// The most records that the caller's thread takes itself: short lines are many.
 constexpr size_t kMostAtOnce = 4096;
 
-// So many units without a record, in a row, are as many as other readers of the
-// same queue are unlikely to leave to one.
+// Other readers of the same queue are unlikely to leave this many units without
+// a record, in a row, to one reader.
 constexpr int64_t kMostFruitless = 1000;
 
 bool MayBeReachedLater(const absl::Status& status) {
@@ -59,7 +59,7 @@ absl::Status CheckState(const tf::ReaderBaseState& state,
 
 }  // namespace
 
-// One read that is under way.
+// One read in progress.
 struct Reader::Call {
   Context context;
   std::shared_ptr<Queue> queue;
@@ -160,7 +160,7 @@ void Reader::ReadOn(const std::shared_ptr<Call>& call) {
 }
 
 absl::StatusOr<bool> Reader::TakeAtOnce(Call& call) {
-  if (work_ == Work::kTaken) return false;  // it would be started
+  if (work_ == Work::kTaken) return false;  // its file must be opened first
   TakeUnread(call);
   const size_t most = std::min(call.count, kMostAtOnce);
   while (call.records.size() < most && work_ == Work::kStarted &&

@@ -1,23 +1,24 @@
-// Reader: records of one work unit after the other, usually of files, whose
-// names it takes from a queue; TensorFlow's ReaderBase (core/framework/
-// reader_base.cc), whose rules and error texts these are.
+// Reader reads records from one work unit after another. Units are usually
+// files, and their names come from a queue. It is TensorFlow's ReaderBase
+// (core/framework/reader_base.cc), with its rules and error texts.
 //
-// One call at a time goes on, in the order in which they came; the others wait
-// without a thread, as does a call that waits for a name. Files are read on
-// Pool::kBlocking; records that are there without reading one, as the next
-// lines of a block that was read, the caller's thread takes at once.
+// Calls run one at a time, in FIFO order. Waiting calls hold no thread, and
+// neither does a call that waits for a name. Files are read on Pool::kBlocking.
+// Records that need no file access, such as further lines of a block that was
+// read, are taken on the caller's thread.
 //
-// A call of a step that is cancelled has read nothing: a name that it had taken
-// is the next to be read, and so are records that nobody got. A unit that can't
-// be begun is passed over, unless its file can't be reached now (UNAVAILABLE,
-// DEADLINE_EXCEEDED). Where 1000 units in a row had no record, each of those at
-// least twice, a read fails with FAILED_PRECONDITION: the queue would name them
-// for ever. One that fails later stays the one at hand until a Reset;
-// of a damaged one (DATA_LOSS) what the call had read already is gone.
+// A call whose step is cancelled reads no records: a name that it took is read
+// next, and so are records that it read but did not return. A unit that cannot
+// be started is skipped, unless its file is temporarily unreachable
+// (UNAVAILABLE, DEADLINE_EXCEEDED). If 1000 units in a row have no record, and
+// each of them came at least twice, a read fails with FAILED_PRECONDITION: the
+// queue would repeat them forever. A unit that fails later remains the current
+// one until Reset. For a damaged unit (DATA_LOSS), the records that the call
+// had already read are lost.
 //
-// Threads: all methods may be called from any thread. Functions given run
-// without a lock held, on the caller's thread, on one of Pool::kBlocking or
-// kCompute, or on that of the cancellation.
+// Threads: all methods may be called from any thread. Callbacks run without a
+// lock held, on the thread of the caller, of Pool::kBlocking or kCompute, or of
+// the cancellation.
 #ifndef WEFT_LIBS_RESOURCE_READER_H_
 #define WEFT_LIBS_RESOURCE_READER_H_
 
@@ -47,39 +48,40 @@ struct ReaderRecord {
   std::string key, value;
 };
 
-// What one kind of reader does with a work unit. Used by one thread at a time;
-// calls block, as files do, but for a Read of which HasNext was true.
+// RecordSource reads the records of a work unit for one kind of reader. One
+// thread at a time uses it. Calls block, as files do, except a Read after
+// HasNext returned true.
 class RecordSource {
  public:
   virtual ~RecordSource() = default;
 
   enum class Outcome {
     kRecord,
-    kLastRecord,  // the unit has no more, and it is known
-    kEnd,         // the unit had no more
-    kNotYet,      // to be asked again: there is much to be passed over, and
-                  // whoever asks may have been cancelled meanwhile
+    kLastRecord,  // the unit has no more, and this is known
+    kEnd,         // the unit has no more
+    kNotYet,      // call again: much had to be skipped, and the caller's step
+                  // may have been cancelled meanwhile
   };
 
-  // Where it finds files, and memory for what it holds whole.
+  // The file system, and the allocator for data that is held whole.
   struct Place {
     FileSystem& files;
     Allocator& allocator;
   };
-  // Begins with a work unit. What `place` names lives as long as it is read.
+  // Starts a work unit. The objects of `place` must live as long as it is read.
   virtual absl::Status Start(const Place& place, const std::string& work) = 0;
-  // The next record. An error leaves the unit as it is: who asks again tries
-  // again. What takes long for one record ends with `step`.
+  // Reads the next record. An error leaves the unit unchanged, so a caller may
+  // retry. A long read of one record ends with `step`.
   virtual absl::StatusOr<Outcome> Read(ReaderRecord& record,
                                        const Cancellation& step) = 0;
-  // Whether the next Read gives a record, and without reading a file: that one
-  // may be called on a thread that computes.
+  // Returns whether the next Read returns a record without reading a file. That
+  // Read may run on a compute thread.
   virtual bool HasNext() const { return false; }
-  // Lets go of the unit, if there is one.
+  // Releases the current unit, if any.
   virtual void Stop() = 0;
 };
 
-// Held by shared_ptr: who waits keeps it.
+// Must be held by shared_ptr: waiting calls keep it alive.
 class Reader : public Resource, public std::enable_shared_from_this<Reader> {
  public:
   static constexpr absl::string_view kTypeName = "Reader";
@@ -89,8 +91,8 @@ class Reader : public Resource, public std::enable_shared_from_this<Reader> {
   using ReadDone = absl::AnyInvocable<void(absl::StatusOr<Records>)>;
   using StateDone = absl::AnyInvocable<void(absl::StatusOr<std::string>)>;
 
-  // What a call runs with; the step lives until it is over, the others longer
-  // than the reader.
+  // The environment of a call. The step must live until the call is over, the
+  // other objects longer than the reader.
   struct Context {
     Cancellation& step;
     Scheduler& scheduler;
@@ -99,7 +101,7 @@ class Reader : public Resource, public std::enable_shared_from_this<Reader> {
   };
 
   // `title` is for error texts: "TextLineReader 'node'". `can_save_state`: the
-  // source has no state within a unit, so that counts and names are all.
+  // source has no state within a unit, so that counts and names suffice.
   Reader(std::string title, std::unique_ptr<RecordSource> source,
          bool can_save_state);
   ~Reader() override;
@@ -110,30 +112,30 @@ class Reader : public Resource, public std::enable_shared_from_this<Reader> {
   int64_t num_records_produced() const;
   int64_t num_work_units_completed() const;
 
-  // For the rest: `done` is called exactly once.
+  // For the remaining methods: `done` is called exactly once.
 
-  // The next record.
+  // Reads the next record.
   void ReadOne(const Context& context, std::shared_ptr<Queue> queue,
                ReadDone done);
-  // At least one record, and up to `count` of one unit: those that are left of
-  // it where that is fewer. None where `count` is 0. REQUIRES: count >= 0.
+  // Reads between one and `count` records of one unit, or none if `count` is 0.
+  // REQUIRES: count >= 0.
   void ReadUpTo(const Context& context, std::shared_ptr<Queue> queue,
                 int64_t count, ReadDone done);
 
-  // Forgets the unit it is at, and all counts.
+  // Drops the current unit and all counts.
   void Reset(const Context& context, Done done);
-  // UNIMPLEMENTED for those that can't save their state.
+  // Reports UNIMPLEMENTED for readers that cannot save their state.
   void SerializeState(const Context& context, StateDone done);
-  // INVALID_ARGUMENT, and a Reset, where `state` is none.
+  // Reports INVALID_ARGUMENT, and resets the reader, if `state` is malformed.
   void RestoreState(const Context& context, std::string state, Done done);
 
  private:
   struct Call;
-  // The unit at hand.
+  // The state of the current unit.
   enum class Work {
     kNone,
     kTaken,    // its name was taken from the queue
-    kStarted,  // and it is being read
+    kStarted,  // it is being read
   };
 
   struct Counts {
@@ -144,36 +146,39 @@ class Reader : public Resource, public std::enable_shared_from_this<Reader> {
   };
 
   using Change = absl::AnyInvocable<absl::Status(Reader&)>;
-  // Runs `change` on Pool::kBlocking in its turn, unless the step is cancelled.
+  // Runs `change` on Pool::kBlocking when the call's turn comes, unless the
+  // step is cancelled.
   void InTurn(const Context& context, Change change, Done done);
 
-  // For whoever has the turn, in the order in which a call passes through them.
+  // For the call that has the turn, in the order in which a call passes through
+  // these methods.
   void Continue(const std::shared_ptr<Call>& call);
-  // Takes what is there; whether that is all it wants.
+  // Takes the records that are available. Returns whether the call has enough.
   absl::StatusOr<bool> TakeAtOnce(Call& call);
   void GotElement(const std::shared_ptr<Call>& call,
                   absl::StatusOr<std::vector<QueueElement>> elements);
   void ReadOn(const std::shared_ptr<Call>& call);
   void Finish(const std::shared_ptr<Call>& call, const absl::Status& status);
-  // From where the next call may end as soon: each would end the next one
-  // deeper in the stack.
+  // Finishes the call on another thread. Used where the next call may end at
+  // once: each would end the next one deeper in the stack.
   void FinishLater(const std::shared_ptr<Call>& call,
                    const absl::Status& status);
-  // Whether the call has what it wants, or else needs another unit.
+  // Returns whether the call has enough records; otherwise it needs another
+  // unit.
   absl::StatusOr<bool> ReadSome(Call& call);
-  // The next record, if the unit has one. REQUIRES: a unit that is read.
+  // Reads the next record, if the unit has one. REQUIRES: a unit is being read.
   absl::Status ReadNext(Call& call);
   absl::Status StartWork(Call& call);
   void FinishWork();
-  // Units without a record, since the last one that had some.
+  // The units without a record since the last unit that had some.
   struct Fruitless {
     std::map<std::string, int64_t> units;  // how often each came
-    int64_t count = 0;                     // the sum of these
+    int64_t count = 0;                     // the sum of `units`
     int64_t once = 0;                      // units that came once
   };
   void CountFruitless();
-  // FAILED_PRECONDITION where the same units come for ever; then it counts
-  // anew.
+  // Returns FAILED_PRECONDITION if the same units are repeated forever, and
+  // then restarts the count.
   absl::Status CheckFruitless();
   void TakeUnread(Call& call);
   void ResetNow();
@@ -184,11 +189,11 @@ class Reader : public Resource, public std::enable_shared_from_this<Reader> {
   const bool can_save_state_;
   Turns turns_;
 
-  // Whoever has the turn alone:
+  // Used only by the call that has the turn:
   const std::unique_ptr<RecordSource> source_;
   Work work_ = Work::kNone;
-  std::deque<ReaderRecord> unread_;  // which a cancelled step has left
-  bool has_record_ = false;          // of the unit at hand
+  std::deque<ReaderRecord> unread_;  // left by a cancelled step
+  bool has_record_ = false;          // of the current unit
   Fruitless fruitless_;
 
   mutable absl::Mutex mutex_;

@@ -25,10 +25,11 @@ constexpr auto kCancelled = absl::StatusCode::kCancelled;
 constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
 constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
 
-// So many letters are there at a time once one of them was read.
+// This many letters are available at a time once one of them was read.
 constexpr size_t kBlock = 50;
 
-// Units are words "abc": a record for each letter. Some fail, and "." is none.
+// Units are words: "abc" has a record for each letter. Some fail, and "." is no
+// record.
 class Letters : public RecordSource {
  public:
   absl::Status Start(const Place&, const std::string& work) override {
@@ -103,7 +104,7 @@ class ReaderTest : public testing::Test {
   Reader::Context Context(Cancellation& step) {
     return {step, scheduler_, files_, HeapAllocator()};
   }
-  // What it came to, once it did.
+  // Set to the result of the call once it has completed.
   std::shared_ptr<std::optional<Answer>> Begin(Cancellation& step, int count) {
     auto answer = std::make_shared<std::optional<Answer>>();
     reader_->ReadUpTo(Context(step), queue_, count, [answer](auto records) {
@@ -159,7 +160,7 @@ TEST_F(ReaderTest, ReadsOneUnitAfterTheOther) {
   EXPECT_FALSE(letters_->is_open);
 }
 
-TEST_F(ReaderTest, ReadsUpToSoManyOfOneUnit) {
+TEST_F(ReaderTest, ReadUpToStaysInOneUnit) {
   Add({"abcd", "ef"});
   EXPECT_THAT(*Read(0), ElementsAre());
   EXPECT_EQ(queue_->size(), 2) << "none is asked for";
@@ -181,7 +182,7 @@ TEST_F(ReaderTest, UnitsThatNeverHaveARecordFail) {
   EXPECT_THAT(*Read(), ElementsAre("b"));
 }
 
-// The one with a record may be the last of many.
+// The unit with a record may be the last of many.
 TEST_F(ReaderTest, UnitsWithoutARecordThatComeOnceDoNotFail) {
   Add({".."});
   for (int i = 0; i < 600; ++i) Add({"", "."});
@@ -189,7 +190,7 @@ TEST_F(ReaderTest, UnitsWithoutARecordThatComeOnceDoNotFail) {
   EXPECT_THAT(*Read(), ElementsAre("a"));
 }
 
-TEST_F(ReaderTest, CallsAreServedInTheOrderTheyCame) {
+TEST_F(ReaderTest, CallsAreServedInFifoOrder) {
   const auto first = Begin(step_, 2);
   const auto second = Begin(step_, 1);
   scheduler_.RunUntilIdle();
@@ -200,7 +201,7 @@ TEST_F(ReaderTest, CallsAreServedInTheOrderTheyCame) {
   EXPECT_THAT(***second, ElementsAre("c"));
 }
 
-TEST_F(ReaderTest, ACancelledCallLetsTheOthersGoOn) {
+TEST_F(ReaderTest, CancelledCallLetsOthersContinue) {
   Cancellation waits, waits_for_it;
   const auto first = Begin(waits, 1);
   const auto second = Begin(waits_for_it, 1);
@@ -217,7 +218,7 @@ TEST_F(ReaderTest, ACancelledCallLetsTheOthersGoOn) {
   EXPECT_THAT(***third, ElementsAre("a"));
 }
 
-TEST_F(ReaderTest, ANameThatACancelledCallHadTakenIsTheNext) {
+TEST_F(ReaderTest, NameTakenByACancelledCallIsNext) {
   Cancellation step;
   const auto answer = Begin(step, 1);
   Add({"ab"});
@@ -229,7 +230,7 @@ TEST_F(ReaderTest, ANameThatACancelledCallHadTakenIsTheNext) {
   EXPECT_THAT(*Read(2), ElementsAre("a", "b"));
 }
 
-TEST_F(ReaderTest, RecordsThatACancelledCallHadReadAreTheNext) {
+TEST_F(ReaderTest, RecordsReadByACancelledCallAreNext) {
   Add({"abcd", "e"});
   Cancellation step;
   int reads = 0;
@@ -244,7 +245,7 @@ TEST_F(ReaderTest, RecordsThatACancelledCallHadReadAreTheNext) {
   EXPECT_EQ(reader_->num_records_produced(), 5);
 }
 
-TEST_F(ReaderTest, ACancelledCallPassesNothingMoreOver) {
+TEST_F(ReaderTest, CancelledCallSkipsNoMoreRecords) {
   Add({"..a"});
   Cancellation step;
   letters_->before_read = [&] { step.Cancel(absl::CancelledError("gone")); };
@@ -256,7 +257,7 @@ TEST_F(ReaderTest, ACancelledCallPassesNothingMoreOver) {
   EXPECT_EQ(reader_->num_records_produced(), 1);
 }
 
-TEST_F(ReaderTest, RecordsThatAreThereAreTakenAtOnce) {
+TEST_F(ReaderTest, AvailableRecordsAreReturnedAtOnce) {
   Add({"abc", "d!e", "f"});
   EXPECT_THAT(*Read(), ElementsAre("a"));
   EXPECT_EQ(reader_->num_records_produced(), 1);
@@ -279,7 +280,7 @@ TEST_F(ReaderTest, RecordsThatAreThereAreTakenAtOnce) {
   EXPECT_THAT(*Read(), ElementsAre("h"));
 }
 
-// Files block: a call that is served at once touches none.
+// Files block, so a call that is served at once must not read one.
 TEST_F(ReaderTest, TheCallersThreadReadsNoFile) {
   const std::string unit(4 * kBlock, 'a');
   for (const int count : {1, 7}) {
@@ -301,7 +302,7 @@ TEST_F(ReaderTest, TheCallersThreadReadsNoFile) {
   EXPECT_EQ(reader_->num_records_produced(), 8 * static_cast<int>(kBlock));
 }
 
-TEST_F(ReaderTest, WhatWasThereIsTheNextWhenTheRestIsCancelled) {
+TEST_F(ReaderTest, BufferedRecordsOfACancelledCallAreNext) {
   Add({std::string(kBlock, 'a') + "bc"});
   EXPECT_THAT(Read(kBlock - 1), IsOk());
   Cancellation step;
@@ -315,7 +316,7 @@ TEST_F(ReaderTest, WhatWasThereIsTheNextWhenTheRestIsCancelled) {
   EXPECT_EQ(reader_->num_records_produced(), static_cast<int>(kBlock) + 2);
 }
 
-TEST_F(ReaderTest, ADamagedUnitStaysUntilAReset) {
+TEST_F(ReaderTest, DamagedUnitStaysUntilReset) {
   Add({"ab!c", "d"});
   EXPECT_THAT(*Read(), ElementsAre("a"));
   EXPECT_THAT(Read(9), StatusIs(kDataLoss, "damaged"));
@@ -328,7 +329,7 @@ TEST_F(ReaderTest, ADamagedUnitStaysUntilAReset) {
   EXPECT_THAT(*Read(), ElementsAre("d"));
 }
 
-TEST_F(ReaderTest, NothingIsLostOfAUnitThatCanNotBeReachedNow) {
+TEST_F(ReaderTest, UnreachableUnitLosesNoRecord) {
   Add({"ab!c", "missing", "far", "d"});
   letters_->read_error = absl::UnavailableError("the network");
   EXPECT_THAT(Read(9), StatusIs(kUnavailable, "the network"));
@@ -339,15 +340,14 @@ TEST_F(ReaderTest, NothingIsLostOfAUnitThatCanNotBeReachedNow) {
   letters_->start_errors = {{"missing", absl::NotFoundError("no such file")},
                             {"far", absl::UnavailableError("the network")}};
   EXPECT_THAT(Read(), StatusIs(absl::StatusCode::kNotFound));
-  EXPECT_THAT(Read(), StatusIs(kUnavailable))
-      << "what is missing is passed over";
+  EXPECT_THAT(Read(), StatusIs(kUnavailable)) << "a missing unit is skipped";
   EXPECT_THAT(Read(), StatusIs(kUnavailable));
   letters_->start_errors.clear();
   EXPECT_THAT(*Read(9), ElementsAre("f", "a", "r"));
   EXPECT_EQ(reader_->num_work_units_completed(), 1);
 }
 
-TEST_F(ReaderTest, AResetWaitsForItsTurnAndEndsWithItsStep) {
+TEST_F(ReaderTest, ResetIsQueuedAndEndsWithItsStep) {
   const auto read = Begin(step_, 1);
   Cancellation other;
   std::optional<absl::Status> reset;
@@ -362,8 +362,8 @@ TEST_F(ReaderTest, AResetWaitsForItsTurnAndEndsWithItsStep) {
   EXPECT_THAT(***read, ElementsAre("a"));
 }
 
-// More than there is stack for, if each ended the next one.
-TEST_F(ReaderTest, AnyNumberOfCallsWaitForAQueueThatCloses) {
+// Recursion from one call's end into the next would overflow the stack.
+TEST_F(ReaderTest, ManyCallsMayWaitForAClosingQueue) {
   constexpr int kCalls = 50'000;
   int ended = 0;
   for (int i = 0; i < kCalls; ++i) {
@@ -377,7 +377,7 @@ TEST_F(ReaderTest, AnyNumberOfCallsWaitForAQueueThatCloses) {
   EXPECT_EQ(ended, kCalls);
 }
 
-TEST_F(ReaderTest, OnlyQueuesOfStringsNameUnits) {
+TEST_F(ReaderTest, OnlyStringQueuesNameUnits) {
   queue_ = std::make_shared<Queue>(
       "numbers", QueueOptions{.kind = "FIFOQueue", .types = {DT_INT32}},
       NewFifoStore());
@@ -396,8 +396,8 @@ TEST_F(ReaderTest, OnlyQueuesOfStringsNameUnits) {
   EXPECT_THAT(Read(), StatusIs(kInvalid, "one-element string tensor"));
 }
 
-// Calls of many threads, half of which are cancelled at some moment.
-TEST(ReaderThreadsTest, EachRecordIsReadOnceWhateverIsCancelled) {
+// Many threads call, and half of the calls are cancelled at random times.
+TEST(ReaderThreadsTest, CancellationLosesNoRecord) {
   constexpr int kThreads = 6;
   constexpr int kUnits = 300;
   SystemClock clock;
@@ -411,7 +411,7 @@ TEST(ReaderThreadsTest, EachRecordIsReadOnceWhateverIsCancelled) {
       NewFifoStore());
   absl::Mutex mutex;
   std::vector<std::string> keys;
-  // Until the input has ended.
+  // Repeats until the input has ended.
   const auto read = [&](uint32_t random) {
     while (true) {
       random = random * 1664525 + 1013904223;

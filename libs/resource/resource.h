@@ -1,5 +1,5 @@
-// Resource: something with a name that lives in a container on a device and
-// outlives steps: variables, tables, queues, accumulators.
+// Resource is the base class of named objects that live in a container on a
+// device and outlive steps: variables, tables, queues, accumulators.
 #ifndef WEFT_LIBS_RESOURCE_RESOURCE_H_
 #define WEFT_LIBS_RESOURCE_RESOURCE_H_
 
@@ -12,21 +12,22 @@
 
 namespace weft {
 
-// What others want to know of a resource without touching it.
+// A description of a resource that can be read without using it.
 struct ResourceInfo {
-  DataType dtype = DT_INVALID;  // DT_INVALID: it has none
-  PartialShape shape;           // as declared; of unknown rank: it has none
+  DataType dtype = DT_INVALID;  // DT_INVALID if it has none
+  PartialShape shape;           // as declared; of unknown rank if it has none
   int64_t num_bytes = 0;        // memory it holds now
 };
 
-// Held by shared_ptr: a step that uses a resource keeps it alive even when its
-// container is reset meanwhile. Thread-safe.
+// Must be held by shared_ptr: a step that uses a resource keeps it alive even
+// if its container is reset meanwhile. Thread-safe.
 class Resource {
  public:
   virtual ~Resource() = default;
-  // "Var", "HashTable", ...: part of its key, with container and name.
+  // "Var", "HashTable", ...: identifies the resource together with its
+  // container and name.
   virtual absl::string_view type_name() const = 0;
-  // One line for people.
+  // A one-line description for people.
   virtual std::string DebugString() const = 0;
   virtual ResourceInfo info() const { return {}; }
 };

@@ -15,7 +15,7 @@ bool MayFollow(char c) {
   return MayBegin(c) || c == '_' || c == '/' || c == '-';
 }
 
-// True if it was there; it is moved to `taken`.
+// Moves the resource to `taken`. Returns whether it existed.
 template <typename Resources, typename Taken>
 bool Take(Resources& resources, const std::pair<std::string, std::string>& key,
           Taken& taken) {
@@ -80,7 +80,7 @@ void ResourceManager::WhenCreated(Cancellation& step,
   {
     absl::MutexLock lock(&mutex_);
     const bool is_there = Find(container, type, name) != nullptr;
-    // Whoever created it since has told those who waited then.
+    // A concurrent create has already notified these waiters.
     if (!is_there && WaitersFor(container, Key(type, name)) == waiters) return;
   }
   waiters->TellAll(absl::OkStatus());
@@ -117,13 +117,13 @@ absl::Status ResourceManager::NotFound(absl::string_view container,
                                           name, "/", type, " does not exist."));
 }
 
-// Resources are destroyed after the lock is gone: a destructor may be long.
+// Resources are destroyed without the lock: a destructor may take long.
 absl::Status ResourceManager::Erase(const Cancellation& step,
                                     absl::string_view container,
                                     absl::string_view type,
                                     absl::string_view name) {
   std::shared_ptr<Resource> erased;
-  std::weak_ptr<Resource> hidden;  // from whoever looks for it by its name
+  std::weak_ptr<Resource> hidden;  // not to be found by this name
   const Key key(type, name);
   absl::MutexLock lock(&mutex_);
   if (step.IsCancelled()) return step.status();

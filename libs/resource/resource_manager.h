@@ -1,5 +1,5 @@
-// ResourceManager: the named resources of one device, or of one session on a
-// device: container -> (type, name) -> Resource.
+// ResourceManager owns the named resources of one device, or of one session on
+// a device: container -> (type, name) -> Resource.
 //
 // Rules are TensorFlow's (resource_mgr.cc): an empty container means the
 // default one; clearing a missing container is no error.
@@ -25,7 +25,8 @@
 
 namespace weft {
 
-// INVALID_ARGUMENT unless [A-Za-z0-9.][A-Za-z0-9_./-]*; empty is allowed.
+// Returns INVALID_ARGUMENT unless [A-Za-z0-9.][A-Za-z0-9_./-]*; empty is
+// allowed.
 absl::Status ValidateContainerName(absl::string_view container);
 
 // Thread-safe.
@@ -35,54 +36,56 @@ class ResourceManager {
 
   const std::string& default_container() const { return default_container_; }
 
-  // NOT_FOUND "Resource CONTAINER/NAME/TYPE does not exist."
+  // Returns NOT_FOUND "Resource CONTAINER/NAME/TYPE does not exist."
   template <typename T>
   absl::StatusOr<std::shared_ptr<T>> Lookup(absl::string_view container,
                                             absl::string_view name) const;
 
-  // Finds, or makes with `create` and keeps; `create` runs at most once, under
-  // the lock, so it must be short and must not come back here. A step that is
-  // cancelled makes nothing: its cause.
+  // Finds the resource, or creates and keeps it. `create` runs at most once,
+  // under the lock, so it must be short and must not call the manager. For a
+  // cancelled step, creates nothing and returns its cause.
   template <typename T>
   absl::StatusOr<std::shared_ptr<T>> LookupOrCreate(
       const Cancellation& step, absl::string_view container,
       absl::string_view name,
       absl::FunctionRef<absl::StatusOr<std::shared_ptr<T>>()> create);
 
-  // Calls `done` once there is one of that name, at once where there is; or
-  // with the cause when `step`, which lives until then, is cancelled. It may be
-  // gone again by then.
+  // Calls `done` once a resource of that name exists, at once if it does; or
+  // with the cause when `step`, which must live until then, is cancelled. The
+  // resource may have been deleted again by then.
   template <typename T>
   void WhenCreated(Cancellation& step, absl::string_view container,
                    absl::string_view name, Waiters::Done done) {
     WhenCreated(step, container, T::kTypeName, name, std::move(done));
   }
 
-  // For a resource of one kernel alone: makes it with `create`, which gets a
-  // name that no other has, "_7_NODE" as TensorFlow's private names are, and
-  // returns it. It is found under that name as long as somebody holds it.
+  // Creates a resource for one kernel alone. `create` gets a unique name,
+  // "_7_NODE" as TensorFlow's private names are. The resource can be found
+  // under that name as long as it is held somewhere.
   template <typename T>
   std::shared_ptr<T> AddPrivate(
       absl::string_view container, absl::string_view node,
       absl::FunctionRef<std::shared_ptr<T>(const std::string& name)> create);
 
-  // The same under a name that the caller gives, which begins with "_": one
-  // that is there is found no more.
+  // Like AddPrivate, under a name given by the caller, which must begin with
+  // "_". Replaces an existing resource of that name.
   template <typename T>
   void AddPrivateAs(absl::string_view container, absl::string_view name,
                     const std::shared_ptr<T>& resource);
 
-  // NOT_FOUND when absent. A step that is cancelled deletes nothing: its cause.
+  // Returns NOT_FOUND if absent. For a cancelled step, deletes nothing and
+  // returns its cause.
   template <typename T>
   absl::Status Delete(const Cancellation& step, absl::string_view container,
                       absl::string_view name);
 
-  // Forgets all of a container's resources; an empty name is the default one.
+  // Removes all resources of a container; an empty name is the default
+  // container.
   void ClearContainer(absl::string_view container);
   void ClearAll();
 
-  // Grows with every Delete and Clear. A pointer cached with the generation it
-  // was looked up at must be looked up again once that has changed.
+  // Increases with every Delete and Clear. A pointer cached with its generation
+  // must be looked up again once the generation has changed.
   uint64_t generation() const {
     return generation_.load(std::memory_order_acquire);
   }
@@ -91,10 +94,10 @@ class ResourceManager {
     std::string container, name, type_name, description;
     ResourceInfo info;
   };
-  // Sorted; for tools and tests. Waits for the locks of resources, but holds
-  // none that others wait for meanwhile.
+  // All named resources, sorted; for tools and tests. Waits for the locks of
+  // resources, but holds no lock meanwhile that others wait for.
   std::vector<Entry> List() const;
-  // All of them, private ones too, in no order.
+  // Appends all resources, including private ones, in no order.
   void AppendAll(std::vector<std::shared_ptr<Resource>>& resources) const;
 
  private:
@@ -102,17 +105,18 @@ class ResourceManager {
   using Container = std::map<Key, std::shared_ptr<Resource>>;
   struct PrivateContainer {
     std::map<Key, std::weak_ptr<Resource>> resources;
-    // With as many, those that are gone are forgotten.
+    // Expired entries are removed when there are this many.
     size_t sweep_at = 16;
   };
 
-  // Those who wait for a resource that is not there.
+  // The callers that wait for resources that do not exist.
   struct Awaited {
     std::map<std::pair<std::string, Key>, std::shared_ptr<Waiters>> waiters;
-    // With as many, those whom nobody waits for are forgotten.
+    // Entries without waiting callers are removed when there are this many.
     size_t sweep_at = 16;
   };
-  // Tells, at its end, those who wait for what was created meanwhile.
+  // Notifies, at the end of its scope, the callers that wait for a created
+  // resource.
   class TellAtEnd {
    public:
     ~TellAtEnd() {
@@ -149,7 +153,7 @@ class ResourceManager {
   mutable absl::Mutex mutex_;
   std::map<std::string, Container, std::less<>> containers_
       ABSL_GUARDED_BY(mutex_);
-  // Forgotten with their container, and some time after their last holder.
+  // Removed with their container, and some time after their last holder.
   std::map<std::string, PrivateContainer, std::less<>> private_
       ABSL_GUARDED_BY(mutex_);
   Awaited awaited_ ABSL_GUARDED_BY(mutex_);
@@ -171,7 +175,7 @@ absl::StatusOr<std::shared_ptr<T>> ResourceManager::LookupOrCreate(
     const Cancellation& step, absl::string_view container,
     absl::string_view name,
     absl::FunctionRef<absl::StatusOr<std::shared_ptr<T>>()> create) {
-  TellAtEnd tell;  // without the lock
+  TellAtEnd tell;  // runs without the lock
   absl::MutexLock lock(&mutex_);
   std::shared_ptr<Resource> found = Find(container, T::kTypeName, name);
   if (found != nullptr) return std::static_pointer_cast<T>(found);

@@ -22,14 +22,14 @@ class Other : public Resource {
   std::string DebugString() const override { return "another"; }
 };
 
-// Nobody cancels it.
+// Never cancelled.
 const Cancellation step;
 
 absl::StatusOr<std::shared_ptr<Thing>> MakeThing() {
   return std::make_shared<Thing>();
 }
 
-TEST(ResourceManagerTest, FindsWhatItMadeAndNothingElse) {
+TEST(ResourceManagerTest, FindsOnlyTheCreatedResource) {
   ResourceManager manager("ps");
   EXPECT_THAT(manager.Lookup<Thing>("", "x"),
               StatusIs(absl::StatusCode::kNotFound,
@@ -44,7 +44,7 @@ TEST(ResourceManagerTest, FindsWhatItMadeAndNothingElse) {
               StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST(ResourceManagerTest, AFailedCreateKeepsNothing) {
+TEST(ResourceManagerTest, FailedCreateKeepsNoResource) {
   ResourceManager manager("ps");
   auto fail = []() -> absl::StatusOr<std::shared_ptr<Thing>> {
     return absl::UnavailableError("no");
@@ -105,7 +105,8 @@ TEST(ResourceManagerTest, PrivateResourcesGoWithTheirHolder) {
   EXPECT_THAT(manager.Lookup<Thing>("", name),
               StatusIs(absl::StatusCode::kNotFound));
   EXPECT_OK(manager.Lookup<Thing>("ps", other_name));
-  // Whoever keeps a pointer looks again, though nothing shared was there.
+  // A cached pointer must be looked up again, even if no shared resource was
+  // removed.
   const uint64_t generation = manager.generation();
   manager.ClearContainer("ps");
   EXPECT_GT(manager.generation(), generation);
@@ -138,7 +139,7 @@ TEST(ValidateContainerNameTest, FollowsTensorFlow) {
   }
 }
 
-TEST(ResourceManagerTest, ACancelledStepNeitherMakesNorDeletes) {
+TEST(ResourceManagerTest, CancelledStepNeitherCreatesNorDeletes) {
   ResourceManager manager("ps");
   ASSERT_OK(manager.LookupOrCreate<Thing>(step, "", "x", MakeThing));
   Cancellation cancelled;
@@ -152,7 +153,7 @@ TEST(ResourceManagerTest, ACancelledStepNeitherMakesNorDeletes) {
   EXPECT_EQ(manager.List().size(), 1u);
 }
 
-// A resource whose description has to wait for somebody who uses the manager.
+// A resource whose description waits for a thread that uses the manager.
 class Asker : public Resource {
  public:
   static constexpr absl::string_view kTypeName = "Asker";
@@ -181,7 +182,7 @@ TEST(ResourceManagerTest, ResourcesAreDescribedWithoutTheLock) {
   EXPECT_EQ(entries[0].description, "asked");
 }
 
-TEST(ResourceManagerTest, TellsWhoWaitsForAResource) {
+TEST(ResourceManagerTest, CreationNotifiesWaiters) {
   ResourceManager manager("worker");
   Cancellation waits, cancelled;
   std::vector<absl::Status> told;
@@ -190,7 +191,7 @@ TEST(ResourceManagerTest, TellsWhoWaitsForAResource) {
   };
   manager.WhenCreated<Thing>(waits, "", "x", record);
   manager.WhenCreated<Thing>(cancelled, "worker", "x", record);
-  // Neither another name, nor another container, nor another type.
+  // Another name, container or type does not count.
   ASSERT_OK(manager.LookupOrCreate<Thing>(step, "", "y", MakeThing));
   ASSERT_OK(manager.LookupOrCreate<Thing>(step, "box", "x", MakeThing));
   ASSERT_OK(manager.LookupOrCreate<Other>(
@@ -204,12 +205,12 @@ TEST(ResourceManagerTest, TellsWhoWaitsForAResource) {
   ASSERT_OK(manager.LookupOrCreate<Thing>(step, "", "x", MakeThing));
   ASSERT_EQ(told.size(), 2u);
   EXPECT_OK(told[1]);
-  manager.WhenCreated<Thing>(waits, "", "x", record);  // it is there
+  manager.WhenCreated<Thing>(waits, "", "x", record);  // it exists
   EXPECT_EQ(told.size(), 3u);
 }
 
-// Those who wait look for what was created, without the lock.
-TEST(ResourceManagerTest, WhoIsToldMayComeBack) {
+// The callback looks up the created resource, so it must run without the lock.
+TEST(ResourceManagerTest, WaiterMayCallTheManager) {
   ResourceManager manager("worker");
   Cancellation waits;
   bool found = false;

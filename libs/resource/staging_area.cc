@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// Those who are served in the order in which they came.
+// The lanes of calls that are served in FIFO order.
 constexpr Attempts::Lane kPuts = 0;
 constexpr Attempts::Lane kTakes = 1;
 
@@ -19,7 +19,7 @@ uint64_t StagedBytes(const StagedTuple& tuple) {
   return bytes;
 }
 
-// Texts that others hold as well may have grown since they were counted.
+// Strings that are shared with others may have changed since they were counted.
 void TakeOff(uint64_t bytes, uint64_t& from) { from -= std::min(bytes, from); }
 
 absl::Status CheckFits(uint64_t bytes, const StagingLimits& limits) {
@@ -65,7 +65,7 @@ absl::Status CheckStagedTuple(const StagedTuple& tuple,
   return absl::OkStatus();
 }
 
-// `got` is what an attempt has left for the one who asked.
+// `got` receives the result that an attempt left for the caller.
 template <typename T>
 Attempts::Done GiveStaged(std::shared_ptr<T> got,
                           absl::AnyInvocable<void(absl::StatusOr<T>)> done) {
@@ -205,7 +205,8 @@ void StagingMap::Put(Cancellation& step, int64_t key, Indices indices,
   absl::Status status = CheckPut(key, indices, values);
   if (status.ok()) status = CheckFits(bytes, limits_);
   if (!status.ok()) return done(status);
-  // No lane: somebody may wait for the very key that another would block.
+  // In no lane: a later call may wait for a key that an earlier one would
+  // block.
   attempts_.Submit(
       step, Attempts::kNoLane,
       [this, self = shared_from_this(), key, indices = std::move(indices),
@@ -260,7 +261,7 @@ absl::Status StagingMap::PutNow(int64_t key, const Indices& indices,
   if (goes_on) incomplete_.erase(begun);
   const auto [entry, is_new] = complete_.try_emplace(key, std::move(present));
   if (is_new) return absl::OkStatus();
-  // The key keeps what it has.
+  // The key keeps its present values.
   for (const auto& value : present) TakeOff(value->TotalBytes(), num_bytes_);
   return absl::OkStatus();
 }

@@ -1,14 +1,13 @@
-// StagingArea, StagingMap: tuples of tensors that wait on a device between
-// steps, first in first out or by key; bounded in number and bytes.
+// StagingArea and StagingMap hold tuples of tensors on a device between steps,
+// in FIFO order or by key, bounded in number and bytes.
 //
-// Nobody waits with a thread. Rules and error texts are TensorFlow's
-// (core/kernels/stage_op.cc, map_stage_op.cc), but that a call is done whole or
-// not at all, that bytes are counted right, and that calls that wait end with
-// their step.
+// Waiting calls hold no thread. Rules and error texts are TensorFlow's
+// (core/kernels/stage_op.cc, map_stage_op.cc), except that a call is atomic,
+// bytes are counted correctly, and waiting calls end with their step.
 //
 // Threads: all methods may be called from any thread. `done` is called exactly
-// once, without a lock held, as Attempts does; a step lives until then and ends
-// its call when it is cancelled.
+// once, without a lock held, as by Attempts. A step must live until then and
+// ends its call when it is cancelled.
 #ifndef WEFT_LIBS_RESOURCE_STAGING_AREA_H_
 #define WEFT_LIBS_RESOURCE_STAGING_AREA_H_
 
@@ -32,11 +31,11 @@ namespace weft {
 using StagedTuple = std::vector<Tensor>;
 
 struct StagingLimits {
-  int64_t capacity = 0;      // tuples; 0: no bound
-  int64_t memory_limit = 0;  // bytes; 0: no bound
+  int64_t capacity = 0;      // tuples; 0: unbounded
+  int64_t memory_limit = 0;  // bytes; 0: unbounded
 };
 
-// Held by shared_ptr: who waits keeps it.
+// Must be held by shared_ptr: waiting calls keep it alive.
 class StagingArea : public Resource,
                     public std::enable_shared_from_this<StagingArea> {
  public:
@@ -49,14 +48,14 @@ class StagingArea : public Resource,
   absl::string_view type_name() const override { return kTypeName; }
   std::string DebugString() const override;
 
-  // Adds a tuple as soon as there is room. RESOURCE_EXHAUSTED where there never
-  // will be.
+  // Adds a tuple as soon as there is capacity. Reports RESOURCE_EXHAUSTED if
+  // there never will be.
   void Put(Cancellation& step, StagedTuple tuple, Attempts::Done done);
-  // Takes the oldest one. INVALID_ARGUMENT, and it stays, where it is not of
-  // these types.
+  // Takes the oldest tuple. Reports INVALID_ARGUMENT, and keeps the tuple, if
+  // it is not of these types.
   void Take(Cancellation& step, const DataTypeVector& types, Taken done);
-  // Copies number `index`, counted from the oldest; waits for as many.
-  // REQUIRES: index >= 0.
+  // Copies tuple number `index`, counted from the oldest, once there are
+  // enough. REQUIRES: index >= 0.
   void Peek(Cancellation& step, int64_t index, const DataTypeVector& types,
             Taken done);
   void Clear(Cancellation& step, Attempts::Done done);
@@ -65,7 +64,7 @@ class StagingArea : public Resource,
  private:
   const StagingLimits limits_;
   Attempts attempts_;
-  // Under its lock:
+  // Accessed under the lock of attempts:
   std::deque<StagedTuple> tuples_;
   uint64_t num_bytes_ = 0;
 };
@@ -82,32 +81,34 @@ class StagingMap : public Resource,
   using Taken = absl::AnyInvocable<void(absl::StatusOr<Item>)>;
   using Indices = std::vector<int32_t>;
 
-  // `types`: of all values of a key.
+  // `types` are those of all values of a key.
   StagingMap(DataTypeVector types, const StagingLimits& limits)
       : types_(std::move(types)), limits_(limits) {}
 
   absl::string_view type_name() const override { return kTypeName; }
   std::string DebugString() const override;
 
-  // In all of these `indices`, strictly ordered, say which of a key's values
-  // are meant.
+  // In all methods, `indices` select the values of a key and must be strictly
+  // increasing.
 
-  // Adds values to a key, which can be taken once it has all. A key that can be
-  // taken already keeps its values. Waits for room; RESOURCE_EXHAUSTED where
-  // the key with what it has would need more than there is.
+  // Adds values to a key, which can be taken once it has all its values. A
+  // complete key keeps its values. Waits for capacity; reports
+  // RESOURCE_EXHAUSTED if the key with its present values would exceed the
+  // limit.
   void Put(Cancellation& step, int64_t key, Indices indices, StagedTuple values,
            Attempts::Done done);
-  // Waits until the key can be taken. Once all its values are taken it is gone.
+  // Waits until the key can be taken. The key is removed once all its values
+  // are taken.
   void Take(Cancellation& step, int64_t key, Indices indices,
             DataTypeVector types, Taken done);
-  // The smallest key that can be taken.
+  // Takes the smallest complete key.
   void TakeAny(Cancellation& step, Indices indices, DataTypeVector types,
                Taken done);
-  // Copies them.
+  // Copies the values.
   void Peek(Cancellation& step, int64_t key, Indices indices,
             DataTypeVector types, Taken done);
   void Clear(Cancellation& step, Attempts::Done done);
-  // Keys that can be taken, and those that can't yet.
+  // The number of complete keys, and of incomplete ones.
   int64_t size() const;
   int64_t incomplete_size() const;
 
@@ -115,7 +116,7 @@ class StagingMap : public Resource,
   using Values = std::vector<std::optional<Tensor>>;
   using Entries = std::map<int64_t, Values>;
 
-  // Without a key, the smallest.
+  // Takes the smallest key if `key` is not set.
   void Get(Cancellation& step, std::optional<int64_t> key, bool take,
            Indices indices, DataTypeVector types, Taken done);
 
@@ -136,13 +137,13 @@ class StagingMap : public Resource,
   const DataTypeVector types_;
   const StagingLimits limits_;
   Attempts attempts_;
-  // Under its lock:
+  // Accessed under the lock of attempts:
   Entries complete_, incomplete_;
   uint64_t num_bytes_ = 0;
 };
 
-// The same, of those whom TensorFlow promises the order; under a name of their
-// own.
+// A StagingMap for the ops that promise the order of keys, as in TensorFlow,
+// with its own type name.
 class OrderedStagingMap : public StagingMap {
  public:
   static constexpr absl::string_view kTypeName = "OrderedStagingMap";

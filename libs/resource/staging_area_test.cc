@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 
 constexpr auto kCancelled = absl::StatusCode::kCancelled;
 
-// What a call came to, once it did.
+// The result of a call, once it has completed.
 template <typename T>
 using Pending = std::shared_ptr<std::optional<T>>;
 
@@ -78,7 +78,7 @@ class StagingAreaTest : public testing::Test {
       std::make_shared<StagingArea>(StagingLimits{});
 };
 
-TEST_F(StagingAreaTest, TuplesLeaveInTheOrderTheyCame) {
+TEST_F(StagingAreaTest, TuplesLeaveInInsertionOrder) {
   EXPECT_OK(**Put({1}));
   EXPECT_OK(**Put({2}));
   EXPECT_THAT(***Peek(1), ElementsAre(2));
@@ -87,7 +87,7 @@ TEST_F(StagingAreaTest, TuplesLeaveInTheOrderTheyCame) {
   EXPECT_THAT(***Take(), ElementsAre(2));
 }
 
-TEST_F(StagingAreaTest, TakesAndPeeksWaitForWhatTheyWant) {
+TEST_F(StagingAreaTest, TakesAndPeeksWaitForTheirTuple) {
   const auto third = Peek(1);
   const auto first = Take();
   Cancellation gone;
@@ -106,7 +106,7 @@ TEST_F(StagingAreaTest, TakesAndPeeksWaitForWhatTheyWant) {
   EXPECT_THAT(***third, ElementsAre(4));
 }
 
-TEST_F(StagingAreaTest, PutsWaitForRoomInTheirOrder) {
+TEST_F(StagingAreaTest, PutsWaitForCapacityInOrder) {
   Make({.capacity = 2});
   Put({1});
   Put({2});
@@ -143,8 +143,8 @@ TEST_F(StagingAreaTest, BytesAreBounded) {
   EXPECT_OK(**Put({1, 2, 3}));
 }
 
-// What texts hold counts, too.
-TEST_F(StagingAreaTest, BytesOfTextsAreBounded) {
+// The contents of strings count, too.
+TEST_F(StagingAreaTest, StringBytesAreBounded) {
   Make({.memory_limit = 1000});
   const auto put = [&](size_t size) {
     auto answer = NewPending<absl::Status>();
@@ -161,7 +161,7 @@ TEST_F(StagingAreaTest, BytesOfTextsAreBounded) {
   EXPECT_OK(**waits);
 }
 
-TEST_F(StagingAreaTest, WhatDoesNotFitTheOneWhoTakesStays) {
+TEST_F(StagingAreaTest, MismatchedTakeKeepsTheTuple) {
   Put({1, 2});
   EXPECT_THAT(**Take(1), StatusIs(kInvalid, "Mismatch stage/unstage: 2 vs. 1"));
   auto answer = NewPending<absl::Status>();
@@ -171,16 +171,16 @@ TEST_F(StagingAreaTest, WhatDoesNotFitTheOneWhoTakesStays) {
   EXPECT_THAT(***Take(2), ElementsAre(1, 2));
 }
 
-// Of many threads, half of whose calls are cancelled at some moment: nothing is
-// lost, and nothing comes twice.
-TEST(StagingAreaThreadsTest, EachTupleIsTakenOnceWhateverIsCancelled) {
+// Many threads call, and half of the calls are cancelled at random times: no
+// tuple is lost or taken twice.
+TEST(StagingAreaThreadsTest, CancellationLosesNoTuple) {
   constexpr int kEach = 500;
   constexpr int kThreads = 3;
   const auto area = std::make_shared<StagingArea>(
       StagingLimits{.capacity = 3, .memory_limit = 12});
   SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
-  // Calls until one succeeds.
+  // Repeats a call until it succeeds.
   const auto insist = [&](uint32_t& random, const auto& call) {
     absl::Status status;
     do {
@@ -257,7 +257,7 @@ class StagingMapTest : public testing::Test {
     map_->Peek(step_, key, std::move(indices), types, Reporting(answer));
     return answer;
   }
-  // The key, before the values.
+  // Returns the key, followed by the values.
   Pending<Ints> TakeAny() {
     auto answer = NewPending<Ints>();
     map_->TakeAny(step_, {0, 1}, {DT_INT32, DT_INT32}, [answer](auto item) {
@@ -319,7 +319,7 @@ TEST_F(StagingMapTest, ValuesComeAndGoOneByOne) {
   EXPECT_EQ(map_->size(), 0);
 }
 
-TEST_F(StagingMapTest, AKeyThatCanBeTakenKeepsItsValues) {
+TEST_F(StagingMapTest, CompleteKeyKeepsItsValues) {
   Make({.memory_limit = 16});
   EXPECT_OK(**Put(1, {0, 1}, {10, 11}));
   EXPECT_OK(**Put(1, {0, 1}, {90, 91}));
@@ -329,7 +329,7 @@ TEST_F(StagingMapTest, AKeyThatCanBeTakenKeepsItsValues) {
   EXPECT_THAT(***Take(1, {0, 1}), ElementsAre(10, 11));
 }
 
-TEST_F(StagingMapTest, AKeyThatWillNeverFitIsNotWaitedFor) {
+TEST_F(StagingMapTest, KeyBeyondTheMemoryLimitIsRejected) {
   Make({.memory_limit = 7});
   EXPECT_OK(**Put(1, {0}, {10}));
   const auto put = Put(1, {1}, {11});
@@ -340,7 +340,7 @@ TEST_F(StagingMapTest, AKeyThatWillNeverFitIsNotWaitedFor) {
   EXPECT_FALSE(Put(2, {0}, {20})->has_value()) << "another may be taken before";
 }
 
-TEST_F(StagingMapTest, WholeKeysAreBoundedButNotWhatCompletesOthers) {
+TEST_F(StagingMapTest, CapacityCountsNewKeysOnly) {
   Make({.capacity = 1});
   EXPECT_OK(**Put(1, {0, 1}, {10, 11}));
   const auto waits = Put(2, {0, 1}, {20, 21});
@@ -369,7 +369,7 @@ TEST_F(StagingMapTest, BadIndicesAndTypesAreRefused) {
   EXPECT_EQ(map_->incomplete_size(), 0);
 }
 
-TEST_F(StagingMapTest, ClearDropsAllAndMakesRoom) {
+TEST_F(StagingMapTest, ClearFreesCapacity) {
   Make({.capacity = 1, .memory_limit = 12});
   EXPECT_OK(**Put(1, {0, 1}, {10, 11}));
   EXPECT_OK(**Put(2, {0}, {20}));

@@ -1,5 +1,5 @@
-// The elements of tensors as tables keep them: strings, or numbers by their
-// bits, so that a few maps serve all types.
+// Access to the elements of tensors as tables store them: strings, or numbers
+// by their bits, so that a few map types serve all data types.
 #ifndef WEFT_LIBS_RESOURCE_TABLE_ELEMENTS_H_
 #define WEFT_LIBS_RESOURCE_TABLE_ELEMENTS_H_
 
@@ -14,8 +14,8 @@
 
 namespace weft::tables {
 
-// A number, as far as a table knows it: the bits of a float, double or bool;
-// integers of any size as int64, which keeps their order.
+// The representation of a number in a table: the bits of a float, double or
+// bool; integers of any size as int64, which keeps their order.
 using Number = int64_t;
 
 // The elements of a tensor, as strings or Numbers.
@@ -65,13 +65,13 @@ class Elements<Number> {
   const char* const data_;
 };
 
-// Adds the bytes of a value that the caller copies next; numbers have none.
+// Charges the bytes of a value that the caller copies next; numbers need none.
 inline absl::Status Charge(HeapCharge& charge, const std::string& value) {
   return charge.AddStrings(1, value.size());
 }
 inline absl::Status Charge(HeapCharge&, Number) { return absl::OkStatus(); }
 
-// The same, to write them.
+// Writable access to the elements of a tensor.
 template <typename T>
 class MutableElements;
 

@@ -1,6 +1,6 @@
-// TensorArray: an array of tensors that lives as long as a step: what loops
-// read from and write to. Each element is written once; the array of gradients
-// of another one adds up what is written instead.
+// TensorArray is an array of tensors that lives as long as its step; loops read
+// from it and write to it. Each element is written once. The array of gradients
+// of another array adds up repeated writes instead.
 //
 // Rules and error texts are TensorFlow's (core/kernels/tensor_array.cc).
 //
@@ -25,17 +25,18 @@ struct TensorArrayOptions {
   DataType dtype = DT_INVALID;
   PartialShape element_shape;
   int64_t size = 0;
-  bool dynamic_size = false;  // grows with what is written
+  bool dynamic_size = false;  // extended by writes
   bool clear_after_read = true;
   bool identical_element_shapes = false;
-  bool adds_up = false;  // it holds gradients
+  bool adds_up = false;  // repeated writes add up: it holds gradients
 };
 
 class TensorArray : public Resource {
  public:
   static constexpr absl::string_view kTypeName = "TensorArray";
 
-  // Adds the second to the first, of one dtype and shape; may write in place.
+  // Adds the second tensor to the first, of the same dtype and shape; may write
+  // in place.
   using AddFn = absl::FunctionRef<absl::Status(Tensor& sum, const Tensor&)>;
 
   // `name` is for error texts.
@@ -48,29 +49,28 @@ class TensorArray : public Resource {
   DataType dtype() const { return options_.dtype; }
 
   absl::StatusOr<int64_t> Size() const;
-  // What it is once `count` elements are written: an array that grows makes
-  // room for them, but none shrinks.
+  // The size once `count` elements are written: a dynamic array is extended to
+  // hold them, but none is shortened.
   absl::StatusOr<int64_t> SizeToHold(int64_t count) const;
-  // Of all elements, as far as it is known.
+  // The shape of all elements, as far as it is known.
   PartialShape element_shape() const;
 
   absl::Status Write(int64_t index, Tensor value, AddFn add);
-  // An element that was never written is what `zeros` makes, where its shape is
-  // known.
+  // Makes an element that was never written, if its shape is known.
   using ZerosFn =
       absl::FunctionRef<absl::StatusOr<Tensor>(DataType, const TensorShape&)>;
   absl::StatusOr<Tensor> Read(int64_t index, ZerosFn zeros);
-  // Forgets all elements and refuses further use.
+  // Drops all elements and rejects further use.
   void Close();
 
-  // What an array of this one's gradients begins as: elements written here are
-  // zeros of their shape there. This one grows no more.
+  // Creates the array of this array's gradients: elements written here are
+  // zeros of their shape there. This array can no longer be extended.
   absl::StatusOr<std::shared_ptr<TensorArray>> NewGradients(
       const std::string& name);
 
  private:
   struct Element {
-    Tensor value;  // uninitialised: zeros, unless cleared
+    Tensor value;  // uninitialized: zeros, unless cleared
     TensorShape shape;
     bool read = false;
     bool cleared = false;
@@ -87,7 +87,7 @@ class TensorArray : public Resource {
   mutable absl::Mutex mutex_;
   TensorArrayOptions options_;  // dtype is constant, the rest is guarded
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
-  // Those that were written.
+  // The elements that were written.
   FlatHashMap<int64_t, Element> elements_ ABSL_GUARDED_BY(mutex_);
 };
 

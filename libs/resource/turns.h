@@ -1,9 +1,9 @@
-// Turns: a lock for those who wait without a thread: one at a time, in the
-// order in which they came.
+// Turns is an asynchronous lock: callers get it one at a time, in FIFO order,
+// and wait without a thread.
 //
-// Threads: all methods may be called from any thread, the destructor last and
-// when nobody waits. Functions given run without a lock held, on the caller's
-// thread, on that of the turn before, or on that of the cancellation.
+// Threads: all methods may be called from any thread; the destructor must run
+// last, when no caller waits. Callbacks run without a lock held, on the thread
+// of the caller, of the previous turn, or of the cancellation.
 #ifndef WEFT_LIBS_RESOURCE_TURNS_H_
 #define WEFT_LIBS_RESOURCE_TURNS_H_
 
@@ -25,14 +25,14 @@ class Turns {
   Turns(const Turns&) = delete;
   Turns& operator=(const Turns&) = delete;
 
-  // `begin` is called exactly once: with OK when it is the caller's turn, which
-  // lasts until End; or, when `step` is cancelled before, with the cause, and
-  // then it is not. `step` lives until then. It must not do much: the turn
-  // before has ended on the same thread.
+  // Calls `begin` exactly once: with OK when the caller has the turn, which
+  // lasts until End; or with the cause if `step` is cancelled before, without
+  // the turn. `step` must live until then. `begin` must be short: it runs on
+  // the thread that ended the previous turn.
   void Take(Cancellation& step, Begin begin);
-  // Takes the turn where nobody has it; else false.
+  // Takes the turn if it is free; otherwise returns false.
   bool TryTake();
-  // By whoever has the turn.
+  // Must be called by the caller that has the turn.
   void End();
 
  private:

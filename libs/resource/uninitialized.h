@@ -14,8 +14,8 @@ inline constexpr char kInitializeRemedy[] =
     "a checkpoint. If you did: was it on the same task, and in the same "
     "container?";
 
-// FAILED_PRECONDITION with TensorFlow's text, and the remedy. `name` is that of
-// the variable, or of the node that makes a reference to it.
+// Returns FAILED_PRECONDITION with TensorFlow's text and the remedy. `name` is
+// the name of the variable, or of the node that makes a reference to it.
 inline absl::Status UninitializedError(absl::string_view name) {
   return absl::FailedPreconditionError(absl::StrCat(
       "Attempting to use uninitialized value ", name, ". ", kInitializeRemedy));

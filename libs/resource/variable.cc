@@ -16,16 +16,16 @@ namespace weft {
 namespace {
 
 constexpr char kGivenUp[] = "weft/given_up";
-// What is copied under the lock, within a tenth of a millisecond: to let go of
-// it would take about as long.
+// Values up to this size are copied under the lock, which takes less than a
+// tenth of a millisecond: about as long as releasing and retaking the lock.
 constexpr size_t kCopiedUnderLock = ChunkSnapshot::kChunkBytes;
-// Tries of a writer of rows to copy without the lock while others give the
-// variable new values, and read these.
+// The number of times that a writer of rows tries to copy without the lock
+// while others assign and read new values.
 constexpr int kTriesToCopy = 3;
 
 using VariablesInOrder = absl::InlinedVector<Variable*, 4>;
 
-// In the order of their addresses, in which all lock them.
+// Sorts variables by address, the order in which they are locked.
 absl::StatusOr<VariablesInOrder> InOrder(
     absl::Span<Variable* const> variables) {
   VariablesInOrder ordered(variables.begin(), variables.end());
@@ -49,7 +49,7 @@ Variable::Variable(std::string name, DataType dtype, PartialShape shape)
 
 Variable::~Variable() {
   waiters_.TellAll(absl::AbortedError(absl::StrCat(
-      "variable ", name_, " was deleted while its value was waited for")));
+      "variable ", name_, " was deleted while a step waited for its value")));
 }
 
 void Variable::WhenInitialized(Cancellation& step, Waiters::Done done) {
@@ -92,7 +92,7 @@ absl::Status Variable::GivenUp() const {
   return status;
 }
 
-// What is locked depends on the result.
+// Which lock is held depends on the result.
 bool Variable::LockToRead(WhenLocked when) const
     ABSL_NO_THREAD_SAFETY_ANALYSIS {
   if (when == WhenLocked::kGiveUp) return mutex_.ReaderTryLock();
@@ -211,7 +211,7 @@ void Variable::GiveToSnapshots() {
   snapshots_.clear();
 }
 
-// Once for each snapshot: the first tells well enough what the next will do.
+// Called once for each snapshot: the first update predicts the next ones well.
 void Variable::NoteRows(absl::FunctionRef<void(RowVisitor)> for_each_row) {
   if (updated_row_bytes_ > 0 || value_.rank() == 0) return;
   constexpr int64_t kPage = ChunkSnapshot::kPageBytes;
@@ -302,14 +302,14 @@ Variable::RowsCopy Variable::BeginCopy() const {
   return {.from = value_, .version = version_};
 }
 
-// Nobody has written what `from` held: it was not the only reference.
+// `from` is unchanged: it was not the only reference to its memory.
 void Variable::TakeCopy(RowsCopy& copied) {
   if (!copied.copy.IsInitialized() || copied.version != version_) return;
   bytes_copied_ += copied.copy.num_bytes();
   Replace(copied.copy);
 }
 
-// Which locks are held is only known at run time.
+// Which locks are held is known only at run time.
 absl::Status Variable::LockAllToWrite(absl::Span<Variable* const> variables,
                                       WhenLocked when)
     ABSL_NO_THREAD_SAFETY_ANALYSIS {

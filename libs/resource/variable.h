@@ -1,17 +1,17 @@
-// Variable: a tensor that outlives steps, shared by everything that knows its
-// name.
+// Variable is a tensor that outlives steps and is shared by everything that
+// knows its name.
 //
-// A reader of the whole value takes a reference to it, so a read is one moment
-// of the variable and is never torn. A writer of all elements writes in place
-// when nobody else holds the value, and into new memory otherwise, which leaves
-// the old to who holds it. A writer of some rows does so in place too, and in a
-// private copy otherwise, which it makes without the lock where it is large:
-// readers and writers of all elements go on meanwhile, other writers of rows
-// wait for the copy. A reader of a part reads under the shared lock and takes
-// no reference, so that it forces no copy. A reader that takes long takes a
-// ChunkSnapshot (chunk_snapshot.h), of which a writer of rows copies no more
-// than the pages that they lie in. Every writer asks, under the lock, whether
-// its step has been aborted: nothing of an aborted step lands later.
+// A reader of the whole value takes a reference to it, so a read is consistent
+// and never torn. A writer of all elements writes in place if the value is not
+// held elsewhere; otherwise it writes to new memory and leaves the old value to
+// its holders. A writer of some rows also writes in place, or in a private copy
+// if the value is held. A large copy is made without the lock: readers and
+// writers of all elements continue meanwhile, and other writers of rows wait
+// for the copy. A reader of a part reads under the shared lock and takes no
+// reference, so it forces no copy. A slow reader takes a ChunkSnapshot
+// (chunk_snapshot.h), for which a writer of rows copies only the pages that
+// hold these rows. Every writer checks, under the lock, that its step was not
+// aborted: an aborted step changes no value later.
 //
 // Threads: all methods may be called from any thread. Locks of several
 // variables are taken in order of address (UpdateAll).
@@ -39,24 +39,26 @@ namespace weft {
 
 class ChunkSnapshot;
 
-// What to do where a variable's lock is held by somebody else.
+// The action of a call that finds the variable's lock held.
 enum class WhenLocked {
   kWait,
-  // On a thread that must not wait: an error, with all as it was; also where a
-  // writer of rows would have to copy a large value first.
+  // For threads that must not wait: the call returns an error and changes
+  // nothing. Also used if a writer of rows would first have to copy a large
+  // value.
   kGiveUp,
 };
 
-// Whether an error only says that one gave up (WhenLocked::kGiveUp).
+// Returns whether the error only says that the call gave up
+// (WhenLocked::kGiveUp).
 bool IsGivenUp(const absl::Status& status);
 
 class Variable : public Resource {
  public:
   static constexpr absl::string_view kTypeName = "Var";
 
-  // `name` is for error texts. `shape` is what was declared.
+  // `name` is for error texts. `shape` is the declared shape.
   Variable(std::string name, DataType dtype, PartialShape shape);
-  // Whoever waits for a value is told: ABORTED.
+  // Ends the calls that wait for a value, with ABORTED.
   ~Variable() override;
 
   absl::string_view type_name() const override { return kTypeName; }
@@ -67,21 +69,23 @@ class Variable : public Resource {
   DataType dtype() const { return dtype_; }
   const PartialShape& declared_shape() const { return declared_shape_; }
 
-  // Waits for nobody.
+  // Does not block.
   bool IsInitialized() const {
     return is_initialized_.load(std::memory_order_acquire);
   }
-  // Calls `done` once it is initialised, at once where it is; or with the cause
-  // when `step`, which lives until then, is cancelled; or ABORTED when the
-  // variable goes. Holds no reference to the variable meanwhile.
+  // Calls `done` once the variable is initialized, at once if it is; or with
+  // the cause when `step`, which must live until then, is cancelled; or with
+  // ABORTED when the variable is destroyed. Holds no reference to the variable
+  // meanwhile.
   void WhenInitialized(Cancellation& step, Waiters::Done done);
-  // Grows by one with each change, so equal versions mean equal values.
+  // Increases by one with each change, so equal versions mean equal values.
   uint64_t version() const;
-  // Bytes that writers of rows had to copy because a reader held the value.
+  // The number of bytes that writers of rows copied because a reader held the
+  // value.
   uint64_t bytes_copied_on_write() const;
 
-  // The whole value. FAILED_PRECONDITION "Attempting to use uninitialized
-  // value NAME" before the first Assign.
+  // Returns the whole value, or FAILED_PRECONDITION "Attempting to use
+  // uninitialized value NAME" before the first Assign.
   absl::StatusOr<Tensor> Read(WhenLocked when = WhenLocked::kWait) const;
 
   // Calls `read` with the value under the shared lock; `read` must not keep it.
@@ -89,38 +93,38 @@ class Variable : public Resource {
       absl::FunctionRef<absl::Status(const Tensor& value)> read,
       WhenLocked when = WhenLocked::kWait) const;
 
-  // Replaces the value. INVALID_ARGUMENT when the dtype is another.
+  // Replaces the value. Returns INVALID_ARGUMENT for another dtype.
   absl::Status Assign(const Cancellation& step, Tensor value) {
     return Assign(step, &value, WhenLocked::kWait);
   }
-  // The same; leaves the old value in `value`, for the caller to free, and
-  // after an error the new one.
+  // Like Assign; leaves the old value in `value`, for the caller to free, or
+  // the new value after an error.
   absl::Status Assign(const Cancellation& step, Tensor* value, WhenLocked when);
 
-  // Calls `update` under the lock: it writes all of `to`, which has the type
-  // and shape of `from`, the value. They are one tensor where nobody else holds
-  // the value, and share no memory otherwise: an update that reads an element
-  // before it writes that one is right for both. After an error the value is as
-  // `update` left it in the first case, unchanged in the second; so updates
-  // check their arguments first.
+  // Calls `update` under the lock. It must write all of `to`, which has the
+  // type and shape of the value `from`. They are the same tensor if the value
+  // is not held elsewhere, and share no memory otherwise: an update that reads
+  // an element before it writes that element is correct in both cases. After an
+  // error the value is as `update` left it in the first case, and unchanged in
+  // the second; so updates should check their arguments first.
   absl::Status Update(
       const Cancellation& step, Allocator& allocator,
       absl::FunctionRef<absl::Status(const Tensor& from, Tensor& to)> update,
       WhenLocked when = WhenLocked::kWait);
 
-  // For an update that changes only some rows (of the first dimension), in
-  // place, after a copy of the whole where somebody else holds the value:
-  // `for_each_row` calls what it is given for each of them, valid or not. It is
-  // asked once after each snapshot, and while somebody reads one, for whom
-  // those rows' pages are copied.
+  // For an update that changes only some rows (of the first dimension). It runs
+  // in place, after a copy of the whole value if that is held elsewhere.
+  // `for_each_row` calls its argument for each of these rows, valid or not. It
+  // is called once after each snapshot, and while a snapshot is being read, for
+  // which the pages of these rows are copied.
   using RowVisitor = absl::FunctionRef<void(int64_t row)>;
   absl::Status UpdateRows(
       const Cancellation& step, Allocator& allocator,
       absl::FunctionRef<void(RowVisitor)> for_each_row,
       absl::FunctionRef<absl::Status(Tensor& value)> update);
 
-  // The same as Update and UpdateRows for several variables at once, values in
-  // the order given. One variable must not appear twice.
+  // Like Update and UpdateRows, for several variables at once, with the values
+  // in the given order. A variable must not appear twice.
   struct FromTo {
     const Tensor* from;
     Tensor* to;
@@ -142,84 +146,88 @@ class Variable : public Resource {
 
   absl::Status Uninitialized() const;
   absl::Status GivenUp() const;
-  // False: somebody holds the lock, and the caller does not wait.
+  // Returns false if the lock is held and the caller does not wait.
   bool LockToRead(WhenLocked when) const
       ABSL_SHARED_TRYLOCK_FUNCTION(true, mutex_);
   bool LockToWrite(WhenLocked when) const
       ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true, mutex_);
-  // For snapshots: of all who lock to write, only those that wait already come
-  // before. A mutex is not fair: two threads that update a variable all the
-  // time would keep a third from it for seconds.
+  // For snapshots: only writers that already wait go first. A mutex is not
+  // fair: two threads that update a variable all the time could block a third
+  // for seconds.
   void LockToReadFirst() const ABSL_SHARED_LOCK_FUNCTION(mutex_);
   void LockToWriteFirst() const ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex_);
-  // Locks them in order of address, or none: kGiveUp, or one appears twice.
+  // Locks all in order of address, or none: with kGiveUp, or if one appears
+  // twice.
   static absl::Status LockAllToWrite(absl::Span<Variable* const> variables,
                                      WhenLocked when);
   static absl::Status LockAllToWriteFirst(
       absl::Span<Variable* const> variables);
   static void UnlockAll(absl::Span<Variable* const> variables);
 
-  // What a writer of rows has copied without the lock, or is about to.
+  // The copy that a writer of rows makes without the lock.
   struct RowsCopy {
     Tensor from;
-    uint64_t version = 0;  // of which `from` is the value
+    uint64_t version = 0;  // the version of `from`
     Tensor copy;           // freed without the lock, too
   };
-  // Whether a writer of rows has to copy so much that it should not do so under
-  // the lock.
+  // Returns whether a writer of rows must copy so much that it should not do so
+  // under the lock.
   bool IsLargeAndHeld() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   static bool IsAnyLargeAndHeld(absl::Span<Variable* const> locked);
-  // As LockAllToWrite, but what is large then is held by nobody, unless others
-  // come all the time. `copies`: one for each, to be freed without the locks.
+  // Like LockAllToWrite, but large values are then not held elsewhere, unless
+  // other readers keep arriving. `copies` has one entry for each variable, to
+  // be freed without the locks.
   static absl::Status LockAllToWriteRows(const Cancellation& step,
                                          Allocator& allocator,
                                          absl::Span<Variable* const> variables,
                                          WhenLocked when,
                                          absl::Span<RowsCopy> copies);
-  // One try of that, by whoever has all of their copying_.
+  // One attempt of LockAllToWriteRows, by the caller that holds all `copying_`.
   static absl::Status CopyAndLockAll(const Cancellation& step,
                                      Allocator& allocator,
                                      absl::Span<Variable* const> variables,
                                      absl::Span<RowsCopy> copies);
-  // What is to be copied: nothing where nobody holds it.
+  // Returns what must be copied: empty if the value is not held elsewhere.
   RowsCopy BeginCopy() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // The copy is the value, unless that is another by now.
+  // Makes the copy the value, unless the value has changed meanwhile.
   void TakeCopy(RowsCopy& copied) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // What updates have done to the value since it was assigned, and since its
-  // last snapshot.
+  // The updates of the value since it was assigned, and since its last
+  // snapshot.
   struct Updates {
     TensorShape shape;      // the value's
-    bool of_all = false;    // one wrote all of it
-    int64_t row_bytes = 0;  // what the first one of rows wrote, in whole pages
+    bool of_all = false;    // an update wrote all of it
+    int64_t row_bytes = 0;  // bytes of the first row update, in whole pages
   };
   Updates updates() const;
-  // Whether somebody needs the memory of `value_` as it is.
+  // Returns whether the memory of `value_` is needed unchanged elsewhere.
   bool IsHeld() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Memory for a new value where this one is held; else no tensor.
+  // Allocates memory for a new value if this one is held; else returns no
+  // tensor.
   absl::StatusOr<Tensor> AllocateIfHeld(Allocator& allocator)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What a snapshot has ready for that; else no tensor.
+  // Takes the memory that a snapshot preallocated for it; else returns no
+  // tensor.
   Tensor TakeAhead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What Update does; leaves in `other` what is freed without the lock.
+  // Implements Update; leaves in `other` what is to be freed without the lock.
   absl::Status UpdateLocked(
       const Cancellation& step, Allocator& allocator,
       absl::FunctionRef<absl::Status(const Tensor& from, Tensor& to)> update,
       Tensor& other) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // `value_` has become `next`, which gets the old one.
+  // Makes `next` the value, and stores the old value in `next`.
   void Replace(Tensor& next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Makes `value_` the only reference to its memory, and keeps those rows for
-  // snapshots; leaves in `other` what is freed without the lock.
+  // Makes `value_` the only reference to its memory, and preserves those rows
+  // for snapshots; leaves in `other` what is to be freed without the lock.
   absl::Status PrepareRows(Allocator& allocator,
                            absl::FunctionRef<void(RowVisitor)> for_each_row,
                            Tensor& other) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status MakeWritable(Allocator& allocator, Tensor& other)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Nobody will write `value_` any more.
+  // Hands `value_` to the snapshots: it will not be written to any more.
   void GiveToSnapshots() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteRows(absl::FunctionRef<void(RowVisitor)> for_each_row)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Before the rows of `value_` change.
+  // Must be called before the rows of `value_` change.
   absl::Status PreserveRows(absl::FunctionRef<void(RowVisitor)> for_each_row)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -227,11 +235,11 @@ class Variable : public Resource {
   const DataType dtype_;
   const PartialShape declared_shape_;
   std::atomic<bool> is_initialized_{false};  // set with the first value
-  // Held by a writer of rows while it copies the value for itself, in order of
-  // address like mutex_: others find the copy instead of making one, too.
+  // Held by a writer of rows while it makes a private copy, in order of address
+  // like mutex_. Other writers then use that copy instead of making another.
   mutable absl::Mutex copying_;
-  // Held by who goes first, until it has the mutex; others who are to write
-  // wait for that as long as somebody is about to.
+  // Held by the caller that goes first, until it has the mutex. Other writers
+  // wait for it meanwhile.
   mutable absl::Mutex first_ ABSL_ACQUIRED_AFTER(copying_);
   mutable std::atomic<int> num_first_{0};
   mutable absl::Mutex mutex_ ABSL_ACQUIRED_AFTER(first_);
@@ -240,9 +248,10 @@ class Variable : public Resource {
   uint64_t bytes_copied_ ABSL_GUARDED_BY(mutex_) = 0;
   bool updated_whole_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t updated_row_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Those that still read chunks from `value_`. They keep the variable alive.
+  // The snapshots that still read chunks from `value_`. They keep the variable
+  // alive.
   std::vector<ChunkSnapshot*> snapshots_ ABSL_GUARDED_BY(mutex_);
-  Waiters waiters_;  // for the first value
+  Waiters waiters_;  // callers waiting for the first value
 };
 
 }  // namespace weft

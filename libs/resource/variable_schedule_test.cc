@@ -1,5 +1,5 @@
-// Updates of a step that is aborted, interrupted at the variable's lock: what
-// comes after the abort is not changed by them.
+// Updates of an aborted step are interrupted at the variable's lock. They must
+// not change the value after the abort.
 //
 // libs/base/testing/seeds.h says how to run others; tools/planted_bugs does.
 #include <memory>
@@ -29,7 +29,7 @@ class VariableSchedule {
     for (int i = 0; i < kUpdates; ++i) {
       Start([this] { AddOne(); });
     }
-    // As a session does that begins anew once the step has been aborted.
+    // Does what a session does that restarts once the step was aborted.
     Start([this] {
       step_.Cancel(absl::AbortedError("enough"));
       EXPECT_TRUE(variable_.Assign(other_, Tensor::Scalar(100.0f)).ok());
@@ -66,7 +66,7 @@ class VariableSchedule {
   int num_updates_ = 0;
 };
 
-TEST(VariableScheduleTest, NoUpdateOfAnAbortedStepLandsLater) {
+TEST(VariableScheduleTest, AbortedStepWritesNoUpdateLater) {
   const uint64_t count = NumSeeds(kSeeds);
   int num_updates = 0;
   for (uint64_t seed = FirstSeed(); seed < FirstSeed() + count; ++seed) {
@@ -76,7 +76,7 @@ TEST(VariableScheduleTest, NoUpdateOfAnAbortedStepLandsLater) {
     ASSERT_FALSE(testing::Test::HasFailure());
     num_updates += schedule.num_updates();
   }
-  // Some are in time and some are not, of many seeds.
+  // Over many seeds, some updates are in time and some are not.
   if (count < kSeeds) return;
   EXPECT_GT(num_updates, static_cast<int>(count) / 2);
   EXPECT_LT(num_updates, static_cast<int>(count) * kUpdates);

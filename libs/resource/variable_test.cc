@@ -68,12 +68,12 @@ TEST_F(VariableTest, IsUninitializedUntilAssigned) {
   EXPECT_EQ(variable_.version(), 1u);
 }
 
-TEST_F(VariableTest, AnotherTypeIsRefused) {
+TEST_F(VariableTest, MismatchedTypeIsRejected) {
   EXPECT_THAT(variable_.Assign(step_, Tensor::Scalar<int32_t>(1)),
               StatusIs(absl::StatusCode::kInvalidArgument, "float and int32"));
 }
 
-TEST_F(VariableTest, WritesInPlaceUnlessAReaderHoldsTheValue) {
+TEST_F(VariableTest, WritesInPlaceUnlessAReaderHoldsIt) {
   ASSERT_OK(variable_.Assign(step_, Tensor::Vector<float>({1, 2, 3})));
   const void* const first = MemoryOf(variable_);
   ASSERT_OK(AddOne());
@@ -91,7 +91,7 @@ TEST_F(VariableTest, WritesInPlaceUnlessAReaderHoldsTheValue) {
   EXPECT_EQ(variable_.version(), 4u);
 }
 
-TEST_F(VariableTest, AWriterOfRowsCopiesWhatAReaderHolds) {
+TEST_F(VariableTest, RowUpdateCopiesAHeldValue) {
   ASSERT_OK(variable_.Assign(step_, Tensor::Vector<float>({1, 2, 3})));
   ASSERT_OK(AddOneToRow(1));
   EXPECT_EQ(variable_.bytes_copied_on_write(), 0u);
@@ -103,7 +103,7 @@ TEST_F(VariableTest, AWriterOfRowsCopiesWhatAReaderHolds) {
   EXPECT_EQ(variable_.Read()->flat<float>()[1], 5);
 }
 
-// Does something when memory is asked for, as a copy begins.
+// Calls a function when memory is allocated, which is when a copy starts.
 class TellingAllocator : public Allocator {
  public:
   BufferPtr Allocate(size_t bytes) override {
@@ -113,7 +113,7 @@ class TellingAllocator : public Allocator {
   std::function<void()> tell;
 };
 
-// A table whose value somebody holds, of which a row is to be changed.
+// A table whose value is held elsewhere while one of its rows is updated.
 class HeldTableTest : public ::testing::Test {
  protected:
   static constexpr int64_t kRows = 3, kRow = 1 << 18;  // 1 MiB each
@@ -162,14 +162,14 @@ TEST_F(HeldTableTest, IsCopiedWithoutTheLock) {
   };
   ASSERT_OK(AddOneToRow(1, telling_));
   EXPECT_TRUE(was_told);
-  // What was copied is not the value any more, and nobody holds that.
+  // The copied value was replaced meanwhile, and the new one is not held.
   EXPECT_EQ(table_->bytes_copied_on_write(), 0u);
   EXPECT_EQ(First(0), 2);
   EXPECT_EQ(First(1), 3);
   EXPECT_EQ(held_.flat<float>()[kRow], 1);
 }
 
-TEST_F(HeldTableTest, IsCopiedOnceHoweverManyWriteRows) {
+TEST_F(HeldTableTest, IsCopiedOnceForManyRowWriters) {
   std::thread other;
   telling_.tell = [&] {
     other = std::thread([&] { EXPECT_OK(AddOneToRow(2, HeapAllocator())); });
@@ -182,8 +182,8 @@ TEST_F(HeldTableTest, IsCopiedOnceHoweverManyWriteRows) {
   EXPECT_EQ(held_.flat<float>()[2 * kRow], 1);
 }
 
-// The value that came meanwhile is held, too, and again.
-TEST_F(HeldTableTest, AWriterOfRowsEndsWhateverOthersDo) {
+// The value that is assigned meanwhile is held, too, three times.
+TEST_F(HeldTableTest, RowUpdateEndsDespiteConcurrentWrites) {
   std::vector<Tensor> held;
   std::function<void()> again = [&] {
     EXPECT_OK(table_->Assign(step_, Full(static_cast<float>(held.size() + 5))));
@@ -193,12 +193,12 @@ TEST_F(HeldTableTest, AWriterOfRowsEndsWhateverOthersDo) {
   telling_.tell = again;
   ASSERT_OK(AddOneToRow(1, telling_));
   EXPECT_EQ(held.size(), 3u);
-  EXPECT_EQ(table_->bytes_copied_on_write(), kBytes);  // the last, at once
+  EXPECT_EQ(table_->bytes_copied_on_write(), kBytes);  // the last value
   EXPECT_EQ(First(0), 7);
   EXPECT_EQ(First(1), 8);
 }
 
-TEST_F(HeldTableTest, WhoMustNotWaitCopiesNothing) {
+TEST_F(HeldTableTest, NonBlockingUpdateCopiesNoValue) {
   telling_.tell = [] { ADD_FAILURE(); };
   EXPECT_TRUE(IsGivenUp(AddOneToRow(1, telling_, WhenLocked::kGiveUp)));
   EXPECT_EQ(table_->version(), 1u);
@@ -207,7 +207,7 @@ TEST_F(HeldTableTest, WhoMustNotWaitCopiesNothing) {
               StatusIs(absl::StatusCode::kAborted, "enough"));
 }
 
-TEST_F(HeldTableTest, WithoutMemoryTheValueIsWhatItWas) {
+TEST_F(HeldTableTest, OutOfMemoryKeepsTheValue) {
   class NoMemory : public Allocator {
     BufferPtr Allocate(size_t) override { return BufferPtr(); }
   };
@@ -218,8 +218,8 @@ TEST_F(HeldTableTest, WithoutMemoryTheValueIsWhatItWas) {
   EXPECT_EQ(First(1), 2);
 }
 
-// What a writer had begun elsewhere is dropped; the value is what it was.
-TEST_F(VariableTest, AnErrorLeavesAValueThatIsHeld) {
+// A new value that a writer has started is dropped; the old value is unchanged.
+TEST_F(VariableTest, FailedUpdateKeepsAHeldValue) {
   Variable other("w", DT_FLOAT, {1});
   ASSERT_OK(other.Assign(step_, Tensor::Vector<float>({7})));
   ASSERT_OK(variable_.Assign(step_, Tensor::Vector<float>({1, 2, 3})));
@@ -243,8 +243,8 @@ TEST_F(VariableTest, AnErrorLeavesAValueThatIsHeld) {
   EXPECT_EQ(other.Read()->flat<float>()[0], 7);
 }
 
-// Of several, those are written elsewhere that somebody holds, and only those.
-TEST_F(VariableTest, UpdateAllWritesElsewhereWhatIsHeld) {
+// Only the variables whose value is held elsewhere get new memory.
+TEST_F(VariableTest, UpdateAllWritesHeldValuesToNewMemory) {
   Variable other("w", DT_FLOAT, {1});
   ASSERT_OK(other.Assign(step_, Tensor::Vector<float>({7})));
   ASSERT_OK(variable_.Assign(step_, Tensor::Vector<float>({1, 2, 3})));
@@ -268,7 +268,7 @@ TEST_F(VariableTest, UpdateAllWritesElsewhereWhatIsHeld) {
   EXPECT_EQ(held.flat<float>()[0], 7);
 }
 
-TEST_F(VariableTest, ReadersOfAPartForceNoCopy) {
+TEST_F(VariableTest, PartReadersForceNoCopy) {
   ASSERT_OK(variable_.Assign(step_, Tensor::Vector<float>({1, 2, 3})));
   float second = 0;
   ASSERT_OK(variable_.ReadPart([&](const Tensor& value) {
@@ -280,7 +280,7 @@ TEST_F(VariableTest, ReadersOfAPartForceNoCopy) {
   EXPECT_EQ(variable_.bytes_copied_on_write(), 0u);
 }
 
-TEST_F(VariableTest, NothingOfAnAbortedStepLands) {
+TEST_F(VariableTest, AbortedStepChangesNoState) {
   ASSERT_OK(variable_.Assign(step_, Tensor::Vector<float>({1, 2, 3})));
   step_.Cancel(absl::AbortedError("peer is gone"));
   const auto aborted = StatusIs(absl::StatusCode::kAborted, "peer is gone");
@@ -304,8 +304,8 @@ TEST_F(VariableTest, NothingOfAnAbortedStepLands) {
   EXPECT_EQ(variable_.version(), 1u);
 }
 
-// On a thread of its own: this one holds the lock.
-TEST_F(VariableTest, WhoGivesUpDoesNotWaitAndChangesNothing) {
+// On another thread, because this one holds the lock.
+TEST_F(VariableTest, NonBlockingCallsLeaveALockedVariable) {
   constexpr auto kGiveUp = WhenLocked::kGiveUp;
   Variable other("w", DT_FLOAT, {1});
   ASSERT_OK(other.Assign(step_, Tensor::Vector<float>({7})));
@@ -334,7 +334,7 @@ TEST_F(VariableTest, WhoGivesUpDoesNotWaitAndChangesNothing) {
           step_, HeapAllocator(), both, [](Variable::RowVisitor) {},
           must_not_run, kGiveUp)));
     }
-    EXPECT_OK(other.Read(kGiveUp));  // is not locked any more
+    EXPECT_OK(other.Read(kGiveUp));  // not locked any more
   };
   ASSERT_OK(
       variable_.Update(step_, HeapAllocator(), [&](const Tensor&, Tensor&) {
@@ -347,7 +347,7 @@ TEST_F(VariableTest, WhoGivesUpDoesNotWaitAndChangesNothing) {
   EXPECT_FALSE(IsGivenUp(absl::UnavailableError("the peer is gone")));
 }
 
-TEST_F(VariableTest, UpdateAllGivesValuesInTheOrderAsked) {
+TEST_F(VariableTest, UpdateAllKeepsTheRequestedOrder) {
   Variable other("w", DT_FLOAT, {1});
   ASSERT_OK(variable_.Assign(step_, Tensor::Vector<float>({1, 2, 3})));
   ASSERT_OK(other.Assign(step_, Tensor::Vector<float>({7})));
@@ -379,7 +379,7 @@ TEST_F(VariableTest, UpdateAllGivesValuesInTheOrderAsked) {
       given_twice);
 }
 
-// Every element of a value that was read is the same, however many write.
+// All elements of a value that was read are equal, despite concurrent writers.
 TEST(VariableStressTest, ReadsAreNeverTorn) {
   constexpr int kElements = 2000;
   constexpr int kRounds = 400;
@@ -422,9 +422,9 @@ TEST(VariableStressTest, ReadsAreNeverTorn) {
   EXPECT_EQ(value.flat<int32_t>()[0], 2 * kRounds);
 }
 
-// Nothing is lost, and no value torn, where writers of rows and of all elements
-// meet readers that keep what they read.
-TEST(VariableStressTest, RowsOfTablesThatAreHeldAreNotLost) {
+// No update is lost and no value is torn while writers of rows and of all
+// elements run with readers that keep their values.
+TEST(VariableStressTest, RowUpdatesOfHeldTablesAreNotLost) {
   constexpr int64_t kElements = 400'000;  // more than is copied under the lock
   constexpr int kRounds = 50;
   Cancellation step;
@@ -470,7 +470,8 @@ TEST(VariableStressTest, RowsOfTablesThatAreHeldAreNotLost) {
   EXPECT_EQ(b.Read()->flat<int32_t>()[0], 2 * kRounds);
 }
 
-// Locks of several variables are taken in one order, whatever order is asked.
+// Locks of several variables are taken in one order, whatever the given order
+// is.
 TEST(VariableStressTest, UpdatesOfSeveralDoNotDeadlock) {
   Cancellation step;
   Variable a("a", DT_INT32, {}), b("b", DT_INT32, {}), c("c", DT_INT32, {});
@@ -498,7 +499,7 @@ TEST(VariableStressTest, UpdatesOfSeveralDoNotDeadlock) {
     EXPECT_EQ(v->Read()->scalar<int32_t>(), 2000);
 }
 
-// What each of several waits came to, in order.
+// Records the results of several waits, in order.
 class VariableWaitTest : public ::testing::Test {
  protected:
   Waiters::Done Record(int number) {
@@ -512,7 +513,7 @@ class VariableWaitTest : public ::testing::Test {
   Cancellation step_;
 };
 
-TEST_F(VariableWaitTest, TheFirstValueEndsAllWaits) {
+TEST_F(VariableWaitTest, FirstValueEndsAllWaits) {
   Variable variable("v", DT_FLOAT, PartialShape());
   variable.WhenInitialized(step_, Record(1));
   variable.WhenInitialized(step_, Record(2));
@@ -527,14 +528,14 @@ TEST_F(VariableWaitTest, TheFirstValueEndsAllWaits) {
   EXPECT_EQ(told_.back(), Told::value_type(3, absl::StatusCode::kOk));
 }
 
-TEST_F(VariableWaitTest, ACancelledStepEndsItsWaitAlone) {
+TEST_F(VariableWaitTest, CancelledStepEndsOnlyItsWait) {
   Variable variable("v", DT_FLOAT, PartialShape());
   Cancellation cancelled;
   variable.WhenInitialized(cancelled, Record(1));
   variable.WhenInitialized(step_, Record(2));
   cancelled.Cancel(absl::CancelledError("enough"));
   EXPECT_EQ(told_, (Told{{1, absl::StatusCode::kCancelled}}));
-  // One that is cancelled already.
+  // A step that is cancelled already.
   variable.WhenInitialized(cancelled, Record(3));
   EXPECT_EQ(told_.size(), 2u);
   ASSERT_OK(variable.Assign(step_, Tensor::Scalar(1.0f)));
@@ -543,8 +544,8 @@ TEST_F(VariableWaitTest, ACancelledStepEndsItsWaitAlone) {
                          {2, absl::StatusCode::kOk}}));
 }
 
-// An assignment that does not land is no value.
-TEST_F(VariableWaitTest, AnAbortedAssignmentEndsNoWait) {
+// An aborted assignment is no value.
+TEST_F(VariableWaitTest, AbortedAssignmentEndsNoWait) {
   Variable variable("v", DT_FLOAT, PartialShape());
   variable.WhenInitialized(step_, Record(1));
   Cancellation aborted;
@@ -553,18 +554,18 @@ TEST_F(VariableWaitTest, AnAbortedAssignmentEndsNoWait) {
   EXPECT_EQ(told_, Told());
 }
 
-TEST_F(VariableWaitTest, AVariableThatGoesSaysSo) {
+TEST_F(VariableWaitTest, DestroyedVariableEndsItsWaits) {
   {
     Variable variable("v", DT_FLOAT, PartialShape());
     variable.WhenInitialized(step_, Record(1));
   }
   EXPECT_EQ(told_, (Told{{1, absl::StatusCode::kAborted}}));
-  step_.Cancel(absl::CancelledError("later"));  // nothing is left of it
+  step_.Cancel(absl::CancelledError("later"));  // its wait is over
   EXPECT_EQ(told_.size(), 1u);
 }
 
-// Threads that wait, and one that assigns: nobody is forgotten.
-TEST_F(VariableWaitTest, NoWaitIsMissed) {
+// Threads wait while another assigns: every wait is notified.
+TEST_F(VariableWaitTest, ConcurrentWaitsAreAllNotified) {
   for (int round = 0; round < 200; ++round) {
     Variable variable("v", DT_FLOAT, PartialShape());
     std::atomic<int> told{0};

@@ -20,7 +20,7 @@ struct Waiters::State {
   absl::Mutex mutex;
   std::vector<std::shared_ptr<Waiter>> waiting ABSL_GUARDED_BY(mutex);
 
-  // Whether this is what ends it.
+  // Returns whether this call ends the wait.
   bool End(const std::shared_ptr<Waiter>& waiter) {
     absl::MutexLock lock(&mutex);
     if (std::exchange(waiter->is_over, true)) return false;
@@ -41,7 +41,7 @@ void Waiters::Add(Cancellation& step, Done done) {
       });
   if (waiter->token == 0) return waiter->done(step.status());
   absl::MutexLock lock(&state_->mutex);
-  // Over already: it was cancelled since, and its function has been called.
+  // Otherwise it was cancelled meanwhile, and its callback has run.
   if (!waiter->is_over) state_->waiting.push_back(std::move(waiter));
 }
 

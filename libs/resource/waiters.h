@@ -1,8 +1,8 @@
-// Waiters: those who wait for one thing to happen, without a thread.
+// Waiters is a list of callbacks that wait for one event, without a thread.
 //
-// Threads: all methods may be called from any thread, the destructor last.
-// Functions given run without a lock held, on the thread that tells, or on that
-// of the cancellation.
+// Threads: all methods may be called from any thread; the destructor must run
+// last. Callbacks run without a lock held, on the thread of TellAll or of the
+// cancellation.
 #ifndef WEFT_LIBS_RESOURCE_WAITERS_H_
 #define WEFT_LIBS_RESOURCE_WAITERS_H_
 
@@ -19,14 +19,14 @@ class Waiters {
   using Done = absl::AnyInvocable<void(absl::Status)>;
 
   Waiters();
-  // Nobody who waits is told: the owner does so before.
+  // Does not notify remaining callers: the owner must do so before.
   ~Waiters();
   Waiters(const Waiters&) = delete;
   Waiters& operator=(const Waiters&) = delete;
 
-  // `done` is called exactly once: by the next TellAll, or with the cause of
-  // the cancellation; `step` lives until then. Who adds looks afterwards
-  // whether the thing has happened already, and then tells.
+  // Calls `done` exactly once: at the next TellAll, or with the cause of the
+  // cancellation. `step` must live until then. After adding, the caller must
+  // check whether the event has already happened, and then call TellAll.
   void Add(Cancellation& step, Done done);
   void TellAll(const absl::Status& status);
   bool empty() const;

@@ -161,9 +161,10 @@ TEST_F(MetaGraphTest, InvalidVariableDefsAreRejected) {
       {[](auto& def) { def.set_initializer_name(""); }, "operation ''"},
       {[](auto& def) { def.set_snapshot_name("x:0"); }, "'x:0'"},
       {[](auto& def) { def.set_is_resource(true); }, "is_resource is 1"},
-      {[](auto& def) { def.set_variable_name("w/read:0"); }, "is no variable"},
+      {[](auto& def) { def.set_variable_name("w/read:0"); },
+       "is not a variable"},
       {[](auto& def) { def.set_snapshot_name("save/Const:0"); },
-       "is no variable"},
+       "is not a variable"},
       {[](auto& def) {
          def.mutable_save_slice_info_def()->set_full_name("all");
        },

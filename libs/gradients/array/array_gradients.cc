@@ -36,8 +36,8 @@ absl::StatusOr<Gradients> CheckNumericsGrad(const Scope& scope,
                    message == nullptr ? "" : *message))};
 }
 
-// Reshape, ExpandDims, Squeeze: back to the shape of the first input; None for
-// the others.
+// Reshape, ExpandDims, Squeeze: restores the shape of the first input. The
+// other inputs have no gradient.
 absl::StatusOr<Gradients> ReshapeGrad(const Scope& scope, const Node& node,
                                       const Gradients& grad_outputs) {
   Gradients result(node.num_inputs());

@@ -1,6 +1,6 @@
-// Gradients of diagonals. Those of old names are made of the new ops; those of
-// a band of diagonals, of ops of the same version, because rows of V2 begin on
-// the left.
+// Gradients of diagonals. Gradients of ops with old names use the new ops.
+// Gradients of bands use ops of the same version, because V2 aligns rows to the
+// left.
 #include <string>
 
 #include "libs/base/status.h"

@@ -1,5 +1,4 @@
-// Gradients of the ops that join tensors, cut them into pieces, repeat and pad
-// them.
+// Gradients of the ops that join, split, repeat and pad tensors.
 #include "libs/base/status.h"
 #include "libs/gradients/array/array_gradients.h"
 #include "libs/ops/array/array_ops.h"
@@ -129,7 +128,7 @@ Output SumOfAll(const Scope& scope, const Output& x) {
   return ops::Sum(scope, x, ops::Range(scope, 0, ops::Rank(scope, x), 1));
 }
 
-// Pad and PadV2, whose value gets what the padding got.
+// Pad and PadV2. The padding value gets the gradients of the padding.
 absl::StatusOr<Gradients> PadGrad(const Scope& scope, const Node& node,
                                   const Gradients& grad_outputs) {
   const Output& grad = grad_outputs[0].dense;
@@ -155,8 +154,8 @@ absl::StatusOr<Gradients> MirrorGrad(const Scope& scope, const Node& node,
                    {}};
 }
 
-// Each row of the data goes back to where it came from, which partitioning the
-// positions in the same way tells.
+// Returns each row of the gradient to its source, found by partitioning the row
+// numbers in the same way.
 absl::StatusOr<Gradients> DynamicPartitionGrad(const Scope& scope,
                                                const Node& node,
                                                const Gradients& grad_outputs) {

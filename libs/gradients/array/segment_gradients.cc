@@ -1,5 +1,5 @@
-// Gradients of the segment reductions: each row of the data gets what its
-// segment got.
+// Gradients of the segment reductions: each row gets the gradient of its
+// segment.
 #include "libs/base/status.h"
 #include "libs/gradients/array/array_gradients.h"
 #include "libs/ops/array/array_ops.h"
@@ -39,7 +39,7 @@ absl::StatusOr<Gradients> SegmentMeanGrad(const Scope& scope, const Node& node,
   return Gradients{ops::Div(scope, rows, SpreadOver(scope, counts, rows)), {}};
 }
 
-// The gradient goes to the elements that are the extremum, in equal parts.
+// The elements equal to the extremum share the gradient equally.
 absl::StatusOr<Gradients> SegmentExtremumGrad(const Scope& scope,
                                               const Node& node,
                                               const Gradients& grad_outputs) {
@@ -54,7 +54,7 @@ absl::StatusOr<Gradients> SegmentExtremumGrad(const Scope& scope,
                    {}};
 }
 
-// Rows of negative ids, which belong to no segment, are zero.
+// Rows with negative ids, which belong to no segment, are zero.
 Output RowsOrZero(const Scope& scope, const Output& segments,
                   const Output& ids) {
   const Output rows = Rows(scope, segments, ops::Maximum(scope, ids, 0));
@@ -82,7 +82,7 @@ absl::StatusOr<Gradients> UnsortedSegmentExtremumGrad(
   const Output counts =
       ops::UnsortedSegmentSum(scope, ops::Cast(scope, chosen, data.dtype()),
                               ids, Output(node.input(2)));
-  // A segment of no rows has a count of 0, and no row asks for its share.
+  // An empty segment has a count of 0, and no row uses its share.
   const Output share = ops::DivNoNan(scope, grad_outputs[0].dense, counts);
   return Gradients{ops::SelectV2(scope, chosen, RowsOrZero(scope, share, ids),
                                  ops::ZerosLike(scope, data)),
@@ -91,7 +91,7 @@ absl::StatusOr<Gradients> UnsortedSegmentExtremumGrad(
 }
 
 // The product of a segment without one of its elements: the product divided by
-// it, or, where it is the only zero, the product of the others.
+// the element, or, if it is the only zero, the product of the others.
 Output ProductWithout(const Scope& scope, const Output& data,
                       const Output& is_zero, const Output& product,
                       const Output& non_zero_product) {
@@ -118,7 +118,7 @@ absl::StatusOr<Gradients> SegmentProdGrad(const Scope& scope, const Node& node,
                      Rows(scope, others, ids));
   const Output grad =
       ops::Mul(scope, Rows(scope, grad_outputs[0].dense, ids), partial);
-  // Two zeros: the product stays zero whatever one element does.
+  // With two zeros the product stays zero whatever the value of one element.
   return Gradients{
       ops::Select(scope, ops::Greater(scope, count, 1), zeros, grad), {}};
 }
@@ -186,7 +186,7 @@ void RegisterArraySegmentGradients(GradientRegistry& registry) {
                     SparseSegmentGrad(ops::SparseSegmentMeanGrad));
   registry.Register("SparseSegmentSqrtNWithNumSegments",
                     SparseSegmentGrad(ops::SparseSegmentSqrtNGrad));
-  // As in TensorFlow, gradients of gradients stop here.
+  // As in TensorFlow, there are no gradients of these gradients.
   for (const char* op :
        {"SparseSegmentSumGrad", "SparseSegmentMeanGrad",
         "SparseSegmentSqrtNGrad", "SparseSegmentSumGradV2",

@@ -9,7 +9,7 @@ namespace {
 
 using Gradients = std::vector<Gradient>;
 
-// Zeros around the gradient, where the input was cut away.
+// Pads the gradient with zeros to the size of the input.
 absl::StatusOr<Gradients> SliceGrad(const Scope& scope, const Node& node,
                                     const Gradients& grad_outputs) {
   const Output input(node.input(0)), begin(node.input(1));
@@ -28,7 +28,7 @@ ops::StridedSliceAttrs Masks(const Node& node) {
           .shrink_axis_mask = IntAttr(node, "shrink_axis_mask")};
 }
 
-// Indices as a type that Shape can give as well: int16 becomes int32.
+// Indices as a type that Shape also returns: int16 becomes int32.
 Output WideIndices(const Scope& scope, const Output& x) {
   return x.dtype() == DT_INT16 ? ops::Cast(scope, x, DT_INT32) : x;
 }
@@ -63,7 +63,7 @@ absl::StatusOr<Gradients> GatherGrad(const Scope& scope, const Node& node,
                    {}};
 }
 
-// Elements of `sizes` from `begin` to `end`, multiplied; as a vector of one.
+// The product of elements `begin` to `end` of `sizes`, as a vector of one.
 Output ProductOf(const Scope& scope, const Output& sizes, const Input& begin,
                  const Input& end, int64_t end_mask = 0) {
   const Output part =
@@ -102,7 +102,7 @@ Output RowsOfAllBatches(const Scope& scope, const Output& indices,
 }
 
 // Sums the gradient, [batch, outer, count, inner], into the rows of all batches
-// at once: they become segments of [batch * count, outer, inner].
+// at once, as segments of [batch * count, outer, inner].
 Output GatherAlongAxis(const Scope& scope, const Output& params,
                        const Output& indices, const Output& axis,
                        int64_t batch_dims, const Output& grad) {
@@ -216,7 +216,7 @@ absl::StatusOr<Gradients> TensorScatterSubGrad(const Scope& scope,
   return Gradients{grad, {}, ops::Neg(scope, rows)};
 }
 
-// The gradient goes to what is the extremum, in equal parts.
+// The elements equal to the extremum share the gradient equally.
 absl::StatusOr<Gradients> TensorScatterExtremumGrad(
     const Scope& scope, const Node& node, const Gradients& grad_outputs) {
   const Output& grad = grad_outputs[0].dense;

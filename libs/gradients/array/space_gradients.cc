@@ -1,5 +1,5 @@
-// Gradients of blocks of places moved into the batch or the channels: they move
-// back. And that of NthElement.
+// Gradients of the ops that move blocks between space and batch or channels,
+// which are their inverses; and the gradient of NthElement.
 #include <string>
 #include <vector>
 
@@ -13,7 +13,7 @@ namespace {
 
 using Gradients = std::vector<Gradient>;
 
-// By the op that undoes it, with the same inputs but for the first.
+// Applies the inverse op, with the same inputs except the first.
 GradientFn MovedBack(const char* op) {
   return [op](const Scope& scope, const Node& node,
               const Gradients& grads) -> absl::StatusOr<Gradients> {
@@ -34,7 +34,7 @@ GradientFn MovedBack(const char* op) {
   };
 }
 
-// In equal parts to all elements that are as large as the one chosen.
+// All elements equal to the chosen one share the gradient equally.
 absl::StatusOr<Gradients> NthElementGrad(const Scope& scope, const Node& node,
                                          const Gradients& grads) {
   const Output input(node.input(0));

@@ -1,5 +1,6 @@
-// Conditions: what flowed through one branch flows back through it alone. A
-// Switch's gradient is a Merge, a Merge's are Switches. Loops are in ../loops.
+// Gradients of conditionals: a gradient flows back only through the branch that
+// was taken. The gradient of a Switch is a Merge, and that of a Merge uses
+// Switches. Loops are in ../loops.
 #include "libs/gradients/control/control_gradients.h"
 
 #include "absl/strings/str_cat.h"
@@ -16,7 +17,7 @@ namespace {
 
 using Gradients = std::vector<Gradient>;
 
-// Gradients through whole loops are AddGradients' own business.
+// AddGradients itself handles gradients through whole loops.
 absl::StatusOr<Gradients> LoopGrad(const Scope&, const Node& node,
                                    const Gradients&) {
   return absl::UnimplementedError(absl::StrCat(
@@ -24,7 +25,7 @@ absl::StatusOr<Gradients> LoopGrad(const Scope&, const Node& node,
       node.name(), "'"));
 }
 
-// Zeros like the data, where it goes to output `i`.
+// Zeros of the shape of the data, alive if the data goes to output `i`.
 Output ZerosWhere(const Scope& scope, const Node& node, int i, DataType dtype) {
   const Output data = Output(node.input(0));
   if (dtype == DT_VARIANT) return ops::ZerosLike(scope, Output(&node, i));
@@ -38,8 +39,8 @@ Output ZerosWhere(const Scope& scope, const Node& node, int i, DataType dtype) {
                          {{"T", dtype}});
 }
 
-// Of the two gradients one is alive. A branch that does not depend on the data
-// counts with zeros.
+// One of the two gradients is alive. A branch that does not depend on the data
+// contributes zeros.
 absl::StatusOr<Gradients> SwitchGrad(const Scope& scope, const Node& node,
                                      const Gradients& grads) {
   if (IsLoopSwitch(node)) return LoopGrad(scope, node, grads);
@@ -54,7 +55,7 @@ absl::StatusOr<Gradients> SwitchGrad(const Scope& scope, const Node& node,
                    Gradient()};
 }
 
-// The gradient goes to the input that was alive, which `value_index` tells.
+// Passes the gradient to the input that was alive, given by `value_index`.
 absl::StatusOr<Gradients> MergeGrad(const Scope& scope, const Node& node,
                                     const Gradients& grads) {
   if (IsLoopMerge(node)) return LoopGrad(scope, node, grads);
@@ -67,7 +68,7 @@ absl::StatusOr<Gradients> MergeGrad(const Scope& scope, const Node& node,
   return result;
 }
 
-// What passes through Print has the gradient that it would have without.
+// Print passes the gradient of its input through.
 absl::StatusOr<Gradients> PrintGrad(const Scope&, const Node& node,
                                     const Gradients& grads) {
   Gradients result(node.num_inputs());
@@ -89,21 +90,21 @@ void RegisterControlGradients(GradientRegistry& registry) {
     registry.Register(op, LoopGrad);
   }
   registry.Register("Print", PrintGrad, /*takes_sparse=*/true);
-  // No values, no numbers, or the ends of a partition.
+  // These have no values, no numbers, or are the ends of a partition.
   for (const char* op :
        {"NoOp", "Assert", "PrintV2", "StringFormat", "ControlTrigger",
         "LoopCond", "ToBool", "_Arg", "_Retval", "_Send", "_Recv",
         "_CopyToDevice", "_CopyToHost"}) {
     registry.RegisterNone(op);
   }
-  // TensorFlow differentiates no function of the program either, but for what
-  // tf.py_function recorded.
+  // TensorFlow does not differentiate functions of the program either, except
+  // those recorded by tf.py_function.
   for (const char* op : {"PyFunc", "PyFuncStateless", "EagerPyFunc"}) {
     registry.RegisterNone(op);
   }
   RegisterListGradients(registry);
-  // Calls of functions are AddGradients' own business; what else they hand on
-  // has none yet.
+  // AddGradients handles calls of functions. The other ops that call functions
+  // have no gradients yet.
   for (const char* op :
        {"PartitionedCall", "StatefulPartitionedCall", "If", "StatelessIf",
         "Case", "StatelessCase", "While", "StatelessWhile", "SymbolicGradient",

@@ -1,4 +1,5 @@
-// What control_gradients.cc registers besides. Internal to this folder.
+// Parts of the control family of gradients outside control_gradients.cc.
+// Internal to this folder.
 #ifndef WEFT_LIBS_GRADIENTS_CONTROL_CONTROL_GRADIENTS_H_
 #define WEFT_LIBS_GRADIENTS_CONTROL_CONTROL_GRADIENTS_H_
 

@@ -1,6 +1,6 @@
-// Lists of tensors: the gradient of a list is a list of gradients. What was
-// read is set in one, what was put in is read from one. TensorFlow's
-// list_ops.py.
+// Gradients of lists of tensors: the gradient of a list is a list of gradients.
+// Gradients of reads are written to it, and gradients of writes are read from
+// it. As in TensorFlow's list_ops.py.
 #include "libs/base/status.h"
 #include "libs/gradients/control/control_gradients.h"
 #include "libs/gradients/gradient_registry.h"
@@ -22,7 +22,7 @@ Output EmptyLike(const Scope& scope, const Output& list, DataType dtype) {
                          {{"element_dtype", dtype}});
 }
 
-// That of a row.
+// The shape of a row.
 Output RowShape(const Scope& scope, const Output& rows) {
   return scope.AddOutput("Slice",
                          {ShapeOf(scope, rows), Tensor::Vector<int32_t>({1}),
@@ -85,7 +85,7 @@ absl::StatusOr<Gradients> GetItemGrad(const Scope& scope, const Node& node,
       Gradient(), Gradient()};
 }
 
-// The gradient of a list that was made longer or shorter, as long as it was.
+// Resizes the gradient of a resized list to the list's original length.
 Output AsLongAs(const Scope& scope, const Output& grad, const Output& list) {
   return scope.AddOutput("TensorListResize",
                          {grad, scope.AddOutput("TensorListLength", {list})});
@@ -108,8 +108,8 @@ absl::StatusOr<Gradients> SetItemGrad(const Scope& scope, const Node& node,
   return Gradients{list, Gradient(), set};
 }
 
-// As in TensorFlow, of an index that comes twice only the last row counts: its
-// gradient is that row and no sum.
+// As in TensorFlow, only the last row of a repeated index counts: the gradient
+// is that row and not a sum.
 absl::StatusOr<Gradients> ListGatherGrad(const Scope& scope, const Node& node,
                                          const Gradients& grads) {
   const Output list = Output(node.input(0));
@@ -123,8 +123,8 @@ absl::StatusOr<Gradients> ListGatherGrad(const Scope& scope, const Node& node,
       Gradient(), Gradient()};
 }
 
-// As in TensorFlow, each row of an index that comes twice gets the gradient,
-// also those that are not in the list.
+// As in TensorFlow, every row of a repeated index gets the gradient, even rows
+// that are not in the list.
 absl::StatusOr<Gradients> ListScatterGrad(const Scope& scope, const Node& node,
                                           const Gradients& grads) {
   const Output rows = Output(node.input(1));
@@ -144,7 +144,7 @@ absl::StatusOr<Gradients> ResizeGrad(const Scope& scope, const Node& node,
                    Gradient()};
 }
 
-// Of rows that became a list.
+// The gradient of rows that were made into a list.
 absl::StatusOr<Gradients> NewScatterGrad(const Scope& scope, const Node& node,
                                          const Gradients& grads) {
   const Output rows = Output(node.input(0));
@@ -156,7 +156,7 @@ absl::StatusOr<Gradients> NewScatterGrad(const Scope& scope, const Node& node,
   return result;
 }
 
-// Both versions; the lengths have none.
+// For both versions; the lengths have no gradient.
 absl::StatusOr<Gradients> ListConcatGrad(const Scope& scope, const Node& node,
                                          const Gradients& grads) {
   Gradients gradients(node.num_inputs());
@@ -196,7 +196,7 @@ void RegisterListGradients(GradientRegistry& registry) {
   registry.Register("TensorListConcat", ListConcatGrad);
   registry.Register("TensorListConcatV2", ListConcatGrad);
   registry.Register("TensorListSplit", ListSplitGrad);
-  // Of no tensor.
+  // These take no tensors.
   for (const char* op : {"EmptyTensorList", "TensorListReserve",
                          "TensorListLength", "TensorListElementShape",
                          "TensorListConcatLists", "TensorListPushBackBatch"}) {

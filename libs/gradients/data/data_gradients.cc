@@ -1,5 +1,5 @@
-// Data sets and their iterators have no gradients: what comes out of a pipeline
-// is data, as TensorFlow has it.
+// Datasets and iterators have no gradients: as in TensorFlow, their elements
+// are data.
 #include "libs/gradients/gradient_registry.h"
 
 namespace weft {

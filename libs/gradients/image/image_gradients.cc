@@ -1,5 +1,6 @@
 // Gradients of ops on images. Formulas are TensorFlow's
-// (python/ops/image_grad.py); those of gradients, which it has not, are ours.
+// (python/ops/image_grad.py); second derivatives, which TensorFlow lacks, are
+// Weft's.
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -19,7 +20,7 @@ AttrMap AttrsOf(const Node& node) {
           {"half_pixel_centers", *node.attr<bool>("half_pixel_centers")}};
 }
 
-// Images of integers have none.
+// Integer images have no gradient.
 Result OfResizeBilinear(const Scope& scope, const Node& node,
                         const Gradients& grads) {
   const Output images = node.input(0);
@@ -29,7 +30,7 @@ Result OfResizeBilinear(const Scope& scope, const Node& node,
                    {}};
 }
 
-// Images of integers, and of 16-bit floats, have none.
+// Integer and 16-bit float images have no gradient.
 Result OfResizeBicubic(const Scope& scope, const Node& node,
                        const Gradients& grads) {
   const Output images = node.input(0);
@@ -41,7 +42,7 @@ Result OfResizeBicubic(const Scope& scope, const Node& node,
                    {}};
 }
 
-// TensorFlow has none, and says so, too.
+// TensorFlow has no gradient either, and returns the same error.
 Result OfResizeArea(const Scope&, const Node& node, const Gradients&) {
   return absl::NotFoundError(
       absl::StrCat("No gradient defined for operation '", node.name(),
@@ -62,7 +63,7 @@ Result OfResizeNearestNeighbor(const Scope& scope, const Node& node,
       {}};
 }
 
-// Of the gradient of `kOp`, which is linear: the op itself.
+// The gradient of `kOp`'s gradient, which is linear: `kOp` itself.
 template <const char* kOp>
 Result OfGradient(const Scope& scope, const Node& node,
                   const Gradients& grads) {

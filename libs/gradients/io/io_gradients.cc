@@ -1,4 +1,4 @@
-// What is written to files, or read from them, has no gradients.
+// Ops that read or write files have no gradients.
 #include "libs/gradients/gradient_registry.h"
 
 namespace weft {

@@ -1,6 +1,7 @@
-// Gradients of ops on matrices as a whole. The formulas are TensorFlow's
-// (tensorflow/python/ops/linalg_grad.py); that of Qr is Roberts and Roberts',
-// "QR and LQ Decomposition Matrix Backpropagation Algorithms", 2020.
+// Gradients of linear algebra ops. The formulas are TensorFlow's
+// (tensorflow/python/ops/linalg_grad.py); the gradient of Qr is that of Roberts
+// and Roberts, "QR and LQ Decomposition Matrix Backpropagation Algorithms",
+// 2020.
 #include <utility>
 #include <vector>
 
@@ -18,7 +19,7 @@ namespace {
 
 constexpr int64_t kUnknown = PartialShape::kUnknown;
 
-// Batches of matrices of known rank, of real numbers.
+// Operations on batches of real matrices of known rank.
 class MatrixMath {
  public:
   MatrixMath(const Scope& scope, int rank) : scope_(scope), rank_(rank) {}
@@ -35,7 +36,7 @@ class MatrixMath {
     return ops::Transpose(scope_, x,
                           Tensor::Vector(absl::Span<const int32_t>(order)));
   }
-  // x times the inverse of r's adjoint; r is an upper triangle.
+  // x times the inverse of r's adjoint; r is upper triangular.
   Output DivideByAdjoint(const Output& x, const Output& r) const {
     return Adjoint(
         ops::MatrixTriangularSolve(scope_, r, Adjoint(x), {.lower = false}));
@@ -45,7 +46,7 @@ class MatrixMath {
   Output Add(const Output& a, const Output& b) const {
     return ops::Add(scope_, a, b);
   }
-  // Columns [begin, begin + count) of every matrix; -1: all that follow.
+  // Columns [begin, begin + count) of every matrix; -1: all remaining columns.
   Output Columns(const Output& x, int64_t begin, int64_t count) const {
     std::vector<int64_t> first(rank_, 0), size(rank_, -1);
     first.back() = begin;
@@ -60,7 +61,7 @@ class MatrixMath {
   const int rank_;
 };
 
-// Where the matrix has no more columns than rows.
+// For matrices with no more columns than rows.
 Output QrGradOfTall(const Scope& scope, const MatrixMath& math, const Output& q,
                     const Output& r, const Output& dq, const Output& dr) {
   const Output qdq = math.Product(q, dq, true);
@@ -74,7 +75,7 @@ Output QrGradOfTall(const Scope& scope, const MatrixMath& math, const Output& q,
   return math.Add(along, beside);
 }
 
-// Which cases TensorFlow refuses, and complex numbers.
+// Rejects the cases that TensorFlow rejects, and complex numbers.
 absl::Status CheckQr(const PartialShape& q, const PartialShape& r,
                      DataType type) {
   const int rank = r.has_rank() ? r.rank() : 0;

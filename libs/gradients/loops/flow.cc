@@ -13,8 +13,8 @@ bool IsBackEdge(const Node& from, const Node& to) {
   return IsNextIteration(from) && IsMerge(to);
 }
 
-// Makes the order, for nodes and loops by number: a node's id, and after these
-// the loops.
+// Computes the order. Parts have numbers: a node's number is its id, and the
+// numbers of loops follow.
 class Order {
  public:
   Order(const Graph& graph, const Frames& frames, const Flow& flow,
@@ -28,7 +28,7 @@ class Order {
   std::vector<Unit> Run() {
     for (int id = 0; id < flow_.num_nodes(); ++id) Add(*graph_.node(id));
     std::vector<Unit> order;
-    std::priority_queue<std::pair<int, int>> ready;  // last id, unit
+    std::priority_queue<std::pair<int, int>> ready;  // highest id, unit
     for (size_t unit = 0; unit < parts_.size(); ++unit) {
       if (parts_[unit].last >= 0 && parts_[unit].uses == 0) {
         ready.emplace(parts_[unit].last, static_cast<int>(unit));
@@ -47,12 +47,12 @@ class Order {
 
  private:
   struct Part {
-    int last = -1;            // the highest id of its nodes; -1: has none
+    int last = -1;            // the highest id of its nodes; -1: none
     int uses = 0;             // edges from it to other parts
-    std::vector<int> makers;  // parts it has edges from, one for each edge
+    std::vector<int> makers;  // the source of each of its in-edges
   };
 
-  // -1 for what is outside the region.
+  // -1 for nodes outside the region.
   int NumberOf(const Node& node) const {
     int frame = frames_.LoopOf(node);
     if (is_of_region_(frame)) return node.id();
@@ -106,7 +106,7 @@ Flow::Flow(const Graph& graph, absl::Span<const Output> ys,
       wanted_(graph.num_nodes(), false) {
   for (const Output& x : xs) reached_[x.node()->id()] = true;
   for (const Output& y : ys) wanted_[y.node()->id()] = true;
-  // Once, and again for each back edge that brings something new.
+  // Repeated for each back edge that reaches new nodes.
   while (SpreadReached()) {
   }
   while (SpreadWanted(stops)) {
@@ -118,7 +118,7 @@ bool Flow::IsReached(const OutputTensor& output) const {
          IsTrainable(output.node->output_type(output.index));
 }
 
-// Whether a back edge reaches a node that had been passed.
+// Returns whether a back edge reaches an already visited node.
 bool Flow::SpreadReached() {
   for (int id = 0; id < num_nodes(); ++id) {
     const Node& node = *graph_.node(id);
@@ -135,7 +135,7 @@ bool Flow::SpreadReached() {
   return false;
 }
 
-// Whether a back edge wants a node that had been passed.
+// Returns whether an already visited node is needed by a back edge.
 bool Flow::SpreadWanted(const std::function<bool(const Node&)>& stops) {
   bool again = false;
   for (int id = num_nodes() - 1; id >= 0; --id) {

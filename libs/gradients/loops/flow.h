@@ -1,7 +1,7 @@
-// Flow: through which nodes of a graph a gradient has to pass, and in which
-// order. Internal to libs/gradients.
+// Flow finds the nodes of a graph that a gradient has to pass through, and
+// their order. Internal to libs/gradients.
 //
-// Threads: as the graph's.
+// Threads: as for the graph.
 #ifndef WEFT_LIBS_GRADIENTS_LOOPS_FLOW_H_
 #define WEFT_LIBS_GRADIENTS_LOOPS_FLOW_H_
 
@@ -19,19 +19,19 @@ bool IsTrainable(DataType type);
 
 class Flow {
  public:
-  // Between the xs and the ys of a graph as it is now. `stops` says of a node
-  // that no gradient goes through it.
+  // Covers the nodes between the xs and the ys of the graph as it is now.
+  // `stops` returns whether no gradient flows through a node.
   Flow(const Graph& graph, absl::Span<const Output> ys,
        absl::Span<const Output> xs,
        const std::function<bool(const Node&)>& stops);
 
-  // Whether an x flows into the output.
+  // Returns whether the output depends on an x.
   bool IsReached(const OutputTensor& output) const;
-  // Whether an x flows into the node, and the node into a y.
+  // Returns whether the node depends on an x, and a y depends on the node.
   bool Includes(const Node& node) const {
     return node.id() < num_nodes() && reached_[node.id()] && wanted_[node.id()];
   }
-  // Whether the node flows into a y.
+  // Returns whether a y depends on the node.
   bool IsWanted(const Node& node) const {
     return node.id() < num_nodes() && wanted_[node.id()];
   }
@@ -46,16 +46,16 @@ class Flow {
   std::vector<bool> wanted_;   // by node id
 };
 
-// A part of a region: a node, or a whole loop inside it.
+// A part of a region: a node, or a whole loop inside the region.
 struct Unit {
   const Node* node = nullptr;  // null: the loop
   int loop = 0;
 };
 
-// The nodes of a loop, or of what lies outside loops, that a gradient passes
-// through, and the loops directly inside; all that uses a value comes before
-// what makes it. `is_of_region` says which frames make up the region. Where
-// there is a choice, in the descending order of ids.
+// Returns the nodes of a region that a gradient passes through, and the loops
+// directly inside it. A region is a loop, or everything outside loops;
+// `is_of_region` returns whether a frame belongs to it. Users of a value come
+// before its producer; otherwise the order is by descending id.
 std::vector<Unit> UnitsFromLastToFirst(
     const Graph& graph, const Frames& frames, const Flow& flow,
     const std::function<bool(int frame)>& is_of_region);

@@ -23,7 +23,7 @@ void Insert(Conditions& conditions, const Branch& branch) {
   if (at == conditions.end() || *at != branch) conditions.insert(at, branch);
 }
 
-// Both hold.
+// The conjunction of both.
 void Add(std::optional<Conditions>& all,
          const std::optional<Conditions>& others) {
   if (!all) return;
@@ -42,8 +42,8 @@ Conditions Without(const Conditions& conditions, const Branch& branch) {
   return rest;
 }
 
-// One of both holds: what they have in common where they differ by the way one
-// Switch went.
+// The disjunction of both: their common conditions, if they differ only in the
+// direction of one Switch.
 std::optional<Conditions> Either(const std::optional<Conditions>& a,
                                  const std::optional<Conditions>& b) {
   if (!a || !b) return std::nullopt;
@@ -57,8 +57,8 @@ std::optional<Conditions> Either(const std::optional<Conditions>& a,
   return std::nullopt;
 }
 
-// What an "or" of several is of; `preds` are not taken apart. Nothing where
-// there are more terms than preds.
+// The terms of a disjunction; `preds` are not taken apart. Empty if there are
+// more terms than preds.
 std::vector<OutputTensor> TermsOfOr(const OutputTensor& output,
                                     const std::vector<OutputTensor>& preds) {
   std::vector<OutputTensor> terms;
@@ -77,8 +77,8 @@ std::vector<OutputTensor> TermsOfOr(const OutputTensor& output,
   return terms;
 }
 
-// Whether one of the preds holds always: the last is the opposite of all others
-// together, as it is of a Case (libs/graph/function_expander.h).
+// Returns whether one of the preds always holds: the last is the negation of
+// the disjunction of all others, as in a Case (libs/graph/function_expander.h).
 bool AreExhaustive(const std::vector<OutputTensor>& preds) {
   const Node& last = *preds.back().node;
   if (last.type() != "LogicalNot") return false;
@@ -90,8 +90,8 @@ bool AreExhaustive(const std::vector<OutputTensor>& preds) {
                      });
 }
 
-// One of all holds: what they have in common, where each has one condition more
-// and the preds of these are a Case's.
+// The disjunction of all: their common conditions, if each has one more
+// condition and the preds of these are those of a Case.
 std::optional<Conditions> OneOfCase(
     const std::vector<std::optional<Conditions>>& all) {
   Conditions common;
@@ -117,7 +117,7 @@ std::optional<Conditions> OneOfCase(
 
 absl::Status NoSuchLoop(const Node& node, absl::string_view what) {
   return absl::UnimplementedError(
-      absl::StrCat("Gradients through a loop that has not the form of "
+      absl::StrCat("Gradients through a loop that is not of the form of "
                    "tf.while_loop (ops::WhileLoop) are not supported: node '",
                    node.name(), "' (op type: ", node.type(), ") ", what));
 }
@@ -172,7 +172,7 @@ std::optional<Conditions> Frames::ConditionsOf(
 }
 
 std::optional<Conditions> Frames::ConditionsOfNode(const Node& node) const {
-  // In its own frame an Enter runs whenever an iteration does.
+  // In its own frame, an Enter runs in every iteration.
   if (IsFreeConstant(node) || IsEnter(node)) return Conditions();
   if (IsExit(node)) return ConditionsOfLoop(RunsIn(node));
   return runs_[node.id()];
@@ -205,8 +205,8 @@ absl::StatusOr<LoopParts> Frames::PartsOf(int frame) const {
   parts.frame = frame;
   parts.name = Name(frame);
   parts.parallel_iterations = analysis().frames[frame].parallel_iterations;
-  // Each after those that it is found by: an Exit by its Switch, that by its
-  // Merge.
+  // Each is found from the previous one: an Exit from its Switch, and that from
+  // its Merge.
   for (const Node* node : graph_.nodes()) {
     if (node->id() < tracker_.num_nodes() && LoopOf(*node) == frame) {
       RETURN_IF_ERROR(AddToParts(*node, parts));
@@ -215,8 +215,8 @@ absl::StatusOr<LoopParts> Frames::PartsOf(int frame) const {
   if (parts.loop_cond == nullptr || parts.variables.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("loop '", parts.name,
-                     "' has no LoopCond or no variable that a body "
-                     "gives back"));
+                     "' has no LoopCond or no variable with a "
+                     "NextIteration"));
   }
   return parts;
 }
@@ -225,7 +225,7 @@ absl::Status Frames::AddToParts(const Node& node, LoopParts& parts) const {
   if (IsConstantEnter(node)) {
     parts.invariants.push_back(&node);
   } else if (IsLoopCond(node)) {
-    // Variables that end by one or the other have no common count.
+    // Variables with different loop conditions have no common iteration count.
     if (parts.loop_cond != nullptr) {
       return NoSuchLoop(node, "is not the only one of its loop");
     }

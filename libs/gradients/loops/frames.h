@@ -1,8 +1,8 @@
-// Frames: what a graph's loops and branches are, read from its nodes alone, so
-// that it holds for graphs of TensorFlow as for those built here. Internal to
-// libs/gradients.
+// Frames describes the loops and branches of a graph, derived from its nodes
+// alone. It works for graphs of TensorFlow as well as for graphs built here.
+// Internal to libs/gradients.
 //
-// Follows a graph that grows. Threads: as the graph's.
+// It follows a graph that is being extended. Threads: as for the graph.
 #ifndef WEFT_LIBS_GRADIENTS_LOOPS_FRAMES_H_
 #define WEFT_LIBS_GRADIENTS_LOOPS_FRAMES_H_
 
@@ -18,13 +18,14 @@
 
 namespace weft {
 
-// That a Switch went this way: 0 false, 1 true.
+// The fact that a Switch took one of its branches: 0 false, 1 true.
 struct Branch {
   OutputTensor pred;  // without Identities
   int taken = 0;
   friend bool operator==(const Branch&, const Branch&) = default;
 };
-// Of a node that runs only if all of these were taken; in order of pred.
+// The branches that must all have been taken for a node to run, ordered by
+// pred.
 using Conditions = std::vector<Branch>;
 
 struct LoopVariable {
@@ -32,7 +33,7 @@ struct LoopVariable {
   const Node* merge = nullptr;
   const Node* next_iteration = nullptr;
   const Node* to_body = nullptr;   // the Switch by the loop's condition
-  std::vector<const Node*> exits;  // often one, none when nobody asks
+  std::vector<const Node*> exits;  // often one; none if unused
 };
 
 struct LoopParts {
@@ -48,16 +49,17 @@ class Frames {
  public:
   explicit Frames(const Graph& graph) : graph_(graph) {}
 
-  // Looks at the nodes that were added since. INVALID_ARGUMENT, naming the
-  // node, for a loop that is none.
+  // Analyzes the nodes added since the last call. Returns INVALID_ARGUMENT,
+  // naming the node, for a malformed loop.
   absl::Status Update();
 
-  // REQUIRES for the rest: Update since the node was added.
+  // REQUIRES for the remaining methods: Update was called since the node was
+  // added.
   int RunsIn(const Node& node) const { return analysis().runs_in[node.id()]; }
   int OutputsTo(const Node& node) const {
     return analysis().outputs_to[node.id()];
   }
-  // The loop that an Enter, an Exit or a node inside is a part of.
+  // The loop that an Enter, an Exit or a node inside a loop belongs to.
   int LoopOf(const Node& node) const {
     return IsEnter(node) ? OutputsTo(node) : RunsIn(node);
   }
@@ -66,19 +68,20 @@ class Frames {
   const std::string& Name(int frame) const {
     return analysis().frames[frame].name;
   }
-  // Whether `frame` is `ancestor` or inside it.
+  // Returns whether `frame` is `ancestor` or inside it.
   bool IsWithin(int frame, int ancestor) const;
 
-  // When, in the iterations of its frame in which the body runs, the output
-  // has a value; nullopt where that is no conjunction of branches.
+  // The conditions under which the output has a value, in iterations of its
+  // frame that run the body; nullopt if they are no conjunction of branches.
   std::optional<Conditions> ConditionsOf(const OutputTensor& output) const;
-  // When, in iterations of the frame outside, the loop is entered.
+  // The conditions under which the loop is entered, in iterations of the outer
+  // frame.
   const std::optional<Conditions>& ConditionsOfLoop(int frame) const {
     return loop_conditions_[frame];
   }
 
-  // INVALID_ARGUMENT or UNIMPLEMENTED, naming the node, for a loop that has
-  // not TensorFlow's form.
+  // Returns INVALID_ARGUMENT or UNIMPLEMENTED, naming the node, for a loop that
+  // does not have TensorFlow's form.
   absl::StatusOr<LoopParts> PartsOf(int frame) const;
 
   absl::Status CheckInputs(const Node& node) const {
@@ -99,11 +102,11 @@ class Frames {
   std::vector<std::optional<Conditions>> loop_conditions_ = {Conditions()};
 };
 
-// What `output` is but for Identities.
+// Follows Identities back to the output that they forward.
 OutputTensor WithoutIdentities(OutputTensor output);
-// Whether it is a Switch between the body of a loop and its end.
+// Returns whether the node is a Switch between the body of a loop and its exit.
 bool IsLoopSwitch(const Node& node);
-// Whether it is the Merge at the head of a loop.
+// Returns whether the node is the Merge at the head of a loop.
 bool IsLoopMerge(const Node& node);
 
 }  // namespace weft

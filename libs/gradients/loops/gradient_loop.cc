@@ -14,20 +14,20 @@
 namespace weft {
 namespace {
 
-// Constants of this many elements are made anew, not kept.
+// Constants up to this many elements are created again instead of kept.
 constexpr int64_t kMaxConstantElements = 1024;
 
 Scope On(const Scope& scope, const Node& node) {
   return scope.WithoutDevice().WithDevice(node.requested_device());
 }
 
-// The head of a loop, where what enters it is.
+// The Merge at the head of a loop for this Enter.
 Output MergeOf(const Scope& scope, const Output& enter) {
   return enter ? ops::LoopMerge(On(scope, *enter.node()), enter).output
                : Output();
 }
 
-// Keeps the name, the device and what the node goes beside.
+// Keeps the name, the device and the colocation of the node.
 void Replace(NodeSpec& spec, absl::string_view op,
              const std::vector<Output>& inputs, AttrMap attrs) {
   const auto beside = spec.attrs.find("_class");
@@ -61,7 +61,7 @@ GradientLoop::GradientLoop(Frames& frames, LoopParts loop, const Scope& outside,
   AddBackwardCounter();
 }
 
-// What runs where the loop is entered, and only there.
+// Operations that run where the loop is entered, and only there.
 std::vector<Operation> GradientLoop::WhereEntered() {
   if (!may_not_be_entered_ || !where_entered_.empty()) return where_entered_;
   const Node& enter = *loop_.variables[0].enter;
@@ -77,7 +77,7 @@ std::vector<Operation> GradientLoop::WhereEntered() {
   return where_entered_;
 }
 
-// Another variable of the forward loop: how often its body has run.
+// Adds a variable to the forward loop that counts the runs of its body.
 void GradientLoop::AddForwardCounter() {
   const Scope before =
       On(forward_, *loop_.loop_cond).WithControlDependencies(WhereEntered());
@@ -162,8 +162,8 @@ Output GradientLoop::CloseVariable(const Scope& inside, size_t i,
   return variable.exit;
 }
 
-// What is made there is dead where the loop was not entered, as all that goes
-// into the backward loop.
+// Its nodes are dead if the loop was not entered, like all inputs of the
+// backward loop.
 Scope GradientLoop::WhereEnteredOutside() const {
   const auto& context = outside_.control_flow_context();
   const Output count =
@@ -200,8 +200,8 @@ Gradient GradientLoop::Accumulate(const Scope& inside, const Node& enter,
   return sum.exit;
 }
 
-// None where the size of a row is not known, which an array needs when no
-// iteration writes to it.
+// None if the size of a row is unknown, because an array without writes needs
+// it.
 Gradient GradientLoop::AccumulateRows(const Scope& inside, const Output& value,
                                       const Gradient& part) {
   const PartialShape& shape = part.values.shape();
@@ -218,7 +218,7 @@ Gradient GradientLoop::AccumulateRows(const Scope& inside, const Output& value,
   return all;
 }
 
-// What all iterations give, along the first dimension.
+// Joins the values of all iterations along the first dimension.
 Output GradientLoop::JoinParts(const Scope& inside, const Output& part) {
   const PartialShape& shape = part.shape();
   PartialShape row;
@@ -242,13 +242,13 @@ void GradientLoop::Close() {
   CloseCounter(free_, counter_);
 }
 
-// Pushes of an iteration come before those of the next one, and so do pops.
+// Orders the pushes, and the pops, of one iteration before those of the next.
 void GradientLoop::CloseCounter(const Scope& scope,
                                 const Counter& counter) const {
   if (!scope.ok()) return;
   std::vector<Operation> waits_for = counter.waits_for;
   if (counter.waits_for_branches) {
-    // Never dead, unlike what it waits for.
+    // A ControlTrigger is never dead, unlike its control inputs.
     waits_for = {ops::ControlTrigger(scope.WithControlDependencies(waits_for))};
   }
   const Output back = ops::NextIteration(
@@ -275,7 +275,7 @@ Output GradientLoop::AddValue(const Output& value) {
 }
 
 Output GradientLoop::EnterConstant(const Output& value) {
-  // A handle stays with what it is a handle of.
+  // A handle stays colocated with its resource.
   const Scope scope = RemoveRefType(value.dtype()) == DT_RESOURCE
                           ? On(outside_, *value.node())
                           : outside_;
@@ -299,7 +299,7 @@ const Node* GradientLoop::AddControl(const Node* node) {
   return after ? AddValue(after).node() : nullptr;
 }
 
-// Where it comes from outside the loop unchanged, what it is there.
+// The value outside the loop, if it is constant in the loop.
 Output GradientLoop::Invariant(const Output& value) const {
   const Node* node = value.node();
   while (node->type() == "Identity" || node->type() == "RefIdentity" ||
@@ -326,17 +326,16 @@ Output GradientLoop::ThroughStack(const Output& value) {
       frames_.ConditionsOf(value.output_tensor());
   if (!conditions) {
     outside_.UpdateStatus(absl::UnimplementedError(absl::StrCat(
-        "Gradients through branches that have not the form of tf.cond "
-        "(ops::Cond) are not supported: when '",
-        value.name(), "' has a value in loop '", loop_.name,
-        "' is not known")));
+        "Gradients through branches that do not have the form of tf.cond "
+        "(ops::Cond) are not supported: cannot tell when '",
+        value.name(), "' has a value in loop '", loop_.name, "'")));
     return Output();
   }
   const Output handle = Push(value, !conditions->empty());
   return handle ? Pop(value, handle, *conditions) : Output();
 }
 
-// Gives the stack.
+// Returns the stack.
 Output GradientLoop::Push(const Output& value, bool is_conditional) {
   const Scope before = On(forward_, *value.node())
                            .WithControlDependencies(WhereEntered())
@@ -381,7 +380,7 @@ absl::Status GradientLoop::AddOp(NodeSpec& spec) {
   return ControlFlowContext::AddOp(spec);
 }
 
-// Whether the value would go through a stack.
+// Returns whether the value would be kept on a stack.
 bool GradientLoop::IsKept(const Output& value) {
   if (IsFreeConstant(*value.node()) ||
       values_.contains(value.output_tensor())) {
@@ -390,9 +389,9 @@ bool GradientLoop::IsKept(const Output& value) {
   return frames_.OutputsTo(*value.node()) == loop_.frame && !Invariant(value);
 }
 
-// The node is of the forward loop, and its result goes through the stack.
+// The node belongs to the forward loop, and its result is kept on the stack.
 absl::Status GradientLoop::KeepShapeInstead(NodeSpec& spec) {
-  // A list that is kept could not be changed in place any more.
+  // A list that is kept could no longer be modified in place.
   const bool asks_for_list =
       spec.op == "TensorListLength" || spec.op == "TensorListElementShape";
   const bool asks_for_shape = asks_for_list || spec.op == "Shape" ||

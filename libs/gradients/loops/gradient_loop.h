@@ -1,20 +1,21 @@
-// GradientLoop: the loop that runs backwards. For a loop of the graph it adds
-// one of as many iterations, whose iteration i computes the gradients of
-// iteration count - 1 - i; TensorFlow's GradLoopState
+// GradientLoop adds the backward loop of a forward loop of the graph. The
+// backward loop has as many iterations; its iteration i computes the gradients
+// of iteration count - 1 - i. It is TensorFlow's GradLoopState
 // (control_flow_state.py). Internal to libs/gradients.
 //
-// It is the context of what is added to that loop: a value of the forward loop
-// that a gradient takes is put on a stack there, in each iteration, and taken
-// from it here, in the opposite order. What is the same in all iterations is
-// taken from outside, constants are made anew, and of a tensor whose shape
-// alone is asked for the shape is kept. Forward nodes are added for this: a
-// counter, stacks and pushes; only steps that compute gradients run them.
+// GradientLoop is the control flow context of the nodes added to the backward
+// loop. A value of the forward loop that a gradient needs is pushed on a stack
+// in each forward iteration, and popped in the backward loop in reverse order.
+// Values that are the same in all iterations are taken from outside the loop.
+// Constants are created again, and if only the shape of a tensor is needed,
+// only the shape is kept. For this purpose a counter, stacks and pushes are
+// added to the forward loop; only steps that compute gradients run them.
 //
-// A stack lives for one run of the forward loop. Where that is inside another
-// loop, the handle of the stack is kept by a stack of the outer loop. Values of
-// a branch are pushed where it was taken, and popped under the same condition.
+// A stack lives for one run of the forward loop. If the loop is inside another
+// loop, a stack of the outer loop keeps the handle of the stack. Values of a
+// branch are pushed when it is taken, and popped under the same condition.
 //
-// Threads: as the scope's. Errors stick to the scope.
+// Threads: as for the scope. Errors stick to the scope.
 #ifndef WEFT_LIBS_GRADIENTS_LOOPS_GRADIENT_LOOP_H_
 #define WEFT_LIBS_GRADIENTS_LOOPS_GRADIENT_LOOP_H_
 
@@ -33,27 +34,28 @@ namespace weft {
 
 class GradientLoop : public ControlFlowContext {
  public:
-  // `outside`: where gradients of what surrounds the loop are added. `forward`:
-  // where nodes that surround the loop itself are. `frames` outlives this.
+  // `outside` is the scope of gradients around the backward loop, `forward`
+  // that of nodes around the forward loop. `frames` must outlive this object.
   GradientLoop(Frames& frames, LoopParts loop, const Scope& outside,
                const Scope& forward);
 
   const LoopParts& forward_loop() const { return loop_; }
 
-  // A gradient that goes from iteration to iteration, `begin` in the first:
-  // that of what the last iteration gave. `variable`: whose it is. Gives its
-  // value in an iteration; null after an error.
+  // Adds a loop variable for the gradient of `variable`, with the value `begin`
+  // in the first iteration: the gradient of the last forward iteration's
+  // result. Returns its value in an iteration, or null after an error.
   Output AddVariable(const LoopVariable& variable, const Output& begin);
-  // Zeros like what the loop gives for a variable that nobody asks for.
+  // Zeros of the shape of a loop result that has no gradient.
   Output ZerosFor(const LoopVariable& variable);
-  // Closes the variable that was added as number `i`: `next` is its value in
-  // the next iteration; zeros when null. Gives the value after the last.
+  // Closes the variable that was added as number `i`. `next` is its value in
+  // the next iteration, or null for zeros. Returns the value after the last
+  // iteration.
   Output CloseVariable(const Scope& inside, size_t i, const Output& next);
-  // The sum over all iterations of `part`, the gradient of an invariant, given
-  // outside the loop. Sparse parts are joined.
+  // Returns the sum over all iterations of `part`, the gradient of an
+  // invariant, as a value outside the loop. Sparse parts are joined.
   Gradient Accumulate(const Scope& inside, const Node& enter,
                       const Gradient& part);
-  // Closes the counters; nothing may be added after it.
+  // Closes the counters; nothing may be added to the loop afterwards.
   void Close();
 
   Output AddValue(const Output& value) override;
@@ -64,8 +66,8 @@ class GradientLoop : public ControlFlowContext {
  private:
   struct Counter {
     Output merge;
-    Output next;                       // the value of the next iteration
-    std::vector<Operation> waits_for;  // before which that may not begin
+    Output next;                       // the value in the next iteration
+    std::vector<Operation> waits_for;  // must end before the next iteration
     bool waits_for_branches = false;   // some of these may not run
   };
   struct Variable {
@@ -80,7 +82,7 @@ class GradientLoop : public ControlFlowContext {
   std::vector<Operation> WhereEntered();
   Scope WhereEnteredOutside() const;
 
-  // A value that goes around the backward loop.
+  // Starts a value that is carried around the backward loop.
   Variable Begin(const Output& value, const PartialShape& shape);
   void Back(const Variable& variable, const Output& next);
   Output EnterConstant(const Output& value);
@@ -105,13 +107,13 @@ class GradientLoop : public ControlFlowContext {
   const LoopParts loop_;
   const Scope outside_;
   const Scope forward_;
-  const Scope free_;  // adds to either loop, by inputs that are there
+  const Scope free_;  // adds to either loop, without changing inputs
   const std::string frame_name_;
   bool may_not_be_entered_ = false;
   std::vector<Operation> where_entered_;
 
-  Output count_;         // of forward iterations
-  Output forward_turn_;  // runs in each of them
+  Output count_;         // the number of forward iterations
+  Output forward_turn_;  // runs in each forward iteration
   Counter forward_counter_, counter_;
   Output goes_on_, pivot_, index_;
   std::vector<Variable> variables_;

@@ -1,4 +1,4 @@
-// Gradients of ops with two operands that broadcast, of Select and the like.
+// Gradients of binary ops that broadcast, and of Select and related ops.
 #include "libs/gradients/math/broadcast_gradient.h"
 #include "libs/gradients/math/math_gradients.h"
 #include "libs/ops/array/array_ops.h"
@@ -18,7 +18,7 @@ Pair Mul(const BinaryArgs& a) {
           ops::Mul(a.scope, Conjugate(a.scope, a.x), a.grad)};
 }
 
-// -x / y / y: `divide` is the op's own division.
+// -x / y / y, where `divide` is the op's own division.
 using Division = Output (*)(const Scope&, const Input&, const Input&);
 Pair DivideBy(const BinaryArgs& a, Division divide) {
   const Output x = Conjugate(a.scope, a.x);
@@ -96,7 +96,8 @@ Pair Minimum(const BinaryArgs& a) {
   return Choose(a, ops::LessEqual(a.scope, a.x, a.y));
 }
 
-// The derivative to y is x^y log(x), 0 where there is no logarithm.
+// The derivative with respect to y is x^y log(x), or 0 if there is no
+// logarithm.
 Pair Pow(const BinaryArgs& a) {
   const Scope& scope = a.scope;
   const Output x = Conjugate(scope, a.x);
@@ -104,7 +105,7 @@ Pair Pow(const BinaryArgs& a) {
   const Output x_slope =
       ops::Mul(scope, y, ops::Pow(scope, x, ops::Sub(scope, y, 1)));
   const Output zero = ZeroLike(scope, x);
-  // Complex numbers have no order, and all but 0 a logarithm.
+  // Complex numbers are not ordered, and all except 0 have a logarithm.
   const Output has_log = IsComplexType(x.dtype())
                              ? ops::NotEqual(scope, x, zero)
                              : ops::Greater(scope, x, zero);
@@ -140,7 +141,7 @@ Pair Polygamma(const BinaryArgs& a) {
   return {Output(), ops::Mul(a.scope, a.grad, slope)};
 }
 
-// The gradients of the ...Grad ops, f(y, dy), whose operands have one shape.
+// Gradients of the ...Grad ops, f(y, dy), whose operands have the same shape.
 // Here `a.x` is y and `a.y` is dy.
 Pair TanhGrad(const BinaryArgs& a) {
   const Output y = Conjugate(a.scope, a.x);
@@ -187,7 +188,7 @@ absl::StatusOr<std::vector<Gradient>> Select(
                                ops::Select(scope, condition, zeros, grad)};
 }
 
-// An operand's gradient, of the shape of the result, summed to its own shape.
+// Sums an operand's gradient, which has the result's shape, to its own shape.
 Output SumToOperand(const Scope& scope, const Output& operand,
                     const Output& result, const Output& grad) {
   return SumToShapes(scope, operand, result, grad, Output()).first;

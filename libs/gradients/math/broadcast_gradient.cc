@@ -15,13 +15,13 @@ Input Vector(const std::vector<int32_t>& values) {
   return Tensor::Vector(absl::Span<const int32_t>(values));
 }
 
-// How the gradient of an operand is summed, where the shapes tell.
+// The reduction of an operand's gradient, if the shapes are known.
 struct SumPlan {
   std::vector<int32_t> dropped;  // leading dimensions that the operand lacks
   std::vector<int32_t> kept;     // dimensions of size 1, after dropping
 };
 
-// nullopt when only the sizes at run time can tell.
+// nullopt if it depends on sizes at run time.
 std::optional<SumPlan> PlanSum(const PartialShape& operand,
                                const PartialShape& other) {
   if (!operand.has_rank() || !other.has_rank()) return std::nullopt;
@@ -48,7 +48,7 @@ Output ApplySum(const Scope& scope, const SumPlan& plan, Output grad) {
   return grad;
 }
 
-// Axes from 0 up, where they and the rank are known.
+// Non-negative axes, if they and the rank are known.
 std::optional<std::vector<int32_t>> KnownAxes(const Scope& scope,
                                               const Output& input,
                                               const Output& axes) {

@@ -1,5 +1,5 @@
 // The gradient of Einsum: an Einsum of the result's gradient and the other
-// operand, read backward.
+// operand, with the subscripts exchanged.
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
@@ -31,7 +31,7 @@ Operand Multiply(const Scope& scope, const std::vector<Operand>& operands,
   return {ops::Einsum(scope, tensors, equation.ToString()), labels};
 }
 
-// Labels of `labels` that `others` has not, each once.
+// The labels of `labels` that are not in `others`, each once.
 std::string LabelsBeside(const std::string& labels, const std::string& others) {
   std::string beside;
   for (const char label : labels) {
@@ -49,8 +49,8 @@ std::string Without(const std::string& labels, const std::string& gone) {
   return left;
 }
 
-// Sizes [begin, end) of a shape; both count from its end where they lie behind
-// the ellipsis of `labels`.
+// Sizes [begin, end) of a shape, counted from its end if they are behind the
+// ellipsis of `labels`.
 Output SizesBetween(const Scope& scope, const Output& shape,
                     const std::string& labels, size_t begin, size_t end) {
   const size_t ellipsis = labels.find(kEllipsis);
@@ -62,7 +62,7 @@ Output SizesBetween(const Scope& scope, const Output& shape,
                            {.end_mask = end == labels.size() ? 1 : 0});
 }
 
-// 1 for all values of `labels`, which have the sizes that they have in `x`.
+// Ones for all values of `labels`, with the sizes that they have in `x`.
 Operand OnesOf(const Scope& scope, const Operand& x,
                const std::string& labels) {
   const Output shape = ops::Shape(scope, x.tensor);
@@ -77,8 +77,9 @@ Operand OnesOf(const Scope& scope, const Operand& x,
   return {ops::Fill(scope, dims, one), labels};
 }
 
-// `factors` are the gradient and, of two operands, the other one. What only `x`
-// has was summed over, so each of these elements gets the whole gradient.
+// `factors` are the gradient and, for two operands, the other operand. Labels
+// of `x` alone were summed over, so each of these elements gets the whole
+// gradient.
 Operand GradientOf(const Scope& scope, std::vector<Operand> factors,
                    const Operand& x) {
   std::string known;
@@ -99,7 +100,7 @@ Output EllipsisSizes(const Scope& scope, const Operand& x,
   return SizesBetween(scope, shape, x.labels, at, at + 1);
 }
 
-// Sums over the dimensions in which `x` was broadcast.
+// Sums over the dimensions along which `x` was broadcast.
 Output SumBroadcast(const Scope& scope, const Operand& gradient,
                     const Output& axes, const Output& shape) {
   const auto first = static_cast<int32_t>(gradient.labels.find(kEllipsis));

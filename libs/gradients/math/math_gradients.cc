@@ -7,9 +7,9 @@
 namespace weft {
 namespace {
 
-// Their results are no numbers, or do not change with their inputs; or, where
-// they begin with _, only passes make them, of graphs that have their
-// gradients.
+// Ops without gradients: their results are not numbers, or do not depend on
+// their inputs. Passes create the ops that begin with _, after gradients were
+// added.
 constexpr const char* kWithoutGradient[] = {"_MulInTurn",
                                             "_FusedConv2D",
                                             "_FusedDepthwiseConv2dNative",

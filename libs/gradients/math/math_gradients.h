@@ -17,7 +17,7 @@ void RegisterReductionGradients(GradientRegistry& registry);
 void RegisterMatMulGradients(GradientRegistry& registry);
 void RegisterEinsumGradients(GradientRegistry& registry);
 
-// y = f(x): gets what gradients are made of.
+// The inputs of a gradient of y = f(x).
 struct UnaryArgs {
   const Scope& scope;
   Output x;
@@ -28,8 +28,9 @@ using UnaryGradient = std::function<Output(const UnaryArgs&)>;
 void RegisterUnaryGradient(GradientRegistry& registry, absl::string_view op,
                            UnaryGradient gradient);
 
-// z = f(x, y) with broadcasting: returns the gradients of both in the shape of
-// z (null for none); they are summed to the operands' shapes.
+// The inputs of a gradient of z = f(x, y) with broadcasting. It returns both
+// gradients in the shape of z (null for none), which are then summed to the
+// operands' shapes.
 struct BinaryArgs {
   const Scope& scope;
   Output x;
@@ -42,7 +43,7 @@ using BinaryGradient =
 void RegisterBinaryGradient(GradientRegistry& registry, absl::string_view op,
                             BinaryGradient gradient);
 
-// The complex conjugate; real tensors are their own.
+// The complex conjugate; real tensors are unchanged.
 Output Conjugate(const Scope& scope, const Output& x);
 
 // A scalar 0 of the type of `like`.

@@ -7,8 +7,8 @@
 namespace weft {
 namespace {
 
-// c = op(a) op(b) has da = dc op(b)' and db = op(a)' dc; where an operand is
-// transposed already, the product is taken the other way round.
+// c = op(a) op(b) has da = dc op(b)' and db = op(a)' dc. For an operand that is
+// already transposed, the factors are exchanged.
 template <typename Product>
 std::pair<Output, Output> ProductGradients(const Output& a, const Output& b,
                                            const Output& grad, bool transpose_a,
@@ -33,7 +33,7 @@ absl::StatusOr<std::vector<Gradient>> MatMul(
   return std::vector<Gradient>{a, b};
 }
 
-// The adjoint conjugates by itself, so complex numbers need no care here.
+// The adjoint also conjugates, so complex numbers need no special case.
 std::pair<Output, Output> BatchGradients(const Scope& scope, const Node& node,
                                          const Output& grad) {
   const auto product = [&](const Output& x, const Output& y, bool adj_x,

@@ -10,7 +10,7 @@ namespace {
 
 using Result = absl::StatusOr<std::vector<Gradient>>;
 
-// What the gradient of a reduction is made of.
+// The inputs of the gradient of a reduction.
 struct Reduced {
   Reduced(const Scope& s, const Node& node, const std::vector<Gradient>& grads)
       : scope(s),
@@ -43,7 +43,7 @@ Result Sum(const Scope& scope, const Node& node,
   return WithAxes(r.Spread(r.grad));
 }
 
-// By how many elements make one of the mean.
+// The number of elements in each mean.
 Output DivideByCount(const Reduced& r) {
   const int64_t in = r.input.shape().num_elements();
   const int64_t out = r.output.shape().num_elements();
@@ -61,11 +61,11 @@ Output DivideByCount(const Reduced& r) {
 Result Mean(const Scope& scope, const Node& node,
             const std::vector<Gradient>& grads) {
   const Reduced r(scope, node, grads);
-  // Divided first, while it is small.
+  // Divides first, while the tensor is small.
   return WithAxes(r.Spread(DivideByCount(r)));
 }
 
-// Shared among the places where the extreme occurs.
+// All elements equal to the extremum share the gradient.
 Result Extreme(const Scope& scope, const Node& node,
                const std::vector<Gradient>& grads) {
   const Reduced r(scope, node, grads);
@@ -76,9 +76,9 @@ Result Extreme(const Scope& scope, const Node& node,
   return WithAxes(ops::Mul(scope, share, r.Restore(r.grad)));
 }
 
-// The product of all others, which also holds where elements are 0: the
-// reduced axes are brought to the front, and running products from both ends
-// are multiplied.
+// The product of all other elements, also correct if elements are 0: the
+// reduced axes are moved to the front, and running products from both ends are
+// multiplied.
 Result Prod(const Scope& scope, const Node& node,
             const std::vector<Gradient>& grads) {
   const Reduced r(scope, node, grads);

@@ -1,4 +1,4 @@
-// Gradients of functions of one operand.
+// Gradients of unary functions.
 #include <cmath>
 
 #include "libs/gradients/math/math_gradients.h"
@@ -20,8 +20,8 @@ Output Inverse(const UnaryArgs& a, const Output& x) {
 
 Output Neg(const UnaryArgs& a) { return ops::Neg(a.scope, a.grad); }
 Output Abs(const UnaryArgs& a) { return Times(a, ops::Sign(a.scope, a.x)); }
-// Zeros of the gradient, which is dead where the branch was not taken: in a
-// backward loop an x that no iteration changes is there in all of them.
+// Zeros of the gradient, which is dead if the branch was not taken. In a
+// backward loop, an invariant x is alive in all iterations.
 Output Sign(const UnaryArgs& a) { return ops::ZerosLike(a.scope, a.grad); }
 Output Square(const UnaryArgs& a) {
   return Times(a, ops::Mul(a.scope, a.x, 2));
@@ -85,7 +85,7 @@ Output Digamma(const UnaryArgs& a) {
 }
 Output L2Loss(const UnaryArgs& a) { return Times(a, a.x); }
 
-// A complex number of two parts that are real.
+// The complex number of two real parts.
 Output Join(const Scope& scope, const Output& real, const Output& imag) {
   const DataType type =
       real.dtype() == DT_DOUBLE ? DT_COMPLEX128 : DT_COMPLEX64;
@@ -112,14 +112,14 @@ Output Angle(const UnaryArgs& a) {
                   Inverse(a, Join(a.scope, imag, real)));
 }
 
-// By the op that takes the result and the gradient.
+// Uses the op that takes the result and the gradient.
 UnaryGradient ByGradientOp(absl::string_view op) {
   return [op = std::string(op)](const UnaryArgs& a) {
     return a.scope.AddOutput(op, {a.y, a.grad});
   };
 }
 
-// The same with an op that does not conjugate.
+// Like ByGradientOp, for an op that does not conjugate.
 UnaryGradient ByConjugate(absl::string_view op) {
   return [op = std::string(op)](const UnaryArgs& a) {
     return a.scope.AddOutput(op, {Conjugate(a.scope, a.y), a.grad});

@@ -23,7 +23,7 @@ Output OutputOf(const Node& node, int i = 0) { return Output(&node, i); }
 
 // ---- Activations ----
 
-// Relu and Relu6 look at their output, which keeps one tensor alive less.
+// Relu and Relu6 use their output, so that one tensor less is kept alive.
 template <ActivationGrad kGrad>
 Result FromOutput(const Scope& scope, const Node& node,
                   const Gradients& grads) {
@@ -35,9 +35,9 @@ Result FromInput(const Scope& scope, const Node& node, const Gradients& grads) {
   return Gradients{kGrad(scope, grads[0].dense, node.input(0))};
 }
 
-// The gradient of a rectifier's gradient: linear in its first input, and flat
-// in its second. Zeros of the gradient, which has the shape of both, are dead
-// where it is, in a branch that was not taken.
+// The gradient of a rectifier's gradient: linear in its first input, and
+// constant in its second. Zeros are made from the gradient, which has the shape
+// of both inputs and is dead in a branch that was not taken.
 template <ActivationGrad kGrad>
 Result OfRectifierGrad(const Scope& scope, const Node& node,
                        const Gradients& grads) {
@@ -46,7 +46,7 @@ Result OfRectifierGrad(const Scope& scope, const Node& node,
                    ops::ZerosLike(scope, grad)};
 }
 
-// Of EluGrad and SeluGrad: dy * (y + constant) where y < 0.
+// The gradient of EluGrad and SeluGrad: dy * (y + constant) for y < 0.
 template <ActivationGrad kGrad>
 Result OfExponentialGrad(const Scope& scope, const Node& node,
                          const Gradients& grads) {
@@ -59,7 +59,7 @@ Result OfExponentialGrad(const Scope& scope, const Node& node,
                   ops::Mul(scope, grad, dy), ops::ZerosLike(scope, y))};
 }
 
-// Of dy / (exp(-x) + 1).
+// The gradient of dy / (exp(-x) + 1).
 Result OfSoftplusGrad(const Scope& scope, const Node& node,
                       const Gradients& grads) {
   const Output dy = node.input(0);
@@ -72,7 +72,7 @@ Result OfSoftplusGrad(const Scope& scope, const Node& node,
                    ops::RealDiv(scope, ops::Mul(scope, grad, dy), base)};
 }
 
-// Of dy / (1 + |x|)^2.
+// The gradient of dy / (1 + |x|)^2.
 Result OfSoftsignGrad(const Scope& scope, const Node& node,
                       const Gradients& grads) {
   const Output dy = node.input(0);
@@ -126,7 +126,8 @@ Result OfBiasAdd(const Scope& scope, const Node& node, const Gradients& grads) {
       ops::BiasAddGrad(scope, grad, *node.attr<std::string>("data_format"))};
 }
 
-// The sum over all but the channels: its gradient is spread over them.
+// BiasAddGrad sums over all but the channels; its gradient is broadcast over
+// them.
 Result OfBiasAddGrad(const Scope& scope, const Node& node,
                      const Gradients& grads) {
   const Output x = node.input(0);
@@ -175,8 +176,9 @@ Output ScaleRows(const Scope& scope, const Output& vector,
   return ops::Mul(scope, ops::ExpandDims(scope, vector, -1), matrix);
 }
 
-// Through the loss, and through its gradient where that was used (second
-// derivatives). Both outputs' gradients may be None, not both at once.
+// The gradient through the loss, and through its gradient if that was used
+// (second derivatives). At least one of the outputs' gradients must not be
+// None.
 Output CrossEntropyGrad(const Scope& scope, const Node& node,
                         const Gradients& grads) {
   Output result;
@@ -208,7 +210,7 @@ Result OfSparseCrossEntropy(const Scope& scope, const Node& node,
 
 // ---- Top k ----
 
-// Puts the gradients of the values where the values came from.
+// Scatters the gradients of the values to their source positions.
 Result OfTopK(const Scope& scope, const Node& node, const Gradients& grads) {
   Gradients result(node.num_inputs());
   if (grads[0].IsNone()) return result;

@@ -6,7 +6,7 @@
 
 namespace weft {
 
-// Convolutions, pools, normalisation.
+// Convolutions, pools, normalization.
 void RegisterNnWindowGradients(GradientRegistry& registry);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Gradients of convolutions, pools and normalisation. Formulas are TensorFlow's
+// Gradients of convolutions, pools and normalization. Formulas are TensorFlow's
 // (python/ops/nn_grad.py).
 #include <string>
 
@@ -38,7 +38,7 @@ Output In(const Node& node, int i) { return Output(node.input(i)); }
 
 // ---- Convolutions ----
 
-// A convolution and what gives the gradients of its input and of its filter.
+// A convolution op and the ops for the gradients of its input and its filter.
 struct ConvOps {
   const char* conv;
   const char* input;
@@ -117,14 +117,14 @@ Result OfMaxPool(const Scope& scope, const Node& node, const Gradients& grads) {
                      "data_format"}))};
 }
 
-// Zeros like `x` that are dead where the gradient is, in a branch that was not
+// Zeros like `x` that are dead if the gradient is, in a branch that was not
 // taken.
 Output ZerosWith(const Scope& scope, const Output& grad, const Output& x) {
   return ops::ZerosLike(scope.WithControlDependencies({Operation(grad.node())}),
                         x);
 }
 
-// Which number is the largest does not change.
+// The position of the maximum does not change.
 Result OfMaxPoolGrad(const Scope& scope, const Node& node,
                      const Gradients& grads) {
   const Output grad = grads[0].dense;
@@ -143,7 +143,7 @@ Result OfMaxPoolGradGrad(const Scope& scope, const Node& node,
                       PoolAttrs(node))};
 }
 
-// ---- Normalisation ----
+// ---- Normalization ----
 
 Result OfLrn(const Scope& scope, const Node& node, const Gradients& grads) {
   return Gradients{scope.AddOutput(
@@ -151,8 +151,8 @@ Result OfLrn(const Scope& scope, const Node& node, const Gradients& grads) {
       AttrsOf(node, {"depth_radius", "bias", "alpha", "beta"}))};
 }
 
-// What the forward op has kept is what its gradient needs; in inference that
-// is the mean and the variance it was given.
+// The gradient uses what the forward op saved; in inference, the mean and the
+// variance that it was given.
 Result OfBatchNorm(const char* gradient_op, const Scope& scope,
                    const Node& node, const Gradients& grads) {
   if (grads[0].IsNone()) return Gradients(5);
@@ -160,7 +160,7 @@ Result OfBatchNorm(const char* gradient_op, const Scope& scope,
   InputList inputs = {grads[0].dense, In(node, 0), In(node, 1),
                       is_training ? Output(&node, 3) : In(node, 3),
                       is_training ? Output(&node, 4) : In(node, 4)};
-  // FusedBatchNormV3 keeps one more.
+  // FusedBatchNormV3 saves one more output.
   if (node.num_outputs() > 5) inputs.emplace_back(Output(&node, 5));
   const Node* gradient =
       scope.AddNode(gradient_op, inputs,

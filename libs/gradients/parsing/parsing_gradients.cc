@@ -1,4 +1,4 @@
-// What is parsed is data: it has no gradients.
+// Parsing ops have no gradients: their results are data.
 #include "libs/gradients/gradient_registry.h"
 
 namespace weft {

@@ -1,5 +1,5 @@
-// What queues, tables, accumulators, barriers and staging areas hold is data:
-// they have no gradients. Arrays of tensors have.
+// Queues, tables, accumulators, barriers and staging areas hold data, so their
+// ops have no gradients. Tensor arrays have gradients.
 #include "libs/gradients/resource/resource_gradients.h"
 
 #include "libs/gradients/gradient_registry.h"

@@ -1,6 +1,6 @@
-// Gradients of arrays of tensors: what was read is written to the array of
-// gradients, what was written is read from it. Gradients of the flow order
-// these, so that all is written before it is read.
+// Gradients of tensor arrays. Gradients of reads are written to the array of
+// gradients, and gradients of writes are read from it. Gradients of the flow
+// order the writes before the reads.
 #include "absl/strings/match.h"
 #include "libs/base/status.h"
 #include "libs/gradients/gradient_registry.h"
@@ -13,7 +13,7 @@ namespace {
 
 using Gradients = std::vector<Gradient>;
 
-// One op on arrays in its versions, of other handles each.
+// The versions of an op on arrays, with a different kind of handle each.
 struct Versions {
   const char* first;
   const char* second;
@@ -34,7 +34,7 @@ struct ArrayAndFlow {
   Output handle, flow;
 };
 
-// The array of gradients of the one at input 0, once `flow` is there.
+// The array of gradients of the array at input 0, after `flow`.
 ArrayAndFlow GradientArray(const Scope& scope, const Node& node,
                            const Output& flow) {
   const Output handle = SameVersion(
@@ -53,7 +53,7 @@ Output FlowIn(const Node& node) {
   return Output(node.input(node.num_inputs() - 1));
 }
 
-// What has read: handle, index or indices, flow.
+// For reads: handle, index or indices, flow.
 absl::StatusOr<Gradients> ReadGrad(const Scope& scope, const Node& node,
                                    const Gradients& grads) {
   const auto array = GradientArray(scope, node, FlowIn(node));
@@ -85,8 +85,8 @@ absl::StatusOr<Gradients> ConcatGrad(const Scope& scope, const Node& node,
   return Gradients{Gradient(), flow};
 }
 
-// What has written: handle, index or indices, value, flow; the gradient of the
-// flow says that all is in the array of gradients.
+// For writes: handle, index or indices, value, flow. The gradient of the flow
+// orders this after all writes to the array of gradients.
 absl::StatusOr<Gradients> WriteGrad(const Scope& scope, const Node& node,
                                     const Gradients& grads) {
   const auto array = GradientArray(scope, node, grads[0].dense);

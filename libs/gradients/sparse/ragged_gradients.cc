@@ -1,5 +1,5 @@
 // Gradients with respect to the values of ragged tensors; their row splits have
-// none. The formulas are TensorFlow's (tensorflow/python/ops/ragged).
+// no gradients. The formulas are TensorFlow's (tensorflow/python/ops/ragged).
 #include <string>
 #include <vector>
 
@@ -13,15 +13,15 @@ namespace {
 
 using Gradients = std::vector<Gradient>;
 
-// Row splits, values, indices. The values of a row of the result are those of a
-// row of the input.
+// Inputs: row splits, values, indices. The values of a row of the result are
+// those of a row of the input.
 absl::StatusOr<Gradients> GatherRowsGrad(const Scope& scope, const Node& node,
                                          const Gradients& grads) {
   const int values = node.num_inputs() - 2;
   Gradients result(node.num_inputs());
   const Gradient& grad = grads[node.num_outputs() - 1];
   if (grad.IsNone()) return result;
-  // Where each row of the outermost dimension begins in the values.
+  // The start of each row of the outermost dimension in the values.
   Output splits(node.input(0));
   for (int i = 1; i < values; ++i) {
     splits = ops::Gather(scope, Output(node.input(i)), splits);
@@ -50,8 +50,8 @@ absl::StatusOr<Gradients> ToSparseGrad(const Scope& scope, const Node& node,
   return result;
 }
 
-// Of RaggedTensorToTensor: for each place of the result which value is there,
-// -1 where it is the default one.
+// For RaggedTensorToTensor: the number of the value at each position of the
+// result, or -1 for the default value.
 Output NumbersOfValues(const Scope& scope, const Node& node, const Output& grad,
                        const Output& count) {
   const auto& types =
@@ -68,7 +68,7 @@ Output NumbersOfValues(const Scope& scope, const Node& node, const Output& grad,
                          {{"row_partition_types", types}});
 }
 
-// Shape, values, default value, and the partitions of rows.
+// Inputs: shape, values, default value, and the row partitions.
 absl::StatusOr<Gradients> ToTensorGrad(const Scope& scope, const Node& node,
                                        const Gradients& grads) {
   Gradients result(node.num_inputs());
@@ -127,7 +127,8 @@ absl::StatusOr<Gradients> FromVariantGrad(const Scope& scope, const Node& node,
   const PartialShape& encoded = Output(node.input(0)).shape();
   if (encoded.has_rank() && encoded.rank() > 1) {
     return absl::UnimplementedError(
-        "ragged tensors that a matrix of variants became have no gradient");
+        "the gradient of a ragged tensor that was decoded from a matrix of "
+        "variants is not supported");
   }
   if (grads[values].IsNone()) return result;
   const bool is_batched = encoded.has_rank() ? encoded.rank() == 1 : values > 0;

@@ -1,5 +1,5 @@
 // Gradients with respect to the values of sparse tensors; their indices and
-// shapes have none. The formulas are TensorFlow's
+// shapes have no gradients. The formulas are TensorFlow's
 // (tensorflow/python/ops/sparse_grad.py, sparse_ops.py).
 #include "libs/gradients/sparse/sparse_gradients.h"
 
@@ -27,8 +27,9 @@ Output Adjoint(const Scope& scope, const Output& matrix) {
                    ops::Transpose(scope, matrix, Tensor::Vector({1, 0})));
 }
 
-// Of a: for each of its values the product of a row of one and a column of the
-// other. Of b: the product with a the other way round.
+// The gradient of a: for each of its values, the product of a row of one
+// operand and a column of the other. The gradient of b: the product with a
+// transposed.
 absl::StatusOr<Gradients> MatMulGrad(const Scope& scope, const Node& node,
                                      const Gradients& grads) {
   const Output indices = node.input(0), values = node.input(1);
@@ -50,7 +51,7 @@ absl::StatusOr<Gradients> MatMulGrad(const Scope& scope, const Node& node,
                    Gradient(), b_grad};
 }
 
-// The default value is where no other is.
+// The default value gets the gradients of the unset elements.
 absl::StatusOr<Gradients> ToDenseGrad(const Scope& scope, const Node& node,
                                       const Gradients& grads) {
   const Output grad = grads[0].dense;
@@ -72,7 +73,7 @@ absl::StatusOr<Gradients> ToDenseGrad(const Scope& scope, const Node& node,
   return Gradients{Gradient(), Gradient(), values_grad, default_grad};
 }
 
-// A permutation of the values, which numbers in their place show.
+// Numbers in place of the values show how Reorder permutes them.
 absl::StatusOr<Gradients> ReorderGrad(const Scope& scope, const Node& node,
                                       const Gradients& grads) {
   if (grads[1].IsNone()) return Gradients(3);
@@ -105,7 +106,7 @@ absl::StatusOr<Gradients> SliceGrad(const Scope& scope, const Node& node,
   return Gradients{Gradient(), grad, Gradient(), Gradient(), Gradient()};
 }
 
-// Each value gets the gradient of the sum that it is part of.
+// Each value gets the gradient of its sum.
 absl::StatusOr<Gradients> ReduceSumGrad(const Scope& scope, const Node& node,
                                         const Gradients& grads) {
   const Output indices = node.input(0);
@@ -114,7 +115,7 @@ absl::StatusOr<Gradients> ReduceSumGrad(const Scope& scope, const Node& node,
   const Output all = ops::Range(scope, 0, rank, 1);
   const Output axes = ops::FloorMod(scope, Output(node.input(3)), rank);
   const Output ones = ops::OnesLike(scope, axes);
-  // The shape with a 1 for each axis that was summed.
+  // The shape with a 1 for each reduced axis.
   const Output kept = ops::DynamicStitch(
       scope, {all, ops::Reshape(scope, axes, Tensor::Vector({-1}))},
       {shape, ops::Reshape(scope, ones, Tensor::Vector({-1}))});
@@ -126,7 +127,7 @@ absl::StatusOr<Gradients> ReduceSumGrad(const Scope& scope, const Node& node,
                    Gradient()};
 }
 
-// Indices, values and shape of both, and the threshold.
+// Inputs: indices, values and shape of both, and the threshold.
 absl::StatusOr<Gradients> AddGrad(const Scope& scope, const Node& node,
                                   const Gradients& grads) {
   Gradients result(7);
@@ -149,8 +150,8 @@ absl::StatusOr<Gradients> TensorDenseAddGrad(const Scope& scope,
                    Gradient(), grad};
 }
 
-// A dense operand, which may be broadcast, as large in rank as the sparse one,
-// and what it has at each index of that.
+// A dense operand, possibly broadcast, reshaped to the rank of the sparse
+// operand, and its elements at the indices of that.
 struct DenseOperand {
   Output dense, own_shape, padded_shape, rows, values;
 };
@@ -172,7 +173,7 @@ DenseOperand ReadDense(const Scope& scope, const Node& node) {
   return result;
 }
 
-// The sums of what comes to each element of the dense operand.
+// Sums the gradients of each element of the dense operand.
 Output SumToDense(const Scope& scope, const DenseOperand& operand,
                   const Output& grads) {
   const Output zeros = ops::Reshape(scope, ops::ZerosLike(scope, operand.dense),
@@ -203,7 +204,7 @@ absl::StatusOr<Gradients> CwiseDivGrad(const Scope& scope, const Node& node,
                    Gradient(), SumToDense(scope, operand, slope)};
 }
 
-// As of a dense softmax, with sums over the elements that are there.
+// Like a dense softmax, with sums over the present elements.
 absl::StatusOr<Gradients> SoftmaxGrad(const Scope& scope, const Node& node,
                                       const Gradients& grads) {
   const Output indices(node.input(0)), shape(node.input(2));
@@ -218,7 +219,7 @@ absl::StatusOr<Gradients> SoftmaxGrad(const Scope& scope, const Node& node,
   return Gradients{Gradient(), ops::Mul(scope, shifted, y), Gradient()};
 }
 
-// TensorFlow has none either, and says so.
+// TensorFlow has no gradient either, and returns the same error.
 absl::StatusOr<Gradients> NoSuchGradient(const Scope&, const Node& node,
                                          const Gradients&) {
   return absl::UnimplementedError(

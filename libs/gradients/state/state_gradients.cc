@@ -1,5 +1,5 @@
 // Gradients of reads of variables. The gradient with respect to a variable is
-// that of its reference or handle.
+// the gradient of its reference or handle.
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -21,8 +21,8 @@ absl::StatusOr<Gradients> PassOn(const Scope&, const Node&,
   return Gradients{grads[0]};
 }
 
-// A Const where the shape is declared: nothing has to come from the variable's
-// device then.
+// A Const if the shape is declared, so that no data crosses from the variable's
+// device.
 Output SizesOfVariable(const Scope& scope, const Output& handle) {
   const PartialShape* declared = handle.node()->attr<PartialShape>("shape");
   if (declared == nullptr || !declared->IsFullyDefined()) {
@@ -38,7 +38,7 @@ Output SizesOfVariable(const Scope& scope, const Output& handle) {
   return ops::Const(scope, Tensor::Vector(absl::Span<const int32_t>(sizes)));
 }
 
-// The gradient of rows is rows: no tensor of the variable's size is made.
+// The gradient is sparse: no tensor of the variable's size is created.
 absl::StatusOr<Gradients> OfResourceGather(const Scope& scope, const Node& node,
                                            const Gradients& grads) {
   if (*node.attr<int64_t>("batch_dims") != 0) {
@@ -52,7 +52,7 @@ absl::StatusOr<Gradients> OfResourceGather(const Scope& scope, const Node& node,
                    Gradient()};
 }
 
-// They make a variable, change it, or tell something else than its value.
+// Ops that create a variable, change it, or do not return its value.
 constexpr const char* kWithoutGradient[] = {
     "Variable",
     "VariableV2",

@@ -1,4 +1,4 @@
-// What is shown has no gradient.
+// Summaries have no gradients.
 #include "libs/gradients/gradient_registry.h"
 
 namespace weft {

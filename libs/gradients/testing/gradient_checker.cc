@@ -28,7 +28,7 @@ bool IsReal(const Tensor& tensor) {
   return tensor.dtype() == DT_DOUBLE || tensor.dtype() == DT_FLOAT;
 }
 
-// Weights of no pattern that a wrong gradient could share.
+// Irregular weights, so that a wrong gradient cannot match by symmetry.
 Tensor Weights(const Tensor& like, int seed) {
   Tensor weights(like.dtype(), like.shape());
   for (int64_t i = 0; i < weights.num_elements(); ++i) {
@@ -73,7 +73,8 @@ class Checker {
   absl::Status CheckArguments() {
     RETURN_IF_ERROR(scope_.status());
     if (values_.size() != xs_.size()) {
-      return absl::InvalidArgumentError("as many values as xs are needed");
+      return absl::InvalidArgumentError(
+          "the number of values must equal that of xs");
     }
     if (!std::all_of(values_.begin(), values_.end(), IsReal)) {
       return absl::InvalidArgumentError("xs must be float or double");
@@ -89,7 +90,7 @@ class Checker {
     return feeds;
   }
 
-  // The gradients that are under test, dense; zeros for None.
+  // The gradients under test, dense; zeros for None.
   absl::StatusOr<std::vector<Tensor>> Analytic() {
     GradientOptions options;
     for (const Tensor& weights : weights_) {
@@ -115,7 +116,7 @@ class Checker {
     return result;
   }
 
-  // The weighted sum of ys with element `element` of x `x` moved.
+  // The weighted sum of ys with element `element` of xs[`x`] changed.
   absl::StatusOr<double> SumAt(size_t x, int64_t element, double value) {
     std::vector<Tensor> values = values_;
     ASSIGN_OR_RETURN(values[x], values_[x].DeepCopy(HeapAllocator()));
@@ -146,7 +147,7 @@ class Checker {
       const double analytic = Get(gradient, i);
       const double scale = std::max(1.0, std::abs(numeric));
       const double error = std::abs(analytic - numeric) / scale;
-      // A NaN is as wrong as can be.
+      // NaN counts as the largest error.
       if (std::isnan(error)) return INFINITY;
       worst = std::max(worst, error);
     }

@@ -1,8 +1,8 @@
-// GradientChecker: compares the gradients that AddGradients builds with
-// differences of the function itself. For tests only.
+// GradientChecker compares the gradients that AddGradients builds with finite
+// differences of the function. For tests only.
 //
-// What runs the graph is given, so that this room need not know sessions.
-// Threads: as the scope's.
+// The function that runs the graph is a parameter, so that this module does not
+// depend on sessions. Threads: as for the scope.
 #ifndef WEFT_LIBS_GRADIENTS_TESTING_GRADIENT_CHECKER_H_
 #define WEFT_LIBS_GRADIENTS_TESTING_GRADIENT_CHECKER_H_
 
@@ -24,15 +24,15 @@ using Evaluate = std::function<absl::StatusOr<std::vector<Tensor>>(
     const std::vector<Output>& fetches)>;
 
 struct GradientCheckOptions {
-  // Half of the distance over which differences are taken.
+  // Half the distance over which differences are taken.
   double delta = 1e-4;
 };
 
-// The largest difference between both gradients of the sum of `ys`, weighted by
-// fixed weights, in any element of any x; relative to the gradient where that
-// is above 1. An x without a gradient counts as 0 everywhere. `values` are fed
-// for `xs`, which are float or double; use double, differences of floats tell
-// little.
+// Returns the largest error of the gradient of the sum of `ys`, weighted by
+// fixed weights, over all elements of all xs. The error is relative if the
+// gradient is above 1. An x without a gradient counts as 0 everywhere. `values`
+// are fed for `xs`, which are float or double; use double, because differences
+// of floats are inaccurate.
 absl::StatusOr<double> MaxGradientError(
     const Scope& scope, absl::Span<const Output> ys,
     absl::Span<const Output> xs, const std::vector<Tensor>& values,

@@ -2,7 +2,7 @@
 
 namespace weft {
 
-// Optimizers end a graph: nothing flows back through them.
+// Optimizer ops end a graph, so no gradient flows back through them.
 void RegisterTrainingGradients(GradientRegistry& registry) {
   for (const char* op : {"ApplyGradientDescent",
                          "ResourceApplyGradientDescent",

@@ -1,4 +1,4 @@
-// The array family of kernels, each function in the file of its name
+// Registration of the array kernels; groups are in files of their names
 // (NOUN_kernels.cc).
 #ifndef WEFT_LIBS_KERNELS_ARRAY_ARRAY_KERNELS_H_
 #define WEFT_LIBS_KERNELS_ARRAY_ARRAY_KERNELS_H_
@@ -7,7 +7,7 @@
 
 namespace weft {
 
-// All of them.
+// Registers all array kernels.
 void RegisterArrayKernels(KernelRegistry& registry);
 
 void RegisterArrayConstantKernels(KernelRegistry& registry);

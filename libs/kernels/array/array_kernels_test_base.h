@@ -1,4 +1,4 @@
-// What the tests of the array family share.
+// A test fixture for the array kernels.
 #ifndef WEFT_LIBS_KERNELS_ARRAY_ARRAY_KERNELS_TEST_BASE_H_
 #define WEFT_LIBS_KERNELS_ARRAY_ARRAY_KERNELS_TEST_BASE_H_
 
@@ -14,7 +14,7 @@ namespace weft {
 
 class ArrayKernelsTest : public testing::Test {
  protected:
-  // "[2,3] 1 2 3 4 5 6" of the only output, or the error's message.
+  // Returns "[2,3] 1 2 3 4 5 6" for the outputs, or the error's message.
   std::string Run(absl::string_view op, std::vector<KernelInput> inputs,
                   AttrMap attrs = {}) {
     absl::StatusOr<std::vector<Tensor>> outputs =
@@ -78,7 +78,7 @@ class ArrayKernelsTest : public testing::Test {
   static Tensor Strings(std::initializer_list<std::string> values) {
     return Tensor::Vector<std::string>(values);
   }
-  // No elements, of a rank.
+  // A tensor without elements.
   static Tensor Empty(const TensorShape& shape) {
     return Tensor(DT_FLOAT, shape);
   }

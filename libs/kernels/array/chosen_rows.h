@@ -1,6 +1,6 @@
-// What SparseSegmentSum, Mean and SqrtN, their gradients, and what lookups
-// become of them (libs/kernels/sparse/lookup_kernels.cc) have in common, so
-// that all give the same bits; and where an element lies.
+// Helpers of SparseSegmentSum, Mean and SqrtN, their gradients, and fused
+// lookups (libs/kernels/sparse/lookup_kernels.cc), so that all give the same
+// bits; and the positions of elements.
 //
 // Threads: pure functions.
 #ifndef WEFT_LIBS_KERNELS_ARRAY_CHOSEN_ROWS_H_
@@ -13,7 +13,7 @@
 
 namespace weft {
 
-// By what the sum of a segment's rows is divided.
+// The divisor of the sum of a segment's rows.
 enum class SparseReduction { kSum, kMean, kSqrtN };
 
 inline double Divisor(SparseReduction reduction, int64_t count) {
@@ -28,7 +28,8 @@ inline double Divisor(SparseReduction reduction, int64_t count) {
   return 1;
 }
 
-// out[i] = out[i] + in[i], of floats or doubles; few are added without a call.
+// out[i] = out[i] + in[i] for floats or doubles; short runs are added without a
+// call.
 template <typename T>
 void AddRowOfFloats(const T* in, int64_t length, T* out) {
   constexpr int64_t kFew = 16;

@@ -1,4 +1,4 @@
-// Kernels that join tensors: Concat, ConcatV2, Pack; and ConcatOffset.
+// Kernels of concatenations: Concat, ConcatV2, Pack; and ConcatOffset.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -43,14 +43,14 @@ absl::Status CheckJoins(const TensorShape& first, const TensorShape& other,
   return absl::OkStatus();
 }
 
-// The elements of `parts` before and after `axis`, as rows of a matrix.
+// The number of rows before `axis`, viewing the tensor as a matrix.
 int64_t RowsBefore(const TensorShape& shape, int axis) {
   int64_t rows = 1;
   for (int i = 0; i < axis; ++i) rows *= shape.dim(i);
   return rows;
 }
 
-// Of a part whose elements are bytes: where it begins, and how long a row is.
+// The address and row size of a part whose elements are plain bytes.
 struct BytesOfRows {
   const char* data;
   int64_t length;
@@ -58,7 +58,7 @@ struct BytesOfRows {
 
 void CopyRow(const BytesOfRows& part, int64_t row, char* to) {
   const char* const from = part.data + row * part.length;
-  // Columns of one number are common, and a call takes longer than they do.
+  // Columns of one number are common, and faster without a call.
   if (part.length == sizeof(float)) {
     std::memcpy(to, from, sizeof(float));
   } else {
@@ -66,7 +66,7 @@ void CopyRow(const BytesOfRows& part, int64_t row, char* to) {
   }
 }
 
-// The same on as many threads as it is worth.
+// Like CopyRow, on as many threads as the work justifies.
 void CopyLongRow(OpKernelContext& context, const BytesOfRows& part, int64_t row,
                  char* to) {
   constexpr int64_t kPiece = 64 << 10;
@@ -113,7 +113,7 @@ void JoinRowsOfBytes(OpKernelContext& context,
                });
 }
 
-// Each row of `output` is the rows of the parts, one after the other.
+// Each row of `output` is the concatenation of the parts' rows.
 absl::Status JoinRows(OpKernelContext& context,
                       const std::vector<const Tensor*>& parts, int64_t rows,
                       Tensor& output) {

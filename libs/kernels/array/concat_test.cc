@@ -26,7 +26,7 @@ TEST_F(ArrayConcatTest, SplitUndoesConcatAlongEveryAxis) {
 }
 
 // Threads share the work.
-TEST_F(ArrayConcatTest, LargeTensorsComeApartAsTheyWereJoined) {
+TEST_F(ArrayConcatTest, LargeTensorsSurviveSplitAndConcat) {
   const Tensor x = Counting({3, 400, 500});
   for (int axis = 0; axis < 3; ++axis) {
     Tensor sizes = Tensor::Vector<int64_t>({1, 0, x.dim(axis) - 1});
@@ -61,7 +61,7 @@ TEST_F(ArrayConcatTest, JoinsStringsAndEmptyTensors) {
   EXPECT_EQ(Run("Pack", {Empty({0}), Empty({0})}), "[2,0]");
 }
 
-TEST_F(ArrayConcatTest, ConcatRefusesWhatDoesNotJoin) {
+TEST_F(ArrayConcatTest, ConcatRejectsMismatchedShapes) {
   EXPECT_EQ(Run("ConcatV2", {Empty({2, 3}), Empty({1, 2}), Int(0)}),
             "ConcatOp : Dimension 1 in both shapes must be equal: shape[0] = "
             "[2,3] vs. shape[1] = [1,2]");
@@ -80,7 +80,7 @@ TEST_F(ArrayConcatTest, ConcatRefusesWhatDoesNotJoin) {
             "axis = 3 not in [-3, 3)");
 }
 
-TEST_F(ArrayConcatTest, OffsetsOfAConcatenation) {
+TEST_F(ArrayConcatTest, ConcatOffsetsAddUp) {
   EXPECT_EQ(
       Run("ConcatOffset", {Int(-1), Ints({2, 3}), Ints({2, 4}), Ints({2, 5})}),
       "[2] 0 0 | [2] 0 3 | [2] 0 7");
@@ -88,7 +88,7 @@ TEST_F(ArrayConcatTest, OffsetsOfAConcatenation) {
               HasSubstr("All dimensions except 1 must match"));
 }
 
-TEST_F(ArrayConcatTest, SplitRefusesWhatDoesNotDivide) {
+TEST_F(ArrayConcatTest, SplitRejectsUnevenParts) {
   EXPECT_EQ(Run("Split", {Int(0), Empty({5})}, {{"num_split", 2}}),
             "Number of ways to split should evenly divide the split dimension, "
             "but got split_dim 0 (size = 5) and num_split 2");
@@ -98,7 +98,7 @@ TEST_F(ArrayConcatTest, SplitRefusesWhatDoesNotDivide) {
             "Input shape axis 0 must equal 3, got shape [2,3]");
 }
 
-TEST_F(ArrayConcatTest, SplitVFillsInTheRest) {
+TEST_F(ArrayConcatTest, SplitVInfersTheUnknownSize) {
   const Tensor x = Counting({1, 6});
   EXPECT_EQ(Run("SplitV", {x, Ints({1, -1, 2}), Int(1)}, {{"num_split", 3}}),
             "[1,1] 0 | [1,3] 1 2 3 | [1,2] 4 5");

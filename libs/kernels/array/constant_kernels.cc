@@ -1,4 +1,4 @@
-// Kernels of the ops that make values: Const, Placeholder, Fill, ZerosLike,
+// Kernels of ops that create values: Const, Placeholder, Fill, ZerosLike,
 // OnesLike.
 #include "libs/base/status.h"
 #include "libs/kernels/array/array_kernels.h"
@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// Holds a reference to the value, so that nobody takes it for writable.
+// Holds a reference to the value, so that no kernel writes to it.
 class ConstKernel : public OpKernel {
  public:
   ConstKernel(const OpKernelConstruction& construction, Tensor value)
@@ -30,7 +30,7 @@ class ConstKernel : public OpKernel {
   const Tensor value_;
 };
 
-// Runs only when nobody fed it.
+// Runs only if it was not fed.
 class PlaceholderKernel : public OpKernel {
  public:
   explicit PlaceholderKernel(const OpKernelConstruction& construction)
@@ -57,7 +57,7 @@ class FillKernel : public OpKernel {
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& value = context.input(1);
-    // A vector of one element is taken for a scalar, as in old graphs.
+    // A vector of one element counts as a scalar, as in old graphs.
     if (value.num_elements() != 1 || value.rank() > 1) {
       return absl::InvalidArgumentError(
           absl::StrCat("value must represent a scalar, got shape ",
@@ -80,7 +80,7 @@ class ZerosLikeKernel : public OpKernel {
   }
 
  private:
-  // What is made of tensors (a list) is made of as many zeros.
+  // The zeros of a value that holds tensors (a list) hold as many zeros.
   static absl::Status OfVariants(OpKernelContext& context) {
     const Tensor& input = context.input(0);
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, input.shape()));

@@ -14,8 +14,8 @@
 namespace weft {
 namespace {
 
-// The same pattern with as few dimensions as possible: those of size 1 vanish,
-// neighbours that lie as one are joined.
+// The same pattern with the fewest dimensions: those of size 1 are removed, and
+// contiguous neighbors are joined.
 ElementPattern Simplify(const ElementPattern& pattern) {
   ElementPattern result;
   result.offset = pattern.offset;
@@ -33,8 +33,8 @@ ElementPattern Simplify(const ElementPattern& pattern) {
   return result;
 }
 
-// Calls `fn(place)` with the place of the first element of each innermost run,
-// in order. REQUIRES: no dimension of size 0.
+// Calls `fn(place)` with the position of the first element of each innermost
+// run, in order. REQUIRES: no dimension has size 0.
 template <typename Fn>
 void ForEachRun(const ElementPattern& pattern, const Fn& fn) {
   const int outer = static_cast<int>(pattern.dims.size()) - 1;
@@ -68,7 +68,7 @@ bool IsEmpty(const ElementPattern& pattern) {
          pattern.dims.end();
 }
 
-// The stride as a constant lets the compiler copy whole vectors.
+// A constant stride lets the compiler copy whole vectors.
 template <typename E>
 void ReadRun(const E* in, const Run& run, E* out) {
   if (run.stride == 1) {
@@ -92,7 +92,8 @@ void WriteRun(const E* in, const Run& run, E* out) {
 // A transposed matrix: out[r * cols + c] = in[r + c * col_stride].
 template <typename E>
 struct Transposition {
-  // Elements of a cache line, so that each line is read and written whole.
+  // A block has the elements of a cache line, so that lines are read and
+  // written whole.
   static constexpr int64_t kBlock = sizeof(E) < 16 ? 64 / sizeof(E) : 4;
 
   int64_t rows, cols, col_stride;
@@ -114,9 +115,9 @@ struct Transposition {
     }
   }
 
-  // By way of a block that lies as one: lines a power of two apart would drive
-  // each other out of the cache. The lines of `next` are asked for meanwhile:
-  // the processor does not foresee so wide a stride.
+  // Copies through a contiguous block: lines at distances of powers of two
+  // would evict each other from the cache. The lines of `next` are prefetched,
+  // because the processor does not predict such wide strides.
   void Block(const E* in, const E* next, E* out) const {
     E block[kBlock][kBlock];
     for (int64_t c = 0; c < kBlock; ++c) {
@@ -137,7 +138,7 @@ struct Transposition {
   }
 };
 
-// The pattern's last two dimensions are a transposed matrix.
+// Returns whether the pattern's last two dimensions are a transposed matrix.
 template <typename E>
 void ReadTransposed(const E* in, const ElementPattern& pattern, E* out) {
   const size_t outer = pattern.dims.size() - 2;
@@ -184,20 +185,21 @@ void WritePattern(const E* in, const ElementPattern& pattern, E* out) {
   });
 }
 
-// What one thread should have to copy before it pays to wake another.
+// The minimum number of bytes for which waking another thread pays off.
 constexpr int64_t kBytesPerThread = 128 << 10;
-// Parts for each thread, so that one that comes late does not hold up the rest.
+// Several parts per thread, so that a late thread does not delay the others.
 constexpr int64_t kPartsPerThread = 4;
-// Rows of a transposed matrix that are read together.
+// The rows of a transposed matrix that are read together.
 constexpr int64_t kRowsOfPart = 16;
 
-// A pattern in parts: ranges of one of its dimensions, for each place in those
-// before it. REQUIRES: it is simplified, has a dimension and is not empty.
+// A pattern divided into ranges of one dimension, for each position in the
+// dimensions before it. REQUIRES: it is simplified, has a dimension and is not
+// empty.
 class Parts {
  public:
   Parts(const ElementPattern& pattern, int64_t wanted) : pattern_(pattern) {
-    // The columns of a transposed matrix are not cut: what they become does not
-    // lie as one.
+    // The columns of a transposed matrix are not divided, because their output
+    // is not contiguous.
     const size_t last = pattern.dims.size() - (IsTransposed(pattern) ? 2 : 1);
     while (dim_ < last && outer_ * pattern.dims[dim_] < wanted) {
       outer_ *= pattern.dims[dim_++];
@@ -216,7 +218,7 @@ class Parts {
 
   int64_t count() const { return outer_ * ranges_; }
 
-  // How many elements lie before it, and where those of part `i` are.
+  // The number of elements before part `i`, and its positions.
   struct Part {
     int64_t first;
     ElementPattern pattern;
@@ -238,7 +240,7 @@ class Parts {
 
  private:
   const ElementPattern& pattern_;
-  size_t dim_ = 0;  // that is cut
+  size_t dim_ = 0;  // the divided dimension
   int64_t outer_ = 1, inner_ = 1;
   int64_t step_ = 1, ranges_ = 1;
 };
@@ -266,7 +268,7 @@ void ForEachPart(Scheduler* scheduler, const ElementPattern& pattern,
   scheduler->ParallelFor(parts.count(), 1, std::ref(range));
 }
 
-// Of the strings that the pattern names, each as often as it does.
+// The memory of the strings in the pattern, with repetitions.
 size_t HeapBytesOf(absl::Span<const std::string> strings,
                    const ElementPattern& pattern) {
   const Run run = InnermostRun(pattern);
@@ -446,7 +448,7 @@ ElementPattern BoxPattern(const TensorShape& whole, const Dims& begin,
   pattern.dims.assign(dims.begin(), dims.end());
   for (int i = 0; i < whole.rank(); ++i) {
     pattern.offset += begin[i] * strides[i];
-    // The step of a single element leads nowhere, and may be any number.
+    // The step of a single element is unused, and may be any number.
     pattern.strides.push_back(dims[i] > 1 ? steps[i] * strides[i] : 0);
   }
   return pattern;

@@ -1,6 +1,5 @@
-// Copying elements between a packed tensor and a regular pattern of another
-// one: what Slice, Transpose, Reverse, Tile, Pad and BroadcastTo have in
-// common.
+// Copies of elements between a packed tensor and a regular pattern of another
+// one, for Slice, Transpose, Reverse, Tile, Pad and BroadcastTo.
 //
 // Functions over memory; the caller checks the ranges.
 #ifndef WEFT_LIBS_KERNELS_ARRAY_COPY_H_
@@ -16,9 +15,9 @@
 
 namespace weft {
 
-// Where the elements of a box lie: element (i, j, ...) is at
-// offset + i * strides[0] + j * strides[1] + ..., in elements. A stride of 0
-// repeats, a negative one goes backward.
+// ElementPattern describes the positions of a box of elements: element (i, j,
+// ...) is at offset + i * strides[0] + j * strides[1] + ..., in elements. A
+// stride of 0 repeats elements, a negative one goes backward.
 struct ElementPattern {
   Dims dims;
   Dims strides;
@@ -28,29 +27,29 @@ struct ElementPattern {
 // Row-major strides of a shape.
 Dims PackedStrides(absl::Span<const int64_t> dims);
 
-// The box of `dims` elements of a tensor of shape `whole` that begins at
-// `begin` and moves by `steps` in each dimension.
+// The box of `dims` elements that begins at `begin` in a tensor of shape
+// `whole` and advances by `steps` in each dimension.
 ElementPattern BoxPattern(const TensorShape& whole, const Dims& begin,
                           const Dims& steps, absl::Span<const int64_t> dims);
 
-// A tensor of shape `from` as one of shape `to`, NumPy's way: sizes of 1, and
-// those that are missing in front, repeat. REQUIRES: `from` has no more
-// dimensions than `to`, and each other size is equal.
+// Broadcasts shape `from` to shape `to` as in NumPy: sizes of 1, and missing
+// leading dimensions, repeat. REQUIRES: `from` has no more dimensions than
+// `to`, and all other sizes are equal.
 ElementPattern BroadcastPattern(absl::Span<const int64_t> from,
                                 absl::Span<const int64_t> to);
 
-// `out`, packed, becomes the elements of `in` that the pattern names; with a
-// scheduler on as many threads as it is worth.
-// REQUIRES: one dtype; `out` has as many elements as the pattern.
+// Copies the elements of `in` in the pattern to `out`, packed; with a
+// scheduler, on as many threads as the work justifies. REQUIRES: one dtype;
+// `out` has as many elements as the pattern.
 absl::Status CopyFromPattern(const Tensor& in, const ElementPattern& pattern,
                              Tensor& out, Scheduler* scheduler = nullptr);
-// The elements of `out` that the pattern names, each once, become those of
-// `in`, packed.
+// Copies `in`, packed, to the elements of `out` in the pattern, which must be
+// distinct.
 absl::Status CopyToPattern(const Tensor& in, const ElementPattern& pattern,
                            Tensor& out, Scheduler* scheduler = nullptr);
 
-// The same for a kernel: on as many threads as it is worth, and the memory
-// bound counts the strings. RESOURCE_EXHAUSTED where it has no room for them.
+// Like CopyFromPattern for a kernel: on several threads, and with strings
+// charged to the memory bound. Returns RESOURCE_EXHAUSTED beyond the bound.
 absl::Status CopyFromPattern(OpKernelContext& context, const Tensor& in,
                              const ElementPattern& pattern, Tensor& out);
 absl::Status CopyToPattern(OpKernelContext& context, const Tensor& in,
@@ -60,26 +59,26 @@ absl::Status CopyToPattern(OpKernelContext& context, const Tensor& in,
 void CopyElements(const Tensor& in, int64_t in_begin, int64_t count,
                   Tensor& out, int64_t out_begin);
 
-// The same; `charge` counts the strings, one by one. RESOURCE_EXHAUSTED where
-// there is no room for them.
+// Like CopyElements; `charge` counts each string. Returns RESOURCE_EXHAUSTED
+// beyond the memory bound.
 absl::Status CopyElements(HeapCharge& charge, const Tensor& in,
                           int64_t in_begin, int64_t count, Tensor& out,
                           int64_t out_begin);
 
 // All bits zero, or empty strings.
 absl::Status FillWithZeros(Tensor& tensor);
-// All elements equal to the only one of `value`. REQUIRES: one dtype.
+// Sets all elements to the only one of `value`. REQUIRES: one dtype.
 absl::Status FillWithValue(const Tensor& value, Tensor& tensor);
-// The same for a kernel: the memory bound counts the strings.
+// Like FillWithValue for a kernel, with strings charged to the memory bound.
 absl::Status FillWithValue(OpKernelContext& context, const Tensor& value,
                            Tensor& tensor);
 
-// The elements of an integer tensor of any integer index type (int8 to int64),
-// widened. INVALID_ARGUMENT for other types.
+// The elements of a tensor of any integer index type (int8 to int64), widened.
+// Returns INVALID_ARGUMENT for other types.
 absl::StatusOr<Dims> IntegersOf(const Tensor& tensor);
 
-// The shape of such a tensor's sizes; a scalar counts as a vector of one size,
-// as in old graphs. INVALID_ARGUMENT for matrices, and for sizes below 0.
+// The shape with these sizes; a scalar counts as a vector of one size, as in
+// old graphs. Returns INVALID_ARGUMENT for matrices, and for negative sizes.
 absl::StatusOr<TensorShape> ShapeFromDims(const Tensor& dims);
 
 // The coordinates of the element at a flat position, one for each dimension.

@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// Element i is different from its neighbours in every type.
+// Element i is different from its neighbors in every type.
 template <typename T>
 T Numbered(int64_t i) {
   return static_cast<T>(i);
@@ -170,13 +170,13 @@ TEST(TransposeWordsTest, EachInstructionSetTransposesAnySize) {
   }
 }
 
-TEST(CoordinatesTest, NameAnElement) {
+TEST(CoordinatesTest, IdentifyAnElement) {
   EXPECT_EQ(CoordinatesOf(TensorShape({2, 3}), 4), "[1,1]");
   EXPECT_EQ(CoordinatesOf(TensorShape({5}), 4), "[4]");
   EXPECT_EQ(CoordinatesOf(TensorShape(), 0), "");
 }
 
-TEST(IntegersTest, ComeFromIntegersOnly) {
+TEST(IntegersTest, RejectOtherTypes) {
   ASSERT_OK_AND_ASSIGN(Dims values,
                        IntegersOf(Tensor::Vector<int16_t>({-1, 2})));
   EXPECT_THAT(values, testing::ElementsAre(-1, 2));

@@ -1,6 +1,7 @@
-// MatrixDiagV3, MatrixDiagPartV3 and MatrixSetDiagV3: a band of diagonals of
-// matrices to and from the rows of another tensor. V2, and MatrixSetDiag with
-// its one diagonal, have no attr `align`: their rows begin on the left.
+// MatrixDiagV3, MatrixDiagPartV3 and MatrixSetDiagV3: copies between a band of
+// diagonals of matrices and the rows of another tensor. V2, and MatrixSetDiag
+// with its single diagonal, have no attr `align`: their rows are aligned to the
+// left.
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -18,7 +19,8 @@
 namespace weft {
 namespace {
 
-// Where diagonals lie in a row that is as long as the longest of them.
+// The alignment of diagonals in rows that have the length of the longest
+// diagonal.
 struct Alignment {
   bool superdiagonals_left = true;
   bool subdiagonals_left = true;
@@ -31,7 +33,7 @@ struct Alignment {
 };
 
 // Diagonals `low` to `high` of matrices of `rows` by `columns`; 0 is the main
-// one, positive ones are above it.
+// diagonal, positive ones are above it.
 struct DiagonalBand {
   int64_t low = 0, high = 0;
   int64_t rows = 0, columns = 0;
@@ -58,11 +60,11 @@ struct DiagonalBand {
   }
 
   // Calls `visit(element of the rows, element of the matrices)` for every
-  // number of the bands of matrices that have `elements` together.
+  // element in the bands of matrices with `elements` elements in total.
   template <typename Visit>
   void ForEach(const Alignment& align, int64_t elements,
                const Visit& visit) const {
-    // Of nothing there may be any number of diagonals.
+    // There may be any number of empty diagonals.
     if (longest() == 0) return;
     const int64_t band_size = count() * longest();
     const int64_t matrix_size = rows * columns;
@@ -75,7 +77,8 @@ struct DiagonalBand {
   }
 
  private:
-  // Calls `visit(row of the band, place in that row, position in the matrix)`.
+  // Calls `visit(row of the band, position in that row, position in the
+  // matrix)`.
   template <typename Visit>
   void ForEachOfOne(const Alignment& align, const Visit& visit) const {
     for (int64_t d = high; d >= low; --d) {
@@ -101,7 +104,7 @@ struct DiagonalBand {
   }
 };
 
-// One number, or the lowest and the highest.
+// A single number, or the lowest and the highest.
 absl::Status ReadDiagonals(const Tensor& k, DiagonalBand& band) {
   const auto values = k.flat<int32_t>();
   if (k.rank() > 1) {
@@ -131,7 +134,7 @@ absl::Status CheckRank(const Tensor& tensor, absl::string_view what,
                    "-dim, received shape: ", tensor.shape().ToString()));
 }
 
-// The main diagonal of the matrices of `input`. REQUIRES: at least two
+// The main diagonals of the matrices of `input`. REQUIRES: at least two
 // dimensions.
 DiagonalBand BandOf(const Tensor& input) {
   DiagonalBand band;
@@ -162,7 +165,7 @@ class MatrixDiagPartBandKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& input = context.input(0);
     RETURN_IF_ERROR(CheckRank(input, "input", 2));
-    // One element will do here, in a tensor of any rank.
+    // One element is accepted here in a tensor of any rank.
     if (context.input(2).num_elements() != 1) {
       return CheckScalar(context.input(2), "padding_value");
     }
@@ -212,8 +215,8 @@ class MatrixDiagBandKernel : public OpKernel {
   }
 
  private:
-  // Sizes of -1 are the smallest that hold the diagonals; two of them make a
-  // square.
+  // Sizes of -1 become the smallest that hold the diagonals; if both are -1,
+  // the matrix is square.
   static absl::Status ReadSizes(const OpKernelContext& context,
                                 DiagonalBand& band) {
     const Tensor& input = context.input(0);
@@ -299,8 +302,8 @@ class MatrixSetDiagKernel : public OpKernel {
   }
 
  private:
-  // The rows of the band are the last dimensions of `diagonal`, those of one
-  // diagonal the last one.
+  // The last dimensions of `diagonal` are the rows of the band, or, for one
+  // diagonal, only the last one.
   static absl::Status CheckDiagonal(const TensorShape& input,
                                     const TensorShape& diagonal,
                                     const DiagonalBand& band) {

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-// The diagonals of `batch` matrices of that many rows and columns.
+// The diagonals of `batch` matrices with `rows` rows and `cols` columns.
 ElementPattern DiagonalPattern(int64_t batch, int64_t rows, int64_t cols) {
   ElementPattern pattern;
   pattern.dims = {batch, std::min(rows, cols)};
@@ -117,7 +117,7 @@ class MatrixDiagPartKernel : public OpKernel {
   }
 };
 
-// Zero outside of the band; a negative width leaves that side whole.
+// Sets elements outside of the band to zero; a negative width keeps that side.
 class MatrixBandPartKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -167,7 +167,7 @@ class MatrixBandPartKernel : public OpKernel {
           absl::StrCat(name, " must be negative or less or equal to number of ",
                        of, " (", largest, ") got: ", values[0]));
     }
-    // No band reaches farther than all rows and columns together.
+    // No band is wider than all rows and columns together.
     return values[0] < 0 ? (int64_t{1} << 62) : values[0];
   }
 };

@@ -36,7 +36,7 @@ class ArrayDiagonalTest : public ArrayKernelsTest {
   static Tensor Padding() { return Tensor::Scalar(0.0f); }
 };
 
-TEST_F(ArrayDiagonalTest, OldNamesDoTheSame) {
+TEST_F(ArrayDiagonalTest, OldOpNamesGiveTheSameResult) {
   for (const std::string prefix : {"", "Batch"}) {
     EXPECT_EQ(Run(prefix + "MatrixDiag", {Counting({2, 2})}),
               "[2,2,2] 0 0 0 1 2 0 0 3");
@@ -51,7 +51,7 @@ TEST_F(ArrayDiagonalTest, OldNamesDoTheSame) {
 }
 
 // An input that others hold is left as it is.
-TEST_F(ArrayDiagonalTest, SettingADiagonalCopiesWhatIsShared) {
+TEST_F(ArrayDiagonalTest, SetDiagCopiesASharedInput) {
   const Tensor matrix = Counting({2, 2});
   EXPECT_EQ(Run("MatrixSetDiag", {matrix, Ints({8, 9})}), "[2,2] 8 1 2 9");
   EXPECT_EQ(Show(matrix), "[2,2] 0 1 2 3");
@@ -120,7 +120,7 @@ TEST_F(ArrayDiagonalTest, SizesThatOverflowAreRefused) {
 }
 
 // A loop over all of them would not end.
-TEST_F(ArrayDiagonalTest, ManyDiagonalsOfNothingTakeNoTime) {
+TEST_F(ArrayDiagonalTest, EmptyDiagonalsTakeNoTime) {
   constexpr int32_t kMany = std::numeric_limits<int32_t>::max();
   for (const char* op : {"MatrixDiagV2", "MatrixDiagV3"}) {
     ASSERT_OK_AND_ASSIGN(

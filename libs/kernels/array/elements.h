@@ -1,5 +1,5 @@
-// Elements as kernels see them that only move them: by their size, whatever
-// they mean. Strings, resource handles and variants are moved as objects.
+// Elements of a given size, for kernels that only move them. Strings, resource
+// handles and variants are moved as objects.
 //
 //   DispatchElement(tensor.dtype(), [&]<typename E>(TypeTag<E>) {
 //     const E* in = Elements<E>(tensor);
@@ -20,7 +20,7 @@
 
 namespace weft {
 
-// Any element of that many bytes; may alias what it really is.
+// An element of this many bytes; may alias any type.
 struct [[gnu::may_alias]] Element1 {
   uint8_t bits;
 };
@@ -46,7 +46,7 @@ E* MutableElements(Tensor& tensor) {
   return static_cast<E*>(tensor.mutable_data());
 }
 
-// Calls `fn` with the TypeTag of how elements of `type` are moved.
+// Calls `fn` with the TypeTag of the C++ type used to move elements of `type`.
 template <typename Fn>
 absl::Status DispatchElement(DataType type, const Fn& fn) {
   switch (DataTypeSize(type)) {
@@ -67,7 +67,7 @@ absl::Status DispatchElement(DataType type, const Fn& fn) {
   if (type == DT_RESOURCE) return fn(TypeTag<ResourceHandle>());
   if (type == DT_VARIANT) return fn(TypeTag<Variant>());
   return absl::UnimplementedError(
-      absl::StrCat("there is no kernel for type ", DataTypeName(type)));
+      absl::StrCat("unsupported type ", DataTypeName(type)));
 }
 
 }  // namespace weft

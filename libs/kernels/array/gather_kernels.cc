@@ -60,12 +60,12 @@ void ForEachRow(const E* params, const Dims& indices, const GatherSizes& sizes,
   }
 }
 
-// Rows of plain bytes, `bytes` each, on as many threads as it is worth.
+// Rows of plain bytes, `bytes` each, on as many threads as the work justifies.
 template <typename Index>
 void CopyPlainRows(OpKernelContext& context, const Index* indices,
                    const GatherSizes& sizes, int64_t bytes, char* out) {
   const char* const params = static_cast<const char*>(context.input(0).data());
-  // Rows of the result, one after the other; those of one box have one table.
+  // Consecutive rows of the result; the rows of one box share a table.
   const auto copy = [&](int64_t begin, int64_t end) {
     while (begin < end) {
       const int64_t box = begin / sizes.count, i = begin % sizes.count;
@@ -125,8 +125,8 @@ GatherSizes SizesOf(const TensorShape& params, const TensorShape& indices,
   return sizes;
 }
 
-// Where rows are copied as objects, or indices are of another type than those
-// that have loops of their own.
+// For rows that are copied as objects, and for index types without loops of
+// their own.
 absl::Status GatherObjects(OpKernelContext& context, const GatherSizes& sizes,
                            const TensorShape& result) {
   const Tensor& params = context.input(0);
@@ -243,7 +243,8 @@ class GatherNdKernel : public OpKernel {
         const NdSlices found,
         SlicesToGather(charge, params.shape(), indices, ignores_bad_, name_));
     if (ignores_bad_) RETURN_IF_ERROR(FillWithZeros(*output));
-    constexpr int64_t kBetweenLooks = 1024;  // at the cancellation
+    // rows between checks for cancellation
+    constexpr int64_t kBetweenLooks = 1024;
     int64_t to = 0;
     for (int64_t i = 0; i < found.count; ++i) {
       if (i % kBetweenLooks == 0) {

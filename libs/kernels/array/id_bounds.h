@@ -1,5 +1,5 @@
-// IdBounds: the ids that a lookup's table has rows for (lookup_attrs.h), for
-// kernels that make ids unique.
+// IdBounds checks ids against the number of rows of a lookup's table
+// (lookup_attrs.h), in kernels that make ids unique.
 //
 // Threads: immutable.
 #ifndef WEFT_LIBS_KERNELS_ARRAY_ID_BOUNDS_H_
@@ -26,11 +26,11 @@ class IdBounds {
     }
   }
 
-  // Whether the node knows its table.
+  // Returns whether the node knows its table.
   bool is_known() const { return rows_ >= 0; }
 
-  // INVALID_ARGUMENT, naming the first of `ids` that the table has no row for.
-  // Id: an integer; T: the type that it is to be read as.
+  // Returns INVALID_ARGUMENT, naming the first of `ids` that is out of range.
+  // Id is an integer type; T is the type to interpret it as.
   template <typename T, typename Id>
   absl::Status Check(absl::Span<const Id> ids) const {
     if (!is_known()) return absl::OkStatus();

@@ -1,6 +1,6 @@
-// Kernels that pass their input on: Identity and its kin, which differ in what
-// they mean for gradients, and the checks of shapes and numbers. The memory is
-// handed over, never copied.
+// Kernels that forward their input: Identity and related ops, which differ in
+// their gradients, and checks of shapes and numbers. The memory is forwarded,
+// never copied.
 #include <cmath>
 
 #include "libs/base/status.h"

@@ -12,7 +12,7 @@ namespace {
 
 using Integers = TypeList<int32_t, int64_t, int8_t, int16_t, uint8_t, uint16_t>;
 
-// The number of the slice that a tuple names; -1: there is none.
+// The number of the slice selected by a tuple; -1 if it is out of range.
 template <typename T>
 int64_t SliceOf(const TensorShape& shape, absl::Span<const T> index) {
   int64_t slice = 0;
@@ -33,7 +33,7 @@ std::string Tuple(TensorShape indices, int64_t i, absl::Span<const T> index) {
                       absl::StrJoin(index, ", "), "]");
 }
 
-// `where` says where a tuple that is not passed over does not lead.
+// `where` describes the target of an out-of-range tuple in the error.
 template <typename T>
 absl::Status FindNumbers(const TensorShape& shape, const Tensor& indices,
                          bool ignores_bad,
@@ -60,7 +60,7 @@ absl::StatusOr<NdSlices> FindSlices(HeapCharge& charge,
   const int depth = static_cast<int>(indices.dim(indices.rank() - 1));
   NdSlices result;
   for (int i = depth; i < shape.rank(); ++i) result.inner *= shape.dim(i);
-  // Many empty indices of nothing: there is nothing to check or to move.
+  // Many empty indices of an empty tensor: nothing needs a check or a copy.
   if (depth == 0 && result.inner == 0) return result;
   result.count = 1;
   for (int i = 0; i + 1 < indices.rank(); ++i) result.count *= indices.dim(i);

@@ -1,7 +1,7 @@
-// What GatherNd, ScatterNd and TensorScatterUpdate, for CPUs and for GPUs, find
-// out from tuples of indices in host memory: each names a slice of a tensor by
-// its first dimensions. Errors are INVALID_ARGUMENT; RESOURCE_EXHAUSTED where
-// `charge`, which counts the numbers of slices, has no room for them.
+// Resolves tuples of indices in host memory for GatherNd, ScatterNd and
+// TensorScatterUpdate, on CPUs and GPUs. Each tuple selects a slice of a tensor
+// by its first dimensions. Errors are INVALID_ARGUMENT, or RESOURCE_EXHAUSTED
+// if the numbers of slices, which `charge` counts, exceed the memory bound.
 //
 // Threads: pure functions.
 #ifndef WEFT_LIBS_KERNELS_ARRAY_ND_INDICES_H_
@@ -18,29 +18,30 @@
 namespace weft {
 
 struct NdSlices {
-  // The number of the slice that tuple `i` names; -1: there is none.
+  // The number of the slice selected by tuple `i`; -1 if it is out of range.
   int64_t slice(int64_t i) const { return numbers.empty() ? 0 : numbers[i]; }
 
   int64_t count = 0;  // tuples
   int64_t inner = 1;  // elements of one slice
-  // Of all tuples. None where tuples are empty, so that each names the whole
-  // tensor: there may be any number of these.
+  // The slice numbers of all tuples. Empty if tuples are empty, so that each
+  // selects the whole tensor: there may be any number of these.
   Dims numbers;
 };
 
-// Whether a tuple that names no slice is passed over, and is no error.
+// Returns whether an out-of-range tuple is ignored instead of an error.
 bool IgnoresBadIndices(const OpKernelConstruction& construction);
 
-// Of all slices that tuples name of a tensor of shape `params`.
+// The shape of all slices selected from a tensor of shape `params`.
 absl::StatusOr<TensorShape> ShapeOfSlices(const TensorShape& params,
                                           const TensorShape& indices);
-// Which these are; `node` is for error texts. REQUIRES: ShapeOfSlices is OK.
+// The selected slices; `node` is for error texts. REQUIRES: ShapeOfSlices is
+// OK.
 absl::StatusOr<NdSlices> SlicesToGather(HeapCharge& charge,
                                         const TensorShape& params,
                                         const Tensor& indices, bool ignores_bad,
                                         const std::string& node);
 
-// Where in a tensor of shape `target` updates of that shape go.
+// The slices of a tensor of shape `target` that updates of that shape go to.
 absl::StatusOr<NdSlices> SlicesToScatter(HeapCharge& charge,
                                          const TensorShape& target,
                                          const Tensor& indices,

@@ -1,7 +1,7 @@
-// NumberGroups: which numbers are the same, in the order in which they first
-// come: what Unique and its like have in common.
+// NumberGroups assigns group numbers to distinct numbers, in the order of their
+// first occurrence, for Unique and related ops.
 //
-// Not synchronised; of the size of what it is told will come.
+// Not synchronized. Its size follows from the maximum number of keys.
 #ifndef WEFT_LIBS_KERNELS_ARRAY_NUMBER_GROUPS_H_
 #define WEFT_LIBS_KERNELS_ARRAY_NUMBER_GROUPS_H_
 
@@ -15,27 +15,27 @@
 
 namespace weft {
 
-// Groups that there is room for at first; a few values may be many times there.
+// Groups reserved initially; a few values may occur many times.
 inline constexpr int64_t kMaxReserved = 1 << 16;
-// Those of a batch of so many ids need no memory of the system's: a step of a
-// model with many features has dozens of them.
+// Batches with this many ids allocate no memory: a step of a model with many
+// features has dozens of such batches.
 inline constexpr size_t kInlinedGroups = 128;
 
-// Keys to the groups that have them: linear probing in one array of the groups'
-// numbers, which is small enough for the first cache where a step's ids are
-// looked up. absl::Hash is salted, so that nobody can make up keys that
-// collide. Slot: uint32_t or uint64_t, for fewer groups than it has values.
+// A hash map from keys to groups: linear probing in one array of group numbers,
+// which fits into the first-level cache for the ids of a step. absl::Hash is
+// salted, so that an attacker cannot construct colliding keys. Slot is uint32_t
+// or uint64_t, for fewer groups than it has values.
 template <typename Slot>
 class NumberGroups {
  public:
-  // The most keys that will come.
+  // `most` is the maximum number of keys.
   explicit NumberGroups(int64_t most) {
     const int64_t reserved = std::clamp<int64_t>(most, 8, kMaxReserved);
     slots_.resize(std::bit_ceil(static_cast<uint64_t>(2 * reserved)), 0);
     keys_.reserve(reserved);
   }
 
-  // The key's group; one more than there were where it has none yet.
+  // Returns the key's group, creating the next one for a new key.
   int64_t FindOrAdd(uint64_t key) {
     uint64_t slot = SlotOf(key);
     for (; slots_[slot] != 0; slot = Next(slot)) {
@@ -45,14 +45,14 @@ class NumberGroups {
     slots_[slot] = static_cast<Slot>(keys_.size() + 1);
     return Add(key);
   }
-  // A group of what equals nothing, not even itself: it is not found again.
+  // Adds a group for a key that equals no key, not even itself (NaN).
   int64_t Add(uint64_t key) {
     keys_.push_back(key);
     if (2 * keys_.size() > slots_.size()) Grow();
     return static_cast<int64_t>(keys_.size()) - 1;
   }
 
-  // By group.
+  // The key of each group.
   absl::Span<const uint64_t> keys() const { return keys_; }
 
  private:
@@ -75,7 +75,7 @@ class NumberGroups {
     }
   }
 
-  Slots slots_;  // a group and 1; 0: free
+  Slots slots_;                                         // group + 1; 0: free
   absl::InlinedVector<uint64_t, kInlinedGroups> keys_;  // by group
 };
 

@@ -62,8 +62,8 @@ class OneHotKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  // Indices are [before, after], the output is [before, depth, after]. An
-  // index outside sets nothing.
+  // Indices are [before, after], the output is [before, depth, after]. An index
+  // out of range sets nothing.
   static absl::Status SetHot(const Tensor& on, const Dims& hot, int64_t depth,
                              int64_t after, Tensor& output) {
     return DispatchElement(on.dtype(), [&]<typename E>(TypeTag<E>) {

@@ -41,7 +41,7 @@ TEST_F(ArrayOrderTest, TransposesMatricesOfAllSizes) {
   }
 }
 
-TEST_F(ArrayOrderTest, TransposeThatMovesNothingCopiesNothing) {
+TEST_F(ArrayOrderTest, TransposeOfUnitDimsSharesItsInput) {
   const Tensor x = Counting({3, 1, 4});
   ASSERT_OK_AND_ASSIGN(Tensor y,
                        harness_.RunOne("Transpose", {x, Ints({1, 0, 2})}));
@@ -49,7 +49,7 @@ TEST_F(ArrayOrderTest, TransposeThatMovesNothingCopiesNothing) {
   EXPECT_EQ(y.shape().ToString(), "[1,3,4]");
 }
 
-TEST_F(ArrayOrderTest, TransposeRefusesWhatIsNoPermutation) {
+TEST_F(ArrayOrderTest, TransposeRejectsInvalidPermutations) {
   const Tensor x = Counting({2, 2});
   EXPECT_EQ(Run("Transpose", {x, Ints({0, 0})}), "1 is missing from {0,0}.");
   EXPECT_EQ(Run("Transpose", {x, Ints({0})}),
@@ -88,7 +88,7 @@ TEST_F(ArrayOrderTest, Rolls) {
   EXPECT_EQ(Run("Roll", {Empty({0, 2}), Ints({1}), Ints({0})}), "[0,2]");
 }
 
-TEST_F(ArrayOrderTest, RollRefusesWhatIsNoAxis) {
+TEST_F(ArrayOrderTest, RollRejectsInvalidAxes) {
   const Tensor x = Counting({2, 3});
   EXPECT_EQ(Run("Roll", {x, Ints({1}), Ints({2})}), "axis 2 is out of range");
   EXPECT_EQ(Run("Roll", {x, Ints({1}), Ints({-3})}), "axis -3 is out of range");
@@ -141,7 +141,7 @@ TEST_F(ArrayOrderTest, MirrorsAndItsGradientCountsReflections) {
 }
 
 // A table of all positions would not fit.
-TEST_F(ArrayOrderTest, MirrorsOfManyRowsOfNothingTakeNoMemory) {
+TEST_F(ArrayOrderTest, MirrorPadOfEmptyRowsTakesNoMemory) {
   const Tensor x = Empty({0, int64_t{1} << 40});
   const Tensor paddings = Tensor::FromValues<int32_t>({2, 2}, {0, 0, 1, 0});
   EXPECT_EQ(Run("MirrorPad", {x, paddings}, {{"mode", "SYMMETRIC"}}),

@@ -1,5 +1,5 @@
-// Kernels that put elements around a tensor: Pad, PadV2, MirrorPad; and the
-// gradient of the last.
+// Kernels that pad tensors: Pad, PadV2, MirrorPad; and the gradient of
+// MirrorPad.
 #include "libs/base/status.h"
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/copy.h"
@@ -88,8 +88,8 @@ class PadKernel : public OpKernel {
   }
 };
 
-// For each dimension of the padded tensor, where in the inner one (in elements
-// from its beginning) the mirror shows each position.
+// For each dimension of the padded tensor, the offset of the mirrored position
+// in the inner tensor, in elements.
 using MirrorTables = std::vector<std::vector<int64_t>>;
 
 // `edge`: 1 when the outermost element is not repeated (REFLECT), else 0.
@@ -110,7 +110,7 @@ MirrorTables MakeMirrorTables(const TensorShape& inner,
   return tables;
 }
 
-// Tables of positions in a tensor of shape `padded`; vectors that grow.
+// Charges the tables for a tensor of shape `padded`, which are vectors.
 absl::Status ChargeTables(HeapCharge& charge, const TensorShape& padded) {
   for (const int64_t size : padded.dims()) {
     RETURN_IF_ERROR(charge.AddObjects(size, 2 * sizeof(int64_t)));
@@ -119,7 +119,7 @@ absl::Status ChargeTables(HeapCharge& charge, const TensorShape& padded) {
 }
 
 // Calls `fn(k, place)` for each element k of the padded tensor, in order, with
-// the place of what it mirrors.
+// the position of the element it mirrors.
 template <typename Fn>
 void ForEachMirrored(const MirrorTables& tables, int d, int64_t place,
                      int64_t& k, const Fn& fn) {
@@ -132,7 +132,7 @@ void ForEachMirrored(const MirrorTables& tables, int d, int64_t place,
   }
 }
 
-// The strings of the padded tensor.
+// Charges the strings of the padded tensor.
 absl::Status ChargeMirrored(HeapCharge& charge, const Tensor& input,
                             const MirrorTables& tables) {
   if (input.dtype() != DT_STRING) return absl::OkStatus();
@@ -205,7 +205,7 @@ class MirrorPadKernel : public OpKernel {
   const int64_t edge_;
 };
 
-// Each element of the gradient is added where its value came from.
+// Adds each element of the gradient to its source position.
 class MirrorPadGradKernel : public OpKernel {
  public:
   MirrorPadGradKernel(const OpKernelConstruction& construction, int64_t edge)

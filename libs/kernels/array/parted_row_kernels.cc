@@ -1,7 +1,6 @@
-// What lookups in a table of several parts become when a graph is made to run
-// (libs/passes/parted_lookup_fusion.h): _UniquePartition, _GatherStitched and
-// _SumToParts. Each gives to the last bit what the nodes give that it stands
-// for.
+// Kernels of the ops that passes substitute for lookups in tables of several
+// parts (libs/passes/parted_lookup_fusion.h): _UniquePartition, _GatherStitched
+// and _SumToParts. Results are bitwise equal to those of the replaced nodes.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -25,15 +24,15 @@
 namespace weft {
 namespace {
 
-// An id's part is id modulo the number of parts, its row there the quotient,
-// rounded down.
+// The part of an id is the id modulo the number of parts; its row there is the
+// quotient, rounded down.
 struct PartAndRow {
   int64_t part;
   int64_t row;
 };
 
 PartAndRow Divide(int64_t id, int64_t parts) {
-  // A processor divides small numbers in a fraction of the time.
+  // Dividing 32-bit numbers takes a fraction of the time.
   constexpr int64_t kSmall = std::numeric_limits<uint32_t>::max();
   if (id >= 0 && id <= kSmall && parts <= kSmall) {
     const auto x = static_cast<uint32_t>(id), n = static_cast<uint32_t>(parts);
@@ -87,7 +86,7 @@ class UniquePartitionKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  // Where the next id of a part goes.
+  // The position of the next id in each part.
   template <typename T>
   struct Next {
     T* row;
@@ -127,9 +126,9 @@ class UniquePartitionKernel : public OpKernel {
   const IdBounds bounds_;
 };
 
-// Inputs [first, first + parts) say for each row of each part which of all rows
-// it is. Fn(part, row of the part, which) is called for each of them.
-// INVALID_ARGUMENT unless each of the `rows` is named once.
+// Inputs [first, first + parts) hold, for each row of each part, its number
+// among all rows. Calls Fn(part, row of the part, number) for each. Returns
+// INVALID_ARGUMENT unless each of the `rows` occurs once.
 template <typename Fn>
 absl::Status ForEachPlace(const OpKernelContext& context, int first, int parts,
                           int64_t rows, const Fn& fn) {
@@ -140,8 +139,8 @@ absl::Status ForEachPlace(const OpKernelContext& context, int first, int parts,
     for (const int32_t place : context.input(first + i).flat<int32_t>()) {
       if (place < 0 || place >= rows || is_set[place]) {
         return absl::InvalidArgumentError(
-            absl::StrCat("places[", i, "] names row ", place, " of ", rows,
-                         ", which there is not, or twice"));
+            absl::StrCat("places[", i, "] has row ", place,
+                         ", which is not in [0, ", rows, ") or occurs twice"));
       }
       is_set[place] = true;
       --missing;
@@ -181,7 +180,7 @@ class GatherStitchedKernel : public OpKernel {
   }
 
  private:
-  // As GatherV2 says it of the stitched rows.
+  // With the error that GatherV2 returns for the stitched rows.
   static absl::Status CheckIndices(const Tensor& indices, int64_t rows) {
     const absl::Span<const int32_t> values = indices.flat<int32_t>();
     for (size_t i = 0; i < values.size(); ++i) {
@@ -202,10 +201,11 @@ class GatherStitchedKernel : public OpKernel {
     return context.AllocateOutput(0, shape);
   }
 
-  // Where each row lies.
+  // The address of each row.
   static absl::StatusOr<std::vector<const char*>> SourcesOf(
       const OpKernelContext& context, int parts, int64_t rows, int64_t bytes) {
-    // Fewer than there are places, so that no index makes much of it.
+    // Bounded by the number of positions, so that an index cannot cause a large
+    // allocation.
     int64_t given = 0;
     for (int i = 0; i < parts; ++i) given += context.input(i).num_elements();
     if (given != rows) {
@@ -313,9 +313,9 @@ class SumToPartsKernel : public OpKernel {
     }
   }
 
-  // `n` columns from the `first` on. A sum begins with 0 when its first row
-  // comes, so that its memory is at hand for that row; those of no rows at the
-  // end.
+  // Sums `n` columns starting at `first`. A sum is set to 0 when its first row
+  // is added, while its memory is in the cache; sums without rows are set at
+  // the end.
   template <typename T>
   static void AddRows(const T* in, absl::Span<const int32_t> ids, int64_t row,
                       int64_t first, int64_t n, const std::vector<T*>& sums) {

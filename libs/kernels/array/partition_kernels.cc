@@ -1,4 +1,4 @@
-// Kernels that distribute rows and put them together again: DynamicPartition,
+// Kernels that distribute rows and join them again: DynamicPartition,
 // DynamicStitch, ParallelDynamicStitch.
 #include <algorithm>
 #include <cstdint>
@@ -41,7 +41,7 @@ class DynamicPartitionKernel : public OpKernel {
   }
 
  private:
-  // Rows as large as a number, such as ids.
+  // For rows of the size of a number, such as ids.
   template <typename Word>
   static void DivideWords(const Tensor& data, const Tensor& partitions,
                           const std::vector<Tensor*>& outputs) {
@@ -69,7 +69,7 @@ class DynamicPartitionKernel : public OpKernel {
   }
 };
 
-// Later rows win. Rows that nobody sets are zero.
+// Later rows win. Rows without data are zero.
 class DynamicStitchKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -107,11 +107,11 @@ class DynamicStitchKernel : public OpKernel {
   }
 
  private:
-  // Which rows of the output there is data for.
+  // Describes which rows of the output have data.
   enum class Coverage {
     kSome,
-    kEach,      // nothing need be written twice
-    kEachOnce,  // and nothing is, so that the order does not matter
+    kEach,      // each row has data
+    kEachOnce,  // exactly once: any order gives the same result
   };
 
   // Rows [begin, end) of an input, of plain bytes.

@@ -1,5 +1,5 @@
-// Kernels that turn dimensions round: Reverse, ReverseV2, ReverseSequence,
-// Roll.
+// Kernels that reverse or rotate dimensions: Reverse, ReverseV2,
+// ReverseSequence, Roll.
 #include <algorithm>
 
 #include "libs/base/status.h"
@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-// All of a tensor, with the marked dimensions walked backward.
+// The whole tensor, with the marked dimensions reversed.
 ElementPattern ReversedPattern(const TensorShape& shape,
                                const std::vector<bool>& reversed) {
   ElementPattern pattern;
@@ -174,7 +174,7 @@ class RollKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  // By how many places each dimension moves forward, below its size.
+  // The shift of each dimension, reduced to less than its size.
   static absl::StatusOr<Dims> ShiftsOf(const OpKernelContext& context) {
     const TensorShape& shape = context.input(0).shape();
     ASSIGN_OR_RETURN(const Dims shifts, IntegersOf(context.input(1)));
@@ -193,8 +193,8 @@ class RollKernel : public OpKernel {
     return sums;
   }
 
-  // `last` is the last dimension that moves: what lies within one step of it is
-  // copied as a whole, in two pieces.
+  // `last` is the last shifted dimension: the elements of one step of it are
+  // copied together, in two pieces.
   static void CopyRows(const Tensor& input, const Dims& shifts, int last,
                        Tensor& output) {
     const Dims strides = PackedStrides(input.shape().dims());

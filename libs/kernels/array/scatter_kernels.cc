@@ -1,5 +1,5 @@
-// Kernels that write slices by tuples of indices: ScatterNd,
-// TensorScatterUpdate, and TensorScatterAdd and its like.
+// Kernels that write slices selected by tuples of indices: ScatterNd,
+// TensorScatterUpdate, TensorScatterAdd and related ops.
 #include <memory>
 #include <string>
 
@@ -15,7 +15,7 @@
 namespace weft {
 namespace {
 
-// What adding means where "+" does not say it.
+// Addition for types without a suitable "+".
 bool Sum(bool a, bool b) { return a || b; }
 std::string Sum(const std::string& a, const std::string& b) { return a + b; }
 template <typename T>
@@ -23,7 +23,7 @@ T Sum(T a, T b) {
   return AddElements(a, b);
 }
 
-// What each update makes of an element.
+// The combination of an element with an update.
 struct ScatterAddOp {
   template <typename T>
   static T Apply(const T& x, const T& update) {
@@ -100,7 +100,7 @@ class ScatterNdKernel : public OpKernel {
   const bool ignores_bad_;
 };
 
-// Writes into a copy of input 0, or into it where nobody else holds it.
+// Writes to a copy of input 0, or in place if it is not held elsewhere.
 class TensorScatterKernel : public OpKernel {
  public:
   explicit TensorScatterKernel(const OpKernelConstruction& construction)
@@ -125,7 +125,7 @@ class TensorScatterKernel : public OpKernel {
   }
 
  private:
-  // The indices as a matrix of tuples, or one of more dimensions.
+  // The indices as a matrix of tuples, or with more dimensions.
   virtual absl::StatusOr<Tensor> ReadIndices(const Tensor& indices) const {
     return indices;
   }
@@ -153,8 +153,8 @@ class TensorScatterUpdateKernel : public TensorScatterKernel {
   }
 };
 
-// What TensorFlow's kernels refuse, though its documentation allows it: a
-// vector, which would be one tuple, and empty tuples, which would name all.
+// Rejects indices that TensorFlow's kernels reject, although its documentation
+// allows them: a vector (one tuple), and empty tuples (the whole tensor).
 absl::Status CheckTuples(const TensorShape& indices) {
   if (indices.rank() == 1) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -191,7 +191,7 @@ class TensorScatterApplyKernel : public TensorScatterKernel {
   }
 };
 
-// What ScatterNdNonAliasingAdd takes.
+// The types of ScatterNdNonAliasingAdd.
 using NumbersAndBools =
     TypeList<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t,
              uint8_t, uint16_t, uint32_t, uint64_t, std::complex<float>,
@@ -203,8 +203,8 @@ class NonAliasingAddKernel
   using TensorScatterApplyKernel::TensorScatterApplyKernel;
 
  private:
-  // A vector is of one index of the first dimension. Of more TensorFlow adds
-  // the first update and forgets the others, or reads what is not there.
+  // A vector holds one index into the first dimension. For longer ones,
+  // TensorFlow adds only the first update or reads out of bounds.
   absl::StatusOr<Tensor> ReadIndices(const Tensor& indices) const override {
     if (indices.shape().IsVector() && indices.dim(0) == 1) {
       return indices.Reshaped({1, 1});
@@ -214,7 +214,7 @@ class NonAliasingAddKernel
   }
 };
 
-// A policy that nobody knows is an error of the node.
+// An unknown policy is an error of the node.
 template <typename Kernel>
 absl::StatusOr<std::unique_ptr<OpKernel>> MakeWithPolicy(
     const OpKernelConstruction& construction) {

@@ -1,5 +1,6 @@
-// Where values are: LowerBound and UpperBound in sorted rows, NthElement in
-// rows that are not, UnravelIndex in a tensor, HistogramFixedWidth in ranges.
+// Kernels that search values: LowerBound and UpperBound in sorted rows,
+// NthElement in unsorted rows, UnravelIndex in a tensor, HistogramFixedWidth in
+// ranges.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -17,12 +18,12 @@
 namespace weft {
 namespace {
 
-// The greatest place may not fit the index type.
+// The largest position may not fit the index type.
 template <typename I>
 absl::Status CheckIsIndex(int64_t position) {
   if (position <= std::numeric_limits<I>::max()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("the place ", position, " is no number of type ",
+      absl::StrCat("index ", position, " does not fit into type ",
                    DataTypeName(DataTypeOf<I>::value)));
 }
 
@@ -64,7 +65,7 @@ class BoundKernel : public OpKernel {
     const T* const all = sorted.flat<T>().data();
     const T* value = values.flat<T>().data();
     I* out = output.mutable_flat<I>().data();
-    // There may be ever so many rows of no values.
+    // There may be any number of empty rows.
     if (values.num_elements() == 0) return;
     const int64_t size = sorted.dim(1);
     for (int64_t row = 0; row < values.dim(0); ++row) {
@@ -79,8 +80,8 @@ class BoundKernel : public OpKernel {
   }
 };
 
-// NaN counts as the greatest: nth_element needs a strict order, and without one
-// goes beyond its range.
+// NaN sorts last: nth_element needs a strict order, and otherwise reads out of
+// bounds.
 template <typename T>
 bool IsLess(T a, T b) {
   const auto x = static_cast<Wide<T>>(a), y = static_cast<Wide<T>>(b);
@@ -120,7 +121,7 @@ class NthElementKernel : public OpKernel {
                      TensorShape::Create(input.shape().dims().first(
                          static_cast<size_t>(input.rank()) - 1)));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    // Rows that are not there may be ever so long.
+    // Empty tensors may have rows of any length.
     if (shape.num_elements() == 0) return absl::OkStatus();
     HeapCharge charge(context.host_allocator());
     RETURN_IF_ERROR(charge.AddObjects(static_cast<size_t>(size),
@@ -160,7 +161,7 @@ class UnravelIndexKernel : public OpKernel {
     ASSIGN_OR_RETURN(const Dims dims, IntegersOf(sizes));
     ASSIGN_OR_RETURN(const Dims flat, IntegersOf(indices));
     ASSIGN_OR_RETURN(const int64_t total, CountPlaces(dims, sizes.dtype()));
-    // As in TensorFlow a negative index has negative coordinates.
+    // As in TensorFlow, a negative index has negative coordinates.
     for (const int64_t index : flat) {
       if (index < total) continue;
       return absl::InvalidArgumentError("index is out of bound as with dims");
@@ -195,7 +196,7 @@ class UnravelIndexKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  // Their number is one of type `type`.
+  // The product of the dims, which must fit into `type`.
   static absl::StatusOr<int64_t> CountPlaces(const Dims& dims, DataType type) {
     int64_t total = 1;
     for (size_t d = 0; d < dims.size(); ++d) {
@@ -269,7 +270,7 @@ class HistogramKernel : public OpKernel {
   }
 
  private:
-  // As doubles: the difference of two numbers may be none of their type.
+  // Computed as doubles, because differences may overflow the type.
   template <typename T>
   static double Distance(T from, T to) {
     return static_cast<double>(to) - static_cast<double>(from);
@@ -287,12 +288,13 @@ class HistogramKernel : public OpKernel {
     if (!std::isfinite(step)) {  // TensorFlow writes beyond its memory
       return absl::InvalidArgumentError(absl::StrCat(
           "value_range '[", low, ", ", high, "]' cannot be divided into ", bins,
-          " equal parts; give a finite one"));
+          " equal parts; use finite bounds"));
     }
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, {bins}));
     RETURN_IF_ERROR(FillWithZeros(*output));
-    // What lies outside counts at the ends; so does what bins without width,
-    // their number being too great for the range, leave no place for.
+    // Values outside the range count in the first or last bin, as do values
+    // that no bin covers, if bins have no width because there are too many for
+    // the range.
     const auto bin_of = [&](T value) {
       if (!(value > low)) return int64_t{0};
       const double bin = Distance(low, value) / step;

@@ -22,7 +22,7 @@ class ArraySearchTest : public ArrayKernelsTest {
   }
 };
 
-TEST_F(ArraySearchTest, BoundsOfManyRowsOfNothing) {
+TEST_F(ArraySearchTest, BoundsOfManyEmptyRows) {
   EXPECT_EQ(Run("LowerBound", {Empty({kMany, 0}), Empty({kMany, 0})}),
             "[2305843009213693952,0]");
   EXPECT_EQ(Run("UpperBound",
@@ -30,7 +30,7 @@ TEST_F(ArraySearchTest, BoundsOfManyRowsOfNothing) {
             "[1,3] 3 3 0");
 }
 
-TEST_F(ArraySearchTest, NthElementOfNumbersThatAreNone) {
+TEST_F(ArraySearchTest, NthElementOrdersNaNLast) {
   EXPECT_EQ(Run("NthElement", {Empty({0, kMany}), Int(1)}), "[0]");
   // NaN is the greatest, wherever it is.
   std::vector<float> values(100, kNan);
@@ -42,7 +42,7 @@ TEST_F(ArraySearchTest, NthElementOfNumbersThatAreNone) {
   EXPECT_EQ(Run("NthElement", {row, Int(99)}, {{"reverse", true}}), "[] 1");
 }
 
-TEST_F(ArraySearchTest, HistogramOfRangesThatHaveNoParts) {
+TEST_F(ArraySearchTest, HistogramRejectsInvalidRanges) {
   const auto run = [&](Tensor values, float low, float high) {
     return Run("HistogramFixedWidth",
                {std::move(values), Floats({2}, {low, high}), Int(4)});
@@ -56,7 +56,7 @@ TEST_F(ArraySearchTest, HistogramOfRangesThatHaveNoParts) {
   EXPECT_EQ(run(Floats({2}, {-3e38f, 3e38f}), -3e38f, 3e38f), "[4] 1 0 0 1");
 }
 
-TEST_F(ArraySearchTest, UnravelIndexOfAnyNumbers) {
+TEST_F(ArraySearchTest, UnravelIndexChecksItsRange) {
   EXPECT_EQ(Run("UnravelIndex", {Ints({-1, 5}), Ints({3, 4})}),
             "[2,2] 0 1 -1 1");
   EXPECT_EQ(Run("UnravelIndex", {Int(0), Ints({})}), "[0]");
@@ -93,7 +93,7 @@ TEST_F(ArraySearchTest, ScatteredIndicesAreAMatrixOfTuples) {
               HasSubstr("Unknown bad indices handling attribute: x"));
 }
 
-TEST_F(ArraySearchTest, SegmentsOfNoRows) {
+TEST_F(ArraySearchTest, SegmentsWithoutRows) {
   for (const char* op : {"SparseSegmentSumWithNumSegments",
                          "SparseSegmentMeanWithNumSegments"}) {
     EXPECT_EQ(Run(op, {Empty({0, 2}), Ints({}), Ints({}), Int(2)}),
@@ -107,7 +107,7 @@ TEST_F(ArraySearchTest, SegmentsOfNoRows) {
 }
 
 // 256 is where bfloat16 numbers begin to be 2 apart.
-TEST_F(ArraySearchTest, SumsOfManySmallNumbersDoNotStop) {
+TEST_F(ArraySearchTest, LongBfloat16SumsDoNotSaturate) {
   constexpr int kRows = 300;
   Tensor ones(DT_BFLOAT16, {kRows, 1});
   Tensor zeros(DT_INT32, {kRows}), numbers = Counting({kRows});

@@ -26,7 +26,7 @@ absl::StatusOr<Dims> ReadSortedIds(const Tensor& ids) {
   return values;
 }
 
-// Of indices i and the data for them.
+// Checks indices i and their data.
 absl::Status CheckPair(const OpKernelContext& context, int count, int i) {
   const TensorShape& indices = context.input(i).shape();
   const TensorShape& data = context.input(count + i).shape();
@@ -49,7 +49,7 @@ absl::Status CheckPair(const OpKernelContext& context, int count, int i) {
   return absl::OkStatus();
 }
 
-// Of both.
+// For data and indices.
 absl::Status CheckSparseShapes(const Tensor& data, const Tensor& indices,
                                const Tensor& ids) {
   if (data.rank() < 1) {
@@ -68,7 +68,7 @@ absl::Status CheckSparseShapes(const Tensor& data, const Tensor& indices,
   return absl::OkStatus();
 }
 
-// The indices, each of a row of `rows`.
+// Reads the indices, which must be below `rows`.
 absl::StatusOr<Dims> ReadChosenRows(const Tensor& indices, int64_t rows) {
   ASSIGN_OR_RETURN(Dims values, IntegersOf(indices));
   for (size_t i = 0; i < values.size(); ++i) {
@@ -90,8 +90,8 @@ absl::Status CheckInRange(const Dims& values, int64_t size,
   return absl::OkStatus();
 }
 
-// The different ones among the indices, in order, of which the indices become
-// the numbers.
+// Returns the sorted distinct indices, and replaces each index by its number
+// among them.
 Dims NumberUsedRows(Dims& indices) {
   Dims used = indices;
   std::sort(used.begin(), used.end());
@@ -102,8 +102,8 @@ Dims NumberUsedRows(Dims& indices) {
   return used;
 }
 
-// Tells which rows are used, and makes `indices` numbers of those, whose count
-// is returned.
+// Outputs the used rows, replaces `indices` by their numbers among these, and
+// returns the count.
 absl::StatusOr<int64_t> KeepUsedRows(OpKernelContext& context, Dims& indices) {
   const Dims used = NumberUsedRows(indices);
   const auto count = static_cast<int64_t>(used.size());
@@ -119,7 +119,7 @@ absl::StatusOr<int64_t> KeepUsedRows(OpKernelContext& context, Dims& indices) {
   return count;
 }
 
-// The number of segments, of which ids use `used` at least.
+// The number of segments, which must be at least `used`.
 absl::StatusOr<int64_t> ReadSegmentCount(const Tensor& tensor, int64_t used) {
   if (!tensor.shape().IsScalar()) {
     return absl::InvalidArgumentError(

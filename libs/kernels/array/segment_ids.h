@@ -1,5 +1,5 @@
-// What kernels of segments, for CPUs and for GPUs, find out from ids and
-// indices in host memory. Errors are INVALID_ARGUMENT.
+// Checks ids and indices in host memory for segment kernels on CPUs and GPUs.
+// Errors are INVALID_ARGUMENT.
 //
 // Threads: pure functions.
 #ifndef WEFT_LIBS_KERNELS_ARRAY_SEGMENT_IDS_H_
@@ -18,14 +18,14 @@ namespace weft {
 absl::StatusOr<TensorShape> ShapeOfRows(int64_t rows, const TensorShape& shape,
                                         int begin);
 
-// Ids that never fall, none negative, and how many segments they make.
+// Sorted, non-negative ids, and the number of segments.
 struct SortedSegments {
   Dims ids;
   int64_t count = 0;
 };
 absl::StatusOr<SortedSegments> ReadSortedSegments(const Tensor& ids);
 
-// The inputs of SegmentSum and its like, checked: row i goes into segment
+// The checked inputs of SegmentSum and related ops: row i goes into segment
 // ids[i]. The output has no values yet.
 struct Segments {
   Dims ids;
@@ -33,24 +33,25 @@ struct Segments {
 };
 absl::StatusOr<Segments> PrepareSegments(OpKernelContext& context);
 
-// The inputs of SparseSegmentSum and its like, checked: row indices[i] goes
+// The checked inputs of SparseSegmentSum and related ops: row indices[i] goes
 // into segment ids[i]. The output has no values yet.
 struct SparseSegments {
   Dims indices, ids;
   Tensor* output = nullptr;
 };
-// With a fourth input that many segments, and the ids must be below.
+// With a fourth input, that is the number of segments, and ids must be below
+// it.
 absl::StatusOr<SparseSegments> PrepareSparseSegments(OpKernelContext& context);
 
-// The same of their gradients: row ids[i] of the gradient goes into row
-// indices[i] of the output. That of the second versions has only the rows that
-// are used, whose numbers `indices` are then, and their other output says which
-// these are.
+// Like PrepareSparseSegments for their gradients: row ids[i] of the gradient
+// goes into row indices[i] of the output. In the second version of the ops, the
+// output has only the used rows, which `indices` then number, and a second
+// output lists these rows.
 absl::StatusOr<SparseSegments> PrepareSparseSegmentGradient(
     OpKernelContext& context);
 
-// Of UnsortedSegmentSum and its like, whose inputs 0 and 1 fit, and whose input
-// 2, in host memory, says how many segments there are.
+// The inputs of UnsortedSegmentSum and related ops. Inputs 0 and 1 are checked;
+// input 2, in host memory, is the number of segments.
 struct UnsortedSegments {
   int64_t count = 0;
   TensorShape shape;  // of the output
@@ -58,26 +59,27 @@ struct UnsortedSegments {
 absl::StatusOr<UnsortedSegments> FindUnsortedSegments(
     const OpKernelContext& context);
 
-// The outputs of DynamicPartition, which have no values yet, and how many rows
-// each gets of partitions that are checked.
+// The outputs of DynamicPartition, which have no values yet, and their numbers
+// of rows, for checked partitions.
 struct Partitions {
   std::vector<int64_t> counts;
   std::vector<Tensor*> outputs;
 };
 absl::StatusOr<Partitions> PreparePartitions(OpKernelContext& context);
 
-// Of the inputs of UnsortedSegmentSum and its like: that the data have a row
-// for each id, and what is said of an id that is none of `segments`.
+// Checks, for UnsortedSegmentSum and related ops, that the data have a row for
+// each id. SegmentOutOfRange returns the error for an id that is not below
+// `segments`.
 absl::Status CheckSegmentPrefix(const TensorShape& data,
                                 const TensorShape& ids);
 absl::Status SegmentOutOfRange(const TensorShape& ids, int64_t position,
                                int64_t id, int64_t segments);
 
-// Whether a shape's first dimensions are all of `prefix`.
+// Returns whether the first dimensions of a shape equal `prefix`.
 bool StartsWith(const TensorShape& shape, const TensorShape& prefix);
 
-// The rows of what DynamicStitch makes of inputs [0, count), the indices, and
-// the `count` that follow, the data; checks all of them.
+// The number of rows of DynamicStitch for inputs [0, count), the indices, and
+// the following `count`, the data; checks all of them.
 absl::StatusOr<int64_t> CountStitchedRows(const OpKernelContext& context,
                                           int count);
 

@@ -1,5 +1,5 @@
 // Kernels that reduce the rows of each segment: Segment* (sorted ids),
-// UnsortedSegment*, and SparseSegment* (rows chosen by index) with their
+// UnsortedSegment*, and SparseSegment* (rows selected by index) with their
 // gradients.
 #include <algorithm>
 #include <limits>
@@ -23,8 +23,8 @@ template <typename T>
 inline constexpr bool kIsOrdered = !std::is_same_v<T, std::complex<float>> &&
                                    !std::is_same_v<T, std::complex<double>>;
 
-// What a segment of no rows holds. Complex numbers have no extrema; their ops
-// refuse them.
+// The value of an empty segment. Complex numbers have no extrema; these ops
+// reject them.
 template <typename T>
 T OfNothing(Reduction reduction) {
   if constexpr (kIsOrdered<T>) {
@@ -49,7 +49,7 @@ void AddRow(const T* in, int64_t length, T* out) {
   }
 }
 
-// `out` becomes the reduction of both rows.
+// Reduces both rows into `out`.
 template <typename T>
 void ReduceRow(Reduction reduction, const T* in, int64_t length, T* out) {
   if (reduction == Reduction::kProduct) {
@@ -58,7 +58,7 @@ void ReduceRow(Reduction reduction, const T* in, int64_t length, T* out) {
     return;
   }
   if constexpr (kIsOrdered<T>) {
-    // Where one of the two is NaN the later one stays, as in TensorFlow.
+    // If one of the two is NaN, the later one wins, as in TensorFlow.
     using W = Wide<T>;
     if (reduction == Reduction::kMinimum) {
       CombineRows(in, length, out, [](T a, T b) {
@@ -76,7 +76,7 @@ void ReduceRow(Reduction reduction, const T* in, int64_t length, T* out) {
   AddRow(in, length, out);
 }
 
-// What a sum of `T` is divided by: in all of its values' range.
+// The type of the divisor of a sum of `T`, which covers all its values.
 template <typename T>
 using IntegerDivisorOf =
     std::conditional_t<std::is_unsigned_v<T>, uint64_t, int64_t>;
@@ -84,10 +84,9 @@ template <typename T>
 using DivisorOf =
     std::conditional_t<std::is_integral_v<T>, IntegerDivisorOf<T>, Wide<T>>;
 
-// The divisor of a mean of `count` rows. Of integers it wraps around as their
-// sum does, so that means of numbers that are alike are right whatever the
-// count, and all are TensorFlow's; but 0, by which nothing can be divided, is
-// the count itself.
+// The divisor of a mean of `count` rows. For integers it wraps around like
+// their sum, so that means of equal numbers are correct for any count, as in
+// TensorFlow. If it would wrap to 0, it is the count itself.
 template <typename T>
 DivisorOf<T> MeanDivisor(int64_t count) {
   if constexpr (std::is_integral_v<T>) {
@@ -135,7 +134,7 @@ class SegmentKernel : public OpKernel {
     if (output->num_elements() == 0) return absl::OkStatus();
     const int64_t row = data.num_elements() / data.dim(0);
     return DispatchType(Numbers{}, data.dtype(), [&]<typename T>(TypeTag<T>) {
-      // Segments that no id names are 0, of products 1.
+      // Segments without ids are 0, or 1 for products.
       const T gap =
           OfNothing<T>(reduction_ == Reduction::kProduct ? Reduction::kProduct
                                                          : Reduction::kSum);
@@ -186,9 +185,9 @@ class UnsortedSegmentKernel : public OpKernel {
   }
 
  private:
-  // `n` columns of rows of `row` elements. A segment is filled with what
-  // nothing gives when its first row comes, so that its memory is at hand for
-  // that row; those of no rows at the end.
+  // Reduces `n` columns of rows of `row` elements. A segment is set to its
+  // initial value when its first row is added, while its memory is in the
+  // cache; empty segments are set at the end.
   template <typename T>
   void ReduceColumns(const T* in, const Dims& ids, int64_t segments,
                      int64_t row, int64_t n, T* out) const {
@@ -222,8 +221,8 @@ class UnsortedSegmentKernel : public OpKernel {
   const Reduction reduction_;
 };
 
-// A row of sums. Those of 16-bit floats are of floats, as in TensorFlow: the
-// sum of many would come to a halt.
+// A row of sums. 16-bit floats are summed as floats, as in TensorFlow, because
+// long sums would stop changing.
 template <typename T>
 class SegmentSum {
  public:
@@ -288,7 +287,7 @@ class SparseSegmentKernel : public OpKernel {
   template <typename T>
   void SumChosenRows(const Tensor& data, const Dims& indices, const Dims& ids,
                      Tensor& output) const {
-    // There may be segments, all empty, of no rows.
+    // There may be segments, all empty, without rows.
     const int64_t row = output.num_elements() / output.dim(0);
     const T* in = data.flat<T>().data();
     T* out = output.mutable_flat<T>().data();
@@ -307,8 +306,8 @@ class SparseSegmentKernel : public OpKernel {
   const SparseReduction reduction_;
 };
 
-// Row ids[i] of the gradient, divided as in the forward kernel, is added to
-// row indices[i] of the output.
+// Adds row ids[i] of the gradient, divided as in the forward kernel, to row
+// indices[i] of the output.
 class SparseSegmentGradKernel : public OpKernel {
  public:
   SparseSegmentGradKernel(const OpKernelConstruction& construction,
@@ -329,7 +328,7 @@ class SparseSegmentGradKernel : public OpKernel {
   }
 
  private:
-  // The sums of 16-bit floats are of floats, as in TensorFlow.
+  // 16-bit floats are summed as floats, as in TensorFlow.
   template <typename T>
   absl::Status AddInWide(OpKernelContext& context, const Tensor& grad,
                          const SparseSegments& segments, Tensor& output) const {

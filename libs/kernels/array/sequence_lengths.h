@@ -1,5 +1,5 @@
-// What ReverseSequence, for CPUs and for GPUs, finds out before it moves
-// elements. Errors are INVALID_ARGUMENT.
+// Checks the arguments of ReverseSequence on CPUs and GPUs. Errors are
+// INVALID_ARGUMENT.
 //
 // Threads: pure functions.
 #ifndef WEFT_LIBS_KERNELS_ARRAY_SEQUENCE_LENGTHS_H_
@@ -10,15 +10,15 @@
 
 namespace weft {
 
-// Along which dimensions sequences lie, and their steps.
+// The dimensions of the batch and of the sequence steps.
 struct SequenceDims {
   int64_t sequence = 0, step = 0;
 
   static SequenceDims Read(const OpKernelConstruction& construction);
 };
 
-// How many steps of each sequence of input 0 are reversed: input 1, which lies
-// in host memory, checked.
+// The number of steps to reverse in each sequence of input 0: the checked input
+// 1, which is in host memory.
 absl::StatusOr<Dims> SequenceLengths(const OpKernelContext& context,
                                      const SequenceDims& dims);
 

@@ -48,7 +48,7 @@ TEST_F(ArraySetTest, LaterRowsWinAndMissingRowsAreZero) {
                         "indices[0].shape = [2]"));
 }
 
-TEST_F(ArraySetTest, IdsAreMadeUniqueAndDivided) {
+TEST_F(ArraySetTest, UniquePartitionDividesDistinctIds) {
   EXPECT_EQ(Run("_UniquePartition", {Ints({7, 4, 7, -1, 0, 4, -3})},
                 {{"num_partitions", 2}}),
             "[5] 7 4 -1 0 -3 | [7] 0 1 0 2 3 1 4 | [2] 2 0 | [3] 3 -1 -2 | "
@@ -121,7 +121,7 @@ TEST_F(ArraySetTest, SumsAreDividedAmongParts) {
       HasSubstr("names row 1 of 2"));
 }
 
-TEST_F(ArraySetTest, OneHotLeavesOutWhatIsOutside) {
+TEST_F(ArraySetTest, OneHotIgnoresIndicesOutOfRange) {
   EXPECT_EQ(Run("OneHot", {Ints({1, -1, 3}), Int(3), Int(9), Int(0)}),
             "[3,3] 0 9 0 0 0 0 0 0 0");
   EXPECT_EQ(
@@ -154,7 +154,7 @@ TEST_F(ArraySetTest, UniqueKeepsTheOrderOfAppearance) {
             "[3] 1 2 2 | [3] 0 1 3");
 }
 
-TEST_F(ArraySetTest, WhatIsNoNumberEqualsNothing) {
+TEST_F(ArraySetTest, NaNEqualsNoValue) {
   const Tensor values = Floats({3}, {NAN, 1, NAN});
   EXPECT_EQ(Run("Unique", {values}), "[3] nan 1 nan | [3] 0 1 2");
   EXPECT_EQ(Run("UniqueV2", {Floats({2, 1}, {NAN, NAN}), Ints({0})}),
@@ -170,7 +170,7 @@ Tensor Values(std::initializer_list<double> values) {
   return tensor;
 }
 
-TEST_F(ArraySetTest, ValuesOfAllTypesAreToldApart) {
+TEST_F(ArraySetTest, UniqueDistinguishesValuesOfAllTypes) {
   const Tensor all[] = {
       Values<float>({1, 0, 1}),    Values<double>({1, 0, 1}),
       Values<half>({1, 0, 1}),     Values<bfloat16>({1, 0, 1}),
@@ -218,7 +218,7 @@ TEST_F(ArraySetTest, ZerosOfBothSignsAreEqual) {
 }
 
 // As in TensorFlow, where they are looked up by their bits.
-TEST_F(ArraySetTest, ZerosOfBothSignsAreTwoOfHalf) {
+TEST_F(ArraySetTest, HalfZerosOfBothSignsAreDistinct) {
   const Tensor zeros = Values<half>({0, -0.0, 1, -0.0});
   ASSERT_OK_AND_ASSIGN(const Tensor rows, zeros.Reshaped({4, 1}));
   ASSERT_OK_AND_ASSIGN(auto unique, harness_.Run("Unique", {zeros}));
@@ -231,7 +231,7 @@ TEST_F(ArraySetTest, ZerosOfBothSignsAreTwoOfHalf) {
   EXPECT_EQ(Show(left[1]), "[2] 0 2");
 }
 
-TEST_F(ArraySetTest, FarNumbersAreToldApart) {
+TEST_F(ArraySetTest, UniqueDistinguishesExtremeIntegers) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   EXPECT_EQ(Run("Unique", {Tensor::Vector<int64_t>({kMost, kMost - 1, -1})}),
             "[3] 9223372036854775807 9223372036854775806 -1 | [3] 0 1 2");
@@ -242,7 +242,7 @@ TEST_F(ArraySetTest, FarNumbersAreToldApart) {
 
 // More values than the table of groups begins with room for; also ids that
 // differ in their highest bits only, as strided ones do.
-TEST_F(ArraySetTest, ManyValuesAreToldApart) {
+TEST_F(ArraySetTest, UniqueDistinguishesManyValues) {
   constexpr int64_t kValues = 300'000, kDistinct = 100'003;
   for (const int shift : {0, 20, 46}) {
     Tensor values(DT_INT64, {kValues});
@@ -264,7 +264,7 @@ TEST_F(ArraySetTest, ManyValuesAreToldApart) {
 }
 
 // Numbers that equal nothing lie between others, which keep their groups.
-TEST_F(ArraySetTest, GroupsGoOnAfterWhatEqualsNothing) {
+TEST_F(ArraySetTest, NaNLeavesOtherGroupsIntact) {
   EXPECT_EQ(Run("Unique", {Floats({6}, {NAN, 1, 2, NAN, 2, 1})}),
             "[4] nan 1 2 nan | [6] 0 1 2 3 2 1");
 }
@@ -294,7 +294,7 @@ TEST_F(ArraySetTest, StitchesRowsOfAnyWidth) {
             "[2] a b");
 }
 
-TEST_F(ArraySetTest, SlicesOfStringsAreToldApartByEachString) {
+TEST_F(ArraySetTest, UniqueComparesStringSlicesByElement) {
   const Tensor rows = Tensor::FromValues<std::string>(
       {4, 2}, {"ab", "c", "a", "bc", "ab", "c", "", "abc"});
   EXPECT_EQ(Run("UniqueV2", {rows, Ints({0})}),
@@ -304,7 +304,7 @@ TEST_F(ArraySetTest, SlicesOfStringsAreToldApartByEachString) {
 }
 
 // A loop over all their rows would not end.
-TEST_F(ArraySetTest, UniqueSlicesOfManyRowsOfNothingTakeNoTime) {
+TEST_F(ArraySetTest, UniqueOfEmptySlicesTakesNoTime) {
   EXPECT_EQ(Run("UniqueV2", {Empty({int64_t{1} << 40, 0}), Ints({1})}),
             "[1099511627776,0] | [0]");
   EXPECT_EQ(Run("UniqueV2", {Empty({int64_t{1} << 40, 2, 0}), Ints({1})}),
@@ -328,7 +328,7 @@ TEST_F(ArraySetTest, ReducesSortedSegments) {
 
 // Of an int8, 256 is 0 and 128 negative. The sum wraps round, as TensorFlow's
 // does; what it is divided by does not.
-TEST_F(ArraySetTest, MeansOfManyRowsOfSmallIntegers) {
+TEST_F(ArraySetTest, MeansOfManySmallIntegerRows) {
   // The mean of `rows` ones, all in one segment.
   const auto mean = [&]<typename T>(T one, int64_t rows) {
     const std::vector<T> ones(static_cast<size_t>(rows), one);
@@ -359,7 +359,7 @@ TEST_F(ArraySetTest, MeansOfManyRowsOfSmallIntegers) {
 }
 
 // As TensorFlow 2.21.
-TEST_F(ArraySetTest, ANanInASegmentStaysIfItComesLast) {
+TEST_F(ArraySetTest, SegmentMinMaxKeepsATrailingNaN) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   const Tensor data = Floats({8, 1}, {kNan, 1, 2, kNan, kNan, -1, kNan, kNan});
   const Tensor ids = Ints({0, 0, 1, 1, 2, 2, 2, 3});
@@ -417,7 +417,7 @@ TEST_F(ArraySetTest, ReducesUnsortedSegments) {
               HasSubstr("must not be negative"));
 }
 
-TEST_F(ArraySetTest, ReducesChosenRows) {
+TEST_F(ArraySetTest, SparseSegmentsReduceChosenRows) {
   const Tensor data = Floats({3, 1}, {1, 2, 4});
   const Tensor indices = Ints({2, 0, 2, 1});
   const Tensor ids = Ints({0, 0, 0, 2});

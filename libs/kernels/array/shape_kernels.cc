@@ -1,5 +1,5 @@
-// Kernels about shapes: Shape, ShapeN, Size, Rank; Reshape, ExpandDims, Squeeze
-// and Bitcast, which hand the memory over.
+// Kernels of shapes: Shape, ShapeN, Size, Rank; and Reshape, ExpandDims,
+// Squeeze and Bitcast, which forward the memory.
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -75,7 +75,7 @@ class RankKernel : public OpKernel {
   }
 };
 
-// Output 0 is input 0 under another shape, which holds as many elements.
+// Forwards input 0 with another shape of the same number of elements.
 absl::Status HandOver(OpKernelContext& context, TensorShape shape) {
   ASSIGN_OR_RETURN(Tensor output,
                    context.TakeInput(0).Reshaped(std::move(shape)));
@@ -83,7 +83,7 @@ absl::Status HandOver(OpKernelContext& context, TensorShape shape) {
   return absl::OkStatus();
 }
 
-// The sizes a Reshape asks for, looked over once.
+// The checked sizes of a Reshape.
 struct RequestedShape {
   Dims dims;
   int unknown_index = -1;
@@ -122,8 +122,8 @@ absl::StatusOr<RequestedShape> ReadRequestedShape(const Tensor& sizes) {
   return result;
 }
 
-// The size that is missing. Sizes of 0 on both sides cancel out, so that an
-// empty tensor may be reshaped to [0,-1].
+// The missing size. Sizes of 0 on both sides cancel out, so that an empty
+// tensor may be reshaped to [0,-1].
 absl::StatusOr<int64_t> MissingSize(const TensorShape& input,
                                     const RequestedShape& requested) {
   int64_t elements = 1;
@@ -240,7 +240,7 @@ class BitcastKernel : public OpKernel {
     const DataType type = context.output_type(0);
     const Tensor input = context.TakeInput(0);
     ASSIGN_OR_RETURN(TensorShape shape, ShapeOf(input, type));
-    // Some rows of a tensor may begin where no element of `type` may lie.
+    // A row of a tensor may not be aligned for `type`.
     const bool is_aligned =
         reinterpret_cast<uintptr_t>(input.data()) % DataTypeSize(type) == 0;
     if (input.num_elements() > 0 && is_aligned) {

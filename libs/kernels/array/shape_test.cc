@@ -9,7 +9,7 @@ using ::testing::HasSubstr;
 
 class ArrayShapeTest : public ArrayKernelsTest {};
 
-TEST_F(ArrayShapeTest, PassesMemoryOnWithoutCopyingIt) {
+TEST_F(ArrayShapeTest, ForwardsMemoryWithoutCopying) {
   for (const char* op :
        {"Identity", "StopGradient", "PreventGradient", "Snapshot"}) {
     const Tensor x = Counting({2, 3});
@@ -25,7 +25,7 @@ TEST_F(ArrayShapeTest, PassesMemoryOnWithoutCopyingIt) {
   EXPECT_TRUE(y.SharesBufferWith(x));
 }
 
-TEST_F(ArrayShapeTest, WhatIsMovedInIsWritableAfterwards) {
+TEST_F(ArrayShapeTest, MovedInputIsWritableAfterwards) {
   std::vector<KernelInput> inputs;
   inputs.emplace_back(Counting({4}));
   ASSERT_OK_AND_ASSIGN(Tensor y,
@@ -49,7 +49,7 @@ TEST_F(ArrayShapeTest, ReshapeInfersTheMissingSize) {
   EXPECT_EQ(Run("Reshape", {Int(7), Tensor(DT_INT32, {0})}), "[] 7");
 }
 
-TEST_F(ArrayShapeTest, ReshapeRefusesWhatDoesNotFit) {
+TEST_F(ArrayShapeTest, ReshapeRejectsIncompatibleShapes) {
   const Tensor x = Counting({2, 3, 4});
   EXPECT_EQ(Run("Reshape", {x, Ints({5, 5})}),
             "Input to reshape is a tensor with 24 values, but the requested "
@@ -66,7 +66,7 @@ TEST_F(ArrayShapeTest, ReshapeRefusesWhatDoesNotFit) {
   EXPECT_THAT(Run("Reshape", {x, huge}), HasSubstr("too many elements"));
 }
 
-TEST_F(ArrayShapeTest, ExpandDimsAndSqueezeAreEachOthersInverse) {
+TEST_F(ArrayShapeTest, ExpandDimsAndSqueezeAreInverse) {
   const Tensor x = Counting({2, 3});
   for (int axis = -3; axis <= 2; ++axis) {
     ASSERT_OK_AND_ASSIGN(Tensor y,
@@ -86,7 +86,7 @@ TEST_F(ArrayShapeTest, ExpandDimsAndSqueezeAreEachOthersInverse) {
             "Tried to squeeze dim index 2 for tensor with 2 dimensions.");
 }
 
-TEST_F(ArrayShapeTest, SizesAreTold) {
+TEST_F(ArrayShapeTest, ShapeSizeAndRankAreReturned) {
   const Tensor x = Empty({3, 0, 2});
   EXPECT_EQ(Run("Shape", {x}), "[3] 3 0 2");
   EXPECT_EQ(Run("Shape", {x}, {{"out_type", DT_INT64}}), "[3] 3 0 2");
@@ -96,7 +96,7 @@ TEST_F(ArrayShapeTest, SizesAreTold) {
   EXPECT_EQ(Run("Shape", {Strings({"a", "b"})}), "[1] 2");
 }
 
-TEST_F(ArrayShapeTest, ChecksRefuseWithTheirMessage) {
+TEST_F(ArrayShapeTest, FailedChecksReturnTheirMessage) {
   EXPECT_THAT(
       Run("EnsureShape", {Empty({2, 3})}, {{"shape", PartialShape({3, -1})}}),
       HasSubstr("[2,3] is not compatible with expected shape [3,?]."));
@@ -109,7 +109,7 @@ TEST_F(ArrayShapeTest, ChecksRefuseWithTheirMessage) {
             "bad value : Tensor had Inf values");
 }
 
-TEST_F(ArrayShapeTest, APlaceholderMustBeFed) {
+TEST_F(ArrayShapeTest, PlaceholderMustBeFed) {
   EXPECT_THAT(Run("Placeholder", {},
                   {{"dtype", DT_FLOAT}, {"shape", PartialShape({2})}}),
               HasSubstr("with dtype float and shape [2]"));
@@ -156,7 +156,7 @@ TEST_F(ArrayShapeTest, RepeatsElements) {
             "Incompatible shapes: [2] vs. [3]");
 }
 
-TEST_F(ArrayShapeTest, SeesBitsAsAnotherType) {
+TEST_F(ArrayShapeTest, BitcastReinterpretsBits) {
   EXPECT_EQ(Run("Bitcast", {Floats({2}, {1, -2})}, {{"type", DT_INT32}}),
             "[2] 1065353216 -1073741824");
   EXPECT_EQ(Run("Bitcast", {Ints({1, 2})}, {{"type", DT_INT64}}),
@@ -168,7 +168,7 @@ TEST_F(ArrayShapeTest, SeesBitsAsAnotherType) {
   EXPECT_EQ(Run("Bitcast", {Counting({0})}, {{"type", DT_UINT8}}), "[0,4]");
 }
 
-TEST_F(ArrayShapeTest, BitsThatDoNotDivideAreRefused) {
+TEST_F(ArrayShapeTest, BitcastOfUnevenSizesIsRejected) {
   const auto as_double = [&](const Tensor& input) {
     return Run("Bitcast", {input}, {{"type", DT_DOUBLE}});
   };
@@ -196,7 +196,7 @@ TEST_F(ArrayShapeTest, BitsThatDoNotDivideAreRefused) {
 }
 
 // A part of a tensor may begin where no number of two bytes may lie.
-TEST_F(ArrayShapeTest, BitsThatAreNotAlignedAreCopied) {
+TEST_F(ArrayShapeTest, UnalignedBitcastIsCopied) {
   const auto bytes =
       Tensor::FromValues<uint8_t>({5, 2}, {0, 1, 0, 2, 0, 3, 0, 4, 0, 0});
   const Tensor odd = Tensor::FromBuffer(DT_UINT8, {4, 2}, bytes.buffer(), 1);

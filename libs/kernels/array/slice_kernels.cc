@@ -78,7 +78,7 @@ class StridedSliceKernel : public OpKernel {
   const StridedSliceMasks masks_;
 };
 
-// Zeros, with dy where the slice was.
+// Zeros, with dy at the position of the slice.
 class StridedSliceGradKernel : public OpKernel {
  public:
   StridedSliceGradKernel(const OpKernelConstruction& construction,

@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-// Replaces a size of -1 by what is left.
+// Replaces a size of -1 by the remaining size.
 absl::Status CheckRange(int i, int64_t whole, int64_t begin, int64_t& size) {
   if (begin < 0 || begin > whole) {
     return absl::InvalidArgumentError(absl::StrCat(

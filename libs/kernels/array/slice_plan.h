@@ -1,5 +1,5 @@
-// What a slice or a strided one means that a node's attributes and inputs tell:
-// for kernels that read slices, and for those that write them.
+// Slice specifications from a node's attributes and inputs, for kernels that
+// read or write slices.
 #ifndef WEFT_LIBS_KERNELS_ARRAY_SLICE_PLAN_H_
 #define WEFT_LIBS_KERNELS_ARRAY_SLICE_PLAN_H_
 
@@ -10,22 +10,22 @@
 
 namespace weft {
 
-// What a Slice takes, of each dimension.
+// SliceBox is the begin and the size of a Slice in each dimension.
 struct SliceBox {
   Dims begin;
   Dims size;
 };
-// Of something of shape `whole`, as the inputs `begin` and `size` of a Slice
-// say; a size of -1 is what is left. INVALID_ARGUMENT where they do not fit.
+// Reads the inputs `begin` and `size` of a Slice of a tensor of shape `whole`;
+// a size of -1 means the rest. Returns INVALID_ARGUMENT if they do not fit.
 absl::StatusOr<SliceBox> ReadSliceBox(const TensorShape& whole,
                                       const Tensor& begin, const Tensor& size);
 
-// The attributes begin_mask and its like.
+// Reads begin_mask and the other mask attributes.
 absl::StatusOr<StridedSliceMasks> ReadMasks(
     const OpKernelConstruction& construction);
 
-// Of a slice of something of shape `whole`; begin, end and strides are inputs
-// 1, 2 and 3. INVALID_ARGUMENT where they do not fit.
+// Plans a strided slice of a tensor of shape `whole`; begin, end and strides
+// are inputs 1, 2 and 3. Returns INVALID_ARGUMENT if they do not fit.
 absl::StatusOr<StridedSlicePlan> ReadPlan(OpKernelContext& context,
                                           const StridedSliceMasks& masks,
                                           const TensorShape& whole);

@@ -45,7 +45,7 @@ TEST_F(ArraySliceTest, StridedSliceReadsLikePython) {
             "slice index 7 of dimension 0 out of bounds.");
 }
 
-TEST_F(ArraySliceTest, AStepOfOneElementMayBeAnyNumber) {
+TEST_F(ArraySliceTest, StrideOfOneElementMayBeAnyNumber) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   EXPECT_EQ(
       Run("StridedSlice", {Counting({3, 4}), Tensor::Vector<int64_t>({1, 1}),
@@ -54,7 +54,7 @@ TEST_F(ArraySliceTest, AStepOfOneElementMayBeAnyNumber) {
       "[1,1] 5");
 }
 
-TEST_F(ArraySliceTest, AWholeStridedSliceIsHandedOver) {
+TEST_F(ArraySliceTest, WholeStridedSliceSharesItsInput) {
   const Tensor x = Counting({3, 4});
   ASSERT_OK_AND_ASSIGN(
       Tensor y,
@@ -62,7 +62,7 @@ TEST_F(ArraySliceTest, AWholeStridedSliceIsHandedOver) {
   EXPECT_TRUE(y.SharesBufferWith(x));
 }
 
-TEST_F(ArraySliceTest, TheGradientOfAStridedSlicePutsItBack) {
+TEST_F(ArraySliceTest, StridedSliceGradScattersIntoZeros) {
   EXPECT_EQ(Run("StridedSliceGrad", {Ints({2, 3}), Ints({1, 2}), Ints({2, 0}),
                                      Ints({1, -1}), Counting({1, 2})}),
             "[2,3] 0 0 0 0 1 0");
@@ -136,7 +136,7 @@ TEST_F(ArraySliceTest, GatherNdReadsByTuples) {
                 "node name: "));
 }
 
-TEST_F(ArraySliceTest, ScatterNdSumsWhatMeets) {
+TEST_F(ArraySliceTest, ScatterNdSumsRepeatedIndices) {
   const Tensor indices = Tensor::FromValues<int32_t>({3, 1}, {1, 3, 1});
   EXPECT_EQ(Run("ScatterNd", {indices, Ints({10, 20, 30}), Ints({5})}),
             "[5] 0 40 0 20 0");
@@ -150,7 +150,7 @@ TEST_F(ArraySliceTest, ScatterNdSumsWhatMeets) {
 }
 
 // A loop over all their rows would not end.
-TEST_F(ArraySliceTest, ManyRowsOfNothingTakeNoTime) {
+TEST_F(ArraySliceTest, ManyEmptyRowsTakeNoTime) {
   const Tensor indices(DT_INT32, {int64_t{1} << 40, 0});
   EXPECT_EQ(Run("GatherNd", {Empty({0}), indices}), "[1099511627776,0]");
   const Tensor updates(DT_FLOAT, {int64_t{1} << 40, 0});

@@ -1,4 +1,4 @@
-// Blocks of places moved into the batch, or into the channels, and back:
+// Kernels that move blocks of space to the batch or the channels, and back:
 // SpaceToBatchND, BatchToSpaceND and their first versions, SpaceToDepth,
 // DepthToSpace.
 #include <algorithm>
@@ -20,7 +20,7 @@ absl::Status SpaceError(const Parts&... parts) {
   return absl::InvalidArgumentError(absl::StrCat(parts...));
 }
 
-// `in`, seen in the shape `dims`, with its dimensions in another order.
+// Copies `in`, viewed with shape `dims`, with its dimensions permuted.
 absl::Status CopyTransposed(OpKernelContext& context, const Tensor& in,
                             const Dims& dims, const Dims& order, Tensor& out) {
   const Dims packed = PackedStrides(dims);
@@ -32,8 +32,7 @@ absl::Status CopyTransposed(OpKernelContext& context, const Tensor& in,
   return CopyFromPattern(context, in, pattern, out);
 }
 
-// How blocks are cut: their size in each dimension after the first, and what is
-// added before and behind, or taken away.
+// The block sizes of the dimensions after the first, and the paddings or crops.
 struct BlockPlan {
   Dims block, before, behind;
   int count() const { return static_cast<int>(block.size()); }

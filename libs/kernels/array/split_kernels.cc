@@ -1,4 +1,4 @@
-// Kernels that cut tensors into pieces: Split, SplitV, Unpack.
+// Kernels that split tensors: Split, SplitV, Unpack.
 #include <algorithm>
 
 #include "libs/base/status.h"
@@ -13,8 +13,7 @@
 namespace weft {
 namespace {
 
-// Pieces of the first dimension, which share the memory where they are large
-// enough to be worth it.
+// Splits the first dimension. Large pieces share the memory.
 absl::Status CutRows(OpKernelContext& context, const Tensor& value,
                      const Dims& sizes,
                      const std::vector<TensorShape>& shapes) {
@@ -31,7 +30,7 @@ absl::Status CutRows(OpKernelContext& context, const Tensor& value,
   return absl::OkStatus();
 }
 
-// Pieces along `axis`, of `sizes`, in order; piece i has shape `shapes[i]`.
+// Splits along `axis` into pieces of `sizes`; piece i has shape `shapes[i]`.
 absl::Status Cut(OpKernelContext& context, const Tensor& value, int axis,
                  const Dims& sizes, const std::vector<TensorShape>& shapes) {
   if (axis == 0) return CutRows(context, value, sizes, shapes);
@@ -39,7 +38,7 @@ absl::Status Cut(OpKernelContext& context, const Tensor& value, int axis,
   for (int i = 0; i < axis; ++i) before *= value.dim(i);
   for (int i = axis + 1; i < value.rank(); ++i) after *= value.dim(i);
   const int64_t row = value.dim(axis) * after;
-  // Strings and the like are at least so large.
+  // The minimum size of strings and other objects.
   const auto size =
       std::max<int64_t>(static_cast<int64_t>(DataTypeSize(value.dtype())), 1);
   HeapCharge charge(context.host_allocator());

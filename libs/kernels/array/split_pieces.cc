@@ -34,7 +34,7 @@ Pieces PiecesAlong(const TensorShape& whole, int axis, Dims sizes) {
   return pieces;
 }
 
-// `sizes` with the one that is -1 filled in.
+// `sizes` with -1 replaced by the remaining size.
 absl::StatusOr<Dims> CompleteSizes(Dims sizes, int64_t whole) {
   int64_t sum = 0;
   int rest = -1;

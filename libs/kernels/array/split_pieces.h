@@ -1,5 +1,5 @@
-// What Split and SplitV, for CPUs and for GPUs, find out from their inputs
-// before they cut. Errors are INVALID_ARGUMENT, in TensorFlow's words.
+// Checks the inputs of Split and SplitV on CPUs and GPUs. Errors are
+// INVALID_ARGUMENT, with TensorFlow's texts.
 //
 // Threads: pure functions.
 #ifndef WEFT_LIBS_KERNELS_ARRAY_SPLIT_PIECES_H_
@@ -13,7 +13,7 @@
 
 namespace weft {
 
-// Along which dimension is cut, and what comes of it, in order.
+// The dimension to split, and the sizes of the pieces.
 struct Pieces {
   int axis = 0;
   Dims sizes;

@@ -54,8 +54,7 @@ class TileKernel : public OpKernel {
     return values;
   }
 
-  // Each dimension is walked again and again: a repetition with stride 0
-  // around it.
+  // Repeats each dimension by an additional outer dimension of stride 0.
   static ElementPattern Repeated(const TensorShape& shape,
                                  const Dims& multiples) {
     ElementPattern pattern;

@@ -26,7 +26,8 @@ absl::Status CheckPermutation(const Dims& perm) {
   return absl::OkStatus();
 }
 
-// True when only dimensions of size 1 change places: the elements stay.
+// Returns whether only dimensions of size 1 move, so that elements stay in
+// place.
 bool KeepsOrder(const TensorShape& shape, const Dims& perm) {
   int64_t last = -1;
   for (int64_t dim : perm) {

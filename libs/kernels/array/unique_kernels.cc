@@ -24,7 +24,7 @@
 namespace weft {
 namespace {
 
-// Values that can be told apart: these, and strings.
+// The types of values that can be compared, besides strings.
 using ComparableNumbers =
     TypeList<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t,
              uint8_t, uint16_t, uint32_t, uint64_t, bool>;
@@ -62,14 +62,14 @@ absl::Status SetPositions(OpKernelContext& context, int i,
   return WritePositions(positions, *output);
 }
 
-// Which slices are equal, in order of first appearance.
+// Groups of equal slices, in order of first appearance.
 struct Groups {
-  std::vector<int64_t> first;  // of each group, its first slice
+  std::vector<int64_t> first;  // the first slice of each group
 
   int64_t size() const { return static_cast<int64_t>(first.size()); }
 };
 
-// How many slices each group has. Position: int32 or int64.
+// The number of slices in each group. Position is int32 or int64.
 template <typename Position>
 std::vector<int64_t> CountsOf(const Groups& groups,
                               absl::Span<const Position> group_of) {
@@ -78,7 +78,7 @@ std::vector<int64_t> CountsOf(const Groups& groups,
   return counts;
 }
 
-// A tensor as [before, count, after]; slice j is all elements (., j, .).
+// A tensor viewed as [before, count, after]; slice j is all elements (., j, .).
 struct SliceSizes {
   int64_t before = 1;
   int64_t count = 1;
@@ -86,10 +86,10 @@ struct SliceSizes {
 };
 
 // Elements are compared by keys, so that one hash table serves many types: a
-// number that fits into 64 bits, or for slices and strings their bytes. A NaN
-// equals nothing, not even itself. -0 equals 0, but not as half: TensorFlow
-// looks values up by std::hash, which is one for both zeros but of Eigen::half,
-// of which it is the bits.
+// number of up to 64 bits, or the bytes of slices and strings. NaN equals
+// nothing, not even itself. -0 equals 0, except for half: TensorFlow uses
+// std::hash, which is equal for both zeros except of Eigen::half, where it
+// hashes the bits.
 template <typename T>
 constexpr bool kZerosAreEqual = !std::is_same_v<T, half>;
 
@@ -137,7 +137,7 @@ absl::Status ForEachKey(const Tensor& values, const Fn& fn) {
   return absl::OkStatus();
 }
 
-// Makes floats that are equal the same bytes. False if there is a NaN.
+// Gives equal floats equal bytes. Returns false if there is a NaN.
 template <typename T>
 bool NormalizeFloats(char* bytes, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
@@ -165,7 +165,8 @@ bool Normalize(DataType type, char* bytes, int64_t n) {
   }
 }
 
-// Adds `n` elements to the bytes of a key. False if they equal nothing.
+// Appends `n` elements to the bytes of a key. Returns false if they equal
+// nothing.
 bool AppendToKey(const Tensor& values, int64_t begin, int64_t n,
                  std::string& key) {
   if (values.dtype() == DT_STRING) {
@@ -185,10 +186,11 @@ bool AppendToKey(const Tensor& values, int64_t begin, int64_t n,
 
 using NumberSet = FlatHashSet<uint64_t>;
 using StringTable = FlatHashMap<std::string, int64_t>;
-// Of a table that has grown, beside the characters; and of a group.
+// The size of an entry of a table that was rehashed, without characters; and of
+// a group.
 constexpr size_t kBytesOfEntry = 4 * sizeof(StringTable::value_type);
 
-// Position: int32 or int64. `group_of` gets the group of each.
+// Position is int32 or int64. `group_of` receives the group of each slice.
 template <typename Slot, typename Position>
 absl::StatusOr<Groups> GroupNumbersBy(const Tensor& values, HeapCharge& charge,
                                       Position* group_of) {
@@ -196,7 +198,7 @@ absl::StatusOr<Groups> GroupNumbersBy(const Tensor& values, HeapCharge& charge,
   groups.first.reserve(std::min(values.num_elements(), kMaxReserved));
   NumberGroups<Slot> by_key(values.num_elements());
   int64_t next = 0;
-  // In `groups` and `by_key`, which have grown.
+  // In `groups` and `by_key`, including their growth.
   constexpr size_t kBytesOfGroup =
       2 * sizeof(int64_t) + 2 * sizeof(uint64_t) + 4 * sizeof(Slot);
   absl::Status status;
@@ -267,7 +269,8 @@ class UniqueKernel : public OpKernel {
     RETURN_IF_ERROR(CheckBounds(input));
     ASSIGN_OR_RETURN(int axis, ReadAxis(context));
     const SliceSizes sizes = SlicesAlong(input.shape(), axis);
-    // Before the groups, which take as much: there may be too many slices.
+    // Allocated before the groups, which need as much memory: there may be too
+    // many slices.
     ASSIGN_OR_RETURN(Tensor * group_of,
                      AllocatePositions(context, 1, sizes.count));
     HeapCharge charge(context.host_allocator());
@@ -326,7 +329,7 @@ class UniqueKernel : public OpKernel {
     return static_cast<int>(at);
   }
 
-  // The first slice of each group, as output 0.
+  // Outputs the first slice of each group as output 0.
   static absl::Status SetFirst(OpKernelContext& context, const Tensor& input,
                                int axis, const SliceSizes& sizes,
                                const Groups& groups, HeapCharge& charge) {

@@ -1,4 +1,4 @@
-// The kernel of Where: the coordinates of what is not zero.
+// The kernel of Where: the coordinates of nonzero elements.
 #include "libs/base/status.h"
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/copy.h"

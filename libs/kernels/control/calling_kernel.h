@@ -1,4 +1,4 @@
-// CallingKernel: what kernels have in common that call the function of an attr.
+// CallingKernel is the base of kernels that call the function of an attr.
 // Internal to this folder.
 #ifndef WEFT_LIBS_KERNELS_CONTROL_CALLING_KERNEL_H_
 #define WEFT_LIBS_KERNELS_CONTROL_CALLING_KERNEL_H_
@@ -20,11 +20,11 @@ class CallingKernel : public AsyncOpKernel {
         functions_(construction.functions()) {}
 
  protected:
-  // Compiled at the first call: a function may call itself.
+  // Compiled on the first call, because a function may call itself.
   absl::StatusOr<const RunnableFunction*> Function() const {
     if (functions_ != nullptr) return functions_->Find(function_);
     return absl::UnimplementedError(absl::StrCat(
-        "function '", function_.name, "' can't be called outside a session"));
+        "function '", function_.name, "' cannot be called outside a session"));
   }
 
  private:

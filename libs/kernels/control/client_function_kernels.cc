@@ -25,16 +25,16 @@ absl::Status NotThere(const std::string& name, absl::string_view device,
               absl::StrAppend(out, "'", f.first, "'");
             });
   return absl::NotFoundError(absl::StrCat(
-      "there is no client function '", name, "' on ", device,
-      " (there: ", known,
-      "). A client function is there only in the program that gives it to its "
+      "client function '", name, "' is not registered on ", device,
+      " (registered: ", known,
+      "). A client function only exists in the program that passes it to its "
       "Server, Process or Session (client_functions): pin the node to the task "
       "of that program"));
 }
 
-// Never OUT_OF_RANGE, which ends a training as one that is done: an index that
-// is out of bounds is a mistake, in C++ as in Python, whose IndexError is not
-// the end for TensorFlow either.
+// Never OUT_OF_RANGE, which ends a training normally: an index out of bounds is
+// an error, in C++ as in Python, whose IndexError does not end a TensorFlow
+// training either.
 absl::StatusCode CodeOf(const std::exception& exception) {
   if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr) {
     return absl::StatusCode::kResourceExhausted;
@@ -45,7 +45,7 @@ absl::StatusCode CodeOf(const std::exception& exception) {
   return absl::StatusCode::kUnknown;
 }
 
-// No exception leaves it.
+// Catches all exceptions.
 absl::StatusOr<std::vector<Tensor>> CallCaught(const ClientFunction& function,
                                                const ClientFunctionCall& call) {
   try {
@@ -54,7 +54,7 @@ absl::StatusOr<std::vector<Tensor>> CallCaught(const ClientFunction& function,
     return absl::Status(CodeOf(exception),
                         absl::StrCat("an exception: ", exception.what()));
   } catch (...) {
-    return absl::UnknownError("an exception that is no std::exception");
+    return absl::UnknownError("an exception that is not a std::exception");
   }
 }
 

@@ -1,5 +1,5 @@
-// Kernels of branches and loops. They only pass slots on; which nodes run is
-// the executor's business.
+// Kernels of branches and loops. They only forward slots; the executor decides
+// which nodes run.
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// A value or a reference, whichever it is.
+// Forwards a value or a reference.
 void PassOn(OpKernelContext& context, int input, int output) {
   if (context.input_is_ref(input)) {
     context.SetOutputRef(output, context.input_variable(input));
@@ -50,7 +50,7 @@ class Switch : public OpKernel {
   }
 };
 
-// The executor fills the slot of one input only.
+// The executor fills the slot of only one input.
 class Merge : public OpKernel {
  public:
   using OpKernel::OpKernel;

@@ -1,4 +1,4 @@
-// The control family of kernels, each function in the file of its name
+// Registration of the control kernels; groups are in files of their names
 // (NOUN_kernels.cc).
 #ifndef WEFT_LIBS_KERNELS_CONTROL_CONTROL_KERNELS_H_
 #define WEFT_LIBS_KERNELS_CONTROL_CONTROL_KERNELS_H_
@@ -10,18 +10,18 @@
 
 namespace weft {
 
-// All of them but those of client functions.
+// Registers all control kernels except client functions.
 void RegisterControlKernels(KernelRegistry& registry);
 
-// Calls of functions of the program; those that are not there are NOT_FOUND
-// where the kernel is made. `functions` is not null.
+// Calls of client functions. Constructing a kernel for a missing function fails
+// with NOT_FOUND. `functions` must not be null.
 void RegisterClientFunctionKernels(
     KernelRegistry& registry, std::shared_ptr<const ClientFunctions> functions);
 // Branches and loops.
 void RegisterControlFlowKernels(KernelRegistry& registry);
-// Calls of functions that are made at run time.
+// Calls of functions at run time.
 void RegisterFunctionalKernels(KernelRegistry& registry);
-// Lists of tensors, and tensors that may not be there.
+// Lists of tensors, and optionals.
 void RegisterListJoiningKernels(KernelRegistry& registry);
 void RegisterListSizeKernels(KernelRegistry& registry);
 void RegisterListKernels(KernelRegistry& registry);

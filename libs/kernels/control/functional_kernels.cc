@@ -1,5 +1,5 @@
-// Kernels that call functions at run time: those whose calls were not expanded
-// where the graph was extended.
+// Kernels that call functions at run time: calls that were not expanded when
+// the graph was extended.
 #include <memory>
 #include <utility>
 #include <vector>
@@ -15,7 +15,7 @@ namespace {
 absl::Status SetOutputs(OpKernelContext& context, std::vector<Tensor> results) {
   if (static_cast<int>(results.size()) != context.num_outputs()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the function gives ", results.size(), " results, but ",
+        absl::StrCat("the function returns ", results.size(), " results, but ",
                      context.num_outputs(), " are expected"));
   }
   for (int i = 0; i < context.num_outputs(); ++i) {
@@ -51,8 +51,7 @@ class Call : public CallingKernel {
   }
 };
 
-// A scalar is what it is in C; of other tensors it matters whether they have
-// elements.
+// A scalar is converted as in C; other tensors are true if they have elements.
 class ToBool : public OpKernel {
  public:
   using OpKernel::OpKernel;

@@ -1,6 +1,6 @@
-// Kernels that take several elements of a list as one tensor, and back: by
-// their places (gather, scatter), or one after the other, each as long as it
-// is (concat, split).
+// Kernels that convert between several elements of a list and one tensor: by
+// index (gather, scatter), or concatenated along the first dimension, with a
+// length for each element (concat, split).
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -31,7 +31,7 @@ absl::StatusOr<TensorShape> WithFirst(int64_t first,
   return TensorShape::Create(dims);
 }
 
-// The places of a vector.
+// The indices in a vector.
 absl::StatusOr<absl::Span<const int32_t>> IndicesOf(const Tensor& indices) {
   if (indices.rank() != 1) {
     return Invalid("indices must be a vector, but have shape ",
@@ -112,7 +112,7 @@ class TensorListScatterIntoExistingList : public OpKernel {
   }
 
  private:
-  // As far as the places lie.
+  // Extends the list to the largest index.
   static absl::Status Grow(absl::Span<const int32_t> indices, List& list) {
     int64_t size = static_cast<int64_t>(list.tensors->size());
     for (const int32_t index : indices) {
@@ -127,11 +127,11 @@ class TensorListScatterIntoExistingList : public OpKernel {
   }
 };
 
-// What each element is one after the other along their first dimension, and how
-// long they are.
+// Concatenates the elements along their first dimension, and returns their
+// lengths.
 class TensorListConcat : public OpKernel {
  public:
-  // `element_shape`: an attr's; that of an input comes besides.
+  // `element_shape` is the attr's; an input may add another.
   TensorListConcat(const OpKernelConstruction& construction,
                    PartialShape element_shape)
       : OpKernel(construction), element_shape_(std::move(element_shape)) {}
@@ -152,8 +152,8 @@ class TensorListConcat : public OpKernel {
   }
 
  private:
-  // Those that were not set are zeros, as long as `leading` says. `shape`
-  // becomes what all have in common after their first dimension.
+  // Elements that were not set are zeros of the length in `leading`. `shape` is
+  // set to the common shape after the first dimension.
   static absl::StatusOr<std::vector<Tensor>> Elements(
       OpKernelContext& context, const List& list, PartialShape& shape,
       absl::Span<const int64_t> leading) {
@@ -283,8 +283,8 @@ class TensorListSplit : public OpKernel {
   }
 
  private:
-  // As in TensorFlow elements may be of any lengths, whatever `element` says of
-  // the first size; who takes one out compares all of it.
+  // As in TensorFlow, elements may have any length, whatever the first size in
+  // `element` is; a read of an element compares the whole shape.
   static absl::Status CheckRows(PartialShape element,
                                 const TensorShape& tensor) {
     if (!element.has_rank()) return absl::OkStatus();

@@ -1,4 +1,4 @@
-// Kernels of lists of tensors and of optional ones.
+// Kernels of lists of tensors and of optionals.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -203,7 +203,8 @@ class TensorListElementShape : public OpKernel {
       } else if (dims[i] <= std::numeric_limits<int32_t>::max()) {
         output->mutable_flat<int32_t>()[i] = static_cast<int32_t>(dims[i]);
       } else {
-        return Invalid("dim ", i, " is ", dims[i], ", which is no int32");
+        return Invalid("dim ", i, " is ", dims[i],
+                       ", which does not fit into int32");
       }
     }
     return absl::OkStatus();

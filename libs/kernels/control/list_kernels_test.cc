@@ -58,7 +58,7 @@ class ListKernelsTest : public ::testing::Test {
   KernelTestHarness harness_{RegisterListKernels};
 };
 
-TEST_F(ListKernelsTest, WhatIsPushedIsPoppedInTheOtherOrder) {
+TEST_F(ListKernelsTest, ElementsArePoppedInReverseOrder) {
   const Tensor list = Push(Push(Empty(), a_), b_);
   EXPECT_EQ(Length(list), 2);
   ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> popped, Pop(list));
@@ -71,7 +71,7 @@ TEST_F(ListKernelsTest, WhatIsPushedIsPoppedInTheOtherOrder) {
   EXPECT_THAT(Pop(again[0]), StatusIs(kInvalid, "pop from an empty list"));
 }
 
-TEST_F(ListKernelsTest, AListThatNobodyElseHoldsIsNotCopied) {
+TEST_F(ListKernelsTest, SoleReferenceToAListIsNotCopied) {
   Tensor list = Push(Empty(), a_);
   const auto* tensors = list.scalar<Variant>().tensors.get();
   list = Push(std::move(list), b_);
@@ -81,7 +81,7 @@ TEST_F(ListKernelsTest, AListThatNobodyElseHoldsIsNotCopied) {
   EXPECT_EQ(Length(list), 2);
 }
 
-TEST_F(ListKernelsTest, ListsHaveATypeAShapeAndPerhapsAnEnd) {
+TEST_F(ListKernelsTest, PushChecksTypeShapeAndMaxSize) {
   EXPECT_THAT(
       harness_.RunOne("TensorListPushBack", {Empty(), Tensor::Vector({1, 2})}),
       StatusIs(kInvalid, "op elements int32 but list elements float"));
@@ -229,7 +229,7 @@ TEST_F(ListKernelsTest, ElementsOfAnyLengthAreJoinedAndSplit) {
   EXPECT_TRUE(SameBits(zeros[1], Tensor::Vector<int64_t>({1, 2})));
 }
 
-TEST_F(ListKernelsTest, RowsBecomeAListAndAListRows) {
+TEST_F(ListKernelsTest, ListsConvertFromAndToTensors) {
   const Tensor rows = Tensor::FromValues<float>({3, 2}, {1, 2, 3, 4, 5, 6});
   const Tensor list = One("TensorListFromTensor", {rows, Tensor::Scalar(-1)});
   ASSERT_OK_AND_ASSIGN(const Tensor stacked, Stack(list));
@@ -253,7 +253,7 @@ TEST_F(ListKernelsTest, RowsBecomeAListAndAListRows) {
       Tensor::Scalar(-1)));
 }
 
-TEST_F(ListKernelsTest, OptionalsAreThereOrNot) {
+TEST_F(ListKernelsTest, OptionalReportsWhetherItHasAValue) {
   const Tensor there =
       One("OptionalFromValue", {a_, Tensor::Scalar(std::string("s"))});
   const Tensor none = One("OptionalNone", {});
@@ -278,15 +278,15 @@ TEST_F(ListKernelsTest, OptionalsAreThereOrNot) {
       StatusIs(kInvalid, "component 0 of type float"));
 }
 
-TEST_F(ListKernelsTest, WhatAPeerSendsAsAListIsLookedAt) {
+TEST_F(ListKernelsTest, ListsReceivedFromPeersAreChecked) {
   // It says that it is of floats, with nothing deep in it.
   Tensor list(DT_VARIANT, {});
   list.mutable_scalar<Variant>() = {
       "tensorflow::TensorList", "1 -1 1 1 2",
       std::make_shared<const std::vector<Tensor>>(
           2, Tensor::Vector<std::string>({"a", "b"}))};
-  const auto is_refused =
-      StatusIs(kInvalid, "list is of float elements, but has one of string");
+  const auto is_refused = StatusIs(
+      kInvalid, "list is of float elements, but an element is of string");
   EXPECT_THAT(Get(list, 0), is_refused);
   EXPECT_THAT(Stack(list), is_refused);
   EXPECT_THAT(Pop(list), is_refused);
@@ -299,7 +299,7 @@ TEST_F(ListKernelsTest, WhatAPeerSendsAsAListIsLookedAt) {
 }
 
 // What ends a value goes through what is inside it by recursion.
-TEST_F(ListKernelsTest, NestingHasAnEnd) {
+TEST_F(ListKernelsTest, NestingDepthIsLimited) {
   const auto wrap = [&](Tensor inner, bool as_list) -> absl::StatusOr<Tensor> {
     if (!as_list) {
       return harness_.RunOne("OptionalFromValue", {std::move(inner)});
@@ -319,7 +319,7 @@ TEST_F(ListKernelsTest, NestingHasAnEnd) {
   }
 }
 
-TEST(ToBoolTest, IsWhatAConditionIsInTensorFlow) {
+TEST(ToBoolTest, FollowsTensorFlow) {
   KernelTestHarness harness(RegisterFunctionalKernels);
   const auto is_true = [&](Tensor value) {
     const auto result = harness.RunOne("ToBool", {std::move(value)});

@@ -1,6 +1,5 @@
-// Kernels that make lists of tensors longer or shorter, or of another one's
-// tensors: TensorListResize, TensorListScatter, TensorListConcatLists,
-// TensorListPushBackBatch.
+// Kernels that change the length of lists, or combine lists: TensorListResize,
+// TensorListScatter, TensorListConcatLists, TensorListPushBackBatch.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -42,7 +41,7 @@ absl::StatusOr<List> ListAt(const Tensor& handles, int64_t i) {
   return ReadList(Tensor::Scalar(handles.flat<Variant>()[i]));
 }
 
-// As many elements as are asked for: the first ones, or zeros behind the last.
+// Truncates the list, or appends zeros, to the requested length.
 class TensorListResize : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -58,8 +57,8 @@ class TensorListResize : public OpKernel {
   }
 };
 
-// A row for each index; with a fourth input, which is not negative, so many
-// elements at least.
+// A row for each index; if a fourth input is not negative, the list has at
+// least that many elements.
 class TensorListScatter : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -122,7 +121,7 @@ class TensorListScatter : public OpKernel {
   }
 };
 
-// The elements of a list, then those of another.
+// The concatenation of two lists.
 absl::StatusOr<Variant> Joined(const List& first, const List& second) {
   List joined;
   joined.kind = first.kind;
@@ -137,7 +136,7 @@ absl::StatusOr<Variant> Joined(const List& first, const List& second) {
   return VariantFrom(std::move(joined));
 }
 
-// Of two tensors of lists, list by list.
+// For two tensors of lists, list by list.
 class TensorListConcatLists : public OpKernel {
  public:
   TensorListConcatLists(const OpKernelConstruction& construction,
@@ -167,7 +166,7 @@ class TensorListConcatLists : public OpKernel {
   const DataType dtype_;
 };
 
-// Row by row, to the lists of a vector.
+// Pushes each row to the corresponding list of a vector.
 class TensorListPushBackBatch : public OpKernel {
  public:
   using OpKernel::OpKernel;

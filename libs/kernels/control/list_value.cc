@@ -60,7 +60,8 @@ absl::StatusOr<const Variant*> VariantOf(const Tensor& handle,
                                          absl::string_view type_name,
                                          absl::string_view what) {
   if (handle.dtype() != DT_VARIANT || handle.num_elements() != 1) {
-    return Invalid("the handle is no scalar variant, but ", handle.ToString());
+    return Invalid("the handle must be a scalar variant, but is ",
+                   handle.ToString());
   }
   const Variant& variant = handle.scalar<Variant>();
   if (variant.type_name != type_name) {
@@ -85,7 +86,7 @@ absl::StatusOr<List> ReadList(const Tensor& handle) {
 absl::StatusOr<List> TakeList(OpKernelContext& context) {
   const Tensor handle = context.TakeInput(0);
   ASSIGN_OR_RETURN(List list, ReadList(handle));
-  // The list and the handle hold it now.
+  // The list and the handle hold it at this point.
   const bool is_alone = handle.RefCountIsOne() && list.tensors.use_count() <= 2;
   if (!is_alone) {
     list.tensors = std::make_shared<std::vector<Tensor>>(*list.tensors);
@@ -149,7 +150,7 @@ absl::StatusOr<Tensor> ElementAt(OpKernelContext& context, const List& list,
                                  size_t i, PartialShape shape) {
   const Tensor& element = (*list.tensors)[i];
   if (!element.IsInitialized()) {
-    // Others may know the shape.
+    // Other elements may have the shape.
     for (const Tensor& other : *list.tensors) {
       if (shape.IsFullyDefined()) break;
       if (!other.IsInitialized()) continue;
@@ -157,14 +158,16 @@ absl::StatusOr<Tensor> ElementAt(OpKernelContext& context, const List& list,
     }
     return Zeros(context, list, shape);
   }
-  // Who sends a variant may say anything of the tensors in it.
+  // A variant from a peer may describe its tensors wrongly.
   if (element.dtype() != list.kind.dtype) {
     return Invalid("The list is of ", DataTypeName(list.kind.dtype),
-                   " elements, but has one of ", DataTypeName(element.dtype()));
+                   " elements, but an element is of ",
+                   DataTypeName(element.dtype()));
   }
   if (shape.IsCompatibleWith(element.shape())) return element;
   return Invalid("Expected element of shape ", shape.ToString(),
-                 " but the list has one of ", element.shape().ToString());
+                 " but the list has an element of shape ",
+                 element.shape().ToString());
 }
 
 }  // namespace weft::lists

@@ -1,10 +1,9 @@
-// Lists of tensors as kernels read and write them. A list is a Variant with its
-// tensors, what it knows of them in the metadata; one that nobody else holds is
-// changed in place, so that pushing n tensors takes n steps. Internal to this
-// folder.
+// Access to lists of tensors. A list is a Variant that holds the tensors, with
+// their description in its metadata. A list that is not shared is changed in
+// place, so that pushing n tensors takes linear time. Internal to this folder.
 //
-// Threads: pure functions. Errors are INVALID_ARGUMENT, in TensorFlow's words
-// where it has any: a variant may come from anybody.
+// Threads: pure functions. Errors are INVALID_ARGUMENT, with TensorFlow's texts
+// if it has any: a variant may come from any peer.
 #ifndef WEFT_LIBS_KERNELS_CONTROL_LIST_VALUE_H_
 #define WEFT_LIBS_KERNELS_CONTROL_LIST_VALUE_H_
 
@@ -23,7 +22,8 @@
 
 namespace weft::lists {
 
-// Far above any list; bounds what one number can make us allocate.
+// Far above the size of any list; bounds the memory that one number can make a
+// kernel allocate.
 inline constexpr int64_t kMaxElements = int64_t{1} << 24;
 
 template <typename... Parts>
@@ -31,44 +31,44 @@ absl::Status Invalid(const Parts&... parts) {
   return absl::InvalidArgumentError(absl::StrCat(parts...));
 }
 
-// What a list knows of its tensors.
+// ListKind describes the tensors of a list.
 struct ListKind {
   DataType dtype = DT_INVALID;
-  int64_t max_elements = -1;  // none
-  int64_t depth = 1;          // its nesting; see nesting.h
+  int64_t max_elements = -1;  // -1: unbounded
+  int64_t depth = 1;          // nesting depth; see nesting.h
   PartialShape shape;
 };
 
-// A list on its way through a kernel.
+// A list while a kernel processes it.
 struct List {
   ListKind kind;
-  // Those that were never set are not initialized.
+  // Elements that were never set are not initialized.
   std::shared_ptr<std::vector<Tensor>> tensors;
 };
 
-// The variant in a scalar, of that type; `what` is for the error.
+// The variant of that type in a scalar; `what` is for the error text.
 absl::StatusOr<const Variant*> VariantOf(const Tensor& handle,
                                          absl::string_view type_name,
                                          absl::string_view what);
 
 absl::StatusOr<List> ReadList(const Tensor& handle);
-// Input 0, to be changed: a copy unless the kernel alone holds it.
+// Input 0, to be modified: a copy unless only the kernel holds it.
 absl::StatusOr<List> TakeList(OpKernelContext& context);
 // The list as an element of a tensor.
 Variant VariantFrom(List list);
-// As output 0.
+// Sets output 0 to the list.
 absl::Status WriteList(OpKernelContext& context, List list);
 
-// A scalar -1 is a shape of which nothing is known.
+// A scalar -1 is a shape of unknown rank.
 absl::StatusOr<PartialShape> ShapeFrom(const Tensor& tensor);
 absl::StatusOr<int64_t> ScalarFrom(const Tensor& tensor,
                                    absl::string_view what);
 absl::Status CheckType(const List& list, DataType dtype);
 absl::Status CheckElement(const List& list, const Tensor& tensor);
-// What the list knows of it, and what is asked.
+// Merges the list's element shape with the requested one.
 absl::StatusOr<PartialShape> ElementShape(const List& list,
                                           const Tensor& asked);
-// The element, or zeros where none was set.
+// The element, or zeros if it was not set.
 absl::StatusOr<Tensor> ElementAt(OpKernelContext& context, const List& list,
                                  size_t i, PartialShape shape);
 

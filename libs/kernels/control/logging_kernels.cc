@@ -1,5 +1,5 @@
-// Kernels that speak to people: Assert, Print, PrintV2, and StringFormat, which
-// makes texts for them.
+// Kernels that print: Assert, Print, PrintV2, and StringFormat, which formats
+// texts.
 #include <atomic>
 #include <cstdio>
 #include <memory>
@@ -44,7 +44,7 @@ class AssertKernel : public OpKernel {
       message.Append("]");
     }
     ASSIGN_OR_RETURN(const std::string text, std::move(message).Take());
-    // The error's own copy.
+    // For the error's copy.
     RETURN_IF_ERROR(charge.AddStrings(1, text.size()));
     return absl::InvalidArgumentError(text);
   }
@@ -77,7 +77,7 @@ class PrintKernel : public OpKernel {
     }
     text.Append("\n");
     ASSIGN_OR_RETURN(const std::string line, std::move(text).Take());
-    // In one piece, so that lines of several threads do not mix.
+    // In one call, so that lines of several threads do not mix.
     std::fwrite(line.data(), 1, line.size(), stderr);
     return absl::OkStatus();
   }
@@ -89,7 +89,7 @@ class PrintKernel : public OpKernel {
   std::atomic<int64_t> count_{0};
 };
 
-// A text to a stream of the process; log(...) goes where errors go.
+// Writes a text to a stream of the process; log(...) targets use stderr.
 class PrintTextKernel : public OpKernel {
  public:
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
@@ -125,7 +125,7 @@ class PrintTextKernel : public OpKernel {
     HeapCharge charge(context.host_allocator());
     ChargedText whole(charge);
     whole.Append(input.scalar<std::string>(), end_);
-    // In one piece, so that texts of several threads do not mix.
+    // In one call, so that texts of several threads do not mix.
     ASSIGN_OR_RETURN(const std::string text, std::move(whole).Take());
     std::FILE* const stream = to_stdout_ ? stdout : stderr;
     std::fwrite(text.data(), 1, text.size(), stream);
@@ -138,7 +138,7 @@ class PrintTextKernel : public OpKernel {
   std::string end_;
 };
 
-// A template with tensors in the places that it keeps for them.
+// Inserts tensors at the placeholders of a template.
 class StringFormatKernel : public OpKernel {
  public:
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
@@ -174,7 +174,7 @@ class StringFormatKernel : public OpKernel {
 
  private:
   const int64_t summarize_;
-  std::vector<std::string> parts_;  // one more than there are inputs
+  std::vector<std::string> parts_;  // one more than inputs
 };
 
 }  // namespace

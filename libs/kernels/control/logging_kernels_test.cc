@@ -24,7 +24,7 @@ std::string SummarizeEnds(const Tensor& tensor, int64_t at_ends) {
   return TextOf(AppendEnds, tensor, at_ends);
 }
 
-TEST(SummarizeValuesTest, IsTensorFlows) {
+TEST(SummarizeValuesTest, MatchesTensorFlow) {
   const auto matrix = Tensor::FromValues({2, 2}, {1, 2, 3, 4});
   EXPECT_EQ(SummarizeValues(matrix, -1), "[1 2][3 4]");
   EXPECT_EQ(SummarizeValues(matrix, 3), "[1 2][3...]...");
@@ -39,7 +39,7 @@ TEST(SummarizeValuesTest, IsTensorFlows) {
             2000u);
 }
 
-TEST(SummarizeValuesTest, NumbersHaveTheDigitsThatTellThemApart) {
+TEST(SummarizeValuesTest, NumbersHaveRoundTripDigits) {
   EXPECT_EQ(
       SummarizeValues(
           Tensor::Vector<float>({0.1f, 1e20f, 123456792, 1e6f, -0.0f}), 9),
@@ -53,7 +53,7 @@ TEST(SummarizeValuesTest, NumbersHaveTheDigitsThatTellThemApart) {
             "0.0999755859");
 }
 
-TEST(SummarizeValuesTest, LongStringsAreEscapedAsShortOnes) {
+TEST(SummarizeValuesTest, LongStringsAreEscapedLikeShortOnes) {
   std::string text, escaped;
   for (int i = 0; i < 3000; ++i) {
     text +=
@@ -65,7 +65,7 @@ TEST(SummarizeValuesTest, LongStringsAreEscapedAsShortOnes) {
   EXPECT_EQ(SummarizeEnds(Tensor::Scalar(text), 3), "\"" + escaped + "\"");
 }
 
-TEST(SummarizeValuesTest, ValuesWithoutTextAreQuestionMarks) {
+TEST(SummarizeValuesTest, ComplexValuesArePrintedAsQuestionMarks) {
   EXPECT_EQ(SummarizeValues(Tensor(DT_COMPLEX64, {2, 2}), 3), "? ? ?...");
   EXPECT_EQ(SummarizeEnds(Tensor(DT_COMPLEX64, {2}), 3), "[? ?]");
 }
@@ -81,7 +81,7 @@ TEST(SummarizeEndsTest, ShowsTheEndsOfEachDimension) {
             "[\n ...]");
 }
 
-TEST(LoggingKernelsTest, StringFormatFillsItsPlaces) {
+TEST(LoggingKernelsTest, StringFormatFillsItsPlaceholders) {
   KernelTestHarness harness(RegisterLoggingKernels);
   ASSERT_OK_AND_ASSIGN(
       auto outputs,
@@ -106,7 +106,7 @@ TEST(LoggingKernelsTest, AssertFailsWithItsData) {
               StatusIs(absl::StatusCode::kInvalidArgument, "scalar"));
 }
 
-TEST(LoggingKernelsTest, PrintPrintsAndPassesOn) {
+TEST(LoggingKernelsTest, PrintLogsAndForwardsItsInput) {
   KernelTestHarness harness(RegisterLoggingKernels);
   ASSERT_OK_AND_ASSIGN(auto kernel,
                        harness.Make("Print", {DT_INT32, DT_FLOAT},

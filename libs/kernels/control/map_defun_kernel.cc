@@ -17,10 +17,11 @@
 namespace weft {
 namespace {
 
-// Far above any map; bounds what one shape can make us allocate.
+// Far above any map; bounds the memory that one shape can make a kernel
+// allocate.
 constexpr int64_t kMaxRows = int64_t{1} << 24;
 
-// The shape of `rows` of that shape.
+// The shape of `rows` stacked tensors of that shape.
 absl::StatusOr<TensorShape> RowsOf(int64_t rows,
                                    absl::Span<const int64_t> row) {
   std::vector<int64_t> dims = {rows};
@@ -38,12 +39,12 @@ absl::StatusOr<Tensor> RowOf(const Tensor& tensor, int64_t row,
   return slice.Reshaped(std::move(shape));
 }
 
-// The calls of one run: so many at a time, in the order of the rows.
+// The calls of one run: a limited number at a time, in row order.
 class RowCalls : public std::enable_shared_from_this<RowCalls> {
  public:
   static constexpr int64_t kAtOnce = 16;
 
-  // `context` lives until `done` is called.
+  // `context` must live until `done` is called.
   RowCalls(OpKernelContext& context, const RunnableFunction& function,
            const std::vector<PartialShape>& shapes, int num_mapped,
            AsyncOpKernel::Done done)
@@ -69,10 +70,11 @@ class RowCalls : public std::enable_shared_from_this<RowCalls> {
  private:
   using Results = absl::StatusOr<std::vector<Tensor>>;
 
-  // The `done` of one call. Where an exception destroys it without a call, its
-  // row fails: the other rows hold the calls, which would wait for it forever.
-  // Without an exception it does nothing, for it may outlive the step: a
-  // scheduler that ends destroys closures that it has not run.
+  // The `done` of one call. If an exception destroys it without a call, its row
+  // fails: otherwise the other rows, which hold the calls, would wait for it
+  // forever. Destruction without an exception does nothing, because it may
+  // outlive the step: a scheduler that ends destroys closures that it has not
+  // run.
   class RowDone {
    public:
     RowDone(std::shared_ptr<RowCalls> calls, int64_t row)
@@ -122,7 +124,7 @@ class RowCalls : public std::enable_shared_from_this<RowCalls> {
     absl::StatusOr<std::vector<Tensor>> args =
         CatchExceptions([&] { return ArgsOf(row); });
     if (!args.ok()) return Ended(row, args.status());
-    // An exception ends the row where it destroys the RowDone.
+    // An exception that destroys the RowDone ends the row.
     CatchExceptions([&] {
       function_.Run(context_.step(), *std::move(args),
                     RowDone(shared_from_this(), row));
@@ -154,20 +156,20 @@ class RowCalls : public std::enable_shared_from_this<RowCalls> {
     if (!scheduled.ok()) Ended(next, scheduled);
   }
 
-  // Not here: many that end at once would lie on one another's stack.
+  // Not run here: many calls that end at once would nest on the stack.
   void ScheduleCall(int64_t row) {
     context_.scheduler().Schedule(
         Pool::kCompute, [self = shared_from_this(), row] { self->Call(row); });
   }
 
-  // `context_` is not used any more when `done_` has been called.
+  // `context_` must not be used after `done_` was called.
   void End() {
     absl::Status status = CatchExceptions([&] { return SetOutputs(); });
     AsyncOpKernel::Done done = std::move(done_);
     done(std::move(status));
   }
 
-  // Nothing runs any more.
+  // Called when no call is running any more.
   absl::Status SetOutputs() {
     absl::MutexLock lock(&mutex_);
     RETURN_IF_ERROR(status_);
@@ -201,7 +203,7 @@ class RowCalls : public std::enable_shared_from_this<RowCalls> {
     return output;
   }
 
-  // Sizes that nobody knows are 0.
+  // Unknown sizes are 0.
   absl::StatusOr<Tensor> NoRows(int i) const {
     std::vector<int64_t> dims;
     if (shapes_[i].has_rank()) {
@@ -250,10 +252,9 @@ class MapDefun : public CallingKernel {
                      const RunnableFunction& function) const {
     if (static_cast<int>(function.result_types().size()) !=
         context.num_outputs()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the function gives ", function.result_types().size(),
-                       " results, but attr 'output_types' promises ",
-                       context.num_outputs()));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the function returns ", function.result_types().size(),
+          " results, but attr 'output_types' has ", context.num_outputs()));
     }
     // Rows without elements take no memory, but their results do.
     if (context.input(0).rank() > 0 && context.input(0).dim(0) > kMaxRows) {

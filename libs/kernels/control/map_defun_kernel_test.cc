@@ -16,7 +16,7 @@
 namespace weft {
 namespace {
 
-// Whether there is memory for the text of the error.
+// Whether there is memory for the error text.
 enum class Memory { kForText, kNone };
 
 // x -> x. Rows before `throws_at` wait for the last row; it throws, and its
@@ -82,16 +82,16 @@ absl::StatusOr<Tensor> MapOf(const Tensor& rows, int32_t throws_at,
        {"output_shapes", std::vector<PartialShape>{PartialShape({})}}});
 }
 
-TEST(MapDefunTest, AnExceptionOfOneRowFailsTheNode) {
+TEST(MapDefunTest, ExceptionInOneRowFailsTheNode) {
   const Tensor rows = Tensor::Vector<int32_t>({0, 1, 2, 3, 4, 5, 6});
   EXPECT_OK(MapOf(rows, /*throws_at=*/-1));
   EXPECT_THAT(MapOf(rows, /*throws_at=*/5),
               StatusIs(absl::StatusCode::kResourceExhausted, "row 5"));
 }
 
-// The row ends where an exception unwinds the stack: a second one would end the
-// process.
-TEST(MapDefunTest, ARowEndsWithoutMemoryForItsError) {
+// The row ends while an exception unwinds the stack: a second exception would
+// terminate the process.
+TEST(MapDefunTest, RowEndsWithoutMemoryForItsError) {
   const Tensor rows = Tensor::Vector<int32_t>({0, 1, 2, 3, 4, 5, 6});
   EXPECT_THAT(MapOf(rows, /*throws_at=*/5, Memory::kNone),
               StatusIs(absl::StatusCode::kResourceExhausted));

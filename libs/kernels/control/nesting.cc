@@ -11,9 +11,9 @@
 namespace weft {
 namespace {
 
-// Number `index` of the metadata, from 1 to kMaxNesting: a variant may come
-// from a client, and its metadata may then say anything. Such a variant is no
-// deeper than its message.
+// Number `index` of the metadata, from 1 to kMaxNesting. A variant may come
+// from a client with arbitrary metadata; such a variant is not nested deeper
+// than its message.
 int64_t NumberAt(const Variant& variant, int index) {
   const std::vector<absl::string_view> parts =
       absl::StrSplit(variant.metadata, absl::MaxSplits(' ', index + 1));
@@ -25,8 +25,8 @@ int64_t NumberAt(const Variant& variant, int index) {
   return std::clamp<int64_t>(number, 1, kMaxNesting);
 }
 
-// Of a type without a number. Only messages make those that hold variants, so
-// the recursion is no deeper than a message.
+// For types without a depth in the metadata. Only messages create such variants
+// with nested ones, so the recursion is not deeper than a message.
 int64_t NestingOfTensors(const Variant& variant) {
   int64_t nesting = 1;
   if (variant.tensors == nullptr) return nesting;
@@ -54,7 +54,7 @@ absl::Status Nest(const Tensor& inner, int64_t& nesting) {
     const int64_t below = NestingOf(variant);
     if (below >= kMaxNesting) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "variants (data sets, lists, optional values) are more than ",
+          "variants (datasets, lists, optional values) are more than ",
           kMaxNesting,
           " deep inside one another. Does a loop put each into the next? Put "
           "them side by side instead, for example into one list"));

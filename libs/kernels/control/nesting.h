@@ -1,8 +1,7 @@
-// Nesting: how deep variants lie inside one another. Lists and optional values
-// hold tensors, data sets hold their inputs and captured tensors, and any of
-// these tensors may hold variants again. Destructors and walks recurse, so
-// every kernel that puts tensors into a variant must call Nest for each of
-// them.
+// Nesting limits the depth of nested variants. Lists and optionals hold
+// tensors, datasets hold their inputs and captured tensors, and these tensors
+// may hold variants again. Destructors and traversals recurse, so every kernel
+// that puts tensors into a variant must call Nest for each of them.
 //
 //   int64_t nesting = 1;
 //   for (const Tensor& tensor : tensors) {
@@ -28,12 +27,12 @@ inline constexpr int64_t kMaxNesting = 1000;
 inline constexpr char kListType[] = "tensorflow::TensorList";
 inline constexpr char kDatasetType[] = "tensorflow::DatasetVariantWrapper";
 
-// 1 for a variant that holds no other, else 1 more than the deepest one in it.
-// Constant time for lists, optional values and data sets.
+// 1 for a variant that holds no other, otherwise 1 more than the deepest one in
+// it. Constant time for lists, optionals and datasets.
 int64_t NestingOf(const Variant& variant);
 
-// Raises `nesting` to that of a variant that holds `inner`. INVALID_ARGUMENT,
-// with the limit, beyond kMaxNesting.
+// Raises `nesting` to that of a variant that holds `inner`. Returns
+// INVALID_ARGUMENT, with the limit, beyond kMaxNesting.
 absl::Status Nest(const Tensor& inner, int64_t& nesting);
 
 }  // namespace weft

@@ -1,5 +1,4 @@
-// The value of an Optional: a variant of the tensors that are there, or of
-// none.
+// The value of an Optional: a variant that holds its tensors, or none.
 #ifndef WEFT_LIBS_KERNELS_CONTROL_OPTIONAL_VALUE_H_
 #define WEFT_LIBS_KERNELS_CONTROL_OPTIONAL_VALUE_H_
 
@@ -16,11 +15,11 @@
 namespace weft {
 
 inline constexpr char kOptionalType[] = "tensorflow::data::Optional";
-// Its metadata where it has a value; then, after a space, how deep lists and
-// optional values are inside it, if they are.
+// The metadata of an optional with a value; followed, if it holds nested lists
+// or optionals, by a space and their depth.
 inline constexpr char kOptionalHasValue[] = "1";
 
-// `depth` is 1 where nothing is inside it that may be deep.
+// `depth` is 1 without nested variants.
 inline Variant OptionalOf(std::vector<Tensor> components, int64_t depth = 1) {
   return {kOptionalType,
           depth == 1 ? kOptionalHasValue

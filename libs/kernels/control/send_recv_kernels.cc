@@ -1,6 +1,6 @@
-// Kernels of a partition's edges to others, and of those between the memories
-// of a device. Its ends, _Arg and _Retval, are run
-// by the executor itself; their kernels only say that there is one.
+// Kernels of a partition's edges to other partitions, and of edges between the
+// memories of a device. The executor itself runs the ends of a partition, _Arg
+// and _Retval; their kernels only declare support.
 #include <utility>
 
 #include "libs/base/status.h"
@@ -29,7 +29,7 @@ class Send : public OpKernel {
   const int64_t edge_;
 };
 
-// Ends with the rendezvous when the step is cancelled.
+// Ends with the rendezvous if the step is cancelled.
 class Recv : public AsyncOpKernel {
  public:
   Recv(const OpKernelConstruction& construction, int64_t edge)
@@ -57,8 +57,8 @@ absl::StatusOr<std::unique_ptr<OpKernel>> MakeWithEdge(
   return std::make_unique<Kernel>(construction, edge);
 }
 
-// Copies between a device's memory and the host's. What lies there already, as
-// all does on a device without memory of its own, is handed on.
+// Copies between device and host memory. Values that are already there are
+// forwarded, as all are on a device without its own memory.
 class CopyToDevice : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -74,7 +74,7 @@ class CopyToDevice : public OpKernel {
   }
 };
 
-// Ends when the device has come so far, as each of its steps does.
+// Completes when the device has reached this point.
 class CopyToHost : public AsyncOpKernel {
  public:
   using AsyncOpKernel::AsyncOpKernel;

@@ -21,8 +21,8 @@ using SummarizedTypes =
     TypeList<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t,
              uint8_t, uint16_t, uint32_t, uint64_t, bool, std::string>;
 
-// Six digits of a float, or fifteen of a double, where they say it all; else as
-// many as no other number has.
+// Six digits of a float, or fifteen of a double, if they are exact; otherwise
+// as many as needed to identify the number.
 template <typename T>
 std::string NumberText(T value) {
   if (std::isnan(value)) return "nan";
@@ -53,8 +53,8 @@ void AppendValue(const T& value, ChargedText& text) {
   text.Append(Text(value));
 }
 
-// Piece by piece: what escaping makes of a long string is charged only where it
-// is appended. Each byte is escaped by itself.
+// In pieces, so that the escaped form of a long string is charged only as it is
+// appended. Each byte is escaped separately.
 void AppendValue(const std::string& value, ChargedText& text) {
   constexpr size_t kPiece = 4096;
   for (size_t i = 0; i < value.size() && text.ok(); i += kPiece) {
@@ -117,7 +117,7 @@ class Summary {
   const size_t begin_;
 };
 
-// Writes the ends of each dimension of one tensor.
+// Writes the first and last entries of each dimension of a tensor.
 template <typename T>
 class EndsSummary {
  public:
@@ -130,8 +130,8 @@ class EndsSummary {
   void Write() { WriteDim(0, 0); }
 
  private:
-  // Of the part that begins at element `begin`. A tensor without elements may
-  // have any number of rows, of which the ends are enough.
+  // Writes the part that begins at element `begin`. A tensor without elements
+  // may have any number of rows, of which only the ends are visited.
   void WriteDim(int d, int64_t begin) {
     if (d == shape_.rank()) return WriteElement(begin);
     int64_t part = 1;
@@ -161,7 +161,7 @@ class EndsSummary {
     if (in_quotes) text_.Append("\"");
   }
 
-  // A blank, or as many line ends as there are dimensions inside.
+  // A blank, or one line end for each inner dimension.
   void WriteSpace(int d) {
     const int inner = shape_.rank() - d - 1;
     if (inner == 0) return text_.Append(" ");
@@ -174,7 +174,7 @@ class EndsSummary {
   ChargedText& text_;
 };
 
-// Of a type whose values have no text, as complex ones have none in TensorFlow.
+// For types whose values are not printed, such as complex ones in TensorFlow.
 void AppendUnknown(int64_t limit, int64_t all, ChargedText& text) {
   for (int64_t i = 0; i < std::min(limit, all) && text.ok(); ++i) {
     text.Append(i == 0 ? "?" : " ?");
@@ -191,7 +191,7 @@ void ChargedText::AppendPiece(absl::string_view piece) {
   if (status_.ok()) text_.append(piece.data(), piece.size());
 }
 
-// Both the old and the new memory are taken while the text moves.
+// The old and the new memory are both allocated while the text is moved.
 absl::Status ChargedText::Grow(size_t size) {
   const size_t before = HeapCharge::BytesOfString(text_.capacity());
   const size_t wanted = std::max(size, 2 * text_.capacity());

@@ -1,6 +1,6 @@
-// The values of a tensor as text, in the words of TensorFlow's Assert and Print
-// (Tensor::SummarizeValue) and of its StringFormat. A text may take much more
-// memory than the tensors that it shows, so it is charged before it grows.
+// The values of a tensor as text, in the format of TensorFlow's Assert and
+// Print (Tensor::SummarizeValue) and of its StringFormat. A text may need much
+// more memory than its tensors, so it is charged before it is extended.
 #ifndef WEFT_LIBS_KERNELS_CONTROL_TENSOR_SUMMARY_H_
 #define WEFT_LIBS_KERNELS_CONTROL_TENSOR_SUMMARY_H_
 
@@ -17,23 +17,24 @@
 
 namespace weft {
 
-// A text whose memory `charge` counts before it is taken. Not synchronized.
+// ChargedText is a text whose memory is charged before it is allocated. Not
+// synchronized.
 class ChargedText {
  public:
-  // `charge` outlives the text.
+  // `charge` must outlive the text.
   explicit ChargedText(HeapCharge& charge) : charge_(charge) {}
 
-  // Appends all pieces, or nothing more once there was no memory for one.
+  // Appends all pieces, or none once there was no memory for a piece.
   template <typename... Pieces>
   void Append(const Pieces&... pieces) {
     (AppendPiece(pieces), ...);
   }
 
-  // Whether all was appended.
+  // Returns whether everything was appended.
   bool ok() const { return status_.ok(); }
   size_t size() const { return text_.size(); }
-  // RESOURCE_EXHAUSTED unless all was appended. The charge counts the text
-  // still.
+  // Returns RESOURCE_EXHAUSTED unless everything was appended. The text remains
+  // charged.
   absl::StatusOr<std::string> Take() && {
     if (!status_.ok()) return status_;
     return std::move(text_);
@@ -48,13 +49,12 @@ class ChargedText {
   absl::Status status_;
 };
 
-// Appends "4 -9", "[1 2][3...]...": at most `max_values` values; negative means
-// all.
+// Appends "4 -9", "[1 2][3...]...": at most `max_values` values; negative: all.
 void AppendValues(const Tensor& tensor, int64_t max_values, ChargedText& text);
 
-// Appends "[[1 2 ... 8 9]\n [3 4 ... 6 7]]", strings in quotes: of each
-// dimension as many at both ends, as StringFormat and tf.print write; negative
-// means all.
+// Appends "[[1 2 ... 8 9]\n [3 4 ... 6 7]]", with strings in quotes: `at_ends`
+// entries at both ends of each dimension, in the format of StringFormat and
+// tf.print; negative: all.
 void AppendEnds(const Tensor& tensor, int64_t at_ends, ChargedText& text);
 
 }  // namespace weft

@@ -172,7 +172,7 @@ void LaunchReverseSequences(int64_t size, const Sequences& sequences,
 
 void LaunchRowsFrom(int64_t count, int64_t row_bytes, const int64_t* rows,
                     void* out, cudaStream_t stream) {
-  // Rows lie one behind the other: what divides one begins where it may.
+  // Rows are contiguous: a piece that divides the row size keeps them aligned.
   int64_t piece = 16;
   while (row_bytes % piece != 0) piece /= 2;
   const int64_t row = row_bytes / piece, n = count * row;

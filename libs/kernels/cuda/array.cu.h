@@ -1,8 +1,8 @@
-// Launches that move elements. All take pointers to a GPU's memory, the size of
+// Launches that move elements. All take pointers to GPU memory and the size of
 // an element (1, 2, 4, 8 or 16 bytes), and REQUIRE at least one element.
 //
-// An index that is out of range is no error, since nobody waits for the device
-// to learn of it: a gather gives zeros for it.
+// An index out of range is no error, because reporting it would require waiting
+// for the device: a gather returns zeros for it.
 #ifndef WEFT_LIBS_KERNELS_CUDA_ARRAY_CU_H_
 #define WEFT_LIBS_KERNELS_CUDA_ARRAY_CU_H_
 
@@ -15,8 +15,9 @@ namespace weft::cuda {
 
 constexpr int kMostPatternDims = 16;
 
-// Where the elements of a box lie, innermost dimension first: position (i, j,
-// ...) at offset + i * strides[0] + j * strides[1] + ..., in elements.
+// Pattern describes the positions of a box of elements, innermost dimension
+// first: position (i, j, ...) is at offset + i * strides[0] + j * strides[1] +
+// ..., in elements.
 struct Pattern {
   int rank = 0;
   int64_t sizes[kMostPatternDims] = {};
@@ -24,7 +25,8 @@ struct Pattern {
   int64_t offset = 0;
 };
 
-// The `n` elements of `in` that the pattern names, packed; and the other way.
+// Copies the `n` elements of `in` in the pattern to packed memory, and the
+// reverse.
 void LaunchFromPattern(int64_t size, const Pattern& pattern, int64_t n,
                        const void* in, void* out, cudaStream_t stream);
 void LaunchToPattern(int64_t size, const Pattern& pattern, int64_t n,
@@ -40,8 +42,8 @@ struct Gather {
 void LaunchGather(int64_t size, const Gather& gather, const void* params,
                   void* out, cudaStream_t stream);
 
-// Indices, of so many bytes each, are [before, after], the result is [before,
-// depth, after], `on` where the index is.
+// Indices, of `index_size` bytes each, are [before, after]; the result is
+// [before, depth, after], with `on` at the index.
 struct OneHot {
   int64_t before = 1, depth = 1, after = 1;
   const void* indices = nullptr;
@@ -50,11 +52,10 @@ struct OneHot {
 void LaunchOneHot(int64_t size, const OneHot& one_hot, const void* on,
                   const void* off, void* out, cudaStream_t stream);
 
-// Sums of rows: row targets[i] of the result is that of the rows
-// chosen[begins[i]
-// .. begins[i + 1]), each times its scale where there are scales, divided by
-// divisors[i] where there are divisors; added up in this order. All lie in the
-// GPU's memory. Floats; the rows of the result that are no targets stay.
+// Sums of rows: row targets[i] of the result is the sum of rows
+// chosen[begins[i] .. begins[i + 1]), in this order, each times its scale if
+// there are scales, divided by divisors[i] if there are divisors. All arrays
+// are in GPU memory. Floats; other rows of the result are unchanged.
 struct ChosenRows {
   int64_t targets_count = 0, row = 0;
   const int64_t* chosen = nullptr;
@@ -66,24 +67,24 @@ struct ChosenRows {
 void LaunchSumsOfRows(ElementType type, const ChosenRows& rows, const void* in,
                       void* out, cudaStream_t stream);
 
-// [sequences] and [steps] are two dimensions, with these strides, of n
-// elements: the first lengths[i] <= steps of sequence i are reversed.
+// Two dimensions [sequences] and [steps], with these strides, of n elements:
+// reverses the first lengths[i] <= steps of sequence i.
 struct Sequences {
   int64_t n = 0;
   int64_t sequences = 1, sequence_stride = 1;
   int64_t steps = 1, step_stride = 1;
-  const int64_t* lengths = nullptr;  // in the GPU's memory
+  const int64_t* lengths = nullptr;  // in GPU memory
 };
-// `out` lies elsewhere than `in`.
+// `out` must not overlap `in`.
 void LaunchReverseSequences(int64_t size, const Sequences& sequences,
                             const void* in, void* out, cudaStream_t stream);
 
-// Row rows[2 i] of the result, of so many bytes, becomes what lies at
-// rows[2 i + 1], an address in the GPU's memory; i < count.
+// Copies to row rows[2 i] of the result `row_bytes` bytes from address rows[2 i
+// + 1] in GPU memory, for i < count.
 void LaunchRowsFrom(int64_t count, int64_t row_bytes, const int64_t* rows,
                     void* out, cudaStream_t stream);
 
-// out[i] = *value, which lies in host memory.
+// out[i] = *value, which is in host memory.
 void LaunchValue(int64_t size, int64_t n, const void* value, void* out,
                  cudaStream_t stream);
 

@@ -1,4 +1,5 @@
-// Kernels that move elements on GPUs: gathers, transposes, joins and splits.
+// GPU kernels that move elements: gathers, transposes, concatenations and
+// splits.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -21,7 +22,7 @@
 namespace weft {
 namespace {
 
-// An axis in host memory, from the front.
+// An axis in host memory, counted from the front.
 absl::StatusOr<int> ReadAxis(const Tensor& axis, int rank) {
   if (axis.rank() > 1 || axis.num_elements() != 1) {
     return absl::InvalidArgumentError(
@@ -37,8 +38,8 @@ absl::StatusOr<int> ReadAxis(const Tensor& axis, int rank) {
   return static_cast<int>(values[0] < 0 ? values[0] + rank : values[0]);
 }
 
-// Rows `axis` of params, of which the first `batch_dims` dimensions and those
-// of the indices go together.
+// Gathers rows `axis` of params; the first `batch_dims` dimensions of params
+// and indices correspond.
 absl::Status GatherAlong(OpKernelContext& context, const Tensor& params,
                          const Tensor& indices, int axis, int64_t batch_dims) {
   const TensorShape& shape = params.shape();
@@ -89,7 +90,7 @@ class GatherKernel : public OpKernel {
     ASSIGN_OR_RETURN(std::shared_ptr<Variable> variable,
                      lookup_.FromInput(context, 0));
     RETURN_IF_ERROR(CheckVariableType(*variable, context.output_type(0)));
-    // Under the lock the launch alone: what writes later is launched later.
+    // The lock is only held for the launch: later writes are launched later.
     return variable->ReadPart(
         [&](const Tensor& value) { return Gather(context, value); });
   }
@@ -115,8 +116,7 @@ class GatherKernel : public OpKernel {
   VariableLookup lookup_;
 };
 
-// UnsortedSegmentSum and its like. Rows of ids that are no segment's are
-// dropped.
+// UnsortedSegmentSum and related ops. Rows with ids out of range are dropped.
 class SegmentKernel : public OpKernel {
  public:
   enum class Kind { kSum, kProd, kMax, kMin };
@@ -152,7 +152,7 @@ class SegmentKernel : public OpKernel {
   }
 
  private:
-  // What a segment of no rows holds.
+  // Sets all segments to the value of an empty one.
   absl::Status SetToNothing(const OpKernelContext& context, Tensor& out) const {
     if (kind_ == Kind::kSum) return SetToZero(context, out);
     if (out.num_elements() == 0) return absl::OkStatus();
@@ -210,7 +210,8 @@ class TransposeKernel : public OpKernel {
   }
 };
 
-// Part `i` of a whole, [before, size, after], lies at `begin` of the middle.
+// Part `i` of a whole, [before, size, after], at `begin` of the middle
+// dimension.
 ElementPattern PartPattern(int64_t before, int64_t whole, int64_t begin,
                            int64_t size, int64_t after) {
   ElementPattern pattern;
@@ -220,7 +221,7 @@ ElementPattern PartPattern(int64_t before, int64_t whole, int64_t begin,
   return pattern;
 }
 
-// Puts inputs [begin, end) side by side in `out`, which is [before, ., after].
+// Concatenates inputs [begin, end) in `out`, which is [before, ., after].
 absl::Status Join(OpKernelContext& context, int begin, int end, int64_t before,
                   Tensor& out) {
   if (out.num_elements() == 0) return absl::OkStatus();
@@ -236,7 +237,7 @@ absl::Status Join(OpKernelContext& context, int begin, int end, int64_t before,
   return absl::OkStatus();
 }
 
-// Concat, whose axis comes first, and ConcatV2.
+// Concat, whose first input is the axis, and ConcatV2.
 class ConcatKernel : public OpKernel {
  public:
   ConcatKernel(const OpKernelConstruction& construction, bool axis_is_first)
@@ -283,7 +284,7 @@ class ConcatKernel : public OpKernel {
   const bool axis_is_first_;
 };
 
-// The attribute, of a tensor of that rank.
+// Checks the attribute against the tensor's rank.
 absl::StatusOr<int> AxisIn(int64_t axis, int rank) {
   if (axis >= -rank && axis < rank) {
     return static_cast<int>(axis < 0 ? axis + rank : axis);
@@ -320,7 +321,7 @@ class PackKernel : public OpKernel {
   const int64_t axis_;
 };
 
-// Pieces of `sizes` along the axis, of which piece i has shape `shapes[i]`.
+// Splits along the axis into pieces of `sizes`; piece i has shape `shapes[i]`.
 absl::Status Cut(OpKernelContext& context, const Tensor& value, int axis,
                  const Dims& sizes, const std::vector<TensorShape>& shapes) {
   const int64_t before = Product(value.shape(), 0, axis);
@@ -387,7 +388,7 @@ class UnpackKernel : public OpKernel {
 }  // namespace
 
 void RegisterCudaArrayKernels(KernelRegistry& registry) {
-  // int32 lies in host memory where TensorFlow has it there.
+  // int32 is in host memory where it is in TensorFlow.
   const std::string most =
       "half bfloat16 float double int8 int16 int64 uint8 uint16 uint32 uint64 "
       "bool complex64 complex128";

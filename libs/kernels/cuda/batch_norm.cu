@@ -4,7 +4,7 @@
 namespace weft::cuda {
 namespace {
 
-// The sum over the block, for all of its threads. REQUIRES: kThreads of them.
+// The sum over the block, for all its threads. REQUIRES: kThreads threads.
 __device__ double SumOfBlock(double value, double* shared) {
   shared[threadIdx.x] = value;
   __syncthreads();
@@ -23,7 +23,7 @@ __device__ int64_t PlaceOf(const BatchNormArgs& args, int64_t channel,
          i % args.inner;
 }
 
-// A block for each channel, one after the other.
+// One block per channel.
 __global__ void Measure(BatchNormArgs args, BatchNormTensors t) {
   __shared__ double shared[kThreads];
   const int64_t count = args.outer * args.inner;
@@ -42,7 +42,7 @@ __global__ void Measure(BatchNormArgs args, BatchNormTensors t) {
     if (threadIdx.x != 0) continue;
     t.mean[c] = static_cast<float>(mean);
     t.variance[c] = static_cast<float>(variance);
-    // The variance of the whole, of which the batch is a sample.
+    // The variance of the population, of which the batch is a sample.
     double new_mean = mean;
     double new_variance =
         variance * (count > 1 ? static_cast<double>(count) / (count - 1)
@@ -76,7 +76,7 @@ __global__ void Normalize(BatchNormArgs args, BatchNormTensors t) {
   }
 }
 
-// sums: of the gradient, and of it times the distance to the mean.
+// Sums of the gradient, and of the gradient times the distance to the mean.
 __global__ void SumGradients(BatchNormArgs args, BatchNormGradTensors t) {
   __shared__ double shared[kThreads];
   const int64_t count = args.outer * args.inner;

@@ -1,5 +1,5 @@
-// Launches of FusedBatchNorm and its gradient, of floats. What belongs to a
-// channel is summed in double, in one order: the same bits each time.
+// Launches of FusedBatchNorm and its gradient for floats. Per-channel sums are
+// double and have one order, so the bits are always the same.
 #ifndef WEFT_LIBS_KERNELS_CUDA_BATCH_NORM_CU_H_
 #define WEFT_LIBS_KERNELS_CUDA_BATCH_NORM_CU_H_
 
@@ -9,17 +9,17 @@
 
 namespace weft::cuda {
 
-// Numbers lie as [outer, channels, inner]: NHWC with inner 1, or NCHW.
+// Elements are [outer, channels, inner]: NHWC with inner 1, or NCHW.
 struct BatchNormArgs {
   int64_t outer = 0, channels = 0, inner = 1;
   float epsilon = 0;
-  float average_factor = 1;  // of the new in the running mean and variance
+  float average_factor = 1;  // weight of the new value in the running ones
   bool is_training = true;
 };
 
-// `running` are inputs: what is used where it does not train, and averaged with
-// where the factor is not 1. `mean` and `variance` are what the gradient needs;
-// `new_mean` and `new_variance` the running ones from now on.
+// `running` are inputs: used in inference, and averaged with the new values if
+// the factor is not 1. `mean` and `variance` are saved for the gradient;
+// `new_mean` and `new_variance` are the updated running values.
 struct BatchNormTensors {
   const float *x, *scale, *offset, *running_mean, *running_variance;
   float *y, *new_mean, *new_variance, *mean, *variance;
@@ -27,7 +27,7 @@ struct BatchNormTensors {
 void LaunchBatchNorm(const BatchNormArgs& args, const BatchNormTensors& tensors,
                      cudaStream_t stream);
 
-// `sums`: room for 2 doubles a channel.
+// `sums` has room for 2 doubles per channel.
 struct BatchNormGradTensors {
   const float *dy, *x, *scale, *mean, *variance;
   float *dx, *dscale, *doffset;

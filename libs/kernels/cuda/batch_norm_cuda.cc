@@ -1,5 +1,5 @@
 // FusedBatchNorm, V2 and V3, of floats, with their gradients, on GPUs. An empty
-// batch is UNIMPLEMENTED here: its means are no numbers.
+// batch is UNIMPLEMENTED here: its means are NaN.
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,7 +20,7 @@ const float* Floats(const Tensor& tensor) {
   return static_cast<const float*>(tensor.data());
 }
 
-// What both have: attrs, and the shape as launches take it.
+// The base of both kernels: attrs, and the shape for launches.
 class NormKernel : public OpKernel {
  public:
   explicit NormKernel(const OpKernelConstruction& construction)
@@ -94,7 +94,7 @@ class BatchNormKernel : public NormKernel {
     ASSIGN_OR_RETURN(t.new_variance, Allocate(context, 2, channels));
     ASSIGN_OR_RETURN(t.mean, Allocate(context, 3, channels));
     ASSIGN_OR_RETURN(t.variance, Allocate(context, 4, channels));
-    float* kept = nullptr;  // what TensorFlow keeps for its own use
+    float* kept = nullptr;  // reserved by TensorFlow
     if (context.num_outputs() > 5) {
       ASSIGN_OR_RETURN(kept, Allocate(context, 5, {}));
     }

@@ -15,7 +15,7 @@ int64_t SizeAt(const TensorShape& shape, int i) {
 absl::Status TooManyDims(const TensorShape& out) {
   return absl::UnimplementedError(
       absl::StrCat("broadcasting to ", out.ToString(),
-                   " takes more dimensions than GPUs are given"));
+                   " needs more dimensions than GPU kernels support"));
 }
 
 }  // namespace

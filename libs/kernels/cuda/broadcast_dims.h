@@ -1,4 +1,4 @@
-// How launches walk operands that broadcast.
+// BroadcastDims describes broadcast operands for launches.
 #ifndef WEFT_LIBS_KERNELS_CUDA_BROADCAST_DIMS_H_
 #define WEFT_LIBS_KERNELS_CUDA_BROADCAST_DIMS_H_
 
@@ -9,10 +9,9 @@
 
 namespace weft {
 
-// For two or three operands of a result of shape `out`, which they broadcast
-// to.
-// Neighbouring dimensions along which the same operands move are joined.
-// UNIMPLEMENTED when more than cuda::kMostDims are left.
+// For two or three operands that broadcast to shape `out`. Adjacent dimensions
+// with the same broadcast operands are joined. Returns UNIMPLEMENTED if more
+// than cuda::kMostDims remain.
 absl::StatusOr<cuda::Dims> BroadcastDims(
     absl::Span<const TensorShape* const> operands, const TensorShape& out);
 

@@ -23,7 +23,7 @@ std::vector<int64_t> Walk(const cuda::Dims& dims, int o, int64_t n) {
 
 using Offsets = std::vector<int64_t>;
 
-TEST(BroadcastDimsTest, OneShapeIsOneDimension) {
+TEST(BroadcastDimsTest, EqualShapesCollapseToOneDimension) {
   const TensorShape shape({2, 1, 3});
   const auto dims = BroadcastDims({&shape, &shape}, shape);
   ASSERT_TRUE(dims.ok()) << dims.status();
@@ -31,7 +31,7 @@ TEST(BroadcastDimsTest, OneShapeIsOneDimension) {
   EXPECT_EQ(Walk(*dims, 1, 6), Offsets({0, 1, 2, 3, 4, 5}));
 }
 
-TEST(BroadcastDimsTest, EachOperandStaysWhereItIsOne) {
+TEST(BroadcastDimsTest, UnitDimensionsHaveStrideZero) {
   const TensorShape row({3}), column({2, 1}), scalar({}), out({2, 3});
   const auto dims = BroadcastDims({&row, &column, &scalar}, out);
   ASSERT_TRUE(dims.ok()) << dims.status();
@@ -40,7 +40,7 @@ TEST(BroadcastDimsTest, EachOperandStaysWhereItIsOne) {
   EXPECT_EQ(Walk(*dims, 2, 6), Offsets({0, 0, 0, 0, 0, 0}));
 }
 
-TEST(BroadcastDimsTest, WalksOverDimensionsOfOneInBetween) {
+TEST(BroadcastDimsTest, UnitDimensionsInTheMiddleBroadcast) {
   const TensorShape x({2, 1, 2}), y({2, 3, 1}), out({2, 3, 2});
   const auto dims = BroadcastDims({&x, &y}, out);
   ASSERT_TRUE(dims.ok()) << dims.status();
@@ -48,7 +48,7 @@ TEST(BroadcastDimsTest, WalksOverDimensionsOfOneInBetween) {
   EXPECT_EQ(Walk(*dims, 1, 12), Offsets({0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5}));
 }
 
-TEST(BroadcastDimsTest, TooManyAreAnError) {
+TEST(BroadcastDimsTest, TooManyDimensionsAreRejected) {
   const TensorShape x({2, 1, 2, 1, 2, 1, 2, 1, 2}), y({2}),
       out({2, 1, 2, 1, 2, 1, 2, 1, 2});
   ASSERT_TRUE(BroadcastDims({&x, &y}, out).ok());

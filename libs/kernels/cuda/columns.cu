@@ -22,9 +22,9 @@ __global__ void FromColumns(WindowArgs args, int64_t n, const Wide<T>* columns,
   }
 }
 
-constexpr int kSide = 32;  // of a tile; a block has a quarter of its threads
+constexpr int kSide = 32;  // tile side; a block has a quarter of its threads
 
-// Through shared memory, so that both sides are read and written in a row.
+// Uses shared memory, so that reads and writes are both contiguous.
 template <typename T>
 __global__ void Transpose(int64_t batch, int64_t rows, int64_t columns,
                           const T* in, T* out) {
@@ -49,12 +49,12 @@ __global__ void Transpose(int64_t batch, int64_t rows, int64_t columns,
         out[base + j * rows + i] = tile[threadIdx.x][y];
       }
     }
-    __syncthreads();  // the tile is the next one's
+    __syncthreads();  // the tile is reused
   }
 }
 
-// The largest piece, of at most 16 bytes, that numbers side by side are moved
-// in: a depth is so many of them, and all begin where one may.
+// The largest piece size, at most 16 bytes, that divides a depth of elements
+// and keeps all pieces aligned.
 int64_t PieceOf(int64_t element_size, int64_t depth, const void* a,
                 const void* b) {
   const auto address =

@@ -1,5 +1,5 @@
 // Conv2D, DepthwiseConv2dNative and their gradients on GPUs, in both layouts:
-// as products of matrices, or directly where that is faster (ConvolutionPlan).
+// as matrix products, or directly if that is faster (ConvolutionPlan).
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -20,11 +20,11 @@ namespace {
 
 bool IsNarrow(DataType type) { return type == DT_HALF || type == DT_BFLOAT16; }
 
-// A convolution, or a gradient of one, as products: a chunk of images after the
-// other, with the same temporary tensors. Made for one run.
+// Computes a convolution, or a gradient, by matrix products: one chunk of
+// images after another, with shared temporary tensors. Created for one run.
 //
-// Images and results are [images, pixels, channels] for the products. Where
-// channels come first, each chunk of them is turned round before or after.
+// Products use images and results as [images, pixels, channels]. With channels
+// first, each chunk is transposed before or after.
 class ProductConvolution {
  public:
   ProductConvolution(OpKernelContext& context, const cuda::WindowArgs& args,
@@ -36,8 +36,8 @@ class ProductConvolution {
         chunk_(plan.images_at_a_time),
         lays_out_(plan.way == ConvolutionWay::kColumns) {}
 
-  // RESOURCE_EXHAUSTED: there is no room for the temporary tensors; nothing was
-  // launched.
+  // Returns RESOURCE_EXHAUSTED, before any launch, without memory for the
+  // temporary tensors.
   absl::Status Prepare(ConvolutionPass pass) {
     const bool is_wide = pass == ConvolutionPass::kInput && IsNarrow(type_);
     if (lays_out_) {
@@ -135,7 +135,7 @@ class ProductConvolution {
     return args_.rows.size * args_.columns.size * args_.depth;
   }
   int64_t groups() const { return args_.channels / args_.depth; }
-  // Numbers that a window takes, of all groups.
+  // The number of elements of a window, in all groups.
   int64_t row() const { return groups() * taps(); }
   int64_t image_size() const { return pixels() * args_.channels; }
   int64_t result_size() const { return windows() * args_.filters; }
@@ -168,7 +168,7 @@ class ProductConvolution {
     return args;
   }
 
-  // A product for each group.
+  // One product per group.
   CudaProduct OfGroups() const {
     CudaProduct product;
     product.dtype = type_;
@@ -181,7 +181,7 @@ class ProductConvolution {
     cuda::LaunchTransposition(size_, count, rows, columns, from, to, stream());
   }
 
-  // [count, windows, groups, taps], of images that begin there.
+  // [count, windows, groups, taps], of `count` images.
   const void* ColumnsOf(const void* images, int64_t count) {
     if (args_.channels_first) {
       Turn(count, args_.channels, pixels(), images,
@@ -214,8 +214,8 @@ class ProductConvolution {
   Tensor turned_images_, turned_result_;
 };
 
-// Calls `by_products` with a ProductConvolution where that is the way, and
-// there is room for it; else `directly`.
+// Calls `by_products` with a ProductConvolution if the plan says so and there
+// is memory for it; otherwise `directly`.
 template <typename Products, typename Direct>
 absl::Status Convolve(OpKernelContext& context, ConvolutionPass pass,
                       const cuda::WindowArgs& args, DataType type,

@@ -5,7 +5,8 @@
 namespace weft {
 namespace {
 
-// What is laid out at a time; and of one image, beyond which it isn't.
+// The maximum laid out at a time, and for one image; larger images run
+// directly.
 constexpr int64_t kWorkspace = int64_t{1} << 27;
 constexpr int64_t kMostOfOneImage = int64_t{1} << 30;
 
@@ -13,18 +14,18 @@ bool IsPoint(const cuda::Window& dim) {
   return dim.size == 1 && dim.stride == 1 && dim.pad == 0 && dim.out == dim.in;
 }
 
-// Laying a number out costs some 8 bytes of memory, which takes a GPU as long
-// as 2 or 3 of the sums that a thread makes directly: with so few filters it
-// does not pay. With groups, a product is as narrow, or as short, as one of
-// them, of tiles for 64 and more.
+// Laying out an element costs some 8 bytes of memory traffic, which takes a GPU
+// as long as 2 or 3 directly computed sums: with so few filters it does not pay
+// off. With groups, a product is as narrow, or as short, as one group, while
+// tiles have 64 rows and columns or more.
 bool HasFewFilters(const cuda::WindowArgs& args) {
   constexpr int64_t kFew = 4, kFewOfGroup = 8;
   if (args.channels == args.depth) return args.filters <= kFew;
   return args.filters_of_group < kFewOfGroup || args.depth < kFewOfGroup;
 }
 
-// One launch takes less time than the two or three of a product where each
-// thread's sum is short, and there are not many.
+// One launch takes less time than the two or three of a product if each
+// thread's sum is short and there are not many.
 bool IsSmall(ConvolutionPass pass, const cuda::WindowArgs& args, double sums) {
   constexpr int64_t kShort = 256;
   const int64_t taps = args.rows.size * args.columns.size;
@@ -34,7 +35,7 @@ bool IsSmall(ConvolutionPass pass, const cuda::WindowArgs& args, double sums) {
     case ConvolutionPass::kInput:
       return taps * args.filters_of_group < kShort && sums < 1 << 22;
     case ConvolutionPass::kFilter:
-      // Its threads read numbers that lie far apart.
+      // Its threads read distant elements.
       return sums < 1 << 16;
   }
   return false;
@@ -59,7 +60,7 @@ ConvolutionPlan PlanConvolution(ConvolutionPass pass,
   const bool has_few =
       HasFewFilters(args) && (has_groups || pass != ConvolutionPass::kFilter);
   if (has_few || IsSmall(pass, args, sums)) return {};
-  // Images are turned round where channels come first.
+  // Images with channels first are transposed.
   const double pixels =
       std::max(static_cast<double>(args.rows.in) * args.columns.in,
                static_cast<double>(args.rows.out) * args.columns.out);

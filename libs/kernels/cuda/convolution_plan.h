@@ -1,5 +1,5 @@
-// ConvolutionPlan: how a convolution is computed on a GPU. A function of its
-// sizes alone, so that sums have one order in all runs.
+// ConvolutionPlan selects how a GPU computes a convolution. It depends on the
+// sizes alone, so that sums have the same order in all runs.
 #ifndef WEFT_LIBS_KERNELS_CUDA_CONVOLUTION_PLAN_H_
 #define WEFT_LIBS_KERNELS_CUDA_CONVOLUTION_PLAN_H_
 
@@ -11,18 +11,19 @@
 namespace weft {
 
 enum class ConvolutionWay {
-  kDirect,   // a thread goes through the window of each result
-  kProduct,  // of the images themselves, whose windows are their pixels
-  kColumns,  // windows are laid out, so that a product of matrices is left
+  kDirect,   // each thread computes one result
+  kProduct,  // product of the images: windows are pixels
+  kColumns,  // windows are laid out for a matrix product
 };
 
 struct ConvolutionPlan {
   ConvolutionWay way = ConvolutionWay::kDirect;
-  // As many as are laid out, or turned round, at a time.
+  // The number of images laid out or transposed at a time.
   int64_t images_at_a_time = 0;
 };
 
-// Of Conv2D and its gradients. `element_size`: bytes of a laid-out number.
+// For Conv2D and its gradients. `element_size` is the size of a laid-out
+// element.
 ConvolutionPlan PlanConvolution(ConvolutionPass pass,
                                 const cuda::WindowArgs& args,
                                 int64_t element_size);

@@ -1,4 +1,4 @@
-// What kernels for GPUs ask of the context that they run in.
+// Access of GPU kernels to their device and stream.
 #ifndef WEFT_LIBS_KERNELS_CUDA_CUDA_CONTEXT_H_
 #define WEFT_LIBS_KERNELS_CUDA_CUDA_CONTEXT_H_
 
@@ -10,26 +10,26 @@
 
 namespace weft {
 
-// REQUIRES: the kernel runs on a CudaDevice. Kernels that are registered by
-// RegisterCudaKernels run on no other.
+// REQUIRES: the kernel runs on a CudaDevice, as all kernels registered by
+// RegisterCudaKernels do.
 CudaDevice& CudaDeviceOf(const OpKernelContext& context);
 
-// The stream to launch on; makes its device the calling thread's.
+// The stream for launches; makes its device current on the calling thread.
 cudaStream_t StreamOf(const OpKernelContext& context);
 
-// Of the launches that the calling thread just made: RESOURCE_EXHAUSTED or
-// INTERNAL with CUDA's text when one was refused.
+// The status of the calling thread's last launches: RESOURCE_EXHAUSTED or
+// INTERNAL with CUDA's text if a launch failed.
 absl::Status LaunchStatus();
 
 // Bytes of each element.
 int64_t ElementSize(const Tensor& tensor);
 
-// Numbers of the host in memory of the GPU's, which may be dropped when what
-// uses it is launched.
+// Copies host data to GPU memory. The result may be dropped once its users are
+// launched.
 absl::StatusOr<Tensor> Upload(OpKernelContext& context,
                               absl::Span<const int64_t> numbers);
 
-// kOther for types that no launch knows.
+// kOther for types that launches do not support.
 cuda::ElementType ElementTypeOf(DataType dtype);
 
 }  // namespace weft

@@ -7,12 +7,12 @@
 
 namespace weft {
 
-// Registers all of them; none where this was built without CUDA.
+// Registers all of them; none if Weft was built without CUDA.
 void RegisterCudaKernels(KernelRegistry& registry);
 
-// One family each; only where this was built with CUDA.
+// One family each; only available in builds with CUDA.
 void RegisterCudaMathKernels(KernelRegistry& registry);
-// Cast, Select, Fill, AddN, truth.
+// Cast, Select, Fill, AddN, logic.
 void RegisterCudaMoveKernels(KernelRegistry& registry);
 void RegisterCudaReductionKernels(KernelRegistry& registry);
 void RegisterCudaLinalgKernels(KernelRegistry& registry);
@@ -23,7 +23,7 @@ void RegisterCudaTensorArrayKernels(KernelRegistry& registry);
 void RegisterCudaTrainingKernels(KernelRegistry& registry);
 void RegisterCudaStateKernels(KernelRegistry& registry);
 void RegisterCudaRandomKernels(KernelRegistry& registry);
-// Convolutions, depthwise ones too, and pools.
+// Convolutions, including depthwise ones, and pools.
 void RegisterCudaConvolutionKernels(KernelRegistry& registry);
 void RegisterCudaPoolKernels(KernelRegistry& registry);
 void RegisterCudaNormKernels(KernelRegistry& registry);

@@ -1,4 +1,4 @@
-// For *.cu only: where operands' elements lie.
+// For *.cu only: the positions of operands' elements.
 #ifndef WEFT_LIBS_KERNELS_CUDA_DIMS_CU_H_
 #define WEFT_LIBS_KERNELS_CUDA_DIMS_CU_H_
 
@@ -13,13 +13,14 @@ struct Offsets {
   int64_t of[kOperands] = {};
 };
 
-// Of position i < n. `Index`: a type that holds n; 4 bytes divide fast.
+// The offsets at position i < n. `Index` is a type that holds n; 4-byte types
+// divide fast.
 template <int kOperands, typename Index>
 __device__ __forceinline__ Offsets<kOperands> OffsetsOf(const Dims& dims,
                                                         Index i) {
   Offsets<kOperands> at;
   for (int d = 0; d < dims.rank; ++d) {
-    Index position = i;  // of the outermost: there is nothing to divide
+    Index position = i;  // of the outermost dimension: no division needed
     if (d + 1 < dims.rank) {
       const Index size = static_cast<Index>(dims.sizes[d]);
       const Index rest = i / size;

@@ -1,5 +1,5 @@
-// ElementType: what launches (*.cu.h), which know no header of Weft's tensors,
-// call the types of elements.
+// ElementType is the element type in launches (*.cu.h), which do not include
+// headers of Weft's tensors.
 #ifndef WEFT_LIBS_KERNELS_CUDA_ELEMENT_TYPE_H_
 #define WEFT_LIBS_KERNELS_CUDA_ELEMENT_TYPE_H_
 
@@ -19,7 +19,7 @@ enum class ElementType {
   kUint32,
   kUint64,
   kBool,
-  kOther,  // no launch knows it
+  kOther,  // not supported by launches
 };
 
 }  // namespace weft::cuda

@@ -1,5 +1,4 @@
-// For *.cu only: elements of each type, loops over them, and how a launch
-// finds the code of a type.
+// For *.cu only: elements of each type, loops over them, and dispatch by type.
 #ifndef WEFT_LIBS_KERNELS_CUDA_ELEMENTS_CU_H_
 #define WEFT_LIBS_KERNELS_CUDA_ELEMENTS_CU_H_
 
@@ -14,7 +13,7 @@
 
 namespace weft::cuda {
 
-// What an element is computed in: float for the 16-bit floats, else itself.
+// The type used for computation: float for the 16-bit floats, else T.
 template <typename T>
 using Wide = std::conditional_t<
     std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>, float, T>;
@@ -30,7 +29,7 @@ __device__ __forceinline__ Wide<T> ToWide(T x) {
   }
 }
 
-// Rounds to nearest, half to even, where it must round.
+// Rounds to nearest even if rounding is needed.
 template <typename T>
 __device__ __forceinline__ T FromWide(Wide<T> x) {
   if constexpr (std::is_same_v<T, __half>) {
@@ -42,15 +41,15 @@ __device__ __forceinline__ T FromWide(Wide<T> x) {
   }
 }
 
-constexpr int kThreads = 256;  // of a block, where nothing else is said
+constexpr int kThreads = 256;  // per block, unless stated otherwise
 
-// Of one launch. Where the processor plays the GPU there are few, so that
-// loops have more than one turn.
+// The maximum number of blocks per launch. It is small for emulated GPUs, so
+// that loops run more than once.
 #ifndef WEFT_MOST_BLOCKS
 #define WEFT_MOST_BLOCKS (1 << 16)
 #endif
 
-// Blocks for n > 0 items, one a thread; a loop (FirstItem) does the rest.
+// Blocks for n > 0 items, one per thread; a loop (FirstItem) handles the rest.
 inline unsigned BlocksFor(int64_t n, int threads = kThreads) {
   constexpr int64_t kMost = WEFT_MOST_BLOCKS;
   const int64_t blocks = (n + threads - 1) / threads;
@@ -70,7 +69,7 @@ struct Tag {
   using type = T;
 };
 
-// Calls f(Tag<T>()) of the type; nothing for types that are not of the list.
+// Calls f(Tag<T>()) for the type; does nothing for unlisted types.
 template <typename F>
 void ForFloats(ElementType type, F f) {
   switch (type) {
@@ -94,7 +93,7 @@ void ForNumbers(ElementType type, F f) {
   ForFloats(type, f);
 }
 
-// By the size of an element alone, for what moves elements: 1, 2, 4, 8, 16.
+// Element types by size alone, for moves: 1, 2, 4, 8, 16 bytes.
 struct alignas(16) Bytes16 {
   uint64_t low, high;
 };

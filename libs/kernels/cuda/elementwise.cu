@@ -1,4 +1,4 @@
-// Binary and unary ops, comparisons, biases.
+// Launches of binary and unary ops, comparisons and biases.
 #include "libs/kernels/cuda/dims.cu.h"
 #include "libs/kernels/cuda/elements.cu.h"
 #include "libs/kernels/cuda/math.cu.h"
@@ -6,7 +6,7 @@
 namespace weft::cuda {
 namespace {
 
-// As the processor's loops: the quotient of 16-bit floats is one of these
+// As in the CPU's loops, the quotient of 16-bit floats is rounded to their type
 // before it is rounded to an integer.
 template <typename T>
 __device__ Wide<T> Result(BinaryOp op, Wide<T> x, Wide<T> y) {
@@ -18,8 +18,8 @@ __device__ Wide<T> Result(BinaryOp op, Wide<T> x, Wide<T> y) {
   return Apply(op, x, y);
 }
 
-// `out` may be `x` or `y`, where those have its shape: each place is read by
-// the thread that writes it. So none of them is __restrict__.
+// `out` may be `x` or `y` if those have its shape: each element is read by the
+// thread that writes it. So none of them is __restrict__.
 template <typename T>
 __global__ void Binary(BinaryOp op, Dims dims, int64_t n, const T* x,
                        const T* y, T* out) {

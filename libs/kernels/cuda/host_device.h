@@ -1,5 +1,5 @@
-// WEFT_HOST_DEVICE marks a function that runs on the processor and on a GPU:
-// one definition, which tests on the processor cover.
+// WEFT_HOST_DEVICE marks a function that runs on CPUs and GPUs, so that tests
+// on the CPU cover it.
 #ifndef WEFT_LIBS_KERNELS_CUDA_HOST_DEVICE_H_
 #define WEFT_LIBS_KERNELS_CUDA_HOST_DEVICE_H_
 

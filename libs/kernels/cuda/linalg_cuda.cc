@@ -1,5 +1,5 @@
-// MatMul, BatchMatMul and BatchMatMulV2 on GPUs: cuBLAS's products, or a plain
-// one where it is missing.
+// MatMul, BatchMatMul and BatchMatMulV2 on GPUs, with cuBLAS's products, or a
+// plain one without it.
 #include <memory>
 #include <string>
 #include <utility>
@@ -65,8 +65,8 @@ cuda::MatMulArgs ArgsOf(const CudaProduct& product) {
   return args;
 }
 
-// `product`, of matrices that begin at elements `x`, `y` and `z`. REQUIRES: the
-// result isn't empty.
+// Computes `product` of matrices that begin at elements `x`, `y` and `z`.
+// REQUIRES: the result is not empty.
 absl::Status Multiply(const OpKernelContext& context,
                       const CudaProduct& product, int64_t x, int64_t y,
                       int64_t z, Tensor& out) {
@@ -127,7 +127,7 @@ class BatchMatMulKernel : public OpKernel {
   }
 
  private:
-  // A launch for each row of batches, whose matrices lie evenly spaced.
+  // One launch for each row of batches, whose matrices are equally spaced.
   static absl::Status MultiplyRows(OpKernelContext& context,
                                    const Broadcast& batches,
                                    CudaProduct product, Tensor& out) {

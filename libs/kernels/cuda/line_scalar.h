@@ -1,5 +1,5 @@
-// What GPUs make of the numbers of one line: LRN and the order of TopK; one
-// definition for them and for tests on the processor.
+// Computations along one line of numbers for GPU kernels and for tests on the
+// CPU: LRN and the order of TopK.
 #ifndef WEFT_LIBS_KERNELS_CUDA_LINE_SCALAR_H_
 #define WEFT_LIBS_KERNELS_CUDA_LINE_SCALAR_H_
 
@@ -11,7 +11,7 @@
 
 namespace weft::cuda {
 
-// The normalisation across so many neighbouring channels on each side.
+// Normalization over `radius` neighboring channels on each side.
 struct LrnArgs {
   int64_t pixels = 0, channels = 0, radius = 0;
   float bias = 1, alpha = 1, beta = 0.5f;
@@ -23,7 +23,7 @@ struct LrnArgs {
     return channels - c > radius ? c + radius + 1 : channels;
   }
 
-  // `get(c)` is the number of channel c of the pixel, as float.
+  // `get(c)` returns the element of channel c of the pixel, as float.
   template <typename Get>
   WEFT_HOST_DEVICE float Norm(Get get, int64_t c) const {
     float sum = 0;
@@ -34,8 +34,7 @@ struct LrnArgs {
   WEFT_HOST_DEVICE float Value(Get get, int64_t c) const {
     return get(c) * powf(Norm(get, c), -beta);
   }
-  // The gradient at channel k, of those of all channels that it is a neighbour
-  // of.
+  // The gradient at channel k, from all channels in whose neighborhood it is.
   template <typename In, typename Result, typename Gradient>
   WEFT_HOST_DEVICE float Slope(In in, Result result, Gradient gradient,
                                int64_t k) const {
@@ -50,8 +49,8 @@ struct LrnArgs {
   }
 };
 
-// Whether `a`, at place i, comes before `b`, at place j, where the largest is
-// first: NaNs are last, and of equal ones the first is.
+// Returns whether `a` at position i precedes `b` at position j in descending
+// order: NaNs are last, and equal elements keep their order.
 template <typename T>
 WEFT_HOST_DEVICE inline bool Precedes(T a, int64_t i, T b, int64_t j) {
   if (a > b) return true;
@@ -61,20 +60,20 @@ WEFT_HOST_DEVICE inline bool Precedes(T a, int64_t i, T b, int64_t j) {
   return i < j;
 }
 
-// Keys whose order, the smallest first, is that of Precedes but for places:
-// equal numbers have equal keys.
+// Keys whose ascending order is that of Precedes without positions: equal
+// numbers have equal keys.
 WEFT_HOST_DEVICE inline uint64_t PrecedenceKey(int64_t x) {
   return ~(static_cast<uint64_t>(x) ^ uint64_t{1} << 63);
 }
 WEFT_HOST_DEVICE inline uint64_t PrecedenceKey(double x) {
   if (x != x) return ~uint64_t{0};
-  if (x == 0) x = 0;  // of either sign
+  if (x == 0) x = 0;  // zeros of both signs
   uint64_t bits;
   std::memcpy(&bits, &x, sizeof(bits));
   constexpr uint64_t kSign = uint64_t{1} << 63;
   return (bits & kSign) != 0 ? bits : ~(bits ^ kSign);
 }
-// Has 32 bits.
+// The key has 32 bits.
 WEFT_HOST_DEVICE inline uint64_t PrecedenceKey(float x) {
   if (x != x) return ~uint32_t{0};
   if (x == 0) x = 0;

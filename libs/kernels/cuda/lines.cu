@@ -7,7 +7,7 @@ namespace {
 template <typename W>
 __device__ __forceinline__ W Combined(bool multiplies, W a, W b) {
   if constexpr (std::is_same_v<W, int64_t>) {
-    // Wraps round.
+    // Wraps around.
     const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
     return static_cast<int64_t>(multiplies ? x * y : x + y);
   } else {
@@ -15,14 +15,14 @@ __device__ __forceinline__ W Combined(bool multiplies, W a, W b) {
   }
 }
 
-// Place `i` of the line, in the order of the scan.
+// Position `i` of the line, in the order of the scan.
 __device__ __forceinline__ int64_t PlaceInLine(const ScanArgs& args,
                                                int64_t line, int64_t i) {
   const int64_t at = args.reverse ? args.size - 1 - i : i;
   return (line / args.inner * args.size + at) * args.inner + line % args.inner;
 }
 
-// A thread for each line.
+// One thread per line.
 template <typename T>
 __global__ void ScanManyLines(ScanArgs args, const T* x, T* out) {
   const int64_t lines = args.outer * args.inner;
@@ -37,15 +37,15 @@ __global__ void ScanManyLines(ScanArgs args, const T* x, T* out) {
   }
 }
 
-// How a line is cut, whose chunks blocks scan one beside the other.
+// The division of a line into chunks, which blocks scan in parallel.
 struct Chunks {
-  int64_t size = 0;   // numbers of one
-  int64_t count = 0;  // of a line
+  int64_t size = 0;   // elements per chunk
+  int64_t count = 0;  // chunks per line
 };
 
-// A block for each chunk of each line: as many numbers at a time as it has
-// threads, each of which combines its own with those before by doubling
-// distances. `starts`: what comes before each chunk; null: nothing does.
+// One block per chunk of each line. It processes as many elements at a time as
+// it has threads; each combines its element with earlier ones at doubling
+// distances. `starts` is the value before each chunk; null: none.
 template <typename T>
 __global__ void ScanChunks(ScanArgs args, Chunks chunks, const Wide<T>* starts,
                            const T* x, T* out) {
@@ -58,7 +58,7 @@ __global__ void ScanChunks(ScanArgs args, Chunks chunks, const Wide<T>* starts,
     const int64_t begin = chunk % chunks.count * chunks.size;
     const int64_t end =
         args.size - begin < chunks.size ? args.size : begin + chunks.size;
-    // Of the numbers that are done.
+    // The combination of the processed elements.
     W before = starts == nullptr ? nothing : starts[chunk];
     for (int64_t first = begin; first < end; first += kThreads) {
       const int64_t i = first + threadIdx.x;
@@ -85,12 +85,12 @@ __global__ void ScanChunks(ScanArgs args, Chunks chunks, const Wide<T>* starts,
         out[at] = FromWide<T>(sum);
       }
       before = Combined(args.multiplies, before, part[kThreads - 1]);
-      __syncthreads();  // `part` is the next numbers'
+      __syncthreads();  // `part` is reused
     }
   }
 }
 
-// A block for each chunk of each line: all its numbers in one.
+// One block per chunk of each line: combines all its elements.
 template <typename T>
 __global__ void CombineChunks(ScanArgs args, Chunks chunks, const T* x,
                               Wide<T>* totals) {
@@ -117,12 +117,12 @@ __global__ void CombineChunks(ScanArgs args, Chunks chunks, const T* x,
       __syncthreads();
     }
     if (threadIdx.x == 0) totals[chunk] = part[0];
-    __syncthreads();  // `part` is the next chunk's
+    __syncthreads();  // `part` is reused
   }
 }
 
-// A block for each row finds one number after the other: the first of those
-// that come after the last one.
+// One block per row finds one element after another: the first of those that
+// follow the last one.
 template <typename T, typename I>
 __global__ void FindTopK(int64_t rows, int64_t columns, int64_t k, const T* x,
                          T* values, I* indices) {
@@ -165,12 +165,12 @@ __global__ void FindTopK(int64_t rows, int64_t columns, int64_t k, const T* x,
         values[row * k + n] = line[last_place];
         indices[row * k + n] = static_cast<I>(last_place);
       }
-      __syncthreads();  // the shared numbers are the next round's
+      __syncthreads();  // shared memory is reused
     }
   }
 }
 
-// Of the types whose keys leave room for a row.
+// For the types whose keys leave room for a row.
 template <typename T>
 constexpr bool kHasRowInKey = sizeof(Wide<T>) == 4;
 
@@ -204,7 +204,7 @@ __global__ void TakeTopK(int64_t rows, int64_t columns, int64_t k, const T* x,
   }
 }
 
-// A block for each row.
+// One block per row.
 template <typename I>
 __global__ void FindInTopK(InTopKArgs args, const float* predictions,
                            const I* targets, bool* out) {
@@ -227,11 +227,11 @@ __global__ void FindInTopK(InTopKArgs args, const float* predictions,
       __syncthreads();
     }
     if (threadIdx.x == 0) out[row] = !is_open && part[0] < args.k;
-    __syncthreads();  // `part` is the next row's
+    __syncthreads();  // `part` is reused
   }
 }
 
-// The numbers of a pixel, as floats.
+// The elements of a pixel, as floats.
 template <typename T>
 struct Pixel {
   const T* numbers;
@@ -259,7 +259,7 @@ __global__ void LrnGradient(LrnArgs args, const T* gradient, const T* x,
   }
 }
 
-// As ForFloats, without doubles.
+// Like ForFloats, without doubles.
 template <typename F>
 void ForSmallFloats(ElementType type, F f) {
   switch (type) {
@@ -276,7 +276,7 @@ void ForSmallFloats(ElementType type, F f) {
 
 constexpr int64_t kLineChunk = 2048;
 
-// One for each line where there are lines enough, or they are short.
+// One chunk per line if there are enough lines, or they are short.
 Chunks ChunksOf(const ScanArgs& args) {
   const bool are_cut =
       args.outer * args.inner < 512 && args.size > 2 * kLineChunk;
@@ -284,7 +284,8 @@ Chunks ChunksOf(const ScanArgs& args) {
   return {kLineChunk, (args.size + kLineChunk - 1) / kLineChunk};
 }
 
-// The chunks' totals, then what comes before each, then the chunks.
+// Computes the chunks' totals, then the value before each chunk, then the
+// chunks.
 template <typename T>
 void ScanLongLines(const ScanArgs& args, const T* x, void* scratch, T* out,
                    cudaStream_t stream) {
@@ -308,7 +309,7 @@ void ScanLongLines(const ScanArgs& args, const T* x, void* scratch, T* out,
   ScanChunks<T><<<blocks, kThreads, 0, stream>>>(args, chunks, starts, x, out);
 }
 
-// A thread reads its line number by number: few threads take long.
+// A thread reads its line sequentially, so few threads take long.
 bool IsLong(const ScanArgs& args) {
   return args.size > 64 && args.outer * args.inner < 4096;
 }
@@ -338,9 +339,9 @@ void LaunchScan(const ScanArgs& args, const void* x, void* scratch, void* out,
   });
 }
 
-// A block looks through its row, in rounds, for each of the k; so many blocks
-// run at a time. A sort, which has all of the GPU, takes as long as some
-// hundred rounds, and for each 4096 numbers one more.
+// A block scans its row in rounds for each of the k elements; this many blocks
+// run concurrently. A sort uses the whole GPU, and takes as long as some
+// hundred rounds, plus one for each 4096 elements.
 bool IsForSort(const TopKArgs& args) {
   constexpr int64_t kBlocks = 1024;
   constexpr double kOfASort = 200;

@@ -1,6 +1,6 @@
-// Launches of what goes along lines of numbers: Cumsum and Cumprod, TopK, LRN.
-// All take pointers to a GPU's memory, and REQUIRE at least one element of the
-// result. Each has one order of sums, which the sizes alone decide.
+// Launches of ops along lines of numbers: Cumsum and Cumprod, TopK, LRN. All
+// take pointers to GPU memory, and REQUIRE at least one element of the result.
+// The order of sums depends on the sizes alone.
 #ifndef WEFT_LIBS_KERNELS_CUDA_LINES_CU_H_
 #define WEFT_LIBS_KERNELS_CUDA_LINES_CU_H_
 
@@ -12,49 +12,51 @@
 
 namespace weft::cuda {
 
-// Along the middle one of three dimensions. Floats and int64; `out` may be x.
+// Along the middle of three dimensions. Floats and int64; `out` may be x.
 struct ScanArgs {
   ElementType type = ElementType::kFloat;
-  bool multiplies = false;  // else adds
+  bool multiplies = false;  // false: adds
   bool exclusive = false, reverse = false;
   int64_t outer = 0, size = 0, inner = 0;
 };
-// Bytes of the scratch memory that it takes; 0: none.
+// The size of the scratch memory in bytes; 0: none.
 int64_t ScanScratch(const ScanArgs& args);
 void LaunchScan(const ScanArgs& args, const void* x, void* scratch, void* out,
                 cudaStream_t stream);
 
-// The k > 0 largest of each row, in order, and their places as int32, or int64.
-// Floats and int64. `values` lie elsewhere than x.
+// The k > 0 largest elements of each row, in order, and their positions as
+// int32 or int64. Floats and int64. `values` must not overlap x.
 struct TopKArgs {
   ElementType type = ElementType::kFloat;
   bool has_long_indices = false;
   int64_t rows = 0, columns = 0, k = 0;
 };
-// Whether it takes less to sort the rows than to look for one number after the
-// other.
+// Returns whether sorting the rows is faster than selecting one element after
+// another.
 bool IsForSort(const TopKArgs& args);
-// Looks for them.
+// Selects the elements.
 void LaunchTopK(const TopKArgs& args, const void* x, void* values,
                 void* indices, cudaStream_t stream);
 
-// By a sort (sort.cu.h), in parts. Place i * columns + j is number j of row i.
+// TopK by a sort (sort.cu.h), in several launches. Position i * columns + j is
+// element j of row i.
 //
-// A key and the place for each number. HasRowInKey: keys of BitsFor(rows) + 32
-// bits, by which all is in order; else of 64 bits, for the order of all numbers
-// whatever their rows. REQUIRES: at most 2^31 rows.
+// There is a key and a position for each element. HasRowInKey: keys have
+// BitsFor(rows) + 32 bits and order everything; otherwise 64 bits, which order
+// the elements of all rows. REQUIRES: at most 2^31 rows.
 bool HasRowInKey(ElementType type);
 void LaunchTopKKeys(const TopKArgs& args, const void* x, uint64_t* keys,
                     int64_t* places, cudaStream_t stream);
-// The rows of so many places as keys, which keep the order of those of one row.
+// The rows of the positions as keys; a stable sort by them keeps the order
+// within a row.
 void LaunchRowKeys(const TopKArgs& args, const int64_t* places, uint64_t* keys,
                    cudaStream_t stream);
-// The first k of each row, of places in order.
+// Takes the first k elements of each row from sorted positions.
 void LaunchTakeTopK(const TopKArgs& args, const void* x, const int64_t* places,
                     void* values, void* indices, cudaStream_t stream);
 
-// Whether fewer than k of a row's predictions are larger than that of its
-// target, all being finite. Targets are int32, or int64.
+// Whether fewer than k predictions of a row are larger than that of its target,
+// and all are finite. Targets are int32 or int64.
 struct InTopKArgs {
   int64_t rows = 0, classes = 0, k = 0;
   bool has_long_targets = false;
@@ -62,7 +64,7 @@ struct InTopKArgs {
 void LaunchInTopK(const InTopKArgs& args, const void* predictions,
                   const void* targets, void* out, cudaStream_t stream);
 
-// Floats, but for doubles. Results lie elsewhere than what they are made of.
+// Floats, but not doubles. Results must not overlap operands.
 void LaunchLrn(ElementType type, const LrnArgs& args, const void* x, void* out,
                cudaStream_t stream);
 void LaunchLrnGradient(ElementType type, const LrnArgs& args,

@@ -17,7 +17,7 @@
 namespace weft {
 namespace {
 
-// The axis lies in host memory.
+// The axis is in host memory.
 class ScanKernel : public OpKernel {
  public:
   ScanKernel(const OpKernelConstruction& construction, bool multiplies)
@@ -80,7 +80,7 @@ class TopKKernel : public OpKernel {
   }
 
  private:
-  // As many rows at a time as memory is taken for so many numbers.
+  // Limits the rows sorted at a time by their memory.
   static constexpr int64_t kMostSorted = int64_t{1} << 24;
 
   static absl::Status Sort(OpKernelContext& context, cuda::TopKArgs args,
@@ -105,7 +105,7 @@ class TopKKernel : public OpKernel {
     return LaunchStatus();
   }
 
-  // The places of the numbers at `x` become the sorter's values.
+  // The positions of the elements at `x` become the sorter's values.
   static absl::Status SortRows(OpKernelContext& context,
                                const cuda::TopKArgs& args, const void* x,
                                PairSorter& sorter) {
@@ -149,7 +149,7 @@ class InTopKKernel : public OpKernel {
 };
 
 // LRN and its gradient, whose inputs are the gradient, LRN's input and its
-// result.
+// output.
 class LrnKernel : public OpKernel {
  public:
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(

@@ -1,4 +1,4 @@
-// Ops that compute each element apart, with broadcasting, on GPUs.
+// Elementwise ops with broadcasting on GPUs.
 #include <memory>
 #include <string>
 #include <utility>
@@ -20,7 +20,7 @@ using cuda::BinaryOp;
 using cuda::Comparison;
 using cuda::UnaryOp;
 
-// Launches that know which elements meet.
+// Launches of ops with two broadcast operands.
 class BinaryKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -32,7 +32,7 @@ class BinaryKernel : public OpKernel {
                      BroadcastShape(x.shape(), y.shape()));
     ASSIGN_OR_RETURN(const cuda::Dims dims,
                      BroadcastDims({&x.shape(), &y.shape()}, shape));
-    // The inputs' memory is theirs yet, also where the output takes it.
+    // The inputs keep their memory, even if the output shares it.
     ASSIGN_OR_RETURN(Tensor * out, context.ForwardOrAllocate({0, 1}, 0, shape));
     if (out->num_elements() == 0) return absl::OkStatus();
     Launch(context, dims, x, y, *out);
@@ -189,7 +189,7 @@ void RegisterUnary(KernelRegistry& registry) {
   for (const auto& [name, op] : of_numbers) {
     RegisterForGpu<UnaryKernel>(registry, DefOf(name, CudaNumbers()), op);
   }
-  // TensorFlow's GPUs have no bfloat16 for these.
+  // TensorFlow's GPU kernels lack bfloat16 for these.
   const std::pair<const char*, UnaryOp> of_fewer[] = {
       {"Rint", UnaryOp::kRint},
       {"Softplus", UnaryOp::kSoftplus},

@@ -1,6 +1,5 @@
-// What element-wise ops make of one element, for the processor and for GPUs;
-// the CPU kernels' definitions are libs/kernels/math's and libs/kernels/nn's,
-// which these agree with.
+// Elementwise ops on one element, for CPUs and GPUs. They agree with the
+// definitions of the CPU kernels in libs/kernels/math and libs/kernels/nn.
 #ifndef WEFT_LIBS_KERNELS_CUDA_MATH_SCALAR_H_
 #define WEFT_LIBS_KERNELS_CUDA_MATH_SCALAR_H_
 
@@ -26,13 +25,14 @@ enum class BinaryOp {
   kXdivy,
   kFloorDiv,
   kFloorMod,
-  // y is what the op returned, dy the gradient that comes in.
+  // y is the op's output, dy the incoming gradient.
   kTanhGrad,
   kSigmoidGrad,
   kSqrtGrad,
   kRsqrtGrad,
   kReciprocalGrad,
-  // The gradient first, then the features, or the activation of Elu and Selu.
+  // The gradient comes first, then the features, or the activation for Elu and
+  // Selu.
   kReluGrad,
   kRelu6Grad,
   kEluGrad,
@@ -92,7 +92,7 @@ enum class Predicate { kIsNan, kIsInf, kIsFinite };
 inline constexpr double kSeluScale = 1.0507009873554804934193349852946;
 inline constexpr double kSeluScaledAlpha = 1.7580993408473768599402175208123;
 
-// Integers wrap round.
+// Integers wrap around.
 template <typename T>
 WEFT_HOST_DEVICE inline T Ring(BinaryOp op, T x, T y) {
   if constexpr (std::is_integral_v<T>) {
@@ -106,7 +106,7 @@ WEFT_HOST_DEVICE inline T Ring(BinaryOp op, T x, T y) {
   }
 }
 
-// Of floats that no ring has. T is float or double.
+// Floating-point ops that rings lack. T is float or double.
 template <typename T>
 WEFT_HOST_DEVICE inline T ApplyToFloats(BinaryOp op, T x, T y) {
   switch (op) {
@@ -138,7 +138,7 @@ WEFT_HOST_DEVICE inline T ApplyToFloats(BinaryOp op, T x, T y) {
       return y == T(0) ? T(0) : T(-0.5f) * (y * x) * (x * x);
     case BinaryOp::kReciprocalGrad:
       return y == T(0) ? T(0) : -y * (x * x);
-    // A product: infinity and NaN come through as NaN.
+    // A product: infinity and NaN give NaN.
     case BinaryOp::kReluGrad:
       return x * T(y > T(0));
     case BinaryOp::kRelu6Grad:
@@ -158,7 +158,7 @@ WEFT_HOST_DEVICE inline T ApplyToFloats(BinaryOp op, T x, T y) {
   }
 }
 
-// Integers know rings and order only.
+// Integers support ring and ordering ops only.
 template <typename T>
 WEFT_HOST_DEVICE inline T Apply(BinaryOp op, T x, T y) {
   switch (op) {
@@ -166,7 +166,7 @@ WEFT_HOST_DEVICE inline T Apply(BinaryOp op, T x, T y) {
     case BinaryOp::kSub:
     case BinaryOp::kMul:
       return Ring(op, x, y);
-    // NaN in either operand is the result.
+    // NaN in either operand gives NaN.
     case BinaryOp::kMaximum:
       return (x > y || x != x) ? x : y;
     case BinaryOp::kMinimum:
@@ -206,7 +206,7 @@ WEFT_HOST_DEVICE inline bool Apply(Comparison op, T x, T y) {
   }
 }
 
-// Beyond the threshold log(1 + exp(x)) is x, or exp(x), to all digits.
+// Beyond the threshold, log(1 + exp(x)) equals x, or exp(x), to full precision.
 template <typename T>
 WEFT_HOST_DEVICE inline T Softplus(T x) {
   const T threshold = sizeof(T) == 8 ? T(-34.04365338911715) : T(-13.942385);
@@ -217,13 +217,13 @@ WEFT_HOST_DEVICE inline T Softplus(T x) {
 
 template <typename T>
 WEFT_HOST_DEVICE inline bool Apply(Predicate op, T x) {
-  // Infinity less itself is NaN.
+  // Infinity minus itself is NaN.
   const bool is_finite = x - x == T(0);
   if (op == Predicate::kIsFinite) return is_finite;
   return op == Predicate::kIsNan ? x != x : x == x && !is_finite;
 }
 
-// Integers know these only.
+// Integers support only these.
 template <typename T>
 WEFT_HOST_DEVICE inline T ApplyToInteger(UnaryOp op, T x) {
   switch (op) {
@@ -320,8 +320,8 @@ WEFT_HOST_DEVICE inline T Apply(UnaryOp op, T x) {
   }
 }
 
-// A float that no integer holds becomes the smallest one of 4 bytes, or of 8,
-// as on x86.
+// A float out of range becomes the smallest 4-byte or 8-byte integer, as on
+// x86.
 template <typename To>
 WEFT_HOST_DEVICE inline To FloatToInteger(double x) {
   if constexpr (std::is_same_v<To, uint64_t>) {
@@ -338,7 +338,7 @@ WEFT_HOST_DEVICE inline To FloatToInteger(double x) {
   }
 }
 
-// Between types that elements are computed in.
+// Between the types used for computation.
 template <typename To, typename From>
 WEFT_HOST_DEVICE inline To CastTo(From x) {
   if constexpr (std::is_same_v<To, bool>) {
@@ -351,7 +351,7 @@ WEFT_HOST_DEVICE inline To CastTo(From x) {
   }
 }
 
-// A bound that is NaN is none, and a value that is NaN stays so.
+// A NaN bound is ignored, and a NaN value stays NaN.
 template <typename T>
 WEFT_HOST_DEVICE T Clipped(T x, T low, T high) {
   const T most = high < x ? high : x;

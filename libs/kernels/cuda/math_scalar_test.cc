@@ -30,7 +30,7 @@ TEST(CudaScalarTest, NanWinsAnOrder) {
   }
 }
 
-TEST(CudaScalarTest, GradientsOfNothingAreNothing) {
+TEST(CudaScalarTest, ZeroGradientsStayZero) {
   EXPECT_EQ(Apply(BinaryOp::kSqrtGrad, 0.0f, 0.0f), 0);
   EXPECT_EQ(Apply(BinaryOp::kRsqrtGrad, kInf, 0.0f), 0);
   EXPECT_EQ(Apply(BinaryOp::kReciprocalGrad, kInf, 0.0f), 0);
@@ -46,7 +46,7 @@ TEST(CudaScalarTest, RemaindersTakeTheDivisorsSign) {
   EXPECT_EQ(Apply(BinaryOp::kFloorDiv, -1.0f, 3.0f), -1);
 }
 
-TEST(CudaScalarTest, KnowsWhatIsFinite) {
+TEST(CudaScalarTest, FinitePredicatesMatchIeee) {
   EXPECT_TRUE(Apply(Predicate::kIsNan, kNan));
   EXPECT_FALSE(Apply(Predicate::kIsNan, kInf));
   EXPECT_TRUE(Apply(Predicate::kIsInf, -kInf));
@@ -66,7 +66,7 @@ TEST(CudaScalarTest, FloatsBecomeIntegersAsOnTheProcessor) {
   EXPECT_FALSE(CastTo<bool>(-0.0f));
 }
 
-TEST(CudaScalarTest, ActivationsFarOut) {
+TEST(CudaScalarTest, ActivationsOfExtremeValues) {
   EXPECT_EQ(Apply(UnaryOp::kSoftplus, 200.0f), 200);
   EXPECT_EQ(Apply(UnaryOp::kSoftplus, -200.0f), 0);
   EXPECT_EQ(Apply(UnaryOp::kElu, -kInf), -1);
@@ -75,7 +75,7 @@ TEST(CudaScalarTest, ActivationsFarOut) {
   EXPECT_EQ(Apply(UnaryOp::kRelu6, kInf), 6);
 }
 
-TEST(CudaScalarTest, BoundsThatAreNanAreNone) {
+TEST(CudaScalarTest, ClipIgnoresNaNBounds) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(Clipped(3.0f, -1.0f, 2.0f), 2);
   EXPECT_EQ(Clipped(-kInf, -1.0f, 2.0f), -1);
@@ -84,7 +84,7 @@ TEST(CudaScalarTest, BoundsThatAreNanAreNone) {
   EXPECT_TRUE(std::isnan(Clipped(nan, -1.0f, 2.0f)));
 }
 
-TEST(CudaLineTest, LrnsSlopeIsThatOfItsValues) {
+TEST(CudaLineTest, LrnGradientMatchesDifferences) {
   LrnArgs lrn;
   lrn.channels = 7;
   lrn.radius = 2;

@@ -1,14 +1,14 @@
-// Products of matrices for machines without cuBLAS.
+// Launches of matrix products for machines without cuBLAS.
 #include "libs/kernels/cuda/elements.cu.h"
 #include "libs/kernels/cuda/math.cu.h"
 
 namespace weft::cuda {
 namespace {
 
-// A block makes a tile of c, of which each thread makes kEach x kEach numbers
-// from as many loads of 2 kEach.
+// A block computes a tile of c; each thread computes kEach x kEach elements
+// from 2 kEach loads at a time.
 constexpr int kTile = 64;
-constexpr int kDeep = 16;  // of what is loaded of a and of b at a time
+constexpr int kDeep = 16;  // elements of a and b loaded at a time
 constexpr int kEach = 4;
 constexpr int kSide = kTile / kEach;  // threads
 static_assert(kSide * kSide == kThreads);
@@ -17,8 +17,8 @@ __device__ __forceinline__ int64_t TilesOf(int64_t size) {
   return (size + kTile - 1) / kTile;
 }
 
-// Rows [i, i + kTile) of x, which has `rows`, at [p, p + kDeep) of `k`, to
-// tile[place][row]; 0 beyond. Neighbours in memory are loaded by neighbours.
+// Loads rows [i, i + kTile) of x, which has `rows`, at [p, p + kDeep) of `k`,
+// to tile[place][row]; 0 beyond. Adjacent threads load adjacent elements.
 template <typename T>
 __device__ __forceinline__ void Load(const T* x, int64_t stride,
                                      bool is_row_last, int64_t i, int64_t rows,
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kThreads)
   const int column = threadIdx.x % kSide * kEach;
   const int64_t down = TilesOf(args.m), across = TilesOf(args.n);
   const int64_t tiles = args.batches * down * across;
-  // All threads of a block make the same rounds: they wait for each other.
+  // All threads of a block run the same rounds, because they synchronize.
   for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
     const int64_t batch = tile / across / down;
     const int64_t i0 = tile / across % down * kTile;

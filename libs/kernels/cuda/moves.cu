@@ -1,4 +1,4 @@
-// What moves elements or makes them of nothing: Cast, Select, Fill.
+// Launches that copy or set elements: Cast, Select, Fill.
 #include "libs/kernels/cuda/dims.cu.h"
 #include "libs/kernels/cuda/elements.cu.h"
 #include "libs/kernels/cuda/math.cu.h"
@@ -6,8 +6,8 @@
 namespace weft::cuda {
 namespace {
 
-// Calls f(Tag<T>()) of any type; on the device too, where ForNumbers, which
-// stands for some of these, is not.
+// Calls f(Tag<T>()) for any type; also on the device, unlike ForNumbers, which
+// covers some of these types.
 template <typename F>
 __host__ __device__ void ForAll(ElementType type, F f) {
   switch (type) {
@@ -54,8 +54,8 @@ __device__ T ClearLowBits(T x, int bits) {
   }
 }
 
-// The type of the result is looked at for each element: one kernel for each
-// type of x, instead of one for each pair.
+// The result type is dispatched for each element: one kernel for each type of
+// x, instead of one for each pair.
 template <typename From>
 __global__ void Cast(ElementType to, int64_t n, int lost_bits, const From* x,
                      void* out) {

@@ -1,4 +1,4 @@
-// Cast, Select, Fill and the like on GPUs; AddN; what comes out as truth.
+// Cast, Select, Fill and related ops on GPUs; AddN; ops with bool results.
 #include <memory>
 #include <string>
 #include <utility>
@@ -118,7 +118,7 @@ class CastKernel : public OpKernel {
   const bool truncates_;
 };
 
-// Of a condition whose shape, if need be, was made one that broadcasts.
+// For a condition whose shape was made to broadcast if necessary.
 absl::Status Choose(OpKernelContext& context, const TensorShape& condition) {
   const Tensor& yes = context.input(1);
   const Tensor& no = context.input(2);
@@ -145,7 +145,8 @@ class SelectV2Kernel : public OpKernel {
   }
 };
 
-// A condition of the shape of the others, or a scalar, or a vector of rows.
+// The condition has the shape of the others, or is a scalar or a vector of
+// rows.
 class SelectKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -197,7 +198,7 @@ class FillKernel : public OpKernel {
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& value = context.input(1);
-    // One element of any rank is taken for a scalar, as in old graphs.
+    // One element of any rank counts as a scalar, as in old graphs.
     if (value.num_elements() != 1 || value.rank() > 1) {
       return absl::InvalidArgumentError(
           absl::StrCat("value must represent a scalar, got shape ",
@@ -236,7 +237,7 @@ class LikeKernel : public OpKernel {
   const bool is_one_;
 };
 
-// Adds one after the other.
+// Adds one input after another.
 class AddNKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;

@@ -1,7 +1,7 @@
 // GatherNd, ScatterNd, TensorScatterUpdate, DynamicPartition and
-// ReverseSequence on GPUs. Their indices and lengths lie in host memory, where
-// Where and Unique make them and where those of int32 are made too: so they are
-// checked as on a CPU, and what they name is copied to the GPU.
+// ReverseSequence on GPUs. Their indices and lengths are in host memory, where
+// Where, Unique and int32 kernels produce them. They are checked as on a CPU,
+// and the resulting positions are copied to the GPU.
 #include <string>
 #include <vector>
 
@@ -20,8 +20,8 @@
 namespace weft {
 namespace {
 
-// Rows of `inner` elements of `from`, whose numbers are `count` from `rows` on,
-// which lie in the GPU's memory; 0 for one that is none.
+// Gathers `count` rows of `inner` elements of `from`, whose numbers are at
+// `rows` in GPU memory; 0 for a number out of range.
 absl::Status GatherRowsOf(const OpKernelContext& context, const Tensor& from,
                           int64_t inner, const int64_t* rows, int64_t count,
                           Tensor& out) {
@@ -36,7 +36,7 @@ absl::Status GatherRowsOf(const OpKernelContext& context, const Tensor& from,
   return LaunchStatus();
 }
 
-// The numbers of all slices, in the GPU's memory.
+// The numbers of all slices, in GPU memory.
 absl::StatusOr<Tensor> UploadSlices(OpKernelContext& context,
                                     const NdSlices& found) {
   if (!found.numbers.empty()) return Upload(context, found.numbers);
@@ -64,7 +64,7 @@ class GatherNdKernel : public OpKernel {
         const NdSlices found,
         SlicesToGather(charge, params.shape(), indices, ignores_bad_, name_));
     if (out->num_elements() == 0) return absl::OkStatus();
-    // Of nothing, where bad indices are passed over.
+    // From an empty tensor, if bad indices are ignored.
     if (params.num_elements() == 0) return SetToZero(context, *out);
     ASSIGN_OR_RETURN(const Tensor rows, UploadSlices(context, found));
     return GatherRowsOf(context, params, found.inner,
@@ -77,7 +77,7 @@ class GatherNdKernel : public OpKernel {
   const bool ignores_bad_;
 };
 
-// ScatterNd, and TensorScatterUpdate, whose first input is what is changed.
+// ScatterNd, and TensorScatterUpdate, whose first input is the updated tensor.
 class ScatterNdKernel : public OpKernel {
  public:
   ScatterNdKernel(const OpKernelConstruction& construction, bool updates)

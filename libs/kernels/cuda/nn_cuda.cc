@@ -112,7 +112,7 @@ cuda::MatrixSteps StepsOf(const TensorShape& matrix) {
   return {matrix.dim(0) == 1 ? 0 : matrix.dim(1), matrix.dim(1) == 1 ? 0 : 1};
 }
 
-// Labels as probabilities of all classes.
+// Labels are probabilities of all classes.
 class CrossEntropyKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -136,8 +136,8 @@ class CrossEntropyKernel : public OpKernel {
   }
 };
 
-// Labels as numbers of classes. One that is no class makes its row NaN, as on
-// TensorFlow's GPUs: the processor does not see it.
+// Labels are class numbers. One out of range makes its row NaN, as on
+// TensorFlow's GPUs, because the CPU does not see it.
 class SparseCrossEntropyKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -169,7 +169,7 @@ class LeakyReluKernel : public OpKernel {
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& gradient = context.input(0);
-    // Its own gradient has the features too.
+    // Its own gradient has the features as an input, too.
     const Tensor& x = context.input(context.num_inputs() - 1);
     RETURN_IF_ERROR(CheckGradientShapes(gradient.shape(), x.shape()));
     ASSIGN_OR_RETURN(Tensor * out,

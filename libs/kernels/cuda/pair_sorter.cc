@@ -9,7 +9,7 @@ namespace weft {
 
 absl::StatusOr<PairSorter> PairSorter::Create(OpKernelContext& context,
                                               int64_t n) {
-  StreamOf(context);  // makes the GPU the one that CUB asks
+  StreamOf(context);  // makes the device current for CUB
   const int64_t bytes = cuda::PairSortScratch(n);
   RETURN_IF_ERROR(LaunchStatus());
   if (bytes == 0) {

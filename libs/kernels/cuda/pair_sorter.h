@@ -1,4 +1,4 @@
-// PairSorter: the memory in which pairs of 64-bit numbers are sorted on a GPU.
+// PairSorter owns the memory for sorting pairs of 64-bit numbers on a GPU.
 #ifndef WEFT_LIBS_KERNELS_CUDA_PAIR_SORTER_H_
 #define WEFT_LIBS_KERNELS_CUDA_PAIR_SORTER_H_
 
@@ -9,20 +9,21 @@
 
 namespace weft {
 
-// For one kernel's launches, one thread. May be dropped when what uses it is
-// launched.
+// For the launches of one kernel, on one thread. May be dropped once its users
+// are launched.
 class PairSorter {
  public:
   // For up to n > 0 pairs. REQUIRES: the kernel runs on a CudaDevice, and the
+  // context outlives this object.
   // context outlives it.
   static absl::StatusOr<PairSorter> Create(OpKernelContext& context, int64_t n);
 
-  // What is to be sorted, and the result then.
+  // The pairs to sort, and afterwards the result.
   uint64_t* keys();
   int64_t* values();
 
-  // The first n pairs by the bits [begin_bit, end_bit) of their keys, smallest
-  // first; equal ones stay in their order.
+  // Sorts the first n pairs by bits [begin_bit, end_bit) of their keys,
+  // ascending; the sort is stable.
   absl::Status Sort(int64_t n, int begin_bit, int end_bit);
 
  private:

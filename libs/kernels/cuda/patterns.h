@@ -1,4 +1,4 @@
-// What kernels that move elements on GPUs have in common.
+// Helpers of GPU kernels that move elements.
 #ifndef WEFT_LIBS_KERNELS_CUDA_PATTERNS_H_
 #define WEFT_LIBS_KERNELS_CUDA_PATTERNS_H_
 
@@ -15,22 +15,22 @@
 
 namespace weft {
 
-// Of sizes [begin, end).
+// The product of sizes [begin, end).
 inline int64_t Product(const TensorShape& shape, int begin, int end) {
   int64_t product = 1;
   for (int i = begin; i < end; ++i) product *= shape.dim(i);
   return product;
 }
 
-// `out`, packed, becomes the elements of `in` that the pattern names; or those
-// of `out` that it names become those of `in`. UNIMPLEMENTED for too many
-// dimensions. REQUIRES: as CopyFromPattern and CopyToPattern.
+// FromPattern copies the elements of `in` in the pattern to `out`, packed;
+// ToPattern copies `in` to the elements of `out` in the pattern. UNIMPLEMENTED
+// for too many dimensions. REQUIRES: as for CopyFromPattern and CopyToPattern.
 absl::Status FromPattern(const OpKernelContext& context, const Tensor& in,
                          const ElementPattern& pattern, Tensor& out);
 absl::Status ToPattern(const OpKernelContext& context, const Tensor& in,
                        const ElementPattern& pattern, Tensor& out);
 
-// Copies `count` elements of one type. REQUIRES: they lie in the tensors.
+// Copies `count` elements of one type. REQUIRES: ranges within the tensors.
 absl::Status CopyElementsOnGpu(const OpKernelContext& context, const Tensor& in,
                                int64_t in_begin, int64_t count, Tensor& out,
                                int64_t out_begin);
@@ -38,12 +38,12 @@ absl::Status CopyElementsOnGpu(const OpKernelContext& context, const Tensor& in,
 // All bits zero.
 absl::Status SetToZero(const OpKernelContext& context, Tensor& out);
 
-// Registers kernels for the types that TensorFlow runs them with on GPUs.
+// Registers kernels for the types that TensorFlow supports on GPUs.
 class CudaRegistrar {
  public:
   explicit CudaRegistrar(KernelRegistry& registry) : registry_(registry) {}
 
-  // A constructor that takes `args` as well.
+  // For constructors that also take `args`.
   template <typename Kernel, typename... Args>
   void Add(absl::string_view op, std::map<std::string, std::string> types,
            std::vector<std::string> host_memory, Args... args) {
@@ -59,11 +59,11 @@ class CudaRegistrar {
   const GpuRestriction gpu_;
 };
 
-// What tuples of indices, and partitions, name; these lie in host memory.
+// Kernels of index tuples and partitions, which are in host memory.
 void RegisterCudaNdKernels(CudaRegistrar& add, const std::string& most,
                            const std::string& all);
 
-// Slices, pads and what else is a pattern of one tensor.
+// Slices, pads and other patterns of one tensor.
 void RegisterCudaSliceKernels(CudaRegistrar& add, const std::string& most,
                               const std::string& all);
 

@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-// Dimensions of one element are left out.
+// Dimensions of size 1 are left out.
 absl::StatusOr<cuda::Pattern> PatternOf(const ElementPattern& from) {
   cuda::Pattern pattern;
   pattern.offset = from.offset;

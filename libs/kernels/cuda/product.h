@@ -1,5 +1,4 @@
-// Launches a product of matrices: cuBLAS's, or one of our own where it is
-// missing.
+// Launches of matrix products: by cuBLAS, or by Weft's own kernel without it.
 #ifndef WEFT_LIBS_KERNELS_CUDA_PRODUCT_H_
 #define WEFT_LIBS_KERNELS_CUDA_PRODUCT_H_
 
@@ -9,7 +8,7 @@
 
 namespace weft {
 
-// REQUIRES: the result isn't empty. k may be 0.
+// REQUIRES: the result is not empty. k may be 0.
 absl::Status MultiplyMatrices(const OpKernelContext& context,
                               const CudaProduct& product, const void* a,
                               const void* b, void* c);

@@ -4,10 +4,10 @@
 namespace weft::cuda {
 namespace {
 
-// As the processor's TruncatedNormal reserves of its stream for each value.
+// The numbers that the CPU's TruncatedNormal reserves for each value.
 constexpr uint64_t kReservedPerValue = 256;
 
-// Philox 4x32-10; libs/kernels/random/philox.h says where it comes from.
+// Philox 4x32-10; see libs/kernels/random/philox.h for its source.
 class Stream {
  public:
   __device__ Stream(const RandomStart& start, uint64_t skipped)
@@ -15,7 +15,7 @@ class Stream {
     Skip(skipped);
   }
 
-  // Four numbers.
+  // The next four numbers.
   __device__ void Next(uint32_t* out) {
     uint32_t x0 = start_.counter[0], x1 = start_.counter[1];
     uint32_t x2 = start_.counter[2], x3 = start_.counter[3];
@@ -46,13 +46,13 @@ class Stream {
   RandomStart start_;
 };
 
-// What of one element type takes how many numbers.
+// The numbers needed for one element of each type.
 template <typename T>
 struct Numbers;
 
 template <>
 struct Numbers<float> {
-  static constexpr int kGroup = 4;  // values of a sample
+  static constexpr int kGroup = 4;  // values per sample
   static constexpr int kPerPair = 2;
   __device__ static float Uniform(const uint32_t* x) {
     return __uint_as_float((127u << 23) | (x[0] & 0x7fffffu)) - 1.0f;
@@ -100,7 +100,7 @@ __device__ Wide<T> UniformOf(const uint32_t* x) {
   }
 }
 
-// A group of values that are drawn again until all are below 2.
+// A group of values, redrawn until all are below 2.
 template <typename T>
 __device__ void MakeTruncated(Stream stream, T* out) {
   using N = Numbers<T>;

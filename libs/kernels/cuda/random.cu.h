@@ -1,7 +1,6 @@
-// Launches that fill a GPU's memory with random numbers, from the streams that
-// the kernels on the processor draw from. Uniform numbers are the same bit for
-// bit; normal ones come from the same bits, through CUDA's log, sin and cos,
-// whose last digit may be another.
+// Launches that fill GPU memory with random numbers from the same streams as
+// the CPU kernels. Uniform numbers have the same bits; normal numbers use the
+// same random bits, but CUDA's log, sin and cos, so the last digit may differ.
 #ifndef WEFT_LIBS_KERNELS_CUDA_RANDOM_CU_H_
 #define WEFT_LIBS_KERNELS_CUDA_RANDOM_CU_H_
 
@@ -14,7 +13,7 @@ namespace weft::cuda {
 
 enum class Distribution { kUniform, kNormal, kTruncatedNormal };
 
-// Where a stream begins.
+// RandomStart is the start of a stream.
 struct RandomStart {
   uint32_t key[2];
   uint32_t counter[4];

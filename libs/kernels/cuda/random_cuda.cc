@@ -15,10 +15,10 @@
 namespace weft {
 namespace {
 
-// As the kernels on the processor reserve of their stream.
+// The same reservation as in the CPU kernels.
 constexpr uint64_t kReservedPerValue = 256;
 
-// The shape lies in host memory.
+// The shape is in host memory.
 class RandomKernel : public OpKernel {
  public:
   RandomKernel(const OpKernelConstruction& construction,

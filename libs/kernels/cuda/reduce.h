@@ -1,4 +1,4 @@
-// Launches a reduction, with the scratch memory that it needs.
+// Launches of reductions, with their scratch memory.
 #ifndef WEFT_LIBS_KERNELS_CUDA_REDUCE_H_
 #define WEFT_LIBS_KERNELS_CUDA_REDUCE_H_
 
@@ -8,10 +8,10 @@
 
 namespace weft {
 
-// Adds a dimension outside those before; UNIMPLEMENTED when there are too many.
+// Adds an outermost dimension; UNIMPLEMENTED if there are too many.
 absl::Status AddDim(cuda::Dims& dims, int64_t size, int64_t stride);
 
-// REQUIRES: `out` has elements. The type is taken from `x`.
+// REQUIRES: `out` has elements. The type is that of `x`.
 absl::Status Reduce(OpKernelContext& context, cuda::ReductionArgs args,
                     const Tensor& x, Tensor& out);
 

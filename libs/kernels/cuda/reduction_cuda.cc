@@ -18,7 +18,7 @@ namespace weft {
 absl::Status AddDim(cuda::Dims& dims, int64_t size, int64_t stride) {
   if (dims.rank == cuda::kMostDims) {
     return absl::UnimplementedError(
-        "the reduction takes more dimensions than GPUs are given");
+        "the reduction needs more dimensions than GPU kernels support");
   }
   dims.sizes[dims.rank] = size;
   dims.strides[0][dims.rank] = stride;
@@ -32,7 +32,7 @@ absl::Status Reduce(OpKernelContext& context, cuda::ReductionArgs args,
   Tensor scratch;
   const int64_t bytes = cuda::ReductionScratch(args);
   if (bytes > 0) {
-    // Given back at once: what is launched later comes later.
+    // May be released at once: later launches run later.
     ASSIGN_OR_RETURN(scratch,
                      context.AllocateTemp(DT_UINT8, TensorShape({bytes})));
   }
@@ -94,7 +94,7 @@ class ReductionKernel : public OpKernel {
   }
 
  private:
-  // What the mean of nothing is: bits that are all set.
+  // Writes the mean of an empty tensor: all bits set.
   static absl::Status MakeNan(OpKernelContext& context, Tensor& out) {
     cuda::LaunchBytes(0xff, out.num_elements() * ElementSize(out),
                       out.mutable_data(), StreamOf(context));

@@ -1,4 +1,4 @@
-// How kernels for GPUs are registered.
+// Helpers for the registration of GPU kernels.
 #ifndef WEFT_LIBS_KERNELS_CUDA_REGISTRATION_H_
 #define WEFT_LIBS_KERNELS_CUDA_REGISTRATION_H_
 
@@ -25,7 +25,7 @@ inline KernelDef DefOf(absl::string_view op,
   return def;
 }
 
-// Registers a kernel whose constructor takes `args` as well.
+// Registers a kernel whose constructor also takes `args`.
 template <typename Kernel, typename... Args>
 void RegisterForGpu(KernelRegistry& registry, KernelDef def, Args... args) {
   def.device_type = "GPU";

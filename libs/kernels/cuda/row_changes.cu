@@ -8,7 +8,7 @@ namespace {
 template <typename W>
 __device__ __forceinline__ W Changed(Change change, W x, W by) {
   if constexpr (std::is_same_v<W, int64_t>) {
-    // Wraps round.
+    // Wraps around.
     const auto a = static_cast<uint64_t>(x), b = static_cast<uint64_t>(by);
     return static_cast<int64_t>(change == Change::kAdd ? a + b : a - b);
   } else {
@@ -83,7 +83,7 @@ __device__ __forceinline__ W Reduced(RowReduction op, W a, W b) {
   }
 }
 
-// A thread for each number of a row whose changes begin at a place.
+// One thread for each element of a row whose changes begin at a position.
 template <typename T>
 __global__ void ReduceRows(RowReduction op, RowOrder order, const T* by,
                            T* to) {
@@ -113,7 +113,7 @@ int64_t RowSumScratch(ElementType type, const RowOrder& order) {
   const bool is_wide =
       type == ElementType::kDouble || type == ElementType::kInt64;
   const int64_t chunks = ChunksOf(order);
-  // The sums of one chunk are no partial ones.
+  // A single chunk has no partial sums.
   return chunks == 1 ? 0 : chunks * order.row * (is_wide ? 8 : 4);
 }
 

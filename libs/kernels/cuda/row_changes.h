@@ -1,7 +1,7 @@
-// Launches changes of some rows of a tensor, with the scratch memory that they
-// need. All REQUIRE that something changes. An index that is out of range
-// changes nothing; what changes one row is done in the order of the indices, so
-// each run gives the same bits.
+// Launches that change rows of a tensor, with their scratch memory. All REQUIRE
+// that at least one row changes. An index out of range is ignored. Changes of
+// one row are made in the order of the indices, so that all runs give the same
+// bits.
 #ifndef WEFT_LIBS_KERNELS_CUDA_ROW_CHANGES_H_
 #define WEFT_LIBS_KERNELS_CUDA_ROW_CHANGES_H_
 
@@ -11,23 +11,23 @@
 
 namespace weft {
 
-// The order lies in `scratch`, which may be dropped when what uses it is
-// launched. UNIMPLEMENTED for more rows times indices than 2^63.
+// The order is in `scratch`, which may be dropped once its users are launched.
+// UNIMPLEMENTED if rows times indices exceeds 2^63.
 absl::StatusOr<cuda::RowOrder> OrderRows(OpKernelContext& context,
                                          const cuda::Rows& rows,
                                          Tensor& scratch);
 
-// Adds the rows of `by`, or subtracts them; or the scalar `by`. REQUIRES: both
-// are of one of the types of LaunchRowSum.
+// Adds or subtracts the rows of `by`, or the scalar `by`. REQUIRES: both have a
+// type of LaunchRowSum.
 absl::Status SumRows(OpKernelContext& context, cuda::Change change,
                      const cuda::Rows& rows, const Tensor& by, bool is_scalar,
                      Tensor& to);
 
-// Takes in the rows of `by`, one after the other. Floats.
+// Combines with the rows of `by`, in order. Floats.
 absl::Status ReduceRows(OpKernelContext& context, cuda::RowReduction op,
                         const cuda::Rows& rows, const Tensor& by, Tensor& to);
 
-// The last row of `by` for a row replaces it.
+// Replaces each row by the last row of `by` for it.
 absl::Status ReplaceRows(OpKernelContext& context, const cuda::Rows& rows,
                          const Tensor& by, bool is_scalar, Tensor& to);
 

@@ -13,7 +13,7 @@ int64_t Aligned(int64_t bytes) {
   return (bytes + kAligned - 1) / kAligned * kAligned;
 }
 
-// Rows from 0 to `rows`, which stands for none.
+// Rows from 0 to `rows`, which stands for an index out of range.
 int BitsOfRows(const Rows& rows) { return BitsFor(rows.rows + 1); }
 
 size_t BytesToSort(const Rows& rows, int bits) {
@@ -59,9 +59,9 @@ RowOrder LaunchRowOrder(const Rows& rows, void* scratch, int64_t bytes,
     MakeKeys<<<BlocksFor(rows.count), kThreads, 0, stream>>>(
         order, static_cast<const int32_t*>(rows.indices), unordered);
   }
-  // The places are in order already, and the sort keeps equal rows' order.
+  // Positions are sorted already, and the sort is stable.
   const int bits = order.place_bits + BitsOfRows(rows);
-  // An error where that is too little.
+  // Too little memory is an error.
   auto left = static_cast<size_t>(bytes - 2 * size);
   order.error = cub::DeviceRadixSort::SortKeys(memory + 2 * size, left,
                                                unordered, keys, rows.count,

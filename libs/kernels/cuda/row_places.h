@@ -1,10 +1,10 @@
-// How changes of rows are shared out: one definition for kernels on GPUs and
-// for their tests on the processor.
+// The division of row changes into chunks, for GPU kernels and for tests on the
+// CPU.
 //
-// Sums of a row's changes: the ordered changes are cut into chunks, whose sums
-// are made one beside the other. The chunk in which a row's changes begin adds
-// its sum to the row; the sums of those that go on with it are partial, and are
-// added afterwards, in order, by whoever owns the first of them.
+// Sums of a row's changes: the ordered changes are divided into chunks, which
+// are summed in parallel. The chunk in which a row's changes begin adds its sum
+// to the row. Sums of later chunks are partial and are added afterwards, in
+// order, by the thread that owns the first of them.
 #ifndef WEFT_LIBS_KERNELS_CUDA_ROW_PLACES_H_
 #define WEFT_LIBS_KERNELS_CUDA_ROW_PLACES_H_
 
@@ -16,8 +16,8 @@
 
 namespace weft::cuda {
 
-// The larger, the more is added in a row; the smaller, the more partial sums
-// are: about as many of both.
+// Larger chunks have longer sequential sums, smaller chunks more partial sums:
+// this balances both.
 inline int64_t ChunkOfChanges(int64_t count) {
   int64_t chunk = 32;
   while (chunk * chunk < count) chunk *= 2;
@@ -31,7 +31,7 @@ WEFT_HOST_DEVICE inline uint64_t KeyOf(const RowOrder& order, int64_t index,
   return row << order.place_bits | static_cast<uint64_t>(place);
 }
 
-// The row of change `j`, in order.
+// The row of change `j` in sorted order.
 WEFT_HOST_DEVICE inline int64_t RowOf(const RowOrder& order, int64_t j) {
   return static_cast<int64_t>(order.keys[j] >> order.place_bits);
 }
@@ -46,14 +46,14 @@ WEFT_HOST_DEVICE inline bool IsLastOfRow(const RowOrder& order, int64_t j) {
   return j + 1 == order.count || RowOf(order, j + 1) != RowOf(order, j);
 }
 
-// Makes all sums of changes [begin, end): sum(row, first, last, is_first) for
-// those of each row, where `is_first` says that its changes begin here.
+// Sums changes [begin, end): calls sum(row, first, last, is_first) for those of
+// each row; `is_first` tells whether the row's changes begin here.
 template <typename Sum>
 WEFT_HOST_DEVICE inline void ForEachRun(const RowOrder& order, int64_t begin,
                                         int64_t end, Sum sum) {
   for (int64_t first = begin; first < end;) {
     const int64_t row = RowOf(order, first);
-    if (row >= order.rows) return;  // and so are all that come then
+    if (row >= order.rows) return;  // all later rows are out of range, too
     int64_t last = first + 1;
     while (last < end && RowOf(order, last) == row) ++last;
     sum(row, first, last, IsFirstOfRow(order, first));
@@ -61,15 +61,15 @@ WEFT_HOST_DEVICE inline void ForEachRun(const RowOrder& order, int64_t begin,
   }
 }
 
-// Whether the changes of a row that began before go on where the chunk begins.
+// Returns whether the chunk starts with changes of a row that began before it.
 WEFT_HOST_DEVICE inline bool GoesOn(const RowOrder& order, int64_t chunk,
                                     int64_t chunk_size) {
   const int64_t begin = chunk * chunk_size;
   return begin > 0 && begin < order.count && !IsFirstOfRow(order, begin);
 }
 
-// The chunks [chunk, end) whose partial sums are one row's, where `chunk` is
-// the first of them; else end is `chunk`.
+// The chunks [chunk, end) with partial sums of one row, if `chunk` is the first
+// of them; otherwise end is `chunk`.
 WEFT_HOST_DEVICE inline int64_t EndOfPartialSums(const RowOrder& order,
                                                  int64_t chunk,
                                                  int64_t chunk_size) {

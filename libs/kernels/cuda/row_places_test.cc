@@ -91,7 +91,7 @@ TEST(RowPlacesTest, SumsOfChunksAreThoseOfALoop) {
   }
 }
 
-TEST(RowPlacesTest, ARowsChangesStayInTheirOrder) {
+TEST(RowPlacesTest, ChangesOfARowKeepTheirOrder) {
   const Ordered ordered({2, 0, 9, 2, 0, 2}, 3);
   Numbers places;
   for (int64_t j = 0; j < ordered.order.count; ++j) {
@@ -103,7 +103,7 @@ TEST(RowPlacesTest, ARowsChangesStayInTheirOrder) {
   EXPECT_TRUE(IsLastOfRow(ordered.order, 4));
 }
 
-TEST(RowPlacesTest, ChunksAreAsManyAsTheirChanges) {
+TEST(RowPlacesTest, ChunkSizeGrowsWithTheChanges) {
   EXPECT_EQ(ChunkOfChanges(1), 32);
   EXPECT_EQ(ChunkOfChanges(1024), 32);
   EXPECT_EQ(ChunkOfChanges(1025), 64);

@@ -1,5 +1,5 @@
-// Reductions, softmax and cross entropy: a block or a part of one for each
-// result, whose threads' parts are joined in a fixed order.
+// Launches of reductions, softmax and cross entropy: a block, or a part of one,
+// computes each result, and combines its threads' parts in a fixed order.
 #include "libs/kernels/cuda/dims.cu.h"
 #include "libs/kernels/cuda/elements.cu.h"
 #include "libs/kernels/cuda/math.cu.h"
@@ -7,7 +7,7 @@
 namespace weft::cuda {
 namespace {
 
-// Infinity, which the 16-bit floats reach as floats.
+// Infinity; the 16-bit floats use float's.
 template <typename T>
 __device__ T Infinity() {
   return static_cast<T>(__int_as_float(0x7f800000));
@@ -18,7 +18,7 @@ __device__ T Lowest() {
   if constexpr (std::is_floating_point_v<T>) {
     return -Infinity<T>();
   } else if constexpr (sizeof(T) == 1) {
-    return T(0);  // of truth
+    return T(0);  // for bool
   } else {
     return static_cast<T>(T(1) << (sizeof(T) * 8 - 1));
   }
@@ -63,8 +63,8 @@ __device__ T Join(Reduction op, T x, T y) {
   }
 }
 
-// Of the threads of a block that share threadIdx.x, in all of them; blockDim.y
-// is a power of two. `shared` has a place for each thread.
+// Reduces over the threads of a block with the same threadIdx.x, for all of
+// them; blockDim.y is a power of two. `shared` has one element per thread.
 template <typename T>
 __device__ T JoinColumn(Reduction op, T part, T* shared) {
   const unsigned width = blockDim.x;
@@ -79,10 +79,10 @@ __device__ T JoinColumn(Reduction op, T part, T* shared) {
   return shared[threadIdx.x];
 }
 
-// Threads of one threadIdx.x make one result at a time. Where the innermost
-// dimension is kept, neighbours read neighbours; where it is reduced, a block
-// has a single column of threads, which do. blockIdx.y says which part of the
-// reduced elements, and whose row of `out`.
+// Threads with the same threadIdx.x compute one result at a time. If the
+// innermost dimension is kept, adjacent threads read adjacent elements; if it
+// is reduced, a block has a single column of threads, which do so. blockIdx.y
+// is the part of the reduced elements, and its row of `out`.
 template <typename T, typename Out>
 __global__ void Reduce(ReductionArgs args, int64_t part_size, const T* x,
                        Out* out) {
@@ -93,7 +93,7 @@ __global__ void Reduce(ReductionArgs args, int64_t part_size, const T* x,
   const int64_t end =
       begin + part_size < args.reduced ? begin + part_size : args.reduced;
   const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  // All threads of a block make the same rounds: they wait for each other.
+  // All threads of a block run the same rounds, because they synchronize.
   for (int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.x;
        first < kept; first += step) {
     const int64_t i = first + threadIdx.x;
@@ -116,8 +116,8 @@ __global__ void Reduce(ReductionArgs args, int64_t part_size, const T* x,
   }
 }
 
-// Of at most so many parts, of at least so many elements, where there are too
-// few results to keep the GPU busy.
+// The maximum number of parts, and their minimum size, if there are too few
+// results to occupy the GPU.
 constexpr int64_t kMostParts = 256;
 constexpr int64_t kLeastPart = 4096;
 constexpr int64_t kFewResults = 4096;
@@ -141,7 +141,7 @@ void Launch(const ReductionArgs& args, int64_t parts, const T* x, Out* out,
       args, (args.reduced + parts - 1) / parts, x, out);
 }
 
-// Adds up the parts' results, each a row.
+// Sums the parts' results, each of which is a row.
 ReductionArgs OfParts(const ReductionArgs& args, int64_t parts) {
   ReductionArgs rest = args;
   rest.squares = false;
@@ -181,7 +181,7 @@ __global__ void ArgExtreme(bool is_max, int64_t outer, int64_t size,
   for (int64_t i = FirstItem(); i < n; i += ItemStep()) {
     const T* const column = x + i / inner * size * inner + i % inner;
     Wide<T> best_value = ToWide(column[0]);
-    // As the processor's: what beats a NaN there is what beats infinity.
+    // As on the CPU: a value beats NaN if it beats infinity.
     if (best_value != best_value) {
       best_value = is_max ? Lowest<Wide<T>>() : Highest<Wide<T>>();
     }
@@ -201,7 +201,7 @@ struct RowSums {
   W most, sum;
 };
 
-// The largest of a row, and the sum of exp(x - most).
+// The maximum of a row, and the sum of exp(x - most).
 template <typename T>
 __device__ RowSums<Wide<T>> SumsOf(const T* x, int64_t step, int64_t classes,
                                    Wide<T>* shared) {
@@ -236,7 +236,7 @@ __global__ void Softmax(bool is_log, int64_t rows, int64_t classes,
   }
 }
 
-// `backprop` may be `logits`: a thread writes what it alone still reads.
+// `backprop` may be `logits`: only the writing thread still reads the element.
 template <typename T, typename Label>
 __global__ void CrossEntropy(CrossEntropyArgs args, const T* logits,
                              const Label* labels, T* loss, T* backprop) {
@@ -260,7 +260,7 @@ __global__ void CrossEntropy(CrossEntropyArgs args, const T* logits,
       } else {
         label = ToWide(y[c * args.labels_steps.column]);
       }
-      // A label of 0 takes no part, whatever the logit.
+      // A label of 0 is ignored, whatever the logit is.
       if (label != W(0)) part += label * (log_sum - shifted);
       const W probability = static_cast<W>(exp(shifted)) / sums.sum;
       backprop[r * classes + c] = FromWide<T>(probability - label);

@@ -1,7 +1,7 @@
-// SegmentSum, SegmentMean, SparseSegmentSum, -Mean, -SqrtN and the gradients of
-// these on GPUs. Ids and indices lie in host memory, since the shape of the
-// result follows from them: so they are checked as on a CPU, and what is made
-// of them is copied to the GPU.
+// SegmentSum, SegmentMean, SparseSegmentSum, -Mean, -SqrtN and their gradients
+// on GPUs. Ids and indices are in host memory, because the shape of the result
+// depends on them. They are checked as on a CPU, and the resulting sums are
+// copied to the GPU.
 #include <algorithm>
 #include <numeric>
 #include <string>
@@ -26,14 +26,14 @@ struct SumsOfRows {
   Dims chosen, begins, targets;
   std::vector<double> scales, divisors;  // may be empty
 
-  // Begins a sum.
+  // Starts a sum.
   void AddTarget(int64_t target) {
     targets.push_back(target);
     begins.push_back(static_cast<int64_t>(chosen.size()));
   }
 };
 
-// One copy for all parts.
+// Packs all parts for a single copy.
 std::vector<int64_t> Packed(const SumsOfRows& sums) {
   std::vector<int64_t> all(sums.chosen.begin(), sums.chosen.end());
   all.insert(all.end(), sums.begins.begin(), sums.begins.end());
@@ -46,7 +46,7 @@ std::vector<int64_t> Packed(const SumsOfRows& sums) {
   return all;
 }
 
-// The sums of rows of `in` in `out`; the other rows become 0.
+// Writes sums of rows of `in` to `out`; the other rows become 0.
 absl::Status Sum(OpKernelContext& context, SumsOfRows sums, const Tensor& in,
                  Tensor& out) {
   RETURN_IF_ERROR(SetToZero(context, out));
@@ -68,8 +68,7 @@ absl::Status Sum(OpKernelContext& context, SumsOfRows sums, const Tensor& in,
   return LaunchStatus();
 }
 
-// Adds the sums of the rows that stand beside each id: equal ones are one
-// behind the other.
+// Adds the sums of the rows of each id; equal ids are consecutive.
 void AddSegments(SparseReduction reduction, const Dims& ids,
                  const Dims& indices, SumsOfRows& sums) {
   for (size_t begin = 0, end = 0; begin < ids.size(); begin = end) {
@@ -121,8 +120,8 @@ class SparseSegmentKernel : public OpKernel {
   const SparseReduction reduction_;
 };
 
-// Row ids[i] of the gradient, divided as in the forward kernel, is added to
-// row indices[i] of the output.
+// Adds row ids[i] of the gradient, divided as in the forward kernel, to row
+// indices[i] of the output.
 class SparseSegmentGradKernel : public OpKernel {
  public:
   SparseSegmentGradKernel(const OpKernelConstruction& construction,
@@ -162,8 +161,8 @@ class SparseSegmentGradKernel : public OpKernel {
   const SparseReduction reduction_;
 };
 
-// DynamicStitch and ParallelDynamicStitch, whose indices lie in host memory.
-// Later rows win; rows that nobody sets are zero.
+// DynamicStitch and ParallelDynamicStitch, with indices in host memory. Later
+// rows win; rows without data are zero.
 class StitchKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -192,10 +191,10 @@ class StitchKernel : public OpKernel {
 
  private:
   struct Row {
-    int64_t to, from;  // its number, and where its numbers lie
+    int64_t to, from;  // its number, and the source
   };
 
-  // Of each row that is set, the last one given.
+  // For each row with data, the last one given.
   static std::vector<Row> LastRows(const OpKernelContext& context, int count,
                                    int64_t bytes) {
     std::vector<Row> rows;

@@ -167,8 +167,8 @@ class PadKernel : public OpKernel {
   }
 };
 
-// Reverse, whose dimensions are marked by bools, and ReverseV2, whose are
-// listed.
+// Reverse, whose dimensions are marked by bools, and ReverseV2, whose
+// dimensions are listed.
 class ReverseKernel : public OpKernel {
  public:
   ReverseKernel(const OpKernelConstruction& construction, bool has_marks)

@@ -16,7 +16,7 @@ cudaError_t Sort(const PairSort& sort, void* scratch, size_t& bytes,
 
 int64_t PairSortScratch(int64_t n) {
   PairSort sort;
-  sort.n = n;  // by all bits, which takes the most
+  sort.n = n;  // all bits need the most memory
   size_t bytes = 0;
   if (Sort(sort, nullptr, bytes, nullptr) != cudaSuccess) return 0;
   return static_cast<int64_t>(bytes);

@@ -1,5 +1,5 @@
-// Kernels of TensorArrays on GPUs: those of the processor, with elements that
-// lie in a GPU's memory.
+// Kernels of TensorArrays on GPUs: the CPU kernels, with elements in GPU
+// memory.
 #include <memory>
 #include <utility>
 

@@ -23,7 +23,7 @@ __global__ void Train(Training training, int64_t n) {
 template <typename T>
 __device__ __forceinline__ T Changed(Change change, T x, T by) {
   if constexpr (std::is_same_v<T, int64_t>) {
-    // Wraps round.
+    // Wraps around.
     const auto a = static_cast<uint64_t>(x), b = static_cast<uint64_t>(by);
     return static_cast<int64_t>(change == Change::kAdd ? a + b : a - b);
   } else {

@@ -1,10 +1,10 @@
-// Launches that change variables: optimizers' rules, AssignAdd and its kin, and
-// changes of some rows. All take pointers to a GPU's memory, and REQUIRE at
-// least one element that changes.
+// Launches that change variables: optimizers' rules, AssignAdd and AssignSub,
+// and changes of rows. All take pointers to GPU memory, and REQUIRE at least
+// one changed element.
 //
-// Rows: their changes are ordered by row first (RowOrder), and made in the
-// order of `indices`, so each run gives the same bits. An index that is out of
-// range is passed over: nobody waits for the device to learn of it.
+// Changes of rows are first sorted by row (RowOrder), and made in the order of
+// `indices`, so that all runs give the same bits. An index out of range is
+// ignored, because reporting it would require waiting for the device.
 #ifndef WEFT_LIBS_KERNELS_CUDA_TRAINING_CU_H_
 #define WEFT_LIBS_KERNELS_CUDA_TRAINING_CU_H_
 
@@ -35,16 +35,16 @@ enum class TrainingRule {
 constexpr int kMostVariables = 4;
 constexpr int kMostScalars = 6;
 
-// What a rule takes: floats of `type`, float or double inside.
+// The arguments of a rule: floats of `type`, computed as float or double.
 struct Training {
   TrainingRule rule;
   ElementType type;
   bool flag = false;  // use_nesterov, update_slots or multiply_linear_by_lr
-  // In the order of the op's inputs; null: the scalar is the one of `values`.
+  // In the order of the op's inputs; null: the scalar is in `values`.
   const void* scalars[kMostScalars] = {};
   double values[kMostScalars] = {};
   const void* from[kMostVariables] = {};
-  void* to[kMostVariables] = {};  // may be what `from` is
+  void* to[kMostVariables] = {};  // may equal `from`
   const void* gradient = nullptr;
 };
 
@@ -56,52 +56,52 @@ enum class Change { kAdd, kSub };
 void LaunchChange(Change change, ElementType type, int64_t n, const void* from,
                   const void* by, void* to, cudaStream_t stream);
 
-// Which rows of a variable change.
+// The rows of a variable that change.
 struct Rows {
   const void* indices = nullptr;
   bool is_int64 = false;
-  int64_t count = 0;  // of the indices
-  int64_t rows = 0;   // of the variable
-  int64_t row = 0;    // elements of one
+  int64_t count = 0;  // number of indices
+  int64_t rows = 0;   // rows of the variable
+  int64_t row = 0;    // elements per row
 };
 
-// The changes of rows, ordered by row and, of one row, as the indices are: a
-// key is the row, or `rows` where the index is none, and below it, in so many
-// bits, the place among the indices.
+// The changes sorted by row and, within a row, by index position. A key is the
+// row, or `rows` for an index out of range, with the index position in the
+// lower `place_bits` bits.
 struct RowOrder {
   const uint64_t* keys = nullptr;
   int place_bits = 0;
   int64_t count = 0, rows = 0, row = 0;
-  int error = 0;  // the cudaError_t of the sort, which leaves none to be asked
+  int error = 0;  // cudaError_t of the sort, already cleared
 };
 
-// 0: a key has too few bits for so many rows and indices.
+// 0: a key has too few bits for these rows and indices.
 int64_t RowOrderScratch(const Rows& rows);
-// Fills scratch memory of those bytes, in which the keys lie then.
+// Fills scratch memory of that size, which then holds the keys.
 RowOrder LaunchRowOrder(const Rows& rows, void* scratch, int64_t bytes,
                         cudaStream_t stream);
 
-// Of rules that have sparse ops; in `to` alone.
+// For rules with sparse ops; changes `to` in place.
 void LaunchTrainingOfRows(const Training& training, const RowOrder& order,
                           cudaStream_t stream);
 
-// Changes each row by the rows of `by` that stand where its indices do, or by
-// the scalar `by`. Floats, whose sums are made in float at least, and int64.
-// Few changes need no scratch memory.
+// Changes each row by the rows of `by` at its indices, or by the scalar `by`.
+// Floats, which are summed at least as float, and int64. Few changes need no
+// scratch memory.
 int64_t RowSumScratch(ElementType type, const RowOrder& order);
 void LaunchRowSum(Change change, ElementType type, const RowOrder& order,
                   const void* by, bool is_scalar, void* scratch, void* to,
                   cudaStream_t stream);
 
-// Of each row and those of `by` that are meant for it, in order; where one of
-// two is NaN their extreme is the later. Floats.
+// Combines each row with its rows of `by`, in order; if one of two elements is
+// NaN, their extremum is the later one. Floats.
 enum class RowReduction { kProd, kMax, kMin };
 void LaunchRowReduction(RowReduction op, ElementType type,
                         const RowOrder& order, const void* by, void* to,
                         cudaStream_t stream);
 
-// Each row becomes the last row of `by` that is meant for it, of elements of
-// 1, 2, 4, 8 or 16 bytes.
+// Replaces each row by its last row of `by`. Elements of 1, 2, 4, 8 or 16
+// bytes.
 void LaunchRowReplacement(int64_t element_size, const RowOrder& order,
                           const void* by, bool is_scalar, void* to,
                           cudaStream_t stream);

@@ -1,5 +1,5 @@
-// Optimizers, AssignAdd and AssignSub, and changes of some rows, on GPUs; in
-// both variable families.
+// Optimizers, AssignAdd and AssignSub, and changes of rows, on GPUs; for both
+// kinds of variables.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -28,7 +28,7 @@ using cuda::TrainingRule;
 using Types = std::vector<DataType>;
 constexpr int kMostVariables = cuda::kMostVariables;
 
-// Makes `to` hold what `from` does, where they are two tensors.
+// Copies `from` to `to` unless they are the same tensor.
 absl::Status CopyIfElsewhere(OpKernelContext& context, const Tensor& from,
                              const Tensor& to) {
   if (from.data() == to.data()) return absl::OkStatus();
@@ -49,8 +49,8 @@ bool ChangesNothing(const cuda::Rows& rows) {
   return rows.count == 0 || rows.rows == 0 || rows.row == 0;
 }
 
-// What is demanded of a rule's scalars, which lie in host memory then: in an
-// order that the check knows.
+// Checks a rule's scalars, which are then in host memory, in the order of the
+// check.
 using ScalarCheck = absl::Status (*)(const double* values, bool flag);
 
 absl::Status CheckNothing(const double*, bool) { return absl::OkStatus(); }
@@ -64,14 +64,14 @@ absl::Status CheckRate(const double* s, bool) {
   return CheckPositiveRate(s[0]);
 }
 
-// How an op's inputs are a rule's.
+// The mapping of an op's inputs to those of a rule.
 struct RuleOp {
   TrainingRule rule;
   int variables;
   std::vector<std::string> scalars;
-  std::string flag;  // the attribute that is Training::flag; may be none
+  std::string flag;  // attribute for Training::flag; may be empty
   bool default_flag = false;
-  ScalarCheck check = nullptr;  // null: the scalars lie in the GPU's memory
+  ScalarCheck check = nullptr;  // null: the scalars are in GPU memory
 };
 
 // A scalar in host memory.
@@ -194,15 +194,15 @@ class TrainingKernel : public OpKernel {
   const int variables_;
   const ScalarCheck check_;
   std::vector<std::string> names_;
-  std::vector<int> scalars_;  // which inputs they are
+  std::vector<int> scalars_;  // positions of scalar inputs
   int gradient_ = -1;
-  int indices_ = -1;  // -1: the gradient is dense
+  int indices_ = -1;  // -1: dense gradient
   DataType type_ = DT_INVALID;
-  cuda::Training training_;  // what is the same in all runs
+  cuda::Training training_;  // the same in all runs
   std::array<VariableLookup, kMostVariables> lookups_;
 };
 
-// Changes the variable of input 0, which is of the type of input `by`.
+// Changes the variable of input 0, which has the type of input `by`.
 class ChangeKernel : public OpKernel {
  public:
   ChangeKernel(const OpKernelConstruction& construction, int by)
@@ -251,7 +251,7 @@ class AssignKernel : public ChangeKernel {
 
 enum class RowChange { kAdd, kSub, kUpdate };
 
-// By the rows of `by`, or by the scalar that it is.
+// Changes rows by the rows of `by`, or by the scalar `by`.
 absl::Status ChangeRows(OpKernelContext& context, RowChange kind,
                         const cuda::Rows& rows, const Tensor& by, Tensor& to) {
   const bool is_scalar = by.shape().IsScalar();
@@ -262,8 +262,7 @@ absl::Status ChangeRows(OpKernelContext& context, RowChange kind,
   return SumRows(context, change, rows, by, is_scalar, to);
 }
 
-// ScatterAdd, ScatterSub and ScatterUpdate. An index that is out of range
-// changes nothing.
+// ScatterAdd, ScatterSub and ScatterUpdate. An index out of range is ignored.
 class ScatterKernel : public ChangeKernel {
  public:
   using Kind = RowChange;
@@ -286,8 +285,7 @@ class ScatterKernel : public ChangeKernel {
   const Kind kind_;
 };
 
-// ScatterNdAdd, ScatterNdSub and ScatterNdUpdate, whose indices lie in host
-// memory.
+// ScatterNdAdd, ScatterNdSub and ScatterNdUpdate, with indices in host memory.
 class ScatterNdKernel : public ChangeKernel {
  public:
   using Kind = RowChange;
@@ -344,7 +342,7 @@ const char* const kVariableNames[][kMostVariables] = {
     {"var", "accum"},
 };
 
-// The op's kernels on references and on resources.
+// Registers the op's kernels for references and resources.
 void RegisterRuleOp(KernelRegistry& registry, const std::string& prefix,
                     const std::string& name, const RuleOp& op) {
   const Types floats = CudaFloats();
@@ -362,7 +360,7 @@ void RegisterRule(KernelRegistry& registry, const std::string& name,
   RegisterRuleOp(registry, "Apply", name, op);
 }
 
-// With sparse ops, which may check their scalars.
+// Includes sparse ops, which may check their scalars.
 void RegisterBoth(KernelRegistry& registry, const std::string& name, RuleOp op,
                   ScalarCheck sparse_check = nullptr) {
   RegisterRule(registry, name, op);
@@ -410,7 +408,7 @@ void RegisterCudaTrainingKernels(KernelRegistry& registry) {
                 {"lr", "l1", "l2", "l2_shrinkage", "lr_power"},
                 "multiply_linear_by_lr"},
                CheckFtrlV2);
-  // Its step's number is no float: it is read on the host.
+  // The step number is not a float, so it is read on the host.
   RegisterBoth(registry, "AdagradDA",
                {Rule::kAdagradDA,
                 3,

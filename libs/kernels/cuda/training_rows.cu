@@ -5,7 +5,7 @@
 namespace weft::cuda {
 namespace {
 
-// A thread for each number of a row whose changes begin at a place.
+// One thread for each element of a row whose changes begin at a position.
 template <typename T, typename Rule>
 __global__ void TrainRows(Training training, RowOrder order) {
   const Rule rule = RuleOf<Rule, T>(training);

@@ -1,5 +1,5 @@
-// For *.cu only: the optimizers' rules, around the steps that they share with
-// the processor (training_steps.h).
+// For *.cu only: the optimizers' rules, based on the steps shared with the CPU
+// (training_steps.h).
 #ifndef WEFT_LIBS_KERNELS_CUDA_TRAINING_RULES_CU_H_
 #define WEFT_LIBS_KERNELS_CUDA_TRAINING_RULES_CU_H_
 
@@ -9,8 +9,8 @@
 
 namespace weft::cuda {
 
-// A rule R<W> holds its step's scalars, made by the thread that uses them: they
-// may lie in the GPU's memory. The flag is Training::flag.
+// A rule R<W> holds its step's scalars. It is created by the thread that uses
+// them, because they may be in GPU memory. The flag is Training::flag.
 template <typename W>
 struct GradientDescent {
   static constexpr int kScalars = 1;
@@ -97,7 +97,7 @@ struct CenteredRMSProp {
   }
 };
 
-// Scalars: lr, l1, l2, those of FtrlV2 then l2_shrinkage, and lr_power.
+// Scalars: lr, l1, l2, for FtrlV2 l2_shrinkage, and lr_power.
 template <typename W, bool kIsV2, bool kIsSparse>
 struct Ftrl {
   static constexpr int kScalars = kIsV2 ? 5 : 4;

@@ -1,5 +1,5 @@
-// WindowKernel: what kernels of windows on GPUs have in common, in both layouts
-// of images.
+// WindowKernel is the base of GPU kernels with sliding windows, for both image
+// layouts.
 #ifndef WEFT_LIBS_KERNELS_CUDA_WINDOW_KERNEL_H_
 #define WEFT_LIBS_KERNELS_CUDA_WINDOW_KERNEL_H_
 
@@ -29,7 +29,7 @@ inline cuda::Window WindowOf(const WindowDim& dim) {
           .out = dim.out};
 }
 
-// A kernel of windows; shapes are checked as with channels last.
+// Shapes are checked as with channels last.
 class WindowKernel : public OpKernel {
  public:
   WindowKernel(const OpKernelConstruction& construction, WindowAttrs attrs,
@@ -43,7 +43,8 @@ class WindowKernel : public OpKernel {
  protected:
   const WindowAttrs& attrs() const { return attrs_; }
 
-  // The node's shape with channels last, and back. Others than images stay.
+  // Converts the node's shape to channels last, and back. Shapes other than
+  // images are unchanged.
   TensorShape ChannelsLast(const TensorShape& x) const {
     if (!channels_first_ || x.rank() != 4) return x;
     return {x.dim(0), x.dim(2), x.dim(3), x.dim(1)};
@@ -53,8 +54,8 @@ class WindowKernel : public OpKernel {
     return {x.dim(0), x.dim(3), x.dim(1), x.dim(2)};
   }
 
-  // A depthwise one has a group for each channel, and a filter that lies as
-  // that of such a convolution does.
+  // A depthwise convolution has one group per channel; its filter has the
+  // memory layout of such a convolution.
   absl::StatusOr<Convolution> ConvolutionOf(const TensorShape& image,
                                             const TensorShape& filter) const {
     if (!is_depthwise_) {

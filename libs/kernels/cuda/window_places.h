@@ -1,10 +1,9 @@
-// Which numbers of images, windows and layouts of windows go together: one
-// definition for kernels on GPUs and for their tests on the processor. Images
-// are [batch, rows, columns, channels] here.
+// The mapping between elements of images, windows and columns, for GPU kernels
+// and for tests on the CPU. Images are [batch, rows, columns, channels].
 //
-// The columns of a convolution are what each of its windows takes of its
-// image, laid out as [batch, rows.out, columns.out, groups, rows.size,
-// columns.size, depth]: the filter times them is a product of matrices.
+// The columns of a convolution are the elements of all windows, laid out as
+// [batch, rows.out, columns.out, groups, rows.size, columns.size, depth]:
+// multiplying them by the filter is a matrix product.
 #ifndef WEFT_LIBS_KERNELS_CUDA_WINDOW_PLACES_H_
 #define WEFT_LIBS_KERNELS_CUDA_WINDOW_PLACES_H_
 
@@ -15,7 +14,7 @@
 
 namespace weft::cuda {
 
-// The window whose tap `tap` is at `at`; -1: none.
+// The window whose tap `tap` is at position `at`, or -1.
 WEFT_HOST_DEVICE inline int64_t WindowWith(const Window& dim, int64_t at,
                                            int64_t tap) {
   const int64_t first = at + dim.pad - tap * dim.dilation;
@@ -24,7 +23,7 @@ WEFT_HOST_DEVICE inline int64_t WindowWith(const Window& dim, int64_t at,
   return window < dim.out ? window : -1;
 }
 
-// Where a window's tap is; outside [0, in) it is padding.
+// The position of a window's tap; outside [0, in) it is padding.
 WEFT_HOST_DEVICE inline int64_t At(const Window& dim, int64_t window,
                                    int64_t tap) {
   return window * dim.stride - dim.pad + tap * dim.dilation;
@@ -33,7 +32,7 @@ WEFT_HOST_DEVICE inline bool IsInside(const Window& dim, int64_t at) {
   return at >= 0 && at < dim.in;
 }
 
-// Takes the last of the coordinates that `i` is made of.
+// Removes the last coordinate from the combined index `i`.
 template <typename Index>
 WEFT_HOST_DEVICE inline int64_t TakeLast(Index& i, int64_t size) {
   const Index of = static_cast<Index>(size);
@@ -43,8 +42,8 @@ WEFT_HOST_DEVICE inline int64_t TakeLast(Index& i, int64_t size) {
   return static_cast<int64_t>(last);
 }
 
-// The place in the images of number `i` of their columns; -1: padding. Index:
-// an unsigned type that holds i; the narrower, the faster on a GPU.
+// The position in the images of element `i` of their columns; -1: padding.
+// Index is an unsigned type that holds i; narrow types are faster on a GPU.
 template <typename Index>
 WEFT_HOST_DEVICE inline int64_t PlaceOfColumn(const WindowArgs& args, Index i) {
   const int64_t d = TakeLast(i, args.depth);
@@ -59,7 +58,7 @@ WEFT_HOST_DEVICE inline int64_t PlaceOfColumn(const WindowArgs& args, Index i) {
   return pixel * args.channels + group * args.depth + d;
 }
 
-// What the columns hold of number `i` of the images, added up in one order.
+// The sum of all column elements for element `i` of the images, in one order.
 template <typename T>
 WEFT_HOST_DEVICE inline T SumOfColumns(const WindowArgs& args, const T* columns,
                                        int64_t i) {

@@ -5,12 +5,12 @@
 namespace weft::cuda {
 namespace {
 
-// One number of a tensor of images.
+// The coordinates of one element of an image tensor.
 struct Place {
   int64_t image, row, column, channel;
 };
 
-// A tensor of images: its sizes, and where its numbers lie.
+// The sizes and strides of an image tensor.
 struct Images {
   int64_t rows, columns, channels;
   bool channels_first;
@@ -50,7 +50,7 @@ int64_t SizeOf(const WindowArgs& args, const Images& images) {
   return args.batch * images.rows * images.columns * images.channels;
 }
 
-// The part of a pool's window that is inside the image: [begin, end).
+// The part of a pool's window inside the image: [begin, end).
 struct Range {
   int64_t begin, end;
 };
@@ -113,7 +113,7 @@ __global__ void ConvolveBack(WindowArgs args, Images in, Images out, int64_t n,
   }
 }
 
-// One block a number of the filter.
+// One block per element of the filter.
 template <typename T>
 __global__ void ConvolveFilter(WindowArgs args, Images in, Images out,
                                int64_t n, const T* images, const T* gradient,
@@ -145,11 +145,11 @@ __global__ void ConvolveFilter(WindowArgs args, Images in, Images out,
       __syncthreads();
     }
     if (threadIdx.x == 0) result[i] = FromWide<T>(sums[0]);
-    __syncthreads();  // `sums` is the next number's
+    __syncthreads();  // `sums` is reused
   }
 }
 
-// Where the largest of a window is, the first of equal ones; -1: nowhere.
+// The position of the first maximum of a window; -1: none.
 template <typename T>
 __device__ int64_t Largest(const WindowArgs& args, const Images& in,
                            const T* images, int64_t image, int64_t window_y,
@@ -187,14 +187,14 @@ __global__ void PoolMax(WindowArgs args, Images in, Images out, int64_t n,
   }
 }
 
-// Each place asks the windows that it is in: no two threads add to one number.
+// Each position visits its windows, so that no two threads add to one element.
 template <typename T>
 __global__ void PoolMaxBack(WindowArgs args, Images in, Images out, int64_t n,
                             const T* images, const T* gradient, T* result) {
   for (int64_t i = FirstItem(); i < n; i += ItemStep()) {
     const Place place = in.PlaceOf(i);
     Wide<T> sum = 0;
-    // From the last tap, so that windows come in their order.
+    // Starts with the last tap, so that windows are in order.
     for (int64_t r = args.rows.size - 1; r >= 0; --r) {
       const int64_t y = WindowWith(args.rows, place.row, r);
       if (y < 0) continue;

@@ -1,6 +1,6 @@
-// Launches of convolutions and pools: what slides windows over images. All
-// take pointers to a GPU's memory. Sums are made in one order, so that a step
-// gives the same bits each time. With 0 elements of the result they do nothing.
+// Launches of convolutions and pools. All take pointers to GPU memory. Sums
+// have one order, so that a step always gives the same bits. If the result is
+// empty, they do nothing.
 #ifndef WEFT_LIBS_KERNELS_CUDA_WINDOWS_CU_H_
 #define WEFT_LIBS_KERNELS_CUDA_WINDOWS_CU_H_
 
@@ -11,13 +11,13 @@
 
 namespace weft::cuda {
 
-// As WindowDim of libs/kernels/nn/windows.h.
+// Like WindowDim of libs/kernels/nn/windows.h.
 struct Window {
   int64_t in, size, stride, dilation, pad, out;
 };
 
-// The sizes that a convolution or a pool has. For a pool, `filters` is
-// `channels`, and `depth` and `filters_of_group` are 1.
+// The sizes of a convolution or a pool. For a pool, `filters` is `channels`,
+// and `depth` and `filters_of_group` are 1.
 struct WindowArgs {
   ElementType type = ElementType::kOther;  // a float
   bool channels_first = false;             // in memory: NCHW, else NHWC
@@ -38,11 +38,11 @@ void LaunchConvolutionFilterGradient(const WindowArgs& args, const void* images,
 
 void LaunchMaxPool(const WindowArgs& args, const void* images, void* out,
                    cudaStream_t stream);
-// To the first of the largest of each window.
+// Adds to the first maximum of each window.
 void LaunchMaxPoolGradient(const WindowArgs& args, const void* images,
                            const void* gradient, void* out,
                            cudaStream_t stream);
-// Padding does not count.
+// Padding is not counted.
 void LaunchAvgPool(const WindowArgs& args, const void* images, void* out,
                    cudaStream_t stream);
 void LaunchAvgPoolGradient(const WindowArgs& args, const void* gradient,

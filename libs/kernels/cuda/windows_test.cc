@@ -56,7 +56,7 @@ std::vector<int64_t> PlacesOf(const WindowArgs& args) {
   return places;
 }
 
-TEST(WindowPlacesTest, ColumnsHoldWhatWindowsTake) {
+TEST(WindowPlacesTest, ColumnsMapToWindowPositions) {
   const WindowArgs args = OddWindows();
   const std::vector<int64_t> places = PlacesOf(args);
   EXPECT_GT(std::count(places.begin(), places.end(), -1), 0);
@@ -66,7 +66,7 @@ TEST(WindowPlacesTest, ColumnsHoldWhatWindowsTake) {
   }
 }
 
-TEST(WindowPlacesTest, ImagesGetTheSumOfTheirColumns) {
+TEST(WindowPlacesTest, ImagesReceiveTheSumOfTheirColumns) {
   const WindowArgs args = OddWindows();
   const std::vector<int64_t> places = PlacesOf(args);
   std::vector<double> columns(places.size());
@@ -113,7 +113,7 @@ TEST(ConvolutionPlanTest, LargeLayersAreLaidOutInBoundedChunks) {
   }
 }
 
-TEST(ConvolutionPlanTest, PointsAreMultipliedWhereTheyLie) {
+TEST(ConvolutionPlanTest, PointwiseConvolutionIsAMatrixProduct) {
   for (const ConvolutionPass pass : kPasses) {
     WindowArgs args = Layer(64, 1, 256, 64);
     ConvolutionPlan plan = PlanConvolution(pass, args, sizeof(float));
@@ -126,7 +126,7 @@ TEST(ConvolutionPlanTest, PointsAreMultipliedWhereTheyLie) {
   }
 }
 
-TEST(ConvolutionPlanTest, NothingAndLittleAreDoneDirectly) {
+TEST(ConvolutionPlanTest, EmptyAndSmallLayersRunDirectly) {
   for (const ConvolutionPass pass : kPasses) {
     for (const WindowArgs& args :
          {Layer(0, 3, 64, 64), Layer(1, 3, 64, 0), OddWindows()}) {
@@ -139,7 +139,7 @@ TEST(ConvolutionPlanTest, NothingAndLittleAreDoneDirectly) {
   }
 }
 
-TEST(ConvolutionPlanTest, AnImageBeyondTheWorkspaceIsNotLaidOut) {
+TEST(ConvolutionPlanTest, ImageBeyondTheWorkspaceRunsDirectly) {
   WindowArgs args = Layer(1, 5, 1024, 64);
   args.rows.in = args.columns.in = args.rows.out = args.columns.out = 1 << 20;
   for (const ConvolutionPass pass : kPasses) {

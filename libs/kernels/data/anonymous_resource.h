@@ -1,5 +1,5 @@
-// Resources that nobody finds by a name of the graph: seed generators, caches
-// and iterators that data sets of a function share.
+// Resources without a name in the graph: seed generators, caches and iterators
+// that the datasets of a function share.
 #ifndef WEFT_LIBS_KERNELS_DATA_ANONYMOUS_RESOURCE_H_
 #define WEFT_LIBS_KERNELS_DATA_ANONYMOUS_RESOURCE_H_
 
@@ -16,8 +16,8 @@
 
 namespace weft {
 
-// A handle of `resource`, which nobody finds by a name of the graph and which
-// lives as long as the step, and what else holds it.
+// Returns a handle of `resource`, which has no name in the graph and lives as
+// long as the step and its other holders.
 template <typename T>
 absl::Status SetAnonymous(OpKernelContext& context,
                           const std::shared_ptr<T>& resource) {
@@ -46,7 +46,7 @@ absl::Status SetAnonymous(OpKernelContext& context,
   return absl::OkStatus();
 }
 
-// With the handle and its deleter; what somebody holds otherwise stays.
+// Called with the handle and its deleter; other holders keep the resource.
 template <typename T>
 class DeleteAnonymousKernel : public OpKernel {
  public:
@@ -60,7 +60,7 @@ class DeleteAnonymousKernel : public OpKernel {
   }
 };
 
-// The handle of nothing, where an op wants one.
+// A null handle, for ops that require one.
 template <typename T>
 class DummyHandleKernel : public OpKernel {
  public:

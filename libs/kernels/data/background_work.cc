@@ -7,8 +7,8 @@
 namespace weft {
 namespace {
 
-// Lets go of a mutex that the thread has, and takes it again at its end,
-// whatever is thrown.
+// Releases a mutex held by the thread, and takes it again at the end of its
+// scope, even after an exception.
 class Unlocked {
  public:
   explicit Unlocked(absl::Mutex& mutex) ABSL_NO_THREAD_SAFETY_ANALYSIS
@@ -45,7 +45,7 @@ void Signal::WaitFor(absl::Mutex& mutex, Scheduler& scheduler,
 absl::Status Signal::WaitFor(absl::Mutex& mutex, Scheduler& scheduler,
                              Cancellation& cancellation,
                              absl::FunctionRef<bool()> condition) {
-  // The condition may change while the callback is taken away.
+  // The condition may change while the callback is deregistered.
   while (!condition()) {
     if (cancellation.IsCancelled()) return cancellation.status();
     WaitForEither(mutex, scheduler, cancellation, condition);
@@ -57,8 +57,8 @@ void Signal::WaitForEither(absl::Mutex& mutex, Scheduler& scheduler,
                            Cancellation& cancellation,
                            absl::FunctionRef<bool()> condition) {
   Cancellation::Token token = 0;
-  // Neither call may have the lock, which the callback takes. The callback must
-  // be gone at the end, also where there is no memory to wait with: the signal
+  // Neither call may hold the lock, which the callback takes. The callback must
+  // be deregistered at the end, even if there is no memory to wait: the signal
   // may be deleted then.
   const absl::Cleanup deregister = [&] {
     if (token == 0) return;
@@ -76,7 +76,8 @@ void Signal::WaitForEither(absl::Mutex& mutex, Scheduler& scheduler,
           [&] { return cancellation.IsCancelled() || condition(); });
 }
 
-// Shared, for who ends last is not done with it when the destructor goes on.
+// Shared, because the last user may still access it when the destructor
+// continues.
 struct BackgroundWork::Count {
   absl::Mutex mutex;
   Signal signal;

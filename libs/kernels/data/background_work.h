@@ -1,5 +1,5 @@
-// BackgroundWork: what an iterator has going on while nobody calls it, which
-// ends with it. Signal: how its threads wait for one another.
+// BackgroundWork runs the background threads of an iterator and ends them with
+// it. Signal is their condition variable.
 #ifndef WEFT_LIBS_KERNELS_DATA_BACKGROUND_WORK_H_
 #define WEFT_LIBS_KERNELS_DATA_BACKGROUND_WORK_H_
 
@@ -16,24 +16,24 @@
 
 namespace weft {
 
-// A condition variable on the Scheduler; all is done with one mutex held.
+// A condition variable on the Scheduler. One mutex guards all its conditions.
 class Signal {
  public:
-  // Until `condition`, which only what Notify follows changes, holds: OK; or
-  // `cancellation` is cancelled before: its cause. Lets go of the mutex
-  // meanwhile.
+  // Waits until `condition` holds, which may only change before a Notify, and
+  // returns OK; or returns the cause if `cancellation` is cancelled first.
+  // Releases the mutex meanwhile.
   absl::Status WaitFor(absl::Mutex& mutex, Scheduler& scheduler,
                        Cancellation& cancellation,
                        absl::FunctionRef<bool()> condition)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
-  // The same, but only `condition` ends it.
+  // Like WaitFor, without cancellation.
   void WaitFor(absl::Mutex& mutex, Scheduler& scheduler,
                absl::FunctionRef<bool()> condition)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void Notify();
 
  private:
-  // Until `condition` holds or `cancellation` is cancelled.
+  // Waits until `condition` holds or `cancellation` is cancelled.
   void WaitForEither(absl::Mutex& mutex, Scheduler& scheduler,
                      Cancellation& cancellation,
                      absl::FunctionRef<bool()> condition)
@@ -44,13 +44,13 @@ class Signal {
   std::vector<Event*> waiters_;
 };
 
-// The destructor cancels what goes on and waits for its end; so it is the last
-// member of its iterator, whose others outlive it.
+// The destructor cancels the work and waits for its end. It must therefore be
+// the last member of its iterator, so that it is destroyed before the others.
 //
 // Threads: thread-safe.
 class BackgroundWork {
  public:
-  // While a copy exists, something goes on.
+  // Work is in progress while a copy exists.
   using Running = std::shared_ptr<void>;
 
   explicit BackgroundWork(const IteratorContext& context);
@@ -58,8 +58,8 @@ class BackgroundWork {
   BackgroundWork(const BackgroundWork&) = delete;
   BackgroundWork& operator=(const BackgroundWork&) = delete;
 
-  // What it runs with: that of the iterator's making, with a cancellation of
-  // its own.
+  // The context of the work: that of the iterator's creation, with a separate
+  // cancellation.
   IteratorContext& context() { return context_; }
   bool IsCancelled() const { return cancellation_.IsCancelled(); }
 

@@ -1,5 +1,5 @@
-// Data sets that put elements together and take them apart: batches, padded
-// ones, windows, rows.
+// Datasets that join elements and split them: batches, padded batches, windows,
+// unbatching.
 #include <algorithm>
 #include <deque>
 #include <utility>
@@ -17,11 +17,12 @@ namespace {
 
 using IteratorPtr = std::unique_ptr<DatasetIterator>;
 
-// A batch holds its elements at least; bounds what a size alone reserves.
+// The maximum number of elements reserved for a batch size alone; a batch holds
+// at least its elements.
 constexpr int64_t kMaxReserved = 4096;
 
-// The vector of the first `count` texts, which are taken out of `texts` unless
-// that is all of them.
+// The vector of the first `count` strings, moved out of `texts` unless that is
+// all of them.
 absl::StatusOr<Tensor> FirstTexts(Tensor texts, int64_t count,
                                   Allocator& allocator) {
   if (count == texts.num_elements()) return texts;
@@ -33,7 +34,7 @@ absl::StatusOr<Tensor> FirstTexts(Tensor texts, int64_t count,
   return first;
 }
 
-// What plain and padded batches have in common: they join elements.
+// The base of plain and padded batches: joins elements.
 class JoiningDataset : public UnaryDataset {
  public:
   JoiningDataset(const DatasetOp& op, DatasetPtr input, int64_t batch_size,
@@ -71,8 +72,8 @@ class JoiningDataset : public UnaryDataset {
         const absl::StatusOr<bool> has =
             NextUnlessCancelled(input(), context, &next);
         if (!has.ok()) {
-          // An element's error is its batch's, which is gone; a step that was
-          // cancelled leaves what it had taken to the next one.
+          // An element's error is returned for the batch, which is dropped. A
+          // cancelled step leaves the elements it took to the next one.
           if (context.cancellation().IsCancelled()) kept_ = std::move(elements);
           return has.status();
         }
@@ -106,7 +107,7 @@ class JoiningDataset : public UnaryDataset {
              (count < dataset().batch_size_ && dataset().drop_remainder_);
     }
 
-    // What GetNext does, of texts, which need be no elements first.
+    // Implements GetNext for strings, which need not become elements first.
     absl::StatusOr<bool> GetTextBatch(IteratorContext& context,
                                       DatasetElement& batch) {
       if (has_ended_) return false;
@@ -131,8 +132,8 @@ class JoiningDataset : public UnaryDataset {
       return true;
     }
 
-    // As many of the input's texts as there is room for, and `done` counts
-    // them. RESOURCE_EXHAUSTED where there is no memory for the next one.
+    // Takes as many of the input's strings as there is room for, counted by
+    // `done`. RESOURCE_EXHAUSTED without memory for the next one.
     absl::Status TakeTexts(IteratorContext& context,
                            absl::Span<std::string> texts, size_t& done) {
       HeapCharge charge(context.allocator());
@@ -146,7 +147,7 @@ class JoiningDataset : public UnaryDataset {
       return absl::OkStatus();
     }
 
-    // The first of them, for who comes after a step that was cancelled.
+    // Keeps the strings that a cancelled step took for the next call.
     absl::Status Keep(IteratorContext& context, const Tensor& texts,
                       int64_t count) {
       for (int64_t i = 0; i < count; ++i) {
@@ -184,10 +185,10 @@ class JoiningDataset : public UnaryDataset {
     std::vector<DatasetElement> kept_;
   };
 
-  // Whether texts are joined as they come.
+  // Returns whether strings are joined as they arrive.
   virtual bool JoinsTexts() const { return false; }
-  // Component `c` of `elements`, of which there is one at least, as one tensor;
-  // may move it out of them.
+  // Joins component `c` of `elements`, which must not be empty, into one
+  // tensor; may move it out of them.
   virtual absl::StatusOr<Tensor> JoinComponent(
       IteratorContext& context, size_t c,
       std::vector<DatasetElement>& elements) const = 0;
@@ -266,7 +267,7 @@ class PaddedBatchDataset : public JoiningDataset {
     return batch;
   }
 
-  // The padded shape, with the largest sizes where it leaves them open.
+  // The padded shape, with unknown sizes replaced by the largest.
   absl::StatusOr<TensorShape> RowShape(
       size_t c, const std::vector<DatasetElement>& elements) const {
     const PartialShape& padded = shapes_[c];
@@ -309,7 +310,7 @@ absl::StatusOr<PartialShape> PaddedShapeFrom(const Tensor& tensor, size_t c,
   if (!input.has_rank() || input.rank() == shape.rank()) return shape;
   return absl::InvalidArgumentError(
       absl::StrCat("the padded shape ", shape.ToString(), " of component ", c,
-                   " is not of the rank of its elements, ", input.ToString()));
+                   " must have the rank of its elements, ", input.ToString()));
 }
 
 template <bool kHasDropRemainder>
@@ -409,7 +410,7 @@ class WindowDataset : public UnaryDataset {
     const int64_t elements = input().Cardinality();
     if (elements < 0) return elements;
     const int64_t reach = (sizes_.size - 1) * sizes_.stride + 1;
-    // Where the last window may begin.
+    // The last possible start of a window.
     const int64_t end = drop_remainder_ ? elements - reach + 1 : elements;
     return end <= 0 ? 0 : (end - 1) / sizes_.shift + 1;
   }
@@ -467,7 +468,7 @@ class WindowDataset : public UnaryDataset {
     }
 
    private:
-    // Passes over what lies between windows, and buffers up to `reach`.
+    // Skips elements between windows, and buffers up to `reach`.
     absl::Status Fill(IteratorContext& context, int64_t reach) {
       DatasetElement next;
       while (!has_ended_ &&
@@ -499,7 +500,7 @@ class WindowDataset : public UnaryDataset {
       buffer_.erase(buffer_.begin(), buffer_.begin() + count);
     }
 
-    // A data set for each component.
+    // Returns a dataset for each component.
     absl::StatusOr<DatasetElement> DatasetsOf(
         const std::vector<DatasetElement>& window) const {
       const ElementSpec& spec = dataset().input().element();
@@ -556,7 +557,8 @@ class UnbatchDataset : public UnaryDataset {
   }
 
  private:
-  // As far as the shape of a component tells; negative where none does.
+  // The number of rows, if the shape of a component is known; otherwise
+  // negative.
   int64_t RowsOfBatch() const {
     for (const PartialShape& shape : input().output_shapes()) {
       if (shape.has_rank() && shape.rank() > 0 && shape.dim(0) >= 0) {

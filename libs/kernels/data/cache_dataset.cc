@@ -1,12 +1,13 @@
-// Elements kept at the first walk through all of them, in memory or in a file:
-// FILENAME.weft_cache (libs/kernels/data/element_file.h). A walk that ends
-// before the last element leaves nothing, unless its process is killed, and so
-// does one that lost an element because a step was cancelled or the file took
-// no more: kept without it, it would be missing in all walks. So does, in a
-// file, a walk that goes on from the position of a first walk, which does not
-// hold the elements before it: the next walk fills the file. Of several first
-// walks at a time each keeps all; in memory that of the first to end stays, in
-// a file the last one's.
+// Caches of elements, filled by the first complete walk, in memory or in a
+// file: FILENAME.weft_cache (libs/kernels/data/element_file.h).
+//
+// A walk that ends before the last element leaves no cache, unless its process
+// is killed. The same holds for a walk that lost an element because a step was
+// cancelled or the file rejected it: otherwise the element would be missing in
+// all later walks. For files, it also holds for a walk that resumes from the
+// position of a first walk, because it does not have the earlier elements; the
+// next walk fills the file. Concurrent first walks each keep all elements: in
+// memory, the first to finish sets the cache, in a file the last.
 #include <algorithm>
 #include <utility>
 
@@ -24,7 +25,7 @@ namespace {
 
 using IteratorPtr = std::unique_ptr<DatasetIterator>;
 
-// Those of older checkpoints do not say.
+// States of older checkpoints do not have this value.
 absl::StatusOr<bool> ReadIsWhole(const IteratorStateReader& reader) {
   if (!reader.Has("is_whole")) return true;
   return reader.ReadBool("is_whole");
@@ -83,7 +84,8 @@ class MemoryCacheDataset::Iterator
     return cached_ != nullptr || has_ended_ || input().IsReady();
   }
 
-  // With the elements, for whoever goes on may be in another process.
+  // Includes the elements, because the restored iterator may be in another
+  // process.
   absl::Status Save(IteratorContext& context,
                     IteratorStateWriter writer) override {
     writer.Write("is_cached", int64_t{cached_ != nullptr});
@@ -122,7 +124,7 @@ class MemoryCacheDataset::Iterator
   }
 
  private:
-  // Data sets of other elements may share the cache.
+  // Datasets with other elements may share the cache.
   absl::StatusOr<bool> GetCached(DatasetElement* element) {
     if (next_ >= cached_->size()) return false;
     *element = (*cached_)[next_++];
@@ -133,7 +135,7 @@ class MemoryCacheDataset::Iterator
 
   MemoryCache::Elements cached_;  // null on a first walk
   size_t next_ = 0;
-  // On a first walk.
+  // Elements kept during a first walk.
   std::vector<DatasetElement> kept_;
   ElementCharge charge_;  // for kept_
   bool is_whole_ = true;
@@ -202,7 +204,7 @@ class FileCacheDataset::Iterator : public UnaryIteratorOf<FileCacheDataset> {
     return false;
   }
 
-  // Not what the file has so far: that may be more than a state can hold.
+  // Does not include the file's elements, which may exceed the size of a state.
   absl::Status Save(IteratorContext& context,
                     IteratorStateWriter writer) override {
     writer.Write("has_ended", int64_t{has_ended_});
@@ -236,12 +238,12 @@ class FileCacheDataset::Iterator : public UnaryIteratorOf<FileCacheDataset> {
   }
 
  private:
-  // A cache that can't be made, or is damaged, stays so at each call.
+  // An error of creating the cache, or a damaged cache, recurs in each call.
   static absl::Status MarkIfItStays(const absl::Status& status) {
     return IsOfTheFile(status) ? MarkLasting(status) : status;
   }
 
-  // Older checkpoints have instead what the file had so far.
+  // Older checkpoints instead have the elements written to the file so far.
   static absl::StatusOr<bool> ReadHasBegun(const IteratorStateReader& reader) {
     if (!reader.Has("has_begun")) return reader.Has("contents");
     return reader.ReadBool("has_begun");
@@ -277,10 +279,10 @@ class FileCacheDataset::Iterator : public UnaryIteratorOf<FileCacheDataset> {
     return absl::OkStatus();
   }
 
-  // At most one of the two; the file tells at the first element.
+  // At most one of the two is set, when the first element is requested.
   std::unique_ptr<ElementFileReader> reader_;
   std::unique_ptr<ElementFileWriter> writer_;
-  // Of a walk that goes on from the middle of a first walk.
+  // Set for a walk that resumes in the middle of a first walk.
   bool keeps_nothing_ = false;
   bool has_ended_ = false;
   bool is_whole_ = true;
@@ -305,7 +307,7 @@ absl::StatusOr<DatasetPtr> MakeCache(const DatasetOp& op,
   return MakeCacheWith(op, context, std::make_shared<MemoryCache>());
 }
 
-// The cache behind the handle; one of its own where that is a dummy.
+// The cache of the handle, or a private one for a dummy handle.
 absl::StatusOr<DatasetPtr> MakeCacheV2(const DatasetOp& op,
                                        OpKernelContext& context) {
   ASSIGN_OR_RETURN(const ResourceHandle* const handle,

@@ -37,8 +37,8 @@ absl::Status CheckArgs(const std::string& dataset, const std::string& function,
   return absl::OkStatus();
 }
 
-// A call that somebody waits for. Shared, for who ends it may not be done with
-// it when who waits goes on.
+// A call that a thread waits for. Shared, because the thread that ends it may
+// still access it when the waiting thread continues.
 class WaitedCall {
  public:
   void End(absl::StatusOr<std::vector<Tensor>> results) {
@@ -67,8 +67,8 @@ class WaitedCall {
   std::unique_ptr<Event> event_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Ends a call once: with its results, or with an error where it is destroyed
-// before. A function that runs out of memory may drop its callback.
+// Ends a call once: with its results, or with an error if it is destroyed
+// first. A function without memory may drop its callback.
 class WaitedCallEnd {
  public:
   explicit WaitedCallEnd(std::shared_ptr<WaitedCall> call)
@@ -87,7 +87,7 @@ class WaitedCallEnd {
   std::shared_ptr<WaitedCall> call_;
 };
 
-// Null where the function keeps no state, or what gives it has it only once.
+// Null if the function keeps no state, or if its runtime cannot create copies.
 SessionFunctions* GiverAnew(FunctionRuntime& runtime,
                             const RunnableFunction& function) {
   auto* functions = dynamic_cast<SessionFunctions*>(&runtime);
@@ -97,7 +97,7 @@ SessionFunctions* GiverAnew(FunctionRuntime& runtime,
 
 }  // namespace
 
-// What lives as long as one call.
+// The objects that live as long as one call.
 struct CapturedFunction::Running {
   Running(const IteratorContext& context, const std::string& dataset)
       : step(context.step()),
@@ -107,9 +107,9 @@ struct CapturedFunction::Running {
     step.frame = &frame;
   }
   StepContext step;
-  // The iterators and calls around this one, so that a function whose data sets
-  // call it again comes to the limit of calls. It has no CallTree: an iterator
-  // does not run on the stack of the step that made it.
+  // The enclosing iterators and calls, so that a function whose datasets call
+  // it recursively reaches the limit of nested calls. It has no CallTree: an
+  // iterator does not run on the stack of the step that created it.
   FunctionFrame frame;
   ResourceManager step_resources{"step"};
   LocalRendezvous rendezvous;
@@ -136,7 +136,7 @@ CapturedFunction::Create(std::string dataset, FunctionRuntime* runtime,
   if (runtime == nullptr) {
     return absl::UnimplementedError(
         absl::StrCat(dataset, ": function '", function.name,
-                     "' can't be called outside a session"));
+                     "' cannot be called outside a session"));
   }
   ASSIGN_OR_RETURN(const RunnableFunction* found, runtime->Find(function));
   RETURN_IF_ERROR(CheckArgs(dataset, function.name, found->arg_types(),
@@ -155,8 +155,8 @@ absl::StatusOr<std::vector<Tensor>> CapturedFunction::Call(
 
 absl::Status CapturedFunction::DroppedCall() {
   return absl::ResourceExhaustedError(
-      "a function of a data set was given up before it had its results; there "
-      "was no memory for it");
+      "a function of a dataset was aborted before it had its results, because "
+      "there was no memory for it");
 }
 
 absl::StatusOr<const RunnableFunction*> CapturedFunction::FunctionFor(
@@ -166,7 +166,8 @@ absl::StatusOr<const RunnableFunction*> CapturedFunction::FunctionFor(
   return walk->Find(function_, name_, *given_anew_by_);
 }
 
-// A function that calls itself through its data sets is named once.
+// The error names a function only once, even if it calls itself through its
+// datasets.
 absl::Status CapturedFunction::OfDataset(const absl::Status& status) const {
   const std::string text = absl::StrCat(
       "Error in user-defined function passed to ", dataset_, " transformation");

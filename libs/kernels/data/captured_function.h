@@ -1,5 +1,6 @@
-// CapturedFunction: a function of the graph's library with the arguments that
-// its data set was given for it (`other_arguments`), called with elements.
+// CapturedFunction is a function of the graph's library together with the
+// arguments that its dataset captured (`other_arguments`). It is called with
+// elements.
 //
 // Threads: thread-safe.
 #ifndef WEFT_LIBS_KERNELS_DATA_CAPTURED_FUNCTION_H_
@@ -23,9 +24,10 @@ class CapturedFunction {
  public:
   using Done = RunnableFunction::Done;
 
-  // `dataset` is whose function it is, for error texts: "MapDataset:node".
-  // INVALID_ARGUMENT unless the function takes `arg_types` and what is
-  // captured; UNIMPLEMENTED without a runtime (where constants are evaluated).
+  // `dataset` is the function's owner, for error texts: "MapDataset:node".
+  // Returns INVALID_ARGUMENT unless the function takes `arg_types` and the
+  // captured types, and UNIMPLEMENTED without a runtime (in constant
+  // evaluation).
   static absl::StatusOr<std::shared_ptr<const CapturedFunction>> Create(
       std::string dataset, FunctionRuntime* runtime,
       const NameAttrList& function, const DataTypeVector& arg_types,
@@ -35,17 +37,17 @@ class CapturedFunction {
     return function_->result_types();
   }
 
-  // The results for `args`. Runs on this thread as far as the body does not
-  // wait, and then waits until the call has ended, or context.cancellation()
-  // has ended it.
+  // Returns the results for `args`. Runs on this thread as long as the body
+  // does not wait, and then waits for the call to end or to be cancelled by
+  // context.cancellation().
   absl::StatusOr<std::vector<Tensor>> Call(const IteratorContext& context,
                                            std::vector<Tensor> args) const;
-  // Does not wait: calls `done` exactly once, perhaps before it returns. The
-  // context's cancellation lives until then.
+  // Does not wait: calls `done` exactly once, possibly before it returns. The
+  // context's cancellation must live until then.
   void CallAsync(const IteratorContext& context, std::vector<Tensor> args,
                  Done done) const;
-  // The error of a call whose `done` was destroyed uncalled: an exception in
-  // the function's run does that.
+  // The error of a call whose `done` was destroyed without being called, as
+  // after an exception in the function's run.
   static absl::Status DroppedCall();
 
  private:
@@ -57,23 +59,24 @@ class CapturedFunction {
                    std::vector<Tensor> captured);
 
   absl::Status OfDataset(const absl::Status& status) const;
-  // That of the walk, where the function keeps state.
+  // The walk's copy of the function, if it keeps state.
   absl::StatusOr<const RunnableFunction*> FunctionFor(
       const IteratorContext& context) const;
 
   const std::string dataset_;
-  // Keeps the function.
+  // Keeps the function alive.
   const std::shared_ptr<FunctionRuntime> runtime_;
   const NameAttrList name_;
   const RunnableFunction* const function_;
-  // What gives it anew; null where all walks can share it.
+  // Creates copies of the function with fresh state; null if all walks can
+  // share it.
   SessionFunctions* const given_anew_by_;
   const std::vector<Tensor> captured_;
 };
 
 using CapturedFunctionPtr = std::shared_ptr<const CapturedFunction>;
 
-// The only result as an int64 scalar; of the function that is called `name`.
+// The only result as an int64 scalar; `name` is the name of the function.
 absl::StatusOr<int64_t> CallForNumber(const CapturedFunction& function,
                                       absl::string_view name,
                                       const IteratorContext& context,

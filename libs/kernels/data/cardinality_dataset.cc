@@ -1,5 +1,5 @@
-// A data set that is what its program says it is: so many elements, or the walk
-// through it fails.
+// A dataset that asserts its cardinality: a walk fails if the number of
+// elements differs.
 #include <utility>
 
 #include "libs/kernels/data/data_kernels.h"

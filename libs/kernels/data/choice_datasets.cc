@@ -1,5 +1,4 @@
-// Data sets that choose among the elements of others, or put them together,
-// and change none.
+// Datasets that select or combine the elements of others without changing them.
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -19,10 +18,10 @@ using IteratorPtr = std::unique_ptr<DatasetIterator>;
 constexpr int64_t kInfinite = Dataset::kInfiniteCardinality;
 constexpr int64_t kUnknown = Dataset::kUnknownCardinality;
 
-// Passes over `count` elements of `input`, and adds those that there were to
-// `passed`: also where a step was cancelled, so that the next one goes on from
-// there. After an element's error TensorFlow passes over as many again. False:
-// there were fewer.
+// Skips `count` elements of `input`, and adds the number of skipped elements to
+// `passed`, even if a step is cancelled, so that the next one continues from
+// there. After an element's error, TensorFlow skips `count` elements again.
+// Returns false if there were fewer.
 absl::StatusOr<bool> SkipCounted(DatasetIterator& input,
                                  IteratorContext& context, int64_t count,
                                  int64_t& passed) {
@@ -67,9 +66,9 @@ class ZipDataset : public Dataset {
     Iterator(const ZipDataset& dataset, std::vector<IteratorPtr> inputs)
         : IteratorOf(dataset), inputs_(std::move(inputs)) {}
 
-    // All move on, so that they stay side by side after an error of one. After
-    // a step that was cancelled the next one goes on with the input that has
-    // not given yet.
+    // All inputs advance, so that they stay aligned after an error of one of
+    // them. After a cancelled step, the next one continues with the first input
+    // that has not returned yet.
     absl::StatusOr<bool> GetNext(IteratorContext& context,
                                  DatasetElement* element) override {
       element->clear();
@@ -114,7 +113,7 @@ class ZipDataset : public Dataset {
     }
 
    private:
-    // What the next input gave, in part_ or as an error.
+    // Adds the next input's component to part_, or its error.
     void Add(const absl::Status& status) {
       if (given_.status.ok()) given_.status = status;
       if (!status.ok() || has_ended_) return;
@@ -141,8 +140,8 @@ class ZipDataset : public Dataset {
     const std::vector<IteratorPtr> inputs_;
     DatasetElement part_;
     bool has_ended_ = false;
-    // Of the element at hand: how many inputs have given, and what; an error of
-    // one is that of all.
+    // The number of inputs that have returned the current element, and their
+    // components; an error of one input is that of the element.
     size_t num_given_ = 0;
     ElementResult given_;
   };
@@ -154,7 +153,7 @@ absl::StatusOr<DatasetPtr> MakeZip(const DatasetOp& op,
                                    OpKernelContext& context) {
   if (context.num_inputs() == 0) {
     return absl::InvalidArgumentError(
-        "a zip of no data sets would have elements without end");
+        "a zip of no datasets would have elements without end");
   }
   std::vector<DatasetPtr> inputs;
   DataTypeVector types;
@@ -197,7 +196,7 @@ class ConcatenateDataset : public Dataset {
     absl::StatusOr<bool> GetNext(IteratorContext& context,
                                  DatasetElement* element) override {
       while (true) {
-        // Inputs may be empty, and made of many that are.
+        // Inputs may be empty, and consist of many empty ones.
         ASSIGN_OR_RETURN(const bool has,
                          NextUnlessCancelled(input(), context, element));
         if (has || at_ == 1) return has;
@@ -328,15 +327,15 @@ class RepeatDataset : public UnaryDataset {
         passes_.NoteError(status);
       }
     }
-    // After the end of a walk; false if that was the last one.
+    // Called after the end of a walk; returns false if it was the last one.
     absl::StatusOr<bool> BeginAgain(IteratorContext& context) {
-      // Without end, and without elements.
+      // Endless, but without elements.
       if (dataset().count_ < 0 && is_empty_) return false;
       ++done_;
       if (HasEnded()) return false;
       absl::StatusOr<IteratorPtr> next = MakeInner(dataset().input(), context);
       if (!next.ok()) {
-        // A step that was cancelled leaves the walk to the next one.
+        // A cancelled step leaves the walk to the next one.
         if (context.cancellation().IsCancelled()) {
           --done_;
           return next.status();
@@ -349,12 +348,12 @@ class RepeatDataset : public UnaryDataset {
       return true;
     }
 
-    int64_t done_ = 0;      // whole walks through the input
-    bool is_empty_ = true;  // no element and no error in this one yet
+    int64_t done_ = 0;      // complete walks of the input
+    bool is_empty_ = true;  // no element and no error in this walk yet
     BarrenPasses passes_;
   };
 
-  const int64_t count_;  // negative: without end
+  const int64_t count_;  // negative: endless
 };
 
 // ---- Take, Skip ----
@@ -385,7 +384,7 @@ class TakeDataset : public UnaryDataset {
       if (count >= 0 && taken_ >= count) return false;
       ASSIGN_OR_RETURN(const bool has, input().GetNext(context, element));
       if (count < 0) return has;
-      // Nothing comes after the end.
+      // No element follows the end.
       taken_ = has ? taken_ + 1 : count;
       return has;
     }
@@ -479,7 +478,7 @@ class SkipDataset : public UnaryDataset {
   const int64_t count_;  // negative: all
 };
 
-// Those that take a data set and a count.
+// Datasets with the arguments input and count.
 template <typename Set>
 absl::StatusOr<DatasetPtr> MakeCounted(const DatasetOp& op,
                                        OpKernelContext& context) {
@@ -549,7 +548,7 @@ class ShardDataset : public UnaryDataset {
       if (!dataset().require_non_empty_ || at_ > dataset().shards_) return true;
       const absl::Status status = CheckAllHaveOne(context);
       if (status.ok()) return true;
-      // A step that was cancelled leaves it to the next one.
+      // A cancelled step leaves the element to the next one.
       if (context.cancellation().IsCancelled()) first_ = std::move(*element);
       return status;
     }
@@ -571,7 +570,7 @@ class ShardDataset : public UnaryDataset {
     }
 
    private:
-    // The shard's next one; false at the end of the input.
+    // The next element of the shard; false at the end of the input.
     absl::StatusOr<bool> Take(IteratorContext& context,
                               DatasetElement* element) {
       const int64_t shards = dataset().shards_, index = dataset().index_;
@@ -584,8 +583,9 @@ class ShardDataset : public UnaryDataset {
         if (!has_all) return false;
       }
       const absl::StatusOr<bool> has = input().GetNext(context, element);
-      // As in TensorFlow an error of the shard's own element counts for none,
-      // as what a step that was cancelled did not get.
+      // As in TensorFlow, an error of the shard's own element does not count as
+      // an element, and neither does an element that a cancelled step did not
+      // get.
       if (has.ok()) ++at_;
       return has;
     }
@@ -595,7 +595,7 @@ class ShardDataset : public UnaryDataset {
       }
       return NotEnough();
     }
-    // The shards behind this one, with its first element.
+    // Checks that the shards after this one have a first element, too.
     absl::Status CheckAllHaveOne(IteratorContext& context) {
       const int64_t behind = dataset().shards_ - at_;
       ASSIGN_OR_RETURN(const bool all_have,
@@ -610,9 +610,9 @@ class ShardDataset : public UnaryDataset {
           "). Use fewer shards, or leave require_non_empty out."));
     }
 
-    int64_t at_ = 0;  // elements of the input that were passed
-    // The shard's first, where a step was cancelled before the others were seen
-    // to have one.
+    int64_t at_ = 0;  // skipped elements of the input
+    // The shard's first element, if a step was cancelled before the check that
+    // the other shards have one.
     DatasetElement first_;
   };
 
@@ -691,7 +691,7 @@ class UniqueDataset : public UnaryDataset {
     }
 
    private:
-    // Shape and elements as bytes.
+    // The bytes of shape and elements.
     static std::string KeyOf(const Tensor& tensor) {
       std::string key = absl::StrCat(tensor.shape().ToString(), ":");
       if (tensor.dtype() != DT_STRING) {
@@ -709,7 +709,8 @@ class UniqueDataset : public UnaryDataset {
   };
 };
 
-// ---- What changes how TensorFlow runs a pipeline, and not what comes ----
+// ---- Datasets that change how TensorFlow runs a pipeline, not its elements
+// ----
 
 absl::StatusOr<DatasetPtr> MakePassing(const DatasetOp& op,
                                        OpKernelContext& context) {

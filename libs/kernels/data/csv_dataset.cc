@@ -1,4 +1,4 @@
-// Data sets of the records of csv files.
+// Datasets of the records of csv files.
 #include <utility>
 
 #include "libs/kernels/data/csv_file.h"
@@ -76,7 +76,7 @@ absl::Status CheckColumns(const CsvOptions& options, const DatasetOp& op) {
   return CheckElementTypes(op.element, types);
 }
 
-// One for each column; empty where the node does not say them.
+// One for each column; empty if the node does not have them.
 std::vector<std::string> TextsByColumn(const DatasetOp& op,
                                        absl::string_view attr) {
   auto texts = op.Attr<std::vector<std::string>>(attr).value_or(

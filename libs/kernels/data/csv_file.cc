@@ -11,9 +11,10 @@
 namespace weft {
 namespace {
 
-// A record may go on over lines; this bounds all of them, as each of them is.
+// The maximum total size of a record's lines, and of each line.
 constexpr size_t kMostRecordBytes = size_t{2} << 30;
-// Each takes more memory than its delimiter in the line.
+// Limits the number of fields, because each takes more memory than its
+// delimiter.
 constexpr size_t kMostFields = size_t{1} << 24;
 
 bool IsLineEnd(char c) { return c == '\n' || c == '\r'; }
@@ -59,7 +60,7 @@ absl::StatusOr<bool> CsvFile::AppendLine() {
   if (line_.size() > kMostRecordBytes) {
     SkipLine();
     return absl::ResourceExhaustedError(absl::StrCat(
-        "a quoted field goes on over more than ", kMostRecordBytes, " bytes"));
+        "a quoted field has more than ", kMostRecordBytes, " bytes"));
   }
   std::string more;
   const absl::Status status = lines_.ReadLine(more);

@@ -1,6 +1,6 @@
-// CsvFile: the records of one csv file, a tensor for each column that is
-// wanted; RFC 4180 as TensorFlow's CSVDataset reads it: a field in quotes may
-// go on over lines, an empty line is a record of one empty field.
+// CsvFile reads the records of one CSV file, as a tensor for each selected
+// column. It follows RFC 4180 as TensorFlow's CSVDataset does: a quoted field
+// may span lines, and an empty line is a record with one empty field.
 //
 // Threads: used by one thread at a time; calls block, as files do.
 #ifndef WEFT_LIBS_KERNELS_DATA_CSV_FILE_H_
@@ -20,33 +20,34 @@ namespace weft {
 
 struct CsvOptions {
   char delimiter = ',';
-  bool has_quotes = true;  // else a quote is a character like others
+  bool has_quotes = true;  // false: quotes are ordinary characters
   bool has_header = false;
-  std::string na_value;  // is as good as an empty field
-  // Which fields are wanted, ascending; empty: all, or all but `excluded`.
+  std::string na_value;  // treated like an empty field
+  // The selected fields, ascending; empty: all, except `excluded`.
   std::vector<int64_t> selected;
   std::vector<int64_t> excluded;  // ascending
-  // Of each column: its type, and the value of empty fields, if it has one.
+  // For each column: its type, and the value of empty fields, if it has one.
   std::vector<Tensor> defaults;
-  // Of each column, for errors: its name, and why it has its type; or empty.
+  // For each column, for errors: its name, and why it has its type; may be
+  // empty.
   std::vector<std::string> names;
   std::vector<std::string> type_reasons;
 };
 
 class CsvFile : public RecordFile {
  public:
-  // `options` outlive it; `position` is where the stream begins.
+  // `options` must outlive it; `position` is the start of the stream.
   CsvFile(const CsvOptions& options, std::unique_ptr<InputStream> stream,
           uint64_t position);
 
-  // Passes over a record. Where there is none, or it is not as it should be,
-  // the first Read says so, as in TensorFlow; an error of the file is returned.
+  // Skips a record. If it is missing or malformed, the first Read returns the
+  // error, as in TensorFlow; file errors are returned here.
   absl::Status SkipHeader();
 
-  // INVALID_ARGUMENT, in TensorFlow's words and with the line where the record
-  // begins, for a record that is not as it should be: the next one begins where
-  // its last field ends. Fields are counted from 0, as in the file; lines from
-  // 1, in the file or, if this was opened at another position, from there.
+  // Returns INVALID_ARGUMENT, with TensorFlow's texts and the line of the
+  // record's start, for a malformed record; the next record begins after its
+  // last field. Fields are counted from 0, as in the file. Lines are counted
+  // from 1 in the file or, if it was opened at another position, from there.
   absl::StatusOr<bool> Read(Allocator& allocator,
                             DatasetElement* element) override;
   uint64_t position() const override {
@@ -55,28 +56,29 @@ class CsvFile : public RecordFile {
   bool IsGivenUpAfterError() const override { return false; }
 
  private:
-  // Of line_, or of unquoted_ where quotes had to be taken out.
+  // A view of line_, or of unquoted_ for a field with escaped quotes.
   struct Field {
     size_t begin = 0, size = 0;
     bool is_unquoted = false;
   };
 
-  // Whether there is a record; its fields. An error is one of the file, or
-  // INVALID_ARGUMENT, the first of the record, all of which is read.
+  // Splits the next record into fields; returns whether there is one. The error
+  // is one of the file, or INVALID_ARGUMENT, the first in the record, which is
+  // read completely.
   absl::StatusOr<bool> Split();
-  // Appends a line to line_; whether there was one.
+  // Appends a line to line_; returns whether there was one.
   absl::StatusOr<bool> AppendLine();
-  // A field, up to its end also where that is an error.
+  // Reads a field completely, even if it is malformed.
   absl::Status ReadPlain();
   absl::Status ReadQuoted();
   bool IsAtEndOfField() const;
-  // Behind a field: whether another follows.
+  // After a field: returns whether another one follows.
   absl::StatusOr<bool> EndField();
   void SkipLine() { next_ = line_.size(); }
   absl::string_view View(const Field& field) const;
 
   absl::Status SetAll(Allocator& allocator, DatasetElement* element) const;
-  // To the value of field `number`, which is that of `column`.
+  // Sets the value of field `number`, which belongs to `column`.
   absl::Status Set(Allocator& allocator, size_t column, size_t number,
                    Tensor* to) const;
   absl::Status WrongFieldCount() const;
@@ -90,11 +92,11 @@ class CsvFile : public RecordFile {
   LineReader lines_;
   const uint64_t begin_;
   int64_t lines_read_ = 0;
-  int64_t record_line_ = 0;    // where the record begins
-  absl::Status header_error_;  // that nobody has been told of
+  int64_t record_line_ = 0;    // the line of the record's start
+  absl::Status header_error_;  // not returned yet
 
-  std::string line_;  // with its end; several where quotes go over them
-  size_t next_ = 0;   // what is to be read of it
+  std::string line_;  // with its end; several for a field with line ends
+  size_t next_ = 0;   // next position to read
   std::string unquoted_;
   std::vector<Field> fields_;
 };

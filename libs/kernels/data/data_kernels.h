@@ -1,5 +1,5 @@
-// Kernels of data sets (tf.data): their ops make data sets, iterators walk
-// through them.
+// Kernels of datasets (tf.data): their ops create datasets, and iterators
+// traverse them.
 #ifndef WEFT_LIBS_KERNELS_DATA_DATA_KERNELS_H_
 #define WEFT_LIBS_KERNELS_DATA_DATA_KERNELS_H_
 
@@ -9,7 +9,7 @@ namespace weft {
 
 void RegisterDataKernels(KernelRegistry& registry);
 
-// Its parts, each in the file of its name.
+// Parts of the registration, each in the file of its name.
 void RegisterTensorDatasets(KernelRegistry& registry);
 void RegisterChoiceDatasets(KernelRegistry& registry);
 void RegisterFunctionDatasets(KernelRegistry& registry);

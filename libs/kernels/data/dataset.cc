@@ -19,7 +19,8 @@ std::string TypesText(const DataTypeVector& types) {
   });
 }
 
-// At least, in a checkpoint. Variants count when they are encoded.
+// The least number of bytes of a tensor in a checkpoint. Variants are counted
+// when they are encoded.
 int64_t BytesToSave(const Tensor& tensor) {
   if (tensor.dtype() == DT_VARIANT) return 0;
   if (tensor.dtype() != DT_STRING) {
@@ -39,7 +40,8 @@ IteratorContext::IteratorContext(const StepContext& step,
     : step_(step),
       functions_(std::move(functions)),
       depth_(step.frame == nullptr ? 0 : step.frame->depth + kDepthOfThread) {
-  // What lives as long as the step; each call of a function has its own.
+  // Clears the objects that live as long as the step; each function call has
+  // its own.
   step_.step_id = 0;
   step_.step_resources = nullptr;
   step_.rendezvous = nullptr;
@@ -84,14 +86,14 @@ absl::StatusOr<IteratorPlace> IteratorPlace::Take(Count count) {
   const int64_t before = place.count_->fetch_add(1, std::memory_order_relaxed);
   if (before < kMaxIterators) return place;
   return absl::ResourceExhaustedError(absl::StrCat(
-      "a walk through a data set has more than ", kMaxIterators,
-      " iterators. Data sets that are an input of several others have one for "
+      "a traversal of a dataset has more than ", kMaxIterators,
+      " iterators. Datasets that are an input of several others have one for "
       "each path to them; cache their elements or zip them only once"));
 }
 
 void IteratorStateWriter::Write(absl::string_view name, Tensor value) {
   *bytes_ += BytesToSave(value);
-  if (*bytes_ > max_bytes_) return;  // CheckSize refuses all
+  if (*bytes_ > max_bytes_) return;  // CheckSize fails then
   values_->insert_or_assign(absl::StrCat(prefix_, name), std::move(value));
 }
 
@@ -119,11 +121,11 @@ void IteratorStateWriter::Write(absl::string_view name,
 absl::Status IteratorStateWriter::CheckSize(absl::string_view dataset) const {
   if (*bytes_ <= max_bytes_) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
-      dataset, ": the state of an iterator may take ", max_bytes_,
-      " bytes in a checkpoint, and with the elements that this data set keeps "
+      dataset, ": the state of an iterator is limited to ", max_bytes_,
+      " bytes in a checkpoint, but with the elements that this dataset keeps "
       "it takes at least ",
       *bytes_,
-      ". Keep fewer of them (a smaller shuffle buffer, a cache in a file), or "
+      ". Keep fewer elements (a smaller shuffle buffer, a cache in a file), or "
       "save without iterators"));
 }
 
@@ -133,7 +135,7 @@ absl::StatusOr<const Tensor*> IteratorStateReader::Find(
   if (it != values_->end()) return &it->second;
   return absl::NotFoundError(
       absl::StrCat("the saved state of an iterator has no '", prefix_, name,
-                   "'; was it saved by an iterator of another data set?"));
+                   "'; was it saved by an iterator of another dataset?"));
 }
 
 bool IteratorStateReader::Has(absl::string_view name) const {
@@ -161,7 +163,7 @@ absl::StatusOr<int64_t> IteratorStateReader::ReadCount(absl::string_view name,
   ASSIGN_OR_RETURN(const int64_t value, ReadInt(name));
   if (value >= 0 && value <= most) return value;
   return Damaged(absl::StrCat("has ", value, " as '", prefix_, name,
-                              "', which is not between 0 and ", most));
+                              "', which must be between 0 and ", most));
 }
 
 absl::StatusOr<bool> IteratorStateReader::ReadBool(
@@ -180,7 +182,7 @@ absl::StatusOr<DatasetElement> IteratorStateReader::ReadElement(
   }
   DatasetElement element;
   for (int64_t i = 0; i < size; ++i) {
-    // Ends at the first that is not there, however large the size.
+    // Stops at the first missing component, however large the stated size is.
     ASSIGN_OR_RETURN(const Tensor* value, components.Find(absl::StrCat(i)));
     element.push_back(*value);
   }
@@ -206,7 +208,7 @@ absl::StatusOr<std::vector<DatasetElement>> IteratorStateReader::ReadElements(
   }
   std::vector<DatasetElement> elements;
   for (int64_t i = 0; i < size; ++i) {
-    // Ends at the first that is not there, however large the size.
+    // Stops at the first missing element, however large the stated size is.
     ASSIGN_OR_RETURN(elements.emplace_back(),
                      ReadElement(absl::StrCat(name, i), types));
   }
@@ -215,8 +217,7 @@ absl::StatusOr<std::vector<DatasetElement>> IteratorStateReader::ReadElements(
 
 absl::Status DatasetIterator::GetTexts(IteratorContext&,
                                        absl::Span<std::string>, size_t*) {
-  return absl::UnimplementedError(
-      "elements of this data set are not given as texts");
+  return absl::UnimplementedError("this dataset does not support GetTexts");
 }
 
 absl::Status DatasetIterator::Skip(IteratorContext& context, int64_t count,
@@ -233,13 +234,13 @@ absl::Status DatasetIterator::Skip(IteratorContext& context, int64_t count,
 
 absl::Status DatasetIterator::Save(IteratorContext&, IteratorStateWriter) {
   return absl::UnimplementedError(
-      "an iterator of this data set has a position that can't be saved");
+      "iterators of this dataset do not support saving their position");
 }
 
 absl::Status DatasetIterator::Restore(IteratorContext&,
                                       const IteratorStateReader&) {
   return absl::UnimplementedError(
-      "an iterator of this data set has a position that can't be restored");
+      "iterators of this dataset do not support restoring their position");
 }
 
 absl::StatusOr<std::unique_ptr<DatasetIterator>> DatasetIterator::MakeInner(
@@ -252,10 +253,10 @@ absl::StatusOr<std::unique_ptr<DatasetIterator>> Dataset::MakeIterator(
   RETURN_IF_ERROR(context.cancellation().status());
   if (context.depth() >= kMaxNesting) {
     return absl::ResourceExhaustedError(absl::StrCat(
-        name_, ": iterators and functions of data sets are more than ",
+        name_, ": iterators and functions of datasets are nested more than ",
         kMaxNesting,
-        " deep inside one another. A function that makes a data set of itself "
-        "must come to an end"));
+        " deep. A function that creates a dataset which calls it must "
+        "terminate"));
   }
   IteratorPlace::Count count = context.iterator_count();
   if (count == nullptr) count = std::make_shared<std::atomic<int64_t>>(0);
@@ -327,7 +328,7 @@ absl::Status NotTheEnd(const Dataset& dataset, const absl::Status& status) {
   if (!absl::IsOutOfRange(status)) return status;
   return absl::InternalError(absl::StrCat(
       "Iterator \"", dataset.name(),
-      "\" returned `OutOfRange`, which says nothing of the end of the data. "
+      "\" returned `OutOfRange`, which does not mean the end of the data. "
       "Original message: ",
       status.message()));
 }

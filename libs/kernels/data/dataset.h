@@ -1,17 +1,17 @@
-// Dataset: what a pipeline is made of: a graph's data set ops are kernels that
-// make one, an immutable object in a scalar DT_VARIANT tensor. DatasetIterator:
-// one walk through it.
+// Dataset is a node of an input pipeline: an immutable object in a scalar
+// DT_VARIANT tensor, created by the kernel of a dataset op. DatasetIterator is
+// one traversal, or walk, of a dataset.
 //
 //   ASSIGN_OR_RETURN(auto iterator, dataset->MakeIterator(context));
 //   std::vector<Tensor> element;
 //   while (*iterator->GetNext(context, &element)) ...
 //
 // Threads: a Dataset is thread-safe. A DatasetIterator is used by one thread at
-// a time. GetNext, MakeIterator and the destructor may wait (for files, for
-// functions, for what works in the background), so they run where waiting
-// starves nobody: on Pool::kOwnThread. Never on a thread that reads the bus,
-// nor on Pool::kCompute, whose threads functions need, nor on Pool::kBlocking,
-// which their kernels may need.
+// a time. GetNext, MakeIterator and the destructor may wait (for files,
+// functions or background work), so they must run on threads whose blocking
+// starves no other work: on Pool::kOwnThread. They must not run on threads that
+// read the bus, on Pool::kCompute, which functions need, or on Pool::kBlocking,
+// which the functions' kernels may need.
 #ifndef WEFT_LIBS_KERNELS_DATA_DATASET_H_
 #define WEFT_LIBS_KERNELS_DATA_DATASET_H_
 
@@ -41,16 +41,17 @@ class WalkFunctions;  // walk_functions.h
 
 using DatasetElement = std::vector<Tensor>;
 
-// A place for one iterator among those of a walk: each iterator holds one.
-// Data sets may share their inputs, and a walk has an iterator for each path
-// to a data set, so their number may be exponential in that of the data sets.
+// IteratorPlace limits the number of iterators of a walk: each iterator holds
+// one place. Datasets may share their inputs, and a walk has an iterator for
+// each path to a dataset, so the number of iterators may be exponential in that
+// of datasets.
 class IteratorPlace {
  public:
   using Count = std::shared_ptr<std::atomic<int64_t>>;
   static constexpr int64_t kMaxIterators = int64_t{1} << 20;
 
   IteratorPlace() = default;
-  // RESOURCE_EXHAUSTED where there are kMaxIterators already.
+  // Returns RESOURCE_EXHAUSTED if there are already kMaxIterators.
   static absl::StatusOr<IteratorPlace> Take(Count count);
   IteratorPlace(IteratorPlace&& other) noexcept
       : count_(std::exchange(other.count_, nullptr)) {}
@@ -62,7 +63,7 @@ class IteratorPlace {
     if (count_ != nullptr) count_->fetch_sub(1, std::memory_order_relaxed);
   }
 
-  // Null unless it was taken.
+  // Null for a place that was not taken.
   const Count& count() const { return count_; }
 
  private:
@@ -71,20 +72,21 @@ class IteratorPlace {
   Count count_;
 };
 
-// What a call of an iterator runs with. A value. It outlives the call's step:
-// what it points to lives as long as any copy, but the cancellation, which is
-// the caller's. Who works in the background keeps a copy with a Cancellation of
-// its own.
+// IteratorContext is the environment of an iterator's calls. A value that may
+// outlive the step of the call: its objects live as long as any copy, except
+// the cancellation, which belongs to the caller. Background work keeps a copy
+// with its own Cancellation.
 class IteratorContext {
  public:
-  // `functions` keeps alive what is the session's; null in tests, where the
+  // `functions` keeps the session's objects alive; null in tests, where the
   // caller does so.
   IteratorContext(const StepContext& step,
                   std::shared_ptr<FunctionRuntime> functions);
 
-  // The same for calls that `cancellation`, which outlives them, ends.
+  // The same context, cancelled by `cancellation`, which must outlive the
+  // calls.
   IteratorContext With(Cancellation& cancellation) const;
-  // The same for another walk: functions that keep state begin anew with it.
+  // The same context for a new walk: functions that keep state restart with it.
   IteratorContext ForWalk() const;
 
   Scheduler& scheduler() const { return *step_.scheduler; }
@@ -93,31 +95,33 @@ class IteratorContext {
   FileSystem& file_system() const { return *step_.file_system; }
   ResourceManager& resources() const { return *step_.resources; }
   Device& device() const { return *step_.device; }
-  // What functions are called with, but for what lives as long as a call.
+  // The step for function calls, except objects that live as long as a call.
   const StepContext& step() const { return step_; }
-  // Null outside ForWalk: functions go on where other calls have left them.
+  // Null outside ForWalk: functions continue with the state of earlier calls.
   WalkFunctions* walk_functions() const { return walk_functions_.get(); }
 
-  // The number of iterators and function calls around this call. An iterator
-  // runs inside its consumer, a function inside the iterator that calls it, and
-  // an iterator may walk a data set that a function made, so only this number
-  // bounds the recursion.
+  // The number of nested iterators and function calls around this call. An
+  // iterator runs inside its consumer, a function inside the iterator that
+  // calls it, and an iterator may walk a dataset that a function returned. Only
+  // this number bounds the recursion.
   int depth() const { return depth_; }
-  // A walk that a function's kernel begins counts as many: it takes a thread.
+  // The depth that a walk started by a function's kernel adds: it takes a
+  // thread.
   static constexpr int kDepthOfThread = 10;
   IteratorContext AtDepth(int depth) const&;
   IteratorContext AtDepth(int depth) &&;
 
-  // The number of iterators that a new iterator may make for its inputs before
-  // they are asked, together with the inputs of these. Inputs may share inputs
-  // of their own, and then there are far more iterators than data sets.
+  // The number of iterators that a new iterator, together with its inputs, may
+  // create for its inputs before their first element is requested. Inputs may
+  // share inputs of their own, so there may be far more iterators than
+  // datasets.
   int eager_iterators() const { return eager_iterators_; }
-  // For each of `count` inputs. REQUIRES: count > 0.
+  // The context for each of `count` inputs. REQUIRES: count > 0.
   IteratorContext ForInputs(int count) const;
 
-  // Counts the iterators of the walk; null where the next iterator begins one.
+  // Counts the iterators of the walk; null if the next iterator starts a walk.
   const IteratorPlace::Count& iterator_count() const { return iterator_count_; }
-  // The same within that walk.
+  // The same context within that walk.
   IteratorContext Counting(IteratorPlace::Count count) &&;
 
  private:
@@ -129,16 +133,16 @@ class IteratorContext {
   IteratorPlace::Count iterator_count_;
 };
 
-// Where an iterator writes its position: tensors by name. Each writes under the
-// name that who holds it gave it.
+// IteratorStateWriter receives the position of an iterator: tensors by name.
+// Each iterator writes under the prefix given by its owner.
 class IteratorStateWriter {
  public:
   using Values = std::map<std::string, Tensor, std::less<>>;
-  // No variant in a checkpoint is larger.
+  // The largest variant in a checkpoint.
   static constexpr int64_t kMaxBytes = int64_t{2} << 30;
 
-  // `max_bytes`: of all tensors together, so that a state which no checkpoint
-  // takes is not collected first.
+  // `max_bytes` limits all tensors together, so that a state which is too large
+  // for a checkpoint is not collected first.
   explicit IteratorStateWriter(Values& values, int64_t max_bytes = kMaxBytes)
       : values_(&values),
         max_bytes_(max_bytes),
@@ -147,26 +151,27 @@ class IteratorStateWriter {
   void Write(absl::string_view name, Tensor value);
   void Write(absl::string_view name, int64_t value);
   void Write(absl::string_view name, const DatasetElement& element);
-  // Their number, and each under the name with its own behind it.
+  // Writes the number of components, and each one with its number appended to
+  // the name.
   void Write(absl::string_view name,
              const std::vector<DatasetElement>& elements);
-  // For an iterator within this one.
+  // A writer for an inner iterator.
   IteratorStateWriter Within(absl::string_view name) const {
     IteratorStateWriter inner = *this;
     absl::StrAppend(&inner.prefix_, name, "/");
     return inner;
   }
 
-  // RESOURCE_EXHAUSTED where what was written is more than max_bytes, and not
-  // all in the values. After elements of `dataset` were written, as many as its
-  // user wants, it names that.
+  // Returns RESOURCE_EXHAUSTED, naming `dataset`, if more than max_bytes were
+  // written; the values are then incomplete. Must be called after an iterator
+  // wrote the elements that it keeps, whose number its user chooses.
   absl::Status CheckSize(absl::string_view dataset) const;
 
  private:
   Values* values_;
   std::string prefix_;
   int64_t max_bytes_;
-  std::shared_ptr<int64_t> bytes_;  // with those within this one
+  std::shared_ptr<int64_t> bytes_;  // shared with inner writers
 };
 
 class IteratorStateReader {
@@ -178,17 +183,18 @@ class IteratorStateReader {
       : values_(&values), prefix_(std::move(prefix)) {}
 
   bool Has(absl::string_view name) const;
-  // NOT_FOUND, naming it, or INVALID_ARGUMENT where it is of another type.
+  // Returns NOT_FOUND, naming it, or INVALID_ARGUMENT for another type.
   absl::StatusOr<Tensor> Read(absl::string_view name, DataType type) const;
   absl::StatusOr<int64_t> ReadInt(absl::string_view name) const;
-  // From 0 to `most`, by default so many that one more can be counted; else
-  // INVALID_ARGUMENT.
+  // Reads a number from 0 to `most`, by default the largest that can still be
+  // incremented; otherwise INVALID_ARGUMENT.
   absl::StatusOr<int64_t> ReadCount(absl::string_view name,
                                     int64_t most = kMostCounted) const;
-  // Of a number that says yes unless it is 0.
+  // Reads a number as a bool: false if it is 0.
   absl::StatusOr<bool> ReadBool(absl::string_view name) const;
   absl::StatusOr<DatasetElement> ReadElement(absl::string_view name) const;
-  // Of components of these types, or INVALID_ARGUMENT: others reckon with that.
+  // Reads components of these types, or returns INVALID_ARGUMENT: callers rely
+  // on the types.
   absl::StatusOr<DatasetElement> ReadElement(absl::string_view name,
                                              const DataTypeVector& types) const;
   absl::StatusOr<std::vector<DatasetElement>> ReadElements(
@@ -206,7 +212,7 @@ class IteratorStateReader {
 
 class Dataset;
 
-// One walk through a data set.
+// One walk of a dataset.
 class DatasetIterator {
  public:
   virtual ~DatasetIterator() = default;
@@ -214,41 +220,43 @@ class DatasetIterator {
   DatasetIterator(const DatasetIterator&) = delete;
   DatasetIterator& operator=(const DatasetIterator&) = delete;
 
-  // The next element into *element, whatever that held; false at the end, and
-  // ever after. An error is this element's: the next call goes on with the
-  // element after it. A call that was cancelled may have lost the element at
-  // hand, and no other.
+  // Writes the next element to *element, which is overwritten. Returns false at
+  // the end, and always afterwards. An error belongs to this element: the next
+  // call returns the following element. A cancelled call may have lost the
+  // current element, but no other.
   virtual absl::StatusOr<bool> GetNext(IteratorContext& context,
                                        DatasetElement* element) = 0;
 
-  // Whether GetNext would end at once, without waiting nor much work. Cheap.
-  // It stays so until GetNext.
+  // Returns whether GetNext would return at once, without waiting or much work.
+  // Cheap. Remains true until GetNext.
   virtual bool IsReady() const { return false; }
 
-  // Whether elements are single texts, scalars, which GetTexts gives as well.
+  // Returns whether elements are single string scalars, which GetTexts returns
+  // as well.
   virtual bool GivesTexts() const { return false; }
-  // The next elements as `texts` from *done on, which counts them: until there
-  // is no room, or at the end. Costs less than as many calls of GetNext, and
-  // means the same; after an error those that were counted are good.
+  // Writes the next elements to `texts`, starting at *done, which counts them,
+  // until `texts` is full or at the end. It is equivalent to repeated calls of
+  // GetNext, but faster; after an error the counted elements are valid. Returns
   // UNIMPLEMENTED unless GivesTexts.
   virtual absl::Status GetTexts(IteratorContext& context,
                                 absl::Span<std::string> texts, size_t* done);
 
-  // Passes over up to `count` elements; *done counts them, before an error as
-  // well. That is an element's, as in GetNext, and ends it.
+  // Skips up to `count` elements; *done counts them, also before an error. As
+  // in GetNext, an error belongs to an element, and ends the call.
   virtual absl::Status Skip(IteratorContext& context, int64_t count,
                             int64_t* done);
 
-  // Its position, so that an iterator of an equal data set, just made, goes on
-  // from there. UNIMPLEMENTED where it can't.
+  // Saves the position, so that a new iterator of an equal dataset can continue
+  // from there. UNIMPLEMENTED if it is not supported.
   virtual absl::Status Save(IteratorContext& context,
                             IteratorStateWriter writer);
   virtual absl::Status Restore(IteratorContext& context,
                                const IteratorStateReader& reader);
 
  protected:
-  // An iterator of `dataset` for use inside this one. Iterators that are made
-  // after this one's constructor must be made here: it knows its depth.
+  // Creates an iterator of `dataset` for use inside this one. All inner
+  // iterators created after the constructor must be created here, because this
+  // tracks the depth.
   absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeInner(
       const Dataset& dataset, const IteratorContext& context) const;
 
@@ -259,8 +267,8 @@ class DatasetIterator {
   IteratorPlace place_;
 };
 
-// GetNext, or the cause where the call is cancelled already: for who takes any
-// number of elements, of what may not look by itself.
+// GetNext, or the cause if the call is already cancelled: for loops over any
+// number of elements of an input that may not check for itself.
 absl::StatusOr<bool> NextUnlessCancelled(DatasetIterator& iterator,
                                          IteratorContext& context,
                                          DatasetElement* element);
@@ -273,21 +281,22 @@ struct ElementSpec {
 
 DataTypeVector TypesOfElement(const DatasetElement& element);
 
-// INVALID_ARGUMENT, in TensorFlow's words, unless `element` is of these types.
+// Returns INVALID_ARGUMENT, with TensorFlow's texts, unless `element` has these
+// types.
 absl::Status CheckElementTypes(const ElementSpec& expected,
                                const DataTypeVector& types);
 absl::Status CheckElementShapes(const ElementSpec& expected,
                                 const std::vector<PartialShape>& shapes);
 
-// Held by shared_ptr, also by the iterators it makes.
+// Must be held by shared_ptr; its iterators hold it, too.
 class Dataset : public VariantObject,
                 public std::enable_shared_from_this<Dataset> {
  public:
   static constexpr int64_t kInfiniteCardinality = -1;
   static constexpr int64_t kUnknownCardinality = -2;
 
-  // `name` is for error texts: "MapDataset:node".
-  // Components without a shape have one of unknown rank.
+  // `name` is for error texts: "MapDataset:node". Missing shapes of components
+  // have unknown rank.
   Dataset(std::string name, ElementSpec element)
       : name_(std::move(name)), element_(WithAllShapes(std::move(element))) {}
 
@@ -298,14 +307,15 @@ class Dataset : public VariantObject,
     return element_.shapes;
   }
 
-  // RESOURCE_EXHAUSTED where iterators are too deep inside one another, or the
-  // walk has too many. The cause where the context is cancelled.
+  // Returns RESOURCE_EXHAUSTED if iterators are nested too deeply or the walk
+  // has too many, and the cause if the context is cancelled.
   absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeIterator(
       const IteratorContext& context) const;
-  // Elements, or one of the two above. Found once: data sets that share inputs
-  // would ask these again for each way to them.
+  // The number of elements, or one of the two constants above. Computed once:
+  // datasets that share inputs would otherwise compute it for each path to
+  // them.
   int64_t Cardinality() const;
-  // One line for people.
+  // A one-line description for people.
   virtual std::string DebugString() const { return name_; }
 
  private:
@@ -318,7 +328,7 @@ class Dataset : public VariantObject,
 
   virtual absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(
       IteratorContext& context) const = 0;
-  // A function of what the data set was made with.
+  // Depends only on the arguments of the constructor.
   virtual int64_t FindCardinality() const { return kUnknownCardinality; }
 
   const std::string name_;
@@ -328,17 +338,18 @@ class Dataset : public VariantObject,
 
 using DatasetPtr = std::shared_ptr<const Dataset>;
 
-// The error of a walk through `dataset` for who takes its elements out: as in
-// TensorFlow OUT_OF_RANGE becomes INTERNAL, for a loop would take it for the
-// end of the data.
+// The error of a walk of `dataset` for code that returns its elements to a
+// step: as in TensorFlow, OUT_OF_RANGE becomes INTERNAL, because a loop would
+// treat it as the end of the data.
 absl::Status NotTheEnd(const Dataset& dataset, const absl::Status& status);
 
-// A data set as the value of a graph's edge, and back: INVALID_ARGUMENT unless
-// it is a scalar variant that holds one. `nesting`: see control/nesting.h.
+// Converts a dataset to the value of a graph's edge, and back: INVALID_ARGUMENT
+// unless it is a scalar variant that holds a dataset. `nesting`: see
+// control/nesting.h.
 Tensor ToTensor(DatasetPtr dataset, int64_t nesting = 1);
 absl::StatusOr<DatasetPtr> DatasetFrom(const Tensor& tensor);
 
-// What iterators of one class of data sets have in common: they hold it.
+// The base of iterators, which hold their dataset.
 template <typename Set>
 class IteratorOf : public DatasetIterator {
  public:

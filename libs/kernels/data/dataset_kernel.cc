@@ -82,13 +82,13 @@ void RegisterDataset(KernelRegistry& registry, absl::string_view op,
 }
 
 absl::Status DatasetKernel::Compute(OpKernelContext& context) {
-  // A data set holds no more than its inputs.
+  // A dataset only holds its inputs.
   int64_t nesting = 1;
   for (int i = 0; i < context.num_inputs(); ++i) {
     RETURN_IF_ERROR(Nest(context.input(i), nesting));
   }
   ASSIGN_OR_RETURN(DatasetPtr dataset, Make(context));
-  // Those of the inputs are known, so this does not recurse.
+  // Those of the inputs are computed already, so this does not recurse.
   dataset->Cardinality();
   context.SetOutput(0, ToTensor(std::move(dataset), nesting));
   return absl::OkStatus();

@@ -1,5 +1,5 @@
-// DatasetOp and RegisterDataset: what makes a kernel of a function that makes a
-// data set.
+// DatasetOp and RegisterDataset turn a function that creates a dataset into a
+// kernel.
 //
 //   absl::StatusOr<DatasetPtr> MakeTake(const DatasetOp& op,
 //                                       OpKernelContext& context) {
@@ -29,12 +29,12 @@
 
 namespace weft {
 
-// What a data set's kernel knows of its node.
+// DatasetOp is the information that a dataset's kernel has about its node.
 struct DatasetOp {
   std::string name;  // "TakeDataset:node", for error texts
   AttrMap attrs;
-  // From output_types (or Toutput_types) and output_shapes; empty where the op
-  // has none.
+  // From output_types (or Toutput_types) and output_shapes; empty if the op has
+  // neither.
   ElementSpec element;
   FunctionRuntime* functions = nullptr;  // LastingFunctions
   Random* random = nullptr;              // outlives the session
@@ -47,25 +47,25 @@ struct DatasetOp {
     return absl::InvalidArgumentError(
         absl::StrCat(name, " has no attr ", attr, " of the expected kind"));
   }
-  // The function of attr `attr` with what it captures: inputs from
-  // `first_input` on, as many as attr `captured` has types. It takes
-  // `arg_types` and these.
+  // The function of attr `attr` with its captured inputs: one for each type in
+  // attr `captured`, starting at `first_input`. It takes `arg_types` followed
+  // by these.
   absl::StatusOr<CapturedFunctionPtr> Capture(
       const OpKernelContext& context, absl::string_view attr,
       absl::string_view captured, int first_input,
       const DataTypeVector& arg_types) const;
 };
 
-// The functions of an op that has several, one after the other: what each of
-// them captures are the next inputs behind the data set.
+// FunctionsInTurn returns the functions of an op with several functions in
+// order. Their captured values are consecutive inputs after the dataset.
 class FunctionsInTurn {
  public:
-  // Both outlive this.
+  // Both must outlive this object.
   FunctionsInTurn(const DatasetOp& op, const OpKernelContext& context)
       : op_(op), context_(context) {}
 
-  // The next one, of attr `name`; its captured types are those of attr
-  // "T" + name + "_other_arguments".
+  // Returns the next function, of attr `name`; attr "T" + name +
+  // "_other_arguments" has its captured types.
   absl::StatusOr<CapturedFunctionPtr> Next(absl::string_view name,
                                            const DataTypeVector& arg_types);
 
@@ -75,7 +75,7 @@ class FunctionsInTurn {
   int first_input_ = 1;
 };
 
-// One made of the elements of another.
+// The base of datasets that transform the elements of one input.
 class UnaryDataset : public Dataset {
  public:
   UnaryDataset(const DatasetOp& op, DatasetPtr input)
@@ -87,14 +87,14 @@ class UnaryDataset : public Dataset {
   const DatasetPtr input_;
 };
 
-// Its iterator, which walks through the other one.
+// The base of its iterators, which walk the input.
 template <typename Set>
 class UnaryIteratorOf : public IteratorOf<Set> {
  public:
   UnaryIteratorOf(const Set& dataset, std::unique_ptr<DatasetIterator> input)
       : IteratorOf<Set>(dataset), input_(std::move(input)) {}
 
-  // Of iterators that know no more than their input does.
+  // For iterators without state beyond that of their input.
   absl::Status Save(IteratorContext& context,
                     IteratorStateWriter writer) override {
     return input_->Save(context, writer.Within("input"));
@@ -115,7 +115,8 @@ class UnaryIteratorOf : public IteratorOf<Set> {
   std::unique_ptr<DatasetIterator> input_;
 };
 
-// An iterator of class `Iterator` over `dataset`, and one over its input.
+// Creates an iterator of class `Iterator` over `dataset`, and one over its
+// input.
 template <typename Iterator, typename Set>
 absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeUnaryIterator(
     const Set& dataset, IteratorContext& context) {
@@ -132,7 +133,7 @@ using MakeDataset = absl::StatusOr<DatasetPtr> (*)(const DatasetOp& op,
 void RegisterDataset(KernelRegistry& registry, absl::string_view op,
                      MakeDataset make);
 
-// For kernels of data sets that keep something from one run to the next.
+// The base of kernels of datasets that keep state between runs.
 class DatasetKernel : public OpKernel {
  public:
   DatasetKernel(const OpKernelConstruction& construction, DatasetOp op)
@@ -149,7 +150,7 @@ class DatasetKernel : public OpKernel {
   const DatasetOp op_;
 };
 
-// Input `i` as what it has to be: INVALID_ARGUMENT naming it otherwise.
+// Input `i` as a dataset; otherwise INVALID_ARGUMENT, naming it.
 absl::StatusOr<DatasetPtr> InputDataset(const OpKernelContext& context, int i);
 
 template <typename T>
@@ -165,14 +166,14 @@ absl::StatusOr<T> ScalarInput(const OpKernelContext& context, int i,
                    tensor.shape().ToString()));
 }
 
-// Input 1 of data sets of batches: above 0.
+// Input 1 of batching datasets: must be above 0.
 absl::StatusOr<int64_t> ReadBatchSize(const OpKernelContext& context);
 // Dataset::Cardinality of batches of that input.
 int64_t CardinalityOfBatches(const Dataset& input, int64_t batch_size,
                              bool drops_remainder);
 
-// Dataset::Cardinality of what is infinite where its input is, and may have any
-// number of elements elsewhere.
+// Dataset::Cardinality of a dataset that is infinite if its input is, and
+// otherwise may have any number of elements.
 int64_t CardinalityIfInfinite(const Dataset& input);
 
 template <typename T>
@@ -189,10 +190,11 @@ absl::StatusOr<std::vector<T>> VectorInput(const OpKernelContext& context,
                    " ", tensor.shape().ToString()));
 }
 
-// What a kernel hands on to what outlives its step; null where it has none.
+// The runtime for objects that outlive the kernel's step; null if there is
+// none.
 FunctionRuntime* LastingFunctions(const OpKernelConstruction& construction);
 
-// What a kernel makes iterators with: outlives the step.
+// The context in which a kernel creates iterators; may outlive the step.
 IteratorContext IteratorContextOf(const OpKernelContext& context,
                                   FunctionRuntime* functions);
 

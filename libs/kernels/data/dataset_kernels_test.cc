@@ -169,7 +169,7 @@ TEST_F(DatasetKernelsTest, SparseRowsOfAnyNumber) {
   EXPECT_THAT(harness_.Pull(*walk), ElementsAre("[0,1] ; [0] ; [1] 2", "end"));
 }
 
-TEST_F(DatasetKernelsTest, ChoicesOfElements) {
+TEST_F(DatasetKernelsTest, TakeAndSkipLimitElements) {
   const Tensor range = harness_.Range(4);
   EXPECT_THAT(harness_.PullAll(Counted("TakeDataset", range, 2)),
               ElementsAre("0", "1", "end"));
@@ -211,7 +211,7 @@ TEST_F(DatasetKernelsTest, Shards) {
 }
 
 // What TensorFlow gives: an error counts for no element.
-TEST_F(DatasetKernelsTest, ShardsWithErrors) {
+TEST_F(DatasetKernelsTest, ShardDoesNotCountErrors) {
   const auto shard = [&](int64_t fails, int64_t shards,
                          int64_t index) -> absl::StatusOr<Tensor> {
     harness_.functions().Add("fails", {DT_INT64}, {DT_INT64},
@@ -236,7 +236,7 @@ TEST_F(DatasetKernelsTest, ShardsWithErrors) {
               ElementsAre(HasSubstr("not this one"), "2", "5", "8", "end"));
 }
 
-TEST_F(DatasetKernelsTest, SideBySideAndOneAfterTheOther) {
+TEST_F(DatasetKernelsTest, ZipAndConcatenate) {
   const Tensor a = harness_.Range(2), b = harness_.Range(3);
   const ElementSpec two = {{DT_INT64, DT_INT64}, std::vector<PartialShape>(2)};
   EXPECT_THAT(harness_.PullAll(harness_.Make("ZipDataset", {a, b}, two)),
@@ -252,7 +252,7 @@ TEST_F(DatasetKernelsTest, SideBySideAndOneAfterTheOther) {
       StatusIs(kInvalid, "different output_types"));
 }
 
-TEST_F(DatasetKernelsTest, WhatIsNoDataSetIsRefused) {
+TEST_F(DatasetKernelsTest, NonDatasetsAreRejected) {
   Tensor variant(DT_VARIANT, TensorShape());
   EXPECT_THAT(Counted("TakeDataset", variant, 1),
               StatusIs(kInvalid, "must be a Dataset object"));
@@ -283,7 +283,7 @@ TEST_F(DatasetKernelsTest, Batches) {
               ElementsAre("[2] a ", "[1] a long one, on the heap", "end"));
 }
 
-TEST_F(DatasetKernelsTest, ABatchOfSeveralShapesFailsAndTheNextOneComes) {
+TEST_F(DatasetKernelsTest, BatchOfMixedShapesFailsAlone) {
   ASSERT_OK_AND_ASSIGN(const Tensor vectors, Vectors({1, 2, 3, 3}));
   EXPECT_THAT(harness_.PullAll(Batch(vectors, 2)),
               ElementsAre("Cannot add tensor to the batch: number of elements "
@@ -305,7 +305,7 @@ TEST_F(DatasetKernelsTest, PaddedBatches) {
                   Padded(vectors, 2, Tensor::Vector<int64_t>({1}), Int(0)), 1),
               ElementsAre(HasSubstr("Attempted to pad to a smaller size")));
   EXPECT_THAT(Padded(vectors, 2, Tensor::Vector<int64_t>({-1, -1}), Int(0)),
-              StatusIs(kInvalid, "is not of the rank of its elements"));
+              StatusIs(kInvalid, "must have the rank of its elements"));
   EXPECT_THAT(Padded(vectors, 2, Tensor::Vector<int64_t>({-2}), Int(0)),
               StatusIs(kInvalid));
   EXPECT_THAT(Padded(vectors, 0, open, Int(0)), StatusIs(kInvalid));
@@ -319,7 +319,7 @@ TEST_F(DatasetKernelsTest, PaddedBatches) {
               ElementsAre(Not("end")));
 }
 
-TEST_F(DatasetKernelsTest, ShufflesAreOfTheirSeeds) {
+TEST_F(DatasetKernelsTest, ShuffleOrderDependsOnItsSeed) {
   const Tensor range = harness_.Range(10);
   std::vector<std::string> all = harness_.PullAll(range);
   const auto first = harness_.PullAll(Shuffle(range, 4, 1));
@@ -356,7 +356,7 @@ TEST_F(DatasetKernelsTest, ShufflesAndRepeats) {
   EXPECT_THAT(make(3, 0), StatusIs(kInvalid, "count"));
 }
 
-TEST_F(DatasetKernelsTest, AnElementThatFailsIsOneElement) {
+TEST_F(DatasetKernelsTest, FailedElementCountsAsOneElement) {
   for (const bool later : {false, true}) {
     AddIncrement("f", later);
     EXPECT_THAT(harness_.PullAll(Map(harness_.Range(4), "f")),
@@ -376,7 +376,7 @@ TEST_F(DatasetKernelsTest, AnElementThatFailsIsOneElement) {
   }
 }
 
-TEST_F(DatasetKernelsTest, FunctionsThatDoNotFitAreRefused) {
+TEST_F(DatasetKernelsTest, MismatchedFunctionsAreRejected) {
   AddIncrement("f", false);
   ASSERT_OK_AND_ASSIGN(const Tensor floats, Slices(Tensor::Vector<float>({1})));
   EXPECT_THAT(Map(floats, "f"), StatusIs(kInvalid, "argument 0 is int64"));
@@ -391,7 +391,7 @@ TEST_F(DatasetKernelsTest, FunctionsThatDoNotFitAreRefused) {
   EXPECT_THAT(with("FilterDataset", {{"predicate", f}}),
               StatusIs(kInvalid, "must return a scalar bool"));
   EXPECT_THAT(with("FlatMapDataset", {{"f", f}}),
-              StatusIs(kInvalid, "must return a single data set"));
+              StatusIs(kInvalid, "must return a single dataset"));
 }
 
 TEST_F(DatasetKernelsTest, FilterTakeWhileAndFlatMap) {
@@ -462,7 +462,7 @@ TEST_F(DatasetKernelsTest, WindowsAndRows) {
 
 // ---- Positions ----
 
-TEST_F(DatasetKernelsTest, APositionIsSavedAndGoneOnFrom) {
+TEST_F(DatasetKernelsTest, IteratorResumesFromASavedPosition) {
   AddIncrement("f", false);
   const Tensor range = harness_.Range(7);
   harness_.functions().Add(
@@ -493,7 +493,7 @@ TEST_F(DatasetKernelsTest, APositionIsSavedAndGoneOnFrom) {
   for (size_t d = 0; d < datasets.size(); ++d) {
     ASSERT_OK(datasets[d]) << d;
     for (int taken = 0; taken <= 8; ++taken) {
-      SCOPED_TRACE(absl::StrCat("data set ", d, " after ", taken));
+      SCOPED_TRACE(absl::StrCat("dataset ", d, " after ", taken));
       ASSERT_OK_AND_ASSIGN(auto iterator, harness_.Walk(*datasets[d]));
       harness_.Pull(*iterator, taken);
       IteratorStateWriter::Values values;
@@ -552,7 +552,7 @@ TEST_F(DatasetKernelsTest, WindowsAreSavedWithTheErrorsInThem) {
   }
 }
 
-TEST_F(DatasetKernelsTest, ElementsAreTakenFromTheDatasetThatIsNamed) {
+TEST_F(DatasetKernelsTest, DirectedInterleaveFollowsItsSelector) {
   ASSERT_OK_AND_ASSIGN(const Tensor short_one, Range(0, 2, 1));
   ASSERT_OK_AND_ASSIGN(const Tensor long_one, Range(10, 14, 1));
   const auto choose = [&](std::vector<int64_t> choices, AttrMap attrs,
@@ -594,7 +594,7 @@ TEST_F(DatasetKernelsTest, ElementsAreTakenFromTheDatasetThatIsNamed) {
               StatusIs(kInvalid, "Selector index out of range: 2 >= 2"));
 }
 
-TEST_F(DatasetKernelsTest, AWindowOfNothingIsSaved) {
+TEST_F(DatasetKernelsTest, EmptyWindowIsSaved) {
   const Tensor empty = ToTensor(NewElementsDataset(
       "empty", {{DT_FLOAT, DT_INT64}, {PartialShape(), PartialShape({-1})}},
       {}));
@@ -604,8 +604,8 @@ TEST_F(DatasetKernelsTest, AWindowOfNothingIsSaved) {
   EXPECT_EQ(values.at("window").dtype(), DT_VARIANT);
 }
 
-// Windows of windows, each gone through as a data set; half of one is left.
-TEST_F(DatasetKernelsTest, AWalkThroughAWindowIsSaved) {
+// Windows of windows, each gone through as a dataset; half of one is left.
+TEST_F(DatasetKernelsTest, PositionInsideAWindowIsSaved) {
   harness_.functions().Add("same", {DT_VARIANT}, {DT_VARIANT},
                            [](std::vector<Tensor> args) { return args; });
   const auto windows = [&](const Tensor& of, int64_t size) {
@@ -633,7 +633,7 @@ TEST_F(DatasetKernelsTest, AWalkThroughAWindowIsSaved) {
   }
 }
 
-TEST_F(DatasetKernelsTest, GroupsAreSavedWithTheOneThatIsHandedOut) {
+TEST_F(DatasetKernelsTest, PendingAndEmittedGroupsAreSaved) {
   harness_.functions().Add("modulo", {DT_INT64}, {DT_INT64},
                            [](std::vector<Tensor> args) {
                              return std::vector<Tensor>{
@@ -686,8 +686,8 @@ TEST_F(DatasetKernelsTest, WindowsOfEachTypeAreSaved) {
   }
 }
 
-// Of data sets in elements only windows are plain values.
-TEST_F(DatasetKernelsTest, AStateWithAnotherDataSetInItIsRefused) {
+// Of datasets in elements only windows are plain values.
+TEST_F(DatasetKernelsTest, StateWithANestedDatasetIsRejected) {
   IteratorStateWriter::Values values;
   values["element0/0"] = harness_.Range(2);
   EXPECT_THAT(EncodeIteratorState(values),

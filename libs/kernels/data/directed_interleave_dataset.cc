@@ -1,4 +1,4 @@
-// Each element of the data set that another data set names:
+// Takes each element from the input chosen by a selector dataset:
 // choose_from_datasets and sample_from_datasets.
 #include <algorithm>
 #include <memory>
@@ -39,7 +39,7 @@ class DirectedInterleaveDataset : public Dataset {
       RETURN_IF_ERROR(
           CheckElementTypes(op.element, inputs.back()->output_types()));
     }
-    bool stops_on_empty = false;  // older ops do not say
+    bool stops_on_empty = false;  // older ops lack the attr
     if (op.attrs.contains("stop_on_empty_dataset")) {
       ASSIGN_OR_RETURN(stops_on_empty, op.Attr<bool>("stop_on_empty_dataset"));
     }
@@ -72,8 +72,8 @@ class DirectedInterleaveDataset : public Dataset {
           has_ended_(inputs_.size(), 0),
           num_left_(inputs_.size()) {}
 
-    // All of them in their order, as in TensorFlow, unless they are too many:
-    // those that share a seed generator draw from it when they are made.
+    // Opens all inputs in order, as in TensorFlow, unless there are too many:
+    // inputs that share a seed generator draw from it when they are opened.
     absl::Status OpenInputs(const IteratorContext& context) {
       const auto count = static_cast<int64_t>(inputs_.size());
       if (count == 0 || count > context.eager_iterators()) {
@@ -102,7 +102,7 @@ class DirectedInterleaveDataset : public Dataset {
         const int64_t chosen = *chosen_;
         const absl::StatusOr<bool> has = GetFrom(chosen, context, element);
         if (!has.ok()) {
-          // A step that was cancelled leaves the choice to the next one.
+          // A cancelled step leaves the choice to the next one.
           if (!context.cancellation().IsCancelled()) chosen_.reset();
           return has.status();
         }
@@ -138,8 +138,8 @@ class DirectedInterleaveDataset : public Dataset {
       if (ended.num_elements() != static_cast<int64_t>(inputs_.size()) ||
           chosen >= static_cast<int64_t>(inputs_.size())) {
         return absl::InvalidArgumentError(
-            absl::StrCat("the state of an iterator is not one of ",
-                         inputs_.size(), " data sets to choose from"));
+            absl::StrCat("the state of an iterator does not match its ",
+                         inputs_.size(), " input datasets"));
       }
       RETURN_IF_ERROR(selector_->Restore(context, reader.Within("selector")));
       RETURN_IF_ERROR(RestoreInputs(context, reader));
@@ -153,9 +153,8 @@ class DirectedInterleaveDataset : public Dataset {
     }
 
    private:
-    // Makes the input's iterator when it is first asked: inputs may share
-    // inputs of their own, and then there are far more iterators than data
-    // sets.
+    // Opens the input on its first use: inputs may share inputs of their own,
+    // so there may be far more iterators than datasets.
     absl::StatusOr<bool> GetFrom(int64_t i, IteratorContext& context,
                                  DatasetElement* element) {
       RETURN_IF_ERROR(Open(i, context));
@@ -177,7 +176,7 @@ class DirectedInterleaveDataset : public Dataset {
         if (flags.size() != inputs_.size()) {
           return absl::InvalidArgumentError(
               absl::StrCat("the state of an iterator has ", flags.size(),
-                           " data sets to choose from, not ", inputs_.size()));
+                           " datasets to choose from, not ", inputs_.size()));
         }
         opened.assign(flags.begin(), flags.end());
       }
@@ -190,8 +189,8 @@ class DirectedInterleaveDataset : public Dataset {
       return absl::OkStatus();
     }
 
-    // Sets chosen_ to one that has not ended, or gives false at the selector's
-    // end.
+    // Sets chosen_ to an input that has not ended, or returns false at the
+    // selector's end.
     absl::StatusOr<bool> Choose(IteratorContext& context) {
       while (true) {
         RETURN_IF_ERROR(context.cancellation().status());

@@ -8,14 +8,14 @@
 namespace weft {
 namespace {
 
-// Elements are small. Asked for one by one, they would take the last byte of
-// the system, and other threads would miss it; so a step leaves as much.
+// Elements are small. Charging them one by one would use the last byte of
+// memory, which other threads need; so each step leaves this much.
 constexpr size_t kLeastStep = size_t{64} << 10;
 
-// A buffer's object with its block's header, and small values, which may lie on
-// the heap themselves.
+// The size of a buffer object with its block's header, and of small values,
+// which may be on the heap themselves.
 constexpr size_t kBytesOfBuffer = 128;
-// The heap's own bytes for the vector of an element.
+// The heap's overhead for the vector of an element.
 constexpr size_t kBytesOfVector = sizeof(DatasetElement) + 16;
 
 size_t HeapBytesOf(const Tensor& tensor);
@@ -25,7 +25,7 @@ size_t BytesOfTexts(const Variant& variant) {
          HeapCharge::BytesOfString(variant.metadata.size());
 }
 
-// Tensors that another variant holds as well count nothing.
+// Tensors that another variant also holds do not count.
 size_t HeapBytesOf(const Variant& variant) {
   size_t bytes = BytesOfTexts(variant);
   if (variant.tensors.use_count() != 1) return bytes;

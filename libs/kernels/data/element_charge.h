@@ -1,6 +1,6 @@
-// ElementCharge counts elements that an iterator keeps in the memory bound: how
-// many it keeps follows from a program's values (the size of a batch, of a
-// shuffle buffer). See libs/tensor/heap_charge.h.
+// ElementCharge charges the elements that an iterator keeps to the memory
+// bound, because their number follows from a program's values (the size of a
+// batch or a shuffle buffer). See libs/tensor/heap_charge.h.
 //
 //   ElementCharge charge(context.allocator());
 //   while (...) {
@@ -8,8 +8,8 @@
 //     elements.push_back(std::move(element));
 //   }
 //
-// It counts what lies beside the allocator's blocks: containers, and what
-// strings and variants hold. Values of tensors are in blocks already.
+// It counts memory outside of the allocator's blocks: containers, and the
+// contents of strings and variants. The numbers of tensors are in blocks.
 //
 // Threads: one at a time.
 #ifndef WEFT_LIBS_KERNELS_DATA_ELEMENT_CHARGE_H_
@@ -25,40 +25,40 @@
 
 namespace weft {
 
-// Bytes of the C++ heap that only this element holds. What it shares with other
-// elements counts nothing.
+// The bytes of the C++ heap that only this element holds; shared memory does
+// not count.
 size_t HeapBytesOf(const DatasetElement& element);
 
-// Bytes of the C++ heap that a copy of the tensor's values takes: its strings,
-// and the texts of variants and resource handles. Copied variants share their
+// The bytes of the C++ heap for a copy of the tensor's values: its strings, and
+// the texts of variants and resource handles. Copied variants share their
 // tensors.
 size_t BytesOfTexts(const Tensor& tensor);
 
 class ElementCharge {
  public:
-  // About what one entry of a map or set takes beside its key and value, and
-  // what one iterator takes.
+  // The approximate size of an entry of a map or set, without key and value,
+  // and of an iterator.
   static constexpr size_t kBytesOfNode = 96;
   static constexpr size_t kBytesOfIterator = 2048;
 
   explicit ElementCharge(Allocator& allocator) : charge_(allocator) {}
 
-  // RESOURCE_EXHAUSTED: there is no memory for the element, and the caller must
-  // not keep it.
+  // Returns RESOURCE_EXHAUSTED if there is no memory for the element; the
+  // caller must then not keep it.
   absl::Status Add(const DatasetElement& element) {
     return AddBytes(HeapBytesOf(element));
   }
   absl::Status AddAll(const std::vector<DatasetElement>& elements);
-  // The same for something else that is kept.
+  // Like Add, for another object.
   absl::Status AddBytes(size_t bytes);
-  // The caller no longer keeps `count` of what it added. Each counts as the
-  // average.
+  // Must be called when the caller no longer keeps `count` of the added
+  // objects. Each counts as the average.
   void Remove(int64_t count = 1);
   int64_t count() const { return count_; }
 
  private:
   HeapCharge charge_;
-  size_t used_ = 0;  // never more than charge_ holds
+  size_t used_ = 0;  // at most the amount in charge_
   int64_t count_ = 0;
 };
 

@@ -51,7 +51,7 @@ void ElementFileWriter::Abandon() {
   if (writer_ == nullptr) return;
   file_->Abandon();
   writer_.reset();
-  // What can't be deleted harms nobody.
+  // A leftover file that cannot be deleted is harmless.
   files_.DeleteLeftover(temporary_).IgnoreError();
 }
 
@@ -61,7 +61,7 @@ absl::Status ElementFileWriter::Write(const DatasetElement& element) {
     if (tensor.dtype() == DT_VARIANT || tensor.dtype() == DT_RESOURCE) {
       return absl::UnimplementedError(absl::StrCat(
           path_, ": elements with a ", DataTypeName(tensor.dtype()),
-          " can't be cached in a file"));
+          " cannot be cached in a file"));
     }
     const std::string bytes = SerializeTensorProto(tensor);
     if (bytes.empty()) {
@@ -76,8 +76,8 @@ absl::Status ElementFileWriter::Write(const DatasetElement& element) {
   return writer_->WriteRecord(record);
 }
 
-// Synced, for the name stands for all of it: after a power failure half a file
-// would else be taken for a whole one.
+// Synced before the rename: otherwise, after a power failure, a truncated file
+// could be mistaken for a complete one.
 absl::Status ElementFileWriter::Finish() {
   RETURN_IF_ERROR(writer_->Flush());
   RETURN_IF_ERROR(file_->Sync());
@@ -107,10 +107,10 @@ absl::StatusOr<bool> ElementFileReader::Read(Allocator& allocator,
       return Damaged(path_, offset, tensor.status().message());
     }
     if (tensor->dtype() != type) {
-      return Damaged(
-          path_, offset,
-          absl::StrCat("has a ", DataTypeName(tensor->dtype()), ", not a ",
-                       DataTypeName(type), "; is it of another data set?"));
+      return Damaged(path_, offset,
+                     absl::StrCat("has a ", DataTypeName(tensor->dtype()),
+                                  ", not a ", DataTypeName(type),
+                                  "; was it written by another dataset?"));
     }
     element->push_back(*std::move(tensor));
   }

@@ -1,6 +1,7 @@
-// Elements in a file, which a cache of a data set keeps: a TFRecord file, each
-// record an element: for each component the length of a TensorProto, 8 bytes,
-// little endian, and that message. The format is Weft's own.
+// ElementFileWriter and ElementFileReader store elements in a file, for dataset
+// caches. It is a TFRecord file with one record per element: for each component
+// the length of a TensorProto, 8 bytes, little endian, and that message. The
+// format is specific to Weft.
 //
 // Threads: thread-compatible; calls block, as files do.
 #ifndef WEFT_LIBS_KERNELS_DATA_ELEMENT_FILE_H_
@@ -18,16 +19,16 @@
 
 namespace weft {
 
-// Writes a file that nobody finds under its name before all is in it.
+// Writes a file that becomes visible under its name only when it is complete.
 class ElementFileWriter {
  public:
-  // Writes to `path` with `suffix`, which no other writer has, until Finish.
+  // Writes to `path` with `suffix`, which must be unique, until Finish.
   static absl::StatusOr<std::unique_ptr<ElementFileWriter>> Create(
       FileSystem& files, const std::string& path, const std::string& suffix);
-  // Deletes what was written, unless it is finished.
+  // Deletes the file unless it is finished.
   ~ElementFileWriter();
 
-  // UNIMPLEMENTED for components that are objects of the process.
+  // Returns UNIMPLEMENTED for components that are objects of the process.
   absl::Status Write(const DatasetElement& element);
   absl::Status Finish();
 
@@ -52,8 +53,8 @@ class ElementFileReader {
 
   absl::Status GoTo(uint64_t offset) { return reader_.GoTo(offset); }
   uint64_t offset() const { return reader_.offset(); }
-  // False at the end. DATA_LOSS, with path and offset, for damage, and for
-  // components of other types than expected.
+  // Returns false at the end, and DATA_LOSS, with path and offset, for damaged
+  // data and for components of other types than expected.
   absl::StatusOr<bool> Read(Allocator& allocator, const ElementSpec& expected,
                             DatasetElement* element);
 

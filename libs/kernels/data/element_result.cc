@@ -7,7 +7,8 @@
 namespace weft {
 
 int64_t ElementResult::TotalBytes() const {
-  // With the objects around the values: elements may be many and small.
+  // Includes the objects around the values, because elements may be many and
+  // small.
   constexpr size_t kBytesOfTensor = sizeof(Tensor) + 128;
   size_t bytes = sizeof(ElementResult) + status.message().size() +
                  element.size() * kBytesOfTensor;

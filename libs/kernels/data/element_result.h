@@ -1,4 +1,4 @@
-// ElementResult: an element that was made ahead of time, or its error.
+// ElementResult is an element computed ahead of time, or its error.
 #ifndef WEFT_LIBS_KERNELS_DATA_ELEMENT_RESULT_H_
 #define WEFT_LIBS_KERNELS_DATA_ELEMENT_RESULT_H_
 
@@ -15,17 +15,18 @@ struct ElementResult {
   absl::Status status;
   DatasetElement element;
 
-  // What GetNext of an iterator gives: the element, or the error.
+  // Implements GetNext of an iterator: moves the element out, or returns the
+  // error.
   absl::StatusOr<bool> MoveTo(DatasetElement* to) {
     if (!status.ok()) return std::move(status);
     *to = std::move(element);
     return true;
   }
-  // What it holds in memory.
+  // The memory that it holds.
   int64_t TotalBytes() const;
 };
 
-// As part of an iterator's state.
+// Writes the result as part of an iterator's state.
 void WriteResult(IteratorStateWriter writer, absl::string_view name,
                  const ElementResult& result);
 absl::StatusOr<ElementResult> ReadResult(const IteratorStateReader& reader,
@@ -34,7 +35,7 @@ absl::StatusOr<ElementResult> ReadResult(const IteratorStateReader& reader,
 absl::Status CheckResult(const ElementSpec& expected,
                          const ElementResult& result);
 
-// Results one after the other: a container of them.
+// Writes a container of results.
 template <typename Results>
 void WriteResults(IteratorStateWriter writer, absl::string_view name,
                   const Results& results) {
@@ -45,7 +46,8 @@ void WriteResults(IteratorStateWriter writer, absl::string_view name,
     WriteResult(within, absl::StrCat(i++), result);
   }
 }
-// They are of these types, or INVALID_ARGUMENT: others reckon with that.
+// Checks that the elements have these types, or returns INVALID_ARGUMENT:
+// callers rely on the types.
 template <typename Results>
 absl::Status ReadResults(const IteratorStateReader& reader,
                          absl::string_view name, const ElementSpec& expected,
@@ -54,7 +56,7 @@ absl::Status ReadResults(const IteratorStateReader& reader,
   absl::StatusOr<int64_t> size = within.ReadInt("size");
   if (!size.ok()) return size.status();
   for (int64_t i = 0; i < *size; ++i) {
-    // Ends at the first that is not there, however large the size.
+    // Stops at the first missing result, however large the stated size is.
     absl::StatusOr<ElementResult> result = ReadResult(within, absl::StrCat(i));
     if (!result.ok()) return result.status();
     const absl::Status fits = CheckResult(expected, *result);

@@ -52,7 +52,7 @@ class ElementsDataset : public Dataset {
       if (next < 0 || static_cast<size_t>(next) > size) {
         return absl::InvalidArgumentError(
             absl::StrCat(dataset().name(), ": the saved position ", next,
-                         " is not in a data set of ", size, " elements"));
+                         " is not in a dataset of ", size, " elements"));
       }
       next_ = static_cast<size_t>(next);
       return absl::OkStatus();
@@ -65,9 +65,8 @@ class ElementsDataset : public Dataset {
   const std::vector<DatasetElement> elements_;
 };
 
-// Row `row` of `rows` becomes `element`; strings that nobody else holds are
-// moved, and `charge` counts the others. REQUIRES: one dtype, and as many
-// elements as a row has.
+// Copies `element` to row `row` of `rows`. Unshared strings are moved; `charge`
+// counts the others. REQUIRES: one dtype, and as many elements as a row.
 absl::Status MoveIntoRow(HeapCharge& charge, Tensor element, int64_t row,
                          Tensor& rows) {
   const int64_t count = element.num_elements();

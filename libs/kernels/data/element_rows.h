@@ -1,5 +1,5 @@
-// Elements to and from rows of larger tensors: what slices, batches and windows
-// share.
+// Conversions between elements and rows of larger tensors, for slices, batches
+// and windows.
 //
 // Threads: pure functions.
 #ifndef WEFT_LIBS_KERNELS_DATA_ELEMENT_ROWS_H_
@@ -16,34 +16,34 @@
 
 namespace weft {
 
-// The shape of `rows` tensors of shape `row`. INVALID_ARGUMENT where that is
-// too large.
+// The shape of `rows` tensors of shape `row`. INVALID_ARGUMENT if it is too
+// large.
 absl::StatusOr<TensorShape> RowsShape(int64_t rows, const TensorShape& row);
 
-// Row `row` of the tensor, without the first dimension. REQUIRES: it is there.
+// Row `row` of the tensor, without the first dimension. REQUIRES: it exists.
 absl::StatusOr<Tensor> RowOf(const Tensor& tensor, int64_t row,
                              Allocator& allocator);
 
-// Copies all of `from` to the elements of `to` from `begin` on. `charge` counts
-// the texts: RESOURCE_EXHAUSTED where there is no memory for them.
-// REQUIRES: one dtype; `to` has as many elements there.
+// Copies `from` to the elements of `to` starting at `begin`. `charge` counts
+// the strings; returns RESOURCE_EXHAUSTED without memory for them. REQUIRES:
+// one dtype, and enough elements in `to`.
 absl::Status CopyCharged(HeapCharge& charge, const Tensor& from, Tensor& to,
                          int64_t begin);
 
-// Components `c` of `elements`, of which there is one at least and each has it,
-// as rows of one tensor; takes them out of `elements`. INVALID_ARGUMENT, in
-// TensorFlow's words, where they differ in shape or type.
+// Joins components `c` of `elements`, which must not be empty, as rows of one
+// tensor, and moves them out of `elements`. INVALID_ARGUMENT, with TensorFlow's
+// texts, if they differ in shape or type.
 absl::StatusOr<Tensor> JoinRows(std::vector<DatasetElement>& elements, size_t c,
                                 Allocator& allocator);
 
-// A data set of elements that are there, in their order.
+// A dataset of the given elements, in order.
 DatasetPtr NewElementsDataset(std::string name, ElementSpec spec,
                               std::vector<DatasetElement> elements);
-// The same as the value of a graph's edge. INVALID_ARGUMENT where variants are
-// too deep inside one another.
+// The same dataset as the value of a graph's edge. INVALID_ARGUMENT if variants
+// are nested too deeply.
 absl::StatusOr<Tensor> ElementsTensor(std::string name, ElementSpec spec,
                                       std::vector<DatasetElement> elements);
-// The elements of such a data set; null of any other object.
+// The elements of such a dataset; null for any other object.
 const std::vector<DatasetElement>* ElementsOf(const VariantObject& object);
 
 }  // namespace weft

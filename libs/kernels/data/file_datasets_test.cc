@@ -1,4 +1,4 @@
-// Data sets of files: what they give, what they say of files that are not as
+// Datasets of files: what they give, what they say of files that are not as
 // they should be, and that they go on where they were.
 #include <zlib.h>
 
@@ -103,7 +103,7 @@ class FileDatasetsTest : public testing::Test {
          Tensor::Vector<int32_t>({}), Tensor::Vector<std::string>({"none"})},
         {{DT_INT32, DT_STRING}, std::vector<PartialShape>(2)});
   }
-  // All of a data set of strings; a restored walk gives the same rest from
+  // All of a dataset of strings; a restored walk gives the same rest from
   // every place on.
   Texts All(const absl::StatusOr<Tensor>& dataset) {
     EXPECT_OK(dataset);
@@ -161,7 +161,7 @@ TEST_F(FileDatasetsTest, LinesOfSeveralFiles) {
   EXPECT_EQ(All(Lines({})), Texts{});
 }
 
-// As in TensorFlow's data set, which drops every one.
+// As in TensorFlow's dataset, which drops every one.
 TEST_F(FileDatasetsTest, LinesHaveNoCarriageReturns) {
   const std::pair<std::string, Texts> files[] = {
       {"a\rb\r\r\nc\r\n\r\n\nd\r", {"ab", "c", "", "", "d"}},
@@ -183,7 +183,7 @@ TEST_F(FileDatasetsTest, LinesHaveNoCarriageReturns) {
 
 // Batches take lines from their files without making elements of them. What
 // comes through Take, which knows elements alone, is the same.
-TEST_F(FileDatasetsTest, BatchesOfLinesAreBatchesOfElements) {
+TEST_F(FileDatasetsTest, LineBatchesEqualElementBatches) {
   Write("a", "one\n\nthree of more than fifteen bytes\r\nfour");
   Write("b", "");
   Write("c", "five\n");
@@ -215,7 +215,7 @@ TEST_F(FileDatasetsTest, BatchesOfLinesAreBatchesOfElements) {
             "than fifteen bytes four");
 }
 
-TEST_F(FileDatasetsTest, ABatchOfLinesGoesOnWhereItWasSaved) {
+TEST_F(FileDatasetsTest, LineBatchesResumeFromASavedPosition) {
   Write("a", "1\n2\n3\n4\n5\n");
   ASSERT_OK_AND_ASSIGN(const Tensor lines, Lines({"a"}));
   ASSERT_OK_AND_ASSIGN(
@@ -273,7 +273,7 @@ class CancelledWhileItReads : public Dataset {
   Cancellation& step_;
 };
 
-TEST_F(FileDatasetsTest, LinesOfAStepThatIsCancelledAreTheNextStepsOnes) {
+TEST_F(FileDatasetsTest, CancelledBatchKeepsItsLinesForTheNextStep) {
   Cancellation step;
   const Tensor ten = ToTensor(std::make_shared<CancelledWhileItReads>(step));
   ASSERT_OK_AND_ASSIGN(const Tensor batches, Batch(ten, 4, false));
@@ -286,7 +286,7 @@ TEST_F(FileDatasetsTest, LinesOfAStepThatIsCancelledAreTheNextStepsOnes) {
             (Texts{"[4] 0 1 2 3", "[4] 4 5 6 7", "[2] 8 9", "end"}));
 }
 
-TEST_F(FileDatasetsTest, AFileThatIsNotThereIsNamedTwice) {
+TEST_F(FileDatasetsTest, MissingFileIsReportedTwice) {
   Write("a", "one\n");
   const Texts outcomes = Outcomes(Lines({"a", "missing", "a"}), 4);
   EXPECT_EQ(outcomes[0], "one");
@@ -340,8 +340,8 @@ TEST_F(FileDatasetsTest, RepeatedFilesThatAreAllMissingFail) {
   EXPECT_EQ(Outcomes(one, 5), Texts(5, "one"));
 }
 
-// Without a descriptor or memory for a moment, or with a disk that hiccups.
-TEST_F(FileDatasetsTest, ErrorsOfTheMachineLoseNoFile) {
+// Briefly no file descriptor or memory, or a disk error that passes.
+TEST_F(FileDatasetsTest, TransientErrorsSkipNoFile) {
   Write("a", "one\ntwo\n");
   FailingFileSystem files(harness_.files());
   harness_.kernels().set_file_system(files);
@@ -359,9 +359,9 @@ TEST_F(FileDatasetsTest, ErrorsOfTheMachineLoseNoFile) {
   harness_.kernels().set_file_system(harness_.files());
 }
 
-// Keys that are renewed late, or a proxy that answers in the store's place. Of
-// a local file these would stay.
-TEST_F(FileDatasetsTest, RefusalsOfAStoreLoseNoFile) {
+// Credentials that are renewed late, or a proxy that answers instead of the
+// store. For a local file these errors would be permanent.
+TEST_F(FileDatasetsTest, StoreRefusalsSkipNoFile) {
   ASSERT_OK(harness_.files().CreateDirectory("s3://bucket"));
   Write("s3://bucket/a", "one\ntwo\n");
   FailingFileSystem files(harness_.files());
@@ -382,8 +382,8 @@ TEST_F(FileDatasetsTest, RefusalsOfAStoreLoseNoFile) {
   harness_.kernels().set_file_system(harness_.files());
 }
 
-// While it is read, too; files of records are opened again for that.
-TEST_F(FileDatasetsTest, AStoreThatIsAwayLosesNoRecord) {
+// Also while a file is read; record files are reopened then.
+TEST_F(FileDatasetsTest, UnavailableStoreSkipsNoRecord) {
   WriteRecords("a", {"one", "two"});
   FailingFileSystem files(harness_.files());
   harness_.kernels().set_file_system(files);
@@ -402,10 +402,10 @@ TEST_F(FileDatasetsTest, AStoreThatIsAwayLosesNoRecord) {
   harness_.kernels().set_file_system(harness_.files());
 }
 
-// A store whose objects are read in the version that was opened.
+// A store that reads objects in the version that was opened.
 class VersionedFiles : public FailingFileSystem {
  public:
-  // `replaced`: what a read of an older version returns.
+  // `replaced`: the error of reading an older version.
   VersionedFiles(FileSystem& base, absl::Status replaced)
       : FailingFileSystem(base), base_(base), replaced_(std::move(replaced)) {}
 
@@ -443,9 +443,8 @@ class VersionedFiles : public FailingFileSystem {
   const absl::Status replaced_;
 };
 
-// Records of two versions would be mixed. They are longer than what is read
-// ahead.
-TEST_F(FileDatasetsTest, ReplacedObjectsAreNotReadOn) {
+// Records of two versions would be mixed. They are longer than the read-ahead.
+TEST_F(FileDatasetsTest, ReplacedObjectsAreNotReadFurther) {
   constexpr size_t kBytes = 600000;
   const auto record = [](char c) { return std::string(kBytes, c); };
   ASSERT_OK(harness_.files().CreateDirectory("s3://bucket"));
@@ -504,14 +503,14 @@ TEST_F(FileDatasetsTest, LastingErrorsAreNotIgnored) {
                    "end"}));
 }
 
-TEST_F(FileDatasetsTest, AFileThatIsNotCompressedIsNamed) {
+TEST_F(FileDatasetsTest, UncompressedFileIsNamed) {
   Write("a", "one\n");
   const Texts outcomes = Outcomes(Lines({"a"}, "ZLIB"), 1);
   EXPECT_THAT(outcomes[0], testing::HasSubstr("DATA_LOSS: a: inflate()"));
 }
 
 // OUT_OF_RANGE would be the end of the data.
-TEST_F(FileDatasetsTest, ACompressedFileThatHasBecomeShorterIsNamed) {
+TEST_F(FileDatasetsTest, TruncatedCompressedFileIsNamed) {
   Write("lines", Deflated("one\ntwo\n"));
   ASSERT_OK_AND_ASSIGN(const Tensor lines, Lines({"lines"}, "ZLIB"));
   ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(lines));
@@ -520,7 +519,8 @@ TEST_F(FileDatasetsTest, ACompressedFileThatHasBecomeShorterIsNamed) {
   Write("lines", Deflated("o"));
   ASSERT_OK_AND_ASSIGN(const auto restored, harness_.Walk(lines));
   EXPECT_THAT(harness_.Restore(*restored, state),
-              StatusIs(absl::StatusCode::kDataLoss, "lines: it ends before 4"));
+              StatusIs(absl::StatusCode::kDataLoss,
+                       "lines: the file ends before offset 4"));
 }
 
 TEST_F(FileDatasetsTest, RecordsOfSeveralFiles) {
@@ -547,7 +547,7 @@ TEST_F(FileDatasetsTest, DamagedRecords) {
              "one", "OUT_OF_RANGE: the end"}));
 }
 
-TEST_F(FileDatasetsTest, RecordsFromOffsetsOn) {
+TEST_F(FileDatasetsTest, RecordsStartAtByteOffsets) {
   WriteRecords("a", {"one", "two"});
   ASSERT_OK_AND_ASSIGN(
       const Tensor dataset,
@@ -588,7 +588,7 @@ TEST_F(FileDatasetsTest, FilesOfAnotherLength) {
   EXPECT_THAT(outcomes[2], testing::HasSubstr("body length 5 bytes"));
   EXPECT_EQ(outcomes[3], "aa");
   EXPECT_THAT(Outcomes(Fixed({"z"}, 100, 2, 0, "ZLIB"), 1)[0],
-              testing::HasSubstr("z: it ends within its header"));
+              testing::HasSubstr("z: the file ends within its header"));
 }
 
 // Its length is known only when it is read; as in TensorFlow the next file
@@ -602,8 +602,9 @@ TEST_F(FileDatasetsTest, CompressedFilesThatEndWithinTheirHeader) {
   ASSERT_OK_AND_ASSIGN(const Tensor dataset,
                        Fixed({"short", "cut", "good"}, 2, 3, 2, "GZIP"));
   const Texts outcomes = Outcomes(dataset, 5);
-  EXPECT_EQ(outcomes[0],
-            "INVALID_ARGUMENT: short: it ends within its header of 2 bytes");
+  EXPECT_EQ(
+      outcomes[0],
+      "INVALID_ARGUMENT: short: the file ends within its header of 2 bytes");
   EXPECT_THAT(outcomes[1], testing::HasSubstr("DATA_LOSS: cut: truncated"));
   EXPECT_EQ(Texts(outcomes.begin() + 2, outcomes.end()),
             (Texts{"abc", "def", "OUT_OF_RANGE: the end"}));
@@ -611,7 +612,7 @@ TEST_F(FileDatasetsTest, CompressedFilesThatEndWithinTheirHeader) {
             (Texts{"abc", "def"}));
 }
 
-TEST_F(FileDatasetsTest, ArgumentsThatCannotBe) {
+TEST_F(FileDatasetsTest, InvalidArgumentsAreRejected) {
   const auto invalid = [](const std::string& text) {
     return StatusIs(absl::StatusCode::kInvalidArgument, text);
   };
@@ -646,7 +647,7 @@ TEST_F(FileDatasetsTest, CsvRecords) {
 
 // As in TensorFlow: an error of its own, after which the records follow, where
 // the header has not taken them along.
-TEST_F(FileDatasetsTest, CsvHeadersThatAreNotAsTheyShouldBe) {
+TEST_F(FileDatasetsTest, MalformedCsvHeadersAreReported) {
   const std::string cannot = ": Can't read header of file: ";
   Write("good", "a,b\n1,x\n");
   Write("open", "\"a,b\n1,x\n");
@@ -672,7 +673,7 @@ TEST_F(FileDatasetsTest, CsvHeadersThatAreNotAsTheyShouldBe) {
 
 // TensorFlow's words, and its places: a record with an error is read to the end
 // of its last field, which an unescaped quote does not end.
-TEST_F(FileDatasetsTest, CsvRecordsThatAreNotAsTheyShouldBe) {
+TEST_F(FileDatasetsTest, MalformedCsvRecordsAreReported) {
   Write("a",
         "1,a\n\n2,\"b\nc\",3\n3\nx,y\n4,\"q\"z\n5,\"w\"\n,z\n6,u\"v\n7,\"end");
   EXPECT_EQ(

@@ -1,5 +1,4 @@
-// Data sets that call functions with the elements of others, one call at a
-// time.
+// Datasets that call functions with the elements of others, one call at a time.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -17,7 +16,7 @@ namespace {
 
 using IteratorPtr = std::unique_ptr<DatasetIterator>;
 
-// One that calls a function with elements of its input.
+// The base of datasets that call a function with elements of their input.
 class CallingDataset : public UnaryDataset {
  public:
   CallingDataset(const DatasetOp& op, DatasetPtr input,
@@ -53,11 +52,11 @@ absl::Status CheckMakesDatasets(const DatasetOp& op,
   const DataTypeVector& types = function.result_types();
   if (types.size() == 1 && types[0] == DT_VARIANT) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      op.name, ": the function must return a single data set, but has ",
+      op.name, ": the function must return a single dataset, but has ",
       types.size(), " results"));
 }
 
-// The data set that a function made, of the elements that `op` promises.
+// The dataset that a function returned, which must have the elements of `op`.
 absl::StatusOr<DatasetPtr> DatasetMadeBy(const Dataset& owner,
                                          const CapturedFunction& function,
                                          IteratorContext& context,
@@ -72,12 +71,12 @@ absl::StatusOr<DatasetPtr> DatasetMadeBy(const Dataset& owner,
   ASSIGN_OR_RETURN(DatasetPtr made, DatasetFrom(results[0]));
   RETURN_IF_ERROR(
       Annotate(CheckElementTypes(owner.element(), made->output_types()),
-               absl::StrCat(owner.name(), ": the data set of the function")));
+               absl::StrCat(owner.name(), ": the dataset of the function")));
   return made;
 }
 
-// What GetNext gives where a function failed by OUT_OF_RANGE: as in TensorFlow
-// that ends the elements, unless there must be as many as the input has.
+// The result of GetNext after a function failed with OUT_OF_RANGE: as in
+// TensorFlow, this ends the dataset, unless it must preserve the cardinality.
 absl::StatusOr<bool> EndByFunction(bool preserves_cardinality,
                                    const absl::Status& status) {
   if (!preserves_cardinality) return false;
@@ -223,7 +222,8 @@ absl::StatusOr<DatasetPtr> MakeOfPredicate(const DatasetOp& op,
   return std::make_shared<Set>(op, std::move(input), std::move(function));
 }
 
-// ---- Interleave, and FlatMap, which is one with a cycle of 1 ----
+// ---- Interleave, and FlatMap, which is Interleave with a cycle length of 1
+// ----
 
 class InterleaveDataset : public CallingDataset {
  public:
@@ -267,7 +267,7 @@ class InterleaveDataset : public CallingDataset {
   }
 
  private:
-  // Bounds what one number can make us allocate.
+  // Bounds the memory that one number can make a kernel allocate.
   static constexpr int64_t kMaxCycle = int64_t{1} << 20;
 
   static absl::StatusOr<DatasetPtr> MakeWith(const DatasetOp& op,
@@ -282,8 +282,8 @@ class InterleaveDataset : public CallingDataset {
         op, std::move(input), std::move(function), cycle, block);
   }
 
-  // One place of the cycle: an element of the input, and a walk through what
-  // the function made of it, unless it has not been called yet.
+  // One slot of the cycle: an element of the input, and a walk of the dataset
+  // that the function returned for it, unless the function was not called yet.
   struct Place {
     DatasetElement args;
     IteratorPtr iterator;
@@ -382,7 +382,7 @@ class InterleaveDataset : public CallingDataset {
       return absl::OkStatus();
     }
 
-    // States of earlier versions have all places of the cycle.
+    // States of earlier versions have all slots of the cycle.
     absl::StatusOr<int64_t> SavedPlaces(const IteratorStateReader& reader,
                                         int64_t at) const {
       const int64_t most = dataset().cycle_length_;
@@ -399,8 +399,8 @@ class InterleaveDataset : public CallingDataset {
       return absl::OkStatus();
     }
 
-    // An error is that of the place's element, which is gone; a step that was
-    // cancelled leaves it to the next one.
+    // An error drops the slot's element; a cancelled step leaves it to the next
+    // one.
     absl::Status Open(IteratorContext& context, Place& place) {
       absl::StatusOr<IteratorPtr> opened = Opened(context, place.args);
       if (!opened.ok()) {
@@ -421,17 +421,17 @@ class InterleaveDataset : public CallingDataset {
 
     void MoveOn() {
       taken_ = 0;
-      // Places that never had an element of the input get none any more.
+      // Slots that never had an element of the input get none any more.
       const size_t places = input_has_ended_
                                 ? cycle_.size()
                                 : static_cast<size_t>(dataset().cycle_length_);
       at_ = (at_ + 1) % places;
     }
 
-    std::vector<Place> cycle_;  // as far as the turn has come
+    std::vector<Place> cycle_;  // slots used so far
     ElementCharge charge_;      // for places and their iterators
     size_t at_ = 0;             // no more than the size of cycle_
-    int64_t taken_ = 0;         // of the place's block
+    int64_t taken_ = 0;         // elements taken of the slot's block
     int64_t num_open_ = 0;
     bool input_has_ended_ = false;
   };
@@ -604,7 +604,7 @@ class GroupByWindowDataset : public UnaryDataset {
         } else if (!input_has_ended_) {
           RETURN_IF_ERROR(Take(context));
         } else {
-          // What is left, in the order of the keys.
+          // The remaining groups, in the order of the keys.
           while (!groups_.empty() && groups_.begin()->second.elements.empty()) {
             groups_.erase(groups_.begin());
           }
@@ -675,7 +675,7 @@ class GroupByWindowDataset : public UnaryDataset {
                        group.window_size, " has ", size, " elements"));
     }
 
-    // One element of the input into its group.
+    // Adds one element of the input to its group.
     absl::Status Take(IteratorContext& context) {
       DatasetElement element;
       ASSIGN_OR_RETURN(const bool has, input().GetNext(context, &element));
@@ -695,7 +695,7 @@ class GroupByWindowDataset : public UnaryDataset {
       return absl::OkStatus();
     }
 
-    // Makes it, too, if need be; there is no entry for it after an error.
+    // Finds or creates the group; there is no entry for it after an error.
     absl::StatusOr<Group*> GroupOf(IteratorContext& context, int64_t key) {
       const auto found = groups_.find(key);
       if (found != groups_.end()) return &found->second;
@@ -711,7 +711,7 @@ class GroupByWindowDataset : public UnaryDataset {
       return &groups_.emplace(key, Group{size, {}}).first->second;
     }
 
-    // The group's elements become the window that is handed out next.
+    // Makes the group's elements the window that is returned next.
     absl::Status TakeOut(int64_t key) {
       std::vector<DatasetElement> elements =
           std::exchange(groups_[key].elements, {});
@@ -724,8 +724,7 @@ class GroupByWindowDataset : public UnaryDataset {
       return absl::OkStatus();
     }
 
-    // An error is that of the window, which is gone; a step that was cancelled
-    // leaves it to the next one.
+    // An error drops the window; a cancelled step leaves it to the next one.
     absl::Status BeginReduced(IteratorContext& context) {
       absl::StatusOr<IteratorPtr> reduced = Reduced(context);
       if (!reduced.ok()) {
@@ -746,7 +745,7 @@ class GroupByWindowDataset : public UnaryDataset {
     ElementCharge group_charge_;  // for the entries of groups_
     ElementCharge charge_;        // for the elements in them
     DatasetElement reduce_args_;  // the key, the window; or none
-    IteratorPtr reduced_;         // null: they have not been reduced yet
+    IteratorPtr reduced_;         // null: not reduced yet
     bool input_has_ended_ = false;
   };
 
@@ -789,7 +788,7 @@ class IgnoreErrorsDataset : public UnaryDataset {
     }
 
    private:
-    // The first, the tenth, the hundredth, ... error is logged.
+    // Logs the first, the tenth, the hundredth, ... error.
     void Warn(const absl::Status& error) {
       if (++ignored_ < next_line_) return;
       next_line_ *= 10;

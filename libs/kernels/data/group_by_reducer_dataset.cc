@@ -1,5 +1,5 @@
-// One element for each key: what the elements of the input that have it come
-// to.
+// A dataset with one element for each key: the reduction of the input's
+// elements with that key.
 #include <map>
 #include <utility>
 
@@ -48,8 +48,8 @@ class GroupByReducerDataset : public UnaryDataset {
         RETURN_IF_ERROR(Take(context));
       }
       if (states_.empty()) return false;
-      // In the order of the keys; an error is that key's, but a step that was
-      // cancelled leaves it to the next one.
+      // In the order of the keys; an error belongs to its key, but a cancelled
+      // step leaves the key to the next one.
       auto results =
           dataset().functions_.finalize->Call(context, states_.begin()->second);
       if (results.ok() || !context.cancellation().IsCancelled()) {
@@ -93,7 +93,7 @@ class GroupByReducerDataset : public UnaryDataset {
     }
 
    private:
-    // One element of the input into the state of its key.
+    // Adds one element of the input to the state of its key.
     absl::Status Take(IteratorContext& context) {
       DatasetElement element;
       ASSIGN_OR_RETURN(const bool has, input().GetNext(context, &element));
@@ -110,7 +110,7 @@ class GroupByReducerDataset : public UnaryDataset {
         ASSIGN_OR_RETURN(
             DatasetElement first,
             functions.init->Call(context, {Tensor::Scalar<int64_t>(key)}));
-        // Later states of the key take about as much as the first.
+        // Later states of the key are assumed to be as large as the first.
         RETURN_IF_ERROR(
             charge_.AddBytes(HeapBytesOf(first) + ElementCharge::kBytesOfNode));
         at = states_.emplace(key, std::move(first)).first;

@@ -216,7 +216,7 @@ class InterruptedWalksTest : public ::testing::Test {
                  {"Tfinalize_func_other_arguments", DataTypeVector()}});
   }
 
-  // Of each data set that keeps something between calls one, and more.
+  // Of each dataset that keeps something between calls one, and more.
   std::vector<std::pair<std::string, Tensor>> DataSets() {
     return {
         {"zip", Zip(Range(5), Range(4))},
@@ -275,7 +275,7 @@ class InterruptedWalksTest : public ::testing::Test {
   DatasetHarness harness_;
 };
 
-TEST_F(InterruptedWalksTest, NothingIsLostAndAllStaysInStep) {
+TEST_F(InterruptedWalksTest, InterruptionLosesNoElement) {
   for (const auto& [name, dataset] : DataSets()) {
     const std::vector<std::string> all = harness_.PullAll(dataset);
     bool was_interrupted = true;
@@ -306,7 +306,7 @@ TEST_F(InterruptedWalksTest, NothingIsLostAndAllStaysInStep) {
 
 // A batch that no input ever fills ends with its step, and one that is made in
 // the background with its iterator.
-TEST_F(InterruptedWalksTest, BatchesOfAnySizeEndWithTheirStep) {
+TEST_F(InterruptedWalksTest, LargeBatchesEndWithTheirStep) {
   const Tensor zeros = ToTensor(std::make_shared<EndlessZeros>(interruption_));
   const Tensor size = Int(int64_t{1} << 40), drop = Tensor::Scalar(false);
   const Tensor scalar = Tensor::Vector<int64_t>({});
@@ -379,7 +379,7 @@ class InterruptedBatchTest : public InterruptedWalksTest {
   IteratorStateWriter::Values saved_;
 };
 
-TEST_F(InterruptedBatchTest, AnErrorOfABatchIsSavedWithIt) {
+TEST_F(InterruptedBatchTest, BatchErrorIsSaved) {
   TakeThree();
   const auto rest =
       ElementsAre(HasSubstr("not this one"), "[4] 4 5 6 7", "end");
@@ -387,7 +387,7 @@ TEST_F(InterruptedBatchTest, AnErrorOfABatchIsSavedWithIt) {
   EXPECT_THAT(harness_.Pull(*walk_), rest);
 }
 
-TEST_F(InterruptedBatchTest, WhatIsNoPartOfABatchIsRefused) {
+TEST_F(InterruptedBatchTest, InvalidBatchStatesAreRejected) {
   TakeThree();
   for (const int64_t taken : {-1, 1, 2, 5}) {
     auto values = saved_;
@@ -412,8 +412,8 @@ bool IsComponent(const IteratorStateWriter::Values& values,
          values.contains(name.substr(0, slash) + "/size");
 }
 
-// What an element may not be comes to no kernel and no other data set.
-TEST_F(InterruptedWalksTest, ElementsOfOtherTypesAreRefused) {
+// What an element may not be comes to no kernel and no other dataset.
+TEST_F(InterruptedWalksTest, MismatchedElementsAreRejected) {
   int refused = 0;
   for (const auto& [name, dataset] : DataSets()) {
     for (int after = 0; after < 8; ++after) {
@@ -452,7 +452,7 @@ TEST_F(InterruptedWalksTest, ElementsOfOtherTypesAreRefused) {
 
 // Any number anywhere: refused, or what comes is an element, an error or the
 // end.
-TEST_F(InterruptedWalksTest, NumbersThatCannotBeDoNoHarm) {
+TEST_F(InterruptedWalksTest, InvalidStateNumbersAreHandled) {
   for (const auto& [name, dataset] : DataSets()) {
     for (int after : {0, 2, 4, 7}) {
       Cancellation step;
@@ -480,7 +480,7 @@ TEST_F(InterruptedWalksTest, NumbersThatCannotBeDoNoHarm) {
   }
 }
 
-TEST_F(InterruptedWalksTest, AShuffleWhoseWalkHasNoPlaceIsRefused) {
+TEST_F(InterruptedWalksTest, ShuffleStateWithoutSlicesIsRejected) {
   const Tensor dataset = Shuffle(Range(7), 3);
   ASSERT_OK_AND_ASSIGN(auto walk, harness_.Walk(dataset));
   EXPECT_THAT(harness_.Pull(*walk, 1), ElementsAre(testing::_));
@@ -494,7 +494,7 @@ TEST_F(InterruptedWalksTest, AShuffleWhoseWalkHasNoPlaceIsRefused) {
 }
 
 // TensorFlow's numbers.
-TEST_F(InterruptedWalksTest, AShuffleWithoutBoundKeepsNoMoreThanItsElements) {
+TEST_F(InterruptedWalksTest, UnboundedShuffleKeepsOnlyItsElements) {
   const Tensor dataset =
       Make("ShuffleAndRepeatDataset",
            {harness_.Range(4), Int(Dataset::kUnknownCardinality), Int(3),
@@ -511,7 +511,7 @@ TEST_F(InterruptedWalksTest, AShuffleWithoutBoundKeepsNoMoreThanItsElements) {
   EXPECT_LT(values.size(), 60);
 }
 
-TEST_F(InterruptedWalksTest, ABatchOfAnySizeFollowsASmallOne) {
+TEST_F(InterruptedWalksTest, LargeBatchMayFollowASmallOne) {
   const Tensor dataset =
       Make("RebatchDatasetV2",
            {Batch(Range(5), 3),
@@ -522,7 +522,7 @@ TEST_F(InterruptedWalksTest, ABatchOfAnySizeFollowsASmallOne) {
 }
 
 // As in TensorFlow 2.21.
-TEST_F(InterruptedWalksTest, OutOfRangeInAScanEndsItUnlessItKeepsTheNumber) {
+TEST_F(InterruptedWalksTest, ScanOutOfRangeEndsUnlessItKeepsCardinality) {
   harness_.functions().Add(
       "ends", {DT_INT64, DT_INT64}, {DT_INT64, DT_INT64},
       [](std::vector<Tensor> args) -> absl::StatusOr<std::vector<Tensor>> {
@@ -546,7 +546,7 @@ TEST_F(InterruptedWalksTest, OutOfRangeInAScanEndsItUnlessItKeepsTheNumber) {
                           "3", "end"));
 }
 
-TEST_F(InterruptedWalksTest, AScansStateIsOfItsTypes) {
+TEST_F(InterruptedWalksTest, ScanStateTypesAreChecked) {
   const Tensor dataset = Make("ScanDataset", {Range(4), Int(0)},
                               {{"f", DatasetHarness::Function("sums")},
                                {"Tstate", DataTypeVector{DT_INT64}},
@@ -598,7 +598,7 @@ class InterruptedAtItsEnd : public Dataset {
 };
 
 // A step that was cancelled makes no iterator; the next one does.
-TEST_F(InterruptedWalksTest, CancelledRepeatBeginsAgainInTheNextStep) {
+TEST_F(InterruptedWalksTest, CancelledRepeatRestartsInTheNextStep) {
   const Tensor one =
       ToTensor(std::make_shared<InterruptedAtItsEnd>(interruption_));
   const Tensor thrice = Make("RepeatDataset", {one, Int(3)});

@@ -1,5 +1,4 @@
-// Kernels of iterators: those that make handles of them, and those that take
-// these.
+// Kernels of iterators: those that create handles, and those that use them.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -40,7 +39,7 @@ absl::StatusOr<ElementSpec> ReadElementSpec(
 
 // ---- Handles ----
 
-// Iterator and IteratorV2; OneShotIterator, whose function makes the data set.
+// Iterator and IteratorV2; OneShotIterator, whose function returns the dataset.
 class IteratorHandleKernel : public ResourceHandleKernel<IteratorResource> {
  public:
   template <bool kIsOneShot>
@@ -62,7 +61,7 @@ class IteratorHandleKernel : public ResourceHandleKernel<IteratorResource> {
       : ResourceHandleKernel<IteratorResource>(construction) {}
 
  private:
-  // The iterator keeps the functions, which may keep this kernel.
+  // The iterator keeps the functions alive, which may keep this kernel alive.
   static std::function<IteratorResource::Factory()> NewFactory(
       std::string name, FunctionRuntime* functions, NameAttrList function) {
     return [name = std::move(name), functions, function = std::move(function)] {
@@ -84,7 +83,7 @@ class IteratorHandleKernel : public ResourceHandleKernel<IteratorResource> {
                        factory->Call(context, {}));
       if (results.size() == 1) return DatasetFrom(results[0]);
       return absl::InvalidArgumentError(absl::StrCat(
-          "The `dataset_factory` function must return a single data set, but "
+          "The `dataset_factory` function must return a single dataset, but "
           "gave ",
           results.size(), " results"));
     };
@@ -149,7 +148,7 @@ class AnonymousSeedGeneratorKernel : public OpKernel {
   Random& random_;
 };
 
-// ---- Using them ----
+// ---- Use of iterators ----
 
 class IteratorKernel : public AsyncOpKernel {
  public:
@@ -265,7 +264,7 @@ class IteratorGetNextAsOptionalKernel : public IteratorKernel {
   }
 };
 
-// ---- How far they have come ----
+// ---- Positions ----
 
 class SerializeIteratorKernel : public IteratorKernel {
  public:
@@ -319,7 +318,7 @@ class DeserializeIteratorKernel : public IteratorKernel {
   }
 };
 
-// ---- Handles as texts ----
+// ---- String handles ----
 
 class IteratorToStringKernel : public OpKernel {
  public:

@@ -112,7 +112,7 @@ TEST_F(IteratorKernelsTest, ElementsThenTheEnd) {
 }
 
 // As in TensorFlow 2.21: a loop would take it for the end of the data.
-TEST_F(IteratorKernelsTest, AnElementsOutOfRangeIsNotTheEnd) {
+TEST_F(IteratorKernelsTest, ElementOutOfRangeIsNotTheEnd) {
   ASSERT_OK_AND_ASSIGN(const Tensor filtered, FailsAt(1, 3));
   const Tensor iterator = NewIterator();
   ASSERT_OK(Initialize(iterator, filtered));
@@ -125,7 +125,7 @@ TEST_F(IteratorKernelsTest, AnElementsOutOfRangeIsNotTheEnd) {
 }
 
 // Only a function of the map itself may end the elements.
-TEST_F(IteratorKernelsTest, AnInputsOutOfRangeIsNotTheEndOfAParallelMap) {
+TEST_F(IteratorKernelsTest, InputOutOfRangeDoesNotEndAParallelMap) {
   ASSERT_OK_AND_ASSIGN(const Tensor input, FailsAt(2, 6));
   for (const char* ordered : {"true", "false"}) {
     for (const bool preserves : {false, true}) {
@@ -153,7 +153,7 @@ TEST_F(IteratorKernelsTest, AnInputsOutOfRangeIsNotTheEndOfAParallelMap) {
   }
 }
 
-TEST_F(IteratorKernelsTest, AnInputsOutOfRangeIsNotTheEndOfBatches) {
+TEST_F(IteratorKernelsTest, InputOutOfRangeDoesNotEndBatches) {
   ASSERT_OK_AND_ASSIGN(const Tensor input, FailsAt(2, 6));
   for (const bool preserves : {false, true}) {
     ASSERT_OK_AND_ASSIGN(
@@ -173,7 +173,7 @@ TEST_F(IteratorKernelsTest, AnInputsOutOfRangeIsNotTheEndOfBatches) {
 }
 
 // A reducer's own OUT_OF_RANGE is the step's.
-TEST_F(IteratorKernelsTest, AnElementsOutOfRangeIsNotTheEndOfWhatIsReduced) {
+TEST_F(IteratorKernelsTest, ElementOutOfRangeFailsTheReduction) {
   AddReducers();
   ASSERT_OK_AND_ASSIGN(const Tensor input, FailsAt(2, 6));
   EXPECT_THAT(Reduced(input, "sum"),
@@ -187,7 +187,7 @@ TEST_F(IteratorKernelsTest, AnElementsOutOfRangeIsNotTheEndOfWhatIsReduced) {
   }
 }
 
-TEST_F(IteratorKernelsTest, DataSetsOfOtherTypesAndShapesAreRefused) {
+TEST_F(IteratorKernelsTest, MismatchedDatasetsAreRejected) {
   const Tensor iterator = NewIterator();
   ASSERT_OK_AND_ASSIGN(
       const Tensor batches,
@@ -206,7 +206,7 @@ TEST_F(IteratorKernelsTest, DataSetsOfOtherTypesAndShapesAreRefused) {
               StatusIs(kInvalid, "Data type mismatch at component 0"));
 }
 
-TEST_F(IteratorKernelsTest, SharedOnesAreOneAndPrivateOnesAreNot) {
+TEST_F(IteratorKernelsTest, IteratorsAreSharedByNameOnly) {
   const Tensor a = NewIterator("both"), b = NewIterator("both");
   ASSERT_OK(Initialize(a, harness_.Range(2)));
   EXPECT_EQ(*Next(a), 0);
@@ -222,7 +222,7 @@ TEST_F(IteratorKernelsTest, SharedOnesAreOneAndPrivateOnesAreNot) {
   EXPECT_THAT(Next(a), StatusIs(absl::StatusCode::kNotFound, "both"));
 }
 
-TEST_F(IteratorKernelsTest, TextsStandForIterators) {
+TEST_F(IteratorKernelsTest, StringHandlesIdentifyIterators) {
   const Tensor iterator = NewIterator();
   ASSERT_OK(Initialize(iterator, harness_.Range(3)));
   ASSERT_OK_AND_ASSIGN(const Tensor text,
@@ -246,7 +246,7 @@ TEST_F(IteratorKernelsTest, TextsStandForIterators) {
               StatusIs(kInvalid, "Data type mismatch"));
 }
 
-TEST_F(IteratorKernelsTest, OneShotMakesItsDataSetOnce) {
+TEST_F(IteratorKernelsTest, OneShotCreatesItsDatasetOnce) {
   int calls = 0;
   harness_.functions().Add("make", {}, {DT_VARIANT}, [&](std::vector<Tensor>) {
     ++calls;
@@ -265,7 +265,7 @@ TEST_F(IteratorKernelsTest, OneShotMakesItsDataSetOnce) {
   EXPECT_EQ(calls, 1);
 }
 
-TEST_F(IteratorKernelsTest, OptionalsHaveNoneAtTheEnd) {
+TEST_F(IteratorKernelsTest, OptionalIsEmptyAtTheEnd) {
   const Tensor iterator = NewIterator();
   ASSERT_OK(Initialize(iterator, harness_.Range(1)));
   std::vector<std::string> metadata;
@@ -279,7 +279,7 @@ TEST_F(IteratorKernelsTest, OptionalsHaveNoneAtTheEnd) {
 }
 
 // Waits in a function until it is told to go on.
-TEST_F(IteratorKernelsTest, AStepThatIsCancelledWhileItWaitsLosesNothing) {
+TEST_F(IteratorKernelsTest, CancelledWaitLosesNoElement) {
   const auto entered = kernels().scheduler().NewEvent();
   const auto go_on = kernels().scheduler().NewEvent();
   harness_.functions().Add("wait", {DT_INT64}, {DT_INT64},
@@ -320,7 +320,7 @@ TEST_F(IteratorKernelsTest, AStepThatIsCancelledWhileItWaitsLosesNothing) {
   EXPECT_EQ(*Next(handle), 1);
 }
 
-TEST_F(IteratorKernelsTest, AnElementThatIsThereIsTakenOnTheAskingThread) {
+TEST_F(IteratorKernelsTest, ReadyElementIsTakenOnTheCallersThread) {
   const Tensor handle = NewIterator("shared");
   ASSERT_OK(Initialize(handle, harness_.Range(1000)));
   ASSERT_OK_AND_ASSIGN(
@@ -361,7 +361,7 @@ class WatchedDataset : public Dataset {
   Event* const ended_;
 };
 
-TEST_F(IteratorKernelsTest, APipelineEndsWithItsHolderAndWhenBegunAnew) {
+TEST_F(IteratorKernelsTest, PipelineEndsWithOwnerOrReinitialization) {
   const auto first = kernels().scheduler().NewEvent();
   const auto second = kernels().scheduler().NewEvent();
   const auto third = kernels().scheduler().NewEvent();
@@ -383,7 +383,7 @@ TEST_F(IteratorKernelsTest, APipelineEndsWithItsHolderAndWhenBegunAnew) {
 }
 
 // What can't be restored leaves the iterator where it was, and at work.
-TEST_F(IteratorKernelsTest, ARestoreThatFailsLosesNothing) {
+TEST_F(IteratorKernelsTest, FailedRestoreKeepsThePosition) {
   ASSERT_OK_AND_ASSIGN(
       const Tensor ahead,
       harness_.Make("PrefetchDataset",
@@ -421,7 +421,7 @@ TEST_F(IteratorKernelsTest, ARestoreThatFailsLosesNothing) {
   EXPECT_THAT(Next(handle), StatusIs(absl::StatusCode::kOutOfRange));
 }
 
-TEST_F(IteratorKernelsTest, WholeDataSets) {
+TEST_F(IteratorKernelsTest, ReduceAndToSingleElement) {
   AddReducers();
   ASSERT_OK_AND_ASSIGN(const Tensor sum, Reduced(harness_.Range(4), "sum"));
   EXPECT_EQ(sum.scalar<int64_t>(), 16);

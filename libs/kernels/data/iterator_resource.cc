@@ -13,7 +13,7 @@
 
 namespace weft {
 
-// One walk, and its turns.
+// One walk, and the queue of its calls.
 class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
  public:
   Walk(const IteratorContext& context, const ElementSpec& element,
@@ -25,21 +25,22 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
         factory_(std::move(factory)) {}
 
   Scheduler& scheduler() const { return context_.scheduler(); }
-  // Elements, since it was made or restored.
+  // The number of elements taken since it was created or restored.
   int64_t num_taken() const {
     return num_taken_.load(std::memory_order_relaxed);
   }
 
-  // Makes the data set, if need be, and its iterator. By whoever has the turn.
+  // Creates the dataset, if necessary, and its iterator. Must be called by the
+  // call that has the turn.
   absl::Status Begin(IteratorContext& context) {
     if (iterator_ != nullptr) return absl::OkStatus();
     ASSIGN_OR_RETURN(iterator_, NewIterator(context));
     return absl::OkStatus();
   }
 
-  // Runs `work` in its turn, with a context that the step's end cancels: at
-  // once where it is its turn, `may_be_quick` and an element is ready, else on
-  // Pool::kOwnThread.
+  // Runs `work` when its turn comes, with a context that ends with the step: at
+  // once if it has the turn, `may_be_quick` is set and an element is ready;
+  // otherwise on Pool::kOwnThread.
   using Work = absl::AnyInvocable<absl::Status(Walk&, IteratorContext&)>;
   void InTurn(const IteratorContext& caller, bool may_be_quick, Work work,
               Done done);
@@ -56,7 +57,7 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
       if (!*has) return false;
     }
     if (context.cancellation().IsCancelled()) {
-      // The step will not give it to anybody; the next one does.
+      // The cancelled step drops the element; the next step gets it.
       left_ = std::move(*element);
       return context.cancellation().status();
     }
@@ -72,8 +73,8 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
 
   absl::Status Restore(IteratorContext& context,
                        const IteratorStateReader& reader) {
-    // Into one that was just made, as iterators expect. Where that fails, the
-    // walk goes on where it was.
+    // Restores a new iterator, as iterators require. After an error the walk
+    // continues at its old position.
     std::optional<DatasetElement> left;
     if (reader.Has("left/size")) {
       ASSIGN_OR_RETURN(left, reader.ReadElement("left"));
@@ -97,12 +98,12 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
           work(std::move(work_of_call)),
           done(std::move(done_of_call)) {}
     Cancellation& step;
-    const int depth;  // a function may ask for elements of another iterator
+    const int depth;  // a function may use another iterator
     Work work;
     Done done;
   };
 
-  // Makes the data set, too, if need be.
+  // Also creates the dataset, if necessary.
   absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(
       IteratorContext& context) {
     if (dataset_ == nullptr) {
@@ -121,7 +122,7 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
     return CheckElementShapes(element_, shapes);
   }
 
-  // The call that this thread asks a turn for.
+  // The call for which this thread requests the turn.
   static thread_local const Call* asking;
 
   void Run(Call& call) {
@@ -132,7 +133,7 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
       status = CatchExceptions([&] { return call.work(*this, context); });
     }
     turns_.End();
-    // What it keeps is let go before the caller hears of the end.
+    // Its captured objects are released before the caller is notified.
     call.work = nullptr;
     Done done = std::move(call.done);
     done(std::move(status));
@@ -146,13 +147,13 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
   const IteratorContext context_;
   const ElementSpec element_;
   Turns turns_;
-  // Whoever has the turn alone:
-  IteratorContext walk_;  // what iterator_ was made with
+  // Used only by the call that has the turn:
+  IteratorContext walk_;  // context of iterator_
   DatasetPtr dataset_;
   Factory factory_;
   std::unique_ptr<DatasetIterator> iterator_;
-  std::atomic<int64_t> num_taken_{0};   // read by anybody
-  std::optional<DatasetElement> left_;  // by a step that was cancelled
+  std::atomic<int64_t> num_taken_{0};   // may be read by any thread
+  std::optional<DatasetElement> left_;  // left by a cancelled step
 };
 
 thread_local const IteratorResource::Walk::Call*
@@ -165,7 +166,8 @@ void IteratorResource::Walk::InTurn(const IteratorContext& caller,
   turns_.Take(caller.cancellation(), [self = shared_from_this(), call,
                                       may_be_quick](const absl::Status& cause) {
     if (!cause.ok()) return call->done(cause);
-    // Not on the stack of the turn before: what follows may be long.
+    // Not on the stack of the previous turn, because the following calls may be
+    // many.
     const bool is_here = asking == call.get();
     if (is_here && may_be_quick && self->IsReady()) return self->Run(*call);
     self->scheduler().Schedule(Pool::kOwnThread,

@@ -1,17 +1,17 @@
-// IteratorResource: a walk through a data set that steps share: what the
-// handles of Iterator, OneShotIterator and their like stand for.
+// IteratorResource is a walk of a dataset that steps share. The handles of
+// Iterator, OneShotIterator and related ops refer to it.
 //
-// One element at a time is taken, in the order in which steps asked; the others
-// wait without a thread. An element that is there already is taken on the
-// asking thread, others on Pool::kOwnThread. Initializing it again begins
-// another walk; who waits for the old one gets that one's element.
+// One element is taken at a time, in the order of the requests; other requests
+// wait without a thread. An element that is available is taken on the caller's
+// thread, others on Pool::kOwnThread. Initialization starts another walk;
+// requests that wait for the old walk still get its element.
 //
-// A pipeline ends with its last holder, on Pool::kOwnThread, for it may have to
-// wait for what it does in the background. It keeps alive what is the
-// session's that initialized it.
+// A pipeline ends with its last holder, on Pool::kOwnThread, because it may
+// have to wait for background work. It keeps alive the objects of the session
+// that initialized it.
 //
 // Threads: all methods may be called from any thread. `done` runs without a
-// lock held, on the caller's thread, on Pool::kOwnThread, or on that of the
+// lock held, on the thread of the caller, of Pool::kOwnThread, or of the
 // cancellation.
 #ifndef WEFT_LIBS_KERNELS_DATA_ITERATOR_RESOURCE_H_
 #define WEFT_LIBS_KERNELS_DATA_ITERATOR_RESOURCE_H_
@@ -29,19 +29,19 @@
 
 namespace weft {
 
-// Held by shared_ptr: who waits keeps it.
+// Must be held by shared_ptr: waiting calls keep it alive.
 class IteratorResource : public Resource,
                          public std::enable_shared_from_this<IteratorResource> {
  public:
   static constexpr absl::string_view kTypeName = "Iterator";
 
-  // Makes the data set of an iterator that nobody need initialize. Runs on
-  // Pool::kOwnThread when the first element is asked for; where it fails, again
-  // at the next.
+  // Creates the dataset of an iterator that needs no initialization. Runs on
+  // Pool::kOwnThread when the first element is requested; after an error, again
+  // for the next request.
   using Factory =
       std::function<absl::StatusOr<DatasetPtr>(IteratorContext& context)>;
   using Done = absl::AnyInvocable<void(absl::Status)>;
-  // The element, or none at the end.
+  // Gets the element, or nullopt at the end.
   using ElementDone =
       absl::AnyInvocable<void(absl::StatusOr<std::optional<DatasetElement>>)>;
 
@@ -53,18 +53,18 @@ class IteratorResource : public Resource,
   std::string DebugString() const override;
   const ElementSpec& element() const { return element_; }
 
-  // For the rest: `done` is called exactly once. The step of `context` lives
-  // until then.
+  // For the remaining methods: `done` is called exactly once. The step of
+  // `context` must live until then.
 
-  // Begins a walk. INVALID_ARGUMENT where the data set has other types or
-  // shapes. A step that is cancelled changes nothing.
+  // Starts a walk. Reports INVALID_ARGUMENT if the dataset has other types or
+  // shapes. A cancelled step changes nothing.
   void Initialize(const IteratorContext& context, DatasetPtr dataset,
                   Done done);
 
-  // FAILED_PRECONDITION while it is not initialized.
+  // Reports FAILED_PRECONDITION if it is not initialized.
   void GetNext(const IteratorContext& context, ElementDone done);
 
-  // How far it has come, and to go on from there. Both wait for their turn.
+  // Save the position, or restore it. Both are queued behind earlier calls.
   void Save(const IteratorContext& context,
             std::shared_ptr<IteratorStateWriter::Values> values, Done done);
   void Restore(const IteratorContext& context,
@@ -74,7 +74,7 @@ class IteratorResource : public Resource,
  private:
   class Walk;
 
-  // Begins the walk that the factory gives, if there is none.
+  // Starts the walk of the factory's dataset, if there is no walk.
   absl::StatusOr<std::shared_ptr<Walk>> CurrentWalk(
       const IteratorContext& context) ABSL_LOCKS_EXCLUDED(mutex_);
   std::shared_ptr<Walk> NewWalk(const IteratorContext& context,

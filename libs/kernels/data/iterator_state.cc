@@ -16,10 +16,11 @@ namespace weft {
 namespace {
 
 constexpr char kStateType[] = "weft::IteratorState";
-// A data set of elements that are there: the first tensor tells how many, and
-// their types and shapes; then come their components.
+// A dataset of given elements: the first tensor holds their number, types and
+// shapes; the components follow.
 constexpr char kElementsType[] = "weft::Elements";
-// Windows of windows, and lists of lists; far above what pipelines nest.
+// The maximum depth of nested windows and lists; far above that of real
+// pipelines.
 constexpr int kMaxDepth = 32;
 
 absl::Status TooDeep(const std::string& name) {
@@ -34,7 +35,7 @@ absl::Status TooMany(const std::string& name) {
       name, "'. Lists that hold one list many times may be the cause"));
 }
 
-// `convert` of each variant in the tensor.
+// Applies `convert` to each variant in the tensor.
 template <typename Convert>
 absl::StatusOr<Tensor> ConvertTensor(const Tensor& tensor,
                                      const Convert& convert) {
@@ -60,7 +61,7 @@ absl::StatusOr<std::shared_ptr<const std::vector<Tensor>>> ConvertTensors(
 
 // ---- Elements ----
 
-// Of each component the type, the rank (-1: unknown) and the sizes.
+// The type, rank (-1: unknown) and sizes of each component.
 Tensor Describe(const ElementSpec& spec, size_t num_elements) {
   std::vector<int64_t> numbers = {static_cast<int64_t>(num_elements),
                                   static_cast<int64_t>(spec.types.size())};
@@ -75,11 +76,11 @@ Tensor Describe(const ElementSpec& spec, size_t num_elements) {
 }
 
 absl::Status NoElements(absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "the state of an iterator has a window that is none: ", what));
+  return absl::InvalidArgumentError(
+      absl::StrCat("the state of an iterator has a malformed window: ", what));
 }
 
-// Reads what Describe has written, number for number.
+// Reads the output of Describe, number by number.
 class Description {
  public:
   explicit Description(absl::Span<const int64_t> numbers) : left_(numbers) {}
@@ -116,7 +117,7 @@ absl::StatusOr<Tensor> DecodeElements(const std::string& name,
   Description description(tensors[0].flat<int64_t>());
   const auto num_tensors = static_cast<int64_t>(tensors.size());
   ASSIGN_OR_RETURN(const int64_t count, description.Next(0, num_tensors));
-  // Each takes two numbers at least.
+  // Each takes at least two numbers.
   ASSIGN_OR_RETURN(const int64_t components,
                    description.Next(1, description.num_left() / 2));
   if (num_tensors - 1 != count * components) {
@@ -125,11 +126,11 @@ absl::StatusOr<Tensor> DecodeElements(const std::string& name,
   }
   ElementSpec spec;
   for (int64_t c = 0; c < components; ++c) {
-    // The numbers of types are no more than that of uint64.
+    // No type has a larger number than uint64.
     ASSIGN_OR_RETURN(const int64_t type, description.Next(1, DT_UINT64));
     spec.types.push_back(static_cast<DataType>(type));
     if (!IsSupportedType(spec.types.back())) {
-      return NoElements(absl::StrCat("there is no type ", type));
+      return NoElements(absl::StrCat("unknown type ", type));
     }
     ASSIGN_OR_RETURN(spec.shapes.emplace_back(), description.NextShape());
   }
@@ -148,7 +149,7 @@ absl::StatusOr<Tensor> DecodeElements(const std::string& name,
 
 class Encoder {
  public:
-  // `left` is how many variants more there may be, and is counted down.
+  // `left` is the number of further variants allowed; it is decremented.
   Encoder(const std::string& name, int64_t& left) : name_(name), left_(left) {}
 
   absl::StatusOr<Tensor> Encode(const Tensor& tensor) {
@@ -181,10 +182,10 @@ class Encoder {
     const auto* elements = ElementsOf(object);
     if (elements == nullptr) {
       return absl::UnimplementedError(absl::StrCat(
-          "the state of the iterator can't be saved: '", name_, "' holds ",
+          "the state of the iterator cannot be saved: '", name_, "' holds ",
           dataset == nullptr ? "an object of the process"
-                             : absl::StrCat("the data set ", dataset->name()),
-          ". Of data sets in elements only windows and groups are saved"));
+                             : absl::StrCat("dataset ", dataset->name()),
+          ". Only windows and groups can be saved as elements"));
     }
     std::vector<Tensor> tensors = {
         Describe(dataset->element(), elements->size())};
@@ -253,10 +254,10 @@ absl::StatusOr<Variant> EncodeIteratorState(
 absl::StatusOr<IteratorStateReader::Values> DecodeIteratorState(
     const Variant& state) {
   if (state.type_name != kStateType || state.tensors == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a state of an iterator is wanted, which SerializeIterator"
-                     " has given, not a '",
-                     state.type_name, "'"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected an iterator state, as returned by SerializeIterator,"
+        " got a '",
+        state.type_name, "'"));
   }
   IteratorStateReader::Values values;
   size_t next = 0;

@@ -1,8 +1,8 @@
-// The state of an iterator as a variant, which SerializeIterator gives and
-// DeserializeIterator takes: its tensors by name. The format is Weft's own:
-// type_name "weft::IteratorState", metadata the names one after the other, each
-// followed by a line end, and as many tensors. Windows and groups, data sets of
-// elements that are there, are in it as variants "weft::Elements".
+// The state of an iterator as a variant, for SerializeIterator and
+// DeserializeIterator: its tensors by name. The format is specific to Weft:
+// type_name is "weft::IteratorState", metadata the names, each followed by a
+// line end, and there are as many tensors. Windows and groups, which are
+// datasets of given elements, are stored as variants "weft::Elements".
 //
 // Threads: pure functions.
 #ifndef WEFT_LIBS_KERNELS_DATA_ITERATOR_STATE_H_
@@ -16,16 +16,16 @@
 
 namespace weft {
 
-// Variants of one state. Those that share tensors are written once for each way
-// to them, so a few lists could fill the memory.
+// The maximum number of variants in a state. Shared variants are written once
+// for each path to them, so a few lists could otherwise fill the memory.
 inline constexpr int64_t kMaxStateVariants = int64_t{1} << 20;
 
-// UNIMPLEMENTED, naming it, where a value holds another data set or object of
-// the process; RESOURCE_EXHAUSTED beyond `max_variants`.
+// Returns UNIMPLEMENTED, naming it, if a value holds another dataset or object
+// of the process, and RESOURCE_EXHAUSTED beyond `max_variants`.
 absl::StatusOr<Variant> EncodeIteratorState(
     const IteratorStateWriter::Values& values,
     int64_t max_variants = kMaxStateVariants);
-// INVALID_ARGUMENT unless it is such a state.
+// Returns INVALID_ARGUMENT for malformed states.
 absl::StatusOr<IteratorStateReader::Values> DecodeIteratorState(
     const Variant& state);
 

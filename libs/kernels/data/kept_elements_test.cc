@@ -85,7 +85,7 @@ class KeptElementsTest : public ::testing::Test {
   DatasetHarness harness_;
 };
 
-TEST_F(KeptElementsTest, WithoutMemoryTheElementFails) {
+TEST_F(KeptElementsTest, ElementWithoutMemoryFails) {
   const Tensor range = harness_.Range(kMany);
   const Tensor drop = Tensor::Scalar(false);
   const Tensor rows = Make("BatchDataset", {range, Int(2)});
@@ -137,7 +137,7 @@ TEST_F(KeptElementsTest, WithoutMemoryTheElementFails) {
   }
 }
 
-TEST_F(KeptElementsTest, CachesAndKeysFailWhereMemoryEnds) {
+TEST_F(KeptElementsTest, CacheAndUniqueFailWithoutMemory) {
   const Tensor range = harness_.Range(kMany);
   for (const Tensor& dataset :
        {Make("CacheDataset", {range, Tensor::Scalar(std::string())}),
@@ -152,7 +152,7 @@ TEST_F(KeptElementsTest, CachesAndKeysFailWhereMemoryEnds) {
 }
 
 // What leaves a buffer makes room for others.
-TEST_F(KeptElementsTest, BuffersGiveBackWhatTheyRelease) {
+TEST_F(KeptElementsTest, BuffersReturnReleasedMemory) {
   const auto skip = [&](const Tensor& dataset, int64_t count) {
     ASSERT_OK_AND_ASSIGN(const auto walk, Walk(dataset));
     IteratorContext context = harness_.Context();
@@ -266,8 +266,8 @@ TEST_F(KeptElementsTest, RefusedGroupsAreNotKept) {
   EXPECT_EQ(values.find("keys")->second.num_elements(), 0);
 }
 
-// The state of a cache or a shuffle buffer has all elements that they keep.
-TEST_F(KeptElementsTest, StatesThatAreTooLargeNameTheDataset) {
+// The state of a cache or a shuffle buffer has all elements that it keeps.
+TEST_F(KeptElementsTest, TooLargeStateNamesTheDataset) {
   const Tensor range = harness_.Range(50);
   const std::pair<const char*, Tensor> datasets[] = {
       {"CacheDataset:",

@@ -1,5 +1,5 @@
-// Lasting errors: errors of a data set that each further call would meet again,
-// so that IgnoreErrors, which would ask for ever, returns them.
+// Lasting errors are errors of a dataset that every further call would return
+// again. IgnoreErrors returns them, because it would otherwise retry forever.
 #ifndef WEFT_LIBS_KERNELS_DATA_LASTING_ERROR_H_
 #define WEFT_LIBS_KERNELS_DATA_LASTING_ERROR_H_
 
@@ -20,8 +20,8 @@ inline absl::Status MarkLasting(absl::Status status) {
   return status;
 }
 
-// Whether a file itself is the reason of the error, so that each try to open or
-// read it meets it again.
+// Returns whether the file itself causes the error, so that every attempt to
+// open or read it fails in the same way.
 inline bool IsOfTheFile(const absl::Status& error) {
   return absl::IsNotFound(error) || absl::IsPermissionDenied(error) ||
          absl::IsDataLoss(error) || absl::IsInvalidArgument(error) ||
@@ -32,15 +32,16 @@ inline bool IsLasting(const absl::Status& status) {
   return status.GetPayload(kLastingErrorUrl).has_value();
 }
 
-// Counts the passes through an input, in a row, that give errors only. It makes
-// an endless repetition of them end.
+// BarrenPasses counts consecutive passes through an input that return only
+// errors, to end an endless repetition of them.
 class BarrenPasses {
  public:
   void NoteElement() { has_element_ = true; }
   void NoteError(absl::Status error) { last_error_ = std::move(error); }
 
-  // After a pass; `is_endless`: another one follows in any case. The last error
-  // as a lasting one, after so many passes without an element.
+  // Must be called after each pass; `is_endless` means that another one always
+  // follows. After too many passes without an element, returns the last error
+  // as a lasting one.
   absl::Status EndPass(absl::string_view dataset, bool is_endless) {
     absl::Status error = std::exchange(last_error_, absl::OkStatus());
     const bool is_barren = !std::exchange(has_element_, false) && !error.ok();
@@ -51,14 +52,14 @@ class BarrenPasses {
         error, absl::StrCat(dataset, ": its input gave only errors in ", count_,
                             " whole passes, the last one")));
   }
-  // Whether EndPass has returned an error: then there is no further pass.
+  // Returns whether EndPass has returned an error: then no pass follows.
   bool has_failed() const { return has_failed_; }
 
  private:
   static constexpr int kMost = 2;
 
   bool has_element_ = false;  // in this pass
-  int count_ = 0;             // of passes, in a row
+  int count_ = 0;             // consecutive passes without an element
   absl::Status last_error_;   // in this pass
   bool has_failed_ = false;
 };

@@ -1,5 +1,4 @@
-// MemoryCache: the elements of a data set, once somebody has walked through all
-// of them.
+// MemoryCache holds the elements of a dataset after a complete walk.
 //
 // Threads: thread-safe.
 #ifndef WEFT_LIBS_KERNELS_DATA_MEMORY_CACHE_H_
@@ -30,12 +29,12 @@ class MemoryCache : public Resource {
     return absl::StrCat("a cache of ", elements->size(), " elements");
   }
 
-  // Null as long as nobody has filled it.
+  // Null until it is filled.
   Elements elements() const {
     absl::MutexLock lock(&mutex_);
     return elements_;
   }
-  // The first call wins; gives what there is after it.
+  // The first call wins; returns the elements of the cache.
   Elements Fill(std::vector<DatasetElement> elements) {
     absl::MutexLock lock(&mutex_);
     if (elements_ == nullptr) {

@@ -1,4 +1,4 @@
-// Data sets inside data sets, and data sets that share inputs: as deep and as
+// Datasets inside datasets, and datasets that share inputs: as deep and as
 // wide as a loop in a graph can make them.
 #include <atomic>
 #include <cstdint>
@@ -253,7 +253,7 @@ TEST_F(NestedDatasetsTest, MissingShapesAreUnknownShapes) {
   EXPECT_EQ((*DatasetFrom(dataset))->output_shapes().size(), 2u);
 }
 
-// Walk: f makes a data set of elements that f makes data sets of ...
+// Walk: f makes a dataset of elements that f makes datasets of ...
 TEST_F(NestedDatasetsTest, FlatMapOfItselfEndsWithAnError) {
   const auto flat_map = [this] {
     return harness_.Make("FlatMapDataset", {harness_.Range(1)},
@@ -268,10 +268,10 @@ TEST_F(NestedDatasetsTest, FlatMapOfItselfEndsWithAnError) {
         return std::vector<Tensor>{std::move(dataset)};
       });
   EXPECT_THAT(harness_.PullAll(flat_map(), 1),
-              ElementsAre(HasSubstr("more than 1000 deep inside one another")));
+              ElementsAre(HasSubstr("nested more than 1000 deep")));
 }
 
-// Zips of a data set with itself, which Map narrows again: twice as many
+// Zips of a dataset with itself, which Map narrows again: twice as many
 // iterators with each level.
 class DoublingWalk : public NestedDatasetsTest {
  protected:

@@ -1,5 +1,5 @@
-// ParallelBatchDataset: batches of which several are copied together at a time,
-// ahead of who takes them. Elements of the input are taken one after the other.
+// ParallelBatchDataset copies several batches concurrently, ahead of the
+// consumer. It takes elements of the input one after another.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -19,11 +19,12 @@ namespace {
 
 using IteratorPtr = std::unique_ptr<DatasetIterator>;
 
-// What a size alone may reserve, before elements come.
+// The maximum number of rows reserved for a batch size alone, before elements
+// arrive.
 constexpr int64_t kMaxReservedRows = 1024;
 
-// The elements of a batch as one: their components one after the other. An
-// error of one of them is the batch's, which ends there.
+// Returns the concatenated components of a batch's elements as one element. An
+// error of an element is that of the batch, which ends there.
 class ElementsOfBatches : public DatasetIterator {
  public:
   ElementsOfBatches(IteratorPtr input, int64_t batch_size, bool drops_remainder)
@@ -105,7 +106,7 @@ class ParallelBatchDataset : public UnaryDataset {
     ParallelMapOptions options;
     options.parallel_calls = options_.parallel_calls;
     options.keeps_order = options_.keeps_order;
-    // The iterator holds this.
+    // The iterator keeps this dataset alive.
     options.map = [this](const IteratorContext& c, DatasetElement batch,
                          CapturedFunction::Done done) {
       done(CatchExceptions([&] { return Join(c, std::move(batch)); }));

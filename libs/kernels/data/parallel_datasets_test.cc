@@ -66,7 +66,7 @@ class ParallelDatasetsTest : public testing::Test {
   DatasetHarness harness_;
 };
 
-TEST_F(ParallelDatasetsTest, APrefetchKeepsTheOrder) {
+TEST_F(ParallelDatasetsTest, PrefetchKeepsTheOrder) {
   for (const int64_t size : {-1, 0, 1, 3, 1000}) {
     ASSERT_OK_AND_ASSIGN(const auto walk,
                          harness_.Walk(Prefetch(Range(100), size)));
@@ -78,7 +78,7 @@ TEST_F(ParallelDatasetsTest, APrefetchKeepsTheOrder) {
               StatusIs(absl::StatusCode::kInvalidArgument, "buffer_size"));
 }
 
-TEST_F(ParallelDatasetsTest, APrefetchGoesOnWhereItWas) {
+TEST_F(ParallelDatasetsTest, PrefetchResumesFromASavedPosition) {
   const Tensor dataset = Prefetch(Range(20), 4);
   for (size_t taken : {0, 1, 7, 19, 20}) {
     ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(dataset));
@@ -95,7 +95,7 @@ TEST_F(ParallelDatasetsTest, APrefetchGoesOnWhereItWas) {
 
 // The same batches, errors and ends as without threads, from wherever it goes
 // on.
-TEST_F(ParallelDatasetsTest, BatchesThatAreMadeAtOnceAreThoseOfABatch) {
+TEST_F(ParallelDatasetsTest, ParallelBatchEqualsBatch) {
   harness_.functions().Add(
       "not_7", {DT_INT64}, {DT_INT64},
       [](std::vector<Tensor> args) -> absl::StatusOr<std::vector<Tensor>> {
@@ -199,7 +199,7 @@ TEST_F(ParallelDatasetsTest, SparseAndRaggedFeaturesAreVariants) {
 }
 
 // As TensorFlow's kernel of V2 to V4, in its words.
-TEST_F(ParallelDatasetsTest, InterleaveHasNoMoreCallsThanItsCycle) {
+TEST_F(ParallelDatasetsTest, InterleaveLimitsCallsToItsCycle) {
   const auto make = [&](const char* op, int64_t cycle, int64_t calls) {
     std::vector<Tensor> inputs = {Range(3), Count(cycle), Count(1)};
     const bool is_v4 = absl::EndsWith(op, "V4");
@@ -236,8 +236,8 @@ TEST_F(ParallelDatasetsTest, InterleaveHasNoMoreCallsThanItsCycle) {
 }
 
 // It ends while it fills, and leaves nothing behind: the harness's scheduler
-// would run it after the data set has gone.
-TEST_F(ParallelDatasetsTest, IteratorsThatEndBeforeTheirTime) {
+// would run it after the dataset has gone.
+TEST_F(ParallelDatasetsTest, IteratorsMayBeDestroyedEarly) {
   for (int i = 0; i < 50; ++i) {
     ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(Prefetch(
                                               Prefetch(Range(1000000), 8), 8)));
@@ -247,7 +247,7 @@ TEST_F(ParallelDatasetsTest, IteratorsThatEndBeforeTheirTime) {
   }
 }
 
-TEST_F(ParallelDatasetsTest, AMapKeepsTheOrderUnlessItNeedNot) {
+TEST_F(ParallelDatasetsTest, ParallelMapOrderIsOptional) {
   const auto twice = [](int64_t n) { return 2 * n; };
   const auto map = Map(Range(500), 4, twice);
   Numbers expected;
@@ -259,7 +259,7 @@ TEST_F(ParallelDatasetsTest, AMapKeepsTheOrderUnlessItNeedNot) {
             std::multiset<int64_t>(expected.begin(), expected.end()));
 }
 
-TEST_F(ParallelDatasetsTest, NoMoreCallsAtATimeThanAsked) {
+TEST_F(ParallelDatasetsTest, ParallelCallsAreLimited) {
   std::atomic<int> running = 0, most = 0;
   const auto map = Map(Range(200), 2, [&](int64_t n) {
     const int now = ++running;
@@ -274,7 +274,7 @@ TEST_F(ParallelDatasetsTest, NoMoreCallsAtATimeThanAsked) {
   EXPECT_GE(most, 1);
 }
 
-TEST_F(ParallelDatasetsTest, AnErrorOfAMapComesAtItsPlace) {
+TEST_F(ParallelDatasetsTest, MapErrorKeepsItsPosition) {
   const auto map = Map(Range(5), 3, [](int64_t n) -> absl::StatusOr<int64_t> {
     if (n == 2) return absl::InternalError("not this one");
     if (n == 3) return absl::OutOfRangeError("nor this one");
@@ -286,7 +286,7 @@ TEST_F(ParallelDatasetsTest, AnErrorOfAMapComesAtItsPlace) {
   EXPECT_EQ(harness_.Rest<int64_t>(*map), (Numbers{4}));
 }
 
-TEST_F(ParallelDatasetsTest, AMapGoesOnWhereItWas) {
+TEST_F(ParallelDatasetsTest, ParallelMapResumesFromASavedPosition) {
   const auto fail_at_5 = [](int64_t n) -> absl::StatusOr<int64_t> {
     if (n == 5) return absl::InternalError("not this one");
     return n;
@@ -302,7 +302,7 @@ TEST_F(ParallelDatasetsTest, AMapGoesOnWhereItWas) {
   }
 }
 
-TEST_F(ParallelDatasetsTest, AWaitEndsWithItsStep) {
+TEST_F(ParallelDatasetsTest, WaitEndsWithItsStep) {
   // The calls end only when they are told to.
   CapturedFunction::Done pending;
   const std::unique_ptr<Event> called = harness_.scheduler().NewEvent();
@@ -337,7 +337,7 @@ TEST_F(ParallelDatasetsTest, AWaitEndsWithItsStep) {
 }
 
 // A function may wait for what no step does while one saves.
-TEST_F(ParallelDatasetsTest, ASaveEndsWithItsStep) {
+TEST_F(ParallelDatasetsTest, SaveEndsWithItsStep) {
   const auto entered = harness_.scheduler().NewEvent();
   const auto go_on = harness_.scheduler().NewEvent();
   const auto map = Map(Range(6), 2, [&](int64_t n) {
@@ -360,7 +360,7 @@ TEST_F(ParallelDatasetsTest, ASaveEndsWithItsStep) {
   EXPECT_EQ(harness_.Rest<int64_t>(*map), (Numbers{1, 2, 3, 4, 5}));
 }
 
-TEST_F(ParallelDatasetsTest, ACacheIsFilledByAWholeWalk) {
+TEST_F(ParallelDatasetsTest, CacheIsFilledByACompletePass) {
   for (const char* file : {"", "cache"}) {
     const Tensor cached = Cache(Range(5), file);
     {
@@ -372,7 +372,7 @@ TEST_F(ParallelDatasetsTest, ACacheIsFilledByAWholeWalk) {
       EXPECT_EQ(harness_.Rest<int64_t>(*walk), UpTo(5)) << file << i;
     }
   }
-  // Nothing but the cache is left, which another data set finds.
+  // Nothing but the cache is left, which another dataset finds.
   EXPECT_EQ(harness_.files().ListDirectory(".").value(),
             std::vector<std::string>{"cache.weft_cache"});
   ASSERT_OK_AND_ASSIGN(const auto another,
@@ -380,7 +380,7 @@ TEST_F(ParallelDatasetsTest, ACacheIsFilledByAWholeWalk) {
   EXPECT_EQ(harness_.Rest<int64_t>(*another), UpTo(5));
 }
 
-TEST(ElementFileTest, APowerFailureLeavesAllOfAFileOrNone) {
+TEST(ElementFileTest, PowerFailureLeavesAWholeFileOrNone) {
   int num_whole = 0;
   for (uint64_t seed = 0; seed < 50; ++seed) {
     MemoryFileSystem disk({.tracks_syncs = true});
@@ -408,7 +408,7 @@ TEST(ElementFileTest, APowerFailureLeavesAllOfAFileOrNone) {
   EXPECT_GT(num_whole, 0);
 }
 
-TEST_F(ParallelDatasetsTest, ACacheGoesOnWhereItWas) {
+TEST_F(ParallelDatasetsTest, CacheResumesFromASavedPosition) {
   for (const char* file : {"", "cache"}) {
     for (size_t taken : {0, 3, 5}) {
       (void)harness_.files().DeleteFile("cache.weft_cache");
@@ -430,7 +430,7 @@ TEST_F(ParallelDatasetsTest, ACacheGoesOnWhereItWas) {
 
 // The position of a walk that fills a file holds none of its elements. The walk
 // that goes on from there fills no file, and the one after it does.
-TEST_F(ParallelDatasetsTest, ThePositionInAFirstWalkIsSmall) {
+TEST_F(ParallelDatasetsTest, PositionInTheFirstPassIsSmall) {
   const std::string large(100000, 'x');
   ASSERT_OK_AND_ASSIGN(
       const Tensor texts,
@@ -474,7 +474,7 @@ TEST_F(ParallelDatasetsTest, ThePositionInAFirstWalkIsSmall) {
 }
 
 // An element that a cancelled step has lost comes again in the next walk.
-TEST_F(ParallelDatasetsTest, ACacheIsNotFilledWithoutWhatWasLost) {
+TEST_F(ParallelDatasetsTest, CacheWithLostElementsIsNotFilled) {
   for (const char* file : {"", "cache"}) {
     Cancellation step;
     bool loses = true;
@@ -508,7 +508,7 @@ TEST_F(ParallelDatasetsTest, ACacheIsNotFilledWithoutWhatWasLost) {
   }
 }
 
-TEST_F(ParallelDatasetsTest, AnElementThatAFileDoesNotTakeLeavesNoCache) {
+TEST_F(ParallelDatasetsTest, UnsupportedElementLeavesNoCacheFile) {
   ASSERT_OK_AND_ASSIGN(const Tensor windows,
                        harness_.Make("WindowDataset",
                                      {Range(3), Count(2), Count(2), Count(1),
@@ -522,14 +522,14 @@ TEST_F(ParallelDatasetsTest, AnElementThatAFileDoesNotTakeLeavesNoCache) {
   ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(cached));
   for (int i = 0; i < 2; ++i) {
     EXPECT_THAT(harness_.Next(*walk),
-                StatusIs(absl::StatusCode::kUnimplemented, "can't be cached"));
+                StatusIs(absl::StatusCode::kUnimplemented, "cannot be cached"));
   }
   EXPECT_THAT(harness_.Next(*walk), StatusIs(absl::StatusCode::kOutOfRange));
   EXPECT_THAT(harness_.files().FileExists("windows.weft_cache"),
               StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST_F(ParallelDatasetsTest, ACacheThatIsDamagedIsNamed) {
+TEST_F(ParallelDatasetsTest, DamagedCacheIsNamed) {
   ASSERT_OK(harness_.files().WriteFileAtomically("cache.weft_cache",
                                                  std::string(40, 'x')));
   ASSERT_OK_AND_ASSIGN(const auto walk,
@@ -539,7 +539,7 @@ TEST_F(ParallelDatasetsTest, ACacheThatIsDamagedIsNamed) {
 }
 
 // An exception in a function's run destroys the callback.
-TEST_F(ParallelDatasetsTest, CallThatIsDroppedFails) {
+TEST_F(ParallelDatasetsTest, DroppedCallFails) {
   const Tensor range = Range(3);
   const auto walk = [&](bool throws) {
     ParallelMapOptions options;
@@ -581,7 +581,7 @@ class DroppingFunction : public RunnableFunction, public FunctionRuntime {
   DataTypeVector types_;
 };
 
-TEST_F(ParallelDatasetsTest, WaitedCallThatIsDroppedFails) {
+TEST_F(ParallelDatasetsTest, AwaitedDroppedCallFails) {
   const auto runtime = std::make_shared<DroppingFunction>();
   ASSERT_OK_AND_ASSIGN(
       const auto function,
@@ -591,12 +591,12 @@ TEST_F(ParallelDatasetsTest, WaitedCallThatIsDroppedFails) {
               StatusIs(absl::StatusCode::kResourceExhausted, "given up"));
 }
 
-TEST_F(ParallelDatasetsTest, AStateOfAnotherDataSetIsRefused) {
+TEST_F(ParallelDatasetsTest, StateOfAnotherDatasetIsRejected) {
   ASSERT_OK_AND_ASSIGN(const auto range, harness_.Walk(Range(5)));
   ASSERT_OK_AND_ASSIGN(const Variant state, harness_.Save(*range));
   ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(Prefetch(Range(5), 2)));
   EXPECT_THAT(harness_.Restore(*walk, state),
-              StatusIs(absl::StatusCode::kNotFound, "another data set"));
+              StatusIs(absl::StatusCode::kNotFound, "another dataset"));
   EXPECT_THAT(
       harness_.Restore(*walk, Variant()),
       StatusIs(absl::StatusCode::kInvalidArgument, "SerializeIterator"));

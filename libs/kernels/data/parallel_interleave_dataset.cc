@@ -1,6 +1,6 @@
-// ParallelInterleave: several data sets, which a function makes of the elements
-// of another one, read at once and given in turns. The order is that of
-// Interleave, unless it need not be kept.
+// ParallelInterleave reads several datasets, which a function returns for the
+// elements of its input, concurrently, and returns their elements round robin.
+// The order is that of Interleave, unless it need not be kept.
 #include <algorithm>
 #include <deque>
 #include <set>
@@ -22,24 +22,26 @@ namespace {
 
 using IteratorPtr = std::unique_ptr<DatasetIterator>;
 
-// Of what is read ahead of one data set; one element is there however large.
+// The maximum number of bytes buffered for one dataset, except that one element
+// is always buffered.
 constexpr int64_t kMostBufferedBytes = int64_t{64} << 20;
-// The same of all of them together.
+// The same limit for all datasets together.
 constexpr int64_t kMostBytes = int64_t{512} << 20;
-// As InterleaveDataset: bounds the data sets that one number can hold open.
+// As in InterleaveDataset: limits the open datasets that one number can
+// request.
 constexpr int64_t kMaxCycle = int64_t{1} << 20;
-// Threads that read, and data sets that are opened before their turn. Larger
-// numbers of parallel calls mean this.
+// The maximum number of reader threads, and of datasets opened ahead. Larger
+// numbers of parallel calls are reduced to it.
 constexpr int64_t kMaxReaders = 1024;
 
 struct InterleaveOptions {
   CapturedFunctionPtr function;
   int64_t cycle_length = 1;
   int64_t block_length = 1;
-  int64_t buffer_elements = 1;  // of each data set
+  int64_t buffer_elements = 1;  // of each dataset
   int64_t parallel_calls = 1;   // or kAutotune
   bool keeps_order = true;
-  // Whether it says that it is infinite where its input is.
+  // Whether the dataset reports infinite cardinality if its input does.
   bool may_be_infinite = true;
 };
 
@@ -62,7 +64,7 @@ class ParallelInterleaveDataset : public Dataset {
   const InterleaveOptions& options() const { return options_; }
   const DataTypeVector& input_types() const { return input_->output_types(); }
 
-  // What the function makes of `element`.
+  // Returns the function's dataset for `element`.
   absl::StatusOr<DatasetPtr> MakeSource(const IteratorContext& context,
                                         const DatasetElement& element) const {
     ASSIGN_OR_RETURN(const std::vector<Tensor> results,
@@ -81,18 +83,18 @@ class ParallelInterleaveDataset : public Dataset {
   const InterleaveOptions options_;
 };
 
-// One place in the cycle.
+// One slot of the cycle.
 struct Source {
   enum class State {
-    kWaiting,  // for an element of the input
-    kOpen,     // it has that, and what is made of it
-    kDone,     // no more comes than its results
-    kEmpty,    // and the input had nothing to go on with
+    kWaiting,  // needs an element of the input
+    kOpen,     // has an element and its dataset
+    kDone,     // only its buffered results are left
+    kEmpty,    // and the input has ended, too
   };
   State state = State::kWaiting;
   bool is_read = false;  // by a thread
   DatasetElement input;
-  IteratorPtr iterator;  // null until it is opened; of who reads it
+  IteratorPtr iterator;  // null until opened; used by its reader
   std::deque<ElementResult> results;
   int64_t bytes = 0;
 
@@ -134,7 +136,7 @@ class ParallelInterleaveIterator
         StartThreads();
         return taken_.MoveTo(element);
       }
-      // The turn may have come to a place that is not there yet.
+      // The next slot may not exist yet.
       StartThreads();
       const int64_t seen = changes_;
       RETURN_IF_ERROR(changed_.WaitFor(mutex_, context.scheduler(),
@@ -162,7 +164,7 @@ class ParallelInterleaveIterator
     return static_cast<int64_t>(sources_.size());
   }
 
-  // The next element as Interleave has it.
+  // Returns the next element in Interleave's order.
   Turn TakeInOrder() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     for (int64_t passed = 0; passed <= num_sources(); ++passed) {
       if (position_ >= num_sources() && !WrapAround()) return Turn::kWait;
@@ -175,7 +177,7 @@ class ParallelInterleaveIterator
       }
       if (source.state == Source::State::kDone) {
         Reopen(position_);
-        // It has the next turn but one, as others have one before.
+        // Other slots, which got elements earlier, come first.
         Advance();
         passed = -1;
         continue;
@@ -186,7 +188,7 @@ class ParallelInterleaveIterator
     return Turn::kEnd;
   }
 
-  // Whether the cycle has no more places, so that its first is the next.
+  // Returns whether the cycle has no more slots, so that its first one is next.
   bool WrapAround() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!input_has_ended_ && num_sources() < cycle_length_) return false;
     position_ = 0;
@@ -198,7 +200,7 @@ class ParallelInterleaveIterator
     in_block_ = 0;
   }
 
-  // Whatever is there first.
+  // Returns any available element.
   Turn TakeAny() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     bool may_come = !input_has_ended_;
     for (int64_t i = 0; i < num_sources(); ++i) {
@@ -244,7 +246,7 @@ class ParallelInterleaveIterator
            (source.results.size() < most && source.bytes < kMostBufferedBytes &&
             total_bytes_ < kMostBytes);
   }
-  // For a thread to read on.
+  // Queues the slot for a reader thread.
   void Enqueue(Source& source) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (source.is_read || source.state != Source::State::kOpen) return;
     if (!HasRoom(source)) return;
@@ -255,13 +257,13 @@ class ParallelInterleaveIterator
   bool MayGoOn() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return !is_paused_ && failure_.ok() && !background_.IsCancelled();
   }
-  // Places that are opened before the consumer comes to them.
+  // Returns whether slots may be opened before the consumer reaches them.
   bool MayGrow() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return num_sources() < cycle_length_ &&
            num_sources() - position_ < parallel_calls_;
   }
-  // Whether the next element is for a place whose data set has ended: in order,
-  // the turn comes to those that have had none before it comes back.
+  // Returns whether the next input element is for a slot whose dataset has
+  // ended: in order, slots without an element come first.
   bool FillsWaiting() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return !waiting_.empty() &&
            (!options().keeps_order || num_sources() == cycle_length_);
@@ -288,7 +290,7 @@ class ParallelInterleaveIterator
     changed_.Notify();
   }
 
-  // The thread that hands out elements of the input, in the order of places.
+  // The thread that distributes elements of the input, in the order of slots.
   void TakeInputs() {
     absl::MutexLock lock(&mutex_);
     while (MayGoOn() && WantsInput()) {
@@ -311,7 +313,7 @@ class ParallelInterleaveIterator
     is_taking_ = false;
     Changed();
   }
-  // Runs `work`. An exception, which may leave a place without its elements,
+  // Runs `work`. An exception, which may leave a slot without its elements,
   // ends the walk.
   void FailOnException(absl::FunctionRef<void()> work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -355,7 +357,7 @@ class ParallelInterleaveIterator
     return MakeInner(*source, context);
   }
 
-  // A thread that reads what is to be read.
+  // A thread that reads queued slots.
   void ReadSources() {
     absl::MutexLock lock(&mutex_);
     FailOnException([this] {
@@ -377,12 +379,12 @@ class ParallelInterleaveIterator
       }
       --active_;
       source.is_read = false;
-      // It may have got room between.
+      // Its buffer may have got room meanwhile.
       Enqueue(source);
     }
   }
-  // The next element, of a walk that begins where it has not; false at its end,
-  // and then the source has no iterator, nor where it could not begin.
+  // Returns the next element, starting the walk if necessary; false at its end
+  // or if it could not start, and then the source has no iterator.
   absl::StatusOr<bool> NextOf(Source& source, DatasetElement* element) {
     IteratorContext& context = background_.context();
     if (source.iterator == nullptr) {
@@ -406,7 +408,7 @@ class ParallelInterleaveIterator
     AddTo(source, std::move(result));
   }
 
-  // Until nothing goes on, or the step is cancelled.
+  // Waits until no thread is running, or the step is cancelled.
   absl::Status Pause(IteratorContext& context)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     is_paused_ = true;
@@ -416,7 +418,7 @@ class ParallelInterleaveIterator
                               return !is_taking_ && readers_ == 0;
                             });
   }
-  // On every way out of what has paused.
+  // Must be called on every path after a Pause.
   void Resume() {
     mutex_.AssertHeld();
     is_paused_ = false;
@@ -488,7 +490,8 @@ ParallelInterleaveIterator::RestoreSource(
   return source;
 }
 
-// What waits is to be filled, each once: else nobody ends the wait for it.
+// Each waiting slot must be in the list exactly once: otherwise the wait would
+// never end.
 absl::Status CheckWaiting(const std::vector<std::unique_ptr<Source>>& sources,
                           absl::Span<const int64_t> places) {
   std::set<int64_t> expected;
@@ -552,7 +555,7 @@ absl::Status ParallelInterleaveIterator::Restore(
                      " of ", count));
   }
   failure_ = absl::OkStatus();
-  active_ = 0;  // also where an exception has ended a reader
+  active_ = 0;  // also after a reader ended by an exception
   to_read_.clear();
   sources_ = std::move(sources);
   total_bytes_ = 0;
@@ -593,8 +596,8 @@ absl::Status CheckCycleLength(int64_t length) {
       length));
 }
 
-// What follows other_arguments: cycle_length, block_length, then what the
-// version of the op has.
+// Reads the inputs after other_arguments: cycle_length, block_length, and those
+// of the op's version.
 absl::StatusOr<InterleaveOptions> ReadOptions(const DatasetOp& op,
                                               const OpKernelContext& context,
                                               const Dataset& input, int first) {
@@ -611,8 +614,8 @@ absl::StatusOr<InterleaveOptions> ReadOptions(const DatasetOp& op,
   return options;
 }
 
-// Input `i`, num_parallel_calls of V2 to V4. The cycle's length may follow from
-// it, as in TensorFlow: the order of elements depends on that.
+// Input `i`, num_parallel_calls of V2 to V4. As in TensorFlow, the cycle length
+// may depend on it, because it determines the order of elements.
 absl::Status ReadParallelCalls(const OpKernelContext& context, int i,
                                InterleaveOptions& options) {
   ASSIGN_OR_RETURN(const int64_t calls,
@@ -647,8 +650,8 @@ absl::StatusOr<DatasetPtr> MakeInterleave(const DatasetOp& op,
                                                      std::move(options));
 }
 
-// prefetch_input_elements is how many data sets are opened before their turn:
-// here those of the cycle are, and no others.
+// prefetch_input_elements is the number of datasets opened ahead: Weft opens
+// those of the cycle, and no others.
 absl::StatusOr<InterleaveOptions> ReadBufferedOptions(
     const DatasetOp& op, const OpKernelContext& context, const Dataset& input,
     int first, int buffer) {
@@ -681,8 +684,8 @@ absl::StatusOr<DatasetPtr> MakeInterleaveV4(const DatasetOp& op,
                                                      std::move(options));
 }
 
-// The old ones, whose threads are as many as the cycle is long. Whether they
-// keep the order is an input of the older, an attr of the newer.
+// The older ops have one thread for each slot of the cycle. The order is
+// controlled by an input in the older of them, by an attr in the newer.
 template <bool kIsInput>
 absl::StatusOr<DatasetPtr> MakeOldInterleave(const DatasetOp& op,
                                              OpKernelContext& context) {

@@ -17,20 +17,21 @@
 namespace weft {
 namespace {
 
-// Calls and results at a time; larger numbers of parallel calls mean this.
+// The maximum number of concurrent calls and results; larger numbers of
+// parallel calls are reduced to it.
 constexpr int64_t kMaxCalls = int64_t{1} << 14;
 
-// A thread takes elements from the input and starts calls as long as there is
-// room for their results; calls run on the compute pool.
+// A thread takes elements from the input and starts calls while there is room
+// for their results; calls run on the compute pool.
 class ParallelMapIterator : public DatasetIterator {
  public:
   ParallelMapIterator(DatasetPtr owner, std::unique_ptr<DatasetIterator> input,
-                      ParallelMapOptions options, size_t room,
+                      ParallelMapOptions options, size_t capacity,
                       const IteratorContext& context)
       : owner_(std::move(owner)),
         input_(std::move(input)),
         options_(std::move(options)),
-        room_(room),
+        capacity_(capacity),
         charge_(context.allocator()),
         background_(context) {}
 
@@ -113,8 +114,8 @@ class ParallelMapIterator : public DatasetIterator {
   using CallPtr = std::shared_ptr<Call>;
   using Calls = std::deque<CallPtr>;
 
-  // Ends a call once: with its results, or with an error where it is destroyed
-  // before. REQUIRES: mutex_ is not held.
+  // Ends a call once: with its results, or with an error if it is destroyed
+  // first. REQUIRES: mutex_ is not held.
   class CallEnd {
    public:
     CallEnd(ParallelMapIterator& iterator, CallPtr call)
@@ -133,12 +134,12 @@ class ParallelMapIterator : public DatasetIterator {
     }
 
    private:
-    BackgroundWork::Running running_;  // keeps the iterator
+    BackgroundWork::Running running_;  // keeps the iterator alive
     ParallelMapIterator* iterator_;
     CallPtr call_;
   };
 
-  // The call whose result is the next.
+  // The call whose result is returned next.
   Calls::const_iterator FindNext() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     const auto end = options_.keeps_order && !calls_.empty()
                          ? calls_.begin() + 1
@@ -150,13 +151,13 @@ class ParallelMapIterator : public DatasetIterator {
   bool Next() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return FindNext() != calls_.end();
   }
-  // Nothing comes, or first the error of an element that was lost.
+  // Returns whether no result follows, or the error of a lost element is next.
   bool HasEnded() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return calls_.empty() && !is_feeding_ &&
            (input_has_ended_ || !feed_error_.ok());
   }
   bool MayFeed() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return calls_.size() < room_ && !input_has_ended_ && feed_error_.ok() &&
+    return calls_.size() < capacity_ && !input_has_ended_ && feed_error_.ok() &&
            !is_paused_ && !background_.IsCancelled();
   }
 
@@ -166,8 +167,8 @@ class ParallelMapIterator : public DatasetIterator {
     is_feeding_ = true;  // unless Start threw; Feed waits for the lock
   }
 
-  // Until nothing goes on, or the step is cancelled: a function may wait for
-  // what no step does while one saves.
+  // Waits until no call is running, or the step is cancelled: a function may
+  // wait for an event that cannot happen during a save.
   absl::Status Pause(IteratorContext& context)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     is_paused_ = true;
@@ -179,7 +180,7 @@ class ParallelMapIterator : public DatasetIterator {
                              [](const CallPtr& call) { return call->is_done; });
         });
   }
-  // On every way out of what has paused.
+  // Must be called on every path after a Pause.
   void Resume() {
     mutex_.AssertHeld();
     is_paused_ = false;
@@ -212,7 +213,7 @@ class ParallelMapIterator : public DatasetIterator {
       }
       calls_.push_back(call);
       if (!has.ok()) {
-        // The input's own: only a function's OUT_OF_RANGE may be the end.
+        // The input's own error: only a function's OUT_OF_RANGE may be the end.
         End(*call, has.status());
         return absl::OkStatus();
       }
@@ -238,7 +239,7 @@ class ParallelMapIterator : public DatasetIterator {
     });
     if (started.ok()) return;
     absl::MutexLock lock(&mutex_);
-    // The end of a closure that was made has ended the call.
+    // If the closure was created, its destruction has ended the call.
     if (!call->is_done) End(*call, started);
   }
 
@@ -263,7 +264,7 @@ class ParallelMapIterator : public DatasetIterator {
     }
     if (!status.ok()) {
       call.result.element.clear();
-      charge_.AddBytes(0).IgnoreError();  // an error, which is taken as well
+      charge_.AddBytes(0).IgnoreError();  // an error is consumed as well
     }
     call.result.status = std::move(status);
     call.is_done = true;
@@ -273,15 +274,15 @@ class ParallelMapIterator : public DatasetIterator {
   const DatasetPtr owner_;
   const std::unique_ptr<DatasetIterator> input_;
   const ParallelMapOptions options_;
-  const size_t room_;
+  const size_t capacity_;
 
   mutable absl::Mutex mutex_;
   Signal changed_;
   Calls calls_ ABSL_GUARDED_BY(mutex_);           // in the order of the input
   ElementCharge charge_ ABSL_GUARDED_BY(mutex_);  // for the results in calls_
   bool input_has_ended_ ABSL_GUARDED_BY(mutex_) = false;
-  // Of an element that was lost after those in calls_; ends the feeding until
-  // the consumer has taken it.
+  // The error of an element that was lost after those in calls_. Feeding stops
+  // until the consumer has taken it.
   absl::Status feed_error_ ABSL_GUARDED_BY(mutex_);
   bool is_feeding_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_paused_ ABSL_GUARDED_BY(mutex_) = false;
@@ -294,12 +295,12 @@ class ParallelMapIterator : public DatasetIterator {
 std::unique_ptr<DatasetIterator> NewParallelMapIterator(
     DatasetPtr owner, std::unique_ptr<DatasetIterator> input,
     ParallelMapOptions options, const IteratorContext& context) {
-  const int64_t room = options.parallel_calls == kAutotune
-                           ? context.scheduler().num_compute_threads()
-                           : options.parallel_calls;
+  const int64_t capacity = options.parallel_calls == kAutotune
+                               ? context.scheduler().num_compute_threads()
+                               : options.parallel_calls;
   return std::make_unique<ParallelMapIterator>(
       std::move(owner), std::move(input), std::move(options),
-      static_cast<size_t>(std::min(room, kMaxCalls)), context);
+      static_cast<size_t>(std::min(capacity, kMaxCalls)), context);
 }
 
 absl::Status CheckParallelCalls(int64_t parallel_calls) {

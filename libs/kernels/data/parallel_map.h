@@ -1,5 +1,5 @@
-// ParallelMap: an iterator of what a function makes of each element of another
-// one, several at a time.
+// ParallelMap is an iterator that applies a function to several elements of
+// another iterator concurrently.
 #ifndef WEFT_LIBS_KERNELS_DATA_PARALLEL_MAP_H_
 #define WEFT_LIBS_KERNELS_DATA_PARALLEL_MAP_H_
 
@@ -12,31 +12,31 @@
 
 namespace weft {
 
-// TensorFlow's AUTOTUNE: as many as there are cores.
+// TensorFlow's AUTOTUNE: one call per core.
 inline constexpr int64_t kAutotune = -1;
 
 struct ParallelMapOptions {
-  // Calls `done` once, perhaps before it returns; does not wait. Called on
+  // Calls `done` once, possibly before it returns, and does not wait. Called on
   // Pool::kCompute.
   std::function<void(const IteratorContext& context, DatasetElement element,
                      CapturedFunction::Done done)>
       map;
   int64_t parallel_calls = 1;  // or kAutotune
   bool keeps_order = true;
-  // Whether what `map` gives of code OUT_OF_RANGE is the end, and no error.
+  // True: an OUT_OF_RANGE result of `map` is the end, not an error.
   bool ends_out_of_range = false;
 };
 
-// Results that nobody took yet are no more than calls at a time. `owner` is
-// held: the data set whose iterator it is.
+// The number of buffered results is limited to that of concurrent calls.
+// `owner`, the dataset of the iterator, is kept alive.
 std::unique_ptr<DatasetIterator> NewParallelMapIterator(
     DatasetPtr owner, std::unique_ptr<DatasetIterator> input,
     ParallelMapOptions options, const IteratorContext& context);
 
-// OK for a number of parallel calls that there can be.
+// Checks that the number of parallel calls is valid.
 absl::Status CheckParallelCalls(int64_t parallel_calls);
-// Whether order matters, by an attr `deterministic` ("true", "false",
-// "default") or else `sloppy` (a bool).
+// Returns whether the order must be kept, by attr `deterministic` ("true",
+// "false", "default"), else by attr `sloppy` (a bool).
 absl::StatusOr<bool> KeepsOrder(const DatasetOp& op);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// Data sets that call a function for several elements at a time: ParallelMap,
-// and MapAndBatch, which puts the results together.
+// Datasets that call a function for several elements concurrently: ParallelMap,
+// and MapAndBatch, which batches the results.
 #include <algorithm>
 #include <utility>
 
@@ -85,8 +85,9 @@ absl::StatusOr<DatasetPtr> MakeParallelMap(const DatasetOp& op,
       op.name, op.element, std::move(input), std::move(options));
 }
 
-// Batches of what comes from `mapped`. All elements of a batch are taken before
-// its first error is given, so that the next one begins where it would have.
+// Batches of the elements of `mapped`. All elements of a batch are taken before
+// its first error is returned, so that the next batch begins at the right
+// element.
 class MapAndBatchDataset : public Dataset {
  public:
   MapAndBatchDataset(const DatasetOp& op, DatasetPtr mapped, int64_t size,
@@ -126,7 +127,7 @@ class MapAndBatchDataset::Iterator : public IteratorOf<MapAndBatchDataset> {
       DatasetElement element;
       const absl::StatusOr<bool> has =
           NextUnlessCancelled(*input_, context, &element);
-      // What was taken stays for the next call.
+      // The elements taken so far are kept for the next call.
       if (!has.ok()) RETURN_IF_ERROR(context.cancellation().status());
       has_ended = has.ok() && !*has;
       if (has_ended) break;
@@ -137,7 +138,8 @@ class MapAndBatchDataset::Iterator : public IteratorOf<MapAndBatchDataset> {
       } else if (error_.ok()) {
         error_ = status;
       }
-      // The rest of a batch that has no room would take as long as it is large.
+      // For a batch without memory, taking the remaining elements could take
+      // very long.
       if (has.ok() && !status.ok()) break;
     }
     return Finish(context, batch);
@@ -145,7 +147,7 @@ class MapAndBatchDataset::Iterator : public IteratorOf<MapAndBatchDataset> {
 
   absl::Status Save(IteratorContext& context,
                     IteratorStateWriter writer) override {
-    // Between calls something is kept only after one that was cancelled.
+    // Elements are only kept between calls after a cancelled call.
     writer.Write("kept", elements_);
     writer.Write("taken", taken_);
     if (!error_.ok()) WriteResult(writer, "error", {error_, {}});
@@ -156,7 +158,7 @@ class MapAndBatchDataset::Iterator : public IteratorOf<MapAndBatchDataset> {
                        const IteratorStateReader& reader) override {
     ASSIGN_OR_RETURN(auto kept,
                      reader.ReadElements("kept", dataset().output_types()));
-    // Earlier states say nothing of elements that failed.
+    // Earlier states do not record failed elements.
     auto taken = static_cast<int64_t>(kept.size());
     if (reader.Has("taken")) {
       ASSIGN_OR_RETURN(taken, reader.ReadCount("taken", dataset().size_));
@@ -174,7 +176,7 @@ class MapAndBatchDataset::Iterator : public IteratorOf<MapAndBatchDataset> {
   }
 
  private:
-  // Elements that were taken and are not kept have failed.
+  // Elements that were taken but are not kept have failed.
   absl::Status CheckKept(int64_t kept, int64_t taken,
                          const absl::Status& error) const {
     const bool fits = error.ok() ? kept == taken : kept < taken;
@@ -201,7 +203,7 @@ class MapAndBatchDataset::Iterator : public IteratorOf<MapAndBatchDataset> {
   }
 
   const IteratorPtr input_;
-  // Of the batch at hand; some of them failed.
+  // The number of taken elements of the current batch; some of them failed.
   int64_t taken_ = 0;
   std::vector<DatasetElement> elements_;
   absl::Status error_;

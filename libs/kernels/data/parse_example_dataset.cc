@@ -1,7 +1,7 @@
-// Elements that are vectors of serialized examples, parsed several at a time. A
-// sparse feature is a vector of three variants, which DeserializeSparse takes
-// apart: indices, values and shape. A ragged one is a variant scalar, which
-// RaggedTensorFromVariant takes apart.
+// Parses elements that are vectors of serialized examples, several
+// concurrently. A sparse feature becomes a vector of three variants for
+// DeserializeSparse: indices, values and shape. A ragged feature becomes a
+// variant scalar for RaggedTensorFromVariant.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -22,12 +22,12 @@ namespace {
 struct Feature {
   enum class Kind { kDense, kSparse, kRagged };
 
-  // Its key is that of the others, too.
+  // Its key is also used for features of the other kinds.
   DenseFeature dense;
   Kind kind = Kind::kDense;
-  // Of the others.
+  // For the other kinds.
   DataType value_type = DT_INVALID;
-  DataType split_type = DT_INVALID;  // of a ragged one
+  DataType split_type = DT_INVALID;  // of a ragged feature
   size_t number = 0;                 // among those of its kind
 
   DataType output_type() const {
@@ -47,7 +47,7 @@ Tensor VariantsOf(const SparseValues& sparse) {
 
 class ParseExampleDataset : public UnaryDataset {
  public:
-  // `features` are in the order of the components, that of their keys.
+  // `features` are in the order of the components: sorted by key.
   ParseExampleDataset(const DatasetOp& op, DatasetPtr input, Features features,
                       int64_t parallel_calls, bool keeps_order)
       : UnaryDataset(op, std::move(input)),
@@ -61,7 +61,7 @@ class ParseExampleDataset : public UnaryDataset {
     ParallelMapOptions options;
     options.parallel_calls = parallel_calls_;
     options.keeps_order = keeps_order_;
-    // The iterator holds this.
+    // The iterator keeps this dataset alive.
     options.map = [this](const IteratorContext& c, DatasetElement element,
                          CapturedFunction::Done done) {
       done(CatchExceptions([&] { return Parse(c, element); }));

@@ -1,6 +1,6 @@
-// Elements made ahead of time: a thread fills a buffer, which has room for so
-// many elements and bytes, while the consumer does something else. The thread
-// ends where there is no room, and is started again by who makes some.
+// Prefetch computes elements ahead of time: a thread fills a buffer, bounded in
+// elements and bytes, while the consumer does other work. The thread ends when
+// the buffer is full, and is started again when the consumer makes room.
 #include <algorithm>
 #include <deque>
 #include <utility>
@@ -16,7 +16,7 @@
 namespace weft {
 namespace {
 
-// One element is there however large it is.
+// One element is buffered however large it is.
 constexpr int64_t kMostPrefetchedBytes = int64_t{256} << 20;
 
 class PrefetchDataset : public Dataset {
@@ -36,11 +36,11 @@ class PrefetchDataset : public Dataset {
 class PrefetchIterator : public IteratorOf<PrefetchDataset> {
  public:
   PrefetchIterator(const PrefetchDataset& dataset,
-                   std::unique_ptr<DatasetIterator> input, size_t room,
+                   std::unique_ptr<DatasetIterator> input, size_t capacity,
                    const IteratorContext& context)
       : IteratorOf(dataset),
         input_(std::move(input)),
-        room_(room),
+        capacity_(capacity),
         background_(context) {}
 
   absl::StatusOr<bool> GetNext(IteratorContext& context,
@@ -98,7 +98,7 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
 
  private:
   bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return buffer_.size() < room_ &&
+    return buffer_.size() < capacity_ &&
            (buffer_.empty() || bytes_ < kMostPrefetchedBytes);
   }
   bool MayFill() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -112,7 +112,7 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
     is_filling_ = true;  // unless Start threw; Fill waits for the lock
   }
 
-  // Until nothing goes on, or the step is cancelled.
+  // Waits until the thread has ended, or the step is cancelled.
   absl::Status Pause(IteratorContext& context)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     is_paused_ = true;
@@ -122,7 +122,7 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
                              return !is_filling_;
                            });
   }
-  // On every way out of what has paused.
+  // Must be called on every path after a Pause.
   void Resume() {
     mutex_.AssertHeld();
     is_paused_ = false;
@@ -160,15 +160,15 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
   }
 
   const std::unique_ptr<DatasetIterator> input_;
-  const size_t room_;
+  const size_t capacity_;
 
   mutable absl::Mutex mutex_;
   Signal filled_;
   std::deque<ElementResult> buffer_ ABSL_GUARDED_BY(mutex_);
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool has_ended_ ABSL_GUARDED_BY(mutex_) = false;
-  // Of an element that was lost after those in buffer_; ends the filling until
-  // the consumer has taken it.
+  // The error of an element that was lost after those in buffer_. Filling stops
+  // until the consumer has taken it.
   absl::Status fill_error_ ABSL_GUARDED_BY(mutex_);
   bool is_filling_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_paused_ ABSL_GUARDED_BY(mutex_) = false;
@@ -180,10 +180,10 @@ absl::StatusOr<std::unique_ptr<DatasetIterator>> PrefetchDataset::NewIterator(
     IteratorContext& context) const {
   ASSIGN_OR_RETURN(auto input, input_->MakeIterator(context));
   if (size_ == 0) return input;
-  const int64_t room =
+  const int64_t capacity =
       size_ == kAutotune ? context.scheduler().num_compute_threads() : size_;
-  return std::make_unique<PrefetchIterator>(*this, std::move(input),
-                                            static_cast<size_t>(room), context);
+  return std::make_unique<PrefetchIterator>(
+      *this, std::move(input), static_cast<size_t>(capacity), context);
 }
 
 absl::StatusOr<DatasetPtr> MakePrefetch(const DatasetOp& op,

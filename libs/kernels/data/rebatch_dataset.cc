@@ -1,5 +1,5 @@
-// Batches of other sizes: the rows of the elements, which are batches already,
-// so many at a time.
+// Rebatch returns batches of other sizes from the rows of its elements, which
+// are batches.
 #include <algorithm>
 #include <utility>
 
@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-// INVALID_ARGUMENT unless all components have one number of rows: that number.
+// The common number of rows of all components, or INVALID_ARGUMENT.
 absl::StatusOr<int64_t> CommonRows(const DatasetElement& batch) {
   for (const Tensor& component : batch) {
     if (component.rank() == 0) {
@@ -30,8 +30,9 @@ absl::StatusOr<int64_t> CommonRows(const DatasetElement& batch) {
   return batch.empty() ? 0 : batch[0].dim(0);
 }
 
-// Tensors one below the other, as one; FAILED_PRECONDITION, as in TensorFlow,
-// where their rows differ. REQUIRES: there is one, and none is a scalar.
+// Concatenates tensors along the first dimension; FAILED_PRECONDITION, as in
+// TensorFlow, if their row shapes differ. REQUIRES: there is at least one
+// tensor, and none is a scalar.
 absl::StatusOr<Tensor> Stacked(const std::vector<DatasetElement>& parts,
                                size_t c, Allocator& allocator) {
   if (parts.size() == 1) return parts[0][c];
@@ -76,7 +77,7 @@ class RebatchDataset : public UnaryDataset {
     ASSIGN_OR_RETURN(const bool drop,
                      ScalarInput<bool>(context, 2, "drop_remainder"));
     if (sizes.empty()) {
-      return absl::InvalidArgumentError("there are no batch_sizes");
+      return absl::InvalidArgumentError("batch_sizes must not be empty");
     }
     for (const int64_t size : sizes) {
       if (size > 0) continue;
@@ -104,8 +105,8 @@ class RebatchDataset : public UnaryDataset {
       const int64_t size = dataset().sizes_[turn_];
       const absl::Status status = Take(context, size);
       if (!status.ok()) {
-        // An element's error is its batch's, which is gone; a step that was
-        // cancelled leaves what it had taken to the next one.
+        // An element's error is returned for the batch, which is dropped; a
+        // cancelled step leaves the rows it took to the next one.
         if (!context.cancellation().IsCancelled()) Forget();
         return status;
       }
@@ -153,7 +154,7 @@ class RebatchDataset : public UnaryDataset {
     }
 
    private:
-    // Rows of the input until there are `size`, or it ends.
+    // Takes rows of the input until there are `size`, or it ends.
     absl::Status Take(IteratorContext& context, int64_t size) {
       ElementCharge charge(context.allocator());
       RETURN_IF_ERROR(charge.AddAll(parts_));
@@ -191,7 +192,7 @@ class RebatchDataset : public UnaryDataset {
       return absl::OkStatus();
     }
 
-    // Sees to it that there is a row; false at the end.
+    // Ensures that there is a row; returns false at the end.
     absl::StatusOr<bool> Fill(IteratorContext& context) {
       while (next_ == rows_) {
         RETURN_IF_ERROR(context.cancellation().status());
@@ -203,7 +204,7 @@ class RebatchDataset : public UnaryDataset {
       return true;
     }
 
-    // From the next one up to `end`.
+    // Returns the rows from the next one up to `end`.
     absl::StatusOr<DatasetElement> Rows(IteratorContext& context,
                                         int64_t end) const {
       DatasetElement rows;
@@ -214,8 +215,8 @@ class RebatchDataset : public UnaryDataset {
       return rows;
     }
 
-    int64_t turn_ = 0;                   // which of the sizes is the next
-    std::vector<DatasetElement> parts_;  // of the batch at hand
+    int64_t turn_ = 0;                   // index of the next batch size
+    std::vector<DatasetElement> parts_;  // of the current batch
     int64_t taken_ = 0;                  // rows in them
     DatasetElement batch_;
     int64_t next_ = 0, rows_ = 0;

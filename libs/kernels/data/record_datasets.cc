@@ -1,5 +1,5 @@
-// Data sets of the lines and records of files: TextLine, TFRecord, FixedLength.
-// buffer_size is only checked: files have buffers of their own.
+// Datasets of the lines and records of files: TextLine, TFRecord, FixedLength.
+// buffer_size is only checked: files have their own buffers.
 #include <algorithm>
 #include <utility>
 
@@ -43,7 +43,7 @@ class TFRecordFile : public TextFile {
       : version_(file->version()),
         reader_(std::move(file), {.compression = compression}) {}
 
-  // OUT_OF_RANGE where the file is shorter.
+  // Returns OUT_OF_RANGE if the file is shorter.
   absl::Status GoTo(uint64_t position) { return reader_.GoTo(position); }
 
   absl::StatusOr<bool> ReadText(std::string& record) override {
@@ -58,10 +58,10 @@ class TFRecordFile : public TextFile {
   summary::RecordReader reader_;
 };
 
-// As of lines and of TFRecords.
+// The same limit as for lines and TFRecords.
 constexpr uint64_t kMostFixedRecordBytes = uint64_t{2} << 30;
 
-// All in bytes.
+// All sizes are in bytes.
 struct FixedLayout {
   uint64_t header = 0, record = 0, footer = 0;
 };
@@ -82,8 +82,8 @@ absl::Status AppendUpTo(InputStream& stream, uint64_t count, std::string& to) {
   return absl::OkStatus();
 }
 
-// Records between a header and a footer, of which no more is known than that
-// the file ends with it.
+// Records between a header and a footer. The position of the footer is known
+// only at the end of the file.
 class FixedLengthFile : public TextFile {
  public:
   FixedLengthFile(std::string path, std::string version,
@@ -129,12 +129,13 @@ class FixedLengthFile : public TextFile {
   std::string version() const override { return version_; }
 
  private:
-  // By who reads, so that a file that ends there is an error and no more.
+  // Called by the first read, so that a file without a complete header is an
+  // error of this file only.
   absl::Status SkipHeader() {
     const absl::Status status = SkipBytes(*stream_, layout_.header - position_);
     if (absl::IsOutOfRange(status)) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "it ends within its header of ", layout_.header, " bytes"));
+          "the file ends within its header of ", layout_.header, " bytes"));
     }
     RETURN_IF_ERROR(status);
     position_ = layout_.header;
@@ -153,7 +154,7 @@ class FixedLengthFile : public TextFile {
   const std::string version_;
   const std::unique_ptr<InputStream> stream_;
   const FixedLayout layout_;
-  std::string ahead_;  // read, and given to nobody
+  std::string ahead_;  // read, but not returned yet
   uint64_t position_;
 };
 
@@ -198,7 +199,7 @@ class TFRecordDataset : public FilesDataset {
     }
     if (position > 0) {
       const absl::Status status = result->GoTo(position);
-      // Behind the end there are no records.
+      // There are no records after the end.
       if (!absl::IsOutOfRange(status)) RETURN_IF_ERROR(status);
     }
     return result;
@@ -263,7 +264,7 @@ absl::StatusOr<DatasetPtr> MakeTFRecord(const DatasetOp& op,
   ASSIGN_OR_RETURN(auto files,
                    VectorInput<std::string>(context, 0, "filenames"));
   ASSIGN_OR_RETURN(const Compression compression, CompressionInput(context, 1));
-  // As in TensorFlow any buffer_size will do.
+  // As in TensorFlow, any buffer_size is accepted.
   std::vector<int64_t> offsets;
   if (context.num_inputs() > 3) {
     ASSIGN_OR_RETURN(offsets, VectorInput<int64_t>(context, 3, "byte_offsets"));
@@ -284,7 +285,7 @@ absl::StatusOr<DatasetPtr> MakeTFRecord(const DatasetOp& op,
 absl::StatusOr<uint64_t> ReadBytes(const OpKernelContext& context, int i,
                                    absl::string_view name, int64_t least) {
   ASSIGN_OR_RETURN(const int64_t bytes, ScalarInput<int64_t>(context, i, name));
-  // The sum of all has to be a number, and what is in memory bounded.
+  // The sum of all sizes must not overflow, and the memory must be bounded.
   constexpr int64_t kMost = int64_t{2} << 30;
   if (bytes >= least && bytes <= kMost) return static_cast<uint64_t>(bytes);
   if (bytes > kMost) {
@@ -304,7 +305,7 @@ absl::StatusOr<DatasetPtr> MakeFixedLength(const DatasetOp& op,
   ASSIGN_OR_RETURN(layout.record, ReadBytes(context, 2, "record_bytes", 1));
   ASSIGN_OR_RETURN(layout.footer, ReadBytes(context, 3, "footer_bytes", 0));
   RETURN_IF_ERROR(CheckBufferSize(context, 4));
-  // Both are read before a record is given. A device file has no end.
+  // Both are read before a record is returned. A device file has no end.
   if (layout.record > kMostFixedRecordBytes ||
       layout.footer > kMostFixedRecordBytes) {
     return absl::InvalidArgumentError(absl::StrCat(

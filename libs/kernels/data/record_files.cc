@@ -15,7 +15,7 @@
 namespace weft {
 
 absl::StatusOr<bool> RecordFile::ReadText(std::string&) {
-  return absl::UnimplementedError("records of this file are no texts");
+  return absl::UnimplementedError("records of this file are not strings");
 }
 
 absl::StatusOr<bool> TextFile::Read(Allocator& allocator,
@@ -29,18 +29,19 @@ absl::StatusOr<bool> TextFile::Read(Allocator& allocator,
 
 namespace {
 
-// How long an error of the machine (no descriptor, no memory, a disk that does
-// not read) or of a store may come again before a file is given up.
+// The time for which a local error (no descriptor, no memory, a disk that
+// cannot be read) or an error of an object store is retried before a file is
+// given up.
 constexpr absl::Duration kGiveUpAfter = absl::Seconds(10);
 
-// Whether the file may be reached later, however long that takes.
+// Returns whether the file may become reachable later.
 bool MayPass(const absl::Status& error) {
   return absl::IsUnavailable(error) || absl::IsDeadlineExceeded(error) ||
          absl::IsAborted(error) || absl::IsCancelled(error);
 }
 
-// Stores of objects refuse whatever there is while keys are renewed late, or
-// where a proxy answers in their place.
+// Returns whether an object store may have refused access to an existing file,
+// for example because credentials are renewed late or a proxy answered.
 bool MayBeOfTheStore(const absl::Status& error, absl::string_view path) {
   return !SchemeAndHost(path).empty() &&
          (absl::IsPermissionDenied(error) || absl::IsFailedPrecondition(error));
@@ -100,7 +101,8 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
   }
 
  private:
-  // What `read` reads of the first file that has a record; false at the end.
+  // Applies `read` to the first file that has a record; returns false at the
+  // end.
   template <typename Read>
   absl::StatusOr<bool> Next(IteratorContext& context, const Read& read) {
     while (index_ < names().size()) {
@@ -120,8 +122,8 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
     return false;
   }
 
-  // Returns `error`. The file at hand is given up where the error would come
-  // again and again.
+  // Returns `error`. Gives up the current file if the error would recur
+  // forever.
   absl::Status Failed(IteratorContext& context, const absl::Status& error) {
     const absl::Time now = context.scheduler().clock().Now();
     const bool comes_again =
@@ -138,7 +140,7 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
     }
     return error;
   }
-  // Whether an error that has come again will come each time.
+  // Returns whether an error that has recurred will recur forever.
   bool Stays(const absl::Status& error, absl::Time now) const {
     if (MayPass(error)) return false;
     const bool is_of_the_file =
@@ -146,8 +148,8 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
         absl::IsOutOfRange(error) || absl::IsUnimplemented(error);
     return is_of_the_file || now - first_error_ >= kGiveUpAfter;
   }
-  // Of a file that can't be read on after an error. Where the error may be that
-  // of the way to the file, the next call opens it again.
+  // Closes a file that cannot be read further after an error. If access to the
+  // file may have failed rather than the file itself, the next call reopens it.
   void GiveUp(const absl::Status& error) {
     if (!MayPass(error) && !MayBeOfTheStore(error, name())) {
       return GoToNextFile();
@@ -156,17 +158,18 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
     version_ = file_->version();
     file_.reset();
   }
-  // Of a file that was opened again: whether it is another one by now, in which
-  // that position means nothing.
+  // Returns whether a reopened file is a new version, in which the old position
+  // is meaningless.
   bool IsReplaced() const {
     const std::string version = file_->version();
     return !version_.empty() && !version.empty() && version != version_;
   }
   absl::Status GiveUpReplaced() {
     const absl::Status error = absl::FailedPreconditionError(absl::StrCat(
-        name(), ": it was replaced while it was read, up to byte ", reopen_at_,
-        ", so its other records can't be read. Write new data to files of "
-        "other names."));
+        name(), ": it was replaced after it had been read up to byte ",
+        reopen_at_,
+        ", so its remaining records cannot be read. Write new data to files "
+        "with new names."));
     GoToNextFile();
     return error;
   }
@@ -189,7 +192,7 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
                      dataset().Open(context.file_system(), index_, position));
     return absl::OkStatus();
   }
-  // Of what opens a file; the file system has named it.
+  // The error of opening a file; the file system has named it.
   absl::Status Named(const absl::Status& status) const {
     if (status.ok() || absl::StrContains(status.message(), name())) {
       return status;
@@ -198,13 +201,14 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
   }
 
   size_t index_ = 0;
-  std::unique_ptr<RecordFile> file_;  // null before the first and between two
-  uint64_t reopen_at_ = 0;            // where it goes on while it is null
-  std::string version_;               // of the file that was given up there
-  // Of the file at hand, and where it was at that.
+  // null before the first file and between two
+  std::unique_ptr<RecordFile> file_;
+  uint64_t reopen_at_ = 0;  // the position to continue at while file_ is null
+  std::string version_;     // of the file that was closed at reopen_at_
+  // The last error of the current file, and the position.
   absl::StatusCode last_error_ = absl::StatusCode::kOk;
   uint64_t position_of_error_ = 0;
-  absl::Time first_error_;  // of that code, there
+  absl::Time first_error_;  // of that code, at that position
 };
 
 absl::StatusOr<std::unique_ptr<DatasetIterator>> FilesDataset::NewIterator(
@@ -231,7 +235,7 @@ absl::StatusOr<std::unique_ptr<InputStream>> OpenStream(
   const absl::Status status = SkipBytes(*stream, position);
   if (absl::IsOutOfRange(status)) {
     return absl::DataLossError(absl::StrCat(
-        "it ends before ", position, ", where it should be gone on with"));
+        "the file ends before offset ", position, ", where reading resumes"));
   }
   RETURN_IF_ERROR(status);
   return stream;

@@ -1,9 +1,8 @@
-// RecordFile: the records of one file, one after the other, for data sets of
-// files: lines, TFRecords, records of one length. FilesDataset: those of
-// several files.
+// RecordFile reads the records of one file, for file datasets: lines,
+// TFRecords, fixed-length records. FilesDataset reads several files.
 //
 // Threads: a RecordFile is used by one thread at a time; its calls block, as
-// files do. The data set is thread-safe.
+// files do. The dataset is thread-safe.
 #ifndef WEFT_LIBS_KERNELS_DATA_RECORD_FILES_H_
 #define WEFT_LIBS_KERNELS_DATA_RECORD_FILES_H_
 
@@ -25,24 +24,24 @@ namespace weft {
 class RecordFile {
  public:
   virtual ~RecordFile() = default;
-  // The next record into *element; false at the end of the file. Errors name no
-  // file.
+  // Reads the next record into *element; returns false at the end of the file.
+  // Errors do not name the file.
   virtual absl::StatusOr<bool> Read(Allocator& allocator,
                                     DatasetElement* element) = 0;
-  // The next record as it is, where FilesDataset::HoldsTexts.
+  // Reads the next record unchanged, if FilesDataset::HoldsTexts.
   virtual absl::StatusOr<bool> ReadText(std::string& text);
-  // Where the next record begins, in what the file is decompressed to.
+  // The position of the next record in the decompressed data.
   virtual uint64_t position() const = 0;
-  // Whether nothing more can be read after an error: the next record is that of
-  // the next file, or, after an error that may pass, of the file opened again
-  // at position(). Else an error stays.
+  // Returns whether nothing more can be read after an error. The next record is
+  // then that of the next file or, after a transient error, that of the file
+  // reopened at position(). Otherwise the error remains.
   virtual bool IsGivenUpAfterError() const = 0;
-  // That of the file that is read (RandomAccessFile::version). To be known
-  // where a file is opened again.
+  // The version of the file (RandomAccessFile::version), which shows whether a
+  // reopened file is still the same; empty if unknown.
   virtual std::string version() const { return ""; }
 };
 
-// One whose records are texts as they are.
+// A file whose records are plain strings.
 class TextFile : public RecordFile {
  public:
   absl::StatusOr<bool> Read(Allocator& allocator,
@@ -50,12 +49,13 @@ class TextFile : public RecordFile {
   absl::StatusOr<bool> ReadText(std::string& text) override = 0;
 };
 
-// Records of all files, one file after the other. A file that can't be opened
-// or read is an error that stays, as in TensorFlow; but when the same error has
-// been returned twice, the next file follows, so that IgnoreErrors comes to an
-// end. Errors that may pass (UNAVAILABLE, say) stay as long as they last. An
-// object of a store that was replaced while it was read is FAILED_PRECONDITION,
-// and the next file follows: the rest of another object is none of it.
+// FilesDataset returns the records of files, one file after another. As in
+// TensorFlow, an error of opening or reading a file is permanent. However,
+// after it was returned twice, reading continues with the next file, so that
+// IgnoreErrors ends. Transient errors (such as UNAVAILABLE) persist until they
+// are resolved. If an object of a store is replaced while it is read, the error
+// is FAILED_PRECONDITION, and reading continues with the next file, because
+// the rest of the new object does not belong to the old one.
 class FilesDataset : public Dataset {
  public:
   FilesDataset(std::string name, ElementSpec element,
@@ -72,18 +72,18 @@ class FilesDataset : public Dataset {
  private:
   class Iterator;
 
-  // Whether its files are TextFiles.
+  // Returns whether its files are TextFiles.
   virtual bool HoldsTexts() const { return false; }
-  // File number `index`, from `position` on, which position() of an earlier
-  // opening has given, or 0. This outlives it.
+  // Opens file number `index` at `position`: 0, or a position() of the same
+  // file opened earlier. The dataset must outlive the file.
   virtual absl::StatusOr<std::unique_ptr<RecordFile>> Open(
       FileSystem& files, size_t index, uint64_t position) const = 0;
 
   const std::vector<std::string> files_;
 };
 
-// Opens `path`; `position` is where the stream begins. DATA_LOSS where what is
-// compressed is shorter.
+// Opens `path`; `position` is the start of the stream. Returns DATA_LOSS if the
+// compressed data is shorter.
 absl::StatusOr<std::unique_ptr<InputStream>> OpenStream(FileSystem& files,
                                                         const std::string& path,
                                                         Compression compression,
@@ -92,7 +92,7 @@ absl::StatusOr<std::unique_ptr<InputStream>> OpenStream(
     std::unique_ptr<RandomAccessFile> file, Compression compression,
     uint64_t position);
 
-// Input `i`: "", "ZLIB" or "GZIP", else INVALID_ARGUMENT.
+// Input `i`: "", "ZLIB" or "GZIP"; otherwise INVALID_ARGUMENT.
 absl::StatusOr<Compression> CompressionInput(const OpKernelContext& context,
                                              int i);
 

@@ -1,4 +1,4 @@
-// Data sets that work in the background where there is no memory for a closure:
+// Datasets that work in the background where there is no memory for a closure:
 // the call fails, the process goes on, and so does the walk.
 #include <atomic>
 #include <functional>
@@ -161,7 +161,7 @@ TEST_F(RefusedClosuresTest, WaitThatCannotBeginLeavesNoCallback) {
   EXPECT_EQ(events.times_set, 0);
 }
 
-TEST_F(RefusedClosuresTest, ThreadsThatCannotStartAreAskedForAgain) {
+TEST_F(RefusedClosuresTest, FailedThreadStartIsRetried) {
   std::vector<std::unique_ptr<DatasetIterator>> walks;
   walks.push_back(Map(1));
   ASSERT_OK_AND_ASSIGN(walks.emplace_back(), Prefetch(1));
@@ -174,7 +174,7 @@ TEST_F(RefusedClosuresTest, ThreadsThatCannotStartAreAskedForAgain) {
 }
 
 // The thread that takes the input asks for the one that reads.
-TEST_F(RefusedClosuresTest, InterleaveFailsWhereNoReaderCanStart) {
+TEST_F(RefusedClosuresTest, InterleaveFailsIfNoReaderStarts) {
   ASSERT_OK_AND_ASSIGN(const auto walk, Interleave(3));
   scheduler_.RefuseAfter(Pool::kOwnThread, 1);
   EXPECT_THAT(Next(*walk), StatusIs(absl::StatusCode::kResourceExhausted));

@@ -7,7 +7,7 @@
 namespace weft {
 
 PhiloxNumbers NumbersOf(SeedPair seeds, int64_t position) {
-  // Also where a saved state says a negative one.
+  // Also defined for a saved state with a negative position.
   const auto passed = static_cast<uint64_t>(position);
   Philox philox(static_cast<uint64_t>(seeds.seed),
                 static_cast<uint64_t>(seeds.seed2));

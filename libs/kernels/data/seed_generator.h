@@ -1,6 +1,6 @@
-// SeedGenerator: where shuffles and random data sets get the seeds of each walk
-// from, as TensorFlow does (core/kernels/data/random_seed_ops.h): always the
-// same, or others each time, which follow from the first.
+// SeedGenerator returns the seeds of each walk of a shuffle or random dataset,
+// as in TensorFlow (core/kernels/data/random_seed_ops.h): always the same
+// seeds, or different ones for each walk, derived from the first.
 #ifndef WEFT_LIBS_KERNELS_DATA_SEED_GENERATOR_H_
 #define WEFT_LIBS_KERNELS_DATA_SEED_GENERATOR_H_
 
@@ -17,14 +17,14 @@ namespace weft {
 
 struct SeedPair {
   int64_t seed = 0, seed2 = 0;
-  // Random ones where both are 0.
+  // Random seeds if both are 0.
   static SeedPair From(int64_t seed, int64_t seed2, Random& random);
 };
 
-// What the seeds give, from number `position` on.
+// The numbers generated from the seeds, starting at number `position`.
 PhiloxNumbers NumbersOf(SeedPair seeds, int64_t position);
 
-// Shared by walks through one data set, and by data sets through a handle.
+// Shared by walks of one dataset, and by datasets through a handle.
 // Thread-safe.
 class SeedGenerator : public Resource {
  public:
@@ -35,9 +35,9 @@ class SeedGenerator : public Resource {
   absl::string_view type_name() const override { return kTypeName; }
   std::string DebugString() const override;
 
-  // Of the next walk.
+  // The seeds of the next walk.
   SeedPair Next();
-  // How many seeds were given out; to go on from there.
+  // The number of seeds returned so far, to continue from there.
   int64_t position() const;
   void set_position(int64_t position);
 

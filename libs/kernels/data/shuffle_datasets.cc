@@ -1,5 +1,5 @@
-// Data sets in random order, and random numbers: TensorFlow's, number for
-// number, for a seed.
+// Datasets in random order, and of random numbers: the same as TensorFlow's for
+// a seed.
 #include <deque>
 #include <utility>
 
@@ -17,7 +17,7 @@ namespace {
 using IteratorPtr = std::unique_ptr<DatasetIterator>;
 using SeedGeneratorPtr = std::shared_ptr<SeedGenerator>;
 
-// One by one, and how many there were.
+// Counts the numbers that it returns.
 class RandomNumbers {
  public:
   explicit RandomNumbers(SeedPair seeds) : RandomNumbers(seeds, 0) {}
@@ -54,7 +54,7 @@ class RandomNumbers {
 
 class ShuffleDataset : public UnaryDataset {
  public:
-  // `count`: walks through the input; negative: without end.
+  // `count` is the number of walks of the input; negative: endless.
   ShuffleDataset(const DatasetOp& op, DatasetPtr input, int64_t buffer_size,
                  int64_t count, SeedGeneratorPtr seeds)
       : UnaryDataset(op, std::move(input)),
@@ -91,7 +91,8 @@ class ShuffleDataset : public UnaryDataset {
       DropEmptySlices();
       int64_t& slice = slices_.front();
       const uint64_t offset = numbers_.Next() % static_cast<uint64_t>(slice);
-      // As in TensorFlow the first one comes to lie where it was.
+      // As in TensorFlow, the first element moves to the position of the
+      // returned one.
       std::swap(buffer_[offset], buffer_.front());
       *element = std::move(buffer_.front());
       buffer_.pop_front();
@@ -106,8 +107,8 @@ class ShuffleDataset : public UnaryDataset {
                          const IteratorStateReader& reader) override;
 
    private:
-    // A walk whose elements have all come out waits no longer than so many that
-    // began after it.
+    // Starts at most this many walks after one whose elements are not all
+    // returned.
     static constexpr size_t kMaxEpochs = 3;
 
     bool IsFull() const {
@@ -142,7 +143,7 @@ class ShuffleDataset : public UnaryDataset {
         input_.reset();
         RETURN_IF_ERROR(
             passes_.EndPass(dataset().name(), dataset().count_ < 0));
-        // Without end, and without elements.
+        // Endless, but without elements.
         if (!has_any_ && dataset().count_ < 0) return absl::OkStatus();
       }
       return absl::OkStatus();
@@ -164,7 +165,7 @@ class ShuffleDataset : public UnaryDataset {
       return absl::OkStatus();
     }
 
-    // Each walk has seeds of its own.
+    // Each walk has its own seeds.
     void DropEmptySlices() {
       while (slices_.front() == 0) {
         slices_.pop_front();
@@ -174,17 +175,17 @@ class ShuffleDataset : public UnaryDataset {
 
     RandomNumbers numbers_;
     IteratorPtr input_;
-    int64_t epoch_ = 0;  // walks that began
+    int64_t epoch_ = 0;  // walks started
     bool has_any_ = false;
     BarrenPasses passes_;
-    // Of each walk through the input how many elements are in the buffer, where
-    // they lie one walk behind the other.
+    // The number of elements of each walk in the buffer, where walks are
+    // consecutive.
     std::deque<int64_t> slices_;
     std::deque<DatasetElement> buffer_;
     ElementCharge charge_;  // for buffer_
   };
 
-  const int64_t buffer_size_;  // negative: without bound
+  const int64_t buffer_size_;  // negative: unbounded
   const int64_t count_;
   const SeedGeneratorPtr seeds_;
 };
@@ -240,7 +241,7 @@ absl::Status ShuffleDataset::Iterator::Restore(
   if (!has_input) return absl::OkStatus();
   if (slices_.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        dataset().name(), ": the saved walk has no place in the buffer"));
+        dataset().name(), ": the saved iterator has no place in the buffer"));
   }
   ASSIGN_OR_RETURN(input_, MakeInner(dataset().input(), context));
   return input_->Restore(context, reader.Within("input"));
@@ -255,7 +256,7 @@ absl::StatusOr<SeedPair> ReadSeeds(const DatasetOp& op,
   return SeedPair::From(seed, seed2, *op.random);
 }
 
-// The generator of a handle, or none where it is a dummy's.
+// The generator of a handle, or null for a dummy handle.
 absl::StatusOr<SeedGeneratorPtr> FindGenerator(const OpKernelContext& context,
                                                int i) {
   ASSIGN_OR_RETURN(const ResourceHandle* handle, ResourceHandleAt(context, i));

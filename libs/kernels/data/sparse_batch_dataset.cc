@@ -1,5 +1,5 @@
-// Batches of elements of several sizes as sparse tensors: each is a vector of
-// three variants, which DeserializeSparse takes apart: indices, values, shape.
+// Batches of elements of different sizes as sparse tensors: each batch is a
+// vector of three variants for DeserializeSparse: indices, values, shape.
 #include <algorithm>
 #include <utility>
 
@@ -63,8 +63,8 @@ class SparseBatchDataset : public UnaryDataset {
         const absl::StatusOr<bool> has =
             NextUnlessCancelled(input(), context, &next);
         if (!has.ok()) {
-          // An element's error is its batch's, which is gone; a step that was
-          // cancelled leaves what it had taken to the next one.
+          // An element's error is returned for the batch, which is dropped; a
+          // cancelled step leaves the elements it took to the next one.
           if (!context.cancellation().IsCancelled()) kept_.clear();
           return has.status();
         }
@@ -91,7 +91,7 @@ class SparseBatchDataset : public UnaryDataset {
     }
 
    private:
-    // A batch that there is no memory for is gone, as one with an error.
+    // A batch without memory is dropped, like one with an error.
     absl::Status Charge(ElementCharge& charge, const DatasetElement& element) {
       absl::Status status = charge.Add(element);
       if (!status.ok()) kept_.clear();
@@ -101,7 +101,7 @@ class SparseBatchDataset : public UnaryDataset {
     std::vector<DatasetElement> kept_;
   };
 
-  // The three variants of a batch with every element of `rows` in it.
+  // The three variants of a batch of all elements of `rows`.
   absl::StatusOr<Tensor> Join(IteratorContext& context,
                               const std::vector<DatasetElement>& rows) const {
     ASSIGN_OR_RETURN(const Dims dims, BatchDims(rows));
@@ -135,8 +135,8 @@ class SparseBatchDataset : public UnaryDataset {
     return batch;
   }
 
-  // The row's shape, with the largest sizes where it leaves them open, behind
-  // the number of rows.
+  // The number of rows, followed by the row's shape with unknown sizes replaced
+  // by the largest.
   absl::StatusOr<Dims> BatchDims(
       const std::vector<DatasetElement>& rows) const {
     Dims dims = {static_cast<int64_t>(rows.size())};

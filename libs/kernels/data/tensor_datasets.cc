@@ -1,4 +1,4 @@
-// Data sets of what lies in memory: tensors, their rows, numbers.
+// Datasets of data in memory: tensors, their rows, numbers.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// One whose element i is a function of i.
+// The base of datasets whose element i is a function of i.
 class IndexedDataset : public Dataset {
  public:
   IndexedDataset(const DatasetOp& op, ElementSpec spec, int64_t size)
@@ -64,10 +64,10 @@ class IndexedDataset : public Dataset {
     int64_t next_ = 0;
   };
 
-  // Element `i` into the empty *element.
+  // Writes element `i` to the empty *element.
   virtual absl::Status Get(IteratorContext& context, int64_t i,
                            DatasetElement& element) const = 0;
-  // Whether that takes about a microsecond.
+  // Returns whether Get takes about a microsecond.
   virtual bool IsCheap() const { return true; }
 
   const int64_t size_;
@@ -103,7 +103,7 @@ absl::StatusOr<DatasetPtr> MakeTensor(const DatasetOp& op,
 
 class TensorSliceDataset : public IndexedDataset {
  public:
-  // REQUIRES: components of one size.
+  // REQUIRES: the components have equally many rows.
   TensorSliceDataset(const DatasetOp& op, std::vector<Tensor> components)
       : IndexedDataset(op, op.element, components[0].dim(0)),
         components_(std::move(components)) {
@@ -151,13 +151,13 @@ absl::StatusOr<DatasetPtr> MakeTensorSlice(const DatasetOp& op,
   return std::make_shared<TensorSliceDataset>(op, std::move(components));
 }
 
-// Row i of a sparse tensor: indices, values and shape of its own.
+// The rows of a sparse tensor, each as indices, values and shape.
 class SparseTensorSliceDataset : public IndexedDataset {
  public:
-  // Those that have values, for a shape may name any number of others.
+  // The rows that have values; the shape may have any number of other rows.
   struct Rows {
     std::vector<int64_t> numbers;  // ascending
-    // Where each begins among the values, and the last one ends.
+    // The start of each row in the values, and the end of the last one.
     std::vector<int64_t> begins;
   };
   SparseTensorSliceDataset(const DatasetOp& op, ElementSpec spec, int64_t size,
@@ -193,7 +193,7 @@ class SparseTensorSliceDataset : public IndexedDataset {
     return absl::OkStatus();
   }
 
-  // Where the values of row `i` begin and end.
+  // The begin and end of the values of row `i`.
   std::pair<int64_t, int64_t> ValuesOf(int64_t i) const {
     const auto& numbers = rows_.numbers;
     const auto found = std::lower_bound(numbers.begin(), numbers.end(), i);
@@ -307,8 +307,8 @@ class RangeDataset : public IndexedDataset {
   }
 
   const int64_t start_, step_;
-  // As TensorFlow's Counter makes it: up to the largest number, which counts as
-  // without an end.
+  // As in TensorFlow's Counter: a range up to the largest number counts as
+  // infinite.
   const bool counts_on_;
 };
 

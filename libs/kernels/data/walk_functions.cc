@@ -20,7 +20,7 @@ absl::StatusOr<const RunnableFunction*> WalkFunctions::Find(
     if (it != found_.end()) return it->second;
     anew = &Anew(functions);
   }
-  // Compiles it, so without the lock.
+  // Runs without the lock, because it compiles the function.
   ASSIGN_OR_RETURN(const RunnableFunction* found, anew->Find(name));
   absl::MutexLock lock(&mutex_);
   found_[function] = found;

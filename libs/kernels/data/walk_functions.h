@@ -1,7 +1,7 @@
-// WalkFunctions: the functions that keep state between calls, of one walk
-// through a data set: they begin anew with it. Data sets that come again in the
-// walk (of a repeat, of a flat_map's function) go on with the same ones, as in
-// TensorFlow.
+// WalkFunctions holds the functions with state that one walk of a dataset
+// calls; their state restarts with the walk. Datasets that are walked
+// repeatedly (of a repeat, or of a flat_map's function) continue with the same
+// state, as in TensorFlow.
 //
 // Threads: thread-safe.
 #ifndef WEFT_LIBS_KERNELS_DATA_WALK_FUNCTIONS_H_
@@ -21,8 +21,8 @@ namespace weft {
 
 class WalkFunctions {
  public:
-  // What the walk calls for `function`, which `functions` gave for `name`. Both
-  // outlive this.
+  // Returns the walk's copy of `function`, which `functions` returned for
+  // `name`. Both must outlive this object.
   absl::StatusOr<const RunnableFunction*> Find(const RunnableFunction* function,
                                                const NameAttrList& name,
                                                SessionFunctions& functions)
@@ -33,7 +33,7 @@ class WalkFunctions {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::Mutex mutex_;
-  // A walk comes to data sets of several sessions where they share iterators.
+  // A walk may call functions of several sessions if they share iterators.
   std::map<const SessionFunctions*, std::shared_ptr<FunctionRuntime>> anew_
       ABSL_GUARDED_BY(mutex_);
   FlatHashMap<const RunnableFunction*, const RunnableFunction*> found_

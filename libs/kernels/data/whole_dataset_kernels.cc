@@ -1,5 +1,5 @@
-// Kernels that look at a whole data set in one step: its size, its only
-// element, what a function makes of all of them.
+// Kernels that process a whole dataset in one step: its cardinality, its only
+// element, its reduction by a function.
 #include <memory>
 #include <utility>
 
@@ -24,7 +24,7 @@ class DatasetCardinalityKernel : public OpKernel {
   }
 };
 
-// A walk through a data set, from its beginning on.
+// A walk of a dataset from its beginning.
 class WholeWalk {
  public:
   WholeWalk(DatasetPtr dataset, IteratorContext context)
@@ -50,7 +50,7 @@ class WholeWalk {
   std::unique_ptr<DatasetIterator> iterator_;
 };
 
-// One that walks through its data set, where it may wait.
+// The base of kernels that walk their dataset on a thread that may wait.
 class WalkingKernel : public AsyncOpKernel {
  public:
   WalkingKernel(const OpKernelConstruction& construction, DatasetOp op)
@@ -120,7 +120,7 @@ class ReduceKernel : public WalkingKernel {
       if (!has) break;
       std::vector<Tensor> args = std::move(state);
       args.insert(args.end(), element.begin(), element.end());
-      // An OUT_OF_RANGE of this function is the step's, as in TensorFlow.
+      // An OUT_OF_RANGE of this function is the step's error, as in TensorFlow.
       ASSIGN_OR_RETURN(state, function->Call(walk.context(), std::move(args)));
     }
     for (int i = 0; i < num_state; ++i) context.SetOutput(i, state[i]);

@@ -1,4 +1,4 @@
-// The kernels on images, each function in the file of its name
+// Registration of the image kernels; groups are in files of their names
 // (NOUN_kernels.cc).
 #ifndef WEFT_LIBS_KERNELS_IMAGE_IMAGE_KERNELS_H_
 #define WEFT_LIBS_KERNELS_IMAGE_IMAGE_KERNELS_H_
@@ -7,7 +7,7 @@
 
 namespace weft {
 
-// All of them.
+// Registers all image kernels.
 void RegisterImageKernels(KernelRegistry& registry);
 
 void RegisterResizeKernels(KernelRegistry& registry);

@@ -9,10 +9,10 @@
 namespace weft {
 namespace {
 
-// Cubic weights are those of distances that are multiples of this.
+// Cubic weights are computed for distances that are multiples of this.
 constexpr int64_t kStepsOfDistance = 1 << 10;
 
-// Keys' weight at a distance of so many steps below 1, and at one more.
+// Keys' weight at a distance of `steps` below 1, and at that distance plus 1.
 float NearWeight(double a, int64_t steps) {
   const float x =
       static_cast<float>(static_cast<double>(steps) / kStepsOfDistance);
@@ -24,8 +24,8 @@ float FarWeight(double a, int64_t steps) {
   return static_cast<float>(((a * x - 5 * a) * x + 8 * a) * x - 4 * a);
 }
 
-// Each pixel of what is made covers at most two in part, and others whole. Some
-// more where rounding adds one at the end.
+// Each target pixel covers at most two source pixels in part, and others
+// completely. Rounding may add one at the end.
 int64_t TapsOfArea(const PixelScale& scale) { return scale.in + 3 * scale.out; }
 
 }  // namespace
@@ -60,7 +60,7 @@ absl::StatusOr<Resampling> Resampling::Bilinear(const PixelScale& scale,
     const float at = scale.At(i), floor = std::floor(at);
     const float weight = at - floor;
     const int64_t last = scale.in - 1;
-    // Rounding may put the last pixel beyond the last.
+    // Rounding may give a position beyond the last pixel.
     result.Add(std::clamp<int64_t>(static_cast<int64_t>(floor), 0, last),
                1.0f - weight);
     result.Add(std::min(static_cast<int64_t>(std::ceil(at)), last), weight);
@@ -71,8 +71,8 @@ absl::StatusOr<Resampling> Resampling::Bilinear(const PixelScale& scale,
 
 absl::StatusOr<Resampling> Resampling::Bicubic(const PixelScale& scale,
                                                HeapCharge& charge) {
-  // With pixels at their middles what lies beyond the image counts nothing;
-  // else the pixel at its border counts in its place.
+  // With half-pixel centers, pixels outside the image have no weight; otherwise
+  // the pixel at the border is used instead.
   const bool is_cut = scale.half_pixel_centers;
   const double a = is_cut ? -0.5 : -0.75;
   ASSIGN_OR_RETURN(Resampling result,

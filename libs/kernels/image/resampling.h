@@ -1,15 +1,15 @@
-// Resampling: of which pixels of a row, or of a column, each pixel of one of
-// another length is made.
+// Resampling holds, for each pixel of a resized row or column, the source
+// pixels and their weights.
 //
 // The arithmetic is that of TensorFlow's kernels, in float, so that the same
-// pixels are met: tensorflow/core/util/image_resizer_state.h and
-// tensorflow/core/kernels/image/resize_*_op.cc say where a pixel is and what it
-// weighs; R. Keys, "Cubic Convolution Interpolation for Digital Image
-// Processing", 1981, for the cubic weights.
+// source pixels are used: tensorflow/core/util/image_resizer_state.h and
+// tensorflow/core/kernels/image/resize_*_op.cc define positions and weights; R.
+// Keys, "Cubic Convolution Interpolation for Digital Image Processing", 1981,
+// the cubic weights.
 //
-// Values and pure functions. What they return is as long as the row that is
-// made, which a program may choose freely, so the caller's HeapCharge counts
-// it; RESOURCE_EXHAUSTED where there is no memory.
+// Values and pure functions. Results have the length of the resized row, which
+// a program may choose freely, so the caller's HeapCharge counts it;
+// RESOURCE_EXHAUSTED beyond the memory bound.
 #ifndef WEFT_LIBS_KERNELS_IMAGE_RESAMPLING_H_
 #define WEFT_LIBS_KERNELS_IMAGE_RESAMPLING_H_
 
@@ -22,18 +22,18 @@
 
 namespace weft {
 
-// How far apart the pixels of what is made are in what it is made of, and where
-// the first of them is.
+// PixelScale maps target pixels to source positions: the distance between two
+// of them, and the position of the first.
 struct PixelScale {
   int64_t in = 0, out = 0;  // lengths, at least 1
   bool align_corners = false, half_pixel_centers = false;
 
   float scale() const;
-  // Where pixel `i` is, of those that are counted from their middle.
+  // The source position of pixel `i`, if pixel positions are pixel centers.
   float At(int64_t i) const;
 };
 
-// A pixel and what it counts.
+// A source pixel and its weight.
 struct PixelTap {
   int64_t at;
   float weight;
@@ -41,13 +41,13 @@ struct PixelTap {
 
 class Resampling {
  public:
-  // Two taps a pixel, the lower first.
+  // Two taps per pixel, the lower first.
   static absl::StatusOr<Resampling> Bilinear(const PixelScale& scale,
                                              HeapCharge& charge);
-  // Four taps a pixel, in order; some may be the same.
+  // Four taps per pixel, in order; some may be equal.
   static absl::StatusOr<Resampling> Bicubic(const PixelScale& scale,
                                             HeapCharge& charge);
-  // All that a pixel covers; the weights' sum is about scale().
+  // All source pixels covered by a pixel; the weights add up to about scale().
   static absl::StatusOr<Resampling> Area(const PixelScale& scale,
                                          HeapCharge& charge);
 
@@ -58,7 +58,7 @@ class Resampling {
 
  private:
   Resampling() = default;
-  // Of so many pixels, with at most `taps` taps.
+  // For `pixels` pixels with at most `taps` taps.
   static absl::StatusOr<Resampling> WithRoom(int64_t pixels, int64_t taps,
                                              HeapCharge& charge);
   void Add(int64_t at, float weight) { taps_.push_back({at, weight}); }
@@ -68,7 +68,7 @@ class Resampling {
   std::vector<PixelTap> taps_;
 };
 
-// The nearest pixel for each.
+// The nearest source pixel of each pixel.
 absl::StatusOr<std::vector<int64_t>> NearestPixels(const PixelScale& scale,
                                                    HeapCharge& charge);
 

@@ -1,9 +1,9 @@
-// Images of another size: tensors [batch, rows, columns, channels].
+// Kernels that resize images: tensors [batch, rows, columns, channels].
 //
-// Sums are in TensorFlow's order but for ResizeArea's: interpolation goes along
-// rows first for ResizeBilinear, along columns first for ResizeBicubic;
-// gradients are added up pixel by pixel. Channels are independent of each
-// other, so that gradients can be shared out by them.
+// Sums have TensorFlow's order, except those of ResizeArea: ResizeBilinear
+// interpolates along rows first, ResizeBicubic along columns first; gradients
+// are added pixel by pixel. Channels are independent, so that gradients can be
+// divided by channel between threads.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -27,7 +27,7 @@ namespace {
 using PixelTypes = TypeList<int8_t, uint8_t, int16_t, uint16_t, int32_t,
                             int64_t, half, bfloat16, float, double>;
 
-// Channels of a gradient that one thread adds up.
+// The number of gradient channels that one thread sums.
 constexpr int64_t kChannelsOfPart = 16;
 
 template <typename T>
@@ -41,7 +41,7 @@ absl::Status CheckRank(const Tensor& images, const char* what) {
       absl::StrCat(what, " must be 4-dimensional", images.shape().ToString()));
 }
 
-// Rows and columns, as an input gives them.
+// Rows and columns, read from an input.
 struct ImageSize {
   int64_t rows, columns;
 
@@ -90,7 +90,7 @@ class ResizeKernel : public OpKernel {
         "If half_pixel_centers is True, align_corners must be False.");
   }
 
-  // Of inputs images and size.
+  // Reads the inputs images and size.
   absl::StatusOr<Resize> SizesOf(const OpKernelContext& context) const {
     RETURN_IF_ERROR(CheckAttrs());
     const Tensor& images = context.input(0);
@@ -127,7 +127,8 @@ class ResizeKernel : public OpKernel {
   const bool align_corners_, half_pixel_centers_;
 };
 
-// INVALID_ARGUMENT where there are pixels that floats can't tell apart.
+// Returns INVALID_ARGUMENT if there are pixel positions that floats cannot
+// represent.
 absl::Status CheckNearest(int64_t rows, int64_t columns) {
   constexpr int64_t kMost = 1 << 24;
   if (rows < kMost && columns < kMost) return absl::OkStatus();
@@ -135,7 +136,7 @@ absl::Status CheckNearest(int64_t rows, int64_t columns) {
       "nearest neighbor requires max height & width of 2^24");
 }
 
-// Of whatever type; it only moves.
+// For any type, because it only moves elements.
 class ResizeNearestNeighborKernel : public ResizeKernel {
  public:
   using ResizeKernel::ResizeKernel;
@@ -179,7 +180,7 @@ class FloatRows {
     if constexpr (!std::is_same_v<T, float>) buffer_.resize(size);
   }
 
-  // Until the next call.
+  // The result is valid until the next call.
   const float* Row(int64_t row) {
     const T* const from = rows_ + row * size_;
     if constexpr (std::is_same_v<T, float>) {
@@ -196,11 +197,11 @@ class FloatRows {
   std::vector<float> buffer_;
 };
 
-// What makes rows of floats of the rows of images. Used by one thread.
+// Computes rows of floats from the rows of images. Used by one thread.
 template <typename T>
 class BilinearRows {
  public:
-  // Of both dimensions.
+  // The resampling of both dimensions.
   struct Plan {
     Resampling rows, columns;
   };
@@ -210,7 +211,7 @@ class BilinearRows {
     for (std::vector<float>& row : rows_) row.resize(r.out_row());
   }
 
-  // Row `y` of image `n`.
+  // Computes row `y` of image `n`.
   void Make(int64_t n, int64_t y, float* out) {
     const auto taps = plan_.rows.taps(y);
     Need(n * r_.rows.in + taps[0].at, n * r_.rows.in + taps[1].at);
@@ -224,8 +225,8 @@ class BilinearRows {
   }
 
  private:
-  // Of rows with the right columns, the one above and the one below, which
-  // often serve several rows.
+  // Resamples the columns of the rows above and below, which often serve
+  // several target rows.
   void Need(int64_t top, int64_t bottom) {
     if (top != at_[0] && top == at_[1]) {
       std::swap(rows_[0], rows_[1]);
@@ -291,7 +292,7 @@ class WeightedRows {
   std::vector<float> sum_;
 };
 
-// `charge` also counts the rows of floats that each thread has.
+// `charge` also counts each thread's rows of floats.
 template <typename Rows, typename T>
 absl::Status MakeRows(OpKernelContext& context, const Resize& r,
                       const typename Rows::Plan& plan, const T* images,
@@ -323,7 +324,7 @@ class ResizeBilinearKernel : public ResizeKernel {
     const T* const images = context.input(0).flat<T>().data();
     float* const to = output->mutable_flat<float>().data();
     if (r.rows.in == r.rows.out && r.columns.in == r.columns.out) {
-      // Nothing is multiplied, so that what is infinite stays alone.
+      // No multiplication, so that infinities do not spread.
       std::transform(images, images + output->num_elements(), to, ToFloat<T>);
       return absl::OkStatus();
     }
@@ -339,7 +340,7 @@ class ResizeBilinearKernel : public ResizeKernel {
 using ResampleFn = absl::StatusOr<Resampling> (*)(const PixelScale& scale,
                                                   HeapCharge& charge);
 
-// Of sums over what kResample says, or of their means.
+// For sums with the weights of kResample, or for their means.
 template <typename T, ResampleFn kResample, bool kOfMeans>
 class WeightedResizeKernel : public ResizeKernel {
  public:
@@ -361,9 +362,9 @@ class WeightedResizeKernel : public ResizeKernel {
   }
 };
 
-// The images that become of adding up what each pixel of the gradients gives:
-// `add(y, x, at, image, channels)` is called for each, for some channels at a
-// time, with where they begin in the gradients and in an image.
+// Computes image gradients by addition: calls `add(y, x, at, image, channels)`
+// for each gradient pixel, for several channels at a time, with their offset in
+// the gradients and in an image.
 template <typename T, typename Add>
 void AddUp(OpKernelContext& context, const Resize& r, T* images,
            const Add& add) {
@@ -392,7 +393,7 @@ void AddUp(OpKernelContext& context, const Resize& r, T* images,
       });
 }
 
-// Of inputs gradients and images.
+// Takes the inputs gradients and images.
 template <typename T, ResampleFn kResample>
 class ResizeGradKernel : public ResizeKernel {
  public:
@@ -416,8 +417,8 @@ class ResizeGradKernel : public ResizeKernel {
     ASSIGN_OR_RETURN(
         const TensorShape shape,
         TensorShape::Create({r.batch, r.rows.in, r.columns.in, r.channels}));
-    // Sums of 16 bits would stand still where they are large beside what is
-    // added.
+    // 16-bit sums would stop changing when they are large compared with the
+    // addends.
     ASSIGN_OR_RETURN(Tensor sums,
                      context.AllocateTemp(DataTypeOf<Wide<T>>::value, shape));
     if (sums.num_elements() > 0) {
@@ -450,7 +451,7 @@ class ResizeGradKernel : public ResizeKernel {
   }
 };
 
-// Of inputs gradients and size.
+// Takes the inputs gradients and size.
 template <typename T>
 class ResizeNearestNeighborGradKernel : public ResizeKernel {
  public:
@@ -468,7 +469,7 @@ class ResizeNearestNeighborGradKernel : public ResizeKernel {
     if (output->num_elements() == 0) return absl::OkStatus();
     RETURN_IF_ERROR(CheckNearest(size.rows, size.columns));
     RETURN_IF_ERROR(CheckNearest(gradients.dim(1), gradients.dim(2)));
-    // Of no pixels nothing is asked where they are.
+    // Without pixels, no positions are needed.
     const Resize r = {gradients.dim(0), gradients.dim(3),
                       ScaleOf(size.rows, gradients.dim(1)),
                       ScaleOf(size.columns, gradients.dim(2))};
@@ -495,7 +496,7 @@ absl::StatusOr<std::unique_ptr<OpKernel>> Make(
     const OpKernelConstruction& construction) {
   ASSIGN_OR_RETURN(const bool align_corners,
                    construction.GetAttr<bool>("align_corners"));
-  // ResizeArea has no other way.
+  // ResizeArea has no half_pixel_centers.
   const bool* const half_pixel_centers =
       construction.node().attr<bool>("half_pixel_centers");
   return std::make_unique<Kernel>(

@@ -49,7 +49,7 @@ class ResizeKernelsTest : public testing::Test {
 constexpr const char* kResizes[] = {"ResizeArea", "ResizeBicubic",
                                     "ResizeBilinear", "ResizeNearestNeighbor"};
 
-TEST_F(ResizeKernelsTest, BetweenTwoPixels) {
+TEST_F(ResizeKernelsTest, InterpolatesBetweenTwoPixels) {
   const Tensor row = Floats({1, 1, 2, 1}, {0, 4});
   const Tensor size = Size({1, 4});
   EXPECT_THAT(ValuesOf("ResizeBilinear", row, size), ElementsAre(0, 2, 4, 4));
@@ -72,7 +72,7 @@ TEST_F(ResizeKernelsTest, AreasAreMeans) {
 }
 
 // Whatever the weights are, rounded, and however many rows share a source.
-TEST_F(ResizeKernelsTest, WhatIsTheSameEverywhereStaysSo) {
+TEST_F(ResizeKernelsTest, ConstantImageStaysConstant) {
   Tensor images(DT_FLOAT, {3, 5, 7, 18});
   for (float& value : images.mutable_flat<float>()) value = 0.7f;
   for (const char* op : kResizes) {
@@ -86,7 +86,7 @@ TEST_F(ResizeKernelsTest, WhatIsTheSameEverywhereStaysSo) {
 }
 
 // Images, rows and channels do not mingle: each is as it is alone.
-TEST_F(ResizeKernelsTest, ImagesAndChannelsAreTheirOwn) {
+TEST_F(ResizeKernelsTest, ImagesAndChannelsAreIndependent) {
   constexpr int64_t kImages = 3, kRows = 6, kColumns = 5, kChannels = 19;
   Tensor all(DT_FLOAT, {kImages, kRows, kColumns, kChannels});
   for (int64_t i = 0; i < all.num_elements(); ++i) {
@@ -115,7 +115,7 @@ TEST_F(ResizeKernelsTest, ImagesAndChannelsAreTheirOwn) {
   }
 }
 
-TEST_F(ResizeKernelsTest, OfTheSameSizeNothingIsMultiplied) {
+TEST_F(ResizeKernelsTest, SameSizeKeepsInfinities) {
   const float inf = std::numeric_limits<float>::infinity();
   EXPECT_THAT(ValuesOf("ResizeBilinear", Floats({1, 1, 3, 1}, {1, inf, 2}),
                        Size({1, 3})),
@@ -133,7 +133,7 @@ TEST_F(ResizeKernelsTest, IntegersBecomeFloats) {
 }
 
 // The sum of the gradient is the sum of what it is made of.
-TEST_F(ResizeKernelsTest, GradientsGoWhereThePixelsCameFrom) {
+TEST_F(ResizeKernelsTest, GradientsFlowToTheirSourcePixels) {
   const Tensor gradient = Floats({1, 1, 4, 1}, {1, 2, 3, 4});
   const Tensor image = Floats({1, 1, 2, 1}, {0, 0});
   ASSERT_OK_AND_ASSIGN(const Tensor linear,
@@ -157,7 +157,7 @@ TEST_F(ResizeKernelsTest, GradientsOfIntegersWrapRound) {
   EXPECT_THAT(got.flat<int32_t>(), ElementsAre(-2147483646));
 }
 
-TEST_F(ResizeKernelsTest, NoPixelsAreNoGradient) {
+TEST_F(ResizeKernelsTest, EmptyGradientGivesZeros) {
   ASSERT_OK_AND_ASSIGN(const Tensor got,
                        Run("ResizeNearestNeighborGrad",
                            Tensor(DT_FLOAT, {2, 0, 3, 4}), Size({2, 3})));
@@ -179,7 +179,7 @@ TEST_F(ResizeKernelsTest, NoImagesTakeNoTime) {
 }
 
 // Of one pixel there are no corners to keep apart.
-TEST_F(ResizeKernelsTest, OnePixelBecomesAll) {
+TEST_F(ResizeKernelsTest, OnePixelFillsTheOutput) {
   for (const char* op : kResizes) {
     EXPECT_THAT(ValuesOf(op, Floats({1, 1, 2, 1}, {3, -2}), Size({3, 2}),
                          {{"align_corners", true}}),
@@ -189,7 +189,7 @@ TEST_F(ResizeKernelsTest, OnePixelBecomesAll) {
 }
 
 // Hundreds of them are more than a sum of 16 bits can take one by one.
-TEST_F(ResizeKernelsTest, GradientsOf16BitsAreRoundedOnce) {
+TEST_F(ResizeKernelsTest, SixteenBitGradientsAreRoundedOnce) {
   Tensor gradient(DT_FLOAT, {1, 1, 1000, 1});
   for (float& value : gradient.mutable_flat<float>()) value = 1;
   ASSERT_OK_AND_ASSIGN(
@@ -198,14 +198,14 @@ TEST_F(ResizeKernelsTest, GradientsOf16BitsAreRoundedOnce) {
   EXPECT_EQ(static_cast<float>(got.flat<bfloat16>()[0]), 1000);
 }
 
-TEST_F(ResizeKernelsTest, WhatFloatsCannotCountHasNoNearestPixel) {
+TEST_F(ResizeKernelsTest, NearestNeighborLimitsHeightAndWidth) {
   const Tensor image(DT_INT8, {1, 16777216, 1, 1});
   EXPECT_THAT(Run("ResizeNearestNeighbor", image, Size({1, 1})).status(),
               StatusIs(kInvalid,
                        "nearest neighbor requires max height & width of 2^24"));
 }
 
-TEST_F(ResizeKernelsTest, SizesThatAreNoneAreRefused) {
+TEST_F(ResizeKernelsTest, InvalidSizesAreRejected) {
   const Tensor image(DT_FLOAT, {1, 2, 2, 1});
   for (const char* op : kResizes) {
     EXPECT_THAT(Run(op, Tensor(DT_FLOAT, {2, 2}), Size({2, 2})).status(),
@@ -235,7 +235,7 @@ TEST_F(ResizeKernelsTest, SizesThatAreNoneAreRefused) {
 }
 
 // Weights take up to 32 times the memory of a narrow image.
-TEST_F(ResizeKernelsTest, WeightsAreBounded) {
+TEST_F(ResizeKernelsTest, WeightMemoryIsBounded) {
   constexpr size_t kRoom = size_t{5} << 20;
   for (const char* op : kResizes) {
     SmallAllocator allocator(kRoom, kRoom);
@@ -266,7 +266,7 @@ TEST_F(ResizeKernelsTest, GradientsOfOtherShapesAreRefused) {
               StatusIs(kInvalid, "shape_t's elements must be positive"));
 }
 
-TEST_F(ResizeKernelsTest, PixelsAreInOnePlace) {
+TEST_F(ResizeKernelsTest, ConflictingPixelCentersAreRejected) {
   const Tensor image(DT_FLOAT, {1, 2, 2, 1});
   const AttrMap both = {{"align_corners", true}, {"half_pixel_centers", true}};
   for (const char* op :

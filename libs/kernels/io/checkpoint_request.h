@@ -1,7 +1,7 @@
-// What SaveV2, RestoreV2 and their relatives are asked for, and how long they
-// take. Internal to this module.
+// The arguments of SaveV2, RestoreV2 and related ops, and the measurement of
+// their duration. Internal to this module.
 //
-// Threads: used by one at a time.
+// Threads: used by one thread at a time.
 #ifndef WEFT_LIBS_KERNELS_IO_CHECKPOINT_REQUEST_H_
 #define WEFT_LIBS_KERNELS_IO_CHECKPOINT_REQUEST_H_
 
@@ -20,7 +20,7 @@
 
 namespace weft {
 
-// INVALID_ARGUMENT unless the input has one element.
+// Returns INVALID_ARGUMENT unless the input has one element.
 absl::StatusOr<std::string> StringInput(OpKernelContext& context, int i,
                                         absl::string_view name);
 
@@ -28,14 +28,15 @@ absl::StatusOr<std::string> StringInput(OpKernelContext& context, int i,
 struct CheckpointRequest {
   std::string prefix;
   absl::Span<const std::string> names;
-  absl::Span<const std::string> slices;  // empty texts: whole tensors
+  absl::Span<const std::string> slices;  // empty strings: whole tensors
 };
 
-// INVALID_ARGUMENT unless there are as many names and slices as tensors.
+// Returns INVALID_ARGUMENT unless there are as many names and slices as
+// tensors.
 absl::StatusOr<CheckpointRequest> ReadCheckpointRequest(
     OpKernelContext& context, int num_tensors);
 
-// Measures a save or a restore from its construction on, where the task has
+// Measures a save or a restore from its construction, if the task has
 // CheckpointMetrics.
 class MeasuredCheckpoint {
  public:
@@ -43,7 +44,7 @@ class MeasuredCheckpoint {
                      Histogram CheckpointMetrics::*seconds,
                      Counter CheckpointMetrics::*errors);
 
-  // Counts the end; returns `status`.
+  // Records the end; returns `status`.
   absl::Status Ended(absl::Status status) const;
 
  private:

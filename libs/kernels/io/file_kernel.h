@@ -1,5 +1,5 @@
-// FileKernel: a kernel that reaches files, which block: it runs on the pool for
-// what does. Its Run is called from there, by one thread for each step.
+// FileKernel is the base of kernels that access files. Files block, so it runs
+// on Pool::kBlocking. Run is called there, by one thread per step.
 #ifndef WEFT_LIBS_KERNELS_IO_FILE_KERNEL_H_
 #define WEFT_LIBS_KERNELS_IO_FILE_KERNEL_H_
 

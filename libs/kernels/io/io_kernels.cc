@@ -49,7 +49,7 @@ absl::Status AddToBundle(BundleWriter& writer, const std::string& name,
   return writer.AddSlice(name, parsed.shape, parsed.slice, tensor);
 }
 
-// SaveV2 and _SaveVariables: what they differ in is where values come from.
+// SaveV2 and _SaveVariables, which differ in the source of values.
 class SaveKernel : public FileKernel {
  public:
   explicit SaveKernel(const OpKernelConstruction& construction)
@@ -60,7 +60,7 @@ class SaveKernel : public FileKernel {
  protected:
   static constexpr int kFirstTensor = 3;
 
-  // Adds the tensor of the i-th name, as `text` says.
+  // Adds the tensor of the i-th name, with the slice in `text`.
   using AddTensor = absl::FunctionRef<absl::Status(BundleWriter& writer, int i,
                                                    const std::string& name,
                                                    const std::string& text)>;
@@ -95,7 +95,7 @@ class SaveKernel : public FileKernel {
     return writer->Finish(&context.cancellation());
   }
 
-  // SaveV2 has no such attr of TensorFlow's; the Saver adds it by this name.
+  // Not an attr of TensorFlow's SaveV2; the Saver adds it with this name.
   static int64_t MaxBytesPerSecond(const Node& node) {
     for (const char* name : {"max_bytes_per_second", "_max_bytes_per_second"}) {
       if (const auto* rate = node.attr<int64_t>(name)) return *rate;
@@ -125,13 +125,13 @@ class SaveV2Kernel : public SaveKernel {
   }
 };
 
-// What is saved of one tensor: its value or, of a variable, a snapshot.
+// The saved state of one tensor: its value or, for a variable, a snapshot.
 struct Saved {
   Tensor value;
   std::unique_ptr<ChunkSnapshot> snapshot;  // null: there is a value
 };
 
-// What a _MarkVariables keeps for the _SaveVariables that comes after it.
+// Holds the snapshots of a _MarkVariables for the following _SaveVariables.
 class VariableMark : public Resource {
  public:
   static constexpr absl::string_view kTypeName = "VariableMark";
@@ -139,22 +139,22 @@ class VariableMark : public Resource {
   absl::string_view type_name() const override { return kTypeName; }
   std::string DebugString() const override { return "VariableMark"; }
 
-  // The last of `saved` is the prefix that it is for. What was kept before is
-  // let go of. Its number, for Forget.
+  // Stores `saved`, whose last element is its prefix, and releases earlier
+  // snapshots. Returns a number for Forget.
   uint64_t Set(std::vector<Saved> saved) {
     std::vector<Saved> before;  // destroyed without the lock
     absl::MutexLock lock(&mutex_);
     before = std::exchange(saved_, std::move(saved));
     return ++number_;
   }
-  // Lets go of what that Set kept, if nobody has taken it.
+  // Releases the snapshots of that Set, if they were not taken.
   void Forget(uint64_t number) {
     std::vector<Saved> forgotten;  // destroyed without the lock
     absl::MutexLock lock(&mutex_);
     if (number == number_) forgotten = std::exchange(saved_, {});
   }
-  // Once for each Set; nothing that was set for another prefix, by another
-  // Saver.
+  // Returns the snapshots once for each Set; nothing that was set for another
+  // prefix, by another Saver.
   std::optional<std::vector<Saved>> Take(const std::string& prefix) {
     absl::MutexLock lock(&mutex_);
     if (saved_.empty()) return std::nullopt;
@@ -173,17 +173,17 @@ class VariableMark : public Resource {
   std::vector<Saved> saved_ ABSL_GUARDED_BY(mutex_);
 };
 
-// How long marks wait for their save, which begins once all are set, within its
-// max_hold: what it has not come for so long after that is of one that failed,
-// and keeps memory.
+// The time that snapshots are kept for their save. It begins once all are set,
+// within its max_hold: later, the save has failed, and the snapshots waste
+// memory.
 constexpr absl::Duration kMarkLease = absl::Minutes(1);
 
 // The inputs of _SaveVariables and _MarkVariables: values, references and
-// handles, from input `first` on, and which of them each name is of.
+// handles, from input `first` on, and the input of each name.
 class SavedInputs {
  public:
-  // INVALID_ARGUMENT where the attrs do not fit: a client's graph may have such
-  // nodes, too.
+  // Returns INVALID_ARGUMENT if the attrs are inconsistent: a client's graph
+  // may have such nodes, too.
   absl::Status Read(const OpKernelConstruction& construction, int first) {
     first_ = first;
     ASSIGN_OR_RETURN(const auto values,
@@ -201,11 +201,11 @@ class SavedInputs {
     return Check(construction.node());
   }
 
-  // By position of the names. Takes snapshots of the variables, those of a
-  // group at one moment. Every value is one moment of its variable, nobody
-  // waits for the files, and of what is updated meanwhile no more is copied
-  // than ChunkSnapshot says. `allocates_ahead`: what that is for takes time, in
-  // which no steps must be held off.
+  // Takes the values by position of the names. Takes snapshots of the
+  // variables, consistent within each group. No step waits for the files, and
+  // for updates meanwhile only what ChunkSnapshot states is copied.
+  // `allocates_ahead`: preallocates memory for such updates, which takes time
+  // in which steps must not be blocked.
   absl::StatusOr<std::vector<Saved>> Take(OpKernelContext& context,
                                           bool allocates_ahead) const {
     const int size = static_cast<int>(order_.size());
@@ -222,7 +222,7 @@ class SavedInputs {
       const bool is_there = std::any_of(group.begin(), group.end(), [&](int k) {
         return variables[k] == variables[i];
       });
-      // One that is saved under two names is a group of its own.
+      // A variable that is saved under two names forms a separate group.
       (is_there ? groups[-1 - i] : group).push_back(i);
     }
     std::vector<ChunkSnapshot::Ahead> ahead(size);
@@ -263,7 +263,7 @@ class SavedInputs {
                      "and a type for each handle"));
   }
 
-  // Of the i-th name.
+  // The input of the i-th name.
   int InputOf(int i) const { return first_ + static_cast<int>(order_[i]); }
 
   absl::StatusOr<std::shared_ptr<Variable>> FindVariable(
@@ -289,7 +289,7 @@ class SavedInputs {
   DataTypeVector handle_dtypes_;
 };
 
-// Writes what was marked or, without a mark, snapshots that it takes itself.
+// Writes the marked snapshots or, without a mark, takes snapshots itself.
 class SaveVariablesKernel : public SaveKernel {
  public:
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
@@ -303,7 +303,7 @@ class SaveVariablesKernel : public SaveKernel {
 
  private:
   absl::Status Run(OpKernelContext& context) const override {
-    // The mark has them all; not all are inputs.
+    // The mark has all of them; some are not inputs.
     ASSIGN_OR_RETURN(
         const CheckpointRequest request,
         ReadCheckpointRequest(
@@ -335,16 +335,16 @@ class SaveVariablesKernel : public SaveKernel {
     if (mark.ok()) saved = (*mark)->Take(request.prefix);
     if (!saved.has_value() || saved->size() != request.names.size()) {
       return absl::FailedPreconditionError(
-          "The variables are not marked, or for another save, or a save that "
-          "failed has used the mark up, or this one has come for it more than "
-          "a minute late, or the task has restarted since. What is saved "
-          "between steps is marked anew for each save, as Saver::Save does.");
+          "The variables are not marked for this save: the mark is missing or "
+          "for another save, was used by a failed save, expired after a "
+          "minute, or was lost when the task restarted. Saves between steps "
+          "must mark the variables again each time, as Saver::Save does.");
     }
     return *std::move(saved);
   }
 
-  // `piece` is room for a chunk, which is copied so that no lock is held while
-  // files are waited for.
+  // `piece` is a buffer for a chunk, which is copied so that no lock is held
+  // during file access.
   static absl::Status Write(const OpKernelContext& context,
                             BundleWriter& writer, const std::string& name,
                             const std::string& text, ChunkSnapshot& snapshot,
@@ -372,7 +372,7 @@ class SaveVariablesKernel : public SaveKernel {
   std::string mark_;
 };
 
-// The mark is the kernel's: it goes with the session at the latest.
+// The kernel owns the mark, so it is released with the session at the latest.
 class MarkVariablesKernel : public OpKernel {
  public:
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
@@ -444,7 +444,7 @@ class MergeV2CheckpointsKernel : public FileKernel {
     return absl::OkStatus();
   }
 
-  // Those that are there, or all if none may be missing.
+  // Returns the existing shards, or all if none may be missing.
   absl::StatusOr<std::vector<std::string>> Present(
       FileSystem& files, absl::Span<const std::string> prefixes) const {
     std::vector<std::string> present;
@@ -460,8 +460,8 @@ class MergeV2CheckpointsKernel : public FileKernel {
     return present;
   }
 
-  // The folders of the shards, which are empty now. One that is not, or that
-  // another shard shared, is nobody's concern.
+  // Deletes the directories of the shards, which are now empty. A directory
+  // that is not empty, or is shared with another shard, is ignored.
   static void DeleteOldDirs(FileSystem& files,
                             absl::Span<const std::string> prefixes,
                             const std::string& merged) {

@@ -1,8 +1,8 @@
 // Kernels of the ops that read and write files.
 //
-// They reach files through OpKernelContext::file_system, on the pool for what
-// blocks. A cancelled step ends between two pieces of a tensor, of a few MiB,
-// and leaves no checkpoint.
+// They access files through OpKernelContext::file_system, on the blocking pool.
+// A cancelled step ends between two pieces of a tensor, of a few MiB, and
+// leaves no checkpoint.
 #ifndef WEFT_LIBS_KERNELS_IO_IO_KERNELS_H_
 #define WEFT_LIBS_KERNELS_IO_IO_KERNELS_H_
 
@@ -12,9 +12,9 @@ namespace weft {
 
 void RegisterIoKernels(KernelRegistry& registry);
 
-// Those that restore, those that save in TensorFlow's format V1, those of
-// ReadFile, WriteFile and MatchingFiles, those of readers, and those of warm
-// starts, which RegisterIoKernels registers too.
+// Registers groups: restores; saves in TensorFlow's format V1; ReadFile,
+// WriteFile and MatchingFiles; readers; warm starts. RegisterIoKernels includes
+// them.
 void RegisterRestoreKernels(KernelRegistry& registry);
 void RegisterSaveSlicesKernels(KernelRegistry& registry);
 void RegisterWholeFileKernels(KernelRegistry& registry);

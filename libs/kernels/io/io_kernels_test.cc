@@ -63,7 +63,7 @@ class IoKernelsTest : public testing::Test {
   KernelTestHarness harness_;
 };
 
-TEST_F(IoKernelsTest, WhatIsSavedIsRestored) {
+TEST_F(IoKernelsTest, SavedTensorsAreRestored) {
   ASSERT_OK(Save("a"));
   ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> restored,
                        harness_.Run("RestoreV2",
@@ -99,7 +99,7 @@ class ReplacingFileSystem : public FailingFileSystem {
   }
 };
 
-TEST_F(IoKernelsTest, APrefixThatIsSavedAnewIsReadAllTheSame) {
+TEST_F(IoKernelsTest, PrefixOverwrittenDuringReadIsRead) {
   ReplacingFileSystem replacing(files_);
   const Tensor x = Tensor::Vector<int32_t>({1, 2, 3});
   const Tensor y = Tensor::Vector<int32_t>({4, 5, 6});
@@ -166,7 +166,7 @@ class MovedFiles : public FailingFileSystem {
   };
 };
 
-TEST_F(IoKernelsTest, AFileThatAnotherHasTheNameOfIsOpenedAnew) {
+TEST_F(IoKernelsTest, ReplacedFileIsReopened) {
   ASSERT_OK(Save("a"));
   MovedFiles moved(files_);
   harness_.set_file_system(moved);
@@ -186,7 +186,7 @@ TEST_F(IoKernelsTest, AFileThatAnotherHasTheNameOfIsOpenedAnew) {
               StatusIs(absl::StatusCode::kFailedPrecondition, "412"));
 }
 
-TEST_F(IoKernelsTest, RestoreNamesWhatIsWrong) {
+TEST_F(IoKernelsTest, RestoreErrorsNameTheirCause) {
   ASSERT_OK(Save("a"));
   EXPECT_THAT(
       Restore("a", "w", "", DT_INT32),
@@ -209,7 +209,7 @@ TEST_F(IoKernelsTest, RestoreNamesWhatIsWrong) {
                        "Failed to find any matching files for"));
 }
 
-TEST_F(IoKernelsTest, SaveNamesWhatIsWrong) {
+TEST_F(IoKernelsTest, SaveErrorsNameTheirCause) {
   const auto save = [&](Tensor prefix, Tensor names, Tensor slices) {
     return harness_.Run(
         "SaveV2", {std::move(prefix), std::move(names), std::move(slices), v_});
@@ -233,7 +233,7 @@ TEST_F(IoKernelsTest, SaveNamesWhatIsWrong) {
   }
 }
 
-TEST_F(IoKernelsTest, ACancelledSaveLeavesNothing) {
+TEST_F(IoKernelsTest, CancelledSaveLeavesNoFile) {
   harness_.cancellation().Cancel(absl::CancelledError("enough"));
   EXPECT_THAT(Save("a"), StatusIs(absl::StatusCode::kCancelled, "enough"));
   EXPECT_THAT(files_.FileExists(Path("a.index")),
@@ -273,7 +273,7 @@ class EndlessFiles : public FailingFileSystem {
   };
 };
 
-TEST_F(IoKernelsTest, AFileThatIsMoreThanFitsIsNotRead) {
+TEST_F(IoKernelsTest, FileBeyondMemoryIsNotRead) {
   EndlessFiles endless(files_);
   harness_.set_file_system(endless);
   for (const uint64_t size : {uint64_t{1} << 60, UINT64_MAX}) {
@@ -284,7 +284,7 @@ TEST_F(IoKernelsTest, AFileThatIsMoreThanFitsIsNotRead) {
   EXPECT_EQ(endless.reads, 0);
 }
 
-TEST_F(IoKernelsTest, AFileWithoutAnEndIsReadUntilTheStepEnds) {
+TEST_F(IoKernelsTest, EndlessReadEndsWithItsStep) {
   EndlessFiles endless(files_);
   harness_.set_file_system(endless);
   endless.when_read = [&] {
@@ -390,7 +390,7 @@ class TellingFileSystem : public FailingFileSystem {
 
 // Updates that come while files are written wait for nobody, land, and are not
 // in the checkpoint; what is copied for it are the pages of rows.
-TEST_F(SaveVariablesTest, HoldsNobody) {
+TEST_F(SaveVariablesTest, DoesNotBlockUpdates) {
   TellingFileSystem telling(files_);
   harness_.set_file_system(telling);
   const Cancellation other_step;
@@ -424,7 +424,7 @@ TEST_F(SaveVariablesTest, HoldsNobody) {
   }
 }
 
-TEST_F(SaveVariablesTest, NamesWhatIsWrong) {
+TEST_F(SaveVariablesTest, ErrorsNameTheirCause) {
   EXPECT_THAT(SaveAll("a", Attrs({1, 3, 2, 2})),
               StatusIs(kInvalid, "needs an order of all its tensors"));
   EXPECT_THAT(SaveAll("a", Attrs({1, 3, 2, 0}, {0})),
@@ -479,7 +479,7 @@ TEST_F(IoKernelsTest, ShardsAreMerged) {
               StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST_F(IoKernelsTest, MissingShardsAreAllowedIfSaidSo) {
+TEST_F(IoKernelsTest, MissingShardsAreAllowedOnRequest) {
   ASSERT_OK(Save("temp/there"));
   const Tensor prefixes = Texts({Path("temp/missing"), Path("temp/there")});
   EXPECT_THAT(harness_.Run("MergeV2Checkpoints", {prefixes, Prefix("a")}),

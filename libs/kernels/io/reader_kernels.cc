@@ -1,5 +1,5 @@
-// Kernels of readers. What they wait for, a turn or the name of a file, they
-// wait for without a thread, in the reader (libs/resource/reader.h).
+// Kernels of readers. Waits for a turn or for the name of a file happen in the
+// reader, without a thread (libs/resource/reader.h).
 #include <functional>
 #include <memory>
 #include <string>
@@ -60,7 +60,7 @@ absl::StatusOr<SourceFactory> FixedLength(
         "record_bytes must be > 0 where hop_bytes is 0: a file would have "
         "endlessly many records");
   }
-  // Those of old graphs can't be compressed.
+  // The readers of old graphs have no compression.
   Compression compression = Compression::kNone;
   if (construction.node().attr<std::string>("encoding") != nullptr) {
     ASSIGN_OR_RETURN(compression, CompressionOf(construction, "encoding"));
@@ -86,7 +86,7 @@ absl::StatusOr<SourceFactory> SourcesOf(
   return SourceFactory(NewIdentitySource);
 }
 
-// Any of the five kinds.
+// For all five kinds of readers.
 class ReaderHandleKernel : public ResourceHandleKernel<Reader> {
  public:
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
@@ -107,7 +107,7 @@ class ReaderHandleKernel : public ResourceHandleKernel<Reader> {
         absl::StrCat(kind_, " '", node_name(), "'"), new_source_(),
         /*can_save_state=*/kind_ == "IdentityReader");
   }
-  // As in TensorFlow, whoever comes first says what it reads.
+  // As in TensorFlow, the first node determines what the reader reads.
   absl::Status CheckShared(const Reader&) const override {
     return absl::OkStatus();
   }
@@ -233,7 +233,7 @@ class RestoreStateKernel : public AsyncOpKernel {
   }
 };
 
-// One of the two numbers that a reader counts.
+// Returns one of the two counts of a reader.
 template <int64_t (Reader::*count)() const>
 class ReaderCountKernel : public OpKernel {
  public:
@@ -246,7 +246,7 @@ class ReaderCountKernel : public OpKernel {
   }
 };
 
-// With handles of either kind.
+// Registers for both kinds of handles.
 template <typename Kernel>
 void RegisterBoth(KernelRegistry& registry, const char* on_reference,
                   const char* on_resource, bool is_cheap = false) {

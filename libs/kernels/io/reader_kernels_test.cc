@@ -88,7 +88,7 @@ AttrMap Layout(int64_t header, int64_t record, int64_t footer, int64_t hop) {
           {"hop_bytes", hop}};
 }
 
-TEST_F(ReaderKernelsTest, FixedLengthRecordsLieBetweenHeaderAndFooter) {
+TEST_F(ReaderKernelsTest, FixedLengthReaderSkipsHeaderAndFooter) {
   const std::string op = "FixedLengthRecordReaderV2";
   EXPECT_THAT(ReadAll(op, Layout(2, 3, 1, 0), "hhabcdeff"),
               ElementsAre("f:0=abc", "f:1=def"));
@@ -110,7 +110,7 @@ TEST_F(ReaderKernelsTest, FixedLengthRecordsLieBetweenHeaderAndFooter) {
 }
 
 // It is skipped in pieces.
-TEST_F(ReaderKernelsTest, AHeaderMayBeLong) {
+TEST_F(ReaderKernelsTest, HeaderMayBeLong) {
   constexpr int64_t kLines = 200'000, kBytes = (int64_t{64} << 20) + 1;
   std::string lines;
   for (int64_t i = 0; i < kLines; ++i) lines += '\n';
@@ -122,7 +122,7 @@ TEST_F(ReaderKernelsTest, AHeaderMayBeLong) {
               ElementsAre("f:0=ab", "f:1=cd"));
 }
 
-TEST_F(ReaderKernelsTest, AWholeFileThatTakesTooMuchMemoryIsRefused) {
+TEST_F(ReaderKernelsTest, FileBeyondTheMemoryBoundIsRejected) {
   ASSERT_OK(files_.WriteFileAtomically("f", std::string(100, 'x')));
   const auto source = NewWholeFileSource();
   Cancellation step;
@@ -141,7 +141,7 @@ TEST_F(ReaderKernelsTest, AWholeFileThatTakesTooMuchMemoryIsRefused) {
               StatusIs(absl::StatusCode::kCancelled, "enough"));
 }
 
-TEST_F(ReaderKernelsTest, ARecordThatTakesTooMuchMemoryIsRefused) {
+TEST_F(ReaderKernelsTest, RecordBeyondTheMemoryBoundIsRejected) {
   ASSERT_OK(files_.WriteFileAtomically("f", "abcdefghij"));
   ASSERT_OK(files_.WriteFileAtomically("short", "abc"));
   const auto source = NewFixedLengthSource(
@@ -178,7 +178,7 @@ TEST_F(ReaderKernelsTest, LinesAreCountedWithTheHeader) {
               ElementsAre(absl::StrCat("f:1=", zeros)));
 }
 
-TEST_F(ReaderKernelsTest, AttrsThatCanNotBeAreRefused) {
+TEST_F(ReaderKernelsTest, InvalidAttrsAreRejected) {
   const auto expect = [&](const std::string& op, const AttrMap& attrs,
                           const std::string& text) {
     EXPECT_THAT(Make(op, attrs), StatusIs(kInvalid, text));

@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-// Passed over before somebody looks whether the step is cancelled.
+// The number of lines skipped between checks for cancellation.
 constexpr int64_t kLinesAtOnce = 1 << 16;
 constexpr uint64_t kBytesAtOnce = 64 << 20;
 
@@ -102,9 +102,9 @@ class FixedLengthSource : public RecordSource {
   }
 
  private:
-  // Until `ahead_` begins with the next record, and holds as much behind it as
-  // the footer has; or there is more to skip. After an error it goes on where
-  // that happened.
+  // Reads until `ahead_` begins with the next record and holds at least the
+  // footer's size after it, or until there is more to skip. After an error it
+  // continues at that position.
   absl::Status ReadAhead() {
     if (is_too_long_) return TooLong();
     const uint64_t passed = std::min<uint64_t>(to_skip_, ahead_.size());
@@ -131,7 +131,7 @@ class FixedLengthSource : public RecordSource {
     return absl::ResourceExhaustedError(absl::StrCat(
         path_, ": record ", record_number_, " of ", record_,
         " bytes (record_bytes) and the ", footer_,
-        " behind it (footer_bytes) are more than ", most_, " bytes"));
+        " bytes after it (footer_bytes) exceed ", most_, " bytes"));
   }
 
   const uint64_t header_, record_, footer_, hop_, most_;
@@ -139,9 +139,9 @@ class FixedLengthSource : public RecordSource {
   std::string path_;
   std::unique_ptr<InputStream> stream_;
   int64_t record_number_ = 0;
-  std::string ahead_;      // bytes that were read and are not behind us
-  uint64_t position_ = 0;  // where what follows them begins
-  uint64_t to_skip_ = 0;   // before the next record
+  std::string ahead_;      // bytes read, but not consumed
+  uint64_t position_ = 0;  // position after ahead_
+  uint64_t to_skip_ = 0;   // bytes before the next record
   bool is_too_long_ = false;
 };
 

@@ -1,5 +1,6 @@
-// What readers read: lines, records of a fixed length, TFRecords, whole files,
-// and names alone. Rules are TensorFlow's (core/kernels/*_reader_op.cc).
+// RecordSources of the readers: lines, records of a fixed length, TFRecords,
+// whole files, and names alone. Rules are TensorFlow's
+// (core/kernels/*_reader_op.cc).
 #ifndef WEFT_LIBS_KERNELS_IO_RECORD_SOURCES_H_
 #define WEFT_LIBS_KERNELS_IO_RECORD_SOURCES_H_
 
@@ -11,34 +12,33 @@
 
 namespace weft {
 
-// Lines of text without their ends; keys are "PATH:LINE", counted from 1. Of
-// each file the first `skip_header_lines` are passed over.
+// Lines of text without line ends; keys are "PATH:LINE", counted from 1. The
+// first `skip_header_lines` of each file are skipped.
 std::unique_ptr<RecordSource> NewTextLineSource(int64_t skip_header_lines);
 
-// All in bytes, and none negative.
+// All sizes are in bytes and not negative.
 struct FixedLengthLayout {
   int64_t header = 0;
   int64_t record = 0;
-  // That many follow the last record; so a record is one only if as many bytes
+  // Bytes after the last record; a record is only valid if this many bytes
   // follow it.
   int64_t footer = 0;
-  // From the beginning of one record to the next; 0: the length of a record.
+  // The distance between the beginnings of two records; 0: the record length.
   int64_t hop = 0;
-  // A record and its footer are in memory, up to so much: a few compressed
-  // bytes can hold very many.
+  // The maximum size of a record with its footer in memory: a few compressed
+  // bytes can expand to very many.
   uint64_t most = uint64_t{2} << 30;
 };
-// Keys are "PATH:NUMBER", counted from 0. What is left at the end of a file and
-// is no whole record is passed over. RESOURCE_EXHAUSTED, for all that is asked
-// for afterwards as well, where the file has more than may be in memory.
-// REQUIRES: records or hops are not empty.
+// Keys are "PATH:NUMBER", counted from 0. An incomplete record at the end of a
+// file is skipped. Returns RESOURCE_EXHAUSTED, also for all later reads, if a
+// record exceeds `most`. REQUIRES: records or hops are not empty.
 std::unique_ptr<RecordSource> NewFixedLengthSource(
     const FixedLengthLayout& layout, Compression compression);
 
-// Keys are "PATH:OFFSET", in what the file is decompressed to.
+// Keys are "PATH:OFFSET", with the offset in the decompressed data.
 std::unique_ptr<RecordSource> NewTFRecordSource(Compression compression);
 
-// One record for each file; its path is the key.
+// One record per file; its path is the key.
 std::unique_ptr<RecordSource> NewWholeFileSource();
 
 // The work units themselves, as keys and values.

@@ -1,8 +1,8 @@
-// Kernels of what a warm start needs: GenerateVocabRemapping finds the entries
-// of a vocabulary in an older one, LoadAndRemapMatrix reads the matrix of a
-// checkpoint in that order. What they do and say is TensorFlow's
-// (core/kernels/{generate_vocab_remapping,load_and_remap_matrix}_op.cc), but
-// for a column that the old matrix has not: TensorFlow leaves it zero.
+// Kernels for warm starts: GenerateVocabRemapping maps the entries of a
+// vocabulary to an older one, LoadAndRemapMatrix reads the matrix of a
+// checkpoint in that order. Behavior and errors are TensorFlow's
+// (core/kernels/{generate_vocab_remapping,load_and_remap_matrix}_op.cc), except
+// for a column missing in the old matrix, which TensorFlow leaves zero.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -38,7 +38,7 @@ absl::StatusOr<std::string> OneString(OpKernelContext& context, int i,
       "shape ", input.shape().ToString()));
 }
 
-// Lines of a text file, one after the other, in a step that may be cancelled.
+// Reads the lines of a text file in a step that may be cancelled.
 class VocabularyReader {
  public:
   static absl::StatusOr<std::unique_ptr<VocabularyReader>> Open(
@@ -54,7 +54,7 @@ class VocabularyReader {
         stream_(NewInputStream(std::move(file), Compression::kNone)),
         lines_(*stream_) {}
 
-  // Whether there was another, which is in `line` then.
+  // Reads the next line into `line`; returns whether there was one.
   absl::StatusOr<bool> Next(std::string& line) {
     if (++count_ % 1024 == 0) {
       RETURN_IF_ERROR(context_.cancellation().status());
@@ -127,12 +127,12 @@ class GenerateVocabRemappingKernel : public FileKernel {
       return absl::FailedPreconditionError(absl::StrCat(
           "HashTable has different value for same key. Key ", line, " has ",
           at->second, " and trying to add value ", i, ": line ", at->second + 1,
-          " of ", path, " is there again."));
+          " of ", path, " is repeated."));
     }
     return numbers;
   }
 
-  // Fills `remapping`; how many of the new entries are old.
+  // Fills `remapping`; returns the number of new entries that are old.
   absl::StatusOr<int64_t> Find(OpKernelContext& context,
                                const std::string& path, const LineNumbers& old,
                                absl::Span<int64_t> remapping) const {
@@ -159,14 +159,14 @@ class GenerateVocabRemappingKernel : public FileKernel {
   int64_t offset_ = 0, num_new_ = 0, old_size_ = -1;
 };
 
-// Copied between two looks at whether the step is cancelled.
+// The number of rows copied between checks for cancellation.
 constexpr int64_t kRowsAtOnce = 1 << 12;
 constexpr size_t kElementsAtOnce = size_t{1} << 20;
 
-// Where each row or column of the old matrix goes; -1: nowhere.
+// The target of each row or column of the old matrix; -1: none.
 struct Remapping {
   FlatHashMap<int64_t, int64_t> new_of_old;
-  std::vector<bool> is_present;  // by new id
+  std::vector<bool> is_present;  // indexed by new id
   int64_t min_old = 0, end_old = 0;
 
   static absl::StatusOr<Remapping> Of(absl::Span<const int64_t> old_of_new) {
@@ -253,7 +253,7 @@ class LoadAndRemapMatrixKernel : public FileKernel {
     return Remapping::Of(old_of_new);
   }
 
-  // None: columns stay where they are.
+  // nullopt: columns stay in place.
   absl::StatusOr<std::optional<Remapping>> ColumnRemapping(
       OpKernelContext& context) const {
     ASSIGN_OR_RETURN(const auto old_of_new,
@@ -267,7 +267,7 @@ class LoadAndRemapMatrixKernel : public FileKernel {
     return Remapping::Of(old_of_new);
   }
 
-  // Whether the old matrix has all that is wanted of it.
+  // Checks that the old matrix has all requested rows and columns.
   absl::Status CheckOld(CheckpointReader& reader, const std::string& name,
                         const Remapping& rows,
                         const std::optional<Remapping>& columns) const {
@@ -294,14 +294,14 @@ class LoadAndRemapMatrixKernel : public FileKernel {
       return absl::InvalidArgumentError(absl::StrCat(
           "Row ", rows.end_old - 1, " and column ",
           columns.has_value() ? columns->end_old - 1 : num_columns_ - 1,
-          " are asked for of tensor ", name, " of shape ", shape.ToString(),
+          " are requested from tensor ", name, " of shape ", shape.ToString(),
           ": the old vocabulary is not the one that the checkpoint was written "
           "with."));
     }
     return absl::OkStatus();
   }
 
-  // As many rows at a time as may be in memory.
+  // Copies as many rows at a time as may be in memory.
   absl::Status CopyOld(OpKernelContext& context, CheckpointReader& reader,
                        const std::string& name, const Remapping& rows,
                        const std::optional<Remapping>& columns,
@@ -343,7 +343,7 @@ class LoadAndRemapMatrixKernel : public FileKernel {
     }
   }
 
-  // Row by row, each number once.
+  // Row by row, one number for each element.
   absl::Status FillMissing(OpKernelContext& context, const Remapping& rows,
                            const std::optional<Remapping>& columns,
                            Tensor& output) const {

@@ -106,7 +106,7 @@ TEST_F(RemappingKernelsTest, EntriesAreFoundInTheOldVocabulary) {
   EXPECT_THAT(ValueOf(Generate({.old_size = 1})), ElementsAre(-1, -1, 0, 1));
 }
 
-TEST_F(RemappingKernelsTest, ANewVocabularyMaySayAnEntryTwice) {
+TEST_F(RemappingKernelsTest, NewVocabularyMayRepeatAnEntry) {
   Write("twice", "mars\r\nmars\r\nearth\r\n");
   EXPECT_THAT(ValueOf(Generate({.new_file = "twice"})),
               ElementsAre(2, 2, -1, 2));
@@ -127,14 +127,14 @@ TEST_F(RemappingKernelsTest, EmptyLinesAreRefused) {
 }
 
 // TensorFlow refuses empty files, and an old_vocab_size of 0.
-TEST_F(RemappingKernelsTest, OfNothingNothingIsPresent) {
+TEST_F(RemappingKernelsTest, EmptyOldVocabularyMatchesNoEntry) {
   Write("empty", "");
   EXPECT_THAT(ValueOf(Generate({.old_file = "empty"})),
               ElementsAre(-1, -1, -1, 0));
   EXPECT_THAT(ValueOf(Generate({.old_size = 0})), ElementsAre(-1, -1, -1, 0));
 }
 
-TEST_F(RemappingKernelsTest, VocabulariesThatAreTooShort) {
+TEST_F(RemappingKernelsTest, ShortVocabulariesAreRejected) {
   EXPECT_THAT(Generate({.offset = 2, .size = 2}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        "lookup table size must be larger than last new vocab "
@@ -166,7 +166,7 @@ TEST_F(RemappingKernelsTest, RowsAndColumnsAreReordered) {
               ElementsAre(4, 7, 1, 2, 3, 4, 0, 3, 5));
 }
 
-TEST_F(RemappingKernelsTest, AMatrixInSlicesAFewRowsAtATime) {
+TEST_F(RemappingKernelsTest, SlicedMatrixIsReadInRowBlocks) {
   SaveCheckpoint();
   for (const int64_t max_rows : {-1, 1, 2, 100}) {
     EXPECT_THAT(ValueOf(Run({.name = "p",
@@ -180,7 +180,7 @@ TEST_F(RemappingKernelsTest, AMatrixInSlicesAFewRowsAtATime) {
   }
 }
 
-TEST_F(RemappingKernelsTest, WhatDoesNotFit) {
+TEST_F(RemappingKernelsTest, MismatchedArgumentsAreRejected) {
   SaveCheckpoint();
   const auto refuses = [&](const Load& load, const std::string& why) {
     EXPECT_THAT(Run(load), StatusIs(absl::StatusCode::kInvalidArgument, why));
@@ -210,17 +210,17 @@ TEST_F(RemappingKernelsTest, WhatDoesNotFit) {
 
 // Of a row that is not there TensorFlow says INTERNAL; a column that is not
 // there it leaves zero.
-TEST_F(RemappingKernelsTest, TheOldMatrixIsTooSmall) {
+TEST_F(RemappingKernelsTest, OldMatrixTooSmallIsRejected) {
   SaveCheckpoint();
   EXPECT_THAT(Run({.rows = {5}}),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       "Row 5 and column 3 are asked for of tensor w"));
+                       "Row 5 and column 3 are requested from tensor w"));
   EXPECT_THAT(Run({.rows = {std::numeric_limits<int64_t>::max()}}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        "Old ID 9223372036854775807 is larger"));
   EXPECT_THAT(Run({.rows = {0}, .columns = {9}, .num_columns = 1}),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       "Row 0 and column 9 are asked for of tensor w"));
+                       "Row 0 and column 9 are requested from tensor w"));
 }
 
 }  // namespace

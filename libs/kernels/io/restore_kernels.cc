@@ -1,5 +1,5 @@
-// Kernels of RestoreV2, and of Restore and RestoreSlice, which graphs of before
-// TensorFlow 1.0 have. All read checkpoints of both formats.
+// Kernels of RestoreV2, and of Restore and RestoreSlice, which occur in graphs
+// older than TensorFlow 1.0. All read checkpoints of both formats.
 #include <memory>
 #include <string>
 #include <utility>
@@ -67,8 +67,7 @@ class RestoreKernel : public FileKernel {
  private:
   virtual absl::StatusOr<CheckpointRequest> ReadRequest(
       OpKernelContext& context) const = 0;
-  // What output `i` is called in the checkpoint, where `name` is its first
-  // choice.
+  // The name of output `i` in the checkpoint; `name` is the preferred one.
   virtual std::string NameIn(CheckpointReader&, int,
                              const std::string& name) const {
     return name;
@@ -90,14 +89,14 @@ class RestoreKernel : public FileKernel {
       const absl::Status status =
           reader.ok() ? ReadAll(context, request, **reader) : reader.status();
       if (tries == kMaxReplaced) return status;
-      // So object stores say that a file is another one by now.
+      // The error of object stores for a file that was replaced.
       if (absl::IsFailedPrecondition(status)) continue;
       const bool may_be_replaced =
           absl::IsNotFound(status) || absl::IsDataLoss(status);
       if (!reader.ok() || !may_be_replaced) return status;
       // Another save to that prefix deletes the data of the one it replaces,
-      // whose files are another number; after two saves they are the same
-      // number, so what looks damaged is read once more.
+      // whose files have another number; after two saves the numbers are equal,
+      // so a checkpoint that looks damaged is opened and read again.
       const auto newer = Open(context, request.prefix);
       if (absl::IsFailedPrecondition(newer.status())) continue;
       RETURN_IF_ERROR(newer.status());
@@ -111,7 +110,7 @@ class RestoreKernel : public FileKernel {
   absl::Status ReadAll(OpKernelContext& context,
                        const CheckpointRequest& request,
                        CheckpointReader& reader) const {
-    // All are looked at before the first is read.
+    // All names are checked before the first tensor is read.
     std::vector<std::string> names;
     for (int i = 0; i < context.num_outputs(); ++i) {
       names.push_back(NameIn(reader, i, request.names[i]));
@@ -159,11 +158,11 @@ class RestoreV2Kernel : public RestoreKernel {
     return ReadCheckpointRequest(context, context.num_outputs());
   }
 
-  const std::vector<std::string> other_names_;  // empty, or of each output
+  const std::vector<std::string> other_names_;  // empty, or for each output
 };
 
 // Restore, and RestoreSlice, which has a third input. Attribute preferred_shard
-// says which file to look into first; all are looked into anyway.
+// names the file to search first; all are searched anyway.
 class RestoreOneKernel : public RestoreKernel {
  public:
   using RestoreKernel::RestoreKernel;

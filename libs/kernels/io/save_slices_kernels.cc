@@ -1,5 +1,5 @@
-// Kernels of Save and SaveSlices, which write one file of TensorFlow's format
-// V1 for graphs of before TensorFlow 1.0.
+// Kernels of Save and SaveSlices, which write one file in TensorFlow's format
+// V1 for graphs older than TensorFlow 1.0.
 #include <cstddef>
 #include <string>
 
@@ -18,7 +18,7 @@ namespace {
 using checkpoint::TensorSlice;
 using checkpoint::TensorSliceWriter;
 
-// Save has no third input, with slices.
+// Save lacks the third input, the slices.
 class SaveSlicesKernel : public FileKernel {
  public:
   explicit SaveSlicesKernel(const OpKernelConstruction& construction)

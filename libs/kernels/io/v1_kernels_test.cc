@@ -93,7 +93,7 @@ TEST_F(V1KernelsTest, RestoreV2ReadsV1Files) {
   EXPECT_TRUE(SameBits(all[1], bottom_));
 }
 
-TEST_F(V1KernelsTest, RestoreNamesWhatIsWrong) {
+TEST_F(V1KernelsTest, RestoreErrorsNameTheirCause) {
   ASSERT_NO_FATAL_FAILURE(SaveShards());
   const auto restore = [&](const Tensor& file, const Tensor& name,
                            const std::string& slice, DataType dtype) {
@@ -115,7 +115,7 @@ TEST_F(V1KernelsTest, RestoreNamesWhatIsWrong) {
               StatusIs(kInvalid, "Need least two elements"));
 }
 
-TEST_F(V1KernelsTest, SaveNamesWhatIsWrong) {
+TEST_F(V1KernelsTest, SaveErrorsNameTheirCause) {
   EXPECT_THAT(
       harness_.Run("SaveSlices", {Text("/m"), Texts({"v"}), Texts({"y"}), v_}),
       StatusIs(kInvalid, "Need least two elements"));

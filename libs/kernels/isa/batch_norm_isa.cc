@@ -1,4 +1,4 @@
-// Plain loops that the compiler vectorises over channels; no std:: template may
+// Plain loops that the compiler vectorizes over channels; no std:: template may
 // be used: see weft_kernels_per_instruction_set.
 #include "libs/kernels/isa/batch_norm_isa.h"
 

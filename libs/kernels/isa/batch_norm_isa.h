@@ -1,6 +1,6 @@
-// Loops of batch normalisation that are worth their own code for each
-// instruction set (weft::v1, weft::v3, weft::v4). Numbers are floats, what
-// belongs to a channel is in double, and all arithmetic is.
+// Loops of batch normalization, compiled for each instruction set (weft::v1,
+// weft::v3, weft::v4). Elements are floats; per-channel values and all
+// arithmetic are double.
 //
 // Threads: pure functions. Rows are of `channels` numbers each. `out` may be
 // one of the inputs.

@@ -1,4 +1,4 @@
-// The loops of batch normalisation for this processor.
+// The loops of batch normalization for this processor.
 #ifndef WEFT_LIBS_KERNELS_ISA_BATCH_NORM_LOOPS_H_
 #define WEFT_LIBS_KERNELS_ISA_BATCH_NORM_LOOPS_H_
 
@@ -7,8 +7,7 @@
 
 namespace weft {
 
-// Those of one set, for tests that compare them. REQUIRES: the processor has
-// it.
+// The loops for one instruction set, for tests. REQUIRES: the CPU supports it.
 inline BatchNormLoops BatchNormLoopsFor(InstructionSet set) {
   using Fill = void (*)(BatchNormLoops*);
   BatchNormLoops loops;

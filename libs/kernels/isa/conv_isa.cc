@@ -9,29 +9,30 @@ namespace {
 
 using V = Vector<float>;
 constexpr int64_t kSize = kVectorSize<float>;
-// Vectors of sums that fill the registers, beside what they are made of; and
-// rows, whose numbers are read from so many places that more of them take
-// registers for addresses.
+// The number of vectors of sums that fill the registers, together with their
+// operands; and the number of rows: more rows would need more registers for
+// addresses.
 constexpr int kMostSums = kVectorBytes == 64 ? 24 : 12;
 constexpr int kMostRows = 12;
 constexpr int MostRows(int vectors) {
   const int rows = kMostSums / vectors;
   return rows < kMostRows ? rows : kMostRows;
 }
-// Rows of a block of dots, each with kDotSums vectors of partial sums.
+// The rows of a block of dot products, each with kDotSums vectors of partial
+// sums.
 constexpr int kDotRows = 4;
 constexpr int kDotSums = 2;
 
-// Where the vectors of a row of kVectors begin. Together they are as wide as
-// the columns: the last begins as far before their end as it is wide, and what
-// it shares with the one before it is computed twice.
+// The starts of the kVectors vectors of a row. Together they cover exactly the
+// columns: the last one ends at the end of the columns, and its overlap with
+// the previous one is computed twice.
 template <int kVectors>
 int64_t Begin(const OverlapArgs& args, int vector) {
   if (kVectors > 1 && vector == kVectors - 1) return args.columns - kSize;
   return vector * kSize;
 }
 
-// Where what a block reads of b is written.
+// The destination for the rows of b that a block reads.
 struct Copy {
   float* to = nullptr;
   int64_t step = 0;
@@ -79,7 +80,7 @@ void Block(const OverlapArgs& args, const float* a, const float* b, float* sum,
       by += args.b_step;
     }
   }
-  // All that is there is read before any is written: vectors overlap.
+  // Reads all operands before writing, because vectors overlap.
   if (args.former == FormerSums::kAddedTo) {
 #pragma GCC unroll 24
     for (int m = 0; m < kRows; ++m) {
@@ -108,7 +109,7 @@ void RowsOf(int rows, const OverlapArgs& args, const float* a, const float* b,
   }
 }
 
-// The same where there are fewer columns than a vector has.
+// For fewer columns than a vector has.
 template <int kRows>
 void Narrow(int rows, const OverlapArgs& args, const float* a, const float* b,
             float* sum) {
@@ -125,7 +126,8 @@ void Narrow(int rows, const OverlapArgs& args, const float* a, const float* b,
   }
 }
 
-// Rows in blocks of about one size: small ones wait for their own sums.
+// Divides rows into blocks of similar size: small blocks wait for their own
+// sums.
 template <int kVectors>
 void Panel(const OverlapArgs& args, const float* a, const float* b,
            float* sum) {
@@ -145,7 +147,7 @@ void Panel(const OverlapArgs& args, const float* a, const float* b,
   }
 }
 
-// The first rows by what lies apart, the others by the copy.
+// Computes the first rows from b, and the others from the copy.
 template <int kVectors>
 void CopyingPanel(OverlapArgs args, const float* a, const float* b, float* sum,
                   const Copy& copy) {
@@ -227,7 +229,7 @@ void Dots(const OverlapArgs& args, const float* a, const float* b, float* sum) {
   }
 }
 
-// What is not finite is no 0 times 0, and stays so in a sum.
+// A non-finite number times 0 is NaN, and remains in the sum.
 bool AreFinite(const float* x, int64_t count) {
   V sums[4] = {};
   int64_t i = 0;

@@ -1,5 +1,5 @@
-// Sums of products for convolutions over matrices whose rows may overlap, so
-// that windows need not be laid out: compiled for each instruction set
+// Loops for convolutions: sums of products over matrices with overlapping rows,
+// so that windows need not be laid out. Compiled for each instruction set
 // (weft::v1, weft::v3, weft::v4).
 //
 // Threads: pure functions. All sizes and distances are in floats.
@@ -12,16 +12,16 @@
 
 namespace weft {
 
-// What becomes of the numbers that were where sums are written.
+// How existing values at the output are used.
 enum class FormerSums {
   kReplaced,
-  // Sums begin with them.
+  // Sums start with the existing values.
   kContinued,
-  // Sums begin with 0, and are added to them at last.
+  // Sums start at 0 and are added to the existing values at the end.
   kAddedTo,
 };
 
-// The sums, for m < rows and n < columns, over r < runs and t < steps, in this
+// The sums, for m < rows and n < columns, over r < runs and t < steps in this
 // order, of
 //   a[r * a_run + t * a_step + m * a_row] * b[r * b_run + t * b_step + n]
 struct OverlapArgs {
@@ -33,25 +33,23 @@ struct OverlapArgs {
 };
 
 struct ConvLoops {
-  // Floats of a vector.
+  // The number of floats in a vector.
   int64_t vector;
-  // Of each row of b one vector is read, however few columns there are; of more
-  // columns than a vector has, these only.
-  // REQUIRES: columns <= 3 * vector.
+  // Reads one vector of each row of b if there are fewer columns than that;
+  // otherwise only the given columns. REQUIRES: columns <= 3 * vector.
   void (*products)(const OverlapArgs& args, const float* a, const float* b,
                    float* sum);
-  // The same of one run, which writes what it reads of b to `copy`, whose rows
-  // are `copy_step` apart, on its way: for b that lies so far apart that it is
-  // best not gone to again for each few rows of a. REQUIRES: columns >= vector,
-  // rows >= 12.
+  // Like `products` for one run; also copies the rows of b that it reads to
+  // `copy`, `copy_step` apart. Used if the rows of b are so far apart that
+  // reading them repeatedly is slow. REQUIRES: columns >= vector, rows >= 12.
   void (*products_and_copy)(const OverlapArgs& args, const float* a,
                             const float* b, float* sum, float* copy,
                             int64_t copy_step);
-  // For one column: b[r * b_run + t], a[r * a_run + t + m * a_row]. The order
-  // of the sum is another, which depends on steps alone.
+  // For one column: b[r * b_run + t], a[r * a_run + t + m * a_row]. The sum has
+  // another order, which depends on `steps` alone.
   void (*dots)(const OverlapArgs& args, const float* a, const float* b,
                float* sum);
-  // Whether all of so many numbers are.
+  // Returns whether all `count` numbers are finite.
   bool (*are_finite)(const float* x, int64_t count);
 };
 

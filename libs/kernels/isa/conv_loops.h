@@ -7,8 +7,7 @@
 
 namespace weft {
 
-// Those of one set. REQUIRES: the processor has
-// it.
+// The loops for one instruction set. REQUIRES: the CPU supports it.
 inline ConvLoops ConvLoopsFor(InstructionSet set) {
   return ForInstructionSet(set, &v1::Conv, &v3::Conv, &v4::Conv)();
 }

@@ -7,19 +7,19 @@
 namespace weft::WEFT_ISA {
 namespace {
 
-// Vectors of sums at a time: enough of them, where a run has so many, that none
-// waits for its own last addition, and few enough for the registers of every
-// set. The pixels of so
-// many windows stay in the first-level cache while their channels go by.
+// The number of vectors of sums at a time: enough of them, if a run is long
+// enough, to hide the latency of additions, and few enough for the registers of
+// every instruction set. The pixels of this many windows stay in the
+// first-level cache while their channels are processed.
 constexpr int kMostWindows = 8;
-// A window of 3 x 3 is done at once, in so many windows that it hardly matters
-// that the sums are loaded and stored.
+// A window of 3 x 3 is processed at once. For larger ones, loading and storing
+// the sums takes little of the time.
 constexpr int kMostTaps = 9;
 constexpr int kManyWindows = 64;
 
-// Calls `visit.operator()<V>(c)` for channels [c, channels) in vectors V: as
-// wide as there are, and narrower ones at the end, so that each channel is in
-// one alone.
+// Calls `visit.operator()<V>(c)` for channels [c, channels) in vectors V:
+// full-width ones, and narrower ones at the end, so that each channel is
+// visited once.
 template <typename T, int kSize, typename Visit>
 void ForVectors(int64_t c, int64_t channels, const Visit& visit) {
   for (; c + kSize <= channels; c += kSize) {
@@ -28,8 +28,8 @@ void ForVectors(int64_t c, int64_t channels, const Visit& visit) {
   if constexpr (kSize > 1) ForVectors<T, kSize / 2>(c, channels, visit);
 }
 
-// Calls `visit(begin, size)` for ranges of about one size that cover [0, n):
-// small ones wait for their own sums.
+// Calls `visit(begin, size)` for ranges of similar size that cover [0, n):
+// small ranges wait for their own sums.
 template <typename Visit>
 void ForBlocks(int64_t n, int most, const Visit& visit) {
   int64_t blocks = (n + most - 1) / most;
@@ -40,7 +40,8 @@ void ForBlocks(int64_t n, int most, const Visit& visit) {
   }
 }
 
-// As many channels as V has elements, of `windows` <= kWindows windows.
+// Processes as many channels as V has elements, for `windows` <= kWindows
+// windows.
 template <typename V, int kWindows, typename T>
 void ProductsOf(int windows, const DepthwiseRun& run, const T* pixels,
                 const T* filter, T* result) {
@@ -84,7 +85,8 @@ void Products(const DepthwiseRun& run, const T* pixels, const T* filter,
   }
 }
 
-// As many channels as V has elements, of `num` <= kTaps taps, in `rows` rows.
+// Processes as many channels as V has elements, for `num` <= kTaps taps, in
+// `rows` rows.
 template <typename V, int kTaps, typename T>
 void AddToTaps(int num, const DepthwiseTap* taps, int rows,
                const DepthwiseRun& run, const T* pixels, const T* result,

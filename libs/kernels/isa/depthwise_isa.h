@@ -1,7 +1,7 @@
-// Loops of depthwise convolutions over float and double that are worth their
-// own code for each instruction set (weft::v1, weft::v3, weft::v4).
+// Loops of depthwise convolutions over float and double, compiled for each
+// instruction set (weft::v1, weft::v3, weft::v4).
 //
-// Threads: pure functions. What is written does not overlap what is only read.
+// Threads: pure functions. Outputs must not overlap inputs.
 #ifndef WEFT_LIBS_KERNELS_ISA_DEPTHWISE_ISA_H_
 #define WEFT_LIBS_KERNELS_ISA_DEPTHWISE_ISA_H_
 
@@ -11,21 +11,20 @@
 
 namespace weft {
 
-// Where the first channel of a tap is, in elements: of the pixel that the first
-// window sees there, and of the filter.
+// DepthwiseTap holds the positions of a tap's first channel, in elements: of
+// the pixel for the first window, and of the filter.
 struct DepthwiseTap {
   int64_t pixel, filter;
 };
 
-// Rows of windows, at one distance from each other, that see the same taps; at
-// least one window in each.
-// Each channel has one number in a pixel, in a tap of the filter and in a
-// window's result.
+// Rows of equally spaced windows with the same taps; at least one window in
+// each row. Each channel has one element in a pixel, in a tap of the filter and
+// in a window's result.
 struct DepthwiseRun {
   int64_t rows, windows, channels;
   const DepthwiseTap* taps;
   int64_t num_taps;
-  // From row to row and from window to window, in elements.
+  // The distances between rows and between windows, in elements.
   int64_t pixel_row, pixel_step;
   int64_t result_row, result_step;
 };

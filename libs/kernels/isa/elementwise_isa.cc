@@ -1,4 +1,4 @@
-// Plain loops that the compiler vectorises, and Eigen's vector mathematics.
+// Plain loops that the compiler vectorizes, and Eigen's vector mathematics.
 // Eigen stays in here, and no std:: template may be used: see
 // weft_kernels_per_instruction_set.
 #include "libs/kernels/isa/elementwise_isa.h"
@@ -59,8 +59,8 @@ struct Div {
     return x / y;
   }
 };
-// NaN in either operand is the result. The comparisons of floats are those that
-// raise no exception, without which the compiler makes no vectors of them.
+// NaN in either operand gives NaN. Float comparisons are those that raise no
+// exceptions; otherwise the compiler does not vectorize them.
 struct Maximum {
   template <typename T>
   static T Apply(T x, T y) {
@@ -99,8 +99,8 @@ struct SigmoidGrad {
   }
 };
 
-// No iteration depends on another, also when `out` is `x` or `y`; the compiler
-// can't know that.
+// Iterations are independent, even if `out` is `x` or `y`; the compiler cannot
+// know that.
 template <typename T, typename Op>
 bool PlainBinary(const void* x_data, int64_t x_step, const void* y_data,
                  int64_t y_step, void* out_data, int64_t n) {
@@ -125,10 +125,11 @@ bool PlainBinary(const void* x_data, int64_t x_step, const void* y_data,
   return true;
 }
 
-// How many half or bfloat16 numbers are floats at a time, in the nearest cache.
+// The number of half or bfloat16 numbers converted at a time, which fit into
+// the first-level cache.
 constexpr int64_t kNarrowBlock = 512;
 
-// The next `count`, or one for all where the step is 0.
+// The next `count` elements, or one for all if the step is 0.
 template <typename T>
 void WidenOperand(const T* x, int64_t step, int64_t i, int64_t count,
                   float* out) {
@@ -165,9 +166,9 @@ constexpr BinaryLoop BinaryLoopOf() {
   }
 }
 
-// Exact functions: plain loops, in which the compiler finds the instruction for
-// the square root, say. Eigen has an estimate for that one, whose last bits are
-// wrong and which knows no infinity.
+// Exact functions: plain loops, for which the compiler uses instructions such
+// as the square root. Eigen estimates that one, with inexact last bits and
+// wrong infinities.
 struct Sqrt {
   static float Apply(float x) { return __builtin_sqrtf(x); }
   static double Apply(double x) { return __builtin_sqrt(x); }
@@ -207,10 +208,11 @@ void PlainUnary(const void* x_data, void* out_data, int64_t n) {
 
 float Smallest(float) { return __FLT_MIN__; }
 double Smallest(double) { return __DBL_MIN__; }
-// Where the exponential falls below the smallest normal number.
+// Below this exponent, the exponential is below the smallest normal number.
 float LeastExponent(float) { return -87.336544f; }
 double LeastExponent(double) { return -708.39641853226408; }
-// Above it Eigen's exponential of floats is infinite, too early by 0.35.
+// Above this exponent, Eigen's exponential of floats is infinite, 0.35 too
+// early.
 float MostExponent(float) { return 88.376F; }
 double MostExponent(double) { return __builtin_inf(); }
 float ExactExp(float x) { return __builtin_expf(x); }
@@ -218,10 +220,10 @@ double ExactExp(double x) { return __builtin_exp(x); }
 float ExactLog(float x) { return __builtin_logf(x); }
 double ExactLog(double x) { return __builtin_log(x); }
 
-// Functions that Eigen approximates. Of a vector it computes other last bits
-// than of one number, so all is computed in whole vectors. Where it knows no
-// numbers below the smallest normal one, IsRare(x) says so and Rare(x) is
-// right.
+// Functions that Eigen approximates. Its last bits differ between vectors and
+// single numbers, so everything is computed in whole vectors. Where Eigen does
+// not support numbers below the smallest normal one, IsRare(x) returns true,
+// and Rare(x) is exact.
 struct NeverRare {
   template <typename T>
   static bool IsRare(T) {
@@ -232,7 +234,7 @@ struct NeverRare {
     return x;
   }
 };
-// What becomes the exponential where that is small.
+// Replaces the exponential where it is small.
 struct SmallExp {
   template <typename T>
   static bool IsRare(T x) {
@@ -267,8 +269,8 @@ struct Log {
     return ExactLog(x);
   }
 };
-// log(u) for u = 1 + x, set right by how far u is from it. Where u has nothing
-// left of x, or has no end, x is the result.
+// log(u) for u = 1 + x, corrected by the rounding error of u. If x is lost in
+// u, or u is infinite, the result is x.
 struct Log1p : NeverRare {
   template <typename Expression>
   static Expression Apply(const Expression& x) {
@@ -278,7 +280,7 @@ struct Log1p : NeverRare {
     return (u == T(1) || u == T(__builtin_inf())).select(x, result);
   }
 };
-// Eigen's own loses four digits of small results.
+// Eigen's function loses four digits of small results.
 struct Sigmoid : SmallExp {
   template <typename Expression>
   static auto Apply(const Expression& x) {
@@ -304,8 +306,8 @@ struct Cos : NeverRare {
   }
 };
 
-// As many elements as the widest vector has. Eigen begins and ends a range
-// whose size it does not know with single elements, one of this size never.
+// The number of elements in the widest vector. Eigen begins and ends a range of
+// unknown size with single elements, but never a range of this size.
 template <typename T>
 inline constexpr int kBlock = 64 / static_cast<int>(sizeof(T));
 template <typename T>
@@ -323,8 +325,8 @@ void BlockOf(const T* x, T* out) {
   }
 }
 
-// The last block is filled up, so that the result of an element depends neither
-// on its place nor on how the memory is aligned.
+// The last block is padded, so that the result of an element depends neither on
+// its position nor on the memory alignment.
 template <typename T, typename Op>
 void BlockUnary(const void* x_data, void* out_data, int64_t n) {
   const T* x = static_cast<const T*>(x_data);
@@ -338,7 +340,7 @@ void BlockUnary(const void* x_data, void* out_data, int64_t n) {
   memcpy(out + i, rest, static_cast<size_t>(n - i) * sizeof(T));
 }
 
-// Of floats, for half and bfloat16.
+// For half and bfloat16, by conversion to float.
 template <typename T, UnaryLoop kLoop>
 void NarrowUnary(const void* x_data, void* out_data, int64_t n) {
   const T* x = static_cast<const T*>(x_data);
@@ -370,7 +372,7 @@ constexpr UnaryLoop UnaryLoopOf() {
   }
 }
 
-// The difference is a T, too, as in TensorFlow.
+// The difference is rounded to T, as in TensorFlow.
 template <typename T>
 bool NarrowSquaredDifference(const void* x, int64_t x_step, const void* y,
                              int64_t y_step, void* out, int64_t n) {

@@ -1,7 +1,7 @@
-// Element-wise loops over float, double, half, bfloat16, int32 and int64 that
-// are worth their own code for each instruction set (weft::v1, weft::v3,
-// weft::v4). half and bfloat16 are computed as floats,
-// and rounded once; but a squared difference is made of a rounded one.
+// Elementwise loops over float, double, half, bfloat16, int32 and int64,
+// compiled for each instruction set (weft::v1, weft::v3, weft::v4). half and
+// bfloat16 are computed as floats and rounded once; a squared difference,
+// however, squares the rounded difference.
 //
 // Threads: pure functions. `out` may be one of the inputs.
 #ifndef WEFT_LIBS_KERNELS_ISA_ELEMENTWISE_ISA_H_
@@ -14,17 +14,17 @@
 namespace weft {
 
 // out[i] = f(x[i * x_step], y[i * y_step]) for i in [0, n); a step is 0 or 1.
-// False when an element is outside the function's domain (integer division by
-// zero); the rest is computed all the same.
+// Returns false if an element is outside the function's domain (integer
+// division by zero); the other elements are still computed.
 using BinaryLoop = bool (*)(const void* x, int64_t x_step, const void* y,
                             int64_t y_step, void* out, int64_t n);
 // out[i] = f(x[i]) for i in [0, n).
 using UnaryLoop = void (*)(const void* x, void* out, int64_t n);
 
-// Element types as the tables below name them.
+// The element types of the functions below.
 enum class LoopType { kFloat, kDouble, kHalf, kBfloat16, kInt32, kInt64 };
 
-// Null where there is no such loop: the caller then has its own.
+// Returns null if there is no such loop; the caller then uses its own.
 struct ElementwiseFunctions {
   BinaryLoop (*find_binary)(const char* op, LoopType type);
   UnaryLoop (*find_unary)(const char* op, LoopType type);

@@ -7,13 +7,13 @@
 namespace weft {
 namespace {
 
-// clang 14 knows no name for it.
+// clang 14 has no name for it.
 bool HasF16C() {
   unsigned int a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
 }
 
-// Features by name, because clang 14 does not know "x86-64-v4" here.
+// Tests single features, because clang 14 does not support "x86-64-v4" here.
 bool HasV3() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
          __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&

@@ -1,6 +1,6 @@
-// InstructionSet: which of the sets that kernels are compiled for this
-// processor has. The names are those of weft_kernels_per_instruction_set; all
-// are compiled unless --define=kernels_for names one.
+// InstructionSet is an instruction set that kernels are compiled for. The names
+// are those of weft_kernels_per_instruction_set; all are compiled unless
+// --define=kernels_for names one.
 #ifndef WEFT_LIBS_KERNELS_ISA_INSTRUCTION_SET_H_
 #define WEFT_LIBS_KERNELS_ISA_INSTRUCTION_SET_H_
 
@@ -14,18 +14,18 @@ enum class InstructionSet {
   kV4,  // x86-64-v4: AVX-512
 };
 
-// The best of those compiled that processor and operating system support.
-// Thread-safe; asks the processor once.
+// The best compiled instruction set that the CPU and the operating system
+// support. Thread-safe; detected once.
 InstructionSet BestInstructionSet();
 
-// Whether it multiplies bfloat16 numbers itself (AVX512_BF16), too.
+// Returns whether the CPU also has bfloat16 products (AVX512_BF16).
 bool HasBfloat16Products();
 
-// All of those that are supported, best last; for tests that compare them.
+// All supported instruction sets, best last; for tests that compare them.
 std::vector<InstructionSet> SupportedInstructionSets();
 
-// Of what is compiled for each set, that for `set`. Name Function, a pointer to
-// a function, where the functions are overloaded.
+// Selects the function for `set` from those compiled for each set. For
+// overloaded functions, specify Function, a pointer to a function.
 template <typename Function>
 Function ForInstructionSet(InstructionSet set, Function v1, Function v3,
                            Function v4) {

@@ -1,9 +1,9 @@
-// Products of matrices, compiled for one instruction set. Those of some size
-// are Eigen's, but for floats with AVX-512. It is called as its own BLAS calls
-// it: its expressions would bring code for vectors and small matrices once for
-// each way the operands may lie, and that is most of what they take to compile.
+// Matrix products, compiled for one instruction set. Large ones use Eigen,
+// except for floats with AVX-512. Eigen is called as in its own BLAS: its
+// expressions would add code for vectors and small matrices for each layout of
+// the operands, which takes most of their compile time.
 //
-// Eigen stays in here, and no std:: template may be used: see
+// Eigen must not be used elsewhere, and no std:: template may be used: see
 // weft_kernels_per_instruction_set.
 #include "libs/kernels/isa/matmul_isa.h"
 
@@ -35,11 +35,11 @@ void BlockedProduct(const MatMulArgs& args, const T* a, const T* b, T* c) {
                /*resIncr=*/1, args.c_stride, T(1), blocking, nullptr);
 }
 
-// Four elements in a vector, or two if no vector has four.
+// A vector of four elements, or of two if no vector has four.
 template <typename T>
 inline constexpr int kFew = kVectorSize<T> < 4 ? kVectorSize<T> : 4;
 
-// They are `step` apart.
+// The elements are `step` apart.
 template <typename T>
 Vector<T, kFew<T>> LoadFew(const T* x, int64_t step) {
   if (step == 1) return Load<Vector<T, kFew<T>>>(x);
@@ -48,7 +48,7 @@ Vector<T, kFew<T>> LoadFew(const T* x, int64_t step) {
   return few;
 }
 
-// Of matrices so small that to pack them takes longer.
+// For matrices so small that packing them would take longer.
 template <typename T>
 void SmallProduct(const MatMulArgs& args, const T* a, const T* b, T* c) {
   const int64_t a_row = args.transpose_a ? 1 : args.a_stride;
@@ -77,7 +77,7 @@ void SmallProduct(const MatMulArgs& args, const T* a, const T* b, T* c) {
   }
 }
 
-// A matrix as it lies in memory.
+// A matrix in memory.
 template <typename T>
 struct Rows {
   const T* data;
@@ -101,7 +101,7 @@ void AddRows(const Rows<T>& matrix, const T* x, int64_t x_step, T* sum) {
   for (int64_t k = 0; k < kVectors; ++k) Store(sums[k], sum + k * kSize);
 }
 
-// The same for all columns, from vectors of kSize elements down to one.
+// For all columns, with vectors of kSize elements down to one.
 template <int kSize, typename T>
 void AddColumns(Rows<T> matrix, const T* x, int64_t x_step, T* sum) {
   if constexpr (kSize == 1) {
@@ -119,11 +119,11 @@ void AddColumns(Rows<T> matrix, const T* x, int64_t x_step, T* sum) {
   }
 }
 
-// y = the sum of all rows, each times its element of `x`, which are `x_step`
+// y = the sum of all rows, each times its element of `x`; these are `x_step`
 // apart.
 template <typename T>
 void SumOfRows(const Rows<T>& matrix, const T* x, int64_t x_step, T* y) {
-  // So few that the parts of them which are read next are in the cache.
+  // So few rows that the parts read next are in the cache.
   constexpr int64_t kRows = 16;
   constexpr int64_t kSize = kVectorSize<T>;
   memset(y, 0, static_cast<size_t>(matrix.columns) * sizeof(T));
@@ -142,8 +142,8 @@ void SumOfRows(const Rows<T>& matrix, const T* x, int64_t x_step, T* y) {
   }
 }
 
-// The products of kRows rows and `x`, with kSums partial sums each: together as
-// many as hide how long one addition takes.
+// The products of kRows rows and `x`, with kSums partial sums each: together
+// enough to hide the latency of additions.
 template <int kRows, int kSums, typename T>
 void ProductsOf(const Rows<T>& matrix, int64_t first, const T* x, T* y,
                 int64_t y_step) {
@@ -180,7 +180,8 @@ void ProductsOfRows(const Rows<T>& matrix, const T* x, T* y, int64_t y_step) {
   for (; i < matrix.rows; ++i) ProductsOf<1, 8>(matrix, i, x, y, y_step);
 }
 
-// The product if one operand is a vector, and what must be is contiguous.
+// The product if one operand is a vector, and the required operand is
+// contiguous.
 template <typename T>
 bool VectorProduct(const MatMulArgs& args, const T* a, const T* b, T* c) {
   if (args.m == 1) {
@@ -206,23 +207,22 @@ bool VectorProduct(const MatMulArgs& args, const T* a, const T* b, T* c) {
   return true;
 }
 
-// Where there are so few rows, to copy `b` takes longer than what is gained.
+// For so few rows, copying `b` would take longer than the gain.
 constexpr int64_t kFewRows = 24;
 
-// Without AVX-512 Eigen is faster where there is much to multiply: it packs `a`
-// too. With it, what takes long is to write the result, which Eigen does once
-// more.
+// Without AVX-512, Eigen is faster for large products: it packs `a`, too. With
+// AVX-512, writing the result dominates, which Eigen does once more.
 #if defined(__AVX512F__)
 constexpr bool kAlwaysDirect = true;
 #else
 constexpr bool kAlwaysDirect = false;
 #endif
 
-// Those that are always made by DirectProduct need none of Eigen's code.
+// Types that always use DirectProduct need no code of Eigen.
 template <typename T>
 inline constexpr bool kNeedsEigen = !kAlwaysDirect || sizeof(T) == 8;
 
-// Parts of one product are computed alike.
+// All parts of a product are computed in the same way.
 bool IsForDirectProduct(const MatMulArgs& args) {
   constexpr int64_t kMostSteps = 512;
   constexpr int64_t kMostColumns = 256;
@@ -232,25 +232,26 @@ bool IsForDirectProduct(const MatMulArgs& args) {
           (columns <= kMostColumns || (rows <= kFewRows && !args.transpose_b)));
 }
 
-// Only of floats.
+// Only for floats.
 template <typename T>
 bool DirectProduct(const MatMulArgs&, const T*, const T*, T*) {
   return false;
 }
 
-// As many rows of `b` as stay in the nearest cache, a few columns wide. So many
-// products are one running sum; longer ones are the sum of such.
+// The number of rows of `b`, a few columns wide, that fit into the first-level
+// cache. This many products form one running sum; longer sums are sums of
+// these.
 constexpr int64_t kPanelRows = 256;
 constexpr int64_t kVector = kVectorSize<float>;
 constexpr int64_t kWidestPanel = 3 * kVector;
 
-// Some columns of a matrix, copied.
+// A copy of some columns of a matrix.
 struct Panel {
   float* data;
   int64_t step;  // between rows
 };
 
-// Four by four elements, rows and columns exchanged.
+// Transposes four by four elements.
 void Transpose(const float* from, int64_t stride, float* to, int64_t step) {
   using V = Vector<float, 4>;
   const V a = Load<V>(from), b = Load<V>(from + stride),
@@ -265,7 +266,7 @@ void Transpose(const float* from, int64_t stride, float* to, int64_t step) {
   Store(__builtin_shufflevector(ab2, cd2, 2, 3, 6, 7), to + 3 * step);
 }
 
-// Columns of a matrix whose columns are `stride` apart.
+// For a matrix whose columns are `stride` apart.
 void PackColumns(const float* b, int64_t stride, int64_t rows, int64_t columns,
                  const Panel& panel) {
   int64_t j = 0;
@@ -288,7 +289,7 @@ void PackColumns(const float* b, int64_t stride, int64_t rows, int64_t columns,
   }
 }
 
-// Of a matrix whose rows are `stride` apart.
+// For a matrix whose rows are `stride` apart.
 void PackRows(const float* b, int64_t stride, int64_t rows, int64_t columns,
               const Panel& panel) {
   const size_t bytes = static_cast<size_t>(columns) * sizeof(float);
@@ -297,7 +298,7 @@ void PackRows(const float* b, int64_t stride, int64_t rows, int64_t columns,
   }
 }
 
-// What the columns behind the last of a vector multiply is thrown away.
+// Products with columns after the last one are discarded.
 void Pack(const MatMulArgs& args, const float* b, int64_t rows, int64_t columns,
           const Panel& panel) {
   if (columns < kVector) {
@@ -311,9 +312,9 @@ void Pack(const MatMulArgs& args, const float* b, int64_t rows, int64_t columns,
   }
 }
 
-// Some columns of a product, `part`, by whole vectors of `b`, which has
-// `part.steps` rows. Where there are fewer than a vector has, those that would
-// reach over the end of the last row are read from a copy with room behind it.
+// Computes columns of a product, `part`, with whole vectors of `b`, which has
+// `part.steps` rows. If there are fewer columns than a vector has, the rows
+// that would be read beyond the end are copied first.
 void ColumnsOfProduct(const ConvLoops& loops, OverlapArgs part, const float* a,
                       const float* b, float* c) {
   const int64_t all = part.steps;
@@ -336,21 +337,21 @@ void ColumnsOfProduct(const ConvLoops& loops, OverlapArgs part, const float* a,
   loops.products(part, a + (all - apart) * part.a_step, copy, c);
 }
 
-// Of the columns that are left, those of one panel. None is as narrow as one
-// vector, where each multiplication reads a number of `a` of its own, unless
-// there are so few.
+// The number of columns in the next panel of `left` columns. None is as narrow
+// as one vector, which would read an element of `a` for each multiplication,
+// unless there are so few.
 int64_t ColumnsOfPanel(int64_t left) {
   if (left <= kWidestPanel) return left;
   return left <= kWidestPanel + kVector ? 2 * kVector : kWidestPanel;
 }
 
-// The columns as whole vectors.
+// The number of columns rounded up to whole vectors.
 int64_t StepOfPanel(int64_t columns) {
   return (columns + kVector - 1) / kVector * kVector;
 }
 
-// The same columns, of which a copy is read, which is made while the first rows
-// are multiplied or before.
+// Computes the columns from a copy, which is made during or before the first
+// rows.
 void PackedColumns(const MatMulArgs& args, const ConvLoops& loops,
                    OverlapArgs part, const float* a, const float* b, float* c) {
   alignas(64) float panel[kPanelRows * kWidestPanel];
@@ -364,13 +365,13 @@ void PackedColumns(const MatMulArgs& args, const ConvLoops& loops,
   loops.products(part, a, panel, c);
 }
 
-// For some rows of the result, as `part` says. `b` is read a few columns at a
-// time: as they lie, if there are so few rows that to copy them takes longer
-// than what is gained.
+// For some rows of the result, given by `part`. `b` is read a few columns at a
+// time: in place if there are so few rows that copying would take longer than
+// the gain.
 void RowsOfProduct(const MatMulArgs& args, OverlapArgs part, const float* a,
                    const float* b, float* c) {
   const ConvLoops loops = Conv();
-  // What ColumnsOfProduct continues replaces what was there.
+  // Values that ColumnsOfProduct continues are overwritten first.
   const bool packs = args.transpose_b || part.rows > kFewRows ||
                      (args.n < kVector && args.k > kPanelRows);
   for (int64_t j = 0; j < args.n; j += part.columns) {
@@ -387,7 +388,7 @@ void RowsOfProduct(const MatMulArgs& args, OverlapArgs part, const float* a,
 
 void DirectRows(const MatMulArgs& args, const float* a, const float* b,
                 float* c) {
-  // As much of `a`, which is read once for each few columns, as stays in the
+  // The rows of `a`, which is read once for each few columns, that fit into the
   // cache.
   constexpr int64_t kRows = 512;
   OverlapArgs part;
@@ -407,8 +408,8 @@ void DirectRows(const MatMulArgs& args, const float* a, const float* b,
   }
 }
 
-// Rows of a matrix whose columns are `stride` apart; each is written from its
-// begin to its end. REQUIRES: they are a multiple of 4.
+// Writes the rows of a matrix whose columns are `stride` apart, each from begin
+// to end. REQUIRES: their number is a multiple of 4.
 void WriteRows(const float* from, int64_t stride, int64_t rows, int64_t columns,
                float* to, int64_t step) {
   for (int64_t i = 0; i < rows; i += 4) {
@@ -416,16 +417,16 @@ void WriteRows(const float* from, int64_t stride, int64_t rows, int64_t columns,
   }
 }
 
-// Whether there are so few rows that to pack a transposed `b` takes long beside
-// them, and as columns they would be whole vectors.
+// Returns whether there are so few rows that packing a transposed `b` would
+// dominate, and as columns they are whole vectors.
 bool IsBestExchanged(const MatMulArgs& args) {
   constexpr int64_t kMostRows = 128;
   return args.transpose_b && args.m > 0 && args.m <= kMostRows &&
          args.m % kVector == 0 && args.n > args.m;
 }
 
-// The same product with all rows and columns exchanged, so that what is packed
-// is `a`, and `b` is read as it lies.
+// Computes the transposed product, so that `a` is packed and `b` is read in
+// place.
 void ExchangedProduct(const MatMulArgs& args, const float* a, const float* b,
                       float* c) {
   constexpr int64_t kNumbers = 1 << 15;
@@ -455,7 +456,7 @@ bool DirectProduct(const MatMulArgs& args, const float* a, const float* b,
   return true;
 }
 
-// Where Eigen draws the line, too.
+// The same limit as in Eigen.
 bool IsSmall(const MatMulArgs& args) {
   return args.rows_of_whole() + args.columns_of_whole() + args.k < 20;
 }
@@ -464,7 +465,7 @@ bool IsWithVector(const MatMulArgs& args) {
   return args.rows_of_whole() == 1 || args.columns_of_whole() == 1;
 }
 
-// Of floats.
+// For floats.
 bool IsByElement(const MatMulArgs& args) {
   return !IsSmall(args) && !IsWithVector(args) && IsForDirectProduct(args);
 }

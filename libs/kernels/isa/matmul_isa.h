@@ -12,22 +12,21 @@
 namespace weft {
 
 // c[m, n] = op(a)[m, k] * op(b)[k, n]; all row-major. A stride is the distance
-// between rows as they lie in memory; a transposed `a` lies there as [k, m].
+// between rows in memory; a transposed `a` is stored as [k, m].
 struct MatMulArgs {
   int64_t m, n, k;
   bool transpose_a, transpose_b;
   int64_t a_stride, b_stride, c_stride;
-  // Of a part of a product: the size of the whole, on which it depends by which
-  // of the loops a product is computed, so that all its parts are computed by
-  // the same. To the bit an element is the same in parts of any size where
-  // MatMulFunctions::is_by_element says so. Elsewhere a loop may add up an
-  // element in another order by where it lies in its part, and how many parts
-  // there are depends on the number of threads; one number of them always gives
-  // the same bits.
+  // Set for a part of a product, with the size of the whole. The choice of the
+  // loop depends on the whole, so that all parts use the same loop. If
+  // MatMulFunctions::is_by_element returns true, an element has the same bits
+  // in parts of any size. Otherwise a loop may sum an element in an order that
+  // depends on its position in the part; the number of parts depends on the
+  // number of threads, and equal numbers of threads give the same bits.
   bool is_part = false;
   int64_t all_rows = 0, all_columns = 0;
 
-  // Inlined always: a copy for one instruction set may be nobody else's.
+  // Always inlined, so that code for one instruction set is not shared.
   [[gnu::always_inline]] int64_t rows_of_whole() const {
     return is_part ? all_rows : m;
   }
@@ -41,10 +40,9 @@ struct MatMulFunctions {
                         float* c);
   void (*double_product)(const MatMulArgs& args, const double* a,
                          const double* b, double* c);
-  // Whether each element of that product of floats is the same to the bit (but
-  // for which of two NaNs it is) whichever others are computed with it: so any
-  // part may be computed alone.
-  // Null: nobody knows.
+  // Returns whether each element of that float product has the same bits
+  // (except for the choice between two NaNs) whichever other elements are
+  // computed with it, so that any part may be computed alone. Null: unknown.
   bool (*is_by_element)(const MatMulArgs& args) = nullptr;
 };
 

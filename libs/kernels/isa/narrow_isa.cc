@@ -17,8 +17,8 @@ void NarrowLoop(const float* x, T* out, int64_t n) {
   Narrow(x, out, n);
 }
 
-// kColumns sums at a time stay floats, which are rounded to what T can hold: as
-// many as hide how long one addition takes.
+// kColumns sums at a time stay floats rounded to T: enough to hide the latency
+// of additions.
 template <typename T, int kColumns>
 void AddColumns(const T* x, int64_t rows, int64_t stride, T* sums) {
   float wide[kColumns], next[kColumns];

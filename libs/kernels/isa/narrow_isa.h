@@ -1,6 +1,5 @@
-// Loops that turn half and bfloat16 numbers into floats and back, and that add
-// them up as such, compiled for each instruction set (weft::v1, weft::v3,
-// weft::v4).
+// Loops that convert half and bfloat16 numbers to floats and back, and sum them
+// as such, compiled for each instruction set (weft::v1, weft::v3, weft::v4).
 //
 // Threads: pure functions.
 #ifndef WEFT_LIBS_KERNELS_ISA_NARROW_ISA_H_

@@ -1,5 +1,5 @@
-// half and bfloat16 numbers as floats and back, as this processor can best; and
-// loops over floats applied to such numbers.
+// Conversion of half and bfloat16 numbers to floats and back with this CPU's
+// best instructions, and loops over floats applied to such numbers.
 #ifndef WEFT_LIBS_KERNELS_ISA_NARROW_LOOPS_H_
 #define WEFT_LIBS_KERNELS_ISA_NARROW_LOOPS_H_
 
@@ -12,8 +12,7 @@
 
 namespace weft {
 
-// Those of one set, for tests that compare them. REQUIRES: the processor has
-// it.
+// The loops for one instruction set, for tests. REQUIRES: the CPU supports it.
 template <typename T>
 NarrowLoops<T> NarrowLoopsFor(InstructionSet set) {
   using Fill = void (*)(NarrowLoops<T>*);
@@ -34,11 +33,11 @@ const NarrowLoops<T>& BestNarrowLoops() {
   return loops;
 }
 
-// So many that they, as floats, stay in the nearest cache.
+// As floats, this many numbers fit into the first-level cache.
 inline constexpr int64_t kNarrowBlock = 512;
 
-// Calls `loop(x, out, count)`, which is of floats, for blocks of all `n`
-// numbers. `out` may be `x`.
+// Calls the float loop `loop(x, out, count)` for blocks of all `n` numbers.
+// `out` may be `x`.
 template <typename T, typename Loop>
 void InFloats(const T* x, T* out, int64_t n, const Loop& loop) {
   const NarrowLoops<T>& loops = BestNarrowLoops<T>();
@@ -51,7 +50,7 @@ void InFloats(const T* x, T* out, int64_t n, const Loop& loop) {
   }
 }
 
-// The same of two operands: `loop(x, y, out, count)`.
+// Like the above for two operands: `loop(x, y, out, count)`.
 template <typename T, typename Loop>
 void InFloats(const T* x, const T* y, T* out, int64_t n, const Loop& loop) {
   const NarrowLoops<T>& loops = BestNarrowLoops<T>();

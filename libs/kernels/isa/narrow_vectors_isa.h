@@ -1,8 +1,8 @@
-// half and bfloat16 numbers as floats and back, rounded to nearest even, many
-// at a time; for the sources of weft_kernels_per_instruction_set alone, which
-// name that set. What a number becomes depends on it alone, and is on each set
-// what libs/tensor/float16.h says (a signalling NaN of a half may stay one
-// there).
+// Vectorized conversion of half and bfloat16 numbers to floats and back,
+// rounded to nearest even. Only for the sources of
+// weft_kernels_per_instruction_set, which name the set. Results depend on the
+// number alone, and agree on each set with libs/tensor/float16.h (except that a
+// signaling NaN of a half may be kept).
 //
 // Threads: pure functions.
 #ifndef WEFT_LIBS_KERNELS_ISA_NARROW_VECTORS_ISA_H_
@@ -42,7 +42,7 @@ inline uint16_t NarrowBits(float x, bfloat16) {
 
 #if !defined(__F16C__)
 
-// Without branches, so that the compiler makes vectors of it.
+// Without branches, so that the compiler vectorizes it.
 inline float WidenOne(half x) {
   const uint32_t magnitude = x.bits & 0x7fff;
   const uint32_t small =
@@ -58,7 +58,7 @@ inline float WidenOne(half x) {
 inline uint16_t NarrowBits(float x, half) {
   const uint32_t bits = BitsOf(x);
   const uint32_t magnitude = bits & 0x7fffffff;
-  // Adding 0.5 lines the bits up with those of a number below 2^-14.
+  // Adding 0.5 aligns the bits with those of a number below 2^-14.
   const uint32_t small = BitsOf(OfBits(magnitude) + 0.5f) - 0x3f000000;
   const uint32_t rounded = magnitude + 0xfff + ((magnitude >> 13) & 1);
   const uint32_t normal = (rounded - (112u << 23)) >> 13;
@@ -71,7 +71,7 @@ inline uint16_t NarrowBits(float x, half) {
 
 #else
 
-// The processor's own instructions, for as many as a vector of floats has.
+// CPU instructions that convert one vector of floats.
 #if defined(__AVX512F__)
 inline constexpr int64_t kHalves = 16;
 inline void WidenVector(const half* x, float* out) {

@@ -1,4 +1,4 @@
-// Plain loops that the compiler vectorises, and Eigen's vector mathematics.
+// Plain loops that the compiler vectorizes, and Eigen's vector mathematics.
 // Eigen stays in here, and no std:: template may be used: see
 // weft_kernels_per_instruction_set.
 #include "libs/kernels/isa/nn_isa.h"
@@ -21,7 +21,7 @@ void Relu(const T* x, T* out, int64_t n) {
   for (int64_t i = 0; i < n; ++i) out[i] = x[i] < T(0) ? T(0) : x[i];
 }
 
-// A product, as in TensorFlow: infinity and NaN come through as NaN.
+// A product, as in TensorFlow: infinity and NaN give NaN.
 template <typename T>
 void ReluGrad(const T* gradient, const T* x, T* out, int64_t n) {
 #pragma GCC ivdep
@@ -46,8 +46,8 @@ void Relu6Grad(const T* gradient, const T* x, T* out, int64_t n) {
   }
 }
 
-// As many elements as the widest vector has: Eigen computes other last bits of
-// a vector than of one number, so all is computed in whole vectors.
+// The number of elements in the widest vector: Eigen's last bits differ between
+// vectors and single numbers, so everything is computed in whole vectors.
 template <typename T>
 inline constexpr int kEluBlock = 64 / static_cast<int>(sizeof(T));
 
@@ -61,7 +61,7 @@ void EluOfBlock(const T* x, T* out) {
   }
 }
 
-// The last block is filled up.
+// The last block is padded.
 template <typename T>
 void Elu(const T* x, T* out, int64_t n) {
   int64_t i = 0;
@@ -116,7 +116,7 @@ void AddRows(const T* x, T* out, int64_t rows, int64_t channels) {
   }
 }
 
-// out = exp(logits - max(logits)); its sum, and the maximum.
+// out = exp(logits - max(logits)); returns its sum and the maximum.
 template <typename T>
 T ExpOfRow(const T* logits, T* out, int64_t classes, T* max) {
   ConstRow<T> row(logits, classes);
@@ -147,7 +147,7 @@ void LogSoftmax(const T* logits, T* out, int64_t rows, int64_t classes) {
     ConstRow<T> row(logits + r * classes, classes);
     const T max = row.maxCoeff();
     const T log_sum = LogOf<T>((row - max).exp().sum());
-    // Two steps: max + log_sum may lose log_sum.
+    // In two steps, because max + log_sum may lose log_sum.
     Row<T>(out + r * classes, classes) = (row - max) - log_sum;
   }
 }
@@ -158,7 +158,7 @@ void CrossEntropy(const T* logits, const T* labels, T* loss, T* backprop,
   for (int64_t r = 0; r < rows; ++r) {
     ConstRow<T> row(logits + r * classes, classes);
     ConstRow<T> label(labels + r * classes, classes);
-    // Before `backprop`, which may be `logits`, is written.
+    // Computed before `backprop` is written, which may be `logits`.
     const T weighted = (label * (row - row.maxCoeff())).sum();
     T max;
     T* to = backprop + r * classes;

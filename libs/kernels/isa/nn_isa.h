@@ -1,8 +1,8 @@
-// Loops of the nn family over float and double that are worth their own code
-// for each instruction set (weft::v1, weft::v3, weft::v4).
+// Loops of the nn family over float and double, compiled for each instruction
+// set (weft::v1, weft::v3, weft::v4).
 //
-// Threads: pure functions. `out` may be one of the inputs. Rows are the
-// elements that belong together: one example's classes, one pixel's channels.
+// Threads: pure functions. `out` may be one of the inputs. A row is a group of
+// related elements: one example's classes, or one pixel's channels.
 #ifndef WEFT_LIBS_KERNELS_ISA_NN_ISA_H_
 #define WEFT_LIBS_KERNELS_ISA_NN_ISA_H_
 
@@ -14,15 +14,15 @@ namespace weft {
 
 template <typename T>
 struct NnLoops {
-  // max(x, 0); NaN and -0 stay.
+  // max(x, 0); keeps NaN and -0.
   void (*relu)(const T* x, T* out, int64_t n);
-  // The gradient times 1 where x > 0, else times 0.
+  // The gradient where x > 0, else the gradient times 0.
   void (*relu_grad)(const T* gradient, const T* x, T* out, int64_t n);
-  // Between 0 and 6; the gradient times 1 where x is strictly between, else
-  // times 0.
+  // Clamps to [0, 6]; the gradient where x is strictly between, else the
+  // gradient times 0.
   void (*relu6)(const T* x, T* out, int64_t n);
   void (*relu6_grad)(const T* gradient, const T* x, T* out, int64_t n);
-  // exp(x) - 1 where x < 0, else x; the gradient by the function's value.
+  // exp(x) - 1 where x < 0, else x; the gradient uses the function's value.
   void (*elu)(const T* x, T* out, int64_t n);
   void (*elu_grad)(const T* gradient, const T* value, T* out, int64_t n);
   // x where x > 0, else x * alpha.
@@ -36,12 +36,12 @@ struct NnLoops {
   void (*add_rows)(const T* x, T* out, int64_t rows, int64_t channels);
   void (*softmax)(const T* logits, T* out, int64_t rows, int64_t classes);
   void (*log_softmax)(const T* logits, T* out, int64_t rows, int64_t classes);
-  // loss[r] of logits[r] and the distribution labels[r]; `backprop`, which may
+  // loss[r] for logits[r] and the distribution labels[r]; `backprop`, which may
   // be `logits`, is its gradient.
   void (*cross_entropy)(const T* logits, const T* labels, T* loss, T* backprop,
                         int64_t rows, int64_t classes);
-  // The same where all of labels[r] is in one class.
-  // REQUIRES: 0 <= labels[r] < classes.
+  // Like cross_entropy, with labels[r] a class. REQUIRES: 0 <= labels[r] <
+  // classes.
   void (*sparse_cross_entropy)(const T* logits, const int64_t* labels, T* loss,
                                T* backprop, int64_t rows, int64_t classes);
 };

@@ -1,11 +1,10 @@
-// Declares what weft_kernels_per_instruction_set compiles once for each set, in
-// the namespaces v1, v3 and v4:
+// Declares functions that weft_kernels_per_instruction_set compiles once for
+// each set, in the namespaces v1, v3 and v4:
 //
 //   WEFT_PER_INSTRUCTION_SET(ConvLoops Conv();)
 //
-// With --define=kernels_for=SET only v1 and SET are compiled. The other names
-// stand for v1 then: no processor is said to support these sets
-// (SupportedInstructionSets).
+// With --define=kernels_for=SET, only v1 and SET are compiled. The other names
+// are then aliases of v1, and SupportedInstructionSets does not return them.
 #ifndef WEFT_LIBS_KERNELS_ISA_PER_INSTRUCTION_SET_H_
 #define WEFT_LIBS_KERNELS_ISA_PER_INSTRUCTION_SET_H_
 

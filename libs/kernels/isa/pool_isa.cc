@@ -10,10 +10,9 @@ namespace {
 float Lowest(float) { return -__FLT_MAX__; }
 double Lowest(double) { return -__DBL_MAX__; }
 
-// First(first, of the type of an element) and Combine(so far, next) of numbers
-// or of vectors. The maximum begins with the lowest number, as TensorFlow's
-// does: that passes over NaN wherever it lies, and is the result where there is
-// nothing above it.
+// First(first, of the type of an element) and Combine(so far, next) for numbers
+// or vectors. The maximum starts with the lowest number, as in TensorFlow: this
+// ignores NaN at any position, and is the result if no element is larger.
 struct Max {
   template <typename V, typename T>
   static V First(V x, T number) {
@@ -44,7 +43,7 @@ struct Mean {
   }
 };
 
-// As many channels as V has elements.
+// Processes as many channels as V has elements.
 template <typename Op, typename V, typename T>
 void PoolChannels(const PoolWindow& window, const T* x, T count, T* out) {
   V sum = Op::First(Load<V>(x), count);
@@ -73,7 +72,7 @@ void Pool(const PoolWindow& window, const T* x, T* out) {
   }
 }
 
-// Of an index beside an element of T: as wide.
+// An index type as wide as T.
 template <typename T>
 struct IndexOf;
 template <>
@@ -85,9 +84,9 @@ struct IndexOf<double> {
   using Type = int64_t;
 };
 
-// As many channels as V has elements; I has as many indices. Inlined, so that
-// the loops of a window whose size is known are none. kAdds: to what is there;
-// else it is written, zeros where nothing comes.
+// Processes as many channels as V has elements; I has as many indices. Inlined,
+// so that loops of a window of known size are unrolled. kAdds: adds to existing
+// values; otherwise writes, with zeros where there is no gradient.
 template <bool kAdds, typename V, typename I, typename T>
 [[gnu::always_inline]] inline void MaxGradientTo(const PoolWindow& window,
                                                  const T* x, const T* gradient,
@@ -104,8 +103,8 @@ template <bool kAdds, typename V, typename I, typename T>
       at = is_larger ? here : at;
     }
   }
-  // Whole vectors, of which most stay as they are: that is quicker than to pick
-  // the few. What is written is a sum, too, with 0: -0 becomes 0.
+  // Writes whole vectors, of which most elements are unchanged: this is faster
+  // than selecting the few. A written value is also a sum with 0: -0 becomes 0.
   const V zero = {};
   const V by = kAdds ? Load<V>(gradient) : zero + Load<V>(gradient);
   for (int64_t row = 0; row < window.rows; ++row) {
@@ -144,7 +143,7 @@ void MaxGradient(const PoolWindow& window, const T* x, const T* gradient,
   if (window.rows != 2 || window.columns != 2) {
     return MaxGradientOf<kAdds>(window, x, gradient, out);
   }
-  // What most networks have.
+  // The size in most networks.
   const PoolWindow small = {.rows = 2,
                             .columns = 2,
                             .row_stride = window.row_stride,

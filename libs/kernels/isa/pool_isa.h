@@ -1,5 +1,5 @@
-// Loops of pools over float and double that are worth their own code for each
-// instruction set (weft::v1, weft::v3, weft::v4).
+// Loops of pools over float and double, compiled for each instruction set
+// (weft::v1, weft::v3, weft::v4).
 //
 // Threads: pure functions.
 #ifndef WEFT_LIBS_KERNELS_ISA_POOL_ISA_H_
@@ -11,8 +11,8 @@
 
 namespace weft {
 
-// The part of a window that is inside its image: pixels of `channels` elements,
-// those of a row next to each other.
+// The part of a window inside its image: pixels of `channels` elements; the
+// pixels of a row are contiguous.
 struct PoolWindow {
   int64_t rows, columns;  // neither is 0
   int64_t row_stride;     // in elements
@@ -21,20 +21,19 @@ struct PoolWindow {
 
 template <typename T>
 struct PoolLoops {
-  // out[c] = the largest of the window's elements of channel c, the first of
-  // equal ones; the lowest finite number where there is nothing above it, for a
-  // NaN is larger than nothing.
+  // out[c] = the maximum of channel c in the window, the first of equal ones.
+  // If no element is larger than the lowest finite number, the result is that
+  // number, because NaN does not compare larger.
   void (*max)(const PoolWindow& window, const T* x, T* out);
   // out[c] = their mean.
   void (*mean)(const PoolWindow& window, const T* x, T* out);
-  // out[p][c] += gradient[c], where p is the place of the first of the largest
-  // elements of channel c, as `out` is laid out like `x`; nothing is larger
-  // than a NaN in the first place.
-  // REQUIRES: rows * row_stride fits 31 bits.
+  // out[p][c] += gradient[c], where p is the position of the first maximum of
+  // channel c; `out` has the layout of `x`. No element replaces a NaN in the
+  // first position. REQUIRES: rows * row_stride fits 31 bits.
   void (*add_max_gradient)(const PoolWindow& window, const T* x,
                            const T* gradient, T* out);
-  // The same where all of the window's elements of `out` are 0, which they need
-  // not be yet.
+  // Like add_max_gradient as if all elements of `out` in the window were 0;
+  // they need not be initialized.
   void (*write_max_gradient)(const PoolWindow& window, const T* x,
                              const T* gradient, T* out);
 };

@@ -7,8 +7,7 @@
 
 namespace weft {
 
-// Those of one set, for tests that compare them. REQUIRES: the processor has
-// it.
+// The loops for one instruction set, for tests. REQUIRES: the CPU supports it.
 template <typename T>
 PoolLoops<T> PoolLoopsFor(InstructionSet set) {
   using Fill = void (*)(PoolLoops<T>*);

@@ -1,11 +1,11 @@
-// Plain loops that the compiler vectorises. No std:: template may be used: see
+// Plain loops that the compiler vectorizes. No std:: template may be used: see
 // weft_kernels_per_instruction_set.
 #include "libs/kernels/isa/random_isa.h"
 
 namespace weft::WEFT_ISA {
 namespace {
 
-// As many samples as go through the rounds side by side.
+// The number of samples computed in parallel.
 constexpr int kBlock = 64;
 
 // Number k of sample i is x[k][i].
@@ -17,7 +17,7 @@ inline uint64_t Join(uint32_t low, uint32_t high) {
   return low | static_cast<uint64_t>(high) << 32;
 }
 
-// Samples [first, first + kBlock) after the counter.
+// Computes the counters of samples [first, first + kBlock).
 void Count(const uint32_t* counter, int64_t first, Block& block) {
   const uint64_t start = Join(counter[0], counter[1]);
   const uint64_t upper = Join(counter[2], counter[3]);

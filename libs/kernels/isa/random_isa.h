@@ -11,9 +11,9 @@
 
 namespace weft {
 
-// Writes `samples` samples of four numbers: those of the counter and of the
-// ones that follow it. `counter` has four numbers, the lowest first; the upper
-// two count the overflows of the lower two. `key` has two numbers.
+// Writes `samples` samples of four numbers, for the counter and its successors.
+// `counter` has four numbers, the lowest first; the upper two count overflows
+// of the lower two. `key` has two numbers.
 using PhiloxFill = void (*)(const uint32_t* key, const uint32_t* counter,
                             uint32_t* out, int64_t samples);
 

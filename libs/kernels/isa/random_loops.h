@@ -1,4 +1,4 @@
-// Many samples of Philox at once, as this processor can best.
+// Generation of many Philox samples with this CPU's best instructions.
 #ifndef WEFT_LIBS_KERNELS_ISA_RANDOM_LOOPS_H_
 #define WEFT_LIBS_KERNELS_ISA_RANDOM_LOOPS_H_
 
@@ -7,7 +7,8 @@
 
 namespace weft {
 
-// That of one set, for tests that compare them. REQUIRES: the processor has it.
+// The function for one instruction set, for tests. REQUIRES: the CPU supports
+// it.
 inline PhiloxFill PhiloxFillFor(InstructionSet set) {
   return ForInstructionSet(set, &v1::FillPhilox, &v3::FillPhilox,
                            &v4::FillPhilox);

@@ -9,8 +9,8 @@
 namespace weft::WEFT_ISA {
 namespace {
 
-// `best`, but a NaN where x is one: in a vector that of all bits, because it
-// takes one instruction less than to choose.
+// `best`, but a NaN if x is NaN: in vectors by or-ing all bits, which takes one
+// instruction less than a selection.
 float NanOr(float x, float best) { return x != x ? x : best; }
 double NanOr(double x, double best) { return x != x ? x : best; }
 template <typename V>
@@ -19,8 +19,8 @@ V NanOr(V x, V best) {
   return V((x != x) | Bits(best));
 }
 
-// Apply(sum, x) of numbers or of vectors. Max and Min keep a NaN of `sum`
-// because the comparison is false then, as in the instructions MAXPS and MINPS.
+// Apply(sum, x) for numbers or vectors. Max and Min keep a NaN of `sum`,
+// because the comparison is then false, as in the instructions MAXPS and MINPS.
 struct Sum {
   template <typename V>
   static V Apply(V sum, V x) {
@@ -46,7 +46,7 @@ struct Min {
   }
 };
 
-// The elements of a vector to one, by halves.
+// Reduces the elements of a vector to one, by repeated halving.
 template <typename Op, typename T, int kSize>
 T Fold(Vector<T, kSize> vector) {
   if constexpr (kSize == 2) {
@@ -63,7 +63,7 @@ template <typename Op, typename T>
 T RunOfVectors(const T* x, int64_t n) {
   using V = Vector<T>;
   constexpr int64_t kSize = kVectorSize<T>;
-  constexpr int64_t kSums = 8;  // as many as hide how long one addition takes
+  constexpr int64_t kSums = 8;  // hides the latency of additions
   V sum = Load<V>(x);
   int64_t i = kSize;
   if (n >= kSums * kSize) {
@@ -86,8 +86,8 @@ T RunOfVectors(const T* x, int64_t n) {
   return result;
 }
 
-// Long runs by halves, so that the rounding error grows with the logarithm of
-// n only.
+// Halves long runs, so that the rounding error only grows with the logarithm of
+// n.
 template <typename Op, typename T>
 T Run(const T* x, int64_t n) {
   constexpr int64_t kBlock = 4096;
@@ -101,7 +101,7 @@ T Run(const T* x, int64_t n) {
   return result;
 }
 
-// Four rows first to one, then into the result.
+// Combines four rows first, then adds them to the result.
 template <typename Op, typename V, typename T>
 void AddFour(const T* x, int64_t stride, T* result) {
   const V low = Op::Apply(Load<V>(x), Load<V>(x + stride));

@@ -1,7 +1,7 @@
-// Loops of reductions over float and double that are worth their own code for
-// each instruction set (weft::v1, weft::v3, weft::v4).
+// Loops of reductions over float and double, compiled for each instruction set
+// (weft::v1, weft::v3, weft::v4).
 //
-// Threads: pure functions. A NaN anywhere is the result, also of Max and Min.
+// Threads: pure functions. Any NaN makes the result NaN, also for Max and Min.
 // The order in which elements are combined depends on the sizes alone.
 #ifndef WEFT_LIBS_KERNELS_ISA_REDUCTION_ISA_H_
 #define WEFT_LIBS_KERNELS_ISA_REDUCTION_ISA_H_
@@ -16,10 +16,10 @@ enum class ReductionOp { kSum, kProd, kMax, kMin };
 
 template <typename T>
 struct ReductionLoops {
-  // Elements next to each other, to one; n > 0.
+  // Reduces contiguous elements to one; n > 0.
   T (*run)(const T* x, int64_t n);
-  // result[j] is combined with each x[i * stride + j], for i in [0, rows) and j
-  // in [0, n).
+  // Combines result[j] with each x[i * stride + j], for i in [0, rows) and j in
+  // [0, n).
   void (*rows)(const T* x, int64_t rows, int64_t stride, int64_t n, T* result);
 };
 

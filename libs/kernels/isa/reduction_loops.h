@@ -7,8 +7,8 @@
 
 namespace weft {
 
-// Those of one set, for tests that compare them. T is float or double.
-// REQUIRES: the processor has it.
+// The loops for one instruction set, for tests. T is float or double. REQUIRES:
+// the CPU supports it.
 template <typename T>
 ReductionLoops<T> ReductionLoopsFor(InstructionSet set, ReductionOp op) {
   using Fill = void (*)(ReductionOp, ReductionLoops<T>*);

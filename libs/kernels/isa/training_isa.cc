@@ -1,4 +1,4 @@
-// One plain loop that the compiler vectorises for each step. No std:: template
+// A plain loop for each step, which the compiler vectorizes. No std:: template
 // may be used: see weft_kernels_per_instruction_set.
 #include "libs/kernels/isa/training_isa.h"
 
@@ -13,8 +13,9 @@ template <typename T, typename Step>
   if constexpr (Step::kVariables == 4) step(v[0], v[1], v[2], v[3], g);
 }
 
-// Copies of the step and of the pointers, because the compiler can't know that
-// writing to a variable changes neither, nor that variables don't overlap.
+// Copies the step and the pointers, because the compiler cannot know that
+// writing to a variable does not change them, and that variables do not
+// overlap.
 template <typename T, typename Step>
 void Loop(const Step& shared_step, T* const* variables, const T* gradient,
           int64_t n) {

@@ -12,8 +12,8 @@
 
 namespace weft {
 
-// `step` with each of `n` elements of variables[0 .. Step::kVariables) and of
-// the gradient. The arrays don't overlap.
+// Applies `step` to each of `n` elements of variables[0 .. Step::kVariables)
+// and of the gradient. The arrays must not overlap.
 template <typename T, typename Step>
 using TrainingLoop = void (*)(const Step& step, T* const* variables,
                               const T* gradient, int64_t n);

@@ -1,19 +1,19 @@
-// What one step of each optimizer does with one element of a variable and of
-// its slots, given the gradient. Formulas are TensorFlow's
+// The steps of optimizers: each updates one element of a variable and of its
+// slots from the gradient. Formulas are TensorFlow's
 // (core/kernels/training_ops.cc); T is float or double.
 //
-// The loops over these steps are compiled for each instruction set, so all in
-// here is inlined always and no std:: template is used: see
-// weft_kernels_per_instruction_set. Choices are written such that the compiler
-// makes vectors of them.
+// The loops over these steps are compiled for each instruction set, so
+// everything here is always inlined, and no std:: template is used: see
+// weft_kernels_per_instruction_set. Conditionals are written such that the
+// compiler can vectorize them.
 //
 // A step S<T> has
-//   kVariables            how many variables it changes, the slots included
+//   kVariables            the number of variables it changes, including slots
 //   S(var, slot..., g)    changes them; in the order of the op's inputs
 #ifndef WEFT_LIBS_KERNELS_ISA_TRAINING_STEPS_H_
 #define WEFT_LIBS_KERNELS_ISA_TRAINING_STEPS_H_
 
-// GPUs run them too.
+// These steps also run on GPUs.
 #ifdef __CUDACC__
 #define WEFT_STEP __host__ __device__ __forceinline__
 #else
@@ -38,7 +38,7 @@ WEFT_STEP float Magnitude(float x) { return __builtin_fabsf(x); }
 WEFT_STEP double Magnitude(double x) { return __builtin_fabs(x); }
 #endif
 
-// Moves `x` towards 0 by `by`, stopping there. NaN in either is the result.
+// Moves `x` towards 0 by `by`, at most to 0. NaN in either gives NaN.
 template <typename T>
 WEFT_STEP T Shrink(T x, T by) {
   const T size = Magnitude(x) - by;
@@ -157,11 +157,11 @@ struct CenteredRMSPropStep {
   }
 };
 
-// The linear slot may be kept multiplied by the learning rate: then `scale` is
-// that rate and `rate` is 1, else the other way round. `l2_shrinkage` is
-// FtrlV2's penalty on the size of the variable. With `never_divides_zero` a
-// linear slot within l1 makes the variable 0, whatever it would be divided by:
-// TensorFlow's dense ops do that, its sparse ones divide 0 by 0.
+// The linear slot may be stored multiplied by the learning rate: then `scale`
+// is the rate and `rate` is 1, otherwise the reverse. `l2_shrinkage` is
+// FtrlV2's penalty on the magnitude of the variable. With `never_divides_zero`,
+// a linear slot within l1 makes the variable 0 whatever the divisor is, as in
+// TensorFlow's dense ops; its sparse ops divide 0 by 0.
 template <typename T>
 struct FtrlScalars {
   T rate, scale, l1, l2, l2_shrinkage, lr_power;
@@ -219,7 +219,7 @@ struct ProximalAdagradStep {
   }
 };
 
-// Dual averaging: the variable follows from the sums of all gradients.
+// Dual averaging: the variable is a function of the sums of all gradients.
 template <typename T>
 struct AdagradDAStep {
   static constexpr int kVariables = 3;

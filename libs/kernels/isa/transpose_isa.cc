@@ -1,5 +1,5 @@
-// Blocks of four or eight rows and columns, whose elements change places in
-// vectors. No std:: template may be used: see weft_kernels_per_instruction_set.
+// Blocks of four or eight rows and columns, transposed in vectors. No std::
+// template may be used: see weft_kernels_per_instruction_set.
 #include "libs/kernels/isa/transpose_isa.h"
 
 #include "libs/kernels/isa/vectors_isa.h"
@@ -9,7 +9,7 @@ namespace {
 
 using Word = uint32_t;
 
-// Rows and columns of a block.
+// The number of rows and columns in a block.
 #if defined(__AVX2__)
 constexpr int64_t kBlock = 8;
 #else
@@ -17,10 +17,10 @@ constexpr int64_t kBlock = 4;
 #endif
 using V = Vector<Word, kBlock>;
 
-// Elements of a line of the cache.
+// The number of elements in a cache line.
 constexpr int64_t kLine = 16;
 
-// Where the blocks are.
+// The positions of the blocks.
 struct Matrix {
   const Word* in;
   int64_t stride;
@@ -30,7 +30,7 @@ struct Matrix {
 
 #if defined(__AVX2__)
 
-// Neighbours of two vectors in turn, then pairs, then fours.
+// Interleaves adjacent elements of two vectors, then pairs, then fours.
 void TransposeBlock(const Matrix& m, const Word* in, Word* out) {
   V x[8], y[8];
   for (int c = 0; c < 8; ++c) x[c] = Load<V>(in + c * m.stride);
@@ -74,7 +74,7 @@ void TransposeBlock(const Matrix& m, const Word* in, Word* out) {
 
 #endif
 
-// What is left at the edges.
+// Transposes the remainder at the edges.
 void TransposeEdge(const Matrix& m, int64_t row, int64_t rows, int64_t column,
                    int64_t columns) {
   for (int64_t r = row; r < row + rows; ++r) {
@@ -90,8 +90,8 @@ void Transpose(const void* in, int64_t stride, int64_t rows, int64_t columns,
                void* out) {
   const Matrix m = {static_cast<const Word*>(in), stride,
                     static_cast<Word*>(out), columns};
-  // As many rows as a line of the cache has elements: each that is read is read
-  // whole before the next one.
+  // As many rows as a cache line has elements: each line is read completely
+  // before the next one.
   for (int64_t r = 0; r < rows; r += kLine) {
     const int64_t height = rows - r < kLine ? rows - r : kLine;
     const int64_t whole = height / kBlock * kBlock;

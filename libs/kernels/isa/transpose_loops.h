@@ -1,4 +1,5 @@
-// Transposed matrices of four-byte elements, as this processor can best.
+// Transposition of matrices of four-byte elements with this CPU's best
+// instructions.
 #ifndef WEFT_LIBS_KERNELS_ISA_TRANSPOSE_LOOPS_H_
 #define WEFT_LIBS_KERNELS_ISA_TRANSPOSE_LOOPS_H_
 
@@ -7,7 +8,8 @@
 
 namespace weft {
 
-// That of one set, for tests that compare them. REQUIRES: the processor has it.
+// The function for one instruction set, for tests. REQUIRES: the CPU supports
+// it.
 inline TransposeWords TransposeWordsFor(InstructionSet set) {
   return ForInstructionSet<TransposeWords>(set, &v1::Transpose, &v3::Transpose,
                                            &v4::Transpose);

@@ -1,5 +1,5 @@
-// The compiler's vectors, as wide as the instruction set has them; for the
-// sources of weft_kernels_per_instruction_set alone, which name that set.
+// Compiler vectors of the instruction set's width. Only for the sources of
+// weft_kernels_per_instruction_set, which name the set.
 //
 // Threads: pure functions.
 #ifndef WEFT_LIBS_KERNELS_ISA_VECTORS_ISA_H_
@@ -21,7 +21,7 @@ inline constexpr int kVectorBytes = 16;
 template <typename T>
 inline constexpr int kVectorSize = kVectorBytes / static_cast<int>(sizeof(T));
 
-// Arithmetic and comparisons of vectors go element by element, as those of T.
+// Arithmetic and comparisons of vectors are elementwise.
 template <typename T, int kSize>
 struct VectorOf {
   typedef T Type __attribute__((vector_size(kSize * sizeof(T))));
@@ -42,7 +42,7 @@ void Store(V vector, T* x) {
   memcpy(x, &vector, sizeof(V));
 }
 
-// The sum of a vector's elements, by halves.
+// The sum of a vector's elements, by repeated halving.
 template <typename T, int kSize>
 T SumOf(Vector<T, kSize> vector) {
   if constexpr (kSize == 2) {

@@ -1,5 +1,5 @@
-// Small matrices times vectors of columns, unrolled. No std:: template may be
-// used: see weft_kernels_per_instruction_set.
+// Unrolled products of small matrices and vectors of columns. No std:: template
+// may be used: see weft_kernels_per_instruction_set.
 #include "libs/kernels/isa/winograd_isa.h"
 
 #include "libs/kernels/isa/vectors_isa.h"
@@ -14,7 +14,7 @@ constexpr int kPoints = kWinogradPoints;
 constexpr int kFinitePoints = kPoints - 1;
 constexpr double kPoint[kFinitePoints] = {0, 0.75, -0.75, 1.5, -1.5};
 
-// Rows are what is made, columns are what it is made of.
+// Rows are outputs, columns are inputs.
 struct Matrix {
   double at[kPoints][kPoints] = {};
 };
@@ -27,7 +27,8 @@ constexpr Matrix Transposed(const Matrix& matrix) {
   return result;
 }
 
-// The values of a polynomial of so many coefficients; at infinity the last.
+// The values of a polynomial with this many coefficients; at infinity the last
+// coefficient.
 constexpr Matrix ValuesOf(int coefficients) {
   Matrix result;
   for (int p = 0; p < kFinitePoints; ++p) {
@@ -40,7 +41,7 @@ constexpr Matrix ValuesOf(int coefficients) {
   return result;
 }
 
-// The same, divided by what Lagrange's polynomial of the point is there.
+// ValuesOf divided by Lagrange's polynomial of each point at that point.
 constexpr Matrix ScaledValuesOf(int coefficients) {
   Matrix result = ValuesOf(coefficients);
   for (int p = 0; p < kFinitePoints; ++p) {
@@ -53,8 +54,8 @@ constexpr Matrix ScaledValuesOf(int coefficients) {
   return result;
 }
 
-// Lagrange's polynomials, not divided: row p is 0 at all points but p. That of
-// infinity is 0 at all the others.
+// Lagrange's polynomials, unscaled: row p is 0 at all points but p. That of
+// infinity is 0 at all others.
 constexpr Matrix Interpolation() {
   Matrix result;
   for (int p = 0; p < kPoints; ++p) {
@@ -62,7 +63,7 @@ constexpr Matrix Interpolation() {
     row[0] = 1;
     for (int other = 0; other < kFinitePoints; ++other) {
       if (other == p) continue;
-      // Times x - kPoint[other].
+      // Multiplies by x - kPoint[other].
       for (int k = kPoints - 1; k > 0; --k) {
         row[k] = row[k - 1] - kPoint[other] * row[k];
       }
@@ -72,8 +73,8 @@ constexpr Matrix Interpolation() {
   return result;
 }
 
-// Elements i and on of a vector W, or one of a float; the sum of what is
-// written times 0.
+// For elements from i of a vector W, or a single float; returns the sum of the
+// outputs times 0.
 template <const Matrix& kMatrix, int kFrom, int kTo, typename W>
 W Apply(const float* const* from, int64_t i, float* const* to) {
   W x[kFrom];
@@ -97,7 +98,7 @@ W Apply(const float* const* from, int64_t i, float* const* to) {
   return zero;
 }
 
-// What is not finite is no 0 times 0, and stays so in a sum.
+// A non-finite number times 0 is NaN, and remains in the sum.
 template <const Matrix& kMatrix, int kFrom, int kTo>
 bool Checked(const float* const* from, int64_t count, float* const* to) {
   V zeros = {};

@@ -1,17 +1,18 @@
-// The transforms of Winograd's convolutions along the rows of an image, which
+// The transforms of Winograd convolutions along the rows of an image, which
 // need fewer multiplications: compiled for each instruction set (weft::v1,
 // weft::v3, weft::v4).
 //
-// Windows of a row that lie beside each other are a tile: four of three taps
-// each, or two of five. A tile sees six pixels. They, the taps and the windows
-// are each taken for a polynomial, and become its values at six points; there
-// a window is a product of pixel and tap, six for a tile in the place of twelve
-// or ten. Between the transforms sums go over channels and rows of the filter.
+// Adjacent windows of a row form a tile: four windows of three taps each, or
+// two of five. A tile covers six pixels. The pixels, the taps and the windows
+// are each treated as a polynomial and converted to its values at six points.
+// There a window is a product of pixel and tap: six products per tile instead
+// of twelve or ten. Between the transforms, sums run over channels and filter
+// rows.
 //
-// The points are 0, +-3/4, +-3/2 and infinity. Summed over 16 channels a window
-// is then on average 1.7 times as far from the exact sum as one that was summed
-// up tap by tap, with five taps 1.4 times; with 0, +-1, +-2 and infinity it
-// would be 2.4 and 2.1 times (measured; less for more channels).
+// The points are 0, +-3/4, +-3/2 and infinity. Summed over 16 channels, the
+// error of a window is then on average 1.7 times that of a sum tap by tap, with
+// five taps 1.4 times. With 0, +-1, +-2 and infinity it would be 2.4 and 2.1
+// times (measured; less for more channels).
 //
 // Sources: A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural
 // Networks", 2015, for the transforms of one dimension and of gradients; for
@@ -30,16 +31,15 @@ namespace weft {
 
 inline constexpr int kWinogradPoints = 6;
 
-// For i < count, to[...][i] becomes what the transform makes of from[...][i].
-// What is written overlaps nothing that is read; what nobody wants may all go
-// to one place.
+// For i < count, sets to[...][i] to the transform of from[...][i]. Outputs must
+// not overlap inputs; unused outputs may all point to one buffer.
 using WinogradTransform = void (*)(const float* const* from, int64_t count,
                                    float* const* to);
-// The same, and whether all that was written is finite.
+// Also returns whether all outputs are finite.
 using CheckedWinogradTransform = bool (*)(const float* const* from,
                                           int64_t count, float* const* to);
 
-// For a number of taps, "points" being kWinogradPoints.
+// The transforms for a number of taps, with "points" meaning kWinogradPoints.
 struct WinogradTransforms {
   int64_t windows;                           // of a tile
   WinogradTransform pixels;                  // points to points

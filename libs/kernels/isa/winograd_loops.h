@@ -7,7 +7,7 @@
 
 namespace weft {
 
-// Those of one set, for tests that compare them. REQUIRES: the processor has
+// The transforms for one instruction set, for tests. REQUIRES: the CPU supports
 // it, and taps is 3 or 5.
 inline WinogradTransforms WinogradTransformsFor(InstructionSet set,
                                                 int64_t taps) {

@@ -1,5 +1,5 @@
-// The kernels on matrices as a whole, each function in the file of its name
-// (NOUN_kernels.cc). The work is Eigen's, as TensorFlow's on a processor is, so
+// Registration of the linear algebra kernels; groups are in files of their
+// names (NOUN_kernels.cc). They use Eigen, like TensorFlow's CPU kernels, so
 // that signs agree.
 #ifndef WEFT_LIBS_KERNELS_LINALG_LINALG_KERNELS_H_
 #define WEFT_LIBS_KERNELS_LINALG_LINALG_KERNELS_H_
@@ -8,7 +8,7 @@
 
 namespace weft {
 
-// All of them.
+// Registers all linear algebra kernels.
 void RegisterLinalgKernels(KernelRegistry& registry);
 
 void RegisterQrKernels(KernelRegistry& registry);

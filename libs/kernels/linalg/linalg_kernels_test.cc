@@ -120,7 +120,7 @@ TEST_F(LinalgKernelsTest, FactorsAreOrthonormalAndTriangular) {
 }
 
 // As TensorFlow 2.21 has it on a processor, signs included.
-TEST_F(LinalgKernelsTest, SignsAreTensorFlows) {
+TEST_F(LinalgKernelsTest, SignsMatchTensorFlow) {
   ASSERT_OK_AND_ASSIGN(auto outputs,
                        harness_.Run("Qr", {Floats({2, 2}, {3, 1, 4, 2})}));
   const std::vector<float> q = {-0.6f, -0.8f, -0.8f, 0.6f};
@@ -166,7 +166,7 @@ TEST_F(LinalgKernelsTest, EmptyMatricesHaveFactors) {
       SameBits(outputs[0], Floats({2, 2, 2}, {1, 0, 0, 1, 1, 0, 0, 1})));
 }
 
-TEST_F(LinalgKernelsTest, NotANumberSpreads) {
+TEST_F(LinalgKernelsTest, NaNPropagates) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   ASSERT_OK_AND_ASSIGN(auto outputs,
                        harness_.Run("Qr", {Floats({2, 2}, {nan, 1, 1, 1})}));
@@ -222,14 +222,14 @@ TEST_F(LinalgKernelsTest, BatchesOfSystemsBroadcast) {
       x, Floats({3, 2, 1, 2}, {4, 8, 12, 16, 2, 4, 6, 8, 1, 2, 3, 4})));
 }
 
-TEST_F(LinalgKernelsTest, AZeroOnTheDiagonalGivesInfinities) {
+TEST_F(LinalgKernelsTest, ZeroOnTheDiagonalGivesInfinities) {
   ASSERT_OK_AND_ASSIGN(Tensor x, harness_.RunOne("MatrixTriangularSolve",
                                                  {Floats({2, 2}, {0, 1, 3, 4}),
                                                   Floats({2, 1}, {1, 1})}));
   EXPECT_TRUE(std::isinf(x.flat<float>()[0]));
 }
 
-TEST_F(LinalgKernelsTest, SystemsThatDoNotFitAreRefused) {
+TEST_F(LinalgKernelsTest, MismatchedSystemsAreRejected) {
   const auto solve = [&](const TensorShape& matrix, const TensorShape& rhs) {
     return harness_
         .Run("MatrixTriangularSolve",

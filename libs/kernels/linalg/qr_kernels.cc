@@ -1,10 +1,10 @@
 // Qr, by Householder reflections: H = I - tau v v^H, where v begins with 1.
 //
-// Reflections are gathered in panels of kPanel. Those of a panel are applied
-// one by one to its own columns, and to all others together, as the product
-// I - V T V^H (the compact WY form of LAPACK's geqrt): that is done by Gemm,
-// for complex numbers too, and so most of the work of a large matrix. Signs
-// are Eigen's, and so TensorFlow's.
+// Reflections are collected in panels of kPanel. Those of a panel are applied
+// one by one to its own columns, and together to all others, as the product I -
+// V T V^H (the compact WY form of LAPACK's geqrt). Gemm computes this product,
+// also for complex numbers, and thereby most of the work of a large matrix.
+// Signs are Eigen's, and so TensorFlow's.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -22,12 +22,13 @@
 namespace weft {
 namespace {
 
-// Columns whose reflections are applied to the others together.
+// The number of columns whose reflections are applied together.
 constexpr int64_t kPanel = 32;
-// Columns that a panel is applied to at a time, which bounds the memory for it.
+// The number of columns that a panel is applied to at a time, which bounds its
+// memory.
 constexpr int64_t kColumns = 128;
 
-// Sizes of one factorisation: rows x columns = rows x inner times inner x
+// The sizes of a factorization: rows x columns = rows x inner times inner x
 // columns.
 struct QrSizes {
   int64_t rows, columns, inner;
@@ -37,7 +38,7 @@ struct QrSizes {
   }
 };
 
-// A row-major matrix that lies elsewhere, or a part of one.
+// A view of a row-major matrix, or of a part of one.
 template <typename T>
 struct MatrixView {
   T* data;
@@ -54,14 +55,14 @@ template <typename T>
 struct OwnedMatrix {
   OwnedMatrix(int64_t rows, int64_t columns)
       : values(rows * columns), view{values.data(), rows, columns, columns} {}
-  OwnedMatrix(OwnedMatrix&&) = default;  // the elements stay where they are
+  OwnedMatrix(OwnedMatrix&&) = default;  // elements stay in place
 
   std::vector<T> values;
   const MatrixView<T> view;
 };
 
-// Arithmetic that is the same for real and complex numbers. The product of
-// std::complex looks for infinities, which takes longer than the rest.
+// Arithmetic for real and complex numbers. The product of std::complex checks
+// for infinities, which takes longer than the rest.
 template <typename T>
 T Conjugate(T x) {
   return x;
@@ -108,8 +109,8 @@ MatrixView<R> AsReal(const MatrixView<std::complex<R>>& x) {
   return {reinterpret_cast<R*>(x.data), x.rows, 2 * x.columns, 2 * x.stride};
 }
 
-// The real and the imaginary parts of `a` lie side by side in memory, and so
-// shall those of `c`: that is a real product with b's x + iy as [x y; -y x].
+// The real and imaginary parts of `a` are adjacent in memory, and so are those
+// of `c`: this is a real product with b's x + iy as [x y; -y x].
 template <typename R>
 void Product(Scheduler& scheduler, const MatrixView<std::complex<R>>& a,
              const MatrixView<std::complex<R>>& b,
@@ -128,9 +129,9 @@ void Product(Scheduler& scheduler, const MatrixView<std::complex<R>>& a,
   Product(scheduler, AsReal(a), blocks.view, AsReal(c));
 }
 
-// The reflection that takes the first column of `x` to a multiple of the first
-// unit vector. Leaves there that multiple and, below, v without its 1; returns
-// tau, which is 0 where nothing is to be done.
+// Computes the reflection that maps the first column of `x` to a multiple of
+// the first unit vector. Stores that multiple in the column and, below it, v
+// without its 1; returns tau, which is 0 if there is nothing to do.
 template <typename T>
 T MakeReflection(const MatrixView<T>& x) {
   using R = typename RealPart<T>::Type;
@@ -152,8 +153,8 @@ T MakeReflection(const MatrixView<T>& x) {
   return Conjugate((beta - head) / beta);
 }
 
-// x = H x. `v` is a column of which the first element counts as 1; `sums` has
-// room for a row of x.
+// x = H x. `v` is a column whose first element counts as 1; `sums` has room for
+// a row of x.
 template <typename T>
 void Reflect(const MatrixView<T>& v, T tau, const MatrixView<T>& x, T* sums) {
   if (tau == T(0) || x.columns == 0) return;
@@ -170,7 +171,7 @@ void Reflect(const MatrixView<T>& v, T tau, const MatrixView<T>& x, T* sums) {
   }
 }
 
-// One factorisation after another, of the same sizes.
+// Computes factorizations of the same sizes, one after another.
 template <typename T>
 class QrFactorizer {
  public:
@@ -182,7 +183,7 @@ class QrFactorizer {
         taus_(count_),
         sums_(std::max(sizes.columns, sizes.inner)) {}
 
-  // The three lie one row after another.
+  // The three matrices are packed row by row.
   void Factor(const T* input, T* q, T* r) {
     std::copy_n(input, sizes_.rows * sizes_.columns, work_.view.data);
     for (int64_t i = 0; i < count_; i += kPanel) FactorPanel(i);
@@ -211,11 +212,11 @@ class QrFactorizer {
     return work_.view.Part(i, i, sizes_.rows - i, 1);
   }
 
-  // Columns [first, first + kPanel) to what they are in R, above what is left
-  // of their reflections, and the columns to their right accordingly.
+  // Transforms columns [first, first + kPanel) to those of R, above the rest of
+  // their reflections, and updates the columns to their right.
   void FactorPanel(int64_t first) {
     const int64_t end = first + PanelSize(first);
-    // A last panel is applied to the columns that are too many one by one.
+    // The remaining columns of a last panel are transformed one by one.
     const bool is_last = end == count_ && sizes_.columns - end < kPanel;
     const int64_t last_column = is_last ? sizes_.columns : end;
     for (int64_t i = first; i < end; ++i) {
@@ -230,8 +231,9 @@ class QrFactorizer {
         work_.view.Part(first, end, sizes_.rows - first, sizes_.columns - end));
   }
 
-  // The adjoints of the reflections, the last of them first, of the identity:
-  // in the rows and columns before a reflection's that is still the identity.
+  // Applies the adjoints of the reflections, the last one first, to the
+  // identity. The rows and columns before those of a reflection are still the
+  // identity.
   void MakeQ(const MatrixView<T>& q) {
     for (int64_t i = 0; i < q.rows; ++i) {
       std::fill_n(q.row(i), q.columns, T(0));
@@ -253,7 +255,7 @@ class QrFactorizer {
     }
   }
 
-  // With a T such that I - V T V^H is the product of the adjoints of the
+  // Computes T such that I - V T V^H is the product of the adjoints of the
   // reflections, the first one on the left; `adjoint`: of its adjoint.
   Panel MakePanel(int64_t first, bool adjoint) {
     const int64_t rows = sizes_.rows - first, columns = PanelSize(first);
@@ -276,8 +278,8 @@ class QrFactorizer {
     return panel;
   }
 
-  // Column i of T: -tau T (V^H v), where T and V are of the columns before it,
-  // above tau. `products` are V^H V.
+  // Computes column i of T: -tau T (V^H v), where T and V are of the preceding
+  // columns, above tau. `products` is V^H V.
   static void AddReflection(const MatrixView<T>& products, T tau, int64_t i,
                             const MatrixView<T>& t) {
     for (int64_t j = 0; j < i; ++j) {
@@ -327,7 +329,7 @@ class QrFactorizer {
   std::vector<T> taus_, sums_;
 };
 
-// `tensor` with elements of another type.
+// `tensor` converted to another type.
 template <typename From, typename To>
 absl::StatusOr<Tensor> Converted(OpKernelContext& context, Tensor tensor) {
   if constexpr (std::is_same_v<From, To>) {
@@ -378,7 +380,7 @@ class QrKernel : public OpKernel {
  private:
   using W = Wide<T>;
 
-  // A batch like that of `input`, of other matrices.
+  // Allocates a batch of matrices of another shape for the batch of `input`.
   static absl::StatusOr<Tensor> NewFactor(OpKernelContext& context,
                                           const TensorShape& input,
                                           int64_t rows, int64_t columns) {
@@ -392,7 +394,7 @@ class QrKernel : public OpKernel {
   static void FactorAll(OpKernelContext& context, const QrSizes& sizes,
                         const Tensor& input, Tensor& q, Tensor& r) {
     const int64_t q_size = sizes.rows * sizes.inner;
-    if (q_size == 0) return;  // then r is empty too
+    if (q_size == 0) return;  // r is then empty, too
     const int64_t r_size = sizes.inner * sizes.columns;
     const W* const from = input.flat<W>().data();
     W* const qs = q.mutable_flat<W>().data();

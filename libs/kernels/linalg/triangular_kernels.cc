@@ -16,8 +16,8 @@ template <typename T>
 using Matrix =
     Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-// `x` is the right side, and then the solution. A zero on the diagonal gives
-// infinities, as in TensorFlow.
+// `x` is the right-hand side, and then the solution. A zero on the diagonal
+// gives infinities, as in TensorFlow.
 template <typename T>
 void Solve(const Eigen::Map<const Matrix<T>>& matrix, bool lower, bool adjoint,
            Eigen::Map<Matrix<T>>& x) {

@@ -1,6 +1,6 @@
-// ArgMax and ArgMin: the first place of the extreme along one axis. A NaN is
-// none; it is place 0 where nothing beats -inf (inf for ArgMin), for TensorFlow
-// begins with that place and that value.
+// ArgMax and ArgMin: the first position of the extremum along one axis. NaN is
+// ignored. The result is 0 if no element beats -inf (inf for ArgMin), because
+// TensorFlow starts with that position and value.
 #include <limits>
 #include <type_traits>
 
@@ -27,7 +27,7 @@ struct IsSmaller {
   }
 };
 
-// The tensor is [outer, size, inner]; the axis is the one in the middle.
+// The tensor viewed as [outer, size, inner], with the axis in the middle.
 struct Layout {
   int64_t outer = 1, size = 1, inner = 1;
   TensorShape output;
@@ -58,8 +58,8 @@ absl::StatusOr<Layout> LayoutOf(const Tensor& input, const Tensor& dimension) {
   return layout;
 }
 
-// Whether `value` is better than `best`. What a NaN at place 0 is beaten by is
-// what an infinity there would be.
+// Returns whether `value` is better than `best`. A NaN at position 0 counts as
+// an infinity.
 template <typename Order, typename T>
 bool IsBetter(T value, T best) {
   if constexpr (!math::kIsInteger<T> && !std::is_same_v<T, bool>) {
@@ -96,7 +96,7 @@ class ArgReduction : public OpKernel {
     const Tensor& input = context.input(0);
     ASSIGN_OR_RETURN(Layout layout, LayoutOf(input, context.input(1)));
     ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, layout.output));
-    // There may be any number of rows of nothing.
+    // There may be any number of empty rows.
     if (layout.output.num_elements() == 0) return absl::OkStatus();
     const T* x = input.flat<T>().data();
     math::Types<int16_t, uint16_t, int32_t, int64_t>::ForEach(

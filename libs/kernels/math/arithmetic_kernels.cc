@@ -1,5 +1,5 @@
 // Add, Sub, Mul, Maximum, Minimum, SquaredDifference, the gradients of unary
-// ops that are arithmetic on two operands, and _MulInTurn.
+// ops that are binary arithmetic, and _MulInTurn.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -29,7 +29,7 @@ struct SquaredDifferenceOp {
   template <typename T>
   static T Apply(T x, T y) {
     if constexpr (math::kIsComplex<T>) {
-      // TensorFlow: the difference times its conjugate.
+      // As in TensorFlow: the difference times its conjugate.
       return (x - y) * std::conj(x - y);
     } else {
       const T difference = SubOp::Apply(x, y);
@@ -38,15 +38,15 @@ struct SquaredDifferenceOp {
   }
 };
 
-// TensorFlow conjugates in the ops of square roots and reciprocals, and outside
-// those of Tanh and Sigmoid.
+// TensorFlow conjugates inside the ops of square roots and reciprocals, but
+// outside those of Tanh and Sigmoid.
 template <typename T>
 T Conjugate(T x) {
   if constexpr (math::kIsComplex<T>) return std::conj(x);
   return x;
 }
 
-// y is what the op returned, dy the gradient that comes in.
+// y is the op's output, dy the incoming gradient.
 struct TanhGradOp {
   template <typename T>
   static T Apply(T y, T dy) {
@@ -65,7 +65,7 @@ struct SigmoidGradOp {
     });
   }
 };
-// These stay 0 where no gradient comes in, whatever y is.
+// The result is 0 for a zero gradient, whatever y is.
 struct SqrtGradOp {
   template <typename T>
   static T Apply(T y, T dy) {
@@ -96,7 +96,7 @@ struct ReciprocalGradOp {
   }
 };
 
-// `name` is the loop's in elementwise_isa.cc.
+// `name` is that of the loop in elementwise_isa.cc.
 template <typename T, typename Op>
 void Register(KernelRegistry& registry, absl::string_view op,
               const char* name) {
@@ -110,8 +110,8 @@ void Register(KernelRegistry& registry, absl::string_view op,
 template <typename T, typename... Ts>
 constexpr bool kIsOneOf = (std::is_same_v<T, Ts> || ...);
 
-// The op of old graphs has no unsigned integers but bytes, and that of squared
-// differences no integers but those of 4 and 8 bytes, signed.
+// The op of old graphs supports no unsigned integers except uint8, and that of
+// squared differences only int32 and int64.
 template <typename List>
 void RegisterRing(KernelRegistry& registry) {
   List::ForEach([&]<typename T>() {
@@ -148,9 +148,9 @@ void RegisterGradients(KernelRegistry& registry) {
   });
 }
 
-// What the gradient of a sum becomes when a graph is made to run
-// (libs/passes/scaling_fusion.h): to the last bit what the nodes give that it
-// stands for.
+// Passes substitute this op for the gradient of a sum
+// (libs/passes/scaling_fusion.h). Results are bitwise equal to those of the
+// replaced nodes.
 class MulInTurnKernel : public OpKernel {
  public:
   MulInTurnKernel(const OpKernelConstruction& construction, BinaryLoop loop,
@@ -175,7 +175,7 @@ class MulInTurnKernel : public OpKernel {
   }
 
  private:
-  // Where each lies.
+  // The address of each factor.
   using Factors = absl::InlinedVector<const void*, 4>;
 
   static absl::StatusOr<Factors> FactorsOf(const OpKernelContext& context) {
@@ -192,7 +192,7 @@ class MulInTurnKernel : public OpKernel {
     return factors;
   }
 
-  // By blocks that stay in the processor's first cache from factor to factor.
+  // In blocks that stay in the first-level cache from factor to factor.
   void Scale(OpKernelContext& context, const Tensor& x, const Factors& factors,
              Tensor& out) const {
     constexpr int64_t kBlock = 2048;
@@ -211,8 +211,8 @@ class MulInTurnKernel : public OpKernel {
     ParallelLoop(context, x.num_elements(), 1, std::ref(range));
   }
 
-  // Of a tensor that has another shape than the last factor is repeated to, and
-  // meets that by broadcasting.
+  // For a tensor whose shape differs from that of the repeated last factor, and
+  // broadcasts with it.
   absl::Status ScaleAndSpread(OpKernelContext& context, const Tensor& x,
                               Factors factors, const TensorShape& shape) const {
     ASSIGN_OR_RETURN(const Broadcast broadcast,

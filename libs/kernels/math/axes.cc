@@ -80,7 +80,7 @@ absl::StatusOr<ReductionPlan> ReductionPlan::Make(const TensorShape& input,
       dims.push_back(1);
     }
   }
-  // Without the reduced sizes, one of which may be 0, it may be too large.
+  // Without the reduced sizes, one of which may be 0, the shape may overflow.
   ASSIGN_OR_RETURN(plan.output_shape_, TensorShape::Create(dims));
   plan.Join(input, reduced);
   return plan;

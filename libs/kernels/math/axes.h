@@ -1,4 +1,4 @@
-// Axes: inputs that name dimensions, checked.
+// Checked inputs that select dimensions, and the plan of a reduction.
 #ifndef WEFT_LIBS_KERNELS_MATH_AXES_H_
 #define WEFT_LIBS_KERNELS_MATH_AXES_H_
 
@@ -10,37 +10,40 @@
 
 namespace weft {
 
-// All integers of a tensor of any integer type. INVALID_ARGUMENT for others.
+// All integers of a tensor of any integer type. Returns INVALID_ARGUMENT for
+// other types.
 absl::StatusOr<absl::InlinedVector<int64_t, 8>> IntegerValues(
     const Tensor& tensor);
 
-// The only one. INVALID_ARGUMENT, naming `what`, unless it is a scalar.
+// The integer of a scalar. Returns INVALID_ARGUMENT, naming `what`, for other
+// shapes.
 absl::StatusOr<int64_t> IntegerScalar(const Tensor& tensor,
                                       absl::string_view what);
 
-// Along which dimension Cumsum and its like go, from 0.
+// The dimension along which Cumsum and related ops run, from 0.
 absl::StatusOr<int> ScanAxis(const Tensor& axis, int rank);
 
-// A reduction of a tensor along some axes, as a kernel sees it: dimensions of
-// size 1 are gone, and neighbours that share their fate are joined. Kept and
-// reduced dimensions then take turns; the innermost is one or the other.
+// ReductionPlan describes a reduction along some axes for kernels: dimensions
+// of size 1 are removed, and adjacent dimensions are joined if both are kept or
+// both reduced. Kept and reduced dimensions then alternate.
 class ReductionPlan {
  public:
-  // INVALID_ARGUMENT "Invalid reduction dimension (3 for input with 3
-  // dimension(s)", also for one named twice.
+  // Returns INVALID_ARGUMENT "Invalid reduction dimension (3 for input with 3
+  // dimension(s)", also for a repeated axis.
   static absl::StatusOr<ReductionPlan> Make(const TensorShape& input,
                                             const Tensor& axes, bool keep_dims);
 
   const TensorShape& output_shape() const { return output_shape_; }
-  // Elements that make one element of the output.
+  // The number of elements that are reduced to one output element.
   int64_t reduced_count() const { return reduced_count_; }
-  // Nothing is summed up: the output has the elements of the input.
+  // Returns whether nothing is reduced: the output has the elements of the
+  // input.
   bool is_copy() const { return is_copy_; }
 
   // The innermost dimension.
   bool inner_is_reduced() const { return inner_is_reduced_; }
   int64_t inner_size() const { return inner_size_; }
-  // Dimensions outside it, innermost first.
+  // The dimensions outside of it, innermost first.
   struct Dim {
     int64_t size;
     int64_t stride;  // in elements of the input
@@ -61,7 +64,8 @@ class ReductionPlan {
   DimList outer_reduced_;
 };
 
-// Walks the offsets of all positions of some dimensions, in row-major order.
+// Iterates over the offsets of all positions in some dimensions, in row-major
+// order.
 class DimWalker {
  public:
   explicit DimWalker(const ReductionPlan::DimList& dims, int64_t start = 0);

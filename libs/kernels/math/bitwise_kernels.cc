@@ -1,4 +1,4 @@
-// Integers as rows of bits: BitwiseAnd, BitwiseOr, BitwiseXor, Invert, shifts
+// Bitwise ops on integers: BitwiseAnd, BitwiseOr, BitwiseXor, Invert, shifts
 // and PopulationCount.
 #include <bit>
 #include <cstdint>
@@ -32,8 +32,7 @@ struct BitwiseXorOp {
   }
 };
 
-// By how much a number of T is shifted: never by less than nothing, nor by all
-// of its bits.
+// The number of bits to shift a T by, clamped to [0, bits - 1].
 template <typename T>
 int ShiftOf(T y) {
   constexpr int kMost =
@@ -49,7 +48,7 @@ struct LeftShiftOp {
                           << ShiftOf(y));
   }
 };
-// The sign moves in from the left.
+// Shifts in copies of the sign.
 struct RightShiftOp {
   template <typename T>
   static T Apply(T x, T y) {

@@ -14,7 +14,7 @@ absl::Status Incompatible(const TensorShape& a, const TensorShape& b) {
       "Incompatible shapes: ", a.ToString(), " vs. ", b.ToString()));
 }
 
-// Size of dimension `i`, counted from the last, which is 0.
+// The size of dimension `i`, counted from the last, which is 0.
 int64_t SizeFromEnd(const TensorShape& shape, int i) {
   return i < shape.rank() ? shape.dim(shape.rank() - 1 - i) : 1;
 }
@@ -63,7 +63,7 @@ absl::StatusOr<Broadcast> Broadcast::OfAll(
 
 void Broadcast::JoinDims(absl::Span<const TensorShape* const> shapes) {
   Offsets sizes{1, 1, 1};   // elements of each operand in the dims so far
-  Offsets last_moves = {};  // which operands move along the last joined dim
+  Offsets last_moves = {};  // operands that move along it
   bool has_row = false;
   for (int i = 0; i < shape_.rank(); ++i) {
     const int64_t size = SizeFromEnd(shape_, i);
@@ -92,7 +92,7 @@ void Broadcast::JoinDims(absl::Span<const TensorShape* const> shapes) {
 void Broadcast::ForEachRow(
     int64_t begin, int64_t end,
     absl::FunctionRef<void(int64_t, const Offsets&)> work) const {
-  // The position of row `begin`, then counting like an odometer.
+  // The position of row `begin`, then incremented like an odometer.
   absl::InlinedVector<int64_t, 4> position(outer_.size());
   Offsets offsets{};
   int64_t rest = begin;

@@ -1,7 +1,8 @@
-// Broadcast: how the elements of two or three tensors meet under NumPy's rule.
+// Broadcast maps the elements of two or three tensors to each other by NumPy's
+// rule.
 //
-// Neighbouring dimensions along which the same operands move are joined, so
-// that most cases become one long row.
+// Adjacent dimensions with the same broadcast operands are joined, so that most
+// cases become one long row.
 #ifndef WEFT_LIBS_KERNELS_MATH_BROADCAST_H_
 #define WEFT_LIBS_KERNELS_MATH_BROADCAST_H_
 
@@ -16,10 +17,10 @@ namespace weft {
 
 inline constexpr int kMaxOperands = 3;
 
-// A value; not synchronised.
+// A value; not synchronized.
 class Broadcast {
  public:
-  // INVALID_ARGUMENT "Incompatible shapes: [2] vs. [3]".
+  // Returns INVALID_ARGUMENT "Incompatible shapes: [2] vs. [3]".
   static absl::StatusOr<Broadcast> Of(const TensorShape& a,
                                       const TensorShape& b);
   static absl::StatusOr<Broadcast> Of(const TensorShape& a,
@@ -28,13 +29,13 @@ class Broadcast {
 
   const TensorShape& shape() const { return shape_; }  // of the result
 
-  // The result is `rows` rows of `row_size` elements, one after the other.
+  // The result is `rows` consecutive rows of `row_size` elements.
   int64_t rows() const { return rows_; }
   int64_t row_size() const { return row_size_; }
-  // How far operand `i` moves from element to element of a row: 0 or 1.
+  // The distance of operand `i` between elements of a row: 0 or 1.
   int64_t step(int operand) const { return steps_[operand]; }
 
-  // Where each operand's elements of a row begin.
+  // The offset of a row in each operand.
   using Offsets = std::array<int64_t, kMaxOperands>;
   // Calls `work` for rows [begin, end), in order.
   void ForEachRow(
@@ -44,7 +45,7 @@ class Broadcast {
  private:
   struct OuterDim {
     int64_t size;
-    Offsets strides;  // in elements; 0 where the operand stays
+    Offsets strides;  // in elements; 0 for broadcast operands
   };
 
   static absl::StatusOr<Broadcast> OfAll(
@@ -58,7 +59,7 @@ class Broadcast {
   absl::InlinedVector<OuterDim, 4> outer_;  // innermost first
 };
 
-// The shape that `a` and `b` broadcast to; the same error as Broadcast::Of.
+// The shape that `a` and `b` broadcast to, with the error of Broadcast::Of.
 absl::StatusOr<TensorShape> BroadcastShape(const TensorShape& a,
                                            const TensorShape& b);
 

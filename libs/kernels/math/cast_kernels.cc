@@ -1,5 +1,5 @@
-// Cast, between all types that are numbers. What C++ leaves undefined (a float
-// that no integer holds) gives what x86 gives: the smallest integer.
+// Cast between all numeric types. Floats out of an integer's range, which C++
+// leaves undefined, give the result of x86: the smallest integer.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -69,7 +69,7 @@ void CastLoop(const void* x_data, void* out_data, int64_t n) {
   for (int64_t i = 0; i < n; ++i) out[i] = CastElement<From, To>(x[i]);
 }
 
-// Between floats and half or bfloat16 numbers, as this processor can best.
+// Between floats and half or bfloat16, with this CPU's best instructions.
 template <typename T>
 void WidenLoop(const void* x, void* out, int64_t n) {
   BestNarrowLoops<T>().widen(static_cast<const T*>(x), static_cast<float*>(out),

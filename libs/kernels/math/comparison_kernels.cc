@@ -1,4 +1,5 @@
-// Equal, NotEqual, Less and its kin, LogicalAnd, LogicalOr, ApproximateEqual.
+// Comparisons (Equal, NotEqual, Less, ...), LogicalAnd, LogicalOr,
+// ApproximateEqual.
 #include <cmath>
 #include <type_traits>
 
@@ -10,7 +11,7 @@
 namespace weft {
 namespace {
 
-// half and bfloat16 convert to float, in which they compare.
+// half and bfloat16 are compared as float.
 #define WEFT_COMPARISON(NAME, OPERATOR)         \
   struct NAME##Op {                             \
     template <typename T>                       \
@@ -83,8 +84,8 @@ class ApproximateEqual : public OpKernel {
     if constexpr (math::kIsComplex<T>) {
       return std::abs(x - y) <= tolerance_;
     } else if constexpr (math::kIsInteger<T>) {
-      // No signed type holds the difference of its ends, but the unsigned one
-      // does; that of small types is taken as int, and is cut to theirs.
+      // The difference of two extreme values overflows the signed type, but not
+      // the unsigned one. Small types are promoted to int, and converted back.
       using Unsigned = std::make_unsigned_t<T>;
       const auto a = static_cast<Unsigned>(x), b = static_cast<Unsigned>(y);
       const auto difference = static_cast<Unsigned>(x < y ? b - a : a - b);

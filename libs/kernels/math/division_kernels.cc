@@ -63,9 +63,9 @@ struct FloorModOp : IntegerDivision {
   }
 };
 
-// Division by one divisor d > 1 of many dividends, by a multiplication that
-// gives exactly the same: Granlund and Montgomery, "Division by Invariant
-// Integers using Multiplication" (1994), theorem 4.2, for dividends below 2^63.
+// Divides many dividends by one divisor d > 1, with an exact multiplication:
+// Granlund and Montgomery, "Division by Invariant Integers using
+// Multiplication" (1994), theorem 4.2, for dividends below 2^63.
 class Divisor {
  public:
   explicit Divisor(int64_t d) {
@@ -76,8 +76,8 @@ class Divisor {
         ((static_cast<Wide128>(1) << (63 + bits)) / divisor) + 1);
   }
 
-  // Rounded down, for dividends of either sign: a negative one's complement is
-  // divided, and the quotient's taken.
+  // Rounds down, for dividends of either sign: for a negative one, it divides
+  // the complement and returns the complement of the quotient.
   int64_t FloorOf(int64_t x) const {
     const int64_t sign = x >> 63;
     const auto size = static_cast<uint64_t>(x ^ sign);
@@ -92,12 +92,12 @@ class Divisor {
   uint64_t multiplier_;
 };
 
-// FloorDiv and FloorMod. One divisor of all elements is divided by once, as
-// where ids are spread over the parts of a table.
+// FloorDiv and FloorMod. A single divisor for all elements is prepared once, as
+// for ids that are distributed over the parts of a table.
 template <typename T, typename Op>
 bool FloorLoopOf(const void* x_data, int64_t x_step, const void* y_data,
                  int64_t y_step, void* out_data, int64_t n) {
-  // No element, no memory.
+  // Without elements there is no memory to read.
   const bool is_one = n > 0 && y_step == 0;
   const T divisor = is_one ? *static_cast<const T*>(y_data) : T(0);
   if (divisor < 2) {
@@ -113,7 +113,7 @@ bool FloorLoopOf(const void* x_data, int64_t x_step, const void* y_data,
     if constexpr (std::is_same_v<Op, FloorDivOp>) {
       out[i] = static_cast<T>(quotient);
     } else {
-      // The product may lie below the smallest number.
+      // The product may be below the smallest number.
       const uint64_t product =
           static_cast<uint64_t>(quotient) * static_cast<uint64_t>(divisor);
       out[i] = static_cast<T>(static_cast<uint64_t>(dividend) - product);
@@ -122,7 +122,7 @@ bool FloorLoopOf(const void* x_data, int64_t x_step, const void* y_data,
   return true;
 }
 
-// The same of real (and complex) numbers, for which zero is no error.
+// For real (and complex) numbers, zero is no error.
 struct RealDivOp {
   template <typename T>
   static T Apply(T x, T y) {
@@ -206,7 +206,7 @@ void RegisterIntegers(KernelRegistry& registry) {
   });
 }
 
-// What floats and complex numbers have in common.
+// Registrations common to floats and complex numbers.
 template <typename List>
 void RegisterFields(KernelRegistry& registry) {
   List::ForEach([&]<typename T>() {

@@ -14,14 +14,14 @@ namespace {
 
 using SharedPrimitive = std::shared_ptr<const DnnlPrimitive>;
 
-// Multiplications and additions below which another thread does not pay: about
+// The number of operations below which another thread does not pay off: about
 // 10 us of one core.
 constexpr double kMinFlops = 4e6;
-// Rows or columns of one thread's part are a multiple of this, so that its
+// Rows or columns of a thread's part are a multiple of this, so that its
 // vectors are full.
 constexpr int64_t kGranule = 32;
 
-// oneDNN counts in 64 bits, but its loops over a dimension in 32.
+// oneDNN's sizes have 64 bits, but its loops over a dimension use 32.
 bool FitsInt(const MatMulArgs& args) {
   constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
   const auto fits = [](int64_t rows, int64_t stride) {
@@ -76,7 +76,7 @@ absl::StatusOr<dnnl_memory_desc_t> LayoutOf(const DnnlLibrary& library,
   dnnl_memory_desc_t layout;
   if (library.memory_desc_init_by_strides(&layout, 2, dims, dnnl_bf16,
                                           strides) != dnnl_success) {
-    return absl::UnimplementedError("oneDNN has no such layout");
+    return absl::UnimplementedError("oneDNN does not support the layout");
   }
   return layout;
 }
@@ -93,21 +93,21 @@ absl::StatusOr<SharedPrimitive> NewPrimitive(const DnnlLibrary& library,
                    LayoutOf(library, args.m, args.n, args.c_stride, false));
   dnnl_matmul_desc_t desc;
   if (library.matmul_desc_init(&desc, &a, &b, nullptr, &c) != dnnl_success) {
-    return absl::UnimplementedError("oneDNN has no such product");
+    return absl::UnimplementedError("oneDNN does not support the product");
   }
   ASSIGN_OR_RETURN(DnnlDescriptor descriptor,
                    DnnlDescriptor::Create(library, &desc, nullptr));
   return DnnlPrimitive::Create(std::move(descriptor));
 }
 
-// Each part's scratchpad begins on a line of the cache.
+// Each part's scratchpad is aligned to a cache line.
 int64_t RoundUpToLine(size_t bytes) {
   return (static_cast<int64_t>(bytes) + 63) / 64 * 64;
 }
 
 }  // namespace
 
-// How one product is made: its parts, and what oneDNN has compiled for them.
+// The parts of a product, and their oneDNN primitives.
 class DnnlMatMul::Plan {
  public:
   static absl::StatusOr<SharedPlan> Create(const DnnlLibrary& library,
@@ -157,7 +157,7 @@ class DnnlMatMul::Plan {
     SharedPrimitive primitive;
   };
 
-  // Pieces of one shape share what is compiled.
+  // Pieces of the same shape share a primitive.
   absl::StatusOr<SharedPrimitive> PrimitiveFor(const DnnlLibrary& library,
                                                const MatMulArgs& args) const {
     for (const Part& part : parts_) {

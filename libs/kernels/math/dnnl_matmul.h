@@ -1,9 +1,9 @@
-// DnnlMatMul: products of bfloat16 matrices by oneDNN, on processors that
-// multiply such numbers themselves (AVX512_BF16, AMX): there it is at least
-// twice as fast as any product of floats.
+// DnnlMatMul multiplies bfloat16 matrices with oneDNN on CPUs with bfloat16
+// instructions (AVX512_BF16, AMX), which is at least twice as fast as any
+// product of floats.
 //
-// Sums are floats, rounded once. The work is cut into parts that the
-// Scheduler's threads take.
+// Sums are floats, rounded once. The work is split over the Scheduler's
+// threads.
 #ifndef WEFT_LIBS_KERNELS_MATH_DNNL_MATMUL_H_
 #define WEFT_LIBS_KERNELS_MATH_DNNL_MATMUL_H_
 
@@ -20,16 +20,16 @@ namespace weft {
 
 struct DnnlLibrary;
 
-// Belongs to a kernel; keeps what oneDNN has compiled for the last shapes.
+// Belongs to a kernel; caches oneDNN primitives of the last shapes.
 // Thread-safe.
 class DnnlMatMul {
  public:
-  // The library that is there, if the processor can do what it is wanted for.
+  // Uses the library, if it exists and the CPU supports bfloat16.
   DnnlMatMul();
   ~DnnlMatMul();
 
-  // c = op(a) op(b). False: oneDNN has no good way for such a product, or there
-  // was no memory for one, and `c` holds nothing of use.
+  // Computes c = op(a) op(b). Returns false if oneDNN has no good
+  // implementation for this product, or without memory; `c` is then undefined.
   // REQUIRES: no size is 0.
   bool Run(OpKernelContext& context, const MatMulArgs& args, const bfloat16* a,
            const bfloat16* b, bfloat16* c);
@@ -40,10 +40,10 @@ class DnnlMatMul {
   // Sizes, strides and which operand is transposed.
   using Key = std::array<int64_t, 8>;
 
-  // Null: there is no good way.
+  // Returns null if there is no good implementation.
   SharedPlan PlanFor(const MatMulArgs& args, int threads);
 
-  const DnnlLibrary* const library_;  // null: nothing is ever done here
+  const DnnlLibrary* const library_;  // null: Run always returns false
   DnnlPlans<Key, Plan> plans_;
 };
 

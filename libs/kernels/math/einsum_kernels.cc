@@ -1,5 +1,5 @@
-// Einsum: sums of products of two tensors, by products of matrices, which are
-// read and written in place where they lie as such.
+// Einsum: sums of products of two tensors, computed as matrix products, in
+// place where the memory layout allows it.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -20,7 +20,7 @@
 namespace weft {
 namespace {
 
-// A tensor and how its labels lie in it.
+// A tensor and the positions of its labels.
 struct Operand {
   Tensor tensor;
   EinsumView view;
@@ -79,7 +79,7 @@ absl::Status SumAlone(OpKernelContext& context,
   return absl::OkStatus();
 }
 
-// The result of one operand: its elements in another order, and on diagonals.
+// The result for one operand: its elements permuted, and on diagonals.
 absl::Status WriteAlone(OpKernelContext& context, Operand operand,
                         const EinsumView& to, Tensor& out) {
   const EinsumView axes = AxesAs(operand.view, to);
@@ -91,8 +91,8 @@ absl::Status WriteAlone(OpKernelContext& context, Operand operand,
   return CopyToPattern(context, operand.tensor, PatternOf(to), out);
 }
 
-// The axes of a product, each in all tensors that have it: `batch` in the order
-// of the result, the others in that of the operand that is first to have them.
+// The axes of a product, in each tensor that has them: `batch` in the order of
+// the result, the others in that of the first operand that has them.
 struct ProductAxes {
   ProductAxes(const EinsumView& a, const EinsumView& b, const EinsumView& out) {
     const auto in = [](const EinsumView& view) {
@@ -108,13 +108,14 @@ struct ProductAxes {
   EinsumView batch, rows, columns, inner;
 };
 
-// A matrix within a tensor, row-major or transposed, as MatMulArgs have it.
+// A matrix within a tensor, row-major or transposed, in the format of
+// MatMulArgs.
 struct MatrixRuns {
   bool transposed = false;
   int64_t stride = 0;
 };
 
-// None where the matrix does not lie so.
+// nullopt if the memory layout is not a matrix.
 std::optional<MatrixRuns> MatrixOf(const EinsumView& rows,
                                    const EinsumView& columns) {
   const std::optional<EinsumRun> row = JoinedRun(rows);
@@ -129,7 +130,7 @@ std::optional<MatrixRuns> MatrixOf(const EinsumView& rows,
   return std::nullopt;
 }
 
-// The matrix of an operand, which is copied if it does not lie as one.
+// The matrix of an operand, which is copied if its layout is not one.
 absl::StatusOr<MatrixRuns> MakeMatrix(OpKernelContext& context,
                                       const EinsumView& batch,
                                       const EinsumView& rows,
@@ -142,7 +143,7 @@ absl::StatusOr<MatrixRuns> MakeMatrix(OpKernelContext& context,
   return *MatrixOf(AxesAs(operand.view, rows), AxesAs(operand.view, columns));
 }
 
-// Where the matrices of a batch lie in each of the three tensors.
+// The offsets of a batch's matrices in each of the three tensors.
 class BatchOffsets {
  public:
   BatchOffsets(const EinsumView& batch, const EinsumView& a,
@@ -163,7 +164,7 @@ class BatchOffsets {
   std::array<EinsumView, 3> axes_;
 };
 
-// A product too small for the way to the loops of large ones.
+// A product that is too small for the optimized loops.
 template <typename T>
 void SmallProduct(const MatMulArgs& args, const T* a, const T* b, T* c) {
   using R = math::Real<T>;
@@ -205,8 +206,8 @@ void MultiplyAll(OpKernelContext& context, GemmOfAnyType<T>& gemm,
                                   std::ref(range));
 }
 
-// Two operands, whose labels are those of the result or of both, and a product
-// of matrices that lie in them, or in copies of them.
+// Two operands, whose labels are those of the result or of both, and the
+// product of matrices in their memory, or in copies.
 struct Product {
   Operand a, b, out;
   EinsumView batch;
@@ -227,8 +228,8 @@ MatMulArgs ArgsOf(const ProductAxes& axes, const MatrixRuns& a,
   return args;
 }
 
-// The product is made transposed where neighbours in the result are rows of the
-// first operand.
+// The product is computed transposed if adjacent elements of the result are
+// rows of the first operand.
 bool WantsTransposed(const ProductAxes& axes, const EinsumView& out) {
   return std::any_of(axes.rows.begin(), axes.rows.end(),
                      [&](const EinsumAxis& axis) {
@@ -236,8 +237,8 @@ bool WantsTransposed(const ProductAxes& axes, const EinsumView& out) {
                      });
 }
 
-// `out` stays where the product can be written there, else it becomes a tensor
-// to be copied from.
+// If the product cannot be written to `out`, `out` is replaced by a tensor to
+// copy from.
 absl::StatusOr<Product> MakeProduct(OpKernelContext& context, Operand a,
                                     Operand b, Operand out) {
   ProductAxes axes(a.view, b.view, out.view);
@@ -264,7 +265,7 @@ absl::StatusOr<Product> MakeProduct(OpKernelContext& context, Operand a,
   return Product{std::move(a), std::move(b), std::move(out), axes.batch, args};
 }
 
-// The result of two operands; it may have diagonals.
+// The result for two operands; it may have diagonals.
 template <typename T>
 absl::Status Multiply(OpKernelContext& context, GemmOfAnyType<T>& gemm,
                       Operand a, Operand b, const EinsumView& to, Tensor& out) {
@@ -323,7 +324,7 @@ class EinsumKernel : public OpKernel {
       operands.push_back({context.input(static_cast<int>(i)), views.inputs[i]});
       RETURN_IF_ERROR(SumAlone<T>(context, is_kept, operands[i]));
     }
-    // A sum of nothing is 0, and nothing lies anywhere.
+    // An empty sum is 0, and has no memory to read.
     for (const Operand& operand : operands) {
       if (operand.tensor.num_elements() == 0) return FillWithZeros(out);
     }

@@ -76,7 +76,7 @@ absl::StatusOr<TensorShape> ShapeOf(const std::vector<int>& labels,
                                     const Sizes& sizes) {
   Dims dims;
   for (const int label : labels) {
-    // An ellipsis of the result alone stands for nothing.
+    // An ellipsis that only the result has stands for no dimensions.
     dims.push_back(sizes.at(label));
   }
   return TensorShape::Create(dims);

@@ -1,5 +1,5 @@
-// What an Einsum does to tensors of known shapes: how its labels lie in the
-// operands and the result, and which matrices are multiplied.
+// The plan of an Einsum for known shapes: the positions of labels in operands
+// and result, and the matrices to multiply.
 //
 // Values without state. Strides and offsets are in elements.
 #ifndef WEFT_LIBS_KERNELS_MATH_EINSUM_PLAN_H_
@@ -18,18 +18,18 @@
 
 namespace weft {
 
-// All elements of a tensor that agree in one label: a label that a tensor has
-// twice runs along the diagonal.
+// EinsumAxis is the axis of one label of a tensor; for a repeated label, the
+// diagonal.
 struct EinsumAxis {
-  // A character's code; what an ellipsis stands for counts from 256, the last
-  // dimension first, so that equal numbers broadcast with each other.
+  // A character's code. Dimensions of an ellipsis count from 256, the last one
+  // first, so that equal numbers broadcast with each other.
   int label = 0;
   int64_t size = 0;
   int64_t stride = 0;
 };
 
-// A tensor by its labels, each once. Sizes of 1 are left out: they move nothing
-// and broadcast by themselves.
+// A tensor by its distinct labels. Dimensions of size 1 are left out, because
+// they broadcast.
 using EinsumView = std::vector<EinsumAxis>;
 
 struct EinsumViews {
@@ -38,29 +38,30 @@ struct EinsumViews {
   TensorShape output_shape;
 };
 
-// INVALID_ARGUMENT, with TensorFlow's texts, where shapes do not fit the
-// equation or each other. REQUIRES: as many shapes as the equation has inputs.
+// Returns INVALID_ARGUMENT, with TensorFlow's texts, if shapes do not fit the
+// equation or each other. REQUIRES: the number of shapes equals that of the
+// equation's inputs.
 absl::StatusOr<EinsumViews> ViewsOf(const EinsumEquation& equation,
                                     absl::Span<const TensorShape> inputs);
 
 const EinsumAxis* FindAxis(const EinsumView& view, int label);
 
-// Axes of `view` for which `keep` holds, in their order.
+// The axes of `view` for which `keep` returns true, in order.
 EinsumView FilterAxes(const EinsumView& view,
                       const std::function<bool(int label)>& keep);
-// The axes of `view` in the order that `order` has its labels in.
-// REQUIRES: `view` has all of them.
+// The axes of `view` in the order of the labels in `order`. REQUIRES: `view`
+// has all of them.
 EinsumView AxesAs(const EinsumView& view, const EinsumView& order);
 EinsumView JoinAxes(absl::Span<const EinsumView> parts);
 
-// The elements of the axes, the last moving fastest.
+// The elements of the axes; the last axis varies fastest.
 ElementPattern PatternOf(const EinsumView& view);
-// The same axes of a tensor that holds their elements packed.
+// The same axes in a tensor with packed elements.
 EinsumView Packed(EinsumView view);
 bool IsPacked(const EinsumView& view);
 int64_t CountElements(const EinsumView& view);
 
-// Several axes as one, if they lie so.
+// Several axes as one, if their strides allow it.
 struct EinsumRun {
   int64_t size = 1;
   int64_t stride = 1;

@@ -15,21 +15,22 @@
 namespace weft {
 namespace {
 
-// Light elements that one thread should at least have: ten microseconds' work,
-// which is about what another thread takes to begin.
+// The minimum number of light elements per thread: ten microseconds of work,
+// about the time to start another thread.
 constexpr int64_t kMinElements = 64 * 1024;
 
 int64_t MinElements(LoopCost cost) {
   return kMinElements / static_cast<int64_t>(cost);
 }
 
-// Strings and the like are elements too, but have no DataTypeSize.
+// Strings and other objects have no DataTypeSize.
 int64_t ElementSize(DataType type) {
   return static_cast<int64_t>(type == DT_STRING ? sizeof(std::string)
                                                 : DataTypeSize(type));
 }
 
-// One run of a binary loop over tensors; what a ParallelFor shares.
+// One run of a binary loop over tensors, shared by the threads of a
+// ParallelFor.
 struct BinaryRun {
   const BinaryKernelSpec& spec;
   int64_t in_size;  // bytes of an element
@@ -87,7 +88,7 @@ class BinaryKernel : public ElementKernel {
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& x = context.input(0);
     const Tensor& y = context.input(1);
-    // Scalars first: they are quickest told.
+    // Scalars are checked first, because this is fastest.
     if (y.rank() == 0) {
       return ComputeRow(context, x.shape(), 1, x.rank() == 0 ? 1 : 0);
     }
@@ -164,7 +165,7 @@ class LenientEqualityKernel : public BinaryKernel {
   const bool unequal_;
 };
 
-// Of strings, which are put together. Both inputs repeat evenly.
+// Concatenates strings. Both inputs are broadcast evenly.
 class StringSumKernel : public BinaryKernel {
  public:
   using BinaryKernel::BinaryKernel;

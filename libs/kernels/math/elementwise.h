@@ -1,5 +1,5 @@
-// Kernels of element-wise ops, around loops that know the element type. One
-// kernel class serves all types: what differs is the loop.
+// Kernels of elementwise ops, based on loops for each element type. One kernel
+// class serves all types; only the loop differs.
 #ifndef WEFT_LIBS_KERNELS_MATH_ELEMENTWISE_H_
 #define WEFT_LIBS_KERNELS_MATH_ELEMENTWISE_H_
 
@@ -12,7 +12,7 @@
 
 namespace weft {
 
-// How long one element takes, roughly; decides how finely work is split.
+// The approximate time per element, which determines how finely work is split.
 enum class LoopCost { kLight = 1, kHeavy = 16 };
 
 struct BinaryKernelSpec {
@@ -22,9 +22,9 @@ struct BinaryKernelSpec {
   DataType out = DT_INVALID;
   BinaryLoop loop = nullptr;
   LoopCost cost = LoopCost::kLight;
-  // What it means that the loop returned false.
+  // The error if the loop returns false.
   absl::string_view domain_error = "Integer division by zero";
-  std::string out_attr;  // what must be `out`, where an op has such an attr
+  std::string out_attr;  // attr that must equal `out`, if any
 };
 
 struct UnaryKernelSpec {
@@ -37,24 +37,24 @@ struct UnaryKernelSpec {
   std::string out_attr;
 };
 
-// z = f(x, y) with broadcasting. Attr `incompatible_shape_error`, where the op
-// has it and it is false, makes operands that do not broadcast unequal.
+// z = f(x, y) with broadcasting. If the op has attr `incompatible_shape_error`
+// and it is false, operands that do not broadcast compare as unequal.
 void RegisterBinaryKernel(KernelRegistry& registry, BinaryKernelSpec spec);
 // y = f(x)
 void RegisterUnaryKernel(KernelRegistry& registry, UnaryKernelSpec spec);
 
-// Runs `loop` over all elements, on several threads where that pays.
+// Runs `loop` over all elements, on several threads if that pays off.
 void RunUnaryLoop(Scheduler& scheduler, UnaryLoop loop, LoopCost cost,
                   const Tensor& x, Tensor& out);
 
-// The loop of this processor's instruction set, or `otherwise`.
+// The loop for this CPU's instruction set, or `otherwise`.
 BinaryLoop BestBinaryLoop(const char* name, DataType type,
                           BinaryLoop otherwise);
 UnaryLoop BestUnaryLoop(const char* name, DataType type, UnaryLoop otherwise);
-// All that is compiled for this processor's instruction set.
+// All loops compiled for this CPU's instruction set.
 const ElementwiseFunctions& BestElementwise();
 
-// Of those, loops of floats that kernels of other ops are made of.
+// FloatLoops are loops over floats for use in kernels of other ops.
 struct FloatLoops {
   BinaryLoop add, subtract, multiply, divide, maximum;
   UnaryLoop square, log, exp, rsqrt, reciprocal;

@@ -142,7 +142,7 @@ TEST_F(MathElementwiseTest, RefusesShapesThatDoNotMatch) {
                        "Incompatible shapes: [2] vs. [3]"));
 }
 
-TEST_F(MathElementwiseTest, WritesIntoAnOperandThatNobodyElseHolds) {
+TEST_F(MathElementwiseTest, UnsharedOperandIsReused) {
   ASSERT_OK_AND_ASSIGN(auto kernel,
                        harness_.Make("AddV2", {DT_FLOAT, DT_FLOAT}));
   const Tensor kept = Floats({1, 2});
@@ -182,8 +182,8 @@ std::vector<T> AllNumbers() {
   return numbers;
 }
 
-// All numbers of T as floats, their neighbours, and what lies in the middle of
-// two of them with its neighbours.
+// All numbers of T as floats, their neighbors, and what lies in the middle of
+// two of them with its neighbors.
 template <typename T>
 std::vector<float> FloatsAround() {
   std::vector<float> floats;
@@ -256,7 +256,7 @@ TYPED_TEST(NarrowTest, ConversionsOfAnyLengthWriteNoMore) {
 
 // Eigen's exponential of floats ends at 88.38 on some instruction sets, theirs
 // at 88.72.
-TEST_F(MathElementwiseTest, ExponentialsEndWhereFloatsDo) {
+TEST_F(MathElementwiseTest, ExpOverflowsAtTheLargestFloat) {
   for (const InstructionSet set : SupportedInstructionSets()) {
     const UnaryLoop exp =
         ForInstructionSet(set, &v1::Elementwise, &v3::Elementwise,
@@ -338,7 +338,7 @@ TYPED_TEST(NarrowTest, ASquaredDifferenceIsTheSquareOfARoundedOne) {
   }
 }
 
-TEST_F(MathElementwiseTest, IntegerDivisionsRoundAsTheirNamesSay) {
+TEST_F(MathElementwiseTest, IntegerDivisionsRoundByTheirNames) {
   const Tensor x = Ints({7, -7, 7, -7});
   const Tensor y = Ints({2, 2, -2, -2});
   EXPECT_THAT(RunInts("FloorDiv", x, y), ElementsAre(3, -4, -4, 3));
@@ -389,7 +389,7 @@ void ExpectFlooredByOneDivisor(KernelTestHarness& harness) {
   }
 }
 
-TEST_F(MathElementwiseTest, ManyIntegersAreDividedByOneAsEachWouldBe) {
+TEST_F(MathElementwiseTest, FloorDivByOneDivisorMatchesElementwise) {
   ExpectFlooredByOneDivisor<int32_t>(harness_);
   ExpectFlooredByOneDivisor<int64_t>(harness_);
   const Tensor none(DT_INT64, TensorShape({0}));
@@ -481,7 +481,7 @@ TYPED_TEST(IntegerDistanceTest, FarIntegersAreNotNear) {
               ElementsAre(false, false, true, true, false));
 }
 
-TEST_F(MathElementwiseTest, LenientEqualityCallsOtherShapesUnequal) {
+TEST_F(MathElementwiseTest, LenientEqualityTreatsShapesAsUnequal) {
   ASSERT_OK_AND_ASSIGN(
       Tensor equal, harness_.RunOne("NotEqual", {Ints({1, 2}), Ints({1, 2, 3})},
                                     {{"incompatible_shape_error", false}}));
@@ -489,7 +489,7 @@ TEST_F(MathElementwiseTest, LenientEqualityCallsOtherShapesUnequal) {
   EXPECT_TRUE(equal.scalar<bool>());
 }
 
-TEST_F(MathElementwiseTest, SpecialValuesOfVectorMathematics) {
+TEST_F(MathElementwiseTest, VectorMathKeepsSpecialValues) {
   // Long enough for vectors and a rest.
   Tensor x(DT_FLOAT, TensorShape({19}));
   x.mutable_flat<float>()[3] = kInfinity;
@@ -594,7 +594,7 @@ TEST_F(MathElementwiseTest, EveryTypeAddsAndMultiplies) {
   }
 }
 
-TEST_F(MathElementwiseTest, CastsWhatNoIntegerHoldsToTheSmallest) {
+TEST_F(MathElementwiseTest, CastOutOfRangeGivesTheSmallestInteger) {
   ASSERT_OK_AND_ASSIGN(
       Tensor y, harness_.RunOne("Cast", {Floats({1e20f, -1e20f, kNan, -1.9f})},
                                 {{"DstT", DT_INT32}}));
@@ -676,7 +676,7 @@ class MulInTurnTest : public MathElementwiseTest {
   }
 };
 
-TEST_F(MulInTurnTest, GivesTheBitsOfTheProductsItStandsFor) {
+TEST_F(MulInTurnTest, EqualsTheReplacedProducts) {
   const Tensor third =
       Tensor::FromValues<float>(TensorShape({1, 1}), {1 / 3.0f});
   // More than a block, and than one thread's; with what doubles to infinity,
@@ -712,7 +712,7 @@ TEST_F(MulInTurnTest, OtherShapesBroadcastAsInMul) {
   EXPECT_EQ(none.shape(), TensorShape({0, 2}));
 }
 
-TEST_F(MulInTurnTest, SaysOfShapesWhatMulSays) {
+TEST_F(MulInTurnTest, ShapeErrorsEqualThoseOfMul) {
   const Tensor half = Tensor::Scalar(.5f);
   const Tensor x = Floats({1, 2, 3});
   EXPECT_THAT(Run(x, half, {2}), StatusIs(absl::StatusCode::kInvalidArgument,
@@ -741,7 +741,7 @@ TEST_F(MulInTurnTest, RoundsSmallFloatsAfterEachProduct) {
 
 // Shifts by less than nothing and by more bits than there are, which C++ leaves
 // undefined.
-TEST_F(MathElementwiseTest, ShiftsStayWithinTheirBits) {
+TEST_F(MathElementwiseTest, OutOfRangeShiftsAreClamped) {
   const int32_t least = std::numeric_limits<int32_t>::min();
   const Tensor by = Ints({-1, least, 31, 32, 40});
   EXPECT_THAT(RunInts("LeftShift", Ints({5, 5, 5, 5, 5}), by),
@@ -780,7 +780,7 @@ TEST_F(MathElementwiseTest, ComplexNumbersAndTheirParts) {
   EXPECT_THAT(RunFloats("Imag", {conjugate}), ElementsAre(-4, -4));
 }
 
-TEST_F(MathElementwiseTest, NothingTimesNotANumberIsNothing) {
+TEST_F(MathElementwiseTest, ZeroTimesNaNIsZero) {
   EXPECT_THAT(
       RunFloats("MulNoNan", {Floats({kNan, kInfinity}), Floats({0, 0})}),
       ElementsAre(0, 0));
@@ -790,7 +790,7 @@ TEST_F(MathElementwiseTest, NothingTimesNotANumberIsNothing) {
               ElementsAre(0, 0));
 }
 
-TEST_F(MathElementwiseTest, QuantilesHaveTheirEnds) {
+TEST_F(MathElementwiseTest, QuantilesAtTheirLimits) {
   const auto all = RunFloats("Ndtri", {Floats({0, 0.5f, 1, -1, kNan})});
   EXPECT_EQ(all[0], -kInfinity);
   EXPECT_EQ(all[1], 0);

@@ -13,14 +13,15 @@
 namespace weft {
 namespace {
 
-// Multiplications and additions below which a second thread does not pay: about
-// 12 us of one core. To wake it costs half of that, and both pack an operand.
+// The number of operations below which a second thread does not pay off: about
+// 12 us of one core. Waking it costs half of that, and both threads pack an
+// operand.
 constexpr double kMinFlops = 1e6;
-// Each part packs the other operand: with so many rows or columns of its own
-// that takes a twentieth of its time. There may be two such parts for a thread,
-// so that one that has time early takes over.
+// Each part packs the other operand; with this many rows or columns of its own,
+// packing takes a twentieth of its time. There may be two such parts per
+// thread, so that an early thread takes over work.
 constexpr int64_t kLongPart = 640;
-// Rows or columns of one thread's part are a multiple of this, so that its
+// Rows or columns of a thread's part are a multiple of this, so that its
 // vectors are full.
 constexpr int64_t kGranule = 16;
 
@@ -38,8 +39,8 @@ struct Blas {
   BlasGemm<double> dgemm = nullptr;
 };
 
-// The functions of MatMulFunctions carry no state, so the one BLAS of a process
-// is kept here; set before the first of them can be called.
+// The functions of MatMulFunctions are stateless, so the process's BLAS is
+// stored here; set before the first of them can be called.
 Blas& TheBlas() {
   static Blas blas;
   return blas;
@@ -60,7 +61,7 @@ void BlasProduct(const MatMulArgs& args, const T* a, const T* b, T* c) {
        narrow(args.b_stride), T(0), c, narrow(args.c_stride));
 }
 
-// BLAS counts in int.
+// BLAS sizes are int.
 bool FitsInt(const MatMulArgs& args) {
   constexpr int64_t kMax = std::numeric_limits<int>::max();
   return std::max({args.m, args.n, args.k, args.a_stride, args.b_stride,
@@ -71,7 +72,7 @@ absl::StatusOr<Blas> LoadBlas(const std::string& library) {
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     return absl::NotFoundError(
-        absl::StrCat("no BLAS: ", library, " can't be opened: ", dlerror()));
+        absl::StrCat("BLAS: ", library, " cannot be opened: ", dlerror()));
   }
   Blas blas;
   blas.sgemm = reinterpret_cast<BlasGemm<float>>(dlsym(handle, "cblas_sgemm"));
@@ -79,7 +80,7 @@ absl::StatusOr<Blas> LoadBlas(const std::string& library) {
   if (blas.sgemm == nullptr || blas.dgemm == nullptr) {
     dlclose(handle);
     return absl::NotFoundError(
-        absl::StrCat("no BLAS: ", library, " has no cblas_sgemm"));
+        absl::StrCat("BLAS: ", library, " has no cblas_sgemm"));
   }
   using SetThreads = void (*)(int);
   for (const char* name :
@@ -146,8 +147,8 @@ void Split(Scheduler& scheduler, const MatMulArgs& args, const T* a, const T* b,
       Columns(args, a, b, c, begin, end, functions);
     }
   };
-  // The parts are the same when no other thread has time: how the products
-  // block a sum depends on their sizes.
+  // The parts do not depend on idle threads, because the blocking of a sum
+  // depends on a product's size.
   const int64_t step = (granules + parts - 1) / parts;
   const auto range = [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {

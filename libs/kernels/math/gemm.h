@@ -1,6 +1,6 @@
-// Gemm: the product of two row-major matrices, by the best means this machine
-// has: loops or Eigen compiled for its instruction set, or a BLAS found at run
-// time.
+// Gemm multiplies two row-major matrices with the fastest available
+// implementation: loops or Eigen compiled for the instruction set, or a BLAS
+// found at run time.
 #ifndef WEFT_LIBS_KERNELS_MATH_GEMM_H_
 #define WEFT_LIBS_KERNELS_MATH_GEMM_H_
 
@@ -13,26 +13,26 @@
 
 namespace weft {
 
-// What MatMul uses: the BLAS that the environment variable WEFT_BLAS names
-// ("libopenblas.so.0"), if it can be opened, else the best instruction set's
-// functions. Chosen once, at the first call. Thread-safe.
+// The implementation of MatMul: the BLAS named by the environment variable
+// WEFT_BLAS ("libopenblas.so.0"), if it can be opened, else the functions of
+// the best instruction set. Chosen once, in the first call. Thread-safe.
 const MatMulFunctions& BestMatMul();
 
-// Functions of one instruction set. REQUIRES: the processor has it.
+// Functions for one instruction set. REQUIRES: the CPU supports it.
 MatMulFunctions MatMulFor(InstructionSet set);
 
-// Functions of a BLAS with the C interface (cblas_sgemm). It is told to use
-// one thread, because we split the work ourselves, and stays open for good.
-// NOT_FOUND when it can't be opened or lacks a function. At most one BLAS is
-// opened by a process: a later call returns the first.
+// Functions of a BLAS with the C interface (cblas_sgemm). It is set to one
+// thread, because Weft splits the work itself, and stays open for the life of
+// the process. Returns NOT_FOUND if it cannot be opened or lacks a function. A
+// process opens at most one BLAS: a later call returns the first.
 absl::StatusOr<MatMulFunctions> OpenBlas(const std::string& library);
 
-// A part of it, whose sizes are still those of the whole: the caller's to set,
-// as it is to say where its first row and column lie.
+// A part of a product. The sizes are still those of the whole; the caller sets
+// them, and the position of the first row and column.
 MatMulArgs PartOfProduct(const MatMulArgs& whole);
 
-// c = op(a) op(b), split over threads when it is large. `functions` null means
-// BestMatMul().
+// Computes c = op(a) op(b), split over threads if it is large. Null `functions`
+// means BestMatMul().
 void Gemm(Scheduler& scheduler, const MatMulArgs& args, const float* a,
           const float* b, float* c, const MatMulFunctions* functions = nullptr);
 void Gemm(Scheduler& scheduler, const MatMulArgs& args, const double* a,

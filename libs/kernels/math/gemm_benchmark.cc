@@ -1,5 +1,6 @@
-// GFLOP/s of the products an MLP of 784-128-10 with batches of 64 takes, and of
-// a large one: by instruction set, and OpenBLAS where it is installed.
+// Measures the GFLOP/s of the products of a 784-128-10 MLP with batches of 64,
+// and of a large product: by instruction set, and with OpenBLAS if it is
+// installed.
 #include <vector>
 
 #include "benchmark/benchmark.h"

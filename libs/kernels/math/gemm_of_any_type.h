@@ -1,8 +1,7 @@
-// GemmOfAnyType: the product of two row-major matrices of any type of number.
-// Of float and double it is made by gemm.h; of bfloat16 by oneDNN where the
-// processor multiplies such numbers, else of them and of half by way of floats,
-// as which their sums add up; of the others by a simple loop, in which integers
-// wrap round.
+// GemmOfAnyType multiplies two row-major matrices of any numeric type. float
+// and double use gemm.h. bfloat16 uses oneDNN on CPUs with bfloat16
+// instructions. Otherwise, bfloat16 and half are converted to float and summed
+// as floats. Other types use a simple loop, in which integers wrap around.
 #ifndef WEFT_LIBS_KERNELS_MATH_GEMM_OF_ANY_TYPE_H_
 #define WEFT_LIBS_KERNELS_MATH_GEMM_OF_ANY_TYPE_H_
 
@@ -34,8 +33,8 @@ T MaybeConjugate(T x, bool conjugate) {
   }
 }
 
-// Row by row; `a` is read once, `b` and the row of sums from the cache.
-// `adjoint`: transposed operands are conjugated too.
+// Row by row; `a` is read once, `b` and the row of sums come from the cache.
+// `adjoint`: transposed operands are also conjugated.
 template <typename T>
 void Product(const MatMulArgs& args, bool adjoint, const T* a, const T* b,
              T* c) {
@@ -79,13 +78,12 @@ void SplitProduct(Scheduler& scheduler, const MatMulArgs& args, bool adjoint,
 
 }  // namespace gemm_of_any_type
 
-// Belongs to a kernel, for which it keeps what is worth keeping between its
-// products. Thread-safe.
+// Belongs to a kernel and caches data between its products. Thread-safe.
 template <typename T>
 class GemmOfAnyType {
  public:
-  // c = op(a) op(b), split over threads when it is large. `adjoint`: transposed
-  // operands are conjugated too.
+  // Computes c = op(a) op(b), split over threads if it is large. `adjoint`:
+  // transposed operands are also conjugated.
   void Run(OpKernelContext& context, const MatMulArgs& args, const T* a,
            const T* b, T* c, bool adjoint = false) {
     Scheduler& scheduler = context.scheduler();
@@ -102,8 +100,8 @@ class GemmOfAnyType {
  private:
   static constexpr bool kHasDnnl = std::is_same_v<T, bfloat16>;
 
-  // Not of matrices that are soon multiplied one number after the other, nor of
-  // any that have a size of 0.
+  // False for small matrices, which are multiplied by a simple loop, and for
+  // matrices with a size of 0.
   static bool IsWorthALoop(const MatMulArgs& args) {
     constexpr double kMinProducts = 2048;
     return static_cast<double>(args.m) * static_cast<double>(args.n) *

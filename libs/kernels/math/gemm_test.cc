@@ -110,7 +110,7 @@ TEST_F(GemmTest, EveryImplementationAgreesWithTheReference) {
 }
 
 // Rows 3 to m - 1 and columns 5 to n - 1.
-TEST_F(GemmTest, APartOfWhatIsByElementIsTheSameToTheBit) {
+TEST_F(GemmTest, PartOfAProductHasTheSameBits) {
   const int64_t sizes[][3] = {{128, 100, 67},
                               {9, 1, 15},
                               {30, 512, 256},
@@ -150,7 +150,7 @@ TEST_F(GemmTest, APartOfWhatIsByElementIsTheSameToTheBit) {
 
 // However many columns a part has, it writes these, to the bit as they are in
 // the whole, and nothing beside them.
-TEST_F(GemmTest, APartOfAnyWidthIsTheSameToTheBit) {
+TEST_F(GemmTest, PartOfAnyWidthHasTheSameBits) {
   constexpr int64_t kMost = 115, kBeside = 3;
   for (InstructionSet set : SupportedInstructionSets()) {
     const MatMulFunctions functions = MatMulFor(set);
@@ -191,7 +191,7 @@ TEST_F(GemmTest, APartOfAnyWidthIsTheSameToTheBit) {
 }
 
 // A running sum of a million such numbers is wrong by thousandths.
-TEST_F(GemmTest, LongSumsAreMadeOfParts) {
+TEST_F(GemmTest, LongSumsStayAccurate) {
   constexpr int64_t kMany = 1 << 20, kColumns = 3;
   const std::vector<float> a(2 * kMany, 0.1f), b(kMany * kColumns, 0.7f);
   const double wanted = double{kMany} * double{0.1f} * double{0.7f};
@@ -207,7 +207,7 @@ TEST_F(GemmTest, LongSumsAreMadeOfParts) {
 }
 
 // A row, a column or more of a larger matrix, each operand and the result.
-TEST_F(GemmTest, RowsMayLieApart) {
+TEST_F(GemmTest, RowsMayHaveAnyStride) {
   constexpr int64_t kStride = 50;
   const std::vector<float> a = Numbers<float>(kStride * kStride, 1);
   const std::vector<float> b = Numbers<float>(kStride * kStride, 2);
@@ -240,7 +240,7 @@ TEST_F(GemmTest, RowsMayLieApart) {
   }
 }
 
-TEST_F(GemmTest, AnEmptyInnerDimensionGivesZeros) {
+TEST_F(GemmTest, EmptyInnerDimensionGivesZeros) {
   std::vector<float> c(6, -1.0f);
   Gemm(harness_.scheduler(), Args(2, 0, 3, false, false),
        static_cast<const float*>(nullptr), static_cast<const float*>(nullptr),
@@ -248,7 +248,7 @@ TEST_F(GemmTest, AnEmptyInnerDimensionGivesZeros) {
   EXPECT_EQ(c, std::vector<float>(6, 0.0f));
 }
 
-TEST_F(GemmTest, AMissingBlasIsNotFound) {
+TEST_F(GemmTest, MissingBlasIsNotFound) {
   // Whichever was opened first is the one of the process; a test of its own
   // process would see NOT_FOUND here.
   const absl::StatusOr<MatMulFunctions> blas = OpenBlas("libopenblas.so.0");
@@ -387,7 +387,7 @@ TYPED_TEST(NarrowProductTest, BatchesAndEinsums) {
 }
 
 // But what is wrong is said.
-TEST_F(GemmTest, ProductsThatNobodyTakesAreNotMade) {
+TEST_F(GemmTest, UnusedProductsAreNotComputed) {
   const Tensor matrix(DT_FLOAT, {2, 3}), other(DT_FLOAT, {3, 2});
   for (const char* op : {"MatMul", "BatchMatMulV2"}) {
     ASSERT_OK_AND_ASSIGN(const auto kernel,
@@ -436,7 +436,7 @@ TEST_F(GemmTest, BatchesBroadcast) {
 }
 
 // A loop over all their rows would not end.
-TEST_F(GemmTest, ManyRowsOfNothingTakeNoTime) {
+TEST_F(GemmTest, ManyEmptyRowsTakeNoTime) {
   constexpr int64_t kMany = int64_t{1} << 40;
   for (DataType dtype : {DT_FLOAT, DT_INT32}) {
     ASSERT_OK_AND_ASSIGN(const Tensor z,
@@ -540,7 +540,7 @@ TEST_F(EinsumTest, SumsProducts) {
 
 // Any equation of up to four labels in three places: diagonals, sums alone,
 // outer products, all orders.
-TEST_F(EinsumTest, AgreesOnMadeUpEquations) {
+TEST_F(EinsumTest, AgreesOnRandomEquations) {
   uint32_t state = 7;
   const auto draw = [&](uint32_t below) {
     state = state * 1664525 + 1013904223;
@@ -593,7 +593,7 @@ TEST_F(EinsumTest, EllipsesBroadcast) {
             "was found in the output subscripts.");
 }
 
-TEST_F(EinsumTest, RefusesWhatDoesNotFit) {
+TEST_F(EinsumTest, RejectsMismatchedArguments) {
   const Tensor x(DT_FLOAT, TensorShape({2, 3}));
   const auto is = [](const char* text) {
     return StatusIs(absl::StatusCode::kInvalidArgument, text);

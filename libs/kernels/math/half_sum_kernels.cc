@@ -1,5 +1,5 @@
-// Sum of half, each addition rounded to half in TensorFlow's order, so that the
-// result is its result to the bit; in float it would be closer to the truth.
+// Sum of half, rounded to half after each addition in TensorFlow's order, so
+// that results are bitwise equal; summing in float would be more accurate.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -16,7 +16,7 @@ namespace {
 
 using HalfSum = NarrowSum<half>;
 
-// One reduction on its way. The shape decides how TensorFlow adds up.
+// A reduction in progress. The shape determines TensorFlow's order.
 class HalfReduction {
  public:
   HalfReduction(const ReductionPlan& plan, const half* in, half* out)
@@ -35,7 +35,7 @@ class HalfReduction {
            plan_.outer_reduced().size() == 1;
   }
 
-  // Result `i` of what has no columns.
+  // Result `i` of a reduction without columns.
   half SumOf(int64_t i) const {
     const bool has_one_dim = plan_.outer_reduced().empty();
     if (has_one_dim) return HalfSum::Of(in_ + i * count_, count_, i * count_);
@@ -43,12 +43,12 @@ class HalfReduction {
                               plan_.outer_kept().size() == 1 &&
                               plan_.outer_reduced().size() == 1;
     if (has_two_dims) return SumAcross(in_ + i * plan_.inner_size());
-    // TensorFlow puts the elements side by side first.
+    // TensorFlow first makes the elements contiguous.
     const std::vector<half> row = Gather(i);
     return HalfSum::Of(row.data(), count_, i * count_);
   }
 
-  // Over the outer dimension first, one element after the other.
+  // Sums over the outer dimension first, one element after another.
   half SumAcross(const half* x) const {
     const ReductionPlan::Dim outer = plan_.outer_reduced().front();
     half sum(0.0f);
@@ -58,7 +58,7 @@ class HalfReduction {
     return sum;
   }
 
-  // What is added up to result `i`, in row-major order.
+  // The elements of result `i`, in row-major order.
   std::vector<half> Gather(int64_t i) const {
     const int64_t inner = plan_.inner_size();
     const bool is_run = plan_.inner_is_reduced();
@@ -74,8 +74,8 @@ class HalfReduction {
     return row;
   }
 
-  // Eight neighbours of a row are summed side by side where they are in one
-  // vector of the output, others one by one.
+  // Eight adjacent columns are summed in parallel if they are in one vector of
+  // the output, others one by one.
   void SumColumns(int64_t begin, int64_t end, int64_t results) const {
     const int64_t inner = plan_.inner_size();
     const ReductionPlan::Dim rows = plan_.outer_reduced().front();
@@ -91,8 +91,8 @@ class HalfReduction {
     }
   }
 
-  // Where the vectors of the output that are whole, in one row and follow each
-  // other end, if result `i` is in the first of them; else not behind `i`.
+  // The end of the full, consecutive output vectors in one row, if result `i`
+  // is in the first of them; otherwise at most `i`.
   int64_t EndOfVectors(int64_t i, int64_t results) const {
     constexpr int64_t kLanes = HalfSum::kLanes;
     const int64_t inner = plan_.inner_size();

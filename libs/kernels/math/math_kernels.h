@@ -1,4 +1,4 @@
-// The math family of kernels, each function in the file of its name
+// Registration of the math kernels; groups are in files of their names
 // (NOUN_kernels.cc).
 #ifndef WEFT_LIBS_KERNELS_MATH_MATH_KERNELS_H_
 #define WEFT_LIBS_KERNELS_MATH_MATH_KERNELS_H_
@@ -7,7 +7,7 @@
 
 namespace weft {
 
-// All of them.
+// Registers all math kernels.
 void RegisterMathKernels(KernelRegistry& registry);
 
 void RegisterArgReductionKernels(KernelRegistry& registry);

@@ -1,6 +1,6 @@
-// What arithmetic on one element means, for every element type: integers wrap
-// around as they do in TensorFlow, half and bfloat16 compute as float, complex
-// numbers as std::complex. And loops made of it.
+// Arithmetic on one element of each type, and loops based on it: integers wrap
+// around as in TensorFlow, half and bfloat16 compute as float, complex numbers
+// as std::complex.
 #ifndef WEFT_LIBS_KERNELS_MATH_MATH_SCALAR_H_
 #define WEFT_LIBS_KERNELS_MATH_MATH_SCALAR_H_
 
@@ -23,8 +23,8 @@ template <typename T>
 inline constexpr bool kIsInteger =
     std::is_integral_v<T> && !std::is_same_v<T, bool>;
 
-// The type that T is computed in: float for half and bfloat16, an unsigned type
-// of at least 32 bits for integers, T itself else.
+// The type used to compute with T: float for half and bfloat16, an unsigned
+// type of at least 32 bits for integers, otherwise T.
 template <typename T, typename = void>
 struct WorkingType {
   using Type = T;
@@ -39,7 +39,7 @@ using Real = typename WorkingType<T>::Type;
 template <typename T>
 using Modular = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
 
-// Rings: addition, subtraction, multiplication. F gets two working values.
+// Rings: addition, subtraction, multiplication. F takes two working values.
 template <typename T, typename F>
 T WithModular(T x, T y, F f) {
   if constexpr (kIsInteger<T>) {
@@ -50,7 +50,7 @@ T WithModular(T x, T y, F f) {
   }
 }
 
-// Floating-point and complex numbers. F gets two working values.
+// Floating-point and complex numbers. F takes two working values.
 template <typename T, typename F>
 T WithReal(T x, T y, F f) {
   return static_cast<T>(f(static_cast<Real<T>>(x), static_cast<Real<T>>(y)));
@@ -78,7 +78,7 @@ struct MulOp {
   }
 };
 
-// Order: NaN in either operand is the result.
+// Ordering: if either operand is NaN, so is the result.
 struct MaximumOp {
   template <typename T>
   static T Apply(T x, T y) {
@@ -92,8 +92,8 @@ struct MinimumOp {
   }
 };
 
-// The loops of elementwise_isa.h, made of `Op::Apply(x, y)`. No iteration
-// depends on another, also when `out` is `x` or `y`.
+// The loops of elementwise_isa.h for `Op::Apply(x, y)`. Iterations are
+// independent, even if `out` is `x` or `y`.
 template <typename In, typename Out, typename Op>
 bool BinaryLoopOf(const void* x_data, int64_t x_step, const void* y_data,
                   int64_t y_step, void* out_data, int64_t n) {
@@ -117,8 +117,8 @@ bool BinaryLoopOf(const void* x_data, int64_t x_step, const void* y_data,
   return true;
 }
 
-// The same for an `Op` that has no result for some operands: `Op::IsValid(x,
-// y)`; Apply must then return something harmless.
+// For an `Op` that is undefined for some operands: `Op::IsValid(x, y)`; Apply
+// must then return any value without undefined behavior.
 template <typename T, typename Op>
 bool CheckedLoopOf(const void* x_data, int64_t x_step, const void* y_data,
                    int64_t y_step, void* out_data, int64_t n) {

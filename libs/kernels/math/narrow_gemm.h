@@ -1,6 +1,6 @@
-// The product of two matrices of half or bfloat16 numbers by way of floats: a
-// block of the result at a time, whose operands are turned into floats, then
-// multiplied by the best product of floats, and rounded once.
+// The product of two half or bfloat16 matrices, computed in floats: for each
+// block of the result, the operands are converted to floats, multiplied by the
+// best float product, and the result is rounded once.
 #ifndef WEFT_LIBS_KERNELS_MATH_NARROW_GEMM_H_
 #define WEFT_LIBS_KERNELS_MATH_NARROW_GEMM_H_
 
@@ -19,18 +19,19 @@
 namespace weft {
 namespace narrow_gemm {
 
-// Numbers of a block of an operand and of the result: as floats each stays in
-// the second cache.
+// The number of elements in a block of an operand or the result: as floats,
+// each fits into the second-level cache.
 inline constexpr int64_t kBlockSize = 64 * 1024;
 // Rows or columns of a block are a multiple of this, so that vectors are full.
 inline constexpr int64_t kGranule = 16;
-// Multiplications and additions that are worth a block, and how many blocks are
-// made for threads to share where there is so much work.
+// The number of operations that justifies a block, and the number of blocks for
+// threads to share in large products.
 inline constexpr double kFlopsOfBlock = 4e6;
 inline constexpr int64_t kMinBlocks = 16;
 
-// Rows or columns of a block, of `total`; `other` is the size across. Of the
-// sizes alone: how the products block a sum depends on it.
+// The number of rows or columns in a block, of `total`; `other` is the size of
+// the other dimension. It depends on the sizes alone, because a sum's bits
+// depend on the blocks.
 inline int64_t StepOf(int64_t total, int64_t other, int64_t k) {
   const double flops = 2.0 * static_cast<double>(total) *
                        static_cast<double>(other) * static_cast<double>(k);
@@ -41,14 +42,14 @@ inline int64_t StepOf(int64_t total, int64_t other, int64_t k) {
   return std::max<int64_t>(1, step / kGranule) * kGranule;
 }
 
-// A matrix as it lies in memory: rows that are `stride` apart.
+// A matrix in memory, with a distance of `stride` between rows.
 template <typename T>
 struct Rows {
   const T* data;
   int64_t count, size, stride;
 };
 
-// The floats lie row behind row.
+// The floats are packed row by row.
 template <typename T>
 void WidenRows(const Rows<T>& rows, float* out) {
   if (rows.stride == rows.size) {
@@ -60,7 +61,7 @@ void WidenRows(const Rows<T>& rows, float* out) {
   }
 }
 
-// op(a) has rows [begin, begin + count) of the whole.
+// Rows [begin, begin + count) of op(a).
 template <typename T>
 Rows<T> RowsOfA(const MatMulArgs& args, const T* a, int64_t begin,
                 int64_t count) {
@@ -68,7 +69,7 @@ Rows<T> RowsOfA(const MatMulArgs& args, const T* a, int64_t begin,
   return {a + begin * args.a_stride, count, args.k, args.a_stride};
 }
 
-// op(b) has columns [begin, begin + count) of the whole.
+// Columns [begin, begin + count) of op(b).
 template <typename T>
 Rows<T> ColumnsOfB(const MatMulArgs& args, const T* b, int64_t begin,
                    int64_t count) {
@@ -78,8 +79,8 @@ Rows<T> ColumnsOfB(const MatMulArgs& args, const T* b, int64_t begin,
   return {b + begin, args.k, count, args.b_stride};
 }
 
-// A product whose operand on one side is cut into blocks and whose other one,
-// not the larger, is turned into floats as a whole.
+// A product that divides one operand into blocks and converts the other one,
+// which is not larger, to floats as a whole.
 template <typename T>
 class Product {
  public:
@@ -92,7 +93,7 @@ class Product {
         total_(std::max(args.m, args.n)),
         step_(StepOf(total_, std::min(args.m, args.n), args.k)) {}
 
-  // False: there was no memory for the floats.
+  // Returns false if there is no memory for the floats.
   bool Run(OpKernelContext& context) {
     const Rows<T> whole = by_rows_ ? ColumnsOfB(args_, b_, 0, args_.n)
                                    : RowsOfA(args_, a_, 0, args_.m);
@@ -123,7 +124,8 @@ class Product {
     context.scheduler().ParallelFor(rows.count, grain, std::ref(range));
   }
 
-  // Rows or columns of the result, from `begin` on. False: there was no memory.
+  // Computes a block of rows or columns of the result. Returns false without
+  // memory.
   bool Block(int64_t begin) {
     const int64_t count = std::min(step_, total_ - begin);
     MatMulArgs part = PartOfProduct(args_);
@@ -162,8 +164,8 @@ class Product {
 
 }  // namespace narrow_gemm
 
-// c = op(a) op(b). False: there was no memory for the floats, and `c` holds
-// nothing of use. REQUIRES: no size is 0.
+// Computes c = op(a) op(b). Returns false if there is no memory for the floats;
+// `c` is then undefined. REQUIRES: no size is 0.
 template <typename T>
 bool NarrowGemm(OpKernelContext& context, const MatMulArgs& args, const T* a,
                 const T* b, T* c) {

@@ -1,5 +1,5 @@
-// What kernels for CPUs and kernels for GPUs both find out from their operands
-// before they compute. Errors are INVALID_ARGUMENT, in TensorFlow's words.
+// Checks of operands for CPU and GPU kernels. Errors are INVALID_ARGUMENT, with
+// TensorFlow's texts.
 #ifndef WEFT_LIBS_KERNELS_MATH_OPERAND_CHECKS_H_
 #define WEFT_LIBS_KERNELS_MATH_OPERAND_CHECKS_H_
 
@@ -15,9 +15,9 @@ namespace weft {
 // MatMul takes matrices.
 absl::Status CheckMatrices(const TensorShape& a, const TensorShape& b);
 
-// BatchMatMul's dimensions but for the last two. REQUIRES: CheckBatches.
+// All dimensions of BatchMatMul but the last two. REQUIRES: CheckBatches.
 TensorShape BatchShape(const TensorShape& shape);
-// BatchMatMulV2 broadcasts them.
+// BatchMatMulV2 broadcasts the batch dimensions.
 absl::Status CheckBatches(const TensorShape& x, const TensorShape& y,
                           bool broadcasts);
 
@@ -30,11 +30,12 @@ absl::StatusOr<ProductSizes> SizesOfProduct(const TensorShape& a,
                                             const TensorShape& b,
                                             bool transpose_a, bool transpose_b);
 
-// The same for the processor's products (libs/kernels/math/gemm.h).
+// Like SizesOfProduct, for the CPU's products (libs/kernels/math/gemm.h).
 absl::StatusOr<MatMulArgs> ProductOf(const TensorShape& a, const TensorShape& b,
                                      bool transpose_a, bool transpose_b);
 
-// Inputs `first` and `second` of a Select or an AddN do not fit.
+// The error for inputs `first` and `second` of a Select or an AddN that do not
+// fit.
 absl::Status SizesDiffer(const OpKernelContext& context, int first,
                          const TensorShape& a, int second,
                          const TensorShape& b);
@@ -42,8 +43,8 @@ absl::Status SizesDiffer(const OpKernelContext& context, int first,
 // ClipByValue's bounds are scalars or of the shape of input 0.
 absl::Status CheckClipBounds(const OpKernelContext& context);
 
-// Bits of the mantissa that `to` has fewer than float or double; Cast's attr
-// Truncate sets them to zero first, so that nothing is rounded.
+// The number of mantissa bits that `to` lacks compared with float or double;
+// attr Truncate of Cast sets them to zero first, so that nothing is rounded.
 int LostBits(DataType from, DataType to);
 
 }  // namespace weft

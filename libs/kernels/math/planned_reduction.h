@@ -1,6 +1,6 @@
-// PlannedReduction: a kernel that reduces its first input along the axes that
-// its second one names, as attr keep_dims says. What is common to them: the
-// plan, the output, and that nothing is done where nothing is to be added up.
+// PlannedReduction is the base of kernels that reduce their first input along
+// the axes in the second one, with attr keep_dims. It makes the plan and
+// allocates the output, or forwards the input if nothing is reduced.
 #ifndef WEFT_LIBS_KERNELS_MATH_PLANNED_REDUCTION_H_
 #define WEFT_LIBS_KERNELS_MATH_PLANNED_REDUCTION_H_
 
@@ -34,7 +34,7 @@ class PlannedReduction : public OpKernel {
   }
 
  private:
-  // Of an `input` that may have no element.
+  // `input` may have no elements.
   virtual void Reduce(OpKernelContext& context, const ReductionPlan& plan,
                       const Tensor& input, Tensor& out) = 0;
 

@@ -1,4 +1,4 @@
-// Pow, Atan2 and Polygamma: two operands, and slow.
+// Pow, Atan2 and Polygamma: slow binary functions.
 #include <cmath>
 #include <limits>
 

@@ -1,7 +1,8 @@
 // Sum, Mean, Prod, Max, Min, All, Any, L2Loss.
 //
-// A large reduction to few elements is cut into blocks of a fixed size, whose
-// results are combined in order: it does not depend on the number of threads.
+// A large reduction to few elements is divided into blocks of a fixed size,
+// whose results are combined in order, so that it does not depend on the number
+// of threads.
 #include <algorithm>
 #include <complex>
 #include <cstring>
@@ -24,40 +25,40 @@
 namespace weft {
 namespace {
 
-// What a reduction does with elements, which it knows as bytes only: so all
-// reductions share one driver, and types share loops where only the bits
-// count. Loops are over sums' type alone; elements of another type are
-// converted first.
+// The operations of a reduction on elements as bytes, so that all reductions
+// share one driver, and types with equal bits share loops. Loops depend only on
+// the type of the sums; elements of other types are converted first.
 struct Reducer {
   int64_t element_size, sum_size;
-  // Columns whose sums stay in the first-level cache, and on the stack.
+  // The number of columns whose sums fit into the first-level cache and the
+  // stack.
   int64_t columns;
-  // Makes n elements what one counts; null where they are as they are.
+  // Converts n elements to the values to reduce; null if that is the identity.
   void (*load)(const void* x, int64_t n, void* loaded) = nullptr;
-  // Makes n sums those of nothing.
+  // Sets n sums to the value of an empty reduction.
   void (*fill)(void* sums, int64_t n);
-  // n > 0 elements next to each other, to one sum.
+  // Reduces n > 0 contiguous elements to one sum.
   void (*run)(const void* x, int64_t n, void* sum);
-  // *sum = *sum + *right, as it were.
+  // Combines *right into *sum.
   void (*combine)(const void* right, void* sum);
   // Adds elements [0, n) of `rows` rows, `stride` elements apart, to n sums.
   void (*rows)(const void* x, int64_t rows, int64_t stride, int64_t n,
                void* sums);
-  // The output's elements, of sums of `count` elements each; null where sums
-  // are just that.
+  // Converts sums of `count` elements each to output elements; null if that is
+  // the identity.
   void (*results)(const void* sums, int64_t n, int64_t count,
                   void* out) = nullptr;
 };
 
-// No sum is larger.
+// The size of the largest sum type.
 constexpr int64_t kMaxSumSize = sizeof(std::complex<double>);
-// Bytes of all sums that are on the stack at a time.
+// The bytes of all sums on the stack at a time.
 constexpr int64_t kSumsSize = 8192;
-// Elements that are added up in one go.
+// The number of elements reduced at a time.
 constexpr int64_t kRun = 2048;
 
-// The type that Max and Min of T are kept in; and Sum and Prod, for which it is
-// the same whether integers have a sign.
+// The type of sums for Max and Min of T; also for Sum and Prod, where signed
+// and unsigned integers share a type.
 template <typename T>
 using Ordered = math::Real<T>;
 template <typename T>
@@ -72,8 +73,9 @@ struct RingOf<T> {
 template <typename T>
 using Ring = typename RingOf<T>::Type;
 
-// How sums of type S are made: Identity() is that of nothing, Load(x) what one
-// element counts. kLoop: which of ReductionLoops does it for float and double.
+// The operation for sums of type S: Identity() is the empty sum, Load(x) the
+// value of an element. kLoop is the member of ReductionLoops for float and
+// double.
 template <typename S>
 struct SumOf {
   using Sum = S;
@@ -160,8 +162,8 @@ struct PlainLoops {
     s = Op::Combine(s, *static_cast<const S*>(right));
   }
 
-  // Several partial results at a time, and long runs by halves, for speed and
-  // for a smaller error.
+  // Keeps several partial results, and halves long runs, for speed and
+  // accuracy.
   static S Run(const S* x, int64_t n) {
     constexpr int kLanes = 16;
     if (n > kRun) {
@@ -198,12 +200,13 @@ struct PlainLoops {
   }
 };
 
-// Those of ReductionLoops, for sums that are floats or doubles.
+// The loops of ReductionLoops, for float and double sums.
 template <typename Op>
 struct BestLoops : PlainLoops<Op> {
   using T = typename Op::Sum;
   static constexpr int64_t kColumns = kSumsSize / sizeof(T);
-  // Rows that are added up before they join the others, for a smaller error.
+  // The number of rows summed before they are added to the others, for
+  // accuracy.
   static constexpr int64_t kRows = 1024;
 
   static const ReductionLoops<T>& Best() {
@@ -241,8 +244,8 @@ void LoadAs(const void* x, int64_t n, void* loaded) {
   }
 }
 
-// Sums of type S as elements of type T: as they are, divided by how many there
-// are, or halved.
+// Converts sums of type S to elements of type T: unchanged, divided by the
+// count, or halved.
 template <typename T, typename S>
 T RoundTo(S sum, int64_t) {
   return static_cast<T>(sum);
@@ -272,14 +275,14 @@ void ResultsOf(const void* sums, int64_t n, int64_t count, void* out) {
   for (int64_t i = 0; i < n; ++i) to[i] = kResult(from[i], count);
 }
 
-// Loops may add up four rows before they join the others, and do no more than
-// so many in one go: where parts are multiples of the one and no larger than
-// the other, a sum does not depend on how many columns there are.
+// Loops may add four rows before adding them to the others, and process at most
+// this many rows at a time: if parts are multiples of the one and at most the
+// other, a sum does not depend on the number of columns.
 constexpr int64_t kFourRows = 4, kMaxLoadedRows = 1024;
-// Columns of which four rows fit the stack.
+// The number of columns of which four rows fit on the stack.
 constexpr int64_t kMaxLoadedColumns = 1024;
 
-// The reducer of T by `Op`, whose sums are the results.
+// The reducer of T with `Op`, whose sums are the results.
 template <typename T, typename Op>
 Reducer ReducerOf() {
   using S = typename Op::Sum;
@@ -308,7 +311,8 @@ Reducer ReducerOf() {
 
 template <typename T>
 Reducer MeanReducer() {
-  // Integers are summed up wide, so that a mean of small ones does not wrap.
+  // Integers are summed in a wide type, so that a mean of small ones does not
+  // wrap.
   using S = std::conditional_t<math::kIsInteger<T>, uint64_t, Ring<T>>;
   Reducer reducer = ReducerOf<T, SumOf<S>>();
   reducer.results = &ResultsOf<T, S, &MeanOf<T, S>>;
@@ -327,13 +331,13 @@ Reducer HalfOfSquaresReducer() {
 struct alignas(kMaxSumSize) SumBytes {
   char bytes[kMaxSumSize];
 };
-// Sums on the stack, or elements converted to what they count.
+// Sums on the stack, or elements converted for the reduction.
 template <int64_t kSize>
 struct alignas(64) Scratch {
   char bytes[kSize];
 };
 
-// `n` elements next to each other, to one sum.
+// Reduces `n` contiguous elements to one sum.
 void ReduceRun(const Reducer& reducer, const char* x, int64_t n, void* sum) {
   if (reducer.load == nullptr) return reducer.run(x, n, sum);
   if (n > kRun) {
@@ -348,8 +352,8 @@ void ReduceRun(const Reducer& reducer, const char* x, int64_t n, void* sum) {
   reducer.run(&loaded, n, sum);
 }
 
-// Adds `n` columns of `rows` rows, each `stride` elements from the one before,
-// to their sums. REQUIRES: n <= reducer.columns.
+// Adds `n` columns of `rows` rows, `stride` elements apart, to their sums.
+// REQUIRES: n <= reducer.columns.
 void AddRows(const Reducer& reducer, const char* x, int64_t rows,
              int64_t stride, int64_t n, void* sums) {
   if (reducer.load == nullptr) return reducer.rows(x, rows, stride, n, sums);
@@ -393,7 +397,7 @@ void ReduceLong(Scheduler& scheduler, const Reducer& reducer, const char* x,
   for (const SumBytes& part : parts) reducer.combine(&part, &sum);
 }
 
-// One reduction on its way; `out` has the elements of the kept dimensions.
+// A reduction in progress; `out` has the elements of the kept dimensions.
 struct Reduction {
   const Reducer& reducer;
   const ReductionPlan& plan;
@@ -417,8 +421,8 @@ struct Reduction {
   const char* In(int64_t i) const { return in + i * reducer.element_size; }
   char* Out(int64_t i) const { return out + i * reducer.element_size; }
 
-  // Cuts elements of the output into parts of about kBlock / 2 elements of the
-  // input, and of `least` at least.
+  // Divides the output into parts of about kBlock / 2 input elements, with at
+  // least `least` output elements.
   void Split(Scheduler& scheduler, int64_t kept, int64_t least,
              absl::FunctionRef<void(int64_t, int64_t)> range) {
     const int64_t part = std::max(
@@ -427,7 +431,7 @@ struct Reduction {
     scheduler.ParallelFor(kept, part, range);
   }
 
-  // Only the innermost dimension is reduced, so its rows lie side by side.
+  // Only the innermost dimension is reduced, so its rows are contiguous.
   void RunRows(Scheduler& scheduler) {
     const int64_t n = plan.inner_size();
     const int64_t rows = DimWalker::Count(plan.outer_kept());
@@ -449,7 +453,7 @@ struct Reduction {
     });
   }
 
-  // The innermost dimension and all other reduced ones, to one.
+  // Reduces the innermost dimension and all other reduced ones to one sum.
   void Runs(const char* x, SumBytes& sum) {
     reducer.fill(&sum, 1);
     const int64_t count = DimWalker::Count(plan.outer_reduced());
@@ -462,8 +466,8 @@ struct Reduction {
     }
   }
 
-  // The innermost dimension is kept: whole rows are added up. How the columns
-  // are cut does not change their sums.
+  // The innermost dimension is kept: whole rows are added. The division of the
+  // columns does not change their sums.
   void RunColumns(Scheduler& scheduler) {
     constexpr int64_t kLeast = 256;
     const int64_t inner = plan.inner_size();
@@ -478,7 +482,7 @@ struct Reduction {
     });
   }
 
-  // `n` columns, each over all reduced dimensions.
+  // Reduces `n` columns over all reduced dimensions.
   void Columns(const char* x, char* result, int64_t n) {
     Scratch<kSumsSize> sums;
     reducer.fill(&sums, n);
@@ -512,7 +516,7 @@ class ReductionKernel : public PlannedReduction {
           .Run(context.scheduler());
     }
   }
-  // What no element at all is reduced to, `n` times.
+  // Writes the value of an empty reduction `n` times.
   void WriteNothing(const ReductionPlan& plan, char* out, int64_t n) const {
     SumBytes sum;
     reducer_.fill(&sum, 1);
@@ -544,7 +548,7 @@ class L2Loss : public OpKernel {
   const Reducer reducer_;
 };
 
-// `type`: of attr T, or DT_INVALID where there is none.
+// `type` is that of attr T, or DT_INVALID without one.
 void Register(KernelRegistry& registry, const char* op, DataType type,
               const Reducer& reducer) {
   KernelDef def{op};
@@ -574,7 +578,7 @@ template <typename List>
 void RegisterArithmetic(KernelRegistry& registry) {
   List::ForEach([&]<typename T>() {
     constexpr DataType kType = DataTypeOf<T>::value;
-    // That of half is in half_sum_kernels.cc.
+    // The kernel for half is in half_sum_kernels.cc.
     if constexpr (!std::is_same_v<T, half>) {
       Register(registry, "Sum", kType, ReducerOf<T, SumOf<Ring<T>>>());
     }

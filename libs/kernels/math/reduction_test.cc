@@ -195,7 +195,7 @@ void ExpectSameWithEachInstructionSet() {
   }
 }
 
-TEST(ReductionLoopsTest, EachInstructionSetFindsTheSame) {
+TEST(ReductionLoopsTest, InstructionSetsAgree) {
   ExpectSameWithEachInstructionSet<float>();
   ExpectSameWithEachInstructionSet<double>();
 }
@@ -234,7 +234,7 @@ TEST_F(MathReductionTest, SumsOfHalfAreRoundedAtEachAddition) {
   }
 }
 
-TEST_F(MathReductionTest, SumsOfHalfAddUpInEightLanes) {
+TEST_F(MathReductionTest, HalfSumsUseEightLanes) {
   Tensor x(DT_HALF, TensorShape({4096}));
   for (half& value : x.mutable_flat<half>()) value = half(0.25f);
   ASSERT_OK_AND_ASSIGN(Tensor sum,
@@ -302,7 +302,7 @@ Tensor HalfNumbers(const TensorShape& shape) {
   return x;
 }
 
-TEST_F(MathReductionTest, SumsOfHalfAreTensorFlowsToTheBit) {
+TEST_F(MathReductionTest, HalfSumsMatchTensorFlowExactly) {
   for (const int64_t n :
        {1, 7, 8, 31, 32, 33, 100, 128, 255, 1599, 1600, 1601, 3210, 20'001}) {
     const Tensor x = HalfNumbers({3, n});
@@ -316,7 +316,7 @@ TEST_F(MathReductionTest, SumsOfHalfAreTensorFlowsToTheBit) {
   }
 }
 
-TEST_F(MathReductionTest, ColumnsOfHalfAreTensorFlowsToTheBit) {
+TEST_F(MathReductionTest, HalfColumnSumsMatchTensorFlowExactly) {
   for (const int64_t columns : {2, 7, 8, 13, 32, 64, 100, 127, 128, 1000}) {
     for (const int64_t rows : {1, 3, 15, 16, 17, 66, 300}) {
       const Tensor x = HalfNumbers({2, rows, columns});
@@ -344,7 +344,7 @@ TEST_F(MathReductionTest, ColumnsOfHalfAreTensorFlowsToTheBit) {
 }
 
 // Threads take ranges of columns: a sum must not depend on where these end.
-TEST_F(MathReductionTest, NarrowSumsOfColumnsAreTheSameInAnyPart) {
+TEST_F(MathReductionTest, NarrowColumnSumsDoNotDependOnParts) {
   for (const DataType type : {DT_HALF, DT_BFLOAT16, DT_UINT8, DT_INT16}) {
     for (const char* op : {"Mean", "Prod", "Max"}) {
       for (const auto& [rows, columns] :
@@ -412,7 +412,7 @@ TEST_F(MathReductionTest, NarrowReductionsAreRoundedOnce) {
   }
 }
 
-TEST_F(MathReductionTest, NothingReducesToTheIdentity) {
+TEST_F(MathReductionTest, EmptyInputReducesToTheIdentity) {
   const Tensor empty(DT_FLOAT, TensorShape({2, 0}));
   const float infinity = std::numeric_limits<float>::infinity();
   const std::pair<const char*, float> expected[] = {
@@ -431,7 +431,7 @@ TEST_F(MathReductionTest, NothingReducesToTheIdentity) {
   EXPECT_EQ(mean.scalar<int32_t>(), 0);
 }
 
-TEST_F(MathReductionTest, NanWinsWhereverItIs) {
+TEST_F(MathReductionTest, NaNWinsAtAnyPosition) {
   for (int place : {0, 7, 18}) {
     Tensor x(DT_FLOAT, TensorShape({19}));
     x.mutable_flat<float>()[3] = 5;
@@ -484,7 +484,7 @@ TEST_F(MathReductionTest, ArgMaxTakesTheFirst) {
 }
 
 // A loop over all of them would not end.
-TEST_F(MathReductionTest, ManyRowsOfNothingTakeNoTime) {
+TEST_F(MathReductionTest, ManyEmptyRowsTakeNoTime) {
   const Tensor many(DT_FLOAT, {int64_t{1} << 40, 1, 0});
   for (const char* op : {"ArgMax", "ArgMin"}) {
     ASSERT_OK_AND_ASSIGN(const Tensor places,
@@ -544,7 +544,7 @@ TEST_F(MathReductionTest, RangeAndLinSpace) {
 
 // One that is cheap may run on a thread that reads messages, which all of its
 // peers would wait for.
-TEST_F(MathReductionTest, WhatAValueMakesLongIsNotCheap) {
+TEST_F(MathReductionTest, ValueSizedOpsAreNotCheap) {
   const std::set<std::string> ops = {"Range", "LinSpace", "Bincount",
                                      "DenseBincount"};
   std::set<std::string> found;

@@ -45,8 +45,8 @@ class Scan : public OpKernel {
     }
   }
 
-  // `out` may be `x`: each element is read before its place is written. What
-  // comes to the next element is a T, rounded, as in TensorFlow.
+  // `out` may be `x`: each element is read before it is overwritten. The
+  // running value is a T, rounded, as in TensorFlow.
   void ScanColumn(const T* x, int64_t size, int64_t stride, T* out) const {
     using R = math::Real<T>;
     T sum = static_cast<T>(R(Rule::kIdentity));

@@ -21,8 +21,8 @@
 namespace weft {
 namespace {
 
-// As many elements of four bytes of [0, n) as fill vectors of 16 bytes, which
-// every processor has; returns how many.
+// Processes the elements of [0, n) that fill 16-byte vectors of four-byte
+// elements, which every CPU has; returns their number.
 template <typename E>
 int64_t ChooseFours(const bool* condition, const E* yes, const E* no, E* to,
                     int64_t n) {
@@ -42,8 +42,8 @@ int64_t ChooseFours(const bool* condition, const E* yes, const E* no, E* to,
   return i;
 }
 
-// Both are read, so that nothing depends on what a branch is expected to do.
-// `to` may be `yes` or `no`.
+// Reads both operands, so that speed does not depend on branch prediction. `to`
+// may be `yes` or `no`.
 template <typename E>
 void ChooseEach(const bool* condition, const E* yes, const E* no, E* to,
                 int64_t n) {
@@ -56,7 +56,8 @@ void ChooseEach(const bool* condition, const E* yes, const E* no, E* to,
   }
 }
 
-// Condition of the shape of the others, or a scalar, or a vector of rows.
+// The condition has the shape of the others, or is a scalar or a vector of
+// rows.
 class Select : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -80,7 +81,7 @@ class Select : public OpKernel {
   }
 
  private:
-  // Each condition chooses `row` elements.
+  // Each condition selects `row` elements.
   absl::Status Choose(OpKernelContext& context, int64_t row) {
     const absl::Span<const bool> condition = context.input(0).flat<bool>();
     const Tensor& t = context.input(1);
@@ -122,7 +123,7 @@ class Select : public OpKernel {
   }
 };
 
-// All three broadcast.
+// All three operands broadcast.
 class SelectV2 : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -157,7 +158,7 @@ class SelectV2 : public OpKernel {
   }
 
  private:
-  // Of the strings that are chosen.
+  // The memory of the selected strings.
   static size_t ChosenBytes(const OpKernelContext& context,
                             const Broadcast& broadcast) {
     const auto choose = context.input(0).flat<bool>();
@@ -204,13 +205,12 @@ class SelectV2 : public OpKernel {
   }
 };
 
-// Elements [0, n) of x, between bounds that are `low_step` and `high_step`
-// apart.
+// Clips elements [0, n) of x to bounds with steps `low_step` and `high_step`.
 using ClipLoop = void (*)(const void* x, const void* low, int64_t low_step,
                           const void* high, int64_t high_step, void* out,
                           int64_t n);
 
-// A bound that is NaN is none, and a value that is NaN stays so.
+// A NaN bound is ignored, and a NaN value stays NaN.
 template <typename T>
 T ClipOne(T x, T low, T high) {
   const T most = high < x ? high : x;
@@ -229,7 +229,7 @@ void Clip(const void* x, const void* low, int64_t low_step, const void* high,
   }
 }
 
-// Bounds are scalars or of the shape of the tensor.
+// Bounds are scalars or have the shape of the tensor.
 class ClipByValue : public OpKernel {
  public:
   ClipByValue(const OpKernelConstruction& construction, ClipLoop loop)

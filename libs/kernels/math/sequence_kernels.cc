@@ -52,8 +52,8 @@ class AddN : public OpKernel {
   const BinaryLoop add_;
 };
 
-// Gives `sum` the nesting of `more`. The metadata of a list says more than
-// that, and the rest of it stays.
+// Gives `sum` the nesting depth of `more`. The rest of a list's metadata is
+// unchanged.
 void TakeNesting(const Variant& more, Variant& sum) {
   // "dtype max nesting ..."; see control/nesting.h.
   std::vector<std::string> parts =
@@ -66,8 +66,8 @@ void TakeNesting(const Variant& more, Variant& sum) {
   sum.metadata = absl::StrJoin(parts, " ");
 }
 
-// Of variants that are made of tensors (lists): tensor by tensor. One that is
-// not set counts as zeros.
+// For variants that hold tensors (lists): adds tensor by tensor. Unset elements
+// count as zeros.
 class AddVariants : public OpKernel {
  public:
   using Loops = std::map<DataType, BinaryLoop>;
@@ -79,7 +79,7 @@ class AddVariants : public OpKernel {
     for (int i = 0; i < context.num_inputs(); ++i) {
       if (context.input(i).num_elements() == 1) continue;
       return absl::InvalidArgumentError(
-          absl::StrCat("input ", i, " is no scalar variant, but has shape ",
+          absl::StrCat("input ", i, " must be a scalar variant, but has shape ",
                        context.input(i).shape().ToString()));
     }
     Variant sum = context.input(0).scalar<Variant>();
@@ -109,7 +109,7 @@ class AddVariants : public OpKernel {
                        Sum(context, (*sum.tensors)[i], (*more.tensors)[i]));
       tensors->push_back(std::move(one));
     }
-    // A variant that the other one did not set may make the sum deeper.
+    // A variant that was unset in the other list may make the sum deeper.
     if (NestingOf(more) > NestingOf(sum)) TakeNesting(more, sum);
     sum.tensors = std::move(tensors);
     return absl::OkStatus();
@@ -143,13 +143,13 @@ absl::Status CheckScalar(const Tensor& tensor, absl::string_view name) {
       name, " must be a scalar, not shape ", tensor.shape().ToString()));
 }
 
-// The type that a range of T is counted in.
+// The type in which a range of T is counted.
 template <typename T>
 using Counting = std::conditional_t<
     math::kIsInteger<T>,
     std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>, math::Real<T>>;
 
-// How many elements a range has; R is one of Counting.
+// The number of elements of a range; R is one of Counting.
 template <typename R>
 class RangeSize {
  public:
@@ -177,7 +177,7 @@ class RangeSize {
 
  private:
   static absl::StatusOr<int64_t> IntegerSize(R start, R limit, R delta) {
-    // Unsigned, because a distance may be larger than the largest R.
+    // Unsigned, because a distance may exceed the largest R.
     const uint64_t distance =
         start < limit ? Distance(start, limit) : Distance(limit, start);
     const uint64_t step =
@@ -266,8 +266,8 @@ class LinSpace : public OpKernel {
   }
 };
 
-// Adds each value's weight, or 1 where there are none, to its bin; `is_binary`:
-// a bin is 1 where there is a value.
+// Adds each value's weight, or 1 without weights, to its bin. `is_binary`: a
+// bin is 1 if it has a value.
 template <typename T, typename Index>
 absl::Status CountInBins(absl::Span<const Index> values,
                          absl::Span<const T> weights, bool is_binary,
@@ -317,7 +317,7 @@ class Bincount : public OpKernel {
   }
 };
 
-// Of a vector, or of each row of a matrix.
+// For a vector, or for each row of a matrix.
 template <typename T, typename Index>
 class DenseBincount : public OpKernel {
  public:
@@ -345,8 +345,8 @@ class DenseBincount : public OpKernel {
     if (input.rank() == 2) dims.insert(dims.begin(), input.dim(0));
     ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Create(dims));
     ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
-    // There may be any number of rows of nothing. Values that no bin takes are
-    // still looked at: a negative one is an error.
+    // There may be any number of empty rows. Values without a bin are still
+    // checked: a negative one is an error.
     if (shape.num_elements() == 0 && input.num_elements() == 0) {
       return absl::OkStatus();
     }
@@ -398,7 +398,7 @@ class Bucketize : public OpKernel {
   const std::vector<float> boundaries_;
 };
 
-// The products of n/3 pairs of vectors.
+// The cross products of n/3 pairs of vectors.
 using CrossLoop = void (*)(const void* a, const void* b, void* out, int64_t n);
 
 template <typename T>
@@ -441,7 +441,7 @@ class Cross : public OpKernel {
   const CrossLoop loop_;
 };
 
-// Of kernels that are not cheap: how long they take follows the values of small
+// Registers kernels as not cheap: their time depends on the values of small
 // inputs.
 template <typename Kernel, typename T>
 void Register(KernelRegistry& registry, const char* op,

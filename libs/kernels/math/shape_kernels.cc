@@ -1,5 +1,4 @@
-// BroadcastArgs and BroadcastGradientArgs: arithmetic on shapes that are
-// tensors.
+// BroadcastArgs and BroadcastGradientArgs: arithmetic on shapes in tensors.
 #include <algorithm>
 #include <utility>
 
@@ -23,7 +22,7 @@ absl::StatusOr<Sizes> SizesOf(const Tensor& tensor, int index) {
   return Sizes(sizes.begin(), sizes.end());
 }
 
-// Size of the i-th dimension of `rank` when missing ones are 1.
+// The size of dimension i of `rank`, where missing dimensions have size 1.
 int64_t SizeAt(const Sizes& sizes, size_t rank, size_t i) {
   const size_t missing = rank - sizes.size();
   return i < missing ? 1 : sizes[i - missing];
@@ -78,8 +77,8 @@ class BroadcastArgs : public OpKernel {
   }
 };
 
-// The dimensions along which an operand was repeated; its gradient is summed
-// along them.
+// The dimensions along which an operand was repeated and its gradient is
+// summed.
 Sizes RepeatedDims(const Sizes& operand, size_t rank) {
   Sizes dims;
   for (size_t i = 0; i < rank; ++i) {

@@ -19,8 +19,8 @@ constexpr double kBernoulli[] = {
 bool IsOdd(double x) { return std::fmod(x, 2) == 1; }
 
 // Hurwitz's zeta(s, x), s > 1, x > 0, by Euler and Maclaurin: the first terms
-// one by one, the rest as an integral and its corrections. As in TensorFlow,
-// the rest counts only where its first term is a number of type T above 0.
+// one by one, the rest as an integral with corrections. As in TensorFlow, the
+// rest counts only if its first term is above 0 in type T.
 template <typename T>
 double ZetaRightOfZero(double s, double x) {
   constexpr int kTerms = 12;
@@ -39,10 +39,10 @@ double ZetaRightOfZero(double s, double x) {
   return sum;
 }
 
-// The same for x < 0 and a whole number s: the terms from x up are those from
-// the fraction of x up, and those on the other side of 0 whose number is
-// finite. TensorFlow adds the terms up from x; of floats it adds ten, and so
-// loses the large ones for x < -10.
+// Zeta for x < 0 and a whole number s: the terms from x up equal those from the
+// fraction of x up, plus the finitely many on the other side of 0. TensorFlow
+// adds the terms up from x, but only ten for floats, and so loses the large
+// ones for x < -10.
 template <typename T>
 double ZetaLeftOfZero(double s, double x) {
   if (x == std::floor(x)) return IsOdd(s) ? kNan : kInfinity;
@@ -52,14 +52,14 @@ double ZetaLeftOfZero(double s, double x) {
   return IsOdd(s) ? above - below : above + below;
 }
 
-// How much the normal distribution's integral from x to infinity falls short of
-// q, for 0 < q <= 1/2, over the bell at x. Its error is a few units in x's last
-// place where x is near that integral's quantile.
+// The amount by which the normal distribution's integral from x to infinity is
+// below q, for 0 < q <= 1/2, divided by the density at x. Its error is a few
+// units in x's last place if x is near the quantile.
 double Shortfall(double x, double q) {
   const double root_of_two_pi = std::sqrt(2 * kPi);
-  // The bell and the integral lose digits, and then vanish, from about 1e-308
-  // down, but their ratio, Mills' ratio, is an asymptotic series: with all
-  // digits long before that.
+  // The density and the integral lose digits, and then vanish, below about
+  // 1e-308, but their ratio, Mills' ratio, is an asymptotic series that is
+  // fully accurate long before.
   if (q < 1e-280) {
     const double w = 1 / (x * x);
     const double ratio =
@@ -68,15 +68,15 @@ double Shortfall(double x, double q) {
   }
   const double bell = std::exp(-x * x / 2) / root_of_two_pi;
   const double at = x / std::sqrt(2.0);
-  // Near the middle what lies between x and the middle is what counts.
+  // Near the median, the integral between x and the median is computed.
   const double difference =
       q > 0.25 ? std::erf(at) / 2 - (0.5 - q) : q - std::erfc(at) / 2;
   return difference / bell;
 }
 
-// Where the integral from there to infinity is q, for 0 < q <= 1/2: a rational
-// approximation to four digits (Abramowitz and Stegun, 26.2.23), made exact by
-// Halley's steps, each of which triples the digits.
+// The point from which the integral to infinity is q, for 0 < q <= 1/2: a
+// rational approximation to four digits (Abramowitz and Stegun, 26.2.23),
+// refined by Halley's steps, each of which triples the digits.
 double UpperQuantile(double q) {
   const double t = std::sqrt(-2 * std::log(q));
   double x = t - (2.515517 + t * (0.802853 + t * 0.010328)) /
@@ -94,7 +94,7 @@ double NormalQuantile(double p) {
   if (!(p >= 0 && p <= 1)) return kNan;
   if (p == 0) return -kInfinity;
   if (p == 1) return kInfinity;
-  if (p == 0.5) return 0;  // steps come near, but not there
+  if (p == 0.5) return 0;  // iterations only come close
   return p < 0.5 ? -UpperQuantile(p) : UpperQuantile(1 - p);
 }
 
@@ -105,7 +105,7 @@ double LogGamma(double x) {
 
 double Digamma(double x) {
   if (x <= 0 && x == std::floor(x)) return kNan;
-  // The tangent's period is 1 here: it keeps its digits where x is large.
+  // The tangent's period is 1 here, so it keeps its digits for large x.
   if (x < 0) {
     return Digamma(1 - x) - kPi / std::tan(kPi * (x - std::round(x)));
   }

@@ -9,20 +9,21 @@ double LogGamma(double x);
 // The derivative of LogGamma; NaN at 0 and the negative integers.
 double Digamma(double x);
 // The derivative of Digamma of order `order`, a whole number >= 0; NaN for
-// others. T is float or double. The edges are TensorFlow's: at the poles, 0 and
-// the negative integers, odd orders are infinite and even ones NaN; the
+// others. T is float or double. Limits are as in TensorFlow: at the poles, 0
+// and the negative integers, odd orders are infinite and even ones NaN. The
 // factorial of the order and zeta are rounded to T before they are multiplied,
-// so an order whose factorial is no finite T gives an infinity, or NaN where
-// zeta is 0 in T.
+// so an order whose factorial is not finite in T gives infinity, or NaN if zeta
+// is 0 in T.
 template <typename T>
 T Polygamma(T order, T x);
 
-// Where the normal distribution's integral is p; infinite at 0 and 1, NaN
+// The quantile of the normal distribution at p; infinite at 0 and 1, NaN
 // outside.
 double NormalQuantile(double p);
-// Where the error function is y; likewise at -1 and 1. As TensorFlow has it, by
-// the share below y, which T rounds: digits are lost near 1, and near 0, where
-// a y below T's epsilon gives 0 or some of epsilon.
+// The inverse of the error function at y; infinite at -1 and 1. As in
+// TensorFlow, it is computed from the share below y, rounded to T: digits are
+// lost near 1, and near 0, where a y below T's epsilon gives 0 or a multiple of
+// epsilon.
 template <typename T>
 T ErfInverse(T y) {
   const T below = (y + T(1)) / T(2);

@@ -1,4 +1,4 @@
-// Adding up tensors that a resource holds.
+// Addition of tensors that a resource holds.
 #ifndef WEFT_LIBS_KERNELS_MATH_TENSOR_SUM_H_
 #define WEFT_LIBS_KERNELS_MATH_TENSOR_SUM_H_
 
@@ -9,12 +9,12 @@
 
 namespace weft {
 
-// Makes `tensor` the only one that holds its memory.
+// Makes `tensor` the only holder of its memory.
 absl::Status MakeWritable(Tensor& tensor);
 
-// Adds `count` elements of `added` from `from` on to those of `sum` from `at`
-// on. UNIMPLEMENTED for types that are no numbers. REQUIRES: one dtype, ranges
-// within the tensors, and a `sum` that may be written.
+// Adds `count` elements of `added`, starting at `from`, to those of `sum`,
+// starting at `at`. Returns UNIMPLEMENTED for types that are not numeric.
+// REQUIRES: one dtype, ranges within the tensors, and a writable `sum`.
 absl::Status AddRange(Tensor& sum, int64_t at, const Tensor& added,
                       int64_t from, int64_t count);
 

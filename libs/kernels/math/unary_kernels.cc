@@ -1,4 +1,4 @@
-// Functions of one operand, element by element.
+// Elementwise unary functions.
 #include <cmath>
 
 #include "libs/kernels/math/elementwise.h"
@@ -12,7 +12,7 @@ namespace {
 template <typename T>
 inline constexpr bool kIsReal = std::is_floating_point_v<T>;
 
-// Integers come as themselves, half and bfloat16 as float.
+// Integers are passed unchanged, half and bfloat16 as float.
 #define WEFT_UNARY_OP(NAME, EXPRESSION) \
   struct NAME##Op {                     \
     template <typename T>               \
@@ -50,7 +50,7 @@ WEFT_UNARY_OP(Lgamma, static_cast<T>(math::LogGamma(x)));
 WEFT_UNARY_OP(Digamma, static_cast<T>(math::Digamma(x)));
 WEFT_UNARY_OP(Floor, std::floor(x));
 WEFT_UNARY_OP(Ceil, std::ceil(x));
-// The rounding mode is to nearest, half to even; nobody changes it.
+// The rounding mode is to nearest even, and is never changed.
 WEFT_UNARY_OP(Rint, std::rint(x));
 #undef WEFT_UNARY_OP
 
@@ -92,7 +92,8 @@ struct SignOp {
     }
   }
 };
-// TensorFlow 2.21 turns every integer into 0 here, and its goldens win.
+// TensorFlow 2.21 turns every integer into 0 here, and goldens require the
+// same.
 struct IntegerRoundOp {
   template <typename T>
   static T Apply(T) {
@@ -128,7 +129,7 @@ struct NotOp {
   static bool Apply(bool x) { return !x; }
 };
 
-// `T` to `Out`, in the loop of the instruction set where there is one.
+// From `T` to `Out`, with the loop for the instruction set if there is one.
 template <typename T, typename Op, typename Out = T>
 void Register(KernelRegistry& registry, const char* op, LoopCost cost) {
   UnaryKernelSpec spec{op};
@@ -136,7 +137,7 @@ void Register(KernelRegistry& registry, const char* op, LoopCost cost) {
   spec.in = DataTypeOf<T>::value;
   spec.out = DataTypeOf<Out>::value;
   spec.loop = BestUnaryLoop(op, spec.in, plain);
-  // Vector mathematics is cheap.
+  // Vectorized functions are cheap.
   spec.cost = spec.loop == plain ? cost : LoopCost::kLight;
   RegisterUnaryKernel(registry, std::move(spec));
 }

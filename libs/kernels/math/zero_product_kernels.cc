@@ -1,5 +1,5 @@
-// Products that are 0 where one factor is, whatever the other: MulNoNan, Xlogy,
-// Xlog1py. And NextAfter.
+// Products that are 0 if one factor is 0, whatever the other is: MulNoNan,
+// Xlogy, Xlog1py. Also NextAfter.
 #include <cmath>
 #include <complex>
 #include <utility>

@@ -18,14 +18,14 @@
 namespace weft {
 namespace {
 
-// Each activation has Apply(x) and Grad(gradient, x or activation), both in
-// the type that is computed with.
+// Each activation has Apply(x) and Grad(gradient, x or activation), both in the
+// type used for computation.
 struct ReluFunction {
   template <typename T>
   static T Apply(T x) {
     return x < T(0) ? T(0) : x;
   }
-  // A product, as in TensorFlow: infinity and NaN come through as NaN.
+  // A product, as in TensorFlow: infinity and NaN give NaN.
   template <typename T>
   static T Grad(T gradient, T x) {
     return static_cast<T>(gradient * T(x > T(0)));
@@ -71,7 +71,8 @@ struct SeluFunction {
 struct SoftplusFunction {
   template <typename T>
   static T Apply(T x) {
-    // Beyond the threshold log(1 + exp(x)) is x, or exp(x), to all digits.
+    // Beyond the threshold, log(1 + exp(x)) equals x, or exp(x), to full
+    // precision.
     static const T threshold =
         std::log(std::numeric_limits<T>::epsilon()) + T(2);
     if (x > -threshold) return x;
@@ -96,8 +97,8 @@ struct SoftsignFunction {
   }
 };
 
-// Elements are bytes to the kernels, so that there is one for all functions and
-// types; these loops know what they are.
+// Kernels treat elements as bytes, so that one kernel serves all functions and
+// types; these loops know the type.
 using ActivationLoop = UnaryLoop;
 using ActivationGradLoop = PairLoop;  // of the gradient and x
 
@@ -207,7 +208,7 @@ class ActivationGradKernel : public ElementKernel {
   const ActivationGradLoop loop_;
 };
 
-// With an attribute, so not one of the functions above.
+// This one has an attribute, so it is not among the functions above.
 template <typename T>
 void LeakyRelu(const void* features, float alpha, void* activations,
                int64_t n) {

@@ -1,5 +1,5 @@
-// FusedBatchNorm, the normalisation of each channel over the batch, with its
-// gradient. What belongs to a channel is computed in double.
+// FusedBatchNorm, the normalization of each channel over the batch, and its
+// gradient. Per-channel values are computed in double.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -22,7 +22,8 @@ namespace {
 
 using Doubles = std::vector<double>;
 
-// A batch as [rest, channels], and a vector for each kind of number.
+// A batch viewed as [rest, channels], and a vector of doubles per kind of
+// value.
 struct BatchView {
   int64_t rest = 0;
   int64_t channels = 0;
@@ -41,9 +42,9 @@ struct BatchView {
   }
 };
 
-// The rows of a batch as loops take them: where channels are few, several rows
-// beside each other, so that vectors are full; and cut into chunks for threads,
-// by the shape alone, so that sums do not depend on the number of threads.
+// The rows of a batch for the loops: with few channels, several rows are
+// joined, so that vectors are full. They are divided into chunks for threads by
+// the shape alone, so that sums do not depend on the number of threads.
 class Chunks {
  public:
   explicit Chunks(const BatchView& view)
@@ -53,13 +54,13 @@ class Chunks {
         rest_(view.rest),
         rows_(std::max<int64_t>(1, kNumbersOfChunk / width())) {}
 
-  // Of a row of the loops.
+  // The width of a joined row.
   int64_t width() const { return channels_ * beside_; }
   int64_t count() const {
     return std::max<int64_t>(1, (wide_rows() + rows_ - 1) / rows_);
   }
 
-  // What belongs to each channel, for each place of a row.
+  // Repeats per-channel values for each position of a joined row.
   Doubles Repeat(const Doubles& values) const {
     Doubles repeated;
     repeated.reserve(width());
@@ -70,8 +71,8 @@ class Chunks {
   }
 
   // Calls `work(chunk, offset, rows, width)` for ranges that cover the batch,
-  // on several threads. A chunk may come twice, one after the other: the last
-  // rows do not fill a wide one.
+  // on several threads. A chunk may be visited twice in sequence, because the
+  // last rows do not fill a joined row.
   template <typename Work>
   void ForEach(OpKernelContext& context, const Work& work) const {
     const std::function<void(int64_t, int64_t)> range = [&](int64_t begin,
@@ -89,8 +90,8 @@ class Chunks {
     context.scheduler().ParallelFor(count(), 1, range);
   }
 
-  // As many sums of each channel as wanted, over all rows: `add(offset, rows,
-  // width, sums)` adds a range to an array of `width()` numbers for each.
+  // Computes kSums sums per channel over all rows: `add(offset, rows, width,
+  // sums)` adds a range to an array of `width()` numbers for each sum.
   template <size_t kSums, typename Add>
   std::array<Doubles, kSums> Sum(OpKernelContext& context,
                                  const Add& add) const {
@@ -128,7 +129,7 @@ class Chunks {
   const int64_t channels_;
   const int64_t beside_;
   const int64_t rest_;
-  const int64_t rows_;  // wide ones of a chunk
+  const int64_t rows_;  // joined rows per chunk
 };
 
 struct BatchNormAttrs {
@@ -167,7 +168,7 @@ absl::Status SetVector(OpKernelContext& context, int i, const Doubles& values) {
   return NarrowTo<float>(context, i, std::move(vector));
 }
 
-// Outputs that TensorFlow keeps for its own use.
+// Sets outputs that TensorFlow reserves for its own use.
 absl::Status SetZero(OpKernelContext& context, int i) {
   return NarrowTo<float>(context, i, Tensor::Scalar(0.0f));
 }
@@ -198,12 +199,12 @@ class BatchNormKernel : public OpKernel {
     }
     Doubles mean, variance;
     if (inputs[0].num_elements() == 0) {
-      // TensorFlow's answer to the question what the mean of nothing is.
+      // The mean of an empty batch is NaN, as in TensorFlow.
       mean.assign(view.channels, std::nan(""));
       variance = mean;
       RETURN_IF_ERROR(SetVector(context, 1, mean));
       RETURN_IF_ERROR(SetVector(context, 2, variance));
-      // What the gradient gets must not make one of it.
+      // The values for the gradient must not be NaN.
       mean.assign(view.channels, 0);
       variance = mean;
     } else if (attrs_.is_training) {
@@ -218,7 +219,7 @@ class BatchNormKernel : public OpKernel {
     RETURN_IF_ERROR(SetVector(context, 3, mean));
     RETURN_IF_ERROR(SetVector(context, 4, variance));
     if (context.num_outputs() > 5) {
-      // Empty, as TensorFlow's on a CPU; only its GPU kernels use it.
+      // Empty, as in TensorFlow's CPU kernels; only its GPU kernels use it.
       RETURN_IF_ERROR(
           NarrowTo<float>(context, 5, Tensor(DT_FLOAT, TensorShape({0}))));
     }
@@ -245,7 +246,7 @@ class BatchNormKernel : public OpKernel {
     for (double& value : variance) value /= count;
   }
 
-  // The variance of the whole, of which the batch is a sample.
+  // The variance of the population, of which the batch is a sample.
   absl::Status SetRunning(OpKernelContext& context, const BatchView& view,
                           const std::vector<Tensor>& inputs,
                           const Doubles& mean, const Doubles& variance) const {
@@ -297,7 +298,7 @@ class BatchNormKernel : public OpKernel {
   const BatchNormAttrs attrs_;
 };
 
-// Their gradients, given what they kept: mean and variance.
+// The gradients, computed from the saved mean and variance.
 class BatchNormGradKernel : public OpKernel {
  public:
   BatchNormGradKernel(const OpKernelConstruction& construction,
@@ -342,8 +343,9 @@ class BatchNormGradKernel : public OpKernel {
     return NarrowTo<float>(context, 0, std::move(output));
   }
 
-  // `output` becomes the gradient by x; `sum` is of the gradient that is given,
-  // `product` of it times the distance to the mean.
+  // Writes the gradient with respect to x to `output`; `sum` is that of the
+  // incoming gradient, `product` that of the gradient times the distance to the
+  // mean.
   void Differentiate(OpKernelContext& context, const BatchView& view,
                      const std::vector<Tensor>& inputs, const Doubles& mean,
                      const Doubles& inverse, Doubles& sum, Doubles& product,
@@ -411,7 +413,7 @@ void RegisterBatchNormKernels(KernelRegistry& registry) {
   const auto norm = InAnyLayout({{0}, {}, {0}}, MakeBatchNorm<BatchNormKernel>);
   const auto grad =
       InAnyLayout({{0, 1}, {}, {0}}, MakeBatchNorm<BatchNormGradKernel>);
-  // The first version is of float only.
+  // The first version only supports float.
   Register(registry, "FusedBatchNorm", norm, {DT_FLOAT});
   Register(registry, "FusedBatchNormGrad", grad, {DT_FLOAT});
   Register(registry, "FusedBatchNormV2", norm);

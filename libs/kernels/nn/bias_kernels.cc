@@ -77,7 +77,8 @@ class BiasAddKernel : public ElementKernel {
     }
   }
 
-  // As many rows at a time as are in a block of floats, or parts of one row.
+  // Processes as many rows at a time as fit into a block of floats, or parts of
+  // one row.
   static void AddInFloats(const T* x, const T* bias, T* out, int64_t rows,
                           int64_t channels) {
     if (channels > kNarrowBlock) {
@@ -120,7 +121,7 @@ class BiasAddGradKernel : public OpKernel {
                      context.AllocateOutput(0, TensorShape({view.channels})));
     const T* x = gradient.flat<T>().data();
     T* out = output->mutable_flat<T>().data();
-    if (gradient.num_elements() == 0) {  // however many rows there are
+    if (gradient.num_elements() == 0) {  // for any number of rows
       std::fill(out, out + view.channels, T(0));
       return absl::OkStatus();
     }
@@ -134,9 +135,9 @@ class BiasAddGradKernel : public OpKernel {
   }
 
  private:
-  // Sums a few hundred rows at a time, so that an error does not grow with the
-  // number of all rows, and then the sums, in order: whatever the number of
-  // threads, the bits are the same.
+  // Sums a few hundred rows at a time, so that the error does not grow with the
+  // number of rows, and then these sums in order, so that the bits do not
+  // depend on the number of threads.
   static absl::Status SumRows(OpKernelContext& context, const T* x, T* out,
                               const ChannelView& view) {
     constexpr int64_t kBlock = 256;
@@ -165,7 +166,7 @@ class BiasAddGradKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  // sums[b] of each block [begin, end) of `size` rows.
+  // Computes sums[b] for each block [begin, end) of `size` rows.
   static void SumBlocks(const T* x, Wide<T>* sums, const ChannelView& view,
                         int64_t size, int64_t begin, int64_t end) {
     std::fill(sums + begin * view.channels, sums + end * view.channels,

@@ -1,9 +1,9 @@
-// Conv2D and its gradients. Floats are multiplied as they lie
-// (direct_convolution.h) or by oneDNN, bfloat16 numbers by oneDNN where the
-// processor multiplies them; half and others of these become floats. Of the
-// rest the windows of all images are laid out as the rows of a matrix, as many
-// at a time as stay in the cache, and a matrix product does the rest. As in
-// TensorFlow, all but the filter's gradient take int32 too.
+// Conv2D and its gradients. Floats are multiplied in place
+// (direct_convolution.h) or by oneDNN. bfloat16 uses oneDNN on CPUs with
+// bfloat16 instructions; half, and bfloat16 on other CPUs, are converted to
+// float. Otherwise, the windows of all images are laid out as the rows of a
+// matrix, as many at a time as fit into the cache, for a matrix product. As in
+// TensorFlow, all except the filter's gradient also support int32.
 #include <algorithm>
 #include <memory>
 #include <type_traits>
@@ -27,8 +27,8 @@ namespace weft {
 namespace {
 
 // Calls `visit(offset in the matrix's row, offset in the images, count)` for
-// all numbers of a window that are inside its image, in order. Taps that lie
-// next to each other in both come as one.
+// all elements of a window inside its image, in order. Taps that are contiguous
+// in both are joined.
 template <typename Visit>
 void ForEachPiece(const Convolution& c, int64_t window, const Visit& visit) {
   const int64_t n = window / c.windows(), in_image = window % c.windows();
@@ -47,8 +47,8 @@ void ForEachPiece(const Convolution& c, int64_t window, const Visit& visit) {
   }
 }
 
-// One row for each window [begin, end) of a group, whose channels begin at
-// `images`; padding is zero.
+// Writes one row for each window [begin, end) of a group, whose channels begin
+// at `images`; padding is zero.
 template <typename W>
 void LayOut(OpKernelContext& context, const Convolution& c, const W* images,
             int64_t begin, int64_t end, W* matrix) {
@@ -78,7 +78,7 @@ void Add(const W* x, W* sum, int64_t n) {
   }
 }
 
-// The reverse: what windows share is added up.
+// The reverse: elements shared by windows are summed.
 template <typename W>
 void AddBack(const Convolution& c, const W* matrix, int64_t begin, int64_t end,
              W* images) {
@@ -127,7 +127,7 @@ class ConvolutionKernel : public OpKernel {
                      pass, DT_BFLOAT16) {}
 
  private:
-  // With a row of a matrix for each image.
+  // With one matrix row per image.
   void RunProduct(OpKernelContext& context, const Convolution& c,
                   const float* first, const float* second, float* output) {
     const auto run = [&](MatMulArgs args) {
@@ -150,10 +150,10 @@ class ConvolutionKernel : public OpKernel {
     }
   }
 
-  // Whether it was done without windows being laid out: by fewer
-  // multiplications where that can be. Else with AVX2 our own
-  // loops are faster than oneDNN's on images as they are (measured); with
-  // AVX-512 it comes first, but where there are few filters.
+  // Returns whether the convolution was computed without laying out windows.
+  // Winograd comes first if it applies. With AVX2, Weft's own loops are faster
+  // than oneDNN's without layout changes (measured); with AVX-512, oneDNN comes
+  // first, except for few filters.
   absl::StatusOr<bool> RunWhole(OpKernelContext& context,
                                 const Convolution& sizes, const Tensor& first,
                                 const Tensor& second, Tensor& output) {
@@ -184,8 +184,8 @@ class ConvolutionKernel : public OpKernel {
     }
   }
 
-  // Whether it was done on bfloat16 numbers as they are, where the processor
-  // multiplies them: output 0 is there then.
+  // Returns whether bfloat16 numbers were multiplied directly, on a CPU that
+  // can: output 0 is then set.
   absl::StatusOr<bool> RunNarrow(OpKernelContext& context,
                                  const Convolution& sizes, const Tensor& first,
                                  const Tensor& second,
@@ -201,7 +201,7 @@ class ConvolutionKernel : public OpKernel {
                             output->mutable_data());
   }
 
-  // For `windows` windows of a group.
+  // A matrix for `windows` windows of a group.
   absl::StatusOr<Tensor> NewMatrix(OpKernelContext& context,
                                    const Convolution& c,
                                    int64_t windows) const {
@@ -282,7 +282,7 @@ class ConvolutionKernel : public OpKernel {
     if (is_done) return NarrowTo<W>(context, 0, std::move(output));
     ASSIGN_OR_RETURN(Tensor part,
                      context.AllocateTemp(DataTypeOf<W>::value, filter_shape));
-    // Not more for more threads: the sums would depend on their number.
+    // Independent of the number of threads, so that the sums are, too.
     const int64_t step = c.windows_at_a_time(1);
     ASSIGN_OR_RETURN(Tensor matrix, NewMatrix(context, c, step));
     W* const rows = matrix.mutable_flat<W>().data();

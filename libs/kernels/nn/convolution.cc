@@ -12,7 +12,7 @@ int64_t Convolution::windows_at_a_time(int64_t threads) const {
   constexpr int64_t kNumbers = 1 << 18, kLeast = 256;
   constexpr int64_t kMostNumbers = 1 << 26;
   const int64_t wanted = threads * std::max(kLeast, kNumbers / (taps() + 1));
-  // 256 windows of a million taps would take a gigabyte for each thread.
+  // 256 windows of a million taps would need a gigabyte per thread.
   const int64_t most = std::max<int64_t>(1, kMostNumbers / (taps() + 1));
   return std::min({all_windows(), wanted, most});
 }
@@ -64,7 +64,7 @@ absl::StatusOr<Convolution> Convolution::Of(const WindowAttrs& attrs,
   result.filters = filter.dim(3);
   ASSIGN_OR_RETURN(result.rows, attrs.Dim(1, image.dim(1), filter.dim(0)));
   ASSIGN_OR_RETURN(result.columns, attrs.Dim(2, image.dim(2), filter.dim(1)));
-  // What is laid out for one image is a valid shape too.
+  // The layout of one image must be a valid shape, too.
   RETURN_IF_ERROR(
       TensorShape::Create({result.rows.out, result.columns.out, filter.dim(0),
                            filter.dim(1), image.dim(3)}));

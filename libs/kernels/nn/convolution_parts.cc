@@ -8,13 +8,14 @@
 namespace weft {
 namespace {
 
-// Multiplications and additions that are worth a part of their own.
+// The number of operations that justifies a separate part.
 constexpr double kFlopsOfPart = 1e6;
-// Parts of a sum over images; more would cost more to add than they help.
+// The maximum number of parts of a sum over images; adding more would cost more
+// than it gains.
 constexpr int64_t kMaxSums = 16;
-// Windows that one of them should at least be of.
+// The minimum number of windows for one of these sums.
 constexpr int64_t kWindowsOfSum = 96;
-// Numbers of all of those sums.
+// The maximum number of elements in all these sums.
 constexpr int64_t kMaxNumbersOfSums = 1 << 24;
 
 double FlopsOf(const Convolution& c) {
@@ -32,7 +33,7 @@ int64_t PartsWorthOf(const Convolution& c) {
 int64_t SumsWorthOf(const Convolution& c) {
   const int64_t memory = std::max<int64_t>(
       1, kMaxNumbersOfSums / std::max<int64_t>(1, c.taps() * c.filters));
-  // A sum of few windows costs as much to add up as it helps.
+  // Separate sums of few windows cost as much to add as they gain.
   const int64_t worth = std::max<int64_t>(2, c.all_windows() / kWindowsOfSum);
   return std::min({PartsWorthOf(c), memory, worth, kMaxSums});
 }

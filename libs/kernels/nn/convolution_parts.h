@@ -1,5 +1,5 @@
-// Into how many parts the work of a convolution is worth cutting, whoever does
-// it, and how the sums of parts are added up.
+// The division of a convolution into parts, independent of the threads that
+// compute them, and the addition of the parts' sums.
 //
 // Threads: pure functions; work is split over the Scheduler's threads.
 #ifndef WEFT_LIBS_KERNELS_NN_CONVOLUTION_PARTS_H_
@@ -17,12 +17,13 @@ inline int64_t CeilOfRatio(int64_t a, int64_t b) { return (a + b - 1) / b; }
 // At least 1.
 int64_t PartsWorthOf(const Convolution& sizes);
 
-// Of a gradient by the filter, each with a sum of its own: what the shape alone
-// decides, so that a sum has the same bits whoever is idle. At least 1.
+// The number of parts with separate sums for a gradient with respect to the
+// filter. It depends on the shape alone, so that a sum has the same bits
+// whichever threads are idle. At least 1.
 int64_t SumsWorthOf(const Convolution& sizes);
 
-// Adds `count` rows of `numbers` each, one after the other, to `sum`: the first
-// one first. T is float or double.
+// Adds `count` consecutive rows of `numbers` elements to `sum`, in order. T is
+// float or double.
 template <typename T>
 void AddUp(Scheduler& scheduler, const T* rows, int64_t count, int64_t numbers,
            T* sum);

@@ -1,4 +1,4 @@
-// DepthwiseConv2dNative and its gradients: each channel has filters of its own.
+// DepthwiseConv2dNative and its gradients: each channel has separate filters.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -18,7 +18,7 @@
 namespace weft {
 namespace {
 
-// A convolution each of whose channels is a group, with as many filters.
+// A convolution in which each channel is a group, with equally many filters.
 struct Depthwise : Convolution {
   int64_t multiplier = 1;
 
@@ -41,11 +41,11 @@ struct Depthwise : Convolution {
     return result;
   }
 
-  // Rows of all outputs and of all images.
+  // The rows of all outputs, and of all images.
   int64_t output_rows() const { return batch * rows.out; }
   int64_t image_rows() const { return batch * rows.in; }
-  // Whether an image's rows are repeated for the filters of a channel: where
-  // that takes less than the products, and little memory.
+  // Returns whether an image's rows are repeated for the filters of a channel:
+  // if that takes less time than the products, and little memory.
   bool repeats() const {
     constexpr int64_t kMostNumbers = 1 << 20;
     const int64_t seen =
@@ -55,8 +55,7 @@ struct Depthwise : Convolution {
   }
 };
 
-// What `number` is to be multiplied by to be 1 modulo `modulus`, with which it
-// has no factor in common.
+// The inverse of `number` modulo `modulus`, to which it is coprime.
 int64_t InverseOf(int64_t number, int64_t modulus) {
   int64_t a = number % modulus, b = modulus, x = 1, y = 0;
   while (b != 0) {
@@ -67,14 +66,14 @@ int64_t InverseOf(int64_t number, int64_t modulus) {
   return (x % modulus + modulus) % modulus;
 }
 
-// Taps of one dimension, `tap_step` apart, and where they are: `at_step` apart
-// among the image's places, or among the windows.
+// Taps of one dimension, `tap_step` apart, with their positions: `at_step`
+// apart in the image, or among the windows.
 struct SpacedTaps {
   int64_t count = 0;
   int64_t tap = 0, tap_step = 1;
   int64_t at = 0, at_step = 1;
 
-  // Those of a window that are on the image, and the places they are at.
+  // The taps of a window inside the image, and their positions.
   static SpacedTaps OfWindow(const WindowDim& dim, int64_t window) {
     const TapRange range = TapRange::Of(dim, window);
     if (range.begin >= range.end) return {};
@@ -84,7 +83,7 @@ struct SpacedTaps {
             .at_step = dim.dilation};
   }
 
-  // Those that are at a place of the image, and the windows they are of.
+  // The taps at a position of the image, and their windows.
   static SpacedTaps OfPlace(const WindowDim& dim, int64_t place) {
     const int64_t common = std::gcd(dim.stride, dim.dilation);
     const int64_t step = dim.stride / common;
@@ -93,7 +92,7 @@ struct SpacedTaps {
     int64_t tap =
         pixel / common % step * InverseOf(dim.dilation / common, step) % step;
     if (tap >= dim.size) return {};
-    // A later tap is at the same place in an earlier window.
+    // A later tap is at the same position in an earlier window.
     const int64_t back = step * dim.dilation / dim.stride;
     int64_t window = (pixel - tap * dim.dilation) / dim.stride;
     if (window >= dim.out) {
@@ -114,19 +113,19 @@ struct SpacedTaps {
   }
 };
 
-// What a result is of: a window, or a place of the image.
+// The kind of a result: a window, or a position of the image.
 enum class ResultOf { kWindow, kPlace };
 
-// Results of one dimension, at one distance from each other, that have the same
-// taps; `taps.at` is of the first one.
+// Equally spaced results of one dimension with the same taps; `taps.at` is that
+// of the first one.
 struct TapRun {
   int64_t first, count;
   SpacedTaps taps;
 };
 using TapRuns = absl::InlinedVector<TapRun, 8>;
 
-// Of results [begin, end). Places of the image have the same taps from stride
-// to stride.
+// The runs of results [begin, end). Positions of the image that are a stride
+// apart have the same taps.
 TapRuns RunsOf(ResultOf what, const WindowDim& dim, int64_t begin,
                int64_t end) {
   TapRuns runs;
@@ -146,9 +145,9 @@ TapRuns RunsOf(ResultOf what, const WindowDim& dim, int64_t begin,
   return runs;
 }
 
-// Rows of results, and the pixels they are made of: windows are of the image's
-// pixels; where results are of places, the windows' numbers are their pixels.
-// All have d.filters numbers.
+// Rows of results, and the pixels they are computed from: windows from the
+// image's pixels, positions from the windows' numbers. All have d.filters
+// numbers.
 class ResultRows {
  public:
   ResultRows(ResultOf what, const Depthwise& d)
@@ -157,12 +156,12 @@ class ResultRows {
         columns_(RunsOf(what, d.columns, 0,
                         is_of_places() ? d.columns.in : d.columns.out)) {}
 
-  // Numbers of a row.
+  // The number of elements in a row.
   int64_t size() const { return result_columns() * d_.filters; }
 
-  // Calls `visit(run, offset)` for all of rows [begin, end) of an image, where
-  // a run's results begin at an offset from the first of them. Its taps are
-  // from row `first_pixels` of the pixels on.
+  // Calls `visit(run, offset)` for all of rows [begin, end) of an image;
+  // `offset` is that of a run's results from the first of them. Taps count from
+  // row `first_pixels` of the pixels.
   template <typename Visit>
   void ForEach(int64_t begin, int64_t end, int64_t first_pixels,
                const Visit& visit) const {
@@ -188,7 +187,7 @@ class ResultRows {
     return is_of_places() ? d_.columns.out : d_.columns.in;
   }
 
-  // The distances of results and of pixels that RunsOf speaks of.
+  // The distances between results and pixels for RunsOf.
   DepthwiseRun RunOf(int64_t rows, int64_t windows, const Taps& taps) const {
     const int64_t pixel = d_.filters * pixel_columns();
     DepthwiseRun run = {.rows = rows,
@@ -226,17 +225,17 @@ class ResultRows {
   const TapRuns columns_;
 };
 
-// Rows of images as windows see them: with each channel as often as it has
-// filters, those of a band of the output's rows; or the image itself.
+// Rows of images for windows: the image itself, or the rows for a band of the
+// output with each channel repeated for its filters.
 template <typename W>
 class RepeatedRows {
  public:
   RepeatedRows(const Depthwise& d, const W* images)
       : d_(d), images_(images), most_(RowsAtATime(d)) {}
 
-  // Calls `visit(row, count, first, pixels)` for all of rows [begin, end) of
-  // the output, counted through all images: for some of one image, which see
-  // its rows from row `first` on, where the pixels are.
+  // Calls `visit(row, count, first, pixels)` for rows [begin, end) of the
+  // output, counted through all images. Each call is for rows of one image;
+  // `pixels` holds the image's rows from `first` on.
   template <typename Visit>
   absl::Status ForEach(OpKernelContext& context, int64_t begin, int64_t end,
                        const Visit& visit) const {
@@ -260,15 +259,15 @@ class RepeatedRows {
   }
 
  private:
-  // Numbers that stay in the second-level cache while windows go over them.
+  // The number of elements that fit into the second-level cache.
   static constexpr int64_t kNumbersOfRows = 1 << 15;
 
-  // Of the image, that so many rows of the output see.
+  // The number of image rows for `count` output rows.
   static int64_t RowsOf(const Depthwise& d, int64_t count) {
     return std::min(
         d.rows.in, d.rows.At(count - 1, d.rows.size - 1) + 1 - d.rows.At(0, 0));
   }
-  // Of the output.
+  // The number of output rows at a time.
   static int64_t RowsAtATime(const Depthwise& d) {
     if (!d.repeats()) return d.rows.out;
     const int64_t row = std::max<int64_t>(1, d.columns.in * d.filters);
@@ -276,7 +275,7 @@ class RepeatedRows {
     return std::clamp<int64_t>(more + 1, 1, d.rows.out);
   }
 
-  // From a row of the image on, as far as a row of the output sees it.
+  // Takes image rows from `first` on, up to the last for an output row.
   const W* Take(int64_t n, int64_t first, int64_t window, Tensor& room) const {
     const int64_t size = d_.columns.in * d_.channels;
     const W* const from = images_ + n * d_.image_size() + first * size;
@@ -295,8 +294,8 @@ class RepeatedRows {
   const int64_t most_;
 };
 
-// What DepthwiseLoops do, with pixels that have each channel once, however many
-// filters it has; the run is of pixels that have it as often.
+// Implements DepthwiseLoops for pixels with unrepeated channels; the run is for
+// pixels with repeated ones.
 template <typename W>
 struct UnrepeatedLoops {
   static void Products(const Depthwise& d, const DepthwiseRun& run,
@@ -335,7 +334,7 @@ struct UnrepeatedLoops {
       visit((run.taps[t].pixel + pixel) / d.multiplier, run.taps[t].filter);
     }
   }
-  // Each channel by its numbers.
+  // Multiplies each channel by its elements.
   static void AddProducts(const Depthwise& d, const W* image, const W* numbers,
                           W* sums) {
     for (int64_t c = 0; c < d.channels; ++c) {
@@ -346,8 +345,8 @@ struct UnrepeatedLoops {
   }
 };
 
-// The three passes, each of which writes all of its result. Each number is
-// summed up in one order, whoever does it.
+// The three passes; each overwrites its result. Each sum has one order,
+// whichever thread computes it.
 template <typename W>
 class DepthwisePasses {
  public:
@@ -381,7 +380,7 @@ class DepthwisePasses {
         });
   }
 
-  // In parts of whole rows that have sums of their own.
+  // In parts of whole rows with separate sums.
   absl::Status ToFilter(const W* images, const W* gradients, W* filter) const {
     const int64_t numbers = d_.taps() * d_.filters;
     const int64_t all = d_.output_rows();
@@ -411,7 +410,7 @@ class DepthwisePasses {
   }
 
  private:
-  // `work(begin, end)` for ranges of rows, each with so many results.
+  // Calls `work(begin, end)` for ranges of rows, each with this many results.
   template <typename Work>
   absl::Status ForRanges(int64_t rows, int64_t results,
                          const Work& work) const {
@@ -423,7 +422,7 @@ class DepthwisePasses {
     return error.Take();
   }
 
-  // All of `count` rows.
+  // Computes `count` rows.
   void Products(const ResultRows& rows, int64_t row, int64_t count,
                 int64_t first_pixels, const W* pixels, const W* filter,
                 W* results) const {
@@ -438,7 +437,7 @@ class DepthwisePasses {
                  });
   }
 
-  // Rows [begin, end) of the images, counted through all of them.
+  // Rows [begin, end) of the images, counted through all images.
   absl::Status ToRows(const ResultRows& rows, int64_t begin, int64_t end,
                       const W* filter, const W* gradients, W* images) const {
     while (begin < end) {
@@ -451,7 +450,7 @@ class DepthwisePasses {
     return absl::OkStatus();
   }
 
-  // The same where a channel has a gradient for each of its filters.
+  // Like ToRows, if a channel has a gradient for each of its filters.
   absl::Status ToFewerChannels(const ResultRows& rows, int64_t begin,
                                int64_t end, const W* filter, const W* gradients,
                                W* images) const {
@@ -471,13 +470,13 @@ class DepthwisePasses {
     return absl::OkStatus();
   }
 
-  // Of a run of one row.
+  // For a run of one row.
   void ToFewerPixels(const DepthwiseRun& run, const W* gradients,
                      const W* filter, W* wide, W* image) const {
     const auto pixel = [&](int64_t x) {
       return image + x * run.result_step / d_.multiplier;
     };
-    // Of many filters, to add up nothing would take long.
+    // Skips empty sums, which would take long with many filters.
     for (int64_t x = 0; run.num_taps == 0 && x < run.windows; ++x) {
       std::fill_n(pixel(x), d_.channels, W(0));
     }
@@ -494,14 +493,14 @@ class DepthwisePasses {
     }
   }
 
-  // Of each channel.
+  // For each channel.
   void AddUpFilters(const W* from, W* pixel) const {
     for (int64_t c = 0; c < d_.channels; ++c, from += d_.multiplier) {
       pixel[c] = std::accumulate(from, from + d_.multiplier, W(0));
     }
   }
 
-  // Of rows [begin, end) of the output.
+  // For rows [begin, end) of the output.
   absl::Status SumUp(const ResultRows& rows, int64_t begin, int64_t end,
                      const W* images, const W* gradients, W* filter) const {
     std::fill_n(filter, d_.taps() * d_.filters, W(0));
@@ -521,13 +520,13 @@ class DepthwisePasses {
     return RepeatedRows<W>(d_, images).ForEach(context_, begin, end, add);
   }
 
-  // Pixels that have each channel as often as it has filters, so many that the
-  // loops are at their best.
+  // The number of pixels with repeated channels that is optimal for the loops.
   static constexpr int64_t kPixelsAtATime = 8;
 
   OpKernelContext& context_;
   const Depthwise& d_;
-  // Whether pixels have each channel once where it has several filters.
+  // Whether pixels have unrepeated channels although a channel has several
+  // filters.
   const bool is_unrepeated_;
 };
 
@@ -551,7 +550,7 @@ class DepthwiseKernel : public OpKernel {
       : OpKernel(construction), attrs_(std::move(attrs)), pass_(pass) {}
 
   absl::Status Compute(OpKernelContext& context) override {
-    // The two operands that are there, and the shape of the third.
+    // The two given operands, and the shape of the third.
     TensorShape image = context.input(0).shape();
     TensorShape filter = context.input(1).shape();
     if (pass_ == ConvolutionPass::kInput) {

@@ -1,4 +1,4 @@
-// Depthwise convolutions of made-up shapes against plain sums, and their loops
+// Depthwise convolutions of random shapes against plain sums, and their loops
 // for each instruction set.
 #include <algorithm>
 #include <cmath>
@@ -40,7 +40,7 @@ void ExpectNear(const Tensor& got, const Tensor& wanted,
   }
 }
 
-TEST_F(MadeUpShapesTest, DepthwiseConvolutionsAreThoseOfFiltersOfOneChannel) {
+TEST_F(RandomShapesTest, DepthwiseEqualsOneChannelConvolutions) {
   for (int i = 0; i < 40; ++i) {
     const TensorShape image = {Draw(1, 3), Draw(1, 12), Draw(1, 12),
                                OneOf({1, 3, 7, 8, 17, 33})};
@@ -120,7 +120,7 @@ void ForEachProduct(const TensorShape& image, const TensorShape& filter,
   }
 }
 
-// A depthwise convolution with made-up sizes, and its padding.
+// A depthwise convolution with random sizes, and its padding.
 struct DepthwiseCase {
   TensorShape image, filter;
   List strides, dilations;
@@ -159,7 +159,7 @@ struct DepthwiseCase {
   }
 };
 
-class DepthwiseTest : public MadeUpShapesTest {
+class DepthwiseTest : public RandomShapesTest {
  protected:
   DepthwiseCase DrawCase() {
     DepthwiseCase c;
@@ -218,7 +218,7 @@ class DepthwiseTest : public MadeUpShapesTest {
   }
 };
 
-TEST_F(DepthwiseTest, SumsAreThoseOfPlainLoops) {
+TEST_F(DepthwiseTest, SumsEqualPlainLoops) {
   for (int i = 0; i < 300; ++i) {
     const DepthwiseCase c = DrawCase();
     if (i % 4 == 0) {
@@ -231,7 +231,7 @@ TEST_F(DepthwiseTest, SumsAreThoseOfPlainLoops) {
 }
 
 // The sum over them is made of parts, and images that are repeated are cut.
-TEST_F(DepthwiseTest, ManyLargeImagesAreCutWithoutASeam) {
+TEST_F(DepthwiseTest, LargeImagesAreSplitCorrectly) {
   for (const int64_t many : {1, 2}) {
     for (const int64_t stride : {1, 2}) {
       DepthwiseCase c;
@@ -248,7 +248,7 @@ TEST_F(DepthwiseTest, ManyLargeImagesAreCutWithoutASeam) {
 
 // Padding is not multiplied, and a number that is seen by no window has no part
 // in anything.
-TEST_F(DepthwiseTest, InfinitiesAndNaNsStayInTheirWindows) {
+TEST_F(DepthwiseTest, NonFiniteValuesStayInTheirWindows) {
   const float inf = std::numeric_limits<float>::infinity();
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const AttrMap attrs = {{"strides", List{1, 3, 3, 1}}, {"padding", "SAME"}};
@@ -287,7 +287,7 @@ TEST_F(DepthwiseTest, ImagesWithoutColumnsTakeNoTime) {
 }
 
 // For which no row of the image is repeated.
-TEST_F(DepthwiseTest, ManyFiltersTakeNoMoreMemoryThanTheyAre) {
+TEST_F(DepthwiseTest, ManyFiltersTakeNoExtraMemory) {
   constexpr int64_t kMany = 1 << 17;
   const AttrMap attrs = {{"strides", List{1, kMany, kMany, 1}},
                          {"padding", "VALID"}};
@@ -324,7 +324,7 @@ TEST_F(DepthwiseTest, WithoutImagesTheFilterHasNoGradient) {
   for (const float value : to_filter.flat<float>()) ASSERT_EQ(value, 0);
 }
 
-// Runs of windows with made-up taps: every instruction set of this machine
+// Runs of windows with random taps: every instruction set of this machine
 // computes what plain loops do, and writes nothing else.
 template <typename T>
 void ExpectRunsOf(const DepthwiseLoops<T>& loops, int64_t channels,
@@ -370,7 +370,7 @@ void ExpectRunsOf(const DepthwiseLoops<T>& loops, int64_t channels,
   EXPECT_EQ(got, to_filter) << channels << " " << windows << " " << num_taps;
 }
 
-TEST(DepthwiseLoopsTest, EachInstructionSetHasThePlainSums) {
+TEST(DepthwiseLoopsTest, EachInstructionSetEqualsPlainSums) {
   for (const InstructionSet set : SupportedInstructionSets()) {
     for (const int64_t channels : {1, 2, 3, 7, 15, 16, 17, 31, 64, 127}) {
       for (const int64_t windows : {1, 2, 7, 8, 9, 20, 65}) {

@@ -13,24 +13,22 @@
 namespace weft {
 namespace {
 
-// Numbers of the rows of an image that are copied at a time, so that they stay
-// in the second-level cache while all filters go over them.
+// The elements of image rows that are copied at a time: they fit into the
+// second-level cache while all filters are applied.
 constexpr int64_t kNumbersOfRows = 1 << 15;
-// Numbers of a gradient's rows that are summed up at a time: they stay in the
-// first-level cache.
+// The elements of a gradient's rows that are summed at a time: they fit into
+// the first-level cache.
 constexpr int64_t kNumbersOfPanel = 1 << 12;
-// More than this is not worth it in one thread.
+// The maximum per thread.
 constexpr int64_t kMaxNumbersOfRows = 1 << 22;
-// Columns of an image with the padding that windows see, and without what they
-// don't.
+// The columns of an image that windows cover, including padding.
 int64_t PaddedColumns(const WindowDim& columns) {
   return (columns.out - 1) * columns.stride + columns.size;
 }
 
-// Where there are few filters, windows that lie beside each other share a
-// vector: as one window that is as wide as all of them, with as many times the
-// filters, each of which sees nothing but its own part. What they give lies in
-// memory as it did.
+// With few filters, adjacent windows share a vector: they become one window as
+// wide as all of them, with as many times the filters, each of which covers
+// only its own part. The memory layout of the results is unchanged.
 Convolution Joined(const Convolution& c, int64_t windows) {
   Convolution result = c;
   result.filters *= windows;
@@ -40,9 +38,9 @@ Convolution Joined(const Convolution& c, int64_t windows) {
   return result;
 }
 
-// About how many half cycles a row of windows takes, for each row of a filter,
-// its share of what packing the filter takes included. Additions to one sum
-// wait for each other, so there should be eight at a time.
+// The approximate cost of a row of windows in half cycles, for each row of a
+// filter, including its share of packing the filter. Additions to one sum are
+// sequential, so there should be eight at a time.
 int64_t CostOfJoined(const Convolution& c, int64_t windows) {
   constexpr int64_t kAtATime = 8, kCyclesToPack = 12;
   const Convolution joined = Joined(c, windows);
@@ -56,14 +54,14 @@ int64_t CostOfJoined(const Convolution& c, int64_t windows) {
          (std::max(joined.columns.out * vectors, kAtATime) + rest + packing);
 }
 
-// As dots of one filter.
+// As dot products of one filter.
 int64_t CostOfDots(const Convolution& c) {
   const int64_t numbers = c.columns.size * c.channels;
   const int64_t vector = BestConvLoops().vector;
   return c.columns.out * 2 * (numbers / vector + numbers % vector + 4);
 }
 
-// How many windows are best joined; 1: none.
+// The best number of windows to join; 1: none.
 int64_t WindowsToJoin(const Convolution& c) {
   int64_t best = 1;
   int64_t cost = c.filters == 1 ? CostOfDots(c) : CostOfJoined(c, 1);
@@ -77,12 +75,12 @@ int64_t WindowsToJoin(const Convolution& c) {
       best = windows;
     }
   }
-  // What is hardly faster is not worth a look at all of the image.
+  // A small gain does not justify checking the whole image.
   return cost * 5 < unjoined * 4 ? best : 1;
 }
 
-// Whether all of the images' numbers are: an infinite one is not to be
-// multiplied by the zeros of windows that do not see it.
+// Returns whether all elements of the images are finite: an infinite one must
+// not be multiplied by the zeros of other windows.
 bool AreFinite(Scheduler& scheduler, const Convolution& c,
                const float* images) {
   constexpr int64_t kRange = 1 << 15;
@@ -97,8 +95,8 @@ bool AreFinite(Scheduler& scheduler, const Convolution& c,
   return result.load(std::memory_order_relaxed);
 }
 
-// Rows of an image as windows see them: those of one range, with padding left
-// and right; the image itself where there is none and nobody asks for a copy.
+// The rows of an image for a range of windows, padded left and right; or the
+// image itself without padding, unless a copy is requested.
 class PaddedRows {
  public:
   explicit PaddedRows(const Convolution& c, bool always_copies)
@@ -109,7 +107,8 @@ class PaddedRows {
   }
 
   int64_t row() const { return row_; }
-  // Of `windows` rows of windows; room for vectors that reach over the end.
+  // The buffer size for `windows` rows of windows, including space for vectors
+  // that exceed the end.
   int64_t numbers(int64_t windows) const {
     if (!copies_) return 0;
     const int64_t rows =
@@ -117,20 +116,20 @@ class PaddedRows {
     return std::min(rows + 1, c_.rows.in) * row_ + 64;
   }
 
-  // Rows for windows [begin, end) of one image, copied to `room`.
-  void Take(const float* image, int64_t begin, int64_t end, float* room) {
+  // Copies the rows for windows [begin, end) of one image to `buffer`.
+  void Take(const float* image, int64_t begin, int64_t end, float* buffer) {
     first_ = std::max<int64_t>(0, c_.rows.At(begin, 0));
     const int64_t last =
         std::min(c_.rows.in, c_.rows.At(end - 1, c_.rows.size - 1) + 1);
     rows_ = image;
-    // Windows that lie beyond the image see none of it.
+    // Windows beyond the image cover no row of it.
     if (last <= first_) return;
     image += first_ * c_.columns.in * c_.channels;
     rows_ = image;
     if (!copies_) return;
-    rows_ = room;
-    for (int64_t y = first_; y < last; ++y, room += row_) {
-      CopyRow(image + (y - first_) * c_.columns.in * c_.channels, room);
+    rows_ = buffer;
+    for (int64_t y = first_; y < last; ++y, buffer += row_) {
+      CopyRow(image + (y - first_) * c_.columns.in * c_.channels, buffer);
     }
   }
 
@@ -153,10 +152,10 @@ class PaddedRows {
   const float* rows_ = nullptr;
 };
 
-// A convolution forward, with a filter that was packed.
+// A forward convolution with a packed filter.
 class Forward {
  public:
-  // With so many windows joined.
+  // With this number of joined windows.
   Forward(const Convolution& convolution, int64_t joined)
       : c_(Joined(convolution, joined)),
         unjoined_(convolution),
@@ -168,8 +167,8 @@ class Forward {
               c_.rows.pad == 0 && c_.columns.pad == 0 &&
               c_.rows.in == c_.rows.out && c_.columns.in == c_.columns.out) {}
 
-  // `at(i, k, f)` is the filter's number in row i, of number k of the image's
-  // row, for filter f.
+  // `at(i, k, f)` is the filter's element in row i, for element k of the
+  // image's row and filter f.
   template <typename At>
   absl::Status Run(OpKernelContext& context, const float* images, float* output,
                    const At& at) const {
@@ -180,9 +179,9 @@ class Forward {
     const int64_t parts =
         std::min({lines, PartsWorthOf(unjoined_),
                   2 * int64_t{context.scheduler().num_compute_threads()}});
-    const int64_t room = PaddedRows(unjoined_, false).numbers(RowsAtATime());
+    const int64_t size = PaddedRows(unjoined_, false).numbers(RowsAtATime());
     ASSIGN_OR_RETURN(Tensor tensor,
-                     context.AllocateTemp(DT_FLOAT, {filter + parts * room}));
+                     context.AllocateTemp(DT_FLOAT, {filter + parts * size}));
     float* const packed = tensor.mutable_flat<float>().data();
     const int64_t taps = unjoined_.columns.size * c_.channels;
     const int64_t apart = unjoined_.columns.stride * c_.channels;
@@ -205,7 +204,7 @@ class Forward {
           Flat(first * kFlat, std::min(last * kFlat, c_.all_windows()), images,
                packed, output);
         } else {
-          Lines(first, last, images, packed, packed + filter + i * room,
+          Lines(first, last, images, packed, packed + filter + i * size,
                 output);
         }
       }
@@ -219,13 +218,13 @@ class Forward {
   }
 
  private:
-  // Windows of 1 x 1 that a part's size is a multiple of.
+  // The size of a part of 1 x 1 windows is a multiple of this.
   static constexpr int64_t kFlat = 48;
 
   bool is_dot() const { return c_.filters == 1; }
-  // Whether some windows of a row are too few to be joined.
+  // Returns whether the last windows of a row are too few to be joined.
   bool has_rest() const { return unjoined_.columns.out % joined_ != 0; }
-  // Numbers of a row of windows.
+  // The number of elements in a row of windows.
   int64_t line() const { return unjoined_.columns.out * unjoined_.filters; }
 
   int64_t RowsAtATime() const {
@@ -236,13 +235,13 @@ class Forward {
 
   // Rows [begin, end) of windows, counted through all images.
   void Lines(int64_t begin, int64_t end, const float* images,
-             const float* filter, float* room, float* output) const {
+             const float* filter, float* buffer, float* output) const {
     PaddedRows rows(unjoined_, false);
     const int64_t most = RowsAtATime();
     while (begin < end) {
       const int64_t n = begin / c_.rows.out, y = begin % c_.rows.out;
       const int64_t count = std::min({most, end - begin, c_.rows.out - y});
-      rows.Take(images + n * c_.image_size(), y, y + count, room);
+      rows.Take(images + n * c_.image_size(), y, y + count, buffer);
       Block(rows, y, y + count, filter, output + begin * line());
       begin += count;
     }
@@ -261,7 +260,7 @@ class Forward {
       for (int64_t y = begin; y < end; ++y) {
         const TapRange taps = TapRange::Of(c_.rows, y);
         args.runs = taps.end - taps.begin;
-        // Where a window sees no row, nothing is read of what is named.
+        // For a window without rows, the operands are not read.
         const float* a =
             args.runs == 0 ? filter : rows.Row(c_.rows.At(y, taps.begin));
         Products(args, p, a, filter, taps.begin, out);
@@ -271,8 +270,8 @@ class Forward {
     }
   }
 
-  // Those that are too few to be joined, together with some before them, which
-  // become what they are.
+  // The windows that are too few to be joined, together with preceding ones,
+  // which are computed again.
   void LastWindows(OverlapArgs args, int64_t panel, const float* a,
                    const float* filter, int64_t tap, float* out) const {
     const int64_t first = unjoined_.columns.out - joined_;
@@ -281,7 +280,7 @@ class Forward {
              filter, tap, out + first * unjoined_.filters);
   }
 
-  // Windows [begin, end) of 1 x 1.
+  // 1 x 1 windows [begin, end).
   void Flat(int64_t begin, int64_t end, const float* images,
             const float* filter, float* output) const {
     OverlapArgs args;
@@ -296,7 +295,7 @@ class Forward {
     }
   }
 
-  // The filter from its row `tap` on.
+  // Multiplies the filter from its row `tap` on.
   void Products(OverlapArgs args, int64_t panel, const float* a,
                 const float* filter, int64_t tap, float* out) const {
     const ConvLoops& loops = BestConvLoops();
@@ -332,7 +331,7 @@ absl::Status RunForward(OpKernelContext& context, const Convolution& c,
   return Forward(c, joined).Run(context, images, output, at);
 }
 
-// The gradient by the filter.
+// The gradient with respect to the filter.
 class FilterGradient {
  public:
   FilterGradient(const Convolution& c)
@@ -342,12 +341,12 @@ class FilterGradient {
                    const float* gradients, float* output) const {
     const int64_t numbers = c_.taps() * c_.filters;
     const int64_t parts = std::min(c_.batch, SumsWorthOf(c_));
-    const int64_t room = RoomOfImage() + RoomOfGradient();
+    const int64_t size = SizeOfImageBuffer() + SizeOfGradientBuffer();
     ASSIGN_OR_RETURN(
         Tensor tensor,
-        context.AllocateTemp(DT_FLOAT, {(parts - 1) * numbers + parts * room}));
+        context.AllocateTemp(DT_FLOAT, {(parts - 1) * numbers + parts * size}));
     float* const sums = tensor.mutable_flat<float>().data();
-    float* const rooms = sums + (parts - 1) * numbers;
+    float* const buffers = sums + (parts - 1) * numbers;
     const auto sum_of = [&](int64_t i) {
       return i == 0 ? output : sums + (i - 1) * numbers;
     };
@@ -355,7 +354,7 @@ class FilterGradient {
                                                            int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         SumUp(c_.batch * i / parts, c_.batch * (i + 1) / parts, images,
-              gradients, rooms + i * room, sum_of(i));
+              gradients, buffers + i * size, sum_of(i));
       }
     };
     if (parts == 1) {
@@ -373,27 +372,27 @@ class FilterGradient {
         kNumbersOfPanel / (2 * BestConvLoops().vector * c_.columns.out);
     return std::clamp<int64_t>(fit, 1, c_.rows.out);
   }
-  int64_t RoomOfImage() const {
+  int64_t SizeOfImageBuffer() const {
     return PaddedRows(c_, is_row()).numbers(RowsAtATime());
   }
-  int64_t RoomOfGradient() const {
+  int64_t SizeOfGradientBuffer() const {
     if (is_row()) return 0;
     return panels_.numbers(RowsAtATime() * c_.columns.out);
   }
-  // With one filter, what is summed up is a row of the image's numbers.
+  // With one filter, the sum is a row of the image's elements.
   bool is_row() const { return c_.filters == 1; }
 
-  // Of images [begin, end).
+  // For images [begin, end).
   void SumUp(int64_t begin, int64_t end, const float* images,
-             const float* gradients, float* room, float* sum) const {
+             const float* gradients, float* buffer, float* sum) const {
     std::fill_n(sum, c_.taps() * c_.filters, 0.0f);
     PaddedRows rows(c_, is_row());
     const int64_t most = RowsAtATime();
-    float* const packed = room + RoomOfImage();
+    float* const packed = buffer + SizeOfImageBuffer();
     for (int64_t n = begin; n < end; ++n) {
       for (int64_t y = 0; y < c_.rows.out; y += most) {
         const int64_t last = std::min(y + most, c_.rows.out);
-        rows.Take(images + n * c_.image_size(), y, last, room);
+        rows.Take(images + n * c_.image_size(), y, last, buffer);
         AddRows(
             rows, y, last,
             gradients + n * c_.output_size() + y * c_.columns.out * c_.filters,
@@ -412,7 +411,7 @@ class FilterGradient {
       });
     }
     for (int64_t i = 0; i < c_.rows.size; ++i) {
-      // Windows whose row i is on the image.
+      // The windows whose row i is inside the image.
       int64_t first = begin, last = end;
       while (first < last && c_.rows.At(first, i) < 0) ++first;
       while (first < last && c_.rows.At(last - 1, i) >= c_.rows.in) --last;
@@ -471,8 +470,8 @@ class FilterGradient {
   const Panels panels_;
 };
 
-// Whether rows that windows see are not much longer than the image's, and not
-// too long for a thread to copy some.
+// Returns whether padded rows are not much longer than the image's, and short
+// enough for a thread to copy some.
 bool RowsFit(const Convolution& c) {
   constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
   for (const WindowDim* dim : {&c.rows, &c.columns}) {
@@ -494,7 +493,7 @@ bool IsBestDirect(const Convolution& c, ConvolutionPass pass) {
   if (pass == ConvolutionPass::kFilter) return false;
   const Convolution forward =
       pass == ConvolutionPass::kForward ? c : c.Reversed();
-  // Of one channel, where the filter stays in the nearest cache.
+  // With one channel, the filter fits into the first-level cache.
   constexpr int64_t kSmallFilter = 1600;
   return (forward.channels == 1 &&
           forward.taps() * forward.filters <= kSmallFilter) ||

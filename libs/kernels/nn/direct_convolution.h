@@ -1,14 +1,15 @@
-// Convolutions of floats and their gradients without windows being laid out.
+// DirectConvolution computes convolutions of floats and their gradients without
+// laying out windows.
 //
-// What a window takes of one row of an image lies there side by side, channels
-// last, and the next window's begins a stride further on: a row of the image is
-// a matrix of windows whose rows overlap, which the loops of isa/conv_isa.h
-// multiply as it is. Only padding has to be put around the rows, some at a
-// time: columns of it are multiplied as the zeros that they are, rows are not,
-// so that an infinite weight or gradient gives NaN beside the columns alone (in
-// TensorFlow at all sides of an image, or at none). Each number is summed up in
-// one order, however many threads there are; the gradient by the filter is a
-// sum of parts that the shape alone decides.
+// With channels last, the elements of a window in one image row are contiguous,
+// and the next window begins a stride later. An image row is therefore a matrix
+// of windows with overlapping rows, which the loops of isa/conv_isa.h multiply
+// in place. Only padding is added around the rows, some rows at a time. Padded
+// columns are multiplied as zeros, but padded rows are not. An infinite weight
+// or gradient therefore gives NaN next to padded columns only (in TensorFlow on
+// all sides of an image, or on none). Each sum has one order, independent of
+// the number of threads; the gradient with respect to the filter is a sum of
+// parts determined by the shape alone.
 //
 // Threads: pure functions; work is split over the Scheduler's threads.
 #ifndef WEFT_LIBS_KERNELS_NN_DIRECT_CONVOLUTION_H_
@@ -20,16 +21,16 @@
 
 namespace weft {
 
-// Whether it can be done so. No size may be 0.
+// Returns whether DirectConvolution supports it. No size may be 0.
 bool IsDirect(const Convolution& sizes, ConvolutionPass pass);
 
-// Whether that is faster than oneDNN where vectors are as long as AVX-512's: of
-// few filters a vector of theirs is mostly empty, and of one channel there is
-// little to read again. REQUIRES: IsDirect.
+// Returns whether it is faster than oneDNN with AVX-512: with few filters,
+// oneDNN's vectors are mostly empty, and with one channel little data is
+// reused. REQUIRES: IsDirect.
 bool IsBestDirect(const Convolution& sizes, ConvolutionPass pass);
 
-// `first` and `second` are what the pass takes, plain and in this order: image,
-// filter, gradient. `output` is written whole. REQUIRES: IsDirect.
+// `first` and `second` are the pass's inputs without layout changes, in the
+// order image, filter, gradient. `output` is overwritten. REQUIRES: IsDirect.
 absl::Status DirectConvolution(OpKernelContext& context,
                                const Convolution& sizes, ConvolutionPass pass,
                                const float* first, const float* second,

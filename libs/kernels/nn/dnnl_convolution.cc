@@ -17,11 +17,11 @@ namespace {
 
 using SharedPrimitive = std::shared_ptr<const DnnlPrimitive>;
 
-// Below so many channels oneDNN makes the gradient by the image as if there
-// were as many.
+// For fewer channels, oneDNN's gradient with respect to the image takes as long
+// as for this many.
 constexpr int64_t kMinChannelsOfInput = 8;
 
-// oneDNN counts in 64 bits, but its loops over a dimension in 32.
+// oneDNN's sizes have 64 bits, but its loops over a dimension use 32.
 bool FitsInt(const Convolution& c) {
   constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
   for (const int64_t size :
@@ -50,8 +50,8 @@ std::vector<Piece> CutImages(const Convolution& c, int64_t parts) {
   return pieces;
 }
 
-// The windows of rows [begin, end), and the rows that they see. Nothing where
-// they see only padding.
+// The windows of rows [begin, end), and the rows that they cover; nullopt if
+// they cover only padding.
 std::optional<WindowDim> BandOf(const WindowDim& rows, int64_t begin,
                                 int64_t end, int64_t& first) {
   const int64_t from = rows.At(begin, 0);
@@ -64,7 +64,7 @@ std::optional<WindowDim> BandOf(const WindowDim& rows, int64_t begin,
   return band;
 }
 
-// Each image into `bands`. Empty where that does not work.
+// Divides each image into `bands`. Empty if that is not possible.
 std::vector<Piece> CutRows(const Convolution& c, int64_t bands) {
   std::vector<Piece> pieces;
   const int64_t step = CeilOfRatio(c.rows.out, bands);
@@ -89,7 +89,7 @@ std::vector<Piece> CutRows(const Convolution& c, int64_t bands) {
 std::vector<Piece> Cut(const Convolution& c, ConvolutionPass pass,
                        int threads) {
   if (pass == ConvolutionPass::kFilter) return CutImages(c, SumsWorthOf(c));
-  // Two for each thread: one that comes late does not hold up the rest.
+  // Two per thread, so that a late thread does not delay the others.
   const int64_t parts =
       threads == 1 ? 1 : std::min<int64_t>(2 * threads, PartsWorthOf(c));
   if (pass == ConvolutionPass::kForward && parts > c.batch) {
@@ -108,7 +108,7 @@ absl::StatusOr<dnnl_memory_desc_t> LayoutOf(const DnnlLibrary& library,
   dnnl_memory_desc_t layout;
   if (library.memory_desc_init_by_tag(&layout, 4, dims, type, tag) !=
       dnnl_success) {
-    return absl::UnimplementedError("oneDNN has no such layout");
+    return absl::UnimplementedError("oneDNN does not support the layout");
   }
   return layout;
 }
@@ -121,7 +121,7 @@ absl::StatusOr<dnnl_memory_desc_t> FilterLayout(const DnnlLibrary& library,
                   type, tag);
 }
 
-// How many blocks of filters a layout has; one where they are not whole.
+// The number of filter blocks in a layout; 1 if they are not complete.
 int64_t BlocksOfFilters(const dnnl_memory_desc_t& layout) {
   if (layout.format_kind != dnnl_blocked) return 1;
   const dnnl_blocking_desc_t& blocking = layout.format_desc.blocking;
@@ -132,7 +132,8 @@ int64_t BlocksOfFilters(const dnnl_memory_desc_t& layout) {
   return layout.dims[0] % block == 0 ? layout.dims[0] / block : 1;
 }
 
-// `count` filters of a layout from `first` on. REQUIRES: they are whole blocks.
+// `count` filters of a layout, starting at `first`. REQUIRES: they are complete
+// blocks.
 absl::StatusOr<dnnl_memory_desc_t> FiltersOf(const DnnlLibrary& library,
                                              const dnnl_memory_desc_t& layout,
                                              int64_t first, int64_t count) {
@@ -142,13 +143,13 @@ absl::StatusOr<dnnl_memory_desc_t> FiltersOf(const DnnlLibrary& library,
   dnnl_memory_desc_t part;
   if (library.memory_desc_init_submemory(&part, &layout, sizes, offsets) !=
       dnnl_success) {
-    return absl::UnimplementedError("oneDNN can't cut the layout");
+    return absl::UnimplementedError("oneDNN cannot divide the layout");
   }
   return part;
 }
 
-// What a pass takes and gives: images, outputs and their gradients are of the
-// first type. A filter is too, but its gradient is a sum of floats.
+// The types of a pass: images, outputs and their gradients have the first type.
+// A filter does, too, but its gradient is a sum of floats.
 struct Types {
   dnnl_data_type_t image, filter;
 
@@ -158,8 +159,8 @@ struct Types {
   }
 };
 
-// Layouts of one convolution: plain, but for the filter, which is as oneDNN
-// likes it unless `filter` says how.
+// The layouts of one convolution: unblocked, except for the filter, whose
+// layout oneDNN chooses unless `filter` is given.
 struct Layouts {
   dnnl_memory_desc_t image, filter, output;
 
@@ -182,12 +183,12 @@ struct Layouts {
   }
 };
 
-// Padding after the last row or column, as oneDNN wants it said.
+// The padding after the last row or column, in oneDNN's convention.
 int64_t PaddingAfter(const WindowDim& dim) {
   return std::max<int64_t>(dim.At(dim.out - 1, dim.size - 1) - (dim.in - 1), 0);
 }
 
-// What oneDNN is told of the windows.
+// The window description for oneDNN.
 struct Windows {
   dnnl_dims_t strides, dilations, before, after;
 
@@ -198,7 +199,7 @@ struct Windows {
         after{PaddingAfter(c.rows), PaddingAfter(c.columns)} {}
 };
 
-// UNIMPLEMENTED where oneDNN would lay windows out, one number at a time.
+// Returns UNIMPLEMENTED if oneDNN would lay out windows one element at a time.
 absl::StatusOr<DnnlDescriptor> DescribeFast(const DnnlLibrary& library,
                                             const dnnl_convolution_desc_t& desc,
                                             const DnnlDescriptor* hint) {
@@ -222,7 +223,7 @@ absl::StatusOr<DnnlDescriptor> DescribeForward(
           &desc, dnnl_forward_training, dnnl_convolution_direct, &layouts.image,
           &layouts.filter, nullptr, &layouts.output, windows.strides,
           windows.dilations, windows.before, windows.after) != dnnl_success) {
-    return absl::UnimplementedError("oneDNN has no such convolution");
+    return absl::UnimplementedError("oneDNN does not support the convolution");
   }
   return DescribeFast(library, desc, nullptr);
 }
@@ -230,7 +231,7 @@ absl::StatusOr<DnnlDescriptor> DescribeForward(
 absl::StatusOr<DnnlDescriptor> DescribeGradient(
     const DnnlLibrary& library, ConvolutionPass pass, const Convolution& c,
     Types types, const dnnl_memory_desc_t* filter) {
-  // Its filter may lie in another way.
+  // Its filter may have another layout.
   ASSIGN_OR_RETURN(
       const DnnlDescriptor forward,
       DescribeForward(library, c, {types.image, types.image}, nullptr));
@@ -249,7 +250,7 @@ absl::StatusOr<DnnlDescriptor> DescribeGradient(
                 nullptr, &layouts.output, windows.strides, windows.dilations,
                 windows.before, windows.after);
   if (status != dnnl_success) {
-    return absl::UnimplementedError("oneDNN has no such gradient");
+    return absl::UnimplementedError("oneDNN does not support the gradient");
   }
   return DescribeFast(library, desc, &forward);
 }
@@ -265,7 +266,7 @@ absl::StatusOr<SharedPrimitive> NewPrimitive(const DnnlLibrary& library,
   return DnnlPrimitive::Create(std::move(descriptor));
 }
 
-// oneDNN's names of what a pass takes and gives.
+// oneDNN's names of a pass's arguments.
 int ImageOf(ConvolutionPass pass) {
   return pass == ConvolutionPass::kInput ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC;
 }
@@ -277,15 +278,14 @@ int OutputOf(ConvolutionPass pass) {
   return pass == ConvolutionPass::kForward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST;
 }
 
-// Room for one call, in floats; each place begins on a line of the cache.
+// The size of a buffer in floats; each part is aligned to a cache line.
 int64_t FloatsOf(size_t bytes) {
   return CeilOfRatio(static_cast<int64_t>(bytes), 64) * 16;
 }
 
 }  // namespace
 
-// How one convolution is done: its parts, and what oneDNN has compiled for
-// them.
+// The parts of a convolution, and their oneDNN primitives.
 class DnnlConvolution::Plan {
  public:
   static absl::StatusOr<SharedPlan> Create(const DnnlLibrary& library,
@@ -338,12 +338,12 @@ class DnnlConvolution::Plan {
     const void* output;
   };
 
-  // Of an image or an output.
+  // The address within an image or an output.
   const void* At(const void* data, int64_t number) const {
     return static_cast<const char*>(data) + number * size_;
   }
 
-  // Pieces of one shape share what is compiled.
+  // Pieces of the same shape share a primitive.
   absl::StatusOr<SharedPrimitive> PrimitiveFor(
       const DnnlLibrary& library, const Convolution& sizes,
       const dnnl_memory_desc_t* filter) const {
@@ -353,7 +353,7 @@ class DnnlConvolution::Plan {
     return NewPrimitive(library, pass_, sizes, types_, filter);
   }
 
-  // Between the filter as the graph has it and as oneDNN wants it.
+  // Conversions between the graph's and oneDNN's filter layout.
   absl::Status AddReorders(const DnnlLibrary& library, const Convolution& c,
                            const dnnl_memory_desc_t& packed) {
     ASSIGN_OR_RETURN(const dnnl_memory_desc_t plain,
@@ -385,8 +385,8 @@ class DnnlConvolution::Plan {
     return absl::OkStatus();
   }
 
-  // Into how many a filter is cut that is worth it; each needs a part's
-  // scratchpad.
+  // The number of pieces into which converting a filter is worth dividing; each
+  // needs a part's scratchpad.
   int64_t PiecesOfFilter(const dnnl_memory_desc_t& packed) const {
     constexpr int64_t kWorth = 1 << 14;
     const int64_t blocks = BlocksOfFilters(packed);
@@ -406,19 +406,20 @@ class DnnlConvolution::Plan {
         });
   }
 
-  // Room for all parts' scratchpads at once, and `more` numbers before them.
-  absl::StatusOr<Tensor> NewRoom(OpKernelContext& context, int64_t more) const {
+  // Allocates all parts' scratchpads, preceded by `more` elements.
+  absl::StatusOr<Tensor> NewBuffer(OpKernelContext& context,
+                                   int64_t more) const {
     return context.AllocateTemp(
         DT_FLOAT, {more + std::max<int64_t>(1, scratchpad_) *
                               static_cast<int64_t>(parts_.size())});
   }
 
-  // The filter is laid out, then each part runs on its own.
+  // Converts the filter, then runs each part separately.
   template <typename PointersOf>
   absl::Status RunParts(OpKernelContext& context, const void* filter,
                         const PointersOf& pointers_of) const {
-    ASSIGN_OR_RETURN(Tensor room, NewRoom(context, filter_));
-    float* const packed = room.mutable_flat<float>().data();
+    ASSIGN_OR_RETURN(Tensor buffer, NewBuffer(context, filter_));
+    float* const packed = buffer.mutable_flat<float>().data();
     float* const scratchpads = packed + filter_;
     RETURN_IF_ERROR(Reorder(context, filter, packed, scratchpads));
     return ForEachPart(context, [&](int64_t i) {
@@ -430,12 +431,12 @@ class DnnlConvolution::Plan {
     });
   }
 
-  // Each part makes a sum; they are added up in order.
+  // Each part computes a sum; these are added in order.
   absl::Status RunSums(OpKernelContext& context, const void* images,
                        const void* gradients, void* output) const {
     const int64_t count = static_cast<int64_t>(parts_.size());
-    ASSIGN_OR_RETURN(Tensor room, NewRoom(context, filter_ * count));
-    float* const sums = room.mutable_flat<float>().data();
+    ASSIGN_OR_RETURN(Tensor buffer, NewBuffer(context, filter_ * count));
+    float* const sums = buffer.mutable_flat<float>().data();
     float* const scratchpads = sums + filter_ * count;
     RETURN_IF_ERROR(ForEachPart(context, [&](int64_t i) {
       const Piece& piece = parts_[i].piece;
@@ -467,12 +468,12 @@ class DnnlConvolution::Plan {
 
   ConvolutionPass pass_ = ConvolutionPass::kForward;
   Types types_ = {dnnl_f32, dnnl_f32};
-  int64_t size_ = 0;         // bytes of a number of an image
+  int64_t size_ = 0;         // bytes per element of an image
   std::vector<Part> parts_;  // at least one
-  // Each of some of the filters; at least one.
+  // Each converts some of the filters; at least one.
   std::vector<SharedPrimitive> reorders_;
-  int64_t filter_ = 0;      // of the filter as oneDNN wants it, in floats
-  int64_t scratchpad_ = 0;  // of a part, in floats
+  int64_t filter_ = 0;      // floats of the converted filter
+  int64_t scratchpad_ = 0;  // floats per part
 };
 
 DnnlConvolution::DnnlConvolution(const DnnlLibrary* library,

@@ -1,15 +1,16 @@
-// DnnlConvolution: convolutions of floats, or of bfloat16 numbers on processors
-// that multiply these themselves, and their gradients by oneDNN, where it is
-// there and fast.
+// DnnlConvolution computes convolutions and their gradients with oneDNN, if it
+// is available and fast: for floats, and for bfloat16 on CPUs with bfloat16
+// instructions.
 //
-// Images and gradients stay as they are, channels last: what oneDNN gains by
-// blocks of channels it loses again by laying them out (measured, AVX2). Only
-// the filter is laid out anew, once a call. The work is cut into parts that the
-// Scheduler's threads take: images, or bands of rows where images are few. Each
-// number of a convolution and of its gradient by the image is made by one part
-// in one order, however the work is cut. The gradient by the filter sums over
-// images: it is cut by the shape alone, and the parts' sums are added in order,
-// so that it does not depend on the number of threads.
+// Images and gradients keep their layout, channels last: what oneDNN gains with
+// blocked channels is lost in converting the layout (measured with AVX2). Only
+// the filter is converted, once per call. The work is divided into parts for
+// the Scheduler's threads: images, or bands of rows for few images. Each
+// element of a convolution and of its gradient with respect to the image is
+// computed by one part in one order, however the work is divided. The gradient
+// with respect to the filter sums over images: it is divided by the shape
+// alone, and the parts' sums are added in order, so that it does not depend on
+// the number of threads.
 #ifndef WEFT_LIBS_KERNELS_NN_DNNL_CONVOLUTION_H_
 #define WEFT_LIBS_KERNELS_NN_DNNL_CONVOLUTION_H_
 
@@ -24,23 +25,23 @@ namespace weft {
 
 struct DnnlLibrary;
 
-// Belongs to a kernel, which does one pass; keeps what oneDNN has compiled for
-// the last shapes. Thread-safe.
+// Belongs to a kernel of one pass; caches oneDNN primitives of the last shapes.
+// Thread-safe.
 class DnnlConvolution {
  public:
-  // Of floats or bfloat16 numbers, as `type` says. `library` null: nothing is
-  // ever done here.
+  // For floats or bfloat16, by `type`. With a null `library`, CanRun always
+  // returns false.
   DnnlConvolution(const DnnlLibrary* library, ConvolutionPass pass,
                   DataType type);
   ~DnnlConvolution();
 
-  // Whether Run does it.
+  // Returns whether Run supports the convolution.
   bool CanRun(OpKernelContext& context, const Convolution& sizes);
 
-  // `first` and `second` are what the pass takes, plain and in this order:
-  // image, filter, gradient. `output` is written whole. False: oneDNN has no
-  // good way for such a convolution, and nothing was done.
-  // REQUIRES: no size is 0.
+  // `first` and `second` are the pass's inputs without layout changes, in the
+  // order image, filter, gradient. `output` is overwritten. Returns false,
+  // without any effect, if oneDNN has no good implementation. REQUIRES: no size
+  // is 0.
   absl::StatusOr<bool> Run(OpKernelContext& context, const Convolution& sizes,
                            const void* first, const void* second, void* output);
 
@@ -48,7 +49,7 @@ class DnnlConvolution {
   class Plan;
   using SharedPlan = std::shared_ptr<const Plan>;
 
-  // Null: there is no good way.
+  // Returns null if there is no good implementation.
   SharedPlan PlanFor(OpKernelContext& context, const Convolution& sizes);
 
   const DnnlLibrary* const library_;

@@ -12,16 +12,17 @@
 namespace weft {
 namespace {
 
-// Of the block of one value. A few of them fit in the first cache.
+// The block of one value. A few blocks fit into the first-level cache.
 constexpr int64_t kBlockBytes = 4096;
 
-// Whether it is one row of a tensor of that shape.
+// Returns whether it is one row of a tensor of that shape.
 bool IsRowOf(const TensorShape& row, const TensorShape& whole) {
   return row.rank() == 1 && whole.rank() >= 2 &&
          row.dim(0) == whole.dim(whole.rank() - 1);
 }
 
-// What a step gives of operands of these shapes, if it can be done by blocks.
+// The result shape of a step for operands of these shapes, if it can be
+// computed in blocks.
 const TensorShape* ResultShape(const ElementLoops& loops, const TensorShape& x,
                                const TensorShape* y) {
   if (loops.unary != nullptr) return &x;
@@ -32,8 +33,8 @@ const TensorShape* ResultShape(const ElementLoops& loops, const TensorShape& x,
   return x.rank() == 0 || IsRowOf(x, *y) ? y : nullptr;
 }
 
-// What there is of a value: as many elements as the result has, or fewer, which
-// are repeated.
+// The extent of a value: all elements of the result, or a row or scalar that is
+// repeated.
 enum class Extent { kWhole, kRow, kScalar };
 
 Extent ExtentOf(const TensorShape& shape, const TensorShape& whole) {
@@ -43,13 +44,13 @@ Extent ExtentOf(const TensorShape& shape, const TensorShape& whole) {
 }
 
 struct Value {
-  const char* data;  // of all elements, or, of a step, of the block's
+  const char* data;  // all elements, or the block's for a step
   Extent extent;
 };
 
 }  // namespace
 
-// A run of a program.
+// One run of a program.
 class ElementProgram::Blocks {
  public:
   Blocks(const ElementProgram& program, absl::Span<const Tensor* const> args,
@@ -72,13 +73,14 @@ class ElementProgram::Blocks {
     }
   }
 
-  // Ranges begin and end at multiples of it.
+  // Ranges begin and end at multiples of this.
   int64_t granule() const {
     return has_rows_ && columns_ <= block() ? columns_ : 1;
   }
 
   void Run(int64_t begin, int64_t end) {
-    // Few values wait at a time, so that the stack mostly has room for them.
+    // Usually few values are live at a time, so that the stack has room for
+    // them.
     constexpr int kUsual = 4;
     alignas(64) char usual[kUsual * kBlockBytes];
     std::unique_ptr<char[]> more;
@@ -99,10 +101,10 @@ class ElementProgram::Blocks {
  private:
   using Values = absl::InlinedVector<Value, 16>;
 
-  // Elements that a block has at most.
+  // The maximum number of elements in a block.
   int64_t block() const { return kBlockBytes / size_; }
 
-  // A block has whole rows, or lies in one, where rows matter.
+  // If rows matter, a block has whole rows, or is inside one.
   int64_t SizeAt(int64_t begin, int64_t end) const {
     const int64_t most = std::min(block(), end - begin);
     if (!has_rows_) return most;
@@ -136,8 +138,8 @@ class ElementProgram::Blocks {
     }
   }
 
-  // Which operand counts as the scalar, and that rows meet one by one, is the
-  // kernels' choice too.
+  // The choice of the scalar operand, and the handling of rows one by one,
+  // match the kernels.
   void Combine(const ElementLoops& loops, Value x, Value y, int64_t begin,
                int64_t n, char* out) const {
     if (loops.pair != nullptr) return loops.pair(x.data, y.data, out, n);
@@ -155,7 +157,7 @@ class ElementProgram::Blocks {
 
   void CombineRows(const ElementLoops& loops, Value x, Value y, int64_t begin,
                    int64_t n, char* out) const {
-    const bool is_part = columns_ > block();  // of one row
+    const bool is_part = columns_ > block();  // part of one row
     const int64_t offset = is_part ? begin % columns_ * size_ : 0;
     const int64_t columns = is_part ? n : columns_;
     const bool x_is_row = x.extent == Extent::kRow;
@@ -193,7 +195,7 @@ absl::StatusOr<ElementProgram> ElementProgram::Of(
     const auto is_there = [&](int i) { return i >= 0 && i < end; };
     if (!is_there(steps[k].x) || (has_two && !is_there(steps[k].y))) {
       return absl::InvalidArgumentError(
-          absl::StrCat("function ", k, " takes a value that is not there yet"));
+          absl::StrCat("function ", k, " uses a value that is computed later"));
     }
     if (!has_two) steps[k].y = -1;
   }
@@ -208,8 +210,8 @@ ElementProgram::ElementProgram(int num_args, int64_t element_size,
   PlaceResults();
 }
 
-// A place is free again after the last step that reads it. The last step writes
-// where the result is to be.
+// A buffer is reused after the last step that reads it. The last step writes to
+// the result.
 void ElementProgram::PlaceResults() {
   const int count = static_cast<int>(steps_.size());
   std::vector<int> last_use(count, -1);
@@ -258,7 +260,7 @@ void ElementProgram::Run(OpKernelContext& context,
   const auto range = [&](int64_t begin, int64_t end) {
     blocks.Run(begin * granule, end * granule);
   };
-  // A step on what is in the cache takes about half of what it takes alone.
+  // A step on data in the cache takes about half the time of a separate kernel.
   const int64_t cost = static_cast<int64_t>(steps_.size() + 1) / 2;
   ParallelLoop(context, n / granule, granule * cost, std::ref(range));
 }

@@ -1,7 +1,7 @@
-// ElementProgram: several element-wise functions, one after the other, in one
-// pass over memory: a block of elements goes through all of them while it is in
-// the processor's first cache. The loops are those of the kernels that run the
-// functions one by one, so each element comes out the same to the bit.
+// ElementProgram applies several elementwise functions in one pass over memory:
+// a block of elements passes through all functions while it is in the
+// first-level cache. The loops are those of the functions' own kernels, so
+// results are bitwise equal.
 #ifndef WEFT_LIBS_KERNELS_NN_ELEMENT_PROGRAM_H_
 #define WEFT_LIBS_KERNELS_NN_ELEMENT_PROGRAM_H_
 
@@ -16,13 +16,13 @@
 
 namespace weft {
 
-// One function, of floating-point numbers, so that it has a result for each.
-// Values are numbered: first the program's arguments, then what
-// the steps give.
+// One function on floating-point numbers, which is defined for all of them.
+// Values are numbered: first the program's arguments, then the results of the
+// steps.
 struct ElementStep {
   ElementLoops loops;
   int x = 0;
-  int y = -1;  // of a function of two
+  int y = -1;  // of a binary function
 };
 
 // Threads: a value; work is split over the Scheduler's threads.
@@ -30,17 +30,17 @@ class ElementProgram {
  public:
   static constexpr int kMaxSteps = 32;
 
-  // INVALID_ARGUMENT where a step takes what is not there yet.
+  // Returns INVALID_ARGUMENT if a step uses a later value.
   static absl::StatusOr<ElementProgram> Of(int num_args, int64_t element_size,
                                            std::vector<ElementStep> steps);
 
-  // The shape of the result, where all values have that shape, but for scalars
-  // and arguments that are one row of it; else none: then it must be computed
-  // step by step, or a step will refuse its operands.
+  // The shape of the result, if all values have that shape, except scalars and
+  // arguments that are one row of it. Otherwise nullopt: the steps must then be
+  // computed one by one, or one of them rejects its operands.
   std::optional<TensorShape> ShapeOf(
       absl::Span<const Tensor* const> args) const;
 
-  // `out` has that shape, and may be the memory of an argument that has it.
+  // `out` must have that shape, and may share the memory of such an argument.
   void Run(OpKernelContext& context, absl::Span<const Tensor* const> args,
            Tensor& out) const;
 
@@ -57,7 +57,7 @@ class ElementProgram {
   int num_args_;
   int64_t element_size_;
   std::vector<ElementStep> steps_;
-  // By step: in which piece of memory for a block its result lies.
+  // For each step, the block buffer that holds its result.
   std::vector<int> places_;
   int num_places_ = 0;
 };

@@ -1,9 +1,8 @@
-// What one node does in the place of several (libs/passes/element_fusion.h): a
-// product or a convolution, and element-wise functions of it; or such functions
-// alone. Each of the nodes has its own kernel here: where shapes meet by
-// broadcasting, or not at all, they run one after the other, as the nodes
-// would. _SlicedMatMul is a product of which a Slice leaves a part
-// (libs/passes/slice_fusion.h).
+// Kernels of nodes that replace several nodes (libs/passes/element_fusion.h): a
+// product or a convolution followed by elementwise functions, or such functions
+// alone. Each replaced node has its own kernel here: if shapes broadcast or do
+// not match, these run one after another, as the nodes would. _SlicedMatMul is
+// a product of which a Slice keeps a part (libs/passes/slice_fusion.h).
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -29,7 +28,7 @@
 namespace weft {
 namespace {
 
-// One of the nodes.
+// One of the replaced nodes.
 struct Member {
   std::string name;
   std::string op;
@@ -103,7 +102,7 @@ class FusedKernel : public OpKernel {
     return inputs;
   }
 
-  // In the memory of an input of that shape that nobody else holds.
+  // Allocates the output in an unshared input of that shape, if any.
   static absl::StatusOr<Tensor*> OutputOf(OpKernelContext& context,
                                           const TensorShape& shape) {
     for (int i = 0; i < context.num_inputs(); ++i) {
@@ -115,7 +114,7 @@ class FusedKernel : public OpKernel {
     return context.AllocateOutput(0, shape);
   }
 
-  // A value goes when nothing takes it any more, as it would between nodes.
+  // A value is released after its last use, as between nodes.
   absl::Status ComputeOneByOne(OpKernelContext& context,
                                std::vector<Tensor> values) const {
     for (size_t k = 0; k < program_.steps().size(); ++k) {
@@ -123,7 +122,7 @@ class FusedKernel : public OpKernel {
       Slot operands[2];
       operands[0].tensor = values[step.x];
       if (step.y >= 0) operands[1].tensor = values[step.y];
-      // A result that is not taken again may be written into.
+      // A result without further uses may be overwritten.
       for (const int value : {step.x, step.y}) {
         if (IsOver(value, k)) values[value] = Tensor();
       }
@@ -137,7 +136,7 @@ class FusedKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  // Whether nothing after step `k` takes a value, which may be none.
+  // Returns whether no step after `k` uses the value, which may be -1.
   bool IsOver(int value, size_t k) const {
     if (value < 0) return false;
     for (size_t later = k + 1; later < program_.steps().size(); ++later) {
@@ -151,8 +150,8 @@ class FusedKernel : public OpKernel {
   const ElementProgram program_;
 };
 
-// Where a part of a product is not to the bit what it is in the whole, or an
-// operand is wrong, the members run one after the other.
+// If the bits of a part differ from those of the whole, or an operand is
+// invalid, the members run one after another.
 class SlicedMatMulKernel : public OpKernel {
  public:
   SlicedMatMulKernel(const OpKernelConstruction& construction, Member product,
@@ -180,7 +179,7 @@ class SlicedMatMulKernel : public OpKernel {
  private:
   struct Part {
     MatMulArgs args;
-    int64_t a = 0, b = 0;  // where its first row and column lie
+    int64_t a = 0, b = 0;  // its first row and column
   };
 
   absl::Status ComputeOneByOne(OpKernelContext& context) const {
@@ -196,8 +195,8 @@ class SlicedMatMulKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  // Nothing where there is no product or no slice of it, or where it has to be
-  // cut out of the whole.
+  // nullopt if there is no valid product or slice, or if the slice must be cut
+  // from the whole product.
   std::optional<Part> PartOf(const OpKernelContext& context) const {
     const TensorShape& a = context.input(0).shape();
     const TensorShape& b = context.input(1).shape();
@@ -227,14 +226,14 @@ class SlicedMatMulKernel : public OpKernel {
   const bool transpose_b_;
 };
 
-// Makes the kernels of the nodes that one stands for.
+// Creates the kernels of the replaced nodes.
 class MemberMaker {
  public:
   MemberMaker(const KernelRegistry& registry,
               const OpKernelConstruction& construction)
       : registry_(registry), construction_(construction) {}
 
-  // The product, whose attrs are the node's.
+  // The product, with the attrs of the node.
   absl::StatusOr<Member> MakeHead(const std::string& name,
                                   const std::string& op) const {
     NodeSpec spec{.name = name, .op = op};
@@ -249,7 +248,7 @@ class MemberMaker {
     return OfMember(Make(std::move(spec), {type, type}), name, op);
   }
 
-  // A Slice of a matrix, by the node's own name.
+  // A Slice of a matrix, with the node's own name.
   absl::StatusOr<Member> MakeSlice() const {
     const std::string& name = construction_.node().name();
     ASSIGN_OR_RETURN(const DataType type, construction_.GetAttr<DataType>("T"));
@@ -262,14 +261,14 @@ class MemberMaker {
                     name, "Slice");
   }
 
-  // A function of elements. What else the node says is of the product alone.
+  // An elementwise function. The other attrs of the node belong to the product.
   absl::StatusOr<Member> MakeFunction(const std::string& name,
                                       const std::string& op, DataType type,
                                       int num_inputs) const {
-    // An op of ours might be made of itself.
+    // Fused ops could otherwise contain themselves.
     if (absl::StartsWith(op, "_")) {
       return absl::InvalidArgumentError(
-          absl::StrCat("op '", op, "' can't be fused"));
+          absl::StrCat("op '", op, "' cannot be fused"));
     }
     return OfMember(Make({.name = name, .op = op, .attrs = {{"T", type}}},
                          DataTypeVector(num_inputs, type)),
@@ -290,7 +289,7 @@ class MemberMaker {
     const std::string name = spec.name, op = spec.op;
     if (graph.FindOp(op) == nullptr) {
       return absl::InvalidArgumentError(
-          absl::StrCat("there is no op '", op, "' to be fused"));
+          absl::StrCat("op '", op, "' to be fused is not registered"));
     }
     for (size_t i = 0; i < inputs.size(); ++i) {
       const auto index = static_cast<int64_t>(i);
@@ -317,7 +316,7 @@ class MemberMaker {
   const OpKernelConstruction& construction_;
 };
 
-// What the attrs of a node say.
+// The attrs of a node.
 struct FusedAttrs {
   DataType type = DT_INVALID;
   std::vector<std::string> ops, names;
@@ -354,12 +353,12 @@ absl::StatusOr<ElementStep> StepOf(const Member& member, DataType type,
   if (kernel == nullptr || !kernel->loops().any() ||
       member.types != DataTypeVector{type} ||
       kernel->loops().num_operands() != (y < 0 ? 1 : 2)) {
-    return OfMember(absl::InvalidArgumentError(absl::StrCat(
-                        "op '", member.op,
-                        "' can't be fused: it is no function of elements")),
-                    member.name, member.op);
+    return OfMember(
+        absl::InvalidArgumentError(absl::StrCat(
+            "op '", member.op, "' cannot be fused: it is not elementwise")),
+        member.name, member.op);
   }
-  // Numbers beyond these are refused as those of no value.
+  // Larger numbers are rejected as invalid value numbers.
   const auto number = [](int64_t value) {
     return static_cast<int>(std::clamp<int64_t>(value, -1, 1 << 20));
   };
@@ -388,7 +387,7 @@ absl::StatusOr<std::unique_ptr<OpKernel>> MakeFused(
     steps.push_back(step);
     members.functions.push_back(std::move(member));
   }
-  // The product comes after the other arguments.
+  // The product follows the other arguments.
   const int num_args = construction.node().num_inputs() - (has_head ? 1 : 0);
   ASSIGN_OR_RETURN(ElementProgram program,
                    ElementProgram::Of(
@@ -429,7 +428,8 @@ void RegisterFusedKernels(KernelRegistry& registry) {
     for (const char* head : {"MatMul", "Conv2D", "DepthwiseConv2dNative"}) {
       add(absl::StrCat("_Fused", head), head, type, /*is_cheap=*/false);
     }
-    // The others' loops of exponentials and the like have no vectors.
+    // For other types, the loops of exponentials and similar functions are not
+    // vectorized.
     const bool is_cheap = type == DT_FLOAT || type == DT_DOUBLE;
     add("_FusedElementwise", "", type, is_cheap);
   }

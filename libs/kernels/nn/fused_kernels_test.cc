@@ -123,7 +123,7 @@ constexpr const char* kBinary[] = {"AddV2",    "Sub",      "Mul",
                                    "TanhGrad", "ReluGrad", "SquaredDifference",
                                    "EluGrad",  "SqrtGrad", "BiasAdd"};
 
-TEST_F(FusedKernelsTest, MadeUpChainsGiveTheSameBits) {
+TEST_F(FusedKernelsTest, RandomChainsHaveTheSameBits) {
   const DataType kTypes[] = {DT_FLOAT, DT_FLOAT, DT_DOUBLE, DT_HALF,
                              DT_BFLOAT16};
   for (int n = 0; n < 600; ++n) {
@@ -153,7 +153,7 @@ TEST_F(FusedKernelsTest, MadeUpChainsGiveTheSameBits) {
   }
 }
 
-TEST_F(FusedKernelsTest, LargeOnesAreSplitOverThreads) {
+TEST_F(FusedKernelsTest, LargeTensorsAreSplitOverThreads) {
   const Tensor x = Values(DT_FLOAT, {700, 301});
   const Tensor bias = Values(DT_FLOAT, {301});
   ExpectSame({x, bias}, {{"BiasAdd", 0, 1}, {"Relu", 2}});
@@ -161,7 +161,7 @@ TEST_F(FusedKernelsTest, LargeOnesAreSplitOverThreads) {
 }
 
 // Two results wait for each other's turn at a time, or more than a few do.
-TEST_F(FusedKernelsTest, ManyValuesMayWait) {
+TEST_F(FusedKernelsTest, ManyIntermediateValuesAreKept) {
   const Tensor x = Values(DT_FLOAT, {50, 70});
   Functions functions;
   for (int64_t k = 0; k < 9; ++k) {
@@ -173,7 +173,7 @@ TEST_F(FusedKernelsTest, ManyValuesMayWait) {
   ExpectSame({x}, functions);
 }
 
-TEST_F(FusedKernelsTest, AnInputThatNobodyHoldsIsWrittenInto) {
+TEST_F(FusedKernelsTest, UnsharedInputIsReused) {
   Tensor x = Values(DT_FLOAT, {20, 300});
   ASSERT_OK_AND_ASSIGN(const Tensor wanted,
                        OneByOne({x}, {{"Neg", 0}, {"AddV2", 1, 0}}));
@@ -191,7 +191,7 @@ TEST_F(FusedKernelsTest, AnInputThatNobodyHoldsIsWrittenInto) {
   EXPECT_NE(got.data(), memory);
 }
 
-TEST_F(FusedKernelsTest, ProductsGiveTheSameBits) {
+TEST_F(FusedKernelsTest, ProductsHaveTheSameBits) {
   for (const DataType type : {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16}) {
     const Tensor a = Values(type, {65, 40}), b = Values(type, {40, 130});
     const Tensor bias = Values(type, {130}), y = Values(type, {65, 130});
@@ -208,7 +208,7 @@ TEST_F(FusedKernelsTest, ProductsGiveTheSameBits) {
   }
 }
 
-TEST_F(FusedKernelsTest, ConvolutionsGiveTheSameBits) {
+TEST_F(FusedKernelsTest, ConvolutionsHaveTheSameBits) {
   const Tensor image = Values(DT_FLOAT, {3, 9, 8, 4});
   const Tensor bias = Values(DT_FLOAT, {8});
   for (const char* op : {"Conv2D", "DepthwiseConv2dNative"}) {
@@ -273,7 +273,7 @@ class SlicedMatMulTest : public FusedKernelsTest {
   }
 };
 
-TEST_F(SlicedMatMulTest, GivesTheSameBits) {
+TEST_F(SlicedMatMulTest, HasTheSameBits) {
   const Corner corners[] = {{{0, 0}, {-1, -1}}, {{0, 1}, {-1, 2}},
                             {{1, 0}, {1, -1}},  {{2, 1}, {1, 1}},
                             {{0, 2}, {-1, 1}},  {{1, 2}, {2, 1}},
@@ -297,7 +297,7 @@ TEST_F(SlicedMatMulTest, GivesTheSameBits) {
 }
 
 // As gradients of what was joined have it.
-TEST_F(SlicedMatMulTest, PlacesMayBeSmallIntegers) {
+TEST_F(SlicedMatMulTest, BeginAndSizeMayBeInt32) {
   const Tensor a = Values(DT_FLOAT, {20, 30}), b = Values(DT_FLOAT, {30, 40});
   ASSERT_OK_AND_ASSIGN(const Tensor wanted, Sliced(a, b, {{0, 30}, {20, 8}}));
   ASSERT_OK_AND_ASSIGN(
@@ -309,7 +309,7 @@ TEST_F(SlicedMatMulTest, PlacesMayBeSmallIntegers) {
   EXPECT_TRUE(SameBits(got, wanted));
 }
 
-TEST_F(SlicedMatMulTest, ErrorsAreThoseOfTheNodes) {
+TEST_F(SlicedMatMulTest, ErrorsNameTheOriginalNode) {
   const Tensor a = Values(DT_FLOAT, {20, 30}), b = Values(DT_FLOAT, {30, 40});
   absl::Status status = Sliced(a, a, {{0, 0}, {1, 1}}).status();
   EXPECT_EQ(TakeFailedNode(status, "y", "_SlicedMatMul"), "product (MatMul)");
@@ -329,7 +329,7 @@ TEST_F(SlicedMatMulTest, ErrorsAreThoseOfTheNodes) {
 }
 
 // As the nodes would say it, which have names of their own.
-TEST_F(FusedKernelsTest, ErrorsAreThoseOfTheMemberThatFails) {
+TEST_F(FusedKernelsTest, ErrorsNameTheFailedMember) {
   const Tensor a = Values(DT_FLOAT, {2, 3}), b = Values(DT_FLOAT, {3, 4});
   const AttrMap attrs = AttrsOf({"product"}, {{"BiasAdd", 1, 0}, {"Relu", 2}});
   absl::Status status =
@@ -345,7 +345,7 @@ TEST_F(FusedKernelsTest, ErrorsAreThoseOfTheMemberThatFails) {
 }
 
 // The functions of elements know nothing of channels that come first.
-TEST_F(FusedKernelsTest, AttrsOfTheProductAreItsOwn) {
+TEST_F(FusedKernelsTest, ProductAttrsAreNotShared) {
   const Tensor image = Values(DT_FLOAT, {1, 4, 6, 8});
   const Tensor filter = Values(DT_FLOAT, {3, 3, 4, 5});
   const Tensor bias = Values(DT_FLOAT, {8});
@@ -410,7 +410,7 @@ TEST_F(FusedKernelsTest, RowsOfOneElement) {
   ExpectSame({x, row}, {{"BiasAdd", 0, 1}, {"Mul", 2, 1}, {"Sub", 1, 3}});
 }
 
-TEST_F(FusedKernelsTest, WhatIsNoFunctionOfElementsIsRefused) {
+TEST_F(FusedKernelsTest, NonElementwiseFunctionsAreRejected) {
   const Tensor x = Values(DT_FLOAT, {2, 3});
   for (const Functions& functions :
        {Functions{{"Softmax", 0}}, Functions{{"NoSuchOp", 0}},

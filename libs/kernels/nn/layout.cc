@@ -14,8 +14,8 @@
 namespace weft {
 namespace {
 
-// [batch, rows, columns] becomes [batch, columns, rows], in blocks that fit in
-// the first cache.
+// Transposes [batch, rows, columns] to [batch, columns, rows], in blocks that
+// fit into the first-level cache.
 template <typename E>
 void TransposeMatrices(OpKernelContext& context, int64_t batch, int64_t rows,
                        int64_t columns, const E* in, E* out) {
@@ -40,8 +40,8 @@ void TransposeMatrices(OpKernelContext& context, int64_t batch, int64_t rows,
   ParallelLoop(context, batch * bands, kBlock * columns, transpose);
 }
 
-// `tensor` is a matrix of `rows` for each element of its batch; `dims` is the
-// shape of the result.
+// `tensor` is a matrix with `rows` rows for each element of its batch; `dims`
+// is the shape of the result.
 absl::StatusOr<Tensor> Transposed(OpKernelContext& context,
                                   const Tensor& tensor, int64_t rows,
                                   const Dims& dims) {
@@ -59,8 +59,8 @@ absl::StatusOr<Tensor> Transposed(OpKernelContext& context,
   return result;
 }
 
-// Channels move from second to last. What is no image stays as it is: the
-// kernel refuses it.
+// Moves channels from second to last. Tensors other than images are unchanged,
+// because the kernel rejects them.
 absl::StatusOr<Tensor> ToChannelsLast(OpKernelContext& context,
                                       const Tensor& image) {
   if (image.rank() < 3) return image;
@@ -81,7 +81,7 @@ absl::StatusOr<Tensor> ToChannelsFirst(OpKernelContext& context,
   return Transposed(context, image, pixels, dims);
 }
 
-// The sizes of an image, likewise.
+// The same for a vector of an image's sizes.
 absl::StatusOr<Tensor> ShapeToChannelsLast(OpKernelContext& context,
                                            const Tensor& shape) {
   if (!shape.shape().IsVector() || shape.num_elements() < 3) return shape;
@@ -132,7 +132,7 @@ class ChannelsFirstKernel : public OpKernel {
 
   absl::Status RunKernel(OpKernelContext& context, std::vector<Slot>& inputs,
                          std::vector<Slot>& outputs) const {
-    // What such kernels use of a step.
+    // The part of a step that such kernels use.
     StepContext step;
     step.step_id = context.step_id();
     step.cancellation = &context.mutable_cancellation();
@@ -172,7 +172,7 @@ absl::StatusOr<bool> HasChannelsFirst(
   if (format == "NHWC" || format == "NDHWC") return false;
   return absl::UnimplementedError(
       absl::StrCat("the CPU kernel of ", construction.node().type(),
-                   " takes data_format NHWC or NCHW, not ", format));
+                   " supports data_format NHWC or NCHW, not ", format));
 }
 
 ImageArguments ImagesOfConvolution(absl::string_view op) {

@@ -18,7 +18,7 @@ Dims DimsOf(const Tensor& tensor) {
   return Dims(tensor.shape().dims().begin(), tensor.shape().dims().end());
 }
 
-// Some numbers, no two neighbours equal.
+// Some numbers, no two neighbors equal.
 Tensor Numbers(const TensorShape& shape, int seed = 1) {
   Tensor tensor(DT_FLOAT, shape);
   int64_t i = seed;
@@ -257,7 +257,7 @@ TEST_F(NnLayoutTest, VolumesAreNormalised) {
   EXPECT_EQ(image[5].shape(), TensorShape({0}));
 }
 
-TEST_F(NnLayoutTest, WhatIsNoImageIsRefused) {
+TEST_F(NnLayoutTest, NonImagesAreRejected) {
   const AttrMap attrs = ChannelsFirst(Windows({1, 1, 1, 1}, {1, 1, 1, 1}));
   const Tensor filter = Numbers({1, 1, 1, 1});
   for (const TensorShape& shape :

@@ -20,7 +20,7 @@ namespace weft {
 namespace {
 
 // Winograd's, whose sums are less exact, have tests of their own.
-class ConvolutionShapesTest : public MadeUpShapesTest {
+class ConvolutionShapesTest : public RandomShapesTest {
  protected:
   ConvolutionShapesTest() { setenv("WEFT_WINOGRAD", "off", 1); }
   ~ConvolutionShapesTest() override { unsetenv("WEFT_WINOGRAD"); }
@@ -42,7 +42,7 @@ class ConvolutionShapesTest : public MadeUpShapesTest {
   }
 };
 
-TEST_F(ConvolutionShapesTest, ConvolutionsOfFloatsAreThoseOfDoubles) {
+TEST_F(ConvolutionShapesTest, FloatConvolutionsMatchDouble) {
   for (int i = 0; i < 60; ++i) {
     const TensorShape image = {Draw(1, 5), Draw(1, 20), Draw(1, 20),
                                OneOf({1, 3, 7, 8, 16, 17, 32})};
@@ -64,7 +64,7 @@ TEST_F(ConvolutionShapesTest, ConvolutionsOfFloatsAreThoseOfDoubles) {
 
 // One image is cut by rows, many are shared out whole, and the sum over many
 // is made of parts.
-TEST_F(ConvolutionShapesTest, LargeConvolutionsAreCutWithoutASeam) {
+TEST_F(ConvolutionShapesTest, LargeConvolutionsAreSplitCorrectly) {
   const AttrMap attrs = {{"strides", List{1, 1, 1, 1}}, {"padding", "SAME"}};
   for (const int64_t batch : {1, 3, 37}) {
     const TensorShape image = {batch, 41, 23, 8}, filter = {7, 3, 8, 16};
@@ -75,7 +75,7 @@ TEST_F(ConvolutionShapesTest, LargeConvolutionsAreCutWithoutASeam) {
 
 // Filters so large that several threads lay them out, in blocks that divide
 // them and others.
-TEST_F(ConvolutionShapesTest, LargeFiltersAreLaidOutWithoutASeam) {
+TEST_F(ConvolutionShapesTest, LargeFiltersArePackedCorrectly) {
   const AttrMap attrs = {{"strides", List{1, 1, 1, 1}}, {"padding", "SAME"}};
   for (const int64_t filters : {64, 96, 100, 256}) {
     ExpectConvolutionsAsInDouble({6, 9, 8, 72}, {3, 3, 72, filters}, attrs,
@@ -84,7 +84,7 @@ TEST_F(ConvolutionShapesTest, LargeFiltersAreLaidOutWithoutASeam) {
 }
 
 // Of few filters windows are joined; what is left over of a row is not.
-TEST_F(ConvolutionShapesTest, FewFiltersSeeLongRows) {
+TEST_F(ConvolutionShapesTest, FewFiltersOnLongRows) {
   for (int i = 0; i < 60; ++i) {
     const TensorShape image = {Draw(1, 3), Draw(1, 30), Draw(16, 70),
                                OneOf({1, 3, 8})};
@@ -102,7 +102,7 @@ TEST_F(ConvolutionShapesTest, FewFiltersSeeLongRows) {
 }
 
 // Windows that are joined with one that sees what is not finite.
-TEST_F(MadeUpShapesTest, WhatIsNotFiniteStaysInItsWindows) {
+TEST_F(RandomShapesTest, NonFiniteValuesStayInTheirWindows) {
   const AttrMap attrs = {{"strides", List{1, 1, 1, 1}}, {"padding", "SAME"}};
   for (const float value : {std::numeric_limits<float>::infinity(),
                             std::numeric_limits<float>::quiet_NaN()}) {
@@ -132,7 +132,7 @@ TEST_F(MadeUpShapesTest, WhatIsNotFiniteStaysInItsWindows) {
 
 // Filters as wide, or as high, or both, as the image: as for sentences, and as
 // for what takes the place of a layer that sees all.
-TEST_F(ConvolutionShapesTest, WindowsMayTakeALineOfTheImageWhole) {
+TEST_F(ConvolutionShapesTest, WindowsMaySpanAWholeRowOrColumn) {
   for (int i = 0; i < 60; ++i) {
     const int64_t rows = Draw(1, 12), columns = Draw(1, 12);
     const TensorShape image = {Draw(1, 5), rows, columns, OneOf({1, 3, 8, 17})};
@@ -151,7 +151,7 @@ TEST_F(ConvolutionShapesTest, WindowsMayTakeALineOfTheImageWhole) {
 
 // A filter as large as the image that has padding, dilated taps or more windows
 // than one takes no line whole; nor does one of a group of channels.
-TEST_F(ConvolutionShapesTest, WindowsAsLargeAsTheImageMayBeOthers) {
+TEST_F(ConvolutionShapesTest, ImageSizedFiltersMayHaveSeveralWindows) {
   for (int i = 0; i < 200; ++i) {
     const int64_t groups = OneOf({1, 1, 2}), dilation = OneOf({1, 1, 2});
     const TensorShape image = {Draw(1, 3), Draw(1, 6), Draw(1, 6),
@@ -216,7 +216,7 @@ TEST_F(ConvolutionShapesTest, TheSameConvolutionHasTheSameBits) {
 }
 
 // A kernel that meets more shapes than it keeps plans for.
-TEST_F(MadeUpShapesTest, AKernelTakesAnyNumberOfShapes) {
+TEST_F(RandomShapesTest, KernelAcceptsAnyNumberOfShapes) {
   ASSERT_OK_AND_ASSIGN(
       auto kernel,
       harness_.Make("Conv2D", {DT_FLOAT, DT_FLOAT},
@@ -234,7 +234,7 @@ TEST_F(MadeUpShapesTest, AKernelTakesAnyNumberOfShapes) {
   }
 }
 
-TEST_F(MadeUpShapesTest, GradientsOfMaximaGoToTheFirstOfTheLargest) {
+TEST_F(RandomShapesTest, MaxPoolGradGoesToTheFirstMaximum) {
   for (int i = 0; i < 60; ++i) {
     const TensorShape shape = {Draw(1, 3), Draw(1, 9), Draw(1, 9),
                                OneOf({1, 3, 15, 16, 17, 33})};
@@ -269,7 +269,7 @@ TEST_F(MadeUpShapesTest, GradientsOfMaximaGoToTheFirstOfTheLargest) {
 }
 
 // Whether the windows tile the image, or reach over its borders.
-TEST_F(MadeUpShapesTest, GradientsOfMaximaAreSumsWithZero) {
+TEST_F(RandomShapesTest, MaxPoolGradHasNoNegativeZero) {
   const Tensor x = Tensor::FromValues<float>({1, 2, 2, 1}, {1, 3, 2, 0});
   const Tensor y = Tensor::FromValues<float>({1, 1, 1, 1}, {3});
   const Tensor gradient = Tensor::FromValues<float>({1, 1, 1, 1}, {-0.0f});
@@ -288,7 +288,7 @@ TEST_F(MadeUpShapesTest, GradientsOfMaximaAreSumsWithZero) {
   }
 }
 
-TEST_F(MadeUpShapesTest, AWindowThatBeginsWithNaNKeepsItsGradient) {
+TEST_F(RandomShapesTest, WindowStartingWithNaNKeepsItsGradient) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const Tensor x = Tensor::FromValues<float>({1, 1, 4, 1}, {nan, 1, 2, nan});
   const AttrMap attrs = {{"ksize", List{1, 1, 2, 1}},
@@ -318,7 +318,7 @@ struct Moments {
   }
 };
 
-TEST_F(MadeUpShapesTest, BatchesAreNormalised) {
+TEST_F(RandomShapesTest, BatchNormMatchesItsFormula) {
   for (const int64_t channels : {1, 3, 16, 31, 33}) {
     for (const int64_t rows : {1, 2, 5, 300, 3000}) {
       const Tensor x = Numbers({rows, 1, 1, channels});

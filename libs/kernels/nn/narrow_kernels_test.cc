@@ -174,8 +174,8 @@ TYPED_TEST(NarrowKernelsTest, TheLargestOfNothingIsTheLowestNumber) {
   EXPECT_EQ(static_cast<float>(y.flat<TypeParam>()[2]), 1);
 }
 
-// 256 + 1 is no bfloat16 and 2048 + 1 no half: whoever adds up floats and
-// rounds at the end gets more.
+// 256 + 1 is no bfloat16 and 2048 + 1 no half: summing floats and
+// rounding at the end gives more.
 TYPED_TEST(NarrowKernelsTest, OverlappingGradientsAreRoundedOneByOne) {
   const float large = std::is_same_v<TypeParam, half> ? 2048 : 256;
   const AttrMap attrs = {{"ksize", std::vector<int64_t>{1, 1, 3, 1}},

@@ -1,4 +1,4 @@
-// The nn family of kernels, each function in the file of its name
+// Registration of the nn kernels; groups are in files of their names
 // (NOUN_kernels.cc).
 #ifndef WEFT_LIBS_KERNELS_NN_NN_KERNELS_H_
 #define WEFT_LIBS_KERNELS_NN_NN_KERNELS_H_
@@ -7,17 +7,17 @@
 
 namespace weft {
 
-// All of them.
+// Registers all nn kernels.
 void RegisterNnKernels(KernelRegistry& registry);
 
 void RegisterActivationKernels(KernelRegistry& registry);
 void RegisterBiasKernels(KernelRegistry& registry);
 void RegisterConvolutionKernels(KernelRegistry& registry);
 void RegisterDepthwiseKernels(KernelRegistry& registry);
-// They make kernels of other nodes as they run: the registry outlives them, and
-// stays where it is.
+// Fused kernels create kernels of other nodes at run time: the registry must
+// outlive them, and must not move.
 void RegisterFusedKernels(KernelRegistry& registry);
-// LRN and batch normalisation.
+// LRN and batch normalization.
 void RegisterBatchNormKernels(KernelRegistry& registry);
 void RegisterNormalizationKernels(KernelRegistry& registry);
 void RegisterPoolKernels(KernelRegistry& registry);

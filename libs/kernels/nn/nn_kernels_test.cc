@@ -138,7 +138,7 @@ TEST_F(NnKernelsTest, GradientsOfOtherShapesAreRefused) {
   }
 }
 
-TEST_F(NnKernelsTest, AnActivationReusesMemoryNobodyElseHolds) {
+TEST_F(NnKernelsTest, ActivationReusesAnUnsharedInput) {
   Tensor x = Floats({2}, {-1, 1});
   const void* memory = x.data();
   std::vector<KernelInput> inputs;
@@ -200,7 +200,7 @@ TEST_F(NnKernelsTest, BiasAddGradSumsInOrder) {
 }
 
 // A loop over all their rows would not end.
-TEST_F(NnKernelsTest, BiasesOfManyRowsOfNothingTakeNoTime) {
+TEST_F(NnKernelsTest, BiasesOfEmptyRowsTakeNoTime) {
   const Tensor many(DT_FLOAT, {int64_t{1} << 40, 0});
   ASSERT_OK_AND_ASSIGN(
       const Tensor sum,
@@ -303,7 +303,7 @@ TEST_F(NnKernelsTest, LabelsAreRepeatedForEachRow) {
                "labels_size=[1,2]"));
 }
 
-TEST_F(NnKernelsTest, LabelsThatAreNoClassAreRefused) {
+TEST_F(NnKernelsTest, LabelsOutOfRangeAreRejected) {
   const Tensor logits = Floats({3, 3}, std::vector<float>(9));
   const std::string op = "SparseSoftmaxCrossEntropyWithLogits";
   EXPECT_THAT(harness_.Run(op, {logits, Tensor::Vector({0, 3, 1})}),
@@ -357,7 +357,7 @@ TEST_F(NnKernelsTest, TopK) {
 }
 
 // What TensorFlow 2.21 gives on a CPU; top_k_order_test.cc has more.
-TEST_F(NnKernelsTest, UnsortedTopKHasTheOrderOfTensorFlow) {
+TEST_F(NnKernelsTest, UnsortedTopKHasTensorFlowsOrder) {
   const auto run = [&](const Tensor& x, int32_t k) {
     return harness_.Run("TopKV2", {x, Tensor::Scalar(k)}, {{"sorted", false}});
   };
@@ -372,7 +372,7 @@ TEST_F(NnKernelsTest, UnsortedTopKHasTheOrderOfTensorFlow) {
   EXPECT_TRUE(SameBits(first[1], Tensor::Vector({1})));
 }
 
-TEST_F(NnKernelsTest, UnsortedTopKHasTheColumnsOfSortedTopK) {
+TEST_F(NnKernelsTest, UnsortedTopKHasTheSameColumns) {
   Tensor x(DT_FLOAT, {4, 100});
   for (int i = 0; i < 400; ++i) {
     x.mutable_flat<float>()[i] = static_cast<float>(i * 7919 % 53);

@@ -1,5 +1,5 @@
-// LRN, the normalisation across neighbouring channels, with its gradient. All
-// is computed in float.
+// LRN, the normalization across neighboring channels, and its gradient,
+// computed in float.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -21,8 +21,7 @@
 namespace weft {
 namespace {
 
-// What is computed for each pixel. One for each thread: it has room for a
-// pixel's numbers.
+// The computation for one pixel. Each thread has one, with buffers for a pixel.
 class LrnPixel {
  public:
   LrnPixel(const LrnAttrs& attrs, int64_t channels)
@@ -45,7 +44,7 @@ class LrnPixel {
     loops_.multiply(result, 1, grads, 1, slopes, channels_);
     loops_.multiply(slopes, 1, &factor, 0, slopes, channels_);
     loops_.divide(slopes, 1, norms_.data(), 1, slopes, channels_);
-    // Whoever is a neighbour of a channel has it as one.
+    // Neighborhood is symmetric.
     SumNeighbours(slopes, norms_.data());
     loops_.multiply(in, 1, norms_.data(), 1, norms_.data(), channels_);
     loops_.multiply(powers_.data(), 1, grads, 1, out, channels_);
@@ -53,7 +52,7 @@ class LrnPixel {
   }
 
  private:
-  // sums[c] of x[k] for all neighbours k of c, in order.
+  // sums[c] of x[k] for all neighbors k of c, in order.
   void SumNeighbours(const float* x, float* sums) const {
     std::fill_n(sums, channels_, 0.0f);
     const int64_t most = std::min(attrs_.radius, channels_ - 1);
@@ -64,7 +63,7 @@ class LrnPixel {
     }
   }
 
-  // norms_ and powers_, which are norm^-beta.
+  // Sets norms_ and powers_, which are norm^-beta.
   void SetNorms(const float* in) {
     loops_.square(in, squares_.data(), channels_);
     float* const norms = norms_.data();
@@ -74,8 +73,8 @@ class LrnPixel {
     SetPowers();
   }
 
-  // By logarithms, unless that takes longer, or would make a NaN of a negative
-  // number that has such a power.
+  // By logarithms, unless that takes longer, or would give NaN for a negative
+  // number with a defined power.
   void SetPowers() {
     float* const powers = powers_.data();
     if (attrs_.beta == 0.5f) {
@@ -100,7 +99,7 @@ class LrnPixel {
   std::vector<float> squares_, norms_, powers_;
 };
 
-// Calls `work(pixel, at)` for all pixels, with the place of their first
+// Calls `work(pixel, at)` for all pixels, with the offset of their first
 // channel.
 template <typename Work>
 void ForEachPixel(OpKernelContext& context, const LrnAttrs& attrs,

@@ -1,5 +1,5 @@
-// What kernels for CPUs and kernels for GPUs both find out from their operands
-// before they compute. Errors are INVALID_ARGUMENT, in TensorFlow's words.
+// Checks of operands for CPU and GPU kernels. Errors are INVALID_ARGUMENT, with
+// TensorFlow's texts.
 #ifndef WEFT_LIBS_KERNELS_NN_OPERAND_CHECKS_H_
 #define WEFT_LIBS_KERNELS_NN_OPERAND_CHECKS_H_
 
@@ -13,45 +13,45 @@
 
 namespace weft {
 
-// A tensor seen as [outer, channels, inner].
+// A tensor viewed as [outer, channels, inner].
 struct ChannelView {
   int64_t outer = 1;
   int64_t channels = 1;
   int64_t inner = 1;
 };
 
-// Of BiasAdd; too few dimensions are an error.
+// The view for BiasAdd; too few dimensions are an error.
 absl::StatusOr<ChannelView> ViewChannels(const TensorShape& shape,
                                          bool channels_first);
 bool AreChannelsFirst(const OpKernelConstruction& construction);
 absl::Status CheckBias(const TensorShape& value, const TensorShape& bias,
                        int64_t channels, bool channels_first);
 
-// What FusedBatchNorm has for each channel.
+// Checks a vector of FusedBatchNorm with one element per channel.
 absl::Status CheckChannels(const TensorShape& vector, int64_t channels,
                            absl::string_view what);
 absl::Status CheckBackprop(const TensorShape& x, const TensorShape& y_backprop);
 
-// The gradient of an activation and what it is of.
+// Checks the gradient of an activation against the features.
 absl::Status CheckGradientShapes(const TensorShape& gradient,
                                  const TensorShape& other);
 
-// SoftmaxCrossEntropyWithLogits: what both are broadcast to.
+// SoftmaxCrossEntropyWithLogits: the common shape after broadcasting.
 absl::StatusOr<TensorShape> CrossEntropyShape(const TensorShape& logits,
                                               const TensorShape& labels);
 // SparseSoftmaxCrossEntropyWithLogits.
 absl::Status CheckSparseShapes(const TensorShape& logits,
                                const TensorShape& labels);
 
-// Of the numbers of TopKV2 that are no values.
+// The index types of TopKV2.
 using SmallIndexTypes = TypeList<int16_t, int32_t, int64_t>;
-// TopK, whose k is `attr`, and TopKV2, whose k is an input: the shape of the
-// results, of which the last dimension is k.
+// The output shape of TopK (k is `attr`) and TopKV2 (k is an input); its last
+// dimension is k.
 absl::StatusOr<TensorShape> TopKShape(const OpKernelContext& context,
                                       int64_t attr);
 
-// InTopK, whose k is `attr`, and InTopKV2, whose k is an input in host memory:
-// k, of operands that fit.
+// Checks the operands of InTopK (k is `attr`) and InTopKV2 (k is an input in
+// host memory), and returns k.
 absl::StatusOr<int64_t> InTopKOf(const OpKernelContext& context, int64_t attr);
 
 // LRN and LRNGrad.

@@ -1,4 +1,5 @@
-// Panels: the columns of a matrix as the loops of isa/conv_isa.h take them.
+// Panels stores the columns of a matrix in the format of the loops in
+// isa/conv_isa.h.
 #ifndef WEFT_LIBS_KERNELS_NN_PANELS_H_
 #define WEFT_LIBS_KERNELS_NN_PANELS_H_
 
@@ -10,8 +11,8 @@
 
 namespace weft {
 
-// Columns of a matrix in panels of one or two vectors, each panel's rows one
-// after the other.
+// Columns of a matrix in panels of one or two vectors; the rows of each panel
+// are contiguous.
 class Panels {
  public:
   explicit Panels(int64_t columns)
@@ -25,17 +26,17 @@ class Panels {
   int64_t width(int64_t panel) const {
     return columns(panel) > vector_ ? 2 * vector_ : vector_;
   }
-  // Where a panel begins, of a matrix of so many rows.
+  // The offset of a panel, for a matrix with this many rows.
   int64_t offset(int64_t panel, int64_t rows) const {
     return rows * first(panel);
   }
-  // Of all panels together.
+  // The number of elements in all panels.
   int64_t numbers(int64_t rows) const {
     return rows * (first(count() - 1) + width(count() - 1));
   }
 
-  // Rows [begin, end) of the matrix, whose element at a row and column `at`
-  // finds.
+  // Copies rows [begin, end) of the matrix; `at` returns the element at a row
+  // and column.
   template <typename At>
   void Pack(int64_t rows, int64_t begin, int64_t end, float* to,
             const At& at) const {

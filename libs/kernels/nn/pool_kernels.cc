@@ -1,5 +1,5 @@
-// MaxPool and AvgPool with their gradients. MaxPool alone has windows across
-// channels too, but not across both them and rows or columns.
+// MaxPool and AvgPool with their gradients. Only MaxPool supports windows
+// across channels, but not together with rows or columns.
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -47,8 +47,8 @@ struct Pool {
     return pool;
   }
 
-  // The part of window (y, x) that is inside the image, and the offset of its
-  // first pixel.
+  // The part of window (y, x) inside the image, and the offset of its first
+  // pixel.
   struct Inside {
     PoolWindow window;
     int64_t offset;
@@ -67,8 +67,8 @@ struct Pool {
             (top * columns.in + left) * channels};
   }
 
-  // Calls `visit(offset)` for each place of window (y, x) that is inside the
-  // image; an offset is of `channels` numbers.
+  // Calls `visit(offset)` for each position of window (y, x) inside the image;
+  // an offset is that of `channels` elements.
   template <typename Visit>
   void ForEachPlace(int64_t y, int64_t x, const Visit& visit) const {
     const Inside inside = InsideOf(y, x);
@@ -89,7 +89,7 @@ struct Pool {
     }
   }
 
-  // Where the largest of a window is, the first of equal ones; -1: nowhere.
+  // The position of the first maximum of a window; -1: none.
   template <typename T>
   int64_t Largest(const T* image, int64_t y, int64_t x, int64_t channel) const {
     int64_t best = -1;
@@ -104,7 +104,7 @@ struct Pool {
   }
 };
 
-// What a window has to do with channels, in TensorFlow's words.
+// Checks windows across channels, with TensorFlow's texts.
 absl::Status CheckChannels(absl::string_view op, const WindowAttrs& attrs) {
   if (op == "MaxPoolGrad" || op == "MaxPoolGradGrad") {
     if (attrs.ksize(3) == 1 && attrs.stride(3) == 1) return absl::OkStatus();
@@ -148,11 +148,11 @@ class PoolKernel : public OpKernel {
         absl::StrCat("Expected ", what, " shape to be ", shape.ToString(),
                      ", but got ", tensor.shape().ToString()));
   }
-  // Calls `work(n)` for every image; an error that one returned.
+  // Calls `work(n)` for every image; returns one of the errors.
   template <typename Work>
   static absl::Status ForEachImage(OpKernelContext& context, const Pool& pool,
                                    const Work& work) {
-    // However many images there are.
+    // For any number of images.
     if (pool.output_size() == 0) return absl::OkStatus();
     const int64_t places = std::min(pool.rows.size, pool.rows.in) *
                            std::min(pool.columns.size, pool.columns.in);
@@ -169,11 +169,11 @@ class PoolKernel : public OpKernel {
   WindowAttrs attrs_;
 };
 
-// An image of half or bfloat16 numbers while it is computed with as floats.
+// A half or bfloat16 image, converted to floats for computation.
 template <typename T>
 class FloatImage {
  public:
-  // Of any numbers. RESOURCE_EXHAUSTED where there is no memory.
+  // Uninitialized. RESOURCE_EXHAUSTED without memory.
   static absl::StatusOr<FloatImage> New(OpKernelContext& context,
                                         int64_t size) {
     ASSIGN_OR_RETURN(Tensor floats, context.AllocateTemp(DT_FLOAT, {size}));
@@ -197,8 +197,8 @@ class FloatImage {
   Tensor floats_;
 };
 
-// Calls `work(image, out)`, which writes all of `out`, with these numbers, or
-// with floats that are turned into them where they are half or bfloat16.
+// Calls `work(image, out)`, which writes all of `out`; half and bfloat16 are
+// converted to floats and back.
 template <typename T, typename Work>
 absl::Status InWide(OpKernelContext& context, const T* image,
                     int64_t image_size, T* out, int64_t out_size,
@@ -245,7 +245,7 @@ class MaxPoolKernel : public PoolKernel {
     });
   }
 
-  // No float is below the lowest finite number of a narrow T.
+  // Clamps floats to the lowest finite number of a narrow T.
   static void Limit(W* out, int64_t n) {
     if constexpr (kHasNarrowLoops<T>) {
       const float lowest = LowestOf<T>();
@@ -253,8 +253,8 @@ class MaxPoolKernel : public PoolKernel {
     }
   }
 
-  // Each `window` neighbouring channels become one. Rows and columns stay as
-  // they are, whatever their strides and padding say, as in TensorFlow.
+  // Reduces each `window` adjacent channels to one. Rows and columns are
+  // unchanged, whatever their strides and padding, as in TensorFlow.
   absl::Status PoolChannels(OpKernelContext& context) const {
     const Tensor& input = context.input(0);
     ASSIGN_OR_RETURN(TensorShape shape, ShapeOfChannels(input));
@@ -266,14 +266,15 @@ class MaxPoolKernel : public PoolKernel {
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i) {
                      const T* const first = in + i * window;
-                     // Not Larger: here the first is where it begins.
+                     // Not Larger: here the initial value is the first element.
                      out[i] = *std::max_element(first, first + window, IsLess);
                    }
                  });
     return absl::OkStatus();
   }
 
-  // Of the output, where windows across channels fit; texts are TensorFlow's.
+  // The shape of the output, if windows across channels fit; with TensorFlow's
+  // texts.
   absl::StatusOr<TensorShape> ShapeOfChannels(const Tensor& input) const {
     RETURN_IF_ERROR(CheckImages(input, "tensor_in"));
     const int64_t window = attrs().ksize(3);
@@ -322,7 +323,7 @@ class MaxPoolKernel : public PoolKernel {
   }
 };
 
-// The gradient goes to the largest of each window.
+// The gradient goes to the maximum of each window.
 template <typename T>
 class MaxPoolGradKernel : public PoolKernel {
  public:
@@ -349,7 +350,7 @@ class MaxPoolGradKernel : public PoolKernel {
                    grads + n * pool.output_size(), out);
         return absl::OkStatus();
       }
-      // Here, so that it is in the cache when it is added to.
+      // Cleared here, so that it is in the cache for the additions.
       std::fill(out, out + pool.image_size(), T(0));
       return AddToImage(context, pool, images + n * pool.image_size(),
                         grads + n * pool.output_size(), out);
@@ -359,18 +360,19 @@ class MaxPoolGradKernel : public PoolKernel {
  private:
   using W = Wide<T>;
 
-  // Whether each place of a dimension is in one window.
+  // Returns whether each position of a dimension is in exactly one window.
   static bool Tiles(const WindowDim& dim) {
     return dim.stride == dim.size && dim.out * dim.stride - dim.pad >= dim.in;
   }
-  // Whether each place of an image is in one window, for which there is a loop.
+  // Returns whether each position of an image is in exactly one window, for
+  // which there is a loop.
   static bool Tiles(const Pool& pool) {
     return std::is_floating_point_v<T> && Tiles(pool.rows) &&
            Tiles(pool.columns) &&
            FitsLoops(std::min(pool.rows.size, pool.rows.in),
                      pool.columns.in * pool.channels);
   }
-  // What the loops require of a window.
+  // The requirements of the loops on a window.
   static bool FitsLoops(int64_t rows, int64_t row_stride) {
     return rows * row_stride <= std::numeric_limits<int32_t>::max();
   }
@@ -387,7 +389,7 @@ class MaxPoolGradKernel : public PoolKernel {
     }
   }
 
-  // `out` begins with zeros.
+  // `out` must be zero.
   static absl::Status AddToImage(OpKernelContext& context, const Pool& pool,
                                  const T* image, const T* grad, T* out) {
     if constexpr (kHasNarrowLoops<T>) {
@@ -400,7 +402,7 @@ class MaxPoolGradKernel : public PoolKernel {
     }
   }
 
-  // Each sum is rounded as if it were made of T, as in TensorFlow.
+  // Each sum is rounded as if it were computed in T, as in TensorFlow.
   static absl::Status AddInFloats(OpKernelContext& context, const Pool& pool,
                                   const T* image, const T* grad, T* out) {
     ASSIGN_OR_RETURN(auto floats,
@@ -419,7 +421,7 @@ class MaxPoolGradKernel : public PoolKernel {
     return absl::OkStatus();
   }
 
-  // The sums of a window to what T can hold.
+  // Rounds the sums of a window to T.
   static void Round(const Pool::Inside& inside, float* sums) {
     if (inside.is_empty()) return;
     const int64_t size = inside.window.columns * inside.window.channels;
@@ -485,8 +487,7 @@ class MaxPoolGradGradKernel : public PoolKernel {
   }
 };
 
-// Padding does not count. Of half and bfloat16 numbers the mean is that of
-// floats.
+// Padding is not counted. For half and bfloat16 the mean is computed in float.
 template <typename T>
 class AvgPoolKernel : public PoolKernel {
  public:
@@ -545,7 +546,7 @@ class AvgPoolGradKernel : public PoolKernel {
   }
 
  private:
-  // Each place gets an equal share of what its windows get.
+  // Each position gets an equal share of its windows' gradients.
   template <typename W>
   static void AddShares(const Pool& pool, const W* grad, W* out) {
     pool.ForEachWindow([&](int64_t y, int64_t x, int64_t at) {

@@ -1,5 +1,5 @@
-// Softmax, its logarithm and the cross entropies. float and double have loops
-// of their own; half and bfloat16 go through float, step by step.
+// Softmax, its logarithm and the cross entropies. float and double have their
+// own loops; half and bfloat16 are converted to float at each step.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -30,15 +30,15 @@ template <typename T>
 constexpr bool kHasLoops =
     std::is_same_v<T, float> || std::is_same_v<T, double>;
 
-// A row of half or bfloat16: what each step gives is a T again, as in
-// TensorFlow. Kept from one row to the next.
+// A row of half or bfloat16: the result of each step is rounded to T, as in
+// TensorFlow. Reused for all rows.
 template <typename T>
 class NarrowRow {
  public:
   explicit NarrowRow(int64_t classes)
       : shifted_(classes), exps_(classes), wide_(classes) {}
 
-  // `first` is the number of the row's first element.
+  // `first` is the index of the row's first element.
   void Read(const T* x, int64_t first) {
     BestNarrowLoops<T>().widen(x, wide_.data(), classes());
     Combine(x, floats_.subtract, max_(wide_.data(), classes()),
@@ -54,11 +54,11 @@ class NarrowRow {
   void WriteLogSoftmax(T* out) const {
     Combine(shifted_.data(), floats_.subtract, log_of_sum_, out);
   }
-  // What class `i` costs where it is the right one.
+  // The loss if class `i` is the label.
   T LossOf(int64_t i) const {
     return static_cast<T>(log_of_sum_ - shifted_[i]);
   }
-  // The same of each class, times its label.
+  // The loss of each class, times its label.
   void WriteTerms(const T* labels, T* out) const {
     const float log_of_sum = log_of_sum_;
     InFloats(shifted_.data(), out, classes(),
@@ -67,8 +67,8 @@ class NarrowRow {
              });
     CombineEach(out, floats_.multiply, labels);
   }
-  // The gradient of a cross entropy: less what is wanted of each class, or of
-  // one alone.
+  // The gradient of a cross entropy: the softmax minus the labels, or minus one
+  // for a single class.
   void WriteSoftmaxLess(const T* wanted, T* out) const {
     WriteShares(out);
     CombineEach(out, floats_.subtract, wanted);
@@ -81,13 +81,13 @@ class NarrowRow {
  private:
   int64_t classes() const { return static_cast<int64_t>(exps_.size()); }
 
-  // `loop` of each number and `right`.
+  // Applies `loop` to each element and `right`.
   void Combine(const T* x, BinaryLoop loop, float right, T* out) const {
     InFloats(x, out, classes(), [&](const float* from, float* to, int64_t n) {
       loop(from, 1, &right, 0, to, n);
     });
   }
-  // `loop` of numbers in pairs.
+  // Applies `loop` elementwise.
   void CombineEach(T* x, BinaryLoop loop, const T* right) const {
     InFloats(x, right, x, classes(),
              [&](const float* from, const float* by, float* to, int64_t n) {
@@ -106,7 +106,7 @@ class NarrowRow {
   T sum_, log_of_sum_;
 };
 
-// Rows from number `begin` on, before number `end`.
+// Rows [begin, end).
 template <typename T>
 void SoftmaxRows(const T* x, T* out, int64_t begin, int64_t end,
                  int64_t classes, bool is_log) {
@@ -158,7 +158,7 @@ class SoftmaxKernel : public OpKernel {
   const bool is_log_;
 };
 
-// Rows from number `begin` on, before number `end`.
+// Rows [begin, end).
 template <typename T>
 void CrossEntropyRows(const T* logits, const T* labels, T* loss, T* backprop,
                       int64_t begin, int64_t end, int64_t classes) {
@@ -199,7 +199,7 @@ void SparseCrossEntropyRows(const T* logits, const int64_t* labels, T* loss,
   }
 }
 
-// `matrix` repeated to `shape`; itself where it has that shape already.
+// `matrix` broadcast to `shape`; unchanged if it already has that shape.
 template <typename T>
 absl::StatusOr<Tensor> BroadcastMatrix(OpKernelContext& context,
                                        const Tensor& matrix,
@@ -252,14 +252,14 @@ class CrossEntropyKernel : public OpKernel {
   }
 };
 
-// For an error text, which should stay readable.
+// For an error text, shortened to stay readable.
 std::string ShortList(absl::Span<const int64_t> values) {
   constexpr size_t kMost = 256;
   return absl::StrCat(absl::StrJoin(values.subspan(0, kMost), " "),
                       values.size() > kMost ? " ..." : "");
 }
 
-// The labels as int64; INVALID_ARGUMENT when one is no class.
+// The labels as int64; INVALID_ARGUMENT if one is out of range.
 absl::StatusOr<Tensor> ReadLabels(OpKernelContext& context,
                                   const Tensor& labels, int64_t classes) {
   ASSIGN_OR_RETURN(Tensor result,

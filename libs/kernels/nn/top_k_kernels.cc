@@ -38,7 +38,7 @@ class InTopKKernel : public OpKernel {
   }
 
  private:
-  // Ties count as in. False where a number that is not finite leaves it open.
+  // Ties count as within. False if a non-finite number makes it undecidable.
   static bool IsInTopK(const float* row, int64_t classes, int64_t target,
                        int64_t k) {
     if (target < 0 || target >= classes || !std::isfinite(row[target])) {
@@ -101,16 +101,16 @@ class TopKKernel : public OpKernel {
     }
   }
 
-  // The columns of the results. The order of sorted=false is that of
-  // TensorFlow's CPU kernel, on which models that were trained with it may
-  // depend: it sorts when it returns all columns.
+  // The columns of the results. The order for sorted=false is that of
+  // TensorFlow's CPU kernel, on which trained models may depend: it sorts if it
+  // returns all columns.
   std::vector<int64_t> Order(const T* x, int64_t columns, int64_t k) const {
     if (k == 1) return {First(x, columns)};
     if (sorted_) return Sorted(x, columns, k);
     return k == columns ? AllSorted(x, columns) : AsInHeap(x, columns, k);
   }
 
-  // Each thread has the order of one row.
+  // Each thread holds the order of one row.
   absl::Status ChargeOrders(OpKernelContext& context, int64_t rows,
                             int64_t columns, int64_t k,
                             HeapCharge& charge) const {
@@ -125,8 +125,8 @@ class TopKKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  // The only result for k = 1. NaNs come last; TensorFlow's choice depends on
-  // the machine's vector instructions where there are some.
+  // The only result for k = 1. NaNs come last; with NaNs, TensorFlow's choice
+  // depends on the CPU's vector instructions.
   static int64_t First(const T* x, int64_t columns) {
     int64_t first = 0;
     for (int64_t i = 1; i < columns; ++i) {
@@ -145,9 +145,9 @@ class TopKKernel : public OpKernel {
     return order;
   }
 
-  // By value, with NaNs where TensorFlow has them.
+  // Sorted by value, with NaNs in TensorFlow's positions.
   static std::vector<int64_t> AllSorted(const T* x, int64_t columns) {
-    // NaNs make the comparison inconsistent, and std::sort may then look at the
+    // NaNs make the comparison inconsistent, and std::sort may then read the
     // element before its range. That is -1, which precedes no other.
     std::vector<int64_t> order(columns + 1);
     std::iota(order.begin(), order.end(), -1);
@@ -165,8 +165,8 @@ class TopKKernel : public OpKernel {
     return order;
   }
 
-  // The columns as they are in a heap of the k best columns so far, with the
-  // worst at its root. It begins as a heap of k + 1 columns without its root.
+  // The columns in the order of a heap of the k best columns so far, with the
+  // worst at its root. It starts as a heap of k + 1 columns without its root.
   // REQUIRES: 1 < k < columns.
   static std::vector<int64_t> AsInHeap(const T* x, int64_t columns, int64_t k) {
     const auto is_better = [x](int64_t a, int64_t b) {
@@ -189,7 +189,7 @@ class TopKKernel : public OpKernel {
     return heap;
   }
 
-  // A strict order also where there are NaNs, which come last.
+  // A strict order even with NaNs, which come last.
   static bool Precedes(const T* x, int64_t a, int64_t b) {
     const Wide<T> left = x[a];
     const Wide<T> right = x[b];

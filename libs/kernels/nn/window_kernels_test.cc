@@ -53,7 +53,7 @@ class NnWindowKernelsTest : public testing::Test {
 };
 
 // But what is wrong is said.
-TEST_F(NnWindowKernelsTest, ConvolutionsThatNobodyTakesAreNotMade) {
+TEST_F(NnWindowKernelsTest, UnusedConvolutionsAreNotComputed) {
   AttrMap attrs = Windows({1, 1, 1, 1}, "SAME");
   const Tensor image = Image(), filter = Floats({1, 1, 1, 1}, {2});
   const Tensor sizes = Tensor::Vector({1, 3, 3, 1});
@@ -226,7 +226,7 @@ TEST_F(NnWindowKernelsTest, DepthwiseFiltersSeeTheirChannelAlone) {
          Windows({1, 1, 1, 1}, "VALID"), Floats({1, 1, 1, 2}, {5, 110}));
 }
 
-TEST_F(NnWindowKernelsTest, PoolsLeavePaddingOut) {
+TEST_F(NnWindowKernelsTest, PoolsIgnorePadding) {
   Expect("MaxPool", {Image()}, Pool({1, 2, 2, 1}, {1, 1, 1, 1}, "VALID"),
          Floats({1, 2, 2, 1}, {5, 6, 8, 9}));
   Expect("AvgPool", {Image()}, Pool({1, 2, 2, 1}, {1, 2, 2, 1}, "SAME"),
@@ -326,7 +326,7 @@ TEST_F(NnWindowKernelsTest, ConvolutionsOfIntegersAreExactAndWrapRound) {
   EXPECT_TRUE(SameBits(out, Integers({1, 1, 1, 1}, {-(1 << 30)})));
 }
 
-TEST_F(NnWindowKernelsTest, MaximaAcrossChannels) {
+TEST_F(NnWindowKernelsTest, MaxPoolAcrossChannels) {
   const Tensor image = Floats({1, 1, 2, 4}, {0, 7, 1, 8, 2, 9, 3, -10});
   Expect("MaxPool", {image}, Pool({1, 1, 1, 2}, {1, 1, 1, 2}, "VALID"),
          Floats({1, 1, 2, 2}, {7, 8, 9, 3}));
@@ -345,7 +345,7 @@ TEST_F(NnWindowKernelsTest, MaximaAcrossChannels) {
 }
 
 // As TensorFlow: here the maximum begins with the first.
-TEST_F(NnWindowKernelsTest, AMaximumAcrossChannelsMayBeNanOrInfinite) {
+TEST_F(NnWindowKernelsTest, MaxAcrossChannelsMayBeNaNOrInfinite) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float infinity = std::numeric_limits<float>::infinity();
   const Tensor pairs = Floats({1, 1, 1, 10}, {-infinity, -infinity, nan, 1, 1,
@@ -459,7 +459,7 @@ TEST_F(NnWindowKernelsTest, BatchesAndChannelsAreNotPadded) {
 }
 
 // Zeros as well. TensorFlow's text.
-TEST_F(NnWindowKernelsTest, PaddingsThatWouldBePassedOverAreRefused) {
+TEST_F(NnWindowKernelsTest, UnusedExplicitPaddingsAreRejected) {
   constexpr char kText[] =
       "explicit_paddings attribute must be empty if the padding attribute is "
       "not EXPLICIT";
@@ -494,7 +494,7 @@ TEST_F(NnWindowKernelsTest, PaddingsThatWouldBePassedOverAreRefused) {
 }
 
 // Texts of TensorFlow 2.21.
-TEST_F(NnWindowKernelsTest, NoWindowOfAMaximumLiesInThePaddingAlone) {
+TEST_F(NnWindowKernelsTest, MaxPoolRejectsWindowsOfPaddingOnly) {
   const auto expect_refused = [&](List paddings, const char* text) {
     const AttrMap attrs =
         Padded(Pool({1, 2, 3, 1}, {1, 1, 1, 1}, ""), std::move(paddings));
@@ -517,7 +517,7 @@ TEST_F(NnWindowKernelsTest, NoWindowOfAMaximumLiesInThePaddingAlone) {
 }
 
 // However many taps a window has, and however many threads there are.
-TEST(ConvolutionTest, WhatIsLaidOutAtATimeHasABound) {
+TEST(ConvolutionTest, WindowsAtATimeAreBounded) {
   Convolution c;
   c.batch = c.rows.out = c.columns.out = 1000;
   c.depth = 1000;
@@ -621,7 +621,7 @@ TEST_F(NnWindowKernelsTest, NormalizesAcrossAnyNumberOfChannels) {
 
 // Its mean is no number, but what the gradient gets is: one step without
 // examples must not spoil the scale.
-TEST_F(NnWindowKernelsTest, AnEmptyBatchHasGradientsOfZero) {
+TEST_F(NnWindowKernelsTest, EmptyBatchHasZeroGradients) {
   const Tensor none(DT_FLOAT, {0});
   const Tensor empty(DT_FLOAT, {0, 1, 1, 2});
   const Tensor scale = Floats({2}, {2, 3});
@@ -642,7 +642,7 @@ TEST_F(NnWindowKernelsTest, AnEmptyBatchHasGradientsOfZero) {
   EXPECT_TRUE(SameBits(gradients[2], zeros)) << gradients[2].ToString();
 }
 
-TEST_F(NnWindowKernelsTest, RefusesWhatCannotBe) {
+TEST_F(NnWindowKernelsTest, InvalidArgumentsAreRejected) {
   const Tensor ones = Floats({2, 2, 1, 1}, {1, 1, 1, 1});
   const AttrMap valid = Windows({1, 1, 1, 1}, "VALID");
   EXPECT_THAT(harness_.Run("Conv2D",

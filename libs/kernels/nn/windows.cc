@@ -29,14 +29,13 @@ absl::Status ReadList(const OpKernelConstruction& construction,
   return absl::OkStatus();
 }
 
-// From the order of "NCHW" to that of "NHWC", where each dimension has `size`
-// numbers.
+// Reorders from "NCHW" to "NHWC"; each dimension has `size` numbers.
 void MoveChannelsLast(std::vector<int64_t>& list, int64_t size) {
   if (list.empty()) return;
   std::rotate(list.begin() + size, list.begin() + 2 * size, list.end());
 }
 
-// Of strides, dilations and windows.
+// Checks strides, dilations or window sizes.
 absl::Status CheckSteps(const std::vector<int64_t>& steps,
                         absl::string_view what) {
   for (int64_t step : steps) {
@@ -47,7 +46,7 @@ absl::Status CheckSteps(const std::vector<int64_t>& steps,
   return absl::OkStatus();
 }
 
-// In TensorFlow's words. `what` are strides or dilations.
+// With TensorFlow's text. `what` is strides or dilations.
 absl::Status CheckSpatial(const std::vector<int64_t>& steps,
                           absl::string_view what) {
   if (steps[0] == 1 && steps[3] == 1) return absl::OkStatus();
@@ -56,7 +55,7 @@ absl::Status CheckSpatial(const std::vector<int64_t>& steps,
                    " in the batch and depth dimensions."));
 }
 
-// Where the padding is another one than "EXPLICIT". In TensorFlow's words.
+// For a padding other than "EXPLICIT". With TensorFlow's text.
 absl::Status CheckNoPaddings(const OpKernelConstruction& construction) {
   const auto* paddings =
       construction.node().attr<std::vector<int64_t>>("explicit_paddings");
@@ -66,8 +65,8 @@ absl::Status CheckNoPaddings(const OpKernelConstruction& construction) {
       "not EXPLICIT");
 }
 
-// Of paddings before and after each dimension. Nonzero ones of batches and
-// channels are refused in TensorFlow's words.
+// Checks paddings before and after each dimension. Nonzero ones of batches and
+// channels are rejected with TensorFlow's texts.
 absl::Status CheckPaddings(const std::vector<int64_t>& paddings) {
   for (int64_t pad : paddings) {
     if (pad >= 0 && pad < kMaxSize) continue;
@@ -83,8 +82,7 @@ absl::Status CheckPaddings(const std::vector<int64_t>& paddings) {
   return absl::OkStatus();
 }
 
-// A window that lies in the padding alone has no largest number. In
-// TensorFlow's words.
+// A window of only padding has no maximum. With TensorFlow's text.
 absl::Status CheckPaddingsOfPool(const std::vector<int64_t>& paddings,
                                  const std::vector<int64_t>& ksize) {
   constexpr const char* kSides[] = {"Top", "Bottom", "Left", "Right"};

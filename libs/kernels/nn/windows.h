@@ -1,5 +1,5 @@
-// Windows that slide over images: the geometry that convolutions and pools have
-// in common, and their operands as float or double.
+// Sliding windows over images: the geometry of convolutions and pools, and
+// their operands as float or double.
 //
 // Images are [batch, rows, columns, channels] ("NHWC"); see layout.h.
 #ifndef WEFT_LIBS_KERNELS_NN_WINDOWS_H_
@@ -26,12 +26,13 @@ struct WindowDim {
   int64_t pad = 0;       // before the image
   int64_t out = 0;       // windows
 
-  // Where tap `tap` of window `window` is; outside [0, in) it is padding.
+  // The position of tap `tap` of window `window`; outside [0, in) it is
+  // padding.
   int64_t At(int64_t window, int64_t tap) const {
     return window * stride - pad + tap * dilation;
   }
   bool IsInside(int64_t at) const { return at >= 0 && at < in; }
-  // Whether there is one window, which is the image.
+  // Returns whether there is a single window that covers the image.
   bool is_whole() const {
     return out == 1 && pad == 0 && size == in && (size == 1 || dilation == 1);
   }
@@ -53,27 +54,28 @@ struct TapRange {
   }
 };
 
-// What the attrs of a node say of its windows, in the order of "NHWC" whatever
-// its layout.
+// WindowAttrs holds the window attributes of a node, in "NHWC" order whatever
+// the node's layout.
 class WindowAttrs {
  public:
-  // From attrs strides, padding, data_format, and ksize, dilations and
-  // explicit_paddings where the op has them. UNIMPLEMENTED for other layouts
-  // than NHWC and NCHW, for convolutions that stride or dilate across batches
-  // or channels, and for pools across batches. INVALID_ARGUMENT for explicit
-  // paddings of batches or channels, for those of a pool that are as large as
-  // its windows, and for any where the padding is not "EXPLICIT".
+  // Reads attrs strides, padding and data_format, and ksize, dilations and
+  // explicit_paddings if the op has them. Returns UNIMPLEMENTED for layouts
+  // other than NHWC and NCHW, for convolutions with strides or dilations across
+  // batches or channels, and for pools across batches. Returns INVALID_ARGUMENT
+  // for explicit paddings of batches or channels, for paddings of a pool that
+  // are as large as its windows, and for explicit paddings if the padding is
+  // not "EXPLICIT".
   static absl::StatusOr<WindowAttrs> ReadConvolution(
       const OpKernelConstruction& construction);
   static absl::StatusOr<WindowAttrs> ReadPool(
       const OpKernelConstruction& construction);
 
-  // Of a pool.
+  // The window size of a pool.
   int64_t ksize(int dim) const { return ksize_[dim]; }
   int64_t stride(int dim) const { return strides_[dim]; }
 
-  // Dimension `dim` of the image, 1 or 2, of size `in`, under windows of
-  // `size` taps. INVALID_ARGUMENT when they do not fit.
+  // Dimension `dim` (1 or 2) of an image of size `in`, with windows of `size`
+  // taps. Returns INVALID_ARGUMENT if they do not fit.
   absl::StatusOr<WindowDim> Dim(int dim, int64_t in, int64_t size) const;
 
  private:
@@ -87,38 +89,39 @@ class WindowAttrs {
   std::string padding_;
 };
 
-// INVALID_ARGUMENT unless the tensor has 4 dimensions.
+// Returns INVALID_ARGUMENT unless the tensor has 4 dimensions.
 absl::Status CheckImages(const Tensor& tensor, absl::string_view what);
 
-// INVALID_ARGUMENT unless both have 4 dimensions.
+// Returns INVALID_ARGUMENT unless both have 4 dimensions.
 absl::Status CheckImageAndFilter(const TensorShape& image,
                                  const TensorShape& filter);
-// Of a depthwise convolution: INVALID_ARGUMENT unless the filter is for images
-// with so many channels. REQUIRES: it has 4 dimensions.
+// For depthwise convolutions: returns INVALID_ARGUMENT unless the filter is for
+// images with `channels` channels. REQUIRES: it has 4 dimensions.
 absl::Status CheckDepthOfFilter(int64_t channels, const TensorShape& filter);
 
-// INVALID_ARGUMENT unless a gradient has the shape of the convolution's output.
+// Returns INVALID_ARGUMENT unless a gradient has the shape of the convolution's
+// output.
 absl::Status CheckOutBackprop(const Tensor& gradient,
                               const TensorShape& output);
 
-// A shape that an input gives as int32; 4 sizes.
+// The shape in an input of 4 int32 sizes.
 absl::StatusOr<TensorShape> ShapeOfInput(const OpKernelContext& context, int i);
 
-// Of half or bfloat16 numbers, the same as floats.
+// Converts half or bfloat16 numbers to floats.
 absl::StatusOr<Tensor> WidenToFloat(OpKernelContext& context,
                                     const Tensor& tensor);
-// Output `i`, which is of half or bfloat16 numbers, becomes `floats`, rounded.
+// Sets output `i`, of half or bfloat16 numbers, to `floats`, rounded.
 absl::Status NarrowFromFloat(OpKernelContext& context, int i,
                              const Tensor& floats);
 
-// `tensor` itself where its elements are W, else converted to them: to floats.
+// Returns `tensor` if its elements are W, otherwise its conversion to float.
 template <typename W>
 absl::StatusOr<Tensor> WidenTo(OpKernelContext& context, const Tensor& tensor) {
   if (tensor.dtype() == DataTypeOf<W>::value) return tensor;
   return WidenToFloat(context, tensor);
 }
 
-// Output `i` becomes `wide`, converted to the type of the output.
+// Sets output `i` to `wide`, converted to the output's type.
 template <typename W>
 absl::Status NarrowTo(OpKernelContext& context, int i, Tensor wide) {
   if (context.output_type(i) != wide.dtype()) {

@@ -22,26 +22,27 @@ namespace weft {
 namespace {
 
 constexpr int64_t kPoints = kWinogradPoints;
-// Tiles that a block should have whose sums over tiles are then added to
-// others.
+// The minimum number of tiles in a block whose sums over tiles are then added
+// to others.
 constexpr int64_t kTilesOfSummedBlock = 192;
-// Tiles that are summed up one after the other; more would be less exact.
+// The number of tiles summed sequentially; more would be less accurate.
 constexpr int64_t kTilesOfChain = 48;
-// About what a block sees at most, and what it makes.
+// The approximate maximum number of elements that a block reads and writes.
 constexpr int64_t kMaxNumbersOfBlock = 1 << 21;
-// Of all blocks that threads are at.
-constexpr int64_t kMaxNumbersOfRooms = 1 << 24;
-// Of a filter at all points, and of the sums that make its gradient.
+// The maximum for the buffers of all threads.
+constexpr int64_t kMaxNumbersOfBuffers = 1 << 24;
+// The maximum for a filter at all points, and for the sums of its gradient.
 constexpr int64_t kMaxNumbersOfFilter = 1 << 24;
-// Windows for which a filter is worth being transformed.
+// The minimum number of windows for which transforming a filter pays off.
 constexpr int64_t kLeastWindows = 192;
-// Tiles of which one of several sums should at least be made: to be added to
-// the others it takes as long as some dozens.
+// The minimum number of tiles for one of several sums: adding it to the others
+// takes as long as some dozens of tiles.
 constexpr int64_t kTilesOfSum = 128;
-// Of these sums, which are twice as large as a filter. A power of two.
+// The maximum number of these sums, which are twice as large as a filter. A
+// power of two.
 constexpr int64_t kMaxSums = 8;
 
-// Rows [begin, end) of windows that see the same rows of a filter.
+// Rows [begin, end) of windows that use the same rows of a filter.
 struct RowsAlike {
   int64_t begin, end;
   TapRange taps;
@@ -62,7 +63,7 @@ std::vector<RowsAlike> RowsOf(const WindowDim& rows,
   return result;
 }
 
-// Where the taps of a filter are: matrices [channels, filters].
+// The taps of a filter: matrices [channels, filters].
 struct Taps {
   const float* first;
   int64_t row, column;  // from tap to tap
@@ -72,20 +73,20 @@ struct Taps {
 struct PanelRange {
   int64_t begin, end;
 
-  // Where the filters of it begin, and how many they are.
+  // The first filter of the range, and the number of filters.
   int64_t first(const Panels& panels) const { return panels.first(begin); }
   int64_t columns(const Panels& panels) const {
     return panels.first(end - 1) + panels.columns(end - 1) - first(panels);
   }
 
-  // Range `i` of so many.
+  // Range `i` of `ranges`.
   static PanelRange Of(const Panels& panels, int64_t i, int64_t ranges) {
     return {panels.count() * i / ranges, panels.count() * (i + 1) / ranges};
   }
 };
 
-// Into how many ranges panels are cut where there are fewer parts than threads:
-// what a block sees is then transformed again for each.
+// The number of ranges of panels if there are fewer parts than threads: pixels
+// of a block are then transformed again for each range.
 int64_t RangesOf(const Panels& panels, int64_t parts, int64_t threads) {
   constexpr int64_t kPanelsOfRange = 2;
   return std::clamp<int64_t>(
@@ -93,26 +94,25 @@ int64_t RangesOf(const Panels& panels, int64_t parts, int64_t threads) {
       std::max<int64_t>(1, panels.count() / kPanelsOfRange));
 }
 
-// Calls `work(part, room)` for each part, several at a time, with so many
-// numbers of room.
+// Calls `work(part, buffer)` for each part, concurrently, with a buffer of this
+// many elements.
 template <typename Work>
-absl::Status ForEachPart(OpKernelContext& context, int64_t parts, int64_t room,
+absl::Status ForEachPart(OpKernelContext& context, int64_t parts, int64_t size,
                          const Work& work) {
   FirstError error;
   const std::function<void(int64_t, int64_t)> range = [&](int64_t begin,
                                                           int64_t end) {
-    auto tensor = context.AllocateTemp(DT_FLOAT, {room});
+    auto tensor = context.AllocateTemp(DT_FLOAT, {size});
     if (!tensor.ok()) return error.Update(tensor.status());
     float* const numbers = tensor->mutable_flat<float>().data();
     for (int64_t i = begin; i < end; ++i) work(i, numbers);
   };
-  const int64_t rooms = std::max<int64_t>(1, kMaxNumbersOfRooms / room);
-  context.scheduler().ParallelFor(parts, CeilOfRatio(parts, rooms), range);
+  const int64_t buffers = std::max<int64_t>(1, kMaxNumbersOfBuffers / size);
+  context.scheduler().ParallelFor(parts, CeilOfRatio(parts, buffers), range);
   return error.Take();
 }
 
-// Calls `work(row)` for what each channel has in each row of the filter,
-// several at a time.
+// Calls `work(row)` for each channel in each row of the filter, concurrently.
 template <typename Work>
 void ForEachRowOfFilter(Scheduler& scheduler, const Convolution& c,
                         const Work& work) {
@@ -126,7 +126,7 @@ void ForEachRowOfFilter(Scheduler& scheduler, const Convolution& c,
       std::max<int64_t>(1, kNumbersOfRange / (kPoints * c.filters)), range);
 }
 
-// Forward, with any filter.
+// A forward convolution, with any filter.
 class WinogradForward {
  public:
   WinogradForward(const Convolution& c, int64_t threads)
@@ -148,12 +148,12 @@ class WinogradForward {
     const int64_t ranges =
         RangesOf(panels_, parts, scheduler.num_compute_threads());
     std::atomic<bool> all_finite{true};
-    const auto compute = [&](int64_t n, float* room) {
+    const auto compute = [&](int64_t n, float* buffer) {
       const int64_t part = n / ranges, blocks = tiles_.num_blocks();
       const PanelRange range = PanelRange::Of(panels_, n % ranges, ranges);
       for (int64_t i = blocks * part / parts; i < blocks * (part + 1) / parts;
            ++i) {
-        if (!Compute(tiles_.block(i), range, images, packed, zeros, room,
+        if (!Compute(tiles_.block(i), range, images, packed, zeros, buffer,
                      output)) {
           all_finite.store(false, std::memory_order_relaxed);
         }
@@ -162,22 +162,22 @@ class WinogradForward {
     };
     RETURN_IF_ERROR(ForEachPart(
         context, parts * ranges,
-        kPoints * (tiles_.pixels_room() + sums_room()) + c_.filters, compute));
+        kPoints * (tiles_.pixels_size() + sums_size()) + c_.filters, compute));
     return all_finite.load(std::memory_order_relaxed);
   }
 
  private:
-  // Of the filter at one point.
+  // The rows of the filter at one point.
   int64_t rows_of_filter() const { return c_.rows.size * c_.channels; }
-  // Of a block's sums at one point.
-  int64_t sums_room() const { return tiles_.windows_room(c_.filters); }
+  // The size of a block's sums at one point.
+  int64_t sums_size() const { return tiles_.windows_size(c_.filters); }
 
   void PackFilter(Scheduler& scheduler, const Taps& taps, float* packed) const {
     ForEachRowOfFilter(scheduler, c_,
                        [&](int64_t r) { PackRow(taps, r, packed); });
   }
 
-  // What one channel has in one row of the filter.
+  // Packs one channel in one row of the filter.
   void PackRow(const Taps& taps, int64_t row, float* packed) const {
     const float* const first = taps.first + row / c_.channels * taps.row +
                                row % c_.channels * c_.filters;
@@ -197,21 +197,21 @@ class WinogradForward {
     }
   }
 
-  // Whether all sums of the block for these panels are finite.
+  // Returns whether all sums of the block for these panels are finite.
   bool Compute(const WinogradBlock& block, const PanelRange& range,
                const float* images, const float* packed, const float* zeros,
-               float* room, float* output) const {
-    float* const sums = room + kPoints * tiles_.pixels_room();
-    tiles_.Spread(block, images, zeros, room);
+               float* buffer, float* output) const {
+    float* const sums = buffer + kPoints * tiles_.pixels_size();
+    tiles_.Spread(block, images, zeros, buffer);
     const std::vector<RowsAlike> rows = RowsOf(c_.rows, block);
     for (int64_t p = 0; p < kPoints; ++p) {
       for (int64_t i = range.begin; i < range.end; ++i) {
-        Multiply(block, rows, i, room + p * tiles_.pixels_room(),
+        Multiply(block, rows, i, buffer + p * tiles_.pixels_size(),
                  packed + p * panels_.numbers(rows_of_filter()),
-                 sums + p * sums_room());
+                 sums + p * sums_size());
       }
     }
-    return Gather(block, range, sums, sums + kPoints * sums_room(), output);
+    return Gather(block, range, sums, sums + kPoints * sums_size(), output);
   }
 
   // At one point, for one panel of filters.
@@ -235,7 +235,7 @@ class WinogradForward {
       args.rows = (alike.end - alike.begin) * tiles_.of_rows(block);
       args.runs = alike.taps.end - alike.taps.begin;
       const int64_t y = c_.rows.At(alike.begin, alike.taps.begin);
-      // Where a window sees no row, nothing is read of what is named.
+      // For a window without rows, the operands are not read.
       const float* const a = args.runs == 0
                                  ? pixels
                                  : pixels + (y - tiles_.first_row(block)) * row;
@@ -245,7 +245,7 @@ class WinogradForward {
     }
   }
 
-  // The windows of a block for these panels; those beyond its rows go to
+  // Writes the windows of a block for these panels; those beyond its rows go to
   // `beyond`.
   bool Gather(const WinogradBlock& block, const PanelRange& range,
               const float* sums, float* beyond, float* output) const {
@@ -270,7 +270,7 @@ class WinogradForward {
                   float* beyond) const {
     const float* from[kPoints];
     float* to[kPoints];
-    for (int64_t p = 0; p < kPoints; ++p) from[p] = sums + p * sums_room();
+    for (int64_t p = 0; p < kPoints; ++p) from[p] = sums + p * sums_size();
     const int64_t windows = tiles_.transforms().windows;
     for (int64_t i = 0; i < windows; ++i) {
       const int64_t x = tile * windows + i;
@@ -284,7 +284,7 @@ class WinogradForward {
   const Panels panels_;
 };
 
-// The gradient by the filter.
+// The gradient with respect to the filter.
 class WinogradFilterGradient {
  public:
   explicit WinogradFilterGradient(const Convolution& c)
@@ -305,33 +305,33 @@ class WinogradFilterGradient {
     std::fill_n(first, zeros, 0.0f);
     const int64_t ranges =
         RangesOf(panels_, parts, context.scheduler().num_compute_threads());
-    const auto sum_up = [&](int64_t n, float* room) {
+    const auto sum_up = [&](int64_t n, float* buffer) {
       const int64_t part = n / ranges, blocks = tiles_.num_blocks();
       const PanelRange range = PanelRange::Of(panels_, n % ranges, ranges);
       float* const sum = sums + part * kPoints * numbers();
       Clear(range, sum);
       for (int64_t i = blocks * part / parts; i < blocks * (part + 1) / parts;
            ++i) {
-        Add(tiles_.block(i), range, images, gradients, first, room, sum);
+        Add(tiles_.block(i), range, images, gradients, first, buffer, sum);
       }
     };
     RETURN_IF_ERROR(ForEachPart(
         context, parts * ranges,
-        kPoints * (tiles_.pixels_room() + gradients_room()), sum_up));
+        kPoints * (tiles_.pixels_size() + gradients_size()), sum_up));
     AddUp(context.scheduler(), sums + kPoints * numbers(), parts - 1,
           kPoints * numbers(), sums);
     return Gather(context.scheduler(), sums, output);
   }
 
  private:
-  // Of the filter at one point.
+  // The size of the filter at one point.
   int64_t numbers() const { return c_.rows.size * c_.channels * c_.filters; }
-  // Of a block's gradients at one point.
-  int64_t gradients_room() const {
-    return panels_.numbers(tiles_.windows_room(1));
+  // The size of a block's gradients at one point.
+  int64_t gradients_size() const {
+    return panels_.numbers(tiles_.windows_size(1));
   }
-  // At most, by the shape alone; a power of two, as the number of threads is as
-  // a rule.
+  // The maximum number of parts, by the shape alone; a power of two, like most
+  // numbers of threads.
   static int64_t PartsOf(const Convolution& c) {
     const int64_t tiles =
         c.batch * c.rows.out * WinogradTiles::OfRow(c.columns);
@@ -348,18 +348,18 @@ class WinogradFilterGradient {
     }
   }
 
-  // What a block adds to the sums for these panels.
+  // Adds a block to the sums for these panels.
   void Add(const WinogradBlock& block, const PanelRange& range,
            const float* images, const float* gradients, const float* zeros,
-           float* room, float* sums) const {
-    float* const spread = room + kPoints * tiles_.pixels_room();
-    tiles_.Spread(block, images, zeros, room);
+           float* buffer, float* sums) const {
+    float* const spread = buffer + kPoints * tiles_.pixels_size();
+    tiles_.Spread(block, images, zeros, buffer);
     SpreadGradients(block, range, gradients, zeros, spread);
     for (int64_t p = 0; p < kPoints; ++p) {
       for (int64_t i = 0; i < c_.rows.size; ++i) {
         for (int64_t panel = range.begin; panel < range.end; ++panel) {
-          Multiply(block, i, panel, room + p * tiles_.pixels_room(),
-                   spread + p * gradients_room(), sums + p * numbers());
+          Multiply(block, i, panel, buffer + p * tiles_.pixels_size(),
+                   spread + p * gradients_size(), sums + p * numbers());
         }
       }
     }
@@ -396,7 +396,7 @@ class WinogradFilterGradient {
                       : zeros;
       }
       for (int64_t p = 0; p < kPoints; ++p) {
-        points[p] = to + p * gradients_room() + panels_.offset(panel, rows) +
+        points[p] = to + p * gradients_size() + panels_.offset(panel, rows) +
                     at * panels_.width(panel);
       }
       tiles_.transforms().output_gradients(from, panels_.columns(panel),
@@ -408,7 +408,7 @@ class WinogradFilterGradient {
   void Multiply(const WinogradBlock& block, int64_t row_of_filter,
                 int64_t panel, const float* pixels, const float* spread,
                 float* sums) const {
-    // Windows whose row of the filter is on the image.
+    // The windows whose row of the filter is inside the image.
     int64_t begin = block.begin, end = block.end;
     while (begin < end && c_.rows.At(begin, row_of_filter) < 0) ++begin;
     while (begin < end && c_.rows.At(end - 1, row_of_filter) >= c_.rows.in) {
@@ -443,7 +443,7 @@ class WinogradFilterGradient {
     }
   }
 
-  // Whether all of the gradient is finite.
+  // Returns whether the whole gradient is finite.
   bool Gather(Scheduler& scheduler, const float* sums, float* output) const {
     std::atomic<bool> all_finite{true};
     ForEachRowOfFilter(scheduler, c_, [&](int64_t r) {
@@ -454,7 +454,7 @@ class WinogradFilterGradient {
     return all_finite.load(std::memory_order_relaxed);
   }
 
-  // Of one channel in one row of the filter.
+  // For one channel in one row of the filter.
   bool GatherRow(const float* sums, int64_t row, float* output) const {
     const float* from[kPoints];
     float* to[kPoints];
@@ -475,7 +475,7 @@ class WinogradFilterGradient {
   const Panels panels_;
 };
 
-// The filter with channels and filters exchanged in each tap.
+// Transposes channels and filters in each tap.
 void TransposeTaps(Scheduler& scheduler, const Convolution& c,
                    const float* filter, float* to) {
   const int64_t numbers = c.channels * c.filters;
@@ -507,8 +507,8 @@ absl::StatusOr<bool> InputGradient(OpKernelContext& context,
            output);
 }
 
-// Whether sizes are small enough to be multiplied, and each row of windows
-// sees the image.
+// Returns whether sizes are small enough not to overflow, and each row of
+// windows covers a part of the image.
 bool SizesFit(const Convolution& c) {
   constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
   for (const WindowDim* dim : {&c.rows, &c.columns}) {
@@ -520,7 +520,7 @@ bool SizesFit(const Convolution& c) {
   return c.channels <= kMax && c.filters <= kMax && c.batch <= kMax;
 }
 
-// Taps of a row of windows that are on the image. REQUIRES: SizesFit.
+// The number of taps of a row of windows inside the image. REQUIRES: SizesFit.
 int64_t TapsOfRow(const WindowDim& columns) {
   const int64_t after =
       columns.At(columns.out - 1, columns.size - 1) + 1 - columns.in;
@@ -530,10 +530,10 @@ int64_t TapsOfRow(const WindowDim& columns) {
   return columns.out * columns.size - missing(columns.pad) - missing(after);
 }
 
-// Whether there is enough to be multiplied for what is transformed: the gain is
-// by the filter's rows and both numbers of channels, the cost by their sum, and
-// more for tiles of two. Where it breaks even was measured with vectors of 4, 8
-// and 16.
+// Returns whether there are enough products for the transforms to pay off: the
+// gain depends on the filter's rows and both numbers of channels, the cost on
+// their sum, and more for tiles of two. The break-even point was measured with
+// vectors of 4, 8 and 16.
 bool AreTransformsWorthIt(const Convolution& c) {
   const int64_t products = 2 * c.rows.size * c.channels * c.filters;
   const int64_t transforms = BestConvLoops().vector * (c.channels + c.filters);
@@ -560,8 +560,8 @@ bool IsBestForward(const Convolution& c) {
   return AreTransformsWorthIt(c);
 }
 
-// Whether a filter is not so large that its sums, which come and go from the
-// memory, take longer than what is saved. REQUIRES: IsBestForward.
+// Returns whether a filter is small enough: the sums of a large one are in main
+// memory, and take longer than the gain. REQUIRES: IsBestForward.
 bool IsFilterWorthSumming(const Convolution& c) {
   constexpr int64_t kNumbersOfTile = 1 << 16;
   const int64_t tiles = c.batch * c.rows.out * WinogradTiles::OfRow(c.columns);

@@ -1,21 +1,21 @@
-// Winograd's convolutions of floats, and their gradients: with half to three
-// fifths of the multiplications of those that sum up each window by itself.
+// WinogradConvolution computes convolutions of floats and their gradients with
+// half to three fifths of the multiplications of direct methods.
 //
-// Along a row of the image windows are computed some at a time, as
-// isa/winograd_isa.h says: filters three or five columns wide, however many
-// rows, with strides of 1. What lies between the transforms are the sums of
-// direct_convolution.h, over rows that overlap.
+// Several windows of an image row are computed together, as described in
+// isa/winograd_isa.h: for filters three or five columns wide, with any number
+// of rows, and strides of 1. Between the transforms it uses the sums of
+// direct_convolution.h, over overlapping rows.
 //
-// On average sums are 1.1 to 2 times as far from exact ones as those of other
-// convolutions, the gradient by the filter 2 to 3 times (measured, for numbers
-// of either sign). What counts is the largest of what a tile sees, which are up
-// to three pixels more than a window's: so a number that dwarfs its neighbours
-// costs windows beside it precision, and a window of zeros beside others need
-// not be quite 0. Taps below 1e-37 lose digits. The environment variable
-// WEFT_WINOGRAD says "off" where that is unwelcome.
+// On average the errors of sums are 1.1 to 2 times those of other convolutions,
+// and 2 to 3 times for the gradient with respect to the filter (measured, for
+// numbers of both signs). The error depends on the largest number in a tile,
+// which covers up to three pixels more than a window: so a number that is much
+// larger than its neighbors reduces the precision of adjacent windows, and a
+// window of zeros next to others may not be exactly 0. Taps below 1e-37 lose
+// digits. The environment variable WEFT_WINOGRAD=off disables it.
 //
-// Each number is summed up in one order, however many threads there are; the
-// gradient by the filter is a sum of parts that the shape alone decides.
+// Each sum has one order, independent of the number of threads; the gradient
+// with respect to the filter is a sum of parts determined by the shape alone.
 //
 // Threads: pure functions; work is split over the Scheduler's threads.
 #ifndef WEFT_LIBS_KERNELS_NN_WINOGRAD_CONVOLUTION_H_
@@ -30,15 +30,15 @@ namespace weft {
 // Unless the environment variable WEFT_WINOGRAD is "off".
 bool WinogradIsWanted();
 
-// Whether it can be done so, and pays: it does for the sizes of usual nets. No
-// size may be 0.
+// Returns whether WinogradConvolution supports it and is faster, as for the
+// sizes of typical networks. No size may be 0.
 bool IsBestWinograd(const Convolution& sizes, ConvolutionPass pass);
 
-// `first` and `second` are what the pass takes, plain and in this order: image,
-// filter, gradient. `output` is written whole. False: some of what was written
-// is not finite, and others may be although windows that see nothing infinite
-// have finite sums; it is to be computed otherwise.
-// REQUIRES: IsBestWinograd.
+// `first` and `second` are the pass's inputs without layout changes, in the
+// order image, filter, gradient. `output` is overwritten. Returns false if some
+// results are not finite: others may then be non-finite, too, even if their
+// windows have finite sums, and the caller must use another method. REQUIRES:
+// IsBestWinograd.
 absl::StatusOr<bool> WinogradConvolution(OpKernelContext& context,
                                          const Convolution& sizes,
                                          ConvolutionPass pass,

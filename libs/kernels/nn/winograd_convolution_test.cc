@@ -17,7 +17,7 @@
 namespace weft {
 namespace {
 
-class WinogradConvolutionTest : public MadeUpShapesTest {
+class WinogradConvolutionTest : public RandomShapesTest {
  protected:
   struct Shapes {
     TensorShape image, filter;
@@ -137,7 +137,7 @@ class WinogradConvolutionTest : public MadeUpShapesTest {
   }
 };
 
-TEST_F(WinogradConvolutionTest, SumsAreThoseOfDoubles) {
+TEST_F(WinogradConvolutionTest, SumsMatchDouble) {
   int num_winograd = 0;
   for (int i = 0; i < 40; ++i) {
     Shapes shapes;
@@ -156,7 +156,7 @@ TEST_F(WinogradConvolutionTest, SumsAreThoseOfDoubles) {
 }
 
 // Of which a block has several, and a part an odd rest.
-TEST_F(WinogradConvolutionTest, ImagesMaySeeOneRowOrColumnOnly) {
+TEST_F(WinogradConvolutionTest, ImagesMayHaveOneRowOrColumn) {
   int num_winograd = 0;
   for (const int64_t batch : {64, 131}) {
     for (const int64_t columns : {3, 5}) {
@@ -174,7 +174,7 @@ TEST_F(WinogradConvolutionTest, ImagesMaySeeOneRowOrColumnOnly) {
 }
 
 // An infinite number, and one that is too large for the transforms.
-TEST_F(WinogradConvolutionTest, WhatIsNotFiniteStaysInItsWindows) {
+TEST_F(WinogradConvolutionTest, NonFiniteValuesStayInTheirWindows) {
   const Shapes shapes = Same({2, 17, 20, 16}, {3, 3, 16, 24});
   for (const float value : {std::numeric_limits<float>::infinity(),
                             std::numeric_limits<float>::quiet_NaN(), 2e38f}) {
@@ -221,7 +221,7 @@ TEST_F(WinogradConvolutionTest, BitsDoNotDependOnThreads) {
 }
 
 // Sums of other convolutions over few binary digits are exact.
-TEST_F(WinogradConvolutionTest, WhoWantsExactSumsTurnsItOff) {
+TEST_F(WinogradConvolutionTest, TurningItOffGivesExactSums) {
   const Shapes shapes = Same({2, 17, 20, 16}, {3, 3, 16, 24});
   const Case a_case = {"Conv2D",
                        ConvolutionPass::kForward,

@@ -7,11 +7,11 @@
 namespace weft {
 namespace {
 
-// Numbers of a block at all points, as a rule: so they stay in the second-level
-// cache.
+// The usual number of elements in a block at all points, which fit into the
+// second-level cache.
 constexpr int64_t kNumbersOfBlock = 3 << 15;
-// Tiles that a block should have whatever parts are wanted, so that a filter is
-// not gone through for few.
+// The minimum number of tiles in a block for any number of parts, so that the
+// filter is not read for few tiles.
 constexpr int64_t kTilesOfBlock = 32;
 
 }  // namespace
@@ -51,7 +51,7 @@ int64_t WinogradTiles::last_row(const WinogradBlock& block) const {
                              first_row(block), c_.rows.in);
 }
 
-int64_t WinogradTiles::pixels_room() const {
+int64_t WinogradTiles::pixels_size() const {
   const int64_t rows = rows_of_block() + c_.rows.size - 1;
   return images_ * std::min(rows, c_.rows.in) * of_row_ * c_.channels;
 }
@@ -74,11 +74,11 @@ void WinogradTiles::SpreadTile(const float* row, int64_t tile,
                                const float* zeros, float* to) const {
   const float* from[kWinogradPoints];
   float* points[kWinogradPoints];
-  const int64_t room = pixels_room();
+  const int64_t size = pixels_size();
   for (int64_t p = 0; p < kWinogradPoints; ++p) {
     const int64_t x = c_.columns.At(tile * transforms_.windows, p);
     from[p] = c_.columns.IsInside(x) ? row + x * c_.channels : zeros;
-    points[p] = to + p * room;
+    points[p] = to + p * size;
   }
   transforms_.pixels(from, c_.channels, points);
 }

@@ -1,5 +1,5 @@
-// WinogradTiles: how the windows of a convolution lie in tiles (see
-// isa/winograd_isa.h), tiles in blocks, and what a block sees.
+// WinogradTiles divides the windows of a convolution into tiles (see
+// isa/winograd_isa.h) and tiles into blocks, and gathers the pixels of a block.
 //
 // Threads: immutable.
 #ifndef WEFT_LIBS_KERNELS_NN_WINOGRAD_TILES_H_
@@ -13,7 +13,7 @@
 
 namespace weft {
 
-// Rows of windows: whole ones of some images, or some of one.
+// Rows of windows: all rows of some images, or some rows of one image.
 struct WinogradBlock {
   int64_t image, images;
   int64_t begin, end;  // of each image
@@ -22,21 +22,21 @@ struct WinogradBlock {
 
 class WinogradTiles {
  public:
-  // Of a row of windows.
+  // The number of tiles in a row of windows.
   static int64_t OfRow(const WindowDim& columns) {
     return CeilOfRatio(columns.out, kWinogradPoints + 1 - columns.size);
   }
 
-  // In blocks that should have `least` tiles, and of which there should be
-  // `parts`, unless they had less than a few dozens then. None is so low that
-  // most of what it sees is what others see, too.
-  // `convolution` stays. REQUIRES: it is three or five columns wide, has
-  // strides of 1, and no size of it is 0.
+  // Divides the tiles into blocks of at least `least` tiles, and into `parts`
+  // blocks unless these would have less than a few dozen tiles. No block is so
+  // low that most of its pixels are shared with other blocks. `convolution`
+  // must outlive this object. REQUIRES: it is three or five columns wide, has
+  // strides of 1, and no size is 0.
   WinogradTiles(const Convolution& convolution, int64_t least, int64_t parts);
 
   const WinogradTransforms& transforms() const { return transforms_; }
   int64_t of_row() const { return of_row_; }
-  // Of one row of all of a block's images.
+  // The number of tiles in one row of all images of a block.
   int64_t of_rows(const WinogradBlock& block) const {
     return block.images * of_row_;
   }
@@ -46,19 +46,20 @@ class WinogradTiles {
   }
   WinogradBlock block(int64_t i) const;
 
-  // Rows of one image that a block sees: [first, last).
+  // The rows of one image that a block covers: [first, last).
   int64_t first_row(const WinogradBlock& block) const;
   int64_t last_row(const WinogradBlock& block) const;
 
-  // Numbers at one point, of the windows of any block with so many in each
-  // tile, and of what they see.
-  int64_t windows_room(int64_t numbers) const {
+  // The buffer sizes for one point: of the windows of any block with `numbers`
+  // elements per tile, and of the pixels they cover.
+  int64_t windows_size(int64_t numbers) const {
     return images_ * rows_of_block() * of_row_ * numbers;
   }
-  int64_t pixels_room() const;
+  int64_t pixels_size() const;
 
-  // What a block sees: for each point, pixels_room() apart, and each row, all
-  // images' tiles. `zeros` are as many as there are channels.
+  // Writes the transformed pixels of a block: for each point, pixels_size()
+  // apart, and each row, the tiles of all images. `zeros` holds a zero for each
+  // channel.
   void Spread(const WinogradBlock& block, const float* images,
               const float* zeros, float* pixels) const;
 
@@ -72,7 +73,7 @@ class WinogradTiles {
   const Convolution& c_;
   const WinogradTransforms transforms_;
   const int64_t of_row_;
-  int64_t blocks_of_image_;  // 1 where a block has several images
+  int64_t blocks_of_image_;  // 1 if a block has several images
   int64_t images_;           // of a block
 };
 

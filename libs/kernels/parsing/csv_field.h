@@ -1,4 +1,4 @@
-// The value of one field of comma-separated values, as TensorFlow reads it.
+// Conversion of one CSV field to a value, as in TensorFlow.
 #ifndef WEFT_LIBS_KERNELS_PARSING_CSV_FIELD_H_
 #define WEFT_LIBS_KERNELS_PARSING_CSV_FIELD_H_
 
@@ -12,11 +12,11 @@
 
 namespace weft {
 
-// What a column may hold.
+// The types of columns.
 using CsvFieldTypes = TypeList<float, double, int32_t, int64_t, std::string>;
 
-// The number that a few digits are, as most whole numbers in such files. False
-// where the field is anything else.
+// Parses a few digits, as most whole numbers in CSV files are. Returns false
+// for other fields.
 template <typename T>
 bool ParseFewDigits(absl::string_view field, T& value) {
   if (field.empty() || field.size() > 7) return false;
@@ -29,7 +29,7 @@ bool ParseFewDigits(absl::string_view field, T& value) {
   return true;
 }
 
-// False where the field is no such value.
+// Returns false if the field is no such value.
 template <typename T>
 bool ParseCsvField(absl::string_view field, T& value) {
   if constexpr (std::is_integral_v<T>) {

@@ -1,5 +1,5 @@
-// DecodeCSV: each field of a record becomes an element of the tensor of its
-// column. _DecodeCSVAndPack: the columns lie in one tensor.
+// DecodeCSV: each field of a record becomes an element of its column's tensor.
+// _DecodeCSVAndPack: the columns are in one tensor.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -23,7 +23,7 @@
 namespace weft {
 namespace {
 
-// Whose fields are in the first cache together, of some dozen columns.
+// The rows whose fields fit into the first-level cache, for some dozen columns.
 constexpr int64_t kBlockRows = 32;
 
 absl::Status CheckDefaults(const OpKernelContext& context) {
@@ -42,13 +42,13 @@ absl::Status CheckDefaults(const OpKernelContext& context) {
   return absl::OkStatus();
 }
 
-// Counts the defaults that threads copy. Thread-safe.
+// Counts the default values that threads copy. Thread-safe.
 class DefaultsCharge {
  public:
   explicit DefaultsCharge(HeapCharge& charge) : charge_(charge) {}
 
-  // One more copy of a text; numbers count nothing. RESOURCE_EXHAUSTED: there
-  // is no memory for it.
+  // Adds one more copy of a string; numbers need nothing. RESOURCE_EXHAUSTED
+  // beyond the memory bound.
   absl::Status Add(const std::string& text) {
     const size_t bytes = HeapCharge::BytesOfString(text.size());
     if (bytes == 0) return absl::OkStatus();
@@ -65,11 +65,11 @@ class DefaultsCharge {
   HeapCharge& charge_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Where the elements of a column lie, and what counts its defaults.
+// The memory of a column's elements, and the charge for its defaults.
 struct Column {
   Tensor* output;
   int64_t first;
-  int64_t stride;  // from a row to the next
+  int64_t stride;  // distance between rows
   DefaultsCharge* defaults;
 
   DataType dtype() const { return output->dtype(); }
@@ -105,8 +105,7 @@ class DecodeCsvKernel : public OpKernel {
     Columns columns;
     RETURN_IF_ERROR(packs_ ? AddPacked(context, defaults, columns)
                            : AddEach(context, defaults, columns));
-    // Fields are parts of the records; where one is missing there is its
-    // default.
+    // Fields are parts of the records; missing fields get the default.
     RETURN_IF_ERROR(ChargeStrings(charge, context.input(0)));
     return ParseRows(context, columns);
   }
@@ -121,7 +120,7 @@ class DecodeCsvKernel : public OpKernel {
     }
     return absl::OkStatus();
   }
-  // All in one tensor, row by row or column by column.
+  // All columns in one tensor, row by row or column by column.
   absl::Status AddPacked(OpKernelContext& context, DefaultsCharge& defaults,
                          Columns& columns) const {
     const int64_t count = context.num_inputs() - 1;
@@ -138,11 +137,11 @@ class DecodeCsvKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  // Several rows at a time; the error is that of the first row that has one.
+  // Parses several rows concurrently; returns the error of the first bad row.
   absl::Status ParseRows(OpKernelContext& context,
                          const Columns& columns) const {
-    // What pays to wake another thread, about a hundred microseconds: rows are
-    // decoded beside steps, which want the threads as well.
+    // The minimum work for waking another thread, about a hundred microseconds:
+    // rows are decoded beside steps, which need the threads, too.
     const int64_t least = 1 + 4000 / static_cast<int64_t>(columns.size() + 1);
     const int64_t rows = context.input(0).num_elements();
     if (rows <= least) return ParseRange(context, 0, rows, columns);
@@ -161,8 +160,8 @@ class DecodeCsvKernel : public OpKernel {
     return error;
   }
 
-  // Column by column, several rows at a time; where some are not plain or not
-  // as they should be, row by row.
+  // Parses column by column, several rows at a time; if rows are not plain or
+  // are malformed, row by row.
   absl::Status ParseRange(const OpKernelContext& context, int64_t begin,
                           int64_t end, const Columns& columns) const {
     std::vector<absl::string_view> fields(
@@ -179,7 +178,8 @@ class DecodeCsvKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  // False where something is wrong or not plain; what was written is of no use.
+  // Returns false for rows that are malformed or not plain; the output is then
+  // undefined.
   bool ParseColumns(const OpKernelContext& context, int64_t begin, int64_t end,
                     const Columns& columns,
                     absl::Span<absl::string_view> fields) const {
@@ -201,8 +201,8 @@ class DecodeCsvKernel : public OpKernel {
     return true;
   }
 
-  // Elements of a column from `row` on: the fields `index`, and each that is as
-  // many fields further as a row has.
+  // Sets the elements of a column from `row` on: field `index`, and then each
+  // field one row later.
   bool SetColumn(const Tensor& otherwise,
                  absl::Span<const absl::string_view> fields, size_t index,
                  size_t num_columns, int64_t row, const Column& column) const {
@@ -227,7 +227,7 @@ class DecodeCsvKernel : public OpKernel {
     return DispatchType(CsvFieldTypes{}, column.dtype(), set).ok();
   }
 
-  // With the error of the first row that has one.
+  // Returns the error of the first bad row.
   absl::Status ParseRowByRow(const OpKernelContext& context, int64_t begin,
                              int64_t end, const Columns& columns) const {
     const auto records = context.input(0).flat<std::string>();
@@ -307,7 +307,7 @@ class DecodeCsvKernel : public OpKernel {
         });
   }
 
-  // Of the field of a column, as the records have it.
+  // The number of a column's field in the records.
   int64_t NumberOf(size_t column) const {
     return format_.columns.empty() ? static_cast<int64_t>(column)
                                    : format_.columns[column];
@@ -316,7 +316,7 @@ class DecodeCsvKernel : public OpKernel {
   std::string na_value_;
   CsvFormat format_;
   bool packs_ = false;
-  bool packs_rows_ = false;  // else columns
+  bool packs_rows_ = false;  // false: columns
 };
 
 }  // namespace

@@ -29,7 +29,7 @@ class CsvSplitter {
       if (EndField()) return absl::OkStatus();
       SkipLineEnds();
     }
-    // What follows a last delimiter is an empty field.
+    // An empty field follows a final delimiter.
     if (ends_with_delimiter_) EndField();
     return absl::OkStatus();
   }
@@ -46,8 +46,8 @@ class CsvSplitter {
     if (AtDelimiter()) rest_.remove_prefix(1);
   }
 
-  // Keeps the field just read if it is wanted; true when none is wanted any
-  // more.
+  // Keeps the last field if it is selected; returns true when no more fields
+  // are needed.
   bool EndField() {
     const std::vector<int64_t>& columns = format_.columns;
     const bool is_wanted =
@@ -75,7 +75,7 @@ class CsvSplitter {
 
   absl::Status ReadQuoted() {
     rest_.remove_prefix(1);
-    std::string* unquoted = nullptr;  // once there is a quote in it
+    std::string* unquoted = nullptr;  // set at the first quote
     while (true) {
       const size_t quote = rest_.find('"');
       if (quote == absl::string_view::npos) {
@@ -118,13 +118,13 @@ class CsvSplitter {
 
 bool IsLineEndOrQuote(char c) { return c == '\n' || c == '\r' || c == '"'; }
 
-// Sixteen characters at a time. Each mask has a bit for each of them, the first
-// in the lowest.
+// Sixteen characters at a time. Each mask has a bit for each character, the
+// first in the lowest bit.
 constexpr size_t kStep = 16;
 
 class Characters {
  public:
-  // REQUIRES: there are so many.
+  // REQUIRES: there are this many characters.
   explicit Characters(const char* from)
       : all_(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))) {}
 
@@ -142,14 +142,14 @@ class Characters {
   const __m128i all_;
 };
 
-// Takes fields down as they end.
+// Records the selected fields.
 class WantedFields {
  public:
   WantedFields(const std::vector<int64_t>& columns,
                absl::Span<absl::string_view> fields)
       : columns_(columns), fields_(fields) {}
 
-  // False once nothing more is wanted, or there is no room.
+  // Returns false once no more fields are needed, or there is no room.
   bool Add(const char* begin, const char* end) {
     const bool is_wanted = columns_.empty() || columns_[found_] == column_;
     ++column_;

@@ -1,9 +1,9 @@
-// Comma-separated values, one record: RFC 4180's quoting, as TensorFlow reads
-// it. Fields are bytes; nothing is trimmed or converted.
+// Parsing of one CSV record with RFC 4180's quoting, as in TensorFlow. Fields
+// are bytes; they are neither trimmed nor converted.
 //
-// Between fields line ends are skipped. Within a field that is not quoted they
-// are errors, and so are quotes; a field in quotes holds anything, each quote
-// written twice. No record at all has no fields.
+// Line ends between fields are skipped. Line ends and quotes within an unquoted
+// field are errors. A quoted field may hold anything, with each quote written
+// twice. An empty record has no fields.
 #ifndef WEFT_LIBS_KERNELS_PARSING_CSV_RECORD_H_
 #define WEFT_LIBS_KERNELS_PARSING_CSV_RECORD_H_
 
@@ -20,29 +20,29 @@ namespace weft {
 
 struct CsvFormat {
   char delimiter = ',';
-  bool has_quotes = true;  // else a quote is a character like others
-  // Which fields to give, ascending; empty: all. What follows the last of them
-  // is not looked at.
+  bool has_quotes = true;  // false: quotes are ordinary characters
+  // The fields to return, ascending; empty: all. The rest of the record is not
+  // checked.
   std::vector<int64_t> columns;
 };
 
-// The fields of a record; its memory is used again for the next one.
+// The fields of a record; the memory is reused for the next one.
 struct CsvFields {
-  // Of the record, or of `unquoted`.
+  // Views of the record, or of `unquoted`.
   std::vector<absl::string_view> values;
-  // Those in which quotes stand for quotes.
+  // Fields with escaped quotes, unescaped.
   std::deque<std::string> unquoted;
 };
 
-// The fields wanted; they live as long as the record. INVALID_ARGUMENT, with
-// TensorFlow's words, where quotes or line ends are out of place; fewer fields
-// than wanted are no error here.
+// Returns the selected fields; they live as long as the record.
+// INVALID_ARGUMENT, with TensorFlow's texts, for misplaced quotes or line ends;
+// too few fields are no error here.
 absl::Status SplitCsvRecord(absl::string_view record, const CsvFormat& format,
                             CsvFields& fields);
 
-// The fields wanted of a record without quotes and line ends, as most are.
-// False where it has some, or not as many fields as `fields` has room for: it
-// is one for SplitCsvRecord, which takes longer.
+// Returns the selected fields of a record without quotes and line ends, as most
+// are. Returns false for other records, and if the number of fields is not that
+// of `fields`: use the slower SplitCsvRecord for these.
 bool SplitPlainCsvRecord(absl::string_view record, const CsvFormat& format,
                          absl::Span<absl::string_view> fields);
 

@@ -1,6 +1,6 @@
 // ParseExample, ParseExampleV2 and ParseSingleExample: the features of
-// serialized examples as tensors. They differ in where the keys come from, and
-// in whether there is a batch.
+// serialized examples as tensors. They differ in the source of the keys, and in
+// whether there is a batch.
 #include <memory>
 #include <string>
 #include <utility>
@@ -18,7 +18,7 @@ namespace {
 
 using Keys = std::vector<std::string>;
 
-// What the attrs of a node say of the features.
+// The features described by a node's attrs.
 struct FeatureAttrs {
   DataTypeVector sparse_types, dense_types, ragged_types, split_types;
   std::vector<PartialShape> dense_shapes;
@@ -43,7 +43,7 @@ struct FeatureAttrs {
   }
 };
 
-// Those of input 0.
+// Parses the records of input 0.
 absl::StatusOr<ExampleRecords> ParseRecords(const OpKernelContext& context,
                                             const Tensor& names) {
   return ExampleRecords::Parse(context.scheduler(), context.allocator(),
@@ -70,9 +70,9 @@ class ExampleKernel : public OpKernel {
  protected:
   const FeatureAttrs& attrs() const { return attrs_; }
 
-  // Sets all outputs, which come in the order of TensorFlow: sparse indices,
-  // values and shapes, dense values, ragged values and row splits.
-  // `first_default` is the input that the defaults begin with.
+  // Sets all outputs in TensorFlow's order: sparse indices, values and shapes,
+  // dense values, ragged values and row splits. `first_default` is the first
+  // input with a default.
   absl::Status SetOutputs(OpKernelContext& context,
                           const ExampleRecords& records,
                           const FeatureKeys& keys, int first_default) const {
@@ -176,7 +176,7 @@ class ParseExampleKernel : public ExampleKernel {
   }
 };
 
-// Keys are three inputs; one example needs no batch around it.
+// Keys are three inputs; a single example needs no batch.
 class ParseExampleV2Kernel : public ExampleKernel {
  public:
   using ExampleKernel::ExampleKernel;

@@ -24,7 +24,7 @@ struct ExampleRecords::Parsed {
   ArenaCharge charge;
 };
 
-// One feature of all examples, null where an example lacks it.
+// One feature of all examples, null if an example lacks it.
 template <typename T>
 class ExampleRecords::Column {
  public:
@@ -45,7 +45,8 @@ class ExampleRecords::Column {
     }
     return longest;
   }
-  // Charges what CopyTo copies of all examples, beside the tensor.
+  // Charges the memory that CopyTo copies for all examples, outside of the
+  // tensor.
   absl::Status ChargeAll(HeapCharge& charge) const {
     for (const tf::Feature* feature : features_) {
       if (feature != nullptr) {
@@ -145,7 +146,8 @@ absl::StatusOr<TensorShape> ExampleRecords::WithBatch(
   return TensorShape::Create(all);
 }
 
-// `mismatch` is how TensorFlow puts what is expected and found: "$0" and "$1".
+// `mismatch` is TensorFlow's text, with "$0" for the expected and "$1" for the
+// actual value.
 template <typename T>
 absl::StatusOr<ExampleRecords::Column<T>> ExampleRecords::Find(
     absl::string_view key, absl::string_view mismatch) const {

@@ -1,8 +1,9 @@
-// ExampleRecords: serialized examples (tf.Example, schemas/tf/example.proto)
-// and their features as tensors, one feature at a time.
+// ExampleRecords parses serialized examples (tf.Example,
+// schemas/tf/example.proto) and returns their features as tensors, one feature
+// at a time.
 //
-// Errors are INVALID_ARGUMENT in TensorFlow's words, which name the example by
-// the name that was given for it, and the feature. Not synchronised.
+// Errors are INVALID_ARGUMENT with TensorFlow's texts, which identify the
+// example by its given name, and the feature. Not synchronized.
 #ifndef WEFT_LIBS_KERNELS_PARSING_EXAMPLE_RECORDS_H_
 #define WEFT_LIBS_KERNELS_PARSING_EXAMPLE_RECORDS_H_
 
@@ -17,13 +18,13 @@
 
 namespace weft {
 
-// A feature that has the same shape in every example; with -1 as first size
-// examples differ in it, and are filled up.
+// A feature with the same shape in every example; with -1 as first size,
+// examples may differ in it and are padded.
 struct DenseFeature {
   std::string key;
   PartialShape shape;
-  // What an example that lacks the feature gets, or what fills it up. Empty
-  // where every example must have it.
+  // The value for examples without the feature, or for padding. Empty if every
+  // example must have the feature.
   Tensor default_value;
 };
 
@@ -37,9 +38,9 @@ struct RaggedValues {
 
 class ExampleRecords {
  public:
-  // `serialized` is a vector, or a scalar: one example that is no batch of one.
-  // `names` is empty or has as many elements. Scheduler and allocator outlive
-  // the records.
+  // `serialized` is a vector, or a scalar for a single example without a batch.
+  // `names` is empty or has as many elements. Scheduler and allocator must
+  // outlive the records.
   static absl::StatusOr<ExampleRecords> Parse(Scheduler& scheduler,
                                               Allocator& allocator,
                                               const Tensor& serialized,
@@ -47,15 +48,15 @@ class ExampleRecords {
 
   // `i` is the feature's number among the dense ones, for errors.
   absl::StatusOr<Tensor> Dense(const DenseFeature& feature, size_t i) const;
-  // Of a type that a feature may have: float, int64 or string.
+  // `dtype` must be a type of features: float, int64 or string.
   absl::StatusOr<SparseValues> Sparse(const std::string& key,
                                       DataType dtype) const;
-  // Row splits are int32 or int64; one example alone has none.
+  // Row splits are int32 or int64; a single example has none.
   absl::StatusOr<RaggedValues> Ragged(const std::string& key, DataType dtype,
                                       DataType split_type) const;
 
  private:
-  struct Parsed;  // in protobuf's types
+  struct Parsed;  // holds protobuf's types
   template <typename T>
   class Column;
 
@@ -77,11 +78,11 @@ class ExampleRecords {
   absl::StatusOr<RaggedValues> RaggedOf(const std::string& key,
                                         DataType split_type) const;
 
-  // The shape of what every example has one of.
+  // The shape with the batch dimension, if there is one.
   absl::StatusOr<TensorShape> WithBatch(absl::Span<const int64_t> dims) const;
-  // "Name: a, " of example `n`, or nothing for one example alone.
+  // "Name: a, " for example `n`, or nothing for a single example.
   std::string NameOf(int64_t n) const;
-  // What errors on a feature begin with.
+  // The prefix of errors about a feature.
   std::string Where(int64_t n, absl::string_view key) const;
   absl::Status Missing(int64_t n, absl::string_view key, DataType dtype) const;
 

@@ -20,7 +20,7 @@ int64_t FindBadOfBatch(Scheduler& scheduler, int64_t count,
   const auto parse_some = [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) is_valid[n] = parse(n);
   };
-  constexpr int64_t kRecordsPerThread = 8;  // what pays to wake another one
+  constexpr int64_t kRecordsPerThread = 8;  // minimum for waking a thread
   if (count <= kRecordsPerThread) {
     parse_some(0, count);
   } else {
@@ -30,7 +30,7 @@ int64_t FindBadOfBatch(Scheduler& scheduler, int64_t count,
   return bad == is_valid.end() ? -1 : bad - is_valid.begin();
 }
 
-// How many records are parsed before their memory is counted: one at least.
+// The number of records to parse before their memory is counted: at least one.
 size_t SizeOfBatch(absl::Span<const std::string> records) {
   constexpr size_t kMostRecords = 1024;
   constexpr size_t kMostBytes = size_t{32} << 20;
@@ -57,7 +57,7 @@ DataType TypeOf(const tf::Feature& feature) {
 }
 
 int64_t SizeOf(const tf::Feature& feature) {
-  // Of the lists that it has not, protobuf gives empty ones.
+  // For a missing list, protobuf returns an empty one.
   return int64_t{feature.float_list().value_size()} +
          feature.int64_list().value_size() + feature.bytes_list().value_size();
 }

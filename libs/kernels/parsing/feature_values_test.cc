@@ -1,5 +1,5 @@
-// When the memory of records is counted; what is parsed is tested by the
-// kernels.
+// Tests when the memory of records is counted; the tests of the kernels check
+// the parsed values.
 #include "libs/kernels/parsing/feature_values.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr size_t kMiB = size_t{1} << 20;
 
 class FindBadRecordTest : public ::testing::Test {
  protected:
-  // How many records were parsed each time that memory was counted.
+  // The number of records parsed so far, each time that memory was counted.
   std::vector<int> CountedAfter(const std::vector<std::string>& records) {
     std::vector<int> counted;
     int parsed = 0;
@@ -41,19 +41,19 @@ class FindBadRecordTest : public ::testing::Test {
   SimulatedScheduler scheduler_{clock_};
 };
 
-TEST_F(FindBadRecordTest, ManyRecordsAreCountedMeanwhile) {
+TEST_F(FindBadRecordTest, ManyRecordsAreCountedInBatches) {
   EXPECT_THAT(CountedAfter(std::vector<std::string>(2500)),
               ElementsAre(1024, 2048, 2500));
   EXPECT_THAT(CountedAfter({}), ElementsAre());
 }
 
-TEST_F(FindBadRecordTest, LargeRecordsAreCountedMeanwhile) {
+TEST_F(FindBadRecordTest, LargeRecordsAreCountedInBatches) {
   const std::string large(20 * kMiB, 'a');
   EXPECT_THAT(CountedAfter({large, large, large, large, ""}),
               ElementsAre(2, 4, 5));
 }
 
-TEST_F(FindBadRecordTest, NumbersGoOnAfterABatch) {
+TEST_F(FindBadRecordTest, RecordIndicesContinueAfterABatch) {
   const std::vector<std::string> records(2000);
   const auto bad = FindBadRecord(
       scheduler_, records, [](int64_t n) { return n != 1500; },
@@ -62,7 +62,7 @@ TEST_F(FindBadRecordTest, NumbersGoOnAfterABatch) {
   EXPECT_EQ(*bad, 1500);
 }
 
-TEST_F(FindBadRecordTest, NoRecordIsParsedAfterAFailedCharge) {
+TEST_F(FindBadRecordTest, FailedChargeStopsParsing) {
   const std::vector<std::string> records(2000);
   int64_t last = 0;
   const auto bad = FindBadRecord(

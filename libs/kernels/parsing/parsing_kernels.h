@@ -1,4 +1,4 @@
-// The parsing family of kernels, each function in the file of its name
+// Registration of the parsing kernels; groups are in files of their names
 // (NOUN_kernels.cc).
 #ifndef WEFT_LIBS_KERNELS_PARSING_PARSING_KERNELS_H_
 #define WEFT_LIBS_KERNELS_PARSING_PARSING_KERNELS_H_
@@ -7,14 +7,14 @@
 
 namespace weft {
 
-// All of them.
+// Registers all parsing kernels.
 void RegisterParsingKernels(KernelRegistry& registry);
 
 // Comma-separated values: DecodeCSV.
 void RegisterCsvKernels(KernelRegistry& registry);
-// Examples: ParseExample and its like.
+// Examples: ParseExample and related ops.
 void RegisterExampleKernels(KernelRegistry& registry);
-// Sequences: ParseSequenceExample and its like.
+// Sequences: ParseSequenceExample and related ops.
 void RegisterSequenceExampleKernels(KernelRegistry& registry);
 // Tensors as bytes: ParseTensor, SerializeTensor.
 void RegisterTensorParsingKernels(KernelRegistry& registry);

@@ -72,7 +72,7 @@ TEST_F(ParsingKernelsTest, ColumnsAreSelected) {
       StatusIs(kInvalid, "Field 3 in record 0 is not a valid int32: x"));
 }
 
-TEST_F(ParsingKernelsTest, QuotesCanBeCharactersLikeOthers) {
+TEST_F(ParsingKernelsTest, QuotesCanBeOrdinaryCharacters) {
   ExpectOutputs("DecodeCSV",
                 {Texts({"a\"b;\"2;\""}), Texts({""}), Texts({""}), Texts({""})},
                 {{"use_quote_delim", false}, {"field_delim", ";"}},
@@ -102,7 +102,7 @@ TEST_F(ParsingKernelsTest, BadRecordsAreRefused) {
 
 // Records without quotes and line ends are taken apart by other code than
 // those that begin with a line end, which is skipped.
-TEST_F(ParsingKernelsTest, PlainRecordsAreReadAsOthersAre) {
+TEST_F(ParsingKernelsTest, PlainRecordsMatchTheGeneralParser) {
   const AttrMap formats[] = {
       {},
       {{"use_quote_delim", false}},
@@ -128,7 +128,7 @@ TEST_F(ParsingKernelsTest, PlainRecordsAreReadAsOthersAre) {
 }
 
 // Longer ones too, whose fields end anywhere in sixteen characters.
-TEST_F(ParsingKernelsTest, PlainRecordsOfAnyLengthAreReadAsOthersAre) {
+TEST_F(ParsingKernelsTest, LongPlainRecordsMatchTheGeneralParser) {
   const std::string delimiters("\t \xff\0,\r", 6);
   const auto random = NewSeededRandom(7);
   int num_read = 0;
@@ -164,7 +164,7 @@ TEST_F(ParsingKernelsTest, PlainRecordsOfAnyLengthAreReadAsOthersAre) {
   EXPECT_GT(num_read, 60);
 }
 
-TEST_F(ParsingKernelsTest, ColumnsMayLieInOneTensor) {
+TEST_F(ParsingKernelsTest, ColumnsCanBePackedIntoOneTensor) {
   const Tensor lines = Tensor::FromValues<std::string>(
       {2, 2}, {"1,2,3", "4,,6", "\"7\",8,9", "10,11,12"});
   const Tensor none = Tensor::Scalar(0.5f);
@@ -184,7 +184,7 @@ TEST_F(ParsingKernelsTest, ColumnsMayLieInOneTensor) {
       StatusIs(kInvalid, "Field 1 in record 0 is not a valid float: x"));
 }
 
-TEST_F(ParsingKernelsTest, RowsThatAreNotPlainAreAmongOthers) {
+TEST_F(ParsingKernelsTest, QuotedAndPlainRowsMayBeMixed) {
   std::vector<std::string> records(70, "7,a");
   records[40] = "\"8\",\"b\"";
   std::vector<int32_t> numbers(70, 7);
@@ -202,7 +202,7 @@ TEST_F(ParsingKernelsTest, RowsThatAreNotPlainAreAmongOthers) {
               StatusIs(kInvalid, "Field 0 in record 64 is not a valid int32"));
 }
 
-TEST_F(ParsingKernelsTest, NumbersOfFewDigitsAndOfMany) {
+TEST_F(ParsingKernelsTest, NumbersOfAnyLengthAreParsed) {
   ExpectOutputs(
       "DecodeCSV",
       {Texts({"0,0", "007,007", "9999999,9999999", "16777217,16777217", "-0,-0",
@@ -299,7 +299,7 @@ TEST_F(ParsingKernelsTest, DenseFeaturesOfManySizesAreFilledUp) {
                 DenseX({-1, 2}), {Tensor(DT_FLOAT, {0, 0, 2})});
 }
 
-TEST_F(ParsingKernelsTest, OneExampleNeedsNoBatch) {
+TEST_F(ParsingKernelsTest, SingleExampleNeedsNoBatch) {
   ExpectOutputs(
       "ParseSingleExample",
       {Tensor::Scalar(Full()), Tensor::Vector<float>({8, 9})},
@@ -483,7 +483,7 @@ TEST_F(ParsingKernelsTest, SequencesAreFilledUpToTheLongest) {
        Tensor::Scalar<int64_t>(2)});
 }
 
-TEST_F(ParsingKernelsTest, StepsOfManySizes) {
+TEST_F(ParsingKernelsTest, SequenceStepsMayVaryInSize) {
   SequenceCase c;
   c.context_ragged = {"n"};
   c.lists_sparse = {"x"};
@@ -595,7 +595,7 @@ TEST_F(ParsingKernelsTest, BadSequencesAreNamed) {
 }
 
 // Steps that have no elements, and a shape that does not fit.
-TEST_F(ParsingKernelsTest, StepsOfNothingAndOfTooMuch) {
+TEST_F(ParsingKernelsTest, EmptyAndOversizedStepsAreHandled) {
   SequenceCase c;
   c.lists_dense = {"x"};
   AttrMap attrs = c.Attrs();

@@ -1,6 +1,6 @@
 // ParseSequenceExample, ParseSequenceExampleV2 and ParseSingleSequenceExample:
-// the features of serialized sequences as tensors. They differ in where the
-// keys come from, in whether there is a batch, and in that V2 alone has ragged
+// the features of serialized sequences as tensors. They differ in the source of
+// the keys, in whether there is a batch, and in that only V2 has ragged
 // features.
 #include <cstdint>
 #include <memory>
@@ -22,7 +22,7 @@ namespace {
 using Keys = std::vector<std::string>;
 using Part = SequenceRecords::Part;
 
-// What the attrs of a node say of the features of one part.
+// The features of one part described by a node's attrs.
 struct PartAttrs {
   DataTypeVector sparse_types, dense_types, ragged_types, split_types;
   std::vector<PartialShape> dense_shapes;
@@ -54,7 +54,7 @@ struct PartKeys {
 
 struct SequenceKeys {
   PartKeys context, lists;
-  // Of the dense keys of the lists, by their order.
+  // For each dense key of the lists, in order.
   std::vector<char> may_be_missing;
 };
 
@@ -108,8 +108,8 @@ class SequenceExampleKernel : public OpKernel {
   const PartAttrs& context() const { return context_; }
   const PartAttrs& lists() const { return lists_; }
 
-  // Sets all outputs, in TensorFlow's order: those of the context, then those
-  // of the lists. `first_default` is the input that the defaults begin with.
+  // Sets all outputs in TensorFlow's order: the context's, then the lists'.
+  // `first_default` is the first input with a default.
   absl::Status Parse(OpKernelContext& context, const Tensor& names,
                      const SequenceKeys& keys, int first_default) const {
     RETURN_IF_ERROR(CheckKeyCounts(keys.context, context_, kContext));
@@ -134,7 +134,7 @@ class SequenceExampleKernel : public OpKernel {
   }
 
  private:
-  // Sets one kind of feature after the other.
+  // Sets one kind of feature after another.
   class Outputs {
    public:
     Outputs(OpKernelContext& context, const SequenceRecords& records)
@@ -184,7 +184,7 @@ class SequenceExampleKernel : public OpKernel {
       return absl::OkStatus();
     }
 
-    // Values and splits; of lists the outer ones, then the inner ones.
+    // Values and splits; for lists the outer splits, then the inner ones.
     absl::Status SetRagged(Part part, const Keys& keys,
                            const PartAttrs& attrs) {
       const int count = static_cast<int>(keys.size());
@@ -251,7 +251,7 @@ class ParseSequenceExampleKernel : public SequenceExampleKernel {
   SequenceKeys keys_;
 };
 
-// Keys are inputs, a vector for each kind; one sequence needs no batch.
+// Keys are inputs, a vector for each kind; a single sequence needs no batch.
 class ParseSequenceExampleV2Kernel : public SequenceExampleKernel {
  public:
   using SequenceExampleKernel::SequenceExampleKernel;

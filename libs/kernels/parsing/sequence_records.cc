@@ -35,10 +35,10 @@ struct SequenceRecords::Parsed {
   ArenaCharge charge;
 };
 
-// One after the other, of all sequences; null for one that has no values.
+// The rows of all sequences, concatenated; null for a row without values.
 struct SequenceRecords::Rows {
   std::vector<const tf::Feature*> rows;
-  // By sequence: where its rows begin, and whether it has the feature at all.
+  // For each sequence, the start of its rows, and whether it has the feature.
   std::vector<int64_t> begins;
   std::vector<char> is_there;
 
@@ -57,7 +57,7 @@ struct SequenceRecords::Rows {
     }
     return longest;
   }
-  // Charges what CopyRow copies of all of them, beside the tensor.
+  // Charges the memory that CopyRow copies for all rows, outside of the tensor.
   absl::Status ChargeAll(HeapCharge& charge) const {
     for (const tf::Feature* row : rows) {
       if (row != nullptr) RETURN_IF_ERROR(ChargeValues(charge, *row));

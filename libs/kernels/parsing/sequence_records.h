@@ -1,10 +1,10 @@
-// SequenceRecords: serialized sequences (tf.SequenceExample,
-// schemas/tf/example.proto) and their features as tensors, one feature at a
-// time: those of the context, which are one row in each sequence, and those of
-// the lists, which are a row for each step.
+// SequenceRecords parses serialized sequences (tf.SequenceExample,
+// schemas/tf/example.proto) and returns their features as tensors, one feature
+// at a time. Context features have one row per sequence, list features one row
+// per step.
 //
-// Errors are INVALID_ARGUMENT in TensorFlow's words, which name the sequence by
-// the name that was given for it, the feature and the step. Not synchronised.
+// Errors are INVALID_ARGUMENT with TensorFlow's texts, which identify the
+// sequence by its given name, the feature and the step. Not synchronized.
 #ifndef WEFT_LIBS_KERNELS_PARSING_SEQUENCE_RECORDS_H_
 #define WEFT_LIBS_KERNELS_PARSING_SEQUENCE_RECORDS_H_
 
@@ -22,9 +22,9 @@ namespace weft {
 
 class SequenceRecords {
  public:
-  // `serialized` is a vector, or a scalar: one sequence that is no batch of
-  // one. `names` is empty or has as many elements. Scheduler and allocator
-  // outlive the records.
+  // `serialized` is a vector, or a scalar for a single sequence without a
+  // batch. `names` is empty or has as many elements. Scheduler and allocator
+  // must outlive the records.
   static absl::StatusOr<SequenceRecords> Parse(Scheduler& scheduler,
                                                Allocator& allocator,
                                                const Tensor& serialized,
@@ -32,27 +32,28 @@ class SequenceRecords {
 
   enum class Part { kContext, kLists };
 
-  // A feature of the context that has the same shape in every sequence. One
-  // that is missing gets the default, which is empty where it must be there.
+  // A context feature with the same shape in every sequence. A missing one gets
+  // the default, which is empty if the feature is required.
   absl::StatusOr<Tensor> ContextDense(const DenseFeature& feature) const;
 
-  // The steps of all sequences, filled up with zeros and empty texts, and how
-  // many there are of each: a scalar of one sequence alone.
+  // The steps of all sequences, padded with zeros and empty strings, and the
+  // number of steps of each sequence: a scalar for a single sequence.
   struct Steps {
     Tensor values, lengths;
   };
-  // A feature of the lists that has the same shape in every step. One that may
-  // be missing has no steps then.
+  // A list feature with the same shape in every step. A feature that may be
+  // missing then has no steps.
   absl::StatusOr<Steps> ListsDense(const std::string& key, DataType dtype,
                                    const PartialShape& shape,
                                    bool may_be_missing) const;
 
-  // Indices are the sequence (of a batch), the step (of lists), and the place.
+  // Indices are the sequence (in a batch), the step (in lists), and the
+  // position.
   absl::StatusOr<SparseValues> Sparse(Part part, const std::string& key,
                                       DataType dtype) const;
 
-  // Outer splits are those of the sequences, a scalar 0 of one alone; inner
-  // ones those of the steps, and only lists have some.
+  // Outer splits are those of the sequences, a scalar 0 for a single one; inner
+  // splits are those of the steps, for lists only.
   struct Ragged {
     Tensor values, outer_splits, inner_splits;
   };
@@ -60,7 +61,7 @@ class SequenceRecords {
                                     DataType dtype, DataType split_type) const;
 
  private:
-  struct Parsed;  // in protobuf's types
+  struct Parsed;  // holds protobuf's types
   struct Rows;    // of one feature
 
   SequenceRecords(Allocator& allocator, const Tensor& serialized,
@@ -72,7 +73,7 @@ class SequenceRecords {
   absl::Status CheckTypes(Part part, absl::string_view key, DataType dtype,
                           const Rows& rows) const;
   absl::StatusOr<Tensor> Values(const Rows& rows, DataType dtype) const;
-  // The shape of what every sequence has one of.
+  // The shape with the batch dimension, if there is one.
   absl::StatusOr<TensorShape> WithBatch(absl::Span<const int64_t> dims) const;
   // "Name: a, " of sequence `n`.
   std::string NameOf(int64_t n) const;

@@ -1,4 +1,4 @@
-// Tensors as bytes and back: SerializeTensor and ParseTensor.
+// Serialization of tensors: SerializeTensor and ParseTensor.
 #include <limits>
 #include <string>
 #include <utility>
@@ -14,16 +14,16 @@
 namespace weft {
 namespace {
 
-// What names or holds something of this process is no data: bytes could name
-// what their sender has no business with.
+// References to objects of this process cannot be serialized: bytes could refer
+// to objects that their sender must not access.
 absl::Status CheckIsData(DataType type) {
   if (type != DT_RESOURCE && type != DT_VARIANT) return absl::OkStatus();
   return absl::UnimplementedError(
       absl::StrCat("tensors of type ", DataTypeName(type),
-                   " are not written as bytes, nor read from them"));
+                   " cannot be serialized or parsed"));
 }
 
-// Byte for byte TensorFlow's: all elements, also where they are equal.
+// The same bytes as TensorFlow's: all elements, even if they are equal.
 class SerializeTensorKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -31,7 +31,7 @@ class SerializeTensorKernel : public OpKernel {
     const Tensor& tensor = context.input(0);
     RETURN_IF_ERROR(CheckIsData(tensor.dtype()));
     HeapCharge charge(context.host_allocator());
-    // In the message, and in its bytes.
+    // For the message, and for its bytes.
     RETURN_IF_ERROR(charge.AddObjects(2, tensor.TotalBytes()));
     tf::TensorProto proto;
     if (tensor.dtype() == DT_STRING) {
@@ -51,9 +51,9 @@ class SerializeTensorKernel : public OpKernel {
   static absl::Status CheckSize(size_t size) {
     constexpr size_t kMaxSize = std::numeric_limits<int>::max();
     if (size <= kMaxSize) return absl::OkStatus();
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the tensor takes ", size,
-                     " bytes; a message has at most 2 GiB. Split it before"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the tensor takes ", size,
+        " bytes, but a message has at most 2 GiB. Split it first"));
   }
 };
 

@@ -14,7 +14,7 @@ class TensorKernelsTest : public testing::Test {
   KernelTestHarness harness_{RegisterParsingKernels};
 };
 
-TEST_F(TensorKernelsTest, TensorsComeBack) {
+TEST_F(TensorKernelsTest, TensorsSurviveSerialization) {
   const Tensor matrix = Tensor::FromValues<float>({1, 2}, {1, 1});
   for (const Tensor& tensor :
        {matrix, Tensor::Vector<std::string>({"a", ""}), Tensor::Scalar(true),
@@ -32,7 +32,7 @@ TEST_F(TensorKernelsTest, TensorsComeBack) {
                     22))});
 }
 
-TEST_F(TensorKernelsTest, WhatIsNoTensorIsAnError) {
+TEST_F(TensorKernelsTest, MalformedTensorsAreRejected) {
   const auto parse = [&](const Tensor& bytes, DataType type) {
     return harness_.Run("ParseTensor", {bytes}, {{"out_type", type}});
   };

@@ -1,6 +1,6 @@
-// LogUniformCandidateSampler: classes for a sampled loss. Streams and
-// expectations are those of TensorFlow (core/kernels/candidate_sampler_ops.cc,
-// core/kernels/range_sampler.cc).
+// LogUniformCandidateSampler: samples classes for a sampled loss. Streams and
+// expected counts are those of TensorFlow
+// (core/kernels/candidate_sampler_ops.cc, core/kernels/range_sampler.cc).
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -17,8 +17,8 @@
 namespace weft {
 namespace {
 
-// Class k of `range` has probability log((k + 2) / (k + 1)) / log(range + 1):
-// right where classes are numbered by how frequent they are (Zipf's law).
+// Class k of `range` has probability log((k + 2) / (k + 1)) / log(range + 1).
+// It suits classes numbered by descending frequency (Zipf's law).
 class LogUniform {
  public:
   explicit LogUniform(int64_t range)
@@ -27,7 +27,7 @@ class LogUniform {
   int64_t Draw(PhiloxNumbers& numbers) const {
     const uint32_t x0 = numbers.Next();
     const double uniform = UniformDouble(x0, numbers.Next());
-    // Rounding might give `range` itself, or more than an int64 holds.
+    // Rounding might give `range` itself, or exceed int64.
     const double drawn = std::min(std::exp(uniform * log_range_), 9e18);
     return (static_cast<int64_t>(drawn) - 1) % range_;
   }
@@ -41,8 +41,8 @@ class LogUniform {
   const double log_range_;
 };
 
-// How often a class of probability p is expected in a sample that took
-// `tries` draws.
+// The expected count of a class of probability p in a sample that took `tries`
+// draws.
 float ExpectedCount(float p, int64_t samples, int64_t tries) {
   if (tries == samples) return p * static_cast<float>(samples);
   return static_cast<float>(-std::expm1(static_cast<double>(tries) *
@@ -70,7 +70,7 @@ class LogUniformCandidateSamplerKernel : public OpKernel {
                      context.AllocateOutput(1, classes.shape()));
     ASSIGN_OR_RETURN(Tensor * counts, context.AllocateOutput(2, shape));
     const LogUniform distribution(range_max_);
-    // Reserved as TensorFlow does, four numbers to a sample.
+    // Reserved as in TensorFlow, with four numbers per sample.
     ASSIGN_OR_RETURN(
         const Philox philox,
         stream_.Reserve(context.cancellation(),
@@ -108,7 +108,7 @@ class LogUniformCandidateSamplerKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  // Returns how many draws it took.
+  // Returns the number of draws.
   absl::StatusOr<int64_t> Draw(const LogUniform& distribution,
                                const Cancellation& cancellation,
                                PhiloxNumbers& numbers, Tensor& sample) const {
@@ -121,7 +121,7 @@ class LogUniformCandidateSamplerKernel : public OpKernel {
     int64_t tries = 0;
     for (int64_t& value : values) {
       do {
-        // The last of many classes take long to come up.
+        // The last of many classes take many draws.
         if (++tries % 65536 == 0) RETURN_IF_ERROR(cancellation.status());
         if (tries >= std::numeric_limits<int32_t>::max()) {
           return absl::ResourceExhaustedError(

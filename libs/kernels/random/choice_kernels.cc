@@ -1,6 +1,6 @@
-// RandomShuffle, Multinomial and StatelessMultinomial: choices among what is
-// there. Streams are those of TensorFlow (core/kernels/random_shuffle_op.cc,
-// multinomial_op.cc, stateless_random_ops.cc).
+// RandomShuffle, Multinomial and StatelessMultinomial. Streams are those of
+// TensorFlow (core/kernels/random_shuffle_op.cc, multinomial_op.cc,
+// stateless_random_ops.cc).
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -24,7 +24,7 @@
 namespace weft {
 namespace {
 
-// Row order[i] of `from` becomes row i of `to`.
+// Copies row order[i] of `from` to row i of `to`.
 void CopyRows(const Tensor& from, const std::vector<int64_t>& order,
               Tensor& to) {
   const int64_t row = from.num_elements() / static_cast<int64_t>(order.size());
@@ -37,7 +37,7 @@ void CopyRows(const Tensor& from, const std::vector<int64_t>& order,
     }
     return;
   }
-  // Only the types with constructors are left.
+  // Only types with constructors remain.
   DispatchType(TypeList<std::string, Variant, ResourceHandle>{}, from.dtype(),
                [&]<typename T>(TypeTag<T>) {
                  for (size_t i = 0; i < order.size(); ++i) {
@@ -65,7 +65,7 @@ class RandomShuffleKernel : public OpKernel {
     RETURN_IF_ERROR(ChargeStrings(charge, value));
     std::vector<int64_t> order(value.dim(0));
     std::iota(order.begin(), order.end(), 0);
-    // Four numbers to a sample.
+    // Four numbers per sample.
     const uint64_t count = PhiloxNumbers::NumbersToShuffle(order.size());
     ASSIGN_OR_RETURN(const Philox philox,
                      stream_.Reserve(context.cancellation(), (count + 3) / 4));
@@ -82,7 +82,7 @@ class RandomShuffleKernel : public OpKernel {
   PhiloxStream stream_;
 };
 
-// What both have in common; where the numbers come from differs.
+// The base of both kernels, which differ in the source of the numbers.
 template <typename T>
 class MultinomialBase : public OpKernel {
  public:
@@ -110,7 +110,7 @@ class MultinomialBase : public OpKernel {
   }
 
  private:
-  // For so many choices in each row, of which there is one at least.
+  // For `choices` in each row, at least one.
   virtual absl::StatusOr<Philox> Numbers(OpKernelContext& context,
                                          int64_t samples) = 0;
 
@@ -133,8 +133,7 @@ class MultinomialBase : public OpKernel {
         absl::StrCat("num_classes should be positive, got ", logits.dim(1)));
   }
 
-  // Sums of the classes' weights up to each class; what is not finite weighs
-  // nothing.
+  // The partial sums of the classes' weights; non-finite logits have no weight.
   static void SumWeights(const T* logits, std::vector<double>& sums) {
     double max = std::numeric_limits<double>::lowest();
     for (size_t i = 0; i < sums.size(); ++i) {
@@ -173,7 +172,7 @@ class MultinomialKernel : public MultinomialBase<T> {
       : MultinomialBase<T>(construction), stream_(construction) {}
 
  private:
-  // Two numbers for each choice, reserved as TensorFlow does.
+  // Two numbers per choice, reserved as in TensorFlow.
   absl::StatusOr<Philox> Numbers(OpKernelContext& context,
                                  int64_t samples) override {
     const uint64_t reserved = (samples + 3) / 4 * 4 * 2;

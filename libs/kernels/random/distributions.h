@@ -1,8 +1,8 @@
-// How random bits become numbers of a distribution, bit for bit as in
+// Conversions of random bits to numbers of a distribution, bitwise as in
 // TensorFlow (core/lib/random/random_distributions.h).
 //
-// A distribution makes kGroup values of type T from one Philox sample. One with
-// kVariable takes as many samples as it happens to need.
+// A distribution makes kGroup values of type T from one Philox sample. A
+// distribution with kVariable takes a varying number of samples.
 #ifndef WEFT_LIBS_KERNELS_RANDOM_DISTRIBUTIONS_H_
 #define WEFT_LIBS_KERNELS_RANDOM_DISTRIBUTIONS_H_
 
@@ -57,7 +57,7 @@ inline void NormalDoubles(const Philox::Sample& x, double* out0, double* out1) {
   *out1 = std::cos(angle) * radius;
 }
 
-// Values from one sample: doubles take two numbers each.
+// Values from one sample; a double takes two numbers.
 template <typename T>
 inline constexpr int kValuesPerSample = sizeof(T) == 8 ? 2 : 4;
 
@@ -100,7 +100,7 @@ struct NormalDistribution {
   }
 };
 
-// Normal numbers of size 2 and more are drawn again.
+// Normal numbers with an absolute value of 2 or more are redrawn.
 template <typename T>
 struct TruncatedNormalDistribution {
   static constexpr int kGroup = kValuesPerSample<T>;

@@ -1,7 +1,7 @@
-// Tensors filled from a place in a stream of random bits: what the ops whose
-// streams go on and those without state have in common. Each group of values
-// has its own place in the stream (TensorFlow's core/kernels/random_op_cpu.h),
-// so that the number of threads changes nothing.
+// Tensors filled from a position in a stream of random bits, for stateful and
+// stateless ops. Each group of values has its own position in the stream
+// (TensorFlow's core/kernels/random_op_cpu.h), so that the result does not
+// depend on the number of threads.
 #ifndef WEFT_LIBS_KERNELS_RANDOM_FILL_H_
 #define WEFT_LIBS_KERNELS_RANDOM_FILL_H_
 
@@ -21,17 +21,17 @@
 
 namespace weft {
 
-// What an op reserves of its stream for each value; a distribution that draws
-// again hardly ever needs so much.
+// The numbers that an op reserves in its stream for each value; distributions
+// with redraws almost never need as many.
 inline constexpr int64_t kReservedPerValue = 256;
-// Making one value costs about as much as this many additions.
+// The cost of one value, in additions.
 inline constexpr int64_t kCostOfValue = 8;
 
 // A vector of sizes as a shape.
 absl::StatusOr<TensorShape> ShapeFromTensor(const Tensor& tensor);
-// INVALID_ARGUMENT unless it is one number; `name` is for the text.
+// Returns INVALID_ARGUMENT unless it is a scalar; `name` is for the text.
 absl::Status CheckScalarBound(const Tensor& tensor, absl::string_view name);
-// The same unless low < high.
+// Returns INVALID_ARGUMENT unless low < high.
 template <typename T>
 absl::Status CheckBounds(T low, T high) {
   if (low < high) return absl::OkStatus();
@@ -39,8 +39,8 @@ absl::Status CheckBounds(T low, T high) {
       absl::StrCat("Need minval < maxval, got ", low, " >= ", high));
 }
 
-// Values [begin, end) of the stream's groups of kGroup values, where
-// `make(group, values)` makes one group; the last may be cut short.
+// Fills values [begin, end) from the stream's groups of kGroup values;
+// `make(group, values)` makes one group. The last group may be truncated.
 template <int kGroup, typename T, typename Make>
 void FillGroups(int64_t begin, int64_t end, absl::Span<T> out,
                 const Make& make) {
@@ -57,7 +57,7 @@ void FillGroups(int64_t begin, int64_t end, absl::Span<T> out,
   }
 }
 
-// The same for groups of which each has one sample: `make(sample, values)`.
+// Like FillGroups, with one sample per group: `make(sample, values)`.
 template <int kGroup, typename T, typename Make>
 void FillFromSamples(const Philox& start, int64_t begin, int64_t end,
                      absl::Span<T> out, const Make& make) {
@@ -82,7 +82,7 @@ void FillRange(const Philox& start, int64_t begin, int64_t end,
                absl::Span<T> out) {
   constexpr int kGroup = Distribution::kGroup;
   if constexpr (Distribution::kVariable) {
-    // Each group begins where its reserved part of the stream does.
+    // Each group begins at its reserved part of the stream.
     FillGroups<kGroup>(begin, end, out, [&](int64_t group, T* values) {
       Philox philox = start;
       philox.Skip(static_cast<uint64_t>(group) * kGroup * kReservedPerValue /
@@ -98,7 +98,7 @@ void FillRange(const Philox& start, int64_t begin, int64_t end,
   }
 }
 
-// All of `out`, on several threads where that pays.
+// Fills `out`, on several threads if that pays off.
 template <typename Distribution, typename T>
 void FillWith(OpKernelContext& context, const Philox& start,
               absl::Span<T> out) {
@@ -110,7 +110,8 @@ void FillWith(OpKernelContext& context, const Philox& start,
                });
 }
 
-// The same with integers that `make` makes of random bits of their size.
+// Fills `out` with integers that `make` computes from random bits of their
+// size.
 template <typename T, typename Make>
 void FillWithBits(OpKernelContext& context, const Philox& start,
                   absl::Span<T> out, const Make& make) {
@@ -137,7 +138,7 @@ template <typename T>
 void FillWithIntegers(OpKernelContext& context, const Philox& start, T low,
                       T high, absl::Span<T> out) {
   using Unsigned = std::make_unsigned_t<T>;
-  // Unsigned, so that a range over all numbers does not overflow.
+  // Unsigned, so that the full range does not overflow.
   const Unsigned range =
       static_cast<Unsigned>(high) - static_cast<Unsigned>(low);
   FillWithBits(context, start, out, [&](Unsigned bits) {

@@ -1,6 +1,7 @@
 // RandomUniform, RandomStandardNormal, TruncatedNormal and RandomUniformInt.
 // The streams are those of TensorFlow (core/kernels/random_op_cpu.h), whatever
-// the number of threads: each group of values has its own place in the stream.
+// the number of threads: each group of values has its own position in the
+// stream.
 #include "libs/base/status.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/random/fill.h"
@@ -9,7 +10,7 @@
 namespace weft {
 namespace {
 
-// The stream for that many values. Reserving is TensorFlow's: in samples.
+// The stream for this many values. Reservation is in samples, as in TensorFlow.
 absl::StatusOr<Philox> ReserveValues(const OpKernelContext& context,
                                      PhiloxStream& stream, int64_t values) {
   return stream.Reserve(context.cancellation(),

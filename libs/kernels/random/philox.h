@@ -1,5 +1,5 @@
-// Philox: TensorFlow's streams of random bits, number for number, so that a
-// seed gives the same values in Weft as it does there.
+// Philox generates TensorFlow's streams of random bits, so that a seed gives
+// the same values in Weft and TensorFlow.
 //
 // The generator is Philox 4x32-10 (Salmon et al., "Parallel Random Numbers: As
 // Easy as 1, 2, 3", 2011); how seeds become keys and how many numbers an op
@@ -16,7 +16,7 @@
 
 namespace weft {
 
-// Four 32-bit numbers at a time; a value, not synchronised.
+// Four 32-bit numbers at a time; a value, not synchronized.
 class Philox {
  public:
   using Sample = std::array<uint32_t, 4>;
@@ -26,11 +26,11 @@ class Philox {
         counter_{0, 0, static_cast<uint32_t>(seed2),
                  static_cast<uint32_t>(seed2 >> 32)} {}
 
-  // From what an op says of it: the lowest numbers first.
+  // From explicit key and counter, lowest numbers first.
   Philox(const std::array<uint32_t, 2>& key, const Sample& counter)
       : key_(key), counter_(counter) {}
 
-  // That of ops without state, which scramble their seeds first
+  // The generator of stateless ops, which scramble their seeds first
   // (core/kernels/stateless_random_ops.cc).
   static Philox OfStatelessSeed(uint64_t seed, uint64_t seed2) {
     Philox scrambler(0x02461e293ec8f720u, seed2);
@@ -41,7 +41,7 @@ class Philox {
                   mixed[2] | static_cast<uint64_t>(mixed[3]) << 32);
   }
 
-  // Passes over `samples` calls of Next.
+  // Skips `samples` calls of Next.
   void Skip(uint64_t samples) {
     const uint64_t low = Low() + samples;
     if (low < samples && ++counter_[2] == 0) ++counter_[3];
@@ -61,7 +61,7 @@ class Philox {
     return state;
   }
 
-  // What the next sample is made of, the lowest numbers first.
+  // The inputs of the next sample, lowest numbers first.
   const std::array<uint32_t, 2>& key() const { return key_; }
   const Sample& counter() const { return counter_; }
 
@@ -83,7 +83,7 @@ class Philox {
   Sample counter_;
 };
 
-// The numbers of a Philox one by one.
+// The individual numbers of a Philox.
 class PhiloxNumbers {
  public:
   explicit PhiloxNumbers(const Philox& philox) : philox_(philox) {}
@@ -96,15 +96,16 @@ class PhiloxNumbers {
     return sample_[used_++];
   }
 
-  // One of the numbers from 0 to `count` - 1: the remainder of the next number,
-  // as in TensorFlow. Above 2^32, for which TensorFlow has no rule, of the next
-  // two, the low one first. REQUIRES: count > 0.
+  // A number from 0 to `count` - 1: the next number modulo count, as in
+  // TensorFlow. Above 2^32, for which TensorFlow has no rule, it uses the next
+  // two numbers, the low one first. REQUIRES: count > 0.
   uint64_t NextBelow(uint64_t count) {
     const uint64_t low = Next();
     if (count <= kMaxOfOne) return low % count;
     return (low | uint64_t{Next()} << 32) % count;
   }
-  // How many numbers NextBelow takes for counts of `count`, `count` - 1, ... 2.
+  // The number of numbers that NextBelow takes for counts of `count`, `count` -
+  // 1, ... 2.
   static uint64_t NumbersToShuffle(uint64_t count) {
     if (count <= 1) return 0;
     return count - 1 + (count > kMaxOfOne ? count - kMaxOfOne : 0);
@@ -118,20 +119,21 @@ class PhiloxNumbers {
   size_t used_ = sample_.size();
 };
 
-// One op's stream, which goes on from step to step. Thread-safe.
+// The stream of one op, which continues from step to step. Thread-safe.
 class PhiloxStream {
  public:
-  // From attrs seed and seed2; from the device's Random when both are 0.
+  // Seeded by attrs seed and seed2, or by the device's Random if both are 0.
   explicit PhiloxStream(const OpKernelConstruction& construction);
 
-  // A generator for the next `samples` samples of four numbers; they are this
-  // caller's alone. A step that is cancelled takes none: its cause.
+  // Returns a generator for the next `samples` samples of four numbers,
+  // reserved for this caller. For a cancelled step, reserves none and returns
+  // its cause.
   absl::StatusOr<Philox> Reserve(const Cancellation& step, uint64_t samples) {
     absl::MutexLock lock(&mutex_);
     if (step.IsCancelled()) return step.status();
     return ReserveLocked(samples);
   }
-  // The same for what is no part of a step.
+  // Like Reserve, outside of steps.
   Philox Reserve(uint64_t samples) {
     absl::MutexLock lock(&mutex_);
     return ReserveLocked(samples);

@@ -1,4 +1,4 @@
-// The random family of kernels, each function in the file of its name
+// Registration of the random kernels; groups are in files of their names
 // (NOUN_kernels.cc).
 #ifndef WEFT_LIBS_KERNELS_RANDOM_RANDOM_KERNELS_H_
 #define WEFT_LIBS_KERNELS_RANDOM_RANDOM_KERNELS_H_
@@ -7,16 +7,16 @@
 
 namespace weft {
 
-// All of them.
+// Registers all random kernels.
 void RegisterRandomKernels(KernelRegistry& registry);
 
 // Tensors filled with numbers of a distribution.
 void RegisterRandomFillKernels(KernelRegistry& registry);
-// Numbers that a seed alone fixes.
+// Stateless random ops.
 void RegisterStatelessRandomKernels(KernelRegistry& registry);
 // RandomShuffle, Multinomial and StatelessMultinomial.
 void RegisterRandomChoiceKernels(KernelRegistry& registry);
-// Samples of classes for losses that do not look at all of them.
+// Candidate samplers for sampled losses.
 void RegisterRandomCandidateKernels(KernelRegistry& registry);
 
 }  // namespace weft

@@ -328,7 +328,7 @@ void ExpectSame(const Tensor& tensor, const std::vector<double>& expected,
   }
 }
 
-TEST(RandomKernelsTest, StreamsAreTensorFlows) {
+TEST(RandomKernelsTest, StreamsMatchTensorFlow) {
   KernelTestHarness harness(RegisterRandomKernels);
   for (const Golden& golden : Goldens()) {
     SCOPED_TRACE(absl::StrCat(golden.op, " ", DataTypeName(golden.dtype), " ",
@@ -361,7 +361,7 @@ void ExpectRuns(KernelTestHarness& harness, const char* op,
   }
 }
 
-TEST(RandomKernelsTest, IntegersAreTensorFlows) {
+TEST(RandomKernelsTest, IntegersMatchTensorFlow) {
   KernelTestHarness harness(RegisterRandomKernels);
   const AttrMap seeds = {{"seed", int64_t{1}}, {"seed2", int64_t{2}}};
   ExpectRuns<int32_t>(
@@ -379,7 +379,7 @@ TEST(RandomKernelsTest, IntegersAreTensorFlows) {
                         731328424989, 665876687149, 412864055948}});
 }
 
-TEST(RandomKernelsTest, ChoicesAreTensorFlows) {
+TEST(RandomKernelsTest, MultinomialMatchesTensorFlow) {
   KernelTestHarness harness(RegisterRandomKernels);
   const AttrMap seeds = {{"seed", int64_t{1}}, {"seed2", int64_t{2}}};
   ExpectRuns<int32_t>(
@@ -393,7 +393,7 @@ TEST(RandomKernelsTest, ChoicesAreTensorFlows) {
                        {1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0}});
 }
 
-TEST(RandomKernelsTest, ChoicesOfASeedThatIsGivenAreTensorFlows) {
+TEST(RandomKernelsTest, StatelessMultinomialMatchesTensorFlow) {
   KernelTestHarness harness(RegisterRandomKernels);
   const Tensor logits = Tensor::FromValues<float>({2, 3}, {0, 1, -1, 5, 0, 0});
   const auto choose = [&](const Tensor& seed, DataType type) {
@@ -525,7 +525,7 @@ TEST(RandomOpsTest, Shapes) {
 
 // Also where the lower half of the counter overflows.
 // More rows than one number can tell apart.
-TEST(PhiloxNumbersTest, NumbersBelowLargeCountsAreOfTwo) {
+TEST(PhiloxNumbersTest, LargeBoundsTakeTwoNumbers) {
   constexpr uint64_t k32Bits = uint64_t{1} << 32;
   PhiloxNumbers drawn(Philox(1, 2));
   std::vector<uint64_t> expected;
@@ -538,7 +538,7 @@ TEST(PhiloxNumbersTest, NumbersBelowLargeCountsAreOfTwo) {
             (expected[3] + (expected[4] << 32)) % (k32Bits + 3));
 }
 
-TEST(PhiloxNumbersTest, ShufflesReserveAllNumbersThatTheyTake) {
+TEST(PhiloxNumbersTest, ShufflesReserveAllTheirNumbers) {
   constexpr uint64_t k32Bits = uint64_t{1} << 32;
   EXPECT_EQ(PhiloxNumbers::NumbersToShuffle(0), 0u);
   EXPECT_EQ(PhiloxNumbers::NumbersToShuffle(1), 0u);
@@ -584,7 +584,7 @@ class StatelessRandomTest : public testing::Test {
 };
 
 // However many there are, and on however many threads.
-TEST_F(StatelessRandomTest, NumbersAreThoseOfTheirPlaces) {
+TEST_F(StatelessRandomTest, NumbersDependOnPositionOnly) {
   for (const char* op : {"StatelessRandomUniform", "StatelessRandomNormal",
                          "StatelessTruncatedNormal"}) {
     ASSERT_OK_AND_ASSIGN(const Tensor many,

@@ -1,7 +1,8 @@
-// StatelessRandom*: numbers that a seed alone fixes, bit for bit TensorFlow's
-// (core/kernels/stateless_random_ops.cc, stateless_random_ops_v2.cc). The first
-// versions take the seed; the second, the key and the counter that Philox makes
-// of it, and which algorithm, of which there is this one.
+// StatelessRandom*: numbers determined by a seed alone, with the same bits as
+// in TensorFlow (core/kernels/stateless_random_ops.cc,
+// stateless_random_ops_v2.cc). The first versions take the seed; the second
+// take the key and the counter that Philox derives from it, and the algorithm,
+// which must be Philox.
 #include <array>
 #include <cstdint>
 
@@ -15,14 +16,14 @@
 namespace weft {
 namespace {
 
-// Numbers of TensorFlow's enum Algorithm.
+// The numbers of TensorFlow's enum Algorithm.
 constexpr int32_t kPhilox = 1;
 constexpr int32_t kAutoSelect = 3;
 
 constexpr int64_t kCounterSize = 2;
 
-// StatelessRandomUniformFullInt may be given seeds of more types than there are
-// kernels for, in TensorFlow too.
+// StatelessRandomUniformFullInt allows more seed types than there are kernels
+// for, as in TensorFlow.
 absl::StatusOr<Philox> FromSeed(const Tensor& seed) {
   if (seed.dtype() != DT_INT32 && seed.dtype() != DT_INT64) {
     return absl::InvalidArgumentError(
@@ -73,8 +74,8 @@ absl::StatusOr<Philox> FromKeyAndCounter(const Tensor& key,
       {half_of(low, 0), half_of(low, 1), half_of(high, 0), half_of(high, 1)});
 }
 
-// Where the numbers of an op begin, and at which input what is special to its
-// distribution does.
+// The start of an op's numbers, and the first input specific to its
+// distribution.
 struct StatelessBeginning {
   Philox philox;
   int next_input;
@@ -91,7 +92,7 @@ absl::StatusOr<StatelessBeginning> FindStatelessBeginning(
   return StatelessBeginning{philox, 4};
 }
 
-// Checks the first inputs, and makes the output.
+// Checks the first inputs, and allocates the output.
 struct StatelessPlan {
   StatelessBeginning beginning;
   Tensor* output;
@@ -150,8 +151,8 @@ class StatelessFullIntegersKernel : public OpKernel {
   }
 };
 
-// What Philox makes of a seed: a key, a counter, and its own number where the
-// op tells that too.
+// The values that Philox derives from a seed: a key, a counter, and the
+// algorithm's number if the op returns it.
 class GetKeyCounterKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;

@@ -1,4 +1,5 @@
-// Accumulators of gradients, dense and sparse, with handles of either kind.
+// Kernels of gradient accumulators, dense and sparse, for both kinds of
+// handles.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -19,8 +20,8 @@
 namespace weft {
 namespace {
 
-// In which training of an accumulator a step has begun: kept by the step, under
-// the accumulator's name, from its second training on.
+// Records in which training of an accumulator a step began. It is kept by the
+// step, under the accumulator's name, from the second training on.
 class BeganIn : public Resource {
  public:
   static constexpr absl::string_view kTypeName = "GradientAccumulatorTraining";
@@ -35,7 +36,7 @@ class BeganIn : public Resource {
   const int64_t training_;
 };
 
-// Of a step that has made the handle, as all do that use it.
+// For a step that created the handle, as all steps that use it do.
 int64_t TrainingOf(const OpKernelContext& context,
                    const GradientAccumulator& accumulator) {
   const int64_t training = accumulator.training();
@@ -74,11 +75,11 @@ class AccumulatorHandleKernel
         options_.is_sparse ? NewSparseSum(options_) : NewDenseSum(options_));
   }
 
-  // Steps begin with the handle, when they read variables, too.
+  // A step starts with the handle, when it also reads variables.
   absl::Status NoteStep(OpKernelContext& context) override {
     const auto accumulator = context.resources().Lookup<GradientAccumulator>(
         container(), shared_name());
-    if (!accumulator.ok()) return absl::OkStatus();  // not a shared one
+    if (!accumulator.ok()) return absl::OkStatus();  // not shared
     const int64_t training = (*accumulator)->training();
     if (training < 2) return absl::OkStatus();
     return context.step_resources()
@@ -124,7 +125,7 @@ absl::Status CheckKind(const GradientAccumulator& accumulator, DataType dtype,
       ", not ", is_sparse ? "sparse " : "dense ", DataTypeName(dtype)));
 }
 
-// Attributes of Weft's own of nodes that apply gradients (see
+// Weft's own attributes of nodes that apply gradients (see
 // libs/ops/resource/accumulator_ops.h).
 std::optional<int64_t> ReplicaOf(const OpKernelConstruction& construction) {
   const auto replica = construction.GetAttr<int64_t>("_replica");
@@ -229,7 +230,7 @@ absl::StatusOr<std::unique_ptr<OpKernel>> MakeTakeGradient(
   return std::make_unique<TakeGradientKernel>(construction, is_sparse);
 }
 
-// With "_at_least" once so many are there; else at once.
+// With "_at_least", waits until there are this many; otherwise returns at once.
 class NumAccumulatedKernel : public AsyncOpKernel {
  public:
   explicit NumAccumulatedKernel(const OpKernelConstruction& construction)

@@ -46,7 +46,7 @@ class AccumulatorKernelsTest : public testing::Test {
   std::vector<std::unique_ptr<KernelTestHarness::Kernel>> kernels_;
 };
 
-TEST_F(AccumulatorKernelsTest, AveragesWhatIsOfThisStep) {
+TEST_F(AccumulatorKernelsTest, AveragesGradientsOfTheCurrentStep) {
   ASSERT_OK_AND_ASSIGN(const Tensor handle, MakeDense());
   ASSERT_OK(Apply(handle, 0, {1, 2}));
   ASSERT_OK(Apply(handle, 0, {3, 6}));
@@ -66,7 +66,7 @@ TEST_F(AccumulatorKernelsTest, AveragesWhatIsOfThisStep) {
   EXPECT_TRUE(SameBits(average, Tensor::Vector<float>({5, 6})));
 }
 
-TEST_F(AccumulatorKernelsTest, CountsOnceThereAreEnough) {
+TEST_F(AccumulatorKernelsTest, CountWaitsForEnoughGradients) {
   ASSERT_OK_AND_ASSIGN(const Tensor handle, MakeDense());
   const auto count = [&](int64_t at_least) {
     return harness_.RunOne("ResourceAccumulatorNumAccumulated", {handle},
@@ -81,7 +81,7 @@ TEST_F(AccumulatorKernelsTest, CountsOnceThereAreEnough) {
 }
 
 // All of this is one step, which begins with its first handle.
-TEST_F(AccumulatorKernelsTest, AChiefThatBeginsAnewForgetsGradients) {
+TEST_F(AccumulatorKernelsTest, RestartedChiefDropsGradients) {
   const AttrMap shared = {{"shared_name", "a"}};
   ASSERT_OK_AND_ASSIGN(const Tensor handle, MakeDense(shared));
   const auto begin = [&](int64_t step) {
@@ -102,7 +102,7 @@ TEST_F(AccumulatorKernelsTest, AChiefThatBeginsAnewForgetsGradients) {
 }
 
 // Gradients of numbered replicas are in no sum yet.
-TEST(GradientAccumulatorTest, BeginsAnewWithGradientsOfEachKind) {
+TEST(GradientAccumulatorTest, RestartDropsGradientsOfEachKind) {
   const GradientAccumulatorOptions dense = {.dtype = DT_FLOAT, .shape = {1}};
   const GradientAccumulatorOptions sparse = {
       .dtype = DT_FLOAT, .shape = {4, 1}, .is_sparse = true};
@@ -139,7 +139,7 @@ TEST(GradientAccumulatorTest, BeginsAnewWithGradientsOfEachKind) {
   }
 }
 
-TEST_F(AccumulatorKernelsTest, DoesNotChangeTheGradientsItIsGiven) {
+TEST_F(AccumulatorKernelsTest, LeavesAppliedGradientsUnchanged) {
   ASSERT_OK_AND_ASSIGN(const Tensor handle,
                        MakeDense({{"reduction_type", "SUM"}}));
   const Tensor gradient = Tensor::Vector<float>({1, 2});
@@ -152,7 +152,7 @@ TEST_F(AccumulatorKernelsTest, DoesNotChangeTheGradientsItIsGiven) {
   EXPECT_TRUE(SameBits(gradient, Tensor::Vector<float>({1, 2})));
 }
 
-TEST_F(AccumulatorKernelsTest, RefusesWhatDoesNotFit) {
+TEST_F(AccumulatorKernelsTest, RejectsMismatchedArguments) {
   ASSERT_OK_AND_ASSIGN(const Tensor handle, MakeDense());
   EXPECT_THAT(Apply(handle, 0, {1, 2, 3}),
               StatusIs(kInvalid, "Shape mismatch: expected [2], got [3]"));
@@ -189,7 +189,7 @@ std::shared_ptr<GradientAccumulator> Sparse() {
                                                NewSparseSum(options));
 }
 
-TEST(SparseSumTest, AveragesEachRowOverThoseThatHaveIt) {
+TEST(SparseSumTest, AveragesRowsOverTheirContributors) {
   auto accumulator = Sparse();
   Cancellation step;
   const auto rows = [](std::initializer_list<float> values) {
@@ -268,14 +268,14 @@ Tensor SumOf(const std::vector<int64_t>& order, bool is_numbered) {
   return sum;
 }
 
-TEST(GradientAccumulatorTest, NumberedReplicasAreAddedInTheirOrder) {
+TEST(GradientAccumulatorTest, NumberedReplicasAreAddedInOrder) {
   EXPECT_TRUE(SameBits(SumOf({0, 1, 2}, true), SumOf({2, 0, 1}, true)));
   EXPECT_TRUE(SameBits(SumOf({0, 1, 2}, true), SumOf({1, 2, 0}, true)));
   EXPECT_TRUE(SameBits(SumOf({0, 1, 2}, true), SumOf({0, 1, 2}, false)));
   EXPECT_FALSE(SameBits(SumOf({0, 1, 2}, false), SumOf({2, 0, 1}, false)));
 }
 
-TEST(GradientAccumulatorTest, OfANumberedReplicaTheFirstGradientCounts) {
+TEST(GradientAccumulatorTest, FirstGradientOfANumberedReplicaCounts) {
   const GradientAccumulatorOptions options = {.dtype = DT_FLOAT, .shape = {-1}};
   auto accumulator =
       std::make_shared<GradientAccumulator>("a", options, NewDenseSum(options));
@@ -292,7 +292,7 @@ TEST(GradientAccumulatorTest, OfANumberedReplicaTheFirstGradientCounts) {
   EXPECT_EQ(accumulator->num_accumulated(), 1);
   EXPECT_THAT(apply(step, 1, {1, 2}), StatusIs(kInvalid, "Shape mismatch"));
   EXPECT_THAT(apply(step, std::nullopt, {1}),
-              StatusIs(kInvalid, "all replicas are to say it, or none"));
+              StatusIs(kInvalid, "all replicas must be numbered or none"));
   ASSERT_OK(apply(step, 1, {4}));
   bool is_taken = false;
   accumulator->Take(step, 2, [&](absl::StatusOr<std::vector<Tensor>> taken) {
@@ -304,10 +304,10 @@ TEST(GradientAccumulatorTest, OfANumberedReplicaTheFirstGradientCounts) {
   // The kind may be another one once it is empty.
   ASSERT_OK(accumulator->Apply(step, 1, {Tensor::Vector<float>({1})}));
   EXPECT_THAT(accumulator->Apply(step, 1, {Tensor::Vector<float>({1})}, 0),
-              StatusIs(kInvalid, "all replicas are to say it, or none"));
+              StatusIs(kInvalid, "all replicas must be numbered or none"));
 }
 
-TEST(GradientAccumulatorTest, WaitsAndACancelledTakeTakesNothing) {
+TEST(GradientAccumulatorTest, WaitingTakeSurvivesACancelledOne) {
   const GradientAccumulatorOptions options = {.dtype = DT_FLOAT, .shape = {2}};
   auto accumulator =
       std::make_shared<GradientAccumulator>("a", options, NewDenseSum(options));

@@ -148,7 +148,7 @@ class SparseSum : public GradientSum {
     return options_.shape.has_rank() ? options_.shape.rank() : 0;
   }
 
-  // `other`: values of what it is to be added to; null: of nothing yet.
+  // `other` holds the values to add to; null if there are none yet.
   absl::Status CheckBeside(absl::Span<const Tensor> gradient,
                            const Tensor* other) const {
     RETURN_IF_ERROR(CheckParts(gradient[0], gradient[1]));
@@ -180,8 +180,8 @@ class SparseSum : public GradientSum {
     return absl::OkStatus();
   }
 
-  // Here, where its replica hears of it, not where the average is applied.
-  // `limit` is negative where it is not known.
+  // Checked here, where the replica gets the error, not where the average is
+  // applied. `limit` is negative if it is unknown.
   static absl::Status CheckIndices(const Tensor& indices, int64_t limit) {
     const auto rows = indices.flat<int64_t>();
     for (size_t i = 0; i < rows.size(); ++i) {
@@ -223,7 +223,7 @@ class SparseSum : public GradientSum {
     return absl::OkStatus();
   }
 
-  // Where a row of the merged sum comes from; -1: not from there.
+  // The source of a row of the merged sum; -1: none.
   struct Source {
     int64_t old_row, new_row;
   };

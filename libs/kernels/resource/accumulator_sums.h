@@ -1,5 +1,5 @@
-// What accumulators of gradients sum up: dense tensors, or rows of them
-// (TensorFlow's conditional_accumulator.h, sparse_conditional_accumulator.h).
+// The sums of gradient accumulators: of dense tensors, or of rows (TensorFlow's
+// conditional_accumulator.h, sparse_conditional_accumulator.h).
 #ifndef WEFT_LIBS_KERNELS_RESOURCE_ACCUMULATOR_SUMS_H_
 #define WEFT_LIBS_KERNELS_RESOURCE_ACCUMULATOR_SUMS_H_
 
@@ -11,23 +11,22 @@
 
 namespace weft {
 
-// The types that can be summed, which are TensorFlow's: a mean of integers
-// would be none.
+// The types that can be accumulated, as in TensorFlow. Integers are excluded,
+// because they have no exact mean.
 std::vector<DataType> AccumulatedTypes();
 
-// A gradient is one tensor; Take gives one.
+// A gradient is one tensor, and so is the result of Take.
 std::unique_ptr<GradientSum> NewDenseSum(
     const GradientAccumulatorOptions& options);
 
-// A gradient is indices of rows, their values and, where it is known, the dense
-// shape; Take gives the same three. A row's mean is taken over the gradients
-// that have it. Two gradients are merged as if their indices were in order.
+// A gradient is row indices, their values and, if it is known, the dense shape;
+// Take returns the same three. The mean of a row is over the gradients that
+// have this row. Gradients are merged as if their indices were sorted.
 std::unique_ptr<GradientSum> NewSparseSum(
     const GradientAccumulatorOptions& options);
 
-// A sparse gradient (see above) with its rows in order, each once: what it has
-// of one row is added up in the order in which it is there. The same one where
-// that is so already.
+// Returns a sparse gradient (see above) with sorted, distinct rows; repeated
+// rows are added in their order. Returns it unchanged if it is already so.
 absl::StatusOr<std::vector<Tensor>> SumRepeatedRows(
     std::vector<Tensor> gradient);
 

@@ -1,5 +1,5 @@
-// Kernels of barriers. Who waits to take from one waits without a thread, in
-// the barrier (libs/resource/barrier.h).
+// Kernels of barriers. Takes wait in the barrier without a thread
+// (libs/resource/barrier.h).
 #include <memory>
 #include <string>
 #include <utility>
@@ -159,7 +159,7 @@ class BarrierTakeManyKernel : public AsyncOpKernel {
         "the components of the barrier are not of this node's component_types");
   }
 
-  // Whose thread this is, it can't know: so it copies on one of its own.
+  // The calling thread is unknown, so the copy is made on another one.
   static void JoinAndEnd(OpKernelContext& context,
                          std::shared_ptr<Barrier> barrier,
                          std::vector<QueueElement> elements, Done done) {

@@ -1,4 +1,4 @@
-// Lookup tables: hash tables on a device.
+// Kernels of lookup tables.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -32,7 +32,7 @@
 namespace weft {
 namespace {
 
-// What is said of a name that has a table of other types, or of another kind.
+// The error for a name whose table has other types, or is of another kind.
 absl::Status CheckSharedTypes(const LookupTable& table, DataType key_type,
                               DataType value_type, const std::string& name) {
   if (table.key_type() == key_type && table.value_type() == value_type) {
@@ -65,7 +65,7 @@ class TableHandleKernel : public ResourceHandleKernel<LookupTable> {
       ASSIGN_OR_RETURN(kernel->row_,
                        construction.GetAttr<PartialShape>("value_shape"));
     }
-    // So that Create, later, can't fail.
+    // Validates the arguments, so that a later Create cannot fail.
     RETURN_IF_ERROR(kernel->New());
     return kernel;
   }
@@ -96,7 +96,7 @@ class TableHandleKernel : public ResourceHandleKernel<LookupTable> {
   std::optional<PartialShape> row_;  // of a table of tensors
 };
 
-// Makes dense tables of the options that the kernel around it has read.
+// Creates dense tables with the options that the enclosing kernel has read.
 class DenseTableMaker : public ResourceHandleKernel<LookupTable> {
  public:
   explicit DenseTableMaker(const OpKernelConstruction& construction)
@@ -104,8 +104,8 @@ class DenseTableMaker : public ResourceHandleKernel<LookupTable> {
 
   using ResourceHandleKernel<LookupTable>::ReadName;
 
-  // Makes the table that is handed out next, if one is. So that Create, later,
-  // can't fail.
+  // Prepares the table that the next Create returns, if it creates one, so that
+  // Create cannot fail.
   absl::Status Prepare(DenseTableOptions options) {
     options_ = std::move(options);
     ASSIGN_OR_RETURN(prepared_, NewDenseTable(options_));
@@ -114,8 +114,8 @@ class DenseTableMaker : public ResourceHandleKernel<LookupTable> {
   void Forget() { prepared_ = nullptr; }
 
  private:
-  // None is prepared where resources were reset meanwhile. The options have
-  // made a table before; where there is no memory for it now it begins small.
+  // Without a prepared table, because resources were reset meanwhile. The
+  // options have worked before; without memory, the table starts small.
   std::shared_ptr<LookupTable> Create(const std::string&) override {
     if (prepared_ != nullptr) return prepared_;
     auto table = NewDenseTable(options_);
@@ -138,15 +138,15 @@ class DenseTableMaker : public ResourceHandleKernel<LookupTable> {
   std::shared_ptr<LookupTable> prepared_;
 };
 
-// Buckets outlive the step, so they are not in memory of its allocator. One
-// without values takes time to make, so it counts as the smallest.
+// Buckets outlive the step, so its allocator does not own them. Buckets without
+// values still take time to create, so they count as the smallest.
 absl::Status ChargeBuckets(HeapCharge& charge,
                            const DenseTableOptions& options) {
   constexpr size_t kSmallestBucket = 16;
   const size_t value = options.value_type == DT_STRING
                            ? sizeof(std::string)
                            : DataTypeSize(options.value_type);
-  // The table refuses those that are no number of buckets.
+  // The table rejects invalid numbers of buckets.
   const int64_t buckets = std::max<int64_t>(options.num_buckets, 0);
   size_t bytes = 0;
   if (__builtin_mul_overflow(options.value_shape.num_elements(), value,
@@ -161,11 +161,11 @@ absl::Status ChargeBuckets(HeapCharge& charge,
                              " buckets of a MutableDenseHashTable"));
 }
 
-// MutableDenseHashTable: its inputs are part of what the table is, so it can
-// only be made, and refused, while a step runs.
+// MutableDenseHashTable: its inputs define the table, so it can only be
+// created, or rejected, in a step.
 class DenseTableHandleKernel : public OpKernel, public SessionKernel {
  public:
-  // No other thread has the kernel yet, so its mutex is not needed.
+  // The mutex is not needed, because no other thread has the kernel yet.
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
       const OpKernelConstruction& construction) ABSL_NO_THREAD_SAFETY_ANALYSIS {
     auto kernel = std::make_unique<DenseTableHandleKernel>(construction);
@@ -211,7 +211,7 @@ class DenseTableHandleKernel : public OpKernel, public SessionKernel {
   }
 
  private:
-  DenseTableOptions options_;  // less what the inputs say
+  DenseTableOptions options_;  // without the values of inputs
   absl::Mutex mutex_;
   DenseTableMaker maker_ ABSL_GUARDED_BY(mutex_);
   uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -231,8 +231,8 @@ absl::Status CheckValueType(const LookupTable& table, DataType type) {
                    " but got ", DataTypeName(type)));
 }
 
-// The shape of as many values as there are keys. INVALID_ARGUMENT where the
-// last dimensions of the keys are not those of one.
+// The shape of the values for the keys. INVALID_ARGUMENT if the last dimensions
+// of the keys are not those of a single key.
 absl::StatusOr<TensorShape> ShapeOfValues(const LookupTable& table,
                                           const TensorShape& keys) {
   const TensorShape key = table.key_shape();
@@ -253,7 +253,7 @@ absl::StatusOr<TensorShape> ShapeOfValues(const LookupTable& table,
   return TensorShape::Create(dims);
 }
 
-// As many values as keys, both of the table's types.
+// Checks that there are as many values as keys, and their types.
 absl::Status CheckEntries(const LookupTable& table, const Tensor& keys,
                           const Tensor& values) {
   RETURN_IF_ERROR(CheckKeyType(table, keys.dtype()));
@@ -266,8 +266,8 @@ absl::Status CheckEntries(const LookupTable& table, const Tensor& keys,
                    values.shape().ToString()));
 }
 
-// The same of what is to replace a table's contents: a dense one takes the
-// matrices of all buckets that it exports, and no other keys and values.
+// Like CheckEntries, for an import: a dense table accepts only the matrices of
+// all buckets that it exports.
 absl::Status CheckImport(const LookupTable& table, const Tensor& keys,
                          const Tensor& values) {
   if (!table.is_dense()) return CheckEntries(table, keys, values);
@@ -306,7 +306,7 @@ class FindKernel : public OpKernel {
   }
 };
 
-// Insert, Import and Initialize differ in the method, and in what they check.
+// Insert, Import and Initialize differ in the method and in the check.
 template <absl::Status (LookupTable::*kMethod)(const Cancellation&,
                                                const Tensor&, const Tensor&),
           absl::Status (*kCheck)(const LookupTable&, const Tensor&,
@@ -361,7 +361,7 @@ class ExportKernel : public OpKernel {
   }
 };
 
-// A line, its number, or one of its fields, as keys or values.
+// A column of keys or values: the line, its number, or one of its fields.
 class LineColumn {
  public:
   static constexpr int64_t kWholeLine = -2;
@@ -389,7 +389,7 @@ class LineColumn {
     for (size_t i = 0; i < lines.size(); ++i) {
       const int64_t row = static_cast<int64_t>(i);
       if (index_ == kLineNumber) {
-        // Wraps around, as all numbers do.
+        // Wraps around.
         column.mutable_flat<int64_t>()[i] = static_cast<int64_t>(
             static_cast<uint64_t>(row) + static_cast<uint64_t>(offset_));
         continue;
@@ -444,7 +444,7 @@ class LineColumn {
   const DataType type_;
 };
 
-// Files may take their time, so they are read on the pool that may wait.
+// Files may be slow, so they are read on the blocking pool.
 class InitializeFromFileKernel : public AsyncOpKernel {
  public:
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
@@ -499,8 +499,8 @@ class InitializeFromFileKernel : public AsyncOpKernel {
         key_column, value_column, path);
   }
 
-  // Adds to the error of a table that got two values of one key where in the
-  // file these are.
+  // Adds the line numbers to the error of a table that got two values for one
+  // key.
   static absl::Status NameLines(const absl::Status& filled, const Tensor& keys,
                                 const Tensor& values, const std::string& path) {
     if (!absl::IsFailedPrecondition(filled)) return filled;
@@ -516,7 +516,7 @@ class InitializeFromFileKernel : public AsyncOpKernel {
     return Annotate(filled, path);
   }
 
-  // Of the types that a column may have.
+  // For the types of columns.
   static std::string TextAt(const Tensor& column, int64_t i) {
     switch (column.dtype()) {
       case DT_STRING:
@@ -566,7 +566,7 @@ class InitializeFromFileKernel : public AsyncOpKernel {
   std::string delimiter_;
 };
 
-// A kernel for tables of both kinds: by reference and by resource.
+// Registers a kernel for both kinds of handles.
 template <typename Kernel>
 void RegisterBoth(KernelRegistry& registry, const char* on_reference,
                   const char* on_resource) {

@@ -94,7 +94,7 @@ TEST(DestroyResourceTest, TablesAndQueuesCanBeDestroyed) {
   }
 }
 
-TEST_F(LookupKernelsTest, ATableIsFilledOnce) {
+TEST_F(LookupKernelsTest, TableIsInitializedOnce) {
   ASSERT_OK_AND_ASSIGN(const Tensor table, MakeTable("HashTableV2"));
   const Tensor keys = Texts({"a", "b"});
   EXPECT_THAT(Find(table, keys), StatusIs(absl::StatusCode::kFailedPrecondition,
@@ -117,7 +117,7 @@ TEST_F(LookupKernelsTest, ATableIsFilledOnce) {
       SameBits(values, Tensor::FromValues<int64_t>({1, 3}, {1, -1, 0})));
 }
 
-TEST_F(LookupKernelsTest, AMutableTableChanges) {
+TEST_F(LookupKernelsTest, MutableTableCanBeChanged) {
   ASSERT_OK_AND_ASSIGN(const Tensor table, MakeTable("MutableHashTableV2"));
   ASSERT_OK(
       Fill("LookupTableInsertV2", table, Texts({"a", "b"}), Longs({1, 2})));
@@ -194,7 +194,7 @@ TEST_F(LookupKernelsTest, TablesHoldAllTheirTypes) {
 }
 
 // Filling a table with a key twice is fine if the values are equal as numbers.
-TEST_F(LookupKernelsTest, EqualValuesOfAKeyAreOne) {
+TEST_F(LookupKernelsTest, KeyMayRepeatWithAnEqualValue) {
   const auto fill = [&](const Tensor& values) {
     auto kernel = harness_.Make(
         "HashTableV2", {},
@@ -339,7 +339,7 @@ TEST_F(LookupKernelsTest, OldHandlesAreReferences) {
   EXPECT_TRUE(SameBits(found, Longs({7, -1})));
 }
 
-TEST_F(LookupKernelsTest, StringsThatNameNoTableAreRefused) {
+TEST_F(LookupKernelsTest, InvalidTableNamesAreRejected) {
   const auto size_of = [&](const Tensor& names) {
     auto handle =
         std::make_shared<Variable>("handle", DT_STRING, PartialShape());

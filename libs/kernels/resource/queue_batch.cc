@@ -21,8 +21,8 @@ absl::StatusOr<TensorShape> WithFirst(int64_t size, const TensorShape& shape) {
   return TensorShape::Create(dims);
 }
 
-// The shape that component `i` of every element has in the batch. Without
-// elements, sizes that are not fixed count as 0.
+// The batch shape of component `i` of all elements. Without elements, unknown
+// sizes count as 0.
 absl::StatusOr<TensorShape> ElementShape(
     const QueueOptions& queue, absl::Span<const QueueElement> elements, int i,
     bool pad) {
@@ -41,7 +41,7 @@ absl::StatusOr<TensorShape> ElementShape(
     if (other.rank() != shape.rank() || (!pad && other != shape)) {
       return absl::InvalidArgumentError(absl::StrCat(
           "elements of shapes ", shape.ToString(), " and ", other.ToString(),
-          " can't be one batch (component ", i, ")"));
+          " cannot form a batch (component ", i, ")"));
     }
     for (int d = 0; d < shape.rank(); ++d) {
       shape.set_dim(d, std::max(shape.dim(d), other.dim(d)));
@@ -50,8 +50,8 @@ absl::StatusOr<TensorShape> ElementShape(
   return shape;
 }
 
-// The rule of Tensor::SliceRows: what shares memory is at least half of it. Of
-// texts the size tells nothing, so they are all of it.
+// As in Tensor::SliceRows, a part may share memory if it is at least half of
+// it. The memory of strings is unknown, so a part must be all of it.
 bool IsMost(size_t bytes, const Tensor& part) {
   const size_t all = part.buffer()->size();
   if (DataTypeSize(part.dtype()) == 0) return bytes == all;
@@ -63,7 +63,7 @@ size_t OffsetOf(const Tensor& tensor) {
                              static_cast<const char*>(tensor.buffer()->data()));
 }
 
-// Whether component `i` of the elements lies in memory as it does in a batch.
+// Returns whether component `i` of the elements is contiguous, as in a batch.
 bool AreNeighbours(absl::Span<const QueueElement> elements, size_t i,
                    const TensorShape& row) {
   if (elements.empty() || row.num_elements() == 0) return false;
@@ -145,7 +145,7 @@ absl::StatusOr<std::vector<QueueElement>> CutIntoElements(
   const bool is_empty = std::all_of(
       components.begin(), components.end(),
       [](const Tensor& component) { return component.num_elements() == 0; });
-  // Rows without elements cost their sender nothing, but us.
+  // The limit of rows without elements, which cost memory only on the receiver.
   constexpr int64_t kMaxEmptyRows = int64_t{1} << 20;
   if (is_empty && count > kMaxEmptyRows) {
     return absl::ResourceExhaustedError(
@@ -154,7 +154,8 @@ absl::StatusOr<std::vector<QueueElement>> CutIntoElements(
   std::vector<QueueElement> elements(static_cast<size_t>(count));
   for (const Tensor& component : components) {
     const TensorShape shape = WithoutFirst(component.shape());
-    // A variable whose value somebody holds can't change its rows in place.
+    // If the value of a variable is held elsewhere, its rows cannot be changed
+    // in place.
     const Rows where = component.RefCountIsOne() ? rows : Rows::kOwn;
     for (size_t j = 0; j < elements.size(); ++j) {
       ASSIGN_OR_RETURN(

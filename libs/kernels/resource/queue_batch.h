@@ -1,8 +1,7 @@
-// Elements of a queue to and from batches: tensors with one more dimension in
-// front.
+// Conversions between elements of a queue and batches, which have one more
+// leading dimension.
 //
-// Pure functions; errors are of memory, or of elements that do not fit
-// together.
+// Pure functions; errors are lack of memory, or mismatched elements.
 #ifndef WEFT_LIBS_KERNELS_RESOURCE_QUEUE_BATCH_H_
 #define WEFT_LIBS_KERNELS_RESOURCE_QUEUE_BATCH_H_
 
@@ -14,32 +13,32 @@
 
 namespace weft {
 
-// Whose memory the rows of a batch lie in.
+// The memory of a batch's rows.
 enum class Rows {
   kOwn,
-  // The batch's, if nobody else holds it. One row keeps all of it alive: where
-  // they leave about as soon, as those of a queue that is first in, first out.
-  // Such a queue holds up to a batch more than its elements.
+  // Rows share the batch's memory if the batch is not held elsewhere. One row
+  // keeps the whole batch alive, so this suits queues whose elements leave in
+  // order (FIFO). Such a queue holds up to one batch more than its elements.
   kOfBatch,
 };
 
-// The rows of a batch as elements.
-// REQUIRES: Queue::Check has accepted it as a batch.
+// Returns the rows of a batch as elements. REQUIRES: Queue::Check accepted it
+// as a batch.
 absl::StatusOr<std::vector<QueueElement>> CutIntoElements(
     absl::Span<const Tensor> components, Rows rows, Allocator& allocator);
 
-// An element for somebody who may keep it: not in the memory of a batch, of
-// which it is a small part, as long as there is memory for a copy.
+// Returns an element for a holder that may keep it: copied if it is a small
+// part of a batch, as long as there is memory for the copy.
 QueueElement WithoutBatch(QueueElement element, Allocator& allocator);
 
-// Whether JoinElements copies nothing.
+// Returns whether JoinElements copies nothing.
 bool IsInOneBatch(absl::Span<const QueueElement> elements);
 
-// The elements as a batch, one tensor for each component. With `pad`, sizes
-// that the queue does not fix become the largest of the batch, and what is
-// missing zero; else all elements must have one shape. Neighbours of one batch,
-// and most of it (all of it where elements have no fixed size, as texts), are
-// not copied.
+// Returns the elements as a batch, one tensor for each component. With `pad`,
+// sizes that the queue does not fix become the largest of the batch, and
+// missing values are zero; otherwise all elements must have the same shape.
+// Adjacent elements that are most of one batch are not copied (for elements
+// without a fixed size, such as strings: all of it).
 absl::StatusOr<std::vector<Tensor>> JoinElements(
     const QueueOptions& queue, absl::Span<const QueueElement> elements,
     bool pad, Allocator& allocator);

@@ -1,4 +1,4 @@
-// Kernels of queues. Enqueues and dequeues wait without a thread, in the queue
+// Kernels of queues. Enqueues and dequeues wait in the queue without a thread
 // (libs/resource/queue.h).
 #include <limits>
 #include <memory>
@@ -20,7 +20,7 @@
 namespace weft {
 namespace {
 
-// Any of the four kinds.
+// For all four kinds of queues.
 class QueueHandleKernel : public ResourceHandleKernel<Queue> {
  public:
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
@@ -78,7 +78,7 @@ class QueueHandleKernel : public ResourceHandleKernel<Queue> {
     return CheckShapes();
   }
 
-  // Only a padding queue has elements of several shapes.
+  // Only padding queues have elements of different shapes.
   absl::Status CheckShapes() const {
     const bool pads = options_.kind == "PaddingFIFOQueue";
     if (pads && options_.shapes.empty()) {
@@ -144,7 +144,7 @@ class EnqueueKernel : public AsyncOpKernel {
   }
 };
 
-// Of other kinds, elements of a batch may leave long after each other.
+// In other kinds, the elements of a batch may leave at very different times.
 Rows RowsIn(const Queue& queue) {
   const std::string& kind = queue.options().kind;
   return kind == "FIFOQueue" || kind == "PaddingFIFOQueue" ? Rows::kOfBatch
@@ -162,7 +162,7 @@ class EnqueueManyKernel : public AsyncOpKernel {
     auto elements =
         CutIntoElements(components, RowsIn(**queue), context.allocator());
     if (Failed(elements, done)) return;
-    // A dequeue that this ends may find itself the only owner.
+    // Released first, so that a dequeue that this completes may own them alone.
     components.clear();
     if (elements->empty()) return done(absl::OkStatus());
     (*queue)->Enqueue(context.mutable_cancellation(), *std::move(elements),
@@ -170,7 +170,7 @@ class EnqueueManyKernel : public AsyncOpKernel {
   }
 };
 
-// INVALID_ARGUMENT unless the queue holds what the node's outputs are.
+// Returns INVALID_ARGUMENT unless the node's outputs match the queue.
 absl::Status CheckOutputs(const OpKernelContext& context, const Queue& queue) {
   const DataTypeVector& types = queue.options().types;
   bool match = context.num_outputs() == static_cast<int>(types.size());
@@ -197,9 +197,9 @@ void SetOutputs(OpKernelContext& context, std::vector<Tensor> components) {
   }
 }
 
-// Whose thread it is that ends a dequeue, its kernel can't know: it may be that
-// of an enqueue that has messages to read. So it copies there no more than what
-// a hand-over to another thread costs.
+// A dequeue may complete on any thread, such as that of an enqueue that has
+// messages to read. So the kernel copies there only as much as a thread switch
+// would cost.
 bool MayBeCopiedHere(absl::Span<const QueueElement> elements) {
   constexpr size_t kCopiedAtOnce = 64 << 10;
   return BytesOf(elements) <= kCopiedAtOnce || IsInOneBatch(elements);
@@ -290,7 +290,7 @@ class DequeueManyKernel : public AsyncOpKernel {
                 done = std::move(done)]() mutable {
       const absl::Status status =
           CatchExceptions([&] { return Join(context, *queue, elements); });
-      // What follows may find itself the only owner.
+      // Released first, so that the batch may be owned alone.
       elements.clear();
       done(status);
     };
@@ -352,7 +352,7 @@ class QueueIsClosedKernel : public OpKernel {
   }
 };
 
-// TensorFlow has the attr, and no queue that takes it.
+// TensorFlow has the attr, but no queue supports it.
 absl::Status CheckTimeout(const OpKernelConstruction& construction) {
   ASSIGN_OR_RETURN(int64_t timeout_ms,
                    construction.GetAttr<int64_t>("timeout_ms"));
@@ -374,7 +374,7 @@ absl::StatusOr<std::unique_ptr<OpKernel>> MakeDequeueMany(
   return std::make_unique<DequeueManyKernel>(construction, or_fewer);
 }
 
-// With handles of either kind.
+// Registers for both kinds of handles.
 void RegisterBoth(KernelRegistry& registry, const char* on_reference,
                   const char* on_resource, const KernelFactory& factory,
                   bool is_cheap) {

@@ -47,7 +47,7 @@ AttrMap Scalars(DataType type) {
           {"shapes", std::vector<PartialShape>{PartialShape::Scalar()}}};
 }
 
-TEST_F(QueueKernelsTest, ABatchOfEndlesslyManyEmptyElementsIsRefused) {
+TEST_F(QueueKernelsTest, HugeBatchOfEmptyElementsIsRejected) {
   ASSERT_OK_AND_ASSIGN(const Tensor queue,
                        MakeQueue("FIFOQueueV2", {{"component_types",
                                                   DataTypeVector{DT_FLOAT}}}));
@@ -57,7 +57,7 @@ TEST_F(QueueKernelsTest, ABatchOfEndlesslyManyEmptyElementsIsRefused) {
   EXPECT_EQ(Size(queue), 3);
 }
 
-TEST_F(QueueKernelsTest, BatchesComeBackAsTheyWent) {
+TEST_F(QueueKernelsTest, BatchesAreDequeuedUnchanged) {
   const DataTypeVector types = {DT_FLOAT, DT_STRING};
   ASSERT_OK_AND_ASSIGN(
       const Tensor queue,
@@ -80,7 +80,7 @@ TEST_F(QueueKernelsTest, BatchesComeBackAsTheyWent) {
   EXPECT_EQ(none[1].shape(), TensorShape({0}));
 }
 
-TEST_F(QueueKernelsTest, BatchesAreCutAnywhere) {
+TEST_F(QueueKernelsTest, BatchesCanBeSplitAnywhere) {
   const DataTypeVector types = {DT_FLOAT, DT_STRING};
   const std::vector<PartialShape> shapes = {{2}, PartialShape::Scalar()};
   for (const char* kind : {"FIFOQueueV2", "PaddingFIFOQueueV2"}) {
@@ -127,7 +127,7 @@ TEST_F(QueueKernelsTest, BatchesAreCutAnywhere) {
 
 // A batch passes through without a copy; a row that somebody may keep keeps no
 // batch.
-TEST_F(QueueKernelsTest, RowsLieInTheirBatchOnlyAsLongAsItIsWhole) {
+TEST_F(QueueKernelsTest, RowsShareOnlyAnUnsplitBatch) {
   const DataTypeVector floats = {DT_FLOAT};
   const AttrMap row = {{"component_types", floats},
                        {"shapes", std::vector<PartialShape>{{4}}}};
@@ -145,7 +145,7 @@ TEST_F(QueueKernelsTest, RowsLieInTheirBatchOnlyAsLongAsItIsWhole) {
 }
 
 // Which might be a variable's: it could not be changed in place.
-TEST_F(QueueKernelsTest, RowsDoNotLieInABatchThatOthersHold) {
+TEST_F(QueueKernelsTest, RowsDoNotShareABatchHeldElsewhere) {
   const AttrMap row = {{"component_types", DataTypeVector{DT_FLOAT}},
                        {"shapes", std::vector<PartialShape>{{4}}}};
   const Tensor held(DT_FLOAT, {10, 4});
@@ -155,7 +155,7 @@ TEST_F(QueueKernelsTest, RowsDoNotLieInABatchThatOthersHold) {
 }
 
 // The size of a text is not known, so a part of a batch keeps none but its own.
-TEST_F(QueueKernelsTest, SomeTextsOfABatchKeepNoOthers) {
+TEST_F(QueueKernelsTest, PartOfAStringBatchIsCopied) {
   const DataTypeVector texts = {DT_STRING};
   const auto batch = [] {
     return Tensor::Vector<std::string>({"a", "b", "c", "d"});
@@ -177,7 +177,7 @@ TEST_F(QueueKernelsTest, SomeTextsOfABatchKeepNoOthers) {
 }
 
 // Rows that take long to copy are copied on another thread.
-TEST_F(QueueKernelsTest, LargeRowsLeaveTheirBatch) {
+TEST_F(QueueKernelsTest, LargeRowsAreCopiedOutOfTheirBatch) {
   constexpr int64_t kSize = 20'000;
   const DataTypeVector floats = {DT_FLOAT};
   Tensor batch(DT_FLOAT, {3, kSize});
@@ -217,7 +217,7 @@ TEST_F(QueueKernelsTest, PaddedBatchesAreFilledWithZeros) {
       batch[0], Tensor::FromValues({2, 2, 2}, {1, 2, 3, 4, 5, 6, 0, 0})));
 }
 
-TEST_F(QueueKernelsTest, SharedNamesMeetAndOthersDoNot) {
+TEST_F(QueueKernelsTest, QueuesAreSharedByNameOnly) {
   AttrMap shared = Scalars(DT_INT32);
   shared["shared_name"] = "meet";
   ASSERT_OK_AND_ASSIGN(const Tensor a, MakeQueue("FIFOQueueV2", shared));
@@ -248,7 +248,7 @@ TEST_F(QueueKernelsTest, OldHandlesAreReferences) {
   EXPECT_EQ(got[0].scalar<int32_t>(), 5);
 }
 
-TEST_F(QueueKernelsTest, RefusesWhatCannotBe) {
+TEST_F(QueueKernelsTest, InvalidArgumentsAreRejected) {
   const DataTypeVector ints = {DT_INT32};
   EXPECT_THAT(MakeQueue("PaddingFIFOQueueV2", {{"component_types", ints}}),
               StatusIs(kInvalid, "needs a shape"));

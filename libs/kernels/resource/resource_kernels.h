@@ -1,5 +1,5 @@
-// The resource family of kernels: what outlives a kernel and is no variable.
-// Each function is in the file of its name (NOUN_kernels.cc).
+// Registration of the kernels of resources other than variables; groups are in
+// files of their names (NOUN_kernels.cc).
 #ifndef WEFT_LIBS_KERNELS_RESOURCE_RESOURCE_KERNELS_H_
 #define WEFT_LIBS_KERNELS_RESOURCE_RESOURCE_KERNELS_H_
 
@@ -7,7 +7,7 @@
 
 namespace weft {
 
-// All of them.
+// Registers all resource kernels.
 void RegisterResourceKernels(KernelRegistry& registry);
 
 void RegisterAccumulatorKernels(KernelRegistry& registry);

@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-// An iterator keeps the functions of its data set, and these their kernels.
+// An iterator holds the functions of its dataset, and these hold their kernels.
 constexpr absl::string_view kHoldsFunctions = "Iterator";
 
 absl::StatusOr<ResourceAddress> FromNames(const Tensor& names) {
@@ -22,7 +22,7 @@ Tensor ToNames(const ResourceAddress& address) {
   return Tensor::Vector<std::string>({address.container, address.name});
 }
 
-// The handle of old ops: a variable that holds the names.
+// The handle of old ops: a variable with the names.
 absl::StatusOr<std::shared_ptr<Variable>> ReferenceTo(
     const OpKernelContext& context, const ResourceAddress& address,
     const std::string& variable_name) {
@@ -32,7 +32,7 @@ absl::StatusOr<std::shared_ptr<Variable>> ReferenceTo(
   return reference;
 }
 
-// The handle of a resource on the device where the kernel runs.
+// The handle of a resource on the kernel's device.
 Tensor HandleOf(const OpKernelContext& context, const ResourceAddress& address,
                 absl::string_view type_name) {
   return Tensor::Scalar(ResourceHandle{.device = context.device().name(),
@@ -142,10 +142,10 @@ absl::Status ResourceHandleKernelBase::Compute(OpKernelContext& context) {
   return NoteStep(context);
 }
 
-// What else a kernel has, iterators that outlive the session may go on with.
+// Iterators that outlive the session may still use the kernel's other members.
 void ResourceHandleKernelBase::EndSession() {
   if (resource_type() != kHoldsFunctions) return;
-  std::shared_ptr<const void> own;  // ends without the lock
+  std::shared_ptr<const void> own;  // destroyed without the lock
   absl::MutexLock lock(&mutex_);
   own = TakeOwn();
   is_ended_ = true;
@@ -154,8 +154,8 @@ void ResourceHandleKernelBase::EndSession() {
 absl::Status ResourceHandleKernelBase::SetHandle(OpKernelContext& context) {
   absl::MutexLock lock(&mutex_);
   if (is_ended_ && shared_name_.empty()) {
-    return absl::CancelledError(absl::StrCat("the session has ended whose ",
-                                             resource_type(), " it was"));
+    return absl::CancelledError(absl::StrCat("the session that owned this ",
+                                             resource_type(), " has ended"));
   }
   const uint64_t generation = context.resources().generation();
   if (generation != generation_) {

@@ -1,5 +1,6 @@
-// Resources other than variables, from both sides: ResourceHandleKernel makes
-// one and its handle, FindResource is for the kernels that take the handle.
+// Access to resources other than variables: ResourceHandleKernel creates a
+// resource and its handle, and FindResource serves the kernels that take the
+// handle.
 //
 // A handle is a DT_RESOURCE tensor or, for old ops (FIFOQueue,
 // ConditionalAccumulator, ...), a reference to a vector of two strings,
@@ -23,14 +24,14 @@
 
 namespace weft {
 
-// Input `i` as the handle of one resource on this device, of that type or of
-// any.
+// Input `i` as the handle of one resource on this device, of the given type or
+// of any type.
 absl::StatusOr<const ResourceHandle*> ResourceHandleAt(
     const OpKernelContext& context, int i, absl::string_view type_name);
 absl::StatusOr<const ResourceHandle*> ResourceHandleAt(
     const OpKernelContext& context, int i);
 
-// Where the resource at input `i` is, whatever kind of handle that is.
+// ResourceAddress locates the resource at input `i`, for all kinds of handles.
 struct ResourceAddress {
   std::string container, name;
 };
@@ -45,7 +46,7 @@ absl::StatusOr<std::shared_ptr<T>> FindResource(const OpKernelContext& context,
   return context.resources().Lookup<T>(address.container, address.name);
 }
 
-// The same for resources that live as long as the step.
+// Like FindResource, for resources that live as long as the step.
 template <typename T>
 absl::StatusOr<std::shared_ptr<T>> FindStepResource(
     const OpKernelContext& context, int i) {
@@ -53,11 +54,11 @@ absl::StatusOr<std::shared_ptr<T>> FindStepResource(
                    ResourceAddressAt(context, i, T::kTypeName));
   return context.step_resources().Lookup<T>(address.container, address.name);
 }
-// Output 0 becomes the handle of one, of the kind that the op gives.
+// Sets output 0 to the handle of such a resource, of the op's kind of handle.
 absl::Status SetStepHandle(OpKernelContext& context, const std::string& name,
                            absl::string_view type_name);
 
-// What is the same for all that make a handle.
+// The base of all kernels that create handles.
 class ResourceHandleKernelBase : public OpKernel, public SessionKernel {
  public:
   absl::Status Compute(OpKernelContext& context) final;
@@ -66,23 +67,24 @@ class ResourceHandleKernelBase : public OpKernel, public SessionKernel {
  protected:
   explicit ResourceHandleKernelBase(const OpKernelConstruction& construction);
 
-  // From attrs container and shared_name, and use_node_name_sharing where the
-  // op has it.
+  // Reads attrs container and shared_name, and use_node_name_sharing if the op
+  // has it.
   absl::Status ReadName(const OpKernelConstruction& construction);
 
   const std::string& container() const { return container_; }
-  // Empty: the resource is this kernel's alone.
+  // Empty: the resource is private to this kernel.
   const std::string& shared_name() const { return shared_name_; }
   const std::string& node_name() const { return node_name_; }
 
  private:
   virtual absl::string_view resource_type() const = 0;
-  // The resource's name; it is made if need be, unless the step is cancelled.
+  // Returns the resource's name; creates the resource if it does not exist,
+  // unless the step is cancelled.
   virtual absl::StatusOr<std::string> FindOrCreate(
       OpKernelContext& context) = 0;
-  // What is this kernel's alone, which it gives away.
+  // Moves out the kernel's private resource.
   virtual std::shared_ptr<const void> TakeOwn() = 0;
-  // In each step that makes the handle.
+  // Called in each step that creates the handle.
   virtual absl::Status NoteStep(OpKernelContext&) { return absl::OkStatus(); }
   absl::Status SetHandle(OpKernelContext& context) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status MakeHandle(OpKernelContext& context, const std::string& name)
@@ -92,7 +94,7 @@ class ResourceHandleKernelBase : public OpKernel, public SessionKernel {
   std::string container_, shared_name_;
   absl::Mutex mutex_;
   bool is_ended_ ABSL_GUARDED_BY(mutex_) = false;
-  // The handle is as good as the generation it was made in.
+  // The handle is valid for the generation in which it was created.
   uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
   Tensor handle_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<Variable> reference_ ABSL_GUARDED_BY(mutex_);
@@ -104,7 +106,7 @@ class ResourceHandleKernel : public ResourceHandleKernelBase {
   using ResourceHandleKernelBase::ResourceHandleKernelBase;
 
   virtual std::shared_ptr<T> Create(const std::string& name) = 0;
-  // An error unless a resource that was there before is what the node wants.
+  // Returns an error unless an existing resource matches the node.
   virtual absl::Status CheckShared(const T& resource) const = 0;
 
  private:
@@ -124,7 +126,7 @@ class ResourceHandleKernel : public ResourceHandleKernelBase {
 
   std::shared_ptr<const void> TakeOwn() final { return std::move(own_); }
 
-  // Made anew when its container was reset.
+  // Creates a new one after its container was reset.
   absl::StatusOr<std::string> FindOrCreatePrivate(OpKernelContext& context) {
     ResourceManager& resources = context.resources();
     const bool is_there =
@@ -139,7 +141,7 @@ class ResourceHandleKernel : public ResourceHandleKernelBase {
     return own_name_;
   }
 
-  // Used under the lock of the base.
+  // Guarded by the lock of the base.
   std::shared_ptr<T> own_;
   std::string own_name_;
 };

@@ -1,5 +1,5 @@
-// Stacks of tensors that live as long as a step: what the forward part of a
-// loop keeps for its gradient.
+// Kernels of stacks, which live as long as a step: loops keep values for their
+// gradients in them.
 #include <atomic>
 #include <memory>
 #include <string>
@@ -31,7 +31,7 @@ class Stack : public Resource {
     return absl::StrCat("a stack of ", values_.size(), " tensors");
   }
 
-  // `device`: whose memory the value lies in; null: the host's.
+  // `device` is the device whose memory holds the value; null: the host.
   absl::Status Push(Tensor value, const Device* device) {
     if (value.dtype() != dtype_) {
       return absl::InvalidArgumentError(
@@ -48,7 +48,7 @@ class Stack : public Resource {
     return absl::OkStatus();
   }
 
-  // FAILED_PRECONDITION for a value that lies elsewhere: nobody copied it.
+  // Returns FAILED_PRECONDITION for a value in the memory of another device.
   absl::StatusOr<Tensor> Pop(const Device* device) {
     absl::MutexLock lock(&mutex_);
     RETURN_IF_ERROR(CheckOpen());
@@ -87,7 +87,7 @@ class Stack : public Resource {
 
   const std::string name_;
   const DataType dtype_;
-  const int64_t max_size_;  // negative: no bound
+  const int64_t max_size_;  // negative: unbounded
   mutable absl::Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<Value> values_ ABSL_GUARDED_BY(mutex_);
@@ -113,7 +113,7 @@ class StackKernel : public OpKernel {
   }
 
  private:
-  // The op without a version has no bound.
+  // The op without a version is unbounded.
   static absl::StatusOr<int64_t> MaxSize(const OpKernelContext& context) {
     if (context.num_inputs() == 0) return -1;
     const Tensor& max_size = context.input(0);
@@ -127,7 +127,7 @@ class StackKernel : public OpKernel {
   std::atomic<int64_t> count_{0};
 };
 
-// Weft swaps nothing to host memory, so attr swap_memory changes nothing.
+// Attr swap_memory has no effect, because Weft does not swap to host memory.
 class StackPushKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;

@@ -1,6 +1,6 @@
-// Kernels of staging areas. There are no handles: whoever names the same
-// container and shared_name (else node) uses the same one, and the first says
-// how large it may become. Who waits does so without a thread, in the area
+// Kernels of staging areas. There are no handles: nodes with the same container
+// and shared_name (else node name) use the same area, and the first one sets
+// its limits. Calls wait in the area without a thread
 // (libs/resource/staging_area.h).
 #include <memory>
 #include <string>
@@ -17,7 +17,7 @@
 namespace weft {
 namespace {
 
-// Which area a node means, and what it makes where there is none.
+// The area of a node, and the options for creating it.
 struct StagingNode {
   std::string container, name;
   StagingLimits limits;
@@ -74,7 +74,7 @@ StagedTuple TakeTuple(OpKernelContext& context, int first) {
   return tuple;
 }
 
-// To outputs from number `first` on.
+// Sets outputs from number `first` on.
 void GiveTuple(OpKernelContext& context, int first, StagedTuple tuple) {
   for (size_t i = 0; i < tuple.size(); ++i) {
     context.SetOutput(first + static_cast<int>(i), std::move(tuple[i]));
@@ -134,7 +134,7 @@ StagingMap::Indices StagingIndices(const Tensor& indices) {
   return {values.begin(), values.end()};
 }
 
-// What the kernels have in common; `Derived` is one of them.
+// The base of these kernels; `Derived` is the kernel.
 template <typename Derived>
 class StagingKernel : public AsyncOpKernel {
  public:

@@ -1,6 +1,6 @@
-// Kernels of TensorArrays: arrays of tensors that live as long as a step. The
-// three versions of their ops differ in their handles, and the first has two
-// ops on all elements, Pack and Unpack.
+// Kernels of TensorArrays, which live as long as a step. The three versions of
+// their ops differ in their handles, and the first version has two additional
+// ops, Pack and Unpack.
 #include "libs/kernels/resource/tensor_array_kernels.h"
 
 #include <algorithm>
@@ -46,8 +46,9 @@ class HostValues : public ArrayValues {
 
 using SharedValues = std::shared_ptr<const ArrayValues>;
 
-// An element in an array, or on its way there: its entry, and a small buffer
-// with its header. A number in a graph may ask for any number of them.
+// The size of an element in an array, or on its way there: its entry, and a
+// small buffer with its header. A number in a graph may request any number of
+// elements.
 constexpr size_t kBytesOfElement = 256;
 
 absl::Status ChargeElements(HeapCharge& charge, int64_t count) {
@@ -55,26 +56,26 @@ absl::Status ChargeElements(HeapCharge& charge, int64_t count) {
                 absl::StrCat("for ", count, " elements of a TensorArray"));
 }
 
-// Rows without values cost the program nothing, but each is an element here.
+// Rows without values cost the program nothing, but each becomes an element.
 absl::Status CheckEmptyRows(const Tensor& value) {
   constexpr int64_t kMaxEmptyRows = int64_t{1} << 20;
   if (value.num_elements() > 0 || value.dim(0) <= kMaxEmptyRows) {
     return absl::OkStatus();
   }
   return absl::ResourceExhaustedError(
-      absl::StrCat("A TensorArray takes at most ", kMaxEmptyRows,
+      absl::StrCat("A TensorArray holds at most ", kMaxEmptyRows,
                    " rows without values, but the value has shape ",
                    value.shape().ToString()));
 }
 
-// For element `i` of a loop over many: the cancellation of the step.
+// Checks the cancellation of the step for element `i` of a long loop.
 absl::Status CheckCancelled(const OpKernelContext& context, int64_t i) {
   constexpr int64_t kElementsBetween = 1024;
   return i % kElementsBetween == 0 ? context.cancellation().status()
                                    : absl::OkStatus();
 }
 
-// A kernel that looks at values.
+// The base of kernels that access values.
 class ValueKernel : public OpKernel {
  public:
   ValueKernel(const OpKernelConstruction& construction, SharedValues values)
@@ -96,7 +97,7 @@ class ValueKernel : public OpKernel {
       return values_->Zeros(context, dtype, shape);
     });
   }
-  // Rows [begin, end) of a tensor, in memory of their own.
+  // Copies rows [begin, end) of a tensor to new memory.
   absl::StatusOr<Tensor> CopyRows(OpKernelContext& context, HeapCharge& charge,
                                   const Tensor& tensor, int64_t begin,
                                   int64_t end, const TensorShape& shape) const {
@@ -113,7 +114,7 @@ class ValueKernel : public OpKernel {
   const SharedValues values_;
 };
 
-// `what` is for the error's text.
+// `what` is for the error text.
 absl::StatusOr<int64_t> IntegerOf(absl::string_view what,
                                   const Tensor& integer) {
   if (integer.shape().IsScalar()) return integer.scalar<int32_t>();
@@ -143,7 +144,7 @@ class TensorArrayKernel : public ValueKernel {
                      construction.GetAttr<bool>("dynamic_size"));
     ASSIGN_OR_RETURN(options.clear_after_read,
                      construction.GetAttr<bool>("clear_after_read"));
-    // Older versions have no such attr.
+    // Older versions lack this attr.
     options.identical_element_shapes =
         construction.GetAttr<bool>("identical_element_shapes").value_or(false);
     return kernel;
@@ -177,7 +178,8 @@ class TensorArrayKernel : public ValueKernel {
   std::atomic<int64_t> count_{0};
 };
 
-// The array of gradients is one for each source, whoever asks first.
+// There is one array of gradients for each source, created by the first
+// request.
 class TensorArrayGradKernel : public OpKernel {
  public:
   explicit TensorArrayGradKernel(const OpKernelConstruction& construction)
@@ -231,7 +233,7 @@ absl::StatusOr<TensorShape> WithFirstDimension(int64_t size,
   return TensorShape::Create(dims);
 }
 
-// The elements named, or all of them (Pack), as the rows of one tensor.
+// Returns the elements at the indices, or all of them (Pack), stacked.
 class GatherKernel : public ValueKernel {
  public:
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
@@ -278,7 +280,7 @@ class GatherKernel : public ValueKernel {
     return ReadMany(context, array, charge, size, [](int64_t i) { return i; });
   }
 
-  // Elements index(0), index(1) ...
+  // The elements index(0), index(1), ...
   template <typename Index>
   absl::StatusOr<std::vector<Tensor>> ReadMany(OpKernelContext& context,
                                                TensorArray& array,
@@ -341,7 +343,7 @@ class GatherKernel : public ValueKernel {
   PartialShape element_shape_;
 };
 
-// The rows of a tensor become elements.
+// Makes the rows of a tensor elements.
 class ScatterKernel : public ValueKernel {
  public:
   using ValueKernel::ValueKernel;
@@ -372,7 +374,7 @@ class ScatterKernel : public ValueKernel {
   }
 };
 
-// As many rows as elements.
+// Requires as many rows as elements.
 class UnpackKernel : public ValueKernel {
  public:
   using ValueKernel::ValueKernel;
@@ -405,7 +407,7 @@ class UnpackKernel : public ValueKernel {
   }
 };
 
-// All elements, one after the other along the first dimension.
+// Concatenates all elements along the first dimension.
 class ConcatKernel : public ValueKernel {
  public:
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
@@ -422,7 +424,7 @@ class ConcatKernel : public ValueKernel {
     ASSIGN_OR_RETURN(auto array, FindStepResource<TensorArray>(context, 0));
     RETURN_IF_ERROR(CheckType(*array, context.output_type(0)));
     ASSIGN_OR_RETURN(const int64_t size, array->Size());
-    // First, because an array may say that it is larger than memory.
+    // Allocated first, because an array may claim to be larger than memory.
     ASSIGN_OR_RETURN(Tensor * lengths, context.AllocateOutput(1, {size}));
     HeapCharge charge(context.host_allocator());
     RETURN_IF_ERROR(ChargeElements(charge, size));
@@ -455,7 +457,8 @@ class ConcatKernel : public ValueKernel {
         " but another has shape: ", value.shape().ToString()));
   }
 
-  // What follows the first dimension; of no elements the attr must say it.
+  // The shape after the first dimension; without elements the attr must state
+  // it.
   absl::StatusOr<TensorShape> RowShape(
       const std::vector<Tensor>& values) const {
     if (!values.empty()) {
@@ -553,7 +556,8 @@ class SplitKernel : public ValueKernel {
                      " and value's shape is: ", shape.ToString()));
   }
 
-  // TensorFlow says the same of an array that is larger and could grow.
+  // TensorFlow returns the same error for a larger array, and for a dynamic
+  // one.
   static absl::Status CheckCount(int64_t count, const TensorArray& array) {
     ASSIGN_OR_RETURN(const int64_t size, array.SizeToHold(count));
     if (size == count) return absl::OkStatus();
@@ -585,7 +589,7 @@ class TensorArrayCloseKernel : public OpKernel {
   }
 };
 
-// What looks at no values.
+// For kernels that access no values.
 template <typename Kernel>
 absl::StatusOr<std::unique_ptr<OpKernel>> Create(
     const OpKernelConstruction& construction) {
@@ -604,8 +608,8 @@ KernelFactory FactoryOf(const SharedValues& values) {
   };
 }
 
-// The ops but for their version; `attr` is the type of the values that a kernel
-// looks at, and `host` what lies in host memory.
+// The ops without their version; `attr` is the type of the values that a kernel
+// accesses, and `host` lists the arguments in host memory.
 struct ArrayOp {
   const char* name;
   const char* attr;

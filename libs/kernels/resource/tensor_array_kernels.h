@@ -1,4 +1,4 @@
-// What is said of kernels of TensorArrays once, for CPUs and for GPUs.
+// Definitions shared by the CPU and GPU kernels of TensorArrays.
 #ifndef WEFT_LIBS_KERNELS_RESOURCE_TENSOR_ARRAY_KERNELS_H_
 #define WEFT_LIBS_KERNELS_RESOURCE_TENSOR_ARRAY_KERNELS_H_
 
@@ -14,7 +14,8 @@
 
 namespace weft {
 
-// What is done with elements' values, in the memory in which they lie.
+// ArrayValues implements the operations on elements' values, in the memory of
+// the device.
 //
 // Thread-safe: immutable.
 class ArrayValues {
@@ -23,19 +24,20 @@ class ArrayValues {
 
   virtual absl::StatusOr<Tensor> Zeros(OpKernelContext& context, DataType dtype,
                                        const TensorShape& shape) const = 0;
-  // Copies `count` elements of one type, that lie in the two tensors. `charge`
-  // counts the strings of all copies of a kernel's run.
+  // Copies `count` elements of one type between the two tensors. `charge`
+  // counts the strings of all copies in a kernel's run.
   virtual absl::Status Copy(OpKernelContext& context, HeapCharge& charge,
                             const Tensor& in, int64_t in_begin, int64_t count,
                             Tensor& out, int64_t out_begin) const = 0;
-  // sum = sum + added, of one type and shape; others may hold what `sum` was.
+  // sum = sum + added, of the same type and shape. The old memory of `sum` may
+  // be held elsewhere.
   virtual absl::Status Add(OpKernelContext& context, Tensor& sum,
                            const Tensor& added) const = 0;
 };
 
-// Kernels for devices with memory of their own, of the third version of the ops
-// (TensorArrayV3, ...): for arrays of `types`. Handles, indices and sizes lie
-// in host memory.
+// Registers kernels for devices with their own memory, of the third version of
+// the ops (TensorArrayV3, ...), for arrays of `types`. Handles, indices and
+// sizes are in host memory.
 void RegisterTensorArrayV3Kernels(KernelRegistry& registry,
                                   const std::string& device_type,
                                   const std::vector<DataType>& types,

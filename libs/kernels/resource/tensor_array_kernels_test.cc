@@ -200,7 +200,7 @@ TEST_F(TensorArrayKernelsTest, SplitFillsTheWholeArray) {
                        "shape: []"));
 }
 
-TEST_F(TensorArrayKernelsTest, GradientsAddUpAndBeginAsZeros) {
+TEST_F(TensorArrayKernelsTest, GradientsStartAtZeroAndAccumulate) {
   ASSERT_OK_AND_ASSIGN(const Tensor array, MakeArray(2));
   ASSERT_OK(Write(array, 0, 1));
   ASSERT_OK(Write(array, 1, 1));
@@ -217,13 +217,13 @@ TEST_F(TensorArrayKernelsTest, GradientsAddUpAndBeginAsZeros) {
   EXPECT_TRUE(SameBits(zeros, Tensor::Vector<float>({0})));
 }
 
-TEST_F(TensorArrayKernelsTest, AClosedArrayIsOfNoUse) {
+TEST_F(TensorArrayKernelsTest, ClosedArrayRejectsWrites) {
   ASSERT_OK_AND_ASSIGN(const Tensor array, MakeArray(2));
   ASSERT_OK(harness_.Run("TensorArrayCloseV3", {array}));
   EXPECT_THAT(Write(array, 0, 1), StatusIs(kInvalid, "already been closed"));
 }
 
-TEST_F(TensorArrayKernelsTest, StacksGiveTheLastFirst) {
+TEST_F(TensorArrayKernelsTest, StacksPopInReverseOrder) {
   ASSERT_OK_AND_ASSIGN(const Tensor stack,
                        harness_.RunOne("StackV2", {Tensor::Scalar(2)},
                                        {{"elem_type", DT_INT32}}));
@@ -309,7 +309,7 @@ TEST_F(TensorArrayKernelsTest, RowsWithoutValuesAreBounded) {
   EXPECT_OK(Unpack(array, Tensor(DT_FLOAT, {1000, 0})));
 }
 
-TEST_F(TensorArrayKernelsTest, ElementsThatWereNeverWrittenAreBounded) {
+TEST_F(TensorArrayKernelsTest, UnwrittenElementsAreBounded) {
   const auto array = MakeOldArray(std::numeric_limits<int32_t>::max(),
                                   {{"element_shape", PartialShape{0}}});
   SmallAllocator allocator(/*block=*/1 << 20, /*total=*/1 << 20);

@@ -53,7 +53,7 @@ std::shared_ptr<Variable> VariableLookup::Remembered(
 void VariableLookup::RememberHandle(const Tensor& handle) {
   absl::MutexLock lock(&mutex_);
   const ResourceHandle& names = handle.scalar<ResourceHandle>();
-  // Another step may have remembered another one meanwhile.
+  // A concurrent step may have cached another variable meanwhile.
   if (names.name == name_ && names.container == container_) handle_ = handle;
 }
 
@@ -74,7 +74,7 @@ absl::StatusOr<std::shared_ptr<Variable>> VariableLookup::Find(
     ResourceManager& resources, absl::string_view container,
     absl::string_view name) {
   if (auto found = Remembered(resources, container, name)) return found;
-  // Read before the lookup: a change in between only costs another lookup.
+  // Read before the lookup: a change in between only causes another lookup.
   const uint64_t generation = resources.generation();
   ASSIGN_OR_RETURN(std::shared_ptr<Variable> variable,
                    resources.Lookup<Variable>(container, name));

@@ -1,5 +1,5 @@
-// Finding the variable a kernel works on, in either family: behind an input
-// that is a reference, or behind a resource handle.
+// Lookup of the variable that a kernel uses: by a reference input, or by a
+// resource handle.
 #ifndef WEFT_LIBS_KERNELS_RESOURCE_VARIABLE_LOOKUP_H_
 #define WEFT_LIBS_KERNELS_RESOURCE_VARIABLE_LOOKUP_H_
 
@@ -18,33 +18,34 @@
 
 namespace weft {
 
-// Where a named resource lives: attrs `container` and `shared_name` of the node
-// that makes it, by TensorFlow's rules (core/framework/resource_mgr.cc): the
-// shared name, else the node's name.
+// ResourceName is the name of a resource by TensorFlow's rules
+// (core/framework/resource_mgr.cc), from attrs `container` and `shared_name` of
+// the node that creates it: the shared name, else the node's name.
 struct ResourceName {
   std::string container;  // empty: the manager's default
   std::string name;
 
-  // INVALID_ARGUMENT for a bad container, or a shared name that begins with
-  // "_", which is kept for private resources.
+  // Returns INVALID_ARGUMENT for an invalid container, or a shared name that
+  // begins with "_", which is reserved for private resources.
   static absl::StatusOr<ResourceName> FromAttrs(
       const OpKernelConstruction& construction);
 };
 
-// One input's variable, remembered from run to run. Thread-safe.
+// VariableLookup caches the variable of one input between runs. Thread-safe.
 class VariableLookup {
  public:
-  // The variable named; NOT_FOUND when there is none.
+  // Returns the variable of that name; NOT_FOUND if there is none.
   absl::StatusOr<std::shared_ptr<Variable>> Find(ResourceManager& resources,
                                                  absl::string_view container,
                                                  absl::string_view name);
-  // The variable named, made if there is none, unless the step is cancelled.
+  // Returns the variable of that name, creating it if there is none, unless the
+  // step is cancelled.
   absl::StatusOr<std::shared_ptr<Variable>> FindOrCreate(
       const OpKernelContext& context, absl::string_view container,
       absl::string_view name, DataType dtype, const PartialShape& shape);
 
-  // The variable behind input `i`, a reference or a handle. NOT_FOUND, or
-  // INVALID_ARGUMENT where the handle is for something else.
+  // Returns the variable of input `i`, a reference or a handle. NOT_FOUND, or
+  // INVALID_ARGUMENT if the handle is for another kind of resource.
   absl::StatusOr<std::shared_ptr<Variable>> FromInput(
       const OpKernelContext& context, int i);
 
@@ -52,7 +53,7 @@ class VariableLookup {
   std::shared_ptr<Variable> Remembered(const ResourceManager& resources,
                                        absl::string_view container,
                                        absl::string_view name);
-  // The one behind a handle that is the very tensor it was behind last.
+  // The variable of a handle that is the same tensor as in the last run.
   std::shared_ptr<Variable> Remembered(const ResourceManager& resources,
                                        const Tensor& handle);
   void RememberHandle(const Tensor& handle);
@@ -65,9 +66,10 @@ class VariableLookup {
   uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
   std::string container_ ABSL_GUARDED_BY(mutex_);
   std::string name_ ABSL_GUARDED_BY(mutex_);
-  // Whose names these are; kept, so that no other handle takes its place.
+  // The handle of the cached variable; kept so that no other handle can take
+  // its place in memory.
   Tensor handle_ ABSL_GUARDED_BY(mutex_);
-  // Weak, so that a reset gives the memory back at once.
+  // Weak, so that a reset frees the memory at once.
   std::weak_ptr<Variable> variable_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -75,21 +77,24 @@ class VariableLookup {
 absl::StatusOr<const ResourceHandle*> VariableHandle(
     const OpKernelContext& context, int i);
 
-// What an op that needs the variable says where a look-up failed so: in
-// TensorFlow's words where there is none.
+// The error of an op whose variable was not found: with TensorFlow's text if it
+// does not exist.
 absl::Status CouldNotFindVariable(const ResourceHandle& handle,
                                   const absl::Status& cause);
 
-// INVALID_ARGUMENT, in TensorFlow's words, unless the variable holds `wanted`.
+// Returns INVALID_ARGUMENT, with TensorFlow's text, unless the variable has
+// type `wanted`.
 absl::Status CheckVariableType(const Variable& variable, DataType wanted);
 
-// Makes input `i` the variable's value; taken, so that it need not be copied.
+// Makes input `i` the variable's value; takes the input so that it need not be
+// copied.
 absl::Status AssignInput(OpKernelContext& context, int i, Variable& variable);
 
-// Passes the reference at input 0 on to output 0; nothing for handles.
+// Forwards the reference at input 0 to output 0; does nothing for handles.
 void ForwardReference(OpKernelContext& context);
 
-// "[1,0]": where element `i` of a tensor of that shape is, for error texts.
+// "[1,0]": the position of element `i` in a tensor of that shape, for error
+// texts.
 std::string ElementPosition(const TensorShape& shape, int64_t i);
 
 // Element `i` of a tensor of int32 or int64.
@@ -99,7 +104,8 @@ inline int64_t IndexAt(const Tensor& indices, int64_t i) {
              : static_cast<const int64_t*>(indices.data())[i];
 }
 
-// INVALID_ARGUMENT "indices[0] = 3 is not in [0, 3)" unless all are.
+// Returns INVALID_ARGUMENT "indices[0] = 3 is not in [0, 3)" unless all are
+// valid.
 absl::Status CheckIndices(const Tensor& indices, int64_t limit);
 
 }  // namespace weft

@@ -1,7 +1,7 @@
 // Arithmetic on two sparse tensors: SparseAdd and its gradient,
-// SparseSparseMaximum, SparseSparseMinimum. Their elements should be in the
-// order of the indices; where they are not, the result is TensorFlow's, a merge
-// of the two as they are.
+// SparseSparseMaximum, SparseSparseMinimum. Their elements should be sorted by
+// index; otherwise the result is a merge of the two in their order, as in
+// TensorFlow.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -25,8 +25,8 @@
 namespace weft {
 namespace {
 
-// Less, equal or greater than 0 as element `i` of `a` comes before element `j`
-// of `b`, at the same place, or after.
+// Less than, equal to or greater than 0 if element `i` of `a` is before, at the
+// same position as, or after element `j` of `b`.
 int CompareElements(const SparseView& a, int64_t i, const SparseView& b,
                     int64_t j) {
   for (int d = 0; d < a.rank(); ++d) {
@@ -37,13 +37,13 @@ int CompareElements(const SparseView& a, int64_t i, const SparseView& b,
   return 0;
 }
 
-// An element of the union of two sparse tensors: where it is in each, -1 where
-// it is not.
+// An element of the union of two sparse tensors: its number in each, or -1.
 struct UnionElement {
   int64_t a, b;
 };
 
-// `charge` counts the result. RESOURCE_EXHAUSTED where there is no room for it.
+// `charge` counts the result. Returns RESOURCE_EXHAUSTED beyond the memory
+// bound.
 absl::StatusOr<std::vector<UnionElement>> UnionOf(HeapCharge& charge,
                                                   const SparseView& a,
                                                   const SparseView& b) {
@@ -72,8 +72,8 @@ struct SparsePair {
   SparseView a, b;
 };
 
-// Inputs 0 to 2 and 3 to 5, of one shape. Nothing is read or written where the
-// indices point to.
+// Reads inputs 0 to 2 and 3 to 5, of the same shape. Indices are not used as
+// positions in memory.
 absl::StatusOr<SparsePair> ReadPair(const OpKernelContext& context) {
   const auto columns = [&](int i) {
     const Tensor& indices = context.input(i);
@@ -102,7 +102,7 @@ absl::StatusOr<SparsePair> ReadPair(const OpKernelContext& context) {
   return SparsePair{a, b};
 }
 
-// Output 0 as the indices of `elements`.
+// Sets output 0 to the indices of `elements`.
 absl::Status SetUnionIndices(OpKernelContext& context, const SparsePair& pair,
                              const std::vector<UnionElement>& elements) {
   ASSIGN_OR_RETURN(
@@ -118,7 +118,7 @@ absl::Status SetUnionIndices(OpKernelContext& context, const SparsePair& pair,
   return absl::OkStatus();
 }
 
-// Small integers have magnitudes that are no numbers of their type.
+// The magnitude of a small integer may overflow its type.
 template <typename T>
 auto MagnitudeOf(T x) {
   if constexpr (std::is_same_v<T, std::complex<float>> ||
@@ -134,7 +134,7 @@ auto MagnitudeOf(T x) {
   }
 }
 
-// What a sum has to reach to be kept. It has a type of its own.
+// The minimum magnitude of a sum to be kept. It has a separate type.
 class Threshold {
  public:
   static absl::StatusOr<Threshold> Read(const Tensor& tensor) {
@@ -160,7 +160,7 @@ class Threshold {
     return result;
   }
 
-  // NaN reaches nothing, and nothing reaches NaN.
+  // NaN is never kept, and a NaN threshold keeps nothing.
   template <typename T>
   bool IsReachedBy(T sum) const {
     const auto magnitude = MagnitudeOf(sum);
@@ -173,7 +173,7 @@ class Threshold {
  private:
   double real_ = 0;
   bool is_integer_ = false;
-  int64_t integer_ = 0;  // the same, where doubles are too far apart
+  int64_t integer_ = 0;  // exact, where doubles are not
 };
 
 class SparseAddKernel : public OpKernel {
@@ -192,7 +192,7 @@ class SparseAddKernel : public OpKernel {
   }
 
  private:
-  // What only one of the two has is kept, however small.
+  // An element of only one operand is kept, however small.
   template <typename T>
   static absl::Status Add(OpKernelContext& context, const SparsePair& pair,
                           const Threshold& threshold) {
@@ -218,8 +218,8 @@ class SparseAddKernel : public OpKernel {
   }
 };
 
-// The gradient of the sum at the indices that each operand has; 0 where the sum
-// was too small to be kept.
+// The gradient of the sum at the indices of each operand; 0 if the sum was too
+// small to be kept.
 class SparseAddGradKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -266,7 +266,7 @@ class SparseAddGradKernel : public OpKernel {
     const auto row = [rank](const Tensor& tensor, int64_t i) {
       return tensor.flat<int64_t>().subspan(i * rank, rank);
     };
-    // Both are in order.
+    // Both are sorted.
     int64_t j = 0;
     for (int64_t i = 0; i < indices.dim(0); ++i) {
       const auto wanted = row(indices, i);
@@ -282,7 +282,7 @@ class SparseAddGradKernel : public OpKernel {
   }
 };
 
-// What is not there counts as 0.
+// Missing elements count as 0.
 template <bool kMaximum>
 class SparseExtremumKernel : public OpKernel {
  public:
@@ -313,7 +313,7 @@ class SparseExtremumKernel : public OpKernel {
   }
 
  private:
-  // NaN where either is.
+  // NaN if either is NaN.
   template <typename T>
   static T Choose(T x, T y) {
     const auto a = static_cast<Wide<T>>(x), b = static_cast<Wide<T>>(y);

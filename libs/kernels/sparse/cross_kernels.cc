@@ -1,5 +1,5 @@
-// SparseCross: for each row of a batch all combinations of one feature from
-// each column, as numbers of buckets or as joined strings.
+// SparseCross: for each row of a batch, all combinations of one feature from
+// each column, as bucket numbers or joined strings.
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -21,7 +21,7 @@
 namespace weft {
 namespace {
 
-// The features of one row of one column: elements [begin, end) of its order.
+// The features of one row in one column: elements [begin, end) of its order.
 struct CrossRun {
   int64_t row = 0;
   int64_t begin = 0;
@@ -32,22 +32,22 @@ struct CrossRun {
 
 using CrossRuns = absl::InlinedVector<CrossRun, 8>;
 
-// The features of each row of one column: elements of `values`.
+// The features of each row in one column: elements of `values`.
 struct CrossColumn {
   const Tensor* values = nullptr;
   int64_t num_rows = 0;
-  // The elements row after row; empty: as they are.
+  // The elements sorted by row; empty: in place.
   std::vector<int64_t> order;
-  // Of a dense column: features of each row; else 0.
+  // The number of features per row of a dense column; else 0.
   int64_t width = 0;
-  // Of another, those of the rows that have any, in order: there may be many
-  // that have none.
+  // For a sparse column, the runs of nonempty rows, in order: many rows may be
+  // empty.
   std::vector<CrossRun> runs;
 
-  // Whether each row has one, and they lie in order.
+  // Returns whether each row has one feature, and they are sorted.
   bool IsOneInEachRow() const {
     if (width > 0) return width == 1;
-    // They are in order of their rows, which are below num_rows.
+    // They are sorted by row, and rows are below num_rows.
     return order.empty() && static_cast<int64_t>(runs.size()) == num_rows &&
            values->num_elements() == num_rows;
   }
@@ -68,7 +68,7 @@ struct CrossColumn {
   const std::string& String(int64_t place) const {
     return values->flat<std::string>()[Element(place)];
   }
-  // Bytes that AppendText appends at most.
+  // The maximum number of bytes that AppendText appends.
   size_t MostBytes(int64_t place) const {
     constexpr size_t kLongestNumber = 20;  // of int64
     return values->dtype() == DT_STRING ? String(place).size() : kLongestNumber;
@@ -82,8 +82,9 @@ struct CrossColumn {
   }
 };
 
-// Rows of the elements as they come, or in `order` where they do not rise.
-// `charge` counts both. RESOURCE_EXHAUSTED where there is no room for them.
+// Adds the runs of rows in the elements' order, or in `order` if they are not
+// sorted. `charge` counts both. Returns RESOURCE_EXHAUSTED beyond the memory
+// bound.
 absl::Status AddRuns(HeapCharge& charge, const SparseView& view,
                      CrossColumn& column) {
   const auto comes_before = [&view](int64_t a, int64_t b) {
@@ -92,7 +93,7 @@ absl::Status AddRuns(HeapCharge& charge, const SparseView& view,
   const auto count = static_cast<size_t>(view.count());
   for (int64_t i = 1; i < view.count() && column.order.empty(); ++i) {
     if (!comes_before(i, i - 1)) continue;
-    // With the copy that the sort makes.
+    // Includes the copy that the sort makes.
     RETURN_IF_ERROR(charge.AddObjects(count, 2 * sizeof(int64_t)));
     column.order.resize(count);
     std::iota(column.order.begin(), column.order.end(), 0);
@@ -141,8 +142,8 @@ absl::StatusOr<CrossColumn> DenseColumn(const Tensor& values) {
   return column;
 }
 
-// Calls fn(row, its run in each column) for the rows in which every column has
-// a feature, in order, until it is not OK.
+// Calls fn(row, its run in each column) for the rows with a feature in every
+// column, in order, until it returns an error.
 template <typename Fn>
 absl::Status ForEachCommonRow(const std::vector<CrossColumn>& columns,
                               const Fn& fn) {
@@ -183,7 +184,7 @@ class SparseCrossKernel : public OpKernel {
     ASSIGN_OR_RETURN(const int64_t hash_key,
                      construction.GetAttr<int64_t>("hash_key"));
     kernel->hash_key_ = static_cast<uint64_t>(hash_key);
-    // To prevent negative output.
+    // Prevents negative outputs.
     kernel->num_buckets_ =
         num_buckets > 0
             ? static_cast<uint64_t>(num_buckets)
@@ -242,8 +243,8 @@ class SparseCrossKernel : public OpKernel {
     return columns;
   }
 
-  // One combination a row, as of a batch of features that all examples have
-  // once; of numbers.
+  // Returns whether there is one combination per row, as for features that all
+  // examples have once; and of numbers.
   static bool MayCrossInOrder(const OpKernelContext& context,
                               const std::vector<CrossColumn>& columns) {
     return !columns.empty() && context.output_type(1) == DT_INT64 &&
@@ -279,7 +280,7 @@ class SparseCrossKernel : public OpKernel {
         "there are too many combinations of features");
   }
 
-  // The number of a row's combinations.
+  // Adds the number of a row's combinations.
   static absl::Status AddCount(const CrossRuns& runs, int64_t& total,
                                int64_t& longest) {
     constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
@@ -294,14 +295,16 @@ class SparseCrossKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  // Writes the combinations of a row from `place` and `at` on, which move
-  // behind them. The last column's features go fastest. The cause where the
-  // step is cancelled; RESOURCE_EXHAUSTED where there is no room for the texts.
+  // Writes the combinations of a row from `place` and `at` on, which are
+  // advanced. The last column's features vary fastest. Returns the cause if the
+  // step is cancelled, and RESOURCE_EXHAUSTED if the strings exceed the memory
+  // bound.
   absl::Status Cross(const OpKernelContext& context, HeapCharge& charge,
                      const std::vector<CrossColumn>& columns, int64_t row,
                      const CrossRuns& runs, int64_t*& place, int64_t& at,
                      Tensor& values) const {
-    constexpr int64_t kBetweenLooks = 1024;  // at the cancellation
+    // combinations between checks for cancellation
+    constexpr int64_t kBetweenLooks = 1024;
     absl::InlinedVector<int64_t, 8> chosen;
     for (const CrossRun& run : runs) chosen.push_back(run.begin);
     size_t c = columns.size();

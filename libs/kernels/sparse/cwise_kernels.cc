@@ -1,5 +1,5 @@
-// Of a sparse tensor and a dense one, element by element: SparseTensorDenseAdd,
-// SparseDenseCwiseAdd and its like; and SparseSoftmax.
+// Elementwise ops on a sparse and a dense tensor: SparseTensorDenseAdd,
+// SparseDenseCwiseAdd and related ops; and SparseSoftmax.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -61,8 +61,8 @@ class SparseTensorDenseAddKernel : public OpKernel {
 
 enum class CwiseOp { kAdd, kMul, kDiv };
 
-// What the op makes of an element and what the dense operand has there, only at
-// the elements that are there.
+// Combines each stored element with the dense operand's element at its
+// position.
 template <CwiseOp kOp>
 class SparseDenseCwiseKernel : public OpKernel {
  public:
@@ -84,7 +84,7 @@ class SparseDenseCwiseKernel : public OpKernel {
   }
 
  private:
-  // The dense operand may have fewer dimensions, and ones.
+  // The dense operand may have fewer dimensions, and dimensions of 1.
   static absl::Status CheckBroadcast(const TensorShape& sparse,
                                      const TensorShape& dense) {
     const int missing = sparse.rank() - dense.rank();
@@ -100,7 +100,7 @@ class SparseDenseCwiseKernel : public OpKernel {
         sparse.ToString(), " vs. ", dense.ToString()));
   }
 
-  // As in TensorFlow no element may be 0, used or not, of floats either.
+  // As in TensorFlow no divisor may be 0, used or not, not even a float.
   template <typename T>
   static absl::Status CheckDivisors(const Tensor& dense) {
     for (const T& divisor : dense.flat<T>()) {
@@ -137,7 +137,7 @@ class SparseDenseCwiseKernel : public OpKernel {
       return MultiplyElements(x, y);
     } else {
       if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
-        // One quotient is no number of its type: it wraps around.
+        // One quotient overflows its type: it wraps around.
         if (y == static_cast<T>(-1)) return SubtractElements(T(0), x);
       }
       return static_cast<T>(static_cast<Wide<T>>(x) / static_cast<Wide<T>>(y));
@@ -145,9 +145,9 @@ class SparseDenseCwiseKernel : public OpKernel {
   }
 };
 
-// Of each row of the last dimension, over the elements that are there. As in
-// TensorFlow the results are in the order of the indices, which need not be
-// in order, nor in bounds.
+// Over the stored elements of each row of the last dimension. As in TensorFlow
+// the results are in the order of the indices, which need not be sorted or in
+// bounds.
 class SparseSoftmaxKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;

@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-// Integers of int32 or int64 as int64, in the shape `shape`.
+// int32 or int64 integers as int64, in the shape `shape`.
 absl::StatusOr<Tensor> AsInt64(const Tensor& tensor, TensorShape shape) {
   if (tensor.dtype() == DT_INT64) return tensor.Reshaped(std::move(shape));
   ASSIGN_OR_RETURN(const Dims values, IntegersOf(tensor));
@@ -41,7 +41,7 @@ class SparseToDenseKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, view.shape()));
     RETURN_IF_ERROR(FillWithValue(context, fallback, *output));
     const bool is_scalar = values.shape().IsScalar();
-    // A scalar has one place, however many positions name it.
+    // A scalar has one position, however many indices refer to it.
     const int64_t count = is_scalar && view.rank() == 0
                               ? std::min<int64_t>(view.count(), 1)
                               : view.count();
@@ -54,7 +54,8 @@ class SparseToDenseKernel : public OpKernel {
   }
 
  private:
-  // A vector of indices is of a dense vector; a scalar, of one element.
+  // A vector of indices refers to a dense vector, a scalar to one element of
+  // it.
   static absl::StatusOr<Tensor> ReadIndices(const OpKernelContext& context) {
     const Tensor& indices = context.input(0);
     if (indices.rank() > 2) {
@@ -102,8 +103,8 @@ T Conjugate(T value) {
 using ProductTypes = TypeList<float, double, half, bfloat16, int32_t, int64_t,
                               std::complex<float>, std::complex<double>>;
 
-// What the products of T are added up in: TensorFlow adds those of bfloat16 as
-// they are, but those of half as floats, whose sums do not come to a halt.
+// The type in which products of T are summed: TensorFlow sums bfloat16 in
+// bfloat16, but half as floats, so that long sums do not stop changing.
 template <typename T>
 using ProductSum = std::conditional_t<std::is_same_v<T, half>, float, T>;
 

@@ -1,7 +1,7 @@
-// What lookups of sparse ids become when a graph is made to run
+// Kernels of the ops that passes substitute for lookups of sparse ids
 // (libs/passes/lookup_fusion.h): _UniqueRowIds, _CombineRows and its gradient,
-// _WhereHashed, _CountIds. Each gives to the last bit what the nodes give that
-// it stands for.
+// _WhereHashed, _CountIds. Results are bitwise equal to those of the replaced
+// nodes.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 
-// The elements that count, row after row: those whose id is not negative.
+// The valid elements, sorted by row: those with non-negative ids.
 class ElementsByRow {
  public:
   template <typename T>
@@ -38,8 +38,8 @@ class ElementsByRow {
     }
   }
 
-  // INVALID_ARGUMENT unless their rows are all within the shape, as
-  // SparseFillEmptyRows says it. Before the rest.
+  // Returns INVALID_ARGUMENT, with SparseFillEmptyRows's text, unless their
+  // rows are all within the shape. Must be called first.
   absl::Status Check() const {
     const int64_t num_rows = input_.sizes()[0];
     for (size_t i = 0; i < elements_.size(); ++i) {
@@ -49,7 +49,7 @@ class ElementsByRow {
     }
     return absl::OkStatus();
   }
-  // In the order in which they came within a row.
+  // Keeps the order within a row.
   void Sort() {
     const auto comes_before = [this](int64_t a, int64_t b) {
       return row(a) < row(b);
@@ -96,7 +96,7 @@ class UniqueRowIdsKernel : public OpKernel {
   }
 
  private:
-  // Memory that grows with the number of rows is the outputs' alone.
+  // Only the outputs' memory depends on the number of rows.
   template <typename T>
   absl::Status Write(OpKernelContext& context, const SparseView& input) const {
     const auto ids = context.input(1).flat<T>();
@@ -143,7 +143,7 @@ class UniqueRowIdsKernel : public OpKernel {
     return SetDistinct<T>(context, groups.keys());
   }
 
-  // As a batch of features is that all examples have once.
+  // For a batch of features that all examples have once.
   template <typename T>
   static bool IsOneInEachRow(const SparseView& input, absl::Span<const T> ids) {
     const int64_t count = input.count();
@@ -159,7 +159,7 @@ class UniqueRowIdsKernel : public OpKernel {
     return is_one;
   }
 
-  // What the rest comes to then.
+  // Computes the other outputs in that case.
   template <typename T>
   absl::Status WriteInOrder(OpKernelContext& context,
                             absl::Span<const T> ids) const {
@@ -199,11 +199,12 @@ absl::StatusOr<SparseReduction> ReadCombiner(const OpKernelConstruction& node) {
   return text == "mean" ? SparseReduction::kMean : SparseReduction::kSqrtN;
 }
 
-// Inputs 1 to 3: for each id which row of the table it is, and of which example
-// it is; and which examples have none.
+// Inputs 1 to 3: for each id its table row and its example; and the empty
+// examples.
 class IdsByExample {
  public:
-  // INVALID_ARGUMENT unless they fit together, to a table of so many rows.
+  // Returns INVALID_ARGUMENT unless they match each other and the table's
+  // number of rows.
   static absl::StatusOr<IdsByExample> Of(const OpKernelContext& context,
                                          int64_t table_rows) {
     for (const int i : {1, 2, 3}) {
@@ -220,7 +221,7 @@ class IdsByExample {
 
   int64_t num_examples() const { return static_cast<int64_t>(empty_.size()); }
 
-  // Calls fn(example, rows of the table) for each that is not empty.
+  // Calls fn(example, rows of the table) for each nonempty example.
   template <typename Fn>
   void ForEach(const Fn& fn) const {
     for (size_t begin = 0; begin < examples_.size();) {
@@ -270,7 +271,7 @@ absl::Status CheckMatrix(const Tensor& tensor, absl::string_view what) {
       what, " must be a matrix, but is of shape ", tensor.shape().ToString()));
 }
 
-// Output 0, all zeros.
+// Sets output 0 to zeros.
 template <typename T>
 absl::StatusOr<T*> Zeros(OpKernelContext& context, int64_t rows,
                          int64_t columns) {
@@ -282,7 +283,7 @@ absl::StatusOr<T*> Zeros(OpKernelContext& context, int64_t rows,
   return out.data();
 }
 
-// Weights of a linear model have one column, and a call takes longer.
+// The weights of a linear model have one column, and are faster without a call.
 template <typename T>
 void AddRow(const T* from, int64_t columns, T* to) {
   if (columns == 1) {
@@ -460,12 +461,12 @@ class CountIdsKernel : public OpKernel {
     DispatchType(IndexTypes{}, values.dtype(), [&]<typename T>(TypeTag<T>) {
       Count(input, values.flat<T>(), out.data());
       return absl::OkStatus();
-    }).IgnoreError();  // the op has no other types
+    }).IgnoreError();  // the op supports no other types
     return absl::OkStatus();
   }
 
  private:
-  // One id may be that of all indices.
+  // A single id may apply to all indices.
   static absl::StatusOr<Tensor> Ids(OpKernelContext& context) {
     const Tensor& ids = context.input(1);
     const TensorShape& indices = context.input(0).shape();
@@ -477,7 +478,7 @@ class CountIdsKernel : public OpKernel {
       const auto to = all.mutable_flat<T>();
       std::fill(to.begin(), to.end(), ids.scalar<T>());
       return absl::OkStatus();
-    }).IgnoreError();  // the op has no other types
+    }).IgnoreError();  // the op supports no other types
     return all;
   }
 

@@ -1,10 +1,12 @@
-// Ragged tensors, as TensorFlow's Python has them: values [n, ...] and, from
-// the outermost dimension to the innermost, row splits: where each row begins
-// and ends in what comes next, the last ones in the values.
+// Kernels of ragged tensors, as defined by TensorFlow's Python: values [n, ...]
+// and row splits, from the outermost dimension to the innermost. Row splits
+// hold the begin and end of each row in the next dimension, the last ones in
+// the values.
 //
-// RaggedTensorToVariant makes one variant of one, or of each of its rows, so
-// that they pass through data sets and maps; RaggedTensorFromVariant stacks
-// them again. RaggedRange makes ranges of numbers of many lengths.
+// RaggedTensorToVariant encodes a ragged tensor, or each of its rows, as a
+// variant, so that they can pass through datasets and maps;
+// RaggedTensorFromVariant stacks them again. RaggedRange makes ranges of
+// numbers of different lengths.
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -33,17 +35,17 @@ absl::Status InvalidRagged(const Parts&... parts) {
   return absl::InvalidArgumentError(absl::StrCat(parts...));
 }
 
-// What holds objects would nest deeper with each step of a loop: what ends or
-// writes it goes down by recursion.
+// Values that hold objects could nest deeper in each step of a loop, and their
+// destructors and writers recurse.
 absl::Status CheckValueType(DataType dtype) {
   if (dtype != DT_VARIANT && dtype != DT_RESOURCE) return absl::OkStatus();
   return InvalidRagged("Ragged values of type ", DataTypeName(dtype),
-                       " can't be put into a variant");
+                       " cannot be stored in a variant");
 }
 
 // ---- To variants ----
 
-// Row splits [0, ..., rows], which do not fall.
+// Row splits [0, ..., rows], which must be sorted.
 template <typename T>
 absl::Status CheckSplits(const Tensor& splits, int level, int64_t rows) {
   if (splits.rank() != 1 || splits.num_elements() == 0) {
@@ -136,8 +138,7 @@ class RaggedTensorToVariant : public OpKernel {
     return absl::OkStatus();
   }
 
-  // The splits that are left of one row of the outermost dimension, and its
-  // values.
+  // The remaining splits of one row of the outermost dimension, and its values.
   template <typename T>
   static absl::StatusOr<std::vector<Tensor>> Row(OpKernelContext& context,
                                                  const Tensor& values,
@@ -216,7 +217,7 @@ class RaggedTensorFromVariant : public OpKernel {
   }
 
  private:
-  // Of each variant its tensors: splits, then values.
+  // The tensors of each variant: splits, then values.
   using Parts = std::vector<const std::vector<Tensor>*>;
 
   absl::Status Check(const Variant& variant, size_t i, int64_t rank) const {
@@ -259,7 +260,7 @@ class RaggedTensorFromVariant : public OpKernel {
     return absl::OkStatus();
   }
 
-  // Sums, as row splits are. INVALID_ARGUMENT beyond the type.
+  // Partial sums, like row splits. INVALID_ARGUMENT if the type overflows.
   template <typename T>
   class Sums {
    public:
@@ -297,7 +298,7 @@ class RaggedTensorFromVariant : public OpKernel {
       }
       rows *= outer.dim(d);
     }
-    // How many rows each variant is.
+    // The number of rows of each variant.
     ASSIGN_OR_RETURN(Tensor * splits,
                      context.AllocateOutput(next++, {rows + 1}));
     Sums<T> sums(splits->mutable_flat<T>().data());
@@ -312,7 +313,7 @@ class RaggedTensorFromVariant : public OpKernel {
     return absl::OkStatus();
   }
 
-  // The splits `k` of all variants, each going on where the last one ended.
+  // The splits `k` of all variants, concatenated with offsets.
   template <typename T>
   static absl::Status JoinSplits(OpKernelContext& context, const Parts& parts,
                                  int64_t k, int output) {
@@ -378,13 +379,13 @@ class RaggedTensorFromVariant : public OpKernel {
 
 // ---- Ranges ----
 
-// How many numbers there are from `start` on before `limit`.
+// The number of elements from `start` up to `limit`.
 template <typename T>
 absl::StatusOr<int64_t> RangeSize(T start, T limit, T delta) {
   if (delta == 0) return InvalidRagged("Requires delta != 0");
   if ((delta > 0 && limit < start) || (delta < 0 && limit > start)) return 0;
   if constexpr (std::is_integral_v<T>) {
-    // As numbers without a sign they do not overflow.
+    // Unsigned, so that they do not overflow.
     const auto distance =
         delta > 0 ? static_cast<uint64_t>(limit) - static_cast<uint64_t>(start)
                   : static_cast<uint64_t>(start) - static_cast<uint64_t>(limit);
@@ -396,7 +397,7 @@ absl::StatusOr<int64_t> RangeSize(T start, T limit, T delta) {
       return static_cast<int64_t>(size);
     }
   } else {
-    // In numbers of that type, as TensorFlow does: 0.3f / 0.1f is 3.
+    // Computed in that type, as in TensorFlow: 0.3f / 0.1f is 3.
     const T size = std::ceil(std::abs((limit - start) / delta));
     constexpr T kMost = 9.0e18;
     if (size < kMost) return static_cast<int64_t>(size);
@@ -434,7 +435,7 @@ class RaggedRange : public OpKernel {
       const T delta = At(context, 2, row);
       for (int64_t i = 0; i < sizes[row]; ++i) {
         *out++ = value;
-        // Behind the last number of integers there may be none.
+        // The number after the last one may overflow an integer.
         if (i + 1 < sizes[row]) value += delta;
       }
     }

@@ -72,7 +72,7 @@ const std::vector<Tensor>& Nested() {
   return nested;
 }
 
-TEST_F(RaggedKernelsTest, OneVariantHoldsAllOrEachRowHasItsOwn) {
+TEST_F(RaggedKernelsTest, VariantHoldsTheWholeTensorOrARow) {
   ASSERT_OK_AND_ASSIGN(const Tensor whole, Encode(Nested(), false));
   EXPECT_EQ(whole.shape(), TensorShape());
   ASSERT_OK_AND_ASSIGN(const auto same, Decode(whole, 2, 2));
@@ -105,7 +105,7 @@ TEST_F(RaggedKernelsTest, RowsOfTensorsAndOfOneRaggedDimension) {
   ExpectSame(ragged, {splits, values});
 }
 
-TEST_F(RaggedKernelsTest, BatchesOfBatchesAndOfNothing) {
+TEST_F(RaggedKernelsTest, NestedAndEmptyBatchesDecode) {
   ASSERT_OK_AND_ASSIGN(const Tensor rows, Encode(Nested(), true));
   Tensor matrix(DT_VARIANT, {2, 3});
   for (int i = 0; i < 6; ++i) {
@@ -119,7 +119,7 @@ TEST_F(RaggedKernelsTest, BatchesOfBatchesAndOfNothing) {
   ExpectSame(none, {Longs({0}), Longs({0}), Floats({})});
 }
 
-TEST_F(RaggedKernelsTest, SplitsThatAreNoneAreRefused) {
+TEST_F(RaggedKernelsTest, InvalidSplitsAreRejected) {
   const Tensor values = Floats({1, 2, 3});
   for (const Tensor& splits : {Longs({}), Longs({1, 3}), Longs({0, 4}),
                                Longs({0, 2}), Longs({0, 2, 1, 3})}) {
@@ -131,10 +131,10 @@ TEST_F(RaggedKernelsTest, SplitsThatAreNoneAreRefused) {
   EXPECT_THAT(Encode({Longs({0, 1}), Tensor::Scalar(1.0f)}, true),
               StatusIs(kInvalid, "must have rank >= 1"));
   EXPECT_THAT(Encode({Raw({values})}, false),
-              StatusIs(kInvalid, "type variant can't be put into a variant"));
+              StatusIs(kInvalid, "type variant cannot be stored in a variant"));
 }
 
-TEST_F(RaggedKernelsTest, VariantsThatAreNoRaggedTensorsAreRefused) {
+TEST_F(RaggedKernelsTest, NonRaggedVariantsAreRejected) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   const Tensor values = Floats({1});
   const std::pair<Tensor, const char*> cases[] = {
@@ -196,7 +196,7 @@ TEST_F(RaggedKernelsTest, RangesOfManyLengths) {
                 {Longs({0, 3}), Longs({-kMost - 1, -1, kMost - 1})});
 }
 
-TEST_F(RaggedKernelsTest, RangesThatAreNoneAreRefused) {
+TEST_F(RaggedKernelsTest, InvalidRangesAreRejected) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   const auto range = [&](Tensor starts, Tensor limits, Tensor deltas,
                          DataType splits = DT_INT64) {
@@ -273,7 +273,7 @@ class RaggedPartsTest : public RaggedKernelsTest {
   }
 };
 
-TEST_F(RaggedPartsTest, GathersRowsOfAsManyValuesAsThereIsMemoryFor) {
+TEST_F(RaggedPartsTest, GatherIsBoundedByMemory) {
   ASSERT_OK_AND_ASSIGN(
       const auto rows,
       Gather(Longs({0, 2, 3}), Floats({1, 2, 3}), Longs({1, 0, 0})));
@@ -290,7 +290,7 @@ TEST_F(RaggedPartsTest, GathersRowsOfAsManyValuesAsThereIsMemoryFor) {
   }
 }
 
-TEST_F(RaggedPartsTest, TensorsOfRowsThatAreToldAndNotShown) {
+TEST_F(RaggedPartsTest, RowsBeyondTheGivenShapeAreDropped) {
   const Tensor two = Longs({2, 2});
   const Tensor values = Floats({1, 2, 3});
   ASSERT_OK_AND_ASSIGN(
@@ -316,7 +316,7 @@ TEST_F(RaggedPartsTest, TensorsOfBadRowsAreRefused) {
   };
   // TensorFlow reads values that are not there.
   EXPECT_THAT(run({Longs({0, 2, 9})}, {"ROW_SPLITS"}),
-              StatusIs(kInvalid, "of which there are 3"));
+              StatusIs(kInvalid, "but the input has 3"));
   EXPECT_THAT(run({Longs({0, kMany})}, {"ROW_SPLITS"}), StatusIs(kInvalid));
   EXPECT_THAT(run({Longs({0, 2, 1})}, {"ROW_SPLITS"}), StatusIs(kInvalid));
   EXPECT_THAT(run({Longs({})}, {"ROW_SPLITS"}), StatusIs(kInvalid));
@@ -328,7 +328,7 @@ TEST_F(RaggedPartsTest, TensorsOfBadRowsAreRefused) {
   }
 }
 
-TEST_F(RaggedPartsTest, GradientOfVariantsKeepsToItsMemory) {
+TEST_F(RaggedPartsTest, VariantGradientStaysInBounds) {
   const auto run = [&](const Tensor& splits) {
     return harness_.Run(
         "RaggedTensorToVariantGradient",

@@ -1,5 +1,5 @@
-// Parts of ragged tensors, and what becomes of them: RaggedGather picks rows,
-// RaggedTensorToSparse makes sparse tensors; the gradient of
+// Kernels of parts of ragged tensors: RaggedGather selects rows,
+// RaggedTensorToSparse makes sparse tensors; and the gradient of
 // RaggedTensorToVariant.
 #include <algorithm>
 #include <cstdint>
@@ -36,8 +36,8 @@ absl::StatusOr<std::vector<Dims>> ReadSplits(const OpKernelContext& context,
   return splits;
 }
 
-// Writes row splits into an output that is allocated before any of them is
-// known: how many there are may be far more than there is memory for.
+// Writes row splits to an output that is allocated first: there may be far more
+// splits than memory.
 class SplitsWriter {
  public:
   static absl::StatusOr<SplitsWriter> Allocate(OpKernelContext& context, int i,
@@ -114,7 +114,7 @@ class RaggedGatherKernel : public OpKernel {
   }
 
  private:
-  // Values that belong to rows of the result.
+  // A range of values that belong to rows of the result.
   struct Part {
     int64_t begin, end;
   };
@@ -138,7 +138,7 @@ class RaggedGatherKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  // The splits that come of the indices' own dimensions: rows of one length.
+  // The splits for the indices' own dimensions: rows of equal length.
   static absl::Status SetOuterSplits(OpKernelContext& context,
                                      const TensorShape& indices) {
     int64_t rows = 1;
@@ -162,7 +162,7 @@ class RaggedGatherKernel : public OpKernel {
     RETURN_IF_ERROR(SetOuterSplits(context, indices));
     std::vector<Part> parts;
     for (const int64_t row : rows) parts.push_back({row, row + 1});
-    // A scalar index takes a level away.
+    // A scalar index removes a level.
     int output = indices.rank() - 1;
     for (const Dims& level : splits) {
       if (output >= 0) {
@@ -174,7 +174,7 @@ class RaggedGatherKernel : public OpKernel {
     return SetValues(context, parts);
   }
 
-  // Those of the rows that the parts name, one after the other.
+  // The splits of the rows in the parts, concatenated.
   static absl::Status SetInnerSplits(OpKernelContext& context, int i,
                                      const Dims& level,
                                      const std::vector<Part>& parts) {
@@ -285,7 +285,7 @@ class RaggedTensorToSparseKernel : public OpKernel {
     return longest;
   }
 
-  // Where each value is, one coordinate after the other.
+  // The position of each value, coordinate by coordinate.
   static absl::Status SetIndices(OpKernelContext& context,
                                  const std::vector<Dims>& splits,
                                  const Tensor& values, int64_t rank) {
@@ -296,7 +296,7 @@ class RaggedTensorToSparseKernel : public OpKernel {
     const auto levels = static_cast<int64_t>(splits.size());
     const int64_t inner =
         values.dim(0) == 0 ? 0 : values.num_elements() / values.dim(0);
-    // The row of each level that value `i` is in, and where it is there.
+    // The row of value `i` at each level, and its position there.
     std::vector<int64_t> row(splits.size(), 0), position(splits.size() + 1);
     for (int64_t i = 0; i < values.dim(0) && inner > 0; ++i) {
       int64_t at = i;
@@ -327,8 +327,8 @@ class RaggedTensorToSparseKernel : public OpKernel {
 
 // ---- The gradient of RaggedTensorToVariant ----
 
-// What came back to the rows that a batch of variants was made of, one after
-// the other; a row that nothing came back to has zeros.
+// Concatenates the gradients of the rows in a batch of variants; a row without
+// a gradient gets zeros.
 class RaggedToVariantGradKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -350,8 +350,8 @@ class RaggedToVariantGradKernel : public OpKernel {
   }
 
  private:
-  // Splits of `count` rows within the shape. What was not ragged has a scalar:
-  // each of its rows is one.
+  // Checks the splits of `count` rows within the shape. Without ragged
+  // dimensions they are a scalar: each row has length one.
   static absl::StatusOr<Dims> ReadRows(const Tensor& tensor, size_t count,
                                        const TensorShape& shape) {
     Dims splits;
@@ -368,7 +368,7 @@ class RaggedToVariantGradKernel : public OpKernel {
     }
     if (shape.rank() == 0 || splits.front() < 0 ||
         splits.back() > shape.dim(0) || !absl::c_is_sorted(splits)) {
-      return RaggedError("the row splits are no rows of values of shape ",
+      return RaggedError("the row splits do not match values of shape ",
                          shape.ToString());
     }
     return splits;
@@ -381,8 +381,8 @@ class RaggedToVariantGradKernel : public OpKernel {
     }
     const Tensor& values = grad.tensors->back();
     if (values.num_elements() != count || values.dtype() != output.dtype()) {
-      return RaggedError("the gradient of a row has the shape ",
-                         values.shape().ToString(), ", which is not the row's");
+      return RaggedError("the gradient of a row has shape ",
+                         values.shape().ToString(), " instead of the row's");
     }
     return CopyElements(charge, values, 0, count, output, begin);
   }

@@ -1,4 +1,4 @@
-// RaggedTensorToTensor: a ragged tensor as a dense one, filled up and cut to a
+// RaggedTensorToTensor: a ragged tensor as a dense one, padded and cut to a
 // shape.
 #include <algorithm>
 #include <cstdint>
@@ -30,7 +30,7 @@ class RaggedTensorToTensorKernel : public OpKernel {
       ASSIGN_OR_RETURN(kernel->types_.emplace_back(), ReadType(type));
     }
     if (types.empty()) {
-      return RaggedError("there is no partition of rows");
+      return RaggedError("row_partition_types must not be empty");
     }
     return kernel;
   }
@@ -68,15 +68,15 @@ class RaggedTensorToTensorKernel : public OpKernel {
     return RaggedError("Unknown string for partition info type: ", type);
   }
 
-  // A row that is not empty: values, or rows of the next level, [begin, end).
+  // A nonempty row: values, or rows of the next level, [begin, end).
   struct Row {
     int64_t number, begin, end;
   };
-  // The ragged dimensions, from the outermost on: the rows of each that are not
-  // empty, in order. How many there are in all may be any number: memory is for
-  // those that are shown.
+  // The ragged dimensions, outermost first, with their nonempty rows in order.
+  // The total number of rows may be anything: memory is only used for nonempty
+  // rows.
   struct Levels {
-    int64_t num_rows = 0;  // of the outermost
+    int64_t num_rows = 0;  // of the outermost level
     std::vector<std::vector<Row>> rows;
   };
 
@@ -102,7 +102,7 @@ class RaggedTensorToTensorKernel : public OpKernel {
     }
     if (count > context.input(1).dim(0)) {
       return RaggedError("Invalid row split size: the rows have ", count,
-                         " values, of which there are ",
+                         " values, but the input has ",
                          context.input(1).dim(0));
     }
     return levels;
@@ -167,7 +167,7 @@ class RaggedTensorToTensorKernel : public OpKernel {
     return rows;
   }
 
-  // Sizes that are asked for, or as large as is needed.
+  // The requested sizes, or the smallest sufficient ones.
   static absl::StatusOr<TensorShape> ShapeOfResult(
       const OpKernelContext& context, const Levels& levels,
       const TensorShape& values) {
@@ -204,7 +204,7 @@ class RaggedTensorToTensorKernel : public OpKernel {
     return TensorShape::Create(dims);
   }
 
-  // Empty for a scalar -1, which asks for nothing.
+  // Empty for a scalar -1, which requests no sizes.
   static absl::StatusOr<Dims> ReadShape(const Tensor& tensor) {
     ASSIGN_OR_RETURN(Dims sizes, IntegersOf(tensor));
     if (tensor.rank() == 0) {
@@ -223,7 +223,7 @@ class RaggedTensorToTensorKernel : public OpKernel {
     return sizes;
   }
 
-  // It broadcasts to a row of values.
+  // The default must broadcast to a row of values.
   static absl::Status CheckDefault(const Tensor& fallback,
                                    const TensorShape& values) {
     const auto differ = [&](const auto&... why) {
@@ -247,7 +247,7 @@ class RaggedTensorToTensorKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  // Each row of the result as the default value.
+  // Fills each row of the result with the default value.
   static absl::Status FillWithDefault(OpKernelContext& context,
                                       const TensorShape& values,
                                       Tensor& output) {
@@ -256,7 +256,7 @@ class RaggedTensorToTensorKernel : public OpKernel {
       ASSIGN_OR_RETURN(const Tensor scalar, fallback.Reshaped({}));
       return FillWithValue(context, scalar, output);
     }
-    // One row, which the default broadcasts to.
+    // One row, to which the default broadcasts.
     const Dims dims(values.dims().begin() + 1, values.dims().end());
     ASSIGN_OR_RETURN(const TensorShape row_shape, TensorShape::Create(dims));
     ASSIGN_OR_RETURN(Tensor row,
@@ -273,13 +273,13 @@ class RaggedTensorToTensorKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  // Rows [begin, begin + count) of a level lie in the result from `place` on,
-  // in rows of that level.
+  // Rows [begin, begin + count) of a level, at `place` in the result, in rows
+  // of that level.
   struct Run {
     int64_t begin, count, place;
   };
 
-  // What lies outside of the result is left out.
+  // Rows outside of the result are left out.
   static void CopyRows(const Levels& levels, const Tensor& values,
                        Tensor& output) {
     if (output.num_elements() == 0) return;
@@ -296,7 +296,7 @@ class RaggedTensorToTensorKernel : public OpKernel {
     }
   }
 
-  // Both are in order.
+  // Both are sorted.
   static std::vector<Run> RunsOfNext(const std::vector<Row>& rows,
                                      const std::vector<Run>& runs,
                                      int64_t width) {

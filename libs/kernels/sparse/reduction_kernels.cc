@@ -1,4 +1,4 @@
-// SparseReduceSum and SparseReduceMax, as dense tensors, and as sparse ones.
+// SparseReduceSum and SparseReduceMax, with dense and with sparse results.
 #include <complex>
 #include <cstdint>
 #include <map>
@@ -21,8 +21,8 @@
 namespace weft {
 namespace {
 
-// The dimensions that stay and those that are reduced, each in order. No axes
-// reduce nothing.
+// The kept and the reduced dimensions, each in order. Empty axes reduce
+// nothing.
 struct Axes {
   std::vector<bool> is_reduced;
   std::vector<int> kept, reduced;
@@ -56,8 +56,7 @@ struct Group {
   int64_t begin, end;
 };
 
-// The elements' numbers in the order of the coordinates that stay, then of the
-// others.
+// The elements' numbers sorted by the kept coordinates, then by the others.
 std::vector<int64_t> OrderOf(const SparseView& input, const Axes& axes) {
   std::vector<int> dims = axes.kept;
   dims.insert(dims.end(), axes.reduced.begin(), axes.reduced.end());
@@ -88,13 +87,13 @@ std::vector<Group> GroupsOf(const SparseView& input, const Axes& axes,
   return groups;
 }
 
-// For each element: its place in the order and in the copy that the sort
-// makes, a group, a result, and a place in a row.
+// For each element: its number in the order and in the sort's copy, a group, a
+// result, and a position in a row.
 constexpr size_t kBytesOfElement =
     2 * sizeof(int64_t) + sizeof(Group) + 2 * sizeof(std::complex<double>);
 
-// kSparse: only the elements that some element of the input is part of, as a
-// sparse tensor, where they may be out of bounds.
+// kSparse: a sparse result with an element for each nonempty group; indices may
+// then be out of bounds.
 template <bool kMaximum, bool kSparse>
 class SparseReductionKernel : public OpKernel {
  public:
@@ -147,7 +146,7 @@ class SparseReductionKernel : public OpKernel {
     return results;
   }
 
-  // REQUIRES: at least one member. `row` is memory to use.
+  // REQUIRES: at least one member. `row` is a scratch buffer.
   template <typename T>
   static T ReduceGroup(absl::Span<const T> all,
                        absl::Span<const int64_t> members, std::vector<T>& row) {
@@ -165,7 +164,7 @@ class SparseReductionKernel : public OpKernel {
     }
   }
 
-  // Of NaN and a number the later one is the greater, as in TensorFlow.
+  // Of NaN and a number the later one counts as greater, as in TensorFlow.
   template <typename W>
   static W Combine(W a, W b) {
     if constexpr (kMaximum) {
@@ -186,8 +185,8 @@ class SparseReductionKernel : public OpKernel {
     RETURN_IF_ERROR(FillWithZeros(*output));
     auto out = output->mutable_flat<T>();
     for (size_t g = 0; g < groups.size(); ++g) {
-      // What is out of bounds may still be within the memory, as that of
-      // another index: TensorFlow takes it for that.
+      // An index out of bounds may still be within the memory, at the position
+      // of another index, which TensorFlow uses.
       int64_t at = 0;
       for (const int d : axes.kept) {
         at = AddElements(MultiplyElements(at, input.sizes()[d]),

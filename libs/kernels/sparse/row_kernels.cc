@@ -1,5 +1,5 @@
-// SparseFillEmptyRows and RaggedFillEmptyRows: a value for each row that has
-// none; and their gradients.
+// SparseFillEmptyRows and RaggedFillEmptyRows: add a value to each empty row;
+// and their gradients.
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
@@ -18,8 +18,8 @@ namespace weft {
 namespace {
 
 // Elements in rows: those of a sparse tensor, whose indices have `width`
-// coordinates, the row first; or those of a ragged one, whose rows are all that
-// is told of them.
+// coordinates with the row first; or those of a ragged tensor, given only by
+// their rows.
 struct RowElements {
   const int64_t* indices = nullptr;
   int64_t count = 0, width = 1, num_rows = 0;
@@ -47,7 +47,7 @@ absl::Status CheckRows(const RowElements& elements) {
   return absl::OkStatus();
 }
 
-// The elements' numbers, row by row. `charge` counts them.
+// The elements' numbers sorted by row. `charge` counts them.
 absl::StatusOr<std::vector<int64_t>> SortedByRow(HeapCharge& charge,
                                                  const RowElements& elements) {
   const auto count = static_cast<size_t>(elements.count);
@@ -58,15 +58,15 @@ absl::StatusOr<std::vector<int64_t>> SortedByRow(HeapCharge& charge,
     return elements.row(a) < elements.row(b);
   };
   if (std::is_sorted(order.begin(), order.end(), is_before)) return order;
-  // The copy that the sort makes.
+  // For the copy that the sort makes.
   RETURN_IF_ERROR(charge.AddObjects(count, sizeof(int64_t)));
   std::stable_sort(order.begin(), order.end(), is_before);
   return order;
 }
 
-// What both ops have for inputs and outputs: indices, values, and the default
-// value as inputs 0, 1 and 3; indices, values, which rows were empty, and where
-// each element went as outputs. The other coordinates of a default value are 0.
+// The common arguments of both ops. Inputs 0, 1 and 3: indices, values, and the
+// default value. Outputs: indices, values, which rows were empty, and the new
+// position of each element. The other coordinates of a default value are 0.
 class FillEmptyRowsKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -87,8 +87,8 @@ class FillEmptyRowsKernel : public OpKernel {
   virtual TensorShape IndicesShape(const RowElements& elements,
                                    int64_t total) const = 0;
 
-  // Memory that grows with the number of rows is the outputs' alone; that of
-  // the elements' order is charged.
+  // Only the outputs' memory depends on the number of rows; the memory of the
+  // elements' order is charged.
   absl::Status Fill(OpKernelContext& context,
                     const RowElements& elements) const {
     const int64_t num_rows = elements.num_rows;
@@ -144,7 +144,7 @@ class SparseFillEmptyRowsKernel : public FillEmptyRowsKernel {
   using FillEmptyRowsKernel::FillEmptyRowsKernel;
 
  private:
-  // Only the rows have to be within the shape.
+  // Only the rows must be within the shape.
   absl::StatusOr<RowElements> ReadElements(
       const OpKernelContext& context) const override {
     ASSIGN_OR_RETURN(const SparseView input,
@@ -190,15 +190,16 @@ class RaggedFillEmptyRowsKernel : public FillEmptyRowsKernel {
     return RowElements{rowids.flat<int64_t>().data(), rowids.dim(0), 1,
                        rows.scalar<int64_t>()};
   }
-  // TensorFlow's has a dimension more where there are no rows.
+  // TensorFlow's result has one dimension more if there are no rows.
   TensorShape IndicesShape(const RowElements& elements,
                            int64_t total) const override {
     return elements.num_rows == 0 ? TensorShape({0, 1}) : TensorShape({total});
   }
 };
 
-// What no input element became is the default value's. Each addition is rounded
-// to the type, as in TensorFlow: a sum of 16-bit floats may come to a halt.
+// Elements without a source belong to the default value. Each addition is
+// rounded to the type, as in TensorFlow: a sum of 16-bit floats may stop
+// changing.
 class FillEmptyRowsGradKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;

@@ -1,9 +1,9 @@
-// Sparse tensors as one tensor of strings or variants, and back:
+// Serialization of sparse tensors as tensors of strings or variants:
 // SerializeSparse makes a vector of indices, values and shape,
 // SerializeManySparse a matrix with such a row for each row of the sparse
-// tensor; DeserializeSparse and DeserializeManySparse stack what they are
-// given. A string is a TensorProto, byte for byte TensorFlow's
-// (tensor_content.h); every form of one is read.
+// tensor; DeserializeSparse and DeserializeManySparse stack their inputs. A
+// string is a TensorProto with the same bytes as TensorFlow's
+// (tensor_content.h); all forms of it can be read.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -31,8 +31,8 @@ absl::Status Invalid(const Parts&... parts) {
   return absl::InvalidArgumentError(absl::StrCat(parts...));
 }
 
-// Variants are refused because each step of a loop could put the last one's
-// into a new one: what ends or writes them goes down by recursion.
+// Variants are rejected because each step of a loop could nest the previous
+// one's result, and destructors and writers recurse.
 absl::Status CheckInputs(const OpKernelContext& context) {
   const Tensor& indices = context.input(0);
   const Tensor& values = context.input(1);
@@ -50,22 +50,22 @@ absl::Status CheckInputs(const OpKernelContext& context) {
                    shape.shape().ToString());
   }
   if (values.dtype() == DT_VARIANT) {
-    return Invalid("Input values of type variant can't be serialized");
+    return Invalid("Input values of type variant cannot be serialized");
   }
   return absl::OkStatus();
 }
 
-// Resources are no bytes.
+// Resources have no bytes.
 bool HasContent(const Tensor& tensor) { return tensor.dtype() != DT_RESOURCE; }
 
-// The message of a tensor takes at most this much.
+// An upper bound of the size of a tensor's message.
 absl::Status ChargeMessage(HeapCharge& charge, const Tensor& tensor) {
   constexpr size_t kHeader = 64, kDimension = 16;
   const size_t rank = static_cast<size_t>(tensor.rank());
   return charge.Add(tensor.TotalBytes() + kHeader + rank * kDimension);
 }
 
-// Element `at` of `serialized` becomes `part`.
+// Sets element `at` of `serialized` to `part`.
 absl::Status SetPart(HeapCharge& charge, const Tensor& part, int64_t at,
                      Tensor& serialized) {
   if (serialized.dtype() == DT_VARIANT) {
@@ -110,7 +110,7 @@ class SerializeManyKernel : public OpKernel {
     ASSIGN_OR_RETURN(
         const SparseView input,
         SparseView::Of(context.input(0), &context.input(1), context.input(2)));
-    // Rows are runs of elements then.
+    // Rows are then runs of elements.
     RETURN_IF_ERROR(input.CheckOrder());
     ASSIGN_OR_RETURN(const TensorShape shape,
                      TensorShape::Create({input.shape().dim(0), kParts}));
@@ -160,8 +160,8 @@ struct SparseParts {
   Tensor shape;
 };
 
-// Part `part` of sparse tensor `i`. `charge` counts what its elements take
-// outside of it, where it is made of a string.
+// Part `part` of sparse tensor `i`. `charge` counts its memory outside of the
+// tensor, if it is parsed from a string.
 absl::StatusOr<Tensor> GetPart(OpKernelContext& context, HeapCharge& charge,
                                int64_t i, int part) {
   const Tensor& serialized = context.input(0);
@@ -184,7 +184,7 @@ absl::StatusOr<Tensor> GetPart(OpKernelContext& context, HeapCharge& charge,
                    ", ", part, "]: ", parsed.status().message()));
 }
 
-// Indices (part 0) and shape (part 2) are of int64 and of one rank.
+// Indices (part 0) and shape (part 2) must be int64 and of the right rank.
 absl::Status CheckIntegers(const Tensor& tensor, int64_t i, int part) {
   const bool is_shape = part == 2;
   if (tensor.dtype() != DT_INT64) {
@@ -227,8 +227,8 @@ absl::Status CheckSizes(const SparseParts& parts, int64_t i) {
                  parts.shape.dim(0));
 }
 
-// As TensorFlow, it leaves open whether the indices are within the shape: the
-// ops that read the elements look.
+// As in TensorFlow, does not check that indices are within the shape: the ops
+// that read the elements do.
 absl::StatusOr<SparseParts> GetParts(OpKernelContext& context,
                                      HeapCharge& charge, int64_t i) {
   SparseParts parts;
@@ -242,7 +242,7 @@ absl::StatusOr<SparseParts> GetParts(OpKernelContext& context,
   return parts;
 }
 
-// The least shape that holds all of them.
+// The smallest shape that contains all of them.
 absl::StatusOr<Dims> CommonSizes(const std::vector<SparseParts>& all) {
   const auto first = all[0].shape.flat<int64_t>();
   Dims sizes(first.begin(), first.end());
@@ -321,7 +321,7 @@ class DeserializeKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  // Each index after the place of its sparse tensor in the input.
+  // Each index is preceded by the position of its sparse tensor in the input.
   static absl::Status SetIndices(OpKernelContext& context,
                                  const std::vector<SparseParts>& all,
                                  int64_t count, const Dims& sizes) {
@@ -344,7 +344,7 @@ class DeserializeKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  // To the next place, row-major; after the last one to the first.
+  // Advances to the next position, row-major; from the last one to the first.
   static void Advance(const Dims& sizes, Dims& place) {
     for (size_t d = place.size(); d-- > 0;) {
       if (++place[d] < sizes[d]) return;

@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(Types, SerializeKernelsTest,
                            return DataTypeName(type.param);
                          });
 
-TEST_P(SerializeKernelsTest, OneComesBack) {
+TEST_P(SerializeKernelsTest, SparseTensorSurvivesSerialization) {
   const Tensor indices = Rows(2, {0, 1, 1, 2});
   const auto words = Tensor::Vector<std::string>({"a", ""});
   ASSERT_OK_AND_ASSIGN(const Tensor one, Serialize("SerializeSparse", indices,
@@ -98,7 +98,7 @@ TEST_P(SerializeKernelsTest, OneComesBack) {
                      {Tensor(DT_INT64, {1, 0}), Floats({7}), Longs({})});
 }
 
-TEST_P(SerializeKernelsTest, RowsComeBackStacked) {
+TEST_P(SerializeKernelsTest, SerializedRowsDeserializeStacked) {
   const Tensor indices = Rows(3, {0, 1, 0, 0, 1, 2, 3, 0, 1});
   const Tensor values = Floats({1, -0.0f, 3});
   ASSERT_OK_AND_ASSIGN(
@@ -130,7 +130,7 @@ TEST_P(SerializeKernelsTest, StacksToTheLargestShape) {
       {Rows(3, {0, 0, 1, 1, 6, 0}), Floats({5, 6}), Longs({2, 7, 3})});
 }
 
-TEST_P(SerializeKernelsTest, RefusesWhatIsNoSparseTensor) {
+TEST_P(SerializeKernelsTest, RejectsMalformedSparseTensors) {
   for (const char* op : {"SerializeSparse", "SerializeManySparse"}) {
     EXPECT_THAT(Serialize(op, Longs({0}), Floats({1}), Longs({2})),
                 StatusIs(kInvalid,
@@ -144,7 +144,7 @@ TEST_P(SerializeKernelsTest, RefusesWhatIsNoSparseTensor) {
     // A loop would nest them without end.
     EXPECT_THAT(
         Serialize(op, Rows(2, {0, 0}), Tensor(DT_VARIANT, {1}), Longs({2, 2})),
-        StatusIs(kInvalid, "variant can't be serialized"));
+        StatusIs(kInvalid, "variant cannot be serialized"));
   }
 }
 
@@ -178,7 +178,7 @@ TEST_P(SerializeKernelsTest, SplitsOnlySortedIndicesWithinTheShape) {
               StatusIs(kInvalid));
 }
 
-TEST_P(SerializeKernelsTest, RefusesOtherShapesOfWhatIsSerialized) {
+TEST_P(SerializeKernelsTest, RejectsSerializedInputsOfWrongShape) {
   EXPECT_THAT(Deserialize(Tensor(GetParam(), {})),
               StatusIs(kInvalid, "should have non-zero rank []"));
   EXPECT_THAT(Deserialize(Tensor(GetParam(), {3, 2})),

@@ -1,6 +1,6 @@
-// Sparse tensors in another shape or order: SparseReshape, SparseReorder,
-// SparseSlice and its gradient, SparseConcat, SparseSplit. As in TensorFlow
-// most of them take indices that are out of bounds, and keep them so.
+// Kernels that change the shape or order of sparse tensors: SparseReshape,
+// SparseReorder, SparseSlice and its gradient, SparseConcat, SparseSplit. As in
+// TensorFlow most of them accept indices out of bounds, and keep them so.
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -45,8 +45,8 @@ class SparseReshapeKernel : public OpKernel {
   }
 
  private:
-  // As in TensorFlow an index out of bounds becomes another one, by arithmetic
-  // that wraps around. REQUIRES: no size of either shape is 0.
+  // As in TensorFlow an index out of bounds is mapped by arithmetic that wraps
+  // around. REQUIRES: no size of either shape is 0.
   static void Divide(const SparseView& input, const TensorShape& shape,
                      int64_t* out) {
     const Dims from = PackedStrides(input.sizes());
@@ -100,7 +100,7 @@ class SparseReshapeKernel : public OpKernel {
   }
 };
 
-// Output `i` as rows `rows` of the indices, of a tensor that begins at `start`.
+// Sets output `i` to rows `rows` of the indices, minus `start`.
 absl::Status SetIndices(OpKernelContext& context, int i,
                         const SparseView& input, absl::Span<const int64_t> rows,
                         absl::Span<const int64_t> start) {
@@ -116,7 +116,8 @@ absl::Status SetIndices(OpKernelContext& context, int i,
   return absl::OkStatus();
 }
 
-// The numbers of the elements that `is_chosen` holds for. `charge` counts them.
+// The numbers of the elements for which `is_chosen` returns true. `charge`
+// counts them.
 template <typename IsChosen>
 absl::StatusOr<std::vector<int64_t>> ChooseRows(HeapCharge& charge,
                                                 const SparseView& input,
@@ -180,7 +181,7 @@ class SparseSliceKernel : public OpKernel {
   }
 
  private:
-  // It may begin before the tensor does.
+  // The slice may begin before the tensor does.
   static absl::StatusOr<TensorShape> ShapeOfSlice(
       const TensorShape& whole, absl::Span<const int64_t> start,
       absl::Span<const int64_t> size) {
@@ -200,7 +201,7 @@ class SparseSliceKernel : public OpKernel {
     return TensorShape::Create(dims);
   }
 
-  // Sizes are not negative, so that no difference is too large for them.
+  // Sizes are not negative, so that differences do not overflow.
   static bool IsInside(absl::Span<const int64_t> position,
                        absl::Span<const int64_t> start,
                        absl::Span<const int64_t> size) {
@@ -214,7 +215,7 @@ class SparseSliceKernel : public OpKernel {
   }
 };
 
-// Values that were cut off have gradient 0.
+// Values outside of the slice have gradient 0.
 class SparseSliceGradKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -234,7 +235,7 @@ class SparseSliceGradKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor * output,
                      context.AllocateOutput(0, {indices.dim(0)}));
     RETURN_IF_ERROR(FillWithZeros(*output));
-    // What was kept is in the order of what there was.
+    // The kept values are in the order of the input.
     int64_t next = 0;
     for (int64_t i = 0; i < indices.dim(0) && next < kept.dim(0); ++i) {
       if (!IsSame(indices, i, kept, next, start.flat<int64_t>())) continue;
@@ -247,7 +248,8 @@ class SparseSliceGradKernel : public OpKernel {
   }
 
  private:
-  // Whether element `j` of a slice that begins at `start` was element `i`.
+  // Returns whether element `j` of a slice that begins at `start` was element
+  // `i`.
   static bool IsSame(const Tensor& indices, int64_t i, const Tensor& kept,
                      int64_t j, absl::Span<const int64_t> start) {
     const size_t rank = start.size();
@@ -323,13 +325,13 @@ class SparseConcatKernel : public OpKernel {
     int64_t row;
   };
 
-  // How far the elements of each input are shifted along `dim`.
+  // The offset of each input's elements along `dim`.
   struct Layout {
     const std::vector<SparseView>& parts;
     int dim;
     std::vector<int64_t> shifts;
 
-    // Wraps around where the index is far out of bounds.
+    // Wraps around if the index is far out of bounds.
     int64_t Coordinate(const Element& element, int d) const {
       const int64_t index = parts[element.part].index(element.row, d);
       return d == dim ? AddElements(index, shifts[element.part]) : index;
@@ -362,8 +364,8 @@ class SparseConcatKernel : public OpKernel {
     return SetElements(context, layout, elements, charge);
   }
 
-  // All elements. One input may come many times, so that its elements take
-  // more memory than it.
+  // All elements. An input may occur many times, so that its elements take more
+  // memory than the input.
   static absl::StatusOr<std::vector<Element>> InOrder(HeapCharge& charge,
                                                       const Layout& layout) {
     size_t count = 0;
@@ -384,7 +386,7 @@ class SparseConcatKernel : public OpKernel {
     if (std::is_sorted(elements.begin(), elements.end(), is_before)) {
       return elements;
     }
-    // The copy that the sort makes.
+    // For the copy that the sort makes.
     RETURN_IF_ERROR(charge.AddObjects(count, sizeof(Element)));
     std::stable_sort(elements.begin(), elements.end(), is_before);
     return elements;
@@ -412,8 +414,8 @@ class SparseConcatKernel : public OpKernel {
   const int64_t dim_;
 };
 
-// The parts along one dimension; the first ones are larger by one where they
-// can't all be as large.
+// Splits along one dimension; if sizes differ, the first parts are larger by
+// one.
 class SparseSplitKernel : public OpKernel {
  public:
   explicit SparseSplitKernel(const OpKernelConstruction& construction)

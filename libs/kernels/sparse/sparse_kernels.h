@@ -1,4 +1,4 @@
-// The sparse family of kernels, each function in the file of its name
+// Registration of the sparse kernels; groups are in files of their names
 // (NOUN_kernels.cc).
 #ifndef WEFT_LIBS_KERNELS_SPARSE_SPARSE_KERNELS_H_
 #define WEFT_LIBS_KERNELS_SPARSE_SPARSE_KERNELS_H_
@@ -7,7 +7,7 @@
 
 namespace weft {
 
-// All of them.
+// Registers all sparse kernels.
 void RegisterSparseKernels(KernelRegistry& registry);
 
 // Ragged tensors: RaggedTensorToVariant, RaggedTensorFromVariant, RaggedRange.
@@ -15,29 +15,29 @@ void RegisterRaggedKernels(KernelRegistry& registry);
 // Parts of ragged tensors: RaggedGather, RaggedTensorToSparse, the gradient of
 // RaggedTensorToVariant.
 void RegisterRaggedPartsKernels(KernelRegistry& registry);
-// Ragged tensors as dense ones: RaggedTensorToTensor.
+// Ragged to dense tensors: RaggedTensorToTensor.
 void RegisterRaggedTensorKernels(KernelRegistry& registry);
-// Of two sparse tensors: SparseAdd and its like.
+// Ops on two sparse tensors: SparseAdd and related ops.
 void RegisterSparseArithmeticKernels(KernelRegistry& registry);
 // Combinations of features: SparseCross.
 void RegisterSparseCrossKernels(KernelRegistry& registry);
-// Of a sparse tensor and a dense one, element by element: SparseDenseCwiseAdd
-// and its like; SparseSoftmax.
+// Elementwise ops on a sparse and a dense tensor: SparseDenseCwiseAdd and
+// related ops; SparseSoftmax.
 void RegisterSparseCwiseKernels(KernelRegistry& registry);
-// What comes out dense: SparseToDense, SparseTensorDenseMatMul.
+// Ops with dense results: SparseToDense, SparseTensorDenseMatMul.
 void RegisterSparseDenseKernels(KernelRegistry& registry);
-// What lookups become (libs/passes/lookup_fusion.h): _UniqueRowIds,
-// _CombineRows and its gradient, _WhereHashed, _CountIds.
+// Fused lookups (libs/passes/lookup_fusion.h): _UniqueRowIds, _CombineRows and
+// its gradient, _WhereHashed, _CountIds.
 void RegisterSparseLookupKernels(KernelRegistry& registry);
-// SparseReduceSum and its like.
+// SparseReduceSum and related ops.
 void RegisterSparseReductionKernels(KernelRegistry& registry);
 // SparseFillEmptyRows, RaggedFillEmptyRows and their gradients.
 void RegisterSparseRowKernels(KernelRegistry& registry);
 // Sparse tensors as strings or variants: SerializeSparse, SerializeManySparse,
 // DeserializeSparse, DeserializeManySparse.
 void RegisterSparseSerializeKernels(KernelRegistry& registry);
-// What stays sparse: SparseReshape, SparseReorder, SparseSlice, SparseConcat,
-// SparseSplit.
+// Ops with sparse results: SparseReshape, SparseReorder, SparseSlice,
+// SparseConcat, SparseSplit.
 void RegisterSparseShapeKernels(KernelRegistry& registry);
 
 }  // namespace weft

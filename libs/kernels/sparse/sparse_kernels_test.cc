@@ -65,7 +65,7 @@ TEST_F(SparseKernelsTest, ProductsOfHalfAreSummedAsFloats) {
          {}, {Tensor::FromValues<bfloat16>({1, 1}, {bfloat16(256.0f)})});
 }
 
-TEST_F(SparseKernelsTest, FilledRowsGradientOfHalfIsSummedAsHalf) {
+TEST_F(SparseKernelsTest, FillEmptyRowsGradOfHalfSumsHalf) {
   const Tensor none = Tensor(DT_INT64, {0});
   for (const char* op :
        {"SparseFillEmptyRowsGrad", "RaggedFillEmptyRowsGrad"}) {
@@ -302,7 +302,7 @@ TEST_F(SparseKernelsTest, CrossesEachRowsFeatures) {
          {Tensor(DT_INT64, {0, 2}), Tensor(DT_STRING, {0}), Longs({kMany, 0})});
 }
 
-TEST_F(SparseKernelsTest, CrossesRowsInWhateverOrderTheyCome) {
+TEST_F(SparseKernelsTest, CrossesUnsortedRows) {
   const Tensor first = Pairs({2, 0, 0, 1, 2, 1, 0, 0});
   const Tensor second = Pairs({0, 0, 1, 0, 2, 0});
   Expect("SparseCross",
@@ -455,7 +455,7 @@ TEST_F(SparseKernelsTest, CountIds) {
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
 
-TEST_F(SparseKernelsTest, PositionsThatOverflowAreNobodys) {
+TEST_F(SparseKernelsTest, OverflowingPositionsAreRejected) {
   EXPECT_THAT(
       harness_.Run("SparseSliceGrad", {Floats({5}), Pairs({0, 0}),
                                        Longs({kMost, 0}), Pairs({kMost, 0})}),
@@ -508,7 +508,7 @@ TEST_F(SparseKernelsTest, ReductionsWriteWithinTheirOutput) {
   }
 }
 
-TEST_F(SparseKernelsTest, QuotientsThatAreNone) {
+TEST_F(SparseKernelsTest, DivisionByZeroIsRejected) {
   const auto divide = [&](Tensor values, Tensor dense) {
     return harness_.Run(
         "SparseDenseCwiseDiv",

@@ -53,7 +53,7 @@ absl::StatusOr<SparseView> SparseView::OfAnySizes(const Tensor& indices,
 }
 
 absl::Status SparseView::CheckBounds() const {
-  // Positions in a scalar take no memory, so there may be any number of them.
+  // Indices of a scalar take no memory, so there may be any number of them.
   if (rank() == 0) return absl::OkStatus();
   for (int64_t i = 0; i < count_; ++i) {
     if (!IsInBounds(i)) return OutOfBounds(i, i);
@@ -101,7 +101,7 @@ absl::StatusOr<std::vector<int64_t>> SparseView::Order(
     return absl::c_lexicographical_compare(position(a), position(b));
   };
   if (absl::c_is_sorted(order, is_before)) return order;
-  // The copy that the sort makes.
+  // For the copy that the sort makes.
   RETURN_IF_ERROR(charge.AddObjects(count, sizeof(int64_t)));
   absl::c_stable_sort(order, is_before);
   return order;

@@ -1,5 +1,5 @@
-// Sparse tensors as kernels see them: indices [n, rank], values [n], dense
-// shape [rank]; and what variants of sparse and ragged ones are.
+// Views of sparse tensors for kernels: indices [n, rank], values [n], dense
+// shape [rank]; and the encoding of sparse and ragged tensors as variants.
 #ifndef WEFT_LIBS_KERNELS_SPARSE_SPARSE_TENSOR_H_
 #define WEFT_LIBS_KERNELS_SPARSE_SPARSE_TENSOR_H_
 
@@ -19,8 +19,8 @@
 
 namespace weft {
 
-// TensorFlow's name of a variant that is a tensor: of a sparse one that became
-// variants there are three, its indices, values and shape.
+// TensorFlow's type name of a variant that holds a tensor. A sparse tensor is
+// encoded as three: its indices, values and shape.
 inline constexpr char kTensorVariant[] = "tensorflow::Tensor";
 
 inline Variant TensorVariant(const Tensor& tensor) {
@@ -28,8 +28,8 @@ inline Variant TensorVariant(const Tensor& tensor) {
           std::make_shared<const std::vector<Tensor>>(1, tensor)};
 }
 
-// The same of a ragged tensor, or of a row of one: its row splits from the
-// outermost to the innermost, then its values.
+// The type name for a ragged tensor, or a row of one: it holds its row splits
+// from the outermost to the innermost, then its values.
 inline constexpr char kRaggedVariant[] = "RaggedTensorVariant";
 
 inline Variant RaggedVariant(std::vector<Tensor> tensors) {
@@ -37,31 +37,31 @@ inline Variant RaggedVariant(std::vector<Tensor> tensors) {
           std::make_shared<const std::vector<Tensor>>(std::move(tensors))};
 }
 
-// Of a ragged tensor that is none.
+// The error of an invalid ragged tensor.
 template <typename... Parts>
 absl::Status RaggedError(const Parts&... parts) {
   return absl::InvalidArgumentError(absl::StrCat(parts...));
 }
 
-// A view; the tensors outlive it.
+// A view; the tensors must outlive it.
 class SparseView {
  public:
-  // INVALID_ARGUMENT unless they are one sparse tensor whose shape is a valid
-  // one. Indices are not looked at. `values` may be null.
+  // Returns INVALID_ARGUMENT unless they are one sparse tensor with a valid
+  // shape. Indices are not checked. `values` may be null.
   static absl::StatusOr<SparseView> Of(const Tensor& indices,
                                        const Tensor* values,
                                        const Tensor& shape);
-  // The same of a shape whose sizes may be any numbers: for what compares
-  // indices and makes no dense tensor, where TensorFlow takes any, too.
+  // Like Of, for any sizes in the shape: for ops that compare indices and
+  // create no dense tensor, where TensorFlow accepts any sizes, too.
   static absl::StatusOr<SparseView> OfAnySizes(const Tensor& indices,
                                                const Tensor* values,
                                                const Tensor& shape);
 
-  // Elements that are there.
+  // The number of stored elements.
   int64_t count() const { return count_; }
   int rank() const { return static_cast<int>(sizes_.size()); }
   const Dims& sizes() const { return sizes_; }
-  // REQUIRES: Of.
+  // REQUIRES: created by Of.
   const TensorShape& shape() const { return shape_; }
   // Coordinate `d` of element `i`.
   int64_t index(int64_t i, int d) const { return indices_[i * rank() + d]; }
@@ -75,18 +75,19 @@ class SparseView {
     }
     return true;
   }
-  // The error of element `i`, which is not in bounds and called `number`.
+  // The error for element `i`, which is out of bounds and is called `number`.
   absl::Status OutOfBounds(int64_t i, int64_t number) const;
-  // INVALID_ARGUMENT, naming the first that is not, unless all indices are
-  // within the shape.
+  // Returns INVALID_ARGUMENT, naming the first index out of bounds, unless all
+  // indices are within the shape.
   absl::Status CheckBounds() const;
-  // The same unless they are also in order, each once.
+  // Like CheckBounds, and also requires sorted, distinct indices.
   absl::Status CheckOrder() const;
-  // The elements' numbers in the order of their positions; those at one
-  // position in the order in which they came. `charge` counts the memory;
-  // RESOURCE_EXHAUSTED where there is none.
+  // Returns the elements' numbers sorted by position; elements at one position
+  // keep their order. `charge` counts the memory; RESOURCE_EXHAUSTED beyond the
+  // bound.
   absl::StatusOr<std::vector<int64_t>> Order(HeapCharge& charge) const;
-  // Where element `i` is in the dense tensor, row-major. REQUIRES: Of; bounds.
+  // The row-major position of element `i` in the dense tensor. REQUIRES:
+  // created by Of; in bounds.
   int64_t FlatPosition(int64_t i) const;
 
  private:
@@ -96,14 +97,14 @@ class SparseView {
   TensorShape shape_;
 };
 
-// The error of element `i`, whose row is none of `num_rows`.
+// The error for element `i`, whose row is not below `num_rows`.
 absl::Status RowOutOfBounds(int64_t i, int64_t row, int64_t num_rows);
 
-// Output `i` as the vector `values`.
+// Sets output `i` to the vector `values`.
 absl::Status SetVector(OpKernelContext& context, int i,
                        absl::Span<const int64_t> values);
 
-// Output `i` as elements `rows` of `values`.
+// Sets output `i` to elements `rows` of `values`.
 absl::Status SetChosen(OpKernelContext& context, int i, const Tensor& values,
                        absl::Span<const int64_t> rows);
 

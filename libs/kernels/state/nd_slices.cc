@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-// How indices [..., depth] divide a variable into slices.
+// The division of a variable into slices by indices [..., depth].
 struct Slices {
   TensorShape batch;  // of the indices without their last dimension
   int depth = 0;      // dimensions of the variable that an index names
@@ -55,10 +55,10 @@ absl::StatusOr<Slices> FindSlices(const TensorShape& variable,
   return WrongUpdates(variable, indices, updates, slices);
 }
 
-// The number of each slice named.
+// The number of each selected slice.
 absl::StatusOr<Dims> NumbersOf(HeapCharge& charge, const TensorShape& variable,
                                const Tensor& indices, const Slices& slices) {
-  // Many empty indices of nothing: there is nothing to check or to change.
+  // Many empty indices of an empty variable: nothing needs a check or a change.
   if (slices.depth == 0 && slices.size == 0) return Dims();
   const auto count = static_cast<size_t>(slices.batch.num_elements());
   RETURN_IF_ERROR(charge.AddObjects(count, sizeof(int64_t)));

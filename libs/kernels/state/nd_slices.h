@@ -1,7 +1,7 @@
-// What ScatterNdAdd and its like, for CPUs and for GPUs, find out from indices
-// in host memory: each row of them names a slice of a variable by its first
-// dimensions. Errors are INVALID_ARGUMENT; RESOURCE_EXHAUSTED where `charge`,
-// which counts the numbers of slices, has no room for them.
+// Resolves indices in host memory for ScatterNdAdd and related ops, on CPUs and
+// GPUs. Each row of indices selects a slice of a variable by its first
+// dimensions. Errors are INVALID_ARGUMENT, or RESOURCE_EXHAUSTED if the numbers
+// of slices, which `charge` counts, exceed the memory bound.
 //
 // Threads: pure functions.
 #ifndef WEFT_LIBS_KERNELS_STATE_ND_SLICES_H_
@@ -16,8 +16,8 @@
 namespace weft {
 
 struct VariableSlices {
-  Dims slices;       // the number of each row's
-  int64_t size = 1;  // elements of one
+  Dims slices;       // the slice number of each row
+  int64_t size = 1;  // elements of one slice
 };
 
 absl::StatusOr<VariableSlices> FindVariableSlices(HeapCharge& charge,

@@ -1,4 +1,4 @@
-// Variables by reference: VariableV2, Assign and what looks at them.
+// Kernels of reference variables: VariableV2, Assign and queries.
 #include <memory>
 #include <utility>
 
@@ -19,7 +19,7 @@ class VariableKernel : public OpKernel {
     ASSIGN_OR_RETURN(kernel->dtype_, construction.GetAttr<DataType>("dtype"));
     ASSIGN_OR_RETURN(kernel->shape_,
                      construction.GetAttr<PartialShape>("shape"));
-    // Before VariableV2 a scalar shape stood for an unknown one.
+    // Before VariableV2, a scalar shape meant an unknown shape.
     if (construction.node().type() == "Variable" && kernel->shape_.has_rank() &&
         kernel->shape_.rank() == 0) {
       kernel->shape_ = PartialShape::UnknownRank();
@@ -44,8 +44,8 @@ class VariableKernel : public OpKernel {
   VariableLookup lookup_;
 };
 
-// What an Assign that validates shapes compares with: the value's, or what was
-// declared as long as there is none.
+// The shape that an Assign validates against: that of the value, or the
+// declared one before the first value.
 absl::StatusOr<PartialShape> AssignableShape(const OpKernelContext& context,
                                              const Variable& variable) {
   if (!variable.IsInitialized()) return variable.declared_shape();
@@ -77,10 +77,10 @@ class AssignKernel : public OpKernel {
             "Assign requires shapes of both tensors to match. lhs shape= ",
             shape.ToString(), " rhs shape= ", given.ToString(), ". Variable ",
             variable.name(),
-            " may have lived there since another session made it: it keeps its "
-            "shape until its container is reset (`weft variables` shows which, "
-            "`weft reset CONTAINER` or Session::Reset clears it); a container "
-            "(Scope::WithContainer) or a scope of one's own avoids it"));
+            " may have been created by another session: it keeps its shape "
+            "until its container is reset (`weft variables` shows the "
+            "container, `weft reset CONTAINER` or Session::Reset clears it); a "
+            "separate container (Scope::WithContainer) or scope avoids this"));
       }
     }
     RETURN_IF_ERROR(AssignInput(context, 1, variable));

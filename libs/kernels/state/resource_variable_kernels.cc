@@ -1,5 +1,5 @@
-// Variables by resource handle: VarHandleOp, ReadVariableOp, AssignVariableOp
-// and what looks at them.
+// Kernels of resource variables: VarHandleOp, ReadVariableOp, AssignVariableOp
+// and queries.
 #include <memory>
 #include <string>
 #include <utility>
@@ -43,8 +43,8 @@ class VarHandleKernel : public OpKernel, public ConstantOutput {
     return absl::OkStatus();
   }
 
-  // The default container is known when this is first asked for; the handle is
-  // then the same for good.
+  // The default container is known at the first call; the handle is constant
+  // afterwards.
   Tensor OutputIn(absl::string_view default_container) override {
     absl::MutexLock lock(&mutex_);
     if (!output_.IsInitialized()) {
@@ -186,8 +186,8 @@ using SharedTypes =
     ResourceTypes<Variable, Queue, LookupTable, GradientAccumulator>;
 using StepTypes = ResourceTypes<TensorArray>;
 
-// Deletes what the handle is for, if its type is one of these; false: it is
-// not.
+// Deletes the resource of the handle, if its type is one of these; otherwise
+// returns false.
 template <typename... T>
 bool DeleteAnyOf(ResourceTypes<T...>, ResourceManager& resources,
                  const Cancellation& step, const ResourceHandle& handle,
@@ -218,8 +218,8 @@ class DestroyResourceKernel : public OpKernel {
                                       step, *handle, status);
     if (!is_known) {
       return absl::InvalidArgumentError(
-          absl::StrCat("Resources of type '", handle->type_name,
-                       "' can't be destroyed; '", handle->name, "' is one"));
+          absl::StrCat("Resource '", handle->name, "' of type '",
+                       handle->type_name, "' cannot be destroyed"));
     }
     if (absl::IsNotFound(status) && ignore_lookup_error_) {
       return absl::OkStatus();
@@ -231,8 +231,8 @@ class DestroyResourceKernel : public OpKernel {
   const bool ignore_lookup_error_;
 };
 
-// Weft's reads share memory and writers copy on write, so there is nothing to
-// turn off.
+// Reads share memory and writers copy on write in Weft, so there is nothing to
+// disable.
 class DisableCopyOnReadKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;

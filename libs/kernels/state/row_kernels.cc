@@ -1,5 +1,5 @@
-// Changes and reads of some rows of a variable: ScatterAdd and its kin,
-// ResourceGather. A row is what one index of the first dimension names.
+// Kernels that change or read rows of a variable: ScatterAdd and related ops,
+// ResourceGather. A row is selected by one index of the first dimension.
 #include <algorithm>
 #include <memory>
 #include <type_traits>
@@ -21,7 +21,7 @@
 namespace weft {
 namespace {
 
-// The vector loop that does what the operation does, where there is one.
+// The vector loop for the operation, if there is one.
 template <typename T, typename Operation>
 BinaryLoop VectorLoopOf() {
   const DataType type = DataTypeOf<T>::value;
@@ -35,7 +35,7 @@ BinaryLoop VectorLoopOf() {
   return nullptr;
 }
 
-// Changes `n` elements by as many updates. `loop` may be null.
+// Changes `n` elements with as many updates. `loop` may be null.
 template <typename Operation, typename T>
 void UpdateRow(BinaryLoop loop, T* out, const T* updates, int64_t n) {
   if constexpr (std::is_same_v<Operation, ReplaceUpdate>) {
@@ -127,7 +127,7 @@ class ResourceGatherKernel : public OpKernel {
     ASSIGN_OR_RETURN(std::shared_ptr<Variable> variable,
                      lookup_.FromInput(context, 0));
     RETURN_IF_ERROR(CheckVariableType(*variable, context.output_type(0)));
-    // Under the variable's shared lock, so that no writer has to copy it.
+    // Under the variable's shared lock, so that writers need not copy it.
     return variable->ReadPart(
         [&](const Tensor& value) { return Gather(value, context); });
   }
@@ -163,7 +163,7 @@ class ResourceGatherKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  // Rows of `row` elements, which are plain bytes.
+  // For rows of `row` elements of plain bytes.
   static absl::Status GatherPlain(const Tensor& value, const Tensor& indices,
                                   int64_t row, Tensor& output) {
     const int64_t bytes =

@@ -1,5 +1,5 @@
 // ScatterNdUpdate, ScatterNdAdd and ScatterNdSub on variables: each row of
-// `indices` names a slice of the variable by its first dimensions.
+// `indices` selects a slice of the variable by its first dimensions.
 #include <memory>
 
 #include "libs/base/status.h"
@@ -39,7 +39,7 @@ class ScatterNdKernel : public OpKernel {
     };
     const int rank = indices.rank();
     const int64_t depth = rank == 0 ? 0 : indices.dim(rank - 1);
-    // An index without dimensions means all of the variable.
+    // An index without dimensions selects the whole variable.
     if (depth == 0) {
       return variable.Update(context.cancellation(), context.allocator(),
                              [&](const Tensor& from, Tensor& to) {

@@ -1,5 +1,5 @@
-// What ops make of an element of a variable and its update: scatter ops, and
-// those on all of a variable.
+// The rules that combine an element of a variable with its update, for scatter
+// ops and for ops on whole variables.
 #ifndef WEFT_LIBS_KERNELS_STATE_SCATTER_RULES_H_
 #define WEFT_LIBS_KERNELS_STATE_SCATTER_RULES_H_
 
@@ -14,7 +14,7 @@
 
 namespace weft {
 
-// Every type that a variable can hold.
+// All types that a variable can hold.
 using AnyTypes =
     TypeList<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t,
              uint8_t, uint16_t, uint32_t, uint64_t, std::complex<float>,
@@ -42,7 +42,7 @@ struct DivideUpdate {
   template <typename T>
   static T Apply(T a, T b) {
     if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
-      // The smallest number has no negative of its own.
+      // The smallest number has no negation.
       if (b == T{-1}) return SubtractElements(T{0}, a);
     }
     return static_cast<T>(static_cast<Wide<T>>(a) / static_cast<Wide<T>>(b));
@@ -67,7 +67,7 @@ struct ReplaceUpdate {
   }
 };
 
-// INVALID_ARGUMENT where an update can't be applied to any element.
+// Returns INVALID_ARGUMENT if an update cannot be applied to any element.
 template <typename T, typename Operation>
 absl::Status CheckUpdates(absl::Span<const T> updates) {
   if constexpr (std::is_same_v<Operation, DivideUpdate> &&

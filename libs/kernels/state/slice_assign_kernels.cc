@@ -1,5 +1,5 @@
-// StridedSliceAssign and ResourceStridedSliceAssign: a part of a variable
-// becomes something else.
+// StridedSliceAssign and ResourceStridedSliceAssign: assign to a slice of a
+// variable.
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-// `value` in the shape of a slice, NumPy's way; the value itself where it has
-// that shape. Sizes of 1 in front do not count.
+// `value` broadcast to the shape of a slice as in NumPy; unchanged if it has
+// that shape. Leading sizes of 1 are ignored.
 absl::StatusOr<Tensor> BroadcastValue(OpKernelContext& context,
                                       const Tensor& value,
                                       const TensorShape& slice) {
@@ -68,7 +68,7 @@ class StridedSliceAssignKernel : public OpKernel {
     const TensorShape whole = from.shape();
     ASSIGN_OR_RETURN(const StridedSlicePlan plan,
                      ReadPlan(context, masks_, whole));
-    // Nothing is written to nothing, whatever the shape.
+    // An empty slice accepts a value of any shape.
     const bool is_empty = plan.processing_shape.num_elements() == 0;
     Tensor value;
     if (!is_empty) {

@@ -1,4 +1,4 @@
-// The state family of kernels, each function in the file of its name
+// Registration of the kernels of variables; groups are in files of their names
 // (NOUN_kernels.cc).
 #ifndef WEFT_LIBS_KERNELS_STATE_STATE_KERNELS_H_
 #define WEFT_LIBS_KERNELS_STATE_STATE_KERNELS_H_
@@ -7,20 +7,20 @@
 
 namespace weft {
 
-// All of them.
+// Registers all state kernels.
 void RegisterStateKernels(KernelRegistry& registry);
 
 void RegisterReferenceVariableKernels(KernelRegistry& registry);
 void RegisterResourceVariableKernels(KernelRegistry& registry);
-// Adding and counting, in both families.
+// Addition and counting, for both kinds of variables.
 void RegisterStateUpdateKernels(KernelRegistry& registry);
-// Scatter and gather, in both families.
+// Scatter and gather, for both kinds of variables.
 void RegisterStateRowKernels(KernelRegistry& registry);
-// ScatterNd, in both families.
+// ScatterNd, for both kinds of variables.
 void RegisterStateScatterNdKernels(KernelRegistry& registry);
-// Parts that are slices, in both families.
+// Assignment to slices, for both kinds of variables.
 void RegisterStateSliceAssignKernels(KernelRegistry& registry);
-// What waits for values, in both families.
+// Waits for values, for both kinds of variables.
 void RegisterStateWaitKernels(KernelRegistry& registry);
 // Variables that live as long as a step.
 void RegisterTemporaryVariableKernels(KernelRegistry& registry);

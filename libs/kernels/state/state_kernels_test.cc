@@ -55,7 +55,7 @@ Tensor Floats(const TensorShape& shape, std::initializer_list<float> values) {
   return Tensor::FromValues<float>(shape, values);
 }
 
-TEST_F(StateKernelsTest, VariableKeepsItsPlaceByName) {
+TEST_F(StateKernelsTest, VariableIsKeptByName) {
   const AttrMap attrs = {{"shape", PartialShape({2})},
                          {"dtype", DT_FLOAT},
                          {"shared_name", "kept"}};
@@ -74,7 +74,7 @@ TEST_F(StateKernelsTest, VariableKeepsItsPlaceByName) {
                        "Attempting to use uninitialized value kept"));
 }
 
-TEST_F(StateKernelsTest, AClearedContainerGivesANewVariable) {
+TEST_F(StateKernelsTest, ClearedContainerCreatesANewVariable) {
   ASSERT_OK_AND_ASSIGN(auto kernel, harness_.Make("VariableV2", {},
                                                   {{"shape", PartialShape({2})},
                                                    {"dtype", DT_FLOAT},
@@ -107,8 +107,8 @@ TEST_F(StateKernelsTest, AssignChecksShapesWhenAsked) {
       harness_.Run("Assign", {v, Floats({1, 2}, {7, 8})}),
       StatusIs(kInvalid,
                "Assign requires shapes of both tensors to match. lhs shape= "
-               "[3,2] rhs shape= [1,2]. Variable v may have lived there since "
-               "another session made it"));
+               "[3,2] rhs shape= [1,2]. Variable v may have been created "
+               "by another session"));
   EXPECT_OK(harness_.Run("Assign", {v, Floats({1, 2}, {7, 8})},
                          {{"validate_shape", false}}));
   ASSERT_OK_AND_ASSIGN(Tensor value, v->Read());
@@ -197,7 +197,7 @@ TEST_F(StateKernelsTest, UpdatesCheckShapeAndType) {
               StatusIs(kInvalid, "wrong dtype. Expected float got int32"));
 }
 
-TEST_F(StateKernelsTest, NothingOfACancelledStepLands) {
+TEST_F(StateKernelsTest, CancelledStepChangesNoState) {
   Tensor handle = Handle(Floats({2}, {1, 2}));
   auto v = Reference(Floats({1}, {1}));
   harness_.cancellation().Cancel(absl::AbortedError("the step is over"));
@@ -246,7 +246,7 @@ TEST_F(StateKernelsTest, DestroyedVariablesAreGone) {
 }
 
 // A node remembers the handle that it saw last.
-TEST_F(StateKernelsTest, EachHandleIsOfItsOwnVariable) {
+TEST_F(StateKernelsTest, HandlesReadTheirOwnVariables) {
   ASSERT_OK(harness_.Run("AssignVariableOp",
                          {Handle(DT_FLOAT, "a"), Floats({1}, {1})}));
   ASSERT_OK(harness_.Run("AssignVariableOp",
@@ -400,7 +400,7 @@ TEST_F(StateKernelsTest, ScattersChangeRowsOfAnyWidth) {
   }
 }
 
-TEST_F(StateKernelsTest, BadScattersChangeNothing) {
+TEST_F(StateKernelsTest, InvalidScattersLeaveTheVariable) {
   const Tensor value = Floats({3, 2}, {1, 2, 3, 4, 5, 6});
   auto v = Reference(value);
   EXPECT_THAT(harness_.Run("ScatterAdd", {v, Tensor::Vector({0, 3}),
@@ -427,8 +427,8 @@ TEST_F(StateKernelsTest, BadScattersChangeNothing) {
                          {least, Tensor::Vector({0}), Tensor::Vector({-1})}));
 }
 
-// A row's update costs whoever reads a snapshot that row's chunk, no table.
-TEST_F(StateKernelsTest, ScattersLeaveASnapshotsOtherChunksInPlace) {
+// Updating a row copies only that row's chunk of a snapshot being read.
+TEST_F(StateKernelsTest, ScattersCopyOnlyTheirSnapshotChunks) {
   constexpr int64_t kRows = 10;
   constexpr int64_t kRowElements = ChunkSnapshot::kChunkBytes / sizeof(float);
   const TensorShape row({1, kRowElements});
@@ -469,7 +469,7 @@ TEST_F(StateKernelsTest, ScatterNdChangesSlices) {
 }
 
 // An index without dimensions names all of the variable.
-TEST_F(StateKernelsTest, ScatterNdOfAllThatIsHeldTakesMemoryOnce) {
+TEST_F(StateKernelsTest, ScatterNdOfAHeldValueAllocatesOnce) {
   CountingAllocator counting;
   auto v = Reference(Floats({2}, {1, 2}));
   ASSERT_OK_AND_ASSIGN(const Tensor held, v->Read());
@@ -481,7 +481,7 @@ TEST_F(StateKernelsTest, ScatterNdOfAllThatIsHeldTakesMemoryOnce) {
   EXPECT_TRUE(SameBits(held, Floats({2}, {1, 2})));
 }
 
-TEST_F(StateKernelsTest, BadScatterNdsChangeNothing) {
+TEST_F(StateKernelsTest, InvalidScatterNdsLeaveTheVariable) {
   const Tensor value = Floats({3, 2}, {1, 2, 3, 4, 5, 6});
   auto v = Reference(value);
   EXPECT_THAT(
@@ -502,7 +502,7 @@ TEST_F(StateKernelsTest, BadScatterNdsChangeNothing) {
   EXPECT_TRUE(SameBits(*v->Read(), value));
 }
 
-TEST_F(StateKernelsTest, TemporaryVariablesEndWithTheirDestruction) {
+TEST_F(StateKernelsTest, TemporaryVariablesEndWhenDestroyed) {
   ASSERT_OK_AND_ASSIGN(auto make, harness_.Make("TemporaryVariable", {},
                                                 {{"shape", PartialShape({2})},
                                                  {"dtype", DT_FLOAT},
@@ -646,7 +646,7 @@ TEST_F(StateKernelsTest, SlicesAreAssigned) {
                          {handle, ints({0, 1}), ints({2, 2}), ints({1, 1}),
                           Floats({2, 1}, {8, 9})}));
   EXPECT_TRUE(SameBits(Read(handle, DT_FLOAT), Floats({2, 2}, {1, 8, 3, 9})));
-  // Whoever has read the value before keeps it.
+  // A tensor read before keeps its value.
   EXPECT_TRUE(SameBits(held, before));
   const auto variable = Reference(before);
   EXPECT_OK(harness_.Run(

@@ -126,7 +126,7 @@ const std::map<std::string, std::string>& Excused() {
 }
 
 bool IsExcused(const std::string& op) {
-  // TensorArrays and stacks live as long as their step; data sets are values,
+  // TensorArrays and stacks live as long as their step; datasets are values,
   // through which a step walks by itself.
   return Excused().contains(op) || absl::StrContains(op, "Dataset") ||
          absl::StartsWith(op, "TensorArray") || absl::StartsWith(op, "Stack");
@@ -658,7 +658,7 @@ std::set<std::string> StatefulOps(KernelTestHarness& harness) {
   return names;
 }
 
-TEST(StateRulesTest, NothingOfAnAbortedStepLands) {
+TEST(StateRulesTest, AbortedStepChangesNoState) {
   KernelTestHarness all(RegisterStandardKernels);
   const absl::Status cause = absl::AbortedError("the step is over");
   for (const std::string& op : StatefulOps(all)) {
@@ -682,7 +682,7 @@ TEST(StateRulesTest, NothingOfAnAbortedStepLands) {
   }
 }
 
-TEST(StateRulesTest, NothingIsDrawnByAnAbortedStep) {
+TEST(StateRulesTest, AbortedStepDrawsNoRandomNumbers) {
   for (const auto& [op, call] : RandomCases()) {
     SCOPED_TRACE(op);
     State state;
@@ -769,7 +769,7 @@ void ExpectDoesNotWait(const std::string& op, const Prepare& prepare) {
   EXPECT_NE(state.Describe(), before);
 }
 
-TEST(StateRulesTest, NoneThatIsCheapWaitsForAVariable) {
+TEST(StateRulesTest, CheapKernelsDoNotWaitForVariables) {
   KernelTestHarness all(RegisterStandardKernels);
   std::set<std::string> tried;
   int num_exercised = 0;
@@ -779,7 +779,7 @@ TEST(StateRulesTest, NoneThatIsCheapWaitsForAVariable) {
     if (op == nullptr || !MayChangeState(*op) || IsExcused(def->op)) continue;
     if (op->inputs.empty()) continue;
     const Prepare prepare = FindCase(def->op);
-    // What else has handles holds its locks for a moment only.
+    // Other ops with handles hold their locks only briefly.
     if (prepare == nullptr || absl::StartsWith(def->op, "Queue")) continue;
     if (absl::StrContains(def->op, "tage")) continue;
     if (def->op == "DestroyResourceOp") continue;

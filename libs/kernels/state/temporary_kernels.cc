@@ -1,5 +1,5 @@
 // TemporaryVariable and DestroyTemporaryVariable: a variable that lives as long
-// as a step, for sums built up in place.
+// as a step, for sums accumulated in place.
 #include <cstring>
 #include <memory>
 #include <string>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kContainer[] = "temporary_variables";
 
-// Each iteration of a loop has its own.
+// Each loop iteration has its own.
 std::string NameIn(const OpKernelContext& context, const std::string& name) {
   const auto position = context.loop_position();
   return absl::StrCat(position.frame, "/", position.iteration, "/", name);
@@ -46,7 +46,8 @@ class TemporaryVariableKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     auto variable = std::make_shared<Variable>(name_, dtype_, shape_);
     ASSIGN_OR_RETURN(Tensor value, context.AllocateTemp(dtype_, shape_));
-    // TensorFlow leaves it as it is; zeros give the same values in each run.
+    // TensorFlow leaves it uninitialized; zeros give the same values in each
+    // run.
     const size_t bytes = DataTypeSize(dtype_) * shape_.num_elements();
     if (bytes != 0) std::memset(value.mutable_data(), 0, bytes);
     RETURN_IF_ERROR(variable->Assign(context.cancellation(), std::move(value)));

@@ -1,5 +1,5 @@
-// Changes of a whole variable that read it first: AssignAdd, AssignSub and
-// CountUpTo, in both families.
+// Updates of whole variables that read them first: AssignAdd, AssignSub and
+// CountUpTo, for both kinds of variables.
 #include <memory>
 
 #include "absl/strings/str_cat.h"

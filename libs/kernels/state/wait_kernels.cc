@@ -1,5 +1,5 @@
-// What waits until a variable has a value, without a thread: WaitForVariable by
-// resource handle, WaitForRefVariable by reference.
+// Kernels that wait for a variable's value without a thread: WaitForVariable
+// for resource handles, WaitForRefVariable for references.
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,8 +19,8 @@ struct Awaited {
   std::string container, name;
 };
 
-// First for the variable, which comes with its value, then for that. Where it
-// goes in between, for the next one.
+// Waits for the variable, which is created with its value, and then for the
+// value. If the variable is deleted in between, waits for the next one.
 void Wait(const Awaited& awaited, AsyncOpKernel::Done done) {
   auto variable =
       awaited.resources.Lookup<Variable>(awaited.container, awaited.name);
@@ -51,7 +51,8 @@ class WaitForVariableKernel : public AsyncOpKernel {
 class WaitForRefVariableKernel : public AsyncOpKernel {
  public:
   using AsyncOpKernel::AsyncOpKernel;
-  // It lets the variable go, so that one which is deleted can end the wait.
+  // Holds no reference to the variable, so that a deleted variable can end the
+  // wait.
   void ComputeAsync(OpKernelContext& context, Done done) override {
     const std::shared_ptr<Variable> variable = context.TakeInputVariable(0);
     variable->WhenInitialized(context.mutable_cancellation(), std::move(done));

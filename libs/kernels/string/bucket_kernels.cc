@@ -1,4 +1,4 @@
-// Strings to numbers of buckets, by three hashes.
+// Kernels that hash strings to bucket numbers, with three hash functions.
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-// `Hash` is made from the construction and called with each string.
+// `Hash` is constructed from the construction and called with each string.
 template <typename Hash>
 class BucketKernel : public OpKernel {
  public:

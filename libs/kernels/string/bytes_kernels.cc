@@ -1,4 +1,4 @@
-// Strings as bytes of something else: DecodeRaw, EncodeBase64, DecodeBase64.
+// Kernels of binary data in strings: DecodeRaw, EncodeBase64, DecodeBase64.
 #include <algorithm>
 #include <string>
 
@@ -58,15 +58,14 @@ class DecodeRawKernel : public OpKernel {
     return strings.empty() ? 0 : static_cast<int64_t>(strings[0].size());
   }
 
-  // A byte that is neither 0 nor 1 is no bool, and reading it would be
-  // undefined.
+  // A byte other than 0 or 1 is not a bool, and reading it would be undefined.
   static void MendBools(Tensor& tensor) {
     auto* bytes = static_cast<uint8_t*>(tensor.mutable_data());
     const int64_t count = tensor.num_elements();
     for (int64_t i = 0; i < count; ++i) bytes[i] = bytes[i] != 0 ? 1 : 0;
   }
 
-  // A complex number is two numbers, each with its own order of bytes.
+  // The two parts of a complex number are swapped separately.
   static void SwapBytes(Tensor& tensor) {
     const size_t size = DataTypeSize(tensor.dtype());
     const size_t number = IsComplexType(tensor.dtype()) ? size / 2 : size;
@@ -102,8 +101,8 @@ class EncodeBase64Kernel : public OpKernel {
   const bool pad_;
 };
 
-// The bytes of web-safe base64 as TensorFlow reads it: Abseil passes over
-// blanks and takes any padding, TensorFlow none and only what fills up four
+// Decodes web-safe base64 as TensorFlow does: Abseil skips blanks and accepts
+// any padding; TensorFlow accepts no blanks, and only padding to four
 // characters.
 absl::Status DecodeBase64(absl::string_view text, std::string& bytes) {
   if (text.size() % 4 == 0 && absl::ConsumeSuffix(&text, "=")) {

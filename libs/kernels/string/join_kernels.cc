@@ -1,4 +1,4 @@
-// Strings put together: StringJoin element by element, ReduceJoin along
+// Kernels that join strings: StringJoin elementwise, ReduceJoin along
 // dimensions, UnsortedSegmentJoin by segments.
 #include <string>
 #include <vector>
@@ -17,8 +17,8 @@ std::string SeparatorOf(const OpKernelConstruction& construction) {
   return construction.GetAttr<std::string>("separator").value_or("");
 }
 
-// For strings that are appended to others, each with a separator. What grows
-// may take twice its size.
+// For strings that are appended to others, each with a separator. A string that
+// is extended may allocate twice its size.
 absl::Status ChargeJoined(HeapCharge& charge, const Tensor& strings,
                           const std::string& separator) {
   size_t bytes = 0;
@@ -56,7 +56,7 @@ class StringJoinKernel : public OpKernel {
     return input.flat<std::string>()[input.shape().IsScalar() ? 0 : i];
   }
 
-  // Of output `i`.
+  // The length of output `i`.
   size_t LengthOf(const OpKernelContext& context, size_t i) const {
     size_t length = 0;
     for (int input = 0; input < context.num_inputs(); ++input) {
@@ -66,7 +66,7 @@ class StringJoinKernel : public OpKernel {
     return length;
   }
 
-  // Scalars go with every shape.
+  // Scalars match every shape.
   static absl::StatusOr<TensorShape> CommonShape(
       const OpKernelContext& context) {
     TensorShape shape;
@@ -88,7 +88,7 @@ class StringJoinKernel : public OpKernel {
   const std::string separator_;
 };
 
-// The first axis named is the one that moves fastest.
+// The first axis varies fastest.
 class ReduceJoinKernel : public OpKernel {
  public:
   explicit ReduceJoinKernel(const OpKernelConstruction& construction)
@@ -102,7 +102,7 @@ class ReduceJoinKernel : public OpKernel {
                      ReadAxes(context.input(1), input.rank()));
     std::vector<bool> is_reduced(input.rank());
     for (int axis : axes) is_reduced[axis] = true;
-    std::vector<int> order;  // kept dimensions, then reduced ones, fastest last
+    std::vector<int> order;  // kept dimensions, then reduced ones
     TensorShape shape;
     int64_t count = 1;
     for (int d = 0; d < input.rank(); ++d) {
@@ -146,7 +146,7 @@ class ReduceJoinKernel : public OpKernel {
                     int64_t count, Tensor& output) const {
     const Tensor& input = context.input(0);
     HeapCharge charge(context.host_allocator());
-    // In their order, and joined.
+    // The strings in their order, and the result.
     RETURN_IF_ERROR(ChargeStrings(charge, input));
     RETURN_IF_ERROR(ChargeJoined(charge, input, separator_));
     const Dims strides = PackedStrides(input.shape().dims());
@@ -172,7 +172,7 @@ class ReduceJoinKernel : public OpKernel {
   const std::string separator_;
 };
 
-// The strings of each segment, in their order; none where a segment has none.
+// The strings of each segment, in order; empty for an empty segment.
 class UnsortedSegmentJoinKernel : public OpKernel {
  public:
   explicit UnsortedSegmentJoinKernel(const OpKernelConstruction& construction)
@@ -240,7 +240,7 @@ class UnsortedSegmentJoinKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  // As in TensorFlow, a separator follows only what is not empty.
+  // As in TensorFlow, a separator only follows a nonempty string.
   void Join(const Tensor& input, const Dims& ids, Tensor& output) const {
     const auto in = input.flat<std::string>();
     auto out = output.mutable_flat<std::string>();

@@ -1,5 +1,4 @@
-// StringNGrams: of the strings of each row, joined, all that stand side by
-// side.
+// StringNGrams: all joined sequences of adjacent strings in each row.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -21,7 +20,7 @@ namespace {
 struct NGramOptions {
   std::string separator, left_pad, right_pad;
   std::vector<int64_t> widths;
-  int64_t pad_width = 0;  // negative: as much as a width has use for
+  int64_t pad_width = 0;  // negative: as many as a width needs
   bool preserve_short = false;
 };
 
@@ -35,7 +34,7 @@ absl::StatusOr<NGramOptions> ReadOptions(const OpKernelConstruction& c) {
   ASSIGN_OR_RETURN(options.pad_width, c.GetAttr<int64_t>("pad_width"));
   ASSIGN_OR_RETURN(options.preserve_short,
                    c.GetAttr<bool>("preserve_short_sequences"));
-  // So that no sum or product of sizes runs over.
+  // Bounded so that sums and products of sizes do not overflow.
   constexpr int64_t kMaxWidth = int64_t{1} << 20;
   for (const int64_t width : options.widths) {
     if (width >= 1 && width <= kMaxWidth) continue;
@@ -49,7 +48,7 @@ absl::StatusOr<NGramOptions> ReadOptions(const OpKernelConstruction& c) {
   return options;
 }
 
-// What is made of the rows one by one.
+// Collects the n-grams of the rows one by one.
 class NGrams {
  public:
   NGrams(const NGramOptions& options, Allocator& allocator,
@@ -80,7 +79,8 @@ class NGrams {
   std::vector<std::string>& made() { return made_; }
 
  private:
-  // Every `width` neighbours of the row with `pad` pads at both of its ends.
+  // Adds every `width` adjacent strings of the row with `pad` pads at both
+  // ends.
   absl::Status AddWindows(absl::Span<const std::string> row, int64_t width,
                           int64_t pad) {
     const int64_t size = static_cast<int64_t>(row.size()) + 2 * pad;
@@ -104,7 +104,7 @@ class NGrams {
     return i < static_cast<int64_t>(row.size()) ? row[i] : options_.right_pad;
   }
 
-  // Empty parts take no memory, so that only time bounds how many there are.
+  // Empty parts take no memory, so only time bounds their number.
   absl::Status CheckCancelled() {
     constexpr int64_t kPartsBetweenChecks = 1024;
     return num_parts_++ % kPartsBetweenChecks == 0 && step_.IsCancelled()
@@ -112,7 +112,7 @@ class NGrams {
                : absl::OkStatus();
   }
 
-  // A few strings and wide windows would fill all memory there is.
+  // A few strings and wide windows could fill all memory.
   absl::Status CheckSize(size_t more) {
     constexpr size_t kMaxBytes = size_t{2} << 30;
     if (more > kMaxBytes - charge_.used()) {
@@ -126,10 +126,10 @@ class NGrams {
   std::vector<std::string> made_;
   HeapCharge charge_;
   const Cancellation& step_;
-  int64_t num_parts_ = 0;  // of all n-grams so far
+  int64_t num_parts_ = 0;  // in all n-grams so far
 };
 
-// Where rows begin and end among `size` values.
+// Checks the row splits of `size` values.
 template <typename T>
 absl::Status CheckSplits(absl::Span<const T> splits, int64_t size) {
   if (splits.empty()) return absl::OkStatus();
@@ -179,7 +179,7 @@ class StringNGramsKernel : public OpKernel {
         context.AllocateOutput(1, {static_cast<int64_t>(splits.size())}));
     const auto ends = end_tensor->mutable_flat<T>();
     std::fill(ends.begin(), ends.end(), T{0});
-    // Without strings there is nothing, not even pads.
+    // Without strings there are no n-grams, not even of pads.
     for (size_t i = 1; i < splits.size() && !data.empty(); ++i) {
       RETURN_IF_ERROR(ngrams.AddRow(
           data.subspan(splits[i - 1], splits[i] - splits[i - 1])));

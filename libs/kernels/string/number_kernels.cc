@@ -1,4 +1,4 @@
-// Strings from numbers, and numbers from strings.
+// Kernels that convert numbers to strings and back.
 #include <algorithm>
 #include <complex>
 #include <cstdarg>
@@ -19,7 +19,7 @@
 namespace weft {
 namespace {
 
-// As printf does it; `format` is our own.
+// Formats with printf; `format` is never user input.
 [[gnu::format(printf, 1, 0)]] std::string FormatList(const char* format,
                                                      va_list arguments) {
   va_list again;
@@ -74,7 +74,7 @@ class AsStringKernel : public OpKernel {
     ASSIGN_OR_RETURN(const char letter,
                      ReadNotation(construction, fraction, type));
     std::string& format = kernel->format_;
-    // Truth values are never padded.
+    // Bools are never padded.
     format = absl::StrCat("%", type == DT_BOOL ? "" : flags);
     if (precision >= 0) absl::StrAppend(&format, ".", precision);
     if (!fraction && type != DT_BOOL) format += "l";
@@ -109,7 +109,7 @@ class AsStringKernel : public OpKernel {
   }
 
  private:
-  // What stands between "%" and the precision: fill and width.
+  // The flags between "%" and the precision: fill and width.
   static absl::StatusOr<std::string> ReadFlags(
       const OpKernelConstruction& construction) {
     constexpr int64_t kMaxWidth = 10000;
@@ -179,7 +179,7 @@ class AsStringKernel : public OpKernel {
     }
   }
 
-  // By hand: printf would take a byte of 0 for the end.
+  // Not by printf, which would stop at a NUL byte.
   std::string Padded(absl::string_view text) const {
     text = text.substr(0, most_);
     const std::string blanks(width_ - std::min(width_, text.size()), ' ');
@@ -187,7 +187,7 @@ class AsStringKernel : public OpKernel {
   }
 
   std::string format_;
-  // Of strings: what of them is told, in how much space, and where in it.
+  // For strings: the maximum length, and the width and alignment.
   size_t most_ = absl::string_view::npos;
   size_t width_ = 0;
   bool at_left_ = false;

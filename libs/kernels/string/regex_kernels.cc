@@ -1,8 +1,7 @@
-// Regular expressions, by RE2: RegexReplace and RegexFullMatch, with a pattern
-// that is an input or an attribute.
+// Kernels of regular expressions, with RE2: RegexReplace and RegexFullMatch,
+// with a pattern from an input or an attribute.
 //
-// As in TensorFlow, a rewrite that names a group that the pattern lacks changes
-// nothing.
+// As in TensorFlow, a rewrite that refers to a missing group changes nothing.
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -31,7 +30,7 @@ absl::StatusOr<Regex> Compile(const std::string& pattern) {
       absl::StrCat("Invalid pattern: ", pattern, ", error: ", regex->error()));
 }
 
-// The pattern of the last step, compiled: most steps have the same.
+// Caches the compiled pattern of the last step: most steps use the same.
 class RegexCache {
  public:
   absl::StatusOr<Regex> Get(const std::string& pattern) {
@@ -69,7 +68,7 @@ absl::Status FullMatch(OpKernelContext& context, const RE2& regex) {
   return absl::OkStatus();
 }
 
-// At least as many as GlobalReplace finds.
+// At least the number of matches of GlobalReplace.
 size_t CountMatches(const std::string& text, const RE2& regex) {
   size_t count = 0;
   re2::StringPiece match;
@@ -83,8 +82,8 @@ size_t CountMatches(const std::string& text, const RE2& regex) {
   return count;
 }
 
-// What replacements make of a text, at most. Each group in the rewrite is a
-// part of a match, and matches don't overlap.
+// An upper bound of the length after replacement. Each group in the rewrite is
+// a part of a match, and matches do not overlap.
 size_t LengthOfReplaced(size_t length, size_t matches,
                         const std::string& rewrite) {
   const auto groups =
@@ -98,8 +97,7 @@ size_t LengthOfReplaced(size_t length, size_t matches,
   return replaced;
 }
 
-// A text that grows takes twice its size while it is made, for there is a copy
-// of it.
+// Extending a string takes twice its size, because it is copied.
 absl::Status ChargeReplaced(HeapCharge& charge, const std::string& text,
                             const RE2& regex, const std::string& rewrite,
                             bool all) {

@@ -14,8 +14,8 @@
 namespace weft {
 namespace {
 
-// The parts of a text, which outlives them. The vector may be twice as large as
-// they are.
+// The parts of a string, which must outlive them. The vector's capacity may be
+// twice its size.
 class Parts {
  public:
   explicit Parts(HeapCharge& charge) : charge_(&charge) {}
@@ -33,7 +33,7 @@ class Parts {
   std::vector<absl::string_view> parts_;
 };
 
-// The parts of each row: coordinates, values, and the shape that holds them.
+// Outputs the parts of each row: coordinates, values, and the enclosing shape.
 absl::Status SetOutputs(OpKernelContext& context,
                         const std::vector<Parts>& rows, HeapCharge& charge) {
   int64_t total = 0;
@@ -71,8 +71,8 @@ absl::Status CheckInputs(OpKernelContext& context, absl::string_view what) {
       " must be a scalar, got shape: ", context.input(1).shape().ToString()));
 }
 
-// Every character of `delimiters` ends a part; without any, every character
-// is one. An empty text has no parts at all, not even an empty one.
+// Splits at each character of `delimiters`; without delimiters, into single
+// characters. An empty string has no parts at all, not even an empty one.
 absl::Status SplitAtAny(absl::string_view text, absl::string_view delimiters,
                         bool skip_empty, Parts& parts) {
   if (delimiters.empty()) {
@@ -120,7 +120,7 @@ absl::Status SplitAt(absl::string_view text, absl::string_view separator,
   return parts.Add(text);
 }
 
-// The parts of each text, as `split(text, parts)` finds them.
+// Splits each string with `split(text, parts)`.
 template <typename Split>
 absl::Status SplitAll(OpKernelContext& context, const Split& split) {
   const auto texts = context.input(0).flat<std::string>();

@@ -26,14 +26,14 @@ uint64_t ByteAt(absl::string_view bytes, size_t i) {
   return static_cast<unsigned char>(bytes[i]);
 }
 
-// Fewer than 8 bytes as a number.
+// Less than 8 bytes as a number.
 uint64_t LoadTail(absl::string_view tail) {
   uint64_t value = 0;
   std::memcpy(&value, tail.data(), tail.size());
   return value;
 }
 
-// ---- FarmHash, its variant "na" for 64 bits ----
+// ---- FarmHash, its 64-bit variant "na" ----
 
 constexpr uint64_t kFarm0 = 0xc3a5c85c97cb3127u;
 constexpr uint64_t kFarm1 = 0xb492b66fbe98f273u;
@@ -104,14 +104,14 @@ Pair HashOf32(const char* p, uint64_t a, uint64_t b) {
   return {a + z, b + std::rotr(a, 44) + c};
 }
 
-// What the hash of a long string knows between blocks of 64 bytes.
+// The state of a long string's hash between blocks of 64 bytes.
 struct FarmState {
   uint64_t x = 81;
   uint64_t y = 81 * kFarm1 + 113;
   uint64_t z = Mix((81 * kFarm1 + 113) * kFarm2 + 113) * kFarm2;
   Pair v = {0, 0}, w = {0, 0};
 
-  // `weight` is 1, and 9 for the last block, which may overlap others.
+  // `weight` is 1, or 9 for the last block, which may overlap others.
   void Add(const char* p, uint64_t factor, uint64_t weight) {
     x = std::rotr(x + y + v.first + Load64(p + 8), 37) * factor;
     y = std::rotr(y + v.second + Load64(p + 48), 42) * factor;

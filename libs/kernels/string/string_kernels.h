@@ -1,4 +1,4 @@
-// The string family of kernels, each function in the file of its name
+// Registration of the string kernels; groups are in files of their names
 // (NOUN_kernels.cc).
 #ifndef WEFT_LIBS_KERNELS_STRING_STRING_KERNELS_H_
 #define WEFT_LIBS_KERNELS_STRING_STRING_KERNELS_H_
@@ -7,23 +7,23 @@
 
 namespace weft {
 
-// All of them.
+// Registers all string kernels.
 void RegisterStringKernels(KernelRegistry& registry);
 
-// Strings as bytes of something else: DecodeRaw, base64.
+// Binary data in strings: DecodeRaw, base64.
 void RegisterStringBytesKernels(KernelRegistry& registry);
 // Hash buckets.
 void RegisterStringBucketKernels(KernelRegistry& registry);
-// Strings out of strings: StringJoin, ReduceJoin, UnsortedSegmentJoin.
+// Joins of strings: StringJoin, ReduceJoin, UnsortedSegmentJoin.
 void RegisterStringJoinKernels(KernelRegistry& registry);
 // Strings from and to numbers: AsString, StringToNumber.
 void RegisterStringNumberKernels(KernelRegistry& registry);
-// Neighbours in rows: StringNGrams.
+// N-grams of adjacent strings: StringNGrams.
 void RegisterStringNGramKernels(KernelRegistry& registry);
 // Regular expressions.
 void RegisterStringRegexKernels(KernelRegistry& registry);
 void RegisterStringSplitKernels(KernelRegistry& registry);
-// One string from one: StringLower, StringStrip, Substr, ..., StringLength.
+// Ops on single strings: StringLower, StringStrip, Substr, ..., StringLength.
 void RegisterStringTextKernels(KernelRegistry& registry);
 
 }  // namespace weft

@@ -44,7 +44,7 @@ class StringKernelsTest : public testing::Test {
 };
 
 // Of all lengths that FarmHash treats apart; TensorFlow 2.21's buckets.
-TEST(StringHashTest, IsTensorFlows) {
+TEST(StringHashTest, MatchesTensorFlow) {
   EXPECT_EQ(LegacyHash("TensorFlow") % 1000, 232u);
   EXPECT_EQ(LegacyHash("") % 1000, 899u);
   EXPECT_EQ(KeyedHash(11, 22, "hello") % 1000, 880u);
@@ -105,7 +105,7 @@ TEST_F(StringKernelsTest, TextAsNumbers) {
 }
 
 // The C library rounds rightly.
-TEST_F(StringKernelsTest, NumbersAreTheNearest) {
+TEST_F(StringKernelsTest, ParsedNumbersAreRoundedToNearest) {
   std::vector<std::string> texts = {"16777217",
                                     "16777219",
                                     "9007199254740993",
@@ -148,7 +148,7 @@ TEST_F(StringKernelsTest, NumbersAreTheNearest) {
 }
 
 // Of each length and with each character at each place.
-TEST_F(StringKernelsTest, AForeignCharacterMakesTextNoNumber) {
+TEST_F(StringKernelsTest, NumbersWithInvalidCharactersAreRejected) {
   const std::string digits = "12345678901234567890";
   for (size_t size = 1; size < digits.size(); ++size) {
     for (size_t place = 0; place < size; ++place) {
@@ -197,7 +197,7 @@ TEST_F(StringKernelsTest, BytesAsNumbers) {
       StatusIs(kInvalid, "same size"));
 }
 
-TEST_F(StringKernelsTest, Base64ComesBack) {
+TEST_F(StringKernelsTest, Base64RoundTrips) {
   const Tensor bytes = Texts({"hello", "\xff\xfe", ""});
   ExpectOne("EncodeBase64", {bytes}, {}, Texts({"aGVsbG8", "__4", ""}));
   ExpectOne("EncodeBase64", {bytes}, {{"pad", true}},
@@ -371,7 +371,7 @@ TEST_F(StringKernelsTest, BadPatternsAreRefused) {
 }
 
 // A kernel keeps the pattern of its last step.
-TEST_F(StringKernelsTest, APatternMayChangeFromStepToStep) {
+TEST_F(StringKernelsTest, PatternMayChangeBetweenSteps) {
   ASSERT_OK_AND_ASSIGN(auto kernel,
                        harness_.Make("RegexFullMatch", {DT_STRING, DT_STRING}));
   for (const char* pattern : {"a", "b", "b", "a"}) {

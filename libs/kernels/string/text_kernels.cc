@@ -1,6 +1,6 @@
-// One string from one string: case, blanks, parts; and its length. Characters
-// are bytes, or with unit UTF8_CHAR what begins with a byte that does not
-// continue another.
+// Kernels on single strings: case, white space, substrings, length. Characters
+// are bytes, or with unit UTF8_CHAR a byte that is no continuation byte
+// together with its continuation bytes.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -54,7 +54,7 @@ class StringLengthKernel : public OpKernel {
   const bool in_characters_;
 };
 
-// `change` is applied to each string; its result is at most `growth` times as
+// Applies `change` to each string; the result is at most `growth` times as
 // long.
 template <typename Change>
 absl::Status ForEach(OpKernelContext& context, size_t growth,
@@ -83,8 +83,8 @@ class StringStripKernel : public OpKernel {
   }
 };
 
-// StringLower and StringUpper: of letters of ASCII, or with encoding utf-8 of
-// all.
+// StringLower and StringUpper: for ASCII letters, or with encoding utf-8 for
+// all letters.
 template <bool upper>
 class StringCaseKernel : public OpKernel {
  public:
@@ -104,7 +104,7 @@ class StringCaseKernel : public OpKernel {
   using OpKernel::OpKernel;
 
   absl::Status Compute(OpKernelContext& context) override {
-    // Letters that are handled as numbers take four bytes.
+    // Letters are handled as numbers of four bytes.
     constexpr size_t kUnicodeGrowth = 8;
     const size_t growth = unicode_ == nullptr ? 1 : kUnicodeGrowth;
     return ForEach(context, growth, [this](const std::string& text) {
@@ -120,14 +120,14 @@ class StringCaseKernel : public OpKernel {
   std::unique_ptr<const UnicodeCase> unicode_;  // null without an encoding
 };
 
-// Bytes [begin, begin + length) of what is seen as `in_characters` says, or
-// nothing where `position` is outside.
+// Finds bytes [begin, begin + length) of the substring in the unit of
+// `in_characters`; returns false if `position` is out of range.
 bool Cut(absl::string_view text, int64_t position, int64_t length,
          bool in_characters, std::string& result) {
   const int64_t size = LengthOf(text, in_characters);
   const int64_t begin = position < 0 ? position + size : position;
   if (begin < 0 || begin > size) return false;
-  // TensorFlow takes a length below 0 for all bytes that are left, but for no
+  // In TensorFlow, a negative length means all remaining bytes, but zero
   // characters.
   const int64_t most = size - begin;
   const int64_t none_or_all = in_characters ? 0 : most;
@@ -166,8 +166,7 @@ class SubstrKernel : public OpKernel {
   }
 
  private:
-  // TensorFlow broadcasts no more dimensions than this, nor does who relies on
-  // its error want more.
+  // The limit of TensorFlow's broadcasts; programs may rely on its error.
   static absl::Status CheckRanks(const TensorShape& texts,
                                  const TensorShape& parts) {
     constexpr int kMaxRank = 2;

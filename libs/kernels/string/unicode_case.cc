@@ -18,11 +18,11 @@ constexpr char32_t kSigma = 0x03A3;
 constexpr char32_t kFinalSigma = 0x03C2;
 constexpr char32_t kDottedI = 0x0130;
 
-// Letters that become several in upper case (Unicode's SpecialCasing.txt), by
-// their numbers; those from 1F80 to 1FAF follow a rule.
+// Letters with several letters in upper case (Unicode's SpecialCasing.txt), by
+// code point; those from 1F80 to 1FAF follow a rule.
 struct Expansion {
   char32_t letter;
-  std::array<char32_t, 3> upper;  // 0 where it is shorter
+  std::array<char32_t, 3> upper;  // padded with 0
 };
 constexpr Expansion kExpansions[] = {
     {0x00DF, {0x0053, 0x0053}},         {0x0149, {0x02BC, 0x004E}},
@@ -54,8 +54,8 @@ constexpr Expansion kExpansions[] = {
     {0xFB16, {0x054E, 0x0546}},         {0xFB17, {0x0544, 0x053D}},
 };
 
-// How many bytes a character takes by its first, and the bits that it has of
-// it; 0 bytes where none begins so.
+// The length of a character by its first byte, and the bits in that byte;
+// length 0 if no character starts with it.
 struct Lead {
   size_t size;
   char32_t bits;
@@ -68,8 +68,8 @@ Lead LeadOf(uint8_t byte) {
   return {0, 0};
 }
 
-// Whether `byte` may be the second one after `lead`: not where the character
-// would have a shorter form, be half of a pair, or lie beyond all.
+// Returns whether `byte` may follow the first byte `lead`: not if the character
+// would have a shorter form, be a surrogate, or exceed the last code point.
 bool MayFollow(uint8_t lead, uint8_t byte) {
   if (lead == 0xE0) return byte >= 0xA0;
   if (lead == 0xED) return byte < 0xA0;
@@ -78,7 +78,7 @@ bool MayFollow(uint8_t lead, uint8_t byte) {
   return true;
 }
 
-// Takes a character from the front, or the longest beginning of one.
+// Removes a character from the front, or the longest prefix of one.
 char32_t TakeCharacter(absl::string_view& text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   auto [size, character] = LeadOf(byte(0));
@@ -106,7 +106,7 @@ void AppendUtf8(char32_t c, std::string& text) {
   for (int i = more - 1; i >= 0; --i) append(0x80 | ((c >> (6 * i)) & 0x3F));
 }
 
-// What a word goes on after: marks on letters, and signs that stand in words.
+// Characters that do not end a word: marks on letters, and signs inside words.
 bool IsPassedOver(char32_t c) {
   constexpr char32_t kSigns[] = {0x27, 0x2E,   0x3A,   0x5E,   0x60,
                                  0xA8, 0xAD,   0xAF,   0xB4,   0xB7,
@@ -122,7 +122,7 @@ bool IsPassedOver(char32_t c) {
          });
 }
 
-// What is more than one letter in upper case; false for all others.
+// Appends the upper case of a letter that expands; returns false for others.
 bool AppendExpansion(char32_t c, std::string& text) {
   if (c >= 0x1F80 && c <= 0x1FAF) {
     constexpr char32_t kFirst[] = {0x1F08, 0x1F28, 0x1F68};

@@ -1,5 +1,5 @@
-// Upper and lower case of all letters there are, by the C library's tables of
-// Unicode: those of its locale C.UTF-8, which every Debian has.
+// UnicodeCase converts the case of all Unicode letters, with the tables of the
+// C library's locale C.UTF-8, which every Debian has.
 #ifndef WEFT_LIBS_KERNELS_STRING_UNICODE_CASE_H_
 #define WEFT_LIBS_KERNELS_STRING_UNICODE_CASE_H_
 
@@ -13,12 +13,12 @@
 
 namespace weft {
 
-// A text as UTF-8 with other letters, as Unicode's own rules have them, those
-// of no language: "ß" becomes "SS", and a sigma that ends a word is another
-// letter than one within it. What is no UTF-8 becomes U+FFFD. Thread-safe.
+// Converts UTF-8 text by Unicode's language-independent rules: "ß" becomes
+// "SS", and a sigma at the end of a word differs from one inside. Invalid UTF-8
+// becomes U+FFFD. Thread-safe.
 class UnicodeCase {
  public:
-  // UNIMPLEMENTED where the system lacks the locale.
+  // Returns UNIMPLEMENTED if the system lacks the locale.
   static absl::StatusOr<std::unique_ptr<UnicodeCase>> Make();
   UnicodeCase(const UnicodeCase&) = delete;
   UnicodeCase& operator=(const UnicodeCase&) = delete;
@@ -31,7 +31,7 @@ class UnicodeCase {
   explicit UnicodeCase(locale_t locale) : locale_(locale) {}
 
   bool HasCase(char32_t letter) const;
-  // Whether letter `i` ends a word.
+  // Returns whether letter `i` ends a word.
   bool EndsWord(const std::u32string& text, size_t i) const;
 
   const locale_t locale_;

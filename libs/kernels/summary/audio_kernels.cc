@@ -16,7 +16,7 @@ namespace {
 
 class AudioSummaryKernel : public OpKernel {
  public:
-  // AudioSummary has the rate as an attribute, AudioSummaryV2 as an input.
+  // The rate is an attribute of AudioSummary and an input of AudioSummaryV2.
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
       const OpKernelConstruction& construction) {
     auto kernel = std::make_unique<AudioSummaryKernel>(construction);
@@ -66,7 +66,7 @@ class AudioSummaryKernel : public OpKernel {
       }
       rate = input.flat<float>()[0];
     }
-    // Also where it is NaN.
+    // Also true for NaN.
     if (!(rate > 0)) {
       return absl::InvalidArgumentError("sample_rate must be > 0");
     }
@@ -82,7 +82,8 @@ class AudioSummaryKernel : public OpKernel {
     audio.content_type = "audio/wav";
     const auto samples =
         static_cast<size_t>(audio.length_frames * audio.num_channels);
-    // What is too fast for a number is refused as what is too fast for a file.
+    // Rates beyond the number type are rejected like those beyond the file
+    // format.
     const auto rounded =
         static_cast<int64_t>(std::min(std::nearbyint(rate), 0x1p62f));
     ASSIGN_OR_RETURN(

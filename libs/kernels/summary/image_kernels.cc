@@ -19,11 +19,11 @@ namespace {
 
 using Pixels = std::vector<uint8_t>;
 
-// What to compute with: as TensorFlow does, but that halves go through float.
+// The type for computation: as in TensorFlow, except float for half.
 template <typename T>
 using Computed = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-// How an image of any numbers becomes one of bytes.
+// The conversion of an image's numbers to bytes.
 template <typename C>
 struct Scaling {
   C scale = 0;
@@ -37,9 +37,9 @@ bool IsFinite(absl::Span<const T> pixel) {
   });
 }
 
-// TensorFlow's: the largest value becomes 255; or, where there is a negative
-// one, 0 becomes 128, and the largest of all, with either sign, lies 127 from
-// it. Pixels that are not finite don't count.
+// TensorFlow's conversion: the largest value becomes 255; or, if there are
+// negative ones, 0 becomes 128, and the largest absolute value is 127 away from
+// it. Non-finite pixels are ignored.
 template <typename T, typename C = Computed<T>>
 Scaling<C> ScalingOf(absl::Span<const T> image, size_t channels) {
   constexpr C kZeroThreshold = static_cast<C>(1e-6);
@@ -76,7 +76,7 @@ Pixels ToBytes(absl::Span<const T> image, size_t channels,
     }
     for (const T value : pixel) {
       const C byte = static_cast<C>(value) * scaling.scale + scaling.offset;
-      // A rounding error above 255 must not become 0.
+      // A rounding error above 255 must not wrap to 0.
       pixels.push_back(static_cast<uint8_t>(std::clamp(byte, C{0}, C{255})));
     }
   }
@@ -135,7 +135,7 @@ class ImageSummaryKernel : public OpKernel {
           absl::StrCat("Tensor must be 4-D with last dim 1, 3, or 4, not ",
                        tensor.shape().ToString()));
     }
-    constexpr int64_t kMostPixels = int64_t{1} << 29;  // TensorFlow's
+    constexpr int64_t kMostPixels = int64_t{1} << 29;  // as in TensorFlow
     if (tensor.dim(1) != 0 && tensor.dim(2) >= kMostPixels / tensor.dim(1)) {
       return absl::InvalidArgumentError(absl::StrCat(
           "Tensor too large for summary ", tensor.shape().ToString()));

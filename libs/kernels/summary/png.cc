@@ -10,8 +10,9 @@ namespace weft {
 namespace {
 
 absl::Status CannotBe(int64_t height, int64_t width, absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "an image of ", height, " x ", width, " can't be a PNG file: ", why));
+  return absl::InvalidArgumentError(
+      absl::StrCat("an image of ", height, " x ", width,
+                   " cannot be encoded as a PNG file: ", why));
 }
 
 }  // namespace
@@ -19,9 +20,10 @@ absl::Status CannotBe(int64_t height, int64_t width, absl::string_view why) {
 absl::StatusOr<std::string> EncodePng(absl::Span<const uint8_t> pixels,
                                       int64_t height, int64_t width,
                                       int64_t channels) {
-  constexpr int64_t kMost = 1'000'000;  // libpng's own bound
+  constexpr int64_t kMost = 1'000'000;  // libpng's limit
   if (height < 1 || width < 1 || height > kMost || width > kMost) {
-    return CannotBe(height, width, "it has no pixels, or too many in a row");
+    return CannotBe(height, width,
+                    "it has no pixels, or too many in a row or column");
   }
   png_image image = {};
   image.version = PNG_IMAGE_VERSION;
@@ -31,7 +33,7 @@ absl::StatusOr<std::string> EncodePng(absl::Span<const uint8_t> pixels,
                  : channels == 3 ? PNG_FORMAT_RGB
                                  : PNG_FORMAT_RGBA;
   const absl::Cleanup free_image = [&] { png_image_free(&image); };
-  // The largest that it can be; what is not needed is given back.
+  // The maximum size; unused memory is freed.
   png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(image);
   std::string encoded(size, '\0');
   if (!png_image_write_to_memory(&image, encoded.data(), &size,

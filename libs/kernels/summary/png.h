@@ -1,4 +1,4 @@
-// Pictures as PNG files, by libpng.
+// EncodePng encodes images as PNG files, with libpng.
 //
 // Functions without state.
 #ifndef WEFT_LIBS_KERNELS_SUMMARY_PNG_H_
@@ -12,9 +12,10 @@
 
 namespace weft {
 
-// `pixels`: row by row, 8 bits a channel. INVALID_ARGUMENT for a picture
-// without pixels or with more than libpng takes (a million in a row or a
-// column). REQUIRES: 1, 3 or 4 channels, as many pixels as the sizes say.
+// `pixels` are row by row, with 8 bits per channel. Returns INVALID_ARGUMENT
+// for an empty image or one beyond libpng's limit (a million pixels per row or
+// column). REQUIRES: 1, 3 or 4 channels, and as many pixels as the sizes
+// require.
 absl::StatusOr<std::string> EncodePng(absl::Span<const uint8_t> pixels,
                                       int64_t height, int64_t width,
                                       int64_t channels);

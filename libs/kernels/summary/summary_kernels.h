@@ -1,4 +1,4 @@
-// The summary family of kernels, each function in the file of its name
+// Registration of the summary kernels; groups are in files of their names
 // (NOUN_kernels.cc).
 #ifndef WEFT_LIBS_KERNELS_SUMMARY_SUMMARY_KERNELS_H_
 #define WEFT_LIBS_KERNELS_SUMMARY_SUMMARY_KERNELS_H_
@@ -7,17 +7,16 @@
 
 namespace weft {
 
-// All of them.
+// Registers all summary kernels.
 void RegisterSummaryKernels(KernelRegistry& registry);
 
-// Sounds: AudioSummary, AudioSummaryV2.
+// Audio: AudioSummary, AudioSummaryV2.
 void RegisterAudioSummaryKernels(KernelRegistry& registry);
-// Pictures: ImageSummary.
+// Images: ImageSummary.
 void RegisterImageSummaryKernels(KernelRegistry& registry);
 // Numbers: ScalarSummary, HistogramSummary.
 void RegisterNumberSummaryKernels(KernelRegistry& registry);
-// Tensors as they are, and summaries of summaries: TensorSummary,
-// TensorSummaryV2, MergeSummary.
+// Tensors, and merged summaries: TensorSummary, TensorSummaryV2, MergeSummary.
 void RegisterTensorSummaryKernels(KernelRegistry& registry);
 
 }  // namespace weft

@@ -81,7 +81,7 @@ TEST_F(SummaryKernelsTest, ScalarsOfAllTypesBecomeFloats) {
   }
 }
 
-TEST_F(SummaryKernelsTest, AScalarMayBeAnything) {
+TEST_F(SummaryKernelsTest, ScalarSummaryKeepsNonFiniteValues) {
   ASSERT_OK_AND_ASSIGN(
       const Summary summary,
       Run("ScalarSummary",
@@ -121,7 +121,7 @@ TEST_F(SummaryKernelsTest, HistogramsCount) {
   EXPECT_EQ(value.sum_squares, 26);
 }
 
-TEST_F(SummaryKernelsTest, HistogramsRefuseWhatIsNotFinite) {
+TEST_F(SummaryKernelsTest, HistogramsRejectNonFiniteValues) {
   EXPECT_THAT(
       Run("HistogramSummary", {Text("h"), Tensor::Vector<float>({1, kNan})}),
       StatusIs(kInvalid, "Nan in summary histogram for: "));
@@ -154,7 +154,7 @@ std::vector<uint8_t> PixelsOf(const ImageValue& value) {
   return pixels;
 }
 
-TEST_F(SummaryKernelsTest, BytesAreShownAsTheyAre) {
+TEST_F(SummaryKernelsTest, ByteImagesAreNotScaled) {
   for (const int64_t channels : {1, 3, 4}) {
     Tensor images(DT_UINT8, TensorShape({2, 2, 3, channels}));
     auto bytes = images.mutable_flat<uint8_t>();
@@ -246,7 +246,7 @@ TEST_F(SummaryKernelsTest, PixelsThatAreNotFiniteGetTheBadColor) {
               StatusIs(kInvalid, "got depth = 3, bad_color.size = 2"));
 }
 
-TEST_F(SummaryKernelsTest, WhatIsNoImageIsRefused) {
+TEST_F(SummaryKernelsTest, NonImagesAreRejected) {
   const auto run = [&](const TensorShape& shape, AttrMap attrs = {}) {
     return Run("ImageSummary", {Text("i"), Tensor(DT_UINT8, shape)},
                std::move(attrs));
@@ -311,7 +311,7 @@ TEST_F(SummaryKernelsTest, BothAudioOpsAreTheSame) {
               ElementsAre("a/audio/0", "a/audio/1"));
 }
 
-TEST_F(SummaryKernelsTest, WhatIsNoSoundIsRefused) {
+TEST_F(SummaryKernelsTest, InvalidAudioIsRejected) {
   const auto run = [&](const TensorShape& shape, const Tensor& rate) {
     return Run("AudioSummaryV2", {Text("a"), Tensor(DT_FLOAT, shape), rate});
   };
@@ -335,7 +335,7 @@ TEST_F(SummaryKernelsTest, WhatIsNoSoundIsRefused) {
 
 // ---- TensorSummary, MergeSummary ----
 
-TEST_F(SummaryKernelsTest, TensorsAreKept) {
+TEST_F(SummaryKernelsTest, TensorSummaryKeepsItsTensor) {
   const Tensor tensor = Tensor::Vector<int32_t>({3, 3, 3});
   ASSERT_OK_AND_ASSIGN(const Summary old, Run("TensorSummary", {tensor}));
   EXPECT_THAT(TagsOf(old), ElementsAre(""));
@@ -376,7 +376,7 @@ TEST_F(SummaryKernelsTest, SummariesAreMerged) {
               StatusIs(kInvalid, "Could not parse one of the summary inputs"));
 }
 
-TEST_F(SummaryKernelsTest, AllAreScalars) {
+TEST_F(SummaryKernelsTest, SummariesAreScalars) {
   for (const char* op : {"ScalarSummary", "HistogramSummary", "ImageSummary"}) {
     ASSERT_OK_AND_ASSIGN(
         const auto shapes,

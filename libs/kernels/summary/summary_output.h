@@ -1,4 +1,4 @@
-// What the kernels of summaries share: their tag, and their output.
+// Tags and outputs of the summary kernels.
 #ifndef WEFT_LIBS_KERNELS_SUMMARY_SUMMARY_OUTPUT_H_
 #define WEFT_LIBS_KERNELS_SUMMARY_SUMMARY_OUTPUT_H_
 
@@ -16,7 +16,7 @@
 
 namespace weft {
 
-// The string of input `i`, a scalar; `name` is how TensorFlow's error calls it:
+// The string of input `i`, a scalar; `name` is its name in TensorFlow's error:
 // "tags must be scalar".
 inline absl::StatusOr<std::string> ScalarText(const OpKernelContext& context,
                                               int i, absl::string_view name) {
@@ -26,9 +26,9 @@ inline absl::StatusOr<std::string> ScalarText(const OpKernelContext& context,
       name, " must be scalar, but its shape is ", input.shape().ToString()));
 }
 
-// Charges a value of a summary whose texts and tensors have `bytes`: they are
-// in the summary, in its message, and in the message's bytes.
-// RESOURCE_EXHAUSTED where there is no memory for them.
+// Charges a value of a summary whose strings and tensors have `bytes`: they are
+// in the summary, in its message, and in the message's bytes. Returns
+// RESOURCE_EXHAUSTED without memory for them.
 inline absl::Status ChargeValue(HeapCharge& charge, size_t bytes) {
   constexpr size_t kCopies = 3;
   RETURN_IF_ERROR(charge.AddObjects(kCopies, bytes));
@@ -47,13 +47,13 @@ inline absl::Status SetSummary(OpKernelContext& context,
   std::string bytes = summary::SerializeSummary(summary);
   if (bytes.empty() && !summary.value.empty()) {
     return absl::InvalidArgumentError(
-        "the summary would have more than 2 GiB, which no message can");
+        "the summary exceeds 2 GiB, the maximum size of a message");
   }
   return SetSummary(context, std::move(bytes));
 }
 
-// "TAG/image/3" of TAG and "image"; without the number where at most one is
-// asked for.
+// "TAG/image/3" from TAG and "image"; without the number if at most one is
+// requested.
 inline std::string NumberedTag(absl::string_view tag, absl::string_view kind,
                                int64_t most, int64_t number) {
   std::string result = absl::StrCat(tag, "/", kind);

@@ -51,7 +51,7 @@ class TensorSummaryV2Kernel : public OpKernel {
   }
 };
 
-// Works on messages, so that what is not known here of a summary stays.
+// Works on messages, so that unknown fields of a summary are kept.
 class MergeSummaryKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -70,11 +70,11 @@ class MergeSummaryKernel : public OpKernel {
  private:
   static absl::Status TooLarge() {
     return absl::InvalidArgumentError(
-        "the summaries have more than 2 GiB together, which no message can");
+        "the merged summaries exceed 2 GiB, the maximum size of a message");
   }
 
-  // One input may come any number of times, so that its values are charged
-  // before they are added.
+  // An input may occur any number of times, so its values are charged before
+  // they are added.
   struct Merged {
     explicit Merged(Allocator& allocator) : charge(allocator) {}
 
@@ -95,7 +95,7 @@ class MergeSummaryKernel : public OpKernel {
       if (bytes > kMostBytes - size) return TooLarge();
       size += bytes;
       RETURN_IF_ERROR(ChargeValue(charge, bytes));
-      // TensorSummary's have none.
+      // Values of TensorSummary have no tags.
       if (!value.tag().empty() && !tags.insert(value.tag()).second) {
         return absl::InvalidArgumentError(absl::StrCat(
             "Duplicate tag ", value.tag(), " found in summary inputs"));

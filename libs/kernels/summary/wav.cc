@@ -17,7 +17,7 @@ constexpr uint32_t kBytesPerSample = 2;
 constexpr uint32_t kFormatBytes = 16;
 constexpr uint64_t kHeaderBytes = 44;
 
-// The machine is little-endian, as the format is.
+// The machine is little-endian, like the format.
 template <typename T>
 void AppendTo(std::string& bytes, T value) {
   bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
@@ -70,7 +70,7 @@ absl::StatusOr<std::string> EncodeWav(absl::Span<const float> samples,
   AppendTo(wav, kPcm);
   AppendTo(wav, static_cast<uint16_t>(num_channels));
   AppendTo(wav, rate);
-  // Of many fast channels it does not fit: the field has its low bits, as in
+  // With many fast channels it overflows: the field has its low bits, as in
   // TensorFlow's files.
   AppendTo(wav, rate * frame_bytes);
   AppendTo(wav, static_cast<uint16_t>(frame_bytes));

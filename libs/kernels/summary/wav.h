@@ -1,5 +1,6 @@
-// Sounds as WAV files: 16 bits a sample, not compressed (Microsoft's
-// "Multimedia Programming Interface and Data Specifications 1.0", 1991).
+// EncodeWav encodes audio as WAV files: uncompressed, 16 bits per sample
+// (Microsoft's "Multimedia Programming Interface and Data Specifications 1.0",
+// 1991).
 //
 // Functions without state.
 #ifndef WEFT_LIBS_KERNELS_SUMMARY_WAV_H_
@@ -13,10 +14,10 @@
 
 namespace weft {
 
-// `samples`: frame by frame, each with a sample for every channel, from -1 to
-// 1: what is beyond is cut, NaN is silence. INVALID_ARGUMENT where there are no
-// channels, the header has no room for their number, the rate or the size, or
-// samples are left over after the last frame.
+// `samples` are frame by frame, each with a sample for every channel, from -1
+// to 1. Values beyond are clipped; NaN is silence. Returns INVALID_ARGUMENT
+// without channels, if their number, the rate or the size exceeds the header's
+// fields, or if the last frame is incomplete.
 absl::StatusOr<std::string> EncodeWav(absl::Span<const float> samples,
                                       int64_t num_channels,
                                       int64_t sample_rate);

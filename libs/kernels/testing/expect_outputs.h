@@ -1,4 +1,4 @@
-// ExpectOutputs: what an op gives, to the bit, for tests of kernels.
+// ExpectOutputs compares an op's outputs bitwise, for tests of kernels.
 #ifndef WEFT_LIBS_KERNELS_TESTING_EXPECT_OUTPUTS_H_
 #define WEFT_LIBS_KERNELS_TESTING_EXPECT_OUTPUTS_H_
 

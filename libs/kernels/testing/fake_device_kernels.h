@@ -1,6 +1,6 @@
-// Kernels of a FakeDevice (libs/device/testing/fake_device.h): the CPU's, for
-// what CUDA's GPUs have kernels for, launched on it. What lies in host memory
-// is what TensorFlow has there (libs/kernels/tensorflow_gpu_memory.h).
+// Kernels of a FakeDevice (libs/device/testing/fake_device.h): the CPU kernels
+// of the ops that have CUDA kernels, launched on the device. Arguments are in
+// host memory as in TensorFlow (libs/kernels/tensorflow_gpu_memory.h).
 #ifndef WEFT_LIBS_KERNELS_TESTING_FAKE_DEVICE_KERNELS_H_
 #define WEFT_LIBS_KERNELS_TESTING_FAKE_DEVICE_KERNELS_H_
 
@@ -8,7 +8,7 @@
 
 namespace weft {
 
-// From what `registry` has for "CPU" by now.
+// Based on the "CPU" kernels in `registry` so far.
 void RegisterFakeDeviceKernels(KernelRegistry& registry);
 
 }  // namespace weft

@@ -1,13 +1,12 @@
-// KernelTestHarness: runs one op on one CPU device, without an executor, so
-// that a kernel can be tested alone.
+// KernelTestHarness runs one op on one CPU device, without an executor, to test
+// a kernel alone.
 //
 //   KernelTestHarness harness(RegisterMathKernels);
 //   auto outputs = harness.Run("Add", {a, b});           // StatusOr<Tensors>
 //   auto sum = harness.Run("Sum", {x, axes}, {{"keep_dims", true}});
 //
-// Inputs come from nodes whose shapes are unknown while the graph is built, so
-// what is refused is refused by the kernel. Use InferShapes for shape
-// functions.
+// Shapes of the inputs are unknown while the graph is built, so errors come
+// from the kernel. Use InferShapes for shape functions.
 //
 // Threads: one at a time; kernels get a real scheduler.
 #ifndef WEFT_LIBS_KERNELS_TESTING_KERNEL_TEST_HARNESS_H_
@@ -35,8 +34,8 @@
 
 namespace weft {
 
-// One input of the op under test: a tensor, or a variable where the op takes a
-// reference.
+// One input of the op under test: a tensor, or a variable for a reference
+// input.
 struct KernelInput {
   KernelInput(Tensor value) : tensor(std::move(value)) {}  // NOLINT
   KernelInput(std::shared_ptr<Variable> v)                 // NOLINT
@@ -45,11 +44,11 @@ struct KernelInput {
   std::shared_ptr<Variable> variable;
 };
 
-// What a shape function is told of one input.
+// ShapeInput is the knowledge about one input that a shape function gets.
 struct ShapeInput {
   ShapeInput(DataType type, PartialShape known)  // NOLINT
       : dtype(type), shape(std::move(known)) {}
-  // A value that is known while the graph is built.
+  // A value known while the graph is built.
   ShapeInput(Tensor value)  // NOLINT
       : dtype(value.dtype()), shape(value.shape()), constant(value) {}
   DataType dtype;
@@ -59,33 +58,33 @@ struct ShapeInput {
 
 class KernelTestHarness {
  public:
-  // `register_kernels` is one family's, or RegisterStandardKernels. The ops are
-  // all standard ops.
+  // `register_kernels` registers one family, or all: RegisterStandardKernels.
+  // The ops are the standard ops.
   explicit KernelTestHarness(
       const std::function<void(KernelRegistry&)>& register_kernels);
   ~KernelTestHarness();
 
-  // The op's outputs. Lists of inputs are flattened; attrs that follow from the
-  // inputs may be left out. Inputs that the caller has moved in may be
-  // forwarded. A dead output comes back uninitialised.
+  // Returns the op's outputs. Lists of inputs are flattened; attrs that follow
+  // from the inputs may be left out. Inputs moved in by the caller may be
+  // forwarded. A dead output is returned uninitialized.
   absl::StatusOr<std::vector<Tensor>> Run(absl::string_view op,
                                           std::vector<KernelInput> inputs,
                                           AttrMap attrs = {});
 
-  // The same for an op with exactly one output.
+  // Like Run, for an op with exactly one output.
   absl::StatusOr<Tensor> RunOne(absl::string_view op,
                                 std::vector<KernelInput> inputs,
                                 AttrMap attrs = {});
 
-  // Shapes of the op's outputs as its shape function says.
+  // The shapes that the op's shape function infers.
   absl::StatusOr<std::vector<PartialShape>> InferShapes(
       absl::string_view op, std::vector<ShapeInput> inputs, AttrMap attrs = {});
 
-  // The op's only output where it follows from constants.
+  // The op's only output, if it follows from constants.
   absl::StatusOr<std::optional<Tensor>> ConstantValue(
       absl::string_view op, std::vector<ShapeInput> inputs, AttrMap attrs = {});
 
-  // A kernel that stays, with its own state, to be run several times.
+  // A kernel with its own state that can be run several times.
   class Kernel;
   absl::StatusOr<std::unique_ptr<Kernel>> Make(
       absl::string_view op, const std::vector<DataType>& input_types,
@@ -99,22 +98,22 @@ class KernelTestHarness {
   ResourceManager& step_resources() { return step_resources_; }
   Rendezvous& rendezvous() { return rendezvous_; }
   Cancellation& cancellation() { return *cancellation_; }
-  // What is run from now on is of another step, which nobody has cancelled.
+  // Later runs belong to a new step, which is not cancelled.
   void NewStep();
-  // What kernels reach files through from now on; it outlives the harness. The
-  // machine's until then.
+  // Sets the file system of kernels, which must outlive the harness. Default:
+  // that of the machine.
   void set_file_system(FileSystem& files) { step_.file_system = &files; }
-  // Where kernels have memory from, from now on; it outlives what they make.
-  // The device's until then.
+  // Sets the allocator of kernels, which must outlive the allocated tensors.
+  // Default: that of the device.
   void set_allocator(Allocator& allocator) { step_.allocator = &allocator; }
-  // Whose threads kernels use from now on; it outlives the harness.
+  // Sets the scheduler of kernels, which must outlive the harness.
   void set_scheduler(Scheduler& scheduler) { step_.scheduler = &scheduler; }
-  // What kernels that are made from now on call functions with; outlives the
-  // harness. None until then.
+  // Sets the function runtime of kernels created later; it must outlive the
+  // harness. Default: none.
   void set_functions(FunctionRuntime* functions) { functions_ = functions; }
-  // What is the same for all kernels of the step.
+  // The environment shared by all kernels of the step.
   const StepContext& step() const { return step_; }
-  // What kernels do from now on where a variable is locked.
+  // Sets what kernels do if a variable is locked.
   void set_when_locked(WhenLocked when) { when_locked_ = when; }
 
  private:
@@ -140,14 +139,14 @@ class KernelTestHarness {
 
 class KernelTestHarness::Kernel {
  public:
-  // Made by the harness, which must outlive it.
+  // Created by the harness, which must outlive it.
   Kernel(KernelTestHarness& harness, std::unique_ptr<Graph> graph,
          const Node& node, std::unique_ptr<OpKernel> kernel);
 
   absl::StatusOr<std::vector<Tensor>> Run(std::vector<KernelInput> inputs);
-  // From now on as where nobody takes the outputs.
+  // Marks all outputs as unused in later runs.
   void RequireNothing() { outputs_not_required_ = ~uint64_t{0}; }
-  // Slots of the caller's own, for tests of references and dead values.
+  // Runs with slots of the caller, for tests of references and dead values.
   absl::Status RunSlots(absl::Span<Slot> inputs, absl::Span<Slot> outputs);
   const Node& node() const { return node_; }
   OpKernel& kernel() { return *kernel_; }

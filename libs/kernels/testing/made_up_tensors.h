@@ -1,4 +1,4 @@
-// MadeUpTensors: numbers that a seed draws, for tests of kernels.
+// MadeUpTensors generates random tensors from a seed, for tests of kernels.
 #ifndef WEFT_LIBS_KERNELS_TESTING_MADE_UP_TENSORS_H_
 #define WEFT_LIBS_KERNELS_TESTING_MADE_UP_TENSORS_H_
 
@@ -11,7 +11,7 @@
 
 namespace weft {
 
-// A fixture may be one: each of its tests draws from a seed of its own.
+// A fixture may derive from it: each test then has its own seed.
 class MadeUpTensors {
  public:
   int64_t Draw(int64_t low, int64_t high) {
@@ -34,7 +34,7 @@ class MadeUpTensors {
   const std::unique_ptr<Random> random_ = NewSeededRandom(7);
 };
 
-// As an op takes a shape.
+// Sizes in the form that ops take as a shape.
 inline Tensor SizesOf(const TensorShape& shape) {
   Tensor sizes(DT_INT32, {shape.rank()});
   for (int i = 0; i < shape.rank(); ++i) {

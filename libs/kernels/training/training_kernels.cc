@@ -1,8 +1,7 @@
-// The kernels that apply an optimizer's rule to a variable and its slots, in
-// both variable families, to all elements or to some rows. Everything happens
-// in one pass, under the locks of all variables at once, and in place but where
-// somebody holds the value of a variable: all elements are written elsewhere
-// then.
+// Kernels that apply an optimizer's rule to a variable and its slots, for both
+// kinds of variables, and for all elements or some rows. Everything happens in
+// one pass, under the locks of all variables, and in place, unless the value of
+// a variable is held elsewhere: its elements are then written to new memory.
 #include "libs/kernels/training/training_kernels.h"
 
 #include <algorithm>
@@ -27,11 +26,11 @@
 namespace weft {
 namespace {
 
-// Where an op has its inputs, by the names of its definition.
+// The positions of an op's inputs, from the names in its definition.
 struct ApplyInputs {
   std::vector<std::string> names;
   int gradient = -1;
-  int indices = -1;  // -1: the gradient is dense
+  int indices = -1;  // -1: dense gradient
 
   explicit ApplyInputs(const OpDef& op) {
     for (const ArgDef& input : op.inputs) {
@@ -49,7 +48,7 @@ struct ApplyInputs {
   }
 };
 
-// `gradient` holds a row of `var` for each of `indices`.
+// `gradient` must have a row of `var` for each of `indices`.
 absl::Status CheckSparse(const TensorShape& var, const Tensor& gradient,
                          const Tensor& indices) {
   RETURN_IF_ERROR(CheckGradientOfRows(var, gradient.shape(), indices.shape()));
@@ -62,18 +61,18 @@ absl::Status CheckSparse(const TensorShape& var, const Tensor& gradient,
   return absl::OkStatus();
 }
 
-// Changes n elements of each of the variables, given those of the gradient;
-// all are floats or all are doubles.
+// Changes n elements of each variable with those of the gradient; all are
+// floats or all are doubles.
 using StepLoop = absl::FunctionRef<void(void* const* variables,
                                         const void* gradient, int64_t n)>;
 
-// No rule has more variables.
+// The maximum number of variables of a rule.
 constexpr int kMaxVariables = 4;
 
-// Some rows of a table, none of them twice; it may take one for another.
+// A set of distinct rows of a table; may have false positives.
 class DifferentRows {
  public:
-  // False if it is among them, or may be.
+  // Returns false if the row is, or may be, in the set.
   bool Add(int64_t row) {
     constexpr uint64_t kGoldenRatio = 0x9e3779b97f4a7c15;
     const uint64_t hash = static_cast<uint64_t>(row) * kGoldenRatio >> 54;
@@ -88,7 +87,7 @@ class DifferentRows {
   std::array<uint64_t, 1024 / 64> bits_ = {};
 };
 
-// What is the same for all rules and types; RuleKernel adds the rule.
+// The base for all rules and types; RuleKernel adds the rule.
 class ApplyKernel : public OpKernel {
  public:
   absl::Status Compute(OpKernelContext& context) final {
@@ -166,7 +165,7 @@ class ApplyKernel : public OpKernel {
         context.when_locked());
   }
 
-  // The memory of the variables, which have one shape.
+  // The memory of the variables, which have the same shape.
   using Memory = std::array<char*, kMaxVariables>;
 
   absl::Status ApplyToElements(
@@ -192,8 +191,8 @@ class ApplyKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  // Copies what lies elsewhere, as much at once as stays in the cache, and
-  // changes the copy.
+  // Copies values that are held elsewhere, in blocks that fit into the cache,
+  // and changes the copies.
   void CopyAndLoop(const StepLoop& loop,
                    const std::array<const char*, kMaxVariables>& from,
                    const Memory& to, const char* gradient, int64_t begin,
@@ -240,8 +239,8 @@ class ApplyKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  // Rows so short that to call the loop takes longer than what it does. False:
-  // they are longer.
+  // For rows so short that calling the loop would take longer than its work.
+  // Returns false for longer rows.
   bool ApplyToShortRows(int64_t row, const Tensor& indices,
                         const StepLoop& loop, const Memory& v,
                         const char* g) const {
@@ -260,8 +259,7 @@ class ApplyKernel : public OpKernel {
     }
   }
 
-  // Changes copies of rows of kBytes, side by side, as many at once as are
-  // different rows.
+  // Changes copies of distinct rows of kBytes, side by side.
   template <int64_t kBytes>
   void ApplyTogether(int64_t row, const Tensor& indices, const StepLoop& loop,
                      const Memory& v, const char* g) const {
@@ -306,7 +304,7 @@ class ApplyKernel : public OpKernel {
     }
   }
 
-  // The same for types that are computed with as floats.
+  // For types that are computed as floats.
   template <typename T>
   void LoopWide(const StepLoop& loop, const std::array<void*, kMaxVariables>& v,
                 const void* g, int64_t n) const {
@@ -333,11 +331,11 @@ class ApplyKernel : public OpKernel {
   const DataType type_;
   const int variables_;
   const absl::Span<const char* const> scalar_names_;
-  absl::InlinedVector<int, 6> scalars_at_;  // which inputs they are
+  absl::InlinedVector<int, 6> scalars_at_;  // positions of scalar inputs
   std::array<VariableLookup, kMaxVariables> lookups_;
 };
 
-// A scalar input as what the rule computes with.
+// A scalar input in the type used for computation.
 template <typename W>
 W ScalarAs(const Tensor& tensor) {
   switch (tensor.dtype()) {
@@ -396,7 +394,7 @@ absl::StatusOr<std::unique_ptr<OpKernel>> MakeRuleKernel(
   return std::make_unique<RuleKernel<Rule, W>>(construction, type);
 }
 
-// Of the kernels of a rule; those on sparse gradients are null where it has
+// The names of a rule's ops; those for sparse gradients are null if there are
 // none.
 struct OpNames {
   const char* on_reference;

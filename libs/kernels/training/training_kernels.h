@@ -1,4 +1,4 @@
-// The training family of kernels: one step of each optimizer on a variable.
+// Registration of the kernels that apply one optimizer step to a variable.
 #ifndef WEFT_LIBS_KERNELS_TRAINING_TRAINING_KERNELS_H_
 #define WEFT_LIBS_KERNELS_TRAINING_TRAINING_KERNELS_H_
 

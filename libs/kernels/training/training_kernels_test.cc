@@ -318,7 +318,7 @@ void TrainingKernelsTest::CheckRule(const RuleCase& rule, bool is_resource,
   }
 }
 
-TEST_F(TrainingKernelsTest, EveryRuleInEveryForm) {
+TEST_F(TrainingKernelsTest, EveryRuleMatchesItsReference) {
   for (const RuleCase& rule : RuleCases()) {
     for (const bool is_resource : {false, true}) {
       for (const bool is_sparse : {false, true}) {
@@ -357,9 +357,9 @@ TEST_F(TrainingKernelsTest, UpdatesHappenInPlace) {
   EXPECT_TRUE(SameBits(after, Floats({2}, {0, 1})));
 }
 
-// Whoever holds a value keeps it as it was, and the new one has the bits that
-// it would have in place; of any size, and whichever of the variables are held.
-TEST_F(TrainingKernelsTest, AValueThatIsHeldIsWrittenElsewhere) {
+// A tensor read before keeps its value, and the new value has the bits that it
+// would have in place: at any size, whichever of the variables were read.
+TEST_F(TrainingKernelsTest, HeldValueIsWrittenToNewMemory) {
   const auto numbers = [](int64_t size, float scale) {
     Tensor result(DT_FLOAT, {size});
     for (int64_t i = 0; i < size; ++i) {
@@ -396,7 +396,7 @@ TEST_F(TrainingKernelsTest, AValueThatIsHeldIsWrittenElsewhere) {
 
 // A sparse update costs who reads snapshots of a table and its slot those rows'
 // chunks.
-TEST_F(TrainingKernelsTest, SparseUpdatesLeaveSnapshotsTheirOtherChunks) {
+TEST_F(TrainingKernelsTest, SparseUpdatesCopyOnlyTheirSnapshotChunks) {
   constexpr int64_t kRow = ChunkSnapshot::kChunkBytes / sizeof(float);
   std::vector<KernelInput> inputs;
   for (const char* name : {"v", "accum"}) {
@@ -419,7 +419,7 @@ TEST_F(TrainingKernelsTest, SparseUpdatesLeaveSnapshotsTheirOtherChunks) {
 }
 
 // More of them than are turned into floats and back at a time.
-TEST_F(TrainingKernelsTest, ManyValuesOfSixteenBits) {
+TEST_F(TrainingKernelsTest, LongBfloat16UpdatesAreExact) {
   constexpr int kSize = 600;
   Tensor value(DT_BFLOAT16, {kSize});
   Tensor gradient(DT_BFLOAT16, {kSize});
@@ -436,7 +436,7 @@ TEST_F(TrainingKernelsTest, ManyValuesOfSixteenBits) {
   EXPECT_TRUE(SameBits(*v.variable->Read(), expected));
 }
 
-TEST_F(TrainingKernelsTest, RowsThatOccurTwiceCountTwice) {
+TEST_F(TrainingKernelsTest, RepeatedRowsAreAppliedTwice) {
   KernelInput v = MakeVariable("v", Floats({2, 1}, {0, 0}), false);
   KernelInput accum = MakeVariable("a", Floats({2, 1}, {0, 0}), false);
   ASSERT_OK(
@@ -497,7 +497,7 @@ void TrainingKernelsTest::CheckRowsOneByOne(int64_t width) {
   }
 }
 
-TEST_F(TrainingKernelsTest, RowsAreChangedAsIfOneByOne) {
+TEST_F(TrainingKernelsTest, RowsAreUpdatedAsIfOneByOne) {
   for (const int64_t width : {1, 2, 3, 4, 5, 17}) {
     CheckRowsOneByOne<float>(width);
     CheckRowsOneByOne<double>(width);
@@ -542,7 +542,7 @@ TEST_F(TrainingKernelsTest, BadArgumentsAreRefused) {
 }
 
 // TensorFlow's dense ops take any numbers, its sparse ones do not.
-TEST_F(TrainingKernelsTest, SparseFtrlRefusesScalarsThatCannotBe) {
+TEST_F(TrainingKernelsTest, SparseFtrlRejectsInvalidScalars) {
   struct Bad {
     int input;  // among lr, l1, l2, l2_shrinkage, lr_power
     float value;
@@ -604,7 +604,7 @@ TEST_F(TrainingKernelsTest, DenseFtrlOfZerosIsZero) {
   }
 }
 
-TEST_F(TrainingKernelsTest, ProximalAdagradNeedsARate) {
+TEST_F(TrainingKernelsTest, ProximalAdagradNeedsAPositiveRate) {
   const Tensor ones = Floats({1, 1}, {1});
   for (const float rate : {0.0f, -1.0f}) {
     const KernelInput lr = Tensor::Scalar(rate), l = Tensor::Scalar(0.0f);
@@ -629,7 +629,7 @@ TEST_F(TrainingKernelsTest, UninitializedVariablesAreNamed) {
       StatusIs(absl::StatusCode::kFailedPrecondition, "uninitialized value w"));
 }
 
-TEST_F(TrainingKernelsTest, NothingOfACancelledStepLands) {
+TEST_F(TrainingKernelsTest, CancelledStepChangesNoState) {
   KernelInput v = MakeVariable("v", Floats({1}, {1}), false);
   harness_.cancellation().Cancel(absl::AbortedError("over"));
   EXPECT_THAT(harness_.Run("ApplyGradientDescent",

@@ -1,17 +1,17 @@
-// The rules of optimizers: how an op's attributes and scalar inputs become a
-// step of training_steps.h, and the loop that takes it.
+// The rules of optimizers: they turn an op's attributes and scalar inputs into
+// a step of training_steps.h, and run the loop over it.
 //
-// A rule R<T>, T float or double, has
-//   kVariables       how many variables it changes, the slots included
-//   kScalars         names of the op's inputs that are scalars
+// A rule R<T>, with T float or double, has
+//   kVariables       the number of variables it changes, including slots
+//   kScalars         names of the op's scalar inputs
 //   R(construction)  reads its attributes
 //   Set(scalars)     takes the scalars' values, in the order of kScalars
-//   Check()          optionally, INVALID_ARGUMENT for scalars that all its ops
-//                    refuse
-//   CheckSparse()    optionally, the same for the sparse ops alone; the dense
-//                    ones compute what comes of them
+//   Check()          optional; INVALID_ARGUMENT for scalars that all its ops
+//                    reject
+//   CheckSparse()    optional; the same for the sparse ops alone. The dense ops
+//                    compute with such scalars
 //   Loop(v, g, n)    changes n elements of v[0 .. kVariables), the variable and
-//                    its slots in the op's order, given those of the gradient
+//                    its slots in the op's order, with the gradient's elements
 #ifndef WEFT_LIBS_KERNELS_TRAINING_TRAINING_RULES_H_
 #define WEFT_LIBS_KERNELS_TRAINING_TRAINING_RULES_H_
 
@@ -28,7 +28,7 @@
 
 namespace weft {
 
-// What the rules with one loop have in common.
+// The base of rules with one loop.
 template <typename T, typename Step,
           TrainingLoop<T, Step> TrainingLoops<T>::*kLoop>
 class StepRule {
@@ -195,7 +195,7 @@ class CenteredRMSPropRule
   }
 };
 
-// What the rules of Ftrl have in common.
+// The base of the Ftrl rules.
 template <typename T>
 class FtrlBase {
  public:
@@ -296,7 +296,7 @@ class ProximalAdagradRule
   }
 };
 
-// Dual averaging: the variable follows from the sums of all gradients.
+// Dual averaging: the variable is a function of the sums of all gradients.
 template <typename T>
 class AdagradDARule
     : public StepRule<T, AdagradDAStep<T>, &TrainingLoops<T>::adagrad_da> {
@@ -313,7 +313,7 @@ class AdagradDARule
   }
 };
 
-// Momentum as Keras has it: the rate is part of what is accumulated.
+// Keras's momentum: the learning rate is part of the accumulated value.
 template <typename T>
 class KerasMomentumRule {
  public:
@@ -338,7 +338,7 @@ class KerasMomentumRule {
   std::array<T, 2> scalars_ = {};
 };
 
-// Adam that divides by the largest of the second moments so far.
+// Adam divided by the maximum of the second moments so far.
 template <typename T>
 class AmsgradRule {
  public:
@@ -367,8 +367,8 @@ class AmsgradRule {
   T alpha_ = 0, beta1_ = 0, beta2_ = 0, epsilon_ = 0;
 };
 
-// What AddSign and PowerSign have in common: whether the gradient agrees with
-// the mean of those before it.
+// The base of AddSign and PowerSign, which depend on whether the gradient
+// agrees with the mean of earlier gradients.
 template <typename T>
 class SignRule {
  public:
@@ -377,7 +377,7 @@ class SignRule {
   explicit SignRule(const OpKernelConstruction&) {}
 
  protected:
-  // Takes the gradient into the mean; 1, 0 or -1 times `sign_decay`.
+  // Adds the gradient to the mean; returns 1, 0 or -1 times `sign_decay`.
   static T Agreement(T& mean, T g, T beta, T sign_decay) {
     mean = mean * beta + g * (T(1) - beta);
     const auto sign = [](T x) { return T((x > T(0)) - (x < T(0))); };

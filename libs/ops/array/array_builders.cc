@@ -3,8 +3,8 @@
 namespace weft::ops {
 namespace {
 
-// All outputs of a node; after an error `count` null ones, so that callers may
-// index what they asked for.
+// All outputs of a node, or `count` null ones after an error, so that callers
+// may index them.
 std::vector<Output> Outputs(const Node* node, int64_t count) {
   std::vector<Output> outputs;
   for (int64_t i = 0; i < count; ++i) {

@@ -1,4 +1,4 @@
-// Array ops that make values or pass them on. The rest of the family is in
+// Array ops that create or forward values. The rest of the family is in
 // array_*_ops.cc.
 #include <algorithm>
 #include <cstdint>
@@ -126,8 +126,8 @@ absl::Status OneHotShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// Of a larger type there are fewer elements: those of the last dimension become
-// one. Of a smaller type there is one dimension more.
+// For a larger type, the elements of the last dimension become one. For a
+// smaller type, a dimension is added.
 absl::Status BitcastShape(InferenceContext& c) {
   const auto from = static_cast<int64_t>(DataTypeSize(c.input_type(0)));
   const auto to = static_cast<int64_t>(DataTypeSize(c.output_type(0)));

@@ -1,12 +1,12 @@
 // Builders of the array family: functions that add one node each, named as in
-// TensorFlow's C++ API (tensorflow::ops), with optional attributes as a struct:
+// TensorFlow's C++ API (tensorflow::ops). Optional attributes are a struct:
 //
 //   Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {-1, 784}});
 //   Output y = ops::Reshape(root, x, {-1, 28, 28});
 //   std::vector<Output> halves = ops::Split(root, 0, y, 2);
 //
-// Errors stick to the scope (see libs/ops/scope.h); the outputs are null then,
-// and lists of outputs have their full length. Threads: as the scope's.
+// Errors stick to the scope (see libs/ops/scope.h). Outputs are then null, and
+// lists of outputs have their full length. Threads: as for the scope.
 #ifndef WEFT_LIBS_OPS_ARRAY_ARRAY_OPS_H_
 #define WEFT_LIBS_OPS_ARRAY_ARRAY_OPS_H_
 
@@ -21,11 +21,11 @@
 
 namespace weft::ops {
 
-// ---- Values from nowhere, and from outside ----
+// ---- Constants, placeholders ----
 
-// A value; an output is returned as it is.
+// A Const for a value; an output is returned unchanged.
 Output Const(const Scope& scope, const Input& value);
-// The values in `shape`, which must hold as many.
+// The values in `shape`, which must have as many elements.
 template <typename T>
 Output Const(const Scope& scope, std::initializer_list<T> values,
              const TensorShape& shape) {
@@ -46,7 +46,7 @@ Output Placeholder(const Scope& scope, DataType dtype,
 Output PlaceholderWithDefault(const Scope& scope, const Input& input,
                               const PartialShape& shape);
 
-// ---- The same value, marked ----
+// ---- Identity ops ----
 
 Output Identity(const Scope& scope, const Input& input);
 std::vector<Output> IdentityN(const Scope& scope, const InputList& input);
@@ -98,7 +98,7 @@ Output OneHot(const Scope& scope, const Input& indices, const Input& depth,
               const Input& on_value, const Input& off_value,
               const OneHotAttrs& attrs = {});
 
-// ---- Joining and cutting ----
+// ---- Concatenation and splitting ----
 
 // ConcatV2.
 Output Concat(const Scope& scope, const InputList& values, const Input& axis);
@@ -129,12 +129,12 @@ Output MirrorPad(const Scope& scope, const Input& input, const Input& paddings,
 Output MirrorPadGrad(const Scope& scope, const Input& input,
                      const Input& paddings, absl::string_view mode);
 
-// ---- Parts ----
+// ---- Slices ----
 
 Output Slice(const Scope& scope, const Input& input, const Input& begin,
              const Input& size);
 
-// Bit i speaks of dimension i of the specification.
+// Bit i refers to dimension i of the specification.
 struct StridedSliceAttrs {
   int64_t begin_mask = 0;
   int64_t end_mask = 0;
@@ -169,8 +169,8 @@ Output InvertPermutation(const Scope& scope, const Input& x);
 // ReverseV2.
 Output Reverse(const Scope& scope, const Input& tensor, const Input& axis);
 
-// Elements move by `shift` places along `axis`, each a scalar or a vector; what
-// is pushed out comes in at the other end.
+// Moves elements by `shift` positions along `axis`, each a scalar or a vector;
+// elements shifted out at one end reappear at the other.
 Output Roll(const Scope& scope, const Input& input, const Input& shift,
             const Input& axis);
 
@@ -222,8 +222,9 @@ Output Diag(const Scope& scope, const Input& diagonal);
 Output DiagPart(const Scope& scope, const Input& input);
 Output MatrixDiag(const Scope& scope, const Input& diagonal);
 Output MatrixDiagPart(const Scope& scope, const Input& input);
-// A band of diagonals: `k` is one, or the lowest and the highest. `align` says
-// on which side rows of shorter ones above and below the main one are filled.
+// A band of diagonals. `k` is one diagonal, or the lowest and the highest.
+// `align` selects the side on which shorter diagonals above and below the main
+// one are padded.
 Output MatrixDiagV3(const Scope& scope, const Input& diagonal, const Input& k,
                     const Input& num_rows, const Input& num_cols,
                     const Input& padding_value,
@@ -232,10 +233,10 @@ Output MatrixDiagPartV3(const Scope& scope, const Input& input, const Input& k,
                         const Input& padding_value,
                         const std::string& align = "RIGHT_LEFT");
 
-// The main diagonals, as MatrixDiagPart gives them.
+// Sets the main diagonals, in the format of MatrixDiagPart.
 Output MatrixSetDiag(const Scope& scope, const Input& input,
                      const Input& diagonal);
-// A band of diagonals, as MatrixDiagPartV3 gives it; see there.
+// Sets a band of diagonals, in the format of MatrixDiagPartV3.
 Output MatrixSetDiagV3(const Scope& scope, const Input& input,
                        const Input& diagonal, const Input& k,
                        const std::string& align = "RIGHT_LEFT");
@@ -268,14 +269,15 @@ Output SparseSegmentMean(const Scope& scope, const Input& data,
                          const Input& indices, const Input& segment_ids);
 Output SparseSegmentSqrtN(const Scope& scope, const Input& data,
                           const Input& indices, const Input& segment_ids);
-// The gradients of the three above; output_dim0: rows of `data`.
+// Gradients of the three ops above; output_dim0 is the number of rows of
+// `data`.
 Output SparseSegmentSumGrad(const Scope& scope, const Input& grad,
                             const Input& indices, const Input& segment_ids,
                             const Input& output_dim0);
 Output SparseSegmentMeanGrad(const Scope& scope, const Input& grad,
                              const Input& indices, const Input& segment_ids,
                              const Input& output_dim0);
-// The rows that are not zero, and which these are.
+// The nonzero rows, and their indices.
 struct SparseSegmentGradV2Outputs {
   Output output;
   Output sorted_unique_indices;
@@ -290,9 +292,9 @@ Output SparseSegmentSqrtNGrad(const Scope& scope, const Input& grad,
                               const Input& indices, const Input& segment_ids,
                               const Input& output_dim0);
 
-// The same memory. Of a type twice as large, two elements of the last dimension
-// become one, and that dimension, which must be 2, goes; of one half as large,
-// a dimension of 2 comes.
+// Reinterprets the same memory. For a type twice as large, two elements of the
+// last dimension, which must be 2, become one, and the dimension is removed.
+// For a type half as large, a dimension of 2 is added.
 Output Bitcast(const Scope& scope, const Input& input, DataType type);
 
 }  // namespace weft::ops

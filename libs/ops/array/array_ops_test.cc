@@ -71,7 +71,7 @@ TEST_F(ArrayOpsTest, ShapesFollowFromConstants) {
       "[7,6]");
 }
 
-TEST_F(ArrayOpsTest, SizesAreKnownThroughCastsThatKeepThem) {
+TEST_F(ArrayOpsTest, SizesAreKnownThroughIntegerCasts) {
   const Output sizes = ops::Shape(root_, Unknown({-1, 7}));
   const Output wide = ops::Cast(root_, sizes, DT_INT64);
   const Output narrow = ops::Cast(root_, wide, DT_INT32);
@@ -79,7 +79,7 @@ TEST_F(ArrayOpsTest, SizesAreKnownThroughCastsThatKeepThem) {
 }
 
 // [5] as bool is [1], and 261 as uint8 is 5.
-TEST_F(ArrayOpsTest, SizesAreUnknownAfterCastsThatChangeThem) {
+TEST_F(ArrayOpsTest, SizesAreUnknownAfterLossyCasts) {
   const auto through = [&](const Output& sizes, DataType type) {
     const Output cast = ops::Cast(root_, sizes, type);
     return ShapeOf(ops::Fill(root_, ops::Cast(root_, cast, DT_INT32), 1.0f));
@@ -126,7 +126,7 @@ TEST_F(ArrayOpsTest, ShapeWithTooManyElementsIsUnknown) {
   EXPECT_EQ(ShapeOf(ops::Fill(root_, twice, 1.0f)), "[?,?]");
 }
 
-TEST_F(ArrayOpsTest, NothingIsClaimedOfUnknownRanks) {
+TEST_F(ArrayOpsTest, UnknownRanksGiveUnknownShapes) {
   const Output x = Unknown();
   EXPECT_EQ(ShapeOf(ops::Reshape(root_, x, Unknown({2}, DT_INT32))), "[?,?]");
   EXPECT_EQ(ShapeOf(ops::ExpandDims(root_, x, 0)), "<unknown>");
@@ -158,7 +158,7 @@ TEST_F(ArrayOpsTest, ArithmeticOfShapesHasValues) {
   EXPECT_THAT(ValueOf(ops::ExpandDims(root_, shape, 0)), ElementsAre(2, 3, 4));
 }
 
-TEST_F(ArrayOpsTest, AnElementAtAnUnknownPlaceHasNoKnownValue) {
+TEST_F(ArrayOpsTest, ElementAtUnknownIndexIsUnknown) {
   const Output shape = ops::Shape(root_, Unknown({2, 3, 4}));
   const Output at = Unknown({1}, DT_INT32);
   const auto element = ops::StridedSlice(
@@ -167,7 +167,7 @@ TEST_F(ArrayOpsTest, AnElementAtAnUnknownPlaceHasNoKnownValue) {
   EXPECT_THAT(ValueOf(element), ElementsAre(-998));
 }
 
-TEST_F(ArrayOpsTest, AnAbsurdBatchOfAGatherIsRefused) {
+TEST_F(ArrayOpsTest, AbsurdGatherBatchIsRejected) {
   const Output x = Unknown({2, 3});
   const Output axis = Unknown(PartialShape::Scalar(), DT_INT32);
   const int64_t least = std::numeric_limits<int64_t>::min();
@@ -179,7 +179,7 @@ TEST_F(ArrayOpsTest, AnAbsurdBatchOfAGatherIsRefused) {
               StatusIs(absl::StatusCode::kInvalidArgument, "batch_dims"));
 }
 
-TEST_F(ArrayOpsTest, ShapesThatCannotBeAreRefusedWithTheNode) {
+TEST_F(ArrayOpsTest, InvalidShapesAreRejectedWithTheNode) {
   ops::Reshape(root_.WithName("bad"), Unknown({4, 6}), {5, 5});
   EXPECT_THAT(root_.status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
@@ -203,7 +203,7 @@ TEST_F(ArrayOpsTest, ConstantsNeedTheirNumberOfValues) {
                                        "3 values do not fill shape [2,2]"));
 }
 
-TEST_F(ArrayOpsTest, APlaceholdersDefaultMustFit) {
+TEST_F(ArrayOpsTest, PlaceholderDefaultMustFit) {
   ops::PlaceholderWithDefault(root_, ops::Const(root_, {1.0f, 2.0f}), {-1});
   EXPECT_OK(root_.status());
   ops::PlaceholderWithDefault(root_, ops::Const(root_, {1.0f, 2.0f}), {3});

@@ -1,6 +1,6 @@
-// Array ops about diagonals, with the names that old graphs have for them:
-// BatchMatrixDiag and the like are MatrixDiag and the like; V2 is V3 whose rows
-// begin on the left.
+// Array ops on diagonals, including the names in old graphs: BatchMatrixDiag
+// and related ops equal MatrixDiag and related ops; V2 is V3 with rows aligned
+// to the left.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -66,7 +66,7 @@ absl::Status MatrixDiagPartShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// What is not known of the matrices' batch follows from the diagonals: all of
+// Completes the batch dimensions of the matrices from the diagonals: all of
 // their shape but the last `own` dimensions.
 absl::Status MergeBatch(InferenceContext& c, PartialShape input,
                         const PartialShape& diagonal, int own) {
@@ -111,7 +111,7 @@ struct Band {
   int own_dims() const { return low == high ? 1 : 2; }
 };
 
-// One number, or the lowest and the highest; nothing where it is not known.
+// A single number, or the lowest and the highest; nullopt if unknown.
 absl::StatusOr<std::optional<Band>> BandAt(InferenceContext& c, int input) {
   const PartialShape& shape = c.input(input);
   if (shape.has_rank() && shape.rank() > 1) {
@@ -141,7 +141,7 @@ absl::Status CheckInside(const char* name, int64_t diagonal, int64_t rows,
   return absl::InvalidArgumentError(absl::StrCat(name, " is out of bound."));
 }
 
-// Of matrices whose sizes are known.
+// For matrices of known sizes.
 absl::Status CheckInside(const Band& band, const PartialShape& matrices) {
   const int64_t rows = matrices.dim(matrices.rank() - 2);
   const int64_t columns = matrices.dim(matrices.rank() - 1);
@@ -174,8 +174,8 @@ struct Sizes {
   int64_t rows, columns;
 };
 
-// Of the matrices that hold diagonals of that length; sizes that are not given
-// (-1) are the smallest possible, two of them make a square.
+// The sizes of the matrices that hold diagonals of that length. Missing sizes
+// (-1) are the smallest possible; if both are missing, the matrix is square.
 absl::StatusOr<Sizes> SizesFor(const Band& band, int64_t length, Sizes given) {
   Sizes least = {};
   ASSIGN_OR_RETURN(least.rows, array_shapes::AddSizes(
@@ -273,7 +273,7 @@ void AddDiags(OpRegistry& registry) {
                    .Shape(DiagPartShape));
 }
 
-// What the documentation of an op says that later ones took the place of.
+// The documentation of an op that was replaced by later ones.
 const char* OldName(absl::string_view op) {
   return absl::StartsWith(op, "Batch") ? " (old name)" : "";
 }

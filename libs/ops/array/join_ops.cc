@@ -1,4 +1,4 @@
-// Array ops that join tensors, cut them into pieces, repeat and pad them.
+// Array ops that join, split, repeat and pad tensors.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -18,7 +18,7 @@ using array_shapes::MakeIntegers;
 using array_shapes::NormalizeAxis;
 using array_shapes::Subshape;
 
-// The largest known rank among inputs [begin, end); nothing when none is known.
+// The largest known rank of inputs [begin, end); nullopt if none is known.
 std::optional<int> KnownRank(const InferenceContext& c, int begin, int end) {
   for (int i = begin; i < end; ++i) {
     if (c.input(i).has_rank()) return c.input(i).rank();
@@ -81,7 +81,7 @@ absl::Status ConcatV2Shape(InferenceContext& c) {
   return ConcatShapeOf(c, 0, c.num_inputs() - 1, c.num_inputs() - 1);
 }
 
-// All elements of integer inputs [begin, end), one after the other.
+// The concatenated elements of integer inputs [begin, end).
 std::optional<Dims> JoinedIntegers(InferenceContext& c, int begin, int end) {
   Dims all;
   for (int i = begin; i < end; ++i) {
@@ -92,7 +92,7 @@ std::optional<Dims> JoinedIntegers(InferenceContext& c, int begin, int end) {
   return all;
 }
 
-// Joins vectors only: shapes are vectors.
+// Joins vectors only, because shapes are vectors.
 std::optional<Tensor> ConcatV2Value(InferenceContext& c) {
   const int count = c.num_inputs() - 1;
   for (int i = 0; i < count; ++i) {
@@ -187,7 +187,7 @@ absl::Status SplitShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// The sizes of the pieces, with the one that says -1 filled in.
+// The sizes of the pieces, with -1 replaced by the remaining size.
 absl::StatusOr<Dims> PieceSizes(Dims sizes, int64_t whole) {
   int64_t sum = 0;
   int rest = -1;
@@ -261,7 +261,8 @@ absl::Status TileShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// Sizes grow by what is padded; `sign` -1 for the gradient, which shrinks.
+// Adds the paddings to the sizes; `sign` is -1 for the gradient, which
+// subtracts them.
 absl::Status PaddedShape(InferenceContext& c, int sign) {
   ASSIGN_OR_RETURN(PartialShape paddings, c.InputWithRank(1, 2));
   RETURN_IF_ERROR(InferenceContext::MergeDims(paddings.dim(1), 2).status());

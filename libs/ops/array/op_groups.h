@@ -1,5 +1,5 @@
-// The array family is registered group by group, each in the file of its name;
-// RegisterArrayOps calls them all. Nobody else does.
+// Registration functions for the groups of the array family, one for each
+// source file. Only RegisterArrayOps calls them.
 #ifndef WEFT_LIBS_OPS_ARRAY_OP_GROUPS_H_
 #define WEFT_LIBS_OPS_ARRAY_OP_GROUPS_H_
 

@@ -1,4 +1,4 @@
-// Where values are: in sorted rows, in rows that are not, in ranges.
+// Array ops that search values: in sorted rows, in unsorted rows, in ranges.
 #include <cstdint>
 #include <utility>
 

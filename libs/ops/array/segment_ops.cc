@@ -21,7 +21,7 @@ constexpr char kNumbers[] = "T: numbertype";
 constexpr char kRealNumbers[] = "T: realnumbertype";
 constexpr char kFloatingTypes[] = "T: {bfloat16, half, float, double}";
 
-// `rows` of what is in the rows of input 0.
+// `rows` rows of the shape of a row of input 0.
 absl::Status RowsOfFirstInput(InferenceContext& c, int64_t rows) {
   ASSIGN_OR_RETURN(PartialShape data, c.InputWithRankAtLeast(0, 1));
   if (!data.has_rank()) return absl::OkStatus();
@@ -73,7 +73,7 @@ absl::Status SparseSegmentGradShape(InferenceContext& c) {
   return RowsOfFirstInput(c, rows.value_or(PartialShape::kUnknown));
 }
 
-// The rows that are not zero, and which those are.
+// The nonzero rows, and their indices.
 absl::Status SparseSegmentGradV2Shape(InferenceContext& c) {
   RETURN_IF_ERROR(CheckChosenRows(c));
   RETURN_IF_ERROR(c.InputWithRank(3, 0).status());

@@ -1,5 +1,5 @@
-// Array ops whose results depend on which values there are: partitions,
-// unique values, differences, positions.
+// Array ops whose results depend on values: partitions, unique values,
+// differences, positions.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -18,7 +18,7 @@ using array_shapes::Concatenate;
 using array_shapes::Integers;
 using array_shapes::Subshape;
 
-// `whole` must begin with `prefix`; what follows is returned.
+// Returns the part of `whole` after `prefix`, with which it must begin.
 absl::StatusOr<PartialShape> Rest(const PartialShape& whole,
                                   const PartialShape& prefix) {
   if (!whole.has_rank() || !prefix.has_rank()) {
@@ -125,8 +125,8 @@ absl::Status ListDiffShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// What lookups in a table of several parts become when a graph is made to run
-// (libs/passes/parted_lookup_fusion.h). Clients have none of these.
+// Ops that passes substitute for lookups in tables of several parts
+// (libs/passes/parted_lookup_fusion.h). Clients do not use them.
 void AddOpsOfPartedLookups(OpRegistry& registry) {
   registry.Add(
       OpDefBuilder("_UniquePartition")

@@ -1,4 +1,4 @@
-// Array ops about shapes: asking for them and changing them.
+// Array ops that query or change shapes.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -46,8 +46,8 @@ std::optional<Tensor> RankValue(InferenceContext& c) {
   return Tensor::Scalar<int32_t>(c.input(0).rank());
 }
 
-// The one unknown size of `shape`, from the number of elements; or an error
-// where the shape can't hold them.
+// Infers the one unknown size of `shape` from the number of elements; returns
+// an error if they do not fit.
 absl::StatusOr<PartialShape> FitShape(PartialShape shape, int64_t elements) {
   int64_t known = 1;
   int unknown_index = -1;
@@ -85,7 +85,7 @@ absl::Status ReshapeShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// A known value under another shape.
+// A known value, reshaped.
 std::optional<Tensor> Reshaped(InferenceContext& c, const PartialShape& shape) {
   const std::optional<Tensor>& value = c.input_tensor(0);
   if (!value || !shape.IsFullyDefined()) return std::nullopt;
@@ -138,7 +138,7 @@ std::optional<Tensor> ExpandDimsValue(InferenceContext& c) {
   return Reshaped(c, *shape);
 }
 
-// Which dimensions the attribute names; all false when it names none.
+// The dimensions named by the attribute; all false if it names none.
 absl::StatusOr<std::vector<bool>> NamedDims(InferenceContext& c, int rank) {
   ASSIGN_OR_RETURN(std::vector<int64_t> dims,
                    c.GetAttr<std::vector<int64_t>>("squeeze_dims"));
@@ -161,7 +161,7 @@ absl::StatusOr<PartialShape> SqueezedShape(InferenceContext& c) {
   PartialShape result = PartialShape::Scalar();
   for (int i = 0; i < input.rank(); ++i) {
     const int64_t size = input.dim(i);
-    // An unknown size may turn out to be 1, and the rank with it.
+    // An unknown size may be 1, so the rank is unknown, too.
     if (all && size == PartialShape::kUnknown)
       return PartialShape::UnknownRank();
     if (named[i] && size != 1 && size != PartialShape::kUnknown) {

@@ -1,4 +1,4 @@
-// Array ops that read and write parts: slices, rows, single elements.
+// Array ops that read and write slices, rows and single elements.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -51,7 +51,7 @@ absl::Status SliceShape(InferenceContext& c) {
   const std::optional<Dims> size = Integers(c, 2);
   const auto rank = static_cast<size_t>(input.rank());
   if (!begin || !size || begin->size() != rank || size->size() != rank) {
-    // Sizes other than -1 hold wherever the slice begins.
+    // Sizes other than -1 do not depend on the start of the slice.
     c.set_output(0, PartialShape::OfRank(input.rank()));
     PartialShape sizes = c.input_as_shape(2);
     if (sizes.has_rank()) c.set_output(0, sizes);
@@ -67,7 +67,7 @@ absl::Status SliceShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// Of vectors.
+// For vectors.
 std::optional<Tensor> SliceValue(InferenceContext& c) {
   const std::optional<Dims> values = Integers(c, 0);
   const std::optional<Dims> begin = Integers(c, 1);
@@ -94,7 +94,7 @@ absl::StatusOr<StridedSliceMasks> GetMasks(const InferenceContext& c) {
   return masks;
 }
 
-// Nothing while the strides are unknown: the rank depends on their number.
+// nullopt while the strides are unknown: the rank depends on their number.
 absl::StatusOr<std::optional<StridedSlicePlan>> PlanFromInputs(
     InferenceContext& c) {
   StridedSliceSpec spec;
@@ -115,14 +115,14 @@ absl::Status StridedSliceShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// Of vectors.
+// For vectors.
 std::optional<Tensor> StridedSliceValue(InferenceContext& c) {
   const std::optional<Dims> values = Integers(c, 0);
   if (!values || c.input_tensor(0)->rank() != 1 ||
       !c.input(0).IsFullyDefined()) {
     return std::nullopt;
   }
-  // A plan of unknown places is about sizes only.
+  // Without known indices, the plan only has sizes.
   if (!Integers(c, 1) || !Integers(c, 2)) return std::nullopt;
   absl::StatusOr<std::optional<StridedSlicePlan>> found = PlanFromInputs(c);
   if (!found.ok() || !found->has_value()) return std::nullopt;
@@ -189,7 +189,7 @@ absl::Status GatherV2Shape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// From vectors, by a scalar or a vector.
+// From vectors, with a scalar or vector of indices.
 std::optional<Tensor> GatherValue(InferenceContext& c) {
   const std::optional<Dims> params = Integers(c, 0);
   const std::optional<Dims> indices = Integers(c, 1);

@@ -1,4 +1,4 @@
-// Blocks of places moved into the batch or the channels, and back.
+// Ops that move blocks of space to the batch or the channels, and back.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,7 +21,7 @@ std::optional<Dims> BlockOf(InferenceContext& c) {
   return Dims{*size, *size};
 }
 
-// What the kernel checks again; what can't be known stays unknown.
+// The kernel checks this again; unknown sizes stay unknown.
 
 absl::Status BlocksShape(InferenceContext& c, bool to_batch) {
   const int margins_at = c.num_inputs() - 1;
@@ -45,7 +45,7 @@ absl::Status BlocksShape(InferenceContext& c, bool to_batch) {
   int64_t product = 1;
   for (int i = 0; i < count; ++i) {
     const int64_t size = (*block)[i];
-    // The kernel says why not.
+    // The kernel reports the error.
     if (size < 1) return absl::OkStatus();
     ASSIGN_OR_RETURN(product, array_shapes::MultiplySizes(product, size));
     int64_t& places = dims[i + 1];

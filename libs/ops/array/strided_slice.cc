@@ -9,15 +9,15 @@
 namespace weft {
 namespace {
 
-// Masks are 64-bit, and the ellipsis that is implied takes one bit more.
+// Masks are 64-bit, and the implied ellipsis needs one more bit.
 constexpr int kMaxEntries = 62;
 
-// Where a dimension of the result comes from.
+// The source of a dimension of the result.
 constexpr int kNewAxis = -1;
 
 bool Bit(int64_t mask, int i) { return (mask >> i) & 1; }
 
-// The specification spelled out: one entry for each dimension of the input.
+// The expanded specification: one entry for each dimension of the input.
 struct Dense {
   struct Entry {
     int64_t begin = 0;
@@ -28,7 +28,7 @@ struct Dense {
     bool shrink = false;
   };
   std::vector<Entry> entries;
-  // For each dimension of the result the one of the input, or kNewAxis.
+  // For each dimension of the result: the dimension of the input, or kNewAxis.
   std::vector<int> sources;
 };
 
@@ -43,14 +43,14 @@ Dense::Entry EntryAt(const StridedSliceSpec& spec, int i) {
   return entry;
 }
 
-// New axes named after entry `i`.
+// The number of new axes specified after entry `i`.
 int NewAxesAfter(const StridedSliceSpec& spec, int i, int entries) {
   int count = 0;
   for (int j = i + 1; j < entries; ++j) count += Bit(spec.masks.new_axis, j);
   return count;
 }
 
-// Adds whole dimensions until the remaining entries just fit.
+// Adds full dimensions until the remaining entries fit exactly.
 void SpreadEllipsis(int until, Dense& dense) {
   while (static_cast<int>(dense.entries.size()) < until) {
     dense.sources.push_back(static_cast<int>(dense.entries.size()));
@@ -87,7 +87,8 @@ absl::StatusOr<Dense> SpellOut(const StridedSliceSpec& spec, int rank) {
   return dense;
 }
 
-// An index as the user wrote it, as an offset into a dimension of size `size`.
+// Converts an index of the specification to an offset into a dimension of size
+// `size`.
 int64_t Canonical(int64_t index, bool masked, bool is_end, int64_t size,
                   int64_t stride) {
   const int64_t low = stride > 0 ? 0 : -1;

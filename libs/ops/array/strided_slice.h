@@ -1,8 +1,8 @@
-// StridedSlicePlan: what a StridedSlice node, with its five masks, means for an
-// input of some shape. Used by the shape function and by the kernels.
+// StridedSlicePlan is the interpretation of a StridedSlice node, with its five
+// masks, for a given input shape. The shape function and the kernels use it.
 //
-// Follows tensorflow/core/util/strided_slice_op.cc, also in its error texts.
-// Pure functions; sizes are elements.
+// It follows tensorflow/core/util/strided_slice_op.cc, including its error
+// texts. Pure functions; sizes are in elements.
 #ifndef WEFT_LIBS_OPS_ARRAY_STRIDED_SLICE_H_
 #define WEFT_LIBS_OPS_ARRAY_STRIDED_SLICE_H_
 
@@ -15,7 +15,7 @@
 
 namespace weft {
 
-// Bit i of each speaks of entry i of the specification.
+// Bit i refers to entry i of the specification.
 struct StridedSliceMasks {
   int64_t begin = 0;
   int64_t end = 0;
@@ -26,27 +26,28 @@ struct StridedSliceMasks {
 
 struct StridedSliceSpec {
   StridedSliceMasks masks;
-  // Not set where the values are not known yet.
+  // Not set if the values are not known yet.
   std::optional<Dims> begin;
   std::optional<Dims> end;
   Dims strides;
 };
 
 struct StridedSlicePlan {
-  // One for each dimension of the input, between 0 and its size (-1 and its
-  // size - 1 for negative strides). Only where everything is known.
+  // One entry for each dimension of the input, between 0 and its size (-1 and
+  // its size - 1 for negative strides). Set only if everything is known.
   Dims begin;
   Dims strides;
-  // Of the result with a dimension for each of the input's.
+  // The shape of the result with a dimension for each input dimension.
   PartialShape processing_shape;
-  // Of the result: without the shrunk dimensions, with the new ones.
+  // The shape of the result, without the shrunk dimensions and with the new
+  // ones.
   PartialShape final_shape;
-  // Every element in its place: the result is the input, reshaped.
+  // Every element keeps its place: the result is the input, reshaped.
   bool is_identity = false;
 };
 
-// INVALID_ARGUMENT where the specification does not fit the input. An input of
-// unknown rank has a result of unknown rank.
+// Returns INVALID_ARGUMENT if the specification does not fit the input. An
+// input of unknown rank has a result of unknown rank.
 absl::StatusOr<StridedSlicePlan> PlanStridedSlice(const StridedSliceSpec& spec,
                                                   const PartialShape& input);
 

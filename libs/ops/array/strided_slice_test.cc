@@ -72,7 +72,7 @@ TEST(StridedSliceTest, MasksShapeTheResult) {
   EXPECT_FALSE(plan.is_identity);
 }
 
-TEST(StridedSliceTest, KnowsWhenNothingIsCut) {
+TEST(StridedSliceTest, FullSliceIsIdentity) {
   ASSERT_OK_AND_ASSIGN(
       StridedSlicePlan plan,
       PlanStridedSlice(Spec({0, 0}, {2, 9}, {1, 1}), PartialShape({2, 3, 4})));
@@ -94,7 +94,7 @@ TEST(StridedSliceTest, UnknownSizesStayUnknown) {
   EXPECT_FALSE(plan.final_shape.has_rank());
 }
 
-TEST(StridedSliceTest, RefusesWhatDoesNotFit) {
+TEST(StridedSliceTest, RejectsMismatchedArguments) {
   const auto code = absl::StatusCode::kInvalidArgument;
   const PartialShape vector({3});
   EXPECT_THAT(PlanStridedSlice(Spec({0}, {1}, {0}), vector),

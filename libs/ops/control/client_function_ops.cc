@@ -1,4 +1,4 @@
-// Calls of functions of the program, under TensorFlow's names.
+// Ops that call client functions, with TensorFlow's names.
 #include "libs/graph/inference_context.h"
 #include "libs/ops/control/op_groups.h"
 

@@ -1,12 +1,13 @@
-// PyFunc: a call of a C++ function that the program knows by a name, as
-// TensorFlow's tf.py_func calls one of Python (docs/user/client_functions.md).
+// PyFunc calls a C++ function that the program registers under a name, as
+// TensorFlow's tf.py_func calls a Python function
+// (docs/user/client_functions.md).
 //
 //   SessionOptions options;
 //   options.client_functions["double"] = ...;
 //   std::vector<Output> y = ops::PyFunc(root, "double", {x}, {DT_FLOAT});
 //
-// The node runs where the function is: in a cluster, pin it to a device of the
-// task whose program has it. It has no gradient.
+// The node runs in the program that has the function: in a cluster, pin it to a
+// device of that program's task. It has no gradient.
 #ifndef WEFT_LIBS_OPS_CONTROL_CLIENT_FUNCTIONS_H_
 #define WEFT_LIBS_OPS_CONTROL_CLIENT_FUNCTIONS_H_
 
@@ -18,10 +19,11 @@
 namespace weft::ops {
 
 struct PyFuncAttrs {
-  // False: the same inputs give the same results, and nothing else happens.
+  // False: the function has no side effects, and equal inputs give equal
+  // results.
   bool stateful = true;
 };
-// Outputs of these types, of shapes that nobody knows. None after an error.
+// Returns outputs of these types and unknown shapes; empty after an error.
 std::vector<Output> PyFunc(const Scope& scope, const std::string& token,
                            const InputList& input, const DataTypeVector& types,
                            const PyFuncAttrs& attrs = {});

@@ -15,10 +15,10 @@
 namespace weft::ops {
 namespace {
 
-// What is used of outside comes in through a Switch, one for each value.
+// The context of a branch. Each outer value enters through one Switch.
 class CondContext : public ControlFlowContext {
  public:
-  // `pivot` runs where `branch` (0 or 1) is taken.
+  // `pivot` runs if `branch` (0 or 1) is taken.
   CondContext(const Scope& outer, const Output& pred, const Output& pivot,
               int branch)
       : outer_(outer), pred_(pred), pivot_(pivot), branch_(branch) {
@@ -29,7 +29,7 @@ class CondContext : public ControlFlowContext {
     if (IsInside(value.node()) || StaysOutside(value)) return value;
     const auto it = values_.find(value.output_tensor());
     if (it != values_.end()) return it->second;
-    // A handle, or a reference, stays with what it is one of.
+    // A handle or reference stays colocated with its resource.
     const bool is_ref = IsRefType(value.dtype());
     const Scope scope = is_ref || value.dtype() == DT_RESOURCE
                             ? outer_.WithoutDevice().WithDevice(
@@ -45,7 +45,7 @@ class CondContext : public ControlFlowContext {
     return inside;
   }
 
-  // The branch is where the cond is.
+  // The branch runs only after the cond's control inputs.
   const Node* AddControl(const Node* node) override {
     const auto& outside = outer_.control_flow_context();
     if (IsInside(node) || outside == nullptr) return node;
@@ -55,7 +55,7 @@ class CondContext : public ControlFlowContext {
   const Node* pivot() const override { return pivot_.node(); }
 
  protected:
-  // What is waited for outside runs whichever branch is taken.
+  // Outer control inputs run whichever branch is taken.
   bool IsTiedBy(const Node& node) const override {
     return IsInside(&node) && ControlFlowContext::IsTiedBy(node);
   }
@@ -118,7 +118,7 @@ class CondBuilder {
     const Scope inside = outer_.WithControlFlowContext(
         std::make_shared<CondContext>(outer_, pred_id_, pivot, branch));
     std::vector<Output> results;
-    // A value of outside, or a constant, is one of the branch by this.
+    // An Identity makes an outer value, or a constant, part of the branch.
     for (const Output& result : fn(inside)) {
       results.push_back(result ? Identity(inside, result) : Output());
     }
@@ -151,7 +151,7 @@ class CondBuilder {
     return absl::OkStatus();
   }
 
-  // The values are the branches', the Merge is outside.
+  // The inputs belong to the branches; the Merge is outside of them.
   std::vector<Output> MergeAll(const std::vector<Output>& if_false,
                                const std::vector<Output>& if_true) const {
     const Scope free = outer_.WithoutControlDependencies();
@@ -210,7 +210,7 @@ std::vector<Output> Case(
   if (pairs.empty()) {
     inner.UpdateStatus(absl::InvalidArgumentError(
         absl::StrCat("Case '", absl::StripSuffix(inner.prefix(), "/"),
-                     "': there is no pred")));
+                     "': preds must not be empty")));
     return {};
   }
   std::vector<Operation> checks;

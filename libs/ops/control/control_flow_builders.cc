@@ -32,7 +32,7 @@ MergeOutputs RefMerge(const Scope& scope, const InputList& refs) {
   return {OutputOf(node, 0), OutputOf(node, 1)};
 }
 
-// Scope::AddNode takes no missing inputs.
+// Scope::AddNode does not accept missing inputs.
 MergeOutputs LoopMerge(const Scope& scope, const Output& enter) {
   if (!scope.ok() || !enter) return {};
   absl::StatusOr<Node*> node =

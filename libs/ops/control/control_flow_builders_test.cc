@@ -56,7 +56,7 @@ class ControlFlowBuildersTest : public testing::Test {
   const Scope root_ = Scope::Root();
 };
 
-TEST_F(ControlFlowBuildersTest, ALoopHasTensorFlowsNodes) {
+TEST_F(ControlFlowBuildersTest, LoopHasTensorFlowsNodes) {
   const Output x = In("x"), w = In("w");
   const Values last = Loop(x, [&](const Scope& s, const Output& v) {
     return Values{ops::Mul(s, v, w)};
@@ -76,7 +76,7 @@ TEST_F(ControlFlowBuildersTest, ALoopHasTensorFlowsNodes) {
   EXPECT_EQ(captured->input(0).node, w.node());
 }
 
-TEST_F(ControlFlowBuildersTest, WhatTakesNothingWaitsForItsTurn) {
+TEST_F(ControlFlowBuildersTest, NodeWithoutInputsWaitsForItsIteration) {
   Output drawn;
   Loop(In("x"), [&](const Scope& s, const Output& v) {
     drawn = s.AddOutput("RandomUniform", {Tensor::Vector({2})},
@@ -89,7 +89,7 @@ TEST_F(ControlFlowBuildersTest, WhatTakesNothingWaitsForItsTurn) {
 }
 
 // A loop in a branch in a loop, with a wait for a node of outside.
-TEST_F(ControlFlowBuildersTest, ValuesComeInThroughAllThatIsBetween) {
+TEST_F(ControlFlowBuildersTest, ValuesEnterThroughEachNestedContext) {
   const Output w = In("w"), p = In("p", DT_BOOL, PartialShape::Scalar());
   const Operation outside = root_.AddNode("NoOp", {});
   Loop(In("x"), [&](const Scope& s, const Output& v) {
@@ -112,7 +112,7 @@ TEST_F(ControlFlowBuildersTest, ValuesComeInThroughAllThatIsBetween) {
   ExpectFramesFit();
 }
 
-TEST_F(ControlFlowBuildersTest, VariablesLieOutside) {
+TEST_F(ControlFlowBuildersTest, VariablesAreCreatedOutsideLoops) {
   ops::Variable variable;
   Loop(In("x"), [&](const Scope& s, const Output& v) {
     variable = ops::Variable(s.WithName("v"), Tensor::Vector({1.0f, 2.0f}));
@@ -123,17 +123,17 @@ TEST_F(ControlFlowBuildersTest, VariablesLieOutside) {
   EXPECT_TRUE(variable.initializer().node()->control_inputs().empty());
 }
 
-TEST_F(ControlFlowBuildersTest, ABodyThatGivesSomethingElse) {
+TEST_F(ControlFlowBuildersTest, MismatchedBodyIsRejected) {
   const struct {
     std::function<Values(const Scope&, const Output&)> next;
     const char* says;
   } cases[] = {
       {[](const Scope&, const Output&) { return Values{}; },
-       "WhileLoop 'loop': the body gives 1 values for 2 loop variables"},
+       "WhileLoop 'loop': the body returns 1 values for 2 loop variables"},
       {[](const Scope& s, const Output& v) {
          return Values{ops::Cast(s, v, DT_DOUBLE)};
        },
-       "loop variable 1 ('x:0') is float, but the body gives 'loop/Cast:0', "
+       "loop variable 1 ('x:0') is float, but the body returns 'loop/Cast:0', "
        "double"},
       {[](const Scope& s, const Output& v) {
          return Values{ops::Concat(s, {v, v}, 0)};
@@ -161,7 +161,7 @@ TEST_F(ControlFlowBuildersTest, ABodyThatGivesSomethingElse) {
   }
 }
 
-TEST_F(ControlFlowBuildersTest, ShapesMayGrowWhereTheInvariantsSaySo) {
+TEST_F(ControlFlowBuildersTest, ShapeInvariantsAllowChangingShapes) {
   const auto twice = [](const Scope& s, const Output& v) {
     return Values{ops::Concat(s, {v, v}, 0)};
   };
@@ -171,7 +171,7 @@ TEST_F(ControlFlowBuildersTest, ShapesMayGrowWhereTheInvariantsSaySo) {
   EXPECT_EQ(last[1].shape(), PartialShape({-1}));
 }
 
-TEST_F(ControlFlowBuildersTest, AnInvariantThatDoesNotHoldAtFirst) {
+TEST_F(ControlFlowBuildersTest, InvalidInitialInvariantIsRejected) {
   Loop(In("x"), [](const Scope&, const Output& v) { return Values{v}; },
        {.shape_invariants = {PartialShape::Scalar(), {3}}});
   EXPECT_THAT(root_.status(),
@@ -180,7 +180,7 @@ TEST_F(ControlFlowBuildersTest, AnInvariantThatDoesNotHoldAtFirst) {
                        "compatible with the initial shape"));
 }
 
-TEST_F(ControlFlowBuildersTest, BranchesThatDiffer) {
+TEST_F(ControlFlowBuildersTest, MismatchedBranchesAreRejected) {
   const struct {
     Values if_true, if_false;
     const char* says;
@@ -220,7 +220,7 @@ TEST_F(ControlFlowBuildersTest, BranchesThatDiffer) {
   }
 }
 
-TEST_F(ControlFlowBuildersTest, APredThatIsNone) {
+TEST_F(ControlFlowBuildersTest, NonBoolPredicateIsRejected) {
   ops::Cond(
       root_, In("x"), [&](const Scope&) { return Values{In("a")}; },
       [&](const Scope&) { return Values{In("b")}; });
@@ -230,7 +230,7 @@ TEST_F(ControlFlowBuildersTest, APredThatIsNone) {
                        "float of shape [2]"));
 }
 
-TEST_F(ControlFlowBuildersTest, RowsOfAScalarAreRefused) {
+TEST_F(ControlFlowBuildersTest, MapOverAScalarIsRejected) {
   ops::MapFn(root_, [](const Scope&, const Values& e) { return e; },
              {In("x", DT_FLOAT, PartialShape::Scalar())});
   EXPECT_THAT(root_.status(), StatusIs(kInvalid, "'x:0' is a scalar"));

@@ -1,4 +1,4 @@
-// Ops that decide what runs: branches, loops, and nodes that only order others.
+// Control flow ops: branches, loops, and nodes that only order others.
 #include "libs/base/status.h"
 #include "libs/graph/inference_context.h"
 #include "libs/ops/control/op_groups.h"
@@ -23,7 +23,7 @@ absl::Status MergeShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// A value that goes around a loop may change its shape there.
+// A loop variable may change its shape in the loop.
 absl::Status EnterShape(InferenceContext& c) {
   ASSIGN_OR_RETURN(bool is_constant, c.GetAttr<bool>("is_constant"));
   if (is_constant) c.set_output(0, c.input(0));

@@ -1,5 +1,5 @@
-// Builders of control flow ops, one for each op, under TensorFlow's names.
-// A loop is closed with Graph::SetBackEdge; while_loop.h does all of it.
+// Builders of control flow ops, one for each op, with TensorFlow's names. A
+// loop is closed with Graph::SetBackEdge; while_loop.h builds whole loops.
 //
 // All add one node to `scope`; outputs are null after an error (see Scope).
 // NoOp is in group.h.
@@ -27,7 +27,7 @@ struct MergeOutputs {
 MergeOutputs Merge(const Scope& scope, const InputList& inputs);
 MergeOutputs RefMerge(const Scope& scope, const InputList& refs);
 
-// The Merge at the head of a loop: its second input is a back edge to come.
+// The Merge at the head of a loop. Its second input is a back edge, set later.
 MergeOutputs LoopMerge(const Scope& scope, const Output& enter);
 
 struct EnterAttrs {

@@ -33,7 +33,7 @@ std::vector<Operation> Operations(const std::vector<const Node*>& nodes) {
   return {nodes.begin(), nodes.end()};
 }
 
-// The outputs of a call, of which more is known than the node says.
+// The outputs of a call, with shapes that the node does not know.
 Values ResultsOf(const Scope& scope, const Node* node,
                  const std::vector<FunctionArg>& results) {
   Values values;
@@ -46,7 +46,7 @@ Values ResultsOf(const Scope& scope, const Node* node,
   return values;
 }
 
-// What `given` is, before it is a value of the graph.
+// The type and shape of `given`, before it becomes a value of the graph.
 struct GivenValue {
   Input input;
   DataType dtype;
@@ -76,7 +76,7 @@ absl::StatusOr<Input> CallArgument(const FunctionArg& arg, const Input& given,
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "argument ", i, " is ", DataTypeName(arg.dtype), " of shape ",
-      arg.shape.ToString(), ", but it is given ", DataTypeName(value.dtype),
+      arg.shape.ToString(), ", but got ", DataTypeName(value.dtype),
       " of shape ", value.shape.ToString()));
 }
 
@@ -84,7 +84,7 @@ absl::StatusOr<InputList> CallArguments(const Function::Made& made,
                                         const InputList& given) {
   if (given.size() != made.args.size()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "takes ", made.args.size(), " arguments, but is given ", given.size()));
+        "takes ", made.args.size(), " arguments, but got ", given.size()));
   }
   InputList all;
   for (size_t i = 0; i < given.size(); ++i) {
@@ -95,8 +95,8 @@ absl::StatusOr<InputList> CallArguments(const Function::Made& made,
   return all;
 }
 
-// A scope may be of a graph that knows the function not yet: of another
-// function, which was begun before.
+// Registers the function in the graph of a scope that does not know it yet:
+// that of another function that is still being built.
 absl::Status Bring(const Function::Made& made, const Scope& scope) {
   if (scope.graph().functions().Find(made.name) != nullptr) {
     return absl::OkStatus();
@@ -176,7 +176,7 @@ Operation Function::Call(const Scope& scope, const InputList& args) const {
 
 namespace {
 
-// One of several functions: If and Case.
+// Builds ops with several functions: If and Case.
 class BranchesBuilder {
  public:
   BranchesBuilder(const Scope& scope, const std::string& default_name)
@@ -191,7 +191,7 @@ class BranchesBuilder {
     return traces_.back() != nullptr;
   }
 
-  // The functions, with the same arguments; nothing after an error.
+  // The functions, with the same arguments; empty after an error.
   std::vector<NameAttrList> Finish() {
     absl::Status status = CheckResults();
     captured_ = Union(traces_);
@@ -230,7 +230,7 @@ class BranchesBuilder {
       if (TypesOf(trace->results()) == TypesOf(first)) continue;
       return absl::InvalidArgumentError(absl::StrCat(
           "functions '", traces_[0]->name(), "' and '", trace->name(),
-          "' must give as many results of the same types"));
+          "' must return results of the same number and types"));
     }
     return absl::OkStatus();
   }
@@ -290,7 +290,7 @@ std::vector<Output> SwitchCase(
         branches) {
   if (branches.empty()) {
     scope.UpdateStatus(
-        absl::InvalidArgumentError("SwitchCase: there is no branch"));
+        absl::InvalidArgumentError("SwitchCase: branches must not be empty"));
     return {};
   }
   BranchesBuilder builder(scope, "switch_case");
@@ -364,8 +364,8 @@ class FunctionalLoop {
                           absl::string_view verb) const {
     return absl::InvalidArgumentError(
         absl::StrCat("loop variable ", i, " ", verb, " shape ",
-                     shape.ToString(), ", which is not of its invariant ",
-                     vars_[i].shape.ToString(), ": give shape_invariants"));
+                     shape.ToString(), ", which does not match its invariant ",
+                     vars_[i].shape.ToString(), ": set shape_invariants"));
   }
 
   absl::Status CheckResults() const {
@@ -373,7 +373,7 @@ class FunctionalLoop {
     if (RemoveRefType(goes_on.dtype()) != DT_BOOL ||
         !goes_on.shape().IsCompatibleWith(TensorShape())) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "cond must give a bool scalar, not ", DataTypeName(goes_on.dtype()),
+          "cond must return a bool scalar, not ", DataTypeName(goes_on.dtype()),
           " of shape ", goes_on.shape().ToString()));
     }
     const Values& next = traces_[1]->results();
@@ -390,7 +390,7 @@ class FunctionalLoop {
     return absl::OkStatus();
   }
 
-  // What both use of outside is the same in all iterations.
+  // Outer values that both functions use are the same in all iterations.
   absl::Status ShareCaptured() {
     captured_ = Union(traces_);
     for (const auto& trace : traces_) {

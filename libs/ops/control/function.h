@@ -1,5 +1,5 @@
-// Function: a piece of graph in the graph's library, which nodes call: what
-// tf.function's tracing and tf.Defun make.
+// Function is a callable subgraph in the graph's function library, as created
+// by tf.function tracing and tf.Defun.
 //
 //   ops::Function axpy(root, "axpy", {DT_FLOAT, DT_FLOAT},
 //       [&](const Scope& s, const std::vector<Output>& v) {
@@ -7,17 +7,17 @@
 //       });
 //   Output y = axpy(root, {x, 1.0f})[0];
 //
-// The body adds nodes to a graph of its own. What it uses of outside is
-// captured: it becomes an argument behind the others, which each call is given
-// (captured_inputs). A variable by resource is captured by its handle and read
-// in each call, once; one by reference by its value. Variables that the body
-// makes exist outside, as TensorFlow's do. What the body does to state is done
-// in each call, in the order that its control dependencies say.
+// The body adds nodes to a graph of its own. Outer values that it uses are
+// captured: they become additional last arguments, which each call receives
+// (captured_inputs). A resource variable is captured by its handle and read
+// once in each call; a reference variable is captured by its value. Variables
+// created by the body exist outside, as in TensorFlow. Side effects on state
+// happen in each call, in the order of the control dependencies.
 //
-// Gradients run through calls (libs/gradients). docs/design/functions.md has
-// the whole of it. Errors stick to the scope that the function is made in; what
-// it gives is null then, or empty where it is not known how much it would be.
-// Threads: as the scope's.
+// Gradients flow through calls (libs/gradients). docs/design/functions.md
+// describes functions in detail. Errors stick to the scope in which the
+// function is built; results are then null, or empty if their number is
+// unknown. Threads: as for the scope.
 #ifndef WEFT_LIBS_OPS_CONTROL_FUNCTION_H_
 #define WEFT_LIBS_OPS_CONTROL_FUNCTION_H_
 
@@ -30,7 +30,7 @@
 
 namespace weft::ops {
 
-// What a function takes: a type, and what is known of its shape.
+// An argument or result of a function: a type, and a partially known shape.
 struct FunctionArg {
   FunctionArg(DataType type) : dtype(type) {}  // NOLINT: a list of types
   FunctionArg(DataType type, PartialShape known)
@@ -40,47 +40,47 @@ struct FunctionArg {
   PartialShape shape = PartialShape::UnknownRank();
 };
 
-// Given a scope that adds to the body, and the arguments: the results.
+// Gets a scope that adds to the body, and the arguments; returns the results.
 using FunctionBody = std::function<std::vector<Output>(
     const Scope& scope, const std::vector<Output>& args)>;
 
 class Function {
  public:
   Function() = default;  // null
-  // Called `name`, or "name_1", ... where the graph has one of that name.
-  // INVALID_ARGUMENT, naming the function, where the body gives a null result
-  // or takes what is of another graph.
+  // The function is called `name`, or "name_1", ... if the graph already has
+  // that name. INVALID_ARGUMENT, naming the function, if the body returns a
+  // null result or uses a value of another graph.
   Function(const Scope& scope, absl::string_view name,
            const std::vector<FunctionArg>& args, const FunctionBody& body);
 
   explicit operator bool() const { return made_ != nullptr; }
 
-  // REQUIRES for the rest: not null, except where said.
+  // REQUIRES for the remaining methods: not null, unless stated otherwise.
   const std::string& name() const;
-  // As the value of an attr of `func` type. A null function's names none.
+  // The value of an attr of type `func`. Has an empty name for a null function.
   NameAttrList attr() const;
-  // Without the captured ones.
+  // The arguments without the captured ones.
   const std::vector<FunctionArg>& args() const;
-  // Of the results.
+  // The types and shapes of the results.
   const std::vector<FunctionArg>& results() const;
   DataTypeVector result_types() const;
-  // What each call is given behind its arguments: values of the graph that the
-  // function was made in. Empty for a null function.
+  // The values passed to each call after its arguments. They belong to the
+  // graph in which the function was built. Empty for a null function.
   std::vector<Output> captured_inputs() const;
   // Nodes of that graph that each call runs after. Empty for a null function.
   std::vector<Operation> captured_controls() const;
-  // It holds, reads or changes state.
+  // Returns whether the function holds, reads or changes state.
   bool is_stateful() const;
 
-  // The results of a call, a PartitionedCall or, where it is stateful, a
-  // StatefulPartitionedCall. INVALID_ARGUMENT, naming the function, where
-  // `args` are of another number, type or shape.
+  // Returns the results of a call: a PartitionedCall, or a
+  // StatefulPartitionedCall for a stateful function. INVALID_ARGUMENT, naming
+  // the function, if `args` have another number, type or shape.
   std::vector<Output> operator()(const Scope& scope,
                                  const InputList& args) const;
-  // The call itself, to be run where it gives nothing.
+  // Returns the call as an operation, for functions without results.
   Operation Call(const Scope& scope, const InputList& args) const;
 
-  // What all copies share; of internal use.
+  // The state shared by all copies; for internal use.
   struct Made;
   explicit Function(std::shared_ptr<const Made> made)
       : made_(std::move(made)) {}
@@ -89,32 +89,34 @@ class Function {
   std::shared_ptr<const Made> made_;
 };
 
-// The results of one of two functions without arguments, as one node: If, or
-// StatelessIf where neither is stateful. Cond (cond.h) builds the same of
-// Switch and Merge. Named by the scope. INVALID_ARGUMENT unless both give as
-// many results of the same types.
+// Returns the results of one of two functions without arguments, as one node:
+// If, or StatelessIf if neither is stateful. Cond (cond.h) builds an equivalent
+// graph from Switch and Merge. The scope names the node. INVALID_ARGUMENT
+// unless both return results of the same number and types.
 std::vector<Output> If(
     const Scope& scope, const Input& cond,
     const std::function<std::vector<Output>(const Scope&)>& then_branch,
     const std::function<std::vector<Output>(const Scope&)>& else_branch);
 
-// The results of function number `branch_index`, an int32 scalar; of the last
-// one where there is none of that number. One node: Case, or StatelessCase.
+// Returns the results of function number `branch_index`, an int32 scalar, or of
+// the last one if the index is out of range. Adds one node: Case, or
+// StatelessCase.
 std::vector<Output> SwitchCase(
     const Scope& scope, const Input& branch_index,
     const std::vector<std::function<std::vector<Output>(const Scope&)>>&
         branches);
 
 struct WhileOptions {
-  // For each loop variable, what of its shape is the same in all iterations.
-  // Empty: the whole shape that it begins with.
+  // For each loop variable, the part of its shape that is the same in all
+  // iterations. Empty: its whole initial shape.
   std::vector<PartialShape> shape_invariants;
   int parallel_iterations = 10;
 };
-// The loop variables after the last iteration, as one node: While, or
-// StatelessWhile. WhileLoop (while_loop.h) builds the same of frames. Named by
-// the scope. INVALID_ARGUMENT, naming the loop, where the body gives another
-// number of values or other types or shapes, or `cond` no bool scalar.
+// Returns the loop variables after the last iteration, as one node: While, or
+// StatelessWhile. WhileLoop (while_loop.h) builds an equivalent loop from
+// Enter, Exit and NextIteration. The scope names the node. INVALID_ARGUMENT,
+// naming the loop, if the body returns another number of values or other types
+// or shapes, or if `cond` does not return a bool scalar.
 std::vector<Output> While(
     const Scope& scope, const InputList& loop_vars,
     const std::function<Output(const Scope&, const std::vector<Output>&)>& cond,

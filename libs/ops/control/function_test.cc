@@ -53,7 +53,7 @@ class FunctionTest : public testing::Test {
   const Scope root_ = Scope::Root();
 };
 
-TEST_F(FunctionTest, ACallIsANodeAndTheBodyIsInTheLibrary) {
+TEST_F(FunctionTest, CallIsANodeAndBodyIsInTheLibrary) {
   const ops::Function twice(root_, "twice", {{DT_FLOAT, {2}}}, Twice);
   const Values y = twice(root_.WithName("call"), {In("x")});
   ASSERT_OK(root_.status());
@@ -64,7 +64,7 @@ TEST_F(FunctionTest, ACallIsANodeAndTheBodyIsInTheLibrary) {
   EXPECT_EQ(root_.graph().num_nodes(), 2);
 }
 
-TEST_F(FunctionTest, ValuesOfOutsideAreCapturedOnce) {
+TEST_F(FunctionTest, OuterValuesAreCapturedOnce) {
   const Output w = In("w"), b = In("b");
   const ops::Function f(
       root_, "f", {DT_FLOAT}, [&](const Scope& s, const Values& v) {
@@ -78,7 +78,7 @@ TEST_F(FunctionTest, ValuesOfOutsideAreCapturedOnce) {
   EXPECT_EQ(Output(y[0].node()->input(2)), b);
 }
 
-TEST_F(FunctionTest, AVariableIsCapturedByItsHandleAndReadInside) {
+TEST_F(FunctionTest, VariableIsCapturedByItsHandle) {
   const ops::Variable w(root_.WithName("w"), Tensor(DT_FLOAT, {2, 3}));
   const ops::Function f(root_, "f", {{DT_FLOAT, {4, 2}}},
                         [&](const Scope& s, const Values& v) {
@@ -92,7 +92,7 @@ TEST_F(FunctionTest, AVariableIsCapturedByItsHandleAndReadInside) {
   EXPECT_THAT(Definition(f)->control_results, IsEmpty());
 }
 
-TEST_F(FunctionTest, AVariableByReferenceIsCapturedByItsValue) {
+TEST_F(FunctionTest, ReferenceVariableIsCapturedByValue) {
   const ops::Variable w(root_.WithName("w"), 1.0f, {.use_resource = false});
   const ops::Function f(root_, "f", {}, [&](const Scope& s, const Values&) {
     return Values{ops::Neg(s, w)};
@@ -102,7 +102,7 @@ TEST_F(FunctionTest, AVariableByReferenceIsCapturedByItsValue) {
   EXPECT_FALSE(f.is_stateful());
 }
 
-TEST_F(FunctionTest, AVariableMadeInsideExistsOutside) {
+TEST_F(FunctionTest, VariableCreatedInsideExistsOutside) {
   const ops::Function f(root_, "f", {DT_FLOAT},
                         [&](const Scope& s, const Values& v) {
                           const ops::Variable w =
@@ -117,7 +117,7 @@ TEST_F(FunctionTest, AVariableMadeInsideExistsOutside) {
   EXPECT_EQ(f.captured_inputs().size(), 2u);
 }
 
-TEST_F(FunctionTest, EffectsAreControlResults) {
+TEST_F(FunctionTest, SideEffectsAreControlResults) {
   const ops::Variable n(root_.WithName("n"), 0.0f);
   const ops::Function f(root_, "f", {}, [&](const Scope& s, const Values&) {
     ops::AssignAdd(s.WithName("count"), n, 1);
@@ -128,7 +128,7 @@ TEST_F(FunctionTest, EffectsAreControlResults) {
   EXPECT_EQ(f.Call(root_, {}).node()->type(), "StatefulPartitionedCall");
 }
 
-TEST_F(FunctionTest, AFunctionInsideAFunctionCapturesThroughIt) {
+TEST_F(FunctionTest, NestedFunctionCapturesThroughTheOuter) {
   const Output a = In("a"), b = In("b");
   const ops::Function outer(
       root_, "outer", {DT_FLOAT}, [&](const Scope& s, const Values& v) {
@@ -145,7 +145,7 @@ TEST_F(FunctionTest, AFunctionInsideAFunctionCapturesThroughIt) {
   EXPECT_THAT(Ops(outer), ElementsAre("PartitionedCall"));
 }
 
-TEST_F(FunctionTest, AFunctionIsCalledInAnotherThatWasBegunBefore) {
+TEST_F(FunctionTest, FunctionMayBeCalledInAnEarlierOne) {
   ops::Function late;
   const ops::Function early(
       root_, "early", {DT_FLOAT}, [&](const Scope& s, const Values& v) {
@@ -169,7 +169,7 @@ TEST_F(FunctionTest, NamesAreUnique) {
   EXPECT_EQ(c.name(), "Add_1");
 }
 
-TEST_F(FunctionTest, NodesOfTheBodyMayBeCalledAsItsArguments) {
+TEST_F(FunctionTest, BodyNodesMayHaveArgumentNames) {
   const ops::Function f(root_, "f", {DT_FLOAT},
                         [&](const Scope& s, const Values& v) {
                           return Values{ops::Neg(s.WithName("arg_0"), v[0])};
@@ -178,7 +178,7 @@ TEST_F(FunctionTest, NodesOfTheBodyMayBeCalledAsItsArguments) {
   EXPECT_EQ(Definition(f)->nodes[0].name, "arg_0");
 }
 
-TEST_F(FunctionTest, WhatTheBodyWaitsForOutsideTheCallWaitsFor) {
+TEST_F(FunctionTest, CallKeepsTheBodysControlInputs) {
   const Operation before = ops::NoOp(root_.WithName("before"));
   const ops::Function f(
       root_, "f", {DT_FLOAT}, [&](const Scope& s, const Values& v) {
@@ -204,7 +204,7 @@ TEST_F(FunctionTest, BranchesTakeTheSameInputs) {
   EXPECT_EQ(library.Find("cond_false")->signature.inputs.size(), 2u);
 }
 
-TEST_F(FunctionTest, ALoopHandsOnWhatItCaptured) {
+TEST_F(FunctionTest, LoopPassesItsCaptures) {
   const Output step = In("step", DT_FLOAT, PartialShape::Scalar());
   const Output limit = In("limit", DT_FLOAT, PartialShape::Scalar());
   const Values last = ops::While(
@@ -222,7 +222,7 @@ TEST_F(FunctionTest, ALoopHandsOnWhatItCaptured) {
   EXPECT_EQ(last[1].shape(), PartialShape({2}));
 }
 
-TEST_F(FunctionTest, AnErrorInsideSticksOutsideWithTheName) {
+TEST_F(FunctionTest, BodyErrorNamesItsFunction) {
   const ops::Function f(
       root_, "wrong", {DT_FLOAT}, [&](const Scope& s, const Values& v) {
         return Values{ops::Add(s, v[0], ops::Const(s, Tensor::Scalar(1)))};
@@ -231,13 +231,13 @@ TEST_F(FunctionTest, AnErrorInsideSticksOutsideWithTheName) {
   ExpectRefused("Function 'wrong'");
 }
 
-TEST_F(FunctionTest, AMissingResultIsRefused) {
+TEST_F(FunctionTest, MissingResultIsRejected) {
   ops::Function(root_, "f", {},
                 [](const Scope&, const Values&) { return Values{Output()}; });
   ExpectRefused("Function 'f': result 0 is missing");
 }
 
-TEST_F(FunctionTest, WhatIsMadeInsideIsNotUsedOutside) {
+TEST_F(FunctionTest, BodyNodesCannotBeUsedOutside) {
   Output inside;
   ops::Function(root_, "f", {DT_FLOAT}, [&](const Scope& s, const Values& v) {
     inside = ops::Neg(s, v[0]);
@@ -257,7 +257,7 @@ TEST_F(FunctionTest, WrongArgumentsAreRefused) {
 TEST_F(FunctionTest, WrongNumberOfArgumentsIsRefused) {
   const ops::Function f(root_, "f", {DT_FLOAT}, Twice);
   f(root_, {});
-  ExpectRefused("takes 1 arguments, but is given 0");
+  ExpectRefused("takes 1 arguments, but got 0");
 }
 
 TEST_F(FunctionTest, BranchesThatDisagreeAreRefused) {
@@ -269,7 +269,7 @@ TEST_F(FunctionTest, BranchesThatDisagreeAreRefused) {
   ExpectRefused("'cond_true' and 'cond_false'");
 }
 
-TEST_F(FunctionTest, ALoopVariableThatGrowsIsRefused) {
+TEST_F(FunctionTest, LoopVariableOfChangingShapeIsRejected) {
   ops::While(
       root_, {In("x")},
       [&](const Scope& s, const Values& v) {

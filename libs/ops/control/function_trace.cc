@@ -12,7 +12,7 @@
 namespace weft::ops {
 namespace {
 
-// The graph outside of all functions.
+// The outermost graph, outside of all functions.
 Scope Outermost(Scope scope) {
   while (const auto outer = scope.state().outer.lock()) scope = outer->scope();
   return scope;
@@ -25,7 +25,8 @@ bool IsValidFunctionName(absl::string_view name) {
          });
 }
 
-// A name that no function has, of those that are being built either, and no op.
+// A name that is used by no function, including those being built, and by no
+// op.
 std::string ReserveName(const Scope& scope, absl::string_view wanted) {
   const Scope at = Outermost(scope);
   std::string name(wanted);
@@ -37,8 +38,8 @@ std::string ReserveName(const Scope& scope, absl::string_view wanted) {
   return name;
 }
 
-// Whether it needs not run where nobody takes what it gives, though it has
-// state: handles, reads, random numbers.
+// Returns whether a stateful op may be skipped if its results are unused:
+// handles, reads, random numbers.
 bool IsIdle(absl::string_view op) {
   constexpr absl::string_view kIdle[] = {
       "VarHandleOp",      "ReadVariableOp",   "VariableShape",
@@ -50,7 +51,7 @@ bool IsIdle(absl::string_view op) {
 
 bool FunctionHasEffects(const Graph& graph, const std::string& name) {
   const FunctionDef* function = graph.functions().Find(name);
-  if (function == nullptr) return true;  // which the call says
+  if (function == nullptr) return true;  // the call reports the error
   if (!function->control_results.empty()) return true;
   return absl::c_any_of(function->nodes, [&](const FunctionNode& node) {
     const OpDef* op = graph.FindOp(node.op);
@@ -81,7 +82,7 @@ FunctionTrace::FunctionTrace(const Scope& scope, std::string name,
                  .WithVariableScope(scope.variable_scope())) {
   inner_.graph().RestoreFunctions(scope.graph().shared_functions());
   inner_.state().seed = scope.state().seed;
-  // What is made in a function is found outside, and the other way round.
+  // Variables created in a function can be found outside, and the reverse.
   VariableStore::Of(scope);
   inner_.state().variables = scope.state().variables;
 }

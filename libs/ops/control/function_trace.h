@@ -1,8 +1,8 @@
-// FunctionTrace: a function while it is being built: the graph of its body and
-// what that has captured. Internal to libs/ops.
+// FunctionTrace is a function that is being built: the graph of its body and
+// its captured values. Internal to libs/ops.
 //
-// Several may be open at a time, and be given the same captured inputs: those
-// of the branches of an If are. Threads: as the scope's.
+// Several traces may be open at a time and be given the same captured inputs,
+// as for the branches of an If. Threads: as for the scope.
 #ifndef WEFT_LIBS_OPS_CONTROL_FUNCTION_TRACE_H_
 #define WEFT_LIBS_OPS_CONTROL_FUNCTION_TRACE_H_
 
@@ -22,18 +22,18 @@ struct Function::Made {
   std::string name;
   std::vector<FunctionArg> args;
   std::vector<FunctionArg> results;
-  std::vector<Output> captured;  // of the graph that it was made in
+  std::vector<Output> captured;  // values of the outer graph
   std::vector<const Node*> captured_controls;
   bool is_stateful = false;
   FunctionPtr definition;
-  // What it calls is in there.
+  // Contains the functions that it calls.
   std::shared_ptr<const FunctionLibrary> library;
 };
 
 class FunctionTrace : public OuterGraph,
                       public std::enable_shared_from_this<FunctionTrace> {
  public:
-  // Runs `body`. Null after an error, which sticks to `scope`.
+  // Runs `body`. Returns null after an error, which sticks to `scope`.
   static std::shared_ptr<FunctionTrace> Run(
       const Scope& scope, absl::string_view name,
       const std::vector<FunctionArg>& args, const FunctionBody& body);
@@ -42,19 +42,19 @@ class FunctionTrace : public OuterGraph,
   absl::StatusOr<Output> Capture(const Output& value) override;
   absl::Status CaptureControl(const Node* node) override;
 
-  // What has been captured, in order: values of the graph outside.
+  // The captured values of the outer graph, in order.
   std::vector<Output> captured() const;
-  // The captured inputs become these, in this order; all of captured() are
-  // among them.
+  // Sets the captured inputs, in this order. `values` must include all of
+  // captured().
   absl::Status SetCaptured(const std::vector<Output>& values);
-  // The captured inputs as results behind the others, as a loop hands them on.
+  // Adds the captured inputs to the results, as the body of a loop needs it.
   void ReturnCaptured();
 
   const std::vector<Output>& results() const { return results_; }
   const std::string& name() const { return name_; }
 
-  // The function, which is in the library of the graph outside then; null after
-  // an error, which sticks to the scope.
+  // Adds the function to the library of the outer graph and returns it; null
+  // after an error, which sticks to the scope.
   std::shared_ptr<const Function::Made> Finish();
 
  private:
@@ -74,13 +74,13 @@ class FunctionTrace : public OuterGraph,
   Scope inner_;
   std::vector<Output> arg_outputs_;
   std::vector<Output> results_;
-  // Of outside, and the argument that stands for each.
+  // Pairs of an outer value and its argument.
   std::vector<std::pair<Output, Output>> captured_;
   std::vector<const Node*> captured_controls_;
   absl::flat_hash_map<OutputTensor, Output> inside_;
 };
 
-// The values of all, each once.
+// The values of all lists, each once.
 std::vector<Output> Union(
     const std::vector<std::shared_ptr<FunctionTrace>>& traces);
 

@@ -1,5 +1,5 @@
-// Ops that call functions of the graph's library. Where a session's graph is
-// extended they become what they call (libs/graph/function_expander.h).
+// Ops that call functions of the graph's library. When a session's graph is
+// extended, they are expanded (libs/graph/function_expander.h).
 #include <vector>
 
 #include "libs/base/status.h"
@@ -9,8 +9,8 @@
 namespace weft {
 namespace {
 
-// As attr output_shapes says, if it says anything. For a While that says
-// nothing TensorFlow takes the inputs' shapes; but those may grow in the loop.
+// Uses attr output_shapes, if it is set. For a While without it, TensorFlow
+// takes the inputs' shapes; but shapes may change in the loop.
 absl::Status DeclaredShapes(InferenceContext& c) {
   ASSIGN_OR_RETURN(const auto shapes,
                    c.GetAttr<std::vector<PartialShape>>("output_shapes"));

@@ -1,5 +1,5 @@
-// Lists of tensors, and tensors that may not be there: what loops and branches
-// that are functions hand from a pass forward to the one back. The values are
+// Ops on lists of tensors and on optionals, which functional loops and branches
+// use to pass values from the forward to the backward pass. The values are
 // variants.
 #include <string>
 #include <vector>
@@ -137,7 +137,7 @@ absl::Status ListGatherShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// The first version has the elements' shape as an attr.
+// In the first version, the elements' shape is an attr.
 absl::Status ListConcatShape(InferenceContext& c) {
   c.set_output(1, *PartialShape::Create({PartialShape::kUnknown}));
   PartialShape element;

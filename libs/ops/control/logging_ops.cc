@@ -1,4 +1,4 @@
-// Ops that speak to people.
+// Ops that print and check values.
 #include <string>
 #include <vector>
 
@@ -15,7 +15,7 @@ absl::Status TextShape(InferenceContext& c) {
   return c.InputWithRank(0, 0).status();
 }
 
-// As many places in the template as there are inputs.
+// Checks that the template has as many placeholders as there are inputs.
 absl::Status FormatShape(InferenceContext& c) {
   ASSIGN_OR_RETURN(const auto text, c.GetAttr<std::string>("template"));
   ASSIGN_OR_RETURN(const auto place, c.GetAttr<std::string>("placeholder"));

@@ -16,17 +16,17 @@ using Values = std::vector<Output>;
 absl::Status CheckElems(const Scope& scope, const Values& elems) {
   if (elems.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(scope.prefix(), ": there are no elems"));
+        absl::StrCat(scope.prefix(), ": elems must not be empty"));
   }
   for (const Output& elem : elems) {
     if (elem) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat(scope.prefix(), ": one of elems is missing"));
+        absl::StrCat(scope.prefix(), ": elems contains a null output"));
   }
   return absl::OkStatus();
 }
 
-// Without the first, which is the index.
+// The values without the first, the index.
 Values Rest(const Values& values, size_t from = 1) {
   return {values.begin() + static_cast<int64_t>(from), values.end()};
 }
@@ -37,8 +37,8 @@ struct FoldPlan {
   int parallel_iterations = 10;
 };
 
-// Foldl, Foldr and Scan. The loop variables are the index, what has become of
-// the rows, and the flows of what is kept.
+// Implements Foldl, Foldr and Scan. The loop variables are the index, the
+// accumulated values, and the flows of the arrays of results.
 class Fold {
  public:
   Fold(const Scope& scope, const FoldFunction& fn, const FoldPlan& plan)

@@ -1,11 +1,12 @@
-// MapFn, Foldl, Foldr and Scan: a function of the rows of tensors, one row an
-// iteration of a loop, as tf.map_fn, tf.foldl, tf.foldr and tf.scan build them
-// of WhileLoop and TensorArrays.
+// MapFn, Foldl, Foldr and Scan apply a function to the rows of tensors, one row
+// per loop iteration. Like tf.map_fn, tf.foldl, tf.foldr and tf.scan, they are
+// built from WhileLoop and TensorArrays.
 //
-// All take the rows of one tensor or of several that have as many. Gradients
-// run through them.
+// They take the rows of one tensor, or of several with equally many rows.
+// Gradients flow through them.
 //
-// Errors stick to the scope, and the result is empty. Threads: as the scope's.
+// Errors stick to the scope, and the result is then empty.
+// Threads: as for the scope.
 #ifndef WEFT_LIBS_OPS_CONTROL_MAP_FN_H_
 #define WEFT_LIBS_OPS_CONTROL_MAP_FN_H_
 
@@ -16,33 +17,33 @@
 
 namespace weft::ops {
 
-// Given a row of each tensor.
+// Gets a row of each tensor.
 using RowFunction = std::function<std::vector<Output>(
     const Scope& scope, const std::vector<Output>& rows)>;
-// Given what has become of the rows before, and a row of each tensor.
+// Gets the result for the previous rows, and a row of each tensor.
 using FoldFunction = std::function<std::vector<Output>(
     const Scope& scope, const std::vector<Output>& so_far,
     const std::vector<Output>& rows)>;
 
 struct MapFnOptions {
-  // Of the results; empty: those of the tensors.
+  // The types of the results; empty: those of the tensors.
   DataTypeVector dtypes;
   int parallel_iterations = 10;
 };
-// The results of `fn` for each row, as the rows of tensors. Named by the scope,
-// "map" otherwise.
+// Returns the results of `fn` for each row, stacked. The name is the scope's,
+// or "map".
 std::vector<Output> MapFn(const Scope& scope, const RowFunction& fn,
                           const std::vector<Output>& elems,
                           const MapFnOptions& options = {});
 
 struct FoldOptions {
-  // What `fn` is given with the first row; empty: the first row itself, and
-  // `fn` begins with the second.
+  // The first argument of `fn` for the first row. Empty: the first row itself,
+  // and `fn` starts with the second row.
   InputList initializer;
   int parallel_iterations = 10;
 };
-// What `fn` makes of all rows, from the first to the last (Foldl) or from the
-// last to the first (Foldr). Named by the scope, "foldl" or "foldr" otherwise.
+// Reduces all rows with `fn`, from first to last (Foldl) or from last to first
+// (Foldr). The name is the scope's, or "foldl" or "foldr".
 std::vector<Output> Foldl(const Scope& scope, const FoldFunction& fn,
                           const std::vector<Output>& elems,
                           const FoldOptions& options = {});
@@ -51,12 +52,12 @@ std::vector<Output> Foldr(const Scope& scope, const FoldFunction& fn,
                           const FoldOptions& options = {});
 
 struct ScanOptions {
-  InputList initializer;  // as FoldOptions'
+  InputList initializer;  // as in FoldOptions
   int parallel_iterations = 10;
   bool reverse = false;  // from the last row to the first
 };
-// As Foldl, but all that `fn` gave, as the rows of tensors. Named by the scope,
-// "scan" otherwise.
+// Like Foldl, but returns all intermediate results, stacked. The name is the
+// scope's, or "scan".
 std::vector<Output> Scan(const Scope& scope, const FoldFunction& fn,
                          const std::vector<Output>& elems,
                          const ScanOptions& options = {});

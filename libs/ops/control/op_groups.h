@@ -1,5 +1,5 @@
-// The control family is registered group by group, each in the file of its
-// name; RegisterControlOps calls them all. Nobody else does.
+// Registration functions for the groups of the control family, one for each
+// source file. Only RegisterControlOps calls them.
 #ifndef WEFT_LIBS_OPS_CONTROL_OP_GROUPS_H_
 #define WEFT_LIBS_OPS_CONTROL_OP_GROUPS_H_
 
@@ -7,7 +7,7 @@
 
 namespace weft {
 
-// What the attr output_shapes says; for other families too.
+// Sets output shapes from the attr output_shapes; also for other families.
 absl::Status ComponentShapes(InferenceContext& c);
 
 void RegisterClientFunctionOps(OpRegistry& registry);

@@ -93,7 +93,7 @@ std::vector<Output> RowArrays::Write(const Scope& scope, const Output& index,
   if (!scope.ok()) return {};
   if (values.size() != size()) {
     scope.UpdateStatus(absl::InvalidArgumentError(
-        absl::StrCat(scope.prefix(), ": the function gives ", values.size(),
+        absl::StrCat(scope.prefix(), ": the function returns ", values.size(),
                      " values, not ", size())));
     return {};
   }

@@ -1,7 +1,7 @@
-// RowArrays: the TensorArrays that a loop over the rows of tensors reads from
-// and writes to. Internal to libs/ops.
+// RowArrays holds the TensorArrays that a loop over the rows of tensors reads
+// and writes. Internal to libs/ops.
 //
-// Errors stick to the scope. Threads: as the scope's.
+// Errors stick to the scope. Threads: as for the scope.
 #ifndef WEFT_LIBS_OPS_CONTROL_ROW_ARRAYS_H_
 #define WEFT_LIBS_OPS_CONTROL_ROW_ARRAYS_H_
 
@@ -15,7 +15,7 @@ namespace weft::ops {
 class RowArrays {
  public:
   RowArrays() = default;
-  // For `size` rows of each of `dtypes`.
+  // Arrays for `size` rows of each of `dtypes`.
   static RowArrays Empty(const Scope& scope, const Output& size,
                          const DataTypeVector& dtypes, const std::string& name);
   // The rows of `tensors`.
@@ -23,14 +23,15 @@ class RowArrays {
                       const std::vector<Output>& tensors,
                       const std::string& name);
 
-  // Row `index` of each, read in `scope`.
+  // Reads row `index` of each array, in `scope`.
   std::vector<Output> Read(const Scope& scope, const Output& index) const;
-  // Sets row `index` of each, in `scope`, given the flows so far; gives the
-  // flows. INVALID_ARGUMENT unless there is a value of the right type for each.
+  // Sets row `index` of each array, in `scope`, after the given flows; returns
+  // the new flows. INVALID_ARGUMENT unless there is a value of the right type
+  // for each.
   std::vector<Output> Write(const Scope& scope, const Output& index,
                             const std::vector<Output>& values,
                             const std::vector<Output>& flows);
-  // All rows, once `flows` are there. `size`: as it was when these were made.
+  // Returns all rows, after `flows`. `size` is the size given at creation.
   std::vector<Output> Stack(const Scope& scope, const Output& size,
                             const std::vector<Output>& flows) const;
 
@@ -44,7 +45,7 @@ class RowArrays {
   std::vector<PartialShape> row_shapes_;  // as far as known
 };
 
-// The rows of `tensor`, a scalar: a constant where it is known.
+// The number of rows of `tensor`, a scalar: a constant if it is known.
 Output NumRows(const Scope& scope, const Output& tensor);
 
 }  // namespace weft::ops

@@ -1,6 +1,6 @@
-// Ops that Weft itself puts into a partition: its ends and its edges to other
-// partitions. Names are TensorFlow's; an edge has a number where TensorFlow
-// has a rendezvous key.
+// Ops that Weft inserts into a partition: its ends, and its edges to other
+// partitions. Names are TensorFlow's; an edge has a number instead of
+// TensorFlow's rendezvous key.
 #include "libs/graph/inference_context.h"
 #include "libs/ops/control/op_groups.h"
 

@@ -19,7 +19,7 @@ namespace {
 
 using Values = std::vector<Output>;
 
-// What is used of outside comes in through an Enter, one for each value.
+// The context of a loop. Each outer value enters through one Enter.
 class WhileContext : public ControlFlowContext {
  public:
   WhileContext(const Scope& outer, std::string frame_name,
@@ -28,7 +28,7 @@ class WhileContext : public ControlFlowContext {
         frame_name_(std::move(frame_name)),
         parallel_iterations_(parallel_iterations) {}
 
-  // As a loop variable.
+  // Enters a value as a loop variable.
   Output EnterVariable(const Output& value) {
     return NotedEnter(value, /*is_constant=*/false);
   }
@@ -40,7 +40,7 @@ class WhileContext : public ControlFlowContext {
     return inside;
   }
 
-  // A node of outside is waited for by a constant, which comes in.
+  // A constant waits for the outer node, and enters the loop.
   const Node* AddControl(const Node* node) override {
     if (IsInside(node)) return node;
     if (IsFreeConstant(*node)) return nullptr;
@@ -57,7 +57,7 @@ class WhileContext : public ControlFlowContext {
   Output NotedEnter(const Output& outside, bool is_constant) {
     const EnterAttrs attrs = {.is_constant = is_constant,
                               .parallel_iterations = parallel_iterations_};
-    // A handle, or a reference, stays with what it is one of.
+    // A handle or reference stays colocated with its resource.
     const bool is_ref = is_constant && IsRefType(outside.dtype());
     const bool stays = is_ref || outside.dtype() == DT_RESOURCE;
     const Scope scope = stays ? outer_.WithoutDevice().WithDevice(
@@ -187,8 +187,9 @@ class WhileBuilder {
 
   absl::Status CheckTypes(const Values& next) const {
     if (next.size() != merges_.size()) {
-      return Error(absl::StrCat("the body gives ", next.size(), " values for ",
-                                merges_.size(), " loop variables"));
+      return Error(absl::StrCat("the body returns ", next.size(),
+                                " values for ", merges_.size(),
+                                " loop variables"));
     }
     for (size_t i = 0; i < next.size(); ++i) {
       if (!next[i]) {
@@ -198,8 +199,8 @@ class WhileBuilder {
       if (dtype == merges_[i].dtype()) continue;
       return Error(absl::StrCat("loop variable ", i, " ('", begin_[i].name(),
                                 "') is ", DataTypeName(merges_[i].dtype()),
-                                ", but the body gives '", next[i].name(), "', ",
-                                DataTypeName(dtype)));
+                                ", but the body returns '", next[i].name(),
+                                "', ", DataTypeName(dtype)));
     }
     return absl::OkStatus();
   }
@@ -224,7 +225,7 @@ class WhileBuilder {
     return absl::OkStatus();
   }
 
-  // The values are the loop's, what they become is outside.
+  // Exits: their inputs belong to the loop, their outputs are outside.
   Values ExitAll() const {
     const Scope free = outer_.WithoutControlDependencies();
     Values exits;
@@ -242,12 +243,12 @@ class WhileBuilder {
   const WhileLoopOptions& options_;
   const std::shared_ptr<WhileContext> context_;
   const Scope inside_;
-  // Of each loop variable.
+  // One entry for each loop variable.
   Values begin_, merges_, done_;
   std::vector<PartialShape> invariants_;
 };
 
-// The loop with a counter as its first variable.
+// Builds the loop with a counter as its first variable.
 Values CountedLoop(const Scope& scope, const InputList& loop_vars,
                    const LoopCondition& cond, const LoopBody& body,
                    const WhileLoopOptions& options) {

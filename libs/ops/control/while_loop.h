@@ -1,5 +1,5 @@
-// WhileLoop: a piece of graph that runs again and again, as tf.while_loop
-// builds it of Enter, Merge, Switch, NextIteration and Exit.
+// WhileLoop builds a loop from Enter, Merge, Switch, NextIteration and Exit,
+// like tf.while_loop.
 //
 //   std::vector<Output> last = ops::WhileLoop(
 //       root, {0, x},
@@ -10,12 +10,13 @@
 //         return std::vector{ops::Add(s, v[0], 1), ops::Mul(s, v[1], w)};
 //       });
 //
-// What the functions use of outside comes in by itself and is the same in all
-// iterations. Gradients run through the loop (libs/gradients); what they need
-// of each iteration is kept only by steps that compute them.
-// docs/user/control_flow.md has the whole of it.
+// Outer values that the functions use enter automatically and are the same in
+// all iterations. Gradients flow through the loop (libs/gradients); only steps
+// that compute gradients keep values of each iteration.
+// docs/user/control_flow.md describes loops in detail.
 //
-// Errors stick to the scope, and the result is empty. Threads: as the scope's.
+// Errors stick to the scope, and the result is then empty.
+// Threads: as for the scope.
 #ifndef WEFT_LIBS_OPS_CONTROL_WHILE_LOOP_H_
 #define WEFT_LIBS_OPS_CONTROL_WHILE_LOOP_H_
 
@@ -27,28 +28,30 @@
 
 namespace weft::ops {
 
-// Given the loop variables, whether another iteration is to come: a bool
-// scalar.
+// Gets the loop variables; returns a bool scalar that is true for another
+// iteration.
 using LoopCondition =
     std::function<Output(const Scope& scope, const std::vector<Output>& vars)>;
-// Given the loop variables, those of the next iteration.
+// Gets the loop variables; returns their values for the next iteration.
 using LoopBody = std::function<std::vector<Output>(
     const Scope& scope, const std::vector<Output>& vars)>;
 
 struct WhileLoopOptions {
-  // For each loop variable, what of its shape is the same in all iterations.
-  // Empty: the whole shape that it begins with.
+  // For each loop variable, the part of its shape that is the same in all
+  // iterations. Empty: its whole initial shape.
   std::vector<PartialShape> shape_invariants;
-  // So many iterations may run at a time, where their data allows.
+  // The maximum number of iterations that run concurrently, if their data
+  // allows.
   int parallel_iterations = 10;
-  // No more than these, an int32 scalar, whatever the condition says.
+  // The maximum number of iterations, an int32 scalar, whatever the condition
+  // returns.
   std::optional<Input> maximum_iterations;
 };
 
-// The loop variables after the last iteration: `loop_vars` themselves where
-// there was none. Named by the scope, "while" otherwise.
-// INVALID_ARGUMENT, naming the loop, where the body gives another number of
-// values or other types, or shapes that are not invariant.
+// Returns the loop variables after the last iteration, or `loop_vars` if there
+// was none. The name is the scope's, or "while". INVALID_ARGUMENT, naming the
+// loop, if the body returns another number of values, other types, or shapes
+// that do not match the invariants.
 std::vector<Output> WhileLoop(const Scope& scope, const InputList& loop_vars,
                               const LoopCondition& cond, const LoopBody& body,
                               const WhileLoopOptions& options = {});

@@ -1,4 +1,4 @@
-// Data sets (tf.data): what their ops share.
+// Helpers of the dataset ops (tf.data).
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -13,8 +13,8 @@ absl::Status CheckScalar(InferenceContext& c, int i) {
   return c.InputWithRank(i, 0).status();
 }
 
-// A list of variants may hold anything; what is a variant by definition is a
-// data set.
+// A variant in a list may hold anything; an argument declared as a variant is a
+// dataset.
 absl::Status CheckDatasets(InferenceContext& c) {
   int i = 0;
   for (const ArgDef& arg : c.op().inputs) {

@@ -62,7 +62,7 @@ PartialShape RowOf(const PartialShape& shape) {
 void DatasetMaker::AddElementAttrs(const Scope& scope, absl::string_view op,
                                    const ElementSpec& element, AttrMap& attrs) {
   const OpDef* def = scope.graph().registry()->Find(op);
-  if (def == nullptr) return;  // which the node says
+  if (def == nullptr) return;  // the node reports the error
   DataTypeVector types;
   std::vector<PartialShape> shapes;
   for (const Component& component : element) {
@@ -138,7 +138,7 @@ Dataset Dataset::Unary(absl::string_view op, const InputList& more,
 
 namespace {
 
-// The number that is known of `size`, whatever it is.
+// The known value of `size`, of any integer type.
 int64_t KnownNumber(const Scope& scope, const Input& size) {
   if (!size.value()) {
     if (!size.output()) return PartialShape::kUnknown;
@@ -153,7 +153,7 @@ int64_t KnownNumber(const Scope& scope, const Input& size) {
   return PartialShape::kUnknown;
 }
 
-// The rows of each batch; a wrong size is an error of the step.
+// The number of rows per batch; an invalid size is an error of the step.
 int64_t KnownRows(const Scope& scope, const Input& batch_size,
                   bool are_all_full) {
   if (!are_all_full) return PartialShape::kUnknown;
@@ -188,7 +188,7 @@ absl::StatusOr<Tensor> DimsOf(const PartialShape& shape) {
   return dims;
 }
 
-// What PaddedBatch asks of each component.
+// The padding inputs of PaddedBatch for each component.
 absl::StatusOr<InputList> PaddingInputs(const ElementSpec& element,
                                         std::vector<PartialShape>& shapes,
                                         const PaddedBatchOptions& options) {
@@ -200,10 +200,10 @@ absl::StatusOr<InputList> PaddingInputs(const ElementSpec& element,
   const size_t num_values = options.padding_values.size();
   if (shapes.size() != element.size() ||
       (num_values != 0 && num_values != element.size())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("PaddedBatch: there must be one of padded_shapes and of "
-                     "padding_values for each of ",
-                     element.size(), " components"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "PaddedBatch: padded_shapes and padding_values must have one entry "
+        "padding_values for each of ",
+        element.size(), " components"));
   }
   InputList inputs;
   for (const PartialShape& shape : shapes) {

@@ -1,6 +1,6 @@
-// Dataset: an input pipeline of the graph, under TensorFlow's names (tf.data):
-// elements from tensors or files, and what becomes of them. Iterator
-// (iterator.h) takes them out, one each step.
+// Dataset is an input pipeline of the graph, with TensorFlow's names (tf.data):
+// sources of elements, such as tensors or files, and transformations. An
+// Iterator (iterator.h) returns one element per step.
 //
 //   auto lines = ops::TextLineDataset(root, files);
 //   ops::Iterator iterator =
@@ -10,18 +10,18 @@
 //           .MakeOneShotIterator();
 //   std::vector<Output> batch = iterator.GetNext(root);
 //
-// An element is a list of components, each of a type, a shape and perhaps a
-// name: what TensorFlow flattens tuples and dicts to. A component that is a
-// variant scalar may be a data set itself (Window).
+// An element is a list of components, each with a type, a shape and an optional
+// name; TensorFlow flattens tuples and dicts to such lists. A component that is
+// a variant scalar may itself be a dataset (Window).
 //
-// Where the pipeline runs: where its nodes are, as the scope says: on one task,
-// which its iterator is on too, and its files are that task's. A data set is
-// neither sent nor saved.
+// A pipeline runs on the task of its nodes, as given by the scope. Its iterator
+// must be on the same task, and its files are that task's. Datasets are neither
+// sent to other tasks nor saved.
 //
-// A small value that refers to the graph and holds the scope that it was made
-// in; null after an error, which sticks to the scope; what is made of a null
-// one is null. Threads: as the scope's. docs/user/datasets.md has the whole of
-// it.
+// A Dataset is a small value that refers to the graph and holds the scope in
+// which it was created. It is null after an error, which sticks to the scope;
+// everything derived from a null dataset is null. Threads: as for the scope.
+// docs/user/datasets.md describes datasets in detail.
 #ifndef WEFT_LIBS_OPS_DATA_DATASET_H_
 #define WEFT_LIBS_OPS_DATA_DATASET_H_
 
@@ -41,7 +41,7 @@ namespace weft::ops {
 
 class Iterator;  // iterator.h
 
-// Instead of a number: the task decides.
+// A number that the task chooses.
 inline constexpr int64_t kAutotune = -1;
 
 struct Component {
@@ -52,18 +52,18 @@ struct Component {
 using ElementSpec = std::vector<Component>;
 
 struct MapOptions {
-  // So many calls at a time; none: one after the other.
+  // The number of concurrent calls; not set: one at a time.
   std::optional<int64_t> num_parallel_calls;
-  // False: results in the order in which they are there. None: as asked for
-  // elsewhere, else in order.
+  // False: results are returned as they become available. Not set: in
+  // order, unless options set elsewhere allow another one.
   std::optional<bool> deterministic;
-  // Of the components; empty: they have none.
+  // Names of the components; empty: they have none.
   std::vector<std::string> names;
 };
 
 struct InterleaveOptions {
-  int64_t cycle_length = kAutotune;  // data sets at a time
-  int64_t block_length = 1;          // elements of each in turn
+  int64_t cycle_length = kAutotune;  // datasets read at a time
+  int64_t block_length = 1;          // consecutive elements of each
   std::optional<int64_t> num_parallel_calls;
   std::optional<bool> deterministic;
 };
@@ -74,37 +74,38 @@ struct BatchOptions {
 };
 
 struct PaddedBatchOptions {
-  // One for each component; unknown sizes become those of the longest of the
+  // One shape for each component; unknown sizes become the largest in the
   // batch. Empty: the shapes of the components.
   std::vector<PartialShape> padded_shapes;
-  // One for each component. Empty: zeros and empty strings.
+  // One value for each component. Empty: zeros and empty strings.
   InputList padding_values;
   bool drop_remainder = false;
 };
 
 struct ShuffleOptions {
-  // TensorFlow's rule: with the graph's seed, or without (Scope::GetSeeds).
+  // The op seed, combined with the graph's by TensorFlow's rule
+  // (Scope::GetSeeds).
   std::optional<int64_t> seed;
-  // Another order in each walk.
+  // True: each pass has another order.
   bool reshuffle_each_iteration = true;
 };
 
 struct WindowOptions {
-  std::optional<Input> shift;  // none: the size
+  std::optional<Input> shift;  // not set: the size
   Input stride = 1;
   bool drop_remainder = false;
 };
 
 struct IteratorOptions {
-  // Steps of all sessions that have one of that name on the task share it;
-  // empty: the session's own.
+  // Sessions that use the same name on a task share the iterator; empty: it is
+  // private to the session.
   std::string shared_name;
-  // The initializer is in collection "table_initializer", which
-  // MonitoredSession runs. One that must be fed wants false.
+  // Adds the initializer to the collection "table_initializer", which
+  // MonitoredSession runs. Must be false for an initializer that needs feeds.
   bool initialize_with_tables = true;
 };
 
-// What becomes of an element: given its components, those of another one.
+// Maps the components of an element to those of another.
 using ElementFunction = FunctionBody;
 
 class Dataset {
@@ -113,7 +114,7 @@ class Dataset {
       const Scope& scope, const std::vector<Output>& components)>;
   using Predicate = std::function<Output(
       const Scope& scope, const std::vector<Output>& components)>;
-  // Elements of one key, an int64 scalar, and what becomes of them.
+  // Transforms the elements of one key, an int64 scalar.
   using GroupFunction = std::function<Dataset(
       const Scope& scope, const Output& key, const Dataset& group)>;
   using KeyFunction = std::function<Output(
@@ -125,26 +126,26 @@ class Dataset {
 
   // ---- sources; names are of the components, or empty ----
 
-  // One element.
+  // A dataset of one element.
   static Dataset FromTensors(const Scope& scope, const InputList& tensors,
                              const std::vector<std::string>& names = {});
-  // The rows of the tensors, which have as many.
+  // A dataset of the rows of the tensors, which must have equally many.
   static Dataset FromTensorSlices(const Scope& scope, const InputList& tensors,
                                   const std::vector<std::string>& names = {});
-  // int64 scalars from 0, or `start`, to before `stop`.
+  // int64 scalars from 0 or `start` up to, but excluding, `stop`.
   static Dataset Range(const Scope& scope, const Input& stop);
   static Dataset Range(const Scope& scope, const Input& start,
                        const Input& stop, const Input& step = 1);
-  // An element of each, side by side, as long as all have one. Null for none.
+  // Combines one element of each dataset, until one of them ends. Null for an
+  // empty list.
   static Dataset Zip(const std::vector<Dataset>& datasets);
-  // Each element of the data set whose number `choices` gives, an int64 scalar;
-  // those that have ended are passed over, or are the end.
+  // Takes each element from the dataset whose number `choices` returns, an
+  // int64 scalar. Exhausted datasets are skipped, or end the result.
   static Dataset ChooseFromDatasets(const std::vector<Dataset>& datasets,
                                     const Dataset& choices,
                                     bool stop_on_empty_dataset = false);
-  // Paths that match a pattern, or one of several, in random order unless
-  // `shuffle` is false. A step that begins it is INVALID_ARGUMENT where none
-  // does.
+  // Paths that match one of the patterns, in random order unless `shuffle` is
+  // false. Starting an iterator fails with INVALID_ARGUMENT if no path matches.
   struct ListFilesOptions {
     bool shuffle = true;
     std::optional<int64_t> seed;
@@ -154,8 +155,8 @@ class Dataset {
   static Dataset ListFiles(const Scope& scope, const Input& pattern) {
     return ListFiles(scope, pattern, ListFilesOptions());
   }
-  // One that is there already: a variant scalar, such as a component of
-  // Window's elements. `element` is what it holds.
+  // Wraps an existing dataset: a variant scalar, such as a component of
+  // Window's elements. `element` describes its elements.
   static Dataset FromVariant(const Scope& scope, const Output& variant,
                              ElementSpec element);
 
@@ -174,78 +175,80 @@ class Dataset {
   Dataset Unbatch() const;
   Dataset Shuffle(const Input& buffer_size,
                   const ShuffleOptions& options = {}) const;
-  Dataset Repeat(const Input& count = -1) const;  // -1: without end
+  Dataset Repeat(const Input& count = -1) const;  // -1: endless
   Dataset Take(const Input& count) const;         // -1: all
   Dataset Skip(const Input& count) const;         // -1: all
   Dataset Shard(const Input& num_shards, const Input& index) const;
   Dataset Prefetch(const Input& buffer_size) const;
-  // Elements of the first walk, in memory or in files that begin so.
+  // Caches the elements of the first pass, in memory or in files with this
+  // prefix.
   Dataset Cache(const Input& filename = "") const;
   Dataset Concatenate(const Dataset& other) const;
-  // What `fn` makes of each `window_size` elements that have one key, an int64
-  // scalar, and of those that are left: TensorFlow's group_by_window.
+  // Applies `fn` to each `window_size` elements with the same key, an int64
+  // scalar, and to the remaining ones: TensorFlow's group_by_window.
   Dataset GroupByWindow(const KeyFunction& key, const GroupFunction& fn,
                         const Input& window_size) const;
-  // With windows of a size for each key, an int64 scalar.
+  // With a window size for each key, an int64 scalar.
   Dataset GroupByWindow(const KeyFunction& key, const GroupFunction& fn,
                         const WindowSizeFunction& window_size) const;
-  // Padded batches of elements of about one length, an int32 or int64 scalar:
-  // bucket_by_sequence_length. Bucket i has those below boundary i, the last
-  // one the others; each has batches of a size of its own, so there is one more
-  // of these. INVALID_ARGUMENT otherwise.
+  // Padded batches of elements of similar length, an int32 or int64 scalar:
+  // bucket_by_sequence_length. Bucket i holds lengths below boundary i, the
+  // last bucket the remaining ones. Each bucket has its own batch size, so
+  // there must be one more batch size than boundaries; otherwise
+  // INVALID_ARGUMENT.
   Dataset BucketBySequenceLength(const KeyFunction& length,
                                  const std::vector<int64_t>& boundaries,
                                  const std::vector<int64_t>& batch_sizes,
                                  const PaddedBatchOptions& options = {}) const;
-  // What `fn` makes of a state and an element, one after the other: it is given
-  // the state's tensors, then the components, and gives the next state, then
-  // the components of what comes out.
+  // Applies `fn` to a state and each element in order. `fn` gets the state's
+  // tensors followed by the components, and returns the next state followed by
+  // the components of the new element.
   Dataset Scan(const InputList& initial_state, const ElementFunction& fn) const;
-  // Each element once. One int32, int64 or string.
+  // Distinct elements. They must be one int32, int64 or string.
   Dataset Unique() const;
-  // Elements whose components are data sets of `size` of those here.
+  // Elements whose components are datasets of `size` elements each.
   Dataset Window(const Input& size, const WindowOptions& options = {}) const;
-  // A component "index" before the others.
+  // Prepends a component "index".
   Dataset Enumerate(const Input& start = 0) const;
   Dataset IgnoreErrors() const;
-  // The same with other names.
+  // The same dataset with other component names.
   Dataset WithNames(const std::vector<std::string>& names) const;
-  // What is made of it is made in `scope`, which is of the same graph.
+  // The same dataset, with derived nodes created in `scope` of the same graph.
   Dataset In(const Scope& scope) const;
 
-  // ---- what becomes of all ----
+  // ---- reductions ----
 
-  // What `fn` makes of a state and an element, one after the other: it is given
-  // the state's tensors, then the components.
+  // Applies `fn` to a state and each element in order, and returns the last
+  // state. `fn` gets the state's tensors followed by the components.
   std::vector<Output> Reduce(const InputList& initial_state,
                              const ElementFunction& fn) const;
-  // The only element.
+  // The components of the only element.
   std::vector<Output> GetSingleElement() const;
   // -1: endless; -2: unknown.
   Output Cardinality() const;
 
-  // Begins when its first element is asked for. What the pipeline is made of is
-  // copied into a function, as in TensorFlow: INVALID_ARGUMENT, naming the
-  // node, for placeholders and what has state.
+  // The iterator starts when its first element is requested. As in TensorFlow,
+  // the pipeline is copied into a function: INVALID_ARGUMENT, naming the node,
+  // for placeholders and stateful nodes.
   Iterator MakeOneShotIterator() const;
-  // Begins each time its initializer runs.
+  // The iterator restarts each time its initializer runs.
   Iterator MakeInitializableIterator(const IteratorOptions& options = {}) const;
 
   explicit operator bool() const { return static_cast<bool>(variant_); }
   const Output& variant() const { return variant_; }
   operator Output() const { return variant_; }  // NOLINT: as a variant
   const ElementSpec& element() const { return element_; }
-  // Of a null one after an error: the scope that has the error.
-  // REQUIRES: not `Dataset()`.
+  // For a null dataset after an error: the scope that has the error. REQUIRES:
+  // not `Dataset()`.
   const Scope& scope() const { return *scope_; }
 
  private:
   friend class DatasetMaker;  // dataset_maker.h
 
-  // DatasetMaker::Null of its element and scope.
+  // DatasetMaker::Null with this dataset's element and scope.
   Dataset Null() const;
 
-  // What the methods share; DatasetMaker has the rest.
+  // Implements several methods; DatasetMaker has the other helpers.
   Dataset Unary(absl::string_view op, const InputList& more,
                 AttrMap attrs = {}) const;
 
@@ -257,12 +260,13 @@ class Dataset {
 struct FileDatasetOptions {
   std::string compression_type;  // "", "GZIP" or "ZLIB"
   int64_t buffer_size = 256 << 10;
-  // So many files at a time, in turns; none: one after the other.
+  // The number of files read at a time, round robin; not set: one file after
+  // another.
   std::optional<int64_t> num_parallel_reads;
 };
 
-// Lines without their ends, records, of one file or several. Each element is a
-// string.
+// Lines without their line ends, or records, of one or several files. Each
+// element is a string.
 Dataset TextLineDataset(const Scope& scope, const Input& filenames,
                         const FileDatasetOptions& options = {});
 Dataset TFRecordDataset(const Scope& scope, const Input& filenames,
@@ -277,52 +281,52 @@ Dataset FixedLengthRecordDataset(const Scope& scope, const Input& filenames,
                                  const FixedLengthOptions& options = {});
 
 struct CsvOptions {
-  bool header = false;  // the first line of each file is none
+  bool header = false;  // true: skips the first line of each file
   std::string field_delim = ",";
   bool use_quote_delim = true;
-  std::string na_value;              // as good as an empty field
+  std::string na_value;              // treated like an empty field
   std::vector<int64_t> select_cols;  // ascending; empty: all
   std::string compression_type;
   int64_t buffer_size = 4 << 20;
   std::vector<std::string> names;  // of the columns; may be empty
-  // For errors about a column's values: why the column has its type, or empty,
-  // by column. May be empty.
+  // For errors about a column's values: why the column has its type, by column;
+  // entries, or the whole list, may be empty.
   std::vector<std::string> type_reasons;
 };
-// The rows of csv files, a scalar for each column that is selected. A default
-// is a scalar, or empty where the field is required.
+// The rows of CSV files, with a scalar for each selected column. A default is a
+// scalar, or empty if the field is required.
 Dataset CsvDataset(const Scope& scope, const Input& filenames,
                    const InputList& record_defaults,
                    const CsvOptions& options = {});
 
 struct MakeCsvDatasetOptions {
-  // The column that comes last in each element, whatever its place in a row.
+  // The column that comes last in each element, wherever it is in a row.
   std::string label_name;
   CsvOptions csv = {.header = true};
-  std::optional<int64_t> num_epochs;  // none: without end
+  std::optional<int64_t> num_epochs;  // not set: endless
   bool shuffle = true;
   int64_t shuffle_buffer_size = 10000;
   std::optional<int64_t> shuffle_seed;
   int64_t prefetch_buffer_size = 1;
 };
-// Batches of rows, shuffled and repeated, whose components have the columns'
+// Shuffled and repeated batches of rows, whose components have the columns'
 // names: tf.data.experimental.make_csv_dataset. `column_names` are those of the
-// files; what the header says is not looked at, for the files are the task's.
+// files; the header is not read, because the files are on the task.
 Dataset MakeCsvDataset(const Scope& scope, const Input& file_pattern,
                        const Input& batch_size,
                        const std::vector<std::string>& column_names,
                        const InputList& column_defaults,
                        const MakeCsvDatasetOptions& options = {});
 
-// tf.io.FixedLenFeature, by its key.
+// The key and description of a tf.io.FixedLenFeature.
 struct FixedLenFeature {
   std::string key;
   DataType dtype = DT_INVALID;
   PartialShape shape = PartialShape::Scalar();
-  std::optional<Tensor> default_value;  // none: it is required
+  std::optional<Tensor> default_value;  // not set: it is required
 };
-// Batches of serialized Examples taken apart: components named by the keys, in
-// their order by name. Sparse features are had by Map and ops::ParseExample.
+// Batches of parsed Examples, with components named by the keys and sorted by
+// name. For sparse features use Map and ops::ParseExample.
 Dataset ParseExampleDataset(const Dataset& input,
                             const std::vector<FixedLenFeature>& features,
                             int64_t num_parallel_calls = 1);

@@ -1,4 +1,4 @@
-// What a Dataset does by functions of the graph's library.
+// The methods of Dataset that use functions of the graph's library.
 #include <algorithm>
 #include <utility>
 
@@ -12,7 +12,7 @@
 namespace weft::ops {
 namespace {
 
-// A data set's function, and the node's inputs and attrs that it asks for.
+// A dataset's function, and the inputs and attrs of its node.
 class ElementCall {
  public:
   ElementCall(const Scope& scope, absl::string_view method,
@@ -75,14 +75,14 @@ Dataset AddPredicate(const Dataset& dataset, absl::string_view method,
   if (!IsBoolScalar(call.function())) {
     scope.UpdateStatus(absl::InvalidArgumentError(
         absl::StrCat("Function '", call.function().name(),
-                     "': the predicate of a data set must give a bool "
+                     "': the predicate of a dataset must return a bool "
                      "scalar")));
     return DatasetMaker::Null(dataset, dataset.element());
   }
   return call.Add(op, dataset, {}, dataset.element(), {}, "predicate");
 }
 
-// A function that gives a data set, and what that holds.
+// A function that returns a dataset, and the element of that dataset.
 struct DatasetCall {
   DatasetCall(const Dataset& dataset, absl::string_view method,
               const Dataset::DatasetFunction& fn)
@@ -93,7 +93,7 @@ struct DatasetCall {
                return std::vector<Output>{made.variant()};
              }) {}
 
-  ElementSpec element;  // first: the call sets it
+  ElementSpec element;  // declared first, because the call sets it
   const ElementCall call;
 };
 
@@ -134,7 +134,7 @@ Dataset Dataset::Map(const ElementFunction& fn,
   ElementSpec element = SpecOf(call.function().results());
   absl::Status status = SetNames(options.names, element);
   if (status.ok() && element.empty()) {
-    status = absl::InvalidArgumentError("gives no component");
+    status = absl::InvalidArgumentError("returns no component");
   }
   if (!status.ok()) {
     scope_->UpdateStatus(Annotate(
@@ -279,7 +279,7 @@ Dataset Dataset::Scan(const InputList& initial_state,
   for (const Input& input : initial_state) {
     const Output value = scope_->ToOutput(input, "initial_state");
     if (!value) return Null();
-    // A state may grow.
+    // The shape of a state may change.
     args.emplace_back(RemoveRefType(value.dtype()), PartialShape());
     types.push_back(args.back().dtype);
     inputs.emplace_back(value);
@@ -296,7 +296,7 @@ Dataset Dataset::Scan(const InputList& initial_state,
   if (!fits) {
     scope_->UpdateStatus(absl::InvalidArgumentError(absl::StrCat(
         "Function '", call.function().name(),
-        "': Scan must give a state of the types that it begins with, then at "
+        "': Scan must return a state of the initial state's types, then at "
         "least one component")));
     return Null();
   }
@@ -317,7 +317,7 @@ std::vector<Output> Dataset::Reduce(const InputList& initial_state,
   for (const Input& input : initial_state) {
     const Output value = scope_->ToOutput(input, "initial_state");
     if (!value) return none;
-    // A state may grow.
+    // The shape of a state may change.
     args.emplace_back(RemoveRefType(value.dtype()), PartialShape());
     inputs.emplace_back(value);
   }
@@ -330,7 +330,7 @@ std::vector<Output> Dataset::Reduce(const InputList& initial_state,
   if (call.function().result_types() != types) {
     scope_->UpdateStatus(absl::InvalidArgumentError(absl::StrCat(
         "Function '", call.function().name(),
-        "': Reduce must give a state of the types that it begins with")));
+        "': Reduce must return a state of the initial state's types")));
     return none;
   }
   AttrMap attrs = {{"Tstate", types}, {"f", call.function().attr()}};

@@ -1,6 +1,6 @@
-// DatasetMaker: adds the node of a data set. Internal to libs/ops.
+// DatasetMaker adds the nodes of datasets. Internal to libs/ops.
 //
-// Errors stick to the scope. Threads: as the scope's.
+// Errors stick to the scope. Threads: as for the scope.
 #ifndef WEFT_LIBS_OPS_DATA_DATASET_MAKER_H_
 #define WEFT_LIBS_OPS_DATA_DATASET_MAKER_H_
 
@@ -13,32 +13,32 @@ namespace weft::ops {
 
 class DatasetMaker {
  public:
-  // `scope`'s own name is the node's, or that of the op; what is made of it is
-  // named by its ops.
+  // The node is named by `scope`'s own name or by its op; derived nodes are
+  // named by their ops.
   static Dataset Add(const Scope& scope, absl::string_view op,
                      const InputList& inputs, ElementSpec element,
                      AttrMap attrs = {});
   static Dataset Of(const Scope& scope, const Output& variant,
                     ElementSpec element);
-  // A null one, with as many components as `element`: who takes one of them
-  // reads the error of the scope, not memory.
+  // A null dataset with as many components as `element`, so that access to a
+  // component after an error is safe.
   static Dataset Null(const Scope& scope, ElementSpec element);
-  // Likewise, with the scope of another one, which may be null.
+  // Like Null, with the scope of another dataset, which may be null.
   static Dataset Null(const Dataset& other, ElementSpec element);
-  // The element's types and shapes, as attrs of the names that the op has.
+  // Sets the element's types and shapes in the attrs that the op has.
   static void AddElementAttrs(const Scope& scope, absl::string_view op,
                               const ElementSpec& element, AttrMap& attrs);
 };
 
-// Each component of a type and shape, without names.
+// Components of these types and shapes, without names.
 ElementSpec SpecOf(const std::vector<FunctionArg>& results);
 std::vector<FunctionArg> ArgsOf(const ElementSpec& element);
-// INVALID_ARGUMENT unless there is none, or one for each.
+// Returns INVALID_ARGUMENT unless there is no name, or one for each component.
 absl::Status SetNames(const std::vector<std::string>& names,
                       ElementSpec& element);
-// The components that a node gives; null ones after an error.
+// The components that a node outputs; null ones after an error.
 std::vector<Output> ComponentsOf(const Node* node, size_t count);
-// The shape with a first dimension before it, or without its first.
+// The shape with an added first dimension, or without its first dimension.
 PartialShape Batched(const PartialShape& shape, int64_t rows);
 PartialShape RowOf(const PartialShape& shape);
 

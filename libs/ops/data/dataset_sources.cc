@@ -1,4 +1,4 @@
-// Where the elements of a Dataset come from.
+// The sources of datasets.
 #include <algorithm>
 #include <utility>
 
@@ -11,8 +11,8 @@
 namespace weft::ops {
 namespace {
 
-// What components are made of: their types and shapes, by values of the graph
-// or those that are not yet.
+// The types and shapes of components, from values of the graph or from
+// constants.
 absl::StatusOr<ElementSpec> SpecOfTensors(
     const InputList& tensors, const std::vector<std::string>& names) {
   ElementSpec element;
@@ -28,7 +28,8 @@ absl::StatusOr<ElementSpec> SpecOfTensors(
     }
   }
   if (element.empty()) {
-    return absl::InvalidArgumentError("there is no component");
+    return absl::InvalidArgumentError(
+        "a dataset must have at least one component");
   }
   RETURN_IF_ERROR(SetNames(names, element));
   return element;
@@ -75,7 +76,7 @@ ElementSpec OneString() { return {{DT_STRING, PartialShape::Scalar()}}; }
 using FilesDataset =
     std::function<Dataset(const Scope& scope, const Input& filenames)>;
 
-// Of all files at a time, or of several in turns.
+// Reads one file after another, or several round robin.
 Dataset ReadFiles(const Scope& scope, const Input& filenames,
                   const FileDatasetOptions& options, const FilesDataset& make) {
   if (!options.num_parallel_reads) return make(scope, filenames);
@@ -227,7 +228,7 @@ Dataset CsvDataset(const Scope& scope, const Input& filenames,
 
 namespace {
 
-// `dataset` with the component of that name behind the others.
+// `dataset` with the component of that name moved to the end.
 Dataset LabelLast(const Dataset& dataset, const std::string& label) {
   if (!dataset || label.empty()) return dataset;
   std::vector<std::string> names;
@@ -273,7 +274,7 @@ Dataset MakeCsvDataset(const Scope& scope, const Input& file_pattern,
                         {.seed = options.shuffle_seed});
   }
   rows = rows.Repeat(options.num_epochs.value_or(-1));
-  // Batches are full where there is no last one.
+  // If the dataset is endless, all batches are full.
   return rows.Batch(batch_size, {.drop_remainder = !options.num_epochs})
       .Prefetch(options.prefetch_buffer_size);
 }

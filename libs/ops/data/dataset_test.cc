@@ -83,7 +83,7 @@ TEST_F(DatasetTest, BatchesKnowTheirSizeWhereAllAreFull) {
   EXPECT_EQ(Op(padded), "PaddedBatchDatasetV2");
 }
 
-TEST_F(DatasetTest, AMapCapturesWhatItUses) {
+TEST_F(DatasetTest, MapCapturesOuterValues) {
   const ops::Variable scale(root_.WithName("scale"), int64_t{2});
   const Dataset mapped = Range(5).Map(
       [&](const Scope& s, const Values& v) {
@@ -137,7 +137,7 @@ TEST_F(DatasetTest, SeedsFollowTensorFlowsRule) {
             std::pair(int64_t{3}, int64_t{7}));
 }
 
-TEST_F(DatasetTest, ElementsStandSideBySide) {
+TEST_F(DatasetTest, ZipAndEnumerateJoinElements) {
   const Dataset zipped = Dataset::Zip({Slices(), Range(9)});
   EXPECT_THAT(Shapes(zipped), ElementsAre("[2]", "[]", "[]"));
   EXPECT_THAT(Names(Slices().Enumerate()), ElementsAre("index", "x", "y"));
@@ -163,7 +163,7 @@ TEST_F(DatasetTest, FeaturesAreInTheOrderOfTheirKeys) {
   EXPECT_THAT(Shapes(parsed), ElementsAre("[?,784]", "[?]"));
 }
 
-TEST_F(DatasetTest, AnInitializableIteratorIsBesideItsDataSet) {
+TEST_F(DatasetTest, InitializableIteratorIsOnItsDatasetsTask) {
   const Dataset data = Range(5).Batch(2);
   const ops::Iterator iterator = data.MakeInitializableIterator();
   const Values next = iterator.GetNext(root_.WithName("next"));
@@ -179,7 +179,7 @@ TEST_F(DatasetTest, AnInitializableIteratorIsBesideItsDataSet) {
   EXPECT_THAT(*beside, ElementsAre("loc:@" + data.variant().node()->name()));
 }
 
-TEST_F(DatasetTest, AOneShotIteratorTakesItsDataSetWithIt) {
+TEST_F(DatasetTest, OneShotIteratorCapturesItsDataset) {
   const ops::Iterator iterator =
       Range(5).Repeat().Batch(2).MakeOneShotIterator();
   ASSERT_OK(root_.status());
@@ -189,14 +189,14 @@ TEST_F(DatasetTest, AOneShotIteratorTakesItsDataSetWithIt) {
   EXPECT_TRUE(factory->signature.inputs.empty());
 }
 
-TEST_F(DatasetTest, AOneShotIteratorCapturesNoPlaceholder) {
+TEST_F(DatasetTest, OneShotIteratorRejectsPlaceholders) {
   const Output n = ops::Placeholder(root_.WithName("n"), DT_INT64,
                                     {.shape = PartialShape::Scalar()});
   Dataset::Range(root_, n).MakeOneShotIterator();
   ExpectRefused("Cannot capture a placeholder (name:n, type:Placeholder)");
 }
 
-TEST_F(DatasetTest, AOneShotIteratorCapturesNoVariable) {
+TEST_F(DatasetTest, OneShotIteratorRejectsVariables) {
   const ops::Variable w(root_.WithName("w"), int64_t{2});
   Range(5)
       .Map([&](const Scope& s, const Values& v) {
@@ -206,24 +206,24 @@ TEST_F(DatasetTest, AOneShotIteratorCapturesNoVariable) {
   ExpectRefused("Cannot capture a stateful node (name:w, type:VarHandleOp)");
 }
 
-TEST_F(DatasetTest, AnIteratorTakesDataSetsOfItsElementsOnly) {
+TEST_F(DatasetTest, IteratorRejectsOtherElementTypes) {
   const ops::Iterator iterator =
       ops::Iterator::FromStructure(root_, Range(5).element());
   iterator.MakeInitializer(root_, Range(7));
   ASSERT_OK(root_.status());
   iterator.MakeInitializer(root_, Slices());
-  ExpectRefused("(int64[]) but got those of the data set (float[2], int32[])");
+  ExpectRefused("(int64[]) but got those of the dataset (float[2], int32[])");
 }
 
-TEST_F(DatasetTest, AnIteratorAndItsDataSetAreOnOneTask) {
+TEST_F(DatasetTest, IteratorAndDatasetShareATask) {
   const ops::Iterator iterator = ops::Iterator::FromStructure(
       root_.WithDevice("/job:worker/task:1"), Range(5).element());
   iterator.MakeInitializer(
       root_, Dataset::Range(root_.WithDevice("/job:worker/task:0"), 5));
-  ExpectRefused("a data set is not sent between tasks");
+  ExpectRefused("a dataset is not sent between tasks");
 }
 
-TEST_F(DatasetTest, AfterAnErrorThereAreAsManyComponentsAndAllAreNull) {
+TEST_F(DatasetTest, ComponentsAreNullAfterAnError) {
   root_.UpdateStatus(absl::InvalidArgumentError("before"));
   const Values next =
       Slices().Batch(2).Repeat().MakeOneShotIterator().GetNext(root_);
@@ -257,9 +257,9 @@ TEST_F(DatasetTest, DataSetsOfOtherElementsAreNotConcatenated) {
   ExpectRefused("Two datasets to concatenate have different types");
 }
 
-TEST_F(DatasetTest, APredicateIsABoolScalar) {
+TEST_F(DatasetTest, PredicateMustBeABoolScalar) {
   Range(5).Filter([](const Scope&, const Values& v) { return v[0]; });
-  ExpectRefused("must give a bool scalar");
+  ExpectRefused("must return a bool scalar");
 }
 
 }  // namespace

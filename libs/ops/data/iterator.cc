@@ -12,8 +12,8 @@
 namespace weft::ops {
 namespace {
 
-// Copies what a value is made of into the body of a function: what captures by
-// value does in TensorFlow.
+// Copies the nodes of a value into the body of a function, as TensorFlow's
+// capture by value does.
 class ValueCopier {
  public:
   explicit ValueCopier(const Scope& body) : body_(body) {}
@@ -42,8 +42,7 @@ class ValueCopier {
     if (!copies_.contains(node)) open.push_back(node);
   }
 
-  // Sources of data sets have state by TensorFlow's book, but none that is
-  // shared.
+  // TensorFlow marks sources of datasets as stateful, but they share no state.
   static absl::Status Check(const Node& node) {
     const bool is_dataset = absl::StrContains(node.type(), "Dataset");
     const char* what = nullptr;
@@ -58,8 +57,8 @@ class ValueCopier {
     }
     return absl::InvalidArgumentError(absl::StrCat(
         what, " (name:", node.name(), ", type:", node.type(),
-        ") by value: a one-shot iterator takes its data set into a function. "
-        "Make it an initializable one"));
+        ") by value: a one-shot iterator captures its dataset in a function. "
+        "Use an initializable iterator"));
   }
 
   absl::Status Add(const Node& node) {
@@ -88,7 +87,7 @@ AttrMap AttrsOf(const Scope& scope, absl::string_view op,
   return attrs;
 }
 
-// The task that a device asks for, as far as it does.
+// The task of the node's requested device, as far as it is specified.
 absl::StatusOr<std::string> TaskOf(const Node& node) {
   ASSIGN_OR_RETURN(DeviceName device,
                    DeviceName::Parse(node.requested_device()));
@@ -102,9 +101,9 @@ absl::Status CheckSameTask(const Node& iterator, const Node& dataset) {
   ASSIGN_OR_RETURN(const std::string other, TaskOf(dataset));
   if (own == other) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "the iterator is on '", own, "', the data set '", dataset.name(),
-      "' on '", other,
-      "': a data set is not sent between tasks. Make both in scopes of one "
+      "the iterator is on '", own, "', the dataset '", dataset.name(), "' on '",
+      other,
+      "': a dataset is not sent between tasks. Make both in scopes of one "
       "device"));
 }
 
@@ -125,7 +124,7 @@ absl::Status CheckElements(const ElementSpec& own, const ElementSpec& other) {
   };
   return absl::InvalidArgumentError(
       absl::StrCat("Expected output types and shapes (", text(own),
-                   ") but got those of the data set (", text(other), ")"));
+                   ") but got those of the dataset (", text(other), ")"));
 }
 
 }  // namespace
@@ -186,8 +185,8 @@ void Iterator::MakeSaveable(const Scope& scope) const {
   if (absl::StartsWith(resource_.node()->type(), "IteratorFromStringHandle")) {
     scope.UpdateStatus(absl::InvalidArgumentError(absl::StrCat(
         "Iterator '", resource_.node()->name(),
-        "' stands for another one, and has no position of its own to save. "
-        "Make that one saveable")));
+        "' refers to another iterator, and has no position of its own to save. "
+        "Make the other iterator saveable")));
     return;
   }
   const Scope outside = scope.OutsideFunctions();

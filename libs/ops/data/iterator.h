@@ -1,21 +1,22 @@
-// Iterator: what takes elements out of a Dataset, one each step, under
-// TensorFlow's names.
+// Iterator returns the elements of a Dataset, one per step, with TensorFlow's
+// names.
 //
 //   ops::Iterator iterator = dataset.MakeInitializableIterator();
 //   std::vector<Output> batch = iterator.GetNext(root);
 //   session->Run(iterator.initializer());
 //   while (true) session->Run(train_on(batch));   // until OUT_OF_RANGE
 //
-// One that several data sets may be given to in turn is made FromStructure; one
-// that is chosen in each step, by feeding the text of its handle,
-// FromStringHandle. All that GetNext adds to the graph take their elements from
-// the same walk; one step takes one element however many use it.
+// FromStructure creates an iterator that can be initialized with different
+// datasets. FromStringHandle creates one that is selected in each step by
+// feeding its string handle. All results of GetNext share one position; a step
+// takes one element, however many nodes use it.
 //
-// A step at the end is OUT_OF_RANGE, one before the initializer has run is
+// A step at the end fails with OUT_OF_RANGE, a step before initialization with
 // FAILED_PRECONDITION.
 //
-// A small value that refers to the graph; null after an error, which sticks to
-// the scope; what is made of a null one is null. Threads: as the scope's.
+// An Iterator is a small value that refers to the graph. It is null after an
+// error, which sticks to the scope; everything derived from a null iterator is
+// null. Threads: as for the scope.
 #ifndef WEFT_LIBS_OPS_DATA_ITERATOR_H_
 #define WEFT_LIBS_OPS_DATA_ITERATOR_H_
 
@@ -32,31 +33,31 @@ class Iterator {
  public:
   Iterator() = default;  // null
 
-  // To be initialized with any data set of such elements. Where the scope says.
+  // Can be initialized with any dataset of such elements. The scope sets its
+  // device.
   static Iterator FromStructure(const Scope& scope, ElementSpec element,
                                 const IteratorOptions& options = {});
-  // The one that a string scalar, which StringHandle gave, stands for.
+  // The iterator identified by a string scalar, a result of StringHandle.
   static Iterator FromStringHandle(const Scope& scope, const Input& handle,
                                    ElementSpec element);
 
-  // Makes the iterator begin with the data set. INVALID_ARGUMENT, naming both,
-  // where the data set has other elements, or is on another task.
+  // Restarts the iterator with the dataset. INVALID_ARGUMENT, naming both, if
+  // the dataset has other elements or is on another task.
   Operation MakeInitializer(const Scope& scope, const Dataset& dataset) const;
-  // MakeInitializableIterator's; null for others.
+  // The initializer of MakeInitializableIterator; null for other iterators.
   Operation initializer() const { return initializer_; }
 
-  // The components of the next element. Named by the scope, "IteratorGetNext"
-  // otherwise.
+  // The components of the next element. The name is the scope's, or
+  // "IteratorGetNext".
   std::vector<Output> GetNext(const Scope& scope) const;
-  // The text that stands for the iterator, a string scalar, to be fetched and
-  // fed.
+  // The string scalar that identifies the iterator, to be fetched and fed.
   Output StringHandle(const Scope& scope) const;
-  // Savers that are made from here on, and are not told what to save, save how
-  // far the iterator has come, as with TensorFlow's make_saveable_from_iterator
-  // in the collection SAVEABLE_OBJECTS. INVALID_ARGUMENT for one that is made
-  // FromStringHandle, which is only a name of another.
+  // Savers created later, without an explicit list of variables, save the
+  // iterator's position, as with TensorFlow's make_saveable_from_iterator in
+  // the collection SAVEABLE_OBJECTS. INVALID_ARGUMENT for an iterator from
+  // FromStringHandle, which only refers to another.
   void MakeSaveable(const Scope& scope) const;
-  // What GetNext gave, by the components' names.
+  // The results of GetNext, by component name.
   std::map<std::string, Output> ByName(
       const std::vector<Output>& components) const;
 

@@ -1,4 +1,4 @@
-// Iterators over data sets, and what data sets share.
+// Ops on iterators, and on resources shared by datasets.
 #include "libs/graph/inference_context.h"
 #include "libs/ops/control/op_groups.h"
 #include "libs/ops/data/op_groups.h"

@@ -1,6 +1,5 @@
-// Data sets under the names that graphs of TensorFlow 1.13 and 1.14 have for
-// what tf.data.experimental makes. Each is what the name without "Experimental"
-// is.
+// Dataset ops with the names used by tf.data.experimental in TensorFlow 1.13
+// and 1.14. Each equals the op without "Experimental" in its name.
 #include "libs/graph/inference_context.h"
 #include "libs/ops/data/op_groups.h"
 
@@ -158,7 +157,7 @@ void AddOlderSources(OpRegistry& registry) {
                    .Shape(DatasetShapeOf(0, 2)));
 }
 
-// What changes how TensorFlow runs a pipeline, and not what comes.
+// Ops that change how TensorFlow runs a pipeline, but not its elements.
 void AddOlderPassing(OpRegistry& registry) {
   registry.Add(Dataset("ExperimentalMaxIntraOpParallelismDataset",
                        "The elements; threads are the device's.")

@@ -1,5 +1,5 @@
-// The data family is registered group by group, each in the file of its name;
-// RegisterDataOps calls them all. Nobody else does.
+// Registration functions for the groups of the data family, one for each source
+// file. Only RegisterDataOps calls them.
 #ifndef WEFT_LIBS_OPS_DATA_OP_GROUPS_H_
 #define WEFT_LIBS_OPS_DATA_OP_GROUPS_H_
 
@@ -9,13 +9,13 @@
 
 namespace weft {
 
-// An op that makes a data set: it has that output, which is a variant scalar.
+// An op that creates a dataset: its output is a variant scalar.
 OpDefBuilder Dataset(absl::string_view name, absl::string_view doc);
 
-// A scalar, the data set; inputs of it are scalars.
+// The output, a dataset, is a scalar; inputs that are datasets are scalars.
 absl::Status DatasetShape(InferenceContext& c);
-// And `count` inputs are scalars, from number `first` on; one below zero is
-// counted from behind the last input.
+// Like DatasetShape; also, `count` inputs are scalars, from number `first` on.
+// A negative number is counted from the end.
 ShapeFn DatasetShapeOf(int first, int count);
 
 void RegisterIteratorOps(OpRegistry& registry);

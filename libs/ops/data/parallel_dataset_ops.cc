@@ -1,4 +1,4 @@
-// Data sets that make several elements at once, ahead of time, or only once.
+// Datasets that compute elements in parallel, ahead of time, or only once.
 #include "libs/graph/inference_context.h"
 #include "libs/ops/data/op_groups.h"
 

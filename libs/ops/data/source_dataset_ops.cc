@@ -1,4 +1,4 @@
-// Data sets made of tensors, numbers and files.
+// Datasets made of tensors, numbers and files.
 #include "libs/graph/inference_context.h"
 #include "libs/ops/data/op_groups.h"
 

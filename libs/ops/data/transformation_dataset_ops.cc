@@ -1,4 +1,4 @@
-// Data sets made of the elements of others, one after the other.
+// Datasets that transform the elements of other datasets sequentially.
 #include "libs/graph/inference_context.h"
 #include "libs/ops/data/op_groups.h"
 

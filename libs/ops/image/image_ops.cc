@@ -14,7 +14,7 @@ absl::StatusOr<PartialShape> Images(const InferenceContext& c, int i) {
   return shape.has_rank() ? shape : PartialShape::OfRank(4);
 }
 
-// Images of the size that input 1 says.
+// Images of the size given by input 1.
 absl::Status ResizeShape(InferenceContext& c) {
   ASSIGN_OR_RETURN(PartialShape images, Images(c, 0));
   ASSIGN_OR_RETURN(const PartialShape sizes, c.InputWithRank(1, 1));
@@ -32,7 +32,7 @@ absl::Status ResizeShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// The gradient of images is as they are.
+// The gradient has the shape of the images.
 absl::Status ResizeGradShape(InferenceContext& c) {
   ASSIGN_OR_RETURN(const PartialShape gradients, Images(c, 0));
   ASSIGN_OR_RETURN(PartialShape images, Images(c, 1));

@@ -2,8 +2,8 @@
 //
 //   Output larger = ops::ResizeBilinear(root, images, {64, 64});
 //
-// `size` are the rows and columns of what becomes of each image, as int32.
-// Errors stick to the scope (see libs/ops/scope.h); outputs are null then.
+// `size` holds the rows and columns of the resized images, as int32. Errors
+// stick to the scope (see libs/ops/scope.h); outputs are then null.
 #ifndef WEFT_LIBS_OPS_IMAGE_IMAGE_OPS_H_
 #define WEFT_LIBS_OPS_IMAGE_IMAGE_OPS_H_
 
@@ -11,25 +11,25 @@
 
 namespace weft::ops {
 
-// At most one may be set.
+// Options of resize ops. At most one may be set.
 struct ResizeAttrs {
-  // Pixels in the corners stay in the corners.
+  // Corner pixels stay in the corners.
   bool align_corners = false;
-  // A pixel is where its middle is, not where its upper left corner is, as
-  // tf.image of TensorFlow 2 has it.
+  // Pixel positions are pixel centers, not upper left corners, as in tf.image
+  // of TensorFlow 2.
   bool half_pixel_centers = false;
 };
 
-// Each pixel becomes the nearest one.
+// Takes the nearest pixel.
 Output ResizeNearestNeighbor(const Scope& scope, const Input& images,
                              const Input& size, const ResizeAttrs& attrs = {});
-// Between the four about it; float.
+// Interpolates between four pixels; float.
 Output ResizeBilinear(const Scope& scope, const Input& images,
                       const Input& size, const ResizeAttrs& attrs = {});
-// Between the sixteen about it; float.
+// Interpolates between sixteen pixels; float.
 Output ResizeBicubic(const Scope& scope, const Input& images, const Input& size,
                      const ResizeAttrs& attrs = {});
-// The mean of all that it covers; float.
+// The mean of the covered area; float.
 Output ResizeArea(const Scope& scope, const Input& images, const Input& size,
                   bool align_corners = false);
 

@@ -1,5 +1,5 @@
-// Ops that read and write files: those of a Saver's graph, and of whole files;
-// readers have a file of their own.
+// Ops that read and write files: those of Savers, and for whole files. Ops on
+// readers are in reader_ops.cc.
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-// A prefix, and vectors of as many names as slices.
+// Checks the prefix, and that there are as many names as slices.
 absl::StatusOr<int64_t> CheckNames(InferenceContext& c) {
   RETURN_IF_ERROR(c.InputWithRank(0, 0));
   ASSIGN_OR_RETURN(const PartialShape names, c.InputWithRank(1, 1));
@@ -39,13 +39,13 @@ absl::Status SaveShape(InferenceContext& c) {
   return CheckCount(names.dim(0), c.num_inputs() - 2);
 }
 
-// What was marked is more than the inputs.
+// The marked variables are not among the inputs.
 absl::Status SaveVariablesShape(InferenceContext& c) {
   ASSIGN_OR_RETURN(const std::string mark, c.GetAttr<std::string>("mark"));
   return mark.empty() ? SaveV2Shape(c) : CheckNames(c).status();
 }
 
-// What is saved whole may have any shape; of a slice the text says it.
+// A whole tensor may have any shape; a slice specification states its shape.
 absl::Status RestoreV2Shape(InferenceContext& c) {
   ASSIGN_OR_RETURN(const int64_t names, CheckNames(c));
   RETURN_IF_ERROR(CheckCount(names, c.num_outputs()));

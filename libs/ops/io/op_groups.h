@@ -1,5 +1,5 @@
-// The io family is registered group by group, each in the file of its name;
-// RegisterIoOps calls them all. Nobody else does.
+// Registration functions for the groups of the io family, one for each source
+// file. Only RegisterIoOps calls them.
 #ifndef WEFT_LIBS_OPS_IO_OP_GROUPS_H_
 #define WEFT_LIBS_OPS_IO_OP_GROUPS_H_
 

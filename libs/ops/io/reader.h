@@ -1,17 +1,17 @@
-// Reader: a reader of the graph, which reads one file after the other of those
-// that a queue names; TensorFlow's tf.ReaderBase, and its names of nodes.
+// Reader reads the files named by a queue, one after another. It is
+// TensorFlow's tf.ReaderBase, with its node names.
 //
 //   auto files = train::StringInputProducer(root, names);
 //   auto reader = ops::Reader::TextLine(root, {.skip_header_lines = 1});
 //   auto line = reader.Read(root, files);          // line.key, line.value
 //
-// A session of its own has a reader of its own, unless it is shared by name.
-// Files are those of the task where it runs; "zmq://", "s3://" and "gs://" too.
-// A step that reads ends with OUT_OF_RANGE once the queue is closed and all is
-// read.
+// Each session has its own reader, unless it is shared by name. Files are those
+// of the task that runs it; "zmq://", "s3://" and "gs://" are supported too. A
+// read fails with OUT_OF_RANGE once the queue is closed and everything is read.
 //
-// A small value that refers to the graph; null after an error, which sticks to
-// the scope; what is made of a null one is null. Threads: as the scope's.
+// A Reader is a small value that refers to the graph. It is null after an
+// error, which sticks to the scope; everything derived from a null reader is
+// null. Threads: as for the scope.
 #ifndef WEFT_LIBS_OPS_IO_READER_H_
 #define WEFT_LIBS_OPS_IO_READER_H_
 
@@ -32,11 +32,11 @@ struct TextLineReaderAttrs {
   ReaderAttrs sharing;
 };
 
-// All in bytes.
+// All sizes are in bytes.
 struct FixedLengthRecordReaderAttrs {
   int64_t header_bytes = 0;
   int64_t footer_bytes = 0;
-  int64_t hop_bytes = 0;  // from record to record; 0: the length of one
+  int64_t hop_bytes = 0;  // distance between records; 0: record_bytes
   std::string encoding;   // "", "GZIP" or "ZLIB"
   ReaderAttrs sharing;
 };
@@ -49,19 +49,19 @@ struct TFRecordReaderAttrs {
 class Reader {
  public:
   Reader() = default;
-  // Keys are "PATH:LINE", from 1.
+  // Keys are "PATH:LINE", counted from 1.
   static Reader TextLine(const Scope& scope,
                          const TextLineReaderAttrs& attrs = {});
-  // Keys are "PATH:NUMBER", from 0.
+  // Keys are "PATH:NUMBER", counted from 0.
   static Reader FixedLengthRecord(
       const Scope& scope, int64_t record_bytes,
       const FixedLengthRecordReaderAttrs& attrs = {});
   // Keys are "PATH:OFFSET".
   static Reader TFRecord(const Scope& scope,
                          const TFRecordReaderAttrs& attrs = {});
-  // One record a file; its path is the key.
+  // One record per file; its path is the key.
   static Reader WholeFile(const Scope& scope, const ReaderAttrs& attrs = {});
-  // The elements of the queue, as keys and values.
+  // Returns the elements of the queue as keys and values.
   static Reader Identity(const Scope& scope, const ReaderAttrs& attrs = {});
 
   explicit operator bool() const { return bool{handle_}; }
@@ -70,19 +70,19 @@ class Reader {
   struct Record {
     Output key, value;
   };
-  // `queue`: of one component, a string.
+  // `queue` must have one string component.
   Record Read(const Scope& scope, const Input& queue) const;
-  // Vectors: at least one record, and up to `num_records`, an int64, of one
+  // Vectors of at least one and up to `num_records` (an int64) records of one
   // file.
   Record ReadUpTo(const Scope& scope, const Input& queue,
                   const Input& num_records) const;
-  // int64 scalars: records given, files read to their ends.
+  // int64 scalars: records returned, files read completely.
   Output NumRecordsProduced(const Scope& scope) const;
   Output NumWorkUnitsCompleted(const Scope& scope) const;
-  // UNIMPLEMENTED when it runs, but for Identity.
+  // UNIMPLEMENTED at run time, except for Identity.
   Output SerializeState(const Scope& scope) const;
   Operation RestoreState(const Scope& scope, const Input& state) const;
-  // Forgets the file at hand and the counts.
+  // Drops the current file and the counts.
   Operation Reset(const Scope& scope) const;
 
  private:

@@ -15,7 +15,7 @@ absl::Status RecordShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// How many there are depends on the file.
+// The number of records depends on the file.
 absl::Status RecordsShape(InferenceContext& c) {
   RETURN_IF_ERROR(c.InputWithRank(2, 0).status());
   c.set_output(0, PartialShape::Vector(PartialShape::kUnknown));
@@ -27,7 +27,7 @@ absl::Status RestoreReaderShape(InferenceContext& c) {
   return c.InputWithRank(1, 0).status();
 }
 
-// Makes a reader.
+// An op that creates a reader.
 OpDefBuilder ReaderMaker(const HandleFamily& family,
                          const HandleOpNames& names) {
   OpDefBuilder builder = family.Maker(names, "reader_handle");
@@ -35,7 +35,7 @@ OpDefBuilder ReaderMaker(const HandleFamily& family,
   return builder;
 }
 
-// Takes one.
+// An op that uses a reader.
 OpDefBuilder ReaderUser(const HandleFamily& family,
                         const HandleOpNames& names) {
   return family.User(names, "reader_handle");

@@ -1,5 +1,5 @@
-// Ops on matrices as a whole: decompositions and solvers. A matrix is the last
-// two dimensions of a tensor, those before it are the batch.
+// Linear algebra ops: decompositions and solvers. A matrix is the last two
+// dimensions of a tensor; the dimensions before them are the batch.
 #include <algorithm>
 #include <utility>
 

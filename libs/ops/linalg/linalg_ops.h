@@ -1,9 +1,9 @@
-// Builders of ops on matrices as a whole. A matrix is the last two dimensions
-// of a tensor, those before it are the batch.
+// Builders of linear algebra ops. A matrix is the last two dimensions of a
+// tensor; the dimensions before them are the batch.
 //
 //   auto [q, r] = ops::Qr(root, a);   // a = q r
 //
-// Errors stick to the scope (see libs/ops/scope.h); outputs are null then.
+// Errors stick to the scope (see libs/ops/scope.h); outputs are then null.
 #ifndef WEFT_LIBS_OPS_LINALG_LINALG_OPS_H_
 #define WEFT_LIBS_OPS_LINALG_LINALG_OPS_H_
 

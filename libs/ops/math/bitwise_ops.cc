@@ -1,4 +1,4 @@
-// Ops on integers as rows of bits.
+// Bitwise ops on integers.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "libs/graph/inference_context.h"

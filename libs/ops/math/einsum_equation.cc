@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-// "...ij" as ".ij".
+// Converts "...ij" to ".ij".
 absl::StatusOr<std::string> ReadSubscript(absl::string_view text) {
   const auto periods = std::count(text.begin(), text.end(), '.');
   if (periods != 0 && (periods != 3 || !absl::StrContains(text, "..."))) {

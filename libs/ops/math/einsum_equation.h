@@ -1,7 +1,7 @@
-// The equation of an Einsum, "ij,jk->ik": what its shape function, its kernel
-// and its gradient read in it.
+// EinsumEquation is the parsed equation of an Einsum, "ij,jk->ik", for its
+// shape function, kernel and gradient.
 //
-// Values without state.
+// Stateless values.
 #ifndef WEFT_LIBS_OPS_MATH_EINSUM_EQUATION_H_
 #define WEFT_LIBS_OPS_MATH_EINSUM_EQUATION_H_
 
@@ -14,31 +14,32 @@
 
 namespace weft {
 
-// Subscripts have one character for each label; an ellipsis is one '.', and
-// stands for any number of dimensions, which broadcast.
+// Subscripts have one character per label. An ellipsis is one '.' and stands
+// for any number of broadcast dimensions.
 struct EinsumEquation {
   static constexpr char kEllipsis = '.';
 
   std::vector<std::string> inputs;  // one or two
   std::string output;
 
-  // The equation as a program writes it.
+  // The equation in a program's notation.
   std::string ToString() const;
 };
 
-// INVALID_ARGUMENT with TensorFlow's texts: not one "->", more than two
-// operands, periods that are no ellipsis, a result's label that no operand has;
-// and where there are more labels than a tensor may have dimensions.
+// Returns INVALID_ARGUMENT with TensorFlow's texts for: not exactly one "->",
+// more than two operands, periods that are not an ellipsis, a label of the
+// result that no operand has. Also for more labels than a tensor may have
+// dimensions.
 absl::StatusOr<EinsumEquation> ParseEinsum(absl::string_view equation);
 
-// How many dimensions of a tensor of rank `rank` the ellipsis of `subscript`
-// stands for; 0 without one. INVALID_ARGUMENT where the labels do not fit;
-// `input` is which operand it is, for the text.
+// The number of dimensions of a tensor of rank `rank` that the ellipsis of
+// `subscript` stands for; 0 without one. INVALID_ARGUMENT if the labels do not
+// fit; `input` is the operand's number, for the text.
 absl::StatusOr<int> EllipsisDims(absl::string_view subscript, int input,
                                  int rank);
 
-// INVALID_ARGUMENT where operands have dimensions that broadcast and the result
-// of `equation` has no place for them, or more than a tensor may have.
+// Returns INVALID_ARGUMENT if operands have broadcast dimensions, but the
+// result of `equation` has no ellipsis or would have too many dimensions.
 absl::Status CheckEinsumOutput(const EinsumEquation& equation,
                                int broadcast_dims);
 

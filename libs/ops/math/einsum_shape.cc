@@ -1,4 +1,4 @@
-// The shape of an Einsum's result.
+// The shape function of Einsum.
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -9,7 +9,7 @@
 namespace weft::math_shapes {
 namespace {
 
-// What is known of the sizes that a result is made of.
+// The known sizes of a result's dimensions.
 struct EinsumSizes {
   std::map<char, int64_t> labels;
   PartialShape broadcast = PartialShape::Scalar();
@@ -22,7 +22,7 @@ absl::Status MergeLabel(char label, int64_t size, EinsumSizes& sizes) {
   return absl::OkStatus();
 }
 
-// An operand of unknown rank: nothing is known of what its labels stand for.
+// An operand of unknown rank: the sizes of its labels are unknown.
 absl::Status AddUnknown(absl::string_view subscript, EinsumSizes& sizes) {
   for (const char label : subscript) {
     if (label == EinsumEquation::kEllipsis) {

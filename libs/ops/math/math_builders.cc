@@ -162,7 +162,8 @@ Output Cumprod(const Scope& scope, const Input& x, const Input& axis,
 
 Output Range(const Scope& scope, const Input& start, const Input& limit,
              const Input& delta) {
-  // Of C++ scalars alone the floats decide; the op's own default is int32.
+  // If all arguments are C++ scalars, the floats decide; the op's default is
+  // int32.
   AttrMap attrs;
   bool all_values = true;
   for (const Input* input : {&start, &limit, &delta}) {

@@ -1,5 +1,5 @@
-// What each math op is: signature, shape function and, where shapes are
-// computed with it, its value on constants. Signatures are TensorFlow's.
+// Definitions of the math ops: signature, shape function and, for ops used to
+// compute shapes, the value on constants. Signatures are TensorFlow's.
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-// TensorFlow's lists, less the quantized types, which no tensor of ours holds.
+// TensorFlow's lists without the quantized types, which Weft does not support.
 constexpr char kNumber[] =
     "{float, double, int32, uint8, int16, int8, complex64, int64, bfloat16, "
     "uint16, complex128, half, uint32, uint64}";
@@ -480,7 +480,7 @@ void RegisterBroadcastOps(OpRegistry& registry) {
                    .Shape(math_shapes::BroadcastGradientArgs));
 }
 
-// Input 0 meets a tensor whose shape is the value of the last input.
+// Input 0 broadcasts with a tensor whose shape is the value of the last input.
 absl::Status MulInTurnShape(InferenceContext& c) {
   const PartialShape shape = c.input_as_shape(c.num_inputs() - 1);
   ASSIGN_OR_RETURN(PartialShape z, shapes::Broadcast(c.input(0), shape));
@@ -488,8 +488,8 @@ absl::Status MulInTurnShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// What a graph that is made to run has (libs/passes/scaling_fusion.h). Clients
-// have none.
+// Ops inserted by passes (libs/passes/scaling_fusion.h). Clients do not use
+// them.
 void RegisterScalingOps(OpRegistry& registry) {
   registry.Add(OpDefBuilder("_MulInTurn")
                    .Input("x: T")
@@ -506,8 +506,8 @@ void RegisterScalingOps(OpRegistry& registry) {
                    .Shape(MulInTurnShape));
 }
 
-// What follows is made by passes, too (libs/passes/element_fusion.h). Nobody
-// asks for its shapes: they were known of the nodes in whose place it stands.
+// Further ops inserted by passes (libs/passes/element_fusion.h). They need no
+// shape functions: the shapes of the replaced nodes are known.
 void RegisterFusedOps(OpRegistry& registry) {
   registry.Add(OpDefBuilder("_FusedMatMul")
                    .Input("a: T")

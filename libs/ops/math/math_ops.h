@@ -4,8 +4,8 @@
 //   Output y = ops::Add(root, ops::MatMul(root, x, w), b);
 //   Output z = ops::Sum(root, y, {0, 1}, {.keep_dims = true});
 //
-// Errors stick to the scope (see libs/ops/scope.h); the outputs are null then.
-// Threads: as the scope's.
+// Errors stick to the scope (see libs/ops/scope.h); the outputs are then null.
+// Threads: as for the scope.
 #ifndef WEFT_LIBS_OPS_MATH_MATH_OPS_H_
 #define WEFT_LIBS_OPS_MATH_MATH_OPS_H_
 
@@ -16,7 +16,7 @@
 
 namespace weft::ops {
 
-// ---- Two operands, element by element; shapes broadcast as NumPy's ----
+// ---- Binary, elementwise; shapes broadcast as in NumPy ----
 
 Output Add(const Scope& scope, const Input& x, const Input& y);
 Output AddV2(const Scope& scope, const Input& x, const Input& y);
@@ -59,7 +59,7 @@ Output GreaterEqual(const Scope& scope, const Input& x, const Input& y);
 Output LogicalAnd(const Scope& scope, const Input& x, const Input& y);
 Output LogicalOr(const Scope& scope, const Input& x, const Input& y);
 
-// A vector of conditions chooses rows of `t` and `e`.
+// A vector of conditions selects rows of `t` and `e`.
 Output Select(const Scope& scope, const Input& condition, const Input& t,
               const Input& e);
 // All three broadcast.
@@ -71,7 +71,7 @@ inline Output Where3(const Scope& scope, const Input& condition, const Input& t,
   return Select(scope, condition, t, e);
 }
 
-// ---- One operand, element by element ----
+// ---- Unary, elementwise ----
 
 Output Neg(const Scope& scope, const Input& x);
 Output Abs(const Scope& scope, const Input& x);
@@ -173,9 +173,9 @@ Output BatchMatMul(const Scope& scope, const Input& x, const Input& y,
                    const BatchMatMulAttrs& attrs = {});
 Output BatchMatMulV2(const Scope& scope, const Input& x, const Input& y,
                      const BatchMatMulAttrs& attrs = {});
-// "ij,jk->ik": the labels of the dimensions of each operand, one or two, and of
-// the result; "..." stands for dimensions that broadcast. Whatever the result
-// has not is summed over; a label twice in one of them is a diagonal.
+// "ij,jk->ik": the labels of the dimensions of one or two operands and of the
+// result; "..." stands for broadcast dimensions. Labels missing in the result
+// are summed over; a repeated label is a diagonal.
 Output Einsum(const Scope& scope, const InputList& inputs,
               absl::string_view equation);
 Output Cross(const Scope& scope, const Input& a, const Input& b);

@@ -42,7 +42,7 @@ absl::StatusOr<PartialShape> Merge(const PartialShape& a,
   return a.MergeWith(b);
 }
 
-// The last two sizes after the transposition that `transpose` asks for.
+// The last two sizes, transposed if `transpose` is set.
 std::pair<int64_t, int64_t> MatrixDims(const PartialShape& shape,
                                        bool transpose) {
   const int64_t rows = shape.dim(shape.rank() - 2);
@@ -79,7 +79,7 @@ absl::Status BatchMatMulWith(InferenceContext& c, CombineBatches combine) {
   return absl::OkStatus();
 }
 
-// (last - first) / step rounded up, or -1 for what the kernel will refuse.
+// (last - first) / step rounded up, or -1 for values that the kernel rejects.
 template <typename T>
 int64_t RangeSize(T first, T last, T step) {
   if (step == 0) return PartialShape::kUnknown;
@@ -92,7 +92,7 @@ int64_t RangeSize(T first, T last, T step) {
     return size > INT64_MAX ? PartialShape::kUnknown
                             : static_cast<int64_t>(size);
   } else {
-    // As the kernel does, in numbers of that type: 0.3f / 0.1f is 3.
+    // As in the kernel, computed in that type: 0.3f / 0.1f is 3.
     const T size = std::ceil((last - first) / step);
     if (!(size >= 0) || size > T{9e15}) return PartialShape::kUnknown;
     return static_cast<int64_t>(size);
@@ -236,7 +236,7 @@ absl::Status Select(InferenceContext& c) {
   if (!condition.has_rank() || !data.has_rank() || condition.rank() == 0) {
     return absl::OkStatus();
   }
-  // A vector chooses rows; anything else has the shape of the data.
+  // A vector selects rows; any other condition has the shape of the data.
   if (condition.rank() == 1 && data.rank() > 1) {
     return InferenceContext::MergeDims(condition.dim(0), data.dim(0)).status();
   }

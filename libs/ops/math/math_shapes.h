@@ -1,5 +1,5 @@
-// Shape functions of the math family. They say what is known of the outputs
-// while the graph is built; the rest is checked by the kernels.
+// Shape functions of the math family. They infer what is known of the outputs
+// while the graph is built; the kernels check the rest.
 #ifndef WEFT_LIBS_OPS_MATH_MATH_SHAPES_H_
 #define WEFT_LIBS_OPS_MATH_MATH_SHAPES_H_
 
@@ -13,9 +13,10 @@ namespace weft::math_shapes {
 absl::Status Equality(InferenceContext& c);
 // All inputs and the output have one shape.
 absl::Status AllSame(InferenceContext& c);
-// Input 1 holds the axes that disappear, or become 1 with attr `keep_dims`.
+// Input 1 holds the reduced axes, which are removed, or become 1 with attr
+// `keep_dims`.
 absl::Status Reduction(InferenceContext& c);
-// Input 1 holds the axis that disappears.
+// Input 1 holds the axis that is removed.
 absl::Status ArgReduction(InferenceContext& c);
 // Input 0 unchanged; input 1 is a scalar axis.
 absl::Status Scan(InferenceContext& c);

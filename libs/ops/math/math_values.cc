@@ -49,7 +49,7 @@ std::optional<Tensor> FromIntegers(const Integers& integers, DataType dtype) {
   return result;
 }
 
-// Returns false where there is no value: overflow, division by zero.
+// Returns false if there is no value: overflow, division by zero.
 using Operator = bool (*)(int64_t a, int64_t b, int64_t& result);
 
 std::optional<Tensor> Binary(InferenceContext& c, Operator apply) {
@@ -105,7 +105,7 @@ bool MinOperator(int64_t a, int64_t b, int64_t& result) {
   return true;
 }
 
-// All elements to one; only for axes that name every dimension.
+// Reduces all elements to one; only for axes that name every dimension.
 std::optional<Tensor> ReduceAll(InferenceContext& c, int64_t initial,
                                 Operator apply) {
   const std::optional<Integers> input = ToIntegers(c.input_tensor(0));

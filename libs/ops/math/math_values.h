@@ -1,6 +1,6 @@
-// Values of math ops on small integer tensors while the graph is built, for
-// shape functions and gradients that compute with shapes. Whatever a kernel
-// would refuse, or is not integer, has no value here.
+// Value functions of math ops on small integer tensors, evaluated while the
+// graph is built, for shape functions and gradients that compute with shapes.
+// Invalid arguments and non-integer types have no value.
 #ifndef WEFT_LIBS_OPS_MATH_MATH_VALUES_H_
 #define WEFT_LIBS_OPS_MATH_MATH_VALUES_H_
 

@@ -1,5 +1,5 @@
-// The ops of the math family that have files of their own, group by group;
-// RegisterMathOps calls them all. Nobody else does.
+// Registration functions for groups of the math family, one for each source
+// file. Only RegisterMathOps calls them.
 #ifndef WEFT_LIBS_OPS_MATH_OP_GROUPS_H_
 #define WEFT_LIBS_OPS_MATH_OP_GROUPS_H_
 

@@ -84,8 +84,8 @@ class Recurrence {
                    {{"shrink_axis_mask", 1}});
   }
 
-  // No step after the longest sequence is taken; the first one always is, as
-  // in TensorFlow, so that outputs have a shape.
+  // The loop ends with the longest sequence. The first step always runs, as in
+  // TensorFlow, so that outputs have a shape.
   void UseLengths(DataType dtype) {
     lengths_ = ops::CastTo(scope_, *options_.sequence_length, DT_INT32,
                            "sequence_length");

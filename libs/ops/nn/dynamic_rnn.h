@@ -1,11 +1,11 @@
-// DynamicRnn: a recurrent network over sequences of any length: a cell in a
-// loop, as tf.nn.dynamic_rnn.
+// DynamicRnn runs a recurrent cell in a loop over sequences of any length, like
+// tf.nn.dynamic_rnn.
 //
 //   nn::GRUCell cell(128);
 //   auto [outputs, state] = nn::DynamicRnn(
 //       root, cell, inputs, {.sequence_length = Input(lengths)});
 //
-// Errors stick to the scope; outputs are null then. Threads: as the scope's.
+// Errors stick to the scope; outputs are then null. Threads: as for the scope.
 #ifndef WEFT_LIBS_OPS_NN_DYNAMIC_RNN_H_
 #define WEFT_LIBS_OPS_NN_DYNAMIC_RNN_H_
 
@@ -18,15 +18,16 @@
 namespace weft::nn {
 
 struct DynamicRnnOptions {
-  // The steps of each sequence, int32 or int64 [batch]. After these its outputs
-  // are zeros and its state stays as it is. Without it all have all steps.
+  // The length of each sequence, int32 or int64 [batch]. After its end, outputs
+  // are zeros and the state is unchanged. Not set: all sequences have full
+  // length.
   std::optional<Input> sequence_length;
   std::vector<Output> initial_state;  // empty: zeros
-  // Of the zeros that the state begins with; DT_INVALID: that of the inputs.
+  // The type of the initial zero state; DT_INVALID: that of the inputs.
   DataType dtype = DT_INVALID;
   int parallel_iterations = 32;
-  // Inputs and outputs are [time, batch, ...], which saves two transpositions;
-  // else [batch, time, ...].
+  // True: inputs and outputs are [time, batch, ...], which saves two
+  // transposes. False: [batch, time, ...].
   bool time_major = false;
 };
 struct RnnOutputs {
@@ -34,8 +35,7 @@ struct RnnOutputs {
   std::vector<Output> state;  // after the last step
 };
 // `inputs`: [batch, time, depth], where depth must be known. Variables are in
-// the variable scope that `scope` names, "rnn" otherwise:
-// "rnn/basic_lstm_cell/kernel".
+// the variable scope named by `scope`, or "rnn": "rnn/basic_lstm_cell/kernel".
 RnnOutputs DynamicRnn(const Scope& scope, RNNCell& cell, const Output& inputs,
                       const DynamicRnnOptions& options = {});
 

@@ -19,7 +19,7 @@ Output ConstLike(const Scope& scope, int64_t value, const Output& like) {
   return ops::AsTensor(scope, value, RemoveRefType(like.dtype()), "Const");
 }
 
-// For each id, its part and the row there.
+// The part of each id, and its row there.
 struct Assignment {
   Output part;
   Output row;
@@ -44,7 +44,7 @@ Output RowsInAll(const Scope& scope, const EmbeddingParams& params,
   return ops::Sum(scope, ops::Stack(scope, rows), 0);
 }
 
-// The first `extras` parts have a row more than the others.
+// The first `extras` parts have one row more than the others.
 Assignment ByDiv(const Scope& scope, const EmbeddingParams& params,
                  const Output& ids) {
   const Output n = ConstLike(scope, params.num_parts(), ids);
@@ -72,7 +72,7 @@ Output AxesOfRow(const Scope& scope, const Output& rows) {
   return ops::Const(scope, Tensor::Vector(absl::Span<const int32_t>(axes)));
 }
 
-// tf.clip_by_norm of each row. The root has a gradient of 0 at 0.
+// tf.clip_by_norm of each row. The gradient of the square root at 0 is 0.
 Output ClipRows(const Scope& outer, const Output& rows, float max_norm) {
   if (!outer.ok()) return Output();
   const Scope scope = outer.SubScope("clip_by_norm");
@@ -91,7 +91,7 @@ Output ClipRows(const Scope& outer, const Output& rows, float max_norm) {
   return ops::Identity(scope.WithName(scope.prefix()), clipped);
 }
 
-// A part is not asked twice for a row: each id is another row.
+// Ids are distinct, so no row is requested twice from a part.
 Output RowsOfDistinct(const Scope& scope, const EmbeddingParams& params,
                       const Output& ids, const std::string& strategy) {
   const Scope result = scope.WithName(scope.prefix());
@@ -118,7 +118,7 @@ bool HasRank(const Output& x, int rank) {
   return x.shape().has_rank() && x.shape().rank() == rank;
 }
 
-// `x`, a vector, in the shape of `like`.
+// `x`, a vector, reshaped to the shape of `like`.
 Output InShapeOf(const Scope& scope, const Output& x, const Output& like) {
   if (HasRank(like, 1)) return x;
   return ops::Reshape(scope, x, ops::Shape(scope, like));
@@ -180,7 +180,7 @@ Output EmbeddingLookup(const Scope& scope, const EmbeddingParams& params,
       HasRank(all, 1) ? all : ops::Reshape(inner, all, ops::Ints({-1}));
   const auto unique = UniqueIds(inner, params, flat);
   if (!scope.ok()) return Output();
-  // Before the rows, so that the last two nodes can be one
+  // Placed before the rows, so that the last two nodes can be fused
   // (libs/passes/parted_lookup_fusion.h).
   const Output at = InShapeOf(inner, unique.idx, all);
   const Output rows = LookUpDistinct(

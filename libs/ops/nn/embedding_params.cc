@@ -11,7 +11,7 @@
 namespace weft::nn {
 namespace {
 
-// Whether rows of these shapes can be equal.
+// Returns whether rows of these shapes can be equal.
 bool RowsAgree(const PartialShape& a, const PartialShape& b) {
   if (!a.has_rank() || !b.has_rank()) return true;
   if (a.rank() != b.rank()) return false;
@@ -65,7 +65,7 @@ absl::Status EmbeddingParams::CheckPart(int i) const {
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "params[", i, "] is ", DataTypeName(part.Type()), " ",
-      part.Shape().ToString(), ", which does not fit params[0], ",
+      part.Shape().ToString(), ", which does not match params[0], ",
       DataTypeName(parts_[0].Type()), " ", parts_[0].Shape().ToString()));
 }
 
@@ -82,7 +82,7 @@ absl::Status EmbeddingParams::Check() const {
 
 DataType EmbeddingParams::dtype() const { return parts_[0].Type(); }
 
-// Parts of a partitioned variable are called "NAME/part_0" and so on.
+// Parts of a partitioned variable are named "NAME/part_0" and so on.
 std::string EmbeddingParams::name() const {
   const Part& first = parts_[0];
   const std::string name =

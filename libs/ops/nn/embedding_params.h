@@ -1,7 +1,7 @@
-// EmbeddingParams: the table of a lookup: rows in one part or in several, each
-// a variable or a tensor.
+// EmbeddingParams is the table of a lookup: its rows in one or several parts,
+// each a variable or a tensor.
 //
-// A small value that refers to the graph. Threads: as the scope's.
+// A small value that refers to the graph. Threads: as for the scope.
 #ifndef WEFT_LIBS_OPS_NN_EMBEDDING_PARAMS_H_
 #define WEFT_LIBS_OPS_NN_EMBEDDING_PARAMS_H_
 
@@ -20,28 +20,29 @@ class EmbeddingParams {
  public:
   EmbeddingParams(const ops::PartitionedVariable& table);  // NOLINT
   EmbeddingParams(const ops::Variable& table);             // NOLINT: one part
-  // A tensor in one part. A variable's own value is taken as the variable: no
-  // more than the rows that are asked for leaves it then.
+  // A tensor in one part. The value of a variable is treated as the variable,
+  // so that only the requested rows leave its task.
   EmbeddingParams(const Output& table);                      // NOLINT
   EmbeddingParams(const std::vector<ops::Variable>& parts);  // NOLINT
   EmbeddingParams(const std::vector<Output>& parts);         // NOLINT
 
-  // INVALID_ARGUMENT where there are no parts, one is null, is a scalar, or has
-  // another type or other rows than the first, or the table is cut along
-  // another dimension than its rows.
+  // Returns INVALID_ARGUMENT if there are no parts, if one is null, a scalar,
+  // or has another type or row shape than the first, or if the table is
+  // partitioned along another dimension than its rows.
   absl::Status Check() const;
 
   int num_parts() const { return static_cast<int>(parts_.size()); }
-  // REQUIRES for the rest: Check() is OK.
+  // REQUIRES for the remaining methods: Check() is OK.
   DataType dtype() const;
-  // For error texts: the table's, without the number of a part.
+  // The name of the table for error texts, without a part's number.
   std::string name() const;
-  // Of all parts; unknown dimensions are -1. Of unknown rank where nothing is
-  // known.
+  // The shape of the whole table; unknown dimensions are -1. Of unknown rank if
+  // nothing is known.
   PartialShape shape() const;
-  // The number of rows of part `i`, a scalar of `dtype`, computed there.
+  // The number of rows of part `i`, a scalar of `dtype`, computed on its
+  // device.
   Output RowsOf(const Scope& scope, int i, DataType dtype) const;
-  // Rows of part `i`, gathered where the part is.
+  // Rows of part `i`, gathered on its device.
   Output Gather(const Scope& scope, int i, const Input& rows,
                 const ops::SparseReadOptions& options = {}) const;
 

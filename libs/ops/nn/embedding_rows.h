@@ -1,6 +1,6 @@
-// What the lookups of embedding_ops.h have in common. Internal to this room.
+// Helpers of the lookups in embedding_ops.h. Internal to this folder.
 //
-// Threads: as the scope's.
+// Threads: as for the scope.
 #ifndef WEFT_LIBS_OPS_NN_EMBEDDING_ROWS_H_
 #define WEFT_LIBS_OPS_NN_EMBEDDING_ROWS_H_
 
@@ -14,18 +14,18 @@
 
 namespace weft::nn {
 
-// INVALID_ARGUMENT for a table, ids or a strategy that no lookup can have.
-// REQUIRES: `ids` is not null.
+// Returns INVALID_ARGUMENT for an invalid table, ids or strategy. REQUIRES:
+// `ids` is not null.
 absl::Status CheckLookup(const EmbeddingParams& params, const Output& ids,
                          const std::string& strategy);
 
-// The distinct values of `ids`, a vector, and which of them each is. A step
-// with an id that a table of several parts has no row for fails here, where its
-// number of rows is known.
+// Returns the distinct values of `ids`, a vector, and the position of each id
+// among them. For a table in several parts with a known number of rows, a step
+// with an id out of range fails here.
 ops::UniqueOutputs UniqueIds(const Scope& scope, const EmbeddingParams& params,
                              const Output& ids);
 
-// The rows of `ids`, a vector none of which occurs twice. REQUIRES: CheckLookup
+// Returns the rows of `ids`, a vector of distinct ids. REQUIRES: CheckLookup
 // was OK.
 Output LookUpDistinct(const Scope& scope, const EmbeddingParams& params,
                       const Output& ids, const std::string& strategy,

@@ -20,7 +20,7 @@ Tensor AxesTensor(const std::vector<int32_t>& axes) {
   return Tensor::Vector(absl::Span<const int32_t>(axes));
 }
 
-// Takes the reduced dimensions away unless they are to stay, and casts back.
+// Removes the reduced dimensions unless they are kept, and casts back.
 MeanAndVariance Finish(const Scope& scope, Output mean, Output variance,
                        const std::vector<int32_t>& axes,
                        const MomentsOptions& options, DataType dtype) {
@@ -121,7 +121,7 @@ Output L2Normalize(const Scope& scope, const Input& x,
 
 namespace {
 
-// keep_prob where it is a C++ number.
+// The value of keep_prob if it is a C++ number.
 std::optional<double> KeepProbability(const Input& keep_prob) {
   if (!keep_prob.value()) return std::nullopt;
   const absl::StatusOr<Tensor> number =
@@ -131,8 +131,8 @@ std::optional<double> KeepProbability(const Input& keep_prob) {
 }
 
 struct DropoutFactors {
-  Output scale;  // of what is kept
-  Output rate;   // of what is dropped
+  Output scale;  // of the kept elements
+  Output rate;   // of the dropped elements
 };
 
 DropoutFactors FactorsOf(const Scope& scope, const Input& keep_prob,

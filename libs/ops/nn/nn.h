@@ -1,13 +1,13 @@
-// What layers of neural networks are made of beside ops: means and variances,
-// normalisation, dropout. Functions that add several nodes, with tf.nn's names,
-// formulas and defaults.
+// Building blocks of neural networks: means and variances, normalization,
+// dropout. The functions add several nodes each, with the names, formulas and
+// defaults of tf.nn.
 //
 //   nn::MeanAndVariance m = nn::Moments(scope, x, {0});
 //   Output y = nn::BatchNormalization(scope, x, m.mean, m.variance, beta,
 //                                     gamma, 1e-3);
 //   Output z = nn::Dropout(scope, y, 0.5);
 //
-// Errors stick to the scope; outputs are null then. Threads: as the scope's.
+// Errors stick to the scope; outputs are then null. Threads: as for the scope.
 #ifndef WEFT_LIBS_OPS_NN_NN_H_
 #define WEFT_LIBS_OPS_NN_NN_H_
 
@@ -26,14 +26,13 @@ struct MeanAndVariance {
 struct MomentsOptions {
   bool keep_dims = false;
 };
-// Over `axes`: sum(x) / n and sum((x - mean) ^ 2) / n. Values of few digits
-// (half, bfloat16) are summed as floats.
+// Over `axes`: sum(x) / n and sum((x - mean) ^ 2) / n. half and bfloat16 values
+// are summed as floats.
 MeanAndVariance Moments(const Scope& scope, const Input& x,
                         const std::vector<int32_t>& axes,
                         const MomentsOptions& options = {});
-// Each value counts as often as its weight w says: sum(w * x) / sum(w) and
-// sum(w * (x - mean) ^ 2) / sum(w), 0 where the weights are; weights broadcast
-// to x.
+// With weights w, which broadcast to x: sum(w * x) / sum(w) and sum(w * (x -
+// mean) ^ 2) / sum(w), 0 if the weights are 0.
 MeanAndVariance WeightedMoments(const Scope& scope, const Input& x,
                                 const std::vector<int32_t>& axes,
                                 const Input& frequency_weights,
@@ -50,12 +49,13 @@ Output L2Normalize(const Scope& scope, const Input& x,
                    const std::vector<int32_t>& axes, double epsilon = 1e-12);
 
 struct DropoutOptions {
-  // Broadcasts to x: what is kept or dropped together. Null: of x.
+  // A shape that broadcasts to x; elements that share an entry are kept or
+  // dropped together. Null: the shape of x.
   Input noise_shape = Output();
   std::optional<int64_t> seed;
 };
 // Keeps elements with probability keep_prob, in (0, 1], divided by it; the
-// others become 0. The values that are kept are those of the same seeds in
+// others become 0. With equal seeds, the same elements are kept as in
 // TensorFlow.
 Output Dropout(const Scope& scope, const Input& x, const Input& keep_prob,
                const DropoutOptions& options = {});

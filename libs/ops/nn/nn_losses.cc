@@ -14,7 +14,7 @@
 namespace weft::nn {
 namespace {
 
-// Types of few digits are computed in float.
+// Low-precision types are computed in float.
 DataType PreciseType(DataType dtype) {
   const DataType plain = RemoveRefType(dtype);
   return plain == DT_HALF || plain == DT_BFLOAT16 ? DT_FLOAT : plain;
@@ -24,8 +24,8 @@ void Fail(const Scope& scope, const std::string& text) {
   scope.UpdateStatus(absl::InvalidArgumentError(text));
 }
 
-// The order of dimensions that swaps `axis` and the last; empty when they are
-// the same, nothing after an error.
+// The permutation that swaps `axis` and the last dimension; empty if they are
+// the same, nullopt after an error.
 std::optional<std::vector<int32_t>> LastAxisPermutation(const Scope& scope,
                                                         const Output& x,
                                                         int axis) {
@@ -33,7 +33,7 @@ std::optional<std::vector<int32_t>> LastAxisPermutation(const Scope& scope,
   if (axis == -1) return std::vector<int32_t>();
   if (!x.shape().has_rank()) {
     Fail(scope, absl::StrCat("axis ", axis, " of '", x.name(),
-                             "', whose rank is not known, must be -1"));
+                             "', of unknown rank, must be -1"));
     return std::nullopt;
   }
   const int rank = x.shape().rank();
@@ -94,7 +94,7 @@ bool CheckNotScalar(const Scope& scope, const Output& logits) {
   return false;
 }
 
-// In the scope of the loss; the op has the scope's name.
+// Added in the scope of the loss; the op has the scope's name.
 Output DenseCrossEntropy(const Scope& inner, const Output& labels,
                          const Output& logits, int axis) {
   if (!CheckNotScalar(inner, logits) ||
@@ -177,7 +177,7 @@ Output SparseSoftmaxCrossEntropyWithLogits(const Scope& scope,
       !CheckSparseLabels(inner, y.shape(), x.shape())) {
     return Output();
   }
-  // Inside its scope the op has the name that the loss was given.
+  // Inside the scope, the op has the name given for the loss.
   const Scope named = inner.WithName(scope.own_name().empty()
                                          ? "SparseSoftmaxCrossEntropyWithLogits"
                                          : scope.own_name());
@@ -212,8 +212,7 @@ bool CheckLogistic(const Scope& scope, const Output& labels,
 }  // namespace
 
 // max(x, 0) - x * y + log(1 + exp(-|x|)), which does not overflow. -|x| and
-// max(x, 0) are chosen by the same condition, so that the gradient is right at
-// 0.
+// max(x, 0) use the same condition, so that the gradient at 0 is correct.
 Output SigmoidCrossEntropyWithLogits(const Scope& scope, const Input& labels,
                                      const Input& logits) {
   const Scope inner = scope.CompositeScope("logistic_loss");
@@ -254,7 +253,7 @@ Output WeightedCrossEntropyWithLogits(const Scope& scope, const Input& labels,
 
 namespace {
 
-// `last` of the last dimension, applied to `axis`.
+// Applies `last`, a function on the last dimension, to `axis`.
 Output AlongAxis(const Scope& scope, const Input& logits, int axis,
                  Output (*last)(const Scope&, const Input&)) {
   const Output x =

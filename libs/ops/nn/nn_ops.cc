@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-// Inputs 0 and 1, and output 0, have one shape.
+// Inputs 0 and 1 and output 0 have the same shape.
 absl::Status SameShapes(InferenceContext& c) {
   absl::StatusOr<PartialShape> merged = c.input(0).MergeWith(c.input(1));
   if (!merged.ok()) {
@@ -92,7 +92,7 @@ absl::Status InTopKShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// k is -1 where it is not known.
+// k is -1 if it is unknown.
 absl::Status TopKShape(InferenceContext& c, int64_t k) {
   ASSIGN_OR_RETURN(PartialShape input, c.InputWithRankAtLeast(0, 1));
   if (input.has_rank()) {

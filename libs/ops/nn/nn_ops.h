@@ -1,8 +1,8 @@
 // Builders of the nn family: activations, biases, softmax and its losses,
-// top-k. Named as in TensorFlow's C++ API; optional attributes are a struct or
-// a last argument.
+// top-k. They are named as in TensorFlow's C++ API; optional attributes are a
+// struct or a last argument.
 //
-// Errors stick to the scope (see libs/ops/scope.h); outputs are null then.
+// Errors stick to the scope (see libs/ops/scope.h); outputs are then null.
 #ifndef WEFT_LIBS_OPS_NN_NN_OPS_H_
 #define WEFT_LIBS_OPS_NN_NN_OPS_H_
 
@@ -28,8 +28,8 @@ Output Softsign(const Scope& scope, const Input& features);
 // x, or alpha * x below 0.
 Output LeakyRelu(const Scope& scope, const Input& features, float alpha = 0.2f);
 
-// The gradient with respect to `features`, of the gradient with respect to the
-// activation. Elu and Selu take the activation's output.
+// Computes the gradient with respect to `features` from the gradient with
+// respect to the activation. Elu and Selu take the activation's output.
 Output ReluGrad(const Scope& scope, const Input& gradients,
                 const Input& features);
 Output Relu6Grad(const Scope& scope, const Input& gradients,
@@ -71,8 +71,9 @@ Output InTopK(const Scope& scope, const Input& predictions,
 Output InTopKV2(const Scope& scope, const Input& predictions,
                 const Input& targets, const Input& k);
 
-// The k largest of the last dimension, in falling order also where `sorted` is
-// false; of equals the smaller index first. Indices are along that dimension.
+// The k largest elements of the last dimension, in descending order even if
+// `sorted` is false; of equal elements the smaller index comes first. Indices
+// are along that dimension.
 struct TopK {
   Output values;
   Output indices;

@@ -44,7 +44,7 @@ bool CheckRank(const Scope& scope, const Output& x, int rank,
   return false;
 }
 
-// One loss's arguments as tensors.
+// The arguments of a loss as tensors.
 struct Model {
   const EmbeddingParams& weights;
   const EmbeddingParams& biases;
@@ -77,7 +77,7 @@ struct LogitsAndLabels {
   Output labels;
 };
 
-// The rows of weights and biases that this step looks at, in one lookup each.
+// The rows of weights and biases used in this step, from one lookup each.
 struct Looked {
   Output true_rows;  // [batch * num_true, dim]
   Output sampled_rows;
@@ -104,7 +104,7 @@ Looked LookUp(const Scope& scope, const Model& model, const Output& candidates,
           ops::Slice(scope, biases, count, ops::Ints({-1}))};
 }
 
-// inputs . the row of each true class, [batch, num_true].
+// The dot product of inputs and the row of each true class, [batch, num_true].
 Output TrueLogits(const Scope& scope, const Model& model,
                   const Looked& looked) {
   const Output dim =
@@ -121,7 +121,7 @@ Output TrueLogits(const Scope& scope, const Model& model,
                     biases);
 }
 
-// Lowest where the sampled class is among the true ones of the row, else 0.
+// The lowest number if the sampled class is a true class of the row, else 0.
 Output HitPenalty(const Scope& scope, const Model& model,
                   const Output& candidates, DataType dtype) {
   const Scope hits = scope.SubScope("accidental_hits");

@@ -1,4 +1,5 @@
-// The parts of the nn family of ops that have files of their own.
+// Registration functions for parts of the nn family with their own source
+// files.
 #ifndef WEFT_LIBS_OPS_NN_OP_GROUPS_H_
 #define WEFT_LIBS_OPS_NN_OP_GROUPS_H_
 
@@ -6,7 +7,7 @@
 
 namespace weft {
 
-// Convolutions, pools, normalisation.
+// Convolutions, pools, normalization.
 void RegisterNnWindowOps(OpRegistry& registry);
 
 }  // namespace weft

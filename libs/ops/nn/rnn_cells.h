@@ -1,13 +1,14 @@
-// Cells of recurrent networks: what one step makes of an input and a state. The
-// classes, variables and formulas are those of TensorFlow 1's tf.nn.rnn_cell.
+// Cells of recurrent networks, which compute one step from an input and a
+// state. The classes, variables and formulas are those of TensorFlow 1's
+// tf.nn.rnn_cell.
 //
 //   nn::BasicLSTMCell cell(128);
 //   nn::RnnOutputs rnn = nn::DynamicRnn(root, cell, inputs);   // dynamic_rnn.h
 //
-// A cell makes its variables when it is called first, in a variable scope of
-// its name ("basic_lstm_cell/kernel"), and uses them in all later calls; it is
-// one graph's. Errors stick to the scope; outputs are null then. Threads: as
-// the scope's.
+// A cell creates its variables in its first call, in a variable scope with its
+// name ("basic_lstm_cell/kernel"), and uses them in all later calls. It belongs
+// to one graph. Errors stick to the scope; outputs are then null. Threads: as
+// for the scope.
 #ifndef WEFT_LIBS_OPS_NN_RNN_CELLS_H_
 #define WEFT_LIBS_OPS_NN_RNN_CELLS_H_
 
@@ -25,7 +26,7 @@
 
 namespace weft::nn {
 
-// Of values alone, such as ops::Tanh.
+// A function of values alone, such as ops::Tanh.
 using Activation = std::function<Output(const Scope& scope, const Input& x)>;
 
 class RNNCell {
@@ -34,7 +35,7 @@ class RNNCell {
   RNNCell& operator=(const RNNCell&) = delete;
   virtual ~RNNCell() = default;
 
-  // The row sizes of the tensors of a state, and of an output.
+  // The row sizes of the state tensors, and of the output.
   virtual std::vector<int64_t> state_size() const = 0;
   virtual int64_t output_size() const = 0;
 
@@ -42,8 +43,8 @@ class RNNCell {
     Output output;              // [batch, output_size]
     std::vector<Output> state;  // each [batch, its size]
   };
-  // `inputs`: [batch, depth], where depth must be known. INVALID_ARGUMENT for
-  // a state of another number of tensors, and for another depth than before.
+  // `inputs`: [batch, depth], where depth must be known. INVALID_ARGUMENT for a
+  // state with another number of tensors, and for another depth than before.
   virtual Step Call(const Scope& scope, const Output& inputs,
                     const std::vector<Output>& state) = 0;
 
@@ -64,16 +65,16 @@ class LayerRNNCell : public RNNCell {
  protected:
   explicit LayerRNNCell(std::string name) : name_(std::move(name)) {}
 
-  // Makes the variables in `scope`; `depth` is the input's.
+  // Creates the variables in `scope`; `depth` is that of the input.
   virtual void Build(const Scope& scope, int64_t depth, DataType dtype) = 0;
   virtual Step CallBuilt(const Scope& scope, const Output& inputs,
                          const std::vector<Output>& state) const = 0;
 
-  // A variable of that name from here on. Null initializer: the scope's.
+  // Creates a variable. Null initializer: that of the scope.
   void Add(const Scope& scope, const std::string& name,
            const PartialShape& shape, DataType dtype,
            const ops::Initializer& initializer = nullptr);
-  // x * kernel + bias, of the variables "PREFIXkernel" and "PREFIXbias".
+  // x * kernel + bias, with the variables "PREFIXkernel" and "PREFIXbias".
   Output Linear(const Scope& scope, const std::vector<Output>& x,
                 const std::string& prefix = "") const;
   Output Value(const std::string& name) const;
@@ -109,13 +110,13 @@ class BasicLSTMCell : public LayerRNNCell {
 };
 
 struct LSTMCellOptions {
-  // The gates look at c: variables w_f_diag, w_i_diag, w_o_diag.
+  // Gates depend on c through the variables w_f_diag, w_i_diag, w_o_diag.
   bool use_peepholes = false;
-  std::optional<double> cell_clip;  // c is kept between -this and this
+  std::optional<double> cell_clip;  // bound of the absolute value of c
   ops::Initializer initializer;     // of weights; null: the scope's
-  // h is projected to so many: variable projection/kernel.
+  // h is projected to this size: variable projection/kernel.
   std::optional<int64_t> num_proj;
-  std::optional<double> proj_clip;  // as cell_clip, of what is projected
+  std::optional<double> proj_clip;  // like cell_clip, for the projection
   double forget_bias = 1.0;
   Activation activation;  // null: tanh
   std::string name = "lstm_cell";
@@ -161,8 +162,9 @@ class GRUCell : public LayerRNNCell {
   const GRUCellOptions options_;
 };
 
-// Cells one upon the other: each takes the output of the one below. Variables
-// are "multi_rnn_cell/cell_0/...". The state is those of all cells in turn.
+// Stacked cells: each takes the output of the previous one. Variables are
+// "multi_rnn_cell/cell_0/...". The state is the concatenation of all cells'
+// states.
 class MultiRNNCell : public RNNCell {
  public:
   explicit MultiRNNCell(std::vector<std::unique_ptr<RNNCell>> cells)

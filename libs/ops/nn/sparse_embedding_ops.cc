@@ -35,7 +35,7 @@ bool CheckSparse(const Scope& scope, const ops::SparseOutputs& ids,
   return ops::CheckSameShape(scope, ids.values, weights.values);
 }
 
-// The first column of the indices: which row each id belongs to.
+// The first column of the indices: the row of each id.
 Output RowOfEach(const Scope& scope, const ops::SparseOutputs& ids) {
   const Output rows = ops::StridedSlice(
       scope, ids.indices, ops::Ints({0, 0}), ops::Ints({0, 1}),
@@ -56,7 +56,7 @@ Output CombineEqually(const Scope& result, const std::string& combiner,
   return ops::SparseSegmentSqrtN(result, rows, idx, segments);
 }
 
-// [n] as [n, 1, 1, ...] of the rank of `rows`.
+// Reshapes [n] to [n, 1, 1, ...] with the rank of `rows`.
 Output AsColumn(const Scope& scope, const Output& weights, const Output& rows) {
   if (rows.shape().has_rank()) {
     std::vector<int32_t> sizes(rows.shape().rank(), 1);
@@ -88,7 +88,7 @@ Output CombineWeighted(const Scope& scope, const Scope& result,
   return ops::RealDiv(result, sums, ops::Sqrt(scope, squares));
 }
 
-// In a scope of its own, whose name the result has. `weights` may be null.
+// Uses a scope whose name the result has. `weights` may be null.
 Output LookUpSparse(const Scope& scope, const EmbeddingParams& params,
                     const ops::SparseOutputs& ids, const Output& weights,
                     const EmbeddingLookupSparseOptions& options) {
@@ -129,13 +129,13 @@ Output EmbeddingLookupSparse(const Scope& scope, const EmbeddingParams& params,
 
 namespace {
 
-// Ids and their weights, which may be null, at the same indices.
+// Ids and their weights (may be null) at the same indices.
 struct Weighted {
   ops::SparseOutputs ids;
   Output weights;
 };
 
-// What `keep`, a vector of bool, does not leave out.
+// The entries selected by `keep`, a vector of bool.
 Weighted Retain(const Scope& scope, const Weighted& all, const Output& keep) {
   const Scope inner = scope.SubScope("SparseRetain");
   const Output at =
@@ -153,18 +153,18 @@ Weighted Prune(const Scope& scope, Weighted all, const std::string& combiner) {
   return Retain(scope, all, ops::Greater(scope, all.weights, 0));
 }
 
-// Whether it is known to be of two dimensions, as a feature of one is.
+// Returns whether it is known to have two dimensions.
 bool IsMatrix(const ops::SparseOutputs& ids) {
   const PartialShape sizes = ids.shape.shape();
   return sizes.has_rank() && sizes.rank() == 1 && sizes.dim(0) == 2;
 }
 
-// The place of the last dimension.
+// The index of the last dimension.
 Output Last(const Scope& scope, const ops::SparseOutputs& ids) {
   return ops::Sub(scope.WithName("sub"), ops::Size(scope, ids.shape), 1);
 }
 
-// All dimensions but the last as one.
+// Joins all dimensions but the last.
 ops::SparseOutputs AsMatrix(const Scope& scope, const ops::SparseOutputs& ids,
                             const Output& last) {
   const Output outer = ops::Slice(scope, ids.shape, ops::Ints({0}),
@@ -185,7 +185,7 @@ Output ConstOfIdType(const Scope& scope, int64_t value, const Output& like) {
   return ops::AsTensor(scope, value, RemoveRefType(like.dtype()), "Const");
 }
 
-// Rows without an id get `id`, of weight 1.
+// Gives rows without an id the id `id`, with weight 1.
 Filled FillEmptyRows(const Scope& scope, const Weighted& some, int64_t id) {
   const ops::SparseOutputs& ids = some.ids;
   const auto filled =
@@ -202,7 +202,7 @@ Filled FillEmptyRows(const Scope& scope, const Weighted& some, int64_t id) {
   return result;
 }
 
-// The rows that were empty are 0, whatever row 0 of the table holds.
+// Sets rows that were empty to 0, whatever row 0 of the table holds.
 Output ZeroWhereEmpty(const Scope& scope, const Output& rows,
                       const Output& is_empty) {
   if (!scope.ok()) return Output();
@@ -211,7 +211,7 @@ Output ZeroWhereEmpty(const Scope& scope, const Output& rows,
                        ops::ZerosLike(scope, rows), rows);
 }
 
-// [rows, ...] as [outer dimensions of the ids, ...].
+// Reshapes [rows, ...] to [outer dimensions of the ids, ...].
 Output WithOuterShape(const Scope& scope, const Output& rows,
                       const Output& ids_shape, const Output& last) {
   const Output outer =

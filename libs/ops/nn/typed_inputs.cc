@@ -13,7 +13,7 @@
 namespace weft::ops {
 namespace {
 
-// A C++ number or list in `dtype`, everything else unchanged.
+// Converts a C++ number or list to `dtype`; other inputs are unchanged.
 absl::StatusOr<Input> Adapted(const Input& input, DataType dtype) {
   if (!input.value() || !input.adapts()) return input;
   ASSIGN_OR_RETURN(Tensor value, AdaptValue(*input.value(), dtype));

@@ -1,4 +1,4 @@
-// Ops on images: convolutions, pools and normalisation. Images are
+// Ops on images: convolutions, pools and normalization. Images are
 // [batch, rows, columns, channels] ("NHWC") or [batch, channels, rows,
 // columns].
 #include <string>
@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-// Which dimensions are which.
+// The positions of the dimensions.
 struct Layout {
   int rows = 1, columns = 2, channels = 3;
 };
@@ -26,7 +26,7 @@ absl::StatusOr<Layout> LayoutOf(const InferenceContext& c) {
   return Layout{2, 3, 1};
 }
 
-// An attr of 4 numbers, one for each dimension; ones where the op has none.
+// An attr of 4 numbers, one for each dimension; ones if the op lacks it.
 absl::StatusOr<std::vector<int64_t>> Four(const InferenceContext& c,
                                           absl::string_view name) {
   if (c.op().FindAttr(name) == nullptr) return std::vector<int64_t>(4, 1);
@@ -38,8 +38,8 @@ absl::StatusOr<std::vector<int64_t>> Four(const InferenceContext& c,
 
 constexpr int64_t kMaxSize = int64_t{1} << 31;
 
-// Of an op that may have none at all. Whoever gives them means them: they are
-// not passed over. TensorFlow's text.
+// For ops with padding other than EXPLICIT: explicit paddings are rejected
+// instead of ignored. TensorFlow's text.
 absl::Status CheckNoPaddings(const InferenceContext& c) {
   if (c.op().FindAttr("explicit_paddings") == nullptr) return absl::OkStatus();
   ASSIGN_OR_RETURN(const auto pads,
@@ -50,7 +50,7 @@ absl::Status CheckNoPaddings(const InferenceContext& c) {
       "not EXPLICIT");
 }
 
-// Of explicit paddings, whatever is known of the image. The second text is
+// Checks explicit paddings independently of the image. The second text is
 // TensorFlow's.
 absl::Status CheckPaddings(const InferenceContext& c, const Layout& layout) {
   ASSIGN_OR_RETURN(const std::string padding,
@@ -75,7 +75,7 @@ absl::Status CheckPaddings(const InferenceContext& c, const Layout& layout) {
       "supported");
 }
 
-// How many windows of `size` taps there are along dimension `dim`. REQUIRES:
+// The number of windows of `size` taps along dimension `dim`. REQUIRES:
 // CheckPaddings was OK.
 absl::StatusOr<int64_t> WindowsAlong(const InferenceContext& c, int dim,
                                      int64_t in, int64_t size) {
@@ -107,7 +107,7 @@ absl::StatusOr<int64_t> WindowsAlong(const InferenceContext& c, int dim,
                    ", window ", size, ", stride ", stride));
 }
 
-// The output of windows of `rows` by `columns` taps with `channels`.
+// The output shape for windows of `rows` by `columns` taps with `channels`.
 absl::Status SetWindows(InferenceContext& c, const PartialShape& image,
                         int64_t rows, int64_t columns, int64_t channels) {
   ASSIGN_OR_RETURN(const Layout layout, LayoutOf(c));
@@ -156,7 +156,7 @@ absl::Status DepthwiseShape(InferenceContext& c) {
   return SetWindows(c, image, filter.dim(0), filter.dim(1), channels);
 }
 
-// The shape that an input holds.
+// The shape stored in an input.
 absl::Status ShapeFrom(InferenceContext& c, int i) {
   const PartialShape shape = c.input_as_shape(i);
   c.set_output(0, shape.has_rank() ? shape : PartialShape::OfRank(4));
@@ -167,8 +167,8 @@ absl::Status BackpropFilterShape(InferenceContext& c) {
   return ShapeFrom(c, 1);
 }
 
-// A pool across channels leaves rows and columns as they are. What does not
-// divide is the kernel's to refuse.
+// A pool across channels keeps rows and columns. The kernel rejects sizes that
+// do not divide.
 absl::Status ChannelPoolShape(InferenceContext& c, PartialShape image,
                               int channels, int64_t window) {
   const int64_t depth = image.dim(channels);
@@ -229,8 +229,9 @@ absl::Status BatchNormGradShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// What passes make of a convolution and element-wise functions of it
-// (libs/passes/element_fusion.h); attrs are _FusedElementwise's.
+// Ops that passes substitute for a convolution followed by elementwise
+// functions (libs/passes/element_fusion.h); attrs are those of
+// _FusedElementwise.
 void AddFusedConvolution(OpRegistry& registry, absl::string_view name) {
   registry.Add(OpDefBuilder(name)
                    .Input("input: T")

@@ -1,5 +1,5 @@
-// Builders of ops on images, one for each op, under TensorFlow's names. Lists
-// of 4 numbers have one for each dimension of the images.
+// Builders of ops on images, one for each op, with TensorFlow's names. Lists of
+// 4 numbers have one entry for each dimension of the images.
 //
 // All add one node to `scope`; outputs are null after an error (see Scope).
 #ifndef WEFT_LIBS_OPS_NN_WINDOW_OPS_H_
@@ -66,8 +66,8 @@ Output MaxPoolGradGrad(const Scope& scope, const Input& orig_input,
                        const std::string& padding,
                        const std::string& data_format = "NHWC");
 
-// output = input / (bias + alpha * sum) ^ beta, where sum adds the squares of
-// a pixel's channels from depth_radius before to depth_radius behind.
+// output = input / (bias + alpha * sum) ^ beta, where sum adds the squares of a
+// pixel's channels from depth_radius before to depth_radius after.
 struct LRNAttrs {
   int64_t depth_radius = 5;
   float bias = 1;
@@ -90,12 +90,12 @@ struct FusedBatchNormOutputs {
   Output batch_mean;
   Output batch_variance;
 };
-// The newest of its versions: scale * (x - m) / sqrt(v + epsilon) + offset for
-// each channel. In training m and v are the batch's (v divided by the number n
-// of values), and batch_mean and batch_variance are f * m + (1 - f) * mean and
-// f * v * n / (n - 1) + (1 - f) * variance, with f = exponential_avg_factor; so
-// with f = 1 `mean` and `variance` may be empty. Without training m, v and both
-// outputs are `mean` and `variance`.
+// The latest version: scale * (x - m) / sqrt(v + epsilon) + offset for each
+// channel. In training, m and v are those of the batch (v divided by the number
+// n of values), and batch_mean and batch_variance are f * m + (1 - f) * mean
+// and f * v * n / (n - 1) + (1 - f) * variance, with f =
+// exponential_avg_factor; so with f = 1 `mean` and `variance` may be empty. In
+// inference, m, v and both outputs are `mean` and `variance`.
 FusedBatchNormOutputs FusedBatchNormV3(const Scope& scope, const Input& x,
                                        const Input& scale, const Input& offset,
                                        const Input& mean, const Input& variance,

@@ -1,4 +1,4 @@
-// ExampleShapes: the shapes of what the Parse ops give. Internal to this
+// ExampleShapes sets the output shapes of the Parse ops. Internal to this
 // folder.
 #ifndef WEFT_LIBS_OPS_PARSING_EXAMPLE_SHAPES_H_
 #define WEFT_LIBS_OPS_PARSING_EXAMPLE_SHAPES_H_
@@ -11,23 +11,22 @@
 
 namespace weft {
 
-// Sets the outputs of `c` from the first on, one kind of feature after the
-// other. `batch` is the shape of the input: a vector, or a scalar for one
-// example alone.
+// Sets the outputs of `c` in order, one kind of feature after another. `batch`
+// is the shape of the input: a vector, or a scalar for a single example.
 class ExampleShapes {
  public:
   ExampleShapes(InferenceContext& c, PartialShape batch)
       : c_(c), batch_(std::move(batch)) {}
 
-  // `count` indices, values and shapes of features of `own_rank`.
+  // `count` indices, values and shapes of features of rank `own_rank`.
   void SetSparse(int64_t count, int own_rank);
-  // INVALID_ARGUMENT unless attr `shapes` is `count` shapes that are known but
-  // for their first sizes. `prefix` comes before each.
+  // Returns INVALID_ARGUMENT unless attr `shapes` has `count` shapes that are
+  // known except for their first dimensions. `prefix` precedes each shape.
   absl::Status SetDense(absl::string_view shapes, int64_t count,
                         const PartialShape& prefix);
-  // Of any length.
+  // Vectors of unknown length.
   void SetVectors(int64_t count);
-  // Where the examples of a batch begin and end; a scalar for one alone.
+  // The row splits of a batch; a scalar for a single example.
   void SetSplits(int64_t count);
   void SetAll(int64_t count, const PartialShape& shape);
 

@@ -1,5 +1,5 @@
-// The parsing family is registered group by group, each in the file of its
-// name; RegisterParsingOps calls them all. Nobody else does.
+// Registration functions for the groups of the parsing family, one for each
+// source file. Only RegisterParsingOps calls them.
 #ifndef WEFT_LIBS_OPS_PARSING_OP_GROUPS_H_
 #define WEFT_LIBS_OPS_PARSING_OP_GROUPS_H_
 

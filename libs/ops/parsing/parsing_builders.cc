@@ -6,7 +6,7 @@
 namespace weft::ops {
 namespace {
 
-// Takes the outputs of a node list by list; all are null where it is.
+// Reads the outputs of a node list by list; all are null if the node is.
 class OutputReader {
  public:
   explicit OutputReader(const Node* node) : node_(node) {}
@@ -27,12 +27,12 @@ void Append(InputList& inputs, const InputList& more) {
   inputs.insert(inputs.end(), more.begin(), more.end());
 }
 
-// `inputs` followed by the outputs that `values` are, and their types.
+// Appends `values` to `inputs` as outputs, and returns their types.
 DataTypeVector AppendTyped(const Scope& scope, InputList& inputs,
                            const InputList& values) {
   DataTypeVector types;
   for (const Input& value : values) {
-    // A name that the scope has is the node's own.
+    // The scope's name is reserved for the node.
     const Output output = scope.WithName("").ToOutput(value);
     inputs.emplace_back(output);
     if (output) types.push_back(output.dtype());

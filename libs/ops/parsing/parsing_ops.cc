@@ -1,4 +1,4 @@
-// Ops that take records apart: lines of comma-separated values, and examples.
+// Ops that parse records: comma-separated values, and examples.
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,7 +37,7 @@ absl::StatusOr<size_t> Length(const InferenceContext& c,
   return list.size();
 }
 
-// The length of list `types`, which attr `number` gives too.
+// The length of list `types`, which must equal attr `number`.
 absl::StatusOr<int64_t> SparseCount(const InferenceContext& c,
                                     absl::string_view number) {
   ASSIGN_OR_RETURN(const size_t types, Length(c, "sparse_types"));
@@ -46,7 +46,7 @@ absl::StatusOr<int64_t> SparseCount(const InferenceContext& c,
   return absl::InvalidArgumentError("len(sparse_keys) != len(sparse_types)");
 }
 
-// A vector, also where nothing is known of it.
+// A vector, even if nothing is known.
 absl::StatusOr<PartialShape> BatchOf(const InferenceContext& c) {
   ASSIGN_OR_RETURN(PartialShape batch, c.InputWithRank(0, 1));
   return batch.has_rank() ? batch : PartialShape::OfRank(1);
@@ -97,7 +97,7 @@ absl::Status ParseExampleV2Shape(InferenceContext& c) {
   if (batch.has_rank() && batch.rank() == 1) {
     outputs.SetSplits(count);
   } else {
-    outputs.SetVectors(count);  // none, of one example alone
+    outputs.SetVectors(count);  // none for a single example
   }
   return absl::OkStatus();
 }

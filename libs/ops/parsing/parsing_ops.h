@@ -1,5 +1,5 @@
-// Builders of the ops that take records apart, one for each op, under
-// TensorFlow's names: comma-separated values, and examples (tf.Example).
+// Builders of the ops that parse records, one for each op, with TensorFlow's
+// names: comma-separated values, and examples (tf.Example).
 //
 // All add one node to `scope`; outputs are null after an error (see Scope).
 #ifndef WEFT_LIBS_OPS_PARSING_PARSING_OPS_H_
@@ -17,17 +17,17 @@ using OutputList = std::vector<Output>;
 struct DecodeCsvAttrs {
   std::string field_delim = ",";
   bool use_quote_delim = true;       // whether a field may be in quotes
-  std::string na_value;              // as good as an empty field
+  std::string na_value;              // treated like an empty field
   std::vector<int64_t> select_cols;  // ascending; empty: all
 };
-// One output for each default, of its type and with the shape of `records`. A
-// default is a scalar, or empty where the field is required.
+// Returns one output for each default, of its type and with the shape of
+// `records`. A default is a scalar, or empty if the field is required.
 OutputList DecodeCSV(const Scope& scope, const Input& records,
                      const InputList& record_defaults,
                      const DecodeCsvAttrs& attrs = {});
 
 // One entry for each key. A sparse feature [n] is at (indices, values, shapes);
-// a batch of them has the example's number as first coordinate.
+// in a batch, the first coordinate is the example's number.
 struct ParseExampleOutputs {
   OutputList sparse_indices;
   OutputList sparse_values;
@@ -36,9 +36,9 @@ struct ParseExampleOutputs {
 };
 
 // `names` is empty, or names the examples in errors. A dense feature has a
-// default, of its type, which is empty where the feature is required, and a
-// shape; with -1 as first size examples have as many values as they have, and
-// the default, one value, fills up.
+// shape and a default of its type, which is empty if the feature is required.
+// If the first size is -1, the number of values varies between examples, and
+// the default, one value, pads the shorter ones.
 ParseExampleOutputs ParseExample(const Scope& scope, const Input& serialized,
                                  const Input& names,
                                  const InputList& sparse_keys,
@@ -58,7 +58,7 @@ ParseExampleOutputs ParseSingleExample(const Scope& scope,
                                        const InputList& dense_defaults,
                                        const ParseSingleExampleAttrs& attrs);
 
-// A ragged feature is its values, and where each example's begin and end.
+// A ragged feature consists of its values and the row splits of the examples.
 struct ParseExampleV2Outputs {
   OutputList sparse_indices;
   OutputList sparse_values;
@@ -79,19 +79,19 @@ ParseExampleV2Outputs ParseExampleV2(
     const Input& sparse_keys, const Input& dense_keys, const Input& ragged_keys,
     const InputList& dense_defaults, const ParseExampleV2Attrs& attrs);
 
-// The features of the context of sequences, or of their lists of steps. Of the
-// keys of a kind each has a type, and a dense one a shape, that of one step.
+// The features of the context of sequences, or of their lists of steps. Each
+// key of a kind has a type, and a dense key also the shape of one step.
 struct SequenceFeatures {
   std::vector<std::string> sparse_keys, dense_keys, ragged_keys;
   DataTypeVector sparse_types;
-  DataTypeVector dense_types;  // of lists; the context's are its defaults'
+  DataTypeVector dense_types;  // for lists; the context uses its defaults
   DataTypeVector ragged_value_types, ragged_split_types;
   std::vector<PartialShape> dense_shapes;
 };
 
-// Of lists the dense values are filled up to the longest of the batch, and
-// lengths say how many steps there were; ragged ones have splits of steps
-// (inner) besides those of sequences (outer).
+// The outputs of a ParseSequenceExampleV2. Dense lists are padded to the
+// longest of the batch, and lengths holds their numbers of steps. Ragged lists
+// have splits of steps (inner) and of sequences (outer).
 struct ParseSequenceExampleOutputs {
   OutputList context_sparse_indices;
   OutputList context_sparse_values;
@@ -109,8 +109,8 @@ struct ParseSequenceExampleOutputs {
   OutputList feature_list_ragged_inner_splits;
 };
 
-// `serialized` are tf.SequenceExamples: a vector, or a scalar for one alone.
-// `missing_assumed_empty`: dense keys of lists that a sequence may lack.
+// `serialized` are tf.SequenceExamples: a vector, or a scalar for a single one.
+// `missing_assumed_empty`: keys of dense lists that a sequence may lack.
 ParseSequenceExampleOutputs ParseSequenceExampleV2(
     const Scope& scope, const Input& serialized, const Input& debug_name,
     const SequenceFeatures& context, const InputList& context_dense_defaults,

@@ -1,4 +1,4 @@
-// The ops that take sequences apart (tf.SequenceExample).
+// Ops that parse sequences (tf.SequenceExample).
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,7 +25,7 @@ absl::Status CheckListLength(absl::string_view list, size_t length,
       "len(", list, ") (", length, ") must match ", number, " (", count, ")"));
 }
 
-// The length of list `types`, which attr `number` gives too.
+// The length of list `types`, which must equal attr `number`.
 absl::StatusOr<int64_t> CountOf(const InferenceContext& c,
                                 absl::string_view types,
                                 absl::string_view number) {
@@ -35,8 +35,9 @@ absl::StatusOr<int64_t> CountOf(const InferenceContext& c,
   return count;
 }
 
-// How many features of each kind one part has. The numbers that attrs give,
-// those of dense features where the op has one, are what the types are.
+// The number of features of each kind in one part. Attrs with numbers,
+// including those of dense features if the op has one, must agree with the
+// types.
 struct Counts {
   int64_t sparse = 0;
   int64_t dense = 0;
@@ -69,7 +70,7 @@ absl::StatusOr<Counts> CountPart(const InferenceContext& c,
   return counts;
 }
 
-// Of all three ops; `batch` is the shape of the input.
+// For all three ops; `batch` is the shape of the input.
 absl::Status SetSequenceShapes(InferenceContext& c, const PartialShape& batch,
                                const Counts& context, const Counts& lists,
                                bool has_lengths) {
@@ -136,9 +137,9 @@ absl::Status ParseSingleSequenceExampleShape(InferenceContext& c) {
 constexpr char kTypes[] = ": list({float, int64, string}) >= 0 = []";
 constexpr char kSplitTypes[] = ": list({int32, int64}) >= 0 = []";
 
-// Adds the outputs, and the attrs that say how many there are and of which
-// types: what the versions differ in is whether an attr has the number of dense
-// features of the context, and whether there are lengths and ragged features.
+// Adds the outputs, and the attrs for their numbers and types. The versions
+// differ in whether an attr has the number of dense context features, and
+// whether there are lengths and ragged features.
 struct Version {
   bool has_context_number;
   bool has_lengths;

@@ -1,5 +1,5 @@
-// The ops of the random family, group by group, each in the file of its name;
-// RegisterRandomOps calls them all. Nobody else does.
+// Registration functions for the groups of the random family, one for each
+// source file. Only RegisterRandomOps calls them.
 #ifndef WEFT_LIBS_OPS_RANDOM_OP_GROUPS_H_
 #define WEFT_LIBS_OPS_RANDOM_OP_GROUPS_H_
 

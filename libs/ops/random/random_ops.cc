@@ -1,5 +1,5 @@
-// Random ops: streams of numbers fixed by the attributes seed and seed2, or
-// different in each session where both are 0.
+// Random ops: streams of numbers determined by the attributes seed and seed2,
+// or different in each session if both are 0.
 #include <utility>
 
 #include "absl/strings/str_cat.h"

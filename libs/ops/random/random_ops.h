@@ -1,7 +1,7 @@
-// Builders of random ops. RandomNormal is RandomStandardNormal, as TensorFlow's
-// C++ API calls it.
+// Builders of random ops. RandomNormal is the op RandomStandardNormal, as in
+// TensorFlow's C++ API.
 //
-// Errors stick to the scope (see libs/ops/scope.h); outputs are null then.
+// Errors stick to the scope (see libs/ops/scope.h); outputs are then null.
 #ifndef WEFT_LIBS_OPS_RANDOM_RANDOM_OPS_H_
 #define WEFT_LIBS_OPS_RANDOM_RANDOM_OPS_H_
 
@@ -11,8 +11,8 @@
 
 namespace weft::ops {
 
-// `seed` is the op's seed; with the graph's it fixes the stream (see
-// Scope::GetSeeds). Without either, each session has another one.
+// `seed` is the op's seed; with the graph's seed it determines the stream (see
+// Scope::GetSeeds). Without either, each session has a different stream.
 struct RandomAttrs {
   std::optional<int64_t> seed;
 };
@@ -23,10 +23,10 @@ Output RandomUniform(const Scope& scope, const Input& shape, DataType dtype,
 // Mean 0, standard deviation 1.
 Output RandomNormal(const Scope& scope, const Input& shape, DataType dtype,
                     const RandomAttrs& attrs = {});
-// The same, values of 2 and more drawn again.
+// Like RandomNormal; values beyond two standard deviations are redrawn.
 Output TruncatedNormal(const Scope& scope, const Input& shape, DataType dtype,
                        const RandomAttrs& attrs = {});
-// Uniform over [minval, maxval), of minval's and maxval's type.
+// Uniform over [minval, maxval), of the type of minval and maxval.
 Output RandomUniformInt(const Scope& scope, const Input& shape,
                         const Input& minval, const Input& maxval,
                         const RandomAttrs& attrs = {});

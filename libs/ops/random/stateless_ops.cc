@@ -1,6 +1,6 @@
-// Random ops without state: a seed alone fixes their numbers. The first
-// versions take the seed, the second what StatelessRandomGetKeyCounter makes of
-// it.
+// Stateless random ops: the seed alone determines the numbers. The first
+// versions take the seed, the second the results of
+// StatelessRandomGetKeyCounter.
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/graph/inference_context.h"

@@ -1,5 +1,5 @@
-// Ops on accumulators of gradients, with handles of both kinds: references to
-// two strings (ConditionalAccumulator, ...) and resources.
+// Ops on gradient accumulators, for both kinds of handles: references to two
+// strings (ConditionalAccumulator, ...) and resources.
 #include "libs/base/status.h"
 #include "libs/graph/inference_context.h"
 #include "libs/ops/resource/handle_family.h"
@@ -12,7 +12,7 @@ absl::Status ApplyShape(InferenceContext& c) {
   return c.InputWithRank(1, 0).status();
 }
 
-// The average has the shape that its accumulator was declared with.
+// The average has the shape with which its accumulator was declared.
 absl::Status TakeShape(InferenceContext& c) {
   RETURN_IF_ERROR(c.InputWithRank(1, 0).status());
   const Node* maker = c.input_source(0).node;
@@ -101,7 +101,7 @@ void RegisterAccumulatorOps(OpRegistry& registry) {
   const HandleFamily references(registry, HandleKind::kReference);
   AddDense(references);
   AddDense(HandleFamily(registry, HandleKind::kResource));
-  // There are none for resources.
+  // There are no sparse ones for resources.
   AddSparse(references);
 }
 

@@ -1,4 +1,4 @@
-// Builders of ops on accumulators of gradients, under TensorFlow's names.
+// Builders of ops on gradient accumulators, with TensorFlow's names.
 //
 // All add one node to `scope`; outputs are null after an error (see Scope).
 #ifndef WEFT_LIBS_OPS_RESOURCE_ACCUMULATOR_OPS_H_
@@ -18,31 +18,31 @@ struct AccumulatorAttrs {
   std::string reduction_type = "MEAN";  // or "SUM"
 };
 
-// Of nodes that apply a gradient; Weft's own attributes, which are on a node
-// only where they say something.
+// Attributes of nodes that apply a gradient. They are specific to Weft and set
+// only if they differ from the default.
 struct AccumulatorApplyAttrs {
-  // "_replica": the number of the replica that the gradient is of. Gradients of
-  // a step are then added up in the order of these numbers, so that two runs
-  // are equal to the bit, and of one replica one gradient counts; see
-  // libs/resource/gradient_accumulator.h for what it costs.
+  // "_replica": the number of the gradient's replica. Gradients of a step are
+  // then added in the order of these numbers, so that two runs are bitwise
+  // equal, and only one gradient of each replica counts. See
+  // libs/resource/gradient_accumulator.h for the cost.
   std::optional<int64_t> replica;
-  // "_sums_repeated_rows": a sparse gradient may have its rows in any order,
-  // and several times. TensorFlow takes it as it is, and such a row is then
-  // averaged over its repetitions as if they were gradients.
+  // "_sums_repeated_rows": the rows of a sparse gradient may be unsorted and
+  // repeated. TensorFlow takes the gradient unchanged and then averages a
+  // repeated row over its repetitions, as if they were gradients.
   bool sums_repeated_rows = false;
 };
 
 struct NumAccumulatedAttrs {
-  // "_at_least", of Weft's own: it waits until so many gradients are there, and
-  // takes none. TensorFlow's, and 0, tell at once.
+  // "_at_least", specific to Weft: the op waits until there are this many
+  // gradients, and takes none. TensorFlow's op, and 0, return at once.
   int64_t at_least = 0;
 };
 
 struct AccumulatorSetGlobalStepAttrs {
-  // "_begins_anew", of Weft's own: gradients of an earlier training, or of
-  // steps that were undone because variables were restored, count in no step
-  // from now on (see libs/resource/gradient_accumulator.h). TensorFlow's keeps
-  // them, and takes those of later steps.
+  // "_begins_anew", specific to Weft: gradients of an earlier training, or of
+  // steps undone by a restore, no longer count in any step (see
+  // libs/resource/gradient_accumulator.h). TensorFlow's op keeps them and
+  // accepts those of later steps.
   bool begins_anew = false;
 };
 
@@ -72,7 +72,7 @@ Operation AccumulatorApplyGradient(const Scope& scope, const Input& handle,
                                    const Input& gradient);
 Output AccumulatorTakeGradient(const Scope& scope, const Input& handle,
                                const Input& num_required, DataType dtype);
-// These two are for dense and sparse ones.
+// These two are for dense and sparse accumulators.
 Output AccumulatorNumAccumulated(const Scope& scope, const Input& handle,
                                  const NumAccumulatedAttrs& attrs = {});
 Operation AccumulatorSetGlobalStep(

@@ -1,4 +1,4 @@
-// Ops on barriers; TensorFlow has them with references alone.
+// Ops on barriers. TensorFlow defines them for references only.
 #include <string>
 
 #include "libs/base/status.h"
@@ -15,12 +15,12 @@ absl::Status InsertManyShape(InferenceContext& c) {
   if (!values.has_rank()) return absl::OkStatus();
   if (values.rank() == 0) {
     return absl::InvalidArgumentError(
-        "a barrier takes a value for each key, not a scalar");
+        "a barrier needs a value for each key, not a scalar");
   }
   return InferenceContext::MergeDims(keys.dim(0), values.dim(0)).status();
 }
 
-// How many elements there are depends on the barrier, once it is closed.
+// The number of elements depends on the barrier once it is closed.
 absl::Status TakeManyShape(InferenceContext& c) {
   RETURN_IF_ERROR(c.InputWithRank(1, 0).status());
   c.set_output(0, PartialShape::Vector(PartialShape::kUnknown));

@@ -1,10 +1,10 @@
-// The ops of one kind of handle. What lives outside of tensors (a queue, a
-// table, a stack, ...) has a handle, and TensorFlow 1.x has the ops on it once
-// for each kind of handle, under names of their own: QueueSize takes a
-// reference, QueueSizeV2 a resource. A HandleFamily adds the ops of one kind,
-// so that what they share is said once.
+// HandleFamily adds the ops for one kind of handle. Objects outside tensors
+// (queues, tables, stacks, ...) have handles, and TensorFlow 1.x defines the
+// ops on them once for each kind of handle, with different names: QueueSize
+// takes a reference, QueueSizeV2 a resource. HandleFamily shares their
+// definition.
 //
-// A value; it may not outlive the registry that it adds to.
+// A value; it must not outlive its registry.
 #ifndef WEFT_LIBS_OPS_RESOURCE_HANDLE_FAMILY_H_
 #define WEFT_LIBS_OPS_RESOURCE_HANDLE_FAMILY_H_
 
@@ -21,11 +21,11 @@ enum class HandleKind {
   kResource,   // a DT_RESOURCE scalar; ops on these are stateful
 };
 
-// What an op is called for each kind of handle; null where there is none.
+// The name of an op for each kind of handle; null if there is none.
 struct HandleOpNames {
   const char* of_reference = nullptr;
   const char* of_resource = nullptr;
-  const char* of_strings = nullptr;  // arrays of tensors alone have these
+  const char* of_strings = nullptr;  // only for tensor arrays
 };
 
 class HandleFamily {
@@ -33,7 +33,7 @@ class HandleFamily {
   HandleFamily(OpRegistry& registry, HandleKind kind)
       : registry_(registry), kind_(kind) {}
 
-  // The two that most have.
+  // The two families that most objects have.
   static std::array<HandleFamily, 2> ReferencesAndResources(
       OpRegistry& registry) {
     return {HandleFamily(registry, HandleKind::kReference),
@@ -42,11 +42,11 @@ class HandleFamily {
 
   bool is_resource() const { return kind_ == HandleKind::kResource; }
 
-  // An op that makes a handle, its output 0. The shape function is there;
+  // Defines an op that creates a handle, its output 0. Sets the shape function;
   // further outputs are scalars.
   OpDefBuilder Maker(const HandleOpNames& names,
                      absl::string_view output = "handle") const;
-  // An op that takes one, its input 0.
+  // Defines an op that takes a handle, its input 0.
   OpDefBuilder User(const HandleOpNames& names,
                     absl::string_view input = "handle") const;
 

@@ -1,5 +1,5 @@
-// Ops on lookup tables, with handles of both kinds: resources (HashTableV2,
-// ...) and references to two strings (HashTable, ... of old graphs).
+// Ops on lookup tables, for both kinds of handles: resources (HashTableV2, ...)
+// and references to two strings (HashTable, ... in old graphs).
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// Whether the table at input 0 is known to have scalars for keys and values.
+// Returns whether the table at input 0 is known to have scalar keys and values.
 bool IsOfScalars(InferenceContext& c) {
   const Node* maker = c.input_source(0).node;
   if (maker == nullptr) return false;
@@ -25,7 +25,8 @@ absl::Status FindShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// A dense table has matrices of both, a table of tensors one of values.
+// A dense table exports matrices of both; a table of tensors exports a matrix
+// of values.
 absl::Status ExportShape(InferenceContext& c) {
   if (!IsOfScalars(c)) return absl::OkStatus();
   c.set_output(0, PartialShape::Vector(PartialShape::kUnknown));
@@ -33,7 +34,7 @@ absl::Status ExportShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// Marks are scalars or vectors of one shape.
+// The special keys are scalars or vectors of the same shape.
 absl::Status DenseTableShape(InferenceContext& c) {
   for (int i = 0; i < c.num_inputs(); ++i) {
     if (c.input(i).has_rank() && c.input(i).rank() > 1) {
@@ -48,12 +49,12 @@ absl::Status DenseTableShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// As many values as keys.
+// Equally many keys and values.
 absl::Status InitializeShape(InferenceContext& c) {
   return c.input(1).MergeWith(c.input(2)).status();
 }
 
-// Makes a table.
+// An op that creates a table.
 OpDefBuilder Table(const HandleFamily& family, const HandleOpNames& names) {
   OpDefBuilder builder = family.Maker(names, "table_handle");
   builder.Attr("container: string = ''")
@@ -64,7 +65,7 @@ OpDefBuilder Table(const HandleFamily& family, const HandleOpNames& names) {
   return builder;
 }
 
-// Takes a table.
+// An op that uses a table.
 OpDefBuilder Use(const HandleFamily& family, const HandleOpNames& names) {
   return family.User(names, "table_handle");
 }
@@ -78,8 +79,8 @@ void AddTables(const HandleFamily& family) {
                    {"MutableHashTableOfTensors", "MutableHashTableOfTensorsV2"})
                  .Attr("value_shape: shape = {  }")
                  .Doc("A table that changes, with vectors for values."));
-  // TensorFlow's first one has no key that marks what was removed, which its
-  // kernel asks for: no graph can run it.
+  // TensorFlow's first version lacks the deleted_key, which its kernel
+  // requires: no graph can run it.
   if (!family.is_resource()) return;
   family.Add(
       Table(family, {.of_resource = "MutableDenseHashTableV2"})
@@ -93,7 +94,7 @@ void AddTables(const HandleFamily& family) {
           .Shape(DenseTableShape));
 }
 
-// Sets entries to keys and values.
+// An op that sets entries to keys and values.
 OpDefBuilder Fill(const HandleFamily& family, const HandleOpNames& names) {
   OpDefBuilder builder = Use(family, names);
   builder.Input("keys: Tin")
@@ -166,7 +167,7 @@ void RegisterLookupOps(OpRegistry& registry) {
     AddTables(family);
     AddFills(family);
     AddReads(family);
-    // There is none for references.
+    // There is no such op for references.
     if (family.is_resource()) AddRemove(family);
   }
 }

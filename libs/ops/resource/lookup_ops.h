@@ -1,4 +1,4 @@
-// Builders of ops on lookup tables, under TensorFlow's names.
+// Builders of ops on lookup tables, with TensorFlow's names.
 //
 // All add one node to `scope`; outputs are null after an error (see Scope).
 #ifndef WEFT_LIBS_OPS_RESOURCE_LOOKUP_OPS_H_
@@ -15,7 +15,7 @@ struct HashTableAttrs {
   std::string shared_name;  // empty: not shared
   bool use_node_name_sharing = false;
 };
-// Filled once, by InitializeTable.
+// Initialized once, by InitializeTable.
 Output HashTable(const Scope& scope, DataType key_dtype, DataType value_dtype,
                  const HashTableAttrs& attrs = {});
 Output MutableHashTable(const Scope& scope, DataType key_dtype,
@@ -23,10 +23,11 @@ Output MutableHashTable(const Scope& scope, DataType key_dtype,
 
 Operation InitializeTable(const Scope& scope, const Input& table_handle,
                           const Input& keys, const Input& values);
-// TensorFlow's collection of constants that name files which the graph reads.
+// TensorFlow's collection of constants with the names of files that the graph
+// reads.
 inline constexpr absl::string_view kAssetFilepaths = "asset_filepaths";
 
-// Which field of a line is the key and which the value; -2: the whole line, -1:
+// The fields of a line that hold the key and the value; -2: the whole line, -1:
 // its number.
 struct TextFileTable {
   int64_t key_index = -2;
@@ -40,7 +41,7 @@ Operation InitializeTableFromTextFile(const Scope& scope,
                                       const Input& filename,
                                       const TextFileTable& attrs = {});
 
-// Its type is that of `default_value`.
+// The result has the type of `default_value`.
 Output LookupTableFind(const Scope& scope, const Input& table_handle,
                        const Input& keys, const Input& default_value);
 Operation LookupTableImport(const Scope& scope, const Input& table_handle,

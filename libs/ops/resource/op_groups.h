@@ -1,6 +1,6 @@
-// The resource family, what outlives a kernel and is no variable, is registered
-// group by group, each in the file of its name; RegisterResourceOps calls them
-// all. Nobody else does.
+// Registration functions for the groups of the resource family (objects other
+// than variables that outlive kernels), one for each source file. Only
+// RegisterResourceOps calls them.
 #ifndef WEFT_LIBS_OPS_RESOURCE_OP_GROUPS_H_
 #define WEFT_LIBS_OPS_RESOURCE_OP_GROUPS_H_
 

@@ -1,13 +1,14 @@
-// Queue: a queue of the graph with what it holds, so that types are said once;
-// TensorFlow's tf.queue.QueueBase, and its names of nodes.
+// Queue is a queue of the graph together with its component types. It is
+// TensorFlow's tf.queue.QueueBase, with its node names.
 //
 //   auto queue = ops::Queue::Fifo(root.WithName("jobs"), {DT_INT64},
 //                                 {.shapes = {PartialShape::Scalar()}});
 //   Operation enqueue = queue.Enqueue(root, {next});       // "jobs_enqueue"
 //   Output job = queue.Dequeue(root)[0];                   // "jobs_Dequeue"
 //
-// A small value that refers to the graph; null after an error, which sticks to
-// the scope; what is made of a null one is null. Threads: as the scope's.
+// A small value that refers to the graph. It is null after an error, which
+// sticks to the scope; everything derived from a null queue is null. Threads:
+// as for the scope.
 #ifndef WEFT_LIBS_OPS_RESOURCE_QUEUE_H_
 #define WEFT_LIBS_OPS_RESOURCE_QUEUE_H_
 
@@ -29,8 +30,8 @@ class Queue {
   static Queue PaddingFifo(const Scope& scope,
                            const DataTypeVector& component_types,
                            const QueueAttrs& attrs);
-  // The priority, an int64, is the first component of what is enqueued and
-  // dequeued, and not among component_types.
+  // The priority, an int64, is the first component of elements. It is not
+  // included in component_types.
   static Queue Priority(const Scope& scope,
                         const DataTypeVector& component_types,
                         const QueueAttrs& attrs);
@@ -42,11 +43,11 @@ class Queue {
   explicit operator bool() const { return bool{handle_}; }
   const Output& handle() const { return handle_; }
   operator Output() const { return handle_; }  // NOLINT: as an argument
-  // Of all components, with the priority.
+  // The types of all components, including the priority.
   const DataTypeVector& dtypes() const { return dtypes_; }
 
   Operation Enqueue(const Scope& scope, const InputList& components) const;
-  // Rows of the components are the elements.
+  // The rows of the components are the elements.
   Operation EnqueueMany(const Scope& scope, const InputList& components) const;
   // One output for each component.
   std::vector<Output> Dequeue(const Scope& scope) const;
@@ -60,8 +61,8 @@ class Queue {
  private:
   Queue(Output handle, DataTypeVector dtypes)
       : handle_(handle), dtypes_(std::move(dtypes)) {}
-  // The scope under whose name a node is made: the scope's own, or this queue's
-  // and `suffix`.
+  // Names a node: by the scope's own name, or by this queue's name and
+  // `suffix`.
   Scope Named(const Scope& scope, absl::string_view suffix) const;
 
   Output handle_;

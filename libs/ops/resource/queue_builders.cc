@@ -19,7 +19,7 @@ InputList WithHandle(const Input& handle, const InputList& components) {
   return inputs;
 }
 
-// As many as there are types, null after an error.
+// One output for each type; null after an error.
 std::vector<Output> Components(const Node* node, const DataTypeVector& types) {
   std::vector<Output> outputs(types.size());
   for (size_t i = 0; node != nullptr && i < outputs.size(); ++i) {

@@ -1,5 +1,5 @@
-// Ops on queues, with handles of both kinds: resources (FIFOQueueV2, ...) and
-// references to two strings (FIFOQueue, ... of old graphs).
+// Ops on queues, for both kinds of handles: resources (FIFOQueueV2, ...) and
+// references to two strings (FIFOQueue, ... in old graphs).
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-// The node that made the handle at input 0, where it can be seen.
+// The node that created the handle at input 0, if it is visible.
 const Node* QueueOf(const InferenceContext& c) {
   OutputTensor at = c.input_source(0);
   while (at.node != nullptr &&
@@ -24,7 +24,7 @@ const Node* QueueOf(const InferenceContext& c) {
   return at.node;
 }
 
-// Of the components; nothing where they are not known.
+// The shapes of the components; empty if they are unknown.
 std::vector<PartialShape> ComponentShapes(const InferenceContext& c) {
   const Node* queue = QueueOf(c);
   if (queue == nullptr) return {};
@@ -76,7 +76,7 @@ absl::Status DequeueUpToShape(InferenceContext& c) {
   return BatchShape(c, PartialShape::kUnknown);
 }
 
-// Makes a queue.
+// An op that creates a queue.
 OpDefBuilder Queue(const HandleFamily& family, const HandleOpNames& names) {
   OpDefBuilder builder = family.Maker(names);
   builder.Attr("capacity: int = -1")
@@ -85,7 +85,7 @@ OpDefBuilder Queue(const HandleFamily& family, const HandleOpNames& names) {
   return builder;
 }
 
-// Makes one whose elements leave in the order in which they came.
+// An op that creates a FIFO queue.
 OpDefBuilder FifoQueue(const HandleFamily& family, const HandleOpNames& names) {
   OpDefBuilder builder = Queue(family, names);
   builder.Attr("component_types: list(type) >= 1")
@@ -112,7 +112,7 @@ void AddQueues(const HandleFamily& family) {
                  .Doc("A queue that gives the smallest first component."));
 }
 
-// Puts something into a queue.
+// An op that enqueues elements.
 OpDefBuilder Enqueue(const HandleFamily& family, const HandleOpNames& names) {
   OpDefBuilder builder = family.User(names);
   builder.Input("components: Tcomponents")
@@ -122,7 +122,7 @@ OpDefBuilder Enqueue(const HandleFamily& family, const HandleOpNames& names) {
   return builder;
 }
 
-// Takes a batch from a queue.
+// An op that dequeues a batch.
 OpDefBuilder DequeueBatch(const HandleFamily& family,
                           const HandleOpNames& names) {
   OpDefBuilder builder = family.User(names);

@@ -1,6 +1,7 @@
-// Builders of queue ops, one for each op, under TensorFlow's names. A handle is
-// an output of FIFOQueue and its like; it may be shared with other sessions and
-// tasks by `shared_name`, and belongs to the node's session without one.
+// Builders of queue ops, one for each op, with TensorFlow's names. A handle is
+// an output of FIFOQueue or a similar op. With a `shared_name`, other sessions
+// and tasks share the queue; without it, the queue belongs to the node's
+// session.
 //
 // All add one node to `scope`; outputs are null after an error (see Scope).
 #ifndef WEFT_LIBS_OPS_RESOURCE_QUEUE_OPS_H_
@@ -14,10 +15,10 @@
 namespace weft::ops {
 
 struct QueueAttrs {
-  // Of the components; without them elements of any shape may be added, but no
-  // batches taken.
+  // The shapes of the components. Without them, elements may have any shape,
+  // but cannot be dequeued in batches.
   std::vector<PartialShape> shapes;
-  int64_t capacity = -1;    // elements; -1: no bound
+  int64_t capacity = -1;    // elements; -1: unbounded
   std::string container;    // empty: the scope's
   std::string shared_name;  // empty: not shared
 };
@@ -29,14 +30,14 @@ Output FIFOQueue(const Scope& scope, const DataTypeVector& component_types,
 Output PaddingFIFOQueue(const Scope& scope,
                         const DataTypeVector& component_types,
                         const QueueAttrs& attrs);
-// An int64 scalar, the priority, comes before the components; the smallest
-// leaves first. REQUIRES: shapes.
+// An int64 scalar, the priority, precedes the components; the smallest leaves
+// first. REQUIRES: shapes.
 Output PriorityQueue(const Scope& scope, const DataTypeVector& component_types,
                      const QueueAttrs& attrs);
 struct RandomShuffleQueueAttrs : QueueAttrs {
   int64_t min_after_dequeue = 0;
 };
-// Draws by the graph's seed and `seed` where there is one.
+// Draws with the graph's seed and `seed`, if set.
 Output RandomShuffleQueue(const Scope& scope,
                           const DataTypeVector& component_types,
                           const RandomShuffleQueueAttrs& attrs = {},
@@ -44,7 +45,7 @@ Output RandomShuffleQueue(const Scope& scope,
 
 Operation QueueEnqueue(const Scope& scope, const Input& handle,
                        const InputList& components);
-// Rows of the components are the elements.
+// The rows of the components are the elements.
 Operation QueueEnqueueMany(const Scope& scope, const Input& handle,
                            const InputList& components);
 // One output for each component.

@@ -1,5 +1,5 @@
-// Ops on stacks that live as long as a step, with handles of both kinds:
-// resources (StackV2, ...) and references to two strings (Stack, ... of old
+// Ops on stacks, which live as long as a step, for both kinds of handles:
+// resources (StackV2, ...) and references to two strings (Stack, ... in old
 // graphs).
 #include "libs/graph/inference_context.h"
 #include "libs/ops/resource/handle_family.h"

@@ -8,7 +8,7 @@
 namespace weft::ops {
 namespace {
 
-// What a node of an area is called, where its scope says nothing.
+// The default name of a node on an area.
 Scope AreaScope(const Scope& scope, const std::string& area,
                 absl::string_view suffix) {
   if (!scope.own_name().empty()) return scope;

@@ -1,14 +1,14 @@
-// StagingArea, MapStagingArea, Barrier: values that stand for one of these in
-// the graph, so that types are said once; TensorFlow's classes of these names,
-// and its names of nodes. libs/resource/staging_area.h and barrier.h say what
-// they do.
+// StagingArea, MapStagingArea and Barrier stand for these objects in the graph,
+// together with their types. They are TensorFlow's classes of these names, with
+// their node names. libs/resource/staging_area.h and barrier.h describe their
+// behavior.
 //
 //   ops::StagingArea area(root, {DT_FLOAT}, {.capacity = 2});
 //   Operation put = area.Put(root, {next});      // "StagingArea_put"
 //   Output now = area.Get(root)[0];              // "StagingArea_get"
 //
 // Small values that refer to the graph; errors stick to the scope, and outputs
-// are null then. Threads: as the scope's.
+// are null then. Threads: as for the scope.
 #ifndef WEFT_LIBS_OPS_RESOURCE_STAGING_AREA_H_
 #define WEFT_LIBS_OPS_RESOURCE_STAGING_AREA_H_
 
@@ -22,24 +22,24 @@
 namespace weft::ops {
 
 struct StagingAreaAttrs {
-  int64_t capacity = 0;      // tuples; 0: no bound
-  int64_t memory_limit = 0;  // bytes; 0: no bound
+  int64_t capacity = 0;      // tuples; 0: unbounded
+  int64_t memory_limit = 0;  // bytes; 0: unbounded
   std::string container;     // empty: the scope's
   // Empty: "StagingArea" made unique, or "MapStagingArea". Two programs that
-  // build alike so share one, unless their sessions are isolated.
+  // build equal graphs then share one, unless their sessions are isolated.
   std::string shared_name;
 };
 
-// Tuples, first in first out.
+// Tuples in FIFO order.
 class StagingArea {
  public:
   StagingArea(const Scope& scope, const DataTypeVector& dtypes,
               const StagingAreaAttrs& attrs = {});
 
   const std::string& name() const { return attrs_.shared_name; }
-  // Waits for room.
+  // Waits for capacity.
   Operation Put(const Scope& scope, const InputList& values) const;
-  // Wait for a tuple. `index` counts from the oldest, which is 0.
+  // Wait for a tuple. `index` is counted from the oldest tuple, which is 0.
   std::vector<Output> Get(const Scope& scope) const;
   std::vector<Output> Peek(const Scope& scope, const Input& index) const;
   Output Size(const Scope& scope) const;
@@ -52,11 +52,11 @@ class StagingArea {
 
 struct MapStagingAreaAttrs {
   StagingAreaAttrs staging;
-  bool ordered = false;  // whether Get without a key takes the smallest
+  bool ordered = false;  // true: Get without a key takes the smallest
 };
 
-// Tuples by key, an int64. `indices`, strictly ordered, say which of a key's
-// values are meant; none: all.
+// Tuples by key, an int64. `indices`, strictly increasing, select the values of
+// a key; empty: all values.
 class MapStagingArea {
  public:
   MapStagingArea(const Scope& scope, const DataTypeVector& dtypes,
@@ -80,8 +80,8 @@ class MapStagingArea {
   Operation Clear(const Scope& scope) const;
 
  private:
-  // The types of these values, and how they are told to an op; null, with an
-  // error in the scope, where one is out of range.
+  // The types and the op's indices of these values; nullopt, with an error in
+  // the scope, if one is out of range.
   std::optional<DataTypeVector> TypesAt(
       const Scope& scope, const std::vector<int32_t>& indices) const;
   Tensor IndicesOf(const std::vector<int32_t>& indices) const;
@@ -97,7 +97,7 @@ struct BarrierAttrs {
 
 class Barrier {
  public:
-  // Shapes are fully known, one for each type.
+  // Shapes must be fully known, one for each type.
   Barrier(const Scope& scope, const DataTypeVector& types,
           const std::vector<PartialShape>& shapes,
           const BarrierAttrs& attrs = {});
@@ -106,11 +106,11 @@ class Barrier {
   Operation InsertMany(const Scope& scope, int64_t component_index,
                        const Input& keys, const Input& values) const;
   struct Elements {
-    Output indices;  // int64, which order them
+    Output indices;  // int64; give the order of the elements
     Output keys;
     std::vector<Output> values;
   };
-  // `allow_small_batch`: of a closed one, what there is.
+  // `allow_small_batch`: a closed barrier returns the elements that it has.
   Elements TakeMany(const Scope& scope, const Input& num_elements,
                     bool allow_small_batch = false) const;
   Operation Close(const Scope& scope,

@@ -1,4 +1,4 @@
-// Ops on staging areas. They have no handles: a name says which is meant.
+// Ops on staging areas. They have no handles: a name identifies the area.
 #include "libs/base/status.h"
 #include "libs/graph/inference_context.h"
 #include "libs/ops/resource/op_groups.h"
@@ -53,8 +53,8 @@ void AddStagingAreaOps(OpRegistry& registry) {
                    .Shape(shapes::NoOutputs));
 }
 
-// Of staging areas by key: TensorFlow has the ops twice, with an order and
-// without one.
+// The ops on staging areas by key. TensorFlow has them in an ordered and an
+// unordered version.
 struct MapOpNames {
   const char *stage, *unstage, *unstage_no_key, *peek, *size, *incomplete_size,
       *clear;

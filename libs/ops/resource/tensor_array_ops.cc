@@ -1,6 +1,6 @@
-// Ops on arrays of tensors that live as long as a step, in three versions with
-// other handles: a resource (TensorArrayV3, ...), two strings (V2) and a
-// reference to two strings (those without a version).
+// Ops on tensor arrays, which live as long as a step, in three versions with
+// different handles: a resource (TensorArrayV3, ...), two strings (V2) and a
+// reference to two strings (without a version).
 #include <utility>
 
 #include "libs/base/status.h"
@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// `rows` of what attr `name` says of one.
+// `rows` rows of the shape in attr `name`.
 absl::Status RowsShape(InferenceContext& c, const char* name, int64_t rows) {
   ASSIGN_OR_RETURN(const PartialShape element, c.GetAttr<PartialShape>(name));
   if (!element.has_rank()) return absl::OkStatus();
@@ -48,7 +48,7 @@ void AddArrays(const HandleFamily& family) {
   OpDefBuilder gradients = family.Maker(
       {"TensorArrayGrad", "TensorArrayGradV3", "TensorArrayGradV2"},
       "grad_handle");
-  // The other one is found by the value of its handle.
+  // The other array is found by the value of its handle.
   gradients.Input(family.is_resource() ? "handle: resource" : "handle: string")
       .Input("flow_in: float")
       .Attr("source: string")
@@ -139,7 +139,7 @@ void AddArrayState(const HandleFamily& family) {
                  .Shape(shapes::NoOutputs));
 }
 
-// Of the first version only.
+// For the first version only.
 void AddPacks(const HandleFamily& family) {
   family.Add(family.User({"TensorArrayPack"})
                  .Input("flow_in: float")

@@ -1,8 +1,8 @@
-// Builders of ops on what lives as long as a step: arrays of tensors and
-// stacks; under TensorFlow's names.
+// Builders of ops on objects that live as long as a step, tensor arrays and
+// stacks, with TensorFlow's names.
 //
-// `flow` is a number without meaning that orders the ops on one array: what
-// writes gives a new one, which later ops take.
+// `flow` is a float without meaning that orders the ops on an array: writes
+// return a new flow, which later ops take.
 //
 // All add one node to `scope`; outputs are null after an error (see Scope).
 #ifndef WEFT_LIBS_OPS_RESOURCE_TENSOR_ARRAY_OPS_H_
@@ -28,7 +28,7 @@ struct TensorArrayOutputs {
 TensorArrayOutputs TensorArray(const Scope& scope, const Input& size,
                                DataType dtype,
                                const TensorArrayAttrs& attrs = {});
-// One for each `source`, which names the call of AddGradients.
+// One array for each `source`, the name of a call of AddGradients.
 TensorArrayOutputs TensorArrayGrad(const Scope& scope, const Input& handle,
                                    const Input& flow_in,
                                    const std::string& source);
@@ -36,7 +36,7 @@ TensorArrayOutputs TensorArrayGrad(const Scope& scope, const Input& handle,
 Output TensorArrayRead(const Scope& scope, const Input& handle,
                        const Input& index, const Input& flow_in,
                        DataType dtype);
-// These give the flow.
+// These return the flow.
 Output TensorArrayWrite(const Scope& scope, const Input& handle,
                         const Input& index, const Input& value,
                         const Input& flow_in);

@@ -22,7 +22,7 @@ absl::Status CheckOperand(InferenceContext& c, int first) {
   return c.InputWithRank(first + 2, 1).status();
 }
 
-// A matrix of indices, as wide as those of the input at 0, and values.
+// The union: a matrix of indices, as wide as those of input 0, and values.
 void SetUnion(InferenceContext& c) {
   const PartialShape& indices = c.input(0);
   const int64_t rank =
@@ -60,7 +60,7 @@ absl::Status DenseSumShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// As many values as the sparse operand has.
+// As many values as the sparse operand.
 absl::Status ValuesShape(InferenceContext& c) {
   RETURN_IF_ERROR(CheckOperand(c, 0));
   c.set_output(0, PartialShape::Vector(FirstDim(c.input(0))));

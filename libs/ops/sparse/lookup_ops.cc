@@ -1,5 +1,5 @@
-// What lookups of sparse ids become when a graph is made to run
-// (libs/passes/lookup_fusion.h). Clients have none of these.
+// Ops that passes substitute for lookups of sparse ids
+// (libs/passes/lookup_fusion.h). Clients do not use them.
 #include <string>
 
 #include "libs/base/status.h"
@@ -55,10 +55,10 @@ absl::Status HashedShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// The last dimension is of ids then.
+// The last dimension then counts ids.
 absl::Status CountsShape(InferenceContext& c) {
   RETURN_IF_ERROR(c.InputWithRank(0, 2).status());
-  // One id may be that of all indices.
+  // A single id may apply to all indices.
   if (!c.input(1).has_rank() || c.input(1).rank() != 0) {
     RETURN_IF_ERROR(c.InputWithRank(1, 1).status());
   }
@@ -76,7 +76,7 @@ absl::Status CountsShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// Ids by example, and what becomes of them.
+// Adds the inputs for the ids of each example.
 OpDefBuilder WithIds(OpDefBuilder builder) {
   return builder.Input("idx: int32")
       .Input("row_ids: int32")

@@ -1,5 +1,5 @@
-// The sparse family is registered group by group, each in the file of its name;
-// RegisterSparseOps calls them all. Nobody else does.
+// Registration functions for the groups of the sparse family, one for each
+// source file. Only RegisterSparseOps calls them.
 #ifndef WEFT_LIBS_OPS_SPARSE_OP_GROUPS_H_
 #define WEFT_LIBS_OPS_SPARSE_OP_GROUPS_H_
 

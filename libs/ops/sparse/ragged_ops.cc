@@ -1,4 +1,4 @@
-// Ragged tensors: values, and row splits of one dimension or more.
+// Ops on ragged tensors: values, and the row splits of at least one dimension.
 #include <string>
 #include <utility>
 #include <vector>
@@ -81,7 +81,7 @@ absl::Status RangeShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// All row splits are vectors; those of the result too.
+// All row splits are vectors, including those of the result.
 absl::Status RaggedGatherShape(InferenceContext& c) {
   const int splits = c.num_inputs() - 2;
   for (int i = 0; i < splits; ++i) {
@@ -113,8 +113,7 @@ absl::Status ToSparseShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// The sizes that are asked for, where they are known, with those of a row of
-// values.
+// The requested sizes, if known, followed by those of a row of values.
 absl::Status ToTensorShape(InferenceContext& c) {
   const PartialShape& values = c.input(1);
   ASSIGN_OR_RETURN(const auto types,

@@ -119,7 +119,7 @@ absl::Status ToDenseShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// The dimensions that are not reduced; no axes reduce nothing.
+// The dimensions that are not reduced; empty axes reduce nothing.
 absl::Status ReduceShape(InferenceContext& c) {
   ASSIGN_OR_RETURN(const bool keep_dims, c.GetAttr<bool>("keep_dims"));
   const auto sizes = array_shapes::Integers(c, 2);
@@ -132,7 +132,7 @@ absl::Status ReduceShape(InferenceContext& c) {
   const auto rank = static_cast<int64_t>(sizes->size());
   std::vector<bool> is_reduced(sizes->size(), false);
   for (int64_t axis : *axes) {
-    // The kernel refuses others.
+    // The kernel rejects other axes.
     if (axis < -rank || axis >= rank) return absl::OkStatus();
     is_reduced[axis < 0 ? axis + rank : axis] = true;
   }
@@ -204,7 +204,7 @@ absl::Status SparseSplitShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// The three parts agree with each other only as far as the kernel says.
+// The kernel checks whether the three parts match.
 absl::Status CheckRanks(InferenceContext& c) {
   RETURN_IF_ERROR(c.InputWithRank(0, 2).status());
   RETURN_IF_ERROR(c.InputWithRank(1, 1).status());

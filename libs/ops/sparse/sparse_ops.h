@@ -1,5 +1,5 @@
-// Builders of ops on sparse tensors, one for each op, under TensorFlow's names.
-// A sparse tensor is three: indices [n, rank], values [n], dense shape [rank].
+// Builders of ops on sparse tensors, one for each op, with TensorFlow's names.
+// A sparse tensor is indices [n, rank], values [n] and a dense shape [rank].
 //
 // All add one node to `scope`; outputs are null after an error (see Scope).
 #ifndef WEFT_LIBS_OPS_SPARSE_SPARSE_OPS_H_
@@ -26,7 +26,7 @@ struct SparseCrossAttrs {
   DataType out_type = DT_INT64;  // or DT_STRING, with internal_type DT_STRING
   DataType internal_type = DT_INT64;
 };
-// Columns of features: sparse ones, then dense ones.
+// Crosses feature columns: sparse ones, then dense ones.
 SparseOutputs SparseCross(const Scope& scope, const InputList& indices,
                           const InputList& values, const InputList& shapes,
                           const InputList& dense_inputs,

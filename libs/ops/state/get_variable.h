@@ -1,8 +1,8 @@
-// GetVariable: a variable shared by name, so that two places of a program mean
-// the same one, by the rules of the variable scope it is called in
-// (variable_scope.h); TensorFlow's get_variable.
+// GetVariable creates or finds a variable that is shared by name, by the rules
+// of its variable scope (variable_scope.h). It is TensorFlow's get_variable.
 //
-// Errors stick to the scope; variables are null then. Threads: as the scope's.
+// Errors stick to the scope; variables are then null.
+// Threads: as for the scope.
 #ifndef WEFT_LIBS_OPS_STATE_GET_VARIABLE_H_
 #define WEFT_LIBS_OPS_STATE_GET_VARIABLE_H_
 
@@ -21,10 +21,11 @@ namespace weft::ops {
 
 struct GetVariableOptions {
   DataType dtype = DT_INVALID;  // that of the scope
-  // That of the scope; where it has none, Glorot uniform for floating types,
-  // zeros for integers and bool, INVALID_ARGUMENT for others.
+  // Default: that of the scope; if it has none, Glorot uniform for
+  // floating-point types, zeros for integers and bool, INVALID_ARGUMENT for
+  // others.
   Initializer initializer;
-  // A value to begin with: it has the shape, so `shape` is not given.
+  // An initial value. It determines the shape, so `shape` must not be given.
   std::optional<Input> initial_value;
   Regularizer regularizer;
   Partitioner partitioner;
@@ -34,23 +35,24 @@ struct GetVariableOptions {
   bool validate_shape = true;
 };
 
-// INVALID_ARGUMENT, with TensorFlow's texts, for a variable that exists where
-// reuse is not allowed, does not where it is asked for, or differs in shape or
-// dtype; and where a partitioner applies (see partitioned_variable.h).
+// Returns INVALID_ARGUMENT with TensorFlow's texts: for an existing variable if
+// reuse is not allowed, for a missing one if reuse is required, for another
+// shape or dtype, and if a partitioner applies (see partitioned_variable.h).
 Variable GetVariable(const Scope& scope, absl::string_view name,
                      const PartialShape& shape,
                      const GetVariableOptions& options = {});
 Variable GetVariable(const Scope& scope, absl::string_view name,
                      const GetVariableOptions& options);
 
-// What follows serves partitioned_variable.h.
+// The following declarations serve partitioned_variable.h.
 
-// What one call of get_variable comes to, scope and options taken together.
+// The arguments of one call of get_variable, combined from scope and options.
 struct VariableRequest {
   VariableRequest(const Scope& scope, absl::string_view base_name,
                   const PartialShape& wanted_shape,
                   const GetVariableOptions& options);
-  // A value that is no C++ scalar keeps its dtype, unless one was given.
+  // Takes the dtype of a value other than a C++ scalar, unless a dtype was
+  // given.
   void TakeTypeOfValue();
 
   std::string name;  // full
@@ -65,14 +67,15 @@ struct VariableRequest {
   VariableOptions variable;
 };
 
-// The variable of that name, or a new one, as the scope's reuse says.
-// `partition`: what part of a variable it is; null for a whole one.
+// Finds the variable of that name, or creates it, by the scope's reuse rule.
+// `partition` describes the part of a partitioned variable; null for a whole
+// one.
 absl::StatusOr<Variable> FindOrCreate(const Scope& scope,
                                       const VariableRequest& request,
                                       const PartitionInfo* partition);
 
-// A scope where a variable of that full name is made: no name scope and no
-// control dependency of the caller's counts.
+// The scope for creating a variable with this full name, without name scopes
+// and control dependencies of the caller.
 Scope CreationScope(const Scope& scope, const std::string& full_name);
 
 }  // namespace weft::ops

@@ -15,12 +15,12 @@
 namespace weft::ops::initializers {
 namespace {
 
-// Larger tensors are filled when they are needed, not stored in the graph.
+// Larger tensors are filled at run time, not stored in the graph.
 constexpr int64_t kMaxConstElements = 1000;
-// tf.constant_initializer makes a Const of any size, of which TensorFlow stores
-// the repeated element only once. Here one of up to so many bytes.
+// tf.constant_initializer creates a Const of any size, for which TensorFlow
+// stores the repeated element only once. Weft does so up to this size.
 constexpr int64_t kMaxRepeatedBytes = 1 << 20;
-// No Const can be larger in a GraphDef.
+// The maximum size of a Const in a GraphDef.
 constexpr int64_t kMaxConstBytes = std::numeric_limits<int32_t>::max();
 
 bool IsLargerThan(int64_t bytes, const TensorShape& shape, DataType dtype) {
@@ -85,7 +85,7 @@ Output FillWithNumber(const Scope& scope, absl::string_view name, double number,
   return value ? FillWith(scope, name, *value, shape) : Output();
 }
 
-// `values` in `shape`, the last one repeating.
+// `values` reshaped to `shape`, with the last one repeated.
 absl::StatusOr<Tensor> Spread(const Tensor& values, const TensorShape& shape) {
   const int64_t given = values.num_elements(), wanted = shape.num_elements();
   if (given == wanted) return values.Reshaped(shape);
@@ -96,12 +96,13 @@ absl::StatusOr<Tensor> Spread(const Tensor& values, const TensorShape& shape) {
   }
   if (IsLargerThan(kMaxConstBytes, shape, values.dtype())) {
     return absl::InvalidArgumentError(
-        absl::StrCat("Constant: ", given, " values can't be repeated to fill ",
+        absl::StrCat("Constant: ", given, " values cannot be repeated to fill ",
                      shape.ToString(), ": a constant holds up to 2 GiB"));
   }
   if (DataTypeSize(values.dtype()) == 0) {
     if (values.dtype() != DT_STRING) {
-      return absl::InvalidArgumentError("Constant: a type that can't repeat");
+      return absl::InvalidArgumentError(
+          "Constant: values of this type cannot be repeated");
     }
     Tensor strings(DT_STRING, shape);
     for (int64_t i = 0; i < wanted; ++i) {
@@ -151,8 +152,8 @@ constexpr RandomOp kNormal = {"random_normal", "RandomStandardNormal", "mean",
 constexpr RandomOp kTruncated = {"truncated_normal", "TruncatedNormal", "mean",
                                  "stddev"};
 
-// op(shape) * scale + offset, where scale is max - min for a uniform one. The
-// names and the order, which the op's seed depends on, are those of
+// op(shape) * scale + offset, where scale is max - min for a uniform
+// distribution. Names and order, which determine the op's seed, are those of
 // TensorFlow's random_ops.
 Output Random(const Scope& scope, const RandomOp& random, double first,
               double second, std::optional<int64_t> seed,
@@ -174,7 +175,7 @@ Output Random(const Scope& scope, const RandomOp& random, double first,
   return scope.WithName(inner.prefix()).AddOutput("AddV2", {scaled, offset});
 }
 
-// A random initialiser of floating-point variables.
+// A random initializer of floating-point variables.
 Initializer RandomInitializer(const RandomOp& random, double first,
                               double second, std::optional<int64_t> seed) {
   return [random, first, second, seed](const Scope& scope,
@@ -267,7 +268,8 @@ Initializer VarianceScaling(const VarianceScalingOptions& options) {
       return RandomNormal(0, std::sqrt(variance), options.seed)(
           scope, shape, dtype, partition);
     }
-    // What cutting at two deviations leaves of the deviation.
+    // The standard deviation that remains after truncation at two standard
+    // deviations.
     constexpr double kTruncatedDeviation = .87962566103423978;
     return TruncatedNormal(0, std::sqrt(variance) / kTruncatedDeviation,
                            options.seed)(scope, shape, dtype, partition);

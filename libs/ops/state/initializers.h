@@ -1,7 +1,7 @@
-// Initialisers: what a new variable holds, as a function that adds the nodes
-// that compute it. TensorFlow's, with its node names and defaults.
+// Initializer is a function that adds the nodes that compute the initial value
+// of a variable. Initializers have TensorFlow's node names and defaults.
 //
-// Stateless values; threads as the scope's.
+// Stateless values; threads: as for the scope.
 #ifndef WEFT_LIBS_OPS_STATE_INITIALIZERS_H_
 #define WEFT_LIBS_OPS_STATE_INITIALIZERS_H_
 
@@ -13,14 +13,14 @@
 
 namespace weft::ops {
 
-// Which part of a partitioned variable is made.
+// The position of a part within a partitioned variable.
 struct PartitionInfo {
   TensorShape full_shape;
-  Dims offset;  // of the part, one for each dimension
+  Dims offset;  // of the part, in each dimension
 };
 
-// `partition` is null for a variable that is whole; `shape` is the part's.
-// Returns null after an error, which sticks to the scope.
+// `partition` is null for a whole variable; `shape` is the part's. Returns null
+// after an error, which sticks to the scope.
 using Initializer =
     std::function<Output(const Scope& scope, const TensorShape& shape,
                          DataType dtype, const PartitionInfo* partition)>;
@@ -29,21 +29,21 @@ namespace initializers {
 
 Initializer Zeros();
 Initializer Ones();
-// A scalar fills the shape; anything else must have as many elements, or fewer,
-// the last one repeating. A single one that fills more than 1 MiB is a Fill
-// instead of a Const: the graph does not hold it.
+// A scalar fills the shape. Other values must have as many elements, or fewer,
+// with the last one repeated. A single element that fills more than 1 MiB
+// becomes a Fill instead of a Const, so that the graph does not hold the data.
 Initializer Constant(Input value);
 
-// Random values are INVALID_ARGUMENT for types that are not floating-point.
-// Without a seed they follow from the graph's (Scope::SetGraphSeed), if it has
-// one.
+// Random initializers return INVALID_ARGUMENT for types that are not
+// floating-point. Without a seed they use the graph's (Scope::SetGraphSeed), if
+// it has one.
 
 // Uniform over [minval, maxval).
 Initializer RandomUniform(double minval = -0.05, double maxval = 0.05,
                           std::optional<int64_t> seed = std::nullopt);
 Initializer RandomNormal(double mean = 0.0, double stddev = 1.0,
                          std::optional<int64_t> seed = std::nullopt);
-// Values more than two deviations from the mean are drawn again.
+// Values more than two standard deviations from the mean are redrawn.
 Initializer TruncatedNormal(double mean = 0.0, double stddev = 1.0,
                             std::optional<int64_t> seed = std::nullopt);
 
@@ -57,11 +57,11 @@ struct VarianceScalingOptions {
   } distribution = Distribution::kTruncatedNormal;
   std::optional<int64_t> seed;
 };
-// Variance scale / n around 0, where n is the fan in (the size of all
+// Variance scale / n around 0, where n is the fan in (the product of all
 // dimensions but the last), the fan out (of all but the last but one), or their
-// average. Of a vector both are its size; n is at least 1. Of a partitioned
-// variable the shape of the whole counts. A truncated normal distribution is
-// widened, so that it has this variance after it was cut.
+// average. For a vector both are its size; n is at least 1. For a partitioned
+// variable, the shape of the whole counts. A truncated normal distribution is
+// widened so that it has this variance after truncation.
 Initializer VarianceScaling(const VarianceScalingOptions& options = {});
 // Glorot's, also called Xavier's: scale 1, the average of both fans. Uniform
 // over +- sqrt(6 / (fan in + fan out)).

@@ -70,7 +70,7 @@ TEST(InitializersTest, ConstantsRepeatTheirLastElement) {
   EXPECT_THAT(root.status(), StatusIs(kInvalid, "Too many elements"));
 }
 
-// The limit of a uniform initialiser, as its node "max" has it.
+// The limit of a uniform initializer, as its node "max" has it.
 float Limit(const initializers::VarianceScalingOptions& options,
             const TensorShape& shape,
             const PartitionInfo* partition = nullptr) {
@@ -102,7 +102,7 @@ TEST(InitializersTest, RandomOnesNeedAFloatingType) {
   EXPECT_THAT(root.status(), StatusIs(kInvalid, "floating point"));
 }
 
-TEST(InitializersTest, SeedsAreTensorFlows) {
+TEST(InitializersTest, SeedsMatchTensorFlow) {
   const Scope root = Scope::Root();
   root.SetGraphSeed(4);
   initializers::RandomUniform()(root, {2}, DT_FLOAT, nullptr);

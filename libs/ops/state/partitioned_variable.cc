@@ -11,7 +11,7 @@
 namespace weft::ops {
 namespace {
 
-// The parts of a shape along its one cut dimension.
+// The parts of a shape along its partitioned dimension.
 struct Cut {
   std::vector<int> partitions;
   int axis = 0;
@@ -48,7 +48,7 @@ absl::StatusOr<int> CutAxis(const std::vector<int>& partitions,
   if (partitions[axis] > std::max<int64_t>(1, shape.dim(axis))) {
     return absl::InvalidArgumentError(
         absl::StrCat("Variable ", name, " of shape ", shape.ToString(),
-                     " can't be cut into ", partitions[axis], " parts"));
+                     " cannot be divided into ", partitions[axis], " parts"));
   }
   return axis;
 }
@@ -210,7 +210,7 @@ PartitionedVariable GetPartitionedVariable(const Scope& given,
   if (!scope.ok()) return PartitionedVariable();
   VariableRequest request(scope, name, shape, options);
   if (!request.partitioner || shape.rank() == 0) {
-    // A given value brings its own shape.
+    // A given value determines the shape.
     return GetVariable(
         scope, name,
         options.initial_value ? PartialShape() : PartialShape(shape), options);

@@ -1,8 +1,9 @@
-// PartitionedVariable: a variable in parts along one dimension, as the
-// partitioner of its variable scope says; TensorFlow's get_variable with a
-// partitioner.
+// PartitionedVariable is a variable that the partitioner of its variable scope
+// divides into parts along one dimension. It is TensorFlow's get_variable with
+// a partitioner.
 //
-// Errors stick to the scope; variables are null then. Threads: as the scope's.
+// Errors stick to the scope; variables are then null.
+// Threads: as for the scope.
 #ifndef WEFT_LIBS_OPS_STATE_PARTITIONED_VARIABLE_H_
 #define WEFT_LIBS_OPS_STATE_PARTITIONED_VARIABLE_H_
 
@@ -16,7 +17,7 @@
 namespace weft::ops {
 
 // A variable in parts along one dimension: variables "NAME/part_0", ...; or in
-// one, when it was made from a Variable.
+// one part, if it was created from a Variable.
 class PartitionedVariable {
  public:
   PartitionedVariable() = default;
@@ -27,12 +28,13 @@ class PartitionedVariable {
   const std::string& name() const { return name_; }  // without "/part_0"
   const TensorShape& shape() const { return shape_; }
   DataType dtype() const { return parts_[0].dtype(); }
-  // The dimension that is cut.
+  // The partitioned dimension.
   int axis() const { return axis_; }
-  // Where part `i` begins.
+  // The start of part `i`.
   const Dims& offset(int i) const { return offsets_[i]; }
   bool is_partitioned() const { return is_partitioned_; }
-  // The parts joined, by a new node "NAME/ConcatPartitions/concat".
+  // Returns the concatenated parts, by a new node
+  // "NAME/ConcatPartitions/concat".
   Output AsTensor(const Scope& scope) const;
 
  private:
@@ -48,9 +50,9 @@ class PartitionedVariable {
   std::vector<Dims> offsets_;
 };
 
-// As GetVariable, cut by the partitioner, if there is one and the shape is not
-// a scalar's; in one part else. Sizes differ by at most one, larger parts
-// first.
+// Like GetVariable, divided by the partitioner if there is one and the shape is
+// not a scalar's; otherwise in one part. Sizes differ by at most one, with
+// larger parts first.
 PartitionedVariable GetPartitionedVariable(
     const Scope& scope, absl::string_view name, const TensorShape& shape,
     const GetVariableOptions& options = {});

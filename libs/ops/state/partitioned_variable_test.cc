@@ -42,7 +42,7 @@ TEST(PartitionedVariableTest, LargerPartsComeFirst) {
   EXPECT_EQ(whole.shape(), (PartialShape{10, 2}));
 }
 
-TEST(PartitionedVariableTest, CutsAGivenValue) {
+TEST(PartitionedVariableTest, SplitsAGivenInitialValue) {
   const Scope root = Scope::Root();
   const PartitionedVariable x = GetPartitionedVariable(
       root, "x", {5},
@@ -54,7 +54,7 @@ TEST(PartitionedVariableTest, CutsAGivenValue) {
             "x/part_1/PartitionedInitializer/Slice:0");
 }
 
-TEST(PartitionedVariableTest, OnePartIsAPartAndAScalarIsWhole) {
+TEST(PartitionedVariableTest, OnePartIsNumberedAndScalarIsNot) {
   const Scope root = Scope::Root();
   const GetVariableOptions options = {.partitioner = FixedSizePartitioner(1)};
   EXPECT_EQ(GetPartitionedVariable(root, "x", {4}, options).parts()[0].name(),
@@ -98,7 +98,7 @@ TEST(PartitionedVariableTest, RefusesToMixWholeAndParts) {
   EXPECT_THAT(third.status(), StatusIs(kInvalid, "GetPartitionedVariable"));
 }
 
-TEST(PartitionedVariableTest, ChecksWhatThePartitionerSays) {
+TEST(PartitionedVariableTest, InvalidPartitionsAreRejected) {
   for (const std::vector<int>& partitions :
        std::vector<std::vector<int>>{{2}, {2, 2}, {0, 1}, {5, 1}}) {
     const Scope root = Scope::Root();

@@ -56,7 +56,7 @@ Partitioner VariableAxisSizePartitioner(
     if (size == 0) return Along(shape, options.axis, 1);
     const int64_t element =
         ElementBytes(dtype, options.bytes_per_string_element);
-    // Divided first: bytes of the whole may not fit.
+    // Divides first, because the bytes of the whole may overflow.
     const int64_t slice_elements =
         std::max<int64_t>(1, shape.num_elements() / size);
     const int64_t slices_per_shard =

@@ -1,5 +1,5 @@
-// Partitioners: into how many parts a variable is cut along each dimension.
-// TensorFlow's, of python/ops/partitioned_variables.
+// Partitioners choose the number of parts of a variable along each dimension.
+// They are those of TensorFlow's python/ops/partitioned_variables.
 //
 // Stateless values.
 #ifndef WEFT_LIBS_OPS_STATE_PARTITIONERS_H_
@@ -16,13 +16,12 @@
 
 namespace weft::ops {
 
-// Parts along each dimension of `shape`; all but one are 1. INVALID_ARGUMENT
-// where the axis is none of the shape's, or a number of the partitioner's is
-// less than 1.
+// Returns the number of parts along each dimension of `shape`; all but one are
+// 1. INVALID_ARGUMENT for an invalid axis or a count of less than 1.
 using Partitioner = std::function<absl::StatusOr<std::vector<int>>(
     const TensorShape& shape, DataType dtype)>;
 
-// `num_shards` parts, or as many as the dimension has elements.
+// `num_shards` parts, but at most as many as the dimension has elements.
 Partitioner FixedSizePartitioner(int num_shards, int axis = 0);
 
 struct VariableAxisSizeOptions {
@@ -30,8 +29,8 @@ struct VariableAxisSizeOptions {
   int64_t bytes_per_string_element = 16;
   std::optional<int> max_shards;
 };
-// As few parts as have at most `max_shard_bytes` each, as far as one slice
-// along the axis fits; but no more than `max_shards`.
+// The smallest number of parts of at most `max_shard_bytes` each, if a single
+// slice along the axis fits; at most `max_shards`.
 Partitioner VariableAxisSizePartitioner(
     int64_t max_shard_bytes, const VariableAxisSizeOptions& options = {});
 
@@ -41,8 +40,8 @@ struct MinMaxVariableOptions {
   int64_t min_slice_size = 256 << 10;  // bytes
   int64_t bytes_per_string_element = 16;
 };
-// The variable's bytes / `min_slice_size` parts, rounded up; no more than
-// `max_partitions`, nor than the axis is long.
+// The variable's bytes / `min_slice_size` parts, rounded up; at most
+// `max_partitions` and at most the size of the axis.
 Partitioner MinMaxVariablePartitioner(
     const MinMaxVariableOptions& options = {});
 

@@ -21,7 +21,7 @@ Initializer Scaled(double scale, Distribution distribution,
       {.scale = scale, .distribution = distribution, .seed = seed});
 }
 
-// The matrix that a variable of this shape is filled from: all dimensions but
+// The shape of the matrix from which a variable is filled: all dimensions but
 // the last are its rows.
 absl::StatusOr<TensorShape> OrthogonalMatrix(const TensorShape& shape,
                                              DataType dtype) {
@@ -101,7 +101,7 @@ Initializer Orthogonal(double gain, std::optional<int64_t> seed) {
         is_wide ? TensorShape{matrix->dim(1), matrix->dim(0)} : *matrix;
     const auto [q, r] =
         ops::Qr(scope, RandomNormal(0, 1, seed)(scope, tall, dtype, nullptr));
-    // With all of the diagonal positive, no rotation is likelier than another.
+    // With a positive diagonal, all rotations are equally likely.
     const Output signs = ops::Sign(scope, ops::DiagPart(scope, r));
     Output result = ops::Mul(scope.WithName("mul"), q, signs);
     if (is_wide) {
@@ -127,7 +127,7 @@ Initializer Identity(double gain) {
       return Output();
     }
     const Scope inner = scope.SubScope("eye");
-    // A part begins as many columns to the right as the diagonal is further on.
+    // The column of the diagonal in the first row of the part.
     const int64_t first =
         partition == nullptr ? 0 : partition->offset[0] - partition->offset[1];
     if (shape.dim(1) > INT32_MAX) {

@@ -6,7 +6,7 @@ Output VariableV2(const Scope& scope, const PartialShape& shape, DataType dtype,
                   const VariableAttrs& attrs) {
   AttrMap map = {
       {"shape", shape}, {"dtype", dtype}, {"shared_name", attrs.shared_name}};
-  // Left out when empty, so that the scope's container is taken.
+  // Left out if empty, so that the scope's container applies.
   if (!attrs.container.empty()) map["container"] = attrs.container;
   return scope.AddOutput("VariableV2", {}, std::move(map));
 }

@@ -1,6 +1,5 @@
-// Ops on variables, in both of TensorFlow's families: references (VariableV2,
-// Assign, ScatterAdd, ...) and resources (VarHandleOp, AssignVariableOp,
-// ResourceScatterAdd, ...).
+// Ops on variables, for both kinds: references (VariableV2, Assign, ScatterAdd,
+// ...) and resources (VarHandleOp, AssignVariableOp, ResourceScatterAdd, ...).
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/graph/inference_context.h"
@@ -16,7 +15,7 @@ absl::Status DeclaredByAttr(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// Before VariableV2 a scalar shape stood for an unknown one.
+// Before VariableV2, a scalar shape meant an unknown shape.
 absl::Status OldVariableShape(InferenceContext& c) {
   ASSIGN_OR_RETURN(PartialShape shape, c.GetAttr<PartialShape>("shape"));
   const bool is_known = shape.has_rank() && shape.rank() > 0;
@@ -290,7 +289,7 @@ void AddResourceRows(OpRegistry& registry) {
   }
 }
 
-// What all of them share.
+// The common part of these ops.
 OpDefBuilder ScatterNd(const char* name, const char* variable,
                        const char* types, bool use_locking) {
   OpDefBuilder builder(name);
@@ -324,7 +323,7 @@ void AddScatterNds(OpRegistry& registry) {
   }
 }
 
-// What both of them share.
+// The common part of both ops.
 OpDefBuilder SliceAssign(const char* name, const char* variable) {
   OpDefBuilder builder(name);
   builder.Input(variable)

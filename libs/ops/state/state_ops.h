@@ -1,7 +1,7 @@
-// Builders of ops on variables, one for each op, under TensorFlow's names. A
-// `ref` is an output of VariableV2 or of another op that passes a reference; a
-// `resource` is an output of VarHandleOp. The handle class Variable
-// (variable.h) is the usual way to make either; these are what it is made of.
+// Builders of ops on variables, one for each op, with TensorFlow's names. A
+// `ref` is an output of VariableV2 or of another op that forwards a reference;
+// a `resource` is an output of VarHandleOp. The class Variable (variable.h) is
+// the usual way to create either.
 //
 // All add one node to `scope` and return its output, null after an error (see
 // Scope). Ops without outputs return the Operation.
@@ -19,7 +19,7 @@ struct VariableAttrs {
   std::string shared_name;  // empty: the node's name
 };
 
-// ---- by reference ----
+// ---- reference variables ----
 Output VariableV2(const Scope& scope, const PartialShape& shape, DataType dtype,
                   const VariableAttrs& attrs = {});
 Output IsVariableInitialized(const Scope& scope, const Input& ref);
@@ -52,7 +52,7 @@ Output ScatterMax(const Scope& scope, const Input& ref, const Input& indices,
 Output ScatterUpdate(const Scope& scope, const Input& ref, const Input& indices,
                      const Input& updates, bool use_locking = true);
 
-// Each row of `indices` names a slice by its first dimensions.
+// Each row of `indices` selects a slice by its first dimensions.
 Output ScatterNdUpdate(const Scope& scope, const Input& ref,
                        const Input& indices, const Input& updates,
                        bool use_locking = true);
@@ -61,7 +61,7 @@ Output ScatterNdAdd(const Scope& scope, const Input& ref, const Input& indices,
 Output ScatterNdSub(const Scope& scope, const Input& ref, const Input& indices,
                     const Input& updates, bool use_locking = false);
 
-// ---- by resource ----
+// ---- resource variables ----
 Output VarHandleOp(const Scope& scope, DataType dtype,
                    const PartialShape& shape, const VariableAttrs& attrs = {});
 Output ReadVariableOp(const Scope& scope, const Input& resource,

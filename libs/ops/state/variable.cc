@@ -9,7 +9,7 @@
 
 namespace weft::ops {
 
-// Makes the nodes of one variable.
+// Adds the nodes of one variable.
 class Variable::Builder {
  public:
   Builder(const Scope& scope, const VariableOptions& options)
@@ -24,7 +24,7 @@ class Variable::Builder {
   std::shared_ptr<const Nodes> FromValue(const Input& value) {
     absl::StatusOr<Input> adapted = Adapt(value);
     if (!adapted.ok()) return Fail(adapted.status());
-    // By resource the value is made beside the variable, wherever that goes.
+    // For a resource variable, the value is created on the variable's device.
     const Scope scope = options_.use_resource ? InitializerScope() : inner_;
     colocated_ = options_.use_resource;
     return Finish(scope.ToOutput(*adapted, "initial_value"));
@@ -82,7 +82,7 @@ class Variable::Builder {
     return std::make_shared<const Nodes>(std::move(nodes_));
   }
 
-  // The node that holds the variable: exactly `name_`.
+  // The node that holds the variable, named exactly `name_`.
   void AddHandle(absl::string_view op, AttrMap attrs) {
     attrs["dtype"] = nodes_.dtype;
     attrs["shape"] = nodes_.shape;
@@ -183,7 +183,7 @@ absl::StatusOr<Variable> Variable::FromNodes(const Imported& imported) {
       RemoveRefType(imported.value.dtype()) != nodes.dtype) {
     return absl::InvalidArgumentError(absl::StrCat(
         "'", handle.name(), "' (op: '", handle.node()->type(), "'), read as '",
-        imported.value.name(), "', is no variable"));
+        imported.value.name(), "', is not a variable"));
   }
   Variable variable;
   variable.nodes_ = std::make_shared<const Nodes>(std::move(nodes));
@@ -223,7 +223,8 @@ Output Variable::IsInitialized(const Scope& scope) const {
 
 namespace {
 
-// The op of either family; the value by resource is read after the change.
+// The op for either kind of variable; a resource variable is read after the
+// change.
 Output Change(const Scope& scope, const Variable& variable, const Input& value,
               absl::string_view by_reference, absl::string_view by_resource) {
   if (!variable || !scope.ok()) return Output();

@@ -28,7 +28,7 @@ State Inside(const State& outer, std::string name,
              const VariableScopeOptions& options) {
   State state = outer;
   state.name = std::move(name);
-  // kTrue outside can't be taken back.
+  // An outer kTrue cannot be overridden.
   if (options.reuse && state.reuse != Reuse::kTrue) {
     state.reuse = *options.reuse;
   }
@@ -40,8 +40,7 @@ State Inside(const State& outer, std::string name,
   return state;
 }
 
-// Counts the opening of a scope, and forgets how often scopes inside it have
-// been opened.
+// Counts the opening of a scope, and resets the counts of the scopes inside it.
 void CountOpening(const Scope& scope, const std::string& name) {
   const GraphWriter::Turn turn(scope.graph().writer());
   if (!turn) return;

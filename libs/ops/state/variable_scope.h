@@ -1,14 +1,15 @@
-// VariableScope: names, reuse rules and defaults for the variables that
-// GetVariable (get_variable.h) makes inside; TensorFlow's variable_scope.
+// VariableScope opens a scope of names, reuse rules and defaults for the
+// variables that GetVariable (get_variable.h) creates. It is TensorFlow's
+// variable_scope.
 //
 //   Scope layer =
 //       ops::VariableScope(root, "layer", {.reuse = ops::kAutoReuse});
 //   ops::Variable w = ops::GetVariable(layer, "w", {784, 10});  // "layer/w"
 //
-// A variable scope opens a name scope of that name too; opened twice, nodes get
-// "layer_1/..." but variables are "layer/..." again.
+// A variable scope also opens a name scope of that name. If it is opened twice,
+// nodes are named "layer_1/...", but variables are "layer/..." again.
 //
-// Errors stick to the scope. Threads: as the scope's.
+// Errors stick to the scope. Threads: as for the scope.
 #ifndef WEFT_LIBS_OPS_STATE_VARIABLE_SCOPE_H_
 #define WEFT_LIBS_OPS_STATE_VARIABLE_SCOPE_H_
 
@@ -22,14 +23,15 @@
 
 namespace weft::ops {
 
-// Whether GetVariable makes variables, finds them, or does what is needed.
+// Whether GetVariable creates variables, finds them, or either.
 enum class Reuse { kFalse, kTrue, kAuto };
 inline constexpr Reuse kAutoReuse = Reuse::kAuto;
 
 // A loss that depends on a variable's value; null for none.
 using Regularizer = std::function<Output(const Scope& scope, Output value)>;
 
-// What is not set is that of the scope outside.
+// Options of a variable scope. Unset options are inherited from the outer
+// scope.
 struct VariableScopeOptions {
   std::optional<Reuse> reuse;  // once kTrue, it stays kTrue inside
   Initializer initializer;
@@ -42,24 +44,24 @@ struct VariableScopeOptions {
 // "outer/name". INVALID_ARGUMENT for an empty name.
 Scope VariableScope(const Scope& scope, absl::string_view name,
                     const VariableScopeOptions& options = {});
-// A name of its own: `default_name`, or "_1", "_2" after it when that scope
-// has been opened before.
+// Uses a unique name: `default_name`, with "_1", "_2" appended if that scope
+// was opened before.
 Scope UniqueVariableScope(const Scope& scope, absl::string_view default_name,
                           const VariableScopeOptions& options = {});
-// The variable scope of `of`, entered again below the names of `scope`.
+// Re-enters the variable scope of `of`, with the name scope of `scope`.
 Scope ReenterVariableScope(const Scope& scope, const Scope& of,
                            const VariableScopeOptions& options = {});
 
 // The full name of the variable scope, "" at the root.
 std::string VariableScopeName(const Scope& scope);
-// What GetVariable does here.
+// The reuse rule of GetVariable in this scope.
 Reuse VariableScopeReuse(const Scope& scope);
 
 }  // namespace weft::ops
 
 namespace weft {
 
-// What the scopes outside add up to; at the root, the values here.
+// The combined options of the enclosing scopes; at the root, the defaults here.
 struct Scope::VariableScopeState {
   static const VariableScopeState& Of(const Scope& scope);
   // The full name of a variable or scope called `inner` here.

@@ -38,7 +38,7 @@ TEST(VariableScopeTest, NamesNodesAsTensorFlowDoes) {
   EXPECT_EQ(same, v);
 }
 
-TEST(VariableScopeTest, ReuseSaysWhatIsAllowed) {
+TEST(VariableScopeTest, ReuseControlsGetVariable) {
   const Scope root = Scope::Root();
   const Scope automatic = VariableScope(root, "a", {.reuse = kAutoReuse});
   const Variable x = GetVariable(automatic, "x", {2});

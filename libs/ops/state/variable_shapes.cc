@@ -6,13 +6,13 @@
 namespace weft {
 namespace {
 
-// Handles pass through these unchanged, from their first input.
+// Returns whether the op forwards a handle, its first input.
 bool PassesHandle(absl::string_view op) {
   return op == "Identity" || op == "Enter" || op == "Switch" || op == "Exit" ||
          op == "NextIteration";
 }
 
-// The VarHandleOp a handle comes from; null where it can't be seen.
+// The VarHandleOp that created a handle; null if it is not visible.
 const Node* HandleMaker(const InferenceContext& c, int i) {
   OutputTensor at = c.input_source(i);
   while (at.node != nullptr && PassesHandle(at.node->type())) {

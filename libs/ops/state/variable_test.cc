@@ -137,7 +137,7 @@ TEST(VariableTest, InitializersAreGroupedByDevice) {
   EXPECT_EQ(LocalVariablesInitializer(root).name(), "init_2");
 }
 
-TEST(VariableTest, ReadsAndChanges) {
+TEST(VariableTest, ReadsAndAssignments) {
   for (bool resource : {false, true}) {
     const Scope root = Scope::Root();
     const Variable x(root, {1.0, 2.0},

@@ -20,8 +20,8 @@ absl::Status DecodeRawShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// All inputs that are no scalars have one shape; an input of unknown rank may
-// be a scalar.
+// All inputs other than scalars have the same shape; an input of unknown rank
+// may be a scalar.
 absl::Status JoinShape(InferenceContext& c) {
   PartialShape shape = PartialShape::Scalar();
   int first = -1;
@@ -58,7 +58,7 @@ absl::Status SubstrShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// Rows for the segments, however many there are.
+// Rows for the segments, of unknown number.
 absl::Status SegmentJoinShape(InferenceContext& c) {
   RETURN_IF_ERROR(c.InputWithRank(2, 0).status());
   const std::optional<int64_t> segments = c.input_scalar(2);

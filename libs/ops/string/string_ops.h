@@ -1,4 +1,4 @@
-// Builders of string ops, one for each op, under TensorFlow's names.
+// Builders of string ops, one for each op, with TensorFlow's names.
 //
 // All add one node to `scope`; outputs are null after an error (see Scope).
 #ifndef WEFT_LIBS_OPS_STRING_STRING_OPS_H_
@@ -48,7 +48,7 @@ Output StringUpper(const Scope& scope, const Input& input,
                    const std::string& encoding = "");
 Output StringStrip(const Scope& scope, const Input& input);
 
-// A sparse tensor: [rows, most parts of a row].
+// A sparse tensor of shape [rows, maximum number of parts].
 struct StringSplitOutputs {
   Output indices;
   Output values;
@@ -69,10 +69,10 @@ Output StringToHashBucketStrong(const Scope& scope, const Input& input,
 
 // ---- Regular expressions ----
 //
-// Patterns are in RE2's syntax; in a rewrite \1 to \9 are what a group matched,
+// Patterns have RE2's syntax. In a rewrite, \1 to \9 are the text of a group,
 // \0 the whole match, and \\ is a backslash.
 
-// Every match, or only the first of each string.
+// Replaces every match, or only the first of each string.
 Output RegexReplace(const Scope& scope, const Input& input,
                     const Input& pattern, const Input& rewrite,
                     bool replace_global = true);

@@ -1,5 +1,5 @@
-// Ops that make summaries: each gives a serialized Summary, a scalar, which a
-// FileWriter takes (libs/summary/file_writer.h).
+// Ops that create summaries: each returns a serialized Summary, a scalar, for a
+// FileWriter (libs/summary/file_writer.h).
 #include "libs/graph/inference_context.h"
 #include "libs/graph/op_def.h"
 #include "libs/ops/standard_ops.h"

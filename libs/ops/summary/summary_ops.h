@@ -1,4 +1,4 @@
-// Builders of the ops that make summaries, under TensorFlow's names.
+// Builders of the ops that make summaries, with TensorFlow's names.
 //
 //   ops::ScalarSummary(scope, "loss", loss);
 //   ops::HistogramSummary(scope, "weights", weights);
@@ -7,10 +7,10 @@
 //   ASSIGN_OR_RETURN(Tensor summary, session->Run(merged));
 //   RETURN_IF_ERROR(writer->AddSummary(summary.flat<std::string>()[0], step));
 //
-// All add one node to `scope`, and its output, a scalar that holds a serialized
-// Summary, to collections, "summaries" unless told otherwise. Outputs are null
-// after an error (see Scope). TensorBoard groups tags by what stands before
-// their slashes.
+// All add one node to `scope`. Its output, a scalar that holds a serialized
+// Summary, is added to collections, "summaries" by default. Outputs are null
+// after an error (see Scope). TensorBoard groups tags by the text before their
+// slashes.
 #ifndef WEFT_LIBS_OPS_SUMMARY_SUMMARY_OPS_H_
 #define WEFT_LIBS_OPS_SUMMARY_SUMMARY_OPS_H_
 
@@ -26,34 +26,34 @@ namespace weft::ops {
 
 using SummaryCollections = std::vector<std::string>;
 
-// That of all summaries, which MergeAllSummaries merges.
+// The collection of all summaries, which MergeAllSummaries merges.
 inline SummaryCollections DefaultSummaryCollections() {
   return {std::string(collection::kSummaries)};
 }
 
-// `tags` and `values` have one shape: a scalar, or as many tags as values.
+// `tags` and `values` have the same shape: a scalar, or one tag for each value.
 Output ScalarSummary(
     const Scope& scope, const Input& tags, const Input& values,
     const SummaryCollections& collections = DefaultSummaryCollections());
 
-// Of all elements of `values`, in TensorFlow's buckets; a step in which one is
-// not finite fails.
+// A histogram of all elements of `values`, in TensorFlow's buckets; a step with
+// a non-finite element fails.
 Output HistogramSummary(
     const Scope& scope, const Input& tag, const Input& values,
     const SummaryCollections& collections = DefaultSummaryCollections());
 
 struct ImageSummaryAttrs {
   int64_t max_images = 3;  // of the batch
-  // What pixels become that are not finite; as many uint8 as an image has
-  // channels, or more. Empty: red.
+  // The color of non-finite pixels, with at least as many uint8 as an image has
+  // channels. Empty: red.
   Tensor bad_color;
   SummaryCollections collections = DefaultSummaryCollections();
 };
 // `tensor`: [batch, height, width, channels], with 1 (gray), 3 (RGB) or 4
 // (RGBA) channels. Tags are "TAG/image/0", ...; "TAG/image" with max_images 1.
-// Floating-point images are scaled, each by itself: its largest value becomes
-// 255, or, where some are negative, 0 becomes 128 and the largest of all is 127
-// from it.
+// Floating-point images are scaled separately: the largest value becomes 255,
+// or, if some are negative, 0 becomes 128 and the largest absolute value is 127
+// away from it.
 Output ImageSummary(const Scope& scope, const Input& tag, const Input& tensor,
                     const ImageSummaryAttrs& attrs = {});
 
@@ -68,26 +68,25 @@ Output AudioSummary(const Scope& scope, const Input& tag, const Input& tensor,
                     const Input& sample_rate,
                     const AudioSummaryAttrs& attrs = {});
 
-// Any tensor, for the plugin of TensorBoard that `metadata` names. (The op is
+// Any tensor, for the TensorBoard plugin that `metadata` names. (The op is
 // TensorSummaryV2.)
 Output TensorSummary(
     const Scope& scope, const Input& tag, const Input& tensor,
     const summary::SummaryMetadata& metadata = {},
     const SummaryCollections& collections = DefaultSummaryCollections());
 
-// Strings, which TensorBoard shows as Markdown, those of vectors and matrices
-// as tables. An input that is known not to be of strings is an error of the
-// scope.
+// Strings, which TensorBoard shows as Markdown; vectors and matrices are shown
+// as tables. An input with a known other type is an error of the scope.
 Output TextSummary(
     const Scope& scope, const Input& tag, const Input& tensor,
     const SummaryCollections& collections = DefaultSummaryCollections());
 
-// A step in which two have a tag in common fails.
+// A step in which two summaries share a tag fails.
 Output MergeSummary(const Scope& scope, const InputList& inputs,
                     const SummaryCollections& collections = {});
 
-// Of all in collection `key`; null where there is none, which is no error.
-// Those that are made later are not in it.
+// Merges all summaries in collection `key`; null if it is empty, which is no
+// error. Summaries that are created later are not included.
 Output MergeAllSummaries(const Scope& scope,
                          absl::string_view key = collection::kSummaries);
 

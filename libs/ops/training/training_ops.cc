@@ -1,6 +1,6 @@
-// Ops that train: each applies one optimizer's rule to a variable and its
-// slots, where they are. A rule makes up to four ops: on references and on
-// handles, with a dense gradient and with one of the rows that `indices` names.
+// Optimizer ops: each applies one optimizer's rule to a variable and its slots,
+// on their device. A rule has up to four ops: for references and for handles,
+// with a dense gradient and with a gradient of the rows in `indices`.
 #include <string>
 #include <vector>
 
@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-// Of the ops of a rule; null where it has none.
+// The names of the ops of a rule; null for a missing op.
 struct OpNames {
   const char* on_reference;
   const char* on_resource;
@@ -25,7 +25,8 @@ struct OpNames {
 struct Rule {
   OpNames ops;
   std::vector<std::string> slots;
-  // In TensorFlow's order, which differs from rule to rule. "grad" and "delta"
+  // In TensorFlow's order, which differs between rules. "grad" and "delta" have
+  // the variable's shape; the others are scalars.
   // have the variable's shape; the others are scalars.
   std::vector<std::string> inputs;
   const char* attr = nullptr;  // besides T and use_locking
@@ -127,7 +128,7 @@ absl::StatusOr<PartialShape> MergeSparseGradient(const PartialShape& variable,
   return variable;
 }
 
-// The variable, its slots and a dense gradient have one shape.
+// The variable, its slots and a dense gradient have the same shape.
 absl::Status ApplyShape(InferenceContext& c) {
   const bool is_sparse = absl::StrContains(c.op().name, "Sparse");
   PartialShape shape = DeclaredShape(c, 0);

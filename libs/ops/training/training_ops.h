@@ -1,14 +1,15 @@
-// Builders of the ops that apply an optimizer's rule, under TensorFlow's names;
-// the optimizers of libs/train are the usual way to make them, and say what the
-// rules are. `var` and its slots are references (ApplyX, which gives `var`) or
-// resource handles (ResourceApplyX).
+// Builders of the ops that apply an optimizer's rule, with TensorFlow's names.
+// The optimizers of libs/train are the usual way to create them, and document
+// the rules. `var` and its slots are references (ApplyX, which returns `var`)
+// or resource handles (ResourceApplyX).
 //
-// `var`, its slots and a dense gradient have one shape. SparseApplyX takes a
-// row of the gradient for each of `indices`, one after the other: an index may
-// occur twice. All else are scalars; beta1_power is beta1 in the first step.
-// What does not fit fails the step with INVALID_ARGUMENT, and changes nothing.
+// `var`, its slots and a dense gradient have the same shape. SparseApplyX takes
+// a row of the gradient for each of `indices` and applies them in order, so
+// indices may repeat. All other inputs are scalars; beta1_power is beta1 in the
+// first step. Mismatched inputs fail the step with INVALID_ARGUMENT, and change
+// nothing.
 //
-// Errors stick to the scope (see libs/ops/scope.h); outputs are null then.
+// Errors stick to the scope (see libs/ops/scope.h); outputs are then null.
 #ifndef WEFT_LIBS_OPS_TRAINING_TRAINING_OPS_H_
 #define WEFT_LIBS_OPS_TRAINING_TRAINING_OPS_H_
 
@@ -16,15 +17,15 @@
 
 namespace weft::ops {
 
-// What all of them may be given; each op reads what it knows.
+// Attributes of the ops; each op uses the attributes that it has.
 struct ApplyAttrs {
-  // Changes nothing: an update always holds the locks of var and its slots.
+  // Has no effect: an update always holds the locks of var and its slots.
   bool use_locking = false;
-  // Momentum; Adam: beta1 * m + (1 - beta1) * grad takes the place of m.
+  // Momentum; for Adam, beta1 * m + (1 - beta1) * grad replaces m.
   bool use_nesterov = false;
-  // Adagrad, AdagradV2: whether accum changes.
+  // Adagrad, AdagradV2: whether accum is updated.
   bool update_slots = true;
-  // Ftrl, FtrlV2: the slot linear holds lr times what it holds otherwise.
+  // Ftrl, FtrlV2: the slot linear is stored multiplied by lr.
   bool multiply_linear_by_lr = false;
 };
 
@@ -67,7 +68,7 @@ Operation ResourceSparseApplyAdagrad(const Scope& scope, const Input& var,
                                      const Input& grad, const Input& indices,
                                      const ApplyAttrs& attrs = {});
 
-// As Adagrad, with epsilon added to the root:
+// Like Adagrad, with epsilon added to the root:
 //   accum += grad ^ 2
 //   var -= lr * grad / (sqrt(accum) + epsilon)
 Output ApplyAdagradV2(const Scope& scope, const Input& var, const Input& accum,

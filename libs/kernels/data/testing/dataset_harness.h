@@ -1,4 +1,4 @@
-// DatasetHarness: data sets made by their kernels, and walks through them,
+// DatasetHarness: datasets made by their kernels, and walks through them,
 // without a session. Functions are C++; files are those of a file system in
 // memory.
 //
@@ -94,7 +94,7 @@ class DatasetHarness {
     return IteratorContext(kernels_.step(), functions_);
   }
 
-  // The data set that the op makes. Types and shapes of its elements: `spec`,
+  // The dataset that the op makes. Types and shapes of its elements: `spec`,
   // unless it is empty and they are among the attrs.
   absl::StatusOr<Tensor> Make(absl::string_view op, std::vector<Tensor> inputs,
                               ElementSpec spec, AttrMap attrs = {}) {

@@ -125,7 +125,7 @@ class PipelineForFuzz {
                              std::move(body));
     return DatasetHarness::Function(name);
   }
-  // The first of so many data sets.
+  // The first of so many datasets.
   AttrValue First(size_t count) {
     return Function(
         "first", DataTypeVector(count, DT_VARIANT), {DT_VARIANT},

@@ -1,5 +1,5 @@
-// MadeUpShapesTest: shapes and numbers that a seed draws, for tests of kernels
-// over images.
+// RandomShapesTest generates random shapes and numbers from a seed, for tests
+// of kernels on images.
 #ifndef WEFT_LIBS_KERNELS_NN_TESTING_MADE_UP_SHAPES_H_
 #define WEFT_LIBS_KERNELS_NN_TESTING_MADE_UP_SHAPES_H_
 
@@ -18,10 +18,10 @@ namespace weft {
 
 using List = std::vector<int64_t>;
 
-// Draws shapes and numbers from a seed of its own for each test.
-class MadeUpShapesTest : public testing::Test, public MadeUpTensors {
+// Each test draws shapes and numbers from its own seed.
+class RandomShapesTest : public testing::Test, public MadeUpTensors {
  protected:
-  MadeUpShapesTest() : harness_(RegisterNnKernels) {}
+  RandomShapesTest() : harness_(RegisterNnKernels) {}
 
   static Tensor ToDouble(const Tensor& x) {
     Tensor wide(DT_DOUBLE, x.shape());
