@@ -449,7 +449,7 @@ absl::Status MonitoredSession::TryNotify(SessionRunHook& hook,
 absl::Status MonitoredSession::NotifyTrainingEnded(SessionRunHook& hook) {
   bool needs_session = false;
   while (true) {
-    const absl::Status status = TryToTell(hook, needs_session);
+    const absl::Status status = TryNotify(hook, needs_session);
     const bool may_pass =
         MayRecover(status) ||
         (options_.recovery.should_recover && absl::IsDeadlineExceeded(status));
