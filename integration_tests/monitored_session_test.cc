@@ -767,7 +767,7 @@ TEST_F(MonitoredSessionTest, MisnamedReportNodeIsIgnored) {
   auto options = Options();
   options.is_chief = false;
   EXPECT_THAT(MonitoredTrainingSession(root_, std::move(options)),
-              StatusIs(kInvalidArgument, "of type string and not float"));
+              StatusIs(kInvalidArgument, "of type string, but is float"));
 }
 
 TEST(SessionManagerTest, ErrorNamesTheDeadTask) {
