@@ -590,7 +590,7 @@ TEST_F(ObjectAnswersTest, BucketInOtherRegionIsReported) {
   });
   EXPECT_THAT(files_.GetFileSize("s3://bucket/f").status(),
               StatusIs(absl::StatusCode::kFailedPrecondition,
-                       "the bucket lies in eu-west-1: set AWS_REGION"));
+                       "the bucket is in eu-west-1: set AWS_REGION"));
   region = "us-east-1";  // ours: something else is wrong
   EXPECT_THAT(files_.GetFileSize("s3://bucket/f").status(),
               StatusIs(kInternalError, "answers 400"));
