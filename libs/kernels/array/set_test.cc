@@ -94,7 +94,7 @@ TEST_F(ArraySetTest, StitchedRowsAreGathered) {
       HasSubstr("there are 2 places for 1 rows"));
   EXPECT_THAT(Run("_GatherStitched",
                   {Ints({2, 2, 0}), Counting({3, 1}), Ints({0})}, {{"N", 1}}),
-              HasSubstr("names row 2 of 3"));
+              HasSubstr("row 2, which is not in [0, 3)"));
 }
 
 TEST_F(ArraySetTest, SumsAreDividedAmongParts) {
@@ -118,7 +118,7 @@ TEST_F(ArraySetTest, SumsAreDividedAmongParts) {
             "data.shape = [4,1] does not start with segment_ids.shape = [1]");
   EXPECT_THAT(
       Run("_SumToParts", {data, Ints({0, 0, 0, 0}), Ints({1, 1})}, {{"N", 1}}),
-      HasSubstr("names row 1 of 2"));
+      HasSubstr("row 1, which is not in [0, 2)"));
 }
 
 TEST_F(ArraySetTest, OneHotIgnoresIndicesOutOfRange) {

@@ -557,7 +557,7 @@ TEST_F(ParallelDatasetsTest, DroppedCallFails) {
     const auto iterator = walk(throws);
     EXPECT_OK(harness_.Next(*iterator));
     EXPECT_THAT(harness_.Next(*iterator),
-                StatusIs(absl::StatusCode::kResourceExhausted, "given up"));
+                StatusIs(absl::StatusCode::kResourceExhausted, "aborted"));
     EXPECT_OK(harness_.Next(*iterator));
     EXPECT_THAT(harness_.Next(*iterator),
                 StatusIs(absl::StatusCode::kOutOfRange));
@@ -588,7 +588,7 @@ TEST_F(ParallelDatasetsTest, AwaitedDroppedCallFails) {
       CapturedFunction::Create("data set", runtime.get(),
                                NameAttrList{"f", nullptr}, {}, {}));
   EXPECT_THAT(function->Call(harness_.Context(), {}).status(),
-              StatusIs(absl::StatusCode::kResourceExhausted, "given up"));
+              StatusIs(absl::StatusCode::kResourceExhausted, "aborted"));
 }
 
 TEST_F(ParallelDatasetsTest, StateOfAnotherDatasetIsRejected) {
