@@ -162,7 +162,7 @@ TEST_F(GradientsTest, ChecksItsArguments) {
   EXPECT_THAT(Of({y}, {x}, {.grad_ys = {In("w", {3})}}),
               invalid("does not fit"));
   EXPECT_THAT(Of({number}, {x}), invalid("floating-point"));
-  EXPECT_THAT(Of({y}, {Output()}), invalid("no output"));
+  EXPECT_THAT(Of({y}, {Output()}), invalid("is null"));
 }
 
 TEST_F(GradientsTest, NamesTheOpThatHasNoGradient) {
