@@ -49,8 +49,11 @@ absl::Status HeapCharge::Grow(size_t bytes) {
   const size_t wanted = std::max(needed, granted_ / 2);
   size_t granted = wanted;
   BufferPtr block = allocator_->Allocate(granted);
-  if (!block && needed < wanted) {
-    granted = needed;
+  // Near the limit, still not a block for each addition: the limit does not
+  // count the smallest ones.
+  const size_t least = std::min(wanted, std::max(needed, kFreeBytes));
+  if (!block && least < wanted) {
+    granted = least;
     block = allocator_->Allocate(granted);
   }
   if (!block) return OutOfMemory(used_, bytes);

@@ -43,13 +43,21 @@ TEST(HeapChargeTest, MissingMemoryIsResourceExhausted) {
   EXPECT_OK(charge.Add(1));
 }
 
-// Reserving half as much again is refused, but what is needed is available.
-TEST(HeapChargeTest, TakesTheLastBytes) {
+// Reserving half as much again is refused, but a MiB is available.
+TEST(HeapChargeTest, ReservesLessNearTheLimit) {
+  SmallAllocator allocator(/*block=*/4 * kMiB, /*total=*/5 * kMiB);
+  HeapCharge charge(allocator);
+  ASSERT_OK(charge.Add(5 * kMiB));
+  EXPECT_OK(charge.Add(10));
+  EXPECT_THAT(charge.Add(kMiB), StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+// A block for each small addition would take memory that no limit counts.
+TEST(HeapChargeTest, ReservesNoSmallBlocks) {
   SmallAllocator allocator(/*block=*/4 * kMiB, /*total=*/4 * kMiB);
   HeapCharge charge(allocator);
   ASSERT_OK(charge.Add(5 * kMiB - 10));
-  EXPECT_OK(charge.Add(10));
-  EXPECT_THAT(charge.Add(1), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(charge.Add(10), StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
 TEST(HeapChargeTest, ProductsDoNotOverflow) {
