@@ -18,13 +18,15 @@ absl::Status OutOfMemory(size_t used, size_t bytes) {
       used, " bytes taken before, are more than there is memory for"));
 }
 
+// A BufferPool checks its memory bound for blocks of this size and more.
+constexpr size_t kBoundedBytes = size_t{64} << 20;
+
 // Returns the memory of the block's pages to the system. A pool may return a
 // block that was written before; its memory is for the strings. The pages of
 // small blocks stay: no bound counts them, and the next tensor in the block
 // would have to wait for new ones.
 void ReleasePages(const Buffer& block) {
-  constexpr size_t kSmall = size_t{64} << 20;
-  if (block.size() < kSmall) return;
+  if (block.size() < kBoundedBytes) return;
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto data = reinterpret_cast<uintptr_t>(block.data());
   const uintptr_t begin = (data + page - 1) & ~(page - 1);
@@ -49,9 +51,9 @@ absl::Status HeapCharge::Grow(size_t bytes) {
   const size_t wanted = std::max(needed, granted_ / 2);
   size_t granted = wanted;
   BufferPtr block = allocator_->Allocate(granted);
-  // Near the limit, still not a block for each addition: the limit does not
-  // count the smallest ones.
-  const size_t least = std::min(wanted, std::max(needed, kFreeBytes));
+  // If the bound refused it, the smaller block must not evade the bound.
+  const size_t least =
+      wanted < kBoundedBytes ? needed : std::max(needed, kBoundedBytes);
   if (!block && least < wanted) {
     granted = least;
     block = allocator_->Allocate(granted);

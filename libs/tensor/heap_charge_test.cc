@@ -5,6 +5,7 @@
 
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
+#include "libs/tensor/buffer.h"
 #include "libs/tensor/testing/counting_allocator.h"
 #include "libs/tensor/testing/small_allocator.h"
 
@@ -43,21 +44,23 @@ TEST(HeapChargeTest, MissingMemoryIsResourceExhausted) {
   EXPECT_OK(charge.Add(1));
 }
 
-// Reserving half as much again is refused, but a MiB is available.
-TEST(HeapChargeTest, ReservesLessNearTheLimit) {
-  SmallAllocator allocator(/*block=*/4 * kMiB, /*total=*/5 * kMiB);
-  HeapCharge charge(allocator);
-  ASSERT_OK(charge.Add(5 * kMiB));
-  EXPECT_OK(charge.Add(10));
-  EXPECT_THAT(charge.Add(kMiB), StatusIs(absl::StatusCode::kResourceExhausted));
-}
-
-// A block for each small addition would take memory that no limit counts.
-TEST(HeapChargeTest, ReservesNoSmallBlocks) {
+// Reserving half as much again is refused, but what is needed is available.
+TEST(HeapChargeTest, TakesTheLastBytes) {
   SmallAllocator allocator(/*block=*/4 * kMiB, /*total=*/4 * kMiB);
   HeapCharge charge(allocator);
   ASSERT_OK(charge.Add(5 * kMiB - 10));
-  EXPECT_THAT(charge.Add(10), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_OK(charge.Add(10));
+  EXPECT_THAT(charge.Add(1), StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+// The pool checks its bound for large blocks only.
+TEST(HeapChargeTest, SmallAdditionsStayWithinTheBoundOfAPool) {
+  constexpr size_t kBound = 256 * kMiB;
+  BufferPool pool({.memory_bound = [] { return int64_t{kBound}; }});
+  HeapCharge charge(pool);
+  while (charge.used() <= kBound && charge.Add(500).ok()) {
+  }
+  EXPECT_LE(charge.used(), kBound);
 }
 
 TEST(HeapChargeTest, ProductsDoNotOverflow) {
