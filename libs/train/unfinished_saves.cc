@@ -8,11 +8,11 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/bundle_entry.h"
 #include "libs/checkpoint/bundle_reader.h"
+#include "libs/checkpoint/bundle_writer.h"
 #include "libs/fs/path.h"
 #include "libs/train/meta_graph.h"
 #include "libs/train/save_marker.h"
@@ -101,23 +101,12 @@ absl::StatusOr<NameSet> DurableNames(FileSystem& files,
   return NameSet(names.begin(), names.end());
 }
 
-// Returns data files of a checkpoint's prefix that do not belong to it.
-std::vector<std::string> FindForeignData(FileSystem& files,
-                                         const NameSet& names,
-                                         const std::string& prefix) {
+// Deletes data files of a checkpoint's prefix that do not belong to it.
+void DeleteForeignData(FileSystem& files, const std::string& prefix) {
   const auto reader = checkpoint::BundleReader::Open(files, prefix);
-  if (!reader.ok()) return {};
-  const std::string own =
-      absl::StrFormat("-of-%05d", (*reader)->num_data_files());
-  std::vector<std::string> found;
-  for (const std::string& name : names) {
-    absl::string_view ending = name;
-    if (absl::ConsumePrefix(&ending, Basename(prefix)) &&
-        checkpoint::IsDataEnding(ending) && !absl::EndsWith(name, own)) {
-      found.push_back(name);
-    }
-  }
-  return found;
+  if (!reader.ok()) return;
+  checkpoint::DeleteReplacedData(
+      files, prefix, {.count = (*reader)->num_data_files(), .replaces = true});
 }
 
 // Whether no file of a checkpoint exists.
@@ -222,10 +211,7 @@ void UnfinishedSaves::End(FileSystem& files, const Marker& marker,
     names = DurableNames(files, folder);
   }
   if (names.ok() && MayLeaveData(save, now)) {
-    for (const std::string& name :
-         FindForeignData(files, *names, save.prefix)) {
-      files.DeleteFile(JoinPath(folder, name)).IgnoreError();
-    }
+    DeleteForeignData(files, save.prefix);
   }
   if (names.ok()) {
     std::erase_if(failed_, [&](const Failed& failed) {
