@@ -20,8 +20,7 @@ void BetaPower::Create(const Scope& scope, const char* name, float beta,
   ops::VariableOptions options;
   options.trainable = false;
   options.use_resource = first.is_resource();
-  const Scope beside = InContainerOfUnlessSet(
-      scope.ColocateWith(first.handle()), first.handle());
+  const Scope beside = BesideVariable(scope, first.handle());
   power_ = ops::Variable(beside.WithName(name), beta, options);
 }
 

@@ -38,11 +38,9 @@ ops::Variable ZerosBeside(const Scope& scope, const ops::Variable& variable,
   ops::VariableOptions options;
   options.dtype = variable.dtype();
   options.trainable = false;
-  const Scope named = InContainerOfUnlessSet(
-      scope.ReenterScope("")
-          .WithName(absl::StrCat(outer, outer.empty() ? "" : "/",
-                                 variable.name(), "/", name))
-          .ColocateWith(variable.handle()),
+  const Scope named = BesideVariable(
+      scope.ReenterScope("").WithName(absl::StrCat(
+          outer, outer.empty() ? "" : "/", variable.name(), "/", name)),
       variable.handle());
   return ops::Variable(named, ops::initializers::Zeros(), shape, options);
 }
@@ -140,8 +138,8 @@ void ExponentialMovingAverage::MakeAverage(const Scope& scope,
   options.trainable = false;
   options.use_resource = variable.is_resource();
   const Output handle = variable.handle();
-  const Scope beside = InContainerOfUnlessSet(
-      scope.WithName(AverageName(variable)).ColocateWith(handle), handle);
+  const Scope beside =
+      BesideVariable(scope.WithName(AverageName(variable)), handle);
   const auto begin = [&variable](const Scope& at, const TensorShape&, DataType,
                                  const ops::PartitionInfo*) {
     return InitializedValue(at, variable);

@@ -258,12 +258,11 @@ void Optimizer::MakeSlot(const Scope& scope, const ops::Variable& variable,
   options.dtype = variable.dtype();
   options.trainable = false;
   options.use_resource = variable.is_resource();
-  const Scope beside = InContainerOfUnlessSet(
-      scope.ReenterScope("")
-          .WithName(Scope::VariableScopeState::Of(scope).FullName(
-              absl::StrCat(variable.name(), "/", node_name)))
-          .ColocateWith(variable.handle()),
-      variable.handle());
+  const Scope beside =
+      BesideVariable(scope.ReenterScope("").WithName(
+                         Scope::VariableScopeState::Of(scope).FullName(
+                             absl::StrCat(variable.name(), "/", node_name))),
+                     variable.handle());
   const ops::Variable made(beside, initializer, variable.shape().ToShape(),
                            options);
   slots_[{variable.handle().node(), slot}] = made;

@@ -19,8 +19,9 @@ Scope InContainerOf(const Scope& scope, const Output& variable) {
   return variable ? scope.WithContainer(TextOf(variable, "container")) : scope;
 }
 
-Scope InContainerOfUnlessSet(const Scope& scope, const Output& variable) {
-  return scope.container().empty() ? InContainerOf(scope, variable) : scope;
+Scope BesideVariable(const Scope& scope, const Output& variable) {
+  const Scope beside = scope.ColocateWith(variable);
+  return scope.container().empty() ? InContainerOf(beside, variable) : beside;
 }
 
 std::string SharedNameBeside(const Output& global_step,

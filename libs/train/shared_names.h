@@ -20,10 +20,10 @@ namespace weft::train {
 // `variable` is the variable's handle; if it is null, after an error, returns
 // `scope` unchanged.
 Scope InContainerOf(const Scope& scope, const Output& variable);
-// As InContainerOf if `scope` has no container of its own; otherwise returns
-// `scope` unchanged. For slots: a program may place them in another container,
-// as in TensorFlow.
-Scope InContainerOfUnlessSet(const Scope& scope, const Output& variable);
+// Returns `scope` colocated with a variable, for slots of it, and in its
+// container unless `scope` has one: a program may place slots in another
+// container, as in TensorFlow.
+Scope BesideVariable(const Scope& scope, const Output& variable);
 
 // Returns the shared name of a resource of one training: `name`, as in
 // TensorFlow, if the global step has its usual name, otherwise "STEP/name".

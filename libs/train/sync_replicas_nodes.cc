@@ -30,8 +30,7 @@ Scope SyncReplicasNodes::BesideGlobalStep(const Scope& scope) const {
 }
 
 std::string SyncReplicasNodes::SharedName(absl::string_view name) const {
-  return global_step ? SharedNameBeside(global_step.handle(), name)
-                     : std::string(name);
+  return SharedNameBeside(global_step.handle(), name);
 }
 
 Operation SyncReplicasNodes::EnqueueTokens(const Scope& scope,
