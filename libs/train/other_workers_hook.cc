@@ -224,10 +224,11 @@ absl::StatusOr<SessionRunHook::Others> OtherWorkersHook::WhileOthersTrain(
     Session& session) {
   if (!is_used_ || !options_.is_chief) return Others::kUnknown;
   const absl::Time now = session.scheduler().clock().Now();
-  if (!wait_began_) {
-    wait_began_ = now;
+  absl::Time wait_began;
+  {
     absl::MutexLock lock(&mutex_);
-    is_waiting_ = true;
+    if (!wait_began_) wait_began_ = now;
+    wait_began = *wait_began_;
   }
   // The writing thread may have ended, together with the queue runners.
   if (now >= next_beat_) {
@@ -245,7 +246,7 @@ absl::StatusOr<SessionRunHook::Others> OtherWorkersHook::WhileOthersTrain(
   });
   if (others.empty()) {
     const bool may_others_come =
-        now < std::max({*wait_began_ + options_.wait_for_others,
+        now < std::max({wait_began + options_.wait_for_others,
                         others_begin_until_, rejoin_until_});
     return may_others_come ? Others::kTrainOn : Others::kUnknown;
   }
@@ -288,7 +289,7 @@ absl::Status OtherWorkersHook::BeforeSave(Session& session) {
     absl::MutexLock lock(&mutex_);
     failed_at_save_.reset();
     if (members.ok()) failed_at_save_ = FailedOf(*members);
-    if (!is_waiting_ || !members.ok()) return absl::OkStatus();
+    if (!wait_began_ || !members.ok()) return absl::OkStatus();
   }
   return CheckThatNoneFailed(*members);
 }

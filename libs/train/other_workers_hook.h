@@ -107,8 +107,6 @@ class OtherWorkersHook : public SessionRunHook {
   bool is_used_ = false;
   bool has_failed_ = false;
   std::function<bool()> is_asked_to_leave_;  // of a session; may be null
-  // When a chief whose input has ended began to wait.
-  std::optional<absl::Time> wait_began_;
   // Chief only: workers with a configured start delay have begun by then.
   absl::Time others_begin_until_ = absl::InfinitePast();
   // Chief only, after a lost session was replaced: the table may be new, and
@@ -119,8 +117,8 @@ class OtherWorkersHook : public SessionRunHook {
   absl::Time next_line_ = absl::InfinitePast();
   std::set<std::string> lost_;
   absl::Mutex mutex_;
-  // Whether wait_began_ is set, for savers.
-  bool is_waiting_ ABSL_GUARDED_BY(mutex_) = false;
+  // When a chief whose input has ended began to wait; savers check it.
+  std::optional<absl::Time> wait_began_ ABSL_GUARDED_BY(mutex_);
   // Workers that had failed when the last checkpoint was begun, or else before
   // this session restored or initialized the variables. Unset: not read yet.
   std::optional<std::set<std::string>> failed_before_ ABSL_GUARDED_BY(mutex_);

@@ -58,18 +58,15 @@ absl::Status SyncReplicasMembers::AddNodes(const Scope& scope) {
 absl::Status SyncReplicasMembers::BeginSession(Session& session,
                                                int64_t training) {
   members_->RestartSilence();
-  auto members = members_->Read(session);
-  if (IsSessionLost(members.status())) return members.status();
   {
     absl::MutexLock lock(&mutex_);
     training_ = training;
     read_.clear();
     num_too_few_ = 0;
     wait_ = -1;
-    if (members.ok()) {
-      Note(*std::move(members), session.scheduler().clock().Now());
-    }
   }
+  const absl::Status read = Read(session);
+  if (IsSessionLost(read)) return read;
   const absl::Status said = members_->Say(session, State::kTraining, training);
   // A late write is repeated.
   return absl::IsDeadlineExceeded(said) ? absl::OkStatus() : said;
@@ -159,10 +156,7 @@ void SyncReplicasMembers::NoteEnded(const Member& member, bool is_first_look) {
 // An unnumbered replica that was restarted has a new name now, so that there
 // are more names than replicas.
 void SyncReplicasMembers::DropReplaced() {
-  int surplus = NumThere() +
-                static_cast<int>(ended_.size() + ended_before_.size()) -
-                nodes_.total_num_replicas;
-  for (; surplus > 0; --surplus) {
+  for (int surplus = Surplus(); surplus > 0; --surplus) {
     const auto replaced = FindReplaced();
     if (replaced == ended_before_.end()) return;
     replaced_.insert(*replaced);
@@ -214,9 +208,7 @@ void SyncReplicasMembers::Tidy(Session& session) {
   {
     absl::MutexLock lock(&mutex_);
     names = std::exchange(obsolete_, {});
-    const bool are_all_there =
-        NumThere() + static_cast<int>(ended_.size() + ended_before_.size()) >=
-        nodes_.total_num_replicas;
+    const bool are_all_there = Surplus() >= 0;
     for (const Member& member : read_) {
       const bool is_replaced = are_all_there && member.silence >= kLost &&
                                member.state != State::kEnded;
@@ -238,12 +230,16 @@ int SyncReplicasMembers::NumThere() const {
   return static_cast<int>(num);
 }
 
-// There may be more than the optimizer's options state.
-int SyncReplicasMembers::NumLeft() const {
-  return std::max(nodes_.total_num_replicas - static_cast<int>(ended_.size()),
-                  NumThere());
+int SyncReplicasMembers::Surplus() const {
+  return NumThere() + static_cast<int>(ended_.size() + ended_before_.size()) -
+         nodes_.total_num_replicas;
 }
 
+int SyncReplicasMembers::NumLeft() const {
+  return NumReplicas() - static_cast<int>(ended_.size());
+}
+
+// There may be more than the optimizer's options state.
 int SyncReplicasMembers::NumReplicas() const {
   return std::max(nodes_.total_num_replicas,
                   NumThere() + static_cast<int>(ended_.size()));
@@ -254,8 +250,8 @@ std::string SyncReplicasMembers::LogTooFew() {
   return absl::StrCat("Replicas of SyncReplicasOptimizer have ended: ",
                       absl::StrJoin(LabelsOf(ended_), ", "),
                       ". An update needs gradients of ", nodes_.min_replicas(),
-                      " replicas, and left are ", std::max(NumLeft(), 0),
-                      " of ", NumReplicas(), ": training ends.");
+                      " replicas, and left are ", NumLeft(), " of ",
+                      NumReplicas(), ": training ends.");
 }
 
 absl::StatusOr<bool> SyncReplicasMembers::AreTooFew(Session& session,

@@ -128,6 +128,9 @@ class SyncReplicasMembers {
   void Tidy(Session& session) ABSL_LOCKS_EXCLUDED(mutex_);
   // Number of replicas that have not ended and are not lost.
   int NumThere() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Number of known names beyond the number of replicas: positive if some
+  // replicas have replaced others.
+  int Surplus() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int NumReplicas() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int64_t training() const ABSL_LOCKS_EXCLUDED(mutex_);
   int NumLeft() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -145,12 +145,8 @@ void TrainingMembers::RestartSilence() {
 
 absl::Status TrainingMembers::Remove(Session& session,
                                      const std::vector<std::string>& names) {
-  RETURN_IF_ERROR(
-      session.Run({{removed_names_, Tensor::Vector<std::string>(names)}},
-                  remove_, {.timeout = kTimeout}));
-  absl::MutexLock lock(&mutex_);
-  for (const std::string& name : names) seen_.erase(name);
-  return absl::OkStatus();
+  return session.Run({{removed_names_, Tensor::Vector<std::string>(names)}},
+                     remove_, {.timeout = kTimeout});
 }
 
 }  // namespace weft::train

@@ -81,8 +81,7 @@ class TrainingMembers {
   // previous one was lost.
   void RestartSilence() ABSL_LOCKS_EXCLUDED(mutex_);
   // Removes entries. A program that still runs writes its entry again.
-  absl::Status Remove(Session& session, const std::vector<std::string>& names)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Remove(Session& session, const std::vector<std::string>& names);
 
  private:
   struct Entry {
