@@ -94,7 +94,8 @@ absl::StatusOr<std::vector<Saveable>> FindIterators(const Scope& scope,
   std::vector<Saveable> saveables;
   for (const Output& iterator : iterators) {
     if (!iterator || iterator.dtype() != DT_RESOURCE) {
-      return absl::InvalidArgumentError("an iterator to save is null");
+      return absl::InvalidArgumentError(
+          "an iterator to save is null or not an iterator");
     }
     if (absl::StartsWith(iterator.node()->type(), "IteratorFromStringHandle")) {
       return absl::InvalidArgumentError(absl::StrCat(

@@ -135,8 +135,8 @@ class SessionRunHook {
   virtual absl::StatusOr<Others> WhileOthersTrain(Session& session);
   // Called if AfterRun of a hook that saves no checkpoints has returned an
   // error for the last step, other than the end of the input or a lost session.
-  // The step must not be saved, by other programs neither. Called before End,
-  // or instead of it.
+  // The step must not be saved, not by other programs either. Called before
+  // End, or instead of it.
   virtual void LastStepWasRefused(Session& session);
   virtual absl::Status End(Session& session);
   // Called before End after a stop request: whether training has reached the
