@@ -269,28 +269,30 @@ std::string AllOf(const RecordingLogger& logger) {
   return absl::StrJoin(logger.lines(), "\n");
 }
 
-// A worker that says in a session that it trains, and no more.
-class LostWorker {
+// A worker that reports its state in the session of the chief, and no more.
+class OtherWorker {
  public:
-  explicit LostWorker(const Model& model) {
+  using State = train::TrainingMembers::State;
+
+  OtherWorker(const Model& model, std::string name)
+      : member_("training_members", std::move(name)) {
     EXPECT_OK(member_.AddNodes(model.root, model.step.handle()));
   }
-  void Begin(MonitoredSession& session) {
-    ASSERT_OK(member_.Say(*session.raw_session(),
-                          train::TrainingMembers::State::kTraining));
+  void Say(MonitoredSession& session, State state) {
+    ASSERT_OK(member_.Say(*session.raw_session(), state));
   }
 
  private:
-  train::TrainingMembers member_{"training_members", "zmq://lost:1#1"};
+  train::TrainingMembers member_;
 };
 
 TEST_P(MonitoredBoundTest, ChiefDoesNotWaitForLostWorker) {
   Model model;
-  LostWorker lost(model);
+  OtherWorker lost(model, "zmq://lost:1#1");
   ASSERT_OK_AND_ASSIGN(
       const auto session,
       MonitoredTrainingSession(model.root, Options(0, logger_)));
-  lost.Begin(*session);
+  lost.Say(*session, OtherWorker::State::kTraining);
   EndInput(*session);
   ASSERT_OK(session->Close());
   EXPECT_THAT(AllOf(logger_),
@@ -304,12 +306,12 @@ TEST_P(MonitoredBoundTest, LostWorkerDoesNotDelayNextChief) {
   const Clock& clock = cluster_.scheduler().clock();
   for (const bool is_first : {true, false}) {
     Model model;
-    LostWorker lost(model);
+    OtherWorker lost(model, "zmq://lost:1#1");
     RecordingLogger logger;
     ASSERT_OK_AND_ASSIGN(
         const auto session,
         MonitoredTrainingSession(model.root, Options(0, logger)));
-    if (is_first) lost.Begin(*session);
+    if (is_first) lost.Say(*session, OtherWorker::State::kTraining);
     EndInput(*session);
     const absl::Time ended = clock.Now();
     ASSERT_OK(session->Close());
@@ -461,11 +463,11 @@ TEST_P(MonitoredBoundTest, ChiefWaitsUntilDelayedWorkersHaveBegun) {
 
 TEST_P(MonitoredBoundTest, ChiefEndsSoonAfterALossDuringTraining) {
   Model model;
-  LostWorker lost(model);
+  OtherWorker lost(model, "zmq://lost:1#1");
   ASSERT_OK_AND_ASSIGN(
       const auto session,
       MonitoredTrainingSession(model.root, Options(0, logger_)));
-  lost.Begin(*session);
+  lost.Say(*session, OtherWorker::State::kTraining);
   Scheduler& scheduler = cluster_.scheduler();
   scheduler.NewEvent()->WaitUntil(scheduler.clock().Now() + absl::Minutes(1));
   EndInput(*session);
@@ -998,12 +1000,10 @@ TEST_P(FailingSavesTest, ChiefWaitsWhileStepAdvances) {
 // Reads of the global step take longer than calls to the cluster may.
 TEST_P(FailingSavesTest, StalledServerKeepsWaitForWorkers) {
   Model model;
-  train::TrainingMembers worker("training_members", "zmq://other:1#1");
-  ASSERT_OK(worker.AddNodes(model.root, model.step.handle()));
+  OtherWorker worker(model, "zmq://other:1#1");
   const auto session = Start(model, false, absl::Seconds(5));
   ASSERT_NE(session, nullptr);
-  ASSERT_OK(worker.Say(*session->raw_session(),
-                       train::TrainingMembers::State::kTraining));
+  worker.Say(*session, OtherWorker::State::kTraining);
   Run(*session, model, 3);
   SimulatedScheduler& scheduler = cluster_.scheduler();
   SimulatedScheduler::Part& server = cluster_.pools("ps", 0);
@@ -1084,13 +1084,11 @@ TEST_P(FailingSavesTest, LossWithoutLostStepsAfterInputIsNoError) {
 // Later checkpoints already contain the values that the worker left behind.
 TEST_P(FailingSavesTest, WorkerFailureBeforeASaveAllowsLaterSaves) {
   Model model;
-  train::TrainingMembers worker("training_members", "zmq://other:1#1");
-  ASSERT_OK(worker.AddNodes(model.root, model.step.handle()));
+  OtherWorker worker(model, "zmq://other:1#1");
   const auto chief = Start(model, false);
   ASSERT_NE(chief, nullptr);
   Run(*chief, model, 1);
-  ASSERT_OK(worker.Say(*chief->raw_session(),
-                       train::TrainingMembers::State::kFailed));
+  worker.Say(*chief, OtherWorker::State::kFailed);
   Run(*chief, model, 2);
   EXPECT_OK(files_.FileExists("/job/model.ckpt-2.index"));
   EndInput(*chief);
@@ -1100,13 +1098,11 @@ TEST_P(FailingSavesTest, WorkerFailureBeforeASaveAllowsLaterSaves) {
 
 TEST_P(FailingSavesTest, WorkerFailureAfterLastSavePreventsSaves) {
   Model model;
-  train::TrainingMembers worker("training_members", "zmq://other:1#1");
-  ASSERT_OK(worker.AddNodes(model.root, model.step.handle()));
+  OtherWorker worker(model, "zmq://other:1#1");
   const auto chief = Start(model, false);
   ASSERT_NE(chief, nullptr);
   Run(*chief, model, 3);
-  ASSERT_OK(worker.Say(*chief->raw_session(),
-                       train::TrainingMembers::State::kFailed));
+  worker.Say(*chief, OtherWorker::State::kFailed);
   EndInput(*chief);
   EXPECT_THAT(chief->Close(),
               StatusIs(absl::StatusCode::kFailedPrecondition,
