@@ -156,7 +156,7 @@ absl::Status MonitoredSession::EnsureSession() {
       CompareItsStep();
       return absl::OkStatus();
     }
-    if (!options_.recovery.should_recover || !IsSessionLost(made.status())) {
+    if (!MayRecover(made.status())) {
       return made.status();
     }
     logger_->Warning(absl::StrCat(
@@ -180,7 +180,7 @@ absl::Status MonitoredSession::WithSession(
     RETURN_IF_ERROR(EnsureSession());
     absl::Status status = use(*live_);
     if (status.ok()) RunHasSucceeded();
-    if (!options_.recovery.should_recover || !IsSessionLost(status)) {
+    if (!MayRecover(status)) {
       return status;
     }
     DropSession(status);
@@ -228,9 +228,9 @@ void MonitoredSession::RunHasSucceeded() {
 std::optional<int64_t> MonitoredSession::ReadStep() {
   if (!global_step_) return std::nullopt;
   const auto fetched = live_->session().Run(
-      {}, std::vector<Output>{global_step_}, {}, {.timeout = kStepReadTimeout});
+      {}, global_step_, RunOptions{.timeout = kStepReadTimeout});
   if (!fetched.ok()) return std::nullopt;
-  return GlobalStepValue((*fetched)[0]);
+  return GlobalStepValue(*fetched);
 }
 
 void MonitoredSession::CompareItsStep() {
@@ -294,7 +294,7 @@ bool MonitoredSession::ShouldStop() {
   if (is_closed_ || input_has_ended_ || IsStopRequested()) return true;
   if (live_ == nullptr) return !last_run_.ok() || !given_up_.ok();
   const absl::Status error = live_->coordinator().requested_error();
-  if (!options_.recovery.should_recover || !IsSessionLost(error)) {
+  if (!MayRecover(error)) {
     return live_->ShouldStop();
   }
   const auto in_use = UseIt();
@@ -491,7 +491,7 @@ absl::StatusOr<bool> MonitoredSession::AskWhetherOthersTrain() {
 bool MonitoredSession::HasThreadFailed() const {
   const absl::Status error = live_->coordinator().requested_error();
   if (error.ok() || absl::IsOutOfRange(error)) return false;
-  return !options_.recovery.should_recover || !IsSessionLost(error);
+  return !MayRecover(error);
 }
 
 // After a stop request it does not wait, but checks once whether others still
@@ -511,8 +511,7 @@ absl::Status MonitoredSession::AwaitOthers() {
     } else if (is_asked_to_leave && IsSessionLost(train_on.status())) {
       leaves_others_ = true;    // others may be training
       return absl::OkStatus();  // hooks retry their end
-    } else if (!options_.recovery.should_recover ||
-               !IsSessionLost(train_on.status())) {
+    } else if (!MayRecover(train_on.status())) {
       return train_on.status();
     } else {
       // Others wait for the chief to restore their variables.
@@ -583,7 +582,7 @@ absl::Status MonitoredSession::Close(absl::Status status) {
   const absl::Status ended = live_->Close(options_.stop_grace_period, *logger_);
   Release(std::exchange(live_, nullptr));
   if (!status.ok() || absl::IsOutOfRange(ended)) return status;
-  if (!options_.recovery.should_recover || !IsSessionLost(ended)) return ended;
+  if (!MayRecover(ended)) return ended;
   // Losses of a thread do not matter any more: all hooks have ended.
   logger_->Warning(
       absl::StrCat("A thread failed while training ended: ", ended.ToString()));
