@@ -1,8 +1,8 @@
-// object_store: one large file to an object store and back, written in chunks
-// of 1 MiB like a save, and read in chunks of 8 MiB like a restore. The
-// environment provides endpoint and credentials
-// (docs/operations/object_stores.md); object_store.py runs this beside curl
-// against its own server.
+// object_store measures how long it takes to write one large file to an object
+// store and to read it back. Like a save, it writes chunks of 1 MiB; like a
+// restore, it reads chunks of 8 MiB. The environment provides endpoint and
+// credentials (docs/operations/object_stores.md); object_store.py runs this
+// beside curl against its own server.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Join waits for the parts of an operation without holding a thread. It counts
-// the parts, keeps the error to report, and tells the caller of the last
+// the parts, keeps the error to report, and notifies the caller of the last
 // EndPart that it is the last. JoinCalls wraps a Join in a callback shared by
 // several asynchronous calls.
 //

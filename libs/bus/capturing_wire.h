@@ -58,7 +58,7 @@ class CapturingWire : public Wire {
   const Sink sink_;
   const Options options_;
   absl::Mutex mutex_;
-  // One for each pair of events and lane that was ever used.
+  // One for each pair of events and channel that was ever used.
   absl::flat_hash_map<std::pair<WireEvents*, Lane>,
                       std::unique_ptr<CapturingEvents>>
       events_ ABSL_GUARDED_BY(mutex_);

@@ -1,5 +1,6 @@
 // ClientConnection is one attempt of a Channel to connect, and the resulting
-// connection. It dials, sends HELLO, and dials the bulk lane when it is needed.
+// connection. It dials, sends HELLO, and dials the bulk channel when it is
+// needed.
 //
 // Threads: all methods may be called from any thread. The owner is called
 // without a lock held.

@@ -1,4 +1,4 @@
-// Connection exchanges whole messages over both lanes between two processes
+// Connection exchanges whole messages over both channels between two processes
 // after their handshake. Channel and Endpoint build on it and interpret the
 // messages.
 //
@@ -50,7 +50,7 @@ struct ConnectionOptions {
   std::shared_ptr<OpenCount> incoming_for_steps;
   // Frees the memory of dropped attachments; never null.
   std::shared_ptr<Reclaimer> reclaimer;
-  // Called when the bulk lane is needed and not attached; possibly more than
+  // Called when the bulk channel is needed and not attached; possibly more than
   // once.
   absl::AnyInvocable<void()> need_bulk = [] {};
 };
@@ -75,10 +75,10 @@ class Connection {
 
   using Deliver = absl::FunctionRef<absl::Status(Incoming)>;
   using IsWanted = absl::FunctionRef<bool(const Envelope&)>;
-  // Receives a message of the control lane. Calls `is_wanted` before it
+  // Receives a message of the control channel. Calls `is_wanted` before it
   // allocates memory for large attachments.
   absl::Status Receive(Frames frames, IsWanted is_wanted, Deliver deliver);
-  // Receives a message of the bulk lane.
+  // Receives a message of the bulk channel.
   absl::Status ReceiveBulk(const Frames& frames, Deliver deliver);
 
   void AttachBulk(ConnectionId bulk);

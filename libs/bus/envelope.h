@@ -65,7 +65,7 @@ absl::Status BadMessage(absl::string_view what);
 
 Blob EncodeEnvelope(const Envelope& envelope);
 
-// A message of the control lane: [envelope] [body] [small attachments].
+// A message of the control channel: [envelope] [body] [small attachments].
 struct ControlMessage {
   Envelope envelope;
   Blob body;  // empty if there is none
@@ -87,7 +87,7 @@ struct ChunkInfo {
 
 Blob EncodeChunkHeader(const ChunkInfo& chunk);
 
-// A message of the bulk lane: [header] [bytes], or [header] alone.
+// A message of the bulk channel: [header] [bytes], or [header] alone.
 struct Chunk {
   ChunkInfo info;
   bool alone = false;

@@ -63,8 +63,9 @@ class Heartbeat {
 
  private:
   // An answer that is missing after this many ticks will not arrive. The number
-  // is large because the answer queues behind all other messages of its lane,
-  // at both ends; ZeroMQ detects a process that is stopped or cut off sooner.
+  // is large because the answer queues behind all other messages of its
+  // channel, at both ends; ZeroMQ detects a process that is stopped or cut off
+  // sooner.
   static constexpr int kTicksToAnswer = 9;
 
   absl::Time Now() const;

@@ -1,6 +1,7 @@
 // IncomingStreams receives the large attachments of one connection. Chunks
-// arrive on the bulk lane, the messages that name their streams on the control
-// lane, in either order; a message is complete when all its streams are.
+// arrive on the bulk channel, the messages that name their streams on the
+// control channel, in either order; a message is complete when all its streams
+// are.
 //
 // Memory for a stream is reserved when its first chunk arrives. If there is no
 // memory, the stream's chunks are dropped one by one, and its message gets an

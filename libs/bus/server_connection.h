@@ -149,7 +149,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   size_t num_reserved_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t reserved_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   // The latest cancelled calls that were unknown when cancelled: a call whose
-  // last bytes arrive on the bulk lane may still appear.
+  // last bytes arrive on the bulk channel may still appear.
   Ended<uint64_t> cancelled_ ABSL_GUARDED_BY(mutex_){kCancelledRemembered};
   // The number of handlers of requests on the pool, plus one while the handler
   // has not been notified of the disconnect.

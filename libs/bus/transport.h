@@ -13,8 +13,8 @@
 //   Channel redials with jittered backoff and sends HELLO again; each HELLO is
 //   a new connection for the other end.
 // - Bulk. Attachments of at least `inline_bytes` are sent in chunks of 1 MiB on
-//   a separate lane, round robin, within the credit of the receiver; some of a
-//   medium size (`medium_bytes`) are sent with their message all the same.
+//   a separate channel, round robin, within the credit of the receiver; some of
+//   a medium size (`medium_bytes`) are sent with their message all the same.
 //   Memory for streamed attachments is reserved before they arrive, within
 //   quotas; if there is none, the message arrives with an error instead of
 //   attachments.
@@ -32,9 +32,9 @@
 // on the reading thread, where they must return within 20 us; control requests
 // (Handler::IsControlMessage), disconnects and the ends of failed calls on the
 // control pool; all others on the compute pool. Callbacks of each connection
-// and lane run one at a time, with these exceptions: requests and replies that
-// are not fast, which go to the compute pool in order and are handled there
-// concurrently; control requests; and the ends of failed calls.
+// and channel run one at a time, with these exceptions: requests and replies
+// that are not fast, which go to the compute pool in order and are handled
+// there concurrently; control requests; and the ends of failed calls.
 #ifndef WEFT_LIBS_BUS_TRANSPORT_H_
 #define WEFT_LIBS_BUS_TRANSPORT_H_
 
@@ -169,7 +169,7 @@ struct TransportOptions {
   size_t inline_bytes = 64 << 10;
   // Larger ones, up to this size, are also sent with their message while at
   // most `medium_window` of them are in flight on one connection and direction:
-  // then no thread of the other lane must be woken, at either end, and small
+  // then no thread of the other channel must be woken, at either end, and small
   // messages wait for at most the window. 0: none.
   uint64_t medium_bytes = 512 << 10;
   uint64_t medium_window = 1 << 20;

@@ -11,9 +11,9 @@
 // Threads: all methods may be called from any thread, also from events, and do
 // not block, except for Close, which waits for a running event, and Lead, which
 // reads. Events of one connection are serialized; those of different
-// connections may be concurrent. Each lane of a Wire has one reader, the thread
-// of its events, so that neither waits for the other; events must return soon
-// (control: 20 us, bulk: a copy of the message).
+// connections may be concurrent. Each channel of a Wire has one reader, the
+// thread of its events, so that neither waits for the other; events must return
+// soon (control: 20 us, bulk: a copy of the message).
 #ifndef WEFT_LIBS_BUS_WIRE_H_
 #define WEFT_LIBS_BUS_WIRE_H_
 
@@ -93,17 +93,17 @@ class Wire {
   // Ends the connection; unsent messages may be lost. When it returns, no event
   // of the connection runs or will run, with two exceptions. From an event of
   // the connection itself it returns at once. From any other event it does not
-  // wait either (two lanes that close each other's connections would wait
-  // forever): an event of the other lane may still be running. Unknown ids are
-  // ignored.
+  // wait either (two channels that close each other's connections would wait
+  // forever): an event of the other channel may still be running. Unknown ids
+  // are ignored.
   virtual void Close(ConnectionId connection) = 0;
 
-  // For a thread that only waits for an event of the control lane: it delivers
-  // the lane's events itself, in place of the Wire's control thread, until
-  // `done()`, which is evaluated between events. That saves a thread switch.
-  // Returns false at once if this is not possible: the Wire listens, another
-  // thread leads, or several threads wait alternately. Must not be called from
-  // an event.
+  // For a thread that only waits for an event of the control channel: it
+  // delivers the channel's events itself, in place of the Wire's control
+  // thread, until `done()`, which is evaluated between events. That saves a
+  // thread switch. Returns false at once if this is not possible: the Wire
+  // listens, another thread leads, or several threads wait alternately. Must
+  // not be called from an event.
   virtual bool Lead(absl::FunctionRef<bool()> /*done*/) { return false; }
   // The result of `done()` may have changed without an event. Any thread.
   virtual void WakeLeader() {}

@@ -1,4 +1,4 @@
-// The devices of a task that work in host memory: CPUs, and emulated GPUs,
+// The devices of a task that work in host memory: CPUs, and host GPUs,
 // which have the type GPU, so that placement can be tested without the
 // hardware; kernels/host_gpu_kernels.h provides their kernels.
 #ifndef WEFT_LIBS_DEVICE_LOCAL_DEVICES_H_

@@ -1,5 +1,5 @@
 // The ops and types for which Weft has its own CUDA kernels. The list repeats
-// the registrations of libs/kernels/cuda, so that emulated GPUs support the
+// the registrations of libs/kernels/cuda, so that host GPUs support the
 // same ops even if CUDA kernels were not built. cuda_platform_test compares it
 // with the registry, and prints the right list if they differ.
 #ifndef WEFT_LIBS_KERNELS_CUDA_KERNEL_TYPES_H_

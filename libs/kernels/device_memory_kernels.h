@@ -16,8 +16,8 @@ using DeviceKernelMaker = std::function<KernelFactory(
 
 // Registers these kernels for "GPU", based on the "CPU" kernels in `registry`
 // so far, for ops and types that have no "GPU" kernel. `make` is called first
-// for the ops that have CUDA kernels (cuda_kernel_types.h), so that an emulated
-// GPU supports the same ops; null: no GPU is emulated.
+// for the ops that have CUDA kernels (cuda_kernel_types.h), so that a simulated
+// GPU supports the same ops; null: no GPU is simulated.
 void RegisterDeviceMemoryKernels(KernelRegistry& registry,
                                  const DeviceKernelMaker& make = nullptr);
 

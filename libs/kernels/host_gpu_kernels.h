@@ -1,6 +1,5 @@
-// Kernels of emulated GPUs in host memory: the CPU kernels of the ops and types
-// that TensorFlow or Weft runs on GPUs, so that placement matches real
-// hardware.
+// Kernels of host GPUs: the CPU kernels of the ops and types that TensorFlow or
+// Weft runs on GPUs, so that placement matches real hardware.
 #ifndef WEFT_LIBS_KERNELS_HOST_GPU_KERNELS_H_
 #define WEFT_LIBS_KERNELS_HOST_GPU_KERNELS_H_
 

@@ -97,7 +97,7 @@ TEST_F(KernelRegistryTest, ListIsSortedByOp) {
                                            "Square", "Square", "VariableV2"}));
 }
 
-TEST_F(KernelRegistryTest, EmulatedGpusRunTensorFlowGpuOps) {
+TEST_F(KernelRegistryTest, HostGpusRunTensorFlowGpuOps) {
   RegisterHostGpuKernels(registry_);
   const std::vector<std::string> both = {"CPU", "GPU"};
   const std::vector<std::string> cpu = {"CPU"};

@@ -9,7 +9,7 @@
 
 namespace weft {
 
-// All kernels, for CPUs and for emulated GPUs. A constant, like StandardOps():
+// All kernels, for CPUs and for host GPUs. A constant, like StandardOps():
 // it is created once and shared by all processes of a program.
 std::shared_ptr<const KernelRegistry> StandardKernels();
 

@@ -66,7 +66,8 @@ TEST_F(StepGateTest, WaitingStepsBeginWhenTheLastHoldEnds) {
   EXPECT_TRUE(gate_.IsIdle());
 }
 
-// A caller that waits for the steps to end is also told of the end of the hold.
+// A caller that waits for the steps to end is also notified of the end of the
+// hold.
 TEST_F(StepGateTest, ReleaseBeforeTheHoldIsDoneIsReported) {
   Call(gate_.Add(kSave, {3}, {10}, Say("quiet")));
   Call(gate_.Remove(kOtherSave));

@@ -84,8 +84,8 @@ void WriterHold::HoldMasters(Done begun) {
     if (worker == nullptr) {
       done(absl::FailedPreconditionError(absl::StrCat(
           task,
-          " runs steps that write the variables, and is no task of this "
-          "cluster: they can't be held. Check the cluster spec.")));
+          " runs steps that write the variables but is not a task of this "
+          "cluster, so its steps cannot be held. Check the cluster spec.")));
       continue;
     }
     if (writers.size() > protocol::Worker::kMaxWriters) {

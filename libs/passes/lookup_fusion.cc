@@ -396,7 +396,7 @@ class LookupFusion : private NodeFusion {
   }
 
   FlatHashSet<const Node*> ids_;  // nodes replaced by a _UniqueRowIds
-  // By the _UniqueRowIds whose ids they use.
+  // Keyed by the _UniqueRowIds node whose ids the combinations use.
   FlatHashMap<const Node*, std::vector<Combination>> combinations_;
 };
 

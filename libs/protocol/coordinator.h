@@ -80,9 +80,9 @@ struct JoinRequest {
   bool reports_later = false;
   // As sent by an earlier coordinator; empty: unknown.
   std::string cluster_uuid;
-  // The tasks that have left, as an earlier coordinator sent them or was told
-  // by this task: a restarted coordinator does not wait for them. The task
-  // already knows of finished jobs that consist of these alone.
+  // The tasks that have left, as an earlier coordinator sent them or as this
+  // task reported them to it: a restarted coordinator does not wait for them.
+  // The task already knows of finished jobs that consist of these alone.
   std::vector<LeftTask> left;
 };
 
@@ -106,8 +106,8 @@ struct HeartbeatRequest {
   TaskReport report;
   // From the last reply of this coordinator; 0: there was none.
   uint64_t left_version = 0;
-  // The tasks that have left, as they have told the sender, since its last
-  // answered request.
+  // The tasks that have left, as they have reported to the sender, since its
+  // last answered request.
   std::vector<LeftTask> left;
 };
 

@@ -40,9 +40,9 @@ struct SessionConfig {
   // tasks are waited for. Empty: all.
   std::vector<std::string> device_filters;
   GraphOptions graph_options;
-  // The client saves and closes the session when it is told to stop. Draining
-  // tasks continue to run its steps until then, or until their drain time is
-  // over.
+  // The client saves and closes the session when it is asked to stop.
+  // Draining tasks continue to run its steps until then, or until their drain
+  // time is over.
   bool is_monitored = false;
 };
 

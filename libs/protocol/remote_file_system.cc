@@ -410,8 +410,7 @@ absl::StatusOr<std::vector<std::string>> RemoteFileSystem::ListDirectory(
       if (!is_next || !IsNameInDirectory(name)) {
         return absl::InternalError(absl::StrCat(
             caller_->NameOf(path), ": its task lists '", absl::CHexEscape(name),
-            is_next ? "', which is not a name"
-                    : "' after names that follow it"));
+            is_next ? "', which is not a name" : "', which is out of order"));
       }
       names.push_back(std::move(name));
     }

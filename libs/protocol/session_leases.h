@@ -33,7 +33,7 @@ class SessionLeases {
  public:
   using Expire = absl::AnyInvocable<void(uint64_t session)>;
 
-  // Long enough to redial a connection that was cut. A chief that was told to
+  // Long enough to redial a connection that was cut. A chief that was asked to
   // stop tries to save for half of it (docs/operations/stopping.md).
   static constexpr absl::Duration kDrainLease = absl::Seconds(2);
 

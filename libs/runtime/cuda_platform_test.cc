@@ -156,7 +156,7 @@ bool WasBuilt() {
   return !registry.List().empty();
 }
 
-// Emulated GPUs use the written list.
+// Host GPUs and fake devices use the written list.
 TEST(CudaKernelsTest, MatchTheListedKernels) {
   if (!WasBuilt()) return;
   KernelRegistry registry;
@@ -178,7 +178,7 @@ TEST(CudaKernelsTest, MatchTheListedKernels) {
 }
 
 // So a plan made without CUDA GPUs fits them.
-TEST_F(CudaPlatformTest, EmulatedGpusSupportTheSameTypes) {
+TEST_F(CudaPlatformTest, FakeDevicesSupportTheSameTypes) {
   if (!WasBuilt()) return;
   KernelRegistry played;
   RegisterStandardKernels(played);

@@ -64,8 +64,8 @@ struct ProcessOptions {
   // The functions of this program that graphs call, in all of its tasks
   // (docs/user/client_functions.md).
   ClientFunctions client_functions;
-  // The GPUs of its tasks. Null: emulated GPUs in host memory, for testing
-  // placement (libs/kernels/host_gpu_kernels.h).
+  // The GPUs of its tasks. Null: host GPUs, for testing placement
+  // (libs/kernels/host_gpu_kernels.h).
   std::shared_ptr<const GpuPlatform> gpu_platform;
   // Whether freed memory is kept for the next message, once there is a
   // transport (bus::TuneHeapForBulk): this affects the whole operating-system

@@ -166,7 +166,8 @@ void RunningStep::Finish() {
   cancellation_token_ = 0;
   absl::Status status = join_.TakeError();
   if (status.ok() && exchange_ != nullptr) SendTheRest();
-  // For example because a value could not be sent: its receiver must be told.
+  // For example because a value could not be sent: the receiver must be
+  // notified.
   if (status.ok() && cancellation_->IsCancelled()) {
     status = cancellation_->status();
   }

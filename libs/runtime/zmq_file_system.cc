@@ -124,7 +124,8 @@ absl::StatusOr<std::shared_ptr<FileSystem>> ZmqFileSystem::At(
         if (ended == nullptr) {
           return absl::ResourceExhaustedError(
               absl::StrCat(target, ": files are open at ", connections_.size(),
-                           " checkpoint writers, which is the limit"));
+                           " checkpoint writers, which is the limit. Close "
+                           "files at one of them first"));
         }
       }
       it = connections_.emplace(target, Connection{Connect(writer)}).first;

@@ -91,9 +91,9 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   void OnLost();
   bool joined() const;
   // A process of a task has announced its end; or another one, or the same, has
-  // connected. The next heartbeat or report tells the coordinator of a task
-  // that has left; a Join tells the next coordinator of those that an earlier
-  // one knew.
+  // connected. A task that has left is reported to the coordinator with the
+  // next heartbeat or report; a Join reports to the next coordinator those that
+  // an earlier one knew.
   void NoteLeft(const std::string& task, uint64_t incarnation);
   void NoteBack(const std::string& task);
   // Whether the coordinator, or a NoteLeft, has reported that.

@@ -13,8 +13,9 @@ ABSL_FLAG(int, max_requests_per_peer, weft::Quotas().max_requests_per_peer,
           "Unanswered requests that one connection may have");
 ABSL_FLAG(
     int, max_requests_per_client, weft::Quotas().max_requests_per_client,
-    "Unanswered requests that one client's connection may have; must be lower "
-    "than max_requests_per_peer of the tasks that its steps run on");
+    "Unanswered requests that one client may have, over all of its "
+    "connections; must be lower than max_requests_per_peer of the tasks that "
+    "its steps run on");
 ABSL_FLAG(int, max_connections, weft::Quotas().max_connections,
           "Connections of clients and other tasks that this task accepts");
 ABSL_FLAG(int64_t, max_fed_bytes_per_session,

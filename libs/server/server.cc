@@ -579,7 +579,7 @@ class Server::Impl : private PeerObserver,
 
   // A client with a monitored session may be a chief whose last save begins
   // when its step is over. If it writes nothing until a save would begin too
-  // late (it was not told to stop), it is waited for no longer. Other clients
+  // late (it was not asked to stop), it is waited for no longer. Other clients
   // are waited for while they write.
   void DrainFiles(absl::Duration drain) {
     file_server_->Drain();
@@ -1011,8 +1011,8 @@ absl::Status CheckGpus(const ServerOptions& options) {
   }
   if (options.host_gpus > 0 && has_platform) {
     return absl::InvalidArgumentError(
-        "host_gpus, which are emulated, must not be used with a Process with a "
-        "gpu_platform: ask for gpus.");
+        "host_gpus must not be used with a Process with a gpu_platform: ask "
+        "for gpus.");
   }
   return absl::OkStatus();
 }

@@ -50,7 +50,7 @@ class Task : private protocol::WorkerDirectory {
   explicit Task(TaskOptions options);
 
   // Never null. Other owners may hold them for longer than the task lives if
-  // they were told to refuse all work before its end (Master::Drain,
+  // they were asked to refuse all work before its end (Master::Drain,
   // TaskRuntime::Stop): what the options point to may be destroyed.
   const std::shared_ptr<TaskRuntime>& runtime() const { return runtime_; }
   const std::shared_ptr<Master>& master() const { return master_; }

@@ -30,8 +30,10 @@ ABSL_FLAG(int, cpus, 1, "CPU devices");
 ABSL_FLAG(int, gpus, 0,
           "Number of GPUs of this machine that are devices of the task: the "
           "first of those in CUDA_VISIBLE_DEVICES");
-ABSL_FLAG(int, host_gpus, 0,
-          "Number of emulated GPU devices in host memory, for tests");
+ABSL_FLAG(
+    int, host_gpus, 0,
+    "Number of host GPUs: GPU devices with CPU memory and CPU kernels, to "
+    "try placement");
 ABSL_FLAG(absl::Duration, drain, absl::Seconds(10),
           "How long running steps, monitored sessions and clients that write "
           "files may continue after SIGTERM or SIGINT");
@@ -56,7 +58,7 @@ ABSL_FLAG(absl::Duration, log_waits_after, absl::Seconds(5),
 namespace weft {
 namespace {
 
-// Sessions of a task without GPUs place nodes by the kernels of emulated GPUs
+// Sessions of a task without GPUs place nodes by the kernels of host GPUs
 // (docs/user/gpus.md).
 std::shared_ptr<const GpuPlatform> PlatformFromFlags() {
   if (absl::GetFlag(FLAGS_gpus) == 0) return nullptr;

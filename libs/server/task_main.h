@@ -7,7 +7,7 @@
 
 namespace weft {
 
-// Parses the flags (--help lists them) and runs the task until it is told to
+// Parses the flags (--help lists them) and runs the task until it is asked to
 // stop. Returns the exit code, as RunServer does. Must be called from main,
 // before any thread was started.
 int TaskMain(int argc, char** argv, const std::string& default_job);

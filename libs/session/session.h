@@ -67,7 +67,7 @@ struct SessionOptions {
   // Partial device names: only devices that match one are used, and only their
   // tasks are waited for. Empty: all.
   std::vector<std::string> device_filters;
-  // The program saves and closes the session when it is told to stop, as a
+  // The program saves and closes the session when it is asked to stop, as a
   // MonitoredSession does. Draining tasks continue to run its steps until then,
   // or until their drain time is over.
   bool is_monitored = false;

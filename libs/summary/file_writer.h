@@ -199,7 +199,7 @@ class FileWriter {
   bool close_asked_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t asked_ ABSL_GUARDED_BY(mutex_) = 0;  // number of the last request
   std::vector<Waiter> waiters_ ABSL_GUARDED_BY(mutex_);
-  absl::Status error_ ABSL_GUARDED_BY(mutex_);  // not told yet
+  absl::Status error_ ABSL_GUARDED_BY(mutex_);  // not reported yet
   size_t lost_events_ ABSL_GUARDED_BY(mutex_) = 0;
   // Set if lost events may have contained metadata.
   bool forget_tags_ ABSL_GUARDED_BY(mutex_) = false;

@@ -76,7 +76,8 @@ absl::StatusOr<std::pair<std::string, bool>> FindFile(
 
 absl::Status CheckSize(const std::string& path, uint64_t size) {
   if (size <= std::numeric_limits<int>::max()) return absl::OkStatus();
-  return CannotParse(path, "a SavedModel is no larger than 2 GiB.");
+  return CannotParse(
+      path, "the file is larger than 2 GiB, the limit for a SavedModel.");
 }
 
 // The graphs share their arena: a protobuf map on the heap is broken when it

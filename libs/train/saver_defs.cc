@@ -69,7 +69,7 @@ absl::StatusOr<std::vector<SaverDef>> CollectedSavers(const Scope& scope) {
     tf::SaverDef message;
     if (!message.ParseFromString(bytes)) {
       return absl::InvalidArgumentError(
-          "collection 'savers' contains an item that is no SaverDef");
+          "collection 'savers' contains an item that is not a SaverDef");
     }
     ASSIGN_OR_RETURN(SaverDef saver, ReadSaverDef(message));
     savers.push_back(std::move(saver));

@@ -1,4 +1,4 @@
-// IsVariableCollection tells which collections hold VariableDefs in a
+// IsVariableCollection returns which collections hold VariableDefs in a
 // MetaGraphDef; other collections hold names. Used by the export and import of
 // MetaGraphDefs.
 #ifndef WEFT_LIBS_TRAIN_VARIABLE_COLLECTIONS_H_

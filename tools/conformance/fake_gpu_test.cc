@@ -1,5 +1,5 @@
 // Replays every case in integration_tests/testdata/conformance with all
-// possible nodes on a GPU with its own memory, emulated by the host: wrong or
+// possible nodes on a GPU with its own memory, simulated on the host: wrong or
 // late copies change the values.
 #include <memory>
 #include <string>

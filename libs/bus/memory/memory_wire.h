@@ -88,7 +88,8 @@ class MemoryNetwork {
   void PartitionOneWay(const std::string& from, const std::string& to);
   void Heal(const std::string& a, const std::string& b);
 
-  // The number of open connections that `dialer` has dialed, over both lanes.
+  // The number of open connections that `dialer` has dialed, over both
+  // channels.
   int num_connections(const std::string& dialer, const std::string& to) const;
 
   class Core;  // of the implementation

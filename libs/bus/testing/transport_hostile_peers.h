@@ -64,7 +64,7 @@ class WirePeer {
   const ConnectionId connection;
 };
 
-// Neither lane is read: no credit is ever returned.
+// Neither channel is read: no credit is ever returned.
 TEST_P(TransportConformanceTest, UnsentBytesForAPeerAreLimited) {
   TransportOptions options;
   options.credit_bytes = 100'000;
@@ -106,7 +106,7 @@ TEST_P(TransportConformanceTest, UnsentBytesForAPeerAreLimited) {
                          [](const auto& bytes) { return !bytes.expired(); });
   };
   EXPECT_EQ(num_owed(), kFit);
-  // All answers arrive, because the control lane is not part of the limit.
+  // All answers arrive, because the control channel is not part of the limit.
   ASSERT_TRUE(peer.end.WaitForMessages(1 + kCalls));
   size_t errors = 0;
   for (const Frames& frames : peer.end.messages()) {
@@ -209,7 +209,7 @@ TEST_P(TransportConformanceTest, BadChunkDisconnectsOnlyItsSender) {
     bulk.Say({EncodeChunkHeader({0, welcome.bulk_token, 0})});
     for (const Frames& frames : bad[i]) bulk.Say(frames);
     EXPECT_TRUE(bulk.end.WaitForCloses(1)) << i;
-    // The two lanes are one connection.
+    // The two channels are one connection.
     EXPECT_TRUE(control.end.WaitForCloses(1)) << i;
   }
   EXPECT_OK(Call(NewMessage(kEcho, "", {Pattern(200'000, 1)})).Wait());

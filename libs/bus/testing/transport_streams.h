@@ -88,7 +88,7 @@ TEST_P(TransportConformanceTest, StreamsAreServedRoundRobin) {
   options.credit_bytes = 4 << 20;
   ASSERT_NO_FATAL_FAILURE(Connect(options));
   // Nothing is received before everything is in flight and all envelopes have
-  // arrived: they use the other lane, and a call after them is answered.
+  // arrived: they use the other channel, and a call after them is answered.
   const HeldLanding landing = HoldLanding();
   EXPECT_OK(channel_->Send(NewMessage(kNote, "large", {Pattern(24 << 20, 1)})));
   for (int i = 0; i < 20; ++i) {
@@ -225,7 +225,8 @@ TEST_P(TransportConformanceTest, StreamsOfAnAbortedStepAreNotKept) {
   push.step = {.master_incarnation = 11, .step = 1};
   ASSERT_OK(channel_->Send(std::move(push)));
   ASSERT_TRUE(landing.reserved->WaitUntil(Now() + kTestPatience));
-  // The message has arrived on the control lane before the request is answered.
+  // The message has arrived on the control channel before the request is
+  // answered.
   ASSERT_OK(Call(NewMessage(kEcho, "")).Wait());
   endpoint_->AbandonStep({.master_incarnation = 11, .step = 1});
   landing.land->Set();
@@ -256,7 +257,8 @@ TEST_P(TransportConformanceTest, AbandonStepSearchesOnlyWhereStepsStream) {
   push.step = {.master_incarnation = 11, .step = 1};
   ASSERT_OK(channel_->Send(std::move(push)));
   ASSERT_TRUE(landing.reserved->WaitUntil(Now() + kTestPatience));
-  // The message has arrived on the control lane before the request is answered.
+  // The message has arrived on the control channel before the request is
+  // answered.
   ASSERT_OK(Call(NewMessage(kEcho, "")).Wait());
   endpoint_->AbandonStep(aborted);
   EXPECT_EQ(searched.value(), 1u);

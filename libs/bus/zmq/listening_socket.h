@@ -12,7 +12,7 @@
 // holds: the system counts the received bytes. The last descriptors of the
 // process are not for connections (DescriptorReserve). Identities that a peer
 // chose itself are refused; those in libzmq's own format are recognized by
-// counting, because libzmq counts them up from one that Listen finds out.
+// their number: libzmq increments it from a start that Listen determines.
 #ifndef WEFT_LIBS_BUS_ZMQ_LISTENING_SOCKET_H_
 #define WEFT_LIBS_BUS_ZMQ_LISTENING_SOCKET_H_
 
@@ -82,7 +82,8 @@ class ListeningSocket : public PolledSocket {
   // Returns whether the message is that of AskForIdentity.
   bool LearnIdentity(RoutingId route, const Frames& frames)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns whether libzmq can have assigned it to the connection of `life`.
+  // Returns whether libzmq can have assigned `route` to the connection of
+  // `life`.
   bool IsGiven(RoutingId route, const Life& life)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Checks silent and flooding peers periodically.
@@ -129,7 +130,7 @@ class ListeningSocket : public PolledSocket {
   // Ended, but messages may still wait to be received.
   std::vector<Life> ending_ ABSL_GUARDED_BY(mutex_);
   int received_since_ending_ ABSL_GUARDED_BY(mutex_) = 0;
-  // A send found them gone; the monitor will report that, too.
+  // Connections that a send found closed; the monitor reports them as well.
   std::vector<ConnectionId> lost_ ABSL_GUARDED_BY(mutex_);
   std::vector<Life> to_cut_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<ConnectionId> stalled_ ABSL_GUARDED_BY(mutex_);

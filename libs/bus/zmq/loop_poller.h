@@ -17,7 +17,7 @@ namespace weft::bus {
 
 class LoopPoller {
  public:
-  // The tag of knocks.
+  // The tag that a wait returns for a knock.
   static constexpr uint64_t kKnockTag = 0;
   // The maximum number of tags that a wait returns; the next one returns the
   // others.

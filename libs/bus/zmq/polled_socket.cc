@@ -36,14 +36,14 @@ void SetLaneOptions(const LaneParts& parts, ZmqSocket& socket) {
 
 void SetCommonOptions(const ZmqWireOptions& options, ZmqSocket& socket) {
   // One socket, one connection: a lost one must not be replaced unnoticed.
-  // libzmq does not reconnect before the socket is closed. If it is told not to
-  // reconnect at all (-1), or to keep pipes only while there is a connection
+  // libzmq does not reconnect before the socket is closed. If reconnecting is
+  // turned off (-1), or pipes are kept only while there is a connection
   // (ZMQ_IMMEDIATE), it drops what was received before the connection ended and
   // was not read yet: a last reply, a goodbye.
   socket.Set(ZMQ_RECONNECT_IVL, Milliseconds(kNeverReconnects));
   socket.Set(ZMQ_HEARTBEAT_IVL, Milliseconds(options.heartbeat_interval));
   socket.Set(ZMQ_HEARTBEAT_TIMEOUT, Milliseconds(options.heartbeat_timeout));
-  // The timeout that the peer is told; libzmq wraps above 65 s.
+  // The timeout that is sent to the peer; libzmq wraps above 65 s.
   socket.Set(ZMQ_HEARTBEAT_TTL,
              std::min(60000, Milliseconds(options.heartbeat_timeout) * 5 / 3));
   socket.Set(ZMQ_HANDSHAKE_IVL, Milliseconds(options.handshake_timeout));

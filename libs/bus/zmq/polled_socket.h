@@ -32,7 +32,7 @@
 
 namespace weft::bus {
 
-// The state shared by the sockets of a lane; must outlive them.
+// The state shared by the sockets of a channel; must outlive them.
 struct LaneParts {
   const ZmqContext* context = nullptr;
   Scheduler* scheduler = nullptr;
@@ -63,7 +63,7 @@ class PolledSocket : public LoopMember,
 
   explicit PolledSocket(const LaneParts& parts) : parts_(parts) {}
 
-  // Opens the socket with the options of its lane and watches it.
+  // Opens the socket with the options of its channel and watches it.
   absl::Status OpenSocket(int type) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Must be called once the socket can be polled.
   void JoinLoop() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

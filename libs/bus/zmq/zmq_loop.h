@@ -1,4 +1,4 @@
-// ZmqLoop is one thread that serves the sockets of a lane. It sleeps until
+// ZmqLoop is one thread that serves the sockets of a channel. It sleeps until
 // libzmq signals one of them, or until it is woken.
 //
 // It polls for a while before it sleeps: most messages answer one that was just

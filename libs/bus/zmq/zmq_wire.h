@@ -1,10 +1,10 @@
 // ZmqWire is the Wire over ZeroMQ's sockets (TCP, ZMTP 3 without encryption).
 //
-// Threads: libzmq's two I/O threads, one per lane, and for each used lane one
-// closure of Pool::kOwnThread, which delivers its events; one more while a host
-// name is resolved. None of them is of the blocking pool, all of whose threads
-// may wait for answers that arrive here. Send hands the message to libzmq on
-// the calling thread, under the lock of its socket.
+// Threads: libzmq's two I/O threads, one per channel, and for each used channel
+// one closure of Pool::kOwnThread, which delivers its events; one more while a
+// host name is resolved. None of them is of the blocking pool, all of whose
+// threads may wait for answers that arrive here. Send hands the message to
+// libzmq on the calling thread, under the lock of its socket.
 //
 // Trust: any process that reaches the port may connect. libs/bus/README.md
 // describes what a hostile peer can and cannot do.
@@ -30,8 +30,8 @@ struct ZmqWireOptions {
   int max_queued_control = 4096;
   int max_queued_bulk = 1000;
   // The same for outgoing control messages, and then what may wait in the
-  // sender's memory for one connection and lane: beyond it the other end does
-  // not read, and is disconnected.
+  // sender's memory for one connection and channel: beyond it the other end
+  // does not read, and is disconnected.
   int max_unsent_control = 1000;
   uint64_t max_unsent_bytes = 64 << 20;
   // Undelivered bytes that one accepted connection may have brought: libzmq
@@ -56,8 +56,8 @@ struct ZmqWireOptions {
   absl::Duration connect_timeout = absl::Seconds(3);
   // Also for the first message after the handshake.
   absl::Duration handshake_timeout = absl::Seconds(5);
-  // How long the thread of the control lane polls for the next message before
-  // it sleeps (ZmqLoop). 0 if processor time matters more than latency.
+  // How long the thread of the control channel polls for the next message
+  // before it sleeps (ZmqLoop). 0 if processor time matters more than latency.
   absl::Duration busy_poll = absl::Microseconds(200);
   // How long sent bulk may continue to leave after a close.
   absl::Duration bulk_linger = absl::Seconds(1);

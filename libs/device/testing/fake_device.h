@@ -1,5 +1,5 @@
-// FakeDevice is a device with its own memory and streams, emulated by the host,
-// for tests of everything except kernels.
+// FakeDevice is a device with its own memory and streams, simulated on the
+// host, for tests of everything except kernels.
 //
 // Its memory is one arena that may be accessed only while a kernel or a copy of
 // the device runs: any other access ends the program (SIGSEGV). Copies do not

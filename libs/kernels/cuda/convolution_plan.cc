@@ -25,7 +25,7 @@ bool HasFewFilters(const cuda::WindowArgs& args) {
 }
 
 // One launch takes less time than the two or three of a product if each
-// thread's sum is short and there are not many.
+// thread's sum is short and there are few sums.
 bool IsSmall(ConvolutionPass pass, const cuda::WindowArgs& args, double sums) {
   constexpr int64_t kShort = 256;
   const int64_t taps = args.rows.size * args.columns.size;

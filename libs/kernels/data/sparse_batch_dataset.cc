@@ -91,7 +91,7 @@ class SparseBatchDataset : public UnaryDataset {
     }
 
    private:
-    // A batch without memory is dropped, like one with an error.
+    // A batch for which there is no memory is dropped, like one with an error.
     absl::Status Charge(ElementCharge& charge, const DatasetElement& element) {
       absl::Status status = charge.Add(element);
       if (!status.ok()) kept_.clear();

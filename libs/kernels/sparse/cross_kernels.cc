@@ -243,8 +243,8 @@ class SparseCrossKernel : public OpKernel {
     return columns;
   }
 
-  // Returns whether there is one combination per row, as for features that all
-  // examples have once; and of numbers.
+  // Returns whether each row has one combination (each example has each feature
+  // once) and the combinations are written as numbers.
   static bool MayCrossInOrder(const OpKernelContext& context,
                               const std::vector<CrossColumn>& columns) {
     return !columns.empty() && context.output_type(1) == DT_INT64 &&

@@ -32,8 +32,8 @@ std::optional<std::vector<int32_t>> LastAxisPermutation(const Scope& scope,
   if (!scope.ok() || !x) return std::nullopt;
   if (axis == -1) return std::vector<int32_t>();
   if (!x.shape().has_rank()) {
-    Fail(scope, absl::StrCat("axis ", axis, " of '", x.name(),
-                             "', of unknown rank, must be -1"));
+    Fail(scope, absl::StrCat("axis must be -1 because the rank of '", x.name(),
+                             "' is unknown, but is ", axis));
     return std::nullopt;
   }
   const int rank = x.shape().rank();
