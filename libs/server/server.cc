@@ -21,6 +21,7 @@
 #include "libs/base/limited_log.h"
 #include "libs/base/logging.h"
 #include "libs/base/status.h"
+#include "libs/base/sync_call.h"
 #include "libs/base/thread_scheduler.h"
 #include "libs/bus/address.h"
 #include "libs/bus/learned_uuid.h"
@@ -657,23 +658,13 @@ class Server::Impl : private PeerObserver,
   // joined this coordinator. Excludes tasks that have left or were lost.
   using Peers = std::map<std::string, uint64_t>;
   absl::StatusOr<Peers> AskForPeers(absl::Time deadline) {
-    struct Asked {
-      std::unique_ptr<Event> has_come;
-      absl::StatusOr<protocol::ClusterStatus> status;
-    };
-    Scheduler& scheduler = process_.scheduler();
-    const auto asked = std::make_shared<Asked>();
-    asked->has_come = scheduler.NewEvent();
-    route_->GetCluster({}, deadline,
-                       [asked](absl::StatusOr<protocol::ClusterStatus> status) {
-                         asked->status = std::move(status);
-                         asked->has_come->Set();
-                       });
-    asked->has_come->Wait();
-    RETURN_IF_ERROR(asked->status.status());
+    SyncCall<absl::StatusOr<protocol::ClusterStatus>> call(
+        process_.scheduler());
+    route_->GetCluster({}, deadline, call.Done());
+    ASSIGN_OR_RETURN(const protocol::ClusterStatus cluster, call.Wait());
     Peers peers;
     const std::string job = absl::StrCat("/job:", options_.job_name, "/");
-    for (const protocol::TaskStatus& one : asked->status->tasks) {
+    for (const protocol::TaskStatus& one : cluster.tasks) {
       const bool may_end = one.state == protocol::TaskState::kAlive ||
                            one.state == protocol::TaskState::kExpected;
       if (may_end && one.task != task_ && absl::StartsWith(one.task, job)) {
