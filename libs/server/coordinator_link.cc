@@ -217,15 +217,15 @@ void CoordinatorLink::Refused(const absl::Status& why) {
 }
 
 void CoordinatorLink::JoinLater(absl::Duration pause) {
-  After(State::kJoining, Pool::kControl, pause, &CoordinatorLink::Join);
+  After(State::kJoining, pause, &CoordinatorLink::Join);
 }
 
 void CoordinatorLink::BeatLater(absl::Duration delay) {
   if (delay == absl::InfiniteDuration()) return;
-  After(State::kJoined, Pool::kControl, delay, &CoordinatorLink::Beat);
+  After(State::kJoined, delay, &CoordinatorLink::Beat);
 }
 
-void CoordinatorLink::After(State state, Pool pool, absl::Duration delay,
+void CoordinatorLink::After(State state, absl::Duration delay,
                             void (CoordinatorLink::*method)()) {
   absl::MutexLock lock(&mutex_);
   // If another thread has changed the state meanwhile, it has started a
@@ -234,7 +234,7 @@ void CoordinatorLink::After(State state, Pool pool, absl::Duration delay,
   // Only one sequence of calls at a time.
   if (timer_ != 0) options_.scheduler->CancelTimer(timer_);
   timer_ = options_.scheduler->ScheduleAt(
-      pool, options_.scheduler->clock().Now() + delay,
+      Pool::kControl, options_.scheduler->clock().Now() + delay,
       [self = shared_from_this(), method] { (self.get()->*method)(); });
 }
 

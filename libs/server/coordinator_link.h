@@ -144,9 +144,9 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   std::vector<protocol::LeftTask> TakeLeft(
       const protocol::HeartbeatReply& reply) ABSL_LOCKS_EXCLUDED(mutex_);
   void JoinLater(absl::Duration pause);
-  // Runs `method` on `pool` after `delay`, replacing the previously scheduled
-  // method; has no effect if the link is in another state by now.
-  void After(State state, Pool pool, absl::Duration delay,
+  // Runs `method` on the control pool after `delay`, replacing the previously
+  // scheduled method; has no effect if the link is in another state by now.
+  void After(State state, absl::Duration delay,
              void (CoordinatorLink::*method)());
   bool HasJoined() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return coordinator_ != 0;
