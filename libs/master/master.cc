@@ -124,7 +124,6 @@ void Master::End(const absl::Status& cause) {
 }
 
 void Master::Drain(absl::Time deadline) {
-  draining_.store(true, std::memory_order_release);
   drain_.Cancel(ShuttingDown());
   // No client can continue with them.
   for (const auto& session : Sessions()) {
@@ -142,8 +141,7 @@ absl::StatusOr<OpenCalls::CallPtr> Master::BeginCall(Cancellation* client) {
 }
 
 absl::Status Master::CheckNotDraining() const {
-  if (!draining_.load(std::memory_order_acquire)) return absl::OkStatus();
-  return ShuttingDown();
+  return drain_.IsCancelled() ? ShuttingDown() : absl::OkStatus();
 }
 
 absl::Status Master::CheckServes(const MasterSession& session) const {

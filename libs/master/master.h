@@ -10,7 +10,6 @@
 #ifndef WEFT_LIBS_MASTER_MASTER_H_
 #define WEFT_LIBS_MASTER_MASTER_H_
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -192,8 +191,8 @@ class Master : public protocol::Master,
   const std::shared_ptr<Reclaimer> reclaimer_;
   StepCounter steps_;
   const std::shared_ptr<StepWatch> watch_;
-  std::atomic<bool> draining_{false};
-  // Cancelled when draining_ is set: ends waits for tasks and the coordinator.
+  // Cancelled by Drain: refuses calls, and ends waits for tasks and the
+  // coordinator.
   Cancellation drain_;
   OpenCalls calls_;     // of no session: resets, ends of sessions
   InFlight monitored_;  // open monitored sessions
