@@ -47,13 +47,12 @@ void CloseIfOpen(int& descriptor) {
 }  // namespace
 
 DescriptorReserve::DescriptorReserve(Scheduler& scheduler, Logger* logger)
-    : scheduler_(scheduler), logger_(logger) {
+    : scheduler_(scheduler), log_(scheduler, logger) {
   absl::MutexLock lock(&mutex_);
   Hold();
 }
 
 DescriptorReserve::~DescriptorReserve() {
-  (void)logging_.WaitUntilNone(scheduler_, absl::InfiniteFuture());
   absl::MutexLock lock(&mutex_);
   CloseIfOpen(spare_);
   CloseIfOpen(copy_);
@@ -150,7 +149,7 @@ void DescriptorReserve::NoteShortage(int64_t refused) {
   if (is_short_ || now - reported_ < kReportInterval) return;
   is_short_ = true;
   reported_ = now;
-  LogSoon(
+  log_.Log(
       Severity::kWarning,
       absl::StrCat(
           "Nearly all of the ", Limit(),
@@ -162,18 +161,9 @@ void DescriptorReserve::NoteShortage(int64_t refused) {
 void DescriptorReserve::NoteRoom() {
   const int64_t refused = std::exchange(refused_, 0);
   if (!std::exchange(is_short_, false)) return;
-  LogSoon(Severity::kInfo,
-          absl::StrCat("Accepts connections again after refusing ", refused,
-                       " for lack of descriptors"));
-}
-
-void DescriptorReserve::LogSoon(Severity severity, std::string line) {
-  if (logger_ == nullptr) return;
-  logging_.Begin();
-  scheduler_.Schedule(Pool::kControl, [this, severity, line = std::move(line)] {
-    logger_->Log(severity, line);
-    logging_.End();
-  });
+  log_.Log(Severity::kInfo,
+           absl::StrCat("Accepts connections again after refusing ", refused,
+                        " for lack of descriptors"));
 }
 
 }  // namespace weft::bus

@@ -14,14 +14,13 @@
 #define WEFT_LIBS_BUS_ZMQ_DESCRIPTOR_RESERVE_H_
 
 #include <cstdint>
-#include <string>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "libs/base/in_flight.h"
+#include "libs/base/limited_log.h"
 #include "libs/base/logging.h"
 #include "libs/base/scheduler.h"
 
@@ -66,11 +65,9 @@ class DescriptorReserve {
   void Hold() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteShortage(int64_t refused) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void LogSoon(Severity severity, std::string line);
 
   Scheduler& scheduler_;
-  Logger* const logger_;
-  InFlight logging_;
+  LimitedLog log_;
   absl::Mutex mutex_;
   // What the other two refer to while they are not used.
   int anchor_ ABSL_GUARDED_BY(mutex_) = -1;
