@@ -25,19 +25,22 @@ bool FinishedJobs::Update(const Membership& members) {
 void FinishedJobs::CountFinish(const std::string& job,
                                const Membership& members) {
   Finishes& last = finishes_[job];
-  std::map<std::string, uint64_t> now;
-  for (const std::string& task : members.tasks_of_job().at(job)) {
-    now[task] = members.members().at(task).incarnation;
-  }
+  const std::vector<std::string>& tasks = members.tasks_of_job().at(job);
+  const auto incarnation_of = [&](const std::string& task) {
+    return members.members().at(task).incarnation;
+  };
   const bool is_another =
-      std::all_of(now.begin(), now.end(), [&](const auto& task) {
-        const auto before = last.incarnations.find(task.first);
+      std::all_of(tasks.begin(), tasks.end(), [&](const std::string& task) {
+        const auto before = last.incarnations.find(task);
         return before == last.incarnations.end() ||
-               before->second != task.second;
+               before->second != incarnation_of(task);
       });
   if (!is_another) return;
   ++last.number;
-  last.incarnations = std::move(now);
+  last.incarnations.clear();
+  for (const std::string& task : tasks) {
+    last.incarnations[task] = incarnation_of(task);
+  }
   for (const auto& [task, member] : members.members()) {
     if (member.state != Membership::State::kLeft) continue;
     heard_[task].EndWith(job, last.number);
