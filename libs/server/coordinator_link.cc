@@ -19,9 +19,8 @@ constexpr absl::Duration kMaxJoinSlice = absl::Minutes(2);
 // The pause between attempts that fail at once; also how long a leave waits for
 // a connection that was lost.
 constexpr absl::Duration kBackoff = absl::Milliseconds(200);
-// The pause between attempts that another process refuses, each of which sends
-// it the complete state of this task. A new process at the address is asked at
-// once.
+// The pause between attempts that another process refuses. A new process at the
+// address is asked at once.
 constexpr absl::Duration kRefusedPause = absl::Seconds(30);
 // How long a stopping task waits until its leave was sent.
 constexpr absl::Duration kFarewell = absl::Seconds(1);

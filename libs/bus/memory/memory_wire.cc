@@ -529,8 +529,8 @@ absl::StatusOr<Port*> MemoryNetwork::Core::Listen(Process* process,
     if (FindPort(port->address) != nullptr) port->address.port = 0;
   }
   if (FindPort(port->address) != nullptr) {
-    return absl::AlreadyExistsError(absl::StrCat(
-        "There is already a listener at ", address.ToString(), " already"));
+    return absl::AlreadyExistsError(
+        absl::StrCat("There is already a listener at ", address.ToString()));
   }
   if (process->dead) return Lost("this process died");
   ports_.push_back(std::move(port));
