@@ -114,9 +114,7 @@ absl::StatusOr<std::string> Session::PartialRunSetup(
   ASSIGN_OR_RETURN(const uint64_t callable, CatchExceptions(make));
   auto handle =
       CatchExceptions([&] { return OpenPartial(callable, feeds, fetches); });
-  if (!handle.ok()) {
-    master_->ReleaseCallable(id_, callable, [](const absl::Status&) {});
-  }
+  if (!handle.ok()) Release(callable);
   return handle;
 }
 
@@ -194,8 +192,7 @@ void Session::EndPartialCall(const std::string& handle, bool has_failed) {
     callable = run.callable;
     partial_runs_.erase(it);
   }
-  // No caller waits for the release.
-  master_->ReleaseCallable(id_, callable, [](const absl::Status&) {});
+  Release(callable);
 }
 
 absl::StatusOr<std::vector<Tensor>> Session::PartialRun(

@@ -241,6 +241,10 @@ absl::StatusOr<uint64_t> Session::NewCallable(
   return master().MakeCallable(id_, spec);
 }
 
+void Session::Release(uint64_t callable) {
+  master_->ReleaseCallable(id_, callable, [](const absl::Status&) {});
+}
+
 const Session::MadeCallable* Session::FindWarm(const std::string& key) const {
   absl::MutexLock lock(&mutex_);
   if (closed_) return nullptr;
@@ -297,9 +301,7 @@ absl::StatusOr<const Session::MadeCallable*> Session::Make(
   };
   auto kept = CatchExceptions(keep);
   // Otherwise the master would keep it until the end of the session.
-  if (!kept.ok()) {
-    master_->ReleaseCallable(id_, id, [](const absl::Status&) {});
-  }
+  if (!kept.ok()) Release(id);
   return kept;
 }
 

@@ -313,6 +313,8 @@ class Session {
       const std::string& key, absl::StatusOr<const MadeCallable*> result)
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<uint64_t> NewCallable(const protocol::CallableSpec& spec);
+  // No caller waits for the release.
+  void Release(uint64_t callable);
   // Runs and waits. INVALID_ARGUMENT for a feed whose shape contradicts the
   // graph.
   absl::Status RunCallable(const MadeCallable& callable,
