@@ -241,10 +241,11 @@ def _quote_errors(top, page, rows):
   texts = [' '.join(_read(top, path).split()) for path in sorted(paths)
            if os.path.isfile(os.path.join(top, path)) and
            os.path.splitext(path)[1]]
+  lines = page.splitlines()
   for number, block in _blocks(page) if paths else ():
     if block[0].strip().startswith(_COMMANDS):
       continue
-    if _file_before(page.splitlines(), number):
+    if _file_before(lines, number):
       continue
     for quote in _quotes(block):
       if not any(quote in text for text in texts):
