@@ -58,8 +58,8 @@ class Cancellation {
   absl::CondVar callback_finished_;
   absl::Status cause_ ABSL_GUARDED_BY(mutex_);
   std::thread::id canceller_ ABSL_GUARDED_BY(mutex_);
-  Token running_ ABSL_GUARDED_BY(mutex_) =
-      0;  // whose callback runs now; 0: none
+  // The callback that runs now; 0: none.
+  Token running_ ABSL_GUARDED_BY(mutex_) = 0;
   Token next_token_ ABSL_GUARDED_BY(mutex_) = 1;
   // Ordered, so that a simulated run can be repeated exactly.
   absl::btree_map<Token, Callback> callbacks_ ABSL_GUARDED_BY(mutex_);

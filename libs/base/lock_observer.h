@@ -74,8 +74,8 @@ class ABSL_SCOPED_LOCKABLE UninterruptedLock {
   ~UninterruptedLock() ABSL_UNLOCK_FUNCTION() = default;
 
  private:
-  const Uninterrupted
-      whole_;  // declared first, so that the lock is released within it
+  // Declared first, so that the lock is released within it.
+  const Uninterrupted whole_;
   const absl::MutexLock lock_;
 };
 

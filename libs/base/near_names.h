@@ -35,8 +35,8 @@ class NearNames {
 
  private:
   const std::string unknown_;  // in lower case
-  std::vector<std::pair<int, std::string>>
-      nearest_;  // (distance, name), sorted
+  // (distance, name), sorted.
+  std::vector<std::pair<int, std::string>> nearest_;
 };
 
 }  // namespace weft

@@ -21,8 +21,8 @@ std::string ShortenText(absl::string_view text, size_t max_bytes) {
   if (text.size() <= max_bytes) return std::string(text);
   const size_t kept = max_bytes - kNoteBytes;
   size_t begin = kept / 4 * 3;  // end of the prefix that is kept
-  size_t end =
-      text.size() - (kept - begin);  // begin of the suffix that is kept
+  // Begin of the suffix that is kept.
+  size_t end = text.size() - (kept - begin);
   for (size_t i = 0; i < kMostContinuations && Continues(text, begin); ++i) {
     --begin;
   }

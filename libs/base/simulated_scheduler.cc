@@ -64,8 +64,8 @@ struct SimulatedScheduler::Waiter {
   const void* object = nullptr;  // the mutex or condition variable
   absl::Time deadline = absl::InfiniteFuture();
   bool is_last = false;
-  bool is_done =
-      false;  // the mutex was released, or the condition variable signalled
+  // The mutex was released, or the condition variable signalled.
+  bool is_done = false;
   bool given_up = false;
   Turn turn;
 };

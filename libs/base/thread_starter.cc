@@ -31,8 +31,8 @@ absl::Status Refused(const std::system_error& error) {
 
 // The system may count a thread briefly after it was joined.
 void AwaitUncounted(pid_t thread) {
-  constexpr int kMostLooks =
-      10000;  // the number may belong to another thread by now
+  // The number may belong to another thread by now.
+  constexpr int kMostLooks = 10000;
   for (int i = 0; i < kMostLooks; ++i) {
     if (syscall(SYS_tgkill, getpid(), thread, 0) != 0) return;
     sched_yield();

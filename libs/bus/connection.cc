@@ -88,8 +88,8 @@ Envelope Connection::Address(Outgoing& outgoing) {
   // Many small ones together are large as well.
   uint64_t room = options_.max_sent_bytes / 2;
   size_t num_frames = 0, num_own = 0;
-  uint64_t shared = 0,
-           shared_bytes = 0;  // the stream that several attachments share
+  // The stream that several attachments share.
+  uint64_t shared = 0, shared_bytes = 0;
   for (Blob& attachment : outgoing.message.attachments) {
     const uint64_t size = attachment.size();
     const bool small = size < options_.inline_bytes;

@@ -35,8 +35,8 @@ struct ConnectionOptions {
   LandingMemory* memory = nullptr;
   Traffic* traffic = nullptr;  // may be null
   ConnectionId control = 0;
-  uint64_t max_sent_bytes =
-      0;  // of a control message, accepted by the other end
+  // Of a control message, accepted by the other end.
+  uint64_t max_sent_bytes = 0;
   uint64_t max_received_bytes = 0;  // the same, accepted by this end
   uint64_t credit_bytes = 0;
   uint64_t max_held_bytes = 0;

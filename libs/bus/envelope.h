@@ -69,8 +69,8 @@ Blob EncodeEnvelope(const Envelope& envelope);
 struct ControlMessage {
   Envelope envelope;
   Blob body;  // empty if there is none
-  absl::InlinedVector<Blob, 2>
-      small;  // the attachments with stream 0, in order
+  // The attachments with stream 0, in order.
+  absl::InlinedVector<Blob, 2> small;
 };
 
 // Checks the frames against their envelope.

@@ -91,8 +91,8 @@ class OutgoingStreams {
   const size_t chunk_bytes_;
   OpenCount for_steps_;  // streams of a step
   mutable absl::Mutex mutex_;
-  std::deque<Stream> streams_
-      ABSL_GUARDED_BY(mutex_);  // the first is sent next
+  // The first is sent next.
+  std::deque<Stream> streams_ ABSL_GUARDED_BY(mutex_);
   uint64_t credit_ ABSL_GUARDED_BY(mutex_);
   const uint64_t credit_bytes_;
   uint64_t unsent_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -83,8 +83,8 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
 
  private:
   using Calls = std::map<uint64_t, WaitingCall>;
-  using SessionsByContainer =
-      std::map<std::string, std::map<std::string, int>>;  // by task
+  // By task and container.
+  using SessionsByContainer = std::map<std::string, std::map<std::string, int>>;
 
   absl::Time Now() const { return scheduler_.clock().Now(); }
   // Logs after the lock is released: a logger may be slow.

@@ -70,8 +70,8 @@ void Coordinator::Impl::Placed(const PlacementWork& work,
                                DeferredCallbacks& callbacks) {
   const uint64_t id = work.call();
   const auto it = calls_.find(id);
-  if (it == calls_.end())
-    return;  // past its deadline, or its session has ended
+  // Otherwise it is past its deadline, or its session has ended.
+  if (it == calls_.end()) return;
   it->second.state = WaitingCall::State::kWaits;
   if (it->second.is_outdated) return Advance(id, callbacks);
   if (!placement.ok()) {

@@ -300,8 +300,8 @@ class ResourceRegister {
   uint64_t num_entries_made_ = 0;
   std::map<Key, Devices> entries_;
   std::map<std::string, Entries> on_task_;  // by task of the device
-  std::map<std::string, int>
-      jobs_;  // of the devices, and the number of entries
+  // Of the devices, and the number of entries.
+  std::map<std::string, int> jobs_;
   std::map<uint64_t, Session> sessions_;
   std::map<std::string, std::set<uint64_t>> sessions_of_;  // by task
   // Sessions with the same declarations, by their number: Session::program.

@@ -117,8 +117,8 @@ class LateReadFinder {
   // By node id: the node that made the reference which this one forwards, else
   // itself.
   std::vector<int> variable_of_;
-  std::vector<OutputTensor>
-      read_of_;  // by node id: the reference whose value it is
+  // By node id: the reference whose value it is.
+  std::vector<OutputTensor> read_of_;
   // By variable; ordered, so that the result depends on the graph alone.
   std::map<int, std::vector<int>> writers_;
   std::map<int, std::vector<Read>> reads_;

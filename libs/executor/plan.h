@@ -93,8 +93,8 @@ struct NodeItem {
   bool is_merge = false;
   bool is_recv = false;
   bool is_send = false;
-  bool moves_input =
-      false;  // _Send of values that are not encoded, of any size
+  // _Send of values that are not encoded, of any size.
+  bool moves_input = false;
   bool runs_when_dead = false;
   bool revives = false;  // ControlTrigger: never dead
   // Null for cheap kernels. Shared by all steps.

@@ -762,8 +762,8 @@ TEST_F(GraphDefTest, TooLargeGraphNamesItsLargestNodes) {
   for (const int size : {300, 100, 500, 400, 200}) {
     Tensor value(DT_UINT8, TensorShape({size}));
     const auto bytes = value.mutable_flat<uint8_t>();
-    std::iota(bytes.begin(), bytes.end(),
-              uint8_t{0});  // without repeated values
+    // Without repeated values.
+    std::iota(bytes.begin(), bytes.end(), uint8_t{0});
     ASSERT_OK(
         graph_.AddNode({.name = absl::StrCat("c", size),
                         .op = "Const",

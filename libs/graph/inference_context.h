@@ -97,8 +97,8 @@ absl::Status Unchanged(InferenceContext& c);  // output 0 = input 0
 absl::Status Scalar(InferenceContext& c);     // every output is a scalar
 absl::Status Unknown(InferenceContext& c);    // nothing is known
 absl::Status NoOutputs(InferenceContext& c);
-absl::Status BroadcastBinary(
-    InferenceContext& c);  // inputs 0 and 1, NumPy's rule
+// Inputs 0 and 1, NumPy's rule.
+absl::Status BroadcastBinary(InferenceContext& c);
 // The broadcast of two shapes by NumPy's rule.
 absl::StatusOr<PartialShape> Broadcast(const PartialShape& a,
                                        const PartialShape& b);

@@ -76,11 +76,11 @@ struct OpDef {
 class OpDefBuilder {
  public:
   explicit OpDefBuilder(absl::string_view name);
-  OpDefBuilder& Input(
-      absl::string_view spec);  // "x: T", "ref: Ref(T)", "in: N * T"
+  // Such as "x: T", "ref: Ref(T)", "in: N * T".
+  OpDefBuilder& Input(absl::string_view spec);
   OpDefBuilder& Output(absl::string_view spec);
-  OpDefBuilder& Attr(
-      absl::string_view spec);  // "T: {float, double} = DT_FLOAT"
+  // Such as "T: {float, double} = DT_FLOAT".
+  OpDefBuilder& Attr(absl::string_view spec);
   OpDefBuilder& Doc(absl::string_view summary);  // one line
   OpDefBuilder& Stateful();
   OpDefBuilder& Commutative();

@@ -95,8 +95,8 @@ void Master::CloseAll(const absl::Status& cause,
   // Begun first, so that the master's destructor waits for the end of the
   // removed sessions.
   auto farewell = calls_.Begin(nullptr, nullptr);
-  if (!farewell.ok())
-    return done();  // the master has ended, and has closed all sessions
+  // Otherwise the master has ended, and has closed all sessions.
+  if (!farewell.ok()) return done();
   absl::btree_map<uint64_t, std::shared_ptr<MasterSession>> sessions;
   {
     absl::MutexLock lock(&mutex_);
@@ -405,8 +405,8 @@ void Master::CloseSession(uint64_t session, Done done) {
     is_mine = sessions_.erase(session) > 0;
     closing_.Add(session, *found);
   }
-  if (!is_mine)
-    return done(absl::OkStatus());  // the thread that took it out closes it
+  // Otherwise the thread that took it out closes it.
+  if (!is_mine) return done(absl::OkStatus());
   NoteTakenOut(**found);
   (*found)->Close(
       ClosedByClient(), *std::move(farewell),

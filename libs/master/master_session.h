@@ -162,8 +162,8 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
 
   const protocol::WorkerSession id_;
   const protocol::SessionConfig config_;
-  const MasterOptions&
-      options_;         // the master's, which must outlive its sessions
+  // The master's, which must outlive its sessions.
+  const MasterOptions& options_;
   StepCounter& steps_;  // likewise
   StepWatch& watch_;    // likewise
 

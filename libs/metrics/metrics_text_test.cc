@@ -44,8 +44,8 @@ TEST(MetricsTextTest, NoMetricsMakeAnEmptyText) {
 
 TEST(MetricsTextTest, HistogramBucketsAreCumulative) {
   Histogram histogram({0.1, 1});
-  histogram.Observe(
-      absl::Milliseconds(100));  // the upper bound belongs to the bucket
+  // The upper bound belongs to the bucket.
+  histogram.Observe(absl::Milliseconds(100));
   histogram.Observe(0.25);
   histogram.Observe(2.0);
   histogram.Observe(-absl::Seconds(5));  // the clock was set

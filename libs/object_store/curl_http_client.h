@@ -54,8 +54,8 @@ class CurlHttpClient : public HttpClient {
   void EndGivenUp();
 
   const CurlOptions options_;
-  const std::unique_ptr<Multi>
-      multi_;  // of the driving closure, but to wake it
+  // Of the driving closure, but to wake it.
+  const std::unique_ptr<Multi> multi_;
   const std::unique_ptr<Event> ended_;                    // the closure
   std::map<void*, std::unique_ptr<Transfer>> under_way_;  // the closure's
   absl::Mutex mutex_;

@@ -20,8 +20,8 @@
 namespace weft {
 namespace {
 
-using Members =
-    std::vector<const Node*>;  // in order of id; the last gives the result
+// In order of id; the last gives the result.
+using Members = std::vector<const Node*>;
 
 // More members improve little.
 constexpr size_t kMaxMembers = 16;
@@ -391,8 +391,8 @@ class ElementFusion : private NodeFusion {
   }
 
   std::vector<bool> is_gone_;  // by node id: it has become part of another
-  std::vector<bool>
-      is_after_write_;  // by node id: after a change of a variable
+  // By node id: after a change of a variable.
+  std::vector<bool> is_after_write_;
 };
 
 }  // namespace

@@ -227,8 +227,8 @@ class Placer {
   const ColocationGroups& groups_;
   const LivesOnFn lives_on_;
   Fits fits_;
-  absl::flat_hash_map<int, int>
-      placed_of_group_;  // by group: a member that has been placed
+  // By group: a member that has been placed.
+  absl::flat_hash_map<int, int> placed_of_group_;
   absl::flat_hash_map<int, std::vector<int>> resources_of_group_;
   std::vector<Decision> decisions_;        // by group
   std::vector<const Candidate*> devices_;  // by node; null while open

@@ -260,8 +260,8 @@ TEST_F(MasterClientTest, ServerEnforcesTheTimeout) {
   processes_.Settle();
   EXPECT_EQ(master_.last_timeout, absl::Seconds(2));
   Pass(absl::Seconds(3));
-  EXPECT_THAT(results_,
-              IsEmpty());  // only the server can report that it is over
+  // Only the server can report that it is over.
+  EXPECT_THAT(results_, IsEmpty());
   master_.answer = absl::DeadlineExceededError("step 1 took more than 2s");
   master_.EndRun();
   processes_.Settle();

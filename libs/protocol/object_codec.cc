@@ -236,8 +236,8 @@ absl::StatusOr<Tensor> ReadStrings(const TensorShape& shape,
   const auto count = static_cast<uint64_t>(shape.num_elements());
   Reader lengths(bytes.substr(0, count * kLeastString));
   const absl::string_view texts = bytes.substr(count * kLeastString);
-  uint64_t total =
-      0;  // no overflow: a sum of 32-bit numbers that were received
+  // No overflow: a sum of 32-bit numbers that were received.
+  uint64_t total = 0;
   for (uint64_t i = 0; i < count; ++i) {
     ASSIGN_OR_RETURN(const uint32_t length, lengths.U32());
     total += length;

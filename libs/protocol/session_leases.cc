@@ -135,8 +135,8 @@ void SessionLeases::OnReset(absl::FunctionRef<bool(uint64_t session)> is_open) {
       sessions.push_back(session);
     }
   }
-  std::sort(sessions.begin(),
-            sessions.end());  // so that a simulation is reproducible
+  // Sorted, so that a simulation is reproducible.
+  std::sort(sessions.begin(), sessions.end());
   for (const uint64_t session : sessions) {
     if (!is_open(session)) OnClosed(session);
   }

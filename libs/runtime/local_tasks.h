@@ -32,9 +32,9 @@ class PeerObserver {
 };
 
 struct LocalTask {
-  std::string
-      cluster;       // the text of its cluster spec; the same for all its tasks
-  std::string task;  // "/job:ps/replica:0/task:0"
+  // The text of its cluster spec; the same for all its tasks.
+  std::string cluster;
+  std::string task;    // "/job:ps/replica:0/task:0"
   std::string target;  // "zmq://host:port"
   uint64_t incarnation = 0;
   std::shared_ptr<protocol::Master> master;

@@ -44,8 +44,8 @@ namespace weft {
 bool IsZmqPath(absl::string_view path);
 
 struct ZmqFileSystemOptions {
-  Scheduler* scheduler =
-      nullptr;  // must outlive the file system, as must these
+  // Must outlive the file system, as must these.
+  Scheduler* scheduler = nullptr;
   Random* random = nullptr;
   // Called when a connection is first needed; null if none can be made.
   std::function<bus::Transport&()> transport;

@@ -117,8 +117,8 @@ class ForwardingRoute final
   // The state with which a call that waits for tasks begins.
   struct Waits {
     bool are_ending = false;  // EndWaits was called
-    std::shared_ptr<Cancellation>
-        end;  // the cancellation by the next EndWaits or Close
+    // The cancellation by the next EndWaits or Close.
+    std::shared_ptr<Cancellation> end;
   };
   // A call that waits for tasks, until it is answered. Its caller or `end`
   // cancels it.

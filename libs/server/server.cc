@@ -974,8 +974,8 @@ class Server::Impl : private PeerObserver,
   mutable absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool stops_soon_ ABSL_GUARDED_BY(mutex_) = false;
-  std::string stop_reason_
-      ABSL_GUARDED_BY(mutex_);  // set if it stops by itself
+  // Set if it stops by itself.
+  std::string stop_reason_ ABSL_GUARDED_BY(mutex_);
   bool is_address_free_ ABSL_GUARDED_BY(mutex_) = false;
   std::unique_ptr<StoppedTask> answers_ ABSL_GUARDED_BY(mutex_);
   Scheduler::TimerId stop_timer_ ABSL_GUARDED_BY(mutex_) = 0;

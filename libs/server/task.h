@@ -65,8 +65,8 @@ class Task : private protocol::WorkerDirectory {
 
   TaskOptions options_;  // constant, except for `gpus`, which the runtime takes
   const std::shared_ptr<TaskRuntime> runtime_;
-  const std::shared_ptr<Master>
-      master_;  // destroyed first: it drives the runtime
+  // Destroyed first: it drives the runtime.
+  const std::shared_ptr<Master> master_;
 };
 
 }  // namespace weft

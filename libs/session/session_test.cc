@@ -125,8 +125,8 @@ TEST_F(SessionTest, RunWithNewNodesWaitsForTheirExtension) {
   ASSERT_TRUE(first.has_value() && second.has_value());
   EXPECT_OK(*first);
   EXPECT_OK(*second);
-  EXPECT_EQ(master_.extensions.size(),
-            2u);  // that of the first run, and this one
+  // The one of the first run, and this one.
+  EXPECT_EQ(master_.extensions.size(), 2u);
 }
 
 TEST_F(SessionTest, RefusedExtensionIsResentByAWaitingRun) {

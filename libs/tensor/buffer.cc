@@ -33,8 +33,8 @@ class HeapBuffer final : public Buffer {
     std::free(block);
   }
 
-  void* const
-      block_;  // as malloc returned it; this object may be at an offset in it
+  // As malloc returned it; this object may be at an offset in it.
+  void* const block_;
 };
 static_assert(sizeof(HeapBuffer) <= kHeader);
 

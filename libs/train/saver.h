@@ -272,11 +272,11 @@ class Saver {
   Nodes nodes_;
   absl::Mutex mutex_;
   bool is_saving_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<Event*> waiting_
-      ABSL_GUARDED_BY(mutex_);  // for the end of a save
-  // The following members are used only by the running save.
-  const std::unique_ptr<Random>
-      own_random_;  // null where the options bring one
+  // These wait for the end of a save.
+  std::vector<Event*> waiting_ ABSL_GUARDED_BY(mutex_);
+  // The following members are used only by the running save. own_random_ is
+  // null where the options bring one.
+  const std::unique_ptr<Random> own_random_;
   Random& random_;
   UnfinishedSaves unfinished_;
   std::deque<Kept> kept_;

@@ -240,8 +240,8 @@ TEST(CancelledCallTest, CancelledCallDropsTheReplyBeingSent) {
     pair.scheduler().RunUntilIdle();
   };
   call->Reply(std::move(reply));
-  pair.scheduler()
-      .RunUntilIdle();  // dropped values are freed on another thread
+  // Dropped values are freed on another thread.
+  pair.scheduler().RunUntilIdle();
   EXPECT_TRUE(sent.expired());
   EXPECT_THAT(answer.Wait(), StatusIs(absl::StatusCode::kCancelled));
 }

@@ -23,8 +23,8 @@ namespace weft::bus {
 class SimulatedSocket : public PolledSocket {
  public:
   struct Options {
-    SimulatedPoller* poller =
-        nullptr;  // the loop's; must outlive it, as the others
+    // The loop's; must outlive it, as the others.
+    SimulatedPoller* poller = nullptr;
     Random* random = nullptr;
     WireEvents* events = nullptr;
     int descriptor = 0;  // and the next number

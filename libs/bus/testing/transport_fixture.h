@@ -97,8 +97,8 @@ class TransportConformanceTest
     ASSERT_TRUE(events_.WaitForConnects(1));
   }
   struct HeldLanding {
-    std::shared_ptr<Event>
-        reserved;  // set when an attachment is about to be received
+    // Set when an attachment is about to be received.
+    std::shared_ptr<Event> reserved;
     std::shared_ptr<Event> land;  // set by the test: it may be received now
   };
   // Holds all receive buffers at the server until the test releases them. Must

@@ -288,8 +288,8 @@ TEST_P(TransportHeartbeatTest, MessagesWaitingForAPoolAreBounded) {
             21);
   stuck_.Release();
   ASSERT_TRUE(handler_.WaitUntil([&] { return handler_.notes.size() == 20; }));
-  EXPECT_TRUE(
-      server_->logger.lines().empty());  // no peer violated the protocol
+  // No peer violated the protocol.
+  EXPECT_TRUE(server_->logger.lines().empty());
   EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
 }
 

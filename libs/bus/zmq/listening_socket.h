@@ -145,8 +145,8 @@ class ListeningSocket : public PolledSocket {
   // handshakes at that time.
   RoutingId given_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t handshakes_when_given_ ABSL_GUARDED_BY(mutex_) = 0;
-  RoutingId first_ ABSL_GUARDED_BY(mutex_) =
-      0;  // assigned to no other connection
+  // Assigned to no other connection.
+  RoutingId first_ ABSL_GUARDED_BY(mutex_) = 0;
   // Connected to this socket to find out its assigned identity; it sends what
   // no other peer can.
   ZmqSocket asking_ ABSL_GUARDED_BY(mutex_);

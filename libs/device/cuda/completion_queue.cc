@@ -74,8 +74,8 @@ void CompletionQueue::Run(const std::shared_ptr<State>& state) {
       state->entries.pop_front();
     }
     const absl::Status status = entry.wait();
-    entry.wait =
-        nullptr;  // release what it kept before waiting callers continue
+    // Release what it kept before waiting callers continue.
+    entry.wait = nullptr;
     entry.done(status);
   }
   State::running = nullptr;

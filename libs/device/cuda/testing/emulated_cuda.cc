@@ -319,8 +319,8 @@ class Runtime {
   EmulatedMemory pinned_{kMostPinned, /*is_closed=*/false};
   std::set<CUstream_st*> streams_;
   bool fails_next_ = false;
-  uint64_t resting_calls_ =
-      0;  // number of calls of CUDA's functions for which it still rests
+  // The number of calls of CUDA's functions for which it still rests.
+  uint64_t resting_calls_ = 0;
 };
 
 // Checks and copies once the stream has reached the copy.
@@ -341,8 +341,8 @@ cudaError_t CheckCopy(const void* to, const void* from, size_t count,
 
 void EmulatedCuda::Reset(uint64_t seed) {
   Runtime::Get().Reset(seed);
-  setenv("WEFT_CUBLAS", "off",
-         1);  // the library of a real GPU must not be loaded
+  // The library of a real GPU must not be loaded.
+  setenv("WEFT_CUBLAS", "off", 1);
 }
 
 void EmulatedCuda::UseCublas(const std::string& path) {
