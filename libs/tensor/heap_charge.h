@@ -85,8 +85,8 @@ class HeapCharge {
   Allocator* allocator_;
   size_t used_ = 0;              // at most granted_
   size_t granted_ = kFreeBytes;  // plus the size of blocks_
-  // Each is at least half as large as those before it together, or, near the
-  // limit, at least kFreeBytes large.
+  // Each is at least half as large as those before it together, except near
+  // the limit.
   absl::InlinedVector<BufferPtr, 2> blocks_;
 };
 
