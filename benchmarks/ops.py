@@ -4,7 +4,7 @@
   ops.py [--only REGEX] [--seconds S] [--all_cores]
 
 Needs a Python with TensorFlow. Reads ops_cases.json beside this file, whose
-form benchmarks/ops_cases.h explains; prints one JSON object on the last line.
+form benchmarks/kernels/ops_cases.h explains; prints one JSON object on the last line.
 Graph optimizers are off, as on the other side: each copy of an op runs.
 """
 import argparse

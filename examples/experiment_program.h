@@ -9,8 +9,8 @@
 #include <string>
 
 #include "libs/api/weft.h"
+#include "libs/base/async/stop_signals.h"
 #include "libs/base/logging.h"
-#include "libs/base/stop_signals.h"
 
 namespace weft::examples {
 

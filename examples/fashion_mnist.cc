@@ -21,12 +21,12 @@
 #include "examples/fashion_mnist_replica.h"
 #include "examples/progress.h"
 #include "libs/api/training.h"
+#include "libs/base/async/stop_signals.h"
 #include "libs/base/command_line.h"
 #include "libs/base/monotone_clock.h"
-#include "libs/base/stop_signals.h"
 #include "libs/device/cuda/cuda_device.h"
 #include "libs/fs/local_file_system.h"
-#include "libs/runtime/cuda_platform.h"
+#include "libs/runtime/process/cuda_platform.h"
 #include "libs/server/metrics_flag.h"
 
 ABSL_FLAG(std::string, data_dir, "/usr/share/datasets/fashion-mnist",

@@ -67,14 +67,14 @@ bazel build --keep_going --define=cuda_archs=all-major //libs/kernels/cuda/... |
   failed=1
 
 # Graphs that are made up, rewritten by passes and as they are
-# (integration_tests/graph_fuzz_test.cc). One seed again:
+# (integration_tests/graphs/graph_fuzz_test.cc). One seed again:
 # WEFT_GRAPH_FIRST_SEED=SEED WEFT_GRAPH_SEEDS=1.
 printf '\n== made-up graphs, 20000 seeds, asan and ubsan\n'
 bazel test --config=asan --config=ubsan --test_timeout=7200 \
   --test_output=errors --test_env=WEFT_GRAPH_SEEDS=20000 \
   //integration_tests:graph_fuzz_test || failed=1
 
-# Graphs that ask for too much (integration_tests/extreme_graphs_test.cc), about
+# Graphs that ask for too much (integration_tests/graphs/extreme_graphs_test.cc), about
 # ten minutes of them. One seed again: WEFT_GRAPH_FIRST_SEED=SEED
 # WEFT_GRAPH_SEEDS=1.
 printf '\n== extreme graphs, 10000 seeds\n'
@@ -84,13 +84,13 @@ bazel test --config=opt --test_timeout=7200 --test_output=errors \
   //integration_tests:extreme_graphs_test || failed=1
 
 # Programs of loops, branches and functions that are made up, whole and broken
-# (integration_tests/made_up_loops_test.cc); one seed again likewise.
+# (integration_tests/graphs/made_up_loops_test.cc); one seed again likewise.
 printf '\n== made-up loops, 10000 seeds, asan and ubsan\n'
 bazel test --config=asan --config=ubsan --test_timeout=7200 \
   --test_output=errors --test_env=WEFT_GRAPH_SEEDS=10000 \
   //integration_tests:made_up_loops_test || failed=1
 
-# A loop that keeps nothing (integration_tests/loop_gradients_test.cc).
+# A loop that keeps nothing (integration_tests/graphs/loop_gradients_test.cc).
 printf '\n== a loop of 1,000,000 iterations\n'
 bazel test --config=opt --test_timeout=3600 --test_output=errors \
   --test_env=WEFT_LOOP_ITERATIONS=1000000 \
@@ -116,24 +116,24 @@ bazel test --config=opt --test_timeout=3600 --test_output=errors \
   --test_env=WEFT_EMBEDDING_ROWS=10000000 --test_env=WEFT_MOVIELENS_DIR \
   //integration_tests:examples_test || failed=1
 
-# Sessions that nobody closes (integration_tests/quotas_test.cc).
+# Sessions that nobody closes (integration_tests/clusters/quotas_test.cc).
 printf '\n== abandoned sessions, 10000\n'
 bazel test --config=opt --test_timeout=3600 --test_output=errors \
   --test_env=WEFT_ABANDONED_SESSIONS=10000 //integration_tests:quotas_test || failed=1
 
-# Saves between steps (integration_tests/step_saves_test.cc).
+# Saves between steps (integration_tests/checkpoints/step_saves_test.cc).
 printf '\n== checkpoints under load, 1000 of each family\n'
 bazel test --config=opt --test_timeout=3600 --test_output=errors \
   --test_env=WEFT_STEP_SAVES=1000 \
   //integration_tests:step_saves_test || failed=1
 
-# Right programs that must not be refused (integration_tests/good_starts_test.cc).
+# Right programs that must not be refused (integration_tests/clusters/good_starts_test.cc).
 # One seed again: WEFT_GOOD_STARTS_FIRST=SEED WEFT_GOOD_STARTS=1.
 printf '\n== good starts, 1000 seeds\n'
 bazel test --config=opt --test_timeout=3600 --test_output=errors \
   --test_env=WEFT_GOOD_STARTS=1000 //integration_tests:good_starts_test || failed=1
 
-# The simulated training (integration_tests/simulation_test.cc). A seed that
+# The simulated training (integration_tests/simulations/simulation_test.cc). A seed that
 # fails is told in full by
 #   WEFT_SIMULATION_FIRST_SEED=SEED WEFT_SIMULATION_SEEDS=1, as --test_env each.
 simulation_seeds=1000
@@ -151,7 +151,7 @@ bazel test --config=opt --test_timeout=3600 --test_output=all \
   //libs/checkpoint_writer:file_server_schedule_test \
   //libs/master:master_end_test || failed=1
 
-# Processes killed while a training saves (integration_tests/kill_saves_test.py).
+# Processes killed while a training saves (integration_tests/checkpoints/kill_saves_test.py).
 # The same kills again: WEFT_KILLS_SEED=SEED.
 printf '\n== a training that saves, 500 kills\n'
 bazel test --config=opt --test_timeout=3600 --test_output=errors \
@@ -159,7 +159,7 @@ bazel test --config=opt --test_timeout=3600 --test_output=errors \
   //integration_tests:kill_saves_test || failed=1
 
 # Processes killed every few seconds while trainings run that nobody looks after
-# (integration_tests/monitored_kills_test.py).
+# (integration_tests/training/monitored_kills_test.py).
 printf '\n== monitored trainings, ten minutes of kills\n'
 bazel test --config=opt --test_timeout=3600 --test_output=errors \
   --test_env=WEFT_MONITORED_SECONDS=600 --test_env=WEFT_MONITORED_EPOCHS=15 \

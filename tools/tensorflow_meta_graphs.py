@@ -4,7 +4,7 @@
   python3 tools/tensorflow_meta_graphs.py
 
 Renews integration_tests/testdata/meta_graph, whose README says what is there;
-integration_tests/meta_graph_test.cc reads it.
+integration_tests/checkpoints/meta_graph_test.cc reads it.
 
 Needs a Python with TensorFlow 2.21.
 """

@@ -6,7 +6,7 @@
 Renews integration_tests/testdata/tensorflow_signatures.txt, with the ops named
 added to those in it, in the notation of OpDefBuilder (libs/graph/op_def.h).
 Needs a Python with TensorFlow 2.21; types that Weft has not are left out.
-integration_tests/op_signatures_test.cc compares.
+integration_tests/graphs/op_signatures_test.cc compares.
 """
 import os
 import sys

@@ -6,7 +6,7 @@
 Renews integration_tests/testdata/tensorflow_special_values.txt: infinities,
 NaN, zeros of both signs, numbers below the smallest normal one, the largest and
 the smallest through element-wise ops, for each type. The file says how to read
-it; integration_tests/special_values_test.cc compares.
+it; integration_tests/graphs/special_values_test.cc compares.
 
 Needs a Python with TensorFlow 2.21. Every value is computed alone and at
 several places of a vector, in the calling thread: TensorFlow's own threads

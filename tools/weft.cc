@@ -20,7 +20,7 @@
 #include "libs/fs/local_file_system.h"
 #include "libs/fs/path.h"
 #include "libs/object_store/curl_http_client.h"
-#include "libs/runtime/process.h"
+#include "libs/runtime/process/process.h"
 #include "tools/cli/checkpoint_commands.h"
 #include "tools/cli/cluster_commands.h"
 #include "tools/cli/events_command.h"

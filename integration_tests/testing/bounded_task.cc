@@ -3,7 +3,7 @@
 #include "libs/cluster/cluster_spec.h"
 #include "libs/device/local_devices.h"
 #include "libs/ops/standard_ops.h"
-#include "libs/runtime/node_evaluator.h"
+#include "libs/runtime/process/node_evaluator.h"
 
 namespace weft {
 namespace {

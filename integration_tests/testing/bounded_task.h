@@ -13,8 +13,8 @@
 #include "libs/coordinator/coordinator.h"
 #include "libs/fs/memory_file_system.h"
 #include "libs/master/master.h"
-#include "libs/protocol/worker.h"
-#include "libs/runtime/process.h"
+#include "libs/protocol/worker/worker.h"
+#include "libs/runtime/process/process.h"
 #include "libs/runtime/task_runtime.h"
 #include "libs/tensor/testing/small_allocator.h"
 

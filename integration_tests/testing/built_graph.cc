@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "libs/api/weft.h"
-#include "libs/graph/graph_def.h"
+#include "libs/graph/import/graph_def.h"
 
 namespace weft {
 namespace {

@@ -18,7 +18,7 @@
 
 #include "integration_tests/testing/test_cluster.h"
 #include "libs/base/random.h"
-#include "libs/base/simulated_scheduler.h"
+#include "libs/base/scheduler/simulated_scheduler.h"
 
 namespace weft {
 

@@ -16,16 +16,16 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/logging.h"
 #include "libs/base/status.h"
-#include "libs/estimator/canned.h"
+#include "libs/estimator/canned/canned.h"
 #include "libs/estimator/inputs.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/fs/path.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/math/math_ops.h"
 #include "libs/ops/state/variable.h"
-#include "libs/runtime/process.h"
-#include "libs/train/global_step.h"
-#include "libs/train/optimizer.h"
+#include "libs/runtime/process/process.h"
+#include "libs/train/optimizers/global_step.h"
+#include "libs/train/optimizers/optimizer.h"
 
 namespace weft::estimator {
 namespace {

@@ -11,7 +11,7 @@
 #include "integration_tests/testing/random_values.h"
 #include "libs/base/text_proto.h"
 #include "libs/graph/graph.h"
-#include "libs/graph/graph_def.h"
+#include "libs/graph/import/graph_def.h"
 #include "libs/ops/standard_ops.h"
 #include "schemas/tf/graph.pb.h"
 

@@ -12,8 +12,8 @@
 #include "integration_tests/testing/choices.h"
 #include "libs/base/status.h"
 #include "libs/graph/frame_analysis.h"
-#include "libs/graph/function_proto.h"
-#include "libs/graph/graph_def.h"
+#include "libs/graph/import/function_proto.h"
+#include "libs/graph/import/graph_def.h"
 #include "libs/ops/standard_ops.h"
 
 namespace weft {

@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "integration_tests/testing/made_up_program.h"
-#include "libs/graph/function_proto.h"
+#include "libs/graph/import/function_proto.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/control/cond.h"
 #include "libs/ops/control/while_loop.h"

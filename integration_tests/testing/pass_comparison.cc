@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "integration_tests/testing/small_graph.h"
 #include "libs/base/text_proto.h"
-#include "libs/protocol/graph_options.h"
+#include "libs/protocol/master/graph_options.h"
 #include "schemas/tf/graph.pb.h"
 
 namespace weft {

@@ -8,9 +8,9 @@
 #include "absl/strings/match.h"
 #include "integration_tests/testing/tapped_wire.h"
 #include "libs/protocol/common_messages.h"
-#include "libs/protocol/coordinator_messages.h"
+#include "libs/protocol/coordinator/coordinator_messages.h"
 #include "libs/protocol/method.h"
-#include "libs/protocol/worker_messages.h"
+#include "libs/protocol/worker/worker_messages.h"
 #include "libs/tensor/buffer.h"
 
 namespace weft {

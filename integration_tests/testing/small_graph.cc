@@ -7,11 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "integration_tests/testing/node_maker.h"
-#include "libs/base/sync_call.h"
+#include "libs/base/async/sync_call.h"
 #include "libs/base/testing/fuzz_corpus.h"
-#include "libs/graph/graph_def.h"
+#include "libs/graph/import/graph_def.h"
 #include "libs/ops/standard_ops.h"
-#include "libs/runtime/process.h"
+#include "libs/runtime/process/process.h"
 #include "schemas/tf/graph.pb.h"
 
 namespace weft {

@@ -17,9 +17,9 @@
 #include "absl/status/status.h"
 #include "integration_tests/testing/bounded_task.h"
 #include "libs/graph/graph.h"
-#include "libs/protocol/blocking_master.h"
-#include "libs/protocol/graph_options.h"
-#include "libs/protocol/master.h"
+#include "libs/protocol/master/blocking_master.h"
+#include "libs/protocol/master/graph_options.h"
+#include "libs/protocol/master/master.h"
 #include "libs/tensor/tensor.h"
 
 namespace weft {

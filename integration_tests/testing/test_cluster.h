@@ -17,12 +17,12 @@
 #include "libs/api/weft.h"
 #include "libs/base/clock.h"
 #include "libs/base/logging.h"
-#include "libs/base/simulated_scheduler.h"
+#include "libs/base/scheduler/simulated_scheduler.h"
 #include "libs/bus/memory/memory_wire.h"
 #include "libs/bus/transport.h"
 #include "libs/bus/wire.h"
 #include "libs/fs/file_system.h"
-#include "libs/runtime/process.h"
+#include "libs/runtime/process/process.h"
 
 namespace weft {
 

@@ -10,7 +10,7 @@
 #include "integration_tests/testing/trainer.h"
 #include "integration_tests/testing/training_program.h"
 #include "libs/base/clock.h"
-#include "libs/protocol/coordinator.h"
+#include "libs/protocol/coordinator/coordinator.h"
 
 namespace weft {
 namespace {

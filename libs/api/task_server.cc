@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "libs/base/status.h"
-#include "libs/runtime/process.h"
+#include "libs/runtime/process/process.h"
 #include "libs/server/server.h"
 
 namespace weft::estimator {

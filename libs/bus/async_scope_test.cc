@@ -5,8 +5,8 @@
 
 #include "gtest/gtest.h"
 #include "libs/base/clock.h"
-#include "libs/base/scheduler.h"
-#include "libs/base/simulated_scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
+#include "libs/base/scheduler/simulated_scheduler.h"
 #include "libs/base/testing/forwarding_scheduler.h"
 
 namespace weft::bus {

@@ -18,7 +18,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "libs/base/reclaimer.h"
+#include "libs/base/async/reclaimer.h"
 #include "libs/bus/async_scope.h"
 #include "libs/bus/connection.h"
 #include "libs/bus/greeting.h"

@@ -21,7 +21,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "libs/base/reclaimer.h"
+#include "libs/base/async/reclaimer.h"
 #include "libs/bus/incoming_streams.h"
 #include "libs/bus/message.h"
 #include "libs/bus/outgoing_streams.h"

@@ -51,7 +51,7 @@
 #include "absl/time/time.h"
 #include "libs/base/logging.h"
 #include "libs/base/random.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/bus/address.h"
 #include "libs/bus/handler.h"
 #include "libs/bus/message.h"

@@ -17,7 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
 #include "libs/base/random.h"
-#include "libs/base/simulated_scheduler.h"
+#include "libs/base/scheduler/simulated_scheduler.h"
 #include "libs/base/testing/seeds.h"
 #include "libs/bus/memory/memory_wire.h"
 #include "libs/bus/testing/transport_ends.h"

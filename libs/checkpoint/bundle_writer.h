@@ -24,7 +24,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "libs/base/cancellation.h"
+#include "libs/base/async/cancellation.h"
 #include "libs/base/random.h"
 #include "libs/checkpoint/bundle_entry.h"
 #include "libs/checkpoint/tensor_slice.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "libs/base/cancellation.h"
+#include "libs/base/async/cancellation.h"
 #include "libs/base/test_matchers.h"
 
 namespace weft::checkpoint {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "libs/base/cancellation.h"
+#include "libs/base/async/cancellation.h"
 #include "libs/base/crc32c.h"
 #include "libs/base/test_matchers.h"
 #include "libs/checkpoint/testing/crafted_table.h"

@@ -18,7 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "libs/base/cancellation.h"
+#include "libs/base/async/cancellation.h"
 #include "libs/checkpoint/checkpoint_reader.h"
 #include "libs/checkpoint/saved_slices.h"
 #include "libs/checkpoint/slice_copy.h"

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "gmock/gmock.h"
-#include "libs/base/cancellation.h"
+#include "libs/base/async/cancellation.h"
 #include "libs/base/random.h"
 #include "libs/base/test_matchers.h"
 #include "libs/checkpoint/bundle_writer.h"

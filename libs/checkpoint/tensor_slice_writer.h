@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "libs/base/cancellation.h"
+#include "libs/base/async/cancellation.h"
 #include "libs/base/random.h"
 #include "libs/checkpoint/saved_slices.h"
 #include "libs/checkpoint/tensor_slice.h"

@@ -22,14 +22,14 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "libs/base/async/in_flight.h"
 #include "libs/base/clock.h"
 #include "libs/base/counter.h"
-#include "libs/base/in_flight.h"
 #include "libs/base/random.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/checkpoint_writer/turn_queue.h"
 #include "libs/fs/file_system.h"
-#include "libs/protocol/files.h"
+#include "libs/protocol/files/files.h"
 
 namespace weft {
 

@@ -9,10 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
+#include "libs/base/async/sync_call.h"
 #include "libs/base/clock.h"
 #include "libs/base/random.h"
-#include "libs/base/simulated_scheduler.h"
-#include "libs/base/sync_call.h"
+#include "libs/base/scheduler/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/checkpoint_writer/testing/gated_file_system.h"
 #include "libs/fs/memory_file_system.h"

@@ -1,5 +1,5 @@
 // OrderedFile is a file written by one client. Its requests (Append, Flush,
-// Sync and Close, libs/protocol/files.h) may arrive in any order and are
+// Sync and Close, libs/protocol/files/files.h) may arrive in any order and are
 // executed in offset order, one at a time. The number of waiting chunks is
 // bounded, and none may be further ahead than that number of chunks could hold.
 //
@@ -21,12 +21,12 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "libs/base/cancellation.h"
+#include "libs/base/async/cancellation.h"
 #include "libs/base/clock.h"
 #include "libs/base/counter.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/fs/file_system.h"
-#include "libs/protocol/files.h"
+#include "libs/protocol/files/files.h"
 
 namespace weft {
 

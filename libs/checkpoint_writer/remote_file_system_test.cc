@@ -1,7 +1,7 @@
 // A checkpoint writer's files as seen from elsewhere: what every FileSystem
 // owes its users, over a simulated network and over sockets; order, bounds, and
 // what a program sees when the disk, the connection or the writer fails.
-#include "libs/protocol/remote_file_system.h"
+#include "libs/protocol/files/remote_file_system.h"
 
 #include <algorithm>
 #include <memory>

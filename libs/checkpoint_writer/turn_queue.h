@@ -15,8 +15,8 @@
 
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "libs/base/in_flight.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/async/in_flight.h"
+#include "libs/base/scheduler/scheduler.h"
 
 namespace weft {
 

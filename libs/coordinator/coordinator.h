@@ -17,9 +17,9 @@
 #include "absl/time/time.h"
 #include "libs/base/logging.h"
 #include "libs/base/random.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/cluster/cluster_spec.h"
-#include "libs/protocol/coordinator.h"
+#include "libs/protocol/coordinator/coordinator.h"
 
 namespace weft {
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "libs/base/free_on.h"
+#include "libs/base/async/free_on.h"
 #include "libs/coordinator/coordinator_impl.h"
 
 namespace weft {

@@ -4,7 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "libs/base/limited_log.h"
+#include "libs/base/async/limited_log.h"
 #include "libs/base/test_matchers.h"
 #include "libs/coordinator/testing/coordinator_harness.h"
 

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "libs/cluster/membership.h"
-#include "libs/protocol/coordinator.h"
+#include "libs/protocol/coordinator/coordinator.h"
 
 namespace weft {
 

@@ -20,7 +20,7 @@
 #include "libs/device/device.h"
 #include "libs/graph/placement_graph.h"
 #include "libs/placement/placer.h"
-#include "libs/protocol/coordinator.h"
+#include "libs/protocol/coordinator/coordinator.h"
 
 namespace weft {
 

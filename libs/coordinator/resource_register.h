@@ -47,12 +47,12 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
 #include "absl/types/span.h"
-#include "libs/base/ended.h"
+#include "libs/base/async/ended.h"
 #include "libs/coordinator/container_filter.h"
 #include "libs/coordinator/disagreement_cause.h"
 #include "libs/coordinator/resource_difference.h"
 #include "libs/graph/placement_graph.h"
-#include "libs/protocol/coordinator.h"
+#include "libs/protocol/coordinator/coordinator.h"
 
 namespace weft {
 

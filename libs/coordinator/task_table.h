@@ -19,7 +19,7 @@
 #include "libs/cluster/membership.h"
 #include "libs/coordinator/container_filter.h"
 #include "libs/device/device.h"
-#include "libs/protocol/coordinator.h"
+#include "libs/protocol/coordinator/coordinator.h"
 
 namespace weft {
 

@@ -6,7 +6,7 @@
 #include "libs/estimator/estimator_impl.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/replica_device_setter.h"
-#include "libs/train/global_step.h"
+#include "libs/train/optimizers/global_step.h"
 
 namespace weft::estimator {
 namespace {

@@ -14,8 +14,8 @@
 #include "libs/ops/state/variable.h"
 #include "libs/summary/event.h"
 #include "libs/summary/record_reader.h"
-#include "libs/train/global_step.h"
-#include "libs/train/second_or_step_timer.h"
+#include "libs/train/optimizers/global_step.h"
+#include "libs/train/sessions/second_or_step_timer.h"
 
 namespace weft::estimator {
 namespace {

@@ -25,7 +25,7 @@
 #include "absl/status/statusor.h"
 #include "libs/estimator/estimator.h"
 #include "libs/fs/file_system.h"
-#include "libs/train/session_run_hook.h"
+#include "libs/train/sessions/session_run_hook.h"
 
 namespace weft::estimator {
 

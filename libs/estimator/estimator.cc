@@ -9,9 +9,9 @@
 #include "libs/checkpoint/checkpoint_state.h"
 #include "libs/estimator/estimator_impl.h"
 #include "libs/fs/path.h"
-#include "libs/graph/graph_def.h"
+#include "libs/graph/import/graph_def.h"
 #include "libs/tensor/buffer.h"
-#include "libs/train/meta_graph.h"
+#include "libs/train/saving/meta_graph.h"
 
 namespace weft::estimator {
 namespace {

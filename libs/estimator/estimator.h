@@ -32,15 +32,15 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "libs/base/logging.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/estimator/estimator_spec.h"
 #include "libs/estimator/run_config.h"
 #include "libs/estimator/serving_input.h"
 #include "libs/fs/file_system.h"
 #include "libs/tensor/tensor.h"
-#include "libs/train/checkpoint_saver_hook.h"
-#include "libs/train/session_manager.h"
-#include "libs/train/warm_start.h"
+#include "libs/train/sessions/checkpoint_saver_hook.h"
+#include "libs/train/sessions/session_manager.h"
+#include "libs/train/sessions/warm_start.h"
 
 namespace weft::estimator {
 

@@ -19,9 +19,9 @@
 #include "libs/ops/state/variable.h"
 #include "libs/summary/event.h"
 #include "libs/summary/file_writer.h"
-#include "libs/train/defaults.h"
-#include "libs/train/monitored_session.h"
-#include "libs/train/session_creator.h"
+#include "libs/train/sessions/defaults.h"
+#include "libs/train/sessions/monitored_session.h"
+#include "libs/train/sessions/session_creator.h"
 
 namespace weft::estimator {
 

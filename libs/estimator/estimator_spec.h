@@ -18,9 +18,9 @@
 #include "libs/estimator/run_config.h"
 #include "libs/feature_column/features.h"
 #include "libs/ops/scope.h"
-#include "libs/train/metrics.h"
-#include "libs/train/scaffold.h"
-#include "libs/train/session_run_hook.h"
+#include "libs/train/losses/metrics.h"
+#include "libs/train/sessions/scaffold.h"
+#include "libs/train/sessions/session_run_hook.h"
 
 namespace weft::estimator {
 

@@ -9,7 +9,7 @@
 #include "libs/estimator/estimator_impl.h"
 #include "libs/ops/group.h"
 #include "libs/summary/event.h"
-#include "libs/train/basic_session_run_hooks.h"
+#include "libs/train/sessions/basic_session_run_hooks.h"
 
 namespace weft::estimator {
 namespace {

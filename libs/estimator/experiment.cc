@@ -11,7 +11,7 @@
 #include "libs/base/status.h"
 #include "libs/checkpoint/checkpoint_state.h"
 #include "libs/estimator/continuous_evaluation.h"
-#include "libs/train/basic_session_run_hooks.h"
+#include "libs/train/sessions/basic_session_run_hooks.h"
 
 namespace weft::estimator {
 namespace {

@@ -20,10 +20,10 @@
 #include "libs/estimator/export_signatures.h"
 #include "libs/fs/path.h"
 #include "libs/ops/resource/lookup_ops.h"
-#include "libs/train/saved_model.h"
-#include "libs/train/saved_model_builder.h"
-#include "libs/train/saved_model_files.h"
-#include "libs/train/scaffold.h"
+#include "libs/train/saved_model/saved_model.h"
+#include "libs/train/saved_model/saved_model_builder.h"
+#include "libs/train/saved_model/saved_model_files.h"
+#include "libs/train/sessions/scaffold.h"
 
 namespace weft::estimator {
 namespace {

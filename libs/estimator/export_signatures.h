@@ -12,7 +12,7 @@
 #include "libs/estimator/estimator_spec.h"
 #include "libs/estimator/export_output.h"
 #include "libs/estimator/serving_input.h"
-#include "libs/train/signature_def.h"
+#include "libs/train/saved_model/signature_def.h"
 
 namespace weft::estimator {
 

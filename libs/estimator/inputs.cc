@@ -11,7 +11,7 @@
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/resource/queue.h"
 #include "libs/tensor/buffer.h"
-#include "libs/train/input_producer.h"
+#include "libs/train/input_queues/input_producer.h"
 
 namespace weft::estimator {
 namespace {

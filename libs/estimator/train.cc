@@ -7,13 +7,13 @@
 #include "libs/estimator/estimator.h"
 #include "libs/estimator/estimator_impl.h"
 #include "libs/ops/summary/summary_ops.h"
-#include "libs/train/basic_session_run_hooks.h"
-#include "libs/train/global_step.h"
-#include "libs/train/other_workers_hook.h"
-#include "libs/train/profiler_hook.h"
-#include "libs/train/saver.h"
-#include "libs/train/session_summary_writer.h"
-#include "libs/train/summary_saver_hook.h"
+#include "libs/train/optimizers/global_step.h"
+#include "libs/train/saving/saver.h"
+#include "libs/train/sessions/basic_session_run_hooks.h"
+#include "libs/train/sessions/other_workers_hook.h"
+#include "libs/train/sessions/profiler_hook.h"
+#include "libs/train/sessions/session_summary_writer.h"
+#include "libs/train/sessions/summary_saver_hook.h"
 
 namespace weft::estimator {
 namespace {

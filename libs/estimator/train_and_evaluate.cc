@@ -12,7 +12,7 @@
 #include "libs/base/status.h"
 #include "libs/estimator/continuous_evaluation.h"
 #include "libs/fs/path.h"
-#include "libs/train/second_or_step_timer.h"
+#include "libs/train/sessions/second_or_step_timer.h"
 
 namespace weft::estimator {
 namespace {

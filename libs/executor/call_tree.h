@@ -22,8 +22,8 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "libs/base/cancellation.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/async/cancellation.h"
+#include "libs/base/scheduler/scheduler.h"
 
 namespace weft {
 

@@ -1,10 +1,10 @@
 // LocalFunctions is the FunctionRuntime of a session on one device: function
 // bodies as plans, compiled when they are first called.
 //
-// A body is expanded (libs/graph/function_expander.h), so that only a function
-// that occurs again inside itself is called at run time; nodes that its results
-// do not need are removed. Its stateful kernels are its own, one for each
-// function and attrs, or for each of these and each Anew.
+// A body is expanded (libs/graph/functions/function_expander.h), so that only a
+// function that occurs again inside itself is called at run time; nodes that
+// its results do not need are removed. Its stateful kernels are its own, one
+// for each function and attrs, or for each of these and each Anew.
 //
 // Threads: thread-safe. No lock is held while a function is compiled or runs.
 #ifndef WEFT_LIBS_EXECUTOR_LOCAL_FUNCTIONS_H_

@@ -10,8 +10,8 @@
 #include "libs/executor/memory_copies.h"
 #include "libs/executor/plan.h"
 #include "libs/graph/frame_analysis.h"
-#include "libs/kernels/constant_output.h"
-#include "libs/kernels/member_errors.h"
+#include "libs/kernels/common/constant_output.h"
+#include "libs/kernels/common/member_errors.h"
 
 namespace weft {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "libs/base/clock.h"
 #include "libs/base/exceptions.h"
-#include "libs/base/pool_progress.h"
+#include "libs/base/scheduler/pool_progress.h"
 #include "libs/executor/node_run.h"
 #include "libs/executor/propagate.h"
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
-#include "libs/kernels/member_errors.h"
+#include "libs/kernels/common/member_errors.h"
 
 namespace weft {
 

@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 #include "libs/base/clock.h"
-#include "libs/base/simulated_scheduler.h"
+#include "libs/base/scheduler/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/fs/memory_file_system.h"
 #include "libs/fs/testing/file_system_conformance.h"

@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "libs/base/lock_observer.h"
+#include "libs/base/scheduler/lock_observer.h"
 #include "libs/base/status.h"
 #include "libs/fs/posix_error.h"
 

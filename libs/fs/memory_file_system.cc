@@ -7,7 +7,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
-#include "libs/base/lock_observer.h"
+#include "libs/base/scheduler/lock_observer.h"
 #include "libs/base/status.h"
 #include "libs/fs/path.h"
 #include "libs/fs/posix_error.h"

@@ -9,7 +9,7 @@
 #include "libs/base/status.h"
 #include "libs/gradients/function_gradient.h"
 #include "libs/gradients/loops/flow.h"
-#include "libs/graph/function_expander.h"
+#include "libs/graph/functions/function_expander.h"
 
 namespace weft {
 namespace {

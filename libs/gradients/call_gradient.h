@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "libs/gradients/gradient_registry.h"
 #include "libs/gradients/gradients.h"
+#include "libs/gradients/registry/gradient_registry.h"
 
 namespace weft {
 

@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/gradients/gradients.h"
-#include "libs/graph/function_body.h"
-#include "libs/graph/function_expander.h"
-#include "libs/graph/function_proto.h"
+#include "libs/graph/functions/function_body.h"
+#include "libs/graph/functions/function_expander.h"
+#include "libs/graph/import/function_proto.h"
 #include "libs/ops/array/array_ops.h"
 
 namespace weft {

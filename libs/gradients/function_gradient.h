@@ -1,6 +1,6 @@
 // GradientFunction builds the function that SymbolicGradient calls, which
 // computes the gradients of another function's arguments. Masters expand that
-// op with it (libs/graph/function_expander.h).
+// op with it (libs/graph/functions/function_expander.h).
 #ifndef WEFT_LIBS_GRADIENTS_FUNCTION_GRADIENT_H_
 #define WEFT_LIBS_GRADIENTS_FUNCTION_GRADIENT_H_
 

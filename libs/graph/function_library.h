@@ -2,7 +2,7 @@
 // results, called by nodes. FunctionLibrary holds all functions of a graph.
 //
 //   const FunctionDef* axpy = graph.functions().Find("axpy");
-//   // AddFunctionBody is in libs/graph/function_body.h.
+//   // AddFunctionBody is in libs/graph/functions/function_body.h.
 //   ASSIGN_OR_RETURN(FunctionBody body,
 //                    AddFunctionBody(*axpy, call_attrs, {.prefix = "call",
 //                                    .args = {x, y}}, graph));

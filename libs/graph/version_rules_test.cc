@@ -8,9 +8,9 @@
 #include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
-#include "libs/graph/function_body.h"
-#include "libs/graph/function_proto.h"
-#include "libs/graph/graph_def.h"
+#include "libs/graph/functions/function_body.h"
+#include "libs/graph/import/function_proto.h"
+#include "libs/graph/import/graph_def.h"
 #include "libs/graph/inference_context.h"
 #include "libs/graph/unknown_op.h"
 

@@ -16,8 +16,8 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "libs/base/cancellation.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/async/cancellation.h"
+#include "libs/base/scheduler/scheduler.h"
 
 namespace weft {
 

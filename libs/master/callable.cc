@@ -10,7 +10,7 @@
 #include "libs/base/hash_tables.h"
 #include "libs/base/status.h"
 #include "libs/cluster/device_name.h"
-#include "libs/graph/graph_def.h"
+#include "libs/graph/import/graph_def.h"
 #include "libs/graph/near_nodes.h"
 #include "libs/graph/unknown_op.h"
 #include "libs/master/partial_run.h"

@@ -14,8 +14,8 @@
 #include "absl/types/span.h"
 #include "libs/graph/graph.h"
 #include "libs/passes/run_passes.h"
-#include "libs/protocol/master.h"
-#include "libs/protocol/worker.h"
+#include "libs/protocol/master/master.h"
+#include "libs/protocol/worker/worker.h"
 
 namespace weft {
 

@@ -15,14 +15,14 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "libs/base/async/or_cancelled.h"
 #include "libs/base/clock.h"
 #include "libs/base/logging.h"
-#include "libs/base/or_cancelled.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/master/master.h"
 #include "libs/master/open_calls.h"
 #include "libs/master/wait_log.h"
-#include "libs/protocol/coordinator.h"
+#include "libs/protocol/coordinator/coordinator.h"
 
 namespace weft {
 

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "libs/base/cancellation_link.h"
+#include "libs/base/async/cancellation_link.h"
+#include "libs/base/async/join.h"
+#include "libs/base/async/or_cancelled.h"
 #include "libs/base/clock.h"
-#include "libs/base/join.h"
-#include "libs/base/or_cancelled.h"
 #include "libs/base/status.h"
 #include "libs/cluster/device_filters.h"
 #include "libs/cluster/device_name.h"

@@ -14,7 +14,7 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "libs/base/cancellation.h"
+#include "libs/base/async/cancellation.h"
 #include "libs/base/hash_tables.h"
 #include "libs/master/callable.h"
 #include "libs/master/master.h"
@@ -24,8 +24,8 @@
 #include "libs/master/step_counter.h"
 #include "libs/master/step_gate.h"
 #include "libs/master/step_watch.h"
-#include "libs/protocol/coordinator.h"
-#include "libs/protocol/master.h"
+#include "libs/protocol/coordinator/coordinator.h"
+#include "libs/protocol/master/master.h"
 
 namespace weft {
 

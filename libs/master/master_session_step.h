@@ -10,16 +10,16 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "libs/base/cancellation.h"
-#include "libs/base/cancellation_link.h"
+#include "libs/base/async/cancellation.h"
+#include "libs/base/async/cancellation_link.h"
+#include "libs/base/async/join.h"
 #include "libs/base/clock.h"
-#include "libs/base/join.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/master/callable.h"
 #include "libs/master/master_session.h"
 #include "libs/master/session_metrics.h"
 #include "libs/master/step_watch.h"
-#include "libs/protocol/master.h"
+#include "libs/protocol/master/master.h"
 
 namespace weft {
 

@@ -7,7 +7,7 @@
 
 #include "absl/functional/any_invocable.h"
 #include "libs/master/master.h"
-#include "libs/protocol/coordinator.h"
+#include "libs/protocol/coordinator/coordinator.h"
 
 namespace weft {
 

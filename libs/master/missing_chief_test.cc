@@ -5,7 +5,7 @@
 #include <string>
 
 #include "libs/base/clock.h"
-#include "libs/base/simulated_scheduler.h"
+#include "libs/base/scheduler/simulated_scheduler.h"
 #include "libs/protocol/testing/recording_coordinator.h"
 
 namespace weft {

@@ -17,8 +17,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "libs/base/cancellation.h"
-#include "libs/base/cancellation_link.h"
+#include "libs/base/async/cancellation.h"
+#include "libs/base/async/cancellation_link.h"
 
 namespace weft {
 

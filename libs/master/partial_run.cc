@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "libs/base/cancellation_link.h"
+#include "libs/base/async/cancellation_link.h"
+#include "libs/base/async/join.h"
 #include "libs/base/hash_tables.h"
-#include "libs/base/join.h"
 #include "libs/base/status.h"
 #include "libs/passes/prune.h"
 

@@ -18,9 +18,9 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
-#include "libs/base/cancellation.h"
-#include "libs/base/scheduler.h"
-#include "libs/protocol/master.h"
+#include "libs/base/async/cancellation.h"
+#include "libs/base/scheduler/scheduler.h"
+#include "libs/protocol/master/master.h"
 #include "libs/rendezvous/rendezvous.h"
 #include "libs/tensor/data_type.h"
 

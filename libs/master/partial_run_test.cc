@@ -7,7 +7,7 @@
 
 #include "gtest/gtest.h"
 #include "libs/base/clock.h"
-#include "libs/base/simulated_scheduler.h"
+#include "libs/base/scheduler/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/passes/prune.h"
 

@@ -23,15 +23,15 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "libs/graph/function_expander.h"
+#include "libs/graph/functions/function_expander.h"
 #include "libs/graph/graph.h"
 #include "libs/graph/placement_graph.h"
 #include "libs/master/async_mutex.h"
 #include "libs/master/callable.h"
 #include "libs/master/master.h"
 #include "libs/master/open_calls.h"
-#include "libs/protocol/coordinator.h"
-#include "libs/protocol/master.h"
+#include "libs/protocol/coordinator/coordinator.h"
+#include "libs/protocol/master/master.h"
 
 namespace weft {
 

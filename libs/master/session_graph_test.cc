@@ -13,9 +13,9 @@
 #include "gtest/gtest.h"
 #include "libs/base/clock.h"
 #include "libs/base/random.h"
-#include "libs/base/simulated_scheduler.h"
+#include "libs/base/scheduler/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
-#include "libs/graph/graph_def.h"
+#include "libs/graph/import/graph_def.h"
 #include "libs/ops/standard_ops.h"
 #include "libs/protocol/testing/recording_coordinator.h"
 

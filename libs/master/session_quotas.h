@@ -17,7 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "libs/protocol/master.h"
+#include "libs/protocol/master/master.h"
 #include "libs/tensor/tensor.h"
 
 namespace weft {

@@ -8,10 +8,10 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "libs/base/in_flight.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/async/in_flight.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/master/running_steps.h"
-#include "libs/protocol/worker.h"
+#include "libs/protocol/worker/worker.h"
 
 namespace weft {
 

@@ -32,12 +32,12 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "libs/base/async/in_flight.h"
 #include "libs/base/doubling_times.h"
-#include "libs/base/in_flight.h"
 #include "libs/base/logging.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/master/step_counter.h"
-#include "libs/protocol/worker.h"
+#include "libs/protocol/worker/worker.h"
 
 namespace weft {
 

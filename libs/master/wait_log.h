@@ -14,7 +14,7 @@
 #include "absl/time/time.h"
 #include "libs/base/clock.h"
 #include "libs/base/doubling_times.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 
 namespace weft {
 

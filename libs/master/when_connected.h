@@ -10,10 +10,10 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "libs/base/cancellation.h"
-#include "libs/base/or_cancelled.h"
+#include "libs/base/async/cancellation.h"
+#include "libs/base/async/or_cancelled.h"
 #include "libs/device/device.h"
-#include "libs/protocol/worker.h"
+#include "libs/protocol/worker/worker.h"
 
 namespace weft {
 

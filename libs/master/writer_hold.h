@@ -22,10 +22,10 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "libs/base/logging.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/master/call_group.h"
 #include "libs/master/open_calls.h"
-#include "libs/protocol/worker.h"
+#include "libs/protocol/worker/worker.h"
 
 namespace weft {
 

@@ -18,7 +18,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 
 namespace weft {
 

@@ -3,7 +3,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_format.h"
-#include "libs/base/sync_call.h"
+#include "libs/base/async/sync_call.h"
 
 namespace weft {
 

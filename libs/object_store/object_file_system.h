@@ -27,7 +27,7 @@
 #include <string>
 #include <vector>
 
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/fs/file_system.h"
 #include "libs/object_store/object_store.h"
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/async/sync_call.h"
 #include "libs/base/status.h"
-#include "libs/base/sync_call.h"
 #include "libs/fs/posix_error.h"
 
 namespace weft {

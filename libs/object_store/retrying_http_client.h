@@ -11,7 +11,7 @@
 
 #include "absl/time/time.h"
 #include "libs/base/random.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/object_store/http_client.h"
 
 namespace weft {

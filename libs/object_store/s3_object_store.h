@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/object_store/aws_credentials.h"
 #include "libs/object_store/http_client.h"
 #include "libs/object_store/object_store.h"

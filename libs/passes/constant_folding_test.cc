@@ -1,7 +1,7 @@
 #include "libs/passes/constant_folding.h"
 
 #include "gtest/gtest.h"
-#include "libs/kernels/standard_kernels.h"
+#include "libs/kernels/standard/standard_kernels.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
 #include "libs/passes/testing/small_graph.h"
 

@@ -7,7 +7,7 @@
 #include "libs/base/hash_tables.h"
 #include "libs/base/status.h"
 #include "libs/graph/frame_analysis.h"
-#include "libs/graph/function_expander.h"
+#include "libs/graph/functions/function_expander.h"
 #include "libs/graph/graph_copy.h"
 #include "libs/graph/unknown_op.h"
 

@@ -9,7 +9,7 @@
 
 #include "libs/graph/graph.h"
 #include "libs/passes/constant_folding.h"
-#include "libs/protocol/graph_options.h"
+#include "libs/protocol/master/graph_options.h"
 
 namespace weft {
 

@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
-#include "libs/protocol/device_codec.h"
-#include "libs/protocol/message_reader.h"
-#include "libs/protocol/messages_inl.h"
+#include "libs/protocol/codec/device_codec.h"
+#include "libs/protocol/codec/message_reader.h"
+#include "libs/protocol/codec/messages_inl.h"
 #include "libs/protocol/method.h"
 #include "schemas/body_generated.h"
 

@@ -13,8 +13,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "libs/base/in_flight.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/async/in_flight.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/bus/handler.h"
 #include "libs/protocol/common_messages.h"
 

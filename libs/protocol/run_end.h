@@ -14,7 +14,7 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
-#include "libs/base/cancellation.h"
+#include "libs/base/async/cancellation.h"
 
 namespace weft::protocol {
 

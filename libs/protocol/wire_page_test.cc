@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 #include "libs/bus/envelope.h"
 #include "libs/protocol/common_messages.h"
-#include "libs/protocol/worker_messages.h"
+#include "libs/protocol/worker/worker_messages.h"
 
 namespace weft::protocol {
 namespace {

@@ -25,7 +25,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "libs/base/cancellation.h"
+#include "libs/base/async/cancellation.h"
 
 namespace weft {
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "libs/base/cancellation.h"
+#include "libs/base/async/cancellation.h"
 #include "libs/base/test_matchers.h"
 #include "libs/tensor/heap_charge.h"
 

@@ -17,7 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "libs/base/cancellation.h"
+#include "libs/base/async/cancellation.h"
 #include "libs/resource/resource.h"
 #include "libs/tensor/heap_charge.h"
 #include "libs/tensor/tensor.h"

@@ -10,7 +10,7 @@
 #include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "libs/base/cancellation.h"
+#include "libs/base/async/cancellation.h"
 #include "libs/base/exceptions.h"
 #include "libs/base/test_matchers.h"
 #include "libs/base/testing/failing_memory.h"

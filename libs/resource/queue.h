@@ -25,7 +25,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
-#include "libs/base/cancellation.h"
+#include "libs/base/async/cancellation.h"
 #include "libs/resource/queue_store.h"
 #include "libs/resource/resource.h"
 #include "libs/tensor/tensor.h"

@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 #include "libs/base/clock.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/base/test_matchers.h"
 
 namespace weft {

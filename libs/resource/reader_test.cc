@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
-#include "libs/base/scheduler.h"
-#include "libs/base/simulated_scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
+#include "libs/base/scheduler/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/fs/memory_file_system.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "libs/base/clock.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/base/test_matchers.h"
 
 namespace weft {

@@ -30,7 +30,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
-#include "libs/base/cancellation.h"
+#include "libs/base/async/cancellation.h"
 #include "libs/resource/resource.h"
 #include "libs/resource/waiters.h"
 #include "libs/tensor/tensor.h"

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "libs/protocol/worker.h"
+#include "libs/protocol/worker/worker.h"
 
 namespace weft {
 

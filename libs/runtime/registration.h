@@ -14,11 +14,11 @@
 
 #include "absl/container/btree_set.h"
 #include "absl/synchronization/mutex.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/device/device.h"
 #include "libs/executor/executor.h"
 #include "libs/fs/file_system.h"
-#include "libs/protocol/worker.h"
+#include "libs/protocol/worker/worker.h"
 #include "libs/resource/resource_manager.h"
 #include "libs/runtime/runtime_metrics.h"
 #include "libs/runtime/step_table.h"

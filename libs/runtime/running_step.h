@@ -11,9 +11,9 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "libs/base/cancellation.h"
-#include "libs/base/join.h"
-#include "libs/protocol/worker.h"
+#include "libs/base/async/cancellation.h"
+#include "libs/base/async/join.h"
+#include "libs/protocol/worker/worker.h"
 #include "libs/resource/resource_manager.h"
 #include "libs/runtime/registration.h"
 #include "libs/runtime/runtime_metrics.h"

@@ -22,7 +22,7 @@
 #include "absl/synchronization/mutex.h"
 #include "libs/executor/executor.h"
 #include "libs/passes/prune.h"
-#include "libs/protocol/worker.h"
+#include "libs/protocol/worker/worker.h"
 #include "libs/rendezvous/rendezvous.h"
 #include "libs/runtime/unclaimed_bytes.h"
 

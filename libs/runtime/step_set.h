@@ -16,7 +16,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "libs/protocol/worker.h"
+#include "libs/protocol/worker/worker.h"
 
 namespace weft {
 

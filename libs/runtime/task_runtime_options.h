@@ -13,10 +13,10 @@
 
 #include "absl/time/time.h"
 #include "libs/base/random.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/fs/file_system.h"
 #include "libs/kernels/kernel_registry.h"
-#include "libs/protocol/worker.h"
+#include "libs/protocol/worker/worker.h"
 #include "libs/runtime/runtime_metrics.h"
 
 namespace weft {

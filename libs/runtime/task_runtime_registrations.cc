@@ -12,7 +12,7 @@
 #include "absl/container/btree_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "libs/base/join.h"
+#include "libs/base/async/join.h"
 #include "libs/base/status.h"
 #include "libs/resource/variable.h"
 #include "libs/runtime/graph_bytes.h"

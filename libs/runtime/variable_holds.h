@@ -15,8 +15,8 @@
 
 #include "absl/container/btree_set.h"
 #include "absl/functional/any_invocable.h"
-#include "libs/base/scheduler.h"
-#include "libs/protocol/worker.h"
+#include "libs/base/scheduler/scheduler.h"
+#include "libs/protocol/worker/worker.h"
 #include "libs/runtime/variable_uses.h"
 
 namespace weft {

@@ -7,12 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
 #include "libs/base/random.h"
-#include "libs/base/simulated_scheduler.h"
+#include "libs/base/scheduler/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/bus/memory/memory_wire.h"
 #include "libs/fs/memory_file_system.h"
 #include "libs/fs/testing/file_system_conformance.h"
-#include "libs/runtime/process.h"
+#include "libs/runtime/process/process.h"
 #include "libs/server/server.h"
 
 namespace weft {

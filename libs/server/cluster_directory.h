@@ -14,9 +14,9 @@
 
 #include "libs/bus/message.h"
 #include "libs/cluster/cluster_spec.h"
-#include "libs/protocol/worker.h"
-#include "libs/protocol/worker_client.h"
-#include "libs/runtime/process.h"
+#include "libs/protocol/worker/worker.h"
+#include "libs/protocol/worker/worker_client.h"
+#include "libs/runtime/process/process.h"
 
 namespace weft {
 

@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "libs/base/cancellation.h"
+#include "libs/base/async/cancellation.h"
 #include "libs/base/clock.h"
 #include "libs/base/random.h"
-#include "libs/base/simulated_scheduler.h"
+#include "libs/base/scheduler/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/bus/memory/memory_wire.h"
 #include "libs/protocol/testing/recording_coordinator.h"
-#include "libs/runtime/process.h"
+#include "libs/runtime/process/process.h"
 #include "libs/server/coordinator_route.h"
 
 namespace weft {

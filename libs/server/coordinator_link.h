@@ -37,10 +37,10 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "libs/base/in_flight.h"
+#include "libs/base/async/in_flight.h"
 #include "libs/base/logging.h"
-#include "libs/base/scheduler.h"
-#include "libs/protocol/coordinator.h"
+#include "libs/base/scheduler/scheduler.h"
+#include "libs/protocol/coordinator/coordinator.h"
 
 namespace weft {
 

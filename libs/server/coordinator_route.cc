@@ -7,11 +7,11 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "libs/base/cancellation.h"
-#include "libs/base/cancellation_link.h"
+#include "libs/base/async/cancellation.h"
+#include "libs/base/async/cancellation_link.h"
+#include "libs/base/async/in_flight.h"
 #include "libs/base/clock.h"
-#include "libs/base/in_flight.h"
-#include "libs/protocol/coordinator_client.h"
+#include "libs/protocol/coordinator/coordinator_client.h"
 
 namespace weft {
 

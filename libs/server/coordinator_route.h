@@ -13,8 +13,8 @@
 #include "libs/bus/address.h"
 #include "libs/bus/message.h"
 #include "libs/cluster/cluster_spec.h"
-#include "libs/protocol/coordinator.h"
-#include "libs/runtime/process.h"
+#include "libs/protocol/coordinator/coordinator.h"
+#include "libs/runtime/process/process.h"
 
 namespace weft {
 

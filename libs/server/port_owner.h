@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "libs/bus/address.h"
-#include "libs/runtime/process.h"
+#include "libs/runtime/process/process.h"
 
 namespace weft {
 

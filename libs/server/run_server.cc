@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/async/stop_signals.h"
 #include "libs/base/status.h"
-#include "libs/base/stop_signals.h"
 
 namespace weft {
 namespace {

@@ -25,7 +25,7 @@
 #include "absl/time/time.h"
 #include "libs/base/logging.h"
 #include "libs/cluster/cluster_spec.h"
-#include "libs/runtime/process.h"
+#include "libs/runtime/process/process.h"
 #include "libs/runtime/task_runtime.h"
 #include "libs/server/quotas.h"
 #include "libs/tensor/client_function.h"

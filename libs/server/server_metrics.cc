@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "libs/base/pool_progress.h"
+#include "libs/base/scheduler/pool_progress.h"
 #include "libs/metrics/metrics_text.h"
 
 namespace weft {

@@ -9,7 +9,7 @@
 #include "libs/checkpoint_writer/file_server.h"
 #include "libs/coordinator/coordinator.h"
 #include "libs/master/session_metrics.h"
-#include "libs/runtime/process.h"
+#include "libs/runtime/process/process.h"
 #include "libs/runtime/runtime_metrics.h"
 #include "libs/server/coordinator_link.h"
 #include "libs/server/task.h"

@@ -10,7 +10,7 @@
 #include "libs/base/logging.h"
 #include "libs/bus/address.h"
 #include "libs/cluster/cluster_spec.h"
-#include "libs/runtime/descriptor_room.h"
+#include "libs/runtime/process/descriptor_room.h"
 
 namespace weft {
 

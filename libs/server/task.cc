@@ -6,7 +6,7 @@
 #include "absl/types/span.h"
 #include "libs/gradients/function_gradient.h"
 #include "libs/ops/standard_ops.h"
-#include "libs/runtime/node_evaluator.h"
+#include "libs/runtime/process/node_evaluator.h"
 
 namespace weft {
 

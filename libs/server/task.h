@@ -15,9 +15,9 @@
 #include "libs/base/logging.h"
 #include "libs/device/local_devices.h"
 #include "libs/master/master.h"
-#include "libs/protocol/coordinator.h"
-#include "libs/protocol/worker.h"
-#include "libs/runtime/process.h"
+#include "libs/protocol/coordinator/coordinator.h"
+#include "libs/protocol/worker/worker.h"
+#include "libs/runtime/process/process.h"
 #include "libs/runtime/task_runtime.h"
 
 namespace weft {

@@ -12,11 +12,11 @@
 #include <string>
 
 #include "libs/bus/handler.h"
-#include "libs/protocol/coordinator_service.h"
-#include "libs/protocol/file_service.h"
-#include "libs/protocol/master_service.h"
-#include "libs/protocol/worker_client.h"
-#include "libs/protocol/worker_service.h"
+#include "libs/protocol/coordinator/coordinator_service.h"
+#include "libs/protocol/files/file_service.h"
+#include "libs/protocol/master/master_service.h"
+#include "libs/protocol/worker/worker_client.h"
+#include "libs/protocol/worker/worker_service.h"
 
 namespace weft {
 

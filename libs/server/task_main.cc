@@ -6,7 +6,7 @@
 #include "absl/flags/flag.h"
 #include "absl/time/time.h"
 #include "libs/base/command_line.h"
-#include "libs/runtime/cuda_platform.h"
+#include "libs/runtime/process/cuda_platform.h"
 #include "libs/server/metrics_flag.h"
 #include "libs/server/quota_flags.h"
 #include "libs/server/run_server.h"

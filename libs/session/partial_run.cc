@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/async/sync_call.h"
 #include "libs/base/exceptions.h"
 #include "libs/base/hash_tables.h"
 #include "libs/base/status.h"
-#include "libs/base/sync_call.h"
 #include "libs/session/session.h"
 
 namespace weft {

@@ -4,10 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "libs/base/async/sync_call.h"
 #include "libs/base/exceptions.h"
 #include "libs/base/status.h"
-#include "libs/base/sync_call.h"
-#include "libs/graph/graph_def.h"
+#include "libs/graph/import/graph_def.h"
 
 namespace weft {
 namespace {

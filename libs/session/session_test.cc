@@ -16,11 +16,11 @@
 #include "gtest/gtest.h"
 #include "libs/base/clock.h"
 #include "libs/base/exceptions.h"
-#include "libs/base/simulated_scheduler.h"
+#include "libs/base/scheduler/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/base/testing/failing_memory.h"
 #include "libs/ops/array/array_ops.h"
-#include "libs/protocol/graph_options.h"
+#include "libs/protocol/master/graph_options.h"
 #include "libs/protocol/testing/recording_master.h"
 
 namespace weft {

@@ -18,7 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "libs/base/cancellation.h"
+#include "libs/base/async/cancellation.h"
 #include "libs/tensor/tensor.h"
 
 namespace weft {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "libs/base/thread_name.h"
+#include "libs/base/scheduler/thread_name.h"
 
 namespace weft {
 namespace {

@@ -4,8 +4,8 @@
 #include <thread>
 
 #include "gtest/gtest.h"
+#include "libs/base/scheduler/thread_name.h"
 #include "libs/base/test_matchers.h"
-#include "libs/base/thread_name.h"
 #include "libs/trace/clock_offset.h"
 #include "libs/trace/device_trace.h"
 #include "schemas/tf/config.pb.h"

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "libs/graph/attr_value_proto.h"
+#include "libs/graph/import/attr_value_proto.h"
 #include "schemas/tf/graph.pb.h"
 
 namespace weft::tools {

@@ -1,10 +1,10 @@
 #include "tools/cli/cluster_connection.h"
 
+#include "libs/base/async/sync_call.h"
 #include "libs/base/clock.h"
 #include "libs/base/status.h"
-#include "libs/base/sync_call.h"
-#include "libs/protocol/blocking_master.h"
-#include "libs/protocol/master_client.h"
+#include "libs/protocol/master/blocking_master.h"
+#include "libs/protocol/master/master_client.h"
 
 namespace weft::tools {
 namespace {

@@ -16,8 +16,8 @@
 #include "absl/time/time.h"
 #include "libs/bus/address.h"
 #include "libs/bus/message.h"
-#include "libs/protocol/coordinator_client.h"
-#include "libs/runtime/process.h"
+#include "libs/protocol/coordinator/coordinator_client.h"
+#include "libs/runtime/process/process.h"
 
 namespace weft::tools {
 

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "libs/protocol/only_declared.h"
+#include "libs/protocol/coordinator/only_declared.h"
 #include "libs/tensor/data_type.h"
 #include "tools/cli/json_text.h"
 #include "tools/cli/table.h"

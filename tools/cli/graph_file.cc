@@ -10,7 +10,7 @@
 #include "google/protobuf/stubs/logging.h"
 #include "libs/base/status.h"
 #include "libs/base/text_proto.h"
-#include "libs/graph/producer_defaults.h"
+#include "libs/graph/import/producer_defaults.h"
 #include "libs/ops/standard_ops.h"
 #include "schemas/tf/graph.pb.h"
 #include "schemas/tf/meta_graph.pb.h"

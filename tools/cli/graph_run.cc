@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "libs/base/status.h"
 #include "libs/graph/graph.h"
-#include "libs/graph/graph_def.h"
+#include "libs/graph/import/graph_def.h"
 #include "libs/graph/near_nodes.h"
 #include "libs/ops/scope.h"
 #include "libs/session/feed_shapes.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "libs/runtime/process.h"
+#include "libs/runtime/process/process.h"
 #include "tools/cli/graph_file.h"
 #include "tools/cli/invocation.h"
 

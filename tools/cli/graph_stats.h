@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "libs/runtime/process.h"
+#include "libs/runtime/process/process.h"
 #include "tools/cli/graph_file.h"
 #include "tools/cli/invocation.h"
 

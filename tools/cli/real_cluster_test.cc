@@ -14,7 +14,7 @@
 #include "libs/base/test_matchers.h"
 #include "libs/bus/zmq/free_port.h"
 #include "libs/fs/memory_file_system.h"
-#include "libs/graph/graph_def.h"
+#include "libs/graph/import/graph_def.h"
 #include "nlohmann/json.hpp"
 #include "tools/cli/cluster_commands.h"
 #include "tools/cli/graph_commands.h"

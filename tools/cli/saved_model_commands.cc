@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "libs/base/status.h"
 #include "libs/fs/path.h"
-#include "libs/train/saved_model.h"
+#include "libs/train/saved_model/saved_model.h"
 #include "schemas/tf/meta_graph.pb.h"
 #include "tools/cli/example_features.h"
 #include "tools/cli/json_text.h"

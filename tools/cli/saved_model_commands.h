@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "libs/fs/file_system.h"
-#include "libs/runtime/process.h"
+#include "libs/runtime/process/process.h"
 #include "tools/cli/invocation.h"
 
 namespace weft::tools {

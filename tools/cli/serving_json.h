@@ -26,7 +26,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "libs/tensor/tensor.h"
-#include "libs/train/signature_def.h"
+#include "libs/train/saved_model/signature_def.h"
 #include "tools/cli/example_features.h"
 #include "tools/cli/json_text.h"
 

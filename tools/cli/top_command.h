@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/metrics/metrics_samples.h"
 #include "libs/object_store/http_client.h"
 #include "tools/cli/invocation.h"

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/fs/file_system.h"
 #include "libs/graph/op_def.h"
 #include "libs/kernels/kernel_registry.h"

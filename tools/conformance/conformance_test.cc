@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "libs/runtime/process.h"
+#include "libs/runtime/process/process.h"
 #include "tools/conformance/testing/recorded_cases.h"
 #include "tools/conformance/testing/replayed_case.h"
 #include "tools/conformance/weft_session_factory.h"

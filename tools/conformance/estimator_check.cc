@@ -279,7 +279,7 @@ class Run {
 
   // TensorFlow's key of `variable`, but for a slot of one of several parts:
   // there TensorFlow saves each by itself ("w/t_0/Adagrad"), and we save slices
-  // of one variable ("w/Adagrad"; libs/train/slot_keys.h).
+  // of one variable ("w/Adagrad"; libs/train/optimizers/slot_keys.h).
   static std::string OurKey(const Json& variable) {
     std::string key = variable.at("checkpoint").get<std::string>();
     if (!variable.contains("slot") || !variable.contains("full_shape") ||

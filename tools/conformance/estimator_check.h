@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "libs/fs/file_system.h"
-#include "libs/runtime/process.h"
+#include "libs/runtime/process/process.h"
 
 namespace weft::conformance {
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "libs/estimator/canned.h"
+#include "libs/estimator/canned/canned.h"
 #include "libs/estimator/estimator.h"
 #include "libs/fs/file_system.h"
 #include "nlohmann/json.hpp"

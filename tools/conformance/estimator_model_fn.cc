@@ -17,10 +17,10 @@
 #include "libs/ops/state/get_variable.h"
 #include "libs/ops/state/variable_scope.h"
 #include "libs/ops/summary/summary_ops.h"
-#include "libs/train/clip_ops.h"
-#include "libs/train/global_step.h"
-#include "libs/train/losses.h"
-#include "libs/train/metrics.h"
+#include "libs/train/losses/losses.h"
+#include "libs/train/losses/metrics.h"
+#include "libs/train/optimizers/clip_ops.h"
+#include "libs/train/optimizers/global_step.h"
 #include "tools/conformance/estimator_fields.h"
 
 namespace weft::conformance {

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
-#include "libs/train/adam.h"
-#include "libs/train/slot_optimizers.h"
+#include "libs/train/optimizers/adam.h"
+#include "libs/train/optimizers/slot_optimizers.h"
 #include "tools/conformance/estimator_fields.h"
 #include "tools/conformance/estimator_model_fn.h"
 

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/fs/path.h"
-#include "libs/runtime/process.h"
+#include "libs/runtime/process/process.h"
 #include "tools/conformance/case.h"
 #include "tools/conformance/estimator_check.h"
 

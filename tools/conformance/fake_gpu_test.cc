@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "libs/runtime/process.h"
+#include "libs/runtime/process/process.h"
 #include "libs/runtime/testing/fake_gpu_platform.h"
 #include "tools/conformance/gpu_cases.h"
 #include "tools/conformance/testing/recorded_cases.h"

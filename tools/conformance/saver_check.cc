@@ -12,7 +12,7 @@
 #include "libs/fs/path.h"
 #include "libs/ops/state/variable.h"
 #include "libs/session/session.h"
-#include "libs/train/saver.h"
+#include "libs/train/saving/saver.h"
 
 namespace weft::conformance {
 namespace {

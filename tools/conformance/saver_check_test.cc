@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/test_matchers.h"
 #include "libs/fs/memory_file_system.h"
-#include "libs/runtime/process.h"
+#include "libs/runtime/process/process.h"
 #include "tools/conformance/weft_session_factory.h"
 
 namespace weft::conformance {

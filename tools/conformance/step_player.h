@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/fs/file_system.h"
 #include "tools/conformance/case.h"
 #include "tools/conformance/session_factory.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "libs/base/clock.h"
-#include "libs/base/simulated_scheduler.h"
+#include "libs/base/scheduler/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/fs/memory_file_system.h"
 

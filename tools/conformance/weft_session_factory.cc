@@ -7,7 +7,7 @@
 #include "libs/base/status.h"
 #include "libs/cluster/cluster_spec.h"
 #include "libs/cluster/device_name.h"
-#include "libs/graph/graph_def.h"
+#include "libs/graph/import/graph_def.h"
 #include "libs/ops/scope.h"
 #include "libs/server/server.h"
 #include "libs/session/session.h"

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "libs/protocol/graph_options.h"
-#include "libs/runtime/process.h"
+#include "libs/protocol/master/graph_options.h"
+#include "libs/runtime/process/process.h"
 #include "tools/conformance/session_factory.h"
 
 namespace weft::conformance {

@@ -74,14 +74,14 @@ def _races_threads(path):
 def _observes_locks(path):
   """It stands in for Abseil's locks, all of them."""
   return (_only_in('libs/base/testing')(path) or
-          path == 'libs/base/observed_locks_test.cc')
+          path == 'libs/base/scheduler/observed_locks_test.cc')
 
 
 _BANNED = (
     _Banned(
         re.compile(r'std::thread\b'), _races_threads,
         'only libs/base starts threads',
-        'use Scheduler (libs/base/scheduler.h): Schedule, ParallelFor'),
+        'use Scheduler (libs/base/scheduler/scheduler.h): Schedule, ParallelFor'),
     _Banned(
         re.compile(
             r'std::(?:jthread|async|latch|barrier|\w+_semaphore)\b'
@@ -91,14 +91,14 @@ _BANNED = (
             r'|\b(?:Await|LockWhen)(?:With\w+)?\s*\('),
         _only_in('libs/base'),
         'only libs/base starts threads, sleeps and waits',
-        'use Scheduler (libs/base/scheduler.h): Schedule, ScheduleAt, '
+        'use Scheduler (libs/base/scheduler/scheduler.h): Schedule, ScheduleAt, '
         'ParallelFor, NewEvent'),
     _Banned(
         re.compile(r'\b(?:\w*[Ww]ait|LockWhen|\w*Notification)'
                    r'With(?:Timeout|Deadline)\s*\(|\bwait_(?:for|until)\s*\('),
         _observes_locks,
         'no wait follows the machine\'s clock, which people set back',
-        'use FutexWait (libs/base/futex.h), or Event::WaitUntil with a '
+        'use FutexWait (libs/base/scheduler/futex.h), or Event::WaitUntil with a '
         'MonotoneClock'),
     _Banned(
         re.compile(r'absl::Now\s*\(|_clock::now\s*\('), _measures_time,

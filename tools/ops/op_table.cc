@@ -9,7 +9,7 @@
 #include "libs/graph/inference_context.h"
 #include "libs/kernels/cuda/cuda_kernels.h"
 #include "libs/kernels/device_memory_kernels.h"
-#include "libs/kernels/standard_kernels.h"
+#include "libs/kernels/standard/standard_kernels.h"
 #include "libs/ops/standard_ops.h"
 
 namespace weft::tools {

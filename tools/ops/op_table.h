@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "libs/gradients/gradient_registry.h"
+#include "libs/gradients/registry/gradient_registry.h"
 #include "libs/graph/op_def.h"
 #include "libs/kernels/kernel_registry.h"
 

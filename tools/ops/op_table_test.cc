@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "libs/graph/inference_context.h"
 #include "libs/kernels/host_gpu_kernels.h"
-#include "libs/kernels/standard_kernels.h"
+#include "libs/kernels/standard/standard_kernels.h"
 #include "libs/ops/standard_ops.h"
 
 namespace weft::tools {

@@ -10,14 +10,14 @@
 #include "gtest/gtest.h"
 #include "libs/base/clock.h"
 #include "libs/base/random.h"
-#include "libs/base/simulated_scheduler.h"
+#include "libs/base/scheduler/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/bus/capture.h"
 #include "libs/bus/capturing_wire.h"
 #include "libs/bus/memory/memory_wire.h"
 #include "libs/bus/transport.h"
-#include "libs/protocol/landing_memory.h"
-#include "libs/protocol/worker_client.h"
+#include "libs/protocol/codec/landing_memory.h"
+#include "libs/protocol/worker/worker_client.h"
 
 namespace weft::tools {
 namespace {

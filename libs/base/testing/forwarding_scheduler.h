@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 
 namespace weft {
 

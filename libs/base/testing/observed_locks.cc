@@ -8,7 +8,7 @@
 // similar functions are not wrapped: Weft waits with CondVar.
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "libs/base/lock_observer.h"
+#include "libs/base/scheduler/lock_observer.h"
 
 namespace {
 

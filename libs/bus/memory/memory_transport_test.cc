@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "libs/base/clock.h"
-#include "libs/base/scheduler.h"
-#include "libs/base/simulated_scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
+#include "libs/base/scheduler/simulated_scheduler.h"
 #include "libs/bus/envelope.h"
 #include "libs/bus/greeting.h"
 #include "libs/bus/memory/memory_wire.h"

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/clock.h"
-#include "libs/base/lock_observer.h"
+#include "libs/base/scheduler/lock_observer.h"
 
 namespace weft::bus {
 namespace {

@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "libs/base/clock.h"
-#include "libs/base/scheduler.h"
-#include "libs/base/simulated_scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
+#include "libs/base/scheduler/simulated_scheduler.h"
 #include "libs/bus/memory/memory_wire.h"
 #include "libs/bus/testing/wire_conformance.h"
 

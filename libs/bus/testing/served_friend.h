@@ -10,7 +10,7 @@
 
 #include "gtest/gtest.h"
 #include "libs/base/clock.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/bus/testing/recording_end.h"
 #include "libs/bus/zmq/zmq_wire.h"

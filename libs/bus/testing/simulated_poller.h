@@ -21,8 +21,8 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "libs/base/clock.h"
-#include "libs/base/lock_observer.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/lock_observer.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/bus/zmq/loop_poller.h"
 
 namespace weft::bus {

@@ -12,7 +12,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "libs/base/pool_progress.h"
+#include "libs/base/scheduler/pool_progress.h"
 #include "libs/base/test_matchers.h"
 #include "libs/base/testing/forwarding_scheduler.h"
 #include "libs/bus/greeting.h"

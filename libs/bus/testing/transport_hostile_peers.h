@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "libs/base/limited_log.h"
+#include "libs/base/async/limited_log.h"
 #include "libs/base/test_matchers.h"
 #include "libs/bus/envelope.h"
 #include "libs/bus/greeting.h"

@@ -20,9 +20,9 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "libs/base/limited_log.h"
+#include "libs/base/async/limited_log.h"
 #include "libs/base/logging.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 
 namespace weft::bus {
 

@@ -9,8 +9,8 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/scheduler/thread_starter.h"
 #include "libs/base/status.h"
-#include "libs/base/thread_starter.h"
 
 namespace weft::bus {
 namespace {

@@ -22,7 +22,7 @@
 
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/bus/zmq/connection_monitor.h"
 #include "libs/bus/zmq/connection_table.h"
 #include "libs/bus/zmq/descriptor_reserve.h"

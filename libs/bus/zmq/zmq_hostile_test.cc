@@ -13,7 +13,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "libs/base/clock.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/bus/testing/raw_peer.h"
 #include "libs/bus/testing/recording_end.h"

@@ -17,8 +17,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/random.h"
+#include "libs/base/scheduler/thread_starter.h"
 #include "libs/base/status.h"
-#include "libs/base/thread_starter.h"
 
 namespace weft::bus {
 namespace {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "libs/base/clock.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/bus/testing/transport_conformance.h"
 #include "libs/bus/zmq/zmq_wire.h"
 

@@ -16,7 +16,7 @@
 
 #include "absl/time/time.h"
 #include "libs/base/logging.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/bus/wire.h"
 
 namespace weft::bus {

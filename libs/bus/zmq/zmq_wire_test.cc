@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "libs/base/clock.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/bus/testing/wire_conformance.h"
 
 namespace weft::bus {

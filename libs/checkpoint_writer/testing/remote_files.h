@@ -12,7 +12,7 @@
 
 #include "libs/base/clock.h"
 #include "libs/base/random.h"
-#include "libs/base/simulated_scheduler.h"
+#include "libs/base/scheduler/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/bus/memory/memory_wire.h"
 #include "libs/bus/transport.h"
@@ -20,10 +20,10 @@
 #include "libs/checkpoint_writer/file_server.h"
 #include "libs/checkpoint_writer/rooted_file_system.h"
 #include "libs/fs/file_system.h"
-#include "libs/protocol/file_client.h"
-#include "libs/protocol/file_service.h"
-#include "libs/protocol/landing_memory.h"
-#include "libs/protocol/remote_file_system.h"
+#include "libs/protocol/codec/landing_memory.h"
+#include "libs/protocol/files/file_client.h"
+#include "libs/protocol/files/file_service.h"
+#include "libs/protocol/files/remote_file_system.h"
 #include "libs/protocol/testing/two_processes.h"
 #include "libs/tensor/buffer.h"
 

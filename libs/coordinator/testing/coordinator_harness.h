@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "libs/base/cancellation.h"
+#include "libs/base/async/cancellation.h"
 #include "libs/base/clock.h"
 #include "libs/base/logging.h"
 #include "libs/base/random.h"
-#include "libs/base/scheduler.h"
-#include "libs/base/simulated_scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
+#include "libs/base/scheduler/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/coordinator/coordinator.h"
 

@@ -8,7 +8,7 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 
 namespace weft {
 

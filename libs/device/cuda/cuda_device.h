@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "libs/base/random.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/device/cuda/cuda_types.h"
 #include "libs/device/device.h"
 #include "libs/device/device_memory.h"

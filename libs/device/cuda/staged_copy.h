@@ -13,7 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/device/cuda/cuda_events.h"
 #include "libs/tensor/buffer.h"
 

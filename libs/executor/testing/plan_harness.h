@@ -32,7 +32,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "libs/base/clock.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/device/device.h"
 #include "libs/executor/executor.h"
 #include "libs/rendezvous/rendezvous.h"

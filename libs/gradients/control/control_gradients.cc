@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
-#include "libs/gradients/gradient_registry.h"
 #include "libs/gradients/loops/frames.h"
 #include "libs/gradients/math/broadcast_gradient.h"
+#include "libs/gradients/registry/gradient_registry.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/control/control_flow_ops.h"
 #include "libs/ops/math/math_ops.h"

@@ -3,8 +3,8 @@
 // it. As in TensorFlow's list_ops.py.
 #include "libs/base/status.h"
 #include "libs/gradients/control/control_gradients.h"
-#include "libs/gradients/gradient_registry.h"
 #include "libs/gradients/math/broadcast_gradient.h"
+#include "libs/gradients/registry/gradient_registry.h"
 #include "libs/ops/array/array_ops.h"
 
 namespace weft {

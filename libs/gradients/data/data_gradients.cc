@@ -1,6 +1,6 @@
 // Datasets and iterators have no gradients: as in TensorFlow, their elements
 // are data.
-#include "libs/gradients/gradient_registry.h"
+#include "libs/gradients/registry/gradient_registry.h"
 
 namespace weft {
 

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
-#include "libs/gradients/gradient_registry.h"
 #include "libs/gradients/math/broadcast_gradient.h"
+#include "libs/gradients/registry/gradient_registry.h"
 #include "libs/ops/array/array_ops.h"
 
 namespace weft {

@@ -78,7 +78,8 @@ std::vector<OutputTensor> TermsOfOr(const OutputTensor& output,
 }
 
 // Returns whether one of the preds always holds: the last is the negation of
-// the disjunction of all others, as in a Case (libs/graph/function_expander.h).
+// the disjunction of all others, as in a Case
+// (libs/graph/functions/function_expander.h).
 bool AreExhaustive(const std::vector<OutputTensor>& preds) {
   const Node& last = *preds.back().node;
   if (last.type() != "LogicalNot") return false;

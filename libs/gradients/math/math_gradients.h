@@ -7,7 +7,7 @@
 #include <functional>
 #include <utility>
 
-#include "libs/gradients/gradient_registry.h"
+#include "libs/gradients/registry/gradient_registry.h"
 
 namespace weft {
 

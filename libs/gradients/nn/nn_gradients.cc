@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
-#include "libs/gradients/gradient_registry.h"
+#include "libs/gradients/registry/gradient_registry.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/math/math_ops.h"
 #include "libs/ops/nn/nn_ops.h"

@@ -2,7 +2,7 @@
 #ifndef WEFT_LIBS_GRADIENTS_NN_NN_GRADIENTS_H_
 #define WEFT_LIBS_GRADIENTS_NN_NN_GRADIENTS_H_
 
-#include "libs/gradients/gradient_registry.h"
+#include "libs/gradients/registry/gradient_registry.h"
 
 namespace weft {
 

@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
-#include "libs/gradients/gradient_registry.h"
 #include "libs/gradients/math/broadcast_gradient.h"
 #include "libs/gradients/nn/nn_gradients.h"
+#include "libs/gradients/registry/gradient_registry.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/nn/window_ops.h"
 

@@ -1,5 +1,5 @@
 // Parsing ops have no gradients: their results are data.
-#include "libs/gradients/gradient_registry.h"
+#include "libs/gradients/registry/gradient_registry.h"
 
 namespace weft {
 

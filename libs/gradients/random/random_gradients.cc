@@ -1,4 +1,4 @@
-#include "libs/gradients/gradient_registry.h"
+#include "libs/gradients/registry/gradient_registry.h"
 
 namespace weft {
 

@@ -2,7 +2,7 @@
 // ops have no gradients. Tensor arrays have gradients.
 #include "libs/gradients/resource/resource_gradients.h"
 
-#include "libs/gradients/gradient_registry.h"
+#include "libs/gradients/registry/gradient_registry.h"
 
 namespace weft {
 

@@ -3,7 +3,7 @@
 // order the writes before the reads.
 #include "absl/strings/match.h"
 #include "libs/base/status.h"
-#include "libs/gradients/gradient_registry.h"
+#include "libs/gradients/registry/gradient_registry.h"
 #include "libs/gradients/resource/resource_gradients.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/resource/tensor_array_ops.h"

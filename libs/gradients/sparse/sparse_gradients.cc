@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
-#include "libs/gradients/gradient_registry.h"
 #include "libs/gradients/math/math_gradients.h"
+#include "libs/gradients/registry/gradient_registry.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/math/math_ops.h"
 #include "libs/ops/sparse/sparse_ops.h"

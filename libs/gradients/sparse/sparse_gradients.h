@@ -3,7 +3,7 @@
 #ifndef WEFT_LIBS_GRADIENTS_SPARSE_SPARSE_GRADIENTS_H_
 #define WEFT_LIBS_GRADIENTS_SPARSE_SPARSE_GRADIENTS_H_
 
-#include "libs/gradients/gradient_registry.h"
+#include "libs/gradients/registry/gradient_registry.h"
 
 namespace weft {
 

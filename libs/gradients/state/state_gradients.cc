@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/gradients/array/array_gradients.h"
-#include "libs/gradients/gradient_registry.h"
+#include "libs/gradients/registry/gradient_registry.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/state/state_ops.h"
 

@@ -1,5 +1,5 @@
 // Strings have no gradients.
-#include "libs/gradients/gradient_registry.h"
+#include "libs/gradients/registry/gradient_registry.h"
 
 namespace weft {
 

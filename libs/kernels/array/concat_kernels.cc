@@ -7,9 +7,9 @@
 #include "libs/base/status.h"
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/copy.h"
-#include "libs/kernels/parallel_loop.h"
-#include "libs/kernels/row_copies.h"
-#include "libs/kernels/string_charge.h"
+#include "libs/kernels/common/parallel_loop.h"
+#include "libs/kernels/common/row_copies.h"
+#include "libs/kernels/common/string_charge.h"
 #include "libs/tensor/heap_charge.h"
 
 namespace weft {

@@ -8,8 +8,8 @@
 #include "absl/strings/str_join.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/elements.h"
+#include "libs/kernels/common/string_charge.h"
 #include "libs/kernels/isa/transpose_loops.h"
-#include "libs/kernels/string_charge.h"
 
 namespace weft {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/kernels/op_kernel.h"
 #include "libs/tensor/heap_charge.h"
 #include "libs/tensor/tensor.h"

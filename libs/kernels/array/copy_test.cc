@@ -3,7 +3,7 @@
 
 #include "absl/algorithm/container.h"
 #include "libs/base/clock.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/kernels/isa/instruction_set.h"
 #include "libs/kernels/isa/transpose_loops.h"

@@ -13,7 +13,7 @@
 #include "libs/base/status.h"
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/copy.h"
-#include "libs/kernels/string_charge.h"
+#include "libs/kernels/common/string_charge.h"
 #include "libs/tensor/heap_charge.h"
 
 namespace weft {

@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "libs/kernels/number_types.h"
+#include "libs/kernels/common/number_types.h"
 #include "libs/tensor/resource_handle.h"
 #include "libs/tensor/tensor.h"
 #include "libs/tensor/variant.h"

@@ -8,9 +8,9 @@
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/array/elements.h"
 #include "libs/kernels/array/nd_indices.h"
-#include "libs/kernels/parallel_loop.h"
-#include "libs/kernels/row_copies.h"
-#include "libs/kernels/string_charge.h"
+#include "libs/kernels/common/parallel_loop.h"
+#include "libs/kernels/common/row_copies.h"
+#include "libs/kernels/common/string_charge.h"
 #include "libs/tensor/heap_charge.h"
 
 namespace weft {

@@ -3,7 +3,7 @@
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/array/elements.h"
-#include "libs/kernels/string_charge.h"
+#include "libs/kernels/common/string_charge.h"
 #include "libs/tensor/heap_charge.h"
 
 namespace weft {

@@ -17,9 +17,9 @@
 #include "libs/kernels/array/id_bounds.h"
 #include "libs/kernels/array/number_groups.h"
 #include "libs/kernels/array/segment_ids.h"
-#include "libs/kernels/number_types.h"
-#include "libs/kernels/parallel_loop.h"
-#include "libs/kernels/row_copies.h"
+#include "libs/kernels/common/number_types.h"
+#include "libs/kernels/common/parallel_loop.h"
+#include "libs/kernels/common/row_copies.h"
 
 namespace weft {
 namespace {

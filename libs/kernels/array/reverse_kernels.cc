@@ -6,7 +6,7 @@
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/array/sequence_lengths.h"
-#include "libs/kernels/string_charge.h"
+#include "libs/kernels/common/string_charge.h"
 #include "libs/tensor/heap_charge.h"
 
 namespace weft {

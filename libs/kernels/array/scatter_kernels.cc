@@ -8,8 +8,8 @@
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/array/nd_indices.h"
-#include "libs/kernels/number_types.h"
-#include "libs/kernels/string_charge.h"
+#include "libs/kernels/common/number_types.h"
+#include "libs/kernels/common/string_charge.h"
 #include "libs/tensor/heap_charge.h"
 
 namespace weft {

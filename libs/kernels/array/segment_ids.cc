@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
-#include "libs/kernels/number_types.h"
+#include "libs/kernels/common/number_types.h"
 
 namespace weft {
 namespace {

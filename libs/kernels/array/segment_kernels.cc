@@ -11,8 +11,8 @@
 #include "libs/kernels/array/chosen_rows.h"
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/array/segment_ids.h"
-#include "libs/kernels/number_types.h"
-#include "libs/kernels/parallel_loop.h"
+#include "libs/kernels/common/number_types.h"
+#include "libs/kernels/common/parallel_loop.h"
 
 namespace weft {
 namespace {

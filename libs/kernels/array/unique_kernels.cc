@@ -16,9 +16,9 @@
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/array/id_bounds.h"
 #include "libs/kernels/array/number_groups.h"
-#include "libs/kernels/number_types.h"
-#include "libs/kernels/row_copies.h"
-#include "libs/kernels/string_charge.h"
+#include "libs/kernels/common/number_types.h"
+#include "libs/kernels/common/row_copies.h"
+#include "libs/kernels/common/string_charge.h"
 #include "libs/tensor/heap_charge.h"
 
 namespace weft {

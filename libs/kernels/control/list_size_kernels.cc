@@ -8,10 +8,10 @@
 
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
+#include "libs/kernels/common/string_charge.h"
 #include "libs/kernels/control/control_kernels.h"
 #include "libs/kernels/control/list_value.h"
 #include "libs/kernels/control/nesting.h"
-#include "libs/kernels/string_charge.h"
 #include "libs/tensor/heap_charge.h"
 #include "libs/tensor/variant.h"
 

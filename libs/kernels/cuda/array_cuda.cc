@@ -11,12 +11,12 @@
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/array/segment_ids.h"
 #include "libs/kernels/array/split_pieces.h"
+#include "libs/kernels/common/number_types.h"
 #include "libs/kernels/cuda/array.cu.h"
 #include "libs/kernels/cuda/cuda_context.h"
 #include "libs/kernels/cuda/cuda_kernels.h"
 #include "libs/kernels/cuda/patterns.h"
 #include "libs/kernels/cuda/row_changes.h"
-#include "libs/kernels/number_types.h"
 #include "libs/kernels/resource/variable_lookup.h"
 
 namespace weft {

@@ -7,7 +7,7 @@ namespace {
 // The numbers that the CPU's TruncatedNormal reserves for each value.
 constexpr uint64_t kReservedPerValue = 256;
 
-// Philox 4x32-10; see libs/kernels/random/philox.h for its source.
+// Philox 4x32-10; see libs/kernels/common/philox.h for its source.
 class Stream {
  public:
   __device__ Stream(const RandomStart& start, uint64_t skipped)

@@ -5,11 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/kernels/common/philox.h"
 #include "libs/kernels/cuda/cuda_context.h"
 #include "libs/kernels/cuda/cuda_kernels.h"
 #include "libs/kernels/cuda/random.cu.h"
 #include "libs/kernels/cuda/registration.h"
-#include "libs/kernels/random/philox.h"
 #include "libs/kernels/resource/variable_lookup.h"
 
 namespace weft {

@@ -10,8 +10,8 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "libs/base/cancellation.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/async/cancellation.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/kernels/data/dataset.h"
 
 namespace weft {

@@ -27,7 +27,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "libs/base/cancellation.h"
+#include "libs/base/async/cancellation.h"
 #include "libs/kernels/function_runtime.h"
 #include "libs/kernels/op_kernel.h"
 #include "libs/tensor/data_type.h"

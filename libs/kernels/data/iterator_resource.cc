@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/exceptions.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/base/status.h"
 #include "libs/resource/turns.h"
 

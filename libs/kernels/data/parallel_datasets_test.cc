@@ -14,8 +14,8 @@
 #include "libs/fs/memory_file_system.h"
 #include "libs/kernels/data/background_work.h"
 #include "libs/kernels/data/captured_function.h"
+#include "libs/kernels/data/datasets/parallel_map.h"
 #include "libs/kernels/data/element_file.h"
-#include "libs/kernels/data/parallel_map.h"
 #include "libs/kernels/data/testing/dataset_harness.h"
 
 namespace weft {

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "libs/base/clock.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/base/status.h"
 #include "libs/fs/path.h"
 #include "libs/kernels/data/dataset_kernel.h"

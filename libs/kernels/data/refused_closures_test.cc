@@ -11,15 +11,15 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "libs/base/cancellation.h"
+#include "libs/base/async/cancellation.h"
 #include "libs/base/clock.h"
 #include "libs/base/exceptions.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/base/testing/forwarding_scheduler.h"
 #include "libs/kernels/data/background_work.h"
 #include "libs/kernels/data/captured_function.h"
-#include "libs/kernels/data/parallel_map.h"
+#include "libs/kernels/data/datasets/parallel_map.h"
 #include "libs/kernels/data/testing/dataset_harness.h"
 
 namespace weft {

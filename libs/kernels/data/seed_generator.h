@@ -10,7 +10,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "libs/base/random.h"
-#include "libs/kernels/random/philox.h"
+#include "libs/kernels/common/philox.h"
 #include "libs/resource/resource.h"
 
 namespace weft {

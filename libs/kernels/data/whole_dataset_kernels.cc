@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/exceptions.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/base/status.h"
 #include "libs/kernels/data/captured_function.h"
 #include "libs/kernels/data/data_kernels.h"

@@ -14,12 +14,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/kernels/common/number_types.h"
+#include "libs/kernels/common/parallel_loop.h"
 #include "libs/kernels/image/image_kernels.h"
 #include "libs/kernels/image/resampling.h"
 #include "libs/kernels/nn/windows.h"
-#include "libs/kernels/number_types.h"
 #include "libs/kernels/op_kernel.h"
-#include "libs/kernels/parallel_loop.h"
 
 namespace weft {
 namespace {

@@ -1,7 +1,7 @@
 #include "libs/kernels/io/checkpoint_request.h"
 
 #include "absl/strings/str_cat.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/base/status.h"
 
 namespace weft {

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
-#include "libs/kernels/bounded_file.h"
+#include "libs/kernels/common/bounded_file.h"
 #include "libs/summary/record_reader.h"
 
 namespace weft {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/fs/path.h"
-#include "libs/kernels/bounded_file.h"
+#include "libs/kernels/common/bounded_file.h"
 #include "libs/kernels/io/file_kernel.h"
 #include "libs/kernels/io/io_kernels.h"
 

@@ -15,9 +15,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/kernels/common/number_types.h"
 #include "libs/kernels/linalg/linalg_kernels.h"
 #include "libs/kernels/math/gemm.h"
-#include "libs/kernels/number_types.h"
 
 namespace weft {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/kernels/common/number_types.h"
 #include "libs/kernels/linalg/linalg_kernels.h"
 #include "libs/kernels/math/broadcast.h"
-#include "libs/kernels/number_types.h"
 
 namespace weft {
 namespace {

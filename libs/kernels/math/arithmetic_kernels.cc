@@ -12,11 +12,11 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
+#include "libs/kernels/common/parallel_loop.h"
 #include "libs/kernels/math/broadcast.h"
 #include "libs/kernels/math/elementwise.h"
 #include "libs/kernels/math/math_kernels.h"
 #include "libs/kernels/math/math_scalar.h"
-#include "libs/kernels/parallel_loop.h"
 
 namespace weft {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "libs/base/status.h"
-#include "libs/kernels/dnnl_library.h"
+#include "libs/kernels/common/dnnl_library.h"
 #include "libs/kernels/isa/instruction_set.h"
 
 namespace weft {

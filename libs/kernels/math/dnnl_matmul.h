@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "libs/kernels/dnnl_plans.h"
+#include "libs/kernels/common/dnnl_plans.h"
 #include "libs/kernels/isa/matmul_isa.h"
 #include "libs/kernels/op_kernel.h"
 #include "libs/tensor/float16.h"

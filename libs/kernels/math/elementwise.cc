@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "libs/base/status.h"
-#include "libs/kernels/element_loops.h"
+#include "libs/kernels/common/element_loops.h"
 #include "libs/kernels/isa/instruction_set.h"
 #include "libs/kernels/math/broadcast.h"
 #include "libs/tensor/heap_charge.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/kernels/isa/instruction_set.h"
 #include "libs/kernels/isa/matmul_isa.h"
 

@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/kernels/isa/matmul_isa.h"
 #include "libs/kernels/math/dnnl_matmul.h"
 #include "libs/kernels/math/gemm.h"

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "libs/base/status.h"
+#include "libs/kernels/common/narrow_sum.h"
+#include "libs/kernels/common/parallel_loop.h"
 #include "libs/kernels/math/axes.h"
 #include "libs/kernels/math/math_kernels.h"
 #include "libs/kernels/math/planned_reduction.h"
-#include "libs/kernels/narrow_sum.h"
-#include "libs/kernels/parallel_loop.h"
 
 namespace weft {
 namespace {

@@ -1,7 +1,7 @@
 #include "libs/kernels/math/tensor_sum.h"
 
 #include "libs/base/status.h"
-#include "libs/kernels/number_types.h"
+#include "libs/kernels/common/number_types.h"
 
 namespace weft {
 

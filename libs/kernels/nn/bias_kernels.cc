@@ -5,13 +5,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
-#include "libs/kernels/element_loops.h"
+#include "libs/kernels/common/element_loops.h"
+#include "libs/kernels/common/number_types.h"
+#include "libs/kernels/common/parallel_loop.h"
 #include "libs/kernels/isa/narrow_loops.h"
 #include "libs/kernels/isa/nn_loops.h"
 #include "libs/kernels/nn/nn_kernels.h"
 #include "libs/kernels/nn/operand_checks.h"
-#include "libs/kernels/number_types.h"
-#include "libs/kernels/parallel_loop.h"
 
 namespace weft {
 namespace {

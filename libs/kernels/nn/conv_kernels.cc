@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "libs/base/status.h"
-#include "libs/kernels/dnnl_library.h"
+#include "libs/kernels/common/dnnl_library.h"
 #include "libs/kernels/isa/instruction_set.h"
 #include "libs/kernels/isa/nn_loops.h"
 #include "libs/kernels/math/gemm_of_any_type.h"

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/kernels/nn/convolution.h"
 
 namespace weft {

@@ -7,13 +7,13 @@
 
 #include "absl/container/inlined_vector.h"
 #include "libs/base/status.h"
+#include "libs/kernels/common/parallel_loop.h"
 #include "libs/kernels/isa/depthwise_loops.h"
 #include "libs/kernels/nn/convolution.h"
 #include "libs/kernels/nn/convolution_parts.h"
 #include "libs/kernels/nn/layout.h"
 #include "libs/kernels/nn/nn_kernels.h"
 #include "libs/kernels/nn/windows.h"
-#include "libs/kernels/parallel_loop.h"
 
 namespace weft {
 namespace {

@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "libs/base/status.h"
-#include "libs/kernels/dnnl_library.h"
+#include "libs/kernels/common/dnnl_library.h"
+#include "libs/kernels/common/parallel_loop.h"
 #include "libs/kernels/nn/convolution_parts.h"
-#include "libs/kernels/parallel_loop.h"
 
 namespace weft {
 namespace {

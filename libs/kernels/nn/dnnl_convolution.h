@@ -17,7 +17,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "libs/kernels/dnnl_plans.h"
+#include "libs/kernels/common/dnnl_plans.h"
 #include "libs/kernels/nn/convolution.h"
 #include "libs/kernels/op_kernel.h"
 

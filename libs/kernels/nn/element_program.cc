@@ -7,7 +7,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
-#include "libs/kernels/parallel_loop.h"
+#include "libs/kernels/common/parallel_loop.h"
 
 namespace weft {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "libs/kernels/element_loops.h"
+#include "libs/kernels/common/element_loops.h"
 #include "libs/tensor/tensor.h"
 
 namespace weft {

@@ -16,13 +16,13 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/slice_plan.h"
-#include "libs/kernels/element_loops.h"
+#include "libs/kernels/common/element_loops.h"
+#include "libs/kernels/common/member_errors.h"
+#include "libs/kernels/common/number_types.h"
 #include "libs/kernels/math/gemm.h"
 #include "libs/kernels/math/operand_checks.h"
-#include "libs/kernels/member_errors.h"
 #include "libs/kernels/nn/element_program.h"
 #include "libs/kernels/nn/nn_kernels.h"
-#include "libs/kernels/number_types.h"
 #include "libs/ops/standard_ops.h"
 
 namespace weft {

@@ -11,8 +11,8 @@
 #include "libs/base/random.h"
 #include "libs/base/test_matchers.h"
 #include "libs/kernels/array/array_kernels.h"
+#include "libs/kernels/common/member_errors.h"
 #include "libs/kernels/math/math_kernels.h"
-#include "libs/kernels/member_errors.h"
 #include "libs/kernels/nn/nn_kernels.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
 

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/elements.h"
-#include "libs/kernels/parallel_loop.h"
+#include "libs/kernels/common/parallel_loop.h"
 
 namespace weft {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/base/test_matchers.h"
 
 namespace weft {

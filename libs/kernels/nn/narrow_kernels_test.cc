@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "libs/base/test_matchers.h"
+#include "libs/kernels/common/number_types.h"
 #include "libs/kernels/nn/nn_kernels.h"
-#include "libs/kernels/number_types.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
 
 namespace weft {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "libs/base/test_matchers.h"
+#include "libs/kernels/common/number_types.h"
 #include "libs/kernels/isa/instruction_set.h"
 #include "libs/kernels/isa/nn_loops.h"
-#include "libs/kernels/number_types.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
 
 namespace weft {

@@ -11,12 +11,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/kernels/common/parallel_loop.h"
 #include "libs/kernels/math/elementwise.h"
 #include "libs/kernels/nn/layout.h"
 #include "libs/kernels/nn/nn_kernels.h"
 #include "libs/kernels/nn/operand_checks.h"
 #include "libs/kernels/nn/windows.h"
-#include "libs/kernels/parallel_loop.h"
 
 namespace weft {
 namespace {

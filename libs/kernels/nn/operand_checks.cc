@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/kernels/common/number_types.h"
 #include "libs/kernels/nn/windows.h"
-#include "libs/kernels/number_types.h"
 
 namespace weft {
 

@@ -10,13 +10,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "libs/base/status.h"
+#include "libs/kernels/common/parallel_loop.h"
 #include "libs/kernels/isa/narrow_loops.h"
 #include "libs/kernels/isa/pool_loops.h"
 #include "libs/kernels/math/elementwise.h"
 #include "libs/kernels/nn/layout.h"
 #include "libs/kernels/nn/nn_kernels.h"
 #include "libs/kernels/nn/windows.h"
-#include "libs/kernels/parallel_loop.h"
 
 namespace weft {
 namespace {

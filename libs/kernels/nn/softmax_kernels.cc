@@ -9,15 +9,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "libs/base/status.h"
+#include "libs/kernels/common/narrow_sum.h"
+#include "libs/kernels/common/number_types.h"
+#include "libs/kernels/common/parallel_loop.h"
 #include "libs/kernels/isa/narrow_loops.h"
 #include "libs/kernels/isa/nn_loops.h"
 #include "libs/kernels/isa/reduction_loops.h"
 #include "libs/kernels/math/elementwise.h"
-#include "libs/kernels/narrow_sum.h"
 #include "libs/kernels/nn/nn_kernels.h"
 #include "libs/kernels/nn/operand_checks.h"
-#include "libs/kernels/number_types.h"
-#include "libs/kernels/parallel_loop.h"
 #include "libs/kernels/resource/variable_lookup.h"
 
 namespace weft {

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "libs/base/status.h"
+#include "libs/kernels/common/number_types.h"
+#include "libs/kernels/common/parallel_loop.h"
 #include "libs/kernels/nn/nn_kernels.h"
 #include "libs/kernels/nn/operand_checks.h"
-#include "libs/kernels/number_types.h"
-#include "libs/kernels/parallel_loop.h"
 #include "libs/kernels/resource/variable_lookup.h"
 #include "libs/tensor/heap_charge.h"
 

@@ -16,9 +16,9 @@
 #include "absl/strings/str_split.h"
 #include "libs/base/fnv1a.h"
 #include "libs/base/test_matchers.h"
+#include "libs/kernels/common/number_types.h"
 #include "libs/kernels/nn/nn_kernels.h"
 #include "libs/kernels/nn/operand_checks.h"
-#include "libs/kernels/number_types.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
 
 namespace weft {

@@ -4,10 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/kernels/common/number_types.h"
+#include "libs/kernels/common/parallel_loop.h"
 #include "libs/kernels/isa/narrow_loops.h"
 #include "libs/kernels/nn/layout.h"
-#include "libs/kernels/number_types.h"
-#include "libs/kernels/parallel_loop.h"
 
 namespace weft {
 namespace {

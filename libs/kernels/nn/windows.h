@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "libs/kernels/number_types.h"
+#include "libs/kernels/common/number_types.h"
 #include "libs/kernels/op_kernel.h"
 #include "libs/tensor/tensor.h"
 

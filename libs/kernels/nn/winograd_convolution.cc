@@ -11,12 +11,12 @@
 
 #include "absl/strings/string_view.h"
 #include "libs/base/status.h"
+#include "libs/kernels/common/parallel_loop.h"
 #include "libs/kernels/isa/conv_loops.h"
 #include "libs/kernels/isa/transpose_loops.h"
 #include "libs/kernels/nn/convolution_parts.h"
 #include "libs/kernels/nn/panels.h"
 #include "libs/kernels/nn/winograd_tiles.h"
-#include "libs/kernels/parallel_loop.h"
 
 namespace weft {
 namespace {

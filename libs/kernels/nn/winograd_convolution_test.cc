@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/kernels/nn/testing/made_up_shapes.h"
 

@@ -7,8 +7,8 @@
 #include <type_traits>
 
 #include "absl/strings/string_view.h"
-#include "libs/kernels/number_types.h"
-#include "libs/kernels/text_numbers.h"
+#include "libs/kernels/common/number_types.h"
+#include "libs/kernels/common/text_numbers.h"
 
 namespace weft {
 

@@ -13,11 +13,11 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "libs/base/status.h"
-#include "libs/kernels/number_types.h"
+#include "libs/kernels/common/number_types.h"
+#include "libs/kernels/common/string_charge.h"
 #include "libs/kernels/parsing/csv_field.h"
 #include "libs/kernels/parsing/csv_record.h"
 #include "libs/kernels/string/string_kernels.h"
-#include "libs/kernels/string_charge.h"
 #include "libs/tensor/heap_charge.h"
 
 namespace weft {

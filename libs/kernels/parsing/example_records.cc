@@ -9,7 +9,7 @@
 #include "absl/strings/substitute.h"
 #include "google/protobuf/arena.h"
 #include "libs/base/status.h"
-#include "libs/kernels/number_types.h"
+#include "libs/kernels/common/number_types.h"
 #include "libs/kernels/parsing/feature_values.h"
 #include "libs/tensor/heap_charge.h"
 #include "schemas/tf/example.pb.h"

@@ -8,7 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
-#include "libs/kernels/string_charge.h"
+#include "libs/kernels/common/string_charge.h"
 #include "schemas/tf/feature.pb.h"
 
 namespace weft {

@@ -13,8 +13,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "libs/base/scheduler.h"
-#include "libs/kernels/number_types.h"
+#include "libs/base/scheduler/scheduler.h"
+#include "libs/kernels/common/number_types.h"
 #include "libs/tensor/heap_charge.h"
 #include "libs/tensor/tensor.h"
 

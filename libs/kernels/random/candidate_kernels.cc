@@ -7,11 +7,11 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "libs/base/cancellation.h"
+#include "libs/base/async/cancellation.h"
 #include "libs/base/hash_tables.h"
 #include "libs/base/status.h"
+#include "libs/kernels/common/philox.h"
 #include "libs/kernels/random/distributions.h"
-#include "libs/kernels/random/philox.h"
 #include "libs/kernels/random/random_kernels.h"
 
 namespace weft {

@@ -12,7 +12,7 @@
 #include <numbers>
 #include <type_traits>
 
-#include "libs/kernels/random/philox.h"
+#include "libs/kernels/common/philox.h"
 #include "libs/tensor/float16.h"
 
 namespace weft {

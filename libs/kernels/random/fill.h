@@ -13,10 +13,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "libs/kernels/common/parallel_loop.h"
+#include "libs/kernels/common/philox.h"
 #include "libs/kernels/isa/random_loops.h"
-#include "libs/kernels/parallel_loop.h"
 #include "libs/kernels/random/distributions.h"
-#include "libs/kernels/random/philox.h"
 #include "libs/tensor/tensor.h"
 
 namespace weft {

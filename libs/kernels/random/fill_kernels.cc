@@ -3,7 +3,7 @@
 // the number of threads: each group of values has its own position in the
 // stream.
 #include "libs/base/status.h"
-#include "libs/kernels/number_types.h"
+#include "libs/kernels/common/number_types.h"
 #include "libs/kernels/random/fill.h"
 #include "libs/kernels/random/random_kernels.h"
 

@@ -8,10 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/test_matchers.h"
+#include "libs/kernels/common/philox.h"
 #include "libs/kernels/isa/instruction_set.h"
 #include "libs/kernels/isa/random_loops.h"
 #include "libs/kernels/random/distributions.h"
-#include "libs/kernels/random/philox.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
 
 namespace weft {

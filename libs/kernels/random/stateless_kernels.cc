@@ -8,7 +8,7 @@
 
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
-#include "libs/kernels/number_types.h"
+#include "libs/kernels/common/number_types.h"
 #include "libs/kernels/random/fill.h"
 #include "libs/kernels/random/random_kernels.h"
 #include "libs/kernels/resource/variable_lookup.h"

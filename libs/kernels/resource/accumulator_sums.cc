@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
+#include "libs/kernels/common/number_types.h"
 #include "libs/kernels/math/tensor_sum.h"
-#include "libs/kernels/number_types.h"
 
 namespace weft {
 namespace {

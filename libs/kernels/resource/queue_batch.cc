@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
-#include "libs/kernels/string_charge.h"
+#include "libs/kernels/common/string_charge.h"
 
 namespace weft {
 namespace {

@@ -16,7 +16,7 @@
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/array/id_bounds.h"
 #include "libs/kernels/array/number_groups.h"
-#include "libs/kernels/number_types.h"
+#include "libs/kernels/common/number_types.h"
 #include "libs/kernels/sparse/sparse_kernels.h"
 #include "libs/kernels/sparse/sparse_tensor.h"
 #include "libs/kernels/string/string_hash.h"

@@ -13,7 +13,7 @@
 #include "absl/types/span.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
-#include "libs/kernels/number_types.h"
+#include "libs/kernels/common/number_types.h"
 #include "libs/kernels/op_kernel.h"
 #include "libs/kernels/sparse/sparse_kernels.h"
 #include "libs/kernels/sparse/sparse_tensor.h"

@@ -9,10 +9,10 @@
 
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
+#include "libs/kernels/common/string_charge.h"
 #include "libs/kernels/op_kernel.h"
 #include "libs/kernels/sparse/sparse_kernels.h"
 #include "libs/kernels/sparse/sparse_tensor.h"
-#include "libs/kernels/string_charge.h"
 #include "libs/tensor/heap_charge.h"
 
 namespace weft {

@@ -4,7 +4,7 @@
 
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
-#include "libs/kernels/number_types.h"
+#include "libs/kernels/common/number_types.h"
 #include "libs/kernels/resource/variable_lookup.h"
 #include "libs/kernels/state/nd_slices.h"
 #include "libs/kernels/state/scatter_rules.h"

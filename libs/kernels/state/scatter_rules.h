@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "libs/kernels/number_types.h"
+#include "libs/kernels/common/number_types.h"
 #include "libs/tensor/resource_handle.h"
 #include "libs/tensor/variant.h"
 

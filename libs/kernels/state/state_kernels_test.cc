@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "libs/base/test_matchers.h"
-#include "libs/kernels/number_types.h"
+#include "libs/kernels/common/number_types.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
 #include "libs/ops/standard_ops.h"
 #include "libs/resource/chunk_snapshot.h"

@@ -21,7 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/test_matchers.h"
 #include "libs/fs/local_file_system.h"
-#include "libs/kernels/standard_kernels.h"
+#include "libs/kernels/standard/standard_kernels.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
 #include "libs/ops/standard_ops.h"
 #include "libs/tensor/resource_handle.h"

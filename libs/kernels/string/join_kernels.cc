@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
+#include "libs/kernels/common/string_charge.h"
 #include "libs/kernels/string/string_kernels.h"
-#include "libs/kernels/string_charge.h"
 #include "libs/tensor/heap_charge.h"
 
 namespace weft {

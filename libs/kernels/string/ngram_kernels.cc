@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "libs/base/cancellation.h"
+#include "libs/base/async/cancellation.h"
 #include "libs/base/status.h"
-#include "libs/kernels/number_types.h"
+#include "libs/kernels/common/number_types.h"
 #include "libs/kernels/string/string_kernels.h"
 #include "libs/tensor/heap_charge.h"
 

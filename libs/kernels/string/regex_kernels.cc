@@ -13,8 +13,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/status.h"
+#include "libs/kernels/common/string_charge.h"
 #include "libs/kernels/string/string_kernels.h"
-#include "libs/kernels/string_charge.h"
 #include "libs/tensor/heap_charge.h"
 #include "re2/re2.h"
 

@@ -9,11 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "libs/base/status.h"
+#include "libs/kernels/common/number_types.h"
+#include "libs/kernels/common/string_charge.h"
 #include "libs/kernels/math/broadcast.h"
-#include "libs/kernels/number_types.h"
 #include "libs/kernels/string/string_kernels.h"
 #include "libs/kernels/string/unicode_case.h"
-#include "libs/kernels/string_charge.h"
 #include "libs/tensor/heap_charge.h"
 
 namespace weft {

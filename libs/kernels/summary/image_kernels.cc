@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "libs/kernels/number_types.h"
+#include "libs/kernels/common/number_types.h"
 #include "libs/kernels/summary/png.h"
 #include "libs/kernels/summary/summary_kernels.h"
 #include "libs/kernels/summary/summary_output.h"

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <string>
 
-#include "libs/kernels/number_types.h"
+#include "libs/kernels/common/number_types.h"
 #include "libs/kernels/summary/summary_kernels.h"
 #include "libs/kernels/summary/summary_output.h"
 #include "libs/summary/histogram.h"

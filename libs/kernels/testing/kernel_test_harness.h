@@ -20,10 +20,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "libs/base/cancellation.h"
+#include "libs/base/async/cancellation.h"
 #include "libs/base/clock.h"
 #include "libs/base/random.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/device/device.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/graph/graph.h"

@@ -15,12 +15,12 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/kernels/common/number_types.h"
+#include "libs/kernels/common/parallel_loop.h"
+#include "libs/kernels/common/row_copies.h"
 #include "libs/kernels/isa/narrow_loops.h"
-#include "libs/kernels/number_types.h"
-#include "libs/kernels/parallel_loop.h"
 #include "libs/kernels/resource/update_checks.h"
 #include "libs/kernels/resource/variable_lookup.h"
-#include "libs/kernels/row_copies.h"
 #include "libs/kernels/training/training_rules.h"
 
 namespace weft {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "libs/base/test_matchers.h"
+#include "libs/kernels/common/number_types.h"
 #include "libs/kernels/isa/instruction_set.h"
 #include "libs/kernels/isa/training_loops.h"
-#include "libs/kernels/number_types.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
 #include "libs/resource/chunk_snapshot.h"
 #include "libs/tensor/resource_handle.h"

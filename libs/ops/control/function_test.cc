@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "libs/base/test_matchers.h"
-#include "libs/graph/graph_def.h"
+#include "libs/graph/import/graph_def.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/group.h"
 #include "libs/ops/math/math_ops.h"

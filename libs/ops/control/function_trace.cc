@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
-#include "libs/graph/function_proto.h"
+#include "libs/graph/import/function_proto.h"
 
 namespace weft::ops {
 namespace {

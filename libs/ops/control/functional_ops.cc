@@ -1,5 +1,5 @@
 // Ops that call functions of the graph's library. When a session's graph is
-// extended, they are expanded (libs/graph/function_expander.h).
+// extended, they are expanded (libs/graph/functions/function_expander.h).
 #include <vector>
 
 #include "libs/base/status.h"

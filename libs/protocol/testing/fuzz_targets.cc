@@ -10,12 +10,12 @@
 #include "libs/base/testing/fuzz_corpus.h"
 #include "libs/graph/inference_context.h"
 #include "libs/protocol/common_messages.h"
-#include "libs/protocol/coordinator_messages.h"
-#include "libs/protocol/file_messages.h"
-#include "libs/protocol/master_messages.h"
+#include "libs/protocol/coordinator/coordinator_messages.h"
+#include "libs/protocol/coordinator/placement_messages.h"
+#include "libs/protocol/files/file_messages.h"
+#include "libs/protocol/master/master_messages.h"
 #include "libs/protocol/method.h"
-#include "libs/protocol/placement_messages.h"
-#include "libs/protocol/worker_messages.h"
+#include "libs/protocol/worker/worker_messages.h"
 #include "libs/tensor/testing/small_allocator.h"
 
 namespace weft::protocol {

@@ -17,7 +17,7 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "libs/protocol/master.h"
+#include "libs/protocol/master/master.h"
 
 namespace weft::protocol {
 

@@ -15,8 +15,8 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
-#include "libs/base/cancellation.h"
-#include "libs/protocol/worker.h"
+#include "libs/base/async/cancellation.h"
+#include "libs/protocol/worker/worker.h"
 
 namespace weft::protocol {
 

@@ -13,10 +13,10 @@
 #include "absl/status/status.h"
 #include "libs/base/clock.h"
 #include "libs/base/random.h"
-#include "libs/base/simulated_scheduler.h"
+#include "libs/base/scheduler/simulated_scheduler.h"
 #include "libs/bus/memory/memory_wire.h"
 #include "libs/bus/transport.h"
-#include "libs/protocol/landing_memory.h"
+#include "libs/protocol/codec/landing_memory.h"
 #include "libs/tensor/testing/counting_allocator.h"
 
 namespace weft::protocol {

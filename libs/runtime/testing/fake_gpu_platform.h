@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/device/testing/fake_device.h"
 #include "libs/kernels/testing/fake_device_kernels.h"
-#include "libs/runtime/gpu_platform.h"
+#include "libs/runtime/process/gpu_platform.h"
 
 namespace weft {
 

@@ -13,7 +13,7 @@
 #include "libs/base/test_matchers.h"
 #include "libs/graph/graph.h"
 #include "libs/ops/standard_ops.h"
-#include "libs/protocol/worker.h"
+#include "libs/protocol/worker/worker.h"
 #include "libs/tensor/tensor.h"
 
 namespace weft {

@@ -5,8 +5,8 @@
 #include "absl/strings/string_view.h"
 #include "libs/base/testing/fuzz_corpus.h"
 #include "libs/ops/scope.h"
-#include "libs/train/import_meta_graph.h"
-#include "libs/train/meta_graph.h"
+#include "libs/train/saving/import_meta_graph.h"
+#include "libs/train/saving/meta_graph.h"
 
 namespace weft::train {
 

@@ -8,7 +8,7 @@
 #include "libs/fs/local_file_system.h"
 #include "libs/fs/path.h"
 #include "libs/ops/standard_ops.h"
-#include "libs/runtime/process.h"
+#include "libs/runtime/process/process.h"
 #include "tools/conformance/case_runner.h"
 #include "tools/conformance/session_factory.h"
 #include "tools/conformance/testing/recorded_cases.h"

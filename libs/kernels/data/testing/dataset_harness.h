@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "libs/base/scheduler.h"
+#include "libs/base/scheduler/scheduler.h"
 #include "libs/base/status.h"
 #include "libs/fs/memory_file_system.h"
 #include "libs/kernels/data/data_kernels.h"

@@ -1,0 +1,31 @@
+// The classifier of the benchmarks: 784, hidden layers, 10; ReLU between, mean
+// sparse softmax cross entropy; variables are weights and biases, from the
+// input on.
+#ifndef WEFT_BENCHMARKS_COMMON_MLP_H_
+#define WEFT_BENCHMARKS_COMMON_MLP_H_
+
+#include <vector>
+
+#include "libs/api/weft.h"
+
+namespace weft::benchmarks {
+
+inline constexpr int kMlpInputs = 784;
+inline constexpr int kMlpClasses = 10;
+inline constexpr float kMlpLearningRate = 0.05f;  // of gradient descent
+
+struct Mlp {
+  Output logits, loss;
+};
+
+// `rows`: [n, inputs]; `labels`: [n]. `hidden`: units of each hidden layer.
+Mlp BuildMlp(const Scope& scope, const Output& rows, const Output& labels,
+             const std::vector<int>& hidden);
+
+// Parses the flag --hidden=1024,1024. Exits with code 2 if it is no list of
+// sizes.
+std::vector<int> HiddenUnits(const std::vector<std::string>& flag);
+
+}  // namespace weft::benchmarks
+
+#endif  // WEFT_BENCHMARKS_COMMON_MLP_H_

@@ -1,0 +1,47 @@
+// ServiceProcesses is a cluster of the real service programs, each a process on
+// loopback, for benchmarks that measure these processes.
+#ifndef WEFT_BENCHMARKS_COMMON_SERVICE_PROCESSES_H_
+#define WEFT_BENCHMARKS_COMMON_SERVICE_PROCESSES_H_
+
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "benchmarks/common/child_process.h"
+#include "libs/cluster/cluster_spec.h"
+
+namespace weft::benchmarks {
+
+class ServiceProcesses {
+ public:
+  // `jobs` maps jobs to their number of tasks. Tasks of the jobs in `elsewhere`
+  // only get addresses. The service programs are those built beside this one.
+  explicit ServiceProcesses(const std::map<std::string, int>& jobs,
+                            const std::set<std::string>& elsewhere = {});
+
+  // Waits until all tasks listen.
+  void WaitUntilReady();
+
+  const ClusterSpec& spec() const { return spec_; }
+  // Returns "zmq://localhost:PORT". The task may not be listening yet.
+  std::string Target(const std::string& job, int index) const;
+  // Process ids, by job.
+  const std::map<std::string, std::vector<pid_t>>& pids() const {
+    return pids_;
+  }
+
+ private:
+  const ClusterSpec spec_;
+  std::deque<ChildProcess> processes_;
+  std::map<std::string, std::vector<pid_t>> pids_;
+};
+
+// Returns the path of a service's program; beside it, NAME.stripped is the same
+// without symbols. Ends this program if it does not exist.
+std::string ServiceProgram(const std::string& job);
+
+}  // namespace weft::benchmarks
+
+#endif  // WEFT_BENCHMARKS_COMMON_SERVICE_PROCESSES_H_

@@ -1,0 +1,41 @@
+// OpCase is one op with its inputs, to be timed: a line of ops_cases.json,
+// which TensorFlow's side (ops.py) reads, too, so that both do the same work.
+//
+// A line is {"name", "op", "repeat", "inputs", "attrs"}: `repeat` copies of the
+// op are one step. An input is {"dtype", ...} with one of
+//   "shape": uniform in [-1, 1); with "below": integers in [0, below);
+//            with "variable": true a variable that begins with ones;
+//   "values": a vector; "value": a scalar;
+// or a list of inputs, which are one argument of the op. An attr is a value of
+// JSON, or {"type": "float"}; others have their defaults.
+#ifndef WEFT_BENCHMARKS_KERNELS_OPS_CASES_H_
+#define WEFT_BENCHMARKS_KERNELS_OPS_CASES_H_
+
+#include <string>
+#include <vector>
+
+#include "libs/api/weft.h"
+
+namespace weft::benchmarks {
+
+struct OpCase {
+  std::string name;
+  std::string op;
+  int repeat = 1;
+  AttrMap attrs;
+  struct Argument {
+    Tensor value;
+    bool is_variable = false;  // a reference to one that begins so
+  };
+  // Created when the case is run, because all inputs together are large.
+  std::vector<Argument> MakeInputs() const;
+
+  std::string inputs;  // in JSON
+};
+
+// Returns all cases; ends the program if the table is malformed.
+std::vector<OpCase> ReadOpCases();
+
+}  // namespace weft::benchmarks
+
+#endif  // WEFT_BENCHMARKS_KERNELS_OPS_CASES_H_

@@ -1,0 +1,277 @@
+// SimulatedScheduler is the Scheduler's fake for tests. Pools, timers and
+// waiting clients run one at a time, in an order drawn from a seed, on a clock
+// that jumps to the next timer or deadline when nothing else can run. The same
+// seed and program give the same order; trace_hash() proves it.
+//
+// The thread that creates it is the first client: it runs until it waits for an
+// Event, or calls RunUntilIdle or AdvanceBy, and only then does other work run.
+// Further clients are closures of the blocking pool. (Each waiting closure
+// keeps a system thread for its stack; only one runs at a time.)
+//
+// A pool with a limit (SimulatedPools) runs only that many closures at a time.
+// A closure that waits, or is interrupted, keeps its thread of the pool. So a
+// program that needs more threads than a pool has deadlocks here, too.
+//
+// With set_yields, the running closure may also be interrupted: when it
+// schedules, when it sets an event, and, in a program that links
+// //libs/base:observed_locks, when it locks or unlocks an absl::Mutex.
+// docs/design/simulation.md describes this. Under ThreadSanitizer, whose
+// wrappers of absl::Mutex replace the observed ones, closures are never
+// interrupted: a thread that waited for a mutex of an interrupted one would
+// wait forever.
+//
+// A wait that can never end is a deadlock of the simulated program. It is
+// reported with all waiting threads and what they wait for.
+//
+// Threads: must be used only by its first client and by the closures that it
+// runs. One of them runs at a time and hands control to the next; that protects
+// all state here.
+#ifndef WEFT_LIBS_BASE_SCHEDULER_SIMULATED_SCHEDULER_H_
+#define WEFT_LIBS_BASE_SCHEDULER_SIMULATED_SCHEDULER_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/time/time.h"
+#include "libs/base/clock.h"
+#include "libs/base/fnv1a.h"
+#include "libs/base/random.h"
+#include "libs/base/scheduler/lock_observer.h"
+#include "libs/base/scheduler/scheduler.h"
+
+namespace weft {
+
+// The number of threads of each pool. 0: as many as there are closures.
+struct SimulatedPools {
+  int compute = 0;
+  int control = 0;
+  int graph = 0;
+  int blocking = 0;
+  // Pool::kOwnThread, if the system refuses further threads.
+  int own = 0;
+};
+
+struct SimulatedSchedulerOptions {
+  uint64_t seed = 1;
+  int compute_threads = 4;  // only the value of num_compute_threads()
+  SimulatedPools pools;     // of closures that belong to no part
+  // Called with the report of a deadlock; then every wait returns false.
+  // Without it, or if mutexes are involved, the report goes to stderr and the
+  // process aborts.
+  absl::AnyInvocable<void(const std::string& report)> on_deadlock;
+};
+
+// Rates at which the running closure is interrupted.
+struct SimulatedYields {
+  // On average one point in this many; 0: never.
+  uint64_t one_in = 0;
+  // The percentage of interrupted closures that resume only when nothing else
+  // can run,
+  uint64_t percent_last = 25;
+  // and the percentage that resume after a simulated delay of at most
+  // `longest_stall`.
+  uint64_t percent_stalled = 0;
+  absl::Duration longest_stall = absl::Seconds(1);
+  // One mutex in this many, drawn when it is first seen, is in focus: a third
+  // of its locks and unlocks are interrupted, half of these for some simulated
+  // time. Races between two critical sections of one mutex need that many
+  // interruptions in one place. 0: none.
+  uint64_t focus_one_in = 0;
+};
+
+class SimulatedScheduler : public Scheduler, private LockObserver {
+ public:
+  // A Part is a view of the scheduler for a part of the simulated world, a
+  // process or one of its threads, that can be stopped at any point: its
+  // closures and timers no longer start, and its waits and interrupted closures
+  // do not resume.
+  class Part;
+
+  using Scheduler::ScheduleAt;
+
+  // `clock` must outlive it and must not be moved by anything else.
+  explicit SimulatedScheduler(ManualClock& clock,
+                              SimulatedSchedulerOptions options = {});
+  // Runs everything scheduled and drops timers; open waits return false.
+  // Stopped parts are resumed.
+  ~SimulatedScheduler() override;
+
+  void Schedule(Pool pool, Closure closure) override;
+  TimerId ScheduleAt(Pool pool, absl::Time when, Closure closure) override;
+  bool CancelTimer(TimerId id) override;
+  std::unique_ptr<Event> NewEvent() override;
+  // Runs the ranges on the caller, in an order drawn from the seed.
+  void ParallelFor(int64_t total, int64_t min_range,
+                   const std::function<void(int64_t, int64_t)>& work) override;
+  int num_compute_threads() const override { return options_.compute_threads; }
+  const Clock& clock() const override { return clock_; }
+
+  // Returns a part with its own pools. The part must outlive everything
+  // scheduled by it; the scheduler must outlive the part.
+  std::unique_ptr<Part> NewPart(const SimulatedPools& pools = {});
+
+  void set_yields(const SimulatedYields& yields);
+
+  // Runs everything that can run without time passing. First client only.
+  void RunUntilIdle() { AdvanceBy(absl::ZeroDuration()); }
+  // Advances the time and runs everything that becomes due. First client only.
+  void AdvanceBy(absl::Duration duration);
+
+  // The hash of all choices and times so far.
+  uint64_t trace_hash() const { return trace_hash_; }
+  // The number of choices so far: closures started, and waits and interruptions
+  // ended.
+  int64_t num_steps() const { return num_steps_; }
+  // The number of possible interruption points so far.
+  uint64_t num_points() const { return num_points_; }
+
+ private:
+  class SimulatedEvent;
+  struct Task;
+  struct Waiter;
+  struct Carrier;
+  // The pools of a part, or of closures that belong to no part.
+  class PoolThreads {
+   public:
+    explicit PoolThreads(const SimulatedPools& limits) : limits_(limits) {}
+    bool HasRoom(Pool pool) const {
+      const int limit = LimitOf(pool);
+      return limit == 0 || running_[static_cast<size_t>(pool)] < limit;
+    }
+    void Begin(Pool pool) { ++running_[static_cast<size_t>(pool)]; }
+    void End(Pool pool) { --running_[static_cast<size_t>(pool)]; }
+
+   private:
+    int LimitOf(Pool pool) const;
+
+    const SimulatedPools limits_;
+    std::array<int, 5> running_{};
+  };
+  using TimerKey = std::pair<absl::Time, TimerId>;
+
+  void ScheduleFor(Part* part, Pool pool, Closure closure);
+  TimerId ScheduleAtFor(Part* part, Pool pool, absl::Time when,
+                        Closure closure);
+  PoolThreads& ThreadsOf(Part* part);
+  // Returns whether a task may start: its part runs and its pool has a free
+  // thread.
+  bool IsReady(const Task& task);
+  bool Wait(SimulatedEvent* event, absl::Time deadline);
+
+  void BeforeLock(const void* mutex) override;
+  void WaitForUnlock(const void* mutex) override;
+  void AfterUnlock(const void* mutex) override;
+  bool WaitForSignal(const void* condition, const void* mutex,
+                     absl::Duration timeout) override;
+  void OnSignal(const void* condition, bool all) override;
+  void OnDestroy(const void* mutex) override;
+
+  // A point where the running closure may be interrupted; it is about to lock
+  // `mutex`, or null.
+  void Point(const void* mutex = nullptr);
+  // Likewise, next to `mutex`, which may be in focus.
+  void PointAt(const void* mutex, const void* about_to_take);
+  // Returns whether the running closure is interrupted because `mutex` is in
+  // focus.
+  bool DrawFocus(const void* mutex);
+  // Interrupts the running closure; with probability `percent_stalled` until
+  // time has passed.
+  void Interrupt(const void* mutex, uint64_t percent_stalled);
+  absl::Duration DrawStall();
+  void DrawNextYield();
+  // Wakes the closures that wait for the mutex to be released.
+  void LetGo(const void* mutex);
+
+  bool IsReady(const Waiter& waiter) const;
+  // Finds the closures that can run now, from which one is chosen.
+  void FindReady();
+  absl::Time NextTime() const;
+  void MoveTimeTo(absl::Time when);
+  // Chooses what runs next: a waiter, or `task` if null.
+  Waiter* Choose(Task* task);
+  Waiter* ChooseAmongReady(Task* task);
+  // The last action of the closure that hands over control.
+  void StartOnCarrier(Task task);
+  // Adds the caller to the waiters until it is chosen again.
+  void Park(Waiter* waiter);
+  void LetOthersRun(Waiter* waiter);
+  void RunCarrier(Carrier* carrier);
+  void GiveUpWaits();
+  void ReportDeadlock();
+  std::string DeadlockReport() const;
+  [[noreturn]] void Die(const std::string& report) const;
+  void Trace(uint64_t value);
+
+  ManualClock& clock_;
+  SimulatedSchedulerOptions options_;
+  PoolThreads threads_;
+  LockObserver* const observer_before_;  // of the first client's thread
+  const std::unique_ptr<Random> random_;
+  std::vector<Task> ready_;
+  std::vector<Waiter*> waiters_;
+  Waiter* idle_ = nullptr;  // in AdvanceBy
+  // Results of FindReady: positions in ready_, and waiters.
+  std::vector<size_t> ready_tasks_;
+  std::vector<Waiter*> ready_waiters_;
+  std::map<TimerKey, Task> timers_;
+  std::vector<std::unique_ptr<Carrier>> carriers_;
+  std::vector<Carrier*> free_carriers_;
+  Part* part_ = nullptr;  // of the running closure; null: no part
+  int num_stopped_ = 0;   // number of parts
+  SimulatedYields yields_;
+  uint64_t points_until_yield_ = 0;
+  absl::flat_hash_map<const void*, bool> focus_;  // of the mutexes seen so far
+  uint64_t num_points_ = 0;
+  uint64_t next_id_ = 1;
+  uint64_t trace_hash_ = kFnv1aOffset;
+  int64_t num_steps_ = 0;
+};
+
+class SimulatedScheduler::Part : public Scheduler {
+ public:
+  using Scheduler::ScheduleAt;
+
+  Part(SimulatedScheduler& all, const SimulatedPools& pools)
+      : all_(all), threads_(pools) {}
+
+  // Called by the first client, which belongs to no part.
+  void Stop();
+  void GoOn();
+  bool is_stopped() const { return is_stopped_; }
+
+  void Schedule(Pool pool, Closure closure) override {
+    all_.ScheduleFor(this, pool, std::move(closure));
+  }
+  TimerId ScheduleAt(Pool pool, absl::Time when, Closure closure) override {
+    return all_.ScheduleAtFor(this, pool, when, std::move(closure));
+  }
+  bool CancelTimer(TimerId id) override { return all_.CancelTimer(id); }
+  std::unique_ptr<Event> NewEvent() override { return all_.NewEvent(); }
+  void ParallelFor(int64_t total, int64_t min_range,
+                   const std::function<void(int64_t, int64_t)>& work) override {
+    all_.ParallelFor(total, min_range, work);
+  }
+  int num_compute_threads() const override {
+    return all_.num_compute_threads();
+  }
+  const Clock& clock() const override { return all_.clock(); }
+
+ private:
+  friend class SimulatedScheduler;
+
+  SimulatedScheduler& all_;
+  PoolThreads threads_;
+  bool is_stopped_ = false;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_BASE_SCHEDULER_SIMULATED_SCHEDULER_H_

@@ -1,0 +1,151 @@
+// Canned models: linear, deep, combined, and a baseline; TensorFlow's
+// estimators of these names, with its defaults, variables and files.
+//
+//   Estimator model = DnnClassifier(
+//       {.hidden_units = {10, 20}, .feature_columns = columns}, config);
+//
+// A classifier of two classes has one logit and a binary head; with more
+// classes it has one logit each. The Estimator keeps errors of its options (its
+// status()).
+//
+// Optimizers given by name use the model's learning rate: Linear 0.2, Dnn 0.05,
+// Baseline 0.3; DnnLinearCombined 0.001 for its deep part, and min(0.005, 1 /
+// sqrt(columns)) for its linear part. No optimizer ({}) for a linear model
+// means Ftrl with min(0.2, 1 / sqrt(columns)).
+#ifndef WEFT_LIBS_ESTIMATOR_CANNED_CANNED_H_
+#define WEFT_LIBS_ESTIMATOR_CANNED_CANNED_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "libs/estimator/canned/head.h"
+#include "libs/estimator/canned/optimizers.h"
+#include "libs/estimator/estimator.h"
+#include "libs/feature_column/feature_column.h"
+#include "libs/ops/nn/nn_ops.h"
+#include "libs/ops/state/partitioners.h"
+
+namespace weft::estimator {
+
+using feature_column::FeatureColumns;
+// Activation function of a hidden layer.
+using ActivationFn =
+    std::function<Output(const Scope& scope, const Input& features)>;
+
+// Options common to all classifiers, and to all regressors.
+struct ClassifierOptions {
+  int64_t n_classes = 2;
+  WeightColumn weight_column;
+  std::vector<std::string> label_vocabulary;
+  losses::Reduction loss_reduction = losses::Reduction::kSum;
+};
+struct RegressorOptions {
+  int64_t label_dimension = 1;
+  WeightColumn weight_column;
+  losses::Reduction loss_reduction = losses::Reduction::kSum;
+};
+
+struct LinearOptions {
+  FeatureColumns feature_columns;
+  OptimizerChoice optimizer = "Ftrl";
+  // Null: parts of at least 64 MiB, at most one per parameter server.
+  ops::Partitioner partitioner;
+  std::string sparse_combiner = "sum";
+  EstimatorOptions estimator;
+};
+Estimator LinearClassifier(const LinearOptions& options,
+                           const RunConfig& config = {},
+                           const ClassifierOptions& labels = {});
+Estimator LinearRegressor(const LinearOptions& options,
+                          const RunConfig& config = {},
+                          const RegressorOptions& labels = {});
+
+struct DnnOptions {
+  std::vector<int64_t> hidden_units;
+  FeatureColumns feature_columns;
+  OptimizerChoice optimizer = "Adagrad";
+  ActivationFn activation_fn = ops::Relu;  // null: none
+  std::optional<float> dropout;            // fraction of a hidden layer to drop
+  // Partitioner of embeddings. Null: parts of at least 64 MiB, at most one per
+  // parameter server.
+  ops::Partitioner input_layer_partitioner;
+  bool batch_norm = false;
+  EstimatorOptions estimator;
+};
+Estimator DnnClassifier(const DnnOptions& options, const RunConfig& config = {},
+                        const ClassifierOptions& labels = {});
+Estimator DnnRegressor(const DnnOptions& options, const RunConfig& config = {},
+                       const RegressorOptions& labels = {});
+
+// Options of wide and deep models.
+struct DnnLinearCombinedOptions {
+  FeatureColumns linear_feature_columns;
+  OptimizerChoice linear_optimizer = "Ftrl";
+  FeatureColumns dnn_feature_columns;
+  OptimizerChoice dnn_optimizer = "Adagrad";
+  std::vector<int64_t> dnn_hidden_units;
+  ActivationFn dnn_activation_fn = ops::Relu;
+  std::optional<float> dnn_dropout;
+  ops::Partitioner input_layer_partitioner;  // for linear weights, too
+  bool batch_norm = false;
+  std::string linear_sparse_combiner = "sum";
+  EstimatorOptions estimator;
+};
+Estimator DnnLinearCombinedClassifier(const DnnLinearCombinedOptions& options,
+                                      const RunConfig& config = {},
+                                      const ClassifierOptions& labels = {});
+Estimator DnnLinearCombinedRegressor(const DnnLinearCombinedOptions& options,
+                                     const RunConfig& config = {},
+                                     const RegressorOptions& labels = {});
+
+// Options of models that predict the most frequent class, or the mean,
+// regardless of the features.
+struct BaselineOptions {
+  OptimizerChoice optimizer = "Ftrl";
+  EstimatorOptions estimator;
+};
+Estimator BaselineClassifier(const BaselineOptions& options,
+                             const RunConfig& config = {},
+                             const ClassifierOptions& labels = {});
+Estimator BaselineRegressor(const BaselineOptions& options,
+                            const RunConfig& config = {},
+                            const RegressorOptions& labels = {});
+
+// ---- The same with a custom head ----
+//
+//   Estimator model = DnnEstimator(
+//       MultiLabelHead(3, {.thresholds = {0.5f}}),
+//       {.hidden_units = {10}, .feature_columns = columns}, config);
+
+Estimator LinearEstimator(absl::StatusOr<std::shared_ptr<const Head>> head,
+                          const LinearOptions& options,
+                          const RunConfig& config = {});
+Estimator DnnEstimator(absl::StatusOr<std::shared_ptr<const Head>> head,
+                       const DnnOptions& options, const RunConfig& config = {});
+Estimator DnnLinearCombinedEstimator(
+    absl::StatusOr<std::shared_ptr<const Head>> head,
+    const DnnLinearCombinedOptions& options, const RunConfig& config = {});
+Estimator BaselineEstimator(absl::StatusOr<std::shared_ptr<const Head>> head,
+                            const BaselineOptions& options,
+                            const RunConfig& config = {});
+
+// ---- Their parts, for custom models ----
+
+// Returns logits of a deep model, [batch, units], in the variable scope of
+// `scope`; `input_layer_partitioner` may be null.
+Output DnnLogits(const Scope& scope, const Features& features, bool is_training,
+                 const DnnOptions& options, int64_t units,
+                 const ops::Partitioner& input_layer_partitioner);
+// Returns logits of a linear model.
+Output LinearLogits(const Scope& scope, const Features& features,
+                    bool is_training, const LinearOptions& options,
+                    int64_t units);
+
+}  // namespace weft::estimator
+
+#endif  // WEFT_LIBS_ESTIMATOR_CANNED_CANNED_H_

@@ -1,0 +1,14 @@
+// Internal helpers shared by the canned models.
+#ifndef WEFT_LIBS_ESTIMATOR_CANNED_CANNED_PARTS_H_
+#define WEFT_LIBS_ESTIMATOR_CANNED_CANNED_PARTS_H_
+
+#include "libs/ops/scope.h"
+
+namespace weft::estimator {
+
+// Summarizes the distribution of the linear logits of a combined model.
+void AddLinearActivationSummary(const Scope& scope, const Output& logits);
+
+}  // namespace weft::estimator
+
+#endif  // WEFT_LIBS_ESTIMATOR_CANNED_CANNED_PARTS_H_

@@ -1,0 +1,40 @@
+// AllocatorLandingMemory allocates receive buffers for streamed attachments
+// from an Allocator, so that a received attachment already is a tensor's buffer
+// and is never copied again.
+//
+// Threads: thread-safe.
+#ifndef WEFT_LIBS_PROTOCOL_CODEC_LANDING_MEMORY_H_
+#define WEFT_LIBS_PROTOCOL_CODEC_LANDING_MEMORY_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "libs/bus/blob.h"
+#include "libs/bus/message.h"
+#include "libs/tensor/buffer.h"
+
+namespace weft::protocol {
+
+class AllocatorLandingMemory : public bus::LandingMemory {
+ public:
+  // `allocator` must outlive the buffers, unless they keep it alive, as those
+  // of a BufferPool do.
+  explicit AllocatorLandingMemory(Allocator& allocator)
+      : allocator_(allocator) {}
+
+  // Returns RESOURCE_EXHAUSTED if the allocator has no memory.
+  absl::StatusOr<Room> Reserve(uint64_t bytes) override;
+
+ private:
+  Allocator& allocator_;
+};
+
+// Returns the buffer of an AllocatorLandingMemory that `blob` begins at and
+// that contains all of it. Returns null for every other blob, and for one that
+// is less than half of the buffer, because it would keep all of it. The caller
+// is the only owner of the buffer once all copies of the blob are gone.
+BufferPtr LandedBuffer(const bus::Blob& blob);
+
+}  // namespace weft::protocol
+
+#endif  // WEFT_LIBS_PROTOCOL_CODEC_LANDING_MEMORY_H_

@@ -1,0 +1,27 @@
+// DescriptorRoom is the maximum number of descriptors (files and sockets) of
+// this process, and the current number.
+#ifndef WEFT_LIBS_RUNTIME_PROCESS_DESCRIPTOR_ROOM_H_
+#define WEFT_LIBS_RUNTIME_PROCESS_DESCRIPTOR_ROOM_H_
+
+#include <cstdint>
+#include <limits>
+
+#include "libs/fs/file_system.h"
+
+namespace weft {
+
+struct DescriptorRoom {
+  // INT64_MAX if there is no limit, or if the system does not report it.
+  int64_t limit = std::numeric_limits<int64_t>::max();
+  int64_t open = 0;  // 0 if the system does not report it
+};
+
+// Raises the soft limit of open files (RLIMIT_NOFILE) to the hard limit, then
+// reads both numbers. `files` is the machine's file system, for /proc. The
+// limit applies to the whole operating-system process; if it cannot be raised,
+// it stays unchanged. Thread-safe.
+DescriptorRoom RaiseDescriptorLimit(FileSystem& files);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_RUNTIME_PROCESS_DESCRIPTOR_ROOM_H_

@@ -1,0 +1,49 @@
+// LandingAllocator allocates receive buffers. With a GPU they are in pinned
+// memory, so that copying to the GPU needs no other buffer.
+#ifndef WEFT_LIBS_RUNTIME_PROCESS_LANDING_ALLOCATOR_H_
+#define WEFT_LIBS_RUNTIME_PROCESS_LANDING_ALLOCATOR_H_
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include "libs/tensor/buffer.h"
+
+namespace weft {
+
+// Thread-safe.
+class LandingAllocator : public Allocator {
+ public:
+  // Smaller buffers are copied by the kernels anyway; larger ones would leave
+  // no pinned memory for others.
+  static constexpr size_t kLeastPinned = size_t{64} << 10;
+  static constexpr size_t kMostPinned = size_t{64} << 20;
+
+  // `others` is for everything that is not pinned; must outlive this.
+  explicit LandingAllocator(Allocator& others) : others_(others) {}
+
+  // Uses `pinned` from now on. Called at most once; `pinned` must return null
+  // rather than wait, and its buffers may outlive it.
+  void UsePinned(std::unique_ptr<Allocator> pinned) {
+    own_pinned_ = std::move(pinned);
+    pinned_.store(own_pinned_.get(), std::memory_order_release);
+  }
+
+  BufferPtr Allocate(size_t bytes) override {
+    Allocator* const pinned = pinned_.load(std::memory_order_acquire);
+    if (pinned != nullptr && bytes >= kLeastPinned && bytes <= kMostPinned) {
+      if (BufferPtr buffer = pinned->Allocate(bytes)) return buffer;
+    }
+    return others_.Allocate(bytes);
+  }
+
+ private:
+  Allocator& others_;
+  std::unique_ptr<Allocator> own_pinned_;
+  std::atomic<Allocator*> pinned_{nullptr};
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_RUNTIME_PROCESS_LANDING_ALLOCATOR_H_

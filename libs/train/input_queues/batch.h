@@ -1,0 +1,77 @@
+// Batching of single examples by a queue: tf.train.batch and the related
+// functions of TensorFlow, with their node names.
+//
+//   auto examples = train::ShuffleBatch(root, {image, label}, 32,
+//                                       {.capacity = 1000,
+//                                        .min_after_dequeue = 500});
+//   Output images = examples[0], labels = examples[1];
+//
+// Each function adds a QueueRunner to collection "queue_runners", which runs
+// the ops that produce examples, and a summary of the queue's fill level. After
+// the end of the input, an incomplete batch is OUT_OF_RANGE, or smaller if that
+// is allowed.
+//
+// Errors stick to the scope; outputs are null then. Threads: as the scope's.
+#ifndef WEFT_LIBS_TRAIN_INPUT_QUEUES_BATCH_H_
+#define WEFT_LIBS_TRAIN_INPUT_QUEUES_BATCH_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "libs/ops/scope.h"
+
+namespace weft::train {
+
+struct BatchOptions {
+  // Number of threads that run the same enqueue operation; more than one thread
+  // mixes the order. BatchJoin has one thread for each list of tensors.
+  int64_t num_threads = 1;
+  int64_t capacity = 32;  // of the queue, in examples
+  // If true, the tensors are batches of examples: their rows are enqueued.
+  bool enqueue_many = false;
+  // Shapes of single examples; default: the shapes of the tensors.
+  std::optional<std::vector<PartialShape>> shapes;
+  // If true, unknown dimensions may differ and are padded with zeros to the
+  // largest size in a batch.
+  bool dynamic_pad = false;
+  // If true, the last batch may be smaller.
+  bool allow_smaller_final_batch = false;
+  std::string shared_name;  // of the queue; empty: not shared
+};
+// Returns one output per tensor, with one more dimension.
+std::vector<Output> Batch(const Scope& scope, const InputList& tensors,
+                          const Input& batch_size,
+                          const BatchOptions& options = {});
+// Batches several sources of the same kind of examples, with a thread for each.
+std::vector<Output> BatchJoin(const Scope& scope,
+                              const std::vector<InputList>& tensors_list,
+                              const Input& batch_size,
+                              const BatchOptions& options = {});
+
+struct ShuffleBatchOptions {
+  int64_t num_threads = 1;  // as above
+  // Of the queue: at most `capacity` examples wait, and `min_after_dequeue`
+  // remain in it as long as the input lasts. REQUIRES: capacity >
+  // min_after_dequeue.
+  int64_t capacity = 32;
+  int64_t min_after_dequeue = 0;
+  std::optional<int64_t> seed;
+  bool enqueue_many = false;                        // as above
+  std::optional<std::vector<PartialShape>> shapes;  // as above
+  bool allow_smaller_final_batch = false;
+  std::string shared_name;
+};
+// Batch in random order.
+std::vector<Output> ShuffleBatch(const Scope& scope, const InputList& tensors,
+                                 const Input& batch_size,
+                                 const ShuffleBatchOptions& options = {});
+std::vector<Output> ShuffleBatchJoin(const Scope& scope,
+                                     const std::vector<InputList>& tensors_list,
+                                     const Input& batch_size,
+                                     const ShuffleBatchOptions& options = {});
+
+}  // namespace weft::train
+
+#endif  // WEFT_LIBS_TRAIN_INPUT_QUEUES_BATCH_H_

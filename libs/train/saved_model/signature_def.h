@@ -1,0 +1,102 @@
+// SignatureDef describes a function that a graph offers for serving, by named
+// inputs and outputs; TensorFlow's SignatureDef, in a MetaGraph.
+//
+//   SignatureDef predict = PredictSignatureDef({{"x", x}}, {{"y", y}}).value();
+//
+// Values and stateless functions. INVALID_ARGUMENT, with TensorFlow's text, for
+// signatures that TensorFlow would reject.
+#ifndef WEFT_LIBS_TRAIN_SAVED_MODEL_SIGNATURE_DEF_H_
+#define WEFT_LIBS_TRAIN_SAVED_MODEL_SIGNATURE_DEF_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "libs/ops/output.h"
+#include "libs/ops/sparse/sparse_ops.h"
+#include "libs/tensor/data_type.h"
+#include "libs/tensor/shape.h"
+#include "libs/tensor/tensor.h"
+
+namespace weft {
+
+namespace tf {
+class MetaGraphDef;
+class SignatureDef;
+class TensorInfo;
+}  // namespace tf
+
+namespace train {
+
+// TensorFlow's names.
+inline constexpr absl::string_view kDefaultServingSignatureDefKey =
+    "serving_default";
+inline constexpr absl::string_view kClassifyMethodName =
+    "tensorflow/serving/classify";
+inline constexpr absl::string_view kRegressMethodName =
+    "tensorflow/serving/regress";
+inline constexpr absl::string_view kPredictMethodName =
+    "tensorflow/serving/predict";
+
+struct TensorInfo {
+  // Names of the three parts of a sparse tensor.
+  struct CooSparse {
+    std::string values;
+    std::string indices;
+    std::string dense_shape;
+  };
+
+  std::string name;  // "x:0"; empty for one that is made of several tensors
+  std::optional<CooSparse> coo_sparse;
+  DataType dtype = DT_INVALID;
+  PartialShape shape;
+};
+
+// A sparse input value: values[i] is at row i of `indices`.
+struct SparseTensorValue {
+  Tensor indices;      // int64 [values, rank]
+  Tensor values;       // [values]
+  Tensor dense_shape;  // int64 [rank]
+};
+using SignatureInput = std::variant<Tensor, SparseTensorValue>;
+using SignatureInputs = std::map<std::string, SignatureInput>;
+
+struct SignatureDef {
+  std::map<std::string, TensorInfo> inputs;
+  std::map<std::string, TensorInfo> outputs;
+  std::string method_name;
+};
+
+// REQUIRES: not null.
+TensorInfo BuildTensorInfo(const Output& tensor);
+TensorInfo BuildTensorInfo(const ops::SparseOutputs& tensor);
+
+// Maps "inputs" to "outputs".
+absl::StatusOr<SignatureDef> RegressionSignatureDef(const Output& examples,
+                                                    const Output& predictions);
+// Maps "inputs" to "classes" and "scores", either of which may be null.
+absl::StatusOr<SignatureDef> ClassificationSignatureDef(const Output& examples,
+                                                        const Output& classes,
+                                                        const Output& scores);
+absl::StatusOr<SignatureDef> PredictSignatureDef(
+    const std::map<std::string, Output>& inputs,
+    const std::map<std::string, Output>& outputs);
+
+// ---- Conversion to messages, for .cc files that hold these ----
+
+// Each overwrites `message`.
+void WriteTensorInfo(const TensorInfo& info, tf::TensorInfo* message);
+void WriteSignatureDef(const SignatureDef& signature,
+                       tf::SignatureDef* message);
+// Returns all signatures of a graph, by name. INVALID_ARGUMENT, naming
+// signature and tensor, for an invalid shape.
+absl::StatusOr<std::map<std::string, SignatureDef>> ReadSignatureDefs(
+    const tf::MetaGraphDef& message);
+
+}  // namespace train
+}  // namespace weft
+
+#endif  // WEFT_LIBS_TRAIN_SAVED_MODEL_SIGNATURE_DEF_H_

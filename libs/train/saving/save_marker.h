@@ -1,0 +1,45 @@
+// The save marker, a file "SAVE_PATH.saving" that a Saver keeps beside its
+// checkpoints while it saves. It names saves to that path that have not ended,
+// and old checkpoints that are about to be deleted (UnfinishedSaves).
+//
+// Its first line is "save NUMBER". The others are "saving NUMBER NAME\tSTATE"
+// for a save that has not ended, "sweeping ..." for one whose checkpoint, if it
+// exists, is in use, and "deleting NAME\tSTATE" for an old checkpoint. STATE is
+// the state file that would name the checkpoint.
+//
+// Threads: stateless functions. They block.
+#ifndef WEFT_LIBS_TRAIN_SAVING_SAVE_MARKER_H_
+#define WEFT_LIBS_TRAIN_SAVING_SAVE_MARKER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "libs/fs/file_system.h"
+#include "libs/train/saving/unfinished_saves.h"
+
+namespace weft::train {
+
+inline constexpr absl::string_view kMarkerEnding = ".saving";
+// No valid marker is longer; bounds the bytes read from a corrupt file.
+inline constexpr uint64_t kMaxMarkerBytes = uint64_t{1} << 20;
+
+// The contents of a marker, except its own save.
+struct MarkerLines {
+  std::vector<UnfinishedSaves::Save> saves;
+  std::vector<UnfinishedSaves::OldOne> old_ones;
+};
+
+std::string MarkerContents(uint64_t number, const MarkerLines& lines);
+
+// Reads the marker of another process; empty if the file is missing or is no
+// marker. Errors are those of the file system.
+absl::StatusOr<MarkerLines> ReadMarker(FileSystem& files,
+                                       const std::string& path,
+                                       const std::string& save_path);
+
+}  // namespace weft::train
+
+#endif  // WEFT_LIBS_TRAIN_SAVING_SAVE_MARKER_H_

@@ -1,0 +1,224 @@
+// Standard session run hooks, with TensorFlow's names and log texts:
+// StopAtStepHook, StepCounterHook, LoggingTensorHook, NanTensorHook,
+// FeedFnHook, GlobalStepWaiterHook, FinalOpsHook. (CheckpointSaverHook and
+// SummarySaverHook have their own headers.)
+//
+// A hook belongs to one MonitoredSession. Threads: as the session's. Begin
+// returns INVALID_ARGUMENT for invalid options.
+#ifndef WEFT_LIBS_TRAIN_SESSIONS_BASIC_SESSION_RUN_HOOKS_H_
+#define WEFT_LIBS_TRAIN_SESSIONS_BASIC_SESSION_RUN_HOOKS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "libs/base/clock.h"
+#include "libs/base/logging.h"
+#include "libs/ops/state/variable.h"
+#include "libs/train/sessions/defaults.h"
+#include "libs/train/sessions/second_or_step_timer.h"
+#include "libs/train/sessions/session_run_hook.h"
+#include "libs/train/sessions/session_summary_writer.h"
+
+namespace weft::train {
+
+// GlobalStepReader reads the global step of a graph on behalf of a hook.
+class GlobalStepReader {
+ public:
+  // Returns FAILED_PRECONDITION, "Global step should be created to use HOOK.",
+  // if the graph has no global step.
+  absl::Status Find(const Scope& scope, absl::string_view hook);
+  const Output& output() const { return output_; }
+  const std::string& name() const { return name_; }
+  absl::StatusOr<int64_t> Read(Session& session) const;
+
+ private:
+  Output output_;
+  std::string name_;
+};
+
+// Requests a stop once the global step reaches the given value.
+struct StopAtStepOptions {
+  // Exactly one of the two: a number of steps counted from the first session,
+  // or an absolute step.
+  std::optional<int64_t> num_steps;
+  std::optional<int64_t> last_step;
+};
+
+class StopAtStepHook : public SessionRunHook {
+ public:
+  explicit StopAtStepHook(StopAtStepOptions options)
+      : options_(options), last_step_(options.last_step) {}
+  absl::Status Begin(const Scope& scope) override;
+  absl::Status AfterCreateSession(Session& session,
+                                  Coordinator& coordinator) override;
+  absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext& context) override;
+  absl::Status AfterRun(SessionRunContext& context,
+                        const SessionRunValues& values) override;
+  absl::StatusOr<Others> WhileOthersTrain(Session& session) override;
+  bool HasComeToTheEnd(Session& session) override;
+
+ private:
+  const StopAtStepOptions options_;
+  std::optional<int64_t> last_step_;
+  GlobalStepReader global_step_;
+};
+
+// Returns a StopAtStepHook with last_step.
+std::shared_ptr<SessionRunHook> StopAtStep(int64_t last_step);
+
+struct StepCounterOptions {
+  // At most one of the two; default: every 100 steps.
+  std::optional<int64_t> every_n_steps;
+  std::optional<absl::Duration> every_n_secs;
+  std::shared_ptr<SessionSummaryWriter> writer;  // may be null
+  const Clock* clock = nullptr;  // outlives it; null: the machine's
+  Logger* logger = nullptr;      // outlives it; null: lines on stderr
+};
+
+// StepCounterHook logs "global_step/sec: 12.5", and writes the rate as a scalar
+// summary of that tag.
+class StepCounterHook : public SessionRunHook {
+ public:
+  explicit StepCounterHook(StepCounterOptions options = {});
+  absl::Status Begin(const Scope& scope) override;
+  absl::Status AfterCreateSession(Session& session,
+                                  Coordinator& coordinator) override;
+  absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext& context) override;
+  absl::Status AfterRun(SessionRunContext& context,
+                        const SessionRunValues& values) override;
+  void BeforeSessionGoes() override;
+
+ private:
+  void LogAndRecord(double steps_per_second, int64_t step);
+  void WarnIfStuck(int64_t step);
+
+  const std::shared_ptr<SessionSummaryWriter> writer_;
+  SecondOrStepTimer timer_;
+  const DefaultLogger logger_;
+  GlobalStepReader global_step_;
+  std::optional<int64_t> last_step_;
+  int64_t num_equal_ = 0;  // runs in a row that have found last_step_
+};
+
+struct LoggingTensorOptions {
+  // The tensors to log, each with its display name; logged in this order.
+  std::vector<std::pair<std::string, Output>> tensors;
+  // At most one of the two; neither: log only at the end (at_end).
+  std::optional<int64_t> every_n_iter;
+  std::optional<absl::Duration> every_n_secs;
+  bool at_end = false;
+  // Formats the values, which are in the order of `tensors`. May be null.
+  std::function<std::string(absl::Span<const Tensor>)> formatter;
+  const Clock* clock = nullptr;  // outlives it; null: the machine's
+  Logger* logger = nullptr;      // outlives it; null: lines on stderr
+};
+
+// LoggingTensorHook logs "loss = 0.25, step = 100 (1.234 sec)" with the time
+// since the last line.
+class LoggingTensorHook : public SessionRunHook {
+ public:
+  explicit LoggingTensorHook(LoggingTensorOptions options);
+  absl::Status Begin(const Scope& scope) override;
+  absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext& context) override;
+  absl::Status AfterRun(SessionRunContext& context,
+                        const SessionRunValues& values) override;
+  absl::Status End(Session& session) override;
+
+ private:
+  std::vector<Output> Fetches() const;
+  void LogTensors(absl::Span<const Tensor> values);
+
+  const LoggingTensorOptions options_;
+  const bool only_at_end_;
+  SecondOrStepTimer timer_;
+  const DefaultLogger logger_;
+  int64_t iteration_ = 0;
+  bool is_due_ = false;
+};
+
+// NanTensorHook ends training when the loss is NaN: with INVALID_ARGUMENT "NaN
+// loss during training.", or by a stop request.
+class NanTensorHook : public SessionRunHook {
+ public:
+  explicit NanTensorHook(Output loss, bool fail_on_nan_loss = true,
+                         Logger* logger = nullptr);
+  absl::Status Begin(const Scope& scope) override;
+  absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext& context) override;
+  absl::Status AfterRun(SessionRunContext& context,
+                        const SessionRunValues& values) override;
+
+ private:
+  const Output loss_;
+  const bool fail_on_nan_loss_;
+  const DefaultLogger logger_;
+};
+
+// FeedFnHook feeds each run the result of a function; OUT_OF_RANGE from the
+// function ends training.
+class FeedFnHook : public SessionRunHook {
+ public:
+  using FeedFn = std::function<absl::StatusOr<FeedList>()>;
+  explicit FeedFnHook(FeedFn feed_fn) : feed_fn_(std::move(feed_fn)) {}
+  absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext& context) override;
+
+ private:
+  const FeedFn feed_fn_;
+};
+
+struct GlobalStepWaiterOptions {
+  int64_t wait_until_step = 0;
+  absl::Duration poll_interval = absl::Milliseconds(500);
+  // DEADLINE_EXCEEDED if the step does not change for this long. TensorFlow
+  // waits forever.
+  absl::Duration max_wait = absl::Hours(2);
+  Logger* logger = nullptr;  // outlives it; null: lines on stderr
+};
+
+// GlobalStepWaiterHook delays the first run until the global step, which other
+// workers advance, reaches a value. The wait ends with CANCELLED when training
+// ends: within a second of a stop request.
+class GlobalStepWaiterHook : public SessionRunHook {
+ public:
+  explicit GlobalStepWaiterHook(GlobalStepWaiterOptions options);
+  absl::Status Begin(const Scope& scope) override;
+  absl::Status AfterCreateSession(Session& session,
+                                  Coordinator& coordinator) override;
+  absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext& context) override;
+
+ private:
+  absl::Status Wait(const SessionRunContext& context);
+  // Waits up to the given time; returns whether training is to end.
+  bool PauseUnlessStopped(const SessionRunContext& context,
+                          absl::Duration left);
+
+  const GlobalStepWaiterOptions options_;
+  const DefaultLogger logger_;
+  GlobalStepReader global_step_;
+  Coordinator* coordinator_ = nullptr;  // of the session that is there
+  bool has_started_ = false;
+};
+
+// FinalOpsHook runs ops once, when training ends.
+class FinalOpsHook : public SessionRunHook {
+ public:
+  explicit FinalOpsHook(SessionRunArgs final_ops, Logger* logger = nullptr)
+      : final_ops_(std::move(final_ops)), logger_(logger) {}
+  absl::Status End(Session& session) override;
+  // Values of the fetches after the end of training; empty before.
+  const std::vector<Tensor>& final_ops_values() const { return values_; }
+
+ private:
+  const SessionRunArgs final_ops_;
+  const DefaultLogger logger_;
+  std::vector<Tensor> values_;
+};
+
+}  // namespace weft::train
+
+#endif  // WEFT_LIBS_TRAIN_SESSIONS_BASIC_SESSION_RUN_HOOKS_H_

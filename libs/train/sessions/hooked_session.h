@@ -1,0 +1,106 @@
+// HookedSession is one session of a MonitoredSession with its coordinator and
+// queue runners. It calls hooks around runs, until the session is lost or
+// closed. TensorFlow: _CoordinatedSession(_HookedSession(session)).
+//
+// Threads: one at a time.
+#ifndef WEFT_LIBS_TRAIN_SESSIONS_HOOKED_SESSION_H_
+#define WEFT_LIBS_TRAIN_SESSIONS_HOOKED_SESSION_H_
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "libs/base/logging.h"
+#include "libs/base/scheduler/scheduler.h"
+#include "libs/session/session.h"
+#include "libs/train/sessions/coordinator.h"
+#include "libs/train/sessions/session_run_hook.h"
+
+namespace weft::train {
+
+class HookedSession {
+ public:
+  // `scheduler` is used by the coordinator; null: the coordinator has its own.
+  // `is_asked_to_leave` is passed to hooks, by the coordinator and by the
+  // context of each run.
+  HookedSession(std::unique_ptr<Session> session, HookList hooks,
+                Scheduler* scheduler, std::function<bool()> is_asked_to_leave);
+  // REQUIRES: Close or Abandon was called, and has_threads() is false, because
+  // threads use members of this.
+  ~HookedSession();
+
+  Session& session() { return *session_; }
+  Coordinator& coordinator() { return *coordinator_; }
+
+  // Calls BeforeRun of all hooks, runs all requested fetches in one run, and
+  // calls AfterRun of all hooks, last of the hooks that save checkpoints.
+  // Returns the fetches of `args`. Errors: the first of these calls, or the
+  // error of a coordinator thread if that is the cause. `metadata`: as
+  // requested by `args` and hooks; may be null.
+  absl::StatusOr<std::vector<Tensor>> Run(const SessionRunArgs& args,
+                                          RunMetadata* metadata = nullptr);
+
+  // Whether a hook or a thread of the coordinator has requested a stop.
+  bool ShouldStop() const { return should_stop_ || coordinator_->ShouldStop(); }
+  void RequestStop() { should_stop_ = true; }
+  // Whether a hook or the step function has requested the stop.
+  bool is_stopped_by_hook() const { return should_stop_; }
+  // Whether AfterRun of a hook that saves nothing failed after the last run,
+  // other than by the end of the input: that step must not be saved.
+  bool is_last_step_refused() const { return is_last_step_refused_; }
+
+  // Ends the threads, then the session; returns the first error of a thread.
+  // Threads that have not ended after the grace period are named in the log and
+  // abandoned. A session that has not ended after two minutes is abandoned,
+  // too: it waits for steps on its own task, which may wait for a hung file
+  // system.
+  absl::Status Close(absl::Duration stop_grace_period, Logger& logger);
+  // Close for a lost session: the session ends before threads are stopped,
+  // because they may wait for runs that never end. Their actions on a stop,
+  // such as closing a queue that outlives the session, must not happen either.
+  // Their errors are ignored as consequences of the loss.
+  void Abandon(absl::Duration stop_grace_period, Logger& logger);
+  // Whether coordinator threads still run, or the session is still closing.
+  bool has_threads() const {
+    return !coordinator_->RunningThreads().empty() ||
+           (closing_ != nullptr && !closing_->done->IsSet());
+  }
+
+ private:
+  struct Asked {
+    SessionRunArgs all;
+    std::vector<size_t> num_fetches;  // of the caller, then of each hook
+  };
+  absl::StatusOr<Asked> AskHooks(SessionRunContext& context);
+  absl::Status CallAfterRun(SessionRunContext& context, const Asked& asked,
+                            absl::Span<const Tensor> results,
+                            const RunMetadata& metadata);
+  absl::StatusOr<std::vector<Tensor>> RunOnce(const SessionRunArgs& args,
+                                              RunMetadata* metadata);
+  absl::Status JoinThreads(absl::Duration stop_grace_period, Logger& logger);
+  // Returns the status of closing the session, if it arrives in time.
+  absl::Status CloseSession(Logger& logger);
+  // Closing of the session on a thread of its scheduler; the thread uses no
+  // member of this object after `done` is set.
+  struct Closing {
+    std::unique_ptr<Event> done;
+    absl::Status status;  // once done is set
+  };
+  void NotifySessionGoes();
+
+  const std::unique_ptr<Session> session_;
+  const HookList hooks_;
+  const std::function<bool()> is_asked_to_leave_;
+  bool should_stop_ = false;
+  bool is_last_step_refused_ = false;
+  std::shared_ptr<Closing> closing_;  // null: nobody has closed it
+  // Its destructor waits for threads that use the session and hooks.
+  const std::unique_ptr<Coordinator> coordinator_;
+};
+
+}  // namespace weft::train
+
+#endif  // WEFT_LIBS_TRAIN_SESSIONS_HOOKED_SESSION_H_

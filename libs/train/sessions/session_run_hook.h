@@ -1,0 +1,182 @@
+// SessionRunHook is the interface of code that a MonitoredSession calls around
+// each run; TensorFlow's tf.train.SessionRunHook. A custom hook overrides the
+// methods that it needs:
+//
+//   class LogLoss : public train::SessionRunHook {
+//     absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext&) override {
+//       return SessionRunArgs{.fetches = {loss_}};
+//     }
+//     absl::Status AfterRun(SessionRunContext& context,
+//                           const SessionRunValues& values) override {
+//       if (values.results[0].scalar<float>() < 0.1f) context.RequestStop();
+//       return absl::OkStatus();
+//     }
+//     ...
+//   };
+//
+// Order of calls, each for all hooks in the order of the list, except that
+// AfterRun and End of hooks that save checkpoints (SavesCheckpoints) are called
+// after those of all others:
+//
+//   Begin               once; the last chance to add nodes to the graph
+//   AfterCreateSession  once for each session: after variables are initialised
+//                       or restored and queue runners started, also when a lost
+//                       session was replaced
+//   BeforeRun           before each run, also before one that is tried again
+//   AfterRun            after each run that succeeded
+//   WhileOthersTrain    when the input has ended here, again and again as long
+//                       as a hook says that other programs train on
+//   LastStepWasRefused  once, when the program closes after a step that the
+//                       AfterRun of a hook has refused
+//   End                 once, when training ends without an error
+//   TrainingHasEnded    once, after that, unless somebody outside asked to stop
+//   BeforeSessionGoes   for each session, lost or closed
+//
+// Threads: one after the other, on the threads that call the MonitoredSession.
+// An error of a hook is returned by the call in which it occurs; UNAVAILABLE
+// and ABORTED, for example from a run that it made in the session, count as a
+// lost session.
+#ifndef WEFT_LIBS_TRAIN_SESSIONS_SESSION_RUN_HOOK_H_
+#define WEFT_LIBS_TRAIN_SESSIONS_SESSION_RUN_HOOK_H_
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "libs/ops/scope.h"
+#include "libs/session/session.h"
+#include "libs/tensor/tensor.h"
+#include "libs/train/sessions/coordinator.h"
+
+namespace weft::train {
+
+// The fetches, targets and feeds of a run, requested by the caller of Run or by
+// a hook.
+struct SessionRunArgs {
+  std::vector<Output> fetches;
+  std::vector<Operation> targets;
+  // INVALID_ARGUMENT for a tensor that another requester feeds, too.
+  FeedList feeds;
+  // Options of several requesters are combined: the longest given timeout, the
+  // highest trace level, and partition graphs if any requests them.
+  RunOptions options;
+};
+
+class SessionRunContext {
+ public:
+  // Both must outlive this. `is_asked_to_leave` may be null: never.
+  SessionRunContext(const SessionRunArgs& original_args, Session& session,
+                    std::function<bool()> is_asked_to_leave = nullptr)
+      : original_args_(original_args),
+        session_(session),
+        is_asked_to_leave_(std::move(is_asked_to_leave)) {}
+
+  // The request of the caller of Run, without additions of hooks.
+  const SessionRunArgs& original_args() const { return original_args_; }
+  // The underlying session: its runs bypass the hooks.
+  Session& session() const { return session_; }
+  // This run is the last one: ShouldStop() is true after it.
+  void RequestStop() { stop_requested_ = true; }
+  bool stop_requested() const { return stop_requested_; }
+  // Whether the program was asked from outside to end its training
+  // (stop_requested, RequestStop of the MonitoredSession). A hook that waits
+  // for others must check this regularly, and end its wait with CANCELLED.
+  bool IsAskedToLeave() const {
+    return is_asked_to_leave_ && is_asked_to_leave_();
+  }
+  // As IsAskedToLeave, for a thread of the hook, which may call it until
+  // BeforeSessionGoes of this session has returned. May be null.
+  const std::function<bool()>& is_asked_to_leave() const {
+    return is_asked_to_leave_;
+  }
+
+ private:
+  const SessionRunArgs& original_args_;
+  Session& session_;
+  const std::function<bool()> is_asked_to_leave_;
+  bool stop_requested_ = false;
+};
+
+// The results of a run for one hook.
+struct SessionRunValues {
+  // Values of the fetches that its BeforeRun requested, in their order.
+  absl::Span<const Tensor> results;
+  // The combined options of the run.
+  RunOptions options;
+  // Metadata as requested by all options together.
+  const RunMetadata& run_metadata;
+};
+
+class SessionRunHook {
+ public:
+  virtual ~SessionRunHook() = default;
+
+  // `scope` is the root of the graph.
+  virtual absl::Status Begin(const Scope& scope);
+  // `coordinator` belongs to this session: threads started on it are asked to
+  // stop with it, and may use the session until they have ended. Their first
+  // error is returned by the next run. Its is_asked_to_leave() may be called
+  // until BeforeSessionGoes of this session has returned.
+  virtual absl::Status AfterCreateSession(Session& session,
+                                          Coordinator& coordinator);
+  virtual absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext& context);
+  virtual absl::Status AfterRun(SessionRunContext& context,
+                                const SessionRunValues& values);
+  // Called when the input of this program has ended: whether other programs
+  // train on, as far as this hook knows. kTrainOn: the program waits and asks
+  // again soon. kAreDone of any hook: it does not wait. A hook may also do work
+  // without runs here, such as saving.
+  enum class Others { kUnknown, kTrainOn, kAreDone };
+  virtual absl::StatusOr<Others> WhileOthersTrain(Session& session);
+  // Called if AfterRun of a hook that saves no checkpoints has returned an
+  // error for the last step, other than the end of the input or a lost session.
+  // The step must not be saved, not by other programs either. Called before
+  // End, or instead of it.
+  virtual void LastStepWasRefused(Session& session);
+  virtual absl::Status End(Session& session);
+  // Called before End after a stop request: whether training has reached the
+  // end that this hook defines, possibly by steps of other programs. Then
+  // training is over, and no other program continues it.
+  virtual bool HasComeToTheEnd(Session& session);
+  // Training is over: a hook requested its end, the input has ended, or the
+  // program closed the session. Not called if a stop was requested
+  // (stop_requested, RequestStop) before training had reached its end: another
+  // program continues it. UNAVAILABLE, ABORTED and DEADLINE_EXCEEDED are
+  // retried for a minute, which all hooks share; then, as any other error at
+  // once, the error is logged. After ABORTED, and after any error in a session
+  // that was lost since End, the next attempt uses a new session.
+  virtual absl::Status TrainingHasEnded(Session& session);
+  // Threads of the coordinator have ended, except those that ignore the stop,
+  // and the session is closed, though a step of it may hang: objects that use
+  // its scheduler or its files must be destroyed now.
+  virtual void BeforeSessionGoes();
+
+  // Whether AfterRun and End save checkpoints. If another hook returns an error
+  // (for example NanTensorHook), these are not called, so that no checkpoint
+  // contains a step that a hook has rejected.
+  virtual bool SavesCheckpoints() const { return false; }
+
+  // For callers that save variables: calls `save` while none of the updates
+  // that this hook makes concurrently with the runs is in progress, and makes
+  // none until it has returned. Returns the result of `save`; or, without
+  // calling it, an error if variables may contain a partial update. May be
+  // called from any thread, except within a `save`, during the session.
+  virtual absl::Status SaveBetweenUpdates(
+      absl::FunctionRef<absl::Status()> save);
+
+  // For the hook of a SyncReplicasOptimizer: the operation that replicas run,
+  // which would wait forever without this hook. Null for others.
+  virtual Operation ServedTrainOp() const;
+};
+
+// Shared, so that a program can query a hook afterwards.
+using HookList = std::vector<std::shared_ptr<SessionRunHook>>;
+
+}  // namespace weft::train
+
+#endif  // WEFT_LIBS_TRAIN_SESSIONS_SESSION_RUN_HOOK_H_
