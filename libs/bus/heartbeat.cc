@@ -82,36 +82,36 @@ void Heartbeat::PromiseAnswer(std::shared_ptr<void> holder, uint64_t sequence) {
   // ones also show that the reader is alive: it has read the answer to the
   // first.
   if (sequence > 1) heard_ = Now();
-  if (!std::exchange(in_compute_, true)) {
-    stands_since_ = Now();
+  if (!std::exchange(probe_scheduled_, true)) {
+    stuck_since_ = Now();
     if (progress_ != nullptr) begun_ = progress_->num_begun();
     scope_.Schedule(Pool::kCompute, [this, holder] { ComputeHasBegun(); });
   }
-  if (!std::exchange(in_control_, true)) {
+  if (!std::exchange(answer_scheduled_, true)) {
     scope_.Schedule(Pool::kControl, [this, holder] { Answer(); });
   }
 }
 
 void Heartbeat::ComputeHasBegun() {
   absl::MutexLock lock(&mutex_);
-  in_compute_ = false;
+  probe_scheduled_ = false;
 }
 
 absl::Duration Heartbeat::ComputeIsStuckFor() {
-  if (!in_compute_) return absl::ZeroDuration();
+  if (!probe_scheduled_) return absl::ZeroDuration();
   if (progress_ != nullptr &&
       std::exchange(begun_, progress_->num_begun()) != begun_) {
-    stands_since_ = Now();
+    stuck_since_ = Now();
   }
-  return std::max(absl::ZeroDuration(), Now() - stands_since_);
+  return std::max(absl::ZeroDuration(), Now() - stuck_since_);
 }
 
 void Heartbeat::Answer() {
   HeartbeatBody answer;
   {
     absl::MutexLock lock(&mutex_);
-    in_control_ = false;
-    answer.answers = std::exchange(to_answer_, 0);
+    answer_scheduled_ = false;
+    answer.answers = std::exchange(to_answer_, 0);  // never 0 here
     if (stopped_ || answer.answers == 0) return;
     answer.busy_us =
         static_cast<uint64_t>(absl::ToInt64Microseconds(ComputeIsStuckFor()));

@@ -72,11 +72,14 @@ class Heartbeat {
   absl::Duration tick() const { return options_.timeout / 5; }
   void Arm(std::shared_ptr<void> holder) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Tick(std::shared_ptr<void> holder);
+  // Schedules an answer to this question, and to no earlier one.
   void PromiseAnswer(std::shared_ptr<void> holder, uint64_t sequence);
   // Returns for how long no closure has started in the compute pool while one
   // waits there.
   absl::Duration ComputeIsStuckFor() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Runs on the control pool: that it runs is what the answer proves.
   void Answer();
+  // Runs on the compute pool, which has thus started a closure.
   void ComputeHasBegun();
   absl::Status ReceiveAnswer(const HeartbeatBody& answer);
 
@@ -87,18 +90,19 @@ class Heartbeat {
   Scheduler::TimerId timer_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time heard_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   uint64_t last_asked_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool waits_ ABSL_GUARDED_BY(mutex_) = false;  // for the answer to that
+  bool waits_ ABSL_GUARDED_BY(mutex_) = false;  // for the answer to last_asked_
   int ticks_waited_ ABSL_GUARDED_BY(mutex_) = 0;
   // The last question of the other end; 0: it is answered.
   uint64_t to_answer_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Whether a closure is in each pool, at most one per pool: the answer, and
-  // the one that shows that the compute pool starts closures.
-  bool in_control_ ABSL_GUARDED_BY(mutex_) = false;
-  bool in_compute_ ABSL_GUARDED_BY(mutex_) = false;
-  // Since when the pool has started nothing, as far as was checked.
-  absl::Time stands_since_ ABSL_GUARDED_BY(mutex_);
+  // Whether Answer is scheduled on the control pool, and ComputeHasBegun on the
+  // compute pool; each at most once at a time.
+  bool answer_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
+  bool probe_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
+  // No start of a closure in the compute pool is known since then.
+  absl::Time stuck_since_ ABSL_GUARDED_BY(mutex_);
+  // progress_->num_begun() when that was last checked.
   uint64_t begun_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Null if the pool does not count.
+  // Null if the pool does not count; then only the probe shows progress.
   const PoolProgress* const progress_;
 };
 
