@@ -48,6 +48,7 @@ class CapturingWire : public Wire {
  private:
   class CapturingEvents;
 
+  // Returns the recording receiver in front of `events`.
   WireEvents& Captured(WireEvents& events, Lane lane)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void WriteDown(ConnectionId connection, Lane lane, bool received,
@@ -58,7 +59,9 @@ class CapturingWire : public Wire {
   const Sink sink_;
   const Options options_;
   absl::Mutex mutex_;
-  // One for each pair of events and channel that was ever used.
+  // One for each pair of receiver and channel that was ever used. They are not
+  // removed: an entry holds nothing of its receiver but the address, so it also
+  // serves a later receiver at the same address.
   absl::flat_hash_map<std::pair<WireEvents*, Lane>,
                       std::unique_ptr<CapturingEvents>>
       events_ ABSL_GUARDED_BY(mutex_);

@@ -150,6 +150,7 @@ void WireChannel::SayGoodbye(ClientConnection& connection) const {
   Connection::Outgoing outgoing;
   outgoing.message = {
       kGoodbyeMethod, EncodeGoodbye(TaskHasEnded(context_.self.task)), {}};
+  // Without a goodbye, the peer takes the end for a loss.
   (void)connection.Send(std::move(outgoing));
 }
 
@@ -376,6 +377,7 @@ void WireChannel::TellPeer(CallId call) {
   Connection::Outgoing outgoing;
   outgoing.kind = MessageKind::kCancel;
   outgoing.call_id = call;
+  // If it fails, the connection is closing, which cancels the call as well.
   (void)connection->Send(std::move(outgoing));
   connection->Abandon(call);
 }
@@ -406,6 +408,7 @@ void WireChannel::EndConnection(uint64_t connection, const absl::Status& why) {
   Shared ended;
   {
     absl::MutexLock lock(&mutex_);
+    // The number of a lost connection stays until the next one.
     if (!HasGreeted() || connection != connection_number_) return;
     ended = connection_;
   }
@@ -498,8 +501,8 @@ void WireChannel::OnLost(const Shared& connection, const absl::Status& why) {
     waiting = TakeWaitingInVain();
     unsent = NotConnected();
   }
-  // On a pool, where Close may wait for the events of the bulk channel: what
-  // follows comes after all that the connection brought.
+  // Not on this thread: it may run an event, where Close does not wait for the
+  // events of the other channel. What follows must come after all events.
   scope_.Schedule(
       Pool::kControl,
       [this, connection, loss = std::move(loss), pending = std::move(pending),

@@ -29,6 +29,7 @@ HeartbeatOptions ClientConnection::Heartbeats() {
   options.send = [this](Blob body) {
     Connection::Outgoing outgoing;
     outgoing.message = {kHeartbeatMethod, std::move(body), {}};
+    // An unsent heartbeat counts as a missing one.
     (void)Send(std::move(outgoing));
   };
   options.lose = [this](const absl::Status& why) {
@@ -78,21 +79,21 @@ void ClientConnection::SayHello(ConnectionId control) {
 absl::Status ClientConnection::ReceiveHelloReply(ConnectionId control,
                                                  Frames frames) {
   const auto decoded = DecodeControlMessage(std::move(frames));
-  if (!decoded.ok()) return Worthless(decoded.status());
+  if (!decoded.ok()) return LogInvalid(decoded.status());
   const ControlMessage& message = *decoded;
   const Envelope& envelope = message.envelope;
   if (envelope.kind == MessageKind::kOneWay &&
       envelope.method == kGoodbyeMethod) {
     absl::Status why;
     const absl::Status goodbye = DecodeGoodbye(message.body, &why);
-    return goodbye.ok() ? why : Worthless(goodbye);
+    return goodbye.ok() ? why : LogInvalid(goodbye);
   }
   if (envelope.kind != MessageKind::kReply || envelope.call_id != kHelloCall) {
-    return Worthless(absl::UnavailableError("it does not answer HELLO"));
+    return LogInvalid(absl::UnavailableError("it does not answer HELLO"));
   }
   RETURN_IF_ERROR(envelope.error);
   const auto hello_reply = DecodeHelloReply(message.body);
-  if (!hello_reply.ok()) return Worthless(hello_reply.status());
+  if (!hello_reply.ok()) return LogInvalid(hello_reply.status());
   const HelloReply& reply = *hello_reply;
   RETURN_IF_ERROR(CheckHelloReply(context_.self, context_.destination, reply));
   RETURN_IF_ERROR(MakeConnection(control, reply));
@@ -215,9 +216,9 @@ void ClientConnection::Lose(const absl::Status& why) {
   context_.owner->OnLost(shared_from_this(), why);
 }
 
-void ClientConnection::Blame(const absl::Status& why) { Lose(Worthless(why)); }
+void ClientConnection::Blame(const absl::Status& why) { Lose(LogInvalid(why)); }
 
-absl::Status ClientConnection::Worthless(const absl::Status& why) const {
+absl::Status ClientConnection::LogInvalid(const absl::Status& why) const {
   // The reading thread must not wait for a log.
   if (Logger* const logger = context_.parts.logger; logger != nullptr) {
     context_.scope->Schedule(
@@ -274,10 +275,14 @@ void ClientConnection::BulkEvents::OnOpen(ConnectionId connection) {
   uint64_t token = 0;
   {
     absl::MutexLock lock(&self->mutex_);
+    // Close or DialBulk closes this bulk connection.
     if (self->closed_) return;
+    // DialBulk may not have set it yet.
     self->bulk_ = connection;
     token = self->bulk_token_;
   }
+  // Stream 0 is none: its offset is the token, which tells the other end whose
+  // bulk channel this is. If it fails, OnClose follows.
   (void)self->context_.parts.wire->Send(connection,
                                         {EncodeChunkHeader({0, token, 0})});
   self->connection()->AttachBulk(connection);

@@ -59,7 +59,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
  public:
   explicit ClientConnection(ClientContext& context);
 
-  // Dials. OnGreeted or OnLost follows.
+  // Dials. OnGreeted or OnLost follows, unless Close comes first.
   void Start();
 
   absl::Status Send(Connection::Outgoing outgoing);
@@ -72,6 +72,9 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
  private:
   using Shared = std::shared_ptr<ClientConnection>;
 
+  // The events of the two channels. `it` lives when an event begins: Close,
+  // which precedes its release, waits for running events. An event then keeps
+  // `it` alive itself, because it may end the connection.
   class ControlEvents : public WireEvents {
    public:
     explicit ControlEvents(ClientConnection& it) : it_(it) {}
@@ -94,15 +97,17 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   };
 
   void SayHello(ConnectionId control);
+  // An error is the reason to lose the connection; so in MakeConnection.
   absl::Status ReceiveHelloReply(ConnectionId control, Frames frames);
   absl::Status MakeConnection(ConnectionId control, const HelloReply& reply);
+  // An error means that the other end violated the protocol.
   absl::Status Deliver(Incoming incoming);
   void DialBulk();
   void Lose(const absl::Status& why);
   // Reports that the other end violated the protocol.
   void Blame(const absl::Status& why);
-  // Logs a useless message of the other end.
-  absl::Status Worthless(const absl::Status& why) const;
+  // Logs an invalid message of the other end; returns the reason for OnLost.
+  absl::Status LogInvalid(const absl::Status& why) const;
   HeartbeatOptions Heartbeats();
   std::shared_ptr<Connection> connection() const {
     absl::MutexLock lock(&mutex_);

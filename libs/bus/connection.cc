@@ -258,11 +258,12 @@ void Connection::Abandon(uint64_t call_id) {
 }
 
 void Connection::AbandonStep(const StepTag& step) {
-  if (step == StepTag()) return;
+  if (step == StepTag()) return;  // a message without a step
   if (!incoming_.HasSteps() && !outgoing_.HasSteps()) return;
   if (options_.traffic) options_.traffic->connections_searched.Add();
   Reclaim(outgoing_.AbandonStep(step));
   Reclaim(incoming_.AbandonStep(step));
+  // Sends the headers that cancel the streams at the other end.
   Pump();
 }
 

@@ -86,7 +86,8 @@ class Connection {
   // The call was cancelled or has ended: drops its unsent attachments.
   void Abandon(uint64_t call_id);
   // The step was aborted: drops unsent attachments of one-way messages for it,
-  // and drops incoming messages for it with their attachments.
+  // and drops incoming messages for it with their attachments. May miss a
+  // message that is sent or arrives concurrently, as if it came afterwards.
   void AbandonStep(const StepTag& step);
 
   // Sends nothing more and releases the memory. The owner must close the Wire's
@@ -97,7 +98,7 @@ class Connection {
   absl::Status Hold(uint64_t bytes, uint64_t beyond = 0) {
     return incoming_.Hold(bytes, beyond);
   }
-  void LetGo(uint64_t bytes) { incoming_.LetGo(bytes); }
+  void Release(uint64_t bytes) { incoming_.Release(bytes); }
   uint64_t held_bytes() const { return incoming_.held_bytes(); }
 
  private:

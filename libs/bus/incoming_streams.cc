@@ -80,7 +80,7 @@ absl::Status IncomingStreams::Hold(uint64_t bytes, uint64_t beyond) {
   return absl::OkStatus();
 }
 
-void IncomingStreams::LetGo(uint64_t bytes) {
+void IncomingStreams::Release(uint64_t bytes) {
   absl::MutexLock lock(&mutex_);
   Release(&bytes);
 }

@@ -8,7 +8,7 @@
 // error; the credit is returned nevertheless, so that other streams continue.
 //
 // The quota covers everything that this process holds for one peer: the streams
-// here, and the requests that wait for an answer (Hold, LetGo).
+// here, and the requests that wait for an answer (Hold, Release).
 //
 // Threads: Land is called by one thread at a time, all other methods from any
 // thread. LandingMemory is called without a lock held.
@@ -77,7 +77,7 @@ class IncomingStreams {
   // RESOURCE_EXHAUSTED if too little is left.
   absl::Status Hold(uint64_t bytes, uint64_t beyond = 0);
   // Releases what Hold or an Incoming took.
-  void LetGo(uint64_t bytes);
+  void Release(uint64_t bytes);
 
   // No caller waits for the message of this call any more.
   Dropped Abandon(uint64_t call_id);

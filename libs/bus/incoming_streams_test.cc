@@ -63,7 +63,7 @@ TEST_F(IncomingStreamsTest, MessageWaitsForAChunkBeingReceived) {
   // It is a request, and counts until it is answered.
   EXPECT_EQ(landed->complete->held, 9);
   EXPECT_EQ(streams_.held_bytes(), 9);
-  streams_.LetGo(landed->complete->held);
+  streams_.Release(landed->complete->held);
   EXPECT_EQ(streams_.held_bytes(), 0);
 }
 

@@ -22,6 +22,7 @@ class OpenCount {
     count_.fetch_add(change, std::memory_order_relaxed);
     if (total_ != nullptr) total_->Add(change);
   }
+  // May miss a concurrent Add.
   bool IsZero() const { return count_.load(std::memory_order_relaxed) == 0; }
 
  private:

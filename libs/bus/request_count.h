@@ -44,6 +44,7 @@ class RequestCount {
   }
 
  private:
+  // Relaxed order is sufficient here: the count protects no other data.
   bool AddBelow(int64_t limit) {
     int64_t open = open_.load(std::memory_order_relaxed);
     while (open < limit) {

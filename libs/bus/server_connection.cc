@@ -36,7 +36,8 @@ ConnectionOptions OptionsOf(const ServerContext& context,
   options.memory = context.parts.memory;
   options.traffic = context.parts.traffic;
   options.control = control;
-  // The dialer accepts the limits that it knows this end accepts.
+  // HelloReply states the limits of this end. HELLO states none: the dialer is
+  // assumed to accept messages of the same size, and as much credit.
   options.max_sent_bytes = context.options.max_control_bytes;
   options.max_received_bytes = context.options.max_control_bytes;
   options.credit_bytes = context.options.credit_bytes;
@@ -112,7 +113,7 @@ class ServerConnection::Call : public IncomingCall {
   bool has_reserve() const { return has_reserve_; }
   // Returns whether it counts among its peer's requests until it is answered.
   bool TakeCounts() { return std::exchange(counts_, false); }
-  // Before the handler is told, which takes a thread.
+  // Called before cancellation() is cancelled, which happens later on a pool.
   void set_cancelled() { is_cancelled_.store(true); }
   bool is_cancelled() const { return is_cancelled_.load(); }
   // From the peer's quota; set before the handler gets the call.
@@ -158,6 +159,7 @@ HeartbeatOptions ServerConnection::Heartbeats() {
   options.send = [this](Blob body) {
     Connection::Outgoing outgoing;
     outgoing.message = {kHeartbeatMethod, std::move(body), {}};
+    // An unsent heartbeat counts as a missing one.
     (void)connection_.Send(std::move(outgoing));
   };
   options.lose = [this](const absl::Status& why) { Disconnect(why); };
@@ -301,6 +303,7 @@ void ServerConnection::Accept(uint64_t call_id) {
   outgoing.kind = MessageKind::kReply;
   outgoing.call_id = call_id;
   outgoing.message = {kHelloReplyMethod, EncodeHelloReply(reply), {}};
+  // If it fails, the connection is closing.
   (void)connection_.Send(std::move(outgoing));
   heartbeat_.Start(shared_from_this());
 }
@@ -398,8 +401,9 @@ absl::Status ServerConnection::HoldBytes(Call& call, uint64_t bytes) {
   return absl::OkStatus();
 }
 
-void ServerConnection::LetGoOf(Call& call) {
-  if (const uint64_t held = call.TakeHeld(); held > 0) connection_.LetGo(held);
+void ServerConnection::ReleaseQuota(Call& call) {
+  const uint64_t held = call.TakeHeld();
+  if (held > 0) connection_.Release(held);
   if (call.TakeCounts()) requests_->Remove();
   absl::MutexLock lock(&mutex_);
   reserved_bytes_ -= call.TakeReserved();
@@ -422,14 +426,14 @@ absl::Status ServerConnection::OnRequest(Incoming incoming) {
     ASSIGN_OR_RETURN(call, NewCall(incoming.envelope, &refusal));
   }
   if (!refusal.ok()) {
-    connection_.LetGo(incoming.held);
+    connection_.Release(incoming.held);
     SendError(id, refusal);
     return absl::OkStatus();
   }
-  const absl::Status held = HoldRequest(*call, incoming);
-  if (!held.ok()) {
+  const absl::Status within_quota = HoldRequest(*call, incoming);
+  if (!within_quota.ok()) {
     context_.handler->OnRefused(std::move(call), std::move(incoming.message),
-                                incoming.refused, held);
+                                incoming.refused, within_quota);
     return absl::OkStatus();
   }
   if (context_.handler->IsControlMessage(incoming.message)) {
@@ -443,6 +447,8 @@ absl::Status ServerConnection::OnRequest(Incoming incoming) {
 
 void ServerConnection::Handle(std::shared_ptr<Call> call, Message request,
                               bool fast) {
+  // Only the two reading threads add to the queue while the connection is up. A
+  // message of the other channel has no order with this one.
   if (queue_.IsIdle()) {
     if (fast) {
       context_.handler->OnRequest(std::move(call), std::move(request));
@@ -519,7 +525,7 @@ void ServerConnection::QueueOneWay(Incoming incoming) {
               [this, held, message = std::move(incoming.message),
                landed = std::move(incoming.landed)]() mutable {
                 context_.handler->OnOneWay(peer_, std::move(message), landed);
-                connection_.LetGo(held);
+                connection_.Release(held);
               });
 }
 
@@ -545,7 +551,7 @@ void ServerConnection::OnCancel(uint64_t call_id) {
   });
 }
 
-// A call that LetGoOf removed is cancelled by its number.
+// A call that ReleaseQuota removed is cancelled by its number.
 bool ServerConnection::IsCancelled(const Call& call) const {
   if (call.is_cancelled()) return true;
   absl::MutexLock lock(&mutex_);
@@ -557,12 +563,13 @@ void ServerConnection::SendError(uint64_t call_id, const absl::Status& error) {
   outgoing.kind = MessageKind::kReply;
   outgoing.call_id = call_id;
   outgoing.error = error;
+  // If it fails, the connection is closing: the caller sees the loss instead.
   (void)connection_.Send(std::move(outgoing));
 }
 
 absl::Status ServerConnection::Answer(Call& call, absl::Status error,
                                       Message reply) {
-  LetGoOf(call);
+  ReleaseQuota(call);
   if (state() != State::kUp) return absl::OkStatus();
   // The caller does not wait for it any more.
   if (call.is_cancelled() || call.cancellation().IsCancelled()) {
@@ -605,14 +612,15 @@ void ServerConnection::Disconnect(const absl::Status& why, bool goodbye) {
   if (goodbye && was_up) {
     Connection::Outgoing outgoing;
     outgoing.message = {kGoodbyeMethod, EncodeGoodbye(why), {}};
+    // Without a goodbye, the peer takes the end for a loss.
     (void)connection_.Send(std::move(outgoing));
   }
   connection_.Close();
   context_.scope->CancelTimer(timer);
   heartbeat_.Stop();
   context_.forget(*this, bulk);
-  // On a pool, where Close may wait for the events of the other channel: the
-  // handler is told of the end after everything else.
+  // Not on this thread: it may run an event, where Close does not wait for the
+  // events of the other channel. The handler must be notified after all events.
   context_.scope->Schedule(
       Pool::kControl,
       [self = shared_from_this(), bulk, was_up, why, calls = std::move(calls)] {

@@ -74,7 +74,8 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
 
   // On the control pool, cancels the calls, closes the Wire's connections and
   // notifies the handler. Only the first call has an effect. `goodbye` also
-  // notifies the peer.
+  // notifies the peer. Releases the Endpoint's reference: the caller must hold
+  // one of its own.
   void Disconnect(const absl::Status& why, bool goodbye = false);
 
   // The step was aborted.
@@ -90,6 +91,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   enum class State { kNew, kUp, kRefused, kClosed };
   static constexpr size_t kCancelledRemembered = 256;
 
+  // In all of these an error means that the peer violated the protocol.
   absl::Status Deliver(Incoming incoming);
   absl::Status Greet(const Incoming& incoming);
   void Accept(uint64_t call_id);
@@ -99,23 +101,27 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   void OnCancel(uint64_t call_id);
   // Whether the caller has cancelled the call, which may be answered already.
   bool IsCancelled(const Call& call) const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Counts what the request continues to take of the peer's quota; an error,
-  // with the attachments dropped, if that was too much.
+  // Counts what the request continues to take of the peer's quota. If that is
+  // too much, drops the attachments and returns the error for the caller.
   absl::Status HoldRequest(Call& call, Incoming& incoming);
   absl::Status HoldBytes(Call& call, uint64_t bytes);
-  void LetGoOf(Call& call);
-  // Returns null if the call is not to be served; `refusal` is the reason.
+  // Returns what the call takes of the quotas, and removes it.
+  void ReleaseQuota(Call& call);
+  // Returns null if the call must not be served; `refusal` is the error for its
+  // caller. An error means that the peer violated the protocol.
   absl::StatusOr<std::shared_ptr<Call>> NewCall(const Envelope& envelope,
                                                 absl::Status* refusal);
   static void CancelAll(const Calls& calls, const absl::Status& why);
   // Counts a call: those with a reserve and the others separately.
   absl::Status CountCall(bool has_reserve)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // In order after what was handed to the pool before.
+  // Hands the request to the handler after all queued one-way messages. If it
+  // is not `fast` (Handler::IsFastMessage), it then runs on the compute pool,
+  // concurrently with other requests.
   void Handle(std::shared_ptr<Call> call, Message request, bool fast);
   void HandleOn(Pool pool, std::shared_ptr<Call> call, Message request);
   void EndHandling();
-  // After all messages in the queue.
+  // Calls EndHandling after all messages in the queue.
   void EndAfterQueue();
   void QueueOneWay(Incoming incoming);
   // Returns whether the endpoint accepts this HELLO.

@@ -31,10 +31,12 @@
 // a callback before they return. Callbacks run without a lock held: fast ones
 // on the reading thread, where they must return within 20 us; control requests
 // (Handler::IsControlMessage), disconnects and the ends of failed calls on the
-// control pool; all others on the compute pool. Callbacks of each connection
-// and channel run one at a time, with these exceptions: requests and replies
-// that are not fast, which go to the compute pool in order and are handled
-// there concurrently; control requests; and the ends of failed calls.
+// control pool; all others on the compute pool. Callbacks of one connection run
+// one at a time, with these exceptions: requests and replies that are not fast,
+// which go to the compute pool in order and are handled there concurrently;
+// control requests; the ends of failed calls; and messages whose last bytes
+// came on the bulk channel, which has a reading thread of its own: their
+// callbacks may run beside those of the control channel's messages.
 #ifndef WEFT_LIBS_BUS_TRANSPORT_H_
 #define WEFT_LIBS_BUS_TRANSPORT_H_
 
@@ -82,7 +84,9 @@ inline absl::Status TaskHasEnded(const std::string& task) {
   return absl::UnavailableError(absl::StrCat(task, " has ended"));
 }
 
-// Whether dialing again would not help.
+// Whether the error is a refusal, for example of another cluster, task or
+// version, which the next attempt would most likely get as well. A channel then
+// dials again only after `refused_redial`.
 inline bool IsRefusal(const absl::Status& why) {
   switch (why.code()) {
     case absl::StatusCode::kInvalidArgument:

@@ -109,8 +109,8 @@ struct End {
 struct Process {
   std::string name;
   Scheduler* reader = nullptr;
-  bool dead = false;
-  bool buried = false;  // it may be told of ends that followed its death
+  bool dead = false;    // see MemoryNetwork::Kill; its threads may still run
+  bool buried = false;  // see MemoryNetwork::Bury: the ends are delivered
   ConnectionId next_id = 1;
   std::map<ConnectionId, std::shared_ptr<End>> ends;
 };
@@ -147,6 +147,7 @@ class MemoryNetwork::Core : public std::enable_shared_from_this<Core> {
   void Heal(const std::string& a, const std::string& b);
   int num_connections(const std::string& dialer, const std::string& to);
 
+  // The port lives until StopListening, which must be called once.
   absl::StatusOr<Port*> Listen(Process* process, const Address& address,
                                Lane lane, WireEvents& events);
   void StopListening(Port* port);
@@ -170,11 +171,11 @@ class MemoryNetwork::Core : public std::enable_shared_from_this<Core> {
     end->queue.push_back(std::move(happening));
     Kick(end);
   }
-  // No further events come to this end; the other end is told, after what is in
-  // flight to it.
+  // Delivers no further event to this end. The other end is notified after the
+  // messages in flight to it.
   void CloseEnd(const std::shared_ptr<End>& end, Dropped* dropped)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Data in flight is lost, and both ends are told.
+  // Drops the messages in flight and notifies both ends.
   void CutEnd(const std::shared_ptr<End>& end, const absl::Status& why,
               Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WaitUntilNotRunning(const std::shared_ptr<End>& end);
@@ -532,6 +533,7 @@ absl::StatusOr<Port*> MemoryNetwork::Core::Listen(Process* process,
     return absl::AlreadyExistsError(
         absl::StrCat("There is already a listener at ", address.ToString()));
   }
+  // Threads of a killed process still run: their calls must have no effect.
   if (process->dead) return Lost("this process died");
   ports_.push_back(std::move(port));
   return ports_.back().get();

@@ -116,6 +116,7 @@ bool DialedSocket::NextDelivery(unsigned& signals, Delivery& delivery) {
   delivery.events = &events_;
   if ((signals & kChanges) != 0 || !up_) ReadChanges();
   signals &= ~kChanges;
+  // The end comes last: all that was received before it is delivered.
   if (up_ && !opened_) return OpenNext(delivery);
   if (opened_ && MessageNext(delivery)) return true;
   return !end_.ok() && CloseNext(delivery);

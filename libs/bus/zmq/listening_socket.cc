@@ -486,8 +486,7 @@ ListeningSocket::Accepted* ListeningSocket::Admit(RoutingId route,
 
 void ListeningSocket::Queue(Delivery::Kind kind, ConnectionId connection,
                             Frames frames) {
-  // An error in a message is the sender's; see Wire.
-  absl::Status why;
+  absl::Status why;  // of a close
   if (kind == Delivery::Kind::kClose) {
     const auto found = accepted_.find(connection);
     why = Lost(found == accepted_.end() || found->second->reads);

@@ -49,7 +49,7 @@ class ListeningSocket : public PolledSocket {
   struct Accepted {
     ConnectionId id = 0;
     RoutingId route = 0;
-    Life life;
+    Life life;          // never null
     bool over = false;  // no message may be sent any more
     // Messages that libzmq's queue did not accept. Freed with this object.
     std::deque<Frames> outbox;
@@ -102,8 +102,11 @@ class ListeningSocket : public PolledSocket {
   void RefuseForeign(int descriptor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Queue(Delivery::Kind kind, ConnectionId connection, Frames frames = {})
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes the next event of a connection that is still open at this end, and
+  // counts its bytes as delivered. Returns false if there is none.
   bool PopPending(Delivery& delivery) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Everything received before a disconnect has been delivered.
+  // Must be called when all messages received before a disconnect are queued:
+  // queues the closes.
   void FinishLives() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status SendLocked(Accepted& accepted, Frames& frames)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

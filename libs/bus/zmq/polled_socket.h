@@ -87,6 +87,7 @@ class PolledSocket : public LoopMember,
   }
 
   // Finds the next event; called by the loop. Returns false if there is none.
+  // Clears the bits of `signals` that need not be checked again in this turn.
   virtual bool NextDelivery(unsigned& signals, Delivery& delivery)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
   // Decides how the loop continues if there is no event. Once it has returned

@@ -17,13 +17,14 @@ namespace {
 thread_local const ZmqLoop* current_loop = nullptr;
 
 constexpr unsigned kWoken = LoopMember::kMessages | LoopMember::kChanges;
-constexpr int kRetryMs = 1;
+constexpr int kRetryMs = 1;  // LoopMember::Next::kRetry
 // How long the loop's thread waits for the next leader.
 constexpr absl::Duration kPatience = absl::Milliseconds(2);
 // The number of callers that are refused after several have waited at once.
 constexpr int kRefusals = 64;
 
-// The poller's token: the member and which descriptor it was.
+// A tag of the poller: the member's id and, in the low bits, the LoopMember
+// signals of its descriptor.
 constexpr int kSignalBits = 3;
 constexpr uint64_t kSignals = (1 << kSignalBits) - 1;
 uint64_t Tag(ZmqLoop::MemberId id, unsigned signals) {

@@ -104,7 +104,7 @@ class ZmqLoop {
   int Timeout();
   // As LoopPoller::Wait, but polls for a while before it sleeps.
   int WaitForEvents(absl::Span<uint64_t> tags);
-  // Waits, then returns the members with a turn.
+  // Waits, then sets `turns`, which must be empty, to the members with a turn.
   void Gather(std::vector<Turn>& turns);
   void TakeWoken(std::vector<Turn>& turns)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -140,10 +140,11 @@ class ZmqLoop {
   Event* when_parked_ ABSL_GUARDED_BY(lead_mutex_) = nullptr;
   Event* unpark_ ABSL_GUARDED_BY(lead_mutex_) = nullptr;
 
-  // Of the polling thread: the loop's, or the leader's.
-  std::vector<Turn> more_;
-  std::vector<Turn> retry_;
-  std::vector<MemberId> woken_here_;
+  // Only the polling thread accesses these: the loop's, or the leader's. So
+  // they need no lock.
+  std::vector<Turn> more_;            // returned kMore: polled again at once
+  std::vector<Turn> retry_;           // returned kRetry: polled after kRetryMs
+  std::vector<MemberId> woken_here_;  // woken by this thread
 };
 
 }  // namespace weft::bus

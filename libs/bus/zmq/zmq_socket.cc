@@ -89,13 +89,13 @@ Blob ViewOf(Part& part) {
 
 using Owner = std::shared_ptr<const void>;
 
-void LetGo(void*, void* owner) { delete static_cast<Owner*>(owner); }
+void DeleteOwner(void*, void* owner) { delete static_cast<Owner*>(owner); }
 
 void FillPart(const Blob& frame, Part& part) {
   if (frame.size() >= kLendBytes && frame.owner() != nullptr) {
     // libzmq only reads what it sends.
     zmq_msg_init_data(part.get(), const_cast<char*>(frame.data()), frame.size(),
-                      LetGo, new Owner(frame.owner()));
+                      DeleteOwner, new Owner(frame.owner()));
     return;
   }
   zmq_msg_init_size(part.get(), frame.size());
