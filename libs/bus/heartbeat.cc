@@ -50,7 +50,7 @@ void Heartbeat::Tick(std::shared_ptr<void> holder) {
     const absl::Duration quiet = Now() - heard_;
     if (waits_) {
       lost = ++ticks_waited_ >= kTicksToAnswer;
-    } else if (quiet >= tick() * (1 + options_.patience)) {
+    } else if (quiet >= tick() * (1 + options_.ask_delay)) {
       waits_ = true;
       ticks_waited_ = 0;
       ask = ++last_asked_;

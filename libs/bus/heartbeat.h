@@ -40,7 +40,7 @@ struct HeartbeatOptions {
   absl::Duration timeout = absl::InfiniteDuration();  // infinite: never asks
   absl::Duration max_busy = absl::InfiniteDuration();
   // How much later than the other end it asks, in ticks, so that only one asks.
-  double patience = 0;
+  double ask_delay = 0;
   // Sends a body of kHeartbeatMethod.
   absl::AnyInvocable<void(Blob body) const> send;
   // Reports that the other end is not alive; possibly more than once.

@@ -155,7 +155,7 @@ HeartbeatOptions ServerConnection::Heartbeats() {
   options.timeout = context_.options.peer_timeout;
   options.max_busy = context_.options.max_busy;
   // The dialing end asks first.
-  options.patience = 0.5;
+  options.ask_delay = 0.5;
   options.send = [this](Blob body) {
     Connection::Outgoing outgoing;
     outgoing.message = {kHeartbeatMethod, std::move(body), {}};

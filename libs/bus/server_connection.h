@@ -91,7 +91,8 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   enum class State { kNew, kUp, kRefused, kClosed };
   static constexpr size_t kCancelledRemembered = 256;
 
-  // In all of these an error means that the peer violated the protocol.
+  // An error of Deliver, Greet, OnRequest and OnOneWay means that the peer
+  // violated the protocol.
   absl::Status Deliver(Incoming incoming);
   absl::Status Greet(const Incoming& incoming);
   void Accept(uint64_t call_id);

@@ -40,8 +40,9 @@ DescriptorLives::Life DescriptorLives::Disconnect(int descriptor) {
   return nullptr;
 }
 
-DescriptorLives::Life DescriptorLives::Claim(int descriptor, Life& doubtful) {
-  doubtful = nullptr;
+DescriptorLives::Life DescriptorLives::Claim(int descriptor,
+                                             Life& unconfirmed) {
+  unconfirmed = nullptr;
   const auto found = lives_.find(descriptor);
   if (found == lives_.end()) return nullptr;
   std::deque<Life>& lives = found->second;
@@ -51,7 +52,7 @@ DescriptorLives::Life DescriptorLives::Claim(int descriptor, Life& doubtful) {
   (*first)->claimed = true;
   const Life& last = lives.back();
   const bool shook_hands = last->handshakes_before < handshakes_;
-  if (!last->claimed && !last->over && shook_hands) doubtful = last;
+  if (!last->claimed && !last->over && shook_hands) unconfirmed = last;
   return *first;
 }
 

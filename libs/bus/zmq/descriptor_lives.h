@@ -47,9 +47,9 @@ class DescriptorLives {
   // `descriptor`; null if none is known. All changes that the monitor had
   // reported when the message arrived must be known. If a peer connected and
   // left without a message, several lives may be unclaimed. Then the first is
-  // taken, and `doubtful` is the one still running that might have sent the
+  // taken, and `unconfirmed` is the one still running that might have sent the
   // message, to be cut: its peer is then notified of the loss in either case.
-  Life Claim(int descriptor, Life& doubtful);
+  Life Claim(int descriptor, Life& unconfirmed);
 
   // Must be called when all messages of an ended life have been received.
   void Erase(const Life& life);

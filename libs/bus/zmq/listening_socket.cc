@@ -455,19 +455,19 @@ bool ListeningSocket::Receive() {
 
 void ListeningSocket::RefuseForeign(int descriptor) {
   ReadChanges();
-  Life doubtful;
-  const Life life = lives_.Claim(descriptor, doubtful);
+  Life unconfirmed;
+  const Life life = lives_.Claim(descriptor, unconfirmed);
   if (life != nullptr) Cut(life);
 }
 
 ListeningSocket::Accepted* ListeningSocket::Admit(RoutingId route,
                                                   int descriptor) {
   ReadChanges();
-  Life doubtful;
-  Life life = lives_.Claim(descriptor, doubtful);
+  Life unconfirmed;
+  Life life = lives_.Claim(descriptor, unconfirmed);
   // Without a descriptor: it was closed before libzmq examined it.
   if (life == nullptr) return nullptr;
-  if (doubtful != nullptr) Cut(doubtful);
+  if (unconfirmed != nullptr) Cut(unconfirmed);
   if (life->refused || !IsGiven(route, life)) {
     Cut(life);
     return nullptr;

@@ -18,8 +18,8 @@ thread_local const ZmqLoop* current_loop = nullptr;
 
 constexpr unsigned kWoken = LoopMember::kMessages | LoopMember::kChanges;
 constexpr int kRetryMs = 1;  // LoopMember::Next::kRetry
-// How long the loop's thread waits for the next leader.
-constexpr absl::Duration kPatience = absl::Milliseconds(2);
+// How long the parked loop's thread waits for the next leader.
+constexpr absl::Duration kLeaderTimeout = absl::Milliseconds(2);
 // The number of callers that are refused after several have waited at once.
 constexpr int kRefusals = 64;
 
@@ -197,7 +197,7 @@ void ZmqLoop::Park() {
       when_parked_ = nullptr;
       if (come_back_ || stopping_.load()) unpark->Set();
     }
-    unpark->WaitUntil(scheduler_.clock().Now() + kPatience);
+    unpark->WaitUntil(scheduler_.clock().Now() + kLeaderTimeout);
     absl::MutexLock lock(&lead_mutex_);
     unpark_ = nullptr;
     stay = !stopping_.load() && (leading_ || (leads_ != leads && !come_back_));
