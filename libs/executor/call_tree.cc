@@ -8,9 +8,10 @@
 namespace weft {
 namespace {
 
-// Beyond this number the pool continues, so that deep calls need no deep stack,
+// The number of nested calls on one thread. The next one is deferred to the
+// pool, so that deep calls need no deep stack.
 constexpr int kCallsOnOneStack = 16;
-// and so that a thread is free for other work after this number.
+// One call in this many is deferred, so that the thread runs other work, too.
 constexpr uint64_t kCallsInARow = 256;
 
 }  // namespace
@@ -26,8 +27,8 @@ absl::Status CallTree::Enter() {
   Leave();
   return absl::ResourceExhaustedError(absl::StrCat(
       "more than ", kMaxCalls,
-      " calls of functions run at once in a step. A "
-      "function that calls itself must come to an end, or wait for fewer."));
+      " calls of functions run at once in a step. A function that calls itself "
+      "must come to an end, or start fewer calls before it waits for them."));
 }
 
 void CallTree::Run(int depth, StartCall start) {

@@ -51,7 +51,10 @@ class CallTree : public std::enable_shared_from_this<CallTree> {
   int64_t num_open() const { return open_.load(std::memory_order_relaxed); }
 
  private:
+  // Whether the call may run nested in the current one. A hint: deepest_ may
+  // change concurrently.
   bool MayRunHere(int depth);
+  // Defers the call; a closure on the compute pool will start it.
   void PutAside(int depth, StartCall start);
   // Starts the deepest deferred call, then schedules itself again.
   void RunNext();
@@ -60,6 +63,7 @@ class CallTree : public std::enable_shared_from_this<CallTree> {
   Scheduler& scheduler_;
   const Cancellation& step_;
   const int around_;
+  // Relaxed order is sufficient for these: they protect no other data.
   std::atomic<int64_t> open_{0};
   std::atomic<uint64_t> started_{0};
   std::atomic<int> deepest_{0};  // of the deferred calls; 0: there is none

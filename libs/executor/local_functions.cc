@@ -211,6 +211,7 @@ class LocalFunctions::Runnable : public RunnableFunction {
                      MakeBody(function, result->types_, graph));
     RETURN_IF_ERROR(Append(CheckNoneUnknown(*body),
                            absl::StrCat("Function '", function.name, "'")));
+    // Before the rewrite, which ignores the requested devices.
     RETURN_IF_ERROR(CheckDevices(*body, *options.device));
     if (options.rewrite != nullptr) body = options.rewrite(std::move(body));
     result->keeps_state_ = HasState(*body);
@@ -343,6 +344,7 @@ class LocalFunctions::Runnable : public RunnableFunction {
 
   std::string name_;
   FunctionTypes types_;
+  // Some kernel keeps state between calls: each Anew has a copy of its own.
   bool keeps_state_ = false;
   mutable StatefulKernels stateful_kernels_;  // thread-safe
   std::shared_ptr<const Plan> plan_;

@@ -73,10 +73,11 @@ void LoopFrames::Propagate(const Ready& ran, const NodeItem& item, bool is_dead,
       if (!is_dead) Next(from, item, outputs, ready);
       break;
   }
-  // They may be in the iteration, which is about to end.
+  // The outputs may be slots of the iteration, which EndFinished may free for
+  // reuse.
   if (!is_dead && item.direct_slot < 0) ClearOutputs(outputs);
   if (from.frame == nullptr) return;
-  // Nothing else that a node does can end an iteration.
+  // While another node is ready or running, the iteration cannot be over.
   if (--from.outstanding == 0) EndFinished(*from.frame, ready);
 }
 
@@ -193,7 +194,9 @@ Iteration& LoopFrames::AddIteration(LoopFrame& frame) {
 Iteration& LoopFrames::StartNext(LoopFrame& frame, ReadyList& ready) {
   Iteration& iteration = AddIteration(frame);
   iteration.number = ++frame.newest;
+  // The loop goes on: the exits of this iteration decide now.
   frame.dead_exits.clear();
+  // Activating adds to `ready` only: no node runs, so `waiting` does not grow.
   for (WaitingValue& value : frame.waiting) {
     ActivateWaiting(iteration, value, ready);
   }

@@ -51,8 +51,8 @@ struct LoopFrame {
   int parallel_iterations = 1;
   int64_t newest = 0;                                 // number
   std::deque<std::unique_ptr<Iteration>> iterations;  // those running, in order
-  std::vector<WaitingValue> waiting;
-  std::vector<WaitingValue> invariants;
+  std::vector<WaitingValue> waiting;     // for the iteration after the newest
+  std::vector<WaitingValue> invariants;  // of constant Enters: for each one
   std::vector<const NodeItem*> dead_exits;  // of the newest iteration
 };
 

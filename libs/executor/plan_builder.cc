@@ -197,6 +197,8 @@ class PlanBuilder {
     return absl::OkStatus();
   }
 
+  // Must be called for all frames in order: nodes refer to them by the indices
+  // of the analysis. AddItem sets the rest of FrameInfo.
   void AddFrame(const FrameAnalysis::Frame& frame) {
     FrameInfo info;
     info.name = frame.name;

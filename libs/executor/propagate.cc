@@ -5,7 +5,8 @@
 namespace weft {
 namespace {
 
-// For a plan in which no value can be dead.
+// For a plan in which no value can be dead. A value that was created in the
+// node's direct slot is in place already.
 void PropagateLive(Iteration& iteration, const NodeItem& item, const Edge* edge,
                    const Edge* end, Slot* outputs, ReadyList& ready) {
   for (; edge != end; ++edge) {

@@ -19,10 +19,13 @@ constexpr uint64_t kHandOverNanoseconds = 10'000;
 // The input size at which a cheap kernel takes about as long.
 constexpr uint64_t kHandOverBytes = 64 << 10;
 
+// Limits of a loop on a thread that reads from the bus: the inputs of a kernel,
+// and the time for all of them (transport.h); how many nodes run between two
+// checks of that time.
 constexpr size_t kReaderBytes = 4 << 10;
 constexpr absl::Duration kReaderBudget = absl::Microseconds(20);
 constexpr int kNodesBetweenClocks = 16;
-constexpr uint32_t kRunsBetweenTimes = 8;
+constexpr uint32_t kRunsBetweenTimes = 8;  // see IsTimed
 
 thread_local ReadyLoop* current_loop = nullptr;
 
