@@ -48,8 +48,8 @@ class CallGroup {
     };
   }
 
-  // A log line per interval: "Still waiting to open session 7 on
-  // /job:ps/replica:0/task:0".
+  // A line is logged after the interval, and whenever the wait has doubled
+  // (WaitLog): "Still waiting to open session 7 on /job:ps/replica:0/task:0".
   struct Log {
     std::string what;
     absl::Duration interval = absl::InfiniteDuration();

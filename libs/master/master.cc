@@ -312,6 +312,7 @@ absl::Status Master::AddHolding(const protocol::StepHold& hold,
       Pool::kControl, now + hold.lease,
       [self = weak_from_this(), holder = hold.holder] {
         const auto master = self.lock();
+        // An error: it was released just now.
         if (master != nullptr) (void)master->ReleaseSteps(holder);
       });
   return absl::OkStatus();
@@ -370,6 +371,7 @@ void Master::EndHolds(uint64_t master_incarnation) {
       }
     }
   }
+  // An error: the holder itself has released it meanwhile.
   for (const protocol::StepId& holder : holders) (void)ReleaseSteps(holder);
 }
 
@@ -460,7 +462,7 @@ struct Master::Resetting {
   }
   void Answer(absl::Status status) {
     is_waiting.store(false);
-    open->LetGoOfClient();
+    open->ReleaseClient();
     done(std::move(status));
   }
 };
@@ -605,7 +607,7 @@ void Master::ListDevices(Cancellation* client,
                                           std::move(answer));
       },
       [listing, done = std::move(done)](Devices devices) mutable {
-        listing->open->LetGoOfClient();
+        listing->open->ReleaseClient();
         done(std::move(devices));
       });
 }

@@ -54,18 +54,18 @@ class Farewell : public std::enable_shared_from_this<Farewell> {
         deadline_(scheduler.clock().Now() + kForgetting),
         done_(std::move(done)) {}
 
-  void Tell() {
+  void Notify() {
     worker_.DeleteWorkerSession(
         session_, deadline_,
         OrCancelled<absl::Status>(
             call_->cancellation(),
             [self = shared_from_this()](const absl::Status& status) {
-              self->OnTold(status);
+              self->OnNotified(status);
             }));
   }
 
  private:
-  void OnTold(const absl::Status& status) {
+  void OnNotified(const absl::Status& status) {
     const bool may_hear_later =
         absl::IsUnavailable(status) || absl::IsResourceExhausted(status);
     if (!may_hear_later || call_->cancellation()->IsCancelled() ||
@@ -76,7 +76,7 @@ class Farewell : public std::enable_shared_from_this<Farewell> {
         call_->cancellation(),
         [self = shared_from_this()](const absl::Status& cause) {
           if (!cause.ok()) return self->done_(cause);
-          self->TellWhenConnected();
+          self->NotifyWhenConnected();
         });
     // A task that is connected and still refuses is not asked again at once.
     const absl::Duration pause =
@@ -87,14 +87,14 @@ class Farewell : public std::enable_shared_from_this<Farewell> {
         [go_on = std::move(go_on)]() mutable { go_on(absl::OkStatus()); });
   }
 
-  void TellWhenConnected() {
+  void NotifyWhenConnected() {
     WhenConnected(
         worker_, deadline_, call_->cancellation(),
         [self = shared_from_this()](const absl::Status& status) {
           self->done_(status);
         },
         [self = shared_from_this()](const protocol::Worker::Done&) {
-          self->Tell();
+          self->Notify();
         });
   }
 
@@ -153,7 +153,7 @@ void MasterSession::Extend(
   graph_.Extend(*open, std::move(extension), CallDeadline(),
                 [call = *open, done = std::move(done)](
                     absl::StatusOr<protocol::ExtensionResult> result) mutable {
-                  call->LetGoOfClient();
+                  call->ReleaseClient();
                   done(std::move(result));
                 });
 }
@@ -179,7 +179,7 @@ void MasterSession::MakeCallable(protocol::CallableSpec spec,
   auto open = calls_.Begin(shared_from_this(), client);
   if (!open.ok()) return done(open.status());
   if (absl::Status full = ReserveCallable(); !full.ok()) {
-    (*open)->LetGoOfClient();
+    (*open)->ReleaseClient();
     return done(std::move(full));
   }
   auto making = std::make_shared<Making>(
@@ -199,7 +199,7 @@ void MasterSession::Answer(Making& making, absl::StatusOr<uint64_t> result) {
     absl::MutexLock lock(&mutex_);
     --num_reserved_;
   }
-  making.open->LetGoOfClient();
+  making.open->ReleaseClient();
   making.done(std::move(result));
 }
 
@@ -209,11 +209,11 @@ void MasterSession::OpenOn(const MakingPtr& making) {
   for (const Callable::Part& part : making->callable->parts) {
     {
       absl::MutexLock lock(&mutex_);
-      // A task that is told of the session from here on would not be told of
-      // its end.
+      // A task that learned of the session from here on would not be notified
+      // of its end.
       if (closed_by_.has_value()) break;
       if (open_on_.contains(part.task)) continue;
-      told_.insert(part.task);
+      sent_to_.insert(part.task);
     }
     waits = true;
     OpenOnTask(making, part, group.Add(part.task));
@@ -254,7 +254,7 @@ void MasterSession::NoteOpened(const Callable& callable) {
   absl::MutexLock lock(&mutex_);
   for (const Callable::Part& part : callable.parts) {
     // Tasks that were left out because the session was closed do not know it.
-    if (told_.contains(part.task)) open_on_.insert(part.task);
+    if (sent_to_.contains(part.task)) open_on_.insert(part.task);
   }
 }
 
@@ -382,7 +382,9 @@ void MasterSession::RunCallable(uint64_t callable,
   absl::Status status;
   std::shared_ptr<const Callable> partial;
   std::unique_ptr<Step> step = BeginStep(callable, &status, &partial);
-  if (partial != nullptr) return GoOnWith(*partial, run, std::move(done));
+  if (partial != nullptr) {
+    return ContinuePartialRun(*partial, run, std::move(done));
+  }
   if (step == nullptr) return done(std::move(status));
   const absl::Duration timeout =
       std::min(run.timeout, config_.operation_timeout);
@@ -402,7 +404,7 @@ void MasterSession::RunCallable(uint64_t callable,
   }
   step->NoteBegan(options_.metrics, options_.scheduler->clock());
   step->ArmTimer(deadline, timeout);
-  step->Heed(run.cancellation);
+  step->WatchCancellation(run.cancellation);
   Dispatch(std::move(step), run, std::move(done));
 }
 
@@ -436,9 +438,9 @@ absl::Status MasterSession::BeginPartialRun(
   return absl::OkStatus();
 }
 
-void MasterSession::GoOnWith(const Callable& partial,
-                             const protocol::CallableRun& run,
-                             protocol::Master::Done done) {
+void MasterSession::ContinuePartialRun(const Callable& partial,
+                                       const protocol::CallableRun& run,
+                                       protocol::Master::Done done) {
   protocol::CallableSpec named;  // what is fed now, for an error
   for (const int feed : run.feed_indices) {
     const bool is_one = feed >= 0 && feed < std::ssize(partial.spec.feeds);
@@ -548,7 +550,7 @@ void MasterSession::RunWithoutWriters(Step* step,
   later.thread = protocol::CallingThread::kOther;
   hold->Begin([this, step, later, hold, fail,
                done = std::move(done)](const absl::Status& begun) mutable {
-    hold->LetGoOfClient();
+    hold->ReleaseClient();
     if (!begun.ok()) {
       hold->Abandon();
       return fail(std::move(done), begun);
@@ -751,6 +753,7 @@ void MasterSession::PartClosed() {
   FlatHashMap<uint64_t, std::shared_ptr<const Callable>> callables;
   FlatHashMap<uint64_t, std::shared_ptr<const Callable>> released;
   std::vector<std::unique_ptr<Step>> steps;
+  // The maps and steps are freed at the end, without the lock.
   {
     absl::MutexLock lock(&mutex_);
     if (--parts_to_close_ > 0) return;
@@ -766,7 +769,7 @@ void MasterSession::ForgetOnTasks(Closing closing) {
   absl::btree_set<std::string> tasks;
   {
     absl::MutexLock lock(&mutex_);
-    tasks.swap(told_);
+    tasks.swap(sent_to_);
     open_on_.clear();
   }
   CallGroup group(*options_.scheduler);
@@ -774,7 +777,7 @@ void MasterSession::ForgetOnTasks(Closing closing) {
     std::make_shared<Farewell>(*options_.scheduler,
                                *options_.directory->Find(task), id_,
                                closing.farewell, group.Add(task))
-        ->Tell();
+        ->Notify();
   }
   group.WhenDoneBy(options_.scheduler->clock().Now() + kFarewell,
                    closing.farewell,
@@ -782,7 +785,7 @@ void MasterSession::ForgetOnTasks(Closing closing) {
                     done = std::move(closing.done)](
                        const std::vector<std::string>& left) mutable {
                      if (!call->cancellation()->IsCancelled())
-                       self->LogUntold(left);
+                       self->LogUnreached(left);
                      // No answer is awaited: a coordinator that misses it
                      // learns of the end from the task's next report.
                      self->options_.coordinator->EndSession(
@@ -793,7 +796,7 @@ void MasterSession::ForgetOnTasks(Closing closing) {
                    });
 }
 
-void MasterSession::LogUntold(const std::vector<std::string>& tasks) const {
+void MasterSession::LogUnreached(const std::vector<std::string>& tasks) const {
   if (tasks.empty() || options_.logger == nullptr) return;
   options_.logger->Warning(absl::StrCat(
       "Session ", id_.session, " has ended, and could not yet notify ",

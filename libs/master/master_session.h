@@ -117,10 +117,11 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   void DeregisterReleased(Step& step) ABSL_LOCKS_EXCLUDED(mutex_);
   // The deadline of a call to other tasks that begins now.
   absl::Time CallDeadline() const;
-  // One of the two parts of closing is done: calls, and runs.
+  // One of the two parts of closing is done: calls, and runs. The second one
+  // frees the callables and notifies the tasks.
   void PartClosed();
   void ForgetOnTasks(Closing closing);
-  void LogUntold(const std::vector<std::string>& tasks) const;
+  void LogUnreached(const std::vector<std::string>& tasks) const;
 
   // Returns null, with the error in `status`, if there is no such callable or
   // the session is closed. A partial run has only one step: then `partial` is
@@ -130,8 +131,9 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   std::unique_ptr<Step> NewStep(const std::shared_ptr<const Callable>& callable)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status BeginPartialRun(const std::shared_ptr<const Callable>& callable);
-  void GoOnWith(const Callable& partial, const protocol::CallableRun& run,
-                protocol::Master::Done done);
+  void ContinuePartialRun(const Callable& partial,
+                          const protocol::CallableRun& run,
+                          protocol::Master::Done done);
   // Returns the partition graphs, if the run requests them.
   absl::Status AddPartitionGraphs(const protocol::CallableSpec& spec,
                                   const protocol::CallableRun& run);
@@ -175,10 +177,11 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   mutable absl::Mutex mutex_;
   std::optional<absl::Status> closed_by_ ABSL_GUARDED_BY(mutex_);  // its cause
   uint64_t next_callable_ ABSL_GUARDED_BY(mutex_) = 1;
-  // The tasks that know the session, or may know it because it was sent to
-  // them.
+  // The tasks that have confirmed the session.
   absl::btree_set<std::string> open_on_ ABSL_GUARDED_BY(mutex_);
-  absl::btree_set<std::string> told_ ABSL_GUARDED_BY(mutex_);
+  // All tasks that the session was sent to, confirmed or not. They must be
+  // notified of its end.
+  absl::btree_set<std::string> sent_to_ ABSL_GUARDED_BY(mutex_);
   FlatHashMap<uint64_t, std::shared_ptr<const Callable>> callables_
       ABSL_GUARDED_BY(mutex_);
   // The released callables that KeepWhileHeld keeps.

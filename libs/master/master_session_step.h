@@ -60,7 +60,9 @@ class MasterSession::Step {
   void NoteHeld() { was_held_ = true; }
   // The step is cancelled with its caller's cancellation, which may be null,
   // from here on until its end.
-  void Heed(Cancellation* caller) { caller_gone_.Begin(caller, cancellation_); }
+  void WatchCancellation(Cancellation* caller) {
+    caller_gone_.Begin(caller, cancellation_);
+  }
   // Of a partial run: the rendezvous with its client.
   void set_client(std::shared_ptr<Rendezvous> client) {
     client_ = std::move(client);

@@ -47,7 +47,7 @@ class OpenCalls {
     }
     // Stops watching its client's cancellation: must be called before the
     // client is answered.
-    void LetGoOfClient() { client_gone_.End(); }
+    void ReleaseClient() { client_gone_.End(); }
 
    private:
     friend class OpenCalls;
@@ -61,7 +61,7 @@ class OpenCalls {
   using CallPtr = std::shared_ptr<Call>;
 
   // Returns the cause of Close after that. `client` ends the call early; it may
-  // be null, and must live until LetGoOfClient or the call's end. The call
+  // be null, and must live until ReleaseClient or the call's end. The call
   // keeps `owner` alive.
   absl::StatusOr<CallPtr> Begin(std::shared_ptr<void> owner,
                                 Cancellation* client) {

@@ -52,7 +52,7 @@ TEST(OpenCallsTest, AnsweredCallReleasesItsClient) {
   auto client = std::make_unique<Cancellation>();
   ASSERT_OK_AND_ASSIGN(OpenCalls::CallPtr call,
                        calls.Begin(nullptr, client.get()));
-  call->LetGoOfClient();
+  call->ReleaseClient();
   client->Cancel(absl::UnavailableError("the connection was lost"));
   client.reset();
   EXPECT_OK(call->cancellation()->status());

@@ -32,44 +32,44 @@ SessionGraph::SessionGraph(uint64_t session,
 void SessionGraph::Extend(const OpenCalls::CallPtr& open,
                           protocol::GraphExtension extension,
                           absl::Time deadline, Extended done) {
-  auto growth =
-      std::make_shared<Growth>(Growth{.open = open,
-                                      .extension = std::move(extension),
-                                      .deadline = deadline,
-                                      .done = std::move(done)});
+  auto pending =
+      std::make_shared<Extension>(Extension{.open = open,
+                                            .extension = std::move(extension),
+                                            .deadline = deadline,
+                                            .done = std::move(done)});
   extensions_.Lock(deadline, open->cancellation(),
-                   [this, growth](const absl::Status& locked) {
-                     if (locked.ok()) return ExtendLocked(growth);
+                   [this, pending](const absl::Status& locked) {
+                     if (locked.ok()) return ExtendLocked(pending);
                      if (!absl::IsDeadlineExceeded(locked)) {
-                       return growth->done(locked);
+                       return pending->done(locked);
                      }
-                     growth->done(absl::DeadlineExceededError(
+                     pending->done(absl::DeadlineExceededError(
                          "An earlier extension of the session's graph is still "
                          "being placed."));
                    });
 }
 
-void SessionGraph::ExtendLocked(GrowthPtr growth) {
-  absl::Status begun = growth->open->cancellation()->status();
-  if (begun.ok()) begun = BeginGrowth(*growth);
-  if (!begun.ok()) return Answer(*growth, std::move(begun));
-  if (growth->answered) return Answer(*growth, *std::move(growth->answered));
-  Place(std::move(growth));
+void SessionGraph::ExtendLocked(ExtensionPtr pending) {
+  absl::Status begun = pending->open->cancellation()->status();
+  if (begun.ok()) begun = BeginExtension(*pending);
+  if (!begun.ok()) return Answer(*pending, std::move(begun));
+  if (pending->answered) return Answer(*pending, *std::move(pending->answered));
+  Place(std::move(pending));
 }
 
-void SessionGraph::Answer(Growth& growth,
+void SessionGraph::Answer(Extension& pending,
                           absl::StatusOr<protocol::ExtensionResult> result) {
   extensions_.Unlock();
-  growth.done(std::move(result));
+  pending.done(std::move(result));
 }
 
-absl::Status SessionGraph::BeginGrowth(Growth& growth) {
-  const protocol::GraphExtension& extension = growth.extension;
+absl::Status SessionGraph::BeginExtension(Extension& pending) {
+  const protocol::GraphExtension& extension = pending.extension;
   absl::MutexLock lock(&mutex_);
-  growth.first_id = num_nodes_;
+  pending.first_id = num_nodes_;
   if (extension.from_version == version_ - 1 &&
       absl::HashOf(extension.graph_def) == last_extension_) {
-    growth.answered = last_result_;
+    pending.answered = last_result_;
     return absl::OkStatus();
   }
   if (extension.from_version != version_) {
@@ -80,8 +80,8 @@ absl::Status SessionGraph::BeginGrowth(Growth& growth) {
   functions_ = graph_.shared_functions();
   absl::Status begun = CatchExceptions([&]() -> absl::Status {
     mutex_.AssertHeld();
-    RETURN_IF_ERROR(Import(growth));
-    growth.request = DescribeRequest();
+    RETURN_IF_ERROR(Import(pending));
+    pending.request = DescribeRequest();
     return absl::OkStatus();
   });
   if (!begun.ok()) Undo();
@@ -103,21 +103,21 @@ SessionGraph::DescribeRequest() {
       std::make_unique<const protocol::PlacementRequest>(std::move(request)));
 }
 
-absl::Status SessionGraph::Import(Growth& growth) {
-  const std::string& graph_def = growth.extension.graph_def;
+absl::Status SessionGraph::Import(Extension& pending) {
+  const std::string& graph_def = pending.extension.graph_def;
   const SessionQuotas& quotas = options_.quotas;
   // Checked before memory is taken for nodes, and again after functions were
   // expanded.
-  growth.bytes = static_cast<int64_t>(graph_def.size());
-  RETURN_IF_ERROR(quotas.CheckGraph(num_bytes_, growth.bytes, options_.task));
+  pending.bytes = static_cast<int64_t>(graph_def.size());
+  RETURN_IF_ERROR(quotas.CheckGraph(num_bytes_, pending.bytes, options_.task));
   NullLogger logger;  // the client has logged the warnings
   RETURN_IF_ERROR(ImportGraphDef(graph_def, graph_,
                                  {.adder = &expander_, .logger = &logger}));
   RETURN_IF_ERROR(CheckOps());
-  growth.bytes = SessionQuotas::BytesOfGraph(
+  pending.bytes = SessionQuotas::BytesOfGraph(
       graph_def.size(), graph_.num_nodes() - num_nodes_, expander_.num_bytes());
   expander_.EndImport();
-  return quotas.CheckGraph(num_bytes_, growth.bytes, options_.task);
+  return quotas.CheckGraph(num_bytes_, pending.bytes, options_.task);
 }
 
 absl::Status SessionGraph::CheckOps() const {
@@ -138,10 +138,10 @@ void SessionGraph::Undo() {
   expander_.EndImport();
 }
 
-void SessionGraph::Place(GrowthPtr growth) {
-  const auto request = growth->request;
-  const auto open = growth->open;
-  const absl::Time deadline = growth->deadline;
+void SessionGraph::Place(ExtensionPtr pending) {
+  const auto request = pending->request;
+  const auto open = pending->open;
+  const absl::Time deadline = pending->deadline;
   AskCoordinatorFor<protocol::PlacementReply>(
       options_, open, deadline,
       absl::StrCat("place nodes of session ", session_), config_.device_filters,
@@ -151,20 +151,20 @@ void SessionGraph::Place(GrowthPtr growth) {
         options_.coordinator->Place(*request, until, std::move(cancellation),
                                     std::move(answer));
       },
-      [this, growth = std::move(growth)](
+      [this, pending = std::move(pending)](
           absl::StatusOr<protocol::PlacementReply> reply) mutable {
         // A control thread may have cancelled the call.
         options_.scheduler->Schedule(Pool::kGraph,
-                                     [this, growth = std::move(growth),
+                                     [this, pending = std::move(pending),
                                       reply = std::move(reply)]() mutable {
-                                       Placed(*growth, std::move(reply));
+                                       Placed(*pending, std::move(reply));
                                      });
       });
 }
 
-void SessionGraph::Placed(Growth& growth,
+void SessionGraph::Placed(Extension& pending,
                           absl::StatusOr<protocol::PlacementReply> reply) {
-  auto result = EndGrowth(growth, std::move(reply));
+  auto result = EndExtension(pending, std::move(reply));
   if (result.ok()) {
     // The extension has taken place, whether or not there is memory for log
     // lines.
@@ -173,11 +173,11 @@ void SessionGraph::Placed(Growth& growth,
       return absl::OkStatus();
     }).IgnoreError();
   }
-  Answer(growth, std::move(result));
+  Answer(pending, std::move(result));
 }
 
-absl::StatusOr<protocol::ExtensionResult> SessionGraph::EndGrowth(
-    const Growth& growth, absl::StatusOr<protocol::PlacementReply> reply) {
+absl::StatusOr<protocol::ExtensionResult> SessionGraph::EndExtension(
+    const Extension& pending, absl::StatusOr<protocol::PlacementReply> reply) {
   absl::MutexLock lock(&mutex_);
   // Operations that may throw come first: the version changes as a whole or not
   // at all.
@@ -186,11 +186,11 @@ absl::StatusOr<protocol::ExtensionResult> SessionGraph::EndGrowth(
       CatchExceptions([&]() -> absl::StatusOr<protocol::ExtensionResult> {
         mutex_.AssertHeld();
         RETURN_IF_ERROR(reply.status());
-        RETURN_IF_ERROR(SetDevices(growth, *std::move(reply)));
-        protocol::ExtensionResult described = DescribeFrom(growth.first_id);
+        RETURN_IF_ERROR(SetDevices(pending, *std::move(reply)));
+        protocol::ExtensionResult described = DescribeFrom(pending.first_id);
         described.version = version_ + 1;
         repeated = described;
-        Declare(growth);
+        Declare(pending);
         return described;
       });
   if (!result.ok()) {
@@ -199,33 +199,33 @@ absl::StatusOr<protocol::ExtensionResult> SessionGraph::EndGrowth(
   }
   num_nodes_ = graph_.num_nodes();
   ++version_;
-  num_bytes_ += growth.bytes;
-  last_extension_ = absl::HashOf(growth.extension.graph_def);
+  num_bytes_ += pending.bytes;
+  last_extension_ = absl::HashOf(pending.extension.graph_def);
   last_result_ = std::move(repeated);
   return result;
 }
 
-absl::Status SessionGraph::SetDevices(const Growth& growth,
+absl::Status SessionGraph::SetDevices(const Extension& pending,
                                       protocol::PlacementReply reply) {
-  const PlacementGraph& placed = growth.request->graph;
+  const PlacementGraph& placed = pending.request->graph;
   if (reply.devices.size() != placed.nodes.size()) {
     return absl::InternalError(
         "The coordinator returned the placement of another graph.");
   }
-  const size_t num_new = graph_.num_nodes() - growth.first_id;
+  const size_t num_new = graph_.num_nodes() - pending.first_id;
   const size_t num_old = placed.nodes.size() - num_new;
   for (size_t i = 0; i < num_new; ++i) {
     graph_.set_assigned_device(
-        graph_.node(growth.first_id + static_cast<int>(i)),
+        graph_.node(pending.first_id + static_cast<int>(i)),
         std::move(reply.devices[num_old + i]));
   }
   return absl::OkStatus();
 }
 
-void SessionGraph::Declare(const Growth& growth) {
+void SessionGraph::Declare(const Extension& pending) {
   if (config_.isolate_session_state) return;
-  const PlacementGraph& placed = growth.request->graph;
-  const int first_id = growth.first_id;
+  const PlacementGraph& placed = pending.request->graph;
+  const int first_id = pending.first_id;
   std::vector<protocol::PlacedResource> added;
   const size_t num_old = placed.nodes.size() - (graph_.num_nodes() - first_id);
   for (size_t i = num_old; i < placed.nodes.size(); ++i) {

@@ -62,7 +62,7 @@ class SessionGraph {
 
  private:
   // One extension in progress; `answered` or `request` once it has the lock.
-  struct Growth {
+  struct Extension {
     OpenCalls::CallPtr open;
     protocol::GraphExtension extension;
     absl::Time deadline;
@@ -74,13 +74,13 @@ class SessionGraph {
     // Freed on the graph pool, because it is large.
     std::shared_ptr<const protocol::PlacementRequest> request;
   };
-  using GrowthPtr = std::shared_ptr<Growth>;
+  using ExtensionPtr = std::shared_ptr<Extension>;
 
-  void ExtendLocked(GrowthPtr growth) ABSL_LOCKS_EXCLUDED(mutex_);
+  void ExtendLocked(ExtensionPtr pending) ABSL_LOCKS_EXCLUDED(mutex_);
   // Adds the nodes, not visible yet. The graph is unchanged after an error.
-  absl::Status BeginGrowth(Growth& growth) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status BeginExtension(Extension& pending) ABSL_LOCKS_EXCLUDED(mutex_);
   // The caller must undo it after an error.
-  absl::Status Import(Growth& growth) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Import(Extension& pending) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Removes the nodes that an extension has added.
   void Undo() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Checks the new nodes' ops. A client's _Retval could write its value
@@ -89,20 +89,23 @@ class SessionGraph {
   std::shared_ptr<const protocol::PlacementRequest> DescribeRequest()
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Calls the coordinator.
-  void Place(GrowthPtr growth) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Place(ExtensionPtr pending) ABSL_LOCKS_EXCLUDED(mutex_);
   // On the graph pool: takes long if the graph is large.
-  void Placed(Growth& growth, absl::StatusOr<protocol::PlacementReply> reply)
+  void Placed(Extension& pending,
+              absl::StatusOr<protocol::PlacementReply> reply)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes the nodes part of the graph, or removes them.
-  absl::StatusOr<protocol::ExtensionResult> EndGrowth(
-      const Growth& growth, absl::StatusOr<protocol::PlacementReply> reply)
+  absl::StatusOr<protocol::ExtensionResult> EndExtension(
+      const Extension& pending, absl::StatusOr<protocol::PlacementReply> reply)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Unlocks first.
-  void Answer(Growth& growth, absl::StatusOr<protocol::ExtensionResult> result);
-  absl::Status SetDevices(const Growth& growth, protocol::PlacementReply reply)
+  void Answer(Extension& pending,
+              absl::StatusOr<protocol::ExtensionResult> result);
+  absl::Status SetDevices(const Extension& pending,
+                          protocol::PlacementReply reply)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Records the new nodes' shared resources: all of them, or none if it throws.
-  void Declare(const Growth& growth) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Declare(const Extension& pending) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Logs a line for each new node of a session that logs placement.
   void LogPlacement(const protocol::ExtensionResult& result) const;
   protocol::ExtensionResult DescribeFrom(int first_id) const

@@ -11,7 +11,8 @@ namespace {
 
 // Checks per interval: a line is at most a fifth of it late.
 constexpr int kTicks = 5;
-// How long a task that is asked for its waits may take to answer.
+// How long a task that is asked for its waits may take to answer. A task that
+// does not answer delays the line by this.
 constexpr absl::Duration kAnswerTime = absl::Seconds(1);
 
 std::string Describe(const absl::StatusOr<std::vector<std::string>>& waits) {
@@ -97,6 +98,8 @@ void StepWatch::Tick() {
   if (options_.steps->HasRunning()) {
     BeginTicking();
   } else {
+    // They say nothing about later steps. One that begins before this is marked
+    // at the next tick.
     absl::MutexLock lock(&mutex_);
     marks_.clear();
   }

@@ -103,13 +103,15 @@ class StepWatch : public std::enable_shared_from_this<StepWatch> {
   // The minimum duration of the step, if that must be reported.
   std::optional<absl::Duration> Due(const SlowStep& slow, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Queries the tasks that have not answered, and logs the line when all have
+  // replied; no line if there is none: the step is about to end.
   void Report(SlowStep slow, absl::Duration age);
   void ReportAwaited(const SlowStep& slow, absl::Duration age);
 
   const StepWatchOptions options_;
   const absl::Duration tick_;
   std::atomic<bool> is_ticking_;
-  InFlight in_flight_;
+  InFlight in_flight_;  // running ticks, for which Stop waits
   absl::Mutex mutex_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   Scheduler::TimerId timer_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -59,7 +59,7 @@ class WriterHold : public std::enable_shared_from_this<WriterHold> {
   // DEADLINE_EXCEEDED names a step that has not ended.
   void Begin(Done begun);
   // Stops watching the client's cancellation.
-  void LetGoOfClient() { options_.call->LetGoOfClient(); }
+  void ReleaseClient() { options_.call->ReleaseClient(); }
   // After Begin failed: notifies every task that may have been reached.
   void Abandon();
   // After Begin succeeded. OK: it has held all the time.

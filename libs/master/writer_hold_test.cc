@@ -147,7 +147,7 @@ TEST_F(WriterHoldTest, HoldEndsWithItsClient) {
   EXPECT_THAT(begun, StatusIs(absl::StatusCode::kUnknown));
   client.Cancel(absl::CancelledError("gone"));
   EXPECT_THAT(begun, StatusIs(absl::StatusCode::kCancelled, "gone"));
-  hold->LetGoOfClient();
+  hold->ReleaseClient();
   hold->Abandon();
   // The late answer has no receiver: steps are not held for it.
   ASSERT_EQ(worker_.held.size(), 1u);
