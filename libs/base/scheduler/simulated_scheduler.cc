@@ -265,11 +265,11 @@ void SimulatedScheduler::WaitForUnlock(const void* mutex) {
 }
 
 void SimulatedScheduler::AfterUnlock(const void* mutex) {
-  LetGo(mutex);
+  WakeMutexWaiters(mutex);
   PointAt(mutex, nullptr);
 }
 
-void SimulatedScheduler::LetGo(const void* mutex) {
+void SimulatedScheduler::WakeMutexWaiters(const void* mutex) {
   for (Waiter* waiter : waiters_) {
     if (waiter->what == Waiter::For::kMutex && waiter->object == mutex) {
       waiter->is_done = true;
@@ -280,7 +280,7 @@ void SimulatedScheduler::LetGo(const void* mutex) {
 bool SimulatedScheduler::WaitForSignal(const void* condition, const void* mutex,
                                        absl::Duration timeout) {
   const Uninterrupted whole;
-  LetGo(mutex);
+  WakeMutexWaiters(mutex);
   Waiter waiter;
   waiter.what = Waiter::For::kSignal;
   waiter.object = condition;
@@ -492,6 +492,7 @@ void SimulatedScheduler::RunCarrier(Carrier* carrier) {
       const Uninterrupted whole;
       next = Choose(&task);
     }
+    // Before Give, after which another thread runs and may take this carrier.
     free_carriers_.push_back(carrier);
     next->turn.Give();
   }

@@ -74,10 +74,10 @@ struct SimulatedYields {
   // On average one point in this many; 0: never.
   uint64_t one_in = 0;
   // The percentage of interrupted closures that resume only when nothing else
-  // can run,
+  // can run.
   uint64_t percent_last = 25;
-  // and the percentage that resume after a simulated delay of at most
-  // `longest_stall`.
+  // The percentage of interrupted closures that resume after a simulated delay
+  // of at most `longest_stall`.
   uint64_t percent_stalled = 0;
   absl::Duration longest_stall = absl::Seconds(1);
   // One mutex in this many, drawn when it is first seen, is in focus: a third
@@ -177,7 +177,8 @@ class SimulatedScheduler : public Scheduler, private LockObserver {
   // A point where the running closure may be interrupted; it is about to lock
   // `mutex`, or null.
   void Point(const void* mutex = nullptr);
-  // Likewise, next to `mutex`, which may be in focus.
+  // The same, before or after an operation on `mutex`, which may be in focus;
+  // `about_to_take` is null or `mutex`.
   void PointAt(const void* mutex, const void* about_to_take);
   // Returns whether the running closure is interrupted because `mutex` is in
   // focus.
@@ -185,25 +186,31 @@ class SimulatedScheduler : public Scheduler, private LockObserver {
   // Interrupts the running closure; with probability `percent_stalled` until
   // time has passed.
   void Interrupt(const void* mutex, uint64_t percent_stalled);
+  // Draws a delay of at most `longest_stall`, most often a small part of it.
   absl::Duration DrawStall();
   void DrawNextYield();
-  // Wakes the closures that wait for the mutex to be released.
-  void LetGo(const void* mutex);
+  // Lets the closures that wait for the mutex run again: it was released.
+  void WakeMutexWaiters(const void* mutex);
 
   bool IsReady(const Waiter& waiter) const;
   // Finds the closures that can run now, from which one is chosen.
   void FindReady();
   absl::Time NextTime() const;
   void MoveTimeTo(absl::Time when);
-  // Chooses what runs next: a waiter, or `task` if null.
+  // Returns the waiter that runs next. Null: a new closure does, which was
+  // moved to `task` and takes a thread of its pool. Moves the time if nothing
+  // can run.
   Waiter* Choose(Task* task);
   Waiter* ChooseAmongReady(Task* task);
   // The last action of the closure that hands over control.
   void StartOnCarrier(Task task);
   // Adds the caller to the waiters until it is chosen again.
   void Park(Waiter* waiter);
+  // Hands over control, and returns when `waiter`, the caller's, is chosen.
   void LetOthersRun(Waiter* waiter);
+  // The function of a carrier's thread: runs closures until `stop`.
   void RunCarrier(Carrier* carrier);
+  // Lets all waits end without what they wait for.
   void GiveUpWaits();
   void ReportDeadlock();
   std::string DeadlockReport() const;
