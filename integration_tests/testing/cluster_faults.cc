@@ -55,7 +55,7 @@ void ClusterFaults::TellLoss(const std::string& wire) {
 
 bus::Verdict ClusterFaults::OnMessage(const bus::MessageInfo& message) {
   const Uninterrupted whole;
-  if (!is_raging_) return {};
+  if (!is_injecting_) return {};
   bus::Verdict verdict;
   if (Chance(10000) < late_messages_) verdict.delay = UpTo(kLateMilliseconds);
   if (Chance(10000) < cut_messages_) {
@@ -77,17 +77,17 @@ std::vector<std::string> ClusterFaults::Names() const {
   return names;
 }
 
-void ClusterFaults::Rage() {
-  is_raging_ = true;
+void ClusterFaults::InjectFaults() {
+  is_injecting_ = true;
   cluster_.scheduler().set_yields(yields_);
   Advance(UpTo(6000));
   const int num_faults =
       kMinFaults + static_cast<int>(Chance(kMaxFaults - kMinFaults + 1));
   for (int i = 0; i < num_faults; ++i) {
-    DoSomething();
+    InjectFault();
     Advance(UpTo(6000));
   }
-  is_raging_ = false;
+  is_injecting_ = false;
   yields_.percent_stalled = 0;
   yields_.focus_one_in = 0;
   cluster_.scheduler().set_yields(yields_);
@@ -98,7 +98,7 @@ void ClusterFaults::Rage() {
   Log("calm");
 }
 
-void ClusterFaults::DoSomething() {
+void ClusterFaults::InjectFault() {
   if (!own_faults_.empty() && Chance(2) == 0) {
     return own_faults_[Chance(own_faults_.size())]();
   }

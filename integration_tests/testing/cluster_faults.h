@@ -51,7 +51,8 @@ class ClusterFaults {
   ClusterFaults(TestCluster& cluster, uint64_t seed);
   ~ClusterFaults();
 
-  // Adds a client to disturb and notify; it must outlive the effects of Rage.
+  // Adds a client to disturb and notify; it must outlive the effects of
+  // InjectFaults.
   void AddClient(DisturbedClient& client) { clients_.push_back(&client); }
   // Adds a fault; half of all injected faults are added ones.
   void AddFault(std::function<void()> fault) {
@@ -63,11 +64,11 @@ class ClusterFaults {
   }
   int life_of(const std::string& task) { return lives_[task]; }
 
-  // Lets time pass and injects faults. Afterwards all tasks run, and no fault
-  // is active.
-  void Rage();
+  // Injects a random number of faults, with pauses. Afterwards all tasks run,
+  // and no fault is active.
+  void InjectFaults();
 
-  // For added faults; Rage calls it, too.
+  // For added faults; InjectFaults calls it, too.
   void CrashTask(const Task& task);
   void Advance(absl::Duration duration) {
     cluster_.scheduler().AdvanceBy(duration);
@@ -84,7 +85,7 @@ class ClusterFaults {
 
  private:
   bus::Verdict OnMessage(const bus::MessageInfo& message);
-  void DoSomething();
+  void InjectFault();
   void StopTask(const Task& task);
   void StartAgain(const Task& task);
   void HoldTask(const Task& task);
@@ -107,7 +108,7 @@ class ClusterFaults {
   std::function<void(const std::string& task)> on_crash_;
   std::map<std::string, int> lives_;
   std::vector<std::unique_ptr<Process>> resetting_;  // of clients
-  bool is_raging_ = false;
+  bool is_injecting_ = false;
   // Late messages per 10000.
   uint64_t late_messages_ = 0;
   uint64_t cut_messages_ = 0;

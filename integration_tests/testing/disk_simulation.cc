@@ -52,12 +52,12 @@ TestCluster::Options DiskSimulation::ClusterOptions() {
   return cluster;
 }
 
-void DiskSimulation::Disturb(int num_rages, int between_milliseconds) {
+void DiskSimulation::Disturb(int num_rounds, int between_milliseconds) {
   is_watched_ = true;
   cluster_.scheduler().Schedule(Pool::kBlocking, [this] { WatchTheDisk(); });
-  for (int i = 0; i < num_rages; ++i) {
+  for (int i = 0; i < num_rounds; ++i) {
     Advance(faults_.UpTo(between_milliseconds));
-    faults_.Rage();
+    faults_.InjectFaults();
   }
 }
 

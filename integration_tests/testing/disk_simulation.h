@@ -53,9 +53,10 @@ class DiskSimulation {
     clients_.push_back(std::move(client));
     return kept;
   }
-  // Injects faults `num_rages` times, with pauses of up to the given time; all
-  // programs must have been started.
-  void Disturb(int num_rages, int between_milliseconds);
+  // Injects faults in `num_rounds` rounds (ClusterFaults::InjectFaults), with
+  // pauses of up to the given time. All programs must have been started. Look
+  // is called from here on.
+  void Disturb(int num_rounds, int between_milliseconds);
   // Waits until the programs have ended, and checks what is left. If a program
   // never ends, the process exits and prints the seed.
   void End();
@@ -75,14 +76,15 @@ class DiskSimulation {
 
  private:
   TestCluster::Options ClusterOptions();
+  // Calls Look until End stops it; runs on the blocking pool.
   void WatchTheDisk();
   [[noreturn]] void Abort();
   void CheckForgotten(const std::string& job, int num_tasks);
 
   const DiskSimulationOptions options_;
   std::vector<std::string> violations_;
-  bool is_over_ = false;
-  bool is_watched_ = false;
+  bool is_over_ = false;     // stops WatchTheDisk
+  bool is_watched_ = false;  // WatchTheDisk runs: End waits for it
   WritersDisk disk_;
   MemoryFileSystem others_disk_;
   std::vector<std::unique_ptr<DisturbedClient>> clients_;

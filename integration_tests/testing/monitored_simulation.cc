@@ -17,8 +17,8 @@ namespace {
 // For what was disturbed to recover.
 constexpr absl::Duration kRecovery = absl::Minutes(10);
 // Training ends in one of them, or after all.
-constexpr int kRages = 2;
-constexpr int kBetweenRagesMilliseconds = 8000;
+constexpr int kFaultRounds = 2;
+constexpr int kBetweenRoundsMilliseconds = 8000;
 constexpr int64_t kFewestSteps = 20;
 constexpr uint64_t kMoreSteps = 100;
 constexpr absl::Duration kOperationTimeout = absl::Seconds(20);
@@ -66,7 +66,7 @@ class MonitoredSimulation : public DiskSimulation {
 
   MonitoredSimulationResult Run() {
     for (MonitoredClient* client : clients_) client->Start();
-    Disturb(kRages, kBetweenRagesMilliseconds);
+    Disturb(kFaultRounds, kBetweenRoundsMilliseconds);
     for (MonitoredClient* client : clients_) client->CalmDown();
     const absl::Time deadline = Now() + kRecovery;
     while (!HaveAllEnded() && Now() < deadline) Advance(absl::Seconds(1));

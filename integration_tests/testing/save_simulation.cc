@@ -17,8 +17,8 @@ constexpr char kFolder[] = "job";
 // For what was disturbed to recover.
 constexpr absl::Duration kRecovery = absl::Minutes(5);
 // Between them saves have time to succeed.
-constexpr int kRages = 3;
-constexpr int kBetweenRagesMilliseconds = 8000;
+constexpr int kFaultRounds = 3;
+constexpr int kBetweenRoundsMilliseconds = 8000;
 
 class SaveSimulation : public DiskSimulation {
  public:
@@ -41,7 +41,7 @@ class SaveSimulation : public DiskSimulation {
 
   SaveSimulationResult Run() {
     for (SavingClient* client : clients_) client->Start();
-    Disturb(kRages, kBetweenRagesMilliseconds);
+    Disturb(kFaultRounds, kBetweenRoundsMilliseconds);
     for (SavingClient* client : clients_) client->CalmDown();
     if (Reach(SavingClient::Rest::kSaved)) CheckFolder();
     for (SavingClient* client : clients_) client->GiveUp();

@@ -75,7 +75,7 @@ class TrainingSimulation {
 
   TrainingSimulationResult Run() {
     for (auto& trainer : trainers_) trainer->Start();
-    faults_.Rage();
+    faults_.InjectFaults();
     for (auto& trainer : trainers_) trainer->CalmDown();
     if (Reach(Trainer::Rest::kTrained)) {
       CheckAtRest();

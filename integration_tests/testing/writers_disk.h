@@ -28,8 +28,8 @@ class WritersDisk {
   FileSystem* ForNewProcess();
 
   // Adds faults: the writer crashes, with or without a power failure, and the
-  // disk fails. Both must outlive the effects of Rage; on_crash of `faults`
-  // must not be set elsewhere.
+  // disk fails. Both must outlive the effects of InjectFaults; on_crash of
+  // `faults` must not be set elsewhere.
   void AddFaults(ClusterFaults& faults);
 
  private:
