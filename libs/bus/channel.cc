@@ -286,7 +286,8 @@ Channel::CallId WireChannel::Call(Message request, const CallOptions& options,
       error = NotConnected();
     }
   }
-  // Each was moved from in other cases only.
+  // With an error, `pending` was not moved from. With a connection, `request`
+  // was not.
   // NOLINTBEGIN(bugprone-use-after-move)
   if (!error.ok()) {
     CallLater(std::move(pending.callback), error);

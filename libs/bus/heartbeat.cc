@@ -111,8 +111,8 @@ void Heartbeat::Answer() {
   {
     absl::MutexLock lock(&mutex_);
     answer_scheduled_ = false;
-    answer.answers = std::exchange(to_answer_, 0);  // never 0 here
-    if (stopped_ || answer.answers == 0) return;
+    if (stopped_) return;
+    answer.answers = std::exchange(to_answer_, 0);
     answer.busy_us =
         static_cast<uint64_t>(absl::ToInt64Microseconds(ComputeIsStuckFor()));
   }

@@ -92,7 +92,8 @@ class Heartbeat {
   uint64_t last_asked_ ABSL_GUARDED_BY(mutex_) = 0;
   bool waits_ ABSL_GUARDED_BY(mutex_) = false;  // for the answer to last_asked_
   int ticks_waited_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The last question of the other end; 0: it is answered.
+  // The last question of the other end; 0: it is answered. Never 0 while Answer
+  // is scheduled.
   uint64_t to_answer_ ABSL_GUARDED_BY(mutex_) = 0;
   // Whether Answer is scheduled on the control pool, and ComputeHasBegun on the
   // compute pool; each at most once at a time.

@@ -82,7 +82,7 @@ absl::Status IncomingStreams::Hold(uint64_t bytes, uint64_t beyond) {
 
 void IncomingStreams::Release(uint64_t bytes) {
   absl::MutexLock lock(&mutex_);
-  Release(&bytes);
+  ReleaseHeld(&bytes);
 }
 
 absl::StatusOr<std::shared_ptr<IncomingStreams::Stream>>
@@ -198,7 +198,7 @@ void IncomingStreams::Settle(const std::shared_ptr<Stream>& stream) {
   }
 }
 
-void IncomingStreams::Release(uint64_t* held) {
+void IncomingStreams::ReleaseHeld(uint64_t* held) {
   if (!closed_) held_ -= *held;
   *held = 0;
 }
@@ -208,7 +208,7 @@ void IncomingStreams::Discard(Stream* stream, const absl::Status& why,
   if (stream->refused.ok()) stream->refused = why;
   dropped->push_back(Blob(std::move(stream->room.owner), nullptr, 0));
   stream->room = {};
-  Release(&stream->held);
+  ReleaseHeld(&stream->held);
 }
 
 void IncomingStreams::Fail(const std::shared_ptr<Waiting>& waiting,
@@ -241,7 +241,7 @@ std::optional<Incoming> IncomingStreams::TakeIfComplete(
   if (wanted && is_request && waiting->incoming.landed.ok()) {
     waiting->incoming.held = std::exchange(waiting->held, 0);
   }
-  Release(&waiting->held);
+  ReleaseHeld(&waiting->held);
   if (!wanted) return std::nullopt;
   return std::move(waiting->incoming);
 }
@@ -272,6 +272,7 @@ absl::StatusOr<IncomingStreams::Landed> IncomingStreams::Land(
   }
   Dropped dropped;
   if (first && !chunk.alone) Reserve(stream, &dropped);
+  // The copy keeps the memory alive if the stream is abandoned meanwhile.
   LandingMemory::Room room;
   {
     absl::MutexLock lock(&mutex_);
@@ -304,7 +305,7 @@ void IncomingStreams::Reserve(const std::shared_ptr<Stream>& stream,
     Discard(stream.get(), room.status(), dropped);
   } else if (closed_ || !stream->refused.ok()) {
     dropped->push_back(Blob(std::move(room->owner), nullptr, 0));
-    Release(&stream->held);
+    ReleaseHeld(&stream->held);
   } else {
     stream->room = *std::move(room);
   }

@@ -121,7 +121,7 @@ class IncomingStreams {
   bool FitsQuota(uint64_t bytes, uint64_t beyond = 0) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Subtracts `held` from held_.
-  void Release(uint64_t* held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ReleaseHeld(uint64_t* held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status NoRoom(uint64_t bytes) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

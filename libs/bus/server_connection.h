@@ -74,8 +74,8 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
 
   // On the control pool, cancels the calls, closes the Wire's connections and
   // notifies the handler. Only the first call has an effect. `goodbye` also
-  // notifies the peer. Releases the Endpoint's reference: the caller must hold
-  // one of its own.
+  // notifies the peer. Calls ServerContext::forget, which locks the Endpoint
+  // and releases its reference: the caller must hold one of its own.
   void Disconnect(const absl::Status& why, bool goodbye = false);
 
   // The step was aborted.

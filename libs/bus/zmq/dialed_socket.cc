@@ -31,6 +31,8 @@ void DialedSocket::Begin() {
     return End(std::move(opened));
   }
   const ZmqWireOptions& options = *parts_.options;
+  // This also limits the resolution of the host name. libzmq, which has the
+  // same two limits, gets a second more: its errors say more.
   const absl::Duration limit =
       options.connect_timeout + options.handshake_timeout + absl::Seconds(1);
   const std::weak_ptr<PolledSocket> weak = weak_from_this();

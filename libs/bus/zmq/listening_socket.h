@@ -66,7 +66,8 @@ class ListeningSocket : public PolledSocket {
 
   absl::Status Bind(const Address& address)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Sets listener_; two threads may then read it.
+  // Sets listener_, if the monitor has reported it; two threads may then read
+  // it.
   void FindListener() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReadChanges() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Accept(int descriptor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
