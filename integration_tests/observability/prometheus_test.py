@@ -10,15 +10,14 @@ import tempfile
 import time
 import unittest
 import urllib.parse
-import urllib.request
 
+from integration_tests.testing import http_tool
 from integration_tests.testing import programs
 from tools import xml_unittest
 
 _START_SECONDS = 60
+_STOP_SECONDS = 60
 _STEPS = 7
-
-_NO_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 _CONFIG = """
 global:
@@ -65,7 +64,8 @@ class Services:
   def stop(self):
     for process in self._processes:
       process.terminate()
-    codes = [process.wait() for process in self._processes]
+    codes = [programs.wait_or_kill(process, _STOP_SECONDS)
+             for process in self._processes]
     self._log.close()
     return codes
 
@@ -73,9 +73,7 @@ class Services:
     return [f'127.0.0.1:{port}' for port in self.metrics.values()]
 
   def text(self, job):
-    with _NO_PROXY.open(f'http://127.0.0.1:{self.metrics[job]}/metrics',
-                        timeout=30) as answer:
-      return answer.read()
+    return http_tool.get(f'http://127.0.0.1:{self.metrics[job]}/metrics')
 
 
 class Prometheus:
@@ -85,43 +83,29 @@ class Prometheus:
     config = os.path.join(folder, 'prometheus.yml')
     with open(config, 'w', encoding='utf-8') as file:
       file.write(_CONFIG % json.dumps(targets))
-    self._log = open(os.path.join(folder, 'prometheus.log'), 'w+b')
     (port,) = programs.free_ports(1)
-    self._url = f'http://127.0.0.1:{port}/api/v1/'
-    self._process = subprocess.Popen(
+    self._tool = http_tool.HttpTool(
+        'Prometheus',
         [program, f'--config.file={config}',
          f'--storage.tsdb.path={folder}/data',
          f'--web.listen-address=127.0.0.1:{port}'],
-        stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log)
+        f'http://127.0.0.1:{port}/api/v1/')
 
   def stop(self):
-    self._process.terminate()
-    self._process.wait()
-    self._log.close()
+    self._tool.stop()
 
   def query(self, expression):
     """{(job, task): value}, of what it has now."""
     query = urllib.parse.urlencode({'query': expression})
-    with _NO_PROXY.open(f'{self._url}query?{query}', timeout=30) as answer:
-      result = json.load(answer)['data']['result']
+    result = json.loads(self._tool.get(f'query?{query}'))['data']['result']
     return {(one['metric'].get('job'), one['metric'].get('task')):
             float(one['value'][1]) for one in result}
 
   def wait_for(self, expression, condition):
-    """The answer, once it is so; asks again as long as Prometheus lives."""
-    deadline = time.monotonic() + _START_SECONDS
-    seen = None
-    while self._process.poll() is None and time.monotonic() < deadline:
-      try:
-        seen = self.query(expression)
-        if condition(seen):
-          return seen
-      except OSError:
-        pass  # it starts
-      time.sleep(0.1)
-    self._log.seek(0)
-    raise AssertionError(f'{expression} is {seen}: ' +
-                         self._log.read().decode(errors='replace'))
+    """Returns the values of `expression` once `condition` holds for them."""
+    return self._tool.wait_for(f'the expected values of {expression}',
+                               lambda: self.query(expression), condition,
+                               _START_SECONDS)
 
 
 class PrometheusTest(unittest.TestCase):
@@ -134,12 +118,14 @@ class PrometheusTest(unittest.TestCase):
     cls.addClassCleanup(cls.services.stop)
     cls.prometheus = Prometheus(program, cls.services.targets(), folder)
     cls.addClassCleanup(cls.prometheus.stop)
+    # Each case then finds services that have started.
+    cls.joined = cls.prometheus.wait_for(
+        'weft_joined',
+        lambda seen: sum(seen.values()) == len(Services.JOBS))
 
   def test_it_has_the_steps_of_a_program(self):
     everybody = {(job, '0') for job in Services.JOBS}
-    joined = self.prometheus.wait_for(
-        'weft_joined', lambda seen: sum(seen.values()) == len(everybody))
-    self.assertEqual(set(joined), everybody)
+    self.assertEqual(set(self.joined), everybody)
     for i in range(_STEPS):
       arguments = [self.services.worker] + ['init'] * (i == 0)
       subprocess.run([programs.binary('examples/simple_client'), *arguments],

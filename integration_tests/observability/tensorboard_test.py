@@ -11,59 +11,41 @@ import tempfile
 import time
 import unittest
 import urllib.parse
-import urllib.request
 
+from integration_tests.testing import http_tool
 from integration_tests.testing import programs
 from tools import xml_unittest
 
 _STEPS = 20
 _START_SECONDS = 120  # TensorBoard imports much
 
-_NO_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-
 
 class TensorBoard:
   """A TensorBoard of its own, on a free port of this machine."""
 
   def __init__(self, python, logdir):
-    self._log = tempfile.TemporaryFile()
     (port,) = programs.free_ports(1)
-    self._url = f'http://127.0.0.1:{port}/'
     # Its own reader, not the second process that it may have beside it.
-    self._process = subprocess.Popen(
+    self._tool = http_tool.HttpTool(
+        'TensorBoard',
         [python, '-B', '-m', 'tensorboard.main', '--logdir', logdir, '--host',
          '127.0.0.1', '--port', str(port), '--load_fast=false',
          '--reload_interval=1'],
-        stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log)
+        f'http://127.0.0.1:{port}/')
 
   def stop(self):
-    self._process.terminate()
-    self._process.wait()
-    self._log.close()
+    self._tool.stop()
 
   def get(self, path, query=''):
-    """The answer's bytes; OSError where there is none, or an error."""
-    url = f'{self._url}data/{path}?{query}'
-    with _NO_PROXY.open(url, timeout=30) as answer:
-      return answer.read()
+    """Returns the body of the response."""
+    return self._tool.get(f'data/{path}?{query}')
 
   def data(self, path, **query):
     return json.loads(self.get(path, urllib.parse.urlencode(query)))
 
-  def wait_for(self, condition):
-    """Asks again until it is true, as long as TensorBoard lives."""
-    deadline = time.monotonic() + _START_SECONDS
-    while True:
-      try:
-        if condition():
-          return
-      except OSError:
-        pass
-      if self._process.poll() is not None or time.monotonic() > deadline:
-        self._log.seek(0)
-        raise AssertionError('TensorBoard does not show it: ' +
-                             self._log.read().decode(errors='replace'))
-      time.sleep(0.2)
+  def wait_for(self, what, condition):
+    """Returns once condition(), which sends requests, is true."""
+    self._tool.wait_for(what, condition, bool, _START_SECONDS)
 
 
 class TensorBoardTest(unittest.TestCase):
@@ -90,7 +72,7 @@ class TensorBoardTest(unittest.TestCase):
     }
     cls.board = TensorBoard(python, logdir)
     cls.addClassCleanup(cls.board.stop)
-    cls.board.wait_for(cls._all_is_read)
+    cls.board.wait_for('all events', cls._all_is_read)
 
   @classmethod
   def _all_is_read(cls):

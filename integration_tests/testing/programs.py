@@ -5,6 +5,7 @@ import json
 import os
 import queue
 import random
+import select
 import socket
 import subprocess
 import threading
@@ -51,6 +52,28 @@ def run_tensorflow(test, script, *arguments, text=None):
   environment['TF_CPP_MIN_LOG_LEVEL'] = '3'
   return run(test, [os.environ['TF_PYTHON'], '-c', script, *arguments],
              env=environment, input=text)
+
+
+def ends_within(process, seconds):
+  """Returns whether a Popen ends within that time; blocks until it does.
+
+  Popen.wait() with a timeout sleeps and polls; a pidfd becomes readable when
+  the process ends.
+  """
+  if process.poll() is not None:
+    return True
+  descriptor = os.pidfd_open(process.pid)
+  try:
+    return bool(select.select([descriptor], [], [], seconds)[0])
+  finally:
+    os.close(descriptor)
+
+
+def wait_or_kill(process, seconds):
+  """Returns the exit code of a Popen, which is killed after that time."""
+  if not ends_within(process, seconds):
+    process.kill()
+  return process.wait()
 
 
 class Program:
