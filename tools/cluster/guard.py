@@ -9,14 +9,14 @@ task_process.py); the guard is for what those have started.
 
 import contextlib
 import os
+import select
 import signal
 import time
 import uuid
 
 VARIABLE = 'WEFT_LOCAL_CLUSTER'
 
-_TRIES = 200
-_PAUSE_S = 0.01
+_SWEEP_S = 2.0
 _ALL_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
@@ -34,15 +34,35 @@ def marked(mark):
 
 
 def sweep(mark):
-  """Kills who carries `mark` until nobody does."""
-  for _ in range(_TRIES):
-    left = marked(mark)
-    if not left:
-      return
-    for process in left:
-      with contextlib.suppress(OSError):
-        os.kill(process, signal.SIGKILL)
-    time.sleep(_PAUSE_S)
+  """Kills the processes that carry `mark` until none is left.
+
+  A process may start others until it has ended, so this looks for more after
+  each end. Gives up after _SWEEP_S seconds: the kernel may hold a process.
+  """
+  deadline = time.monotonic() + _SWEEP_S
+  while (left := marked(mark)) and time.monotonic() < deadline:
+    with contextlib.ExitStack() as opened:
+      killed = []
+      for process in left:
+        with contextlib.suppress(OSError):  # it has ended
+          killed.append(_kill(process, opened))
+      if killed:
+        _wait_for_any(killed, max(0, deadline - time.monotonic()))
+
+
+def _kill(process, opened):
+  """Returns a descriptor, readable at the process's end; `opened` closes it."""
+  descriptor = os.pidfd_open(process)
+  opened.callback(os.close, descriptor)
+  signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+  return descriptor
+
+
+def _wait_for_any(descriptors, seconds):
+  poll = select.poll()  # select() refuses descriptors from 1024 on
+  for descriptor in descriptors:
+    poll.register(descriptor, select.POLLIN)
+  poll.poll(seconds * 1000)
 
 
 class Guard:
