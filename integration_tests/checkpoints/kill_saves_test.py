@@ -139,10 +139,7 @@ class KillSavesTest(unittest.TestCase):
       self.train_until_saved()
       victim = rng.choice(victims)
       # Up to some saves later; it ends before, if something is wrong.
-      try:
-        self.client.popen.wait(timeout=rng.uniform(0, 0.1))
-      except subprocess.TimeoutExpired:
-        pass
+      programs.ends_within(self.client.popen, rng.uniform(0, 0.1))
       with self.subTest(kill=number, seed=seed, victim=victim):
         self.kill_and_start_again(victim)
     self.train_until_saved()

@@ -72,12 +72,11 @@ class Training:
       saved = self.saved_step()
       if saved >= step:
         return saved
-      try:
-        code = self.processes[_CHIEF].wait(timeout=0.1)
-      except subprocess.TimeoutExpired:
-        continue
-      raise AssertionError(f'the chief ended with {code} at step {saved}: ' +
-                           self.processes[_CHIEF].communicate()[0])
+      chief = self.processes[_CHIEF]
+      if programs.ends_within(chief, 0.1):
+        out, _ = chief.communicate()
+        raise AssertionError(
+            f'the chief ended with {chief.returncode} at step {saved}: {out}')
     raise AssertionError(f'no checkpoint of step {step}, but of {saved}')
 
 

@@ -86,16 +86,15 @@ class Training:
   def has_ended(self, timeout):
     """Waits for the chief's end; who has ended with an error starts again."""
     chief = self.programs[_CHIEF].popen
-    try:
-      chief.wait(timeout=timeout)
-    except subprocess.TimeoutExpired:
+    if not programs.ends_within(chief, timeout):
       worker = self.programs[_WORKERS[1]].popen
       if worker.poll() not in (None, 0):
         self.kill_and_start_again(_WORKERS[1])
       return False
-    if chief.returncode == -signal.SIGKILL:
+    code = chief.wait()
+    if code == -signal.SIGKILL:
       return True
-    if chief.returncode != 0:
+    if code != 0:
       self.kill_and_start_again(_CHIEF)
       return False
     lines = self.programs[_CHIEF].lines
