@@ -1,14 +1,16 @@
-"""Processes that are killed while a training saves every few steps.
+"""Processes are killed while a training saves every few steps.
 
 Three ps, a worker, a coordinator, a checkpoint writer and the program that
-trains (examples/saver_loop) are killed with -9 one after the other, each at a
-moment that a seeded generator draws, which is any moment of a step, of a save,
-of its commit or of a sweep. After each the newest visible checkpoint has every
-sum right and is no older than the last one that the program was told of; what
-was killed is started again, and the training goes on from that checkpoint. In
-the end there are no other files than those of the checkpoints that are kept.
+trains (examples/saver_loop) are killed with SIGKILL one after the other. A
+seeded generator draws the time of each kill, which may fall into a step, a
+save, its commit or a sweep. After each kill, all checksums of the newest
+visible checkpoint are right, and it is no older than the last checkpoint that
+the program reported. The killed process is started again, and the training
+continues from that checkpoint. At the end, only the files of the checkpoints
+that are kept are left.
 
-WEFT_KILLS says how many (tools/nightly.sh: 500), WEFT_KILLS_SEED which.
+WEFT_KILLS is the number of kills (tools/nightly.sh: 500), WEFT_KILLS_SEED their
+seed.
 """
 
 import os
@@ -36,7 +38,7 @@ class KillSavesTest(unittest.TestCase):
     self.servers = {}
     self.client = None
     self.told = 0  # the step of the last checkpoint that the program reported
-    self.known = set()  # checkpoints that a program has told of
+    self.known = set()  # checkpoints that a program has reported
     for job, count in _SERVERS.items():
       for task in range(count):
         self.start(job, task)
@@ -52,7 +54,7 @@ class KillSavesTest(unittest.TestCase):
                                                     self.root)
 
   def train(self, steps):
-    """Begins, or goes on with, a training up to that step."""
+    """Starts or continues a training up to that step."""
     writer = self.cluster['checkpoint_writer'][0]
     self.client = programs.Program(
         [programs.binary('examples/saver_loop'), f'--dir=zmq://{writer}/job',
@@ -60,7 +62,7 @@ class KillSavesTest(unittest.TestCase):
          '--save_every=2'], 'stdout')
 
   def hear(self, line):
-    """What the program says; true if it was told of a checkpoint."""
+    """Records a line of the program; returns whether it reports a save."""
     if line is None:
       return False
     restored = re.match(r'restored .*/model-(\d+)$', line.strip())
@@ -74,7 +76,7 @@ class KillSavesTest(unittest.TestCase):
     return bool(saved)
 
   def train_until_saved(self):
-    """A program whose cluster was hurt ends; the next goes on."""
+    """Returns at the next save; restarts a program that an error ended."""
     while True:
       line = self.client.lines.get(timeout=_DEADLINE_S)
       if line is None:
@@ -84,7 +86,7 @@ class KillSavesTest(unittest.TestCase):
         return
 
   def hear_all(self):
-    """What it said so far; that it ended is left for train_until_saved."""
+    """Records the lines so far; leaves the end to train_until_saved."""
     while not self.client.lines.empty():
       line = self.client.lines.get()
       if line is None:
@@ -99,7 +101,7 @@ class KillSavesTest(unittest.TestCase):
           re.match(r'model_checkpoint_path: "(.*)"\n', state.read())[1])
 
   def check_newest(self):
-    """The newest visible checkpoint is whole; its step."""
+    """Checks the newest visible checkpoint; returns its step."""
     while True:
       name = self.newest()
       verified = subprocess.run(
@@ -107,7 +109,7 @@ class KillSavesTest(unittest.TestCase):
            os.path.join(self.root, 'job', name)],
           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
           timeout=_DEADLINE_S, check=False)
-      # Five saves later it is gone.
+      # Five saves later the checkpoint is deleted.
       if verified.returncode == 0 or name == self.newest():
         break
     self.assertEqual(verified.returncode, 0, verified.stdout)
@@ -123,7 +125,7 @@ class KillSavesTest(unittest.TestCase):
       self.train(steps=1 << 40)
       return
     self.servers[victim].kill()
-    # What it was told by then; more may come from others.
+    # Records the saves so far; the other processes may complete more.
     self.hear_all()
     self.check_newest()
     self.start(*victim)
@@ -138,14 +140,14 @@ class KillSavesTest(unittest.TestCase):
     for number in range(kills):
       self.train_until_saved()
       victim = rng.choice(victims)
-      # Up to some saves later; it ends before, if something is wrong.
+      # Kills up to some saves later. An error ends the program earlier.
       programs.ends_within(self.client.popen, rng.uniform(0, 0.1))
       with self.subTest(kill=number, seed=seed, victim=victim):
         self.kill_and_start_again(victim)
     self.train_until_saved()
     self.client.kill()
     self.hear_all()
-    # And it comes to its end.
+    # The training completes.
     last = self.check_newest() + 20
     while True:
       self.train(steps=last)
@@ -162,8 +164,11 @@ class KillSavesTest(unittest.TestCase):
     self.check_that_nothing_is_left()
 
   def check_that_nothing_is_left(self):
-    """What nobody was told of has been swept, whoever died meanwhile. (Those of
-    a program that was killed, which the next one does not recover, stay.)"""
+    """Checks that checkpoints that were not reported have been swept.
+
+    Checkpoints that a killed program reported, and that the next one does not
+    recover, may stay.
+    """
     folder = os.path.join(self.root, 'job')
     with open(os.path.join(folder, 'checkpoint'), encoding='utf-8') as state:
       kept = set(re.findall(r'^all_model_checkpoint_paths: ".*?(model-\d+)"$',

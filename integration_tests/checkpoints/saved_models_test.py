@@ -1,4 +1,4 @@
-"""`weft predict` and `weft saved_model`, from exports of each canned model."""
+"""`weft predict` and `weft saved_model` on exports of each canned model."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from integration_tests.testing import object_store
 from integration_tests.testing import programs
 from tools import xml_unittest
 
-# The people that exported_models predicts for.
+# The rows for which exported_models prints predictions.
 _PEOPLE = {'examples': [
     {'age': 25.0, 'job': 'cook', 'city': 'Ulm'},
     {'age': 33.5, 'job': 'smith', 'city': 'Rome'},
@@ -31,7 +31,7 @@ class SavedModelsTest(unittest.TestCase):
     self.folder = self.enterContext(tempfile.TemporaryDirectory())
 
   def export(self, *exports):
-    """What the models predict: by model and key the values."""
+    """Returns the predictions of the models, {model: {key: values}}."""
     out = programs.run(
         self, [programs.binary('integration_tests/testing/exported_models'),
                self.folder, *exports])

@@ -1,9 +1,10 @@
 """Checkpoints from Weft to TensorFlow and back.
 
-Weft's program saves, TensorFlow reads every value, restores its own variables
-from that and saves them with its Saver, and Weft's program goes on from there.
+A Weft program saves a checkpoint. TensorFlow reads every value, restores its
+own variables from the checkpoint and saves them with its Saver. The Weft
+program continues from that second checkpoint.
 
-Runs where TF_PYTHON names a Python with TensorFlow in it.
+The test runs where TF_PYTHON names a Python with TensorFlow.
 """
 
 import json
@@ -15,7 +16,7 @@ import unittest
 from integration_tests.testing import programs
 from tools import xml_unittest
 
-# Values of a checkpoint, as JSON: what TensorFlow reads.
+# Prints the values of a checkpoint, as TensorFlow reads them, as JSON.
 _READ = """
 import json, sys
 import tensorflow as tf
@@ -24,8 +25,8 @@ print(json.dumps({name: reader.get_tensor(name).tolist()
                   for name in reader.get_variable_to_shape_map()}))
 """
 
-# Variables of all its names, restored from one checkpoint and saved to another,
-# in as many shards as are asked for.
+# Restores variables of all names from one checkpoint and saves them to another,
+# in the given number of shards.
 _RESAVE = """
 import sys
 import tensorflow as tf
@@ -79,7 +80,7 @@ class TensorFlowRoundTripTest(unittest.TestCase):
     os.mkdir(os.path.dirname(theirs))
     programs.run_tensorflow(self, _RESAVE, ours, theirs, '20', '2',
                             text=' '.join(map(str, ports)))
-    # The same values, of the same types; verified by their sums.
+    # The same values, of the same types, with the right checksums.
     self.weft('verify', f'{theirs}-20')
     self.weft('diff', ours, f'{theirs}-20')
     out = self.train(os.path.dirname(theirs), steps=30)

@@ -1,10 +1,10 @@
 """SavedModels from Weft to TensorFlow and back.
 
-Weft's Estimators export each canned model; TensorFlow loads it and predicts
-what they predicted. And `weft predict` answers from TensorFlow's exports, of
-version 1 and of version 2, what TensorFlow answers.
+Weft's Estimators export each canned model. TensorFlow loads the export and
+makes the same predictions. `weft predict` returns the same answers as
+TensorFlow from TensorFlow's exports, of version 1 and of version 2.
 
-Runs where TF_PYTHON names a Python with TensorFlow in it.
+The test runs where TF_PYTHON names a Python with TensorFlow.
 """
 
 import json
@@ -15,8 +15,8 @@ import unittest
 from integration_tests.testing import programs
 from tools import xml_unittest
 
-# Asks each model below a folder for its predictions of the same people, by both
-# of TensorFlow's loaders, and says which signatures there are.
+# Loads each model below a folder with both of TensorFlow's loaders, and prints
+# its predictions for the same rows and its signatures.
 _ASK = """
 import glob, json, os, sys
 import tensorflow as tf
@@ -54,7 +54,7 @@ for path in sorted(glob.glob(sys.argv[1] + '/*/[0-9]*')):
 print(json.dumps(answers))
 """
 
-# Writes a SavedModel of each version, and what they answer.
+# Writes a SavedModel of each version, and prints their answers.
 _WRITE = """
 import json, sys
 import tensorflow as tf
@@ -125,7 +125,7 @@ _MULTI_CLASS = {'serving_default': _CLASSIFY, 'classification': _CLASSIFY,
 _BINARY = {**_MULTI_CLASS, 'regression': _REGRESS}
 _REGRESSION = {'serving_default': _REGRESS, 'regression': _REGRESS,
                'predict': _PREDICT}
-# Of each model the signatures that TensorFlow's has.
+# The signatures of each model are those of TensorFlow's model.
 _SIGNATURES = {
     'linear_classifier': _BINARY,
     'vocabulary_classifier': _BINARY,

@@ -1,4 +1,4 @@
-"""The examples as a user runs them: alone, and with a process for each task."""
+"""The examples as a user runs them: alone, and as a process for each task."""
 
 import gzip
 import json
@@ -18,7 +18,7 @@ from integration_tests.testing import programs
 from tools import xml_unittest
 
 _DEADLINE_S = 120
-# Well below the minute that a connection to a server takes until it fails.
+# Well below one minute, after which a connection to a server fails.
 _REFUSED_DEADLINE_S = 30
 
 
@@ -29,7 +29,7 @@ def _run(name, *arguments):
 
 
 class Cluster:
-  """Processes on this machine, one for each task."""
+  """The processes of a cluster on this machine, one for each task."""
 
   def __init__(self, **jobs):
     ports = iter(programs.free_ports(sum(jobs.values())))
@@ -49,7 +49,7 @@ class Cluster:
     return f'zmq://{self.spec[job][index]}'
 
   def start_services(self, *flags):
-    """A service for each task; clients wait until those are up."""
+    """Starts a service for each task; clients wait for the services."""
     for job, addresses in self.spec.items():
       for index in range(len(addresses)):
         self._start(programs.binary(f'services/{job}/{job}'),
@@ -57,13 +57,13 @@ class Cluster:
                     f'--task_index={index}', *flags)
 
   def start_example(self, name, job, index, *flags):
-    """As that task, by flags."""
+    """Starts an example as that task, by flags."""
     return self._start(programs.binary(f'examples/{name}'),
                        f'--cluster={json.dumps(self.spec)}',
                        f'--job_name={job}', f'--task_index={index}', *flags)
 
   def start_example_by_environment(self, name, job, index, *flags):
-    """As that task, by TF_CONFIG."""
+    """Starts an example as that task, by TF_CONFIG."""
     config = {'cluster': self.spec, 'task': {'type': job, 'index': index}}
     return self._start(programs.binary(f'examples/{name}'), *flags,
                        environment={'TF_CONFIG': json.dumps(config)})
@@ -83,10 +83,10 @@ def _idx(path, values, *shape):
 
 
 def _write_images(folder, prefix, count):
-  """Pictures in which the row of the label is white: easily told apart.
+  """Writes images in which the row of the label is white: easy to classify.
 
-  Each of two replicas, which take every other picture, has all labels: one of
-  them may make most of the steps.
+  Each of two replicas reads every other image. Both see all labels, because one
+  of them may make most of the steps.
   """
   labels = [i // 2 % 10 for i in range(count)]
   pixels = bytearray()
@@ -98,7 +98,10 @@ def _write_images(folder, prefix, count):
 
 
 def _write_ratings(folder):
-  """As MovieLens: whether user and film are both of odd ids decides, or even."""
+  """Writes ratings in MovieLens's format.
+
+  A rating is 5 if the ids of user and film are both odd or both even, else 1.
+  """
   with open(f'{folder}/u.data', 'w', encoding='utf-8') as out:
     draw = random.Random(1)
     for _ in range(3000):
@@ -108,7 +111,10 @@ def _write_ratings(folder):
 
 
 def _write_clicks(path, count):
-  """As Criteo's: the first category decides, and some fields are empty."""
+  """Writes rows in Criteo's format, some of whose fields are empty.
+
+  The first category determines the label.
+  """
   draw = random.Random(count)
   with open(path, 'w', encoding='utf-8') as out:
     for _ in range(count):
@@ -141,7 +147,7 @@ class ExamplesTest(unittest.TestCase):
   def test_cluster(self):
     self.assertEqual(self.succeeds('cluster'), '4.0\n')
 
-  # tensorboard_test shows what is in it.
+  # tensorboard_test checks the contents.
   def test_summaries_leaves_an_event_file(self):
     with tempfile.TemporaryDirectory() as folder:
       logdir = os.path.join(folder, 'new', 'logs')
@@ -158,11 +164,11 @@ class ExamplesTest(unittest.TestCase):
       self.succeeds('summaries', 's3://bucket/logs')
       with urllib.request.urlopen(f'{url}/bucket?list-type=2') as answer:
         listing = answer.read().decode()
-    # Beside it there is the folder's own.
+    # The listing also has an object for the folder.
     (size,) = re.findall(
         r'<Key>logs/events\.out\.tfevents\.\d{10}\.[^<]*</Key>.*?<Size>(\d+)<',
         listing, re.DOTALL)
-    # As large as in a folder, but for the names of machines.
+    # A file of this machine has the same size in a folder.
     with tempfile.TemporaryDirectory() as logdir:
       self.succeeds('summaries', logdir)
       (name,) = os.listdir(logdir)
@@ -253,7 +259,7 @@ class ExamplesTest(unittest.TestCase):
     check(self.succeeds('input_queues'))
     with Cluster(ps=1, worker=1) as cluster:
       cluster.start_services()
-      for _ in range(2):  # Nothing is left of the first.
+      for _ in range(2):  # The first run leaves no state behind.
         check(self.succeeds('input_queues', cluster.target('worker')))
 
   def test_data_pipeline(self):
@@ -261,7 +267,7 @@ class ExamplesTest(unittest.TestCase):
     self.assertEqual(self.succeeds('data_pipeline'), expected)
     with Cluster(ps=1, worker=1) as cluster:
       cluster.start_services()
-      for _ in range(2):  # Nothing is left of the first.
+      for _ in range(2):  # The first run leaves no state behind.
         self.assertEqual(
             self.succeeds('data_pipeline', cluster.target('worker')), expected)
 
@@ -284,11 +290,11 @@ class ExamplesTest(unittest.TestCase):
                         f'--target={cluster.target("worker")}'), expected)
 
   def check_between_graph(self, start, *flags):
-    """start(cluster) is how a task is started."""
+    """Trains; start(cluster) returns the method that starts a task."""
     with Cluster(ps=2, worker=2) as cluster:
       for index in range(2):
         start(cluster)('between_graph', 'ps', index)
-      # The chief comes last: the other one waits for its variables.
+      # The chief starts last: the other worker waits for its variables.
       workers = [
           start(cluster)('between_graph', 'worker', index, '--steps=400', *flags)
           for index in (1, 0)]
@@ -305,7 +311,10 @@ class ExamplesTest(unittest.TestCase):
     self.check_between_graph(lambda cluster: cluster.start_example, '--sync')
 
   def test_between_graph_of_contradicting_specs_ends(self):
-    """The servers of the others refuse it; it does not dial its own for ever."""
+    """The other servers refuse the worker, whose own peer does not exist.
+
+    It ends instead of connecting forever.
+    """
     with Cluster(ps=1, worker=2) as cluster:
       cluster.start_example('between_graph', 'ps', 0)
       other = f'localhost:{programs.free_ports(1)[0]}'
@@ -346,7 +355,7 @@ class ExamplesTest(unittest.TestCase):
         self.assertIn(f'saved to {folder}/saved: another start goes on', out)
         with open(f'{folder}/saved/checkpoint', encoding='utf-8') as state:
           self.assertRegex(state.read(), r'model\.ckpt-48\d"')
-      # Other processes, with the same directory.
+      # New processes continue in the same directory.
       with Cluster(ps=2, worker=1) as cluster:
         for index in range(2):
           cluster.start_example_by_environment('fashion_mnist', 'ps', index)
@@ -403,11 +412,11 @@ class ExamplesTest(unittest.TestCase):
         found = re.search(r'(?m)^RMSE (\d\.\d+) after 3\d\d steps$', out)
         self.assertTrue(found, out)
         self.assertLess(float(found[1]), rmse)
-      # Of the mean: 1.09.
+      # Predicting the mean has an RMSE of 1.09.
       learns(self.succeeds('movielens', *flags, f'--model_dir={folder}/alone'),
              0.8)
       _write_ratings(folder)
-      # Of the mean, and of all that is not a product of two: 2.
+      # The mean, and each model without products of two, has an RMSE of 2.
       flags = (*flags, f'--data_dir={folder}', f'--model_dir={folder}/shared')
       with Cluster(ps=2, worker=2) as cluster:
         tasks = [cluster.start_example_by_environment('movielens', job, index,
@@ -436,20 +445,20 @@ class ExamplesTest(unittest.TestCase):
         errors = re.findall(r'test RMSE (\d+\.\d+)',
                             self.succeeds('movielens_embedding', *flags, *more))
         self.assertEqual(len(errors), 15)
-        # Of the mean: 2.
+        # Predicting the mean has an RMSE of 2.
         self.assertLess(float(errors[-1]), 0.5)
         self.assertLess(float(errors[-1]), float(errors[0]))
       learns()
       with Cluster(ps=3, worker=1) as cluster:
         cluster.start_services()
         learns('--target=' + cluster.target('worker'))
-    # Real ratings may not be passed on: nightly.sh says where they lie.
+    # Real ratings must not be redistributed; nightly.sh names their folder.
     folder = os.environ.get('WEFT_MOVIELENS_DIR')
     if folder:
       out = self.succeeds('movielens_embedding', f'--data_dir={folder}')
       errors = re.findall(r'test RMSE (\d+\.\d+)', out)
       self.assertEqual(len(errors), 20)
-      # Means of users and films are wrong by 0.95.
+      # Predicting the means of users and films has an RMSE of 0.95.
       self.assertLess(float(errors[-1]), 0.95)
 
   def test_char_rnn_learns_to_write_sentences(self):
@@ -458,7 +467,7 @@ class ExamplesTest(unittest.TestCase):
                           '--batch_size=8', '--length=16', '--steps=200',
                           '--learning_rate=0.02', '--sample=60')
       losses = [float(l) for l in re.findall(r'loss (\d+\.\d+)', out)]
-      # From log(23) for one that guesses.
+      # A model that guesses has a loss of log(23).
       self.assertGreater(losses[0], 3)
       self.assertLess(losses[-1], 1.5)
       self.assertEqual(len(out.partition('----\n')[2]), 61)

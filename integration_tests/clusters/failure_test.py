@@ -1,9 +1,9 @@
-"""Processes of a cluster that die, or stop and go on, while a step is under way.
+"""Processes of a cluster die, or stop and continue, in the middle of a step.
 
-The step is failure_client's `hold`: it counts its begin in a variable, waits at
-a queue, and counts its end. What the variable says is how a test knows where it
-is; no test goes by time. A second client, the observer, looks at the variables
-by way of a task that nothing happens to.
+The step is failure_client's `hold`: it increments the variable `begun`, waits
+at a queue, and increments the variable `ended`. A test reads the progress of
+the step from these variables and does not depend on time. A second client, the
+observer, reads the variables through a task that the test does not disturb.
 """
 
 import json
@@ -20,19 +20,19 @@ from integration_tests.testing import programs
 from tools import xml_unittest
 
 _DEADLINE_S = 60
-# Of the servers, and of failure_client.
+# Of the servers; failure_client has the same.
 _PEER_TIMEOUT = '2s'
 
 
 class Process:
-  """A process whose lines can be waited for."""
+  """A process and the lines of one of its streams."""
 
   def __init__(self, command, stream, **streams):
     self._popen = subprocess.Popen(command, text=True, bufsize=1, **streams)
     self.name = os.path.basename(command[0])
     self._lines = queue.Queue()
     self._seen = []
-    self._passed_over = []  # by wait_for
+    self._passed_over = []  # lines that wait_for skipped
     self._reader = None
     if stream:
       self._reader = threading.Thread(
@@ -45,16 +45,18 @@ class Process:
     self._lines.put(None)
 
   def wait_for(self, text):
-    """The next line that holds it."""
+    """Returns the next line that contains `text`."""
     while True:
       try:
         line = self._lines.get(timeout=_DEADLINE_S)
       except queue.Empty:
         raise AssertionError(
-            f'{self.name} never said "{text}", only {self._seen}') from None
+            f'{self.name} did not print "{text}" within {_DEADLINE_S} s, only '
+            f'{self._seen}') from None
       if line is None:
         raise AssertionError(
-            f'{self.name} ended without "{text}"; it said {self._seen}')
+            f'{self.name} ended without printing "{text}"; it printed '
+            f'{self._seen}')
       self._seen.append(line)
       if text in line:
         return line
@@ -81,7 +83,7 @@ class Process:
 
 
 class Client(Process):
-  """failure_client: what it is asked for, and what it answers."""
+  """A running failure_client, which answers commands."""
 
   def __init__(self, target, **places):
     super().__init__(
@@ -92,12 +94,15 @@ class Client(Process):
     self.wait_for('connect: OK')
 
   def ask(self, line):
-    """Returns the answer without its first word."""
+    """Sends a command; returns the answer without its first word."""
     self.write(line)
     return self.answer(line.split()[0])
 
   def answer(self, word):
-    """To what was asked; a hold's may come before later ones or after."""
+    """Returns the answer to a command, without its first word.
+
+    The answer to a hold may come before or after those to later commands.
+    """
     for line in self._passed_over:
       if line.startswith(f'{word}: '):
         self._passed_over.remove(line)
@@ -105,7 +110,7 @@ class Client(Process):
     return self.wait_for(f'{word}: ').removeprefix(f'{word}: ')
 
   def await_counts(self, begun, ended):
-    """Until so many holds have begun and ended."""
+    """Returns once so many holds have begun and ended."""
     while True:
       answer = self.ask('read')
       if answer == f'OK {begun} {ended}':
@@ -148,7 +153,7 @@ class FailureTest(unittest.TestCase):
         self.start(job, index, *flags)
 
   def client(self, job='worker', index=0, **places):
-    """By way of that task; `places` are flags of failure_client."""
+    """Returns a client of that task; `places` are flags of failure_client."""
     client = Client(f'zmq://{self.spec[job][index]}', **places)
     self.processes.append(client)
     return client
@@ -157,7 +162,7 @@ class FailureTest(unittest.TestCase):
     self.tasks[job, index].end()
 
   def hold(self, **places):
-    """A client whose hold is under way, and the observer."""
+    """Returns a client whose hold has begun, and the observer."""
     client, observer = self.client(**places), self.client(index=1, **places)
     self.assertEqual(client.ask('init'), 'OK')
     client.write('hold')
@@ -165,13 +170,13 @@ class FailureTest(unittest.TestCase):
     return client, observer
 
   def check_lost(self, answer, *names):
-    """What a client is told whose step needed a task that is gone."""
+    """Checks the error of a step that needed a lost task."""
     self.assertRegex(answer, '^(UNAVAILABLE|ABORTED): ')
     for name in names:
       self.assertIn(name, answer)
 
   def check_new_hold(self, client, begun, ended):
-    """A new step takes what is opened; no old one does."""
+    """Checks that `open` ends a new step, and no old one."""
     client.write('hold')
     client.await_counts(begun, ended)
     self.assertEqual(client.ask('open'), 'OK')
@@ -180,17 +185,17 @@ class FailureTest(unittest.TestCase):
 
 
 class KillTest(FailureTest):
-  """kill -9."""
+  """Processes are killed with SIGKILL."""
 
   def test_of_the_ps_with_the_variables(self):
     self.start_all()
-    # The queue lies elsewhere and stays.
+    # The queue is on another task and is not lost.
     places = {'counter': '/job:ps/task:0', 'gate': '/job:worker/task:1',
               'through': '/job:worker/task:0'}
     client, observer = self.hold(**places)
     self.kill('ps', 0)
     self.check_lost(client.answer('hold'), '/job:ps/replica:0/task:0')
-    # What does not need it goes on, in the same session.
+    # Steps that do not need the task continue, in the same session.
     self.assertEqual(client.ask('other'), 'OK 1')
     self.assertEqual(observer.ask('other'), 'OK 2')
     self.start('ps', 0)
@@ -201,7 +206,7 @@ class KillTest(FailureTest):
     self.check_new_hold(client, 1, 0)
 
   def until_answered(self, client, word):
-    """What it says once the task can be reached again."""
+    """Returns the answer once the task can be reached again."""
     while True:
       answer = client.ask(word)
       if not answer.startswith('UNAVAILABLE: '):
@@ -240,7 +245,7 @@ class KillTest(FailureTest):
     self.start('worker', 0)
     self.assertRegex(self.until_answered(client, 'read'), '^ABORTED: ')
     self.assertEqual(client.ask('reconnect'), 'OK')
-    # The ps dropped the dead master's step when the new one came.
+    # The ps dropped the dead master's step when the new master connected.
     self.check_new_hold(client, 2, 0)
     self.assertEqual(observer.ask('read'), 'OK 2 1')
 
@@ -251,7 +256,7 @@ class KillTest(FailureTest):
     self.assertEqual(observer.ask('open'), 'OK')
     self.assertEqual(client.answer('hold'), 'OK')
     self.start('coordinator', 0)
-    # Placing a new client's graph takes a coordinator that knows the tasks.
+    # Placing a new client's graph needs a coordinator that knows the tasks.
     self.check_new_hold(self.client(), 2, 1)
 
   def test_of_the_client(self):
@@ -279,12 +284,12 @@ class KillTest(FailureTest):
     answer = client.answer('trained')
     words = answer.split()
     self.assertEqual(words[:2], ['OK', '3000'])
-    # Each step counts once in either; those that failed may have in one.
+    # A step increments both variables; a failed step may increment only one.
     self.assertLess(float(words[2]), 3000)
 
 
 class StopTest(FailureTest):
-  """SIGSTOP, and later SIGCONT: what was given up stays given up."""
+  """Processes get SIGSTOP, later SIGCONT: abandoned steps stay abandoned."""
 
   def stop(self, job, index):
     self.tasks[job, index].signal(signal.SIGSTOP)
@@ -293,7 +298,7 @@ class StopTest(FailureTest):
     self.tasks[job, index].signal(signal.SIGCONT)
 
   def check_back(self, client, begun, ended):
-    """The task is one of the cluster again, with what it had."""
+    """Checks that the task is in the cluster again, with its variables."""
     while client.ask('reconnect') != 'OK' or not client.ask('read') == (
         f'OK {begun} {ended}'):
       pass
@@ -306,7 +311,7 @@ class StopTest(FailureTest):
     self.check_lost(client.answer('hold'), '/job:ps/replica:0/task:0',
                     '[[node ')
     self.assertEqual(client.ask('other'), 'OK 1')
-    # Asked of a task that can't hear it: given up too.
+    # A step that begins while the task is stopped fails too.
     self.check_lost(observer.ask('read'), '/job:ps/replica:0/task:0')
     self.resume('ps', 0)
     self.check_back(client, 1, 0)
@@ -334,7 +339,7 @@ class StopTest(FailureTest):
     self.check_lost(client.answer('hold'))
     self.tasks['ps', 0].wait_for(
         'The connection with /job:worker/replica:0/task:0 was lost')
-    # So the ps has given up the master's step, and another one takes over.
+    # So the ps has abandoned the master's step, and another master continues.
     self.check_new_hold(observer, 2, 0)
     self.resume('worker', 0)
     self.check_back(client, 2, 1)
@@ -360,7 +365,7 @@ class StopTest(FailureTest):
 
 
 class SurroundingsTest(FailureTest):
-  """What surrounds the processes fails."""
+  """The environment of the processes fails: logs and ports."""
 
   def test_a_full_disk_for_logs_does_not_stop_a_task(self):
     for job, count in self.jobs.items():
@@ -383,7 +388,7 @@ class SurroundingsTest(FailureTest):
 
   def test_a_closed_log_does_not_stop_a_task(self):
     reads, writes = os.pipe()
-    os.close(reads)  # as `| head` that has ended: writing is a SIGPIPE
+    os.close(reads)  # as after `| head` has ended: a write causes SIGPIPE
     for job, count in self.jobs.items():
       for index in range(count):
         task = Process(
@@ -401,13 +406,13 @@ class SurroundingsTest(FailureTest):
     client, _ = self.hold(gate='/job:worker/task:1')
     self.kill('ps', 0)
     self.check_lost(client.answer('hold'), '/job:ps/replica:0/task:0')
-    # Somebody else listens there, who speaks no word of our protocol.
+    # Another program listens there and does not speak Weft's protocol.
     host, port = self.spec['ps'][0].split(':')
     thief = socket.socket()
     thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     thief.bind((host, int(port)))
     thief.listen()
-    stolen, _ = thief.accept()  # a task dials again
+    stolen, _ = thief.accept()  # a task reconnects
     self.check_lost(client.ask('read'), '/job:ps/replica:0/task:0')
     self.assertEqual(client.ask('other'), 'OK 1')
     refused = Process(
@@ -425,7 +430,7 @@ class SurroundingsTest(FailureTest):
 
 
 class DrainTest(FailureTest):
-  """SIGTERM."""
+  """Tasks get SIGTERM."""
 
   def test_a_step_that_does_not_end_in_time_is_aborted(self):
     self.start_all('--drain=3s')
@@ -436,7 +441,7 @@ class DrainTest(FailureTest):
           'Stopping: monitored sessions and running steps may continue for 3s')
     self.refuses(client, 'other', '/job:worker/replica:0/task:0')
     self.refuses(observer, 'read', '/job:ps/replica:0/task:0')
-    # The queue is on the ps, where no new step begins: nobody can open it.
+    # The ps has the queue and starts no new step, so no client can open it.
     self.check_lost(client.answer('hold'), '/replica:0/task:0')
     for job in 'ps', 'worker':
       self.assertEqual(self.tasks[job, 0].wait(), 0)
@@ -462,7 +467,7 @@ class DrainTest(FailureTest):
 
 
 class WaitTest(FailureTest):
-  """A step that takes long says in the log what it waits for."""
+  """Slow steps are logged with the nodes they wait for."""
 
   def test_the_queue_and_the_edge_are_named(self):
     self.start_all('--log_waits_after=200ms')

@@ -1,5 +1,7 @@
-"""The services and examples as real processes: they find each other, stop
-cleanly, and say what is wrong when something is."""
+"""The services and examples as real processes.
+
+They connect to each other, stop cleanly, and report errors.
+"""
 
 from http import server as http_server
 import json
@@ -16,8 +18,11 @@ _DEADLINE_S = 60
 
 
 class Cloud(http_server.ThreadingHTTPServer):
-  """The proxy of a machine in a cloud: its metadata service gives the keys of
-  the machine's role, and its object store has nothing."""
+  """The HTTP proxy of an emulated cloud machine.
+
+  Its metadata service returns the keys of the machine's role, and its object
+  store is empty.
+  """
 
   def __init__(self):
     super().__init__(('127.0.0.1', 0), _CloudHandler)
@@ -25,7 +30,7 @@ class Cloud(http_server.ThreadingHTTPServer):
     threading.Thread(target=self.serve_forever, daemon=True).start()
 
   def environment(self):
-    """Of a process on that machine, which has no keys of its own."""
+    """Returns the environment of a process there, which has no own keys."""
     kept = {name: value for name, value in os.environ.items()
             if not name.startswith('AWS_') and 'proxy' not in name.lower()}
     return {**kept, 'HOME': '/nowhere',
@@ -34,7 +39,7 @@ class Cloud(http_server.ThreadingHTTPServer):
 
 
 class _CloudHandler(http_server.BaseHTTPRequestHandler):
-  """Answers as the services do that a request's URL names."""
+  """Answers in place of the services that the URLs name."""
   _ROLE = 'http://169.254.169.254/latest/meta-data/iam/security-credentials/'
 
   def _answer(self):
@@ -80,7 +85,7 @@ class ProcessesTest(unittest.TestCase):
       line = server.stderr.readline()
       if 'Started server with target' in line:
         return server
-      self.assertTrue(line, f'{job} ended before it had started')
+      self.assertTrue(line, f'{job} ended before it started')
 
   def run_example(self, name, *arguments):
     return subprocess.run([programs.binary(f'examples/{name}'), *arguments],
@@ -91,7 +96,7 @@ class ProcessesTest(unittest.TestCase):
     return f'zmq://localhost:{self.ports[job]}'
 
   def refused(self, job, *flags, env=None):
-    """What a service says that can't start."""
+    """Returns the standard error of a service that fails to start."""
     ended = subprocess.run([programs.binary(f'services/{job}/{job}'), *flags],
                            stderr=subprocess.PIPE, text=True, env=env,
                            timeout=_DEADLINE_S, check=False)
@@ -106,7 +111,7 @@ class ProcessesTest(unittest.TestCase):
       for flag in ('--cluster', '--task_index', '--max_held_bytes_per_peer'):
         self.assertIn(f'{flag} (', ended.stdout)
       self.assertIn('--root (Checkpoint writer', ended.stdout)
-      self.assertNotIn('--flagfile', ended.stdout)  # one of Abseil's own
+      self.assertNotIn('--flagfile', ended.stdout)  # a flag of Abseil
 
   def test_an_argument_that_is_no_flag_is_refused(self):
     self.assertIn('unexpected argument "2222"', self.refused('ps', '2222'))

@@ -1,9 +1,10 @@
-"""SIGTERM to all processes of a cluster at once, while a chief trains.
+"""All processes of a cluster get SIGTERM at once, while a chief trains.
 
-That is what deleting a deployment, ending a Slurm job or Ctrl-C on a process
-group does. The chief (examples/fashion_mnist, by MonitoredTrainingSession)
-saves its last step before it leaves, and each process ends with 0, in time. A
-chief whose save fails ends with another code, and says what is lost.
+This happens when a deployment is deleted, when a Slurm job ends, and at Ctrl-C
+on a process group. The chief (examples/fashion_mnist, by
+MonitoredTrainingSession) saves its last step before it ends. Each process ends
+with code 0, in time. A chief whose save fails ends with another code and
+reports the lost steps.
 """
 
 import json
@@ -17,7 +18,8 @@ from integration_tests.testing import programs
 from tools import xml_unittest
 
 _DEADLINE_S = 300  # ends a test that hangs
-# From the signal until all have ended (docs/operations/stopping.md).
+# From the signal until all processes have ended
+# (docs/operations/stopping.md).
 _PROMISED_S = 15
 _CHIEF = ('worker', 0)
 
@@ -56,10 +58,10 @@ class Cluster:
       program.kill()
 
   def stop_all(self):
-    """What each process has said since it was asked to stop, and its code.
+    """Returns {(job, task): (exit code, lines since the last one read)}.
 
-    Raises subprocess.TimeoutExpired where one does not end in the time that is
-    promised.
+    Raises subprocess.TimeoutExpired if a process runs on for more than
+    _PROMISED_S seconds.
     """
     begin = time.monotonic()
     for program in self.programs.values():
@@ -73,7 +75,8 @@ class Cluster:
         said += line
       ended[name] = (code, said)
     print(*(self.log(task) for task in range(2)))
-    print(f'all have ended after {time.monotonic() - begin:.1f} s', flush=True)
+    print(f'all processes ended after {time.monotonic() - begin:.1f} s',
+          flush=True)
     return ended
 
   def _log_path(self, task):
@@ -93,11 +96,11 @@ class Cluster:
 class StopAllTest(unittest.TestCase):
 
   def wait_until_it_trains(self, cluster):
-    """Until each of the trainers has told of steps of its own."""
+    """Returns once each of the trainers has printed steps of its own."""
     for task in range(2):
       lines = cluster.programs[('worker', task)].lines
       while not re.search(r'step', line := lines.get(timeout=_DEADLINE_S) or ''):
-        self.assertTrue(line, 'a trainer has ended')
+        self.assertTrue(line, 'a trainer ended before it printed a step')
 
   def check(self, services, flags=()):
     with tempfile.TemporaryDirectory() as root, \
@@ -107,7 +110,7 @@ class StopAllTest(unittest.TestCase):
       ended = cluster.stop_all()
       for name, (code, said) in ended.items():
         self.assertEqual(code, 0, f'{name}: {said}')
-        # They leave when the chief has, not because their time is over.
+        # They end because the chief has ended, not because of the drain time.
         self.assertNotIn('The drain time is over', said, name)
       said = ended[_CHIEF][1]
       self.assertRegex(said, r'another start goes on from there')
@@ -123,7 +126,7 @@ class StopAllTest(unittest.TestCase):
          Cluster(root, {'ps': 2}, [f'--checkpoints={root}/fashion_mnist']
                 ) as cluster:
       self.wait_until_it_trains(cluster)
-      # A file in its place; root may write where others may not.
+      # A file takes the folder's place: permissions would not stop root.
       folder = os.path.join(root, 'fashion_mnist')
       os.rename(folder, os.path.join(root, 'before'))
       with open(folder, 'w', encoding='utf-8'):

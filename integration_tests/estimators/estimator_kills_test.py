@@ -1,10 +1,10 @@
-"""Tasks of an Estimator's training that are killed: it comes to its end.
+"""An Estimator's training completes although tasks of it are killed.
 
 examples/adult_income runs as two ps, two workers, the first of which is the
-chief, and an evaluator. One after the other a worker, a ps, the chief and the
-evaluator are killed with -9 in the middle of the training, and started again,
-as whatever looks after processes would. The training and its evaluation come to
-their ends, and so do all processes, by themselves.
+chief, and an evaluator. A worker, a ps, the chief and the evaluator are killed
+with SIGKILL one after the other in the middle of the training. Each is started
+again, as a process supervisor would. The training and its evaluation complete,
+and all processes end by themselves.
 """
 
 import json
@@ -25,7 +25,7 @@ _CHIEF = ('worker', 0)
 
 
 class Training:
-  """All tasks; `folder` is where the model lies."""
+  """The processes of all tasks; `folder` holds the model."""
 
   def __init__(self, folder):
     self._folder = folder
@@ -67,7 +67,7 @@ class Training:
       return -1
 
   def wait_until_saved(self, step):
-    """Until there is a checkpoint of that step, or a later one."""
+    """Returns the newest saved step once it is at least `step`."""
     for _ in range(10 * _DEADLINE_S):
       saved = self.saved_step()
       if saved >= step:
@@ -77,7 +77,8 @@ class Training:
         out, _ = chief.communicate()
         raise AssertionError(
             f'the chief ended with {chief.returncode} at step {saved}: {out}')
-    raise AssertionError(f'no checkpoint of step {step}, but of {saved}')
+    raise AssertionError(
+        f'no checkpoint of step {step} or later; the newest is of step {saved}')
 
 
 class EstimatorKillsTest(unittest.TestCase):
@@ -88,7 +89,7 @@ class EstimatorKillsTest(unittest.TestCase):
         for killed in (('worker', 1), ('ps', 1), _CHIEF, ('evaluator', 0)):
           saved = training.saved_step()
           saved = training.wait_until_saved(saved + _SAVE_EVERY)
-          self.assertLess(saved, _STEPS, 'killed when all was over')
+          self.assertLess(saved, _STEPS, 'the training ended before the kill')
           training.kill_and_start_again(killed)
         out = {}
         for task in reversed(_TASKS):
@@ -100,9 +101,10 @@ class EstimatorKillsTest(unittest.TestCase):
         found = re.search(r'(?m)^accuracy 0\.\d+, AUC (0\.\d+) after (\d+) ',
                           out['evaluator', 0])
         self.assertTrue(found, out['evaluator', 0])
-        # More than chance: so many steps know a thousand rows by heart.
+        # Better than chance. More is not expected: so many steps overfit the
+        # thousand rows.
         self.assertGreater(float(found[1]), 0.65)
-        # The other worker may count on while the last checkpoint is saved.
+        # The other worker may continue while the last checkpoint is saved.
         self.assertGreaterEqual(int(found[2]), _STEPS)
 
 

@@ -1,9 +1,9 @@
-"""Functions and pipelines that a program builds do the same in TensorFlow.
+"""TensorFlow runs the functions and pipelines that a Weft program builds.
 
-Weft's program writes its graph and says what it ran and got; TensorFlow imports
-the graph and runs the same.
+The program writes its graph, and prints what it ran and the results. TensorFlow
+imports the graph, runs the same, and gets the same results.
 
-Runs where TF_PYTHON names a Python with TensorFlow in it.
+The test runs where TF_PYTHON names a Python with TensorFlow.
 """
 
 import os
@@ -13,7 +13,7 @@ import unittest
 from integration_tests.testing import programs
 from tools import xml_unittest
 
-# Does what the lines of standard input say, and prints them with its values.
+# Runs what the lines of standard input name, and prints them with its results.
 _REPLAY = """
 import sys
 import tensorflow as tf

@@ -1,6 +1,7 @@
-"""A real Prometheus asks a cluster of real processes, and is asked in turn.
+"""A real Prometheus scrapes a cluster of real processes.
 
-Runs where tools/setup.sh --tests has fetched Prometheus.
+The test queries Prometheus. It runs where tools/setup.sh --tests has installed
+Prometheus.
 """
 
 import json
@@ -31,18 +32,18 @@ scrape_configs:
 
 
 def _tool(name):
-  """A program of Prometheus's; skips the test where there is none."""
+  """Returns the path of a program of Prometheus; skips the test without it."""
   python = os.environ.get('WEFT_TEST_PYTHON')
   path = python and os.path.join(os.path.dirname(python), name)
   if not path or not os.path.exists(path):
-    # tools/test.sh says so: there is no excuse where it has set them up.
+    # tools/test.sh sets this: it has installed the tools.
     assert 'WEFT_TEST_TOOLS_REQUIRED' not in os.environ, path
     raise unittest.SkipTest('needs tools/setup.sh --tests')
   return path
 
 
 class Services:
-  """A ps, a worker and a checkpoint writer that answer Prometheus."""
+  """A ps, a worker and a checkpoint writer that serve metrics."""
 
   JOBS = ('ps', 'worker', 'checkpoint_writer')
 
@@ -77,7 +78,7 @@ class Services:
 
 
 class Prometheus:
-  """A Prometheus of its own, on a free port of this machine."""
+  """A Prometheus server on a free port of this machine."""
 
   def __init__(self, program, targets, folder):
     config = os.path.join(folder, 'prometheus.yml')
@@ -95,7 +96,7 @@ class Prometheus:
     self._tool.stop()
 
   def query(self, expression):
-    """{(job, task): value}, of what it has now."""
+    """Returns the current values, {(job, task): value}."""
     query = urllib.parse.urlencode({'query': expression})
     result = json.loads(self._tool.get(f'query?{query}'))['data']['result']
     return {(one['metric'].get('job'), one['metric'].get('task')):
@@ -130,7 +131,7 @@ class PrometheusTest(unittest.TestCase):
       arguments = [self.services.worker] + ['init'] * (i == 0)
       subprocess.run([programs.binary('examples/simple_client'), *arguments],
                      check=True, stdout=subprocess.DEVNULL, timeout=60)
-    # Each run makes a step that adds and one that reads; the first, one more.
+    # A run has a step that adds and one that reads; the first has one more.
     steps = self.prometheus.wait_for(
         'weft_session_steps_total',
         lambda seen: seen.get(('worker', '0'), 0) >= 2 * _STEPS + 1)
@@ -166,7 +167,7 @@ class TopTest(unittest.TestCase):
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             timeout=60, check=False)
         rows = json.loads(top.stdout) if top.returncode == 0 else []
-        # Rates are there once a task has answered twice.
+        # A rate needs two answers of a task.
         if len(rows) == 3 and all(row.get('processors') is not None
                                   for row in rows):
           break

@@ -1,6 +1,7 @@
-"""What programs of ours show, as the real TensorBoard has it over HTTP.
+"""The real TensorBoard reads the event files of Weft's programs.
 
-Runs where tools/setup.sh --tests has fetched TensorBoard.
+The test checks what TensorBoard serves over HTTP. It runs where tools/setup.sh
+--tests has installed TensorBoard.
 """
 
 import fnmatch
@@ -21,11 +22,12 @@ _START_SECONDS = 120  # TensorBoard imports much
 
 
 class TensorBoard:
-  """A TensorBoard of its own, on a free port of this machine."""
+  """A TensorBoard server on a free port of this machine."""
 
   def __init__(self, python, logdir):
     (port,) = programs.free_ports(1)
-    # Its own reader, not the second process that it may have beside it.
+    # --load_fast=false selects TensorBoard's own reader, not the separate
+    # process that may read in its place.
     self._tool = http_tool.HttpTool(
         'TensorBoard',
         [python, '-B', '-m', 'tensorboard.main', '--logdir', logdir, '--host',
@@ -54,7 +56,7 @@ class TensorBoardTest(unittest.TestCase):
   def setUpClass(cls):
     python = os.environ.get('WEFT_TEST_PYTHON')
     if not python:
-      # tools/test.sh says so: there is no excuse where it has set them up.
+      # tools/test.sh sets this: it has installed the tools.
       assert 'WEFT_TEST_TOOLS_REQUIRED' not in os.environ
       raise unittest.SkipTest('needs tools/setup.sh --tests')
     logdir = cls.enterClassContext(tempfile.TemporaryDirectory())
@@ -63,7 +65,7 @@ class TensorBoardTest(unittest.TestCase):
                    timeout=120)
     subprocess.run([programs.binary('integration_tests/testing/traced_training'),
                     logdir], check=True, timeout=120)
-    # By run, the tags of its metadata; of the hook's there are timelines, too.
+    # {run: tags of its metadata}. The hook also writes a timeline for each tag.
     timelines = fnmatch.filter(os.listdir(os.path.join(logdir, 'hook')),
                                'timeline-*.json')
     cls.traces = {
@@ -76,7 +78,7 @@ class TensorBoardTest(unittest.TestCase):
 
   @classmethod
   def _all_is_read(cls):
-    # What it reads it shows at once, and the note is the last of each step.
+    # TensorBoard shows events at once; the note is the last one of each step.
     if 'run' not in cls.board.data('plugin/text/tags'):
       return False
     texts = cls.board.data('plugin/text/text', run='run', tag='note')
@@ -91,7 +93,7 @@ class TensorBoardTest(unittest.TestCase):
     self.assertEqual(['loss'], list(tags['run']))
     values = self.board.data('plugin/scalars/scalars', run='run', tag='loss')
     self.assertEqual(list(range(_STEPS)), [step for _, step, _ in values])
-    # Each step takes a fifth of what is left to each weight.
+    # Each step reduces the error of each weight by a fifth.
     for _, step, value in values:
       self.assertAlmostEqual(14 * 0.64**step, value, delta=1e-4)
     times = [wall_time for wall_time, _, _ in values]
@@ -104,7 +106,7 @@ class TensorBoardTest(unittest.TestCase):
     histograms = self.board.data('plugin/histograms/histograms', run='run',
                                  tag='weights/spread')
     self.assertEqual(list(range(_STEPS)), [step for _, step, _ in histograms])
-    # Buckets as TensorBoard divides them again: (left, right, count).
+    # TensorBoard divides them into its own buckets: (left, right, count).
     for _, _, buckets in histograms:
       self.assertAlmostEqual(3, sum(count for _, _, count in buckets))
     _, _, last = histograms[-1]
@@ -153,7 +155,7 @@ class TensorBoardTest(unittest.TestCase):
         self.assertIn('node_name: "GradientDescent/update_w/', metadata)
         self.assertIn('op_end_rel_nanos', metadata)
     self.assertIn('partition_graphs {', self._run_metadata('writer', 'the run'))
-    # Beside it, the graph in which it is shown.
+    # The run also has the graph in which TensorBoard shows the metadata.
     self.assertTrue(graphs['writer']['run_graph'])
 
   def _run_metadata(self, run, tag):

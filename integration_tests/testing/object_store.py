@@ -1,4 +1,4 @@
-"""An object store that a test starts (libs/object_store/testing)."""
+"""An object store server for tests (libs/object_store/testing)."""
 
 import contextlib
 import os
@@ -10,10 +10,10 @@ _SERVER = 'libs/object_store/testing/object_server.py'
 
 @contextlib.contextmanager
 def server(kind):
-  """Yields the URL of one; raises SkipTest where tools/setup.sh --tests lacks."""
+  """Yields the URL of a server; SkipTest without tools/setup.sh --tests."""
   python = os.environ.get('WEFT_TEST_PYTHON')
   if not python:
-    # tools/test.sh says so: there is no excuse where it has set them up.
+    # tools/test.sh sets this: it has installed the tools.
     assert 'WEFT_TEST_TOOLS_REQUIRED' not in os.environ
     raise unittest.SkipTest('needs tools/setup.sh --tests')
   with subprocess.Popen([python, '-B', _SERVER, kind], stdin=subprocess.PIPE,
@@ -26,7 +26,7 @@ def server(kind):
 
 
 def environment(url):
-  """What a program is told to reach S3 there."""
+  """Returns the variables with which a program uses that S3 server."""
   return {
       'AWS_ENDPOINT_URL': url,
       'AWS_ACCESS_KEY_ID': 'weft-test-key',

@@ -1,4 +1,4 @@
-"""Programs that a test runs, and ports for them."""
+"""Programs that a test runs, and free ports for them."""
 
 import contextlib
 import json
@@ -14,16 +14,16 @@ _DEADLINE_S = 120
 
 
 def binary(name):
-  """Where a program among the test's data lies."""
+  """Returns the path of a program among the data of the test."""
   return os.path.join(os.environ['TEST_SRCDIR'], os.environ['TEST_WORKSPACE'],
                       name)
 
 
 def free_ports(count):
-  """Ports of this machine that nobody listens on, all different.
+  """Returns different ports of this machine on which no process listens.
 
-  Below those that the system gives to outgoing connections, one of which could
-  take a port before its server does.
+  They are below the ports that the system gives to outgoing connections, one of
+  which could take a port before its server does.
   """
   with contextlib.ExitStack() as probes:
     found = []
@@ -37,7 +37,7 @@ def free_ports(count):
 
 
 def run(test, command, **kwargs):
-  """What a program prints that ends well, as `test` asserts."""
+  """Returns the output of a program; `test` asserts that it succeeds."""
   ended = subprocess.run(command, stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, text=True, timeout=300,
                          check=False, **kwargs)
@@ -46,7 +46,7 @@ def run(test, command, **kwargs):
 
 
 def run_tensorflow(test, script, *arguments, text=None):
-  """The same of a script that TF_PYTHON runs, with `text` to read."""
+  """Returns the output of a script of TF_PYTHON, whose input is `text`."""
   environment = {name: value for name, value in os.environ.items()
                  if not name.startswith('PYTHON')}
   environment['TF_CPP_MIN_LOG_LEVEL'] = '3'
@@ -77,7 +77,7 @@ def wait_or_kill(process, seconds):
 
 
 class Program:
-  """A process; its lines are read as they come."""
+  """A process; a thread reads the lines of one of its streams."""
 
   def __init__(self, command, stream, env=None):
     self.popen = subprocess.Popen(command, text=True, env=env,
@@ -100,7 +100,10 @@ class Program:
 
 
 def start_server(cluster, job, task, root):
-  """A service of the cluster, once it has started; a writer's files: `root`."""
+  """Returns a service of the cluster once it has started.
+
+  A checkpoint writer has its files in `root`.
+  """
   flags = [f'--cluster={json.dumps(cluster)}', f'--task_index={task}']
   if job == 'checkpoint_writer':
     flags.append(f'--root={root}')
@@ -111,6 +114,6 @@ def start_server(cluster, job, task, root):
     seen.append(line)
     if line is None:
       server.kill()
-      raise AssertionError(f'{job} {task} ended: {seen}')
+      raise AssertionError(f'{job} {task} ended before it started: {seen}')
     if 'Started server with target' in line:
       return server

@@ -1,17 +1,17 @@
-"""Processes that are killed while a training runs that nobody looks after.
+"""Processes are killed while an unattended training runs.
 
 A chief and a worker (examples/fashion_mnist, by MonitoredTrainingSession) train
 on two ps with a coordinator and a checkpoint writer. Every few seconds one of
-the six, drawn by a seeded generator, is killed with -9 and started again, as
-whatever looks after processes would. Training comes to its end, the last
-checkpoint is whole and of the last step, and what was learned is as good as
-without: the mean accuracy lies within three standard deviations of undisturbed
-trainings. A chief that is asked to leave (SIGTERM) saves before.
+the six, drawn by a seeded generator, is killed with SIGKILL and started again,
+as a process supervisor would. The training completes, and the last checkpoint
+is complete and of the last step. The mean accuracy is within three standard
+deviations of that of undisturbed trainings. A chief that gets SIGTERM saves
+before it ends.
 
-WEFT_MONITORED_SECONDS says for how long trainings are disturbed one after the
-other (tools/nightly.sh: 600), each of WEFT_MONITORED_EPOCHS epochs;
-WEFT_KILLS_SEED which kills. Without it, one short training is, and its accuracy
-is only one that is not chance.
+WEFT_MONITORED_SECONDS is how long trainings are disturbed, one after the other
+(tools/nightly.sh: 600), each of WEFT_MONITORED_EPOCHS epochs; WEFT_KILLS_SEED
+seeds the kills. Without WEFT_MONITORED_SECONDS, one short training is
+disturbed, and its accuracy must only be better than chance.
 """
 
 import json
@@ -39,7 +39,7 @@ _WORKERS = (_CHIEF, ('worker', 1))
 
 
 class Training:
-  """A cluster of its own, and what is kept of it in `root`."""
+  """A training on its own cluster, whose files are in `root`."""
 
   def __init__(self, root, epochs, seed):
     self.root = root
@@ -80,11 +80,11 @@ class Training:
   def kill_and_start_again(self, task):
     self.programs[task].kill()
     if task == _CHIEF and self.saved_step() >= self.last_step:
-      return  # it had nothing left but to say so
+      return  # only its final message is missing
     self.start(task)
 
   def has_ended(self, timeout):
-    """Waits for the chief's end; who has ended with an error starts again."""
+    """Waits for the chief's end; restarts what ended with an error."""
     chief = self.programs[_CHIEF].popen
     if not programs.ends_within(chief, timeout):
       worker = self.programs[_WORKERS[1]].popen
@@ -105,7 +105,7 @@ class Training:
     return True
 
   def newest(self):
-    """The prefix of the newest visible checkpoint; None: there is none."""
+    """Returns the prefix of the newest visible checkpoint, or None."""
     folder = os.path.join(self.root, 'fashion_mnist')
     try:
       with open(os.path.join(folder, 'checkpoint'), encoding='utf-8') as state:
@@ -140,13 +140,16 @@ class MonitoredKillsTest(unittest.TestCase):
     self.assertEqual(verified.returncode, 0, verified.stdout)
 
   def train(self, seed, pause=None):
-    """The accuracy, None if it was not told; `pause()` until the next kill."""
+    """Returns the accuracy, or None if the chief did not print it.
+
+    pause() returns the seconds until the next kill.
+    """
     kills = 0
     with tempfile.TemporaryDirectory() as root, \
          Training(root, self.epochs, seed) as training:
       deadline = time.monotonic() + _DEADLINE_S
       while not training.has_ended(pause() if pause else 1):
-        self.assertLess(time.monotonic(), deadline, 'it does not end')
+        self.assertLess(time.monotonic(), deadline, 'the training did not end')
         if pause and (self.seconds or kills < _FEW_KILLS):
           kills += 1
           training.kill_and_start_again(
@@ -183,7 +186,7 @@ class MonitoredKillsTest(unittest.TestCase):
          Training(root, 1000, seed=1) as training:
       deadline = time.monotonic() + _DEADLINE_S
       while training.saved_step() < 0:
-        self.assertLess(time.monotonic(), deadline, 'it does not begin')
+        self.assertLess(time.monotonic(), deadline, 'no checkpoint was saved')
         self.assertFalse(training.has_ended(0.1))
       chief = training.programs[_CHIEF]
       chief.popen.terminate()
@@ -191,7 +194,7 @@ class MonitoredKillsTest(unittest.TestCase):
       said = ''
       while (line := chief.lines.get(timeout=_DEADLINE_S)) is not None:
         said += line
-      # At a step that no timer asks for, but for one in 200.
+      # The timer asks for a save only at one step in 200.
       self.assertRegex(said, r'another start goes on from there')
       steps = int(re.search(r'of the (\d+) steps in', said)[1])
       self.assertGreaterEqual(training.saved_step(), steps)

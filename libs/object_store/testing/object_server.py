@@ -1,23 +1,24 @@
-"""A real object store for tests: moto's S3, or an emulator of Google's.
+"""An object store server for tests: moto's S3, or an emulator of Google's.
 
   object_server.py s3|s3-tls|gcs
 
-Prints the server's URL once it answers, and ends with its standard input. It
-has a bucket "bucket". With TLS it is "localhost" by a certificate that it has
-signed itself, whose file it prints behind the URL.
+Prints the server's URL once it answers, and ends when its standard input ends.
+The store has a bucket "bucket". With TLS, the host is "localhost" with a
+self-signed certificate; the path of the certificate follows the URL.
 
-moto takes any signature; so each signed request is signed here once more by
-botocore, and is refused with SignatureDoesNotMatch when that differs or the
-body is not what was signed.
+moto accepts any signature. This server therefore signs each signed request
+again with botocore. It refuses the request with SignatureDoesNotMatch if the
+signatures differ or the body is not the signed one.
 
-POST /weft-faults with a JSON list has the next requests fail; each element has
-`method` and `path` (what it contains; both optional), `times`, and `status` (of
-the answer), or `half` (of the answer is sent, then the connection is cut), or
-`done` (it is done, then the connection is cut), or `stall` (no answer comes).
+POST /weft-faults with a JSON list makes the next requests fail. Each element
+has `method` and `path` (a part of it; both optional), `times`, and one of
+`status` (of the answer), `half` (half of the answer is sent, then the
+connection is cut), `done` (the request is executed, then the connection is
+cut) and `stall` (no answer is sent).
 
-Google's emulator takes any token; here it wants the one that POST /token grants
-to whoever is signed rightly by the key of the service account that GET
-/weft-account tells.
+Google's emulator accepts any token. This server requires the token that POST
+/token returns for a request that is signed by the key of the service account.
+GET /weft-account returns the account.
 """
 
 import base64
@@ -72,18 +73,18 @@ def _headers(environ):
 
 
 def signature_error(environ, body):
-  """Why the request is not rightly signed; None if it is, or not at all."""
+  """Returns why the signature is wrong; None if it is right or missing."""
   headers = _headers(environ)
   if 'authorization' not in headers:
     return None
   match = _AUTHORIZATION.match(headers['authorization'])
   if match is None:
-    return 'no such form of authorization: ' + headers['authorization']
+    return 'unknown form of authorization: ' + headers['authorization']
   key, region, signed, signature = match.groups()
   if key not in KEYS:
     return 'InvalidAccessKeyId'
   if headers.get('x-amz-content-sha256') != hashlib.sha256(body).hexdigest():
-    return 'the body is not what was signed'
+    return 'the body is not the signed one'
   url = 'http://' + headers['host'] + environ['RAW_URI']
   request = awsrequest.AWSRequest(
       method=environ['REQUEST_METHOD'], url=url, data=body,
@@ -101,7 +102,7 @@ def signature_error(environ, body):
 
 
 class Faults:
-  """Those that the next requests are to meet."""
+  """The faults of the next requests."""
 
   def __init__(self):
     self._lock = threading.Lock()
@@ -135,14 +136,14 @@ def _error(start_response, status, code, message):
 
 
 def _half(answer):
-  """The first half of an answer, then the end of the connection."""
+  """Yields the first half of an answer, then cuts the connection."""
   whole = b''.join(answer)
   yield whole[:len(whole) // 2]
   raise CutConnection()
 
 
 class CheckedStore:
-  """The store behind the checks of this file, as a WSGI application."""
+  """A WSGI application: the store behind the checks of this file."""
 
   def __init__(self, store):
     self._store = store
@@ -177,7 +178,7 @@ class CheckedStore:
 
 
 class _Bytes:
-  """A request's body once more."""
+  """A request body that was read already, as a stream."""
 
   def __init__(self, data):
     self._data = data
@@ -196,7 +197,7 @@ class _Bytes:
 
 
 class QuietHandler(serving.WSGIRequestHandler):
-  """Says nothing, and keeps connections open."""
+  """A handler that logs nothing and keeps connections open."""
   protocol_version = 'HTTP/1.1'
 
   def log(self, *unused_args):
@@ -210,7 +211,7 @@ class QuietHandler(serving.WSGIRequestHandler):
 
 
 class GcsRequest(gcs_server.Request):
-  """With the body that is empty, which the emulator takes for none."""
+  """A request that may have an empty body, for which the emulator has None."""
 
   @property
   def data(self):
@@ -226,7 +227,7 @@ def _decoded(part):
 
 
 class ServiceAccount:
-  """An account with a key of its own, and what it is granted."""
+  """A service account with its own key, and the token it is granted."""
   email = 'weft@test.iam.gserviceaccount.com'
   token = 'weft-token'
 
@@ -241,7 +242,7 @@ class ServiceAccount:
             'private_key': pem.decode(), 'token_uri': url + '/token'}
 
   def grants(self, form, url):
-    """Raises an exception unless the form asks as RFC 7523 says."""
+    """Raises an exception unless the form is a request of RFC 7523."""
     fields = dict(parse.parse_qsl(form, strict_parsing=True))
     assert fields['grant_type'] == 'urn:ietf:params:oauth:grant-type:jwt-bearer'
     header, claims, signature = fields['assertion'].split('.')
@@ -256,7 +257,7 @@ class ServiceAccount:
 
 
 class GcsHandler(gcs_server.RequestHandler):
-  """The emulator behind an account's token."""
+  """The emulator, which requires the token of an account."""
   account = ServiceAccount()
   lock = threading.Lock()
 
@@ -302,7 +303,7 @@ class GcsHandler(gcs_server.RequestHandler):
 
 
 def _serve_s3(ssl_context=None):
-  """The server's port."""
+  """Starts a server; returns its port."""
   store = create_backend_app('s3')
   store.test_client().put('/bucket')
   server = serving.make_server(
@@ -314,7 +315,7 @@ def _serve_s3(ssl_context=None):
 
 
 def start_s3():
-  """The server's URL."""
+  """Starts a server; returns its URL."""
   return 'http://127.0.0.1:%d' % _serve_s3()
 
 
@@ -325,7 +326,7 @@ def _write(path, data):
 
 
 def _make_certificate(folder):
-  """Files of a certificate for "localhost" and of its key."""
+  """Writes a certificate for "localhost" and its key; returns the paths."""
   key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
   name = x509.Name([x509.NameAttribute(oid.NameOID.COMMON_NAME, 'localhost')])
   now = datetime.datetime.utcnow()
@@ -347,14 +348,14 @@ def _make_certificate(folder):
 
 
 def start_s3_tls():
-  """The server's URL, and the file of its certificate."""
+  """Starts a server; returns its URL and the path of its certificate."""
   files = _make_certificate(tempfile.mkdtemp(dir=os.environ.get('TEST_TMPDIR')))
   return 'https://localhost:%d %s' % (_serve_s3(files), files[0])
 
 
 def start_gcs():
-  """The server's URL."""
-  gcs_server.Request = GcsRequest  # what its router makes of a request
+  """Starts a server; returns its URL."""
+  gcs_server.Request = GcsRequest  # the class of requests of its router
   store = gcs_storage.Storage(use_memory_fs=True)
   gcs_buckets.create_bucket('bucket', store)
   server = http_server.ThreadingHTTPServer(
