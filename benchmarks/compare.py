@@ -1,15 +1,16 @@
-"""Runs workloads on TensorFlow and on Weft in turn, and prints both figures.
+"""Runs workloads on TensorFlow and on Weft alternately; prints both figures.
 
   bazel run --config=opt //benchmarks:compare -- --tensorflow_python=PATH
       --baselines=DIR [--runs=3] [--only=REGEX] [--json=FILE]
 
-or, where the benchmarks have been built, benchmarks/compare with the same
-flags. PATH is a Python that has TensorFlow, DIR the folder of the scripts that
-do the same work there, each printing one JSON line. The tables, in Markdown, go
-to standard output, progress to standard error. A side that fails is named and
-the rest goes on; the exit code is 1 then.
+If the benchmarks have been built, benchmarks/compare takes the same flags. PATH
+is a Python with TensorFlow. DIR is the folder of the scripts that do the same
+work with TensorFlow; each prints one JSON line. The tables, in Markdown, go to
+standard output, progress goes to standard error. A side that fails is reported,
+the other runs continue, and the exit code is 1.
 
-Nothing else should run meanwhile; what did is noted beside the workload.
+Nothing else should run at the same time. The load of other processes is noted
+below the table.
 """
 
 import argparse
@@ -32,28 +33,29 @@ def _parser():
       prog='compare', description=__doc__, allow_abbrev=False,
       formatter_class=argparse.RawDescriptionHelpFormatter)
   add = parser.add_argument
-  add('--tensorflow_python', metavar='PATH', help='without it: Weft alone')
-  add('--baselines', metavar='DIR', help='needed with --tensorflow_python')
+  add('--tensorflow_python', metavar='PATH',
+      help='a Python with TensorFlow; without it only Weft runs')
+  add('--baselines', metavar='DIR', help='required with --tensorflow_python')
   add('--estimator_python', metavar='PATH',
-      help='one with TensorFlow 2.15, the last that has tf.estimator; without '
-      'it Weft runs the group estimator/ alone')
+      help='a Python with TensorFlow 2.15, the last version with tf.estimator; '
+      'without it only Weft runs the group estimator/')
   add('--data', metavar='DIR',
       help='the folder of adult/adult.csv and criteo_sample/; without it '
-      'nobody runs the group estimator/')
+      'the group estimator/ is skipped')
   add('--weft', metavar='DIR',
       help='the built benchmarks (default: those of this checkout)')
-  add('--runs', type=int, default=3, metavar='N', help='of each side')
+  add('--runs', type=int, default=3, metavar='N', help='runs of each side')
   add('--only', default='', metavar='REGEX',
-      help='on the names that --list shows')
+      help='runs the workloads of --list whose names match')
   add('--timeout', type=float, default=240, metavar='SECONDS',
-      help='of one run')
-  add('--json', metavar='FILE', help='also write all that was measured')
+      help='limit of one run')
+  add('--json', metavar='FILE', help='also write all measurements')
   add('--list', action='store_true', help='print the workloads and end')
   return parser
 
 
 def _path(text):
-  """As the user means it: "bazel run" starts programs elsewhere."""
+  """Returns a path from the user's directory, which "bazel run" changes."""
   return os.path.join(os.environ.get('BUILD_WORKING_DIRECTORY', ''), text)
 
 
@@ -61,14 +63,14 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def _built_programs():
-  """Beside this file, as Bazel lays them out, or where it builds them."""
+  """Returns the folder of the programs: beside this file or in bazel-bin."""
   if os.access(os.path.join(_HERE, 'null_step'), os.X_OK):
     return _HERE
   return os.path.join(os.path.dirname(_HERE), 'bazel-bin', 'benchmarks')
 
 
 class _Commands:
-  """How each side of a workload is run."""
+  """The command lines of both sides of each workload."""
 
   def __init__(self, flags):
     self._python = flags.tensorflow_python and _path(flags.tensorflow_python)
@@ -79,7 +81,7 @@ class _Commands:
     self._programs = _path(flags.weft) if flags.weft else _built_programs()
 
   def of(self, workload, side, number):
-    """In round `number`; None where the side does not do it."""
+    """Returns the command of round `number`; None: the side has none."""
     if side == 'weft':
       if workloads.DATA in workload.weft and not self._data:
         return None
@@ -106,14 +108,14 @@ def _say(text):
 
 
 def _measure(flags, chosen, result):
-  """Rounds go through all workloads, the sides of each in turn.
+  """Runs all workloads in each round, and both sides of each in turn.
 
-  A slow spell of the machine then falls on both sides of few of them.
+  A slow period of the machine then affects both sides of few workloads.
   """
   commands = _Commands(flags)
   for number in range(1, flags.runs + 1):
     for workload in chosen:
-      # Neither side always finds the machine as the other one left it.
+      # The order alternates, so that no side always runs after the other one.
       for side in comparison.SIDES[::1 if number % 2 else -1]:
         command = commands.of(workload, side, number)
         if command is None:
@@ -139,7 +141,7 @@ def _machine():
 
 
 def _versions(result, names):
-  """A line on what ran; what makes the figures worthless is in it."""
+  """Returns a line with the versions and, if needed, a warning."""
   versions, optimized = set(), True
   for name in names:
     versions |= {run.get('tf') for run in
@@ -170,11 +172,11 @@ def _write_json(path, result, names, machine):
 
 
 def main(arguments):
-  """The exit code."""
+  """Returns the exit code."""
   parser = _parser()
   flags = parser.parse_args(arguments)
   if flags.runs < 1:
-    parser.error('--runs is at least 1')
+    parser.error('--runs must be at least 1')
   if (flags.tensorflow_python or flags.estimator_python) and (
       not flags.baselines):
     parser.error('--tensorflow_python and --estimator_python need --baselines')
@@ -186,7 +188,7 @@ def main(arguments):
     print('\n'.join(w.name for w in chosen))
     return 0
   if not chosen:
-    parser.error('--only names no workload; --list shows them')
+    parser.error('--only names no workload; --list prints the names')
   machine = _machine()
   names = [w.name for w in chosen]
   result = comparison.Comparison()
@@ -194,7 +196,7 @@ def main(arguments):
   try:
     _measure(flags, chosen, result)
   except KeyboardInterrupt:
-    interrupted = True  # what there is, is printed
+    interrupted = True  # prints the results so far
   _print(flags, result, names, machine)
   if flags.json:
     _write_json(_path(flags.json), result, names, machine)

@@ -1,4 +1,4 @@
-"""Tests of compare as a program, with small scripts for both sides."""
+"""Tests of the program compare, with small scripts for both sides."""
 
 import contextlib
 import io
@@ -13,7 +13,7 @@ from unittest import mock
 from benchmarks import compare
 from tools import xml_unittest
 
-# Notes who ran, and says a figure.
+# Logs its name and arguments, and prints a figure.
 _SIDE = '''
 import json, sys
 with open({log!r}, 'a') as log:
@@ -52,7 +52,7 @@ class CompareTest(unittest.TestCase):
         more={'optimized': optimized}))
 
   def compare(self, *arguments, both=True):
-    """(exit code, standard output, standard error)."""
+    """Returns (exit code, standard output, standard error)."""
     out, err = io.StringIO(), io.StringIO()
     sides = ['--weft=' + self.path('weft')]
     if both:
@@ -96,7 +96,7 @@ class CompareTest(unittest.TestCase):
     self.weft('estimator', 10)
     code, _, _ = self.compare('--runs=2', '--only=adult_csv', both=False)
     self.assertEqual(code, 0)
-    self.assertFalse(os.path.exists(self.log), 'there are no rows')
+    self.assertFalse(os.path.exists(self.log), 'ran without rows')
     flags = ('--runs=2', '--only=adult_csv', '--data=/rows',
              '--estimator_python=' + sys.executable)
     code, _, err = self.compare(*flags, both=False)
@@ -193,7 +193,7 @@ class CompareTest(unittest.TestCase):
     self.assertIn('| cross_task_step | noop_callable |  | 10 us |  |', out)
 
   def test_a_side_that_hangs_is_stopped_with_all_it_started(self):
-    # Whoever holds the pipe would keep compare waiting.
+    # compare would wait for each process that holds the pipe.
     self.write('weft/null_step', '''
         import signal, subprocess, sys
         subprocess.Popen([sys.executable, '-c', 'import signal; signal.pause()'])

@@ -1,8 +1,8 @@
-"""What runs of both sides come to: medians, spread, ratios, goals.
+"""The figures of a comparison: medians, spread, ratios, goals.
 
-A figure of a metric is the median over the runs. A ratio is taken between runs
-of one round, which are close in time, and then the median of these; so a slow
-minute of the machine falls on both sides of it.
+A figure of a metric is the median over the runs. A ratio is taken between the
+runs of one round, which are close in time; the result is the median of these
+ratios. A slow minute of the machine thus affects both sides of a ratio.
 """
 
 import collections
@@ -12,7 +12,7 @@ from benchmarks import workloads
 
 SIDES = ('tensorflow', 'weft')
 
-# Of values of one metric over the rounds.
+# Summarizes the values of one metric over the rounds.
 Spread = collections.namedtuple('Spread', 'median low high')
 
 # Units of time, in microseconds.
@@ -27,14 +27,14 @@ def _spread(values):
 
 
 def _better(unit):
-  """1: more is better; -1: less is; 0: neither."""
+  """Returns 1 if more is better, -1 if less is better, 0 if neither is."""
   if unit.endswith('/s'):
     return 1
   return -1 if unit in _TIMES or unit in ('ns/op', 'MiB') else 0
 
 
 def _convert(value, unit, wanted):
-  """None where that can't be done."""
+  """Returns the value in the unit `wanted`; None: the units do not fit."""
   if unit == wanted:
     return value
   if unit in _TIMES and wanted in _TIMES:
@@ -43,17 +43,17 @@ def _convert(value, unit, wanted):
 
 
 class Comparison:
-  """Runs, by workload and side, and what they come to."""
+  """The runs of each workload and side, and the figures of them."""
 
   def __init__(self):
     # (workload, side) -> {round: the program's JSON object}
     self._results = collections.defaultdict(dict)
-    # workload -> the largest load of others beside one of its runs
+    # workload -> the largest load of other processes during one of its runs
     self._others = collections.defaultdict(float)
-    self.failures = []  # (workload, side, round, why)
+    self.failures = []  # (workload, side, round, reason)
 
   def add(self, workload, side, number, run):
-    """One run, of round `number`."""
+    """Adds a run of round `number`."""
     self._others[workload] = max(self._others[workload], run.others)
     if run.result is None:
       self.failures.append((workload, side, number, run.error))
@@ -67,7 +67,7 @@ class Comparison:
     return self._results[workload, side]
 
   def unit(self, workload, metric):
-    """TensorFlow's, where it has the metric."""
+    """Returns TensorFlow's unit of the metric, or else Weft's."""
     for side in SIDES:
       for result in self._results[workload, side].values():
         if metric in result['results']:
@@ -75,7 +75,7 @@ class Comparison:
     return ''
 
   def metrics(self, workload):
-    """Names, in the order of Weft's program."""
+    """Returns the names, in the order of Weft's program."""
     names = {}
     for side in reversed(SIDES):
       for result in self._results[workload, side].values():
@@ -83,7 +83,7 @@ class Comparison:
     return list(names)
 
   def _by_round(self, workload, side, metric):
-    """{round: value}, in unit()."""
+    """Returns {round: value}, in unit()."""
     unit = self.unit(workload, metric)
     values = {}
     for number, result in self._results[workload, side].items():
@@ -95,7 +95,7 @@ class Comparison:
     return values
 
   def figure(self, workload, side, metric):
-    """Spread; None where no run has it."""
+    """Returns a Spread, or None if no run has the metric."""
     return _spread(self._by_round(workload, side, metric).values())
 
   def _ratios(self, above, below):
@@ -103,7 +103,7 @@ class Comparison:
                    if n in below and below[n] != 0)
 
   def times_better(self, workload, metric):
-    """How many times better Weft is than TensorFlow; None: can't be said."""
+    """Returns how many times better Weft is; None: it is unknown."""
     better = _better(self.unit(workload, metric))
     if better == 0:
       return None
@@ -113,7 +113,7 @@ class Comparison:
             self._ratios(tensorflow, weft))
 
   def _limit_ratio(self, goal):
-    """Weft's metric to Weft's other one, both in seconds if they are times."""
+    """Returns the ratio of a metric of Weft to another one, in one unit."""
     other_workload, other_metric = goal.to
     unit = self.unit(goal.workload, goal.metric)
     limit_unit = self.unit(other_workload, other_metric)
@@ -125,7 +125,7 @@ class Comparison:
     return self._ratios(above, below)
 
   def _difference(self, workload, metric):
-    """Of the means of all rounds, Weft's less TensorFlow's."""
+    """Returns Weft's mean over all rounds minus TensorFlow's."""
     weft, tensorflow = (self._by_round(workload, side, metric).values()
                         for side in ('weft', 'tensorflow'))
     if not weft or not tensorflow:
@@ -133,7 +133,7 @@ class Comparison:
     return _spread([statistics.mean(weft) - statistics.mean(tensorflow)])
 
   def reached(self, goal):
-    """Spread of what the goal bounds; None where there is nothing."""
+    """Returns the Spread that the goal bounds, or None without runs."""
     if goal.relation == workloads.WITHIN:
       return self._difference(goal.workload, goal.metric)
     if goal.to == workloads.TF:
@@ -143,7 +143,7 @@ class Comparison:
     return self._limit_ratio(goal)
 
   def met(self, goal):
-    """None where there is nothing to judge."""
+    """Returns whether the goal is met; None without runs."""
     reached = self.reached(goal)
     if reached is None:
       return None

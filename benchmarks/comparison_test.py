@@ -25,7 +25,7 @@ class ComparisonTest(unittest.TestCase):
     self.result = comparison.Comparison()
 
   def add(self, side, unit, *values, workload=_NAME, metric='x'):
-    """One run a round; None: it failed."""
+    """Adds one run for each round; None is a run that failed."""
     for number, value in enumerate(values, 1):
       run = (one_run.Run(None, 'broken', 1.0, 0.0) if value is None else
              _run(**{metric: (value, unit)}))
@@ -49,7 +49,7 @@ class ComparisonTest(unittest.TestCase):
     self.assertIsNone(self.result.times_better(_NAME, 'x'))
 
   def test_ratios_are_taken_within_rounds(self):
-    # The machine was ten times slower in the second one.
+    # The machine was ten times slower in the second round.
     self.add('weft', 'us', 10, 100, 10)
     self.add('tensorflow', 'us', 20, 300, 40)
     self.assertEqual(self.result.times_better(_NAME, 'x'), (3, 2, 4))
@@ -106,7 +106,7 @@ class ComparisonTest(unittest.TestCase):
   def test_goals_beside_tensorflow(self):
     self.add('weft', 'us', 10)
     goal = self.goal(workloads.AT_LEAST, 5, workloads.TF)
-    self.assertIsNone(self.result.met(goal), 'nothing to judge')
+    self.assertIsNone(self.result.met(goal), 'there is no run of TensorFlow')
     self.add('tensorflow', 'us', 50)
     self.assertTrue(self.result.met(goal))
 

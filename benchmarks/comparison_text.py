@@ -1,9 +1,9 @@
-"""A Comparison as Markdown tables, and as one JSON object."""
+"""Formats a Comparison as Markdown tables and as one JSON object."""
 
 from benchmarks import comparison
 from benchmarks import workloads
 
-# Below this many processors, the others are not worth a word.
+# A load of other processes below this many processors is not reported.
 _LOAD_WORTH_NOTING = 0.05
 
 
@@ -14,7 +14,7 @@ def _number(value):
 
 
 def _spread(spread, unit):
-  """'12 us (11 to 14)'."""
+  """Returns for example '12 us (11 to 14)'."""
   if spread is None:
     return ''
   text = f'{_number(spread.median)} {unit}'.strip()
@@ -24,7 +24,7 @@ def _spread(spread, unit):
 
 
 def _short(name):
-  """Without its group."""
+  """Returns the name without its group."""
   return name.partition('/')[2]
 
 
@@ -61,7 +61,7 @@ def _goal_row(result, goal):
 
 
 def _others(result, names):
-  """What ran beside the workloads; '' where nothing did."""
+  """Returns a line on the load of other processes; '' if there was none."""
   loads = [f'{_short(name)} {result.others(name):.2f}' for name in names
            if result.others(name) >= _LOAD_WORTH_NOTING]
   return 'Processors that others used meanwhile, at most: ' + (
@@ -69,7 +69,7 @@ def _others(result, names):
 
 
 def markdown(result, names, goals):
-  """Lines: a table of the figures, and one of the goals."""
+  """Returns the lines of a table of the figures and of one of the goals."""
   lines = [_row(['workload', 'metric', 'TensorFlow', 'Weft',
                  'Weft is better']), '|---|---|---|---|---|']
   for name in names:
@@ -89,7 +89,7 @@ def _as_dict(spread):
 
 
 def as_json(result, names, goals):
-  """What markdown() says and the runs behind it, for programs."""
+  """Returns the contents of markdown() and the runs, for programs."""
   return {
       'workloads': {name: {
           'others': result.others(name),

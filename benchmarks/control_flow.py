@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""TensorFlow's side of control_flow.cc: loops, and a recurrent network.
+"""TensorFlow's side of control_flow.cc: loops and a recurrent network.
 
   control_flow.py [--steps N] [--seconds S]
 
-Needs a Python with TensorFlow. In this process, by its sessions and its loops
-of frames (tf.while_loop without v2 control flow); prints one JSON object on
-the last line. control_flow.cc says what the metrics are.
+Needs a Python with TensorFlow. Runs in this process, with sessions and loops of
+frames (tf.while_loop without v2 control flow). Prints one JSON object on the
+last line. control_flow.cc describes the metrics.
 """
 import argparse
 import json
@@ -26,7 +26,7 @@ def _parse():
   parser.add_argument('--steps', type=int, default=200,
                       help='steps to time for each metric, at most')
   parser.add_argument('--seconds', type=float, default=5.0,
-                      help='bound of each measurement')
+                      help='time limit of each measurement')
   return parser.parse_args()
 
 
@@ -48,8 +48,10 @@ def _gradient(tf):
 
 
 def _lstm(tf, inputs):
-  """BasicLSTMCell over all characters, as dynamic_rnn unrolls it: a TensorArray
-  of what goes in and one of what comes out."""
+  """Applies BasicLSTMCell to all characters, unrolled like dynamic_rnn.
+
+  One TensorArray holds the inputs, another one the outputs.
+  """
   kernel = tf.get_variable('kernel', [_CHARACTERS + _UNITS, 4 * _UNITS])
   bias = tf.get_variable('bias', [4 * _UNITS],
                          initializer=tf.zeros_initializer())

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""TensorFlow's side of checkpoint.cc: a baseline's saves, made durable.
+"""TensorFlow's side of checkpoint.cc: a baseline with durable saves.
 
   durable_checkpoint.py FOLDER [ARGUMENT...]
 
-Runs FOLDER/checkpoint.py, whose Saver leaves what it wrote to the system; here
-each save ends with sync, since one of Weft's has ended when it is durable.
+Runs FOLDER/checkpoint.py. Its Saver returns before the data is on the disk, so
+here each save ends with sync: a save of Weft ends when it is durable.
 """
 import functools
 import os
@@ -12,7 +12,7 @@ import sys
 
 
 def _make_durable(tf):
-  """Saves of `tf` end when the disk has them; once, however often it is asked."""
+  """Makes saves of `tf` end when they are durable; idempotent."""
   save = tf.train.Saver.save
   if hasattr(save, '__wrapped__'):
     return tf
@@ -30,7 +30,7 @@ def _make_durable(tf):
 def main():
   folder = sys.argv.pop(1)
   sys.path.insert(0, folder)
-  # Of that folder.
+  # Modules of that folder.
   import checkpoint  # pylint: disable=import-error
   import common  # pylint: disable=import-error
   import_tf = common.import_tf

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""TensorFlow's side of what models.cc tells as NAME_peak: memory of training.
+"""TensorFlow's side of NAME_peak in models.cc: memory of training.
 
   model_memory.py --only NAME [--steps N]
 
-Needs a Python with TensorFlow. Imports model_graphs/NAME.pb and prints, as one
-JSON object on the last line, by how many MiB this process has grown at most
-from before the session to the last step.
+Needs a Python with TensorFlow. Imports model_graphs/NAME.pb. Prints one JSON
+object on the last line: the peak growth of this process in MiB, from before the
+session to the last step.
 """
 import argparse
 import json
@@ -26,7 +26,7 @@ def _parse():
 
 
 def _kibibytes(key):
-  """Of this process, as man 5 proc tells them."""
+  """Returns a field of /proc/self/status (man 5 proc) in KiB."""
   with open('/proc/self/status', encoding='ascii') as status:
     return next(int(line.split()[1]) for line in status
                 if line.startswith(key + ':'))

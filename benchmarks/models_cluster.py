@@ -3,11 +3,11 @@
 
   models_cluster.py FOLDER [--only NAME,NAME] [--ps N] [--workers N] [--steps N]
 
-Needs a Python with TensorFlow, and FOLDER of the baselines, whose clusters
-these are. Each worker is a process with a server and a session to it, as each
-ps is one; it imports model_graphs/NAME.pb with its nodes placed as
-tf.train.replica_device_setter places them. Prints one JSON object on the last
-line; models.cc says what the metrics are.
+Needs a Python with TensorFlow, and FOLDER of the baselines, which start the
+cluster. Each ps is a process with a server. Each worker is a process with a
+server and a session to it. A worker imports model_graphs/NAME.pb with its nodes
+placed as tf.train.replica_device_setter places them. Prints one JSON object on
+the last line; models.cc describes the metrics.
 """
 import argparse
 import json
@@ -21,7 +21,7 @@ _WARMUP = 20  # steps of each worker
 
 def _count(text):
   if int(text) < 1:
-    raise argparse.ArgumentTypeError(f'is 1 or more: {text}')
+    raise argparse.ArgumentTypeError(f'must be 1 or more, got {text}')
   return int(text)
 
 
@@ -31,27 +31,28 @@ def _graph_file(name):
 
 def _parse():
   parser = argparse.ArgumentParser(description=__doc__)
-  parser.add_argument('folder', help='of the baselines')
+  parser.add_argument('folder', help='folder of the baselines')
   parser.add_argument('--only', default='lenet,wide', help='names of models')
   parser.add_argument('--ps', type=_count, default=2)
   parser.add_argument('--workers', type=_count, default=2)
   parser.add_argument('--steps', type=_count, default=60,
-                      help='steps to time of each model, of each worker')
-  # Of a worker's process.
+                      help='steps that each worker times for each model')
+  # Flags of a worker's process.
   parser.add_argument('--cluster', help=argparse.SUPPRESS)
   parser.add_argument('--task', type=int, help=argparse.SUPPRESS)
   options = parser.parse_args()
   for name in options.only.split(','):
     if not os.path.exists(_graph_file(name)):
-      parser.error(f'--only names a model that there is not: {name}')
+      parser.error(f'--only names an unknown model: {name}')
   return options
 
 
 def _follows_another(node):
-  """Whether the node goes where another one does.
+  """Returns whether the node is colocated with another node.
 
-  That a variable is colocated with itself is forgotten: import_graph_def gives
-  no device to a node that is colocated with any."""
+  Removes a variable's colocation with itself: import_graph_def gives no device
+  to a node with a colocation.
+  """
   classes = node.attr['_class'].list.s if '_class' in node.attr else []
   if list(classes) == [b'loc:@' + node.name.encode()]:
     del node.attr['_class']
@@ -60,8 +61,10 @@ def _follows_another(node):
 
 
 def _place(graph, device_of):
-  """As the nodes would have been placed, had they been made under the function
-  `device_of`: colocated ones get no device, for they follow others."""
+  """Places the nodes as if they had been built under `device_of`.
+
+  Colocated nodes get no device: they follow others.
+  """
   for node in graph.node:
     if not _follows_another(node):
       node.device = device_of(node)
@@ -81,7 +84,7 @@ def _say(**what):
 
 
 def _time(step, steps):
-  """What a worker tells of its steps, and the last one's loss."""
+  """Runs the steps; returns their times and the loss of the last one."""
   import common  # pylint: disable=import-error
   begin = last = time.monotonic()
   times = []
@@ -95,8 +98,11 @@ def _time(step, steps):
 
 
 def _work(options):
-  """A worker's process: it tells when it is warm, begins when all are, and waits
-  for its end when it has told its times."""
+  """Runs a worker's process.
+
+  It reports when it is warm, begins when all workers are, reports its times,
+  and then waits for its end.
+  """
   import common  # pylint: disable=import-error
   common.die_with_parent()
   tf = common.import_tf()
@@ -105,7 +111,7 @@ def _work(options):
   device = f'/job:worker/task:{options.task}'
   _import(tf, options.only, spec, device)
   if options.task != 0:
-    sys.stdin.readline()  # until there are variables
+    sys.stdin.readline()  # until the variables are initialized
   session = tf.Session(
       server.target, config=tf.ConfigProto(device_filters=['/job:ps', device]))
   if options.task == 0:
@@ -120,11 +126,11 @@ def _work(options):
   _say(warm=True)
   sys.stdin.readline()
   _say(**_time(step, options.steps))
-  sys.stdin.readline()  # nobody leaves before
+  sys.stdin.readline()  # until all workers have reported
 
 
 def _time_together(workers):
-  """What they tell, once they have warmed up and waited for each other."""
+  """Starts all workers together once they are warm; returns their times."""
   workers[0].read_line()
   for worker in workers[1:]:
     worker.write_line('initialized')
@@ -136,7 +142,7 @@ def _time_together(workers):
 
 
 def _measure(name, options):
-  """Of one model, on a cluster of its own: all the processes end with it."""
+  """Returns the results of one model, on a cluster of its own."""
   import common  # pylint: disable=import-error
   with common.Cluster(ps=options.ps, worker=options.workers,
                       serve=['ps']) as cluster:
@@ -163,7 +169,7 @@ def _measure(name, options):
 def main():
   options = _parse()
   sys.path.insert(0, options.folder)
-  # Of that folder.
+  # A module of that folder.
   import common  # pylint: disable=import-error
   if options.cluster:
     _work(options)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Training steps of more models than `models` has, of the same kinds.
+"""Training steps of more models of the same kinds as those of `models`.
 
 more_models.py --graphs DIR [--only NAMES] writes each as DIR/NAME.pb, which
-`models --graphs=DIR --only=NAMES` trains; without --graphs TensorFlow trains
-them here, in the same way: the median of --steps steps after five that are not
-counted. Each makes its own random input, and has a node `loss`, a target
+`models --graphs=DIR --only=NAMES` trains. Without --graphs, TensorFlow trains
+them here in the same way: the median of --steps steps after five warm-up steps.
+Each model generates its own random input, and has a node `loss`, a target
 `train` and a target `init_all`. Needs a Python with TensorFlow; prints one JSON
 object on the last line.
 """
@@ -94,7 +94,7 @@ def _decide(tf, logits):
 
 
 class _Clipped:
-  """An optimizer of gradients whose global norm is bounded."""
+  """An optimizer that clips the global norm of the gradients."""
 
   def __init__(self, tf, optimizer):
     self._tf, self._optimizer = tf, optimizer

@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""Uploads and downloads of S3, as a share of what curl alone does.
+"""Rates of S3 uploads and downloads, as a share of curl's rates.
 
   object_store.py [--megabytes N] [--rounds N] [--program PATH] [--json]
 
 Starts a server (libs/object_store/testing/object_server.py: moto's, which needs
-tools/setup.sh --tests; $WEFT_TEST_PYTHON or --python names the Python that it
-prints) and has curl and Weft's program object_store send a file there and fetch
-it, by turns. A share is taken within a round. curl does it twice: whole, in one
-request, and in pieces of 8 MiB, as Weft does, four at once when it uploads
-(objects of their own, which nobody puts together) and one after the other when
-it downloads. moto copies all of an object for each range of it, so the goal of
-the download is about pieces; that of the upload is about one request. None of
-curl's requests is signed; of Weft's the server sums and signs each again. Exits
-with 1 where a goal is missed.
+tools/setup.sh --tests; $WEFT_TEST_PYTHON or --python names the Python that
+setup.sh prints). curl and Weft's program object_store alternately send a file
+there and fetch it. A share is taken within a round.
+
+curl transfers the file twice: whole, in one request, and in pieces of 8 MiB,
+like Weft. It uploads four pieces at once, as separate objects that are not
+joined, and downloads them one after the other. moto copies the whole object for
+each range, so the goal of the download compares with pieces. The goal of the
+upload compares with one request. curl's requests are not signed; the server
+hashes and signs each request of Weft again. Exits with 1 if a goal is missed.
 """
 import argparse
 import json
@@ -25,7 +26,7 @@ import time
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _ROOT = os.path.dirname(_HERE)
-# What curl does, and the least share of it.
+# The transfer of curl to compare with, and the least share of its rate.
 GOALS = {'upload': ('whole', 0.7), 'download': ('pieces', 0.7)}
 _PIECE = 8 << 20
 _PARTS_AT_ONCE = 4
@@ -47,7 +48,7 @@ def _parse():
 
 
 class Server:
-  """The server, for as long as this lives."""
+  """A server that runs until the context ends."""
 
   def __init__(self, python):
     script = os.path.join(_ROOT, 'libs', 'object_store', 'testing',
@@ -68,12 +69,12 @@ class Server:
 
 
 def _curl(*transfers, at_once=1):
-  """Seconds that one curl takes for transfers, each a list of arguments."""
+  """Returns the seconds of one curl; a transfer is a list of arguments."""
   command = ['curl', '--no-progress-meter']
   if at_once > 1:
     command += ['--parallel', '--parallel-max', str(at_once)]
   for transfer in transfers:
-    # So that what is sent may be fetched without a signature.
+    # Uploaded objects may then be fetched without a signature.
     command += ['--fail', '--noproxy', '*', '--header', 'x-amz-acl: public-read',
                 '--output', '/dev/null', *transfer, '--next']
   begin = time.monotonic()
@@ -82,7 +83,7 @@ def _curl(*transfers, at_once=1):
 
 
 def _run_curl(url, folder, size):
-  """Rates in MB/s, of the file whole and of its pieces."""
+  """Returns the rates in MB/s of the whole file and of its pieces."""
   url += '/bucket/curl'
   whole = os.path.join(folder, 'whole')
   pieces = range(0, size, _PIECE)
@@ -110,7 +111,7 @@ def _run_weft(url, flags):
 
 
 def _write_files(folder, size):
-  """A file, and its pieces by where they begin."""
+  """Writes a file and its pieces, which are named by their offsets."""
   with open(os.path.join(folder, 'whole'), 'wb') as whole:
     for at in range(0, size, _PIECE):
       piece = os.urandom(min(_PIECE, size - at))
@@ -120,7 +121,7 @@ def _write_files(folder, size):
 
 
 def _measure(flags):
-  """Of each round: the rates of curl and of Weft in MB/s."""
+  """Yields the rates of curl and of Weft in MB/s, for each round."""
   size = flags.megabytes << 20
   with Server(flags.python) as server, tempfile.TemporaryDirectory() as folder:
     _write_files(folder, size)

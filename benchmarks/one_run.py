@@ -9,26 +9,25 @@ import subprocess
 import tempfile
 import time
 
-# `result`: the program's JSON object, None where there is none, and `error`
-# says why. `others`: processors that other processes used meanwhile, on
-# average.
+# `result`: the program's JSON object; if it is None, `error` is the reason.
+# `others`: processors that other processes used during the run, on average.
 Run = collections.namedtuple('Run', 'result error seconds others')
 
 _TAIL = 600  # characters of a failed program's stderr
 
 
 def _busy_seconds():
-  """Processor time used since the machine began: of all, of our children."""
+  """Returns the processor seconds of all processes and of our children."""
   with open('/proc/stat', encoding='ascii') as file:
     user, nice, system, _, _, *rest = map(int, file.readline().split()[1:])
-  # Interrupts, and what the machine below took from us.
+  # Interrupts, and time that the hypervisor took (steal).
   machine = (user + nice + system + sum(rest[:3])) / os.sysconf('SC_CLK_TCK')
   children = resource.getrusage(resource.RUSAGE_CHILDREN)
   return machine, children.ru_utime + children.ru_stime
 
 
 def _wait(process, timeout):
-  """(stdout, stderr, error). Of what it started, nothing is left after."""
+  """Returns (stdout, stderr, error), after it killed the process group."""
   error = ''
   try:
     try:
@@ -47,7 +46,7 @@ def _wait(process, timeout):
 
 
 def _result(out):
-  """The object on the last line; None where there is none."""
+  """Returns the object on the last line, or None."""
   try:
     result = json.loads(out.splitlines()[-1])
     return result if isinstance(result['results'], dict) else None
@@ -56,7 +55,7 @@ def _result(out):
 
 
 def run(command, timeout):
-  """Never raises for what the program does."""
+  """Returns a Run; failures of the program raise no exception."""
   machine, own = _busy_seconds()
   begin = time.monotonic()
   with tempfile.TemporaryDirectory() as scratch:

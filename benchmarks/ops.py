@@ -4,8 +4,8 @@
   ops.py [--only REGEX] [--seconds S] [--all_cores]
 
 Needs a Python with TensorFlow. Reads ops_cases.json beside this file, whose
-form benchmarks/kernels/ops_cases.h explains; prints one JSON object on the last line.
-Graph optimizers are off, as on the other side: each copy of an op runs.
+format benchmarks/kernels/ops_cases.h describes. Prints one JSON object on the
+last line. Graph optimizers are off, as on Weft's side: each copy of an op runs.
 """
 import argparse
 import json
@@ -26,16 +26,16 @@ def _parse():
   parser = argparse.ArgumentParser(description=__doc__)
   parser.add_argument('--only', default='', metavar='REGEX')
   parser.add_argument('--seconds', type=float, default=0.2,
-                      help='bound of the measurement of each case')
+                      help='time limit of each case')
   parser.add_argument('--all_cores', action='store_true',
-                      help='all cores of the machine work on an op')
+                      help='use all cores of the machine for an op')
   parser.add_argument('--steps', type=int, default=1000,
                       help='steps to time of each case, at most')
   return parser.parse_args()
 
 
 def _use_cores(flags):
-  """How many; before any thread is made, TensorFlow's among them."""
+  """Returns how many; must be called before TensorFlow creates threads."""
   if not flags.all_cores:
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
   return len(os.sched_getaffinity(0))
@@ -51,7 +51,7 @@ class _Builder:
     self.initializers = []
 
   def _value(self, spec):
-    """An input that is no variable, as numpy's array."""
+    """Returns an input that is not a variable, as a numpy array."""
     dtype = self._tf.as_dtype(spec['dtype']).as_numpy_dtype
     if 'value' in spec:
       return self._np.array(spec['value'], dtype)
@@ -75,7 +75,7 @@ class _Builder:
     return variable
 
   def _taker(self, result):
-    """What waits for a copy; as on the other side, it takes an output."""
+    """Returns an op that waits for a copy; as in Weft, it reads an output."""
     tf = self._tf
     if isinstance(result, tf.Operation):
       return result
@@ -84,9 +84,9 @@ class _Builder:
     return first.op if is_ref else tf.identity(first).op
 
   def build(self, case, op_def):
-    """The last of the copies, which run one after the other."""
+    """Returns the last of the copies, which run one after the other."""
     tf = self._tf
-    # None: the default.
+    # None selects the default.
     arguments = {attr.name: None for attr in op_def.attr
                  if attr.HasField('default_value')}
     for arg, spec in zip(op_def.input_arg, case['inputs']):

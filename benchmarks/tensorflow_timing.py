@@ -1,13 +1,17 @@
-"""What TensorFlow's sides of benchmarks have in common: scripts of this folder
-that run with a Python that has TensorFlow."""
+"""Times steps in TensorFlow's sides of the benchmarks.
+
+Scripts of this folder import it; they run with a Python that has TensorFlow.
+"""
 
 import statistics
 import time
 
 
 def times_of(step, warmup, steps, seconds):
-  """Seconds of each step, after `warmup` ones: at most `steps` of them, and
-  none that would begin after so many seconds."""
+  """Returns the seconds of each step, after `warmup` steps.
+
+  Times at most `steps` steps, and begins none after `seconds` seconds.
+  """
   for _ in range(warmup):
     step()
   times = []
@@ -21,5 +25,5 @@ def times_of(step, warmup, steps, seconds):
 
 
 def median_of(step, warmup, steps, seconds):
-  """The median of times_of, in seconds."""
+  """Returns the median of times_of, in seconds."""
   return statistics.median(times_of(step, warmup, steps, seconds))

@@ -1,20 +1,20 @@
-"""What is compared, and what the figures are to be."""
+"""The workloads that compare runs, and the goals of their figures."""
 
 import collections
 import json
 import os
 
-# What both sides do, and how each is asked to: the script in --baselines, or
-# with "./" of this folder, and its arguments, the program of this folder and
-# its. Of arguments BASELINES is that folder, DATA that of --data, ROUND the
-# number of the round. `tensorflow` is '' where only Weft does it. The name
-# begins with a group, for --only. `estimator`: TensorFlow's side needs
-# tf.estimator, which its newer versions have not.
+# The work of both sides. `tensorflow` is a script in --baselines, or with "./"
+# in this folder, and its arguments; '' if only Weft does the work. `weft` is a
+# program of this folder and its arguments. In arguments, BASELINES stands for
+# the folder --baselines, DATA for the folder --data, ROUND for the number of
+# the round. The name begins with a group, for --only. `estimator`: TensorFlow's
+# side needs tf.estimator, which newer versions do not have.
 Workload = collections.namedtuple('Workload', 'name tensorflow weft estimator',
                                   defaults=(False,))
 
-# A bound of a metric: of its figure, or of its ratio to what `to` names: TF,
-# as "so many times better than TensorFlow's", or (workload, metric) of Weft's.
+# A bound of the figure of a metric, or of its ratio to `to`: TF, as "so many
+# times better than TensorFlow", or (workload, metric) of Weft.
 Goal = collections.namedtuple('Goal', 'workload metric relation bound unit to')
 
 BASELINES = '{baselines}'
@@ -23,11 +23,11 @@ ROUND = '{round}'
 TF = 'TensorFlow'
 AT_MOST = '≤'
 AT_LEAST = '≥'
-# The means of all rounds differ by no more than the bound, either way.
+# The means of all rounds differ by at most the bound, in either direction.
 WITHIN = '±'
 
-# All run between processes; a full comparison of these takes minutes, so they
-# take fewer steps than the scripts' own defaults, on both sides.
+# All run between processes. A full comparison of these takes minutes, so both
+# sides run fewer steps than the scripts' own defaults.
 _BETWEEN = 'between/'
 _OTHER = 'other/'
 _ESTIMATOR = 'estimator/'
@@ -70,11 +70,11 @@ WORKLOADS = (
     Workload(_OTHER + 'local_step', 'local_step.py --seconds 1',
              'local_step --seconds=1'),
     Workload(_OTHER + 'startup', 'startup.py', 'cluster_start'),
-    # TensorFlow's side goes back to a checkpoint, which is other work.
+    # TensorFlow restores a checkpoint instead, which is different work.
     Workload(_OTHER + 'recovery', '', 'recovery'),
     Workload(_OTHER + 'checkpoint', './durable_checkpoint.py ' + BASELINES,
              'checkpoint'),
-    # Its steps write what is saved.
+    # Its steps write the variables that are saved.
     Workload(_OTHER + 'checkpoint_training', '',
              'checkpoint --stepping=training'),
     Workload(_OTHER + 'footprint', 'footprint.py', 'footprint'),
@@ -90,7 +90,7 @@ WORKLOADS = (
                f'--steps=100 --seed={ROUND}')
       for model in ('criteo_wide_deep', 'criteo_dlrm')),
     Workload('models', 'models.py', 'models'),
-    # Each in processes of its own: memory that one leaves serves the next.
+    # Each has its own processes: a model could reuse the memory of another.
     *(Workload('memory/' + name, f'./model_memory.py --only {name}',
                f'models --only={name} --steps=20') for name in _MODELS),
     Workload('ops', './ops.py', 'ops'),
@@ -102,7 +102,7 @@ _RAW_TCP = (_BETWEEN + 'bare_round_trip', 'raw_tcp_100MB')
 
 
 def _transfer_goals(workload):
-  """Of pull and push."""
+  """Returns the goals of pull or push."""
   return (
       Goal(workload, '4KB_rate', AT_LEAST, 5, '', TF),
       Goal(workload, '1MB_rate', AT_LEAST, 3, '', TF),
@@ -112,7 +112,7 @@ def _transfer_goals(workload):
 
 
 def _ingest_goals():
-  """Of lines and of blocks of csv, and of records, by queues and by data."""
+  """Returns the goals of CSV and of records, for queues and for Datasets."""
   workload = _OTHER + 'ingest'
   goals = []
   for kind in ('queue', 'data'):
@@ -127,7 +127,7 @@ def _ingest_goals():
 
 
 def _ops_goals(workload):
-  """Of every op that is timed alone."""
+  """Returns the goals of all ops that are timed alone."""
   path = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                       'ops_cases.json')
   with open(path, encoding='utf-8') as file:
@@ -139,7 +139,7 @@ GOALS = (
     Goal(_BETWEEN + 'null_step', 'noop_callable', AT_MOST, 1.5, '', _BARE),
     Goal(_BETWEEN + 'null_step', 'noop_callable_16_threads_rate', AT_LEAST,
          40_000, 'steps/s', None),
-    # What 40,000 is to ZeroMQ alone where it was set, 69,000.
+    # 40,000 of 69,000: ZeroMQ alone had that rate where the goal was set.
     Goal(_BETWEEN + 'null_step', 'noop_callable_16_threads_rate', AT_LEAST,
          0.6, '', (_BETWEEN + 'bare_round_trip', 'round_trip_16_threads_rate')),
     Goal(_BETWEEN + 'cross_task_step', 'worker0_callable', AT_MOST, 4, '',
@@ -165,7 +165,7 @@ GOALS = (
     Goal(_OTHER + 'recovery', 'stop_to_error', AT_MOST, 3, 's', None),
     Goal(_OTHER + 'control_flow', 'while_10000', AT_LEAST, 3, '', TF),
     Goal(_OTHER + 'control_flow', 'char_rnn_step', AT_LEAST, 1.5, '', TF),
-    # Of the slower of the disk alone and a 100 MB pull.
+    # The limit is the slower of the disk alone and a 100 MB pull.
     Goal(_OTHER + 'checkpoint', 'save_of_limit', AT_LEAST, 0.7, 'of limit',
          None),
     Goal(_OTHER + 'checkpoint', 'save', AT_LEAST, 1, '', TF),
@@ -178,14 +178,14 @@ GOALS = (
          None),
     Goal(_OTHER + 'checkpoint_training', 'rate_ratio', AT_LEAST, 0.9,
          'during/outside', None),
-    # 20 MB.
+    # 19.07 MiB are 20 MB.
     Goal(_OTHER + 'footprint', 'idle_rss', AT_MOST, 19.07, 'MiB', None),
     Goal(_OTHER + 'footprint', 'stripped_size', AT_MOST, 19.07, 'MiB', None),
     *(Goal(_ESTIMATOR + 'adult_' + kind, 'examples', AT_LEAST, 5, '', TF)
       for kind in ('csv', 'memory')),
     *(Goal(_ESTIMATOR + 'adult_' + kind, 'eval_auc', WITHIN, 0.005, '', TF)
       for kind in ('csv', 'memory')),
-    # DeepRec's, of a core of its own machine.
+    # DeepRec's rates per core, on its own machine.
     Goal(_ESTIMATOR + 'criteo_wide_deep', 'examples_per_core', AT_LEAST, 4098,
          'examples/s', None),
     Goal(_ESTIMATOR + 'criteo_dlrm', 'examples_per_core', AT_LEAST, 14767,
