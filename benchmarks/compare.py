@@ -103,7 +103,7 @@ class _Commands:
     return words
 
 
-def _say(text):
+def _log(text):
   print(text, file=sys.stderr, flush=True)
 
 
@@ -122,7 +122,7 @@ def _measure(flags, chosen, result):
           continue
         run = one_run.run(command, flags.timeout)
         result.add(workload.name, side, number, run)
-        _say(f'[{number}/{flags.runs}] {workload.name} {side}: '
+        _log(f'[{number}/{flags.runs}] {workload.name} {side}: '
              f'{run.seconds:.1f} s' + (f': {run.error}' if run.error else ''))
 
 

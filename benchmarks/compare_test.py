@@ -69,7 +69,7 @@ class CompareTest(unittest.TestCase):
     with open(self.log, encoding='utf-8') as file:
       return [' '.join(line.split()[:2]) for line in file]
 
-  def test_both_sides_run_in_turn_and_change_places(self):
+  def test_sides_alternate_and_swap_order(self):
     self.tensorflow('null_step.py', 30)
     self.weft('null_step', 10)
     code, out, _ = self.compare('--runs=3', '--only=null_step')
@@ -82,7 +82,7 @@ class CompareTest(unittest.TestCase):
     self.assertIn('TensorFlow 2.0', out)
     self.assertNotIn('--config=opt', out)
 
-  def test_both_sides_are_asked_for_as_many_steps(self):
+  def test_both_sides_run_the_same_steps(self):
     self.tensorflow('null_step.py', 30)
     self.weft('null_step', 10)
     self.compare('--runs=1', '--only=null_step')
@@ -91,7 +91,7 @@ class CompareTest(unittest.TestCase):
     self.assertIn('--steps 1000', tensorflow)
     self.assertIn('--json --steps=1000', weft)
 
-  def test_estimators_have_a_python_rows_and_seeds_of_their_own(self):
+  def test_estimator_group_has_own_python_and_data(self):
     self.tensorflow('estimator.py', 30)
     self.weft('estimator', 10)
     code, _, _ = self.compare('--runs=2', '--only=adult_csv', both=False)
@@ -112,7 +112,7 @@ class CompareTest(unittest.TestCase):
         f'weft estimator --json --data=/rows/adult --input=csv --seed={n}'
         for n in (1, 2)])
 
-  def test_saves_of_tensorflow_end_when_they_are_durable(self):
+  def test_tensorflow_saves_are_durable(self):
     self.write('baselines/common.py', f"""
         import os, types
         log = open({self.log!r}, 'a')
@@ -139,7 +139,7 @@ class CompareTest(unittest.TestCase):
     self.assertEqual(self.ran()[:4], ['tensorflow save', 'tensorflow sync'] * 2)
     self.assertIn('|  | save | 3 s |', out)
 
-  def test_replicas_of_models_are_counted_together(self):
+  def test_steps_of_model_replicas_are_added(self):
     # Worker 0 steps from second 0 to 3, worker 1 from 1 to 4.
     self.write('baselines/common.py', """
         import json
@@ -175,7 +175,7 @@ class CompareTest(unittest.TestCase):
           'weft', 'models', '--json', '--cluster', '--only=lenet,wide',
           '--steps=100'])
 
-  def test_a_side_that_fails_is_named_and_the_rest_goes_on(self):
+  def test_failed_side_is_reported_and_others_run(self):
     self.tensorflow('null_step.py', 30)
     self.write('weft/null_step',
                "import sys\nsys.exit('no such cluster')")
@@ -192,7 +192,7 @@ class CompareTest(unittest.TestCase):
     self.assertIn('| null_step | noop_callable | 30 us |  |  |', out)
     self.assertIn('| cross_task_step | noop_callable |  | 10 us |  |', out)
 
-  def test_a_side_that_hangs_is_stopped_with_all_it_started(self):
+  def test_hung_side_is_killed_with_its_children(self):
     # compare would wait for each process that holds the pipe.
     self.write('weft/null_step', '''
         import signal, subprocess, sys
@@ -204,7 +204,7 @@ class CompareTest(unittest.TestCase):
     self.assertEqual(code, 1)
     self.assertIn('no result in 0.5 s', out)
 
-  def test_a_program_that_is_not_built_is_a_side_that_fails(self):
+  def test_missing_program_is_a_failed_side(self):
     code, out, _ = self.compare('--runs=1', '--only=null', both=False)
     self.assertEqual(code, 1)
     self.assertIn('No such file', out)
@@ -216,12 +216,12 @@ class CompareTest(unittest.TestCase):
     self.assertEqual(self.ran(), ['weft null_step'])
     self.assertIn('| noop_callable |  | 10 us |  |', out)
 
-  def test_an_unoptimized_build_is_called_one(self):
+  def test_unoptimized_build_is_reported(self):
     self.weft('null_step', 10, optimized=False)
     _, out, _ = self.compare('--runs=1', '--only=null', both=False)
     self.assertIn('not built with --config=opt', out)
 
-  def test_everything_goes_to_a_file_where_the_user_is(self):
+  def test_json_file_is_in_the_user_directory(self):
     self.weft('null_step', 10)
     with mock.patch.dict(os.environ,
                          {'BUILD_WORKING_DIRECTORY': self.folder}):
@@ -231,7 +231,7 @@ class CompareTest(unittest.TestCase):
     self.assertEqual(work['metrics']['noop_callable']['weft']['median'], 10)
     self.assertEqual(len(work['runs']['weft']), 2)
 
-  def test_mistakes_in_flags_are_told_before_anything_runs(self):
+  def test_invalid_flags_fail_before_any_run(self):
     self.weft('null_step', 10)
     for flags, text in ((['--only=nothing_like_it'], 'names no workload'),
                         (['--only=('], '--only'),
@@ -243,7 +243,7 @@ class CompareTest(unittest.TestCase):
         self.assertIn(text, err)
     self.assertFalse(os.path.exists(self.log))
 
-  def test_the_workloads_are_listed(self):
+  def test_list_prints_the_workloads(self):
     code, out, _ = self.compare('--list', '--only=push', both=False)
     self.assertEqual((code, out), (0, 'between/push\nother/push_local\n'))
 

@@ -31,19 +31,19 @@ class ComparisonTest(unittest.TestCase):
              _run(**{metric: (value, unit)}))
       self.result.add(workload, side, number, run)
 
-  def test_a_figure_is_the_median_and_the_spread_of_the_runs(self):
+  def test_figure_is_median_and_spread_of_runs(self):
     self.add('weft', 'us', 5, 90, 7)
     self.assertEqual(self.result.figure(_NAME, 'weft', 'x'), (7, 5, 90))
     self.assertIsNone(self.result.figure(_NAME, 'tensorflow', 'x'))
 
-  def test_less_time_is_better_and_so_is_a_higher_rate(self):
+  def test_less_time_and_higher_rates_are_better(self):
     self.result.add(_NAME, 'weft', 1, _run(x=(10, 'us'), rate=(30, 'GB/s')))
     self.result.add(_NAME, 'tensorflow', 1,
                     _run(x=(40, 'us'), rate=(10, 'GB/s')))
     self.assertEqual(self.result.times_better(_NAME, 'x').median, 4)
     self.assertEqual(self.result.times_better(_NAME, 'rate').median, 3)
 
-  def test_what_is_neither_time_nor_rate_is_not_compared(self):
+  def test_other_units_are_not_compared(self):
     self.add('weft', 'count', 3)
     self.add('tensorflow', 'count', 6)
     self.assertIsNone(self.result.times_better(_NAME, 'x'))
@@ -54,7 +54,7 @@ class ComparisonTest(unittest.TestCase):
     self.add('tensorflow', 'us', 20, 300, 40)
     self.assertEqual(self.result.times_better(_NAME, 'x'), (3, 2, 4))
 
-  def test_means_may_have_to_lie_near_each_other(self):
+  def test_within_goal_bounds_difference_of_means(self):
     goal = workloads.Goal(_NAME, 'x', workloads.WITHIN, 0.005, '',
                           workloads.TF)
     self.assertIsNone(self.result.met(goal))
@@ -66,7 +66,7 @@ class ComparisonTest(unittest.TestCase):
       self.add('weft', 'fraction', 0.914, far)
       self.assertFalse(self.result.met(goal), far)
 
-  def test_a_round_without_one_side_has_no_ratio(self):
+  def test_round_without_one_side_has_no_ratio(self):
     self.add('weft', 'us', 10, None, 10)
     self.add('tensorflow', 'us', None, 300, 40)
     self.assertEqual(self.result.times_better(_NAME, 'x'), (4, 4, 4))
@@ -74,20 +74,20 @@ class ComparisonTest(unittest.TestCase):
                      [(_NAME, 'weft', 2, 'broken'),
                       (_NAME, 'tensorflow', 1, 'broken')])
 
-  def test_times_of_other_units_are_converted_to_tensorflows(self):
+  def test_times_are_converted_to_tensorflows_unit(self):
     self.add('weft', 'us', 500)
     self.add('tensorflow', 'ms', 2)
     self.assertEqual(self.result.unit(_NAME, 'x'), 'ms')
     self.assertEqual(self.result.figure(_NAME, 'weft', 'x').median, 0.5)
     self.assertEqual(self.result.times_better(_NAME, 'x').median, 4)
 
-  def test_units_that_do_not_fit_are_not_compared(self):
+  def test_incompatible_units_are_not_compared(self):
     self.add('weft', 'us', 500)
     self.add('tensorflow', 'GB/s', 2)
     self.assertIsNone(self.result.figure(_NAME, 'weft', 'x'))
     self.assertIsNone(self.result.times_better(_NAME, 'x'))
 
-  def test_all_metrics_of_either_side_are_there_in_wefts_order(self):
+  def test_metrics_of_both_sides_are_in_wefts_order(self):
     self.result.add(_NAME, 'weft', 1, _run(b=(1, 's'), a=(1, 's')))
     self.result.add(_NAME, 'tensorflow', 1, _run(c=(1, 's'), a=(1, 's')))
     self.assertEqual(self.result.metrics(_NAME), ['b', 'a', 'c'])
@@ -103,27 +103,27 @@ class ComparisonTest(unittest.TestCase):
     self.assertTrue(self.result.met(self.goal(at_least, 20)))
     self.assertFalse(self.result.met(self.goal(at_least, 21)))
 
-  def test_goals_beside_tensorflow(self):
+  def test_goals_relative_to_tensorflow(self):
     self.add('weft', 'us', 10)
     goal = self.goal(workloads.AT_LEAST, 5, workloads.TF)
     self.assertIsNone(self.result.met(goal), 'there is no run of TensorFlow')
     self.add('tensorflow', 'us', 50)
     self.assertTrue(self.result.met(goal))
 
-  def test_goals_beside_a_limit_are_judged_within_rounds(self):
+  def test_goals_relative_to_limit_use_rounds(self):
     self.add('weft', 'us', 125, 3000)
     self.add('weft', 'ms', 0.25, 1.0, workload='limit', metric='bare')
     goal = self.goal(workloads.AT_MOST, 1.5, ('limit', 'bare'))
     self.assertEqual(self.result.reached(goal), (1.75, 0.5, 3))
     self.assertFalse(self.result.met(goal))
 
-  def test_a_limit_of_another_kind_judges_nothing(self):
+  def test_limit_of_other_unit_is_not_judged(self):
     self.add('weft', 'us', 30)
     self.add('weft', 'GB/s', 2, workload='limit', metric='bare')
     goal = self.goal(workloads.AT_MOST, 1.5, ('limit', 'bare'))
     self.assertIsNone(self.result.met(goal))
 
-  def test_the_table_has_figures_ratios_and_what_disturbed_them(self):
+  def test_table_has_figures_ratios_and_load(self):
     self.result.add(_NAME, 'weft', 1, _run(x=(1234.5, 'us')))
     self.result.add(_NAME, 'weft', 2, _run(x=(1000, 'us')))
     self.result.add(_NAME, 'tensorflow', 1, _run(x=(2469, 'us')))
@@ -143,7 +143,7 @@ class ComparisonTest(unittest.TestCase):
                   lines)
     self.assertIn('| work | x |  | ≤ 1 × bare | not measured |', lines)
 
-  def test_the_json_has_the_same_and_the_runs(self):
+  def test_json_has_figures_and_runs(self):
     self.add('weft', 'us', 10, None)
     self.add('tensorflow', 'us', 20, 30)
     goals = [self.goal(workloads.AT_LEAST, 2, workloads.TF)]
@@ -158,7 +158,7 @@ class ComparisonTest(unittest.TestCase):
     self.assertEqual(out['failures'], [{
         'workload': _NAME, 'side': 'weft', 'round': 2, 'error': 'broken'}])
 
-  def test_goals_speak_of_workloads_that_there_are(self):
+  def test_goals_name_existing_workloads(self):
     names = {w.name for w in workloads.WORKLOADS}
     self.assertEqual(len(names), len(workloads.WORKLOADS))
     for goal in workloads.GOALS:

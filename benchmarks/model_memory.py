@@ -32,7 +32,7 @@ def _kibibytes(key):
                 if line.startswith(key + ':'))
 
 
-def _forget_peak():
+def _reset_peak():
   with open('/proc/self/clear_refs', 'w', encoding='ascii') as clear:
     clear.write('5\n')
 
@@ -45,7 +45,7 @@ def main():
   with open(os.path.join(_GRAPHS, options.only + '.pb'), 'rb') as file:
     graph.ParseFromString(file.read())
   tf.import_graph_def(graph, name='')
-  _forget_peak()
+  _reset_peak()
   before = _kibibytes('VmRSS')
   with tf.Session() as session:
     session.run('init_all')

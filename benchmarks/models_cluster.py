@@ -79,8 +79,8 @@ def _import(tf, name, spec, device):
   tf.import_graph_def(graph, name='')
 
 
-def _say(**what):
-  print(json.dumps(what), flush=True)
+def _print_json(**fields):
+  print(json.dumps(fields), flush=True)
 
 
 def _time(step, steps):
@@ -116,16 +116,16 @@ def _work(options):
       server.target, config=tf.ConfigProto(device_filters=['/job:ps', device]))
   if options.task == 0:
     session.run('init_all')
-    _say(initialized=True)
+    _print_json(initialized=True)
 
   def step():
     return session.run(['loss:0', 'train'])[0]
 
   for _ in range(_WARMUP):
     step()
-  _say(warm=True)
+  _print_json(warm=True)
   sys.stdin.readline()
-  _say(**_time(step, options.steps))
+  _print_json(**_time(step, options.steps))
   sys.stdin.readline()  # until all workers have reported
 
 

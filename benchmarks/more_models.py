@@ -158,20 +158,20 @@ def inception(tf):
 
 @_model
 def gru(tf):
-  batch, turns, depth, units = 64, 30, 100, 256
-  x = tf.random_normal([turns, batch, depth], seed=3)
+  batch, steps, depth, units = 64, 30, 100, 256
+  x = tf.random_normal([steps, batch, depth], seed=3)
   gates = _variable(tf, 'gates', [depth + units, 2 * units])
   gates_bias = _ones(tf, 'gates_bias', 2 * units)
   new = _variable(tf, 'new', [depth + units, units])
   new_bias = _zeros(tf, 'new_bias', units)
 
-  def turn(i, h):
+  def step(i, h):
     both = tf.nn.bias_add(tf.matmul(tf.concat([x[i], h], 1), gates), gates_bias)
     r, u = tf.split(tf.sigmoid(both), 2, 1)
     c = tf.matmul(tf.concat([x[i], r * h], 1), new)
     return i + 1, u * h + (1 - u) * tf.tanh(tf.nn.bias_add(c, new_bias))
 
-  _, h = tf.while_loop(lambda i, h: i < turns, turn,
+  _, h = tf.while_loop(lambda i, h: i < steps, step,
                        [tf.constant(0), tf.zeros([batch, units])])
   return (_classify(tf, _dense(tf, h, 'full', 10), _labels(tf, [batch], 10)),
           _Clipped(tf, tf.train.GradientDescentOptimizer(0.1)))
@@ -179,17 +179,17 @@ def gru(tf):
 
 @_model
 def unrolled_lstm(tf):
-  batch, turns, units, words = 20, 20, 200, 10000
-  ids = tf.random_uniform([batch, turns + 1], 0, words, tf.int32, seed=5)
+  batch, steps, units, words = 20, 20, 200, 10000
+  ids = tf.random_uniform([batch, steps + 1], 0, words, tf.int32, seed=5)
   x = tf.nn.embedding_lookup(_variable(tf, 'embedding', [words, units]),
-                             ids[:, :turns])
+                             ids[:, :steps])
   x = tf.nn.dropout(x, rate=0.25, seed=2)
   layers = [(_variable(tf, f'kernel{i}', [2 * units, 4 * units]),
              _zeros(tf, f'bias{i}', 4 * units)) for i in range(2)]
   states = [(tf.zeros([batch, units]), tf.zeros([batch, units]))] * 2
   outputs = []
-  for turn in range(turns):
-    h = x[:, turn, :]
+  for step in range(steps):
+    h = x[:, step, :]
     for i, (kernel, bias) in enumerate(layers):
       before, c = states[i]
       gates = tf.matmul(tf.concat([h, before], 1), kernel)
@@ -198,7 +198,7 @@ def unrolled_lstm(tf):
       h = tf.tanh(c) * tf.sigmoid(o_gate)
       states[i] = (h, c)
     outputs.append(h)
-  h = tf.reshape(tf.stack(outputs, 1), [batch * turns, units])
+  h = tf.reshape(tf.stack(outputs, 1), [batch * steps, units])
   return (_classify(tf, _dense(tf, h, 'words', words),
                     tf.reshape(ids[:, 1:], [-1])),
           _Clipped(tf, tf.train.GradientDescentOptimizer(1.0)))
@@ -222,31 +222,31 @@ def text_convolution(tf):
           tf.train.AdamOptimizer(1e-3))
 
 
-def _attention(tf, x, name, batch, turns, heads):
+def _attention(tf, x, name, batch, steps, heads):
   depth = int(x.shape[1]) // heads
   def divide(y):
-    return tf.transpose(tf.reshape(y, [batch, turns, heads, depth]),
+    return tf.transpose(tf.reshape(y, [batch, steps, heads, depth]),
                         [0, 2, 1, 3])
   q, k, v = [divide(y) for y in tf.split(
       _dense(tf, x, name + '_in', 3 * heads * depth), 3, 1)]
-  later = 1.0 - tf.linalg.band_part(tf.ones([turns, turns]), -1, 0)
+  later = 1.0 - tf.linalg.band_part(tf.ones([steps, steps]), -1, 0)
   scores = tf.matmul(q, k, transpose_b=True) * depth ** -0.5 - later * 1e9
   weights = tf.nn.dropout(tf.nn.softmax(scores), rate=0.1, seed=6)
   y = tf.transpose(tf.matmul(weights, v), [0, 2, 1, 3])
-  return _dense(tf, tf.reshape(y, [batch * turns, heads * depth]),
+  return _dense(tf, tf.reshape(y, [batch * steps, heads * depth]),
                 name + '_out', heads * depth)
 
 
 @_model
 def transformer(tf):
-  batch, turns, units, heads, words = 16, 64, 128, 4, 5000
-  ids = tf.random_uniform([batch, turns + 1], 0, words, tf.int32, seed=5)
+  batch, steps, units, heads, words = 16, 64, 128, 4, 5000
+  ids = tf.random_uniform([batch, steps + 1], 0, words, tf.int32, seed=5)
   h = tf.nn.embedding_lookup(_variable(tf, 'embedding', [words, units]),
-                             ids[:, :turns])
-  h = tf.reshape(h * units ** 0.5, [batch * turns, units])
+                             ids[:, :steps])
+  h = tf.reshape(h * units ** 0.5, [batch * steps, units])
   for i in range(2):
     x = _layer_norm(tf, h, f'before{i}')
-    h = h + _attention(tf, x, f'attention{i}', batch, turns, heads)
+    h = h + _attention(tf, x, f'attention{i}', batch, steps, heads)
     x = _dense(tf, _layer_norm(tf, h, f'after{i}'), f'wide{i}', 4 * units)
     x = 0.5 * x * (1 + tf.tanh(0.79788456 * (x + 0.044715 * x * x * x)))
     h = h + _dense(tf, x, f'narrow{i}', units)
@@ -338,8 +338,8 @@ def mlp(tf):
 
 @_model
 def wavenet(tf):
-  batch, turns, depth = 8, 1024, 32
-  h = tf.nn.conv1d(tf.random_normal([batch, turns, 1], seed=3),
+  batch, steps, depth = 8, 1024, 32
+  h = tf.nn.conv1d(tf.random_normal([batch, steps, 1], seed=3),
                    _variable(tf, 'in', [2, 1, depth]), 1, 'SAME')
   skipped = 0
   for i in range(6):
@@ -352,8 +352,8 @@ def wavenet(tf):
     h = h + y
   y = tf.nn.conv1d(tf.nn.relu(skipped), _variable(tf, 'out', [1, depth, 64]), 1,
                    'SAME')
-  return (_classify(tf, tf.reshape(y, [batch * turns, 64]),
-                    _labels(tf, [batch * turns], 64)),
+  return (_classify(tf, tf.reshape(y, [batch * steps, 64]),
+                    _labels(tf, [batch * steps], 64)),
           tf.train.AdamOptimizer(1e-3))
 
 

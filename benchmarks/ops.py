@@ -74,7 +74,7 @@ class _Builder:
     self.initializers.append(tf.raw_ops.Assign(ref=variable, value=ones).op)
     return variable
 
-  def _taker(self, result):
+  def _reader(self, result):
     """Returns an op that waits for a copy; as in Weft, it reads an output."""
     tf = self._tf
     if isinstance(result, tf.Operation):
@@ -99,7 +99,7 @@ class _Builder:
     for _ in range(case['repeat']):
       with tf.control_dependencies([last] if last is not None else []):
         result = self._op_def_library.apply_op(case['op'], **arguments)
-      last = self._taker(result)
+      last = self._reader(result)
     return last
 
 

@@ -37,7 +37,7 @@ class KillSavesTest(unittest.TestCase):
                     for job, count in _SERVERS.items()}
     self.servers = {}
     self.client = None
-    self.told = 0  # the step of the last checkpoint that the program reported
+    self.reported = 0  # the step of the last checkpoint that was reported
     self.known = set()  # checkpoints that a program has reported
     for job, count in _SERVERS.items():
       for task in range(count):
@@ -61,17 +61,17 @@ class KillSavesTest(unittest.TestCase):
          f'--target=zmq://{self.cluster["worker"][0]}', f'--steps={steps}',
          '--save_every=2'], 'stdout')
 
-  def hear(self, line):
+  def record_line(self, line):
     """Records a line of the program; returns whether it reports a save."""
     if line is None:
       return False
     restored = re.match(r'restored .*/model-(\d+)$', line.strip())
     if restored:
-      self.assertGreaterEqual(int(restored[1]), self.told, line)
+      self.assertGreaterEqual(int(restored[1]), self.reported, line)
       self.known.add(f'model-{restored[1]}')
     saved = re.search(r'saved .*/model-(\d+)$', line.strip())
     if saved:
-      self.told = int(saved[1])
+      self.reported = int(saved[1])
       self.known.add(f'model-{saved[1]}')
     return bool(saved)
 
@@ -82,17 +82,17 @@ class KillSavesTest(unittest.TestCase):
       if line is None:
         self.client.kill()
         self.train(steps=1 << 40)
-      elif self.hear(line):
+      elif self.record_line(line):
         return
 
-  def hear_all(self):
+  def record_pending_lines(self):
     """Records the lines so far; leaves the end to train_until_saved."""
     while not self.client.lines.empty():
       line = self.client.lines.get()
       if line is None:
         self.client.lines.put(None)
         return
-      self.hear(line)
+      self.record_line(line)
 
   def newest(self):
     with open(os.path.join(self.root, 'job', 'checkpoint'),
@@ -114,23 +114,23 @@ class KillSavesTest(unittest.TestCase):
         break
     self.assertEqual(verified.returncode, 0, verified.stdout)
     step = int(name.removeprefix('model-'))
-    self.assertGreaterEqual(step, self.told)
+    self.assertGreaterEqual(step, self.reported)
     return step
 
   def kill_and_start_again(self, victim):
     if victim == 'client':
       self.client.kill()
-      self.hear_all()
+      self.record_pending_lines()
       self.check_newest()
       self.train(steps=1 << 40)
       return
     self.servers[victim].kill()
     # Records the saves so far; the other processes may complete more.
-    self.hear_all()
+    self.record_pending_lines()
     self.check_newest()
     self.start(*victim)
 
-  def test_the_newest_checkpoint_survives_whoever_dies(self):
+  def test_newest_checkpoint_survives_each_kill(self):
     kills = int(os.environ.get('WEFT_KILLS', '8'))
     seed = int(os.environ.get('WEFT_KILLS_SEED', '1'))
     print(f'{kills} kills, seed {seed}', flush=True)
@@ -146,7 +146,7 @@ class KillSavesTest(unittest.TestCase):
         self.kill_and_start_again(victim)
     self.train_until_saved()
     self.client.kill()
-    self.hear_all()
+    self.record_pending_lines()
     # The training completes.
     last = self.check_newest() + 20
     while True:
@@ -155,15 +155,15 @@ class KillSavesTest(unittest.TestCase):
         line = self.client.lines.get(timeout=_DEADLINE_S)
         if line is None:
           break
-        self.hear(line)
+        self.record_line(line)
       if self.client.popen.wait(timeout=_DEADLINE_S) == 0:
         break
       self.client.kill()
-    self.assertEqual(self.told, last)
+    self.assertEqual(self.reported, last)
     self.assertEqual(self.check_newest(), last)
-    self.check_that_nothing_is_left()
+    self.check_only_kept_files_remain()
 
-  def check_that_nothing_is_left(self):
+  def check_only_kept_files_remain(self):
     """Checks that checkpoints that were not reported have been swept.
 
     Checkpoints that a killed program reported, and that the next one does not

@@ -12,7 +12,7 @@ from integration_tests.testing import programs
 from tools import xml_unittest
 
 # The rows for which exported_models prints predictions.
-_PEOPLE = {'examples': [
+_ROWS = {'examples': [
     {'age': 25.0, 'job': 'cook', 'city': 'Ulm'},
     {'age': 33.5, 'job': 'smith', 'city': 'Rome'},
     {'age': 61.0, 'job': 'cook', 'city': ['Oslo']},
@@ -54,35 +54,35 @@ class SavedModelsTest(unittest.TestCase):
     self.assertEqual(ended.returncode, 0, ended.stderr)
     return json.loads(ended.stdout)
 
-  def assert_equal_values(self, answered, predicted, what):
-    self.assertEqual(len(answered), len(predicted), what)
+  def assert_equal_values(self, answered, predicted, message):
+    self.assertEqual(len(answered), len(predicted), message)
     for ours, theirs in zip(answered, predicted):
       if isinstance(ours, float):
-        self.assertAlmostEqual(ours, float(theirs), msg=what,
+        self.assertAlmostEqual(ours, float(theirs), msg=message,
                                delta=1e-6 * max(1, abs(ours)))
       else:
-        self.assertEqual(str(ours), theirs, what)
+        self.assertEqual(str(ours), theirs, message)
 
   def assert_predicts(self, model, predictions):
     flags = ['--signature=predict'] if 'scaled' not in predictions else []
-    rows = self.predict(model, _PEOPLE, *flags)['predictions']
+    rows = self.predict(model, _ROWS, *flags)['predictions']
     self.assertEqual(len(rows), 4)
     for key, predicted in predictions.items():
       answered = [row[key] if len(predictions) > 1 else row for row in rows]
       self.assert_equal_values(_flat(answered), predicted, f'{model} {key}')
 
-  def test_answers_what_estimators_predict(self):
+  def test_predict_agrees_with_estimators(self):
     for name, predictions in self.export().items():
       self.assert_predicts(f'{self.folder}/{name}', predictions)
 
-  def test_exports_lie_in_an_object_store(self):
+  def test_predict_reads_exports_in_object_store(self):
     with object_store.server('s3') as url, unittest.mock.patch.dict(
         os.environ, object_store.environment(url)):
       predictions = self.export('s3://bucket/exports')
       for name in ('combined_classifier', 'dnn_regressor'):
         self.assert_predicts(f's3://bucket/exports/{name}', predictions[name])
 
-  def test_tells_what_is_in_a_model_and_what_is_wrong(self):
+  def test_show_and_errors_describe_the_model(self):
     self.export()
     model = f'{self.folder}/linear_classifier'
     shown = json.loads(
@@ -106,13 +106,13 @@ class SavedModelsTest(unittest.TestCase):
     table = self.weft('saved_model', 'show', model, '--table').stdout
     self.assertIn('serving_default: tensorflow/serving/classify\n', table)
     self.assertRegex(table, r'age +float +\[1\], required *\n')
-    people = json.dumps(_PEOPLE)
-    for what, flags, request in [
-        ('does not exist at', ['--model=/no/such'], people),
+    rows_json = json.dumps(_ROWS)
+    for message, flags, request in [
+        ('does not exist at', ['--model=/no/such'], rows_json),
         ("no signature 'f'; there are: classification, predict",
-         [f'--model={model}', '--signature=f'], people),
+         [f'--model={model}', '--signature=f'], rows_json),
         ("tags 'train' could not be found",
-         [f'--model={model}', '--tag_set=train'], people),
+         [f'--model={model}', '--tag_set=train'], rows_json),
         ('no JSON object', [f'--model={model}'], '{'),
         ('but the request\'s "signature_name" is "g"',
          [f'--model={model}', '--signature=f'],
@@ -123,8 +123,8 @@ class SavedModelsTest(unittest.TestCase):
          '{"instances": ["no Example"]}'),
     ]:
       ended = self.weft('predict', '--json=-', *flags, request=request)
-      self.assertEqual(ended.returncode, 1, what)
-      self.assertIn(what, ended.stderr)
+      self.assertEqual(ended.returncode, 1, message)
+      self.assertIn(message, ended.stderr)
       self.assertEqual(ended.stdout, '')
 
 

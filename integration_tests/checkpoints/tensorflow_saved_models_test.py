@@ -154,16 +154,16 @@ class TensorFlowSavedModelsTest(unittest.TestCase):
                '--json=-'], input=json.dumps(request))
     return json.loads(out)
 
-  def assert_close(self, ours, theirs, what):
-    self.assertEqual(len(ours), len(theirs), what)
+  def assert_close(self, ours, theirs, message):
+    self.assertEqual(len(ours), len(theirs), message)
     for mine, other in zip(ours, theirs):
       if isinstance(other, float):
-        self.assertAlmostEqual(float(mine), other, msg=what,
+        self.assertAlmostEqual(float(mine), other, msg=message,
                                delta=1e-6 * max(1, abs(other)))
       else:
-        self.assertEqual(mine, str(other), what)
+        self.assertEqual(mine, str(other), message)
 
-  def test_tensorflow_predicts_what_our_models_do(self):
+  def test_tensorflow_predicts_the_same_from_weft(self):
     out = programs.run(
         self, [programs.binary('integration_tests/testing/exported_models'),
                self.folder])
@@ -180,7 +180,7 @@ class TensorFlowSavedModelsTest(unittest.TestCase):
       compared.add(name)
     self.assertEqual(compared, set(_SIGNATURES))
 
-  def test_we_answer_what_models_of_tensorflow_do(self):
+  def test_weft_predicts_the_same_from_tensorflow(self):
     vocabulary = f'{self.folder}/vocabulary.txt'
     with open(vocabulary, 'w', encoding='utf-8') as file:
       file.write('a\nb\nc\n')

@@ -133,7 +133,7 @@ class ExamplesTest(unittest.TestCase):
     self.assertEqual(ended.returncode, 0, ended.stderr)
     return ended.stdout
 
-  def ends_well(self, process):
+  def wait_for_success(self, process):
     out, err = process.communicate(timeout=_DEADLINE_S)
     self.assertEqual(process.returncode, 0, err)
     return out
@@ -148,7 +148,7 @@ class ExamplesTest(unittest.TestCase):
     self.assertEqual(self.succeeds('cluster'), '4.0\n')
 
   # tensorboard_test checks the contents.
-  def test_summaries_leaves_an_event_file(self):
+  def test_summaries_write_an_event_file(self):
     with tempfile.TemporaryDirectory() as folder:
       logdir = os.path.join(folder, 'new', 'logs')
       self.assertEqual(self.succeeds('summaries', logdir),
@@ -174,7 +174,7 @@ class ExamplesTest(unittest.TestCase):
       (name,) = os.listdir(logdir)
       self.assertEqual(int(size), os.path.getsize(os.path.join(logdir, name)))
 
-  def test_simple_client_finds_its_variable_from_another_machine(self):
+  def test_simple_client_shares_variable_across_tasks(self):
     with Cluster(ps=1, worker=1) as cluster:
       cluster.start_services()
       a, b = cluster.target('ps'), cluster.target('worker')
@@ -300,17 +300,17 @@ class ExamplesTest(unittest.TestCase):
           for index in (1, 0)]
       for worker in workers:
         self.assertRegex(
-            self.ends_well(worker),
+            self.wait_for_success(worker),
             r'^y = (1\.9|2\.0)\d x -(0\.9|1\.0)\d after \d+ steps, '
             r'\d+ of them here\n$')
 
   def test_between_graph_by_flags(self):
     self.check_between_graph(lambda cluster: cluster.start_example)
 
-  def test_between_graph_in_step(self):
+  def test_between_graph_synchronous(self):
     self.check_between_graph(lambda cluster: cluster.start_example, '--sync')
 
-  def test_between_graph_of_contradicting_specs_ends(self):
+  def test_between_graph_refuses_contradicting_specs(self):
     """The other servers refuse the worker, whose own peer does not exist.
 
     It ends instead of connecting forever.
@@ -348,10 +348,10 @@ class ExamplesTest(unittest.TestCase):
             cluster.start_example_by_environment('fashion_mnist', 'worker',
                                                  index, *flags)
             for index in (1, 0)]
-        out = self.ends_well(chief)
+        out = self.wait_for_success(chief)
         self.assertRegex(out, r'(^|\n)common step \d+/480  loss ')
         self.assertRegex(out, r'\ntest accuracy 1\.0000\n$')
-        self.assertNotIn('accuracy', self.ends_well(other))
+        self.assertNotIn('accuracy', self.wait_for_success(other))
         self.assertIn(f'saved to {folder}/saved: another start goes on', out)
         with open(f'{folder}/saved/checkpoint', encoding='utf-8') as state:
           self.assertRegex(state.read(), r'model\.ckpt-48\d"')
@@ -361,7 +361,7 @@ class ExamplesTest(unittest.TestCase):
           cluster.start_example_by_environment('fashion_mnist', 'ps', index)
         chief = cluster.start_example_by_environment('fashion_mnist', 'worker',
                                                      0, *flags)
-        self.assertRegex(self.ends_well(chief),
+        self.assertRegex(self.wait_for_success(chief),
                          r'\n4[78]\d of the 96\d steps in ')
 
   def test_adult_income_alone_and_on_a_cluster(self):
@@ -379,7 +379,7 @@ class ExamplesTest(unittest.TestCase):
                                                       *flags)
                  for job, index in (('ps', 0), ('ps', 1), ('worker', 1),
                                     ('worker', 0), ('evaluator', 0))]
-        out = [self.ends_well(task) for task in tasks]
+        out = [self.wait_for_success(task) for task in tasks]
       self.check_income(out[-1])
       # A worker may find the training finished by the other one.
       self.assertRegex(out[2] + out[3], r'(^|\n)common step \d+/300  loss ')
@@ -423,7 +423,7 @@ class ExamplesTest(unittest.TestCase):
                                                       *flags)
                  for job, index in (('ps', 0), ('ps', 1), ('worker', 1),
                                     ('worker', 0), ('evaluator', 0))]
-        out = [self.ends_well(task) for task in tasks]
+        out = [self.wait_for_success(task) for task in tasks]
       learns(out[-1], 1.5)
       self.assertIn('There is no /nowhere/u.data. Give the directory',
                     self.refused(1, 'movielens', '--data_dir=/nowhere'))
@@ -435,7 +435,7 @@ class ExamplesTest(unittest.TestCase):
     self.assertGreater(float(found[1]), 0.7)
     self.assertGreater(float(found[2]), 0.7)
 
-  def test_movielens_embedding_learns_alone_and_on_a_cluster(self):
+  def test_movielens_embedding_alone_and_on_a_cluster(self):
     rows = os.environ.get('WEFT_EMBEDDING_ROWS', '100000')
     with tempfile.TemporaryDirectory() as folder:
       _write_ratings(folder)
@@ -472,7 +472,7 @@ class ExamplesTest(unittest.TestCase):
       self.assertLess(losses[-1], 1.5)
       self.assertEqual(len(out.partition('----\n')[2]), 61)
 
-  def test_a_table_that_is_too_large_is_refused(self):
+  def test_too_large_table_is_refused(self):
     with tempfile.TemporaryDirectory() as folder:
       _write_ratings(folder)
       error = self.refused(1, 'movielens_embedding', f'--data_dir={folder}',
@@ -483,7 +483,7 @@ class ExamplesTest(unittest.TestCase):
             error, rf'/job:ps/replica:0/task:{task} needs \d+ bytes '
             r'\(the largest: \S+/part_%d\S*, 2666666666\d{3}\)' % task)
 
-  def test_saver_loop_saves_and_goes_on(self):
+  def test_saver_loop_continues_from_checkpoint(self):
     with tempfile.TemporaryDirectory() as folder:
       def run(steps, *flags):
         return self.succeeds('saver_loop', f'--dir={folder}',
@@ -518,7 +518,7 @@ class ExamplesTest(unittest.TestCase):
         self.assertIn('restored s3://bucket/job/model-20\n', out)
       self.assertIn('restored s3://bucket/job/model-30\n', run(31))
 
-  def test_recovery_goes_on_from_the_newest_checkpoint(self):
+  def test_recovery_continues_from_newest_checkpoint(self):
     with tempfile.TemporaryDirectory() as folder:
       ended = _run('recovery', f'--dir={folder}', '--steps=60',
                    '--save_every=10', '--kill_at=35')
@@ -532,7 +532,7 @@ class ExamplesTest(unittest.TestCase):
                                   ended.stderr),
                        ['0', '10', '20', '30', '40', '50', '60'])
 
-  def test_what_is_wrong_is_said(self):
+  def test_invalid_arguments_are_refused(self):
     self.assertIn('usage', self.refused(2, 'simple_client'))
     self.assertIn('usage', self.refused(2, 'simple_client', '', 'int'))
     self.assertIn('usage', self.refused(2, 'containers', '--halp'))
@@ -558,7 +558,7 @@ class ExamplesTest(unittest.TestCase):
                   self.refused(1, 'fashion_mnist', '--data_dir=/nowhere'))
     self.assertIn('--device', self.refused(1, 'fashion_mnist', '--device=tpu'))
 
-  def test_help_is_no_error_and_says_what_a_target_is(self):
+  def test_help_succeeds_and_describes_targets(self):
     for name in ('simple_client', 'two_tasks', 'containers',
                  'replica_device_setter', 'round_robin_three'):
       out = self.succeeds(name, '--help')
@@ -577,22 +577,23 @@ class ExamplesTest(unittest.TestCase):
       # Abseil's exit code.
       self.assertIn(flag, _run(name, '--help').stdout)
 
-  def test_a_bad_tf_config_is_named(self):
-    lonely = {'cluster': {'worker': [f'localhost:{programs.free_ports(1)[0]}']},
-              'task': {'type': 'worker', 'index': 0}}
+  def test_invalid_tf_config_is_reported(self):
+    without_ps = {
+        'cluster': {'worker': [f'localhost:{programs.free_ports(1)[0]}']},
+        'task': {'type': 'worker', 'index': 0}}
     with tempfile.TemporaryDirectory() as folder:
       _write_images(folder, 'train', 64)
       _write_images(folder, 't10k', 10)
-      for config, says in (('{', 'not a JSON object'),
-                           ('{"cluster": {"ps": ["a:1"]}}', 'no "task"'),
-                           (json.dumps(lonely), 'no job "ps"')):
+      for config, message in (('{', 'not a JSON object'),
+                              ('{"cluster": {"ps": ["a:1"]}}', 'no "task"'),
+                              (json.dumps(without_ps), 'no job "ps"')):
         ended = subprocess.run(
             [programs.binary('examples/fashion_mnist'), f'--data_dir={folder}'],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             timeout=_DEADLINE_S, check=False,
             env={**os.environ, 'TF_CONFIG': config})
         self.assertEqual(ended.returncode, 1)
-        self.assertIn(says, ended.stderr)
+        self.assertIn(message, ended.stderr)
 
 
 if __name__ == '__main__':

@@ -32,7 +32,7 @@ class Process:
     self.name = os.path.basename(command[0])
     self._lines = queue.Queue()
     self._seen = []
-    self._passed_over = []  # lines that wait_for skipped
+    self._skipped = []  # lines that wait_for skipped
     self._reader = None
     if stream:
       self._reader = threading.Thread(
@@ -60,7 +60,7 @@ class Process:
       self._seen.append(line)
       if text in line:
         return line
-      self._passed_over.append(line)
+      self._skipped.append(line)
 
   def write(self, line):
     self._popen.stdin.write(line + '\n')
@@ -103,9 +103,9 @@ class Client(Process):
 
     The answer to a hold may come before or after those to later commands.
     """
-    for line in self._passed_over:
+    for line in self._skipped:
       if line.startswith(f'{word}: '):
-        self._passed_over.remove(line)
+        self._skipped.remove(line)
         return line.removeprefix(f'{word}: ')
     return self.wait_for(f'{word}: ').removeprefix(f'{word}: ')
 
@@ -187,7 +187,7 @@ class FailureTest(unittest.TestCase):
 class KillTest(FailureTest):
   """Processes are killed with SIGKILL."""
 
-  def test_of_the_ps_with_the_variables(self):
+  def test_killed_ps_with_variables_fails_step(self):
     self.start_all()
     # The queue is on another task and is not lost.
     places = {'counter': '/job:ps/task:0', 'gate': '/job:worker/task:1',
@@ -212,7 +212,7 @@ class KillTest(FailureTest):
       if not answer.startswith('UNAVAILABLE: '):
         return answer
 
-  def test_of_the_ps_with_the_queue(self):
+  def test_killed_ps_with_queue_fails_step(self):
     self.start_all()
     client, _ = self.hold(counter='/job:ps/task:1', gate='/job:ps/task:0',
                           other='/job:worker/task:1')
@@ -223,7 +223,7 @@ class KillTest(FailureTest):
     self.assertEqual(client.ask('reconnect'), 'OK')
     self.check_new_hold(client, 2, 0)
 
-  def test_of_a_worker_that_a_step_needs(self):
+  def test_killed_worker_fails_step(self):
     self.start_all()
     client = self.client(through='/job:worker/task:1')
     observer = self.client('ps', 1, through='/job:worker/task:1')
@@ -237,7 +237,7 @@ class KillTest(FailureTest):
     self.assertEqual(client.ask('reconnect'), 'OK')
     self.check_new_hold(client, 2, 0)
 
-  def test_of_the_worker_whose_master_drives_the_step(self):
+  def test_killed_master_fails_step(self):
     self.start_all()
     client, observer = self.hold()
     self.kill('worker', 0)
@@ -249,7 +249,7 @@ class KillTest(FailureTest):
     self.check_new_hold(client, 2, 0)
     self.assertEqual(observer.ask('read'), 'OK 2 1')
 
-  def test_of_the_coordinator(self):
+  def test_killed_coordinator_keeps_steps(self):
     self.start_all()
     client, observer = self.hold()
     self.kill('coordinator', 0)
@@ -259,14 +259,14 @@ class KillTest(FailureTest):
     # Placing a new client's graph needs a coordinator that knows the tasks.
     self.check_new_hold(self.client(), 2, 1)
 
-  def test_of_the_client(self):
+  def test_killed_client_loses_its_step(self):
     self.start_all()
     client, _ = self.hold()
     client.end()
     self.tasks['worker', 0].wait_for('The client of 1 sessions is gone')
     self.check_new_hold(self.client(), 2, 0)
 
-  def test_a_training_goes_on_after_each_restart(self):
+  def test_training_continues_after_each_restart(self):
     self.start_all()
     client = self.client()
     self.assertEqual(client.ask('init'), 'OK')
@@ -304,7 +304,7 @@ class StopTest(FailureTest):
       pass
     self.check_new_hold(client, begun + 1, ended)
 
-  def test_of_a_ps(self):
+  def test_stopped_ps_fails_step(self):
     self.start_all()
     client, observer = self.hold(gate='/job:worker/task:1')
     self.stop('ps', 0)
@@ -316,7 +316,7 @@ class StopTest(FailureTest):
     self.resume('ps', 0)
     self.check_back(client, 1, 0)
 
-  def test_of_a_worker_that_a_step_needs(self):
+  def test_stopped_worker_fails_step(self):
     self.start_all()
     client = self.client(through='/job:worker/task:1')
     observer = self.client('ps', 1, through='/job:worker/task:1')
@@ -328,7 +328,7 @@ class StopTest(FailureTest):
     self.resume('worker', 1)
     self.check_back(client, 1, 0)
 
-  def test_of_the_worker_whose_master_drives_the_step(self):
+  def test_stopped_master_fails_step(self):
     self.start_all()
     client = self.client()
     observer = self.client('ps', 0, through='/job:ps/task:1')
@@ -344,7 +344,7 @@ class StopTest(FailureTest):
     self.resume('worker', 0)
     self.check_back(client, 2, 1)
 
-  def test_of_the_coordinator(self):
+  def test_stopped_coordinator_keeps_steps(self):
     self.start_all()
     client, observer = self.hold()
     self.stop('coordinator', 0)
@@ -353,7 +353,7 @@ class StopTest(FailureTest):
     self.resume('coordinator', 0)
     self.check_new_hold(self.client(), 2, 1)
 
-  def test_of_the_client(self):
+  def test_stopped_client_loses_its_step(self):
     self.start_all()
     client, _ = self.hold()
     client.signal(signal.SIGSTOP)
@@ -364,10 +364,10 @@ class StopTest(FailureTest):
     self.check_back(client, 2, 1)
 
 
-class SurroundingsTest(FailureTest):
+class EnvironmentTest(FailureTest):
   """The environment of the processes fails: logs and ports."""
 
-  def test_a_full_disk_for_logs_does_not_stop_a_task(self):
+  def test_full_log_disk_does_not_stop_tasks(self):
     for job, count in self.jobs.items():
       for index in range(count):
         full = open('/dev/full', 'w', encoding='utf-8')
@@ -386,7 +386,7 @@ class SurroundingsTest(FailureTest):
       task.signal(signal.SIGTERM)
       self.assertEqual(task.wait(), 0)
 
-  def test_a_closed_log_does_not_stop_a_task(self):
+  def test_closed_log_does_not_stop_tasks(self):
     reads, writes = os.pipe()
     os.close(reads)  # as after `| head` has ended: a write causes SIGPIPE
     for job, count in self.jobs.items():
@@ -401,18 +401,18 @@ class SurroundingsTest(FailureTest):
     self.assertEqual(client.ask('init'), 'OK')
     self.assertEqual(client.ask('other'), 'OK 1')
 
-  def test_a_port_that_is_taken_while_its_task_is_down(self):
+  def test_port_taken_during_restart_is_refused(self):
     self.start_all()
     client, _ = self.hold(gate='/job:worker/task:1')
     self.kill('ps', 0)
     self.check_lost(client.answer('hold'), '/job:ps/replica:0/task:0')
     # Another program listens there and does not speak Weft's protocol.
     host, port = self.spec['ps'][0].split(':')
-    thief = socket.socket()
-    thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    thief.bind((host, int(port)))
-    thief.listen()
-    stolen, _ = thief.accept()  # a task reconnects
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((host, int(port)))
+    listener.listen()
+    connection, _ = listener.accept()  # a task reconnects
     self.check_lost(client.ask('read'), '/job:ps/replica:0/task:0')
     self.assertEqual(client.ask('other'), 'OK 1')
     refused = Process(
@@ -421,8 +421,8 @@ class SurroundingsTest(FailureTest):
     self.processes.append(refused)
     refused.wait_for('ALREADY_EXISTS')
     self.assertEqual(refused.wait(), 1)
-    stolen.close()
-    thief.close()
+    connection.close()
+    listener.close()
     self.start('ps', 0)
     self.assertEqual(client.ask('reconnect'), 'OK')
     self.assertEqual(client.ask('init'), 'OK')
@@ -432,7 +432,7 @@ class SurroundingsTest(FailureTest):
 class DrainTest(FailureTest):
   """Tasks get SIGTERM."""
 
-  def test_a_step_that_does_not_end_in_time_is_aborted(self):
+  def test_step_is_aborted_after_drain_time(self):
     self.start_all('--drain=3s')
     client, observer = self.hold()
     for job in 'ps', 'worker':
@@ -452,7 +452,7 @@ class DrainTest(FailureTest):
     self.check_lost(answer, task)
     self.assertIn('shutting down', answer)
 
-  def test_a_step_that_is_under_way_may_end(self):
+  def test_running_step_may_end_during_drain(self):
     self.start_all()
     client, observer = self.hold(gate='/job:ps/task:1')
     for job in 'ps', 'worker':
@@ -469,7 +469,7 @@ class DrainTest(FailureTest):
 class WaitTest(FailureTest):
   """Slow steps are logged with the nodes they wait for."""
 
-  def test_the_queue_and_the_edge_are_named(self):
+  def test_slow_step_is_logged_with_queue_and_edge(self):
     self.start_all('--log_waits_after=200ms')
     client, _ = self.hold(gate='/job:ps/task:1', through='/job:worker/task:1')
     line = self.tasks['worker', 0].wait_for('has waited more than 200ms')

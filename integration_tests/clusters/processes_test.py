@@ -26,7 +26,7 @@ class Cloud(http_server.ThreadingHTTPServer):
 
   def __init__(self):
     super().__init__(('127.0.0.1', 0), _CloudHandler)
-    self.asked = []  # the URL and headers of each request
+    self.requests = []  # the URL and headers of each request
     threading.Thread(target=self.serve_forever, daemon=True).start()
 
   def environment(self):
@@ -43,7 +43,7 @@ class _CloudHandler(http_server.BaseHTTPRequestHandler):
   _ROLE = 'http://169.254.169.254/latest/meta-data/iam/security-credentials/'
 
   def _answer(self):
-    self.server.asked.append((self.path, dict(self.headers)))
+    self.server.requests.append((self.path, dict(self.headers)))
     keys = {'AccessKeyId': 'role-key', 'SecretAccessKey': 'role-secret',
             'Token': 'role-token', 'Expiration': '2999-01-01T00:00:00Z'}
     body = {'http://169.254.169.254/latest/api/token': 'token',
@@ -113,20 +113,20 @@ class ProcessesTest(unittest.TestCase):
       self.assertIn('--root (Checkpoint writer', ended.stdout)
       self.assertNotIn('--flagfile', ended.stdout)  # a flag of Abseil
 
-  def test_an_argument_that_is_no_flag_is_refused(self):
+  def test_argument_without_flag_is_refused(self):
     self.assertIn('unexpected argument "2222"', self.refused('ps', '2222'))
 
-  def test_a_misspelled_flag_is_refused_with_the_near_one(self):
+  def test_misspelled_flag_is_refused_with_suggestion(self):
     for flags in (['--task_indx=0'], ['--task_indx', '0'],
                   ['--drain', '--1s', '--insecure', '--task_indx=0']):
       self.assertIn('unknown flag --task_indx. Did you mean "task_index"?',
                     self.refused('ps', *flags))
 
-  def test_a_server_in_the_same_program_is_reached_by_its_socket(self):
+  def test_server_in_program_is_reached_by_socket(self):
     hello = self.run_example('local_server')
     self.assertEqual(hello.stdout, 'Hello distributed Weft!\n', hello.stderr)
 
-  def test_a_variable_outlives_its_clients(self):
+  def test_variable_outlives_its_clients(self):
     self.start('ps')
     self.start('worker')
     first = self.run_example('simple_client', self.target('ps'), 'init')
@@ -134,7 +134,7 @@ class ProcessesTest(unittest.TestCase):
     second = self.run_example('simple_client', self.target('ps'))
     self.assertEqual(second.stdout, '2.0\n', second.stderr)
 
-  def test_two_tasks_train_and_the_weights_stay(self):
+  def test_weights_of_two_tasks_outlive_the_client(self):
     self.start('ps')
     self.start('worker')
     first = self.run_example('two_tasks', self.target('worker'), 'init')
@@ -146,7 +146,7 @@ class ProcessesTest(unittest.TestCase):
     self.assertLess(loss(again), loss(first) + 1e-6)
     self.assertLess(loss(again), 1e-3)
 
-  def test_a_signal_stops_cleanly(self):
+  def test_signal_stops_service_cleanly(self):
     for stop in (signal.SIGTERM, signal.SIGINT):
       server = self.start('ps')
       server.send_signal(stop)
@@ -154,7 +154,7 @@ class ProcessesTest(unittest.TestCase):
       self.assertEqual(server.returncode, 0, log)
       self.assertIn('Stopped', log)
 
-  def test_a_killed_parameter_server_is_an_error_and_can_come_back(self):
+  def test_killed_ps_fails_step_and_can_restart(self):
     ps = self.start('ps')
     self.start('worker')
     first = self.run_example('two_tasks', self.target('worker'), 'init')
@@ -168,32 +168,34 @@ class ProcessesTest(unittest.TestCase):
     anew = self.run_example('two_tasks', self.target('worker'), 'init')
     self.assertEqual(anew.returncode, 0, anew.stderr)
 
-  def test_a_checkpoint_writer_needs_a_directory(self):
+  def test_checkpoint_writer_needs_a_directory(self):
     cluster = ('--cluster={"checkpoint_writer": ["localhost:0"], '
                '"worker": ["localhost:0"]}')
     self.assertIn('/nowhere, is no directory: ',
                   self.refused('checkpoint_writer', cluster, '--root=/nowhere'))
 
-  def test_object_stores_are_asked_by_the_machines_role_when_told_to(self):
+  def test_object_store_uses_machine_role_if_enabled(self):
     cluster = ('--cluster={"checkpoint_writer": ["localhost:0"], '
                '"worker": ["localhost:0"]}')
     root = '--root=s3://bucket/saves'
     for flags in ([], ['--use_instance_metadata']):
       with Cloud() as cloud:
-        said = self.refused('checkpoint_writer', cluster, root, *flags,
-                            env=cloud.environment())
+        error = self.refused('checkpoint_writer', cluster, root, *flags,
+                             env=cloud.environment())
         cloud.shutdown()
-      self.assertIn('s3://bucket/saves, is no directory', said)
-      signed = [headers.get('Authorization', '') for url, headers in cloud.asked
+      self.assertIn('s3://bucket/saves, is no directory', error)
+      signed = [headers.get('Authorization', '')
+                for url, headers in cloud.requests
                 if url.startswith('http://store.test')]
-      asked = any(url.startswith('http://169.') for url, _ in cloud.asked)
-      self.assertEqual(asked, bool(flags), cloud.asked)
+      uses_metadata = any(
+          url.startswith('http://169.') for url, _ in cloud.requests)
+      self.assertEqual(uses_metadata, bool(flags), cloud.requests)
       if flags:
         self.assertTrue(signed)
         for authorization in signed:
           self.assertIn('Credential=role-key/', authorization)
 
-  def test_what_a_server_can_not_do_is_said(self):
+  def test_invalid_configurations_are_refused(self):
     cluster = f'--cluster={self.cluster}'
     self.assertIn('cluster spec is empty', self.refused('ps'))
     self.assertIn('Task 7 was not defined in job "ps"',

@@ -70,10 +70,10 @@ class Cluster:
     for name, program in self.programs.items():
       left = begin + _PROMISED_S - time.monotonic()
       code = program.popen.wait(timeout=max(left, 0))
-      said = ''
+      output = ''
       while (line := program.lines.get(timeout=_DEADLINE_S)) is not None:
-        said += line
-      ended[name] = (code, said)
+        output += line
+      ended[name] = (code, output)
     print(*(self.log(task) for task in range(2)))
     print(f'all processes ended after {time.monotonic() - begin:.1f} s',
           flush=True)
@@ -108,20 +108,20 @@ class StopAllTest(unittest.TestCase):
                 ) as cluster:
       self.wait_until_it_trains(cluster)
       ended = cluster.stop_all()
-      for name, (code, said) in ended.items():
-        self.assertEqual(code, 0, f'{name}: {said}')
+      for name, (code, output) in ended.items():
+        self.assertEqual(code, 0, f'{name}: {output}')
         # They end because the chief has ended, not because of the drain time.
-        self.assertNotIn('The drain time is over', said, name)
-      said = ended[_CHIEF][1]
-      self.assertRegex(said, r'another start goes on from there')
-      steps = int(re.search(r'of the (\d+) steps in', said)[1])
+        self.assertNotIn('The drain time is over', output, name)
+      output = ended[_CHIEF][1]
+      self.assertRegex(output, r'another start goes on from there')
+      steps = int(re.search(r'of the (\d+) steps in', output)[1])
       self.assertGreater(steps, 0)
       self.assertGreaterEqual(cluster.saved_step(), steps)
 
   def test_chief_saves_to_its_own_disk(self):
     self.check({'ps': 2}, ['--checkpoints={root}/fashion_mnist'])
 
-  def test_chief_says_which_steps_are_lost(self):
+  def test_chief_reports_lost_steps(self):
     with tempfile.TemporaryDirectory() as root, \
          Cluster(root, {'ps': 2}, [f'--checkpoints={root}/fashion_mnist']
                 ) as cluster:
@@ -133,12 +133,12 @@ class StopAllTest(unittest.TestCase):
         pass
       ended = cluster.stop_all()
       code, _ = ended.pop(_CHIEF)
-      said = cluster.log(_CHIEF[1])
-      self.assertEqual(code, 1, said)
-      self.assertRegex(said, r'could not be saved .* Steps \d+ to about \d+ are '
+      output = cluster.log(_CHIEF[1])
+      self.assertEqual(code, 1, output)
+      self.assertRegex(output, r'could not be saved .* Steps \d+ to about \d+ are '
                              r'lost: another start goes on from the checkpoint')
-      for name, (code, said) in ended.items():
-        self.assertEqual(code, 0, f'{name}: {said}')
+      for name, (code, output) in ended.items():
+        self.assertEqual(code, 0, f'{name}: {output}')
 
   def test_chief_saves_at_a_checkpoint_writer(self):
     self.check({'coordinator': 1, 'ps': 2, 'checkpoint_writer': 1})

@@ -83,7 +83,7 @@ class Training:
 
 class EstimatorKillsTest(unittest.TestCase):
 
-  def test_whoever_is_killed_training_and_evaluation_go_on(self):
+  def test_training_completes_after_each_kill(self):
     with tempfile.TemporaryDirectory() as folder:
       with Training(folder) as training:
         for killed in (('worker', 1), ('ps', 1), _CHIEF, ('evaluator', 0)):

@@ -42,7 +42,7 @@ with tf1.Graph().as_default() as g:
                      'TF_PYTHON names no Python with TensorFlow')
 class TensorFlowRunsBuiltGraphsTest(unittest.TestCase):
 
-  def test_tensorflow_gets_the_same(self):
+  def test_tensorflow_computes_the_same_values(self):
     folder = self.enterContext(tempfile.TemporaryDirectory())
     graph = f'{folder}/graph.pb'
     ours = programs.run(

@@ -124,9 +124,9 @@ class PrometheusTest(unittest.TestCase):
         'weft_joined',
         lambda seen: sum(seen.values()) == len(Services.JOBS))
 
-  def test_it_has_the_steps_of_a_program(self):
-    everybody = {(job, '0') for job in Services.JOBS}
-    self.assertEqual(set(self.joined), everybody)
+  def test_prometheus_counts_steps_of_a_program(self):
+    all_tasks = {(job, '0') for job in Services.JOBS}
+    self.assertEqual(set(self.joined), all_tasks)
     for i in range(_STEPS):
       arguments = [self.services.worker] + ['init'] * (i == 0)
       subprocess.run([programs.binary('examples/simple_client'), *arguments],
@@ -144,7 +144,7 @@ class PrometheusTest(unittest.TestCase):
         'histogram_quantile(0.5, weft_session_step_seconds_bucket)')
     self.assertGreater(slowest[('worker', '0')], 0)
 
-  def test_its_own_checker_finds_no_fault(self):
+  def test_promtool_accepts_the_metrics(self):
     for job in Services.JOBS:
       checked = subprocess.run(
           [_tool('promtool'), 'check', 'metrics'], timeout=60, check=False,
@@ -155,7 +155,7 @@ class PrometheusTest(unittest.TestCase):
 
 class TopTest(unittest.TestCase):
 
-  def test_a_table_and_numbers_of_each_task(self):
+  def test_top_reports_numbers_of_each_task(self):
     with tempfile.TemporaryDirectory() as folder:
       services = Services(folder)
       self.addCleanup(services.stop)

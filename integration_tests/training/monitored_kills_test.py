@@ -160,7 +160,7 @@ class MonitoredKillsTest(unittest.TestCase):
       self.kills += kills
       return training.accuracy
 
-  def test_what_is_learned_is_as_good_as_undisturbed(self):
+  def test_accuracy_is_as_good_as_undisturbed(self):
     if not self.seconds:
       return self.check_one(self.train(1, lambda: self.rng.uniform(0.1, 0.6)))
     undisturbed = [self.train(seed) for seed in range(_UNDISTURBED)]
@@ -181,7 +181,7 @@ class MonitoredKillsTest(unittest.TestCase):
     if accuracy is not None:
       self.assertGreater(accuracy, 0.75)
 
-  def test_a_chief_that_is_asked_to_leave_saves(self):
+  def test_chief_saves_on_sigterm(self):
     with tempfile.TemporaryDirectory() as root, \
          Training(root, 1000, seed=1) as training:
       deadline = time.monotonic() + _DEADLINE_S
@@ -191,12 +191,12 @@ class MonitoredKillsTest(unittest.TestCase):
       chief = training.programs[_CHIEF]
       chief.popen.terminate()
       self.assertEqual(chief.popen.wait(timeout=_DEADLINE_S), 0)
-      said = ''
+      output = ''
       while (line := chief.lines.get(timeout=_DEADLINE_S)) is not None:
-        said += line
+        output += line
       # The timer asks for a save only at one step in 200.
-      self.assertRegex(said, r'another start goes on from there')
-      steps = int(re.search(r'of the (\d+) steps in', said)[1])
+      self.assertRegex(output, r'another start goes on from there')
+      steps = int(re.search(r'of the (\d+) steps in', output)[1])
       self.assertGreaterEqual(training.saved_step(), steps)
 
 
