@@ -165,8 +165,8 @@ class ProcessesTest(unittest.TestCase):
     lost = self.run_example('two_tasks', self.target('worker'))
     self.assertEqual(lost.returncode, 1)
     self.assertIn('FAILED_PRECONDITION', lost.stderr)  # the weights are gone
-    anew = self.run_example('two_tasks', self.target('worker'), 'init')
-    self.assertEqual(anew.returncode, 0, anew.stderr)
+    again = self.run_example('two_tasks', self.target('worker'), 'init')
+    self.assertEqual(again.returncode, 0, again.stderr)
 
   def test_checkpoint_writer_needs_a_directory(self):
     cluster = ('--cluster={"checkpoint_writer": ["localhost:0"], '

@@ -1,6 +1,6 @@
 """TensorFlow runs the functions and pipelines that a Weft program builds.
 
-The program writes its graph, and prints what it ran and the results. TensorFlow
+The program writes its graph, and prints its runs and their results. TensorFlow
 imports the graph, runs the same, and gets the same results.
 
 The test runs where TF_PYTHON names a Python with TensorFlow.
@@ -13,7 +13,7 @@ import unittest
 from integration_tests.testing import programs
 from tools import xml_unittest
 
-# Runs what the lines of standard input name, and prints them with its results.
+# Repeats the runs in the lines of standard input, and prints its own results.
 _REPLAY = """
 import sys
 import tensorflow as tf

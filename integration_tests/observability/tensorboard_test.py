@@ -18,7 +18,7 @@ from integration_tests.testing import programs
 from tools import xml_unittest
 
 _STEPS = 20
-_START_SECONDS = 120  # TensorBoard imports much
+_START_SECONDS = 120  # TensorBoard imports many modules
 
 
 class TensorBoard:
@@ -45,9 +45,9 @@ class TensorBoard:
   def data(self, path, **query):
     return json.loads(self.get(path, urllib.parse.urlencode(query)))
 
-  def wait_for(self, what, condition):
+  def wait_for(self, expected, condition):
     """Returns once condition(), which sends requests, is true."""
-    self._tool.wait_for(what, condition, bool, _START_SECONDS)
+    self._tool.wait_for(expected, condition, bool, _START_SECONDS)
 
 
 class TensorBoardTest(unittest.TestCase):

@@ -42,14 +42,14 @@ class HttpTool:
   def get(self, path):
     return get(self._url + path)
 
-  def wait_for(self, what, ask, is_done, seconds):
+  def wait_for(self, expected, ask, is_done, seconds):
     """Returns the first result of ask() for which is_done(result) is true.
 
     `ask` sends requests; it may raise OSError while the server starts. Neither
     server can notify a client of new data, so requests are repeated; between
     two of them this blocks on the pidfd of the server, whose end is reported at
-    once. AssertionError, with `what`, the last result and the log: the server
-    ended, or `seconds` have passed.
+    once. AssertionError, with `expected`, the last result and the log, if the
+    server ended or `seconds` have passed.
     """
     deadline = time.monotonic() + seconds
     while True:
@@ -61,10 +61,11 @@ class HttpTool:
         result = error
       left = deadline - time.monotonic()
       if left <= 0:
-        self._fail(f'did not report {what} within {seconds} s', result)
+        self._fail(f'did not report {expected} within {seconds} s', result)
       if programs.ends_within(self._process, min(left, _REQUEST_INTERVAL_S)):
         code = self._process.wait()
-        self._fail(f'ended with code {code} before it reported {what}', result)
+        self._fail(f'ended with code {code} before it reported {expected}',
+                   result)
 
   def _fail(self, problem, result):
     self._log.seek(0)

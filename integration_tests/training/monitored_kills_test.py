@@ -84,7 +84,7 @@ class Training:
     self.start(task)
 
   def has_ended(self, timeout):
-    """Waits for the chief's end; restarts what ended with an error."""
+    """Waits for the chief's end; restarts a failed chief or worker."""
     chief = self.programs[_CHIEF].popen
     if not programs.ends_within(chief, timeout):
       worker = self.programs[_WORKERS[1]].popen
