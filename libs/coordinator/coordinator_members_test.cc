@@ -482,6 +482,30 @@ TEST_F(CoordinatorTest, FinishIsReportedAlthoughTheJobRestarts) {
       << "the end of the next training, which had nothing left to do";
 }
 
+// The next training had nothing left to do, and ended before the parameter
+// server's next heartbeat.
+TEST_F(CoordinatorTest, TwoFinishesInOneHeartbeatAreTwo) {
+  for (const bool is_notified : {true, false}) {
+    Start(is_notified ? 100 : 200);
+    JoinAll();
+    for (const uint64_t incarnation : {1, 2}) {
+      if (incarnation == 2) JoinAs(kWorker0, 2);
+      if (incarnation == 2) JoinAs(kWorker1, 2);
+      Leave(kWorker0, incarnation);
+      Leave(kWorker1, incarnation);
+    }
+    if (is_notified) {
+      EXPECT_THAT(Beat(kPs0)->finished_jobs, ElementsAre("worker"));
+    }
+    Leave(kPs0);
+    JoinAs(kPs0, 2);
+    EXPECT_THAT(Beat(kPs0, 2)->finished_jobs, ElementsAre("worker"));
+    Leave(kPs0, 2);
+    JoinAs(kPs0, 3);
+    EXPECT_THAT(Beat(kPs0, 3)->finished_jobs, IsEmpty());
+  }
+}
+
 // All tasks of a training may be asked to end at once.
 TEST_F(CoordinatorTest, SuccessorOfALeftTaskGetsTheNextFinish) {
   for (const bool leaves_first : {true, false}) {

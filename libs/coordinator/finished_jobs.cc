@@ -5,13 +5,29 @@
 
 namespace weft {
 
-bool FinishedJobs::Heard::IsNew(const std::string& job, int64_t number) const {
-  const auto it = before.find(job);
-  return it == before.end() || it->second < number;
+namespace {
+
+// 0 before the first finish.
+int64_t NumberOf(const std::map<std::string, int64_t>& numbers,
+                 const std::string& job) {
+  const auto it = numbers.find(job);
+  return it == numbers.end() ? 0 : it->second;
 }
 
-void FinishedJobs::Heard::EndWith(const std::string& job, int64_t number) {
-  before[job] = first.try_emplace(job, number).first->second;
+}  // namespace
+
+bool FinishedJobs::Heard::IsNew(const std::string& job, int64_t number) const {
+  return NumberOf(before, job) < number;
+}
+
+int64_t FinishedJobs::Heard::FirstOf(const std::string& job) {
+  const int64_t joined = NumberOf(at_join, job);
+  const int64_t next = NumberOf(before, job) + 1;
+  return first.try_emplace(job, std::max(joined, next)).first->second;
+}
+
+void FinishedJobs::Heard::EndWithFirst(const std::string& job) {
+  before[job] = FirstOf(job);
 }
 
 bool FinishedJobs::Update(const Membership& members) {
@@ -43,19 +59,23 @@ void FinishedJobs::CountFinish(const std::string& job,
   }
   for (const auto& [task, member] : members.members()) {
     if (member.state != Membership::State::kLeft) continue;
-    heard_[task].EndWith(job, last.number);
+    heard_[task].EndWithFirst(job);
   }
 }
 
 void FinishedJobs::TaskCame(const std::string& task) {
-  heard_[task].first.clear();
+  Heard& heard = heard_[task];
+  heard.first.clear();
+  for (const auto& [job, finishes] : finishes_) {
+    heard.at_join[job] = finishes.number;
+  }
 }
 
 void FinishedJobs::TaskLeft(const std::string& task) {
   Heard& heard = heard_[task];
   for (const auto& [job, finishes] : finishes_) {
     if (!heard.IsNew(job, finishes.number)) continue;
-    heard.EndWith(job, finishes.number);
+    heard.EndWithFirst(job);
   }
 }
 
@@ -84,7 +104,7 @@ std::vector<std::string> FinishedJobs::NewsFor(const std::string& task) {
     const bool is_finished =
         std::binary_search(finished_.begin(), finished_.end(), job);
     if (!is_finished && heard.first.contains(job)) continue;
-    heard.first.try_emplace(job, finishes.number);
+    heard.FirstOf(job);
     news.push_back(job);
   }
   return news;

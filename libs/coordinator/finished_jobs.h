@@ -5,11 +5,12 @@
 // trainings (job "coordinator"), a job finishes once in each training: when
 // every task has left as another process than at the job's last finish.
 //
-// A process that leaves cleanly ends with one finish: the first one of which it
-// was notified, or else the last one that was counted before it left, or else
-// the next one. The task's next process belongs to a later training and is not
-// notified of that finish. The next process of a lost task is notified, and so
-// is a process that joins before the finish.
+// A process that leaves cleanly ends with one finish: the first one that
+// concerns it, even if the job has finished again before the process was
+// notified, or else the next one. The task's next process belongs to a later
+// training and is not notified of that finish, but of all later ones. The next
+// process of a lost task is notified, and so is a process that joins before the
+// finish.
 //
 // A value, not synchronized.
 #ifndef WEFT_LIBS_COORDINATOR_FINISHED_JOBS_H_
@@ -54,13 +55,18 @@ class FinishedJobs {
   };
   // Heard contains numbers of finishes by job, for the process of one task.
   struct Heard {
-    // The first finish of which the process was notified, or with which it
-    // ended.
+    // The last finish that was counted before the process joined.
+    std::map<std::string, int64_t> at_join;
+    // The first finish that concerns the process, once it was notified of one
+    // or has ended with one.
     std::map<std::string, int64_t> first;
     // The finish with which an earlier process of the task ended.
     std::map<std::string, int64_t> before;
     bool IsNew(const std::string& job, int64_t number) const;
-    void EndWith(const std::string& job, int64_t number);
+    // Sets `first`, if it is unknown.
+    // REQUIRES: there was a new finish, or the next one is counted now.
+    int64_t FirstOf(const std::string& job);
+    void EndWithFirst(const std::string& job);
   };
   void CountFinish(const std::string& job, const Membership& members);
 
