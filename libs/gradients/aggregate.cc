@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "libs/gradients/gradients.h"
-
 namespace weft {
 namespace {
 

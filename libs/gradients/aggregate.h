@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "libs/gradients/registry/gradient_registry.h"
+#include "libs/gradients/registry/gradient.h"
 
 namespace weft {
 

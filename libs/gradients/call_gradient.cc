@@ -7,7 +7,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
-#include "libs/gradients/function_gradient.h"
 #include "libs/gradients/loops/flow.h"
 #include "libs/graph/functions/function_expander.h"
 
@@ -44,8 +43,9 @@ absl::Status CheckCopy(const Scope& scope, const Node& call, int begin) {
 }
 
 // Adds the nodes of the call again, with `inputs` as its inputs.
-absl::StatusOr<const Node*> AddCopy(const Scope& scope, const Node& call,
-                                    const std::vector<Output>& inputs) {
+absl::StatusOr<const Node*> AddCopy(
+    const Scope& scope, const Node& call, const std::vector<Output>& inputs,
+    const GradientFunctionFn& gradient_function) {
   NodeSpec spec = {.name = scope.UniqueName("forward"),
                    .op = call.type(),
                    .attrs = call.attrs(),
@@ -54,7 +54,7 @@ absl::StatusOr<const Node*> AddCopy(const Scope& scope, const Node& call,
     spec.inputs.push_back(input.output_tensor());
   }
   const int begin = scope.graph().num_nodes();
-  FunctionExpander expander(scope.graph(), {.gradient = GradientFunction});
+  FunctionExpander expander(scope.graph(), {.gradient = gradient_function});
   ASSIGN_OR_RETURN(const Node* copy, expander.Add(std::move(spec)));
   RETURN_IF_ERROR(CheckCopy(scope, call, begin));
   if (scope.control_flow_context() != nullptr) {
@@ -119,7 +119,8 @@ bool CallsFunctions(const Graph& graph, const Node& node) {
 
 absl::StatusOr<std::vector<Gradient>> CallGradient(
     const Scope& scope, const Node& node,
-    const std::vector<Gradient>& grad_outputs, const GradientOptions& options) {
+    const std::vector<Gradient>& grad_outputs,
+    const GradientFunctionFn& gradient_function, AddGradientsFn add_gradients) {
   const NameAttrList function = CalledFunction(scope, node);
   if (!scope.graph().functions().FindGradient(function.name).empty()) {
     return GradientOfItsOwn(scope, node, function, grad_outputs);
@@ -131,15 +132,13 @@ absl::StatusOr<std::vector<Gradient>> CallGradient(
     inputs.push_back(scope.AddOutput("Identity", {Output(input)}));
   }
   RETURN_IF_ERROR(scope.status());
-  ASSIGN_OR_RETURN(const Node* copy, AddCopy(scope, node, inputs));
-  std::vector<Output> ys;
-  GradientOptions inner;
-  inner.registry = options.registry;
-  inner.colocate_gradients_with_ops = options.colocate_gradients_with_ops;
+  ASSIGN_OR_RETURN(const Node* copy,
+                   AddCopy(scope, node, inputs, gradient_function));
+  std::vector<Output> ys, grad_ys;
   for (size_t i = 0; i < grad_outputs.size(); ++i) {
     if (grad_outputs[i].IsNone()) continue;
     ys.emplace_back(copy, static_cast<int>(i));
-    inner.grad_ys.push_back(grad_outputs[i].dense);
+    grad_ys.push_back(grad_outputs[i].dense);
   }
   std::vector<Output> xs;
   std::vector<size_t> at;
@@ -149,7 +148,7 @@ absl::StatusOr<std::vector<Gradient>> CallGradient(
     at.push_back(i);
   }
   ASSIGN_OR_RETURN(std::vector<Gradient> gradients,
-                   AddGradients(scope, ys, xs, inner));
+                   add_gradients(scope, ys, xs, grad_ys));
   std::vector<Gradient> result(inputs.size());
   for (size_t i = 0; i < at.size(); ++i) {
     result[at[i]] = std::move(gradients[i]);

@@ -13,19 +13,21 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "libs/gradients/gradients.h"
-#include "libs/gradients/registry/gradient_registry.h"
+#include "libs/gradients/registry/gradient.h"
+#include "libs/graph/functions/function_expander.h"
 
 namespace weft {
 
 bool CallsFunctions(const Graph& graph, const Node& node);
 
-// A GradientFn; `options` are those of the call of AddGradients. Returns
-// UNIMPLEMENTED, naming the node, for a call that changes state or draws random
-// numbers, because it would do so twice.
+// A GradientFn. `gradient_function` expands SymbolicGradient in the copy of the
+// call; `add_gradients` differentiates that copy. Returns UNIMPLEMENTED, naming
+// the node, for a call that changes state or draws random numbers, because it
+// would do so twice.
 absl::StatusOr<std::vector<Gradient>> CallGradient(
     const Scope& scope, const Node& node,
-    const std::vector<Gradient>& grad_outputs, const GradientOptions& options);
+    const std::vector<Gradient>& grad_outputs,
+    const GradientFunctionFn& gradient_function, AddGradientsFn add_gradients);
 
 }  // namespace weft
 

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
-#include "libs/gradients/gradients.h"
 #include "libs/graph/functions/function_body.h"
 #include "libs/graph/functions/function_expander.h"
 #include "libs/graph/import/function_proto.h"
@@ -40,18 +39,20 @@ constexpr int kMaxDepth = 8;
 absl::StatusOr<FunctionPtr> GradientAtDepth(int depth, const std::string& name,
                                             const FunctionDef& function,
                                             const AttrMap& attrs,
-                                            const Graph& graph) {
+                                            const Graph& graph,
+                                            AddGradientsFn add_gradients) {
   if (depth > kMaxDepth) {
     return absl::InvalidArgumentError(
         absl::StrCat("SymbolicGradient of function '", function.name(),
                      "' is nested in more than ", kMaxDepth, " others"));
   }
-  const auto inner =
-      [depth](const std::string& inner_name, const FunctionDef& inner_function,
-              const AttrMap& inner_attrs, const Graph& inner_graph) {
-        return GradientAtDepth(depth + 1, inner_name, inner_function,
-                               inner_attrs, inner_graph);
-      };
+  const auto inner = [depth, add_gradients](const std::string& inner_name,
+                                            const FunctionDef& inner_function,
+                                            const AttrMap& inner_attrs,
+                                            const Graph& inner_graph) {
+    return GradientAtDepth(depth + 1, inner_name, inner_function, inner_attrs,
+                           inner_graph, add_gradients);
+  };
   const Scope scope = Scope::Root(graph.registry());
   RETURN_IF_ERROR(scope.graph().AddFunctions(graph.functions().functions(),
                                              graph.functions().gradients()));
@@ -69,7 +70,7 @@ absl::StatusOr<FunctionPtr> GradientAtDepth(int depth, const std::string& name,
           Tensors(args)));
   const std::vector<Output> ys(body.results.begin(), body.results.end());
   ASSIGN_OR_RETURN(const std::vector<Gradient> gradients,
-                   AddGradients(scope, ys, args, {.grad_ys = grad_ys}));
+                   add_gradients(scope, ys, args, grad_ys));
   FunctionEnds ends;
   for (size_t i = 0; i < args.size(); ++i) {
     const Output gradient = gradients[i].IsNone()
@@ -85,11 +86,10 @@ absl::StatusOr<FunctionPtr> GradientAtDepth(int depth, const std::string& name,
 
 }  // namespace
 
-absl::StatusOr<FunctionPtr> GradientFunction(const std::string& name,
-                                             const FunctionDef& function,
-                                             const AttrMap& attrs,
-                                             const Graph& graph) {
-  return GradientAtDepth(1, name, function, attrs, graph);
+absl::StatusOr<FunctionPtr> BuildGradientFunction(
+    const std::string& name, const FunctionDef& function, const AttrMap& attrs,
+    const Graph& graph, AddGradientsFn add_gradients) {
+  return GradientAtDepth(1, name, function, attrs, graph, add_gradients);
 }
 
 }  // namespace weft

@@ -12,6 +12,7 @@
 #include "libs/base/status.h"
 #include "libs/gradients/aggregate.h"
 #include "libs/gradients/call_gradient.h"
+#include "libs/gradients/function_gradient.h"
 #include "libs/gradients/loops/flow.h"
 #include "libs/gradients/loops/frames.h"
 #include "libs/gradients/loops/gradient_loop.h"
@@ -481,11 +482,28 @@ class Walk {
     }
     const Scope named = scope.SubScope(absl::StrCat(node.name(), "_grad"));
     absl::StatusOr<std::vector<Gradient>> inputs =
-        is_call ? CallGradient(named, node, outputs, options_)
+        is_call ? DifferentiateCall(named, node, outputs)
                 : entry->fn(named, node, outputs);
     RETURN_IF_ERROR(Annotate(inputs.ok() ? scope.status() : inputs.status(),
                              absl::StrCat("Gradient of ", Describe(node))));
     return Take(node, *inputs);
+  }
+
+  absl::StatusOr<std::vector<Gradient>> DifferentiateCall(
+      const Scope& scope, const Node& node,
+      const std::vector<Gradient>& outputs) const {
+    const auto add_gradients = [this](const Scope& inner,
+                                      absl::Span<const Output> ys,
+                                      absl::Span<const Output> xs,
+                                      const std::vector<Output>& grad_ys) {
+      GradientOptions options;
+      options.grad_ys = grad_ys;
+      options.registry = options_.registry;
+      options.colocate_gradients_with_ops =
+          options_.colocate_gradients_with_ops;
+      return AddGradients(inner, ys, xs, options);
+    };
+    return CallGradient(scope, node, outputs, GradientFunction, add_gradients);
   }
 
   absl::Status Take(const Node& node, const std::vector<Gradient>& inputs) {
@@ -567,16 +585,16 @@ absl::StatusOr<std::vector<Gradient>> AddGradients(
   return gradients;
 }
 
-Output ToDense(const Scope& scope, const Gradient& gradient) {
-  if (!gradient.IsSparse()) return gradient.dense;
-  const Output rows =
-      scope.AddOutput("StridedSlice",
-                      {gradient.dense_shape, Tensor::Vector({0}),
-                       Tensor::Vector({1}), Tensor::Vector({1})},
-                      {{"shrink_axis_mask", 1}});
-  if (!rows) return Output();
-  return scope.AddOutput("UnsortedSegmentSum",
-                         {gradient.values, gradient.indices, rows});
+absl::StatusOr<FunctionPtr> GradientFunction(const std::string& name,
+                                             const FunctionDef& function,
+                                             const AttrMap& attrs,
+                                             const Graph& graph) {
+  return BuildGradientFunction(
+      name, function, attrs, graph,
+      [](const Scope& scope, absl::Span<const Output> ys,
+         absl::Span<const Output> xs, const std::vector<Output>& grad_ys) {
+        return AddGradients(scope, ys, xs, {.grad_ys = grad_ys});
+      });
 }
 
 }  // namespace weft

@@ -3,11 +3,15 @@
 #ifndef WEFT_LIBS_GRADIENTS_GRADIENTS_H_
 #define WEFT_LIBS_GRADIENTS_GRADIENTS_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "libs/gradients/registry/gradient.h"
 #include "libs/gradients/registry/gradient_registry.h"
+#include "libs/graph/function_library.h"
+#include "libs/graph/graph.h"
 #include "libs/ops/scope.h"
 
 namespace weft {
@@ -32,9 +36,16 @@ absl::StatusOr<std::vector<Gradient>> AddGradients(
     const Scope& scope, absl::Span<const Output> ys,
     absl::Span<const Output> xs, const GradientOptions& options = {});
 
-// Returns the gradient as a dense tensor: itself, or the rows summed into
-// zeros. REQUIRES: not None.
-Output ToDense(const Scope& scope, const Gradient& gradient);
+// Returns a function `name` that takes the arguments of `function` and the
+// gradients of its results, and returns the gradients of its arguments: zeros
+// for an argument that no result depends on. SymbolicGradient calls it; masters
+// expand that op with it (libs/graph/functions/function_expander.h). `attrs`
+// are those of the call; `graph` holds the functions that it may call. Errors
+// are those of AddFunctionBody and AddGradients. Thread-safe.
+absl::StatusOr<FunctionPtr> GradientFunction(const std::string& name,
+                                             const FunctionDef& function,
+                                             const AttrMap& attrs,
+                                             const Graph& graph);
 
 }  // namespace weft
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/types/span.h"
-#include "libs/gradients/function_gradient.h"
+#include "libs/gradients/gradients.h"
 #include "libs/ops/standard_ops.h"
 #include "libs/runtime/process/node_evaluator.h"
 

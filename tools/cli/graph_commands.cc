@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "libs/base/status.h"
 #include "libs/cluster/device_name.h"
-#include "libs/gradients/function_gradient.h"
+#include "libs/gradients/gradients.h"
 #include "libs/graph/functions/function_expander.h"
 #include "libs/graph/graph.h"
 #include "libs/graph/import/graph_def.h"

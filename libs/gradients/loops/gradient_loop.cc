@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
-#include "libs/gradients/gradients.h"
 #include "libs/gradients/math/broadcast_gradient.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/control/control_flow_ops.h"

@@ -27,7 +27,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "libs/gradients/loops/frames.h"
-#include "libs/gradients/registry/gradient_registry.h"
+#include "libs/gradients/registry/gradient.h"
 #include "libs/ops/scope.h"
 
 namespace weft {

@@ -13,25 +13,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "libs/gradients/registry/gradient.h"
 #include "libs/ops/scope.h"
 
 namespace weft {
-
-// The gradient with respect to one output of a node: dense, or the rows
-// `values` at `indices` of a tensor of shape `dense_shape` (IndexedSlices). A
-// repeated row counts several times.
-struct Gradient {
-  Output dense;   // null when sparse or absent
-  Output values;  // these three are set if sparse
-  Output indices;
-  Output dense_shape;
-  bool is_distinct = false;  // sparse, without repeated rows
-
-  Gradient() = default;
-  Gradient(Output output) : dense(output) {}  // NOLINT: the usual case
-  bool IsNone() const { return !dense && !values; }
-  bool IsSparse() const { return static_cast<bool>(values); }
-};
 
 // Takes the gradients with respect to `node`'s outputs (one each; None if
 // nothing depends on the output). Returns the gradients with respect to its
