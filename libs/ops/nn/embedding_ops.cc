@@ -10,7 +10,7 @@
 #include "libs/ops/math/math_ops.h"
 #include "libs/ops/nn/embedding_rows.h"
 #include "libs/ops/nn/lookup_attrs.h"
-#include "libs/ops/nn/typed_inputs.h"
+#include "libs/ops/typed_inputs.h"
 
 namespace weft::nn {
 namespace {

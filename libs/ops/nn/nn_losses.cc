@@ -9,7 +9,7 @@
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/math/math_ops.h"
 #include "libs/ops/nn/nn_ops.h"
-#include "libs/ops/nn/typed_inputs.h"
+#include "libs/ops/typed_inputs.h"
 
 namespace weft::nn {
 namespace {

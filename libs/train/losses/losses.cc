@@ -8,7 +8,7 @@
 #include "libs/ops/math/math_ops.h"
 #include "libs/ops/nn/nn_losses.h"
 #include "libs/ops/nn/nn_ops.h"
-#include "libs/ops/nn/typed_inputs.h"
+#include "libs/ops/typed_inputs.h"
 #include "libs/train/losses/label_shapes.h"
 
 namespace weft::losses {

@@ -1,4 +1,4 @@
-#include "libs/ops/nn/typed_inputs.h"
+#include "libs/ops/typed_inputs.h"
 
 #include <numeric>
 #include <utility>
