@@ -12,9 +12,11 @@ namespace weft {
 
 void RegisterIoKernels(KernelRegistry& registry);
 
-// Registers groups: restores; saves in TensorFlow's format V1; ReadFile,
-// WriteFile and MatchingFiles; readers; warm starts. RegisterIoKernels includes
-// them.
+// Registers groups: saves; the names and merges of a checkpoint's files;
+// restores; saves in TensorFlow's format V1; ReadFile, WriteFile and
+// MatchingFiles; readers; warm starts. RegisterIoKernels includes them.
+void RegisterSaveKernels(KernelRegistry& registry);
+void RegisterCheckpointFileKernels(KernelRegistry& registry);
 void RegisterRestoreKernels(KernelRegistry& registry);
 void RegisterSaveSlicesKernels(KernelRegistry& registry);
 void RegisterWholeFileKernels(KernelRegistry& registry);
