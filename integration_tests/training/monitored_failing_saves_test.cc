@@ -1,0 +1,454 @@
+// MonitoredTrainingSession on clusters whose files fail or hang: training
+// continues for a while, and final saves are retried.
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "integration_tests/testing/monitored_recovery_test.h"
+#include "integration_tests/testing/test_cluster.h"
+#include "libs/api/weft.h"
+#include "libs/base/logging.h"
+#include "libs/base/scheduler/scheduler.h"
+#include "libs/base/test_matchers.h"
+
+namespace weft::monitored_recovery_tests {
+namespace {
+
+using testing::HasSubstr;
+using train::MonitoredTrainingSession;
+
+INSTANTIATE_TEST_SUITE_P(Clusters, FailingSavesTest,
+                         testing::Values(ClusterKind::kSimulated),
+                         [](const testing::TestParamInfo<ClusterKind>& kind) {
+                           return ClusterKindName(kind.param);
+                         });
+
+TEST_P(FailingSavesTest, DoNotDisturbTraining) {
+  for (const bool beside : {false, true}) {
+    for (const auto code :
+         {absl::StatusCode::kUnavailable, absl::StatusCode::kAborted,
+          absl::StatusCode::kDeadlineExceeded,
+          absl::StatusCode::kResourceExhausted}) {
+      SCOPED_TRACE(absl::StrCat(absl::StatusCodeToString(code), beside));
+      files_.DeleteRecursively("/job").IgnoreError();  // the first has none
+      steps_.clear();
+      const int64_t num_failed = NumLines("could not be saved");
+      Model model;
+      const auto session = Start(model, beside);
+      ASSERT_NE(session, nullptr);
+      Session* const first = session->raw_session();
+      disk_.FailAllFrom(0, absl::Status(code, "no disk"));
+      Run(*session, model, 10);
+      EXPECT_EQ(steps_.back(), 10) << "nothing was restored";
+      EXPECT_EQ(session->raw_session(), first);
+      EXPECT_EQ(NumLines("could not be saved"), num_failed + 1)
+          << "not with each step";
+      disk_.Heal();
+      cluster_.scheduler().AdvanceBy(absl::Minutes(1));
+      Run(*session, model, 2);
+      EXPECT_OK(files_.FileExists("/job/model.ckpt-11.index"));
+      ASSERT_OK(session->Close());
+    }
+  }
+}
+
+TEST_P(FailingSavesTest, EndTrainingAfterAnHour) {
+  Model model;
+  const auto session = Start(model, false);
+  ASSERT_NE(session, nullptr);
+  disk_.FailAllFrom(0, absl::UnavailableError("no disk"));
+  const absl::Status status = RunOnceAMinute(*session, model);
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded,
+                               "No checkpoint could be saved for 1h"));
+  EXPECT_GE(minutes_, 60);
+  EXPECT_EQ(session->Close(status), status);
+}
+
+// Files that hang for good give no error.
+TEST_P(FailingSavesTest, HungAsyncSaveEndsTrainingAfterAnHour) {
+  Model model;
+  const auto session = Start(model, true);
+  ASSERT_NE(session, nullptr);
+  files_.Shut(cluster_.scheduler(), ".data");
+  const absl::Status status = RunOnceAMinute(*session, model);
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded,
+                               "and none could be saved for 1h"));
+  EXPECT_GE(minutes_, 60);
+  EXPECT_EQ(NumLines("has not ended after"), 5) << "every ten minutes";
+  files_.Open();
+  EXPECT_EQ(session->Close(status), status);
+}
+
+// The wait is logged, and neither the save nor the session is waited for
+// forever, though a step of the session's own task hangs.
+TEST_P(FailingSavesTest, HungFinalSaveEndsAfterAnHour) {
+  for (const bool beside : {false, true}) {
+    SCOPED_TRACE(beside);
+    files_.DeleteRecursively("/job").IgnoreError();
+    Model model("extra", "/job:worker/task:0");
+    auto session = Start(model, beside, absl::InfiniteDuration());
+    ASSERT_NE(session, nullptr);
+    // Beside, it is one that hangs already when the end comes.
+    if (!beside) Run(*session, model, 1);
+    files_.Shut(cluster_.scheduler(), ".data");
+    if (beside) Run(*session, model, 3);
+    const int64_t num_lines = NumLines("has not ended after");
+    const absl::Time begin = cluster_.scheduler().clock().Now();
+    EXPECT_THAT(session->Close(),
+                StatusIs(absl::StatusCode::kDeadlineExceeded,
+                         "which is saved into /job/model.ckpt, has not ended "
+                         "after 1h"));
+    const absl::Duration time = cluster_.scheduler().clock().Now() - begin;
+    EXPECT_GE(time, absl::Hours(1));
+    EXPECT_LE(time, absl::Minutes(70));
+    EXPECT_GE(NumLines("has not ended after") - num_lines, 55);
+    EXPECT_GE(NumLines("The session has not ended after 2m"), 1);
+    files_.Open();
+    cluster_.scheduler().RunUntilIdle();
+    session.reset();
+  }
+}
+
+TEST_P(FailingSavesTest, HungSyncSaveEndsTrainingAfterAnHour) {
+  Model model;
+  const auto session = Start(model, false, absl::InfiniteDuration());
+  ASSERT_NE(session, nullptr);
+  Run(*session, model, 1);
+  files_.Shut(cluster_.scheduler(), ".data");
+  absl::Status status;
+  for (int i = 0; status.ok() && i < 3; ++i) status = session->Run(model.train);
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded,
+                               "which is saved into /job/model.ckpt, has not "
+                               "ended after 1h"));
+  EXPECT_EQ(NumLines("has not ended after"), 59) << "every minute";
+  files_.Open();
+  EXPECT_EQ(session->Close(status), status);
+}
+
+// For less than an hour.
+TEST_P(FailingSavesTest, SlowSaveIsWaitedFor) {
+  Model model;
+  const auto session = Start(model, false);
+  ASSERT_NE(session, nullptr);
+  Run(*session, model, 1);
+  SimulatedScheduler& scheduler = cluster_.scheduler();
+  files_.Shut(scheduler, ".data");
+  scheduler.ScheduleAt(scheduler.clock().Now() + absl::Minutes(50),
+                       [this] { files_.Open(); });
+  EXPECT_OK(session->Close());
+  EXPECT_OK(files_.FileExists("/job/model.ckpt-1.index"));
+}
+
+// The hour of those before it is over while it is made.
+TEST_P(FailingSavesTest, FinalSaveRunsAfterLongFailures) {
+  Model model;
+  const auto session = Start(model, false);
+  ASSERT_NE(session, nullptr);
+  SimulatedScheduler& scheduler = cluster_.scheduler();
+  disk_.FailAllFrom(0, absl::UnavailableError("no disk"));
+  for (int minutes = 0; minutes < 60; ++minutes) {
+    Run(*session, model, 1);
+    scheduler.AdvanceBy(absl::Minutes(1));
+  }
+  disk_.Heal();
+  files_.Shut(scheduler, ".data");
+  scheduler.ScheduleAt(scheduler.clock().Now() + absl::Minutes(3),
+                       [this] { files_.Open(); });
+  EXPECT_OK(session->Close());
+  EXPECT_OK(files_.FileExists("/job/model.ckpt-60.index"));
+}
+
+// Fails in its n-th session.
+class LateHook : public train::SessionRunHook {
+ public:
+  explicit LateHook(int n) : until_(n) {}
+  absl::Status AfterCreateSession(Session&, train::Coordinator&) override {
+    return --until_ == 0 ? absl::UnavailableError("a task is late")
+                         : absl::OkStatus();
+  }
+
+ private:
+  int until_;
+};
+
+// Time without a session does not count as a failure of the files.
+TEST_P(FailingSavesTest, TimeWithoutSessionIsNotCounted) {
+  Model model;
+  auto options = Options(0, logger_);
+  options.checkpoint_dir = "/job";
+  options.save_checkpoint_steps = 2;
+  options.recovery.initial_backoff = absl::Minutes(3);
+  options.recovery.max_backoff = absl::Minutes(3);
+  // The first after the loss ends before there is one.
+  options.chief_only_hooks = {std::make_shared<LateHook>(2)};
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       MonitoredTrainingSession(model.root, options));
+  const auto fail = [this] {
+    disk_.FailAllFrom(0, absl::ResourceExhaustedError("full"));
+  };
+  fail();
+  Run(*session, model, 3);
+  EXPECT_EQ(NumLines("could not be saved"), 1);
+  disk_.Heal();
+  cluster_.Stop("ps", 1);
+  SimulatedScheduler& scheduler = cluster_.scheduler();
+  scheduler.ScheduleAt(scheduler.clock().Now() + absl::Minutes(70),
+                       [this] { cluster_.Start("ps", 1); });
+  Run(*session, model, 1);
+  EXPECT_EQ(steps_.back(), 1) << "from the first checkpoint";
+  fail();
+  scheduler.AdvanceBy(absl::Minutes(1));
+  Run(*session, model, 3);
+  EXPECT_EQ(NumLines("could not be saved"), 2);
+  disk_.Heal();
+  EXPECT_OK(session->Close());
+}
+
+// A server that is lost every 50 minutes does not hide a full disk.
+TEST_P(FailingSavesTest, NewSessionDoesNotRestartTheHour) {
+  Model model;
+  const auto session = Start(model, false);
+  ASSERT_NE(session, nullptr);
+  disk_.LimitSpace(0);
+  const absl::Status status = RunOnceAMinute(*session, model, [this] {
+    if (minutes_ % 50 == 49) StartAgain("ps", 1);
+  });
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
+                               "No checkpoint could be saved for 1h"));
+  EXPECT_GE(minutes_, 60);
+  EXPECT_LE(minutes_, 70);
+  EXPECT_EQ(session->Close(status), status);
+}
+
+TEST_P(FailingSavesTest, FinalSaveIsRetried) {
+  Model model;
+  const auto session = Start(model, false);
+  ASSERT_NE(session, nullptr);
+  Run(*session, model, 1);
+  disk_.FailAllFrom(0, absl::ResourceExhaustedError("full"));
+  cluster_.scheduler().ScheduleAt(
+      cluster_.scheduler().clock().Now() + absl::Seconds(10),
+      [this] { disk_.Heal(); });
+  EXPECT_OK(session->Close());
+  EXPECT_OK(files_.FileExists("/job/model.ckpt-1.index"));
+}
+
+// The number of attempts is fixed, also if the disk's error looks like that of
+// a lost session.
+TEST_P(FailingSavesTest, FinalSaveRetriesAreBounded) {
+  Model model;
+  const auto session = Start(model, false);
+  ASSERT_NE(session, nullptr);
+  Run(*session, model, 1);
+  disk_.FailAllFrom(0, absl::UnavailableError("no disk"));
+  const absl::Time before = cluster_.scheduler().clock().Now();
+  const absl::Status status = session->Close();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded,
+                               "The last checkpoint, of step 1, could not be "
+                               "saved into /job/model.ckpt, tried 20 times"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no disk"));
+  EXPECT_EQ(NumLines("Saving checkpoints for 1 into"), 20);
+  EXPECT_LE(cluster_.scheduler().clock().Now() - before, absl::Minutes(5));
+}
+
+// It may be killed soon.
+TEST_P(FailingSavesTest, StoppingChiefRetriesBriefly) {
+  Model model;
+  const auto session = Start(model, false);
+  ASSERT_NE(session, nullptr);
+  Run(*session, model, 3);
+  disk_.FailAllFrom(0, absl::UnavailableError("no disk"));
+  session->RequestStop();
+  const absl::Time before = cluster_.scheduler().clock().Now();
+  const absl::Status status = session->Close();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded, "no disk"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("Steps 3 to about 3 are lost: another start goes on "
+                        "from the checkpoint of step 2."));
+  EXPECT_EQ(NumLines("Steps 3 to about 3 are lost"), 1);
+  EXPECT_LE(cluster_.scheduler().clock().Now() - before, absl::Seconds(2));
+}
+
+TEST_P(FailingSavesTest, StoppingChiefWaitsForNoTask) {
+  Model model;
+  const auto session = Start(model, false);
+  ASSERT_NE(session, nullptr);
+  Run(*session, model, 3);
+  cluster_.Stop("ps", 1);
+  session->RequestStop();
+  const absl::Time before = cluster_.scheduler().clock().Now();
+  const absl::Status status = session->Close();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded,
+                               "task:1 has ended"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("are lost: another start goes on from the checkpoint "
+                        "of step 2."));
+  EXPECT_LE(cluster_.scheduler().clock().Now() - before, absl::Seconds(5));
+  cluster_.Start("ps", 1);
+}
+
+// Aborted by a task that has lost the session, while the task with the global
+// step has not.
+TEST_P(FailingSavesTest, AbortedFinalSaveIsALoss) {
+  Model model;
+  const auto session = Start(model, false);
+  ASSERT_NE(session, nullptr);
+  Run(*session, model, 1);
+  StartAgain("ps", 1);
+  const absl::Status status = session->Close();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kAborted,
+                               "The session was lost when training had ended"));
+  EXPECT_LE(NumLines("Saving checkpoints for 1 into"), 7);
+}
+
+// After a stop request it does not restart from the last checkpoint.
+TEST_P(FailingSavesTest, LostSessionIsNotReplacedAfterStop) {
+  Model model;
+  const auto session = Start(model, false);
+  ASSERT_NE(session, nullptr);
+  Run(*session, model, 3);
+  StartAgain("ps", 1);
+  session->RequestStop();
+  const absl::Status status = session->Run(model.train);
+  EXPECT_TRUE(train::IsSessionLost(status)) << status;
+  EXPECT_TRUE(session->ShouldStop());
+  EXPECT_EQ(session->Close(), status) << "of the loss";
+  EXPECT_EQ(NumLines("Restoring parameters"), 0);
+  EXPECT_EQ(NumLines("Steps 3 to about"), 1);
+  EXPECT_FALSE(files_.FileExists("/job/model.ckpt-3.index").ok());
+}
+
+// Files that are silent, whichever of them, are waited for.
+TEST_P(FailingSavesTest, HungFilesDelayRecoveryOnlyWhileHung) {
+  for (int first = 0; first < 12; ++first) {
+    SCOPED_TRACE(first);
+    files_.DeleteRecursively("/job").IgnoreError();
+    steps_.clear();
+    Model model;
+    const auto session = Start(model, false, absl::InfiniteDuration());
+    ASSERT_NE(session, nullptr);
+    Run(*session, model, 3);
+    StartAgain("ps", 1);
+    disk_.FailAllFrom(first, absl::DeadlineExceededError("silent"));
+    cluster_.scheduler().ScheduleAt(
+        cluster_.scheduler().clock().Now() + absl::Seconds(10),
+        [this] { disk_.Heal(); });
+    Run(*session, model, 1);
+    EXPECT_EQ(steps_.back(), 3) << "from the checkpoint of step 2";
+    disk_.Heal();
+    ASSERT_OK(session->Close());
+  }
+}
+
+// A disk that is full for events when a lost session is replaced.
+TEST_P(FailingSavesTest, EventErrorsDoNotBlockRecovery) {
+  Model model;
+  const auto session = Start(model, false);
+  ASSERT_NE(session, nullptr);
+  Run(*session, model, 3);
+  disk_.LimitSpace(0);
+  StartAgain("ps", 1);
+  Run(*session, model, 1);
+  EXPECT_EQ(steps_.back(), 3) << "from the checkpoint of step 2";
+  disk_.Heal();
+  EXPECT_OK(session->Close());
+}
+
+// A directory of events that does not answer when a session is lost.
+TEST_P(FailingSavesTest, HungEventsDoNotBlockRecovery) {
+  Model model;
+  const auto session = Start(model, false);
+  ASSERT_NE(session, nullptr);
+  Run(*session, model, 3);
+  files_.Shut(cluster_.scheduler(), "tfevents");
+  StartAgain("ps", 1);
+  const absl::Time before = cluster_.scheduler().clock().Now();
+  Run(*session, model, 1);
+  EXPECT_LE(cluster_.scheduler().clock().Now() - before, absl::Minutes(5));
+  EXPECT_EQ(steps_.back(), 3);
+  files_.Open();
+  cluster_.scheduler().RunUntilIdle();
+  EXPECT_OK(session->Close());
+}
+
+TEST_P(FailingSavesTest, HungTimelinesDoNotBlockTraining) {
+  Model model;
+  SimulatedScheduler& scheduler = cluster_.scheduler();
+  auto options = Options(0, logger_);
+  options.hooks = {std::make_shared<train::ProfilerHook>(
+      train::ProfilerOptions{.save_steps = 2,
+                             .output_dir = "/job/profile",
+                             .clock = &scheduler.clock(),
+                             .logger = &logger_})};
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       MonitoredTrainingSession(model.root, options));
+  files_.Shut(scheduler, "timeline");
+  const absl::Time before = scheduler.clock().Now();
+  Run(*session, model, 9);
+  EXPECT_EQ(steps_.back(), 9);
+  EXPECT_LE(scheduler.clock().Now() - before, absl::Seconds(40));
+  EXPECT_EQ(NumLines("profile has not answered for 30s"), 1);
+  EXPECT_GE(NumLines("is still being written"), 2);
+  files_.Open();
+  scheduler.RunUntilIdle();
+  Run(*session, model, 3);
+  EXPECT_EQ(NumLines("has not answered"), 1);
+  EXPECT_OK(session->Close());
+}
+
+// On the first day of a week, not at its end; once a minute, not with each.
+TEST_P(FailingSavesTest, LostEventsAreLoggedDuringTraining) {
+  Model model;
+  ASSERT_OK_AND_ASSIGN(auto session, Connect(model));
+  SimulatedScheduler& scheduler = cluster_.scheduler();
+  train::Coordinator coordinator({.scheduler = &scheduler});
+  train::SessionSummaryWriter writer("/job", &logger_);
+  ASSERT_OK(writer.Open(*session, coordinator));
+  disk_.LimitSpace(0);
+  for (int step = 1; step <= 100; ++step) {
+    writer.AddScalar("loss", 1.0f, step);
+    scheduler.AdvanceBy(absl::Seconds(2));
+  }
+  EXPECT_GE(NumLines("Events for /job were lost"), 2);
+  EXPECT_LE(NumLines("Events for /job were lost"), 4);
+  disk_.Heal();
+  writer.Close();
+  session = nullptr;
+}
+
+// A program's own thread adds events while the session is closed.
+TEST_P(FailingSavesTest, EventsAreClosedBeforeTheSession) {
+  Model model;
+  ASSERT_OK_AND_ASSIGN(auto session, Connect(model));
+  SimulatedScheduler& scheduler = cluster_.scheduler();
+  train::Coordinator coordinator({.scheduler = &scheduler});
+  // Its lines take a second.
+  class SlowLogger : public Logger {
+   public:
+    explicit SlowLogger(Scheduler& scheduler) : scheduler_(scheduler) {}
+    void Log(Severity, absl::string_view) override {
+      scheduler_.NewEvent()->WaitUntil(scheduler_.clock().Now() +
+                                       absl::Seconds(1));
+    }
+
+   private:
+    Scheduler& scheduler_;
+  } logger(scheduler);
+  train::SessionSummaryWriter writer("/job", &logger);
+  ASSERT_OK(writer.Open(*session, coordinator));
+  bool has_ended = false;
+  scheduler.Schedule(Pool::kBlocking, [&] {
+    writer.AddSummary("no summary", 1);
+    has_ended = true;
+  });
+  scheduler.RunUntilIdle();
+  EXPECT_FALSE(has_ended);
+  writer.Close();
+  EXPECT_TRUE(has_ended);
+  session = nullptr;
+}
+
+}  // namespace
+}  // namespace weft::monitored_recovery_tests

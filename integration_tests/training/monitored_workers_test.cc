@@ -1,0 +1,242 @@
+// Workers of MonitoredTrainingSession: they wait for the chief to initialize
+// the model, and learn why it does not.
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <thread>
+
+#include "absl/time/time.h"
+#include "integration_tests/testing/monitored_recovery_test.h"
+#include "integration_tests/testing/test_cluster.h"
+#include "libs/api/weft.h"
+#include "libs/base/logging.h"
+#include "libs/base/scheduler/scheduler.h"
+#include "libs/base/test_matchers.h"
+
+namespace weft::monitored_recovery_tests {
+namespace {
+
+using testing::HasSubstr;
+using train::MonitoredSession;
+using train::MonitoredTrainingSession;
+
+// A worker that looks for its chief is asked to stop.
+TEST_P(FailingSavesTest, StopEndsWaitForTheChief) {
+  Model model;
+  auto options = Options(1, logger_);
+  options.hooks = {};
+  MonitoredSession* waiting = nullptr;
+  auto chief = Start(model, false);
+  ASSERT_NE(chief, nullptr);
+  Model workers;
+  ASSERT_OK_AND_ASSIGN(const auto worker,
+                       MonitoredTrainingSession(workers.root, options));
+  waiting = worker.get();
+  ASSERT_OK(worker->Run(workers.train));
+  StartAgain("ps", 0);
+  StartAgain("ps", 1);
+  SimulatedScheduler& scheduler = cluster_.scheduler();
+  const absl::Time before = scheduler.clock().Now();
+  scheduler.ScheduleAt(before + absl::Minutes(1),
+                       [&] { waiting->RequestStop(); });
+  const absl::Status status = worker->Run(workers.train);
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kCancelled, "stop request"));
+  EXPECT_LE(scheduler.clock().Now() - before, absl::Minutes(2));
+  EXPECT_EQ(worker->Close(status), status);
+}
+
+INSTANTIATE_TEST_SUITE_P(Clusters, MonitoredWorkerTest,
+                         testing::Values(ClusterKind::kOneProcess,
+                                         ClusterKind::kSockets),
+                         [](const testing::TestParamInfo<ClusterKind>& kind) {
+                           return ClusterKindName(kind.param);
+                         });
+
+TEST_P(MonitoredWorkerTest, WaitsForTheChief) {
+  Model chiefs, workers;
+  NotifyingLogger waits(
+      "Waiting for model to be ready. Variables not initialized: "
+      "global_step, weight, bias");
+  absl::StatusOr<int64_t> step;
+  std::thread worker([&] { step = RunWorker(workers, waits); });
+  waits.Wait();
+  const auto session =
+      MonitoredTrainingSession(chiefs.root, Options(0, logger_));
+  worker.join();
+  ASSERT_OK(session);
+  ASSERT_OK(step);
+  EXPECT_EQ(*step, 0);
+}
+
+// A wait at a parameter server that is lost continues at its replacement.
+TEST_P(MonitoredWorkerTest, KeepsWaitingAfterServerRestart) {
+  Model chiefs, workers;
+  NotifyingLogger waits("Waiting for model to be ready. Variables");
+  absl::StatusOr<int64_t> step;
+  std::thread worker([&] { step = RunWorker(workers, waits); });
+  waits.Wait();
+  StartAgain("ps", 1);
+  StartAgain("ps", 0);
+  const auto session =
+      MonitoredTrainingSession(chiefs.root, Options(0, logger_));
+  worker.join();
+  ASSERT_OK(session);
+  ASSERT_OK(step);
+}
+
+// The chief has nothing to do: its parameter server knows.
+TEST_P(MonitoredWorkerTest, LearnsWhichVariableTheChiefLacks) {
+  Model chiefs;
+  Model workers("only_here");
+  ASSERT_OK_AND_ASSIGN(
+      const auto session,
+      MonitoredTrainingSession(chiefs.root, Options(0, logger_)));
+  RecordingLogger lines;
+  const absl::Status status =
+      MonitoredTrainingSession(workers.root, Options(1, lines)).status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition,
+                               "Variables not initialized: only_here. "));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("has no variables of these names"));
+  EXPECT_THAT(lines.lines(), testing::Not(testing::Contains(
+                                 HasSubstr("Waiting for model to be ready"))));
+}
+
+// The same when the worker has come first.
+TEST_P(MonitoredWorkerTest, LearnsMissingVariableOnceChiefIsReady) {
+  Model chiefs;
+  Model workers("only_here");
+  NotifyingLogger waits("Variables not initialized: global_step, weight, bias");
+  absl::StatusOr<int64_t> step;
+  std::thread worker([&] { step = RunWorker(workers, waits); });
+  waits.Wait();
+  ASSERT_OK_AND_ASSIGN(
+      const auto session,
+      MonitoredTrainingSession(chiefs.root, Options(0, logger_)));
+  worker.join();
+  EXPECT_THAT(step.status(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                      "Variables not initialized: only_here."));
+}
+
+// If a model is partially initialized, its chief may be about to initialize the
+// rest: before it has checked its readiness, no error is reported.
+TEST_P(MonitoredWorkerTest, WaitsForChiefThatIsNotReady) {
+  Model chiefs("late");
+  Model workers("late");
+  ASSERT_OK_AND_ASSIGN(const auto begins, Connect(chiefs));
+  ASSERT_OK(begins->Run(chiefs.step.initializer()));
+  ASSERT_OK(begins->Run(chiefs.weight.initializer()));
+  NotifyingLogger waits("All other variables have values");
+  absl::StatusOr<int64_t> step;
+  std::thread worker([&] { step = RunWorker(workers, waits); });
+  waits.Wait();
+  const auto session =
+      MonitoredTrainingSession(chiefs.root, Options(0, logger_));
+  worker.join();
+  ASSERT_OK(session);
+  EXPECT_OK(step);
+}
+
+// Independent of the placement of tasks.
+class MonitoredProgramTest : public MonitoredRecoveryTest {};
+
+INSTANTIATE_TEST_SUITE_P(Clusters, MonitoredProgramTest,
+                         testing::Values(ClusterKind::kOneProcess),
+                         [](const testing::TestParamInfo<ClusterKind>& kind) {
+                           return ClusterKindName(kind.param);
+                         });
+
+TEST_P(MonitoredProgramTest, WaitsUntilItsDeadline) {
+  Model workers;
+  NullLogger quiet;
+  auto options = Options(1, quiet);
+  options.max_wait_secs = 0.01;
+  const absl::Status status =
+      MonitoredTrainingSession(workers.root, options).status();
+  EXPECT_THAT(status,
+              StatusIs(absl::StatusCode::kDeadlineExceeded,
+                       "Session was not ready after waiting 0.01 secs."));
+  EXPECT_THAT(
+      std::string(status.message()),
+      HasSubstr("Variables not initialized: global_step, weight, bias"));
+}
+
+// The second session of a graph waits on the variables' tasks, like the first.
+TEST_P(MonitoredProgramTest, SecondSessionOfGraphWaitsForTheChief) {
+  Model chiefs, workers;
+  {
+    NullLogger quiet;
+    auto options = Options(1, quiet);
+    options.max_wait_secs = 0.01;
+    EXPECT_FALSE(MonitoredTrainingSession(workers.root, options).ok());
+  }
+  // Polling would log "ready.  Ready_for_local_init_op: ...".
+  NotifyingLogger waits("Waiting for model to be ready. Variables not");
+  absl::StatusOr<int64_t> step;
+  std::thread worker([&] { step = RunWorker(workers, waits); });
+  waits.Wait();
+  const auto session =
+      MonitoredTrainingSession(chiefs.root, Options(0, logger_));
+  worker.join();
+  ASSERT_OK(session);
+  ASSERT_OK(step);
+  EXPECT_THAT(
+      waits.lines(),
+      testing::Not(testing::Contains(HasSubstr("Ready_for_local_init_op"))));
+}
+
+// A chief whose program creates a different variable with a name that workers
+// use.
+TEST_P(MonitoredProgramTest, ShapeMismatchReportsBothShapes) {
+  Model chiefs, workers;
+  NotifyingLogger waits("Waiting for model to be ready. Variables not");
+  absl::StatusOr<int64_t> step;
+  std::thread worker([&] { step = RunWorker(workers, waits); });
+  waits.Wait();
+  for (const Tensor& wrong :
+       {Tensor(DT_FLOAT, {3}), Tensor::Scalar(int64_t{0})}) {
+    const Scope root = Scope::Root();
+    const Scope scope =
+        root.WithDeviceFunction(ReplicaDeviceSetter({.ps_tasks = 2}));
+    train::GetOrCreateGlobalStep(scope);
+    ops::Variable(scope.WithName("weight"), wrong);
+    const absl::Status status =
+        MonitoredTrainingSession(root, Options(0, logger_)).status();
+    EXPECT_THAT(status,
+                StatusIs(absl::StatusCode::kFailedPrecondition, "weight"));
+    const std::string of_others = wrong.dtype() == DT_FLOAT ? "[]" : "float";
+    const std::string of_its_own = wrong.dtype() == DT_FLOAT ? "[3]" : "int64";
+    EXPECT_THAT(std::string(status.message()),
+                testing::AllOf(HasSubstr(of_others), HasSubstr(of_its_own)));
+  }
+  const auto session =
+      MonitoredTrainingSession(chiefs.root, Options(0, logger_));
+  worker.join();
+  ASSERT_OK(session);
+  EXPECT_OK(step);
+}
+
+// The variable would be on a task that has not seen the chief.
+TEST_P(MonitoredWorkerTest, EndsIfChiefTrainsWithoutItsVariable) {
+  Model chiefs;
+  Model workers("only_here", "/job:worker/task:1");
+  ASSERT_OK_AND_ASSIGN(
+      const auto session,
+      MonitoredTrainingSession(chiefs.root, Options(0, logger_)));
+  std::atomic<bool> has_heard = false;
+  std::thread chief([&] {
+    while (!has_heard) ASSERT_OK(session->Run(chiefs.train));
+  });
+  NullLogger quiet;
+  const absl::Status status =
+      MonitoredTrainingSession(workers.root, Options(1, quiet)).status();
+  has_heard = true;
+  chief.join();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition,
+                               "Variables not initialized: only_here."));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("the chief's graph has no variables of these names"));
+}
+
+}  // namespace
+}  // namespace weft::monitored_recovery_tests
