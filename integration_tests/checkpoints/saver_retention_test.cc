@@ -250,7 +250,7 @@ TEST_F(SaverTest, StateWithRelativePathsMayBeMoved) {
 // A training in a copy of a directory, whose state file names the original's
 // paths: once with all files copied, once with the newest checkpoint only.
 TEST_F(SaverTest, TrainingInACopyLeavesOriginalUnchanged) {
-  for (const std::string& copied : {"m-", "m-2"}) {
+  for (const std::string copied : {"m-", "m-2"}) {
     const Scope root = Scope::Root();
     const ops::Variable w(root.WithName("w"), Floats({2}, 1));
     SaverOptions options = Options();
