@@ -66,7 +66,8 @@ TEST_F(OpKernelContextTest, ForwardsToAnotherTypeOfTheSameSize) {
   EXPECT_EQ(output->data(), inputs_[0].tensor.data());
 }
 
-// As a reshape or a reader leaves it, in whose memory there is no place for it.
+// A reshape or a reader can leave such an empty tensor, whose memory has no
+// room for the result.
 TEST_F(OpKernelContextTest, ForwardsNoElementsToAnotherType) {
   Tensor whole = Tensor::Vector<float>({1, 2});
   inputs_[0].tensor = Tensor::FromBuffer(DT_FLOAT, {0}, whole.buffer(), 0);

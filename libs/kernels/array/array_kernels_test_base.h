@@ -1,4 +1,4 @@
-// A test fixture for the array kernels.
+// ArrayKernelsTest is the fixture of the tests of array kernels.
 #ifndef WEFT_LIBS_KERNELS_ARRAY_ARRAY_KERNELS_TEST_BASE_H_
 #define WEFT_LIBS_KERNELS_ARRAY_ARRAY_KERNELS_TEST_BASE_H_
 
@@ -14,7 +14,7 @@ namespace weft {
 
 class ArrayKernelsTest : public testing::Test {
  protected:
-  // Returns "[2,3] 1 2 3 4 5 6" for the outputs, or the error's message.
+  // Returns the outputs, for example "[2,3] 1 2 3 4 5 6", or the error message.
   std::string Run(absl::string_view op, std::vector<KernelInput> inputs,
                   AttrMap attrs = {}) {
     absl::StatusOr<std::vector<Tensor>> outputs =

@@ -1,4 +1,4 @@
-// Joining and cutting: what was joined comes apart again, along every axis.
+// Tests Concat and Split, also as inverses of each other along every axis.
 #include "libs/kernels/array/array_kernels_test_base.h"
 
 namespace weft {
@@ -25,7 +25,7 @@ TEST_F(ArrayConcatTest, SplitUndoesConcatAlongEveryAxis) {
   }
 }
 
-// Threads share the work.
+// Large enough that several threads share the work.
 TEST_F(ArrayConcatTest, LargeTensorsSurviveSplitAndConcat) {
   const Tensor x = Counting({3, 400, 500});
   for (int axis = 0; axis < 3; ++axis) {

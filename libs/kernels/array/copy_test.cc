@@ -1,4 +1,4 @@
-// Patterns against a slow reference, for every size of element.
+// Compares copies by patterns with a slow reference, for every element size.
 #include "libs/kernels/array/copy.h"
 
 #include "absl/algorithm/container.h"
@@ -45,7 +45,7 @@ using ElementTypes = testing::Types<int8_t, int16_t, float, std::complex<float>,
                                     std::complex<double>, std::string>;
 TYPED_TEST_SUITE(ArrayCopyTest, ElementTypes);
 
-// The places of a pattern, one after the other.
+// Returns the positions that the pattern names, in order.
 std::vector<int64_t> Places(const ElementPattern& pattern, size_t d = 0) {
   if (d == pattern.dims.size()) return {pattern.offset};
   std::vector<int64_t> places;
@@ -68,7 +68,7 @@ std::vector<ElementPattern> Patterns() {
       {{2, 3, 4}, {1, 8, 2}, 0},     // permuted
       {{2, 3, 2}, {0, 1, 0}, 4},     // repeated
       {{3, 1, 2}, {-4, 100, 1}, 8},  // backward, with a size of 1
-      {{2, 0, 3}, {1, 1, 1}, 0},     // nothing
+      {{2, 0, 3}, {1, 1, 1}, 0},     // empty
   };
 }
 
@@ -102,19 +102,19 @@ TYPED_TEST(ArrayCopyTest, WritesWhatThePatternNamesAndNothingElse) {
   }
 }
 
-// Large enough that threads share the work.
+// Patterns large enough that threads share the work.
 std::vector<ElementPattern> LargePatterns() {
   return {
       {{300'001}, {-1}, 300'000},            // one run
-      {{3, 100'001}, {100'001, 1}, 0},       // the same
+      {{3, 100'001}, {100'001, 1}, 0},       // as above, with several rows
       {{601, 500}, {1, 601}, 0},             // transposed
-      {{500, 601}, {1, 500}, 0},             // the same, with other edges
+      {{500, 601}, {1, 500}, 0},             // as above, with other edges
       {{5, 300, 207}, {62'100, 1, 300}, 0},  // transposed matrices
       {{7, 90, 400}, {400, 2800, 1}, 0},     // runs in another order
       {{2, 3, 5, 60, 100}, {15, 5, 1, 3000, 30}, 0},
       {{310, 1000}, {0, 1}, 17},  // repeated rows
       {{1000, 310}, {1, 0}, 17},  // repeated columns
-      {{2, 300'000}, {0, 0}, 3},  // one number
+      {{2, 300'000}, {0, 0}, 3},  // one element
   };
 }
 
@@ -136,7 +136,7 @@ TYPED_TEST(ArrayCopyTest, ThreadsWriteWhereThePatternSays) {
   const SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock);
   for (const ElementPattern& pattern : LargePatterns()) {
-    // Each place once.
+    // Writing requires that each position occurs only once.
     if (absl::c_linear_search(pattern.strides, 0)) continue;
     const std::vector<int64_t> places = Places(pattern);
     const auto size = static_cast<int64_t>(places.size());

@@ -1,5 +1,5 @@
-// Diagonals of matrices: bad input, and what is known of shapes. Values are
-// compared with TensorFlow's by conformance.
+// Tests errors and shape inference of matrix diagonals. The conformance tests
+// compare their values with TensorFlow's.
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -13,14 +13,15 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// An error without the name of its op.
+// Returns the error text without the name of the op.
 std::string Said(const std::string& text) {
   return text.substr(0, text.find(" for 'test'"));
 }
 
 class ArrayDiagonalTest : public ArrayKernelsTest {
  protected:
-  // "[2,3]" of the only output, or the error's message.
+  // Returns the shape of the only output, for example "[2,3]", or the error
+  // message.
   std::string ShapeOf(absl::string_view op, std::vector<ShapeInput> inputs) {
     const auto shapes = harness_.InferShapes(op, std::move(inputs));
     if (shapes.ok()) return (*shapes)[0].ToString();
@@ -50,7 +51,7 @@ TEST_F(ArrayDiagonalTest, OldOpNamesGiveTheSameResult) {
   }
 }
 
-// An input that others hold is left as it is.
+// An input with other owners is not changed.
 TEST_F(ArrayDiagonalTest, SetDiagCopiesASharedInput) {
   const Tensor matrix = Counting({2, 2});
   EXPECT_EQ(Run("MatrixSetDiag", {matrix, Ints({8, 9})}), "[2,2] 8 1 2 9");
@@ -104,7 +105,7 @@ TEST_F(ArrayDiagonalTest, BandsOutOfRangeAreRefused) {
   }
 }
 
-// No matrix holds a diagonal that far out, whatever it has of elements.
+// No matrix can hold a diagonal that far out, even without elements.
 TEST_F(ArrayDiagonalTest, SizesThatOverflowAreRefused) {
   const Tensor nothing = Empty({0, std::numeric_limits<int64_t>::max()});
   for (const int k : {std::numeric_limits<int32_t>::min() + 1,
@@ -119,7 +120,7 @@ TEST_F(ArrayDiagonalTest, SizesThatOverflowAreRefused) {
   }
 }
 
-// A loop over all of them would not end.
+// A loop over all diagonals would practically never end.
 TEST_F(ArrayDiagonalTest, EmptyDiagonalsTakeNoTime) {
   constexpr int32_t kMany = std::numeric_limits<int32_t>::max();
   for (const char* op : {"MatrixDiagV2", "MatrixDiagV3"}) {

@@ -1,5 +1,4 @@
-// Kernels that move elements to other places: transposing, reversing, padding,
-// diagonals.
+// Tests kernels that move elements: transpose, reverse, pad, diagonals.
 #include "libs/kernels/array/array_kernels_test_base.h"
 
 namespace weft {
@@ -23,7 +22,7 @@ TEST_F(ArrayOrderTest, TransposePermutes) {
   EXPECT_EQ(Run("Transpose", {Empty({0, 3}), Ints({1, 0})}), "[3,0]");
 }
 
-// Sizes below, at and above those of the blocks that are copied at a time.
+// Sizes below, equal to and above the block size of the copy loops.
 TEST_F(ArrayOrderTest, TransposesMatricesOfAllSizes) {
   for (int64_t rows : {2, 15, 16, 17, 33}) {
     for (int64_t columns : {3, 16, 31, 64}) {
@@ -79,7 +78,7 @@ TEST_F(ArrayOrderTest, Rolls) {
   EXPECT_EQ(Run("Roll", {x, Ints({1}), Ints({1})}), "[2,3] 2 0 1 5 3 4");
   EXPECT_EQ(Run("Roll", {x, Ints({-5, 3}), Ints({-1, 0})}),
             "[2,3] 5 3 4 2 0 1");
-  // Shifts of one axis add up.
+  // Shifts along the same axis add up.
   EXPECT_EQ(Run("Roll", {x, Ints({2, 2}), Ints({1, 1})}), "[2,3] 2 0 1 5 3 4");
   EXPECT_EQ(Run("Roll", {x, Ints({-2147483647 - 1}), Ints({1})}),
             "[2,3] 2 0 1 5 3 4");
@@ -140,7 +139,7 @@ TEST_F(ArrayOrderTest, MirrorsAndItsGradientCountsReflections) {
             "2");
 }
 
-// A table of all positions would not fit.
+// A table of all positions would not fit into memory.
 TEST_F(ArrayOrderTest, MirrorPadOfEmptyRowsTakesNoMemory) {
   const Tensor x = Empty({0, int64_t{1} << 40});
   const Tensor paddings = Tensor::FromValues<int32_t>({2, 2}, {0, 0, 1, 0});
@@ -167,8 +166,8 @@ TEST_F(ArrayOrderTest, Diagonals) {
   EXPECT_THAT(band(4, 0), HasSubstr("less or equal to number of rows (3)"));
 }
 
-// Of 0 to 11 in three rows: above the main diagonal rows are filled on the
-// right, below it on the left.
+// The bands are cut from 0 to 11 in three rows. Diagonals above the main one
+// are padded on the right, those below it on the left.
 TEST_F(ArrayOrderTest, DiagonalBands) {
   const Tensor matrix = Counting({3, 4});
   const Tensor padding = Tensor::Scalar(matrix.flat<int32_t>()[1] * -1);

@@ -1,5 +1,5 @@
-// Kernels that find places, count, write slices by index and sum segments: what
-// they do with inputs that are odd.
+// Tests unusual inputs of kernels that search, count, write slices by index and
+// sum segments.
 #include <cmath>
 #include <limits>
 
@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Of shapes with a size of 0 the others may be any.
+// In a shape with a dimension of size 0, the other sizes are unlimited.
 constexpr int64_t kMany = int64_t{1} << 61;
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -32,7 +32,7 @@ TEST_F(ArraySearchTest, BoundsOfManyEmptyRows) {
 
 TEST_F(ArraySearchTest, NthElementOrdersNaNLast) {
   EXPECT_EQ(Run("NthElement", {Empty({0, kMany}), Int(1)}), "[0]");
-  // NaN is the greatest, wherever it is.
+  // NaN sorts last, wherever it is.
   std::vector<float> values(100, kNan);
   for (int i = 0; i < 50; ++i) values[2 * i] = static_cast<float>(50 - i);
   const Tensor row = Tensor::FromValues<float>({100}, values);
@@ -49,7 +49,7 @@ TEST_F(ArraySearchTest, HistogramRejectsInvalidRanges) {
   };
   EXPECT_EQ(run(Floats({3}, {-kInfinity, 1, kInfinity}), 0, 4), "[4] 1 1 0 1");
   EXPECT_THAT(run(Floats({1}, {kNan}), 0, 4), HasSubstr("NaN"));
-  // TensorFlow writes beyond its memory.
+  // TensorFlow writes out of bounds here.
   EXPECT_THAT(run(Floats({1}, {1}), 0, kInfinity), HasSubstr("finite"));
   EXPECT_THAT(run(Floats({1}, {1}), -kInfinity, 0), HasSubstr("finite"));
   EXPECT_THAT(run(Floats({1}, {1}), kNan, 0), HasSubstr("value_range"));
@@ -106,7 +106,7 @@ TEST_F(ArraySearchTest, SegmentsWithoutRows) {
               HasSubstr("non-negative"));
 }
 
-// 256 is where bfloat16 numbers begin to be 2 apart.
+// From 256 on, adjacent bfloat16 numbers differ by 2.
 TEST_F(ArraySearchTest, LongBfloat16SumsDoNotSaturate) {
   constexpr int kRows = 300;
   Tensor ones(DT_BFLOAT16, {kRows, 1});

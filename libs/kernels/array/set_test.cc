@@ -1,5 +1,5 @@
-// Kernels whose results depend on the values: partitions, one-hot, unique,
-// positions, segments.
+// Tests kernels whose results depend on values: partition, one-hot, unique,
+// where, segments.
 #include <cmath>
 #include <limits>
 #include <string>
@@ -68,7 +68,7 @@ TEST_F(ArraySetTest, UniquePartitionDividesDistinctIds) {
       "unique expects a 1D vector.");
 }
 
-// As ParallelDynamicStitch and GatherV2 do, also what they say.
+// Results and error texts are those of ParallelDynamicStitch and GatherV2.
 TEST_F(ArraySetTest, StitchedRowsAreGathered) {
   const Tensor few = Counting({1, 3}), more = Counting({2, 3});
   EXPECT_EQ(
@@ -103,7 +103,7 @@ TEST_F(ArraySetTest, SumsAreDividedAmongParts) {
       Run("_SumToParts", {data, Ints({1, 0, 1, -1}), Ints({2, 1}), Ints({0})},
           {{"N", 2}}),
       "[2,1] 0 5 | [1,1] 2");
-  // Ids may be a matrix.
+  // Ids may form a matrix.
   EXPECT_EQ(
       Run("_SumToParts",
           {data, Tensor::FromValues<int32_t>({4, 1}, {0, 0, 0, 0}), Ints({0})},
@@ -217,7 +217,7 @@ TEST_F(ArraySetTest, ZerosOfBothSignsAreEqual) {
   }
 }
 
-// As in TensorFlow, where they are looked up by their bits.
+// TensorFlow compares halves by their bits, too.
 TEST_F(ArraySetTest, HalfZerosOfBothSignsAreDistinct) {
   const Tensor zeros = Values<half>({0, -0.0, 1, -0.0});
   ASSERT_OK_AND_ASSIGN(const Tensor rows, zeros.Reshaped({4, 1}));
@@ -235,13 +235,13 @@ TEST_F(ArraySetTest, UniqueDistinguishesExtremeIntegers) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   EXPECT_EQ(Run("Unique", {Tensor::Vector<int64_t>({kMost, kMost - 1, -1})}),
             "[3] 9223372036854775807 9223372036854775806 -1 | [3] 0 1 2");
-  // As bits of a double these would be a NaN.
+  // As a double, the bits of -1 would be a NaN.
   EXPECT_EQ(Run("Unique", {Tensor::Vector<int64_t>({kMost, kMost, -1, -1})}),
             "[2] 9223372036854775807 -1 | [4] 0 0 1 1");
 }
 
-// More values than the table of groups begins with room for; also ids that
-// differ in their highest bits only, as strided ones do.
+// There are more values than the table of groups initially has room for. Some
+// of the ids differ only in their highest bits, as strided ids do.
 TEST_F(ArraySetTest, UniqueDistinguishesManyValues) {
   constexpr int64_t kValues = 300'000, kDistinct = 100'003;
   for (const int shift : {0, 20, 46}) {
@@ -263,13 +263,13 @@ TEST_F(ArraySetTest, UniqueDistinguishesManyValues) {
   }
 }
 
-// Numbers that equal nothing lie between others, which keep their groups.
+// NaN equals nothing. A NaN between other numbers must not split their groups.
 TEST_F(ArraySetTest, NaNLeavesOtherGroupsIntact) {
   EXPECT_EQ(Run("Unique", {Floats({6}, {NAN, 1, 2, NAN, 2, 1})}),
             "[4] nan 1 2 nan | [6] 0 1 2 3 2 1");
 }
 
-// Rows of any width: 4 and 8 bytes, whole vectors, what is left beside them.
+// Widths of 4 and 8 bytes, of whole vectors, and with a remainder.
 TEST_F(ArraySetTest, StitchesRowsOfAnyWidth) {
   for (const int64_t width : {1, 2, 3, 17, 64, 100}) {
     const Tensor data = Counting({50, width});
@@ -303,7 +303,7 @@ TEST_F(ArraySetTest, UniqueComparesStringSlicesByElement) {
             "[2] b a | [3] 0 1 0");
 }
 
-// A loop over all their rows would not end.
+// A loop over all rows would practically never end.
 TEST_F(ArraySetTest, UniqueOfEmptySlicesTakesNoTime) {
   EXPECT_EQ(Run("UniqueV2", {Empty({int64_t{1} << 40, 0}), Ints({1})}),
             "[1099511627776,0] | [0]");
@@ -326,10 +326,10 @@ TEST_F(ArraySetTest, ReducesSortedSegments) {
             "segment_ids should be the same size as dimension 0 of input.");
 }
 
-// Of an int8, 256 is 0 and 128 negative. The sum wraps round, as TensorFlow's
-// does; what it is divided by does not.
+// As an int8, 256 is 0 and 128 is negative. The sum wraps around, as in
+// TensorFlow; the divisor does not.
 TEST_F(ArraySetTest, MeansOfManySmallIntegerRows) {
-  // The mean of `rows` ones, all in one segment.
+  // Returns the mean of `rows` ones, all in one segment.
   const auto mean = [&]<typename T>(T one, int64_t rows) {
     const std::vector<T> ones(static_cast<size_t>(rows), one);
     auto result = harness_.RunOne(
@@ -338,7 +338,7 @@ TEST_F(ArraySetTest, MeansOfManySmallIntegerRows) {
     EXPECT_OK(result);
     return result.ok() ? int64_t{result->template scalar<T>()} : -2;
   };
-  // TensorFlow 2.21: sum and count wrap around alike.
+  // In TensorFlow 2.21, sum and count wrap around alike.
   EXPECT_EQ(mean(int8_t{1}, 127), 1);
   EXPECT_EQ(mean(int8_t{1}, 128), 1);
   EXPECT_EQ(mean(int8_t{1}, 130), 1);
@@ -350,7 +350,8 @@ TEST_F(ArraySetTest, MeansOfManySmallIntegerRows) {
   EXPECT_EQ(mean(uint8_t{1}, 300), 1);
   EXPECT_EQ(mean(int16_t{1}, 256), 1);
   EXPECT_EQ(mean(int16_t{1}, 32768), 1);
-  // There the count wraps around to 0, which ended the process.
+  // The count in the element type wraps around to 0, and division by it would
+  // end the process.
   EXPECT_EQ(mean(int8_t{1}, 256), 0);
   EXPECT_EQ(mean(int8_t{1}, 512), 0);
   EXPECT_EQ(mean(uint8_t{1}, 256), 0);
@@ -358,7 +359,7 @@ TEST_F(ArraySetTest, MeansOfManySmallIntegerRows) {
   EXPECT_EQ(mean(uint16_t{1}, 65536), 0);
 }
 
-// As TensorFlow 2.21.
+// Matches TensorFlow 2.21.
 TEST_F(ArraySetTest, SegmentMinMaxKeepsATrailingNaN) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   const Tensor data = Floats({8, 1}, {kNan, 1, 2, kNan, kNan, -1, kNan, kNan});
@@ -372,8 +373,8 @@ TEST_F(ArraySetTest, SegmentMinMaxKeepsATrailingNaN) {
             "[4,1] 1 nan nan nan");
 }
 
-// A sum begins with 0, also of a row of -0; and rows come in any order, of
-// widths with and without a rest beside whole vectors.
+// A sum starts at +0, so rows of -0 sum to +0. Rows come in any order, in
+// widths with and without a remainder after whole vectors.
 TEST_F(ArraySetTest, SumsUnsortedRowsOfAnyWidth) {
   for (const int64_t width : {1, 5, 16, 64, 67}) {
     constexpr int64_t kRows = 40, kSegments = 9;
@@ -381,7 +382,7 @@ TEST_F(ArraySetTest, SumsUnsortedRowsOfAnyWidth) {
     Tensor ids(DT_INT32, {kRows});
     std::vector<float> sums(kSegments * width, 0.0f);
     for (int64_t i = 0; i < kRows; ++i) {
-      const int32_t id = static_cast<int32_t>(i * 7 % 10) - 1;  // 8 is left out
+      const int32_t id = static_cast<int32_t>(i * 7 % 10) - 1;  // 8 is omitted
       ids.mutable_flat<int32_t>()[i] = id == 8 ? -1 : id;
       for (int64_t j = 0; j < width; ++j) {
         const float x = i < 10 ? -0.0f : 0.1f * static_cast<float>(i + j);

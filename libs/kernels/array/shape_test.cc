@@ -1,5 +1,5 @@
-// Values passed on and shapes changed: memory is handed over, errors are
-// TensorFlow's.
+// Tests kernels that forward values or change shapes: they reuse memory and
+// report TensorFlow's errors.
 #include "libs/kernels/array/array_kernels_test_base.h"
 
 namespace weft {
@@ -195,7 +195,8 @@ TEST_F(ArrayShapeTest, BitcastOfUnevenSizesIsRejected) {
               HasSubstr("must be at least rank 1"));
 }
 
-// A part of a tensor may begin where no number of two bytes may lie.
+// A slice of a tensor may begin at an address that is unaligned for 16-bit
+// numbers.
 TEST_F(ArrayShapeTest, UnalignedBitcastIsCopied) {
   const auto bytes =
       Tensor::FromValues<uint8_t>({5, 2}, {0, 1, 0, 2, 0, 3, 0, 4, 0, 0});

@@ -1,4 +1,4 @@
-// Slices, gathers and scatters.
+// Tests slices, gathers and scatters.
 #include <limits>
 
 #include "libs/kernels/array/array_kernels_test_base.h"
@@ -83,8 +83,7 @@ TEST_F(ArraySliceTest, GathersAlongAnAxis) {
             "[2,2] 2 0 4 4");
 }
 
-// On several threads, in batches, along the axes behind the first, by indices
-// of each type.
+// Covers several threads, batches, all axes, and both index types.
 TEST_F(ArraySliceTest, GathersManyRows) {
   constexpr int64_t kBatch = 2, kOuter = 3, kRows = 50, kCount = 700;
   for (const int64_t inner : {1, 2, 33, 64}) {
@@ -149,7 +148,7 @@ TEST_F(ArraySliceTest, ScatterNdSumsRepeatedIndices) {
               HasSubstr("must match dimensions [0,1) of updates[shape=[2]]"));
 }
 
-// A loop over all their rows would not end.
+// A loop over all rows would practically never end.
 TEST_F(ArraySliceTest, ManyEmptyRowsTakeNoTime) {
   const Tensor indices(DT_INT32, {int64_t{1} << 40, 0});
   EXPECT_EQ(Run("GatherNd", {Empty({0}), indices}), "[1099511627776,0]");

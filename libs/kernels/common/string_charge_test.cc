@@ -1,5 +1,5 @@
-// Strings beside the allocator: kernels that make strings out of others fail
-// where the memory bound has no room for them, before they make them.
+// Tests strings outside the allocator: kernels that create strings from others
+// must fail before they create strings that exceed the memory bound.
 #include "libs/kernels/common/string_charge.h"
 
 #include <memory>
@@ -21,7 +21,8 @@ namespace weft {
 namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
-// For charges; what is free, and the elements of outputs, come on top.
+// Memory for charges. HeapCharge::kFreeBytes and elements of outputs come on
+// top.
 constexpr size_t kRoom = kMiB / 2;
 
 Tensor Text(size_t size) { return Tensor::Scalar(std::string(size, 'a')); }
@@ -38,7 +39,7 @@ Tensor Longs(std::initializer_list<int64_t> values) {
 }
 Tensor Int(int32_t value) { return Tensor::Scalar(value); }
 
-// A run of an op that takes at least 2 MiB for strings or their parts.
+// A run of an op that needs at least 2 MiB for strings or their parts.
 struct Case {
   std::string op;
   std::vector<KernelInput> inputs;
@@ -110,7 +111,7 @@ std::vector<Case> ChangingCases() {
 
 class StringChargeTest : public ::testing::Test {
  protected:
-  // With memory for elements, but not for the strings.
+  // Runs the ops with memory for the elements, but not for the strings.
   void ExpectNoRoom(const std::vector<Case>& cases) {
     for (const Case& test : cases) {
       SmallAllocator allocator(kRoom, kRoom);
@@ -122,7 +123,7 @@ class StringChargeTest : public ::testing::Test {
     }
     harness_.set_allocator(HeapAllocator());
   }
-  // The same; and with memory for all, they run, one after the other.
+  // Does the same, and then runs each op successfully with enough memory.
   void ExpectRefused(const std::vector<Case>& cases) {
     for (const Case& test : cases) {
       ExpectNoRoom({test});
@@ -130,7 +131,7 @@ class StringChargeTest : public ::testing::Test {
     }
   }
 
-  // The first output of a kernel that stays.
+  // Returns the first output of a kernel, which stays alive.
   Tensor Make(const char* op, AttrMap attrs,
               std::vector<KernelInput> inputs = {}) {
     std::vector<DataType> types;
@@ -170,7 +171,7 @@ TEST_F(StringChargeTest, ChangedStringsAreBounded) {
   ExpectRefused(ChangingCases());
 }
 
-// Absent keys, so that each takes a copy of the default.
+// Absent keys each get a copy of the default.
 TEST_F(StringChargeTest, ValuesOfTablesAreBounded) {
   const AttrMap types = {{"key_dtype", DT_INT64}, {"value_dtype", DT_STRING}};
   const Tensor keys = Longs({1, 2, 3, 4});
@@ -205,7 +206,7 @@ TEST_F(StringChargeTest, BatchesOfQueuesAreBounded) {
       {{"component_types", DataTypeVector{DT_STRING}},
        {"shapes", std::vector<PartialShape>{PartialShape(TensorShape())}}});
   const Tensor text = Text(kMiB);
-  // For a run that is refused and one that is not.
+  // Enough elements for a failing and a succeeding run.
   for (int i = 0; i < 8; ++i) Run("QueueEnqueueV2", {queue, text});
   ExpectRefused({{"QueueDequeueManyV2",
                   {queue, Int(4)},
@@ -229,7 +230,7 @@ TEST_F(StringChargeTest, PartsOfRaggedTensorsAreBounded) {
                   {{"PARAMS_RAGGED_RANK", 1}, {"OUTPUT_RAGGED_RANK", 1}}}});
 }
 
-// Variants share the tensors, but the stacked values are copies.
+// Variants share the tensors, but stacked values are copies.
 TEST_F(StringChargeTest, SerializedTensorsAreBounded) {
   const Tensor index = Tensor::FromValues<int64_t>(TensorShape({1, 1}), {0});
   const Tensor pair = Tensor::FromValues<int64_t>(TensorShape({1, 2}), {0, 0});
@@ -247,7 +248,7 @@ TEST_F(StringChargeTest, SerializedTensorsAreBounded) {
        {"DeserializeSparse", {stacked}, {{"dtype", DT_STRING}}}});
 }
 
-// `count` positions in a sparse tensor, one behind the other.
+// `count` consecutive positions in a sparse tensor.
 struct Positions {
   explicit Positions(int64_t count, int64_t rank = 1)
       : indices(DT_INT64, {count, rank}), shape(DT_INT64, {rank}) {
@@ -260,12 +261,12 @@ struct Positions {
   Tensor indices, shape;
 };
 
-// `count` times `tensor`.
+// Appends `tensor` `count` times.
 void Append(const Tensor& tensor, int count, std::vector<KernelInput>& inputs) {
   inputs.insert(inputs.end(), count, tensor);
 }
 
-// Field `number` of a message that holds `bytes`.
+// Returns field `number` of a message with the value `bytes`.
 std::string Field(int number, const std::string& bytes) {
   std::string field(1, static_cast<char>(number << 3 | 2));
   size_t size = bytes.size();
@@ -275,7 +276,7 @@ std::string Field(int number, const std::string& bytes) {
   return field + static_cast<char>(size) + bytes;
 }
 
-// One input four times.
+// The same input four times.
 TEST_F(StringChargeTest, FormattedAndMergedTextsAreBounded) {
   const Tensor text = Text(kMiB);
   const Tensor summary =
@@ -287,7 +288,7 @@ TEST_F(StringChargeTest, FormattedAndMergedTextsAreBounded) {
        {"MergeSummary", {summary, summary, summary, summary}, {{"N", 4}}}});
 }
 
-// One tag for each image.
+// One tag per image.
 TEST_F(StringChargeTest, TagsOfSummariesAreBounded) {
   const Tensor tag = Text(kMiB);
   ExpectRefused({{"ImageSummary",
@@ -299,7 +300,7 @@ TEST_F(StringChargeTest, TagsOfSummariesAreBounded) {
                  {"TensorSummary", {tag}}});
 }
 
-// Nothing is printed: the texts do not fit.
+// Nothing is printed, because the texts do not fit.
 TEST_F(StringChargeTest, PrintedTextsAreBounded) {
   const Tensor text = Text(kMiB), no = Tensor::Scalar(false);
   const AttrMap all = {{"summarize", -1}};
@@ -308,7 +309,7 @@ TEST_F(StringChargeTest, PrintedTextsAreBounded) {
                 {"PrintV2", {Text(4 * kMiB)}}});
 }
 
-// 16 strings of 16 KiB, combined with themselves.
+// 16 strings of 16 KiB, crossed with themselves.
 TEST_F(StringChargeTest, CrossedTextsAreBounded) {
   const Tensor row = *Texts(16, 16 << 10).Reshaped({1, 16});
   ExpectRefused({{"SparseCross",
@@ -323,7 +324,8 @@ TEST_F(StringChargeTest, CrossedTextsAreBounded) {
                    {"dense_types", DataTypeVector{DT_STRING, DT_STRING}}}}});
 }
 
-// Each element of each input takes 16 bytes, though the inputs are one.
+// Each element of each input takes 16 bytes, even if the inputs are the same
+// tensor.
 TEST_F(StringChargeTest, ElementsOfJoinedSparseTensorsAreBounded) {
   constexpr int kParts = 64;
   constexpr int64_t kElements = 1 << 12;
@@ -354,13 +356,14 @@ TEST_F(StringChargeTest, SparseScratchIsBounded) {
         {at.indices, floats, at.shape, at.indices, floats, at.shape}}});
 }
 
-// A tf.Example, or the context of a tf.SequenceExample, of one feature "x".
+// Returns a tf.Example, or the context of a tf.SequenceExample, with one
+// feature "x".
 std::string Example(const std::string& text) {
   const std::string feature = Field(1, Field(1, text));
   return Field(1, Field(1, Field(1, "x") + Field(2, feature)));
 }
 
-// A feature "x" of texts, sparse or dense.
+// Returns attrs of a string feature "x", sparse or dense.
 AttrMap ExampleAttrs(bool is_sparse) {
   const int64_t num_sparse = is_sparse ? 1 : 0;
   const int64_t num_dense = 1 - num_sparse;
@@ -409,7 +412,7 @@ TEST_F(StringChargeTest, FeaturesOfExamplesAreBounded) {
        {"ParseSequenceExample", {full, none}, SequenceAttrs(true)}});
 }
 
-// A TensorProto of four strings that brings one, of 1 MiB.
+// Returns a TensorProto of four strings that contains a single value of 1 MiB.
 std::string RepeatedText() {
   return "\x08\x07" + Field(2, Field(2, "\x08\x04")) +
          Field(8, std::string(kMiB, 'a'));
@@ -434,7 +437,7 @@ TEST_F(StringChargeTest, RepeatedTextsThatAreParsedAreBounded) {
                  {"DeserializeManySparse", {two}, texts}});
 }
 
-// What a string may take at most counts only while it is made.
+// The maximum size of a string counts only while the string is created.
 TEST_F(StringChargeTest, StringsThatFitAreNotRefused) {
   const Tensor texts = Texts(40, 10 << 10);
   SmallAllocator allocator(kRoom, kRoom);
@@ -444,7 +447,7 @@ TEST_F(StringChargeTest, StringsThatFitAreNotRefused) {
   EXPECT_OK(harness_.Run("StringUpper", {texts}, {{"encoding", "utf-8"}}));
 }
 
-// A default counts where a field is missing.
+// Defaults count only where a field is missing.
 TEST_F(StringChargeTest, UnusedCsvDefaultsAreNotCounted) {
   const AttrMap attrs = {{"OUT_TYPE", DataTypeVector{DT_STRING, DT_STRING}}};
   const auto run_with = [&](const std::string& record) {
@@ -460,7 +463,7 @@ TEST_F(StringChargeTest, UnusedCsvDefaultsAreNotCounted) {
   EXPECT_OK(harness_.Run(given.op, given.inputs, given.attrs));
 }
 
-// The number of a slice takes eight bytes; so does an index of another type.
+// The number of a slice takes eight bytes, also for other index types.
 TEST_F(StringChargeTest, SlicesOfTuplesAreBounded) {
   constexpr int64_t kTuples = 1 << 18;
   const Tensor tuples(DT_INT32, {kTuples, 1});
@@ -477,7 +480,7 @@ TEST_F(StringChargeTest, SlicesOfTuplesAreBounded) {
                   Tensor::Scalar(false)}}});
 }
 
-// Each names the whole tensor. They have no bytes, so there may be many.
+// Each tuple selects the whole tensor. Tuples without bytes may be many.
 TEST_F(StringChargeTest, EmptyTuplesTakeNoMemory) {
   constexpr int64_t kTuples = 1 << 18;
   const Tensor one = Tensor::Vector<bool>({true});
@@ -497,7 +500,7 @@ TEST_F(StringChargeTest, EmptyTuplesTakeNoMemory) {
               StatusIs(absl::StatusCode::kCancelled, "the step ended"));
 }
 
-// A row's order, or the sums of its weights, takes eight bytes a column.
+// The order of a row, or its cumulative weights, takes eight bytes per column.
 TEST_F(StringChargeTest, SelectionScratchIsBounded) {
   const TensorShape row({1, 1 << 20});
   const Tensor bytes(DT_INT8, row), halves(DT_HALF, row);

@@ -14,7 +14,7 @@ namespace {
 
 class ListKernelsTest : public ::testing::Test {
  protected:
-  // A list of float vectors of two.
+  // Returns an empty list of float vectors of size 2.
   Tensor Empty(int max = -1) {
     return One("EmptyTensorList", {Tensor::Vector({2}), Tensor::Scalar(max)},
                {{"element_dtype", DT_FLOAT}});
@@ -26,7 +26,7 @@ class ListKernelsTest : public ::testing::Test {
     return result.ok() ? *std::move(result) : Tensor();
   }
   Tensor Push(Tensor list, Tensor element) {
-    // Moved in, so that the kernel alone holds what it gets.
+    // The inputs are moved, so that the kernel owns them alone.
     std::vector<KernelInput> inputs;
     inputs.emplace_back(std::move(list));
     inputs.emplace_back(std::move(element));
@@ -64,7 +64,7 @@ TEST_F(ListKernelsTest, ElementsArePoppedInReverseOrder) {
   ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> popped, Pop(list));
   EXPECT_TRUE(SameBits(popped[1], b_));
   EXPECT_EQ(Length(popped[0]), 1);
-  // Who holds the list before still has it.
+  // The previous list is unchanged.
   EXPECT_EQ(Length(list), 2);
   ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> again, Pop(popped[0]));
   EXPECT_TRUE(SameBits(again[1], a_));
@@ -203,7 +203,8 @@ TEST_F(ListKernelsTest, ElementsOfAnyLengthAreJoinedAndSplit) {
               StatusIs(kInvalid, "compatible with element_shape [?,3]"));
   EXPECT_THAT(split({4}, Tensor::Vector<int32_t>({})),
               StatusIs(kInvalid, "at least of rank 1, but saw: []"));
-  // Of the first size it may say anything; who takes an element out looks.
+  // The first size of element_shape is not checked here, but when an element is
+  // taken out.
   ASSERT_OK_AND_ASSIGN(const Tensor other,
                        split({1, 3}, Tensor::Vector({3, 2})));
   EXPECT_EQ(Length(other), 2);
@@ -219,7 +220,7 @@ TEST_F(ListKernelsTest, ElementsOfAnyLengthAreJoinedAndSplit) {
   ASSERT_OK_AND_ASSIGN(const auto empty,
                        concat(nothing, Tensor::Vector({-1, 2})));
   EXPECT_EQ(empty[0].shape(), TensorShape({0, 2}));
-  // What was never set is as long as is said.
+  // Elements that were never set have the requested length.
   const Tensor reserved =
       One("TensorListReserve", {Tensor::Scalar(-1), Tensor::Scalar(2)}, attrs);
   EXPECT_THAT(concat(reserved, Tensor::Vector({-1, 2})), StatusIs(kInvalid));
@@ -279,7 +280,7 @@ TEST_F(ListKernelsTest, OptionalReportsWhetherItHasAValue) {
 }
 
 TEST_F(ListKernelsTest, ListsReceivedFromPeersAreChecked) {
-  // It says that it is of floats, with nothing deep in it.
+  // The metadata claims float elements and no nesting.
   Tensor list(DT_VARIANT, {});
   list.mutable_scalar<Variant>() = {
       "tensorflow::TensorList", "1 -1 1 1 2",
@@ -290,7 +291,7 @@ TEST_F(ListKernelsTest, ListsReceivedFromPeersAreChecked) {
   EXPECT_THAT(Get(list, 0), is_refused);
   EXPECT_THAT(Stack(list), is_refused);
   EXPECT_THAT(Pop(list), is_refused);
-  // Rows without elements are as many as a shape may say.
+  // A shape may have any number of rows without elements.
   EXPECT_THAT(
       harness_.RunOne("TensorListFromTensor",
                       {Tensor(DT_FLOAT, TensorShape({int64_t{1} << 40, 0})),
@@ -298,7 +299,7 @@ TEST_F(ListKernelsTest, ListsReceivedFromPeersAreChecked) {
       StatusIs(kInvalid, "has 1099511627776 rows"));
 }
 
-// What ends a value goes through what is inside it by recursion.
+// Destroying a value recurses through the values inside it.
 TEST_F(ListKernelsTest, NestingDepthIsLimited) {
   const auto wrap = [&](Tensor inner, bool as_list) -> absl::StatusOr<Tensor> {
     if (!as_list) {

@@ -34,7 +34,7 @@ TEST(SummarizeValuesTest, MatchesTensorFlow) {
   EXPECT_EQ(SummarizeValues(Tensor::Scalar("a\nb"), 3), "a\\nb");
   EXPECT_EQ(SummarizeValues(Tensor(DT_FLOAT, {0, 2}), 3), "");
   EXPECT_EQ(SummarizeValues(Tensor(DT_FLOAT, {2, 0}), 3), "[][]");
-  // However many rows there are of nothing.
+  // The number of empty rows does not matter.
   EXPECT_LT(SummarizeValues(Tensor(DT_FLOAT, {int64_t{1} << 40, 0}), 3).size(),
             2000u);
 }

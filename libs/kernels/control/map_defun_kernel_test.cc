@@ -1,5 +1,5 @@
-// MapDefun where its function throws: the node fails, and does not wait for a
-// row that has lost its `done`.
+// Tests MapDefun with a function that throws: the node fails and does not wait
+// for a row whose `done` was destroyed.
 #include <cstdint>
 #include <new>
 #include <optional>
@@ -19,8 +19,8 @@ namespace {
 // Whether there is memory for the error text.
 enum class Memory { kForText, kNone };
 
-// x -> x. Rows before `throws_at` wait for the last row; it throws, and its
-// `done` is lost.
+// Returns its argument. Rows before `throws_at` wait for the last row. Row
+// `throws_at` throws and destroys its `done`.
 class ThrowingFunction : public RunnableFunction {
  public:
   ThrowingFunction(int32_t throws_at, int32_t last, Memory memory)

@@ -7,7 +7,8 @@
 namespace weft {
 namespace {
 
-// Where operand `o` lies at each position of the result, as launches walk it.
+// Returns the offset of operand `o` at each position of the result, in the
+// order in which kernels visit them.
 std::vector<int64_t> Walk(const cuda::Dims& dims, int o, int64_t n) {
   std::vector<int64_t> offsets;
   for (int64_t i = 0; i < n; ++i) {

@@ -1,5 +1,5 @@
-// What GPUs make of one element, where it is easy to get wrong; the same code
-// runs on the processor.
+// Tests error-prone cases of the GPU's scalar functions. The same code runs on
+// the CPU here.
 #include "libs/kernels/cuda/math_scalar.h"
 
 #include <limits>
@@ -36,7 +36,7 @@ TEST(CudaScalarTest, ZeroGradientsStayZero) {
   EXPECT_EQ(Apply(BinaryOp::kReciprocalGrad, kInf, 0.0f), 0);
   EXPECT_EQ(Apply(BinaryOp::kDivNoNan, 3.0f, 0.0f), 0);
   EXPECT_EQ(Apply(BinaryOp::kXdivy, 0.0f, 0.0f), 0);
-  // But for a product with an infinite one.
+  // A product with an infinite operand is still NaN.
   EXPECT_TRUE(std::isnan(Apply(BinaryOp::kReluGrad, kInf, -1.0f)));
 }
 
@@ -94,7 +94,7 @@ TEST(CudaLineTest, LrnGradientMatchesDifferences) {
   std::vector<float> x = {1, -2, 0.5f, 3, 0, -1, 2};
   const std::vector<float> gradient = {0.5f, 1, -1, 2, 0.25f, 0, 1};
   const auto in = [&](int64_t c) { return x[c]; };
-  // The values times the gradient, added up.
+  // Returns the sum of the values times the gradient.
   const auto value = [&] {
     double sum = 0;
     for (int64_t c = 0; c < lrn.channels; ++c) {
@@ -128,12 +128,13 @@ TEST(CudaLineTest, TheLargestComesFirstAndNanLast) {
   EXPECT_FALSE(Precedes(kNan, 0, kNan, 0));
 }
 
-// Whether keys say what Precedes does of each two numbers, but for places.
+// Checks that keys order each pair of numbers as Precedes does, except for
+// positions.
 template <typename T>
 void ExpectKeysAsPrecedes(const std::vector<T>& numbers) {
   for (const T a : numbers) {
     for (const T b : numbers) {
-      // In either order of places: not so for equal ones.
+      // Unequal numbers have the same order whichever comes first.
       const bool is_before = Precedes(a, 0, b, 1) && Precedes(a, 1, b, 0);
       EXPECT_EQ(PrecedenceKey(a) < PrecedenceKey(b), is_before)
           << a << " and " << b;
@@ -150,7 +151,8 @@ TEST(CudaLineTest, KeysHaveTheOrderOfTheirNumbers) {
   ExpectKeysAsPrecedes<int64_t>({0, 1, -1, 255, -256,
                                  std::numeric_limits<int64_t>::max(),
                                  std::numeric_limits<int64_t>::min()});
-  EXPECT_EQ(PrecedenceKey(nan) >> 32, 0u);  // leaves room for a row
+  // the upper half leaves room for a row
+  EXPECT_EQ(PrecedenceKey(nan) >> 32, 0u);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How GPUs share out the changes of rows, against a loop over the indices.
+// Compares the GPU's distribution of row updates with a loop over the indices.
 #include "libs/kernels/cuda/row_places.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 using Numbers = std::vector<int64_t>;
 
-// Changes in order, as a GPU makes it.
+// Updates in the order that a GPU produces.
 struct Ordered {
   std::vector<uint64_t> keys;
   RowOrder order;
@@ -29,7 +29,8 @@ struct Ordered {
   }
 };
 
-// Row sums of the place of each change, plus one: by chunks.
+// Returns, for each row, the sum of the positions of its updates, each plus
+// one. Computes the sums by chunks.
 Numbers SumsByChunks(const RowOrder& order, int64_t chunk_size) {
   Numbers sums(order.rows);
   const int64_t chunks = (order.count + chunk_size - 1) / chunk_size;

@@ -1,4 +1,5 @@
-// How GPUs lay windows out for products, and when they do.
+// Tests the GPU's layout of windows for matrix products, and the choice of that
+// layout.
 #include <algorithm>
 #include <vector>
 
@@ -9,7 +10,8 @@
 namespace weft::cuda {
 namespace {
 
-// Strides, dilation and padding that differ between rows and columns; groups.
+// Returns windows with groups, and with strides, dilation and padding that
+// differ between rows and columns.
 WindowArgs OddWindows() {
   WindowArgs args;
   args.type = ElementType::kFloat;
@@ -25,7 +27,7 @@ WindowArgs OddWindows() {
   return args;
 }
 
-// The places of all columns, in order.
+// Returns the places of all columns, in order.
 std::vector<int64_t> PlacesOf(const WindowArgs& args) {
   std::vector<int64_t> places;
   for (int64_t n = 0; n < args.batch; ++n) {
@@ -82,7 +84,7 @@ TEST(WindowPlacesTest, ImagesReceiveTheSumOfTheirColumns) {
   }
 }
 
-// Windows of size x size in images of 56 x 56.
+// Returns windows of size x size in images of 56 x 56.
 WindowArgs Layer(int64_t batch, int64_t size, int64_t channels,
                  int64_t filters) {
   WindowArgs args;
@@ -132,7 +134,7 @@ TEST(ConvolutionPlanTest, EmptyAndSmallLayersRunDirectly) {
          {Layer(0, 3, 64, 64), Layer(1, 3, 64, 0), OddWindows()}) {
       EXPECT_EQ(PlanConvolution(pass, args, 4).way, ConvolutionWay::kDirect);
     }
-    // A group for each channel.
+    // Each channel forms its own group.
     WindowArgs depthwise = Layer(64, 3, 64, 64);
     depthwise.depth = depthwise.filters_of_group = 1;
     EXPECT_EQ(PlanConvolution(pass, depthwise, 4).way, ConvolutionWay::kDirect);

@@ -36,7 +36,7 @@ class DatasetKernelsTest : public ::testing::Test {
         {{"Toutput_types", DataTypeVector{rows.dtype()}},
          {"output_shapes", std::vector<PartialShape>{PartialShape()}}});
   }
-  // Vectors of `sizes`, each full of its size.
+  // Returns vectors of the given sizes; each element is the size of its vector.
   absl::StatusOr<Tensor> Vectors(std::vector<int64_t> sizes) {
     harness_.functions().Add(
         "fill", {DT_INT64}, {DT_INT64},
@@ -82,7 +82,7 @@ class DatasetKernelsTest : public ::testing::Test {
                                  int64_t count) {
     return harness_.Make(op, {input, Int(count)}, Harness::Ints());
   }
-  // x + 1; fails for 2.
+  // Adds the function x + 1, which fails for x = 2.
   void AddIncrement(const std::string& name, bool later) {
     harness_.functions().Add(
         name, {DT_INT64}, {DT_INT64},
@@ -147,7 +147,7 @@ TEST_F(DatasetKernelsTest, SparseRowsAreSparse) {
   EXPECT_THAT(make({3, 0}, shape), StatusIs(kInvalid));
 }
 
-// The rows that a shape names need no memory.
+// Rows that only the shape counts take no memory.
 TEST_F(DatasetKernelsTest, SparseRowsOfAnyNumber) {
   constexpr int64_t kRows = int64_t{1} << 40;
   ASSERT_OK_AND_ASSIGN(
@@ -185,7 +185,7 @@ TEST_F(DatasetKernelsTest, TakeAndSkipLimitElements) {
               ElementsAre("0", "1", "0", "1", "end"));
   EXPECT_THAT(harness_.PullAll(Counted("RepeatDataset", range, 0)),
               ElementsAre("end"));
-  // Nothing, for ever, ends.
+  // Endless repetition of an empty dataset ends.
   EXPECT_THAT(harness_.PullAll(Counted("RepeatDataset", harness_.Range(0), -1)),
               ElementsAre("end"));
   EXPECT_EQ(harness_.PullAll(Counted("RepeatDataset", range, -1), 9).back(),
@@ -210,7 +210,7 @@ TEST_F(DatasetKernelsTest, Shards) {
   EXPECT_THAT(shard(2, -1, false), StatusIs(kInvalid, "index = -1"));
 }
 
-// What TensorFlow gives: an error counts for no element.
+// As in TensorFlow, a failed element is not counted.
 TEST_F(DatasetKernelsTest, ShardDoesNotCountErrors) {
   const auto shard = [&](int64_t fails, int64_t shards,
                          int64_t index) -> absl::StatusOr<Tensor> {
@@ -258,7 +258,7 @@ TEST_F(DatasetKernelsTest, NonDatasetsAreRejected) {
               StatusIs(kInvalid, "must be a Dataset object"));
   EXPECT_THAT(Counted("TakeDataset", Tensor(DT_VARIANT, {2}), 1),
               StatusIs(kInvalid, "must be a scalar"));
-  // One that came from elsewhere says what it is, and is not.
+  // A variant from another process may have a false type name.
   variant.mutable_scalar<Variant>().type_name =
       harness_.Range(1).scalar<Variant>().type_name;
   EXPECT_THAT(Counted("TakeDataset", variant, 1), StatusIs(kInvalid));
@@ -269,7 +269,7 @@ TEST_F(DatasetKernelsTest, Batches) {
               ElementsAre("[2] 0 1", "[2] 2 3", "[1] 4", "end"));
   EXPECT_THAT(harness_.PullAll(Batch(harness_.Range(5), 2, true)),
               ElementsAre("[2] 0 1", "[2] 2 3", "end"));
-  // No memory is taken for what does not come.
+  // No memory is reserved for elements that do not exist.
   EXPECT_THAT(harness_.PullAll(Batch(harness_.Range(2), int64_t{1} << 60)),
               ElementsAre("[2] 0 1", "end"));
   EXPECT_THAT(Batch(harness_.Range(5), 0),
@@ -311,7 +311,7 @@ TEST_F(DatasetKernelsTest, PaddedBatches) {
   EXPECT_THAT(Padded(vectors, 0, open, Int(0)), StatusIs(kInvalid));
   EXPECT_THAT(Padded(vectors, 2, open, Tensor::Vector<int64_t>({0})),
               StatusIs(kInvalid, "All padding values must be scalars"));
-  // A size that no memory has.
+  // The size exceeds all memory.
   EXPECT_THAT(harness_.PullAll(
                   Padded(vectors, 2,
                          Tensor::Vector<int64_t>({int64_t{1} << 61}), Int(0)),
@@ -327,7 +327,7 @@ TEST_F(DatasetKernelsTest, ShuffleOrderDependsOnItsSeed) {
   EXPECT_NE(first, all);
   EXPECT_EQ(harness_.PullAll(Shuffle(range, 4, 1)), first);
   EXPECT_NE(harness_.PullAll(Shuffle(range, 4, 2)), first);
-  // Nothing but what comes is kept.
+  // Only existing elements are buffered.
   EXPECT_THAT(harness_.PullAll(Shuffle(range, int64_t{1} << 60, 1)),
               UnorderedElementsAreArray(all));
   EXPECT_THAT(Shuffle(range, 0, 1), StatusIs(kInvalid, "buffer_size"));
@@ -365,7 +365,7 @@ TEST_F(DatasetKernelsTest, FailedElementCountsAsOneElement) {
                             "MapDataset:test transformation: two is not "
                             "allowed",
                             "4", "end"));
-    // In a batch it takes those that came before with it.
+    // In a batch, the error also drops the earlier elements of the batch.
     ASSERT_OK_AND_ASSIGN(const Tensor mapped, Map(harness_.Range(6), "f"));
     EXPECT_THAT(harness_.PullAll(Batch(mapped, 2)),
                 ElementsAre("[2] 1 2", HasSubstr("two is not allowed"),
@@ -507,7 +507,7 @@ TEST_F(DatasetKernelsTest, IteratorResumesFromASavedPosition) {
   }
 }
 
-// As a text of all their elements.
+// Returns each window as a text of its elements.
 std::vector<std::string> PullWindows(DatasetHarness& harness,
                                      DatasetIterator& iterator, int most) {
   std::vector<std::string> texts;
@@ -604,7 +604,8 @@ TEST_F(DatasetKernelsTest, EmptyWindowIsSaved) {
   EXPECT_EQ(values.at("window").dtype(), DT_VARIANT);
 }
 
-// Windows of windows, each gone through as a dataset; half of one is left.
+// The windows contain windows, each walked as a dataset. The position lies
+// inside one of them.
 TEST_F(DatasetKernelsTest, PositionInsideAWindowIsSaved) {
   harness_.functions().Add("same", {DT_VARIANT}, {DT_VARIANT},
                            [](std::vector<Tensor> args) { return args; });
@@ -686,7 +687,7 @@ TEST_F(DatasetKernelsTest, WindowsOfEachTypeAreSaved) {
   }
 }
 
-// Of datasets in elements only windows are plain values.
+// Of all datasets inside elements, only windows are stored by value.
 TEST_F(DatasetKernelsTest, StateWithANestedDatasetIsRejected) {
   IteratorStateWriter::Values values;
   values["element0/0"] = harness_.Range(2);

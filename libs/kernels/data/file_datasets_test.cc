@@ -1,5 +1,5 @@
-// Datasets of files: what they give, what they say of files that are not as
-// they should be, and that they go on where they were.
+// Tests datasets of files: their elements, their errors for malformed files,
+// and their saved positions.
 #include <zlib.h>
 
 #include <algorithm>
@@ -93,7 +93,7 @@ class FileDatasetsTest : public testing::Test {
                           Number(footer), Number(0), Text(std::move(type))},
                          {});
   }
-  // Two columns: an int32 that has to be there, and a string.
+  // Returns a CSV dataset of two columns: a required int32 and a string.
   absl::StatusOr<Tensor> Csv(const Texts& paths, bool has_header) {
     return harness_.Make(
         "CSVDataset",
@@ -103,8 +103,8 @@ class FileDatasetsTest : public testing::Test {
          Tensor::Vector<int32_t>({}), Tensor::Vector<std::string>({"none"})},
         {{DT_INT32, DT_STRING}, std::vector<PartialShape>(2)});
   }
-  // All of a dataset of strings; a restored walk gives the same rest from
-  // every place on.
+  // Returns all elements of a dataset of strings. Checks that an iterator
+  // restored at any position returns the same remaining elements.
   Texts All(const absl::StatusOr<Tensor>& dataset) {
     EXPECT_OK(dataset);
     if (!dataset.ok()) return {};
@@ -124,7 +124,7 @@ class FileDatasetsTest : public testing::Test {
     }
     return all;
   }
-  // Codes and texts of what a walk gives.
+  // Returns the codes and texts of the iterator's results.
   Texts Outcomes(const absl::StatusOr<Tensor>& dataset, int count) {
     EXPECT_OK(dataset);
     if (!dataset.ok()) return {};
@@ -161,7 +161,7 @@ TEST_F(FileDatasetsTest, LinesOfSeveralFiles) {
   EXPECT_EQ(All(Lines({})), Texts{});
 }
 
-// As in TensorFlow's dataset, which drops every one.
+// TensorFlow's dataset drops every carriage return, too.
 TEST_F(FileDatasetsTest, LinesHaveNoCarriageReturns) {
   const std::pair<std::string, Texts> files[] = {
       {"a\rb\r\r\nc\r\n\r\n\nd\r", {"ab", "c", "", "", "d"}},
@@ -171,7 +171,7 @@ TEST_F(FileDatasetsTest, LinesHaveNoCarriageReturns) {
       Write("a", type.empty() ? bytes : Gzipped(bytes));
       ASSERT_OK_AND_ASSIGN(const Tensor lines, Lines({"a"}, type));
       EXPECT_EQ(All(lines), expected);
-      // A batch takes them from the file itself.
+      // Batches read the lines directly from the file.
       ASSERT_OK_AND_ASSIGN(const Tensor batches, Batch(lines, 10, false));
       ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(batches));
       ASSERT_OK_AND_ASSIGN(const Tensor batch, harness_.Next(*walk));
@@ -181,8 +181,8 @@ TEST_F(FileDatasetsTest, LinesHaveNoCarriageReturns) {
   }
 }
 
-// Batches take lines from their files without making elements of them. What
-// comes through Take, which knows elements alone, is the same.
+// Batches take lines from their files without creating elements. Take works on
+// elements only, and must yield the same lines.
 TEST_F(FileDatasetsTest, LineBatchesEqualElementBatches) {
   Write("a", "one\n\nthree of more than fifteen bytes\r\nfour");
   Write("b", "");
@@ -232,7 +232,7 @@ TEST_F(FileDatasetsTest, LineBatchesResumeFromASavedPosition) {
   }
 }
 
-// Ten texts. The step is cancelled while the third is read.
+// Ten texts. The step is cancelled while the third one is read.
 class CancelledWhileItReads : public Dataset {
  public:
   explicit CancelledWhileItReads(Cancellation& step)
@@ -310,7 +310,7 @@ TEST_F(FileDatasetsTest, FilesThatCanNotBeReadAreIgnored) {
                              testing::HasSubstr("missing")));
   EXPECT_EQ(ignored(Lines({"missing", "a", "missing", "a"})),
             (Texts{"one", "one", "end"}));
-  // Not compressed: each try to read the file fails.
+  // The file is not compressed, so each attempt to read it fails.
   EXPECT_EQ(ignored(Lines({"a", "a"}, "GZIP")), Texts{"end"});
   EXPECT_EQ(harness_.PullAll(harness_.Make(
                 "IgnoreErrorsDataset", {*Csv({"missing"}, true)},
@@ -318,7 +318,7 @@ TEST_F(FileDatasetsTest, FilesThatCanNotBeReadAreIgnored) {
             Texts{"end"});
 }
 
-// Endless repetition of errors alone fails with the last of them.
+// An endless repetition that yields only errors fails with the last one.
 TEST_F(FileDatasetsTest, RepeatedFilesThatAreAllMissingFail) {
   const auto repeated = [&](const Texts& paths) {
     return *harness_.Make("RepeatDataset", {*Lines(paths), Number(-1)},
@@ -340,7 +340,8 @@ TEST_F(FileDatasetsTest, RepeatedFilesThatAreAllMissingFail) {
   EXPECT_EQ(Outcomes(one, 5), Texts(5, "one"));
 }
 
-// Briefly no file descriptor or memory, or a disk error that passes.
+// A temporary shortage of file descriptors or memory, or a transient disk
+// error.
 TEST_F(FileDatasetsTest, TransientErrorsSkipNoFile) {
   Write("a", "one\ntwo\n");
   FailingFileSystem files(harness_.files());
@@ -359,8 +360,8 @@ TEST_F(FileDatasetsTest, TransientErrorsSkipNoFile) {
   harness_.kernels().set_file_system(harness_.files());
 }
 
-// Credentials that are renewed late, or a proxy that answers instead of the
-// store. For a local file these errors would be permanent.
+// Examples are late renewal of credentials and a proxy that replies instead of
+// the store. For a local file these errors would be permanent.
 TEST_F(FileDatasetsTest, StoreRefusalsSkipNoFile) {
   ASSERT_OK(harness_.files().CreateDirectory("s3://bucket"));
   Write("s3://bucket/a", "one\ntwo\n");
@@ -382,7 +383,8 @@ TEST_F(FileDatasetsTest, StoreRefusalsSkipNoFile) {
   harness_.kernels().set_file_system(harness_.files());
 }
 
-// Also while a file is read; record files are reopened then.
+// Errors may also occur in the middle of a file. Record files are then
+// reopened.
 TEST_F(FileDatasetsTest, UnavailableStoreSkipsNoRecord) {
   WriteRecords("a", {"one", "two"});
   FailingFileSystem files(harness_.files());
@@ -402,10 +404,10 @@ TEST_F(FileDatasetsTest, UnavailableStoreSkipsNoRecord) {
   harness_.kernels().set_file_system(harness_.files());
 }
 
-// A store that reads objects in the version that was opened.
+// Emulates a store that keeps reading the version of an object that was opened.
 class VersionedFiles : public FailingFileSystem {
  public:
-  // `replaced`: the error of reading an older version.
+  // `replaced` is the error of reading an outdated version.
   VersionedFiles(FileSystem& base, absl::Status replaced)
       : FailingFileSystem(base), base_(base), replaced_(std::move(replaced)) {}
 
@@ -443,7 +445,8 @@ class VersionedFiles : public FailingFileSystem {
   const absl::Status replaced_;
 };
 
-// Records of two versions would be mixed. They are longer than the read-ahead.
+// Otherwise records of two versions would be mixed. The files exceed the
+// read-ahead.
 TEST_F(FileDatasetsTest, ReplacedObjectsAreNotReadFurther) {
   constexpr size_t kBytes = 600000;
   const auto record = [](char c) { return std::string(kBytes, c); };
@@ -477,7 +480,7 @@ TEST_F(FileDatasetsTest, ReplacedObjectsAreNotReadFurther) {
   harness_.kernels().set_file_system(harness_.files());
 }
 
-// Each call would meet these again.
+// Each call would fail with the same error.
 TEST_F(FileDatasetsTest, LastingErrorsAreNotIgnored) {
   const auto ignored = [&](const absl::StatusOr<Tensor>& dataset) {
     return harness_.Make("IgnoreErrorsDataset", {*dataset}, OneText());
@@ -494,7 +497,7 @@ TEST_F(FileDatasetsTest, LastingErrorsAreNotIgnored) {
   ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(*shuffled));
   EXPECT_EQ(harness_.Pull(*walk, 1), Texts{"one"});
   ASSERT_OK(harness_.files().DeleteFile("a"));
-  // The buffer still holds some.
+  // The buffer still holds two elements.
   EXPECT_EQ(harness_.Pull(*walk),
             (Texts{"one", "one",
                    "ShuffleAndRepeatDataset:test: its input gave only errors "
@@ -509,7 +512,7 @@ TEST_F(FileDatasetsTest, UncompressedFileIsNamed) {
   EXPECT_THAT(outcomes[0], testing::HasSubstr("DATA_LOSS: a: inflate()"));
 }
 
-// OUT_OF_RANGE would be the end of the data.
+// OUT_OF_RANGE would mean the end of the data.
 TEST_F(FileDatasetsTest, TruncatedCompressedFileIsNamed) {
   Write("lines", Deflated("one\ntwo\n"));
   ASSERT_OK_AND_ASSIGN(const Tensor lines, Lines({"lines"}, "ZLIB"));
@@ -530,7 +533,7 @@ TEST_F(FileDatasetsTest, RecordsOfSeveralFiles) {
             (Texts{"one", "", std::string(300000, 'x'), "two"}));
 }
 
-// As in TensorFlow the next file follows one that is damaged.
+// As in TensorFlow, a damaged file is followed by the next one.
 TEST_F(FileDatasetsTest, DamagedRecords) {
   WriteRecords("good", {"one"});
   WriteRecords("bad", {"two", "three", "four"});
@@ -591,13 +594,13 @@ TEST_F(FileDatasetsTest, FilesOfAnotherLength) {
               testing::HasSubstr("z: the file ends within its header"));
 }
 
-// Its length is known only when it is read; as in TensorFlow the next file
+// The length is known only after decompression. As in TensorFlow, the next file
 // follows.
 TEST_F(FileDatasetsTest, CompressedFilesThatEndWithinTheirHeader) {
   const std::string good = Gzipped("HHabcdefFF");
   Write("good", good);
   Write("short", Gzipped("H"));
-  // Of the ten bytes of gzip's own header and one more nothing comes.
+  // gzip's own header has ten bytes. Eleven bytes decompress to nothing.
   Write("cut", good.substr(0, 11));
   ASSERT_OK_AND_ASSIGN(const Tensor dataset,
                        Fixed({"short", "cut", "good"}, 2, 3, 2, "GZIP"));
@@ -636,7 +639,7 @@ TEST_F(FileDatasetsTest, CsvRecords) {
   for (int i = 0; i < 4; ++i) {
     ASSERT_OK(walk->GetNext(context, &element));
     texts.push_back(element[1].scalar<std::string>());
-    // Each place can be gone on from.
+    // The walk can be restored at each position.
     ASSERT_OK_AND_ASSIGN(const Variant state, harness_.Save(*walk));
     ASSERT_OK_AND_ASSIGN(const auto restored, harness_.Walk(dataset));
     ASSERT_OK(harness_.Restore(*restored, state));
@@ -645,8 +648,8 @@ TEST_F(FileDatasetsTest, CsvRecords) {
   EXPECT_EQ(texts, (Texts{"a", "b\"c\nd", "none", "none"}));
 }
 
-// As in TensorFlow: an error of its own, after which the records follow, where
-// the header has not taken them along.
+// As in TensorFlow, a malformed header is an error of its own. The records
+// follow unless the header includes them.
 TEST_F(FileDatasetsTest, MalformedCsvHeadersAreReported) {
   const std::string cannot = ": Can't read header of file: ";
   Write("good", "a,b\n1,x\n");
@@ -671,8 +674,8 @@ TEST_F(FileDatasetsTest, MalformedCsvHeadersAreReported) {
                    "int32: a (line 1 of the file)"}));
 }
 
-// TensorFlow's words, and its places: a record with an error is read to the end
-// of its last field, which an unescaped quote does not end.
+// Texts and positions are TensorFlow's. A record with an error is read to the
+// end of its last field, and an unescaped quote does not end the field.
 TEST_F(FileDatasetsTest, MalformedCsvRecordsAreReported) {
   Write("a",
         "1,a\n\n2,\"b\nc\",3\n3\nx,y\n4,\"q\"z\n5,\"w\"\n,z\n6,u\"v\n7,\"end");
@@ -700,7 +703,7 @@ TEST_F(FileDatasetsTest, MalformedCsvRecordsAreReported) {
           "OUT_OF_RANGE: the end"}));
 }
 
-// As the file has them, not as the columns that are read.
+// Fields are counted as in the file, including columns that are not selected.
 TEST_F(FileDatasetsTest, CsvErrorsCountFieldsAsInTheFile) {
   Write("a", "i,d,n\na,b,1\na,b,x\na,b\n");
   const auto dataset = harness_.Make(
@@ -721,7 +724,7 @@ TEST_F(FileDatasetsTest, CsvErrorsCountFieldsAsInTheFile) {
                    "OUT_OF_RANGE: the end"}));
 }
 
-// What TensorFlow gives of each.
+// The expected results are TensorFlow's.
 TEST_F(FileDatasetsTest, CsvRecordsAfterABadQuote) {
   const std::string end = "OUT_OF_RANGE: the end";
   const std::string unquoted = "Unquoted fields cannot have quotes inside";

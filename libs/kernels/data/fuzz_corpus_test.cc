@@ -1,4 +1,4 @@
-// Replays the corpus of the fuzzer: what it found once stays found.
+// Replays the corpus of the fuzzer as a regression test.
 #include "libs/base/testing/fuzz_corpus.h"
 
 #include "gtest/gtest.h"
@@ -13,7 +13,7 @@ TEST(DataFuzzCorpusTest, IteratorState) {
             5);
 }
 
-// Each tensor of each state, changed in each way.
+// Each tensor of each state is modified in each way.
 TEST(DataFuzzCorpusTest, EachTensorOfAState) {
   for (char state = 0; state < 6; ++state) {
     for (char tensor = 0; tensor < 100; ++tensor) {

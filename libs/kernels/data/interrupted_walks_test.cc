@@ -1,5 +1,5 @@
-// Walks that a step's end cuts off anywhere, and states of walks that somebody
-// has changed.
+// Tests iterators whose step ends at any point, and iterator states that were
+// modified.
 #include <functional>
 #include <limits>
 #include <memory>
@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 
 Tensor Int(int64_t value) { return Tensor::Scalar(value); }
 
-// Cancels a step at a place that is counted, once.
+// Interruption cancels a step once, after a given number of calls of Pass.
 class Interruption {
  public:
   void Arm(Cancellation& step, int after) {
@@ -30,7 +30,7 @@ class Interruption {
     left_ = after;
   }
   void Disarm() { step_ = nullptr; }
-  // The places call this.
+  // Called at each point where the step may end.
   absl::Status Pass() {
     if (step_ == nullptr || left_-- > 0) return absl::OkStatus();
     Cancellation& step = *std::exchange(step_, nullptr);
@@ -43,7 +43,7 @@ class Interruption {
   int left_ = 0;
 };
 
-// The numbers 0 to `size` - 1, before each of which a step may end.
+// The numbers 0 to `size` - 1. The step may end before each of them.
 class InterruptedRange : public Dataset {
  public:
   InterruptedRange(int64_t size, Interruption& interruption)
@@ -86,7 +86,7 @@ class InterruptedRange : public Dataset {
   Interruption& interruption_;
 };
 
-// Zeros without end, which look at no cancellation.
+// An endless sequence of zeros that ignores cancellation.
 class EndlessZeros : public Dataset {
  public:
   explicit EndlessZeros(Interruption& interruption)
@@ -216,7 +216,8 @@ class InterruptedWalksTest : public ::testing::Test {
                  {"Tfinalize_func_other_arguments", DataTypeVector()}});
   }
 
-  // Of each dataset that keeps something between calls one, and more.
+  // Returns at least one example of each dataset that keeps state between
+  // calls.
   std::vector<std::pair<std::string, Tensor>> DataSets() {
     return {
         {"zip", Zip(Range(5), Range(4))},
@@ -252,7 +253,7 @@ class InterruptedWalksTest : public ::testing::Test {
     };
   }
 
-  // Elements up to the end of the step, or of the data.
+  // Returns the elements up to the end of the step or of the data.
   std::vector<std::string> PullUntilCancelled(DatasetIterator& walk,
                                               Cancellation& step) {
     std::vector<std::string> texts;
@@ -304,8 +305,8 @@ TEST_F(InterruptedWalksTest, InterruptionLosesNoElement) {
   }
 }
 
-// A batch that no input ever fills ends with its step, and one that is made in
-// the background with its iterator.
+// A batch that its input never fills ends with the step. A batch built in the
+// background ends with its iterator.
 TEST_F(InterruptedWalksTest, LargeBatchesEndWithTheirStep) {
   const Tensor zeros = ToTensor(std::make_shared<EndlessZeros>(interruption_));
   const Tensor size = Int(int64_t{1} << 40), drop = Tensor::Scalar(false);
@@ -334,7 +335,7 @@ TEST_F(InterruptedWalksTest, LargeBatchesEndWithTheirStep) {
   }
 }
 
-// Takes 0, the error of 1, and 2; then its step is cancelled.
+// Takes 0, the error of 1, and 2; then the step is cancelled.
 class InterruptedBatchTest : public InterruptedWalksTest {
  protected:
   void TakeThree() {
@@ -345,7 +346,7 @@ class InterruptedBatchTest : public InterruptedWalksTest {
         [&](std::vector<Tensor> args) -> absl::StatusOr<std::vector<Tensor>> {
           const int64_t n = args[0].scalar<int64_t>();
           if (n == 1) return absl::DataLossError("not this one");
-          // With one call at a time all that is before it was taken.
+          // With one call at a time, all elements before this one were taken.
           if (n == 3) {
             step.Cancel(absl::CancelledError("enough"));
             is_over->Wait();
@@ -364,7 +365,7 @@ class InterruptedBatchTest : public InterruptedWalksTest {
     IteratorContext save_context = harness_.Context();
     ASSERT_OK(walk_->Save(save_context, IteratorStateWriter(saved_)));
   }
-  // What comes from there on, or why it is refused.
+  // Returns the elements after the restored position, or the error of Restore.
   std::vector<std::string> Restored(const IteratorStateWriter::Values& values) {
     auto walk = *harness_.Walk(dataset_);
     IteratorContext context = harness_.Context();
@@ -397,12 +398,12 @@ TEST_F(InterruptedBatchTest, InvalidBatchStatesAreRejected) {
   auto values = saved_;
   values.erase("error/code");
   EXPECT_THAT(Restored(values), ElementsAre(HasSubstr("2 of 3 elements")));
-  // As states were that knew of no error.
+  // States of earlier versions did not record errors.
   values.erase("taken");
   EXPECT_THAT(Restored(values), ElementsAre("[4] 0 2 3 4", "[3] 5 6 7", "end"));
 }
 
-// Whether `name` is a component of an element among `values`.
+// Returns whether `name` is a component of an element among `values`.
 bool IsComponent(const IteratorStateWriter::Values& values,
                  const std::string& name) {
   const size_t slash = name.rfind('/');
@@ -412,7 +413,8 @@ bool IsComponent(const IteratorStateWriter::Values& values,
          values.contains(name.substr(0, slash) + "/size");
 }
 
-// What an element may not be comes to no kernel and no other dataset.
+// An element of the wrong type or shape must not reach a kernel or another
+// dataset.
 TEST_F(InterruptedWalksTest, MismatchedElementsAreRejected) {
   int refused = 0;
   for (const auto& [name, dataset] : DataSets()) {
@@ -436,7 +438,7 @@ TEST_F(InterruptedWalksTest, MismatchedElementsAreRejected) {
         auto values = good;
         values[key] = Tensor::Scalar(1.0f);
         EXPECT_THAT(restored(values), StatusIs(kInvalid));
-        // One component more than there are.
+        // One component too many.
         const std::string element = key.substr(0, key.rfind('/'));
         const int64_t size = good[element + "/size"].scalar<int64_t>();
         values = good;
@@ -450,8 +452,8 @@ TEST_F(InterruptedWalksTest, MismatchedElementsAreRejected) {
   EXPECT_GT(refused, 50);
 }
 
-// Any number anywhere: refused, or what comes is an element, an error or the
-// end.
+// Sets each number in a state to arbitrary values. The state is rejected, or
+// the iterator returns elements, an error or the end.
 TEST_F(InterruptedWalksTest, InvalidStateNumbersAreHandled) {
   for (const auto& [name, dataset] : DataSets()) {
     for (int after : {0, 2, 4, 7}) {
@@ -493,7 +495,7 @@ TEST_F(InterruptedWalksTest, ShuffleStateWithoutSlicesIsRejected) {
               StatusIs(kInvalid, "no place"));
 }
 
-// TensorFlow's numbers.
+// Compares with the values of TensorFlow.
 TEST_F(InterruptedWalksTest, UnboundedShuffleKeepsOnlyItsElements) {
   const Tensor dataset =
       Make("ShuffleAndRepeatDataset",
@@ -521,7 +523,7 @@ TEST_F(InterruptedWalksTest, LargeBatchMayFollowASmallOne) {
               ElementsAre("[1] 0", "[4] 1 2 3 4", "end"));
 }
 
-// As in TensorFlow 2.21.
+// Matches TensorFlow 2.21.
 TEST_F(InterruptedWalksTest, ScanOutOfRangeEndsUnlessItKeepsCardinality) {
   harness_.functions().Add(
       "ends", {DT_INT64, DT_INT64}, {DT_INT64, DT_INT64},
@@ -564,7 +566,8 @@ TEST_F(InterruptedWalksTest, ScanStateTypesAreChecked) {
               StatusIs(kInvalid, "state"));
 }
 
-// One zero; the interruption comes at its end, which it gives all the same.
+// Yields a single zero. The step is interrupted at the end of the data, which
+// is reported all the same.
 class InterruptedAtItsEnd : public Dataset {
  public:
   explicit InterruptedAtItsEnd(Interruption& interruption)
@@ -597,7 +600,7 @@ class InterruptedAtItsEnd : public Dataset {
   Interruption& interruption_;
 };
 
-// A step that was cancelled makes no iterator; the next one does.
+// No iterator is created in a cancelled step; the next step creates it.
 TEST_F(InterruptedWalksTest, CancelledRepeatRestartsInTheNextStep) {
   const Tensor one =
       ToTensor(std::make_shared<InterruptedAtItsEnd>(interruption_));

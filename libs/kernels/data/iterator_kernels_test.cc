@@ -26,7 +26,7 @@ class IteratorKernelsTest : public ::testing::Test {
  protected:
   KernelTestHarness& kernels() { return harness_.kernels(); }
 
-  // Of a kernel that stays, as a session's do.
+  // The kernel is kept, as in a session.
   Tensor NewIterator(const std::string& shared_name = "") {
     auto kernel = kernels().Make(
         "IteratorV2", {},
@@ -45,7 +45,8 @@ class IteratorKernelsTest : public ::testing::Test {
     return next.scalar<int64_t>();
   }
 
-  // The numbers 0 to `size` - 1, of which number `at` fails by OUT_OF_RANGE.
+  // Returns the numbers 0 to `size` - 1, where number `at` fails with
+  // OUT_OF_RANGE.
   absl::StatusOr<Tensor> FailsAt(int64_t at, int64_t size) {
     harness_.functions().Add(
         "filter", {DT_INT64}, {DT_BOOL},
@@ -68,7 +69,7 @@ class IteratorKernelsTest : public ::testing::Test {
                                       {"Tstate", DataTypeVector{DT_INT64}},
                                       {"Targuments", DataTypeVector()}}));
   }
-  // "sum" and, which fails by OUT_OF_RANGE, "none".
+  // Adds the functions "sum" and "none". "none" fails with OUT_OF_RANGE.
   void AddReducers() {
     harness_.functions().Add(
         "sum", {DT_INT64, DT_INT64}, {DT_INT64}, [](std::vector<Tensor> args) {
@@ -81,7 +82,7 @@ class IteratorKernelsTest : public ::testing::Test {
           return absl::OutOfRangeError("the reducer's own");
         });
   }
-  // A function that gives its argument.
+  // Returns attrs with a function that returns its argument.
   AttrMap Same(AttrMap more = {}) {
     harness_.functions().Add("same", {DT_INT64}, {DT_INT64},
                              [](std::vector<Tensor> args) { return args; });
@@ -111,7 +112,8 @@ TEST_F(IteratorKernelsTest, ElementsThenTheEnd) {
   EXPECT_EQ(*Next(iterator), 0);
 }
 
-// As in TensorFlow 2.21: a loop would take it for the end of the data.
+// As in TensorFlow 2.21. A loop would mistake OUT_OF_RANGE for the end of the
+// data.
 TEST_F(IteratorKernelsTest, ElementOutOfRangeIsNotTheEnd) {
   ASSERT_OK_AND_ASSIGN(const Tensor filtered, FailsAt(1, 3));
   const Tensor iterator = NewIterator();
@@ -124,7 +126,7 @@ TEST_F(IteratorKernelsTest, ElementOutOfRangeIsNotTheEnd) {
               StatusIs(absl::StatusCode::kOutOfRange, "End of sequence"));
 }
 
-// Only a function of the map itself may end the elements.
+// Only the map's own function may end the data.
 TEST_F(IteratorKernelsTest, InputOutOfRangeDoesNotEndAParallelMap) {
   ASSERT_OK_AND_ASSIGN(const Tensor input, FailsAt(2, 6));
   for (const char* ordered : {"true", "false"}) {
@@ -172,7 +174,7 @@ TEST_F(IteratorKernelsTest, InputOutOfRangeDoesNotEndBatches) {
   }
 }
 
-// A reducer's own OUT_OF_RANGE is the step's.
+// An OUT_OF_RANGE of the reducer itself becomes the error of the step.
 TEST_F(IteratorKernelsTest, ElementOutOfRangeFailsTheReduction) {
   AddReducers();
   ASSERT_OK_AND_ASSIGN(const Tensor input, FailsAt(2, 6));
@@ -215,7 +217,8 @@ TEST_F(IteratorKernelsTest, IteratorsAreSharedByNameOnly) {
   ASSERT_OK(Initialize(c, harness_.Range(2)));
   EXPECT_OK(Next(c));
   EXPECT_THAT(Next(d), StatusIs(absl::StatusCode::kFailedPrecondition));
-  // With what holds a private one it is gone, and so is what a reset clears.
+  // A private iterator ends with its kernel, and a shared one with a reset of
+  // its container.
   makers_.clear();
   EXPECT_THAT(Next(c), StatusIs(absl::StatusCode::kNotFound));
   kernels().resources().ClearAll();
@@ -278,7 +281,7 @@ TEST_F(IteratorKernelsTest, OptionalIsEmptyAtTheEnd) {
   EXPECT_THAT(metadata, ElementsAre("1", ""));
 }
 
-// Waits in a function until it is told to go on.
+// The function blocks until the event is set.
 TEST_F(IteratorKernelsTest, CancelledWaitLosesNoElement) {
   const auto entered = kernels().scheduler().NewEvent();
   const auto go_on = kernels().scheduler().NewEvent();
@@ -299,7 +302,7 @@ TEST_F(IteratorKernelsTest, CancelledWaitLosesNoElement) {
       const auto iterator,
       kernels().resources().Lookup<IteratorResource>("", "shared"));
 
-  // One that is at work, and one that waits for its turn.
+  // The first call is running; the second one waits for it.
   Cancellation at_work, waiting;
   const auto ended = kernels().scheduler().NewEvent();
   absl::Status first, second;
@@ -335,7 +338,7 @@ TEST_F(IteratorKernelsTest, ReadyElementIsTakenOnTheCallersThread) {
   }
 }
 
-// One whose iterators say when they end.
+// A dataset whose iterators signal their destruction.
 class WatchedDataset : public Dataset {
  public:
   WatchedDataset(Event* ended)
@@ -382,7 +385,7 @@ TEST_F(IteratorKernelsTest, PipelineEndsWithOwnerOrReinitialization) {
   third->Wait();
 }
 
-// What can't be restored leaves the iterator where it was, and at work.
+// A failed Restore leaves the iterator at its position and usable.
 TEST_F(IteratorKernelsTest, FailedRestoreKeepsThePosition) {
   ASSERT_OK_AND_ASSIGN(
       const Tensor ahead,
@@ -410,7 +413,7 @@ TEST_F(IteratorKernelsTest, FailedRestoreKeepsThePosition) {
   EXPECT_EQ(*Next(handle), 0);
   EXPECT_THAT(restore({}), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_EQ(*Next(handle), 1);
-  // Half of a state, and an element that another pipeline was left with.
+  // An incomplete state, and an element of another pipeline.
   IteratorStateReader::Values half;
   half["iterator/has_ended"] = Tensor::Scalar(int64_t{1});
   EXPECT_THAT(restore(half), StatusIs(absl::StatusCode::kNotFound));

@@ -1,5 +1,5 @@
-// Iterators that keep as many elements as a value says: without memory for them
-// they fail, and the process goes on.
+// Tests iterators that buffer as many elements as an input requests: if memory
+// is exhausted, they fail, and the process continues.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -59,8 +59,8 @@ class KeptElementsTest : public ::testing::Test {
         });
   }
 
-  // A walk with memory for a few thousand elements. The elements' own memory is
-  // the heap's: blocks of the allocator are charges.
+  // Returns an iterator with memory for a few thousand elements. Memory of
+  // elements comes from the heap; the allocator's blocks are charges.
   absl::StatusOr<std::unique_ptr<DatasetIterator>> Walk(const Tensor& dataset) {
     constexpr size_t kBytes = size_t{1} << 17;
     allocators_.push_back(std::make_unique<SmallAllocator>(kBytes, kBytes));
@@ -151,7 +151,7 @@ TEST_F(KeptElementsTest, CacheAndUniqueFailWithoutMemory) {
   }
 }
 
-// What leaves a buffer makes room for others.
+// Elements that leave a buffer make room for others.
 TEST_F(KeptElementsTest, BuffersReturnReleasedMemory) {
   const auto skip = [&](const Tensor& dataset, int64_t count) {
     ASSERT_OK_AND_ASSIGN(const auto walk, Walk(dataset));
@@ -170,7 +170,7 @@ TEST_F(KeptElementsTest, BuffersReturnReleasedMemory) {
        20);
 }
 
-// A batch copies a string that its elements share once for each of them.
+// A batch copies a string that its elements share once per element.
 TEST_F(KeptElementsTest, CopiesOfSharedStringsAreCounted) {
   const ElementSpec texts = {{DT_STRING}, {PartialShape()}};
   const ElementSpec variants = {{DT_VARIANT}, {PartialShape()}};
@@ -248,7 +248,7 @@ TEST_F(KeptElementsTest, LinesOfABatchAreCounted) {
   EXPECT_THAT(FirstError(batch), StatusIs(kExhausted, "OOM"));
 }
 
-// A key whose window has no size makes no group.
+// A key with a window of size zero creates no group.
 TEST_F(KeptElementsTest, RefusedGroupsAreNotKept) {
   const Tensor windows = Make("GroupByWindowDataset", {harness_.Range(5)},
                               NoCaptures({{"key_func", "same"},
@@ -266,7 +266,7 @@ TEST_F(KeptElementsTest, RefusedGroupsAreNotKept) {
   EXPECT_EQ(values.find("keys")->second.num_elements(), 0);
 }
 
-// The state of a cache or a shuffle buffer has all elements that it keeps.
+// The state of a cache or a shuffle buffer contains all buffered elements.
 TEST_F(KeptElementsTest, TooLargeStateNamesTheDataset) {
   const Tensor range = harness_.Range(50);
   const std::pair<const char*, Tensor> datasets[] = {
@@ -296,7 +296,7 @@ TEST_F(KeptElementsTest, TensorsInVariantsCountOnce) {
         "type", "", std::make_shared<const std::vector<Tensor>>(tensors)};
     return element;
   };
-  // The block of numbers is the allocator's.
+  // The memory of numbers comes from the allocator.
   EXPECT_LT(HeapBytesOf(element_of({Tensor(DT_INT64, {100000})})), 1000u);
   const Tensor text = Tensor::Scalar(std::string(100000, 'x'));
   EXPECT_LT(HeapBytesOf(element_of({text})), 1000u);  // shared

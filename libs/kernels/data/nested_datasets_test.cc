@@ -1,5 +1,5 @@
-// Datasets inside datasets, and datasets that share inputs: as deep and as
-// wide as a loop in a graph can make them.
+// Tests nested datasets and datasets that share inputs, as deep and as wide as
+// a loop in a graph can build them.
 #include <atomic>
 #include <cstdint>
 #include <limits>
@@ -86,7 +86,7 @@ TEST_F(NestedDatasetsTest, ChainOfDatasetsIsLimited) {
     ASSERT_OK_AND_ASSIGN(chain, Take(chain));
   }
   EXPECT_THAT(Take(chain), StatusIs(kInvalid, kTooDeep));
-  // At the limit walks work.
+  // At the depth limit, iterators still work.
   EXPECT_THAT(harness_.PullAll(chain), ElementsAre("0", "1", "2", "end"));
   EXPECT_EQ(CardinalityOf(chain), 3);
 }
@@ -121,8 +121,8 @@ TEST_F(NestedDatasetsTest, DeepestValuesAreDestroyedOnTheSmallestStack) {
   }
 }
 
-// The sum takes the deep element of the second list, which the first one has
-// not set.
+// The sum takes the deep element from the second list, because it is unset in
+// the first.
 TEST_F(NestedDatasetsTest, SumOfListsIsAsDeepAsTheDeeperOne) {
   ASSERT_OK_AND_ASSIGN(const Tensor unset,
                        kernels_.RunOne("TensorListReserve",
@@ -159,7 +159,7 @@ TEST_F(NestedDatasetsTest, SumOfListsKeepsTheKindOfTheFirst) {
             absl::StrReplaceAll(before, {{" 1 ", " 3 "}}));
 }
 
-// A client may send any metadata.
+// A client may send arbitrary metadata.
 TEST_F(NestedDatasetsTest, ForgedDepthDoesNotLiftTheLimit) {
   const auto forged = [](std::string type, std::string metadata) {
     return Variant{std::move(type), std::move(metadata), nullptr};
@@ -188,7 +188,7 @@ TEST_F(NestedDatasetsTest, CardinalityOfSharedInputsIsFoundOnce) {
   EXPECT_EQ(CardinalityOf(dataset), Dataset::kUnknownCardinality);
 }
 
-// TensorFlow's Counter is a range up to the largest number.
+// TensorFlow's Counter is a range up to the largest int64.
 TEST_F(NestedDatasetsTest, RangeUpToTheLargestNumberCountsAsInfinite) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   const auto range = [&](int64_t start, int64_t stop) {
@@ -230,7 +230,8 @@ TEST_F(NestedDatasetsTest, StateOfSharedListsIsLimited) {
               StatusIs(absl::StatusCode::kResourceExhausted, "variants"));
 }
 
-// What the attrs promise of elements is checked: other kernels rely on it.
+// The types and shapes in the attrs are enforced, because other kernels rely on
+// them.
 TEST_F(NestedDatasetsTest, ElementsAreOfThePromisedTypes) {
   const ElementSpec strings = {{DT_STRING}, {PartialShape({})}};
   const Tensor range = harness_.Range(3);
@@ -253,7 +254,7 @@ TEST_F(NestedDatasetsTest, MissingShapesAreUnknownShapes) {
   EXPECT_EQ((*DatasetFrom(dataset))->output_shapes().size(), 2u);
 }
 
-// Walk: f makes a dataset of elements that f makes datasets of ...
+// f returns a FlatMap dataset that applies f to its elements, without end.
 TEST_F(NestedDatasetsTest, FlatMapOfItselfEndsWithAnError) {
   const auto flat_map = [this] {
     return harness_.Make("FlatMapDataset", {harness_.Range(1)},
@@ -271,8 +272,8 @@ TEST_F(NestedDatasetsTest, FlatMapOfItselfEndsWithAnError) {
               ElementsAre(HasSubstr("nested more than 1000 deep")));
 }
 
-// Zips of a dataset with itself, which Map narrows again: twice as many
-// iterators with each level.
+// Each level zips a dataset with itself, and Map keeps one component. So each
+// level doubles the number of iterators.
 class DoublingWalk : public NestedDatasetsTest {
  protected:
   DoublingWalk() {
@@ -309,7 +310,7 @@ TEST_F(DoublingWalk, TooManyIteratorsAreRefused) {
               StatusIs(absl::StatusCode::kResourceExhausted,
                        "more than 1048576 iterators"));
   EXPECT_EQ(*count, kOthers);
-  // A walk that begins anew has its own.
+  // A new walk has its own count.
   ASSERT_OK_AND_ASSIGN(const Tensor small, Levels(3));
   EXPECT_THAT(harness_.PullAll(small), ElementsAre("0", "end"));
 }
@@ -323,7 +324,7 @@ TEST_F(DoublingWalk, CancelledStepMakesNoIterator) {
               StatusIs(absl::StatusCode::kCancelled, "enough"));
 }
 
-// Places are those of iterators that exist.
+// Only existing iterators count towards the limit.
 TEST_F(DoublingWalk, PlaceIsFreedWithItsIterator) {
   const auto count =
       std::make_shared<std::atomic<int64_t>>(IteratorPlace::kMaxIterators - 1);

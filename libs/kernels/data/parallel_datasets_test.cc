@@ -1,5 +1,5 @@
-// What is made ahead of time or at once: order, bounds, errors at their places,
-// ends before their time, and that a walk goes on where it was.
+// Tests parallel datasets and prefetching: order, bounds, positions of errors,
+// early destruction, and saved positions.
 #include <atomic>
 #include <new>
 #include <numeric>
@@ -44,7 +44,7 @@ class ParallelDatasetsTest : public testing::Test {
     return Over("CacheDataset", input,
                 Tensor::Scalar<std::string>(std::move(file)));
   }
-  // An iterator of what `map` makes of `input`.
+  // Returns an iterator that applies `map` to the elements of `input`.
   std::unique_ptr<DatasetIterator> Map(
       const Tensor& input, int64_t calls,
       std::function<absl::StatusOr<int64_t>(int64_t)> map,
@@ -88,13 +88,13 @@ TEST_F(ParallelDatasetsTest, PrefetchResumesFromASavedPosition) {
     ASSERT_OK(harness_.Restore(*restored, state));
     for (int64_t n : harness_.Rest<int64_t>(*restored)) all.push_back(n);
     EXPECT_EQ(all, UpTo(20)) << taken;
-    // And so does the one that was saved.
+    // The iterator that was saved continues, too.
     EXPECT_EQ(harness_.Rest<int64_t>(*walk).size(), 20 - taken);
   }
 }
 
-// The same batches, errors and ends as without threads, from wherever it goes
-// on.
+// Batches, errors and ends must equal those without threads, also after a
+// restore at any position.
 TEST_F(ParallelDatasetsTest, ParallelBatchEqualsBatch) {
   harness_.functions().Add(
       "not_7", {DT_INT64}, {DT_INT64},
@@ -146,7 +146,7 @@ TEST_F(ParallelDatasetsTest, ParallelBatchEqualsBatch) {
       StatusIs(absl::StatusCode::kInvalidArgument, "Batch size"));
 }
 
-// Of two examples the first has a = [7, 8], the other nothing.
+// The first of the two examples has a = [7, 8]; the second lacks the feature.
 TEST_F(ParallelDatasetsTest, SparseAndRaggedFeaturesAreVariants) {
   const std::string example(
       "\x0a\x0d\x0a\x0b\x0a\x01"
@@ -198,7 +198,7 @@ TEST_F(ParallelDatasetsTest, SparseAndRaggedFeaturesAreVariants) {
                                              "ragged_split_types"));
 }
 
-// As TensorFlow's kernel of V2 to V4, in its words.
+// As in TensorFlow's kernels of V2 to V4, with their error texts.
 TEST_F(ParallelDatasetsTest, InterleaveLimitsCallsToItsCycle) {
   const auto make = [&](const char* op, int64_t cycle, int64_t calls) {
     std::vector<Tensor> inputs = {Range(3), Count(cycle), Count(1)};
@@ -235,8 +235,8 @@ TEST_F(ParallelDatasetsTest, InterleaveLimitsCallsToItsCycle) {
   }
 }
 
-// It ends while it fills, and leaves nothing behind: the harness's scheduler
-// would run it after the dataset has gone.
+// An iterator destroyed while it fills its buffer must leave no closure behind:
+// the harness's scheduler would run it after the dataset is destroyed.
 TEST_F(ParallelDatasetsTest, IteratorsMayBeDestroyedEarly) {
   for (int i = 0; i < 50; ++i) {
     ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(Prefetch(
@@ -303,7 +303,7 @@ TEST_F(ParallelDatasetsTest, ParallelMapResumesFromASavedPosition) {
 }
 
 TEST_F(ParallelDatasetsTest, WaitEndsWithItsStep) {
-  // The calls end only when they are told to.
+  // The calls end only when the test completes them.
   CapturedFunction::Done pending;
   const std::unique_ptr<Event> called = harness_.scheduler().NewEvent();
   ParallelMapOptions options;
@@ -329,14 +329,14 @@ TEST_F(ParallelDatasetsTest, WaitEndsWithItsStep) {
   step.Cancel(absl::DeadlineExceededError("too late"));
   ended->Wait();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded));
-  // The element is the next step's.
+  // The next step receives the element.
   pending(DatasetElement{Count(7)});
   pending = nullptr;
   ASSERT_OK_AND_ASSIGN(const Tensor next, harness_.Next(*map));
   EXPECT_EQ(next.scalar<int64_t>(), 7);
 }
 
-// A function may wait for what no step does while one saves.
+// A function may wait for something that no step does during a save.
 TEST_F(ParallelDatasetsTest, SaveEndsWithItsStep) {
   const auto entered = harness_.scheduler().NewEvent();
   const auto go_on = harness_.scheduler().NewEvent();
@@ -372,7 +372,7 @@ TEST_F(ParallelDatasetsTest, CacheIsFilledByACompletePass) {
       EXPECT_EQ(harness_.Rest<int64_t>(*walk), UpTo(5)) << file << i;
     }
   }
-  // Nothing but the cache is left, which another dataset finds.
+  // Only the cache file is left; another dataset reads it.
   EXPECT_EQ(harness_.files().ListDirectory(".").value(),
             std::vector<std::string>{"cache.weft_cache"});
   ASSERT_OK_AND_ASSIGN(const auto another,
@@ -428,8 +428,8 @@ TEST_F(ParallelDatasetsTest, CacheResumesFromASavedPosition) {
   }
 }
 
-// The position of a walk that fills a file holds none of its elements. The walk
-// that goes on from there fills no file, and the one after it does.
+// The saved position of an iterator that fills a file contains none of the
+// elements. The restored iterator fills no file; the one after it does.
 TEST_F(ParallelDatasetsTest, PositionInTheFirstPassIsSmall) {
   const std::string large(100000, 'x');
   ASSERT_OK_AND_ASSIGN(
@@ -460,7 +460,7 @@ TEST_F(ParallelDatasetsTest, PositionInTheFirstPassIsSmall) {
               std::vector<std::string>{"end"});
     EXPECT_THAT(harness_.files().FileExists("cache.weft_cache"),
                 StatusIs(absl::StatusCode::kNotFound));
-    // Where that walk was saved again, too.
+    // This also holds for a position that the restored iterator saved.
     values.clear();
     ASSERT_OK_AND_ASSIGN(const auto again, harness_.Walk(first));
     EXPECT_EQ(harness_.Rest<std::string>(*again, 2).size(), 2u);
@@ -473,7 +473,7 @@ TEST_F(ParallelDatasetsTest, PositionInTheFirstPassIsSmall) {
   }
 }
 
-// An element that a cancelled step has lost comes again in the next walk.
+// An element lost by a cancelled step reappears in the next walk.
 TEST_F(ParallelDatasetsTest, CacheWithLostElementsIsNotFilled) {
   for (const char* file : {"", "cache"}) {
     Cancellation step;
@@ -538,7 +538,7 @@ TEST_F(ParallelDatasetsTest, DamagedCacheIsNamed) {
                                              "cache.weft_cache: corrupted"));
 }
 
-// An exception in a function's run destroys the callback.
+// An exception in the function destroys the callback.
 TEST_F(ParallelDatasetsTest, DroppedCallFails) {
   const Tensor range = Range(3);
   const auto walk = [&](bool throws) {
@@ -564,7 +564,7 @@ TEST_F(ParallelDatasetsTest, DroppedCallFails) {
   }
 }
 
-// A function that never calls back.
+// A function that never calls its callback.
 class DroppingFunction : public RunnableFunction, public FunctionRuntime {
  public:
   const DataTypeVector& arg_types() const override { return types_; }

@@ -1,5 +1,5 @@
-// Datasets that work in the background where there is no memory for a closure:
-// the call fails, the process goes on, and so does the walk.
+// Tests datasets with background work while there is no memory for a closure:
+// the call fails, and the process and the iterator continue.
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -25,12 +25,12 @@
 namespace weft {
 namespace {
 
-// Has no memory for one closure of a pool.
+// RefusingScheduler fails to allocate one closure of a pool.
 class RefusingScheduler : public ForwardingScheduler {
  public:
   using ForwardingScheduler::ForwardingScheduler;
 
-  // The closure that is scheduled after `count` others of the pool.
+  // Refuses the closure that is scheduled after `count` others of the pool.
   void RefuseAfter(Pool pool, int count) {
     pool_ = pool;
     left_ = count;
@@ -46,8 +46,8 @@ class RefusingScheduler : public ForwardingScheduler {
   std::atomic<int> left_{-1};
 };
 
-// Makes events that count how often they are set. Instead of a wait for one,
-// `during_wait` is called.
+// CountingEvents creates events that count their Set calls. Waiting for an
+// event calls `during_wait` instead.
 class CountingEvents : public ForwardingScheduler {
  public:
   using ForwardingScheduler::ForwardingScheduler;
@@ -81,7 +81,7 @@ class RefusedClosuresTest : public testing::Test {
  protected:
   RefusedClosuresTest() { harness_.kernels().set_scheduler(scheduler_); }
 
-  // What a kernel makes of an exception.
+  // Converts exceptions to errors as kernels do.
   absl::StatusOr<int64_t> Next(DatasetIterator& iterator) {
     return CatchExceptions([&]() -> absl::StatusOr<int64_t> {
       ASSIGN_OR_RETURN(const Tensor next, harness_.Next(iterator));
@@ -106,7 +106,7 @@ class RefusedClosuresTest : public testing::Test {
                       DatasetHarness::Ints()));
     return harness_.Walk(dataset);
   }
-  // Ranges of 0 to `size` - 1 elements.
+  // Returns an Interleave over datasets of 0 to `size` - 1 elements.
   absl::StatusOr<std::unique_ptr<DatasetIterator>> Interleave(int64_t size) {
     harness_.functions().Add(
         "range", {DT_INT64}, {DT_VARIANT},
@@ -140,7 +140,7 @@ TEST_F(RefusedClosuresTest, ParallelMapFailsTheCallThatCannotStart) {
   EXPECT_THAT(Next(*walk), StatusIs(absl::StatusCode::kOutOfRange));
 }
 
-// The signal may be deleted before the step is cancelled.
+// The signal may be destroyed before the step is cancelled.
 TEST_F(RefusedClosuresTest, WaitThatCannotBeginLeavesNoCallback) {
   CountingEvents events(*threads_);
   Cancellation cancellation;
@@ -153,7 +153,7 @@ TEST_F(RefusedClosuresTest, WaitThatCannotBeginLeavesNoCallback) {
                                       [] { return false; });
               }),
               StatusIs(absl::StatusCode::kResourceExhausted));
-  // Whether the cancellation reaches the signal shows in another wait.
+  // The next wait shows whether the cancellation reaches the signal.
   events.during_wait = [&] {
     cancellation.Cancel(absl::CancelledError("over"));
   };
@@ -173,7 +173,7 @@ TEST_F(RefusedClosuresTest, FailedThreadStartIsRetried) {
   }
 }
 
-// The thread that takes the input asks for the one that reads.
+// The thread that reads the input starts the thread that reads an element.
 TEST_F(RefusedClosuresTest, InterleaveFailsIfNoReaderStarts) {
   ASSERT_OK_AND_ASSIGN(const auto walk, Interleave(3));
   scheduler_.RefuseAfter(Pool::kOwnThread, 1);

@@ -71,7 +71,8 @@ TEST_F(ResizeKernelsTest, AreasAreMeans) {
       ElementsAre(3.5, 5.5));
 }
 
-// Whatever the weights are, rounded, and however many rows share a source.
+// This must hold for all rounded weights, and for any number of output rows per
+// source row.
 TEST_F(ResizeKernelsTest, ConstantImageStaysConstant) {
   Tensor images(DT_FLOAT, {3, 5, 7, 18});
   for (float& value : images.mutable_flat<float>()) value = 0.7f;
@@ -85,7 +86,7 @@ TEST_F(ResizeKernelsTest, ConstantImageStaysConstant) {
   }
 }
 
-// Images, rows and channels do not mingle: each is as it is alone.
+// Each image, row and channel has the same result as alone.
 TEST_F(ResizeKernelsTest, ImagesAndChannelsAreIndependent) {
   constexpr int64_t kImages = 3, kRows = 6, kColumns = 5, kChannels = 19;
   Tensor all(DT_FLOAT, {kImages, kRows, kColumns, kChannels});
@@ -132,7 +133,7 @@ TEST_F(ResizeKernelsTest, IntegersBecomeFloats) {
       SameBits(nearest, Tensor::FromValues<uint8_t>({1, 2, 1, 1}, {0, 0})));
 }
 
-// The sum of the gradient is the sum of what it is made of.
+// The sum of the result equals the sum of the incoming gradient.
 TEST_F(ResizeKernelsTest, GradientsFlowToTheirSourcePixels) {
   const Tensor gradient = Floats({1, 1, 4, 1}, {1, 2, 3, 4});
   const Tensor image = Floats({1, 1, 2, 1}, {0, 0});
@@ -165,7 +166,7 @@ TEST_F(ResizeKernelsTest, EmptyGradientGivesZeros) {
   EXPECT_THAT(got.flat<float>(), Each(0));
 }
 
-// However large an image of no pixels is.
+// The size of an image does not matter if the batch is empty.
 TEST_F(ResizeKernelsTest, NoImagesTakeNoTime) {
   const Tensor none(DT_FLOAT, {0, 2, 2, 1});
   for (const char* op : kResizes) {
@@ -178,7 +179,7 @@ TEST_F(ResizeKernelsTest, NoImagesTakeNoTime) {
   EXPECT_OK(Run("ResizeNearestNeighborGrad", long_one, Size({2, 2})).status());
 }
 
-// Of one pixel there are no corners to keep apart.
+// A single pixel has no separate corners to align.
 TEST_F(ResizeKernelsTest, OnePixelFillsTheOutput) {
   for (const char* op : kResizes) {
     EXPECT_THAT(ValuesOf(op, Floats({1, 1, 2, 1}, {3, -2}), Size({3, 2}),
@@ -188,7 +189,7 @@ TEST_F(ResizeKernelsTest, OnePixelFillsTheOutput) {
   }
 }
 
-// Hundreds of them are more than a sum of 16 bits can take one by one.
+// A 16-bit sum could not add hundreds of them one by one.
 TEST_F(ResizeKernelsTest, SixteenBitGradientsAreRoundedOnce) {
   Tensor gradient(DT_FLOAT, {1, 1, 1000, 1});
   for (float& value : gradient.mutable_flat<float>()) value = 1;
@@ -223,7 +224,7 @@ TEST_F(ResizeKernelsTest, InvalidSizesAreRejected) {
                 StatusIs(kInvalid, "input image must be of non-zero size"));
     EXPECT_THAT(Run(op, Tensor(DT_FLOAT, {1, 2, 2, 0}), Size({2, 2})).status(),
                 StatusIs(kInvalid, "image must have at least one channel"));
-    // More than any memory; more than can be counted.
+    // The first size exceeds all memory, the second one an int64.
     EXPECT_FALSE(Run(op, image, Size({2147483647, 2147483647})).ok());
     EXPECT_FALSE(
         Run(op, Tensor(DT_FLOAT, {9, 1, 1, 9}), Size({2147483647, 2147483647}))
@@ -234,7 +235,7 @@ TEST_F(ResizeKernelsTest, InvalidSizesAreRejected) {
   }
 }
 
-// Weights take up to 32 times the memory of a narrow image.
+// The weights take up to 32 times the memory of a narrow image.
 TEST_F(ResizeKernelsTest, WeightMemoryIsBounded) {
   constexpr size_t kRoom = size_t{5} << 20;
   for (const char* op : kResizes) {

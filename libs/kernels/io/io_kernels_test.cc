@@ -76,8 +76,8 @@ TEST_F(IoKernelsTest, SavedTensorsAreRestored) {
   EXPECT_TRUE(SameBits(restored[2], Tensor::Vector<int32_t>({2, 3, 4})));
 }
 
-// Another save to the prefix may end between two looks of a reader at it: what
-// it does is done when the n-th file is opened or asked for its size.
+// Emulates a concurrent save to the same prefix between two file accesses of a
+// reader. The save runs when the n-th file is opened or its size is requested.
 class ReplacingFileSystem : public FailingFileSystem {
  public:
   using FailingFileSystem::FailingFileSystem;
@@ -112,7 +112,7 @@ TEST_F(IoKernelsTest, PrefixOverwrittenDuringReadIsRead) {
     }
     return harness_.Run("SaveV2", {inputs.begin(), inputs.end()}).status();
   };
-  // After two saves the data has the name again that it had.
+  // After two saves, the data file has its original name again.
   for (const int saves : {1, 2}) {
     for (int looks = 0;; ++looks) {
       (void)files_.DeleteRecursively(folder_);
@@ -135,7 +135,8 @@ TEST_F(IoKernelsTest, PrefixOverwrittenDuringReadIsRead) {
   }
 }
 
-// An object store's file that is open says so when another has its name.
+// Emulates an object store in which an open file reports that another object
+// now has its name.
 class MovedFiles : public FailingFileSystem {
  public:
   using FailingFileSystem::FailingFileSystem;
@@ -179,8 +180,8 @@ TEST_F(IoKernelsTest, ReplacedFileIsReopened) {
     EXPECT_TRUE(SameBits(restored, v_)) << at;
     if (moved.reads <= at) break;
   }
-  EXPECT_GE(at, 3);  // the index's end and a block of it, and the data
-  // It is not asked for ever.
+  EXPECT_GE(at, 3);  // the end and one block of the index, and the data
+  // The number of retries is bounded.
   moved.is_moved = [](int) { return true; };
   EXPECT_THAT(Restore("a", "v", "", DT_INT32),
               StatusIs(absl::StatusCode::kFailedPrecondition, "412"));
@@ -226,7 +227,7 @@ TEST_F(IoKernelsTest, SaveErrorsNameTheirCause) {
               StatusIs(kInvalid, "does not match the shape of the tensor"));
   EXPECT_THAT(save(Prefix("a"), Texts({"v"}), Texts({"5"})),
               StatusIs(kInvalid, "Need least two elements"));
-  // What was refused left nothing behind.
+  // Rejected saves leave no files behind.
   const auto left = files_.ListDirectory(folder_);
   if (left.ok()) {
     EXPECT_EQ(*left, std::vector<std::string>());
@@ -240,10 +241,10 @@ TEST_F(IoKernelsTest, CancelledSaveLeavesNoFile) {
               StatusIs(absl::StatusCode::kNotFound));
 }
 
-// Of "slot", which is the first half of a tensor.
+// The shape and slice of "slot", the first half of a tensor.
 constexpr char kSlot[] = "6 262147 0,3:-";
 
-// Of which nobody knows how long they are: each read is full.
+// Files of unknown length: each read returns all requested bytes.
 class EndlessFiles : public FailingFileSystem {
  public:
   explicit EndlessFiles(FileSystem& files) : FailingFileSystem(files) {}
@@ -294,8 +295,8 @@ TEST_F(IoKernelsTest, EndlessReadEndsWithItsStep) {
               StatusIs(absl::StatusCode::kCancelled, "enough"));
 }
 
-// Saves as a step of _SaveVariables: a value, a reference and two handles, in
-// an order of their own; `groups` are by name.
+// Runs _SaveVariables with a value, a reference and two handles in an arbitrary
+// order.
 class SaveVariablesTest : public IoKernelsTest {
  protected:
   SaveVariablesTest() {
@@ -306,7 +307,7 @@ class SaveVariablesTest : public IoKernelsTest {
     for (const auto& variable : All()) Fill(*variable, 1);
   }
 
-  // Behind a handle of that name.
+  // Creates the variable to which the handle of this name refers.
   std::shared_ptr<weft::Variable> Variable(const std::string& name) {
     auto variable = std::make_shared<weft::Variable>(
         name, DT_FLOAT, PartialShape({kRows, kRow}));
@@ -376,7 +377,8 @@ TEST_F(SaveVariablesTest, WritesTheBytesOfSaveV2) {
   }
 }
 
-// Calls something when the first file is opened: variables are chosen then.
+// Calls a function when the first file is opened. The variables have been
+// captured by then.
 class TellingFileSystem : public FailingFileSystem {
  public:
   using FailingFileSystem::FailingFileSystem;
@@ -388,8 +390,8 @@ class TellingFileSystem : public FailingFileSystem {
   std::function<void()> tell;
 };
 
-// Updates that come while files are written wait for nobody, land, and are not
-// in the checkpoint; what is copied for it are the pages of rows.
+// Updates during the save do not wait, take effect, and are not in the
+// checkpoint. For them, only pages of rows are copied.
 TEST_F(SaveVariablesTest, DoesNotBlockUpdates) {
   TellingFileSystem telling(files_);
   harness_.set_file_system(telling);
@@ -474,7 +476,7 @@ TEST_F(IoKernelsTest, ShardsAreMerged) {
                          {Texts({name.scalar<std::string>()}), Prefix("a")}));
   ASSERT_OK_AND_ASSIGN(const Tensor v, Restore("a", "v", "", DT_INT32));
   EXPECT_TRUE(SameBits(v, v_));
-  // The folder of the shards goes with the last of them.
+  // The folder of the shards is deleted with the last shard.
   EXPECT_THAT(files_.FileExists(Path("temp")),
               StatusIs(absl::StatusCode::kNotFound));
 }

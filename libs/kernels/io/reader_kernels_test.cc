@@ -30,7 +30,8 @@ class ReaderKernelsTest : public testing::Test {
     harness_.set_file_system(files_);
   }
 
-  // A handle of either kind; what it names lives as long as the test.
+  // Creates a reader or queue, with a handle of either kind. It lives as long
+  // as the test.
   absl::StatusOr<KernelInput> Make(const std::string& op, AttrMap attrs) {
     auto kernel = harness_.Make(op, {}, std::move(attrs));
     if (!kernel.ok()) return kernel.status();
@@ -43,7 +44,7 @@ class ReaderKernelsTest : public testing::Test {
     return KernelInput(out.tensor);
   }
 
-  // A closed queue of these paths.
+  // Returns a closed queue of these paths.
   KernelInput Queue(const Strings& paths) {
     auto queue =
         Make("FIFOQueueV2",
@@ -56,7 +57,8 @@ class ReaderKernelsTest : public testing::Test {
     return *queue;
   }
 
-  // "KEY=VALUE" of all records of one file "f", and what ended it.
+  // Reads one file "f" with these contents. Returns "KEY=VALUE" of all records,
+  // and expects the code `end` at the end.
   Strings ReadAll(const std::string& op, const AttrMap& attrs,
                   absl::string_view contents,
                   absl::StatusCode end = absl::StatusCode::kOutOfRange) {
@@ -92,7 +94,7 @@ TEST_F(ReaderKernelsTest, FixedLengthReaderSkipsHeaderAndFooter) {
   const std::string op = "FixedLengthRecordReaderV2";
   EXPECT_THAT(ReadAll(op, Layout(2, 3, 1, 0), "hhabcdeff"),
               ElementsAre("f:0=abc", "f:1=def"));
-  // What is left and no record is passed over.
+  // Trailing bytes that form no record are skipped.
   EXPECT_THAT(ReadAll(op, Layout(2, 3, 2, 0), "hhabcdeff"),
               ElementsAre("f:0=abc"));
   EXPECT_THAT(ReadAll(op, Layout(0, 3, 0, 1), "abcde"),
@@ -103,13 +105,13 @@ TEST_F(ReaderKernelsTest, FixedLengthReaderSkipsHeaderAndFooter) {
               ElementsAre("f:0=ab", "f:1=cd"));
   EXPECT_THAT(ReadAll(op, Layout(9, 3, 0, 0), "short"), ElementsAre());
   EXPECT_THAT(ReadAll(op, Layout(0, 3, 0, 0), ""), ElementsAre());
-  // Nothing is reserved for what is not there.
+  // No memory is reserved for missing bytes.
   constexpr int64_t kHuge = int64_t{1} << 62;
   EXPECT_THAT(ReadAll(op, Layout(0, kHuge, kHuge, 0), "ab"), ElementsAre());
   EXPECT_THAT(ReadAll(op, Layout(kHuge, 1, 0, 0), "ab"), ElementsAre());
 }
 
-// It is skipped in pieces.
+// The header is skipped in pieces.
 TEST_F(ReaderKernelsTest, HeaderMayBeLong) {
   constexpr int64_t kLines = 200'000, kBytes = (int64_t{64} << 20) + 1;
   std::string lines;
@@ -225,7 +227,7 @@ TEST_F(ReaderKernelsTest, CountsAndStatesAreChecked) {
   EXPECT_EQ(harness_.RunOne("ReaderNumRecordsProducedV2", {*reader})
                 ->scalar<int64_t>(),
             5);
-  // More than there ever are is no memory.
+  // A huge num_records must not reserve memory.
   ASSERT_OK_AND_ASSIGN(
       const auto records,
       harness_.Run("ReaderReadUpToV2",
@@ -233,7 +235,7 @@ TEST_F(ReaderKernelsTest, CountsAndStatesAreChecked) {
   EXPECT_TRUE(SameBits(records[1], Tensor::Vector<std::string>({"a"})));
 }
 
-// Of old graphs.
+// Graphs of old versions have handles by reference.
 TEST_F(ReaderKernelsTest, HandlesMayBeReferences) {
   ASSERT_OK(files_.WriteFileAtomically("f", "whole"));
   auto reader = Make("WholeFileReader", {});

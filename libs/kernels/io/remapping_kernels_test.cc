@@ -1,5 +1,5 @@
-// What these ops do and say TensorFlow 2.21 did and said, but where a test says
-// otherwise.
+// Tests vocabulary remapping. Unless a test states otherwise, results and error
+// texts are those of TensorFlow 2.21.
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -36,7 +36,7 @@ class RemappingKernelsTest : public testing::Test {
     std::string new_file = "new", old_file = "old";
     int64_t offset = 0, size = 3, old_size = -1;
   };
-  // The remapping, and then how many are there.
+  // Returns the remapping, followed by num_present.
   absl::StatusOr<Ids> Generate(const Vocab& vocab) {
     auto outputs = harness_.Run("GenerateVocabRemapping",
                                 {Tensor::Scalar<std::string>(vocab.new_file),
@@ -51,8 +51,9 @@ class RemappingKernelsTest : public testing::Test {
     return result;
   }
 
-  // A matrix "w" of 3 rows and 4 columns: 0, 1, ..., 11; "p", [5, 2], of two
-  // slices: 0, 1, ..., 9; and what is no matrix of floats.
+  // Saves a matrix "w" of 3 rows and 4 columns with the values 0 to 11; "p",
+  // [5, 2], in two slices with the values 0 to 9; and tensors that are no float
+  // matrices.
   void SaveCheckpoint() {
     Floats numbers(12);
     for (int i = 0; i < 12; ++i) numbers[i] = static_cast<float>(i);
@@ -126,7 +127,7 @@ TEST_F(RemappingKernelsTest, EmptyLinesAreRefused) {
   EXPECT_OK(Generate({.old_file = "gap", .old_size = 1}));
 }
 
-// TensorFlow refuses empty files, and an old_vocab_size of 0.
+// TensorFlow rejects empty files and an old_vocab_size of 0.
 TEST_F(RemappingKernelsTest, EmptyOldVocabularyMatchesNoEntry) {
   Write("empty", "");
   EXPECT_THAT(ValueOf(Generate({.old_file = "empty"})),
@@ -208,8 +209,8 @@ TEST_F(RemappingKernelsTest, MismatchedArgumentsAreRejected) {
               StatusIs(absl::StatusCode::kNotFound, "no"));
 }
 
-// Of a row that is not there TensorFlow says INTERNAL; a column that is not
-// there it leaves zero.
+// For a missing row TensorFlow returns INTERNAL. For a missing column it leaves
+// zeros.
 TEST_F(RemappingKernelsTest, OldMatrixTooSmallIsRejected) {
   SaveCheckpoint();
   EXPECT_THAT(Run({.rows = {5}}),

@@ -1,5 +1,5 @@
-// Save, SaveSlices, Restore, RestoreSlice and ShardedFilespec, and RestoreV2 of
-// files of TensorFlow's format V1.
+// Tests Save, SaveSlices, Restore, RestoreSlice and ShardedFilespec, and
+// RestoreV2 of files in TensorFlow's V1 format.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -29,7 +29,7 @@ class V1KernelsTest : public testing::Test {
   V1KernelsTest() : harness_(RegisterIoKernels) {
     harness_.set_file_system(files_);
   }
-  // "v" whole, rows 0 and 1 of "m" in one file, rows 2 and 3 in another.
+  // Saves "v" and rows 0 and 1 of "m" in one file, and rows 2 and 3 in another.
   void SaveShards() {
     ASSERT_OK(harness_.Run("SaveSlices",
                            {Text("/m-00000-of-00002"), Texts({"v", "m"}),

@@ -25,7 +25,7 @@ T Conjugated(T x) {
   }
 }
 
-// Numbers without pattern.
+// Returns numbers without a regular pattern.
 template <typename T>
 Tensor Values(const TensorShape& shape) {
   Tensor tensor(DataTypeOf<T>::value, shape);
@@ -44,7 +44,7 @@ Tensor Floats(const TensorShape& shape, std::vector<float> values) {
   return Tensor::FromValues<float>(shape, absl::Span<const float>(values));
 }
 
-// Matrix `batch` of a tensor, element (row, column).
+// Returns the element at (row, column) of matrix `batch`.
 template <typename T>
 T At(const Tensor& tensor, int64_t batch, int64_t row, int64_t column) {
   const int64_t rows = tensor.dim(tensor.rank() - 2);
@@ -119,7 +119,7 @@ TEST_F(LinalgKernelsTest, FactorsAreOrthonormalAndTriangular) {
   }
 }
 
-// As TensorFlow 2.21 has it on a processor, signs included.
+// Values and signs are those of TensorFlow 2.21 on a CPU.
 TEST_F(LinalgKernelsTest, SignsMatchTensorFlow) {
   ASSERT_OK_AND_ASSIGN(auto outputs,
                        harness_.Run("Qr", {Floats({2, 2}, {3, 1, 4, 2})}));
@@ -176,14 +176,14 @@ TEST_F(LinalgKernelsTest, NaNPropagates) {
 TEST_F(LinalgKernelsTest, FactorsNeedAMatrix) {
   EXPECT_THAT(harness_.Run("Qr", {Floats({3}, {1, 2, 3})}),
               StatusIs(kInvalid, "Input tensor 0 must have rank >= 2, got 1"));
-  // A square of so many rows is no shape.
+  // A square matrix with this many rows has no valid shape.
   EXPECT_THAT(harness_.Run("Qr", {Tensor(DT_FLOAT, {int64_t{1} << 40, 0})},
                            {{"full_matrices", true}}),
               StatusIs(kInvalid));
 }
 
 TEST_F(LinalgKernelsTest, SolvesWithEachTriangle) {
-  // What is on the other side of the diagonal does not matter.
+  // The other triangle is ignored.
   const Tensor matrix = Floats({2, 2}, {2, 3, 4, 5});
   const Tensor rhs = Floats({2, 1}, {2, 9});
   const auto solve = [&](bool lower, bool adjoint) {

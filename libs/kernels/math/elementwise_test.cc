@@ -1,5 +1,5 @@
-// Element-wise ops of one and two operands: values, broadcasting, domains,
-// forwarding, and a loop over all registered types.
+// Tests element-wise ops of one and two operands: values, broadcasting,
+// domains, forwarding, and all registered types.
 #include "libs/kernels/math/elementwise.h"
 
 #include <cmath>
@@ -79,7 +79,7 @@ TEST_F(MathElementwiseTest, ScalarsCombineWithAnything) {
               ElementsAre(12));
 }
 
-// The values of finite numbers are TensorFlow's to the last digit but two.
+// Finite values match TensorFlow's except for the last two digits.
 TEST_F(MathElementwiseTest, PolygammaLeftOfZero) {
   EXPECT_THAT(
       RunFloats("Polygamma", {Tensor::Scalar(1.0f), Floats({-.5, -1.5})}),
@@ -87,7 +87,7 @@ TEST_F(MathElementwiseTest, PolygammaLeftOfZero) {
   EXPECT_THAT(
       RunFloats("Polygamma", {Tensor::Scalar(2.0f), Floats({-2.5, -.3})}),
       ElementsAre(FloatNear(-0.10820405f, 1e-6f), FloatNear(67.63908f, 1e-4f)));
-  // pi^2 / sin(pi / 2)^2 less the trigamma function of 1000.5 + 1.
+  // pi^2 / sin(pi / 2)^2 minus the trigamma function of 1000.5 + 1.
   EXPECT_THAT(RunFloats("Polygamma", {Tensor::Scalar(1.0f), Floats({-1000.5})}),
               ElementsAre(FloatNear(9.8686054f, 1e-5f)));
 }
@@ -103,7 +103,7 @@ TEST_F(MathElementwiseTest, PolygammaAtThePoles) {
   }
 }
 
-// The factorial of 171 is infinite: so is the result, while zeta is not 0.
+// The factorial of 171 is infinite, so the result is infinite unless zeta is 0.
 TEST_F(MathElementwiseTest, PolygammaOfOrdersWithoutFiniteFactorial) {
   const auto at = [&](double order, double x) {
     absl::StatusOr<Tensor> y = harness_.RunOne(
@@ -124,7 +124,7 @@ TEST_F(MathElementwiseTest, DigammaKeepsDigitsFarLeftOfZero) {
   ASSERT_OK_AND_ASSIGN(
       const Tensor y,
       harness_.RunOne("Digamma", {Tensor::Vector<double>({-1e6 - 0.25})}));
-  // log(1000001.25) less 1 / 2000002.5, less pi / tan(-pi / 4).
+  // log(1000001.25) - 1 / 2000002.5 - pi / tan(-pi / 4).
   EXPECT_NEAR(y.flat<double>()[0], 16.957103961554, 1e-11);
 }
 
@@ -172,7 +172,7 @@ TEST_F(MathElementwiseTest, LargeTensorsAreSplitWithoutLosingAnything) {
   }
 }
 
-// All bits that a half or bfloat16 can have.
+// Returns all bit patterns of a half or bfloat16.
 template <typename T>
 std::vector<T> AllNumbers() {
   std::vector<T> numbers(1 << 16);
@@ -182,8 +182,8 @@ std::vector<T> AllNumbers() {
   return numbers;
 }
 
-// All numbers of T as floats, their neighbors, and what lies in the middle of
-// two of them with its neighbors.
+// Returns, as floats, all numbers of T, the midpoints of adjacent numbers, and
+// the float neighbors of both.
 template <typename T>
 std::vector<float> FloatsAround() {
   std::vector<float> floats;
@@ -254,8 +254,8 @@ TYPED_TEST(NarrowTest, ConversionsOfAnyLengthWriteNoMore) {
   }
 }
 
-// Eigen's exponential of floats ends at 88.38 on some instruction sets, theirs
-// at 88.72.
+// On some instruction sets Eigen's exponential of floats overflows at 88.38; it
+// must overflow at 88.72.
 TEST_F(MathElementwiseTest, ExpOverflowsAtTheLargestFloat) {
   for (const InstructionSet set : SupportedInstructionSets()) {
     const UnaryLoop exp =
@@ -277,7 +277,7 @@ TEST_F(MathElementwiseTest, ExpOverflowsAtTheLargestFloat) {
   }
 }
 
-// Each result is that of floats, rounded once; wherever an element lies.
+// Each result is the float result, rounded once, wherever the element lies.
 TYPED_TEST(NarrowTest, OpsComputeAsFloats) {
   const DataType type = DataTypeOf<TypeParam>::value;
   const auto cast = [&](Tensor x, DataType to) {
@@ -317,7 +317,7 @@ TYPED_TEST(NarrowTest, OpsComputeAsFloats) {
   }
 }
 
-// As in TensorFlow, which subtracts and multiplies numbers of that type.
+// TensorFlow subtracts and multiplies numbers of that type, too.
 TYPED_TEST(NarrowTest, ASquaredDifferenceIsTheSquareOfARoundedOne) {
   for (const int64_t n : {1, 255, 1300}) {
     Tensor x(DataTypeOf<TypeParam>::value, {n}), y(x.dtype(), {n});
@@ -349,13 +349,13 @@ TEST_F(MathElementwiseTest, IntegerDivisionsRoundByTheirNames) {
   EXPECT_THAT(RunInts("Mod", x, z), ElementsAre(1, -1, 1, -1));
 }
 
-// What C++ makes of one element, rounded down.
+// C++'s division of one element, rounded down.
 template <typename T>
 T Floored(T x, T y) {
   return static_cast<T>(x / y - (x % y != 0 && (x < 0) != (y < 0) ? 1 : 0));
 }
 
-// Many dividends and one divisor are divided in another way than two numbers.
+// Division of many dividends by one divisor has its own code path.
 template <typename T>
 void ExpectFlooredByOneDivisor(KernelTestHarness& harness) {
   using Limits = std::numeric_limits<T>;
@@ -438,7 +438,7 @@ TEST_F(MathElementwiseTest, NanWinsInMaximumAndMinimum) {
         RunFloats(op, {Floats({kNan, 1, 3}), Floats({1, kNan, 3})});
     EXPECT_TRUE(std::isnan(values[0]) && std::isnan(values[1])) << op;
     EXPECT_EQ(values[2], 3);
-    // In vectors too.
+    // The same in vectorized loops.
     Tensor x(DT_FLOAT, TensorShape({64}));
     x.mutable_flat<float>()[5] = kNan;
     const Tensor zeros(DT_FLOAT, TensorShape({64}));
@@ -468,7 +468,7 @@ class IntegerDistanceTest : public MathElementwiseTest {};
 using SignedIntegers = testing::Types<int8_t, int16_t, int32_t, int64_t>;
 TYPED_TEST_SUITE(IntegerDistanceTest, SignedIntegers);
 
-// Their type does not hold the distance of its own ends.
+// The distance between the limits of the type overflows it.
 TYPED_TEST(IntegerDistanceTest, FarIntegersAreNotNear) {
   constexpr TypeParam kLow = std::numeric_limits<TypeParam>::min();
   constexpr TypeParam kHigh = std::numeric_limits<TypeParam>::max();
@@ -490,7 +490,7 @@ TEST_F(MathElementwiseTest, LenientEqualityTreatsShapesAsUnequal) {
 }
 
 TEST_F(MathElementwiseTest, VectorMathKeepsSpecialValues) {
-  // Long enough for vectors and a rest.
+  // Long enough for vectors and a remainder.
   Tensor x(DT_FLOAT, TensorShape({19}));
   x.mutable_flat<float>()[3] = kInfinity;
   x.mutable_flat<float>()[4] = -kInfinity;
@@ -508,7 +508,7 @@ TEST_F(MathElementwiseTest, VectorMathKeepsSpecialValues) {
   EXPECT_NEAR(sigmoid[4], 0, 1e-37);
 }
 
-// Real functions agree with the C library, whatever loop was chosen.
+// Real functions agree with the C library in every loop.
 TEST_F(MathElementwiseTest, FunctionsAgreeWithTheCLibrary) {
   struct Function {
     const char* op;
@@ -542,8 +542,8 @@ TEST_F(MathElementwiseTest, FunctionsAgreeWithTheCLibrary) {
   }
 }
 
-// Where log(1 + x) would be 0, or have the wrong sign; of each length that is
-// no whole number of vectors, too.
+// A naive log(1 + x) would be 0 or have the wrong sign here. Lengths that are
+// not multiples of the vector size are covered, too.
 TEST_F(MathElementwiseTest, Log1pIsRightNearZeroAndAtItsEnds) {
   const double inf = std::numeric_limits<double>::infinity();
   const std::vector<double> values = {1e-8,  -1e-8, -0.0, 0.0,     -1.0,  -2.0,
@@ -576,7 +576,7 @@ TEST_F(MathElementwiseTest, Log1pIsRightNearZeroAndAtItsEnds) {
   }
 }
 
-// Every type that is registered for addition adds.
+// Addition works for each type registered for it.
 TEST_F(MathElementwiseTest, EveryTypeAddsAndMultiplies) {
   const DataType types[] = {DT_FLOAT,     DT_DOUBLE,    DT_HALF,  DT_BFLOAT16,
                             DT_INT8,      DT_UINT8,     DT_INT16, DT_UINT16,
@@ -603,7 +603,8 @@ TEST_F(MathElementwiseTest, CastOutOfRangeGivesTheSmallestInteger) {
 }
 
 TEST_F(MathElementwiseTest, TruncatingCastDoesNotRound) {
-  // 1 + 127/16384 lies just below a bfloat16; rounding would reach it.
+  // 1 + 127/16384 lies just below a bfloat16. Truncation must not reach that
+  // number.
   const Tensor x = Floats({1.00775146484375f});
   ASSERT_OK_AND_ASSIGN(Tensor rounded,
                        harness_.RunOne("Cast", {x}, {{"DstT", DT_BFLOAT16}}));
@@ -614,7 +615,7 @@ TEST_F(MathElementwiseTest, TruncatingCastDoesNotRound) {
   EXPECT_EQ(static_cast<float>(cut.flat<bfloat16>()[0]), 1.0f);
 }
 
-// Vectors of elements, and what is left over.
+// Covers vectors and remainders.
 TEST_F(MathElementwiseTest, SelectChoosesAmongAnyNumberOfElements) {
   for (const DataType type : {DT_FLOAT, DT_DOUBLE, DT_INT16}) {
     for (const int64_t n : {1, 2, 3, 4, 5, 17}) {
@@ -658,7 +659,7 @@ TEST_F(MathElementwiseTest, SelectChoosesElementsOrRows) {
                        "must have the same size and shape"));
 }
 
-// x * 2, times a half of x's shape or another one.
+// Computes x * 2 * half, where half has x's shape or another one.
 class MulInTurnTest : public MathElementwiseTest {
  protected:
   absl::StatusOr<Tensor> Run(const Tensor& x, const Tensor& last,
@@ -668,7 +669,7 @@ class MulInTurnTest : public MathElementwiseTest {
                            {x, Tensor::Scalar(2.0f), last, Ints(shape)},
                            {{"N", 2}, {"shape_first", shape_first}});
   }
-  // The same by the nodes that it stands for.
+  // Computes the same with the nodes that _MulInTurn replaces.
   absl::StatusOr<Tensor> ByMul(const Tensor& x, const Tensor& last) {
     ASSIGN_OR_RETURN(Tensor twice,
                      harness_.RunOne("Mul", {x, Tensor::Scalar(2.0f)}));
@@ -679,8 +680,8 @@ class MulInTurnTest : public MathElementwiseTest {
 TEST_F(MulInTurnTest, EqualsTheReplacedProducts) {
   const Tensor third =
       Tensor::FromValues<float>(TensorShape({1, 1}), {1 / 3.0f});
-  // More than a block, and than one thread's; with what doubles to infinity,
-  // and vanishes.
+  // Sizes beyond one block and one thread. Some values overflow to infinity or
+  // underflow when doubled.
   for (const int64_t rows : {0, 1, 7, 900, 60001}) {
     Tensor x(DT_FLOAT, TensorShape({rows, 3}));
     for (int64_t i = 0; i < x.num_elements(); ++i) {
@@ -704,7 +705,7 @@ TEST_F(MulInTurnTest, OtherShapesBroadcastAsInMul) {
   const Tensor column = Tensor::FromValues<float>(TensorShape({2, 1}), {1, 3});
   ASSERT_OK_AND_ASSIGN(Tensor columns, Run(column, half, {3}));
   EXPECT_THAT(ValuesOf<float>(columns), ElementsAre(1, 1, 1, 3, 3, 3));
-  // The shape may be the smaller one.
+  // The shape may be smaller than x's.
   ASSERT_OK_AND_ASSIGN(Tensor same, Run(row, half, {2}));
   EXPECT_EQ(same.shape(), TensorShape({1, 2}));
   EXPECT_THAT(ValuesOf<float>(same), ElementsAre(1, 3));
@@ -739,7 +740,7 @@ TEST_F(MulInTurnTest, RoundsSmallFloatsAfterEachProduct) {
   EXPECT_TRUE(SameBits(got, want));
 }
 
-// Shifts by less than nothing and by more bits than there are, which C++ leaves
+// In C++, shifts by negative numbers or by more bits than the type has are
 // undefined.
 TEST_F(MathElementwiseTest, OutOfRangeShiftsAreClamped) {
   const int32_t least = std::numeric_limits<int32_t>::min();
@@ -765,7 +766,8 @@ TEST_F(MathElementwiseTest, CountsTheBitsOfNegativeNumbers) {
   EXPECT_THAT(ValuesOf<uint8_t>(counts), ElementsAre(0, 32, 1));
 }
 
-// Each in memory of its own: the parts are smaller than the numbers.
+// Parts get their own memory, because they are smaller than the complex
+// numbers.
 TEST_F(MathElementwiseTest, ComplexNumbersAndTheirParts) {
   ASSERT_OK_AND_ASSIGN(
       Tensor joined,

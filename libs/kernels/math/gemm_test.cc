@@ -1,5 +1,6 @@
-// Products against a slow reference: every instruction set of this machine, a
-// BLAS if there is one, the split over threads, and the ops around them.
+// Compares matrix products with a slow reference: all instruction sets of this
+// machine, a BLAS if available, the split over threads, and the ops that use
+// products.
 #include "libs/kernels/math/gemm.h"
 
 #include <algorithm>
@@ -125,7 +126,7 @@ TEST_F(GemmTest, PartOfAProductHasTheSameBits) {
         const bool is_by_element = functions.is_by_element(whole);
         ASSERT_EQ(is_by_element, k <= 512 || set == InstructionSet::kV4) << m;
         if (!is_by_element) continue;
-        // Their products and sums are rounded.
+        // Products and sums of these numbers are rounded.
         std::vector<float> a = Numbers<float>(m * k, 1);
         std::vector<float> b = Numbers<float>(k * n, 2);
         for (float& x : a) x = std::sin(x);
@@ -148,8 +149,8 @@ TEST_F(GemmTest, PartOfAProductHasTheSameBits) {
   }
 }
 
-// However many columns a part has, it writes these, to the bit as they are in
-// the whole, and nothing beside them.
+// A part of any width has the same bits as in the whole product, and nothing
+// outside the part is written.
 TEST_F(GemmTest, PartOfAnyWidthHasTheSameBits) {
   constexpr int64_t kMost = 115, kBeside = 3;
   for (InstructionSet set : SupportedInstructionSets()) {
@@ -171,7 +172,7 @@ TEST_F(GemmTest, PartOfAnyWidthHasTheSameBits) {
             part.n = n;
             part.c_stride = n + kBeside;
             std::vector<float> some(m * part.c_stride, -99);
-            // The last columns: nothing lies behind them.
+            // The last columns: no memory follows them.
             const int64_t first = kMost - n;
             functions.float_product(part, a.data(),
                                     b.data() + first * (transposed ? k : 1),
@@ -190,7 +191,7 @@ TEST_F(GemmTest, PartOfAnyWidthHasTheSameBits) {
   }
 }
 
-// A running sum of a million such numbers is wrong by thousandths.
+// A naive running sum of a million such numbers is off by thousandths.
 TEST_F(GemmTest, LongSumsStayAccurate) {
   constexpr int64_t kMany = 1 << 20, kColumns = 3;
   const std::vector<float> a(2 * kMany, 0.1f), b(kMany * kColumns, 0.7f);
@@ -206,7 +207,7 @@ TEST_F(GemmTest, LongSumsStayAccurate) {
   }
 }
 
-// A row, a column or more of a larger matrix, each operand and the result.
+// Each operand and the result may be rows or columns of a larger matrix.
 TEST_F(GemmTest, RowsMayHaveAnyStride) {
   constexpr int64_t kStride = 50;
   const std::vector<float> a = Numbers<float>(kStride * kStride, 1);
@@ -249,8 +250,8 @@ TEST_F(GemmTest, EmptyInnerDimensionGivesZeros) {
 }
 
 TEST_F(GemmTest, MissingBlasIsNotFound) {
-  // Whichever was opened first is the one of the process; a test of its own
-  // process would see NOT_FOUND here.
+  // The first BLAS opened is used for the whole process. In a process of its
+  // own, this test would see NOT_FOUND here.
   const absl::StatusOr<MatMulFunctions> blas = OpenBlas("libopenblas.so.0");
   EXPECT_TRUE(blas.ok() || absl::IsNotFound(blas.status()));
 }
@@ -277,8 +278,8 @@ TEST_F(GemmTest, MatMulOfEveryType) {
   }
 }
 
-// Eighths between -1 and 2, so that their products and sums are exact as floats
-// and a result is the true sum, rounded once, in whichever order it is made.
+// Returns multiples of 1/8 between -1 and 2. Their products and sums are exact
+// as floats, so a result is the true sum rounded once, in any order.
 template <typename T>
 Tensor NarrowMatrix(int64_t rows, int64_t columns, int64_t seed) {
   Tensor matrix(DataTypeOf<T>::value, {rows, columns});
@@ -354,7 +355,7 @@ TYPED_TEST(NarrowProductTest, InfinityAndNaNStayInTheirRow) {
   }
 }
 
-// Batches and sums over labels go the same way.
+// Batches and Einsum use the same code.
 TYPED_TEST(NarrowProductTest, BatchesAndEinsums) {
   const Tensor a =
       *NarrowMatrix<TypeParam>(6 * 20, 34, 1).Reshaped({6, 20, 34});
@@ -386,7 +387,7 @@ TYPED_TEST(NarrowProductTest, BatchesAndEinsums) {
   }
 }
 
-// But what is wrong is said.
+// Invalid arguments are still reported.
 TEST_F(GemmTest, UnusedProductsAreNotComputed) {
   const Tensor matrix(DT_FLOAT, {2, 3}), other(DT_FLOAT, {3, 2});
   for (const char* op : {"MatMul", "BatchMatMulV2"}) {
@@ -435,7 +436,7 @@ TEST_F(GemmTest, BatchesBroadcast) {
               StatusIs(absl::StatusCode::kInvalidArgument, "ndims"));
 }
 
-// A loop over all their rows would not end.
+// A loop over all rows would practically never end.
 TEST_F(GemmTest, ManyEmptyRowsTakeNoTime) {
   constexpr int64_t kMany = int64_t{1} << 40;
   for (DataType dtype : {DT_FLOAT, DT_INT32}) {
@@ -451,8 +452,8 @@ TEST_F(GemmTest, ManyEmptyRowsTakeNoTime) {
   }
 }
 
-// Einsum against sums over all values of all labels, one by one. Labels are
-// letters: 'a' has size 2, 'b' 3 and so on.
+// Compares Einsum with sums over all values of all labels, one by one. Labels
+// are letters: 'a' has size 2, 'b' has size 3, and so on.
 class EinsumTest : public testing::Test {
  protected:
   static int64_t SizeOf(char label) { return label - 'a' + 2; }
@@ -538,8 +539,8 @@ TEST_F(EinsumTest, SumsProducts) {
   Check({"", "ab"}, "ba");
 }
 
-// Any equation of up to four labels in three places: diagonals, sums alone,
-// outer products, all orders.
+// Random equations with up to four labels in three places: diagonals, plain
+// sums, outer products, all orders.
 TEST_F(EinsumTest, AgreesOnRandomEquations) {
   uint32_t state = 7;
   const auto draw = [&](uint32_t below) {

@@ -1,4 +1,5 @@
-// Reductions against a slow reference, over all sets of axes; scans; extremes.
+// Compares reductions over all sets of axes with a slow reference. Also tests
+// scans and extreme values.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -39,7 +40,7 @@ Tensor Counting(const TensorShape& shape) {
   return x;
 }
 
-// Sums by walking every element.
+// Computes sums by visiting every element.
 std::vector<double> ReferenceSum(const Tensor& x, int axes_mask) {
   std::vector<double> sums;
   TensorShape out;
@@ -69,7 +70,7 @@ TEST_F(MathReductionTest, SumsAlongEverySetOfAxes) {
     for (int i = 0, next = 0; i < 5; ++i) {
       if (!(mask >> i & 1)) continue;
       kept.set_dim(i, 1);
-      // Every other one from the end.
+      // Every other axis is counted from the end.
       axes.mutable_flat<int32_t>()[next++] = i % 2 == 0 ? i : i - 5;
     }
     ASSERT_OK_AND_ASSIGN(Tensor sum, harness_.RunOne("Sum", {x, axes}));
@@ -125,7 +126,7 @@ TEST_F(MathReductionTest, RowsOfFloats) {
   }
 }
 
-// Every size around those of vectors, and around groups of rows.
+// Sizes around the vector size and around groups of rows.
 TEST_F(MathReductionTest, ColumnsOfFloats) {
   for (int64_t rows : {1, 2, 3, 4, 5, 9, 130}) {
     for (int64_t columns : {2, 3, 7, 8, 16, 33, 2050}) {
@@ -200,7 +201,7 @@ TEST(ReductionLoopsTest, InstructionSetsAgree) {
   ExpectSameWithEachInstructionSet<double>();
 }
 
-// Long enough for all of the sums that a loop has at a time, and a rest.
+// Long enough for all parallel accumulators of a loop, and a remainder.
 template <typename T>
 void ExpectNanWinsWithEachInstructionSet() {
   const int n = 160;
@@ -246,9 +247,9 @@ half Rounded(half a, half b) {
   return half(static_cast<float>(a) + static_cast<float>(b));
 }
 
-// As TensorFlow's Eigen does it, one number after the other: of vectors of
-// eight lanes, four of them side by side; longer sums are those of two halves,
-// which begin where a vector of the whole tensor does.
+// Sums in the order of TensorFlow's Eigen: vectors of eight lanes, four vectors
+// at a time. Longer sums are split into two halves at a vector boundary of the
+// whole tensor.
 half HalfSumOf(const half* x, int64_t n, int64_t first) {
   if (n > 1600) {
     const int64_t middle = (first + (n + 1) / 2 + 7) / 8 * 8;
@@ -279,7 +280,7 @@ half HalfSumOf(const half* x, int64_t n, int64_t first) {
   return Rounded(half(sum), rest);
 }
 
-// `n` numbers that are `stride` apart, in one lane of vectors.
+// Sums `n` numbers at distance `stride` in one lane of the vectors.
 half HalfLaneOf(const half* x, int64_t n, int64_t stride) {
   const int64_t fourth = n < 16 ? 0 : n / 4;
   half sums[4];
@@ -343,7 +344,7 @@ TEST_F(MathReductionTest, HalfColumnSumsMatchTensorFlowExactly) {
   }
 }
 
-// Threads take ranges of columns: a sum must not depend on where these end.
+// Threads process ranges of columns. A sum must not depend on their boundaries.
 TEST_F(MathReductionTest, NarrowColumnSumsDoNotDependOnParts) {
   for (const DataType type : {DT_HALF, DT_BFLOAT16, DT_UINT8, DT_INT16}) {
     for (const char* op : {"Mean", "Prod", "Max"}) {
@@ -384,7 +385,8 @@ TEST_F(MathReductionTest, NarrowColumnSumsDoNotDependOnParts) {
   }
 }
 
-// Of bfloat16 sums are floats, rounded once; so are means and products of both.
+// Sums, means and products of half and bfloat16 are computed as floats and
+// rounded once.
 TEST_F(MathReductionTest, NarrowReductionsAreRoundedOnce) {
   for (const DataType type : {DT_HALF, DT_BFLOAT16}) {
     const auto cast = [&](Tensor x, DataType to) {
@@ -395,7 +397,7 @@ TEST_F(MathReductionTest, NarrowReductionsAreRoundedOnce) {
       for (const int64_t n : {1, 127, 256, 2047, 2048, 2049, 5000}) {
         Tensor x(DT_FLOAT, TensorShape({3, n}));
         for (int64_t i = 0; i < 3 * n; ++i) {
-          // So that products neither vanish nor overflow.
+          // The factors keep products from vanishing or overflowing.
           x.mutable_flat<float>()[i] = i % 3 == 0 ? 2 : i % 3 == 1 ? 0.5f : 1;
         }
         for (const int axis : {0, 1}) {
@@ -483,7 +485,7 @@ TEST_F(MathReductionTest, ArgMaxTakesTheFirst) {
               StatusIs(absl::StatusCode::kInvalidArgument, "is empty"));
 }
 
-// A loop over all of them would not end.
+// A loop over all rows would practically never end.
 TEST_F(MathReductionTest, ManyEmptyRowsTakeNoTime) {
   const Tensor many(DT_FLOAT, {int64_t{1} << 40, 1, 0});
   for (const char* op : {"ArgMax", "ArgMin"}) {
@@ -527,7 +529,7 @@ TEST_F(MathReductionTest, RangeAndLinSpace) {
   EXPECT_THAT(harness_.Run("Range", {Tensor::Scalar(0), Tensor::Scalar(5),
                                      Tensor::Scalar(0)}),
               StatusIs(absl::StatusCode::kInvalidArgument, "delta != 0"));
-  // A distance that no int32 holds.
+  // The distance overflows an int32.
   const int32_t low = std::numeric_limits<int32_t>::min();
   const int32_t high = std::numeric_limits<int32_t>::max();
   ASSERT_OK_AND_ASSIGN(
@@ -542,8 +544,8 @@ TEST_F(MathReductionTest, RangeAndLinSpace) {
   EXPECT_THAT(ValuesOf<float>(line), ElementsAre(0, 0.25, 0.5, 0.75, 1));
 }
 
-// One that is cheap may run on a thread that reads messages, which all of its
-// peers would wait for.
+// A cheap kernel may run on a thread that reads messages, and would block all
+// peers of that thread.
 TEST_F(MathReductionTest, ValueSizedOpsAreNotCheap) {
   const std::set<std::string> ops = {"Range", "LinSpace", "Bincount",
                                      "DenseBincount"};

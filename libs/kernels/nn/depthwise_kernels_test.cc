@@ -1,5 +1,5 @@
-// Depthwise convolutions of random shapes against plain sums, and their loops
-// for each instruction set.
+// Compares depthwise convolutions of random shapes with plain sums, and their
+// loops for each instruction set.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,7 +15,8 @@
 namespace weft {
 namespace {
 
-// The same filter for a convolution: each output sees one channel.
+// Returns the equivalent filter of a full convolution: each output depends on
+// one channel only.
 Tensor Dense(const Tensor& filter) {
   const int64_t channels = filter.dim(2), many = filter.dim(3);
   Tensor dense(DT_DOUBLE,
@@ -92,8 +93,8 @@ TEST_F(RandomShapesTest, DepthwiseEqualsOneChannelConvolutions) {
   }
 }
 
-// Calls `visit(image, filter, output)` with the places of the numbers of each
-// product, plainly.
+// Calls `visit(image, filter, output)` with the positions of the operands of
+// each product.
 template <typename Visit>
 void ForEachProduct(const TensorShape& image, const TensorShape& filter,
                     const TensorShape& output, const List& strides,
@@ -141,7 +142,7 @@ struct DepthwiseCase {
   int64_t reach(int dim) const {
     return (filter.dim(dim - 1) - 1) * dilations[dim] + 1;
   }
-  // Windows of one dimension.
+  // Returns the number of windows along a dimension.
   int64_t windows(int dim) const {
     const int64_t in = image.dim(dim), stride = strides[dim];
     if (padding == "SAME") return (in + stride - 1) / stride;
@@ -179,7 +180,7 @@ class DepthwiseTest : public RandomShapesTest {
     return c;
   }
 
-  // All three, added up in double.
+  // Checks the convolution and its two gradients against sums in double.
   template <typename T>
   void ExpectPlainSums(const DepthwiseCase& c) {
     const auto in_type = [](const Tensor& x) {
@@ -230,7 +231,7 @@ TEST_F(DepthwiseTest, SumsEqualPlainLoops) {
   }
 }
 
-// The sum over them is made of parts, and images that are repeated are cut.
+// The sum over windows is computed in parts, and repeated images are split.
 TEST_F(DepthwiseTest, LargeImagesAreSplitCorrectly) {
   for (const int64_t many : {1, 2}) {
     for (const int64_t stride : {1, 2}) {
@@ -246,8 +247,7 @@ TEST_F(DepthwiseTest, LargeImagesAreSplitCorrectly) {
   }
 }
 
-// Padding is not multiplied, and a number that is seen by no window has no part
-// in anything.
+// Padding is not multiplied, and a number outside all windows affects nothing.
 TEST_F(DepthwiseTest, NonFiniteValuesStayInTheirWindows) {
   const float inf = std::numeric_limits<float>::infinity();
   const float nan = std::numeric_limits<float>::quiet_NaN();
@@ -271,7 +271,7 @@ TEST_F(DepthwiseTest, NonFiniteValuesStayInTheirWindows) {
       SameBits(to_filter, Tensor::FromValues<float>({3, 1, 1, 1}, {0, 15, 0})));
 }
 
-// Whose rows or columns would take long to look at.
+// Visiting all rows or columns would take too long.
 TEST_F(DepthwiseTest, ImagesWithoutColumnsTakeNoTime) {
   constexpr int64_t kMany = std::numeric_limits<int32_t>::max();
   const AttrMap attrs = {{"strides", List{1, kMany, 1, 1}},
@@ -286,7 +286,7 @@ TEST_F(DepthwiseTest, ImagesWithoutColumnsTakeNoTime) {
   EXPECT_EQ(none.shape(), image);
 }
 
-// For which no row of the image is repeated.
+// With this many filters, no row of the image is repeated.
 TEST_F(DepthwiseTest, ManyFiltersTakeNoExtraMemory) {
   constexpr int64_t kMany = 1 << 17;
   const AttrMap attrs = {{"strides", List{1, kMany, kMany, 1}},
@@ -324,8 +324,8 @@ TEST_F(DepthwiseTest, WithoutImagesTheFilterHasNoGradient) {
   for (const float value : to_filter.flat<float>()) ASSERT_EQ(value, 0);
 }
 
-// Runs of windows with random taps: every instruction set of this machine
-// computes what plain loops do, and writes nothing else.
+// Computes runs of windows with random taps. Every instruction set of this
+// machine must match plain loops and write nothing else.
 template <typename T>
 void ExpectRunsOf(const DepthwiseLoops<T>& loops, int64_t channels,
                   int64_t windows, int64_t num_taps) {

@@ -1,4 +1,4 @@
-// Kernels that stand for several: against the kernels of these, one by one.
+// Compares fused kernels with the separate kernels that they replace.
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -41,7 +41,7 @@ class FusedKernelsTest : public testing::Test {
   int64_t Draw(int64_t low, int64_t high) {
     return low + static_cast<int64_t>(random_->Next() % (high - low + 1));
   }
-  // Of all magnitudes, of both signs, and some that are no numbers.
+  // Returns values of all magnitudes and both signs, and some NaNs.
   Tensor Values(DataType type, const TensorShape& shape) {
     Tensor x(DT_FLOAT, shape);
     for (float& value : x.mutable_flat<float>()) {
@@ -68,7 +68,7 @@ class FusedKernelsTest : public testing::Test {
             {"fused_operands", operands}};
   }
 
-  // What the functions give of `values`, one by one.
+  // Applies the functions one by one.
   absl::StatusOr<Tensor> OneByOne(std::vector<Tensor> values,
                                   const Functions& functions) {
     for (const Function& f : functions) {
@@ -128,8 +128,8 @@ TEST_F(FusedKernelsTest, RandomChainsHaveTheSameBits) {
                              DT_BFLOAT16};
   for (int n = 0; n < 600; ++n) {
     const DataType type = kTypes[Draw(0, 4)];
-    // Of none, one, a few and many elements; rows that fill no vector, and
-    // rows that are longer than a block.
+    // Covers empty, single, few and many elements, rows shorter than a vector,
+    // and rows longer than a block.
     const Numbers kRows = {0, 1, 2, 7, 33}, kColumns = {1, 5, 64, 999, 2500};
     const TensorShape shape = {kRows[Draw(0, 4)], kColumns[Draw(0, 4)]};
     std::vector<Tensor> args = {
@@ -137,7 +137,7 @@ TEST_F(FusedKernelsTest, RandomChainsHaveTheSameBits) {
         Values(type, Draw(0, 4) == 0 ? shape : TensorShape({shape.dim(1)}))};
     Functions functions;
     for (int64_t k = 0, end = Draw(1, 9); k < end; ++k) {
-      // The latest two are in, so that all comes to one.
+      // One operand is the latest result, so that all functions contribute.
       const int64_t last = static_cast<int64_t>(args.size()) - 1 + k;
       const int64_t x = k == 0 ? 0 : last;
       const int64_t y = Draw(0, 3) == 0 ? 3 : Draw(0, last);
@@ -160,7 +160,7 @@ TEST_F(FusedKernelsTest, LargeTensorsAreSplitOverThreads) {
   ExpectSame({x, x}, {{"Mul", 0, 1}, {"AddV2", 2, 0}, {"Sigmoid", 3}});
 }
 
-// Two results wait for each other's turn at a time, or more than a few do.
+// Many intermediate results are live at the same time.
 TEST_F(FusedKernelsTest, ManyIntermediateValuesAreKept) {
   const Tensor x = Values(DT_FLOAT, {50, 70});
   Functions functions;
@@ -234,7 +234,7 @@ struct Corner {
   Numbers begin, size;
 };
 
-// A product of `m` by `k` by `n`, and the slice of it.
+// Tests slices of products of an m x k and a k x n matrix.
 class SlicedMatMulTest : public FusedKernelsTest {
  protected:
   static AttrMap Transposed(int how) {
@@ -279,7 +279,8 @@ TEST_F(SlicedMatMulTest, HasTheSameBits) {
                             {{0, 2}, {-1, 1}},  {{1, 2}, {2, 1}},
                             {{3, 3}, {0, 0}},   {{0, 3}, {-1, 0}}};
   for (const Corner& corner : corners) {
-    // Small ones, one that is added up at once, in panels, and by parts.
+    // Covers small products, products summed at once, products in panels, and
+    // products in parts.
     for (const int64_t k : {0, 1, 5, 17, 100, 257, 600}) {
       ExpectSameBits(3, k, 3, corner);
       ExpectSameBits(128, k, 67, corner);
@@ -290,13 +291,13 @@ TEST_F(SlicedMatMulTest, HasTheSameBits) {
        {Corner{{0, 59}, {-1, 8}}, Corner{{100, 16}, {28, 51}}}) {
     ExpectSameBits(128, 100, 67, corner);
   }
-  // Vectors, and more than one thread's.
+  // Covers vectors, and products for more than one thread.
   ExpectSameBits(1, 90, 67, {{0, 59}, {1, 8}});
   ExpectSameBits(67, 90, 1, {{59, 0}, {8, 1}});
   ExpectSameBits(700, 256, 256, {{3, 5}, {690, 250}});
 }
 
-// As gradients of what was joined have it.
+// Gradients of concatenations produce int32.
 TEST_F(SlicedMatMulTest, BeginAndSizeMayBeInt32) {
   const Tensor a = Values(DT_FLOAT, {20, 30}), b = Values(DT_FLOAT, {30, 40});
   ASSERT_OK_AND_ASSIGN(const Tensor wanted, Sliced(a, b, {{0, 30}, {20, 8}}));
@@ -328,7 +329,7 @@ TEST_F(SlicedMatMulTest, ErrorsNameTheOriginalNode) {
   }
 }
 
-// As the nodes would say it, which have names of their own.
+// Errors are those of the separate nodes, with their names.
 TEST_F(FusedKernelsTest, ErrorsNameTheFailedMember) {
   const Tensor a = Values(DT_FLOAT, {2, 3}), b = Values(DT_FLOAT, {3, 4});
   const AttrMap attrs = AttrsOf({"product"}, {{"BiasAdd", 1, 0}, {"Relu", 2}});
@@ -344,7 +345,7 @@ TEST_F(FusedKernelsTest, ErrorsNameTheFailedMember) {
   EXPECT_EQ(status, harness_.RunOne("MatMul", {a, a}).status());
 }
 
-// The functions of elements know nothing of channels that come first.
+// Element-wise functions do not see the data format of the product.
 TEST_F(FusedKernelsTest, ProductAttrsAreNotShared) {
   const Tensor image = Values(DT_FLOAT, {1, 4, 6, 8});
   const Tensor filter = Values(DT_FLOAT, {3, 3, 4, 5});
@@ -363,7 +364,8 @@ TEST_F(FusedKernelsTest, ProductAttrsAreNotShared) {
   EXPECT_TRUE(SameBits(got, wanted));
 }
 
-// All that the pass joins (libs/passes/element_fusion.cc), of each type.
+// Covers all functions that the pass fuses (libs/passes/element_fusion.cc), for
+// each type.
 TEST_F(FusedKernelsTest, EachFunctionOfThePassCanBeFused) {
   for (const DataType type : {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16}) {
     const Tensor x = Values(type, {37});
@@ -403,7 +405,7 @@ TEST_F(FusedKernelsTest, EachFunctionOfThePassCanBeFused) {
   }
 }
 
-// A row of one element is repeated like a scalar, also where a bias is added.
+// A row of one element is repeated like a scalar, also for BiasAdd.
 TEST_F(FusedKernelsTest, RowsOfOneElement) {
   const Tensor x = Values(DT_FLOAT, {1500, 1});
   const Tensor row = Values(DT_FLOAT, {1});

@@ -1,5 +1,5 @@
-// Images with channels first give what images with channels last give, to the
-// bit, for every op that has the choice.
+// Checks that channels-first results equal channels-last results to the bit,
+// for every op with a data_format.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -18,7 +18,7 @@ Dims DimsOf(const Tensor& tensor) {
   return Dims(tensor.shape().dims().begin(), tensor.shape().dims().end());
 }
 
-// Some numbers, no two neighbors equal.
+// Returns numbers in which no two neighbors are equal.
 Tensor Numbers(const TensorShape& shape, int seed = 1) {
   Tensor tensor(DT_FLOAT, shape);
   int64_t i = seed;
@@ -28,7 +28,7 @@ Tensor Numbers(const TensorShape& shape, int seed = 1) {
   return tensor;
 }
 
-// Channels from last to second place, number by number.
+// Moves the channels from the last to the second dimension.
 Tensor ChannelsFirst(const Tensor& image) {
   Dims dims = DimsOf(image);
   std::rotate(dims.begin() + 1, dims.end() - 1, dims.end());
@@ -46,7 +46,7 @@ Tensor ChannelsFirst(const Tensor& image) {
   return result;
 }
 
-// An attr with a number, or two, for each dimension.
+// Reorders an attr with one or two numbers per dimension.
 List ChannelsFirst(List list) {
   const auto per_dim = static_cast<int64_t>(list.size()) / 4;
   std::rotate(list.begin() + per_dim, list.end() - per_dim, list.end());
@@ -73,8 +73,8 @@ class NnLayoutTest : public testing::Test {
  protected:
   NnLayoutTest() : harness_(RegisterNnKernels) {}
 
-  // Runs the op in both layouts: inputs and outputs named are images. Returns
-  // what it gave with channels last.
+  // Runs the op in both layouts and returns the channels-last outputs. `images`
+  // are the inputs and outputs to convert.
   std::vector<Tensor> ExpectSame(const std::string& op,
                                  const std::vector<Tensor>& inputs,
                                  const AttrMap& attrs,
@@ -111,7 +111,7 @@ class NnLayoutTest : public testing::Test {
     return *expected;
   }
 
-  // The op `name` and its two gradients.
+  // Tests the op `name` and its two gradients.
   void ExpectConvolution(const std::string& name, const Tensor& image,
                          const Tensor& filter, const AttrMap& attrs) {
     const auto outputs = ExpectSame(name, {image, filter}, attrs, {0}, {0});
@@ -149,7 +149,7 @@ AttrMap Windows(List strides, List dilations, List padding = {}) {
   return attrs;
 }
 
-// Batches, none among them, and channels that fill no block.
+// Covers batches, an empty batch, and channels that fill no block.
 std::vector<Tensor> Images() {
   return {Numbers({2, 5, 7, 3}), Numbers({1, 9, 4, 3}), Numbers({0, 5, 7, 3}),
           Numbers({3, 1, 6, 3})};
@@ -172,7 +172,8 @@ TEST_F(NnLayoutTest, Convolutions) {
 TEST_F(NnLayoutTest, ConvolutionsInGroupsAndOfManyChannels) {
   ExpectConvolution("Conv2D", Numbers({2, 5, 4, 6}), Numbers({3, 3, 2, 9}),
                     Windows({1, 1, 1, 1}, {1, 1, 1, 1}));
-  // More than one block each way, and more than one thread's share.
+  // More than one block in each direction, and more work than one thread's
+  // share.
   ExpectConvolution("Conv2D", Numbers({3, 33, 40, 70}), Numbers({1, 1, 70, 2}),
                     Windows({1, 1, 1, 1}, {1, 1, 1, 1}));
 }
@@ -248,7 +249,7 @@ TEST_F(NnLayoutTest, VolumesAreNormalised) {
       harness_.Run("FusedBatchNormV3",
                    {ChannelsFirst(volume), ones, zeros, zeros, ones}, first));
   EXPECT_TRUE(SameBits(got[0], ChannelsFirst(expected[0])));
-  // The same as an image of as many pixels.
+  // Compares with a 2-D image of the same number of pixels.
   ASSERT_OK_AND_ASSIGN(const Tensor flat, volume.Reshaped({2, 3, 10, 3}));
   ASSERT_OK_AND_ASSIGN(
       const auto image,
@@ -278,7 +279,7 @@ TEST_F(NnLayoutTest, NonImagesAreRejected) {
       StatusIs(kInvalid, "4-dimensional"));
 }
 
-// A loop over all of them would not end.
+// A loop over all images would practically never end.
 TEST_F(NnLayoutTest, ManyEmptyImagesTakeNoTime) {
   const Tensor many(DT_FLOAT, {int64_t{1} << 40, 1, 0, 2});
   const AttrMap attrs = {{"ksize", List{1, 1, 1, 1}},

@@ -1,5 +1,5 @@
-// Kernels over images with shapes that a seed draws: those that hand floats to
-// oneDNN or to loops for the processor, against the same sums in double.
+// Tests kernels over images with random shapes from a seed: kernels that pass
+// floats to oneDNN or to loops for the CPU are compared with sums in double.
 #include "libs/kernels/nn/testing/made_up_shapes.h"
 
 #include <algorithm>
@@ -19,13 +19,13 @@
 namespace weft {
 namespace {
 
-// Winograd's, whose sums are less exact, have tests of their own.
+// Winograd convolutions are less exact and have their own tests.
 class ConvolutionShapesTest : public RandomShapesTest {
  protected:
   ConvolutionShapesTest() { setenv("WEFT_WINOGRAD", "off", 1); }
   ~ConvolutionShapesTest() override { unsetenv("WEFT_WINOGRAD"); }
 
-  // A convolution and its gradients.
+  // Tests a convolution and its gradients.
   void ExpectConvolutionsAsInDouble(const TensorShape& image,
                                     const TensorShape& filter,
                                     const AttrMap& attrs,
@@ -62,8 +62,8 @@ TEST_F(ConvolutionShapesTest, FloatConvolutionsMatchDouble) {
   }
 }
 
-// One image is cut by rows, many are shared out whole, and the sum over many
-// is made of parts.
+// A single image is split by rows, several are distributed whole, and the sum
+// over many is computed in parts.
 TEST_F(ConvolutionShapesTest, LargeConvolutionsAreSplitCorrectly) {
   const AttrMap attrs = {{"strides", List{1, 1, 1, 1}}, {"padding", "SAME"}};
   for (const int64_t batch : {1, 3, 37}) {
@@ -73,8 +73,8 @@ TEST_F(ConvolutionShapesTest, LargeConvolutionsAreSplitCorrectly) {
   }
 }
 
-// Filters so large that several threads lay them out, in blocks that divide
-// them and others.
+// Filters large enough for several threads to pack them, in blocks that do and
+// do not divide their number.
 TEST_F(ConvolutionShapesTest, LargeFiltersArePackedCorrectly) {
   const AttrMap attrs = {{"strides", List{1, 1, 1, 1}}, {"padding", "SAME"}};
   for (const int64_t filters : {64, 96, 100, 256}) {
@@ -83,7 +83,7 @@ TEST_F(ConvolutionShapesTest, LargeFiltersArePackedCorrectly) {
   }
 }
 
-// Of few filters windows are joined; what is left over of a row is not.
+// With few filters, windows are joined, except the remainder of a row.
 TEST_F(ConvolutionShapesTest, FewFiltersOnLongRows) {
   for (int i = 0; i < 60; ++i) {
     const TensorShape image = {Draw(1, 3), Draw(1, 30), Draw(16, 70),
@@ -101,7 +101,7 @@ TEST_F(ConvolutionShapesTest, FewFiltersOnLongRows) {
   }
 }
 
-// Windows that are joined with one that sees what is not finite.
+// A non-finite value must not reach the windows joined with its own.
 TEST_F(RandomShapesTest, NonFiniteValuesStayInTheirWindows) {
   const AttrMap attrs = {{"strides", List{1, 1, 1, 1}}, {"padding", "SAME"}};
   for (const float value : {std::numeric_limits<float>::infinity(),
@@ -123,15 +123,16 @@ TEST_F(RandomShapesTest, NonFiniteValuesStayInTheirWindows) {
         ++num_finite;
         ASSERT_NEAR(got.flat<float>()[i], number, 1e-4);
       }
-      // It is in windows of at most 3 rows, 9 in each; the last is in a corner.
+      // The value lies in 9 windows in each of 3 rows. For 5 filters it lies in
+      // a corner, in 5 windows in each of 2 rows.
       const int64_t windows = filters == 5 ? 10 : 27;
       EXPECT_EQ(num_finite, got.num_elements() - windows * filters);
     }
   }
 }
 
-// Filters as wide, or as high, or both, as the image: as for sentences, and as
-// for what takes the place of a layer that sees all.
+// Filters as wide as the image, as high, or both, as used for sentences and as
+// a replacement of fully connected layers.
 TEST_F(ConvolutionShapesTest, WindowsMaySpanAWholeRowOrColumn) {
   for (int i = 0; i < 60; ++i) {
     const int64_t rows = Draw(1, 12), columns = Draw(1, 12);
@@ -149,8 +150,8 @@ TEST_F(ConvolutionShapesTest, WindowsMaySpanAWholeRowOrColumn) {
   }
 }
 
-// A filter as large as the image that has padding, dilated taps or more windows
-// than one takes no line whole; nor does one of a group of channels.
+// Filters as large as the image with padding, dilated taps or several windows
+// cannot process whole rows. Neither can filters of one of several groups.
 TEST_F(ConvolutionShapesTest, ImageSizedFiltersMayHaveSeveralWindows) {
   for (int i = 0; i < 200; ++i) {
     const int64_t groups = OneOf({1, 1, 2}), dilation = OneOf({1, 1, 2});
@@ -176,7 +177,7 @@ TEST_F(ConvolutionShapesTest, ImageSizedFiltersMayHaveSeveralWindows) {
   }
 }
 
-// The rows of images one column wide, where they may be dilated.
+// Rows of images that are one column wide, possibly dilated.
 TEST_F(ConvolutionShapesTest, ImagesMayBeOneColumnWide) {
   for (int i = 0; i < 30; ++i) {
     const TensorShape image = {Draw(1, 5), Draw(9, 20), 1, OneOf({1, 8, 17})};
@@ -190,7 +191,7 @@ TEST_F(ConvolutionShapesTest, ImagesMayBeOneColumnWide) {
   }
 }
 
-// However many threads there are. The sums are rounded.
+// The bits must not depend on the number of threads. The sums are rounded.
 TEST_F(ConvolutionShapesTest, TheSameConvolutionHasTheSameBits) {
   const AttrMap attrs = {{"strides", List{1, 1, 1, 1}}, {"padding", "SAME"}};
   Tensor x = Numbers({33, 20, 20, 16});
@@ -215,7 +216,7 @@ TEST_F(ConvolutionShapesTest, TheSameConvolutionHasTheSameBits) {
   }
 }
 
-// A kernel that meets more shapes than it keeps plans for.
+// The kernel sees more shapes than it caches plans for.
 TEST_F(RandomShapesTest, KernelAcceptsAnyNumberOfShapes) {
   ASSERT_OK_AND_ASSIGN(
       auto kernel,
@@ -247,7 +248,7 @@ TEST_F(RandomShapesTest, MaxPoolGradGoesToTheFirstMaximum) {
     if (!y.ok()) continue;  // a window that does not fit
     ExpectAsInDouble("MaxPoolGrad", {x, *y, Numbers(y->shape())}, attrs,
                      shape.ToString());
-    // Integers take other loops.
+    // Integers use other loops.
     Tensor small(DT_INT32, shape), to(DT_INT32, y->shape());
     for (int64_t at = 0; at < x.num_elements(); ++at) {
       small.mutable_flat<int32_t>()[at] =
@@ -268,7 +269,7 @@ TEST_F(RandomShapesTest, MaxPoolGradGoesToTheFirstMaximum) {
   }
 }
 
-// Whether the windows tile the image, or reach over its borders.
+// Windows that tile the image, and windows that extend beyond its borders.
 TEST_F(RandomShapesTest, MaxPoolGradHasNoNegativeZero) {
   const Tensor x = Tensor::FromValues<float>({1, 2, 2, 1}, {1, 3, 2, 0});
   const Tensor y = Tensor::FromValues<float>({1, 1, 1, 1}, {3});
@@ -301,7 +302,7 @@ TEST_F(RandomShapesTest, WindowStartingWithNaNKeepsItsGradient) {
       SameBits(got, Tensor::FromValues<float>({1, 1, 4, 1}, {1, 0, 2, 0})));
 }
 
-// Mean and variance of each channel, plainly.
+// Computes mean and variance of each channel with plain loops.
 struct Moments {
   std::vector<double> mean, variance;
 

@@ -1,6 +1,6 @@
-// Ops of half and bfloat16 numbers, which are computed as floats, many at a
-// time: against the same op of floats, rounded once, or against sums that are
-// made one number after the other. Sizes are around those of the blocks.
+// Tests ops on half and bfloat16 numbers, which are computed as floats in
+// blocks. Compares them with the float op rounded once, or with sequential
+// sums. Sizes are around the block sizes.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -22,14 +22,14 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 template <typename T>
 class NarrowKernelsTest : public testing::Test {
  protected:
-  // Winograd's convolutions are not exact where other sums are.
+  // Winograd convolutions are not exact where other sums are.
   NarrowKernelsTest() : harness_(RegisterNnKernels) {
     setenv("WEFT_WINOGRAD", "off", 1);
   }
   ~NarrowKernelsTest() override { unsetenv("WEFT_WINOGRAD"); }
 
-  // Eighths between -1 and 2, which half and bfloat16 hold: products and small
-  // sums of them are exact as floats.
+  // Returns multiples of 1/8 between -1 and 2, which half and bfloat16
+  // represent. Their products and small sums are exact as floats.
   static Tensor Eighths(const TensorShape& shape, int64_t seed) {
     Tensor tensor(DT_FLOAT, shape);
     const auto numbers = tensor.mutable_flat<float>();
@@ -61,8 +61,8 @@ class NarrowKernelsTest : public testing::Test {
     }
   }
 
-  // The op of these floats, which T holds, is that of T but for one rounding.
-  // Other inputs are as they are.
+  // Checks that the op on T equals the op on floats, rounded once. All float
+  // inputs must be representable in T; other inputs are passed unchanged.
   void ExpectRoundedOnce(const std::string& op,
                          const std::vector<Tensor>& inputs,
                          const AttrMap& attrs = {}) {
@@ -97,7 +97,7 @@ TYPED_TEST(NarrowKernelsTest, Activations) {
       this->ExpectRoundedOnce(op, {x});
       this->ExpectRoundedOnce(op + "Grad", {gradient, x});
     }
-    // As in TensorFlow, by the number of that type that is nearest to 0.2.
+    // As in TensorFlow, alpha is rounded to the type.
     const AttrMap attrs = {{"alpha", static_cast<float>(TypeParam(0.2f))}};
     this->ExpectRoundedOnce("LeakyRelu", {x}, attrs);
     this->ExpectRoundedOnce("LeakyReluGrad", {gradient, x}, attrs);
@@ -147,7 +147,7 @@ TYPED_TEST(NarrowKernelsTest, Pools) {
       ASSERT_OK_AND_ASSIGN(const Tensor y,
                            this->harness_.RunOne("MaxPool", {x}, attrs));
       const Tensor gradient = this->Eighths(y.shape(), 2);
-      // Few eighths: sums are exact.
+      // The inputs are few multiples of 1/8, so sums are exact.
       this->ExpectRoundedOnce("MaxPoolGrad", {x, y, gradient}, attrs);
       this->ExpectRoundedOnce(
           "AvgPoolGrad",
@@ -158,7 +158,7 @@ TYPED_TEST(NarrowKernelsTest, Pools) {
   }
 }
 
-// What a window without any number above it gives.
+// The result of a window without any number above the lowest one.
 TYPED_TEST(NarrowKernelsTest, TheLargestOfNothingIsTheLowestNumber) {
   const AttrMap attrs = {{"ksize", std::vector<int64_t>{1, 1, 2, 1}},
                          {"strides", std::vector<int64_t>{1, 1, 2, 1}},
@@ -174,14 +174,14 @@ TYPED_TEST(NarrowKernelsTest, TheLargestOfNothingIsTheLowestNumber) {
   EXPECT_EQ(static_cast<float>(y.flat<TypeParam>()[2]), 1);
 }
 
-// 256 + 1 is no bfloat16 and 2048 + 1 no half: summing floats and
-// rounding at the end gives more.
+// 256 + 1 is not a bfloat16, and 2048 + 1 is not a half. Float sums rounded at
+// the end would be larger.
 TYPED_TEST(NarrowKernelsTest, OverlappingGradientsAreRoundedOneByOne) {
   const float large = std::is_same_v<TypeParam, half> ? 2048 : 256;
   const AttrMap attrs = {{"ksize", std::vector<int64_t>{1, 1, 3, 1}},
                          {"strides", std::vector<int64_t>{1, 1, 1, 1}},
                          {"padding", std::string("VALID")}};
-  // Place 2 is the largest of all three windows.
+  // Position 2 is the maximum of all three windows.
   const Tensor x =
       Tensor::FromValues<float>(TensorShape({1, 1, 5, 1}), {0, 1, 2, 1, 0});
   const Tensor y =
@@ -236,7 +236,8 @@ TYPED_TEST(NarrowKernelsTest, Convolutions) {
   }
 }
 
-// Step by step, as softmax_kernels.cc says, with the C library's functions.
+// Computes softmax step by step with the C library's functions, as described in
+// softmax_kernels.cc.
 template <typename T>
 struct Steps {
   std::vector<float> shifted, exps;
@@ -251,8 +252,8 @@ struct Steps {
   }
 };
 
-// Sums that are rounded at each step stray from the true one, so only their
-// size is compared.
+// Sums rounded at each step deviate from the exact sum, so the test allows a
+// tolerance.
 TYPED_TEST(NarrowKernelsTest, Softmaxes) {
   const double tolerance = std::is_same_v<TypeParam, half> ? 4e-3 : 4e-2;
   for (const int64_t classes : {1, 2, 10, 127, 512, 513, 1000}) {

@@ -28,7 +28,7 @@ Tensor Floats(const TensorShape& shape, std::vector<float> values) {
   return Tensor::FromValues<float>(shape, absl::Span<const float>(values));
 }
 
-// `tensor` holds these values, to `tolerance` of their size.
+// Checks that `tensor` holds these values, within a relative `tolerance`.
 void ExpectValues(const Tensor& tensor, const std::vector<double>& expected,
                   double tolerance = 1e-5) {
   ASSERT_EQ(tensor.num_elements(), static_cast<int64_t>(expected.size()));
@@ -69,7 +69,7 @@ double Tolerance(DataType dtype) {
 
 struct ActivationCase {
   const char* op;
-  std::vector<double> expected;  // of -2.5, -0.3, 0, 0.7, 7
+  std::vector<double> expected;  // for -2.5, -0.3, 0, 0.7, 7
 };
 
 TEST_F(NnKernelsTest, ActivationsInEveryFloatingType) {
@@ -105,7 +105,7 @@ TEST_F(NnKernelsTest, ReluKeepsNaNAndMinusZero) {
   EXPECT_TRUE(SameBits(integers, Tensor::Vector({0, 0, 4})));
 }
 
-// Gradients agree with differences of the activation itself.
+// Compares gradients with finite differences of the activation.
 TEST_F(NnKernelsTest, ActivationGradientsMatchDifferences) {
   const std::vector<float> at = {-2.5f, -0.3f, 0.4f, 0.7f, 7};
   for (const std::string op :
@@ -171,8 +171,8 @@ TEST_F(NnKernelsTest, BiasAddGradSumsManyRows) {
   ExpectValues(sums, {10000, 10000, 10000}, 1e-5);
 }
 
-// Blocks of 256 rows, and then their sums, in order: so the bits are the same
-// for any number of threads.
+// Sums blocks of 256 rows, and then the block sums, in order. So the bits do
+// not depend on the number of threads.
 TEST_F(NnKernelsTest, BiasAddGradSumsInOrder) {
   constexpr int64_t kBlock = 256;
   for (const int64_t rows : {1, 255, 256, 257, 5 * 256, 60001}) {
@@ -199,7 +199,7 @@ TEST_F(NnKernelsTest, BiasAddGradSumsInOrder) {
   }
 }
 
-// A loop over all their rows would not end.
+// A loop over all rows would practically never end.
 TEST_F(NnKernelsTest, BiasesOfEmptyRowsTakeNoTime) {
   const Tensor many(DT_FLOAT, {int64_t{1} << 40, 0});
   ASSERT_OK_AND_ASSIGN(
@@ -356,7 +356,8 @@ TEST_F(NnKernelsTest, TopK) {
   EXPECT_TRUE(SameBits(odd[1], Tensor::Vector({2, 1, 0})));
 }
 
-// What TensorFlow 2.21 gives on a CPU; top_k_order_test.cc has more.
+// The expected order is that of TensorFlow 2.21 on a CPU; top_k_order_test.cc
+// has more cases.
 TEST_F(NnKernelsTest, UnsortedTopKHasTensorFlowsOrder) {
   const auto run = [&](const Tensor& x, int32_t k) {
     return harness_.Run("TopKV2", {x, Tensor::Scalar(k)}, {{"sorted", false}});
@@ -394,7 +395,7 @@ TEST_F(NnKernelsTest, UnsortedTopKHasTheSameColumns) {
   }
 }
 
-// k is an attribute of the op of old graphs.
+// In old graphs, k is an attr.
 TEST_F(NnKernelsTest, OldTopK) {
   const Tensor input = Floats({2, 4}, {1, 4, 4, 2, 9, -1, 3, 9});
   ASSERT_OK_AND_ASSIGN(auto top,
@@ -454,7 +455,7 @@ TEST_F(NnKernelsTest, Shapes) {
               StatusIs(kInvalid));
 }
 
-// Every instruction set of this machine computes the same, to rounding.
+// All instruction sets of this machine agree up to rounding.
 TEST(NnLoopsTest, InstructionSetsAgree) {
   constexpr size_t kRows = 5, kClasses = 37;
   std::vector<float> logits(kRows * kClasses), labels(logits.size());

@@ -1,6 +1,6 @@
-// TopKV2 with sorted=false returns the columns that TensorFlow's CPU kernel
-// returns, in the same order: testdata/tensorflow_top_k.txt
-// (tools/tensorflow_top_k.py).
+// Checks that TopKV2 with sorted=false returns the same columns in the same
+// order as TensorFlow's CPU kernel. The expected results are in
+// testdata/tensorflow_top_k.txt (tools/tensorflow_top_k.py).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -96,7 +96,7 @@ Case ParseCase(const std::string& text) {
   return c;
 }
 
-// Each value is that of its column, bit by bit.
+// Each value must equal the value of its column, to the bit.
 void ExpectValuesOfColumns(const Case& c, const Tensor& input,
                            const Tensor& values,
                            const std::vector<int64_t>& columns) {
@@ -133,7 +133,8 @@ TEST(TopKOrderTest, UnsortedColumnsAreThoseOfTensorFlow) {
   EXPECT_GT(num_cases, 500);
 }
 
-// NaNs make comparisons inconsistent, which must not lead outside of the row.
+// NaNs make comparisons inconsistent, which must not cause accesses outside the
+// row.
 TEST(TopKOrderTest, RowsOfManyNaNsAreReturnedWhole) {
   KernelTestHarness harness(RegisterNnKernels);
   for (uint64_t seed = 0; seed < 300; ++seed) {

@@ -22,7 +22,7 @@ Tensor Floats(const TensorShape& shape, std::initializer_list<float> values) {
   return Tensor::FromValues<float>(shape, values);
 }
 
-// 1 to 9 in three rows.
+// Returns 1 to 9 in three rows.
 Tensor Image() { return Floats({1, 3, 3, 1}, {1, 2, 3, 4, 5, 6, 7, 8, 9}); }
 
 AttrMap Windows(List strides, const char* padding) {
@@ -52,7 +52,7 @@ class NnWindowKernelsTest : public testing::Test {
   KernelTestHarness harness_;
 };
 
-// But what is wrong is said.
+// Invalid arguments are still reported.
 TEST_F(NnWindowKernelsTest, UnusedConvolutionsAreNotComputed) {
   AttrMap attrs = Windows({1, 1, 1, 1}, "SAME");
   const Tensor image = Image(), filter = Floats({1, 1, 1, 1}, {2});
@@ -102,7 +102,7 @@ TEST_F(NnWindowKernelsTest, AbsurdWindowsAreRefusedWhileTheGraphIsBuilt) {
       StatusIs(kInvalid, "must be positive"));
 }
 
-// A loop over all of them would not end.
+// A loop over all images would practically never end.
 TEST_F(NnWindowKernelsTest, PoolsOfManyEmptyImagesTakeNoTime) {
   const Tensor many(DT_FLOAT, {int64_t{1} << 40, 0, 2, 1});
   const AttrMap attrs = Pool({1, 1, 1, 1}, {1, 1, 1, 1}, "SAME");
@@ -131,7 +131,7 @@ TEST_F(NnWindowKernelsTest, ConvolutionsPadAndStrideAsTensorFlowDoes) {
   const Tensor two = Floats({1, 1, 1, 2}, {1, -1});
   Expect("Conv2D", {Floats({2, 1, 1, 1}, {3, 4}), two},
          Windows({1, 1, 1, 1}, "SAME"), Floats({2, 1, 1, 2}, {3, -3, 4, -4}));
-  // Two groups of one channel, each with one filter.
+  // Two groups of one channel, with one filter each.
   Expect("Conv2D",
          {Floats({1, 1, 1, 2}, {3, 4}), Floats({1, 1, 1, 2}, {10, 100})},
          Windows({1, 1, 1, 1}, "SAME"), Floats({1, 1, 1, 2}, {30, 400}));
@@ -139,7 +139,7 @@ TEST_F(NnWindowKernelsTest, ConvolutionsPadAndStrideAsTensorFlowDoes) {
          Windows({1, 1, 1, 1}, "VALID"), Tensor(DT_FLOAT, {0, 2, 2, 1}));
 }
 
-// A convolution without padding, by its definition.
+// A convolution without padding, computed by its definition.
 struct PlainConvolution {
   int64_t batch, size, channels, taps, depth, filters, stride, dilation;
 
@@ -150,8 +150,8 @@ struct PlainConvolution {
   TensorShape filter() const { return {taps, taps, depth, filters}; }
   TensorShape output() const { return {batch, out(), out(), filters}; }
 
-  // Calls `visit(place in the image, in the filter, in the output)` for each
-  // product.
+  // Calls `visit(position in image, position in filter, position in output)`
+  // for each product.
   template <typename Visit>
   void ForEachProduct(const Visit& visit) const {
     const int64_t groups = channels / depth, share = filters / groups;
@@ -188,7 +188,8 @@ Tensor SizesOf(const TensorShape& shape) {
 }
 
 TEST_F(NnWindowKernelsTest, ConvolutionsAreSumsOfProducts) {
-  // Joined taps; groups; dilation; more windows than are laid out at a time.
+  // Covers joined taps, groups, dilation, and more windows than are laid out at
+  // a time.
   const PlainConvolution cases[] = {{2, 6, 3, 3, 3, 4, 1, 1},
                                     {2, 6, 4, 2, 2, 6, 2, 1},
                                     {1, 9, 4, 3, 4, 2, 1, 2},
@@ -238,7 +239,7 @@ TEST_F(NnWindowKernelsTest, PoolsIgnorePadding) {
          Floats({1, 1, 2, 1}, {5, 0}));
 }
 
-// More channels than a vector has elements; the last window has one pixel.
+// More channels than vector elements. The last window has one pixel.
 TEST_F(NnWindowKernelsTest, PoolsManyChannels) {
   constexpr int kChannels = 37;
   Tensor image(DT_FLOAT, {1, 3, 3, kChannels});
@@ -261,7 +262,7 @@ TEST_F(NnWindowKernelsTest, PoolsManyChannels) {
   Expect("AvgPool", {image}, Pool({1, 2, 2, 1}, {1, 2, 2, 1}, "SAME"), mean);
 }
 
-// As TensorFlow: the maximum begins with the lowest number.
+// As in TensorFlow, the maximum starts from the lowest number.
 TEST_F(NnWindowKernelsTest, MaxPoolPassesOverNanWhereverItLies) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float infinity = std::numeric_limits<float>::infinity();
@@ -270,7 +271,7 @@ TEST_F(NnWindowKernelsTest, MaxPoolPassesOverNanWhereverItLies) {
   const auto expect = [&](float first, float second, float most) {
     Expect("MaxPool", {Floats({1, 1, 2, 1}, {first, second})}, pool,
            Floats({1, 1, 1, 1}, {most}));
-    // As many channels as a vector has elements, and one.
+    // Channels for one vector and one more.
     const std::vector<float> wide(17, most);
     std::vector<float> image(17, first);
     image.resize(34, second);
@@ -296,7 +297,7 @@ Tensor CountedFrom5Below(const TensorShape& shape) {
   return Integers(shape, values);
 }
 
-// Numbers of TensorFlow 2.21.
+// The expected numbers are those of TensorFlow 2.21.
 TEST_F(NnWindowKernelsTest, ConvolutionsOfIntegersAreExactAndWrapRound) {
   const Tensor image = CountedFrom5Below({1, 3, 3, 2});
   const Tensor filter = CountedFrom5Below({2, 2, 2, 1});
@@ -330,7 +331,7 @@ TEST_F(NnWindowKernelsTest, MaxPoolAcrossChannels) {
   const Tensor image = Floats({1, 1, 2, 4}, {0, 7, 1, 8, 2, 9, 3, -10});
   Expect("MaxPool", {image}, Pool({1, 1, 1, 2}, {1, 1, 1, 2}, "VALID"),
          Floats({1, 1, 2, 2}, {7, 8, 9, 3}));
-  // Strides along rows and columns do not count then.
+  // Strides along rows and columns are ignored in this case.
   Expect("MaxPool", {image}, Pool({1, 1, 1, 4}, {1, 2, 2, 4}, "SAME"),
          Floats({1, 1, 2, 1}, {8, 9}));
   AttrMap channels_first = Pool({1, 2, 1, 1}, {1, 2, 1, 1}, "VALID");
@@ -340,11 +341,11 @@ TEST_F(NnWindowKernelsTest, MaxPoolAcrossChannels) {
   const Tensor none(DT_FLOAT, {0, 2, 2, 4});
   Expect("MaxPool", {none}, Pool({1, 1, 1, 2}, {1, 1, 1, 2}, "VALID"),
          Tensor(DT_FLOAT, {0, 2, 2, 2}));
-  // Strides across channels alone do nothing.
+  // Strides across channels alone have no effect.
   Expect("MaxPool", {image}, Pool({1, 1, 1, 1}, {1, 1, 1, 2}, "VALID"), image);
 }
 
-// As TensorFlow: here the maximum begins with the first.
+// As in TensorFlow, the maximum across channels starts from the first value.
 TEST_F(NnWindowKernelsTest, MaxAcrossChannelsMayBeNaNOrInfinite) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float infinity = std::numeric_limits<float>::infinity();
@@ -371,7 +372,7 @@ TEST_F(NnWindowKernelsTest, ShapesOfPoolsAcrossChannels) {
   EXPECT_EQ(shape_of(-1, 2), PartialShape({-1, 3, 3, -1}));
 }
 
-// Texts of TensorFlow 2.21.
+// Error texts are those of TensorFlow 2.21.
 TEST_F(NnWindowKernelsTest, PoolsAcrossChannelsHaveLimits) {
   const Tensor image = Floats({1, 1, 1, 4}, {1, 2, 3, 4});
   const auto max_pool = [&](List ksize, List strides) {
@@ -416,7 +417,7 @@ AttrMap Padded(AttrMap attrs, List paddings, const char* layout = "NHWC") {
   return attrs;
 }
 
-// Texts of TensorFlow 2.21.
+// Error texts are those of TensorFlow 2.21.
 TEST_F(NnWindowKernelsTest, BatchesAndChannelsAreNotPadded) {
   constexpr char kText[] =
       "Nonzero explicit padding in the batch or depth dimensions is not "
@@ -458,7 +459,7 @@ TEST_F(NnWindowKernelsTest, BatchesAndChannelsAreNotPadded) {
       StatusIs(kInvalid, kText));
 }
 
-// Zeros as well. TensorFlow's text.
+// Even zeros are rejected. The text is TensorFlow's.
 TEST_F(NnWindowKernelsTest, UnusedExplicitPaddingsAreRejected) {
   constexpr char kText[] =
       "explicit_paddings attribute must be empty if the padding attribute is "
@@ -493,7 +494,7 @@ TEST_F(NnWindowKernelsTest, UnusedExplicitPaddingsAreRejected) {
   }
 }
 
-// Texts of TensorFlow 2.21.
+// Error texts are those of TensorFlow 2.21.
 TEST_F(NnWindowKernelsTest, MaxPoolRejectsWindowsOfPaddingOnly) {
   const auto expect_refused = [&](List paddings, const char* text) {
     const AttrMap attrs =
@@ -516,7 +517,7 @@ TEST_F(NnWindowKernelsTest, MaxPoolRejectsWindowsOfPaddingOnly) {
          Floats({1, 2, 2, 1}, {1, 3, 7, 9}));
 }
 
-// However many taps a window has, and however many threads there are.
+// The bound holds for any number of taps and threads.
 TEST(ConvolutionTest, WindowsAtATimeAreBounded) {
   Convolution c;
   c.batch = c.rows.out = c.columns.out = 1000;
@@ -550,7 +551,7 @@ TEST_F(NnWindowKernelsTest, Normalizes) {
          Floats({1, 2, 1, 1}, {1, 3}));
 }
 
-// What LRN makes of a pixel, and its gradient by each channel, in double.
+// Computes LRN of a pixel, and its gradient for each channel, in double.
 struct LrnReference {
   std::vector<double> in, norms;
   int64_t radius;
@@ -619,8 +620,8 @@ TEST_F(NnWindowKernelsTest, NormalizesAcrossAnyNumberOfChannels) {
   }
 }
 
-// Its mean is no number, but what the gradient gets is: one step without
-// examples must not spoil the scale.
+// The mean of an empty batch is NaN, but the gradients must be zero: a step
+// without examples must not corrupt the scale.
 TEST_F(NnWindowKernelsTest, EmptyBatchHasZeroGradients) {
   const Tensor none(DT_FLOAT, {0});
   const Tensor empty(DT_FLOAT, {0, 1, 1, 2});

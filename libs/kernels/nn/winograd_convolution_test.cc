@@ -1,4 +1,4 @@
-// Winograd's convolutions and gradients against the same sums in double.
+// Compares Winograd convolutions and their gradients with sums in double.
 #include "libs/kernels/nn/winograd_convolution.h"
 
 #include <cmath>
@@ -55,14 +55,15 @@ class WinogradConvolutionTest : public RandomShapesTest {
     return shapes;
   }
 
-  // Numbers that are no fractions of powers of two.
+  // Returns numbers that are no multiples of small powers of two, so that
+  // results are rounded.
   Tensor Rough(const TensorShape& shape) {
     Tensor x = Numbers(shape);
     for (float& number : x.mutable_flat<float>()) number = std::sin(number);
     return x;
   }
 
-  // Convolutions and gradients, with what they take.
+  // A convolution or gradient with its inputs.
   struct Case {
     const char* op;
     ConvolutionPass pass;
@@ -92,8 +93,9 @@ class WinogradConvolutionTest : public RandomShapesTest {
     return harness_.RunOne(a_case.op, inputs, shapes.attrs());
   }
 
-  // About as near as sums of so many products are, relative to their size; and
-  // as infinite. Returns how many are finite.
+  // Checks that `got` is as close as sums of so many products can be, relative
+  // to their size, and infinite where `wanted` is. Returns the number of finite
+  // results.
   int64_t ExpectNear(const Tensor& got, const Tensor& wanted,
                      const std::string& what) {
     double squares = 0;
@@ -117,7 +119,7 @@ class WinogradConvolutionTest : public RandomShapesTest {
     return num_finite;
   }
 
-  // How many of the passes were Winograd's.
+  // Checks all passes. Returns how many of them used Winograd.
   int ExpectAllAsInDouble(const Shapes& shapes) {
     int num_winograd = 0;
     for (const Case& a_case : CasesOf(shapes)) {
@@ -155,17 +157,17 @@ TEST_F(WinogradConvolutionTest, SumsMatchDouble) {
   EXPECT_GE(num_winograd, 60);
 }
 
-// Of which a block has several, and a part an odd rest.
+// A block contains several images, and a part has an odd remainder.
 TEST_F(WinogradConvolutionTest, ImagesMayHaveOneRowOrColumn) {
   int num_winograd = 0;
   for (const int64_t batch : {64, 131}) {
     for (const int64_t columns : {3, 5}) {
-      // Rows 0 and 2 of the filter see none of the image.
+      // Rows 0 and 2 of the filter lie outside the image.
       num_winograd +=
           ExpectAllAsInDouble(Same({batch, 1, 16, 24}, {3, columns, 24, 40}));
       num_winograd +=
           ExpectAllAsInDouble(Same({batch, 4, 4, 24}, {3, columns, 24, 40}));
-      // Long sentences: a row of taps, flattened from a column.
+      // A long sentence: a row of taps, flattened from a column.
       num_winograd +=
           ExpectAllAsInDouble(Same({batch, 50, 1, 64}, {columns, 1, 64, 66}));
     }
@@ -173,17 +175,17 @@ TEST_F(WinogradConvolutionTest, ImagesMayHaveOneRowOrColumn) {
   EXPECT_GE(num_winograd, 24);
 }
 
-// An infinite number, and one that is too large for the transforms.
+// Tests an infinite number, and one too large for the transforms.
 TEST_F(WinogradConvolutionTest, NonFiniteValuesStayInTheirWindows) {
   const Shapes shapes = Same({2, 17, 20, 16}, {3, 3, 16, 24});
   for (const float value : {std::numeric_limits<float>::infinity(),
                             std::numeric_limits<float>::quiet_NaN(), 2e38f}) {
     for (Case a_case : CasesOf(shapes)) {
       ASSERT_TRUE(IsBestWinograd(shapes.convolution(), a_case.pass));
-      // The image, or the gradient.
+      // Modifies the image, or the gradient.
       Tensor& operand =
           a_case.inputs[a_case.pass == ConvolutionPass::kInput ? 2 : 0];
-      operand = Rough(operand.shape());  // not that of other cases
+      operand = Rough(operand.shape());  // not shared with other cases
       for (float& number : operand.mutable_flat<float>()) number /= 1024;
       operand.mutable_flat<float>()[operand.num_elements() / 2 + 99] = value;
       ASSERT_OK_AND_ASSIGN(const Tensor got, Run(a_case, shapes));
@@ -203,7 +205,7 @@ TEST_F(WinogradConvolutionTest, BitsDoNotDependOnThreads) {
     schedulers.push_back(
         NewThreadScheduler(clock, {.compute_threads = threads}));
   }
-  // The last is one block, whose filters are cut for more than one thread.
+  // The last case is one block whose filters are split over several threads.
   for (const Shapes& shapes : {Same({9, 23, 21, 19}, {3, 3, 19, 35}),
                                Same({9, 23, 21, 19}, {3, 5, 19, 35}),
                                Same({1, 14, 14, 160}, {3, 3, 160, 200})}) {
@@ -220,7 +222,7 @@ TEST_F(WinogradConvolutionTest, BitsDoNotDependOnThreads) {
   }
 }
 
-// Sums of other convolutions over few binary digits are exact.
+// Other convolutions are exact for numbers with few binary digits.
 TEST_F(WinogradConvolutionTest, TurningItOffGivesExactSums) {
   const Shapes shapes = Same({2, 17, 20, 16}, {3, 3, 16, 24});
   const Case a_case = {"Conv2D",

@@ -1,5 +1,5 @@
-// Tests when the memory of records is counted; the tests of the kernels check
-// the parsed values.
+// Tests when the memory of records is counted. The kernel tests check the
+// parsed values.
 #include "libs/kernels/parsing/feature_values.h"
 
 #include <algorithm>
@@ -22,7 +22,8 @@ constexpr size_t kMiB = size_t{1} << 20;
 
 class FindBadRecordTest : public ::testing::Test {
  protected:
-  // The number of records parsed so far, each time that memory was counted.
+  // Returns the number of records parsed before each time that memory was
+  // counted.
   std::vector<int> CountedAfter(const std::vector<std::string>& records) {
     std::vector<int> counted;
     int parsed = 0;

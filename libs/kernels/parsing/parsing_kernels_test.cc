@@ -54,7 +54,7 @@ TEST_F(ParsingKernelsTest, LineEndsBetweenFieldsAreSkipped) {
 
 TEST_F(ParsingKernelsTest, ColumnsAreSelected) {
   const AttrMap attrs = {{"select_cols", std::vector<int64_t>{1, 3}}};
-  // What follows the last one may be anything.
+  // Fields after the last selected column are not checked.
   ExpectOutputs(
       "DecodeCSV",
       {Texts({"a,1,b,2,\"", "a,,b,"}), Tensor::Scalar(7), Tensor::Scalar(8)},
@@ -100,8 +100,8 @@ TEST_F(ParsingKernelsTest, BadRecordsAreRefused) {
   }
 }
 
-// Records without quotes and line ends are taken apart by other code than
-// those that begin with a line end, which is skipped.
+// Records without quotes and line ends are parsed by a separate fast path.
+// Records that begin with a line end, which is skipped, use the general parser.
 TEST_F(ParsingKernelsTest, PlainRecordsMatchTheGeneralParser) {
   const AttrMap formats[] = {
       {},
@@ -127,7 +127,7 @@ TEST_F(ParsingKernelsTest, PlainRecordsMatchTheGeneralParser) {
   }
 }
 
-// Longer ones too, whose fields end anywhere in sixteen characters.
+// Longer records, whose fields end at any offset within sixteen bytes.
 TEST_F(ParsingKernelsTest, LongPlainRecordsMatchTheGeneralParser) {
   const std::string delimiters("\t \xff\0,\r", 6);
   const auto random = NewSeededRandom(7);
@@ -249,7 +249,7 @@ void Add(tf::Example& example, const std::string& key,
   }
 }
 
-// x: two floats, tags: two strings.
+// Returns an example with x, two floats, and tags, two strings.
 std::string Full() {
   tf::Example example;
   Add(example, "x", std::vector<float>{1.5f, 2.5f});
@@ -263,7 +263,7 @@ std::string Floats(const std::vector<float>& values) {
   return example.SerializeAsString();
 }
 
-// One dense feature "x" of floats.
+// Returns attrs for one dense float feature "x".
 AttrMap DenseX(PartialShape shape) {
   return {{"Nsparse", 0},
           {"Ndense", 1},
@@ -373,8 +373,8 @@ TEST_F(ParsingKernelsTest, BadExamplesAreNamed) {
               StatusIs(kInvalid, "must contain a single element"));
 }
 
-// A feature that every example lacks, with a shape that does not fit in memory
-// or in 64 bits.
+// A feature missing in every example, with a shape that exceeds memory or 64
+// bits.
 TEST_F(ParsingKernelsTest, DenseFeaturesThatDoNotFitAreRefused) {
   constexpr int64_t kLarge = int64_t{1} << 40;
   for (const PartialShape& shape :
@@ -398,7 +398,8 @@ void AddList(tf::SequenceExample& sequence, const std::string& key,
   }
 }
 
-// Context n: one float; lists x: `steps`, and names, a text for each.
+// Returns a sequence example: context n is one float; feature list x has the
+// `steps`, and names has one text per step.
 std::string Sequence(float n, const std::vector<std::vector<float>>& steps) {
   tf::SequenceExample sequence;
   auto& context = *sequence.mutable_context()->mutable_feature();
@@ -412,7 +413,8 @@ std::string Sequence(float n, const std::vector<std::vector<float>>& steps) {
   return sequence.SerializeAsString();
 }
 
-// Context n dense and sparse, lists x dense (of 2) and sparse and ragged.
+// Context n is dense and sparse. The feature list x is dense (of size 2),
+// sparse and ragged.
 struct SequenceCase {
   std::vector<std::string> lists_dense, lists_sparse, lists_ragged;
   std::vector<std::string> context_dense, context_sparse, context_ragged;
@@ -472,7 +474,7 @@ TEST_F(ParsingKernelsTest, SequencesAreFilledUpToTheLongest) {
                                  {1, 2, 0, 0, 0, 0, 0, 0, 3, 4, 5, 6}),
        Tensor(DT_FLOAT, {3, 0, 2}), Tensor::Vector<int64_t>({1, 0, 2}),
        Tensor::Vector<int64_t>({0, 0, 0})});
-  // One alone has no first dimension.
+  // A single sequence has no batch dimension.
   c.lists_dense = {"x"};
   ExpectOutputs(
       "ParseSequenceExampleV2",
@@ -509,7 +511,7 @@ TEST_F(ParsingKernelsTest, SequenceStepsMayVaryInSize) {
        Tensor::Vector<int64_t>({0, 1, 1, 3})});
 }
 
-// What graphs of TensorFlow 1 have: keys are attrs, or an input each.
+// In TensorFlow 1 graphs, keys are attrs or one input each.
 TEST_F(ParsingKernelsTest, OlderOpsParseSequencesAsWell) {
   using Strings = std::vector<std::string>;
   const std::string sequence = Sequence(3, {{3, 4}, {5, 6}});
@@ -594,7 +596,7 @@ TEST_F(ParsingKernelsTest, BadSequencesAreNamed) {
       StatusIs(kInvalid, "correct number of elements"));
 }
 
-// Steps that have no elements, and a shape that does not fit.
+// Steps without elements, and a shape that does not fit into memory.
 TEST_F(ParsingKernelsTest, EmptyAndOversizedStepsAreHandled) {
   SequenceCase c;
   c.lists_dense = {"x"};

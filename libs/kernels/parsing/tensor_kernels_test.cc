@@ -1,4 +1,4 @@
-// ParseTensor and SerializeTensor.
+// Tests ParseTensor and SerializeTensor.
 #include <string>
 
 #include "libs/base/test_matchers.h"
@@ -24,7 +24,7 @@ TEST_F(TensorKernelsTest, TensorsSurviveSerialization) {
     ExpectOutputs(harness_, "ParseTensor", {bytes},
                   {{"out_type", tensor.dtype()}}, {tensor});
   }
-  // Equal elements are written one by one, as TensorFlow writes them.
+  // As in TensorFlow, equal elements are written one by one.
   ExpectOutputs(harness_, "SerializeTensor", {matrix}, {},
                 {Tensor::Scalar(std::string(
                     "\x08\x01\x12\x08\x12\x02\x08\x01\x12\x02\x08\x02\x22\x08"
@@ -48,7 +48,7 @@ TEST_F(TensorKernelsTest, MalformedTensorsAreRejected) {
   EXPECT_THAT(parse(Tensor::Vector<std::string>({"", ""}), DT_FLOAT),
               StatusIs(kInvalid, "scalar"));
   const std::string& text = bytes.scalar<std::string>();
-  // What ends between two fields is a smaller tensor.
+  // A message cut off between two fields is a valid, smaller tensor.
   for (size_t size = 0; size < text.size(); ++size) {
     const absl::Status status =
         parse(Tensor::Scalar(text.substr(0, size)), DT_FLOAT).status();

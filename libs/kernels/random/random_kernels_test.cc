@@ -17,9 +17,9 @@
 namespace weft {
 namespace {
 
-// What TensorFlow 2.21 gives for these seeds in two runs of one session: the
-// first three and last three values of each run (as many as there are, where
-// the tensor is smaller; only the last three of [1000]).
+// Values that TensorFlow 2.21 returns for these seeds in two runs of one
+// session: the first three and last three values of each run. Smaller tensors
+// have fewer values; for [1000] there are only the last three.
 struct Golden {
   const char* op;
   DataType dtype;
@@ -322,7 +322,7 @@ void ExpectSame(const Tensor& tensor, const std::vector<double>& expected,
   const std::vector<double> values = Excerpt(tensor);
   ASSERT_EQ(values.size(), expected.size());
   for (size_t i = 0; i < values.size(); ++i) {
-    // Logarithm and sine differ in the last bit between libraries.
+    // The last bit of logarithm and sine differs between libraries.
     const double tolerance = exact ? 5e-10 : 2e-6 * std::abs(expected[i]);
     EXPECT_NEAR(values[i], expected[i], tolerance) << "value " << i;
   }
@@ -347,7 +347,7 @@ TEST(RandomKernelsTest, StreamsMatchTensorFlow) {
   }
 }
 
-// The first run's, then the second run's values.
+// Returns the values of the first run, followed by those of the second.
 template <typename T>
 void ExpectRuns(KernelTestHarness& harness, const char* op,
                 std::vector<DataType> types, AttrMap attrs,
@@ -443,7 +443,8 @@ TEST(RandomKernelsTest, UnseededKernelsDiffer) {
   EXPECT_FALSE(SameBits(a, b));
 }
 
-// More values than one thread makes: the stream must not depend on threads.
+// More values than one thread produces: the stream must not depend on the
+// number of threads.
 TEST(RandomKernelsTest, LargeTensorsHaveTheSameStream) {
   KernelTestHarness harness(RegisterRandomKernels);
   const AttrMap attrs = {
@@ -523,8 +524,8 @@ TEST(RandomOpsTest, Shapes) {
   EXPECT_EQ(multinomial[0], PartialShape({2, 6}));
 }
 
-// Also where the lower half of the counter overflows.
-// More rows than one number can tell apart.
+// More rows than one 32-bit number can distinguish. The lower half of the
+// counter overflows, too.
 TEST(PhiloxNumbersTest, LargeBoundsTakeTwoNumbers) {
   constexpr uint64_t k32Bits = uint64_t{1} << 32;
   PhiloxNumbers drawn(Philox(1, 2));
@@ -583,7 +584,8 @@ class StatelessRandomTest : public testing::Test {
   const Tensor seed_ = Tensor::Vector<int64_t>({12345, -7});
 };
 
-// However many there are, and on however many threads.
+// Numbers must not depend on the size of the tensor or on the number of
+// threads.
 TEST_F(StatelessRandomTest, NumbersDependOnPositionOnly) {
   for (const char* op : {"StatelessRandomUniform", "StatelessRandomNormal",
                          "StatelessTruncatedNormal"}) {
@@ -600,7 +602,8 @@ TEST_F(StatelessRandomTest, NumbersDependOnPositionOnly) {
   }
 }
 
-// The key and the counter are what the first versions make of their seeds.
+// The first versions of the ops derive the same key and counter from their
+// seeds.
 TEST_F(StatelessRandomTest, ASeedIsAKeyAndACounter) {
   ASSERT_OK_AND_ASSIGN(const auto parts,
                        harness_.Run("StatelessRandomGetKeyCounter", {seed_}));
@@ -632,7 +635,7 @@ TEST_F(StatelessRandomTest, BadInputsAreErrors) {
                    Tensor::Vector<uint64_t>({1, 2}), DT_INT32),
               StatusIs(kInvalid, "Invalid seed type: uint64"));
   const Tensor key = Tensor::Vector<uint64_t>({1});
-  // TensorFlow takes this one, and reads what lies behind it.
+  // TensorFlow accepts this input and reads out of bounds.
   EXPECT_THAT(harness_.Run("StatelessRandomUniformV2",
                            {shape, key, key, Tensor::Scalar(1)}),
               StatusIs(kInvalid, "length at least 2"));

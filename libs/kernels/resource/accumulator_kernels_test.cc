@@ -52,7 +52,7 @@ TEST_F(AccumulatorKernelsTest, AveragesGradientsOfTheCurrentStep) {
   ASSERT_OK(Apply(handle, 0, {3, 6}));
   ASSERT_OK_AND_ASSIGN(Tensor average, Take(handle, 2));
   EXPECT_TRUE(SameBits(average, Tensor::Vector<float>({2, 4})));
-  // Of the step before.
+  // A gradient of the previous step is dropped.
   ASSERT_OK(Apply(handle, 0, {100, 100}));
   ASSERT_OK_AND_ASSIGN(
       Tensor count,
@@ -80,7 +80,7 @@ TEST_F(AccumulatorKernelsTest, CountWaitsForEnoughGradients) {
   EXPECT_EQ(two.scalar<int32_t>(), 2);
 }
 
-// All of this is one step, which begins with its first handle.
+// These ops form one step, which begins with the first use of the handle.
 TEST_F(AccumulatorKernelsTest, RestartedChiefDropsGradients) {
   const AttrMap shared = {{"shared_name", "a"}};
   ASSERT_OK_AND_ASSIGN(const Tensor handle, MakeDense(shared));
@@ -93,7 +93,7 @@ TEST_F(AccumulatorKernelsTest, RestartedChiefDropsGradients) {
   ASSERT_OK(begin(9));
   ASSERT_OK(Apply(handle, 9, {100, 100}));
   ASSERT_OK(begin(8));
-  ASSERT_OK(Apply(handle, 8, {100, 100}));  // it began before
+  ASSERT_OK(Apply(handle, 8, {100, 100}));  // a step that began earlier
   ASSERT_OK(MakeDense(shared));
   ASSERT_OK(Apply(handle, 9, {100, 100}));
   ASSERT_OK(Apply(handle, 8, {3, 6}));
@@ -101,7 +101,7 @@ TEST_F(AccumulatorKernelsTest, RestartedChiefDropsGradients) {
   EXPECT_TRUE(SameBits(average, Tensor::Vector<float>({3, 6})));
 }
 
-// Gradients of numbered replicas are in no sum yet.
+// Gradients of numbered replicas are not added to a sum until they are taken.
 TEST(GradientAccumulatorTest, RestartDropsGradientsOfEachKind) {
   const GradientAccumulatorOptions dense = {.dtype = DT_FLOAT, .shape = {1}};
   const GradientAccumulatorOptions sparse = {
@@ -164,7 +164,7 @@ TEST_F(AccumulatorKernelsTest, RejectsMismatchedArguments) {
               StatusIs(kInvalid, "holds dense float, not dense double"));
 }
 
-// TensorFlow's types: a count of gradients need not fit into an integer.
+// TensorFlow's types; a count of gradients may overflow an integer.
 TEST_F(AccumulatorKernelsTest, SumsFloatsOnly) {
   EXPECT_EQ(AccumulatedTypes(),
             (std::vector<DataType>{DT_FLOAT, DT_DOUBLE, DT_HALF}));
@@ -215,8 +215,8 @@ TEST(SparseSumTest, AveragesRowsOverTheirContributors) {
               StatusIs(kInvalid, "expected dim 0 to be 4, got 5"));
 }
 
-// Of accumulators that were declared without a shape, as those of
-// SyncReplicasOptimizer: the gradient's own says how many rows there are.
+// The accumulators are declared without a shape, as in SyncReplicasOptimizer.
+// The gradient's own shape contains the number of rows.
 TEST(SparseSumTest, RefusesRowsBeyondTheGradientsOwnShape) {
   const GradientAccumulatorOptions options = {
       .dtype = DT_FLOAT, .shape = PartialShape::Scalar(), .is_sparse = true};
@@ -248,7 +248,8 @@ TEST(SparseSumTest, SumsRepeatedRowsAndPutsThemInOrder) {
               StatusIs(kInvalid, "as many values as indices"));
 }
 
-// What three gradients make that come in this order, by number of replica.
+// Returns the sum of three gradients that arrive in this order of replica
+// numbers.
 Tensor SumOf(const std::vector<int64_t>& order, bool is_numbered) {
   const std::vector<float> gradients = {1e8f, 1, -1e8f};
   const GradientAccumulatorOptions options = {.dtype = DT_FLOAT, .shape = {1}};
@@ -301,7 +302,7 @@ TEST(GradientAccumulatorTest, FirstGradientOfANumberedReplicaCounts) {
     EXPECT_TRUE(SameBits((*taken)[0], Tensor::Vector<float>({3})));
   });
   EXPECT_TRUE(is_taken);
-  // The kind may be another one once it is empty.
+  // An empty accumulator may switch to unnumbered replicas.
   ASSERT_OK(accumulator->Apply(step, 1, {Tensor::Vector<float>({1})}));
   EXPECT_THAT(accumulator->Apply(step, 1, {Tensor::Vector<float>({1})}, 0),
               StatusIs(kInvalid, "all replicas must be numbered or none"));

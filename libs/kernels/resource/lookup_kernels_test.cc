@@ -49,7 +49,7 @@ class LookupKernelsTest : public testing::Test {
   std::vector<std::unique_ptr<KernelTestHarness::Kernel>> kernels_;
 };
 
-// They cost a program nothing, in a number that it may choose freely.
+// Empty values cost a program nothing, so it can request any number of buckets.
 TEST_F(LookupKernelsTest, BucketsWithoutValuesAreBounded) {
   const Tensor nothing(DT_INT64, {0});
   EXPECT_THAT(harness_.Run("MutableDenseHashTableV2", {nothing, nothing},
@@ -87,7 +87,7 @@ TEST(DestroyResourceTest, TablesAndQueuesCanBeDestroyed) {
       EXPECT_THAT(harness.Run("DestroyResourceOp", {handles[0]},
                               {{"ignore_lookup_error", false}}),
                   StatusIs(absl::StatusCode::kNotFound));
-      // It is made anew, as a variable is.
+      // The kernel creates the resource again, as for variables.
       ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> again, made->Run({}));
       EXPECT_OK(harness.Run(size, {again[0]}));
     }
@@ -193,7 +193,7 @@ TEST_F(LookupKernelsTest, TablesHoldAllTheirTypes) {
   }
 }
 
-// Filling a table with a key twice is fine if the values are equal as numbers.
+// Inserting a key twice is allowed if the values are numerically equal.
 TEST_F(LookupKernelsTest, KeyMayRepeatWithAnEqualValue) {
   const auto fill = [&](const Tensor& values) {
     auto kernel = harness_.Make(
@@ -219,7 +219,7 @@ TEST_F(LookupKernelsTest, KeyMayRepeatWithAnEqualValue) {
               StatusIs(kPrecondition, "has 1 and trying to add value 0"));
 }
 
-// Its threads are for what needs a processor.
+// Compute threads must not block on files.
 TEST_F(LookupKernelsTest, NoComputeThreadWaitsForAFile) {
   ASSERT_OK_AND_ASSIGN(
       const auto kernel,
@@ -304,7 +304,7 @@ TEST_F(LookupKernelsTest, EmptyAndRepeatedLinesAreNamed) {
                        "(" + path + " has 'a' in line 1 and again in line 3"));
 }
 
-// The ops of old graphs, whose handles are references to two strings.
+// Old graphs have handles by reference, with two strings.
 TEST_F(LookupKernelsTest, OldHandlesAreReferences) {
   const auto make = [&](const char* op) {
     auto kernel = harness_.Make(

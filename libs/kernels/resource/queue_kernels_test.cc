@@ -14,7 +14,7 @@ class QueueKernelsTest : public testing::Test {
  protected:
   QueueKernelsTest() : harness_(RegisterQueueKernels) {}
 
-  // Private queues live as long as the kernel that made them.
+  // A private queue lives as long as its kernel, so the kernel is kept.
   absl::StatusOr<Tensor> MakeQueue(const char* op, AttrMap attrs) {
     auto kernel = harness_.Make(op, {}, std::move(attrs));
     if (!kernel.ok()) return kernel.status();
@@ -125,8 +125,8 @@ TEST_F(QueueKernelsTest, BatchesCanBeSplitAnywhere) {
   }
 }
 
-// A batch passes through without a copy; a row that somebody may keep keeps no
-// batch.
+// A whole batch passes through without a copy. A row that a consumer may keep
+// must not keep the whole batch alive.
 TEST_F(QueueKernelsTest, RowsShareOnlyAnUnsplitBatch) {
   const DataTypeVector floats = {DT_FLOAT};
   const AttrMap row = {{"component_types", floats},
@@ -144,7 +144,7 @@ TEST_F(QueueKernelsTest, RowsShareOnlyAnUnsplitBatch) {
   EXPECT_EQ(rest[0].buffer()->size(), 8 * sizeof(float));
 }
 
-// Which might be a variable's: it could not be changed in place.
+// The batch may belong to a variable, which could then not be updated in place.
 TEST_F(QueueKernelsTest, RowsDoNotShareABatchHeldElsewhere) {
   const AttrMap row = {{"component_types", DataTypeVector{DT_FLOAT}},
                        {"shapes", std::vector<PartialShape>{{4}}}};
@@ -154,7 +154,8 @@ TEST_F(QueueKernelsTest, RowsDoNotShareABatchHeldElsewhere) {
   EXPECT_TRUE(held.RefCountIsOne());
 }
 
-// The size of a text is not known, so a part of a batch keeps none but its own.
+// The size of strings is unknown, so a part of a batch keeps only its own
+// strings.
 TEST_F(QueueKernelsTest, PartOfAStringBatchIsCopied) {
   const DataTypeVector texts = {DT_STRING};
   const auto batch = [] {
@@ -176,7 +177,7 @@ TEST_F(QueueKernelsTest, PartOfAStringBatchIsCopied) {
   EXPECT_EQ(all[0].data(), rows);
 }
 
-// Rows that take long to copy are copied on another thread.
+// Large rows are copied on another thread.
 TEST_F(QueueKernelsTest, LargeRowsAreCopiedOutOfTheirBatch) {
   constexpr int64_t kSize = 20'000;
   const DataTypeVector floats = {DT_FLOAT};

@@ -26,7 +26,8 @@ class TensorArrayKernelsTest : public testing::Test {
     if (!outputs.ok()) return outputs.status();
     return (*outputs)[0];
   }
-  // Of the first version, whose handle is a reference. Attrs of the first call.
+  // Creates arrays of the first version, whose handle is a reference. The attrs
+  // of the first call apply.
   std::shared_ptr<Variable> MakeOldArray(int count, AttrMap attrs = {}) {
     attrs.emplace("dtype", DT_FLOAT);
     if (old_arrays_ == nullptr) {
@@ -166,8 +167,8 @@ TEST_F(TensorArrayKernelsTest, SplitPartsAreJoinedAgain) {
   }
 }
 
-// The number of parts is that of elements, to which an array may grow. Texts of
-// TensorFlow 2.21.
+// The lengths must cover all elements; a dynamic array extends to their number.
+// Error texts are those of TensorFlow 2.21.
 TEST_F(TensorArrayKernelsTest, SplitFillsTheWholeArray) {
   const auto split = [&](int size, bool grows, const Tensor& value,
                          const Tensor& lengths) {
@@ -247,7 +248,7 @@ TEST_F(TensorArrayKernelsTest, StacksPopInReverseOrder) {
   EXPECT_THAT(pop(), StatusIs(kInvalid, "already been closed"));
 }
 
-// The stacks of old graphs have references as handles, and no bound.
+// Stacks of old graphs have handles by reference, and no size limit.
 TEST_F(TensorArrayKernelsTest, OldStacksAreReferences) {
   ASSERT_OK_AND_ASSIGN(auto kernel,
                        harness_.Make("Stack", {}, {{"elem_type", DT_INT32}}));
@@ -270,14 +271,14 @@ TEST_F(TensorArrayKernelsTest, OldStacksAreReferences) {
   ASSERT_OK(harness_.Run("StackClose", {handle.variable}));
   EXPECT_THAT(push(Tensor::Scalar(1)),
               StatusIs(kInvalid, "has already been closed."));
-  // Each run makes a stack of its own.
+  // Each run creates a new stack.
   Slot other;
   ASSERT_OK(kernel->RunSlots({}, absl::MakeSpan(&other, 1)));
   EXPECT_OK(
       harness_.Run("StackPush", {other.variable, Tensor::Scalar(1)}).status());
 }
 
-// Two strings are the handle of the second version.
+// Handles of the second version are two strings.
 TEST_F(TensorArrayKernelsTest, SecondVersionsHandlesAreStrings) {
   ASSERT_OK_AND_ASSIGN(const Tensor handle,
                        harness_.RunOne("TensorArrayV2", {Tensor::Scalar(2)},
@@ -300,7 +301,7 @@ TEST_F(TensorArrayKernelsTest, SecondVersionsHandlesAreStrings) {
               StatusIs(kInvalid, "must have two elements"));
 }
 
-// Rows that cost a program nothing, in a number that it may choose freely.
+// Empty rows cost a program nothing, so it can request any number of them.
 TEST_F(TensorArrayKernelsTest, RowsWithoutValuesAreBounded) {
   const auto array = MakeOldArray(0, {{"dynamic_size", true}});
   EXPECT_THAT(Unpack(array, Tensor(DT_FLOAT, {int64_t{1} << 40, 0})),

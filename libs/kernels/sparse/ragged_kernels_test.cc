@@ -24,7 +24,7 @@ class RaggedKernelsTest : public testing::Test {
  protected:
   RaggedKernelsTest() : harness_(RegisterSparseKernels) {}
 
-  // The last of `tensors` are the values.
+  // The last of `tensors` is the values.
   absl::StatusOr<Tensor> Encode(std::vector<Tensor> tensors, bool batched) {
     return harness_.RunOne(
         "RaggedTensorToVariant", {tensors.begin(), tensors.end()},
@@ -44,7 +44,7 @@ class RaggedKernelsTest : public testing::Test {
   static int64_t Count(const std::vector<Tensor>& tensors) {
     return static_cast<int64_t>(tensors.size());
   }
-  // A variant of these, right or wrong.
+  // Returns a variant of these tensors, which need not be valid.
   static Tensor Raw(std::vector<Tensor> tensors,
                     const std::string& type = "RaggedTensorVariant") {
     Tensor out(DT_VARIANT, {1});
@@ -184,7 +184,7 @@ TEST_F(RaggedKernelsTest, RangesOfManyLengths) {
                 {Tensor::Scalar(1), Tensor::Scalar(3), Tensor::Scalar(1)},
                 {{"Tsplits", DT_INT64}},
                 {Longs({0, 2}), Tensor::Vector<int32_t>({1, 2})});
-  // In floats 0.3 / 0.1 is 3, in doubles more.
+  // 0.3 / 0.1 is 3 in floats and more than 3 in doubles.
   ExpectOutputs(
       harness_, "RaggedRange",
       {Tensor::Scalar(0.0f), Tensor::Scalar(0.3f), Tensor::Scalar(0.1f)},
@@ -248,8 +248,8 @@ TEST_F(RaggedKernelsTest, Shapes) {
       StatusIs(kInvalid, "output_ragged_rank"));
 }
 
-// Sizes that are told and not shown: they take no memory before it is known
-// that there is as much.
+// A size that is only claimed. It must not cause allocations before the data is
+// known to exist.
 constexpr int64_t kMany = int64_t{1} << 61;
 
 class RaggedPartsTest : public RaggedKernelsTest {
@@ -278,7 +278,7 @@ TEST_F(RaggedPartsTest, GatherIsBoundedByMemory) {
       const auto rows,
       Gather(Longs({0, 2, 3}), Floats({1, 2, 3}), Longs({1, 0, 0})));
   ExpectSame(rows, {Longs({0, 1, 3, 5}), Floats({3, 1, 2, 1, 2})});
-  // Rows of nothing may be ever so many, and ever so long.
+  // The number and length of empty rows is unlimited.
   EXPECT_FALSE(Gather(Longs({0, kMany}), Tensor(DT_FLOAT, {kMany, 0}),
                       Longs({0, 0, 0, 0, 0}))
                    .ok());
@@ -301,7 +301,7 @@ TEST_F(RaggedPartsTest, RowsBeyondTheGivenShapeAreDropped) {
       found, ToTensor({Longs({0, kMany}), Longs({0, 2, 3})},
                       {"ROW_SPLITS", "ROW_SPLITS"}, Longs({1, 2, 2}), values));
   ExpectSame(found, {Tensor::FromValues<float>({1, 2, 2}, {1, 2, 3, 0})});
-  // Without a shape that is asked for the result would be as large.
+  // Without a requested shape, the result would be as large.
   EXPECT_FALSE(ToTensor({Tensor::Scalar(kMany), Longs({0})},
                         {"FIRST_DIM_SIZE", "VALUE_ROWIDS"}, Longs({-1, -1}),
                         values)
@@ -314,7 +314,7 @@ TEST_F(RaggedPartsTest, TensorsOfBadRowsAreRefused) {
     return ToTensor(std::move(partitions), std::move(types),
                     Tensor::Scalar<int64_t>(-1), Floats({1, 2, 3}));
   };
-  // TensorFlow reads values that are not there.
+  // TensorFlow reads out of bounds here.
   EXPECT_THAT(run({Longs({0, 2, 9})}, {"ROW_SPLITS"}),
               StatusIs(kInvalid, "but the input has 3"));
   EXPECT_THAT(run({Longs({0, kMany})}, {"ROW_SPLITS"}), StatusIs(kInvalid));

@@ -38,7 +38,7 @@ class SerializeKernelsTest : public testing::TestWithParam<DataType> {
                            {{"out_type", GetParam()}});
   }
 
-  // One that consists of what it is given, be it right or wrong.
+  // Returns a serialized tensor of these parts, which need not be valid.
   Tensor Serialized(const std::vector<Tensor>& parts) const {
     Tensor out(GetParam(), {static_cast<int64_t>(parts.size())});
     for (size_t i = 0; i < parts.size(); ++i) {
@@ -85,7 +85,7 @@ TEST_P(SerializeKernelsTest, SparseTensorSurvivesSerialization) {
   EXPECT_EQ(one.dtype(), GetParam());
   EXPECT_EQ(one.shape(), TensorShape({3}));
   ExpectDeserialized(one, DT_STRING, {indices, words, Longs({2, 3})});
-  // Nothing, and a scalar.
+  // An empty tensor, and a scalar.
   ASSERT_OK_AND_ASSIGN(const Tensor none,
                        Serialize("SerializeSparse", Tensor(DT_INT64, {0, 1}),
                                  Floats({}), Longs({4})));
@@ -141,7 +141,7 @@ TEST_P(SerializeKernelsTest, RejectsMalformedSparseTensors) {
     EXPECT_THAT(Serialize(op, Rows(1, {0}), Floats({1}), Rows(1, {2})),
                 StatusIs(kInvalid,
                          "shape should be a vector but received shape [1,1]"));
-    // A loop would nest them without end.
+    // A loop would nest variants without limit.
     EXPECT_THAT(
         Serialize(op, Rows(2, {0, 0}), Tensor(DT_VARIANT, {1}), Longs({2, 2})),
         StatusIs(kInvalid, "variant cannot be serialized"));
@@ -173,7 +173,7 @@ TEST_P(SerializeKernelsTest, SplitsOnlySortedIndicesWithinTheShape) {
               StatusIs(kInvalid));
   EXPECT_THAT(many(Rows(2, {0, 1}), Floats({1}), Longs({kMost, 2})),
               StatusIs(kInvalid));
-  // Three parts for each row are more than there can be.
+  // Three parts per row overflow the number of elements.
   EXPECT_THAT(many(Tensor(DT_INT64, {0, 2}), Floats({}), Longs({kMost / 2, 1})),
               StatusIs(kInvalid));
 }
@@ -185,7 +185,7 @@ TEST_P(SerializeKernelsTest, RejectsSerializedInputsOfWrongShape) {
               StatusIs(kInvalid, "should have 3 as the last dimension [3,2]"));
   EXPECT_THAT(Deserialize(Tensor(GetParam(), {2, 0, 3})),
               StatusIs(kInvalid, "has a zero dimension [2,0,3]"));
-  // Strings and variants that hold nothing.
+  // Empty strings and variants.
   EXPECT_THAT(Deserialize(Tensor(GetParam(), {3})),
               StatusIs(kInvalid, "serialized_sparse[0, 0]"));
 }
@@ -239,7 +239,7 @@ TEST_P(SerializeKernelsTest, RefusesStacksThatDoNotFit) {
                        "Inconsistent shape across SparseTensors: rank prior to "
                        "SparseTensor[1] was: 2 but rank of SparseTensor[1] is: "
                        "1"));
-  // Each is a shape; one that holds both is not.
+  // Each shape alone is valid; a shape that covers both is not.
   EXPECT_THAT(stacked({Rows(2, {0, 0}), Floats({5}), Longs({kMost, 1}),
                        Rows(2, {0, 0}), Floats({6}), Longs({1, kMost})}),
               StatusIs(kInvalid));

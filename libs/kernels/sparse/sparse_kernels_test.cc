@@ -37,7 +37,7 @@ class SparseKernelsTest : public testing::Test {
   KernelTestHarness harness_;
 };
 
-// Ones, as many as `size`, of a 16-bit type.
+// Returns `size` ones of a 16-bit type.
 template <typename T>
 Tensor Ones(int64_t size) {
   Tensor ones(DataTypeOf<T>::value, {size});
@@ -46,7 +46,7 @@ Tensor Ones(int64_t size) {
 }
 
 // 1 + 2048 is 2048 in half, and 1 + 256 is 256 in bfloat16. TensorFlow adds
-// the products of half as floats, and those of bfloat16 as they are.
+// products of half as floats, but products of bfloat16 as bfloat16.
 TEST_F(SparseKernelsTest, ProductsOfHalfAreSummedAsFloats) {
   constexpr int64_t kCount = 4096;
   Tensor indices(DT_INT64, {kCount, 2});
@@ -112,7 +112,8 @@ TEST_F(SparseKernelsTest, ToDense) {
               StatusIs(kInvalid, "sparse_values has incorrect shape"));
 }
 
-// They take no memory; a loop over all of them would not end.
+// The positions take no memory. A loop over all of them would practically never
+// end.
 TEST_F(SparseKernelsTest, ManyPositionsInAScalarTakeNoTime) {
   const Tensor many(DT_INT64, {int64_t{1} << 62, 0});
   const Tensor five = Tensor::Scalar(5.0f), zero = Tensor::Scalar(0.0f);
@@ -162,7 +163,7 @@ TEST_F(SparseKernelsTest, ShapesOfSums) {
   EXPECT_EQ(shape(sizes, Tensor::Scalar(1)), "[2,4]");
   EXPECT_EQ(shape(sizes, Tensor::Vector({-1, 0})), "[3]");
   EXPECT_EQ(shape(sizes, Tensor::Vector({-1, 0}), true), "[1,3,1]");
-  // No axes reduce nothing.
+  // Without axes nothing is reduced.
   EXPECT_EQ(shape(sizes, Tensor::Vector<int>({})), "[2,3,4]");
   EXPECT_EQ(shape(sizes, Tensor::Vector<int>({}), true), "[2,3,4]");
   EXPECT_EQ(shape(sizes, {DT_INT32, PartialShape()}), "<unknown>");
@@ -239,7 +240,7 @@ TEST_F(SparseKernelsTest, FillEmptyRows) {
                            {Pairs({4, 0}), Longs({6}), Longs({4, 2}),
                             Tensor::Scalar(int64_t{-1})}),
               StatusIs(kInvalid, "indices(0, 0) is invalid: 4 >= 4"));
-  // Only the rows are looked at.
+  // Only row indices are checked.
   Expect(
       "SparseFillEmptyRows",
       {Pairs({0, 9}), Longs({6}), Longs({2, -5}), Tensor::Scalar(int64_t{-1})},
@@ -268,10 +269,10 @@ TEST_F(SparseKernelsTest, CrossesEachRowsFeatures) {
                    {"sparse_types", DataTypeVector{DT_STRING}},
                    {"dense_types", DataTypeVector{DT_STRING}},
                    {"N", 1}};
-  // TensorFlow's numbers.
+  // Expected values are those of TensorFlow.
   Expect("SparseCross", {indices, names, shape, dense}, attrs,
          {indices, Longs({92, 5, 60}), Longs({2, 2})});
-  // One of each row.
+  // Every row has one entry.
   const Tensor one = Pairs({0, 0, 1, 0});
   Expect("SparseCross",
          {one, Tensor::Vector<std::string>({"a", "b"}), Longs({2, 9}), dense},
@@ -294,7 +295,7 @@ TEST_F(SparseKernelsTest, CrossesEachRowsFeatures) {
   no_values["dense_types"] = DataTypeVector();
   EXPECT_THAT(harness_.Run("SparseCross", {indices, shape}, no_values),
               StatusIs(kInvalid, "Expected as many values as indices, 1, got"));
-  // Rows that have no features take neither memory nor time.
+  // Rows without features take neither memory nor time.
   constexpr int64_t kMany = int64_t{1} << 40;
   Expect("SparseCross",
          {indices, names, Longs({kMany, 2}), Tensor(DT_STRING, {kMany, 0})},
@@ -321,7 +322,7 @@ TEST_F(SparseKernelsTest, CrossesUnsortedRows) {
           Longs({3, 2})});
 }
 
-// A row of 2**10 features, with itself: 2**20 combinations.
+// A row of 2**10 features, crossed with itself: 2**20 combinations.
 TEST_F(SparseKernelsTest, CrossOfACancelledStepEnds) {
   const Tensor row(DT_INT64, {1, 1 << 10});
   harness_.cancellation().Cancel(absl::CancelledError("the step ended"));
@@ -338,7 +339,7 @@ TEST_F(SparseKernelsTest, CrossOfACancelledStepEnds) {
       StatusIs(absl::StatusCode::kCancelled, "the step ended"));
 }
 
-// What a lookup becomes gives what its nodes give, one after the other.
+// The fused op must match the sequence of ops that it replaces.
 TEST_F(SparseKernelsTest, UniqueRowIds) {
   Expect("_UniqueRowIds",
          {Pairs({2, 1, 0, 0, 2, 0, 0, 1, 4, 0}), Longs({6, 5, -1, 6, 5}),
@@ -347,7 +348,7 @@ TEST_F(SparseKernelsTest, UniqueRowIds) {
          {Longs({5, 6, 0}), Tensor::Vector<int32_t>({0, 1, 2, 1, 2, 0}),
           Tensor::Vector({false, true, false, true, false}),
           Tensor::Vector<int32_t>({0, 0, 1, 2, 3, 4})});
-  // One in each row, but for one that is negative.
+  // One entry per row; the last one may be negative.
   for (const int64_t last : {7, -7}) {
     Expect("_UniqueRowIds",
            {Pairs({0, 0, 1, 3, 2, 1}), Longs({7, 5, last}), Longs({3, 4}),
@@ -357,7 +358,7 @@ TEST_F(SparseKernelsTest, UniqueRowIds) {
             Tensor::Vector({false, false, last < 0}),
             Tensor::Vector<int32_t>({0, 1, 2})});
   }
-  // As of SparseFillEmptyRows only the rows are looked at.
+  // As in SparseFillEmptyRows, only row indices are checked.
   Expect("_UniqueRowIds",
          {Pairs({0, 0, 1, 4}), Longs({7, 5}), Longs({2, 4}),
           Tensor::Scalar(int64_t{7})},
@@ -372,7 +373,7 @@ TEST_F(SparseKernelsTest, UniqueRowIds) {
       harness_.Run("_UniqueRowIds", {Pairs({4, 0}), Longs({6}), Longs({4, 2}),
                                      Tensor::Scalar(int64_t{0})}),
       StatusIs(kInvalid, "indices(0, 0) is invalid: 4 >= 4"));
-  // What is left out is not looked at.
+  // Dropped entries are not checked.
   EXPECT_OK(harness_.Run(
       "_UniqueRowIds",
       {Pairs({4, 0}), Longs({-6}), Longs({4, 2}), Tensor::Scalar(int64_t{0})}));
@@ -419,7 +420,7 @@ TEST_F(SparseKernelsTest, CombinesRows) {
 TEST_F(SparseKernelsTest, WhereHashed) {
   const auto texts =
       Tensor::FromValues<std::string>({2, 2}, {"Hello", "", "", "TensorFlow"});
-  // TensorFlow's numbers.
+  // Expected values are those of TensorFlow.
   Expect("_WhereHashed", {texts}, {{"num_buckets", 3}},
          {Pairs({0, 0, 1, 1}), Longs({0, 2})});
   Expect("_WhereHashed", {Tensor(DT_STRING, {3, 0})}, {{"num_buckets", 3}},

@@ -28,7 +28,7 @@ class StateKernelsTest : public testing::Test {
     return variable;
   }
 
-  // A handle as VarHandleOp makes it.
+  // Returns a handle like VarHandleOp's.
   Tensor Handle(DataType dtype, const std::string& name = "v") {
     auto handle = harness_.RunOne(
         "VarHandleOp", {},
@@ -147,7 +147,7 @@ TEST_F(StateKernelsTest, IsVariableInitialized) {
   EXPECT_TRUE(yes.scalar<bool>());
 }
 
-// Every number type, in both families.
+// Covers every numeric type, for reference and resource variables.
 TEST_F(StateKernelsTest, AddAndSubtractInEveryType) {
   for (DataType dtype : DataTypesOf(Numbers{})) {
     SCOPED_TRACE(DataTypeName(dtype));
@@ -245,7 +245,7 @@ TEST_F(StateKernelsTest, DestroyedVariablesAreGone) {
   EXPECT_THAT(read->Run({handle}), StatusIs(kFailedPrecondition));
 }
 
-// A node remembers the handle that it saw last.
+// A kernel caches the last handle.
 TEST_F(StateKernelsTest, HandlesReadTheirOwnVariables) {
   ASSERT_OK(harness_.Run("AssignVariableOp",
                          {Handle(DT_FLOAT, "a"), Floats({1}, {1})}));
@@ -257,7 +257,7 @@ TEST_F(StateKernelsTest, HandlesReadTheirOwnVariables) {
     const auto values = read->Run({handle});
     return values.ok() ? (*values)[0].flat<float>()[0] : -1;
   };
-  // Both lie in one buffer.
+  // The handles share one buffer.
   Tensor both(DT_RESOURCE, {2});
   both.mutable_flat<ResourceHandle>()[0] =
       Handle(DT_FLOAT, "a").scalar<ResourceHandle>();
@@ -323,7 +323,7 @@ TEST_F(StateKernelsTest, CountUpToStopsAtItsLimit) {
 
 struct ScatterCase {
   const char* name;
-  float expected;  // of 6 and an update of 2, applied twice
+  float expected;  // for an initial 6 and an update of 2 applied twice
 };
 
 TEST_F(StateKernelsTest, ScattersApplyRepeatedRowsEachTime) {
@@ -361,8 +361,8 @@ TEST_F(StateKernelsTest, ScatterTakesScalarsAndStrings) {
   EXPECT_EQ(names->Read()->flat<std::string>()[1], "new");
 }
 
-// Rows with and without a rest beside whole vectors, some of them twice, and no
-// row at all; each element changes as if it were alone.
+// Covers widths with and without a remainder after whole vectors, repeated
+// rows, and no rows. Each element must change as if it were alone.
 TEST_F(StateKernelsTest, ScattersChangeRowsOfAnyWidth) {
   constexpr int64_t kRows = 30, kUpdates = 25;
   for (const int64_t width : {1, 3, 16, 64, 65}) {
@@ -445,7 +445,7 @@ TEST_F(StateKernelsTest, ScattersCopyOnlyTheirSnapshotChunks) {
   EXPECT_OK(harness_.Run(
       "ScatterNdAdd",
       {v, all, Tensor(DT_FLOAT, TensorShape({kRows, kRowElements}))}));
-  // All of it is written elsewhere.
+  // The whole value is copied aside.
   EXPECT_EQ(snapshot->bytes_copied_aside(), 2 * ChunkSnapshot::kChunkBytes);
   EXPECT_EQ(v->bytes_copied_on_write(), 0u);
 }
@@ -468,7 +468,7 @@ TEST_F(StateKernelsTest, ScatterNdChangesSlices) {
       SameBits(Read(handle, DT_FLOAT), Floats({3, 2}, {0, 1, 3, 4, 4, 5})));
 }
 
-// An index without dimensions names all of the variable.
+// An index without dimensions selects the whole variable.
 TEST_F(StateKernelsTest, ScatterNdOfAHeldValueAllocatesOnce) {
   CountingAllocator counting;
   auto v = Reference(Floats({2}, {1, 2}));
@@ -579,7 +579,7 @@ TEST_F(StateKernelsTest, GatherInBatches) {
       StatusIs(kInvalid, "batch_dims"));
 }
 
-// A reader of a part must not make a writer copy.
+// A reader of slices must not force a writer to copy.
 TEST_F(StateKernelsTest, GatherForcesNoCopy) {
   Tensor handle = Handle(Floats({2, 1}, {1, 2}));
   ASSERT_OK_AND_ASSIGN(
@@ -613,7 +613,7 @@ TEST_F(StateKernelsTest, Shapes) {
       StatusIs(kInvalid));
 }
 
-// Handles carry the shape their maker declared to the ops that read them.
+// Handles carry the declared shape to the ops that read them.
 TEST_F(StateKernelsTest, ShapesFollowHandles) {
   Graph graph(StandardOps());
   ASSERT_OK_AND_ASSIGN(
@@ -646,7 +646,7 @@ TEST_F(StateKernelsTest, SlicesAreAssigned) {
                          {handle, ints({0, 1}), ints({2, 2}), ints({1, 1}),
                           Floats({2, 1}, {8, 9})}));
   EXPECT_TRUE(SameBits(Read(handle, DT_FLOAT), Floats({2, 2}, {1, 8, 3, 9})));
-  // A tensor read before keeps its value.
+  // A tensor read earlier keeps its value.
   EXPECT_TRUE(SameBits(held, before));
   const auto variable = Reference(before);
   EXPECT_OK(harness_.Run(

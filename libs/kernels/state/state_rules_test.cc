@@ -1,11 +1,11 @@
-// Rules that hold for all ops which change what outlives a step.
+// Tests rules for all ops that change state which outlives a step.
 //
-// Nothing of an aborted step lands: each of them is run in a step that is
-// cancelled, and changes nothing; then in one that is not, and changes it. An
-// op that is new, and stateful or takes or makes a handle or a reference, has
-// to be added here, or to be excused by name.
+// An aborted step must not change state: each op runs in a cancelled step and
+// must change nothing; then it runs in a live step and must change the state. A
+// new op that is stateful, or takes or produces a handle or a reference, must
+// be added here or be exempted by name.
 //
-// None that is cheap waits for a variable that somebody else changes.
+// A cheap kernel must not wait for the lock of a variable.
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -31,13 +31,13 @@ namespace {
 
 using Inputs = std::vector<KernelInput>;
 
-// Ops that change nothing which outlives a step, and why.
+// Ops that change no state that outlives a step, with the reason.
 const std::map<std::string, std::string>& Excused() {
-  static const char kReads[] = "only looks";
-  static const char kStep[] = "what it changes ends with the step";
-  static const char kPasses[] = "hands on a reference";
-  static const char kExecutor[] = "belongs to the executor";
-  static const char kCalls[] = "what it calls asks";
+  static const char kReads[] = "only reads";
+  static const char kStep[] = "changes only state of the step";
+  static const char kPasses[] = "forwards a reference";
+  static const char kExecutor[] = "handled by the executor";
+  static const char kCalls[] = "the called ops check cancellation";
   static const auto* const excused = new std::map<std::string, std::string>{
       {"ReadVariableOp", kReads},
       {"VarIsInitializedOp", kReads},
@@ -50,11 +50,12 @@ const std::map<std::string, std::string>& Excused() {
       {"Restore", kReads},
       {"RestoreSlice", kReads},
       {"RestoreV2", kReads},
-      {"_MarkVariables", "only a save that its success leads to sees the mark"},
+      {"_MarkVariables", "only a save after a successful mark sees the mark"},
       {"DisableCopyOnRead", "does nothing"},
-      {"PyFunc", "what it changes is the program's own"},
-      {"EagerPyFunc", "what it changes is the program's own"},
-      {"VarHandleOp", "makes a handle; the variable comes with its value"},
+      {"PyFunc", "changes only the program's own state"},
+      {"EagerPyFunc", "changes only the program's own state"},
+      {"VarHandleOp",
+       "creates a handle; the variable is created with its value"},
       {"QueueSize", kReads},
       {"QueueSizeV2", kReads},
       {"QueueIsClosed", kReads},
@@ -85,9 +86,9 @@ const std::map<std::string, std::string>& Excused() {
       {"OrderedMapIncompleteSize", kReads},
       {"CheckNumerics", kReads},
       {"Assert", kReads},
-      {"Print", "prints what it saw"},
-      {"PrintV2", "prints what it saw"},
-      {"StatelessRandomGetAlg", "tells what there is"},
+      {"Print", "prints its input"},
+      {"PrintV2", "prints its input"},
+      {"StatelessRandomGetAlg", "returns a constant of the device"},
       {"TemporaryVariable", kStep},
       {"DestroyTemporaryVariable", kStep},
       {"StatefulPartitionedCall", kCalls},
@@ -104,8 +105,8 @@ const std::map<std::string, std::string>& Excused() {
       {"DeleteMemoryCache", kStep},
       {"DeleteSeedGenerator", kStep},
       {"DeleteRandomSeedGenerator", kStep},
-      {"DummyMemoryCache", "makes a handle of nothing"},
-      {"DummySeedGenerator", "makes a handle of nothing"},
+      {"DummyMemoryCache", "creates a handle of no resource"},
+      {"DummySeedGenerator", "creates a handle of no resource"},
       {"IteratorToStringHandle", kReads},
       {"IteratorFromStringHandle", kReads},
       {"IteratorFromStringHandleV2", kReads},
@@ -126,8 +127,8 @@ const std::map<std::string, std::string>& Excused() {
 }
 
 bool IsExcused(const std::string& op) {
-  // TensorArrays and stacks live as long as their step; datasets are values,
-  // through which a step walks by itself.
+  // TensorArrays and stacks live as long as their step. Datasets are values,
+  // and a step has its own iterators over them.
   return Excused().contains(op) || absl::StrContains(op, "Dataset") ||
          absl::StartsWith(op, "TensorArray") || absl::StartsWith(op, "Stack");
 }
@@ -141,19 +142,20 @@ bool MayChangeState(const OpDef& op) {
   return may;
 }
 
-// One op with what it needs, and what may be seen of the state it changes.
+// State provides the resources and files that one op needs, and describes the
+// state that the op may change.
 class State {
  public:
   State() : harness_(RegisterStandardKernels) {}
   ~State() { (void)files_.DeleteRecursively(folder_); }
 
   KernelTestHarness& harness() { return harness_; }
-  // A file of that name.
+  // Returns the path of a file with that name.
   Tensor Path(absl::string_view name) const {
     return Tensor::Scalar<std::string>(absl::StrCat(folder_, "/", name));
   }
 
-  // All that outlives a step here, as a text.
+  // Returns a description of all state that outlives a step.
   std::string Describe() {
     std::string text;
     for (const auto& entry : harness_.resources().List()) {
@@ -191,7 +193,7 @@ class State {
     return arg.is_ref ? Reference(arg.name, value) : Handle(arg.name, value);
   }
 
-  // The variables made so far.
+  // Returns the variables created so far.
   std::vector<std::shared_ptr<Variable>> variables() {
     std::vector<std::shared_ptr<Variable>> result = references_;
     for (const auto& entry : harness_.resources().List()) {
@@ -202,7 +204,7 @@ class State {
     return result;
   }
 
-  // The handle that `op` makes: a reference or a resource.
+  // Returns the handle that `op` creates: a reference or a resource.
   KernelInput Make(const std::string& op, AttrMap attrs) {
     attrs["shared_name"] = std::string("shared");
     auto kernel = harness_.Make(op, {}, std::move(attrs));
@@ -229,7 +231,7 @@ struct Call {
 };
 using Prepare = std::function<Call(State&, const OpDef&)>;
 
-// One number, under a name of its own.
+// Saves one number to the given file.
 Call Save(const State& state, const std::string& file) {
   return {{state.Path(file), Tensor::Vector<std::string>({"x"}),
            Tensor::Vector<std::string>({""}), Tensor::Scalar(1.0f)},
@@ -238,7 +240,7 @@ Call Save(const State& state, const std::string& file) {
 
 Call SaveOne(State& state, const OpDef&) { return Save(state, "saved"); }
 
-// A file of format V1.
+// Saves to a file in V1 format.
 Call SaveWhole(State& state, const OpDef&) {
   return {{state.Path("saved"), Tensor::Vector<std::string>({"x"}),
            Tensor::Scalar(1.0f)},
@@ -272,7 +274,8 @@ Tensor Two() { return Tensor::Vector<float>({1, 2}); }
 Tensor One() { return Tensor::Vector<float>({4}); }
 Tensor FirstRow() { return Tensor::Vector<int64_t>({0}); }
 
-// Variables of two elements, a value as large or a row, and scalars.
+// Creates variables of two elements. The update is as large or one row; other
+// arguments are scalars.
 Call ChangeVariables(State& state, const OpDef& op) {
   const bool has_rows = absl::StrContains(op.name, "Sparse") ||
                         absl::StrContains(op.name, "Scatter");
@@ -295,7 +298,8 @@ Call ChangeVariables(State& state, const OpDef& op) {
       const int64_t number = arg.name == "end" ? 2 : 1;
       call.inputs.push_back(Tensor::Vector<int64_t>({number}));
     } else {
-      const bool is_power = arg.name == "lr_power";  // Ftrl's is not positive
+      // Ftrl's lr_power must not be positive
+      const bool is_power = arg.name == "lr_power";
       call.inputs.push_back(Tensor::Scalar(is_power ? -0.5f : 0.5f));
     }
   }
@@ -318,7 +322,8 @@ AttrMap QueueAttrs() {
           {"capacity", int64_t{9}}};
 }
 
-// Ops on handles of both kinds are named alike but for the version.
+// Ops on references and on resources have the same names except for the
+// version.
 bool TakesReference(const OpDef& op) { return op.inputs[0].is_ref; }
 
 KernelInput QueueOfTwo(State& state, const OpDef& op) {
@@ -365,7 +370,7 @@ Call ResetReader(State& state, const OpDef& op) {
   return {{read.inputs[0]}, {}};
 }
 
-// One work unit was begun and read.
+// The state of a reader that began one work unit and read it.
 Call RestoreReader(State& state, const OpDef& op) {
   return {{NamesReader(state, op), Tensor::Scalar("\x08\x01\x10\x01")}, {}};
 }
@@ -389,7 +394,7 @@ Prepare OnBarrier(Inputs rest, AttrMap attrs) {
   };
 }
 
-// A value for staging areas with keys and without.
+// Returns a value for staging areas with and without keys.
 Call StageOne(State&, const OpDef& op) {
   Call call{{},
             {{"dtypes", DataTypeVector{DT_FLOAT}},
@@ -484,7 +489,7 @@ Call SetGlobalStep(State& state, const OpDef& op) {
   return {{Accumulator(state, op), Tensor::Scalar(int64_t{7})}, {}};
 }
 
-// An op that makes what its handle names.
+// Prepares an op that creates the resource of its handle.
 Prepare Maker(AttrMap attrs) {
   attrs["shared_name"] = std::string("shared");
   return [attrs](State&, const OpDef&) { return Call{{}, attrs}; };
@@ -495,7 +500,7 @@ AttrMap IteratorAttrs() {
           {"output_shapes", std::vector<PartialShape>{PartialShape::Scalar()}}};
 }
 
-// An iterator over ten numbers, of which one was taken.
+// Creates an iterator over ten numbers, one of which was consumed.
 Call OnIterator(State& state, const OpDef& op) {
   AttrMap attrs = IteratorAttrs();
   attrs["container"] = std::string();
@@ -516,7 +521,7 @@ Call OnIterator(State& state, const OpDef& op) {
   return {{iterator, *saved}, {}};
 }
 
-// The cases but for those of random numbers, by the beginnings of names.
+// Returns the cases by prefix of the op's name, except random ops.
 std::vector<std::pair<std::string, Prepare>> Cases() {
   const Tensor one_element = Tensor::Scalar(1.0f);
   const AttrMap floats = {{"component_types", DataTypeVector{DT_FLOAT}}};
@@ -611,7 +616,7 @@ std::vector<std::pair<std::string, Prepare>> Cases() {
   };
 }
 
-// Ops that draw from a stream which goes on from step to step.
+// Returns the ops that draw from a stream that persists across steps.
 std::map<std::string, Call> RandomCases() {
   const AttrMap seeded = {{"seed", int64_t{3}}};
   const auto with = [&](AttrMap attrs) {
@@ -640,7 +645,7 @@ std::map<std::string, Call> RandomCases() {
   };
 }
 
-// Null: there is none.
+// Returns null if there is no case.
 Prepare FindCase(const std::string& op) {
   for (const auto& [prefix, prepare] : Cases()) {
     if (absl::StartsWith(op, prefix)) return prepare;
@@ -648,7 +653,7 @@ Prepare FindCase(const std::string& op) {
   return nullptr;
 }
 
-// Ops with a kernel that may change what outlives a step.
+// Returns the ops with a kernel that may change state that outlives a step.
 std::set<std::string> StatefulOps(KernelTestHarness& harness) {
   std::set<std::string> names;
   for (const KernelDef* def : harness.kernels().List()) {
@@ -705,8 +710,8 @@ TEST(StateRulesTest, AbortedStepDrawsNoRandomNumbers) {
   }
 }
 
-// A kernel that is given to a thread of its own, while this one holds the lock
-// of a variable that it changes.
+// Runs a kernel on its own thread while the caller's thread holds the lock of a
+// variable that the kernel changes.
 class KernelThread {
  public:
   KernelThread(State& state, const std::string& op, const Call& call)
@@ -724,7 +729,7 @@ class KernelThread {
     outputs_.resize(kernel_->node().num_outputs());
   }
 
-  // False: it waits.
+  // Returns false if the kernel waits.
   bool Start(const Clock& clock) {
     thread_ = std::thread([this] {
       status_ = Run();
@@ -763,7 +768,7 @@ void ExpectDoesNotWait(const std::string& op, const Prepare& prepare) {
   const absl::Status status = kernel.Join();
   EXPECT_TRUE(IsGivenUp(status)) << status;
   EXPECT_EQ(state.Describe(), before);
-  // It has what it needs to be run again.
+  // The kernel still has its inputs and can run again.
   harness.set_when_locked(WhenLocked::kWait);
   EXPECT_OK(kernel.Run());
   EXPECT_NE(state.Describe(), before);
@@ -779,7 +784,7 @@ TEST(StateRulesTest, CheapKernelsDoNotWaitForVariables) {
     if (op == nullptr || !MayChangeState(*op) || IsExcused(def->op)) continue;
     if (op->inputs.empty()) continue;
     const Prepare prepare = FindCase(def->op);
-    // Other ops with handles hold their locks only briefly.
+    // Other ops on handles hold locks only briefly.
     if (prepare == nullptr || absl::StartsWith(def->op, "Queue")) continue;
     if (absl::StrContains(def->op, "tage")) continue;
     if (def->op == "DestroyResourceOp") continue;

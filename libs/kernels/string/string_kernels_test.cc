@@ -43,7 +43,8 @@ class StringKernelsTest : public testing::Test {
   KernelTestHarness harness_;
 };
 
-// Of all lengths that FarmHash treats apart; TensorFlow 2.21's buckets.
+// Covers all length classes of FarmHash. The buckets are those of TensorFlow
+// 2.21.
 TEST(StringHashTest, MatchesTensorFlow) {
   EXPECT_EQ(LegacyHash("TensorFlow") % 1000, 232u);
   EXPECT_EQ(LegacyHash("") % 1000, 899u);
@@ -104,7 +105,7 @@ TEST_F(StringKernelsTest, TextAsNumbers) {
               StatusIs(kInvalid));
 }
 
-// The C library rounds rightly.
+// The C library rounds correctly.
 TEST_F(StringKernelsTest, ParsedNumbersAreRoundedToNearest) {
   std::vector<std::string> texts = {"16777217",
                                     "16777219",
@@ -129,7 +130,7 @@ TEST_F(StringKernelsTest, ParsedNumbersAreRoundedToNearest) {
     }
     texts.push_back(text);
   }
-  // Halfway between two floats, and a little off it.
+  // Halfway between two floats, and slightly off.
   for (int64_t odd = 16777217; odd < 16777317; odd += 2) {
     texts.push_back(absl::StrCat(odd, ".0"));
     texts.push_back(absl::StrCat(odd, ".000000001"));
@@ -147,7 +148,7 @@ TEST_F(StringKernelsTest, ParsedNumbersAreRoundedToNearest) {
             Tensor::Vector<double>(doubles));
 }
 
-// Of each length and with each character at each place.
+// Numbers of each length, with each character at each position.
 TEST_F(StringKernelsTest, NumbersWithInvalidCharactersAreRejected) {
   const std::string digits = "12345678901234567890";
   for (size_t size = 1; size < digits.size(); ++size) {
@@ -251,7 +252,7 @@ TEST_F(StringKernelsTest, PartsOfText) {
       harness_.Run("Substr", {Tensor::Scalar("hi"), Tensor::Scalar(5),
                               Tensor::Scalar(1)}),
       StatusIs(kInvalid, "pos 5 out of range for string b'hi' at index 0"));
-  // As much is broadcast as TensorFlow broadcasts.
+  // Broadcasting has TensorFlow's limits.
   const Tensor deep = Tensor::FromValues({1, 1, 1}, {1});
   EXPECT_THAT(harness_.Run("Substr", {texts, deep, deep}),
               StatusIs(absl::StatusCode::kUnimplemented, "3 dimensions"));
@@ -341,7 +342,7 @@ TEST_F(StringKernelsTest, RegexesReplace) {
       {"pattern", "[0-9]|^$"}, {"rewrite", "-"}, {"replace_global", false}};
   ExpectOutputs("StaticRegexReplace", {text}, first,
                 {Texts({"ab-2 cd34", "-"})});
-  // A group that is not there: nothing changes.
+  // An invalid group reference leaves the text unchanged.
   ExpectOutputs("StaticRegexReplace", {text},
                 {{"pattern", "[0-9]"}, {"rewrite", "\\1"}}, {text});
 }
@@ -370,7 +371,7 @@ TEST_F(StringKernelsTest, BadPatternsAreRefused) {
       StatusIs(kInvalid, "Rewrite must be scalar, but received [1]"));
 }
 
-// A kernel keeps the pattern of its last step.
+// A kernel caches the pattern of the previous step.
 TEST_F(StringKernelsTest, PatternMayChangeBetweenSteps) {
   ASSERT_OK_AND_ASSIGN(auto kernel,
                        harness_.Make("RegexFullMatch", {DT_STRING, DT_STRING}));

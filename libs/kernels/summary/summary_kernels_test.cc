@@ -208,10 +208,10 @@ TEST_F(SummaryKernelsTest, NumbersAreScaled) {
   EXPECT_THAT(shown({0, 1, 2}), ElementsAre(0, 127, 255));
   EXPECT_THAT(shown({-1, 0, 0.5}), ElementsAre(1, 128, 191));
   EXPECT_THAT(shown({-0.25, 1}), ElementsAre(96, 255));
-  // Too small to be scaled.
+  // Values too small to be scaled.
   EXPECT_THAT(shown({0, 0}), ElementsAre(0, 0));
   EXPECT_THAT(shown({-5.9604645e-8f, 0}), ElementsAre(128, 128));
-  // None counts that is not finite; gray is the first byte of red.
+  // Only finite values count. Gray is the first byte of red.
   EXPECT_THAT(shown({kNan, kInf, -kInf, 1, 2}),
               ElementsAre(255, 255, 255, 127, 255));
   EXPECT_THAT(shown({kNan}), ElementsAre(255));
@@ -266,7 +266,7 @@ TEST_F(SummaryKernelsTest, NonImagesAreRejected) {
       Run("ImageSummary", {Tensor::Vector<std::string>({"a"}),
                            Tensor(DT_UINT8, TensorShape({1, 1, 1, 1}))}),
       StatusIs(kInvalid, "Tags must be scalar"));
-  // No image is none too many.
+  // An empty batch yields no image.
   ASSERT_OK_AND_ASSIGN(const Summary none, run({0, 2, 2, 3}));
   EXPECT_THAT(none.value, IsEmpty());
 }

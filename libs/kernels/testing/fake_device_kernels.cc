@@ -12,8 +12,8 @@
 namespace weft {
 namespace {
 
-// Holds each value against the memory that the kernel's registration says, as a
-// real device would, which can't read the host's.
+// Checks that each value is in the memory that the kernel's registration
+// declares. A real device could not access the host's memory.
 class FakeKernel : public OpKernel {
  public:
   FakeKernel(const OpKernelConstruction& construction, const KernelDef& def,

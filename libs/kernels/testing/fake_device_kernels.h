@@ -8,7 +8,7 @@
 
 namespace weft {
 
-// Based on the "CPU" kernels in `registry` so far.
+// Registers kernels based on the "CPU" kernels that `registry` contains so far.
 void RegisterFakeDeviceKernels(KernelRegistry& registry);
 
 }  // namespace weft

@@ -31,7 +31,7 @@ std::optional<Tensor> GivenValue(InferenceContext& c) {
   return *std::move(value);
 }
 
-// Stand-ins for whatever feeds the op under test.
+// Registers placeholders for the inputs of the op under test.
 void RegisterTestOps(OpRegistry& registry) {
   registry.Add(OpDefBuilder("TestInput")
                    .Output("output: dtype")

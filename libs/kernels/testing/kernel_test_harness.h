@@ -8,7 +8,7 @@
 // Shapes of the inputs are unknown while the graph is built, so errors come
 // from the kernel. Use InferShapes for shape functions.
 //
-// Threads: one at a time; kernels get a real scheduler.
+// Threads: call from one thread at a time. Kernels get a real scheduler.
 #ifndef WEFT_LIBS_KERNELS_TESTING_KERNEL_TEST_HARNESS_H_
 #define WEFT_LIBS_KERNELS_TESTING_KERNEL_TEST_HARNESS_H_
 
@@ -44,11 +44,11 @@ struct KernelInput {
   std::shared_ptr<Variable> variable;
 };
 
-// ShapeInput is the knowledge about one input that a shape function gets.
+// ShapeInput is the static information about one input of a shape function.
 struct ShapeInput {
   ShapeInput(DataType type, PartialShape known)  // NOLINT
       : dtype(type), shape(std::move(known)) {}
-  // A value known while the graph is built.
+  // A value known during graph construction.
   ShapeInput(Tensor value)  // NOLINT
       : dtype(value.dtype()), shape(value.shape()), constant(value) {}
   DataType dtype;
@@ -76,11 +76,11 @@ class KernelTestHarness {
                                 std::vector<KernelInput> inputs,
                                 AttrMap attrs = {});
 
-  // The shapes that the op's shape function infers.
+  // Returns the shapes that the op's shape function infers.
   absl::StatusOr<std::vector<PartialShape>> InferShapes(
       absl::string_view op, std::vector<ShapeInput> inputs, AttrMap attrs = {});
 
-  // The op's only output, if it follows from constants.
+  // Returns the op's only output if it follows from constants.
   absl::StatusOr<std::optional<Tensor>> ConstantValue(
       absl::string_view op, std::vector<ShapeInput> inputs, AttrMap attrs = {});
 
@@ -101,17 +101,17 @@ class KernelTestHarness {
   // Later runs belong to a new step, which is not cancelled.
   void NewStep();
   // Sets the file system of kernels, which must outlive the harness. Default:
-  // that of the machine.
+  // the machine's file system.
   void set_file_system(FileSystem& files) { step_.file_system = &files; }
   // Sets the allocator of kernels, which must outlive the allocated tensors.
-  // Default: that of the device.
+  // Default: the device's allocator.
   void set_allocator(Allocator& allocator) { step_.allocator = &allocator; }
   // Sets the scheduler of kernels, which must outlive the harness.
   void set_scheduler(Scheduler& scheduler) { step_.scheduler = &scheduler; }
   // Sets the function runtime of kernels created later; it must outlive the
   // harness. Default: none.
   void set_functions(FunctionRuntime* functions) { functions_ = functions; }
-  // The environment shared by all kernels of the step.
+  // Returns the environment shared by all kernels of the step.
   const StepContext& step() const { return step_; }
   // Sets what kernels do if a variable is locked.
   void set_when_locked(WhenLocked when) { when_locked_ = when; }
@@ -139,14 +139,14 @@ class KernelTestHarness {
 
 class KernelTestHarness::Kernel {
  public:
-  // Created by the harness, which must outlive it.
+  // Kernels are created by the harness, which must outlive them.
   Kernel(KernelTestHarness& harness, std::unique_ptr<Graph> graph,
          const Node& node, std::unique_ptr<OpKernel> kernel);
 
   absl::StatusOr<std::vector<Tensor>> Run(std::vector<KernelInput> inputs);
   // Marks all outputs as unused in later runs.
   void RequireNothing() { outputs_not_required_ = ~uint64_t{0}; }
-  // Runs with slots of the caller, for tests of references and dead values.
+  // Runs with the caller's slots, for tests of references and dead values.
   absl::Status RunSlots(absl::Span<Slot> inputs, absl::Span<Slot> outputs);
   const Node& node() const { return node_; }
   OpKernel& kernel() { return *kernel_; }

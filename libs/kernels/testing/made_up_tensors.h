@@ -21,7 +21,8 @@ class MadeUpTensors {
   int64_t OneOf(const std::vector<int64_t>& values) {
     return values[Draw(0, static_cast<int64_t>(values.size()) - 1)];
   }
-  // Numbers of one digit and some sixteenths, so that products are exact.
+  // Returns numbers of one digit and some sixteenths, so that products are
+  // exact.
   Tensor Numbers(const TensorShape& shape) {
     Tensor x(DT_FLOAT, shape);
     for (float& value : x.mutable_flat<float>()) {
@@ -34,7 +35,7 @@ class MadeUpTensors {
   const std::unique_ptr<Random> random_ = NewSeededRandom(7);
 };
 
-// Sizes in the form that ops take as a shape.
+// Returns sizes as a shape argument of ops.
 inline Tensor SizesOf(const TensorShape& shape) {
   Tensor sizes(DT_INT32, {shape.rank()});
   for (int i = 0; i < shape.rank(); ++i) {

@@ -19,14 +19,14 @@
 namespace weft {
 namespace {
 
-// One rule, with everything an op of it takes: slots and scalars by the names
-// of the op's inputs, and what one element becomes.
+// One update rule with the inputs of its op: slots and scalars by input name,
+// and the update of one element.
 struct RuleCase {
   std::string name;
-  std::vector<std::pair<std::string, double>> slots;  // and initial values
+  std::vector<std::pair<std::string, double>> slots;  // with initial values
   std::vector<std::pair<std::string, double>> scalars;
   AttrMap attrs;
-  // v[0] is the variable; g the gradient.
+  // v[0] is the variable, v[1] and later ones are slots; g is the gradient.
   std::function<void(std::vector<double>& v, double g)> step;
   bool has_sparse = true;
 };
@@ -175,7 +175,8 @@ std::vector<RuleCase> RuleCases() {
                       {"lr_power", -0.5}},
                      {{"multiply_linear_by_lr", multiply}},
                      [shrink, multiply](auto& v, double g) {
-                       // Kept multiplied by the rate, 0.5, or not.
+                       // The linear term is stored multiplied by the rate, 0.5,
+                       // or unscaled.
                        const double linear = multiply ? v[2] / 0.5 : v[2];
                        const double accum = v[1] + g * g;
                        const double next =
@@ -217,7 +218,7 @@ class TrainingKernelsTest : public testing::Test {
  protected:
   TrainingKernelsTest() : harness_(RegisterTrainingKernels) {}
 
-  // A variable of the device, known by name, and an input that stands for it.
+  // Creates a named variable on the device, and an input that refers to it.
   KernelInput MakeVariable(const std::string& name, const Tensor& value,
                            bool is_resource) {
     auto variable =
@@ -250,7 +251,7 @@ class TrainingKernelsTest : public testing::Test {
   std::vector<std::shared_ptr<Variable>> variables_;
 };
 
-// Three rows of two; a sparse gradient is for rows 2 and 0.
+// The variable has three rows of two. A sparse gradient covers rows 2 and 0.
 template <typename T>
 void TrainingKernelsTest::CheckRule(const RuleCase& rule, bool is_resource,
                                     bool is_sparse, double tolerance) {
@@ -332,7 +333,7 @@ TEST_F(TrainingKernelsTest, EveryRuleMatchesItsReference) {
   }
 }
 
-// Every op of the family was tried above.
+// Checks that the cases above cover every op of the family.
 TEST_F(TrainingKernelsTest, EveryOpHasAKernel) {
   for (const OpDef* op : harness_.ops().List()) {
     if (op->name.find("Apply") == std::string::npos) continue;
@@ -357,8 +358,8 @@ TEST_F(TrainingKernelsTest, UpdatesHappenInPlace) {
   EXPECT_TRUE(SameBits(after, Floats({2}, {0, 1})));
 }
 
-// A tensor read before keeps its value, and the new value has the bits that it
-// would have in place: at any size, whichever of the variables were read.
+// A tensor read earlier keeps its value. The new value has the same bits as an
+// update in place, at any size, whichever of the variables were read.
 TEST_F(TrainingKernelsTest, HeldValueIsWrittenToNewMemory) {
   const auto numbers = [](int64_t size, float scale) {
     Tensor result(DT_FLOAT, {size});
@@ -394,8 +395,8 @@ TEST_F(TrainingKernelsTest, HeldValueIsWrittenToNewMemory) {
   }
 }
 
-// A sparse update costs who reads snapshots of a table and its slot those rows'
-// chunks.
+// For a snapshot of a table and its slot, a sparse update copies only the
+// chunks of the updated rows.
 TEST_F(TrainingKernelsTest, SparseUpdatesCopyOnlyTheirSnapshotChunks) {
   constexpr int64_t kRow = ChunkSnapshot::kChunkBytes / sizeof(float);
   std::vector<KernelInput> inputs;
@@ -418,7 +419,7 @@ TEST_F(TrainingKernelsTest, SparseUpdatesCopyOnlyTheirSnapshotChunks) {
   }
 }
 
-// More of them than are turned into floats and back at a time.
+// More elements than are converted to floats and back at a time.
 TEST_F(TrainingKernelsTest, LongBfloat16UpdatesAreExact) {
   constexpr int kSize = 600;
   Tensor value(DT_BFLOAT16, {kSize});
@@ -446,8 +447,8 @@ TEST_F(TrainingKernelsTest, RepeatedRowsAreAppliedTwice) {
   EXPECT_TRUE(SameBits(*v.variable->Read(), Floats({2, 1}, {0, -2})));
 }
 
-// Short rows are changed many at a time: as each would be alone, to the bit,
-// and in their order where one comes again.
+// Short rows are updated in groups. The result must equal separate updates to
+// the bit, in order if a row repeats.
 template <typename T>
 void TrainingKernelsTest::CheckRowsOneByOne(int64_t width) {
   constexpr int64_t kRows = 90, kUpdates = 300;
@@ -541,10 +542,10 @@ TEST_F(TrainingKernelsTest, BadArgumentsAreRefused) {
   EXPECT_TRUE(SameBits(*v.variable->Read(), value));
 }
 
-// TensorFlow's dense ops take any numbers, its sparse ones do not.
+// TensorFlow's dense ops accept any scalars; its sparse ops do not.
 TEST_F(TrainingKernelsTest, SparseFtrlRejectsInvalidScalars) {
   struct Bad {
-    int input;  // among lr, l1, l2, l2_shrinkage, lr_power
+    int input;  // index into lr, l1, l2, l2_shrinkage, lr_power
     float value;
     std::string error;
   };
@@ -579,7 +580,7 @@ TEST_F(TrainingKernelsTest, SparseFtrlRejectsInvalidScalars) {
   }
 }
 
-// Nothing divided by nothing: TensorFlow's dense ops say 0.
+// In 0 / 0, TensorFlow's dense ops return 0.
 TEST_F(TrainingKernelsTest, DenseFtrlOfZerosIsZero) {
   const Tensor zeros = Floats({3}, {0, 0, 0});
   for (const char* op : {"ApplyFtrl", "ApplyFtrlV2"}) {
@@ -658,7 +659,7 @@ TEST_F(TrainingKernelsTest, Shapes) {
               StatusIs(kInvalid));
 }
 
-// A variable and its slots after some steps of every optimizer.
+// Runs several steps of every optimizer on a variable and its slots.
 class AllSteps {
  public:
   explicit AllSteps(const TrainingLoops<double>& loops) {
@@ -671,7 +672,7 @@ class AllSteps {
     Take(loops.gradient_descent, GradientDescentStep<T>{0.5});
     Take(loops.momentum, MomentumStep<T>{0.5, 0.9, false});
     Take(loops.momentum, MomentumStep<T>{0.5, 0.9, true});
-    v_[1].assign(kSize, 1.0);  // was a momentum, becomes a sum of squares
+    v_[1].assign(kSize, 1.0);  // reset: the momentum becomes a sum of squares
     Take(loops.adagrad, AdagradStep<T>{0.5, true});
     Take(loops.adagrad, AdagradStep<T>{0.5, false});
     Take(loops.adagrad_v2, AdagradV2Step<T>{0.5, 0.1, true});
@@ -683,16 +684,17 @@ class AllSteps {
     Take(loops.ftrl_square_root,
          FtrlStep<T, true>{{0.5, 1, 0.1, 0.1, 0.1, -0.5}});
     Take(loops.ftrl_power, FtrlStep<T, false>{{0.5, 1, 0.1, 0.1, 0, -0.7}});
-    v_[2].assign(kSize, 1.0);  // was a linear term, becomes a sum of squares
+    // reset: the linear term becomes a sum of squares
+    v_[2].assign(kSize, 1.0);
     Take(loops.adagrad_da, AdagradDAStep<T>{0.5, 0.1, 0.1, 2});
     Take(loops.adam, AdamStep<T>{0.5, 0.9, 0.99, 1e-8, false});
     Take(loops.adam, AdamStep<T>{0.5, 0.9, 0.99, 1e-8, true});
     Take(loops.ada_max, AdaMaxStep<T>{0.5, 0.9, 0.99, 1e-8});
-    v_[1].assign(kSize, 0.1);  // small beside the mean of the squares
+    v_[1].assign(kSize, 0.1);  // small compared to the mean of squares
     Take(loops.centered_rms_prop, CenteredRMSPropStep<T>{0.5, 0.9, 0.5, 1});
   }
 
-  // The variables after each step, one after the other.
+  // Returns the variables after each step, in order.
   const std::vector<double>& seen() const { return seen_; }
 
  private:
@@ -712,7 +714,7 @@ class AllSteps {
   std::vector<double> seen_;
 };
 
-// Every instruction set of this machine computes the same, to rounding.
+// All instruction sets of this machine agree up to rounding.
 TEST(TrainingLoopsTest, InstructionSetsAgree) {
   const AllSteps first(TrainingLoopsFor<double>(InstructionSet::kV1));
   for (InstructionSet set : SupportedInstructionSets()) {

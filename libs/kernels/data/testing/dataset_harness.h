@@ -1,12 +1,12 @@
-// DatasetHarness: datasets made by their kernels, and walks through them,
-// without a session. Functions are C++; files are those of a file system in
-// memory.
+// DatasetHarness creates datasets by their kernels and iterates over them
+// without a session. Functions are C++; files are in an in-memory file system.
 //
 //   DatasetHarness harness;
 //   auto lines = harness.Make("TextLineDataset", {paths, type, buffer}, {});
 //   EXPECT_THAT(harness.PullAll(lines), ElementsAre("a line", "end"));
 //
-// Threads: one at a time; kernels and functions get a real scheduler.
+// Threads: call from one thread at a time. Kernels and functions get a real
+// scheduler.
 #ifndef WEFT_LIBS_KERNELS_DATA_TESTING_DATASET_HARNESS_H_
 #define WEFT_LIBS_KERNELS_DATA_TESTING_DATASET_HARNESS_H_
 
@@ -28,13 +28,13 @@
 
 namespace weft {
 
-// Functions by name, as a graph's library has them.
+// TestFunctions holds functions by name, like the library of a graph.
 class TestFunctions : public FunctionRuntime {
  public:
   using Body =
       std::function<absl::StatusOr<std::vector<Tensor>>(std::vector<Tensor>)>;
 
-  // `later`: the call ends on another thread, after it has returned.
+  // `later`: calls complete on another thread, after Run has returned.
   void Add(const std::string& name, DataTypeVector args, DataTypeVector results,
            Body body, bool later = false) {
     functions_[name] = std::make_unique<Function>(
@@ -94,8 +94,8 @@ class DatasetHarness {
     return IteratorContext(kernels_.step(), functions_);
   }
 
-  // The dataset that the op makes. Types and shapes of its elements: `spec`,
-  // unless it is empty and they are among the attrs.
+  // Returns the dataset that the op creates. `spec` holds the types and shapes
+  // of its elements; it is empty if the attrs contain them.
   absl::StatusOr<Tensor> Make(absl::string_view op, std::vector<Tensor> inputs,
                               ElementSpec spec, AttrMap attrs = {}) {
     std::vector<KernelInput> all(inputs.begin(), inputs.end());
@@ -107,7 +107,7 @@ class DatasetHarness {
     }
     return kernels_.RunOne(op, std::move(all), std::move(attrs));
   }
-  // The numbers 0 to `size` - 1.
+  // Returns the numbers 0 to `size` - 1.
   Tensor Range(int64_t size) {
     return *Make("RangeDataset",
                  {Tensor::Scalar(int64_t{0}), Tensor::Scalar(size),
@@ -127,7 +127,7 @@ class DatasetHarness {
     IteratorContext context = Context();
     return found->MakeIterator(context);
   }
-  // The next element's first component; OUT_OF_RANGE at the end.
+  // Returns the first component of the next element; OUT_OF_RANGE at the end.
   absl::StatusOr<Tensor> Next(DatasetIterator& iterator) {
     IteratorContext context = Context();
     DatasetElement element;
@@ -135,8 +135,8 @@ class DatasetHarness {
     if (!has) return absl::OutOfRangeError("the end");
     return element[0];
   }
-  // The values of what Next gives, up to the end or an error; no more than
-  // `most`.
+  // Returns the values that Next returns, up to the end or an error, and at
+  // most `most`.
   template <typename T>
   std::vector<T> Rest(DatasetIterator& iterator, size_t most = 10000) {
     std::vector<T> values;
@@ -148,8 +148,8 @@ class DatasetHarness {
     return values;
   }
 
-  // Up to `most` elements, each as a text of its components' values; an error
-  // as its text, and "end" at the end.
+  // Returns up to `most` elements, each as a text of its components' values. An
+  // error is represented by its message, and the end by "end".
   std::vector<std::string> Pull(DatasetIterator& iterator, int most = 100) {
     std::vector<std::string> texts;
     IteratorContext context = Context();
@@ -176,7 +176,7 @@ class DatasetHarness {
     return Pull(**iterator, most);
   }
 
-  // The state as it travels.
+  // Returns the encoded state.
   absl::StatusOr<Variant> Save(DatasetIterator& iterator) {
     IteratorContext context = Context();
     IteratorStateWriter::Values values;
@@ -199,7 +199,7 @@ class DatasetHarness {
   }
 
  private:
-  // "[2,2] 1 2 3 4"; a scalar is its value alone.
+  // Returns "[2,2] 1 2 3 4", for example; only the value for a scalar.
   static std::string ValuesOf(const Tensor& tensor) {
     const std::string text = tensor.ToString(100);
     std::string values = text.substr(text.find("values:") + 7);

@@ -1,4 +1,4 @@
-// What the fuzzer of iterators' states and the replay of its corpus run.
+// Target of the fuzzer of iterator states and of the replay of its corpus.
 #ifndef WEFT_LIBS_KERNELS_DATA_TESTING_FUZZ_TARGETS_H_
 #define WEFT_LIBS_KERNELS_DATA_TESTING_FUZZ_TARGETS_H_
 
@@ -13,23 +13,24 @@
 
 namespace weft {
 
-// A pipeline of what keeps a position, made once: threads take longer to start
-// than a state to be refused.
+// PipelineForFuzz is a pipeline of datasets whose iterators have state. It is
+// created once, because starting its threads takes longer than rejecting a
+// state.
 class PipelineForFuzz {
  public:
-  // Lines in a cache, shuffled, in windows, and fetched ahead.
+  // Returns a pipeline of cached, shuffled, windowed and prefetched lines.
   static PipelineForFuzz& OfLines() {
     static auto& pipeline = *new PipelineForFuzz(&PipelineForFuzz::MakeLines);
     return pipeline;
   }
-  // Numbers that are put together and taken apart, by functions as well.
+  // Returns a pipeline that combines and splits numbers, also by functions.
   static PipelineForFuzz& OfNumbers() {
     static auto& pipeline = *new PipelineForFuzz(&PipelineForFuzz::MakeNumbers);
     return pipeline;
   }
 
-  // Restores and walks on, whatever the state; what comes is an element or an
-  // error.
+  // Restores an arbitrary state and continues. Each result must be an element
+  // or an error.
   void Restore(const Variant& state) {
     const auto walk = harness_.Walk(dataset_);
     RequireForFuzz(walk.ok());
@@ -64,7 +65,7 @@ class PipelineForFuzz {
     Over("RepeatDataset", texts, {Number(3)});
     Over("ShuffleDataset", texts, {Number(4), Number(1), Number(2)});
     Over("BatchDatasetV2", texts, {Number(2), Tensor::Scalar<bool>(false)});
-    // Windows, each gone through by itself.
+    // The windows are walked separately.
     Over("WindowDataset", {DT_VARIANT},
          {Number(3), Number(2), Number(1), Tensor::Scalar<bool>(false)});
     Over("FlatMapDataset", texts, {},
@@ -125,13 +126,13 @@ class PipelineForFuzz {
                              std::move(body));
     return DatasetHarness::Function(name);
   }
-  // The first of so many datasets.
+  // Returns a function that returns the first of `count` datasets.
   AttrValue First(size_t count) {
     return Function(
         "first", DataTypeVector(count, DT_VARIANT), {DT_VARIANT},
         [](std::vector<Tensor> args) { return std::vector<Tensor>{args[0]}; });
   }
-  // The next one, of the one before.
+  // Replaces the dataset with one that has the dataset as its input.
   void Over(const char* op, const DataTypeVector& types,
             std::vector<Tensor> inputs, AttrMap attrs = {}) {
     inputs.insert(inputs.begin(), dataset_);
@@ -144,8 +145,8 @@ class PipelineForFuzz {
   Tensor dataset_;
 };
 
-// Changes a good state: each three bytes say which tensor, and what becomes of
-// it: another value, another type, or none.
+// Changes a valid state. Each three bytes select a tensor and its replacement:
+// another value, another type, or none.
 inline void FuzzIteratorState(absl::string_view bytes) {
   struct StateForFuzz {
     StateForFuzz(PipelineForFuzz& of, size_t elements)

@@ -1,4 +1,4 @@
-// What the fuzzers of csv and of examples and the replay of their corpora run.
+// Targets of the CSV and Example fuzzers and of the replay of their corpora.
 #ifndef WEFT_LIBS_KERNELS_PARSING_TESTING_FUZZ_TARGETS_H_
 #define WEFT_LIBS_KERNELS_PARSING_TESTING_FUZZ_TARGETS_H_
 
@@ -14,13 +14,13 @@
 
 namespace weft {
 
-// Made once: threads take longer to start than an input to parse.
+// Created once, because starting threads takes longer than parsing an input.
 inline KernelTestHarness& ParsingHarnessForFuzz() {
   static auto& harness = *new KernelTestHarness(RegisterParsingKernels);
   return harness;
 }
 
-// Each output is there, or the input was refused.
+// Requires that all outputs are set, or that the input was rejected.
 inline void RequireOutputsForFuzz(
     const absl::StatusOr<std::vector<Tensor>>& outputs, size_t count) {
   if (!outputs.ok()) {
@@ -33,7 +33,8 @@ inline void RequireOutputsForFuzz(
   }
 }
 
-// As the record of a file: with quotes and without, in all columns and in some.
+// Parses the bytes as a record, with and without quoting, into all or some of
+// the columns.
 inline void FuzzCsv(absl::string_view bytes) {
   const Tensor record = Tensor::Vector<std::string>({std::string(bytes)});
   const Tensor text = Tensor::Vector<std::string>({"none"});
@@ -53,7 +54,8 @@ inline void FuzzCsv(absl::string_view bytes) {
   }
 }
 
-// As one of two sequences, and alone; with features of each kind.
+// Parses the bytes as one of two sequences and alone, with features of all
+// kinds.
 inline void FuzzParseSequences(absl::string_view bytes) {
   const auto names = [](std::initializer_list<std::string> keys) {
     return Tensor::Vector<std::string>(keys);
@@ -82,8 +84,8 @@ inline void FuzzParseSequences(absl::string_view bytes) {
   }
 }
 
-// As one of two examples, the first of which is empty; with features of each
-// kind.
+// Parses the bytes as one of two examples, the first of which is empty, with
+// features of all kinds.
 inline void FuzzParseExample(absl::string_view bytes) {
   FuzzParseSequences(bytes);
   const Tensor none = Tensor::Vector<std::string>({});
