@@ -10,14 +10,14 @@
 namespace weft {
 namespace {
 
-// After which the bus's heartbeats report a loss.
+// Silence after which the bus's heartbeats report a lost connection.
 constexpr absl::Duration kSilenceUntilLoss = absl::Seconds(5);
 constexpr int kMinFaults = 3;
 constexpr int kMaxFaults = 7;
 constexpr int kLateMilliseconds = 3000;
 // A server's default drain time, longer than any step here.
 constexpr absl::Duration kFullDrain = absl::Seconds(10);
-// How long a client that has died is waited for.
+// Maximum time to wait for the end of a dead client.
 constexpr int kBurialSeconds = 60;
 
 }  // namespace
@@ -29,7 +29,7 @@ ClusterFaults::ClusterFaults(TestCluster& cluster, uint64_t seed)
   }
   late_messages_ = std::vector<uint64_t>{0, 100, 500, 1500}[Chance(4)];
   cut_messages_ = std::vector<uint64_t>{0, 5, 30}[Chance(3)];
-  // Points, of which a step has some hundreds.
+  // The unit is yield points, of which a step passes some hundreds.
   yields_.one_in = std::vector<uint64_t>{0, 1000, 100, 20}[Chance(4)];
   yields_.percent_stalled = std::vector<uint64_t>{0, 5, 25}[Chance(3)];
   yields_.focus_one_in = std::vector<uint64_t>{0, 100, 30, 10}[Chance(4)];
@@ -91,7 +91,7 @@ void ClusterFaults::InjectFaults() {
   yields_.percent_stalled = 0;
   yields_.focus_one_in = 0;
   cluster_.scheduler().set_yields(yields_);
-  // Whatever silence is left.
+  // End all remaining silences.
   for (const std::string& a : Names()) {
     for (const std::string& b : Names()) cluster_.network().Heal(a, b);
   }

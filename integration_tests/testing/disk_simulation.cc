@@ -13,7 +13,7 @@ namespace {
 
 constexpr absl::Duration kLease = absl::Seconds(10);
 constexpr absl::Duration kLookEvery = absl::Milliseconds(300);
-// For the end of what has not recovered.
+// Time to end for programs that have not recovered.
 constexpr absl::Duration kGivingUp = absl::Minutes(30);
 
 }  // namespace
@@ -94,7 +94,7 @@ void DiskSimulation::End() {
 }
 
 void DiskSimulation::Abort() {
-  std::fprintf(stderr, "Seed %" PRIu64 " hangs for ever\n", options_.seed);
+  std::fprintf(stderr, "Seed %" PRIu64 " hangs\n", options_.seed);
   for (const std::string& fault : faults_.log()) {
     std::fprintf(stderr, "  %s\n", fault.c_str());
   }

@@ -27,7 +27,7 @@ struct DiskSimulationOptions {
   int num_servers = 0;            // tasks of job "ps"
   int num_clients = 0;            // programs, and tasks of job "worker"
   std::string folder;             // of the checkpoints, at the writer
-  bool has_small_chunks = false;  // a few of them for each variable
+  bool has_small_chunks = false;  // several chunks per variable
 };
 
 class DiskSimulation {
@@ -45,7 +45,8 @@ class DiskSimulation {
   // Called once a second until the programs have ended, to help them end.
   virtual void GoOnToTheEnd() {}
 
-  // Owns a program, and injects faults into it. It outlives the cluster.
+  // Owns a program and injects faults into it. The program outlives the
+  // cluster.
   template <typename Client>
   Client* Keep(std::unique_ptr<Client> client) {
     Client* const kept = client.get();

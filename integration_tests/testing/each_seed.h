@@ -33,7 +33,7 @@ std::optional<uint64_t> RunEachSeed(uint64_t otherwise,
     const auto result = simulate(seed);
     EXPECT_TRUE(result.violations.empty())
         << "seed " << seed << ":\n  "
-        << absl::StrJoin(result.violations, "\n  ") << "\nwhat was done:\n  "
+        << absl::StrJoin(result.violations, "\n  ") << "\nfaults:\n  "
         << absl::StrJoin(result.faults, "\n  ");
     if (is_hunting && !result.violations.empty()) return std::nullopt;
   }

@@ -1,11 +1,12 @@
-// Trains each canned model a little and exports it for serving:
+// Trains each canned model for a few steps and exports it for serving:
 //
 //   exported_models DIR [EXPORTS]
 //
-// The export of model NAME is in EXPORTS/NAME/SECONDS (DIR/NAME/...), which may
-// be in an object store; its predictions for the people below, as this process
-// makes them, are printed: "NAME KEY VALUES", the values of all of them in one
-// line. Then the vocabulary file that training read is deleted.
+// The export of model NAME is in EXPORTS/NAME/SECONDS (default:
+// DIR/NAME/SECONDS). EXPORTS may be in an object store. The program prints its
+// own predictions for the people below as lines "NAME KEY VALUES", each with
+// the values for all people. Finally it deletes the vocabulary file used in
+// training.
 #include <cstdio>
 #include <functional>
 #include <map>

@@ -20,7 +20,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// A few nodes of any op.
+// Adds a few nodes of random ops.
 void AddNodes(const OpRegistry& ops, Choices& choices, tf::GraphDef* def) {
   NodeMaker maker(ops, choices, *def);
   for (size_t i = 0, end = 1 + choices.Below(3); i < end; ++i) {
@@ -28,12 +28,12 @@ void AddNodes(const OpRegistry& ops, Choices& choices, tf::GraphDef* def) {
   }
 }
 
-// Nodes by hand, named after their number.
+// Builder adds nodes to a GraphDef and names them by number.
 class Builder {
  public:
   explicit Builder(tf::GraphDef* def) : def_(*def) {}
 
-  // The node stays where it is until the next one is added.
+  // The pointer is valid until the next node is added.
   tf::NodeDef* Node(const std::string& op, const Names& inputs) {
     tf::NodeDef* node = def_.add_node();
     node->set_op(op);
@@ -60,7 +60,7 @@ class Builder {
     tensor->add_string_val(text);
     return name;
   }
-  // All elements are `text`, or zeros where the type is another.
+  // All elements are `text`, or zeros for types other than string.
   std::string Filled(DataType type, const std::vector<int64_t>& sizes,
                      const std::string& text) {
     tf::TensorProto* tensor = nullptr;
@@ -71,7 +71,7 @@ class Builder {
     if (type == DT_STRING) tensor->add_string_val(text);
     return name;
   }
-  // A vector of one size.
+  // Adds a vector with one element, `size`.
   std::string Size(DataType type, int64_t size) {
     const std::string name = Integer(type, size);
     tf::NodeDef& node = *def_.mutable_node(def_.node_size() - 1);
@@ -79,7 +79,7 @@ class Builder {
     tensor->mutable_tensor_shape()->add_dim()->set_size(1);
     return name;
   }
-  // A vector of `size` numbers 1.
+  // Adds a vector of `size` ones.
   std::string Floats(int64_t size) {
     tf::TensorProto* tensor = nullptr;
     const std::string name = Const(DT_FLOAT, &tensor);
@@ -104,7 +104,7 @@ class Builder {
   tf::GraphDef& def_;
 };
 
-// A loop of Enter and Exit nodes. Each iteration makes its state larger.
+// A loop of Enter and Exit nodes. Each iteration enlarges its state.
 class GrowingLoop {
  public:
   GrowingLoop(Choices& choices, tf::GraphDef* def)
@@ -227,7 +227,8 @@ class GrowingLoop {
   const int64_t parallel_iterations_ = choices_.Percent(50) ? 10 : 1;
 };
 
-// A source, many transformations of it, and an op that asks for elements.
+// A source dataset, many transformations of it, and an op that requests
+// elements.
 class DatasetTower {
  public:
   DatasetTower(const OpRegistry& ops, Choices& choices, tf::GraphDef* def)
@@ -252,7 +253,8 @@ class DatasetTower {
   }
 
  private:
-  // Whether SetAttrs knows all that it needs, and its elements are numbers.
+  // Returns whether SetAttrs can set all attrs of the op, with numbers as
+  // elements.
   static bool TakesDataset(const OpDef& op) {
     constexpr const char* kTypes[] = {"int", "type", "list(type)",
                                       "list(shape)"};
@@ -281,7 +283,7 @@ class DatasetTower {
     return node->name();
   }
 
-  // The first element by an iterator.
+  // Requests the first element with an iterator.
   void Iterate(const std::string& data) {
     tf::NodeDef* node = builder_.Node("Iterator", {});
     SetElements(node);
@@ -337,8 +339,8 @@ class DatasetTower {
   std::vector<const OpDef*> transformations_, ends_;
 };
 
-// An op on strings or sparse tensors that has one tensor on many edges: what it
-// makes may be much larger than what it is given.
+// An op on strings or sparse tensors with the same tensor at many inputs. Its
+// outputs may be much larger than its inputs.
 class SharedInputs {
  public:
   SharedInputs(const OpRegistry& ops, Choices& choices, tf::GraphDef* def)
@@ -380,7 +382,7 @@ class SharedInputs {
             absl::c_any_of(op.inputs, has_strings));
   }
 
-  // Strings where the op takes them.
+  // Returns string if the op allows it.
   static DataType TypeOf(const AttrDef& attr) {
     const auto& allowed = attr.allowed_types;
     const bool has_strings =
@@ -444,7 +446,7 @@ class SharedInputs {
     (*node->mutable_attr())[attr.name] = value;
   }
 
-  // The bytes of a Summary with values that say nothing.
+  // Returns the bytes of a Summary with `count` empty values.
   static std::string EmptyValues(size_t count) {
     std::string text;
     for (size_t i = 0; i < count; ++i) text.append("\n\0", 2);

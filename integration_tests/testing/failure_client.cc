@@ -1,20 +1,20 @@
-// A client for failure_test.py, told by lines what to do; it answers each by
-// one line, "WORD: OK ..." or "WORD: CODE: text".
+// The client of failure_test.py. It reads commands line by line, and replies to
+// each with one line, "COMMAND: OK ..." or "COMMAND: CODE: text":
 //
-//   init       sets the variables to 0
-//   hold       counts its begin, waits at the queue, counts its end: a step
-//   that
-//              stays under way until somebody opens it. Answered when it is
-//              over
-//   open       lets one hold go on
-//   read       the counts of begun and ended holds
-//   other      a step that needs the task of --other only
-//   reconnect  a new session, in place of the old one
-//   train N    counts to N in steps of both kinds of variables, and starts anew
-//              from what is left whenever a step fails; says so line by line
+//   init       initializes the variables to 0
+//   hold       runs a step that increments the begun count, waits for the
+//              queue, and increments the ended count; replies when the step
+//              has ended
+//   open       adds an element to the queue, which ends the wait of one hold
+//   read       returns the counts of begun and ended holds
+//   other      runs a step that needs only the task of --other
+//   reconnect  replaces the session by a new one
+//   train N    counts to N in steps that use both kinds of variables; restarts
+//              from the remaining values when a step fails, and prints each
+//              restart as a line
 //
-// The counts lie on --counter, the queue on --gate, and what leaves the queue
-// passes --through before it is counted.
+// The counts are on --counter and the queue is on --gate. The element from the
+// queue is sent via --through before it is counted.
 #include <cstdio>
 #include <iostream>
 #include <memory>
@@ -32,17 +32,18 @@
 #include "libs/base/status.h"
 
 ABSL_FLAG(std::string, target, "", "zmq://host:port");
-ABSL_FLAG(std::string, counter, "/job:ps/task:0", "Where the counts are");
-ABSL_FLAG(std::string, gate, "/job:ps/task:0", "Where the queue is");
-ABSL_FLAG(std::string, through, "/job:worker/task:0", "What a hold passes");
-ABSL_FLAG(std::string, other, "/job:ps/task:1", "What else there is");
+ABSL_FLAG(std::string, counter, "/job:ps/task:0", "Device of the counts");
+ABSL_FLAG(std::string, gate, "/job:ps/task:0", "Device of the queue");
+ABSL_FLAG(std::string, through, "/job:worker/task:0",
+          "Device between the queue and the ended count");
+ABSL_FLAG(std::string, other, "/job:ps/task:1", "Device of the other variable");
 
 namespace weft {
 namespace {
 
-// Lines of several threads.
+// Prints one line; called by several threads.
 void Say(const std::string& line) {
-  static std::mutex mutex;  // of a program, not a library
+  static std::mutex mutex;  // static is fine: a program, not a library
   std::lock_guard<std::mutex> lock(mutex);
   std::printf("%s\n", line.c_str());
   std::fflush(stdout);
@@ -126,7 +127,7 @@ class Client {
     if (word == "train" && absl::SimpleAtof(argument, &goal)) {
       return Train(goal);
     }
-    Say(absl::StrCat(word, ": what is that?"));
+    Say(absl::StrCat(word, ": unknown command"));
   }
 
  private:
@@ -217,7 +218,8 @@ int Main() {
 }  // namespace weft
 
 int main(int argc, char** argv) {
-  weft::ParseFlags(argc, argv,
-                   "A client for failure_test.py, told by lines what to do.");
+  weft::ParseFlags(
+      argc, argv,
+      "A client for failure_test.py, which executes commands from stdin.");
   return weft::Main();
 }

@@ -39,7 +39,7 @@ class Mutation {
         choices_(seed),
         def_(def),
         maker_(*ops_, choices_, def) {
-    // The types of outputs are known where the graph is a right one.
+    // The types of outputs are known only for a valid graph.
     Graph graph(ops_);
     if (!ImportGraphDef(def.SerializeAsString(), graph).ok()) return;
     for (const Node* node : graph.nodes()) {
@@ -70,7 +70,7 @@ class Mutation {
         static_cast<int>(choices_.Below(def_.node_size())));
   }
 
-  // Sometimes one of a function; null if there is none.
+  // Returns a random node of a function; null if there is none.
   tf::NodeDef* NodeOfFunction() {
     auto& functions = *def_.mutable_library()->mutable_function();
     if (functions.empty()) return nullptr;
@@ -80,7 +80,7 @@ class Mutation {
     return &nodes[static_cast<int>(choices_.Below(nodes.size()))];
   }
 
-  // An edge, an attr or the op of a function's node is another one's.
+  // Copies an edge, attrs or the op of another node to a function's node.
   void ChangeFunction() {
     tf::NodeDef* node = NodeOfFunction();
     tf::NodeDef* other = NodeOfFunction();
@@ -96,7 +96,7 @@ class Mutation {
         if (choices_.Percent(50)) (*node->mutable_attr())[name] = value;
       }
     } else {
-      // A function may come to call itself.
+      // The function may then call itself.
       const auto& functions = def_.library().function();
       node->set_op(choices_.Percent(50)
                        ? other->op()
@@ -157,15 +157,15 @@ class Mutation {
         dtype = static_cast<DataType>(attr->second.type());
       }
     }
-    const std::string input = maker_.Input(dtype);  // may move the nodes
+    const std::string input = maker_.Input(dtype);  // may reallocate the nodes
     for (tf::NodeDef& consumer : *def_.mutable_node()) {
-      // Another of the same name may have fewer.
+      // Another node of the same name may have fewer inputs.
       if (consumer.name() != name || index >= consumer.input_size()) continue;
       consumer.set_input(index, input);
     }
   }
 
-  // Turns a constant into a fed value, or back.
+  // Replaces a constant by a fed value, or the reverse.
   void ToggleFeed() {
     for (int tries = 0; tries < 8; ++tries) {
       tf::NodeDef& node = AnyNode();

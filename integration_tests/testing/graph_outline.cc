@@ -32,8 +32,9 @@ bool MayMove(const Node& node) {
   static constexpr absl::string_view kStay[] = {"Placeholder", "PlaceholderV2",
                                                 "PlaceholderWithDefault",
                                                 "LoopCond", "ControlTrigger",
-                                                // It gives its own name, which
-                                                // is another one in a function.
+                                                // Its output contains its node
+                                                // name, which changes in a
+                                                // function.
                                                 "TensorSummary"};
   return !node.op().is_stateful && !HasHandles(node) && !IsEnter(node) &&
          !IsExit(node) && !IsNextIteration(node) && !IsMerge(node) &&
@@ -42,8 +43,8 @@ bool MayMove(const Node& node) {
                    absl::string_view(node.type())) == std::end(kStay);
 }
 
-// Whether it is colocated with an unknown node. Its graph is rejected, while
-// the function that it would move into ignores colocation with nodes outside.
+// Returns whether the node is colocated with an unknown node. Then its graph is
+// rejected, while a function would ignore colocation with nodes outside.
 bool IsPlacedWithUnknown(const Node& node, const Graph& graph) {
   const auto* classes = node.attr<std::vector<std::string>>("_class");
   if (classes == nullptr) return false;
@@ -54,16 +55,17 @@ bool IsPlacedWithUnknown(const Node& node, const Graph& graph) {
                      });
 }
 
-// A node without outputs runs for its effect, and in a call it would run
+// A node without outputs runs for its side effect. In a call, it would run
 // whenever any result of the call is needed, or, if the function does not
-// declare it, never, as in TensorFlow. NoOps have no effect.
+// declare it as a control output, never, as in TensorFlow. NoOps have no
+// effect.
 bool MovesAlone(const Node& node) {
   return node.num_outputs() == 0 && node.type() != "NoOp";
 }
 
-// The branches and loops that a node depends on: the outcomes of predicates,
-// and Enter, Merge and Exit nodes. Nodes with the same conditions are in the
-// same frame, and dead together.
+// Computes the branches and loops that each node depends on: the outcomes of
+// predicates, and Enter, Merge and Exit nodes. Nodes with the same conditions
+// are in the same frame, and are dead together.
 class Conditions {
  public:
   explicit Conditions(const Graph& graph) : of_(graph.num_nodes()) {
@@ -81,7 +83,7 @@ class Conditions {
   bool HasNone(const Node& node) const { return of_[node.id()].empty(); }
 
  private:
-  // A predicate and the way that it went, or a node and nothing.
+  // A predicate and the index of its branch, or a node and -1.
   using Condition = std::pair<OutputTensor, int>;
 
   void Follow(const OutputTensor& from, const Node* node) {
@@ -120,7 +122,7 @@ class Outline {
   }
 
  private:
-  // Some that follow one another: no way leads out of them and back in.
+  // Chooses consecutive nodes, so that no path leads out of them and back in.
   bool ChooseNodes() {
     if (old_.num_nodes() == 0) return false;
     for (int tries = 0; tries < 16; ++tries) {
@@ -134,8 +136,8 @@ class Outline {
     return false;
   }
 
-  // A call runs as a whole: in the frame of its arguments, and where none of
-  // them is dead.
+  // A call runs as a whole, so its nodes must be in the frame of its arguments,
+  // where none of the arguments is dead.
   bool Fits(const Node& node) const {
     if (!MayMove(node) || IsPlacedWithUnknown(node, old_)) return false;
     if (end_ > begin_ && (MovesAlone(node) || MovesAlone(*old_.node(begin_)))) {
@@ -153,9 +155,10 @@ class Outline {
                        [this](const Node* from) { return IsInside(from); });
   }
 
-  // A constant is there on all branches and in all frames; what comes out of a
-  // call is where the call is ("Retval[0] has already been set", says
-  // TensorFlow of one in a loop). So the constant stays; the body has another.
+  // A constant is available on all branches and in all frames, while results of
+  // a call belong to the frame of the call (for a constant in a loop,
+  // TensorFlow reports "Retval[0] has already been set"). So the constant
+  // stays, and the body gets a copy.
   bool StaysToo(const Node& node) const {
     if (!IsFreeConstant(node)) return false;
     for (int id = begin_; id < end_; ++id) {
@@ -276,7 +279,7 @@ class Outline {
     return spec;
   }
 
-  // The call, and a node in the place of each that it computes.
+  // Adds the call, and one node for each moved node to forward its outputs.
   absl::Status AddCall() {
     ASSIGN_OR_RETURN(const FunctionPtr function, MakeFunction());
     RETURN_IF_ERROR(new_.AddFunctions({function}));
@@ -297,7 +300,7 @@ class Outline {
       if (MovesAlone(node)) {
         same.control_inputs = {call};
       } else if (same.inputs.empty()) {
-        // Nodes that wait for the call wait for all its effects.
+        // Nodes that depend on the call must wait for all its side effects.
         for (const Node* control : node.control_inputs()) {
           same.control_inputs.push_back(new_.FindNode(control->name()));
         }

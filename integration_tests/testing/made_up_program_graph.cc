@@ -29,7 +29,7 @@ Outputs From(const Outputs& outputs, size_t first) {
 
 class Emitter {
  public:
-  // Functions go to the library of `library`, whatever they are called in.
+  // Functions are added to the library of `library`, wherever they are called.
   explicit Emitter(Graph& library) : library_(library) {}
 
   Outputs Emit(const Scope& scope, const Block& block, Outputs values) {
@@ -72,7 +72,7 @@ class Emitter {
     return {};
   }
 
-  // A function of int64 scalars that adds its nodes by `emit`.
+  // Adds a function of int64 scalars whose nodes `emit` adds.
   template <typename EmitBody>
   NameAttrList Function(const Scope& scope, int num_args,
                         const EmitBody& emit) {
@@ -104,7 +104,7 @@ class Emitter {
                     });
   }
 
-  // Nothing infers the shape, which loops ask for.
+  // Shape inference does not know the shape, but loops require it.
   static Output AsScalar(const Scope& scope, const Output& value) {
     return ops::Reshape(scope, value, Tensor(DT_INT32, {0}));
   }

@@ -11,25 +11,25 @@
 namespace weft {
 namespace {
 
-// A few chunks, where those are small.
+// Several chunks, if chunks are small.
 constexpr int kNumElements = 500;
 constexpr absl::Duration kConnectTimeout = absl::Seconds(5);
 constexpr int kNumKept = 2;  // checkpoints
-// So long after the last disturbance everything has to succeed.
+// Time after the last fault until everything must succeed.
 constexpr absl::Duration kSettling = absl::Seconds(40);
-// How long a step may still run after it has failed for its caller.
+// Time that a step may still run after it has failed for its caller.
 constexpr absl::Duration kDoubt = absl::Seconds(60);
-// No call takes longer that begins when all is calm.
+// Maximum duration of a call that begins after kSettling.
 constexpr absl::Duration kLongestCalmCall = absl::Minutes(1);
 constexpr absl::Duration kMaxWaitForChief = absl::Minutes(5);
-// For a replica that begins after the end of training; shorter than a call
+// For a replica that starts after the end of training. Shorter than a call
 // timeout.
 constexpr absl::Duration kMaxWaitForNextChief = absl::Seconds(10);
-// Longer than a client takes to restart, and also shorter than such a call.
+// Longer than the restart of a client, and shorter than a call timeout.
 constexpr absl::Duration kMaxWaitForEndedReplicas = absl::Seconds(30);
-// With an input.
+// For training with an input.
 constexpr int kQueueCapacity = 3;
-constexpr int64_t kStepsOfTheChief = 3;  // before the other one begins
+constexpr int64_t kStepsOfTheChief = 3;  // before the second client starts
 constexpr absl::Duration kBetweenLooks = absl::Milliseconds(300);
 
 bool HasText(const absl::Status& status, absl::string_view text) {
@@ -61,8 +61,9 @@ class FunctionLogger : public Logger {
 
 namespace {
 
-// Gradients for the number of steps n in one half and n * n in the other, with
-// a rate of 1: -1 and -(2 * n + 1).
+// Returns the gradients of step number n for a learning rate of 1: -1 in one
+// half of the elements, and -(2 * n + 1) in the other. So the halves become n
+// and n * n.
 Output GradientOfSquares(const Scope& worker, const Output& weights) {
   const Output count = ops::Slice(worker, weights, {0}, {kNumElements / 2});
   const Output minus_one = ops::Const(worker, Filled(-1, kNumElements / 2));
@@ -87,7 +88,7 @@ train::SyncReplicasOptions ReplicasOf(MonitoredTraining training, int client) {
 
 namespace {
 
-// An element of a queue that a QueueRunner fills with `value`.
+// Returns an element of a queue that a QueueRunner fills with `value`.
 Output FromQueue(const Scope& worker, const std::string& container,
                  const Output& value) {
   const Scope scope = worker.WithContainer(container).WithName("input");
@@ -200,9 +201,9 @@ class MonitoredClient::Hook : public train::SessionRunHook {
     const int64_t told = client_.book().last_told;
     ASSIGN_OR_RETURN(const int64_t step, Read(session));
     if (client_.is_chief() && step < told) {
-      client_.Violate(absl::StrCat("goes on from step ", step,
+      client_.Violate(absl::StrCat("continues from step ", step,
                                    ", but the checkpoint of ", told,
-                                   " was told"));
+                                   " was reported"));
     }
     return absl::OkStatus();
   }
@@ -319,10 +320,9 @@ void MonitoredClient::Run() {
   has_ended_ = true;
 }
 
-// Without the other replica the chief cannot resume from a checkpoint before
-// the end, so that replica is started until the chief has ended, too. A chief
-// that stopped without notifying its replicas of the end has implied that
-// another one follows.
+// Without the other replica, the chief cannot resume from a checkpoint before
+// the end. So that replica is restarted until the chief has ended. If a chief
+// stops without notifying its replicas of the end, another chief follows.
 bool MonitoredClient::IsOver() const {
   if (seen_step_ < options_.book->steps.last_step()) return false;
   if (!IsSynchronous(options_.training)) return true;
@@ -336,7 +336,7 @@ void MonitoredClient::RunProgram() {
   process_ = cluster_.NewProcess(name_);
   train::SaverOptions saver = {.clock = &cluster_.scheduler().clock(),
                                .random = &process_->random()};
-  // Beside updates: no half of one is in what is saved.
+  // With concurrent updates, a save must not contain partial updates.
   if (IsSynchronous(options_.training) && options_.save_asynchronously) {
     saver.consistency = train::SaveConsistency::kStep;
   }
@@ -353,11 +353,11 @@ void MonitoredClient::RunProgram() {
   if (IsOver()) TrainingEnded();
   if (seen_step_ >= book().steps.last_step() || IsToLeave()) return;
   Violate(absl::StrCat("training has ended at step ", seen_step_,
-                       ", for no reason"));
+                       " without a reason"));
 }
 
-// A program that leaves closes its queue, which stays as long as its worker:
-// the next one has another.
+// A program that exits closes its queue, which lives as long as the worker's
+// process. So each program needs a queue of its own.
 std::string MonitoredClient::InputContainer() const {
   if (!options_.has_input) return "";
   return absl::StrCat("input_", options_.index, "_", num_programs_);
@@ -369,9 +369,9 @@ train::MonitoredTrainingSessionOptions MonitoredClient::SessionOptions() {
   options.is_chief = is_chief();
   options.checkpoint_dir = folder_;
   options.scaffold = program_->scaffold;
-  // Before a hook that saves what a session begins with.
+  // Must come before a hook that saves the session's initial state.
   const auto hook = std::make_shared<Hook>(*this);
-  // A synchronous replica ends with the chief.
+  // A synchronous worker replica ends with the chief.
   if (is_chief() || !IsSynchronous(options_.training)) {
     options.hooks = {train::StopAtStep(book().steps.last_step())};
   }
@@ -393,7 +393,7 @@ train::MonitoredTrainingSessionOptions MonitoredClient::SessionOptions() {
         train::GlobalStepWaiterOptions{.wait_until_step = kStepsOfTheChief,
                                        .logger = logger_.get()}));
   }
-  options.save_checkpoint_steps = 0;  // by the hook that it brings
+  options.save_checkpoint_steps = 0;  // the CheckpointSaver hook saves
   options.save_summaries_steps = 10;
   options.log_step_count_steps = 10;
   options.config = {.operation_timeout = options_.operation_timeout,
@@ -448,7 +448,8 @@ void MonitoredClient::CheckFinalOps() {
   if (final_ops_ == nullptr || is_dying_) return;
   const std::vector<Tensor>& values = final_ops_->final_ops_values();
   if (values.size() == 1 && values[0].scalar<int64_t>() >= seen_step_) return;
-  Violate(absl::StrCat("FinalOpsHook tells no step from ", seen_step_, " on"));
+  Violate(
+      absl::StrCat("FinalOpsHook reports no step from ", seen_step_, " on"));
 }
 
 void MonitoredClient::TrainingEnded() {
@@ -457,48 +458,47 @@ void MonitoredClient::TrainingEnded() {
   const int64_t told = book().last_told;
   if (told < book().steps.last_step() || told > book().steps.furthest_step()) {
     Violate(absl::StrCat("training has ended, and the last checkpoint is of ",
-                         told, "; it was to end at ", book().steps.last_step(),
-                         ", and can't have come beyond ",
-                         book().steps.furthest_step()));
+                         told, "; expected ", book().steps.last_step(),
+                         ", and at most ", book().steps.furthest_step()));
   }
 }
 
 void MonitoredClient::ProgramFailed(const absl::Status& status) {
   logger_->Info(absl::StrCat("The program ends: ", status.ToString()));
   if (WaitsForEndedChief(status)) {
-    seen_step_ = book().steps.last_step();  // it is not restarted
+    seen_step_ = book().steps.last_step();  // so it is not restarted
     return;
   }
   seen_step_ = -1;
-  if (IsToLeave()) return;  // it was in no state to do more
+  if (IsToLeave()) return;  // the program was stopped and could not do more
   const std::string wrong = DescribeViolation(status);
   if (!wrong.empty()) Violate(absl::StrCat(wrong, ": ", status.ToString()));
 }
 
-// Its server has lost the variables, and the chief that would restore them has
-// stopped.
+// Returns whether the server has lost the variables, and the chief that would
+// restore them has stopped.
 bool MonitoredClient::WaitsForEndedChief(const absl::Status& status) {
   return book().chief_has_ended && absl::IsDeadlineExceeded(status) &&
          HasText(status, "Session was not ready after waiting");
 }
 
 std::string MonitoredClient::DescribeViolation(const absl::Status& status) {
-  if (IsCalm()) return "failed though nothing was disturbed";
+  if (IsCalm()) return "failed long after the last fault";
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kAborted:
       return HasText(status, "lost when training had ended")
                  ? ""
-                 : "training does not go on by itself";
+                 : "training did not recover by itself";
     case absl::StatusCode::kResourceExhausted:
-      return HasText(status, "No space left") ? "" : "not a clean error";
+      return HasText(status, "No space left") ? "" : "unexpected error";
     case absl::StatusCode::kDeadlineExceeded:
       if (HasText(status, "Session was not ready after waiting")) return "";
       return options_.operation_timeout < absl::InfiniteDuration()
                  ? ""
-                 : "a deadline that nobody has set";
+                 : "a deadline was exceeded although none was set";
     default:
-      return "not a clean error";
+      return "unexpected error";
   }
 }
 

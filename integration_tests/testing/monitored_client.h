@@ -45,9 +45,10 @@ inline constexpr char kMonitoredFolder[] = "job";  // of the checkpoints
 
 enum class MonitoredTraining {
   kAsynchronous,
-  kBothReplicas,      // synchronous, an update is made of the gradients of both
-  kNumberedReplicas,  // the same, of one of each
-  kWithBackup,        // synchronous, the first gradient is enough
+  // synchronous; an update combines the gradients of both replicas
+  kBothReplicas,
+  kNumberedReplicas,  // as above, with one gradient from each replica
+  kWithBackup,        // synchronous; the first gradient suffices
 };
 
 inline bool IsSynchronous(MonitoredTraining training) {
@@ -109,7 +110,7 @@ class StepBook {
     int64_t num_ended = 0;
   } looks_[kNumMonitoredClients];
   int64_t num_ended_ = 0;
-  std::deque<absl::Time> failed_;  // of those that may still land
+  std::deque<absl::Time> failed_;  // of failed steps that may still take effect
   // Steps that may have been taken since the last missing step.
   int64_t num_late_ = kNumMonitoredClients;
 };
@@ -126,7 +127,8 @@ struct MonitoringBook {
 };
 
 struct MonitoredClientOptions {
-  TestCluster* cluster = nullptr;  // outlives the client; so do the others
+  // outlives the client, like the other objects
+  TestCluster* cluster = nullptr;
   MonitoringBook* book = nullptr;
   MonitoredTraining training = MonitoredTraining::kAsynchronous;
   int index = 0;  // of the client, and of its worker; 0 is the chief
@@ -189,11 +191,11 @@ class MonitoredClient : public DisturbedClient {
   std::string InputContainer() const;
   absl::Status Train(train::MonitoredSession& session);
   void CheckFinalOps();
-  // Whether it need not be restarted.
+  // Returns whether the program need not be restarted.
   bool IsOver() const;
   void TrainingEnded();
   void ProgramFailed(const absl::Status& status);
-  // Describes a violation by such an error; empty if it is allowed.
+  // Describes the violation that such an error is; empty if it is allowed.
   std::string DescribeViolation(const absl::Status& status);
   bool WaitsForEndedChief(const absl::Status& status);
 
@@ -214,10 +216,10 @@ class MonitoredClient : public DisturbedClient {
   std::unique_ptr<Process> process_;
   std::unique_ptr<MonitoredProgram> program_;
   std::shared_ptr<train::FinalOpsHook> final_ops_;  // of a chief with input
-  int64_t seen_step_ = -1;                          // by this program
+  int64_t seen_step_ = -1;                          // last seen by this program
   bool is_dying_ = false;
   bool is_terminated_ = false;
-  bool is_last_ = false;  // the program has told others that it is the end
+  bool is_last_ = false;  // the program has notified the others of the end
   bool gives_up_ = false;
   bool has_ended_ = false;
   absl::Time calm_since_ = absl::InfiniteFuture();

@@ -14,23 +14,24 @@
 namespace weft {
 namespace {
 
-// For what was disturbed to recover.
+// Time to recover from faults.
 constexpr absl::Duration kRecovery = absl::Minutes(10);
-// Training ends in one of them, or after all.
+// Training ends during one of them, or afterwards.
 constexpr int kFaultRounds = 2;
 constexpr int kBetweenRoundsMilliseconds = 8000;
 constexpr int64_t kFewestSteps = 20;
 constexpr uint64_t kMoreSteps = 100;
 constexpr absl::Duration kOperationTimeout = absl::Seconds(20);
 
-// Step of a prefix "model.ckpt-7".
+// Returns the step of a prefix like "model.ckpt-7".
 int64_t StepOf(const std::string& prefix) {
   int64_t step = -1;
   (void)absl::SimpleAtoi(prefix.substr(prefix.rfind('-') + 1), &step);
   return step;
 }
 
-// Reads all of a checkpoint, and checks its sums; what is wrong with it.
+// Reads a whole checkpoint and verifies its checksums and weights. Returns the
+// first error.
 absl::Status Verify(FileSystem& disk, MonitoredTraining training,
                     const std::string& prefix) {
   ASSIGN_OR_RETURN(const auto reader,
@@ -70,7 +71,7 @@ class MonitoredSimulation : public DiskSimulation {
     for (MonitoredClient* client : clients_) client->CalmDown();
     const absl::Time deadline = Now() + kRecovery;
     while (!HaveAllEnded() && Now() < deadline) Advance(absl::Seconds(1));
-    if (!HaveAllEnded()) Violate("training does not come to its end");
+    if (!HaveAllEnded()) Violate("training does not end");
     for (MonitoredClient* client : clients_) client->GiveUp();
     End();
     Collect();
@@ -107,11 +108,11 @@ class MonitoredSimulation : public DiskSimulation {
     const int64_t told = book_.last_told;
     const std::string newest = Newest();
     if (newest.empty()) {
-      if (told >= 0) Violate("there is no checkpoint any more");
+      if (told >= 0) Violate("the checkpoint has disappeared");
       return;
     }
     if (StepOf(newest) < told) {
-      Violate(absl::StrCat("the newest is ", newest, "; told: ", told));
+      Violate(absl::StrCat("the newest is ", newest, "; reported: ", told));
     }
     const absl::Status status = Verify(disk(), training_, newest);
     if (Newest() != newest) return;

@@ -19,12 +19,13 @@ namespace weft {
 struct MonitoredSimulationResult {
   // Empty on success.
   std::vector<std::string> violations;
-  std::vector<std::string> faults;  // what was done, and logged, for people
+  // injected faults and log lines, to be read by people
+  std::vector<std::string> faults;
   uint64_t trace = 0;
-  int num_programs = 0;  // that were started, of both clients
+  int num_programs = 0;  // started by both clients
   int num_sessions = 0;
   int64_t num_steps = 0;
-  int num_looks = 0;  // at a checkpoint on the disk
+  int num_looks = 0;  // checks of a checkpoint on the disk
 };
 
 // Odd seeds save asynchronously; half of all seeds have timeouts for all calls;

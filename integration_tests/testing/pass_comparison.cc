@@ -18,7 +18,8 @@ namespace {
 
 using Outcome = GraphSession::Outcome;
 
-// Handles name what they stand for, which is another thing in every session.
+// Handles contain the identity of their resource, which differs between
+// sessions.
 bool HasValue(const Tensor& tensor) {
   return tensor.dtype() != DT_RESOURCE && tensor.dtype() != DT_VARIANT;
 }
@@ -35,7 +36,7 @@ bool AreSame(const Outcome& a, const Outcome& b) {
   return true;
 }
 
-// A rewritten graph takes another time and other memory.
+// A rewritten graph has a different duration and memory usage.
 bool IsInconclusive(const Outcome& outcome) {
   return absl::IsDeadlineExceeded(outcome.status) ||
          absl::IsResourceExhausted(outcome.status);
@@ -56,7 +57,8 @@ struct Side {
   GraphOptions options;
 };
 
-// The steps of `plain`'s graph on both sides; what `plain` gives is right.
+// Runs the steps of `plain`'s graph on both sides. The results of `plain` are
+// the expected ones.
 class Comparison {
  public:
   Comparison(Side changed, Side plain)
@@ -73,7 +75,7 @@ class Comparison {
     for (size_t i = 0; i < std::min(with.size(), without.size()); ++i) {
       if (IsInconclusive(with[i]) || IsInconclusive(without[i])) break;
       if (!AreSame(with[i], without[i])) {
-        // Later results may depend on it.
+        // Later results may depend on this one, so stop here.
         if (!IsChance(i, with[i], without[i])) {
           result.difference = Describe(i, with[i], without[i]);
         }
@@ -92,8 +94,8 @@ class Comparison {
     return GraphSession(side.graph, side.options).RunAll(specs_);
   }
 
-  // Whether runs without passes differ from each other, or sometimes give what
-  // the run with passes gave, or the other way round.
+  // Returns whether runs of one side vary, so that a difference is not due to
+  // the passes.
   bool IsChance(size_t i, const Outcome& with, const Outcome& without) const {
     constexpr int kTries = 4;
     for (int n = 0; n < kTries; ++n) {
@@ -108,8 +110,8 @@ class Comparison {
            FailuresOfNodes().count(with.status.code()) > 0;
   }
 
-  // It is unspecified which of several nodes fails first; but some node must
-  // fail with this code.
+  // Which of several nodes fails first is unspecified, but some node must fail
+  // with this code.
   std::set<absl::StatusCode> FailuresOfNodes() const {
     std::set<absl::StatusCode> codes;
     GraphSession session(plain_.graph, plain_.options);

@@ -21,7 +21,7 @@ using bus::ControlMessage;
 using bus::MessageKind;
 using protocol::Method;
 
-// Calls made by a tap, whose replies are unknown to others.
+// Number of calls that a tap makes. Nobody else knows their replies.
 constexpr uint64_t kStrangeCall = uint64_t{1} << 60;
 
 bool Is(const ControlMessage& message, MessageKind kind, Method method) {
@@ -32,7 +32,7 @@ bool IsRequest(const ControlMessage& message, Method method) {
   return Is(message, MessageKind::kRequest, method);
 }
 
-// "Done", to that request.
+// Returns a success reply to the request.
 ControlMessage DoneTo(const ControlMessage& request) {
   return WithBody(
       {.kind = MessageKind::kReply, .call_id = request.envelope.call_id},
@@ -109,7 +109,7 @@ class ValuesAreLost : public WireTap {
   int count_ = 0;
 };
 
-// Tasks are never notified of a step's end, or before it has begun.
+// Notifies tasks of a step's end never, or before the step has begun.
 template <bool kTooSoon>
 class StepsAreOverWrongly : public WireTap {
  public:
@@ -142,7 +142,7 @@ class LossesAreHidden : public WireTap {
   bool OnLost() override { return false; }
 };
 
-// A separate tap for each process whose name has this prefix.
+// Creates a tap for each process whose name has this prefix.
 template <typename Tap>
 std::function<void(TestCluster::Options&)> Tapping(
     const std::string& tasks = "/job:") {
@@ -171,7 +171,7 @@ std::vector<PlantedBug> PlantedBugs() {
       {"ValuesAreLost", Tapping<ValuesAreLost>()},
       {"NoStepIsEverOver", Tapping<StepsAreOverWrongly<false>>()},
       {"StepsAreOverTooSoon", Tapping<StepsAreOverWrongly<true>>()},
-      // The coordinator never finds out that a task has ended.
+      // The coordinator never learns that a task has ended.
       {"TheDeadAreAlive",
        [](TestCluster::Options& cluster) {
          Tapping<LossesAreHidden>("/job:coordinator")(cluster);

@@ -15,9 +15,10 @@
 namespace weft {
 
 struct PlantedBug {
-  std::string name;  // "AbortIsLost": for the names of tests
+  std::string name;  // for example "AbortIsLost"; part of test names
   std::function<void(TestCluster::Options& cluster)> plant;
-  // A seed that found it. Changes of the code may need another seed.
+  // A seed that detected the bug. After code changes another seed may be
+  // needed.
   uint64_t first_seed = 1;
 };
 

@@ -14,9 +14,9 @@ namespace weft {
 namespace {
 
 constexpr char kFolder[] = "job";
-// For what was disturbed to recover.
+// Time to recover from faults.
 constexpr absl::Duration kRecovery = absl::Minutes(5);
-// Between them saves have time to succeed.
+// Between periods of faults, saves have time to succeed.
 constexpr int kFaultRounds = 3;
 constexpr int kBetweenRoundsMilliseconds = 8000;
 
@@ -60,15 +60,15 @@ class SaveSimulation : public DiskSimulation {
     const int64_t told = book_.last_told;
     const std::string newest = Newest();
     if (newest.empty()) {
-      if (told > 0) Violate("there is no checkpoint any more");
+      if (told > 0) Violate("the checkpoint has disappeared");
       return;
     }
     const int64_t number = SaveBook::NumberOf(newest);
     if (number < told || number > book_.last_begun) {
-      Violate(absl::StrCat("the newest is ", newest, "; told: ", told,
+      Violate(absl::StrCat("the newest is ", newest, "; reported: ", told,
                            ", begun: ", book_.last_begun));
     }
-    // Exactness of a save is known when it has ended.
+    // Whether a save is exact is known only when it has ended.
     const bool is_exact = book_.is_exact[number] && book_.last_told >= number;
     const auto values = ReadSaved(disk(), newest);
     if (Newest() != newest) return;
@@ -88,7 +88,7 @@ class SaveSimulation : public DiskSimulation {
     const absl::Time deadline = Now() + kRecovery;
     while (!AreAll(rest) && Now() < deadline) Advance(absl::Seconds(1));
     if (AreAll(rest)) return true;
-    Violate("saves do not succeed again");
+    Violate("saves do not recover");
     return false;
   }
 
@@ -109,8 +109,8 @@ class SaveSimulation : public DiskSimulation {
     }
   }
 
-  // Each file is the state, or belongs to a checkpoint that is kept, or that
-  // was committed but never reported; or is the marker, which remembers failed
+  // Each file is the checkpoint state, or belongs to a checkpoint that is kept
+  // or was committed but never reported, or is the marker, which records failed
   // saves for a while.
   void CheckFolder() {
     const auto names = disk().ListDirectory(kFolder);
@@ -122,11 +122,11 @@ class SaveSimulation : public DiskSimulation {
       const std::string prefix = name.substr(0, name.find('.'));
       const bool is_temporary = absl::StrContains(name, "temp");
       if (!is_temporary && all.count(prefix + ".index") > 0) continue;
-      Violate(absl::StrCat(name, " is left of a save that failed"));
+      Violate(absl::StrCat(name, " is left behind by a failed save"));
     }
     if (!others_disk().ListDirectory("/")->empty() ||
         !others_disk().ListDirectory(".")->empty()) {
-      Violate("somebody wrote to a disk that is not the writer's");
+      Violate("a process wrote to a disk other than the writer's");
     }
   }
 

@@ -21,11 +21,11 @@ namespace weft {
 struct SaveSimulationResult {
   // Empty on success.
   std::vector<std::string> violations;
-  std::vector<std::string> faults;  // what was done to it, for people
+  std::vector<std::string> faults;  // injected faults, to be read by people
   uint64_t trace = 0;
   int num_saved = 0;
   int num_failed = 0;  // saves
-  int num_looks = 0;   // at a checkpoint on the disk
+  int num_looks = 0;   // checks of a checkpoint on the disk
 };
 
 // Odd seeds save between steps (SaveConsistency::kStep).

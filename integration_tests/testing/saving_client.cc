@@ -13,20 +13,20 @@
 namespace weft {
 namespace {
 
-// A few chunks, where those are small.
+// Several chunks, if chunks are small.
 constexpr int kNumElements = 500;
 // Timeout of a call that creates or extends a session, and thus of a save.
 constexpr absl::Duration kOperationTimeout = absl::Seconds(20);
 constexpr absl::Duration kConnectTimeout = absl::Seconds(5);
-// So long after the last disturbance everything has to succeed.
+// Time after the last fault until everything must succeed.
 constexpr absl::Duration kSettling = absl::Seconds(40);
 constexpr int kCalmSuccesses = 3;
 // Approximate number of steps of the other client during a save.
 constexpr uint64_t kStepsASave = 5;
-// How long a step whose master was lost may still run.
+// Time that a step whose master was lost may still run.
 constexpr absl::Duration kDoubt = absl::Seconds(30);
-// No save takes longer, whatever it meets: it opens and closes some dozens of
-// files, and each of them may be lost and asked for again.
+// Maximum duration of a save under any faults. A save opens and closes some
+// dozens of files, and each call may be lost and retried.
 constexpr absl::Duration kLongestSave = absl::Minutes(5);
 
 bool HasText(const absl::Status& status, absl::string_view text) {
@@ -48,7 +48,7 @@ Tensor Filled(float value) {
   return tensor;
 }
 
-// All elements have one value.
+// Returns the value of all elements, if they are equal.
 std::optional<float> OnlyValue(const Tensor& tensor) {
   const auto values = tensor.flat<float>();
   const bool same = std::all_of(values.begin(), values.end(), [&](float value) {
@@ -96,10 +96,11 @@ std::string DescribeTornValues(const SavedValues& values, bool steps) {
     const auto weight = OnlyValue(values.weights[p]);
     const auto slot = OnlyValue(values.slots[p]);
     if (!weight.has_value() || !slot.has_value()) {
-      return absl::StrCat("an update is half in ",
+      return absl::StrCat("partial update in ",
                           weight.has_value() ? SlotName(p) : WeightsName(p));
     }
-    // After n updates the slot is n, and the variable minus their sum.
+    // After n updates the slot is n, and the variable is minus the sum of the
+    // slot's values.
     if (*weight != -*slot * (*slot + 1) / 2) {
       return absl::StrCat(WeightsName(p), " is ", *weight, ", but its slot ",
                           *slot);
@@ -170,7 +171,7 @@ void SavingClient::PauseFor(absl::Duration duration) {
   cluster_.scheduler().NewEvent()->WaitUntil(Now() + duration);
 }
 
-// Long pauses while there is nothing to see.
+// After the faults, pauses are long, because nothing is to be observed.
 void SavingClient::Pause() {
   if (calm_since_ < Now()) return PauseFor(absl::Seconds(5));
   PauseFor(absl::Milliseconds(1 + Chance(Chance(4) == 0 ? 1000 : 100)));
@@ -262,7 +263,7 @@ void SavingClient::TrainAndSave() {
     return PauseFor(absl::Milliseconds(1 + Chance(2000)));
   }
   for (uint64_t left = 1 + Chance(3); left > 0 && book().may_train; --left) {
-    // Resources for a step, such as a connection, take time to appear.
+    // Resources of a step, such as a connection, take time to become available.
     if (!TakeStep()) return PauseFor(absl::Milliseconds(1 + Chance(100)));
     Pause();
   }
@@ -280,7 +281,7 @@ bool SavingClient::RestoreOrInitialize() {
   }
   const bool is_certain = Now() > book().doubtful_until;
   if (!newest->has_value() && book().last_told > 0) {
-    Violate("there is no checkpoint any more");
+    Violate("the checkpoint has disappeared");
   }
   if (!(newest->has_value() ? Restore(**newest) : Initialize())) return false;
   const auto torn = FindTornValues();
@@ -308,7 +309,7 @@ bool SavingClient::Initialize() {
 bool SavingClient::Restore(const std::string& newest) {
   if (SaveBook::NumberOf(newest) < book().last_told) {
     Violate(absl::StrCat("the newest is ", newest, ", but ", book().last_told,
-                         " was told"));
+                         " was reported"));
   }
   const absl::Status status = program_->saver->Restore(*session_, newest);
   if (status.ok()) return true;
@@ -322,7 +323,7 @@ std::optional<std::string> SavingClient::FindTornValues() {
       {}, {program_->weights[0], program_->slots[0], program_->weights[1],
            program_->slots[1], program_->global_step});
   if (!values.ok()) {
-    CheckError(values.status(), "reading what was restored");
+    CheckError(values.status(), "reading the restored variables");
     GiveUpSessionIfLost(values.status());
     return std::nullopt;
   }
@@ -366,11 +367,11 @@ void SavingClient::SaveFailed(const absl::Status& status) {
 void SavingClient::CheckError(const absl::Status& status,
                               const std::string& what) {
   const std::string text = absl::StrCat(what, ": ", status.ToString());
-  if (IsCalm()) Violate("failed though nothing was disturbed: " + text);
+  if (IsCalm()) Violate("failed long after the last fault: " + text);
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
       if (HasText(status, "/job:") || HasText(status, "zmq://")) return;
-      return Violate("names no task: " + text);
+      return Violate("the error names no task: " + text);
     case absl::StatusCode::kAborted:
     case absl::StatusCode::kDeadlineExceeded:
     case absl::StatusCode::kCancelled:
@@ -388,7 +389,7 @@ void SavingClient::CheckError(const absl::Status& status,
     default:
       break;
   }
-  Violate("not a clean error: " + text);
+  Violate("unexpected error: " + text);
 }
 
 void SavingClient::GiveUpSessionIfLost(const absl::Status& status) {

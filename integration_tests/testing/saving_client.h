@@ -74,7 +74,7 @@ struct SaveBook {
   // False after a failed step: no client takes steps until the chief has
   // restored.
   bool may_train = false;
-  int num_training = 0;  // steps of the other that run
+  int num_training = 0;  // running steps of the other client
   // Meanwhile the other client runs steps back to back: hardly any time passes.
   bool is_saving = false;
   bool is_exact_now = false;
@@ -86,7 +86,8 @@ struct SaveBook {
 };
 
 struct SavingClientOptions {
-  TestCluster* cluster = nullptr;  // outlives the client; so do the others
+  // outlives the client, like the other objects
+  TestCluster* cluster = nullptr;
   SaveBook* book = nullptr;
   int index = 0;  // of the client, and of its worker; 0 is the chief
   uint64_t seed = 1;

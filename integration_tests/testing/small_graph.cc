@@ -17,7 +17,7 @@
 namespace weft {
 namespace {
 
-// A small graph can ask for much work; one of these sizes can't.
+// Limits under which a graph cannot request excessive work.
 constexpr int kMaxNodes = 64;
 constexpr int64_t kMaxConstantElements = 4096;
 constexpr size_t kTensorBytes = size_t{64} << 10;
@@ -26,7 +26,7 @@ constexpr int kMaxRuns = 4;
 constexpr int kMaxFetches = 3;
 constexpr absl::Duration kTimeout = absl::Milliseconds(100);
 
-// libFuzzer calls a function; threads are not to be started for each case.
+// libFuzzer calls a function for each case, so threads are started only once.
 Process& TheProcess() {
   static auto* const process = new Process({.compute_threads = 2});
   return *process;

@@ -64,7 +64,7 @@ class TappedWire::Events : public bus::WireEvents {
   const bool accepts_;
 };
 
-// After its end nothing is delivered to those whom it accepted.
+// After its end, the connections that it accepted receive nothing.
 class TappedWire::Listener : public bus::WireListener {
  public:
   Listener(std::unique_ptr<bus::WireListener> listener,
@@ -121,7 +121,7 @@ absl::Status TappedWire::Send(ConnectionId connection, Frames frames) {
     is_control =
         it != table_->events.end() && it->second->lane() == Lane::kControl;
   }
-  // A dialed connection sends its handshake before it is up.
+  // A dialed connection sends its handshake before OnOpen.
   if (!is_control) return wire_->Send(connection, std::move(frames));
   auto message = bus::DecodeControlMessage(frames);
   if (!message.ok()) return wire_->Send(connection, std::move(frames));

@@ -20,7 +20,7 @@ namespace {
 constexpr int kFirstSimulatedPort = 1000;
 constexpr int kAttempts = 5;
 constexpr int64_t kFakeGpuBytes = 4 << 20;
-// One for each channel, as over sockets: one that waits holds up all
+// One thread per channel, as over sockets: a blocked reader blocks all
 // connections. A MemoryWire delivers on the compute pool of its reader.
 constexpr SimulatedPools kReaders = {.compute = 2};
 
@@ -66,7 +66,7 @@ TestCluster::TestCluster(const Options& options) : options_(options) {
   }
   client_ = NewProcess("client");
   absl::Status started = StartAll();
-  // Another program may be quicker to take a port.
+  // Another program may have taken a port meanwhile.
   for (int i = 0; i < kAttempts && absl::IsAlreadyExists(started); ++i) {
     StopAll();
     started = StartAll();
@@ -175,7 +175,8 @@ std::shared_ptr<const GpuPlatform> TestCluster::Gpus() const {
   return std::make_shared<FakeGpuPlatform>(nullptr, kFakeGpuBytes);
 }
 
-// Another one for each process of a name: it draws the task's incarnation.
+// The seed differs for each process of a name, because the task's incarnation
+// is drawn from it.
 uint64_t TestCluster::RandomSeedFor(const std::string& name) {
   const uint64_t starts = starts_[name]++;
   return (options_.seed * 1000003 + std::hash<std::string>()(name)) * 1009 +

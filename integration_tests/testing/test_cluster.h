@@ -64,7 +64,7 @@ class TestCluster {
     Logger* logger = nullptr;         // of the servers; null: nothing is logged
     bus::TransportOptions transport;  // of kSimulated: of all processes
     Quotas quotas;
-    bool metrics = false;  // but for kSimulated: each at a port of its own
+    bool metrics = false;  // except kSimulated; each task has its own port
     // Returns the file system of the process of that name ("client", or the
     // task's), which must outlive the cluster. Null: the local one.
     std::function<FileSystem*(const std::string& name)> file_system;

@@ -15,17 +15,18 @@ namespace {
 // Timeout of a call that creates or extends a session.
 constexpr absl::Duration kOperationTimeout = absl::Seconds(20);
 constexpr absl::Duration kConnectTimeout = absl::Seconds(5);
-// So long after the last disturbance every step has to succeed.
+// Time after the last fault until every step must succeed.
 constexpr absl::Duration kSettling = absl::Seconds(30);
 constexpr int kCalmSuccesses = 5;
-constexpr int kReleased = 3;  // callables, before the end
-// How long a step whose master was lost may still run: its abort may be late,
-// or wait for the end of a silence.
+// callables that are created and released before the end
+constexpr int kReleased = 3;
+// Time that a step whose master was lost may still run: its abort may be late,
+// or may wait for the end of a silence.
 constexpr absl::Duration kDoubt = absl::Seconds(30);
-// Some of a schedule's longest stalls.
+// As long as several of a schedule's longest stalls.
 constexpr absl::Duration kNoticed = absl::Seconds(5);
 
-// Positions of what a step fetches.
+// Indices of a step's fetches.
 enum Fetch {
   kLoss,
   kAcross,
@@ -38,7 +39,7 @@ bool Mentions(const absl::Status& status, absl::string_view text) {
   return absl::StrContains(status.message(), text);
 }
 
-// TensorFlow's texts for readers and for writers.
+// TensorFlow's errors for reading and writing uninitialized variables.
 bool IsUninitialised(const absl::Status& status) {
   return (absl::IsFailedPrecondition(status) &&
           Mentions(status, "uninitialized")) ||
@@ -94,7 +95,7 @@ void Trainer::PauseFor(absl::Duration duration) {
   cluster_.scheduler().NewEvent()->WaitUntil(Now() + duration);
 }
 
-// Short pauses make for many steps, long ones show what lands late.
+// Short pauses allow many steps; long ones reveal late effects.
 void Trainer::Pause() {
   if (!IsDisturbed()) return PauseFor(absl::Seconds(5));
   const uint64_t longest = Chance(4) == 0 ? 4000 : 400;
@@ -164,8 +165,8 @@ void Trainer::TryStep() {
   Failed(attempt, values.status());
 }
 
-// From some milliseconds to some seconds, so that late messages meet steps that
-// wait, that have just ended, and that follow.
+// Returns a timeout between some milliseconds and some seconds, so that late
+// messages arrive at steps that wait, that have just ended, and that follow.
 absl::Duration Trainer::Impatience() {
   const int64_t longest = 4000 >> Chance(9);
   return absl::Milliseconds(1 + Chance(longest));
@@ -187,7 +188,7 @@ absl::StatusOr<std::vector<Tensor>> Trainer::RunStep(const Attempt& attempt) {
   if (IsCalm()) timeout = absl::Seconds(10);
   const RunOptions options = {.timeout = timeout};
   if (Chance(8) != 0) return session_->Run(feeds, fetches, targets, options);
-  // The same, made ready and released again.
+  // The same step, run with a callable that is released afterwards.
   ASSIGN_OR_RETURN(auto callable,
                    session_->MakeCallable({program_.id, program_.divisor},
                                           fetches, targets));
@@ -211,10 +212,10 @@ void Trainer::CheckValues(const Attempt& attempt,
     }
     Count& count = counts_[p];
     const int life = options_.life_of(Server(p));
-    // A server that is about to stop, an odd life, may still receive counts.
+    // A server that is stopping has an odd life; it may still count.
     if (life == attempt.lives[p] && life % 2 == 0 && life != count.life) {
       Violate(absl::StrCat(CountName(options_.index, p),
-                           " is counted on a server that has started again"));
+                           " was incremented on a restarted server"));
     }
     if (life != count.life) continue;
     ++count.acknowledged;
@@ -230,12 +231,12 @@ void Trainer::CheckValues(const Attempt& attempt,
 void Trainer::Failed(const Attempt& attempt, const absl::Status& status) {
   CheckError(status, attempt.is_poisoned);
   // No hang or silence lasts this long. (Before its first step, a run waits for
-  // missing tasks; that does not return "Timed out".)
+  // missing tasks without returning "Timed out".)
   if (attempt.is_patient && Mentions(status, "Timed out after")) {
-    Violate(absl::StrCat("a step was told of no loss, and hangs: ",
+    Violate(absl::StrCat("a step hangs instead of reporting a loss: ",
                          status.ToString()));
   }
-  // Both ends of a cut connection notice it, unless stalled before.
+  // Both ends of a cut connection notice the loss, unless they were stalled.
   PauseFor(absl::IsUnavailable(status) ? kNoticed : absl::Milliseconds(1));
   // A client that has lost its master, or does not wait for its reply, cannot
   // know when the step is over.
@@ -287,10 +288,10 @@ void Trainer::TryToken() {
   const float value = token->scalar<float>();
   TokenBook& book = *options_.tokens;
   if (book.sent.count(value) == 0) {
-    Violate(absl::StrCat("token ", value, " was never sent"));
+    Violate(absl::StrCat("token ", value, " was received but never sent"));
   }
   if (!book.received.insert(value).second) {
-    Violate(absl::StrCat("token ", value, " came twice"));
+    Violate(absl::StrCat("token ", value, " was received twice"));
   }
 }
 
@@ -310,7 +311,7 @@ bool Trainer::IsMissing(const ops::Variable& variable) {
 }
 
 bool Trainer::InitialiseOn(int p) {
-  // The first client initialises what all share; the others wait for it.
+  // The first client initializes shared variables; the others wait for it.
   std::vector<const ops::Variable*> own = {&program_.count[p]};
   if (options_.index == 0) own.push_back(&program_.weights[p]);
   for (const ops::Variable* variable : own) {
@@ -323,9 +324,9 @@ bool Trainer::InitialiseOn(int p) {
     const bool is_count = variable == own[0];
     if (is_count && count.life == life && count.is_initialised) {
       Violate(absl::StrCat(CountName(options_.index, p),
-                           " was initialised, and is not any more"));
+                           " is no longer initialized"));
     }
-    // An error does not say that it has not landed.
+    // A failed initialization may have taken effect.
     const float attempted = Now() > doubtful_until_ ? 0 : count.attempted;
     if (is_count) count = {.life = life, .attempted = attempted};
     const absl::Status status = session_->Run({}, variable->initializer(),
@@ -342,12 +343,12 @@ bool Trainer::InitialiseOn(int p) {
 void Trainer::CheckError(const absl::Status& status, bool is_poisoned) {
   const std::string text = status.ToString();
   if (IsCalm()) {
-    Violate(absl::StrCat("failed though nothing was disturbed: ", text));
+    Violate(absl::StrCat("failed long after the last fault: ", text));
   }
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
       if (Mentions(status, "/job:") || Mentions(status, "zmq://")) return;
-      return Violate(absl::StrCat("names no task: ", text));
+      return Violate(absl::StrCat("the error names no task: ", text));
     case absl::StatusCode::kAborted:
     case absl::StatusCode::kDeadlineExceeded:
     case absl::StatusCode::kCancelled:
@@ -357,17 +358,17 @@ void Trainer::CheckError(const absl::Status& status, bool is_poisoned) {
       break;
     case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kNotFound:
-      // A server that has started again is empty; a worker ends its sessions.
+      // A restarted server has no variables, and a worker ends its sessions.
       if (IsUninitialised(status) || Mentions(status, "closed")) return;
       break;
     default:
       break;
   }
-  Violate(absl::StrCat("not a clean error: ", text));
+  Violate(absl::StrCat("unexpected error: ", text));
 }
 
-// As TensorFlow's monitored session: a new session if this one may be lost; but
-// sometimes it is tried again.
+// Like TensorFlow's monitored session, creates a new session if this one may be
+// lost; but sometimes retries with the old one.
 void Trainer::GiveUpSessionIfLost(const absl::Status& status) {
   if (absl::IsDeadlineExceeded(status) || absl::IsInvalidArgument(status) ||
       IsUninitialised(status)) {

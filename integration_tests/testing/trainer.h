@@ -38,7 +38,8 @@ struct TokenBook {
 };
 
 struct TrainerOptions {
-  TestCluster* cluster = nullptr;  // outlives the trainer; so do the others
+  // outlives the trainer, like the other objects
+  TestCluster* cluster = nullptr;
   TokenBook* tokens = nullptr;
   int index = 0;  // of the client, and of the worker it connects to
   uint64_t seed = 1;
@@ -91,7 +92,7 @@ class Trainer : public DisturbedClient {
   struct Attempt {
     float id = 0;
     bool is_poisoned = false;
-    bool is_patient = false;  // it has time for all that may disturb it
+    bool is_patient = false;  // the timeout exceeds all faults
     int losses = 0;
     int lives[kNumServers];
   };
@@ -124,9 +125,9 @@ class Trainer : public DisturbedClient {
   // Checks that a failed step has no further effects.
   void CheckNothingLands(const Attempt& attempt, const Counts& counts);
   std::string Server(int p) const { return TaskName("ps", p); }
-  // Whether it also dequeues tokens and lets steps fail.
+  // Returns whether the trainer also dequeues tokens and lets steps fail.
   bool IsDisturbed() const;
-  // Whether there were no faults for long.
+  // Returns whether there were no faults for long.
   bool IsCalm() const;
   absl::Time Now() const { return cluster_.scheduler().clock().Now(); }
   uint64_t Chance(uint64_t bound) { return random_->Next() % bound; }

@@ -18,7 +18,7 @@ namespace weft {
 inline constexpr int kNumServers = 2;      // tasks of job "ps"
 inline constexpr int kNumTrainers = 2;     // clients, and tasks of job "worker"
 inline constexpr int kNumWeights = 16;     // elements
-inline constexpr char kRatio[] = "ratio";  // fails where a step is to fail
+inline constexpr char kRatio[] = "ratio";  // fails if a step is to fail
 
 inline std::string ServerDevice(int p) {
   return absl::StrCat("/job:ps/task:", p, "/cpu:0");
@@ -87,7 +87,7 @@ struct TrainingProgram {
   Output ratio, loss, across;
   ops::Variable weights[kNumServers], count[kNumServers];
   Output echo[kNumServers];     // `id` at the server
-  Output counted[kNumServers];  // the count afterwards
+  Output counted[kNumServers];  // the value of the count after the update
   Output updated[kNumServers];
   Output queue, token;
   Operation enqueue;

@@ -16,10 +16,11 @@ namespace weft {
 namespace {
 
 constexpr absl::Duration kLease = absl::Seconds(10);
-// For what was disturbed to recover, and for the end of what recovered not.
+// Time to recover from faults.
 constexpr absl::Duration kRecovery = absl::Minutes(3);
+// Time to end for clients that have not recovered.
 constexpr absl::Duration kGivingUp = absl::Minutes(30);
-// A connection has a lane for what is large.
+// A control and a bulk channel per connection.
 constexpr int kLanes = 2;
 
 TestCluster::Options ClusterOptions(const TrainingSimulationOptions& options) {
@@ -36,14 +37,14 @@ TestCluster::Options ClusterOptions(const TrainingSimulationOptions& options) {
       .heartbeat_interval = absl::Seconds(1),
       .heartbeat_timeout = absl::Seconds(5),
       .log_waits_after = ServerOptions().log_waits_after};
-  // Many times what two clients need at a time: what is never given back runs
-  // into it.
+  // The quotas are many times the needs of two clients, so that only leaks
+  // exhaust them.
   cluster.quotas.max_unclaimed_bytes_per_session = 32 << 10;
   cluster.quotas.max_fed_bytes_per_session = 4 << 10;
   cluster.transport.max_held_bytes_per_peer = 256 << 10;
   cluster.transport.max_requests_per_peer = 100;
   if (options.seed % 2 == 0) {
-    // The weights travel in chunks, and each waits for the one before.
+    // The weights are sent in chunks, one at a time.
     cluster.transport.inline_bytes = kNumWeights * sizeof(float);
     cluster.transport.medium_bytes = 0;
     cluster.transport.chunk_bytes = cluster.transport.inline_bytes / 4;
@@ -94,7 +95,7 @@ class TrainingSimulation {
       cluster_.scheduler().AdvanceBy(absl::Seconds(1));
     }
     if (AreAll(rest)) return true;
-    Violate("the training does not come to its end");
+    Violate("the training does not end");
     return false;
   }
 
@@ -111,9 +112,9 @@ class TrainingSimulation {
     }
   }
 
-  // Both sessions are open, and nothing else.
+  // Checks that only the two sessions are open.
   void CheckAtRest() {
-    // Effects of earlier faults have had time to end.
+    // Effects of earlier faults end within this time.
     cluster_.scheduler().AdvanceBy(2 * kLease);
     CheckNoSteps();
     for (int p = 0; p < kNumServers; ++p) CheckSessions("ps", p, kNumTrainers);
@@ -128,8 +129,7 @@ class TrainingSimulation {
     const int after = NumRegistrations();
     if (after == before) return;
     Violate(absl::StrCat(after - before,
-                         " registrations are left of callables that were "
-                         "released"));
+                         " registrations of released callables are left"));
   }
 
   void End() {
@@ -147,9 +147,9 @@ class TrainingSimulation {
     CheckConnections();
   }
 
-  // A client that never comes back can't be taken down.
+  // A client that never returns cannot be destroyed.
   [[noreturn]] void Abort() {
-    std::fprintf(stderr, "Seed %llu hangs for ever\n",
+    std::fprintf(stderr, "Seed %llu hangs\n",
                  static_cast<unsigned long long>(seed_));
     std::abort();
   }
@@ -215,13 +215,13 @@ class TrainingSimulation {
         continue;
       }
       Violate(absl::StrCat(
-          "the coordinator takes ", task.task, " for ",
+          "the coordinator considers ", task.task, " to be ",
           task.state == protocol::TaskState::kAlive ? "alive" : "gone",
           ", with ", task.num_sessions, " sessions"));
     }
   }
 
-  // Each task dials each other one once.
+  // Checks that each task dials each other task once.
   void CheckConnections() {
     std::vector<std::string> names;
     for (const auto& [job, tasks] : cluster_.spec().jobs()) {
@@ -232,7 +232,7 @@ class TrainingSimulation {
     for (const std::string& from : names) {
       for (const std::string& to : names) {
         const int count = cluster_.network().num_connections(from, to);
-        // To the coordinator, or to a task with devices.
+        // The number of channels to the coordinator, or to a task with devices.
         if (count <= kLanes) continue;
         Violate(absl::StrCat(count, " connections from ", from, " to ", to));
       }

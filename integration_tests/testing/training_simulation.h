@@ -26,7 +26,7 @@ struct TrainingSimulationOptions {
 struct TrainingSimulationResult {
   // Empty on success. A hung run is a violation.
   std::vector<std::string> violations;
-  std::vector<std::string> faults;  // what was done to it, for people
+  std::vector<std::string> faults;  // injected faults, to be read by people
   uint64_t trace = 0;
   int num_succeeded = 0;  // steps
   int num_failed = 0;

@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-// Operations of which a failure is drawn: a save has some dozens.
+// A failing operation is chosen among this many; a save has some dozens.
 constexpr uint64_t kFailAmong = 60;
 constexpr uint64_t kMaxRoom = 2000;  // bytes
 constexpr int kFullMilliseconds = 4000;
