@@ -1,5 +1,5 @@
-// Invalid saves, and unusual names: clear errors, no loss, and the next save
-// works.
+// Tests invalid saves and unusual names: errors are clear, nothing is lost, and
+// the next save succeeds.
 #include <cerrno>
 #include <map>
 #include <memory>
@@ -22,8 +22,8 @@ namespace {
 using train::Saver;
 using train::SaverOptions;
 
-// A disk with read-only directories: like chmod for a user other than root,
-// which tests often are not.
+// A disk with read-only directories. chmod would not stop root, and tests often
+// run as root.
 class GuardedFileSystem : public MemoryFileSystem {
  public:
   void Guard(std::string directory) { guarded_ = std::move(directory); }
@@ -34,7 +34,7 @@ class GuardedFileSystem : public MemoryFileSystem {
     return MemoryFileSystem::NewWritableFile(path);
   }
   absl::Status CreateDirectory(absl::string_view path) override {
-    // The system looks for the name first.
+    // mkdir(2) checks for an existing name before permissions.
     if (MemoryFileSystem::FileExists(path).ok()) {
       return MemoryFileSystem::CreateDirectory(path);
     }
@@ -67,7 +67,7 @@ Tensor Floats(int64_t size, float first) {
   return tensor;
 }
 
-// A counter that is trained, saved by one task or sharded.
+// A counter that is trained, and saved by one task or sharded (the parameter).
 class BadSavesTest : public testing::TestWithParam<bool> {
  protected:
   static ProcessOptions InMemory(FileSystem& files) {
@@ -86,7 +86,7 @@ class BadSavesTest : public testing::TestWithParam<bool> {
     options.sharded = GetParam();
     return options;
   }
-  // Once the graph is whole.
+  // Connects. Must be called when the graph is complete.
   void Connect() {
     const Operation init = ops::GlobalVariablesInitializer(root_);
     auto session = Session::Connect("", root_, {.process = &process_});
@@ -99,7 +99,7 @@ class BadSavesTest : public testing::TestWithParam<bool> {
     ASSERT_OK_AND_ASSIGN(const Tensor w, session_->Run(w_));
     EXPECT_TRUE(SameBits(w, expected));
   }
-  // The files below a directory and what is in them.
+  // Returns the files below a directory and their contents.
   std::map<std::string, std::string> Contents(const std::string& directory) {
     std::map<std::string, std::string> contents;
     const auto names = files_.ListDirectory(directory);
@@ -153,7 +153,7 @@ TEST_P(BadSavesTest, SaveBelowAFileFails) {
   }
   EXPECT_EQ(Contents("/job"),
             (std::map<std::string, std::string>{{"notes", "mine"}}));
-  // Beside it, and with its name, there is room.
+  // The directory and the name "notes" are still usable.
   ASSERT_OK(saver.Save(*session_, "/job/notes"));
   EXPECT_EQ(files_.ReadFile("/job/notes").value(), "mine");
   EXPECT_OK(saver.Restore(*session_, "/job/notes"));
@@ -197,7 +197,7 @@ TEST_P(BadSavesTest, MismatchedIndexAndDataAreDetected) {
                                "/job/b.data-00000-of-00001, w"));
   EXPECT_THAT(failed,
               StatusIs(absl::StatusCode::kDataLoss, "Checksum does not match"));
-  // Nothing was restored from it by halves, and the other one is whole.
+  // The failed restore changed no variable, and the other checkpoint is intact.
   ExpectValue(trained);
   ASSERT_OK(saver.Restore(*session_, "/job/a"));
   ExpectValue(Floats(100, 0));
@@ -223,7 +223,7 @@ TEST_P(BadSavesTest, IndexOfLongerSaveIsDetected) {
   ExpectValue(Floats(100, 0));
 }
 
-// Names in a checkpoint are any bytes, and so are those of its files.
+// Names in a checkpoint, and names of its files, may contain any bytes.
 TEST_P(BadSavesTest, NamesMayContainAnyBytes) {
   const std::vector<std::string> names = {
       "spaces and\ttabs\n",      "a//b/../c",  "\xc3\xbc and \xe5\x90\x8d",
@@ -246,7 +246,7 @@ TEST_P(BadSavesTest, NamesMayContainAnyBytes) {
   ASSERT_OK_AND_ASSIGN(const std::string path,
                        saver.Save(*session_, prefix, {.global_step = 5}));
   EXPECT_EQ(path, prefix + "-5");
-  // Everything that looks for it finds it.
+  // All functions that look for a checkpoint find this one.
   ASSERT_OK_AND_ASSIGN(const auto latest,
                        checkpoint::LatestCheckpoint(files_, "/job"));
   EXPECT_EQ(latest, path);

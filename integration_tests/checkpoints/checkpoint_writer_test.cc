@@ -1,7 +1,7 @@
-// Checkpoints of a cluster with a checkpoint writer, where no two processes
-// share a disk: sharded saves by train::Saver to zmq:// paths land at the
-// writer only and are restored from there; what a program sees when the writer
-// dies or its disk is full.
+// Tests checkpoints of a cluster with a checkpoint writer, where no two
+// processes share a disk: sharded saves by train::Saver to zmq:// paths are
+// written only by the writer and restored from there. Also tests what a program
+// observes when the writer dies or its disk is full.
 #include <map>
 #include <memory>
 #include <string>
@@ -33,10 +33,10 @@ Tensor Floats(const TensorShape& shape, float first) {
   return tensor;
 }
 
-// A disk for each process.
+// Disks has a separate disk for each process.
 class Disks {
  public:
-  // `writers` is what the writer has; outlives this.
+  // `writers` is the writer's disk; it must outlive this.
   explicit Disks(FileSystem& writers) : writers_(writers) {}
 
   FileSystem* Of(const std::string& name) {
@@ -45,7 +45,7 @@ class Disks {
     if (disk == nullptr) disk = std::make_unique<MemoryFileSystem>();
     return disk.get();
   }
-  // Whether no process but the writer has any file.
+  // Returns whether no process except the writer has files.
   bool OthersAreEmpty() {
     for (auto& [name, disk] : disks_) {
       for (const char* folder : {"/", "."}) {
@@ -70,7 +70,8 @@ TestCluster::Options OptionsFor(ClusterKind kind, Disks& disks) {
   return options;
 }
 
-// Two variables on two ps, saved to the writer; `a` is large enough to stream.
+// Two variables on two ps tasks, saved to the writer; `a` is large enough to be
+// streamed.
 class Program {
  public:
   explicit Program(TestCluster& cluster, int max_to_keep = 5)
@@ -133,7 +134,8 @@ class Program {
   std::unique_ptr<Session> session_;
 };
 
-// The names in a folder, without the numbers of saves in names of data files.
+// Returns the names in a folder, without the numbers of saves in names of data
+// files.
 Paths NamesIn(FileSystem& files, const std::string& folder) {
   Paths names = files.ListDirectory(folder).value_or(Paths());
   for (std::string& name : names) {
@@ -152,7 +154,8 @@ TEST_P(CheckpointWriterTest, ShardedSaveRoundTripsThroughTheWriter) {
   Program program(cluster);
   ASSERT_OK_AND_ASSIGN(const std::string path, program.Save(1));
   EXPECT_EQ(path, absl::StrCat(program.folder(), "/model-1"));
-  // In one process all share a disk; otherwise the files are the writer's.
+  // All tasks of one process share a disk; otherwise the files are on the
+  // writer's.
   FileSystem& disk =
       GetParam() == ClusterKind::kOneProcess ? *disks.Of("client") : writers;
   EXPECT_EQ(NamesIn(disk, "ckpt"),
@@ -194,7 +197,7 @@ TEST_P(CheckpointWriterTest, WriterDeletesOldCheckpoints) {
               StatusIs(absl::StatusCode::kNotFound, "model-1"));
 }
 
-// Read like any other file, by a ps without local files.
+// A ps without local files reads remote files like any others.
 TEST_P(CheckpointWriterTest, OpsWriteMatchAndReadRemoteFiles) {
   MemoryFileSystem writers;
   Disks disks(writers);
@@ -236,8 +239,8 @@ TEST_P(CheckpointWriterTest, OpsWriteMatchAndReadRemoteFiles) {
   }
 }
 
-// Each keeps its own shards, with what else there is at the first; together
-// they are one folder.
+// Each writer stores its own shards, and the first one also stores all other
+// files. Together they act as one folder.
 TEST(SeveralCheckpointWritersTest, ShareASave) {
   MemoryFileSystem first;
   Disks disks(first);
@@ -261,8 +264,7 @@ TEST(SeveralCheckpointWritersTest, ShareASave) {
   EXPECT_TRUE(SameBits(program.B(), saved));
   EXPECT_TRUE(SameBits(program.A(), Floats({1000, 700}, 1)));
   EXPECT_EQ(program.Latest().value(), path);
-  // Without the second writer the data is not lost, but its shard is
-  // unavailable.
+  // Without the second writer, its shard is unavailable, but not lost.
   cluster.Crash(kWriter, 1);
   EXPECT_THAT(program.Restore(path),
               StatusIs(absl::StatusCode::kUnavailable, one));
@@ -307,7 +309,7 @@ TEST(CheckpointWriterFailureTest, LostWriterFailsOnlyTheSave) {
                                [&] { second = program.Save(2); });
   cluster.scheduler().RunUntilIdle();
   EXPECT_GT(writers.num_waiting(), 0);
-  EXPECT_OK(program.Train());  // beside a save that the disk keeps waiting
+  EXPECT_OK(program.Train());  // concurrent with a save that waits for the disk
   cluster.Crash(kWriter, 0);
   cluster.scheduler().AdvanceBy(absl::Minutes(1));
   EXPECT_THAT(second, StatusIs(absl::StatusCode::kUnavailable, "zmq://"));

@@ -1,6 +1,7 @@
-// Tables that exceed the memory of a cluster's tasks, or of their machines, are
-// rejected before any of it is allocated; fitting tables are not. Each task is
-// a separate process with simulated memory and machine.
+// Tests that tables which exceed the memory of a cluster's tasks, or of their
+// machines, are rejected before any of it is allocated, while fitting tables
+// are accepted. Each task is a separate process with simulated memory and
+// machine.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -21,7 +22,7 @@ namespace {
 
 constexpr int kServers = 3;
 constexpr int64_t kWidth = 20;
-// For a table of which each server has a part of 80 MiB.
+// For a table with a part of 80 MiB on each server.
 constexpr int64_t kPart = int64_t{80} << 20;
 constexpr int64_t kRows = kServers * kPart / kWidth / 4;
 constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
@@ -31,8 +32,9 @@ class LargeTablesTest : public ::testing::Test {
   static std::string Server(int index) {
     return absl::StrCat("/job:ps/replica:0/task:", index);
   }
-  // Each process has room for `bound`; all but the last server are on `machine`
-  // and that is on `last_machine`, which have `machines_have`.
+  // Starts the cluster. Each process has the memory bound `bound`. The last
+  // server is on `last_machine` and all others are on `machine`; each machine
+  // has `machines_have` bytes.
   void Begin(int64_t bound, const std::string& machine,
              const std::string& last_machine, int64_t machines_have) {
     bound_ = bound;
@@ -71,7 +73,7 @@ class LargeTablesTest : public ::testing::Test {
     }
     return initializers;
   }
-  // Initializers of Adagrad's slots of each part.
+  // Returns the initializers of Adagrad's slots of each part.
   std::vector<Operation> SlotInitializersOf(
       const ops::PartitionedVariable& table) {
     const Output rows = nn::EmbeddingLookup(model_, table, {0, 1},
@@ -95,7 +97,7 @@ class LargeTablesTest : public ::testing::Test {
       EXPECT_LT(pool.peak_bytes_in_use, 1 << 20) << i;
     }
   }
-  // The session is as good as before.
+  // Checks that the session is still usable.
   void ExpectASmallTableWorks() {
     const auto small = Table("small", 3000);
     ASSERT_OK(Run(InitializersOf(small)));
@@ -131,7 +133,7 @@ TEST_F(LargeTablesTest, MachineLimitCountsAllItsServers) {
       "none was "
       "allocated.");
   EXPECT_THAT(Run(InitializersOf(table)), StatusIs(kExhausted, text));
-  // It was not taken for one that runs by now.
+  // The rejected step must not count as one that is running.
   EXPECT_THAT(Run(InitializersOf(table)), StatusIs(kExhausted, text));
   ExpectNothingWasAllocated();
   ExpectASmallTableWorks();
@@ -156,7 +158,7 @@ TEST_F(LargeTablesTest, OptimizerSlotsCountAgainstServerMemory) {
   ExpectASmallTableWorks();
 }
 
-// In separate runs the first one fits.
+// In separate runs, the first table fits.
 TEST_F(LargeTablesTest, ExistingVariablesReduceFreeMemory) {
   Begin(kPart + kPart / 2, "a", "b", 10 * kPart);
   const auto table = Table("table", kRows);
@@ -194,7 +196,7 @@ TEST_F(LargeTablesTest, UnknownMachineHasNoSharedLimit) {
   EXPECT_OK(Run(InitializersOf(Table("table", kRows))));
 }
 
-// They replace existing values. Another session registers them again.
+// The new values replace existing ones. Another session registers them again.
 TEST_F(LargeTablesTest, ReinitializationNeedsNoExtraMemory) {
   Begin(4 * kPart, "a", "a", 3 * kPart);
   const auto table = Table("table", kRows);
@@ -202,7 +204,7 @@ TEST_F(LargeTablesTest, ReinitializationNeedsNoExtraMemory) {
   machines_have_ = 1;
   session_ = nullptr;
   EXPECT_OK(Run(InitializersOf(table)));
-  // More than the processes keep of the values that are gone.
+  // Exceeds the freed memory that the processes keep.
   EXPECT_THAT(Run(InitializersOf(Table("other", 2 * kRows))),
               StatusIs(kExhausted, "other/part_0"));
 }

@@ -1,5 +1,5 @@
-// MetaGraphDefs: those of TensorFlow 2.21 are imported, restored and trained;
-// ours are exported, and another program continues from them.
+// Tests MetaGraphDefs: those of TensorFlow 2.21 can be imported, restored and
+// trained. Those exported by Weft can be continued by another program.
 #include "libs/train/saving/meta_graph.h"
 
 #include <cmath>
@@ -82,8 +82,8 @@ class MetaGraphTest : public testing::Test {
     EXPECT_OK((*session)->Run(init));
     return *std::move(session);
   }
-  // Expects TensorFlow's results of round 0, right after the checkpoint, or of
-  // later rounds.
+  // Expects TensorFlow's results of the given round. Round 0 follows the
+  // checkpoint directly.
   void ExpectRound(Session& session, const std::string& name, int round,
                    const std::string& prefix = "") {
     Strings fetches;
@@ -138,7 +138,7 @@ TEST_P(TensorFlowsMetaGraphTest, RestoresAndResumesTraining) {
   ASSERT_NE(session, nullptr);
   ASSERT_OK(saver->Restore(*session, checkpoint));
   ASSERT_NO_FATAL_FAILURE(ExpectRound(*session, name, 0));
-  // A restored TensorFlow checkpoint is saved with the same bytes.
+  // Saving a restored TensorFlow checkpoint produces the same bytes.
   ASSERT_OK_AND_ASSIGN(const std::string saved,
                        saver->Save(*session, absl::StrCat(folder_, "/m")));
   for (const char* file : {".index", ".data-00000-of-00001"}) {
@@ -149,7 +149,7 @@ TEST_P(TensorFlowsMetaGraphTest, RestoresAndResumesTraining) {
   EXPECT_EQ(train[0].name(), "train");
   ASSERT_NO_FATAL_FAILURE(Train(*session, train[1]));
   ASSERT_NO_FATAL_FAILURE(ExpectRound(*session, name, 1));
-  // And our .meta stands for TensorFlow's.
+  // Weft's .meta file can replace TensorFlow's.
   const Scope other = Scope::Root();
   ASSERT_OK_AND_ASSIGN(const MetaGraph ours,
                        ReadMetaGraph(files_, MetaGraphFilename(saved)));
@@ -159,8 +159,8 @@ TEST_P(TensorFlowsMetaGraphTest, RestoresAndResumesTraining) {
   ASSERT_NO_FATAL_FAILURE(ExpectRound(*next, name, 0));
 }
 
-// A saver of format V1 restores; its graph's node writes that format, too, but
-// a Saver saves in format V2 only.
+// A saver of format V1 can restore. The graph's save node also writes that
+// format, but a Saver saves in format V2 only.
 TEST_F(MetaGraphTest, SaverOfFormatV1Restores) {
   const std::string checkpoint = absl::StrCat(kFolder, "v1ckpt");
   const Scope root = Scope::Root();
@@ -215,8 +215,8 @@ TEST_F(MetaGraphTest, CollectionsAreImportedIntoScope) {
   EXPECT_EQ(def.restore_op_name, "save/restore_all");
 }
 
-// A Saver of ours over imported variables, in other parts' company: slices of
-// the same tensors.
+// A new Saver over imported variables saves partitioned variables as slices of
+// one tensor.
 TEST_F(MetaGraphTest, ImportedVariablesAreSavedByANewSaver) {
   const Scope root = Scope::Root();
   ASSERT_OK(ImportMetaGraph(root, Recorded("whole-3.meta")).status());
@@ -247,7 +247,7 @@ TEST_F(MetaGraphTest, CollectionsRoundTrip) {
 TEST_F(MetaGraphTest, SignaturesAndUnknownFieldsRoundTrip) {
   const std::string bytes = ReadFile(absl::StrCat(kFolder, "signatures.meta"));
   ASSERT_OK_AND_ASSIGN(const MetaGraph meta, MetaGraph::Parse(bytes));
-  // Maps may be in another order: nothing else.
+  // Only the order of maps may differ.
   EXPECT_EQ(meta.Serialize().size(), bytes.size());
   EXPECT_EQ(meta.tags(), (Strings{"serve", "train"}));
   const Scope root = Scope::Root();
@@ -270,7 +270,7 @@ TEST_F(MetaGraphTest, ImportScopePrefixesNames) {
   const MetaGraph meta = Recorded("whole-3.meta");
   const Scope root = Scope::Root();
   std::vector<std::unique_ptr<Saver>> savers;
-  // The second one gets a name of its own.
+  // The second import gets unique names.
   for (const char* prefix : {"model", "model_1"}) {
     ASSERT_OK_AND_ASSIGN(
         auto saver, ImportMetaGraph(root, meta, {.import_scope = "model"}));
@@ -285,7 +285,7 @@ TEST_F(MetaGraphTest, ImportScopePrefixesNames) {
   }
   ASSERT_NO_FATAL_FAILURE(ExpectRound(*session, "whole", 0, "model/"));
   ASSERT_NO_FATAL_FAILURE(ExpectRound(*session, "whole", 0, "model_1/"));
-  // Names in collections are those of the graph now.
+  // Names in collections are the current names in the graph.
   ASSERT_OK_AND_ASSIGN(const MetaGraph out, ExportMetaGraph(root));
   const auto& collections = out.message().collection_def();
   tf::QueueRunnerDef runner;
@@ -324,7 +324,7 @@ TEST_F(MetaGraphTest, InputsAreMapped) {
               StatusIs(kInvalid, "not found in graph_def: none:0"));
 }
 
-// The variables of the recorded model, by our builders.
+// Weft's builders create the variables of the recorded model.
 TEST_F(MetaGraphTest, VariableDefsMatchTensorFlow) {
   const Scope root = Scope::Root();
   const ops::Initializer any = [](const Scope& scope, const TensorShape& shape,

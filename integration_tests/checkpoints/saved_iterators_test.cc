@@ -1,5 +1,5 @@
-// The position of an iterator is saved in a checkpoint, with the variables or
-// separately, and a session that restores it continues with the next element:
+// Tests iterator positions that are saved in a checkpoint, with the variables
+// or separately. A session that restores them continues with the next element:
 // in a plain session, in a MonitoredSession, across tasks, and with background
 // pipelines.
 #include <gmock/gmock.h>
@@ -29,8 +29,8 @@ constexpr char kPrefix[] = "/job/model.ckpt";
 
 Values Same(const Scope&, const Values& v) { return v; }
 
-// Numbers through windows, a shuffle and threads in the background, each as it
-// was: one after the other a step takes them.
+// Returns a pipeline that passes numbers unchanged through windows, background
+// threads and a shuffle, and yields one number per step.
 Dataset Pipeline(const Scope& scope) {
   return Dataset::Range(scope, 12)
       .Window(4)
@@ -44,7 +44,7 @@ Dataset Pipeline(const Scope& scope) {
       .Prefetch(2);
 }
 
-// A model that adds up what its iterator gives.
+// A model that sums the elements of its iterator.
 struct Model {
   explicit Model(const Scope& on = Scope::Root()) : root(on) {
     iterator = Pipeline(root).MakeInitializableIterator();
@@ -54,7 +54,7 @@ struct Model {
     train = Trained(root, step, next);
   }
 
-  // The element, once the step has been counted.
+  // Returns the element, after the step was counted.
   static Output Trained(const Scope& root, const ops::Variable& step,
                         const Output& next) {
     const Output count = ops::AssignAdd(
@@ -201,7 +201,7 @@ TEST_F(SavedIteratorsTest, UnrestoredIteratorsAreLogged) {
               testing::Contains(testing::HasSubstr("are not restored")));
 }
 
-// The program ends and is started again, twice; each element comes once.
+// The program is restarted twice; each element is seen once.
 TEST_F(SavedIteratorsTest, RestartedTrainingResumesItsInput) {
   Int64s all;
   for (int start = 0; start < 3; ++start) {
@@ -222,7 +222,8 @@ TEST_F(SavedIteratorsTest, RestartedTrainingResumesItsInput) {
       all, testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
 }
 
-// By the hook, beside a model whose own checkpoints contain no input.
+// The hook saves the iterator, because the checkpoints of the model contain no
+// input.
 TEST_F(SavedIteratorsTest, HookSavesInputOnItsOwn) {
   Int64s all;
   for (int start = 0; start < 3; ++start) {
@@ -255,7 +256,7 @@ TEST_F(SavedIteratorsTest, HookSavesInputOnItsOwn) {
       all, testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
 }
 
-// Names that differ only in their ending belong to two workers.
+// Names that differ only in their suffix belong to two workers.
 TEST_F(SavedIteratorsTest, HooksOfTwoNamesKeepSeparateStates) {
   const Scope root = Scope::Root();
   std::vector<std::shared_ptr<train::SessionRunHook>> hooks;
@@ -286,7 +287,7 @@ TEST_F(SavedIteratorsTest, HooksOfTwoNamesKeepSeparateStates) {
   }
 }
 
-// A worker's iterator and a variable of a ps: each task writes its own.
+// A worker's iterator and a variable of a ps: each task writes its own state.
 TEST(SavedIteratorsOnTasksTest, EachTaskSavesItsOwnIterator) {
   TestCluster cluster(
       {.kind = ClusterKind::kOneProcess, .jobs = {{"ps", 1}, {"worker", 2}}});

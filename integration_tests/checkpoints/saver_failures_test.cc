@@ -28,16 +28,16 @@ namespace {
 using train::Saver;
 using train::SaverOptions;
 
-// Save number two, cut off by a power failure at each of its operations: what
-// the state names afterwards is whole, and the first checkpoint or the second.
-// With numbers that a checkpoint gets after its path, or without, where the new
-// one takes the place of the old.
+// A power failure interrupts the second save at each of its operations. Then
+// the state must name a complete checkpoint, the first or the second one. The
+// paths of checkpoints have a step number, or none, so that the new one
+// replaces the old one.
 class SaverPowerTest
     : public testing::TestWithParam<std::pair<bool, std::optional<int64_t>>> {};
 
 TEST_P(SaverPowerTest, PowerFailureLeavesOldOrNewCheckpoint) {
   SaverOptions options;
-  options.max_to_keep = 1;  // the old one is deleted by the same save
+  options.max_to_keep = 1;  // the same save deletes the old checkpoint
   const auto [sharded, second_step] = GetParam();
   options.sharded = sharded;
   const std::optional<int64_t> first_step =
@@ -87,8 +87,8 @@ INSTANTIATE_TEST_SUITE_P(
                     std::pair(false, std::optional<int64_t>(2)),
                     std::pair(false, std::optional<int64_t>())));
 
-// Checkpoints are counted, and old ones deleted, although what comes after a
-// commit fails for a while: none is left behind for good.
+// Checkpoints are counted and old ones deleted, although operations after a
+// commit fail for a while. No checkpoint is leaked.
 TEST_F(SaverTest, ErrorsAfterCommitLeakNoCheckpoint) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
@@ -105,7 +105,7 @@ TEST_F(SaverTest, ErrorsAfterCommitLeakNoCheckpoint) {
   ASSERT_OK(files_.CreateDirectory("/job/m-3.meta"));
   EXPECT_FALSE(save(2).ok());
   EXPECT_FALSE(save(3).ok());
-  // The state names it, so it is still there.
+  // The state names m-1, so it still exists.
   ASSERT_OK_AND_ASSIGN(const auto latest,
                        checkpoint::LatestCheckpoint(files_, "/job"));
   EXPECT_EQ(latest, "/job/m-1");
@@ -214,7 +214,7 @@ class AnswerIsLost : public FailingFileSystem {
   absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(
       absl::string_view path) override {
     if (!full_for.empty() && absl::StrContains(path, full_for)) {
-      clock.Advance(absl::Minutes(16));  // a disk that is slow, too
+      clock.Advance(absl::Minutes(16));  // as long as a slow disk may take
       return absl::ResourceExhaustedError("the disk is full");
     }
     return FailingFileSystem::NewWritableFile(path);
@@ -228,14 +228,14 @@ class AnswerIsLost : public FailingFileSystem {
   bool loses = false;
   bool interrupts = false;
   bool keeps_marker = false;
-  std::string full_for;      // files with that in their path
+  std::string full_for;      // the disk is full for paths with this text
   ManualClock clock;         // of savers
   absl::Status state_error;  // error of reading the state
 };
 
 class SaverLostAnswerTest : public testing::Test {
  protected:
-  // Savers add nodes, so that all are made before the session runs.
+  // All savers are created before the session runs, because they add nodes.
   SaverLostAnswerTest() {
     for (int i = 0; i < 8; ++i) {
       SaverOptions options;
@@ -250,7 +250,7 @@ class SaverLostAnswerTest : public testing::Test {
     session_ = *std::move(session);
     EXPECT_OK(session_->Run(init));
   }
-  // A new process each time.
+  // Each saver represents a new process.
   Saver& NewSaver() { return *savers_[num_savers_++]; }
   Saver& NewSaverThatKeepsAll() { return *savers_[6 + num_that_keep_all_++]; }
   absl::Status Save(Saver& saver, int64_t step, bool write_state = true) {
@@ -259,8 +259,7 @@ class SaverLostAnswerTest : public testing::Test {
               {.global_step = step, .write_state = write_state})
         .status();
   }
-  // Creates the state of step 1, and a checkpoint of step 2 whose reply was
-  // lost.
+  // Writes the state of step 1, and a checkpoint of step 2 whose reply is lost.
   void LoseTheAnswerOf2(Saver& saver) {
     ASSERT_OK(Save(saver, 1));
     files_.loses = true;
@@ -296,7 +295,7 @@ TEST_F(SaverLostAnswerTest, NextProcessDeletesUncountedCheckpoint) {
   LoseTheAnswerOf2(NewSaver());
   Saver& next = NewSaver();
   ASSERT_OK(next.RecoverLastCheckpoints(*session_, {"/job/m-1"}));
-  // The checkpoints named by the state are unknown for a while.
+  // For a while it is unknown which checkpoints the state names.
   files_.state_error = absl::UnavailableError("the state is away");
   EXPECT_THAT(Save(next, 3), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_TRUE(IsAnythingLeftOf2());
@@ -331,7 +330,7 @@ TEST_F(SaverLostAnswerTest, DataOfInterruptedSavesIsDeleted) {
   EXPECT_OK(next.Restore(*session_, "s3://bucket/job/m"));
 }
 
-// The disk has room for the checkpoint, and none for what names it.
+// The disk has room for the checkpoint, but not for the file that names it.
 TEST_F(SaverLostAnswerTest, UnnamedCheckpointIsDeletedAfterRecovery) {
   for (const std::string full_for : {"/job/checkpoint", ".meta"}) {
     for (const bool goes_on : {true, false}) {
@@ -366,7 +365,7 @@ TEST_F(SaverLostAnswerTest, CheckpointSavedAgainIsKept) {
     ASSERT_OK(Save(saver, 3));
     ASSERT_OK(Save(saver, 4));
     EXPECT_TRUE(IsAnythingLeftOf2()) << write_state;
-    // Nor does another process.
+    // Another process does not delete it either.
     ASSERT_OK(Save(NewSaver(), 5));
     EXPECT_TRUE(IsAnythingLeftOf2()) << write_state;
     ASSERT_OK(disk_.DeleteRecursively("/job"));
@@ -381,7 +380,8 @@ TEST_F(SaverLostAnswerTest, KeepAllSaverKeepsUncountedCheckpoint) {
   EXPECT_TRUE(IsAnythingLeftOf2());
 }
 
-// The next program restores it, say, and saves without counting what was there.
+// For example, the next program restores it and saves without counting existing
+// checkpoints.
 TEST_F(SaverLostAnswerTest, CheckpointNamedByStateIsKept) {
   for (const bool is_killed : {false, true}) {
     Saver& saver = NewSaver();
@@ -401,7 +401,7 @@ TEST_F(SaverLostAnswerTest, CheckpointNamedByStateIsKept) {
   }
 }
 
-// A saver that keeps all has adopted it.
+// A saver that keeps all checkpoints has adopted it.
 TEST_F(SaverLostAnswerTest, CheckpointAdoptedByKeepAllSaverIsKept) {
   files_.keeps_marker = true;
   ASSERT_OK(Save(NewSaver(), 1));
@@ -453,8 +453,8 @@ TEST_F(SaverLostAnswerTest, UnreadableStateDoesNotBlockSaves) {
   }
 }
 
-// Deletions recorded by another process are not decided by another directory's
-// state, and not forgotten.
+// Deletions recorded by another process are neither decided by the state of
+// another directory, nor forgotten.
 TEST_F(SaverLostAnswerTest, DeletionInOtherDirectoryWaitsForItsState) {
   Saver& first = NewSaver();
   ASSERT_OK(Save(first, 1, /*write_state=*/false));
@@ -475,7 +475,7 @@ TEST_F(SaverLostAnswerTest, DeletionInOtherDirectoryWaitsForItsState) {
   EXPECT_OK(disk_.FileExists("/job/m-2.index"));
 }
 
-// A disk that makes a callback when the graph of a checkpoint is written.
+// A disk that calls a function when the graph of a checkpoint is written.
 class CallsAtGraph : public FailingFileSystem {
  public:
   using FailingFileSystem::FailingFileSystem;
@@ -489,7 +489,7 @@ class CallsAtGraph : public FailingFileSystem {
   std::function<void()> on_graph;
 };
 
-// A session that is lost may leave a save behind that still counts.
+// A lost session may leave a running save behind that still counts.
 TEST(SaverTurnTest, RecoveryDoesNotDisturbRunningSave) {
   MemoryFileSystem disk;
   CallsAtGraph files(disk);
@@ -540,14 +540,14 @@ TEST(SaverSweepTest, ShardsOfFailedSaveAreDeletedByNext) {
   EXPECT_GT(left, 0);
 }
 
-// A disk whose power fails right before one of the syncs of a directory, which
-// then succeeds, like one retried after a restart.
+// A disk whose power fails just before a sync of a directory. The sync then
+// succeeds, like a retry after a restart.
 class PowerFailsBeforeSync : public FailingFileSystem {
  public:
   explicit PowerFailsBeforeSync(MemoryFileSystem& disk)
       : FailingFileSystem(disk), disk_(disk) {}
 
-  // Before the `n`-th from now.
+  // Fails before the `n`-th sync from now.
   void FailBefore(int n, uint64_t seed) {
     syncs_left_ = n;
     random_ = NewSeededRandom(seed);
@@ -593,8 +593,8 @@ Paths AfterADisturbedSave(MemoryFileSystem& disk, FileSystem& files,
   return disk.ListDirectory("/job").value();
 }
 
-// Returns the files that belong neither to the state nor to the newest
-// checkpoint, of step 3, nor the marker.
+// Returns the files other than the state, the marker and the newest checkpoint,
+// of step 3.
 Paths LeftBeside(const Paths& names) {
   Paths left;
   for (const std::string& name : names) {
@@ -606,8 +606,8 @@ Paths LeftBeside(const Paths& names) {
   return left;
 }
 
-// An operation fails, and then the power: old checkpoints that come back, or
-// parts of them, are deleted again.
+// An operation fails, and then the power. Old checkpoints that reappear,
+// completely or partially, are deleted again.
 TEST(SaverSweepTest, CheckpointsRevivedByPowerLossAreDeleted) {
   for (uint64_t seed = 1; seed <= 2; ++seed) {
     bool has_failed = true;

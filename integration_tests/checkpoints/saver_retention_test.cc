@@ -26,9 +26,9 @@ namespace {
 using train::Saver;
 using train::SaverOptions;
 
-// Leftovers of a crashed save are deleted by the next save of the same path,
-// which finds them in the marker; other files are not, however similar their
-// names.
+// The next save of the same path deletes leftovers of a crashed save, which it
+// finds in the marker. It keeps all other files, however similar their names
+// are.
 TEST_F(SaverTest, LeftoversOfSaveAreDeleted) {
   const std::string of_tensorflow(32, 'b');
   const Paths folders = {"model.ckpt-7_temp_00000000000a1b0c",
@@ -53,13 +53,13 @@ TEST_F(SaverTest, LeftoversOfSaveAreDeleted) {
                        "model.ckpt-9.index.tempstate5",
                        folders[0] + "/part-00000-of-00002.index"};
   const Paths stay = {
-      // No save that has not ended makes one.
+      // An unfinished save writes no .meta file.
       "model.ckpt-7.meta",
-      // Names of other files.
+      // Similar names of other files.
       "model.ckpt-7.data-mine.index", "model.ckpt-7.data-1-of-2x",
       "model.ckpt-9.data-00000-of-00001", "model.ckpt-9.meta",
       "model.ckpt-9.index",
-      // Files of saves that this one does not know.
+      // Files of saves that are not in the marker.
       "model.ckpt-8.index.tempstate1", "model.ckpt-8.data-00000-of-00001",
       "model.ckpt-8.meta", "model.ckpt-7.index.tempstate",
       "model.ckpt-7_of_mine.meta", "model.ckpt-7.data-00000-of-00001.old",
@@ -117,7 +117,7 @@ TEST_F(SaverTest, OldCheckpointsOfDeadProcessAreDeleted) {
   EXPECT_EQ(indexes, (Paths{"m-2.index", "m-3.index", "m-4.index"}));
 }
 
-// One checkpoint under two spellings is one.
+// A checkpoint with two spellings of its path counts as one.
 TEST_F(SaverTest, OtherSpellingOfNewCheckpointIsKept) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
@@ -134,7 +134,7 @@ TEST_F(SaverTest, OtherSpellingOfNewCheckpointIsKept) {
   }
 }
 
-// A folder by its path from here and by its whole one.
+// A folder given by its relative and its absolute path.
 TEST(SaverPathsTest, AbsolutePathOfNewCheckpointIsKept) {
   LocalFileSystem files;
   const std::string name = "saver_paths_test";
@@ -164,7 +164,7 @@ class LinkedFiles : public RoutedFileSystem {
     return RoutedFileSystem::NewRandomAccessFile(path);
   }
   MemoryFileSystem disk;
-  std::string unreadable;  // the path of a file that can't be read for now
+  std::string unreadable;  // the path of a temporarily unreadable file
 
  private:
   absl::StatusOr<Place> Find(absl::string_view path) override {
@@ -176,7 +176,7 @@ class LinkedFiles : public RoutedFileSystem {
   }
 };
 
-// An old checkpoint whose index cannot be read may be the new one under another
+// An old checkpoint with an unreadable index may be the new one under another
 // path, or one that the state names.
 TEST(SaverPathsTest, PossibleAliasOfCheckpointIsKept) {
   LinkedFiles files;
@@ -194,13 +194,13 @@ TEST(SaverPathsTest, PossibleAliasOfCheckpointIsKept) {
   files.unreadable = "/job/m.index";
   ASSERT_OK(saver.Save(*session, "/alias/m"));
   EXPECT_OK(saver.Restore(*session, "/alias/m"));
-  // It is deleted once it is known that it is not kept.
+  // It is deleted as soon as it is known not to be one that is kept.
   files.unreadable.clear();
   ASSERT_OK(saver.Save(*session, "/alias/n"));
   EXPECT_FALSE(files.FileExists("/job/m.index").ok());
   EXPECT_OK(saver.Restore(*session, "/alias/n"));
 
-  // Another process was about to delete what the state names by now.
+  // Another process was about to delete a checkpoint that the state names now.
   ASSERT_OK(files.WriteFileAtomically("/job/checkpoint",
                                       R"(model_checkpoint_path: "/alias/n")"));
   ASSERT_OK(files.WriteFileAtomically("/job/n.saving", "save 9\ndeleting n\n"));
@@ -247,8 +247,8 @@ TEST_F(SaverTest, StateWithRelativePathsMayBeMoved) {
   EXPECT_EQ(latest, "/moved/m-1");
 }
 
-// A training in a copy of a directory, whose state file names the original's
-// paths: once with all files copied, once with the newest checkpoint only.
+// Training in a copy of a directory, whose state file contains the original's
+// paths: once with all files copied, once with only the newest checkpoint.
 TEST_F(SaverTest, TrainingInACopyLeavesOriginalUnchanged) {
   for (const std::string copied : {"m-", "m-2"}) {
     const Scope root = Scope::Root();
@@ -311,8 +311,8 @@ TEST_F(SaverTest, CorruptSaveMarkerIsHarmless) {
   EXPECT_EQ(Stored("/job/m", "w")->flat<float>()[1], 2);
 }
 
-// Whatever fails of what the saver does to files, but one save later nothing is
-// left of it.
+// Whatever file operation of the saver fails, its leftovers are gone after the
+// next save.
 TEST_F(SaverTest, FailedDeletionsAreRetriedByNextSave) {
   FailingFileSystem failing(files_);
   const Scope root = Scope::Root();
@@ -340,7 +340,7 @@ TEST_F(SaverTest, FailedDeletionsAreRetriedByNextSave) {
     ASSERT_OK(save()) << n;
     const std::string newest = absl::StrCat("m-", step);
     Paths files = Files();
-    std::erase(files, "m.saving");  // which knows of the failed one for a while
+    std::erase(files, "m.saving");  // records the failed save for a while
     EXPECT_EQ(files, (Paths{"checkpoint", newest + ".data-00000-of-00001",
                             newest + ".index", newest + ".meta"}))
         << n;
@@ -350,7 +350,7 @@ TEST_F(SaverTest, FailedDeletionsAreRetriedByNextSave) {
   EXPECT_FALSE(files_.FileExists("/job/m.saving").ok());
 }
 
-// As TensorFlow's Saver(max_to_keep=3) does (cases max_to_keep and
+// As in TensorFlow's Saver(max_to_keep=3) (cases max_to_keep and
 // max_to_keep_one of its recorded histories).
 TEST_F(SaverTest, LatestCheckpointsAreKept) {
   const Scope root = Scope::Root();
@@ -372,7 +372,7 @@ TEST_F(SaverTest, LatestCheckpointsAreKept) {
   ASSERT_OK_AND_ASSIGN(const auto latest,
                        checkpoint::LatestCheckpoint(files_, "/job"));
   EXPECT_EQ(latest, "/job/m-8");
-  // The third was saved twice: its data may not take the name of the old one.
+  // m-3 was saved twice. Its data file must not reuse the name of the old one.
   EXPECT_EQ(Files(), (Paths{"checkpoint", "m-3.data-00000-of-00002",
                             "m-3.index", "m-3.meta", "m-5.data-00000-of-00001",
                             "m-5.index", "m-5.meta", "m-8.data-00000-of-00001",
@@ -388,8 +388,8 @@ TEST_F(SaverTest, PeriodicCheckpointsAreKeptForever) {
   Saver saver(root, options);
   const auto session = ConnectAndInitialize(root);
   ASSERT_NE(session, nullptr);
-  // One each 25 minutes: the first after an hour stays, and so does the first
-  // after two.
+  // One save every 25 minutes: the first one after an hour is kept, and so is
+  // the first one after two hours.
   for (int64_t i = 0; i < 8; ++i) {
     clock_.Advance(absl::Minutes(25));
     ASSERT_OK(saver.Save(*session, "/job/m", {.global_step = i}));
@@ -402,7 +402,7 @@ TEST_F(SaverTest, PeriodicCheckpointsAreKeptForever) {
   }
 }
 
-// The machine's clock may be set; what is between two saves is not.
+// A clock whose wall time can be set, while intervals are not affected.
 class SetClock : public ManualClock {
  public:
   absl::Time WallTime() const override { return Now() + ahead; }
@@ -430,12 +430,12 @@ TEST_F(SaverTest, StateUsesWallClock) {
   };
   const double saved = absl::ToUnixSeconds(clock.WallTime());
   EXPECT_EQ(timestamps(), std::vector<double>{saved});
-  // A saver that continues with it keeps its time.
+  // A saver that recovers the checkpoint keeps its timestamp.
   clock.Advance(absl::Minutes(30));
   ASSERT_OK(next.RecoverLastCheckpoints(*session, {"/job/m-1"}, timestamps()));
   ASSERT_OK(next.Save(*session, "/job/m", {.global_step = 2}));
   EXPECT_EQ(timestamps(), (std::vector<double>{saved, saved + 1800}));
-  // An hour has not passed because it is three hours later.
+  // Setting the wall clock forward by three hours does not count as an hour.
   ASSERT_OK(next.Save(*session, "/job/m", {.global_step = 3}));
   ASSERT_OK(next.Save(*session, "/job/m", {.global_step = 4}));
   EXPECT_FALSE(files_.FileExists("/job/m-1.index").ok());
@@ -492,7 +492,7 @@ TEST_F(SaverTest, WithoutStateOldCheckpointsAreKept) {
   }
 }
 
-// A graph that can't be written leaves no state that names the checkpoint.
+// If the graph cannot be written, the state does not name the checkpoint.
 TEST_F(SaverTest, WriteMetaGraphOptionIsHonored) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
@@ -522,7 +522,7 @@ TEST_F(SaverTest, ZeroMaxToKeepKeepsAllCheckpoints) {
   }
   EXPECT_EQ(Files().size(), 10u);
   EXPECT_EQ(saver.LastCheckpoints(), Paths());
-  // Another saver that continues with them does not count either.
+  // Another saver that recovers these checkpoints does not count them either.
   Saver second(root, options);
   ASSERT_OK(second.RecoverLastCheckpoints(*session, {"/job/m-1", "/job/m-2"}));
   ASSERT_OK(second.Save(*session, "/job/m", {.global_step = 4}));
@@ -557,18 +557,18 @@ TEST_F(SaverTest, StatePathsCountForLaterLimit) {
   save(all, 1);
   EXPECT_EQ(named(), (Paths{"/job/m-2", "/job/m-1"}));
   save(all, 4);
-  EXPECT_EQ(Files().size(), 13u);  // four, and the state
+  EXPECT_EQ(Files().size(), 13u);  // four checkpoints and the state
   ASSERT_OK(two.RecoverLastCheckpoints(*session, named()));
   save(two, 5);
   EXPECT_EQ(named(), (Paths{"/job/m-4", "/job/m-5"}));
   for (const int64_t step : {1, 2, 3, 4, 5}) {
     const bool is_there =
         files_.FileExists(absl::StrCat("/job/m-", step, ".index")).ok();
-    EXPECT_EQ(is_there, step >= 3) << step;  // 3 was never named since
+    EXPECT_EQ(is_there, step >= 3) << step;  // 3 was not named again
   }
 }
 
-// If no task can be asked, as in a graph of TensorFlow, the state does not name
+// If no task can be queried, as in a graph of TensorFlow, the state omits
 // checkpoints that are not found.
 TEST_F(SaverTest, StateOmitsCheckpointsNotFound) {
   MemoryFileSystem elsewhere;

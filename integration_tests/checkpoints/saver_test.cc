@@ -64,7 +64,7 @@ TEST_P(SaverFamilyTest, SavedVariablesAreRestored) {
   EXPECT_TRUE(SameBits(no_strings, Tensor(DT_STRING, {0, 3})));
   ASSERT_OK_AND_ASSIGN(const Tensor no_floats, Stored(path, "empty"));
   EXPECT_TRUE(SameBits(no_floats, Tensor(DT_FLOAT, {2, 0})));
-  // A new session, which has initialised nothing.
+  // A new session without initialized variables.
   const auto other = Connect(root);
   ASSERT_OK(saver.Restore(*other, path));
   ASSERT_OK_AND_ASSIGN(const Tensor again, other->Run(w));
@@ -76,9 +76,10 @@ INSTANTIATE_TEST_SUITE_P(Families, SaverFamilyTest, testing::Bool(),
                            return family.param ? "Resource" : "Reference";
                          });
 
-// While a variable and its slot are trained continuously by a thread, each
-// checkpoint captures both atomically: with a momentum of 1 and gradients of
-// -1, after n steps the slot is -n and the variable n (n + 1) / 2, everywhere.
+// While a thread trains a variable and its slot continuously, each checkpoint
+// must contain both at the same step. With a momentum of 1 and gradients of -1,
+// after n steps all elements of the slot are -n, and those of the variable n (n
+// + 1) / 2.
 TEST_P(SaverFamilyTest, SaveOfVariableAndSlotIsConsistent) {
   constexpr int64_t kSize = 700000;  // three chunks
   const Scope root = Scope::Root();
@@ -118,10 +119,10 @@ TEST_P(SaverFamilyTest, SaveOfVariableAndSlotIsConsistent) {
   trains.join();
 }
 
-// A save of a variable may be held up.
+// The save of a variable can be blocked.
 class GatedSaverTest : public SaverTest {
  protected:
-  // Options with this timeout for another save.
+  // Returns options with this timeout for concurrent saves.
   SaverOptions Waits(absl::Duration max_wait) {
     SaverOptions options = Options();
     options.file_system = &gated_;
@@ -175,7 +176,7 @@ TEST_F(GatedSaverTest, ConcurrentSavesAreSerialized) {
   }
 }
 
-// A save of another session may take its time.
+// The other session's save takes long.
 TEST_F(GatedSaverTest, WaitingSaveEndsWithItsSession) {
   Saver saver(root_, Waits(absl::Seconds(20)));
   const auto saves = ConnectAndInitialize();
@@ -198,9 +199,9 @@ TEST_F(GatedSaverTest, WaitingSaveEndsWithItsSession) {
   first.join();
 }
 
-// Memory during a save: the variables once more as far as they change before
-// they are read, a block of pages, and what was allocated ahead, here for
-// sixteen updates of rows like the one before.
+// Memory during a save: copies of the variables as far as they change before
+// they are read, a block of pages, and preallocated memory, here for sixteen
+// row updates like the previous one.
 TEST_F(GatedSaverTest, SaveCopiesOnlyChangedBytes) {
   constexpr int64_t kRow = 1024, kRows = 4096, kSize = int64_t{2} << 20;
   constexpr int64_t kRowsBytes = 64 * 4 * kRow, kDenseBytes = 4 * kSize;
@@ -223,13 +224,14 @@ TEST_F(GatedSaverTest, SaveCopiesOnlyChangedBytes) {
   Saver saver(root_, Waits(SaverOptions().max_wait));
   const auto session = ConnectAndInitialize();
   ASSERT_NE(session, nullptr);
-  ASSERT_OK(session->Run(train));  // the first values are the constants'
+  // the initial value shares the constant's memory
+  ASSERT_OK(session->Run(train));
   const auto in_use = [&] {
     return process_of_gated_.buffers().stats().bytes_in_use;
   };
   const int64_t before = in_use();
   for (const int64_t ahead : {int64_t{0}, 16 * kRowsBytes}) {
-    // The marks of a save that is over say that nothing was updated.
+    // The marks of a completed save show that nothing was updated.
     if (ahead == 0) {
       ASSERT_OK(saver.Save(*session, "/job/m", {.write_meta_graph = false}));
     }
@@ -265,7 +267,7 @@ TEST_F(SaverTest, NodeNamesMatchTensorFlow) {
   }
 }
 
-// A variable in parts is one tensor to a checkpoint, and so are its slots.
+// A partitioned variable is one tensor in a checkpoint, and so are its slots.
 TEST_F(SaverTest, RestoresIntoOtherPartition) {
   const auto build = [](const Scope& root, int parts) {
     ops::GetVariableOptions options;
@@ -300,9 +302,9 @@ TEST_F(SaverTest, RestoresIntoOtherPartition) {
   }
 }
 
-// Within a variable scope TensorFlow saves the slot of each part as a variable
-// of its own. Weft saves all parts as one variable, which any partition can
-// restore. It also restores what TensorFlow saved.
+// Within a variable scope, TensorFlow saves the slot of each part as a separate
+// variable. Weft saves all parts as one variable, which any partition can
+// restore. It also restores TensorFlow's checkpoints.
 TEST_F(SaverTest, SlotsOfPartitionsAreOneVariable) {
   const auto build = [](const Scope& root, int parts) {
     ops::VariableScopeOptions in_parts;
@@ -336,7 +338,7 @@ TEST_F(SaverTest, SlotsOfPartitionsAreOneVariable) {
   ASSERT_NO_FATAL_FAILURE(SaveAs("/job/two", two));
   EXPECT_OK(Stored("/job/two", "m/x/Momentum"));
   EXPECT_FALSE(Stored("/job/two", "m/x/0/Momentum").ok());
-  // TensorFlow's form of two parts, and of one.
+  // TensorFlow's form for two parts, and for one.
   const Tensor values = Floats({10}, 1);
   const auto random = NewSeededRandom(1);
   const auto write = [&](const std::string& path, int parts) {
@@ -391,8 +393,7 @@ TEST_F(SaverTest, MissingTensorIsNamed) {
       StatusIs(absl::StatusCode::kNotFound, "Key v not found in checkpoint"));
   EXPECT_THAT(saver.Restore(*session, "/job/none"),
               StatusIs(absl::StatusCode::kNotFound, "/job/none"));
-  // Nothing was initialised, so nothing can be saved, and nothing is; it is
-  // noted that a save was begun.
+  // Without initialized variables the save fails and writes only its marker.
   EXPECT_THAT(saver.Save(*session, "/job/v"),
               StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_EQ(Files(), (Paths{"checkpoint", "v.saving", "w.data-00000-of-00001",
@@ -426,7 +427,7 @@ TEST_F(SaverTest, UnsaveableVariableIsNamed) {
   Saver saver(root, twice);
   EXPECT_THAT(root.status(),
               StatusIs(kInvalid, "At least two variables have the same name"));
-  // Parts of one name from two savers that are not adjacent.
+  // Parts of one name, from two savers, that are not adjacent.
   const Scope parts = Scope::Root();
   const auto whole = ops::GetPartitionedVariable(
       parts, "p", {4}, {.partitioner = ops::FixedSizePartitioner(2)});
@@ -492,7 +493,8 @@ TEST(ShardedSaverTest, EachTaskWritesItsVariables) {
   (void)files.DeleteRecursively(folder);
 }
 
-// A saver that is not sharded has the session's task write: it is asked, too.
+// For an unsharded saver the session's task writes, so that task is queried,
+// too.
 TEST(UnshardedSaverTest, WritingTaskIsAskedForFiles) {
   std::map<std::string, std::unique_ptr<MemoryFileSystem>> disks;
   TestCluster::Options options;
@@ -527,7 +529,7 @@ TEST(UnshardedSaverTest, WritingTaskIsAskedForFiles) {
   EXPECT_FALSE(disks["worker"]->FileExists("/job").ok());
 }
 
-// Its saver writes neither state nor graph, and performs no check.
+// The builder's saver writes neither state nor graph, and performs no check.
 TEST(SavedModelBuilderTest, VariablesOnAnotherDiskAreReported) {
   std::map<std::string, std::unique_ptr<MemoryFileSystem>> disks;
   const auto disk_of = [&](const std::string& name) {
@@ -602,7 +604,7 @@ TEST(ShardedSaverTest, TasksWithoutSharedDiskAreRejectedFirst) {
   EXPECT_FALSE(disks["another"]->FileExists("/job").ok());
 }
 
-// Each saver's marks are its own, although they go by the same name.
+// Marks of each saver are separate, although they have the same name.
 TEST_F(SaverTest, MarkOfAnotherSaverIsIgnored) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));

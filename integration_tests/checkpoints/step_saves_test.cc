@@ -1,6 +1,6 @@
-// Saves between steps (SaveConsistency::kStep): whatever workers do meanwhile,
-// a checkpoint contains only whole steps; and a step that cannot be held fails
-// only the save.
+// Tests saves between steps (SaveConsistency::kStep): whatever workers do
+// meanwhile, a checkpoint contains only whole steps. A step that cannot be held
+// fails only the save.
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -26,7 +26,7 @@ using train::SaveConsistency;
 using train::Saver;
 using train::SaverOptions;
 
-// Two counters on two tasks, which each step of a worker counts up.
+// Two counters on two tasks; each step of a worker increments both.
 struct Counters {
   explicit Counters(bool use_resource) {
     const ops::VariableOptions family = {.use_resource = use_resource};
@@ -78,7 +78,7 @@ class StepSavesTest : public testing::TestWithParam<std::tuple<bool, bool>> {
   MemoryFileSystem files_;
 };
 
-// Saves per case; tools/nightly.sh sets more.
+// Returns the number of saves per case; tools/nightly.sh sets more.
 int64_t NumSaves(int64_t otherwise) {
   return static_cast<int64_t>(
       SeedsFromEnvironment("WEFT_STEP_SAVES", otherwise));
@@ -125,7 +125,7 @@ struct Waiting {
     one = ops::QueueEnqueue(root, queue,
                             {ops::Const(root, Tensor::Scalar<int64_t>(1))});
     taken = ops::QueueDequeue(root, queue, {DT_INT64})[0];
-    // One of these writes a counter before it waits, and one only reads it.
+    // `writes` increments a counter before it waits; `reads` only reads it.
     const Output counted = ops::AssignAdd(
         ps0, counters.a, ops::Const(root, Tensor::Scalar<int64_t>(1)));
     writes = ops::QueueEnqueue(
@@ -151,7 +151,7 @@ TEST_P(StepSavesTest, HungStepFailsOnlyTheSave) {
   const auto other = Connect(cluster, 1, graph.root);
   ASSERT_OK(chief->Run(graph.init));
   ASSERT_OK(chief->Run(waiting.one));
-  // It has begun when the counter says so.
+  // The step has begun when the counter is incremented.
   std::thread stuck([&] { EXPECT_OK(other->Run(waiting.writes)); });
   int64_t counted = 0;
   while (counted == 0) {
@@ -199,10 +199,10 @@ TEST_P(StepSavesTest, SaveDoesNotWaitForReadOnlyStep) {
   runner.join();
 }
 
-// Synchronous training: gradients are summed, and one step, which usually waits
-// for two of them, counts once for these and lets the workers continue. A
-// worker labels its gradient with the count it was computed at: late gradients
-// are dropped.
+// Synchronous training: gradients are summed. A separate step, which usually
+// waits for two gradients, counts once for these and releases the workers. A
+// worker labels its gradient with the count at which it was computed, and late
+// gradients are dropped.
 struct Synchronous {
   Synchronous(const Counters& counters, int num_workers) {
     const Scope& root = counters.root;
@@ -231,13 +231,13 @@ struct Synchronous {
         {ops::Const(
             root, Tensor::Vector<int64_t>(std::vector<int64_t>(num_workers)))});
   }
-  Output token;    // what a worker runs
-  Operation sync;  // what counts
+  Output token;    // run by workers
+  Operation sync;  // counts
 };
 
 class SynchronousSavesTest : public StepSavesTest {
  protected:
-  // Each runs until the end closes the queue it waits for.
+  // Runs repeatedly until the queue that it waits for is closed at the end.
   template <typename What>
   void Loop(Session& session, const What& what) {
     while (true) {
@@ -255,7 +255,7 @@ class SynchronousSavesTest : public StepSavesTest {
   }
 
   // Steps that compute gradients are not held, so the step that waits for them
-  // ends.
+  // can end.
   void SaveWhileTraining(int num_workers) {
     const auto [use_resource, sharded] = GetParam();
     Counters graph(use_resource);
@@ -307,7 +307,7 @@ class SynchronousSavesTest : public StepSavesTest {
 
 TEST_P(SynchronousSavesTest, TrainingContinues) { SaveWhileTraining(2); }
 
-// One of three gradients may always come too late.
+// One of three gradients may always be late.
 TEST_P(SynchronousSavesTest, TrainingWithBackupWorkerContinues) {
   SaveWhileTraining(3);
 }
@@ -371,7 +371,7 @@ TEST_P(StepSavesTest, StepWaitingForSaverGradientIsNamed) {
   EXPECT_OK(saver.Save(*chief, "/job/m", {.global_step = 1}));
 }
 
-// A graph that was exported has the marks, too.
+// An imported saver has the marks, too.
 TEST_P(StepSavesTest, ImportedSaverMarksVariables) {
   const auto [use_resource, sharded] = GetParam();
   Counters graph(use_resource);
@@ -390,7 +390,8 @@ TEST_P(StepSavesTest, ImportedSaverMarksVariables) {
   ASSERT_OK(session->Run(Operation(root.graph().FindNode(graph.init.name()))));
   ASSERT_OK_AND_ASSIGN(const std::string path, saver->Save(*session, "/job/m"));
   EXPECT_EQ(Stored(path, "a"), 0);
-  // Each mark is saved once; a save without one would not be between steps.
+  // Each mark can be saved once. A save without a mark would not be between
+  // steps.
   EXPECT_THAT(session->Run({{saver->filename_tensor(),
                              Tensor::Scalar<std::string>("/job/n")}},
                            saver->save_tensor()),
@@ -398,8 +399,8 @@ TEST_P(StepSavesTest, ImportedSaverMarksVariables) {
                        "The variables are not marked"));
 }
 
-// Marks that no save comes for keep the old value of what was updated since,
-// but not for long.
+// Marks without a save keep old values of updated variables, but only for a
+// limited time.
 TEST_P(StepSavesTest, MarksOfFailedSaveExpire) {
   const auto [use_resource, sharded] = GetParam();
   constexpr int64_t kSize = int64_t{1} << 20;
@@ -421,7 +422,8 @@ TEST_P(StepSavesTest, MarksOfFailedSaveExpire) {
   TestCluster cluster(OnOneDisk(ClusterKind::kSimulated));
   const auto session = Connect(cluster, 0, root);
   ASSERT_OK(session->Run(init));
-  ASSERT_OK(session->Run(grow));  // the first value is the constant's
+  // the initial value shares the constant's memory
+  ASSERT_OK(session->Run(grow));
   const auto in_use = [&] {
     return cluster.process("ps", 0).buffers().stats().bytes_in_use;
   };
@@ -437,7 +439,7 @@ TEST_P(StepSavesTest, MarksOfFailedSaveExpire) {
   EXPECT_LT(in_use(), before + kBytes / 2);
   EXPECT_THAT(session->Run(prefix, saver.save_tensor()),
               StatusIs(absl::StatusCode::kFailedPrecondition, "a minute"));
-  // The lease of a mark is not that of the next one.
+  // Each mark has its own lease.
   ASSERT_OK(session->Run(prefix, mark));
   cluster.scheduler().AdvanceBy(absl::Seconds(40));
   ASSERT_OK(session->Run(prefix, mark));

@@ -1,5 +1,6 @@
-// Trainings that begin with the values of another's checkpoint. What a
-// vocabulary makes of a matrix TensorFlow 2.21 made of it, unless said.
+// Tests trainings that start from the values of another checkpoint. Unless a
+// test states otherwise, matrices remapped by a vocabulary equal those of
+// TensorFlow 2.21.
 #include "libs/train/sessions/warm_start.h"
 
 #include <memory>
@@ -40,7 +41,8 @@ class WarmStartTest : public testing::Test {
     EXPECT_OK(files_.WriteFileAtomically(path, text));
   }
 
-  // "w", [3, 3]: 0, 1, ..., 8; "b": 7; "ema", not trainable: 5.
+  // Saves "w", [3, 3], with 0 to 8; "b" with 7; and "ema", not trainable, with
+  // 5.
   void SaveOld(const std::string& prefix, const ops::Partitioner& cut = {}) {
     const Scope root = Scope::Root();
     Floats values(9);
@@ -81,7 +83,7 @@ class WarmStartTest : public testing::Test {
                      train::WarmStart(root, settings, &files_, &logger_));
     return std::make_shared<train::Scaffold>(std::move(options));
   }
-  // The value after the initialisation.
+  // Returns the value after initialization.
   absl::StatusOr<Floats> Begin(const Scope& root, const Operation& init,
                                const Output& value) {
     ASSIGN_OR_RETURN(const auto session,
@@ -92,7 +94,8 @@ class WarmStartTest : public testing::Test {
     return Floats(numbers.begin(), numbers.end());
   }
 
-  // A matrix "w" of that shape, in so many parts, by a vocabulary.
+  // Returns a matrix "w" of that shape, in `parts` parts, remapped by a
+  // vocabulary.
   absl::StatusOr<Floats> ByVocabulary(const TensorShape& shape, int parts,
                                       const VocabInfo& info) {
     const Scope root = Scope::Root();
@@ -184,7 +187,8 @@ TEST_F(WarmStartTest, MissingCheckpointIsNamed) {
                        "/job/checkpoint names the checkpoint /job/ck"));
 }
 
-// Parts begin with their rows, however the tensor was cut when it was saved.
+// Parts are initialized with their rows, however the saved tensor was
+// partitioned.
 TEST_F(WarmStartTest, PartitionedVariables) {
   SaveOld("/job/ck", ops::FixedSizePartitioner(2));
   for (const int parts : {1, 3}) {
@@ -229,7 +233,7 @@ TEST_F(WarmStartTest, ColumnsFollowTheVocabulary) {
                 ElementsAre(0, 2, -1, -1, 3, 5, -1, -1, 6, 8, -1, -1))
         << parts;
   }
-  // TensorFlow does not look at old_vocab_size here.
+  // TensorFlow ignores old_vocab_size here.
   VocabInfo info = Classes(0);
   info.old_vocab_size = 1;
   EXPECT_THAT(ValueOf(ByVocabulary({3, 3}, 1, info)),
@@ -340,8 +344,8 @@ TEST_F(WarmStartTest, CustomInitOpIsRejected) {
   EXPECT_OK(scaffold.SetInitializers({}));
 }
 
-// The checkpoint's matrix is of another vocabulary than is said: the step that
-// initialises fails, and names the node.
+// The checkpoint's matrix does not match the given old vocabulary: the step
+// that initializes fails and names the node.
 TEST_F(WarmStartTest, WrongOldVocabularyIsRejected) {
   SaveOld("/job/ck");
   Write("/old", "a\nb\nc\nd\nvenus\n");

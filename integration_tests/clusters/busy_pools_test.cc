@@ -33,7 +33,7 @@ class BusyPoolsTest : public ::testing::Test {
  protected:
   void TearDown() override { Release(); }
 
-  // Takes both threads of the pool of a task, until Release.
+  // Occupies both threads of a task's pool until Release.
   void Hold(const std::string& job, int index, Pool pool) {
     ScheduleHold(job, index, pool);
     cluster_.scheduler().RunUntilIdle();
@@ -56,7 +56,7 @@ class BusyPoolsTest : public ::testing::Test {
     EXPECT_OK(session);
     return session.ok() ? *std::move(session) : nullptr;
   }
-  // A sum that parameter server 1 makes.
+  // Returns a sum computed on parameter server 1.
   static Output SumOnPs(const Scope& root) {
     return ops::Add(root.WithDevice("/job:ps/task:1"), 1.0f, 2.0f);
   }
@@ -91,7 +91,7 @@ TEST_F(BusyPoolsTest, BusyTasksAreNotLost) {
   EXPECT_OK(session->Run(sum));
 }
 
-// Kernels of the coordinator's task, and graphs of its own.
+// Kernels and graphs occupy the coordinator's task.
 TEST_F(BusyPoolsTest, LostTaskJoinsAgainWhileThreadsAreBusy) {
   Pass(absl::Seconds(1));
   ASSERT_TRUE(cluster_.server("ps", 1).joined());

@@ -1,5 +1,5 @@
-// Functions of the program that graphs call: in this process, and in a cluster,
-// where they belong to one task's program.
+// Tests functions of the program that graphs call: in this process, and in a
+// cluster, where each function belongs to the program of one task.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ class ClientFunctionsTest : public ::testing::Test {
     return session_->Run(results[0]);
   }
 
-  Process other_{{.compute_threads = 1}};  // for waits of the test's own
+  Process other_{{.compute_threads = 1}};  // for waits of the test itself
   ClientFunctions functions_ = {{"double", Double}};
   Scope root_ = Scope::Root();
   std::unique_ptr<Session> session_;
@@ -102,7 +102,8 @@ TEST_F(ClientFunctionsTest, IsCalledInLoopsAndFunctions) {
   EXPECT_EQ(value.scalar<float>(), 64);
 }
 
-// Corresponds to Python's from_generator; its end is the dataset's.
+// Corresponds to Python's from_generator: the end of the generator ends the
+// dataset.
 TEST_F(ClientFunctionsTest, FeedsADataset) {
   int64_t calls = 0;
   functions_["next"] = [&](const ClientFunctionCall&) -> Results {
@@ -203,7 +204,7 @@ TEST_F(ClientFunctionsTest, AnExceptionFailsTheStep) {
   const Output number = ops::PyFunc(root_, "number", {}, {DT_FLOAT})[0];
   const Output end = ops::PyFunc(root_, "end", {}, {DT_FLOAT})[0];
   Connect();
-  // A mistake, and not the end of the data.
+  // An exception is an error, not the end of the data.
   EXPECT_THAT(session_->Run(range),
               StatusIs(StatusCode::kInvalidArgument, "an exception: row 7"));
   EXPECT_THAT(session_->Run(end),
@@ -222,7 +223,7 @@ TEST_F(ClientFunctionsTest, AnUnknownNameIsNotFound) {
                        "(registered: 'double')"));
 }
 
-// Returns when its step is over.
+// Returns when the step of the call is over.
 Results WaitForTheEnd(const ClientFunctionCall& call, Scheduler& scheduler,
                       Event* begun = nullptr) {
   const std::unique_ptr<Event> ended = scheduler.NewEvent();

@@ -1,5 +1,5 @@
-// Sessions on a cluster as a user sees them: the same tests for tasks of one
-// process, tasks over sockets, and tasks over the simulated network.
+// Tests sessions on a cluster from a user's perspective: in tasks of one
+// process, over sockets, and over the simulated network.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ class ClusterTest : public ::testing::TestWithParam<ClusterKind> {
     EXPECT_TRUE(session.ok()) << session.status();
     return session.ok() ? *std::move(session) : nullptr;
   }
-  // Steps and values that were left behind on any task.
+  // Checks that no task has leftover steps or values.
   void ExpectNothingLeft() {
     for (const auto& [job, tasks] : cluster_.spec().jobs()) {
       for (const auto& [index, address] : tasks) {

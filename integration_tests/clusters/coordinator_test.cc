@@ -1,5 +1,5 @@
-// Effects of the coordinator as seen by a user: the same tests for tasks of one
-// process, tasks over sockets, and over the simulated network.
+// Tests effects of the coordinator that users observe: in tasks of one process,
+// over sockets, and over the simulated network.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,13 +23,14 @@ using ::testing::HasSubstr;
 class CoordinatorTest : public ::testing::TestWithParam<ClusterKind> {
  protected:
   void StartCluster(std::map<std::string, int> jobs) {
-    cluster_ = std::make_unique<TestCluster>(TestCluster::Options{
-        .kind = GetParam(),
-        .jobs = std::move(jobs),
-        .patience = absl::Seconds(20),
-        // Seldom and never late where time is simulated, soon elsewhere.
-        .heartbeat_interval = absl::Milliseconds(20),
-        .heartbeat_timeout = absl::Minutes(1)});
+    cluster_ = std::make_unique<TestCluster>(
+        TestCluster::Options{.kind = GetParam(),
+                             .jobs = std::move(jobs),
+                             .patience = absl::Seconds(20),
+                             // With simulated time, heartbeats are rare and
+                             // never late. With real time they are frequent.
+                             .heartbeat_interval = absl::Milliseconds(20),
+                             .heartbeat_timeout = absl::Minutes(1)});
   }
 
   std::unique_ptr<Session> Connect(const Scope& scope, const std::string& job,
@@ -40,8 +41,8 @@ class CoordinatorTest : public ::testing::TestWithParam<ClusterKind> {
     return session.ok() ? *std::move(session) : nullptr;
   }
 
-  // A session of worker 0 gives a model of two elements a value, and closes: it
-  // leaves a variable of the sum 3.
+  // A session of worker 0 assigns a model of two elements and closes. The
+  // remaining variable has the sum 3.
   void LeaveModel(const std::string& device);
 
   std::unique_ptr<TestCluster> cluster_;
@@ -192,7 +193,7 @@ TEST_P(CoordinatorTest, SessionsOutliveTheirCoordinator) {
   cluster_->Start("coordinator", 0);
   Output twice = ops::Mul(model.root, model.sum, 2.0f);
   EXPECT_EQ(ScalarOf(session->Run(twice)), 4.0f);
-  // The new one has learned what there is.
+  // The new coordinator has learned of the existing variables.
   Model larger("/job:ps/task:0", 1.0f, 3);
   EXPECT_THAT(Connect(larger.root, "worker", 0)->Run(larger.x.initializer()),
               StatusIs(absl::StatusCode::kFailedPrecondition));
@@ -214,8 +215,8 @@ TEST_P(CoordinatorTest, IsolatedSessionsIgnoreOtherReplicas) {
   EXPECT_EQ(ScalarOf(first->Run(shared.sum)), 2.0f);
 }
 
-// A variable outlives the session that created it, on the session's own task as
-// on another; a program that declares it differently gets an error before its
+// A variable outlives the session that created it, on the session's task as on
+// any other. A program that declares it differently gets an error before its
 // first step.
 TEST_P(CoordinatorTest, LeftoverVariablesAreCheckedBeforeFirstStep) {
   StartCluster({{"ps", 1}, {"worker", 1}});
@@ -236,7 +237,7 @@ TEST_P(CoordinatorTest, LeftoverVariablesAreCheckedBeforeFirstStep) {
     // The same program continues with it.
     Model same(device, 7.0f, 2);
     EXPECT_EQ(ScalarOf(Connect(same.root, "worker", 0)->Run(same.sum)), 3.0f);
-    // Each remedy helps.
+    // Each remedy that the error suggests works.
     Scope root = Scope::Root();
     const ops::Variable own(
         root.WithDevice(device).WithContainer("mine").WithName("x"),
@@ -278,8 +279,8 @@ INSTANTIATE_TEST_SUITE_P(All, CoordinatorTest,
                            return ClusterKindName(kind.param);
                          });
 
-// A ps that has left, before or while the coordinator was stopped, is not
-// waited for by the next coordinator, nor by a reset.
+// If a ps leaves, before or while the coordinator is stopped, neither the next
+// coordinator nor a reset waits for it.
 TEST(LeftTaskTest, DoesNotBlockNextCoordinator) {
   for (const bool leaves_first : {true, false}) {
     SCOPED_TRACE(leaves_first);
@@ -317,8 +318,8 @@ TEST(LeftTaskTest, DoesNotBlockNextCoordinator) {
   }
 }
 
-// Log intervals are no timeouts: regardless of the interval, the placement is
-// requested once, and takes as long as needed.
+// Log intervals are not timeouts: whatever the interval is, the placement is
+// requested once and may take any time.
 TEST(LongPlacementTest, IsRequestedOnceAndNamesMissingTask) {
   RecordingLogger logger;
   TestCluster cluster({.kind = ClusterKind::kSimulated,
@@ -330,7 +331,7 @@ TEST(LongPlacementTest, IsRequestedOnceAndNamesMissingTask) {
   SimulatedScheduler& scheduler = cluster.scheduler();
   scheduler.AdvanceBy(absl::Seconds(1));
   cluster.Crash("ps", 0);
-  // The graph is the coordinator's largest request.
+  // The graph is the largest request to the coordinator.
   Scope root = Scope::Root();
   Output value = ops::Const(root.WithDevice("/job:ps/task:0"), 1.0f);
   for (int i = 0; i < 500; ++i) value = ops::Neg(root, value);
@@ -356,7 +357,7 @@ TEST(LongPlacementTest, IsRequestedOnceAndNamesMissingTask) {
                   HasSubstr("/job:ps/replica:0/task:0 has not joined"))));
 }
 
-// On simulated time, with a process that TestCluster does not know.
+// Uses simulated time and a process that TestCluster does not manage.
 class SecondProcessTest : public ::testing::Test {
  protected:
   SimulatedScheduler& scheduler() { return cluster_.scheduler(); }
@@ -367,8 +368,9 @@ class SecondProcessTest : public ::testing::Test {
                         .heartbeat_timeout = absl::Seconds(5)}};
 };
 
-// The coordinator decides which process is the task; until then, and after it
-// has rejected the second one, the first keeps its state on other tasks.
+// The coordinator decides which process is the task. Until then, and after it
+// has rejected the second process, the first one keeps its state on other
+// tasks.
 TEST_F(SecondProcessTest, DoesNotDisturbTheFirst) {
   Scope root = Scope::Root();
   const Scope ps = root.WithDevice("/job:ps/task:0");
@@ -409,8 +411,8 @@ TEST_F(SecondProcessTest, DoesNotDisturbTheFirst) {
   EXPECT_EQ(ScalarOf(taken), -4.0f) << "a step that ran all the time";
 }
 
-// The first is gone without a word; the second is the task as soon as that is
-// noticed.
+// The first process is gone silently. The second one becomes the task as soon
+// as the loss is detected.
 TEST_F(SecondProcessTest, ReplacesTheFirstOnceItIsLost) {
   Scope root = Scope::Root();
   ops::Variable x(root.WithDevice("/job:ps/task:1").WithName("x"),
@@ -434,7 +436,7 @@ TEST_F(SecondProcessTest, ReplacesTheFirstOnceItIsLost) {
       << "those of the first are gone, before their lease";
 }
 
-// A task of its own Process, for what TestCluster does not do.
+// A task with its own Process, for cases that TestCluster does not support.
 class Task {
  public:
   explicit Task(const ClusterSpec& cluster, ServerOptions options)
@@ -487,7 +489,7 @@ TEST(ServerMembershipTest, ServersStopWhenJobFinishes) {
   EXPECT_OK(ps0.server().Join());
 }
 
-// The first job is the chief's, which so plays the coordinator.
+// The first job in the spec is "chief", so the chief hosts the coordinator.
 TEST(ServerMembershipTest, FinishedCoordinatorStopsOtherTasks) {
   const ClusterSpec cluster{{"chief", {FreeAddress()}},
                             {"ps", {FreeAddress()}},

@@ -22,7 +22,7 @@ void CountCopy(size_t size) {
   copied_bytes.fetch_add(static_cast<int64_t>(size), std::memory_order_relaxed);
 }
 
-// One instruction, so that the compiler can't make a call of memcpy of it.
+// A single instruction, so that the compiler cannot replace the loop by memcpy.
 void CopyUpwards(void* to, const void* from, size_t size) {
   asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
 }

@@ -9,15 +9,16 @@
 
 namespace weft {
 
-// Number of calls of operator new. Tensor buffers are not included, except for
-// the small object of each.
+// Number of calls of operator new. Tensor buffers are not counted, except for
+// the small object that owns each.
 int64_t HeapAllocations();
 
 // Copies of fewer bytes are not counted.
 inline constexpr int64_t kSmallestCopy = 1024;
 // Bytes of copies of at least that size, by memcpy and memmove.
 int64_t CopiedBytes();
-// False under Address- and ThreadSanitizer, which make copies of their own.
+// False under AddressSanitizer and ThreadSanitizer, which make their own
+// copies.
 bool CopiesAreCounted();
 
 }  // namespace weft

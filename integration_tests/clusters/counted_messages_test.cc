@@ -1,6 +1,6 @@
-// The cost of a warm step between tasks: messages, bytes, copies and buffers,
-// counted on a simulated cluster, where they are deterministic. Each number is
-// explained. A change that lowers a cost lowers the number here; one that
+// Counts the cost of a warm step between tasks on a simulated cluster, where
+// messages, bytes, copies and buffers are deterministic. Each number is
+// explained. A change that lowers a cost must lower the number here; one that
 // raises it must explain why.
 #include <gtest/gtest.h>
 
@@ -22,21 +22,21 @@
 namespace weft {
 namespace {
 
-// Messages of the control lane by what they say, as schemas/body.fbs calls it.
+// Number of control channel messages by type, as named in schemas/body.fbs.
 using Messages = std::map<std::string, int>;
 
-// "ps:0 to worker:0" -> how many values each message with nothing else in it
-// carries.
+// The route, for example "ps:0 to worker:0", and the number of values in each
+// message that contains nothing else.
 using Pushes = std::map<std::string, std::vector<int>>;
 
 struct StepCost {
   Messages messages;
-  Pushes pushes;  // of `messages`, those that are
+  Pushes pushes;  // of those `messages` that contain only values
   // Total size of control channel messages, without attachments. They contain
   // values of up to 1 KiB.
   int64_t control_bytes = 0;
-  // Attachments on the control lane (below 64 KiB, and those of a medium size
-  // that go along), and the bulk lane's chunks of 1 MiB.
+  // Attachments on the control channel (below 64 KiB, and medium ones sent
+  // together with them), and chunks of 1 MiB on the bulk channel.
   int64_t small_bytes = 0;
   int chunks = 0;
   int64_t chunk_bytes = 0;
@@ -53,7 +53,7 @@ std::string KindOf(const schemas::Envelope& envelope) {
   return schemas::EnumNameBody(static_cast<schemas::Body>(envelope.method()));
 }
 
-// Wires are named as tasks: "/job:ps/replica:0/task:0".
+// Wires have task names like "/job:ps/replica:0/task:0".
 std::string RouteOf(const bus::MessageInfo& message) {
   return absl::StrReplaceAll(absl::StrCat(message.from, " to ", message.to),
                              {{"/job:", ""}, {"/replica:0/task", ""}});
@@ -92,8 +92,8 @@ class CountedMessagesTest : public ::testing::Test {
     }
   }
 
-  // Connects from another machine or, with `process`, from the task's own
-  // program.
+  // Connects from another machine, or, with `process`, from the program of the
+  // task.
   void Connect(const std::string& job, int index, Process* process = nullptr) {
     SessionOptions options = cluster_.session_options();
     if (process != nullptr) options.process = process;
@@ -155,8 +155,8 @@ class CountedMessagesTest : public ::testing::Test {
   Scope At(const std::string& task) {
     return root_.WithDevice(absl::StrCat("/job:", task, "/cpu:0"));
   }
-  // c of worker:1 is the sum of a, which ps:0 has, and b, which worker:0 makes
-  // of a. A session to this worker, and a initialised.
+  // c on worker:1 is the sum of a, which ps:0 holds, and b, which worker:0
+  // computes from a. Opens a session on this worker and initializes a.
   void StartThreeTasks(int worker, Output* c) {
     ops::Variable a(At("ps/task:0").WithName("a"), 1.0f);
     Output b = ops::Add(At("worker/task:0"), a, 2.0f);
@@ -164,7 +164,7 @@ class CountedMessagesTest : public ::testing::Test {
     Connect("worker", worker);
     ASSERT_OK(session_->Run(a.initializer()));
   }
-  // A variable of so many floats, initialised.
+  // Returns a variable whose initial value has `num_floats` floats.
   ops::Variable Large(const std::string& task, const std::string& name,
                       int num_floats) {
     return ops::Variable(At(task).WithName(name),
@@ -173,16 +173,16 @@ class CountedMessagesTest : public ::testing::Test {
   }
 
   const std::map<std::string, int> jobs_;
-  StepCost cost_;  // must outlive the cluster, which sends messages at its end
+  StepCost cost_;  // outlives the cluster, which sends messages when it ends
   TestCluster cluster_;
   Scope root_ = Scope::Root();
   std::unique_ptr<Session> session_;
 };
 
-// The client asks, the master answers.
+// The client's request and the master's reply.
 const Messages kClient = {{"RunCallable", 1}, {"RunCallableReply", 1}};
 
-// `messages` besides the client's.
+// Adds the client's messages to `messages`.
 Messages WithClient(Messages messages) {
   messages.insert(kClient.begin(), kClient.end());
   return messages;
@@ -193,7 +193,7 @@ TEST_F(CountedMessagesTest, EmptyStepIsOneRoundTrip) {
   Connect("worker", 0);
   const StepCost cost = CostOf({}, {noop});
   EXPECT_EQ(cost.messages, kClient);
-  // Two envelopes, the session, and the callable.
+  // Two envelopes, the session and the callable.
   EXPECT_LE(cost.control_bytes, 400);
   EXPECT_EQ(cost.small_bytes, 0);
   EXPECT_EQ(cost.chunks, 0);
@@ -206,7 +206,7 @@ TEST_F(CountedMessagesTest, StepOnThreeTasks) {
   ASSERT_NO_FATAL_FAILURE(StartThreeTasks(0, &c));
   const StepCost cost = CostOf({c}, {});
   EXPECT_EQ(cost.messages, WithClient({
-                               // To ps:0 and worker:1, and their answers.
+                               // To ps:0 and worker:1, and their replies.
                                {"RunPartition", 2},
                                {"RunPartitionReply", 2},
                                // a and b are pushed to worker:1; a is returned
@@ -216,8 +216,8 @@ TEST_F(CountedMessagesTest, StepOnThreeTasks) {
   EXPECT_LE(cost.control_bytes, 1500);
   EXPECT_EQ(cost.small_bytes, 0);
   EXPECT_EQ(cost.chunks, 0);
-  // Receive buffers: a twice, b, and c at worker:0 and at the client. The sums
-  // are computed in them.
+  // Receive buffers: two for a, one for b, and two for c, at worker:0 and at
+  // the client. The sums are computed in place.
   EXPECT_EQ(cost.buffers, 5);
   ExpectCopied(0, cost);
 }
@@ -228,8 +228,8 @@ TEST_F(CountedMessagesTest, StepOnThreeTasksFetchingFromTheLast) {
   const StepCost cost = CostOf({c}, {});
   EXPECT_EQ(cost.messages, WithClient({{"RunPartition", 2},
                                        {"RunPartitionReply", 2},
-                                       // a to worker:0; a and b come to
-                                       // worker:1 with the answers.
+                                       // a is sent to worker:0; a and b are
+                                       // sent to worker:1 with the replies.
                                        {"Pushes", 1}}));
   // As above, but c goes directly to the client.
   EXPECT_EQ(cost.buffers, 4);
@@ -249,7 +249,7 @@ TEST_F(CountedMessagesTest, ValueForTwoNodesIsSentOnce) {
 constexpr int kFloats = 3 << 20;
 constexpr int64_t kBytes = int64_t{kFloats} * 4;  // 12 chunks
 
-// pull: the worker reads all of a variable of the ps.
+// Pull: the worker reads a whole variable from the ps.
 TEST_F(CountedMessagesTest, LargeValuesAreSentOnceInChunks) {
   ops::Variable a = Large("ps/task:0", "a", kFloats);
   const Scope worker = At("worker/task:0");
@@ -259,25 +259,25 @@ TEST_F(CountedMessagesTest, LargeValuesAreSentOnceInChunks) {
   ASSERT_OK(session_->Run(a.initializer()));
   const StepCost cost = CostOf({last}, {});
   EXPECT_EQ(cost.messages, WithClient({{"RunPartition", 1},
-                                       // Its chunks on the bulk lane.
+                                       // Its chunks on the bulk channel.
                                        {"RunPartitionReply", 1},
-                                       // The ps may send 4 MiB more.
+                                       // The ps gets credit for 4 MiB more.
                                        {"Credit", 3}}));
   EXPECT_EQ(cost.small_bytes, 0);
   EXPECT_EQ(cost.chunks, 12);
   EXPECT_EQ(cost.chunk_bytes, kBytes);
-  // Into the receive buffer; the ps sends the variable's own memory.
+  // Into the receive buffer; the ps sends directly from the variable's memory.
   ExpectCopied(kBytes, cost);
-  // The receive buffer, and the last element, at the worker and at the client.
+  // The receive buffer, and the last element on the worker and on the client.
   EXPECT_EQ(cost.buffers, 3);
-  // Initialising took two.
+  // The initialization used two buffers.
   constexpr size_t kSmall = 1 << 20;
   EXPECT_LT(PeakBytes("ps"), 2 * kBytes + kSmall);
   EXPECT_GE(PeakBytes("worker"), size_t{kBytes});
   EXPECT_LT(PeakBytes("worker"), kBytes + kSmall);
 }
 
-// push: a variable of the worker is added into one of the ps.
+// Push: a variable of the worker is added to one of the ps.
 TEST_F(CountedMessagesTest, LargeValuesAreAssignedInPlace) {
   ops::Variable sum = Large("ps/task:0", "sum", kFloats);
   ops::Variable source = Large("worker/task:0", "source", kFloats);
@@ -294,12 +294,12 @@ TEST_F(CountedMessagesTest, LargeValuesAreAssignedInPlace) {
   EXPECT_EQ(cost.chunks, 12);
   EXPECT_EQ(cost.chunk_bytes, kBytes);
   ExpectCopied(kBytes, cost);
-  // The receive buffer; the sum is computed in the variable's own memory.
+  // The receive buffer; the sum is computed in place in the variable.
   EXPECT_EQ(cost.buffers, 1);
 }
 
-// An asynchronous replica: its program is the worker's task; variables in turn
-// on two ps: the global step, w0, b0, w1, b1.
+// An asynchronous replica whose program is the worker's task. The variables
+// alternate between two ps tasks: the global step, w0, b0, w1, b1.
 class MlpOnTwoPsTest : public CountedMessagesTest {
  protected:
   static constexpr int kBatch = 64, kInputs = 784, kHidden = 128, kClasses = 10;
@@ -345,26 +345,28 @@ TEST_F(MlpOnTwoPsTest, StepSendsVariablesAndGradientsOnce) {
   };
   const StepCost cost = CostOf({global_step_}, {train_}, feeds);
   EXPECT_EQ(cost.messages, (Messages{
-                               // To both ps, and their answers.
+                               // To both ps tasks, and their replies.
                                {"RunPartition", 2},
                                {"RunPartitionReply", 2},
                                {"Pushes", 8},  // see below
                            }));
   EXPECT_EQ(cost.pushes,
             (Pushes{
-                // b0 and b1; that they have been updated.
+                // b0 and b1, and the signal that they are updated.
                 {"ps:0 to worker:0", {2, 1}},
-                // w0 and w1; that they have been updated comes with the answer.
+                // w0 and w1; the reply contains the signal that they are
+                // updated.
                 {"ps:1 to worker:0", {1, 1}},
-                // The gradients of b0 and b1, and that all has been updated, so
-                // that the global step is counted. The learning rate is there.
+                // The gradients of b0 and b1, and the signal that all variables
+                // are updated, so that the global step is incremented. The
+                // learning rate is already there.
                 {"worker:0 to ps:0", {2, 1}},
                 // The gradients of w0 and w1.
                 {"worker:0 to ps:1", {1, 1}},
             }));
   EXPECT_LE(cost.control_bytes, 5000);
-  // Both weights and their gradients, none of which is large; the biases and
-  // the global step are in bodies.
+  // Both weights and their gradients, all of medium size. The biases and the
+  // global step are in message bodies.
   EXPECT_EQ(cost.small_bytes, 2 * (kW0 + kW1));
   EXPECT_EQ(cost.chunks, 0);
   ExpectCopied(2 * (kW0 + kW1), cost);
@@ -405,7 +407,7 @@ class LookUpOnTwoPsTest : public CountedMessagesTest {
 TEST_F(LookUpOnTwoPsTest, LookUpFetchesItsRowsOnce) {
   const Output rows = nn::EmbeddingLookup(scope_, table_, ids_);
   const StepCost cost = CostOfIds({rows}, {});
-  // The ids of each ps; their rows come with the answers.
+  // The ids for each ps; the rows are in the replies.
   EXPECT_EQ(cost.pushes,
             (Pushes{{"worker:0 to ps:0", {1}}, {"worker:0 to ps:1", {1}}}));
   EXPECT_EQ(
@@ -415,7 +417,7 @@ TEST_F(LookUpOnTwoPsTest, LookUpFetchesItsRowsOnce) {
   EXPECT_LE(cost.control_bytes + cost.small_bytes, 4 * kRow + 3000);
 }
 
-// Ids there, rows back, their gradients there.
+// Ids to the ps, rows back, and their gradients to the ps.
 const Pushes kSparseUpdate = {{"ps:0 to worker:0", {1}},
                               {"ps:1 to worker:0", {1}},
                               {"worker:0 to ps:0", {1, 1}},
@@ -431,8 +433,8 @@ TEST_F(LookUpOnTwoPsTest, UpdateSendsItsRowsOnce) {
   EXPECT_LE(cost.control_bytes + cost.small_bytes, 2 * 4 * kRow + 4000);
 }
 
-// With wide rows, whose copies are counted: a megabyte per step needs only the
-// message channel.
+// With wide rows, whose copies are counted. A megabyte per step needs only the
+// control channel.
 TEST_F(LookUpOnTwoPsTest, ManyRowsShareTheMessageChannel) {
   constexpr int kIds = 1000, kDistinct = 600, kWide = 256;
   constexpr int64_t kWideRow = 4 * kWide;
@@ -452,25 +454,27 @@ TEST_F(LookUpOnTwoPsTest, ManyRowsShareTheMessageChannel) {
     values.mutable_flat<int64_t>()[i] = i * 7 % kDistinct;
   }
   StepCost cost = CostOf({loss}, {}, {{ids, values}});
-  // The ids; the rows come with the answers.
+  // The ids; the rows are in the replies.
   EXPECT_EQ(
       cost.messages,
       (Messages{{"RunPartition", 2}, {"RunPartitionReply", 2}, {"Pushes", 2}}));
   EXPECT_EQ(cost.chunks, 0);
   EXPECT_EQ(cost.small_bytes, kDistinct * (8 + kWideRow));
-  // Ids land; rows are gathered, land, and are put where their ids occur.
+  // The received ids, the gathered rows, the received rows, and the rows copied
+  // to each occurrence of their ids.
   ExpectCopied(kDistinct * 8 + (2 * kDistinct + kIds) * kWideRow, cost);
   cost = CostOf({}, {update}, {{ids, values}});
   EXPECT_EQ(cost.pushes, kSparseUpdate);
   EXPECT_EQ(cost.chunks, 0);
   EXPECT_EQ(cost.small_bytes, kDistinct * (8 + 2 * kWideRow));
-  // The gradient of the squares does not materialize a megabyte of one repeated
-  // number, which would be the twentieth buffer: it is written into the buffer
+  // The gradient of the squares does not materialize a megabyte of equal
+  // numbers, which would be the twentieth buffer. It is written into the buffer
   // of the stitched rows.
   EXPECT_EQ(cost.buffers, 19);
 }
 
-// A rate that is an output of the graph: where it does not change, a ps has it.
+// The learning rate is an output of the graph. If it is constant, each ps has
+// it.
 TEST_F(LookUpOnTwoPsTest, ConstantLearningRateIsNotSent) {
   const Output rows = nn::EmbeddingLookup(scope_, table_, ids_);
   const Output loss = ops::Sum(scope_, ops::Square(scope_, rows), {0, 1});
@@ -479,8 +483,8 @@ TEST_F(LookUpOnTwoPsTest, ConstantLearningRateIsNotSent) {
   EXPECT_EQ(CostOfIds({}, {update}).pushes, kSparseUpdate);
 }
 
-// A variable's value leaves its ps for the other one, in one message, and goes
-// nowhere else.
+// The value of a variable is sent from its ps to the other one in one message,
+// and to no other task.
 TEST_F(LookUpOnTwoPsTest, LearningRateOnPsIsSentToOtherPs) {
   const Output rows = nn::EmbeddingLookup(scope_, table_, ids_);
   const Output loss = ops::Sum(scope_, ops::Square(scope_, rows), {0, 1});
@@ -492,7 +496,7 @@ TEST_F(LookUpOnTwoPsTest, LearningRateOnPsIsSentToOtherPs) {
   EXPECT_EQ(pushes, kSparseUpdate);
 }
 
-// Of 6,000 classes, the five that a step uses.
+// Only the five classes that a step uses are fetched, of 6,000.
 TEST_F(LookUpOnTwoPsTest, SampledLossFetchesRowsOfItsClasses) {
   const auto biases = ops::GetPartitionedVariable(
       scope_, "biases", TensorShape({kRows}),

@@ -1,6 +1,6 @@
-// Work that is counted, not timed: what a warm step allocates and copies, in
-// this process and between tasks over sockets. These hold on any machine,
-// however busy.
+// Counts work instead of timing it: allocations and copies of a warm step, in
+// this process and between tasks over sockets. The bounds hold on any machine
+// under any load.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -43,7 +43,7 @@ class CountedWorkTest : public ::testing::Test {
         {0});
     train_ = train::GradientDescent(0.05f).Minimize(root_, loss_);
     ASSERT_OK(root_.status());
-    // Without the timer that checks for slow steps.
+    // Disables the timer that checks for slow steps.
     auto session = Session::Connect(
         "", root_,
         {.log_waits_after = absl::InfiniteDuration(), .process = &process_});
@@ -56,7 +56,7 @@ class CountedWorkTest : public ::testing::Test {
     for (int i = 0; i < 50; ++i) Step();  // warm
   }
 
-  // No matcher here: it would allocate.
+  // Must not use a matcher, which would allocate.
   void Step() {
     const absl::Status status =
         step_->RunInto(feeds_, absl::MakeSpan(&result_, 1));
@@ -82,9 +82,9 @@ class CountedWorkTest : public ::testing::Test {
   std::unique_ptr<Session::Callable> step_;
 };
 
-// The thread of each node differs between steps, so occasionally more blocks of
-// a size are in use at once than ever before. Work that belongs to each step
-// would be counted kSteps times.
+// Nodes run on different threads in each step, so occasionally more blocks of a
+// size are in use than ever before. Allocations of every step would be counted
+// kSteps times.
 constexpr int kSteps = 1000;
 constexpr int kNowAndThen = kSteps / 20;
 
@@ -97,7 +97,7 @@ TEST_F(CountedWorkTest, WarmStepUsesOnlyPooledMemory) {
   EXPECT_GE(after.allocations - before.allocations, kSteps);
 }
 
-// Nor does a step after a traced one.
+// This also holds for a step that follows a traced one.
 TEST_F(CountedWorkTest, WarmStepMakesNoHeapAllocation) {
   RunMetadata metadata;
   ASSERT_OK(
@@ -134,10 +134,11 @@ TEST_F(CountedWorkTest, ValueHeldByReaderIsNotOverwritten) {
   EXPECT_NE(Address(w1_), kept->data()) << "the writer made its own copy";
 }
 
-// Allocations of the client and all tasks in a step, over real sockets. Most of
-// them are the messages themselves: an envelope, a body and the object that
-// keeps an attachment alive, at either end. counted_messages_test counts the
-// messages. The bounds leave a tenth for thread timing.
+// Counts allocations of the client and all tasks in a step, over real sockets.
+// Most of them are for the messages themselves: an envelope, a body, and the
+// object that keeps an attachment alive, at either end. counted_messages_test
+// counts the messages. The bounds include a tenth for variations in thread
+// timing.
 class CountedClusterWorkTest : public ::testing::Test {
  protected:
   void Connect() {

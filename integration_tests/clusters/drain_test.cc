@@ -1,4 +1,5 @@
-// Servers that stop while steps are under way: of one process and over sockets.
+// Tests servers that stop while steps are running, in one process and over
+// sockets.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,8 +15,8 @@
 namespace weft {
 namespace {
 
-// A step, `hold`, that counts its start on the ps and waits there at a queue
-// until `open` is run.
+// A step, `hold`, increments a counter on the ps and then waits for a queue
+// there until `open` is run.
 class DrainTest : public ::testing::TestWithParam<ClusterKind> {
  protected:
   void SetUp() override {
@@ -50,7 +51,7 @@ class DrainTest : public ::testing::TestWithParam<ClusterKind> {
     if (holding_.joinable()) holding_.join();
   }
 
-  // How the hold ended.
+  // Waits for the hold, and returns its status.
   absl::Status Held() {
     holding_.join();
     return held_;
@@ -68,7 +69,7 @@ class DrainTest : public ::testing::TestWithParam<ClusterKind> {
         [this, job, drain] { EXPECT_OK(cluster_.server(job, 0).Stop(drain)); });
   }
 
-  // Asked again until the server has begun to stop.
+  // Repeats the step until the stopping server rejects it.
   template <typename What>
   absl::Status UntilRefused(const What& what) {
     while (true) {
@@ -85,7 +86,7 @@ class DrainTest : public ::testing::TestWithParam<ClusterKind> {
   Operation open_, nothing_;
   std::unique_ptr<Session> driver_, observer_;
   std::thread holding_;
-  absl::Status held_;  // once it has ended
+  absl::Status held_;  // valid once it has ended
 };
 
 TEST_P(DrainTest, MasterRejectsNewStepsAndFinishesRunning) {
@@ -104,12 +105,13 @@ TEST_P(DrainTest, TaskRejectsNewStepsOfOtherMasters) {
   EXPECT_THAT(Held(), StatusIs(absl::StatusCode::kUnavailable, "/job:ps"));
   stop.join();
   EXPECT_OK(driver_->Run(nothing_));
-  // Sessions wait a while for the task, to be forgotten there.
+  // Restarted, because closing a session waits for the task for a while.
   cluster_.Stop("ps", 0);
   cluster_.Start("ps", 0);
 }
 
-// It waits for steps of other masters, which notify it of their end.
+// A stopping task waits for steps of other masters, which notify it of their
+// end.
 TEST_P(DrainTest, TaskLearnsOfCancelledStep) {
   std::thread stop = Stop("ps", absl::Hours(1));
   EXPECT_THAT(UntilRefused(begun_.initializer()),
@@ -117,7 +119,7 @@ TEST_P(DrainTest, TaskLearnsOfCancelledStep) {
   ASSERT_OK(driver_->Close());
   EXPECT_THAT(Held(), StatusIs(absl::StatusCode::kCancelled));
   stop.join();
-  // Sessions wait a while for the task, to be forgotten there.
+  // Restarted, because closing a session waits for the task for a while.
   cluster_.Stop("ps", 0);
   cluster_.Start("ps", 0);
 }
@@ -126,14 +128,14 @@ TEST_P(DrainTest, StepBeyondDrainTimeoutIsUnavailable) {
   std::thread stop = Stop("worker", absl::ZeroDuration());
   EXPECT_THAT(Held(), StatusIs(absl::StatusCode::kUnavailable));
   stop.join();
-  // The ps has given the step up: what is put in stays for others.
+  // The ps has abandoned the step, so the element stays in the queue.
   ASSERT_OK(observer_->Run(open_));
   ASSERT_OK_AND_ASSIGN(Tensor size, observer_->Run(size_));
   EXPECT_EQ(size.scalar<int32_t>(), 1);
 }
 
-// A session that is monitored and one that is not, of a master that drains
-// together with the ps.
+// A monitored and an unmonitored session, whose master drains together with the
+// ps.
 class MonitoredDrainTest : public ::testing::TestWithParam<ClusterKind> {
  protected:
   void SetUp() override {
@@ -185,7 +187,7 @@ TEST_P(MonitoredDrainTest, AllTasksServeTheSessionUntilItCloses) {
   stop_ps.join();
 }
 
-// A cluster that stops beside a client with a monitored session.
+// A cluster that stops while a client has a monitored session.
 class LostClientDrainTest : public testing::Test {
  protected:
   void StopBesideClient(const std::string& name) {
@@ -235,7 +237,7 @@ TEST_F(LostClientDrainTest, ClientWithCutConnectionIsServed) {
   cluster_.scheduler().AdvanceBy(absl::Seconds(5));
   EXPECT_EQ(num_stopped_, 0);
   EXPECT_OK(session_->Run(weights_.initializer()));
-  // No other client is.
+  // Other clients are rejected.
   auto other = cluster_.NewProcess("other client");
   SessionOptions late = cluster_.session_options();
   late.process = other.get();

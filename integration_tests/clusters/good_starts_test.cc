@@ -1,11 +1,11 @@
-// Valid programs are never rejected. A seed generates a training program: the
-// placement, partitioning and names of its variables, other shared resources,
-// the time and task of its sessions, and other users of the cluster. All its
-// replicas start, in any order, on simulated tasks; none may be rejected as
-// conflicting.
+// Checks that valid programs are never rejected. A seed generates a training
+// program: the placement, partitioning and names of its variables, other shared
+// resources, the time and task of its sessions, and other users of the cluster.
+// All its replicas start in any order on simulated tasks; none may be rejected
+// as conflicting.
 //
 // WEFT_GOOD_STARTS sets the number of seeds (40), WEFT_GOOD_STARTS_FIRST the
-// first one; both are used by tools/nightly.sh and for debugging a single seed.
+// first one. tools/nightly.sh uses both; they also help to debug a single seed.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -35,7 +35,7 @@ uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
 class Draw {
  public:
   explicit Draw(uint64_t seed) : random_(NewSeededRandom(seed)) {}
-  // In [low, high].
+  // Returns a number in [low, high].
   int Between(int low, int high) {
     return low + static_cast<int>(random_->Next() % (high - low + 1));
   }
@@ -82,22 +82,22 @@ struct Plan {
   Spread spread;
   bool by_resource;
   DataType type;
-  std::vector<int> widths;  // of layers, the input's first
-  int num_parts = 0;        // parts of the embedding; 0: none
+  std::vector<int> widths;  // of layers; the first is the input's
+  int num_parts = 0;        // parts of the embedding; 0 means no embedding
   int axis = 0;
   int optimizer;
   bool has_queue, has_table, has_accumulator, has_locals, has_late_variable;
   int capacity;
 };
 
-// One session's graph.
+// Replica builds the graph of one session.
 class Replica {
  public:
-  // `task` is where the session's master is: "/job:worker/task:1".
+  // `task` hosts the session's master, for example "/job:worker/task:1".
   Replica(const Plan& plan, const std::string& task, int index)
       : plan_(plan), task_(task), index_(index), scope_(ModelScope()) {}
 
-  // The part that all roles have.
+  // Builds the part that all roles share.
   void BuildModel() {
     step_ = Add(Next(), "global_step", {}, DT_INT64, /*trainable=*/false);
     if (plan_.num_parts > 0) AddEmbedding();
@@ -125,7 +125,7 @@ class Replica {
     if (plan_.has_locals) AddLocals();
   }
 
-  // Only the first replica has it.
+  // Builds the part that only the first replica has.
   void BuildChiefsOwn() {
     const Scope own = root.WithDevice(task_);
     Add(own, "best_loss", {}, DT_FLOAT, /*trainable=*/false);
@@ -134,7 +134,7 @@ class Replica {
     reads.push_back(ops::QueueSize(own, queue));
   }
 
-  // After the session has begun.
+  // Extends the graph after the session has begun.
   void BuildLate() {
     if (!plan_.has_late_variable) return;
     Add(Next(), "late", {plan_.capacity}, plan_.type, /*trainable=*/false);
@@ -143,7 +143,8 @@ class Replica {
   Operation train() const { return train_; }
   Output step() const { return step_.value(); }
 
-  // Initializers of all variables, including those of the optimizer.
+  // Returns the initializers of all variables, including those of the
+  // optimizer.
   std::vector<Operation> Initializers() const {
     std::vector<Operation> result;
     for (const ops::Variable& one : ops::GlobalVariables(root)) {
@@ -177,7 +178,7 @@ class Replica {
     return root_or_container.WithDeviceFunction(ReplicaDeviceSetter(setter));
   }
 
-  // Scope of the next variable.
+  // Returns the scope of the next variable.
   Scope Next() {
     if (plan_.spread != Plan::kPinned) return scope_;
     return scope_.WithDevice(
@@ -218,7 +219,7 @@ class Replica {
     }
   }
 
-  // One queue shared by all, and a private one, which may differ.
+  // Adds one queue shared by all replicas, and a private one, which may differ.
   void AddQueues() {
     const Scope server = scope_.WithDevice("/job:ps/task:0");
     const Output tokens =
@@ -281,7 +282,7 @@ class GoodStart {
     const std::string container = draw_.Percent(30) ? "experiment" : "";
     Start(Plan(seed_, num_servers_, container));
     if (HasFailed() || draw_.Percent(60)) return;
-    // The notebook: another model under the same names.
+    // As in a notebook: another model under the same names.
     if (draw_.Percent(50)) open_.clear();
     Reset({});
     Reset({"experiment", "stranger"});
@@ -310,7 +311,7 @@ class GoodStart {
 
   bool HasFailed() const { return ::testing::Test::HasFailure(); }
 
-  // Places another program, under the same names, and creates nothing.
+  // Places another program under the same names without creating resources.
   void AbandonAnother() {
     const Plan plan(seed_ + 2000000, num_servers_, "");
     AddTrainer(plan, 0);
@@ -351,7 +352,7 @@ class GoodStart {
     Connect(std::move(replica), "worker", worker, /*is_trainer=*/true);
   }
 
-  // Connects to a worker or a parameter server, with the model alone.
+  // Connects to a worker or a parameter server with the model only.
   void AddEvaluator(const Plan& plan) {
     const bool is_worker = draw_.Percent(50);
     const std::string job = is_worker ? "worker" : "ps";
@@ -382,7 +383,7 @@ class GoodStart {
     }
   }
 
-  // All that are still there do what they are for.
+  // All open sessions run their steps.
   void Train() {
     for (const auto& open : open_) {
       if (open->is_trainer && draw_.Percent(70)) open->replica->BuildLate();
@@ -395,7 +396,7 @@ class GoodStart {
       EXPECT_OK(open->session->Run({}, open->replica->reads));
       EXPECT_OK(open->session->Run(open->replica->step()));
     }
-    // Training further is slow, and adds little coverage.
+    // More training is slow and adds little coverage.
     if (!open_.empty() && open_[0]->is_trainer && draw_.Percent(30)) {
       EXPECT_OK(open_[0]->session->Run(open_[0]->replica->train()));
     }

@@ -1,7 +1,7 @@
-// The life of a step over the simulated network, with each message in turn lost
-// with its connection, or delayed: every call ends, with the right value or a
-// clean error, and afterwards no task holds anything of it. The same seed gives
-// the same run.
+// Runs steps over the simulated network, where each message in turn is lost
+// with its connection, or delayed. Every call must end with the right value or
+// an acceptable error, and afterwards no task may hold resources of the step.
+// The same seed leads to the same run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,9 +25,9 @@ constexpr int kAttempts = 3;
 struct Disturbance {
   int message = -1;  // counted over all connections; -1: none
   bus::Verdict verdict;
-  // For all messages of the master to the other worker.
+  // Applies to all messages of the master to the other worker.
   absl::Duration delay = absl::ZeroDuration();
-  bool ps_only_sends = false;  // and its part of a step ends with that
+  bool ps_only_sends = false;  // and its part of a step then ends
 };
 
 struct Outcome {
@@ -35,8 +35,9 @@ struct Outcome {
   int64_t choices = 0;
   uint64_t trace = 0;
   std::vector<std::string> statuses;  // of each call, in order
-  std::vector<float> values;          // of the runs that succeeded
-  std::string left;                   // what was not cleaned up; empty: nothing
+  std::vector<float> values;          // of the successful runs
+  // leaked resources; empty if there are none
+  std::string left;
 };
 
 // A graph with an edge between each pair of tasks, a control edge, and a dead
@@ -82,7 +83,7 @@ class Story {
 
   Outcome Tell() {
     RunClient();
-    // Leases expire, and waits for a lost task end.
+    // Long enough for leases to expire and for waits for a lost task to end.
     cluster_.scheduler().AdvanceBy(absl::Minutes(5));
     outcome_.left = WhatIsLeft();
     outcome_.trace = cluster_.scheduler().trace_hash();
@@ -101,7 +102,7 @@ class Story {
                                     cluster_.session_options());
     Note(session.status());
     if (!session.ok()) return;
-    // Lost initialization is repeated until the variable exists.
+    // A lost initialization is repeated until the variable exists.
     absl::Status initialised;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       initialised = (*session)->Run(program_.x.initializer());
@@ -185,8 +186,8 @@ TEST(LifeOfStepTest, ConnectionLostAfterAnyMessage) {
   DisturbEachMessage({.fate = bus::Fate::kCutAfter}, 2);
 }
 
-// If a value is lost after its sender's part of the step has ended, and before
-// the receiver's begins, only the sender can report it.
+// If a value is lost after its sender's part of the step has ended and before
+// the receiver's begins, only the sender can report the loss.
 TEST(LifeOfStepTest, ConnectionLostWhileOneTaskIsLate) {
   const Disturbance late = {.delay = absl::Seconds(2), .ps_only_sends = true};
   const int messages = Tell(late, 4).messages;

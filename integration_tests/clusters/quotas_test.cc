@@ -1,8 +1,8 @@
-// Limits of the memory that peers and sessions may use on a task
-// (docs/operations/quotas.md): an excess fails with RESOURCE_EXHAUSTED, which
-// names the tensor, the task and the option to raise; everything else
-// continues, and afterwards the memory is freed. Over the simulated network and
-// over sockets.
+// Tests limits of the memory that peers and sessions may use on a task
+// (docs/operations/quotas.md). An excess fails with RESOURCE_EXHAUSTED, which
+// names the tensor, the task and the option to raise. Everything else
+// continues, and afterwards the memory is freed. Runs over the simulated
+// network and over sockets.
 //
 // WEFT_ABANDONED_SESSIONS sets the number of abandoned sessions.
 #include <gmock/gmock.h>
@@ -41,14 +41,14 @@ Tensor Floats(int64_t bytes) {
   return Tensor(DT_FLOAT, TensorShape({bytes / int64_t{sizeof(float)}}));
 }
 
-// Refused, in words that say what, where and what to do.
+// Matches an error that names the object, the task and the option.
 auto IsRefused(const std::string& what, const std::string& task,
                const std::string& option) {
   return testing::AllOf(StatusIs(kExhausted, what), StatusIs(kExhausted, task),
                         StatusIs(kExhausted, option));
 }
 
-// A network, which is simulated or that of this machine, and its processes.
+// World provides a network, simulated or of this machine, and its processes.
 class World {
  public:
   explicit World(bool simulated) {
@@ -80,7 +80,7 @@ class World {
   uint64_t num_processes_ = 0;
 };
 
-// One task of a cluster, in a process of its own.
+// One task of a cluster, with its own process.
 struct Task {
   Task(World& world, const ClusterSpec& cluster, const std::string& job,
        const Quotas& quotas, const bus::TransportOptions& transport)
@@ -171,7 +171,7 @@ TEST_P(QuotasTest, FeedOfTenGigabytesAllocatesNoMemory) {
   ExpectInUse(in_use);
 }
 
-// A small version: 200 feeds with a quota of 4 MiB.
+// A small test: 200 feeds with a quota of 4 MiB.
 TEST_P(QuotasTest, SequentialFeedsMayExceedTheQuota) {
   Start({.max_held_bytes_per_peer = 4 * kMiB,
          .max_fed_bytes_per_session = 4 * kMiB});
@@ -185,7 +185,7 @@ TEST_P(QuotasTest, SequentialFeedsMayExceedTheQuota) {
   EXPECT_LE(task_->peak(), 8 * kMiB);
 }
 
-// Results of asynchronous runs.
+// Collects the results of asynchronous runs.
 class Outcomes {
  public:
   explicit Outcomes(Process& process) : process_(process) {}
@@ -196,7 +196,7 @@ class Outcomes {
       statuses_.push_back(result.status());
     };
   }
-  // Waits for so many; all that there are.
+  // Waits for `count` results. Returns all results so far.
   std::vector<absl::Status> WaitFor(size_t count) {
     const absl::Time limit = process_.clock().Now() + absl::Minutes(1);
     while (process_.clock().Now() < limit) {
@@ -248,7 +248,7 @@ TEST_P(QuotasTest, FeedQuotaIsSharedByRunningSteps) {
   ExpectInUse(in_use);
 }
 
-// A string counts with its characters, wherever it is held.
+// The characters of strings count wherever the string is held.
 TEST_P(QuotasTest, StringsCountWithTheirBytes) {
   Start({.max_fed_bytes_per_session = 3 * kMiB});
   const Output s = ops::Placeholder(root_.WithName("s"), DT_STRING);
@@ -363,7 +363,7 @@ TEST_P(SimulatedQuotasTest, PendingRepliesPerClientAreBounded) {
                 IsRefused("fetch y:0", kLocal, "max_unsent_bytes_per_peer"));
   }
   EXPECT_LE(task_->bytes_in_use(), in_use + 7 * kMiB);
-  // It was only slow.
+  // The network was only slow, so the other runs succeed.
   world_.scheduler().AdvanceBy(absl::Hours(100));
   const auto all = outcomes.WaitFor(kRuns);
   ASSERT_EQ(all.size(), kRuns);
@@ -478,7 +478,7 @@ class WaitingSteps {
     EXPECT_OK(session);
     return session.ok() ? *std::move(session) : nullptr;
   }
-  // Begins so many steps that wait for an element.
+  // Starts `count` steps that wait for an element.
   std::unique_ptr<Session::Callable> Wait(Session& session, int count) {
     auto callable = session.MakeCallable({}, {taken_});
     EXPECT_OK(callable);
@@ -518,7 +518,7 @@ TEST(QuotasBetweenTasksTest, StepsEndDespiteExhaustedRequestQuota) {
   }
   EXPECT_EQ(steps.running(), 0);
   EXPECT_EQ(steps.ps_.server->runtime().num_sessions(), 0);
-  // None of them takes the element.
+  // None of the cancelled steps takes the element.
   callable.reset();
   session = steps.Connect();
   ASSERT_OK(session->Run(steps.enqueue_));
@@ -543,7 +543,7 @@ TEST(QuotasBetweenTasksTest, OneClientCannotExhaustTheQuota) {
   EXPECT_EQ(steps.outcomes_.WaitFor(4).size(), 4u);
 }
 
-// A client that opens sessions, uses each and closes none.
+// A client that opens and uses sessions without closing them.
 class Deserter {
  public:
   Deserter(Process& process, const std::string& target)
@@ -588,7 +588,7 @@ class Deserter {
   protocol::BlockingMaster master_{client_, process_.scheduler()};
 };
 
-// Their steps have been begun by requests that are answered already.
+// The requests that started their steps are answered already.
 TEST(QuotasBetweenTasksTest, PartialRunsCannotExhaustTheQuota) {
   WaitingSteps steps({.max_requests_per_peer = 4},
                      {.max_requests_per_client = 2});
@@ -617,7 +617,7 @@ TEST(QuotasBetweenTasksTest, PartialRunsCannotExhaustTheQuota) {
   EXPECT_EQ(steps.running(), 2);
 }
 
-// Everything of a task that sessions leave traces in.
+// All resources of a task that sessions may leave behind.
 struct Footprint {
   explicit Footprint(const Task& task)
       : bytes_in_use(task.bytes_in_use()),
@@ -672,7 +672,7 @@ TEST_P(SimulatedQuotasTest, AbandonedSessionsFreeTheirResources) {
   EXPECT_EQ(open.sessions, count);
   EXPECT_EQ(open.registrations, count);
   EXPECT_GE(open.bytes_in_use, before.bytes_in_use + count * kBytes);
-  // A session costs little besides its variables.
+  // A session without its variables needs little memory.
   EXPECT_LE(open.bytes_in_use, before.bytes_in_use + count * 2 * kBytes);
 
   world_.scheduler().AdvanceBy(2 * kLease);

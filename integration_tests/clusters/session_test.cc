@@ -1,5 +1,5 @@
-// In-process sessions as seen by a user: working calls, and errors that are
-// clear and leave the session usable.
+// Tests in-process sessions from a user's perspective: working calls, and
+// errors that are clear and leave the session usable.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ class SessionTest : public GraphTest {
     EXPECT_TRUE(value.ok()) << value.status();
     return value.ok() ? value->scalar<float>() : -1e30f;
   }
-  // Whatever went wrong before, the session still works.
+  // Checks that the session still works after an error.
   void ExpectUsable() {
     EXPECT_EQ(RunScalar({}, ops::Const(root_, 3.0f)), 3.0f);
   }
@@ -134,7 +134,7 @@ TEST_F(SessionTest, UnknownNamesAreRejected) {
 
 TEST_F(SessionTest, GraphBuildErrorsAreReportedByConnectAndRun) {
   Output fine = ops::Const(root_, 1.0f);
-  session();  // connects while the graph is good
+  session();  // connects while the graph is valid
   ops::Add(root_.WithName("bad"), Tensor(DT_FLOAT, {2}), Tensor(DT_FLOAT, {3}));
   EXPECT_THAT(session().Run(fine),
               StatusIs(absl::StatusCode::kInvalidArgument, "bad"));

@@ -1,6 +1,6 @@
 // Tests which steps end when a task loses one of its several connections.
-// Parameter server 1 runs a step of worker 0, which waits for an
-// element of a queue.
+// Parameter server 1 runs a step of worker 0, which waits for an element of a
+// queue.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,14 +39,14 @@ class TaskConnectionsTest : public ::testing::Test {
     ASSERT_EQ(NumRunning(), 1);
   }
   void TearDown() override {
-    // Its end is not what is tested.
+    // The test does not check the result of Close.
     (void)session_->Close();
     Pass(absl::Minutes(5));
   }
 
   void Pass(absl::Duration time) { cluster_.scheduler().AdvanceBy(time); }
   int NumRunning() { return cluster_.runtime("ps", 1)->steps().running; }
-  // Connects to a task from a process that is no task.
+  // Connects to a task from a process that is not a task.
   std::unique_ptr<bus::Channel> Dial(const std::string& job, int index,
                                      const bus::Identity& self) {
     auto address = bus::Address::Parse(cluster_.target(job, index));
@@ -95,7 +95,7 @@ TEST_F(TaskConnectionsTest, TaskLostFirst_StepsEndWithUnusedConnection) {
   EXPECT_EQ(NumRunning(), 0);
 }
 
-// Silent, so that only the heartbeat timeout ends it.
+// Silent, so that only the heartbeat timeout ends the connection.
 TEST_F(TaskConnectionsTest, UnusedConnectionLostFirst_StepsEndWithTask) {
   auto stranger = Dial("ps", 1, WorkerIdentity());
   cluster_.network().Partition(kWorker, kPs);

@@ -1,5 +1,5 @@
-// Trainings by Estimators as all tasks of a cluster: that they end, all of
-// them, with what one process would have learned.
+// Tests trainings by Estimators as all tasks of a cluster: all tasks end, and
+// the model equals that of a single process.
 #include <atomic>
 #include <map>
 #include <memory>
@@ -31,12 +31,12 @@ using ::testing::Contains;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// All tasks of a cluster, each as a program of its own would be, but in threads
-// of this one.
+// Runs all tasks of a cluster like separate programs, but in threads of this
+// process.
 class EstimatorClusterTest : public TrainAndEvaluateTest {
  protected:
   using Jobs = std::map<std::string, int>;
-  // The program of a task.
+  // Runs the program of one task.
   using Program = std::function<absl::Status(const RunConfig& config)>;
 
   RunConfig ConfigOf(const std::string& cluster, const std::string& type,
@@ -62,7 +62,8 @@ class EstimatorClusterTest : public TrainAndEvaluateTest {
     return absl::StrCat("{", absl::StrJoin(texts, ", "), "}");
   }
 
-  // Other tasks learn at once of a finished job.
+  // Returns options with which other tasks learn at once that a job has
+  // finished.
   static TaskOptions Soon() {
     TaskOptions task;
     task.server_factory = [](TaskServerOptions options) {
@@ -81,8 +82,8 @@ class EstimatorClusterTest : public TrainAndEvaluateTest {
     return StartTaskServer(options).value();
   }
 
-  // Runs it as all tasks, and optionally as an evaluator; returns when all have
-  // ended. A coordinator's server runs until then.
+  // Runs the program as all tasks, and optionally as an evaluator. Returns when
+  // all have ended. A coordinator's server runs until then.
   void RunAll(const Jobs& jobs, bool evaluator, const Program& program) {
     const std::string cluster = FreeCluster(jobs);
     std::unique_ptr<TaskServer> coordinator;
@@ -127,14 +128,14 @@ TEST_F(EstimatorClusterTest, AllTasksEndWithTheTraining) {
     });
     EXPECT_GE(Trained(), 100);
     ASSERT_THAT(exporter_->steps, testing::Not(IsEmpty()));
-    // Workers may count on while the last checkpoint is saved.
+    // Workers may take more steps while the last checkpoint is saved.
     EXPECT_GE(exporter_->steps.back(), 100) << "by the evaluator";
     EXPECT_TRUE(exporter_->is_final);
   }
 }
 
-// A parameter server of the second round ignores the end of the first, which is
-// known to a coordinator that outlives both.
+// A parameter server of the second training ignores the end of the first, which
+// a coordinator that outlives both remembers.
 TEST_F(EstimatorClusterTest, OneProgramTrainsTwice) {
   for (const Jobs& jobs :
        {Jobs{{"ps", 2}, {"worker", 2}},
@@ -159,7 +160,7 @@ TEST_F(EstimatorClusterTest, OneProgramTrainsTwice) {
   }
 }
 
-// The input of the chief ends before the configuration lets the worker begin.
+// The chief's input ends before the configuration lets the worker start.
 TEST_F(EstimatorClusterTest, ChiefWaitsForDelayedWorkers) {
   RunAll({{"ps", 1}, {"worker", 2}}, false,
          [&](RunConfig config) -> absl::Status {
@@ -191,7 +192,7 @@ TEST_F(EstimatorClusterTest, MasterTaskAlsoEvaluates) {
   EXPECT_EQ(exporter_->steps.back(), Trained());
 }
 
-// Users train one step at a time, alternately.
+// Turn lets two users train one step at a time, alternately.
 class Turn {
  public:
   std::shared_ptr<train::SessionRunHook> AfterIt() {
@@ -207,7 +208,7 @@ class Turn {
     explicit Wait(Turn& turn) : turn_(turn) {}
     absl::StatusOr<train::SessionRunArgs> BeforeRun(
         train::SessionRunContext&) override {
-      // With a timeout, so that a failing test ends.
+      // The timeout ends a failing test.
       if (turn_.done_->WaitUntil(turn_.scheduler_.Now() + absl::Minutes(2))) {
         return train::SessionRunArgs();
       }
@@ -233,7 +234,7 @@ class Turn {
   const std::unique_ptr<Event> done_ = scheduler_->NewEvent();
 };
 
-// It evaluates between its steps.
+// The master evaluates between its steps.
 TEST_F(EstimatorClusterTest, FirstWorkerWritesSummariesBesideMaster) {
   Turn turn;
   RunAll({{"master", 1}, {"ps", 1}, {"worker", 1}}, false,
@@ -252,7 +253,7 @@ TEST_F(EstimatorClusterTest, FirstWorkerWritesSummariesBesideMaster) {
     if (!absl::StrContains(name, "tfevents")) continue;
     const std::string text =
         files_.ReadFile(JoinPath(model_dir_, name)).value();
-    // Tags are in it as they are; so is where checkpoints go.
+    // Event files contain tags and checkpoint paths as plain text.
     const bool has_saves = absl::StrContains(text, "model.ckpt");
     const bool has_losses = absl::StrContains(text, "average_loss\x15");
     files_of_saves += has_saves;
@@ -308,7 +309,7 @@ TEST_F(EstimatorClusterTest, EarlyStopEndsAllTrainingTasks) {
   RunAll({{"ps", 2}, {"worker", 3}}, false,
          [&](const RunConfig& config) -> absl::Status {
            Estimator model = Line(config);
-           // Only the chief asks.
+           // Only the chief evaluates the condition.
            const auto hook = MakeEarlyStoppingHook(
                model, [&] { return ++looked >= 5; }, {.run_every_steps = 1});
            return TrainAndEvaluate(model,
@@ -328,9 +329,9 @@ TEST_F(EstimatorClusterTest, WorkersWithoutParameterServersAreRejected) {
               StatusIs(kInvalid, "no job \"ps\", so they would share nothing"));
 }
 
-// Rows of all kinds of features, with labels 0 and 1, which are as many in each
-// of two shards: whichever worker takes the last steps, the model has learned
-// for both.
+// Returns rows with all kinds of features and labels 0 and 1, equally many in
+// each of two shards. So the model learns both labels, whichever worker takes
+// the last steps.
 InputFn People(const RunConfig& config) {
   const auto shard = config.InputShard();
   return DatasetInputFn(
@@ -349,12 +350,13 @@ InputFn People(const RunConfig& config) {
       "label");
 }
 
-// Results of a cluster's training, as found by a single program.
+// Compares a cluster's training with that of a single program.
 class CannedClusterTest : public EstimatorClusterTest {
  protected:
   using Make = std::function<Estimator(const RunConfig& config)>;
 
-  // Each run begins with the same values, and saves first and last.
+  // Each run starts from the same values, and saves only the first and the last
+  // step.
   static RunConfig Rarely(RunConfig config) {
     config.tf_random_seed = 1;
     config.save_checkpoints_steps = 1000;
@@ -388,15 +390,15 @@ class CannedClusterTest : public EstimatorClusterTest {
               LossOf(model, JoinPath(model_dir_, "model.ckpt-0")));
   }
 
-  // `variables` in the order in which the model makes them; what else the
-  // checkpoint has are their slots.
+  // `variables` are in creation order. All other entries of the checkpoint are
+  // their slots.
   void ExpectTurns(const std::string& checkpoint,
                    const std::vector<std::string>& variables) {
     ASSERT_OK_AND_ASSIGN(const auto reader,
                          checkpoint::BundleReader::Open(files_, checkpoint));
     std::vector<std::string> found;
-    // Keys of whole tensors, and of slices, which begin with their tensor's
-    // name.
+    // Keys are those of whole tensors, and those of slices, which begin with
+    // their tensor's name.
     EXPECT_OK(reader->ForEach(
         [&](absl::string_view key, const checkpoint::BundleEntry& entry) {
           if (!entry.slices.empty()) return absl::OkStatus();
@@ -531,7 +533,7 @@ TEST_F(CannedClusterTest, EveryModelLearnsOnTwoServersAndTwoWorkers) {
 
 // ---- synchronous training ----
 
-// Linear in two features, in float64.
+// A linear model of two features in float64.
 EstimatorSpec SquaresModel(const Scope& scope, const ModelInput& input) {
   const auto weights = ops::Variable(scope.WithName("weights"),
                                      Tensor::Vector<double>({0.5, -0.25}));
@@ -553,8 +555,8 @@ EstimatorSpec SquaresModel(const Scope& scope, const ModelInput& input) {
       momentum, {.replicas_to_aggregate = config.num_worker_replicas,
                  .replica_index = config.InputShard().index});
   spec.train_op = sync.Minimize(scope, spec.loss, {.global_step = step});
-  // Without initial tokens no gradient is computed twice and dropped: each
-  // batch makes an update.
+  // Without initial tokens, no gradient is computed twice and dropped: each
+  // batch leads to an update.
   spec.training_hooks = {
       sync.MakeSessionRunHook(config.is_chief, {.num_tokens = 0})};
   return spec;
@@ -562,8 +564,7 @@ EstimatorSpec SquaresModel(const Scope& scope, const ModelInput& input) {
 
 constexpr int kRowsOfBatch = 8;
 
-// Batches of each step's rows that are this task's: each worker has half of
-// them.
+// Returns this task's half of each step's batch.
 InputFn SquaresInput(const RunConfig& config) {
   const auto shard = config.InputShard();
   return DatasetInputFn(

@@ -1,6 +1,6 @@
-// Exported Estimators and predictions of their SavedModels; corrupt models, and
-// invalid requests. (tensorflow_saved_models_test.py checks that TensorFlow
-// reads them and agrees.)
+// Tests exported Estimators and predictions of their SavedModels, corrupt
+// models, and invalid requests. (tensorflow_saved_models_test.py checks that
+// TensorFlow reads them and agrees.)
 #include <cmath>
 #include <map>
 #include <string>
@@ -119,7 +119,7 @@ TEST_F(EstimatorExportTest, ServedModelMatchesPredict) {
   ASSERT_OK_AND_ASSIGN(const auto predicted, stream->Next());
   ASSERT_OK_AND_ASSIGN(const std::string path,
                        model.ExportSavedModel(exports_, Raw()));
-  // It brings its vocabulary, and may be moved.
+  // The export contains its vocabulary, and may be moved.
   ASSERT_OK(files_.DeleteFile(vocabulary_));
   const std::string moved = JoinPath(folder_, "moved");
   ASSERT_OK(files_.RenameFile(path, moved));
@@ -131,7 +131,7 @@ TEST_F(EstimatorExportTest, ServedModelMatchesPredict) {
   }
 }
 
-// A classification is asked by one tensor of Examples.
+// A classification signature takes a single tensor of Examples.
 TEST_F(EstimatorExportTest, UnservableOutputsAreSkippedAndLogged) {
   ASSERT_OK_AND_ASSIGN(const auto served, Load(Exported()));
   EXPECT_THAT(served->signatures(), SizeIs(1));
@@ -244,7 +244,7 @@ TEST_F(EstimatorExportTest, UntrainedModelIsNotExported) {
                            /*is_the_final_export=*/true)
                   .status(),
               refused);
-  // An evaluator may come before the first step.
+  // An evaluator may run before the first step.
   ASSERT_OK_AND_ASSIGN(
       const auto early,
       exporter->Export(model, exports_, options.checkpoint_path, metrics,
@@ -334,13 +334,14 @@ TEST_F(EstimatorExportTest, InvalidRequestsAreExplained) {
   says(with("age", Tensor::Vector<int32_t>({1, 2})), "'age' is of type float");
   says(with("age", Tensor()), "'age' is of type float");
   says(with("age", Tensor::Scalar(1.0f)), "'age' has shape [?]");
-  says(with("age", Tensor::Vector<float>({1, 2, 3})), "");  // of other batch
+  // of another batch size
+  says(with("age", Tensor::Vector<float>({1, 2, 3})), "");
   EXPECT_OK(served->Run("predict", Asked())) << "it is as good as before";
 }
 
 // ---- Without an Estimator ----
 
-// w * x, and what the file `path` holds; as a graph of its own.
+// A separate graph of w * x and the contents of the file `path`.
 struct Line {
   explicit Line(const std::string& path) {
     w = ops::Variable(root.WithName("w"), 3.0f);
@@ -401,7 +402,7 @@ TEST_F(EstimatorExportTest, GraphsShareVariablesButNotAssets) {
   }
 }
 
-// y = x w, of a sparse x.
+// y = x w for a sparse x.
 TEST_F(EstimatorExportTest, SignaturesAcceptSparseInputs) {
   const Scope root = Scope::Root();
   const ops::Variable w(
@@ -468,7 +469,7 @@ class ExporterTest : public EstimatorExportTest {
   static EvalMetrics Loss(float loss) {
     return {{"loss", Tensor::Scalar(loss)}};
   }
-  // Whether it made one.
+  // Returns whether the exporter created an export.
   bool Exports(Exporter& exporter, Estimator& model, const EvalMetrics& metrics,
                bool is_final = false) {
     const auto made = exporter.Export(model, exports_, "", metrics, is_final);
@@ -494,7 +495,7 @@ TEST_F(ExporterTest, LatestKeepsTheNewest) {
   EXPECT_THAT(Names(exports_), ElementsAre("123", made[1], made[2], "mine"));
 }
 
-// The export that is there is of 2096.
+// The existing export has a timestamp in 2096.
 TEST_F(ExporterTest, ClockSetBackStillExportsNewerVersion) {
   Estimator model = Trained();
   for (const char* name : {"4000000000", "9999999999"}) {
@@ -555,7 +556,7 @@ TEST_F(ExporterTest, BestResumesFromEarlierEvaluations) {
   EXPECT_TRUE(Exports(*exporter, model, Loss(loss / 2)));
 }
 
-// As written by an Experiment's evaluator.
+// Evaluations as written by the evaluator of an Experiment.
 TEST_F(ExporterTest, BestReportsMissingEvaluations) {
   Estimator model = Trained();
   ASSERT_OK_AND_ASSIGN(const EvalMetrics metrics,

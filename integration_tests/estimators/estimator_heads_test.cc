@@ -1,5 +1,5 @@
-// Heads: losses, metrics and predictions match TensorFlow's, labels in all
-// their forms, and errors.
+// Tests heads: losses, metrics and predictions match TensorFlow's. Also tests
+// labels in all forms, and errors.
 #include <cmath>
 #include <initializer_list>
 #include <limits>
@@ -31,8 +31,8 @@ using ::testing::Pointwise;
 
 using HeadOrError = absl::StatusOr<std::shared_ptr<const Head>>;
 
-// Logits are the feature "x" and a variable "b", so that all depends on the
-// head.
+// Logits are the feature "x" plus a variable "b", so that results depend only
+// on the head.
 ModelFn ModelOf(const std::shared_ptr<const Head>& head) {
   return [head](const Scope& scope,
                 const ModelInput& input) -> absl::StatusOr<EstimatorSpec> {
@@ -53,7 +53,7 @@ ModelFn ModelOf(const std::shared_ptr<const Head>& head) {
   };
 }
 
-// Four examples, with logits of three columns and of one.
+// Returns four examples with logits of three columns; OneColumn has one.
 Tensor ThreeColumns() {
   return Tensor::FromValues<float>(
       TensorShape({4, 3}),
@@ -95,7 +95,7 @@ class HeadTest : public ::testing::Test {
     EXPECT_OK(metrics.status());
     return metrics.ok() ? *metrics : EvalMetrics();
   }
-  // Three steps, and what they come to.
+  // Trains three steps and evaluates.
   EvalMetrics Train(Estimator& model, const Tensor& x, const Tensor& labels) {
     EXPECT_OK(model.Train(Examples(x, labels, 3)));
     return Evaluate(model, Examples(x, labels, 1));
@@ -131,7 +131,7 @@ Tensor Zeros(TensorShape shape) {
 }
 
 // ---- two classes ----
-// Numbers are those of TensorFlow 2.15's heads over the same model and
+// Expected numbers are those of TensorFlow 2.15's heads for the same model and
 // examples.
 
 Tensor Yes() { return Tensor::Vector<int64_t>({1, 0, 1, 1}); }
@@ -166,7 +166,7 @@ TEST_F(HeadTest, ThresholdIsPositiveOnlyForAccuracy) {
   Expect(metrics, "recall/positive_threshold_0.5/two", 0.6666667f);
 }
 
-// The epsilon matters where weights are close to zero.
+// The epsilon matters if weights are close to zero.
 TEST_F(HeadTest, ThresholdMetricsAddEpsilonToDivisor) {
   const auto input = [](const Scope& scope) -> absl::StatusOr<InputTensors> {
     InputTensors tensors;
@@ -244,7 +244,7 @@ TEST_F(HeadTest, MultiClassLabelTypesAreChecked) {
       StatusIs(kInvalid, "should be int32 or int64. Instead got uint8"));
 }
 
-// Numbers are TensorFlow's, after one step from zeros.
+// Expected numbers are TensorFlow's, after one step from zeros.
 TEST_F(HeadTest, RegressionWeightsValuesByFeatureKey) {
   LinearOptions options;
   options.feature_columns = {feature_column::NumericColumn("x")};
@@ -282,7 +282,7 @@ TEST_F(HeadTest, WeightsApplyPerExample) {
        "weights shape must be [batch], [batch, 1] for this head");
   says(MultiClassHead(3, {.weight_column = wide}), ThreeColumns(), Yes(),
        "weights shape must be");
-  // Another batch's weights.
+  // The weights come from a batch of another size.
   const auto input = [](const Scope& scope) -> absl::StatusOr<InputTensors> {
     InputTensors tensors;
     tensors.features["x"] = ops::Const(scope, OneColumn());
@@ -297,7 +297,7 @@ TEST_F(HeadTest, WeightsApplyPerExample) {
       StatusIs(kInvalid, "weights shape must be"));
 }
 
-// ---- shapes that only the step knows ----
+// ---- shapes known only at run time ----
 
 InputFn Unknown(const Tensor& x, const PartialShape& known_x,
                 const Tensor& labels) {
@@ -360,7 +360,7 @@ TEST_F(HeadTest, LossOfWrongShapeIsRejected) {
               StatusIs(kInvalid, "It gave none"));
 }
 
-// ---- odd batches ----
+// ---- unusual batches ----
 
 TEST_F(HeadTest, EmptyBatchTrainsAndHasNoWeight) {
   const Tensor none(DT_FLOAT, TensorShape({0, 1}));
@@ -406,7 +406,7 @@ class MultiLabelTest : public HeadTest {
   EvalMetrics Train(Estimator& model) {
     return HeadTest::Train(model, ThreeColumns(), labels_);
   }
-  // The same labels as sets, in one step's batch.
+  // Returns the same labels as sparse sets, all in one batch.
   template <typename T>
   static InputFn Sets(std::initializer_list<T> values, int64_t rows = 4) {
     const Tensor sets = Tensor::Vector<T>(values);
@@ -541,8 +541,8 @@ TEST_F(MultiLabelTest, SingleLabelColumnIsNotBroadcast) {
                        "the head needs labels of [batch, 3]"));
 }
 
-// The numbers are those of TensorFlow 2.15's tf.estimator.MultiLabelHead over
-// the same model and examples.
+// Expected numbers are those of TensorFlow 2.15's tf.estimator.MultiLabelHead
+// for the same model and examples.
 TEST_F(MultiLabelTest, WeightedLossSumMatchesTensorFlow) {
   Estimator model = Model({.weight_column = "w"});
   const EvalMetrics metrics = Train(model);
@@ -622,7 +622,7 @@ TEST_F(HeadTest, InvalidOptionsAreRejected) {
        "multi-class head does not support thresholds");
   says(RegressionHead(1, {.label_vocabulary = {"a"}}).status(),
        "does not support label_vocabulary");
-  // A binary head says it when it is used, also for predictions.
+  // A binary head reports the error when it is used, also for predictions.
   const auto binary = [&](HeadOptions options) {
     Estimator model = Model(BinaryClassHead(std::move(options)));
     return model.Predict(Examples(OneColumn(), Yes(), 1)).status();

@@ -1,4 +1,4 @@
-// Input functions of data sets, run as an Estimator runs them.
+// Tests input functions of datasets, run as an Estimator runs them.
 #include <map>
 #include <string>
 #include <vector>
@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
-// An input as a session runs it.
+// RunningInput runs an input in a session.
 class RunningInput {
  public:
   explicit RunningInput(const InputFn& input_fn, Process* process) {
@@ -52,7 +52,7 @@ class RunningInput {
     if (input_.labels) fetches.push_back(input_.labels);
     return session_->Run({}, fetches);
   }
-  // All batches of a feature of ints, until the end.
+  // Returns all batches of an int feature, until the end.
   std::vector<std::vector<int32_t>> All(const std::string& key) {
     std::vector<std::vector<int32_t>> all;
     while (true) {
@@ -83,7 +83,7 @@ class EstimatorInputsTest : public ::testing::Test {
   RunningInput Run(const InputFn& input_fn) {
     return RunningInput(input_fn, &process_);
   }
-  // In file order, once.
+  // Reads in file order, once.
   static RowOptions InOrder(int64_t batch_size) {
     RowOptions rows;
     rows.batch_size = batch_size;
@@ -294,7 +294,8 @@ TEST_F(EstimatorInputsTest, FieldOfOtherTypeExplainsInference) {
 
 // ---- Examples ----
 
-// The bytes of an Example by its features, each an int64 list or bytes.
+// Functions that return the bytes of an Example: each feature is an int64 list
+// or a bytes list.
 std::string Field(int number, const std::string& bytes) {
   return absl::StrCat(std::string(1, static_cast<char>(number << 3 | 2)),
                       std::string(1, static_cast<char>(bytes.size())), bytes);
@@ -333,7 +334,7 @@ TEST_F(EstimatorInputsTest, ExamplesAreParsedPerColumnSpecs) {
   EXPECT_THAT(batch[0].flat<std::string>(), ElementsAre("cook", "smith"));
   EXPECT_THAT(batch[1].flat<int64_t>(), ElementsAre(30, 40));
 
-  // Labels of a VarLenFeature are sets.
+  // VarLenFeature labels are sets.
   auto sets = Run(ExamplesInputFn(Path("*.tfrecord"), spec,
                                   {.label_key = "job", .rows = InOrder(2)}));
   ASSERT_OK(sets.status());
@@ -354,7 +355,7 @@ TEST_F(EstimatorInputsTest, ExamplesAreParsedPerColumnSpecs) {
 
 // ---- tensors in memory ----
 
-// All batches of the feature "x" and their labels, side by side.
+// Returns all batches of the feature "x" and their labels, side by side.
 absl::StatusOr<std::vector<std::string>> AllRows(const InputFn& input_fn,
                                                  Process* process) {
   const Scope root = Scope::Root();

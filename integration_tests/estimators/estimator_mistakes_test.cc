@@ -1,5 +1,5 @@
-// User errors in training a model: each error is a sentence that names the
-// column or key, and the remedy.
+// Tests user errors in training a model: each error is a sentence that names
+// the column or key, and the remedy.
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,7 +31,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Batches of x, under that name, with labels 0.
+// Returns batches of x under that name, with labels 0.
 InputFn Batch(const Tensor& x, const std::string& name = "x") {
   return DatasetInputFn(
       [=](const Scope& scope) -> absl::StatusOr<ops::Dataset> {
@@ -148,12 +148,12 @@ TEST_F(EstimatorMistakesTest, MissingVocabularyFile) {
 
 // ---- errors of columns that only the step can detect ----
 
-// The result of one column: an input layer, or a linear model.
+// Returns the result of one column in an input layer or a linear model.
 class ColumnMistakesTest : public ::testing::Test {
  protected:
   enum class Of { kLayer, kLinear };
 
-  // A feature of which the graph does not know the shape.
+  // Adds a feature whose shape the graph does not know.
   void Give(const std::string& key, const Tensor& value) {
     features_[key] =
         Output(ops::PlaceholderWithDefault(root_, value, PartialShape()));
@@ -186,7 +186,8 @@ class WeightsOfIdsTest : public ColumnMistakesTest {
   static Tensor Weights(float second) {
     return Tensor::FromValues<float>(TensorShape({2, 2}), {1, second, 3, 4});
   }
-  // Results of the three columns that take weights, each in its own graph.
+  // Returns the results of the three columns that take weights, each in its own
+  // graph.
   std::vector<absl::StatusOr<Tensor>> RunAll(const Tensor& ids,
                                              const Tensor& weights) {
     const auto weighted =
@@ -206,7 +207,7 @@ class WeightsOfIdsTest : public ColumnMistakesTest {
   }
 };
 
-// 5 and 7 would get the weights of others.
+// Ids 5 and 7 would get the weights of other ids.
 TEST_F(WeightsOfIdsTest, MismatchedCountFailsTheStep) {
   for (const auto& [ids, weights] :
        {std::pair(Ids(-1), Weights(2)), std::pair(Ids(2), Weights(0))}) {
@@ -278,7 +279,7 @@ TEST_F(ColumnMistakesTest, IntegerVocabularyRejectsOtherLines) {
                        "Field nine in line 3 of " + path + " is not a valid"));
 }
 
-// As in TensorFlow; for an embedding they are an error, above.
+// As in TensorFlow. For an embedding such ids are an error, see above.
 TEST_F(ColumnMistakesTest, IndicatorSkipsIdsOutOfRange) {
   features_["i"] =
       Output(ops::Const(root_, Tensor::Vector<int64_t>({1, 9, -1})));
@@ -288,7 +289,7 @@ TEST_F(ColumnMistakesTest, IndicatorSkipsIdsOutOfRange) {
   EXPECT_THAT(rows.flat<float>(), ElementsAre(0, 1, 0, 0, 0, 0));
 }
 
-// Bools are no error.
+// Bools are not an error.
 TEST_F(ColumnMistakesTest, BoolsAreNumbers) {
   features_["x"] = Output(ops::Const(
       root_, Tensor::FromValues<bool>(TensorShape({2}), {true, false})));
@@ -297,7 +298,7 @@ TEST_F(ColumnMistakesTest, BoolsAreNumbers) {
   EXPECT_THAT(rows.flat<float>(), ElementsAre(1, 0));
 }
 
-// The graph knows it.
+// The error is reported while the graph is built.
 TEST_F(ColumnMistakesTest, NormalizerChangingShapeIsRejected) {
   features_["x"] = Output(ops::Const(root_, Tensor::Vector<float>({1, 2})));
   feature_column::NumericColumnOptions options;

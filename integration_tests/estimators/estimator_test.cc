@@ -1,6 +1,6 @@
-// Estimators as used by a program: resumed training, files in the model
-// directory, and errors. (tools/conformance compares the values of models with
-// TensorFlow.)
+// Tests Estimators from a program's perspective: resumed training, files in the
+// model directory, and errors. (tools/conformance compares the values of models
+// with TensorFlow.)
 #include "libs/estimator/estimator.h"
 
 #include <functional>
@@ -51,7 +51,7 @@ class EstimatorTest : public ::testing::Test {
     config.session_config.process = &process_;
     return config;
   }
-  // y = 2 x.
+  // A model of y = 2 x.
   Estimator Line(const char* key = "x") {
     LinearOptions options;
     options.feature_columns = {NumericColumn(key)};
@@ -93,7 +93,7 @@ TEST_F(EstimatorTest, WarmStartsFromAnotherModel) {
   const std::string kWeight = "linear/linear_model/x/weights";
   ASSERT_OK_AND_ASSIGN(const Tensor learned, first.GetVariableValue(kWeight));
   ASSERT_NE(learned.flat<float>()[0], 0);
-  // Rates of nothing: what it begins with is what it ends with.
+  // With a learning rate of zero, final values equal initial values.
   const auto second = [&] {
     LinearOptions options;
     options.feature_columns = {NumericColumn("x")};
@@ -113,7 +113,7 @@ TEST_F(EstimatorTest, WarmStartsFromAnotherModel) {
   EXPECT_EQ(StepOf(warm), 1) << "slots and steps are not trainable";
   ASSERT_OK_AND_ASSIGN(const Tensor begun, warm.GetVariableValue(kWeight));
   EXPECT_EQ(begun.flat<float>()[0], learned.flat<float>()[0]);
-  // Later training of the first model is not overwritten.
+  // Does not overwrite later training of the first model.
   ASSERT_OK(first.Train(Points({}), {.steps = 10}));
   ASSERT_OK(second().Train(Points({}), {.steps = 1}));
   ASSERT_OK_AND_ASSIGN(const Tensor kept, warm.GetVariableValue(kWeight));
@@ -132,7 +132,7 @@ TEST_F(EstimatorTest, UntrainedModelUsesInitialValues) {
   EXPECT_FLOAT_EQ(metrics.at("prediction/mean").scalar<float>(), 0);
   EXPECT_FLOAT_EQ(metrics.at("label/mean").scalar<float>(), 4);
   EXPECT_FLOAT_EQ(metrics.at("average_loss").scalar<float>(), 56.0f / 3);
-  // The mean of both batches' sums.
+  // The mean of the sums of both batches.
   EXPECT_FLOAT_EQ(metrics.at("loss").scalar<float>(), 28);
   ASSERT_OK_AND_ASSIGN(auto stream, model.Predict(Points(1)));
   for (int row = 0; row < 3; ++row) {
@@ -199,9 +199,9 @@ TEST_F(EstimatorTest, LabelsOutOfRangeFailTheStep) {
   EXPECT_OK(model.Train(input(2)));
 }
 
-// ---- embeddings that begin with a checkpoint ----
+// ---- embeddings initialized from a checkpoint ----
 
-// One of a table of four rows, [4, 2], in memory.
+// A checkpoint of a table of four rows, [4, 2], in memory.
 class EmbeddingOfCheckpointTest : public ::testing::Test {
  protected:
   EmbeddingOfCheckpointTest() {
@@ -216,7 +216,7 @@ class EmbeddingOfCheckpointTest : public ::testing::Test {
     EXPECT_OK(checkpoint::WriteCheckpointState(
         disk_, "/other", {.model_checkpoint_path = "/other/m-7"}));
   }
-  // Returns rows 3, 0 and 2 of a table with that many rows and parts.
+  // Looks up rows 3, 0 and 2 of a table with that many rows and parts.
   absl::StatusOr<Tensor> LookUp(const std::string& path,
                                 const std::string& tensor, int64_t rows,
                                 int32_t parts) {
@@ -304,9 +304,9 @@ TEST_F(EstimatorTest, BatchPredictionsMayDifferInLength) {
                        "Batch length of predictions should be same"));
 }
 
-// ---- what evaluations write ----
+// ---- files of evaluations ----
 
-// One batch of one example.
+// One batch with one example.
 absl::StatusOr<InputTensors> OneExample(const Scope& scope) {
   InputTensors input;
   input.features["x"] = Output(ops::Const(scope, Tensor::Vector<float>({1})));
@@ -316,7 +316,7 @@ absl::StatusOr<InputTensors> OneExample(const Scope& scope) {
 
 class EvaluationEventsTest : public EstimatorTest {
  protected:
-  // Its loss is 0.25, and its metrics are what `add` adds.
+  // Returns a model with loss 0.25 and the metrics that `add` adds.
   Estimator Model(
       const std::function<void(const Scope& scope, EstimatorSpec& spec)>& add) {
     EstimatorOptions options;
@@ -332,7 +332,7 @@ class EvaluationEventsTest : public EstimatorTest {
         },
         options, Config());
   }
-  // All that was written, by tag.
+  // Returns all written values, by tag.
   std::map<std::string, summary::SummaryValue> Written(const Estimator& model) {
     std::map<std::string, summary::SummaryValue> all;
     const auto names = files_.ListDirectory(model.eval_dir()).value();
@@ -393,7 +393,7 @@ TEST_F(EvaluationEventsTest, LogShowsAllDigitsOfTheStep) {
 
 // ---- labels whose shape is only known at run time ----
 
-// Three examples, and labels of which the graph knows `known` of their shape.
+// Returns three examples with labels whose static shape is `known`.
 InputFn WithLabels(const Tensor& labels, const PartialShape& known) {
   return [=](const Scope& scope) -> absl::StatusOr<InputTensors> {
     const Output x =
@@ -436,7 +436,7 @@ TEST_F(EstimatorTest, LabelsAreNotBroadcast) {
 
 // ---- features of unsigned integers ----
 
-// Rows of ids 0 to 2, which are (0, 2) and (none, 1).
+// Returns counts of ids 0 to 2 in two rows: (0, 2) and (none, 1).
 template <typename T>
 absl::StatusOr<Tensor> CountUnsigned(Process& process, bool is_sparse) {
   const Scope root = Scope::Root();
@@ -463,7 +463,8 @@ absl::StatusOr<Tensor> CountUnsigned(Process& process, bool is_sparse) {
   return session->Run(counts);
 }
 
-// TensorFlow takes -1 as it casts it, the largest, for no value.
+// As in TensorFlow, the largest unsigned integer, to which -1 is cast, means no
+// value.
 TEST_F(EstimatorTest, UnsignedIntegersAreIds) {
   const auto counts = [](const absl::StatusOr<Tensor>& rows) {
     ASSERT_OK(rows.status());

@@ -1,5 +1,5 @@
-// Whole trainings by TrainAndEvaluate and Experiment in a single program: their
-// ends, and evaluators. (estimator_cluster_test covers clusters.)
+// Tests whole trainings by TrainAndEvaluate and Experiment in a single program:
+// their ends, and evaluators. (estimator_cluster_test covers clusters.)
 #include "libs/estimator/train_and_evaluate.h"
 
 #include <atomic>
@@ -38,7 +38,7 @@ using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
-// ---- a program alone ----
+// ---- a single program ----
 
 TEST_F(TrainAndEvaluateTest, LocalRunEvaluatesAtTheEnd) {
   Estimator model = Line();
@@ -76,7 +76,7 @@ TEST_F(TrainAndEvaluateTest, FinishedTrainingIsEvaluated) {
   EXPECT_EQ(StepOf(*result.metrics), 3);
 }
 
-// Like a csv file with only a header.
+// Like a CSV file with only a header.
 TEST_F(TrainAndEvaluateTest, EmptyInputTrainsNoStep) {
   const InputFn nothing = PointsTimes(0);
   Estimator model = Line();
@@ -132,7 +132,8 @@ TEST_F(TrainAndEvaluateTest, TransientEvaluationErrorsAreTolerated) {
   }
 }
 
-// The last evaluation's exports are tried again, from the one that failed on.
+// The exports of the last evaluation are retried, starting with the one that
+// failed.
 TEST_F(TrainAndEvaluateTest, OnlyFailedExportsAreRetried) {
   const auto other = std::make_shared<RecordingExporter>("other");
   other->errors = {absl::OkStatus(), absl::UnavailableError("away")};
@@ -170,7 +171,7 @@ TEST_F(TrainAndEvaluateTest, OutOfRangeInEvaluationIsNotEndOfInput) {
       StatusIs(absl::StatusCode::kInternal, "a mistake"));
 }
 
-// Files of evaluations cannot be written.
+// A file system on which files of evaluations cannot be written.
 class WithoutEvaluations : public MemoryFileSystem {
  public:
   explicit WithoutEvaluations(absl::Status why) : why_(std::move(why)) {}
@@ -189,7 +190,7 @@ class WithoutEvaluations : public MemoryFileSystem {
 
 class LostEventsTest : public TrainAndEvaluateTest {
  protected:
-  // With events of evaluations that cannot be written.
+  // Trains while events of evaluations cannot be written.
   absl::StatusOr<TrainAndEvaluateResult> Train(const absl::Status& why,
                                                int64_t max_steps,
                                                const EvalSpec& spec,
@@ -214,7 +215,7 @@ TEST_F(LostEventsTest, WriteErrorsAreTolerated) {
               Contains(HasSubstr("Events of the evaluation are lost")));
 }
 
-// Their metrics and exports are there each time.
+// Metrics and exports of each evaluation still exist.
 TEST_F(LostEventsTest, FullDiskIsToleratedForAnHour) {
   ManualClock clock;
   SimulatedScheduler time(clock);
@@ -264,7 +265,7 @@ TEST_F(TrainAndEvaluateTest, InvalidOptionsAreExplained) {
               StatusIs(kInvalid, "only be one `evaluator` task"));
 }
 
-// Without a cluster no server is needed, wherever sessions are.
+// Without a cluster no server is needed, wherever the session is.
 TEST_F(TrainAndEvaluateTest, RemoteSessionNeedsNoServer) {
   RunConfig config = Config();
   config.master = "zmq://elsewhere:1";
@@ -292,7 +293,7 @@ TEST_F(TrainAndEvaluateTest, RemoteSessionNeedsNoServer) {
   EXPECT_THAT(targets, ElementsAre(config.master, "")) << "trains, evaluates";
 }
 
-// ---- savers that the program brings ----
+// ---- savers of the program ----
 
 // Records its calls.
 class RecordingListener : public train::CheckpointSaverListener {
@@ -313,7 +314,7 @@ class RecordingListener : public train::CheckpointSaverListener {
   std::vector<int64_t> steps;
 };
 
-// y = w x; what its trainings have besides, `add` adds.
+// A model of y = w x; `add` changes the spec.
 ModelFn Slope(const std::function<void(EstimatorSpec& spec)>& add) {
   return [add](const Scope& scope,
                const ModelInput& input) -> absl::StatusOr<EstimatorSpec> {
@@ -332,7 +333,7 @@ ModelFn Slope(const std::function<void(EstimatorSpec& spec)>& add) {
   };
 }
 
-// The Estimator saves nothing by itself.
+// The Estimator itself does not save.
 class OwnSaverTest : public TrainAndEvaluateTest {
  protected:
   enum class Where { kTraining, kTrainingHooks, kTrainingChiefHooks };
@@ -346,7 +347,7 @@ class OwnSaverTest : public TrainAndEvaluateTest {
     return where == Where::kTraining ? train::HookList{hook_}
                                      : train::HookList();
   }
-  // y = w x, with a saver of every second step.
+  // A model of y = w x with a saver that saves every second step.
   Estimator Model(Where where,
                   std::shared_ptr<train::CheckpointSaverListener> known) {
     const auto scaffold = std::make_shared<train::Scaffold>();
@@ -463,8 +464,8 @@ TEST_F(OwnSaverTest, EvaluatesWhileItTrains) {
 
 // ---- an evaluator ----
 
-// Simulated time that jumps when the evaluator waits; actions of other tasks
-// run when it polls for a stop.
+// Uses simulated time that jumps when the evaluator waits. Actions of other
+// tasks run when it polls for a stop.
 class EvaluatorTest : public TrainAndEvaluateTest {
  protected:
   void TrainTo(int64_t step) {
@@ -486,7 +487,7 @@ class EvaluatorTest : public TrainAndEvaluateTest {
 
   ManualClock clock_;
   SimulatedScheduler time_{clock_};
-  std::vector<absl::Time> times_;  // of the evaluations' ends
+  std::vector<absl::Time> times_;  // when evaluations ended
 };
 
 TEST_F(EvaluatorTest, EvaluatesEachCheckpointUntilTheLast) {
@@ -549,7 +550,8 @@ TEST_F(EvaluatorTest, CheckpointDeletedBeforeExportIsSkipped) {
   TrainTo(2);
   exporter_->errors = {absl::NotFoundError("no such checkpoint")};
   bool trained_on = false;
-  // The next one is saved, and the first one deleted, before the export's end.
+  // Before the export ends, the next checkpoint is saved and the first one is
+  // deleted.
   exporter_->on_export = [&] {
     if (!std::exchange(trained_on, true)) TrainTo(4);
   };
@@ -577,7 +579,7 @@ TEST_F(EvaluatorTest, LastExportIsRetriedWithoutReevaluation) {
   EXPECT_EQ(evaluations, 1);
 }
 
-// Less and less often, and without those that have made theirs.
+// Retries become rarer, and skip exporters that have succeeded.
 TEST_F(EvaluatorTest, FailingExportIsRetriedWithBackoff) {
   TrainTo(4);
   const auto other = std::make_shared<RecordingExporter>("other");
@@ -616,7 +618,7 @@ TEST_F(EvaluatorTest, FullDiskIsToleratedForAnHour) {
   EXPECT_LT(time_.clock().Now() - begin, absl::Hours(2));
 }
 
-// An early stop would wait for them forever.
+// Otherwise early stopping would wait for the events forever.
 TEST_F(TrainAndEvaluateTest, PermanentEventErrorsAreReturned) {
   Estimator model = Line();
   ASSERT_OK(model.Train(Points(), {.steps = 2}));
@@ -649,9 +651,9 @@ TEST_F(EvaluatorTest, ExporterErrorEndsIt) {
               StatusIs(absl::StatusCode::kInternal, "a mistake"));
 }
 
-// ---- evaluations that are asked to stop ----
+// ---- stopped evaluations ----
 
-// Asks to stop once so many batches are evaluated.
+// Requests a stop after `batches` evaluated batches.
 class StopAfter : public train::SessionRunHook {
  public:
   explicit StopAfter(int batches) : left_(batches) {}
@@ -671,7 +673,7 @@ class StopAfter : public train::SessionRunHook {
 
 class StoppedEvaluationTest : public TrainAndEvaluateTest {
  protected:
-  // An evaluation of endless data.
+  // Returns an evaluation of endless data.
   EvalSpec Endless() {
     EvalSpec spec = Evaluation();
     spec.input_fn = Points();
@@ -740,7 +742,7 @@ class EarlyStoppingTest : public TrainAndEvaluateTest {
     }
     ASSERT_OK((*writer)->Close());
   }
-  // The step at which training ends with it.
+  // Returns the step at which training ends with the hook.
   int64_t StepsWith(const std::shared_ptr<train::SessionRunHook>& hook) {
     for (const char* begun : {"checkpoint", "model.ckpt*"}) {
       const auto old = files_.GetMatchingPaths(JoinPath(model_dir_, begun));
@@ -783,15 +785,15 @@ TEST_F(EarlyStoppingTest, TransientErrorsAreRetried) {
     if (asked == 2) return absl::DeadlineExceededError("late");
     return true;
   };
-  // A step may read the global step before it counts itself, and is then not
-  // asked of.
+  // A step may read the global step before it increments it. Then the condition
+  // is not evaluated for this step.
   EXPECT_GE(StepsWith(MakeEarlyStoppingHook(Line(), stop, each_step_)), 3);
   EXPECT_EQ(asked, 3);
   EXPECT_THAT(logger_.lines(), Contains(HasSubstr("late")));
 }
 
-// The second training begins before the step of the last question, as a session
-// does that takes the place of a lost one.
+// The second training starts before the step at which the condition was last
+// evaluated, like a session that replaces a lost one.
 TEST_F(EarlyStoppingTest, SessionFromOlderStepRestartsItsCount) {
   int asked = 0;
   const auto hook = MakeEarlyStoppingHook(Line(),
@@ -806,7 +808,7 @@ TEST_F(EarlyStoppingTest, SessionFromOlderStepRestartsItsCount) {
   EXPECT_EQ(asked, 3);
 }
 
-// An Experiment's evaluator writes to a folder of its own.
+// An Experiment's evaluator writes to a separate folder.
 TEST_F(EarlyStoppingTest, OtherEvaluationDirectoryIsLoggedOnce) {
   WriteMetric("loss", {{100, 1}, {300, 2}}, "continuous");
   EXPECT_EQ(StepsWith(StopIfNoDecreaseHook(Line(), "loss", 200, each_step_)),

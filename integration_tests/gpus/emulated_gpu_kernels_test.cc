@@ -1,7 +1,7 @@
-// The kernels of NVIDIA's GPUs, which the processor runs (EmulatedCuda), beside
-// the processor's own: of sizes about those by which blocks, chunks and tiles
-// are cut, and of what is not finite. Numbers are few sixteenths, so that most
-// sums are exact in any order.
+// Compares the kernels of NVIDIA GPUs, run on the CPU (EmulatedCuda), with the
+// CPU's own kernels: for sizes around those of blocks, chunks and tiles, and
+// for non-finite values. Numbers are few sixteenths, so that most sums are
+// exact in any order.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,8 @@ using List = std::vector<int64_t>;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// About the 256 threads of a block and a half, a warp, a tile of 64.
+// Around the 256 threads of a block and half of it, around a warp, and around a
+// tile of 64.
 const List kSizes = {1, 2, 31, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1000};
 
 bool IsClose(double got, double expected, double tolerance) {
@@ -55,7 +56,7 @@ class EmulatedGpuKernelsTest : public testing::Test, public MadeUpTensors {
     return Tensor::Vector<int32_t>(values);
   }
 
-  // `type` of float inputs: that of the op's.
+  // Float inputs are converted to `type`, the type of the op.
   void Add(const std::string& op, const std::vector<Tensor>& inputs,
            const AttrMap& attrs = {}, int outputs = 1,
            DataType type = DT_FLOAT) {
@@ -102,7 +103,7 @@ class EmulatedGpuKernelsTest : public testing::Test, public MadeUpTensors {
     }
   }
 
-  // The last result of the CPU.
+  // Returns the last result of the CPU.
   const Output& last() const { return last_; }
 
  private:
@@ -136,8 +137,8 @@ TEST_F(EmulatedGpuKernelsTest, ElementsAreBroadcast) {
   ExpectEqual();
 }
 
-// Infinities, NaN, zeros of both signs, the smallest and the largest numbers of
-// each type and their neighbours, ties of roundings.
+// Returns infinities, NaN, zeros of both signs, the smallest and the largest
+// numbers of each type and their neighbors, and ties of roundings.
 Tensor SpecialNumbers() {
   std::vector<float> numbers = {kNan, 0.0f};
   for (const float x :
@@ -288,7 +289,7 @@ TEST_F(EmulatedGpuKernelsTest, TopKBySearchAndBySort) {
     for (const int64_t k : {int64_t{0}, int64_t{1}, n / 2, n}) {
       const Tensor count = Tensor::Scalar(static_cast<int32_t>(k));
       Add("TopKV2", {Numbers({2, n}), count}, {}, 2);
-      if (n > 65) continue;  // those take long
+      if (n > 65) continue;  // larger sizes take long
       Add("TopKV2", {Numbers({3, n}), count}, {}, 2, DT_HALF);
       Add("TopKV2", {Numbers({2, n}), count}, {}, 2, DT_DOUBLE);
       Add("TopKV2", {Numbers({2, n}), count}, {}, 2, DT_INT64);
@@ -331,7 +332,7 @@ TEST_F(EmulatedGpuKernelsTest, SoftmaxesAndCrossEntropies) {
   ExpectEqual(1e-4);
 }
 
-// With own tiles, and with cuBLAS if available.
+// Runs with Weft's own tiles, and with cuBLAS if available.
 class EmulatedGpuProductsTest : public EmulatedGpuKernelsTest,
                                 public testing::WithParamInterface<bool> {
  protected:
@@ -341,7 +342,7 @@ class EmulatedGpuProductsTest : public EmulatedGpuKernelsTest,
     }
   }
 
-  // And its gradients.
+  // Adds a convolution and its gradients.
   void AddConvolution(const std::string& op, const TensorShape& image,
                       const TensorShape& filter, const AttrMap& attrs,
                       DataType type) {
@@ -371,7 +372,7 @@ TEST_P(EmulatedGpuProductsTest, OfAnySize) {
     }
   }
   for (const DataType type : {DT_HALF, DT_BFLOAT16}) {
-    // Sums that these types hold.
+    // The sums are representable in these types.
     Add("MatMul", {Numbers({65, 3}), Numbers({3, 127})}, {}, 1, type);
   }
   Add("MatMul", {Numbers({5, 0}), Numbers({0, 7})});
@@ -383,7 +384,8 @@ TEST_P(EmulatedGpuProductsTest, OfAnySize) {
   ExpectEqual(1e-4);
 }
 
-// Of [batch, rows, columns, channels] and so on, or of channels first.
+// Returns the sizes of [batch, rows, columns, channels], or those with channels
+// first.
 List Ordered(const List& sizes, bool is_nchw) {
   if (!is_nchw) return sizes;
   return {sizes[0], sizes[3], sizes[1], sizes[2]};
@@ -392,9 +394,10 @@ List Ordered(const List& sizes, bool is_nchw) {
 TEST_P(EmulatedGpuProductsTest, OfConvolutions) {
   for (int i = 0; i < 17; ++i) {
     const bool is_nchw = i % 5 == 1, is_depthwise = i % 4 == 3;
-    // So that windows are laid out; else few, since barriers take long here.
+    // Wide cases have enough channels for the window layout; others are small,
+    // because emulated barriers take long.
     const bool is_wide = i % 2 == 0;
-    if (GetParam() && !is_wide) continue;  // no products
+    if (GetParam() && !is_wide) continue;  // does not use products
     const List image = {Draw(1, 3), Draw(1, 12), Draw(1, 12),
                         is_wide ? Draw(12, 20) : Draw(1, 4)};
     const List filter = {is_wide ? 5 : Draw(1, 3), Draw(1, 4), image[3],

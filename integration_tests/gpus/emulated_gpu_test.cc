@@ -1,5 +1,5 @@
-// Sessions on emulated NVIDIA GPUs (EmulatedCuda): copies of a CudaDevice and
-// their order, its memory, and errors when it is lost.
+// Tests sessions on emulated NVIDIA GPUs (EmulatedCuda): copies of a CudaDevice
+// and their order, its memory, and errors when it is lost.
 #include <gmock/gmock.h>
 
 #include <memory>
@@ -29,7 +29,7 @@ class EmulatedGpuTest : public testing::Test {
     process_ = std::make_unique<Process>(
         ProcessOptions{.gpu_platform = std::make_shared<CudaPlatform>()});
   }
-  // Nothing of a lost device is left to other tests.
+  // Resets lost devices, so that they do not affect other tests.
   ~EmulatedGpuTest() override {
     process_.reset();
     EmulatedCuda::Reset(0);
@@ -53,8 +53,8 @@ class EmulatedGpuTest : public testing::Test {
   const Scope gpu_ = root_.WithDevice("/gpu:0");
 };
 
-// About the 64 KiB that go with the kernels, and the chunks of 2 MiB, of which
-// 32 are on their way at a time.
+// Sizes around the 64 KiB that are copied along with kernels, and around the
+// chunks of 2 MiB, of which 32 are in flight at a time.
 TEST_F(EmulatedGpuTest, ValuesOfAnySizeAreCopiedBothWays) {
   const Output x = ops::Placeholder(gpu_, DT_FLOAT);
   const Output y = ops::Add(gpu_, x, x);
@@ -77,9 +77,9 @@ TEST_F(EmulatedGpuTest, ValuesOfAnySizeAreCopiedBothWays) {
   }
 }
 
-// A copy may pass kernels, but not those that still use its memory.
+// A copy may overtake kernels, but not those that still use its memory.
 TEST_F(EmulatedGpuTest, ConcurrentStepsKeepTheirValues) {
-  constexpr int64_t kCount = 20000;  // more than goes with the kernels
+  constexpr int64_t kCount = 20000;  // more than is copied along with kernels
   const Output x = ops::Placeholder(gpu_, DT_FLOAT);
   Output y = x;
   for (int i = 0; i < 4; ++i) y = ops::Mul(gpu_, y, ops::Const(gpu_, 2.0f));
@@ -154,7 +154,7 @@ TEST_F(EmulatedGpuTest, ClosedSessionsFreeAllDeviceMemory) {
   EXPECT_EQ(EmulatedCuda::memory_in_use(), 0);
 }
 
-// As in a session whose last step is notified of its end.
+// As in a session that gets the result of its last step.
 TEST_F(EmulatedGpuTest, DeviceMayBeDestroyedAfterItsWork) {
   const auto random = NewSeededRandom(1);
   Scheduler& scheduler = process_->scheduler();
@@ -231,7 +231,7 @@ TEST_F(EmulatedGpuTest, FailedKernelLosesOnlyItsDevice) {
                 StatusIs(absl::StatusCode::kInternal, "the device is lost"));
     EXPECT_THAT(std::string(later.status().message()),
                 HasSubstr("CUDA_LAUNCH_BLOCKING"));
-    // More memory than it has at hand.
+    // Needs more memory than the device has cached.
     EXPECT_THAT(session->Run({{x, Everywhere(100 << 20, 2)}}, y),
                 StatusIs(absl::StatusCode::kInternal, "the device is lost"));
     for (const Output& value : {other, on_cpu}) {

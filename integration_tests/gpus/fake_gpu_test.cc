@@ -1,5 +1,5 @@
-// Sessions on GPUs with their own memory, emulated by the host (FakeDevice):
-// copies, values that stay on the device, saves, and errors.
+// Tests sessions on GPUs with their own memory, emulated by the host
+// (FakeDevice): copies, values that stay on the device, saves, and errors.
 // tools/conformance/fake_gpu_test.cc checks the values of all recorded cases.
 #include <gmock/gmock.h>
 
@@ -49,7 +49,7 @@ class FakeGpuTest : public testing::Test {
   const Scope gpu_ = root_.WithDevice("/gpu:0");
 };
 
-// Goes down a slope for some steps; what comes of it is exact in floats.
+// A few steps of gradient descent whose results are exact in floats.
 struct Slope {
   Slope(const Scope& scope, bool use_resource) {
     w = ops::Variable(scope.WithName("w"),
@@ -121,7 +121,7 @@ TEST_F(FakeGpuTest, ClosedSessionFreesDeviceMemory) {
   for (int i = 0; i < 10; ++i) {
     ASSERT_OK(session->Run({{slope.x, x}}, {}, {slope.train}));
   }
-  // No more than constants of the step and, once, its feed.
+  // At most the constants of the step and one feed.
   EXPECT_LE(gpu().bytes_in_use(), before + 8 * 256);
 }
 
@@ -170,12 +170,12 @@ TEST_F(FakeGpuTest, LoopStacksStayOnTheDevice) {
     }
     return gpu().copies_to_host() + gpu().copies_to_device() - before;
   };
-  run(1);  // and what is copied once
+  run(1);  // also makes one-time copies
   EXPECT_EQ(run(2), run(1));
 }
 
-// Wherever they are asked to be: a value that another device had pushed could
-// not be read.
+// Pushes and pops ignore the requested device: a value pushed by another device
+// could not be read.
 TEST_F(FakeGpuTest, StackPushesAndPopsAreColocated) {
   const Output stack = root_.AddOutput("Stack", {}, {{"elem_type", DT_FLOAT}});
   const Output pushed =
@@ -238,7 +238,8 @@ TEST_F(FakeGpuTest, FailedDeviceEndsOnlyItsSteps) {
   EXPECT_EQ(sum->scalar<float>(), 3);
 }
 
-// No op waits for a value of the step, which launches, ends, and is notified.
+// No op waits for a value of the step: all kernels are launched, the step ends,
+// and the caller is notified.
 TEST_F(FakeGpuTest, StepWaitsForItsDevice) {
   const Output x = ops::Placeholder(gpu_, DT_FLOAT);
   const Output y = ops::Mul(gpu_.WithName("y"), x, x);

@@ -1,6 +1,5 @@
-// Functions that a program builds of pieces of graph compute what the pieces
-// do: in calls, branches and loops, with what they capture, across tasks, and
-// with gradients.
+// Tests functions that a program builds with ops: in calls, branches and loops,
+// with captured values, across tasks, and with gradients.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -248,9 +247,10 @@ TEST_F(BuiltFunctionsTest, FrameLoopInsideFunction) {
   EXPECT_EQ(Get(y, {{step, Tensor::Scalar(4.0f)}}), 13.0f);
 }
 
-// Counts at each place of loops in loops and of branches, with nothing that
-// takes the counts: 3 times in the outer body, 4 in its condition, 2 in the
-// inner one of each iteration, once in a branch, and never in the other.
+// Returns a function with counting ops in nested loops and branches whose
+// results nobody uses. They run 3 times in the outer body, 4 times in its
+// condition, 2 times per iteration in the inner body, once in one branch, and
+// never in the other.
 ops::Function CountEverywhere(const Scope& root, const ops::Variable& n) {
   const auto count = [&n](const Scope& s, float by) {
     ops::AssignAdd(s, n, by);
@@ -320,8 +320,8 @@ TEST_F(BuiltFunctionsTest, UnusedStatefulOpsRunInEachIteration) {
   EXPECT_EQ(Get(after, taken), 2 * kOnce + 10000);
   EXPECT_EQ(Get(in_branch, not_taken), 2 * kOnce + 10000);
   EXPECT_EQ(Get(in_branch, taken), 3 * kOnce + 20000);
-  // A value continues around the loop without the state of its call, which the
-  // step waits for.
+  // Loop variables advance without waiting for the stateful op of the call, but
+  // the step waits for it.
   Get(in_loop, not_taken);
   EXPECT_EQ(Get(n), 5 * kOnce + 20000);
 }

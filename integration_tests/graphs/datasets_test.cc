@@ -1,6 +1,6 @@
-// Pipelines as a user builds them: what each method gives, the ends and errors
-// of elements, iterators of every kind, on one task and on others. The goldens
-// of pipelines are replayed elsewhere (tools/conformance).
+// Tests pipelines from a user's perspective: results of each method, ends and
+// errors of elements, iterators of every kind, on one task and on several.
+// tools/conformance replays the golden pipelines.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ class DatasetsTest : public testing::Test {
     ASSERT_OK(session);
     session_ = *std::move(session);
   }
-  // All elements' first components, one after the other, flat.
+  // Returns the first components of all elements, flattened and concatenated.
   template <typename T>
   std::vector<T> All(const ops::Iterator& iterator) {
     const Values next = iterator.GetNext(root_);
@@ -64,7 +64,7 @@ class DatasetsTest : public testing::Test {
     return All<T>(dataset.MakeInitializableIterator());
   }
   Int64s Numbers(const Dataset& dataset) { return All<int64_t>(dataset); }
-  // Up to the end.
+  // Returns the elements up to the end.
   template <typename T>
   std::vector<T> Rest(const Output& next) {
     std::vector<T> all;
@@ -118,7 +118,7 @@ TEST_F(DatasetsTest, TakeSkipAndRepeat) {
   EXPECT_THAT(Numbers(Range(0)), ElementsAre());
 }
 
-// They are decoded into one tensor there.
+// All columns are decoded into one tensor inside the map.
 TEST_F(DatasetsTest, MapMayPackCsvColumns) {
   const std::string path = Write("rows.csv", "1,2,3\n4,,6\n7,8,9\n");
   const Dataset lines =
@@ -202,7 +202,7 @@ TEST_F(DatasetsTest, GroupScanAndChoose) {
           ops::Add(t, ops::Sum(t, v[0], {0}), ops::Mul(t, key, int64_t{100}))};
     });
   };
-  // 0 + 2, 1 + 3, 4 + 6, and what is left, by key.
+  // 0 + 2, 1 + 3, 4 + 6, and the remaining elements by key.
   EXPECT_THAT(Numbers(Range(7).GroupByWindow(parity, sums, int64_t{2})),
               ElementsAre(2, 104, 10, 105));
   EXPECT_THAT(
@@ -225,8 +225,8 @@ TEST_F(DatasetsTest, GroupScanAndChoose) {
               ElementsAre(10, 0, 1, 11));
 }
 
-// Elements n are n long: those below 3 by twos, those below 5 alone, the rest
-// by threes.
+// Element n has length n. Lengths below 3 are batched by two, lengths below 5
+// by one, and all others by three.
 TEST_F(DatasetsTest, BucketBySequenceLength) {
   const auto numbers = [](const Scope& s, const Values& v) {
     return Values{ops::Fill(s, ops::Reshape(s, v[0], {1}), v[0])};
@@ -509,7 +509,7 @@ class DatasetsOnTasksTest : public testing::Test {
     EXPECT_OK(session);
     return session.ok() ? *std::move(session) : nullptr;
   }
-  // The same, with the iterator begun; null too where that fails.
+  // As above, and initializes the iterator. Returns null if that fails, too.
   std::unique_ptr<Session> Begin(const Scope& root,
                                  const ops::Iterator& iterator) {
     EXPECT_OK(root.status());
@@ -567,7 +567,7 @@ TEST_F(DatasetsOnTasksTest, SessionsShareIteratorByName) {
   EXPECT_THAT(second->Run(b.next), StatusIs(kOutOfRange));
 }
 
-// A map that waits for a queue that is never filled.
+// A map that waits for a queue that never gets an element.
 struct WaitingInput {
   explicit WaitingInput(const std::string& device) {
     const Scope there = root.WithDevice(device);

@@ -1,6 +1,6 @@
-// Recurrent networks: variables have TensorFlow's names and shapes, outputs
-// match its formulas, sequences end at their lengths, and gradients match
-// numerical differences.
+// Tests recurrent networks: variables have TensorFlow's names and shapes,
+// outputs match its formulas, sequences end at their lengths, and gradients
+// match numerical differences.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,10 +25,10 @@ constexpr int kBatch = 3, kSteps = 4, kDepth = 2, kUnits = 2;
 
 double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-// Value of a variable with that many columns at row i, column j.
+// Returns the weight at row i, column j.
 double Weight(int i, int j) { return 0.1 * (i + 1) - 0.07 * j; }
 
-// Weights of that pattern, whatever the shape.
+// Initializes variables of any shape with Weight.
 ops::Initializer Pattern() {
   return [](const Scope& scope, const TensorShape& shape, DataType dtype,
             const ops::PartitionInfo*) {
@@ -43,7 +43,7 @@ ops::Initializer Pattern() {
   };
 }
 
-// x * kernel, of the pattern.
+// Returns x * kernel, with the kernel of Weight.
 std::vector<double> Times(const std::vector<double>& x, int columns) {
   std::vector<double> result(columns);
   for (int j = 0; j < columns; ++j) {
@@ -61,7 +61,7 @@ std::vector<double> Joined(const std::vector<double>& a,
   return both;
 }
 
-// One row's state, as formulas take it.
+// The state of one row in the formulas.
 struct State {
   std::vector<double> c = std::vector<double>(kUnits);
   std::vector<double> h = std::vector<double>(kUnits);
@@ -90,7 +90,7 @@ State PeepholeLstm(const std::vector<double>& x, const State& s) {
     next.c[u] = s.c[u] * Sigmoid(f + 1) + Sigmoid(i) * std::tanh(j);
     next.h[u] = std::tanh(next.c[u]) * Sigmoid(o + w * next.c[u]);
   }
-  next.h = Times(next.h, kUnits);  // projected to as many
+  next.h = Times(next.h, kUnits);  // projected to the same size
   return next;
 }
 
@@ -138,7 +138,7 @@ class DynamicRnnTest : public testing::Test {
     return {x, x + kDepth};
   }
 
-  // Outputs and the last state's h are what `formula` gives for `lengths`.
+  // Checks outputs and the final h against `formula` for `lengths`.
   void ExpectFormula(nn::RNNCell& cell,
                      State (*formula)(const std::vector<double>&, const State&),
                      const std::vector<int>& lengths) {
@@ -201,7 +201,8 @@ TEST_F(DynamicRnnTest, LSTMCell) {
                           "model/rnn/lstm_cell/projection/kernel[2,2]"));
 }
 
-// No sequence is as long as the inputs; outputs after the longest are zeros.
+// All sequences are shorter than the inputs; outputs beyond the longest one are
+// zeros.
 TEST_F(DynamicRnnTest, GRUCell) {
   nn::GRUCell cell(kUnits);
   ExpectFormula(cell, Gru, {2, 0, 1});
@@ -224,7 +225,7 @@ TEST_F(DynamicRnnTest, StackedCellsAndTimeMajorInput) {
   ASSERT_OK(root_.status());
   EXPECT_EQ(VariableNames()[2],
             "model/rnn/multi_rnn_cell/cell_0/gru_cell/candidate/kernel[5,3]");
-  EXPECT_EQ(VariableNames().size(), 6u);  // each made once
+  EXPECT_EQ(VariableNames().size(), 6u);  // each created once
   ASSERT_OK_AND_ASSIGN(
       const auto got,
       Run({plain.outputs,

@@ -1,5 +1,5 @@
-// Elementwise ops in rewritten and in plain graphs: the same bits, and errors
-// that name the same nodes.
+// Compares element-wise ops in rewritten and in unchanged graphs: the bits are
+// equal, and errors name the same nodes.
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -20,7 +20,7 @@ class ElementFusion : public GraphTest {
   struct Ran {
     absl::Status status;
     std::vector<Tensor> values;
-    std::string graph;  // that ran, in bytes
+    std::string graph;  // the executed graph
   };
   Ran Run(const FeedList& feeds, const std::vector<Output>& fetches,
           const GraphOptions& options) {
@@ -38,7 +38,7 @@ class ElementFusion : public GraphTest {
     return ran;
   }
 
-  // Expects the op of that name in the rewritten graph, and the same values.
+  // Expects an op of that name in the rewritten graph, and equal values.
   void ExpectSame(const FeedList& feeds, const std::vector<Output>& fetches,
                   const std::string& fused) {
     const Ran with = Run(feeds, fetches, AllRewrites()),
@@ -77,8 +77,8 @@ TEST_F(ElementFusion, ChainsOfManyElements) {
                               ops::Square(root_, ops::Sub(root_, y, 0.5f)));
   ExpectSame({{x, Numbers({900, 333}, 1)}, {y, Numbers({900, 333}, 2)}}, {sum},
              "_FusedElementwise");
-  // The first input has one row for all rows of the other; the shape is unknown
-  // in the graph.
+  // One input has a single row that is broadcast to all rows of the other. The
+  // graph does not know the shapes.
   ExpectSame({{x, Numbers({900, 333}, 1)}, {y, Numbers({1, 333}, 2)}}, {sum},
              "_FusedElementwise");
 }

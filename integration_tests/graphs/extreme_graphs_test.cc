@@ -1,9 +1,10 @@
-// Graphs that ask for too much end in time, within the process's memory, with
-// values or errors: no crash, no step that ignores its deadline, no memory that
-// is not counted. integration_tests/testing/graph_seeds.h says which seeds.
+// Checks that graphs with excessive demands end in time, within the process's
+// memory, with values or errors: no crash, no step that ignores its deadline,
+// no uncounted memory. integration_tests/testing/graph_seeds.h selects the
+// seeds.
 //
-// A test that crashes, or ends by SIGALRM ("Alarm clock") because a graph did
-// not, leaves the graph and its seed in last_graph.txt among its outputs.
+// If a test crashes, or ends by SIGALRM ("Alarm clock") because a graph does
+// not end, last_graph.txt among its outputs contains the graph and its seed.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -30,13 +31,14 @@ namespace {
 
 constexpr uint64_t kSeeds = 12;
 constexpr absl::Duration kStepTimeout = absl::Milliseconds(100);
-// The limit for one graph with all its steps. Graphs that obey their timeouts
-// need far less.
+// The limit for one graph with all its steps. Graphs that respect their
+// timeouts need far less.
 constexpr unsigned kGraphSeconds = 60;
 constexpr int64_t kTensorBytes = int64_t{256} << 20;
-// The bound for all memory of the process: tensors, threads and the rest.
+// The bound for the total memory of the process: tensors, threads and
+// everything else.
 constexpr int64_t kPeakBytes = int64_t{3} << 29;
-// The limit that the system enforces, which protects the machine.
+// The limit enforced by the system, which protects the machine.
 constexpr int64_t kProcessBytes = int64_t{3} << 30;
 constexpr size_t kMaxSteps = 4;
 
@@ -81,7 +83,7 @@ class ExtremeGraphsTest : public ::testing::Test {
     RunSteps(root.graph(), *session);
   }
 
-  // The nodes that no other one uses, one after the other, until one takes too
+  // Runs the nodes that no other node uses, one by one, until one takes too
   // long.
   void RunSteps(const Graph& graph, Session& session) {
     const Feeds feeds = FeedsOf(graph);
@@ -100,8 +102,8 @@ class ExtremeGraphsTest : public ::testing::Test {
   Process process_{{.compute_threads = 2,
                     .file_system = &files_,
                     .memory_bound = [] { return kTensorBytes; }}};
-  int graphs_ = 0;  // that are right ones
-  int values_ = 0;  // steps that gave some
+  int graphs_ = 0;  // valid graphs
+  int values_ = 0;  // steps that returned values
 };
 
 TEST_F(ExtremeGraphsTest, EndInTimeAndWithinMemory) {
@@ -119,7 +121,7 @@ TEST_F(ExtremeGraphsTest, EndInTimeAndWithinMemory) {
   EXPECT_GE(graphs_, static_cast<int>(seeds.end - seeds.begin) / 4);
 }
 
-// A graph with one string, which a process with `kLittleBytes` left can copy
+// A graph with one string that a process with `kLittleBytes` left can copy
 // once.
 constexpr int64_t kLargeBytes = int64_t{64} << 20;
 constexpr int64_t kLittleBytes = kLargeBytes / 2 * 3;

@@ -1,6 +1,6 @@
-// Calls of functions as a user sees them: over the devices of an in-process
-// session, and over tasks. The goldens of functions are replayed elsewhere
-// (tools/conformance).
+// Tests calls of functions from a user's perspective: over the devices of an
+// in-process session, and over tasks. tools/conformance replays the golden
+// functions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ std::string FunctionAttr(absl::string_view name, absl::string_view function) {
                       function, "' } } }");
 }
 
-// One node, of a graph (`kind` "node") or a function ("node_def").
+// Returns one node of a graph (`kind` "node") or a function ("node_def").
 std::string NodeText(absl::string_view kind, absl::string_view name,
                      absl::string_view op, absl::string_view inputs,
                      absl::string_view rest = "") {
@@ -78,7 +78,8 @@ std::string Placeholder(absl::string_view name, absl::string_view type) {
   return GraphNode(name, "Placeholder", "", TypeAttr("dtype", type));
 }
 
-// Arguments and results are floats: "x y" -> "z", results "sum:z:0".
+// Arguments and results are floats. For example, the function "x y" -> "z" has
+// the result "sum:z:0".
 std::string Function(absl::string_view name, absl::string_view args,
                      absl::string_view results, absl::string_view nodes,
                      absl::string_view ret) {
@@ -113,7 +114,8 @@ std::string Call(absl::string_view name, absl::string_view function,
                    FunctionAttr("f", function), rest));
 }
 
-// Functions that the tests share: x * x, and how often it was called in v.
+// Returns the functions that tests share: "square" is x * x; "counting" also
+// counts its calls in v.
 std::string Library() {
   return Function("square", "x", "y", FloatOp("y", "Mul", "x x"), "y:z:0") +
          Function("counting", "x v", "y",
@@ -134,8 +136,9 @@ absl::Status ImportInto(const Scope& scope, absl::string_view functions,
       absl::StrCat("library { ", functions, " }\n", nodes), scope.graph());
 }
 
-// Nodes of a dataset whose only element is `function` of x: NAME_one has x,
-// NAME the result, and NAME_value is the result as a tensor.
+// Returns nodes of a dataset whose only element is `function` of x: NAME_one
+// contains x, NAME contains the result, and NAME_value is the result as a
+// tensor.
 std::string Mapped(const std::string& name, const std::string& function,
                    const std::string& shape = "") {
   const std::string shapes =
@@ -217,7 +220,7 @@ TEST_F(FunctionsTest, CallsMayBeAddedToARunningSession) {
       Import(Library(), Placeholder("x", "DT_FLOAT") +
                             Call("a", "square", "x", "DT_FLOAT", "DT_FLOAT")));
   EXPECT_THAT(Run({{Find("x:0"), Float(3)}}, "a:0"), Gives(9.0f));
-  // One function of before, and a new one.
+  // Uses an existing function and a new one.
   ASSERT_OK(Import(
       Function("half", "x", "y",
                FloatConst("half", 0.5) + FloatOp("y", "Mul", "x half:output:0"),
@@ -225,7 +228,7 @@ TEST_F(FunctionsTest, CallsMayBeAddedToARunningSession) {
       Call("b", "square", "a", "DT_FLOAT", "DT_FLOAT") +
           Call("c", "half", "b", "DT_FLOAT", "DT_FLOAT")));
   EXPECT_THAT(Run({{Find("x:0"), Float(2)}}, "c:0"), Gives(8.0f));
-  // An extension that is refused leaves no function and no node.
+  // A rejected extension leaves no function and no node.
   const int num_nodes = root_.graph().num_nodes();
   ASSERT_OK(
       Import(Function("broken", "x", "y", FloatOp("y", "Neg", "z"), "y:y:0"),
@@ -332,8 +335,8 @@ TEST_F(FunctionsTest, DataSetsOfMissingFunctionsFailTheirSteps) {
                        "Function not defined 'gone' (node 'set')"));
 }
 
-// As in TensorFlow, functions have the version of their graph. A dataset calls
-// them on a task; a PartitionedCall is expanded before.
+// As in TensorFlow, functions have the version of their graph. A dataset's
+// function is called on a task; a PartitionedCall is expanded before.
 TEST(RemovedOpsTest, OnlyStepsThatCallThemFail) {
   const std::string nodes =
       Placeholder("x", "DT_FLOAT") +
@@ -367,7 +370,7 @@ TEST(RemovedOpsTest, OnlyStepsThatCallThemFail) {
   }
 }
 
-// A client's graph with an unknown op in it, of which tasks run the rest.
+// Tasks run the other nodes of a client's graph that contains an unknown op.
 TEST(UnknownOpsOnTasksTest, StepsThatDoNotNeedThemRun) {
   TestCluster cluster(
       {.kind = ClusterKind::kSockets, .jobs = {{"ps", 1}, {"worker", 1}}});
@@ -399,7 +402,7 @@ TEST(UnknownOpsOnTasksTest, StepsThatDoNotNeedThemRun) {
   }
   ASSERT_OK_AND_ASSIGN(values, run("odd:1", "z:0"));
   EXPECT_EQ(values[0].scalar<float>(), -2.0f);
-  // An extension with another one.
+  // An extension with another unknown op.
   ASSERT_OK(ImportInto(
       root, "",
       GraphNode("later", "Another", "z") + GraphNode("w", "Neg", "y", type)));
@@ -420,7 +423,7 @@ TEST_F(FunctionsTest, ColocationWithAMissingNodeNamesAGroup) {
       Placeholder("x", "DT_FLOAT") +
           Call("call", "negate", "x", "DT_FLOAT", "DT_FLOAT")));
   EXPECT_THAT(Run({{Find("x:0"), Float(1)}}, "call:0"), Gives(-1.0f));
-  // A later member of the group.
+  // Another function of the group, added later.
   ASSERT_OK(
       Import("", Call("later", "negate", "call", "DT_FLOAT", "DT_FLOAT")));
   EXPECT_THAT(Run({{Find("x:0"), Float(1)}}, "later:0"), Gives(1.0f));
@@ -465,7 +468,7 @@ TEST_F(FunctionsTest, CallEndsAfterItsSideEffects) {
   EXPECT_THAT(Run(feeds, "after:0"), Gives(1.0f));
   EXPECT_THAT(Run(feeds, "call:0"), Gives(-1.0f));
   EXPECT_THAT(Run(feeds, "after:0"), Gives(3.0f));
-  // Fed, it does not run.
+  // A fed call does not run.
   EXPECT_THAT(Run({{Find("call:0"), Float(7)}}, "call:0"),
               StatusIs(kInvalid, "fed and fetched"));
   ASSERT_OK(session().Run(feeds, {}, {Target("call")}).status());
@@ -486,13 +489,15 @@ TEST_F(FunctionsTest, MetaGraphsContainFunctions) {
       (*connected)->RunNamed({{"in/x:0", Float(3)}}, {"in/call:0"}, {});
   ASSERT_OK(value.status());
   EXPECT_EQ((*value)[0].scalar<float>(), 9.0f);
-  // Names inside, which this graph does not have, are the master's.
+  // Names inside functions, which this graph does not have, are resolved by the
+  // master.
   EXPECT_THAT(
       (*connected)->RunNamed({{"in/x:0", Float(2)}}, {"in/call/y:0"}, {}),
       IsOk());
 }
 
-// NAME(x) = x > bound ? further(x) : x, where the body of `further` makes y.
+// Returns NAME(x) = x > bound ? further(x) : x, where the body of `further`
+// computes y.
 std::string SelfCalling(absl::string_view name, float bound,
                         const std::string& further) {
   const std::string types =
@@ -510,7 +515,8 @@ std::string SelfCalling(absl::string_view name, float bound,
                   "y:output:0");
 }
 
-// down(x) = x > 0 ? down(x - 1) + 1 : x, so that each level is one call.
+// Returns down(x) = x > 0 ? down(x - 1) + 1 : x, so that each level is one
+// call.
 std::string Recursion() {
   return SelfCalling("down", 0,
                      FloatConst("one", 1) +
@@ -531,7 +537,8 @@ TEST_F(FunctionsTest, RecursionIsAllowedAndBounded) {
   EXPECT_THAT(Run({{Find("x:0"), Float(3)}}, "call:0"), Gives(3.0f));
 }
 
-// again(x, i): reduces a data set of one element by itself.
+// Returns again(x, i), which reduces a dataset of one element by calling
+// itself.
 std::string RecursionThroughDatasets() {
   const auto number = [](absl::string_view name, int value) {
     return Inner(name, "Const", "",
@@ -569,7 +576,7 @@ TEST_F(FunctionsTest, RecursionThroughDatasetsIsBounded) {
   EXPECT_LT(result.status().message().size(), 4000u);
 }
 
-// Goes around three times; each time it counts in v.
+// Returns a loop of three iterations, each of which increments v.
 std::string CountingLoop() {
   const auto enters = [](absl::string_view type, absl::string_view constant) {
     return absl::StrCat(TypeAttr("T", type),
@@ -625,8 +632,8 @@ TEST_F(FunctionsTest, FrameLoopRunsInTakenBranchOnly) {
   EXPECT_THAT(Run(feeds, "after:0"), Gives(6.0f));
 }
 
-// Values carried by a loop also exist in its last iteration, in which the call
-// is not made.
+// Loop variables also exist in the last iteration, in which the call does not
+// run.
 TEST_F(FunctionsTest, CallMayDependOnLoopInvariantsOnly) {
   using Values = std::vector<Output>;
   const Output x = ops::Placeholder(root_.WithName("x"), DT_FLOAT);
@@ -651,7 +658,7 @@ TEST_F(FunctionsTest, CallMayDependOnLoopInvariantsOnly) {
   EXPECT_EQ(values[2].scalar<float>(), 7);
 }
 
-// fib(x) = x > 1 ? fib(x - 1) + fib(x - 2) : x
+// Returns fib(x) = x > 1 ? fib(x - 1) + fib(x - 2) : x.
 std::string Fibonacci() {
   return SelfCalling("fib", 1,
                      FloatConst("one", 1) + FloatConst("two", 2) +
@@ -669,7 +676,7 @@ TEST_F(FunctionsTest, BranchingRecursionGivesItsSum) {
   EXPECT_THAT(Run({{Find("x:0"), Float(20)}}, "call:0"), Gives(6765.0f));
 }
 
-// Never too deep, but with more calls than anyone can wait for.
+// The depth is small, but the number of calls is practically infinite.
 TEST_F(FunctionsTest, BranchingRecursionEndsWithItsStep) {
   ASSERT_OK(Import(Fibonacci(), Placeholder("x", "DT_FLOAT") +
                                     GraphNode("call", "fib", "x")));
@@ -732,7 +739,7 @@ TEST_F(FunctionsTest, ExponentialInliningIsRejected) {
 TEST_F(FunctionsTest, ReturnedResourcesBypassTheCall) {
   const auto variable = ops::Variable(root_.WithName("v"), 2.0f);
   ASSERT_OK(root_.status());
-  // Both branches give the variable back.
+  // Both branches return the variable.
   const std::string handle = variable.handle().name();
   const std::string resource_result = absl::StrReplaceAll(
       Function("same", "v x", "w y", FloatOp("y", "Neg", "x"), "v y:y:0"),
@@ -777,7 +784,7 @@ TEST_F(FunctionsTest, RuntimeCallEndsWithItsStep) {
   EXPECT_THAT(session().Run(feeds, {Find("mapped:0")}, {},
                             {.timeout = absl::Milliseconds(20)}),
               StatusIs(absl::StatusCode::kDeadlineExceeded));
-  // A dequeue that was cancelled has taken nothing.
+  // The cancelled dequeues have taken nothing.
   for (int i = 0; i < 3; ++i) {
     ASSERT_OK(
         session().Run({{Find("element:0"), Float(1)}}, {}, {Target("add")}));
@@ -787,7 +794,7 @@ TEST_F(FunctionsTest, RuntimeCallEndsWithItsStep) {
   EXPECT_TRUE(SameBits(*taken, Tensor::Vector<float>({11, 21, 31})));
 }
 
-// A nest of a While, an If and calls, all of it over several devices.
+// Returns nested While, If and calls, distributed over several devices.
 std::string Nest(const std::string& body_device) {
   const std::string device = absl::StrCat(" device: '", body_device, "'");
   const std::string floats =
@@ -879,7 +886,7 @@ TEST_F(FunctionsTest, BodyRunsOnlyIfConditionHolds) {
             {Find("x:0"), x},
             {Find("w:0"), Float(7)}};
   };
-  // A scalar is no matrix.
+  // A scalar is not a matrix.
   for (const char* value : {"make:3", "call:3", "copy:3"}) {
     EXPECT_THAT(Run(feeds(0, Float(2)), value), Gives(7.0f)) << value;
   }
@@ -888,7 +895,8 @@ TEST_F(FunctionsTest, BodyRunsOnlyIfConditionHolds) {
   EXPECT_THAT(Run(feeds(3, two), "make:3"), Gives(19.0f));
   EXPECT_THAT(Run(feeds(3, two), "call:3"), Gives(19.0f));
   EXPECT_THAT(Run(feeds(3, two), "copy:3"), Gives(2.0f));
-  // d(w + n x x) / dx, and that of what is x from the first iteration on.
+  // The gradient of w + n x x with respect to x, and with respect to the value
+  // that replaces x from the first iteration on.
   ASSERT_OK_AND_ASSIGN(
       const std::vector<Gradient> of_made,
       AddGradients(root_, {Output(Find("make:3"))}, {Output(Find("x:0"))}));
@@ -903,8 +911,8 @@ TEST_F(FunctionsTest, BodyRunsOnlyIfConditionHolds) {
   }
 }
 
-// A tree of 2^60 attrs in 60 maps; inputs that stand for a million tensors
-// each; branches times arguments.
+// A tree of 2^60 attrs in 60 maps; inputs that represent a million tensors
+// each; many branches with many arguments.
 TEST_F(FunctionsTest, SmallGraphsHaveBoundedCost) {
   const std::string nested =
       " attr { key: 'a' value { func { name: 'square' attr { key: 'a' value { "
@@ -977,7 +985,7 @@ TEST_F(FunctionsTest, SmallGraphsHaveBoundedCost) {
       StatusIs(kExhausted, "more than 1000 nodes, in its own nodes"));
 }
 
-// TensorFlow calls the function of a lambda "__inference_<lambda>_7".
+// TensorFlow names the function of a lambda "__inference_<lambda>_7".
 TEST_F(FunctionsTest, FunctionNamesMayBeAnyText) {
   ASSERT_OK(Import(
       Function("__inference_<lambda>_7", "x", "y", FloatOp("y", "Mul", "x x"),
@@ -993,7 +1001,7 @@ TEST_F(FunctionsTest, FunctionNamesMayBeAnyText) {
       {{Find("x:0"), Tensor::Vector<float>({2, 3})}}, Find("mapped:0"));
   ASSERT_OK(squares.status());
   EXPECT_TRUE(SameBits(*squares, Tensor::Vector<float>({4, 9})));
-  // Rows without elements are as many as a shape may say.
+  // A shape may have any number of rows without elements.
   const Tensor none(DT_FLOAT, TensorShape({int64_t{1} << 40, 0}));
   EXPECT_THAT(session().Run({{Find("x:0"), none}}, Find("mapped:0")),
               StatusIs(kExhausted, "1099511627776 rows to map"));

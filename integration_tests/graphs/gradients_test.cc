@@ -1,5 +1,5 @@
-// Every gradient matches numerical differences of the op itself. Adding an op
-// whose gradient is not in the table below fails this test.
+// Checks that every gradient matches numerical differences of the op itself. A
+// new op whose gradient is not in the table below fails this test.
 #include "libs/gradients/gradients.h"
 
 #include <cmath>
@@ -23,7 +23,7 @@
 namespace weft {
 namespace {
 
-// One input: values the gradient is taken at, or a constant.
+// One input: values at which the gradient is taken, or a constant.
 struct Arg {
   Arg(Tensor constant) : fixed(std::move(constant)) {}  // NOLINT
   Arg(std::initializer_list<int64_t> dims) : shape(dims) {}
@@ -57,8 +57,9 @@ Tensor Doubles(const TensorShape& shape, std::initializer_list<double> values) {
   return Tensor::FromValues(shape, values);
 }
 
-// Without pattern and without ties, between `low` and `high`; away from 0 and
-// other whole halves, where some functions have corners.
+// Returns values without pattern and without ties, between `low` and `high`.
+// They are not near multiples of 1/2, where some functions are not
+// differentiable.
 Tensor ValuesOf(const Arg& arg, size_t seed) {
   Tensor values(DT_DOUBLE, arg.shape);
   for (int64_t i = 0; i < values.num_elements(); ++i) {
@@ -362,7 +363,7 @@ std::vector<Case> SparseCases() {
   };
 }
 
-// Windows over images of one to three channels.
+// Returns cases with windows over images of one to three channels.
 std::vector<Case> WindowCases() {
   using List = std::vector<int64_t>;
   const AttrMap same = {{"strides", List{1, 2, 1, 1}}, {"padding", "SAME"}};
@@ -410,7 +411,7 @@ std::vector<Case> AllCases() {
   return all;
 }
 
-// Gradients that differences can't show here, and why.
+// Gradients that differences cannot check here, and the reason.
 std::map<std::string, std::string> Unchecked() {
   std::map<std::string, std::string> unchecked = {
       {"SparseDenseCwiseAdd", "its gradient is an error"},
@@ -485,7 +486,7 @@ TEST(GradientsTest, EveryGradientHasACase) {
 
 class OneGradientTest : public testing::TestWithParam<Case> {
  protected:
-  // One for all cases: making threads takes longer than any of them.
+  // Shared by all cases, because starting threads takes longer than any case.
   static void SetUpTestSuite() { process_ = new Process; }
   static void TearDownTestSuite() { delete process_; }
   static inline Process* process_ = nullptr;
@@ -514,7 +515,8 @@ TEST_P(OneGradientTest, MatchesNumericalDifferences) {
   ASSERT_THAT(root.status(), IsOk());
   std::vector<Output> ys;
   for (int i = 0; i < node->num_outputs(); ++i) {
-    // A second output of a loss is its gradient, which has none itself.
+    // The second output of a loss is its gradient, which has no gradient
+    // itself.
     const bool is_backprop =
         i == 1 && one.op.find("CrossEntropy") != one.op.npos;
     if (node->output_type(i) == DT_DOUBLE && !is_backprop) {
@@ -544,7 +546,7 @@ struct ComplexCase {
   std::complex<double> x, y, weight, of_x, of_y;
 };
 
-// Differences say nothing of these: the numbers are TensorFlow 2.21's.
+// Differences cannot check these; the numbers are TensorFlow 2.21's.
 TEST(GradientsTest, OfComplexNumbers) {
   using C = std::complex<double>;
   const ComplexCase cases[] = {
@@ -571,7 +573,7 @@ TEST(GradientsTest, OfComplexNumbers) {
   }
 }
 
-// y = x > 0 ? x * w : x + 5, where w is used in one branch only.
+// Differentiates y = x > 0 ? x * w : x + 5, where w is used in one branch only.
 TEST(GradientsTest, OfConditions) {
   const Scope root = Scope::Root();
   const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {}});
@@ -596,8 +598,8 @@ TEST(GradientsTest, OfConditions) {
   }
 }
 
-// Both families, dense and sparse: the gradient of sum(w * w) + 3 * sum(rows 1
-// and 1 of w) is 2 w + 6 in row 1.
+// Reference and resource variables, dense and sparse: the gradient of sum(w *
+// w) + 3 * sum(rows 1 and 1 of w) is 2 w, plus 6 in row 1.
 TEST(GradientsTest, OfVariables) {
   for (bool resource : {false, true}) {
     const Scope root = Scope::Root();
@@ -621,8 +623,8 @@ TEST(GradientsTest, OfVariables) {
   }
 }
 
-// An array returns its elements, so gradients are those of the values
-// themselves: twice and three times, here, for a row that is read twice.
+// An array returns its elements, so their gradients are those of the values.
+// Here one row is read twice, with the factors 2 and 3.
 TEST(GradientsTest, OfTensorArrays) {
   const Scope root = Scope::Root();
   const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {3, 2}});
@@ -647,8 +649,8 @@ TEST(GradientsTest, OfTensorArrays) {
       << got.ToString();
 }
 
-// Sums of one call are separate from those of another, whatever the scope's
-// name.
+// Sums of different AddGradients calls are separate, whatever the name of the
+// scope is.
 TEST(GradientsTest, OfATensorArrayByTwoCallsInOneStep) {
   for (const char* name : {"gradients_all", "gradients", "a"}) {
     const Scope root = Scope::Root();
@@ -708,7 +710,7 @@ TEST(GradientsTest, OfTensorArraysInParts) {
       << got[1].ToString();
 }
 
-// The same with the ops of old graphs, whose handles are references to strings
+// As above, with the ops of old graphs, whose handles are references to strings
 // or strings.
 TEST(GradientsTest, OfOldTensorArrays) {
   for (const std::string version : {"", "V2"}) {
@@ -771,7 +773,7 @@ TEST(GradientsTest, OfOldTensorArraysAsAWhole) {
   EXPECT_TRUE(SameBits(got, Tensor::Vector<float>({6, 8}))) << got.ToString();
 }
 
-// All three versions, in training and in inference, against differences taken
+// Compares all three versions, in training and in inference, with differences
 // of sum(y * weights) in float.
 TEST(GradientsTest, OfBatchNormalization) {
   const Tensor weights =
@@ -819,8 +821,8 @@ TEST(GradientsTest, OfBatchNormalization) {
   }
 }
 
-// Linear functions: the gradient by a pixel is what an image gives in which it
-// is 1, and all others 0.
+// Resizing is linear, so the gradient with respect to a pixel is the result for
+// an image in which that pixel is 1 and all others are 0.
 TEST(GradientsTest, OfResizedImages) {
   constexpr int64_t kPixels = 12;
   const Tensor small(DT_FLOAT, {1, 3, 2, 2});

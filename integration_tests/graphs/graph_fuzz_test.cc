@@ -1,6 +1,7 @@
-// Untrusted graphs end with values or errors: replays the corpora of the graph
-// fuzzers, and runs random graphs, with and without the passes that rewrite
-// graphs. integration_tests/testing/graph_seeds.h selects the seeds.
+// Checks that untrusted graphs end with values or errors: replays the corpora
+// of the graph fuzzers, and runs random graphs, with and without the passes
+// that rewrite graphs. integration_tests/testing/graph_seeds.h selects the
+// seeds.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,7 +22,7 @@ namespace {
 
 constexpr char kCorpus[] = "integration_tests/testdata/fuzz/";
 
-// Bits that are turned in a graph's bytes are the fuzzer's.
+// Replays do not flip bits; the fuzzer does.
 constexpr size_t kNotDamaged = 0;
 
 constexpr uint64_t kGraphSeeds = 300;
@@ -44,7 +45,7 @@ TEST(GraphFuzzTest, GraphTexts) {
             10);
 }
 
-// Graphs that ran once, in the order of their names.
+// Returns graphs that have run before, ordered by name.
 std::vector<std::string> KeptGraphs() {
   std::vector<std::string> graphs;
   ReplayFuzzCorpus(
@@ -53,7 +54,7 @@ std::vector<std::string> KeptGraphs() {
   return graphs;
 }
 
-// The initial graph of a seed: empty, or one that is known to run.
+// Returns the initial graph of a seed: empty, or one that is known to run.
 std::string Beginning(const std::vector<std::string>& kept, uint64_t seed) {
   return seed % 4 == 0 ? "" : kept[seed % kept.size()];
 }
@@ -72,7 +73,7 @@ TEST(GraphFuzzTest, RandomGraphs) {
   }
 }
 
-// With passes and without.
+// Compares runs with and without passes.
 TEST(GraphFuzzTest, RandomGraphsGiveSameResultsRewritten) {
   const std::vector<std::string> kept = KeptGraphs();
   ASSERT_FALSE(kept.empty());
@@ -81,7 +82,7 @@ TEST(GraphFuzzTest, RandomGraphsGiveSameResultsRewritten) {
   int fused_steps = 0;
   for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
     std::string graph = Beginning(kept, seed);
-    // Two of them together have more to rewrite.
+    // Joined graphs offer more to rewrite.
     if (seed % 2 == 0) graph = JoinGraphs(graph, kept[seed * 7 % kept.size()]);
     graph = MutateGraph(graph, seed * 1000 + 1);
     KeepGraph(graph);
@@ -93,7 +94,7 @@ TEST(GraphFuzzTest, RandomGraphsGiveSameResultsRewritten) {
   RecordProperty("equal_values", equal_values);
   RecordProperty("fused_steps", fused_steps);
   EXPECT_GT(fused_steps, static_cast<int>(seeds.end - seeds.begin) / 20);
-  // Most graphs begin as one that gives values.
+  // Most graphs are mutations of graphs that return values.
   EXPECT_GE(equal_values, static_cast<int>(seeds.end - seeds.begin) / 4);
 }
 
@@ -188,8 +189,8 @@ std::string FloatConst(absl::string_view name, int value) {
                       "tensor_shape {} float_val: ", value, " } } } }\n");
 }
 
-// The graph by way of functions gives the same, whichever nodes move; `found`
-// is in some of what it becomes.
+// Checks that moving nodes into functions does not change the results,
+// whichever nodes move. `found` must occur in some of the outlined graphs.
 void ExpectSameByWayOfFunctions(const std::string& nodes,
                                 absl::string_view found) {
   const std::string graph =

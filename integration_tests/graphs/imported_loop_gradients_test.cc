@@ -1,5 +1,5 @@
-// Loops and branches that TensorFlow wrote can be differentiated here: our
-// gradients of its graphs are what its own gradients in the same graph give.
+// Checks that Weft differentiates loops and branches in graphs written by
+// TensorFlow: its gradients equal TensorFlow's own gradients in the same graph.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@
 namespace weft {
 namespace {
 
-// TensorFlow's gradients of `y` with respect to `xs` are the `fetches`.
+// The `fetches` are TensorFlow's gradients of `y` with respect to `xs`.
 struct Gradients {
   std::string y;
   std::vector<std::string> xs;
@@ -124,7 +124,7 @@ std::string NameOf(const testing::TestParamInfo<Case>& info) {
   return absl::StrReplaceAll(info.param.file, {{"/", "_"}, {".pb", ""}});
 }
 
-// Functions called by While, with lists that TensorFlow's own gradients take.
+// Functions called by While, with the lists used by TensorFlow's own gradients.
 Case FunctionalLoops(const std::string& file) {
   Case c = {absl::StrCat("functions/while_v2_gradient/", file),
             {{"value:0", {"x:0", "w:0"}, {"dx:0", "dw:0"}}},
@@ -153,7 +153,7 @@ Case FunctionalBranches(const std::string& file) {
   return c;
 }
 
-// A function that the library names a gradient for.
+// A function with a gradient function in the library.
 Case GradientOfItsOwn() {
   return {"functions/symbolic_gradient/graph.pb",
           {{"z:0", {"x:0"}, {"gz:0"}}},
@@ -224,7 +224,7 @@ INSTANTIATE_TEST_SUITE_P(All, ImportedLoopGradientsTest,
                                          GradientOfItsOwn()),
                          NameOf);
 
-// Functions: x * x, and x times a number that is drawn.
+// Two functions: x * x, and x times a random number.
 constexpr char kLibrary[] = R"(
 library {
   function {
@@ -270,7 +270,7 @@ Output Call(const Scope& scope, const char* function, const Output& x) {
        {"f", NameAttrList{function, std::make_shared<AttrMap>()}}});
 }
 
-// x^(2^n), and 2^n x^(2^n - 1).
+// Computes x^(2^n); its gradient is 2^n x^(2^n - 1).
 TEST(CallGradientsTest, OfCallsInALoop) {
   const Scope root = Scope::Root();
   ASSERT_OK(ImportGraphDefText(kLibrary, root.graph()));

@@ -1,5 +1,5 @@
-// Gradients through loops and branches are what differences of the function
-// say, in whatever way these are nested, and so is what loops compute.
+// Checks that gradients through nested loops and branches match differences of
+// the function, and that loops compute the right values.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,13 +24,14 @@ using Values = std::vector<Output>;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Inputs of the differentiated function: x and w, both doubles [3], and n.
+// Inputs of the differentiated function: x and w are double vectors of size 3;
+// n is the number of iterations.
 struct Inputs {
   Output x, w, n;
 };
 using Function = std::function<Values(const Scope& root, const Inputs& in)>;
 
-// n times v = step(v), from x.
+// Repeats v = step(v) n times, starting with x.
 Values Repeat(const Scope& root, const Inputs& in, int parallel,
               const std::function<Output(const Scope&, const Output& i,
                                          const Output& v)>& step) {
@@ -50,7 +51,7 @@ class LoopGradientsTest : public testing::Test {
   }
   static void TearDownTestSuite() { delete process_; }
 
-  // With zero, one and several iterations.
+  // Checks zero, one and several iterations.
   static void Check(const Function& function,
                     std::initializer_list<int> counts = {0, 1, 4},
                     bool same_shape = true) {
@@ -119,7 +120,7 @@ TEST_F(LoopGradientsTest, OfUnknownShapes) {
       {0, 1, 3}, /*same_shape=*/false);
 }
 
-// Several variables, of which one flows into the other alone.
+// Of several loop variables, only one affects the result, through another one.
 TEST_F(LoopGradientsTest, OfVariablesUsedOnlyByOtherVariables) {
   Check([&](const Scope& root, const Inputs& in) {
     const Values last = ops::WhileLoop(
@@ -142,7 +143,7 @@ TEST_F(LoopGradientsTest, OfLoopsInLoops) {
           const Values last =
               Repeat(root, in, parallel,
                      [&](const Scope& s, const Output& i, const Output& v) {
-                       // As many iterations as the outer loop's index.
+                       // The number of iterations is the outer loop's index.
                        const Values inner = ops::WhileLoop(
                            s, {0, v},
                            [&](const Scope& t, const Values& u) {
@@ -240,7 +241,7 @@ TEST_F(LoopGradientsTest, OfBranchesInLoops) {
   }
 }
 
-// In one branch of some iterations only.
+// The inner loop runs in one branch of some iterations only.
 TEST_F(LoopGradientsTest, OfLoopsInBranchesInLoops) {
   for (const int parallel : {1, 10}) {
     Check([&](const Scope& root, const Inputs& in) {
@@ -321,8 +322,8 @@ TEST_F(LoopGradientsTest, OfMapsFoldsAndScans) {
       {0});
 }
 
-// Rows of a matrix that is the same in all iterations: its gradient is made of
-// rows, as many as were gathered.
+// Gathers rows of an invariant matrix: its gradient has as many rows as were
+// gathered.
 TEST_F(LoopGradientsTest, OfRowsOfAnInvariant) {
   Check([&](const Scope& root, const Inputs& in) {
     const Output table = ops::Stack(root, {in.x, in.w, in.x});
@@ -352,7 +353,7 @@ TEST_F(LoopGradientsTest, StopsAtValuesWithoutGradient) {
   EXPECT_TRUE(gradients[1].IsNone());
 }
 
-// The gradient of a step that is computed in the body itself.
+// The body itself computes the gradient of a step.
 TEST_F(LoopGradientsTest, InsideABody) {
   const Scope root = Scope::Root();
   const Output target = root.ToOutput(Tensor::Vector({2.0f, -1.0f}));
@@ -376,15 +377,16 @@ TEST_F(LoopGradientsTest, InsideABody) {
   EXPECT_NEAR(found.flat<float>()[1], -1, 1e-4);
 }
 
-// WEFT_LOOP_ITERATIONS of the environment; tools/nightly.sh asks for a million.
+// Set by WEFT_LOOP_ITERATIONS in the environment; tools/nightly.sh sets a
+// million.
 int NumIterations() {
   const char* text = std::getenv("WEFT_LOOP_ITERATIONS");
   int count = 0;
   return text != nullptr && absl::SimpleAtoi(text, &count) ? count : 2000;
 }
 
-// A graph with gradients, in a step that does not compute them: iterations by
-// the thousand take the memory of a few.
+// If a step does not compute the gradients of a graph, thousands of iterations
+// need the memory of a few.
 TEST_F(LoopGradientsTest, UnusedGradientsKeepNoMemory) {
   constexpr int64_t kBytes = 128 << 10;
   const Scope root = Scope::Root();
@@ -408,12 +410,12 @@ TEST_F(LoopGradientsTest, UnusedGradientsKeepNoMemory) {
     EXPECT_THAT((*session)->Run({{n, Tensor::Scalar(count)}, {x, value}},
                                 Values{fetch}),
                 IsOk());
-    // Memory other than tensors (frames and iterations) is measured here.
+    // Memory of frames and iterations, which are not tensors.
     grown = process.usage().resident_bytes - before;
     return process.buffers().stats().peak_bytes_in_use;
   };
   EXPECT_LT(peak(NumIterations(), last[1]), 40 * kBytes);
-  // The first steps of a program grow by what it warms up.
+  // The first steps of a program allocate memory that is kept.
   if (NumIterations() > 100'000) {
     EXPECT_LT(grown, 64 << 20);
   }
@@ -459,7 +461,7 @@ TEST_F(LoopGradientsTest, LoopWithTwoConditionsIsRejected) {
                        "only one of its loop"));
 }
 
-// A constant is an x like others: it comes in as they do.
+// A constant x enters the loop like any other x.
 TEST_F(LoopGradientsTest, OfConstants) {
   for (const bool taken : {false, true}) {
     const Scope root = Scope::Root();
@@ -490,7 +492,7 @@ TEST_F(LoopGradientsTest, OfConstants) {
   }
 }
 
-// Each call has arrays of gradients of its own.
+// Each call has its own gradient arrays.
 TEST_F(LoopGradientsTest, TwoCallsUseSeparateGradientArrays) {
   const Scope root = Scope::Root();
   const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {3}});
@@ -512,8 +514,8 @@ TEST_F(LoopGradientsTest, TwoCallsUseSeparateGradientArrays) {
   EXPECT_THAT(values[1].flat<float>(), ElementsAre(2, 4, 6));
 }
 
-// In a branch that is not taken nothing runs, although all its control inputs
-// do.
+// Nothing runs in a branch that is not taken, even if its control inputs
+// outside run.
 TEST_F(LoopGradientsTest, BranchWithOutsideControlInput) {
   const Scope root = Scope::Root();
   const Output p = ops::Placeholder(root, DT_BOOL, {.shape = {}});
@@ -535,7 +537,7 @@ TEST_F(LoopGradientsTest, BranchWithOutsideControlInput) {
   }
 }
 
-// Nodes that depend on invariants alone run as often as the body.
+// Nodes that depend only on invariants run as often as the body.
 TEST_F(LoopGradientsTest, BodyOfInvariantsOnly) {
   const Scope root = Scope::Root();
   const Output x =
@@ -560,7 +562,7 @@ TEST_F(LoopGradientsTest, BodyOfInvariantsOnly) {
   EXPECT_EQ(total.scalar<float>(), 6);
 }
 
-// For a Case as a function, including an index out of range.
+// For a Case in a function, including an index out of range.
 TEST_F(LoopGradientsTest, CaseInsideLoop) {
   for (const size_t num_branches : {1, 2, 3}) {
     Check([&](const Scope& root, const Inputs& in) {
@@ -580,8 +582,9 @@ TEST_F(LoopGradientsTest, CaseInsideLoop) {
   }
 }
 
-// In iterations that take the other branch its zeros are dead, although their
-// shape is invariant: one Merge combines both branches' gradients of w.
+// In iterations that take the other branch, the zero gradients of this one are
+// dead, although their shape is invariant. One Merge combines both branches'
+// gradients of w.
 TEST_F(LoopGradientsTest, BranchWithZeroGradient) {
   const Tensor ones = Tensor::Vector({1.0, 1.0, 1.0});
   const std::function<Output(const Scope&, const Output&)> flat[] = {
@@ -647,7 +650,8 @@ TEST_F(LoopGradientsTest, ListsOutsideOfLoops) {
       {1});
 }
 
-// No item is gathered twice: as in TensorFlow, one of the gradients would win.
+// No item is gathered twice, because in TensorFlow one of its gradients would
+// then overwrite the other.
 TEST_F(LoopGradientsTest, ListsJoinedAndSplit) {
   Check(
       [](const Scope& s, const Inputs& in) {

@@ -1,4 +1,4 @@
-// Loops whose nodes are on several devices, as seen by a user: the same tests
+// Tests loops whose nodes are on several devices, from a user's perspective:
 // over the devices of an in-process session, tasks of one process, tasks over
 // sockets, and tasks over the simulated network.
 #include <gmock/gmock.h>
@@ -38,7 +38,7 @@ std::string NameOf(const ::testing::TestParamInfo<Home>& info) {
   return "Simulated";
 }
 
-// Three devices that a graph may use, and a session on them.
+// Place provides three devices for a graph, and a session on them.
 class Place {
  public:
   explicit Place(Home home, uint64_t seed = 1) {
@@ -55,7 +55,7 @@ class Place {
         .kind = kind, .jobs = {{"ps", 1}, {"worker", 2}}, .seed = seed});
   }
 
-  // Device 0 is the one of the session's own task.
+  // Device 0 is on the session's task.
   std::string device(int i) const {
     if (cluster_ == nullptr) return absl::StrCat("/cpu:", i);
     return i == 2 ? "/job:ps/task:0/cpu:0"
@@ -75,7 +75,7 @@ class Place {
     return session.ok() ? *std::move(session) : nullptr;
   }
 
-  // Every value that was sent was received, or dropped with its step.
+  // Checks that every sent value was received, or dropped with its step.
   void ExpectNothingLeft() {
     if (cluster_ == nullptr) return;
     for (const auto& [job, tasks] : cluster_->spec().jobs()) {
@@ -101,8 +101,8 @@ struct WhileOptions {
   int parallel_iterations = 10;
 };
 
-// for (v = begin; condition(v); v = body(v)); gives the last v. A value's own
-// nodes are where scopes[i] says.
+// Builds for (v = begin; condition(v); v = body(v)) and returns the final v.
+// The loop's nodes for value i are on the device of scopes[i].
 Values While(const std::vector<Scope>& scopes, const Values& begin,
              const std::function<Output(const Values&)>& condition,
              const std::function<Values(const Values&)>& body,
@@ -130,13 +130,13 @@ Values While(const std::vector<Scope>& scopes, const Values& begin,
   return exits;
 }
 
-// A value from outside the loop `name`, in each of its iterations.
+// Makes a value from outside the loop `name` available in each iteration.
 Output Invariant(const Scope& scope, const Output& value,
                  const std::string& name = "loop") {
   return ops::Enter(scope, value, name, {.is_constant = true});
 }
 
-// Graphs, each over the three devices.
+// Programs builds graphs that use all three devices.
 class Programs {
  public:
   explicit Programs(const Place& place) : place_(place) {}
@@ -152,8 +152,8 @@ class Programs {
         scope, ops::Less(scope, value, Invariant(scope, bound, loop)));
   }
 
-  // Adds 1 on device `body` until `limit` is reached, which device `condition`
-  // decides.
+  // Returns a loop that adds 1 on device `body` until it reaches `limit`.
+  // Device `condition` evaluates the condition.
   Output Counter(int condition, int body,
                  const WhileOptions& options = {}) const {
     return While(
@@ -167,8 +167,8 @@ class Programs {
         options)[0];
   }
 
-  // The sum of all i * j for j < i < limit: the outer loop is on device 0, the
-  // inner one on device 1, what is summed on device 2.
+  // Returns the sum of all i * j for j < i < limit. The outer loop is on device
+  // 0, the inner one on device 1, and the sum on device 2.
   Output Nested() const {
     auto inner = [&](const Output& i, const Output& sum) {
       return While(
@@ -279,7 +279,7 @@ TEST_P(LoopsAcrossTasksTest, InvariantUsedOnAnotherTask) {
         return program_.LessThan(0, v[0], program_.limit);
       },
       [&](const Values& v) -> Values {
-        // Device 1 computes this from x alone, without values of the loop.
+        // Device 1 computes this from x only, without values of the loop.
         Output twice =
             ops::Add(on(1), Invariant(on(0), x), Invariant(on(0), x));
         return {ops::Add(on(0), v[0], 1.0f), ops::Mul(on(0), v[1], twice)};
@@ -301,8 +301,8 @@ TEST_P(LoopsAcrossTasksTest, LoopsNestOverThreeTasks) {
   place_.ExpectNothingLeft();
 }
 
-// The inner loop takes nothing but invariants of the outer one, so it runs in
-// the outer loop's last iteration too, in which all else is dead.
+// The inner loop depends only on invariants of the outer one. So it also runs
+// in the outer loop's last iteration, in which everything else is dead.
 TEST_P(LoopsAcrossTasksTest, InnerLoopOfInvariants) {
   const Output sum = While(
       {on(0)}, {program_.Const(0, 0)},
@@ -328,8 +328,8 @@ TEST_P(LoopsAcrossTasksTest, InnerLoopOfInvariants) {
   place_.ExpectNothingLeft();
 }
 
-// y = x w^n, multiplied on device 1, with w on device 2; and the same in a loop
-// around it, n times: x w^(n n).
+// y = x w^n, multiplied on device 1, with w on device 2; and the same in an
+// outer loop of n iterations: x w^(n n).
 TEST_P(LoopsAcrossTasksTest, GradientsCrossTasks) {
   const Output x = ops::Placeholder(on(0), DT_FLOAT, {.shape = {}});
   const Output w = ops::Placeholder(on(2), DT_FLOAT, {.shape = {}});
@@ -381,7 +381,8 @@ TEST_P(LoopsAcrossTasksTest, GradientsCrossTasks) {
   place_.ExpectNothingLeft();
 }
 
-// Both branches of the body are on other tasks; one of them is dead each time.
+// Both branches of the body are on other tasks; in each iteration one of them
+// is dead.
 TEST_P(LoopsAcrossTasksTest, DeadValuesInTheBody) {
   const Output value = While(
       {on(0)}, {program_.Const(0, 1)},
@@ -472,7 +473,7 @@ TEST_P(LoopsAcrossTasksTest, ErrorInIterationEndsTheStep) {
 }
 
 TEST_P(LoopsAcrossTasksTest, UnpartitionableLoopIsRejected) {
-  // The Merge waits for a value of iteration 0 only.
+  // The Merge only depends on a value of iteration 0.
   Output enter = ops::Enter(on(0), program_.limit, "loop");
   Output early = ops::Neg(on(1).WithName("early"), enter);
   Output merge = ops::LoopMerge(on(0), early).output;
@@ -493,7 +494,7 @@ INSTANTIATE_TEST_SUITE_P(All, LoopsAcrossTasksTest,
                                            Home::kSockets, Home::kSimulated),
                          NameOf);
 
-// With real time.
+// Uses real time.
 class EndlessLoopTest : public LoopsAcrossTasksTest {};
 
 TEST_P(EndlessLoopTest, EndsAtItsDeadline) {
@@ -538,8 +539,8 @@ TEST(SimulatedLoopsTest, InAnyOrder) {
   }
 }
 
-// Memory does not grow with the iterations: once a loop is over, its step
-// continues without any state of values exchanged in it.
+// Memory does not depend on the number of iterations: when a loop has ended,
+// its step keeps no state of the values exchanged in it.
 TEST(LoopsOfOneProcessTest, StepMemoryDoesNotGrowWithIterations) {
   Place place(Home::kOneProcess);
   Programs program(place);
@@ -568,7 +569,7 @@ TEST(LoopsOfOneProcessTest, StepMemoryDoesNotGrowWithIterations) {
     const StepTable::Size steps =
         place.cluster().server(job, 0).runtime().steps();
     num_running += steps.running;
-    EXPECT_LE(steps.meetings, 100);  // as many as there are edges
+    EXPECT_LE(steps.meetings, 100);  // at most the number of edges
   }
   EXPECT_GE(num_running, 1);
   EXPECT_OK(session->Run(permit));

@@ -1,5 +1,5 @@
-// Random nested loops, branches, functions and arrays: a graph gives the
-// results of the program, with passes and without; and with modified loops, it
+// Tests random nested loops, branches, functions and arrays: a graph returns
+// the results of the program, with passes and without. With modified loops it
 // ends with a value or an error. integration_tests/testing/graph_seeds.h
 // selects the seeds.
 #include <cstdint>
@@ -22,7 +22,7 @@ constexpr uint64_t kLoopSeeds = 40;
 
 constexpr int kNumArgs = 3;
 
-// A program as a graph, with nodes "x0", ... that are fed.
+// The graph of a program, with placeholders "x0", ...
 struct ProgramGraph {
   explicit ProgramGraph(const Block& block) {
     for (int i = 0; i < kNumArgs; ++i) {

@@ -1,5 +1,5 @@
-// tf.nn's composites as a program uses them. The numbers and names that are
-// expected are TensorFlow 2.21's (tf.compat.v1).
+// Tests composite functions of tf.nn from a program's perspective. Expected
+// numbers and names are those of TensorFlow 2.21 (tf.compat.v1).
 #include <string>
 #include <vector>
 
@@ -281,12 +281,12 @@ TEST_F(NnTest, AxisOutOfRangeIsRejected) {
   }
 }
 
-// ---- losses of a sample of the classes ----
+// ---- sampled losses ----
 
 class SampledTest : public GraphTest {
  protected:
   static constexpr float kThird = 2 / 17.0f;
-  // np.linspace(-1, 1, 18) as 6 classes of 3.
+  // Returns np.linspace(-1, 1, 18) as 6 classes of 3.
   Output Weights() {
     std::vector<std::vector<float>> rows(6, std::vector<float>(3));
     for (int i = 0; i < 18; ++i) rows[i / 3][i % 3] = -1 + i * kThird;

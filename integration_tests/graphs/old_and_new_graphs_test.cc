@@ -1,5 +1,6 @@
-// Graphs of older writers lack attrs and have older ops, those of newer writers
-// have attrs that we do not know: both are imported, and mean the same.
+// Tests graphs of older writers, which lack attrs and use older ops, and of
+// newer writers, whose attrs Weft does not know: both can be imported and keep
+// their meaning.
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,15 +26,16 @@ namespace {
 
 constexpr char kCases[] = "integration_tests/testdata/conformance";
 
-// Larger ones are large constants, which say nothing here.
+// Larger graphs contain large constants, which add no coverage here.
 constexpr size_t kMaxBytes = 16 << 10;
 
 struct GraphOfCase {
   tf::GraphDef def;
-  std::string imported;  // what an import makes of it, serialised
+  std::string imported;  // the imported graph, serialized
 };
 
-// Each GraphDef that TensorFlow wrote for a case and that stands by itself.
+// Returns each GraphDef that TensorFlow wrote for a case and that needs no
+// other files.
 std::vector<GraphOfCase> GraphsOfCases() {
   LocalFileSystem fs;
   std::vector<std::string> folders = {kCases};
@@ -142,8 +144,8 @@ TEST_F(GraphsOfCasesTest, NewOpsAndAttrsAreIgnored) {
   }
 }
 
-// But for fields that our messages have not, which functions keep and a text
-// can't name.
+// Fields missing in Weft's messages are an exception: functions keep them, but
+// a text cannot name them.
 TEST_F(GraphsOfCasesTest, TextAndBytesImportAlike) {
   for (const GraphOfCase& graph : *graphs_) {
     Graph from_text(StandardOps()), from_bytes(StandardOps());
@@ -158,7 +160,7 @@ TEST_F(GraphsOfCasesTest, TextAndBytesImportAlike) {
 
 using Attrs = std::vector<std::pair<std::string, std::string>>;
 
-// A graph as text, node by node.
+// GraphText writes a graph as text, node by node.
 class GraphText {
  public:
   GraphText& Add(const std::string& name, const std::string& op,
@@ -220,7 +222,7 @@ const Attrs kTable = {{"key_dtype", "type: DT_STRING"},
 const Attrs kFill = {{"Tkey", "type: DT_STRING"}, {"Tval", "type: DT_INT64"}};
 const Attrs kFind = {{"Tin", "type: DT_STRING"}, {"Tout", "type: DT_INT64"}};
 
-// Ops that have other names or handles by now.
+// Adds ops whose current versions have other names or handles.
 void AddOldOps(GraphText& graph) {
   graph.Add("top", "TopK", {"x"}, {kFloat, {"k", "i: 2"}})
       .Add("diagonals", "BatchMatrixDiag", {"x"}, {kFloat})
@@ -275,7 +277,7 @@ void AddNewOps(GraphText& graph) {
       .Add("pop", "StackPopV2", {"stack", "^push"}, {kElement});
 }
 
-// As written by TensorFlow before 1.0.
+// Returns a graph as written by TensorFlow before 1.0.
 std::string OldGraph() {
   const std::pair<std::string, std::string> kInt = {"T", "type: DT_INT32"};
   GraphText graph;
@@ -307,7 +309,8 @@ std::string OldGraph() {
   return graph.With(5);
 }
 
-// As written by TensorFlow 2, and a hypothetical later version.
+// Returns a graph as written by TensorFlow 2, or by a hypothetical later
+// version.
 std::string NewGraph() {
   const std::pair<std::string, std::string> kIndices = {"Tidx",
                                                         "type: DT_INT32"};

@@ -1,4 +1,4 @@
-// Every op means in a GraphDef what it means to TensorFlow: its inputs,
+// Checks that every op has the same signature as in TensorFlow: its inputs,
 // outputs, attributes, defaults, flags and the version that removed it equal
 // those of TensorFlow's registry. testdata/tensorflow_signatures.txt lists them
 // (tools/tensorflow_signatures.py writes it).
@@ -29,8 +29,8 @@ using Lines = std::set<std::string>;
 
 constexpr char kFile[] = "integration_tests/testdata/tensorflow_signatures.txt";
 
-// Intended differences: lines that only Weft has begin with "+", lines that
-// only TensorFlow has with "-".
+// An intended difference: lines only in Weft begin with "+", lines only in
+// TensorFlow with "-".
 struct Difference {
   std::string reason;
   Lines lines;
@@ -53,8 +53,9 @@ const std::map<std::string, Difference>& IntendedDifferences() {
   return differences;
 }
 
-// Ops that TensorFlow lacks, or that only its own passes create, and the
-// reason: only the runtime creates them, so no exported graph contains them.
+// Returns ops that TensorFlow lacks, or that only its own passes create, and
+// the reason. Only the runtime creates them, so no exported graph contains
+// them.
 const std::map<std::string, std::string>& OwnOps() {
   constexpr char kMemory[] =
       "what lies between a device's memory and the host's "
@@ -107,7 +108,7 @@ const std::map<std::string, std::string>& OwnOps() {
   return ops;
 }
 
-// The subset that clients may use in their graphs.
+// Returns the subset that clients may use in their graphs.
 const std::set<std::string>& ForUsers() {
   static const auto& ops =
       *new std::set<std::string>{"WaitForVariable", "WaitForRefVariable"};
@@ -132,7 +133,7 @@ std::string Describe(const AttrDef& attr) {
                          : "");
 }
 
-// An op in lines that can be compared; attributes have no order.
+// Describes an op in comparable lines; attributes have no order.
 Lines Describe(const OpDef& op) {
   Lines lines;
   for (size_t i = 0; i < op.inputs.size(); ++i) {
@@ -177,7 +178,7 @@ void AddLine(absl::string_view line, OpDefBuilder& builder) {
   } else if (line == "allows_uninitialized_input") {
     builder.AllowsUninitializedInput();
   } else if (absl::StartsWith(line, "removed ")) {
-    // ReadRemovedOps reads it.
+    // ReadRemovedOps parses this line.
   } else {
     ADD_FAILURE() << kFile << " has a strange line: " << line;
   }

@@ -1,5 +1,6 @@
-// Partial runs as a user sees them, in this process and on clusters:
-// TensorFlow's session_test.py and session_partial_run_test.py.
+// Tests partial runs from a user's perspective, in this process and on
+// clusters. The cases are those of TensorFlow's session_test.py and
+// session_partial_run_test.py.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +28,7 @@ class PartialRunsTest : public ::testing::TestWithParam<ClusterKind> {
                          Session::Connect(cluster_.target("worker", 0), root_,
                                           cluster_.session_options()));
   }
-  // r1 = a + b on a ps, r2 = r1 * c on another worker.
+  // Begins a run of r1 = a + b on a ps, and r2 = r1 * c on another worker.
   absl::StatusOr<std::string> BeginRun() {
     return session_->PartialRunSetup({a_, b_, c_}, {r1_, r2_});
   }
@@ -64,7 +65,7 @@ TEST_P(PartialRunsTest, FeedsAndFetchesMayBeSplit) {
   ASSERT_OK_AND_ASSIGN(const float second,
                        One(run, {{c_, Float(first * 17)}}, r2_));
   EXPECT_EQ(second, 153);
-  // It has ended.
+  // The run has ended.
   EXPECT_THAT(session_->PartialRun(run, {}, {}),
               StatusIs(kInvalid, "Must run 'setup' before"));
   ExpectNothingRuns();
@@ -185,7 +186,7 @@ TEST_P(PartialRunsTest, ThreadsMayShareARun) {
   ExpectNothingRuns();
 }
 
-// The op that may change it waits for a later feed.
+// The op that may change the variable waits for a later feed.
 TEST_P(PartialRunsTest, FetchedRefDoesNotWaitForLaterFeed) {
   ops::Variable v(root_.WithDevice(kPs).WithName("v"), 1.0f,
                   {.use_resource = false});
@@ -197,7 +198,7 @@ TEST_P(PartialRunsTest, FetchedRefDoesNotWaitForLaterFeed) {
   EXPECT_EQ(One(run, {{a_, Float(5)}}, assign).value_or(-1), 5);
 }
 
-// A value of a branch that was not taken would never come.
+// A value of a branch that is not taken would never arrive.
 TEST_P(PartialRunsTest, FetchOfDeadValueIsAnError) {
   const Output yes = ops::Placeholder(root_.WithName("yes"), DT_BOOL);
   const auto choice = ops::Switch(root_.WithDevice(kPs), a_, yes);

@@ -1,7 +1,7 @@
-// Element-wise ops of special values: infinities, NaN, zeros of both signs,
-// numbers below the smallest normal one, the largest and the smallest. Results
-// match TensorFlow's in testdata/tensorflow_special_values.txt
-// (tools/tensorflow_special_values.py), and are the same bits at any position
+// Tests element-wise ops on special values: infinities, NaN, zeros of both
+// signs, subnormal numbers, the largest and the smallest numbers. Results match
+// TensorFlow's in testdata/tensorflow_special_values.txt
+// (tools/tensorflow_special_values.py), and have the same bits at any position
 // in a vector.
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ constexpr char kFile[] =
     "integration_tests/testdata/tensorflow_special_values.txt";
 
 using Words = std::vector<std::string>;
-using Bits = std::vector<uint64_t>;  // of elements
+using Bits = std::vector<uint64_t>;  // the bits of each element
 
 struct Row {
   std::string op;
@@ -59,7 +59,7 @@ struct Table {
   }
 };
 
-// How the bits of floating-point numbers are laid out; of other types 0.
+// Returns the mantissa bits of floating-point types; 0 for other types.
 int MantissaBits(DataType type) {
   switch (type) {
     case DT_DOUBLE:
@@ -116,8 +116,8 @@ Bits ParseOperands(DataType type, absl::Span<const std::string> words) {
   return bits;
 }
 
-// A row whose values are those of a row before it is "OP TYPE = OTHER"; "OP
-// TYPE none" has no values, because TensorFlow has no such kernel.
+// A row with the values of an earlier row is "OP TYPE = OTHER". "OP TYPE none"
+// has no values, because TensorFlow has no such kernel.
 Row ParseRow(const Words& words, const std::vector<Row>& before) {
   Row row;
   row.op = words[0];
@@ -159,8 +159,8 @@ const Table& TheTable() {
   return table;
 }
 
-// A vector of bits[begin ... begin + n), from the start again at the end, whose
-// memory begins `offset` elements after an aligned address.
+// Returns a vector of bits[begin ... begin + n), wrapping around at the end.
+// Its memory begins `offset` elements after an aligned address.
 Tensor MakeVector(DataType type, const Bits& bits, size_t begin, size_t n,
                   size_t offset = 0) {
   const size_t size = SizeOf(type);
@@ -192,26 +192,28 @@ Words NotationsOf(const Tensor& tensor) {
   return words;
 }
 
-// How many units in the last place a result may be away from TensorFlow's,
-// which is not exact either: its vector functions are polynomials.
+// Returns the allowed difference from TensorFlow's result in units in the last
+// place. TensorFlow is not exact either: its vector functions are polynomials.
 uint64_t Tolerance(DataType type) { return MantissaBits(type) < 23 ? 1 : 16; }
 
-// Rows that are not compared: TensorFlow's results are worse, or Weft has none.
+// Returns whether a row is not compared, because TensorFlow's results are worse
+// or Weft has none.
 bool IsNotCompared(const std::string& op, DataType type) {
-  // TensorFlow computes exp(x) - 1 where x is small, and Digamma beside its
-  // poles with few digits.
+  // TensorFlow computes exp(x) - 1 for small x, and Digamma near its poles,
+  // with few digits.
   static const auto& ops = *new std::set<std::string>{"Elu", "Selu", "Digamma"};
-  // Rounded to 16 bits after each operation.
+  // TensorFlow rounds to 16 bits after each operation.
   static const auto& in_16_bits = *new std::set<std::string>{
       "FloorDiv",     "InvGrad",  "ReciprocalGrad", "RsqrtGrad",
       "SoftsignGrad", "Softplus", "TanhGrad"};
   if (MantissaBits(type) == 0) return false;
-  if (op == "Erf" && type == DT_DOUBLE) return true;  // NaN of large numbers
+  // TensorFlow returns NaN for large numbers
+  if (op == "Erf" && type == DT_DOUBLE) return true;
   return ops.contains(op) ||
          (MantissaBits(type) < 23 && in_16_bits.contains(op));
 }
 
-// For two zeros TensorFlow's choice depends on the type.
+// Of two zeros, TensorFlow's choice depends on the type.
 bool AreZeros(const std::string& op, DataType type, uint64_t got,
               const std::string& want) {
   return (op == "Maximum" || op == "Minimum") && want != "nan" && want != "?" &&
@@ -233,7 +235,7 @@ bool IsNear(uint64_t got, const std::string& want, DataType type,
   return (a > b ? a - b : b - a) <= tolerance;
 }
 
-// Kernels of one op for one type, run on bits.
+// Runs the kernels of one op for one type on bits.
 class SpecialValuesTest : public ::testing::TestWithParam<Row> {
  protected:
   static void SetUpTestSuite() {
@@ -272,7 +274,7 @@ class SpecialValuesTest : public ::testing::TestWithParam<Row> {
     return Run(std::move(inputs));
   }
 
-  // Each element in a vector of its own.
+  // Runs each element in a separate vector.
   Words RunAlone(const std::vector<Bits>& operands) {
     Words results;
     for (size_t i = 0; i < operands[0].size(); ++i) {
@@ -355,7 +357,7 @@ TEST_P(SpecialValuesTest, GiveTheSameBitsBesideAScalar) {
     for (int scalar : {0, 1}) {
       std::vector<KernelInput> inputs;
       for (int i : {0, 1}) {
-        // Seven times the element, against itself once.
+        // Seven copies of one operand, and a single scalar of the other.
         const Bits same(i == scalar ? 1 : 7, operands[i][k]);
         Tensor tensor = MakeVector(type, same, 0, same.size());
         if (i == scalar) tensor = *tensor.Reshaped(TensorShape());
@@ -372,7 +374,7 @@ TEST_P(SpecialValuesTest, GiveTheSameBitsBesideAScalar) {
 
 using OpAndType = std::pair<std::string, DataType>;
 
-// The types of operands that each op has kernels for.
+// Returns the operand types for which each op has kernels.
 std::set<OpAndType> AllKernels() {
   KernelRegistry kernels;
   RegisterStandardKernels(kernels);
@@ -401,8 +403,7 @@ std::string NameOf(const ::testing::TestParamInfo<Row>& row) {
 INSTANTIATE_TEST_SUITE_P(Rows, SpecialValuesTest,
                          ::testing::ValuesIn(RowsWithKernels()), NameOf);
 
-// Ops that compute no element from elements, or on types that are not in the
-// table.
+// Ops that are not element-wise, or whose types are not in the table.
 const std::set<std::string>& OpsWithoutRows() {
   static const auto& ops = *new std::set<std::string>{
       "AsString",        "Complex",       "Cross",      "Exit",
@@ -412,7 +413,8 @@ const std::set<std::string>& OpsWithoutRows() {
   return ops;
 }
 
-// One or two operands of one type, and a result of their shape.
+// Returns whether the op takes one or two operands of one type and returns a
+// result of their shape.
 bool IsElementwise(KernelTestHarness& harness, const OpDef& op, DataType type) {
   if (op.inputs.empty() || op.inputs.size() > 2 || op.outputs.size() != 1) {
     return false;

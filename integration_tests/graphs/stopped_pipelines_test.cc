@@ -1,5 +1,5 @@
-// A stopped pipeline leaves no open file, thread or element in memory, however
-// it was stopped; and its first cause is reported.
+// Tests that a stopped pipeline leaves no open file, thread or element in
+// memory, however it was stopped, and that the original error is reported.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -35,7 +35,7 @@ int64_t NumThreads() {
   return ReadProcessUsage(machine).threads;
 }
 
-// Memory that is counted while in use.
+// Counts the allocated blocks and bytes in use.
 class CountedMemory : public Allocator {
  public:
   BufferPtr Allocate(size_t bytes) override {
@@ -43,7 +43,7 @@ class CountedMemory : public Allocator {
     return BufferPtr::Adopt(new Block(*this, bytes));
   }
   int64_t bytes_in_use() const { return bytes_in_use_; }
-  int64_t num_blocks() const { return num_blocks_; }  // that were given
+  int64_t num_blocks() const { return num_blocks_; }  // allocated in total
 
  private:
   class Block : public Buffer {
@@ -82,7 +82,7 @@ class StoppedPipelinesTest : public testing::Test {
     process_ = std::make_unique<Process>(options);
   }
 
-  // "page" gives 4 KiB of elements_.
+  // Returns a function "page" that returns 4 KiB of elements_.
   ClientFunctions Functions() {
     return {{"page",
              [this](const ClientFunctionCall&)
@@ -102,8 +102,8 @@ class StoppedPipelinesTest : public testing::Test {
     return root_.ToOutput(Tensor::Vector<std::string>(names));
   }
 
-  // Lines of several files at once, each given a page by several threads, and
-  // some kept ready.
+  // Returns lines of several files at once. Several threads add a page to each,
+  // and some elements are prefetched.
   Dataset Lines(const Dataset& paths) {
     return paths
         .Interleave(
@@ -119,7 +119,7 @@ class StoppedPipelinesTest : public testing::Test {
         .Prefetch(2);
   }
 
-  // Its first element is there.
+  // Returns the next element, after fetching the first one.
   Output Begin(const Dataset& dataset) {
     const ops::Iterator iterator = dataset.MakeInitializableIterator();
     const Output next = iterator.GetNext(root_)[0];
@@ -131,7 +131,7 @@ class StoppedPipelinesTest : public testing::Test {
     EXPECT_OK(session_->Run(iterator.initializer()));
     return next;
   }
-  // The error that ends it.
+  // Returns the error that ends the pipeline.
   absl::Status RunToItsEnd(const Output& next) {
     absl::Status status;
     while (status.ok()) status = session_->Run(next).status();
@@ -208,8 +208,8 @@ TEST_F(StoppedPipelinesTest, CorruptFileFreesItsPipeline) {
   ExpectNothingLeft();
 }
 
-// An iterator that a function makes for itself would keep the functions of its
-// session, which keep it.
+// An iterator created inside a function would keep the functions of its session
+// alive, and these would keep the iterator alive.
 TEST_F(StoppedPipelinesTest, FunctionIteratorEndsWithItsSession) {
   const Output next =
       Begin(Dataset::Range(root_, 4).Map([](const Scope& s, const Values&) {
@@ -243,7 +243,7 @@ TEST_F(StoppedPipelinesTest, ProcessExitDoesNotWaitForPipelines) {
   }
 }
 
-// The step waits for an element behind the first one.
+// The step waits for the element after the first one.
 TEST_F(StoppedPipelinesTest, StoppedTaskFreesPipelinesAndIsNamed) {
   process_.reset();
   TestCluster::Options options;

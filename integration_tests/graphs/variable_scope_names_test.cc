@@ -1,5 +1,6 @@
-// The scopes of the conformance case programs/variable_scope_names, built by
-// Weft's own builders: the same node names and values as TensorFlow's program.
+// Builds the scopes of the conformance case programs/variable_scope_names with
+// Weft's own builders: node names and values equal those of TensorFlow's
+// program.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -14,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 
-// `node_names` of the case.
+// `node_names` in the case.
 const std::vector<std::string> kNodeNames = {
     "init",
     "outer/inner/v",

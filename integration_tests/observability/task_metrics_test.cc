@@ -1,4 +1,4 @@
-// Prometheus metrics of tasks, read by HTTP: they match the events, and
+// Tests Prometheus metrics of tasks over HTTP: they match the events, and
 // docs/operations/metrics.md.
 #include <atomic>
 #include <fstream>
@@ -52,13 +52,13 @@ class TaskMetricsTest : public ::testing::Test {
     EXPECT_OK(samples);
     return samples.ok() ? *std::move(samples) : MetricsSamples();
   }
-  // -1 if absent.
+  // Returns -1 if absent.
   double Value(const std::string& job, const std::string& name,
                const MetricsSamples::Labels& labels = {}) {
     return Samples(job).Sum(name, labels).value_or(-1);
   }
-  // Asks until it is so; for what another thread is about to do. The test's own
-  // limit ends it.
+  // Polls until the value is reached, because another thread updates it. The
+  // timeout of the test bounds the wait.
   void AskUntil(const std::string& job, const std::string& name, double value,
                 const MetricsSamples::Labels& labels = {}) {
     while (Value(job, name, labels) != value) {
@@ -107,7 +107,7 @@ TEST_F(TaskMetricsTest, StepsVariablesAndMessagesAreCounted) {
   EXPECT_EQ(after.Sum("weft_step_errors_total"), 1);
   EXPECT_EQ(after.Sum("weft_running_steps"), 0);
   EXPECT_EQ(after.Sum("weft_session_steps_total"), 0);
-  // The sums of ten steps came back.
+  // The sums of ten steps were sent back.
   EXPECT_GE(*after.Sum("weft_sent_bytes_total") -
                 *before.Sum("weft_sent_bytes_total"),
             10 * 400);
@@ -183,7 +183,7 @@ TEST_F(TaskMetricsTest, SavesAreMeasuredOnTheWritingTask) {
   EXPECT_EQ(Value("ps", "weft_restore_errors_total"), 1);
 }
 
-// Name to type, of lines "# TYPE NAME TYPE".
+// Returns the type of each metric from lines "# TYPE NAME TYPE".
 std::map<std::string, std::string> TypesIn(const std::string& text) {
   std::map<std::string, std::string> types;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
@@ -193,7 +193,7 @@ std::map<std::string, std::string> TypesIn(const std::string& text) {
   return types;
 }
 
-// The same of the page's rows "| `NAME`, `NAME` | TYPE | ...".
+// Returns the same from the page's rows "| `NAME`, `NAME` | TYPE | ...".
 std::map<std::string, std::string> TypesOfPage() {
   std::ifstream page("docs/operations/metrics.md");
   std::map<std::string, std::string> types;

@@ -1,5 +1,5 @@
-// Metadata of a run: traces of all tasks and partition graphs, in this process
-// and on a cluster.
+// Tests metadata of a run: traces of all tasks and partition graphs, in this
+// process and on a cluster.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,8 @@ std::vector<std::string> DevicesOf(const RunMetadata& metadata) {
   return devices;
 }
 
-// The execution of the node on any device; without a name if there is none.
+// Returns the execution of the node on any device; its name is empty if there
+// is none.
 NodeExecStats RunOf(const RunMetadata& metadata, absl::string_view label) {
   for (const DeviceStepStats& device : metadata.step_stats.dev_stats) {
     for (const NodeExecStats& run : device.node_stats) {
@@ -77,9 +78,10 @@ TEST_P(TracesTest, TraceCoversAllTasks) {
   EXPECT_EQ(sum.output[0].dims, std::vector<int64_t>({3}));
   EXPECT_EQ(sum.output[0].num_bytes, 12);
   EXPECT_NE(sum.thread_id, 0);
-  // One clock for all, so causes come before what they cause.
+  // All tasks share one clock, so causes precede their effects.
   EXPECT_GE(sum.start_nanos, doubled.start_nanos + doubled.end_rel_nanos);
-  // Both ends of an edge name each other, and what it carried.
+  // Each end of an edge contains the name of the other end and the size of the
+  // value.
   EXPECT_THAT(RunOf(metadata, "_Send(doubled:0 @" + std::string(kWorker))
                   .timeline_label,
               StartsWith("[12B] "));
@@ -93,7 +95,7 @@ TEST_P(TracesTest, RunWithoutTraceOptionHasEmptyMetadata) {
   ASSERT_OK(session_->Run({}, sum_, kTrace, &metadata));
   ASSERT_OK(session_->Run({}, sum_, {}, &metadata));
   EXPECT_EQ(metadata, RunMetadata());
-  // Nor is anything recorded without a receiver.
+  // Nothing is recorded without a receiver.
   ASSERT_OK(session_->Run({}, sum_, kTrace));
 }
 
@@ -127,7 +129,7 @@ TEST_P(TracesTest, PartitionGraphsShowEachDevice) {
   }
 }
 
-// The graph has grown since the callable was made.
+// The graph was extended after the callable was created.
 TEST_P(TracesTest, CallablesReturnTheSameMetadata) {
   ASSERT_OK_AND_ASSIGN(auto callable, session_->MakeCallable({}, {sum_}));
   ops::Add(root_.WithDevice(kPs).WithName("more"), sum_, sum_);

@@ -1,12 +1,12 @@
-// A cluster whose pools are kept busy, chosen by a seed: kernels, client
-// functions and graphs hold all threads of some pools of some tasks, for as
-// long as it takes, while steps reach their deadlines, sessions are closed,
+// Simulates a cluster with busy pools, chosen by a seed: kernels, client
+// functions and graphs hold all threads of some pools of some tasks for an
+// unlimited time. Meanwhile steps reach their deadlines, sessions are closed,
 // clients and tasks die, and quotas are full. There are no other faults, so
-// that heartbeats and the end of work must have a bound, however busy a task
+// heartbeats and the end of work must take bounded time, however busy a task
 // is.
 //
-// WEFT_SIMULATION_SEEDS, WEFT_SIMULATION_FIRST_SEED and WEFT_SIMULATION_HUNT as
-// for simulation_test.
+// WEFT_SIMULATION_SEEDS, WEFT_SIMULATION_FIRST_SEED and WEFT_SIMULATION_HUNT
+// work as for simulation_test.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,12 +40,11 @@ constexpr int kActions = 14;
 constexpr absl::Duration kLease = absl::Seconds(8);
 constexpr absl::Duration kHeartbeatTimeout = absl::Seconds(5);
 constexpr absl::Duration kPeerTimeout = absl::Seconds(2);
-// For control work to be done, beyond the time that it waits for.
+// Maximum time of control work, in addition to timeouts that it waits for.
 constexpr absl::Duration kPrompt = absl::Seconds(1);
-// For what need not be prompt, once no pool is busy.
+// Maximum time of other work, once no pool is busy.
 constexpr absl::Duration kRecovery = absl::Minutes(2);
-// The quota of unanswered requests of one connection. Some clients run more
-// steps than that.
+// The quota of unanswered requests per connection. Some clients run more steps.
 constexpr int kRequests = 8;
 constexpr uint64_t kMostSteps = 20;
 constexpr char kClient[] = "busy client";
@@ -58,7 +57,7 @@ struct BusyResult {
   int num_steps = 0;
 };
 
-// Takes all threads of pools of tasks.
+// Occupies all threads of some pools of tasks.
 class BusyPools {
  public:
   explicit BusyPools(TestCluster& cluster) : cluster_(cluster) {}
@@ -102,7 +101,8 @@ TestCluster::Options ClusterOptions(uint64_t seed, Logger* logger) {
       .heartbeat_interval = absl::Seconds(1),
       .heartbeat_timeout = kHeartbeatTimeout,
       .logger = logger};
-  // Without a timeout of the bus, the coordinator's heartbeats find dead tasks.
+  // Without a timeout of the bus, the coordinator's heartbeats detect dead
+  // tasks.
   if (seed % 2 == 0) options.transport.peer_timeout = kPeerTimeout;
   options.transport.max_requests_per_peer = kRequests;
   options.transport.max_requests_per_client = kRequests;
@@ -121,8 +121,8 @@ struct BusyProgram {
   }
 
   Scope root = Scope::Root();
-  Output never;  // a value that does not come
-  Output sum;    // of values of both servers
+  Output never;  // a value that is never available
+  Output sum;    // of values from both servers
 };
 
 class BusySimulation {
@@ -215,7 +215,7 @@ class BusySimulation {
     Advance(absl::Seconds(1));
   }
 
-  // Opens a session, and makes its steps ready.
+  // Opens a session and creates its callables.
   void Connect() {
     ReleaseAll();
     client_ = cluster_.NewProcess(kClient);
@@ -246,7 +246,8 @@ class BusySimulation {
     return status;
   }
 
-  // Runs `work` as a client's thread; whether it has ended by then.
+  // Runs `work` on a client's thread. Returns whether it ended within the
+  // limit.
   bool Do(absl::Duration limit, std::function<void()> work) {
     const auto is_done = std::make_shared<bool>(false);
     cluster_.scheduler().Schedule(Pool::kBlocking,
@@ -262,7 +263,8 @@ class BusySimulation {
     return condition();
   }
 
-  // Each ends at its deadline; what it left on the tasks, soon after.
+  // Each step ends at its deadline, and soon afterwards no task holds its
+  // resources.
   void EndStepsAtDeadline(uint64_t count) {
     const absl::Duration timeout = absl::Milliseconds(100 + Chance(2000));
     Log(absl::StrCat(count, " steps of ", absl::FormatDuration(timeout)));
@@ -353,7 +355,7 @@ class BusySimulation {
     if (!is_done) Abort("the end of a session");
   }
 
-  // A client with steps under way is cut off.
+  // Cuts off a client with running steps.
   void KillClient() {
     Log("the client dies");
     auto steps = StartSteps(1 + Chance(3), absl::Minutes(1));
@@ -386,8 +388,9 @@ class BusySimulation {
     Revive({"worker", 0}, steps);
   }
 
-  // Its loss ends the steps of others that wait for it: at once, or when the
-  // bus misses a machine that is gone without a word.
+  // A lost server ends the steps of other tasks that wait for it: at once if
+  // its connections are closed, or at the bus timeout if its machine is gone
+  // silently.
   void KillServer() {
     const Task task = {"ps", 1};
     const bool is_silent = Chance(2) == 0;

@@ -1,9 +1,9 @@
-// Trainings by MonitoredTrainingSession on a simulated cluster whose tasks,
+// Simulates trainings by MonitoredTrainingSession on a cluster whose tasks,
 // programs, connections and disk fail as chosen by a seed
 // (integration_tests/testing/monitored_simulation.h).
 //
-// WEFT_SIMULATION_SEEDS, WEFT_SIMULATION_FIRST_SEED and WEFT_SIMULATION_HUNT as
-// for simulation_test.
+// WEFT_SIMULATION_SEEDS, WEFT_SIMULATION_FIRST_SEED and WEFT_SIMULATION_HUNT
+// work as for simulation_test.
 #include "integration_tests/testing/monitored_simulation.h"
 
 #include <gtest/gtest.h>
@@ -49,8 +49,9 @@ Sum RunSeeds(uint64_t otherwise, const Simulate& simulate) {
   return sum;
 }
 
-// Faults and steps were both there; of one seed that says nothing. Programs end
-// by what kills them, or where they lose more than they may.
+// Checks that there were enough faults and steps; a single seed may have few.
+// Programs end when they are killed, or when they lose more than they can
+// recover from.
 void ExpectMuchHasHappened(const Sum& sum) {
   const auto count = static_cast<int>(sum.seeds);
   EXPECT_GT(sum.programs, 2 * count);
@@ -69,7 +70,7 @@ TEST(MonitoredSimulationTest, EverySynchronousSeedReachesItsEnd) {
   if (sum.seeds >= kSynchronousSeeds) ExpectMuchHasHappened(sum);
 }
 
-// Both read the global step, and one gets its result late.
+// Both clients read the global step, and one gets its result late.
 TEST(StepBookTest, StepsConcurrentWithAReadMayFollowIt) {
   constexpr int64_t kLast = 10;
   StepBook book(kLast, 0);
@@ -81,7 +82,7 @@ TEST(StepBookTest, StepsConcurrentWithAReadMayFollowIt) {
   book.End(1, kLast);
   book.End(0, kLast - 1);
   EXPECT_EQ(book.furthest_step(), kLast);
-  // Did not see that it was over: one more.
+  // The client did not see the end in time, so it runs one more step.
   book.Begin(0, now);
   book.Look(0, now);
   book.End(0, kLast + 1);
@@ -93,12 +94,12 @@ TEST(StepBookTest, AStepIsMissingUntilItIsSeen) {
   StepBook book(kLast, 0);
   const absl::Time now = absl::UnixEpoch();
   book.Begin(0, now);
-  book.Begin(0, now);  // the first has failed, and may come yet
+  book.Begin(0, now);  // the first step has failed, but may still take effect
   book.Look(0, now);
   book.End(0, 1);
   EXPECT_EQ(book.furthest_step(), kLast);
   book.Begin(0, now);
-  book.Look(0, now + absl::Hours(1));  // it will not any more
+  book.Look(0, now + absl::Hours(1));  // it can no longer take effect
   book.End(0, 2);
   EXPECT_EQ(book.furthest_step(), kLast - 1);
 }

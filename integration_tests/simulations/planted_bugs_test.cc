@@ -1,8 +1,9 @@
-// The seeds of simulation_test find bugs: each of a list of planted ones
-// (integration_tests/testing/planted_bugs.h). Most are found by the first
-// seeds; what needs a value to be late, its step to be over and the next one to
-// wait takes some dozens. The search begins where it ended last, and any change
-// of the code draws other schedules.
+// Mutation test: checks that the seeds of simulation_test detect each of a list
+// of mutants (integration_tests/testing/planted_bugs.h). Most mutants are
+// detected by the first seeds. Mutants that need a late value, whose step is
+// over while the next one waits, take some dozens. The search starts at the
+// seed that detected the mutant last; any change of the code leads to other
+// schedules.
 #include "integration_tests/testing/planted_bugs.h"
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
-// Saves on a simulated cluster whose tasks, clients, connections and disk fail
+// Simulates saves on a cluster whose tasks, clients, connections and disk fail
 // as chosen by a seed (integration_tests/testing/save_simulation.h).
 //
-// WEFT_SIMULATION_SEEDS, WEFT_SIMULATION_FIRST_SEED and WEFT_SIMULATION_HUNT as
-// for simulation_test.
+// WEFT_SIMULATION_SEEDS, WEFT_SIMULATION_FIRST_SEED and WEFT_SIMULATION_HUNT
+// work as for simulation_test.
 #include "integration_tests/testing/save_simulation.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ TEST(SaveSimulationTest, EverySeedKeepsItsCheckpoints) {
   const uint64_t count = *ran;
   std::printf("%" PRIu64 " seeds: %d saves, %d failed, %d looks at the disk\n",
               count, saved, failed, looks);
-  // Faults and saves were both there; of one seed that says nothing.
+  // Checks that there were enough faults and saves; a single seed may have few.
   if (count < kSeeds) return;
   EXPECT_GT(saved, static_cast<int>(10 * count));
   EXPECT_GT(failed, static_cast<int>(count / 2));

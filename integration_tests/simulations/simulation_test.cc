@@ -1,11 +1,12 @@
-// A small training on a simulated cluster whose tasks, clients and connections
-// fail as chosen by a seed (integration_tests/testing/training_simulation.h):
-// every seed ends right, or with clean errors, and leaves nothing behind.
+// Simulates a small training on a cluster whose tasks, clients and connections
+// fail as chosen by a seed (integration_tests/testing/training_simulation.h).
+// For every seed, steps must end with the right values or with acceptable
+// errors, and no resources may be left.
 //
 // WEFT_SIMULATION_SEEDS sets the number of seeds, WEFT_SIMULATION_FIRST_SEED
-// the first one: tools/nightly.sh runs 1000. A single seed is logged in full.
-// WEFT_SIMULATION_HUNT prints each seed and stops at the first with a
-// violation: tools/planted_bugs uses it.
+// the first one; tools/nightly.sh runs 1000. A single seed is logged in full.
+// WEFT_SIMULATION_HUNT prints each seed and stops at the first one with a
+// violation; tools/planted_bugs uses it.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -38,7 +39,7 @@ void RunSeeds(uint64_t seeds, bool on_gpus) {
   const uint64_t count = *ran;
   std::printf("%llu seeds: %d steps succeeded, %d failed\n",
               static_cast<unsigned long long>(count), succeeded, failed);
-  // Faults and training were both there; of one seed that says nothing.
+  // Checks that there were enough faults and steps; a single seed may have few.
   if (count < seeds) return;
   EXPECT_GT(succeeded, static_cast<int>(18 * count));
   EXPECT_GT(failed, static_cast<int>(count));
@@ -48,7 +49,7 @@ TEST(SimulationTest, EverySeedEndsRightOrWithCleanErrors) {
   RunSeeds(kSeeds, /*on_gpus=*/false);
 }
 
-// Devices with their own memory, whose copies are delayed by the seed.
+// Devices have their own memory, and the seed delays their copies.
 TEST(SimulationTest, EverySeedOnGpusEndsRightOrWithCleanErrors) {
   RunSeeds(kSeedsOnGpus, /*on_gpus=*/true);
 }
@@ -63,7 +64,8 @@ std::string TracesOfThisProcess() {
   return traces;
 }
 
-// Nothing that differs between processes, an address or a salt, has a say.
+// A run must not depend on anything that differs between processes, such as
+// addresses or hash salts.
 TEST(SimulationTest, RunsAreIdenticalAcrossProcesses) {
   char self[4096] = {};
   ASSERT_GT(readlink("/proc/self/exe", self, sizeof(self) - 1), 0);
@@ -81,7 +83,7 @@ TEST(SimulationTest, RunsAreIdenticalAcrossProcesses) {
   EXPECT_EQ(traces, TracesOfThisProcess());
 }
 
-// For the one above.
+// Runs in a child process of the test above.
 TEST(SimulationTest, DISABLED_PrintsTraces) {
   std::printf("\n%s", TracesOfThisProcess().c_str());
 }

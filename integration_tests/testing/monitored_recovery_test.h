@@ -50,10 +50,11 @@ class NotifyingLogger : public Logger {
   const std::unique_ptr<Event> seen_ = scheduler_->NewEvent();
 };
 
-// The model of one task: a weight and a bias on two parameter servers, which
-// each step adds one to.
+// The model of one task: a weight and a bias on two parameter servers. Each
+// step adds 1 to both.
 struct Model {
-  // `extra`: a variable more, at `device` or where the next one comes.
+  // `extra` is the name of an additional variable, on `device` or, if empty, on
+  // the next server.
   explicit Model(absl::string_view extra = "", absl::string_view device = "") {
     const Scope scope =
         root.WithDeviceFunction(ReplicaDeviceSetter({.ps_tasks = 2}));
@@ -97,7 +98,7 @@ class MonitoredRecoveryTest : public testing::TestWithParam<ClusterKind> {
     }
     return options;
   }
-  // The chief's task, without what a training adds.
+  // Connects to the chief's task without a MonitoredTrainingSession.
   absl::StatusOr<std::unique_ptr<Session>> Connect(const Model& model) {
     return Session::Connect(cluster_.target("worker", 0), model.root,
                             cluster_.session_options());
@@ -106,7 +107,7 @@ class MonitoredRecoveryTest : public testing::TestWithParam<ClusterKind> {
     cluster_.Stop(job, index);
     cluster_.Start(job, index);
   }
-  // Up to step 30; the second server is new after step 12.
+  // Trains up to step 30. The second server is restarted after step 12.
   void TrainThroughALoss(train::MonitoredTrainingSessionOptions options) {
     Model model;
     options.hooks.push_back(train::StopAtStep(30));
@@ -139,13 +140,13 @@ class MonitoredRecoveryTest : public testing::TestWithParam<ClusterKind> {
   FailingFileSystem disk_{files_};
   RecordingLogger logger_;
   TestCluster cluster_;
-  std::vector<int64_t> steps_;  // that the program has seen
+  std::vector<int64_t> steps_;  // observed by the program
 };
 
-// In simulated time, because the cluster waits long for missing tasks.
+// Uses simulated time, because the cluster waits long for missing tasks.
 class MonitoredBoundTest : public MonitoredRecoveryTest {};
 
-// Simulates an input that ends in the next run.
+// Makes the input end in the next run.
 inline void EndInput(train::MonitoredSession& session) {
   EXPECT_THAT(session.RunStepFn([](train::MonitoredSession::StepContext&) {
     return absl::OutOfRangeError("the input has ended");
@@ -157,7 +158,7 @@ inline std::string AllOf(const RecordingLogger& logger) {
   return absl::StrJoin(logger.lines(), "\n");
 }
 
-// A worker that reports its state in the session of the chief, and no more.
+// A worker that only reports its state to the chief's session.
 class OtherWorker {
  public:
   using State = train::TrainingMembers::State;
@@ -174,7 +175,7 @@ class OtherWorker {
   train::TrainingMembers member_;
 };
 
-// Failing saves: training continues in its session.
+// Tests failing saves: training continues in its session.
 class FailingSavesTest : public MonitoredBoundTest {
  protected:
   std::unique_ptr<train::MonitoredSession> Start(
@@ -198,8 +199,8 @@ class FailingSavesTest : public MonitoredBoundTest {
       cluster_.scheduler().RunUntilIdle();
     }
   }
-  // Runs until a step fails, which is returned, with a limit: minutes_ is the
-  // duration. `before` is called before each step.
+  // Runs a step per minute until one fails, and returns its error, with a
+  // limit. minutes_ is the duration. `before` is called before each step.
   absl::Status RunOnceAMinute(
       train::MonitoredSession& session, const Model& model,
       const std::function<void()>& before = [] {}) {

@@ -24,7 +24,8 @@ namespace weft::monitored_session_tests {
 
 using Lines = std::vector<std::string>;
 
-// "graph", "start", "loss 3 at 1", "model.ckpt at 0": what a directory shows.
+// Returns the events of a directory, for example "graph", "start", "loss 3 at
+// 1", "model.ckpt at 0".
 inline Lines EventsIn(FileSystem& files, const std::string& folder) {
   Lines lines;
   for (const std::string& name :
@@ -67,7 +68,7 @@ inline Lines EventsIn(FileSystem& files, const std::string& folder) {
   return lines;
 }
 
-// Writes down when it is called, and what it gets.
+// Records its calls and their arguments.
 class RecordingHook : public train::SessionRunHook {
  public:
   RecordingHook(std::string name, Lines& lines)
@@ -136,7 +137,7 @@ class MonitoredSessionTest : public testing::Test {
     EXPECT_OK(session);
     return session.ok() ? *std::move(session) : nullptr;
   }
-  // How far it comes, and what Close says of it.
+  // Trains until the end. Returns the last step, or the error of Close.
   absl::StatusOr<int64_t> Train(
       train::MonitoredTrainingSessionOptions options) {
     ASSIGN_OR_RETURN(const auto session, train::MonitoredTrainingSession(

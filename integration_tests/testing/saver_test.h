@@ -45,7 +45,7 @@ inline std::unique_ptr<Session> InitializedSession(Process& process,
   return initialized.ok() ? std::move(session) : nullptr;
 }
 
-// Sessions of one process whose files are in memory.
+// Provides sessions of one process whose files are in memory.
 class SaverTest : public testing::Test {
  protected:
   static ProcessOptions InMemory(FileSystem& files) {
@@ -55,7 +55,7 @@ class SaverTest : public testing::Test {
   }
   SaverTest() : process_(InMemory(files_)) {}
 
-  // A session of its own: its variables have no values yet.
+  // Returns a separate session whose variables have no values yet.
   std::unique_ptr<Session> Connect(const Scope& scope) {
     return ConnectTo(process_, scope);
   }
@@ -69,7 +69,7 @@ class SaverTest : public testing::Test {
     options.clock = &clock_;
     return options;
   }
-  // Builds, initialises and saves.
+  // Initializes all variables and saves them.
   void SaveAs(const std::string& path, const Scope& scope) {
     train::Saver saver(scope, Options());
     const Operation init = ops::GlobalVariablesInitializer(scope);

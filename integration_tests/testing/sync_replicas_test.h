@@ -38,7 +38,7 @@ class NotifyingLogger : public Logger {
   void Log(Severity, absl::string_view message) override {
     if (absl::StrContains(message, text_)) seen_->Set();
   }
-  // False when it has not come within a minute.
+  // Returns false if no such line was logged within a minute.
   bool Wait() { return seen_->WaitUntil(clock_.Now() + absl::Minutes(1)); }
 
  private:
@@ -50,11 +50,11 @@ class NotifyingLogger : public Logger {
 
 struct NetOptions {
   DataType dtype = DT_DOUBLE;
-  bool use_resource = true;  // of the dense variable
+  bool use_resource = true;  // type of the dense variable
   int table_parts = 1;
 };
 
-// A linear model with a table, whose rows are looked up by ids.
+// A linear model with an embedding table.
 struct Net {
   Net(const Scope& scope, const NetOptions& net) {
     x = ops::Placeholder(scope.WithName("x"), net.dtype,
@@ -86,7 +86,7 @@ struct Net {
 };
 
 // Training data of a replica's step: random rows, and all rows of the table in
-// its own order, the first one twice.
+// a random order, row 0 twice.
 struct Batch {
   std::vector<double> x;
   std::vector<int32_t> ids;
@@ -117,7 +117,7 @@ inline FeedList Feeds(const Net& net, const Batch& batch) {
 
 // The model of one replica.
 struct Replica {
-  // `worker_device` where it is not the task's.
+  // `worker_device` overrides the device of the task.
   Replica(int worker, const train::SyncReplicasOptions& options,
           const NetOptions& net_options = {},
           const std::optional<std::string>& worker_device = std::nullopt)
@@ -146,7 +146,8 @@ struct Values {
 
 class SyncReplicasTest : public testing::TestWithParam<ClusterKind> {
  public:
-  // Runs of its own batches, and what the variables are afterwards.
+  // Runs `num_runs` steps on the replica's batches, and returns the variables
+  // afterwards.
   absl::StatusOr<Values> Train(Replica& replica, int num_runs, int num_tokens,
                                absl::FunctionRef<void()> after_each_run) {
     ASSIGN_OR_RETURN(const auto session,
@@ -198,7 +199,7 @@ class SyncReplicasTest : public testing::TestWithParam<ClusterKind> {
     return session.Run({},
                        {replica.net.w, replica.net.table, replica.net.step});
   }
-  // A replica's session, after its first runs.
+  // Returns a replica's session after its first runs.
   absl::StatusOr<std::unique_ptr<train::MonitoredSession>> TrainRuns(
       Replica& replica, const train::MonitoredTrainingSessionOptions& options,
       int num_runs) {
@@ -219,8 +220,8 @@ class SyncReplicasTest : public testing::TestWithParam<ClusterKind> {
     const auto session = TrainRuns(doomed, with, num_runs);
     cluster_.Stop("worker", index);
   }
-  // Until the global step is `last` or more; `before_run` gets the number of
-  // the run.
+  // Trains until the global step is `last` or more. `before_run` gets the
+  // number of the run.
   absl::StatusOr<int64_t> TrainUntil(
       Replica& replica, int64_t last,
       train::MonitoredTrainingSessionOptions options,
@@ -244,12 +245,12 @@ class SyncReplicasTest : public testing::TestWithParam<ClusterKind> {
   TestCluster cluster_;
 };
 
-// No update goes without a gradient of each of them.
+// Each update needs a gradient of every replica.
 inline train::SyncReplicasOptions Numbered(int num_replicas, int index) {
   return {.replicas_to_aggregate = num_replicas, .replica_index = index};
 }
 
-// Until the session says that it is over; the global step then.
+// Trains until the session reports the end. Returns the global step.
 inline absl::StatusOr<int64_t> TrainToItsEnd(
     Replica& replica, const train::MonitoredTrainingSessionOptions& options) {
   ASSIGN_OR_RETURN(const auto session,

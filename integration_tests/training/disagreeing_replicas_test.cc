@@ -1,7 +1,7 @@
-// Conflicting replicas of a program are rejected before their first step, with
-// an error that says what differs, where, and the likely reason: one injected
-// fault after the other. kFaults lists the differences; the checks are the same
-// for all.
+// Checks that conflicting replicas of a program are rejected before their first
+// step, with an error that contains the difference, its location and the likely
+// reason. kFaults lists the injected differences; the checks are the same for
+// all.
 //
 // Different builds and versions are rejected in the handshake of tasks: see
 // libs/coordinator/coordinator_test.cc (AnotherBuildIsRefused) and
@@ -26,7 +26,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// One replica's graph, and what it runs first.
+// One replica's graph, and its first step.
 struct Replica {
   explicit Replica(int index) : worker(index) {}
 
@@ -67,8 +67,8 @@ void Partitioned(Replica& replica, const Scope& scope, const std::string& name,
   }
 }
 
-// The model that most faults are planted in: w on the first parameter server,
-// b on the second, c on the first again.
+// The model into which most faults are injected: w on the first parameter
+// server, b on the second, c on the first again.
 void Model(Replica& replica, const Scope& model) {
   Var(replica, model, "w", {8, 4});
   Var(replica, model, "b", {4});
@@ -76,7 +76,7 @@ void Model(Replica& replica, const Scope& model) {
 }
 void RightModel(Replica& replica) { Model(replica, replica.Model()); }
 
-// Five variables, so that strategies come to differ.
+// With five variables, strategies lead to different placements.
 Program WithStrategy(PsStrategy strategy) {
   return [strategy](Replica& replica) {
     const Scope model = replica.Model({.ps_tasks = 2, .strategy = strategy});
@@ -94,7 +94,7 @@ Program WithPartitioner(ops::Partitioner partitioner) {
   };
 }
 
-// A model and, on the first parameter server, something else that is shared.
+// A model and another shared resource on the first parameter server.
 Program WithShared(std::function<Operation(const Scope& server)> shared) {
   return [shared](Replica& replica) {
     RightModel(replica);
@@ -142,7 +142,7 @@ void MomentumModel(Replica& replica) {
   const Output loss = ops::Sum(model, ops::Square(model, w), {0, 1});
   train::Momentum(0.1f, 0.9f).Minimize(model, loss);
 }
-// One number for each row.
+// A slot with one number per row.
 void RowMomentumModel(Replica& replica) {
   const Scope model = replica.Model();
   const ops::Variable w = Var(replica, model, "w", {8, 4});
@@ -150,7 +150,7 @@ void RowMomentumModel(Replica& replica) {
       "Momentum", {8});
 }
 
-// Two programs that share nothing but a container and a name.
+// Two programs that share only a container and a name.
 void FirstOfTwo(Replica& replica) {
   const Scope model = replica.Model().WithContainer("jobs");
   Var(replica, model, "w", {8, 4});
@@ -162,7 +162,7 @@ void SecondOfTwo(Replica& replica) {
   Var(replica, model, "scale", {});
 }
 
-// Node "bias" means the resource "w".
+// Node "bias" refers to the resource "w".
 void SharesTheWrongName(Replica& replica) {
   const Output bias = replica.root.WithDevice("/job:ps/task:0")
                           .WithName("bias")
@@ -183,8 +183,8 @@ ClusterSpec SpecWithServers(int num_servers) {
 
 struct Fault {
   std::string name;
-  Program there;  // the replica that is right, at worker 0
-  Program here;   // the one that is refused, at worker 1
+  Program there;  // the correct replica, at worker 0
+  Program here;   // the rejected replica, at worker 1
   std::vector<std::string> told;
   absl::StatusCode code = absl::StatusCode::kFailedPrecondition;
 };
@@ -423,7 +423,7 @@ class DisagreeingReplicasTest : public ::testing::TestWithParam<Fault> {
     return connected;
   }
 
-  // On all tasks.
+  // Returns the resources of all tasks.
   std::set<std::string> Resources() {
     std::set<std::string> names;
     for (const auto& [job, tasks] : cluster_.spec().jobs()) {
@@ -456,7 +456,7 @@ TEST_P(DisagreeingReplicasTest, ReplicaIsRejectedBeforeItsFirstStep) {
     EXPECT_THAT(std::string(refused.message()), HasSubstr(text));
   }
 
-  // It has created nothing, and declared nothing.
+  // It has created and declared nothing.
   EXPECT_EQ(Resources(), before);
   ASSERT_OK(there->session->Close());
   EXPECT_OK(Connect(fault.there, 0)->RunFirstStep());
@@ -486,7 +486,7 @@ INSTANTIATE_TEST_SUITE_P(Definition, DisagreeingReplicasTest,
 
 struct SpecFault {
   std::string name;
-  // Spec of the worker, while the coordinator has ps 0 and ps 1 in this order.
+  // Changes the worker's spec; the coordinator has ps 0 and ps 1 in this order.
   std::function<void(ClusterSpec& spec, const std::string& ps0,
                      const std::string& ps1)>
       plant;

@@ -1,5 +1,5 @@
-// Lookups in tables of one part and of several, and what they leave behind.
-// Expected values are those of tf.nn's formulas, in doubles.
+// Tests lookups in tables of one or several parts, and their leftovers.
+// Expected values are computed by the formulas of tf.nn in double.
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -35,7 +35,8 @@ Place PlaceOf(const std::string& strategy, int64_t id, int64_t rows,
 
 class EmbeddingTest : public GraphTest {
  protected:
-  // Row i holds Element(i, ...), wherever the strategy has it.
+  // Creates a table in which row i is Element(i, ...), wherever the strategy
+  // places it.
   std::vector<ops::Variable> Table(const std::string& strategy, int rows,
                                    int parts) {
     std::vector<std::vector<float>> values(parts);
@@ -66,7 +67,7 @@ class EmbeddingTest : public GraphTest {
     return rows;
   }
 
-  // [indices, values]: rows[i] lists the values of row i.
+  // Returns [indices, values], where rows[i] lists the values of row i.
   template <typename T>
   ops::SparseOutputs Sparse(const std::vector<std::vector<T>>& rows) {
     std::vector<int64_t> indices;
@@ -89,7 +90,7 @@ class EmbeddingTest : public GraphTest {
                                   {static_cast<int64_t>(rows.size()), width}))};
   }
 
-  // The result of tf.nn.embedding_lookup_sparse.
+  // Returns the expected result of tf.nn.embedding_lookup_sparse.
   static std::vector<float> Combined(
       const std::vector<std::vector<int64_t>>& ids,
       const std::vector<std::vector<float>>& weights,
@@ -176,7 +177,7 @@ TEST_F(EmbeddingTest, RowsOutsideTheTableAreRejected) {
   };
   expect(one, 13, "indices[1] = 13 is not in [0, 13)");
   expect(one, -1, "indices[1] = -1 is not in [0, 13)");
-  // Includes an id whose part number, as an int32, would be valid.
+  // One of the ids would have a valid part number if truncated to int32.
   const std::pair<Output, std::string> tables[] = {{mod, "table_1"},
                                                    {div, "table_6"}};
   for (const int64_t id : {int64_t{13}, int64_t{-1}, int64_t{3} << 32}) {
@@ -222,7 +223,8 @@ TEST_F(EmbeddingTest, RowsAreClippedToANorm) {
   EXPECT_THAT(Run(rows), FloatsNear({.6f, .8f, .3f, .4f, 0, 0, .6f, .8f}));
   auto grads = AddGradients(root_, {rows}, {table[0]});
   ASSERT_OK(grads);
-  // Of x / |x|: (1 - x x^T / |x|^2) / |x|, twice; at 0 as of x / max_norm.
+  // The gradient of x / |x| is (1 - x x^T / |x|^2) / |x|, twice. At 0 it is
+  // that of x / max_norm.
   EXPECT_THAT(Run(ToDense(root_, (*grads)[0])),
               FloatsNear({2 * (.64f - .48f) / 5, 2 * (.36f - .48f) / 5, 1, 1}));
 }
@@ -259,7 +261,7 @@ TEST_F(EmbeddingTest, GradientOfPartHasEachRowOnce) {
   }
 }
 
-// Compared with the same table in one part, read whole.
+// Compared with the same table in one part that is read as a whole.
 TEST_F(EmbeddingTest, PartitionedTrainingMatchesWholeTable) {
   const auto ids = ops::Placeholder(root_, DT_INT64, {.shape = {-1}});
   const auto parts = Table("div", 13, 5);
@@ -347,7 +349,7 @@ TEST_F(EmbeddingTest, SparseIdsAreCombined) {
 TEST_F(EmbeddingTest, SparseIdsMayBeEmptyOrNegative) {
   const auto table = Table("div", 13, 3);
   InitializeVariables();
-  // -1 is no id, and row 1 has none.
+  // -1 is not an id, and row 1 has no ids.
   const auto ids = Sparse<int64_t>({{5, -1, 2}, {}, {-7}, {0}});
   const auto weights = Sparse<float>({{1, 1, 3}, {}, {1}, {-2}});
   const std::vector<float> zeros(kDim, 0);
@@ -363,7 +365,7 @@ TEST_F(EmbeddingTest, SparseIdsMayBeEmptyOrNegative) {
                                                 {.default_id = 3})),
               FloatsNear(join({Combined({{5, 2}}, {}, "mean"), RowsOf({3}),
                                RowsOf({3}), RowsOf({0})})));
-  // A weight that is not positive leaves its id out, but in sums.
+  // Ids with a weight that is not positive are dropped, except for sums.
   EXPECT_THAT(Run(nn::SafeEmbeddingLookupSparse(root_, table, ids, weights)),
               FloatsNear(join({Combined({{5, 2}}, {{1, 3}}, "mean"), zeros,
                                zeros, zeros})));
@@ -438,14 +440,15 @@ TEST_F(EmbeddingTest, InvalidLookupsAreRejected) {
          [&] { nn::SafeEmbeddingLookupSparse(root_, Table("mod", 4, 2), {}); });
 }
 
-// A table that exceeds the machine's memory is rejected before any is
+// A table that exceeds the machine's memory is rejected before any of it is
 // allocated, and the session stays usable.
 class LargeTableTest : public EmbeddingTest {
  protected:
   static constexpr int64_t kBound = int64_t{1} << 30;
 
   LargeTableTest() { options_.process = &bounded_; }
-  ~LargeTableTest() override { session_ = nullptr; }  // before its process
+  // must end before its process
+  ~LargeTableTest() override { session_ = nullptr; }
 
   Process bounded_{
       {.compute_threads = 2, .memory_bound = [] { return kBound; }}};
@@ -469,7 +472,7 @@ TEST_F(LargeTableTest, LookupIsRejected) {
                          absl::StrCat("/job:localhost/replica:0/task:0 needs "
                                       "26666666720 bytes (the largest: ",
                                       name, "/part_0, 26666666720)")));
-    // A value alone is no variable.
+    // Running only the initial value creates no variable.
     const absl::Status status =
         session().Run(table.parts()[0].initial_value()).status();
     EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
@@ -490,8 +493,8 @@ TEST_F(LargeTableTest, LookupIsRejected) {
   EXPECT_EQ(Run(rows).size(), 40u);
 }
 
-// Classes and their biases in parts, cut by either strategy: the losses and
-// what they train are those of one part.
+// Classes and biases in parts, partitioned by either strategy: losses and
+// trained values equal those of one part.
 TEST_F(EmbeddingTest, SampledLossesOfPartitionedTables) {
   const Output labels =
       ops::Reshape(root_, Tensor::Vector<int64_t>({2, 4}), {2, 1});
@@ -502,7 +505,7 @@ TEST_F(EmbeddingTest, SampledLossesOfPartitionedTables) {
   std::vector<Output> losses;
   const auto add = [&](const std::string& strategy, int parts) {
     const auto weights = Table(strategy, 6, parts);
-    std::vector<Output> biases;  // of class i: i / 8
+    std::vector<Output> biases;  // the bias of class i is i / 8
     for (int part = 0; part < parts; ++part) {
       std::vector<float> values;
       for (int id = 0; id < 6; ++id) {
@@ -530,8 +533,8 @@ TEST_F(EmbeddingTest, SampledLossesOfPartitionedTables) {
   }
 }
 
-// An embedding, an indicator and a linear model of texts, of which an example
-// may have none, or one twice. The parameter is the combiner.
+// An embedding, an indicator and a linear model of texts. An example may have
+// no text, or the same one twice. The parameter is the combiner.
 class TrainedLookups : public EmbeddingTest,
                        public ::testing::WithParamInterface<std::string> {
  protected:
@@ -560,7 +563,8 @@ class TrainedLookups : public EmbeddingTest,
     }
   }
 
-  // Returns the variables after three steps. `graph`: the last executed graph.
+  // Returns the variables after three steps. Sets `graph` to the last executed
+  // graph.
   std::vector<Tensor> Train(const GraphOptions& options, std::string* graph) {
     auto session = Session::Connect(
         "", root_, {.graph_options = options, .process = &process_});

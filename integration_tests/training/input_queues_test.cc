@@ -1,6 +1,6 @@
-// Input by queues: readers on queues of file names, batches of what they read,
-// filled by QueueRunners. The builders' nodes are TensorFlow's, as the
-// conformance cases have them; what runs is run with real files.
+// Tests input by queues: readers on queues of file names and batches of
+// records, filled by QueueRunners. The conformance cases define the nodes that
+// the builders must create. The runs use real files.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -50,7 +50,8 @@ tf::GraphDef GraphOfCase(const std::string& name) {
       files.ReadFile(absl::StrCat(kRecords, "/", name, "/graph.pb")).value());
 }
 
-// One line for each node whose name begins with one of these, in order.
+// Returns one line per node whose name begins with one of the prefixes, in
+// order.
 std::vector<std::string> Describe(const tf::GraphDef& graph,
                                   const std::set<std::string>& prefixes) {
   std::vector<std::string> lines;
@@ -60,7 +61,7 @@ std::vector<std::string> Describe(const tf::GraphDef& graph,
     }
     std::map<std::string, std::string> attrs;
     for (const auto& [name, value] : node.attr()) {
-      // Added by the writer of the case.
+      // The recorder of the case added this attr.
       if (name == "_has_manual_control_dependencies") continue;
       attrs[name] = value.ShortDebugString();
     }
@@ -195,7 +196,8 @@ TEST(InputQueueNamesTest, InvalidArgumentsAreScopeErrors) {
   });
 }
 
-// So that users of an output read the error of the scope, not invalid memory.
+// Users of such an output get the error of the scope instead of accessing
+// invalid memory.
 TEST(InputQueueNamesTest, FailedScopeGivesNullOutputs) {
   const Scope root = Scope::Root();
   root.UpdateStatus(absl::NotFoundError("before"));
@@ -214,7 +216,7 @@ TEST(InputQueueNamesTest, FailedScopeGivesNullOutputs) {
 
 class InputQueuesTest : public ::testing::Test {
  protected:
-  // Returns the path.
+  // Writes a file and returns its path.
   std::string Write(const std::string& name, const std::string& contents) {
     const std::string path = absl::StrCat(folder_, "/", name);
     EXPECT_OK(files_.CreateDirectories(folder_));
@@ -222,7 +224,7 @@ class InputQueuesTest : public ::testing::Test {
     return path;
   }
 
-  // In a separate session, with its queue runners started.
+  // Starts a separate session with its queue runners.
   void Start(const SessionOptions& options = {}) {
     auto session = Session::Connect("", root_, options);
     ASSERT_OK(session);
@@ -235,7 +237,7 @@ class InputQueuesTest : public ::testing::Test {
     return coordinator_.Join();
   }
 
-  // All batches of `output`, until the input has ended.
+  // Returns all batches of `output`, until the input has ended.
   template <typename T>
   std::vector<std::vector<T>> Batches(const Output& output) {
     std::vector<std::vector<T>> batches;
@@ -380,7 +382,7 @@ TEST_F(InputQueuesTest, CorruptRecordsAreReported) {
   const Operation reset = reader.Reset(root_);
   const Output produced = reader.NumRecordsProduced(root_);
   ASSERT_OK_AND_ASSIGN(session_, Session::Connect("", root_));
-  // Read in order, by hand: a seed would say no more.
+  // The test enqueues names itself, in order; a seed would add no coverage.
   const auto enqueue = [&](const std::string& name) {
     return session_->RunNamed({{"input_producer/RandomShuffle:0",
                                 Tensor::Vector<std::string>({name})}},
@@ -408,7 +410,7 @@ TEST_F(InputQueuesTest, CorruptRecordsAreReported) {
   EXPECT_THAT(session_->Run(record.value), StatusIs(kInvalid, "a\\x00"));
 }
 
-// All waiting callers get the first cause.
+// All waiting callers get the original error.
 TEST_F(InputQueuesTest, SessionCloseEndsWaitingReader) {
   const ops::Queue queue = ops::Queue::Fifo(
       root_, {DT_STRING}, {.shapes = {PartialShape::Scalar()}});
@@ -426,7 +428,8 @@ TEST_F(InputQueuesTest, SessionCloseEndsWaitingReader) {
   EXPECT_THAT(coordinator_.Join(), StatusIs(absl::StatusCode::kCancelled));
 }
 
-// Whether or not the file is read to its end, and while others wait.
+// This holds whether or not the file was read to its end, and while other
+// callers wait.
 TEST_F(InputQueuesTest, ClosedSessionLeavesNoOpenFile) {
   MemoryFileSystem disk;
   CountedFiles files(disk);
@@ -457,7 +460,7 @@ TEST_F(InputQueuesTest, ClosedSessionLeavesNoOpenFile) {
     coordinator.RequestStop();
     coordinator.Join().IgnoreError();
     session.reset();
-    // Resources of a session on a task are freed soon after it.
+    // Resources of a session on a task are freed soon after its end.
     const absl::Time deadline = process.clock().Now() + absl::Minutes(1);
     while (files.num_open() > 0 && process.clock().Now() < deadline) {
       process.scheduler().NewEvent()->WaitUntil(process.clock().Now() +
@@ -561,7 +564,8 @@ TEST_F(InputQueuesTest, StagingAreasBufferForTheNextStep) {
   const FeedList one = {{x, Tensor::Scalar(1.0f)}};
   const FeedList two = {{x, Tensor::Scalar(2.0f)}};
   ASSERT_OK(session_->Run(one, put));
-  // One step takes what the last has put, and puts what the next will take.
+  // A single step dequeues the previous step's element and enqueues the next
+  // one.
   ASSERT_OK_AND_ASSIGN(const auto got, session_->Run(two, {get}, {put}));
   EXPECT_EQ(got[0].scalar<float>(), 1);
   EXPECT_THAT(session_->Run(one, put, {.timeout = absl::Milliseconds(20)}),

@@ -1,5 +1,6 @@
-// tf.losses as a program uses them: values, names, collections, refusals. The
-// numbers and names that are expected are TensorFlow 2.21's (tf.compat.v1).
+// Tests tf.losses from a program's perspective: values, names, collections,
+// errors. Expected numbers and names are those of TensorFlow 2.21
+// (tf.compat.v1).
 #include <limits>
 #include <string>
 #include <vector>
@@ -203,7 +204,7 @@ TEST_F(LossesTest, ALossTrains) {
   EXPECT_LT(Run(loss)[0], 0.35f);
 }
 
-// ---- sizes that are known only while it runs ----
+// ---- sizes known only at run time ----
 
 TEST_F(LossesTest, WeightsOfUnknownShapeAreCheckedByTheStep) {
   const Output values = ops::Placeholder(root_, DT_FLOAT);
@@ -221,7 +222,8 @@ TEST_F(LossesTest, WeightsOfUnknownShapeAreCheckedByTheStep) {
   ASSERT_OK_AND_ASSIGN(Tensor column, run(Tensor::FromValues<float>(
                                           TensorShape({2, 1}), {1, 0})));
   EXPECT_FLOAT_EQ(column.scalar<float>(), 2);
-  // A row would broadcast, but has another rank; two columns do not fit.
+  // A row could be broadcast, but has a different rank; two columns do not
+  // match.
   for (const Tensor& bad :
        {Tensor::Vector<float>({1, 1, 1}),
         Tensor::FromValues<float>(TensorShape({1, 2}), {1, 1})}) {
@@ -230,7 +232,7 @@ TEST_F(LossesTest, WeightsOfUnknownShapeAreCheckedByTheStep) {
   }
 }
 
-// ---- refusals ----
+// ---- errors ----
 
 TEST_F(LossesTest, MismatchedShapesAreRejected) {
   losses::AbsoluteDifference(root_, Vector({1, 2}), Predictions());

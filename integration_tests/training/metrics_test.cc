@@ -1,5 +1,5 @@
-// tf.metrics over a stream of batches. The numbers and names that are expected
-// are TensorFlow 2.21's (tf.compat.v1).
+// Tests tf.metrics over a stream of batches. Expected numbers and names are
+// those of TensorFlow 2.21 (tf.compat.v1).
 #include <cmath>
 #include <functional>
 #include <string>
@@ -27,7 +27,8 @@ class MetricsTest : public GraphTest {
   static Tensor F(std::initializer_list<float> values) {
     return Tensor::Vector(values);
   }
-  // Both after one more batch: update_op's value, and then the value itself.
+  // Expects `expected` after one more batch, from update_op and then from the
+  // value.
   void ExpectAfter(const Metric& metric, const FeedList& batch,
                    float expected) {
     EXPECT_THAT(Run(batch, metric.update_op), FloatsNear({expected}));
@@ -92,8 +93,7 @@ TEST_F(MetricsTest, AccuracyWithWeights) {
       0.47368422f);
 }
 
-// A cast drops what is behind the point, so that it matters which of the two
-// is cast.
+// A cast to int truncates, so the result depends on which operand is cast.
 TEST_F(MetricsTest, AccuracyComparesInTheTypeOfLabels) {
   const Output y = Ints(), p = Floats(4);
   const Metric of_ints = metrics::Accuracy(root_, y, p);
@@ -227,7 +227,7 @@ TEST_F(MetricsTest, Collections) {
 
 class ThresholdMetricsTest : public MetricsTest {
  protected:
-  // The four batches of TensorFlow's distribute/metrics_v1_test.py.
+  // Uses the four batches of TensorFlow's distribute/metrics_v1_test.py.
   void ExpectOfFourBatches(const std::vector<float>& expected,
                            const std::function<Metric(Output, Output)>& make) {
     const Output y = Ints(3), p = Floats(3);
@@ -242,7 +242,7 @@ class ThresholdMetricsTest : public MetricsTest {
       ExpectAfter(metric, {{y, labels[i]}, {p, predictions[i]}}, expected[i]);
     }
   }
-  // Ten predictions, as in TensorFlow's kernel_tests/metrics_test.py.
+  // Uses ten predictions, as in TensorFlow's kernel_tests/metrics_test.py.
   void ExpectOfTen(const Metric& metric, const Output& y, const Output& p,
                    const Tensor& predictions, float expected) {
     Begin();
@@ -316,7 +316,7 @@ TEST_F(ThresholdMetricsTest, ThresholdsBeyondAllPredictions) {
   EXPECT_THAT(Run(batch, recall.update_op), FloatsNear({1, 0}));
 }
 
-// The first row of weights is 0, so that only the second row counts.
+// The first row has weight 0, so only the second row counts.
 TEST_F(ThresholdMetricsTest, WeightsAreBroadcast) {
   const Output y = ops::Placeholder(root_, DT_INT64, {.shape = {2, 2}});
   const Output p = ops::Placeholder(root_, DT_FLOAT, {.shape = {2, 2}});
@@ -389,11 +389,11 @@ TEST_F(ThresholdMetricsTest, NanRateIsRejected) {
               StatusIs(kInvalid, "sensitivity must be in [0, 1]"));
 }
 
-// ---- areas ----
+// ---- areas under curves ----
 
 class AucTest : public MetricsTest {
  protected:
-  // The area after each of two batches.
+  // Expects these areas after each of two batches.
   void ExpectAreas(const metrics::AucOptions& options, float first,
                    float second) {
     const Output y = Ints(6), p = Floats(6);
@@ -496,7 +496,7 @@ TEST_F(AucTest, TooFewThresholdsAreRejected) {
   EXPECT_THAT(root_.status(), StatusIs(kInvalid, "num_thresholds"));
 }
 
-// ---- refusals ----
+// ---- errors ----
 
 TEST_F(MetricsTest, MismatchedShapesAreRejected) {
   metrics::Accuracy(root_, Ints(2), Ints(3));

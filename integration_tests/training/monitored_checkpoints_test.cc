@@ -80,7 +80,7 @@ TEST_F(MonitoredSessionTest, SavesAtStartPeriodicallyAndAtEnd) {
       testing::Contains("I Saving checkpoints for 3 into /job/model.ckpt."));
 }
 
-// Makes an update whenever a save is requested between two updates.
+// Runs an update whenever a save is requested between two updates.
 class UpdatingHook : public train::SessionRunHook {
  public:
   explicit UpdatingHook(Operation update) : update_(update) {}
@@ -108,14 +108,14 @@ TEST_F(MonitoredSessionTest, SavesBetweenHookUpdates) {
   options.checkpoint_dir = "/job";
   options.save_checkpoint_steps = 3;
   ASSERT_OK(Train(std::move(options)));
-  EXPECT_EQ(hook->num_saves, 3);  // at the beginning, of step 3, and at the end
+  EXPECT_EQ(hook->num_saves, 3);  // initial, of step 3, and final
   for (const int step : {0, 4, 7}) {
     EXPECT_OK(
         files_.FileExists(absl::StrCat("/job/model.ckpt-", step, ".index")));
   }
 }
 
-// Beside the runs: which of them are saved in between, threads decide.
+// Saves run concurrently, so thread timing determines which steps are saved.
 TEST_F(MonitoredSessionTest, SavesConcurrentlyWithRuns) {
   auto options = Options({train::StopAtStep(40)});
   options.checkpoint_dir = "/job";
@@ -161,7 +161,7 @@ TEST_F(MonitoredSessionTest, SecondStartResumes) {
   EXPECT_THAT(
       logger_.lines(),
       testing::Contains("I Restoring parameters from /job/model.ckpt-5"));
-  // Each start counts those of the ones before: five are kept.
+  // Each start also counts the checkpoints of earlier ones: five are kept.
   for (int64_t step = 10; step < 15; ++step) ASSERT_OK(run_to(step));
   ASSERT_OK_AND_ASSIGN(const Lines files, files_.ListDirectory("/job"));
   EXPECT_THAT(files, testing::Contains("model.ckpt-14.index"));
@@ -172,7 +172,7 @@ TEST_F(MonitoredSessionTest, SecondStartResumes) {
             5);
 }
 
-// The state file was lost, or is not visible: a training that starts over would
+// The state file was lost or is not visible. A training that starts over would
 // overwrite and delete the checkpoints.
 TEST_F(MonitoredSessionTest, CheckpointsWithoutAStateFileAreNotOverwritten) {
   const auto run_to = [&](int64_t step) {
@@ -190,7 +190,7 @@ TEST_F(MonitoredSessionTest, CheckpointsWithoutAStateFileAreNotOverwritten) {
               HasSubstr(R"('model_checkpoint_path: "model.ckpt-11"')"));
   ASSERT_OK_AND_ASSIGN(const Lines after, files_.ListDirectory("/job"));
   EXPECT_EQ(before, after);
-  // Follows the error's remedy.
+  // Applies the remedy in the error.
   ASSERT_OK(files_.WriteFileAtomically(
       "/job/checkpoint", R"(model_checkpoint_path: "model.ckpt-11")"));
   ASSERT_OK_AND_ASSIGN(const int64_t to_13, run_to(13));
@@ -235,7 +235,7 @@ TEST_F(MonitoredSessionTest, CopyOfStateFileIsNotAnotherState) {
   ASSERT_OK_AND_ASSIGN(const std::string state,
                        files_.ReadFile("/job/checkpoint"));
   ASSERT_OK(files_.DeleteFile("/job/checkpoint"));
-  // Also if only the index is left.
+  // This also holds if only the index is left.
   for (const bool has_data : {true, false}) {
     for (const std::string copy :
          {"/job/checkpoint.bak", "/job/checkpoint.old", "/job/checkpoint~"}) {
@@ -268,7 +268,7 @@ TEST_F(MonitoredSessionTest, StateFileOfAnotherSaverMayHaveADot) {
   EXPECT_OK(Train(std::move(options)));
 }
 
-// For example, the index of a data set.
+// For example, the index of a dataset.
 TEST_F(MonitoredSessionTest, ForeignIndexFileDoesNotPreventTraining) {
   ASSERT_OK(files_.CreateDirectory("/job"));
   ASSERT_OK(files_.WriteFileAtomically("/job/data.index", "0 17\n17 40\n"));
@@ -313,7 +313,7 @@ TEST_F(MonitoredSessionTest, RestoreOfOtherTypeNamesBoth) {
                      HasSubstr("double"), HasSubstr("/job/model.ckpt-0")));
 }
 
-// The error of a chief with another graph.
+// A chief with a different graph gets the error.
 TEST_F(MonitoredSessionTest, RestoreOfOtherModelNamesTheVariable) {
   auto options = Options({train::StopAtStep(1)});
   options.checkpoint_dir = "/job";
@@ -349,7 +349,7 @@ TEST_F(MonitoredSessionTest, MovedDirectoryResumesOrNamesMissingFile) {
   EXPECT_THAT(
       logger_.lines(),
       testing::Contains("I Restoring parameters from /moved/model.ckpt-2"));
-  // The state file alone.
+  // The directory contains only the state file.
   ASSERT_OK(files_.CreateDirectories("/state"));
   ASSERT_OK(files_.RenameFile("/moved/checkpoint", "/state/checkpoint"));
   ASSERT_OK(files_.DeleteFile("/moved/model.ckpt-3.index"));
@@ -417,7 +417,7 @@ TEST_F(MonitoredSessionTest, LargeEventFileIsRotated) {
   EXPECT_GT(num_files(1), 1u);
 }
 
-// Lost with the file of the previous session.
+// The event was lost with the file of the previous session.
 TEST_F(MonitoredSessionTest, LostGraphEventIsRewritten) {
   FailingFileSystem disk(files_);
   Process process(InMemory(disk));
@@ -466,7 +466,7 @@ TEST_F(MonitoredSessionTest, SummariesMayHaveTheirOwnDirectory) {
               ElementsAre("start at 1", "loss at 1", "loss at 2"));
 }
 
-// As TensorFlow's CheckpointSaverHook, which writes to its own directory.
+// TensorFlow's CheckpointSaverHook also writes to its own directory.
 TEST_F(MonitoredSessionTest, SaveEventsAreWrittenBesideCheckpoints) {
   ops::ScalarSummary(root_, "loss", ops::Const(root_, 3.0f));
   auto options = Options({train::StopAtStep(1)});
@@ -502,7 +502,7 @@ TEST_F(MonitoredSessionTest, ProfilerTracesRunsPeriodically) {
           "I Saving timeline for 4 into '/job/profile/timeline-4.json'."));
 }
 
-// TensorBoard would read the newer of two.
+// TensorBoard would only read the newer of two files.
 TEST_F(MonitoredSessionTest, ProfilerWritesIntoTheSummaryFile) {
   const auto new_profiler = [](const std::string& directory) {
     return std::make_shared<train::ProfilerHook>(

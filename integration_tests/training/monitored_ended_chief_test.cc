@@ -53,7 +53,7 @@ TEST_P(MonitoredBoundTest, ChiefDoesNotWaitForLostWorker) {
               HasSubstr("The worker of zmq://lost:1 has sent no heartbeat"));
 }
 
-// Its entry is on servers that keep running.
+// The worker's entry is on servers that keep running.
 TEST_P(MonitoredBoundTest, LostWorkerDoesNotDelayNextChief) {
   const Clock& clock = cluster_.scheduler().clock();
   for (const bool is_first : {true, false}) {
@@ -74,7 +74,7 @@ TEST_P(MonitoredBoundTest, LostWorkerDoesNotDelayNextChief) {
   }
 }
 
-// Loses the session after all earlier hooks have ended.
+// Loses the session after the End of all earlier hooks.
 class LossAtTheEnd : public train::SessionRunHook {
  public:
   absl::Status AfterCreateSession(Session&,
@@ -111,7 +111,7 @@ class ReportingHook : public train::SessionRunHook {
   Session* first_ = nullptr;
 };
 
-// Creates one session as a chief does, and fails to create any other.
+// Creates one session like a chief, and fails to create any other.
 class OneSession : public train::SessionCreator {
  public:
   OneSession(train::SessionCreatorOptions options, int& num_tries)
@@ -163,7 +163,7 @@ TEST_P(MonitoredBoundTest, EndOfTrainingIsReportedForOneMinute) {
   EXPECT_GT(num_tries, 1);
 }
 
-// No variable is restored, because others may still train.
+// No variable is restored, because other workers may still train.
 TEST_P(MonitoredBoundTest, ReportOfTheEndRestoresNoVariables) {
   Model model;
   const auto hook = std::make_shared<ReportingHook>();
@@ -182,7 +182,7 @@ TEST_P(MonitoredBoundTest, ReportOfTheEndRestoresNoVariables) {
               testing::Not(testing::Contains(HasSubstr("Restoring"))));
 }
 
-// Workers are configured to begin a minute after the chief.
+// Workers are configured to start a minute after the chief.
 TEST_P(MonitoredBoundTest, ChiefWaitsUntilDelayedWorkersHaveBegun) {
   Scheduler& scheduler = cluster_.scheduler();
   const auto time_to_close = [&](absl::Duration training) {
@@ -256,7 +256,7 @@ TEST_P(MonitoredBoundTest, WorkerWithoutChiefLogsUnsavedTraining) {
   ASSERT_OK(session->Close());
 }
 
-// Longer than max_wait, but others are training.
+// The wait exceeds max_wait, but other workers are training.
 TEST_P(FailingSavesTest, ChiefWaitsWhileStepAdvances) {
   Model model;
   const auto chief = Start(model, false);
@@ -282,7 +282,7 @@ TEST_P(FailingSavesTest, ChiefWaitsWhileStepAdvances) {
   EXPECT_OK(chief->Close());
 }
 
-// Reads of the global step take longer than calls to the cluster may.
+// Reads of the global step exceed the timeout of calls to the cluster.
 TEST_P(FailingSavesTest, StalledServerKeepsWaitForWorkers) {
   Model model;
   OtherWorker worker(model, "zmq://other:1#1");
@@ -327,7 +327,8 @@ TEST_P(FailingSavesTest, EndedChiefWaitsForWorkersAfterLoss) {
       << "three steps after the checkpoint of step 2";
 }
 
-// The session is lost while the chief waits for other workers; there are none.
+// The session is lost while the chief waits for other workers, of which there
+// are none.
 TEST_P(FailingSavesTest, SessionLossAfterEndOfInputIsReturned) {
   Model model;
   const auto chief = Start(model, false);
@@ -366,7 +367,8 @@ TEST_P(FailingSavesTest, LossWithoutLostStepsAfterInputIsNoError) {
   EXPECT_OK(closed);
 }
 
-// Later checkpoints already contain the values that the worker left behind.
+// Later checkpoints already contain the values that the failed worker left
+// behind.
 TEST_P(FailingSavesTest, WorkerFailureBeforeASaveAllowsLaterSaves) {
   Model model;
   OtherWorker worker(model, "zmq://other:1#1");
@@ -397,7 +399,7 @@ TEST_P(FailingSavesTest, WorkerFailureAfterLastSavePreventsSaves) {
 
 class EndedChiefTest : public MonitoredWorkerTest {
  protected:
-  // The chief's thread: 20 steps, then its input has ended.
+  // The chief's thread trains 20 steps; then its input has ended.
   absl::Status TrainChief(MonitoredTrainingSessionOptions options) {
     Model model;
     options.checkpoint_dir = "/job";
@@ -432,7 +434,7 @@ TEST_P(EndedChiefTest, SavesWorkAfterEndOfItsInput) {
   waits.Wait();
   for (int i = 0; i < 200; ++i) ASSERT_OK(session->Run(model.train));
   while (absl::EndsWith(SavedPath(), "model.ckpt-0")) {
-  }  // by its usual schedule
+  }  // saved by the regular schedule
   for (int i = 0; i < 200; ++i) ASSERT_OK(session->Run(model.train));
   ASSERT_OK(session->Close());
   thread.join();
@@ -440,7 +442,7 @@ TEST_P(EndedChiefTest, SavesWorkAfterEndOfItsInput) {
   EXPECT_THAT(SavedPath(), testing::EndsWith("model.ckpt-420"));
 }
 
-// The weight that a step gets to be NaN is not saved.
+// A NaN weight must not be saved.
 TEST_P(EndedChiefTest, DivergingWorkerEndsWaitWithoutSave) {
   NotifyingLogger waits("The input of the chief has ended. It stays");
   absl::Status chief = absl::UnknownError("none");
@@ -459,7 +461,7 @@ TEST_P(EndedChiefTest, DivergingWorkerEndsWaitWithoutSave) {
   ASSERT_OK(session->raw_session()->Run(diverge));
   EXPECT_THAT(session->Run(model.train),
               StatusIs(absl::StatusCode::kInvalidArgument, "NaN loss"));
-  session.reset();  // as a program does that returns the error
+  session.reset();  // like a program that returns the error
   thread.join();
   EXPECT_THAT(chief, StatusIs(absl::StatusCode::kFailedPrecondition,
                               absl::StrCat("The worker of ",
@@ -471,7 +473,7 @@ TEST_P(EndedChiefTest, DivergingWorkerEndsWaitWithoutSave) {
   EXPECT_THAT(SavedPath(), testing::EndsWith("model.ckpt-20"));
 }
 
-// A chief that ends at its last step does not save that step, either.
+// A chief that ends at its last step does not save that step either.
 TEST_P(EndedChiefTest, WorkerFailurePreventsSaveOfTheLastStep) {
   Model model, others;
   auto options = Options(0, logger_);

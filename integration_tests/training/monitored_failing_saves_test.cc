@@ -32,7 +32,8 @@ TEST_P(FailingSavesTest, DoNotDisturbTraining) {
           absl::StatusCode::kDeadlineExceeded,
           absl::StatusCode::kResourceExhausted}) {
       SCOPED_TRACE(absl::StrCat(absl::StatusCodeToString(code), beside));
-      files_.DeleteRecursively("/job").IgnoreError();  // the first has none
+      // the first session has no checkpoint
+      files_.DeleteRecursively("/job").IgnoreError();
       steps_.clear();
       const int64_t num_failed = NumLines("could not be saved");
       Model model;
@@ -66,7 +67,7 @@ TEST_P(FailingSavesTest, EndTrainingAfterAnHour) {
   EXPECT_EQ(session->Close(status), status);
 }
 
-// Files that hang for good give no error.
+// Files that hang forever return no error.
 TEST_P(FailingSavesTest, HungAsyncSaveEndsTrainingAfterAnHour) {
   Model model;
   const auto session = Start(model, true);
@@ -81,8 +82,8 @@ TEST_P(FailingSavesTest, HungAsyncSaveEndsTrainingAfterAnHour) {
   EXPECT_EQ(session->Close(status), status);
 }
 
-// The wait is logged, and neither the save nor the session is waited for
-// forever, though a step of the session's own task hangs.
+// The wait is logged. Neither the save nor the session is waited for
+// indefinitely, although a step of the session's own task hangs.
 TEST_P(FailingSavesTest, HungFinalSaveEndsAfterAnHour) {
   for (const bool beside : {false, true}) {
     SCOPED_TRACE(beside);
@@ -90,7 +91,7 @@ TEST_P(FailingSavesTest, HungFinalSaveEndsAfterAnHour) {
     Model model("extra", "/job:worker/task:0");
     auto session = Start(model, beside, absl::InfiniteDuration());
     ASSERT_NE(session, nullptr);
-    // Beside, it is one that hangs already when the end comes.
+    // With `beside`, the save already hangs when training ends.
     if (!beside) Run(*session, model, 1);
     files_.Shut(cluster_.scheduler(), ".data");
     if (beside) Run(*session, model, 3);
@@ -127,7 +128,7 @@ TEST_P(FailingSavesTest, HungSyncSaveEndsTrainingAfterAnHour) {
   EXPECT_EQ(session->Close(status), status);
 }
 
-// For less than an hour.
+// The save takes less than an hour.
 TEST_P(FailingSavesTest, SlowSaveIsWaitedFor) {
   Model model;
   const auto session = Start(model, false);
@@ -141,7 +142,7 @@ TEST_P(FailingSavesTest, SlowSaveIsWaitedFor) {
   EXPECT_OK(files_.FileExists("/job/model.ckpt-1.index"));
 }
 
-// The hour of those before it is over while it is made.
+// An hour of failing saves has passed when the final save runs.
 TEST_P(FailingSavesTest, FinalSaveRunsAfterLongFailures) {
   Model model;
   const auto session = Start(model, false);
@@ -173,7 +174,7 @@ class LateHook : public train::SessionRunHook {
   int until_;
 };
 
-// Time without a session does not count as a failure of the files.
+// Time without a session does not count as a failure of saves.
 TEST_P(FailingSavesTest, TimeWithoutSessionIsNotCounted) {
   Model model;
   auto options = Options(0, logger_);
@@ -181,7 +182,7 @@ TEST_P(FailingSavesTest, TimeWithoutSessionIsNotCounted) {
   options.save_checkpoint_steps = 2;
   options.recovery.initial_backoff = absl::Minutes(3);
   options.recovery.max_backoff = absl::Minutes(3);
-  // The first after the loss ends before there is one.
+  // The first session after the loss fails during its creation.
   options.chief_only_hooks = {std::make_shared<LateHook>(2)};
   ASSERT_OK_AND_ASSIGN(const auto session,
                        MonitoredTrainingSession(model.root, options));
@@ -206,7 +207,7 @@ TEST_P(FailingSavesTest, TimeWithoutSessionIsNotCounted) {
   EXPECT_OK(session->Close());
 }
 
-// A server that is lost every 50 minutes does not hide a full disk.
+// Losing a server every 50 minutes does not hide that the disk is full.
 TEST_P(FailingSavesTest, NewSessionDoesNotRestartTheHour) {
   Model model;
   const auto session = Start(model, false);
@@ -235,7 +236,7 @@ TEST_P(FailingSavesTest, FinalSaveIsRetried) {
   EXPECT_OK(files_.FileExists("/job/model.ckpt-1.index"));
 }
 
-// The number of attempts is fixed, also if the disk's error looks like that of
+// The number of attempts is fixed, even if the disk's error looks like that of
 // a lost session.
 TEST_P(FailingSavesTest, FinalSaveRetriesAreBounded) {
   Model model;
@@ -253,7 +254,7 @@ TEST_P(FailingSavesTest, FinalSaveRetriesAreBounded) {
   EXPECT_LE(cluster_.scheduler().clock().Now() - before, absl::Minutes(5));
 }
 
-// It may be killed soon.
+// A stopping process may be killed soon.
 TEST_P(FailingSavesTest, StoppingChiefRetriesBriefly) {
   Model model;
   const auto session = Start(model, false);
@@ -289,8 +290,8 @@ TEST_P(FailingSavesTest, StoppingChiefWaitsForNoTask) {
   cluster_.Start("ps", 1);
 }
 
-// Aborted by a task that has lost the session, while the task with the global
-// step has not.
+// A task that has lost the session aborts the save, while the task with the
+// global step still has the session.
 TEST_P(FailingSavesTest, AbortedFinalSaveIsALoss) {
   Model model;
   const auto session = Start(model, false);
@@ -303,7 +304,7 @@ TEST_P(FailingSavesTest, AbortedFinalSaveIsALoss) {
   EXPECT_LE(NumLines("Saving checkpoints for 1 into"), 7);
 }
 
-// After a stop request it does not restart from the last checkpoint.
+// After a stop request, training does not restart from the last checkpoint.
 TEST_P(FailingSavesTest, LostSessionIsNotReplacedAfterStop) {
   Model model;
   const auto session = Start(model, false);
@@ -320,7 +321,7 @@ TEST_P(FailingSavesTest, LostSessionIsNotReplacedAfterStop) {
   EXPECT_FALSE(files_.FileExists("/job/model.ckpt-3.index").ok());
 }
 
-// Files that are silent, whichever of them, are waited for.
+// Hung files are waited for, whichever file it is.
 TEST_P(FailingSavesTest, HungFilesDelayRecoveryOnlyWhileHung) {
   for (int first = 0; first < 12; ++first) {
     SCOPED_TRACE(first);
@@ -342,7 +343,7 @@ TEST_P(FailingSavesTest, HungFilesDelayRecoveryOnlyWhileHung) {
   }
 }
 
-// A disk that is full for events when a lost session is replaced.
+// When a lost session is replaced, the disk is full for event files.
 TEST_P(FailingSavesTest, EventErrorsDoNotBlockRecovery) {
   Model model;
   const auto session = Start(model, false);
@@ -356,7 +357,7 @@ TEST_P(FailingSavesTest, EventErrorsDoNotBlockRecovery) {
   EXPECT_OK(session->Close());
 }
 
-// A directory of events that does not answer when a session is lost.
+// When a session is lost, the directory of event files hangs.
 TEST_P(FailingSavesTest, HungEventsDoNotBlockRecovery) {
   Model model;
   const auto session = Start(model, false);
@@ -398,7 +399,8 @@ TEST_P(FailingSavesTest, HungTimelinesDoNotBlockTraining) {
   EXPECT_OK(session->Close());
 }
 
-// On the first day of a week, not at its end; once a minute, not with each.
+// Lost events are logged on the first day of a week, not at its end, and once a
+// minute, not for each event.
 TEST_P(FailingSavesTest, LostEventsAreLoggedDuringTraining) {
   Model model;
   ASSERT_OK_AND_ASSIGN(auto session, Connect(model));
@@ -424,7 +426,7 @@ TEST_P(FailingSavesTest, EventsAreClosedBeforeTheSession) {
   ASSERT_OK_AND_ASSIGN(auto session, Connect(model));
   SimulatedScheduler& scheduler = cluster_.scheduler();
   train::Coordinator coordinator({.scheduler = &scheduler});
-  // Its lines take a second.
+  // A logger that takes a second per line.
   class SlowLogger : public Logger {
    public:
     explicit SlowLogger(Scheduler& scheduler) : scheduler_(scheduler) {}

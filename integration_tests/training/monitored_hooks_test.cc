@@ -35,7 +35,7 @@ using train::SessionRunValues;
 constexpr auto kFailedPrecondition = absl::StatusCode::kFailedPrecondition;
 constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
 
-// Asks to stop at once if it is to, and knows of the end.
+// Optionally requests a stop at once, and records the end of training.
 class EndHook : public train::SessionRunHook {
  public:
   explicit EndHook(bool stops) : stops_(stops) {}
@@ -50,7 +50,7 @@ class EndHook : public train::SessionRunHook {
   }
   absl::Status TrainingHasEnded(Session& session) override {
     has_ended = true;
-    EXPECT_OK(session.ListDevices());  // it is open
+    EXPECT_OK(session.ListDevices());  // the session is open
     return ++num_told < 3 ? absl::UnavailableError("nobody listens")
                           : absl::InternalError("nobody is there");
   }
@@ -84,7 +84,7 @@ TEST_F(MonitoredSessionTest, HooksAreNotifiedOfTrainingEnd) {
   EXPECT_FALSE(is_told(false, absl::OkStatus()));
 }
 
-// Also in a session in which nothing was run.
+// Also called in a session without runs.
 class LeavingHook : public train::SessionRunHook {
  public:
   absl::Status AfterCreateSession(Session&,
@@ -114,8 +114,8 @@ TEST_F(MonitoredSessionTest, HooksSeeStopRequestAtEnd) {
   }
 }
 
-// Others have brought training to its end: a stop request at the last step is
-// still the end, and no program continues.
+// Other workers have reached the end of training. So a stop request at the last
+// step still counts as the end, and no program continues.
 TEST_F(MonitoredSessionTest, StopAtLastStepStillNotifiesTrainingEnd) {
   bool terminate = false;
   const auto is_told = [&](int steps_of_others) {
@@ -140,7 +140,7 @@ TEST_F(MonitoredSessionTest, StopAtStepStopsThere) {
   ASSERT_OK_AND_ASSIGN(const int64_t last,
                        Train(Options({train::StopAtStep(7)})));
   EXPECT_EQ(last, 7);
-  // Steps count from where training begins.
+  // Steps are counted from the first step of training.
   auto options = Options({std::make_shared<train::StopAtStepHook>(
       train::StopAtStepOptions{.num_steps = 4})});
   train::ScaffoldOptions scaffold;
@@ -229,7 +229,7 @@ TEST_F(MonitoredSessionTest, LogsTensorsAndSpeed) {
                                        "I global_step/sec: 4"));
 }
 
-// A new session may restore an earlier step.
+// The new session may restore an earlier step.
 TEST_F(MonitoredSessionTest, SpeedIsMeasuredPerSession) {
   ManualClock clock;
   RecordingLogger log;
@@ -297,13 +297,13 @@ TEST_F(MonitoredSessionTest, RejectedStepIsNotSavedAtEndOfInput) {
   EXPECT_FALSE(files_.FileExists("/job/model.ckpt-1.index").ok());
 }
 
-// The hooks that save come first in the list, as those of a chief do.
+// The hooks that save come first in the list, as in a chief.
 TEST_F(MonitoredSessionTest, StepRejectedByHookIsNotSaved) {
   const Output x = ops::Placeholder(root_, DT_FLOAT);
   const Output loss = ops::Identity(root_.WithName("loss"), x);
   const Tensor one = Tensor::Scalar(1.0f);
   const Tensor nan = Tensor::Scalar(std::numeric_limits<float>::quiet_NaN());
-  // Whether or not Close gets the error.
+  // The result is the same whether or not Close gets the error.
   for (const bool is_told : {true, false}) {
     const std::string directory = is_told ? "/job" : "/untold";
     auto options = Options({std::make_shared<train::NanTensorHook>(loss)});
@@ -319,7 +319,7 @@ TEST_F(MonitoredSessionTest, StepRejectedByHookIsNotSaved) {
     EXPECT_OK(files_.FileExists(directory + "/model.ckpt-1.index"));
     EXPECT_FALSE(files_.FileExists(directory + "/model.ckpt-2.index").ok());
   }
-  // Nor is one that a hook rejects in End.
+  // Nor is a step saved that a hook rejects in End.
   const auto hook = std::make_shared<FailingHook>();
   hook->in_end = absl::InternalError("end");
   auto again = Options({hook});
@@ -332,9 +332,9 @@ TEST_F(MonitoredSessionTest, StepRejectedByHookIsNotSaved) {
   EXPECT_FALSE(files_.FileExists("/job/model.ckpt-2.index").ok());
 }
 
-// ---- Hooks that wait, and hooks that act by the clock ----
+// ---- Hooks that wait, and hooks with timers ----
 
-// Counts the step up on a thread of its own, beside the runs.
+// Increments the step on its own thread, concurrently with runs.
 class CountingHook : public train::SessionRunHook {
  public:
   CountingHook(Operation count, int64_t times)
@@ -356,7 +356,7 @@ class CountingHook : public train::SessionRunHook {
   const int64_t times_;
 };
 
-// Like the hook of synchronous replicas, whose updates are concurrent with
+// Emulates the hook of synchronous replicas, whose updates are concurrent with
 // runs.
 class HoldingHook : public train::SessionRunHook {
  public:
@@ -397,7 +397,7 @@ TEST_F(MonitoredSessionTest, WaitsForTheGlobalStepBeforeTheFirstRun) {
   EXPECT_THAT(logger_.lines(),
               testing::Contains(
                   "I Waiting for global step 5 before starting training."));
-  // Only the first, because no other program advances it.
+  // Only step 0 is reached, because no other program increments it.
   ASSERT_OK(session->raw_session()->Run(step_.initializer()));
   ASSERT_OK(session->Run(count_));
 }
@@ -426,7 +426,7 @@ TEST_F(MonitoredSessionTest, WaitForStepOptionsAreChecked) {
   }
 }
 
-// With a poll interval longer than the timeout.
+// The poll interval exceeds the timeout.
 TEST_F(MonitoredSessionTest, WaitForStepEndsInTime) {
   train::GlobalStepWaiterOptions waiter;
   waiter.wait_until_step = 5;
@@ -464,7 +464,7 @@ TEST_F(MonitoredSessionTest, FailedThreadEndsWaitForStep) {
               StatusIs(absl::StatusCode::kInternal, "broken"));
 }
 
-// Like SIGTERM: by the option, or from another thread.
+// The stop is requested by the option, like SIGTERM, or from another thread.
 TEST_F(MonitoredSessionTest, StopRequestEndsWaitForStep) {
   for (const bool by_option : {true, false}) {
     SCOPED_TRACE(by_option);
@@ -581,8 +581,8 @@ TEST_F(MonitoredSessionTest, SummarisesByTheClock) {
               ElementsAre("start at 1", "loss at 1", "loss at 4"));
 }
 
-// A real signal, to this thread. Threads started before would receive it, so
-// this test has its own Process.
+// Sends a real signal to this thread. Threads started earlier would receive it,
+// so this test has its own Process.
 TEST(MonitoredSignalTest, SigtermSavesAndExits) {
   const StopSignals signals;
   MemoryFileSystem files;

@@ -38,7 +38,7 @@ TEST_P(MonitoredRecoveryTest, ResumesFromLastCheckpoint) {
   TrainThroughALoss(std::move(options));
   ASSERT_FALSE(steps_.empty());
   EXPECT_EQ(steps_.back(), 30);
-  // Back to a checkpoint, and no further.
+  // The step must not fall back further than to a checkpoint.
   int64_t furthest_back = 0;
   for (size_t i = 1; i < steps_.size(); ++i) {
     furthest_back = std::max(furthest_back, steps_[i - 1] - steps_[i]);
@@ -55,7 +55,7 @@ TEST_P(MonitoredRecoveryTest, WithoutDirectoryStartsOver) {
   EXPECT_EQ(steps_.size(), 12u + 30u);
 }
 
-// Without a checkpoint, values of variables may be of an earlier program.
+// Without a checkpoint, variables may contain values of an earlier program.
 TEST_P(MonitoredRecoveryTest, CheckpointAloneInitializesSession) {
   Model model;
   train::Saver saver(model.root);
@@ -73,7 +73,7 @@ TEST_P(MonitoredRecoveryTest, CheckpointAloneInitializesSession) {
   EXPECT_OK(recovered.session->Run(model.train));
 }
 
-// The queue is on a live server, and a run finds that another server is gone:
+// The queue is on a live server, and a run detects that another server is lost:
 // the queue must stay open for the next session.
 TEST_P(MonitoredRecoveryTest, LossFoundByRunLeavesSharedQueuesOpen) {
   Model model;
@@ -117,13 +117,13 @@ TEST_P(MonitoredBoundTest, RecoveryTimeIsBounded) {
   cluster_.Start("ps", 1);
 }
 
-// The cluster has its default timeout, and a server stays away.
+// The cluster has its default timeout, and a server is down.
 class PatientClusterTest : public MonitoredRecoveryTest {
  protected:
   PatientClusterTest() : MonitoredRecoveryTest(absl::Minutes(10)) {}
 
   absl::Time Now() { return cluster_.scheduler().clock().Now(); }
-  // Asks in a minute.
+  // Requests a stop after a minute.
   void AskToStopLater() {
     cluster_.scheduler().ScheduleAt(Now() + absl::Minutes(1),
                                     [this] { is_asked_to_stop_ = true; });
@@ -186,7 +186,7 @@ TEST_P(PatientClusterTest, WorkerWaitsUntilItsDeadline) {
   cluster_.Start("ps", 1);
 }
 
-// A server that stays away for a while and comes back is waited for.
+// The session waits for a server that is down for a while.
 TEST_P(PatientClusterTest, ServerReturningInTimeIsWaitedFor) {
   cluster_.Stop("ps", 1);
   cluster_.scheduler().ScheduleAt(Now() + absl::Minutes(5),
@@ -199,8 +199,8 @@ TEST_P(PatientClusterTest, ServerReturningInTimeIsWaitedFor) {
   EXPECT_OK(session->Close());
 }
 
-// A task of another cluster has the address for a while, which the session's
-// task tries to connect to only occasionally.
+// For a while a task of another cluster has the address, to which the session's
+// task tries to connect only occasionally.
 TEST_P(PatientClusterTest, ForeignTaskAtServerAddressIsWaitedOut) {
   Model model;
   auto options = StoppableOptions(0);
@@ -232,8 +232,8 @@ TEST_P(PatientClusterTest, ForeignTaskAtServerAddressIsWaitedOut) {
   EXPECT_OK(session->Close());
 }
 
-// In each session a thread fails after a while: after the next of `lives`,
-// finally after the last one.
+// In each session, a thread fails after the next duration in `lives`. The last
+// duration is repeated.
 class SourceHook : public train::SessionRunHook {
  public:
   explicit SourceHook(std::vector<absl::Duration> lives)
@@ -253,7 +253,7 @@ class SourceHook : public train::SessionRunHook {
   std::vector<absl::Duration> lives_;
 };
 
-// Runs succeed in each session, which is lost then.
+// Runs succeed in each session until it is lost.
 class LostSessionsTest : public FailingSavesTest {
  protected:
   MonitoredTrainingSessionOptions OptionsWith(
@@ -265,7 +265,7 @@ class LostSessionsTest : public FailingSavesTest {
     options.recovery.max_backoff = absl::Seconds(40);
     return options;
   }
-  // A run a second, for so long or until it ends.
+  // Runs a step per second, for `time` or until training ends.
   absl::Status TrainFor(MonitoredSession& session, const Model& model,
                         absl::Duration time) {
     SimulatedScheduler& scheduler = cluster_.scheduler();
@@ -352,8 +352,8 @@ TEST_P(MonitoredRecoveryTest, SingularSessionsDoNotRecover) {
   EXPECT_TRUE(train::IsSessionLost(session->Run(model.train)));
 }
 
-// Another program resets the containers, by the session's own master or by
-// another one: training continues.
+// Another program resets the containers, through the session's own master or
+// another one. Training continues.
 class ResetTrainingTest : public MonitoredRecoveryTest {
  protected:
   void TrainThroughAReset(const std::string& target,

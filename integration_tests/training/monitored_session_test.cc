@@ -29,7 +29,7 @@ constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
 
 // ---- Hooks in general ----
 
-// From TensorFlow's monitored_session.py.
+// The expected order is that of TensorFlow's monitored_session.py.
 TEST_F(MonitoredSessionTest, HookOrderMatchesTensorFlow) {
   Lines lines;
   auto a = std::make_shared<RecordingHook>("a", lines);
@@ -125,7 +125,7 @@ TEST_F(MonitoredSessionTest, ErrorEndsTrainingWithoutHookEnd) {
                 ElementsAre("hook before_run", "hook before_session_goes"));
   }
   {
-    // The same by its destructor.
+    // The destructor calls the hooks, too.
     const auto session = Start(Options({hook}));
     lines.clear();
     EXPECT_FALSE(session->Run(x).ok());
@@ -173,8 +173,7 @@ TEST_F(MonitoredSessionTest, StepFunctionsRunWithAndWithoutHooks) {
   EXPECT_TRUE(session->ShouldStop());
 }
 
-// If the session were lost it would be replaced, and the function's own
-// destroyed.
+// A lost session would be replaced, and the function's own session destroyed.
 TEST_F(MonitoredSessionTest, StepFunctionMustUseItsContext) {
   const auto session = Start(Options());
   ASSERT_NE(session, nullptr);
@@ -195,7 +194,8 @@ TEST_F(MonitoredSessionTest, StepFunctionMustUseItsContext) {
   EXPECT_OK(session->Close());
 }
 
-// Its thread finds the session lost when the test says so.
+// A thread of the hook reports the loss of the session when the test requests
+// it.
 class LosingHook : public train::SessionRunHook {
  public:
   absl::Status AfterCreateSession(Session&,
@@ -219,7 +219,7 @@ TEST_F(MonitoredSessionTest, RecoversAfterTheStepFunction) {
       [&](MonitoredSession::StepContext& context) -> absl::Status {
         hook->Lose();
         EXPECT_TRUE(session->ShouldStop());
-        return context.session().Run(count_);  // it is there
+        return context.session().Run(count_);  // the session still exists
       }));
   EXPECT_EQ(hook->num_sessions, 1);
   EXPECT_FALSE(session->ShouldStop());
@@ -229,7 +229,7 @@ TEST_F(MonitoredSessionTest, RecoversAfterTheStepFunction) {
 }
 
 TEST_F(MonitoredSessionTest, StopRequestSavesAndExits) {
-  bool terminate = false;  // what a signal would set
+  bool terminate = false;  // set by the test instead of a signal
   auto options = Options();
   options.checkpoint_dir = "/job";
   options.stop_requested = [&] { return terminate; };
@@ -243,7 +243,8 @@ TEST_F(MonitoredSessionTest, StopRequestSavesAndExits) {
   EXPECT_OK(files_.FileExists("/job/model.ckpt-3.index"));
 }
 
-// Its session, another one of which would be made for it without end.
+// A hook that wrongly uses its own MonitoredSession, which would create
+// sessions recursively without end.
 class UsingHook : public train::SessionRunHook {
  public:
   absl::Status AfterCreateSession(Session&, train::Coordinator&) override {
@@ -256,7 +257,7 @@ class UsingHook : public train::SessionRunHook {
 
  private:
   absl::Status Use() {
-    if (session == nullptr) return absl::OkStatus();  // it is being made
+    if (session == nullptr) return absl::OkStatus();  // it is being created
     ++num_uses;
     const absl::Status refused[] = {
         session->Run(Operation()), session->Close(),
@@ -277,7 +278,7 @@ TEST_F(MonitoredSessionTest, HookMustNotUseTheCallingSession) {
   ASSERT_NE(session, nullptr);
   hook->session = session.get();
   losing->Lose();
-  EXPECT_FALSE(session->ShouldStop());  // the lost one goes
+  EXPECT_FALSE(session->ShouldStop());  // releases the lost session
   EXPECT_EQ(hook->num_uses, 1);
   ASSERT_OK(session->Run(count_));
   EXPECT_EQ(losing->num_sessions, 2);
@@ -286,7 +287,7 @@ TEST_F(MonitoredSessionTest, HookMustNotUseTheCallingSession) {
   EXPECT_EQ(hook->num_uses, 4);
 }
 
-// A connection that is briefly lost, twice.
+// The connection is lost briefly, twice.
 class LateEndHook : public train::SessionRunHook {
  public:
   absl::Status End(Session&) override {
@@ -320,7 +321,7 @@ TEST_F(MonitoredSessionTest, DeclaresItsSessionsMonitored) {
       EXPECT_TRUE(config.is_monitored);
       return Session::Connect(target, scope, config);
     };
-    // A worker alone waits for its chief.
+    // Only a worker waits for its chief.
     options.stop_requested = [&] { return !is_chief && num_made > 0; };
     (void)MonitoredTrainingSession(root_, std::move(options));
     EXPECT_GE(num_made, 1);
@@ -431,7 +432,7 @@ TEST_F(MonitoredSessionTest, AmbiguousSaversAreRejected) {
                        "More than one item in the collection \"savers\". "
                        "Please indicate which one to use by passing it to the "
                        "Scaffold: ScaffoldOptions::saver"));
-  // And a saver whose nodes are not in the graph is ignored.
+  // A saver whose nodes are not in the graph is ignored.
   const Scope other = Scope::Root();
   train::GetOrCreateGlobalStep(other);
   train::CollectSaver(other, one.def());
@@ -513,7 +514,7 @@ TEST_F(MonitoredSessionTest, InitOpMayBeFed) {
   EXPECT_OK(session->Close());
 }
 
-// For callers that initialize by themselves if there is no checkpoint.
+// For callers that initialize variables themselves if there is no checkpoint.
 TEST_F(MonitoredSessionTest, RecoverSessionReportsIfCheckpointExists) {
   train::Saver saver(root_);
   train::SessionManagerOptions options;

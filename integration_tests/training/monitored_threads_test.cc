@@ -85,9 +85,9 @@ TEST_F(MonitoredSessionTest, LateThreadErrorKeepsTheLastSave) {
   }
 }
 
-// ---- Threads that do not stop ----
+// ---- Threads that ignore stop requests ----
 
-// Its thread ends when it is let, not when it is asked to.
+// A hook whose thread ends when the test releases it, not on a stop request.
 class StubbornHook : public train::SessionRunHook {
  public:
   absl::Status AfterCreateSession(Session& session,
@@ -127,7 +127,7 @@ TEST_F(MonitoredSessionTest, HungThreadIsNamedAndAbandoned) {
                   HasSubstr("E Coordinator stopped with threads still running: "
                             "stubborn."),
                   HasSubstr("10ms ago"))));
-  // Its objects live as long as it runs.
+  // The objects of the hook's thread live as long as the thread.
   hook->Release();
   EXPECT_THAT(hook->last_run, StatusIs(kFailedPrecondition, "closed"));
 }
@@ -136,7 +136,8 @@ TEST_F(MonitoredSessionTest, HungThreadIsNamedAndAbandoned) {
 
 class QueueRunnerTest : public MonitoredSessionTest {
  protected:
-  // Counts up to `limit` in a queue of two places.
+  // Adds a queue of capacity two, and a runner that enqueues numbers up to
+  // `limit`.
   void AddCounter(int64_t limit) {
     const ops::Variable next(root_.WithName("next"),
                              Tensor::Scalar(int64_t{0}));
@@ -266,7 +267,7 @@ TEST_F(QueueRunnerTest, ClosesQueueAtEndOfInputByDefault) {
   EXPECT_EQ(runners[0].close_op.name(), "queue_Close");
   EXPECT_EQ(runners[0].cancel_op.name(), "queue_Close_1");
   auto options = Options();
-  options.config.operation_timeout = absl::Minutes(1);  // instead of for ever
+  options.config.operation_timeout = absl::Minutes(1);  // instead of no timeout
   const auto session = Start(std::move(options));
   ASSERT_NE(session, nullptr);
   absl::Status status;

@@ -20,7 +20,7 @@ using testing::HasSubstr;
 using train::MonitoredSession;
 using train::MonitoredTrainingSession;
 
-// A worker that looks for its chief is asked to stop.
+// A worker that waits for its chief is asked to stop.
 TEST_P(FailingSavesTest, StopEndsWaitForTheChief) {
   Model model;
   auto options = Options(1, logger_);
@@ -68,7 +68,7 @@ TEST_P(MonitoredWorkerTest, WaitsForTheChief) {
   EXPECT_EQ(*step, 0);
 }
 
-// A wait at a parameter server that is lost continues at its replacement.
+// A wait at a lost parameter server continues at its replacement.
 TEST_P(MonitoredWorkerTest, KeepsWaitingAfterServerRestart) {
   Model chiefs, workers;
   NotifyingLogger waits("Waiting for model to be ready. Variables");
@@ -84,7 +84,7 @@ TEST_P(MonitoredWorkerTest, KeepsWaitingAfterServerRestart) {
   ASSERT_OK(step);
 }
 
-// The chief has nothing to do: its parameter server knows.
+// The parameter server detects the missing variable, without the chief.
 TEST_P(MonitoredWorkerTest, LearnsWhichVariableTheChiefLacks) {
   Model chiefs;
   Model workers("only_here");
@@ -102,7 +102,7 @@ TEST_P(MonitoredWorkerTest, LearnsWhichVariableTheChiefLacks) {
                                  HasSubstr("Waiting for model to be ready"))));
 }
 
-// The same when the worker has come first.
+// As above, if the worker starts first.
 TEST_P(MonitoredWorkerTest, LearnsMissingVariableOnceChiefIsReady) {
   Model chiefs;
   Model workers("only_here");
@@ -118,8 +118,9 @@ TEST_P(MonitoredWorkerTest, LearnsMissingVariableOnceChiefIsReady) {
                                       "Variables not initialized: only_here."));
 }
 
-// If a model is partially initialized, its chief may be about to initialize the
-// rest: before it has checked its readiness, no error is reported.
+// If a model is only partially initialized, its chief may be about to
+// initialize the rest. Until the chief has checked whether it is ready, no
+// error is reported.
 TEST_P(MonitoredWorkerTest, WaitsForChiefThatIsNotReady) {
   Model chiefs("late");
   Model workers("late");
@@ -137,7 +138,7 @@ TEST_P(MonitoredWorkerTest, WaitsForChiefThatIsNotReady) {
   EXPECT_OK(step);
 }
 
-// Independent of the placement of tasks.
+// These tests do not depend on the placement of tasks.
 class MonitoredProgramTest : public MonitoredRecoveryTest {};
 
 INSTANTIATE_TEST_SUITE_P(Clusters, MonitoredProgramTest,
@@ -161,7 +162,8 @@ TEST_P(MonitoredProgramTest, WaitsUntilItsDeadline) {
       HasSubstr("Variables not initialized: global_step, weight, bias"));
 }
 
-// The second session of a graph waits on the variables' tasks, like the first.
+// The second session of a graph waits on the variables' tasks, like the first
+// one.
 TEST_P(MonitoredProgramTest, SecondSessionOfGraphWaitsForTheChief) {
   Model chiefs, workers;
   {
@@ -185,7 +187,7 @@ TEST_P(MonitoredProgramTest, SecondSessionOfGraphWaitsForTheChief) {
       testing::Not(testing::Contains(HasSubstr("Ready_for_local_init_op"))));
 }
 
-// A chief whose program creates a different variable with a name that workers
+// The chief's program creates a different variable under a name that workers
 // use.
 TEST_P(MonitoredProgramTest, ShapeMismatchReportsBothShapes) {
   Model chiefs, workers;
@@ -216,7 +218,7 @@ TEST_P(MonitoredProgramTest, ShapeMismatchReportsBothShapes) {
   EXPECT_OK(step);
 }
 
-// The variable would be on a task that has not seen the chief.
+// The variable would be on a task that the chief has not used.
 TEST_P(MonitoredWorkerTest, EndsIfChiefTrainsWithoutItsVariable) {
   Model chiefs;
   Model workers("only_here", "/job:worker/task:1");

@@ -1,6 +1,6 @@
-// Three steps of each optimizer on sum(w ^ 2), of both families of variables,
-// dense and by rows that repeat; and what initialisers begin with. The numbers
-// and names that are expected are TensorFlow 2.21's (tf.compat.v1).
+// Runs three steps of each optimizer on sum(w ^ 2), for reference and resource
+// variables, dense and with repeated rows. Also tests initializers. Expected
+// numbers and names are those of TensorFlow 2.21 (tf.compat.v1).
 #include <functional>
 #include <limits>
 #include <memory>
@@ -19,7 +19,7 @@ using MakeOptimizer = std::function<std::unique_ptr<train::Optimizer>(
 struct Case {
   std::string name;
   MakeOptimizer make;
-  std::vector<std::string> slots;  // as names of nodes, in order of creation
+  std::vector<std::string> slots;  // node names of slots, in order of creation
   std::vector<float> dense;        // w after three steps
   std::vector<float> sparse;
 };
@@ -153,7 +153,7 @@ class OptimizersTest : public GraphTest,
                                                    {1, 2, 3, -4, .5f, .25f}),
                          {.use_resource = GetParam().use_resource});
   }
-  // sum(x ^ 2) of all rows, or of rows 0, 2 and 0.
+  // Returns sum(x ^ 2) of all rows, or of rows 0, 2 and 0.
   Output Loss(const ops::Variable& w) {
     Output x = w;
     if (GetParam().is_sparse) {
@@ -199,7 +199,7 @@ INSTANTIATE_TEST_SUITE_P(All, OptimizersTest, testing::ValuesIn(Forms()),
 
 class OptimizerOptionsTest : public GraphTest {
  protected:
-  // The status of a scope where w ^ 2 is minimised.
+  // Minimizes w ^ 2, and returns the status of the scope.
   static absl::Status Minimize(train::Optimizer&& optimizer) {
     const Scope scope = Scope::Root();
     const ops::Variable w(scope.WithName("w"), 1.0f);
@@ -245,7 +245,7 @@ TEST_F(OptimizerOptionsTest, RatesMayBeComputed) {
   EXPECT_THAT(Run(w), FloatsNear({0.5f}));
 }
 
-// Without l2_shrinkage, the op of TensorFlow 1.0.
+// Without l2_shrinkage, the op is that of TensorFlow 1.0.
 TEST_F(OptimizerOptionsTest, FtrlUsesV2OpOnlyForShrinkage) {
   const auto op_for = [](double shrinkage) {
     const Scope scope = Scope::Root();
@@ -272,10 +272,11 @@ TEST_F(OptimizerOptionsTest, AdaMaxCorrectionFollowsItsOptions) {
     if (variable.name() != "beta1_power") continue;
     EXPECT_THAT(Run(variable), FloatsNear({0.25f}));
   }
-  EXPECT_THAT(Run(w), FloatsNear({0.5f}));  // a step of the rate, by its sign
+  // a step of the learning rate in the direction of the sign
+  EXPECT_THAT(Run(w), FloatsNear({0.5f}));
 }
 
-// ---- initialisers ----
+// ---- initializers ----
 
 class InitializersTest : public GraphTest {
  protected:

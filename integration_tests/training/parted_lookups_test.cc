@@ -1,5 +1,5 @@
-// Lookups in tables of several parts and gradients of squares, as graphs are
-// run and as they are written: the same bits and the same errors.
+// Compares lookups in partitioned tables and gradients of squares in rewritten
+// and unchanged graphs: the bits and the errors are equal.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -32,7 +32,7 @@ std::string NameOf(const LookupCase& c) {
 class PartedLookups : public GraphTest,
                       public ::testing::WithParamInterface<LookupCase> {
  protected:
-  // Numbers whose sums depend on their order.
+  // Returns numbers whose sum depends on their order.
   static Tensor Part(const TensorShape& shape, int seed) {
     return NumbersOfEitherSign(shape, seed, 3);
   }
@@ -84,10 +84,10 @@ class PartedLookups : public GraphTest,
     }
   }
 
-  // As constructed, or as rewritten: the session is created once.
+  // The unchanged or the rewritten graph. Each session is created once.
   enum Way : int { kPlain = 0, kFused = 1 };
 
-  // Returns the fetches, or the error. `graph`: the executed graph.
+  // Returns the fetches or the error. Sets `graph` to the executed graph.
   absl::StatusOr<std::vector<Tensor>> Look(Way way, const Tensor& ids,
                                            std::string* graph) {
     std::unique_ptr<Session>& session = sessions_[way];
@@ -142,8 +142,7 @@ TEST_P(PartedLookups, FusedNodesGiveTheSameBits) {
     return absl::StrContains(few, op);
   };
   EXPECT_EQ(is_run("_UniquePartition"), c.parts > 1 && c.strategy == "mod");
-  // The gradient with ids that are no vector needs the shape of the stitched
-  // rows.
+  // If ids are not a vector, the gradient needs the shape of the stitched rows.
   const bool has_gradient = IsFloatingType(c.type);
   EXPECT_EQ(is_run("_GatherStitched"),
             c.parts > 1 && !(has_gradient && c.is_matrix));
@@ -154,7 +153,7 @@ TEST_P(PartedLookups, FusedNodesGiveTheSameBits) {
   }
 }
 
-// Ids that the table does not have fail the node that detects them.
+// Ids beyond the table fail the node that detects them.
 TEST_P(PartedLookups, InvalidIdsGiveTheSameErrors) {
   const LookupCase& c = GetParam();
   ASSERT_NO_FATAL_FAILURE(Build(c));
@@ -165,7 +164,8 @@ TEST_P(PartedLookups, InvalidIdsGiveTheSameErrors) {
     const absl::Status fused = Look(kFused, ids, &graph).status();
     const absl::Status plain = Look(kPlain, ids, &graph).status();
     EXPECT_EQ(fused.code(), absl::StatusCode::kInvalidArgument) << fused;
-    // Two nodes divide ids by "div", and either may be the first to say so.
+    // For "div", two nodes divide the ids, and either may report the error
+    // first.
     if (c.strategy == "mod") {
       EXPECT_EQ(fused, plain);
     }
@@ -188,7 +188,7 @@ INSTANTIATE_TEST_SUITE_P(
       return absl::StrCat(NameOf(instance.param), "_", instance.index);
     });
 
-// Rows of another width than the first part's, which the graph cannot know.
+// The parts have rows of different widths, which the graph cannot know.
 TEST_F(GraphTest, MismatchedPartsFailTheSameNode) {
   const auto one = ops::Placeholder(root_, DT_FLOAT);
   const auto other = ops::Placeholder(root_, DT_FLOAT);
@@ -214,7 +214,7 @@ TEST_F(GraphTest, MismatchedPartsFailTheSameNode) {
             texts[1]);
 }
 
-// The gradient of a mean of squares, of as many numbers as no constant has: one
+// The gradient of a mean of more squares than a constant may have elements: one
 // node reads and writes them once (libs/passes/scaling_fusion.h).
 TEST_F(GraphTest, GradientOfSquaresIsScaledByOneNode) {
   const auto x = ops::Placeholder(root_, DT_FLOAT, {.shape = {700, 64}});

@@ -29,8 +29,8 @@ using train::MonitoredTrainingSession;
 using train::MonitoredTrainingSessionOptions;
 using train::SyncReplicasOptions;
 
-// The first chief is asked to leave, and is waited for; the second one has come
-// to the end.
+// The first chief is asked to stop, and the others wait for the next one. The
+// second chief reaches the end.
 TEST_P(SyncReplicasTest, OthersEndWithTheChiefsTraining) {
   absl::StatusOr<int64_t> others_step = absl::UnknownError("none");
   std::thread thread([&] {
@@ -61,7 +61,7 @@ TEST_P(SyncReplicasTest, OthersEndWithTheChiefsTraining) {
   EXPECT_EQ(*others_step, 30);
 }
 
-// The others wait for the next chief, and continue with it.
+// The other replicas wait for the next chief, and continue with it.
 TEST_P(SyncReplicasTest, ChiefStoppedAtItsLastRunLeavesReplicas) {
   const SyncReplicasOptions sync = {.replicas_to_aggregate = 2,
                                     .total_num_replicas = 3};
@@ -148,8 +148,8 @@ TEST_P(SyncReplicasTest, SilentReplicaIsNotifiedOfEnd) {
   EXPECT_EQ(*step, 5);
 }
 
-// Trains until its input of so many rows has ended, or all training has; the
-// global step then.
+// Trains until the input of `num_rows` rows or all training has ended. Returns
+// the global step.
 absl::StatusOr<int64_t> TrainRows(Replica& replica,
                                   MonitoredTrainingSessionOptions options,
                                   int64_t num_rows) {
@@ -175,7 +175,7 @@ absl::StatusOr<int64_t> TrainRows(Replica& replica,
 
 class EndingReplicasTest : public SyncReplicasTest {
  protected:
-  // A replica for each number of rows, the chief's first.
+  // Runs a replica for each number of rows; the first one is the chief.
   void Train(const std::vector<int64_t>& rows, int num_aggregated,
              bool is_numbered = false) {
     std::vector<std::thread> threads;
@@ -198,7 +198,7 @@ class EndingReplicasTest : public SyncReplicasTest {
     for (std::thread& thread : threads) thread.join();
     for (const auto& step : steps_) EXPECT_OK(step);
   }
-  // The step of the newest checkpoint, -1 if there is none.
+  // Returns the step of the newest checkpoint, -1 if there is none.
   int64_t SavedStep() {
     const auto state = checkpoint::ReadCheckpointState(files_, "/job");
     int64_t step = -1;
@@ -227,7 +227,8 @@ INSTANTIATE_TEST_SUITE_P(Clusters, EndingReplicasTest,
 TEST_P(EndingReplicasTest, EndOfReplicaEndsTraining) {
   Train({1000000, 10}, 2);
   ASSERT_OK(steps_[0]);
-  // Gradients of others may make another update after the chief looked.
+  // Gradients of other replicas may lead to another update after the chief's
+  // last read.
   EXPECT_GE(SavedStep(), *steps_[0]);
   EXPECT_THAT(Lines(), HasSubstr("have ended: /job:worker/task:1. An update "
                                  "needs gradients of 2 replicas, and left are "
@@ -276,12 +277,13 @@ TEST_P(EndingReplicasTest, EndIsReportedToARestartedServer) {
   EXPECT_THAT(Lines(), HasSubstr("have ended: replica 1 (/job:worker/task:1)"));
 }
 
-// Their devices, which are the same, name no task.
+// The replicas have the same device, which names no task.
 TEST_P(EndingReplicasTest, ReplicasOfOneDeviceEndTogether) {
   worker_device_ = "/job:worker";
   Train({1000000, 10}, 2);
   ASSERT_OK(steps_[0]);
-  // Gradients of others may make another update after the chief looked.
+  // Gradients of other replicas may lead to another update after the chief's
+  // last read.
   EXPECT_GE(SavedStep(), *steps_[0]);
   EXPECT_THAT(Lines(), HasSubstr("have ended: /job:worker. An update"));
 }
@@ -290,7 +292,8 @@ TEST_P(EndingReplicasTest, ReplicasWithoutDeviceEndTogether) {
   worker_device_ = "";
   Train({1000000, 10}, 2);
   ASSERT_OK(steps_[0]);
-  // Gradients of others may make another update after the chief looked.
+  // Gradients of other replicas may lead to another update after the chief's
+  // last read.
   EXPECT_GE(SavedStep(), *steps_[0]);
   EXPECT_THAT(Lines(), HasSubstr("have ended: a replica without device. An"));
 }
@@ -298,7 +301,8 @@ TEST_P(EndingReplicasTest, ReplicasWithoutDeviceEndTogether) {
 TEST_P(EndingReplicasTest, EndOfChiefEndsTraining) {
   Train({10, 1000000}, 2);
   ASSERT_OK(steps_[0]);
-  // Gradients of others may make another update after the chief looked.
+  // Gradients of other replicas may lead to another update after the chief's
+  // last read.
   EXPECT_GE(SavedStep(), *steps_[0]);
 }
 
@@ -313,17 +317,18 @@ TEST_P(EndingReplicasTest, EqualInputsAreConsumedCompletely) {
   EXPECT_GE(*steps_[0], 20);
 }
 
-// The chief gives no gradients any more, and the second replica takes its place
+// The chief computes no more gradients, and the second replica replaces it
 // until it has ended, too.
 TEST_P(EndingReplicasTest, TrainingContinuesWithEnoughReplicas) {
   Train({5, 60, 1000000}, 2);
   ASSERT_OK(steps_[0]);
   EXPECT_GE(*steps_[0], 15);
-  // Gradients of others may make another update after the chief looked.
+  // Gradients of other replicas may lead to another update after the chief's
+  // last read.
   EXPECT_GE(SavedStep(), *steps_[0]);
 }
 
-// MonitoredSession reports it again after an error.
+// After an error, MonitoredSession reports the end again.
 TEST_P(SyncReplicasTest, UnrecordedReplicaEndIsAnError) {
   const SyncReplicasOptions options = {.replicas_to_aggregate = 2,
                                        .total_num_replicas = 2};

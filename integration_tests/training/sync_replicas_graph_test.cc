@@ -24,7 +24,8 @@ using train::MonitoredTrainingSessionOptions;
 using train::SyncReplicasOptimizer;
 using train::SyncReplicasOptions;
 
-// But for what updates a variable, which is the optimizer's within.
+// Returns whether the node belongs to SyncReplicasOptimizer. Nodes that update
+// a variable belong to the inner optimizer.
 bool IsOfSync(const Node& node) {
   if (absl::StartsWith(node.name(), "GradientDescent/update_")) return false;
   for (const char* prefix :
@@ -35,14 +36,14 @@ bool IsOfSync(const Node& node) {
 }
 
 std::string InputName(const OutputTensor& input) {
-  // TensorFlow's gradient reshapes the ids, Weft's takes them as they are.
+  // TensorFlow's gradient reshapes the ids; Weft's uses them unchanged.
   return absl::StartsWith(input.node->name(), "gradients/") ||
                  input.node->name() == "ids"
              ? "a gradient"
              : absl::StrCat(input.node->name(), ":", input.index);
 }
 
-// Only control inputs that are no inputs of the node: TensorFlow omits the
+// Returns only control inputs that are not data inputs: TensorFlow omits the
 // others.
 std::set<std::string> Controls(const Node& node) {
   std::set<std::string> names;
@@ -56,12 +57,12 @@ std::set<std::string> Controls(const Node& node) {
   return names;
 }
 
-// Name, op, inputs, control inputs.
+// Returns lines of name, op, inputs and control inputs.
 std::set<std::string> Describe(const Graph& graph) {
   std::set<std::string> lines;
   for (const auto& node : graph.nodes()) {
     if (!IsOfSync(*node)) continue;
-    // It closes the queue when a chief's threads stop, for good.
+    // Closes the queue permanently when a chief's threads stop.
     if (absl::StartsWith(node->name(), "sync_token_q_Close")) continue;
     std::string line = absl::StrCat(node->name(), " ", node->type());
     for (const auto& input : node->inputs()) {
@@ -116,7 +117,7 @@ TEST(SyncReplicasGraphTest, NodesMatchTensorFlow) {
             "/job:worker/task:0");
 }
 
-// A node whose resource is shared by name.
+// A node with a resource that is shared by name.
 struct SharedNode {
   std::string node, container, shared_name;
 };
@@ -132,7 +133,7 @@ std::vector<SharedNode> SharedNodes(const Graph& graph) {
   return shared;
 }
 
-// A training in another container may have variables of the same names.
+// A training in another container may have variables with the same names.
 TEST(SyncReplicasGraphTest, SharedResourcesUseContainerOfStep) {
   const Scope root = Scope::Root();
   const Net net(root.WithContainer("one"), {});
@@ -149,7 +150,7 @@ TEST(SyncReplicasGraphTest, SharedResourcesUseContainerOfStep) {
   }
 }
 
-// A training in the same container may count another step.
+// A training in the same container may use another step.
 TEST(SyncReplicasGraphTest, QueueAndTableNamesContainStepName) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), 0.0f);
@@ -175,7 +176,8 @@ absl::Status StatusOf(const SyncReplicasOptions& options) {
   return replica.root.status();
 }
 
-// For the requested variables, after each update; with one replica.
+// Averages are updated for the requested variables after each update, with one
+// replica.
 TEST(SyncReplicasAveragesTest, AveragesFollowTheUpdates) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), 0.0f);
@@ -201,7 +203,8 @@ TEST(SyncReplicasAveragesTest, AveragesFollowTheUpdates) {
   EXPECT_FALSE(averages.Average(b)) << "it is not asked for";
   const ops::Variable average = averages.Average(w);
   ASSERT_TRUE(average);
-  // The run ends by its token, the averages follow: 0.5, then 1.25 at the end.
+  // The run ends with its token; the averages follow: 0.5, then 1.25 at the
+  // end.
   float value = 0;
   while (value < 1.25f) {
     ASSERT_OK_AND_ASSIGN(const Tensor now, session->Run(average));

@@ -1,4 +1,4 @@
-// Checks which replicas of a synchronous training count as ended after programs
+// Tests which replicas of a synchronous training count as ended after programs
 // and sessions have restarted.
 #include "libs/train/sync_replicas/sync_replicas_members.h"
 
@@ -34,7 +34,7 @@ class SyncReplicasMembersTest : public testing::Test {
     bool is_numbered = true;
     int num_replicas = 2;
   };
-  // One program, from its start on, of a training in which an update needs two
+  // One program, from its start, of a training in which an update needs two
   // replicas.
   class Program {
    public:
@@ -64,7 +64,7 @@ class SyncReplicasMembersTest : public testing::Test {
       EXPECT_OK(members_.ReportEnded(*session_, training));
     }
     void Beat() { members_.Beat(*session_); }
-    // False at the first check, which needs another one to confirm it.
+    // Returns false at the first check, because another one must confirm it.
     bool AreTooFew(int64_t wait) {
       return members_.AreTooFew(*session_, wait).value();
     }
@@ -197,7 +197,8 @@ TEST_F(SyncReplicasMembersTest, ReplicaThatEndsBetweenChecksHasEnded) {
   EXPECT_TRUE(chief.AreTooFewTwice(1));
 }
 
-// It has a different name then. It may be silent for long, and come back.
+// The restarted replica has a different name. The old one may be silent for
+// long and return.
 TEST_F(SyncReplicasMembersTest, RestartedUnnumberedReplicaHasNotEnded) {
   const Part part = {"/job:worker/task:1", /*is_numbered=*/false};
   for (const bool is_before_the_chief : {false, true}) {

@@ -38,7 +38,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, SyncReplicasTest,
                            return ClusterKindName(kind.param);
                          });
 
-// Threads wait here for each other, round after round.
+// Threads wait for each other in each round.
 class Meeting {
  public:
   explicit Meeting(int num_threads) : num_threads_(num_threads) {}
@@ -52,7 +52,7 @@ class Meeting {
     }
     EXPECT_TRUE(round->WaitUntil(clock_.Now() + absl::Minutes(1)));
   }
-  // Others do not wait for this thread any more.
+  // Other threads no longer wait for this one.
   void Leave() {
     absl::MutexLock lock(&mutex_);
     --num_threads_;
@@ -109,7 +109,7 @@ Values TrainTogether(SyncReplicasTest& test, const Together& together,
   return result;
 }
 
-// The result of one program with all batches in one.
+// Returns the result of one program with all batches combined.
 Values TrainAlone(int num_replicas, int num_runs) {
   const Scope root = Scope::Root();
   const Net net(root, {});
@@ -166,8 +166,8 @@ TEST_P(SyncReplicasTest, ReplicasOfPartitionedTableMatchLargeBatch) {
   ExpectNear(TrainTogether(*this, {}, {.table_parts = 2}), TrainAlone(2, 10));
 }
 
-// In floats, whose sums depend on the order. Each replica's second gradient,
-// which an initial token lets it make, is dropped.
+// The sums of floats depend on the order. Each replica's second gradient,
+// computed with an initial token, is dropped.
 TEST_P(SyncReplicasTest, NumberedReplicasAreBitExact) {
   const Together together = {
       .num_replicas = 3, .num_runs = 21, .in_order = true, .num_tokens = -1};
@@ -184,8 +184,8 @@ TEST_P(SyncReplicasTest, NumberedReplicasAreBitExact) {
   }
 }
 
-// TensorFlow's known effect: with the initial token the second gradient is of
-// step 0 too, and is dropped.
+// A known effect in TensorFlow: with the initial token the second gradient is
+// also of step 0, and is dropped.
 TEST_P(SyncReplicasTest, StaleGradientIsDropped) {
   Replica replica(0, {.replicas_to_aggregate = 1});
   ASSERT_OK_AND_ASSIGN(const auto session, MonitoredTrainingSession(
@@ -200,7 +200,7 @@ TEST_P(SyncReplicasTest, StaleGradientIsDropped) {
   ASSERT_OK(run(0));
   while (step() == 0) {
   }
-  ASSERT_OK(run(1));  // of step 0, as its token was
+  ASSERT_OK(run(1));  // computed at step 0, like its token
   ASSERT_OK(run(2));
   while (step() == 1) {
   }
@@ -208,7 +208,7 @@ TEST_P(SyncReplicasTest, StaleGradientIsDropped) {
   ASSERT_OK(session->Close());
 }
 
-// ---- Who is lost ----
+// ---- Lost replicas ----
 
 TEST_P(SyncReplicasTest, KilledBackupCostsNoStep) {
   const SyncReplicasOptions options = {.replicas_to_aggregate = 2,
@@ -219,7 +219,7 @@ TEST_P(SyncReplicasTest, KilledBackupCostsNoStep) {
     threads.emplace_back([&, i] {
       Replica replica(i, options);
       auto with = Options(replica);
-      // A session that is lost, or a run that fails, would end it.
+      // A lost session or a failed run would end training.
       with.recovery.should_recover = false;
       steps[i] = TrainUntil(replica, 40, with);
     });
@@ -318,7 +318,7 @@ TEST_P(SyncReplicasTest, ContinuesWithAnotherChief) {
   EXPECT_GE(*step, 40);
 }
 
-// On an error of its own, say.
+// For example, after an error of its own.
 TEST_P(SyncReplicasTest, EarlyReturnDoesNotEndOtherReplicas) {
   Replica chief(0, Numbered(2, 0));
   absl::StatusOr<int64_t> others_step = absl::UnknownError("none");
@@ -340,7 +340,7 @@ TEST_P(SyncReplicasTest, EarlyReturnDoesNotEndOtherReplicas) {
   EXPECT_GE(*others_step, 40);
 }
 
-// Which is lost when both have made ten runs.
+// The server is lost when both replicas have made ten runs.
 TEST_P(SyncReplicasTest, ContinuesAfterLossOfParameterServer) {
   std::vector<std::thread> threads;
   std::vector<absl::StatusOr<int64_t>> steps(2, absl::UnknownError("none"));
@@ -355,8 +355,8 @@ TEST_P(SyncReplicasTest, ContinuesAfterLossOfParameterServer) {
       }
       steps[i] = TrainUntil(replica, 30, with, [&](int64_t run) {
         if (run != 10) return;
-        meeting.Wait();  // the server goes
-        meeting.Wait();  // and is there again
+        meeting.Wait();  // the server is stopped
+        meeting.Wait();  // the server is restarted
       });
     });
   }
@@ -463,7 +463,8 @@ TEST_P(SyncReplicasTest, HookServesOnlyItsOptimizer) {
 TEST_P(SyncReplicasTest, ReplicaWithoutTokenTimesOut) {
   Replica chief(0, {.replicas_to_aggregate = 2, .total_num_replicas = 2});
   auto chiefs = Options(chief);
-  // With initial tokens the other replica's own gradients make an update.
+  // With initial tokens, the other replica's own gradients would make an
+  // update.
   chiefs.hooks = {chief.sync.MakeSessionRunHook(
       true, {.num_tokens = 0, .logger = &logger_})};
   ASSERT_OK_AND_ASSIGN(const auto session,
@@ -502,8 +503,7 @@ TEST_P(SyncReplicasTest, ChiefWithoutGradientsTimesOut) {
 
 // ---- Stop requests ----
 
-// One replica is gone when its run has made an update, and the other one waits
-// for it.
+// One replica has exited after an update, and the other one waits for it.
 TEST_P(SyncReplicasTest, StopRequestEndsWaitOfChiefWithSave) {
   NotifyingLogger logger("for gradients of replicas: 2 are needed");
   std::atomic<bool> is_to_leave = false;
@@ -555,8 +555,8 @@ TEST_P(SyncReplicasTest, StopRequestEndsWaitOfOtherReplica) {
 
 // ---- Saves ----
 
-// The initial token lets the run end: the update of its gradient may come
-// whenever the save lets it.
+// The initial token lets the run end; the update of its gradient may follow
+// whenever the save permits.
 TEST_P(SyncReplicasTest, UpdatesWaitForRunningSave) {
   Replica chief(0, {.replicas_to_aggregate = 1});
   const auto options = Options(chief);
@@ -591,7 +591,7 @@ TEST_P(SyncReplicasTest, SaveOutlivingSessionBlocksNoUpdate) {
   }));
 }
 
-// The update fails: its replica, which waits for a token, gets the error.
+// The update fails, and the replica that waits for a token gets the error.
 TEST_P(SyncReplicasTest, FailedUpdateEndsWaitingRun) {
   Replica model(0, {.replicas_to_aggregate = 1});
   const Output rate = ops::Placeholder(model.root.WithName("rate"), DT_FLOAT);

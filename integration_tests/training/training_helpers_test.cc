@@ -1,5 +1,5 @@
-// Clipping, decays of the learning rate and moving averages, run in this
-// process. The numbers and names that are expected are TensorFlow 2.21's
+// Tests gradient clipping, learning rate decay and moving averages, run in this
+// process. Expected numbers and names are those of TensorFlow 2.21
 // (tf.compat.v1).
 #include <string>
 #include <vector>
@@ -109,7 +109,7 @@ TEST_F(ClipTest, ClippedGradientsTrain) {
   EXPECT_THAT(Run(w), FloatsNear({2.5f}));
 }
 
-// ---- decays ----
+// ---- learning rate decay ----
 
 class DecayTest : public GraphTest {
  protected:

@@ -1,6 +1,6 @@
-// A task of few threads, at which many sessions wait for a task that never
-// comes, serves all the same what needs only those that are there; over the
-// in-memory wire and real threads.
+// Tests that a task with few threads, on which many sessions wait for a missing
+// task, still serves requests that need only available tasks. Runs over the
+// in-memory wire with real threads.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -28,7 +28,7 @@ namespace {
 constexpr int kWaiting = 200;
 constexpr int kBlockingThreads = 4;
 
-// y = -x, on the job.
+// Returns the graph of y = -x on the job.
 std::string GraphOn(const std::string& job) {
   const Scope root = Scope::Root();
   const Scope scope = root.WithDevice(job);
@@ -69,7 +69,7 @@ class WaitingSessionsTest : public ::testing::Test {
             .operation_timeout = absl::Seconds(60)});
   }
 
-  // Starts `kWaiting` sessions, which wait for the ps.
+  // Starts `kWaiting` sessions that wait for the ps.
   void BeginToWait(protocol::MasterClient& client) {
     protocol::BlockingMaster master(client, *scheduler_);
     const std::string graph = GraphOn("/job:ps");
@@ -106,7 +106,7 @@ TEST_F(WaitingSessionsTest, DoNotBlockOtherSessions) {
   BeginToWait(*client);
   protocol::BlockingMaster master(*client, *scheduler_);
 
-  // A session that needs only what is there.
+  // A session that needs only available tasks.
   ASSERT_OK_AND_ASSIGN(
       const uint64_t session,
       master.CreateSession({.device_filters = {"/job:chief"}}));
@@ -126,7 +126,7 @@ TEST_F(WaitingSessionsTest, DoNotBlockOtherSessions) {
   EXPECT_OK(master.CloseSession(session));
   EXPECT_EQ(NumAnswers(), 0u);
 
-  // A lease that runs out.
+  // The lease of an abandoned session expires.
   auto deserter = Dial();
   ASSERT_OK(protocol::BlockingMaster(*deserter, *scheduler_).CreateSession({}));
   deserter.reset();
@@ -136,7 +136,7 @@ TEST_F(WaitingSessionsTest, DoNotBlockOtherSessions) {
   }
   EXPECT_EQ(server_->num_sessions(), kWaiting);
 
-  // As `weft shutdown` does.
+  // As in `weft shutdown`.
   protocol::CoordinatorClient coordinator(
       client_process_->transport(),
       protocol::CoordinatorClientOptions{
