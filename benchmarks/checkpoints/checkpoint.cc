@@ -1,16 +1,18 @@
-// checkpoint: a sharded Saver over two ps that hold half a gigabyte each: save
-// and restore while nothing else happens, and what saves do to the steps of
-// another session, which come through worker:1 all the time:
+// checkpoint measures a sharded Saver over two ps that hold half a gigabyte
+// each: saves and restores on an idle cluster, and the effect of saves on
+// concurrent steps of another session, which runs them through worker:1:
 //
-//   --stepping=other      cross_task_step's, which write nothing that is saved
+//   --stepping=other      steps of cross_task_step, which write no saved
+//   variable
 //   --stepping=training   Momentum on one of the saved variables (100 MB), and
-//                         4,096 rows added into another
+//                         4,096 rows added to another
 //
-// A save has ended when its checkpoint is durable. What is written goes below
-// --dir. What bounds a save is measured beside each: as many bytes written to
-// one file there and synced, as dd does, and 100 MB pulled from a ps. So is
-// what bounds the steps: those beside one thread that writes as many bytes to
-// one file, spread over as long as the save took, and syncs it (*_disk).
+// A save has ended when its checkpoint is durable. Files are written below
+// --dir. The bounds of a save are measured, too: writing the same number of
+// bytes to one file there and syncing it, as dd does, and pulling 100 MB from a
+// ps. So is the bound of the steps: steps concurrent with one thread that
+// writes as many bytes to one file, in the time that the save took, and syncs
+// it (*_disk).
 #include <unistd.h>
 
 #include <algorithm>
@@ -68,13 +70,13 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// The saved variables, and the ops that change them.
+// The saved variables, and ops that change them.
 struct Model {
   std::vector<ops::Variable> variables;
-  Output pulled;  // last element of one that a worker pulls
+  Output pulled;  // last element of a variable pulled by a worker
   Operation init;
-  Output probe;       // an element of each
-  Operation clobber;  // sets all to 0
+  Output probe;       // one element of each variable
+  Operation clobber;  // sets all variables to 0
 };
 
 Scope OnPs(const Scope& root, int task) {
@@ -107,7 +109,7 @@ Model BuildModel(const Scope& root) {
   return model;
 }
 
-// A step of the session that continues during saves.
+// Returns a step of the session that continues during saves.
 Output BuildOtherStep(const Scope& root, std::vector<Operation>& init) {
   const ops::Variable a(OnPs(root, 0).WithName("a"), 1.0f);
   init.push_back(a.initializer());
@@ -134,9 +136,9 @@ Operation BuildTrainingStep(const Scope& root, const Model& model) {
   return ops::Group(root, {momentum, scattered});
 }
 
-// Steps of some time.
+// Statistics of the steps in some time.
 struct Pace {
-  double rate = 0;     // steps a second
+  double rate = 0;     // steps per second
   double longest = 0;  // milliseconds
 };
 
@@ -154,7 +156,7 @@ double Total(const std::vector<Span>& spans) {
   return seconds;
 }
 
-// While saves ran, while the disk alone was busy, and while neither was.
+// Reports steps during saves, during plain disk writes, and during neither.
 void AddSteps(Report& report, const std::vector<Span>& steps,
               const std::vector<Span>& saves, const std::vector<Span>& writes) {
   std::vector<double> during, beside, outside;
@@ -242,7 +244,8 @@ class Benchmark {
     std::vector<double> saves, restores, shares, disks, pulls;
     double growth = 0;
     for (int i = 0; i < absl::GetFlag(FLAGS_repeats); ++i) {
-      // Alternates, because the first finds the disk in another state.
+      // The order alternates, because the first write changes the state of the
+      // disk.
       const bool disk_goes_first = i % 2 == 1;
       if (disk_goes_first) disks.push_back(DiskRate(gigabytes));
       const MemoryGrowth growing(ps_);
@@ -301,7 +304,8 @@ class Benchmark {
     return wrote;
   }
 
-  // GB/s of a variable of 100 MB from a ps to a worker, several times.
+  // Returns the rate in GB/s of pulling a variable of 100 MB from a ps to a
+  // worker, several times.
   double PullRate() {
     std::vector<double> seconds;
     for (int i = 0; i < 6; ++i) {
@@ -357,7 +361,7 @@ class Benchmark {
   const std::unique_ptr<Scheduler> scheduler_ = NewThreadScheduler(clock_);
   Model model_;
   std::optional<train::Saver> saver_;
-  std::optional<train::Saver> gentle_saver_;  // beside steps
+  std::optional<train::Saver> gentle_saver_;  // for saves concurrent with steps
   std::unique_ptr<Session> session_;
   std::vector<pid_t> ps_;
   std::string path_;

@@ -1,7 +1,7 @@
-// cluster_start, the workload "startup": from launching 2 ps, 2 workers and a
-// client, each the process of a program of its own, all at once, to the
-// client's first step, that of cross_task_step. Then another client, the
-// services being up.
+// cluster_start, the workload "startup", measures the time from launching 2 ps,
+// 2 workers and a client at once, each as a separate program, to the client's
+// first step, which is that of cross_task_step. Then it measures another client
+// while the services are running.
 #include <cinttypes>
 #include <cstdio>
 #include <string>
@@ -26,8 +26,8 @@ void CheckFour(const absl::StatusOr<Tensor>& value) {
   }
 }
 
-// Prints when it began, had initialised the variable, and had made one step and
-// another.
+// Prints the times at which it began, had initialized the variable, and had run
+// a first and a second step.
 void Client(const std::string& target) {
   const double began = Now();
   Scope root = Scope::Root();

@@ -1,6 +1,6 @@
-// footprint: memory and threads of services that are up and have no session
-// yet, and the size of their programs without symbols. idle_rss and
-// idle_pss_of_4 are of 2 ps and 2 workers; package_size is of all programs.
+// footprint measures memory and threads of running services without a session,
+// and the size of their programs without symbols. idle_rss and idle_pss_of_4
+// are for 2 ps and 2 workers; package_size is for all programs.
 #include <sys/types.h>
 
 #include <algorithm>
@@ -39,7 +39,8 @@ double StrippedSize(const std::string& job) {
 }
 
 struct Idle {
-  double rss = 0, pss = 0, threads = 0;  // KiB; rss and threads: the largest
+  // KiB; rss and threads are the largest ones
+  double rss = 0, pss = 0, threads = 0;
 };
 
 Idle Look(const std::vector<pid_t>& pids) {

@@ -74,7 +74,7 @@ class Trainer {
     std::fflush(stdout);
   }
 
-  // A session with all variables as new.
+  // Creates a session and initializes all variables.
   void Restore() {
     ++generation_;
     absl::Status status;
@@ -107,7 +107,7 @@ class Cluster {
 
   std::string target() const { return TargetOf(spec_, "worker", 0); }
   void Kill(int ps, int signal) { ::kill(ps_[ps]->pid(), signal); }
-  // REQUIRES: it was killed.
+  // REQUIRES: the ps was killed.
   void Restart(int ps) {
     ps_[ps].reset();
     ps_[ps] = Start("ps", ps);

@@ -138,7 +138,7 @@ double ProcValue(pid_t pid, const std::string& file, const std::string& key) {
 
 MemoryGrowth::MemoryGrowth(const std::vector<pid_t>& pids) : pids_(pids) {
   for (const pid_t pid : pids_) {
-    // The peak is counted from here on (man 5 proc).
+    // Resets the peak memory (man 5 proc).
     std::ofstream(absl::StrCat("/proc/", pid, "/clear_refs")) << "5\n";
     before_.push_back(ProcValue(pid, "status", "VmRSS:"));
   }

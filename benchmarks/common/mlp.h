@@ -1,6 +1,6 @@
-// The classifier of the benchmarks: 784, hidden layers, 10; ReLU between, mean
-// sparse softmax cross entropy; variables are weights and biases, from the
-// input on.
+// The classifier of the benchmarks: 784 inputs, hidden layers, 10 classes; ReLU
+// between layers, mean sparse softmax cross entropy. Its variables are weights
+// and biases, starting at the input.
 #ifndef WEFT_BENCHMARKS_COMMON_MLP_H_
 #define WEFT_BENCHMARKS_COMMON_MLP_H_
 
@@ -22,7 +22,7 @@ struct Mlp {
 Mlp BuildMlp(const Scope& scope, const Output& rows, const Output& labels,
              const std::vector<int>& hidden);
 
-// Parses the flag --hidden=1024,1024. Exits with code 2 if it is no list of
+// Parses the flag --hidden=1024,1024. Exits with code 2 if it is not a list of
 // sizes.
 std::vector<int> HiddenUnits(const std::vector<std::string>& flag);
 

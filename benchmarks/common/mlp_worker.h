@@ -1,9 +1,9 @@
 // MlpWorker is one replica of a classifier on a cluster, for benchmarks (see
-// mlp.h), with plain gradient descent; variables are assigned round robin to
-// the ps tasks: the global step, then weights and biases from the input on.
+// mlp.h), with plain gradient descent. Variables are assigned round robin to
+// the ps tasks: the global step, then weights and biases starting at the input.
 //
-// Errors end the program, as Check does. Threads: one at a time; it starts its
-// own threads.
+// Errors end the program, as Check does. Threads: call from one thread at a
+// time; it starts its own threads.
 #ifndef WEFT_BENCHMARKS_COMMON_MLP_WORKER_H_
 #define WEFT_BENCHMARKS_COMMON_MLP_WORKER_H_
 
@@ -39,8 +39,8 @@ class MlpWorker {
 
   // Initializes all variables of the cluster.
   void Initialize();
-  // Prepares the worker's own state. Once, after the cluster's variables are
-  // initialized.
+  // Prepares the worker's own state. Call once, after the cluster's variables
+  // are initialized.
   void Prepare();
 
   // Trains on a random batch, drawn with replacement; a fed batch is copied
@@ -56,15 +56,15 @@ class MlpWorker {
   };
   // Variables of the worker with the training set.
   struct Resident {
-    Output rows, labels;  // placeholders of all that they are to hold
+    Output rows, labels;  // placeholders for their initial values
     std::vector<Operation> initializers;
     Batch batch;
   };
   // State of synchronous replicas.
   struct Sync {
-    Operation local_init;               // of others than the chief
+    Operation local_init;               // of all replicas except the chief
     Operation chief_init, init_tokens;  // of the chief
-    Operation update;                   // what the chief runs over and over
+    Operation update;                   // run continuously by the chief
   };
   struct Model {
     Batch batch;
@@ -86,7 +86,7 @@ class MlpWorker {
   // Destroyed in reverse order.
   WorkerTask task_;
   Scope root_ = Scope::Root();
-  Resident resident_;  // empty where batches are fed
+  Resident resident_;  // empty if batches are fed
   Model model_;
   std::unique_ptr<Session> session_;
   std::unique_ptr<Session::Callable> step_, sync_update_;

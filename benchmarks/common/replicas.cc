@@ -9,7 +9,7 @@
 namespace weft::benchmarks {
 namespace {
 
-// Lines of the first `counted` workers.
+// Reads a line from each of the first `counted` workers.
 std::vector<std::string> ReadAll(Workers& workers, int counted) {
   std::vector<std::string> lines;
   for (int i = 0; i < counted; ++i) lines.push_back(workers[i].lines().Read());

@@ -20,7 +20,8 @@ inline constexpr int kWarmupSteps = 20;  // of each worker
 struct Timed {
   double begin = 0, end = 0;  // seconds of the clock that all processes share
   Timing timing;
-  double first_step = 0, last_step = 0;  // global steps, of models that count
+  // Global steps, for models that count them.
+  double first_step = 0, last_step = 0;
 };
 
 std::string ToLine(const Timed& timed);
@@ -29,7 +30,7 @@ Timed FromLine(const std::string& line);
 
 // Total combines the measurements of all workers.
 struct Total {
-  double seconds = 0;    // from the first begin to the last end
+  double seconds = 0;    // from the first start to the last end
   double steps = 0;      // of all workers
   double last_step = 0;  // the highest global step
 };

@@ -38,8 +38,8 @@ class ServiceProcesses {
   std::map<std::string, std::vector<pid_t>> pids_;
 };
 
-// Returns the path of a service's program; beside it, NAME.stripped is the same
-// without symbols. Ends this program if it does not exist.
+// Returns the path of a service's program. Beside it, NAME.stripped is the same
+// program without symbols. Ends this program if it does not exist.
 std::string ServiceProgram(const std::string& job);
 
 }  // namespace weft::benchmarks

@@ -30,7 +30,7 @@ void BareGpu::Products(int size, int count) {
     matrix_ = NewTensor(TensorShape({size, size}));
     product_ = NewTensor(TensorShape({size, size}));
   }
-  device().stream();  // makes it the thread's device
+  device().stream();  // makes it the thread's current device
   for (int i = 0; i < count; ++i) {
     Check(device().blas().Multiply({.m = size,
                                     .n = size,
@@ -99,7 +99,7 @@ absl::Status BareGpu::WaitForAll() {
   return outcome;
 }
 
-#else  // Unreachable without a GPU.
+#else  // Never called without a GPU.
 
 BareGpu::BareGpu(Process& process) : process_(process) {}
 void BareGpu::Products(int, int) {}

@@ -1,8 +1,8 @@
-// gpu: what Weft does on a GPU of this machine, beside what the GPU does alone
-// in the same run: products of matrices, copies, small kernels in a row; and
-// training steps of whole models (models.cc says what they are) with the most
-// of its memory that they used, and of workers that share it.
-// tools/gpu_check.sh carries it to a machine that has one.
+// gpu measures Weft on a GPU of this machine, relative to the bare GPU in the
+// same run: matrix products, copies, and small kernels in sequence. It also
+// measures training steps of whole models (see models.cc) with their peak GPU
+// memory, and of workers that share the GPU. tools/gpu_check.sh runs it on a
+// machine with a GPU.
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -36,7 +36,7 @@ ABSL_FLAG(bool, errors, false,
 namespace weft::benchmarks {
 namespace {
 
-// Knows the device that it made last: that of the newest session.
+// Remembers the latest device, which belongs to the newest session.
 class WatchedPlatform : public CudaPlatform {
  public:
   absl::StatusOr<std::vector<std::unique_ptr<Device>>> NewDevices(
@@ -49,7 +49,7 @@ class WatchedPlatform : public CudaPlatform {
     return devices;
   }
 
-  // REQUIRES: it still lives.
+  // REQUIRES: the device still exists.
   const Device* newest() const { return newest_; }
 
  private:
@@ -91,7 +91,7 @@ class Figures {
     return Measure(step, steps, 3, 20).Quantile(0.5);
   }
 
-  // Products of matrices in a row, through a session and by cuBLAS alone.
+  // Measures a sequence of matrix products, in a session and with cuBLAS only.
   void Products() {
     constexpr int kSize = 4096;
     constexpr int kInARow = 10;
@@ -113,8 +113,8 @@ class Figures {
     report_.Value("sgemm_share", alone / ours, "of cuBLAS alone", ">= 0.9");
   }
 
-  // 64 MiB fed to the GPU from memory of the heap, and fetched; the same copied
-  // from pinned memory and to it, which is all that the bus can do.
+  // Measures feeding 64 MiB from heap memory to the GPU and fetching them, and
+  // copies from and to pinned memory, which are limited only by the bus.
   void Copies() {
     constexpr int64_t kElements = int64_t{16} << 20;
     const Scope root = Scope::Root();
@@ -148,7 +148,8 @@ class Figures {
                   ">= 0.8");
   }
 
-  // Small kernels, each after the one before, as nodes and alone.
+  // Measures small kernels that depend on each other, as nodes and without a
+  // session.
   void Launches() {
     constexpr int kNodes = 1000;
     const Scope root = Scope::Root();
@@ -167,7 +168,7 @@ class Figures {
     report_.Value("node_share", step / alone, "bare launches", "<= 2");
   }
 
-  // Replicas that train beside one ps, and share the GPU.
+  // Measures replicas that train with one ps and share the GPU.
   void Workers() {
     constexpr double kSeconds = 2;
     const double one = GpuWorkersRate(*process_, 1, kSeconds);
@@ -177,7 +178,7 @@ class Figures {
     report_.Value("two_workers_gain", two / one, "of one worker", "> 1");
   }
 
-  // A training step of a model of benchmarks/model_graphs, on the GPU.
+  // Measures a training step of a model in benchmarks/model_graphs on the GPU.
   void Model(const std::string& name) {
     LocalFileSystem files;
     const auto bytes = files.ReadFile(
@@ -200,7 +201,7 @@ class Figures {
         60, 5, 20);
     report_.Latency(name + "_step", timing);
     report_.Value(name + "_loss", loss, "nats");
-    // Before the session goes, and its device with it.
+    // Must be read before the session ends, because the device ends with it.
     const DeviceMemory memory = MemoryOf(*platform_->newest());
     report_.Value(name + "_peak_memory",
                   static_cast<double>(memory.peak_in_use) / (1 << 20), "MiB");

@@ -30,7 +30,7 @@ class GpuErrors {
   explicit GpuErrors(Process& process) : bare_(process) {
     const Scope gpu = root_.WithDevice("/gpu:0");
     const ops::Variable x(gpu.WithName("x"), Tensor::Vector<float>({1, 2}));
-    // A TiB.
+    // A tensor of 1 TiB.
     const Output big = ops::Fill(gpu.WithName("big"), {1 << 19, 1 << 19},
                                  ops::Const(gpu, 1.0f));
     too_much_ = ops::Group(root_, {ops::Sum(gpu, big, {0, 1})});
@@ -75,7 +75,8 @@ class GpuErrors {
   int wrong_ = 0;
 };
 
-// The mean of a matrix that is v everywhere, after products that leave it so.
+// The mean of a matrix in which every element is v, after products that
+// preserve it.
 struct ManyProducts {
   static constexpr int kSize = 1024;
   static constexpr int kInARow = 8;

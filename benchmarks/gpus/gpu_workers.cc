@@ -14,7 +14,7 @@
 namespace weft::benchmarks {
 namespace {
 
-constexpr int kRows = 64;  // of a batch
+constexpr int kRows = 64;  // batch size
 constexpr int kHidden = 128;
 constexpr int kWarmupSteps = 20;
 

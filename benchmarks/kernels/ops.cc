@@ -1,9 +1,9 @@
-// ops: single ops on one core or on all, in this process: each as many times in
-// a step as makes the step's own cost small beside it. Inputs are constants and
-// variables: nothing is fed or fetched. An Identity takes each copy's first
-// output. Graphs run as they are built.
+// ops measures single ops on one core or on all, in this process. A step
+// contains so many copies of the op that the step's own cost is small in
+// comparison. Inputs are constants and variables; nothing is fed or fetched. An
+// Identity consumes each copy's first output. Graphs run without rewriting.
 //
-// The metric of a case is its time a copy of the op. TensorFlow's side is
+// The metric of a case is the time per copy of the op. TensorFlow's side is
 // ops.py.
 #include <sched.h>
 
@@ -33,7 +33,7 @@ namespace {
 
 constexpr int kWarmup = 2;
 
-// Threads that are made from now on share one core.
+// Makes all threads that are started from now on share one core.
 void UseOneCore() {
   cpu_set_t allowed, one;
   CPU_ZERO(&one);
@@ -46,7 +46,7 @@ void UseOneCore() {
   }
 }
 
-// The case's inputs as nodes; `initializers` set the variables.
+// Returns the case's inputs as nodes; `initializers` set the variables.
 InputList AddInputs(const Scope& root, const OpCase& op_case,
                     std::vector<Operation>& initializers) {
   InputList inputs;
@@ -65,13 +65,13 @@ InputList AddInputs(const Scope& root, const OpCase& op_case,
   return inputs;
 }
 
-// A kernel may skip an unused output.
+// Adds a consumer, because a kernel may skip an unused output.
 const Node* AddTaker(const Scope& scope, const Node* copy) {
   if (copy->num_outputs() == 0 || IsRefType(copy->output_type(0))) return copy;
   return scope.AddNode("Identity", {Output(copy, 0)});
 }
 
-// Adds as many copies as a step has, one after the other.
+// Adds the copies of a step in sequence.
 Operation AddCopies(const Scope& root, const OpCase& op_case,
                     const InputList& inputs) {
   const Node* last = nullptr;
@@ -122,7 +122,7 @@ void Main() {
 }  // namespace
 }  // namespace weft::benchmarks
 
-// NOLINTNEXTLINE(bugprone-exception-escape): the table it reads is its own.
+// NOLINTNEXTLINE(bugprone-exception-escape): the program reads its own table.
 int main(int argc, char** argv) {
   weft::ParseFlags(argc, argv, "Single ops on one core or on all.");
   weft::benchmarks::Main();

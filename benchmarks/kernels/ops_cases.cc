@@ -29,7 +29,7 @@ DataType TypeNamed(const std::string& name) {
   Fail("no inputs of type " + name);
 }
 
-// `next` gives the numbers, one after the other, as doubles.
+// `next` returns the numbers in order, as doubles.
 template <typename Next>
 Tensor Filled(DataType dtype, const TensorShape& shape, const Next& next) {
   Tensor tensor(dtype, shape);

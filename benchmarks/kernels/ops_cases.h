@@ -25,7 +25,8 @@ struct OpCase {
   AttrMap attrs;
   struct Argument {
     Tensor value;
-    bool is_variable = false;  // a reference to one that begins so
+    // If true, `value` is the initial value of a variable.
+    bool is_variable = false;
   };
   // Created when the case is run, because all inputs together are large.
   std::vector<Argument> MakeInputs() const;

@@ -1,15 +1,15 @@
-// bare_round_trip: what the machine and ZeroMQ take for a round trip and for
-// bytes between two processes, without Weft and with its Wire alone: the
-// measure that Weft's own figures stand beside.
+// bare_round_trip measures round trips and transfers between two processes on
+// this machine: without Weft, over ZeroMQ and TCP, and with only Weft's Wire.
+// Weft's own figures are reported relative to these.
 //
 // raw_tcp: blocking send and recv. round_trip: DEALER to ROUTER, blocking
-// zmq_recv at both ends, the server answers inline; also from 16 threads at
-// once, each with a DEALER of its own. wire_round_trip: the same bytes over
-// ZmqWire, answered inside the event, the caller waits on an Event of the
-// Scheduler. *_100MB: 100 MB one way, in pieces of 1 MiB, until the receiver
-// has them in one buffer and says so with one byte.
+// zmq_recv at both ends, and the server replies inline; also from 16 threads at
+// once, each with its own DEALER. wire_round_trip: the same bytes over ZmqWire;
+// the server replies inside the event, and the caller waits on an Event of the
+// Scheduler. *_100MB: 100 MB in one direction, in pieces of 1 MiB, until the
+// receiver has them in one buffer and confirms with one byte.
 //
-// The other process is this program again, with --serve.
+// The other process is this program with --serve.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -65,7 +65,7 @@ void Announce(int port) {
   std::fflush(stdout);
 }
 
-// This program again, with --serve=WHAT; killed at the end.
+// Runs this program with --serve=WHAT; killed by the destructor.
 class OtherProcess {
  public:
   explicit OtherProcess(const std::string& what) {
@@ -143,7 +143,7 @@ void WriteAll(int fd, const char* data, size_t size) {
   }
 }
 
-// False at the end of the connection.
+// Returns false at the end of the connection.
 bool ReadAll(int fd, char* data, size_t size) {
   while (size > 0) {
     const ssize_t n = recv(fd, data, std::min(size, kPiece), 0);
@@ -204,7 +204,7 @@ Timing TcpLarge() {
 
 // ------------------------------------------------------------------- ZeroMQ
 
-// Passes on all parts of one message.
+// Sends all parts of one message back.
 void Echo(void* socket) {
   int more = 1;
   while (more != 0) {
@@ -273,7 +273,8 @@ double ZmqRateOfThreads() {
 
 // --------------------------------------------------------------------- Wire
 
-// Answers each message with itself, and each 100 MB with a byte.
+// Replies to each message with the same message, and to each 100 MB with a
+// byte.
 class Server : public bus::WireEvents {
  public:
   explicit Server(bus::Wire& wire) : wire_(wire) {}
@@ -304,7 +305,7 @@ class Client : public bus::WireEvents {
  public:
   explicit Client(Scheduler& scheduler) : scheduler_(scheduler) {}
 
-  // Before the message that is waited for can come.
+  // Must be called before the expected message can arrive.
   void Expect() {
     event_ = scheduler_.NewEvent();
     expected_.store(event_.get(), std::memory_order_release);

@@ -1,6 +1,7 @@
-// cross_task_step: scalars a on ps:0, b = a + 2 on worker:0, c = a + b on
-// worker:1; fetch c. a travels to both workers, b to worker:1, and with the
-// session to worker:0 c comes back through it.
+// cross_task_step measures a step over three tasks: scalars a on ps:0, b = a +
+// 2 on worker:0, c = a + b on worker:1; the client fetches c. a is sent to both
+// workers, and b to worker:1. With a session on worker:0, c is returned through
+// it.
 #include <memory>
 #include <string>
 

@@ -1,10 +1,10 @@
-// local_step: the session's own cost, and one op's in it: in this process
-// (local_*), and on the one task of a cluster, from here (remote_*).
+// local_step measures the cost of a session, and of one op in it: in this
+// process (local_*), and on the only task of a cluster, from here (remote_*).
 //
 // tiny: a variable, b = a + 2, c = a + b. chain_N: x1 = x0 + one, ..., N scalar
-// adds in a row, each using the one before; x0 and one are variables. fed:
-// y + one, y a scalar fed in each step. op_from_chain_N = (median of chain_N -
-// median of chain_1) / (N - 1).
+// adds in sequence, where x0 and one are variables. fed: y + one, with a scalar
+// y fed in each step. op_from_chain_N = (median of chain_N - median of chain_1)
+// / (N - 1).
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -33,7 +33,7 @@ struct Goals {
 struct Chains {
   Output tiny;
   Output y, fed;
-  std::map<int, Output> adds;  // by how many in a row
+  std::map<int, Output> adds;  // by the number of adds in sequence
 };
 
 Chains BuildChains(const Scope& scope) {
@@ -58,7 +58,7 @@ Timing Time(const std::function<void()>& step) {
                  absl::GetFlag(FLAGS_seconds));
 }
 
-// The callable's one scalar result must be `expected`.
+// Times the callable; its only, scalar result must be `expected`.
 Timing TimeCallable(Session& session, const Output& fetch, float expected) {
   auto callable = session.MakeCallable({}, {fetch});
   Check(callable.status());

@@ -1,10 +1,10 @@
-// null_step: a step that does nothing, on worker:0 of a cluster of 2 ps and 2
-// workers, from a client in a process of its own; also from 16 threads of that
-// client at once, and while a second client moves 256 MB tensors from ps:0 to
-// worker:0 and on to itself.
+// null_step measures a step that does nothing, on worker:0 of a cluster of 2 ps
+// and 2 workers, from a client in a separate process; also from 16 threads of
+// that client at once, and while a second client transfers 256 MB tensors from
+// ps:0 to worker:0 and on to itself.
 //
-// const: fetch one scalar constant. noop: run a no-op, nothing fetched. run:
-// Session::Run. callable: a callable made before.
+// const: fetch one scalar constant. noop: run a no-op without fetches. run:
+// Session::Run. callable: a callable created in advance.
 #include <atomic>
 #include <cstdint>
 #include <functional>

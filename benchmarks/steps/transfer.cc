@@ -1,8 +1,8 @@
-// transfer: one float tensor between ps:0 and worker:0, one transfer a step,
-// no overlap of steps; the client is in a process of its own.
+// transfer measures one float tensor between ps:0 and worker:0, one transfer
+// per step, without overlap of steps; the client is in a separate process.
 //
 // pull: a variable on ps:0; worker:0 receives all of it and slices out its last
-// element, which the client fetches. push: a variable on worker:0 is added into
+// element, which the client fetches. push: a variable on worker:0 is added to
 // one on ps:0. push_local: the same with both on ps:0.
 #include <memory>
 #include <string>

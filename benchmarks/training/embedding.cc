@@ -1,10 +1,12 @@
-// embedding: a table of [rows, dim] in two parts, one on each of 2 ps; a step
-// feeds ids, looks them up (each ps gathers its rows, worker:0 puts them in
-// order) and takes loss = sum(rows^2) / (2 * batch) on worker:0. --update=none:
-// fetch the loss; sgd, adagrad: apply the sparse gradient, fetch nothing.
+// embedding measures a table of [rows, dim] in two parts, one on each of 2 ps.
+// A step feeds ids, looks them up (each ps gathers its rows, and worker:0 puts
+// them in order) and computes loss = sum(rows^2) / (2 * batch) on worker:0.
+// --update=none: fetches the loss; sgd, adagrad: applies the sparse gradient
+// and fetches nothing.
 //
-// Ids: rank r has a probability proportional to r^-zipf, ranks scattered over
-// the table by a random permutation; 64 batches made beforehand, in turn.
+// Ids: rank r has a probability proportional to r^-zipf, and a random
+// permutation scatters the ranks over the table. 64 batches are generated in
+// advance and used round robin.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -40,12 +42,12 @@ constexpr int kBatches = 64;
 
 struct Ids {
   std::vector<Tensor> batches;
-  double distinct = 0;  // in a batch, on average
+  double distinct = 0;  // average number of distinct ids per batch
 };
 
 Ids MakeIds(int rows, int batch) {
   std::mt19937_64 random(7);
-  std::vector<double> sums(rows);  // of the ranks' weights
+  std::vector<double> sums(rows);  // cumulative weights of the ranks
   double sum = 0;
   for (int r = 0; r < rows; ++r) {
     sums[r] = sum += std::pow(r + 1.0, -absl::GetFlag(FLAGS_zipf));
@@ -73,7 +75,7 @@ Ids MakeIds(int rows, int batch) {
 
 struct Model {
   Output ids, loss;
-  Operation train;  // null: there is no update
+  Operation train;  // null if there is no update
 };
 
 Model BuildModel(const Scope& scope, const std::string& update, bool mod) {

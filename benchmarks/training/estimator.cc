@@ -63,7 +63,7 @@ double Seconds(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
-// The time at the end of each step.
+// Records the time at the end of each step.
 class StepClock : public train::SessionRunHook {
  public:
   absl::Status AfterRun(train::SessionRunContext&,
@@ -203,7 +203,7 @@ void ReportSteps(EstimatorTask& task, int64_t batch, Report& report) {
       "examples/s");
 }
 
-// The scratch directory goes with it.
+// The caller deletes the scratch directory.
 void Measure(const std::string& scratch) {
   NullLogger logger;
   const EstimatorSettings settings = Settings(scratch, logger);

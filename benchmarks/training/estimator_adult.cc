@@ -39,7 +39,8 @@ bool IsNumber(const std::string& name) {
   return name == kUnused;
 }
 
-// numpy.random.RandomState(seed).permutation(n): the baseline's order.
+// Returns numpy.random.RandomState(seed).permutation(n), the order of the
+// baseline.
 std::vector<size_t> Permutation(int64_t seed, size_t n) {
   std::mt19937 generator(static_cast<uint32_t>(seed));
   std::vector<size_t> order(n);
@@ -55,7 +56,7 @@ std::vector<size_t> Permutation(int64_t seed, size_t n) {
 }
 
 struct Files {
-  std::vector<std::string> names;  // of the columns
+  std::vector<std::string> names;  // of columns
   std::string train, eval;         // paths
   int64_t train_rows = 0, eval_rows = 0;
 };
@@ -89,7 +90,7 @@ absl::StatusOr<Files> Split(const EstimatorSettings& settings) {
   return files;
 }
 
-// A batch of lines taken apart.
+// Parses batches of lines.
 ops::Dataset Parsed(const ops::Dataset& lines,
                     const std::vector<std::string>& columns) {
   InputList defaults;

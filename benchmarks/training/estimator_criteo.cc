@@ -1,5 +1,5 @@
-// CriteoWideDeep and CriteoDlrm: two models of DeepRec's modelzoo, with its
-// sizes.
+// CriteoWideDeep and CriteoDlrm: two models from DeepRec's modelzoo, in their
+// original sizes.
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -24,8 +24,8 @@ constexpr float kLearningRate = 0.01f;
 constexpr float kLinearLearningRate = 0.2f;
 constexpr char kLabel[] = "clicked";
 constexpr int64_t kDlrmRow = 16;
-// Smallest value of each number and from there to the largest, of all Criteo's
-// rows.
+// The smallest value of each number, and the range to the largest, in all rows
+// of Criteo.
 constexpr std::pair<float, float> kRanges[kNumbers] = {
     {0, 1539},   {-3, 22069}, {0, 65535}, {0, 561},   {0, 2655388},
     {0, 233523}, {0, 26297},  {0, 5106},  {0, 24376}, {0, 9},
@@ -166,7 +166,7 @@ Output BatchNorm(const Scope& scope, const Output& input, bool is_training) {
                                 gamma, 0.001);
 }
 
-// Products of all pairs of vectors, once each: [batch, n * (n - 1) / 2].
+// Returns the products of all pairs of vectors: [batch, n * (n - 1) / 2].
 Output Interactions(const Scope& scope, const InputList& vectors) {
   const auto n = static_cast<int32_t>(vectors.size());
   const Output all = ops::Stack(scope, vectors, {.axis = 1});

@@ -1,5 +1,5 @@
-// Models that benchmarks/estimator trains, and their data, as on TensorFlow's
-// side and in DeepRec.
+// Models trained by benchmarks/estimator, and their data, equal to those on
+// TensorFlow's side and in DeepRec.
 //
 // Values and functions; the returned objects are as thread-safe as the
 // Estimator.
@@ -20,10 +20,10 @@ namespace weft::benchmarks {
 
 struct EstimatorSettings {
   std::string data;     // adult.csv, or the directory of train.tsv and dev.tsv
-  std::string scratch;  // a directory that is there, for files and the model
+  std::string scratch;  // an existing directory for files and the model
   int64_t batch = 128;
   bool in_memory = false;       // rows are decoded once
-  std::vector<int64_t> hidden;  // empty: the model's own
+  std::vector<int64_t> hidden;  // empty: the default of the model
   std::string optimizer;        // of DeepRec's models: "adagrad" or "adam"
   int64_t seed = 1;
   Logger* logger = nullptr;  // outlives the model
@@ -42,12 +42,13 @@ struct EstimatorTask {
 // in an order fixed by the seed, for training, the rest for evaluation.
 absl::StatusOr<EstimatorTask> AdultWideDeep(const EstimatorSettings& settings);
 
-// DeepRec's modelzoo on Criteo: 13 numbers, 26 categories in 10,000 buckets
-// each. Wide & deep: rows of 64 or 128 floats (2,173 in all with the numbers),
-// layers of 1024, 512 and 256.
+// A model of DeepRec's modelzoo on Criteo: 13 numbers, and 26 categories in
+// 10,000 buckets each. Wide & deep: rows of 64 or 128 floats (2,173 in total
+// with the numbers), and layers of 1024, 512 and 256 units.
 absl::StatusOr<EstimatorTask> CriteoWideDeep(const EstimatorSettings& settings);
-// DLRM: rows of 16; numbers by layers of 512, 256, 64 and 16 with batch norm;
-// products of all pairs of the 27; layers of 512 and 256 above.
+// DLRM: rows of 16 floats; numbers pass layers of 512, 256, 64 and 16 units
+// with batch norm; products of all pairs of the 27 vectors; layers of 512 and
+// 256 units above.
 absl::StatusOr<EstimatorTask> CriteoDlrm(const EstimatorSettings& settings);
 
 }  // namespace weft::benchmarks

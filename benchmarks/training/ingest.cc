@@ -1,10 +1,10 @@
-// ingest: csv (40 float columns) and TFRecord files read in this process: by
-// queues and by data sets, line by line and in blocks. Each step fetches one
-// number of a batch that was read and decoded as a whole, so that handing the
-// batch to the client is left out.
+// ingest measures reading CSV files (40 float columns) and TFRecord files in
+// this process: by queues and by datasets, line by line and in blocks. Each
+// step fetches one number of a batch that was read and decoded as a whole,
+// which excludes the transfer of the batch to the client.
 //
-// csv_KIND: rows in a second, csv_KIND_bytes the same in bytes; of tfrecord_*
-// bytes in a second. Sessions and graphs are new for each.
+// csv_KIND: rows per second; csv_KIND_bytes: bytes per second; tfrecord_*:
+// bytes per second. Each uses a new session and graph.
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -35,19 +35,19 @@ namespace {
 
 constexpr int kColumns = 40;
 
-// Builds a graph, of whose output one element is fetched.
+// Builds a graph and returns an output, of which one element is fetched.
 using Build = std::function<Output(const Scope&)>;
 
 InputList Defaults() { return InputList(kColumns, Input(0.0f)); }
 
-// All columns of a row, or of several, along the last dimension.
+// Stacks all columns of one or several rows along the last dimension.
 Output Stacked(const Scope& scope, const Output& lines, int axis) {
   const auto columns = ops::DecodeCSV(scope, lines, Defaults());
   return ops::Stack(scope, InputList(columns.begin(), columns.end()),
                     {.axis = axis});
 }
 
-// The first element of the first component.
+// Returns the first element of the first component.
 Output First(const Scope& scope, const std::vector<Output>& batch) {
   return ops::Slice(scope, ops::Reshape(scope, batch[0], {-1}), {0}, {1});
 }
@@ -75,7 +75,7 @@ class Ingest {
     const auto random = NewSeededRandom(3);
     for (int row = 0; row < 2000; ++row) {
       for (int column = 0; column < kColumns; ++column) {
-        // With the width of normally distributed numbers.
+        // Printed values are as wide as those of a normal distribution.
         const double value =
             static_cast<double>(random->Next() % 4000000) / 1e6 - 2;
         absl::StrAppendFormat(&block, "%.6f%c", value,
@@ -112,7 +112,7 @@ class Ingest {
     return path;
   }
 
-  // Batches in a second, of a graph and a session of its own.
+  // Returns batches per second, with a separate graph and session.
   double Rate(const Build& build) {
     Scope root = Scope::Root();
     const Output fetch = First(root, {build(root)});

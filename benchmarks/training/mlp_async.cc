@@ -1,11 +1,11 @@
-// mlp_async: asynchronous between-graph replicas of a classifier of
+// mlp_async measures asynchronous between-graph replicas of a classifier of
 // Fashion-MNIST, 784-128-10 or as set by --hidden, on 2 ps. Each worker is one
-// process with a server and a session to it. All warm up, wait for each other
-// and train until the global step is --steps.
+// process with a server and a session on it. All workers warm up, wait for each
+// other and train until the global step is --steps.
 //
 // --sync=replicas: the workload "sync_replicas": one gradient of each replica
 // makes a global step. Only the chief counts steps, and the others run until
-// they are killed, because the rest needs their gradients.
+// they are killed, because the chief needs their gradients.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -38,7 +38,8 @@ ABSL_FLAG(std::string, data_dir, "/usr/share/datasets/fashion-mnist",
 namespace weft::benchmarks {
 namespace {
 
-// Returns the global step. Runs some steps of all replicas, or forever.
+// Runs some steps of all replicas, or an unlimited number. Returns the global
+// step.
 int64_t WarmUp(MlpWorker& worker, bool for_ever) {
   int64_t global_step = 0;
   for (int i = 0; i < kWarmupSteps || for_ever; ++i) {
@@ -58,12 +59,12 @@ Timed TimeTraining(MlpWorker& worker, int64_t first_step) {
   return timed;
 }
 
-// A worker's process. Each line that it writes is answered when all workers
-// have got there.
+// Runs a worker's process. The parent replies to each line when all workers
+// have written it.
 void Work(const MlpWorker::Options& options, const LabelledRows& training,
           const LabelledRows& test, Lines& main) {
   const bool is_chief = options.index == 0;
-  if (!is_chief) main.Read();  // until there are variables
+  if (!is_chief) main.Read();  // until the variables are initialized
   MlpWorker worker(options, training);
   if (is_chief) {
     worker.Initialize();
@@ -119,7 +120,7 @@ void Main() {
   if (!IsSync() && absl::GetFlag(FLAGS_sync) != "none") {
     Check(absl::InvalidArgumentError("--sync is none or replicas"));
   }
-  // Before the workers are forked, so that they share it.
+  // Read before the workers are forked, so that they share the memory.
   const std::string data_dir = absl::GetFlag(FLAGS_data_dir);
   const LabelledRows training = ReadFashionMnist(data_dir, "train");
   const LabelledRows test = ReadFashionMnist(data_dir, "t10k");

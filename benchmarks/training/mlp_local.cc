@@ -1,6 +1,6 @@
-// mlp_local: steps of a small classifier in this process: 784-128-10, batch 64,
-// ReLU, mean sparse softmax cross entropy, plain gradient descent; each step
-// feeds a batch of random pixels and labels and fetches the loss.
+// mlp_local measures steps of a small classifier in this process: 784-128-10,
+// batch 64, ReLU, mean sparse softmax cross entropy, plain gradient descent.
+// Each step feeds a batch of random pixels and labels and fetches the loss.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>

@@ -13,8 +13,8 @@
 namespace weft::benchmarks {
 namespace {
 
-// Whether the node goes where another one does. TensorFlow also writes down
-// that a variable is colocated with itself.
+// Returns whether the node is colocated with another one. TensorFlow also
+// records that a variable is colocated with itself.
 bool FollowsAnother(const Node& node) {
   const auto* classes = node.attr<std::vector<std::string>>("_class");
   if (classes == nullptr) return false;
@@ -23,8 +23,8 @@ bool FollowsAnother(const Node& node) {
                      [&](const std::string& c) { return c != itself; });
 }
 
-// Asks for the devices that the nodes would have got, had they been made
-// under ReplicaDeviceSetter: colocated ones none, for they follow others.
+// Requests the devices that the nodes would have under ReplicaDeviceSetter.
+// Colocated nodes get none, because they follow others.
 void PlaceReplica(const ClusterSpec& cluster, const std::string& worker_device,
                   Graph& graph) {
   const auto device_of =
@@ -72,7 +72,7 @@ class ModelWorker {
 // Runs a worker's process. The first one also reports its last loss.
 void Work(const ClusterSpec& cluster, int index, const std::string& graph,
           const ModelClusterOptions& options, Lines& main) {
-  if (index != 0) main.Read();  // until there are variables
+  if (index != 0) main.Read();  // until the variables are initialized
   ModelWorker worker(cluster, index, graph, options.session);
   if (index == 0) {
     worker.Initialize();

@@ -14,8 +14,8 @@ namespace weft::benchmarks {
 struct ModelClusterOptions {
   int ps = 2;
   int workers = 2;
-  int steps = 60;       // of each worker, timed
-  double seconds = 60;  // no step begins later
+  int steps = 60;       // timed steps of each worker
+  double seconds = 60;  // no step starts later
   SessionOptions session;
 };
 

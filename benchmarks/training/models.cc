@@ -1,20 +1,21 @@
-// models: training steps of whole models in this process, on all cores, or with
-// --cluster by asynchronous replicas on --ps and --workers, each a process.
+// models measures training steps of whole models in this process, on all cores,
+// or with --cluster by asynchronous replicas on --ps and --workers, each a
+// process.
 //
-// The graphs are TensorFlow's own, as its 2.21 wrote them (model_graphs/): each
-// makes its random input, has a node `loss`, a target `train` and a target
+// The graphs were written by TensorFlow 2.21 (model_graphs/). Each generates
+// its random input, and has a node `loss`, a target `train` and a target
 // `init_all`. lenet: 2 convolutions 5x5, 64 images 28x28x1, Adam. resnet: 13
 // convolutions in 6 blocks, batch norm, 32 images 32x32x3, momentum. lstm: a
-// loop of 20 turns, batch 32, 128 units, Adagrad. wide: 512 rows of 26 ids into
-// [200000, 32], three layers, Adagrad. A step fetches the loss and trains.
-// NAME_peak is what the process has grown by at most, from before its session
-// to the last step. Memory that a model leaves serves the next, so it says
-// something of the first one only: --only=NAME.
+// loop of 20 iterations, batch 32, 128 units, Adagrad. wide: 512 rows of 26 ids
+// into [200000, 32], three layers, Adagrad. A step fetches the loss and trains.
+// NAME_peak is the largest growth of the process from before its session to the
+// last step. Later models reuse memory of earlier ones, so it is only
+// meaningful for the first one: use --only=NAME.
 //
-// --cluster: the workload "models_cluster". Variables are on the ps in turn,
-// all else on the workers; each worker takes --steps steps after 20 that are
-// not counted. NAME_global_steps are all workers' steps, from the first one's
-// begin to the last one's end.
+// --cluster: the workload "models_cluster". Variables are assigned to the ps
+// round robin, everything else is on the workers. Each worker takes --steps
+// steps after 20 warm-up steps. NAME_global_steps counts the steps of all
+// workers, from the start of the first one to the end of the last one.
 #include <unistd.h>
 
 #include <filesystem>
@@ -51,7 +52,7 @@ ABSL_FLAG(double, seconds, 60.0, "Time limit of each measurement.");
 namespace weft::benchmarks {
 namespace {
 
-// The folder of the graphs; Bazel lays them beside the program.
+// Returns the folder of the graphs, which Bazel puts beside the program.
 std::string GraphFolder() {
   if (const std::string given = absl::GetFlag(FLAGS_graphs); !given.empty()) {
     return given;
@@ -60,7 +61,7 @@ std::string GraphFolder() {
   return self.string() + ".runfiles/weft/benchmarks/model_graphs";
 }
 
-// Value of a flag that must be positive.
+// Returns the value of a flag that must be positive.
 int AtLeastOne(const absl::Flag<int>& flag) {
   const int value = absl::GetFlag(flag);
   if (value < 1) {
@@ -70,10 +71,11 @@ int AtLeastOne(const absl::Flag<int>& flag) {
   return value;
 }
 
-// A model's name and its serialised GraphDef.
+// A model's name and its serialized GraphDef.
 using NamedGraph = std::pair<std::string, std::string>;
 
-// All are read before the first is measured, so that a wrong name fails early.
+// Reads all graphs before the first measurement, so that an invalid name fails
+// early.
 std::vector<NamedGraph> ReadGraphs() {
   LocalFileSystem files;
   const std::string folder = GraphFolder();
@@ -125,7 +127,7 @@ void MeasureModels(Report& report) {
   }
 }
 
-// Refuses wrong ones whether or not there is a cluster.
+// Rejects invalid flags, with and without --cluster.
 ModelClusterOptions ReadClusterOptions() {
   return {
       .ps = AtLeastOne(FLAGS_ps),
