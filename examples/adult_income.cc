@@ -8,8 +8,8 @@
 //   tools/local_cluster --ps=2 --workers=2 --evaluators=1 -- $PROGRAM
 //
 // In a cluster the workers train, each on its own rows, with variables on the
-// parameter servers, and the evaluator evaluates each checkpoint until the
-// last.
+// parameter servers, and the evaluator evaluates each checkpoint up to the last
+// one.
 #include <cstdint>
 #include <string>
 #include <utility>

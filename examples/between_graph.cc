@@ -57,7 +57,7 @@ absl::StatusOr<TfConfig> ThisTask() {
 struct Model {
   ops::Variable slope, offset, global_step;
   Operation train;
-  train::HookList hooks;  // that training needs
+  train::HookList hooks;  // required for training
 };
 
 // y = 2 x - 1.
@@ -78,7 +78,8 @@ Model BuildModel(const Scope& scope, const TfConfig& task) {
         optimizer.Minimize(scope, loss, {.global_step = model.global_step});
     return model;
   }
-  // Without replica numbers a fast worker may give all gradients of an update.
+  // Without replica numbers, a fast worker may contribute all gradients of an
+  // update.
   train::SyncReplicasOptimizer sync(
       optimizer, {.replicas_to_aggregate = task.num_trainers(),
                   .replica_index = task.trainer_index()});
@@ -100,8 +101,9 @@ absl::Status Work(const TfConfig& task, const Server& server) {
   train::HookList hooks = model.hooks;
   hooks.push_back(train::StopAtStep(absl::GetFlag(FLAGS_steps)));
   hooks.push_back(line);
-  // The chief initialises the variables, the others wait for it. This worker
-  // needs no other one, so it does not wait for them to be up.
+  // The chief initializes the variables, and other workers wait for it. This
+  // worker does not need the other workers, so it does not wait for them to
+  // start.
   ASSIGN_OR_RETURN(
       auto session,
       train::MonitoredTrainingSession(
@@ -109,7 +111,7 @@ absl::Status Work(const TfConfig& task, const Server& server) {
                  .is_chief = task.IsChief(),
                  .hooks = hooks,
                  .config = {.device_filters = {"/job:ps", device}},
-                 // `weft shutdown` asks the server to stop.
+                 // `weft shutdown` requests the server to stop.
                  .stop_requested = [&] { return server.is_asked_to_stop(); }}));
   int64_t mine = 0;
   for (; !session->ShouldStop(); ++mine) {

@@ -47,7 +47,7 @@ namespace {
 
 using Values = std::vector<Output>;
 
-// Sentences by a small grammar, of about `size` characters.
+// Returns about `size` characters of sentences from a small grammar.
 std::string MakeText(Random& random, size_t size) {
   const auto one_of = [&](const std::vector<const char*>& words) {
     return words[random.Next() % words.size()];
@@ -66,9 +66,9 @@ std::string MakeText(Random& random, size_t size) {
   return text;
 }
 
-// A text as numbers of its characters.
+// A text as indices of its characters.
 struct Corpus {
-  std::string characters;  // by number
+  std::string characters;  // by index
   std::vector<int32_t> numbers;
 };
 
@@ -108,7 +108,7 @@ nn::MultiRNNCell NewCells() {
 
 struct Model {
   Output characters;  // [batch, time], int32
-  Output next;        // the ones that follow
+  Output next;        // the characters that follow
   Values begin, end;  // states before and after
   Output logits;      // [batch * time, number of characters]
   Output loss;
@@ -150,7 +150,7 @@ Model BuildModel(const Scope& scope, nn::RNNCell& cell,
   return model;
 }
 
-// Gradients of long sequences may be far too large; their norm is bounded.
+// Gradients of long sequences may be far too large, so their norm is clipped.
 Operation TrainOp(const Scope& scope, const Output& loss) {
   train::Adam adam(static_cast<float>(absl::GetFlag(FLAGS_learning_rate)));
   auto gradients = adam.ComputeGradients(scope, loss);
@@ -161,7 +161,7 @@ Operation TrainOp(const Scope& scope, const Output& loss) {
   return adam.ApplyGradients(scope, gradients);
 }
 
-// States of zeros, fed in the first step.
+// Returns states of zeros, fed in the first step.
 std::vector<Tensor> ZeroState(const nn::RNNCell& cell, int64_t rows) {
   std::vector<Tensor> state;
   for (const int64_t size : cell.state_size()) {
@@ -179,7 +179,8 @@ class Reader {
         length_(absl::GetFlag(FLAGS_length)),
         piece_(static_cast<int64_t>(corpus.numbers.size()) / rows_) {}
 
-  // Returns characters, and their successors. True if all sequences restart.
+  // Returns characters and their successors. Returns true if all sequences
+  // restart.
   bool Next(Tensor& characters, Tensor& next) {
     const bool anew = at_ + length_ + 1 > piece_ || at_ == 0;
     if (anew) at_ = 0;
@@ -243,7 +244,7 @@ absl::Status Train(Session& session, const Model& model,
   return absl::OkStatus();
 }
 
-// One of the characters, each as likely as the model says.
+// Draws a character from the probabilities of the model.
 int32_t Draw(Random& random, absl::Span<const float> logits) {
   double sum = 0;
   for (const float logit : logits) sum += std::exp(logit);

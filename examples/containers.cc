@@ -26,7 +26,7 @@ struct Model {
   weft::Operation set;
 };
 
-// Each in a session of its own: the variable outlives it.
+// Uses a separate session; the variable outlives it.
 absl::Status Set(const std::string& target, const std::string& container,
                  float value) {
   Model model(container);

@@ -68,13 +68,13 @@ InputFn Rows(const std::string& name, int64_t batch_size,
   if (!for_training) options.rows.num_epochs = 1;
   options.rows.shard = shard;
   options.rows.transform = [](const ops::Dataset& rows) {
-    return rows.Cache();  // each row is read once
+    return rows.Cache();  // each row is read from the files once
   };
   return CsvInputFn(absl::StrCat(absl::GetFlag(FLAGS_data_dir), "/", name),
                     options);
 }
 
-// Counts, which are spread over many powers of ten.
+// Counts extend over many orders of magnitude.
 Output LogOfCount(const Scope& scope, const Output& values) {
   return ops::Log1p(scope, ops::Relu(scope, values));
 }

@@ -25,10 +25,10 @@ using weft::Scope;
 
 constexpr char kPs[] = "/job:ps/task:0";
 constexpr char kWorker[] = "/job:worker/task:0";
-constexpr int kRows = 200;  // of each file
+constexpr int kRows = 200;  // in each file
 constexpr int kEpochs = 20;
 
-// y = 2 a - b + 1, of rows spread over [0, 1).
+// Writes y = 2 a - b + 1 for rows spread over [0, 1).
 void WriteFile(const std::string& path, int number) {
   std::ofstream file(path);
   file << "y,a,b\n";
@@ -73,8 +73,8 @@ struct Model {
   }
 };
 
-// The session initialises the iterator with the variables, and its last step is
-// the one that finds the input at its end.
+// The session initializes the iterator together with the variables. Training
+// ends with the step that reaches the end of the input.
 absl::Status Train(const std::string& target, const std::string& pattern) {
   const Model model(pattern);
   ASSIGN_OR_RETURN(auto session, weft::train::MonitoredTrainingSession(

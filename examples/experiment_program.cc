@@ -17,7 +17,7 @@
 namespace weft::examples {
 namespace {
 
-// Each fifth row is for evaluation.
+// Every fifth row is for evaluation.
 constexpr int64_t kParts = 5;
 
 class ProgressHook : public train::SessionRunHook {
@@ -32,7 +32,7 @@ class ProgressHook : public train::SessionRunHook {
       return absl::FailedPreconditionError(
           "Progress is that of a model with a loss and a global step.");
     }
-    // The Estimator adds the whole loss after those that it is the sum of.
+    // The Estimator adds the total loss last, after its summands.
     loss_ = losses.back();
     return scope.status();
   }
@@ -56,7 +56,7 @@ class ProgressHook : public train::SessionRunHook {
   Progress progress_;
   Output loss_;
   ops::Variable global_step_;
-  int64_t steps_ = 0;  // here
+  int64_t steps_ = 0;  // in this process
 };
 
 absl::StatusOr<std::string> NewDirectory(const std::string& program) {
@@ -103,7 +103,7 @@ ops::Dataset PartOf(const ops::Dataset& rows, bool for_training) {
       .Cache();
 }
 
-// The task of TF_CONFIG, or alone.
+// Returns the task in TF_CONFIG, or the configuration of a single process.
 absl::StatusOr<estimator::RunConfig> ConfigOf(const ProgramOptions& options) {
   estimator::RunConfig base;
   base.model_dir = options.model_dir;

@@ -90,7 +90,7 @@ absl::Status CheckFlags(const ImageSet& training) {
 
 bool IsOnGpu() { return absl::GetFlag(FLAGS_device) == "gpu"; }
 
-// From here on the flag is "cpu" or "gpu".
+// Replaces "auto" in the flag by "cpu" or "gpu".
 absl::Status ChooseDevice() {
   const std::string device = absl::GetFlag(FLAGS_device);
   if (device == "auto") {
@@ -184,7 +184,7 @@ absl::Status TrainOnCluster(Process& process, const Server& server,
   return absl::OkStatus();
 }
 
-// `signals`: null if this task does not train.
+// `signals` is null if this task does not train.
 absl::Status RunTask(const TfConfig& task, const StopSignals* signals) {
   Process process(task.IsTrainer() ? ProcessOptionsOfFlags()
                                    : ProcessOptions());
@@ -203,8 +203,8 @@ absl::Status RunTask(const TfConfig& task, const StopSignals* signals) {
 
 absl::Status Main() {
   ASSIGN_OR_RETURN(const auto task, TfConfig::FromEnvironment());
-  // A task that trains on a cluster saves before it exits. Must precede threads
-  // of the GPU driver.
+  // A task that trains on a cluster saves before it exits. Must be created
+  // before the GPU driver starts threads.
   std::optional<StopSignals> signals;
   if (task && task->IsTrainer()) signals.emplace();
   if (!task || task->IsTrainer()) RETURN_IF_ERROR(ChooseDevice());

@@ -6,7 +6,7 @@
 namespace weft::examples {
 namespace {
 
-// The rows of `data` that `order` names, copied into one batch.
+// Copies the rows of `data` with the indices `order` into one batch.
 ImageSet Gather(const ImageSet& data, const int* order, int size) {
   ImageSet batch{Tensor(DT_FLOAT, TensorShape({size, kPixels})),
                  Tensor(DT_INT32, TensorShape({size}))};

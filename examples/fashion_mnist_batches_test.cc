@@ -8,7 +8,7 @@
 namespace weft::examples {
 namespace {
 
-// Image i has label i, and i in every pixel.
+// Returns images where image i has label i and all pixels i.
 ImageSet NumberedImages(int n) {
   ImageSet data{Tensor(DT_FLOAT, TensorShape({n, kPixels})),
                 Tensor(DT_INT32, TensorShape({n}))};
@@ -35,7 +35,7 @@ TEST(BatchesTest, EpochHasEachImageOnce) {
       const ImageSet batch = batches.Next();
       EXPECT_EQ(batches.epoch(), epoch);
       for (int label : Labels(batch)) order.push_back(label);
-      // The image goes with its label.
+      // The image matches its label.
       EXPECT_EQ(batch.images.flat<float>()[0],
                 static_cast<float>(Labels(batch)[0]));
     }
@@ -58,7 +58,7 @@ TEST(BatchesTest, PartsAreDisjointAndComplete) {
       seen.insert(label);
     }
   }
-  // The parts have 6 and 5 images, one of which does not fill a batch.
+  // The parts have 6 and 5 images; one image does not fill a batch.
   EXPECT_EQ(seen.size(), 10u);
   EXPECT_EQ(std::set<int>(seen.begin(), seen.end()).size(), 10u);
 }

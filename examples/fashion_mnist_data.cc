@@ -18,7 +18,7 @@ absl::Status Damaged(const std::string& path, absl::string_view what) {
                    ". Install the package dataset-fashion-mnist again."));
 }
 
-// The contents of a gzipped file, of which there may be at most `max_bytes`.
+// Returns the contents of a gzipped file of at most `max_bytes`.
 absl::StatusOr<std::string> Gunzip(const std::string& path,
                                    absl::string_view compressed,
                                    size_t max_bytes) {
@@ -54,7 +54,7 @@ uint32_t BigEndian32(absl::string_view bytes, size_t offset) {
   return value;
 }
 
-// An IDX file of unsigned bytes: the sizes of its dimensions, and its data.
+// An IDX file of unsigned bytes: its dimensions and its data.
 struct Idx {
   std::vector<uint32_t> dims;
   std::string data;

@@ -21,8 +21,8 @@ struct ImageSet {
 };
 
 // Reads PREFIX-images-idx3-ubyte.gz and PREFIX-labels-idx1-ubyte.gz; `prefix`
-// is "train" or "t10k". NOT_FOUND, naming file and package, when one is
-// missing; DATA_LOSS, naming the file, when one is damaged.
+// is "train" or "t10k". Returns NOT_FOUND, naming file and package, if one is
+// missing, and DATA_LOSS, naming the file, if one is damaged.
 absl::StatusOr<ImageSet> ReadFashionMnist(FileSystem& files,
                                           const std::string& directory,
                                           const std::string& prefix);

@@ -14,7 +14,7 @@ struct ModelOptions {
   int hidden_units = 128;
   float learning_rate = 0.05f;
   int64_t seed = 1;           // of the weights
-  ops::Variable global_step;  // counted up by `train`; null: none
+  ops::Variable global_step;  // incremented by `train`; null: none
 };
 
 struct Model {

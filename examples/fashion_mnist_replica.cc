@@ -17,10 +17,10 @@
 namespace weft::examples {
 namespace {
 
-// Between lines of global_step/sec.
+// Interval between lines of global_step/sec.
 constexpr double kLogSecs = 1;
 
-// The graph that all replicas build alike but for the device of the worker.
+// The graph that all replicas build; only the worker's device differs.
 struct Replica {
   Scope root = Scope::Root();
   std::string device;  // the worker's task
@@ -47,7 +47,8 @@ Replica BuildReplica(const ReplicaOptions& options) {
   return replica;
 }
 
-// The step of the newest checkpoint ("FOLDER/model.ckpt-7"); none without one.
+// Returns the step of the newest checkpoint ("FOLDER/model.ckpt-7"), if there
+// is one.
 std::optional<int64_t> SavedStep(Session& session, const std::string& folder) {
   FileSystem* const files = session.file_system();
   if (folder.empty() || files == nullptr) return std::nullopt;
@@ -60,9 +61,9 @@ std::optional<int64_t> SavedStep(Session& session, const std::string& folder) {
   return step;
 }
 
-// Ends training at the next multiple of `steps` after the restored checkpoint:
-// the same step for all replicas, whenever they start. Without checkpoints,
-// relative to the first step of the session.
+// Ends training at the next multiple of `steps` after the restored checkpoint,
+// which is the same step for all replicas, whenever they start. Without
+// checkpoints, the multiple is relative to the first step of the session.
 class StopAtMultiple : public train::SessionRunHook {
  public:
   StopAtMultiple(ops::Variable global_step, int64_t steps, std::string folder)
@@ -70,11 +71,12 @@ class StopAtMultiple : public train::SessionRunHook {
         steps_(steps),
         folder_(std::move(folder)) {}
 
-  // Others may be beyond the end already when a replica starts again: then it
-  // ends, too, and begins no second round.
+  // If other replicas are beyond the end when a replica restarts, it ends, too,
+  // and does not start a second round.
   absl::Status AfterCreateSession(Session& session,
                                   train::Coordinator&) override {
-    if (last_step_ > 0) return absl::OkStatus();  // in place of a lost one
+    // A session that replaces a lost one.
+    if (last_step_ > 0) return absl::OkStatus();
     ASSIGN_OR_RETURN(const Tensor step, session.Run(global_step_));
     const auto now = step.scalar<int64_t>();
     const int64_t begin = SavedStep(session, folder_).value_or(now);
@@ -97,7 +99,7 @@ class StopAtMultiple : public train::SessionRunHook {
  private:
   const ops::Variable global_step_;
   const int64_t steps_;
-  const std::string folder_;  // checkpoint directory; empty: none
+  const std::string folder_;  // checkpoint directory; empty if there is none
   int64_t last_step_ = 0;
 };
 
@@ -109,7 +111,7 @@ BatchOptions BatchOptionsOf(const ReplicaOptions& options) {
           .parts = options.task.num_trainers()};
 }
 
-// Sets when the chief saves and logs.
+// Configures when the chief saves and logs.
 void SetIntervals(const ReplicaOptions& options,
                   train::MonitoredTrainingSessionOptions& session) {
   if (options.save_every > 0) {
@@ -184,7 +186,7 @@ absl::StatusOr<float> TrainAsReplica(Process& process, const Server& server,
       train::SessionRunArgs{.fetches = {replica.model.accuracy},
                             .feeds = {{replica.model.images, test.images},
                                       {replica.model.labels, test.labels}}});
-  // Replicas need the ps tasks and no other worker, so they wait for none.
+  // Replicas need only the ps tasks, so they do not wait for other workers.
   train::MonitoredTrainingSessionOptions session_options = {
       .master = server.target(),
       .is_chief = is_chief,

@@ -18,16 +18,16 @@ struct ReplicaOptions {
   TfConfig task;
   ModelOptions model;
   int batch_size = 64;
-  // Steps of all replicas together; a resumed training continues to the next
+  // Steps of all replicas together. A resumed training continues to the next
   // multiple.
   int64_t steps = 1;
   uint64_t seed = 1;  // of the order of images
   // If true, computes on the first GPU of its server.
   bool on_gpu = false;
-  // The chief saves checkpoints in this directory and continues from the newest
-  // one. Empty: it does neither.
+  // The chief saves checkpoints in this directory and resumes from the newest
+  // one. If empty, it does neither.
   std::string checkpoints;
-  // The time between checkpoints, unless save_every gives a number of common
+  // Seconds between checkpoints, unless save_every sets a number of global
   // steps.
   double save_secs = 3;
   int64_t save_every = 0;

@@ -1,4 +1,4 @@
-// The smallest program: a string constant through a session in this process.
+// The smallest program: fetches a string constant in a session of this process.
 #include <cstdio>
 
 #include "libs/api/training.h"

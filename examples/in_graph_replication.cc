@@ -1,12 +1,12 @@
-// In-graph replication: one client, one graph; a batch is split over the GPUs
-// of all workers, which share weights on a parameter server.
+// In-graph replication: one client builds one graph, which splits a batch over
+// the GPUs of all workers; these share weights on a parameter server.
 //
-//   in_graph_replication                     # a worker's CPU if it has no GPU
-//   in_graph_replication --gpus=1            # GPUs of host memory, for trying
-//   in_graph_replication --nosoft_placement  # refused where there is no GPU
+//   in_graph_replication                     # uses CPUs if there is no GPU
+//   in_graph_replication --gpus=1            # with GPUs emulated by the host
+//   in_graph_replication --nosoft_placement  # an error if there is no GPU
 //
 // With --target it runs on a cluster with a ps and --workers workers; otherwise
-// on one in this program.
+// on a cluster in this program.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -34,7 +34,7 @@ namespace {
 constexpr int kRowsPerWorker = 4;
 constexpr int kFeatures = 3;
 
-// Row i is i, i, i.
+// Returns a batch whose row i is i, i, i.
 Tensor Batch(int rows) {
   Tensor batch(DT_FLOAT, TensorShape({rows, kFeatures}));
   for (int i = 0; i < rows * kFeatures; ++i) {
@@ -67,8 +67,8 @@ Model BuildModel(const Scope& root, int num_workers) {
   return {input, ops::Mean(root.WithName("loss"), joint, {0, 1})};
 }
 
-// Says on stderr which workers have no GPU: their share runs on their CPU. To
-// be called once something was placed, which waits for all workers.
+// Reports on stderr which workers have no GPU and use their CPU. Must be called
+// after a placement, which waits for all workers.
 absl::Status ReportMissingGpus(Session& session, int num_workers) {
   ASSIGN_OR_RETURN(const auto devices, session.ListDevices());
   for (int i = 0; i < num_workers; ++i) {

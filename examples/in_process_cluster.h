@@ -1,5 +1,5 @@
 // InProcessCluster runs a server for each task of a cluster in this program,
-// for examples that need a cluster and were given none.
+// for examples that need a cluster and got none.
 #ifndef WEFT_EXAMPLES_IN_PROCESS_CLUSTER_H_
 #define WEFT_EXAMPLES_IN_PROCESS_CLUSTER_H_
 

@@ -1,5 +1,5 @@
-// Queues between steps and between sessions, and a model's input by way of
-// them: the names of files in one queue, a reader, the examples in another.
+// Queues between steps and between sessions, and a model's input through
+// queues: one of file names, a reader, and one of examples.
 //
 //   input_queues                        # a cluster in this program
 //   input_queues zmq://localhost:2222   # a task of one with a ps and a worker,
@@ -29,14 +29,14 @@ std::string Text(const Tensor& tensor) {
   return absl::StrJoin(tensor.flat<float>(), " ");
 }
 
-// "OUT_OF_RANGE" and its like.
+// Prints a code, for example "OUT_OF_RANGE".
 void PrintCode(const char* what, const absl::Status& status) {
   std::printf("%s: %s\n", what,
               absl::StatusCodeToString(status.code()).c_str());
 }
 
-// A queue on the parameter server, found by its name: of all programs that
-// build this.
+// A queue on the parameter server, shared by name by all programs that build
+// this.
 struct Shared {
   Scope root = Scope::Root();
   weft::ops::Queue queue = weft::ops::Queue::Fifo(
@@ -70,7 +70,8 @@ absl::Status Dequeue(const std::string& target) {
   ASSIGN_OR_RETURN(const Tensor two, session->Run(shared.two));
   std::printf("of %d: one [%s], two [%s]", size.scalar<int32_t>(),
               Text(one).c_str(), Text(two).c_str());
-  // The queue is closed, so two never come; but one is left.
+  // The queue is closed, so two elements will never be available; but one is
+  // left.
   PrintCode(", two more", session->Run(shared.two).status());
   ASSIGN_OR_RETURN(const Tensor rest, session->Run(shared.up_to_two));
   std::printf("up to two: [%s]\n", Text(rest).c_str());
@@ -78,8 +79,8 @@ absl::Status Dequeue(const std::string& target) {
   return weft::Session::Reset(target, {});
 }
 
-// Elements are dequeued in an order given by the seed; two always stay for
-// mixing, until the queue is closed.
+// The seed determines the order of elements. Two elements always remain for
+// shuffling until the queue is closed.
 absl::Status Shuffle(const std::string& target) {
   const Scope root = Scope::Root();
   const auto queue = weft::ops::Queue::RandomShuffle(
@@ -107,7 +108,8 @@ absl::Status Shuffle(const std::string& target) {
   return session->Close();
 }
 
-// Rows of several lengths, filled up with zeros to the longest of their batch.
+// Rows of different lengths are padded with zeros to the longest row of the
+// batch.
 absl::Status Pad(const std::string& target) {
   const Scope root = Scope::Root();
   const auto queue = weft::ops::Queue::PaddingFifo(
@@ -129,8 +131,8 @@ absl::Status Pad(const std::string& target) {
   return session->Close();
 }
 
-// Lines of files become examples, in batches of two, each line in each of two
-// epochs. Threads fill the queues until the input has ended.
+// Lines of files become examples, in batches of two. Each line is used once per
+// epoch, in two epochs. Threads fill the queues until the input has ended.
 absl::Status ReadFiles(const std::string& target, const Tensor& paths) {
   const Scope root = Scope::Root();
   const auto files = weft::train::StringInputProducer(

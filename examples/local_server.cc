@@ -1,5 +1,5 @@
-// A server and a session of it in one program. The session has a Process of its
-// own, so what it says goes through a socket, as to any other machine.
+// A server and a session on it in one program. The session has its own Process,
+// so its messages pass through a socket, as if on another machine.
 #include <cstdio>
 #include <string>
 

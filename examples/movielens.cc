@@ -63,7 +63,7 @@ void AddPenalty(const Scope& scope, const Output& vectors, double l2) {
                static_cast<float>(l2)));
 }
 
-// [batch, 1].
+// Returns ratings of shape [batch, 1].
 Output Stars(const Scope& scope, const ModelInput& input,
              const HParams& params) {
   const auto buckets = params.Get<int64_t>("hash_bucket_size");

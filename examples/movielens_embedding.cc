@@ -53,8 +53,8 @@ struct Ratings {
   std::vector<float> ratings;
 };
 
-// Neighbouring ids go far apart; the golden ratio's bits spread them (Knuth,
-// The Art of Computer Programming, volume 3, 6.4).
+// Spreads neighboring ids over the table by multiplication with the golden
+// ratio (Knuth, The Art of Computer Programming, volume 3, 6.4).
 int64_t RowOf(uint64_t id, int64_t rows) {
   uint64_t bits = id * 0x9e3779b97f4a7c15u;
   bits ^= bits >> 32;
@@ -111,8 +111,8 @@ struct Model {
   Operation train;
 };
 
-// The first element of a row is the deviation of a user or film from the mean
-// rating, the others are multiplied: [batch].
+// Returns ratings of shape [batch]. The first element of a row is the deviation
+// of the user or film from the mean rating; the other elements are multiplied.
 Output Predict(const Scope& scope, const Output& users, const Output& films,
                float mean) {
   const auto first = [&](const Output& rows) {
@@ -149,7 +149,8 @@ Model BuildModel(const Scope& scope, float mean) {
                                   ops::Square(scope, of_films));
   const Output penalty = ops::Mul(scope, ops::Sum(scope, squares, {0, 1}),
                                   static_cast<float>(absl::GetFlag(FLAGS_l2)));
-  // Sums: a row learns of its own ratings, however many others there are.
+  // Sums, not means, so that a row learns independently of other ratings in the
+  // batch.
   const Output loss = ops::Add(scope, ops::Sum(scope, errors, {0}), penalty);
   model.train =
       train::Adagrad(static_cast<float>(absl::GetFlag(FLAGS_learning_rate)))
@@ -157,7 +158,7 @@ Model BuildModel(const Scope& scope, float mean) {
   return model;
 }
 
-// The ratings that `order` names, from `begin` on.
+// Returns the ratings with the indices `order`, starting at `begin`.
 FeedList Feeds(const Model& model, const Ratings& from,
                absl::Span<const int64_t> order) {
   const auto count = static_cast<int64_t>(order.size());
@@ -177,7 +178,7 @@ std::vector<int64_t> InOrder(const Ratings& ratings) {
   return order;
 }
 
-// Fisher and Yates.
+// The Fisher-Yates shuffle.
 void Shuffle(Random& random, std::vector<int64_t>& order) {
   for (size_t i = order.size(); i > 1; --i) {
     std::swap(order[i - 1], order[random.Next() % i]);

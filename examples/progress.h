@@ -11,7 +11,7 @@
 
 namespace weft::examples {
 
-// Threads: one at a time.
+// Threads: call from one thread at a time.
 class Progress {
  public:
   // Writes to `out`: every `interval` if it is a terminal, otherwise every ten
@@ -19,11 +19,11 @@ class Progress {
   Progress(const Clock& clock, std::FILE* out, int64_t total_steps,
            int batch_size, absl::Duration interval = absl::Milliseconds(200));
 
-  // Must be called after each step; prints when an interval has passed. `loss`
-  // is the latest.
+  // Must be called after each step; prints if an interval has passed. `loss` is
+  // the latest one.
   void Step(int epoch, int64_t step, float loss);
-  // Step for one of several replicas: `own_steps` were taken here, and
-  // `common_step` is the step of all together, which may exceed the total.
+  // Step for one of several replicas: this replica has taken `own_steps`, and
+  // `common_step` is the step of all replicas, which may exceed the total.
   void CommonStep(int64_t own_steps, int64_t common_step, float loss);
   // Ends the live line, if any, so that other output may follow.
   void Finish();

@@ -43,7 +43,7 @@ namespace {
 constexpr int kParameterServers = 3;
 constexpr int kVictim = 1;
 
-// This program again, as a parameter server; it ends when this one does.
+// Runs this program as a parameter server, which ends with this process.
 class ParameterServer {
  public:
   ParameterServer() = default;
@@ -100,12 +100,12 @@ absl::StatusOr<ClusterSpec> FreeCluster() {
 
 struct Model {
   Scope root = Scope::Root();
-  Output step;  // after the training step that reads it
+  Output step;  // read after the training step
   Operation train;
 };
 
-// 784 weights and a bias for each of 100 outputs, which are to be 1; on all
-// three parameter servers.
+// A model of 784 weights and a bias for each of 100 outputs, whose labels are
+// 1, on all three parameter servers.
 Model BuildModel() {
   Model model;
   const Scope scope = model.root.WithDeviceFunction(
@@ -125,7 +125,7 @@ Model BuildModel() {
   return model;
 }
 
-// kill -9, and a new process in its place, which knows nothing.
+// Kills the server with kill -9 and starts a new process without its state.
 absl::Status ReplaceVictim(const ClusterSpec& cluster, ParameterServer& victim,
                            int64_t step) {
   victim.Kill();

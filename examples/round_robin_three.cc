@@ -1,5 +1,5 @@
-// The variables of a network over three parameter servers, in turns and then by
-// size:
+// Places the variables of a network on three parameter servers, round robin and
+// then by size:
 //
 //   round_robin_three                        # a cluster in this program
 //   round_robin_three zmq://localhost:2222   # a task of one with 3 ps
@@ -15,8 +15,8 @@ namespace {
 
 constexpr int kPsTasks = 3;
 
-// Each strategy has a container of its own: in one container the two would
-// disagree about where a variable of one name lives.
+// Each strategy has its own container. In one container, the two strategies
+// would place a variable of one name on different servers, which is an error.
 absl::Status Show(const std::string& target, const char* title,
                   const char* container, const weft::PsStrategy& strategy) {
   weft::Scope root = weft::Scope::Root().WithContainer(container);

@@ -8,7 +8,8 @@
 
 namespace weft::examples {
 
-// 784 weights and a bias for each of 100 outputs, which are to be 1.
+// A model of 784 weights and a bias for each of 100 outputs, whose labels are
+// 1.
 SavedTraining::SavedTraining(SavedTrainingOptions options)
     : options_(std::move(options)) {
   const Scope scope =
@@ -24,7 +25,7 @@ SavedTraining::SavedTraining(SavedTrainingOptions options)
                     ops::Const(scope, {0, 1}));
   train_ = train::GradientDescent(1e-2f).Minimize(scope, loss_,
                                                   {.global_step = global_step});
-  // Read once it has been counted up, so that each step sees its own number.
+  // Read after the increment, so that each step sees its own number.
   step_ = global_step.Read(scope.WithControlDependencies({train_}));
   init_ = ops::GlobalVariablesInitializer(scope);
   train::SaverOptions sharded;

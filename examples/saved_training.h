@@ -1,7 +1,7 @@
 // SavedTraining trains a small model on three parameter servers and saves it:
 // the servers write their parts of a checkpoint in parallel.
 //
-// Threads: one at a time. Messages go to standard output.
+// Threads: call from one thread at a time. Messages are printed to stdout.
 #ifndef WEFT_EXAMPLES_SAVED_TRAINING_H_
 #define WEFT_EXAMPLES_SAVED_TRAINING_H_
 
@@ -25,7 +25,8 @@ class SavedTraining {
  public:
   explicit SavedTraining(SavedTrainingOptions options);
 
-  // Runs one session, from the newest checkpoint if there is one, to the end.
+  // Runs one session to the end, starting from the newest checkpoint if there
+  // is one.
   absl::Status Train(const std::string& target);
 
  private:

@@ -19,7 +19,7 @@ struct Model {
   Output summaries;
 };
 
-// Three weights that go to 1, -2 and 3.
+// A model of three weights that converge to 1, -2 and 3.
 Model BuildModel(const Scope& root) {
   auto w = ops::Variable(root.WithName("w"), {0.0f, 0.0f, 0.0f});
   const Output error = ops::Sub(root, w, {1.0f, -2.0f, 3.0f});
@@ -39,7 +39,7 @@ absl::Status Main(const std::string& logdir) {
   const Model model = BuildModel(root);
   const Operation init = ops::GlobalVariablesInitializer(root);
   ASSIGN_OR_RETURN(auto session, Session::Connect("", root));
-  // Files are reached as the session's; the writer ends before it.
+  // Files are accessed through the session; the writer ends before it.
   ASSIGN_OR_RETURN(auto writer,
                    summary::FileWriter::Create(*session->file_system(),
                                                session->scheduler(), logdir));

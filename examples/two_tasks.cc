@@ -25,7 +25,7 @@ struct Model {
   weft::Operation train;
 };
 
-// y = 2 x - 1.
+// A model of y = 2 x - 1.
 Model BuildModel(const weft::Scope& root) {
   const weft::Scope ps = root.WithDevice("/job:ps/task:0/cpu:0");
   const weft::Scope worker = root.WithDevice("/job:worker/task:0/cpu:0");
