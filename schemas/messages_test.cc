@@ -1,5 +1,5 @@
-// The bus's messages survive the trip, bad bytes are refused, and what a later
-// or an earlier version says does no harm.
+// Tests the bus's messages: they round-trip, malformed bytes are rejected, and
+// messages of later or earlier versions do no harm.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -37,10 +37,10 @@ std::string BytesOf(const flatbuffers::FlatBufferBuilder& builder) {
           builder.GetSize()};
 }
 
-// A reply that failed and yet brings attachments, so that all fields are there.
+// Returns an envelope with all fields: a failed reply with attachments.
 std::string FullEnvelope() {
   flatbuffers::FlatBufferBuilder builder;
-  // First made is last in the bytes, and ends without padding.
+  // The field created first is last in the bytes, and ends without padding.
   const auto attachments =
       builder.CreateVector(std::vector{CreateAttachment(builder, 100, 0),
                                        CreateAttachment(builder, 1 << 20, 7)});
@@ -52,7 +52,7 @@ std::string FullEnvelope() {
   return BytesOf(builder);
 }
 
-// A RunPartition with one small feed.
+// Returns a RunPartition with one small feed.
 std::string RunPartitionMessage() {
   flatbuffers::FlatBufferBuilder builder;
   const float value = 2.5f;
@@ -76,7 +76,7 @@ std::string RunPartitionMessage() {
   return BytesOf(builder);
 }
 
-// One live and one dead value.
+// Returns Pushes with one live and one dead value.
 std::string PushesMessage() {
   flatbuffers::FlatBufferBuilder builder;
   const PushHeader live(1, 2, 3, 4, 5, 6, 0, 0);
@@ -142,7 +142,7 @@ TEST(MessagesTest, PushesRoundTrip) {
   EXPECT_EQ(dead.tensor(), nullptr);
 }
 
-// Reads every field that `bytes` has, so that a sanitizer sees a wild one.
+// Reads every field in `bytes`, so that a sanitizer detects invalid accesses.
 uint64_t ReadAll(const Envelope& envelope) {
   uint64_t sum = envelope.call_id() + envelope.method();
   if (envelope.error() && envelope.error()->text()) {
@@ -239,7 +239,8 @@ TEST(MessagesTest, NumbersOfBodiesNeverChange) {
   EXPECT_EQ(static_cast<int>(Body::RegisterPartitionReply), 53);
 }
 
-// An envelope of a later version: more fields, a new kind, a new method.
+// Returns an envelope of a later version with more fields, a new kind and a new
+// method.
 std::string EnvelopeOfTheFuture() {
   flatbuffers::FlatBufferBuilder builder;
   const auto stack = builder.CreateVector(

@@ -1,4 +1,5 @@
-// Our messages must have TensorFlow's numbers: files and graphs depend on it.
+// Tests that Weft's messages have the field numbers of TensorFlow, on which
+// files and graphs depend.
 #include <fstream>
 #include <map>
 #include <string>
@@ -38,10 +39,11 @@ using google::protobuf::EnumDescriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::FileDescriptor;
 
-// "Message number" -> "[repeated ]type name"; "Enum" -> its values, in order.
+// Maps "Message number" to "[repeated ]type name", and "Enum" to its values, in
+// order.
 using Table = std::map<std::string, std::string>;
 
-// "weft.tf.RunOptions.TraceLevel" -> "RunOptions.TraceLevel".
+// Shortens "weft.tf.RunOptions.TraceLevel" to "RunOptions.TraceLevel".
 std::string ShortName(absl::string_view full_name) {
   return std::string(full_name.substr(absl::string_view("weft.tf.").size()));
 }
@@ -90,7 +92,7 @@ void AddMessage(const Descriptor& message, Table* table) {
   }
 }
 
-// A file and those it imports, except protobuf's own.
+// Adds a file and its imports, except protobuf's own.
 void AddFile(const FileDescriptor& file, Table* table) {
   if (!absl::StartsWith(file.package(), "weft.tf")) return;
   for (int i = 0; i < file.message_type_count(); ++i) {
@@ -145,7 +147,7 @@ TEST(WireNumbersTest, EqualThoseOfTensorFlow) {
 }
 
 TEST(WireNumbersTest, UnknownFieldsSurvive) {
-  // Field 5 (debug_info) is TensorFlow's; we do not define it.
+  // Field 5 (debug_info) exists in TensorFlow only.
   const std::string bytes = {'\x2a', '\x02', 'h', 'i'};
   tf::GraphDef graph;
   ASSERT_TRUE(graph.ParseFromString(bytes));
