@@ -224,7 +224,7 @@ TEST_F(GatedSaverTest, SaveCopiesOnlyChangedBytes) {
   Saver saver(root_, Waits(SaverOptions().max_wait));
   const auto session = ConnectAndInitialize();
   ASSERT_NE(session, nullptr);
-  // the initial value shares the constant's memory
+  // The initial value shares the constant's memory.
   ASSERT_OK(session->Run(train));
   const auto in_use = [&] {
     return process_of_gated_.buffers().stats().bytes_in_use;

@@ -422,7 +422,7 @@ TEST_P(StepSavesTest, MarksOfFailedSaveExpire) {
   TestCluster cluster(OnOneDisk(ClusterKind::kSimulated));
   const auto session = Connect(cluster, 0, root);
   ASSERT_OK(session->Run(init));
-  // the initial value shares the constant's memory
+  // The initial value shares the constant's memory.
   ASSERT_OK(session->Run(grow));
   const auto in_use = [&] {
     return cluster.process("ps", 0).buffers().stats().bytes_in_use;

@@ -507,7 +507,7 @@ TEST(ServerMembershipTest, FinishedCoordinatorStopsOtherTasks) {
   EXPECT_OK(ps.server().Join());
   EXPECT_TRUE(ps.server().AwaitStopped(absl::InfinitePast()));
   EXPECT_FALSE(ps.server().AwaitJob("chiefs", absl::InfiniteFuture()))
-      << "who has stopped waits for nobody";
+      << "a stopped task does not wait for others";
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ struct Outcome {
   uint64_t trace = 0;
   std::vector<std::string> statuses;  // of each call, in order
   std::vector<float> values;          // of the successful runs
-  // leaked resources; empty if there are none
+  // Leaked resources; empty if there are none.
   std::string left;
 };
 

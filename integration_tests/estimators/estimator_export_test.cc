@@ -334,7 +334,7 @@ TEST_F(EstimatorExportTest, InvalidRequestsAreExplained) {
   says(with("age", Tensor::Vector<int32_t>({1, 2})), "'age' is of type float");
   says(with("age", Tensor()), "'age' is of type float");
   says(with("age", Tensor::Scalar(1.0f)), "'age' has shape [?]");
-  // of another batch size
+  // A different batch size.
   says(with("age", Tensor::Vector<float>({1, 2, 3})), "");
   EXPECT_OK(served->Run("predict", Asked())) << "it is as good as before";
 }

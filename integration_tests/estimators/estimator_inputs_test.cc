@@ -122,7 +122,7 @@ TEST_F(EstimatorInputsTest, DatasetComponentsAreFeaturesAndLabels) {
   EXPECT_THAT(input.All("x"), ElementsAre(Dense{3}));
   input.Begin();
   EXPECT_THAT(input.All("x"), ElementsAre(Dense{1, 2}, Dense{3}))
-      << "a new session begins anew";
+      << "a new session starts over";
 }
 
 TEST_F(EstimatorInputsTest, UnsupportedDatasetsAreRejected) {

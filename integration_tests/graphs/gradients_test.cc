@@ -415,8 +415,8 @@ std::vector<Case> AllCases() {
 std::map<std::string, std::string> Unchecked() {
   std::map<std::string, std::string> unchecked = {
       {"SparseDenseCwiseAdd", "its gradient is an error"},
-      {"RaggedTensorToVariant", "its result is no number"},
-      {"RaggedTensorFromVariant", "its input is no number"},
+      {"RaggedTensorToVariant", "its result is a variant"},
+      {"RaggedTensorFromVariant", "its input is a variant"},
       {"SparseSparseMaximum", "its gradient is an error"},
       {"SparseSparseMinimum", "its gradient is an error"},
       {"PreventGradient", "its gradient is an error"},

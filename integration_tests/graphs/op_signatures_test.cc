@@ -37,7 +37,7 @@ struct Difference {
 };
 const std::map<std::string, Difference>& IntendedDifferences() {
   constexpr char kEdges[] =
-      "made by the runtime alone: an edge between partitions has a number "
+      "created only by the runtime: an edge between partitions has a number "
       "where TensorFlow has a key with a device's incarnation";
   static const auto& differences = *new std::map<std::string, Difference>{
       {"_Send",
@@ -58,25 +58,26 @@ const std::map<std::string, Difference>& IntendedDifferences() {
 // them.
 const std::map<std::string, std::string>& OwnOps() {
   constexpr char kMemory[] =
-      "what lies between a device's memory and the host's "
+      "copies between a device's memory and the host's "
       "(libs/executor/memory_copies.h)";
   constexpr char kLookup[] =
-      "what lookups of sparse ids become (libs/passes/lookup_fusion.h)";
+      "replaces lookups of sparse ids (libs/passes/lookup_fusion.h)";
   constexpr char kPartedLookup[] =
-      "what lookups in tables of several parts become "
+      "replaces lookups in partitioned tables "
       "(libs/passes/parted_lookup_fusion.h)";
   constexpr char kElements[] =
-      "what element-wise nodes become (libs/passes/element_fusion.h)";
+      "replaces element-wise nodes (libs/passes/element_fusion.h)";
   constexpr char kProduct[] =
-      "what a product and functions of its elements become, as in TensorFlow, "
-      "whose node does not say of which nodes it was made "
+      "replaces a product and element-wise functions of it, as in TensorFlow, "
+      "whose node does not name the replaced nodes "
       "(libs/passes/element_fusion.h)";
   static const auto& ops = *new std::map<std::string, std::string>{
       {"_MarkVariables",
-       "what the IdentityN becomes that a saver of SaveConsistency::kStep "
-       "reads its variables by (libs/passes/variable_saving.h)"},
+       "replaces the IdentityN through which a saver of "
+       "SaveConsistency::kStep reads its variables "
+       "(libs/passes/variable_saving.h)"},
       {"_SaveVariables",
-       "what a SaveV2 becomes that reads variables of its own device "
+       "replaces a SaveV2 that reads variables of its own device "
        "(libs/passes/variable_saving.h)"},
       {"_UniqueRowIds", kLookup},
       {"_CombineRows", kLookup},
@@ -84,26 +85,26 @@ const std::map<std::string, std::string>& OwnOps() {
       {"_WhereHashed", kLookup},
       {"_CountIds", kLookup},
       {"_DecodeCSVAndPack",
-       "what a Pack of all columns of a DecodeCSV becomes "
+       "replaces a Pack of all columns of a DecodeCSV "
        "(libs/passes/csv_fusion.h)"},
       {"_UniquePartition", kPartedLookup},
       {"_GatherStitched", kPartedLookup},
       {"_SumToParts", kPartedLookup},
       {"_MulInTurn",
-       "what a Mul by a BroadcastTo of one number becomes "
+       "replaces a Mul by a BroadcastTo of one number "
        "(libs/passes/scaling_fusion.h)"},
       {"_FusedElementwise", kElements},
       {"_FusedMatMul", kProduct},
       {"_SlicedMatMul",
-       "what a MatMul becomes that one Slice takes "
+       "replaces a MatMul whose only consumer is a Slice "
        "(libs/passes/slice_fusion.h)"},
       {"_FusedConv2D", kProduct},
       {"_FusedDepthwiseConv2dNative", kProduct},
       {"_CopyToDevice", kMemory},
       {"_CopyToHost", kMemory},
       {"WaitForVariable",
-       "what workers wait for the chief with, who ask again and again in "
-       "TensorFlow (libs/train/sessions/report_uninitialized.h)"},
+       "lets workers wait for the chief, which they poll in TensorFlow "
+       "(libs/train/sessions/report_uninitialized.h)"},
       {"WaitForRefVariable", "the same, by reference"}};
   return ops;
 }

@@ -315,7 +315,7 @@ class BusySimulation {
       }
       return true;
     };
-    if (!Reaches(kPrompt, is_none)) Violate("a task goes on with a step");
+    if (!Reaches(kPrompt, is_none)) Violate("a task continues a step");
   }
 
   bool HasSessions(int p) {
@@ -419,7 +419,7 @@ class BusySimulation {
     const bool is_noticed = Reaches(kHeartbeatTimeout + kPrompt, [this, &task] {
       return absl::StrContains(Losses(), NameOf(task));
     });
-    if (!is_noticed) Violate("the coordinator takes a dead task for alive");
+    if (!is_noticed) Violate("the coordinator considers a dead task alive");
   }
   void Revive(const Task& task,
               const std::shared_ptr<std::vector<Step>>& steps) {
@@ -460,8 +460,7 @@ class BusySimulation {
       std::fprintf(stderr, "%s\n", violation.c_str());
     for (const std::string& fault : result_.faults)
       std::fprintf(stderr, "  %s\n", fault.c_str());
-    std::fprintf(stderr, "Seed %" PRIu64 ": %s hangs for ever\n", seed_,
-                 what.c_str());
+    std::fprintf(stderr, "Seed %" PRIu64 ": %s hangs\n", seed_, what.c_str());
     std::abort();
   }
 

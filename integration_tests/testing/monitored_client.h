@@ -45,7 +45,7 @@ inline constexpr char kMonitoredFolder[] = "job";  // of the checkpoints
 
 enum class MonitoredTraining {
   kAsynchronous,
-  // synchronous; an update combines the gradients of both replicas
+  // Synchronous; an update combines the gradients of both replicas.
   kBothReplicas,
   kNumberedReplicas,  // as above, with one gradient from each replica
   kWithBackup,        // synchronous; the first gradient suffices
@@ -127,7 +127,7 @@ struct MonitoringBook {
 };
 
 struct MonitoredClientOptions {
-  // outlives the client, like the other objects
+  // Outlives the client, like the other objects.
   TestCluster* cluster = nullptr;
   MonitoringBook* book = nullptr;
   MonitoredTraining training = MonitoredTraining::kAsynchronous;

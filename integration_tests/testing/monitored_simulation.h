@@ -19,7 +19,7 @@ namespace weft {
 struct MonitoredSimulationResult {
   // Empty on success.
   std::vector<std::string> violations;
-  // injected faults and log lines, to be read by people
+  // Injected faults and log lines, to be read by people.
   std::vector<std::string> faults;
   uint64_t trace = 0;
   int num_programs = 0;  // started by both clients

@@ -86,7 +86,7 @@ struct SaveBook {
 };
 
 struct SavingClientOptions {
-  // outlives the client, like the other objects
+  // Outlives the client, like the other objects.
   TestCluster* cluster = nullptr;
   SaveBook* book = nullptr;
   int index = 0;  // of the client, and of its worker; 0 is the chief

@@ -18,7 +18,7 @@ constexpr absl::Duration kConnectTimeout = absl::Seconds(5);
 // Time after the last fault until every step must succeed.
 constexpr absl::Duration kSettling = absl::Seconds(30);
 constexpr int kCalmSuccesses = 5;
-// callables that are created and released before the end
+// Callables that are created and released before the end.
 constexpr int kReleased = 3;
 // Time that a step whose master was lost may still run: its abort may be late,
 // or may wait for the end of a silence.

@@ -38,7 +38,7 @@ struct TokenBook {
 };
 
 struct TrainerOptions {
-  // outlives the trainer, like the other objects
+  // Outlives the trainer, like the other objects.
   TestCluster* cluster = nullptr;
   TokenBook* tokens = nullptr;
   int index = 0;  // of the client, and of the worker it connects to

@@ -447,7 +447,7 @@ class LargeTableTest : public EmbeddingTest {
   static constexpr int64_t kBound = int64_t{1} << 30;
 
   LargeTableTest() { options_.process = &bounded_; }
-  // must end before its process
+  // Must end before its process.
   ~LargeTableTest() override { session_ = nullptr; }
 
   Process bounded_{

@@ -32,7 +32,7 @@ TEST_P(FailingSavesTest, DoNotDisturbTraining) {
           absl::StatusCode::kDeadlineExceeded,
           absl::StatusCode::kResourceExhausted}) {
       SCOPED_TRACE(absl::StrCat(absl::StatusCodeToString(code), beside));
-      // the first session has no checkpoint
+      // The first session has no checkpoint.
       files_.DeleteRecursively("/job").IgnoreError();
       steps_.clear();
       const int64_t num_failed = NumLines("could not be saved");

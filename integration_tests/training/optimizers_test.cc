@@ -272,7 +272,7 @@ TEST_F(OptimizerOptionsTest, AdaMaxCorrectionFollowsItsOptions) {
     if (variable.name() != "beta1_power") continue;
     EXPECT_THAT(Run(variable), FloatsNear({0.25f}));
   }
-  // a step of the learning rate in the direction of the sign
+  // A step of the learning rate in the direction of the sign.
   EXPECT_THAT(Run(w), FloatsNear({0.5f}));
 }
 
