@@ -235,7 +235,7 @@ TEST_F(ArraySetTest, UniqueDistinguishesExtremeIntegers) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   EXPECT_EQ(Run("Unique", {Tensor::Vector<int64_t>({kMost, kMost - 1, -1})}),
             "[3] 9223372036854775807 9223372036854775806 -1 | [3] 0 1 2");
-  // As a double, the bits of -1 would be a NaN.
+  // As doubles, these bits would be NaNs.
   EXPECT_EQ(Run("Unique", {Tensor::Vector<int64_t>({kMost, kMost, -1, -1})}),
             "[2] 9223372036854775807 -1 | [4] 0 0 1 1");
 }

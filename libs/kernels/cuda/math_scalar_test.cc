@@ -151,7 +151,7 @@ TEST(CudaLineTest, KeysHaveTheOrderOfTheirNumbers) {
   ExpectKeysAsPrecedes<int64_t>({0, 1, -1, 255, -256,
                                  std::numeric_limits<int64_t>::max(),
                                  std::numeric_limits<int64_t>::min()});
-  // the upper half leaves room for a row
+  // The upper half leaves room for a row.
   EXPECT_EQ(PrecedenceKey(nan) >> 32, 0u);
 }
 

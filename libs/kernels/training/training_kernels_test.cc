@@ -684,7 +684,7 @@ class AllSteps {
     Take(loops.ftrl_square_root,
          FtrlStep<T, true>{{0.5, 1, 0.1, 0.1, 0.1, -0.5}});
     Take(loops.ftrl_power, FtrlStep<T, false>{{0.5, 1, 0.1, 0.1, 0, -0.7}});
-    // reset: the linear term becomes a sum of squares
+    // Reset: the linear term becomes a sum of squares.
     v_[2].assign(kSize, 1.0);
     Take(loops.adagrad_da, AdagradDAStep<T>{0.5, 0.1, 0.1, 2});
     Take(loops.adam, AdamStep<T>{0.5, 0.9, 0.99, 1e-8, false});
