@@ -176,26 +176,26 @@ void RegisterArrayOps(OpRegistry& registry) {
                    .Output("output: dtype")
                    .Attr("dtype: type")
                    .Attr("shape: shape")
-                   .Doc("Its input, unless it is fed.")
+                   .Doc("Returns its input, unless the output is fed.")
                    .Shape(DefaultFitsAttr));
   registry.Add(OpDefBuilder("Identity")
                    .Input("input: T")
                    .Output("output: T")
                    .Attr("T: type")
-                   .Doc("Its input.")
+                   .Doc("Returns its input.")
                    .Shape(shapes::Unchanged)
                    .Value(FirstInputValue));
   registry.Add(OpDefBuilder("IdentityN")
                    .Input("input: T")
                    .Output("output: T")
                    .Attr("T: list(type) >= 1")
-                   .Doc("Its inputs.")
+                   .Doc("Returns its inputs.")
                    .Shape(AllUnchanged));
   registry.Add(OpDefBuilder("Snapshot")
                    .Input("input: T")
                    .Output("output: T")
                    .Attr("T: type")
-                   .Doc("A copy of its input.")
+                   .Doc("Returns a copy of its input.")
                    .Shape(shapes::Unchanged)
                    .Value(FirstInputValue));
   constexpr char kSizedTypes[] =
@@ -206,29 +206,29 @@ void RegisterArrayOps(OpRegistry& registry) {
                    .Output("output: type")
                    .Attr(absl::StrCat("T: ", kSizedTypes))
                    .Attr(absl::StrCat("type: ", kSizedTypes))
-                   .Doc("The bits of its input as another type.")
+                   .Doc("Reinterprets the bits of its input as another type.")
                    .Shape(BitcastShape));
   registry.Add(OpDefBuilder("StopGradient")
                    .Input("input: T")
                    .Output("output: T")
                    .Attr("T: type")
-                   .Doc("Its input, through which no gradient flows.")
+                   .Doc("Returns its input, and blocks gradients.")
                    .Shape(shapes::Unchanged)
                    .Value(FirstInputValue));
-  registry.Add(
-      OpDefBuilder("PreventGradient")
-          .Input("input: T")
-          .Output("output: T")
-          .Attr("T: type")
-          .Attr("message: string = ''")
-          .Doc("Its input, through which asking for a gradient is an error.")
-          .Shape(shapes::Unchanged));
+  registry.Add(OpDefBuilder("PreventGradient")
+                   .Input("input: T")
+                   .Output("output: T")
+                   .Attr("T: type")
+                   .Attr("message: string = ''")
+                   .Doc("Returns its input; requesting a gradient through it "
+                        "is an error.")
+                   .Shape(shapes::Unchanged));
   registry.Add(OpDefBuilder("EnsureShape")
                    .Input("input: T")
                    .Output("output: T")
                    .Attr("shape: shape")
                    .Attr("T: type")
-                   .Doc("Its input, checked to have a shape.")
+                   .Doc("Returns its input, after checking its shape.")
                    .Shape(MergeInputWithAttr));
   registry.Add(OpDefBuilder("CheckNumerics")
                    .Input("tensor: T")
@@ -236,7 +236,7 @@ void RegisterArrayOps(OpRegistry& registry) {
                    .Attr("T: {bfloat16, half, float, double}")
                    .Attr("message: string")
                    .Stateful()
-                   .Doc("Its input, checked to be finite.")
+                   .Doc("Returns its input, after checking that it is finite.")
                    .Shape(shapes::Unchanged));
   registry.Add(OpDefBuilder("Fill")
                    .Input("dims: index_type")
@@ -244,7 +244,7 @@ void RegisterArrayOps(OpRegistry& registry) {
                    .Output("output: T")
                    .Attr("T: type")
                    .Attr("index_type: {int32, int64} = DT_INT32")
-                   .Doc("A tensor of one value.")
+                   .Doc("Fills a tensor with one value.")
                    .Shape(FillShape)
                    .Value(FillValue));
   registry.Add(OpDefBuilder("ZerosLike")
@@ -264,17 +264,18 @@ void RegisterArrayOps(OpRegistry& registry) {
           .Doc("Ones in the shape of the input.")
           .Shape(shapes::Unchanged)
           .Value(LikeValue<1>));
-  registry.Add(OpDefBuilder("OneHot")
-                   .Input("indices: TI")
-                   .Input("depth: int32")
-                   .Input("on_value: T")
-                   .Input("off_value: T")
-                   .Output("output: T")
-                   .Attr("axis: int = -1")
-                   .Attr("T: type")
-                   .Attr("TI: {uint8, int8, int32, int64} = DT_INT64")
-                   .Doc("A value where the index is, another elsewhere.")
-                   .Shape(OneHotShape));
+  registry.Add(
+      OpDefBuilder("OneHot")
+          .Input("indices: TI")
+          .Input("depth: int32")
+          .Input("on_value: T")
+          .Input("off_value: T")
+          .Output("output: T")
+          .Attr("axis: int = -1")
+          .Attr("T: type")
+          .Attr("TI: {uint8, int8, int32, int64} = DT_INT64")
+          .Doc("Returns on_value at each index, and off_value elsewhere.")
+          .Shape(OneHotShape));
   RegisterArrayShapeOps(registry);
   RegisterArrayJoinOps(registry);
   RegisterArraySliceOps(registry);

@@ -263,13 +263,13 @@ void AddDiags(OpRegistry& registry) {
                    .Input("diagonal: T")
                    .Output("output: T")
                    .Attr(kTypes)
-                   .Doc("A diagonal tensor.")
+                   .Doc("Creates a tensor with the given diagonal.")
                    .Shape(DiagShape));
   registry.Add(OpDefBuilder("DiagPart")
                    .Input("input: T")
                    .Output("diagonal: T")
                    .Attr(kTypes)
-                   .Doc("The diagonal of a tensor.")
+                   .Doc("Returns the diagonal of a tensor.")
                    .Shape(DiagPartShape));
 }
 
@@ -309,24 +309,25 @@ void AddMatrixDiags(OpRegistry& registry) {
 }
 
 void AddBandParts(OpRegistry& registry) {
-  registry.Add(OpDefBuilder("MatrixBandPart")
-                   .Input("input: T")
-                   .Input("num_lower: Tindex")
-                   .Input("num_upper: Tindex")
-                   .Output("band: T")
-                   .Attr("T: type")
-                   .Attr("Tindex: {int32, int64} = DT_INT64")
-                   .Doc("Matrices with zeros outside a central band.")
-                   .Shape(MatrixShape));
   registry.Add(
-      OpDefBuilder("BatchMatrixBandPart")
+      OpDefBuilder("MatrixBandPart")
           .Input("input: T")
-          .Input("num_lower: int64")
-          .Input("num_upper: int64")
+          .Input("num_lower: Tindex")
+          .Input("num_upper: Tindex")
           .Output("band: T")
           .Attr("T: type")
-          .Doc("Matrices with zeros outside a central band (old name).")
+          .Attr("Tindex: {int32, int64} = DT_INT64")
+          .Doc("Sets everything outside a central band of matrices to zero.")
           .Shape(MatrixShape));
+  registry.Add(OpDefBuilder("BatchMatrixBandPart")
+                   .Input("input: T")
+                   .Input("num_lower: int64")
+                   .Input("num_upper: int64")
+                   .Output("band: T")
+                   .Attr("T: type")
+                   .Doc("Sets everything outside a central band of matrices to "
+                        "zero (old name).")
+                   .Shape(MatrixShape));
 }
 
 constexpr char kAlign[] =
@@ -347,7 +348,7 @@ OpDefBuilder MatrixDiagBand(const char* op) {
       .Input("num_cols: int32")
       .Input("padding_value: T")
       .Output("output: T")
-      .Doc("Matrices with the given band of diagonals.")
+      .Doc("Creates matrices with the given band of diagonals.")
       .Shape(MatrixDiagBandShape);
   return builder;
 }
@@ -358,7 +359,7 @@ OpDefBuilder MatrixDiagPartBand(const char* op) {
       .Input("k: int32")
       .Input("padding_value: T")
       .Output("diagonal: T")
-      .Doc("A band of diagonals of matrices.")
+      .Doc("Returns a band of diagonals of matrices.")
       .Shape(MatrixDiagPartBandShape);
   return builder;
 }
@@ -369,7 +370,7 @@ OpDefBuilder MatrixSetDiagBand(const char* op) {
       .Input("diagonal: T")
       .Input("k: int32")
       .Output("output: T")
-      .Doc("Matrices with another band of diagonals.")
+      .Doc("Replaces a band of diagonals of matrices.")
       .Shape(MatrixSetDiagBandShape);
   return builder;
 }

@@ -324,15 +324,14 @@ void RegisterArrayJoinOps(OpRegistry& registry) {
                    .Doc("Joins tensors along one dimension.")
                    .Shape(ConcatV2Shape)
                    .Value(ConcatV2Value));
-  registry.Add(
-      OpDefBuilder("ConcatOffset")
-          .Input("concat_dim: int32")
-          .Input("shape: N * shape_type")
-          .Output("offset: N * shape_type")
-          .Attr("N: int >= 2")
-          .Attr("shape_type: {int32, int64} = DT_INT32")
-          .Doc("Where each input of a concatenation begins in the result.")
-          .Shape(ConcatOffsetShape));
+  registry.Add(OpDefBuilder("ConcatOffset")
+                   .Input("concat_dim: int32")
+                   .Input("shape: N * shape_type")
+                   .Output("offset: N * shape_type")
+                   .Attr("N: int >= 2")
+                   .Attr("shape_type: {int32, int64} = DT_INT32")
+                   .Doc("Returns the offset of each input in a concatenation.")
+                   .Shape(ConcatOffsetShape));
   registry.Add(OpDefBuilder("Pack")
                    .Input("values: N * T")
                    .Output("output: T")
@@ -348,7 +347,8 @@ void RegisterArrayJoinOps(OpRegistry& registry) {
                    .Attr("num: int >= 0")
                    .Attr("T: type")
                    .Attr("axis: int = 0")
-                   .Doc("Cuts a tensor along one dimension, which disappears.")
+                   .Doc("Splits a tensor along one dimension, and removes that "
+                        "dimension.")
                    .Shape(UnpackShape));
   registry.Add(OpDefBuilder("Split")
                    .Input("split_dim: int32")
@@ -356,7 +356,7 @@ void RegisterArrayJoinOps(OpRegistry& registry) {
                    .Output("output: num_split * T")
                    .Attr("num_split: int >= 1")
                    .Attr("T: type")
-                   .Doc("Cuts a tensor into equal pieces.")
+                   .Doc("Splits a tensor into equal parts.")
                    .Shape(SplitShape));
   registry.Add(OpDefBuilder("SplitV")
                    .Input("value: T")
@@ -366,7 +366,7 @@ void RegisterArrayJoinOps(OpRegistry& registry) {
                    .Attr("num_split: int >= 1")
                    .Attr("T: type")
                    .Attr("Tlen: {int8, int32, int64} = DT_INT64")
-                   .Doc("Cuts a tensor into pieces of given sizes.")
+                   .Doc("Splits a tensor into parts of the given sizes.")
                    .Shape(SplitVShape));
   registry.Add(OpDefBuilder("Tile")
                    .Input("input: T")
@@ -382,7 +382,7 @@ void RegisterArrayJoinOps(OpRegistry& registry) {
                    .Output("output: T")
                    .Attr("T: type")
                    .Attr("Tpaddings: {int32, int64} = DT_INT32")
-                   .Doc("Puts zeros around a tensor.")
+                   .Doc("Pads a tensor with zeros.")
                    .Shape(PadShape));
   registry.Add(OpDefBuilder("PadV2")
                    .Input("input: T")
@@ -391,7 +391,7 @@ void RegisterArrayJoinOps(OpRegistry& registry) {
                    .Output("output: T")
                    .Attr("T: type")
                    .Attr("Tpaddings: {int32, int64} = DT_INT32")
-                   .Doc("Puts a value around a tensor.")
+                   .Doc("Pads a tensor with a value.")
                    .Shape(PadShape));
   registry.Add(OpDefBuilder("MirrorPad")
                    .Input("input: T")
@@ -400,7 +400,7 @@ void RegisterArrayJoinOps(OpRegistry& registry) {
                    .Attr("T: type")
                    .Attr("Tpaddings: {int32, int64} = DT_INT32")
                    .Attr("mode: {'REFLECT', 'SYMMETRIC'}")
-                   .Doc("Puts mirrored elements around a tensor.")
+                   .Doc("Pads a tensor with mirrored elements.")
                    .Shape(PadShape));
   registry.Add(OpDefBuilder("MirrorPadGrad")
                    .Input("input: T")

@@ -110,7 +110,7 @@ void RegisterArrayOrderOps(OpRegistry& registry) {
                    .Input("x: T")
                    .Output("y: T")
                    .Attr("T: {int32, int64} = DT_INT32")
-                   .Doc("The inverse of a permutation.")
+                   .Doc("Computes the inverse of a permutation.")
                    .Shape(VectorShape));
   registry.Add(OpDefBuilder("Reverse")
                    .Input("tensor: T")
@@ -119,7 +119,7 @@ void RegisterArrayOrderOps(OpRegistry& registry) {
                    .Attr("T: {uint8, int8, uint16, int16, uint32, int32, "
                          "uint64, int64, bool, bfloat16, half, float, double, "
                          "complex64, complex128, string}")
-                   .Doc("Reverses the dimensions that are marked.")
+                   .Doc("Reverses the marked dimensions.")
                    .Shape(ReverseShape));
   registry.Add(OpDefBuilder("ReverseV2")
                    .Input("tensor: T")
@@ -129,7 +129,7 @@ void RegisterArrayOrderOps(OpRegistry& registry) {
                    .Attr("T: {uint8, int8, uint16, int16, int32, uint32, "
                          "int64, uint64, bool, bfloat16, half, float, double, "
                          "complex64, complex128, string}")
-                   .Doc("Reverses the dimensions that are listed.")
+                   .Doc("Reverses the listed dimensions.")
                    .Shape(ReverseV2Shape));
   registry.Add(OpDefBuilder("Roll")
                    .Input("input: T")
@@ -139,8 +139,8 @@ void RegisterArrayOrderOps(OpRegistry& registry) {
                    .Attr("T: type")
                    .Attr("Tshift: {int32, int64}")
                    .Attr("Taxis: {int32, int64}")
-                   .Doc("Moves elements along axes; those pushed out come in "
-                        "at the other end.")
+                   .Doc("Shifts elements along axes; elements shifted out "
+                        "reenter at the other end.")
                    .Shape(RollShape));
   registry.Add(OpDefBuilder("ReverseSequence")
                    .Input("input: T")

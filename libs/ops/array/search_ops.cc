@@ -77,35 +77,34 @@ void AddBound(OpRegistry& registry, const char* name, const char* doc) {
 
 void RegisterArraySearchOps(OpRegistry& registry) {
   AddBound(registry, "LowerBound",
-           "How many numbers of a sorted row are less than each value.");
+           "Counts the numbers of a sorted row that are less than each value.");
   AddBound(registry, "UpperBound",
-           "How many numbers of a sorted row are not greater than each value.");
+           "Counts the numbers of a sorted row that are not greater than each "
+           "value.");
   registry.Add(OpDefBuilder("NthElement")
                    .Input("input: T")
                    .Input("n: int32")
                    .Output("values: T")
                    .Attr("reverse: bool = false")
                    .Attr("T: realnumbertype")
-                   .Doc("The number that would be at place n of each row, were "
-                        "it sorted.")
+                   .Doc("Returns the number at index n of each sorted row.")
                    .Shape(NthElementShape));
   registry.Add(OpDefBuilder("UnravelIndex")
                    .Input("indices: Tidx")
                    .Input("dims: Tidx")
                    .Output("output: Tidx")
                    .Attr("Tidx: {int32, int64} = DT_INT32")
-                   .Doc("The coordinates of elements at flat positions.")
+                   .Doc("Converts flat indices to coordinates.")
                    .Shape(UnravelShape));
-  registry.Add(
-      OpDefBuilder("HistogramFixedWidth")
-          .Input("values: T")
-          .Input("value_range: T")
-          .Input("nbins: int32")
-          .Output("out: dtype")
-          .Attr("T: {int32, int64, float, double}")
-          .Attr("dtype: {int32, int64} = DT_INT32")
-          .Doc("How many values are in each of as many equal parts of a range.")
-          .Shape(HistogramShape));
+  registry.Add(OpDefBuilder("HistogramFixedWidth")
+                   .Input("values: T")
+                   .Input("value_range: T")
+                   .Input("nbins: int32")
+                   .Output("out: dtype")
+                   .Attr("T: {int32, int64, float, double}")
+                   .Attr("dtype: {int32, int64} = DT_INT32")
+                   .Doc("Counts the values in equal-width bins of a range.")
+                   .Shape(HistogramShape));
 }
 
 }  // namespace weft

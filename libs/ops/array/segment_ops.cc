@@ -191,7 +191,7 @@ void AddSparseGradientV2(OpRegistry& registry, const char* name) {
                    .Attr(kFloatingTypes)
                    .Attr("Tidx: {int32, int64} = DT_INT32")
                    .Attr("Tsegmentids: {int32, int64} = DT_INT32")
-                   .Doc("The rows of the gradient that are not zero.")
+                   .Doc("Returns the rows of the gradient that are not zero.")
                    .Shape(SparseSegmentGradV2Shape));
 }
 

@@ -137,30 +137,32 @@ void AddOpsOfPartedLookups(OpRegistry& registry) {
           .Output("places: num_partitions * int32")
           .Attr("num_partitions: int >= 1")
           .Attr("T: {int32, int64}")
-          .Doc("Unique, whose values are divided: y[places[i]] are those "
-               "that are i modulo num_partitions, and rows[i] are they, "
-               "divided by it and rounded down.")
+          .Doc("Unique, with the values partitioned: y[places[i]] are the "
+               "values congruent to i modulo num_partitions, and rows[i] are "
+               "these values divided by num_partitions, rounded down.")
           .Shape(UniquePartitionShape));
-  registry.Add(OpDefBuilder("_GatherStitched")
-                   .Input("places: N * int32")
-                   .Input("data: N * T")
-                   .Input("indices: int32")
-                   .Output("output: T")
-                   .Attr("N: int >= 1")
-                   .Attr("T: type")
-                   .Doc("The rows of what ParallelDynamicStitch makes, by "
-                        "index. Each row has one place.")
-                   .Shape(GatherStitchedShape));
-  registry.Add(OpDefBuilder("_SumToParts")
-                   .Input("data: T")
-                   .Input("segment_ids: int32")
-                   .Input("places: N * int32")
-                   .Output("output: N * T")
-                   .Attr("N: int >= 1")
-                   .Attr("T: {float, double, half, bfloat16}")
-                   .Doc("The rows of what UnsortedSegmentSum makes, those at "
-                        "places[i] in output i. Each segment has one place.")
-                   .Shape(SumToPartsShape));
+  registry.Add(
+      OpDefBuilder("_GatherStitched")
+          .Input("places: N * int32")
+          .Input("data: N * T")
+          .Input("indices: int32")
+          .Output("output: T")
+          .Attr("N: int >= 1")
+          .Attr("T: type")
+          .Doc("Gathers rows from the result of ParallelDynamicStitch, without "
+               "creating it. Each row has one place.")
+          .Shape(GatherStitchedShape));
+  registry.Add(
+      OpDefBuilder("_SumToParts")
+          .Input("data: T")
+          .Input("segment_ids: int32")
+          .Input("places: N * int32")
+          .Output("output: N * T")
+          .Attr("N: int >= 1")
+          .Attr("T: {float, double, half, bfloat16}")
+          .Doc("UnsortedSegmentSum, partitioned: output i has the rows of the "
+               "sum at places[i]. Each segment has one place.")
+          .Shape(SumToPartsShape));
 }
 
 }  // namespace
@@ -172,7 +174,7 @@ void RegisterArraySetOps(OpRegistry& registry) {
                    .Output("outputs: num_partitions * T")
                    .Attr("num_partitions: int >= 1")
                    .Attr("T: type")
-                   .Doc("Distributes rows over outputs.")
+                   .Doc("Distributes rows over the outputs.")
                    .Shape(DynamicPartitionShape));
   registry.Add(OpDefBuilder("DynamicStitch")
                    .Input("indices: N * int32")
@@ -180,7 +182,7 @@ void RegisterArraySetOps(OpRegistry& registry) {
                    .Output("merged: T")
                    .Attr("N: int >= 1")
                    .Attr("T: type")
-                   .Doc("Puts rows at indices; later ones win.")
+                   .Doc("Merges rows at the given indices; later ones win.")
                    .Shape(DynamicStitchShape));
   registry.Add(OpDefBuilder("ParallelDynamicStitch")
                    .Input("indices: N * int32")
@@ -188,7 +190,7 @@ void RegisterArraySetOps(OpRegistry& registry) {
                    .Output("merged: T")
                    .Attr("N: int >= 1")
                    .Attr("T: type")
-                   .Doc("Puts rows at indices, in any order.")
+                   .Doc("Merges rows at the given indices, in any order.")
                    .Shape(DynamicStitchShape));
   registry.Add(OpDefBuilder("Where")
                    .Input("input: T")
@@ -196,7 +198,7 @@ void RegisterArraySetOps(OpRegistry& registry) {
                    .Attr("T: {float, double, int32, uint8, int16, int8, "
                          "complex64, int64, bfloat16, uint16, complex128, "
                          "half, uint32, uint64, bool} = DT_BOOL")
-                   .Doc("The indices of the elements that are not zero.")
+                   .Doc("Returns the indices of the nonzero elements.")
                    .Shape(WhereShape));
   registry.Add(
       OpDefBuilder("Unique")
@@ -205,18 +207,19 @@ void RegisterArraySetOps(OpRegistry& registry) {
           .Output("idx: out_idx")
           .Attr("T: type")
           .Attr("out_idx: {int32, int64} = DT_INT32")
-          .Doc("The different values of a vector, in order of appearance.")
+          .Doc("Returns the unique values of a vector, in order of appearance.")
           .Shape(UniqueShape));
-  registry.Add(OpDefBuilder("UniqueV2")
-                   .Input("x: T")
-                   .Input("axis: Taxis")
-                   .Output("y: T")
-                   .Output("idx: out_idx")
-                   .Attr("T: type")
-                   .Attr("Taxis: {int32, int64} = DT_INT64")
-                   .Attr("out_idx: {int32, int64} = DT_INT32")
-                   .Doc("The different slices of a tensor along one dimension.")
-                   .Shape(UniqueV2Shape));
+  registry.Add(
+      OpDefBuilder("UniqueV2")
+          .Input("x: T")
+          .Input("axis: Taxis")
+          .Output("y: T")
+          .Output("idx: out_idx")
+          .Attr("T: type")
+          .Attr("Taxis: {int32, int64} = DT_INT64")
+          .Attr("out_idx: {int32, int64} = DT_INT32")
+          .Doc("Returns the unique slices of a tensor along one dimension.")
+          .Shape(UniqueV2Shape));
   registry.Add(
       OpDefBuilder("UniqueWithCounts")
           .Input("x: T")
@@ -225,17 +228,18 @@ void RegisterArraySetOps(OpRegistry& registry) {
           .Output("count: out_idx")
           .Attr("T: type")
           .Attr("out_idx: {int32, int64} = DT_INT32")
-          .Doc("The different values of a vector, and how often each occurs.")
+          .Doc("Returns the unique values of a vector and their counts.")
           .Shape(UniqueShape));
-  registry.Add(OpDefBuilder("ListDiff")
-                   .Input("x: T")
-                   .Input("y: T")
-                   .Output("out: T")
-                   .Output("idx: out_idx")
-                   .Attr("T: type")
-                   .Attr("out_idx: {int32, int64} = DT_INT32")
-                   .Doc("The values of one vector that are not in another.")
-                   .Shape(ListDiffShape));
+  registry.Add(
+      OpDefBuilder("ListDiff")
+          .Input("x: T")
+          .Input("y: T")
+          .Output("out: T")
+          .Output("idx: out_idx")
+          .Attr("T: type")
+          .Attr("out_idx: {int32, int64} = DT_INT32")
+          .Doc("Returns the values of one vector that are not in another.")
+          .Shape(ListDiffShape));
   AddOpsOfPartedLookups(registry);
 }
 

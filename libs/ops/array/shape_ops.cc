@@ -218,7 +218,7 @@ void RegisterArrayShapeOps(OpRegistry& registry) {
                    .Output("output: out_type")
                    .Attr("T: type")
                    .Attr("out_type: {int32, int64} = DT_INT32")
-                   .Doc("The sizes of a tensor.")
+                   .Doc("Returns the shape of a tensor.")
                    .Shape(ShapeShape)
                    .Value(ShapeValue));
   registry.Add(OpDefBuilder("ShapeN")
@@ -227,21 +227,21 @@ void RegisterArrayShapeOps(OpRegistry& registry) {
                    .Attr("N: int >= 1")
                    .Attr("T: type")
                    .Attr("out_type: {int32, int64} = DT_INT32")
-                   .Doc("The sizes of several tensors.")
+                   .Doc("Returns the shapes of several tensors.")
                    .Shape(ShapeShape));
   registry.Add(OpDefBuilder("Size")
                    .Input("input: T")
                    .Output("output: out_type")
                    .Attr("T: type")
                    .Attr("out_type: {int32, int64} = DT_INT32")
-                   .Doc("The number of elements.")
+                   .Doc("Returns the number of elements.")
                    .Shape(shapes::Scalar)
                    .Value(SizeValue));
   registry.Add(OpDefBuilder("Rank")
                    .Input("input: T")
                    .Output("output: int32")
                    .Attr("T: type")
-                   .Doc("The number of dimensions.")
+                   .Doc("Returns the number of dimensions.")
                    .Shape(shapes::Scalar)
                    .Value(RankValue));
   registry.Add(OpDefBuilder("Reshape")
@@ -250,7 +250,7 @@ void RegisterArrayShapeOps(OpRegistry& registry) {
                    .Output("output: T")
                    .Attr("T: type")
                    .Attr("Tshape: {int32, int64} = DT_INT32")
-                   .Doc("The same elements in another shape.")
+                   .Doc("Changes the shape, and keeps the elements.")
                    .Shape(ReshapeShape)
                    .Value(ReshapeValue));
   registry.Add(OpDefBuilder("ExpandDims")
@@ -259,7 +259,7 @@ void RegisterArrayShapeOps(OpRegistry& registry) {
                    .Output("output: T")
                    .Attr("T: type")
                    .Attr("Tdim: {int32, int64} = DT_INT32")
-                   .Doc("One more dimension, of size 1.")
+                   .Doc("Inserts a dimension of size 1.")
                    .Shape(ExpandDimsShape)
                    .Value(ExpandDimsValue));
   registry.Add(OpDefBuilder("Squeeze")
@@ -267,7 +267,7 @@ void RegisterArrayShapeOps(OpRegistry& registry) {
                    .Output("output: T")
                    .Attr("T: type")
                    .Attr("squeeze_dims: list(int) >= 0 = []")
-                   .Doc("Without dimensions of size 1.")
+                   .Doc("Removes dimensions of size 1.")
                    .Shape(SqueezeShape)
                    .Value(SqueezeValue));
   registry.Add(OpDefBuilder("BroadcastTo")
@@ -276,7 +276,7 @@ void RegisterArrayShapeOps(OpRegistry& registry) {
                    .Output("output: T")
                    .Attr("T: type")
                    .Attr("Tidx: {int32, int64} = DT_INT32")
-                   .Doc("Broadcast to a shape.")
+                   .Doc("Broadcasts a tensor to a shape.")
                    .Shape(BroadcastToShape));
 }
 

@@ -260,25 +260,26 @@ void RegisterArraySliceOps(OpRegistry& registry) {
                    .Output("output: T")
                    .Attr("T: type")
                    .Attr("Index: {int32, int64}")
-                   .Doc("A block of a tensor.")
+                   .Doc("Extracts a block of a tensor.")
                    .Shape(SliceShape)
                    .Value(SliceValue));
-  registry.Add(OpDefBuilder("StridedSlice")
-                   .Input("input: T")
-                   .Input("begin: Index")
-                   .Input("end: Index")
-                   .Input("strides: Index")
-                   .Output("output: T")
-                   .Attr("T: type")
-                   .Attr("Index: {int16, int32, int64}")
-                   .Attr("begin_mask: int = 0")
-                   .Attr("end_mask: int = 0")
-                   .Attr("ellipsis_mask: int = 0")
-                   .Attr("new_axis_mask: int = 0")
-                   .Attr("shrink_axis_mask: int = 0")
-                   .Doc("A part of a tensor, in Python's slice notation.")
-                   .Shape(StridedSliceShape)
-                   .Value(StridedSliceValue));
+  registry.Add(
+      OpDefBuilder("StridedSlice")
+          .Input("input: T")
+          .Input("begin: Index")
+          .Input("end: Index")
+          .Input("strides: Index")
+          .Output("output: T")
+          .Attr("T: type")
+          .Attr("Index: {int16, int32, int64}")
+          .Attr("begin_mask: int = 0")
+          .Attr("end_mask: int = 0")
+          .Attr("ellipsis_mask: int = 0")
+          .Attr("new_axis_mask: int = 0")
+          .Attr("shrink_axis_mask: int = 0")
+          .Doc("Extracts a slice of a tensor, as in Python's slice notation.")
+          .Shape(StridedSliceShape)
+          .Value(StridedSliceValue));
   registry.Add(OpDefBuilder("StridedSliceGrad")
                    .Input("shape: Index")
                    .Input("begin: Index")
@@ -302,30 +303,32 @@ void RegisterArraySliceOps(OpRegistry& registry) {
                    .Attr("validate_indices: bool = true")
                    .Attr("Tparams: type")
                    .Attr("Tindices: {int32, int64}")
-                   .Doc("Rows of a tensor, by index.")
+                   .Doc("Gathers rows of a tensor by index.")
                    .Shape(GatherShape)
                    .Value(GatherValue));
-  registry.Add(OpDefBuilder("GatherV2")
-                   .Input("params: Tparams")
-                   .Input("indices: Tindices")
-                   .Input("axis: Taxis")
-                   .Output("output: Tparams")
-                   .Attr("batch_dims: int = 0")
-                   .Attr("Tparams: type")
-                   .Attr("Tindices: {int16, int32, int64}")
-                   .Attr("Taxis: {int32, int64}")
-                   .Doc("Slices of a tensor along one dimension, by index.")
-                   .Shape(GatherV2Shape)
-                   .Value(GatherValue));
-  registry.Add(OpDefBuilder("GatherNd")
-                   .Input("params: Tparams")
-                   .Input("indices: Tindices")
-                   .Output("output: Tparams")
-                   .Attr("Tparams: type")
-                   .Attr("Tindices: {int16, int32, int64}")
-                   .Attr("bad_indices_policy: string = ''")
-                   .Doc("Elements or slices of a tensor, by tuples of indices.")
-                   .Shape(GatherNdShape));
+  registry.Add(
+      OpDefBuilder("GatherV2")
+          .Input("params: Tparams")
+          .Input("indices: Tindices")
+          .Input("axis: Taxis")
+          .Output("output: Tparams")
+          .Attr("batch_dims: int = 0")
+          .Attr("Tparams: type")
+          .Attr("Tindices: {int16, int32, int64}")
+          .Attr("Taxis: {int32, int64}")
+          .Doc("Gathers slices of a tensor along one dimension by index.")
+          .Shape(GatherV2Shape)
+          .Value(GatherValue));
+  registry.Add(
+      OpDefBuilder("GatherNd")
+          .Input("params: Tparams")
+          .Input("indices: Tindices")
+          .Output("output: Tparams")
+          .Attr("Tparams: type")
+          .Attr("Tindices: {int16, int32, int64}")
+          .Attr("bad_indices_policy: string = ''")
+          .Doc("Gathers elements or slices of a tensor by index tuples.")
+          .Shape(GatherNdShape));
   registry.Add(OpDefBuilder("ScatterNd")
                    .Input("indices: Tindices")
                    .Input("updates: T")
@@ -334,7 +337,7 @@ void RegisterArraySliceOps(OpRegistry& registry) {
                    .Attr("T: type")
                    .Attr("Tindices: {int16, int32, int64}")
                    .Attr("bad_indices_policy: string = ''")
-                   .Doc("Updates summed into zeros, by tuples of indices.")
+                   .Doc("Adds updates to zeros by index tuples.")
                    .Shape(ScatterNdShape));
   registry.Add(OpDefBuilder("TensorScatterUpdate")
                    .Input("tensor: T")
@@ -344,7 +347,7 @@ void RegisterArraySliceOps(OpRegistry& registry) {
                    .Attr("T: type")
                    .Attr("Tindices: {int16, int32, int64, uint16}")
                    .Attr("bad_indices_policy: string = ''")
-                   .Doc("A tensor with some elements or slices replaced.")
+                   .Doc("Replaces some elements or slices of a tensor.")
                    .Shape(shapes::Unchanged));
   AddTensorScatter(registry, "TensorScatterAdd", "with updates added to");
   AddTensorScatter(registry, "TensorScatterSub",
@@ -363,8 +366,8 @@ void RegisterArraySliceOps(OpRegistry& registry) {
                          "half, uint32, uint64, bool}")
                    .Attr("Tindices: {int32, int64}")
                    .Attr("bad_indices_policy: string = ''")
-                   .Doc("A tensor with updates added to some elements or "
-                        "slices; in place where nobody else holds it.")
+                   .Doc("Adds updates to some elements or slices of a tensor; "
+                        "in place if the tensor has no other owner.")
                    .Shape(shapes::Unchanged));
 }
 

@@ -130,27 +130,28 @@ absl::Status DepthToSpaceShape(InferenceContext& c) {
 }  // namespace
 
 void RegisterArraySpaceOps(OpRegistry& registry) {
-  registry.Add(
-      OpDefBuilder("SpaceToBatchND")
-          .Input("input: T")
-          .Input("block_shape: Tblock_shape")
-          .Input("paddings: Tpaddings")
-          .Output("output: T")
-          .Attr("T: type")
-          .Attr("Tblock_shape: {int32, int64} = DT_INT32")
-          .Attr("Tpaddings: {int32, int64} = DT_INT32")
-          .Doc("Each place of a block of places becomes a row of the batch.")
-          .Shape(ToBatchShape));
-  registry.Add(OpDefBuilder("BatchToSpaceND")
+  registry.Add(OpDefBuilder("SpaceToBatchND")
                    .Input("input: T")
                    .Input("block_shape: Tblock_shape")
-                   .Input("crops: Tcrops")
+                   .Input("paddings: Tpaddings")
                    .Output("output: T")
                    .Attr("T: type")
                    .Attr("Tblock_shape: {int32, int64} = DT_INT32")
-                   .Attr("Tcrops: {int32, int64} = DT_INT32")
-                   .Doc("Rows of the batch become blocks of places.")
-                   .Shape(ToSpaceShape));
+                   .Attr("Tpaddings: {int32, int64} = DT_INT32")
+                   .Doc("Moves each position within blocks of the space "
+                        "dimensions to the batch dimension.")
+                   .Shape(ToBatchShape));
+  registry.Add(
+      OpDefBuilder("BatchToSpaceND")
+          .Input("input: T")
+          .Input("block_shape: Tblock_shape")
+          .Input("crops: Tcrops")
+          .Output("output: T")
+          .Attr("T: type")
+          .Attr("Tblock_shape: {int32, int64} = DT_INT32")
+          .Attr("Tcrops: {int32, int64} = DT_INT32")
+          .Doc("Moves the batch dimension into blocks of the space dimensions.")
+          .Shape(ToSpaceShape));
   registry.Add(OpDefBuilder("SpaceToBatch")
                    .Input("input: T")
                    .Input("paddings: Tpaddings")
@@ -158,7 +159,7 @@ void RegisterArraySpaceOps(OpRegistry& registry) {
                    .Attr("T: type")
                    .Attr("Tpaddings: {int32, int64} = DT_INT32")
                    .Attr("block_size: int >= 2")
-                   .Doc("SpaceToBatchND of images with square blocks.")
+                   .Doc("SpaceToBatchND for images with square blocks.")
                    .Shape(ToBatchShape));
   registry.Add(OpDefBuilder("BatchToSpace")
                    .Input("input: T")
@@ -167,7 +168,7 @@ void RegisterArraySpaceOps(OpRegistry& registry) {
                    .Attr("T: type")
                    .Attr("block_size: int >= 2")
                    .Attr("Tidx: {int32, int64} = DT_INT32")
-                   .Doc("BatchToSpaceND of images with square blocks.")
+                   .Doc("BatchToSpaceND for images with square blocks.")
                    .Shape(ToSpaceShape));
   registry.Add(
       OpDefBuilder("SpaceToDepth")
@@ -176,7 +177,8 @@ void RegisterArraySpaceOps(OpRegistry& registry) {
           .Attr("T: type")
           .Attr("block_size: int >= 2")
           .Attr("data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'")
-          .Doc("Each place of a block of places becomes a channel.")
+          .Doc("Moves each position within blocks of an image to the channel "
+               "dimension.")
           .Shape(SpaceToDepthShape));
   registry.Add(
       OpDefBuilder("DepthToSpace")
@@ -185,7 +187,7 @@ void RegisterArraySpaceOps(OpRegistry& registry) {
           .Attr("T: type")
           .Attr("block_size: int >= 2")
           .Attr("data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'")
-          .Doc("Channels become blocks of places.")
+          .Doc("Moves channels into blocks of an image.")
           .Shape(DepthToSpaceShape));
 }
 

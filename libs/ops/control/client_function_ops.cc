@@ -19,10 +19,9 @@ OpDefBuilder ClientCall(const char* name) {
 
 void RegisterClientFunctionOps(OpRegistry& registry) {
   registry.Add(ClientCall("PyFunc").Stateful().Doc(
-      "The results of the program's function of that name, which may have "
-      "state."));
+      "Calls the program's stateful function with that name."));
   registry.Add(ClientCall("PyFuncStateless")
-                   .Doc("The results of the program's function of that name."));
+                   .Doc("Calls the program's function with that name."));
   registry.Add(ClientCall("EagerPyFunc")
                    .Attr("is_async: bool = false")
                    .Stateful()

@@ -45,7 +45,7 @@ OpDefBuilder Enter(absl::string_view name, absl::string_view input,
       .Attr("frame_name: string")
       .Attr("is_constant: bool = false")
       .Attr("parallel_iterations: int = 10")
-      .Doc("Makes its input available in a loop.")
+      .Doc("Makes its input available inside a loop.")
       .Shape(EnterShape);
 }
 
@@ -56,7 +56,7 @@ void RegisterBranches(OpRegistry& registry) {
                    .Output("output_false: T")
                    .Output("output_true: T")
                    .Attr("T: type")
-                   .Doc("Passes data to the output that pred names.")
+                   .Doc("Forwards data to the output selected by pred.")
                    .Shape(SwitchShape));
   registry.Add(OpDefBuilder("RefSwitch")
                    .Input("data: Ref(T)")
@@ -65,7 +65,7 @@ void RegisterBranches(OpRegistry& registry) {
                    .Output("output_true: Ref(T)")
                    .Attr("T: type")
                    .AllowsUninitializedInput()
-                   .Doc("Passes a reference to the output that pred names.")
+                   .Doc("Forwards a reference to the output selected by pred.")
                    .Shape(SwitchShape));
   registry.Add(OpDefBuilder("Merge")
                    .Input("inputs: N * T")
@@ -73,7 +73,7 @@ void RegisterBranches(OpRegistry& registry) {
                    .Output("value_index: int32")
                    .Attr("T: type")
                    .Attr("N: int >= 1")
-                   .Doc("Passes on the first input that is available.")
+                   .Doc("Forwards the first available input.")
                    .Shape(MergeShape));
   registry.Add(OpDefBuilder("RefMerge")
                    .Input("inputs: Ref(N * T)")
@@ -81,7 +81,7 @@ void RegisterBranches(OpRegistry& registry) {
                    .Output("value_index: int32")
                    .Attr("T: type")
                    .Attr("N: int >= 1")
-                   .Doc("Passes on the first reference that is available.")
+                   .Doc("Forwards the first available reference.")
                    .Shape(MergeShape));
 }
 
@@ -115,7 +115,7 @@ void RegisterLoops(OpRegistry& registry) {
   registry.Add(OpDefBuilder("LoopCond")
                    .Input("input: bool")
                    .Output("output: bool")
-                   .Doc("Says whether the loop goes on.")
+                   .Doc("Returns whether the loop continues.")
                    .Shape(LoopCondShape));
 }
 

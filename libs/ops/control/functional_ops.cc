@@ -112,32 +112,28 @@ OpDefBuilder While(absl::string_view name) {
 }  // namespace
 
 void RegisterFunctionalOps(OpRegistry& registry) {
-  registry.Add(Call("PartitionedCall").Doc("The results of the function f."));
+  registry.Add(Call("PartitionedCall").Doc("Calls the function f."));
+  registry.Add(Call("StatefulPartitionedCall")
+                   .Stateful()
+                   .Doc("Calls the stateful function f."));
+  registry.Add(If("If").Stateful().Doc("Calls one of two stateful functions."));
+  registry.Add(If("StatelessIf").Doc("Calls one of two functions."));
   registry.Add(
-      Call("StatefulPartitionedCall")
-          .Stateful()
-          .Doc("The results of the function f, which may have state."));
-  registry.Add(If("If").Stateful().Doc(
-      "The results of one of two functions, which may have state."));
-  registry.Add(If("StatelessIf").Doc("The results of one of two functions."));
-  registry.Add(Case("Case").Stateful().Doc(
-      "The results of one of several functions, which may have state."));
+      Case("Case").Stateful().Doc("Calls one of several stateful functions."));
+  registry.Add(Case("StatelessCase").Doc("Calls one of several functions."));
   registry.Add(
-      Case("StatelessCase").Doc("The results of one of several functions."));
-  registry.Add(While("While").Stateful().Doc(
-      "Its input after body has been applied as long as cond holds; both may "
-      "have state."));
+      While("While").Stateful().Doc("Applies body to its input while cond "
+                                    "holds; both functions may be stateful."));
   registry.Add(While("StatelessWhile")
-                   .Doc("Its input after body has been applied as long as cond "
-                        "holds."));
+                   .Doc("Applies body to its input while cond holds."));
   registry.Add(OpDefBuilder("SymbolicGradient")
                    .Input("input: Tin")
                    .Output("output: Tout")
                    .Attr("Tin: list(type) >= 1")
                    .Attr("Tout: list(type) >= 1")
                    .Attr("f: func")
-                   .Doc("The gradients of f's arguments, given these and the "
-                        "gradients of its results.")
+                   .Doc("Computes the gradients of f's arguments from the "
+                        "arguments and the gradients of f's results.")
                    .Shape(shapes::Unknown));
   registry.Add(OpDefBuilder("MapDefun")
                    .Input("arguments: Targuments")
@@ -149,14 +145,14 @@ void RegisterFunctionalOps(OpRegistry& registry) {
                    .Attr("output_shapes: list(shape) >= 1")
                    .Attr("f: func")
                    .Attr("max_intra_op_parallelism: int = 1")
-                   .Doc("The results of f for each row of the arguments.")
+                   .Doc("Applies f to each row of the arguments.")
                    .Shape(MapDefunShape));
   registry.Add(OpDefBuilder("ToBool")
                    .Input("input: T")
                    .Output("output: bool")
                    .Attr("T: type")
-                   .Doc("Whether a scalar is other than zero or empty, or "
-                        "another tensor has elements.")
+                   .Doc("Returns whether a scalar is neither zero nor empty, "
+                        "or another tensor has elements.")
                    .Shape(shapes::Scalar));
 }
 

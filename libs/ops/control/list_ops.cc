@@ -47,7 +47,7 @@ void RegisterMakers(OpRegistry& registry) {
                    .Output("handle: variant")
                    .Attr("element_dtype: type")
                    .Attr("shape_type: {int32, int64}")
-                   .Doc("A list of tensors without any.")
+                   .Doc("Creates an empty list of tensors.")
                    .Shape(shapes::Scalar));
   registry.Add(OpDefBuilder("TensorListReserve")
                    .Input("element_shape: shape_type")
@@ -55,7 +55,7 @@ void RegisterMakers(OpRegistry& registry) {
                    .Output("handle: variant")
                    .Attr("element_dtype: type")
                    .Attr("shape_type: {int32, int64}")
-                   .Doc("A list of so many tensors to be set.")
+                   .Doc("Creates a list of uninitialized tensors.")
                    .Shape(shapes::Scalar));
   registry.Add(OpDefBuilder("TensorListFromTensor")
                    .Input("tensor: element_dtype")
@@ -63,7 +63,7 @@ void RegisterMakers(OpRegistry& registry) {
                    .Output("output_handle: variant")
                    .Attr("element_dtype: type")
                    .Attr("shape_type: {int32, int64}")
-                   .Doc("A list of the rows of a tensor.")
+                   .Doc("Creates a list of the rows of a tensor.")
                    .Shape(FromTensorShape));
 }
 
@@ -73,16 +73,17 @@ void RegisterChanges(OpRegistry& registry) {
                    .Input("tensor: element_dtype")
                    .Output("output_handle: variant")
                    .Attr("element_dtype: type")
-                   .Doc("The list with a tensor more at its end.")
+                   .Doc("Appends a tensor to a list.")
                    .Shape(shapes::Scalar));
-  registry.Add(OpDefBuilder("TensorListPopBack")
-                   .Input("input_handle: variant")
-                   .Input("element_shape: int32")
-                   .Output("output_handle: variant")
-                   .Output("tensor: element_dtype")
-                   .Attr("element_dtype: type")
-                   .Doc("The list without its last tensor, and that.")
-                   .Shape(ListAndElement));
+  registry.Add(
+      OpDefBuilder("TensorListPopBack")
+          .Input("input_handle: variant")
+          .Input("element_shape: int32")
+          .Output("output_handle: variant")
+          .Output("tensor: element_dtype")
+          .Attr("element_dtype: type")
+          .Doc("Returns the list without its last tensor, and that tensor.")
+          .Shape(ListAndElement));
   registry.Add(OpDefBuilder("TensorListSetItem")
                    .Input("input_handle: variant")
                    .Input("index: int32")
@@ -90,7 +91,7 @@ void RegisterChanges(OpRegistry& registry) {
                    .Output("output_handle: variant")
                    .Attr("element_dtype: type")
                    .Attr("resize_if_index_out_of_bounds: bool = false")
-                   .Doc("The list with another tensor at that place.")
+                   .Doc("Replaces the tensor at an index of a list.")
                    .Shape(shapes::Scalar));
 }
 
@@ -98,13 +99,14 @@ void RegisterReads(OpRegistry& registry) {
   registry.Add(OpDefBuilder("TensorListLength")
                    .Input("input_handle: variant")
                    .Output("length: int32")
-                   .Doc("How many tensors the list has.")
+                   .Doc("Returns the number of tensors in a list.")
                    .Shape(shapes::Scalar));
   registry.Add(OpDefBuilder("TensorListElementShape")
                    .Input("input_handle: variant")
                    .Output("element_shape: shape_type")
                    .Attr("shape_type: {int32, int64}")
-                   .Doc("What the list knows of its tensors' shape.")
+                   .Doc("Returns the common element shape of a list, as far as "
+                        "it is known.")
                    .Shape(shapes::Unknown));
   registry.Add(OpDefBuilder("TensorListGetItem")
                    .Input("input_handle: variant")
@@ -113,7 +115,7 @@ void RegisterReads(OpRegistry& registry) {
                    .Output("item: element_dtype")
                    .Attr("element_dtype: type")
                    .Attr("Tshape: {int32, int64} = DT_INT32")
-                   .Doc("The tensor at that place of the list.")
+                   .Doc("Returns the tensor at an index of a list.")
                    .Shape(ItemShape));
   registry.Add(OpDefBuilder("TensorListStack")
                    .Input("input_handle: variant")
@@ -121,7 +123,7 @@ void RegisterReads(OpRegistry& registry) {
                    .Output("tensor: element_dtype")
                    .Attr("element_dtype: type")
                    .Attr("num_elements: int = -1")
-                   .Doc("The tensors of the list as rows of one.")
+                   .Doc("Stacks the tensors of a list.")
                    .Shape(StackShape));
 }
 
@@ -176,7 +178,7 @@ void RegisterSizes(OpRegistry& registry) {
                    .Input("input_handle: variant")
                    .Input("size: int32")
                    .Output("output_handle: variant")
-                   .Doc("The list with so many tensors.")
+                   .Doc("Changes the length of a list.")
                    .Shape(shapes::Scalar));
   for (const char* name : {"TensorListScatter", "TensorListScatterV2"}) {
     OpDefBuilder builder(name);
@@ -189,7 +191,7 @@ void RegisterSizes(OpRegistry& registry) {
     builder.Output("output_handle: variant")
         .Attr("element_dtype: type")
         .Attr("shape_type: {int32, int64}")
-        .Doc("A list with the rows of a tensor at those places.")
+        .Doc("Creates a list with the rows of a tensor at the given indices.")
         .Shape(FromTensorShape);
     registry.Add(builder);
   }
@@ -198,14 +200,14 @@ void RegisterSizes(OpRegistry& registry) {
                    .Input("input_b: variant")
                    .Output("output: variant")
                    .Attr("element_dtype: type")
-                   .Doc("The tensors of one list, then those of another.")
+                   .Doc("Concatenates two lists.")
                    .Shape(PushBackBatchShape));
   registry.Add(OpDefBuilder("TensorListPushBackBatch")
                    .Input("input_handles: variant")
                    .Input("tensor: element_dtype")
                    .Output("output_handles: variant")
                    .Attr("element_dtype: type")
-                   .Doc("Lists with a row each more at their ends.")
+                   .Doc("Appends one row to each list of a batch.")
                    .Shape(PushBackBatchShape));
 }
 
@@ -217,23 +219,24 @@ void RegisterJoins(OpRegistry& registry) {
                    .Input("element_shape: int32")
                    .Output("values: element_dtype")
                    .Attr("element_dtype: type")
-                   .Doc("The tensors at those places of the list, as rows.")
+                   .Doc("Stacks the tensors at the given indices of a list.")
                    .Shape(ListGatherShape));
-  registry.Add(OpDefBuilder("TensorListScatterIntoExistingList")
-                   .Input("input_handle: variant")
-                   .Input("tensor: element_dtype")
-                   .Input("indices: int32")
-                   .Output("output_handle: variant")
-                   .Attr("element_dtype: type")
-                   .Doc("The list with the rows of a tensor at those places.")
-                   .Shape(ScatterShape));
+  registry.Add(
+      OpDefBuilder("TensorListScatterIntoExistingList")
+          .Input("input_handle: variant")
+          .Input("tensor: element_dtype")
+          .Input("indices: int32")
+          .Output("output_handle: variant")
+          .Attr("element_dtype: type")
+          .Doc("Sets the rows of a tensor at the given indices of a list.")
+          .Shape(ScatterShape));
   registry.Add(OpDefBuilder("TensorListConcat")
                    .Input("input_handle: variant")
                    .Output("tensor: element_dtype")
                    .Output("lengths: int64")
                    .Attr("element_dtype: type")
                    .Attr("element_shape: shape = { unknown_rank: true }")
-                   .Doc("The list's tensors one after the other.")
+                   .Doc("Concatenates the tensors of a list.")
                    .Shape(ListConcatShape));
   registry.Add(OpDefBuilder("TensorListConcatV2")
                    .Input("input_handle: variant")
@@ -243,17 +246,18 @@ void RegisterJoins(OpRegistry& registry) {
                    .Output("lengths: int64")
                    .Attr("element_dtype: type")
                    .Attr("shape_type: {int32, int64}")
-                   .Doc("The list's tensors one after the other.")
+                   .Doc("Concatenates the tensors of a list.")
                    .Shape(ListConcatShape));
-  registry.Add(OpDefBuilder("TensorListSplit")
-                   .Input("tensor: element_dtype")
-                   .Input("element_shape: shape_type")
-                   .Input("lengths: int64")
-                   .Output("output_handle: variant")
-                   .Attr("element_dtype: type")
-                   .Attr("shape_type: {int32, int64}")
-                   .Doc("A list of parts of a tensor, of those lengths.")
-                   .Shape(ListSplitShape));
+  registry.Add(
+      OpDefBuilder("TensorListSplit")
+          .Input("tensor: element_dtype")
+          .Input("element_shape: shape_type")
+          .Input("lengths: int64")
+          .Output("output_handle: variant")
+          .Attr("element_dtype: type")
+          .Attr("shape_type: {int32, int64}")
+          .Doc("Splits a tensor into a list of parts with the given lengths.")
+          .Shape(ListSplitShape));
 }
 
 void RegisterOptionals(OpRegistry& registry) {
@@ -261,24 +265,25 @@ void RegisterOptionals(OpRegistry& registry) {
                    .Input("components: Toutput_types")
                    .Output("optional: variant")
                    .Attr("Toutput_types: list(type) >= 1")
-                   .Doc("Tensors that are there.")
+                   .Doc("Creates an optional with values.")
                    .Shape(shapes::Scalar));
   registry.Add(OpDefBuilder("OptionalNone")
                    .Output("optional: variant")
-                   .Doc("Tensors that are not there.")
+                   .Doc("Creates an optional without values.")
                    .Shape(shapes::Scalar));
   registry.Add(OpDefBuilder("OptionalHasValue")
                    .Input("optional: variant")
                    .Output("has_value: bool")
-                   .Doc("Whether the tensors are there.")
+                   .Doc("Returns whether an optional has values.")
                    .Shape(shapes::Scalar));
-  registry.Add(OpDefBuilder("OptionalGetValue")
-                   .Input("optional: variant")
-                   .Output("components: output_types")
-                   .Attr("output_types: list(type) >= 1")
-                   .Attr("output_shapes: list(shape) >= 1")
-                   .Doc("The tensors, which must be there.")
-                   .Shape(ComponentShapes));
+  registry.Add(
+      OpDefBuilder("OptionalGetValue")
+          .Input("optional: variant")
+          .Output("components: output_types")
+          .Attr("output_types: list(type) >= 1")
+          .Attr("output_shapes: list(shape) >= 1")
+          .Doc("Returns the values of an optional, which must have values.")
+          .Shape(ComponentShapes));
 }
 
 }  // namespace

@@ -32,16 +32,15 @@ absl::Status FormatShape(InferenceContext& c) {
 }  // namespace
 
 void RegisterLoggingOps(OpRegistry& registry) {
-  registry.Add(
-      OpDefBuilder("Assert")
-          .Input("condition: bool")
-          .Input("data: T")
-          .Attr("T: list(type) >= 1")
-          .Attr("summarize: int = 3")
-          .Stateful()
-          .Doc("Fails, with the data in its text, unless the condition "
-               "holds.")
-          .Shape(shapes::NoOutputs));
+  registry.Add(OpDefBuilder("Assert")
+                   .Input("condition: bool")
+                   .Input("data: T")
+                   .Attr("T: list(type) >= 1")
+                   .Attr("summarize: int = 3")
+                   .Stateful()
+                   .Doc("Fails with the data in its error text unless the "
+                        "condition holds.")
+                   .Shape(shapes::NoOutputs));
   registry.Add(OpDefBuilder("Print")
                    .Input("input: T")
                    .Input("data: U")
@@ -52,14 +51,14 @@ void RegisterLoggingOps(OpRegistry& registry) {
                    .Attr("first_n: int = -1")
                    .Attr("summarize: int = 3")
                    .Stateful()
-                   .Doc("Its input; prints the data where it runs.")
+                   .Doc("Returns its input, and prints the data on its task.")
                    .Shape(shapes::Unchanged));
   registry.Add(OpDefBuilder("PrintV2")
                    .Input("input: string")
                    .Attr("output_stream: string = 'stderr'")
                    .Attr("end: string = '\\n'")
                    .Stateful()
-                   .Doc("Prints a text where it runs.")
+                   .Doc("Prints a text on its task.")
                    .Shape(TextShape));
   registry.Add(OpDefBuilder("StringFormat")
                    .Input("inputs: T")
@@ -68,7 +67,7 @@ void RegisterLoggingOps(OpRegistry& registry) {
                    .Attr("template: string = '%s'")
                    .Attr("placeholder: string = '%s'")
                    .Attr("summarize: int = 3")
-                   .Doc("A template with the inputs in its places.")
+                   .Doc("Formats a template with the inputs.")
                    .Shape(FormatShape));
 }
 

@@ -12,14 +12,14 @@ void RegisterSendRecvOps(OpRegistry& registry) {
                    .Attr("T: type")
                    .Attr("index: int >= 0")
                    .Stateful()
-                   .Doc("A value that a step takes in.")
+                   .Doc("Returns an argument of the step.")
                    .Shape(shapes::Unknown));
   registry.Add(OpDefBuilder("_Retval")
                    .Input("input: T")
                    .Attr("T: type")
                    .Attr("index: int >= 0")
                    .Stateful()
-                   .Doc("A value that a step gives out.")
+                   .Doc("Sets a result of the step.")
                    .Shape(shapes::NoOutputs));
   registry.Add(OpDefBuilder("_Send")
                    .Input("tensor: T")
@@ -29,7 +29,7 @@ void RegisterSendRecvOps(OpRegistry& registry) {
                    .Attr("send_device: string")
                    .Attr("recv_device: string")
                    .Stateful()
-                   .Doc("Hands a tensor to another partition of the step.")
+                   .Doc("Sends a tensor to another partition of the step.")
                    .Shape(shapes::NoOutputs));
   registry.Add(OpDefBuilder("_Recv")
                    .Output("tensor: T")
@@ -39,16 +39,16 @@ void RegisterSendRecvOps(OpRegistry& registry) {
                    .Attr("send_device: string")
                    .Attr("recv_device: string")
                    .Stateful()
-                   .Doc("Takes a tensor from another partition of the step.")
+                   .Doc("Receives a tensor from another partition of the step.")
                    .Shape(shapes::Unknown));
   for (const char* op : {"_CopyToDevice", "_CopyToHost"}) {
-    registry.Add(OpDefBuilder(op)
-                     .Input("input: T")
-                     .Output("output: T")
-                     .Attr("T: type")
-                     .Doc("The same value in a device's memory, or in the "
-                          "host's.")
-                     .Shape(shapes::Unchanged));
+    registry.Add(
+        OpDefBuilder(op)
+            .Input("input: T")
+            .Output("output: T")
+            .Attr("T: type")
+            .Doc("Copies a value between a device's memory and the host's.")
+            .Shape(shapes::Unchanged));
   }
 }
 

@@ -14,7 +14,7 @@ void AddMakers(OpRegistry& registry) {
                    .Attr("output_types: list(type) >= 1")
                    .Attr("output_shapes: list(shape) >= 1")
                    .Stateful()
-                   .Doc("An iterator to be initialized.")
+                   .Doc("Creates an uninitialized iterator.")
                    .Shape(shapes::Scalar));
   registry.Add(OpDefBuilder("IteratorV2")
                    .Output("handle: resource")
@@ -23,14 +23,14 @@ void AddMakers(OpRegistry& registry) {
                    .Attr("output_types: list(type) >= 1")
                    .Attr("output_shapes: list(shape) >= 1")
                    .Stateful()
-                   .Doc("An iterator to be initialized.")
+                   .Doc("Creates an uninitialized iterator.")
                    .Shape(shapes::Scalar));
   registry.Add(OpDefBuilder("AnonymousIterator")
                    .Output("handle: resource")
                    .Attr("output_types: list(type) >= 1")
                    .Attr("output_shapes: list(shape) >= 1")
                    .Stateful()
-                   .Doc("An iterator that nobody finds by name.")
+                   .Doc("Creates an iterator without a shared name.")
                    .Shape(shapes::Scalar));
   registry.Add(
       OpDefBuilder("AnonymousIteratorV2")
@@ -39,36 +39,37 @@ void AddMakers(OpRegistry& registry) {
           .Attr("output_types: list(type) >= 1")
           .Attr("output_shapes: list(shape) >= 1")
           .Stateful()
-          .Doc("An iterator that nobody finds by name, and what deletes it.")
+          .Doc("Creates an iterator without a shared name, and its deleter.")
           .Shape(shapes::Scalar));
   registry.Add(OpDefBuilder("AnonymousIteratorV3")
                    .Output("handle: resource")
                    .Attr("output_types: list(type) >= 1")
                    .Attr("output_shapes: list(shape) >= 1")
                    .Stateful()
-                   .Doc("An iterator that nobody finds by name.")
+                   .Doc("Creates an iterator without a shared name.")
                    .Shape(shapes::Scalar));
-  registry.Add(OpDefBuilder("OneShotIterator")
-                   .Output("handle: resource")
-                   .Attr("dataset_factory: func")
-                   .Attr("output_types: list(type) >= 1")
-                   .Attr("output_shapes: list(shape) >= 1")
-                   .Attr("container: string = ''")
-                   .Attr("shared_name: string = ''")
-                   .Stateful()
-                   .Doc("An iterator over the data set that a function makes.")
-                   .Shape(shapes::Scalar));
+  registry.Add(
+      OpDefBuilder("OneShotIterator")
+          .Output("handle: resource")
+          .Attr("dataset_factory: func")
+          .Attr("output_types: list(type) >= 1")
+          .Attr("output_shapes: list(shape) >= 1")
+          .Attr("container: string = ''")
+          .Attr("shared_name: string = ''")
+          .Stateful()
+          .Doc("Creates an iterator over the dataset that a function returns.")
+          .Shape(shapes::Scalar));
   registry.Add(OpDefBuilder("MakeIterator")
                    .Input("dataset: variant")
                    .Input("iterator: resource")
                    .Stateful()
-                   .Doc("Makes the iterator begin with that data set.")
+                   .Doc("Initializes an iterator with a dataset.")
                    .Shape(shapes::NoOutputs));
   registry.Add(OpDefBuilder("DeleteIterator")
                    .Input("handle: resource")
                    .Input("deleter: variant")
                    .Stateful()
-                   .Doc("Deletes an iterator that nobody finds by name.")
+                   .Doc("Deletes an iterator without a shared name.")
                    .Shape(shapes::NoOutputs));
 }
 
@@ -79,7 +80,7 @@ void AddUsers(OpRegistry& registry) {
                    .Attr("output_types: list(type) >= 1")
                    .Attr("output_shapes: list(shape) >= 1")
                    .Stateful()
-                   .Doc("The next element.")
+                   .Doc("Returns the next element.")
                    .Shape(ComponentShapes));
   registry.Add(OpDefBuilder("IteratorGetNextSync")
                    .Input("iterator: resource")
@@ -87,7 +88,7 @@ void AddUsers(OpRegistry& registry) {
                    .Attr("output_types: list(type) >= 1")
                    .Attr("output_shapes: list(shape) >= 1")
                    .Stateful()
-                   .Doc("The next element.")
+                   .Doc("Returns the next element.")
                    .Shape(ComponentShapes));
   registry.Add(OpDefBuilder("IteratorGetNextAsOptional")
                    .Input("iterator: resource")
@@ -95,13 +96,13 @@ void AddUsers(OpRegistry& registry) {
                    .Attr("output_types: list(type) >= 1")
                    .Attr("output_shapes: list(shape) >= 1")
                    .Stateful()
-                   .Doc("The next element, or none at the end.")
+                   .Doc("Returns the next element, or none at the end.")
                    .Shape(shapes::Scalar));
   registry.Add(OpDefBuilder("IteratorToStringHandle")
                    .Input("resource_handle: resource")
                    .Output("string_handle: string")
                    .Stateful()
-                   .Doc("A text that stands for the iterator.")
+                   .Doc("Returns a string handle of an iterator.")
                    .Shape(shapes::Scalar));
   registry.Add(OpDefBuilder("IteratorFromStringHandle")
                    .Input("string_handle: string")
@@ -109,7 +110,7 @@ void AddUsers(OpRegistry& registry) {
                    .Attr("output_types: list(type) >= 0 = []")
                    .Attr("output_shapes: list(shape) >= 0 = []")
                    .Stateful()
-                   .Doc("The iterator that a text stands for.")
+                   .Doc("Returns the iterator of a string handle.")
                    .Shape(shapes::Scalar));
   registry.Add(OpDefBuilder("IteratorFromStringHandleV2")
                    .Input("string_handle: string")
@@ -117,20 +118,20 @@ void AddUsers(OpRegistry& registry) {
                    .Attr("output_types: list(type) >= 0 = []")
                    .Attr("output_shapes: list(shape) >= 0 = []")
                    .Stateful()
-                   .Doc("The iterator that a text stands for.")
+                   .Doc("Returns the iterator of a string handle.")
                    .Shape(shapes::Scalar));
   registry.Add(OpDefBuilder("SerializeIterator")
                    .Input("resource_handle: resource")
                    .Output("serialized: variant")
                    .Attr("external_state_policy: int = 0")
                    .Stateful()
-                   .Doc("How far an iterator has come.")
+                   .Doc("Returns the position of an iterator.")
                    .Shape(shapes::Scalar));
   registry.Add(OpDefBuilder("DeserializeIterator")
                    .Input("resource_handle: resource")
                    .Input("serialized: variant")
                    .Stateful()
-                   .Doc("Makes an iterator go on where another was.")
+                   .Doc("Restores the position of an iterator.")
                    .Shape(shapes::NoOutputs));
 }
 
@@ -140,7 +141,7 @@ void AddWholeDatasets(OpRegistry& registry) {
           .Input("input_dataset: variant")
           .Output("cardinality: int64")
           .Attr("cardinality_options: string = ''")
-          .Doc("How many elements there are; -1 for endless, -2 for unknown.")
+          .Doc("Returns the number of elements; -1 if infinite, -2 if unknown.")
           .Shape(shapes::Scalar));
   registry.Add(OpDefBuilder("DatasetToSingleElement")
                    .Input("dataset: variant")
@@ -149,24 +150,23 @@ void AddWholeDatasets(OpRegistry& registry) {
                    .Attr("output_shapes: list(shape) >= 1")
                    .Attr("metadata: string = ''")
                    .Stateful()
-                   .Doc("The only element.")
+                   .Doc("Returns the only element.")
                    .Shape(ComponentShapes));
-  registry.Add(
-      OpDefBuilder("ReduceDataset")
-          .Input("input_dataset: variant")
-          .Input("initial_state: Tstate")
-          .Input("other_arguments: Targuments")
-          .Output("components: output_types")
-          .Attr("f: func")
-          .Attr("Tstate: list(type) >= 1")
-          .Attr("Targuments: list(type) >= 0")
-          .Attr("output_types: list(type) >= 1")
-          .Attr("output_shapes: list(shape) >= 1")
-          .Attr("use_inter_op_parallelism: bool = true")
-          .Attr("metadata: string = ''")
-          .Stateful()
-          .Doc("What f makes of a state and all elements, one after the other.")
-          .Shape(ComponentShapes));
+  registry.Add(OpDefBuilder("ReduceDataset")
+                   .Input("input_dataset: variant")
+                   .Input("initial_state: Tstate")
+                   .Input("other_arguments: Targuments")
+                   .Output("components: output_types")
+                   .Attr("f: func")
+                   .Attr("Tstate: list(type) >= 1")
+                   .Attr("Targuments: list(type) >= 0")
+                   .Attr("output_types: list(type) >= 1")
+                   .Attr("output_shapes: list(shape) >= 1")
+                   .Attr("use_inter_op_parallelism: bool = true")
+                   .Attr("metadata: string = ''")
+                   .Stateful()
+                   .Doc("Reduces the elements with f, from an initial state.")
+                   .Shape(ComponentShapes));
 }
 
 void AddShared(OpRegistry& registry) {
@@ -177,7 +177,7 @@ void AddShared(OpRegistry& registry) {
                    .Output("handle: resource")
                    .Output("deleter: variant")
                    .Stateful()
-                   .Doc("A generator of seeds for shuffles.")
+                   .Doc("Creates a seed generator for shuffles.")
                    .Shape(shapes::Scalar));
   registry.Add(OpDefBuilder("AnonymousRandomSeedGenerator")
                    .Input("seed: int64")
@@ -185,35 +185,35 @@ void AddShared(OpRegistry& registry) {
                    .Output("handle: resource")
                    .Output("deleter: variant")
                    .Stateful()
-                   .Doc("A generator of seeds for shuffles.")
+                   .Doc("Creates a seed generator for shuffles.")
                    .Shape(shapes::Scalar));
   registry.Add(OpDefBuilder("DummySeedGenerator")
                    .Output("handle: resource")
                    .Stateful()
-                   .Doc("A handle of no generator of seeds.")
+                   .Doc("Returns a handle of no seed generator.")
                    .Shape(shapes::Scalar));
   registry.Add(OpDefBuilder("DeleteSeedGenerator")
                    .Input("handle: resource")
                    .Input("deleter: variant")
                    .Stateful()
-                   .Doc("Deletes a generator of seeds.")
+                   .Doc("Deletes a seed generator.")
                    .Shape(shapes::NoOutputs));
   registry.Add(OpDefBuilder("DeleteRandomSeedGenerator")
                    .Input("handle: resource")
                    .Input("deleter: variant")
                    .Stateful()
-                   .Doc("Deletes a generator of seeds.")
+                   .Doc("Deletes a seed generator.")
                    .Shape(shapes::NoOutputs));
   registry.Add(OpDefBuilder("AnonymousMemoryCache")
                    .Output("handle: resource")
                    .Output("deleter: variant")
                    .Stateful()
-                   .Doc("A cache of elements.")
+                   .Doc("Creates a cache of elements.")
                    .Shape(shapes::Scalar));
   registry.Add(OpDefBuilder("DummyMemoryCache")
                    .Output("handle: resource")
                    .Stateful()
-                   .Doc("A handle of no cache of elements.")
+                   .Doc("Returns a handle of no cache.")
                    .Shape(shapes::Scalar));
   registry.Add(OpDefBuilder("DeleteMemoryCache")
                    .Input("handle: resource")

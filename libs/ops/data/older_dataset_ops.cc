@@ -7,27 +7,29 @@ namespace weft {
 namespace {
 
 void AddOlderChoices(OpRegistry& registry) {
-  registry.Add(Dataset("ExperimentalUniqueDataset", "The elements, each once.")
-                   .Input("input_dataset: variant")
-                   .Attr("output_types: list(type) >= 1")
-                   .Attr("output_shapes: list(shape) >= 1")
-                   .Shape(DatasetShape));
-  registry.Add(Dataset("ExperimentalDirectedInterleaveDataset",
-                       "Each element of the data set that another one names.")
-                   .Input("selector_input_dataset: variant")
-                   .Input("data_input_datasets: N * variant")
-                   .Attr("output_types: list(type) >= 1")
-                   .Attr("output_shapes: list(shape) >= 1")
-                   .Attr("N: int >= 1")
-                   .Shape(DatasetShape));
   registry.Add(
-      Dataset("ExperimentalUnbatchDataset", "The rows of the elements.")
+      Dataset("ExperimentalUniqueDataset", "Yields each distinct element once.")
+          .Input("input_dataset: variant")
+          .Attr("output_types: list(type) >= 1")
+          .Attr("output_shapes: list(shape) >= 1")
+          .Shape(DatasetShape));
+  registry.Add(
+      Dataset("ExperimentalDirectedInterleaveDataset",
+              "Yields elements of the datasets selected by another dataset.")
+          .Input("selector_input_dataset: variant")
+          .Input("data_input_datasets: N * variant")
+          .Attr("output_types: list(type) >= 1")
+          .Attr("output_shapes: list(shape) >= 1")
+          .Attr("N: int >= 1")
+          .Shape(DatasetShape));
+  registry.Add(
+      Dataset("ExperimentalUnbatchDataset", "Yields the rows of the elements.")
           .Input("input_dataset: variant")
           .Attr("output_types: list(type) >= 1")
           .Attr("output_shapes: list(shape) >= 1")
           .Shape(DatasetShape));
   registry.Add(Dataset("ExperimentalIgnoreErrorsDataset",
-                       "The elements that are not errors.")
+                       "Yields the elements without errors.")
                    .Input("input_dataset: variant")
                    .Attr("output_types: list(type) >= 1")
                    .Attr("output_shapes: list(shape) >= 1")
@@ -37,25 +39,24 @@ void AddOlderChoices(OpRegistry& registry) {
       OpDefBuilder("ExperimentalDatasetCardinality")
           .Input("input_dataset: variant")
           .Output("cardinality: int64")
-          .Doc("How many elements there are: -1 without end, -2 unknown.")
+          .Doc("Returns the number of elements; -1 if infinite, -2 if unknown.")
           .Shape(shapes::Scalar));
 }
 
 void AddOlderFunctions(OpRegistry& registry) {
-  registry.Add(
-      Dataset(
-          "ExperimentalTakeWhileDataset",
-          "The elements up to the first that the predicate does not hold for.")
-          .Input("input_dataset: variant")
-          .Input("other_arguments: Targuments")
-          .Attr("predicate: func")
-          .Attr("Targuments: list(type) >= 0")
-          .Attr("output_types: list(type) >= 1")
-          .Attr("output_shapes: list(shape) >= 1")
-          .Shape(DatasetShape));
+  registry.Add(Dataset("ExperimentalTakeWhileDataset",
+                       "Yields the elements before the first for which the "
+                       "predicate is false.")
+                   .Input("input_dataset: variant")
+                   .Input("other_arguments: Targuments")
+                   .Attr("predicate: func")
+                   .Attr("Targuments: list(type) >= 0")
+                   .Attr("output_types: list(type) >= 1")
+                   .Attr("output_shapes: list(shape) >= 1")
+                   .Shape(DatasetShape));
   registry.Add(
       Dataset("ExperimentalScanDataset",
-              "What f makes of each element and of a state it hands on.")
+              "Applies f to each element and a state, which it updates.")
           .Input("input_dataset: variant")
           .Input("initial_state: Tstate")
           .Input("other_arguments: Targuments")
@@ -68,7 +69,7 @@ void AddOlderFunctions(OpRegistry& registry) {
           .Shape(DatasetShape));
   registry.Add(
       Dataset("ExperimentalGroupByWindowDataset",
-              "What reduce_func makes of windows of elements of one key.")
+              "Applies reduce_func to windows of elements with the same key.")
           .Input("input_dataset: variant")
           .Input("key_func_other_arguments: Tkey_func_other_arguments")
           .Input("reduce_func_other_arguments: Treduce_func_other_arguments")
@@ -87,7 +88,7 @@ void AddOlderFunctions(OpRegistry& registry) {
 
 void AddOlderParallelOnes(OpRegistry& registry) {
   registry.Add(Dataset("ExperimentalMapAndBatchDataset",
-                       "So many results of f at a time as one.")
+                       "Applies f and batches the results.")
                    .Input("input_dataset: variant")
                    .Input("other_arguments: Targuments")
                    .Input("batch_size: int64")
@@ -99,24 +100,23 @@ void AddOlderParallelOnes(OpRegistry& registry) {
                    .Attr("output_shapes: list(shape) >= 1")
                    .Attr("preserve_cardinality: bool = false")
                    .Shape(DatasetShapeOf(-3, 3)));
-  registry.Add(
-      Dataset(
-          "ExperimentalParallelInterleaveDataset",
-          "The elements of the data sets that f makes, in turns, read ahead.")
-          .Input("input_dataset: variant")
-          .Input("other_arguments: Targuments")
-          .Input("cycle_length: int64")
-          .Input("block_length: int64")
-          .Input("sloppy: bool")
-          .Input("buffer_output_elements: int64")
-          .Input("prefetch_input_elements: int64")
-          .Attr("f: func")
-          .Attr("Targuments: list(type) >= 0")
-          .Attr("output_types: list(type) >= 1")
-          .Attr("output_shapes: list(shape) >= 1")
-          .Shape(DatasetShapeOf(-5, 5)));
+  registry.Add(Dataset("ExperimentalParallelInterleaveDataset",
+                       "Interleaves the elements of the datasets that f "
+                       "returns, with prefetching.")
+                   .Input("input_dataset: variant")
+                   .Input("other_arguments: Targuments")
+                   .Input("cycle_length: int64")
+                   .Input("block_length: int64")
+                   .Input("sloppy: bool")
+                   .Input("buffer_output_elements: int64")
+                   .Input("prefetch_input_elements: int64")
+                   .Attr("f: func")
+                   .Attr("Targuments: list(type) >= 0")
+                   .Attr("output_types: list(type) >= 1")
+                   .Attr("output_shapes: list(shape) >= 1")
+                   .Shape(DatasetShapeOf(-5, 5)));
   registry.Add(Dataset("ExperimentalParseExampleDataset",
-                       "What vectors of serialized Examples hold.")
+                       "Parses vectors of serialized Examples.")
                    .Input("input_dataset: variant")
                    .Input("num_parallel_calls: int64")
                    .Input("dense_defaults: Tdense")
@@ -133,7 +133,8 @@ void AddOlderParallelOnes(OpRegistry& registry) {
 
 void AddOlderSources(OpRegistry& registry) {
   registry.Add(
-      Dataset("ExperimentalCSVDataset", "The rows of csv files, by columns.")
+      Dataset("ExperimentalCSVDataset",
+              "Yields the rows of CSV files, by column.")
           .Input("filenames: string")
           .Input("compression_type: string")
           .Input("buffer_size: int64")
@@ -148,26 +149,27 @@ void AddOlderSources(OpRegistry& registry) {
           .Attr("output_shapes: list(shape) >= 1")
           .Stateful()
           .Shape(DatasetShapeOf(1, 6)));
-  registry.Add(Dataset("ExperimentalRandomDataset", "Random numbers, no end.")
-                   .Input("seed: int64")
-                   .Input("seed2: int64")
-                   .Attr("output_types: list(type) >= 1")
-                   .Attr("output_shapes: list(shape) >= 1")
-                   .Stateful()
-                   .Shape(DatasetShapeOf(0, 2)));
+  registry.Add(
+      Dataset("ExperimentalRandomDataset", "Yields random numbers without end.")
+          .Input("seed: int64")
+          .Input("seed2: int64")
+          .Attr("output_types: list(type) >= 1")
+          .Attr("output_shapes: list(shape) >= 1")
+          .Stateful()
+          .Shape(DatasetShapeOf(0, 2)));
 }
 
 // Ops that change how TensorFlow runs a pipeline, but not its elements.
 void AddOlderPassing(OpRegistry& registry) {
   registry.Add(Dataset("ExperimentalMaxIntraOpParallelismDataset",
-                       "The elements; threads are the device's.")
+                       "Yields the elements; the device provides the threads.")
                    .Input("input_dataset: variant")
                    .Input("max_intra_op_parallelism: int64")
                    .Attr("output_types: list(type) >= 1")
                    .Attr("output_shapes: list(shape) >= 1")
                    .Shape(DatasetShapeOf(1, 1)));
   registry.Add(Dataset("ExperimentalPrivateThreadPoolDataset",
-                       "The elements; threads are the device's.")
+                       "Yields the elements; the device provides the threads.")
                    .Input("input_dataset: variant")
                    .Input("num_threads: int64")
                    .Attr("output_types: list(type) >= 1")

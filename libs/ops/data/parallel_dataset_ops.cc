@@ -7,7 +7,7 @@ namespace {
 
 void AddMaps(OpRegistry& registry) {
   registry.Add(Dataset("ParallelMapDataset",
-                       "What f makes of each element, several at a time.")
+                       "Applies f to several elements in parallel.")
                    .Input("input_dataset: variant")
                    .Input("other_arguments: Targuments")
                    .Input("num_parallel_calls: int32")
@@ -21,7 +21,7 @@ void AddMaps(OpRegistry& registry) {
                    .Attr("metadata: string = ''")
                    .Shape(DatasetShapeOf(-1, 1)));
   registry.Add(Dataset("ParallelMapDatasetV2",
-                       "What f makes of each element, several at a time.")
+                       "Applies f to several elements in parallel.")
                    .Input("input_dataset: variant")
                    .Input("other_arguments: Targuments")
                    .Input("num_parallel_calls: int64")
@@ -35,22 +35,22 @@ void AddMaps(OpRegistry& registry) {
                    .Attr("use_unbounded_threadpool: bool = false")
                    .Attr("metadata: string = ''")
                    .Shape(DatasetShapeOf(-1, 1)));
-  registry.Add(
-      Dataset("MapAndBatchDataset", "So many results of f at a time as one.")
-          .Input("input_dataset: variant")
-          .Input("other_arguments: Targuments")
-          .Input("batch_size: int64")
-          .Input("num_parallel_calls: int64")
-          .Input("drop_remainder: bool")
-          .Attr("f: func")
-          .Attr("Targuments: list(type) >= 0")
-          .Attr("output_types: list(type) >= 1")
-          .Attr("output_shapes: list(shape) >= 1")
-          .Attr("preserve_cardinality: bool = false")
-          .Attr("metadata: string = ''")
-          .Shape(DatasetShapeOf(-3, 3)));
+  registry.Add(Dataset("MapAndBatchDataset",
+                       "Applies f in parallel and batches the results.")
+                   .Input("input_dataset: variant")
+                   .Input("other_arguments: Targuments")
+                   .Input("batch_size: int64")
+                   .Input("num_parallel_calls: int64")
+                   .Input("drop_remainder: bool")
+                   .Attr("f: func")
+                   .Attr("Targuments: list(type) >= 0")
+                   .Attr("output_types: list(type) >= 1")
+                   .Attr("output_shapes: list(shape) >= 1")
+                   .Attr("preserve_cardinality: bool = false")
+                   .Attr("metadata: string = ''")
+                   .Shape(DatasetShapeOf(-3, 3)));
   registry.Add(Dataset("ParallelBatchDataset",
-                       "So many elements at a time as one, several ahead.")
+                       "Batches elements, several batches in advance.")
                    .Input("input_dataset: variant")
                    .Input("batch_size: int64")
                    .Input("num_parallel_calls: int64")
@@ -64,94 +64,89 @@ void AddMaps(OpRegistry& registry) {
 }
 
 void AddInterleaves(OpRegistry& registry) {
-  registry.Add(
-      Dataset(
-          "ParallelInterleaveDataset",
-          "The elements of the data sets that f makes, in turns, read ahead.")
-          .Input("input_dataset: variant")
-          .Input("other_arguments: Targuments")
-          .Input("cycle_length: int64")
-          .Input("block_length: int64")
-          .Input("sloppy: bool")
-          .Input("buffer_output_elements: int64")
-          .Input("prefetch_input_elements: int64")
-          .Attr("f: func")
-          .Attr("Targuments: list(type) >= 0")
-          .Attr("output_types: list(type) >= 1")
-          .Attr("output_shapes: list(shape) >= 1")
-          .Attr("metadata: string = ''")
-          .Shape(DatasetShapeOf(-5, 5)));
-  registry.Add(
-      Dataset(
-          "ParallelInterleaveDatasetV2",
-          "The elements of the data sets that f makes, in turns, read at once.")
-          .Input("input_dataset: variant")
-          .Input("other_arguments: Targuments")
-          .Input("cycle_length: int64")
-          .Input("block_length: int64")
-          .Input("num_parallel_calls: int64")
-          .Attr("f: func")
-          .Attr("Targuments: list(type) >= 0")
-          .Attr("output_types: list(type) >= 1")
-          .Attr("output_shapes: list(shape) >= 1")
-          .Attr("sloppy: bool = false")
-          .Attr("metadata: string = ''")
-          .Shape(DatasetShapeOf(-3, 3)));
-  registry.Add(
-      Dataset(
-          "ParallelInterleaveDatasetV3",
-          "The elements of the data sets that f makes, in turns, read at once.")
-          .Input("input_dataset: variant")
-          .Input("other_arguments: Targuments")
-          .Input("cycle_length: int64")
-          .Input("block_length: int64")
-          .Input("num_parallel_calls: int64")
-          .Attr("f: func")
-          .Attr("deterministic: string = 'default'")
-          .Attr("Targuments: list(type) >= 0")
-          .Attr("output_types: list(type) >= 1")
-          .Attr("output_shapes: list(shape) >= 1")
-          .Attr("metadata: string = ''")
-          .Shape(DatasetShapeOf(-3, 3)));
-  registry.Add(
-      Dataset(
-          "ParallelInterleaveDatasetV4",
-          "The elements of the data sets that f makes, in turns, read at once.")
-          .Input("input_dataset: variant")
-          .Input("other_arguments: Targuments")
-          .Input("cycle_length: int64")
-          .Input("block_length: int64")
-          .Input("buffer_output_elements: int64")
-          .Input("prefetch_input_elements: int64")
-          .Input("num_parallel_calls: int64")
-          .Attr("f: func")
-          .Attr("deterministic: string = 'default'")
-          .Attr("Targuments: list(type) >= 0")
-          .Attr("output_types: list(type) >= 1")
-          .Attr("output_shapes: list(shape) >= 1")
-          .Attr("metadata: string = ''")
-          .Shape(DatasetShapeOf(-5, 5)));
-  registry.Add(
-      Dataset(
-          "LegacyParallelInterleaveDatasetV2",
-          "The elements of the data sets that f makes, in turns, read ahead.")
-          .Input("input_dataset: variant")
-          .Input("other_arguments: Targuments")
-          .Input("cycle_length: int64")
-          .Input("block_length: int64")
-          .Input("buffer_output_elements: int64")
-          .Input("prefetch_input_elements: int64")
-          .Attr("f: func")
-          .Attr("deterministic: string = 'default'")
-          .Attr("Targuments: list(type) >= 0")
-          .Attr("output_types: list(type) >= 1")
-          .Attr("output_shapes: list(shape) >= 1")
-          .Attr("metadata: string = ''")
-          .Shape(DatasetShapeOf(-4, 4)));
+  registry.Add(Dataset("ParallelInterleaveDataset",
+                       "Interleaves the elements of the datasets that f "
+                       "returns, with prefetching.")
+                   .Input("input_dataset: variant")
+                   .Input("other_arguments: Targuments")
+                   .Input("cycle_length: int64")
+                   .Input("block_length: int64")
+                   .Input("sloppy: bool")
+                   .Input("buffer_output_elements: int64")
+                   .Input("prefetch_input_elements: int64")
+                   .Attr("f: func")
+                   .Attr("Targuments: list(type) >= 0")
+                   .Attr("output_types: list(type) >= 1")
+                   .Attr("output_shapes: list(shape) >= 1")
+                   .Attr("metadata: string = ''")
+                   .Shape(DatasetShapeOf(-5, 5)));
+  registry.Add(Dataset("ParallelInterleaveDatasetV2",
+                       "Interleaves the elements of the datasets that f "
+                       "returns, in parallel.")
+                   .Input("input_dataset: variant")
+                   .Input("other_arguments: Targuments")
+                   .Input("cycle_length: int64")
+                   .Input("block_length: int64")
+                   .Input("num_parallel_calls: int64")
+                   .Attr("f: func")
+                   .Attr("Targuments: list(type) >= 0")
+                   .Attr("output_types: list(type) >= 1")
+                   .Attr("output_shapes: list(shape) >= 1")
+                   .Attr("sloppy: bool = false")
+                   .Attr("metadata: string = ''")
+                   .Shape(DatasetShapeOf(-3, 3)));
+  registry.Add(Dataset("ParallelInterleaveDatasetV3",
+                       "Interleaves the elements of the datasets that f "
+                       "returns, in parallel.")
+                   .Input("input_dataset: variant")
+                   .Input("other_arguments: Targuments")
+                   .Input("cycle_length: int64")
+                   .Input("block_length: int64")
+                   .Input("num_parallel_calls: int64")
+                   .Attr("f: func")
+                   .Attr("deterministic: string = 'default'")
+                   .Attr("Targuments: list(type) >= 0")
+                   .Attr("output_types: list(type) >= 1")
+                   .Attr("output_shapes: list(shape) >= 1")
+                   .Attr("metadata: string = ''")
+                   .Shape(DatasetShapeOf(-3, 3)));
+  registry.Add(Dataset("ParallelInterleaveDatasetV4",
+                       "Interleaves the elements of the datasets that f "
+                       "returns, in parallel.")
+                   .Input("input_dataset: variant")
+                   .Input("other_arguments: Targuments")
+                   .Input("cycle_length: int64")
+                   .Input("block_length: int64")
+                   .Input("buffer_output_elements: int64")
+                   .Input("prefetch_input_elements: int64")
+                   .Input("num_parallel_calls: int64")
+                   .Attr("f: func")
+                   .Attr("deterministic: string = 'default'")
+                   .Attr("Targuments: list(type) >= 0")
+                   .Attr("output_types: list(type) >= 1")
+                   .Attr("output_shapes: list(shape) >= 1")
+                   .Attr("metadata: string = ''")
+                   .Shape(DatasetShapeOf(-5, 5)));
+  registry.Add(Dataset("LegacyParallelInterleaveDatasetV2",
+                       "Interleaves the elements of the datasets that f "
+                       "returns, with prefetching.")
+                   .Input("input_dataset: variant")
+                   .Input("other_arguments: Targuments")
+                   .Input("cycle_length: int64")
+                   .Input("block_length: int64")
+                   .Input("buffer_output_elements: int64")
+                   .Input("prefetch_input_elements: int64")
+                   .Attr("f: func")
+                   .Attr("deterministic: string = 'default'")
+                   .Attr("Targuments: list(type) >= 0")
+                   .Attr("output_types: list(type) >= 1")
+                   .Attr("output_shapes: list(shape) >= 1")
+                   .Attr("metadata: string = ''")
+                   .Shape(DatasetShapeOf(-4, 4)));
 }
 
 void AddBuffers(OpRegistry& registry) {
-  registry.Add(Dataset("PrefetchDataset", "The elements, made ahead of time.")
+  registry.Add(Dataset("PrefetchDataset", "Prefetches elements.")
                    .Input("input_dataset: variant")
                    .Input("buffer_size: int64")
                    .Attr("output_types: list(type) >= 1")
@@ -162,8 +157,9 @@ void AddBuffers(OpRegistry& registry) {
                    .Attr("metadata: string = ''")
                    .Shape(DatasetShapeOf(1, 1)));
   registry.Add(
-      Dataset("CacheDataset",
-              "The elements, kept in memory or a file at the first pass.")
+      Dataset(
+          "CacheDataset",
+          "Caches the elements in memory or in a file during the first pass.")
           .Input("input_dataset: variant")
           .Input("filename: string")
           .Attr("output_types: list(type) >= 1")
@@ -171,8 +167,9 @@ void AddBuffers(OpRegistry& registry) {
           .Attr("metadata: string = ''")
           .Shape(DatasetShapeOf(1, 1)));
   registry.Add(
-      Dataset("CacheDatasetV2",
-              "The elements, kept in a cache or a file at the first pass.")
+      Dataset(
+          "CacheDatasetV2",
+          "Caches the elements in a cache or in a file during the first pass.")
           .Input("input_dataset: variant")
           .Input("filename: string")
           .Input("cache: resource")
@@ -185,8 +182,7 @@ void AddBuffers(OpRegistry& registry) {
 
 void AddParsers(OpRegistry& registry) {
   registry.Add(
-      Dataset("ParseExampleDataset",
-              "What vectors of serialized Examples hold.")
+      Dataset("ParseExampleDataset", "Parses vectors of serialized Examples.")
           .Input("input_dataset: variant")
           .Input("num_parallel_calls: int64")
           .Input("dense_defaults: Tdense")
@@ -203,8 +199,7 @@ void AddParsers(OpRegistry& registry) {
           .Attr("ragged_split_types: list({int32, int64}) >= 0 = []")
           .Shape(DatasetShapeOf(1, 1)));
   registry.Add(
-      Dataset("ParseExampleDatasetV2",
-              "What vectors of serialized Examples hold.")
+      Dataset("ParseExampleDatasetV2", "Parses vectors of serialized Examples.")
           .Input("input_dataset: variant")
           .Input("num_parallel_calls: int64")
           .Input("dense_defaults: Tdense")

@@ -6,14 +6,14 @@ namespace weft {
 namespace {
 
 void AddTensors(OpRegistry& registry) {
-  registry.Add(Dataset("TensorDataset", "One element: the tensors.")
+  registry.Add(Dataset("TensorDataset", "Yields the tensors as one element.")
                    .Input("components: Toutput_types")
                    .Attr("Toutput_types: list(type) >= 1")
                    .Attr("output_shapes: list(shape) >= 1")
                    .Attr("metadata: string = ''")
                    .Stateful()
                    .Shape(DatasetShape));
-  registry.Add(Dataset("TensorSliceDataset", "The rows of the tensors.")
+  registry.Add(Dataset("TensorSliceDataset", "Yields the rows of the tensors.")
                    .Input("components: Toutput_types")
                    .Attr("Toutput_types: list(type) >= 1")
                    .Attr("output_shapes: list(shape) >= 1")
@@ -23,14 +23,15 @@ void AddTensors(OpRegistry& registry) {
                    .Stateful()
                    .Shape(DatasetShape));
   registry.Add(Dataset("SparseTensorSliceDataset",
-                       "The rows of a sparse tensor, each a sparse tensor.")
+                       "Yields the rows of a sparse tensor as sparse tensors.")
                    .Input("indices: int64")
                    .Input("values: Tvalues")
                    .Input("dense_shape: int64")
                    .Attr("Tvalues: type")
                    .Stateful()
                    .Shape(DatasetShape));
-  registry.Add(Dataset("RangeDataset", "Numbers from start to before stop.")
+  registry.Add(Dataset("RangeDataset",
+                       "Yields the numbers from start to stop, exclusive.")
                    .Input("start: int64")
                    .Input("stop: int64")
                    .Input("step: int64")
@@ -40,7 +41,7 @@ void AddTensors(OpRegistry& registry) {
                    .Attr("replicate_on_split: bool = false")
                    .Stateful()
                    .Shape(DatasetShapeOf(0, 3)));
-  registry.Add(Dataset("RandomDataset", "Random numbers without end.")
+  registry.Add(Dataset("RandomDataset", "Yields random numbers without end.")
                    .Input("seed: int64")
                    .Input("seed2: int64")
                    .Attr("output_types: list(type) >= 1")
@@ -49,8 +50,9 @@ void AddTensors(OpRegistry& registry) {
                    .Stateful()
                    .Shape(DatasetShapeOf(0, 2)));
   registry.Add(
-      Dataset("RandomDatasetV2",
-              "Random numbers without end, of a shared generator of seeds.")
+      Dataset(
+          "RandomDatasetV2",
+          "Yields random numbers without end, from a shared seed generator.")
           .Input("seed: int64")
           .Input("seed2: int64")
           .Input("seed_generator: resource")
@@ -63,14 +65,7 @@ void AddTensors(OpRegistry& registry) {
 }
 
 void AddFiles(OpRegistry& registry) {
-  registry.Add(Dataset("TextLineDataset", "The lines of text files.")
-                   .Input("filenames: string")
-                   .Input("compression_type: string")
-                   .Input("buffer_size: int64")
-                   .Attr("metadata: string = ''")
-                   .Stateful()
-                   .Shape(DatasetShapeOf(1, 2)));
-  registry.Add(Dataset("TFRecordDataset", "The records of TFRecord files.")
+  registry.Add(Dataset("TextLineDataset", "Yields the lines of text files.")
                    .Input("filenames: string")
                    .Input("compression_type: string")
                    .Input("buffer_size: int64")
@@ -78,28 +73,36 @@ void AddFiles(OpRegistry& registry) {
                    .Stateful()
                    .Shape(DatasetShapeOf(1, 2)));
   registry.Add(
-      Dataset("TFRecordDatasetV2",
-              "The records of TFRecord files, of each from an offset on.")
+      Dataset("TFRecordDataset", "Yields the records of TFRecord files.")
           .Input("filenames: string")
           .Input("compression_type: string")
           .Input("buffer_size: int64")
-          .Input("byte_offsets: int64")
           .Attr("metadata: string = ''")
           .Stateful()
           .Shape(DatasetShapeOf(1, 2)));
-  registry.Add(
-      Dataset("FixedLengthRecordDataset", "Records of one length of files.")
-          .Input("filenames: string")
-          .Input("header_bytes: int64")
-          .Input("record_bytes: int64")
-          .Input("footer_bytes: int64")
-          .Input("buffer_size: int64")
-          .Attr("metadata: string = ''")
-          .Stateful()
-          .Shape(DatasetShapeOf(1, 4)));
+  registry.Add(Dataset("TFRecordDatasetV2",
+                       "Yields the records of TFRecord files, starting at an "
+                       "offset in each.")
+                   .Input("filenames: string")
+                   .Input("compression_type: string")
+                   .Input("buffer_size: int64")
+                   .Input("byte_offsets: int64")
+                   .Attr("metadata: string = ''")
+                   .Stateful()
+                   .Shape(DatasetShapeOf(1, 2)));
+  registry.Add(Dataset("FixedLengthRecordDataset",
+                       "Yields fixed-length records of files.")
+                   .Input("filenames: string")
+                   .Input("header_bytes: int64")
+                   .Input("record_bytes: int64")
+                   .Input("footer_bytes: int64")
+                   .Input("buffer_size: int64")
+                   .Attr("metadata: string = ''")
+                   .Stateful()
+                   .Shape(DatasetShapeOf(1, 4)));
   registry.Add(
       Dataset("FixedLengthRecordDatasetV2",
-              "Records of one length of files, which may be compressed.")
+              "Yields fixed-length records of files, which may be compressed.")
           .Input("filenames: string")
           .Input("header_bytes: int64")
           .Input("record_bytes: int64")
@@ -113,7 +116,8 @@ void AddFiles(OpRegistry& registry) {
 
 void AddCsv(OpRegistry& registry) {
   registry.Add(
-      Dataset("CSVDataset", "The rows of csv files, a tensor for each column.")
+      Dataset("CSVDataset",
+              "Yields the rows of CSV files, with one tensor per column.")
           .Input("filenames: string")
           .Input("compression_type: string")
           .Input("buffer_size: int64")
@@ -129,8 +133,9 @@ void AddCsv(OpRegistry& registry) {
           .Stateful()
           .Shape(DatasetShapeOf(1, 6)));
   registry.Add(
-      Dataset("CSVDatasetV2",
-              "The rows of csv files, a tensor for each column; some left out.")
+      Dataset(
+          "CSVDatasetV2",
+          "Yields the rows of CSV files, with one tensor per selected column.")
           .Input("filenames: string")
           .Input("compression_type: string")
           .Input("buffer_size: int64")

@@ -6,44 +6,43 @@ namespace weft {
 namespace {
 
 void AddChoices(OpRegistry& registry) {
-  registry.Add(
-      Dataset("ZipDataset", "The elements of several data sets side by side.")
-          .Input("input_datasets: N * variant")
-          .Attr("output_types: list(type) >= 1")
-          .Attr("output_shapes: list(shape) >= 1")
-          .Attr("N: int >= 1")
-          .Attr("metadata: string = ''")
-          .Shape(DatasetShape));
-  registry.Add(Dataset("ConcatenateDataset",
-                       "The elements of one data set, then those of another.")
+  registry.Add(Dataset("ZipDataset",
+                       "Yields tuples of the elements of several datasets.")
+                   .Input("input_datasets: N * variant")
+                   .Attr("output_types: list(type) >= 1")
+                   .Attr("output_shapes: list(shape) >= 1")
+                   .Attr("N: int >= 1")
+                   .Attr("metadata: string = ''")
+                   .Shape(DatasetShape));
+  registry.Add(Dataset("ConcatenateDataset", "Concatenates two datasets.")
                    .Input("input_dataset: variant")
                    .Input("another_dataset: variant")
                    .Attr("output_types: list(type) >= 1")
                    .Attr("output_shapes: list(shape) >= 1")
                    .Attr("metadata: string = ''")
                    .Shape(DatasetShape));
-  registry.Add(Dataset("RepeatDataset", "The elements so many times.")
+  registry.Add(Dataset("RepeatDataset", "Repeats the elements.")
                    .Input("input_dataset: variant")
                    .Input("count: int64")
                    .Attr("output_types: list(type) >= 1")
                    .Attr("output_shapes: list(shape) >= 1")
                    .Attr("metadata: string = ''")
                    .Shape(DatasetShapeOf(1, 1)));
-  registry.Add(Dataset("TakeDataset", "The first elements.")
+  registry.Add(Dataset("TakeDataset", "Yields the first elements.")
                    .Input("input_dataset: variant")
                    .Input("count: int64")
                    .Attr("output_types: list(type) >= 1")
                    .Attr("output_shapes: list(shape) >= 1")
                    .Attr("metadata: string = ''")
                    .Shape(DatasetShapeOf(1, 1)));
-  registry.Add(Dataset("SkipDataset", "All but the first elements.")
+  registry.Add(Dataset("SkipDataset", "Skips the first elements.")
                    .Input("input_dataset: variant")
                    .Input("count: int64")
                    .Attr("output_types: list(type) >= 1")
                    .Attr("output_shapes: list(shape) >= 1")
                    .Attr("metadata: string = ''")
                    .Shape(DatasetShapeOf(1, 1)));
-  registry.Add(Dataset("ShardDataset", "Each so-manieth element.")
+  registry.Add(Dataset("ShardDataset", "Yields every num_shards-th element.")
                    .Input("input_dataset: variant")
                    .Input("num_shards: int64")
                    .Input("index: int64")
@@ -52,7 +51,7 @@ void AddChoices(OpRegistry& registry) {
                    .Attr("output_shapes: list(shape) >= 1")
                    .Attr("metadata: string = ''")
                    .Shape(DatasetShapeOf(1, 2)));
-  registry.Add(Dataset("UniqueDataset", "The elements, each once.")
+  registry.Add(Dataset("UniqueDataset", "Yields each distinct element once.")
                    .Input("input_dataset: variant")
                    .Attr("output_types: list(type) >= 1")
                    .Attr("output_shapes: list(shape) >= 1")
@@ -61,29 +60,32 @@ void AddChoices(OpRegistry& registry) {
 }
 
 void AddChecks(OpRegistry& registry) {
-  registry.Add(Dataset("AssertCardinalityDataset",
-                       "The elements; an error where they are not so many.")
-                   .Input("input_dataset: variant")
-                   .Input("cardinality: int64")
-                   .Attr("output_types: list(type) >= 1")
-                   .Attr("output_shapes: list(shape) >= 1")
-                   .Shape(DatasetShapeOf(1, 1)));
+  registry.Add(
+      Dataset(
+          "AssertCardinalityDataset",
+          "Yields the elements; fails if their number is not the given one.")
+          .Input("input_dataset: variant")
+          .Input("cardinality: int64")
+          .Attr("output_types: list(type) >= 1")
+          .Attr("output_shapes: list(shape) >= 1")
+          .Shape(DatasetShapeOf(1, 1)));
 }
 
 void AddDirected(OpRegistry& registry) {
-  registry.Add(Dataset("DirectedInterleaveDataset",
-                       "Each element of the data set that another one names.")
-                   .Input("selector_input_dataset: variant")
-                   .Input("data_input_datasets: N * variant")
-                   .Attr("output_types: list(type) >= 1")
-                   .Attr("output_shapes: list(shape) >= 1")
-                   .Attr("N: int >= 1")
-                   .Attr("stop_on_empty_dataset: bool = false")
-                   .Shape(DatasetShape));
+  registry.Add(
+      Dataset("DirectedInterleaveDataset",
+              "Yields elements of the datasets selected by another dataset.")
+          .Input("selector_input_dataset: variant")
+          .Input("data_input_datasets: N * variant")
+          .Attr("output_types: list(type) >= 1")
+          .Attr("output_shapes: list(shape) >= 1")
+          .Attr("N: int >= 1")
+          .Attr("stop_on_empty_dataset: bool = false")
+          .Shape(DatasetShape));
 }
 
 void AddFunctions(OpRegistry& registry) {
-  registry.Add(Dataset("MapDataset", "What f makes of each element.")
+  registry.Add(Dataset("MapDataset", "Applies f to each element.")
                    .Input("input_dataset: variant")
                    .Input("other_arguments: Targuments")
                    .Attr("f: func")
@@ -97,7 +99,7 @@ void AddFunctions(OpRegistry& registry) {
                    .Shape(DatasetShape));
   registry.Add(
       Dataset("FlatMapDataset",
-              "The elements of the data sets that f makes of each element.")
+              "Concatenates the elements of the datasets that f returns.")
           .Input("input_dataset: variant")
           .Input("other_arguments: Targuments")
           .Attr("f: func")
@@ -106,43 +108,43 @@ void AddFunctions(OpRegistry& registry) {
           .Attr("output_shapes: list(shape) >= 1")
           .Attr("metadata: string = ''")
           .Shape(DatasetShape));
-  registry.Add(Dataset("InterleaveDataset",
-                       "The elements of the data sets that f makes, in turns.")
+  registry.Add(
+      Dataset("InterleaveDataset",
+              "Interleaves the elements of the datasets that f returns.")
+          .Input("input_dataset: variant")
+          .Input("other_arguments: Targuments")
+          .Input("cycle_length: int64")
+          .Input("block_length: int64")
+          .Attr("f: func")
+          .Attr("Targuments: list(type) >= 0")
+          .Attr("output_types: list(type) >= 1")
+          .Attr("output_shapes: list(shape) >= 1")
+          .Attr("metadata: string = ''")
+          .Shape(DatasetShapeOf(-2, 2)));
+  registry.Add(Dataset("FilterDataset",
+                       "Yields the elements for which the predicate is true.")
                    .Input("input_dataset: variant")
                    .Input("other_arguments: Targuments")
-                   .Input("cycle_length: int64")
-                   .Input("block_length: int64")
-                   .Attr("f: func")
+                   .Attr("predicate: func")
                    .Attr("Targuments: list(type) >= 0")
                    .Attr("output_types: list(type) >= 1")
                    .Attr("output_shapes: list(shape) >= 1")
                    .Attr("metadata: string = ''")
-                   .Shape(DatasetShapeOf(-2, 2)));
-  registry.Add(
-      Dataset("FilterDataset", "The elements that the predicate holds for.")
-          .Input("input_dataset: variant")
-          .Input("other_arguments: Targuments")
-          .Attr("predicate: func")
-          .Attr("Targuments: list(type) >= 0")
-          .Attr("output_types: list(type) >= 1")
-          .Attr("output_shapes: list(shape) >= 1")
-          .Attr("metadata: string = ''")
-          .Shape(DatasetShape));
-  registry.Add(
-      Dataset(
-          "TakeWhileDataset",
-          "The elements up to the first that the predicate does not hold for.")
-          .Input("input_dataset: variant")
-          .Input("other_arguments: Targuments")
-          .Attr("predicate: func")
-          .Attr("Targuments: list(type) >= 0")
-          .Attr("output_types: list(type) >= 1")
-          .Attr("output_shapes: list(shape) >= 1")
-          .Attr("metadata: string = ''")
-          .Shape(DatasetShape));
+                   .Shape(DatasetShape));
+  registry.Add(Dataset("TakeWhileDataset",
+                       "Yields the elements before the first for which the "
+                       "predicate is false.")
+                   .Input("input_dataset: variant")
+                   .Input("other_arguments: Targuments")
+                   .Attr("predicate: func")
+                   .Attr("Targuments: list(type) >= 0")
+                   .Attr("output_types: list(type) >= 1")
+                   .Attr("output_shapes: list(shape) >= 1")
+                   .Attr("metadata: string = ''")
+                   .Shape(DatasetShape));
   registry.Add(
       Dataset("ScanDataset",
-              "What f makes of each element and of a state it hands on.")
+              "Applies f to each element and a state, which it updates.")
           .Input("input_dataset: variant")
           .Input("initial_state: Tstate")
           .Input("other_arguments: Targuments")
@@ -157,7 +159,7 @@ void AddFunctions(OpRegistry& registry) {
           .Shape(DatasetShape));
   registry.Add(
       Dataset("GroupByWindowDataset",
-              "What reduce_func makes of windows of elements of one key.")
+              "Applies reduce_func to windows of elements with the same key.")
           .Input("input_dataset: variant")
           .Input("key_func_other_arguments: Tkey_func_other_arguments")
           .Input("reduce_func_other_arguments: Treduce_func_other_arguments")
@@ -179,7 +181,7 @@ void AddReducers(OpRegistry& registry) {
   for (const char* op :
        {"GroupByReducerDataset", "ExperimentalGroupByReducerDataset"}) {
     registry.Add(
-        Dataset(op, "What the elements of each key come to, by key.")
+        Dataset(op, "Reduces the elements of each key, and yields the results.")
             .Input("input_dataset: variant")
             .Input("key_func_other_arguments: Tkey_func_other_arguments")
             .Input("init_func_other_arguments: Tinit_func_other_arguments")
@@ -203,14 +205,14 @@ void AddReducers(OpRegistry& registry) {
 
 void AddBatches(OpRegistry& registry) {
   registry.Add(Dataset("BatchDataset",
-                       "So many elements at a time as one; fewer at the end.")
+                       "Batches elements; the last batch may be smaller.")
                    .Input("input_dataset: variant")
                    .Input("batch_size: int64")
                    .Attr("output_types: list(type) >= 1")
                    .Attr("output_shapes: list(shape) >= 1")
                    .Attr("metadata: string = ''")
                    .Shape(DatasetShapeOf(1, 1)));
-  registry.Add(Dataset("BatchDatasetV2", "So many elements at a time as one.")
+  registry.Add(Dataset("BatchDatasetV2", "Batches elements.")
                    .Input("input_dataset: variant")
                    .Input("batch_size: int64")
                    .Input("drop_remainder: bool")
@@ -220,7 +222,7 @@ void AddBatches(OpRegistry& registry) {
                    .Attr("metadata: string = ''")
                    .Shape(DatasetShapeOf(1, 2)));
   registry.Add(Dataset("PaddedBatchDataset",
-                       "So many elements, padded to one shape, as one.")
+                       "Pads elements to one shape and batches them.")
                    .Input("input_dataset: variant")
                    .Input("batch_size: int64")
                    .Input("padded_shapes: N * int64")
@@ -231,7 +233,7 @@ void AddBatches(OpRegistry& registry) {
                    .Attr("metadata: string = ''")
                    .Shape(DatasetShapeOf(1, 1)));
   registry.Add(Dataset("PaddedBatchDatasetV2",
-                       "So many elements, padded to one shape, as one.")
+                       "Pads elements to one shape and batches them.")
                    .Input("input_dataset: variant")
                    .Input("batch_size: int64")
                    .Input("padded_shapes: N * int64")
@@ -243,17 +245,17 @@ void AddBatches(OpRegistry& registry) {
                    .Attr("N: int >= 1")
                    .Attr("metadata: string = ''")
                    .Shape(DatasetShapeOf(1, 1)));
-  registry.Add(Dataset("RebatchDatasetV2",
-                       "The rows of batches in batches of other sizes.")
-                   .Input("input_dataset: variant")
-                   .Input("batch_sizes: int64")
-                   .Input("drop_remainder: bool")
-                   .Attr("output_types: list(type) >= 1")
-                   .Attr("output_shapes: list(shape) >= 1")
-                   .Shape(DatasetShapeOf(2, 1)));
+  registry.Add(
+      Dataset("RebatchDatasetV2", "Changes the batch sizes of batches.")
+          .Input("input_dataset: variant")
+          .Input("batch_sizes: int64")
+          .Input("drop_remainder: bool")
+          .Attr("output_types: list(type) >= 1")
+          .Attr("output_shapes: list(shape) >= 1")
+          .Shape(DatasetShapeOf(2, 1)));
   for (const char* op :
        {"DenseToSparseBatchDataset", "ExperimentalDenseToSparseBatchDataset"}) {
-    registry.Add(Dataset(op, "So many elements as one sparse tensor.")
+    registry.Add(Dataset(op, "Batches elements as sparse tensors.")
                      .Input("input_dataset: variant")
                      .Input("batch_size: int64")
                      .Input("row_shape: int64")
@@ -261,17 +263,18 @@ void AddBatches(OpRegistry& registry) {
                      .Attr("output_shapes: list(shape) >= 1")
                      .Shape(DatasetShapeOf(1, 1)));
   }
-  registry.Add(Dataset("WindowDataset", "Windows of elements, each a data set.")
-                   .Input("input_dataset: variant")
-                   .Input("size: int64")
-                   .Input("shift: int64")
-                   .Input("stride: int64")
-                   .Input("drop_remainder: bool")
-                   .Attr("output_types: list(type) >= 1")
-                   .Attr("output_shapes: list(shape) >= 1")
-                   .Attr("metadata: string = ''")
-                   .Shape(DatasetShapeOf(1, 4)));
-  registry.Add(Dataset("UnbatchDataset", "The rows of the elements.")
+  registry.Add(
+      Dataset("WindowDataset", "Yields windows of elements as datasets.")
+          .Input("input_dataset: variant")
+          .Input("size: int64")
+          .Input("shift: int64")
+          .Input("stride: int64")
+          .Input("drop_remainder: bool")
+          .Attr("output_types: list(type) >= 1")
+          .Attr("output_shapes: list(shape) >= 1")
+          .Attr("metadata: string = ''")
+          .Shape(DatasetShapeOf(1, 4)));
+  registry.Add(Dataset("UnbatchDataset", "Yields the rows of the elements.")
                    .Input("input_dataset: variant")
                    .Attr("output_types: list(type) >= 1")
                    .Attr("output_shapes: list(shape) >= 1")
@@ -280,31 +283,29 @@ void AddBatches(OpRegistry& registry) {
 }
 
 void AddShuffles(OpRegistry& registry) {
-  registry.Add(
-      Dataset("ShuffleDataset", "The elements in random order, by a buffer.")
-          .Input("input_dataset: variant")
-          .Input("buffer_size: int64")
-          .Input("seed: int64")
-          .Input("seed2: int64")
-          .Attr("reshuffle_each_iteration: bool = true")
-          .Attr("output_types: list(type) >= 1")
-          .Attr("output_shapes: list(shape) >= 1")
-          .Attr("metadata: string = ''")
-          .Shape(DatasetShapeOf(1, 3)));
-  registry.Add(
-      Dataset("ShuffleDatasetV2",
-              "The elements in random order, of a shared generator of seeds.")
-          .Input("input_dataset: variant")
-          .Input("buffer_size: int64")
-          .Input("seed_generator: resource")
-          .Attr("output_types: list(type) >= 1")
-          .Attr("output_shapes: list(shape) >= 1")
-          .Attr("metadata: string = ''")
-          .Stateful()
-          .Shape(DatasetShapeOf(1, 2)));
+  registry.Add(Dataset("ShuffleDataset", "Shuffles the elements with a buffer.")
+                   .Input("input_dataset: variant")
+                   .Input("buffer_size: int64")
+                   .Input("seed: int64")
+                   .Input("seed2: int64")
+                   .Attr("reshuffle_each_iteration: bool = true")
+                   .Attr("output_types: list(type) >= 1")
+                   .Attr("output_shapes: list(shape) >= 1")
+                   .Attr("metadata: string = ''")
+                   .Shape(DatasetShapeOf(1, 3)));
+  registry.Add(Dataset("ShuffleDatasetV2",
+                       "Shuffles the elements, with a shared seed generator.")
+                   .Input("input_dataset: variant")
+                   .Input("buffer_size: int64")
+                   .Input("seed_generator: resource")
+                   .Attr("output_types: list(type) >= 1")
+                   .Attr("output_shapes: list(shape) >= 1")
+                   .Attr("metadata: string = ''")
+                   .Stateful()
+                   .Shape(DatasetShapeOf(1, 2)));
   registry.Add(
       Dataset("ShuffleDatasetV3",
-              "The elements in random order, of seeds and a shared generator.")
+              "Shuffles the elements, with seeds and a shared seed generator.")
           .Input("input_dataset: variant")
           .Input("buffer_size: int64")
           .Input("seed: int64")
@@ -316,51 +317,51 @@ void AddShuffles(OpRegistry& registry) {
           .Attr("metadata: string = ''")
           .Stateful()
           .Shape(DatasetShapeOf(1, 4)));
-  registry.Add(Dataset("ShuffleAndRepeatDataset",
-                       "The elements in random order, so many times.")
-                   .Input("input_dataset: variant")
-                   .Input("buffer_size: int64")
-                   .Input("seed: int64")
-                   .Input("seed2: int64")
-                   .Input("count: int64")
-                   .Attr("output_types: list(type) >= 1")
-                   .Attr("output_shapes: list(shape) >= 1")
-                   .Attr("reshuffle_each_iteration: bool = true")
-                   .Attr("metadata: string = ''")
-                   .Shape(DatasetShapeOf(1, 4)));
-  registry.Add(Dataset("ShuffleAndRepeatDatasetV2",
-                       "The elements in random order, so many times.")
-                   .Input("input_dataset: variant")
-                   .Input("buffer_size: int64")
-                   .Input("seed: int64")
-                   .Input("seed2: int64")
-                   .Input("count: int64")
-                   .Input("seed_generator: resource")
-                   .Attr("reshuffle_each_iteration: bool = true")
-                   .Attr("output_types: list(type) >= 1")
-                   .Attr("output_shapes: list(shape) >= 1")
-                   .Attr("metadata: string = ''")
-                   .Stateful()
-                   .Shape(DatasetShapeOf(1, 5)));
+  registry.Add(
+      Dataset("ShuffleAndRepeatDataset", "Shuffles and repeats the elements.")
+          .Input("input_dataset: variant")
+          .Input("buffer_size: int64")
+          .Input("seed: int64")
+          .Input("seed2: int64")
+          .Input("count: int64")
+          .Attr("output_types: list(type) >= 1")
+          .Attr("output_shapes: list(shape) >= 1")
+          .Attr("reshuffle_each_iteration: bool = true")
+          .Attr("metadata: string = ''")
+          .Shape(DatasetShapeOf(1, 4)));
+  registry.Add(
+      Dataset("ShuffleAndRepeatDatasetV2", "Shuffles and repeats the elements.")
+          .Input("input_dataset: variant")
+          .Input("buffer_size: int64")
+          .Input("seed: int64")
+          .Input("seed2: int64")
+          .Input("count: int64")
+          .Input("seed_generator: resource")
+          .Attr("reshuffle_each_iteration: bool = true")
+          .Attr("output_types: list(type) >= 1")
+          .Attr("output_shapes: list(shape) >= 1")
+          .Attr("metadata: string = ''")
+          .Stateful()
+          .Shape(DatasetShapeOf(1, 5)));
 }
 
 void AddPassing(OpRegistry& registry) {
   registry.Add(
-      Dataset("IgnoreErrorsDataset", "The elements that are not errors.")
+      Dataset("IgnoreErrorsDataset", "Yields the elements without errors.")
           .Input("input_dataset: variant")
           .Attr("output_types: list(type) >= 1")
           .Attr("output_shapes: list(shape) >= 1")
           .Attr("log_warning: bool = false")
           .Shape(DatasetShape));
   registry.Add(Dataset("MaxIntraOpParallelismDataset",
-                       "The elements; threads are the device's.")
+                       "Yields the elements; the device provides the threads.")
                    .Input("input_dataset: variant")
                    .Input("max_intra_op_parallelism: int64")
                    .Attr("output_types: list(type) >= 1")
                    .Attr("output_shapes: list(shape) >= 1")
                    .Shape(DatasetShapeOf(1, 1)));
   registry.Add(Dataset("PrivateThreadPoolDataset",
-                       "The elements; threads are the device's.")
+                       "Yields the elements; the device provides the threads.")
                    .Input("input_dataset: variant")
                    .Input("num_threads: int64")
                    .Attr("output_types: list(type) >= 1")
@@ -371,29 +372,29 @@ void AddPassing(OpRegistry& registry) {
                    .Attr("output_types: list(type) >= 1")
                    .Attr("output_shapes: list(shape) >= 1")
                    .Shape(DatasetShape));
-  registry.Add(
-      Dataset("FinalizeDataset", "The elements; nothing is left to decide.")
-          .Input("input_dataset: variant")
-          .Attr("has_captured_ref: bool = false")
-          .Attr("output_types: list(type) >= 1")
-          .Attr("output_shapes: list(shape) >= 1")
-          .Shape(DatasetShape));
-  registry.Add(
-      Dataset("RewriteDataset", "The elements; rewrites are for optimizers.")
-          .Input("input_dataset: variant")
-          .Input("rewrite_name: string")
-          .Attr("output_types: list(type) >= 1")
-          .Attr("output_shapes: list(shape) >= 1")
-          .Shape(DatasetShapeOf(1, 1)));
-  registry.Add(Dataset("OptionsDataset",
-                       "The elements; how they are made is said by options.")
+  registry.Add(Dataset("FinalizeDataset",
+                       "Yields the elements; there are no options to finalize.")
                    .Input("input_dataset: variant")
-                   .Attr("serialized_options: string")
+                   .Attr("has_captured_ref: bool = false")
                    .Attr("output_types: list(type) >= 1")
                    .Attr("output_shapes: list(shape) >= 1")
-                   .Attr("metadata: string = ''")
                    .Shape(DatasetShape));
-  registry.Add(Dataset("ModelDataset", "The elements; nothing is tuned.")
+  registry.Add(Dataset("RewriteDataset",
+                       "Yields the elements; the rewrites are ignored.")
+                   .Input("input_dataset: variant")
+                   .Input("rewrite_name: string")
+                   .Attr("output_types: list(type) >= 1")
+                   .Attr("output_shapes: list(shape) >= 1")
+                   .Shape(DatasetShapeOf(1, 1)));
+  registry.Add(
+      Dataset("OptionsDataset", "Yields the elements, with dataset options.")
+          .Input("input_dataset: variant")
+          .Attr("serialized_options: string")
+          .Attr("output_types: list(type) >= 1")
+          .Attr("output_shapes: list(shape) >= 1")
+          .Attr("metadata: string = ''")
+          .Shape(DatasetShape));
+  registry.Add(Dataset("ModelDataset", "Yields the elements, without tuning.")
                    .Input("input_dataset: variant")
                    .Attr("algorithm: int = 0")
                    .Attr("cpu_budget: int = 0")
@@ -401,23 +402,24 @@ void AddPassing(OpRegistry& registry) {
                    .Attr("output_types: list(type) >= 1")
                    .Attr("output_shapes: list(shape) >= 1")
                    .Shape(DatasetShape));
-  registry.Add(Dataset("OptimizeDataset", "The elements; nothing is optimized.")
-                   .Input("input_dataset: variant")
-                   .Input("optimizations: string")
-                   .Attr("output_types: list(type) >= 1")
-                   .Attr("output_shapes: list(shape) >= 1")
-                   .Attr("optimization_configs: list(string) = []")
-                   .Shape(DatasetShape));
   registry.Add(
-      Dataset("OptimizeDatasetV2", "The elements; nothing is optimized.")
+      Dataset("OptimizeDataset", "Yields the elements, without optimizations.")
           .Input("input_dataset: variant")
-          .Input("optimizations_enabled: string")
-          .Input("optimizations_disabled: string")
-          .Input("optimizations_default: string")
+          .Input("optimizations: string")
           .Attr("output_types: list(type) >= 1")
           .Attr("output_shapes: list(shape) >= 1")
           .Attr("optimization_configs: list(string) = []")
           .Shape(DatasetShape));
+  registry.Add(Dataset("OptimizeDatasetV2",
+                       "Yields the elements, without optimizations.")
+                   .Input("input_dataset: variant")
+                   .Input("optimizations_enabled: string")
+                   .Input("optimizations_disabled: string")
+                   .Input("optimizations_default: string")
+                   .Attr("output_types: list(type) >= 1")
+                   .Attr("output_shapes: list(shape) >= 1")
+                   .Attr("optimization_configs: list(string) = []")
+                   .Shape(DatasetShape));
 }
 
 }  // namespace

@@ -55,19 +55,19 @@ void RegisterImageOps(OpRegistry& registry) {
   constexpr char kTypes[] =
       "int8, uint8, int16, uint16, int32, int64, half, float, double, bfloat16";
   registry.Add(Resize("ResizeArea", kTypes, "float")
-                   .Doc("Images of another size: pixels are means of areas.")
+                   .Doc("Resizes images by averaging areas.")
                    .Shape(ResizeShape));
   registry.Add(Resize("ResizeBicubic", kTypes, "float")
                    .Attr("half_pixel_centers: bool = false")
-                   .Doc("Images of another size, by cubic interpolation.")
+                   .Doc("Resizes images by bicubic interpolation.")
                    .Shape(ResizeShape));
   registry.Add(Resize("ResizeBilinear", kTypes, "float")
                    .Attr("half_pixel_centers: bool = false")
-                   .Doc("Images of another size, by linear interpolation.")
+                   .Doc("Resizes images by bilinear interpolation.")
                    .Shape(ResizeShape));
   registry.Add(Resize("ResizeNearestNeighbor", kTypes, "T")
                    .Attr("half_pixel_centers: bool = false")
-                   .Doc("Images of another size: pixels are the nearest ones.")
+                   .Doc("Resizes images by choosing the nearest pixels.")
                    .Shape(ResizeShape));
   registry.Add(OpDefBuilder("ResizeBicubicGrad")
                    .Input("grads: float")

@@ -142,7 +142,7 @@ void RegisterIoOps(OpRegistry& registry) {
                    .Input("tensors: dtypes")
                    .Attr("dtypes: list(type) >= 1")
                    .Stateful()
-                   .Doc("Writes tensors to a V2 checkpoint of one data file.")
+                   .Doc("Writes tensors to a V2 checkpoint with one data file.")
                    .Shape(SaveV2Shape));
   registry.Add(
       OpDefBuilder("_SaveVariables")
@@ -161,28 +161,27 @@ void RegisterIoOps(OpRegistry& registry) {
           .Attr("max_bytes_per_second: int = 0")
           .Attr("mark: string = ''")
           .Stateful()
-          .Doc("SaveV2 of values and variables; of variables it holds no lock "
-               "and no value while it writes; what a _MarkVariables marked, if "
-               "that is named. Made by the runtime alone.")
+          .Doc("SaveV2 of values and variables that holds no lock and no copy "
+               "of variables while it writes. With a mark, saves what "
+               "_MarkVariables has marked. Created only by the runtime.")
           .Shape(SaveVariablesShape));
-  registry.Add(
-      OpDefBuilder("_MarkVariables")
-          .Input("tensors: dtypes")
-          .Input("references: Ref(reference_dtypes)")
-          .Input("handles: N * resource")
-          .Attr("dtypes: list(type) >= 0")
-          .Attr("reference_dtypes: list(type) >= 0")
-          .Attr("N: int >= 0")
-          .Attr("handle_dtypes: list(type) >= 0")
-          .Attr("order: list(int)")
-          .Attr("snapshot_groups: list(int)")
-          .Attr("mark: string")
-          .Attr("max_hold_micros: int >= 0")
-          .Stateful()
-          .Doc("Keeps values, and snapshots of variables, for the "
-               "_SaveVariables of that mark; runs while no step runs that "
-               "writes them. Made by the runtime alone.")
-          .Shape(MarkVariablesShape));
+  registry.Add(OpDefBuilder("_MarkVariables")
+                   .Input("tensors: dtypes")
+                   .Input("references: Ref(reference_dtypes)")
+                   .Input("handles: N * resource")
+                   .Attr("dtypes: list(type) >= 0")
+                   .Attr("reference_dtypes: list(type) >= 0")
+                   .Attr("N: int >= 0")
+                   .Attr("handle_dtypes: list(type) >= 0")
+                   .Attr("order: list(int)")
+                   .Attr("snapshot_groups: list(int)")
+                   .Attr("mark: string")
+                   .Attr("max_hold_micros: int >= 0")
+                   .Stateful()
+                   .Doc("Keeps values and snapshots of variables for the "
+                        "_SaveVariables with this mark; runs while no step "
+                        "writes the variables. Created only by the runtime.")
+                   .Shape(MarkVariablesShape));
   registry.Add(OpDefBuilder("RestoreV2")
                    .Input("prefix: string")
                    .Input("tensor_names: string")
@@ -198,20 +197,19 @@ void RegisterIoOps(OpRegistry& registry) {
                    .Input("data: T")
                    .Attr("T: list(type) >= 1")
                    .Stateful()
-                   .Doc("Writes tensors to a V1 checkpoint: SaveV2 of graphs "
-                        "of before TensorFlow 1.0.")
+                   .Doc("Writes tensors to a V1 checkpoint; for graphs from "
+                        "before TensorFlow 1.0.")
                    .Shape(SaveShape));
-  registry.Add(
-      OpDefBuilder("SaveSlices")
-          .Input("filename: string")
-          .Input("tensor_names: string")
-          .Input("shapes_and_slices: string")
-          .Input("data: T")
-          .Attr("T: list(type) >= 1")
-          .Stateful()
-          .Doc("Writes tensors, or slices of them, to a V1 checkpoint: "
-               "SaveV2 of graphs of before TensorFlow 1.0.")
-          .Shape(SaveV2Shape));
+  registry.Add(OpDefBuilder("SaveSlices")
+                   .Input("filename: string")
+                   .Input("tensor_names: string")
+                   .Input("shapes_and_slices: string")
+                   .Input("data: T")
+                   .Attr("T: list(type) >= 1")
+                   .Stateful()
+                   .Doc("Writes tensors, or slices of them, to a V1 "
+                        "checkpoint; for graphs from before TensorFlow 1.0.")
+                   .Shape(SaveV2Shape));
   registry.Add(OpDefBuilder("Restore")
                    .Input("file_pattern: string")
                    .Input("tensor_name: string")
@@ -219,8 +217,8 @@ void RegisterIoOps(OpRegistry& registry) {
                    .Attr("dt: type")
                    .Attr("preferred_shard: int = -1")
                    .Stateful()
-                   .Doc("Reads a tensor from a checkpoint: RestoreV2 of graphs "
-                        "of before TensorFlow 1.0.")
+                   .Doc("Reads a tensor from a checkpoint; for graphs from "
+                        "before TensorFlow 1.0.")
                    .Shape(RestoreShape));
   registry.Add(OpDefBuilder("RestoreSlice")
                    .Input("file_pattern: string")
@@ -230,8 +228,8 @@ void RegisterIoOps(OpRegistry& registry) {
                    .Attr("dt: type")
                    .Attr("preferred_shard: int = -1")
                    .Stateful()
-                   .Doc("Reads a tensor, or a slice of one, from a checkpoint: "
-                        "RestoreV2 of graphs of before TensorFlow 1.0.")
+                   .Doc("Reads a tensor, or a slice of one, from a checkpoint; "
+                        "for graphs from before TensorFlow 1.0.")
                    .Shape(RestoreSliceShape));
   registry.Add(OpDefBuilder("MergeV2Checkpoints")
                    .Input("checkpoint_prefixes: string")
@@ -239,19 +237,19 @@ void RegisterIoOps(OpRegistry& registry) {
                    .Attr("delete_old_dirs: bool = true")
                    .Attr("allow_missing_files: bool = false")
                    .Stateful()
-                   .Doc("Makes one checkpoint of the shards of a save.")
+                   .Doc("Merges the shards of a save into one checkpoint.")
                    .Shape(MergeV2CheckpointsShape));
-  registry.Add(
-      OpDefBuilder("GenerateVocabRemapping")
-          .Input("new_vocab_file: string")
-          .Input("old_vocab_file: string")
-          .Output("remapping: int64")
-          .Output("num_present: int32")
-          .Attr("new_vocab_offset: int >= 0")
-          .Attr("num_new_vocab: int >= 0")
-          .Attr("old_vocab_size: int >= -1 = -1")
-          .Doc("Where each line of a file stands in an older one; -1: nowhere.")
-          .Shape(VocabRemappingShape));
+  registry.Add(OpDefBuilder("GenerateVocabRemapping")
+                   .Input("new_vocab_file: string")
+                   .Input("old_vocab_file: string")
+                   .Output("remapping: int64")
+                   .Output("num_present: int32")
+                   .Attr("new_vocab_offset: int >= 0")
+                   .Attr("num_new_vocab: int >= 0")
+                   .Attr("old_vocab_size: int >= -1 = -1")
+                   .Doc("Returns the line number in an old vocabulary file of "
+                        "each line of a new one, or -1.")
+                   .Shape(VocabRemappingShape));
   registry.Add(OpDefBuilder("LoadAndRemapMatrix")
                    .Input("ckpt_path: string")
                    .Input("old_tensor_name: string")
@@ -263,40 +261,41 @@ void RegisterIoOps(OpRegistry& registry) {
                    .Attr("num_cols: int >= 1")
                    .Attr("max_rows_in_memory: int = -1")
                    .Stateful()
-                   .Doc("Reads a matrix from a checkpoint, with its rows and "
-                        "columns in another order, and values for new ones.")
+                   .Doc("Reads a matrix from a checkpoint, reorders its rows "
+                        "and columns, and initializes new ones.")
                    .Shape(RemappedMatrixShape));
   registry.Add(OpDefBuilder("ReadFile")
                    .Input("filename: string")
                    .Output("contents: string")
-                   .Doc("What a file contains.")
+                   .Doc("Returns the contents of a file.")
                    .Shape(ReadFileShape));
-  registry.Add(OpDefBuilder("WriteFile")
-                   .Input("filename: string")
-                   .Input("contents: string")
-                   .Stateful()
-                   .Doc("Makes a file of a text, or replaces one; folders "
-                        "that are missing are made.")
-                   .Shape(WriteFileShape));
+  registry.Add(
+      OpDefBuilder("WriteFile")
+          .Input("filename: string")
+          .Input("contents: string")
+          .Stateful()
+          .Doc("Writes a string to a file, and creates missing directories.")
+          .Shape(WriteFileShape));
   registry.Add(OpDefBuilder("MatchingFiles")
                    .Input("pattern: string")
                    .Output("filenames: string")
-                   .Doc("Paths that match one of some patterns, sorted; '*', "
-                        "'?' and '[a-z]' stand for parts of a name.")
+                   .Doc("Returns the paths that match any of the patterns, "
+                        "sorted; '*', '?' and '[a-z]' match parts of a name.")
                    .Shape(MatchingFilesShape));
   registry.Add(OpDefBuilder("ShardedFilename")
                    .Input("basename: string")
                    .Input("shard: int32")
                    .Input("num_shards: int32")
                    .Output("filename: string")
-                   .Doc("The name of one of the shards of a save.")
+                   .Doc("Returns the name of one shard of a save.")
                    .Shape(ShardedFilenameShape));
-  registry.Add(OpDefBuilder("ShardedFilespec")
-                   .Input("basename: string")
-                   .Input("num_shards: int32")
-                   .Output("filename: string")
-                   .Doc("The pattern of the names of all shards of a save.")
-                   .Shape(ShardedFilenameShape));
+  registry.Add(
+      OpDefBuilder("ShardedFilespec")
+          .Input("basename: string")
+          .Input("num_shards: int32")
+          .Output("filename: string")
+          .Doc("Returns the pattern of the names of all shards of a save.")
+          .Shape(ShardedFilenameShape));
   RegisterReaderOps(registry);
 }
 

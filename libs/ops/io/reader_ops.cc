@@ -51,7 +51,7 @@ void AddReaders(const HandleFamily& family) {
       .Attr("record_bytes: int")
       .Attr("footer_bytes: int = 0")
       .Attr("hop_bytes: int = 0")
-      .Doc("A reader of records of one length.");
+      .Doc("A reader of fixed-length records.");
   if (family.is_resource()) fixed_length.Attr("encoding: string = ''");
   family.Add(fixed_length);
   family.Add(ReaderMaker(family, {"TFRecordReader", "TFRecordReaderV2"})
@@ -60,7 +60,7 @@ void AddReaders(const HandleFamily& family) {
   family.Add(ReaderMaker(family, {"WholeFileReader", "WholeFileReaderV2"})
                  .Doc("A reader of whole files."));
   family.Add(ReaderMaker(family, {"IdentityReader", "IdentityReaderV2"})
-                 .Doc("A reader that gives what it takes from the queue."));
+                 .Doc("A reader that returns the work units of the queue."));
 }
 
 void AddReads(const HandleFamily& family) {
@@ -70,40 +70,43 @@ void AddReads(const HandleFamily& family) {
                  .Input(queue)
                  .Output("key: string")
                  .Output("value: string")
-                 .Doc("The next record, of the file at hand or of the next one "
-                      "that the queue names.")
+                 .Doc("Reads the next record of the current file, or of the "
+                      "next file in the queue.")
                  .Shape(RecordShape));
   family.Add(ReaderUser(family, {"ReaderReadUpTo", "ReaderReadUpToV2"})
                  .Input(queue)
                  .Input("num_records: int64")
                  .Output("keys: string")
                  .Output("values: string")
-                 .Doc("The next records, up to so many, of one file.")
+                 .Doc("Reads up to num_records records of one file.")
                  .Shape(RecordsShape));
 }
 
 void AddReaderState(const HandleFamily& family) {
-  family.Add(ReaderUser(family, {"ReaderNumRecordsProduced",
-                                 "ReaderNumRecordsProducedV2"})
-                 .Output("records_produced: int64")
-                 .Doc("How many records a reader has given.")
-                 .Shape(shapes::Scalar));
-  family.Add(ReaderUser(family, {"ReaderNumWorkUnitsCompleted",
-                                 "ReaderNumWorkUnitsCompletedV2"})
-                 .Output("units_completed: int64")
-                 .Doc("How many files a reader has read to their ends.")
-                 .Shape(shapes::Scalar));
+  family.Add(
+      ReaderUser(family,
+                 {"ReaderNumRecordsProduced", "ReaderNumRecordsProducedV2"})
+          .Output("records_produced: int64")
+          .Doc("Returns the number of records that a reader has produced.")
+          .Shape(shapes::Scalar));
+  family.Add(
+      ReaderUser(family, {"ReaderNumWorkUnitsCompleted",
+                          "ReaderNumWorkUnitsCompletedV2"})
+          .Output("units_completed: int64")
+          .Doc("Returns the number of files that a reader has read completely.")
+          .Shape(shapes::Scalar));
   family.Add(
       ReaderUser(family, {"ReaderSerializeState", "ReaderSerializeStateV2"})
           .Output("state: string")
-          .Doc("How far a reader has come; some can't tell.")
+          .Doc("Returns the position of a reader; some readers do not support "
+               "this.")
           .Shape(shapes::Scalar));
   family.Add(ReaderUser(family, {"ReaderRestoreState", "ReaderRestoreStateV2"})
                  .Input("state: string")
-                 .Doc("Makes a reader go on where another one was.")
+                 .Doc("Restores the position of a reader.")
                  .Shape(RestoreReaderShape));
   family.Add(ReaderUser(family, {"ReaderReset", "ReaderResetV2"})
-                 .Doc("Makes a reader forget the file at hand and its counts.")
+                 .Doc("Resets the current file and the counts of a reader.")
                  .Shape(shapes::NoOutputs));
 }
 

@@ -66,20 +66,19 @@ void RegisterLinalgOps(OpRegistry& registry) {
                    .Output("r: T")
                    .Attr("full_matrices: bool = false")
                    .Attr("T: {double, float, half, complex64, complex128}")
-                   .Doc("Orthonormal columns and an upper triangle whose "
-                        "product is each matrix.")
+                   .Doc("Computes the QR decomposition of each matrix.")
                    .Shape(QrShape));
-  registry.Add(OpDefBuilder("MatrixTriangularSolve")
-                   .Input("matrix: T")
-                   .Input("rhs: T")
-                   .Output("output: T")
-                   .Attr("lower: bool = true")
-                   .Attr("adjoint: bool = false")
-                   .Attr("T: {bfloat16, double, float, half, complex64, "
-                         "complex128}")
-                   .Doc("What each triangular matrix has to be multiplied "
-                        "with to give rhs.")
-                   .Shape(TriangularSolveShape));
+  registry.Add(
+      OpDefBuilder("MatrixTriangularSolve")
+          .Input("matrix: T")
+          .Input("rhs: T")
+          .Output("output: T")
+          .Attr("lower: bool = true")
+          .Attr("adjoint: bool = false")
+          .Attr("T: {bfloat16, double, float, half, complex64, "
+                "complex128}")
+          .Doc("Solves a triangular system of equations for each matrix.")
+          .Shape(TriangularSolveShape));
 }
 
 }  // namespace weft

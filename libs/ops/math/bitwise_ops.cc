@@ -24,25 +24,24 @@ OpDefBuilder BitsOfTwo(absl::string_view name, absl::string_view doc) {
 
 void RegisterBitwiseOps(OpRegistry& registry) {
   registry.Add(
-      BitsOfTwo("BitwiseAnd", "The bits that both have.").Commutative());
+      BitsOfTwo("BitwiseAnd", "Bitwise and of x and y.").Commutative());
+  registry.Add(BitsOfTwo("BitwiseOr", "Bitwise or of x and y.").Commutative());
+  registry.Add(BitsOfTwo("BitwiseXor", "Bitwise exclusive or of x and y.")
+                   .Commutative());
+  registry.Add(BitsOfTwo("LeftShift", "x shifted left by y bits."));
   registry.Add(
-      BitsOfTwo("BitwiseOr", "The bits that one or both have.").Commutative());
-  registry.Add(
-      BitsOfTwo("BitwiseXor", "The bits that one alone has.").Commutative());
-  registry.Add(BitsOfTwo("LeftShift", "x, moved left by y bits."));
-  registry.Add(
-      BitsOfTwo("RightShift", "x, moved right by y bits; the sign stays."));
+      BitsOfTwo("RightShift", "x shifted right by y bits; keeps the sign."));
   registry.Add(OpDefBuilder("Invert")
                    .Input("x: T")
                    .Output("y: T")
                    .Attr(kBitTypes)
-                   .Doc("The bits that x has not.")
+                   .Doc("Bitwise complement of x.")
                    .Shape(shapes::Unchanged));
   registry.Add(OpDefBuilder("PopulationCount")
                    .Input("x: T")
                    .Output("y: uint8")
                    .Attr(kBitTypes)
-                   .Doc("How many bits are set.")
+                   .Doc("Counts the set bits.")
                    .Shape(shapes::Unchanged));
 }
 

@@ -22,16 +22,19 @@ OpDefBuilder PartOf(absl::string_view name, absl::string_view output,
 void RegisterComplexOps(OpRegistry& registry) {
   registry.Add(PartOf("Real", "output: Tout", "The real part."));
   registry.Add(PartOf("Imag", "output: Tout", "The imaginary part."));
-  registry.Add(PartOf("Angle", "output: Tout", "The angle to the real axis."));
-  registry.Add(PartOf("ComplexAbs", "y: Tout", "The distance from 0."));
-  registry.Add(OpDefBuilder("Complex")
-                   .Input("real: T")
-                   .Input("imag: T")
-                   .Output("out: Tout")
-                   .Attr("T: {float, double} = DT_FLOAT")
-                   .Attr("Tout: {complex64, complex128} = DT_COMPLEX64")
-                   .Doc("A complex number of its parts.")
-                   .Shape(shapes::BroadcastBinary));
+  registry.Add(
+      PartOf("Angle", "output: Tout", "The argument of a complex number."));
+  registry.Add(PartOf("ComplexAbs", "y: Tout",
+                      "The absolute value of a complex number."));
+  registry.Add(
+      OpDefBuilder("Complex")
+          .Input("real: T")
+          .Input("imag: T")
+          .Output("out: Tout")
+          .Attr("T: {float, double} = DT_FLOAT")
+          .Attr("Tout: {complex64, complex128} = DT_COMPLEX64")
+          .Doc("Combines real and imaginary parts to a complex number.")
+          .Shape(shapes::BroadcastBinary));
   registry.Add(OpDefBuilder("Conj")
                    .Input("input: T")
                    .Output("output: T")

@@ -64,7 +64,7 @@ OpDefBuilder UnaryGradient(absl::string_view name) {
       .Input("dy: T")
       .Output("z: T")
       .Attr(TypeAttr(kFloatOrComplex))
-      .Doc("The gradient of the op of that name, from its result.")
+      .Doc("The gradient of an op, computed from its result.")
       .Shape(math_shapes::AllSame);
 }
 
@@ -136,54 +136,53 @@ void RegisterBinaryOps(OpRegistry& registry) {
       Binary("Add",
              "{bfloat16, half, float, double, uint8, int8, int16, int32, "
              "int64, complex64, complex128, string}",
-             "x + y; joins strings.")
+             "x + y; concatenates strings.")
           .Value(math_values::Add));
   registry.Add(Binary("Sub", kArithmetic, "x - y.").Value(math_values::Sub));
   registry.Add(Binary("Mul", kArithmetic, "x * y.")
                    .Commutative()
                    .Value(math_values::Mul));
-  registry.Add(Binary("RealDiv", kArithmetic, "x / y of real numbers."));
-  registry.Add(Binary("Div", kArithmetic, "x / y; integers toward zero.")
-                   .Value(math_values::TruncateDiv));
+  registry.Add(Binary("RealDiv", kArithmetic, "x / y for real numbers."));
+  registry.Add(
+      Binary("Div", kArithmetic, "x / y; integers are rounded toward zero.")
+          .Value(math_values::TruncateDiv));
   registry.Add(Binary("FloorDiv", kArithmetic, "floor(x / y).")
                    .Value(math_values::FloorDiv));
-  registry.Add(Binary("TruncateDiv", kArithmetic, "x / y toward zero.")
+  registry.Add(Binary("TruncateDiv", kArithmetic, "x / y, rounded toward zero.")
                    .Value(math_values::TruncateDiv));
   registry.Add(Binary("FloorMod",
                       "{int8, int16, int32, int64, uint8, uint16, uint32, "
                       "uint64, bfloat16, half, float, double}",
-                      "Remainder with the sign of y.")
+                      "The remainder of x / y with the sign of y.")
                    .Value(math_values::FloorMod));
   registry.Add(Binary("Mod", "{int32, int64, half, bfloat16, float, double}",
-                      "Remainder with the sign of x."));
+                      "The remainder of x / y with the sign of x."));
   registry.Add(Binary("TruncateMod",
                       "{int32, int64, bfloat16, half, float, double}",
-                      "Remainder with the sign of x."));
+                      "The remainder of x / y with the sign of x."));
+  registry.Add(Binary("DivNoNan", kFloatOrComplex, "x / y, or 0 if y is 0."));
+  registry.Add(Binary("Xdivy", kFloatOrComplex, "x / y, or 0 if x is 0."));
+  registry.Add(Binary("MulNoNan", kFloatOrComplex, "x * y, or 0 if y is 0."));
+  registry.Add(Binary("Xlogy", kFloatOrComplex, "x * log(y), or 0 if x is 0."));
   registry.Add(
-      Binary("DivNoNan", kFloatOrComplex, "x / y, and 0 where y is 0."));
-  registry.Add(Binary("Xdivy", kFloatOrComplex, "x / y, and 0 where x is 0."));
+      Binary("Xlog1py", kFloatOrComplex, "x * log(1 + y), or 0 if x is 0."));
   registry.Add(
-      Binary("MulNoNan", kFloatOrComplex, "x * y, and 0 where y is 0."));
-  registry.Add(
-      Binary("Xlogy", kFloatOrComplex, "x * log(y), and 0 where x is 0."));
-  registry.Add(Binary("Xlog1py", kFloatOrComplex,
-                      "x * log(1 + y), and 0 where x is 0."));
-  registry.Add(OpDefBuilder("NextAfter")
-                   .Input("x1: T")
-                   .Input("x2: T")
-                   .Output("output: T")
-                   .Attr("T: {double, float} = DT_FLOAT")
-                   .Doc("The number next to x1 in the direction of x2.")
-                   .Shape(shapes::BroadcastBinary));
-  registry.Add(Binary("Maximum", kRealNumber, "The larger of both.")
+      OpDefBuilder("NextAfter")
+          .Input("x1: T")
+          .Input("x2: T")
+          .Output("output: T")
+          .Attr("T: {double, float} = DT_FLOAT")
+          .Doc("The next representable number after x1 in the direction of x2.")
+          .Shape(shapes::BroadcastBinary));
+  registry.Add(Binary("Maximum", kRealNumber, "The larger of x and y.")
                    .Value(math_values::Maximum));
-  registry.Add(Binary("Minimum", kRealNumber, "The smaller of both.")
+  registry.Add(Binary("Minimum", kRealNumber, "The smaller of x and y.")
                    .Value(math_values::Minimum));
   registry.Add(Binary("Pow", kSigned, "x to the power of y."));
   registry.Add(Binary("SquaredDifference",
                       "{bfloat16, half, float, double, int32, int64, "
                       "complex64, complex128}",
-                      "(x - y) squared.")
+                      "(x - y) * (x - y).")
                    .Commutative());
   registry.Add(OpDefBuilder("Atan2")
                    .Input("y: T")
@@ -206,20 +205,24 @@ void RegisterUnaryOps(OpRegistry& registry) {
   registry.Add(
       Unary("Abs", "{bfloat16, half, float, double, int8, int16, int32, int64}",
             "The absolute value."));
-  registry.Add(Unary("Sign", kSigned, "-1, 0 or 1; x / |x| if complex."));
+  registry.Add(Unary("Sign", kSigned,
+                     "The sign: -1, 0 or 1; x / |x| for complex numbers."));
   registry.Add(Unary("Reciprocal", kSigned, "1 / x."));
   registry.Add(Unary("Inv", kSigned, "1 / x."));
-  registry.Add(Unary("Round", kSigned, "The nearest integer, half to even."));
+  registry.Add(Unary("Round", kSigned,
+                     "Rounds to the nearest integer, and half to even."));
   registry.Add(Unary("Square", kArithmetic, "x * x."));
   for (const char* name :
        {"Exp", "Expm1", "Log", "Log1p", "Sqrt", "Rsqrt", "Sin", "Cos", "Tan",
         "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh",
         "Tanh", "Sigmoid"}) {
-    registry.Add(Unary(name, kFloatOrComplex, "The function of that name."));
+    registry.Add(Unary(name, kFloatOrComplex,
+                       "The function with that name, element-wise."));
   }
   for (const char* name : {"Floor", "Ceil", "Rint", "Erf", "Erfc", "Erfinv",
                            "Ndtri", "Lgamma", "Digamma"}) {
-    registry.Add(Unary(name, kFloating, "The function of that name."));
+    registry.Add(
+        Unary(name, kFloating, "The function with that name, element-wise."));
   }
   for (const char* name : {"TanhGrad", "SigmoidGrad", "SqrtGrad", "RsqrtGrad",
                            "ReciprocalGrad", "InvGrad"}) {
@@ -230,7 +233,7 @@ void RegisterUnaryOps(OpRegistry& registry) {
                      .Input("x: T")
                      .Output("y: bool")
                      .Attr(TypeAttr(kFloating))
-                     .Doc("Which elements are so.")
+                     .Doc("Tests each element for the property with that name.")
                      .Shape(shapes::Unchanged));
   }
 }
@@ -256,7 +259,7 @@ void RegisterLogicalOps(OpRegistry& registry) {
                      .Input("x: bool")
                      .Input("y: bool")
                      .Output("z: bool")
-                     .Doc("The operation of that name.")
+                     .Doc("The logical operation with that name.")
                      .Commutative()
                      .Shape(shapes::BroadcastBinary));
   }
@@ -278,18 +281,19 @@ void RegisterSelectOps(OpRegistry& registry) {
         .Doc(doc);
   };
   registry.Add(select("Select",
-                      "t where condition, else e; a vector of "
-                      "conditions chooses rows.")
+                      "t where condition is true, otherwise e; a vector of "
+                      "conditions selects rows.")
                    .Shape(math_shapes::Select));
-  registry.Add(select("SelectV2", "t where condition, else e; broadcasts.")
-                   .Shape(math_shapes::SelectV2));
+  registry.Add(
+      select("SelectV2", "t where condition is true, otherwise e; broadcasts.")
+          .Shape(math_shapes::SelectV2));
   registry.Add(OpDefBuilder("Cast")
                    .Input("x: SrcT")
                    .Output("y: DstT")
                    .Attr("SrcT: type")
                    .Attr("DstT: type")
                    .Attr("Truncate: bool = false")
-                   .Doc("The same values as another type.")
+                   .Doc("Converts the values to another type.")
                    .Shape(shapes::Unchanged)
                    .Value(math_values::Cast));
   registry.Add(OpDefBuilder("ClipByValue")
@@ -298,7 +302,7 @@ void RegisterSelectOps(OpRegistry& registry) {
                    .Input("clip_value_max: T")
                    .Output("output: T")
                    .Attr(TypeAttr(kNumber))
-                   .Doc("t, no smaller and no larger than the bounds.")
+                   .Doc("Limits t to the bounds.")
                    .Shape(math_shapes::ClipByValue));
 }
 
@@ -308,13 +312,13 @@ void RegisterReductionOps(OpRegistry& registry) {
   registry.Add(Reduction("Mean", kNumber, "Means along the given axes."));
   registry.Add(Reduction("Prod", kNumber, "Products along the given axes.")
                    .Value(math_values::Prod));
-  registry.Add(Reduction("Max", kRealNumber, "Largest along the given axes.")
+  registry.Add(Reduction("Max", kRealNumber, "Maximum along the given axes.")
                    .Value(math_values::Max));
-  registry.Add(Reduction("Min", kRealNumber, "Smallest along the given axes."));
-  registry.Add(LogicalReduction("All", "And along the given axes."));
-  registry.Add(LogicalReduction("Any", "Or along the given axes."));
-  registry.Add(Scan("Cumsum", "Running sums along one axis."));
-  registry.Add(Scan("Cumprod", "Running products along one axis."));
+  registry.Add(Reduction("Min", kRealNumber, "Minimum along the given axes."));
+  registry.Add(LogicalReduction("All", "Logical and along the given axes."));
+  registry.Add(LogicalReduction("Any", "Logical or along the given axes."));
+  registry.Add(Scan("Cumsum", "Cumulative sum along one axis."));
+  registry.Add(Scan("Cumprod", "Cumulative product along one axis."));
   registry.Add(OpDefBuilder("L2Loss")
                    .Input("t: T")
                    .Output("output: T")
@@ -341,9 +345,9 @@ void RegisterArgReductionOps(OpRegistry& registry) {
   };
   registry.Add(arg("ArgMax", "int16, int32, int64",
                    "int16, uint16, int32, int64",
-                   "The first place of the largest along one axis."));
+                   "The first index of the maximum along one axis."));
   registry.Add(arg("ArgMin", "int32, int64", "int32, int64",
-                   "The first place of the smallest along one axis."));
+                   "The first index of the minimum along one axis."));
 }
 
 void RegisterMatrixOps(OpRegistry& registry) {
@@ -381,7 +385,8 @@ void RegisterMatrixOps(OpRegistry& registry) {
   registry.Add(batch("BatchMatMulV2",
                      "{bfloat16, half, float, double, int16, int32, int64, "
                      "uint8, uint16, uint32, uint64, complex64, complex128}",
-                     "The same; the other dimensions broadcast.")
+                     "Products of the matrices in the last two dimensions; "
+                     "other dimensions broadcast.")
                    .Shape(math_shapes::BatchMatMulV2));
   registry.Add(OpDefBuilder("Einsum")
                    .Input("inputs: N * T")
@@ -389,14 +394,14 @@ void RegisterMatrixOps(OpRegistry& registry) {
                    .Attr("equation: string")
                    .Attr("N: int >= 1")
                    .Attr("T: type")
-                   .Doc("Sums of products, as the equation says.")
+                   .Doc("Sums of products according to the equation.")
                    .Shape(math_shapes::Einsum));
   registry.Add(OpDefBuilder("Cross")
                    .Input("a: T")
                    .Input("b: T")
                    .Output("product: T")
                    .Attr(TypeAttr(kRealNumber))
-                   .Doc("Cross products of vectors of three.")
+                   .Doc("Cross products of vectors of size three.")
                    .Shape(math_shapes::Cross));
 }
 
@@ -431,7 +436,7 @@ void RegisterSequenceOps(OpRegistry& registry) {
                    .Output("output: T")
                    .Attr(TypeAttr(kFloating))
                    .Attr(kIndexType)
-                   .Doc("num numbers at equal distances.")
+                   .Doc("num equally spaced numbers.")
                    .Shape(math_shapes::LinSpace));
   registry.Add(OpDefBuilder("Bincount")
                    .Input("arr: int32")
@@ -439,24 +444,25 @@ void RegisterSequenceOps(OpRegistry& registry) {
                    .Input("weights: T")
                    .Output("bins: T")
                    .Attr("T: {int32, int64, float, double}")
-                   .Doc("How often each number below size occurs.")
+                   .Doc("Counts the occurrences of each number below size.")
                    .Shape(math_shapes::Bincount));
-  registry.Add(OpDefBuilder("DenseBincount")
-                   .Input("input: Tidx")
-                   .Input("size: Tidx")
-                   .Input("weights: T")
-                   .Output("output: T")
-                   .Attr("Tidx: {int32, int64}")
-                   .Attr("T: {int32, int64, float, double}")
-                   .Attr("binary_output: bool = false")
-                   .Doc("How often each number below size occurs, of each row.")
-                   .Shape(math_shapes::DenseBincount));
+  registry.Add(
+      OpDefBuilder("DenseBincount")
+          .Input("input: Tidx")
+          .Input("size: Tidx")
+          .Input("weights: T")
+          .Output("output: T")
+          .Attr("Tidx: {int32, int64}")
+          .Attr("T: {int32, int64, float, double}")
+          .Attr("binary_output: bool = false")
+          .Doc("Counts the occurrences of each number below size in each row.")
+          .Shape(math_shapes::DenseBincount));
   registry.Add(OpDefBuilder("Bucketize")
                    .Input("input: T")
                    .Output("output: int32")
                    .Attr("T: {int32, int64, float, double}")
                    .Attr("boundaries: list(float)")
-                   .Doc("Between which boundaries each element lies.")
+                   .Doc("Returns the index of the bucket of each element.")
                    .Shape(shapes::Unchanged));
 }
 
@@ -466,18 +472,18 @@ void RegisterBroadcastOps(OpRegistry& registry) {
                    .Input("s1: T")
                    .Output("r0: T")
                    .Attr("T: {int32, int64} = DT_INT32")
-                   .Doc("The shape that two shapes broadcast to.")
+                   .Doc("The shape to which two shapes broadcast.")
                    .Shape(math_shapes::BroadcastArgs)
                    .Value(math_values::BroadcastArgs));
-  registry.Add(OpDefBuilder("BroadcastGradientArgs")
-                   .Input("s0: T")
-                   .Input("s1: T")
-                   .Output("r0: T")
-                   .Output("r1: T")
-                   .Attr("T: {int32, int64} = DT_INT32")
-                   .Doc("Along which axes gradients are summed after "
-                        "broadcasting.")
-                   .Shape(math_shapes::BroadcastGradientArgs));
+  registry.Add(
+      OpDefBuilder("BroadcastGradientArgs")
+          .Input("s0: T")
+          .Input("s1: T")
+          .Output("r0: T")
+          .Output("r1: T")
+          .Attr("T: {int32, int64} = DT_INT32")
+          .Doc("The axes along which gradients are summed after broadcasting.")
+          .Shape(math_shapes::BroadcastGradientArgs));
 }
 
 // Input 0 broadcasts with a tensor whose shape is the value of the last input.
@@ -491,53 +497,54 @@ absl::Status MulInTurnShape(InferenceContext& c) {
 // Ops inserted by passes (libs/passes/scaling_fusion.h). Clients do not use
 // them.
 void RegisterScalingOps(OpRegistry& registry) {
-  registry.Add(OpDefBuilder("_MulInTurn")
-                   .Input("x: T")
-                   .Input("factors: N * T")
-                   .Input("shape: Tidx")
-                   .Output("z: T")
-                   .Attr("N: int >= 1")
-                   .Attr("T: {half, bfloat16, float, double}")
-                   .Attr("Tidx: {int32, int64} = DT_INT32")
-                   .Attr("shape_first: bool = false")
-                   .Doc("x times each factor, which has one element, in turn; "
-                        "the last one is as if it were repeated to a shape, "
-                        "which stands first in errors where it did.")
-                   .Shape(MulInTurnShape));
+  registry.Add(
+      OpDefBuilder("_MulInTurn")
+          .Input("x: T")
+          .Input("factors: N * T")
+          .Input("shape: Tidx")
+          .Output("z: T")
+          .Attr("N: int >= 1")
+          .Attr("T: {half, bfloat16, float, double}")
+          .Attr("Tidx: {int32, int64} = DT_INT32")
+          .Attr("shape_first: bool = false")
+          .Doc("Multiplies x by each factor, which has one element, in order. "
+               "The last factor counts as broadcast to a shape, which comes "
+               "first in error texts if it was the first operand.")
+          .Shape(MulInTurnShape));
 }
 
 // Further ops inserted by passes (libs/passes/element_fusion.h). They need no
 // shape functions: the shapes of the replaced nodes are known.
 void RegisterFusedOps(OpRegistry& registry) {
-  registry.Add(OpDefBuilder("_FusedMatMul")
-                   .Input("a: T")
-                   .Input("b: T")
-                   .Input("args: num_args * T")
-                   .Output("product: T")
-                   .Attr("transpose_a: bool = false")
-                   .Attr("transpose_b: bool = false")
-                   .Attr("T: {half, bfloat16, float, double}")
-                   .Attr("num_args: int >= 0")
-                   .Attr("fused_ops: list(string) = []")
-                   .Attr("fused_names: list(string) = []")
-                   .Attr("fused_operands: list(int) = []")
-                   .Doc("A product of matrices, and element-wise functions of "
-                        "it.")
-                   .Shape(shapes::Unknown));
-  registry.Add(OpDefBuilder("_SlicedMatMul")
-                   .Input("a: T")
-                   .Input("b: T")
-                   .Input("begin: Index")
-                   .Input("size: Index")
-                   .Output("output: T")
-                   .Attr("transpose_a: bool = false")
-                   .Attr("transpose_b: bool = false")
-                   .Attr("T: {float}")
-                   .Attr("Index: {int32, int64}")
-                   .Attr("product_name: string")
-                   .Doc("The slice of a product of matrices "
-                        "(libs/passes/slice_fusion.h).")
-                   .Shape(shapes::Unknown));
+  registry.Add(
+      OpDefBuilder("_FusedMatMul")
+          .Input("a: T")
+          .Input("b: T")
+          .Input("args: num_args * T")
+          .Output("product: T")
+          .Attr("transpose_a: bool = false")
+          .Attr("transpose_b: bool = false")
+          .Attr("T: {half, bfloat16, float, double}")
+          .Attr("num_args: int >= 0")
+          .Attr("fused_ops: list(string) = []")
+          .Attr("fused_names: list(string) = []")
+          .Attr("fused_operands: list(int) = []")
+          .Doc("A product of matrices, followed by element-wise functions.")
+          .Shape(shapes::Unknown));
+  registry.Add(
+      OpDefBuilder("_SlicedMatMul")
+          .Input("a: T")
+          .Input("b: T")
+          .Input("begin: Index")
+          .Input("size: Index")
+          .Output("output: T")
+          .Attr("transpose_a: bool = false")
+          .Attr("transpose_b: bool = false")
+          .Attr("T: {float}")
+          .Attr("Index: {int32, int64}")
+          .Attr("product_name: string")
+          .Doc("A slice of a product of matrices (libs/passes/slice_fusion.h).")
+          .Shape(shapes::Unknown));
   registry.Add(OpDefBuilder("_FusedElementwise")
                    .Input("args: num_args * T")
                    .Output("z: T")
@@ -546,10 +553,10 @@ void RegisterFusedOps(OpRegistry& registry) {
                    .Attr("fused_ops: list(string) = []")
                    .Attr("fused_names: list(string) = []")
                    .Attr("fused_operands: list(int) = []")
-                   .Doc("Element-wise functions, one after the other. Of each "
-                        "there are two operands, the second -1 where it takes "
-                        "one: an argument's number, or, from num_args on, that "
-                        "of another one's result.")
+                   .Doc("A sequence of element-wise functions. Each has two "
+                        "operands, the second one -1 if it takes only one: the "
+                        "index of an argument, or, from num_args on, of an "
+                        "earlier function's result.")
                    .Shape(shapes::Unknown));
 }
 

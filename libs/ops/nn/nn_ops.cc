@@ -127,7 +127,7 @@ void AddActivation(OpRegistry& registry, const char* name, const char* gradient,
                    .Input("features: T")
                    .Output("activations: T")
                    .Attr(types)
-                   .Doc("An activation, element by element.")
+                   .Doc("An element-wise activation.")
                    .Shape(shapes::Unchanged));
   registry.Add(OpDefBuilder(gradient)
                    .Input("gradients: T")
@@ -178,7 +178,7 @@ void AddBiases(OpRegistry& registry) {
                    .Output("output: T")
                    .Attr("T: numbertype")
                    .Attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'")
-                   .Doc("The sum of each channel.")
+                   .Doc("Sums each channel.")
                    .Shape(BiasAddGradShape));
 }
 
@@ -187,7 +187,7 @@ void AddSoftmax(OpRegistry& registry) {
                    .Input("logits: T")
                    .Output("softmax: T")
                    .Attr(kFloatingT)
-                   .Doc("exp(logits) / sum(exp(logits)) of each row.")
+                   .Doc("exp(logits) / sum(exp(logits)) for each row.")
                    .Shape(SoftmaxShape));
   registry.Add(OpDefBuilder("LogSoftmax")
                    .Input("logits: T")
@@ -195,14 +195,15 @@ void AddSoftmax(OpRegistry& registry) {
                    .Attr(kFloatingT)
                    .Doc("The logarithm of Softmax.")
                    .Shape(SoftmaxShape));
-  registry.Add(OpDefBuilder("SoftmaxCrossEntropyWithLogits")
-                   .Input("features: T")
-                   .Input("labels: T")
-                   .Output("loss: T")
-                   .Output("backprop: T")
-                   .Attr(kFloatingT)
-                   .Doc("Cross entropy of Softmax and a distribution per row.")
-                   .Shape(CrossEntropyShape));
+  registry.Add(
+      OpDefBuilder("SoftmaxCrossEntropyWithLogits")
+          .Input("features: T")
+          .Input("labels: T")
+          .Output("loss: T")
+          .Output("backprop: T")
+          .Attr(kFloatingT)
+          .Doc("Cross entropy of softmax and a distribution, for each row.")
+          .Shape(CrossEntropyShape));
   registry.Add(OpDefBuilder("SparseSoftmaxCrossEntropyWithLogits")
                    .Input("features: T")
                    .Input("labels: Tlabels")
@@ -210,27 +211,31 @@ void AddSoftmax(OpRegistry& registry) {
                    .Output("backprop: T")
                    .Attr(kFloatingT)
                    .Attr("Tlabels: {int32, int64} = DT_INT64")
-                   .Doc("Cross entropy of Softmax and one class per row.")
+                   .Doc("Cross entropy of softmax and a class, for each row.")
                    .Shape(SparseCrossEntropyShape));
 }
 
 void AddTopK(OpRegistry& registry) {
-  registry.Add(OpDefBuilder("InTopK")
-                   .Input("predictions: float")
-                   .Input("targets: T")
-                   .Output("precision: bool")
-                   .Attr("k: int")
-                   .Attr("T: {int32, int64} = DT_INT32")
-                   .Doc("Whether each target is among the k largest.")
-                   .Shape(InTopKShape));
-  registry.Add(OpDefBuilder("InTopKV2")
-                   .Input("predictions: float")
-                   .Input("targets: T")
-                   .Input("k: T")
-                   .Output("precision: bool")
-                   .Attr("T: {int32, int64} = DT_INT32")
-                   .Doc("Whether each target is among the k largest.")
-                   .Shape(InTopKShape));
+  registry.Add(
+      OpDefBuilder("InTopK")
+          .Input("predictions: float")
+          .Input("targets: T")
+          .Output("precision: bool")
+          .Attr("k: int")
+          .Attr("T: {int32, int64} = DT_INT32")
+          .Doc(
+              "Returns whether each target is among the k largest predictions.")
+          .Shape(InTopKShape));
+  registry.Add(
+      OpDefBuilder("InTopKV2")
+          .Input("predictions: float")
+          .Input("targets: T")
+          .Input("k: T")
+          .Output("precision: bool")
+          .Attr("T: {int32, int64} = DT_INT32")
+          .Doc(
+              "Returns whether each target is among the k largest predictions.")
+          .Shape(InTopKShape));
   registry.Add(OpDefBuilder("TopK")
                    .Input("input: T")
                    .Output("values: T")
@@ -238,7 +243,7 @@ void AddTopK(OpRegistry& registry) {
                    .Attr("k: int >= 0")
                    .Attr("sorted: bool = true")
                    .Attr("T: realnumbertype")
-                   .Doc("The k largest of each row (old form).")
+                   .Doc("The k largest numbers of each row (old form).")
                    .Shape(TopKAttrShape));
   registry.Add(OpDefBuilder("TopKV2")
                    .Input("input: T")
@@ -249,7 +254,7 @@ void AddTopK(OpRegistry& registry) {
                    .Attr("T: realnumbertype")
                    .Attr("Tk: {int16, int32, int64} = DT_INT32")
                    .Attr("index_type: {int16, int32, int64} = DT_INT32")
-                   .Doc("The k largest of each row, and where they are.")
+                   .Doc("The k largest numbers of each row, and their indices.")
                    .Shape(TopKInputShape));
 }
 

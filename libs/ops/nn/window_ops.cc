@@ -248,7 +248,7 @@ void AddFusedConvolution(OpRegistry& registry, absl::string_view name) {
                    .Attr("fused_ops: list(string) = []")
                    .Attr("fused_names: list(string) = []")
                    .Attr("fused_operands: list(int) = []")
-                   .Doc("A convolution, and element-wise functions of it.")
+                   .Doc("A convolution, followed by element-wise functions.")
                    .Shape(shapes::Unknown));
 }
 
@@ -296,19 +296,18 @@ void AddConvolutions(OpRegistry& registry) {
                    .Attr("dilations: list(int) = [1, 1, 1, 1]")
                    .Doc("The gradient of Conv2D with respect to its input.")
                    .Shape(BackpropInputShape));
-  registry.Add(
-      OpDefBuilder("DepthwiseConv2dNative")
-          .Input("input: T")
-          .Input("filter: T")
-          .Output("output: T")
-          .Attr("T: {half, bfloat16, float, double}")
-          .Attr("strides: list(int)")
-          .Attr("padding: {'SAME', 'VALID', 'EXPLICIT'}")
-          .Attr("explicit_paddings: list(int) = []")
-          .Attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'")
-          .Attr("dilations: list(int) = [1, 1, 1, 1]")
-          .Doc("A convolution of each channel with filters of its own.")
-          .Shape(DepthwiseShape));
+  registry.Add(OpDefBuilder("DepthwiseConv2dNative")
+                   .Input("input: T")
+                   .Input("filter: T")
+                   .Output("output: T")
+                   .Attr("T: {half, bfloat16, float, double}")
+                   .Attr("strides: list(int)")
+                   .Attr("padding: {'SAME', 'VALID', 'EXPLICIT'}")
+                   .Attr("explicit_paddings: list(int) = []")
+                   .Attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'")
+                   .Attr("dilations: list(int) = [1, 1, 1, 1]")
+                   .Doc("A convolution of each channel with its own filters.")
+                   .Shape(DepthwiseShape));
   registry.Add(OpDefBuilder("DepthwiseConv2dNativeBackpropFilter")
                    .Input("input: T")
                    .Input("filter_sizes: int32")
@@ -320,7 +319,8 @@ void AddConvolutions(OpRegistry& registry) {
                    .Attr("explicit_paddings: list(int) = []")
                    .Attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'")
                    .Attr("dilations: list(int) = [1, 1, 1, 1]")
-                   .Doc("The gradient of DepthwiseConv2dNative: its filter.")
+                   .Doc("The gradient of DepthwiseConv2dNative with respect to "
+                        "its filter.")
                    .Shape(BackpropFilterShape));
   registry.Add(OpDefBuilder("DepthwiseConv2dNativeBackpropInput")
                    .Input("input_sizes: int32")
@@ -333,7 +333,8 @@ void AddConvolutions(OpRegistry& registry) {
                    .Attr("explicit_paddings: list(int) = []")
                    .Attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'")
                    .Attr("dilations: list(int) = [1, 1, 1, 1]")
-                   .Doc("The gradient of DepthwiseConv2dNative: its input.")
+                   .Doc("The gradient of DepthwiseConv2dNative with respect to "
+                        "its input.")
                    .Shape(BackpropInputShape));
 }
 
@@ -346,7 +347,7 @@ void AddPools(OpRegistry& registry) {
                    .Attr("padding: {'SAME', 'VALID'}")
                    .Attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'")
                    .Attr("T: {half, bfloat16, float, double}")
-                   .Doc("The mean of each window of images.")
+                   .Doc("The mean of each window of an image.")
                    .Shape(PoolShape));
   registry.Add(OpDefBuilder("AvgPoolGrad")
                    .Input("orig_input_shape: int32")
@@ -370,7 +371,7 @@ void AddPools(OpRegistry& registry) {
           .Attr("padding: {'SAME', 'VALID', 'EXPLICIT'}")
           .Attr("explicit_paddings: list(int) = []")
           .Attr("data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'")
-          .Doc("The largest number of each window of images.")
+          .Doc("The maximum of each window of an image.")
           .Shape(PoolShape));
   registry.Add(OpDefBuilder("MaxPoolGrad")
                    .Input("orig_input: T")
@@ -411,7 +412,7 @@ void AddNormalization(OpRegistry& registry) {
           .Attr("alpha: float = 1")
           .Attr("beta: float = 0.5")
           .Attr("T: {half, bfloat16, float} = DT_FLOAT")
-          .Doc("Numbers divided by a norm of their neighbouring channels.")
+          .Doc("Normalizes numbers by the norm of neighboring channels.")
           .Shape(ImageShape));
   registry.Add(OpDefBuilder("LRNGrad")
                    .Input("input_grads: T")
@@ -441,7 +442,7 @@ void AddNormalization(OpRegistry& registry) {
                    .Attr("exponential_avg_factor: float = 1")
                    .Attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'")
                    .Attr("is_training: bool = true")
-                   .Doc("Normalises each channel over the batch.")
+                   .Doc("Normalizes each channel over the batch.")
                    .Shape(BatchNormShape));
   registry.Add(OpDefBuilder("FusedBatchNormV2")
                    .Input("x: T")
@@ -460,7 +461,7 @@ void AddNormalization(OpRegistry& registry) {
                    .Attr("exponential_avg_factor: float = 1")
                    .Attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'")
                    .Attr("is_training: bool = true")
-                   .Doc("Normalises each channel over the batch.")
+                   .Doc("Normalizes each channel over the batch.")
                    .Shape(BatchNormShape));
   registry.Add(
       OpDefBuilder("FusedBatchNormV3")
@@ -481,7 +482,7 @@ void AddNormalization(OpRegistry& registry) {
           .Attr("exponential_avg_factor: float = 1")
           .Attr("data_format: {'NHWC', 'NCHW', 'NDHWC', 'NCDHW'} = 'NHWC'")
           .Attr("is_training: bool = true")
-          .Doc("Normalises each channel over the batch.")
+          .Doc("Normalizes each channel over the batch.")
           .Shape(BatchNormShape));
   registry.Add(OpDefBuilder("FusedBatchNormGrad")
                    .Input("y_backprop: T")

@@ -137,23 +137,24 @@ absl::Status DecodeCsvAndPackShape(InferenceContext& c) {
 }
 
 void AddParseExample(OpRegistry& registry) {
-  registry.Add(OpDefBuilder("ParseExample")
-                   .Input("serialized: string")
-                   .Input("names: string")
-                   .Input("sparse_keys: Nsparse * string")
-                   .Input("dense_keys: Ndense * string")
-                   .Input("dense_defaults: Tdense")
-                   .Output("sparse_indices: Nsparse * int64")
-                   .Output("sparse_values: sparse_types")
-                   .Output("sparse_shapes: Nsparse * int64")
-                   .Output("dense_values: Tdense")
-                   .Attr("Nsparse: int >= 0")
-                   .Attr("Ndense: int >= 0")
-                   .Attr("sparse_types: list({float, int64, string}) >= 0")
-                   .Attr("Tdense: list({float, int64, string}) >= 0")
-                   .Attr("dense_shapes: list(shape) >= 0")
-                   .Doc("The features of a batch of examples as tensors.")
-                   .Shape(ParseExampleShape));
+  registry.Add(
+      OpDefBuilder("ParseExample")
+          .Input("serialized: string")
+          .Input("names: string")
+          .Input("sparse_keys: Nsparse * string")
+          .Input("dense_keys: Ndense * string")
+          .Input("dense_defaults: Tdense")
+          .Output("sparse_indices: Nsparse * int64")
+          .Output("sparse_values: sparse_types")
+          .Output("sparse_shapes: Nsparse * int64")
+          .Output("dense_values: Tdense")
+          .Attr("Nsparse: int >= 0")
+          .Attr("Ndense: int >= 0")
+          .Attr("sparse_types: list({float, int64, string}) >= 0")
+          .Attr("Tdense: list({float, int64, string}) >= 0")
+          .Attr("dense_shapes: list(shape) >= 0")
+          .Doc("Parses the features of a batch of serialized Examples.")
+          .Shape(ParseExampleShape));
   registry.Add(
       OpDefBuilder("ParseExampleV2")
           .Input("serialized: string")
@@ -174,7 +175,7 @@ void AddParseExample(OpRegistry& registry) {
           .Attr("ragged_value_types: list({float, int64, string}) >= 0")
           .Attr("ragged_split_types: list({int32, int64}) >= 0")
           .Attr("dense_shapes: list(shape) >= 0")
-          .Doc("The features of one example or a batch of them as tensors.")
+          .Doc("Parses the features of one or a batch of serialized Examples.")
           .Shape(ParseExampleV2Shape));
   registry.Add(OpDefBuilder("ParseSingleExample")
                    .Input("serialized: string")
@@ -189,7 +190,7 @@ void AddParseExample(OpRegistry& registry) {
                    .Attr("sparse_types: list({float, int64, string}) >= 0")
                    .Attr("Tdense: list({float, int64, string}) >= 0")
                    .Attr("dense_shapes: list(shape) >= 0")
-                   .Doc("The features of one example as tensors.")
+                   .Doc("Parses the features of one serialized Example.")
                    .Shape(ParseSingleExampleShape));
 }
 
@@ -206,7 +207,7 @@ void RegisterParsingOps(OpRegistry& registry) {
           .Attr("use_quote_delim: bool = true")
           .Attr("na_value: string = ''")
           .Attr("select_cols: list(int) = []")
-          .Doc("The fields of comma-separated values, one tensor a column.")
+          .Doc("Parses comma-separated values into one tensor per column.")
           .Shape(DecodeCsvShape));
   registry.Add(
       OpDefBuilder("_DecodeCSVAndPack")
@@ -220,20 +221,20 @@ void RegisterParsingOps(OpRegistry& registry) {
           .Attr("select_cols: list(int) = []")
           .Attr("T: {float, double, int32, int64, string}")
           .Attr("axis: int")
-          .Doc("The columns of DecodeCSV in one tensor, where Pack puts them: "
-               "at axis 0, or at the last.")
+          .Doc("DecodeCSV, with the columns packed into one tensor along the "
+               "first or the last axis.")
           .Shape(DecodeCsvAndPackShape));
   registry.Add(OpDefBuilder("ParseTensor")
                    .Input("serialized: string")
                    .Output("output: out_type")
                    .Attr("out_type: type")
-                   .Doc("The tensor that SerializeTensor wrote.")
+                   .Doc("Parses a serialized TensorProto.")
                    .Shape(shapes::Unknown));
   registry.Add(OpDefBuilder("SerializeTensor")
                    .Input("tensor: T")
                    .Output("serialized: string")
                    .Attr("T: type")
-                   .Doc("A tensor as the bytes of a TensorProto.")
+                   .Doc("Serializes a tensor as a TensorProto.")
                    .Shape(shapes::Scalar));
   AddParseExample(registry);
   RegisterSequenceParsingOps(registry);

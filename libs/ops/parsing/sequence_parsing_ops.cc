@@ -214,7 +214,7 @@ void RegisterSequenceParsingOps(OpRegistry& registry) {
           {.has_context_number = true,
            .has_lengths = true,
            .has_ragged = false})
-          .Doc("The features of a batch of sequences as tensors.")
+          .Doc("Parses the features of a batch of serialized SequenceExamples.")
           .Shape(ParseSequenceExampleShape));
   registry.Add(
       WithOutputs(OpDefBuilder("ParseSequenceExampleV2")
@@ -231,7 +231,8 @@ void RegisterSequenceParsingOps(OpRegistry& registry) {
                   {.has_context_number = false,
                    .has_lengths = true,
                    .has_ragged = true})
-          .Doc("The features of one sequence or a batch of them as tensors.")
+          .Doc("Parses the features of one or a batch of serialized "
+               "SequenceExamples.")
           .Shape(ParseSequenceExampleV2Shape));
   registry.Add(
       WithOutputs(
@@ -247,7 +248,7 @@ void RegisterSequenceParsingOps(OpRegistry& registry) {
           {.has_context_number = true,
            .has_lengths = false,
            .has_ragged = false})
-          .Doc("The features of one sequence as tensors.")
+          .Doc("Parses the features of one serialized SequenceExample.")
           .Shape(ParseSingleSequenceExampleShape));
 }
 

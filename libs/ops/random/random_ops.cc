@@ -73,7 +73,7 @@ void RegisterRandomOps(OpRegistry& registry) {
                      .Output("output: dtype")
                      .Attr("dtype: {half, bfloat16, float, double}")
                      .Attr("T: {int32, int64}")
-                     .Doc("Random numbers of a distribution.")
+                     .Doc("Random numbers from a distribution.")
                      .Shape(ShapeFromInput));
   }
   registry.Add(Seeded("RandomUniformInt")
@@ -83,13 +83,13 @@ void RegisterRandomOps(OpRegistry& registry) {
                    .Output("output: Tout")
                    .Attr("Tout: {int32, int64}")
                    .Attr("T: {int32, int64}")
-                   .Doc("Integers, uniform over [minval, maxval).")
+                   .Doc("Uniform random integers in [minval, maxval).")
                    .Shape(UniformIntShape));
   registry.Add(Seeded("RandomShuffle")
                    .Input("value: T")
                    .Output("output: T")
                    .Attr("T: type")
-                   .Doc("The rows in another order.")
+                   .Doc("Shuffles the rows.")
                    .Shape(shapes::Unchanged));
   registry.Add(Seeded("Multinomial")
                    .Input("logits: T")
@@ -97,7 +97,7 @@ void RegisterRandomOps(OpRegistry& registry) {
                    .Output("output: output_dtype")
                    .Attr("T: realnumbertype")
                    .Attr("output_dtype: {int32, int64} = DT_INT64")
-                   .Doc("Classes drawn from the distribution of each row.")
+                   .Doc("Samples classes from the distribution of each row.")
                    .Shape(MultinomialShape));
   registry.Add(OpDefBuilder("StatelessMultinomial")
                    .Input("logits: T")
@@ -107,8 +107,8 @@ void RegisterRandomOps(OpRegistry& registry) {
                    .Attr("T: realnumbertype")
                    .Attr("Tseed: {int32, int64} = DT_INT64")
                    .Attr("output_dtype: {int32, int64} = DT_INT64")
-                   .Doc("Classes drawn from the distribution of each row, the "
-                        "same ones for the same seed.")
+                   .Doc("Samples classes from the distribution of each row, "
+                        "determined by the seed.")
                    .Shape(StatelessMultinomialShape));
   registry.Add(Seeded("LogUniformCandidateSampler")
                    .Input("true_classes: int64")
@@ -119,8 +119,8 @@ void RegisterRandomOps(OpRegistry& registry) {
                    .Attr("num_sampled: int >= 1")
                    .Attr("unique: bool")
                    .Attr("range_max: int >= 1")
-                   .Doc("A sample of classes, those with low numbers more "
-                        "often, and how often each is expected in it.")
+                   .Doc("Samples classes, favoring low numbers, and returns "
+                        "their expected counts.")
                    .Shape(CandidateShape));
 }
 

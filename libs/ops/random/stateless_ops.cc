@@ -59,33 +59,34 @@ void AddFloatsBySeed(OpRegistry& registry, const char* name, const char* doc) {
 
 void RegisterBySeed(OpRegistry& registry) {
   AddFloatsBySeed(registry, "StatelessRandomUniform",
-                  "Numbers uniform over [0, 1), those of a seed.");
+                  "Uniform random numbers in [0, 1), determined by a seed.");
   AddFloatsBySeed(registry, "StatelessRandomNormal",
-                  "Normal numbers, those of a seed.");
+                  "Normal random numbers, determined by a seed.");
   AddFloatsBySeed(registry, "StatelessTruncatedNormal",
-                  "Normal numbers below 2 in size, those of a seed.");
-  registry.Add(
-      OpDefBuilder("StatelessRandomUniformInt")
-          .Input("shape: T")
-          .Input("seed: Tseed")
-          .Input("minval: dtype")
-          .Input("maxval: dtype")
-          .Output("output: dtype")
-          .Attr("dtype: {int32, int64}")
-          .Attr("T: {int32, int64}")
-          .Attr("Tseed: {int32, int64} = DT_INT64")
-          .Doc("Integers uniform over [minval, maxval), those of a seed.")
-          .Shape(BySeedShape));
-  registry.Add(
-      OpDefBuilder("StatelessRandomUniformFullInt")
-          .Input("shape: T")
-          .Input("seed: Tseed")
-          .Output("output: dtype")
-          .Attr("dtype: {int32, int64, uint32, uint64} = DT_UINT64")
-          .Attr("T: {int32, int64} = DT_INT32")
-          .Attr("Tseed: {int32, int64, uint32, uint64} = DT_INT64")
-          .Doc("Integers uniform over all of their type, those of a seed.")
-          .Shape(BySeedShape));
+                  "Truncated normal random numbers with absolute values below "
+                  "2, determined by a seed.");
+  registry.Add(OpDefBuilder("StatelessRandomUniformInt")
+                   .Input("shape: T")
+                   .Input("seed: Tseed")
+                   .Input("minval: dtype")
+                   .Input("maxval: dtype")
+                   .Output("output: dtype")
+                   .Attr("dtype: {int32, int64}")
+                   .Attr("T: {int32, int64}")
+                   .Attr("Tseed: {int32, int64} = DT_INT64")
+                   .Doc("Uniform random integers in [minval, maxval), "
+                        "determined by a seed.")
+                   .Shape(BySeedShape));
+  registry.Add(OpDefBuilder("StatelessRandomUniformFullInt")
+                   .Input("shape: T")
+                   .Input("seed: Tseed")
+                   .Output("output: dtype")
+                   .Attr("dtype: {int32, int64, uint32, uint64} = DT_UINT64")
+                   .Attr("T: {int32, int64} = DT_INT32")
+                   .Attr("Tseed: {int32, int64, uint32, uint64} = DT_INT64")
+                   .Doc("Uniform random integers over the whole type, "
+                        "determined by a seed.")
+                   .Shape(BySeedShape));
 }
 
 void AddFloatsByKey(OpRegistry& registry, const char* name, const char* doc) {
@@ -102,12 +103,14 @@ void AddFloatsByKey(OpRegistry& registry, const char* name, const char* doc) {
 }
 
 void RegisterByKey(OpRegistry& registry) {
-  AddFloatsByKey(registry, "StatelessRandomUniformV2",
-                 "Numbers uniform over [0, 1), those of a key and counter.");
+  AddFloatsByKey(
+      registry, "StatelessRandomUniformV2",
+      "Uniform random numbers in [0, 1), determined by a key and counter.");
   AddFloatsByKey(registry, "StatelessRandomNormalV2",
-                 "Normal numbers, those of a key and counter.");
+                 "Normal random numbers, determined by a key and counter.");
   AddFloatsByKey(registry, "StatelessTruncatedNormalV2",
-                 "Normal numbers below 2 in size, those of a key and counter.");
+                 "Truncated normal random numbers with absolute values below "
+                 "2, determined by a key and counter.");
   registry.Add(OpDefBuilder("StatelessRandomUniformIntV2")
                    .Input("shape: Tshape")
                    .Input("key: uint64")
@@ -118,8 +121,8 @@ void RegisterByKey(OpRegistry& registry) {
                    .Output("output: dtype")
                    .Attr("dtype: {int32, int64, uint32, uint64}")
                    .Attr("Tshape: {int32, int64} = DT_INT32")
-                   .Doc("Integers uniform over [minval, maxval), those of a "
-                        "key and counter.")
+                   .Doc("Uniform random integers in [minval, maxval), "
+                        "determined by a key and counter.")
                    .Shape(ByKeyShape));
   registry.Add(OpDefBuilder("StatelessRandomUniformFullIntV2")
                    .Input("shape: Tshape")
@@ -129,8 +132,8 @@ void RegisterByKey(OpRegistry& registry) {
                    .Output("output: dtype")
                    .Attr("dtype: {int32, int64, uint32, uint64} = DT_UINT64")
                    .Attr("Tshape: {int32, int64} = DT_INT32")
-                   .Doc("Integers uniform over all of their type, those of a "
-                        "key and counter.")
+                   .Doc("Uniform random integers over the whole type, "
+                        "determined by a key and counter.")
                    .Shape(ByKeyShape));
 }
 
@@ -144,7 +147,7 @@ void RegisterStatelessRandomOps(OpRegistry& registry) {
                    .Output("key: uint64")
                    .Output("counter: uint64")
                    .Attr("Tseed: {int32, int64} = DT_INT64")
-                   .Doc("The key and counter that a seed is scrambled to.")
+                   .Doc("Scrambles a seed to a key and counter.")
                    .Shape(KeyCounterShape));
   registry.Add(OpDefBuilder("StatelessRandomGetKeyCounterAlg")
                    .Input("seed: Tseed")
@@ -152,14 +155,14 @@ void RegisterStatelessRandomOps(OpRegistry& registry) {
                    .Output("counter: uint64")
                    .Output("alg: int32")
                    .Attr("Tseed: {int32, int64} = DT_INT64")
-                   .Doc("The key and counter that a seed is scrambled to, and "
-                        "the algorithm they are for.")
+                   .Doc("Scrambles a seed to a key and counter, and returns "
+                        "their algorithm.")
                    .Shape(KeyCounterShape));
   registry.Add(
       OpDefBuilder("StatelessRandomGetAlg")
           .Output("alg: int32")
           .Stateful()
-          .Doc("The algorithm of this device for random numbers without state.")
+          .Doc("Returns the device's algorithm for stateless random numbers.")
           .Shape(shapes::Scalar));
 }
 

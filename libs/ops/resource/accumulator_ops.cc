@@ -50,7 +50,7 @@ void AddDense(const HandleFamily& family) {
                  .Input("local_step: int64")
                  .Input("gradient: dtype")
                  .Attr("dtype: numbertype")
-                 .Doc("Adds a gradient, unless it is of an old step.")
+                 .Doc("Adds a gradient, unless it is from an earlier step.")
                  .Shape(ApplyShape));
   family.Add(
       family
@@ -64,13 +64,13 @@ void AddDense(const HandleFamily& family) {
                  .User({"AccumulatorNumAccumulated",
                         "ResourceAccumulatorNumAccumulated"})
                  .Output("num_accumulated: int32")
-                 .Doc("How many gradients have come in this step.")
+                 .Doc("Returns the number of gradients in this step.")
                  .Shape(shapes::Scalar));
   family.Add(family
                  .User({"AccumulatorSetGlobalStep",
                         "ResourceAccumulatorSetGlobalStep"})
                  .Input("new_global_step: int64")
-                 .Doc("Sets the step whose gradients are taken.")
+                 .Doc("Sets the step whose gradients are accepted.")
                  .Shape(ApplyShape));
 }
 
@@ -83,7 +83,7 @@ void AddSparse(const HandleFamily& family) {
                  .Input("gradient_shape: int64")
                  .Attr("dtype: numbertype")
                  .Attr("has_known_shape: bool")
-                 .Doc("Adds a gradient of some rows.")
+                 .Doc("Adds a gradient for some rows.")
                  .Shape(ApplyShape));
   family.Add(family.User({"SparseAccumulatorTakeGradient"})
                  .Input("num_required: int32")

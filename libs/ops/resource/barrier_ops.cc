@@ -38,14 +38,14 @@ void RegisterBarrierOps(OpRegistry& registry) {
                  .Attr("capacity: int = -1")
                  .Attr("container: string = ''")
                  .Attr("shared_name: string = ''")
-                 .Doc("What gathers components by key, and gives them once a "
-                      "key has all."));
+                 .Doc("Collects components by key, and returns them when a key "
+                      "is complete."));
   family.Add(family.User({"BarrierInsertMany"})
                  .Input("keys: string")
                  .Input("values: T")
                  .Attr("T: type")
                  .Attr("component_index: int")
-                 .Doc("Gives each key one of its components.")
+                 .Doc("Inserts one component for each key.")
                  .Shape(InsertManyShape));
   family.Add(family.User({"BarrierTakeMany"})
                  .Input("num_elements: int32")
@@ -56,19 +56,19 @@ void RegisterBarrierOps(OpRegistry& registry) {
                  .Attr("allow_small_batch: bool = false")
                  .Attr("wait_for_incomplete: bool = false")
                  .Attr("timeout_ms: int = -1")
-                 .Doc("Takes so many complete elements, as a batch.")
+                 .Doc("Takes num_elements complete elements as a batch.")
                  .Shape(TakeManyShape));
   family.Add(family.User({"BarrierClose"})
                  .Attr("cancel_pending_enqueues: bool = false")
-                 .Doc("Makes a barrier refuse new keys.")
+                 .Doc("Makes a barrier reject new keys.")
                  .Shape(shapes::NoOutputs));
   family.Add(family.User({"BarrierReadySize"})
                  .Output("size: int32")
-                 .Doc("How many elements of a barrier are complete.")
+                 .Doc("Returns the number of complete elements of a barrier.")
                  .Shape(shapes::Scalar));
   family.Add(family.User({"BarrierIncompleteSize"})
                  .Output("size: int32")
-                 .Doc("How many elements of a barrier are not complete.")
+                 .Doc("Returns the number of incomplete elements of a barrier.")
                  .Shape(shapes::Scalar));
 }
 

@@ -72,26 +72,25 @@ OpDefBuilder Use(const HandleFamily& family, const HandleOpNames& names) {
 
 void AddTables(const HandleFamily& family) {
   family.Add(Table(family, {"HashTable", "HashTableV2"})
-                 .Doc("A table that is filled once."));
+                 .Doc("A table that is initialized once."));
   family.Add(Table(family, {"MutableHashTable", "MutableHashTableV2"})
-                 .Doc("A table that changes."));
+                 .Doc("A mutable table."));
   family.Add(Table(family,
                    {"MutableHashTableOfTensors", "MutableHashTableOfTensorsV2"})
                  .Attr("value_shape: shape = {  }")
-                 .Doc("A table that changes, with vectors for values."));
+                 .Doc("A mutable table with vectors as values."));
   // TensorFlow's first version lacks the deleted_key, which its kernel
   // requires: no graph can run it.
   if (!family.is_resource()) return;
-  family.Add(
-      Table(family, {.of_resource = "MutableDenseHashTableV2"})
-          .Input("empty_key: key_dtype")
-          .Input("deleted_key: key_dtype")
-          .Attr("value_shape: shape = {  }")
-          .Attr("initial_num_buckets: int = 131072")
-          .Attr("max_load_factor: float = 0.8")
-          .Doc("A table that changes, in two arrays; two keys mark what is "
-               "empty and what was removed.")
-          .Shape(DenseTableShape));
+  family.Add(Table(family, {.of_resource = "MutableDenseHashTableV2"})
+                 .Input("empty_key: key_dtype")
+                 .Input("deleted_key: key_dtype")
+                 .Attr("value_shape: shape = {  }")
+                 .Attr("initial_num_buckets: int = 131072")
+                 .Attr("max_load_factor: float = 0.8")
+                 .Doc("A mutable table in two arrays; two keys mark empty and "
+                      "deleted entries.")
+                 .Shape(DenseTableShape));
 }
 
 // An op that sets entries to keys and values.
@@ -111,7 +110,7 @@ void AddFills(const HandleFamily& family) {
                  .Input("values: Tval")
                  .Attr("Tkey: type")
                  .Attr("Tval: type")
-                 .Doc("Fills a table.")
+                 .Doc("Initializes a table.")
                  .Shape(InitializeShape));
   family.Add(Use(family, {"InitializeTableFromTextFile",
                           "InitializeTableFromTextFileV2"})
@@ -121,12 +120,12 @@ void AddFills(const HandleFamily& family) {
                  .Attr("vocab_size: int >= -1 = -1")
                  .Attr("delimiter: string = '\\t'")
                  .Attr("offset: int = 0")
-                 .Doc("Fills a table with the lines of a file.")
+                 .Doc("Initializes a table from the lines of a file.")
                  .Shape(shapes::NoOutputs));
   family.Add(Fill(family, {"LookupTableImport", "LookupTableImportV2"})
-                 .Doc("Replaces what a table holds."));
+                 .Doc("Replaces the contents of a table."));
   family.Add(Fill(family, {"LookupTableInsert", "LookupTableInsertV2"})
-                 .Doc("Sets the values of some keys."));
+                 .Doc("Inserts or updates entries."));
 }
 
 void AddReads(const HandleFamily& family) {
@@ -136,18 +135,18 @@ void AddReads(const HandleFamily& family) {
                  .Output("values: Tout")
                  .Attr("Tin: type")
                  .Attr("Tout: type")
-                 .Doc("The value of each key, or the default.")
+                 .Doc("Returns the value of each key, or the default.")
                  .Shape(FindShape));
   family.Add(Use(family, {"LookupTableExport", "LookupTableExportV2"})
                  .Output("keys: Tkeys")
                  .Output("values: Tvalues")
                  .Attr("Tkeys: type")
                  .Attr("Tvalues: type")
-                 .Doc("All keys and values of a table.")
+                 .Doc("Returns all keys and values of a table.")
                  .Shape(ExportShape));
   family.Add(Use(family, {"LookupTableSize", "LookupTableSizeV2"})
                  .Output("size: int64")
-                 .Doc("How many entries a table has.")
+                 .Doc("Returns the number of entries of a table.")
                  .Shape(shapes::Scalar));
 }
 
@@ -155,7 +154,7 @@ void AddRemove(const HandleFamily& family) {
   family.Add(Use(family, {.of_resource = "LookupTableRemoveV2"})
                  .Input("keys: Tin")
                  .Attr("Tin: type")
-                 .Doc("Forgets some keys.")
+                 .Doc("Removes some keys.")
                  .Shape(shapes::NoOutputs));
 }
 

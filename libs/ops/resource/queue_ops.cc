@@ -95,21 +95,22 @@ OpDefBuilder FifoQueue(const HandleFamily& family, const HandleOpNames& names) {
 
 void AddQueues(const HandleFamily& family) {
   family.Add(FifoQueue(family, {"FIFOQueue", "FIFOQueueV2"})
-                 .Doc("A queue, first in first out."));
-  family.Add(FifoQueue(family, {"PaddingFIFOQueue", "PaddingFIFOQueueV2"})
-                 .Doc("A queue, first in first out, whose batches pad their "
-                      "elements."));
+                 .Doc("A first-in first-out queue."));
+  family.Add(
+      FifoQueue(family, {"PaddingFIFOQueue", "PaddingFIFOQueueV2"})
+          .Doc("A first-in first-out queue whose batches pad their elements."));
   family.Add(Queue(family, {"RandomShuffleQueue", "RandomShuffleQueueV2"})
                  .Attr("component_types: list(type) >= 1")
                  .Attr("shapes: list(shape) >= 0 = []")
                  .Attr("min_after_dequeue: int = 0")
                  .Attr("seed: int = 0")
                  .Attr("seed2: int = 0")
-                 .Doc("A queue that gives its elements in random order."));
+                 .Doc("A queue that dequeues elements in random order."));
   family.Add(Queue(family, {"PriorityQueue", "PriorityQueueV2"})
                  .Attr("component_types: list(type) >= 0 = []")
                  .Attr("shapes: list(shape) >= 0")
-                 .Doc("A queue that gives the smallest first component."));
+                 .Doc("A queue that dequeues the element with the smallest "
+                      "first component."));
 }
 
 // An op that enqueues elements.
@@ -135,35 +136,36 @@ OpDefBuilder DequeueBatch(const HandleFamily& family,
 
 void AddTransfers(const HandleFamily& family) {
   family.Add(Enqueue(family, {"QueueEnqueue", "QueueEnqueueV2"})
-                 .Doc("Adds one element to a queue."));
+                 .Doc("Enqueues one element."));
   family.Add(Enqueue(family, {"QueueEnqueueMany", "QueueEnqueueManyV2"})
-                 .Doc("Adds the rows of the components to a queue."));
+                 .Doc("Enqueues the rows of the components."));
   family.Add(DequeueBatch(family, {"QueueDequeueMany", "QueueDequeueManyV2"})
-                 .Doc("Takes n elements from a queue, as a batch.")
+                 .Doc("Dequeues n elements as a batch.")
                  .Shape(DequeueManyShape));
-  family.Add(DequeueBatch(family, {"QueueDequeueUpTo", "QueueDequeueUpToV2"})
-                 .Doc("Takes n elements, or what a closed queue has.")
-                 .Shape(DequeueUpToShape));
+  family.Add(
+      DequeueBatch(family, {"QueueDequeueUpTo", "QueueDequeueUpToV2"})
+          .Doc("Dequeues n elements, or the remaining ones of a closed queue.")
+          .Shape(DequeueUpToShape));
   family.Add(family.User({"QueueDequeue", "QueueDequeueV2"})
                  .Output("components: component_types")
                  .Attr("component_types: list(type) >= 1")
                  .Attr("timeout_ms: int = -1")
-                 .Doc("Takes one element from a queue.")
+                 .Doc("Dequeues one element.")
                  .Shape(DequeueShape));
 }
 
 void AddState(const HandleFamily& family) {
   family.Add(family.User({"QueueClose", "QueueCloseV2"})
                  .Attr("cancel_pending_enqueues: bool = false")
-                 .Doc("Makes a queue refuse further elements.")
+                 .Doc("Makes a queue reject further elements.")
                  .Shape(shapes::NoOutputs));
   family.Add(family.User({"QueueSize", "QueueSizeV2"})
                  .Output("size: int32")
-                 .Doc("How many elements a queue holds.")
+                 .Doc("Returns the number of elements in a queue.")
                  .Shape(shapes::Scalar));
   family.Add(family.User({"QueueIsClosed", "QueueIsClosedV2"})
                  .Output("is_closed: bool")
-                 .Doc("Whether a queue is closed.")
+                 .Doc("Returns whether a queue is closed.")
                  .Shape(shapes::Scalar));
 }
 

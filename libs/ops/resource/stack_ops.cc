@@ -32,15 +32,15 @@ void RegisterStackOps(OpRegistry& registry) {
                    .Output("output: T")
                    .Attr("T: type")
                    .Attr("swap_memory: bool = false")
-                   .Doc("Puts a tensor on a stack and passes it on.")
+                   .Doc("Pushes a tensor on a stack and forwards it.")
                    .Shape(PushShape));
     family.Add(family.User({"StackPop", "StackPopV2"})
                    .Output("elem: elem_type")
                    .Attr("elem_type: type")
-                   .Doc("Takes the last tensor from a stack.")
+                   .Doc("Pops a tensor from a stack.")
                    .Shape(shapes::Unknown));
     family.Add(family.User({"StackClose", "StackCloseV2"})
-                   .Doc("Forgets what a stack holds.")
+                   .Doc("Deletes the contents of a stack.")
                    .Shape(shapes::NoOutputs));
   }
 }

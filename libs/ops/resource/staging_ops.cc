@@ -34,22 +34,23 @@ void AddStagingAreaOps(OpRegistry& registry) {
   registry.Add(StagingOp("Unstage")
                    .Output("values: dtypes")
                    .Attr("dtypes: list(type) >= 1")
-                   .Doc("Takes the oldest tuple of a staging area.")
+                   .Doc("Takes the oldest tuple from a staging area.")
                    .Shape(shapes::Unknown));
   registry.Add(StagingOp("StagePeek")
                    .Input("index: int32")
                    .Output("values: dtypes")
                    .Attr("dtypes: list(type) >= 1")
-                   .Doc("A tuple of a staging area, counted from the oldest.")
+                   .Doc("Returns a tuple of a staging area, by its index from "
+                        "the oldest.")
                    .Shape(StagePeekShape));
   registry.Add(StagingOp("StageSize")
                    .Output("size: int32")
                    .Attr("dtypes: list(type)")
-                   .Doc("How many tuples a staging area holds.")
+                   .Doc("Returns the number of tuples in a staging area.")
                    .Shape(shapes::Scalar));
   registry.Add(StagingOp("StageClear")
                    .Attr("dtypes: list(type)")
-                   .Doc("Drops all tuples of a staging area.")
+                   .Doc("Removes all tuples from a staging area.")
                    .Shape(shapes::NoOutputs));
 }
 
@@ -67,8 +68,7 @@ void AddStagingMapOps(OpRegistry& registry, const MapOpNames& names) {
                    .Input("values: fake_dtypes")
                    .Attr("dtypes: list(type)")
                    .Attr("fake_dtypes: list(type) >= 1")
-                   .Doc("Adds values, or some of them, to a key of a staging "
-                        "area.")
+                   .Doc("Adds some or all values of a key to a staging area.")
                    .Shape(shapes::NoOutputs));
   registry.Add(StagingOp(names.unstage)
                    .Input("key: int64")
@@ -82,29 +82,31 @@ void AddStagingMapOps(OpRegistry& registry, const MapOpNames& names) {
                    .Output("key: int64")
                    .Output("values: dtypes")
                    .Attr("dtypes: list(type) >= 1")
-                   .Doc("Takes values of any key, the smallest, from a staging "
-                        "area.")
+                   .Doc("Takes values of the smallest key from a staging area.")
                    .Shape(StagedItemShape));
   registry.Add(StagingOp(names.peek)
                    .Input("key: int64")
                    .Input("indices: int32")
                    .Output("values: dtypes")
                    .Attr("dtypes: list(type) >= 1")
-                   .Doc("Values of a key of a staging area, which stay there.")
+                   .Doc("Returns values of a key without taking them from the "
+                        "staging area.")
                    .Shape(shapes::Unknown));
-  registry.Add(StagingOp(names.size)
-                   .Output("size: int32")
-                   .Attr("dtypes: list(type)")
-                   .Doc("How many keys of a staging area have all values.")
-                   .Shape(shapes::Scalar));
-  registry.Add(StagingOp(names.incomplete_size)
-                   .Output("size: int32")
-                   .Attr("dtypes: list(type)")
-                   .Doc("How many keys of a staging area lack values.")
-                   .Shape(shapes::Scalar));
+  registry.Add(
+      StagingOp(names.size)
+          .Output("size: int32")
+          .Attr("dtypes: list(type)")
+          .Doc("Returns the number of complete keys in a staging area.")
+          .Shape(shapes::Scalar));
+  registry.Add(
+      StagingOp(names.incomplete_size)
+          .Output("size: int32")
+          .Attr("dtypes: list(type)")
+          .Doc("Returns the number of incomplete keys in a staging area.")
+          .Shape(shapes::Scalar));
   registry.Add(StagingOp(names.clear)
                    .Attr("dtypes: list(type)")
-                   .Doc("Drops all that a staging area holds.")
+                   .Doc("Removes everything from a staging area.")
                    .Shape(shapes::NoOutputs));
 }
 

@@ -52,7 +52,7 @@ void AddArrays(const HandleFamily& family) {
   gradients.Input(family.is_resource() ? "handle: resource" : "handle: string")
       .Input("flow_in: float")
       .Attr("source: string")
-      .Doc("The array of the gradients of another one.");
+      .Doc("The array of the gradients of another array.");
   if (family.is_resource()) {
     array.Output("flow: float").Attr("identical_element_shapes: bool = false");
     gradients.Output("flow_out: float");
@@ -68,7 +68,7 @@ void AddArrayReads(const HandleFamily& family) {
           .Input("flow_in: float")
           .Output("value: dtype")
           .Attr("dtype: type")
-          .Doc("One element.")
+          .Doc("Returns one element.")
           .Shape(shapes::Unknown));
   family.Add(family
                  .User({"TensorArrayGather", "TensorArrayGatherV3",
@@ -78,7 +78,7 @@ void AddArrayReads(const HandleFamily& family) {
                  .Output("value: dtype")
                  .Attr("dtype: type")
                  .Attr("element_shape: shape = { unknown_rank: true }")
-                 .Doc("Some elements, as the rows of a tensor.")
+                 .Doc("Returns some elements as rows of a tensor.")
                  .Shape(TensorArrayGatherShape));
   family.Add(family
                  .User({"TensorArrayConcat", "TensorArrayConcatV3",
@@ -88,7 +88,7 @@ void AddArrayReads(const HandleFamily& family) {
                  .Output("lengths: int64")
                  .Attr("dtype: type")
                  .Attr("element_shape_except0: shape = { unknown_rank: true }")
-                 .Doc("All elements, joined along the first dimension.")
+                 .Doc("Concatenates all elements along the first dimension.")
                  .Shape(ArrayConcatShape));
 }
 
@@ -111,7 +111,7 @@ void AddWrites(const HandleFamily& family) {
                  .Input("flow_in: float")
                  .Output("flow_out: float")
                  .Attr("T: type")
-                 .Doc("Sets elements to the rows of a tensor.")
+                 .Doc("Sets elements to rows of a tensor.")
                  .Shape(shapes::Scalar));
   family.Add(family
                  .User({"TensorArraySplit", "TensorArraySplitV3",
@@ -130,12 +130,12 @@ void AddArrayState(const HandleFamily& family) {
       family.User({"TensorArraySize", "TensorArraySizeV3", "TensorArraySizeV2"})
           .Input("flow_in: float")
           .Output("size: int32")
-          .Doc("The number of elements.")
+          .Doc("Returns the number of elements.")
           .Shape(shapes::Scalar));
   family.Add(family
                  .User({"TensorArrayClose", "TensorArrayCloseV3",
                         "TensorArrayCloseV2"})
-                 .Doc("Forgets all elements.")
+                 .Doc("Deletes all elements.")
                  .Shape(shapes::NoOutputs));
 }
 
@@ -146,14 +146,14 @@ void AddPacks(const HandleFamily& family) {
                  .Output("value: dtype")
                  .Attr("dtype: type")
                  .Attr("element_shape: shape = { unknown_rank: true }")
-                 .Doc("All elements, as the rows of a tensor.")
+                 .Doc("Returns all elements as rows of a tensor.")
                  .Shape(PackShape));
   family.Add(family.User({"TensorArrayUnpack"})
                  .Input("value: T")
                  .Input("flow_in: float")
                  .Output("flow_out: float")
                  .Attr("T: type")
-                 .Doc("Sets all elements to the rows of a tensor.")
+                 .Doc("Sets all elements to rows of a tensor.")
                  .Shape(shapes::Scalar));
 }
 

@@ -117,19 +117,20 @@ void RegisterSparseArithmeticOps(OpRegistry& registry) {
                    .Output("sum_shape: int64")
                    .Attr("T: numbertype")
                    .Attr("Treal: realnumbertype")
-                   .Doc("The sum of two sparse tensors, less what is smaller "
+                   .Doc("Adds two sparse tensors, and drops results smaller "
                         "than a threshold.")
                    .Shape(SumShape));
-  registry.Add(OpDefBuilder("SparseAddGrad")
-                   .Input("backprop_val_grad: T")
-                   .Input("a_indices: int64")
-                   .Input("b_indices: int64")
-                   .Input("sum_indices: int64")
-                   .Output("a_val_grad: T")
-                   .Output("b_val_grad: T")
-                   .Attr("T: numbertype")
-                   .Doc("The gradients of the values of SparseAdd.")
-                   .Shape(SumGradShape));
+  registry.Add(
+      OpDefBuilder("SparseAddGrad")
+          .Input("backprop_val_grad: T")
+          .Input("a_indices: int64")
+          .Input("b_indices: int64")
+          .Input("sum_indices: int64")
+          .Output("a_val_grad: T")
+          .Output("b_val_grad: T")
+          .Attr("T: numbertype")
+          .Doc("The gradients of SparseAdd with respect to the values.")
+          .Shape(SumGradShape));
   registry.Add(OpDefBuilder("SparseTensorDenseAdd")
                    .Input("a_indices: Tindices")
                    .Input("a_values: T")
@@ -140,28 +141,28 @@ void RegisterSparseArithmeticOps(OpRegistry& registry) {
                    .Attr("Tindices: {int32, int64}")
                    .Doc("The sum of a sparse and a dense tensor.")
                    .Shape(DenseSumShape));
-  AddWithDense(registry, "SparseDenseCwiseAdd",
-               "The values of a sparse tensor, plus what a dense one has "
-               "there.");
+  AddWithDense(
+      registry, "SparseDenseCwiseAdd",
+      "Adds the elements of a dense tensor to the values of a sparse one.");
   AddWithDense(registry, "SparseDenseCwiseMul",
-               "The values of a sparse tensor, times what a dense one has "
-               "there.");
-  AddWithDense(registry, "SparseDenseCwiseDiv",
-               "The values of a sparse tensor by what a dense one has there.");
+               "Multiplies the values of a sparse tensor by the elements of a "
+               "dense one.");
+  AddWithDense(
+      registry, "SparseDenseCwiseDiv",
+      "Divides the values of a sparse tensor by the elements of a dense one.");
   // The types are TensorFlow's.
   AddExtremum(registry, "SparseSparseMaximum", "T: realnumbertype",
-              "The larger of two sparse tensors, element by element.");
+              "The element-wise maximum of two sparse tensors.");
   AddExtremum(registry, "SparseSparseMinimum", "T: numbertype",
-              "The smaller of two sparse tensors, element by element.");
-  registry.Add(
-      OpDefBuilder("SparseSoftmax")
-          .Input("sp_indices: int64")
-          .Input("sp_values: T")
-          .Input("sp_shape: int64")
-          .Output("output: T")
-          .Attr("T: {half, float, double}")
-          .Doc("Softmax of each row, over the elements that are there.")
-          .Shape(SoftmaxShape));
+              "The element-wise minimum of two sparse tensors.");
+  registry.Add(OpDefBuilder("SparseSoftmax")
+                   .Input("sp_indices: int64")
+                   .Input("sp_values: T")
+                   .Input("sp_shape: int64")
+                   .Output("output: T")
+                   .Attr("T: {half, float, double}")
+                   .Doc("Softmax of each row, over the existing elements.")
+                   .Shape(SoftmaxShape));
 }
 
 }  // namespace weft

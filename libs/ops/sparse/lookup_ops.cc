@@ -88,56 +88,53 @@ constexpr char kCombiner[] = "combiner: {'sum', 'mean', 'sqrtn'}";
 }  // namespace
 
 void RegisterSparseLookupOps(OpRegistry& registry) {
-  registry.Add(
-      OpDefBuilder("_UniqueRowIds")
-          .Input("indices: int64")
-          .Input("values: T")
-          .Input("dense_shape: int64")
-          .Input("default_value: T")
-          .Output("y: T")
-          .Output("idx: int32")
-          .Output("empty_rows: bool")
-          .Output("row_ids: int32")
-          .Attr("T: {int32, int64}")
-          .Doc("The different ids of a sparse tensor that are not negative, "
-               "each once; for each id, row after row, which of these it is, "
-               "and its row. A row of none has the default value.")
-          .Shape(RowIdsShape));
-  registry.Add(
-      WithIds(OpDefBuilder("_CombineRows").Input("data: T"))
-          .Output("output: T")
-          .Attr("T: {float, double}")
-          .Attr(kCombiner)
-          .Doc("For each row the sum of data[idx] by row_ids, or the mean; "
-               "zeros where it is empty.")
-          .Shape(CombineShape));
-  registry.Add(WithIds(OpDefBuilder("_CombineRowsGrad").Input("grad: T"))
-                   .Input("data: T")
+  registry.Add(OpDefBuilder("_UniqueRowIds")
+                   .Input("indices: int64")
+                   .Input("values: T")
+                   .Input("dense_shape: int64")
+                   .Input("default_value: T")
+                   .Output("y: T")
+                   .Output("idx: int32")
+                   .Output("empty_rows: bool")
+                   .Output("row_ids: int32")
+                   .Attr("T: {int32, int64}")
+                   .Doc("The unique non-negative ids of a sparse tensor; for "
+                        "each id, in row order, its index in them and its row. "
+                        "An empty row gets the default value.")
+                   .Shape(RowIdsShape));
+  registry.Add(WithIds(OpDefBuilder("_CombineRows").Input("data: T"))
                    .Output("output: T")
                    .Attr("T: {float, double}")
                    .Attr(kCombiner)
-                   .Doc("The gradient of the data of _CombineRows.")
-                   .Shape(CombineGradShape));
+                   .Doc("The sum or mean of data[idx] for each row, by "
+                        "row_ids; zeros for empty rows.")
+                   .Shape(CombineShape));
   registry.Add(
-      OpDefBuilder("_WhereHashed")
-          .Input("input: string")
-          .Output("index: int64")
-          .Output("bucket: int64")
-          .Attr("num_buckets: int >= 1")
-          .Doc("Where texts are not empty, and the bucket of each that is not: "
-               "that of StringToHashBucketFast.")
-          .Shape(HashedShape));
-  registry.Add(
-      OpDefBuilder("_CountIds")
-          .Input("indices: int64")
-          .Input("values: T")
-          .Input("dense_shape: int64")
-          .Output("counts: float")
-          .Attr("depth: int >= 0")
-          .Attr("T: {int32, int64}")
-          .Doc("How often each of the ids 0 to depth - 1 is along the last "
-               "dimension of a sparse tensor, which has to be in order.")
-          .Shape(CountsShape));
+      WithIds(OpDefBuilder("_CombineRowsGrad").Input("grad: T"))
+          .Input("data: T")
+          .Output("output: T")
+          .Attr("T: {float, double}")
+          .Attr(kCombiner)
+          .Doc("The gradient of _CombineRows with respect to its data.")
+          .Shape(CombineGradShape));
+  registry.Add(OpDefBuilder("_WhereHashed")
+                   .Input("input: string")
+                   .Output("index: int64")
+                   .Output("bucket: int64")
+                   .Attr("num_buckets: int >= 1")
+                   .Doc("The indices of nonempty strings, and their buckets as "
+                        "in StringToHashBucketFast.")
+                   .Shape(HashedShape));
+  registry.Add(OpDefBuilder("_CountIds")
+                   .Input("indices: int64")
+                   .Input("values: T")
+                   .Input("dense_shape: int64")
+                   .Output("counts: float")
+                   .Attr("depth: int >= 0")
+                   .Attr("T: {int32, int64}")
+                   .Doc("Counts each of the ids 0 to depth - 1 along the last "
+                        "dimension of an ordered sparse tensor.")
+                   .Shape(CountsShape));
 }
 
 }  // namespace weft

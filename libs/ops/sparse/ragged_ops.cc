@@ -185,7 +185,7 @@ void RegisterRaggedParts(OpRegistry& registry) {
                    .Attr("Tsplits: {int32, int64} = DT_INT64")
                    .Attr("PARAMS_RAGGED_RANK: int >= 1")
                    .Attr("OUTPUT_RAGGED_RANK: int >= 0")
-                   .Doc("Rows of a ragged tensor, by index.")
+                   .Doc("Gathers rows of a ragged tensor by index.")
                    .Shape(RaggedGatherShape));
   registry.Add(OpDefBuilder("RaggedTensorToSparse")
                    .Input("rt_nested_splits: RAGGED_RANK * Tsplits")
@@ -196,7 +196,7 @@ void RegisterRaggedParts(OpRegistry& registry) {
                    .Attr("RAGGED_RANK: int >= 1")
                    .Attr("T: type")
                    .Attr("Tsplits: {int32, int64} = DT_INT64")
-                   .Doc("A ragged tensor as a sparse one.")
+                   .Doc("Converts a ragged tensor to a sparse one.")
                    .Shape(ToSparseShape));
   registry.Add(
       OpDefBuilder("RaggedTensorToTensor")
@@ -210,7 +210,8 @@ void RegisterRaggedParts(OpRegistry& registry) {
           .Attr("Tshape: {int64, int32}")
           .Attr("num_row_partition_tensors: int >= 1")
           .Attr("row_partition_types: list(string)")
-          .Doc("A ragged tensor as a dense one, filled up and cut to a shape.")
+          .Doc("Converts a ragged tensor to a dense one, padded or cut to a "
+               "shape.")
           .Shape(ToTensorShape));
   registry.Add(OpDefBuilder("RaggedFillEmptyRows")
                    .Input("value_rowids: int64")
@@ -222,7 +223,7 @@ void RegisterRaggedParts(OpRegistry& registry) {
                    .Output("empty_row_indicator: bool")
                    .Output("reverse_index_map: int64")
                    .Attr("T: type")
-                   .Doc("Gives each row without a value one.")
+                   .Doc("Adds a default value to each empty row.")
                    .Shape(RaggedFillEmptyRowsShape));
   registry.Add(OpDefBuilder("RaggedFillEmptyRowsGrad")
                    .Input("reverse_index_map: int64")
@@ -248,26 +249,28 @@ void RegisterRaggedParts(OpRegistry& registry) {
 void RegisterRaggedOps(OpRegistry& registry) {
   RegisterRaggedParts(registry);
 
-  registry.Add(OpDefBuilder("RaggedTensorToVariant")
-                   .Input("rt_nested_splits: RAGGED_RANK * Tsplits")
-                   .Input("rt_dense_values: Tvalues")
-                   .Output("encoded_ragged: variant")
-                   .Attr("RAGGED_RANK: int >= 0")
-                   .Attr("Tvalues: type")
-                   .Attr("Tsplits: {int32, int64} = DT_INT64")
-                   .Attr("batched_input: bool")
-                   .Doc("A ragged tensor, or each of its rows, as a variant.")
-                   .Shape(ToVariantShape));
-  registry.Add(OpDefBuilder("RaggedTensorFromVariant")
-                   .Input("encoded_ragged: variant")
-                   .Output("output_nested_splits: output_ragged_rank * Tsplits")
-                   .Output("output_dense_values: Tvalues")
-                   .Attr("input_ragged_rank: int >= -1")
-                   .Attr("output_ragged_rank: int >= 0")
-                   .Attr("Tvalues: type")
-                   .Attr("Tsplits: {int32, int64} = DT_INT64")
-                   .Doc("Ragged tensors of RaggedTensorToVariant, stacked.")
-                   .Shape(FromVariantShape));
+  registry.Add(
+      OpDefBuilder("RaggedTensorToVariant")
+          .Input("rt_nested_splits: RAGGED_RANK * Tsplits")
+          .Input("rt_dense_values: Tvalues")
+          .Output("encoded_ragged: variant")
+          .Attr("RAGGED_RANK: int >= 0")
+          .Attr("Tvalues: type")
+          .Attr("Tsplits: {int32, int64} = DT_INT64")
+          .Attr("batched_input: bool")
+          .Doc("Encodes a ragged tensor, or each of its rows, as a variant.")
+          .Shape(ToVariantShape));
+  registry.Add(
+      OpDefBuilder("RaggedTensorFromVariant")
+          .Input("encoded_ragged: variant")
+          .Output("output_nested_splits: output_ragged_rank * Tsplits")
+          .Output("output_dense_values: Tvalues")
+          .Attr("input_ragged_rank: int >= -1")
+          .Attr("output_ragged_rank: int >= 0")
+          .Attr("Tvalues: type")
+          .Attr("Tsplits: {int32, int64} = DT_INT64")
+          .Doc("Decodes and stacks the results of RaggedTensorToVariant.")
+          .Shape(FromVariantShape));
   registry.Add(
       OpDefBuilder("RaggedRange")
           .Input("starts: T")
@@ -277,7 +280,7 @@ void RegisterRaggedOps(OpRegistry& registry) {
           .Output("rt_dense_values: T")
           .Attr("T: {bfloat16, float, double, int32, int64} = DT_INT32")
           .Attr("Tsplits: {int32, int64} = DT_INT64")
-          .Doc("Ranges of numbers, a row each.")
+          .Doc("Returns one range of numbers per row.")
           .Shape(RangeShape));
 }
 

@@ -180,13 +180,14 @@ void RegisterReductions(OpRegistry& registry) {
                      .Shape(ReduceSparseShape));
   };
   dense("SparseReduceSum", "T: numbertype",
-        "The sum of a sparse tensor along some axes.");
+        "Sums a sparse tensor along some axes.");
   dense("SparseReduceMax", "T: realnumbertype",
-        "The largest of what is there in a sparse tensor, along some axes.");
+        "The maximum of the existing elements of a sparse tensor along some "
+        "axes.");
   sparse("SparseReduceSumSparse", "T: numbertype",
-         "SparseReduceSum as a sparse tensor.");
+         "SparseReduceSum with a sparse result.");
   sparse("SparseReduceMaxSparse", "T: realnumbertype",
-         "SparseReduceMax as a sparse tensor.");
+         "SparseReduceMax with a sparse result.");
 }
 
 absl::Status SparseSplitShape(InferenceContext& c) {
@@ -248,24 +249,26 @@ absl::Status DeserializeManyShape(InferenceContext& c) {
 }
 
 void RegisterSerializeOps(OpRegistry& registry) {
-  registry.Add(OpDefBuilder("SerializeSparse")
-                   .Input("sparse_indices: int64")
-                   .Input("sparse_values: T")
-                   .Input("sparse_shape: int64")
-                   .Output("serialized_sparse: out_type")
-                   .Attr("T: type")
-                   .Attr("out_type: {string, variant} = DT_STRING")
-                   .Doc("A sparse tensor as a vector of its three parts.")
-                   .Shape(SerializeShape));
-  registry.Add(OpDefBuilder("SerializeManySparse")
-                   .Input("sparse_indices: int64")
-                   .Input("sparse_values: T")
-                   .Input("sparse_shape: int64")
-                   .Output("serialized_sparse: out_type")
-                   .Attr("T: type")
-                   .Attr("out_type: {string, variant} = DT_STRING")
-                   .Doc("A sparse tensor's rows, each as its three parts.")
-                   .Shape(SerializeManyShape));
+  registry.Add(
+      OpDefBuilder("SerializeSparse")
+          .Input("sparse_indices: int64")
+          .Input("sparse_values: T")
+          .Input("sparse_shape: int64")
+          .Output("serialized_sparse: out_type")
+          .Attr("T: type")
+          .Attr("out_type: {string, variant} = DT_STRING")
+          .Doc("Encodes a sparse tensor as a vector of its three components.")
+          .Shape(SerializeShape));
+  registry.Add(
+      OpDefBuilder("SerializeManySparse")
+          .Input("sparse_indices: int64")
+          .Input("sparse_values: T")
+          .Input("sparse_shape: int64")
+          .Output("serialized_sparse: out_type")
+          .Attr("T: type")
+          .Attr("out_type: {string, variant} = DT_STRING")
+          .Doc("Encodes each row of a sparse tensor as its three components.")
+          .Shape(SerializeManyShape));
   registry.Add(OpDefBuilder("DeserializeSparse")
                    .Input("serialized_sparse: Tserialized")
                    .Output("sparse_indices: int64")
@@ -273,16 +276,17 @@ void RegisterSerializeOps(OpRegistry& registry) {
                    .Output("sparse_shape: int64")
                    .Attr("dtype: type")
                    .Attr("Tserialized: {string, variant} = DT_STRING")
-                   .Doc("Sparse tensors of SerializeSparse, stacked.")
+                   .Doc("Decodes and stacks the results of SerializeSparse.")
                    .Shape(DeserializeShape));
-  registry.Add(OpDefBuilder("DeserializeManySparse")
-                   .Input("serialized_sparse: string")
-                   .Output("sparse_indices: int64")
-                   .Output("sparse_values: dtype")
-                   .Output("sparse_shape: int64")
-                   .Attr("dtype: type")
-                   .Doc("Rows of SerializeManySparse as a sparse tensor.")
-                   .Shape(DeserializeManyShape));
+  registry.Add(
+      OpDefBuilder("DeserializeManySparse")
+          .Input("serialized_sparse: string")
+          .Output("sparse_indices: int64")
+          .Output("sparse_values: dtype")
+          .Output("sparse_shape: int64")
+          .Attr("dtype: type")
+          .Doc("Decodes rows of SerializeManySparse as a sparse tensor.")
+          .Shape(DeserializeManyShape));
 }
 
 }  // namespace
@@ -303,7 +307,7 @@ void RegisterSparseOps(OpRegistry& registry) {
                    .Attr("concat_dim: int")
                    .Attr("N: int >= 2")
                    .Attr("T: type")
-                   .Doc("Joins sparse tensors along one dimension.")
+                   .Doc("Concatenates sparse tensors along one dimension.")
                    .Shape(SparseConcatShape));
   registry.Add(OpDefBuilder("SparseSplit")
                    .Input("split_dim: int64")
@@ -315,7 +319,7 @@ void RegisterSparseOps(OpRegistry& registry) {
                    .Output("output_shape: num_split * int64")
                    .Attr("num_split: int >= 1")
                    .Attr("T: type")
-                   .Doc("Parts of a sparse tensor along one dimension.")
+                   .Doc("Splits a sparse tensor along one dimension.")
                    .Shape(SparseSplitShape));
   registry.Add(OpDefBuilder("SparseCross")
                    .Input("indices: N * int64")
@@ -333,7 +337,7 @@ void RegisterSparseOps(OpRegistry& registry) {
                    .Attr("dense_types: list({int64, string}) >= 0")
                    .Attr("out_type: {int64, string}")
                    .Attr("internal_type: {int64, string}")
-                   .Doc("All combinations of features of each row.")
+                   .Doc("Returns all combinations of the features of each row.")
                    .Shape(CrossShape));
   registry.Add(OpDefBuilder("SparseFillEmptyRows")
                    .Input("indices: int64")
@@ -345,7 +349,7 @@ void RegisterSparseOps(OpRegistry& registry) {
                    .Output("empty_row_indicator: bool")
                    .Output("reverse_index_map: int64")
                    .Attr("T: type")
-                   .Doc("Gives each row without a value one.")
+                   .Doc("Adds a default value to each empty row.")
                    .Shape(FillEmptyRowsShape));
   registry.Add(OpDefBuilder("SparseFillEmptyRowsGrad")
                    .Input("reverse_index_map: int64")
@@ -362,7 +366,7 @@ void RegisterSparseOps(OpRegistry& registry) {
                    .Output("output_indices: int64")
                    .Output("output_values: T")
                    .Attr("T: type")
-                   .Doc("A sparse tensor in the order of its indices.")
+                   .Doc("Sorts a sparse tensor by its indices.")
                    .Shape(ReorderShape));
   registry.Add(OpDefBuilder("SparseReshape")
                    .Input("input_indices: int64")
@@ -370,7 +374,7 @@ void RegisterSparseOps(OpRegistry& registry) {
                    .Input("new_shape: int64")
                    .Output("output_indices: int64")
                    .Output("output_shape: int64")
-                   .Doc("A sparse tensor in another dense shape.")
+                   .Doc("Reshapes a sparse tensor.")
                    .Shape(ReshapeShape));
   registry.Add(OpDefBuilder("SparseSlice")
                    .Input("indices: int64")
@@ -382,7 +386,7 @@ void RegisterSparseOps(OpRegistry& registry) {
                    .Output("output_values: T")
                    .Output("output_shape: int64")
                    .Attr("T: type")
-                   .Doc("A part of a sparse tensor.")
+                   .Doc("Extracts a slice of a sparse tensor.")
                    .Shape(SliceShape));
   registry.Add(
       OpDefBuilder("SparseSliceGrad")
@@ -393,7 +397,7 @@ void RegisterSparseOps(OpRegistry& registry) {
           .Output("val_grad: T")
           .Attr("T: {float, double, int32, uint8, int16, int8, complex64, "
                 "int64, bfloat16, uint16, complex128, half, uint32, uint64}")
-          .Doc("The gradient of the values of SparseSlice.")
+          .Doc("The gradient of SparseSlice with respect to the values.")
           .Shape(SliceGradShape));
   registry.Add(OpDefBuilder("SparseTensorDenseMatMul")
                    .Input("a_indices: Tindices")
@@ -416,7 +420,7 @@ void RegisterSparseOps(OpRegistry& registry) {
                    .Attr("validate_indices: bool = true")
                    .Attr("T: type")
                    .Attr("Tindices: {int32, int64}")
-                   .Doc("A sparse tensor as a dense one.")
+                   .Doc("Converts a sparse tensor to a dense one.")
                    .Shape(ToDenseShape));
 }
 

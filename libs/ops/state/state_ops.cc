@@ -105,7 +105,7 @@ void AddReferenceVariables(OpRegistry& registry) {
                      .Attr("container: string = ''")
                      .Attr("shared_name: string = ''")
                      .Stateful()
-                     .Doc("A variable, by reference.")
+                     .Doc("A reference variable.")
                      .Shape(old ? OldVariableShape : DeclaredByAttr));
   }
   registry.Add(OpDefBuilder("IsVariableInitialized")
@@ -113,14 +113,14 @@ void AddReferenceVariables(OpRegistry& registry) {
                    .Output("is_initialized: bool")
                    .Attr("dtype: type")
                    .AllowsUninitializedInput()
-                   .Doc("Whether a value was ever assigned.")
+                   .Doc("Returns whether a variable is initialized.")
                    .Shape(shapes::Scalar));
   registry.Add(OpDefBuilder("WaitForRefVariable")
                    .Input("ref: Ref(dtype)")
                    .Attr("dtype: type")
                    .Stateful()
                    .AllowsUninitializedInput()
-                   .Doc("Done once the variable has a value.")
+                   .Doc("Completes when the variable has a value.")
                    .Shape(shapes::NoOutputs));
   registry.Add(OpDefBuilder("Assign")
                    .Input("ref: Ref(T)")
@@ -139,7 +139,7 @@ void AddReferenceVariables(OpRegistry& registry) {
                      .Output("output_ref: Ref(T)")
                      .Attr("T: numbertype")
                      .Attr("use_locking: bool = false")
-                     .Doc("Adds to, or subtracts from, a variable.")
+                     .Doc("Adds to or subtracts from a variable.")
                      .Shape(UpdateShape));
   }
   registry.Add(OpDefBuilder("RefIdentity")
@@ -147,15 +147,16 @@ void AddReferenceVariables(OpRegistry& registry) {
                    .Output("output: Ref(T)")
                    .Attr("T: type")
                    .AllowsUninitializedInput()
-                   .Doc("The same reference.")
+                   .Doc("Forwards a reference.")
                    .Shape(shapes::Unchanged));
-  registry.Add(OpDefBuilder("CountUpTo")
-                   .Input("ref: Ref(T)")
-                   .Output("output: T")
-                   .Attr("limit: int")
-                   .Attr("T: {int32, int64}")
-                   .Doc("Counts a scalar variable up; the value before.")
-                   .Shape(ScalarVariableShape));
+  registry.Add(
+      OpDefBuilder("CountUpTo")
+          .Input("ref: Ref(T)")
+          .Output("output: T")
+          .Attr("limit: int")
+          .Attr("T: {int32, int64}")
+          .Doc("Increments a scalar variable, and returns the previous value.")
+          .Shape(ScalarVariableShape));
 }
 
 void AddScatter(OpRegistry& registry, const char* op, const std::string& types,
@@ -169,7 +170,7 @@ void AddScatter(OpRegistry& registry, const char* op, const std::string& types,
                    .Attr("Tindices: {int32, int64}")
                    .Attr(absl::StrCat("use_locking: bool = ",
                                       use_locking ? "true" : "false"))
-                   .Doc("Changes some rows of a variable.")
+                   .Doc("Updates some rows of a variable.")
                    .Shape(ScatterShape));
 }
 
@@ -202,62 +203,64 @@ void AddResourceVariables(OpRegistry& registry) {
                    .Output("value: dtype")
                    .Attr("dtype: type")
                    .Stateful()
-                   .Doc("A variable's whole value.")
+                   .Doc("Returns the value of a variable.")
                    .Shape(ReadShape));
-  registry.Add(OpDefBuilder("AssignVariableOp")
-                   .Input("resource: resource")
-                   .Input("value: dtype")
-                   .Attr("dtype: type")
-                   .Attr("validate_shape: bool = false")
-                   .Stateful()
-                   .Doc("Replaces a variable's value, or makes the variable.")
-                   .Shape(ResourceUpdateShape));
+  registry.Add(
+      OpDefBuilder("AssignVariableOp")
+          .Input("resource: resource")
+          .Input("value: dtype")
+          .Attr("dtype: type")
+          .Attr("validate_shape: bool = false")
+          .Stateful()
+          .Doc("Assigns a variable, and creates it if it does not exist.")
+          .Shape(ResourceUpdateShape));
   for (const char* op : {"AssignAddVariableOp", "AssignSubVariableOp"}) {
     registry.Add(OpDefBuilder(op)
                      .Input("resource: resource")
                      .Input("value: dtype")
                      .Attr("dtype: type")
                      .Stateful()
-                     .Doc("Adds to, or subtracts from, a variable.")
+                     .Doc("Adds to or subtracts from a variable.")
                      .Shape(ResourceUpdateShape));
   }
   registry.Add(OpDefBuilder("VarIsInitializedOp")
                    .Input("resource: resource")
                    .Output("is_initialized: bool")
                    .Stateful()
-                   .Doc("Whether the variable exists and has a value.")
+                   .Doc("Returns whether the variable exists and has a value.")
                    .Shape(shapes::Scalar));
   registry.Add(OpDefBuilder("WaitForVariable")
                    .Input("resource: resource")
                    .Stateful()
-                   .Doc("Done once the variable has a value.")
+                   .Doc("Completes when the variable has a value.")
                    .Shape(shapes::NoOutputs));
   registry.Add(OpDefBuilder("VariableShape")
                    .Input("input: resource")
                    .Output("output: out_type")
                    .Attr("out_type: {int32, int64} = DT_INT32")
                    .Stateful()
-                   .Doc("The shape of a variable's value.")
+                   .Doc("Returns the shape of a variable's value.")
                    .Shape(VariableShapeShape));
   registry.Add(OpDefBuilder("DestroyResourceOp")
                    .Input("resource: resource")
                    .Attr("ignore_lookup_error: bool = true")
                    .Stateful()
-                   .Doc("Forgets the resource a handle names.")
+                   .Doc("Deletes the resource of a handle.")
                    .Shape(shapes::NoOutputs));
   registry.Add(OpDefBuilder("DisableCopyOnRead")
                    .Input("resource: resource")
                    .Stateful()
-                   .Doc("Does nothing: Weft's reads never copy.")
+                   .Doc("Does nothing, because reads never copy.")
                    .Shape(shapes::NoOutputs));
-  registry.Add(OpDefBuilder("ResourceCountUpTo")
-                   .Input("resource: resource")
-                   .Output("output: T")
-                   .Attr("limit: int")
-                   .Attr("T: {int32, int64}")
-                   .Stateful()
-                   .Doc("Counts a scalar variable up; the value before.")
-                   .Shape(ScalarVariableShape));
+  registry.Add(
+      OpDefBuilder("ResourceCountUpTo")
+          .Input("resource: resource")
+          .Output("output: T")
+          .Attr("limit: int")
+          .Attr("T: {int32, int64}")
+          .Stateful()
+          .Doc("Increments a scalar variable, and returns the previous value.")
+          .Shape(ScalarVariableShape));
 }
 
 void AddResourceRows(OpRegistry& registry) {
@@ -270,7 +273,7 @@ void AddResourceRows(OpRegistry& registry) {
                    .Attr("dtype: type")
                    .Attr("Tindices: {int32, int64}")
                    .Stateful()
-                   .Doc("Some rows of a variable.")
+                   .Doc("Gathers rows of a variable.")
                    .Shape(ResourceGatherShape));
   for (const char* op :
        {"ResourceScatterAdd", "ResourceScatterSub", "ResourceScatterMul",
@@ -284,7 +287,7 @@ void AddResourceRows(OpRegistry& registry) {
                      .Attr(any ? "dtype: type" : "dtype: numbertype")
                      .Attr("Tindices: {int32, int64}")
                      .Stateful()
-                     .Doc("Changes some rows of a variable.")
+                     .Doc("Updates some rows of a variable.")
                      .Shape(ResourceScatterShape));
   }
 }
@@ -301,7 +304,7 @@ OpDefBuilder ScatterNd(const char* name, const char* variable,
       .Attr(use_locking ? "use_locking: bool = true"
                         : "use_locking: bool = false")
       .Attr("bad_indices_policy: string = ''")
-      .Doc("Changes slices of a variable.");
+      .Doc("Updates slices of a variable.");
   return builder;
 }
 
@@ -364,7 +367,7 @@ void AddTemporaryVariables(OpRegistry& registry) {
                    .Output("value: T")
                    .Attr("T: type")
                    .Attr("var_name: string")
-                   .Doc("The value of a temporary variable, which ends.")
+                   .Doc("Deletes a temporary variable and returns its value.")
                    .Shape(shapes::Unchanged));
 }
 

@@ -96,19 +96,20 @@ absl::Status PatternShape(InferenceContext& c) {
 }
 
 void RegisterRegexOps(OpRegistry& registry) {
-  registry.Add(OpDefBuilder("RegexFullMatch")
-                   .Input("input: string")
-                   .Input("pattern: string")
-                   .Output("output: bool")
-                   .Doc("Whether the pattern matches the whole of each string.")
-                   .Shape(PatternShape));
+  registry.Add(
+      OpDefBuilder("RegexFullMatch")
+          .Input("input: string")
+          .Input("pattern: string")
+          .Output("output: bool")
+          .Doc("Returns whether the pattern matches each whole string.")
+          .Shape(PatternShape));
   registry.Add(OpDefBuilder("RegexReplace")
                    .Input("input: string")
                    .Input("pattern: string")
                    .Input("rewrite: string")
                    .Output("output: string")
                    .Attr("replace_global: bool = true")
-                   .Doc("Replaces what the pattern matches in each string.")
+                   .Doc("Replaces matches of the pattern in each string.")
                    .Shape(PatternShape));
   registry.Add(OpDefBuilder("StaticRegexFullMatch")
                    .Input("input: string")
@@ -141,12 +142,12 @@ void RegisterStringOps(OpRegistry& registry) {
                    .Attr("shortest: bool = false")
                    .Attr("width: int = -1")
                    .Attr("fill: string = ''")
-                   .Doc("Numbers, truth values or strings as text.")
+                   .Doc("Converts numbers, bools or strings to text.")
                    .Shape(shapes::Unchanged));
   registry.Add(OpDefBuilder("DecodeBase64")
                    .Input("input: string")
                    .Output("output: string")
-                   .Doc("Bytes of web-safe base64.")
+                   .Doc("Decodes web-safe base64.")
                    .Shape(shapes::Unchanged));
   registry.Add(
       OpDefBuilder("DecodeRaw")
@@ -155,30 +156,30 @@ void RegisterStringOps(OpRegistry& registry) {
           .Attr("out_type: {half, float, double, int32, uint16, uint8, int16, "
                 "int8, int64, complex64, complex128, bool, bfloat16}")
           .Attr("little_endian: bool = true")
-          .Doc("The bytes of strings as numbers.")
+          .Doc("Reinterprets the bytes of strings as numbers.")
           .Shape(DecodeRawShape));
   registry.Add(OpDefBuilder("EncodeBase64")
                    .Input("input: string")
                    .Output("output: string")
                    .Attr("pad: bool = false")
-                   .Doc("Bytes as web-safe base64.")
+                   .Doc("Encodes bytes as web-safe base64.")
                    .Shape(shapes::Unchanged));
-  registry.Add(
-      OpDefBuilder("ReduceJoin")
-          .Input("inputs: string")
-          .Input("reduction_indices: int32")
-          .Output("output: string")
-          .Attr("keep_dims: bool = false")
-          .Attr("separator: string = ''")
-          .Doc("Joins the strings along some axes, the first axis fastest.")
-          .Shape(math_shapes::Reduction));
+  registry.Add(OpDefBuilder("ReduceJoin")
+                   .Input("inputs: string")
+                   .Input("reduction_indices: int32")
+                   .Output("output: string")
+                   .Attr("keep_dims: bool = false")
+                   .Attr("separator: string = ''")
+                   .Doc("Joins the strings along some axes; the first axis "
+                        "varies fastest.")
+                   .Shape(math_shapes::Reduction));
   registry.Add(
       OpDefBuilder("StringJoin")
           .Input("inputs: N * string")
           .Output("output: string")
           .Attr("N: int >= 0")
           .Attr("separator: string = ''")
-          .Doc("Joins strings element by element; scalars go with all.")
+          .Doc("Joins strings element by element; scalars are broadcast.")
           .Shape(JoinShape));
   registry.Add(OpDefBuilder("StringLength")
                    .Input("input: string")
@@ -186,37 +187,36 @@ void RegisterStringOps(OpRegistry& registry) {
                    .Attr("unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE'")
                    .Doc("The number of bytes or characters of each string.")
                    .Shape(shapes::Unchanged));
-  registry.Add(
-      OpDefBuilder("StringNGrams")
-          .Input("data: string")
-          .Input("data_splits: Tsplits")
-          .Output("ngrams: string")
-          .Output("ngrams_splits: Tsplits")
-          .Attr("separator: string")
-          .Attr("ngram_widths: list(int) >= 0")
-          .Attr("left_pad: string")
-          .Attr("right_pad: string")
-          .Attr("pad_width: int")
-          .Attr("preserve_short_sequences: bool")
-          .Attr("Tsplits: {int32, int64} = DT_INT64")
-          .Doc("The strings that stand side by side in each row, joined.")
-          .Shape(NGramsShape));
+  registry.Add(OpDefBuilder("StringNGrams")
+                   .Input("data: string")
+                   .Input("data_splits: Tsplits")
+                   .Output("ngrams: string")
+                   .Output("ngrams_splits: Tsplits")
+                   .Attr("separator: string")
+                   .Attr("ngram_widths: list(int) >= 0")
+                   .Attr("left_pad: string")
+                   .Attr("right_pad: string")
+                   .Attr("pad_width: int")
+                   .Attr("preserve_short_sequences: bool")
+                   .Attr("Tsplits: {int32, int64} = DT_INT64")
+                   .Doc("Joins adjacent strings of each row to n-grams.")
+                   .Shape(NGramsShape));
   registry.Add(OpDefBuilder("StringLower")
                    .Input("input: string")
                    .Output("output: string")
                    .Attr("encoding: string = ''")
-                   .Doc("Each string in lower case.")
+                   .Doc("Converts each string to lower case.")
                    .Shape(shapes::Unchanged));
   registry.Add(OpDefBuilder("StringUpper")
                    .Input("input: string")
                    .Output("output: string")
                    .Attr("encoding: string = ''")
-                   .Doc("Each string in upper case.")
+                   .Doc("Converts each string to upper case.")
                    .Shape(shapes::Unchanged));
   registry.Add(OpDefBuilder("StringStrip")
                    .Input("input: string")
                    .Output("output: string")
-                   .Doc("Each string without blanks at its ends.")
+                   .Doc("Strips whitespace from both ends of each string.")
                    .Shape(shapes::Unchanged));
   registry.Add(OpDefBuilder("StringSplit")
                    .Input("input: string")
@@ -225,7 +225,7 @@ void RegisterStringOps(OpRegistry& registry) {
                    .Output("values: string")
                    .Output("shape: int64")
                    .Attr("skip_empty: bool = true")
-                   .Doc("The parts of each string as a sparse tensor.")
+                   .Doc("Splits each string into a sparse tensor.")
                    .Shape(SplitShape));
   registry.Add(OpDefBuilder("StringSplitV2")
                    .Input("input: string")
@@ -234,43 +234,44 @@ void RegisterStringOps(OpRegistry& registry) {
                    .Output("values: string")
                    .Output("shape: int64")
                    .Attr("maxsplit: int = -1")
-                   .Doc("The parts of each string as a sparse tensor.")
+                   .Doc("Splits each string into a sparse tensor.")
                    .Shape(SplitShape));
   registry.Add(OpDefBuilder("StringToHashBucket")
                    .Input("string_tensor: string")
                    .Output("output: int64")
                    .Attr("num_buckets: int >= 1")
-                   .Doc("A bucket for each string, by a hash that may change.")
+                   .Doc("Hashes each string to a bucket; the hash may change.")
                    .Shape(shapes::Unchanged));
   registry.Add(OpDefBuilder("StringToHashBucketFast")
                    .Input("input: string")
                    .Output("output: int64")
                    .Attr("num_buckets: int >= 1")
-                   .Doc("A bucket for each string, by a fixed hash.")
+                   .Doc("Hashes each string to a bucket with a fixed hash.")
                    .Shape(shapes::Unchanged));
   registry.Add(OpDefBuilder("StringToHashBucketStrong")
                    .Input("input: string")
                    .Output("output: int64")
                    .Attr("num_buckets: int >= 1")
                    .Attr("key: list(int)")
-                   .Doc("A bucket for each string, by a hash with a key.")
+                   .Doc("Hashes each string to a bucket with a keyed hash.")
                    .Shape(shapes::Unchanged));
   registry.Add(OpDefBuilder("StringToNumber")
                    .Input("string_tensor: string")
                    .Output("output: out_type")
                    .Attr("out_type: {float, double, int32, int64, uint32, "
                          "uint64} = DT_FLOAT")
-                   .Doc("The number that each string spells.")
+                   .Doc("Converts each string to a number.")
                    .Shape(shapes::Unchanged));
-  registry.Add(OpDefBuilder("Substr")
-                   .Input("input: string")
-                   .Input("pos: T")
-                   .Input("len: T")
-                   .Output("output: string")
-                   .Attr("T: {int32, int64}")
-                   .Attr("unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE'")
-                   .Doc("A part of each string; positions broadcast with it.")
-                   .Shape(SubstrShape));
+  registry.Add(
+      OpDefBuilder("Substr")
+          .Input("input: string")
+          .Input("pos: T")
+          .Input("len: T")
+          .Output("output: string")
+          .Attr("T: {int32, int64}")
+          .Attr("unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE'")
+          .Doc("Returns a substring of each string; positions broadcast.")
+          .Shape(SubstrShape));
   registry.Add(OpDefBuilder("UnsortedSegmentJoin")
                    .Input("inputs: string")
                    .Input("segment_ids: Tindices")
@@ -279,7 +280,7 @@ void RegisterStringOps(OpRegistry& registry) {
                    .Attr("separator: string = ''")
                    .Attr("Tindices: {int32, int64}")
                    .Attr("Tnumsegments: {int32, int64} = DT_INT32")
-                   .Doc("The strings of each segment, joined.")
+                   .Doc("Joins the strings of each segment.")
                    .Shape(SegmentJoinShape));
 }
 

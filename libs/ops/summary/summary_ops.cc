@@ -18,14 +18,14 @@ void RegisterAudioSummaries(OpRegistry& registry) {
                    .Output("summary: string")
                    .Attr("sample_rate: float")
                    .Attr("max_outputs: int >= 1 = 3")
-                   .Doc("Sounds, as WAV files."));
+                   .Doc("Summarizes audio clips as WAV files."));
   registry.Add(SummaryOp("AudioSummaryV2")
                    .Input("tag: string")
                    .Input("tensor: float")
                    .Input("sample_rate: float")
                    .Output("summary: string")
                    .Attr("max_outputs: int >= 1 = 3")
-                   .Doc("Sounds, as WAV files."));
+                   .Doc("Summarizes audio clips as WAV files."));
 }
 
 void RegisterTensorSummaries(OpRegistry& registry) {
@@ -36,14 +36,14 @@ void RegisterTensorSummaries(OpRegistry& registry) {
                    .Attr("description: string = ''")
                    .Attr("labels: list(string) = []")
                    .Attr("display_name: string = ''")
-                   .Doc("A tensor, under the node's name."));
+                   .Doc("Summarizes a tensor under the node's name."));
   registry.Add(SummaryOp("TensorSummaryV2")
                    .Input("tag: string")
                    .Input("tensor: T")
                    .Input("serialized_summary_metadata: string")
                    .Output("summary: string")
                    .Attr("T: type")
-                   .Doc("A tensor, and how it is to be shown."));
+                   .Doc("Summarizes a tensor with display metadata."));
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ void RegisterSummaryOps(OpRegistry& registry) {
                    .Input("values: T")
                    .Output("summary: string")
                    .Attr("T: realnumbertype = DT_FLOAT")
-                   .Doc("How often which values occur."));
+                   .Doc("Summarizes the distribution of values."));
   registry.Add(
       SummaryOp("ImageSummary")
           .Input("tag: string")
@@ -65,18 +65,18 @@ void RegisterSummaryOps(OpRegistry& registry) {
           .Attr("T: {uint8, float, half, double} = DT_FLOAT")
           .Attr("bad_color: tensor = { dtype: DT_UINT8 tensor_shape: { dim { "
                 "size: 4 } } int_val: 255 int_val: 0 int_val: 0 int_val: 255 }")
-          .Doc("Pictures, as PNG files."));
+          .Doc("Summarizes images as PNG files."));
   registry.Add(SummaryOp("MergeSummary")
                    .Input("inputs: N * string")
                    .Output("summary: string")
                    .Attr("N: int >= 1")
-                   .Doc("All values of some summaries, as one summary."));
+                   .Doc("Merges summaries into one."));
   registry.Add(SummaryOp("ScalarSummary")
                    .Input("tags: string")
                    .Input("values: T")
                    .Output("summary: string")
                    .Attr("T: realnumbertype")
-                   .Doc("Numbers, each under its tag."));
+                   .Doc("Summarizes scalars, each under its tag."));
   RegisterTensorSummaries(registry);
 }
 
