@@ -28,7 +28,7 @@ NodeSpec VariableSpec(const std::string& name, const PartialShape& shape,
           .device = ""};
 }
 
-// What the strategy says of scalars "v0", "v1", ...; -1 for an error.
+// Returns the strategy's choices for scalars "v0", "v1", ...; -1 for an error.
 std::vector<int> Choices(const PsStrategy& strategy, int n) {
   std::vector<int> result;
   for (int i = 0; i < n; ++i) {
@@ -75,7 +75,8 @@ TEST(LoadBalancingTest, RandomDependsOnNameAndSeedOnly) {
     EXPECT_EQ(again(node).value_or(-1), tasks[i]) << i;
   }
   EXPECT_NE(Choices(RandomByName(4, 1), 40), tasks);
-  // Replicas of an older build must agree: these never change.
+  // The choices must never change, because replicas of an older build must
+  // agree.
   EXPECT_THAT(Choices(RandomByName(1000), 3), ElementsAre(202, 598, 286));
 }
 

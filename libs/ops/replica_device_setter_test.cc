@@ -58,12 +58,13 @@ TEST(ReplicaDeviceSetterTest, InitialisersAndReadsGoWithTheVariable) {
     EXPECT_EQ(Device(second.handle()), "/job:ps/task:1");
     EXPECT_EQ(Device(second.initializer()), "/job:ps/task:1");
     EXPECT_EQ(Device(second.value()), "/job:ps/task:1");
-    // One turn for a variable, not one for each of its nodes.
+    // The round-robin index advances once per variable, not for each of its
+    // nodes.
     EXPECT_EQ(NewVariable(model), "/job:ps/task:0");
   }
 }
 
-// The scopes of the notebook.
+// The nested scopes of TensorFlow's own example.
 TEST(ReplicaDeviceSetterTest, InnerScopesWinPartByPart) {
   const Scope root = Scope::Root();
   const Scope model = root.WithDeviceFunction(ReplicaDeviceSetter(
@@ -89,8 +90,8 @@ TEST(ReplicaDeviceSetterTest, OuterScopesFillMissingFields) {
   EXPECT_EQ(NewConst(model), "/job:worker/task:7/device:CPU:1");
 }
 
-// TensorFlow's rule: the strategy is asked unless an inner scope names another
-// job, even where that scope also names the task.
+// As in TensorFlow, the strategy is called unless an inner scope names another
+// job, even if that scope also names the task.
 TEST(ReplicaDeviceSetterTest, VariablesOfOtherJobsAreNotCounted) {
   const Scope root = Scope::Root();
   const Scope model =
@@ -139,7 +140,7 @@ TEST(ReplicaDeviceSetterTest, WithoutPsTasksDevicesAreUnchanged) {
     EXPECT_FALSE(*setter);
     EXPECT_EQ(NewVariable(root.WithDeviceFunction(setter)), "/job:here");
   }
-  // With tasks, but no device for them, a variable is the worker's.
+  // If ps tasks but no device for them is given, a variable is on the worker.
   EXPECT_EQ(NewVariable(root.WithDeviceFunction(
                 ReplicaDeviceSetter({.ps_tasks = 2, .ps_device = ""}))),
             "/job:worker");
@@ -156,7 +157,7 @@ TEST(ReplicaDeviceSetterTest, PsOpsAndStrategyCanBeChosen) {
   EXPECT_EQ(NewVariable(model), "");
 }
 
-// The parts of one variable are variables of their own.
+// The parts of a partitioned variable are placed as separate variables.
 TEST(ReplicaDeviceSetterTest, PartsOfAVariableGoRoundRobin) {
   const Scope root = Scope::Root();
   const Scope model =

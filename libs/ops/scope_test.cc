@@ -30,9 +30,9 @@ TEST(ScopeTest, MakesNamesUniqueAsTensorFlowDoes) {
   EXPECT_EQ(name(root), "Placeholder_1");
   EXPECT_EQ(name(root.WithName("x")), "x");
   EXPECT_EQ(name(root.WithName("x")), "x_1");
-  // Case does not tell names apart.
+  // Names are unique regardless of case.
   EXPECT_EQ(name(root.WithName("X")), "X_2");
-  // A name that is taken already is passed over.
+  // A name that is already taken is skipped.
   EXPECT_EQ(name(root.WithName("y_1")), "y_1");
   EXPECT_EQ(name(root.WithName("y")), "y");
   EXPECT_EQ(name(root.WithName("y")), "y_2");
@@ -49,7 +49,7 @@ TEST(ScopeTest, NestsNameScopes) {
   EXPECT_EQ(root.ReenterScope("a/b").prefix(), "a/b/");
   EXPECT_EQ(a.SubScope("").prefix(), "");
   EXPECT_EQ(a.SubScope("c/").prefix(), "c/");
-  // A scope and a node share their names.
+  // Scopes and nodes share one set of names.
   EXPECT_EQ(Placeholder(root.WithName("s")).node()->name(), "s");
   EXPECT_EQ(root.SubScope("s").prefix(), "s_1/");
   EXPECT_EQ(Placeholder(root.WithName("a/")).node()->name(), "a");
@@ -113,15 +113,15 @@ TEST(ScopeTest, ScalarsTakeTheTypeOfTheirNeighbour) {
 TEST(ScopeTest, ScalarsAdaptToAttrsListsAndFixedTypes) {
   const Scope root = Scope::Root();
   const Output x = Placeholder(root);
-  // A fixed type: Split's axis is int32.
+  // Split's axis has the fixed type int32.
   const Node* split =
       root.AddNode("Split", {int64_t{0}, x}, {{"num_split", 2}});
   ASSERT_THAT(root.status(), IsOk());
   EXPECT_EQ(ValueOf(split->input(0)).dtype(), DT_INT32);
-  // The attr says it.
+  // The attr determines the type.
   const Output sum = root.AddOutput("Add", {1, 2}, {{"T", DT_DOUBLE}});
   EXPECT_EQ(sum.dtype(), DT_DOUBLE);
-  // Only values: the floating one wins.
+  // If all operands are values, the floating-point type wins.
   EXPECT_EQ(root.AddOutput("Add", {1, 2.5f}).dtype(), DT_FLOAT);
   EXPECT_EQ(root.AddOutput("Add", {x, {1.0, 2.0}}).dtype(), DT_FLOAT);
   EXPECT_THAT(root.status(), IsOk());
@@ -214,7 +214,7 @@ TEST(ScopeTest, Colocates) {
     return *output.node()->attr<std::vector<std::string>>("_class");
   };
   EXPECT_THAT(groups(y), ElementsAre("loc:@x"));
-  // With y means with what y is with.
+  // Colocation with y means colocation with the nodes that y is colocated with.
   EXPECT_THAT(groups(Placeholder(root.ColocateWith(y))), ElementsAre("loc:@x"));
   EXPECT_THAT(groups(Placeholder(root.ColocateWithName("later"))),
               ElementsAre("loc:@later"));
@@ -281,7 +281,7 @@ TEST(ScopeTest, CollectsOperations) {
   EXPECT_TRUE(root.GetOperations("others").empty());
 }
 
-// A device function is called in the middle of the change of its thread.
+// A device function is called while another thread changes the graph.
 TEST(ScopeThreadsTest, SecondWriterIsRejectedWithAnError) {
   const Scope root = Scope::Root();
   Output of_second;
@@ -297,7 +297,7 @@ TEST(ScopeThreadsTest, SecondWriterIsRejectedWithAnError) {
   EXPECT_THAT(root.status(), StatusIs(absl::StatusCode::kFailedPrecondition,
                                       "Another thread is adding to the graph"));
   EXPECT_EQ(root.graph().FindNode("x"), nullptr);
-  EXPECT_FALSE(Placeholder(root));  // it sticks
+  EXPECT_FALSE(Placeholder(root));  // the error persists
 }
 
 TEST(ScopeThreadsTest, TwoWritersCorruptNoMemory) {

@@ -1,4 +1,4 @@
-// What is known of array ops while the graph is built: shapes, values, names.
+// Tests static information about array ops: shapes, values, names.
 #include "libs/ops/array/array_ops.h"
 
 #include <limits>

@@ -19,7 +19,8 @@ StridedSliceSpec Spec(Dims begin, Dims end, Dims strides,
   return spec;
 }
 
-// Python's rule for x[begin:end:stride] of a vector, by trying every element.
+// Applies Python's rule for x[begin:end:stride] of a vector by testing every
+// index.
 std::vector<int64_t> Reference(int64_t size, int64_t begin, int64_t end,
                                int64_t stride) {
   if (begin < 0) begin += size;

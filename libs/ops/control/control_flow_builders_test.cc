@@ -1,5 +1,5 @@
-// Loops and branches that are built wrongly say so, by name; those that are
-// built well have TensorFlow's nodes.
+// Tests builders of loops and branches: malformed ones are reported by name;
+// valid ones have TensorFlow's nodes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,8 @@ class ControlFlowBuildersTest : public testing::Test {
             PartialShape shape = {2}) {
     return ops::Placeholder(root_.WithName(name), dtype, {.shape = shape});
   }
-  // Counts to 5 beside `next` of `begin`.
+  // Returns a loop that counts to 5 and also applies `next`, starting from
+  // `begin`.
   Values Loop(const Input& begin,
               const std::function<Values(const Scope&, const Output&)>& next,
               const ops::WhileLoopOptions& attrs = {}) {
@@ -42,7 +43,7 @@ class ControlFlowBuildersTest : public testing::Test {
         },
         attrs);
   }
-  // Each node takes its inputs from one frame.
+  // Checks that each node takes its inputs from a single frame.
   void ExpectFramesFit() {
     ASSERT_OK(root_.status());
     std::vector<bool> everywhere;
@@ -70,7 +71,7 @@ TEST_F(ControlFlowBuildersTest, LoopHasTensorFlowsNodes) {
         "loop/Identity", "loop/Mul", "loop/NextIteration", "loop/Exit"}) {
     EXPECT_NE(Find(name), nullptr) << name;
   }
-  // What is used of outside comes in once, for all iterations.
+  // A value from outside enters the loop once, for all iterations.
   const Node* captured = Find("loop/Mul")->input(1).node;
   EXPECT_TRUE(IsConstantEnter(*captured));
   EXPECT_EQ(captured->input(0).node, w.node());
@@ -88,7 +89,7 @@ TEST_F(ControlFlowBuildersTest, NodeWithoutInputsWaitsForItsIteration) {
   EXPECT_EQ(drawn.node()->control_inputs()[0]->name(), "loop/Identity");
 }
 
-// A loop in a branch in a loop, with a wait for a node of outside.
+// A loop in a branch in a loop, with a control dependency on a node outside.
 TEST_F(ControlFlowBuildersTest, ValuesEnterThroughEachNestedContext) {
   const Output w = In("w"), p = In("p", DT_BOOL, PartialShape::Scalar());
   const Operation outside = root_.AddNode("NoOp", {});

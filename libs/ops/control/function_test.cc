@@ -1,6 +1,5 @@
-// Functions that are built of pieces of graph: what they capture, what their
-// calls are given, and what is refused. What calls compute is shown in
-// integration_tests.
+// Tests functions built from ops: their captures, the arguments of calls, and
+// errors. integration_tests covers the results of calls.
 #include "libs/ops/control/function.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
-// Pipelines have TensorFlow's nodes, and elements of the right types, shapes
-// and names; what is built wrongly says so. What they give is shown in
-// integration_tests.
+// Tests that pipelines have TensorFlow's nodes and elements of the right types,
+// shapes and names, and that errors are reported. integration_tests covers the
+// elements.
 #include "libs/ops/data/dataset.h"
 
 #include <gmock/gmock.h>

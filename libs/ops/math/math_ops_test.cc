@@ -1,5 +1,5 @@
-// Shape functions of the math family with partial shapes, their refusals, and
-// values on constants.
+// Tests shape functions of math ops for partial shapes, their errors, and
+// values of constants.
 #include "libs/ops/math/math_ops.h"
 
 #include "libs/base/test_matchers.h"
@@ -16,7 +16,7 @@ class MathOpsTest : public testing::Test {
   Output Float(const PartialShape& shape) {
     return Placeholder(root_, DT_FLOAT, {.shape = shape});
   }
-  // The shape that was inferred, or the error.
+  // Returns the inferred shape or the error.
   std::string ShapeOf(const Output& output) {
     return output ? output.shape().ToString()
                   : std::string(root_.status().message());
@@ -94,9 +94,10 @@ TEST_F(MathOpsTest, SequencesHaveTheLengthOfTheirConstants) {
   EXPECT_EQ(ShapeOf(ops::Range(root_, 0, 5, 2)), "[3]");
   EXPECT_EQ(ShapeOf(ops::Range(root_, 1.0f, 0.0f, -0.25f)), "[4]");
   EXPECT_EQ(ShapeOf(ops::LinSpace(root_, 0.0f, 1.0f, 7)), "[7]");
-  // As many as the kernel makes: in floats 0.3 / 0.1 is 3, in doubles more.
+  // The kernel's number of elements: 0.3 / 0.1 is 3 in floats and more than 3
+  // in doubles.
   EXPECT_EQ(ShapeOf(ops::Range(root_, 0.0f, 0.3f, 0.1f)), "[3]");
-  // Distances that no double holds.
+  // The differences are not representable in double.
   const int64_t large = int64_t{1} << 60;
   const auto range = [&](int64_t start, int64_t limit, int64_t delta) {
     return ShapeOf(ops::Range(root_, Tensor::Scalar(start),

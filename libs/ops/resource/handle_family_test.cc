@@ -20,7 +20,7 @@ class HandleFamilyTest : public testing::Test {
     AddOps(HandleFamily(*ops_, HandleKind::kStrings));
   }
 
-  // Makes the node of an op; the shapes of its outputs.
+  // Creates the node of an op, and returns the shapes of its outputs.
   std::string ShapesOf(const char* op) {
     const absl::StatusOr<Node*> node = graph_.AddNode({.name = op, .op = op});
     EXPECT_OK(node);

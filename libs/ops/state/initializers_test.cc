@@ -70,7 +70,7 @@ TEST(InitializersTest, ConstantsRepeatTheirLastElement) {
   EXPECT_THAT(root.status(), StatusIs(kInvalid, "Too many elements"));
 }
 
-// The limit of a uniform initializer, as its node "max" has it.
+// Returns the limit of a uniform initializer from its node "max".
 float Limit(const initializers::VarianceScalingOptions& options,
             const TensorShape& shape,
             const PartitionInfo* partition = nullptr) {
@@ -91,7 +91,7 @@ TEST(InitializersTest, VarianceScalingCountsFans) {
   options.mode = Options::Mode::kFanAverage;
   EXPECT_FLOAT_EQ(Limit(options, {3, 5}), std::sqrt(3.0 / 4));
   EXPECT_FLOAT_EQ(Limit(options, {2, 2, 3, 5}), std::sqrt(3.0 / 16));
-  // A part is drawn as the whole would be.
+  // A part has the distribution of the whole variable.
   const PartitionInfo part = {{30, 10}, {0, 0}};
   EXPECT_FLOAT_EQ(Limit(options, {3, 10}, &part), std::sqrt(3.0 / 20));
 }
@@ -109,7 +109,7 @@ TEST(InitializersTest, SeedsMatchTensorFlow) {
   const Node* draw = root.graph().FindNode("random_uniform/RandomUniform");
   ASSERT_NE(draw, nullptr);
   EXPECT_EQ(*draw->attr<int64_t>("seed"), 4);
-  EXPECT_EQ(*draw->attr<int64_t>("seed2"), 3);  // shape, min and max are there
+  EXPECT_EQ(*draw->attr<int64_t>("seed2"), 3);  // inputs: shape, min and max
 }
 
 }  // namespace

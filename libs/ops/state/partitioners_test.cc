@@ -9,7 +9,7 @@
 namespace weft::ops {
 namespace {
 
-// The largest element of what the partitioner says; -1 for an error.
+// Returns the maximum number of parts in any dimension; -1 for an error.
 int Parts(const Partitioner& partitioner, const TensorShape& shape,
           DataType dtype = DT_FLOAT) {
   absl::StatusOr<std::vector<int>> parts = partitioner(shape, dtype);
@@ -27,7 +27,7 @@ TEST(PartitionersTest, FixedSize) {
   EXPECT_EQ(Parts(FixedSizePartitioner(3), {0}), 1);
 }
 
-// The cases of TensorFlow's own test.
+// The cases are those of TensorFlow's own test.
 TEST(PartitionersTest, VariableAxisSize) {
   EXPECT_EQ(Parts(VariableAxisSizePartitioner(4), {1}), 1);
   EXPECT_EQ(Parts(VariableAxisSizePartitioner(64), {8, 4}), 2);

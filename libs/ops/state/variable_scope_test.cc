@@ -45,7 +45,7 @@ TEST(VariableScopeTest, ReuseControlsGetVariable) {
   EXPECT_EQ(GetVariable(automatic, "x", {2}), x);
   const Scope found = VariableScope(root, "a", {.reuse = Reuse::kTrue});
   EXPECT_EQ(GetVariable(found, "x", {2}), x);
-  // An inner scope can't take it back.
+  // An inner scope cannot disable reuse.
   EXPECT_EQ(
       VariableScopeReuse(VariableScope(found, "in", {.reuse = Reuse::kFalse})),
       Reuse::kTrue);
@@ -79,7 +79,8 @@ TEST(VariableScopeTest, UniqueScopesCount) {
   const Scope a = VariableScope(root, "a");
   EXPECT_EQ(VariableScopeName(UniqueVariableScope(a, "l")), "a/l");
   EXPECT_EQ(VariableScopeName(UniqueVariableScope(a, "l")), "a/l_1");
-  // Opening the outer scope again starts over, so that variables are shared.
+  // Opening the outer scope again restarts the numbering, so that variables are
+  // shared.
   const Scope again = VariableScope(root, "a");
   EXPECT_EQ(VariableScopeName(UniqueVariableScope(again, "l")), "a/l");
   const Scope entered = ReenterVariableScope(root, a, {.reuse = kAutoReuse});

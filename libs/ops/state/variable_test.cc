@@ -26,7 +26,7 @@ std::vector<std::string> Groups(const Scope& scope, absl::string_view name) {
   return groups == nullptr ? std::vector<std::string>() : *groups;
 }
 
-// Names and colocation as in the recorded graphs of TensorFlow.
+// Names and colocation are those of TensorFlow's recorded graphs.
 TEST(VariableTest, OfAValueByReference) {
   const Scope root = Scope::Root();
   const Variable x(root.WithName("x"), 1.0f, {.use_resource = false});

@@ -62,7 +62,7 @@ TEST(SummaryOpsTest, TextIsStrings) {
   EXPECT_FALSE(TextSummary(root, "note", 1.0f));
   EXPECT_THAT(root.status(),
               StatusIs(kInvalid, "to have dtype string, got float"));
-  // Errors stick: nothing more is made or collected.
+  // Errors persist: no further node is created or collected.
   EXPECT_FALSE(ScalarSummary(root, "loss", 1.0f));
   EXPECT_FALSE(MergeAllSummaries(root));
   EXPECT_THAT(NamesIn(root, "summaries"), ElementsAre("TensorSummaryV2"));
