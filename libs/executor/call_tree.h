@@ -69,7 +69,8 @@ class CallTree : public std::enable_shared_from_this<CallTree> {
   std::atomic<int> deepest_{0};  // of the deferred calls; 0: there is none
   absl::Mutex mutex_;
   int takers_ ABSL_GUARDED_BY(mutex_) = 0;  // scheduled closures of RunNext
-  // By depth; of equal ones the last comes first.
+  // Deferred calls by depth; of calls with equal depth, the last one runs
+  // first.
   absl::btree_multimap<int, StartCall> aside_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -37,8 +37,8 @@ struct PlanOptions {
   // The functions called by kernels; must outlive the plan. Null: there are
   // none.
   FunctionRuntime* functions = nullptr;
-  // That of the resources of all steps. Null: unknown, so kernels whose output
-  // depends on it run.
+  // Name of the default container of the resources of all steps. If null, the
+  // name is unknown, so kernels whose output depends on it run.
   const std::string* default_container = nullptr;
 };
 
@@ -55,8 +55,8 @@ class Plan {
   virtual int num_retvals() const = 0;
   virtual int num_nodes() const = 0;
 
-  // Whether a step of that id runs this plan now. Adds what it waits for: a
-  // text for each running asynchronous kernel, such as "tensor x:0 from
+  // Returns whether a step of that id runs this plan now. Adds what it waits
+  // for: a text for each running asynchronous kernel, such as "tensor x:0 from
   // /job:ps/replica:0/task:0/device:CPU:0" and "node dequeue (QueueDequeueV2)
   // on jobs (FIFOQueueV2)". None: its kernels run, or wait for a thread.
   virtual bool DescribeWaits(uint64_t step_id,
@@ -82,8 +82,8 @@ class Outbox {
   // thread leaves the partition, except by the thread that ends it: its last
   // values are left to `done`.
   virtual void Flush() = 0;
-  // Whether a value is held that must not wait for kernels other than those
-  // that send. A hint.
+  // Returns whether a value is held that must not wait for kernels other than
+  // those that send. A hint.
   virtual bool IsUrgent() const { return false; }
 };
 

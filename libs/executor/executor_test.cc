@@ -294,7 +294,7 @@ TEST(ExecutorTest, DescribeWaitsNamesPendingNodes) {
                         {"send_device", "/job:ps/task:0"},
                         {"recv_device", "b"}};
   h.Retval(0, {h.Add("recv", "_Recv", {}, edge), 0});
-  // Of a partial run.
+  // A feed of a partial run.
   h.Add("feed", "_Recv", {},
         {{"T", DT_FLOAT},
          {"edge", 8},

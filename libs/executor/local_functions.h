@@ -35,8 +35,8 @@ class LocalFunctions : public SessionFunctions {
     // callers of functions after the session has ended; may be null.
     std::shared_ptr<const void> keeps;
   };
-  // What the options point to, and `keeps` does not keep alive, must outlive
-  // it.
+  // All objects in the options that `keeps` does not keep alive must outlive
+  // this.
   explicit LocalFunctions(const Options& options);
   ~LocalFunctions() override;
 

@@ -417,7 +417,7 @@ TEST(FrameAnalysisTest, NextIterationWithoutConditionIsRefused) {
                 return {h.Add("sum", "TestAdd", {bound, bound}), 0};
               }),
               StatusIs(kInvalid, "w/next (NextIteration) goes on"));
-  // From the Merge, past the Switch.
+  // The next value comes from the Merge, bypassing the Switch.
   EXPECT_THAT(CompileLoop([](PlanHarness& h, OutputTensor,
                              OutputTensor) -> OutputTensor {
                 return {h.graph.FindNode("w/merge"), 0};

@@ -17,9 +17,9 @@
 
 namespace weft {
 
-// Whether the node takes input `i` in host memory, and produces output `i`
-// there. A reference to a variable is not a value; its value is where output
-// `i` declares.
+// Returns whether the node takes input `i` in host memory, and produces output
+// `i` there. A reference to a variable is not a value; its value is where
+// output `i` declares.
 absl::StatusOr<bool> TakesOnHost(const Node& node, int i,
                                  const PlanOptions& options);
 absl::StatusOr<bool> MakesOnHost(const Node& node, int i,

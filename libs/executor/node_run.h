@@ -14,13 +14,14 @@ namespace weft {
 absl::Status ReadRefs(const PlanImpl& plan, const NodeItem& item, Slot* inputs,
                       WhenLocked when);
 
-// Whether the kernel has not set an output that has no consumer.
+// Returns whether the kernel has not set an output that has no consumer.
 inline bool IsLeftOut(const NodeItem& item, int i, const Slot& output) {
   return !item.view.output_required(i) && !output.tensor.IsInitialized() &&
          !output.is_ref();
 }
 
-// Whether the kernel has set each required output as declared by the op.
+// Returns whether the kernel has set each required output as declared by the
+// op.
 inline bool AreAsPromised(const NodeItem& item, const Slot* outputs) {
   for (int i = 0; i < item.num_outputs; ++i) {
     const DataType type = item.view.output_types[i];

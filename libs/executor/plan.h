@@ -135,7 +135,7 @@ struct FrameInfo {
   // for a Merge, 1 + 2 for each control edge.
   std::vector<int64_t> counters;
   std::vector<ConstInput> const_inputs;  // by slot
-  // Of each asynchronous node: outputs, what it waits for, and its op.
+  // For each asynchronous node: its outputs, what it waits for, and its op.
   std::vector<int32_t> async_outputs;
   std::vector<std::string> async_waits;
   std::vector<std::string> async_ops;
@@ -167,8 +167,8 @@ class PlanImpl : public Plan {
   // By _Send and _Recv node: the tensor and the other end, for traces: "x:0
   // @/job:ps/replica:0/task:0/device:CPU:0".
   FlatHashMap<int32_t, std::string> transfers;
-  // Also for traces: the sources of all inputs of all nodes, in order, and the
-  // index of the first one of each node.
+  // The sources of all inputs of all nodes, in order, and the index of the
+  // first one of each node. Traces use them, too.
   std::vector<InputSource> sources;
   std::vector<size_t> first_source;
   int max_outputs = 0;

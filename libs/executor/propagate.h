@@ -56,8 +56,8 @@ inline constexpr int64_t kOneDead = int64_t{1} << 32;
 inline int64_t EdgesToCome(int64_t counter) { return counter & (kOneDead - 1); }
 inline int64_t DeadEdges(int64_t counter) { return counter >> 32; }
 
-// Whether no other thread counts there now: in a loop, everything along edges
-// is done under the lock of LoopFrames.
+// Returns whether no other thread counts there now: in a loop, everything along
+// edges is done under the lock of LoopFrames.
 inline bool CountsAlone(const Iteration& iteration) {
   return iteration.frame != nullptr || iteration.state.WorksAlone();
 }

@@ -119,7 +119,7 @@ class ReadyLoop {
   // its `done` was destroyed without a call.
   const AsyncEntry* starting_ = nullptr;
   bool is_done_lost_ = false;
-  // Of the running node, in a traced step.
+  // When the running node began, in a traced step.
   absl::Time begin_;
   size_t sent_bytes_ = 0;
 };

@@ -26,7 +26,7 @@ class StatefulKernels {
       const std::string& name,
       const std::function<absl::StatusOr<std::unique_ptr<OpKernel>>()>& create);
 
-  // Of all that are SessionKernels.
+  // Calls EndSession of all SessionKernels.
   void EndSession() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

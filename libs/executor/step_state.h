@@ -129,14 +129,14 @@ class StepState {
   // Something was not run because the step was stopped.
   void NoteDropped() { incomplete_.store(true, std::memory_order_relaxed); }
 
-  // Whether the caller's token is the last, so that releasing it ends the step
-  // here.
+  // Returns whether the caller's token is the last, so that releasing it ends
+  // the step here.
   bool IsLastToken() const {
     return tokens_.load(std::memory_order_acquire) == 1;
   }
-  // Whether no other thread or asynchronous kernel works on the step. The
-  // caller holds a token, and only the holder of a token may add another, so
-  // this stays true until the caller adds one. Any thread that worked on the
+  // Returns whether no other thread or asynchronous kernel works on the step.
+  // The caller holds a token, and only the holder of a token may add another,
+  // so this stays true until the caller adds one. Any thread that worked on the
   // step before has released its token after that, and any later one gets a
   // token first. So until then the caller needs neither locks nor atomic
   // read-modify-write instructions for the step's state.
