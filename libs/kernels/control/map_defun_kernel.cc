@@ -156,7 +156,8 @@ class RowCalls : public std::enable_shared_from_this<RowCalls> {
     if (!scheduled.ok()) Ended(next, scheduled);
   }
 
-  // Not run here: many calls that end at once would nest on the stack.
+  // Schedules the call, because many calls that end at once would nest on the
+  // stack.
   void ScheduleCall(int64_t row) {
     context_.scheduler().Schedule(
         Pool::kCompute, [self = shared_from_this(), row] { self->Call(row); });

@@ -33,7 +33,7 @@ const NarrowLoops<T>& BestNarrowLoops() {
   return loops;
 }
 
-// As floats, this many numbers fit into the first-level cache.
+// This many floats fit into the first-level cache.
 inline constexpr int64_t kNarrowBlock = 512;
 
 // Calls the float loop `loop(x, out, count)` for blocks of all `n` numbers.

@@ -90,8 +90,8 @@ void Transpose(const void* in, int64_t stride, int64_t rows, int64_t columns,
                void* out) {
   const Matrix m = {static_cast<const Word*>(in), stride,
                     static_cast<Word*>(out), columns};
-  // As many rows as a cache line has elements: each line is read completely
-  // before the next one.
+  // A block has as many rows as a cache line has elements, so that each line is
+  // read completely before the next one.
   for (int64_t r = 0; r < rows; r += kLine) {
     const int64_t height = rows - r < kLine ? rows - r : kLine;
     const int64_t whole = height / kBlock * kBlock;

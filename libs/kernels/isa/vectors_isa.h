@@ -17,7 +17,7 @@ inline constexpr int kVectorBytes = 32;
 inline constexpr int kVectorBytes = 16;
 #endif
 
-// How many elements a vector has.
+// The number of elements in a vector.
 template <typename T>
 inline constexpr int kVectorSize = kVectorBytes / static_cast<int>(sizeof(T));
 

@@ -54,7 +54,7 @@ int64_t CostOfJoined(const Convolution& c, int64_t windows) {
          (std::max(joined.columns.out * vectors, kAtATime) + rest + packing);
 }
 
-// As dot products of one filter.
+// Returns the cost of computing dot products of one filter.
 int64_t CostOfDots(const Convolution& c) {
   const int64_t numbers = c.columns.size * c.channels;
   const int64_t vector = BestConvLoops().vector;

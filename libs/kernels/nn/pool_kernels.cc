@@ -266,7 +266,8 @@ class MaxPoolKernel : public PoolKernel {
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i) {
                      const T* const first = in + i * window;
-                     // Not Larger: here the initial value is the first element.
+                     // Does not use Larger, because the initial value is the
+                     // first element.
                      out[i] = *std::max_element(first, first + window, IsLess);
                    }
                  });

@@ -164,7 +164,7 @@ class SparseReductionKernel : public OpKernel {
     }
   }
 
-  // Of NaN and a number the later one counts as greater, as in TensorFlow.
+  // If one operand is NaN, the later one counts as greater, as in TensorFlow.
   template <typename W>
   static W Combine(W a, W b) {
     if constexpr (kMaximum) {

@@ -179,7 +179,7 @@ class AsStringKernel : public OpKernel {
     }
   }
 
-  // Not by printf, which would stop at a NUL byte.
+  // Does not use printf, which would stop at a NUL byte.
   std::string Padded(absl::string_view text) const {
     text = text.substr(0, most_);
     const std::string blanks(width_ - std::min(width_, text.size()), ' ');
