@@ -64,7 +64,6 @@ TEST(ReplicaDeviceSetterTest, InitialisersAndReadsGoWithTheVariable) {
   }
 }
 
-// The nested scopes of TensorFlow's own example.
 TEST(ReplicaDeviceSetterTest, InnerScopesWinPartByPart) {
   const Scope root = Scope::Root();
   const Scope model = root.WithDeviceFunction(ReplicaDeviceSetter(

@@ -33,7 +33,7 @@ absl::StatusOr<int> NormalizeAxis(int64_t axis, int rank);
 // Dimensions [begin, end) and [begin, rank). REQUIRES: a known rank.
 PartialShape Subshape(const PartialShape& shape, int begin, int end);
 PartialShape Subshape(const PartialShape& shape, int begin);
-// Of unknown rank if either rank is unknown.
+// The result has unknown rank if either rank is unknown.
 PartialShape Concatenate(const PartialShape& a, const PartialShape& b);
 
 // Sum, quotient and product of sizes that may be unknown. Overflow is an error.

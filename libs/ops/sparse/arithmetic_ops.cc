@@ -60,7 +60,7 @@ absl::Status DenseSumShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// As many values as the sparse operand.
+// The result has as many values as the sparse operand.
 absl::Status ValuesShape(InferenceContext& c) {
   RETURN_IF_ERROR(CheckOperand(c, 0));
   c.set_output(0, PartialShape::Vector(FirstDim(c.input(0))));

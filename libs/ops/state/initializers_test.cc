@@ -109,7 +109,7 @@ TEST(InitializersTest, SeedsMatchTensorFlow) {
   const Node* draw = root.graph().FindNode("random_uniform/RandomUniform");
   ASSERT_NE(draw, nullptr);
   EXPECT_EQ(*draw->attr<int64_t>("seed"), 4);
-  EXPECT_EQ(*draw->attr<int64_t>("seed2"), 3);  // inputs: shape, min and max
+  EXPECT_EQ(*draw->attr<int64_t>("seed2"), 3);  // nodes so far: shape, min, max
 }
 
 }  // namespace
