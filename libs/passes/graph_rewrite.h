@@ -51,12 +51,12 @@ class GraphRewrite {
   // The same for one without control inputs.
   const Tensor* FreeConstantValue(const OutputTensor& output) const;
 
-  // Whether a node on the same device that does not consume the output yet may
-  // consume it.
+  // Returns whether a node on the same device that does not consume the output
+  // yet may consume it.
   bool MayBeTaken(const OutputTensor& output) const;
-  // Whether consumers of the node's only output may take `to` instead, without
-  // any observable difference, if `to` has the same value whenever the node has
-  // one.
+  // Returns whether consumers of the node's only output may take `to` instead,
+  // without any observable difference, if `to` has the same value whenever the
+  // node has one.
   bool MayBypass(const Node& node, const OutputTensor& to) const;
 
   // Recording changes.

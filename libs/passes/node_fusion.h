@@ -29,14 +29,15 @@ class NodeFusion {
     return uses_[node.id()];
   }
 
-  // Whether the node exists unchanged, and has no control inputs.
+  // Returns whether the node exists unchanged, and has no control inputs.
   bool IsFree(const Node& node) const;
   bool IsAwaited(const Node& node) const { return is_waited_for_[node.id()]; }
-  // Whether the node must run for other reasons than its outputs.
+  // Returns whether the node must run for other reasons than its outputs.
   bool IsEndOrAwaited(const Node& node) const {
     return rewrite_.IsEnd(node) || IsAwaited(node);
   }
-  // Whether its output may be replaced by another node's that comes before it.
+  // Returns whether its output may be replaced by another node's that comes
+  // before it.
   bool MayGo(const Node& node, const Node& instead) const;
 
   // The node of op `op` whose output `index` is the input, on the same device;
@@ -63,10 +64,10 @@ class NodeFusion {
   std::vector<bool> is_waited_for_;     // by node id
 };
 
-// Whether a constant, which may be null, is that vector, or a scalar 0.
+// Returns whether a constant, which may be null, is that vector, or a scalar 0.
 bool AreIntegers(const Tensor* constant, const std::vector<int64_t>& wanted);
 bool IsZero(const Tensor* constant);
-// Of a scalar.
+// Returns the integer in a constant scalar.
 std::optional<int64_t> IntegerOf(const Tensor* constant);
 
 // The device name is a full one.

@@ -14,15 +14,15 @@ bool IsControlFlow(const Node& node);
 // An op whose only output is its only input: Identity, StopGradient, ...
 bool IsIdentity(const Node& node);
 
-// Whether the node's outputs depend only on the values of its inputs and its
-// attrs, and computing them has no side effects, except that it may fail. Not
-// pure: stateful ops; references and resources, on either side (many ops that
-// take one are not marked stateful in TensorFlow's registry); ops that hide a
-// resource behind a string; placeholders, files, control flow, calls of
+// Returns whether the node's outputs depend only on the values of its inputs
+// and its attrs, and computing them has no side effects, except that it may
+// fail. Not pure: stateful ops; references and resources, on either side (many
+// ops that take one are not marked stateful in TensorFlow's registry); ops that
+// hide a resource behind a string; placeholders, files, control flow, calls of
 // functions.
 bool IsPure(const Node& node);
 
-// Whether the node's errors name its input tensors.
+// Returns whether the node's errors name its input tensors.
 bool NamesItsInputs(const Node& node);
 
 }  // namespace weft

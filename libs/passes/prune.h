@@ -16,7 +16,7 @@ struct CallableEnds {
   std::vector<OutputTensor> feeds;    // without duplicates
   std::vector<OutputTensor> fetches;  // may repeat; none of them fed
   std::vector<const Node*> targets;
-  // Of a partial run: the device that receives its feeds and sends its fetches
+  // In a partial run, the device that receives its feeds and sends its fetches
   // while it runs; otherwise empty.
   std::string client_device;
 };

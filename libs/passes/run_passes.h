@@ -19,7 +19,7 @@ struct PassOptions {
   bool simplify_arithmetic = true;
   bool merge_common_subexpressions = true;
   bool fuse_elements = true;
-  // Not an optimization: always on.
+  // This is not an optimization, so it is always on.
   bool save_from_snapshots = true;
   // Separates the session's marks from those of others.
   std::string mark_scope;
