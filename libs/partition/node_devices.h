@@ -49,7 +49,7 @@ class NodeDevices {
 
   const Graph& graph_;
   const LoopStructure& loops_;
-  // Of nodes that do not run only where they were placed.
+  // Only nodes that run on further devices than their own.
   FlatHashMap<const Node*, std::vector<std::string>> devices_;
 };
 
