@@ -41,7 +41,7 @@ class Candidates {
   // Best first: by type, then the session's own task, then by name. Pointers
   // are valid as long as this lives; their order is the order of preference.
   absl::Span<const Candidate> all() const { return candidates_; }
-  // Of all devices.
+  // The types of all devices.
   const DeviceTypes& types() const { return types_; }
 
   // Those that match the request and have one of the types, best first.

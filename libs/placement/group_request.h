@@ -19,7 +19,8 @@ namespace weft {
 class GroupRequest {
  public:
   GroupRequest() = default;  // requests nothing
-  // Of one node: placed on a device (full name); creating state; any other.
+  // Return the request of one node: one placed on a device (full name), one
+  // that creates state, or any other.
   static GroupRequest OfPlaced(DeviceName device);
   static GroupRequest OfState(DeviceName request);
   static GroupRequest Of(DeviceName request);
