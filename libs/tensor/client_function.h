@@ -27,9 +27,9 @@ namespace weft {
 struct ClientFunctionCall {
   absl::Span<const Tensor> inputs;  // must not be written
   absl::string_view node;           // the calling node
-  // Of the step. The step ends, and the session can close, only when the
-  // function has returned; so a long function must check IsCancelled() and
-  // return status(), or register a callback that ends its wait.
+  // The step's cancellation. The step ends, and the session can close, only
+  // when the function has returned. So a long function must check IsCancelled()
+  // and return status(), or register a callback that ends its wait.
   Cancellation& cancellation;
 };
 

@@ -67,7 +67,7 @@ class Tensor {
   int64_t dim(int i) const { return shape_.dim(i); }
   int64_t num_elements() const { return shape_.num_elements(); }
   bool IsInitialized() const { return dtype_ != DT_INVALID; }
-  // Of the elements; for strings of the std::string objects.
+  // The size of the elements; for strings, the size of the std::string objects.
   size_t num_bytes() const;
   // Includes the memory that strings, resources and variants own. 0 for an
   // uninitialized tensor. Visits each element of these types.
@@ -99,8 +99,8 @@ class Tensor {
     CheckScalar();
     return mutable_flat<T>()[0];
   }
-  // Whether the elements are in a device's memory, which the CPU cannot read:
-  // then only data() may be used, and copies of a DeviceContext.
+  // Returns whether the elements are in a device's memory, which the CPU cannot
+  // read: then only data() may be used, and copies of a DeviceContext.
   bool IsOnDevice() const {
     return buffer_ && buffer_->memory_kind() == MemoryKind::kDevice;
   }

@@ -37,9 +37,9 @@ void VariantToProto(const Variant& variant, tf::VariantTensorDataProto* proto);
 double NumRepeats(const tf::TensorProto& proto);
 // The bytes of each of them. At least 1.
 int64_t BytesOfRepeatedElement(const tf::TensorProto& proto);
-// Whether the tensor, if the last of its values repeats, is within `left`
-// bytes, from which it is subtracted; true for any other. An invalid shape is
-// refused later.
+// Returns whether the tensor, if the last of its values repeats, is within
+// `left` bytes, from which it is subtracted; true for any other. An invalid
+// shape is refused later.
 bool TakeRepeatedBytes(const tf::TensorProto& proto, int64_t& left);
 
 // Charges what the elements of TensorFromProto own outside of the tensor:
