@@ -24,7 +24,7 @@ class EmulatedMemory {
   // write beside the block.
   bool Give(void* block);
 
-  // Whether the bytes are inside one block.
+  // Returns whether the bytes are inside one block.
   bool Holds(const void* from, size_t bytes) const;
   size_t in_use() const { return in_use_; }
 
