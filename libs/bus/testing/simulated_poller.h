@@ -75,8 +75,8 @@ class SimulatedPoller : public LoopPoller {
   }
 
  private:
-  // One wait may return for a needless wake, one for input that is not received
-  // yet.
+  // A wait may return once for a needless wake, and once for input that is not
+  // received yet.
   static constexpr int kSpinning = 3;
   // The duration of a poll, so that time passes for a polling reader.
   static constexpr absl::Duration kLook = absl::Microseconds(20);

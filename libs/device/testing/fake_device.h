@@ -31,7 +31,7 @@ class FakeDevice : public Device, public HasDeviceMemory {
   ~FakeDevice() override;
 
   DeviceContext* context() const override;
-  // Of the arena: the used bytes, and its size as the limit.
+  // Returns the used bytes of the arena, and its size as the limit.
   DeviceMemory memory() const override;
 
   // Runs all earlier requests, and then `kernel`, which may access the device's

@@ -174,7 +174,7 @@ TEST_F(EmulatedCudaTest, CopiesMustStayInsideTheirBlocks) {
   cudaStreamSynchronize(stream_);  // it reads memory of this function
 }
 
-// So that a caller that does not wait sees no result.
+// A caller that does not wait must not see a result.
 TEST_F(EmulatedCudaTest, WorkIsAsynchronousAndFollowsEvents) {
   cudaStream_t other = nullptr;
   cudaEvent_t event = nullptr;

@@ -46,7 +46,7 @@ cudaError_t EmulatedEnqueue(cudaStream_t stream, std::function<void()> work);
 #define blockIdx ::weft::emulated_thread.block_index
 #define threadIdx ::weft::emulated_thread.thread_index
 
-// Of a CPU thread, which runs one block at a time.
+// Shared memory belongs to a CPU thread, which runs one block at a time.
 #undef __shared__
 #define __shared__ static thread_local
 #undef __launch_bounds__
