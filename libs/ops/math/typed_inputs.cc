@@ -1,4 +1,4 @@
-#include "libs/ops/typed_inputs.h"
+#include "libs/ops/math/typed_inputs.h"
 
 #include <numeric>
 #include <utility>

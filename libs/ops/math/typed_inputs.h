@@ -5,8 +5,8 @@
 //   Output sum = ops::SumAll(inner, x);
 //
 // Errors stick to the scope; outputs are then null. Threads: as for the scope.
-#ifndef WEFT_LIBS_OPS_TYPED_INPUTS_H_
-#define WEFT_LIBS_OPS_TYPED_INPUTS_H_
+#ifndef WEFT_LIBS_OPS_MATH_TYPED_INPUTS_H_
+#define WEFT_LIBS_OPS_MATH_TYPED_INPUTS_H_
 
 #include <cstdint>
 #include <initializer_list>
@@ -44,4 +44,4 @@ bool CheckSameShape(const Scope& scope, const Output& a, const Output& b);
 
 }  // namespace weft::ops
 
-#endif  // WEFT_LIBS_OPS_TYPED_INPUTS_H_
+#endif  // WEFT_LIBS_OPS_MATH_TYPED_INPUTS_H_

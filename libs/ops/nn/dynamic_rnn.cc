@@ -7,8 +7,8 @@
 #include "libs/ops/control/row_arrays.h"
 #include "libs/ops/control/while_loop.h"
 #include "libs/ops/math/math_ops.h"
+#include "libs/ops/math/typed_inputs.h"
 #include "libs/ops/state/variable_scope.h"
-#include "libs/ops/typed_inputs.h"
 
 namespace weft::nn {
 namespace {

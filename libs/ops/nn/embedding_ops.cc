@@ -8,9 +8,9 @@
 #include "libs/base/status.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/math/math_ops.h"
+#include "libs/ops/math/typed_inputs.h"
 #include "libs/ops/nn/embedding_rows.h"
 #include "libs/ops/nn/lookup_attrs.h"
-#include "libs/ops/typed_inputs.h"
 
 namespace weft::nn {
 namespace {

@@ -4,8 +4,8 @@
 #include "libs/ops/adapt_value.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/math/math_ops.h"
+#include "libs/ops/math/typed_inputs.h"
 #include "libs/ops/random/random_ops.h"
-#include "libs/ops/typed_inputs.h"
 
 namespace weft::nn {
 namespace {

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/math/math_ops.h"
+#include "libs/ops/math/typed_inputs.h"
 #include "libs/ops/nn/nn_ops.h"
-#include "libs/ops/typed_inputs.h"
 
 namespace weft::nn {
 namespace {

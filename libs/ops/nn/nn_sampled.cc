@@ -6,9 +6,9 @@
 #include "libs/base/status.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/math/math_ops.h"
+#include "libs/ops/math/typed_inputs.h"
 #include "libs/ops/nn/embedding_ops.h"
 #include "libs/ops/nn/nn_losses.h"
-#include "libs/ops/typed_inputs.h"
 
 namespace weft::nn {
 namespace {

@@ -5,9 +5,9 @@
 #include "absl/strings/str_cat.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/math/math_ops.h"
+#include "libs/ops/math/typed_inputs.h"
 #include "libs/ops/nn/embedding_ops.h"
 #include "libs/ops/nn/embedding_rows.h"
-#include "libs/ops/typed_inputs.h"
 
 namespace weft::nn {
 namespace {

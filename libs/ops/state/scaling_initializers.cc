@@ -8,7 +8,7 @@
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/linalg/linalg_ops.h"
 #include "libs/ops/math/math_ops.h"
-#include "libs/ops/typed_inputs.h"
+#include "libs/ops/math/typed_inputs.h"
 
 namespace weft::ops::initializers {
 namespace {

@@ -9,9 +9,9 @@
 #include "libs/ops/control/logging_ops.h"
 #include "libs/ops/io/io_ops.h"
 #include "libs/ops/math/math_ops.h"
+#include "libs/ops/math/typed_inputs.h"
 #include "libs/ops/random/random_ops.h"
 #include "libs/ops/state/state_ops.h"
-#include "libs/ops/typed_inputs.h"
 #include "libs/train/input_queues/queue_fullness.h"
 
 namespace weft::train {

@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/math/math_ops.h"
+#include "libs/ops/math/typed_inputs.h"
 #include "libs/ops/nn/nn_losses.h"
 #include "libs/ops/nn/nn_ops.h"
-#include "libs/ops/typed_inputs.h"
 #include "libs/train/losses/label_shapes.h"
 
 namespace weft::losses {

@@ -1,7 +1,7 @@
 #include "libs/train/losses/metric_variables.h"
 
+#include "libs/ops/math/typed_inputs.h"
 #include "libs/ops/state/initializers.h"
-#include "libs/ops/typed_inputs.h"
 #include "libs/train/losses/label_shapes.h"
 
 namespace weft::metrics {

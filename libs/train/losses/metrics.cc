@@ -5,7 +5,7 @@
 #include "absl/functional/function_ref.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/math/math_ops.h"
-#include "libs/ops/typed_inputs.h"
+#include "libs/ops/math/typed_inputs.h"
 #include "libs/train/losses/label_shapes.h"
 #include "libs/train/losses/metric_variables.h"
 

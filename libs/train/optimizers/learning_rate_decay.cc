@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/math/math_ops.h"
-#include "libs/ops/typed_inputs.h"
+#include "libs/ops/math/typed_inputs.h"
 
 namespace weft::train {
 namespace {

@@ -7,9 +7,9 @@
 #include "libs/ops/control/control_flow_ops.h"
 #include "libs/ops/group.h"
 #include "libs/ops/math/math_ops.h"
+#include "libs/ops/math/typed_inputs.h"
 #include "libs/ops/state/initializers.h"
 #include "libs/ops/state/variable_scope.h"
-#include "libs/ops/typed_inputs.h"
 #include "libs/train/optimizers/shared_names.h"
 
 namespace weft::train {

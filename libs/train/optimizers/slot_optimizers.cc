@@ -3,8 +3,8 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/ops/math/math_ops.h"
+#include "libs/ops/math/typed_inputs.h"
 #include "libs/ops/state/initializers.h"
-#include "libs/ops/typed_inputs.h"
 
 namespace weft::train {
 namespace {
