@@ -11,6 +11,7 @@ import sys
 from tools import source_tree
 from tools.layers import build_rules
 from tools.layers import cpp_rules
+from tools.layers import folder_rules
 from tools.layers import layer_table
 from tools.layers import op_name_rules
 
@@ -45,6 +46,7 @@ def check(top):
   violations = list(_check_modules(table, paths))
   violations.extend(op_name_rules.check(top, paths))
   violations.extend(build_rules.check_folders(top, paths))
+  violations.extend(folder_rules.check(table, top, paths))
   for path in paths:
     rules = (cpp_rules if source_tree.is_cpp(path) else
              build_rules if source_tree.is_build(path) else None)

@@ -70,6 +70,30 @@ class LayersTest(unittest.TestCase):
     self.assert_one({'libs/train/bad.cc': '#include "libs/kernels/add.h"\n'},
                     1, '(client side) uses libs/kernels (runtime side)')
 
+  def test_folders_of_a_module_that_include_each_other(self):
+    found = self.check({
+        'libs/train/saving/a.h': '#include "libs/train/losses/b.h"\n',
+        'libs/train/losses/b.h': '#include "libs/train/hooks/deep/c.h"\n',
+        'libs/train/hooks/deep/c.h': '\n#include "libs/train/saving/a.h"\n',
+    })
+    self.assertEqual([v[:2] for v in found], [
+        ('libs/train/hooks/deep/c.h', 2),
+        ('libs/train/losses/b.h', 1),
+        ('libs/train/saving/a.h', 1),
+    ])
+    self.assertIn('libs/train/saving -> libs/train/losses -> '
+                  'libs/train/hooks/deep -> libs/train/saving', found[2][2])
+
+  def test_tests_may_include_every_folder_of_their_module(self):
+    self.assertEqual(self.check({
+        'libs/train/saving/a.h': '#include "libs/train/losses/b.h"\n',
+        'libs/train/losses/b.h': '',
+        'libs/train/losses/b_test.cc': '#include "libs/train/saving/a.h"\n',
+        'libs/train/testing/fake.h': '#include "libs/train/saving/a.h"\n',
+        'libs/train/BUILD': 'weft_test(srcs = ["losses/b_test.cc"])\n'
+                            'weft_room_test()\n',
+    }), [])
+
   def test_a_dependency_upwards(self):
     self.assert_one(
         {'libs/fs/BUILD': 'rule(\n  name = "x",\n  deps = [\n    ":y",\n'
