@@ -72,7 +72,7 @@ std::vector<ElementPattern> Patterns() {
   };
 }
 
-TYPED_TEST(ArrayCopyTest, ReadsWhatThePatternNames) {
+TYPED_TEST(ArrayCopyTest, ReadsTheElementsOfThePattern) {
   const Tensor in = this->Counting(2000);
   for (const ElementPattern& pattern : Patterns()) {
     const std::vector<int64_t> places = Places(pattern);
@@ -84,7 +84,7 @@ TYPED_TEST(ArrayCopyTest, ReadsWhatThePatternNames) {
   }
 }
 
-TYPED_TEST(ArrayCopyTest, WritesWhatThePatternNamesAndNothingElse) {
+TYPED_TEST(ArrayCopyTest, WritesOnlyTheElementsOfThePattern) {
   for (const ElementPattern& pattern : Patterns()) {
     const std::vector<int64_t> places = Places(pattern);
     const int64_t count = static_cast<int64_t>(places.size());
@@ -118,7 +118,7 @@ std::vector<ElementPattern> LargePatterns() {
   };
 }
 
-TYPED_TEST(ArrayCopyTest, ThreadsReadWhatThePatternNames) {
+TYPED_TEST(ArrayCopyTest, ThreadsReadTheElementsOfThePattern) {
   const SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock);
   const Tensor in = this->Counting(320'000);

@@ -207,7 +207,7 @@ class NarrowTest : public MathElementwiseTest {};
 using NarrowNumbers = testing::Types<half, bfloat16>;
 TYPED_TEST_SUITE(NarrowTest, NarrowNumbers);
 
-TYPED_TEST(NarrowTest, ConversionsAreThoseOfOneNumberOnAllInstructionSets) {
+TYPED_TEST(NarrowTest, BulkConversionsEqualThoseOfSingleNumbers) {
   const std::vector<TypeParam> numbers = AllNumbers<TypeParam>();
   const std::vector<float> floats = FloatsAround<TypeParam>();
   for (const InstructionSet set : SupportedInstructionSets()) {

@@ -159,7 +159,7 @@ TYPED_TEST(NarrowKernelsTest, Pools) {
 }
 
 // The result of a window without any number above the lowest one.
-TYPED_TEST(NarrowKernelsTest, TheLargestOfNothingIsTheLowestNumber) {
+TYPED_TEST(NarrowKernelsTest, MaxPoolOfNaNAndMinusInfinityIsLowest) {
   const AttrMap attrs = {{"ksize", std::vector<int64_t>{1, 1, 2, 1}},
                          {"strides", std::vector<int64_t>{1, 1, 2, 1}},
                          {"padding", std::string("VALID")}};

@@ -172,7 +172,7 @@ struct TaskStatus {
   std::map<std::string, int> sessions_by_container;
 };
 
-// Which parts of a ClusterStatus to return.
+// Selects the parts of a ClusterStatus to return.
 struct ClusterQuery {
   // Waits for a limited time until each live task has sent a new report, so
   // that nothing is older than the call. For a task that does not report, the
