@@ -4,7 +4,11 @@ Such a test is tagged "external", for Bazel does not know what it reads: it runs
 each time.
 """
 
+import collections
 import os
+
+# A broken rule: the file and line, what is wrong there, and how to repair it.
+Violation = collections.namedtuple('Violation', 'path line what remedy')
 
 _CPP = ('.h', '.cc', '.cu')
 
@@ -22,6 +26,11 @@ def files(top):
         if not name.startswith(('.', 'bazel-')) and name != '__pycache__')
     for name in sorted(names):
       yield os.path.relpath(os.path.join(folder, name), top)
+
+
+def describe(violation):
+  """path:line: what; remedy"""
+  return '%s:%d: %s; %s' % violation
 
 
 def is_cpp(path):

@@ -7,18 +7,16 @@ include each other, nor does the runtime side include the client side.
 import collections
 import re
 
+# The rules of layers take these from here.
+from tools.source_tree import describe
+from tools.source_tree import Violation
+
 PATH = 'docs/architecture.md'
 
 Module = collections.namedtuple('Module', 'name layer side')
-Violation = collections.namedtuple('Violation', 'path line what remedy')
 
 _ROW = re.compile(r'^\|\s*(\d+)\s*\|\s*`([^`]+)`\s*\|\s*(\w*)\s*\|')
 _SIDES = ('', 'runtime', 'client')
-
-
-def describe(violation):
-  """path:line: what; remedy"""
-  return '%s:%d: %s; %s' % violation
 
 
 class LayerTable:
