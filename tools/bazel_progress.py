@@ -10,13 +10,13 @@ One line replaces Bazel's lines of progress. On a terminal it changes in place;
 elsewhere it is written after 30 s, 1, 2 and 4 min and then every 4 min. Bazel's
 other output passes through, or goes to the log. The exit code is Bazel's.
 
-The remaining time follows from the recorded costs of the actions that are left:
-see build_weights.py. tools/build_weights.tsv.gz has them for builds of some
-names; of these, Bazel is asked to write down which actions have finished.
+The remaining time is estimated from the recorded costs of the remaining
+actions (build_weights.py). tools/build_weights.tsv.gz holds the costs for some
+build names; for these builds, Bazel writes events for finished actions.
 
-Otherwise it follows from an earlier build of that NAME: see build_estimate.py.
-Builds of this machine are kept in ~/.cache/weft-build-times.json;
-tools/build_profiles.json has those for a first build.
+Other builds are compared with an earlier build of that NAME
+(build_estimate.py). Profiles of builds on this machine are stored in
+~/.cache/weft-build-times.json. A first build uses tools/build_profiles.json.
 """
 
 import argparse
@@ -44,12 +44,12 @@ _TIMES = '~/.cache/weft-build-times.json'
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 _SHIPPED = os.path.join(_FOLDER, 'build_profiles.json')
 _WEIGHTS = os.path.join(_FOLDER, 'build_weights.tsv.gz')
-# Away from a terminal: when the first line is written, and the longest gap.
+# Without a terminal: the time of the first line, and the longest interval.
 _PLAIN_S = 30.0
 _LONGEST_GAP_S = 240.0
-# No estimate before: Bazel has just begun to discover actions.
+# No estimate is shown earlier: Bazel has just begun to discover actions.
 _UNKNOWN_S = 10.0
-# A build becomes a profile if it is at least so large and not mostly cached.
+# A build becomes a profile if it is at least this large and mostly not cached.
 _FEWEST_ACTIONS = 100
 _SHORTEST_S = 60.0
 _LEAST_SHARE = 0.7  # of the actions of the profile so far
@@ -57,8 +57,8 @@ _MOST_CACHED = 0.1
 
 _PROGRESS = re.compile(r'\[([\d,]+) / ([\d,]+)\] ?(.*)')
 _PREPARING = re.compile(r'(Loading|Analyzing):')
-# The server has analyzed these targets before. If it has built them as well, it
-# looks at what has changed only.
+# Bazel's server has analyzed these targets before. If it has also built them,
+# it considers only changed files.
 _REBUILDING = re.compile(r'INFO: Analyzed .*\b0 targets configured\)')
 _PROCESSES = re.compile(r'INFO: ([\d,]+) process(?:es)?[:.]')
 _CACHE_HITS = re.compile(r'([\d,]+) (?:remote|disk) cache hit')
@@ -70,7 +70,7 @@ def _number(text):
 
 
 class Progress:
-  """One of Bazel's lines: `done` of `total` actions, `now` the current one."""
+  """One line of Bazel: `done` of `total` actions; `now` is the current one."""
 
   def __init__(self, done, total, now):
     self.done = done
@@ -79,7 +79,7 @@ class Progress:
 
   @classmethod
   def parse(cls, line):
-    """None: it is another line."""
+    """Returns None for any other line."""
     found = _PROGRESS.match(line)
     if not found:
       return None
@@ -88,7 +88,7 @@ class Progress:
 
 
 def executed(line):
-  """How many actions Bazel's summary says were executed, not cached; or None."""
+  """Returns the executed, uncached actions in Bazel's summary line, or None."""
   found = _PROCESSES.match(line)
   if not found:
     return None
@@ -97,7 +97,7 @@ def executed(line):
 
 
 def duration(seconds):
-  """'about 40 s', 'about 2.5 min', 'about 12 min'"""
+  """Returns 'about 40 s', 'about 2.5 min', 'about 12 min'."""
   if seconds < 90:
     return f'about {max(10, round(seconds / 10) * 10)} s'
   if seconds < 570:
@@ -106,7 +106,10 @@ def duration(seconds):
 
 
 def describe(progress, actions, seconds, elapsed):
-  """The line that is shown; actions, seconds: estimates of all, and of the rest."""
+  """Returns the line to show.
+
+  `actions` estimates the number of all actions, `seconds` the remaining time.
+  """
   total, left = f'{progress.total}', ''
   if elapsed >= _UNKNOWN_S:
     left = f', {duration(seconds)} left'
@@ -120,11 +123,11 @@ class Line:
   """The line of progress on stderr."""
 
   def __init__(self, stream, width, clock):
-    """`width`: columns of the terminal; None: it is none."""
+    """`width`: columns of the terminal, or None if `stream` is not one."""
     self._stream = stream
     self._width = width
     self._clock = clock
-    self._shown = False  # on the terminal, without an end of line
+    self._shown = False  # a line without a line end is on the terminal
     self._began = clock()
     self._due = self._began + _PLAIN_S
 
@@ -139,7 +142,7 @@ class Line:
     self._stream.flush()
 
   def write(self, text):
-    """A line that stays."""
+    """Writes a line that is not replaced later."""
     self.clear()
     self._stream.write(text + '\n')
     self._stream.flush()
@@ -155,7 +158,7 @@ class Build:
 
   def __init__(self, name, profiles, line, clock, cpus, log=None, record=None,
                weights=None, events=None):
-    """`log`, `record`: text files; `weights`, `events`: of the build; or None."""
+    """`log` and `record` are text files. The optional arguments may be None."""
     self._name = name
     self._profiles = profiles
     self._line = line
@@ -208,7 +211,7 @@ class Build:
     self._show()
 
   def tick(self):
-    """To be called about once per second: Bazel's lines come more rarely."""
+    """Must be called about once per second; Bazel's lines are rarer."""
     self._read_events()
     if self._progress:
       self._show()
@@ -219,7 +222,7 @@ class Build:
                              self._left(now), now - self._began))
 
   def _left(self, now):
-    """Seconds. The weights are those of a whole build."""
+    """Returns the remaining seconds; the weights describe a whole build."""
     if (self._weighted and self._weighted.is_known
         and self._estimate.is_whole):
       return self._weighted.left(now)
@@ -237,7 +240,7 @@ class Build:
                 os.path.join(root, output)))
 
   def end(self, code):
-    """Bazel has ended with this exit code."""
+    """Handles the end of Bazel with this exit code."""
     self._line.clear()
     elapsed = self._clock() - self._began
     if code or not self._samples or elapsed < _SHORTEST_S:
@@ -295,7 +298,7 @@ def _read_lines(stream, read, tick):
     read(rest.decode('utf-8', 'replace'))
 
 
-# As shells have it.
+# The exit code that a shell reports.
 _NOT_FOUND = 127
 
 
@@ -304,7 +307,7 @@ def _run(command, build):
   if not shutil.which(command[0]):
     print(f'bazel_progress: there is no program {command[0]}', file=sys.stderr)
     return _NOT_FOUND
-  # Ctrl-C reaches Bazel too, which then ends in order: read until its end.
+  # Ctrl-C reaches Bazel too, which then shuts down: read until its end.
   signal.signal(signal.SIGINT, signal.SIG_IGN)
   with subprocess.Popen(
       command, stderr=subprocess.PIPE,
@@ -314,7 +317,7 @@ def _run(command, build):
 
 
 def _publish_events(command, weights, files):
-  """Returns the command to run, and its Events; None: nothing would use them."""
+  """Returns the command to run, and its Events, or None if they are unused."""
   if not weights:
     return command, None
   try:

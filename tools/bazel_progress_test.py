@@ -1,4 +1,4 @@
-"""What bazel_progress.py shows of a build, from the lines that Bazel writes."""
+"""Tests the progress that bazel_progress.py derives from Bazel's output."""
 
 import io
 import gzip
@@ -165,15 +165,15 @@ class ReplayTestCase(BuildTestCase):
     return float(found[1]) * self._UNITS[found[2]]
 
   def error(self, left):
-    """Returns the error of what is shown, as a share of what is left.
+    """Returns the error of the shown time as a share of the remaining time.
 
-    The last minute counts as one of 67 s: 20 s are always good enough.
+    A remaining time below 67 s counts as 67 s: an error of 20 s is acceptable.
     """
     return abs(self.shown_left() - left) / max(left, 20 / 0.3)
 
 
 class CountReplayTest(ReplayTestCase):
-  """Replays recorded builds: testdata/builds/README.md says which.
+  """Replays the recorded builds that testdata/builds/README.md lists.
 
   Only the number of finished actions is known.
   """
@@ -219,7 +219,7 @@ class CountReplayTest(ReplayTestCase):
                 '(0 packages loaded, 0 targets configured).')
 
   def finish_here(self):
-    """As if the shipped builds had finished on this machine."""
+    """Treats the shipped profiles as builds of this machine."""
     os.makedirs(os.path.dirname(self.path), exist_ok=True)
     shutil.copy(self.shipped, self.path)
 
@@ -239,7 +239,7 @@ class CountReplayTest(ReplayTestCase):
 
 
 def action_event(output):
-  """The line that Bazel writes when an action has ended."""
+  """Returns the line that Bazel writes when an action has ended."""
   return json.dumps({'id': {'actionCompleted': {
       'primaryOutput': output, 'label': '//a'}},
                      'action': {'success': True, 'type': 'CppCompile'}},
@@ -252,12 +252,12 @@ def root_event(path):
 
 
 class EventReplayTest(ReplayTestCase):
-  """Replays builds of which Bazel tells the finished actions.
+  """Replays builds for which Bazel reports the finished actions.
 
-  They are a recorded build, and models of others: with its actions in another
-  order, on machines of other speed, and with cached outputs. In a model, each
-  action takes longer or shorter than recorded, by about a fifth. How often the
-  estimates are right in more builds than these: testdata/builds/README.md.
+  They are a recorded build and models of other builds: with the actions in
+  another order, on machines of other speed, and with cached outputs. In a
+  model, the time of each action differs from the recorded one by about a fifth.
+  testdata/builds/README.md states the accuracy for more builds.
   """
 
   _CACHED_S = 0.03
@@ -363,7 +363,7 @@ class EventReplayTest(ReplayTestCase):
       shutil.rmtree(f'{self.root}/bazel-out')
 
   def test_half_of_the_objects_are_in_the_disk_cache(self):
-    # Nothing tells which of the others are: see testdata/builds/README.md.
+    # No event identifies the others: see testdata/builds/README.md.
     for seed in self._SEEDS:
       self.assert_right(self.model(seed, cached=self.half(seed)), 0.85)
 

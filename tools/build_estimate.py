@@ -1,7 +1,7 @@
 """Estimates how long a Bazel build still takes.
 
-A `Profile` describes a whole build that was recorded earlier: how many actions
-were done, and how many Bazel knew of, at which time. Two facts make it
+A `Profile` describes a whole build that was recorded earlier: the number of
+finished actions, and of actions that Bazel knew, over time. Two facts make it
 necessary. Bazel discovers actions while it builds, so its total is up to 40 %
 too low at first. Actions also differ in cost: the first 60 of the quickstart
 take 15 s, the next 60 take 90 s.
@@ -10,8 +10,8 @@ An `Estimate` compares a running build with the profile. It measures how many
 seconds this build needs for a second of the profile; that factor covers slower
 machines, other work on the machine and cached actions alike.
 
-The order of actions differs from build to build. Where Bazel tells which ones
-have finished, build_weights.py estimates better.
+The order of actions differs from build to build. Where Bazel reports which
+actions have finished, build_weights.py is more accurate.
 """
 
 import bisect
@@ -20,26 +20,27 @@ import os
 
 # The weight of the expected speed before anything is measured.
 _PRIOR_S = 30.0
-# The speed of the last four minutes replaces that of the whole build if it differs by
-# this factor: cached actions have ended or begun, or other work has.
+# The speed of the last four minutes replaces the speed of the whole build if it
+# differs by this factor: a run of cached actions, or other work on the machine,
+# has begun or ended.
 _WINDOW_S = 240.0
 _CHANGE = 2.0
-# Actions of the first minute that end so many times faster than expected are
-# cached ones, as in a build that was interrupted: the speed is measured from
-# their end on. A later burst does not mean that no cached action follows.
+# Actions of the first minute that end this many times faster than expected are
+# cached, as after an interrupted build; the speed is measured after their end.
+# After a later burst, more cached actions may follow.
 _BURST = 8
 _BURST_UNTIL_S = 60.0
-# Of an unknown build: processor seconds per action.
+# Processor seconds per action of an unknown build.
 _ACTION_CPU_S = 1.7
 _UNKNOWN_ACTIONS = 100
-# A build that has this share of the profile's actions is no part of it.
+# A build with this share of the profile's actions is not a partial build.
 _WHOLE = 0.8
-# How finely a recording is kept as a profile.
+# The number of samples in a profile.
 _PROFILE_SAMPLES = 30
 
 
 class Profile:
-  """A recorded build: (seconds, done, total) samples, the last one at its end."""
+  """A recorded build: (seconds, done, total) samples; the last is its end."""
 
   def __init__(self, samples, cpus):
     self.samples = [tuple(sample) for sample in samples]
@@ -48,14 +49,14 @@ class Profile:
 
   @classmethod
   def unknown(cls, cpus):
-    """A build about which nothing is known: all actions cost the same."""
+    """Returns a profile for an unknown build: all actions cost the same."""
     count = _UNKNOWN_ACTIONS
     return cls([(0, 0, count), (count * _ACTION_CPU_S / cpus, count, count)],
                cpus)
 
   @classmethod
   def of_recording(cls, samples, cpus):
-    """A profile of at most 32 samples."""
+    """Returns a profile of at most 32 samples."""
     end = samples[-1]
     kept, due = [(0, 0, 1)], 0
     for sample in samples:
@@ -69,7 +70,7 @@ class Profile:
 
   @classmethod
   def of_json(cls, value):
-    """None: `value` is not a profile."""
+    """Returns None if `value` is not a profile."""
     try:
       profile = cls([(float(seconds), int(done), int(total))
                      for seconds, done, total in value['samples']],
@@ -98,11 +99,11 @@ class Profile:
     return self.samples[-1][1]
 
   def seconds_at(self, done):
-    """When so many actions were done."""
+    """Returns the time at which `done` actions were done."""
     return self._interpolate(done, 0)
 
   def total_at(self, done):
-    """How many actions Bazel knew of by then."""
+    """Returns how many actions Bazel knew when `done` were done."""
     return self._interpolate(done, 2)
 
   def _interpolate(self, done, column):
@@ -121,14 +122,14 @@ class Estimate:
     self._profile = profile
     self._expected = profile.cpus / cpus  # seconds per second of the profile
     self._samples = [(began, 0)]  # (time, done)
-    self._first = 0  # sample from which on the speed is measured
+    self._first = 0  # the sample at which the speed measurement starts
     self._total = 1  # the largest so far
     self._pruned = 0  # actions that turned out to be unnecessary
 
   def add(self, done, total, now):
-    """Bazel has done so many of the actions that it knows of."""
+    """Records that Bazel has done `done` of the `total` actions it knows."""
     self._total = max(self._total, total)
-    # They count as done: so the pace includes how fast they are found.
+    # They count as done, so that the pace includes the speed of discovery.
     self._pruned = self._total - total
     self._samples.append((now, done + self._pruned))
     if self._is_burst():
@@ -143,12 +144,12 @@ class Estimate:
 
   @property
   def is_whole(self):
-    """Whether the build is about as large as the profile."""
+    """Returns true if the build is about as large as the profile."""
     return self._found >= _WHOLE
 
   @property
   def _found(self):
-    """How many actions are known, compared with the profile; at most 1."""
+    """Returns the known actions as a share of the profile's; at most 1."""
     return min(1.0, self._total / self._profile.total_at(self._samples[-1][1]))
 
   @property
@@ -156,18 +157,18 @@ class Estimate:
     return max(self._total, round(self._profile.actions * self._found))
 
   def left(self, now):
-    """Seconds from `now` on; Bazel may have been silent for minutes."""
+    """Returns the seconds left at `now`; Bazel may be silent for minutes."""
     last, done = self._samples[-1]
     rest = self._work(self._whole) - self._work(done)
     return max(0.0, rest * self._pace() - (now - last))
 
   def _work(self, done):
-    """What the first `done` actions take, in seconds of the profile."""
+    """Returns the time of the first `done` actions in the profile."""
     scale = self._whole / self._profile.actions
     return self._profile.seconds_at(done / scale) * scale
 
   def _pace(self):
-    """Seconds per second of the profile, as measured so far."""
+    """Returns the measured seconds per second of the profile."""
     (began, before), (now, done) = self._samples[self._first], self._samples[-1]
     took, work = now - began, self._work(done) - self._work(before)
     prior = max(0.0, _PRIOR_S - took / 4)
@@ -210,7 +211,7 @@ class Profiles:
     self._shipped = shipped
 
   def get(self, name):
-    """None: there is none."""
+    """Returns None if there is no profile."""
     for path in (self._path, self._shipped):
       profile = Profile.of_json(_read(path).get(name))
       if profile:
@@ -218,11 +219,11 @@ class Profiles:
     return None
 
   def is_from_here(self, name):
-    """Whether a build of that name has finished on this machine."""
+    """Returns true if a build of that name has finished on this machine."""
     return Profile.of_json(_read(self._path).get(name)) is not None
 
   def set(self, name, profile):
-    """A file that can't be written is left alone: later estimates are worse."""
+    """Ignores a file that can't be written; later estimates are then worse."""
     known = {**_read(self._path), name: profile.to_json()}
     try:
       os.makedirs(os.path.dirname(self._path), exist_ok=True)

@@ -1,4 +1,4 @@
-"""Reads which actions have finished from the events that a running Bazel writes.
+"""Reads the finished actions from the events that a running Bazel writes.
 
 With `--build_event_json_file=FILE --build_event_publish_all_actions`, Bazel
 appends one line per action that it has executed, and flushes the file every
@@ -13,7 +13,7 @@ import os
 _FILE_OPTION = '--build_event_json_file='
 _ALL_ACTIONS = '--build_event_publish_all_actions'
 _COMMANDS = ('build', 'test')
-# How the lines that are parsed begin.
+# Prefixes of the parsed lines.
 _ACTION = b'{"id":{"actionCompleted"'
 _WORKSPACE = b'{"id":{"workspace"'
 
@@ -33,7 +33,7 @@ def named_file(command):
 def publishing(command, path):
   """Returns the command with options to write all events, by default to `path`.
 
-  Returns None if it is no `bazel build` or `bazel test`.
+  Returns None for a command other than `bazel build` and `bazel test`.
   """
   at = next((at for at, word in enumerate(command)
              if at and not word.startswith('-')), 0)
@@ -48,8 +48,8 @@ def publishing(command, path):
 class Events:
   """Follows a file of events while Bazel writes it.
 
-  To be made before Bazel starts: what the file holds then is of an earlier
-  build. Bazel empties the file before it writes.
+  Must be created before Bazel starts: the contents of the file at that time
+  belong to an earlier build. Bazel empties the file before it writes.
   """
 
   def __init__(self, path):
@@ -59,7 +59,7 @@ class Events:
     self._rest = b''  # a line that is not complete yet
 
   def _state(self):
-    """Returns the size and the time of the last change, or None without file."""
+    """Returns the size and last change of the file, or None without one."""
     try:
       status = os.stat(self._path)
     except OSError:
@@ -67,12 +67,12 @@ class Events:
     return status.st_size, status.st_mtime_ns
 
   def read(self):
-    """Returns what is new: a list of Finished and ExecutionRoot."""
+    """Returns the new events: a list of Finished and ExecutionRoot."""
     *lines, self._rest = (self._rest + self._read_bytes()).split(b'\n')
     return [event for event in map(_parse, lines) if event]
 
   def _read_bytes(self):
-    """A file that can't be read has no events."""
+    """Returns no bytes if the file can't be read."""
     if self._earlier and self._state() == self._earlier:
       return b''
     self._earlier = None
@@ -87,7 +87,7 @@ class Events:
 
 
 def _parse(line):
-  """Returns None for other events, and for text that is no event."""
+  """Returns None for other events and for text that is not an event."""
   try:
     if line.startswith(_ACTION):
       return Finished(

@@ -1,4 +1,4 @@
-"""The options that make Bazel write events, and the reading of its file."""
+"""Tests the options that make Bazel write events, and the reader of events."""
 
 import os
 import tempfile

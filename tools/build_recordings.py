@@ -5,20 +5,20 @@ usage: build_recordings.py resumed RECORDING PROFILE FOLDER
        build_recordings.py weights NAME PROFILE FILE
        build_recordings.py actions NAME PROFILE FOLDER
 
-  PROFILE    what bazel build --profile wrote (gzip), with the options
+  PROFILE    the output of bazel build --profile (gzip), with the options
              --noslim_profile --experimental_profile_include_primary_output
-  RECORDING  what bazel_progress.py --record wrote in the same build
-  NAME       of the build, for bazel_progress.py
+  RECORDING  the output of bazel_progress.py --record for the same build
+  NAME       the name of the build in bazel_progress.py
 
-`resumed` writes FOLDER/NAME_resumed.txt: a model runs the actions of the profile
-again, in the order of their start, with three jobs on two processors. Half of
-the actions are in the cache, those that ended first, as after an interrupted
-build.
+`resumed` writes FOLDER/NAME_resumed.txt: a model runs the actions of the
+profile again, in the order of their start, with three jobs on two processors.
+The half of the actions that ended first is in the cache, as after an
+interrupted build.
 
 `weights` replaces the weights of NAME in FILE (tools/build_weights.tsv.gz).
 
-`actions` writes FOLDER/NAME_actions.tsv.gz: start, seconds and primary output of
-each action.
+`actions` writes FOLDER/NAME_actions.tsv.gz: start, seconds and primary output
+of each action.
 """
 
 import bisect
@@ -39,8 +39,8 @@ _JOBS = 3
 _PROCESSORS = 2
 _START_S = 3.5  # until the first action
 _CACHED_S = 0.03  # an action that is in the cache
-# Bazel's lines of progress: the interval is 5 s at first (.bazelrc), then it
-# grows with the elapsed time.
+# The interval between Bazel's lines of progress is 5 s at first (.bazelrc), and
+# increases with the elapsed time.
 _EVERY_S = 5.0
 _GROWTH = 0.15
 
@@ -68,14 +68,14 @@ def read_named_actions(path):
 
 
 def run(work):
-  """Returns when actions of so many processor seconds end."""
+  """Returns the end of each action; `work` is their processor seconds."""
   return [end for end, _ in run_named((seconds, '') for seconds in work)]
 
 
 def run_named(actions, slowness=lambda now: 1.0):
   """Returns [(end, output)] of actions: (processor seconds, output).
 
-  `slowness`: by what the machine needs longer at a time.
+  `slowness`: the factor by which the machine is slower at a given time.
   """
   now, running, ends = _START_S, [], []
   waiting = list(reversed(list(actions)))
@@ -90,7 +90,7 @@ def run_named(actions, slowness=lambda now: 1.0):
 
 
 def processor_seconds(actions):
-  """Scales durations so that they fill the processors for the whole build."""
+  """Returns the durations, scaled to keep the processors busy all the time."""
   end = max(start + seconds for start, seconds in actions)
   share = (end - _START_S) * _PROCESSORS / sum(s for _, s in actions)
   return [seconds * share for _, seconds in actions]
@@ -104,7 +104,7 @@ def resumed(work, actions):
 
 
 def recording(ends, recorded):
-  """Lines of progress; totals are those that `recorded` has at that count."""
+  """Returns lines of progress, with the totals of `recorded` at that count."""
   counts = [done for _, done, _ in recorded]
   rows = []
   for now in times(ends[-1]):
@@ -115,7 +115,7 @@ def recording(ends, recorded):
 
 
 def times(end):
-  """When Bazel writes a line of progress, and the end."""
+  """Yields the times at which Bazel writes a line of progress, and the end."""
   now = _EVERY_S
   while now < end:
     yield now
@@ -129,7 +129,7 @@ def write(path, rows):
 
 
 def write_rows(path, rows):
-  """Writes a compressed table; equal tables are equal files."""
+  """Writes a compressed table; equal tables give equal files."""
   text = ''.join('\t'.join(map(str, row)) + '\n' for row in rows)
   with open(path, 'wb') as file:
     file.write(gzip.compress(text.encode(), mtime=0))

@@ -1,4 +1,4 @@
-"""The model that derives recordings of builds from a recorded one."""
+"""Tests the model that derives recordings of builds from a recorded one."""
 
 import contextlib
 import gzip

@@ -1,11 +1,11 @@
-"""Estimates how long a Bazel build still takes from the actions it has finished.
+"""Estimates the remaining time of a Bazel build from its finished actions.
 
 The order of actions differs from build to build, and their costs differ by a
-factor of a thousand, so their number says little. `Weights` has the seconds of
-each action of a recorded build. A `WeightedEstimate` adds up the weights of the
-actions that have not finished, and measures how many seconds this build needs
-per second of weight. That pace covers slower machines, other work on the
-machine, and actions whose outputs are in the disk cache.
+factor of a thousand, so their number is a poor estimate. `Weights` holds the
+seconds of each action of a recorded build. A `WeightedEstimate` adds up the
+weights of the actions that have not finished, and measures how many seconds
+this build needs per second of weight. That pace covers slower machines, other
+work on the machine, and actions whose outputs are in the disk cache.
 """
 
 import collections
@@ -14,32 +14,32 @@ import math
 import os
 import re
 
-# .bazelrc allows so many actions per processor. In the recorded builds so many
-# ran on average.
+# The actions per processor that .bazelrc allows, and those that ran on average
+# in the recorded builds.
 _JOBS_PER_CPU = 1.5
 _RUNNING_PER_CPU = 1.4
-# How many seconds at the expected pace count beside what is measured. They fade
-# while the build goes on.
+# The measured pace is averaged with this many seconds at the expected pace.
+# Their influence decreases during the build.
 _PRIOR_S = 15.0
 _PRIOR_FADES = 0.2
-# The pace follows the machine: what was long ago counts less.
+# The pace follows the machine: old measurements count less.
 _MEMORY_S = 600.0
-# Running actions have done at most this share of what finished ones have.
+# The work done by running actions is at most this share of the finished work.
 _RUNNING_MOST = 0.4
-# At least so much of the weight is taken to be executed, not cached: a fast
-# machine looks the same.
+# At least this share of the weight is assumed to be executed, not cached: the
+# times of a fast machine look like those of cached actions.
 _LEAST_EXECUTED = 0.6
-# If an interval of the first minute did so many times more than expected, its
-# actions are cached, as in a build that was interrupted, and cached actions
-# have ended when the next pause comes. The pace is measured from then on. A
-# later burst does not mean that no cached action follows.
+# If the work of an interval in the first minute is this many times the expected
+# one, its actions are cached, as after an interrupted build. The cached actions
+# have ended at the next pause, and the pace is measured from then on. After a
+# later burst, more cached actions may follow.
 _BURST = 8
 _BURST_S = 5.0
 _BURST_UNTIL_S = 60.0
 _PAUSE_S = 2.0
-# Of an action that the record lacks, as all other actions of its kind.
+# The seconds of an action if the record has no action of its kind.
 _UNKNOWN_S = 0.05
-# Which kernels are compiled depends on the instruction set of the machine.
+# The instruction set of the machine selects the kernels to compile.
 _INSTRUCTION_SET = re.compile(r'_isa_v\d+')
 
 
@@ -51,7 +51,7 @@ class Weights:
     of_kind = collections.defaultdict(list)
     for output, took in seconds.items():
       of_kind[_kind(output)].append(took)
-    # An output without extension is a program, or a list of Bazel's own.
+    # An output without extension is a program or an internal list of Bazel.
     of_kind.pop('', None)
     self._means = {kind: sum(all_) / len(all_)
                    for kind, all_ in of_kind.items()}
@@ -67,7 +67,7 @@ class Weights:
     return cls(seconds) if seconds else None
 
   def of_new(self, output):
-    """The weight of an action that the record lacks."""
+    """Returns the weight of an action that the record lacks."""
     return self._means.get(_kind(output), _UNKNOWN_S)
 
 
@@ -88,24 +88,24 @@ class WeightedEstimate:
     self._weights = weights
     self._left = dict(weights.seconds)  # of actions that have not finished
     self._programs = {output for output in self._left if not _kind(output)}
-    self._present = set()  # outputs that an earlier build has left
+    self._present = set()  # outputs that an earlier build left behind
     self._executed = self._up_to_date = 0  # actions
     self._repeated = 0  # executed actions whose outputs were present
-    # Half of what runs is done, though it has not finished.
+    # On average, half of the work of running actions is done.
     self._running = _JOBS_PER_CPU * cpus / 2 * _typical(self._left.values())
     self._pace = _Pace(1 / (_RUNNING_PER_CPU * cpus), self._running)
 
   @property
   def is_known(self):
-    """Whether an action of the record has finished."""
+    """Returns true if an action of the record has finished."""
     return len(self._left) < len(self._weights.seconds)
 
   def find_present(self, exists):
-    """To be called before actions finish; `exists` tells of a primary output."""
+    """Must be called before actions finish; `exists` tests a primary output."""
     self._present = set(filter(exists, self._left))
 
   def finish(self, output, now):
-    """An action has been executed, or its output came from the disk cache."""
+    """Records that an action was executed, or taken from the disk cache."""
     output = self._recorded(output)
     self._executed += 1
     self._repeated += output in self._present
@@ -114,11 +114,11 @@ class WeightedEstimate:
         self._weights.of_new(output) if weight is None else weight, now)
 
   def count(self, done):
-    """Bazel has done so many actions, those included that were up to date."""
+    """Records that Bazel has done `done` actions, including up-to-date ones."""
     self._up_to_date = max(0, done - self._executed)
 
   def left(self, now):
-    """Seconds from `now` on; some action must have finished."""
+    """Returns the seconds left at `now`; an action must have finished."""
     rest, links = self._rest()
     rest -= min(self._running * self._pace.running_share(), rest / 2)
     pace = self._pace.seconds()
@@ -127,7 +127,10 @@ class WeightedEstimate:
                - (now - self._pace.now))
 
   def _recorded(self, output):
-    """Kernels for another instruction set stand for those of the record."""
+    """Returns the output of the record that corresponds to `output`.
+
+    Kernels for another instruction set correspond to those of the record.
+    """
     family = _INSTRUCTION_SET.sub('', output)
     if output in self._left or family == output:
       return output
@@ -135,7 +138,7 @@ class WeightedEstimate:
                  if _INSTRUCTION_SET.sub('', known) == family), output)
 
   def _rest(self):
-    """Returns the weights of what Bazel will execute: (all others, programs)."""
+    """Returns the weights of the actions to execute: (others, programs)."""
     skipped = self._share_up_to_date()
     rest = links = 0.0
     for output, seconds in self._left.items():
@@ -148,8 +151,8 @@ class WeightedEstimate:
     return rest, links
 
   def _share_up_to_date(self):
-    """How many of the actions with present outputs need not be executed."""
-    # As long as nothing is known: all.
+    """Returns the share of actions with present outputs that need not run."""
+    # Before the first action has finished: all.
     return (self._up_to_date + 1) / (self._up_to_date + self._repeated + 1)
 
 
@@ -157,15 +160,15 @@ class _Pace:
   """Measures the seconds per second of weight."""
 
   def __init__(self, expected, running):
-    """`running`: the weight that is done of actions that run."""
+    """`running`: the finished part of the weight of running actions."""
     self.expected = expected
     self.now = 0.0  # when the last action finished
     self._running = running
-    self._first = None  # when the first one did
+    self._first = None  # when the first action finished
     self._burst = -math.inf  # the last time with a burst
 
   def add(self, weight, now):
-    """An action has finished."""
+    """Records that an action has finished."""
     if self._first is None:
       self._first = now
       self._begin(now)
@@ -178,7 +181,7 @@ class _Pace:
 
   def seconds(self):
     age = self.now - self._began
-    # When the measurement began, no action was half done.
+    # At the start of the measurement, no action was in progress.
     most = min(_RUNNING_MOST * self._work, age / self.expected / 2)
     running = math.exp(-age / _MEMORY_S) * min(
         most, self._running * self.running_share())
@@ -187,12 +190,13 @@ class _Pace:
         self._work + running + prior / self.expected, 1e-3)
 
   def running_share(self):
-    """Returns how much the running actions count; less if many are cached.
+    """Returns the factor for running actions; it is lower if many are cached.
 
-    Cached actions finish at once, so all those that were begun have finished,
-    but of the others some run. If a share q is executed, the finished weight is
-    too low by half of what runs, but too high by the cached actions among those
-    that were begun: by (1 - q) / q times as much. The rest is 2 - 1 / q.
+    Cached actions finish at once, so all started ones have finished; some of
+    the executed actions that were started still run. If a share q is executed,
+    the finished weight is too low by half of the running weight, but too high
+    by the cached actions among the started ones: by (1 - q) / q times as much.
+    The difference is 2 - 1 / q.
     """
     executed = self._took / max(self._work, 1.0) / self.expected
     return 2 - 1 / max(_LEAST_EXECUTED, min(1.0, executed))
@@ -218,10 +222,10 @@ class _Pace:
 
 
 def _kind(output):
-  """'.o', '.log' (of a test) and the like; '' for a program."""
+  """Returns '.o', '.log' (of a test) and so on; '' for a program."""
   return os.path.splitext(output)[1]
 
 
 def _typical(weights):
-  """The weight that a running action has on average."""
+  """Returns the average weight of a running action."""
   return sum(weight * weight for weight in weights) / max(sum(weights), 1e-9)

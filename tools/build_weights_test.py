@@ -1,4 +1,4 @@
-"""The weights of actions, and the estimate that follows from them."""
+"""Tests the weights of actions and the estimate based on them."""
 
 import gzip
 import os
@@ -51,7 +51,7 @@ class WeightedEstimateTest(unittest.TestCase):
     self.assertTrue(build.is_known)
 
   def finish(self, build, count, seconds):
-    """Finishes the first actions, one each so many seconds; returns the time."""
+    """Finishes `count` actions, one every `seconds` s; returns the time."""
     for number in range(count):
       build.finish(f'{number}.o', 1000.0 + number * seconds)
     return 1000.0 + (count - 1) * seconds

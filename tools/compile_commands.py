@@ -15,7 +15,7 @@ import sys
 
 from tools import source_tree
 
-# g++ knows the first ones, clang does not; it complains of the others.
+# Clang rejects the first ones, and warns about the others.
 _NOT_FOR_CLANG = (
     '-fno-canonical-system-headers', '-Wno-free-nonheap-object',
     '-Wno-maybe-uninitialized', '-Werror=invalid-pch',
@@ -30,7 +30,10 @@ def _bazel(*arguments):
 
 
 def _for_clang(arguments):
-  """Without the precompiled header, which files do without as well."""
+  """Returns the arguments for clang, without the precompiled header.
+
+  Files also compile without it.
+  """
   kept = [a for a in arguments if not a.startswith(_NOT_FOR_CLANG)]
   if '-include' in kept:
     at = kept.index('-include')
@@ -50,7 +53,7 @@ def entries(actions, directory):
     if file.startswith(_GENERATED) or file in seen:
       continue
     seen.add(file)
-    # Where people edit it, not Bazel's link to it.
+    # The path in the checkout, where people edit it, not Bazel's link to it.
     arguments[at] = os.path.join(source_tree.root(), file)
     yield {'directory': directory, 'file': arguments[at],
            'arguments': arguments}

@@ -1,4 +1,4 @@
-"""Which compilations compile_commands keeps, and what it makes of them."""
+"""Tests the entries that compile_commands makes from compilations."""
 
 import unittest
 

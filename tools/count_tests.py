@@ -17,7 +17,7 @@ import xml.etree.ElementTree as ElementTree
 
 
 class Count:
-  """What became of the cases of one or more tests."""
+  """The outcomes of the cases of one or more tests."""
 
   def __init__(self):
     self.passed = 0
@@ -64,7 +64,7 @@ def read_cases(result):
 
 
 def outcome(case):
-  """Of a <testcase>: 'passed', 'failed' or 'skipped'."""
+  """Returns 'passed', 'failed' or 'skipped' for a <testcase>."""
   if case.find('failure') is not None or case.find('error') is not None:
     return 'failed'
   if (case.get('status') == 'notrun' or case.find('skipped') is not None or
@@ -97,9 +97,10 @@ def count_result(count, label, result):
 
 
 def count_events(lines, bazel_exit_code):
-  """Counts all that the build events tell of.
+  """Counts all tests in the build events.
 
-  Bazel may fail where no test did, say over a BUILD file that it cannot read.
+  Bazel may fail although no test did, for example because of a BUILD file that
+  it cannot read.
   """
   count = Count()
   results, broken = read_events(lines)

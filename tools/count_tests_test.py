@@ -1,4 +1,4 @@
-"""Tests of count_tests: what each kind of test result counts as."""
+"""Tests how count_tests counts each kind of test result."""
 
 import json
 import os
@@ -16,7 +16,7 @@ class CountTestsTest(unittest.TestCase):
     self.addCleanup(self.folder.cleanup)
 
   def result(self, label, cases, status='PASSED', **test):
-    """A testResult event whose test.xml holds `cases`."""
+    """Returns a testResult event whose test.xml holds `cases`."""
     path = os.path.join(self.folder.name, f'{len(os.listdir(self.folder.name))}')
     with open(path, 'w', encoding='utf-8') as file:
       file.write(f'<testsuites><testsuite>{cases}</testsuite></testsuites>')

@@ -13,7 +13,7 @@ _COPIED = ('quickstart.sh', 'gpu_architectures.sh', 'bazel_progress.py',
            'build_estimate.py', 'build_events.py', 'build_profiles.json',
            'build_weights.py', 'build_weights.tsv.gz')
 
-# In the checkout; $STATE is beside it.
+# The scripts, by path; $STATE is the folder that contains the checkout.
 _SCRIPTS = {
     'checkout/tools/setup.sh': '''
 echo "$@" > "$STATE/setup"
@@ -104,7 +104,7 @@ class QuickstartTest(unittest.TestCase):
 
   def test_output_of_bazel_goes_to_the_log(self):
     ended = self.quickstart()
-    # Leaves room for progress: ten lines of the build, twelve of the training.
+    # A real run also has progress: ten lines of build and twelve of training.
     self.assertLessEqual(len(ended.stdout.splitlines()), 38)
     log = f'{self.data}/quickstart.log'
     self.assertIn(log, ended.stdout.splitlines()[0])

@@ -1,4 +1,4 @@
-"""Runs tools/setup.sh with fake apt programs: what it installs and prints."""
+"""Tests what tools/setup.sh installs and prints, with fake apt programs."""
 
 import os
 import subprocess

@@ -1,6 +1,6 @@
-"""The checkout as it lies on disk, for tests that look at all of it.
+"""Lists the files of the checkout, for tests that read all of them.
 
-Such a test is tagged "external", for Bazel does not know what it reads: it runs
+Such a test is tagged "external": Bazel does not know its inputs, so it runs
 each time.
 """
 
@@ -14,12 +14,15 @@ _CPP = ('.h', '.cc', '.cu')
 
 
 def root():
-  """The checkout: where this file really lies, behind Bazel's links to it."""
+  """Returns the checkout: the folder of this file, with links resolved."""
   return os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 
 def files(top):
-  """Yields the path, from `top`, of each file; hidden and output folders not."""
+  """Yields the path of each file, relative to `top`.
+
+  Leaves out hidden folders and those of Bazel's outputs.
+  """
   for folder, folders, names in os.walk(top):
     folders[:] = sorted(
         name for name in folders
@@ -29,7 +32,7 @@ def files(top):
 
 
 def describe(violation):
-  """path:line: what; remedy"""
+  """Returns `path:line: what; remedy`."""
   return '%s:%d: %s; %s' % violation
 
 

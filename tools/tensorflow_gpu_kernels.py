@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes which of Weft's ops TensorFlow runs on a GPU, for which types.
+"""Records which of Weft's ops TensorFlow runs on a GPU, and for which types.
 
   python3 tools/tensorflow_gpu_kernels.py
 
-Renews libs/kernels/tensorflow_gpu_kernels.cc, and tensorflow_gpu_memory.cc,
-which says what of these lies in host memory, for the ops of
+Writes libs/kernels/tensorflow_gpu_kernels.cc, and tensorflow_gpu_memory.cc,
+which lists their arguments in host memory, for the ops of
 integration_tests/testdata/tensorflow_signatures.txt. Needs a Python with
-TensorFlow 2.21 built for CUDA; no GPU. Types that Weft has not are left out.
+TensorFlow 2.21 built for CUDA, but no GPU. Types that Weft lacks are left out.
 """
 import collections
 import os
@@ -69,14 +69,14 @@ def type_name(number):
 
 
 def allowed_types(op):
-  """{attr: types} that the op allows; any where an attr is not there."""
+  """Returns {attr: types}; an attr that is not listed allows any type."""
   return {attr.name: {type_name(t) for t in attr.allowed_values.list.type}
           for attr in op_def_registry.get(op).attr
           if attr.allowed_values.list.type}
 
 
 def constraints(op, defs):
-  """{attr: types} of all kernels of an op together."""
+  """Returns {attr: types} of all kernels of an op together."""
   allowed = allowed_types(op)
   attrs = {c.name for kernel in defs for c in kernel.constraint
            if c.allowed_values.list.type}
@@ -88,7 +88,7 @@ def constraints(op, defs):
       listed = own[0].allowed_values.list.type if own else []
       # A kernel that does not name the attribute takes every type.
       listed = {type_name(t) for t in listed}
-      # Prod's take Tidx uint64, which no node can have.
+      # Kernels of Prod accept Tidx uint64, which no node can have.
       listed &= allowed.get(attr, listed)
       types |= listed if own else set(TYPES)
     result[attr] = ' '.join(t for t in TYPES if t in types)
@@ -97,7 +97,7 @@ def constraints(op, defs):
 
 
 def gpu_kernels():
-  """{op: its kernels}; those for every device but a CPU run on GPUs too."""
+  """Returns {op: its kernels}, with kernels for DEFAULT, which run on GPUs."""
   result = collections.defaultdict(list)
   for kernel in kernels.get_all_registered_kernels().kernel:
     if kernel.device_type in ('GPU', 'DEFAULT') and not kernel.label:
@@ -116,7 +116,7 @@ def cpp(attr, types, ops):
 
 
 def data_attr(op):
-  """The attr with the type of most arguments; '' where there is none."""
+  """Returns the attr with the type of most arguments, or ''."""
   definition = op_def_registry.get(op)
   if any(attr.name == 'T' for attr in definition.attr):
     return 'T'
@@ -129,7 +129,7 @@ def data_attr(op):
 
 
 def memory(op, defs):
-  """(attr, its types with all on the host, what is there for the others)."""
+  """Returns (attr, its types with all on the host, the arguments otherwise)."""
   definition = op_def_registry.get(op)
   arguments = {a.name for a in list(definition.input_arg) +
                list(definition.output_arg)}
@@ -140,7 +140,7 @@ def memory(op, defs):
     lists = [{type_name(t) for t in c.allowed_values.list.type}
              for c in kernel.constraint]
     if any(types and types <= NO_BYTES for types in lists):
-      continue  # on the host by its type
+      continue  # its type is always in host memory
     own = [c for c in kernel.constraint if c.name == attr]
     types = {type_name(t) for c in own for t in c.allowed_values.list.type}
     if arguments and arguments == host and (own or not attr):

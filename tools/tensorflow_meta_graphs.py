@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes checkpoints of TensorFlow with their MetaGraphDefs.
+"""Writes checkpoints with TensorFlow, and their MetaGraphDefs.
 
   python3 tools/tensorflow_meta_graphs.py
 
-Renews integration_tests/testdata/meta_graph, whose README says what is there;
-integration_tests/checkpoints/meta_graph_test.cc reads it.
+Writes integration_tests/testdata/meta_graph, whose README lists the contents.
+integration_tests/checkpoints/meta_graph_test.cc reads them.
 
 Needs a Python with TensorFlow 2.21.
 """
@@ -34,14 +34,14 @@ def values(*shape):
 
 
 def variable(name, shape, **kwargs):
-  # Parts of a partitioned variable get the first values each.
+  # Each part of a partitioned variable gets the first values.
   def init(part, **_):
     return tf.constant(values(*part))
   return v1.get_variable(name, shape, initializer=init, **kwargs)
 
 
 def build_model():
-  """A linear model with variables of both families, one of them in parts."""
+  """A linear model with variables of both kinds, one of them partitioned."""
   x = v1.placeholder(tf.float32, [None, 3], name='x')
   labels = v1.placeholder(tf.float32, [None, 2], name='labels')
   w = variable('w', [3, 2], use_resource=False,
@@ -87,7 +87,7 @@ def add_other_collections():
 
 
 def save(name, **kwargs):
-  """Trains three steps, saves, and says what the values are and become."""
+  """Trains three steps, saves, and records the values before and after."""
   with tf.Graph().as_default() as graph, v1.Session(graph=graph) as session:
     build_flow(build_model())
     add_other_collections()
@@ -111,7 +111,7 @@ def save(name, **kwargs):
 
 
 def add_signatures():
-  """What exporters of models add to a MetaGraphDef."""
+  """Adds the signatures that exporters of models add to a MetaGraphDef."""
   meta = meta_graph_pb2.MetaGraphDef()
   with open(os.path.join(FOLDER, 'whole-3.meta'), 'rb') as file:
     meta.ParseFromString(file.read())

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Writes what TensorFlow's op registry says of the ops that Weft has.
+"""Records TensorFlow's definitions of the ops that Weft has.
 
   python3 tools/tensorflow_signatures.py [OP]...
 
-Renews integration_tests/testdata/tensorflow_signatures.txt, with the ops named
-added to those in it, in the notation of OpDefBuilder (libs/graph/op_def.h).
-Needs a Python with TensorFlow 2.21; types that Weft has not are left out.
-integration_tests/graphs/op_signatures_test.cc compares.
+Writes integration_tests/testdata/tensorflow_signatures.txt again, with the
+given ops added, in the notation of OpDefBuilder (libs/graph/op_def.h). Needs a
+Python with TensorFlow 2.21. Types that Weft lacks are left out.
+integration_tests/graphs/op_signatures_test.cc compares the file with Weft's
+registry.
 """
 import os
 import sys
@@ -94,7 +95,7 @@ def attribute(attr):
 
 
 def signature(name):
-  """The lines of one op."""
+  """Returns the lines of one op."""
   op = op_def_registry.get(name)
   if op is None:
     raise SystemExit('TensorFlow %s has no op %s' % (tf.__version__, name))

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Writes what TensorFlow gives for special values.
+"""Records TensorFlow's results for special values.
 
   python3 tools/tensorflow_special_values.py
 
-Renews integration_tests/testdata/tensorflow_special_values.txt: infinities,
-NaN, zeros of both signs, numbers below the smallest normal one, the largest and
-the smallest through element-wise ops, for each type. The file says how to read
-it; integration_tests/graphs/special_values_test.cc compares.
+Writes integration_tests/testdata/tensorflow_special_values.txt: the results of
+element-wise ops for infinities, NaN, zeros of both signs, subnormal numbers,
+the largest and the smallest number, for each type. The file describes its
+format.
+integration_tests/graphs/special_values_test.cc compares it with Weft's results.
 
 Needs a Python with TensorFlow 2.21. Every value is computed alone and at
 several places of a vector, in the calling thread: TensorFlow's own threads
-flush numbers below the smallest normal one to zero.
+flush subnormal numbers to zero.
 """
 import os
 
@@ -71,7 +72,7 @@ BINARY = '''
     Polygamma'''.split()
 DIVISIONS = {'Div', 'FloorDiv', 'FloorMod', 'Mod', 'TruncateDiv',
              'TruncateMod'}
-# Results of these many units in the last place apart count as one.
+# Results that differ by up to this many units in the last place are equal.
 NEAR = 32
 
 
@@ -109,7 +110,7 @@ def binary_values(name):
 
 
 class Op:
-  """An op for one type; raises what TensorFlow raises where it has none."""
+  """An op for one type; raises TensorFlow's error if there is no kernel."""
 
   def __init__(self, op, dtype, count):
     graph = tf.Graph()
@@ -122,7 +123,7 @@ class Op:
       names = [a.name for a in definition.input_arg]
       arguments.update(zip(names, self._feeds))
       result = op_def_library.apply_op(op, **arguments)
-    # In the calling thread, which flushes nothing to zero.
+    # The calling thread does not flush subnormal numbers to zero.
     self._result = result
     self._session = tf.compat.v1.Session(
         graph=graph,
@@ -145,7 +146,7 @@ def is_nan(x):
 
 
 def are_near(a, b, is_float):
-  """Whether two results count as one."""
+  """Returns true if two results count as equal."""
   if not is_float:
     return a == b
   if is_nan(a) or is_nan(b):
@@ -166,7 +167,7 @@ def notation(x):
 
 
 def unusual(op, name, operands):
-  """"!" or "?" for each element that must not be computed, else None."""
+  """Returns "!" or "?" for each element that must not be computed, or None."""
   marks = [None] * len(operands[0])
   if name not in INTEGERS or len(operands) != 2:
     return marks
@@ -182,7 +183,7 @@ def unusual(op, name, operands):
 
 
 def row(op, name, operands):
-  """The results' type and notations; None where TensorFlow has no kernel."""
+  """Returns the type and notations of the results, or None without a kernel."""
   marks = unusual(op, name, operands)
   safe = [np.array([1 if m else v for m, v in zip(marks, x)], x.dtype)
           for x in operands]

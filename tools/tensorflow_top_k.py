@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes the order in which TensorFlow's TopKV2 returns columns on a CPU.
+"""Records the order in which TensorFlow's TopKV2 returns columns on a CPU.
 
   python3 tools/tensorflow_top_k.py
 
-Renews libs/kernels/nn/testdata/tensorflow_top_k.txt. The file says how to read
-it; libs/kernels/nn/top_k_order_test.cc compares. Needs a Python with
-TensorFlow 2.21.
+Writes libs/kernels/nn/testdata/tensorflow_top_k.txt, which describes its
+format. libs/kernels/nn/top_k_order_test.cc compares it with Weft's order. Needs
+a Python with TensorFlow 2.21.
 """
 import os
 import random

@@ -1,20 +1,21 @@
 #!/usr/bin/python3
-"""Keeps Bazel's disk cache within bounds: what was not used longest goes.
+"""Limits Bazel's disk cache: deletes the least recently used entries.
 
 usage: trim_cache.py [--gb=N] [--cache=FOLDER]
 
   --gb     the bound; $WEFT_CACHE_GB, or 10
   --cache  default: ~/.cache/weft-bazel, as in .bazelrc
 
-The scripts that build run it afterwards. Nothing used within the last hour
-goes, and a build at work takes what is missing for what was never there: it
-makes it again.
+The scripts that build run it afterwards. Entries that were used within the last
+hour are kept. A running build treats a deleted entry as a cache miss and
+creates it again.
 
-Bazel 4.2 does not touch an entry that it finds in the cache. So the time of
-last use is that of the last reading, or that of writing where nobody keeps the
-other (noatime). Most file systems (relatime) note a reading only if it is the
-first after a change of the file or of its times: so all times are set anew
-here, to what they are, and tell until the next trim who was used since.
+Bazel 4.2 does not touch an entry that it finds in the cache. The time of last
+use is therefore the access time, or the modification time if the file system
+does not update access times (noatime). Most file systems (relatime) update the
+access time only at the first read after a change of the file or of its times.
+This script therefore sets all times to their present values, so that the next
+read updates the access time.
 """
 
 import argparse
@@ -24,14 +25,14 @@ import sys
 import time
 
 _IN_USE_S = 3600.0
-# What is left, of the bound: so that not every build has to delete.
+# The share of the bound that a trim leaves, so that not every build deletes.
 _LEFT = 0.9
 
 Entry = collections.namedtuple('Entry', 'used size path')
 
 
 def entries(folder):
-  """Yields what the cache holds; what goes meanwhile is left out."""
+  """Yields the entries of the cache; skips files deleted meanwhile."""
   for where, _, names in os.walk(folder):
     for name in names:
       path = os.path.join(where, name)
@@ -43,20 +44,20 @@ def entries(folder):
 
 
 def notice_next_use(found):
-  """Has the system write down when each of `found` is read next."""
+  """Makes the system record the next read of each of `found`."""
   for entry in found:
     try:
       stat = os.lstat(entry.path)
       if stat.st_atime_ns <= stat.st_ctime_ns:
-        continue  # it was not read since
+        continue  # not read since the last trim
       os.utime(entry.path, ns=(stat.st_atime_ns, stat.st_mtime_ns),
                follow_symlinks=False)
     except OSError:
-      continue  # gone, or not ours
+      continue  # deleted, or owned by another user
 
 
 def excess(found, bound, now):
-  """The entries of `found` to delete, so that about 0.9 * bound bytes stay."""
+  """Returns the entries to delete, to keep about 0.9 * bound bytes."""
   size = sum(entry.size for entry in found)
   if size <= bound:
     return []
@@ -70,14 +71,14 @@ def excess(found, bound, now):
 
 
 def trim(folder, bound, now):
-  """Returns how many bytes it deleted."""
+  """Returns the number of deleted bytes."""
   deleted = 0
   found = list(entries(folder))
   for entry in excess(found, bound, now):
     try:
       os.unlink(entry.path)
     except OSError:
-      continue  # another did, or it is not ours: the next time, then
+      continue  # deleted meanwhile, or owned by another user
     deleted += entry.size
   notice_next_use(found)
   return deleted
@@ -90,7 +91,7 @@ def _gigabytes(text):
     number = -1.0
   if not 0 <= number < float('inf'):
     raise argparse.ArgumentTypeError(
-        f'"{text}" is no number of gigabytes (--gb, $WEFT_CACHE_GB)')
+        f'"{text}" is not a number of gigabytes (--gb, $WEFT_CACHE_GB)')
   return number
 
 
@@ -105,8 +106,8 @@ def main(arguments):
   folder = os.path.expanduser(options.cache)
   deleted = trim(folder, options.gb * 1e9, time.time())
   if deleted:
-    print(f'{folder}: deleted the {deleted / 1e9:.1f} GB that nobody used for '
-          f'longest, to keep {options.gb:g} GB ($WEFT_CACHE_GB)')
+    print(f'{folder}: deleted {deleted / 1e9:.1f} GB, least recently used '
+          f'first, to keep {options.gb:g} GB ($WEFT_CACHE_GB)')
   return 0
 
 

@@ -1,4 +1,4 @@
-"""What stays of a made-up cache, and what goes."""
+"""Tests which entries of a cache are kept and which are deleted."""
 
 import contextlib
 import io
@@ -34,13 +34,13 @@ class TrimCacheTest(unittest.TestCase):
     return sorted(os.path.relpath(entry.path, self.folder)
                   for entry in trim_cache.entries(self.folder))
 
-  def test_within_the_bound_all_stays(self):
+  def test_cache_within_the_bound_is_kept(self):
     self.add('cas/aa/1', 60, 9 * _DAY)
     self.add('ac/aa/2', 40, 9 * _DAY)
     self.assertEqual(trim_cache.trim(self.folder, 100, _NOW), 0)
     self.assertEqual(self.left(), ['ac/aa/2', 'cas/aa/1'])
 
-  def test_what_was_not_used_longest_goes_until_a_tenth_is_free(self):
+  def test_least_recently_used_entries_are_deleted(self):
     for day in range(1, 12):
       self.add(f'cas/{day:02}', 10, day * _DAY)
     self.assertEqual(trim_cache.trim(self.folder, 100, _NOW), 20)
@@ -52,25 +52,25 @@ class TrimCacheTest(unittest.TestCase):
     trim_cache.trim(self.folder, 100, _NOW)
     self.assertEqual(self.left(), ['cas/read'])
 
-  def test_the_next_use_is_noticed_and_the_last_not_forgotten(self):
-    # After the last change of its times, which is now.
+  def test_trim_keeps_times_and_detects_the_next_use(self):
+    # The read time is after the last change of the times, which is now.
     self.add('cas/a', 60, read=-_NOW, written=9 * _DAY)
     path = os.path.join(self.folder, 'cas/a')
     before = os.stat(path)
     time_of_change = before.st_ctime_ns
-    while time_of_change == before.st_ctime_ns:  # the clock has its ticks
+    while time_of_change == before.st_ctime_ns:  # the clock is coarse
       trim_cache.trim(self.folder, 100, _NOW)
       time_of_change = os.stat(path).st_ctime_ns
     after = os.stat(path)
     self.assertEqual((after.st_atime_ns, after.st_mtime_ns),
                      (before.st_atime_ns, before.st_mtime_ns))
 
-  def test_what_a_build_at_work_may_have_just_made_stays(self):
+  def test_entries_of_a_running_build_are_kept(self):
     self.add('cas/new', 60, 60.0)
     self.add('cas/newer', 60, 30.0)
     self.assertEqual(trim_cache.trim(self.folder, 10, _NOW), 0)
 
-  def test_an_entry_that_another_deletes_meanwhile_is_no_error(self):
+  def test_entry_deleted_meanwhile_is_not_an_error(self):
     self.add('cas/a', 60, 2 * _DAY)
     self.add('cas/b', 60, _DAY)
     unlink = os.unlink
@@ -82,14 +82,14 @@ class TrimCacheTest(unittest.TestCase):
     with unittest.mock.patch('os.unlink', gone_first):
       self.assertEqual(trim_cache.trim(self.folder, 100, _NOW), 0)
 
-  def test_no_cache_is_no_error(self):
+  def test_missing_cache_is_not_an_error(self):
     self.assertEqual(
         trim_cache.trim(os.path.join(self.folder, 'none'), 0, _NOW), 0)
 
 
 class MainTest(unittest.TestCase):
 
-  def test_the_option_goes_before_the_environment(self):
+  def test_option_overrides_the_environment(self):
     with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.dict(
         os.environ, {'WEFT_CACHE_GB': '1'}):
       path = os.path.join(folder, 'old')
@@ -104,12 +104,12 @@ class MainTest(unittest.TestCase):
       self.assertFalse(os.path.exists(path))
       self.assertIn('to keep 0 GB', said.getvalue())
 
-  def test_what_is_no_size_is_refused(self):
+  def test_invalid_size_is_refused(self):
     for text in ('ten', '-1', 'nan', 'inf'):
       with self.assertRaises(SystemExit), contextlib.redirect_stderr(
           io.StringIO()) as said:
         trim_cache.main(['--gb=' + text])
-      self.assertIn('no number of gigabytes', said.getvalue())
+      self.assertIn('not a number of gigabytes', said.getvalue())
 
 
 if __name__ == '__main__':

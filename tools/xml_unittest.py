@@ -1,8 +1,8 @@
 """Runs unittest cases and reports each of them to Bazel.
 
-Left alone, Bazel writes down one case for a whole Python test. main() below
-writes the JUnit file itself, at $XML_OUTPUT_FILE, so that tools/test.sh counts
-the cases there are and shows which were skipped and why.
+By default, Bazel reports one case for a whole Python test. main() below writes
+the JUnit file itself, at $XML_OUTPUT_FILE, so that tools/test.sh counts all
+cases and shows the skipped ones with their reasons.
 """
 
 import os

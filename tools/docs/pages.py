@@ -1,12 +1,12 @@
 """Checks that files, targets, tests and code that pages name exist.
 
-Pages are README.md, CONTRIBUTING.md and docs. A table with the columns `file`
-and `function` says which file defines or declares a function; one with `file`
-and `name`, which file contains a word. On a page with a table of names, an
-indented block is quoted from the files of the table, unless it is a command. On
-any page, a block after a line that ends with a colon and names one source or
-BUILD file is quoted from that file. Line breaks of quotes do not count; "..."
-stands for omitted lines.
+Pages are README.md, CONTRIBUTING.md and docs. In a table with the columns
+`file` and `function`, the file must define or declare the function; with
+`file` and `name`, the file must contain the word. On a page with a table of
+names, an indented block is quoted from the files of the table, unless it is a
+command. On any page, a block after a line that ends with a colon and names one
+source or BUILD file is quoted from that file. Line breaks of quotes do not
+count; "..." stands for omitted lines.
 
 Links are checked in all Markdown files of the checkout, with their anchors.
 """
@@ -35,7 +35,7 @@ _INDENT = '    '
 
 
 def pages(top):
-  """The paths of the pages."""
+  """Returns the paths of the pages."""
   docs = [os.path.join(folder, name)
           for folder, _, names in os.walk(os.path.join(top, 'docs'))
           for name in names if name.endswith('.md')]
@@ -54,7 +54,7 @@ def _cells(line):
 
 
 def _tables(page):
-  """Yields (line number, {column: cell}) of each row; '' for missing cells."""
+  """Yields (line number, {column: cell}) of each row; missing cells are ''."""
   columns = None
   for number, line in enumerate(page.splitlines(), 1):
     if not line.startswith('|'):
@@ -68,13 +68,13 @@ def _tables(page):
 
 
 def _is_defined(owner, name, source):
-  """Whether a .cc defines it at the start of a line, unlike calls."""
+  """Returns true if a .cc defines it: at the start of a line, unlike calls."""
   full = f'{owner}::{name}' if owner else name
   return re.search(rf'^(?:\S.*[ *&])?{full}\(', source, re.MULTILINE)
 
 
 def _is_declared(owner, name, header):
-  """Whether a .h declares it; a method in the body of its class."""
+  """Returns true if a .h declares it; a method in the body of its class."""
   if not owner:
     return re.search(rf'^(?:\S.*[ *&])?{name}\(', header, re.MULTILINE)
   last = owner.rpartition('::')[2]
@@ -110,7 +110,7 @@ def _row_errors(top, row):
   if not os.path.isfile(os.path.join(top, path)):
     yield f'there is no file {path}'
     return
-  # Fuzz cases are bytes, without names.
+  # Fuzz cases are binary files without names.
   text = _read(top, path) if names else ''
   has = _has_function if what == 'function' else _has_name
   for name in names:
@@ -119,7 +119,7 @@ def _row_errors(top, row):
 
 
 def _is_there(top, path):
-  """Whether it exists, also as a .cc, or is not a path of this checkout."""
+  """Returns true if it exists, as a .cc too, or is not in this checkout."""
   first = path.split('/')[0]
   return (not os.path.isdir(os.path.join(top, first)) or
           os.path.exists(os.path.join(top, path)) or
@@ -142,7 +142,7 @@ def _has_target(top, package, name):
 
 
 def _test_cases(top):
-  """The (suite, case) of each test of the checkout."""
+  """Returns the (suite, case) of each test of the checkout."""
   cases = set()
   for path in source_tree.files(top):
     if path.endswith(('_test.cc', '_conformance.h')):
@@ -151,7 +151,7 @@ def _test_cases(top):
 
 
 def _line_errors(top, page, line, cases):
-  """Yields the names on a line that the checkout lacks."""
+  """Yields an error for each name on a line that the checkout lacks."""
   is_code = line.startswith(_INDENT)
   for quoted in [line] if is_code else _QUOTED.findall(line):
     if not is_code and _PATH.fullmatch(quoted) and not _is_there(top, quoted):
@@ -165,13 +165,13 @@ def _line_errors(top, page, line, cases):
 
 
 def _anchors(text):
-  """The anchors of a page's headings, as GitHub makes them."""
+  """Returns the anchors that GitHub gives to the headings of a page."""
   return {re.sub(r'[^\w\- ]', '', heading.lower()).replace(' ', '-')
           for heading in _HEADING.findall(text)}
 
 
 def _link_error(top, page, link, anchor):
-  """Why a relative link of a page does not resolve; '' if it does."""
+  """Returns why a relative link of a page does not resolve, or ''."""
   target = page if not link else os.path.normpath(
       os.path.join(os.path.dirname(page), link))
   if not os.path.exists(os.path.join(top, target)):
@@ -202,7 +202,7 @@ def _blocks(page):
 
 
 def _quotes(block):
-  """The parts of a block between lines that are "...", joined to lines."""
+  """Returns the parts of a block between "..." lines, each as one line."""
   parts = [[]]
   for line in block:
     if line.strip() == '...':
@@ -213,7 +213,7 @@ def _quotes(block):
 
 
 def _file_before(lines, number):
-  """The file that the line before block `number` announces, or None."""
+  """Returns the file named on the line before block `number`, or None."""
   before = [line for line in lines[:number - 1] if line.strip()][-1:]
   files = _CODE_FILE.findall(before[0]) if before else []
   is_announced = len(files) == 1 and before[0].rstrip().endswith(':')
@@ -221,7 +221,7 @@ def _file_before(lines, number):
 
 
 def _announced_quote_errors(top, page):
-  """Yields (line number, what) of blocks that their announced file lacks."""
+  """Yields (line number, what) of blocks that their named file lacks."""
   lines = page.splitlines()
   for number, block in _blocks(page):
     path = _file_before(lines, number)
@@ -234,7 +234,7 @@ def _announced_quote_errors(top, page):
 
 
 def _quote_errors(top, page, rows):
-  """Yields (line number, what) of each block that is quoted from no file."""
+  """Yields (line number, what) of each block that is in no file."""
   files = {_QUOTED.fullmatch(r['file']) for _, r in rows
            if 'name' in r and 'file' in r}
   paths = {file.group(1) for file in files - {None}}

@@ -1,4 +1,4 @@
-"""Pages are checked; one error of each kind is inserted."""
+"""Tests the check of pages with one error of each kind."""
 
 import os
 import tempfile
@@ -29,7 +29,7 @@ _FILES = {
 class PagesTest(unittest.TestCase):
 
   def check(self, text):
-    """The errors of a page with this text, as 'line: what'."""
+    """Returns the errors of a page with this text, as 'line: what'."""
     with tempfile.TemporaryDirectory() as top:
       for path, contents in {**_FILES, _PAGE: text}.items():
         full = os.path.join(top, path)
@@ -41,7 +41,7 @@ class PagesTest(unittest.TestCase):
     return [f'{error.line}: {error.what}' for error in errors]
 
   def check_table(self, column, *rows, after=''):
-    """The errors of a table of these (cell of the column, path)."""
+    """Returns the errors of a table of these (cell of the column, path)."""
     lines = [f'| hop | {column} | file |\n|---|---|---|\n']
     lines += [f'| it goes on | `{what}` | `{path}` |\n' for what, path in rows]
     return self.check(''.join(lines) + after)
@@ -65,7 +65,7 @@ class PagesTest(unittest.TestCase):
 
   def test_missing_functions(self):
     for path, functions in {
-        # Called there, said in a comment, another one's, a part of the name.
+        # A call, a name in a comment, another class's method, part of a name.
         'libs/bus/socket.cc': ('Wire::Poll', 'Socket::Close', 'Socket::Read',
                                'Inner::Re', 'Zero', 'Send'),
         'libs/bus/socket.h': ('Wire::Read', 'Wire::Send', 'Other::Send',
@@ -87,7 +87,7 @@ class PagesTest(unittest.TestCase):
     path = 'libs/bus/socket.cc'
     self.assertEqual(
         self.check_table('name', ('Wire::Poll', path), ('Frames', path)), [])
-    for name in ('Frame', 'Close'):  # a part of one, and one of a comment
+    for name in ('Frame', 'Close'):  # part of a name, a name in a comment
       self.assertEqual(self.check_table('name', (name, path)),
                        [f'3: {path} has no {name}'])
 
@@ -168,7 +168,7 @@ class PagesTest(unittest.TestCase):
     self.assertEqual([], [f'{error.page}:{error.line}: {error.what}'
                           for error in pages.check(top)])
 
-  def test_the_life_of_a_step_is_a_table_of_functions(self):
+  def test_life_of_a_step_is_a_table_of_functions(self):
     path = 'docs/design/life_of_a_step.md'
     with open(os.path.join(source_tree.root(), path), encoding='utf-8') as page:
       self.assertIn(

@@ -1,4 +1,4 @@
-"""Every C++ file is formatted as .clang-format says."""
+"""Every C++ file has the format of .clang-format."""
 
 import concurrent.futures
 import os
@@ -9,7 +9,7 @@ import unittest
 from tools import source_tree
 from tools import xml_unittest
 
-# Other versions format some lines otherwise.
+# Other versions format some lines differently.
 _PROGRAM = 'clang-format-14'
 _FILES_A_RUN = 20
 
@@ -24,7 +24,7 @@ def _complaints(top, paths):
 class TreeTest(unittest.TestCase):
 
   @unittest.skipUnless(shutil.which(_PROGRAM),
-                       f'{_PROGRAM} is not installed (tools/setup.sh does it)')
+                       f'{_PROGRAM} is not installed; run tools/setup.sh')
   def test_the_tree_is_formatted(self):
     top = source_tree.root()
     paths = [p for p in source_tree.files(top) if source_tree.is_cpp(p)]
@@ -34,7 +34,7 @@ class TreeTest(unittest.TestCase):
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
       found = ''.join(pool.map(lambda b: _complaints(top, b), batches))
     if found:
-      self.fail(f'not formatted; mend with {_PROGRAM} -i FILE:\n{found}')
+      self.fail(f'not formatted; run {_PROGRAM} -i FILE:\n{found}')
 
 
 if __name__ == '__main__':

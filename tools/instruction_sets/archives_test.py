@@ -1,4 +1,7 @@
-"""Of the archives named as arguments: each instruction set keeps to itself."""
+"""Checks that the archives given as arguments share no code.
+
+Each archive holds the code for one instruction set.
+"""
 
 import sys
 import unittest

@@ -1,19 +1,19 @@
-"""Do libraries compiled for different instruction sets keep to themselves?
+"""Finds code that libraries for different instruction sets share.
 
-The linker merges symbols of one name, and the first one wins: a function that
-two sets share may be the AVX-512 one, and a caller meant for any processor
-then dies of an illegal instruction on an older one. Recipe: nm and objdump of
-binutils over the libraries' archives, NAME_TAG.a with TAG of _INSTRUCTION_SETS
-in bazel/weft.bzl.
+The linker merges symbols with the same name and keeps the first one. If two
+sets share a function, the program may contain only its AVX-512 version, and a
+caller for any processor crashes with an illegal instruction on older ones. The
+checks run nm and objdump of binutils on the libraries' archives, NAME_TAG.a
+with a TAG of INSTRUCTION_SETS in bazel/weft.bzl.
 """
 
 import itertools
 import re
 import subprocess
 
-# Points to the C++ runtime; the same in every set.
+# A pointer to the C++ runtime, which is the same in every set.
 _SHARED_BY_ALL = {'DW.ref.__gxx_personality_v0'}
-# Registers that a set must not touch.
+# Registers that a set does not have.
 _TOO_WIDE = {'v1': re.compile(r'%[yz]mm\d'), 'v3': re.compile(r'%zmm\d')}
 _TAG = re.compile(r'_(v\d)(?:\.pic)?\.a$')
 
@@ -28,7 +28,7 @@ def _tag(archive):
 
 
 def _symbols(archive):
-  """Names of what the archive defines for others."""
+  """Returns the names of the external symbols that the archive defines."""
   lines = _output('nm', '--defined-only', '--extern-only', archive)
   rows = (line.split() for line in lines.splitlines())
   return {row[2] for row in rows if len(row) == 3} - _SHARED_BY_ALL

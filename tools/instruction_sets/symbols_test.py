@@ -1,4 +1,4 @@
-"""The checker finds a planted shared symbol and a planted wide register."""
+"""Tests the detection of a shared symbol and of a register that is too wide."""
 
 import sys
 import unittest

@@ -7,7 +7,7 @@ from tools import source_tree
 from tools.layers.layer_table import Violation
 
 _ATTRIBUTES = ('deps', 'implementation_deps', 'srcs', 'hdrs')
-# The top package only gives libs/api's targets short names.
+# The top package contains only short names for targets of libs/api.
 _TOP = 'libs/api'
 _LINK_CASES = ('weft_room_test', 'weft_room_cases')
 
@@ -20,7 +20,7 @@ def _read(top, path):
 def _labels(text):
   """Yields (line number, label) of each dependency.
 
-  A BUILD file is Starlark, whose expressions are Python's.
+  A BUILD file is Starlark, whose expressions are valid Python.
   """
   for node in ast.walk(ast.parse(text)):
     if isinstance(node, ast.keyword) and node.arg in _ATTRIBUTES:

@@ -12,9 +12,9 @@ _NOISE = re.compile(
     r'|"(?:\\.|[^"\\\n])*"'
     r"|'\\?.'", re.DOTALL)
 
-# Headers that only `where` may include. `where` is a test of a path.
+# Headers that only some files may include; `where` tests the path of a file.
 _Fenced = collections.namedtuple('_Fenced', 'headers where what remedy')
-# Code that only `where` may write.
+# Code that only some files may contain; `where` tests the path of a file.
 _Banned = collections.namedtuple('_Banned', 'code where what remedy')
 
 
@@ -23,13 +23,16 @@ def _only_in(*folders):
 
 
 def _measures_time(path):
-  """Clock is the libraries' source of time; tests and programs have others."""
+  """Returns true if the file may read the time from a source besides Clock."""
   return (path.startswith('libs/base/') or path.endswith('_test.cc') or
           not path.startswith(('libs/', 'services/')))
 
 
 def _may_see_its_clock_set(path):
-  """A program that runs for days sees its machine's clock set; tests do not."""
+  """Returns true if the file may use a clock that people can set.
+
+  The clock may be set while a program runs for days, but not during a test.
+  """
   return (path == 'libs/base/clock.h' or '/testing/' in path or
           path.endswith(('_test.cc', '_benchmark.cc')) or
           not path.startswith(('libs/', 'services/')))
@@ -44,7 +47,7 @@ _FENCED = (
         'declare own types here and convert in the .cc file'),
     _Fenced(
         re.compile(r'.*_inl\.h$'), lambda path: path.endswith(('.cc', '_inl.h')),
-        'what .cc files share inside stays in .cc files',
+        'only .cc files include *_inl.h headers',
         'include it in the .cc file'),
     _Fenced(
         re.compile(r'Eigen/|unsupported/Eigen/'),
@@ -53,12 +56,12 @@ _FENCED = (
         'pass pointers and sizes through the header'),
     _Fenced(
         re.compile(r'spdlog/|fmt/'), _only_in('libs/base'),
-        'only libs/base knows spdlog', 'include "libs/base/logging.h"'),
+        'only libs/base may include spdlog', 'include "libs/base/logging.h"'),
     _Fenced(
-        # A benchmark measures it beside what libs/bus makes of it.
+        # A benchmark compares plain ZeroMQ with libs/bus.
         re.compile(r'zmq(_\w+)?\.h(pp)?$'),
         _only_in('libs/bus/zmq', 'benchmarks'),
-        'only libs/bus/zmq knows ZeroMQ', 'use libs/bus'),
+        'only libs/bus/zmq may include ZeroMQ', 'use libs/bus'),
     _Fenced(
         re.compile(r'cuda|cublas|curand|cudnn|nccl'),
         _only_in('libs/device/cuda', 'libs/kernels/cuda'),
@@ -67,12 +70,12 @@ _FENCED = (
 )
 
 def _races_threads(path):
-  """A test may race a thread-safe class with threads of its own."""
+  """Returns true for tests, which may test thread safety with own threads."""
   return path.endswith('_test.cc') or _only_in('libs/base')(path)
 
 
 def _observes_locks(path):
-  """It stands in for Abseil's locks, all of them."""
+  """Returns true for the replacements of Abseil's locks and their test."""
   return (_only_in('libs/base/testing')(path) or
           path == 'libs/base/scheduler/observed_locks_test.cc')
 
@@ -118,7 +121,7 @@ _BANNED = (
 
 
 def _blank(match):
-  """Keeps line numbers, drops words; keeps the quotes of an include."""
+  """Replaces all characters but line ends, which keeps line numbers."""
   return re.sub(r'[^\n]', ' ', match.group())
 
 

@@ -1,4 +1,4 @@
-"""The table of layers in docs/architecture.md: which module may use which.
+"""Reads the table of layers in docs/architecture.md.
 
 A module includes only modules of lower layers. Modules of one layer do not
 include each other, nor does the runtime side include the client side.
@@ -20,13 +20,13 @@ _SIDES = ('', 'runtime', 'client')
 
 
 class LayerTable:
-  """All modules."""
+  """The modules and their layers."""
 
   def __init__(self, modules):
     self.modules = {module.name: module for module in modules}
 
   def module_of(self, path):
-    """The module that a file or package path lies in, or None."""
+    """Returns the module that contains a file or package, or None."""
     parts = path.split('/')
     for length in (2, 1):
       module = self.modules.get('/'.join(parts[:length]))
@@ -35,7 +35,7 @@ class LayerTable:
     return None
 
   def refusal(self, user, used):
-    """Why a file of module `user` may not use module `used`; '' if it may."""
+    """Returns why module `user` may not use module `used`; '' if it may."""
     if user == used:
       return ''
     if user.side and used.side and user.side != used.side:

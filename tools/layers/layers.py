@@ -15,7 +15,7 @@ from tools.layers import folder_rules
 from tools.layers import layer_table
 from tools.layers import op_name_rules
 
-# The folders in these are modules; of other top folders each is one module.
+# Each folder in these is a module, as is every other folder at the top.
 _GROUPS = ('libs', 'services')
 _NOT_MODULES = ('bazel', 'docs', 'third_party')
 

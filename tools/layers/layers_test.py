@@ -18,7 +18,7 @@ _PAGE = """
 | 8 | `libs/api` | | one header |
 | 9 | `examples` | | programs |
 """
-# Every module of the table exists, and nothing is wrong.
+# A tree without violations, with every module of the table.
 _CORRECT = {
     'docs/architecture.md': _PAGE,
     'libs/base/status.h': '#include <string>\n',
@@ -48,7 +48,7 @@ class LayersTest(unittest.TestCase):
       return [v[:3] for v in layers.check(top)]
 
   def assert_one(self, inserted, line, what):
-    """The one inserted file gives the one violation."""
+    """Checks that the one inserted file gives the one violation."""
     found = self.check(inserted)
     self.assertEqual([(path, number) for path, number, _ in found],
                      [(path, line) for path in inserted], found)
@@ -100,7 +100,7 @@ class LayersTest(unittest.TestCase):
                           '    "//libs/kernels:add",\n  ],\n)\n'}, 5,
         '//libs/kernels:add')
 
-  def test_a_dependency_on_the_api_by_its_short_name(self):
+  def test_dependency_on_the_short_name_of_the_api(self):
     self.assert_one(
         {'libs/train/BUILD': 'rule(name = "x", deps = ["//:weft"])\n'}, 1,
         'uses libs/api')
@@ -177,7 +177,7 @@ class LayersTest(unittest.TestCase):
                         'only libs/base')
 
   def test_no_wait_follows_the_machines_clock(self):
-    # Not even in libs/base: Abseil's end at a time of day.
+    # Not even in libs/base, because Abseil's timeouts end at a time of day.
     for code in ('changed_.WaitWithTimeout(&mutex_, left);',
                  'mutex_.AwaitWithDeadline(c, when);',
                  'mutex_.LockWhenWithTimeout(c, left);',
@@ -193,7 +193,7 @@ class LayersTest(unittest.TestCase):
         for path in ('libs/base/clock.h', 'libs/kernels/testing/harness.h',
                      'examples/clock.cc')}), [])
 
-  def test_words_in_comments_and_strings_are_no_code(self):
+  def test_comments_and_strings_are_not_code(self):
     self.assertEqual(self.check({'libs/kernels/good.cc': (
         '// std::thread\n/* sleep_for\n absl::Now() */\n'
         'auto a = "pthread_create(";\nauto b = R"x(std::async)x";\n'

@@ -1,7 +1,7 @@
 """Checks that the whole name of each op appears in its sources.
 
 A text search does not find a name that is composed of parts ("Apply" + rule).
-The ops are those of the file that a test compares with the registry.
+The list of ops is a file that a test compares with the registry.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""This checkout keeps to the rules of layers."""
+"""This checkout follows the rules of layers."""
 
 import unittest
 
@@ -10,7 +10,7 @@ from tools.layers import layers
 
 class TreeTest(unittest.TestCase):
 
-  def test_tree_keeps_to_the_layers(self):
+  def test_tree_follows_the_rules(self):
     violations = layers.check(source_tree.root())
     if violations:
       self.fail('\n' + '\n'.join(map(layer_table.describe, violations)))

@@ -97,8 +97,8 @@ class StyleTest(unittest.TestCase):
                  'LetGo()', 'GoOnWithStep()', 'HeedStop()', 'class Declarer',
                  'a declarant', 'its namesake', 'Whoever waits', 'by turns',
                  'planted_bugs', 'a planted bug', 'made-up graphs',
-                 'is made up', 'a fresh reader', 'read once more', 'of kin', 'the moment',
-                 'steps_over_below', 'kOwnThread', 'its rooms', 'room_test',
+                 'is made up', 'a fresh reader', 'read once more', 'of kin',
+                 'the moment', 'steps_over_below', 'kOwnThread', 'its rooms', 'room_test',
                  'within_room()', 'trial GPU', 'MAKE_ROOM_H', 'upper floors',
                  'the house', 'in this wing'):
       with self.subTest(line):
