@@ -1,9 +1,10 @@
-"""One run of a local cluster: starts its tasks in order, waits, stops them.
+"""Runs a local cluster once: starts its tasks in order, waits, stops them.
 
-Services first, on ports that are kept for them and for the program as long as
-the run lasts; when all are ready, the program. If somebody took a port all the
-same, everything is started once more with other ports. With --restart a service
-that is lost later is started again, at its old address.
+The services start first, on ports that are reserved for them and for the
+program during the run. The program starts when all services are ready. If
+another process still took a port, everything is started once more with other
+ports. With --restart, a service that is lost later is started again at its old
+address.
 """
 
 import os
@@ -19,13 +20,13 @@ from tools.cluster.task_process import TaskProcess
 _READY = 'Started server with target'
 _PORT_TAKEN = 'ALREADY_EXISTS'
 _POLL_S = 0.1
-# A program may save before it ends; then nobody uses the services any more.
+# A program may save before it ends. After that, the services are not used.
 _PROGRAM_GRACE_S = 15.0
 _SERVICE_GRACE_S = 5.0
 
 
 class Failure(Exception):
-  """The cluster can't go on; `code` is what to exit with."""
+  """The cluster must stop; `code` is the exit code."""
 
   def __init__(self, why, code=1):
     super().__init__(why)
@@ -37,7 +38,7 @@ class _PortTaken(Exception):
 
 
 def describe_end(process):
-  """'ps:0 was killed by SIGKILL'"""
+  """Returns, for example, 'ps:0 was killed by SIGKILL'."""
   number = process.code - 128
   if number in set(signal.Signals):
     return f'{process.name} was killed by {signal.Signals(number).name}'
@@ -45,7 +46,11 @@ def describe_end(process):
 
 
 class ClusterRun:
-  """`options` as local_cluster.py reads them; `binaries`: job -> path."""
+  """Runs a cluster.
+
+  options: the parsed flags of local_cluster.py
+  binaries: job -> path of the service's program
+  """
 
   def __init__(self, options, binaries, supervisor, display, environment):
     self._options = options
@@ -62,14 +67,17 @@ class ClusterRun:
     self._begun = set()  # names of services that have been ready
 
   def on_line(self, process, text):
-    """Reads what tasks say of themselves."""
+    """Reads the state of a task from a line of its output."""
     if not process.is_ready:
       process.is_ready = _READY in text
       if _PORT_TAKEN in text:
         self._taken.add(process)
 
   def run(self):
-    """Returns the exit code: the program's, if there is one. Failure."""
+    """Returns the exit code: the program's, if there is one.
+
+    Raises Failure if the cluster must stop.
+    """
     for is_last in (False, True):
       try:
         return self._run_once()
@@ -78,7 +86,7 @@ class ClusterRun:
           raise Failure(str(taken)) from taken
         self._display.say(f'{taken}; trying again with other ports')
       except StopRequest as request:
-        self._display.say(f'{request}: stopping; once more kills')
+        self._display.say(f'{request}: stopping; a second one kills all tasks')
         return request.code if self._options.program else 0
       finally:
         self._stop()
@@ -99,7 +107,7 @@ class ClusterRun:
       return self._await_programs()
 
   def _served(self):
-    """The tasks that are services."""
+    """Returns the tasks that are services."""
     if self._options.program and not self._options.client:
       return self._plan.others('worker')
     return self._plan.tasks
@@ -124,8 +132,10 @@ class ClusterRun:
                                       self._options.checkpoint_root)], {})
 
   def _mend_services(self):
-    """Plans to start services again that were lost after they had been ready,
-    and starts those that are due; without --restart none are."""
+    """Schedules restarts of lost services and starts those that are due.
+
+    Only services that were ready before are restarted, and only with --restart.
+    """
     self._begun.update(p.name for p in self._services if p.is_ready)
     for process in self._failed(self._services):
       if process.name not in self._begun or self._restarts.is_planned(process):
@@ -142,13 +152,13 @@ class ClusterRun:
       self._services[at] = self._start_service(tasks[process.name])
 
   def _gone(self):
-    """The services that have ended and are not started again."""
+    """Returns the services that have ended and are not started again."""
     self._mend_services()
     return [p for p in self._dead(self._services)
             if not self._restarts.is_planned(p)]
 
   def _lost(self):
-    """Those of them that have failed."""
+    """Returns the services of _gone() that have failed."""
     return self._failed(self._gone())
 
   def _wait_until(self, done, timeout=None):
@@ -163,7 +173,7 @@ class ClusterRun:
           name, command, {**os.environ, **self._environment, **environment},
           **streams)
     except OSError as error:
-      raise Failure(f'{command[0]} can not be run: {error.strerror}',
+      raise Failure(f'{command[0]} cannot be run: {error.strerror}',
                     127) from error
     self._supervisor.add(process)
     return process
@@ -179,7 +189,7 @@ class ClusterRun:
       self._programs.append(self._start(
           task.name, plan.fill_in(program, task), plan.task_environment(task),
           live=self._display.is_live))
-      # An evaluator listens nowhere, so nobody sees it come up.
+      # An evaluator has no port, so its start cannot be observed.
       self._programs[-1].is_ready = task.address is None
 
   def _await_programs(self):
@@ -196,7 +206,7 @@ class ClusterRun:
     return 0
 
   def _await_listening(self):
-    """Tells when programs that are servers have all come up."""
+    """Logs when all programs that are servers listen."""
     began = time.monotonic()
     wanted = {t.name: int(t.address.rpartition(':')[2])
               for t in self._plan.of('worker')}
@@ -233,13 +243,13 @@ class ClusterRun:
     return 0
 
   def _is_over(self):
-    """A service or program has failed, or all programs have ended."""
+    """Returns true if a service or program failed, or all programs ended."""
     dead = self._dead(self._programs)
     return (self._lost() or self._failed(self._programs) or
             len(dead) == len(self._programs))
 
   def _have_stopped(self):
-    """All services have ended well, as `weft shutdown` has them do."""
+    """Returns true if all services ended with 0, as after `weft shutdown`."""
     return all(p.code == 0 for p in self._services)
 
   def _dead(self, processes):
@@ -252,7 +262,7 @@ class ClusterRun:
     return [p for p in processes if not p.is_ready]
 
   def _check_services(self):
-    """Failure, if one has died. `weft shutdown` may well end one."""
+    """Raises Failure if a service died; `weft shutdown` may end services."""
     for process in self._gone():
       if process.code or not process.is_ready:
         self._check_port(process)
@@ -270,7 +280,7 @@ class ClusterRun:
     self._supervisor.stop(running, _SERVICE_GRACE_S)
     for process in running:
       if process.code:
-        self._display.say(f'{describe_end(process)} when it was to stop')
+        self._display.say(f'{describe_end(process)} while it was being stopped')
     self._programs, self._services = [], []
     self._restarts.clear()
     self._begun.clear()

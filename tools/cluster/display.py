@@ -1,8 +1,8 @@
-"""Shows what the tasks write: each line under its task's name.
+"""Shows the output of the tasks, with the name of the task before each line.
 
-On a terminal the lines that tasks are still writing (their progress) stand
-below all others, one for each task, and change in place. Elsewhere such a line
-is written now and then, when it has changed.
+On a terminal, the unfinished lines of tasks (their progress) are below all
+other lines, one for each task, and change in place. Otherwise, such a line is
+written every few seconds if it has changed.
 """
 
 import os
@@ -15,14 +15,14 @@ _REDRAW_S = 0.1
 
 
 class Sink:
-  """One of the launcher's own streams."""
+  """An output stream of the launcher."""
 
   def __init__(self, descriptor):
     self._descriptor = descriptor
     self.is_terminal = (os.isatty(descriptor)
                         and os.environ.get('TERM', 'dumb') != 'dumb')
     self.is_coloured = self.is_terminal and 'NO_COLOR' not in os.environ
-    self.is_broken = False  # nobody reads it any more
+    self.is_broken = False  # the reader has closed it
 
   def width(self):
     try:
@@ -40,9 +40,9 @@ class Sink:
 
 
 class Display:
-  """`out` for what tasks write to standard output, `err` for the rest."""
+  """Shows lines: standard output of tasks on `out`, all others on `err`."""
 
-  plain_s = 5.0  # between two lines of a task's progress, if not on a terminal
+  plain_s = 5.0  # between two progress lines of a task, without a terminal
 
   def __init__(self, names, out, err, now=time.monotonic):
     self._out = out
@@ -51,18 +51,18 @@ class Display:
     self._names = list(names)
     self._column = max(map(len, self._names), default=0)
     self._live = {}  # name -> text
-    self._drawn = 0  # lines that stand below, the cursor behind the last
+    self._drawn = 0  # progress lines on the terminal; the cursor is after them
     self._changed = False
     self._last = {}  # name -> when progress was last written; '' on a terminal
 
   @property
   def is_broken(self):
-    """Nobody reads it any more."""
+    """True if the readers have closed a stream."""
     return self._out.is_broken or self._err.is_broken
 
   @property
   def is_live(self):
-    """Progress is shown in place."""
+    """True if progress is shown in place."""
     return self._out.is_terminal
 
   def prefix(self, name, sink, column=None):
@@ -73,12 +73,12 @@ class Display:
     return text + ' '
 
   def text_width(self, column=None):
-    """Columns that are left beside a prefix."""
+    """Returns the number of columns beside a prefix."""
     taken = 1 + (column or self._column) + len(' | ')
     return max(self._out.width() - taken, 10)
 
   def lines(self, name, texts, is_error=False):
-    """Whole lines of a task."""
+    """Writes complete lines of a task."""
     self._write_lines(name, texts, is_error)
 
   def _write_lines(self, name, texts, is_error=False):
@@ -87,21 +87,21 @@ class Display:
     self._write(sink, ''.join(f'{prefix}{text}\n' for text in texts))
 
   def say(self, text):
-    """A line of the launcher itself."""
+    """Writes a message of the launcher itself."""
     self._write(self._err, f'local_cluster: {text}\n')
 
   def print(self, text):
-    """What the launcher was asked for."""
+    """Writes requested output of the launcher to standard output."""
     self._write(self._out, text)
 
   def live(self, name, text):
-    """The line that a task is writing; empty: none."""
+    """Sets the unfinished line of a task; empty: there is none."""
     if text != self._live.get(name, ''):
       self._live[name] = text
       self._changed = True
 
   def refresh(self):
-    """Shows what has changed when it is time to; returns seconds until then."""
+    """Shows changes if they are due; returns the seconds until they are."""
     if not self._changed:
       return None
     if self._out.is_terminal:
@@ -109,7 +109,7 @@ class Display:
     return self._refresh_plain()
 
   def close(self):
-    """No line stands below afterwards."""
+    """Removes the progress lines."""
     self._live.clear()
     self._write(self._out, '')
 
@@ -122,7 +122,7 @@ class Display:
     return None
 
   def _refresh_plain(self):
-    """A line for each task whose progress was not written for a while."""
+    """Writes a line for each task whose progress is due."""
     waits = []
     for name, text in self._live.items():
       wait = self._last.setdefault(name, self._now()) + self.plain_s - self._now()
@@ -136,7 +136,7 @@ class Display:
     return min(waits, default=None)
 
   def _write(self, sink, text):
-    """Writes lines above those that stand below, which are drawn anew."""
+    """Writes lines above the progress lines, which are drawn again."""
     if not (self._out.is_terminal and sink.is_terminal):
       if text:
         sink.write(text)
@@ -150,7 +150,7 @@ class Display:
 
   def _drawing(self):
     live = sorted(name for name, text in self._live.items() if text)
-    # Only as wide as these names need it: progress is long.
+    # The prefix is as narrow as these names allow: progress lines are long.
     column = max(map(len, live), default=0)
     width = self.text_width(column)
     self._drawn = len(live)

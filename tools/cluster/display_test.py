@@ -1,4 +1,4 @@
-"""What a person sees on a terminal, and what a file gets."""
+"""Tests the output on a terminal and in a file."""
 
 import unittest
 
@@ -18,7 +18,7 @@ class DisplayTest(unittest.TestCase):
     return Display(['ps:0', 'worker:0', 'worker:1', 'coordinator:0'], self.out, self.err,
                    lambda: self.now)
 
-  def test_lines_stand_under_the_name_of_their_task(self):
+  def test_lines_begin_with_the_name_of_their_task(self):
     display = self.display(False)
     display.lines('ps:0', ['one', 'two'])
     display.lines('worker:0', ['three'], is_error=True)
@@ -30,7 +30,7 @@ class DisplayTest(unittest.TestCase):
     display.lines('ps:0', ['one'])
     self.assertEqual(self.out.text, '\x1b[36mps:0          |\x1b[0m one\n')
 
-  def test_a_file_gets_progress_every_few_seconds_when_it_has_changed(self):
+  def test_changed_progress_is_written_to_a_file(self):
     display = self.display(False)
     display.live('worker:0', 'step 1')
     self.assertAlmostEqual(display.refresh(), 5.0)
@@ -45,7 +45,7 @@ class DisplayTest(unittest.TestCase):
     self.assertIsNone(display.refresh())
     self.assertEqual(self.out.take(), '')
 
-  def test_a_terminal_shows_progress_of_all_below_the_lines(self):
+  def test_terminal_shows_progress_below_the_lines(self):
     display = self.display(True)
     display.live('worker:0', 'step 1')
     display.live('worker:1', 'step 2')

@@ -1,8 +1,8 @@
-"""A stream of the launcher that a test reads, and what a terminal shows of it."""
+"""A fake output stream of the launcher, and the screen of a terminal."""
 
 
 class FakeSink:
-  """Keeps what is written."""
+  """Collects the written text."""
 
   def __init__(self, is_terminal):
     self.is_terminal = self.is_coloured = is_terminal
@@ -21,7 +21,7 @@ class FakeSink:
 
 
 def screen(text):
-  """The lines that a terminal shows after `text`."""
+  """Returns the lines that a terminal shows after `text`."""
   lines, row = [''], 0
   while text:
     if text.startswith('\x1b[A'):

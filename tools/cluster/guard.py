@@ -1,10 +1,10 @@
-"""Ends what is left of a cluster when its launcher is gone, however it went.
+"""Kills the remaining processes of a cluster when its launcher has ended.
 
-Each process of a cluster carries a mark in its environment, which its own
-children inherit, wherever they move to. The guard is a small process beside
-the launcher that waits for the launcher's end and then kills whoever carries
-the mark. The kernel already kills the tasks themselves with the launcher (see
-task_process.py); the guard is for what those have started.
+Each process of a cluster carries a mark in its environment, which its child
+processes inherit, even in another session. The guard is a small process beside
+the launcher: it waits for the launcher's end and then kills all processes with
+the mark. The kernel kills the tasks themselves with the launcher
+(task_process.py); the guard kills the processes that the tasks have started.
 """
 
 import contextlib
@@ -21,11 +21,11 @@ _ALL_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 def marked(mark):
-  """The ids of the processes that carry `mark`."""
+  """Returns the ids of the processes that carry `mark`."""
   found = []
   for name in os.listdir('/proc'):
     if name.isdigit() and int(name) != os.getpid():
-      # A process that has ended meanwhile, or belongs to somebody else.
+      # The process has ended meanwhile, or belongs to another user.
       with contextlib.suppress(OSError):
         with open(f'/proc/{name}/environ', 'rb') as environment:
           if mark.encode() in environment.read():
@@ -66,7 +66,7 @@ def _wait_for_any(descriptors, seconds):
 
 
 class Guard:
-  """To be made while the launcher has one thread."""
+  """Must be created while the launcher has one thread, because it forks."""
 
   def __init__(self):
     self._mark = uuid.uuid4().hex
@@ -77,25 +77,28 @@ class Guard:
     os.close(ours)
 
   def environment(self):
-    """For the processes to be guarded. Launchers may start launchers."""
+    """Returns the environment for guarded processes.
+
+    A launcher may start another one; its processes then carry both marks.
+    """
     marks = [m for m in (os.environ.get(VARIABLE), self._mark) if m]
     return {VARIABLE: ','.join(marks)}
 
   def close(self):
-    """Ends what is left now."""
+    """Kills the remaining processes now."""
     os.close(self._pipe)
     os.waitpid(self._process, 0)
 
   def _watch(self, ours):
-    """What the guard does; does not return."""
+    """Runs the guard process; does not return."""
     try:
-      os.setsid()  # keys pressed at the terminal are not for it
+      os.setsid()  # Ctrl-C at the terminal must not reach it
       for number in _ALL_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
       nowhere = os.open(os.devnull, os.O_RDWR)
-      for stream in range(3):  # who reads the launcher's output sees its end
+      for stream in range(3):  # keeps none of the launcher's streams open
         os.dup2(nowhere, stream)
-      # Nor does it keep open what others wait for the end of.
+      # Keeps no other descriptor open whose end another process awaits.
       os.closerange(3, ours)
       os.closerange(ours + 1, os.sysconf('SC_OPEN_MAX'))
       os.read(ours, 1)

@@ -1,4 +1,4 @@
-"""Who carries the mark is found wherever it moved to, and ended."""
+"""Tests that processes with the mark are killed, even in other sessions."""
 
 import os
 import select
@@ -13,7 +13,7 @@ _DEADLINE_S = 60
 
 
 def _start(environment, *command):
-  """A process that has become another program already."""
+  """Returns a process that already runs the command."""
   return subprocess.Popen(  # pylint: disable=consider-using-with
       command, env={**os.environ, **environment}, stdout=subprocess.PIPE)
 
@@ -26,17 +26,17 @@ class GuardTest(unittest.TestCase):
     self.addCleanup(process.kill)
     return process
 
-  def test_it_ends_what_is_left(self):
+  def test_remaining_processes_are_killed(self):
     guarded = guard.Guard()
     process = self.start(guarded, 'setsid sleep 1000 & echo; wait')
     process.stdout.readline()
     guarded.close()
-    # Its output ends when all who could write to it have.
+    # Its output ends when all processes with its stream have ended.
     self.assertTrue(select.select([process.stdout], [], [], _DEADLINE_S)[0])
     self.assertEqual(process.stdout.read(), b'')
     self.assertEqual(process.wait(_DEADLINE_S), -9)
 
-  def test_it_leaves_others_alone(self):
+  def test_other_processes_are_not_killed(self):
     one, other = guard.Guard(), guard.Guard()
     process = self.start(one, 'echo; exec sleep 1000')
     process.stdout.readline()
@@ -45,7 +45,7 @@ class GuardTest(unittest.TestCase):
     one.close()
     self.assertEqual(process.wait(_DEADLINE_S), -9)
 
-  def test_marks_add_up_where_launchers_start_launchers(self):
+  def test_nested_launchers_pass_both_marks(self):
     outer = guard.Guard()
     with unittest.mock.patch.dict(os.environ, outer.environment()):
       inner = guard.Guard()

@@ -1,4 +1,4 @@
-"""tools/local_cluster as a process that a test watches; services of its own."""
+"""Runs tools/local_cluster as a process of a test, with fake services."""
 
 import contextlib
 import itertools
@@ -18,7 +18,7 @@ LAUNCHER = os.path.join(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))), 'local_cluster')
 _MARK = 'WEFT_TEST_MARK'
 
-# Does what the variable FAKE_job_index says, "serve" if there is none.
+# Behaves as the variable FAKE_job_index demands; without it, serves.
 _FAKE_SERVICE = f'''#!{sys.executable} -SE
 import os, signal, sys
 flags = dict(a[2:].split('=', 1) for a in sys.argv[1:])
@@ -66,7 +66,7 @@ while True:
 
 
 def fake_services(folder):
-  """Writes a service for each job; returns what --services_dir is."""
+  """Writes a service for each job; returns the value of --services_dir."""
   for job in ('coordinator', 'ps', 'worker', 'checkpoint_writer'):
     path = os.path.join(folder, job, job)
     os.makedirs(os.path.dirname(path))
@@ -77,11 +77,11 @@ def fake_services(folder):
 
 
 class Launcher:
-  """Runs from its construction on."""
+  """A launcher that runs from its construction on."""
 
   def __init__(self, *arguments, services=None, close_after=None,
                **environment):
-    """`close_after`: lines of standard output that are read; None: all."""
+    """`close_after`: number of lines to read from stdout; None: all."""
     self._folder = tempfile.TemporaryDirectory()  # pylint: disable=R1732
     self._mark = uuid.uuid4().hex
     services = services or fake_services(self._folder.name)
@@ -107,7 +107,7 @@ class Launcher:
           self._came.notify_all()
 
   def wait_for(self, text):
-    """Until it has written `text`; returns the line."""
+    """Waits until it has written `text`; returns the line."""
     def found():
       return [line for lines in self.output.values() for line in lines
               if text in line]
@@ -116,7 +116,7 @@ class Launcher:
       return found()[0]
 
   def pid_of(self, job, index):
-    """The id of the process of a service."""
+    """Returns the process id of a service."""
     wanted = {f'--job_name={job}', f'--task_index={index}'}
     for process in guard.marked(self._mark):
       with contextlib.suppress(OSError):
@@ -144,7 +144,7 @@ class Launcher:
     return ''.join(self.output['err'])
 
   def running(self):
-    """Descriptors of all processes of the cluster, which keep their ids."""
+    """Returns pidfds of all processes of the cluster."""
     found = []
     for process in guard.marked(self._mark):
       with contextlib.suppress(ProcessLookupError):
@@ -152,11 +152,11 @@ class Launcher:
     return found
 
   def left(self):
-    """Processes that outlive the launcher."""
+    """Returns the processes that outlive the launcher."""
     return guard.marked(self._mark)
 
   def kill(self):
-    """The launcher alone, as nothing can be done about."""
+    """Kills the launcher with SIGKILL, which it cannot handle."""
     self.send(signal.SIGKILL)
 
   def close(self):
@@ -168,7 +168,7 @@ class Launcher:
 
 
 def all_end(descriptors):
-  """Waits for the end of processes, closes; returns whether all ended."""
+  """Waits for processes, closes the pidfds; returns true if all ended."""
   ended = True
   for descriptor in descriptors:
     ended = ended and bool(select.select([descriptor], [], [], DEADLINE_S)[0])

@@ -1,24 +1,24 @@
-"""Lines out of what a process writes, and the line it is still writing.
+"""Splits the output of a process into lines.
 
-Programs show progress by writing over the line they are on: a carriage return,
-and the text anew. Such a line is "live" until its line feed comes.
+Programs show progress by overwriting the present line: they write a carriage
+return and the new text. Such a line is "live" until its line feed comes.
 """
 
 import re
 
-# A line of this many bytes is cut, so that a process can't fill our memory.
+# Longer lines are cut, so that a process can't fill the launcher's memory.
 _LONGEST = 64 * 1024
 _ESCAPES = re.compile(r'\x1b\[[0-9;?]*[ -/]*[@-~]')
 _MOVEMENTS = re.compile(r'\x1b\[[0-9;?]*[ -/]*[@-ln-~]')  # all but colours
 
 
 def without_escapes(text):
-  """`text` without colours."""
+  """Returns `text` without colours."""
   return _ESCAPES.sub('', text)
 
 
 def _visible(line):
-  """What is seen of a line that was written over."""
+  """Returns the visible text of an overwritten line."""
   for part in reversed(line.split(b'\r')):
     if part:
       return _MOVEMENTS.sub('', part.decode('utf-8', 'replace'))
@@ -26,18 +26,18 @@ def _visible(line):
 
 
 class LineReader:
-  """One stream of one process."""
+  """Reads one output stream of a process."""
 
   def __init__(self):
     self._open = b''
 
   @property
   def live(self):
-    """The text of the line that has no end yet."""
+    """The text of the unfinished line."""
     return _visible(self._open)
 
   def feed(self, data):
-    """Takes what was read; returns the texts of the lines that it ended."""
+    """Takes new data; returns the texts of the lines that it completes."""
     *ended, self._open = (self._open + data).split(b'\n')
     lines = [_visible(line) for line in ended]
     if len(self._open) > _LONGEST:
@@ -48,6 +48,6 @@ class LineReader:
     return lines
 
   def end(self):
-    """The stream has ended; returns what its last line lacks a line feed of."""
+    """Ends the stream; returns a last line without a line feed, if any."""
     rest, self._open = self.live, b''
     return [rest] if rest else []

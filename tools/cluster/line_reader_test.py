@@ -1,4 +1,4 @@
-"""Lines, and lines that are written over."""
+"""Tests lines and overwritten lines."""
 
 import unittest
 
@@ -12,7 +12,7 @@ class LineReaderTest(unittest.TestCase):
     super().setUp()
     self.reader = LineReader()
 
-  def test_lines_come_when_they_end(self):
+  def test_lines_are_returned_when_complete(self):
     self.assertEqual(self.reader.feed(b'one\ntwo\nthr'), ['one', 'two'])
     self.assertEqual(self.reader.live, 'thr')
     self.assertEqual(self.reader.feed(b'ee\n'), ['three'])
@@ -21,7 +21,7 @@ class LineReaderTest(unittest.TestCase):
   def test_an_empty_line_is_a_line(self):
     self.assertEqual(self.reader.feed(b'\n\n'), ['', ''])
 
-  def test_a_line_that_is_written_over_shows_its_last_text(self):
+  def test_overwritten_line_shows_its_last_text(self):
     for style in (b'\rstep 1', b'\rstep 2'), (b'step 1\r', b'step 2\r'):
       reader = LineReader()
       self.assertEqual(reader.feed(style[0]), [])
@@ -30,7 +30,7 @@ class LineReaderTest(unittest.TestCase):
       self.assertEqual(reader.live, 'step 2')
       self.assertEqual(reader.feed(b'\n'), ['step 2'])
 
-  def test_an_erased_line_shows_nothing(self):
+  def test_erased_line_is_empty(self):
     self.reader.feed(b'step 1\r\x1b[K')
     self.assertEqual(self.reader.live, '')
 
@@ -38,7 +38,7 @@ class LineReaderTest(unittest.TestCase):
     self.assertEqual(self.reader.feed(b'one\r\ntwo\r'), ['one'])
     self.assertEqual(self.reader.feed(b'\n'), ['two'])
 
-  def test_movements_of_the_cursor_go_and_colours_stay(self):
+  def test_cursor_movements_are_removed_colours_kept(self):
     self.assertEqual(self.reader.feed(b'\x1b[2K\x1b[31mred\x1b[0m\x1b[K\n'),
                      ['\x1b[31mred\x1b[0m'])
     self.assertEqual(without_escapes('\x1b[1;31mred\x1b[0m'), 'red')
@@ -48,7 +48,7 @@ class LineReaderTest(unittest.TestCase):
     self.assertEqual(self.reader.end(), ['two'])
     self.assertEqual(self.reader.end(), [])
 
-  def test_bytes_that_are_no_text(self):
+  def test_bytes_that_are_not_text(self):
     self.assertEqual(self.reader.feed(b'a\xffb\n'), ['a\ufffdb'])
 
   def test_a_character_may_come_in_two_reads(self):

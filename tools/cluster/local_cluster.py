@@ -1,38 +1,40 @@
-"""Starts a whole cluster on this machine, for trying programs on it.
+"""Starts a whole cluster on this machine and runs a program on it.
 
   tools/local_cluster [FLAGS] [-- PROGRAM ARGUMENTS...]
 
-Starts the services as processes of their own, on free ports of loopback, shows
-each line they log under the name of its task, and stops all of them when the
-program ends, or at Ctrl-C; a second Ctrl-C kills them. No process stays behind.
+Starts each service as a process, on a free port of the loopback interface.
+Shows each line of their logs after the name of the task. Stops all processes
+when the program ends, or at Ctrl-C; a second Ctrl-C kills them.
 
-The PROGRAM runs once for each worker, and is that task itself, as programs of
-distributed TensorFlow are. In its environment TF_CONFIG says which:
+The PROGRAM runs once for each worker and is that worker, like programs of
+distributed TensorFlow. TF_CONFIG in its environment describes the task:
 
   {"cluster": {"ps": ["host:port", ...], "worker": [...]},
    "task": {"type": "worker", "index": 0}}
 
-and in its arguments {job_name}, {task_index}, {cluster} (the object above, as
---cluster of the services takes it), {target} (the task's own zmq://host:port)
-and {metrics_port} (with --metrics, else -1) are replaced. The cluster stops when
-all of these processes have ended, or one has failed. The exit code is 0, or that
-of the one that failed.
+In its arguments, {job_name}, {task_index}, {cluster} (the object above, as for
+--cluster of the services), {target} (the zmq://host:port of the task) and
+{metrics_port} (-1 without --metrics) are replaced. The cluster stops when all
+of these processes have ended, or one has failed. The exit code is 0, or the
+exit code of the failed process.
 
 A service that is killed or fails stops the cluster too. With --restart it is
 started again at the same address, without its variables and queues, as a
-process manager would do; a program that recovers goes on
+process manager would do; a program that can recover continues
 (docs/operations/failure.md).
 
-With --evaluators it runs as evaluators, too: their type in TF_CONFIG is
-"evaluator", and they are not in the cluster: they look at what the workers save.
+With --evaluators, the PROGRAM also runs as evaluators: their type in TF_CONFIG
+is "evaluator". They are not in the cluster; they evaluate the checkpoints of
+the workers.
 
-With --client the workers are services too, and the PROGRAM runs once beside
-them, as their client: {target} in its arguments is worker 0, and so is
-WEFT_TARGET in its environment; {cluster} and TF_CONFIG say where the others are.
-It reads and writes as if it were run alone: only its own output is on standard
-output. The exit code is the program's.
+With --client, the workers are services too, and the PROGRAM runs once, as their
+client: {target} in its arguments and WEFT_TARGET in its environment are the
+address of worker 0; {cluster} and TF_CONFIG contain the other addresses. Its
+standard input is the launcher's, and standard output has only its own output.
+The exit code is the program's.
 
-Without a PROGRAM: prints the cluster and each task's target, and stays.
+Without a PROGRAM, prints the cluster and the target of each task, and runs
+until Ctrl-C.
 
   tools/local_cluster --ps=2 --workers=2 -- bazel-bin/examples/fashion_mnist
   tools/local_cluster --ps=2 --workers=2 --evaluators=1 \\
@@ -84,44 +86,44 @@ def _parser():
   add('--workers', type=_count, default=1, metavar='N',
       help='workers (default 1)')
   add('--evaluators', type=_count, default=0, metavar='N',
-      help='run the program as so many evaluators, too (default 0)')
+      help='also run the program as N evaluators (default 0)')
   add('--coordinator', action='store_true',
-      help='a coordinator of its own; without it a task is that too')
+      help='a separate coordinator; without it, another task hosts it')
   add('--checkpoint_writers', type=_count, default=0, metavar='N',
       help='checkpoint writers (default 0)')
   add('--checkpoint_root', metavar='DIR',
-      help='where checkpoint writers keep files (default: this directory)')
+      help='folder for files of checkpoint writers (default: this folder)')
   add('--gpus', type=_count, default=0, metavar='N',
       help='GPU devices of host memory in each ps and worker service')
   add('--metrics', action='store_true',
-      help='services answer Prometheus, each at a port of its own, and '
-           '`weft top`, which shows what they do; so do programs that take '
-           '--metrics_port={metrics_port}')
+      help='export metrics for Prometheus and `weft top`, on one port per '
+           'service; programs with --metrics_port={metrics_port} in their '
+           'arguments do so too')
   add('--restart', action='store_true',
-      help='start a service again that was killed or has failed after all were '
-           'ready, at the same address; without it that stops the cluster')
+      help='restart a service that was killed or failed after all were ready, '
+           'at the same address; without this flag the cluster stops')
   add('--restart_delay', type=_seconds, default=1, metavar='SECONDS',
-      help='with --restart: from the loss of a service to its start (default 1)')
+      help='with --restart: delay before a lost service starts (default 1)')
   add('--max_restarts', type=_count, default=10, metavar='N',
-      help='with --restart: how often each service is started again; its next '
+      help='with --restart: how often each service is restarted; its next '
            'loss stops the cluster (default 10)')
   add('--client', action='store_true',
-      help='run the program once, beside worker services')
+      help='run the program once, as a client of worker services')
   add('--summary', action='store_true',
       help='show one line per task, which changes in place on a terminal, '
-           'instead of all that tasks write; warnings and errors are shown')
+           'instead of all output; warnings and errors are still shown')
   add('--log_dir', metavar='DIR',
-      help='also keep what each task writes, in DIR/ps_0.log and so on')
+      help='also write the output of each task to DIR/ps_0.log and so on')
   add('--ready_timeout', type=float, default=60, metavar='SECONDS',
-      help='how long services may take to be ready (default 60)')
+      help='time limit for services to become ready (default 60)')
   add('--services_dir', metavar='DIR',
-      help='the services, as DIR/ps/ps; else they are those of '
-           'bazel build --config=opt, built when missing')
+      help='folder of the services (DIR/ps/ps and so on); default: the output '
+           'of bazel build --config=opt, built if missing')
   return parser
 
 
 def parse(arguments):
-  """Returns the options; exits with what is wrong on stderr."""
+  """Returns the options; exits with an error on stderr if they are wrong."""
   flags, program = arguments, []
   if '--' in arguments:
     at = arguments.index('--')
@@ -140,7 +142,7 @@ def parse(arguments):
 
 
 def _refuse(parser, unknown):
-  """Exits: there are no such flags."""
+  """Exits with an error for unknown flags."""
   known = [flag for action in parser._actions  # pylint: disable=W0212
            for flag in action.option_strings]
   near = difflib.get_close_matches(unknown[0].partition('=')[0], known)
@@ -151,7 +153,7 @@ def _refuse(parser, unknown):
 def _check(parser, options):
   program = options.program
   if options.checkpoint_root and not os.path.isdir(options.checkpoint_root):
-    parser.error(f'--checkpoint_root: {options.checkpoint_root} is no directory')
+    parser.error(f'--checkpoint_root: {options.checkpoint_root} is not a folder')
   if not options.ps + options.workers:
     parser.error('there must be a ps or a worker')
   if options.client and not program:
@@ -163,7 +165,7 @@ def _check(parser, options):
     parser.error('the program runs as the workers, but there are none; '
                  'with --client it runs beside the tasks')
   if program and not shutil.which(program[0]):
-    parser.exit(127, f'local_cluster: {program[0]} is no program that can be run\n')
+    parser.exit(127, f'local_cluster: {program[0]} is not executable\n')
 
 
 def _task_names(options):

@@ -1,6 +1,6 @@
-"""The launcher: what its program is given, and that nothing is left behind.
+"""Tests the launcher: the environment of programs, failures, and clean-up.
 
-The services here are small scripts, so that they can be made to fail.
+The services here are small scripts that can fail on request.
 """
 
 import json
@@ -32,7 +32,7 @@ class LocalClusterTest(unittest.TestCase):
 
 
 class ProgramTest(LocalClusterTest):
-  """What the program gets and what becomes of its output."""
+  """Tests the arguments, environment and output of the program."""
 
   def test_it_runs_as_each_worker_task(self):
     ended = self.run_to_end('--ps=2', '--workers=2', '--coordinator',
@@ -62,7 +62,7 @@ class ProgramTest(LocalClusterTest):
     self.assertEqual(config['task'], {'type': 'evaluator', 'index': 0})
     self.assertEqual(sorted(config['cluster']), ['ps', 'worker'])
 
-  def test_the_cluster_stays_until_the_evaluator_has_ended(self):
+  def test_cluster_runs_until_the_evaluator_has_ended(self):
     ended = self.run_to_end(
         '--evaluators=1', '--', 'sh', '-c',
         '[ {job_name} = worker ] || exit 6')
@@ -87,7 +87,7 @@ class ProgramTest(LocalClusterTest):
     self.assertEqual(ended.code, 128 + signal.SIGSEGV)
     self.assertIn('worker:0 was killed by SIGSEGV', ended.err)
 
-  def test_a_client_writes_as_if_it_were_alone(self):
+  def test_client_has_standard_output_for_itself(self):
     ended = self.run_to_end('--client', '--', 'sh', '-c',
                             'printf "{target} $WEFT_TARGET"; exit 4')
     self.assertEqual(ended.code, 4)
@@ -108,7 +108,7 @@ class ProgramTest(LocalClusterTest):
                      ['worker:0 | ended 0', 'worker:1 | ended 1'])
     self.assertIn('worker:0 | why', ended.err)
 
-  def test_what_tasks_write_is_kept_on_request(self):
+  def test_output_of_tasks_is_written_to_log_dir(self):
     with tempfile.TemporaryDirectory() as folder:
       self.run_to_end(f'--log_dir={folder}/logs', '--', 'echo', 'hello')
       with open(f'{folder}/logs/worker_0.log', encoding='utf-8') as log:
@@ -116,7 +116,7 @@ class ProgramTest(LocalClusterTest):
       with open(f'{folder}/logs/ps_0.log', encoding='utf-8') as log:
         self.assertIn('Started server', log.read())
 
-  def test_without_a_program_it_tells_where_to_connect(self):
+  def test_targets_are_printed_without_a_program(self):
     launcher = self.start('--ps=1', '--workers=1')
     cluster = json.loads(launcher.wait_for('{"ps"').partition(' ')[2])
     launcher.wait_for('worker:0 zmq://' + cluster['worker'][0])
@@ -127,9 +127,9 @@ class ProgramTest(LocalClusterTest):
 
 
 class TroubleTest(LocalClusterTest):
-  """What goes wrong is named and ends the whole."""
+  """Tests that a failure is reported and stops the cluster."""
 
-  def test_a_service_that_can_not_start(self):
+  def test_service_that_cannot_start(self):
     ended = self.run_to_end('--ps=2', FAKE_ps_1='fail')
     self.assertEqual(ended.code, 1)
     self.assertIn('ps:1     | INVALID_ARGUMENT: no\n', ended.err)
@@ -154,7 +154,7 @@ class TroubleTest(LocalClusterTest):
     self.assertEqual(ended.code, 1)
     self.assertIn('not ready after 0.01 s: ps:0, worker:0', ended.err)
 
-  def test_a_taken_port_is_another_one_the_next_time(self):
+  def test_taken_port_is_replaced_by_another_one(self):
     with tempfile.TemporaryDirectory() as folder:
       ended = self.run_to_end('--', 'echo', 'hello',
                               FAKE_ps_0=f'taken_once:{folder}/been')
@@ -167,7 +167,7 @@ class TroubleTest(LocalClusterTest):
     self.assertEqual(ended.code, 1)
     self.assertEqual(ended.err.count('ps:0 found its port taken'), 2, ended.err)
 
-  def test_what_can_not_be_started_is_refused_at_once(self):
+  def test_wrong_flags_are_refused_at_once(self):
     for arguments, code, text in (
         (['--', '/no/such/program'], 127, '/no/such/program'),
         (['--ps=0', '--workers=0'], 2, 'there must be a ps or a worker'),
@@ -183,16 +183,16 @@ class TroubleTest(LocalClusterTest):
         self.assertIn(text, ended.err)
         self.assertNotIn('Started', ended.err)
 
-  def test_a_service_that_is_not_there(self):
+  def test_missing_service_is_named(self):
     ended = self.run_to_end(services='/no/such/folder')
     self.assertEqual(ended.code, 1)
     self.assertIn('no program /no/such/folder/ps/ps', ended.err)
 
 
 class RestartTest(LocalClusterTest):
-  """With --restart, services that are lost come back."""
+  """Tests that --restart starts lost services again."""
 
-  def test_a_lost_service_comes_back_at_its_address(self):
+  def test_lost_service_restarts_at_its_address(self):
     with tempfile.TemporaryDirectory() as folder:
       os.mkfifo(f'{folder}/been.pipe')
       ended = self.run_to_end(
@@ -206,7 +206,7 @@ class RestartTest(LocalClusterTest):
                      for line in ended.out.splitlines()]
     self.assertEqual(again, config['cluster'])
 
-  def test_a_service_that_is_lost_too_often_stops_the_cluster(self):
+  def test_too_many_losses_stop_the_cluster(self):
     ended = self.run_to_end('--restart', '--restart_delay=0', '--max_restarts=2',
                             '--', *_STAY, FAKE_ps_0='die_later')
     self.assertEqual(ended.code, 1)
@@ -214,12 +214,12 @@ class RestartTest(LocalClusterTest):
     self.assertIn('ps:0 was killed by SIGKILL after 2 restarts; stopping',
                   ended.err)
 
-  def test_a_service_that_can_not_start_is_not_started_again(self):
+  def test_failed_first_start_is_not_repeated(self):
     ended = self.run_to_end('--restart', FAKE_ps_0='fail')
     self.assertEqual(ended.code, 1)
     self.assertIn('ps:0 ended with exit code 3; stopping', ended.err)
 
-  def test_a_shutdown_is_no_loss(self):
+  def test_shutdown_is_not_a_loss(self):
     with tempfile.TemporaryDirectory() as folder:
       pipe = os.path.join(folder, 'both_have_started')
       os.mkfifo(pipe)
@@ -243,7 +243,7 @@ class RestartTest(LocalClusterTest):
 
 
 class StopTest(LocalClusterTest):
-  """Nothing is left behind, whatever is sent when."""
+  """Tests that no process remains after signals."""
 
   def test_signals_while_the_program_runs(self):
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -269,7 +269,7 @@ class StopTest(LocalClusterTest):
     launcher.wait_for('SIGINT: stopping')
     launcher.send(signal.SIGINT)
     self.assertEqual(launcher.end(), 128 + signal.SIGINT)
-    self.assertNotIn('goes on after', launcher.err)
+    self.assertNotIn('still runs after', launcher.err)
     self.assertTrue(all_end(launcher.running()))
     self.assertEqual(launcher.left(), [])
 
@@ -282,10 +282,10 @@ class StopTest(LocalClusterTest):
     self.assertTrue(all_end(running))
     self.assertEqual(launcher.left(), [])
 
-  def test_who_does_not_stop_is_killed(self):
+  def test_service_that_ignores_the_stop_is_killed(self):
     launcher = self.start('--', 'echo', 'hello', FAKE_ps_0='stay')
     self.assertEqual(launcher.end(), 0)
-    self.assertIn('ps:0 goes on after 5 s', launcher.err)
+    self.assertIn('ps:0 still runs after 5 s', launcher.err)
     self.assertEqual(launcher.left(), [])
 
   def test_a_killed_launcher(self):
@@ -303,7 +303,7 @@ class StopTest(LocalClusterTest):
     ended = self.run_to_end('--', 'sh', '-c', 'setsid sleep 1000 & echo running')
     self.assertEqual(ended.code, 0, ended.err)
 
-  def test_nobody_reads_the_output(self):
+  def test_closed_standard_output_stops_it(self):
     launcher = self.start('--', 'yes', close_after=1)
     self.assertEqual(launcher.end(), 128 + signal.SIGPIPE)
     self.assertEqual(launcher.left(), [])

@@ -1,24 +1,24 @@
-"""What a local cluster consists of: its tasks, and what each is started with."""
+"""Plans a local cluster: its tasks, their addresses, arguments, environment."""
 
 import collections
 import json
 
 from tools.cluster import ports
 
-# What a worker program finds in its arguments and environment.
+# The environment variables of programs.
 TARGET_VARIABLE = 'WEFT_TARGET'
 CONFIG_VARIABLE = 'TF_CONFIG'
 
-# On one machine, what is silent for so long is dead or stopped.
+# On one machine, a peer that is silent for this long is dead or stopped.
 _PEER_TIMEOUT = '2.5s'
 
-# Jobs that have devices; the others are not asked for any.
+# Jobs that have devices.
 _WITH_DEVICES = ('ps', 'worker')
 
 
 class Task(collections.namedtuple('Task', 'job index address metrics_port',
                                   defaults=(None,))):
-  """One task of the cluster; `metrics_port` is where it answers Prometheus."""
+  """A task of the cluster; `metrics_port` is its port for Prometheus."""
 
   @property
   def name(self):
@@ -30,12 +30,15 @@ class Task(collections.namedtuple('Task', 'job index address metrics_port',
 
 
 class Plan:
-  """The tasks of a cluster and their addresses; does not change."""
+  """The tasks of a cluster and their addresses; immutable."""
 
   def __init__(self, jobs, port_numbers, metrics=False, evaluators=0):
-    """`jobs`: [(job, number of tasks)]; `port_numbers`: one for each task, and
-    with `metrics` one more for each; `evaluators`: tasks beside the cluster,
-    which listen nowhere."""
+    """Creates a plan.
+
+    jobs: [(job, number of tasks)]
+    port_numbers: one for each task, and with `metrics` one more for each
+    evaluators: the number of tasks outside the cluster, which have no port
+    """
     names = [(job, index) for job, count in jobs for index in range(count)]
     metrics_ports = port_numbers[len(names):] if metrics else [None] * len(names)
     self.tasks = [Task(job, index, f'{ports.HOST}:{port}', metrics_port)
@@ -62,7 +65,7 @@ class Plan:
 
   @property
   def programs(self):
-    """The tasks that a program is, where it is no client."""
+    """The tasks that a program runs as, unless it is a client."""
     return self.of('worker') + self._evaluators
 
   def others(self, *jobs):
@@ -70,7 +73,7 @@ class Plan:
 
   @property
   def client_target(self):
-    """Where a client connects to: worker 0, or ps 0 without workers."""
+    """The target of a client: worker 0, or ps 0 without workers."""
     return (self.of('worker') or self.of('ps'))[0].target
 
   def service_arguments(self, task, gpus, checkpoint_root=None):
@@ -86,7 +89,7 @@ class Plan:
     return arguments
 
   def task_environment(self, task):
-    """For a program that is itself the task."""
+    """Returns the environment of a program that is the task."""
     return {
         CONFIG_VARIABLE: json.dumps({
             'cluster': self.spec,
@@ -95,12 +98,15 @@ class Plan:
     }
 
   def client_environment(self):
-    """For a program that is no task."""
+    """Returns the environment of a program that is not a task."""
     return {CONFIG_VARIABLE: json.dumps({'cluster': self.spec}),
             TARGET_VARIABLE: self.client_target}
 
   def fill_in(self, arguments, task=None):
-    """`arguments` with {target}, {cluster}, ... replaced, other braces kept."""
+    """Returns `arguments` with {target}, {cluster}, ... replaced.
+
+    Other braces are kept.
+    """
     known = {'{cluster}': self.spec_text,
              '{target}': task.target if task else self.client_target}
     if task:

@@ -1,4 +1,4 @@
-"""What tasks are started with."""
+"""Tests the arguments and the environment of tasks."""
 
 import json
 import unittest
@@ -20,7 +20,7 @@ class PlanTest(unittest.TestCase):
         'ps': ['127.0.0.1:1002', '127.0.0.1:1003'],
         'worker': ['127.0.0.1:1004']})
 
-  def test_a_service_is_told_which_task_it_is(self):
+  def test_service_gets_its_job_and_index(self):
     plan = _plan()
     cluster, *rest = plan.service_arguments(plan.of('ps')[1], gpus=0)
     self.assertEqual(json.loads(cluster.removeprefix('--cluster=')), plan.spec)
@@ -34,14 +34,14 @@ class PlanTest(unittest.TestCase):
     self.assertEqual([has('ps'), has('worker'), has('coordinator')],
                      [True, True, False])
 
-  def test_only_checkpoint_writers_are_told_their_root(self):
+  def test_only_checkpoint_writers_get_a_root(self):
     plan = Plan([('ps', 1), ('checkpoint_writer', 1)], [1, 2])
     def has(job):
       return '--root=/ckpt' in plan.service_arguments(
           plan.of(job)[0], gpus=0, checkpoint_root='/ckpt')
     self.assertEqual([has('ps'), has('checkpoint_writer')], [False, True])
 
-  def test_with_metrics_each_service_has_a_port_more(self):
+  def test_metrics_add_a_port_for_each_service(self):
     plan = Plan([('ps', 1), ('worker', 1)], [1, 2, 3, 4], metrics=True)
     self.assertEqual(plan.spec,
                      {'ps': ['127.0.0.1:1'], 'worker': ['127.0.0.1:2']})
@@ -49,7 +49,7 @@ class PlanTest(unittest.TestCase):
                       for task in plan.tasks],
                      ['--metrics_port=3', '--metrics_port=4'])
 
-  def test_with_metrics_a_program_is_told_its_port(self):
+  def test_program_gets_its_metrics_port(self):
     plan = Plan([('ps', 1), ('worker', 1)], [1, 2, 3, 4], metrics=True,
                 evaluators=1)
     self.assertEqual([plan.fill_in(['--metrics_port={metrics_port}'], task)
@@ -58,7 +58,7 @@ class PlanTest(unittest.TestCase):
     self.assertEqual(_plan().fill_in(['{metrics_port}'], _plan().programs[0]),
                      ['-1'])
 
-  def test_a_program_finds_its_task_in_its_environment(self):
+  def test_task_is_in_the_environment_of_a_program(self):
     plan = _plan()
     found = plan.task_environment(plan.of('worker')[0])
     self.assertEqual(json.loads(found['TF_CONFIG']), {
@@ -78,12 +78,12 @@ class PlanTest(unittest.TestCase):
     self.assertEqual(plan.fill_in(['{job_name}{target}'], plan.programs[1]),
                      ['evaluator'])
 
-  def test_a_client_is_no_task(self):
+  def test_client_is_not_a_task(self):
     found = _plan().client_environment()
     self.assertEqual(json.loads(found['TF_CONFIG']), {'cluster': _plan().spec})
     self.assertEqual(found['WEFT_TARGET'], 'zmq://127.0.0.1:1004')
 
-  def test_a_client_of_a_cluster_without_workers_connects_to_a_ps(self):
+  def test_client_connects_to_a_ps_without_workers(self):
     plan = Plan([('coordinator', 1), ('ps', 1)], [1001, 1002])
     self.assertEqual(plan.client_target, 'zmq://127.0.0.1:1002')
 

@@ -1,13 +1,13 @@
-"""Free ports of loopback, kept from others as long as they are wanted.
+"""Reserves free ports of the loopback interface.
 
-A socket that is bound to a port and does not listen keeps the port. Who claims
-one here binds without SO_REUSEADDR, so that nobody else can have it at the same
-time, and sets the option afterwards: a server that sets it too may then listen
-there, as ZeroMQ's and gRPC's do.
+A socket that is bound to a port and does not listen reserves the port. The
+socket here is bound without SO_REUSEADDR, so that no other process can reserve
+the same port. It sets the option afterwards: a server that sets it too, like
+those of ZeroMQ and gRPC, may then listen on the port.
 
-Ports lie below the range from which the system takes those of outgoing
-connections, where there is room: a connection of loopback could have one
-between two runs of a server, and the server would find it taken.
+Ports are below the range that the system uses for outgoing connections, if that
+leaves enough. Otherwise a connection over loopback could take a port between
+two runs of a server.
 """
 
 import contextlib
@@ -24,11 +24,11 @@ _FEWEST = 2000  # a range with fewer ports is not worth a search
 
 
 class NoneFree(OSError):
-  """There are not as many free ports as are wanted."""
+  """There are too few free ports."""
 
 
 def below_outgoing(path=_RANGE):
-  """Ports that no outgoing connection gets by itself; perhaps none."""
+  """Returns ports that outgoing connections do not use; may be empty."""
   try:
     with open(path, encoding='ascii') as file:
       first = int(file.read().split()[0])
@@ -38,10 +38,10 @@ def below_outgoing(path=_RANGE):
 
 
 class Ports(contextlib.ExitStack):
-  """`numbers` are free, different, and kept until close()."""
+  """Reserved ports: `numbers` are distinct and reserved until close()."""
 
   def __init__(self, count, wanted=None):
-    """`wanted`: numbers to choose from; then any that the system has free."""
+    """`wanted`: numbers to try first; after them, any free port is used."""
     super().__init__()
     candidates = below_outgoing() if wanted is None else wanted
     self._candidates = iter(random.sample(candidates, len(candidates)))
@@ -56,11 +56,11 @@ class Ports(contextlib.ExitStack):
         return number
     kept = self._keep(0)
     if not kept:
-      raise NoneFree(errno.EADDRINUSE, 'no port of this machine is free')
+      raise NoneFree(errno.EADDRINUSE, 'this machine has no free port')
     return kept
 
   def _keep(self, number):
-    """Returns the port that is kept now; 0: somebody has it."""
+    """Reserves a port; returns its number, or 0 if it is taken."""
     claimed = self.enter_context(socket.socket())
     try:
       claimed.bind((HOST, number))
@@ -74,7 +74,7 @@ class Ports(contextlib.ExitStack):
 
 
 def listening():
-  """The ports of this machine at which somebody listens; asks nobody there."""
+  """Returns the ports on which servers listen, without connecting."""
   found = set()
   for table in ('/proc/net/tcp', '/proc/net/tcp6'):
     with contextlib.suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""Ports are different, kept from those who ask for any, and can be used."""
+"""Tests that ports are distinct, reserved and usable."""
 
 import socket
 import tempfile
@@ -18,7 +18,7 @@ def _server(port):
 
 class PortsTest(unittest.TestCase):
 
-  def test_they_are_different(self):
+  def test_ports_are_distinct(self):
     with ports.Ports(50) as kept:
       self.assertEqual(len(set(kept.numbers)), 50)
 
@@ -32,12 +32,12 @@ class PortsTest(unittest.TestCase):
       with self.assertRaises(OSError):
         other.bind((ports.HOST, kept.numbers[0]))
 
-  def test_two_that_keep_ports_do_not_share_one(self):
+  def test_two_reservations_do_not_overlap(self):
     with ports.Ports(20) as first:
       with ports.Ports(20, wanted=first.numbers) as second:
         self.assertFalse(set(first.numbers) & set(second.numbers))
 
-  def test_a_port_is_kept_while_its_server_starts_again(self):
+  def test_port_is_reserved_while_its_server_restarts(self):
     with ports.Ports(1) as kept:
       _server(kept.numbers[0]).close()
       with socket.socket() as other, self.assertRaises(OSError):
@@ -54,7 +54,7 @@ class PortsTest(unittest.TestCase):
       with socket.create_connection(server.getsockname()) as outgoing:
         self.assertNotIn(outgoing.getsockname()[1], possible)
 
-  def test_the_range_is_read_with_care(self):
+  def test_malformed_range_is_ignored(self):
     with tempfile.NamedTemporaryFile('w+') as file:
       for text, expected in (('32768\t60999\n', range(10000, 32768)),
                              ('1024\t65535\n', range(0)), ('', range(0)),
@@ -66,11 +66,11 @@ class PortsTest(unittest.TestCase):
         self.assertEqual(ports.below_outgoing(file.name), expected)
     self.assertEqual(ports.below_outgoing('/nowhere'), range(0))
 
-  def test_nobody_listens_at_a_kept_port(self):
+  def test_reserved_port_is_not_listening(self):
     with ports.Ports(1) as kept:
       self.assertNotIn(kept.numbers[0], ports.listening())
 
-  def test_who_listens_is_seen(self):
+  def test_listening_server_is_found(self):
     with _server(0) as server:
       self.assertIn(server.getsockname()[1], ports.listening())
 

@@ -1,4 +1,4 @@
-"""The launcher with the services and examples as they are."""
+"""Tests the launcher with the real services and examples."""
 
 import os
 import signal
@@ -35,10 +35,10 @@ class RealClusterTest(unittest.TestCase):
     self.assertEqual(launcher.end(), 0, launcher.err)
     self.assertRegex(launcher.out, r'^y = \d\.\d+ x -\d\.\d+, loss')
     self.assertIn('worker/replica:0/task:1 has joined', launcher.err)
-    self.assertNotIn('when it was to stop', launcher.err)
+    self.assertNotIn('while it was being stopped', launcher.err)
     self.assertEqual(launcher.left(), [])
 
-  def test_services_tell_of_themselves(self):
+  def test_services_export_metrics(self):
     launcher = self.start('--ps=1', '--workers=1', '--metrics', '--client', '--',
                           _runfile('examples/simple_client'), '{target}', 'init')
     self.assertEqual(launcher.end(), 0, launcher.err)
@@ -47,7 +47,7 @@ class RealClusterTest(unittest.TestCase):
     self.assertIn('Metrics at http://127.0.0.1:', launcher.err)
     self.assertEqual(launcher.left(), [])
 
-  def test_programs_that_are_tasks_tell_of_themselves(self):
+  def test_programs_that_are_tasks_export_metrics(self):
     launcher = self.start('--metrics', '--', _runfile('examples/between_graph'),
                           '--steps=5', '--metrics_port={metrics_port}')
     self.assertEqual(launcher.end(), 0, launcher.err)
@@ -56,7 +56,7 @@ class RealClusterTest(unittest.TestCase):
     self.assertRegex(launcher.err,
                      r'worker:0 \| .* Metrics at http://127\.0\.0\.1:\d+/')
 
-  def test_services_are_reached_and_stop_by_themselves(self):
+  def test_services_serve_and_stop_by_weft_shutdown(self):
     launcher = self.start('--ps=1', '--workers=1')
     target = launcher.wait_for('worker:0 zmq').split()[1]
     client = self.start('--workers=0', '--client', '--',
@@ -65,12 +65,12 @@ class RealClusterTest(unittest.TestCase):
     launcher.wait_for('Ctrl-C')
     launcher.send(signal.SIGTERM)
     self.assertEqual(launcher.end(), 0, launcher.err)
-    self.assertNotIn('goes on after', launcher.err)
-    self.assertNotIn('when it was to stop', launcher.err)
+    self.assertNotIn('still runs after', launcher.err)
+    self.assertNotIn('while it was being stopped', launcher.err)
     self.assertEqual(launcher.left(), [])
 
   # The program connects to worker:0 and counts on ps:0.
-  def test_a_training_goes_on_when_lost_services_are_back(self):
+  def test_training_continues_after_restarts(self):
     with tempfile.TemporaryDirectory() as folder:
       pipe = os.path.join(folder, 'words')
       os.mkfifo(pipe)
@@ -78,11 +78,11 @@ class RealClusterTest(unittest.TestCase):
           '--restart', '--restart_delay=0.1', '--client', '--', 'sh', '-c',
           'exec "$0" --target="$1" --other=/job:worker/task:0 < "$2"',
           _runfile('integration_tests/testing/failure_client'), '{target}', pipe)
-      # For reading, too: so this does not wait for the program.
+      # Opened for reading too, so that this does not wait for the program.
       with os.fdopen(os.open(pipe, os.O_RDWR), 'w', buffering=1) as words:
         words.write('init\ntrain 3\n')
         launcher.wait_for('trained: OK 3 ')
-        # Without a checkpoint, what the ps has counted is lost with it.
+        # Without a checkpoint, the counter is lost with the ps.
         os.kill(launcher.pid_of('ps', 0), signal.SIGKILL)
         launcher.wait_for('ps:0 was killed by SIGKILL; starting it again')
         words.write('train 5\n')

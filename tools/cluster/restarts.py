@@ -1,12 +1,15 @@
-"""Which lost services are started again, and when."""
+"""Decides which lost services are started again, and when."""
 
 import collections
 import time
 
 
 class Restarts:
-  """`most`: how often each service is started again; 0: no service is.
-  `delay`: seconds from the loss to the start."""
+  """Schedules restarts of services.
+
+  most: how often each service is started again; 0: never
+  delay: seconds from the loss to the start
+  """
 
   def __init__(self, most, delay, now=time.monotonic):
     self.most = most
@@ -16,7 +19,7 @@ class Restarts:
     self._due = {}  # lost process -> when its service is started again
 
   def lose(self, process):
-    """The service was lost. Returns which restart this will be; 0: none."""
+    """Records a loss; returns the number of the restart, or 0 for none."""
     if self._counts[process.name] >= self.most:
       return 0
     self._counts[process.name] += 1
@@ -24,16 +27,16 @@ class Restarts:
     return self._counts[process.name]
 
   def is_planned(self, process):
-    """The service of this lost process will be started again."""
+    """Returns true if the service of this process will be started again."""
     return process in self._due
 
   def take_due(self):
-    """Returns the lost processes whose services are to be started now."""
+    """Returns the lost processes whose services must be started now."""
     due = [p for p, when in self._due.items() if when <= self._now()]
     for process in due:
       del self._due[process]
     return due
 
   def clear(self):
-    """Plans none of those that were lost so far."""
+    """Cancels all planned restarts."""
     self._due.clear()

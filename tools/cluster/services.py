@@ -1,4 +1,4 @@
-"""Where the programs of the services are; builds them when they are missing."""
+"""Finds the programs of the services; builds them if they are missing."""
 
 import glob
 import os
@@ -11,7 +11,7 @@ from tools import trim_cache
 
 
 class Missing(Exception):
-  """A service that is not there, and what to do."""
+  """A service is missing; the text says what to do."""
 
 
 def _paths(folder, jobs):
@@ -33,7 +33,7 @@ def in_folder(folder, jobs):
 
 
 def _built(checkout, jobs):
-  """As in_folder, of what was built for speed; None if some are not there."""
+  """Returns in_folder for an optimized build, or None if it is incomplete."""
   for folder in glob.glob(f'{checkout}/bazel-out/*-opt/bin/services'):
     paths = _paths(folder, jobs)
     if not _absent(paths):
@@ -45,7 +45,7 @@ def _build(checkout, jobs, say):
   targets = [f'//services/{job}' for job in jobs]
   say('building ' + ' '.join(targets))
   if not shutil.which('bazel'):
-    raise Missing('there is no bazel here; tools/setup.sh installs it')
+    raise Missing('bazel is not installed; run tools/setup.sh')
   try:
     subprocess.run([sys.executable, bazel_progress.__file__, 'services',
                     'bazel', 'build', '--config=opt', *targets],
@@ -55,7 +55,7 @@ def _build(checkout, jobs, say):
         ['bazel', 'info', '--config=opt', 'bazel-bin'], cwd=checkout, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
   except subprocess.CalledProcessError as error:
-    raise Missing(f'the services of {jobs} can not be built') from error
+    raise Missing(f'the services of {jobs} cannot be built') from error
   folder = os.path.join(checkout, found.stdout.strip(), 'services')
   return in_folder(folder, jobs)
 

@@ -1,4 +1,4 @@
-"""Where services are looked for."""
+"""Tests the search for services."""
 
 import os
 import tempfile
@@ -25,23 +25,23 @@ class ServicesTest(unittest.TestCase):
         os.chmod(path, 0o755)
     return os.path.join(self.top, folder)
 
-  def test_a_folder_that_is_given(self):
+  def test_given_folder_is_used(self):
     folder = self.make('services', *_JOBS)
     self.assertEqual(services.in_folder(folder, _JOBS), {
         'ps': f'{folder}/ps/ps', 'worker': f'{folder}/worker/worker'})
 
-  def test_a_folder_that_lacks_one(self):
+  def test_folder_without_a_service_is_refused(self):
     folder = self.make('services', 'ps')
     with self.assertRaisesRegex(services.Missing, 'worker/worker'):
       services.in_folder(folder, _JOBS)
 
-  def test_what_was_built_for_speed_is_used(self):
+  def test_optimized_build_is_used(self):
     self.make('bazel-out/k8-fastbuild/bin/services', *_JOBS)
     folder = self.make('bazel-out/k8-opt/bin/services', *_JOBS)
     self.assertEqual(services.find(self.top, ['ps'], self.fail),
                      {'ps': f'{folder}/ps/ps'})
 
-  def test_what_is_missing_is_built(self):
+  def test_missing_services_are_built(self):
     tools = self.make('bin', 'bazel')
     with open(f'{tools}/bazel/bazel', 'w', encoding='utf-8') as bazel:
       bazel.write('#!/bin/sh\n[ $1 = info ] && echo built || '

@@ -9,7 +9,7 @@ import re
 
 from tools.cluster.display import Display
 
-# "2026-11-29 13:01:03.236 I /job:ps/replica:0/task:0] Started", without the text
+# For example "2026-11-29 13:01:03.236 I /job:ps/replica:0/task:0] ".
 _INFO = re.compile(r'\d{4}-\d\d-\d\d [\d:.]+ I [^]]*\] ')
 
 

@@ -1,4 +1,4 @@
-"""One line per task, on a terminal and in a file."""
+"""Tests the line of each task, on a terminal and in a file."""
 
 import unittest
 
@@ -65,7 +65,7 @@ class SummaryDisplayTest(unittest.TestCase):
     self.assertEqual(screen(self.out.text),
                      ['ps:0     | Started', 'worker:0 | step 1', ''])
 
-  def test_file_gets_a_line_of_the_leader_every_ten_seconds(self):
+  def test_file_gets_the_leaders_line_periodically(self):
     display = self.display(False)
     for step in range(60):
       for name in ('worker:0', 'worker:1'):

@@ -1,8 +1,8 @@
-"""Runs processes: shows what they write, sees them end, ends them.
+"""Supervises processes: shows their output, notices their ends, stops them.
 
-One thread and one loop: descriptors of output, of ends, and of signals. The
-first signal that asks to stop interrupts what the caller waits for; the second
-kills all processes at once, whatever the loop is doing.
+A single thread waits in a loop for output, ends of processes, and signals. The
+first stop signal interrupts the wait of the caller; the second one kills all
+processes at once, even if the loop is blocked.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ _FOR_EVER_S = float('inf')
 
 
 class StopRequest(Exception):
-  """A signal asked to stop. `code` is how a program says so that it did."""
+  """A signal requested a stop; `code` is the exit code that reports it."""
 
   def __init__(self, number):
     super().__init__(signal.Signals(number).name)
@@ -25,37 +25,37 @@ class StopRequest(Exception):
 
 
 class Supervisor:
-  """To be used by the main thread, once in a process: it handles signals.
+  """Supervises processes. Only for the main thread, once per process.
 
-  `display` shows what tasks write, `logs` keeps it, `on_line(process, text)` is
-  called with each line.
+  `display` shows the output of tasks, `logs` stores it, and
+  `on_line(process, text)` is called with each line.
   """
 
   def __init__(self, display, logs):
-    self.processes = []  # that have not ended, in order of their start
+    self.processes = []  # the running ones, in order of their start
     self._display = display
     self._logs = logs
     self.on_line = lambda process, text: None
-    self._stop = None  # the signal that asked
+    self._stop = None  # the signal that requested a stop
     self._stopping = False  # waits are no longer interrupted
     self._selector = selectors.DefaultSelector()
     self._wakened, self._waker = os.pipe()
 
   def handle_signals(self):
-    """From now on. Before the first process."""
+    """Starts to handle signals; must be called before the first add()."""
     for end in (self._wakened, self._waker):
       os.set_blocking(end, False)
     signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
     self._selector.register(self._wakened, selectors.EVENT_READ,
                             self._forget_wake)
     for number in _STOP:
-      if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
+      if signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
         signal.signal(number, self._request_stop)
     signal.signal(signal.SIGQUIT, self._end_at_once)
     signal.signal(signal.SIGWINCH, lambda *_: self._resize())
 
   def add(self, process):
-    """Takes over a process."""
+    """Takes ownership of a process."""
     self.processes.append(process)
     self._resize()
     for stream in process.streams:
@@ -66,10 +66,10 @@ class Supervisor:
                             lambda: self._on_end(process))
 
   def wait_until(self, done, timeout=_FOR_EVER_S, poll=_LONGEST_WAIT_S):
-    """Waits until done(), asked after each event and each `poll` seconds.
+    """Waits until done(), called after each event and each `poll` seconds.
 
-    Returns what it said last: something false after `timeout` seconds.
-    StopRequest: a signal came, or nobody reads any more what we write.
+    Returns its last result, which is false after `timeout` seconds. Raises
+    StopRequest after a signal, or if the reader of the output has closed it.
     """
     deadline = time.monotonic() + timeout
     while not (result := done()):
@@ -81,15 +81,14 @@ class Supervisor:
     return result
 
   def stop(self, processes, grace):
-    """Asks processes to end; kills those that are still there after `grace`
-    seconds."""
+    """Terminates processes; kills those that run after `grace` seconds."""
     self._stopping = True
     for process in processes:
       process.signal(signal.SIGTERM)
     if not self.wait_until(lambda: _ended(processes), grace):
       for process in processes:
         if process.code is None:
-          self._display.say(f'{process.name} goes on after {grace:g} s')
+          self._display.say(f'{process.name} still runs after {grace:g} s')
           process.signal(signal.SIGKILL)
       self.wait_until(lambda: _ended(processes))
     self._stopping = False
@@ -100,12 +99,12 @@ class Supervisor:
     self._stop = number
 
   def _end_at_once(self, number, _):
-    """Called by the signal, so that even a write that blocks is left."""
+    """Kills all processes. Runs in the handler, so it ends blocked writes."""
     for process in self.processes:
       process.signal(signal.SIGKILL)
     for process in self.processes:
       process.await_end()
-    os._exit(128 + number)  # what the processes started, the guard ends
+    os._exit(128 + number)  # the guard kills the processes' children
 
   def _check_stop(self):
     if self._stopping:
@@ -133,7 +132,7 @@ class Supervisor:
         key.data()
 
   def _read(self, process, stream):
-    """Returns whether there may be more."""
+    """Returns true if there may be more output."""
     data = stream.read()
     if data:
       lines = stream.reader.feed(data)

@@ -1,4 +1,4 @@
-"""Keeps what each task writes in a file of its own."""
+"""Writes the output of each task to a file."""
 
 import os
 
@@ -6,7 +6,7 @@ from tools.cluster.line_reader import without_escapes
 
 
 class NoLogs:
-  """Keeps nothing."""
+  """Discards the output."""
 
   def write(self, name, lines):
     """Does nothing."""
@@ -16,7 +16,7 @@ class NoLogs:
 
 
 class LogFolder:
-  """Files FOLDER/ps_0.log, ... OSError: a file could not be made."""
+  """The files FOLDER/ps_0.log, ...; raises OSError if one cannot be made."""
 
   def __init__(self, folder, names):
     os.makedirs(folder, exist_ok=True)

@@ -1,8 +1,8 @@
-"""One process of the cluster, with all that it starts.
+"""Runs one process of the cluster, with its child processes.
 
-It is the leader of a session of its own: keys pressed at the terminal reach the
-launcher only, and the whole group is ended at once. The kernel kills it when
-the launcher dies.
+The process leads its own session: Ctrl-C at the terminal reaches only the
+launcher, and signals reach the whole process group. The kernel kills the
+process when the launcher dies.
 """
 
 import contextlib
@@ -20,33 +20,33 @@ from tools.cluster.line_reader import LineReader
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
 _READ_SIZE = 65536
-_ROWS = 25  # of the terminal that a process thinks it has
+_ROWS = 25  # the height of the pseudo-terminal
 
 
 def _die_with(parent):
-  """In the child, before it becomes another program."""
+  """Makes the kernel kill this child with its parent; call before exec."""
   _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
   if os.getppid() != parent:
-    os._exit(1)  # it had died before
+    os._exit(1)  # the parent had died before
 
 
 def exit_code(returncode):
-  """As a shell says it: 128 and the signal's number for a killed process."""
+  """Returns the code of a shell: 128 + signal for a killed process."""
   return 128 - returncode if returncode < 0 else returncode
 
 
 def _terminal():
-  """(what we read, what the process writes to) that looks like a terminal."""
+  """Returns the descriptors (ours, the process's) of a pseudo-terminal."""
   ours, theirs = pty.openpty()
   attributes = termios.tcgetattr(theirs)
-  attributes[1] &= ~termios.OPOST  # line feeds stay as they are
+  attributes[1] &= ~termios.OPOST  # keeps line feeds unchanged
   attributes[3] &= ~termios.ECHO
   termios.tcsetattr(theirs, termios.TCSANOW, attributes)
   return ours, theirs
 
 
 class Stream:
-  """What we read of the process: a descriptor and its lines."""
+  """An output stream of the process: a descriptor and its lines."""
 
   def __init__(self, descriptor, is_error):
     os.set_blocking(descriptor, False)
@@ -58,29 +58,29 @@ class Stream:
     return self.descriptor
 
   def read(self):
-    """The bytes there are: None if none are yet, empty at the end."""
+    """Returns the available bytes; None if there are none, b'' at the end."""
     try:
       return os.read(self.descriptor, _READ_SIZE)
     except BlockingIOError:
       return None
-    except OSError:  # how a terminal that nobody writes to any more ends
+    except OSError:  # the end of a pseudo-terminal without writers
       return b''
 
   def resize(self, columns):
-    """Has effect on a terminal only."""
+    """Sets the width of a terminal; does nothing for a pipe."""
     with contextlib.suppress(OSError):
       fcntl.ioctl(self.descriptor, termios.TIOCSWINSZ,
                   struct.pack('HHHH', _ROWS, columns, 0, 0))
 
 
 class TaskProcess:
-  """Runs from its construction on. OSError: it could not be started."""
+  """A process that runs from its construction on."""
 
   def __init__(self, name, command, environment, *, live=False, inherit=False):
-    """Makes the process.
+    """Starts the process; raises OSError if that fails.
 
-    live: its standard output is a terminal, so that it shows progress there.
-    inherit: it reads and writes the launcher's own streams, without prefixes.
+    live: standard output is a pseudo-terminal, so that programs show progress
+    inherit: the process uses the streams of the launcher, without prefixes
     """
     self.name = name
     self.is_ready = False
@@ -115,7 +115,7 @@ class TaskProcess:
         start_new_session=True, preexec_fn=lambda: _die_with(parent))
 
   def fileno(self):
-    """Readable when the process has ended."""
+    """Returns a descriptor that is readable when the process has ended."""
     return self.descriptor
 
   @property
@@ -123,18 +123,18 @@ class TaskProcess:
     return self._process.pid
 
   def signal(self, number):
-    """To the whole group, while its leader is not reaped."""
+    """Sends a signal to the whole group until the leader is reaped."""
     if self.code is None:
       with contextlib.suppress(ProcessLookupError):
         os.killpg(self.pid, number)
 
   def await_end(self):
-    """Leaves it to be reaped; so this may interrupt reap()."""
+    """Waits for the end without reaping, so it may interrupt reap()."""
     with contextlib.suppress(ChildProcessError):
       os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
 
   def reap(self):
-    """Waits for its end, ends the rest of its group, sets `code`."""
+    """Waits for the end, kills the rest of the group, sets `code`."""
     self.await_end()
     self.signal(signal.SIGKILL)
     self.code = exit_code(self._process.wait())

@@ -1,4 +1,4 @@
-"""A process, its ends and what it starts."""
+"""Tests a process, its end and its child processes."""
 
 import contextlib
 import os
@@ -25,7 +25,7 @@ def _readable(descriptor):
 class TaskProcessTest(unittest.TestCase):
 
   def ended(self, process):
-    """What it writes until it ends, which it does by itself."""
+    """Returns the output of a process until it ends by itself."""
     self.assertTrue(_readable(process))
     process.reap()
     lines = [line for stream in process.streams
@@ -34,11 +34,11 @@ class TaskProcessTest(unittest.TestCase):
     return lines
 
   def line(self, process):
-    """Its next line of standard output."""
+    """Returns the next line of standard output."""
     while True:
       self.assertTrue(_readable(process.streams[0]))
       data = process.streams[0].read()
-      self.assertTrue(data, 'it ended without a line')
+      self.assertTrue(data, 'the process ended without a line')
       lines = process.streams[0].reader.feed(data)
       if lines:
         return lines[0]
@@ -48,22 +48,22 @@ class TaskProcessTest(unittest.TestCase):
     self.assertEqual(self.ended(process), ['1', '2'])
     self.assertEqual(process.code, 7)
 
-  def test_a_killed_process_has_the_code_that_a_shell_gives_it(self):
+  def test_killed_process_has_the_code_of_a_shell(self):
     process = _python('import signal; signal.pause()')
     process.signal(signal.SIGKILL)
     self.ended(process)
     self.assertEqual(process.code, 128 + signal.SIGKILL)
 
-  def test_a_program_that_is_not_there(self):
+  def test_missing_program_is_an_error(self):
     with self.assertRaises(OSError):
       TaskProcess('worker:0', ['/no/such/program'], {})
 
-  def test_progress_is_made_where_output_is_live(self):
+  def test_live_output_is_a_terminal(self):
     code = 'import sys; print(sys.stdout.isatty(), sys.stderr.isatty())'
     self.assertEqual(self.ended(_python(code, live=True)), ['True False'])
     self.assertEqual(self.ended(_python(code)), ['False False'])
 
-  def test_what_it_leaves_behind_ends_with_it(self):
+  def test_remaining_children_are_killed(self):
     process = _python('import os, subprocess, sys;'
                       'print(subprocess.Popen(["sleep", "1000"]).pid, flush=True)')
     left = os.pidfd_open(int(self.line(process)))
@@ -71,7 +71,7 @@ class TaskProcessTest(unittest.TestCase):
     self.assertTrue(_readable(left))
     os.close(left)
 
-  def test_it_dies_with_who_started_it(self):
+  def test_process_dies_with_its_parent(self):
     ours, theirs = os.pipe()
     starter = os.fork()
     if not starter:
@@ -81,7 +81,7 @@ class TaskProcessTest(unittest.TestCase):
       os.kill(os.getpid(), signal.SIGKILL)
     started = int(os.read(ours, 20))
     os.waitpid(starter, 0)
-    with contextlib.suppress(ProcessLookupError):  # it is gone already
+    with contextlib.suppress(ProcessLookupError):  # it has already ended
       with os.fdopen(os.pidfd_open(started)) as watched:
         self.assertTrue(_readable(watched))
     os.close(ours)

@@ -1,4 +1,4 @@
-"""The launcher on a terminal: progress in place, and keys that end it."""
+"""Tests the launcher on a terminal: progress in place, and Ctrl-C."""
 
 import contextlib
 import os
@@ -40,21 +40,21 @@ class TerminalTest(unittest.TestCase):
     return process, terminal
 
   def read_until(self, terminal, text=None):
-    """What is written until `text` comes, or until the end."""
+    """Returns the output until `text` comes, or until the end."""
     found = b''
     deadline = time.monotonic() + launcher_under_test.DEADLINE_S
     while text is None or text not in found:
       left = deadline - time.monotonic()
       self.assertTrue(select.select([terminal], [], [], left)[0], found)
       data = b''
-      with contextlib.suppress(OSError):  # nobody writes any more
+      with contextlib.suppress(OSError):  # all writers have closed it
         data = os.read(terminal, 65536)
       if not data:
         break
       found += data
     return found
 
-  def test_programs_think_that_they_write_to_a_terminal(self):
+  def test_programs_write_to_a_terminal(self):
     process, terminal = self.start(sys.executable, '-c', _PROGRAM, '{task_index}')
     shown = self.read_until(terminal).decode()
     self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), 0)
@@ -62,7 +62,7 @@ class TerminalTest(unittest.TestCase):
       self.assertRegex(shown, rf'worker:{index} \|\x1b\[0m step 2 of {index}\r\n')
       self.assertRegex(shown, rf'worker:{index} \|\x1b\[0m terminal\r\n')
 
-  def test_keys_end_it(self):
+  def test_keys_stop_the_launcher(self):
     for key, code in ((b'\x03', 130), (b'\x1c', 131)):
       with self.subTest(key):
         process, terminal = self.start('sh', '-c', 'echo running; sleep 1000')
@@ -72,7 +72,7 @@ class TerminalTest(unittest.TestCase):
         self.assertEqual(
             os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), code)
 
-  def test_a_closed_terminal_ends_it(self):
+  def test_closed_terminal_stops_the_launcher(self):
     process, terminal = pty.fork()
     if not process:
       os.execv(sys.executable, [
