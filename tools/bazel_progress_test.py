@@ -99,7 +99,7 @@ class EstimateTest(BuildTestCase):
     build.read(line)
     return self.shown
 
-  def test_unknown_build_goes_by_the_number_of_processors(self):
+  def test_unknown_build_uses_the_processor_count(self):
     line = '[12 / 300] Compiling a.cc; 1s\n'
     self.assertEqual(self.show_after(10, line),
                      '12 of 300 actions, 0:10 elapsed, about 4 min left  '
@@ -110,11 +110,11 @@ class EstimateTest(BuildTestCase):
     self.assertEqual(self.show_after(1, '[0 / 3] x'),
                      '0 of 3 actions, 0:01 elapsed  x')
 
-  def test_later_builds_go_by_the_last_one(self):
+  def test_later_builds_use_the_last_profile(self):
     self.run_whole(actions=400, seconds=800)
     self.assertIn('about 13 min left', self.show_after(10, '[5 / 400] x'))
 
-  def test_partial_build_does_not_go_by_the_whole_one(self):
+  def test_partial_build_ignores_the_whole_one(self):
     self.run_whole(actions=400, seconds=800)
     self.assertIn('about 2.5 min left', self.show_after(10, '[5 / 80] x'))
 
@@ -126,14 +126,14 @@ class EstimateTest(BuildTestCase):
     self.assertIn('50 of about 400 actions', shown)
     self.assertIn('about 12 min left', shown)
 
-  def test_failed_short_small_and_cached_builds_are_not_kept(self):
+  def test_unsuitable_builds_are_not_stored(self):
     self.run_whole(actions=400, seconds=400, code=1)
     self.run_whole(actions=50, seconds=400)
     self.run_whole(actions=400, seconds=20)
     self.run_whole(actions=400, seconds=400, hits=200)
     self.assertFalse(os.path.exists(self.path))
 
-  def test_partial_build_does_not_replace_a_whole_one(self):
+  def test_partial_build_keeps_the_whole_profile(self):
     self.run_whole(actions=400, seconds=400)
     self.run_whole(actions=150, seconds=400)
     self.assertEqual(Profiles(self.path, '').get('quickstart').actions, 400)
@@ -228,7 +228,7 @@ class CountReplayTest(ReplayTestCase):
     self.replay('test_rebuild', 'INFO: Analyzed 1470 targets '
                 '(0 packages loaded, 0 targets configured).', share=1)
 
-  def test_rebuild_does_not_go_by_the_whole_build(self):
+  def test_rebuild_ignores_the_whole_build(self):
     self.finish_here()
     build = self.build()
     build.read('INFO: Analyzed 7 targets (0 packages loaded, '
@@ -362,7 +362,7 @@ class EventReplayTest(ReplayTestCase):
       self.assert_right(self.model(seed, cached=half), 0.97, up_to_date=half)
       shutil.rmtree(f'{self.root}/bazel-out')
 
-  def test_half_of_the_objects_are_in_the_disk_cache(self):
+  def test_half_of_the_objects_are_cached(self):
     # No event identifies the others: see testdata/builds/README.md.
     for seed in self._SEEDS:
       self.assert_right(self.model(seed, cached=self.half(seed)), 0.85)
@@ -373,7 +373,7 @@ class EventReplayTest(ReplayTestCase):
       cached = {output for _, output in ends[:len(ends) // 2]}
       self.assert_right(self.model(seed, cached=cached), 0.97)
 
-  def test_without_events_the_number_of_actions_counts(self):
+  def test_number_of_actions_counts_without_events(self):
     shown = []
     for events in (None, build_events.Events('/no/such/file')):
       build = self.build(weights=self.weights, events=events)
@@ -383,7 +383,7 @@ class EventReplayTest(ReplayTestCase):
     self.assertIn('left', shown[0])
     self.assertEqual(*shown)
 
-  def test_part_of_the_build_does_not_go_by_the_weights(self):
+  def test_partial_build_ignores_the_weights(self):
     with open(self.events, 'w', encoding='utf-8') as file:
       file.write(action_event(self.actions[100][2]))
     build = self.build(weights=self.weights,
@@ -395,7 +395,7 @@ class EventReplayTest(ReplayTestCase):
 
 class LineTest(BuildTestCase):
 
-  def test_half_hour_away_from_a_terminal_is_ten_lines(self):
+  def test_half_hour_without_a_terminal_is_ten_lines(self):
     build = self.build(width=None)
     for _ in range(1800):
       self.clock.now += 1
@@ -428,7 +428,7 @@ class LineTest(BuildTestCase):
     self.build().read('\x1b[32m[5 / 300]\x1b[0m Compiling a.cc')
     self.assertIn('5 of 300 actions', self.shown)
 
-  def test_log_gets_everything_and_the_terminal_only_progress(self):
+  def test_only_progress_bypasses_the_log(self):
     log = io.StringIO()
     build = self.build(log=log)
     build.read('[1 / 300] Compiling a.cc')
@@ -437,7 +437,7 @@ class LineTest(BuildTestCase):
     self.assertEqual(log.getvalue(), '[1 / 300] Compiling a.cc\nERROR: no\n')
     self.assertNotIn('ERROR', self.out.getvalue())
 
-  def test_recording_has_a_line_per_line_of_progress(self):
+  def test_recording_has_each_line_of_progress(self):
     record = io.StringIO()
     build = self.build(record=record)
     self.clock.now += 5
@@ -467,7 +467,7 @@ class ProgramTest(unittest.TestCase):
     self.assertRegex(arguments[2], '^--build_event_json_file=/.*')
     self.assertEqual(arguments[3:], ['//a'])
 
-  def test_other_builds_publish_nothing(self):
+  def test_other_builds_do_not_publish_actions(self):
     for command in (('unknown', 'build', '//a'), ('quickstart', 'info')):
       self.assertEqual(self.run_bazel(*command), list(command[1:]))
 

@@ -43,7 +43,7 @@ class EventsTest(unittest.TestCase):
     self.write(_ACTION)
     self.assertEqual(len(events.read()), 1)
 
-  def test_events_that_soon_fill_an_old_file_are_read_whole(self):
+  def test_events_in_a_reused_file_are_complete(self):
     self.write(_ROOT)
     events = build_events.Events(self.path)
     self.assertEqual(events.read(), [])

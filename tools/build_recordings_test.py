@@ -20,7 +20,7 @@ class BuildRecordingsTest(unittest.TestCase):
     self.assertEqual([round(end - ends[0], 3) for end in ends], [0, 0, 0, 2])
     self.assertAlmostEqual(ends[0] - build_recordings.run([0.5])[0], 2.5)
 
-  def test_interrupted_build_has_its_first_half_cached(self):
+  def test_first_half_is_cached_after_an_interrupt(self):
     work = build_recordings.resumed([5, 6, 7, 8], [(0, 1), (1, 9), (2, 2), (3, 9)])
     self.assertEqual([seconds < 1 for seconds in work],
                      [True, True, True, False])

@@ -34,7 +34,7 @@ class WeightsTest(unittest.TestCase):
       self.assertIsNone(self.read(data))
     self.assertIsNone(Weights.read('/no/such/file', 'x'))
 
-  def test_new_actions_cost_what_their_kind_does(self):
+  def test_new_actions_have_the_mean_of_their_kind(self):
     weights = Weights({'a.o': 2.0, 'b.o': 4.0, 'c.log': 9.0, 'program': 5.0})
     self.assertEqual(weights.of_new('d.o'), 3.0)
     self.assertLess(weights.of_new('d.runfiles/MANIFEST'), 0.1)
@@ -43,7 +43,7 @@ class WeightsTest(unittest.TestCase):
 
 class WeightedEstimateTest(unittest.TestCase):
 
-  def test_nothing_is_known_before_a_recorded_action_has_finished(self):
+  def test_estimate_needs_a_finished_action(self):
     build = estimate({'a.o': 2.0})
     build.finish('other.params', 10.0)
     self.assertFalse(build.is_known)
@@ -56,7 +56,7 @@ class WeightedEstimateTest(unittest.TestCase):
       build.finish(f'{number}.o', 1000.0 + number * seconds)
     return 1000.0 + (count - 1) * seconds
 
-  def test_rest_takes_as_long_per_weight_as_what_is_done(self):
+  def test_rest_has_the_measured_pace(self):
     build = estimate({f'{number}.o': 2.0 for number in range(1000)})
     now = self.finish(build, 500, 2.0)
     self.assertAlmostEqual(build.left(now), 1000, delta=20)
@@ -74,14 +74,14 @@ class WeightedEstimateTest(unittest.TestCase):
     now = self.finish(build, 300, 1.0)
     self.assertAlmostEqual(build.left(now), 300, delta=15)
 
-  def test_present_outputs_count_that_are_made_again(self):
+  def test_repeated_present_outputs_count(self):
     build = estimate({f'{number}.o': 1.0 for number in range(1000)})
     build.find_present(lambda output: True)
     now = self.finish(build, 500, 1.0)
     build.count(500)
     self.assertAlmostEqual(build.left(now), 500, delta=20)
 
-  def test_kernels_for_another_instruction_set_have_the_same_weight(self):
+  def test_instruction_sets_have_the_same_weight(self):
     build = estimate({'x_isa_v4/x_isa.o': 8.0, 'a.o': 1.0})
     build.finish('x_isa_v3/x_isa.o', 1000.0)
     self.assertTrue(build.is_known)

@@ -23,7 +23,7 @@ class CompileCommandsTest(unittest.TestCase):
         'directory': '/execution_root', 'file': path,
         'arguments': ['gcc', '-Ix', '-c', path, '-o', 'out.o']})
 
-  def test_flags_that_clang_does_not_take_are_dropped(self):
+  def test_flags_that_clang_rejects_are_dropped(self):
     entry, = self.entries(_action(
         'libs/a.cc', '-fno-canonical-system-headers', '-D__DATE__="redacted"'))
     self.assertEqual(entry['arguments'][1], '-c')
@@ -33,7 +33,7 @@ class CompileCommandsTest(unittest.TestCase):
         'libs/a.cc', '-Werror=invalid-pch', '-include', 'bazel/x.h', '-DLAST'))
     self.assertEqual(entry['arguments'][1:3], ['-DLAST', '-c'])
 
-  def test_foreign_generated_and_repeated_files_are_left_out(self):
+  def test_only_own_sources_are_listed_once(self):
     found = self.entries(
         _action('external/x/a.cc'), _action('bazel-out/k8/bin/a.pb.cc'),
         _action('libs/a.cc', '-DFIRST'), _action('libs/a.cc', '-DSECOND'),

@@ -50,7 +50,7 @@ class CountTestsTest(unittest.TestCase):
     self.assertEqual(str(self.count(self.result('//a:t', ''))),
                      '0 passed, 1 failed')
 
-  def test_a_failed_test_whose_cases_all_passed_failed(self):
+  def test_failed_test_with_passed_cases_failed(self):
     count = self.count(
         self.result('//a:t', '<testcase name="x"/>', 'FAILED'))
     self.assertEqual(str(count), '1 passed, 1 failed')

@@ -88,7 +88,7 @@ class QuickstartTest(unittest.TestCase):
         env={'PATH': f'{self.state}/bin:/usr/bin:/bin', 'STATE': self.state,
              'HOME': self.state, 'WEFT_QUICKSTART_DIR': self.data})
 
-  def test_success_ends_with_accuracy_checkpoint_and_commands(self):
+  def test_success_ends_with_the_next_commands(self):
     ended = self.quickstart()
     self.assertEqual(ended.returncode, 0, ended.stdout)
     end = ended.stdout.partition('== Done')[2]
@@ -126,7 +126,7 @@ class QuickstartTest(unittest.TestCase):
     self.assertEqual(ended.returncode, 1)
     self.assertIn(f'logs are in {self.data}/tasks', ended.stdout)
 
-  def test_without_a_driver_gpu_kernels_are_left_out(self):
+  def test_gpu_kernels_need_a_driver(self):
     ended = self.quickstart()
     self.assertIn('--define=cuda=off', self.read('build').split())
     self.assertIn('no NVIDIA driver', ended.stdout)

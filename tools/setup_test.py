@@ -66,7 +66,7 @@ class SetupTest(unittest.TestCase):
   def installed(self):
     return set(self.read('installed').split())
 
-  def test_quickstart_installs_nothing_that_only_tests_use(self):
+  def test_quickstart_omits_packages_of_tests(self):
     ended = self.setup_sh('--quickstart')
     self.assertEqual(ended.returncode, 0, ended.stderr)
     self.assertLessEqual(_BUILT_FROM, self.installed())
@@ -78,7 +78,7 @@ class SetupTest(unittest.TestCase):
         (_BUILT_FROM | _TEST_ONLY | {'an-extra-package'}) - {'python3-venv'},
         self.installed())
 
-  def test_size_is_said_before_installing(self):
+  def test_size_is_printed_before_installing(self):
     out = self.setup_sh('--quickstart').stdout
     size = out.index('setup: 1234 MB to download, 2500 MB on disk\n')
     self.assertLess(size, out.index('noise of apt'))
@@ -90,7 +90,7 @@ class SetupTest(unittest.TestCase):
     self.assertIn('apt does not say how many MB', ended.stdout)
     self.assertLessEqual(_BUILT_FROM, self.installed())
 
-  def test_second_run_asks_apt_for_nothing(self):
+  def test_second_run_does_not_call_apt(self):
     self.setup_sh('--quickstart')
     calls = self.read('calls')
     self.assertEqual(self.setup_sh('--quickstart').stdout,
@@ -102,7 +102,7 @@ class SetupTest(unittest.TestCase):
     self.assertNotIn('noise', out)
     self.assertIn('noise of apt', self.read('log'))
 
-  def test_failure_says_where_the_reason_is(self):
+  def test_failure_names_the_place_of_the_reason(self):
     self.write('broken')
     ended = self.setup_sh('--quickstart', f'--log={self.log}')
     self.assertEqual(ended.returncode, 1)

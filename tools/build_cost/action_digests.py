@@ -12,8 +12,8 @@ has read count: the compiler lists them in a .d file beside the object file. It
 does not list the precompiled header, which therefore is taken from the declared
 inputs.
 
-What a test reads from the checkout at run time (tests with the tag "external")
-is unknown to Bazel, and to this module.
+Bazel and this module do not know the files that tests with the tag "external"
+read from the checkout at run time.
 """
 
 import collections
@@ -47,7 +47,7 @@ def digests(graph, blob_ids, dependencies):
 
 
 class _Graph:
-  """Looks things up in Bazel's answer, where they refer to each other by id."""
+  """Resolves the ids in the action graph that Bazel prints."""
 
   def __init__(self, graph):
     self.actions = [action for action in graph['actions']
@@ -119,7 +119,7 @@ class _File:
 
 
 class _Digests:
-  """Computes each digest once; without recursion, for chains may be long."""
+  """Computes each digest once, without recursion: chains may be long."""
 
   def __init__(self, graph, blob_ids, dependencies):
     self._graph = graph
@@ -172,7 +172,7 @@ class _Digests:
     return self._nodes(sorted({*was_read, *precompiled}))
 
   def _files_read(self, action):
-    """Returns what the action's .d file lists; None if it has none."""
+    """Returns the files in the action's .d file, or None without one."""
     if action['mnemonic'] != 'CppCompile':
       return None
     listings = [output[:-len('.o')] + '.d'

@@ -73,7 +73,7 @@ class ProfileTest(unittest.TestCase):
         bazel_profile.summary('p.gz', timed),
         'p.gz: 3.5 s in 2 build actions, 0.2 s in 1 test actions')
 
-  def test_file_that_is_no_complete_profile_is_refused(self):
+  def test_incomplete_profile_is_refused(self):
     with tempfile.TemporaryDirectory() as folder:
       path = os.path.join(folder, 'profile.gz')
       for data in (b'', b'text', gzip.compress(b'{"traceEvents":['),
@@ -85,7 +85,7 @@ class ProfileTest(unittest.TestCase):
 
 
 class GraphBuilder:
-  """Makes an answer of `bazel aquery --output=jsonproto`."""
+  """Makes output of `bazel aquery --output=jsonproto`."""
 
   def __init__(self):
     self.graph = {'actions': [], 'artifacts': [], 'pathFragments': [],
@@ -122,7 +122,7 @@ class GraphBuilder:
 
 
 def small_graph(**link):
-  """A generated header, two compilations, a library, a program and a test."""
+  """Returns a graph: a header, two objects, a library, a program, a test."""
   build = GraphBuilder()
   headers = build.files(['a.h', 'b.h', 'out/gen.h'])
   build.action('Genrule', 'out/gen.h', [build.files(['gen.txt'])])
@@ -144,7 +144,7 @@ def small_graph(**link):
 SOURCES = {name: f'id of {name}' for name in (
     'a.h', 'b.h', 'gen.txt', 'all.h', 'clang.h', 'a.cc', 'b.cc', 'data.txt')}
 READ = {'out/a.d': ['a.cc', 'a.h', '/usr/include/stdio.h'],
-        # As clang writes it.
+        # The format of clang.
         'out/b.d': action_digests.read_dependencies(
             'out/b.o: b.cc ./b.h \\\n  ./out/gen.h')}
 
@@ -152,7 +152,7 @@ READ = {'out/a.d': ['a.cc', 'a.h', '/usr/include/stdio.h'],
 class DigestsTest(unittest.TestCase):
 
   def changed_by(self, file, read=None):
-    """The outputs of actions that a changed file concerns."""
+    """Returns the outputs of actions that depend on a changed file."""
     read = READ if read is None else read
     before = action_digests.digests(small_graph(), SOURCES, read.get)
     after = action_digests.digests(
@@ -160,16 +160,16 @@ class DigestsTest(unittest.TestCase):
     self.assertEqual(before.keys(), after.keys())
     return {output for output in before if before[output] != after[output]}
 
-  def test_header_changes_what_has_read_it(self):
+  def test_header_changes_its_readers(self):
     self.assertEqual(self.changed_by('a.h'), {
         'out/a.o', 'out/program', 'out/runfiles', 'testlogs/test.log'})
 
-  def test_input_of_a_generated_header_changes_what_has_read_it(self):
+  def test_generated_header_changes_its_readers(self):
     self.assertEqual(self.changed_by('gen.txt'), {
         'out/gen.h', 'out/b.o', 'out/program', 'out/runfiles',
         'testlogs/test.log'})
 
-  def test_precompiled_header_is_an_input_though_not_listed(self):
+  def test_unlisted_precompiled_header_is_an_input(self):
     self.assertIn('out/a.o', self.changed_by('all.h'))
     self.assertNotIn('out/b.o', self.changed_by('all.h'))
     self.assertIn('out/b.o', self.changed_by('clang.h'))
@@ -230,7 +230,7 @@ class RecordTest(unittest.TestCase):
     self.assertTrue(path.endswith('/1234abcd.tsv'))
     self.assertEqual(action_record.read(self.folder, '1234abcd'), actions)
 
-  def test_long_record_is_compressed_and_replaces_the_plain_one(self):
+  def test_compressed_record_replaces_the_plain_one(self):
     action = Action('test', 'CppCompile', 'out/' + 'x' * 1000, 1.0, 'abc')
     action_record.write(self.folder, 'c', [action])
     path = action_record.write(self.folder, 'c', 300 * [action])

@@ -1,7 +1,7 @@
-"""Gives a script an empty HOME, and has Bazel write down what it does there.
+"""Gives a script an empty HOME in which Bazel records its actions.
 
 The options are in HOME/.bazelrc, which Bazel reads after the .bazelrc of the
-checkout, so that the scripts need no options for it.
+checkout, so that the scripts need no further options.
 """
 
 import ast
@@ -31,7 +31,7 @@ class BazelHome:
   """A HOME for one script, and the Bazel server that belongs to it.
 
   folder: is created; its folder `home` is HOME, and logs are in `logs`
-  environment: of the user
+  environment: the environment of the user
   """
 
   def __init__(self, machine, checkout, folder, environment):
@@ -99,7 +99,7 @@ def bazelrc(home, logs):
 def script_environment(environment, home):
   """Returns the user's environment with another HOME.
 
-  pip keeps the configuration it has, for it may name a mirror of PyPI.
+  pip keeps its configuration, because that may name a mirror of PyPI.
   """
   kept = {name: value for name, value in environment.items()
           if name not in ('XDG_CACHE_HOME', 'WEFT_QUICKSTART_DIR')}
@@ -112,8 +112,7 @@ def script_environment(environment, home):
 def command_line(events):
   """Returns (options, targets) of a build, from the text of its events.
 
-  Only the options count that the command line had: .bazelrc holds for aquery
-  as well.
+  Returns only the options of the command line: aquery reads .bazelrc too.
   """
   options = [option for option in _strings(events, 'explicit_cmd_line')
              if not option.startswith(_OPTIONS_OF_FILES)]

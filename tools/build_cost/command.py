@@ -1,4 +1,4 @@
-"""Measures what the scripts of a commit cost, with empty caches.
+"""Measures the cost of the scripts of a commit, with empty caches.
 
 usage: tools/measure_build [--what=quickstart|test|both] [--no-incremental]
                            [--keep=DIR] [--record] [COMMIT [COMMIT]]
@@ -11,25 +11,25 @@ time, processor seconds, disk, lines of output, and how long a build takes
 after a change of one kernel, one header of libs/base and one test. With two
 commits also the ratios, second to first.
 
-  --what            which of the scripts (both)
+  --what            the scripts to run (both)
   --no-incremental  without the builds after a change
   --keep=DIR        keeps outputs, profiles and records in DIR/COMMIT
-  --record          writes what each action took to benchmarks/build; the rows
+  --record          writes the time of each action to benchmarks/build; the rows
                     for benchmarks/build.md are printed in any case
 
-  --since=COMMIT    what LATER (HEAD by default) costs more than COMMIT: the
-                    seconds of actions that are new or have other inputs, less
-                    the recorded seconds of the same actions. Measures LATER
-                    only, COMMIT must be recorded. Exits with 1 if the test
-                    command is above its limit.
+  --since=COMMIT    the additional cost of LATER (HEAD by default) over COMMIT:
+                    the seconds of actions that are new or have other inputs,
+                    less the recorded seconds of the same actions. Measures
+                    LATER only; COMMIT must be recorded. Exits with 1 if the
+                    test command is above its limit.
   --profiles=DIR    LATER was measured before, with --keep=DIR
 
   --sum-profile     sums of the actions of a profile that Bazel wrote
 
 The scripts leave about 10 GB in $TMPDIR until they are measured. Nothing else
-should run meanwhile. What tools/setup.sh finds installed is not installed
-again; $WEFT_TEST_TOOLS, if set, saves the download of what tests use.
-benchmarks/build.md says what the figures mean.
+should run meanwhile. Installed packages are not installed again, and
+$WEFT_TEST_TOOLS, if set, saves the download of the test servers.
+benchmarks/build.md explains the figures.
 """
 
 import argparse
@@ -79,11 +79,11 @@ def _check(options, error):
 
 
 class Command:
-  """Runs what the options ask for.
+  """Runs the command that the options describe.
 
   top: the root of the checkout, whose benchmarks/ hold the records
   measure: a function (commit, options) that returns a CommitResult
-  say: is given lines of text
+  say: a function that is called with lines of text
   """
 
   def __init__(self, top, git, measure, say):
@@ -185,7 +185,7 @@ def measure_commit(git, commit, options):
 
 
 def keep_logs(folder, kept):
-  """Copies the logs of each script, also of a measurement that failed."""
+  """Copies the logs of each script, even after a failed measurement."""
   for script in commit_run.SCRIPTS:
     logs = os.path.join(folder, script, 'logs')
     if os.path.exists(logs):

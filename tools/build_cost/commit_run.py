@@ -16,7 +16,7 @@ from tools.build_cost import source_change
 SCRIPTS = {'quickstart': 'tools/quickstart.sh', 'test': 'tools/test.sh'}
 # The last line of tools/test.sh when it ran tests, passed or not.
 _COUNT_OF_TESTS = re.compile(r'\d+ passed, \d+ failed')
-# What tools/test.sh builds where there is no GPU.
+# The build of tools/test.sh on a machine without a GPU.
 _BUILD_ALL = ['bazel', 'build', '--define=cuda_archs=90', '//...']
 
 # scripts, changes: lists of ScriptFigures and ChangeFigures.
@@ -28,8 +28,8 @@ class CommitRun:
   """Measures a checkout of one commit.
 
   folder: where the homes and logs of the scripts are created
-  environment: of the user
-  say: is given lines about the progress
+  environment: the environment of the user
+  say: a function that is called with lines about the progress
   """
 
   def __init__(self, machine, git, commit, folder, environment, say):
@@ -99,7 +99,7 @@ class CommitRun:
     return list(action_record.join(script, timed, known))
 
   def _measure_changes(self, home):
-    # A build has other options than a test; this one does only what that costs.
+    # This build does only the work that is due to the other options of a build.
     home.check(self._build_all(home, 'unchanged'), 'build_unchanged.txt')
     for change in source_change.CHANGES:
       self._say(f'{self._commit}: building after a change of {change.file}')

@@ -1,4 +1,4 @@
-"""Tests of the measurement of one commit, with a machine that is emulated."""
+"""Tests the measurement of one commit, with a fake machine."""
 
 import gzip
 import json
@@ -58,7 +58,7 @@ ACTIONS = {
 
 
 class FakeMachine:
-  """Answers as Bazel and the scripts do; each command takes ten seconds."""
+  """Imitates Bazel and the scripts; each command takes ten seconds."""
 
   def __init__(self, code=0, last_line='5 passed, 0 failed'):
     self.commands, self.environments = [], []
@@ -269,14 +269,14 @@ class MachineTest(unittest.TestCase):
     subprocess.run([sys.executable, '-c', 'sum(range(5_000_000))'], check=True)
     self.assertGreater(machine.processor_seconds(os.getpid())[1], before[1])
 
-  def test_disk_counts_blocks_and_a_missing_folder_none(self):
+  def test_disk_bytes_are_those_of_blocks(self):
     machine = machine_module.Machine()
     with open(self.path('file'), 'wb') as file:
       file.write(b'x' * 100_000)
     self.assertGreaterEqual(machine.disk_bytes(self.folder), 100_000)
     self.assertEqual(machine.disk_bytes(self.path('none')), 0)
 
-  def test_scratch_folder_is_deleted_though_read_only(self):
+  def test_read_only_scratch_folder_is_deleted(self):
     with machine_module.scratch_folder() as folder:
       os.makedirs(os.path.join(folder, 'a', 'b'))
       os.chmod(os.path.join(folder, 'a'), 0o500)

@@ -1,4 +1,4 @@
-"""Computes what a later commit costs more than a recorded one.
+"""Computes the additional cost of a later commit over a recorded one.
 
 Both commits were built once, perhaps on different machines. An action of the
 later commit is
@@ -21,7 +21,7 @@ import collections
 
 from tools.build_cost import action_record
 
-# Fewer actions, or shorter ones, do not tell how fast a machine is.
+# Fewer or shorter actions do not measure the speed of a machine.
 _FEWEST = 10
 _FEWEST_SECONDS = 10.0
 
@@ -34,7 +34,7 @@ ScriptCost = collections.namedtuple(
 
 
 class CannotScale(Exception):
-  """Too few actions did not change."""
+  """There are too few unchanged actions."""
 
 
 def total(script_cost):

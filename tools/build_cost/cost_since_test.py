@@ -1,4 +1,4 @@
-"""Tests of comparisons with a record, and of tables of figures."""
+"""Tests comparisons with a record, and tables of figures."""
 
 import unittest
 
@@ -131,7 +131,7 @@ class FiguresTest(unittest.TestCase):
     recorded = figures.Recorded(text)
     self.assertEqual(recorded.processor_seconds('1234abcd', 'test'), 180)
 
-  def test_missing_row_says_what_to_add(self):
+  def test_missing_row_names_the_row_to_add(self):
     with self.assertRaisesRegex(figures.MissingFigures,
                                 'build.md has no figures of abc, test'):
       figures.Recorded('').processor_seconds('abc', 'test')

@@ -10,7 +10,7 @@ _MB = 1e6
 LIMIT_COMMIT = 'd40eca7c'
 LIMIT = 0.85
 
-# What a script cost. processor_seconds: of Bazel and of all actions;
+# The cost of a script. processor_seconds: of Bazel and of all actions;
 # bazel_seconds: the part of Bazel itself. build_seconds, test_seconds: sums of
 # the actions' wall times. *_bytes: on disk. last_line: of the output.
 ScriptFigures = collections.namedtuple(
@@ -18,7 +18,7 @@ ScriptFigures = collections.namedtuple(
     'script wall_seconds processor_seconds bazel_seconds build_seconds '
     'test_seconds output_root_bytes disk_cache_bytes other_bytes lines '
     'last_line')
-# What a build after a change of one file cost.
+# The cost of a build after a change of one file.
 ChangeFigures = collections.namedtuple(
     'ChangeFigures', 'change file wall_seconds processor_seconds')
 
@@ -111,7 +111,7 @@ def _is_number(text):
   return text.replace('.', '', 1).isdigit()
 
 
-# Whether the test command stays within its limit, in processor seconds.
+# The expected cost of the test command and its limit, in processor seconds.
 Limit = collections.namedtuple('Limit', 'expected limit')
 
 

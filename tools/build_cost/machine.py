@@ -1,4 +1,4 @@
-"""Runs programs on this machine and reads what they cost."""
+"""Runs programs on this machine and reads their cost."""
 
 import contextlib
 import os
@@ -8,11 +8,11 @@ import time
 
 
 class CommandFailed(Exception):
-  """A program failed that the measurement depends on."""
+  """A program that the measurement needs has failed."""
 
 
 class Machine:
-  """What a measurement needs of the operating system; tests replace it."""
+  """The operating system, as far as a measurement uses it; tests fake it."""
 
   def run(self, command, folder, environment, output, errors=None):
     """Runs a program with its output in a file; returns its exit code.
@@ -28,7 +28,7 @@ class Machine:
                             stderr=stderr, check=False).returncode
 
   def now(self):
-    """Seconds of a clock that is never set."""
+    """Returns the seconds of a monotonic clock."""
     return time.monotonic()
 
   def processor_seconds(self, pid):
@@ -50,7 +50,7 @@ class Machine:
 
 
 class Git:
-  """A repository."""
+  """A git repository."""
 
   def __init__(self, top):
     self._top = top
@@ -82,7 +82,7 @@ class Git:
 
 @contextlib.contextmanager
 def scratch_folder():
-  """A folder that is deleted afterwards, also where Bazel made it read-only."""
+  """Yields a folder that is deleted later, even if Bazel made it read-only."""
   folder = tempfile.mkdtemp(prefix='weft-')
   try:
     yield folder

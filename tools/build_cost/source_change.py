@@ -1,11 +1,11 @@
-"""Changes one source file so that what depends on it is built again."""
+"""Changes one source file so that its dependents are built again."""
 
 import collections
 import os
 
 from tools.build_cost import machine as machine_module
 
-# name: as in the tables.
+# name: the name in the tables.
 Change = collections.namedtuple('Change', 'name file')
 
 # Recorded times are comparable only while these files stay the same.
