@@ -1,6 +1,7 @@
 #!/bin/bash
-# Prints the compute capabilities of this machine's GPUs that nvcc compiles for,
-# such as "80,90". Prints nothing if there is no driver, or nvcc knows none.
+# Prints the compute capabilities of this machine's GPUs for which nvcc can
+# compile, such as "80,90". Prints nothing without a driver, or if nvcc supports
+# none of the GPUs.
 set -uo pipefail
 
 # A hung driver must not hang the caller.
@@ -9,7 +10,7 @@ found="$(timeout 10 nvidia-smi --query-gpu=compute_cap --format=csv,noheader \
 nvcc="$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)"
 known="$("$nvcc" --list-gpu-arch 2>/dev/null | sed -nE 's/^compute_([0-9]+)$/\1/p')"
 for architecture in $found; do
-  # Without a toolkit, nothing is compiled for them.
+  # Without a toolkit, GPU kernels are not compiled, so any value is correct.
   if [[ -z "$known" ]] || grep -qx "$architecture" <<<"$known"; then
     echo "$architecture"
   fi

@@ -1,20 +1,20 @@
 #!/bin/bash
-# Checks Weft on a machine with a GPU: recorded cases with their nodes on the
-# GPU, figures, what is said when memory or the GPU itself is lost, and cases
-# under compute-sanitizer where it is found. Nothing but a driver is needed
-# there; where cuBLAS is not found by itself, WEFT_CUBLAS says where it lies.
+# Checks Weft on a machine with a GPU: recorded cases with nodes on the GPU,
+# benchmarks, errors when memory or the GPU is lost, and cases under
+# compute-sanitizer if it is installed. The machine needs only a driver.
+# WEFT_CUBLAS is the path of cuBLAS if the loader does not find it.
 #
-#   tools/gpu_check.sh pack FOLDER    builds, and puts all that is needed into
+#   tools/gpu_check.sh pack FOLDER    builds, and copies all required files to
 #                                     FOLDER
 #   FOLDER/gpu_check.sh conformance|figures|errors|sanitizer [GROUP...]
-#                                     runs a part; JSON on the last line. Groups
-#                                     of cases are for the sanitizer. Not 0 when
-#                                     something failed
+#                                     runs a part; the last line is JSON. GROUPs
+#                                     of cases are for the sanitizer. Exits
+#                                     non-zero if something failed
 set -euo pipefail
 export LC_ALL=C  # [A-C] are three letters
 here="$(cd "$(dirname "$0")" && pwd)"
 
-# Shared libraries of Debian's, but for those of the C and C++ languages.
+# Copies Debian's shared libraries, except those of the C and C++ languages.
 copy_libraries() {
   mkdir -p "$1/lib"
   ldd "$1/conformance" "$1/gpu" | awk '/=> \//{print $3}' | sort -u |
@@ -37,10 +37,10 @@ pack() {
   du -sh "$folder"
 }
 
-# Into the folder $scratch.
+# Unpacks the cases to the folder $scratch.
 unpack_cases() {
   scratch="$(mktemp -d)"
-  # A case expects its files to come after those that it writes, in order.
+  # Cases expect that their own files sort after the files that they write.
   export TMPDIR="$scratch/a"
   mkdir "$TMPDIR"
   tar -xzf "$here/cases.tar.gz" -C "$scratch"
@@ -70,15 +70,15 @@ find_sanitizer() {
   done
 }
 
-# What the pattern finds last in the text; 0 where it finds nothing.
+# number PATTERN TEXT: prints the last match of the pattern's group, or 0.
 number() {
   local found
   found="$(sed -nE "s/$1/\\1/p" <<<"$2" | tail -n 1)"
   echo "${found:-0}"
 }
 
-# Those of ops whose names are ops, in parts, of each of which something is
-# known when it ends.
+# Splits the group "ops" by the first letter, so that each part has a result
+# when it ends.
 split_ops() {
   local part folder
   for part in A-C D-M N-R S-Z; do
@@ -88,9 +88,9 @@ split_ops() {
   done
 }
 
-# Group after group of cases under memcheck, for less than three minutes; what
-# there is no time for is named. Each buffer is memory for itself: in a part of
-# a larger piece, which CUDA knows as a whole, memcheck sees nothing.
+# Runs groups of cases under memcheck for less than three minutes, and lists the
+# groups that were not checked. Each buffer is a separate allocation: memcheck
+# does not detect errors inside a larger allocation of CUDA.
 sanitizer() {
   local tool scratch group output passed=0 failed=0 errors=0 unchecked=""
   tool="$(find_sanitizer)" || true

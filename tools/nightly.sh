@@ -1,15 +1,16 @@
 #!/bin/bash
-# Runs what takes too long for every change: the fuzzers of everything that a
-# peer may send, for as long as is said; then a build without precompiled
-# headers, and the tests that make up their cases, with many more of them.
+# Runs the checks that take too long for every change: the fuzzers of all data
+# that a peer may send, for the given time; a build without precompiled headers;
+# and the tests with random cases, with many more of them.
 #
-#   tools/nightly.sh [seconds a fuzzer]    (600)
+#   tools/nightly.sh [SECONDS PER FUZZER]    (600)
 #
-# With WEFT_MOVIELENS_DIR, where u.data of MovieLens 100K lies, an example trains
-# on real ratings, too.
+# If WEFT_MOVIELENS_DIR is set, to the folder of u.data of MovieLens 100K, an
+# example also trains on real ratings.
 #
-# A failure leaves its input in the checkout. Put it into the fuzzer's corpus,
-# testdata/fuzz in its room, which tools/test.sh replays, and mend what it found.
+# A failure leaves its input in the checkout. Correct the error, and add the
+# input to the fuzzer's corpus, testdata/fuzz of its module, which tools/test.sh
+# replays.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools/setup.sh clang-14 libclang-rt-14-dev
@@ -17,7 +18,7 @@ tools/setup.sh clang-14 libclang-rt-14-dev
 seconds="${1:-600}"
 failed=0
 
-# Each with its package; the corpus lies in the room's testdata/fuzz.
+# Each fuzzer and its package; the corpus is in testdata/fuzz of the module.
 fuzzers=(
   libs/bus:control_message libs/bus:chunks libs/bus:greeting
   libs/protocol:master_message libs/protocol:worker_message
@@ -33,8 +34,8 @@ fuzzers=(
   integration_tests/testing:graph_def integration_tests/testing:graph_text
   integration_tests/testing:function_def
 )
-# -entropic=0: with as much code as a graph can reach, the bookkeeping of
-# libFuzzer's own schedule takes nine tenths of the time.
+# -entropic=0: a graph reaches so much code that the default schedule of
+# libFuzzer spends nine tenths of the time on bookkeeping.
 for target in "${fuzzers[@]}"; do
   package="${target%:*}"
   fuzzer="${target#*:}"
@@ -52,12 +53,11 @@ done
 printf '\n== each file includes what it uses\n'
 bazel build --keep_going --define=precompiled=off --define=units=separate //... || failed=1
 
-# tools/test.sh runs what clang compiles without optimization; users run what g++
-# optimizes.
+# tools/test.sh runs unoptimized code of clang; users run optimized code of g++.
 printf '\n== all tests, optimized by g++\n'
 bazel test --keep_going --config=opt //... || failed=1
 
-# As on a processor that the quickstart's kernels were not compiled for.
+# The kernels that run on a processor for which the quickstart did not compile.
 printf '\n== kernels that are compiled for every processor\n'
 bazel test --define=kernels_for=v1 //libs/kernels:room_test || failed=1
 
@@ -66,26 +66,26 @@ printf '\n== GPU kernels for all major architectures\n'
 bazel build --keep_going --define=cuda_archs=all-major //libs/kernels/cuda/... ||
   failed=1
 
-# Graphs that are made up, rewritten by passes and as they are
+# Random graphs, with and without rewrites by passes
 # (integration_tests/graphs/graph_fuzz_test.cc). One seed again:
 # WEFT_GRAPH_FIRST_SEED=SEED WEFT_GRAPH_SEEDS=1.
-printf '\n== made-up graphs, 20000 seeds, asan and ubsan\n'
+printf '\n== random graphs, 20000 seeds, asan and ubsan\n'
 bazel test --config=asan --config=ubsan --test_timeout=7200 \
   --test_output=errors --test_env=WEFT_GRAPH_SEEDS=20000 \
   //integration_tests:graph_fuzz_test || failed=1
 
-# Graphs that ask for too much (integration_tests/graphs/extreme_graphs_test.cc), about
-# ten minutes of them. One seed again: WEFT_GRAPH_FIRST_SEED=SEED
-# WEFT_GRAPH_SEEDS=1.
+# Graphs that demand too much, for about ten minutes
+# (integration_tests/graphs/extreme_graphs_test.cc). One seed again:
+# WEFT_GRAPH_FIRST_SEED=SEED WEFT_GRAPH_SEEDS=1.
 printf '\n== extreme graphs, 10000 seeds\n'
 bazel test --config=opt --test_timeout=7200 --test_output=errors \
   --test_env=WEFT_GRAPH_SEEDS=10000 \
   --test_env=WEFT_GRAPH_FIRST_SEED="$((RANDOM * 10000 + 1))" \
   //integration_tests:extreme_graphs_test || failed=1
 
-# Programs of loops, branches and functions that are made up, whole and broken
+# Random programs of loops, branches and functions, valid and invalid
 # (integration_tests/graphs/made_up_loops_test.cc); one seed again likewise.
-printf '\n== made-up loops, 10000 seeds, asan and ubsan\n'
+printf '\n== random loops, 10000 seeds, asan and ubsan\n'
 bazel test --config=asan --config=ubsan --test_timeout=7200 \
   --test_output=errors --test_env=WEFT_GRAPH_SEEDS=10000 \
   //integration_tests:made_up_loops_test || failed=1
@@ -116,7 +116,7 @@ bazel test --config=opt --test_timeout=3600 --test_output=errors \
   --test_env=WEFT_EMBEDDING_ROWS=10000000 --test_env=WEFT_MOVIELENS_DIR \
   //integration_tests:examples_test || failed=1
 
-# Sessions that nobody closes (integration_tests/clusters/quotas_test.cc).
+# Sessions that are never closed (integration_tests/clusters/quotas_test.cc).
 printf '\n== abandoned sessions, 10000\n'
 bazel test --config=opt --test_timeout=3600 --test_output=errors \
   --test_env=WEFT_ABANDONED_SESSIONS=10000 //integration_tests:quotas_test || failed=1
@@ -127,14 +127,14 @@ bazel test --config=opt --test_timeout=3600 --test_output=errors \
   --test_env=WEFT_STEP_SAVES=1000 \
   //integration_tests:step_saves_test || failed=1
 
-# Right programs that must not be refused (integration_tests/clusters/good_starts_test.cc).
+# Programs that must be accepted (integration_tests/clusters/good_starts_test.cc).
 # One seed again: WEFT_GOOD_STARTS_FIRST=SEED WEFT_GOOD_STARTS=1.
 printf '\n== good starts, 1000 seeds\n'
 bazel test --config=opt --test_timeout=3600 --test_output=errors \
   --test_env=WEFT_GOOD_STARTS=1000 //integration_tests:good_starts_test || failed=1
 
-# The simulated training (integration_tests/simulations/simulation_test.cc). A seed that
-# fails is told in full by
+# The simulated training (integration_tests/simulations/simulation_test.cc).
+# A failing seed is logged in full with
 #   WEFT_SIMULATION_FIRST_SEED=SEED WEFT_SIMULATION_SEEDS=1, as --test_env each.
 simulation_seeds=1000
 printf '\n== simulations, %s seeds\n' "$simulation_seeds"
@@ -151,14 +151,14 @@ bazel test --config=opt --test_timeout=3600 --test_output=all \
   //libs/checkpoint_writer:file_server_schedule_test \
   //libs/master:master_end_test || failed=1
 
-# Processes killed while a training saves (integration_tests/checkpoints/kill_saves_test.py).
+# Kills of processes during saves (integration_tests/checkpoints/kill_saves_test.py).
 # The same kills again: WEFT_KILLS_SEED=SEED.
 printf '\n== a training that saves, 500 kills\n'
 bazel test --config=opt --test_timeout=3600 --test_output=errors \
   --test_env=WEFT_KILLS=500 --test_env=WEFT_KILLS_SEED="$RANDOM" \
   //integration_tests:kill_saves_test || failed=1
 
-# Processes killed every few seconds while trainings run that nobody looks after
+# Kills every few seconds during trainings that must recover by themselves
 # (integration_tests/training/monitored_kills_test.py).
 printf '\n== monitored trainings, ten minutes of kills\n'
 bazel test --config=opt --test_timeout=3600 --test_output=errors \

@@ -1,11 +1,12 @@
 #!/bin/bash
-# Takes a bare machine to a model that was trained on a cluster: installs the
-# packages that are missing, builds the services and three examples for speed,
-# and trains a classifier with six processes. Ends with the test accuracy, the
-# place of the checkpoint and three commands to go on with. The next run
-# continues from that checkpoint; with --fresh it starts over.
+# Trains a model on a local cluster, starting from a bare machine: installs the
+# missing packages, builds optimized services and three examples, and trains a
+# classifier with six processes. Finally prints the test accuracy, the path of
+# the checkpoint and three next commands. The next run continues from that
+# checkpoint; with --fresh it starts over.
 #
-# $WEFT_QUICKSTART_DIR (~/.cache/weft-quickstart) gets the checkpoints and logs.
+# The checkpoints and logs are in $WEFT_QUICKSTART_DIR (by default
+# ~/.cache/weft-quickstart).
 set -euo pipefail
 case "$*" in
   '' | --fresh) fresh="$*" ;;
@@ -31,8 +32,9 @@ fail() { # WHAT; shows the end of the log
   exit 1
 }
 
-# The best instruction set of the processor that kernels are compiled for: v4, v3
-# or v1 (bazel/weft.bzl). The dynamic linker knows; an old one prints nothing.
+# Prints the best instruction set of this processor for which kernels can be
+# compiled: v4, v3 or v1 (bazel/weft.bzl). Prints nothing if the dynamic linker
+# is too old to list them.
 instruction_set() {
   local best
   best="$(/lib64/ld-linux-x86-64.so.2 --help 2>/dev/null |
@@ -71,7 +73,7 @@ choose_cuda() { # sets cuda, the options of Bazel
 }
 
 build() {
-  # Links of a checkout that was moved lead to the output of another one.
+  # In a checkout that was moved, these links lead to the output of another one.
   find . -maxdepth 1 -type l -name 'bazel-*' -delete
   tools/bazel_progress.py --log="$log" quickstart \
     bazel build --config=opt "${processor[@]}" "${cuda[@]}" \
@@ -87,7 +89,7 @@ train() {
   if [[ -e "$model/checkpoint" ]]; then
     echo "continues from $model; --fresh starts over"
   fi
-  # setpriv: the cluster stops with this script, even if that is killed.
+  # setpriv: the cluster stops with this script, even if the script is killed.
   setpriv --pdeathsig TERM tools/local_cluster --summary \
     --services_dir="$programs/services" --log_dir="$folder/tasks" \
     --coordinator --ps=2 --checkpoint_writers=1 --workers=2 \

@@ -3,8 +3,8 @@
 #
 #   tools/sanitize.sh [asan|ubsan|tsan|asan+ubsan]...   default: asan+ubsan tsan
 #
-# Joined by a plus, two share one build, an hour less on 2 cores.
-# The last line adds up all of them, in the words of tools/test.sh.
+# Two sanitizers that are joined by a plus share one build, which saves an hour
+# on 2 cores. The last line is the sum of all runs, like that of tools/test.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

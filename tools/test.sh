@@ -1,13 +1,13 @@
 #!/bin/bash
-# Installs what is missing, builds, runs the tests and counts their cases. The
-# last line is "N passed, N failed" (", N skipped"); anything but success of all
-# of them, or no case at all, exits non-zero.
+# Installs missing packages, builds, runs the tests and counts their cases. The
+# last line is "N passed, N failed" (", N skipped"). Exits non-zero unless at
+# least one case ran and none failed.
 #
 #   tools/test.sh [BAZEL OPTION or TARGET...]     default target: //...
 set -euo pipefail
 cd "$(dirname "$0")/.."
 exec 3>&1
-# Shows each line. (tee would open a file of output anew, and overwrite it.)
+# Shows each line. (tee would open an output file again, and overwrite it.)
 python="$(tools/setup.sh --tests | while IFS= read -r line; do
   printf '%s\n' "$line" >&3
   printf '%s\n' "$line"
@@ -19,7 +19,8 @@ for argument in "$@"; do
   [[ $argument == //* ]] && targets=()
 done
 
-# Bazel follows these links into another checkout's output when it was moved.
+# In a checkout that was moved, Bazel would follow these links to the output of
+# another checkout.
 find . -maxdepth 1 -type l -name 'bazel-*' -delete
 
 events=$(mktemp)

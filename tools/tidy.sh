@@ -1,6 +1,6 @@
 #!/bin/bash
-# Looks for bugs without running: clang-tidy over C++ files, with the checks of
-# .clang-tidy. Exits non-zero if it finds any.
+# Runs clang-tidy on C++ files, with the checks of .clang-tidy. Exits non-zero
+# if it finds any problem.
 #
 #   tools/tidy.sh [TARGET]...     default: //...
 set -euo pipefail
@@ -16,7 +16,7 @@ trap 'rm -rf "$database"' EXIT
 PYTHONPATH=. python3 -B tools/compile_commands.py \
   "$database/compile_commands.json" "${targets[@]}"
 
-# It names each file as it comes to it, and counts what it leaves out: noise.
+# Removes the names of checked files and the counts of suppressed warnings.
 run-clang-tidy-14 -quiet -p "$database" -j "$(nproc)" \
   2> >(grep -v ' warnings\? generated\|^Suppressed\|^Use -header-filter' >&2)
 echo "tidy: clean"
