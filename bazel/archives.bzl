@@ -1,4 +1,4 @@
-"""The archives of libraries, as files that a test can look into."""
+"""Provides the archives of libraries as files that a test can read."""
 
 def _library_archives_impl(ctx):
     archives = []

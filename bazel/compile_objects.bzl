@@ -1,4 +1,4 @@
-"""Objects that a rule compiles itself, with a compiler of its choice."""
+"""Compiles objects with a compiler that the rule chooses."""
 
 def compile_objects(
         ctx,
@@ -12,9 +12,9 @@ def compile_objects(
     """Compiles each of ctx's srcs to FOLDER/TARGET/NAME.o; returns a DefaultInfo.
 
     context: the compilation context of the deps; their headers are inputs
-    arguments: all but "-c SRC -o OBJECT"
-    version: {variable: text}, for the cache, which does not know the compiler's
-      files
+    arguments: all arguments except "-c SRC -o OBJECT"
+    version: {variable: text}, which identifies the compiler for the cache; its
+      files are not inputs
     suffix: ends the progress message
     """
     objects = []

@@ -1,7 +1,7 @@
-"""Rules for code that CUDA's compiler, or its headers, are needed for.
+"""Rules for code that needs the compiler or the headers of CUDA.
 
-Where no toolkit was found (third_party/cuda.bzl), or --define=cuda=off is
-given, each library is empty, and WEFT_HAVE_CUDA is not defined.
+Without a toolkit (third_party/cuda.bzl), or with --define=cuda=off, each
+library is empty, and WEFT_HAVE_CUDA is not defined.
 """
 
 load("@cuda//:defs.bzl", "HAVE_CUDA", "HOST_COMPILER", "NVCC", "NVCC_VERSION")
@@ -12,15 +12,15 @@ _OFF = "//bazel:cuda_off"
 _ELSE = "//conditions:default"
 _EMULATED_KERNELS = "//bazel:emulated_kernels.py"
 
-# Compiled for these, and for those to come from the last one's PTX.
+# Code is compiled for these; later ones use the PTX of the last one.
 _DEFAULT_ARCHS = "75,90"
 
 def _if_cuda(value):
-    """`value` where CUDA code is compiled, else nothing."""
+    """Returns `value` if CUDA code is compiled, else []."""
     return select({_OFF: [], _ELSE: value}) if HAVE_CUDA else []
 
 def _arch_flags(archs):
-    """--define=cuda_archs=80,90, or a name nvcc knows, such as all-major."""
+    """Returns flags for archs, such as "80,90" or nvcc's name "all-major"."""
     if not archs[0].isdigit():
         return ["-arch=" + archs]
     names = archs.split(",")
@@ -47,7 +47,7 @@ def _cuda_objects_impl(ctx):
             "--expt-relaxed-constexpr",
             "--extended-lambda",
             "-Wno-deprecated-gpu-targets",
-            # A host function that is called on the device is a warning.
+            # Calls of host functions on the device are only warnings of nvcc.
             "-Werror",
             "all-warnings",
             "-Xcompiler",
@@ -72,7 +72,7 @@ def _emulated(name):
     return name + "_emulated"
 
 def _emulated_library(name, srcs, hdrs, deps):
-    """The same sources, compiled by g++ for GPUs that the processor plays."""
+    """Compiles the same sources with g++, for emulated GPUs."""
     sources = []
     for src in srcs:
         source = "_emulated/%s.cc" % src[:-len(".cu")]
@@ -103,7 +103,7 @@ def _emulated_library(name, srcs, hdrs, deps):
 def weft_cuda_library(name, srcs, hdrs = [], deps = [], **kwargs):
     """A library of *.cu sources, compiled by nvcc.
 
-    deps: libraries whose headers they include, of plain types only.
+    deps: libraries whose headers they include; these have only plain types.
     """
     if HAVE_CUDA:
         _emulated_library(name, srcs, hdrs, deps)
@@ -112,7 +112,7 @@ def weft_cuda_library(name, srcs, hdrs = [], deps = [], **kwargs):
             srcs = srcs,
             hdrs = hdrs,
             deps = deps,
-            # Only where it is asked for: --define=cuda=off builds //... too.
+            # Built only as a dependency: //... with --define=cuda=off skips it.
             tags = ["manual"],
         )
     native.cc_library(
@@ -133,7 +133,7 @@ def weft_cuda_host_library(
         **kwargs):
     """A library of sources for g++ that include headers of CUDA.
 
-    stubs: sources to compile instead where there is no CUDA.
+    stubs: sources to compile instead without CUDA.
     """
     weft_library(
         name = name,
@@ -144,7 +144,7 @@ def weft_cuda_host_library(
     )
 
 def weft_emulated_cuda(name, libraries, **kwargs):
-    """For weft_emulated_cuda_test: all weft_cuda_libraries that a program has."""
+    """The weft_cuda_libraries of a program, for weft_emulated_cuda_test."""
     native.cc_library(
         name = name,
         testonly = True,
@@ -153,7 +153,7 @@ def weft_emulated_cuda(name, libraries, **kwargs):
     )
 
 def weft_emulated_cublas(name, srcs, **kwargs):
-    """The shared library `name`, which knows of CUDA its headers alone."""
+    """The shared library `name`, which uses only the headers of CUDA."""
     if HAVE_CUDA:
         native.cc_binary(
             name = name,
@@ -167,7 +167,7 @@ def weft_emulated_cublas(name, srcs, **kwargs):
         )
 
 def weft_emulated_cuda_test(name, srcs, deps = [], kernels = [], **kwargs):
-    """A weft_test on GPUs that the processor plays; none without CUDA.
+    """A weft_test on emulated GPUs; without CUDA there is no test.
 
     kernels: a weft_emulated_cuda.
     """
@@ -176,8 +176,8 @@ def weft_emulated_cuda_test(name, srcs, deps = [], kernels = [], **kwargs):
             name = name,
             srcs = _if_cuda(srcs),
             alone = True,
-            # First what takes the place of CUDA's runtime and of nvcc's code:
-            # so the linker finds nothing to take from their archives.
+            # The replacements of CUDA's runtime and of nvcc's code come first:
+            # the linker then takes nothing from the archives of these.
             deps = kernels + ["//libs/device/cuda:emulated_cuda"] + deps,
             **kwargs
         )

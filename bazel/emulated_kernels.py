@@ -1,11 +1,12 @@
-"""Turns a *.cu source into one for g++, whose kernels the processor runs.
+"""Translates a *.cu source for g++, so that its kernels run on the processor.
 
     emulated_kernels.py SOURCE RESULT
 
-Only launches are not C++: kernel<<<blocks, threads, shared, stream>>>(arguments)
-becomes a call of EmulatedLaunch (libs/device/cuda/testing/emulated_kernel.h),
-with copies of what the arguments are made of. Lines stay where they are.
-Comments and strings are taken for code.
+Only launches are not valid C++. This script replaces
+kernel<<<blocks, threads, shared, stream>>>(arguments) by a call of
+EmulatedLaunch (libs/device/cuda/testing/emulated_kernel.h), which captures the
+variables of the arguments by copy. Line numbers do not change. Comments and
+strings are treated as code.
 """
 
 import re
@@ -15,7 +16,7 @@ _NAME = re.compile(r'[A-Za-z_][A-Za-z_0-9:]*$')
 
 
 def _start_of_kernel(text, end):
-  """Where the kernel's name begins that ends at `end`, with its <arguments>."""
+  """Returns the span of the kernel's name and <arguments> before `end`."""
   end = len(text[:end].rstrip())
   start = end
   if text[end - 1] == '>':
@@ -32,7 +33,7 @@ def _start_of_kernel(text, end):
 
 
 def _end_of_arguments(text, start):
-  """The place of the parenthesis that closes the one at `start`."""
+  """Returns the index of the parenthesis that closes the one at `start`."""
   depth = 0
   for end in range(start, len(text)):
     depth += {'(': 1, ')': -1}.get(text[end], 0)
@@ -42,7 +43,7 @@ def _end_of_arguments(text, start):
 
 
 def emulated(text):
-  """The source, without launches."""
+  """Returns the source with launches replaced."""
   while True:
     opened = text.find('<<<')
     if opened < 0:

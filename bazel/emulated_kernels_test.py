@@ -1,4 +1,4 @@
-"""Launches of kernels become calls, whatever they look like."""
+"""Tests the translation of kernel launches to calls."""
 
 import unittest
 
@@ -23,15 +23,15 @@ class EmulatedKernelsTest(unittest.TestCase):
     text = emulated('K<<<a, dim3(1, c), 0, s>>>(static_cast<T*>(x),\n  g(y));')
     self.assertIn('K(static_cast<T*>(x),\n  g(y)); });', text)
 
-  def test_lines_stay_where_they_are(self):
+  def test_line_numbers_do_not_change(self):
     text = 'a\nb<T>\n  <<<c,\n d, 0, s>>>(\n e);\nf<<<1, 2, 3, 4>>>(g);\n'
     self.assertEqual(emulated(text).count('\n'), text.count('\n'))
 
-  def test_all_else_stays(self):
+  def test_other_code_does_not_change(self):
     text = 'if (a << b >> c) { x = y<Z<int>>(1); }'
     self.assertEqual(emulated(text), text)
 
-  def test_what_is_no_launch_is_an_error(self):
+  def test_malformed_launch_is_an_error(self):
     for text in ('(a)<<<b, c>>>(d)', 'k<<<b, c>>>;', 'k<<<b, c>>>(d'):
       with self.assertRaises(ValueError):
         emulated(text)

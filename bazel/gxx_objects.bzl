@@ -1,4 +1,4 @@
-"""Objects that g++ compiles also where clang is the compiler.
+"""Objects that g++ compiles even if clang is the compiler.
 
 Kernels per instruction set keep their vector code and their rounding in every
 configuration, so that tests see the results that users get.
@@ -7,7 +7,7 @@ configuration, so that tests see the results that users get.
 load("@cuda//:defs.bzl", "HOST_COMPILER", "HOST_COMPILER_VERSION")
 load("//bazel:compile_objects.bzl", "compile_objects")
 
-# As .bazelrc has them for g++.
+# The warnings of .bazelrc for g++.
 _WARNINGS = [
     "-Wall",
     "-Wextra",

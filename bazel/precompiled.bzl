@@ -1,4 +1,4 @@
-"""Headers that are parsed once for a whole build (precompiled headers)."""
+"""Precompiled headers, which are parsed once for a whole build."""
 
 load(
     "@bazel_tools//tools/build_defs/cc:action_names.bzl",
@@ -6,18 +6,19 @@ load(
 )
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 
-# Decides whether g++ predefines __cpp_runtime_arrays, so both sides say it.
+# It decides whether g++ predefines __cpp_runtime_arrays, so headers and sources
+# must both have it.
 _PEDANTIC = "-Wpedantic"
 
 def _cc1(arguments):
-    """Passes arguments to clang's compiler proper, which alone knows them."""
+    """Returns flags that pass the arguments to clang's internal compiler."""
     passed = []
     for argument in arguments:
         passed += ["-Xclang", argument]
     return passed
 
-# Templates that the header uses are instantiated in it. It holds no times and
-# no paths of the checkout: several checkouts can share it through the disk
+# Templates that the header uses are instantiated in it. It contains no times
+# and no paths of the checkout, so that checkouts can share it through the disk
 # cache.
 _CLANG_HEADER = ["-fpch-instantiate-templates"] + _cc1([
     "-fno-pch-timestamp",
@@ -26,12 +27,12 @@ _CLANG_HEADER = ["-fpch-instantiate-templates"] + _cc1([
     "/proc/self/cwd",
 ])
 
-# Bazel knows the inputs of the header, which clang need not check; it does not
-# check the flags either. Their paths are below the folder that it runs in.
+# Bazel tracks the inputs of the header, so clang need not validate them; it
+# does not check the flags either. Paths are relative to the working directory.
 _CLANG_SOURCE = _cc1(["-fno-validate-pch", "-isysroot", "."])
 
 def _compile(ctx, toolchain, context, header):
-    """Returns header's .gch (g++) or .pch (clang), made with the flags that each source gets."""
+    """Returns the .gch (g++) or .pch (clang), made with the flags of sources."""
     features = cc_common.configure_features(
         ctx = ctx,
         cc_toolchain = toolchain,
@@ -82,7 +83,7 @@ def _compile(ctx, toolchain, context, header):
             "-o",
             compiled.path,
         ],
-        # clang makes the paths absolute, then relative to -isysroot.
+        # Clang makes the paths absolute, then relative to -isysroot.
         env = dict(cc_common.get_environment_variables(
             feature_configuration = features,
             action_name = CPP_COMPILE_ACTION_NAME,
@@ -112,7 +113,7 @@ def _weft_precompiled_header_impl(ctx):
         )
         files.append(_compile(ctx, toolchain, context, header))
     else:
-        # To see what a file takes by itself, and whether it includes enough.
+        # Measures single files, and detects missing includes.
         ctx.actions.write(header, "// Nothing: each file includes its own.\n")
     own = CcInfo(compilation_context = cc_common.create_compilation_context(
         headers = depset(files + ctx.files.textual_hdrs),
@@ -120,13 +121,13 @@ def _weft_precompiled_header_impl(ctx):
     merged = cc_common.merge_cc_infos(cc_infos = [own, used])
     return [
         DefaultInfo(files = depset(files)),
-        # What it includes is linked by those who depend on it themselves.
+        # Dependents link the libraries of the included headers themselves.
         CcInfo(compilation_context = merged.compilation_context),
     ]
 
 weft_precompiled_header = rule(
     implementation = _weft_precompiled_header_impl,
-    doc = "NAME.h, and NAME.h.gch or NAME.h.pch for the compiler to read instead.",
+    doc = "NAME.h, and NAME.h.gch or NAME.h.pch, which the compiler reads instead.",
     attrs = {
         "hdr": attr.label(allow_single_file = [".h"], mandatory = True),
         "textual_hdrs": attr.label_list(allow_files = [".h"]),
@@ -140,10 +141,10 @@ weft_precompiled_header = rule(
 )
 
 def _chosen(name):
-    """The header for each configuration.
+    """Returns {setting: header} for the configurations.
 
-    Optimized programs have the library's: tools/quickstart.sh compiles so few
-    of them that to parse weft.h for them costs more than it saves.
+    Optimized programs use the header of libraries: tools/quickstart.sh compiles
+    so few programs that precompiling weft.h costs more than it saves.
     """
     if not name.endswith("_of_program"):
         return {"//conditions:default": name}
@@ -153,17 +154,17 @@ def _chosen(name):
     }
 
 def precompiled_deps(name):
-    """The label //bazel:NAME."""
+    """Returns the dependency on //bazel:NAME."""
     return select({
         setting: ["//bazel:" + header]
         for setting, header in _chosen(name).items()
     })
 
 def precompiled_copts(name):
-    """Has //bazel:NAME.h included first.
+    """Returns flags that include //bazel:NAME.h first.
 
-    A header that does not fit the flags of a source is an error of g++, which
-    would ignore it silently. clang does not check that.
+    A header that does not match the flags of a source is an error; by default
+    g++ ignores it silently. Clang does not check the flags.
     """
     return [_PEDANTIC] + select({
         setting: ["-include", "$(BINDIR)/bazel/%s.h" % header]

@@ -1,10 +1,10 @@
-"""The rules every package of Weft uses, so that a habit is stated once."""
+"""The rules that all packages of Weft use."""
 
 load("//bazel:archives.bzl", "library_archives")
 load("//bazel:gxx_objects.bzl", "gxx_objects")
 load("//bazel:precompiled.bzl", "precompiled_copts", "precompiled_deps")
 
-# What a package's others may use says so; all else is its own.
+# The visibility of targets for other packages; by default, targets are private.
 PUBLIC = ["//visibility:public"]
 
 def within_room():
@@ -13,29 +13,30 @@ def within_room():
         native.package_name().split("/")[:2],
     )]
 
-# Instruction sets that kernels are compiled for; the tag is their namespace.
+# Instruction sets for which kernels are compiled; the tag is their namespace.
 INSTRUCTION_SETS = {
     "v1": "x86-64",
     "v3": "x86-64-v3",
     "v4": "x86-64-v4",
 }
 
-# What every processor has.
+# The set that every processor has.
 _BASELINE = "v1"
 
-# More would take most units longer than ten seconds, and leave a core without
-# work; a library of long sources asks for less (sources_a_unit).
+# With more sources, most units would take over ten seconds, and a core would be
+# idle. A library of long sources sets a smaller number (sources_a_unit).
 _SOURCES_A_UNIT = 5
 
-# Optimized code is built from scratch more often than after a change, and each
-# unit optimizes anew what the headers define: four times as many sources.
+# Optimized code is usually built from scratch, and each unit optimizes the code
+# in headers again; units therefore have four times as many sources.
 _OPTIMIZED_FACTOR = 4
 
 # Most sources of these include libs/api/weft.h.
 _PROGRAMS = ["benchmarks", "examples", "integration_tests"]
 
-# Modules of layers 0 to 2, and what //bazel:precompiled_library_of_core depends
-# on: they have no header of ours in their precompiled header.
+# Modules of layers 0 to 2, and dependencies of
+# //bazel:precompiled_library_of_core: their precompiled header has no header of
+# Weft.
 _LOW_MODULES = [
     "libs/base",
     "libs/bus",
@@ -73,7 +74,7 @@ _OPTIMIZED_IN_TESTS = [
 ]
 
 def _module_optimization():
-    """Options that this package's libraries add to the configuration's."""
+    """Returns additional options for the libraries of this package."""
     module = "/".join(native.package_name().split("/")[:2])
     if module not in _OPTIMIZED_IN_TESTS:
         return []
@@ -83,7 +84,7 @@ def _module_optimization():
     })
 
 def _which_precompiled():
-    """The suffix of the precompiled headers of this package."""
+    """Returns the suffix of the precompiled headers of this package."""
     folders = native.package_name().split("/")
     if folders[0] in _PROGRAMS:
         return "_of_program"
@@ -95,7 +96,7 @@ def _which_precompiled():
     return ""
 
 def _precompiled(kwargs, header):
-    """Adds //bazel:HEADER to what a C++ target is compiled with."""
+    """Adds the precompiled header //bazel:HEADER to a C++ target."""
     header += _which_precompiled()
     kwargs["deps"] = kwargs.get("deps", []) + precompiled_deps(header)
     kwargs["copts"] = precompiled_copts(header) + kwargs.get("copts", [])
@@ -121,12 +122,12 @@ def _units(name, srcs, most, kind = "unit"):
     return units
 
 def _compile_together(name, kwargs, most):
-    """Has the sources compiled a few at a time, as one unit.
+    """Compiles the sources in units of several sources.
 
-    What they include is parsed once for all of them, and what templates make
-    is generated once. So they share what they keep in anonymous namespaces.
+    A unit parses included headers once, and instantiates templates once. Its
+    sources share their anonymous namespaces.
     """
-    if type(kwargs["srcs"]) != "list":  # It chooses by configuration.
+    if type(kwargs["srcs"]) != "list":  # A select().
         return
     sources = [src for src in kwargs["srcs"] if src.endswith(".cc")]
     if len(sources) < 2:
@@ -146,17 +147,17 @@ def _compile_together(name, kwargs, most):
         "//conditions:default": _units(name, sources, most),
     })
     kwargs["textual_hdrs"] = kwargs.get("textual_hdrs", []) + sources
-    # g++ takes each of them for a header, where such types are mistakes.
+    # g++ treats the sources as headers, in which it warns about such types.
     kwargs["copts"] = kwargs.get("copts", []) + ["-Wno-subobject-linkage"]
 
 def weft_library(name, sources_a_unit = _SOURCES_A_UNIT, **kwargs):
     """A library of one noun, for its own package unless it is PUBLIC.
 
-    tools/layers says which modules may use what is public. Its sources are
-    compiled together, sources_a_unit at a time (--define=units=separate: one by
-    one).
+    tools/layers checks which modules may use a public library. Sources are
+    compiled in units of sources_a_unit; with --define=units=separate, one by
+    one.
     """
-    # All of it is linked statically, so a shared object would be built for none.
+    # Programs are linked statically, so no shared object is needed.
     kwargs.setdefault("linkstatic", True)
     if kwargs.get("srcs"):
         _compile_together(name, kwargs, sources_a_unit)
@@ -168,11 +169,11 @@ def weft_library(name, sources_a_unit = _SOURCES_A_UNIT, **kwargs):
 _CASES = "cases_of_room"
 _SOURCE = "source="
 
-# A test that asks for anything else keeps to a process of its own.
+# A test with other attributes runs in a separate process.
 _MERGEABLE = ["srcs", "deps", "data"]
 
-# Most of what a file of cases takes is GoogleTest's headers and templates,
-# which are the same in the next one: three take as long as one and a half.
+# A file of cases spends most of its compilation on headers and templates of
+# GoogleTest: three files in a unit take as long as one and a half.
 _TESTS_A_UNIT = 3
 
 def _what_cases_use_impl(ctx):
@@ -186,8 +187,8 @@ def _what_cases_use_impl(ctx):
         DefaultInfo(runfiles = runfiles),
     ]
 
-# The deps and data of some cases under one name. Who depends on it may include
-# the headers of all deps, as if it named them itself.
+# The deps and data of some cases under one name. A target that depends on it
+# may include the headers of all deps, like direct dependencies.
 _what_cases_use = rule(
     implementation = _what_cases_use_impl,
     attrs = {
@@ -228,7 +229,7 @@ def weft_test(name, size = "small", alone = False, deps = [], **kwargs):
         **kwargs
     )
 
-# What an anonymous namespace means, with a name instead (for sed).
+# The sed command that gives anonymous namespaces a name.
 _NAMED = ("s/^namespace {$$/namespace %s {} using namespace %s; " +
           "namespace %s {/")
 
@@ -240,15 +241,15 @@ def _namespace_of(src):
 def _unit_of_cases(name, srcs):
     """Writes a source that holds the tests `srcs`; returns its name.
 
-    What each of them keeps in an anonymous namespace is its own all the same:
-    helpers of tests often have the same name.
+    Each test keeps its own anonymous namespace, because helpers of tests often
+    have the same name.
     """
     native.genrule(
         name = name,
         testonly = True,
         srcs = srcs,
         outs = [name + ".cc"],
-        # First what they include: no header sees the names of a test.
+        # Includes are first, so that no header sees the names of a test.
         cmd = "(grep -h '^#include' $(SRCS); " + "; ".join([
             "echo '#line 1 \"%s/%s\"'; sed '%s' $(location %s)" % (
                 native.package_name(),
@@ -262,7 +263,7 @@ def _unit_of_cases(name, srcs):
     return name + ".cc"
 
 def _compile_cases(name, tests):
-    """A library of the cases of weft_tests (what existing_rules says)."""
+    """Compiles a library of the cases of weft_tests (from existing_rules)."""
     srcs = [
         tag[len(_SOURCE):]
         for test in tests
@@ -377,18 +378,18 @@ def weft_flatbuffers(name, srcs, **kwargs):
         name = name + "_gen",
         srcs = srcs,
         outs = outs,
-        # Names, so that tools/wire can print what it has not been told of.
+        # The names let tools/wire print tables that it has no code for.
         cmd = "/usr/bin/flatc --cpp --cpp-std c++17 --scoped-enums" +
               " --reflect-names" +
               " -o $(RULEDIR) $(SRCS)",
     )
     native.cc_library(name = name, hdrs = outs, deps = ["@flatbuffers"], **kwargs)
 
-# What protoc calls by the same name in each source that it writes.
+# Names that protoc defines in each source that it writes.
 _NAMES_OF_PROTOC = ["schemas", "file_default_instances"]
 
 def _append(source, number, target):
-    """A command that moves protoc's `source` to the end of `target`."""
+    """Returns a command that moves protoc's `source` to the end of `target`."""
     define = ["#define %s %s_%d" % (n, n, number) for n in _NAMES_OF_PROTOC]
     undefine = ["#undef " + n for n in _NAMES_OF_PROTOC]
     return "(printf '%s\\n'; cat %s; printf '%s\\n') >> %s; rm %s; " % (
@@ -402,7 +403,7 @@ def _append(source, number, target):
 def weft_protos(name, srcs, imports = [], deps = [], **kwargs):
     """C++ from .proto files of one package; include as "PACKAGE/NAME.pb.h".
 
-    It is compiled as one source, since all of it includes the same headers.
+    All files are compiled as one source, since they include the same headers.
 
     imports: .proto files of the deps that srcs import, directly or not.
     """
@@ -435,7 +436,7 @@ def weft_protos(name, srcs, imports = [], deps = [], **kwargs):
     )
 
 def _optimization(tag):
-    """-O3; -O1 if the build is for machines that have another set."""
+    """Returns -O3, or -O1 if the build is for machines with another set."""
     choices = {
         "//bazel:kernels_for_" + other: ["-O3" if other == tag else "-O1"]
         for other in INSTRUCTION_SETS
@@ -444,7 +445,7 @@ def _optimization(tag):
     return select(choices)
 
 def _linked(name):
-    """The libraries of the sets that programs choose from."""
+    """Returns the libraries of the sets among which programs choose."""
     choices = {
         "//bazel:kernels_for_" + tag: [
             ":%s_%s" % (name, linked)
@@ -468,15 +469,16 @@ def weft_kernels_per_instruction_set(
         **kwargs):
     """Compiles the sources once for each instruction set, in its own namespace.
 
-    They are compiled as one unit; --define=units=separate compiles one by one
-    where clang is the compiler.
+    They are compiled as one unit. With clang, --define=units=separate compiles
+    them one by one.
 
     The sources open `namespace WEFT_ISA`, so each symbol exists as v1::, v3::
-    and v4::. Eigen's namespace is renamed likewise: without that the linker
-    merges its weak symbols, and a baseline caller runs AVX-512 code.
-    Keep std:: templates out of these sources for the same reason: the test
-    NAME_symbols_test, made here too, finds each symbol that two sets share.
-    They declare by libs/kernels/isa/per_instruction_set.h what others call.
+    and v4::. Eigen's namespace is renamed likewise: otherwise the linker merges
+    its weak symbols, and a baseline caller runs AVX-512 code. For the same
+    reason, these sources must not use std:: templates: the test
+    NAME_symbols_test, also made here, finds each symbol that two sets share.
+    Functions for other sources are declared with
+    libs/kernels/isa/per_instruction_set.h.
     --define=kernels_for=v4 links v1 and v4 only, and optimizes v4 only: on a
     processor without v4 such programs are correct, but slow.
     """
@@ -486,9 +488,9 @@ def weft_kernels_per_instruction_set(
     for tag, march in INSTRUCTION_SETS.items():
         copts = [
             "-march=" + march,
-            # A square root that sets errno, and a choice that must not raise a
-            # floating-point exception, make no vectors. The results are the
-            # same, bit by bit.
+            # Square roots that set errno, and conditionals that must not raise
+            # floating-point exceptions, are not vectorized. The results are
+            # the same, bit by bit.
             "-fno-math-errno",
             "-fno-trapping-math",
             "-Wno-maybe-uninitialized",
