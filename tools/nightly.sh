@@ -127,7 +127,7 @@ bazel test --config=opt --test_timeout=3600 --test_output=errors \
   --test_env=WEFT_STEP_SAVES=1000 \
   //integration_tests:step_saves_test || failed=1
 
-# Programs that must be accepted (integration_tests/clusters/good_starts_test.cc).
+# Correct programs (integration_tests/clusters/good_starts_test.cc).
 # One seed again: WEFT_GOOD_STARTS_FIRST=SEED WEFT_GOOD_STARTS=1.
 printf '\n== good starts, 1000 seeds\n'
 bazel test --config=opt --test_timeout=3600 --test_output=errors \
@@ -151,7 +151,7 @@ bazel test --config=opt --test_timeout=3600 --test_output=all \
   //libs/checkpoint_writer:file_server_schedule_test \
   //libs/master:master_end_test || failed=1
 
-# Kills of processes during saves (integration_tests/checkpoints/kill_saves_test.py).
+# Kills during saves (integration_tests/checkpoints/kill_saves_test.py).
 # The same kills again: WEFT_KILLS_SEED=SEED.
 printf '\n== a training that saves, 500 kills\n'
 bazel test --config=opt --test_timeout=3600 --test_output=errors \
