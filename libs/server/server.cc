@@ -640,8 +640,8 @@ class Server::Impl : private PeerObserver,
     StayUntil([this] { return hosted_->HaveAllHeard(); }, longest);
   }
 
-  // Runs until the program stops the server, too. The system may take a moment
-  // to release the address.
+  // Runs until the program stops the server, too. The system may release
+  // the address with a delay.
   void AnswerClients() {
     for (int tries = 0; tries < kAnswerTries; ++tries) {
       const auto why = WhyItHasStopped();
