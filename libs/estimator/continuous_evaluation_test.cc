@@ -4,7 +4,7 @@
 #include <string>
 
 #include "libs/base/clock.h"
-#include "libs/base/simulated_scheduler.h"
+#include "libs/base/scheduler/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
 
 namespace weft::estimator {

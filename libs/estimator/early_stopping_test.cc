@@ -9,14 +9,14 @@
 #include "absl/strings/match.h"
 #include "libs/base/clock.h"
 #include "libs/base/logging.h"
-#include "libs/base/simulated_scheduler.h"
+#include "libs/base/scheduler/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/estimator/continuous_evaluation.h"
 #include "libs/fs/memory_file_system.h"
 #include "libs/protocol/testing/recording_master.h"
 #include "libs/summary/event.h"
 #include "libs/summary/events_writer.h"
-#include "libs/train/global_step.h"
+#include "libs/train/optimizers/global_step.h"
 
 namespace weft::estimator {
 namespace {

@@ -1,4 +1,4 @@
-#include "libs/train/label_shapes.h"
+#include "libs/train/losses/label_shapes.h"
 
 #include <string>
 

@@ -1,6 +1,6 @@
 // Formulas, reductions, collections and errors of losses, on scalars.
 // integration_tests compares batches with TensorFlow.
-#include "libs/train/losses.h"
+#include "libs/train/losses/losses.h"
 
 #include <functional>
 #include <limits>

@@ -1,6 +1,6 @@
 // Names, shapes, collections and errors of metrics. integration_tests tests
 // the values.
-#include "libs/train/metrics.h"
+#include "libs/train/losses/metrics.h"
 
 #include <functional>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "libs/train/adam.h"
+#include "libs/train/optimizers/adam.h"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "libs/train/beta_power.h"
+#include "libs/train/optimizers/beta_power.h"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "libs/train/clip_ops.h"
+#include "libs/train/optimizers/clip_ops.h"
 
 #include <cmath>
 #include <limits>

@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/test_matchers.h"
-#include "libs/train/optimizer.h"
+#include "libs/train/optimizers/optimizer.h"
 #include "libs/train/testing/scalar_graph.h"
 
 namespace weft::train {

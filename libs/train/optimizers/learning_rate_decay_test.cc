@@ -1,4 +1,4 @@
-#include "libs/train/learning_rate_decay.h"
+#include "libs/train/optimizers/learning_rate_decay.h"
 
 #include <cstdint>
 #include <functional>

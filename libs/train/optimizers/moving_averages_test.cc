@@ -1,4 +1,4 @@
-#include "libs/train/moving_averages.h"
+#include "libs/train/optimizers/moving_averages.h"
 
 #include <string>
 

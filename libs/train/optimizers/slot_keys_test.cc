@@ -1,4 +1,4 @@
-#include "libs/train/slot_keys.h"
+#include "libs/train/optimizers/slot_keys.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

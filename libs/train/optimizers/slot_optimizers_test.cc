@@ -1,6 +1,6 @@
 // The rules of tf.train's optimizers: which op applies them, with which
 // numbers, and the initial values of their slots.
-#include "libs/train/slot_optimizers.h"
+#include "libs/train/optimizers/slot_optimizers.h"
 
 #include <functional>
 #include <limits>

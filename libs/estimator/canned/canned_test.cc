@@ -1,6 +1,6 @@
 // The graphs of canned models: variables, optimizers and errors. tools/
 // conformance compares their values with TensorFlow.
-#include "libs/estimator/canned.h"
+#include "libs/estimator/canned/canned.h"
 
 #include <memory>
 #include <optional>
@@ -14,7 +14,7 @@
 #include "libs/fs/memory_file_system.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/state/variable_scope.h"
-#include "libs/train/adam.h"
+#include "libs/train/optimizers/adam.h"
 
 namespace weft::estimator {
 namespace {

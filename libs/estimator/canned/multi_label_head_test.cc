@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "libs/base/test_matchers.h"
-#include "libs/estimator/head.h"
+#include "libs/estimator/canned/head.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/group.h"
 

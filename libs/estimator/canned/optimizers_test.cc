@@ -1,11 +1,11 @@
-#include "libs/estimator/optimizers.h"
+#include "libs/estimator/canned/optimizers.h"
 
 #include <memory>
 #include <string>
 
 #include "libs/base/test_matchers.h"
 #include "libs/ops/array/array_ops.h"
-#include "libs/train/adam.h"
+#include "libs/train/optimizers/adam.h"
 
 namespace weft::estimator {
 namespace {
