@@ -7,8 +7,8 @@ load("//bazel:precompiled.bzl", "precompiled_copts", "precompiled_deps")
 # The visibility of targets for other packages; by default, targets are private.
 PUBLIC = ["//visibility:public"]
 
-def within_room():
-    """The visibility of what a room's folders share, and nobody else uses."""
+def within_module():
+    """The visibility of what a module's folders share, and nobody else uses."""
     return ["//%s:__subpackages__" % "/".join(
         native.package_name().split("/")[:2],
     )]
@@ -165,7 +165,7 @@ def weft_library(name, sources_a_unit = _SOURCES_A_UNIT, **kwargs):
         kwargs["copts"] = kwargs["copts"] + _module_optimization()
     native.cc_library(name = name, **kwargs)
 
-# Marks the tests whose cases are the room's as well, and names their sources.
+# Marks the tests whose cases are the module's as well, and names their sources.
 _CASES = "cases_of_room"
 _SOURCE = "source="
 
@@ -198,12 +198,12 @@ _what_cases_use = rule(
 )
 
 def weft_test(name, size = "small", alone = False, deps = [], **kwargs):
-    """GoogleTest cases; all of a package's run as :room_test, at its end.
+    """GoogleTest cases; all of a package's run as :module_test, at its end.
 
     :NAME, these cases alone, is built and run only where it is named.
 
     alone: it is a test of its own, which //... finds, and no part of the
-    room's; so is one that sets more than srcs, deps, data and a size up to
+    module's; so is one that sets more than srcs, deps, data and a size up to
     medium. Two files that include the same cases can't share a binary.
     """
     own = [key for key in kwargs if key not in _MERGEABLE]
@@ -234,7 +234,7 @@ _NAMED = ("s/^namespace {$$/namespace %s {} using namespace %s; " +
           "namespace %s {/")
 
 def _namespace_of(src):
-    # With the package: a room's folders are linked into one program.
+    # With the package: a module's folders are linked into one program.
     path = native.package_name() + "/" + src[:-len(".cc")]
     return path.replace("/", "_").replace("-", "_")
 
@@ -298,32 +298,32 @@ def _cases_above():
     ]
     libraries = []
     for first in range(0, len(tests), _TESTS_A_UNIT):
-        libraries.append("room_cases_%d" % (len(libraries) + 1))
+        libraries.append("module_cases_%d" % (len(libraries) + 1))
         _compile_cases(libraries[-1], tests[first:first + _TESTS_A_UNIT])
     return libraries
 
-def weft_room_cases():
-    """:room_cases, all the weft_test cases above it.
+def weft_module_cases():
+    """:module_cases, all the weft_test cases above it.
 
-    For the :room_test of the room whose folder this is.
+    For the :module_test of the module whose folder this is.
     """
-    room = native.package_name().rpartition("/")[0]
+    module = native.package_name().rpartition("/")[0]
     native.cc_library(
-        name = "room_cases",
+        name = "module_cases",
         testonly = True,
-        visibility = ["//%s:__pkg__" % room],
+        visibility = ["//%s:__pkg__" % module],
         deps = _cases_above(),
     )
 
-def weft_room_test(size = "medium", cases = [], **kwargs):
-    """:room_test, one binary of all the weft_test cases above it.
+def weft_module_test(size = "medium", cases = [], **kwargs):
+    """:module_test, one binary of all the weft_test cases above it.
 
     To link each file of cases by itself takes longer than to compile it.
 
-    cases: :room_cases of the room's folders.
+    cases: :module_cases of the module's folders.
     """
     native.cc_test(
-        name = "room_test",
+        name = "module_test",
         size = size,
         deps = _cases_above() + cases + ["@gtest_main"],
         **kwargs

@@ -59,7 +59,7 @@ bazel test --keep_going --config=opt //... || failed=1
 
 # The kernels that run on a processor for which the quickstart did not compile.
 printf '\n== kernels that are compiled for every processor\n'
-bazel test --define=kernels_for=v1 //libs/kernels:room_test || failed=1
+bazel test --define=kernels_for=v1 //libs/kernels:module_test || failed=1
 
 # tools/test.sh compiles GPU kernels for one architecture.
 printf '\n== GPU kernels for all major architectures\n'
@@ -108,7 +108,7 @@ rm -rf "$trained"
 # Without oneDNN, which the other runs find (libs/kernels/README.md).
 printf '\n== convolutions and products without oneDNN\n'
 bazel test --test_output=errors --test_env=WEFT_DNNL=off \
-  //libs/kernels:room_test //tools/conformance:conformance_test || failed=1
+  //libs/kernels:module_test //tools/conformance:conformance_test || failed=1
 
 # A table of 10,000,000 rows on three ps (examples/movielens_embedding.cc).
 printf '\n== an embedding of 10,000,000 rows\n'

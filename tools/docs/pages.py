@@ -136,7 +136,7 @@ def _has_target(top, package, name):
     return True
   name = name or os.path.basename(package)
   text = _read(top, build)
-  if name == 'room_test' and 'weft_room_test(' in text:
+  if name == 'module_test' and 'weft_module_test(' in text:
     return True
   return name == 'all' or re.search(rf'name = "{re.escape(name)}"', text)
 

@@ -96,7 +96,7 @@ class PagesTest(unittest.TestCase):
     self.assertEqual(
         self.check_table(*table, after=(
             '\n    int Count(int first, int second) {\n    ...\n    }\n\n'
-            'Run\n\n    bazel test //libs/bus:room_test\n')), [])
+            'Run\n\n    bazel test //libs/bus:module_test\n')), [])
     self.assertEqual(
         self.check_table(*table, after='\n    int Count(int first) {\n'),
         ['5: no file of the table has these lines: int Count(int first) {'])
@@ -118,7 +118,7 @@ class PagesTest(unittest.TestCase):
 
   def test_targets(self):
     self.assertEqual(
-        self.check('`//libs/bus`, `//libs/bus:room_test`, `//libs/...`\n\n'
+        self.check('`//libs/bus`, `//libs/bus:module_test`, `//libs/...`\n\n'
                    '    bazel test //libs/bus:bus\n'), [])
     for label in ('//libs/bus:gone', '//libs/gone', '//libs/gone:bus'):
       for line in (f'`{label}`', f'    bazel test {label}'):

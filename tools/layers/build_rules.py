@@ -9,7 +9,7 @@ from tools.layers.layer_table import Violation
 _ATTRIBUTES = ('deps', 'implementation_deps', 'srcs', 'hdrs')
 # The top package contains only short names for targets of libs/api.
 _TOP = 'libs/api'
-_LINK_CASES = ('weft_room_test', 'weft_room_cases')
+_LINK_CASES = ('weft_module_test', 'weft_module_cases')
 
 
 def _read(top, path):
@@ -37,8 +37,8 @@ def _cases_that_never_run(path, text):
   last = max((n for n, rule in calls if rule in _LINK_CASES), default=0)
   for number, rule in calls:
     if rule == 'weft_test' and number > last:
-      yield Violation(path, number, 'no weft_room_test below runs these cases',
-                      'end the file with weft_room_test()')
+      yield Violation(path, number, 'no weft_module_test below runs these cases',
+                      'end the file with weft_module_test()')
 
 
 def _cases_in_no_build_file(top, paths):
@@ -61,13 +61,13 @@ def check_folders(top, paths):
   yield from _cases_in_no_build_file(top, paths)
   for path in filter(source_tree.is_build, paths):
     folder = os.path.dirname(path)
-    if 'weft_room_cases()' not in _read(top, path):
+    if 'weft_module_cases()' not in _read(top, path):
       continue
     module = os.path.join(os.path.dirname(folder), 'BUILD')
-    cases = f'"//{folder}:room_cases"'
+    cases = f'"//{folder}:module_cases"'
     if module not in paths or cases not in _read(top, module):
       yield Violation(path, 1, f'{module} does not link these cases',
-                      f'give its weft_room_test "//{folder}:room_cases"')
+                      f'give its weft_module_test "//{folder}:module_cases"')
 
 
 def check(table, path, text):

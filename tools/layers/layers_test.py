@@ -91,7 +91,7 @@ class LayersTest(unittest.TestCase):
         'libs/train/losses/b_test.cc': '#include "libs/train/saving/a.h"\n',
         'libs/train/testing/fake.h': '#include "libs/train/saving/a.h"\n',
         'libs/train/BUILD': 'weft_test(srcs = ["losses/b_test.cc"])\n'
-                            'weft_room_test()\n',
+                            'weft_module_test()\n',
     }), [])
 
   def test_a_dependency_upwards(self):
@@ -112,16 +112,16 @@ class LayersTest(unittest.TestCase):
     self.assert_one(
         {'libs/fs/BUILD': 'weft_test(name = "a")\nweft_room_test()\n'
                           'weft_test(name = "b")\n'}, 3,
-        'no weft_room_test below')
+        'no weft_module_test below')
     self.assertEqual(
         self.check({'libs/fs/BUILD': 'weft_test(name = "a")\n'
-                                     'weft_room_test()\n'}), [])
+                                     'weft_module_test()\n'}), [])
 
   def test_cases_of_a_folder_that_never_run(self):
     folder = {'libs/fs/disk/BUILD': 'weft_test(name = "a")\n'
-                                    'weft_room_cases()\n'}
+                                    'weft_module_cases()\n'}
     self.assert_one(folder, 1, 'does not link these cases')
-    module = 'weft_room_test(cases = ["//libs/fs/disk:room_cases"])\n'
+    module = 'weft_module_test(cases = ["//libs/fs/disk:module_cases"])\n'
     self.assertEqual(self.check({**folder, 'libs/fs/BUILD': module}), [])
 
   def test_cases_that_no_build_file_lists(self):
@@ -212,7 +212,7 @@ class LayersTest(unittest.TestCase):
     glued = 'add("Neg" + version);\n'
     uses = {'libs/kernels/neg_test.cc': 'run("NegV2");\n',
             'libs/kernels/BUILD': 'weft_test(srcs = ["neg_test.cc"])\n'
-                                  'weft_room_test()\n',
+                                  'weft_module_test()\n',
             'libs/ops/neg_builders.cc': 'node("NegV2");\n'}
     for place in ('ops', 'kernels', 'gradients'):
       with self.subTest(place):

@@ -47,12 +47,12 @@ class PlantedBugsTest(unittest.TestCase):
   def test_each_is_hunted_by_a_test_there_is(self):
     for name in planted_bugs.names(self.top):
       hunter = planted_bugs.hunter_of(planted_bugs.patch_of(self.top, name))
-      room, test = hunter.target[len('//'):].split(':')
+      module, test = hunter.target[len('//'):].split(':')
       with self.subTest(name):
         self.assertTrue(hunter.cases)
-        build = self.read(self.top, os.path.join(room, 'BUILD'))
+        build = self.read(self.top, os.path.join(module, 'BUILD'))
         self.assertTrue(f'name = "{test}"' in build or
-                        test == 'room_test' and 'weft_room_test(' in build)
+                        test == 'module_test' and 'weft_module_test(' in build)
 
   def script(self, text):
     handle, path = tempfile.mkstemp()

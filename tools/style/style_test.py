@@ -99,7 +99,7 @@ class StyleTest(unittest.TestCase):
                  'planted_bugs', 'a planted bug', 'made-up graphs',
                  'is made up', 'a fresh reader', 'read once more', 'of kin',
                  'the moment', 'steps_over_below', 'kOwnThread', 'its rooms',
-                 'room_test', 'within_room()', 'trial GPU', 'MAKE_ROOM_H',
+                 'module_test', 'within_module()', 'trial GPU', 'MAKE_ROOM_H',
                  'upper floors', 'the house', 'in this wing'):
       with self.subTest(line):
         self.assert_one('libs/bus/a.cc', f'\n// {line}\n', 2, 'is an old term')
