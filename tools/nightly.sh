@@ -166,9 +166,9 @@ bazel test --config=opt --test_timeout=3600 --test_output=errors \
   --test_env=WEFT_KILLS_SEED="$RANDOM" \
   //integration_tests:monitored_kills_test || failed=1
 
-# And that it finds bugs: each of those that are planted in the code.
-printf '\n== planted bugs, up to %s seeds each\n' "$simulation_seeds"
-tools/planted_bugs/planted_bugs.py --seeds="$simulation_seeds" || failed=1
+# And that it finds bugs: each of the mutants.
+printf '\n== mutants, up to %s seeds each\n' "$simulation_seeds"
+tools/mutants/mutants.py --seeds="$simulation_seeds" || failed=1
 
 if [ "$failed" = 0 ]; then echo "all clean"; else echo "FAILED"; fi
 exit "$failed"

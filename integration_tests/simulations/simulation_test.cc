@@ -6,7 +6,7 @@
 // WEFT_SIMULATION_SEEDS sets the number of seeds, WEFT_SIMULATION_FIRST_SEED
 // the first one; tools/nightly.sh runs 1000. A single seed is logged in full.
 // WEFT_SIMULATION_HUNT prints each seed and stops at the first one with a
-// violation; tools/planted_bugs uses it.
+// violation; tools/mutants uses it.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -4,7 +4,7 @@
 // answered, and of each connection; and no state remains.
 //
 // libs/base/testing/seeds.h describes how to run other seeds;
-// tools/planted_bugs runs them.
+// tools/mutants runs them.
 #include <gtest/gtest.h>
 
 #include <cstdio>

@@ -3,7 +3,7 @@
 // end of each session exactly once.
 //
 // libs/base/testing/seeds.h describes how to run other seeds;
-// tools/planted_bugs runs them.
+// tools/mutants runs them.
 #include <functional>
 #include <memory>
 #include <string>

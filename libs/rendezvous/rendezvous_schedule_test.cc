@@ -2,7 +2,7 @@
 // receiver is called once, with a tensor that was sent or with the cause.
 //
 // libs/base/testing/seeds.h describes how to run other seeds;
-// tools/planted_bugs runs them.
+// tools/mutants runs them.
 #include <memory>
 #include <utility>
 

@@ -1,7 +1,7 @@
 // Updates of an aborted step are interrupted at the variable's lock. They must
 // not change the value after the abort.
 //
-// libs/base/testing/seeds.h says how to run others; tools/planted_bugs does.
+// libs/base/testing/seeds.h says how to run others; tools/mutants does.
 #include <memory>
 #include <utility>
 

@@ -3,7 +3,7 @@
 // before its end is told of it, and no state of any step remains.
 //
 // libs/base/testing/seeds.h describes how to run other seeds;
-// tools/planted_bugs runs them.
+// tools/mutants runs them.
 #include <functional>
 #include <memory>
 #include <utility>

@@ -9,7 +9,7 @@ from tools.style import style
 
 # Correct files.
 _CORRECT = {
-    'docs/style.md': '| a planted bug | mutant |\n',
+    'docs/style.md': '| a mutant | mutant |\n',
     'docs/glossary.md': 'Heartbeat: formerly a sign of life\n',
     'docs/page.md': 'The heartbeat of a task.\n',
     'tools/style/term_rules.py': "_term('landing memory')\n",
@@ -96,7 +96,7 @@ class StyleTest(unittest.TestCase):
                  'the Greeting', 'no doubt', 'is doubted', 'its patience',
                  'LetGo()', 'GoOnWithStep()', 'HeedStop()', 'class Declarer',
                  'a declarant', 'its namesake', 'Whoever waits', 'by turns',
-                 'planted_bugs', 'a planted bug', 'made-up graphs',
+                 'mutants', 'a mutant', 'made-up graphs',
                  'is made up', 'a fresh reader', 'read once more', 'of kin',
                  'the moment', 'steps_over_below', 'kOwnThread', 'its rooms',
                  'module_test', 'within_module()', 'trial GPU', 'MAKE_ROOM_H',

@@ -1,4 +1,4 @@
-// The seeds of a simulation, which tools/nightly.sh and tools/planted_bugs
+// The seeds of a simulation, which tools/nightly.sh and tools/mutants
 // override.
 #ifndef WEFT_LIBS_BASE_TESTING_SEEDS_H_
 #define WEFT_LIBS_BASE_TESTING_SEEDS_H_

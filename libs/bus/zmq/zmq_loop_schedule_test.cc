@@ -5,7 +5,7 @@
 // time, no thread spins, and all end.
 //
 // libs/base/testing/seeds.h describes how to run other seeds;
-// tools/planted_bugs runs them.
+// tools/mutants runs them.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 // Mutation test: checks that the seeds of simulation_test detect each of a list
-// of mutants (integration_tests/testing/planted_bugs.h). Most mutants are
+// of mutants (integration_tests/testing/mutants.h). Most mutants are
 // detected by the first seeds. Mutants that need a late value, whose step is
 // over while the next one waits, take some dozens. The search starts at the
 // seed that detected the mutant last; any change of the code leads to other
 // schedules.
-#include "integration_tests/testing/planted_bugs.h"
+#include "integration_tests/testing/mutants.h"
 
 #include <gtest/gtest.h>
 
@@ -18,9 +18,9 @@ namespace {
 
 constexpr uint64_t kSeeds = 1000;
 
-class PlantedBugsTest : public ::testing::TestWithParam<PlantedBug> {};
+class MutantsTest : public ::testing::TestWithParam<Mutant> {};
 
-TEST_P(PlantedBugsTest, IsFound) {
+TEST_P(MutantsTest, IsFound) {
   const uint64_t first = GetParam().first_seed;
   for (uint64_t seed = first; seed < first + kSeeds; ++seed) {
     const TrainingSimulationResult result =
@@ -34,8 +34,7 @@ TEST_P(PlantedBugsTest, IsFound) {
   FAIL() << "no seed of " << kSeeds << " finds " << GetParam().name;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PlantedBugsTest,
-                         ::testing::ValuesIn(PlantedBugs()),
+INSTANTIATE_TEST_SUITE_P(All, MutantsTest, ::testing::ValuesIn(Mutants()),
                          [](const auto& bug) { return bug.param.name; });
 
 }  // namespace

@@ -1,9 +1,9 @@
-// PlantedBugs lists mutants for mutation testing: bugs that are injected into
+// Mutants lists mutants for mutation testing: bugs that are injected into
 // all tasks of a simulated cluster, so that a test can show that its seeds find
 // them. The code of tasks is unchanged: a bug is simulated by changing messages
 // of tasks, or objects that they are built from.
-#ifndef WEFT_INTEGRATION_TESTS_TESTING_PLANTED_BUGS_H_
-#define WEFT_INTEGRATION_TESTS_TESTING_PLANTED_BUGS_H_
+#ifndef WEFT_INTEGRATION_TESTS_TESTING_MUTANTS_H_
+#define WEFT_INTEGRATION_TESTS_TESTING_MUTANTS_H_
 
 #include <cstdint>
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace weft {
 
-struct PlantedBug {
+struct Mutant {
   std::string name;  // for example "AbortIsLost"; part of test names
   std::function<void(TestCluster::Options& cluster)> plant;
   // A seed that detected the bug. After code changes another seed may be
@@ -22,8 +22,8 @@ struct PlantedBug {
   uint64_t first_seed = 1;
 };
 
-std::vector<PlantedBug> PlantedBugs();
+std::vector<Mutant> Mutants();
 
 }  // namespace weft
 
-#endif  // WEFT_INTEGRATION_TESTS_TESTING_PLANTED_BUGS_H_
+#endif  // WEFT_INTEGRATION_TESTS_TESTING_MUTANTS_H_

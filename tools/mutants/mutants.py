@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Plants bugs, one at a time, and lets the simulated training find each.
 
-  tools/planted_bugs/planted_bugs.py [--seeds=1000] [NAME...]
+  tools/mutants/mutants.py [--seeds=1000] [NAME...]
 
-A bug is a patch in integration_tests/testdata/planted, with the reason above
+A mutant is a patch in integration_tests/testdata/mutants, with the reason above
 it. Each is applied to a scratch copy of the checkout, built there with
 --config=opt, and hunted until a seed ends wrong, crashes or hangs; the next is
 built meanwhile. The hunter is integration_tests/simulation_test, or what the
@@ -30,7 +30,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(_HERE)))
 
 from tools import source_tree  # pylint: disable=wrong-import-position
 
-_PATCHES = 'integration_tests/testdata/planted'
+_PATCHES = 'integration_tests/testdata/mutants'
 # A test, and which of its cases.
 Hunter = collections.namedtuple('Hunter', 'target cases')
 _TRAINING = Hunter('//integration_tests:simulation_test',

@@ -1,4 +1,4 @@
-#include "integration_tests/testing/planted_bugs.h"
+#include "integration_tests/testing/mutants.h"
 
 #include <map>
 #include <memory>
@@ -159,7 +159,7 @@ std::function<void(TestCluster::Options&)> Tapping(
 
 }  // namespace
 
-std::vector<PlantedBug> PlantedBugs() {
+std::vector<Mutant> Mutants() {
   return {
       {"AbortIsLost", Tapping<RequestIsLost<Method::kAbort>>(), 15},
       {"DeregistrationIsLost",
