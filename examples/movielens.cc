@@ -134,7 +134,7 @@ absl::Status Main(const std::string& program, const StopSignals& signals) {
   ASSIGN_OR_RETURN(
       const std::string data,
       FindData(program, absl::GetFlag(FLAGS_data_dir), "u.data",
-               "made_up_ratings.data",
+               "generated_ratings.data",
                "Give the directory of MovieLens 100K's u.data with --data_dir "
                "(grouplens.org/datasets/movielens/100k)."));
   Warnings logger("movielens");

@@ -84,11 +84,11 @@ bazel test --config=opt --test_timeout=7200 --test_output=errors \
   //integration_tests:extreme_graphs_test || failed=1
 
 # Random programs of loops, branches and functions, valid and invalid
-# (integration_tests/graphs/made_up_loops_test.cc); one seed again likewise.
+# (integration_tests/graphs/random_loops_test.cc); one seed again likewise.
 printf '\n== random loops, 10000 seeds, asan and ubsan\n'
 bazel test --config=asan --config=ubsan --test_timeout=7200 \
   --test_output=errors --test_env=WEFT_GRAPH_SEEDS=10000 \
-  //integration_tests:made_up_loops_test || failed=1
+  //integration_tests:random_loops_test || failed=1
 
 # A loop that keeps nothing (integration_tests/graphs/loop_gradients_test.cc).
 printf '\n== a loop of 1,000,000 iterations\n'

@@ -16,7 +16,7 @@
 #include "libs/api/weft.h"
 #include "libs/base/test_matchers.h"
 #include "libs/device/cuda/testing/emulated_cuda.h"
-#include "libs/kernels/testing/made_up_tensors.h"
+#include "libs/kernels/testing/random_tensors.h"
 #include "libs/runtime/process/cuda_platform.h"
 #include "libs/runtime/process/process.h"
 
@@ -39,7 +39,7 @@ bool IsClose(double got, double expected, double tolerance) {
          tolerance * std::max(1.0, std::abs(expected));
 }
 
-class EmulatedGpuKernelsTest : public testing::Test, public MadeUpTensors {
+class EmulatedGpuKernelsTest : public testing::Test, public RandomTensors {
  protected:
   EmulatedGpuKernelsTest() {
     EmulatedCuda::Reset(testing::UnitTest::GetInstance()->random_seed());

@@ -4,7 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "integration_tests/testing/choices.h"
-#include "integration_tests/testing/made_up_program.h"
+#include "integration_tests/testing/random_program.h"
 #include "schemas/tf/graph.pb.h"
 
 namespace weft {

@@ -10,7 +10,7 @@
 #include "libs/base/test_matchers.h"
 #include "libs/kernels/isa/depthwise_loops.h"
 #include "libs/kernels/isa/instruction_set.h"
-#include "libs/kernels/nn/testing/made_up_shapes.h"
+#include "libs/kernels/nn/testing/random_shapes.h"
 
 namespace weft {
 namespace {

@@ -12,7 +12,7 @@
 #include "libs/base/clock.h"
 #include "libs/base/scheduler/scheduler.h"
 #include "libs/base/test_matchers.h"
-#include "libs/kernels/nn/testing/made_up_shapes.h"
+#include "libs/kernels/nn/testing/random_shapes.h"
 
 namespace weft {
 namespace {

@@ -1,6 +1,6 @@
-// MadeUpTensors generates random tensors from a seed, for tests of kernels.
-#ifndef WEFT_LIBS_KERNELS_TESTING_MADE_UP_TENSORS_H_
-#define WEFT_LIBS_KERNELS_TESTING_MADE_UP_TENSORS_H_
+// RandomTensors generates random tensors from a seed, for tests of kernels.
+#ifndef WEFT_LIBS_KERNELS_TESTING_RANDOM_TENSORS_H_
+#define WEFT_LIBS_KERNELS_TESTING_RANDOM_TENSORS_H_
 
 #include <cstdint>
 #include <memory>
@@ -12,7 +12,7 @@
 namespace weft {
 
 // A fixture may derive from it: each test then has its own seed.
-class MadeUpTensors {
+class RandomTensors {
  public:
   int64_t Draw(int64_t low, int64_t high) {
     return low + static_cast<int64_t>(random_->Next() %
@@ -46,4 +46,4 @@ inline Tensor SizesOf(const TensorShape& shape) {
 
 }  // namespace weft
 
-#endif  // WEFT_LIBS_KERNELS_TESTING_MADE_UP_TENSORS_H_
+#endif  // WEFT_LIBS_KERNELS_TESTING_RANDOM_TENSORS_H_

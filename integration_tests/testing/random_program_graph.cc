@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "integration_tests/testing/made_up_program.h"
+#include "integration_tests/testing/random_program.h"
 #include "libs/graph/import/function_proto.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/control/cond.h"
@@ -89,7 +89,7 @@ class Emitter {
       ends.results.push_back(result.output_tensor());
     }
     scope.UpdateStatus(body.status());
-    const std::string name = absl::StrCat("made_up_", ++num_functions_);
+    const std::string name = absl::StrCat("random_", ++num_functions_);
     if (!scope.ok()) return {name, nullptr};
     const auto function = FunctionFromGraph(name, body.graph(), ends);
     scope.UpdateStatus(function.status());

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "integration_tests/testing/graph_seeds.h"
-#include "integration_tests/testing/made_up_program.h"
+#include "integration_tests/testing/random_program.h"
 #include "libs/api/weft.h"
 #include "libs/base/test_matchers.h"
 #include "libs/graph/import/graph_def.h"

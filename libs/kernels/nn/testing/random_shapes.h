@@ -1,7 +1,7 @@
 // RandomShapesTest generates random shapes and numbers from a seed, for tests
 // of kernels on images.
-#ifndef WEFT_LIBS_KERNELS_NN_TESTING_MADE_UP_SHAPES_H_
-#define WEFT_LIBS_KERNELS_NN_TESTING_MADE_UP_SHAPES_H_
+#ifndef WEFT_LIBS_KERNELS_NN_TESTING_RANDOM_SHAPES_H_
+#define WEFT_LIBS_KERNELS_NN_TESTING_RANDOM_SHAPES_H_
 
 #include <algorithm>
 #include <cmath>
@@ -12,14 +12,14 @@
 #include "libs/base/test_matchers.h"
 #include "libs/kernels/nn/nn_kernels.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
-#include "libs/kernels/testing/made_up_tensors.h"
+#include "libs/kernels/testing/random_tensors.h"
 
 namespace weft {
 
 using List = std::vector<int64_t>;
 
 // Each test draws shapes and numbers from its own seed.
-class RandomShapesTest : public testing::Test, public MadeUpTensors {
+class RandomShapesTest : public testing::Test, public RandomTensors {
  protected:
   RandomShapesTest() : harness_(RegisterNnKernels) {}
 
@@ -54,4 +54,4 @@ class RandomShapesTest : public testing::Test, public MadeUpTensors {
 
 }  // namespace weft
 
-#endif  // WEFT_LIBS_KERNELS_NN_TESTING_MADE_UP_SHAPES_H_
+#endif  // WEFT_LIBS_KERNELS_NN_TESTING_RANDOM_SHAPES_H_

@@ -1,4 +1,4 @@
-#include "integration_tests/testing/made_up_program.h"
+#include "integration_tests/testing/random_program.h"
 
 #include <algorithm>
 #include <utility>

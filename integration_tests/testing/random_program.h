@@ -5,8 +5,8 @@
 // All values are int64 scalars in [0, kModulus), so that results are exact.
 //
 // Threads: one at a time; deterministic for a seed.
-#ifndef WEFT_INTEGRATION_TESTS_TESTING_MADE_UP_PROGRAM_H_
-#define WEFT_INTEGRATION_TESTS_TESTING_MADE_UP_PROGRAM_H_
+#ifndef WEFT_INTEGRATION_TESTS_TESTING_RANDOM_PROGRAM_H_
+#define WEFT_INTEGRATION_TESTS_TESTING_RANDOM_PROGRAM_H_
 
 #include <cstdint>
 #include <string>
@@ -67,4 +67,4 @@ std::string BreakLoops(const std::string& graph, uint64_t seed);
 
 }  // namespace weft
 
-#endif  // WEFT_INTEGRATION_TESTS_TESTING_MADE_UP_PROGRAM_H_
+#endif  // WEFT_INTEGRATION_TESTS_TESTING_RANDOM_PROGRAM_H_

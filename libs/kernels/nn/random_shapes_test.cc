@@ -1,6 +1,6 @@
 // Tests kernels over images with random shapes from a seed: kernels that pass
 // floats to oneDNN or to loops for the CPU are compared with sums in double.
-#include "libs/kernels/nn/testing/made_up_shapes.h"
+#include "libs/kernels/nn/testing/random_shapes.h"
 
 #include <algorithm>
 #include <cmath>
