@@ -20,7 +20,7 @@ failed=0
 
 # Each fuzzer and its package; the corpus is in testdata/fuzz of the module.
 fuzzers=(
-  libs/bus:control_message libs/bus:chunks libs/bus:greeting
+  libs/bus:control_message libs/bus:chunks libs/bus:handshake
   libs/protocol:master_message libs/protocol:worker_message
   libs/protocol:coordinator_message libs/protocol:file_message
   libs/tensor:tensor_proto

@@ -68,8 +68,8 @@ class WireChannel : public Channel, public ClientConnectionOwner {
     return state_ == State::kUp ? std::optional<Identity>(peer_) : std::nullopt;
   }
 
-  void OnGreeted(const std::shared_ptr<ClientConnection>& connection,
-                 const Identity& peer) override;
+  void OnHandshakeDone(const std::shared_ptr<ClientConnection>& connection,
+                       const Identity& peer) override;
   bool IsPending(uint64_t call_id) override {
     absl::MutexLock lock(&mutex_);
     return pending_.contains(call_id);
@@ -215,7 +215,8 @@ void WireChannel::DialLater() {
   redial_ = scope_.ScheduleAt(Now() + delay, [this] { Dial(); });
 }
 
-void WireChannel::OnGreeted(const Shared& connection, const Identity& peer) {
+void WireChannel::OnHandshakeDone(const Shared& connection,
+                                  const Identity& peer) {
   {
     absl::MutexLock lock(&mutex_);
     if (connection != connection_ || !HasNone()) return;

@@ -63,7 +63,7 @@ void ClientConnection::Start() {
   if (closed) context_.parts.wire->Close(control);
 }
 
-void ClientConnection::SayHello(ConnectionId control) {
+void ClientConnection::SendHello(ConnectionId control) {
   Hello hello;
   hello.self = context_.self;
   hello.destination = context_.destination;
@@ -97,7 +97,7 @@ absl::Status ClientConnection::ReceiveHelloReply(ConnectionId control,
   const HelloReply& reply = *hello_reply;
   RETURN_IF_ERROR(CheckHelloReply(context_.self, context_.destination, reply));
   RETURN_IF_ERROR(MakeConnection(control, reply));
-  context_.owner->OnGreeted(shared_from_this(), reply.self);
+  context_.owner->OnHandshakeDone(shared_from_this(), reply.self);
   heartbeat_.Start(shared_from_this());
   return absl::OkStatus();
 }
@@ -239,7 +239,7 @@ void ClientConnection::ControlEvents::OnOpen(ConnectionId connection) {
     if (self->closed_) return;
     self->control_ = connection;
   }
-  self->SayHello(connection);
+  self->SendHello(connection);
 }
 
 void ClientConnection::ControlEvents::OnMessage(ConnectionId connection,
@@ -248,9 +248,9 @@ void ClientConnection::ControlEvents::OnMessage(ConnectionId connection,
   const Shared self = it_.shared_from_this();
   const std::shared_ptr<Connection> receiver = self->connection();
   if (receiver == nullptr) {
-    const absl::Status greeted =
+    const absl::Status handled =
         self->ReceiveHelloReply(connection, std::move(frames));
-    if (!greeted.ok()) self->Lose(greeted);
+    if (!handled.ok()) self->Lose(handled);
     return;
   }
   const absl::Status status = receiver->Receive(

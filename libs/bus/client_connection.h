@@ -21,7 +21,7 @@
 #include "libs/base/async/reclaimer.h"
 #include "libs/bus/async_scope.h"
 #include "libs/bus/connection.h"
-#include "libs/bus/greeting.h"
+#include "libs/bus/handshake.h"
 #include "libs/bus/heartbeat.h"
 #include "libs/bus/transport.h"
 
@@ -33,8 +33,9 @@ class ClientConnectionOwner {
  public:
   virtual ~ClientConnectionOwner() = default;
   // HELLO was answered. Messages are delivered only after this has returned.
-  virtual void OnGreeted(const std::shared_ptr<ClientConnection>& connection,
-                         const Identity& peer) = 0;
+  virtual void OnHandshakeDone(
+      const std::shared_ptr<ClientConnection>& connection,
+      const Identity& peer) = 0;
   virtual bool IsPending(uint64_t call_id) = 0;
   virtual void OnReply(Incoming reply) = 0;
   // The connection was lost, refused or could not be made. The owner must call
@@ -59,7 +60,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
  public:
   explicit ClientConnection(ClientContext& context);
 
-  // Dials. OnGreeted or OnLost follows, unless Close comes first.
+  // Dials. OnHandshakeDone or OnLost follows, unless Close comes first.
   void Start();
 
   absl::Status Send(Connection::Outgoing outgoing);
@@ -96,7 +97,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
     ClientConnection& it_;
   };
 
-  void SayHello(ConnectionId control);
+  void SendHello(ConnectionId control);
   // An error is the reason to lose the connection; so in MakeConnection.
   absl::Status ReceiveHelloReply(ConnectionId control, Frames frames);
   absl::Status MakeConnection(ConnectionId control, const HelloReply& reply);

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
-#include "libs/bus/greeting.h"
+#include "libs/bus/handshake.h"
 
 namespace weft::bus {
 namespace {

@@ -18,8 +18,8 @@ TEST(FuzzCorpusTest, ControlMessages) {
 TEST(FuzzCorpusTest, Chunks) {
   EXPECT_GE(ReplayFuzzCorpus(absl::StrCat(kCorpus, "chunks"), FuzzChunks), 4);
 }
-TEST(FuzzCorpusTest, Greetings) {
-  EXPECT_GE(ReplayFuzzCorpus(absl::StrCat(kCorpus, "greeting"), FuzzGreeting),
+TEST(FuzzCorpusTest, Handshakes) {
+  EXPECT_GE(ReplayFuzzCorpus(absl::StrCat(kCorpus, "handshake"), FuzzHandshake),
             4);
 }
 

@@ -32,7 +32,7 @@
 #include "libs/base/scheduler/scheduler.h"
 #include "libs/bus/async_scope.h"
 #include "libs/bus/blob.h"
-#include "libs/bus/greeting.h"
+#include "libs/bus/handshake.h"
 
 namespace weft::bus {
 

@@ -210,7 +210,7 @@ absl::Status ServerConnection::Deliver(Incoming incoming) {
   const Envelope& envelope = incoming.envelope;
   switch (state()) {
     case State::kNew:
-      return Greet(incoming);
+      return HandleHello(incoming);
     case State::kRefused:
     case State::kClosed:
       return absl::OkStatus();
@@ -238,7 +238,7 @@ absl::Status ServerConnection::Deliver(Incoming incoming) {
   return absl::OkStatus();
 }
 
-absl::Status ServerConnection::Greet(const Incoming& incoming) {
+absl::Status ServerConnection::HandleHello(const Incoming& incoming) {
   const Envelope& envelope = incoming.envelope;
   if (envelope.kind != MessageKind::kRequest ||
       envelope.method != kHelloMethod) {

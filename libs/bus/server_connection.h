@@ -25,7 +25,7 @@
 #include "libs/base/async/reclaimer.h"
 #include "libs/bus/async_scope.h"
 #include "libs/bus/connection.h"
-#include "libs/bus/greeting.h"
+#include "libs/bus/handshake.h"
 #include "libs/bus/heartbeat.h"
 #include "libs/bus/request_count.h"
 #include "libs/bus/serial_queue.h"
@@ -91,10 +91,10 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   enum class State { kNew, kUp, kRefused, kClosed };
   static constexpr size_t kCancelledRemembered = 256;
 
-  // An error of Deliver, Greet, OnRequest and OnOneWay means that the peer
-  // violated the protocol.
+  // An error of Deliver, HandleHello, OnRequest and OnOneWay means that the
+  // peer violated the protocol.
   absl::Status Deliver(Incoming incoming);
-  absl::Status Greet(const Incoming& incoming);
+  absl::Status HandleHello(const Incoming& incoming);
   void Accept(uint64_t call_id);
   void Refuse(uint64_t call_id, const absl::Status& why);
   absl::Status OnRequest(Incoming incoming);
@@ -139,9 +139,9 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   const ConnectionId control_;
   const uint64_t bulk_token_;
   const bool is_one_too_many_;
-  Peer peer_;  // written once, by Greet
-  // Requests without a reserve; written once by Greet. A client has one count
-  // for all of its connections, a task one per connection.
+  Peer peer_;  // written once, by HandleHello
+  // Requests without a reserve; written once by HandleHello. A client has one
+  // count for all of its connections, a task one per connection.
   std::shared_ptr<RequestCount> requests_ = std::make_shared<RequestCount>();
   Connection connection_;
   SerialQueue queue_;

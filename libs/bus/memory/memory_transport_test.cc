@@ -9,7 +9,7 @@
 #include "libs/base/scheduler/scheduler.h"
 #include "libs/base/scheduler/simulated_scheduler.h"
 #include "libs/bus/envelope.h"
-#include "libs/bus/greeting.h"
+#include "libs/bus/handshake.h"
 #include "libs/bus/memory/memory_wire.h"
 #include "libs/bus/testing/recording_end.h"
 #include "libs/bus/testing/transport_conformance.h"

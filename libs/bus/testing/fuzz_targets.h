@@ -15,7 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "libs/base/testing/fuzz_corpus.h"
 #include "libs/bus/envelope.h"
-#include "libs/bus/greeting.h"
+#include "libs/bus/handshake.h"
 #include "libs/bus/incoming_streams.h"
 #include "libs/bus/message.h"
 
@@ -87,7 +87,7 @@ inline void FuzzChunks(absl::string_view bytes) {
   streams.AbandonAll();
 }
 
-inline void FuzzGreeting(absl::string_view bytes) {
+inline void FuzzHandshake(absl::string_view bytes) {
   const Blob body = Blob::FromString(std::string(bytes));
   if (const auto hello = DecodeHello(body); hello.ok()) {
     (void)CheckHello({"uuid", "/job:ps/task:0", 1, 1}, *hello);

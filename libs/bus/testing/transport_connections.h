@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/test_matchers.h"
-#include "libs/bus/greeting.h"
+#include "libs/bus/handshake.h"
 #include "libs/bus/testing/transport_ends.h"
 #include "libs/bus/testing/transport_fixture.h"
 #include "libs/bus/transport.h"

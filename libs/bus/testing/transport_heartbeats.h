@@ -15,7 +15,7 @@
 #include "libs/base/scheduler/pool_progress.h"
 #include "libs/base/test_matchers.h"
 #include "libs/base/testing/forwarding_scheduler.h"
-#include "libs/bus/greeting.h"
+#include "libs/bus/handshake.h"
 #include "libs/bus/testing/recording_end.h"
 #include "libs/bus/testing/transport_ends.h"
 #include "libs/bus/testing/transport_fixture.h"
@@ -210,7 +210,7 @@ TEST_P(TransportHeartbeatTest, ClosingDoesNotWaitForTheBlockingPool) {
   stuck_.Stick(Pool::kBlocking);
   WirePeer peer(harness_->NewWire("raw"), endpoint_->address(), scheduler_);
   HelloReply welcome;
-  ASSERT_TRUE(peer.SayHello(&welcome));
+  ASSERT_TRUE(peer.SendHello(&welcome));
   Envelope envelope;
   envelope.method = kHeartbeatMethod;
   peer.Say({EncodeEnvelope(envelope), EncodeHeartbeat({.sequence = 1})});
@@ -225,7 +225,7 @@ TEST_P(TransportHeartbeatTest, SilentClientIsDisconnected) {
   ASSERT_NO_FATAL_FAILURE(Connect(Watchful()));
   WirePeer peer(harness_->NewWire("raw"), endpoint_->address(), scheduler_);
   HelloReply welcome;
-  ASSERT_TRUE(peer.SayHello(&welcome));
+  ASSERT_TRUE(peer.SendHello(&welcome));
   ASSERT_TRUE(peer.end.WaitForCloses(1));
   ASSERT_TRUE(
       handler_.WaitUntil([&] { return !handler_.disconnects.empty(); }));
@@ -239,7 +239,7 @@ TEST_P(TransportHeartbeatTest, UnsolicitedHeartbeatReplyIsRefused) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   WirePeer peer(harness_->NewWire("raw"), endpoint_->address(), scheduler_);
   HelloReply welcome;
-  ASSERT_TRUE(peer.SayHello(&welcome));
+  ASSERT_TRUE(peer.SendHello(&welcome));
   Envelope envelope;
   envelope.method = kHeartbeatMethod;
   peer.Say({EncodeEnvelope(envelope), EncodeHeartbeat({.sequence = 1})});
@@ -263,7 +263,7 @@ TEST_P(TransportHeartbeatTest, MessagesWaitingForAPoolAreBounded) {
   stuck_.Stick(Pool::kCompute);
   WirePeer peer(harness_->NewWire("raw"), endpoint_->address(), scheduler_);
   HelloReply welcome;
-  ASSERT_TRUE(peer.SayHello(&welcome));
+  ASSERT_TRUE(peer.SendHello(&welcome));
   std::vector<std::weak_ptr<std::string>> said;
   Envelope envelope;
   envelope.method = kSlowNote;

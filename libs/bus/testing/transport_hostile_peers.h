@@ -12,7 +12,7 @@
 #include "libs/base/async/limited_log.h"
 #include "libs/base/test_matchers.h"
 #include "libs/bus/envelope.h"
-#include "libs/bus/greeting.h"
+#include "libs/bus/handshake.h"
 #include "libs/bus/testing/recording_end.h"
 #include "libs/bus/testing/transport_ends.h"
 #include "libs/bus/testing/transport_fixture.h"
@@ -36,7 +36,7 @@ class WirePeer {
     (void)wire_.Send(connection, std::move(frames));
   }
   // Returns true if the hello was accepted.
-  bool SayHello(HelloReply* reply) {
+  bool SendHello(HelloReply* reply) {
     Hello hello;
     hello.self.incarnation = 5;
     Say(Request(kHelloMethod, 1, EncodeHello(hello)));
@@ -77,7 +77,7 @@ TEST_P(TransportConformanceTest, UnsentBytesForAPeerAreLimited) {
   constexpr size_t kReplyBytes = 300'000;
   WirePeer peer(wire, endpoint_->address(), scheduler_);
   HelloReply welcome;
-  ASSERT_TRUE(peer.SayHello(&welcome));
+  ASSERT_TRUE(peer.SendHello(&welcome));
   WirePeer bulk(wire, {endpoint_->address().host, welcome.bulk_port},
                 scheduler_, Lane::kBulk);
   bulk.Say({EncodeChunkHeader({0, welcome.bulk_token, 0})});
@@ -162,7 +162,7 @@ TEST_P(TransportConformanceTest, BadMessageDisconnectsOnlyItsSender) {
       WirePeer peer(wire, endpoint_->address(), scheduler_);
       HelloReply welcome;
       if (greeted) {
-        ASSERT_TRUE(peer.SayHello(&welcome));
+        ASSERT_TRUE(peer.SendHello(&welcome));
       }
       peer.Say(bad[i]);
       EXPECT_TRUE(peer.end.WaitForCloses(1)) << i << greeted;
@@ -203,7 +203,7 @@ TEST_P(TransportConformanceTest, BadChunkDisconnectsOnlyItsSender) {
   for (size_t i = 0; i < bad.size(); ++i) {
     WirePeer control(wire, endpoint_->address(), scheduler_);
     HelloReply welcome;
-    ASSERT_TRUE(control.SayHello(&welcome));
+    ASSERT_TRUE(control.SendHello(&welcome));
     WirePeer bulk(wire, {endpoint_->address().host, welcome.bulk_port},
                   scheduler_, Lane::kBulk);
     bulk.Say({EncodeChunkHeader({0, welcome.bulk_token, 0})});
@@ -221,7 +221,7 @@ TEST_P(TransportConformanceTest, BulkConnectionWithoutControlIsClosed) {
   Wire& wire = harness_->NewWire("raw");
   WirePeer control(wire, endpoint_->address(), scheduler_);
   HelloReply welcome;
-  ASSERT_TRUE(control.SayHello(&welcome));
+  ASSERT_TRUE(control.SendHello(&welcome));
   WirePeer bulk(wire, {endpoint_->address().host, welcome.bulk_port},
                 scheduler_, Lane::kBulk);
   bulk.Say({EncodeChunkHeader({0, welcome.bulk_token + 1, 0})});

@@ -1,4 +1,4 @@
-#include "libs/bus/greeting.h"
+#include "libs/bus/handshake.h"
 
 #include <memory>
 #include <string>
@@ -39,7 +39,7 @@ HelloReply Answered(const Identity& self) {
   return read.value_or(HelloReply());
 }
 
-TEST(GreetingTest, HelloCarriesTheClusterOnceKnown) {
+TEST(HandshakeTest, HelloCarriesTheClusterOnceKnown) {
   const auto uuid = std::make_shared<LearnedUuid>();
   const Identity self = Task(kPs, uuid);
   EXPECT_EQ(Said(self).self.cluster_uuid, "");
@@ -49,7 +49,7 @@ TEST(GreetingTest, HelloCarriesTheClusterOnceKnown) {
   EXPECT_EQ(Answered(self).self.cluster_uuid, "c0ffee");
 }
 
-TEST(GreetingTest, UnknownClusterMatchesAnyCluster) {
+TEST(HandshakeTest, UnknownClusterMatchesAnyCluster) {
   const auto ours = std::make_shared<LearnedUuid>();
   const auto theirs = std::make_shared<LearnedUuid>();
   const Identity ps = Task(kPs, ours);
@@ -63,7 +63,7 @@ TEST(GreetingTest, UnknownClusterMatchesAnyCluster) {
   EXPECT_OK(CheckHelloReply(ps, kWorker, Answered(worker)));
 }
 
-TEST(GreetingTest, TaskOfAnotherClusterIsRefusedNamingBoth) {
+TEST(HandshakeTest, TaskOfAnotherClusterIsRefusedNamingBoth) {
   const auto ours = std::make_shared<LearnedUuid>();
   const auto theirs = std::make_shared<LearnedUuid>();
   ours->Set("c0ffee");

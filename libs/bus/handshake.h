@@ -1,11 +1,11 @@
-// Greeting encodes and decodes the bus's own messages: HELLO and its answer,
+// Handshake encodes and decodes the bus's own messages: HELLO and its answer,
 // Heartbeat, Credit, Goodbye. schemas/peer.fbs defines the formats.
 //
 // Decoding trusts nothing; errors are INVALID_ARGUMENT.
 //
 // Threads: functions without state.
-#ifndef WEFT_LIBS_BUS_GREETING_H_
-#define WEFT_LIBS_BUS_GREETING_H_
+#ifndef WEFT_LIBS_BUS_HANDSHAKE_H_
+#define WEFT_LIBS_BUS_HANDSHAKE_H_
 
 #include <cstdint>
 #include <string>
@@ -76,4 +76,4 @@ absl::Status CheckHelloReply(const Identity& self,
 
 }  // namespace weft::bus
 
-#endif  // WEFT_LIBS_BUS_GREETING_H_
+#endif  // WEFT_LIBS_BUS_HANDSHAKE_H_

@@ -1,4 +1,4 @@
-#include "libs/bus/greeting.h"
+#include "libs/bus/handshake.h"
 
 #include <utility>
 
