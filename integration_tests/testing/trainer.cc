@@ -249,10 +249,10 @@ void Trainer::Failed(const Attempt& attempt, const absl::Status& status) {
   if (session_ != nullptr && IsUninitialised(status)) Initialise();
   Pause();
   if (is_certain && !IsUninitialised(status))
-    CheckNothingLands(attempt, counts);
+    CheckNoLateEffects(attempt, counts);
 }
 
-void Trainer::CheckNothingLands(const Attempt& attempt, const Counts& counts) {
+void Trainer::CheckNoLateEffects(const Attempt& attempt, const Counts& counts) {
   const Counts later = Peek();
   for (int p = 0; p < kNumServers; ++p) {
     if (options_.life_of(Server(p)) != attempt.lives[p]) continue;

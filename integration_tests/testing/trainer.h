@@ -123,7 +123,7 @@ class Trainer : public DisturbedClient {
   // Reads the counts on the servers, bypassing the network.
   Counts Peek() const;
   // Checks that a failed step has no further effects.
-  void CheckNothingLands(const Attempt& attempt, const Counts& counts);
+  void CheckNoLateEffects(const Attempt& attempt, const Counts& counts);
   std::string Server(int p) const { return TaskName("ps", p); }
   // Returns whether the trainer also dequeues tokens and lets steps fail.
   bool IsDisturbed() const;

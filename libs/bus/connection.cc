@@ -229,18 +229,19 @@ absl::Status Connection::ReceiveBulk(const Frames& frames, Deliver deliver) {
   if (chunk.info.stream == 0) {
     return absl::InvalidArgumentError("Bad message: a second bulk token");
   }
-  ASSIGN_OR_RETURN(IncomingStreams::Landed landed, incoming_.Land(chunk));
-  Reclaim(std::move(landed.dropped));
-  if (landed.credit > 0) {
+  ASSIGN_OR_RETURN(IncomingStreams::Received received,
+                   incoming_.Receive(chunk));
+  Reclaim(std::move(received.dropped));
+  if (received.credit > 0) {
     Envelope envelope;
     envelope.method = kCreditMethod;
-    Frames credit = {EncodeEnvelope(envelope), EncodeCredit(landed.credit)};
+    Frames credit = {EncodeEnvelope(envelope), EncodeCredit(received.credit)};
     const uint64_t size = SizeOf(credit);
     // If it fails, the connection is closing anyway.
     (void)SendFrames(options_.control, std::move(credit), size);
   }
-  if (!landed.complete.has_value()) return absl::OkStatus();
-  return deliver(*std::move(landed.complete));
+  if (!received.complete.has_value()) return absl::OkStatus();
+  return deliver(*std::move(received.complete));
 }
 
 void Connection::AttachBulk(ConnectionId bulk) {

@@ -32,7 +32,7 @@ namespace weft::bus {
 
 struct ConnectionOptions {
   Wire* wire = nullptr;
-  LandingMemory* memory = nullptr;
+  ReceiveMemory* memory = nullptr;
   Traffic* traffic = nullptr;  // may be null
   ConnectionId control = 0;
   // Of a control message, accepted by the other end.

@@ -93,12 +93,12 @@ class Handler {
                          const absl::Status& why) {
     call->Fail(why);
   }
-  // `landed` is an error if the attachments exceeded the limits; then there are
-  // none. A message that is not fast and that exceeds even the limit for such
-  // messages is delivered at once, on the reading thread: before waiting
+  // `received` is an error if the attachments exceeded the limits; then there
+  // are none. A message that is not fast and that exceeds even the limit for
+  // such messages is delivered at once, on the reading thread: before waiting
   // messages of its peer, and concurrently with one being handled.
   virtual void OnOneWay(const Peer& peer, Message message,
-                        const absl::Status& landed) = 0;
+                        const absl::Status& received) = 0;
 };
 
 }  // namespace weft::bus

@@ -21,12 +21,12 @@ bool IsOfStep(const Envelope& envelope) {
 struct IncomingStreams::Stream {
   uint64_t id = 0;
   uint64_t total = 0;
-  uint64_t landed = 0;
+  uint64_t received = 0;
   uint64_t held = 0;  // counted in held_
   bool began = false;
   bool ended = false;    // no further chunks will come
   bool claimed = false;  // a message has referred to it
-  LandingMemory::Room room;
+  ReceiveMemory::Buffer room;
   absl::Status refused;  // why its bytes are discarded
   std::shared_ptr<Waiting> message;
   // The attachments of the message that use it: those of [first, last) that
@@ -51,7 +51,7 @@ struct IncomingStreams::Waiting {
   OpenCount* count = nullptr;  // the counter of the step that includes it
 };
 
-IncomingStreams::IncomingStreams(LandingMemory& memory, uint64_t window,
+IncomingStreams::IncomingStreams(ReceiveMemory& memory, uint64_t window,
                                  uint64_t quota,
                                  std::shared_ptr<OpenCount> for_steps)
     : memory_(memory),
@@ -59,7 +59,7 @@ IncomingStreams::IncomingStreams(LandingMemory& memory, uint64_t window,
       quota_(quota),
       for_steps_(std::move(for_steps)) {}
 
-absl::Status IncomingStreams::NoRoom(uint64_t bytes) const {
+absl::Status IncomingStreams::OverQuota(uint64_t bytes) const {
   return absl::ResourceExhaustedError(absl::StrCat(
       "No room for ", bytes, " bytes: ", held_, " of the ", quota_,
       " that one peer may make this task hold are taken. Send less at once, or "
@@ -75,7 +75,7 @@ bool IncomingStreams::FitsQuota(uint64_t bytes, uint64_t beyond) const {
 absl::Status IncomingStreams::Hold(uint64_t bytes, uint64_t beyond) {
   absl::MutexLock lock(&mutex_);
   if (closed_) return absl::OkStatus();
-  if (!FitsQuota(bytes, beyond)) return NoRoom(bytes);
+  if (!FitsQuota(bytes, beyond)) return OverQuota(bytes);
   held_ += bytes;
   return absl::OkStatus();
 }
@@ -130,10 +130,10 @@ absl::StatusOr<std::optional<Incoming>> IncomingStreams::Expect(
     return std::nullopt;
   }
   if (!wanted) {
-    incoming.landed =
+    incoming.received =
         absl::CancelledError("Its receiver does not wait for it any more");
   } else if (!FitsQuota(bytes)) {
-    incoming.landed = NoRoom(bytes);
+    incoming.received = OverQuota(bytes);
   } else {
     waiting->held = bytes;
     held_ += bytes;
@@ -145,7 +145,7 @@ absl::StatusOr<std::optional<Incoming>> IncomingStreams::Expect(
       ASSIGN_OR_RETURN(i, Claim(waiting, i, dropped));
     }
   }
-  if (!incoming.landed.ok()) Fail(waiting, incoming.landed, dropped);
+  if (!incoming.received.ok()) Fail(waiting, incoming.received, dropped);
   return TakeIfComplete(waiting);
 }
 
@@ -167,12 +167,12 @@ absl::StatusOr<size_t> IncomingStreams::Claim(
   stream->first = first;
   stream->last = last;
   ++waiting->num_open;
-  if (!stream->refused.ok() && waiting->incoming.landed.ok()) {
-    waiting->incoming.landed = stream->refused;
+  if (!stream->refused.ok() && waiting->incoming.received.ok()) {
+    waiting->incoming.received = stream->refused;
     waiting->incoming.refused = first;
   }
-  if (!waiting->incoming.landed.ok()) {
-    Discard(stream.get(), waiting->incoming.landed, dropped);
+  if (!waiting->incoming.received.ok()) {
+    Discard(stream.get(), waiting->incoming.received, dropped);
   }
   if (stream->ended) Settle(stream);
   return last;
@@ -214,7 +214,7 @@ void IncomingStreams::Discard(Stream* stream, const absl::Status& why,
 void IncomingStreams::Fail(const std::shared_ptr<Waiting>& waiting,
                            const absl::Status& why, Dropped* dropped) {
   Incoming& incoming = waiting->incoming;
-  if (incoming.landed.ok()) incoming.landed = why;
+  if (incoming.received.ok()) incoming.received = why;
   for (const AttachmentInfo& info : incoming.envelope.attachments) {
     auto it = streams_.find(info.stream);
     if (it == streams_.end() || it->second->message != waiting) continue;
@@ -238,7 +238,7 @@ std::optional<Incoming> IncomingStreams::TakeIfComplete(
   const bool wanted = !std::exchange(waiting->taken, true);
   const bool is_request =
       waiting->incoming.envelope.kind == MessageKind::kRequest;
-  if (wanted && is_request && waiting->incoming.landed.ok()) {
+  if (wanted && is_request && waiting->incoming.received.ok()) {
     waiting->incoming.held = std::exchange(waiting->held, 0);
   }
   ReleaseHeld(&waiting->held);
@@ -249,7 +249,7 @@ std::optional<Incoming> IncomingStreams::TakeIfComplete(
 absl::Status IncomingStreams::Check(const Chunk& chunk,
                                     const Stream& stream) const {
   if (stream.ended) return BadMessage("a chunk after the end of its stream");
-  if (chunk.info.offset != stream.landed)
+  if (chunk.info.offset != stream.received)
     return BadMessage("a chunk out of turn");
   if (chunk.bytes.size() > window_ - owed_credit_) {
     return BadMessage("a chunk for which there was no credit");
@@ -257,14 +257,14 @@ absl::Status IncomingStreams::Check(const Chunk& chunk,
   return absl::OkStatus();
 }
 
-absl::StatusOr<IncomingStreams::Landed> IncomingStreams::Land(
+absl::StatusOr<IncomingStreams::Received> IncomingStreams::Receive(
     const Chunk& chunk) {
   const uint64_t size = chunk.bytes.size();
   std::shared_ptr<Stream> stream;
   bool first = false;
   {
     absl::MutexLock lock(&mutex_);
-    if (closed_) return Landed{};
+    if (closed_) return Received{};
     ASSIGN_OR_RETURN(stream,
                      FindOrAdd(chunk.info.stream, chunk.info.stream_bytes));
     RETURN_IF_ERROR(Check(chunk, *stream));
@@ -273,7 +273,7 @@ absl::StatusOr<IncomingStreams::Landed> IncomingStreams::Land(
   Dropped dropped;
   if (first && !chunk.alone) Reserve(stream, &dropped);
   // The copy keeps the memory alive if the stream is abandoned meanwhile.
-  LandingMemory::Room room;
+  ReceiveMemory::Buffer room;
   {
     absl::MutexLock lock(&mutex_);
     room = stream->room;
@@ -295,7 +295,7 @@ void IncomingStreams::Reserve(const std::shared_ptr<Stream>& stream,
       stream->held = stream->total;
       held_ += stream->total;
     } else {
-      stream->refused = NoRoom(stream->total);
+      stream->refused = OverQuota(stream->total);
     }
   }
   if (!fits) return;
@@ -311,24 +311,24 @@ void IncomingStreams::Reserve(const std::shared_ptr<Stream>& stream,
   }
 }
 
-IncomingStreams::Landed IncomingStreams::Finish(
+IncomingStreams::Received IncomingStreams::Finish(
     const std::shared_ptr<Stream>& stream, uint64_t bytes, bool given_up,
     Dropped dropped) {
-  Landed landed;
+  Received received;
   absl::MutexLock lock(&mutex_);
   if (closed_) {
-    landed.dropped = std::move(dropped);
-    return landed;
+    received.dropped = std::move(dropped);
+    return received;
   }
-  stream->landed += bytes;
+  stream->received += bytes;
   // Only when the bytes are in place: a message that names the stream may come
   // on the other channel at any time.
-  stream->ended = given_up || stream->landed == stream->total;
+  stream->ended = given_up || stream->received == stream->total;
   owed_credit_ += bytes;
   if (owed_credit_ >= (window_ + 3) / 4) {
-    landed.credit = std::exchange(owed_credit_, 0);
+    received.credit = std::exchange(owed_credit_, 0);
   }
-  if (stream->ended && stream->landed < stream->total) {
+  if (stream->ended && stream->received < stream->total) {
     // Derived: the reason for the failure is the sender's to report.
     Discard(stream.get(),
             MarkDerived(absl::CancelledError("Its sender gave it up")),
@@ -336,14 +336,14 @@ IncomingStreams::Landed IncomingStreams::Finish(
   }
   const std::shared_ptr<Waiting> waiting = stream->message;
   if (waiting != nullptr && !stream->refused.ok()) {
-    if (waiting->incoming.landed.ok())
+    if (waiting->incoming.received.ok())
       waiting->incoming.refused = stream->first;
     Fail(waiting, stream->refused, &dropped);
   }
   if (stream->ended && stream->claimed) Settle(stream);
-  if (waiting != nullptr) landed.complete = TakeIfComplete(waiting);
-  landed.dropped = std::move(dropped);
-  return landed;
+  if (waiting != nullptr) received.complete = TakeIfComplete(waiting);
+  received.dropped = std::move(dropped);
+  return received;
 }
 
 IncomingStreams::Dropped IncomingStreams::Abandon(uint64_t call_id) {

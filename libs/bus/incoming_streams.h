@@ -10,8 +10,8 @@
 // The quota covers everything that this process holds for one peer: the streams
 // here, and the requests that wait for an answer (Hold, Release).
 //
-// Threads: Land is called by one thread at a time, all other methods from any
-// thread. LandingMemory is called without a lock held.
+// Threads: Receive is called by one thread at a time, all other methods from
+// any thread. ReceiveMemory is called without a lock held.
 //
 // Errors: INVALID_ARGUMENT if the other end violated the protocol and should be
 // disconnected.
@@ -42,7 +42,7 @@ struct Incoming {
   Envelope envelope;
   Message message;
   // Why the attachments were dropped, if they were.
-  absl::Status landed;
+  absl::Status received;
   // The index of the first attachment that exceeded the limits.
   size_t refused = 0;
   // The number of bytes of the quota that a request takes until it is answered.
@@ -54,7 +54,7 @@ class IncomingStreams {
   // Returns credit for `window` bytes as they arrive; holds at most `quota`
   // bytes. `memory` must outlive it. `for_steps` counts one-way messages of
   // steps that wait for their streams.
-  IncomingStreams(LandingMemory& memory, uint64_t window, uint64_t quota,
+  IncomingStreams(ReceiveMemory& memory, uint64_t window, uint64_t quota,
                   std::shared_ptr<OpenCount> for_steps = nullptr);
 
   // Possibly large memory, to be freed on another thread: never by this class,
@@ -66,12 +66,12 @@ class IncomingStreams {
   absl::StatusOr<std::optional<Incoming>> Expect(ControlMessage message,
                                                  bool wanted, Dropped* dropped);
 
-  struct Landed {
+  struct Received {
     std::optional<Incoming> complete;
     uint64_t credit = 0;  // to be returned to the sender now
     Dropped dropped;
   };
-  absl::StatusOr<Landed> Land(const Chunk& chunk);
+  absl::StatusOr<Received> Receive(const Chunk& chunk);
 
   // Reserves `bytes`; the total may exceed the quota by `beyond`. Returns
   // RESOURCE_EXHAUSTED if too little is left.
@@ -122,16 +122,16 @@ class IncomingStreams {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Subtracts `held` from held_.
   void ReleaseHeld(uint64_t* held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status NoRoom(uint64_t bytes) const
+  absl::Status OverQuota(uint64_t bytes) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Allocates memory for the stream; called by Land.
+  // Allocates memory for the stream; called by Receive.
   void Reserve(const std::shared_ptr<Stream>& stream, Dropped* dropped);
   // `dropped` is what Reserve has dropped.
-  Landed Finish(const std::shared_ptr<Stream>& stream, uint64_t bytes,
-                bool given_up, Dropped dropped);
+  Received Finish(const std::shared_ptr<Stream>& stream, uint64_t bytes,
+                  bool given_up, Dropped dropped);
 
-  LandingMemory& memory_;
+  ReceiveMemory& memory_;
   const uint64_t window_;
   const uint64_t quota_;
   OpenCount for_steps_;

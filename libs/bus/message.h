@@ -1,4 +1,4 @@
-// Message is what the bus sends; Identity and Peer are its ends; LandingMemory
+// Message is what the bus sends; Identity and Peer are its ends; ReceiveMemory
 // allocates receive buffers for large attachments. transport.h has the
 // contract.
 //
@@ -79,16 +79,16 @@ struct Peer {
   SharedFlag is_used = {};
 };
 
-// LandingMemory allocates receive buffers for streamed attachments.
-class LandingMemory {
+// ReceiveMemory allocates receive buffers for streamed attachments.
+class ReceiveMemory {
  public:
-  virtual ~LandingMemory() = default;
-  struct Room {
+  virtual ~ReceiveMemory() = default;
+  struct Buffer {
     std::shared_ptr<const void> owner;
     char* data = nullptr;
   };
   // Returns RESOURCE_EXHAUSTED if there is no memory. Any thread.
-  virtual absl::StatusOr<Room> Reserve(uint64_t bytes) = 0;
+  virtual absl::StatusOr<Buffer> Reserve(uint64_t bytes) = 0;
 };
 
 }  // namespace weft::bus

@@ -374,8 +374,8 @@ absl::Status ServerConnection::CountCall(bool has_reserve) {
 
 absl::Status ServerConnection::HoldRequest(Call& call, Incoming& incoming) {
   call.set_held(incoming.held);
-  if (!incoming.landed.ok()) {
-    return Annotate(incoming.landed, context_.self.task);
+  if (!incoming.received.ok()) {
+    return Annotate(incoming.received, context_.self.task);
   }
   if (incoming.held > 0) return absl::OkStatus();
   const uint64_t size = SizeOf(incoming.message);
@@ -497,7 +497,7 @@ absl::Status ServerConnection::OnOneWay(Incoming incoming) {
   }
   if (queue_.IsIdle() && context_.handler->IsFastMessage(incoming.message)) {
     context_.handler->OnOneWay(peer_, std::move(incoming.message),
-                               incoming.landed);
+                               incoming.received);
     return absl::OkStatus();
   }
   QueueOneWay(std::move(incoming));
@@ -511,20 +511,20 @@ void ServerConnection::QueueOneWay(Incoming incoming) {
   uint64_t held = SizeOf(incoming.message) + kQueuedBytes;
   if (absl::Status room = connection_.Hold(held); !room.ok()) {
     incoming.message.attachments.clear();
-    if (incoming.landed.ok()) {
-      incoming.landed = Annotate(room, context_.self.task);
+    if (incoming.received.ok()) {
+      incoming.received = Annotate(room, context_.self.task);
     }
     held = incoming.message.body.size() + kQueuedBytes;
     if (!connection_.Hold(held, kRefusedBytes).ok()) {
       context_.handler->OnOneWay(peer_, std::move(incoming.message),
-                                 incoming.landed);
+                                 incoming.received);
       return;
     }
   }
   queue_.Push(shared_from_this(),
               [this, held, message = std::move(incoming.message),
-               landed = std::move(incoming.landed)]() mutable {
-                context_.handler->OnOneWay(peer_, std::move(message), landed);
+               received = std::move(incoming.received)]() mutable {
+                context_.handler->OnOneWay(peer_, std::move(message), received);
                 connection_.Release(held);
               });
 }

@@ -244,7 +244,7 @@ struct TransportParts {
   Wire* wire = nullptr;
   Scheduler* scheduler = nullptr;
   Random* random = nullptr;
-  LandingMemory* memory = nullptr;
+  ReceiveMemory* memory = nullptr;
   // Logs protocol violations of other ends; may be null.
   Logger* logger = nullptr;
   // Counts sent and received messages; may be null.

@@ -28,7 +28,7 @@ struct MethodRow {
   void (Service::*on_request)(std::shared_ptr<bus::IncomingCall> call,
                               bus::Message request) = nullptr;
   void (Service::*on_one_way)(const bus::Peer& peer, bus::Message message,
-                              const absl::Status& landed) = nullptr;
+                              const absl::Status& received) = nullptr;
   // Ends work or keeps its sender alive. Small requests of this method run on
   // the control pool, larger ones on the compute pool. They have a separate
   // quota (bus::Handler::HasReserve), unless they begin work: requests have a
@@ -120,11 +120,11 @@ class RoleService {
                                                     std::move(request));
   }
   void OnOneWay(const bus::Peer& peer, bus::Message message,
-                const absl::Status& landed) {
+                const absl::Status& received) {
     const auto* const row = Service::FindMethod(message.method);
     if (row == nullptr || row->on_one_way == nullptr) return;
     (static_cast<Service*>(this)->*row->on_one_way)(peer, std::move(message),
-                                                    landed);
+                                                    received);
   }
 };
 

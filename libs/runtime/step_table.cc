@@ -316,8 +316,8 @@ void StepTable::Deliver(protocol::Push push) {
   if (exchange == nullptr) return DropValue(std::move(push.tensor));
   const protocol::StepId id{push.session.master_incarnation, push.step};
   const uint64_t edge = push.edge;
-  if (!push.landed.ok()) {
-    Refuse(id, edge, push.landed);
+  if (!push.received.ok()) {
+    Refuse(id, edge, push.received);
     return DropValue(std::move(push.tensor));
   }
   absl::Status delivered = exchange->Deliver(push);

@@ -32,6 +32,6 @@ void StoppedTask::OnRequest(std::shared_ptr<bus::IncomingCall> call,
 }
 
 void StoppedTask::OnOneWay(const bus::Peer& /*peer*/, bus::Message /*message*/,
-                           const absl::Status& /*landed*/) {}
+                           const absl::Status& /*received*/) {}
 
 }  // namespace weft

@@ -39,7 +39,7 @@ class StoppedTask : private bus::Handler {
   void OnRequest(std::shared_ptr<bus::IncomingCall> call,
                  bus::Message request) override;
   void OnOneWay(const bus::Peer& peer, bus::Message message,
-                const absl::Status& landed) override;
+                const absl::Status& received) override;
 
   const absl::Status why_;
   std::unique_ptr<bus::Endpoint> endpoint_;  // last: it calls the others

@@ -141,12 +141,12 @@ void TaskHandler::Refuse(bus::IncomingCall& call, uint8_t method) const {
 }
 
 void TaskHandler::OnOneWay(const bus::Peer& peer, bus::Message message,
-                           const absl::Status& landed) {
+                           const absl::Status& received) {
   RecordUse(peer, message.method);
   if (worker_ && WorkerService::Handles(message.method)) {
-    worker_->OnOneWay(peer, std::move(message), landed);
+    worker_->OnOneWay(peer, std::move(message), received);
   } else if (master_ && MasterService::Handles(message.method)) {
-    master_->OnOneWay(peer, std::move(message), landed);
+    master_->OnOneWay(peer, std::move(message), received);
   }
 }
 

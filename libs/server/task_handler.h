@@ -60,7 +60,7 @@ class TaskHandler : public bus::Handler {
   void OnRefused(std::shared_ptr<bus::IncomingCall> call, bus::Message request,
                  size_t which, const absl::Status& why) override;
   void OnOneWay(const bus::Peer& peer, bus::Message message,
-                const absl::Status& landed) override;
+                const absl::Status& received) override;
 
  private:
   void Refuse(bus::IncomingCall& call, uint8_t method) const;

@@ -16,7 +16,7 @@
 #include "libs/bus/capturing_wire.h"
 #include "libs/bus/memory/memory_wire.h"
 #include "libs/bus/transport.h"
-#include "libs/protocol/codec/landing_memory.h"
+#include "libs/protocol/codec/receive_memory.h"
 #include "libs/protocol/worker/worker_client.h"
 
 namespace weft::tools {
@@ -38,7 +38,7 @@ class Refusal : public bus::Handler {
     call->Fail(absl::AbortedError("session 7 is unknown"));
   }
   void OnOneWay(const bus::Peer& /*peer*/, bus::Message /*message*/,
-                const absl::Status& /*landed*/) override {}
+                const absl::Status& /*received*/) override {}
 };
 
 // Messages that a task receives from a master that runs a step and pushes a
@@ -54,7 +54,7 @@ std::string SampleCapture() {
   bus::CapturingWire capturing(
       *server_wire, clock,
       [&](absl::string_view bytes) { absl::StrAppend(&file, bytes); });
-  protocol::AllocatorLandingMemory memory(HeapAllocator());
+  protocol::AllocatorReceiveMemory memory(HeapAllocator());
   const auto client =
       bus::NewTransport({client_wire.get(), &scheduler, random.get(), &memory});
   const auto server =

@@ -49,14 +49,14 @@ inline void FuzzControlMessage(absl::string_view bytes) {
 }
 
 // Limited memory, so that refusals are covered as well.
-class FuzzMemory : public LandingMemory {
+class FuzzMemory : public ReceiveMemory {
  public:
-  absl::StatusOr<Room> Reserve(uint64_t bytes) override {
+  absl::StatusOr<Buffer> Reserve(uint64_t bytes) override {
     if (bytes > 4096) return absl::ResourceExhaustedError("full");
     std::shared_ptr<char> memory(new char[bytes],
                                  std::default_delete<char[]>());
     char* data = memory.get();
-    return Room{std::move(memory), data};
+    return Buffer{std::move(memory), data};
   }
 };
 
@@ -70,10 +70,10 @@ inline void FuzzChunks(absl::string_view bytes) {
   for (size_t i = 0; i + 1 < frames.size(); i += 2) {
     if (const auto chunk = DecodeChunk({frames[i], frames[i + 1]});
         chunk.ok() && chunk->info.stream != 0) {
-      if (!streams.Land(*chunk).ok()) break;
+      if (!streams.Receive(*chunk).ok()) break;
     } else if (const auto alone = DecodeChunk({frames[i]});
                alone.ok() && alone->info.stream != 0) {
-      if (!streams.Land(*alone).ok()) break;
+      if (!streams.Receive(*alone).ok()) break;
     } else if (auto message = DecodeControlMessage({frames[i], frames[i + 1]});
                message.ok()) {
       const uint64_t call = message->envelope.call_id;

@@ -77,12 +77,12 @@ class Changes {
 };
 
 // Counts the reserved memory; can be made to refuse.
-class CountedMemory : public LandingMemory {
+class CountedMemory : public ReceiveMemory {
  public:
   explicit CountedMemory(Scheduler& scheduler, uint64_t limit = ~uint64_t{0})
       : counts_(std::make_shared<Counts>(scheduler)), limit_(limit) {}
 
-  absl::StatusOr<Room> Reserve(uint64_t bytes) override {
+  absl::StatusOr<Buffer> Reserve(uint64_t bytes) override {
     if (before_reserve) before_reserve();
     const std::shared_ptr<Counts> counts = counts_;
     {
@@ -101,7 +101,7 @@ class CountedMemory : public LandingMemory {
       counts->changes.Tell();
     });
     char* data = memory.get();
-    return Room{std::move(memory), data};
+    return Buffer{std::move(memory), data};
   }
 
   uint64_t reserved() const {
@@ -186,11 +186,11 @@ class RecordingHandler : public Handler {
     }
   }
   void OnOneWay(const Peer& peer, Message message,
-                const absl::Status& landed) override {
+                const absl::Status& received) override {
     if (message.method == kBlockNote) {
       unblock->WaitUntil(scheduler_.clock().Now() + kTestPatience);
     }
-    Change([&] { notes.push_back({peer.id, std::move(message), landed}); });
+    Change([&] { notes.push_back({peer.id, std::move(message), received}); });
   }
 
   struct Disconnected {
@@ -204,7 +204,7 @@ class RecordingHandler : public Handler {
   struct Note {
     uint64_t peer;
     Message message;
-    absl::Status landed;
+    absl::Status received;
   };
 
   // Waits until `is_so`, which runs with the lock held.

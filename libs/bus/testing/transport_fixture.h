@@ -96,15 +96,15 @@ class TransportConformanceTest
                                         "", &events_);
     ASSERT_TRUE(events_.WaitForConnects(1));
   }
-  struct HeldLanding {
+  struct HeldBuffers {
     // Set when an attachment is about to be received.
     std::shared_ptr<Event> reserved;
     std::shared_ptr<Event> land;  // set by the test: it may be received now
   };
   // Holds all receive buffers at the server until the test releases them. Must
   // be called before any attachment arrives.
-  HeldLanding HoldLanding() {
-    HeldLanding held{scheduler_.NewEvent(), scheduler_.NewEvent()};
+  HeldBuffers HoldReceiveBuffers() {
+    HeldBuffers held{scheduler_.NewEvent(), scheduler_.NewEvent()};
     server_->memory.before_reserve = [this, held] {
       held.reserved->Set();
       held.land->WaitUntil(Now() + kTestPatience);

@@ -89,14 +89,14 @@ TEST_P(TransportConformanceTest, StreamsAreServedRoundRobin) {
   ASSERT_NO_FATAL_FAILURE(Connect(options));
   // Nothing is received before everything is in flight and all envelopes have
   // arrived: they use the other channel, and a call after them is answered.
-  const HeldLanding landing = HoldLanding();
+  const HeldBuffers held = HoldReceiveBuffers();
   EXPECT_OK(channel_->Send(NewMessage(kNote, "large", {Pattern(24 << 20, 1)})));
   for (int i = 0; i < 20; ++i) {
     EXPECT_OK(channel_->Send(
         NewMessage(kNote, absl::StrCat(i), {Pattern(100'000 + i, i)})));
   }
   EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
-  landing.land->Set();
+  held.land->Set();
   ASSERT_TRUE(handler_.WaitUntil([&] { return handler_.notes.size() >= 21; }));
   // Each of the others needs one chunk; the large one needs 24, of which four
   // fit into the first window.
@@ -157,7 +157,7 @@ TEST_P(TransportConformanceTest, ReplyFailsWithoutMemory) {
 TEST_P(TransportConformanceTest, CancellationOvertakesBulk) {
   server_ = NewProcess("server");
   client_ = NewProcess("client");
-  const HeldLanding landing = HoldLanding();
+  const HeldBuffers held = HoldReceiveBuffers();
   ASSERT_NO_FATAL_FAILURE(ListenAndDial());
   const Answer large = Call(NewMessage(kEcho, "large", {Pattern(40 << 20, 1)}));
   const Channel::CallId large_call = last_call_;
@@ -175,7 +175,7 @@ TEST_P(TransportConformanceTest, CancellationOvertakesBulk) {
   // The large call itself can be cancelled as well, half way.
   channel_->Cancel(large_call);
   EXPECT_THAT(large.Wait(), StatusIs(absl::StatusCode::kCancelled));
-  landing.land->Set();
+  held.land->Set();
   // Messages of others are not delayed by it.
   EXPECT_OK(Call(NewMessage(kEcho, "", {Pattern(20 << 20, 1)})).Wait());
   EXPECT_EQ(large.times(), 1);
@@ -186,7 +186,7 @@ TEST_P(TransportConformanceTest, CancellationOvertakesBulk) {
 TEST_P(TransportConformanceTest, StreamsOfAnAbortedStepAreNotSent) {
   server_ = NewProcess("server");
   client_ = NewProcess("client");
-  const HeldLanding landing = HoldLanding();
+  const HeldBuffers held = HoldReceiveBuffers();
   ASSERT_NO_FATAL_FAILURE(ListenAndDial());
   for (const uint64_t step : {1, 2}) {
     Message push =
@@ -195,7 +195,7 @@ TEST_P(TransportConformanceTest, StreamsOfAnAbortedStepAreNotSent) {
     ASSERT_OK(channel_->Send(std::move(push)));
   }
   channel_->AbandonStep({.master_incarnation = 11, .step = 1});
-  landing.land->Set();
+  held.land->Set();
   ASSERT_TRUE(handler_.WaitUntil([&] { return handler_.notes.size() == 2; }));
   for (const RecordingHandler::Note& note : handler_.notes) {
     if (note.message.body.view() == "1") {
@@ -219,17 +219,17 @@ TEST_P(TransportConformanceTest, StreamsOfAnAbortedStepAreNotKept) {
   server_ = NewProcess("server", options);
   client_ = NewProcess("client", options);
   // The first chunk is received, and the second only when the test allows it.
-  const HeldLanding landing = HoldLanding();
+  const HeldBuffers held = HoldReceiveBuffers();
   ASSERT_NO_FATAL_FAILURE(ListenAndDial());
   Message push = NewMessage(kNote, "", {Pattern(8 << 20, 1)});
   push.step = {.master_incarnation = 11, .step = 1};
   ASSERT_OK(channel_->Send(std::move(push)));
-  ASSERT_TRUE(landing.reserved->WaitUntil(Now() + kTestPatience));
+  ASSERT_TRUE(held.reserved->WaitUntil(Now() + kTestPatience));
   // The message has arrived on the control channel before the request is
   // answered.
   ASSERT_OK(Call(NewMessage(kEcho, "")).Wait());
   endpoint_->AbandonStep({.master_incarnation = 11, .step = 1});
-  landing.land->Set();
+  held.land->Set();
   EXPECT_TRUE(server_->memory.WaitUntilFree());
   // Others continue, and the dropped message is never delivered.
   EXPECT_OK(channel_->Send(NewMessage(kNote, "next", {Pattern(9 << 20, 1)})));
@@ -243,7 +243,7 @@ TEST_P(TransportConformanceTest, StreamsOfAnAbortedStepAreNotKept) {
 TEST_P(TransportConformanceTest, AbandonStepSearchesOnlyWhereStepsStream) {
   server_ = NewProcess("server");
   client_ = NewProcess("client");
-  const HeldLanding landing = HoldLanding();
+  const HeldBuffers held = HoldReceiveBuffers();
   ASSERT_NO_FATAL_FAILURE(ListenAndDial());
   RecordingChannelEvents other_events(scheduler_);
   std::unique_ptr<Channel> other = client_->transport->Dial(
@@ -256,13 +256,13 @@ TEST_P(TransportConformanceTest, AbandonStepSearchesOnlyWhereStepsStream) {
   Message push = NewMessage(kNote, "", {Pattern(8 << 20, 1)});
   push.step = {.master_incarnation = 11, .step = 1};
   ASSERT_OK(channel_->Send(std::move(push)));
-  ASSERT_TRUE(landing.reserved->WaitUntil(Now() + kTestPatience));
+  ASSERT_TRUE(held.reserved->WaitUntil(Now() + kTestPatience));
   // The message has arrived on the control channel before the request is
   // answered.
   ASSERT_OK(Call(NewMessage(kEcho, "")).Wait());
   endpoint_->AbandonStep(aborted);
   EXPECT_EQ(searched.value(), 1u);
-  landing.land->Set();
+  held.land->Set();
   ASSERT_TRUE(handler_.WaitUntil([&] { return !handler_.notes.empty(); }));
   EXPECT_OK(handler_.notes[0].landed);
   endpoint_->AbandonStep(aborted);

@@ -20,7 +20,7 @@
 #include "libs/checkpoint_writer/file_server.h"
 #include "libs/checkpoint_writer/rooted_file_system.h"
 #include "libs/fs/file_system.h"
-#include "libs/protocol/codec/landing_memory.h"
+#include "libs/protocol/codec/receive_memory.h"
 #include "libs/protocol/files/file_client.h"
 #include "libs/protocol/files/file_service.h"
 #include "libs/protocol/files/remote_file_system.h"
@@ -133,7 +133,7 @@ class SimulatedFiles {
  private:
   struct Process {
     BufferPool buffers;
-    protocol::AllocatorLandingMemory memory{buffers};
+    protocol::AllocatorReceiveMemory memory{buffers};
     std::unique_ptr<bus::Wire> wire;
     std::unique_ptr<bus::Transport> transport;
   };
@@ -178,7 +178,7 @@ class SocketFiles {
   SystemClock clock_;
   const std::unique_ptr<Scheduler> scheduler_ = NewThreadScheduler(clock_);
   const std::unique_ptr<Random> random_ = NewSeededRandom(1);
-  protocol::AllocatorLandingMemory memory_{HeapAllocator()};
+  protocol::AllocatorReceiveMemory memory_{HeapAllocator()};
   const std::unique_ptr<bus::Wire> wire_ = bus::NewZmqWire(*scheduler_);
   const std::unique_ptr<bus::Transport> transport_ =
       bus::NewTransport({.wire = wire_.get(),

@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "libs/base/status.h"
-#include "libs/protocol/codec/landing_memory.h"
 #include "libs/protocol/codec/object_codec.h"
+#include "libs/protocol/codec/receive_memory.h"
 #include "libs/tensor/resource_handle.h"
 #include "libs/tensor/variant.h"
 #include "schemas/body_generated.h"
@@ -86,7 +86,7 @@ bool IsUsedInPlace(const bus::Blob& bytes) {
 // Returns the memory that contains the bytes, if a tensor can use it; else
 // null.
 BufferPtr BufferOf(const bus::Blob& bytes) {
-  if (BufferPtr landed = LandedBuffer(bytes)) return landed;
+  if (BufferPtr landed = ReceiveBufferOf(bytes)) return landed;
   if (!IsUsedInPlace(bytes)) return BufferPtr();
   return BufferPtr::Adopt(new ReceivedBuffer(bytes));
 }
@@ -166,7 +166,7 @@ bool BringsMuch(const bus::Message& message) {
 bool IsSlowToOpen(const bus::Message& message) {
   uint64_t copied = message.body.size();
   for (const bus::Blob& attachment : message.attachments) {
-    if (!IsUsedInPlace(attachment) && !LandedBuffer(attachment)) {
+    if (!IsUsedInPlace(attachment) && !ReceiveBufferOf(attachment)) {
       copied += attachment.size();
     }
   }

@@ -3,7 +3,7 @@
 //
 // Elements of fixed size are sent as their memory. It is not copied when sent;
 // when received it is copied only if it came with its message: an attachment
-// streamed into an AllocatorLandingMemory becomes the tensor's own buffer.
+// streamed into an AllocatorReceiveMemory becomes the tensor's own buffer.
 // Strings, resources and variants are encoded (object_codec.h).
 //
 // Only .cc files include FlatBuffers. Threads: functions without state.

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
-#include "libs/protocol/codec/landing_memory.h"
+#include "libs/protocol/codec/receive_memory.h"
 #include "libs/protocol/method.h"
 #include "libs/tensor/tensor_proto.h"
 #include "libs/tensor/testing/counting_allocator.h"
@@ -54,7 +54,7 @@ absl::StatusOr<std::vector<Tensor>> Unpack(bus::Message message,
 }
 
 // Receives an attachment as the bus does with a stream.
-bus::Blob Land(const bus::Blob& blob, AllocatorLandingMemory& memory) {
+bus::Blob Land(const bus::Blob& blob, AllocatorReceiveMemory& memory) {
   auto room = memory.Reserve(blob.size());
   EXPECT_OK(room);
   std::memcpy(room->data, blob.data(), blob.size());
@@ -100,7 +100,7 @@ TEST(TensorCodecTest, ABlobKeepsItsTensorAlive) {
 
 TEST(TensorCodecTest, ReceiveBufferBecomesTheTensorsMemory) {
   CountingAllocator allocator;
-  AllocatorLandingMemory memory(allocator);
+  AllocatorReceiveMemory memory(allocator);
   const Tensor tensor = SampleTensor(DT_FLOAT, TensorShape({1 << 16}));
   ASSERT_OK_AND_ASSIGN(bus::Message message, Pack({tensor}));
   message.attachments[0] = Land(message.attachments[0], memory);
@@ -172,7 +172,7 @@ TEST(TensorCodecTest, PartsOfAReceiveBufferAreCopied) {
 // It would keep the whole receive buffer for as long as the tensor lives.
 TEST(TensorCodecTest, SmallPartOfAReceiveBufferIsCopied) {
   CountingAllocator allocator;
-  AllocatorLandingMemory memory(allocator);
+  AllocatorReceiveMemory memory(allocator);
   const Tensor tensor = SampleTensor(DT_FLOAT, TensorShape({1000}));
   ASSERT_OK_AND_ASSIGN(bus::Message message, Pack({tensor, tensor, tensor}));
   std::string together;
@@ -184,7 +184,7 @@ TEST(TensorCodecTest, SmallPartOfAReceiveBufferIsCopied) {
       message.attachments[i] = all.Part(i * 4000, 4000);
     }
   }
-  EXPECT_FALSE(LandedBuffer(message.attachments[0])) << "the first of three";
+  EXPECT_FALSE(ReceiveBufferOf(message.attachments[0])) << "the first of three";
   ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> read,
                        Unpack(std::move(message), allocator));
   EXPECT_EQ(allocator.allocations, 4) << "the landing's, and each one's own";
@@ -213,7 +213,7 @@ TEST(TensorCodecTest, OutOfMemoryIsAnError) {
                        Pack({SampleTensor(DT_FLOAT, TensorShape({26}))}));
   EXPECT_THAT(Unpack(std::move(message), allocator),
               StatusIs(absl::StatusCode::kResourceExhausted));
-  AllocatorLandingMemory memory(allocator);
+  AllocatorReceiveMemory memory(allocator);
   EXPECT_OK(memory.Reserve(100));
   EXPECT_THAT(memory.Reserve(101),
               StatusIs(absl::StatusCode::kResourceExhausted, "101"));

@@ -614,7 +614,7 @@ struct RealProcess {
   SystemClock clock;
   std::unique_ptr<Scheduler> scheduler = NewThreadScheduler(clock);
   std::unique_ptr<Random> random = NewSeededRandom(1);
-  AllocatorLandingMemory memory{HeapAllocator()};
+  AllocatorReceiveMemory memory{HeapAllocator()};
   std::unique_ptr<bus::Wire> wire = bus::NewZmqWire(*scheduler);
   std::unique_ptr<bus::Transport> transport =
       bus::NewTransport({.wire = wire.get(),

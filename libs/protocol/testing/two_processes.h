@@ -16,7 +16,7 @@
 #include "libs/base/scheduler/simulated_scheduler.h"
 #include "libs/bus/memory/memory_wire.h"
 #include "libs/bus/transport.h"
-#include "libs/protocol/codec/landing_memory.h"
+#include "libs/protocol/codec/receive_memory.h"
 #include "libs/tensor/testing/counting_allocator.h"
 
 namespace weft::protocol {
@@ -35,7 +35,7 @@ class TwoProcesses {
 
   struct Process {
     CountingAllocator allocator;
-    AllocatorLandingMemory memory{allocator};
+    AllocatorReceiveMemory memory{allocator};
     std::unique_ptr<bus::Wire> wire;
     std::unique_ptr<bus::Transport> transport;
   };
@@ -100,8 +100,8 @@ class OneRoleHandler : public bus::Handler {
     service_.OnRequest(std::move(call), std::move(request));
   }
   void OnOneWay(const bus::Peer& peer, bus::Message message,
-                const absl::Status& landed) override {
-    service_.OnOneWay(peer, std::move(message), landed);
+                const absl::Status& received) override {
+    service_.OnOneWay(peer, std::move(message), received);
   }
 
   absl::Status refuse_with;

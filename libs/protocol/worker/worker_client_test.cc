@@ -1066,7 +1066,7 @@ TEST_F(WorkerClientTest, PushWithoutMemoryFailsItsEdge) {
   EXPECT_EQ(worker_.pushes[0].step, 30u);
   EXPECT_EQ(worker_.pushes[0].edge, 3u);
   EXPECT_FALSE(worker_.pushes[0].tensor.IsInitialized());
-  EXPECT_THAT(worker_.pushes[0].landed,
+  EXPECT_THAT(worker_.pushes[0].received,
               StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
@@ -1102,10 +1102,11 @@ TEST_F(WorkerClientTest, PushesOfAnAbortedStepAreNotSent) {
   processes_.Settle();
   ASSERT_EQ(worker_.pushes.size(), 2u);
   EXPECT_EQ(worker_.pushes[0].step, 30u);
-  EXPECT_THAT(worker_.pushes[0].landed, StatusIs(absl::StatusCode::kCancelled));
-  EXPECT_TRUE(IsDerived(worker_.pushes[0].landed));
+  EXPECT_THAT(worker_.pushes[0].received,
+              StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_TRUE(IsDerived(worker_.pushes[0].received));
   EXPECT_EQ(worker_.pushes[1].step, 31u);
-  EXPECT_OK(worker_.pushes[1].landed);
+  EXPECT_OK(worker_.pushes[1].received);
   EXPECT_TRUE(worker_.pushes[1].tensor.IsInitialized());
 }
 
@@ -1203,7 +1204,7 @@ class LyingHandler : public bus::Handler {
     call->Reply(std::move(request));
   }
   void OnOneWay(const bus::Peer& /*peer*/, bus::Message /*message*/,
-                const absl::Status& /*landed*/) override {}
+                const absl::Status& /*received*/) override {}
 };
 
 TEST_F(WorkerClientTest, MalformedAnswersAreInternalErrors) {

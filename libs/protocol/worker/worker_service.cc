@@ -279,7 +279,7 @@ void WorkerService::Deregister(Call call, bus::Message request) {
 
 // Sent by older tasks.
 void WorkerService::NoteDeregister(const bus::Peer& peer, bus::Message message,
-                                   const absl::Status& /*landed*/) {
+                                   const absl::Status& /*received*/) {
   const auto read = ReadDeregister(std::move(message));
   if (!read.ok()) return;
   if (!CheckIsMaster(peer, read->session.master_incarnation).ok()) return;
@@ -287,11 +287,11 @@ void WorkerService::NoteDeregister(const bus::Peer& peer, bus::Message message,
 }
 
 void WorkerService::Deliver(const bus::Peer& peer, bus::Message message,
-                            const absl::Status& landed) {
+                            const absl::Status& received) {
   if (const absl::Status is_task = CheckIsTask(peer); !is_task.ok()) {
     return NoteDropped(peer, is_task);
   }
-  if (!landed.ok()) return DeliverWithout(peer, std::move(message), landed);
+  if (!received.ok()) return DeliverWithout(peer, std::move(message), received);
   // Only the body: the receiver of a tensor must be the only owner of its
   // memory.
   bus::Message unread;
@@ -305,11 +305,11 @@ void WorkerService::Deliver(const bus::Peer& peer, bus::Message message,
 }
 
 void WorkerService::DeliverWithout(const bus::Peer& peer, bus::Message pushes,
-                                   const absl::Status& landed) {
+                                   const absl::Status& received) {
   auto headers = ReadPushHeaders(std::move(pushes));
   if (!headers.ok()) return NoteDropped(peer, headers.status());
   for (Push& push : *headers) {
-    if (!push.is_dead) push.landed = landed;
+    if (!push.is_dead) push.received = received;
   }
   options_.worker->Deliver(*std::move(headers));
 }

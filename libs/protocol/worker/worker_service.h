@@ -65,12 +65,12 @@ class WorkerService : public RoleService<WorkerService> {
   void ClearContainers(Call call, bus::Message request);
   void Deregister(Call call, bus::Message request);
   void NoteDeregister(const bus::Peer& peer, bus::Message message,
-                      const absl::Status& landed);
+                      const absl::Status& received);
   void Deliver(const bus::Peer& peer, bus::Message message,
-               const absl::Status& landed);
+               const absl::Status& received);
   // Delivers pushes without tensors, which were dropped.
   void DeliverWithout(const bus::Peer& peer, bus::Message pushes,
-                      const absl::Status& landed);
+                      const absl::Status& received);
   // Logs the first drop of each connection, within a limit for all.
   void NoteDropped(const bus::Peer& peer, const absl::Status& why);
 

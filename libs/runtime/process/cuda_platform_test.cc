@@ -20,7 +20,7 @@
 #include "libs/kernels/standard/standard_kernels.h"
 #include "libs/kernels/testing/fake_device_kernels.h"
 #include "libs/ops/standard_ops.h"
-#include "libs/runtime/process/landing_allocator.h"
+#include "libs/runtime/process/receive_allocator.h"
 
 namespace weft {
 namespace {
@@ -228,17 +228,17 @@ class FewBuffers : public Allocator {
   int left_;
 };
 
-TEST(LandingAllocatorTest, UsesPinnedMemoryWhileAvailable) {
-  LandingAllocator landing(HeapAllocator());
-  EXPECT_TRUE(landing.Allocate(LandingAllocator::kLeastPinned));
+TEST(ReceiveAllocatorTest, UsesPinnedMemoryWhileAvailable) {
+  ReceiveAllocator landing(HeapAllocator());
+  EXPECT_TRUE(landing.Allocate(ReceiveAllocator::kLeastPinned));
   auto few = std::make_unique<FewBuffers>(1);
   const FewBuffers& pinned = *few;
   landing.UsePinned(std::move(few));
-  EXPECT_TRUE(landing.Allocate(LandingAllocator::kLeastPinned - 1));
+  EXPECT_TRUE(landing.Allocate(ReceiveAllocator::kLeastPinned - 1));
   EXPECT_EQ(pinned.left(), 1);
-  EXPECT_TRUE(landing.Allocate(LandingAllocator::kLeastPinned));
+  EXPECT_TRUE(landing.Allocate(ReceiveAllocator::kLeastPinned));
   EXPECT_EQ(pinned.left(), 0);
-  EXPECT_TRUE(landing.Allocate(LandingAllocator::kLeastPinned));
+  EXPECT_TRUE(landing.Allocate(ReceiveAllocator::kLeastPinned));
   EXPECT_LT(pinned.left(), 0);  // it was asked, and had none left
 }
 

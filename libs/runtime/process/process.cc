@@ -32,7 +32,7 @@ std::unique_ptr<bus::Wire> NewWire(Scheduler& scheduler,
 }
 
 // For received data; further data is received into other memory.
-constexpr size_t kPinnedLanding = size_t{256} << 20;
+constexpr size_t kPinnedReceiveBytes = size_t{256} << 20;
 
 // Requests to object stores that make no progress are given up sooner.
 constexpr absl::Duration kLongestUseOfFiles = absl::Minutes(2);
@@ -120,14 +120,15 @@ absl::StatusOr<std::vector<std::unique_ptr<Device>>> Process::NewGpus(
   if (!devices.ok()) return devices;
   absl::MutexLock lock(&mutex_);
   has_gpus_ = true;
-  PrepareLanding();
+  PrepareReceiveBuffers();
   return devices;
 }
 
-void Process::PrepareLanding() {
+void Process::PrepareReceiveBuffers() {
   if (!has_gpus_ || transport_ == nullptr) return;
-  if (std::exchange(lands_pinned_, true)) return;
-  landing_.UsePinned(options_.gpu_platform->NewPinnedMemory(kPinnedLanding));
+  if (std::exchange(receives_pinned_, true)) return;
+  receive_allocator_.UsePinned(
+      options_.gpu_platform->NewPinnedMemory(kPinnedReceiveBytes));
 }
 
 BufferPool::Options Process::PoolOptions() {
@@ -197,11 +198,11 @@ bus::Transport& Process::transport() {
     transport_ = bus::NewTransport({.wire = wire_.get(),
                                     .scheduler = scheduler_,
                                     .random = random_.get(),
-                                    .memory = &landing_memory_,
+                                    .memory = &receive_memory_,
                                     .logger = options_.logger,
                                     .traffic = &traffic_},
                                    options_.transport);
-    PrepareLanding();
+    PrepareReceiveBuffers();
   }
   return *transport_;
 }

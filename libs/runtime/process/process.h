@@ -21,14 +21,14 @@
 #include "libs/fs/local_file_system.h"
 #include "libs/kernels/kernel_registry.h"
 #include "libs/object_store/object_stores.h"
-#include "libs/protocol/codec/landing_memory.h"
+#include "libs/protocol/codec/receive_memory.h"
 #include "libs/protocol/worker/worker.h"
 #include "libs/runtime/process/descriptor_room.h"
 #include "libs/runtime/process/gpu_platform.h"
-#include "libs/runtime/process/landing_allocator.h"
 #include "libs/runtime/process/local_tasks.h"
 #include "libs/runtime/process/memory_bound.h"
 #include "libs/runtime/process/process_usage.h"
+#include "libs/runtime/process/receive_allocator.h"
 #include "libs/runtime/process/zmq_file_system.h"
 #include "libs/tensor/buffer.h"
 #include "libs/tensor/client_function.h"
@@ -133,7 +133,7 @@ class Process {
   BufferPool::Options PoolOptions();
   ZmqFileSystemOptions FilesOptions();
   // Called if there are GPUs and a transport.
-  void PrepareLanding() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void PrepareReceiveBuffers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const ProcessOptions options_;
   // Destroyed last to first: threads end before the objects that they use.
@@ -146,12 +146,12 @@ class Process {
   const std::unique_ptr<Scheduler> own_scheduler_;
   Scheduler* const scheduler_;
   const WireFactory new_wire_;
-  LandingAllocator landing_{buffers_};
-  protocol::AllocatorLandingMemory landing_memory_{landing_};
+  ReceiveAllocator receive_allocator_{buffers_};
+  protocol::AllocatorReceiveMemory receive_memory_{receive_allocator_};
   bus::Traffic traffic_;
   absl::Mutex mutex_;
   bool has_gpus_ ABSL_GUARDED_BY(mutex_) = false;
-  bool lands_pinned_ ABSL_GUARDED_BY(mutex_) = false;
+  bool receives_pinned_ ABSL_GUARDED_BY(mutex_) = false;
   std::unique_ptr<bus::Wire> wire_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<bus::Transport> transport_ ABSL_GUARDED_BY(mutex_);
   ObjectStores object_stores_;

@@ -1,10 +1,10 @@
-// AllocatorLandingMemory allocates receive buffers for streamed attachments
+// AllocatorReceiveMemory allocates receive buffers for streamed attachments
 // from an Allocator, so that a received attachment already is a tensor's buffer
 // and is never copied again.
 //
 // Threads: thread-safe.
-#ifndef WEFT_LIBS_PROTOCOL_CODEC_LANDING_MEMORY_H_
-#define WEFT_LIBS_PROTOCOL_CODEC_LANDING_MEMORY_H_
+#ifndef WEFT_LIBS_PROTOCOL_CODEC_RECEIVE_MEMORY_H_
+#define WEFT_LIBS_PROTOCOL_CODEC_RECEIVE_MEMORY_H_
 
 #include <cstdint>
 
@@ -15,26 +15,26 @@
 
 namespace weft::protocol {
 
-class AllocatorLandingMemory : public bus::LandingMemory {
+class AllocatorReceiveMemory : public bus::ReceiveMemory {
  public:
   // `allocator` must outlive the buffers, unless they keep it alive, as those
   // of a BufferPool do.
-  explicit AllocatorLandingMemory(Allocator& allocator)
+  explicit AllocatorReceiveMemory(Allocator& allocator)
       : allocator_(allocator) {}
 
   // Returns RESOURCE_EXHAUSTED if the allocator has no memory.
-  absl::StatusOr<Room> Reserve(uint64_t bytes) override;
+  absl::StatusOr<Buffer> Reserve(uint64_t bytes) override;
 
  private:
   Allocator& allocator_;
 };
 
-// Returns the buffer of an AllocatorLandingMemory that `blob` begins at and
+// Returns the buffer of an AllocatorReceiveMemory that `blob` begins at and
 // that contains all of it. Returns null for every other blob, and for one that
 // is less than half of the buffer, because it would keep all of it. The caller
 // is the only owner of the buffer once all copies of the blob are gone.
-BufferPtr LandedBuffer(const bus::Blob& blob);
+BufferPtr ReceiveBufferOf(const bus::Blob& blob);
 
 }  // namespace weft::protocol
 
-#endif  // WEFT_LIBS_PROTOCOL_CODEC_LANDING_MEMORY_H_
+#endif  // WEFT_LIBS_PROTOCOL_CODEC_RECEIVE_MEMORY_H_

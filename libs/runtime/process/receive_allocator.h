@@ -1,7 +1,7 @@
-// LandingAllocator allocates receive buffers. With a GPU they are in pinned
+// ReceiveAllocator allocates receive buffers. With a GPU they are in pinned
 // memory, so that copying to the GPU needs no other buffer.
-#ifndef WEFT_LIBS_RUNTIME_PROCESS_LANDING_ALLOCATOR_H_
-#define WEFT_LIBS_RUNTIME_PROCESS_LANDING_ALLOCATOR_H_
+#ifndef WEFT_LIBS_RUNTIME_PROCESS_RECEIVE_ALLOCATOR_H_
+#define WEFT_LIBS_RUNTIME_PROCESS_RECEIVE_ALLOCATOR_H_
 
 #include <atomic>
 #include <cstddef>
@@ -13,7 +13,7 @@
 namespace weft {
 
 // Thread-safe.
-class LandingAllocator : public Allocator {
+class ReceiveAllocator : public Allocator {
  public:
   // Smaller buffers are copied by the kernels anyway; larger ones would leave
   // no pinned memory for others.
@@ -21,7 +21,7 @@ class LandingAllocator : public Allocator {
   static constexpr size_t kMostPinned = size_t{64} << 20;
 
   // `others` is for everything that is not pinned; must outlive this.
-  explicit LandingAllocator(Allocator& others) : others_(others) {}
+  explicit ReceiveAllocator(Allocator& others) : others_(others) {}
 
   // Uses `pinned` from now on. Called at most once; `pinned` must return null
   // rather than wait, and its buffers may outlive it.
@@ -46,4 +46,4 @@ class LandingAllocator : public Allocator {
 
 }  // namespace weft
 
-#endif  // WEFT_LIBS_RUNTIME_PROCESS_LANDING_ALLOCATOR_H_
+#endif  // WEFT_LIBS_RUNTIME_PROCESS_RECEIVE_ALLOCATOR_H_

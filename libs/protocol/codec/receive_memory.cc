@@ -1,4 +1,4 @@
-#include "libs/protocol/codec/landing_memory.h"
+#include "libs/protocol/codec/receive_memory.h"
 
 #include <limits>
 #include <memory>
@@ -10,7 +10,7 @@ namespace weft::protocol {
 namespace {
 
 // Holds the buffer as a shared_ptr; the type identifies it later.
-struct LandedMemory {
+struct ReceivedMemory {
   BufferPtr buffer;
   void operator()(const void*) { buffer = BufferPtr(); }
 };
@@ -22,20 +22,20 @@ absl::Status NoMemory(uint64_t bytes) {
 
 }  // namespace
 
-absl::StatusOr<bus::LandingMemory::Room> AllocatorLandingMemory::Reserve(
+absl::StatusOr<bus::ReceiveMemory::Buffer> AllocatorReceiveMemory::Reserve(
     uint64_t bytes) {
   if (bytes > std::numeric_limits<size_t>::max()) return NoMemory(bytes);
   BufferPtr buffer = allocator_.Allocate(static_cast<size_t>(bytes));
   if (!buffer) return NoMemory(bytes);
-  Room room;
+  Buffer room;
   room.data = static_cast<char*>(buffer->data());
   room.owner =
-      std::shared_ptr<const void>(room.data, LandedMemory{std::move(buffer)});
+      std::shared_ptr<const void>(room.data, ReceivedMemory{std::move(buffer)});
   return room;
 }
 
-BufferPtr LandedBuffer(const bus::Blob& blob) {
-  const auto* landed = std::get_deleter<LandedMemory>(blob.owner());
+BufferPtr ReceiveBufferOf(const bus::Blob& blob) {
+  const auto* landed = std::get_deleter<ReceivedMemory>(blob.owner());
   if (landed == nullptr || !landed->buffer) return BufferPtr();
   // A small part of a shared stream would keep all of it.
   const bool whole = blob.data() == landed->buffer->data() &&
