@@ -3,7 +3,7 @@
 // std::bad_alloc and leaves the table unchanged.
 //
 // absl's own tables, and their destructors, are broken after such an exception
-// (make_room.h). Use these for tables whose sizes depend on a program's values,
+// (reserve.h). Use these for tables whose sizes depend on a program's values,
 // in code that runs inside CatchExceptions.
 //
 // Unlike absl's tables, they construct an inserted element first, and then move
@@ -21,7 +21,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "libs/base/make_room.h"
+#include "libs/base/reserve.h"
 
 namespace weft {
 
@@ -56,10 +56,10 @@ class SafeHashTable : public Table {
   ~SafeHashTable() = default;
 
   std::pair<iterator, bool> insert(init_type element) {
-    if (NeedsRoomInTable(table())) {
+    if (MayAllocate(table())) {
       const iterator found = this->find(KeyOf(element));
       if (found != this->end()) return {found, false};
-      MakeRoomInTable(table());
+      ReserveInTable(table());
     }
     return Table::insert(std::move(element));
   }
@@ -72,7 +72,7 @@ class SafeHashTable : public Table {
     return insert(init_type(std::forward<Args>(args)...));
   }
   void reserve(size_t size) {
-    if (size > this->size()) MakeRoomInTable(table(), size - this->size());
+    if (size > this->size()) ReserveInTable(table(), size - this->size());
   }
 
   // These grow the table without reserving memory first.

@@ -107,7 +107,7 @@ TEST(FlatHashMapTest, MemoryIsReservedOnce) {
 
 TEST(FlatHashMapTest, PresentKeysKeepReferencesAndValues) {
   FlatHashMap<int, std::unique_ptr<int>> map;
-  for (int i = 0; !NeedsRoomInTable(map) || i == 0; ++i) {
+  for (int i = 0; !MayAllocate(map) || i == 0; ++i) {
     map[i] = std::make_unique<int>(i);
   }
   const auto& first = map[0];

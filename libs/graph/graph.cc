@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "libs/base/hash_tables.h"
-#include "libs/base/make_room.h"
+#include "libs/base/reserve.h"
 #include "libs/base/status.h"
 #include "libs/graph/constant_evaluator.h"
 #include "libs/graph/inference_context.h"
@@ -329,9 +329,9 @@ absl::StatusOr<Node*> Graph::AddNode(NodeSpec spec) {
   Node* result = node.get();
   // Operations that may throw come first, so that the node is in all of them or
   // in none.
-  MakeRoom(view_);
-  MakeRoom(nodes_);
-  MakeRoomInTable(by_name_);
+  ReserveOne(view_);
+  ReserveOne(nodes_);
+  ReserveInTable(by_name_);
   by_name_.emplace(result->name_, result);
   view_.push_back(result);
   nodes_.push_back(std::move(node));

@@ -570,7 +570,7 @@ TEST_F(TwoTasksTest, CallableOfDisconnectedClientIsDropped) {
 // Nothing of it is kept, and once there is memory it can be made.
 TEST_F(TwoTasksTest, CallableExceedingMemoryIsRefused) {
   ps_.new_variables.Add("table", 100);
-  ps_.new_variables.room.task = 99;
+  ps_.new_variables.available.task = 99;
   Made made;
   Make(spec_, &made);
   EXPECT_THAT(made, StatusIs(absl::StatusCode::kResourceExhausted,
@@ -582,7 +582,7 @@ TEST_F(TwoTasksTest, CallableExceedingMemoryIsRefused) {
   EXPECT_EQ(ps_.num_runs + worker_.num_runs, 0);
   Make(spec_, &made);
   EXPECT_THAT(made, StatusIs(absl::StatusCode::kResourceExhausted));
-  ps_.new_variables.room.task = 100;
+  ps_.new_variables.available.task = 100;
   Make(spec_, &made);
   EXPECT_OK(made);
 }

@@ -66,7 +66,7 @@ absl::Status MemoryCheck::Check() const {
   std::map<std::string, Tasks> machines;
   for (const auto& [task, made] : tasks_) {
     // If a task does not report its machine, it is assumed to be alone on it.
-    const std::string& machine = made.room.machine;
+    const std::string& machine = made.available.machine;
     if (!machine.empty()) machines[machine].emplace(task, made);
   }
   for (const auto& [machine, tasks] : machines) {
@@ -78,9 +78,9 @@ absl::Status MemoryCheck::Check() const {
 absl::Status MemoryCheck::CheckTasks(const Tasks& tasks) {
   std::vector<std::string> lacking;
   for (const auto& [task, made] : tasks) {
-    if (made.bytes <= made.room.task) continue;
+    if (made.bytes <= made.available.task) continue;
     lacking.push_back(absl::StrCat(DescribeNeed(task, made),
-                                   " and has room for ", made.room.task));
+                                   " and has room for ", made.available.task));
   }
   if (lacking.empty()) return absl::OkStatus();
   return TooLittle(JoinSome(std::move(lacking)),
@@ -99,8 +99,9 @@ absl::Status MemoryCheck::CheckMachine(const Tasks& tasks) {
   int64_t has = 0;
   std::vector<std::string> needs;
   for (const auto& [task, made] : tasks) {
-    sum = SaturatedAdd(sum, std::max<int64_t>(0, made.bytes - made.room.kept));
-    has = std::max(has, made.room.machine_has);
+    sum = SaturatedAdd(sum,
+                       std::max<int64_t>(0, made.bytes - made.available.kept));
+    has = std::max(has, made.available.machine_has);
     needs.push_back(DescribeNeed(task, made));
   }
   if (sum <= has) return absl::OkStatus();

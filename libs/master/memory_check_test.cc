@@ -21,10 +21,10 @@ class MemoryCheckTest : public ::testing::Test {
     return absl::StrCat("/job:ps/replica:0/task:", index);
   }
   // The task `index` is about to make one variable.
-  void Tell(int index, int64_t bytes, protocol::MemoryRoom room) {
+  void Tell(int index, int64_t bytes, protocol::AvailableMemory available) {
     protocol::NewVariables made;
     made.Add(absl::StrCat("t/part_", index), bytes);
-    made.room = std::move(room);
+    made.available = std::move(available);
     Answer(index, std::move(made));
   }
   void Answer(int index, absl::StatusOr<protocol::NewVariables> made) {

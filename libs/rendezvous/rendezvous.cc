@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/exceptions.h"
-#include "libs/base/make_room.h"
+#include "libs/base/reserve.h"
 
 namespace weft {
 namespace {
@@ -46,7 +46,7 @@ LocalRendezvous::Sent LocalRendezvous::SendOrKeep(const RendezvousKey& key,
   {
     absl::MutexLock lock(&mutex_);
     if (!aborted_.ok()) return Sent::kAborted;
-    MakeRoomInTable(meetings_);
+    ReserveInTable(meetings_);
     const auto found = meetings_.try_emplace(key).first;
     Meeting& meeting = found->second;
     if (meeting.sent) return Sent::kTwice;
@@ -71,7 +71,7 @@ void LocalRendezvous::Receive(const RendezvousKey& key, Receiver receiver) {
     absl::MutexLock lock(&mutex_);
     status = aborted_;
     // On failure too, the receiver is called below.
-    if (status.ok()) status = MakeRoomForMeeting();
+    if (status.ok()) status = ReserveMeeting();
     const auto found =
         status.ok() ? meetings_.try_emplace(key).first : meetings_.end();
     if (status.ok() && found->second.received) {
@@ -92,10 +92,10 @@ void LocalRendezvous::Receive(const RendezvousKey& key, Receiver receiver) {
   receiver(std::move(status), std::move(tensor), is_dead);
 }
 
-absl::Status LocalRendezvous::MakeRoomForMeeting() {
+absl::Status LocalRendezvous::ReserveMeeting() {
   return CatchExceptions([this] {
     mutex_.AssertHeld();
-    MakeRoomInTable(meetings_);
+    ReserveInTable(meetings_);
     return absl::OkStatus();
   });
 }

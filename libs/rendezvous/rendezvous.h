@@ -89,7 +89,7 @@ class LocalRendezvous : public Rendezvous {
 
   using Meetings = absl::flat_hash_map<RendezvousKey, Meeting>;
 
-  absl::Status MakeRoomForMeeting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status ReserveMeeting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The value and the receiver of the key are both present.
   void Finish(Meetings::iterator meeting) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

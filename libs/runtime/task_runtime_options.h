@@ -58,7 +58,7 @@ struct TaskRuntimeOptions {
   std::function<std::shared_ptr<void>()> expect_saves;
   // Returns the memory available for more, called when a registration is about
   // to create large variables. Null: no master is informed of them.
-  std::function<protocol::MemoryRoom()> memory_room;
+  std::function<protocol::AvailableMemory()> available_memory;
 };
 
 // Totals of a task's devices, over all sessions, including resources of single

@@ -71,7 +71,7 @@ void TaskRuntime::Register(const protocol::PartitionRegistration& registration,
 protocol::NewVariables TaskRuntime::FindNewVariables(
     const Registration& graph) const {
   protocol::NewVariables made;
-  if (!options_.memory_room) return made;
+  if (!options_.available_memory) return made;
   for (const auto& [key, bytes] : graph.variables().assigned) {
     if (bytes == 0) continue;
     const auto variable =
@@ -80,7 +80,7 @@ protocol::NewVariables TaskRuntime::FindNewVariables(
     made.Add(key.name, bytes);
   }
   if (made.bytes < protocol::NewVariables::kConsiderable) return {};
-  made.room = options_.memory_room();
+  made.available = options_.available_memory();
   return made;
 }
 

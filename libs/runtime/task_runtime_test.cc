@@ -85,7 +85,7 @@ class TaskRuntimeTest : public testing::Test {
 
   bool isolated_ = true;
   bool is_monitored_ = false;
-  protocol::MemoryRoom memory_;
+  protocol::AvailableMemory memory_;
   int num_looks_ = 0;  // when num_looks_ reaches this
   ManualClock clock_;
   SimulatedScheduler scheduler_{clock_};
@@ -103,7 +103,7 @@ class TaskRuntimeTest : public testing::Test {
                          .max_registered_bytes_per_session = kMaxBytes,
                          .max_sessions = kMaxSessions,
                          .master_lease = absl::Minutes(1),
-                         .memory_room = [this] {
+                         .available_memory = [this] {
                            ++num_looks_;
                            return memory_;
                          }});
@@ -152,9 +152,9 @@ TEST_F(NewVariablesTest, LargeOnesAreReportedWithFreeMemory) {
   EXPECT_EQ(made.bytes, 3 * 4 * kEnough);
   EXPECT_EQ(made.largest, "b");
   EXPECT_EQ(made.largest_bytes, 2 * 4 * kEnough);
-  EXPECT_EQ(made.room.task, 5);
-  EXPECT_EQ(made.room.machine, "here");
-  EXPECT_EQ(made.room.machine_has, 7);
+  EXPECT_EQ(made.available.task, 5);
+  EXPECT_EQ(made.available.machine, "here");
+  EXPECT_EQ(made.available.machine_has, 7);
 }
 
 TEST_F(NewVariablesTest, AreReportedOnlyOnRequest) {

@@ -158,8 +158,8 @@ class Server::Impl : private PeerObserver,
 
   absl::Status Start(const bus::Address& address) {
     RETURN_IF_ERROR(ThreadsStatus(process_.scheduler()));
-    RETURN_IF_ERROR(
-        CheckDescriptors(cluster_, task_, process_.descriptor_room(), logger_));
+    RETURN_IF_ERROR(CheckDescriptors(cluster_, task_,
+                                     process_.descriptor_usage(), logger_));
     RETURN_IF_ERROR(ListenForMetrics(address.host));
     RETURN_IF_ERROR(MakeRoute());
     if (has_devices_) RETURN_IF_ERROR(MakeEngine());

@@ -96,9 +96,9 @@ TEST_F(ServerTest, PortZeroIsForClustersOfOneProcess) {
 // descriptors.
 class DescriptorLimitTest : public ::testing::Test {
  protected:
-  absl::Status Start(const DescriptorRoom& room) {
+  absl::Status Start(const DescriptorUsage& room) {
     Process process{
-        {.compute_threads = 1, .descriptor_room = [room] { return room; }}};
+        {.compute_threads = 1, .descriptor_usage = [room] { return room; }}};
     const ClusterSpec cluster{
         {"ps", {"localhost:0"}},
         {"worker", std::vector<std::string>(500, "localhost:0")}};

@@ -137,7 +137,7 @@ absl::StatusOr<bus::Address> CheckSpec(const ClusterSpec& cluster,
 
 absl::Status CheckDescriptors(const ClusterSpec& cluster,
                               const std::string& task,
-                              const DescriptorRoom& room, Logger& logger) {
+                              const DescriptorUsage& room, Logger& logger) {
   constexpr char kRemedy[] =
       "Raise the hard limit of open files (ulimit -Hn, LimitNOFILE of systemd, "
       "or the limit of the container).";

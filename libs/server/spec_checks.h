@@ -10,7 +10,7 @@
 #include "libs/base/logging.h"
 #include "libs/bus/address.h"
 #include "libs/cluster/cluster_spec.h"
-#include "libs/runtime/process/descriptor_room.h"
+#include "libs/runtime/process/descriptor_usage.h"
 
 namespace weft {
 
@@ -38,7 +38,7 @@ absl::StatusOr<bus::Address> CheckSpec(const ClusterSpec& cluster,
 // to start.
 absl::Status CheckDescriptors(const ClusterSpec& cluster,
                               const std::string& task,
-                              const DescriptorRoom& room, Logger& logger);
+                              const DescriptorUsage& room, Logger& logger);
 
 }  // namespace weft
 

@@ -28,7 +28,7 @@ std::shared_ptr<TaskRuntime> Task::NewRuntime() {
   runtime.incarnation = options_.incarnation;
   runtime.peers = options_.directory;
   runtime.expect_saves = [&process] { return process.ExpectSaves(); };
-  runtime.memory_room = [&process] { return process.memory_room(); };
+  runtime.available_memory = [&process] { return process.available_memory(); };
   std::vector<std::unique_ptr<Device>> devices =
       NewLocalDevices(options_.task, {.cpus = options_.cpus}, process.buffers(),
                       process.random());

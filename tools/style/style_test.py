@@ -107,7 +107,7 @@ class StyleTest(unittest.TestCase):
   def test_other_words(self):
     for line in ('a house price', 'the first moment', 'moment estimates',
                  "ZMTP's greeting", 'room for a frame', 'mushroom_soup',
-                 'a room', 'kIn', 'undoubtedly', 'wingspan', 'MemoryRoom',
+                 'a room', 'kIn', 'undoubtedly', 'wingspan', 'AvailableMemory',
                  'made upon request', 'skin', 'momentum', 'the head'):
       with self.subTest(line):
         self.assertEqual(self.check({'libs/bus/a.cc': f'// {line}\n'}), [])

@@ -86,7 +86,7 @@ TEST_F(StopSignalsTest, TakenSignalIsNotDeliveredAgain) {
 }
 
 [[noreturn]] void IsEndedWithoutThread() {
-  if (!LeaveNoRoomForThreads()) _exit(1);
+  if (!LimitAddressSpace()) _exit(1);
   const StopSignals signals;
   SignalThisProcess(SIGTERM);
   _exit(2);

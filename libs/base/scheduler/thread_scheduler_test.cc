@@ -420,7 +420,7 @@ TEST_F(ThreadShortageTest, DestructorRunsClosuresScheduledByClosures) {
 [[noreturn]] void RunsAllWithoutFurtherThreads() {
   SystemClock clock;
   auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
-  if (!LeaveNoRoomForThreads()) _exit(1);
+  if (!LimitAddressSpace()) _exit(1);
   SystemThreadStarter starter;
   if (CheckThreadsCanStart(starter, 1).ok()) _exit(2);
   std::atomic<int> runs{0};

@@ -1,4 +1,4 @@
-// LeaveNoRoomForThreads makes the system refuse further threads, for tests.
+// LimitAddressSpace makes the system refuse further threads, for tests.
 #ifndef WEFT_LIBS_BASE_TESTING_LITTLE_ADDRESS_SPACE_H_
 #define WEFT_LIBS_BASE_TESTING_LITTLE_ADDRESS_SPACE_H_
 
@@ -11,7 +11,7 @@ namespace weft {
 
 // Limits the address space of this process to its current size plus less than
 // the stack of a thread. Returns false if the system does not support it.
-inline bool LeaveNoRoomForThreads() {
+inline bool LimitAddressSpace() {
   constexpr rlim_t kLittle = 2 << 20;
   rlim_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;

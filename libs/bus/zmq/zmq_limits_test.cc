@@ -208,7 +208,7 @@ TEST(ZmqStartTest, TooFewDescriptorsAreAnError) {
   const auto scheduler = NewThreadScheduler(clock);
   const auto wire = NewZmqWire(*scheduler);
   RecordingEnd end(*scheduler);
-  if (!LeaveNoRoomForThreads()) _exit(1);
+  if (!LimitAddressSpace()) _exit(1);
   const auto listener = wire->Listen({"127.0.0.1", 0}, Lane::kControl, end);
   _exit(absl::IsResourceExhausted(listener.status()) ? 0 : 2);
 }

@@ -67,7 +67,7 @@ struct PartitionRegistration {
 };
 
 // The memory available for new variables, in bytes; INT64_MAX: unknown.
-struct MemoryRoom {
+struct AvailableMemory {
   static constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
   // What the task's process can allocate in addition to what it holds.
   int64_t task = kUnknown;
@@ -91,7 +91,7 @@ struct NewVariables {
   int64_t bytes = 0;    // of all of them; at most INT64_MAX
   std::string largest;  // its name
   int64_t largest_bytes = 0;
-  MemoryRoom room;
+  AvailableMemory available;
 
   // Adds a variable. REQUIRES: not negative.
   void Add(const std::string& name, int64_t variable_bytes) {

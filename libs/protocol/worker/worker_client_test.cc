@@ -488,7 +488,7 @@ TEST_F(WorkerClientTest, GraphsAreRegisteredAndReleased) {
   ASSERT_OK(graph->AddNode({.name = "a", .op = "Source"}));
   const std::string device = std::string(kTask) + "/device:CPU:0";
   worker_.new_variables.Add("v", 100);
-  worker_.new_variables.room.machine = "this one";
+  worker_.new_variables.available.machine = "this one";
   absl::StatusOr<NewVariables> told = absl::UnknownError("did not answer");
   client_->Register({.session = kSession,
                      .registration = 5,
@@ -500,7 +500,7 @@ TEST_F(WorkerClientTest, GraphsAreRegisteredAndReleased) {
   ASSERT_OK(told);
   EXPECT_EQ(told->bytes, 100);
   EXPECT_EQ(told->largest, "v");
-  EXPECT_EQ(told->room.machine, "this one");
+  EXPECT_EQ(told->available.machine, "this one");
   ASSERT_EQ(worker_.registered.size(), 1u);
   EXPECT_TRUE(worker_.registered[0].wants_new_variables);
   EXPECT_EQ(worker_.registered[0].registration, 5u);

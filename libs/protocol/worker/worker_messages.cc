@@ -273,8 +273,8 @@ absl::StatusOr<StepsOver> ReadStepsOver(const schemas::RunPartition& body,
   return DamagedMessage("its running steps are not in order");
 }
 
-int64_t RoomOf(int64_t bytes) {
-  return bytes < 0 ? MemoryRoom::kUnknown : bytes;
+int64_t AvailableOf(int64_t bytes) {
+  return bytes < 0 ? AvailableMemory::kUnknown : bytes;
 }
 
 std::string NameForErrors(const std::string& name) {
@@ -387,11 +387,12 @@ bus::Message WriteNewVariables(const NewVariables& made) {
   if (made.bytes <= 0) return WriteDone();
   FlatBufferBuilder builder(256);
   const auto largest = builder.CreateString(NameForErrors(made.largest));
-  const auto machine = builder.CreateString(NameForErrors(made.room.machine));
+  const auto machine =
+      builder.CreateString(NameForErrors(made.available.machine));
   return Finish(
       schemas::CreateRegisterPartitionReply(
-          builder, made.bytes, largest, made.largest_bytes, made.room.task,
-          machine, made.room.machine_has, made.room.kept),
+          builder, made.bytes, largest, made.largest_bytes, made.available.task,
+          machine, made.available.machine_has, made.available.kept),
       builder);
 }
 
@@ -408,11 +409,11 @@ absl::StatusOr<NewVariables> ReadNewVariables(bus::Message message) {
   ASSIGN_OR_RETURN(made.largest,
                    ReadNameForErrors(body.largest_variable(), reader));
   made.largest_bytes = std::max<int64_t>(0, body.largest_variable_bytes());
-  made.room.task = RoomOf(body.task_room_bytes());
-  ASSIGN_OR_RETURN(made.room.machine,
+  made.available.task = AvailableOf(body.task_room_bytes());
+  ASSIGN_OR_RETURN(made.available.machine,
                    ReadNameForErrors(body.machine(), reader));
-  made.room.machine_has = RoomOf(body.machine_room_bytes());
-  made.room.kept = std::max<int64_t>(0, body.kept_bytes());
+  made.available.machine_has = AvailableOf(body.machine_room_bytes());
+  made.available.kept = std::max<int64_t>(0, body.kept_bytes());
   return made;
 }
 

@@ -108,7 +108,7 @@ NewVariables SampleNewVariables() {
   NewVariables made;
   made.Add("table/part_0", 1000);
   made.Add("table/part_0/Adagrad", 999);
-  made.room = {
+  made.available = {
       .task = 1500, .machine = "this one", .machine_has = 4000, .kept = 30};
   return made;
 }
@@ -120,10 +120,10 @@ TEST(WorkerMessagesTest, NewVariablesRoundTrip) {
   EXPECT_EQ(read.bytes, 1999);
   EXPECT_EQ(read.largest, "table/part_0");
   EXPECT_EQ(read.largest_bytes, 1000);
-  EXPECT_EQ(read.room.task, 1500);
-  EXPECT_EQ(read.room.machine, "this one");
-  EXPECT_EQ(read.room.machine_has, 4000);
-  EXPECT_EQ(read.room.kept, 30);
+  EXPECT_EQ(read.available.task, 1500);
+  EXPECT_EQ(read.available.machine, "this one");
+  EXPECT_EQ(read.available.machine_has, 4000);
+  EXPECT_EQ(read.available.kept, 30);
 }
 
 // So an older master gets no answer that it does not know, and a newer one
@@ -133,7 +133,7 @@ TEST(WorkerMessagesTest, NoNewVariablesRoundTrip) {
   EXPECT_EQ(message.method, static_cast<uint8_t>(Method::kDone));
   ASSERT_OK_AND_ASSIGN(const auto read, ReadNewVariables(message));
   EXPECT_EQ(read.bytes, 0);
-  EXPECT_EQ(read.room.task, MemoryRoom::kUnknown);
+  EXPECT_EQ(read.available.task, AvailableMemory::kUnknown);
 }
 
 // Invalid values are ignored; sums of the rest do not overflow.
@@ -142,17 +142,17 @@ TEST(WorkerMessagesTest, InvalidNewVariablesAreHarmless) {
   NewVariables made = SampleNewVariables();
   made.largest_bytes = kLeast;
   made.largest = std::string(kMaxNameInReply + 1, 'x');
-  made.room = {.task = kLeast,
-               .machine = std::string(kMaxNameInReply + 1, 'x'),
-               .machine_has = -1,
-               .kept = -1};
+  made.available = {.task = kLeast,
+                    .machine = std::string(kMaxNameInReply + 1, 'x'),
+                    .machine_has = -1,
+                    .kept = -1};
   ASSERT_OK_AND_ASSIGN(auto read, ReadNewVariables(WriteNewVariables(made)));
   EXPECT_EQ(read.largest_bytes, 0);
   EXPECT_EQ(read.largest, "");
-  EXPECT_EQ(read.room.task, MemoryRoom::kUnknown);
-  EXPECT_EQ(read.room.machine, "");
-  EXPECT_EQ(read.room.machine_has, MemoryRoom::kUnknown);
-  EXPECT_EQ(read.room.kept, 0);
+  EXPECT_EQ(read.available.task, AvailableMemory::kUnknown);
+  EXPECT_EQ(read.available.machine, "");
+  EXPECT_EQ(read.available.machine_has, AvailableMemory::kUnknown);
+  EXPECT_EQ(read.available.kept, 0);
   made.bytes = kLeast;
   ASSERT_OK_AND_ASSIGN(read, ReadNewVariables(WriteNewVariables(made)));
   EXPECT_EQ(read.bytes, 0);
@@ -565,7 +565,8 @@ TEST(WorkerMessagesTest, DamagedBytesAreRefusedOrHarmless) {
   ReadDamaged(
       WriteNewVariables(SampleNewVariables()), [](bus::Message message) {
         const auto read = ReadNewVariables(std::move(message));
-        EXPECT_TRUE(!read.ok() || (read->bytes >= 0 && read->room.task >= 0));
+        EXPECT_TRUE(!read.ok() ||
+                    (read->bytes >= 0 && read->available.task >= 0));
         return read.ok();
       });
   ReadDamaged(WriteHoldSteps(SampleHold()), [](bus::Message message) {

@@ -145,22 +145,22 @@ int64_t Process::memory_bound() {
 
 // Memory that the pool keeps counts as available: the pool returns it if memory
 // is short.
-protocol::MemoryRoom Process::memory_room() {
+protocol::AvailableMemory Process::available_memory() {
   const int64_t bound = memory_bound();
   const BufferPoolStats pool = buffers_.stats();
   const MachineMemory machine = machine_memory();
-  protocol::MemoryRoom room;
-  if (bound != protocol::MemoryRoom::kUnknown) {
-    room.task = std::max<int64_t>(0, bound - pool.bytes_in_use);
+  protocol::AvailableMemory available;
+  if (bound != protocol::AvailableMemory::kUnknown) {
+    available.task = std::max<int64_t>(0, bound - pool.bytes_in_use);
   }
-  room.machine = machine.machine;
-  room.machine_has = std::max<int64_t>(0, machine.available);
-  room.kept = pool.bytes_kept;
-  return room;
+  available.machine = machine.machine;
+  available.machine_has = std::max<int64_t>(0, machine.available);
+  available.kept = pool.bytes_kept;
+  return available;
 }
 
-DescriptorRoom Process::descriptor_room() {
-  if (options_.descriptor_room) return options_.descriptor_room();
+DescriptorUsage Process::descriptor_usage() {
+  if (options_.descriptor_usage) return options_.descriptor_usage();
   return RaiseDescriptorLimit(local_file_system_);
 }
 

@@ -23,7 +23,7 @@
 #include "libs/object_store/object_stores.h"
 #include "libs/protocol/codec/receive_memory.h"
 #include "libs/protocol/worker/worker.h"
-#include "libs/runtime/process/descriptor_room.h"
+#include "libs/runtime/process/descriptor_usage.h"
 #include "libs/runtime/process/gpu_platform.h"
 #include "libs/runtime/process/local_tasks.h"
 #include "libs/runtime/process/memory_bound.h"
@@ -59,8 +59,8 @@ struct ProcessOptions {
   // (memory_bound.h).
   std::function<MachineMemory()> machine_memory;
   // Raises the limit of open descriptors as far as possible, and returns it.
-  // Null: RaiseDescriptorLimit (descriptor_room.h).
-  std::function<DescriptorRoom()> descriptor_room;
+  // Null: RaiseDescriptorLimit (descriptor_usage.h).
+  std::function<DescriptorUsage()> descriptor_usage;
   // The functions of this program that graphs call, in all of its tasks
   // (docs/user/client_functions.md).
   ClientFunctions client_functions;
@@ -119,9 +119,9 @@ class Process {
   int64_t memory_bound();
   // What it can hold in addition to its current tensors, and what its machine
   // has. Reads files of /proc.
-  protocol::MemoryRoom memory_room();
-  // As ProcessOptions::descriptor_room.
-  DescriptorRoom descriptor_room();
+  protocol::AvailableMemory available_memory();
+  // As ProcessOptions::descriptor_usage.
+  DescriptorUsage descriptor_usage();
 
   // Created on first use, with its sockets and threads.
   bus::Transport& transport() ABSL_LOCKS_EXCLUDED(mutex_);

@@ -1,4 +1,4 @@
-#include "libs/runtime/process/descriptor_room.h"
+#include "libs/runtime/process/descriptor_usage.h"
 
 #include <sys/resource.h>
 
@@ -6,8 +6,8 @@
 
 namespace weft {
 
-DescriptorRoom RaiseDescriptorLimit(FileSystem& files) {
-  DescriptorRoom room;
+DescriptorUsage RaiseDescriptorLimit(FileSystem& files) {
+  DescriptorUsage room;
   room.open = ReadProcessUsage(files).open_fds;
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return room;

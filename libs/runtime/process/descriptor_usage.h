@@ -1,7 +1,7 @@
-// DescriptorRoom is the maximum number of descriptors (files and sockets) of
+// DescriptorUsage is the maximum number of descriptors (files and sockets) of
 // this process, and the current number.
-#ifndef WEFT_LIBS_RUNTIME_PROCESS_DESCRIPTOR_ROOM_H_
-#define WEFT_LIBS_RUNTIME_PROCESS_DESCRIPTOR_ROOM_H_
+#ifndef WEFT_LIBS_RUNTIME_PROCESS_DESCRIPTOR_USAGE_H_
+#define WEFT_LIBS_RUNTIME_PROCESS_DESCRIPTOR_USAGE_H_
 
 #include <cstdint>
 #include <limits>
@@ -10,7 +10,7 @@
 
 namespace weft {
 
-struct DescriptorRoom {
+struct DescriptorUsage {
   // INT64_MAX if there is no limit, or if the system does not report it.
   int64_t limit = std::numeric_limits<int64_t>::max();
   int64_t open = 0;  // 0 if the system does not report it
@@ -20,8 +20,8 @@ struct DescriptorRoom {
 // reads both numbers. `files` is the machine's file system, for /proc. The
 // limit applies to the whole operating-system process; if it cannot be raised,
 // it stays unchanged. Thread-safe.
-DescriptorRoom RaiseDescriptorLimit(FileSystem& files);
+DescriptorUsage RaiseDescriptorLimit(FileSystem& files);
 
 }  // namespace weft
 
-#endif  // WEFT_LIBS_RUNTIME_PROCESS_DESCRIPTOR_ROOM_H_
+#endif  // WEFT_LIBS_RUNTIME_PROCESS_DESCRIPTOR_USAGE_H_

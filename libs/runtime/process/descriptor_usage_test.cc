@@ -1,4 +1,4 @@
-#include "libs/runtime/process/descriptor_room.h"
+#include "libs/runtime/process/descriptor_usage.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-TEST(DescriptorRoomTest, SoftLimitIsRaisedToTheHardLimit) {
+TEST(DescriptorUsageTest, SoftLimitIsRaisedToTheHardLimit) {
   LocalFileSystem files;
   rlimit limit = {};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -16,7 +16,7 @@ TEST(DescriptorRoomTest, SoftLimitIsRaisedToTheHardLimit) {
   limit.rlim_cur = hard / 2;
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
   for (int i = 0; i < 2; ++i) {
-    const DescriptorRoom room = RaiseDescriptorLimit(files);
+    const DescriptorUsage room = RaiseDescriptorLimit(files);
     ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
     EXPECT_EQ(limit.rlim_cur, hard);
     EXPECT_EQ(limit.rlim_max, hard);
