@@ -116,7 +116,7 @@ TEST(MessagesTest, BodyRoundTrip) {
   const RunPartition* run = GetMessage(bytes.data())->body_as_RunPartition();
   ASSERT_NE(run, nullptr);
   EXPECT_EQ(run->step(), 7u);
-  EXPECT_EQ(run->steps_over_below(), 5u);
+  EXPECT_EQ(run->steps_finished_below(), 5u);
   ASSERT_EQ(run->feeds()->size(), 1u);
   const IndexedTensor& feed = *run->feeds()->Get(0);
   EXPECT_EQ(feed.index(), 42u);

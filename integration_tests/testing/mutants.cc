@@ -127,7 +127,7 @@ class StepsAreOverWrongly : public WireTap {
         {.session = run->session,
          .registration = run->registration,
          .step = run->step,
-         .steps_over_below = kTooSoon ? run->step + 1 : 0,
+         .steps_finished_below = kTooSoon ? run->step + 1 : 0,
          .feeds = run->feeds,
          .feed_indices = run->feed_indices,
          .fetch_indices = run->fetch_indices});

@@ -79,14 +79,14 @@ void MasterSession::Step::Run(const protocol::CallableRun& run,
     metadata_ = run.metadata;
     traced_.resize(num_parts);
   }
-  more_over_.below = 0;
-  const uint64_t over_below = session_->steps_.FindOver(more_over_);
-  for (int i = 0; i < num_parts; ++i) RunPart(i, run, over_below);
+  more_finished_.below = 0;
+  const uint64_t finished_below = session_->steps_.FindFinished(more_finished_);
+  for (int i = 0; i < num_parts; ++i) RunPart(i, run, finished_below);
   PartDone(absl::OkStatus());
 }
 
 void MasterSession::Step::RunPart(int part, const protocol::CallableRun& run,
-                                  uint64_t over_below) {
+                                  uint64_t finished_below) {
   const Callable::Part& to = callable_->parts[part];
   const bool is_last = part + 1 == static_cast<int>(callable_->parts.size());
   protocol::PartitionTrace* trace = nullptr;
@@ -98,8 +98,8 @@ void MasterSession::Step::RunPart(int part, const protocol::CallableRun& run,
       {.session = session_->id_,
        .registration = callable_->id,
        .step = id_,
-       .steps_over_below = over_below,
-       .more_over = more_over_.below > 0 ? &more_over_ : nullptr,
+       .steps_finished_below = finished_below,
+       .more_finished = more_finished_.below > 0 ? &more_finished_ : nullptr,
        .feeds = run.feeds,
        .fetches = run.fetches,
        .feed_indices = to.feeds,
@@ -170,12 +170,12 @@ void MasterSession::Step::PartDone(absl::Status status) {
 
 void MasterSession::Step::AbortPartsThatEndedWell(const absl::Status& cause) {
   const protocol::StepId step = {session_->id_.master_incarnation, id_};
-  const uint64_t over_below = session_->steps_.over_below();
+  const uint64_t finished_below = session_->steps_.finished_below();
   for (size_t i = 0; i < callable_->parts.size(); ++i) {
     if (parts_[i].load(std::memory_order_relaxed) != PartState::kEndedWell) {
       continue;
     }
-    callable_->parts[i].worker->Abort(step, over_below, MarkDerived(cause),
+    callable_->parts[i].worker->Abort(step, finished_below, MarkDerived(cause),
                                       [](const absl::Status&) {});
   }
 }

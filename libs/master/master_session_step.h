@@ -92,7 +92,8 @@ class MasterSession::Step {
  private:
   enum class PartState : uint8_t { kRuns, kEndedWell, kFailed };
 
-  void RunPart(int part, const protocol::CallableRun& run, uint64_t over_below);
+  void RunPart(int part, const protocol::CallableRun& run,
+               uint64_t finished_below);
   void PartAnswered(int part, absl::Status status);
   void PartDone(absl::Status status);
   // The step has failed: notifies tasks that ended their parts successfully,
@@ -105,7 +106,7 @@ class MasterSession::Step {
   std::shared_ptr<MasterSession> session_;
   std::shared_ptr<const Callable> callable_;
   uint64_t id_ = 0;
-  protocol::StepsOver more_over_;  // as sent to tasks when it begins
+  protocol::FinishedSteps more_finished_;  // as sent to tasks when it begins
   int64_t fed_bytes_ = 0;
   bool is_held_ = false;
   bool was_held_ = false;

@@ -244,10 +244,10 @@ TEST_F(MasterSessionTest, EndlessStepDoesNotHideFinishedSteps) {
   ASSERT_EQ(worker_.running.size(), 2u);
   const uint64_t first = worker_.running[0].step.step;
   const protocol::PartitionStep& last = worker_.running[1].step;
-  EXPECT_EQ(last.steps_over_below, first);
-  ASSERT_NE(last.more_over, nullptr);
-  EXPECT_GT(last.more_over->below, last.step);
-  EXPECT_THAT(last.more_over->running, ElementsAre(first, last.step));
+  EXPECT_EQ(last.steps_finished_below, first);
+  ASSERT_NE(last.more_finished, nullptr);
+  EXPECT_GT(last.more_finished->below, last.step);
+  EXPECT_THAT(last.more_finished->running, ElementsAre(first, last.step));
   worker_.EndRun();
   worker_.EndRun();
   EXPECT_EQ(num_ended, kSteps + 2);

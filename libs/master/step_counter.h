@@ -56,19 +56,19 @@ class StepCounter {
     return !running_.empty();
   }
 
-  uint64_t over_below() const {
+  uint64_t finished_below() const {
     absl::MutexLock lock(&mutex_);
-    return OverBelow();
+    return FinishedBelow();
   }
 
   // The same. If the oldest running step is more than kOldSteps behind, `more`
   // is set to the later steps that are over; otherwise it is not changed.
-  uint64_t FindOver(protocol::StepsOver& more) const {
+  uint64_t FindFinished(protocol::FinishedSteps& more) const {
     absl::MutexLock lock(&mutex_);
-    const uint64_t below = OverBelow();
+    const uint64_t below = FinishedBelow();
     if (next_ - below <= kOldSteps) return below;
     const uint64_t after =
-        running_.CopyFirst(protocol::StepsOver::kMaxRunning, more.running);
+        running_.CopyFirst(protocol::FinishedSteps::kMaxRunning, more.running);
     more.below = after != 0 ? after : next_;
     return below;
   }
@@ -77,7 +77,7 @@ class StepCounter {
   // The state of that many steps takes a task a few hundred bytes.
   static constexpr uint64_t kOldSteps = 4096;
 
-  uint64_t OverBelow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  uint64_t FinishedBelow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return running_.empty() ? next_ : running_.front();
   }
 

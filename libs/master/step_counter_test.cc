@@ -20,12 +20,12 @@ void RunSteps(StepCounter& steps, int count) {
 
 TEST(StepCounterTest, LowWaterMarkSufficesWithoutOldSteps) {
   StepCounter steps;
-  protocol::StepsOver more;
-  EXPECT_EQ(steps.FindOver(more), 1u);
+  protocol::FinishedSteps more;
+  EXPECT_EQ(steps.FindFinished(more), 1u);
   RunSteps(steps, kMany);
   const uint64_t running = steps.Begin();
   RunSteps(steps, 10);
-  EXPECT_EQ(steps.FindOver(more), running);
+  EXPECT_EQ(steps.FindFinished(more), running);
   EXPECT_EQ(more.below, 0u);
 }
 
@@ -35,8 +35,8 @@ TEST(StepCounterTest, StepsAfterAnOldOneCanBeOver) {
   RunSteps(steps, 100);
   const uint64_t old = steps.Begin();
   RunSteps(steps, kMany);
-  protocol::StepsOver more;
-  EXPECT_EQ(steps.FindOver(more), oldest);
+  protocol::FinishedSteps more;
+  EXPECT_EQ(steps.FindFinished(more), oldest);
   EXPECT_EQ(more.below, steps.next());
   EXPECT_THAT(more.running, ElementsAre(oldest, old));
   EXPECT_TRUE(more.Contains(oldest + 1));
@@ -48,14 +48,14 @@ TEST(StepCounterTest, StepsAfterAnOldOneCanBeOver) {
 TEST(StepCounterTest, NumberOfNamedStepsIsLimited) {
   StepCounter steps;
   std::vector<uint64_t> running;
-  for (size_t i = 0; i <= protocol::StepsOver::kMaxRunning; ++i) {
+  for (size_t i = 0; i <= protocol::FinishedSteps::kMaxRunning; ++i) {
     running.push_back(steps.Begin());
     RunSteps(steps, 10);
   }
   RunSteps(steps, kMany);
-  protocol::StepsOver more;
-  EXPECT_EQ(steps.FindOver(more), running.front());
-  EXPECT_EQ(more.running.size(), protocol::StepsOver::kMaxRunning);
+  protocol::FinishedSteps more;
+  EXPECT_EQ(steps.FindFinished(more), running.front());
+  EXPECT_EQ(more.running.size(), protocol::FinishedSteps::kMaxRunning);
   EXPECT_EQ(more.below, running.back());
   for (const uint64_t step : running) steps.End(step);
 }

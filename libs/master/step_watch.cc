@@ -115,7 +115,7 @@ uint64_t StepWatch::SlowBelow(absl::Time now) {
     marks_.pop_front();
   }
   marks_.push_back({now, options_.steps->next()});
-  if (options_.steps->over_below() >= slow_below) return 0;
+  if (options_.steps->finished_below() >= slow_below) return 0;
   return now - found_ < options_.interval ? 0 : slow_below;
 }
 

@@ -32,7 +32,7 @@ class StepWatchTest : public ::testing::Test {
 
   std::vector<SlowStep> Find(uint64_t number) {
     ++finds_;
-    const uint64_t oldest = steps_.over_below();
+    const uint64_t oldest = steps_.finished_below();
     if (oldest >= number) return {};
     SlowStep slow{.session = 7,
                   .step = {11, oldest},

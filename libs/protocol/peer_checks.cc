@@ -57,9 +57,9 @@ absl::Status CheckIsProcess(const bus::Peer& peer, const std::string& task,
 }
 
 absl::Status CheckMayAbort(const bus::Peer& peer, uint64_t master_incarnation,
-                           uint64_t steps_over_below) {
+                           uint64_t steps_finished_below) {
   absl::Status is_task = CheckIsTask(peer);
-  if (!is_task.ok() || steps_over_below == 0) return is_task;
+  if (!is_task.ok() || steps_finished_below == 0) return is_task;
   return CheckIsMaster(peer, master_incarnation);
 }
 

@@ -42,7 +42,7 @@ absl::Status CheckIsProcess(const bus::Peer& peer, const std::string& task,
 // Any task may abort one step, for example because a value for it was lost
 // there. Only the step's master may report which steps are over.
 absl::Status CheckMayAbort(const bus::Peer& peer, uint64_t master_incarnation,
-                           uint64_t steps_over_below);
+                           uint64_t steps_finished_below);
 
 }  // namespace weft::protocol
 

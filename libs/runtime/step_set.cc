@@ -34,7 +34,7 @@ void StepSet::ForgetBelow(uint64_t step) {
   if (first->second == 0) blocks_.erase(first);
 }
 
-void StepSet::Forget(const protocol::StepsOver& over) {
+void StepSet::Forget(const protocol::FinishedSteps& over) {
   std::vector<uint64_t> kept;
   for (const uint64_t step : over.running) {
     if (Contains(step)) kept.push_back(step);
@@ -78,7 +78,7 @@ std::vector<SentSteps::Receivers> SentSteps::ReceiversOf(uint64_t step) const {
   return result;
 }
 
-void SentSteps::Forget(const protocol::StepsOver& over) {
+void SentSteps::Forget(const protocol::FinishedSteps& over) {
   std::vector<std::pair<uint64_t, Receivers>> kept;
   for (const uint64_t step : over.running) {
     for (Receivers& receivers : ReceiversOf(step)) {

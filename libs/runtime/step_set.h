@@ -31,7 +31,7 @@ class StepSet {
   bool Contains(uint64_t step) const;
   void ForgetBelow(uint64_t step);
   // Forgets all steps below over.below that are over.
-  void Forget(const protocol::StepsOver& over);
+  void Forget(const protocol::FinishedSteps& over);
   void Clear() { blocks_.clear(); }
 
   int64_t size() const;
@@ -51,7 +51,7 @@ class SentSteps {
   void Add(uint64_t step, const std::shared_ptr<const PeerTasks>& receivers);
   void ForgetBelow(uint64_t step);
   // Forgets all steps below over.below that are over.
-  void Forget(const protocol::StepsOver& over);
+  void Forget(const protocol::FinishedSteps& over);
   void Clear() { blocks_.clear(); }
   // Returns the steps that sent values to `task`, sorted, the last kMaxTaken of
   // them; forgets that all of these did, but not their other receivers.

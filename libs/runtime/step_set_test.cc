@@ -44,7 +44,7 @@ TEST(StepSetTest, ForgetsStepsBelowAMark) {
 
 TEST(StepSetTest, ForgetsFinishedSteps) {
   for (const uint64_t below : {0, 1, 64, 65, 150, 300}) {
-    protocol::StepsOver over{.below = below};
+    protocol::FinishedSteps over{.below = below};
     for (const uint64_t step : {0, 63, 64, 100, 149}) {
       if (step < below) over.running.push_back(step);
     }

@@ -112,7 +112,8 @@ absl::Status StepTable::CheckSession(
 
 absl::Status StepTable::CheckStep(const Master& master, uint64_t step,
                                   const StepPeers* peers) const {
-  if (step < master.steps_over_below || master.more_over.Contains(step)) {
+  if (step < master.steps_finished_below ||
+      master.more_finished.Contains(step)) {
     return absl::AbortedError(
         absl::StrCat("Step ", step, " is over already on ", task_, "."));
   }
@@ -169,42 +170,44 @@ StepTable::Entry* StepTable::Find(const protocol::StepId& step) {
 
 // Steps below the previous value were processed then: only running ones are
 // left of them, and these are removed when they end.
-void StepTable::ForgetOver(Master& master, uint64_t steps_over_below,
-                           Dropped& dropped) {
-  if (steps_over_below <= master.steps_over_below) return;
-  auto it = master.steps.lower_bound(master.steps_over_below);
-  while (it != master.steps.end() && it->first < steps_over_below) {
+void StepTable::ForgetFinished(Master& master, uint64_t steps_finished_below,
+                               Dropped& dropped) {
+  if (steps_finished_below <= master.steps_finished_below) return;
+  auto it = master.steps.lower_bound(master.steps_finished_below);
+  while (it != master.steps.end() && it->first < steps_finished_below) {
     ++looked_at_;
     it = it->second.is_running() ? std::next(it) : Drop(master, it, dropped);
   }
-  master.steps_over_below = steps_over_below;
+  master.steps_finished_below = steps_finished_below;
   master.aborted.erase(master.aborted.begin(),
-                       master.aborted.lower_bound(steps_over_below));
-  master.aborted_before.ForgetBelow(steps_over_below);
-  master.ended.ForgetBelow(steps_over_below);
+                       master.aborted.lower_bound(steps_finished_below));
+  master.aborted_before.ForgetBelow(steps_finished_below);
+  master.ended.ForgetBelow(steps_finished_below);
 }
 
-void StepTable::DropOver(Master& master, uint64_t from, uint64_t to,
-                         Dropped& dropped) {
+void StepTable::DropFinished(Master& master, uint64_t from, uint64_t to,
+                             Dropped& dropped) {
   auto it = master.steps.lower_bound(from);
   while (it != master.steps.end() && it->first < to) {
     ++looked_at_;
     const bool stays =
-        it->second.is_running() || !master.more_over.Contains(it->first);
+        it->second.is_running() || !master.more_finished.Contains(it->first);
     it = stays ? std::next(it) : Drop(master, it, dropped);
   }
 }
 
 // A request that was overtaken has nothing new.
-void StepTable::ForgetMoreOver(Master& master, const protocol::StepsOver& over,
-                               Dropped& dropped) {
-  if (over.below <= master.more_over.below) return;
-  const protocol::StepsOver before = std::exchange(master.more_over, over);
+void StepTable::ForgetMoreFinished(Master& master,
+                                   const protocol::FinishedSteps& over,
+                                   Dropped& dropped) {
+  if (over.below <= master.more_finished.below) return;
+  const protocol::FinishedSteps before =
+      std::exchange(master.more_finished, over);
   // Steps below the previous value were processed then, except those that ran.
   for (const uint64_t step : before.running) {
-    DropOver(master, step, step + 1, dropped);
+    DropFinished(master, step, step + 1, dropped);
   }
-  DropOver(master, before.below, over.below, dropped);
+  DropFinished(master, before.below, over.below, dropped);
   absl::erase_if(master.aborted, [&](const auto& aborted) {
     return over.Contains(aborted.first);
   });
@@ -218,9 +221,9 @@ absl::StatusOr<std::shared_ptr<StepExchange>> StepTable::Begin(
   absl::MutexLock lock(&mutex_);
   RETURN_IF_ERROR(CheckSession(step.session));
   Master& master = masters_[step.session.master_incarnation];
-  ForgetOver(master, step.steps_over_below, dropped);
-  if (step.more_over != nullptr) {
-    ForgetMoreOver(master, *step.more_over, dropped);
+  ForgetFinished(master, step.steps_finished_below, dropped);
+  if (step.more_finished != nullptr) {
+    ForgetMoreFinished(master, *step.more_finished, dropped);
   }
   RETURN_IF_ERROR(CheckStep(master, step.step, peers));
   RETURN_IF_ERROR(CheckConnected(peers->senders));
@@ -328,7 +331,7 @@ void StepTable::Deliver(protocol::Push push) {
 }
 
 StepTable::AbortedStep StepTable::MarkAborted(const protocol::StepId& step,
-                                              uint64_t steps_over_below,
+                                              uint64_t steps_finished_below,
                                               const absl::Status& cause) {
   AbortedStep aborted;
   Dropped dropped(reclaimer_);
@@ -336,9 +339,9 @@ StepTable::AbortedStep StepTable::MarkAborted(const protocol::StepId& step,
   auto found = masters_.find(step.master_incarnation);
   if (found == masters_.end() || found->second.sessions == 0) return aborted;
   Master& master = found->second;
-  ForgetOver(master, steps_over_below, dropped);
-  if (step.step < master.steps_over_below ||
-      master.more_over.Contains(step.step)) {
+  ForgetFinished(master, steps_finished_below, dropped);
+  if (step.step < master.steps_finished_below ||
+      master.more_finished.Contains(step.step)) {
     return aborted;
   }
   aborted.receivers = ReceiversOf(master, step.step);
@@ -354,9 +357,9 @@ StepTable::AbortedStep StepTable::MarkAborted(const protocol::StepId& step,
 }
 
 absl::btree_set<std::string> StepTable::Abort(const protocol::StepId& step,
-                                              uint64_t steps_over_below,
+                                              uint64_t steps_finished_below,
                                               const absl::Status& cause) {
-  AbortedStep aborted = MarkAborted(step, steps_over_below, cause);
+  AbortedStep aborted = MarkAborted(step, steps_finished_below, cause);
   if (aborted.running != nullptr) aborted.running->Cancel(cause);
   return std::move(aborted.receivers);
 }

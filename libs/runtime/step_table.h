@@ -88,7 +88,7 @@ class StepTable {
   // Returns the tasks to which the step may have sent values, if that is not
   // over: values in flight to them need not arrive.
   absl::btree_set<std::string> Abort(const protocol::StepId& step,
-                                     uint64_t steps_over_below,
+                                     uint64_t steps_finished_below,
                                      const absl::Status& cause);
 
   // A connection to `task` is established. Steps that receive from a task begin
@@ -165,8 +165,8 @@ class StepTable {
   // Kept while it has sessions, or running steps.
   struct Master {
     int sessions = 0;
-    uint64_t steps_over_below = 0;
-    protocol::StepsOver more_over;  // the latest
+    uint64_t steps_finished_below = 0;
+    protocol::FinishedSteps more_finished;  // the latest
     Steps steps;
     absl::btree_map<uint64_t, Aborted> aborted;  // the last of them
     StepSet aborted_before;
@@ -206,7 +206,8 @@ class StepTable {
     std::shared_ptr<Cancellation> running;
   };
   AbortedStep MarkAborted(const protocol::StepId& step,
-                          uint64_t steps_over_below, const absl::Status& cause)
+                          uint64_t steps_finished_below,
+                          const absl::Status& cause)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void AbortSoon(const protocol::StepId& step, const absl::Status& cause);
   // Ends the step whose value for the edge is lost. Returns false if it is
@@ -228,13 +229,14 @@ class StepTable {
   // Removes a step that has not begun; returns the next one.
   static Steps::iterator Drop(Master& master, Steps::iterator step,
                               Dropped& dropped);
-  void ForgetOver(Master& master, uint64_t steps_over_below, Dropped& dropped)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ForgetMoreOver(Master& master, const protocol::StepsOver& over,
+  void ForgetFinished(Master& master, uint64_t steps_finished_below,
                       Dropped& dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Of [from, to), removes those that have not begun and are over.
-  void DropOver(Master& master, uint64_t from, uint64_t to, Dropped& dropped)
+  void ForgetMoreFinished(Master& master, const protocol::FinishedSteps& over,
+                          Dropped& dropped)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of [from, to), removes those that have not begun and are over.
+  void DropFinished(Master& master, uint64_t from, uint64_t to,
+                    Dropped& dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the exchange for the push; null if it must be dropped.
   std::shared_ptr<StepExchange> Admit(const protocol::Push& push)
       ABSL_LOCKS_EXCLUDED(mutex_);

@@ -37,11 +37,12 @@ class StepTableTest : public ::testing::Test {
             .edge = edge,
             .tensor = Tensor(DT_FLOAT, TensorShape({floats}))};
   }
-  static protocol::PartitionStep Step(uint64_t step, uint64_t over_below = 0) {
+  static protocol::PartitionStep Step(uint64_t step,
+                                      uint64_t finished_below = 0) {
     protocol::PartitionStep request;
     request.session = kWorkerSession;
     request.step = step;
-    request.steps_over_below = over_below;
+    request.steps_finished_below = finished_below;
     request.cancellation = std::make_shared<Cancellation>();
     return request;
   }
@@ -108,7 +109,7 @@ TEST_F(StepTableTest, ValuesOfUnknownSessionsAreDropped) {
   push.session.session = 99;
   table_.Deliver(std::move(push));
   EXPECT_EQ(table_.size().waiting, 0);
-  protocol::PartitionStep step = Step(1, /*over_below=*/1);
+  protocol::PartitionStep step = Step(1, /*finished_below=*/1);
   step.session.session = 99;
   EXPECT_THAT(table_.Begin(step, &peers_).status(),
               StatusIs(absl::StatusCode::kAborted, "99"));
@@ -117,7 +118,7 @@ TEST_F(StepTableTest, ValuesOfUnknownSessionsAreDropped) {
 
 TEST_F(StepTableTest, ValuesOfFinishedStepsAreDropped) {
   table_.Deliver(PushOf(3, 5));
-  ASSERT_OK(table_.Begin(Step(9, /*over_below=*/7), &peers_));
+  ASSERT_OK(table_.Begin(Step(9, /*finished_below=*/7), &peers_));
   EXPECT_EQ(table_.size().waiting, 0);
   table_.Deliver(PushOf(6, 5));
   EXPECT_EQ(table_.size().waiting, 0);
@@ -130,11 +131,11 @@ TEST_F(StepTableTest, EndlessStepDoesNotPinLaterSteps) {
   constexpr uint64_t kSteps = 200'000;
   peers_.receivers = std::make_shared<const PeerTasks>(PeerTasks{kWorker});
   ASSERT_OK(table_.Begin(Step(1), &peers_));
-  protocol::StepsOver over{.running = {1}};
+  protocol::FinishedSteps over{.running = {1}};
   for (uint64_t step = 2; step < kSteps; ++step) {
-    protocol::PartitionStep request = Step(step, /*over_below=*/1);
+    protocol::PartitionStep request = Step(step, /*finished_below=*/1);
     over.below = step;
-    request.more_over = &over;
+    request.more_finished = &over;
     ASSERT_OK(table_.Begin(request, &peers_));
     const bool fails = step % 2 == 0;
     (void)table_.End({kMaster, step}, fails ? Gone() : absl::OkStatus());
@@ -153,9 +154,9 @@ TEST_F(StepTableTest, NamedRunningStepsAreRemembered) {
   }
   table_.Deliver(PushOf(7, 5));
   table_.Deliver(PushOf(8, 5));
-  const protocol::StepsOver over{.below = 9, .running = {3, 5, 7}};
-  protocol::PartitionStep request = Step(9, /*over_below=*/3);
-  request.more_over = &over;
+  const protocol::FinishedSteps over{.below = 9, .running = {3, 5, 7}};
+  protocol::PartitionStep request = Step(9, /*finished_below=*/3);
+  request.more_finished = &over;
   ASSERT_OK(table_.Begin(request, &peers_));
   EXPECT_EQ(table_.size().ended, 1);
   EXPECT_EQ(table_.size().aborted, 1);
@@ -170,13 +171,13 @@ TEST_F(StepTableTest, NamedRunningStepsAreRemembered) {
 }
 
 TEST_F(StepTableTest, LateRequestsDoNotReviveAStep) {
-  const protocol::StepsOver later{.below = 9, .running = {3}};
-  const protocol::StepsOver earlier{.below = 6, .running = {3, 4}};
-  protocol::PartitionStep request = Step(9, /*over_below=*/3);
-  request.more_over = &later;
+  const protocol::FinishedSteps later{.below = 9, .running = {3}};
+  const protocol::FinishedSteps earlier{.below = 6, .running = {3, 4}};
+  protocol::PartitionStep request = Step(9, /*finished_below=*/3);
+  request.more_finished = &later;
   ASSERT_OK(table_.Begin(request, &peers_));
-  request = Step(10, /*over_below=*/3);
-  request.more_over = &earlier;
+  request = Step(10, /*finished_below=*/3);
+  request.more_finished = &earlier;
   ASSERT_OK(table_.Begin(request, &peers_));
   EXPECT_THAT(table_.Begin(Step(4), &peers_).status(),
               StatusIs(absl::StatusCode::kAborted, "over"));
@@ -409,7 +410,7 @@ TEST_F(StepTableTest, FinishedStepIsExaminedOnce) {
   }
   for (int step = kRunning + 1; step <= 2 * kRunning; ++step) {
     // Running ones are not known to have ended on this task.
-    ASSERT_OK(table_.Begin(Step(step, /*over_below=*/step), &peers_));
+    ASSERT_OK(table_.Begin(Step(step, /*finished_below=*/step), &peers_));
     ASSERT_OK(table_.End({kMaster, static_cast<uint64_t>(step)}, {}));
   }
   EXPECT_LE(table_.size().looked_at, 3 * kRunning);
@@ -428,7 +429,7 @@ TEST_F(StepTableTest, MasterActsOnlyForItsOwnSessions) {
 // Called by threads that read messages and end work.
 TEST_F(StepTableTest, DroppedValuesAreFreedElsewhere) {
   const absl::Status ended = absl::AbortedError("ended");
-  protocol::StepsOver over{.below = 20, .running = {9}};
+  protocol::FinishedSteps over{.below = 20, .running = {9}};
   const std::map<std::string, std::function<void()>> ways = {
       {"abort",
        [&] {
@@ -448,7 +449,7 @@ TEST_F(StepTableTest, DroppedValuesAreFreedElsewhere) {
   }
   const Tensor more = DeliverTo(15);
   protocol::PartitionStep request = Step(30);
-  request.more_over = &over;
+  request.more_finished = &over;
   EXPECT_OK(table_.Begin(request, &peers_));
   ExpectFreedElsewhere(more);
   const Tensor last = DeliverTo(31);

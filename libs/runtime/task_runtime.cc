@@ -149,9 +149,11 @@ void TaskRuntime::Deliver(std::vector<protocol::Push> pushes) {
   for (protocol::Push& push : pushes) steps_.Deliver(std::move(push));
 }
 
-void TaskRuntime::Abort(const protocol::StepId& step, uint64_t steps_over_below,
+void TaskRuntime::Abort(const protocol::StepId& step,
+                        uint64_t steps_finished_below,
                         const absl::Status& cause, Done done) {
-  for (const std::string& task : steps_.Abort(step, steps_over_below, cause)) {
+  for (const std::string& task :
+       steps_.Abort(step, steps_finished_below, cause)) {
     protocol::Worker* const receiver = options_.peers->Find(task);
     if (receiver != nullptr) receiver->AbandonPushes(step);
   }

@@ -87,7 +87,7 @@ class TaskRuntime : public protocol::Worker,
                   uint64_t registration) override;
   void Run(const protocol::PartitionStep& step, Done done) override;
   void Deliver(std::vector<protocol::Push> pushes) override;
-  void Abort(const protocol::StepId& step, uint64_t steps_over_below,
+  void Abort(const protocol::StepId& step, uint64_t steps_finished_below,
              const absl::Status& cause, Done done) override;
   void DescribeWaits(const protocol::StepId& step, absl::Time deadline,
                      WaitsDone done) override;

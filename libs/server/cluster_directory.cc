@@ -91,9 +91,9 @@ class ClusterDirectory::Route : public protocol::Worker,
       options_.events->OnPushFailed(push, NotHere());
     }
   }
-  void Abort(const protocol::StepId& step, uint64_t steps_over_below,
+  void Abort(const protocol::StepId& step, uint64_t steps_finished_below,
              const absl::Status& cause, Done done) override {
-    Forward(&Worker::Abort, std::move(done), step, steps_over_below, cause);
+    Forward(&Worker::Abort, std::move(done), step, steps_finished_below, cause);
   }
   // Nothing is in flight to a task of this process, or without a connection.
   void AbandonPushes(const protocol::StepId& step) override {

@@ -43,7 +43,7 @@ _TERMS = (
     _term(r'\bmoment\b', 'moment', instead='logical timestamp or epoch',
           allowed=r'(?:first|second|raw|uncentered|central) moment'
                   r'|moment estimate'),
-    _term(r'over_below', 'over_below',
+    _term(r'finished_below', 'finished_below',
           instead='low-water mark of finished steps'),
     _term(r'kownthread', 'kownthread', instead='unbounded pool'),
     _term(r'(?<![a-z])rooms\b|(?<![a-z])room_|_room(?![a-z])', 'room',

@@ -115,8 +115,8 @@ absl::StatusOr<bus::Message> WriteAgain(const RunPartitionRequest& request) {
   step.session = request.session;
   step.registration = request.registration;
   step.step = request.step;
-  step.steps_over_below = request.steps_over_below;
-  step.more_over = &request.more_over;
+  step.steps_finished_below = request.steps_finished_below;
+  step.more_finished = &request.more_finished;
   step.feeds = request.feeds;
   step.feed_indices = request.feed_indices;
   step.fetch_indices = request.fetch_indices;
@@ -265,7 +265,7 @@ void CheckStepMessage(const FuzzCase& c) {
     case Method::kAbort:
       return Check(message, ReadAbort, [](const AbortRequest& r) {
         RequireForFuzz(!r.cause.ok());
-        return WriteAbort(r.step, r.steps_over_below, r.cause);
+        return WriteAbort(r.step, r.steps_finished_below, r.cause);
       });
     case Method::kPushes:
       (void)ReadPushHeaders(message);

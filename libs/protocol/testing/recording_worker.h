@@ -48,7 +48,7 @@ class RecordingWorker : public Worker {
   std::vector<Push> pushes;
   struct Aborted {
     StepId step;
-    uint64_t steps_over_below = 0;
+    uint64_t steps_finished_below = 0;
     absl::Status cause;
     Done done;  // null if it was not held
   };
@@ -128,9 +128,9 @@ class RecordingWorker : public Worker {
   void Deliver(std::vector<Push> delivered) override {
     for (Push& push : delivered) pushes.push_back(std::move(push));
   }
-  void Abort(const StepId& step, uint64_t steps_over_below,
+  void Abort(const StepId& step, uint64_t steps_finished_below,
              const absl::Status& cause, Done done) override {
-    aborted.push_back({step, steps_over_below, cause, nullptr});
+    aborted.push_back({step, steps_finished_below, cause, nullptr});
     if (hold_aborts) {
       aborted.back().done = std::move(done);
     } else {

@@ -149,7 +149,7 @@ struct PartitionTrace {
 // The steps of a master that are over: all below `below` except those in
 // `running`. Unlike a low-water mark alone, it lets tasks forget the steps
 // after one that does not end.
-struct StepsOver {
+struct FinishedSteps {
   static constexpr size_t kMaxRunning = 64;
   uint64_t below = 0;
   std::vector<uint64_t> running;  // sorted, all below `below`
@@ -167,10 +167,10 @@ struct PartitionStep {
   uint64_t registration = 0;
   uint64_t step = 0;
   // All steps of this master below this one are over.
-  uint64_t steps_over_below = 0;
+  uint64_t steps_finished_below = 0;
   // More finished steps, if an old step of the master still runs; otherwise
   // null.
-  const StepsOver* more_over = nullptr;
+  const FinishedSteps* more_finished = nullptr;
   absl::Span<const Tensor> feeds;  // of the callable, by feed index
   absl::Span<Tensor> fetches;      // of the callable, by fetch index
   // The ones that this task's partitions consume and produce; the others are
@@ -286,7 +286,7 @@ class Worker {
 
   // Ends a running or future step; done when nothing of it can change a
   // resource any more.
-  virtual void Abort(const StepId& step, uint64_t steps_over_below,
+  virtual void Abort(const StepId& step, uint64_t steps_finished_below,
                      const absl::Status& cause, Done done) = 0;
 
   // The step was aborted: values passed to Deliver for it that are still in

@@ -33,7 +33,7 @@ class WorkerClient::PendingRun {
  public:
   PendingRun(const PartitionStep& step, Done done)
       : id_{step.session.master_incarnation, step.step},
-        steps_over_below_(step.steps_over_below),
+        steps_over_below_(step.steps_finished_below),
         fetches_(step.fetches),
         fetch_indices_(step.fetch_indices.begin(), step.fetch_indices.end()),
         trace_(step.trace),
@@ -41,7 +41,7 @@ class WorkerClient::PendingRun {
 
   const StepId& id() const { return id_; }
   bool is_traced() const { return trace_ != nullptr; }
-  uint64_t steps_over_below() const { return steps_over_below_; }
+  uint64_t steps_finished_below() const { return steps_over_below_; }
   absl::Span<const int> fetch_indices() const { return fetch_indices_; }
   RunEnd& end() { return end_; }
 
@@ -300,7 +300,7 @@ void WorkerClient::Run(const PartitionStep& step, Done done) {
 void WorkerClient::SendAbort(const std::shared_ptr<PendingRun>& run,
                              const absl::Status& cause) {
   const uint64_t connection = channel_->connection();
-  channel_->Call(WriteAbort(run->id(), run->steps_over_below(), cause),
+  channel_->Call(WriteAbort(run->id(), run->steps_finished_below(), cause),
                  bus::CallOptions(),
                  [this, run, cause,
                   connection](const absl::StatusOr<bus::Message>& reply) {
@@ -336,10 +336,10 @@ void WorkerClient::Deliver(std::vector<Push> pushes) {
   }
 }
 
-void WorkerClient::Abort(const StepId& step, uint64_t steps_over_below,
+void WorkerClient::Abort(const StepId& step, uint64_t steps_finished_below,
                          const absl::Status& cause, Done done) {
   const uint64_t connection = channel_->connection();
-  Call(WriteAbort(step, steps_over_below, cause), absl::InfiniteFuture(),
+  Call(WriteAbort(step, steps_finished_below, cause), absl::InfiniteFuture(),
        [this, connection,
         done = std::move(done)](const absl::Status& aborted) mutable {
          const bool is_lost =

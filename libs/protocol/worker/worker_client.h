@@ -100,7 +100,7 @@ class WorkerClient : public Worker, private bus::ChannelEvents {
   void Deregister(const WorkerSession& session, uint64_t registration) override;
   void Run(const PartitionStep& step, Done done) override;
   void Deliver(std::vector<Push> pushes) override;
-  void Abort(const StepId& step, uint64_t steps_over_below,
+  void Abort(const StepId& step, uint64_t steps_finished_below,
              const absl::Status& cause, Done done) override;
   void AbandonPushes(const StepId& step) override;
   void DescribeWaits(const StepId& step, absl::Time deadline,

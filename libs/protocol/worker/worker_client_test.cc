@@ -84,7 +84,7 @@ struct TestStep {
     step.session = kSession;
     step.registration = 5;
     step.step = id;
-    step.steps_over_below = id - 2;
+    step.steps_finished_below = id - 2;
     step.feeds = feeds;
     step.fetches = absl::MakeSpan(fetches);
     step.feed_indices = feed_indices;
@@ -619,7 +619,7 @@ TEST_F(WorkerClientTest, RunSendsFeedsAndReturnsFetches) {
   EXPECT_EQ(seen.session.master_incarnation, 11u);
   EXPECT_EQ(seen.registration, 5u);
   EXPECT_EQ(seen.step, 30u);
-  EXPECT_EQ(seen.steps_over_below, 28u);
+  EXPECT_EQ(seen.steps_finished_below, 28u);
   EXPECT_EQ(seen.thread, CallingThread::kReader);
   EXPECT_FALSE(seen.feeds[2].IsInitialized());  // it has no receiver
   EXPECT_TRUE(results_.all.empty());
@@ -692,7 +692,7 @@ TEST_F(WorkerClientTest, CancelledRunEndsWithItsAbortReply) {
   processes_.Settle();
   ASSERT_EQ(worker_.aborted.size(), 1u);
   EXPECT_EQ(worker_.aborted[0].step, (StepId{11, 30}));
-  EXPECT_EQ(worker_.aborted[0].steps_over_below, 28u);
+  EXPECT_EQ(worker_.aborted[0].steps_finished_below, 28u);
   EXPECT_EQ(worker_.aborted[0].cause, absl::DeadlineExceededError("too slow"));
   EXPECT_TRUE(results_.all.empty());  // it may still change something
   worker_.aborted[0].done(absl::OkStatus());
@@ -875,7 +875,7 @@ TEST_F(WorkerClientTest, AbortIsAcknowledgedAndKeepsItsCause) {
   ASSERT_EQ(results_.all.size(), 1u);
   EXPECT_OK(results_.all[0]);
   ASSERT_EQ(worker_.aborted.size(), 1u);
-  EXPECT_EQ(worker_.aborted[0].steps_over_below, 28u);
+  EXPECT_EQ(worker_.aborted[0].steps_finished_below, 28u);
   EXPECT_EQ(worker_.aborted[0].cause, absl::InternalError("bug"));
 }
 

@@ -249,13 +249,13 @@ absl::StatusOr<std::vector<VariableWriter>> ReadWriterVector(
   return writers;
 }
 
-absl::StatusOr<StepsOver> ReadStepsOver(const schemas::RunPartition& body,
-                                        MessageReader& reader) {
-  StepsOver over{.below = body.more_over_below()};
+absl::StatusOr<FinishedSteps> ReadFinishedSteps(
+    const schemas::RunPartition& body, MessageReader& reader) {
+  FinishedSteps over{.below = body.more_over_below()};
   if (body.still_running() == nullptr) return over;
-  if (body.still_running()->size() > StepsOver::kMaxRunning) {
-    return DamagedMessage(
-        absl::StrCat("more than ", StepsOver::kMaxRunning, " running steps"));
+  if (body.still_running()->size() > FinishedSteps::kMaxRunning) {
+    return DamagedMessage(absl::StrCat("more than ", FinishedSteps::kMaxRunning,
+                                       " running steps"));
   }
   over.running.resize(body.still_running()->size());
   const size_t bytes = over.running.size() * sizeof(uint64_t);
@@ -446,15 +446,16 @@ absl::StatusOr<bus::Message> WriteRunPartition(const PartitionStep& step) {
     fetch_indices = builder.CreateVector(indices.data(), indices.size());
   }
   Offset<flatbuffers::Vector<uint64_t>> still_running = 0;
-  if (step.more_over != nullptr && !step.more_over->running.empty()) {
-    still_running = builder.CreateVector(step.more_over->running);
+  if (step.more_finished != nullptr && !step.more_finished->running.empty()) {
+    still_running = builder.CreateVector(step.more_finished->running);
   }
   return Finish(
       schemas::CreateRunPartition(
           builder, step.session.master_incarnation, step.session.session,
-          step.registration, step.step, step.steps_over_below, feeds,
+          step.registration, step.step, step.steps_finished_below, feeds,
           fetch_indices, step.trace != nullptr,
-          step.more_over != nullptr ? step.more_over->below : 0, still_running),
+          step.more_finished != nullptr ? step.more_finished->below : 0,
+          still_running),
       builder, std::move(attachments));
 }
 
@@ -467,9 +468,9 @@ absl::StatusOr<RunPartitionRequest> ReadRunPartition(bus::Message message,
   result.session = SessionOf(body);
   result.registration = body.registration();
   result.step = body.step();
-  result.steps_over_below = body.steps_over_below();
+  result.steps_finished_below = body.steps_over_below();
   result.collect_stats = body.collect_stats();
-  ASSIGN_OR_RETURN(result.more_over, ReadStepsOver(body, reader));
+  ASSIGN_OR_RETURN(result.more_finished, ReadFinishedSteps(body, reader));
   ASSIGN_OR_RETURN(auto feeds,
                    ReadIndexed(body.feeds(), "feed", reader, allocator));
   for (IndexedTensor& feed : feeds) {
@@ -562,12 +563,12 @@ bool ArePushesReadSoon(const bus::Message& message) {
       message, [](const auto& body) { return SlowBytesOf(body.pushes()); });
 }
 
-bus::Message WriteAbort(const StepId& step, uint64_t steps_over_below,
+bus::Message WriteAbort(const StepId& step, uint64_t steps_finished_below,
                         const absl::Status& cause) {
   FlatBufferBuilder builder(256);
   const auto error = WriteError(cause, builder);
   return Finish(schemas::CreateAbort(builder, step.master_incarnation,
-                                     step.step, steps_over_below, error),
+                                     step.step, steps_finished_below, error),
                 builder);
 }
 
@@ -577,7 +578,7 @@ absl::StatusOr<AbortRequest> ReadAbort(bus::Message message) {
   const auto& body = reader.body<schemas::Abort>();
   AbortRequest result;
   result.step = {body.master_incarnation(), body.step()};
-  result.steps_over_below = body.steps_over_below();
+  result.steps_finished_below = body.steps_over_below();
   ASSIGN_OR_RETURN(result.cause, ReadError(body.cause(), reader));
   return result;
 }

@@ -68,8 +68,8 @@ struct RunPartitionRequest {
   WorkerSession session;
   uint64_t registration = 0;
   uint64_t step = 0;
-  uint64_t steps_over_below = 0;
-  StepsOver more_over;
+  uint64_t steps_finished_below = 0;
+  FinishedSteps more_finished;
   // By feed index; feeds that were not sent are uninitialized tensors.
   std::vector<Tensor> feeds;
   std::vector<int> feed_indices;
@@ -97,10 +97,10 @@ absl::StatusOr<RunPartitionAnswer> ReadRunPartitionReply(
 
 struct AbortRequest {
   StepId step;
-  uint64_t steps_over_below = 0;
+  uint64_t steps_finished_below = 0;
   absl::Status cause;  // never OK
 };
-bus::Message WriteAbort(const StepId& step, uint64_t steps_over_below,
+bus::Message WriteAbort(const StepId& step, uint64_t steps_finished_below,
                         const absl::Status& cause);
 absl::StatusOr<AbortRequest> ReadAbort(bus::Message message);
 

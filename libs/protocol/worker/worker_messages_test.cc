@@ -184,7 +184,7 @@ PartitionStep SampleStep(const std::vector<Tensor>& feeds,
   step.session = kSession;
   step.registration = 5;
   step.step = 30;
-  step.steps_over_below = 28;
+  step.steps_finished_below = 28;
   step.feeds = feeds;
   step.feed_indices = feed_indices;
   step.fetch_indices = fetch_indices;
@@ -205,7 +205,7 @@ TEST(WorkerMessagesTest, RunPartitionCarriesOnlyNamedFeeds) {
   EXPECT_EQ(read.session.master_incarnation, 11u);
   EXPECT_EQ(read.registration, 5u);
   EXPECT_EQ(read.step, 30u);
-  EXPECT_EQ(read.steps_over_below, 28u);
+  EXPECT_EQ(read.steps_finished_below, 28u);
   EXPECT_EQ(read.feed_indices, feed_indices);
   EXPECT_EQ(read.fetch_indices, fetch_indices);
   ASSERT_EQ(read.feeds.size(), 4u);
@@ -216,22 +216,23 @@ TEST(WorkerMessagesTest, RunPartitionCarriesOnlyNamedFeeds) {
 }
 
 TEST(WorkerMessagesTest, RunPartitionNamesFinishedSteps) {
-  const StepsOver over{.below = 9000, .running = {28, 700}};
+  const FinishedSteps over{.below = 9000, .running = {28, 700}};
   PartitionStep step = SampleStep({}, {}, {});
-  step.more_over = &over;
+  step.more_finished = &over;
   ASSERT_OK_AND_ASSIGN(bus::Message message, WriteRunPartition(step));
   ASSERT_OK_AND_ASSIGN(const RunPartitionRequest read,
                        ReadRunPartition(std::move(message), HeapAllocator()));
-  EXPECT_EQ(read.more_over.below, 9000u);
-  EXPECT_EQ(read.more_over.running, over.running);
+  EXPECT_EQ(read.more_finished.below, 9000u);
+  EXPECT_EQ(read.more_finished.running, over.running);
 }
 
 TEST(WorkerMessagesTest, RunningStepsOutOfOrderAreRefused) {
-  for (const StepsOver& over :
-       {StepsOver{9, {5, 4}}, StepsOver{9, {5, 5}}, StepsOver{9, {9}},
-        StepsOver{999, std::vector<uint64_t>(65, 1)}}) {
+  for (const FinishedSteps& over :
+       {FinishedSteps{9, {5, 4}}, FinishedSteps{9, {5, 5}},
+        FinishedSteps{9, {9}},
+        FinishedSteps{999, std::vector<uint64_t>(65, 1)}}) {
     PartitionStep step = SampleStep({}, {}, {});
-    step.more_over = &over;
+    step.more_finished = &over;
     ASSERT_OK_AND_ASSIGN(bus::Message message, WriteRunPartition(step));
     EXPECT_THAT(ReadRunPartition(std::move(message), HeapAllocator()),
                 StatusIs(kInvalid, "running steps"));
@@ -419,7 +420,7 @@ TEST(WorkerMessagesTest, AbortKeepsItsCause) {
   ASSERT_OK_AND_ASSIGN(const AbortRequest read,
                        ReadAbort(WriteAbort({11, 30}, 28, cause)));
   EXPECT_EQ(read.step, (StepId{11, 30}));
-  EXPECT_EQ(read.steps_over_below, 28u);
+  EXPECT_EQ(read.steps_finished_below, 28u);
   EXPECT_EQ(read.cause.code(), absl::StatusCode::kOutOfRange);
   EXPECT_EQ(read.cause.message(), "step 3: the queue is closed");
   EXPECT_TRUE(IsDerived(read.cause));

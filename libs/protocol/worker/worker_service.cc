@@ -39,8 +39,8 @@ PartitionStep StepOf(const std::shared_ptr<RunningPartition>& shared) {
   step.session = run.request.session;
   step.registration = run.request.registration;
   step.step = run.request.step;
-  step.steps_over_below = run.request.steps_over_below;
-  step.more_over = &run.request.more_over;
+  step.steps_finished_below = run.request.steps_finished_below;
+  step.more_finished = &run.request.more_finished;
   step.feeds = run.request.feeds;
   step.fetches = absl::MakeSpan(run.fetches);
   step.feed_indices = run.request.feed_indices;
@@ -210,10 +210,11 @@ void WorkerService::RunPartition(Call call, bus::Message request) {
 void WorkerService::Abort(Call call, bus::Message request) {
   const auto abort = ReadAbort(std::move(request));
   if (!abort.ok()) return call->Fail(abort.status());
-  const absl::Status may_abort = CheckMayAbort(
-      call->peer(), abort->step.master_incarnation, abort->steps_over_below);
+  const absl::Status may_abort =
+      CheckMayAbort(call->peer(), abort->step.master_incarnation,
+                    abort->steps_finished_below);
   if (!IsAllowed(*call, may_abort)) return;
-  options_.worker->Abort(abort->step, abort->steps_over_below, abort->cause,
+  options_.worker->Abort(abort->step, abort->steps_finished_below, abort->cause,
                          replies_.Done(std::move(call)));
   if (options_.abandon_pushes) options_.abandon_pushes(abort->step);
 }
