@@ -101,7 +101,7 @@ class EstimatorClusterTest : public TrainAndEvaluateTest {
     SystemClock clock;
     const auto threads = NewThreadScheduler(clock, {.compute_threads = 1});
     for (const RunConfig& config : configs) {
-      threads->Schedule(Pool::kOwnThread, [&program, &config] {
+      threads->Schedule(Pool::kUnbounded, [&program, &config] {
         EXPECT_OK(program(config)) << config.task_type << " " << config.task_id;
       });
     }

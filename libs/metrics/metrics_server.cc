@@ -165,7 +165,7 @@ class MetricsServer::Impl {
   void Start(std::function<std::string()> text) {
     text_ = std::move(text);
     is_started_ = true;
-    options_.scheduler->Schedule(Pool::kOwnThread, [this] { Drive(); });
+    options_.scheduler->Schedule(Pool::kUnbounded, [this] { Drive(); });
   }
 
   int port() const { return port_; }

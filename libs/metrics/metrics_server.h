@@ -1,6 +1,6 @@
 // MetricsServer is an HTTP server for Prometheus: it answers GET of one path
 // with the result of a function. It uses libmicrohttpd, which listens, reads
-// and writes on one thread of the Scheduler (Pool::kOwnThread), from Start
+// and writes on one thread of the Scheduler (Pool::kUnbounded), from Start
 // until its destruction: so it answers even while files hold all threads of the
 // blocking pool.
 //

@@ -236,7 +236,7 @@ void CurlHttpClient::Start(HttpRequest request, Done done) {
     begins = !std::exchange(is_driven_, true);
   }
   if (begins) {
-    options_.scheduler->Schedule(Pool::kOwnThread, [this] { Drive(); });
+    options_.scheduler->Schedule(Pool::kUnbounded, [this] { Drive(); });
   } else {
     curl_multi_wakeup(multi_->get());
   }

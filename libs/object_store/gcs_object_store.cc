@@ -199,7 +199,7 @@ void GcsObjectStore::SendAgain(Operation operation, std::string token,
   // Waiting for a token must not block the thread that drives requests, nor the
   // threads that may all wait for this reply.
   options_.scheduler->Schedule(
-      Pool::kOwnThread,
+      Pool::kUnbounded,
       [this, operation = std::move(operation), token = std::move(token),
        refused = std::move(refused), done = std::move(done)]() mutable {
         auto other = options_.credentials->Token();

@@ -280,7 +280,7 @@ void S3ObjectStore::SendAgain(Operation operation, AwsKeys keys,
   // The file system may hang: reading keys must not block the thread that
   // drives requests, nor the threads that may all wait for this reply.
   options_.scheduler->Schedule(
-      Pool::kOwnThread,
+      Pool::kUnbounded,
       [this, operation = std::move(operation), keys = std::move(keys),
        refused = std::move(refused), done = std::move(done)]() mutable {
         auto others = options_.credentials->Get();

@@ -630,7 +630,7 @@ class Server::Impl : private PeerObserver,
     // The stop blocks, and must not wait for a thread that client functions
     // hold.
     stop_timer_ = scheduler.ScheduleAt(
-        Pool::kOwnThread, scheduler.clock().Now() + StayOfCoordinator(),
+        Pool::kUnbounded, scheduler.clock().Now() + StayOfCoordinator(),
         [this] { StopItself(); });
   }
 

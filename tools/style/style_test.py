@@ -98,7 +98,7 @@ class StyleTest(unittest.TestCase):
                  'a declarant', 'its namesake', 'Whoever waits', 'by turns',
                  'mutants', 'a mutant', 'made-up graphs',
                  'is made up', 'a fresh reader', 'read once more', 'of kin',
-                 'the moment', 'steps_finished_below', 'kOwnThread', 'its rooms',
+                 'the moment', 'steps_finished_below', 'kUnbounded', 'its rooms',
                  'module_test', 'within_module()', 'trial GPU', 'MAKE_ROOM_H',
                  'upper floors', 'the house', 'in this wing'):
       with self.subTest(line):

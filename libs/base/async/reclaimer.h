@@ -8,7 +8,7 @@
 //       reclaimer->Own(std::make_unique<Session>());
 //
 // Threads: all methods may be called from any thread; WaitUntilNone by one at a
-// time. Destructors run on one thread of Pool::kOwnThread, without a lock held.
+// time. Destructors run on one thread of Pool::kUnbounded, without a lock held.
 #ifndef WEFT_LIBS_BASE_ASYNC_RECLAIMER_H_
 #define WEFT_LIBS_BASE_ASYNC_RECLAIMER_H_
 
@@ -58,7 +58,7 @@ class Reclaimer : public std::enable_shared_from_this<Reclaimer> {
       waiting_.push_back(std::move(end));
       if (std::exchange(is_running_, true)) return;
     }
-    scheduler_.Schedule(Pool::kOwnThread,
+    scheduler_.Schedule(Pool::kUnbounded,
                         [self = shared_from_this()] { self->Run(); });
   }
 

@@ -40,7 +40,7 @@ enum class Pool {
   // while these hold all threads of that pool. If the system refuses threads,
   // closures wait for an existing one: see thread_scheduler.h for how many are
   // started initially.
-  kOwnThread,
+  kUnbounded,
 };
 
 // An Event is something that a thread can wait for. It is set once and stays

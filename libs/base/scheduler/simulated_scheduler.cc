@@ -155,7 +155,7 @@ int SimulatedScheduler::PoolThreads::LimitOf(Pool pool) const {
       return limits_.graph;
     case Pool::kBlocking:
       return limits_.blocking;
-    case Pool::kOwnThread:
+    case Pool::kUnbounded:
       break;
   }
   return limits_.own;

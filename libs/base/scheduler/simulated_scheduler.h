@@ -55,7 +55,7 @@ struct SimulatedPools {
   int control = 0;
   int graph = 0;
   int blocking = 0;
-  // Pool::kOwnThread, if the system refuses further threads.
+  // Pool::kUnbounded, if the system refuses further threads.
   int own = 0;
 };
 

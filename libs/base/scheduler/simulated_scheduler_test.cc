@@ -115,7 +115,7 @@ TEST(SimulatedSchedulerTest, AdvanceByRunsDueClosures) {
 
 TEST(SimulatedSchedulerTest, FullPoolRunsNoMoreClosures) {
   for (const Pool pool : {Pool::kCompute, Pool::kControl, Pool::kGraph,
-                          Pool::kBlocking, Pool::kOwnThread}) {
+                          Pool::kBlocking, Pool::kUnbounded}) {
     ManualClock clock;
     SimulatedScheduler scheduler(
         clock,

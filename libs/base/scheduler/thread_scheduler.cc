@@ -125,12 +125,12 @@ int NumGraphThreads(const ThreadSchedulerOptions& options) {
   return std::max(2, NumComputeThreads(options));
 }
 
-// Closures of Pool::kOwnThread that never end, or that wait for another one,
+// Closures of Pool::kUnbounded that never end, or that wait for another one,
 // must all have threads at the same time, or the pool deadlocks: the two
 // readers of a wire (control and bulk), the driver of HTTP and that of metrics
 // never end; a server that stops itself waits for the Reclaimer's closure,
 // which is the sixth.
-constexpr int kMinOwnThreads = 6;
+constexpr int kMinUnboundedThreads = 6;
 
 // Interval at which a pool that was refused a thread retries.
 constexpr absl::Duration kAskAgain = absl::Milliseconds(200);
@@ -159,10 +159,10 @@ class ThreadScheduler : public Scheduler, public PoolProgress {
         blocking_({.max = options.max_blocking_threads},
                   absl::StrCat(options.name, "/b"), unfinished_, starter_,
                   on_refused_),
-        own_threads_(
-            {.min = kMinOwnThreads, .max = std::numeric_limits<int>::max()},
-            absl::StrCat(options.name, "/o"), unfinished_, starter_,
-            on_refused_),
+        unbounded_({.min = kMinUnboundedThreads,
+                    .max = std::numeric_limits<int>::max()},
+                   absl::StrCat(options.name, "/o"), unfinished_, starter_,
+                   on_refused_),
         timers_(std::make_unique<TimerThread>(clock, options.name, starter_,
                                               [this](Pool pool, Closure due) {
                                                 Schedule(pool, std::move(due));
@@ -242,8 +242,8 @@ class ThreadScheduler : public Scheduler, public PoolProgress {
         return control_;
       case Pool::kGraph:
         return graph_;
-      case Pool::kOwnThread:
-        return own_threads_;
+      case Pool::kUnbounded:
+        return unbounded_;
       case Pool::kCompute:
       case Pool::kBlocking:
         break;
@@ -270,7 +270,7 @@ class ThreadScheduler : public Scheduler, public PoolProgress {
   BlockingPool control_;
   BlockingPool graph_;
   BlockingPool blocking_;
-  BlockingPool own_threads_;
+  BlockingPool unbounded_;
   std::unique_ptr<TimerThread> timers_;
   const absl::Status started_;
   const std::shared_ptr<EventMemory> event_memory_ =
@@ -281,7 +281,7 @@ absl::Status ThreadScheduler::CheckStarted() const {
   if (!timers_->status().ok()) return timers_->status();
   if (compute_.num_threads() == 0) return compute_.status();
   for (const Pool pool :
-       {Pool::kControl, Pool::kGraph, Pool::kBlocking, Pool::kOwnThread}) {
+       {Pool::kControl, Pool::kGraph, Pool::kBlocking, Pool::kUnbounded}) {
     absl::Status started = ThreadsOf(pool).status();
     if (!started.ok()) return started;
   }
@@ -311,7 +311,7 @@ void ThreadScheduler::RunWithoutThreads() {
   control_.RunWithoutThreads();
   graph_.RunWithoutThreads();
   blocking_.RunWithoutThreads();
-  own_threads_.RunWithoutThreads();
+  unbounded_.RunWithoutThreads();
 }
 
 void ThreadScheduler::ParallelFor(

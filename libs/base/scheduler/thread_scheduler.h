@@ -18,7 +18,7 @@ namespace weft {
 // a thread. Never called if the scheduler could not start (ThreadsStatus).
 using OnThreadShortage = std::function<void(const std::string& message)>;
 
-// Each pool starts with a thread, and the pool kOwnThread with 6: the number of
+// Each pool starts with a thread, and the pool kUnbounded with 6: the number of
 // closures of one server that run forever or wait for others of that pool, plus
 // one. A pool that is refused a further thread continues with its existing
 // ones, and asks again while work waits. The compute pool asks only once, when

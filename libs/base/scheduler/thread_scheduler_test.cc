@@ -84,7 +84,7 @@ TEST(ThreadSchedulerTest, UnboundedPoolNeverQueues) {
   scheduler->Schedule(Pool::kBlocking, [release] { release->Wait(); });
   std::atomic<int> running{0};
   for (int i = 0; i < kThreads; ++i) {
-    scheduler->Schedule(Pool::kOwnThread, [&, release] {
+    scheduler->Schedule(Pool::kUnbounded, [&, release] {
       if (++running == kThreads) all_running->Set();
       release->Wait();
     });
@@ -270,8 +270,8 @@ class RefusingStarter : public ThreadStarter {
 
 // One compute thread, 6 of the unbounded pool, one of each other pool, and the
 // timer thread.
-constexpr int kOwnThreads = 6;
-constexpr int kFewestThreads = 5 + kOwnThreads;
+constexpr int kUnboundedThreads = 6;
+constexpr int kFewestThreads = 5 + kUnboundedThreads;
 
 class ThreadShortageTest : public ::testing::Test {
  protected:
@@ -300,7 +300,7 @@ TEST_F(ThreadShortageTest, PoolsContinueWithFewerThreads) {
   std::atomic<int> runs{0};
   for (int i = 0; i < kEach; ++i) {
     for (const Pool pool : {Pool::kControl, Pool::kGraph, Pool::kBlocking,
-                            Pool::kOwnThread, Pool::kCompute}) {
+                            Pool::kUnbounded, Pool::kCompute}) {
       scheduler->Schedule(pool, [&] { ++runs; });
     }
   }
@@ -337,11 +337,11 @@ TEST_F(ThreadShortageTest, BusyUnboundedPoolKeepsAFreeThread) {
   auto scheduler = NewScheduler();
   starter_.SetRefuses([](int) { return true; });
   const std::shared_ptr<Event> release = scheduler->NewEvent();
-  for (int i = 1; i < kOwnThreads; ++i) {
-    scheduler->Schedule(Pool::kOwnThread, [release] { release->Wait(); });
+  for (int i = 1; i < kUnboundedThreads; ++i) {
+    scheduler->Schedule(Pool::kUnbounded, [release] { release->Wait(); });
   }
   const std::shared_ptr<Event> ran = scheduler->NewEvent();
-  scheduler->Schedule(Pool::kOwnThread, [ran] { ran->Set(); });
+  scheduler->Schedule(Pool::kUnbounded, [ran] { ran->Set(); });
   EXPECT_TRUE(ran->WaitUntil(clock_.Now() + absl::Seconds(30)));
   release->Set();
 }
@@ -387,7 +387,7 @@ TEST_F(ThreadShortageTest, DestructorRunsClosuresWithoutAThread) {
   auto scheduler = NewScheduler();
   int runs = 0;
   for (const Pool pool : {Pool::kControl, Pool::kGraph, Pool::kBlocking,
-                          Pool::kOwnThread, Pool::kCompute}) {
+                          Pool::kUnbounded, Pool::kCompute}) {
     scheduler->Schedule(pool, [&] { ++runs; });
   }
   scheduler.reset();
@@ -398,7 +398,7 @@ TEST_F(ThreadShortageTest, DestructorRunsClosuresWithoutAThread) {
 // thread, or be the only one with a thread.
 TEST_F(ThreadShortageTest, DestructorRunsClosuresScheduledByClosures) {
   constexpr Pool kPools[] = {Pool::kControl, Pool::kGraph, Pool::kBlocking,
-                             Pool::kOwnThread, Pool::kCompute};
+                             Pool::kUnbounded, Pool::kCompute};
   for (int refused = 0; refused <= kFewestThreads; ++refused) {
     starter_.SetRefuses([=](int thread) {
       return refused == kFewestThreads || thread % kFewestThreads == refused;

@@ -55,7 +55,7 @@ class SchedulerConformanceTest
 
 TEST_P(SchedulerConformanceTest, RunsClosuresOfAllPoolsElsewhere) {
   for (Pool pool : {Pool::kCompute, Pool::kControl, Pool::kGraph,
-                    Pool::kBlocking, Pool::kOwnThread}) {
+                    Pool::kBlocking, Pool::kUnbounded}) {
     auto done = scheduler_->NewEvent();
     std::thread::id runner;
     scheduler_->Schedule(pool, [&] {
@@ -183,7 +183,7 @@ TEST_P(SchedulerConformanceTest, TimersRunWhenDueAndNotBefore) {
 
 TEST_P(SchedulerConformanceTest, TimersRunInEveryPool) {
   for (Pool pool : {Pool::kCompute, Pool::kControl, Pool::kGraph,
-                    Pool::kBlocking, Pool::kOwnThread}) {
+                    Pool::kBlocking, Pool::kUnbounded}) {
     auto done = scheduler_->NewEvent();
     scheduler_->ScheduleAt(pool, In(absl::Milliseconds(1)),
                            [&] { done->Set(); });
@@ -288,7 +288,7 @@ TEST_P(SchedulerConformanceTest, DestructorRunsScheduledClosures) {
   for (int i = 0; i < 100; ++i) {
     scheduler->Schedule(Pool::kCompute, [&runs, scheduler] {
       scheduler->Schedule(Pool::kBlocking, [&runs, scheduler] {
-        scheduler->Schedule(Pool::kOwnThread, [&runs, scheduler] {
+        scheduler->Schedule(Pool::kUnbounded, [&runs, scheduler] {
           scheduler->Schedule(Pool::kCompute, [&runs] { ++runs; });
         });
       });

@@ -50,7 +50,7 @@ void DialedSocket::Begin() {
 
 void DialedSocket::ResolveThenConnect() {
   const auto self = std::static_pointer_cast<DialedSocket>(shared_from_this());
-  parts_.scheduler->Schedule(Pool::kOwnThread, [self] {
+  parts_.scheduler->Schedule(Pool::kUnbounded, [self] {
     const auto host = ResolveHost(self->address_.host);
     if (!host.ok()) return self->EndFromOutside(host.status());
     absl::Status connecting;

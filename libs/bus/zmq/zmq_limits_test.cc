@@ -240,9 +240,9 @@ TEST(ZmqLoopTest, LoopWithoutAThreadBlocksNoCaller) {
   starter.Refuse();
   const std::shared_ptr<Event> release = scheduler->NewEvent();
   const PoolProgress& progress = *PoolProgress::Of(*scheduler);
-  const int held = progress.num_threads(Pool::kOwnThread);
+  const int held = progress.num_threads(Pool::kUnbounded);
   for (int i = 0; i < held; ++i) {
-    scheduler->Schedule(Pool::kOwnThread, [release] { release->Wait(); });
+    scheduler->Schedule(Pool::kUnbounded, [release] { release->Wait(); });
   }
   {
     ZmqLoop loop(*scheduler, absl::ZeroDuration());

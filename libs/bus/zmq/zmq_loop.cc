@@ -51,7 +51,7 @@ absl::Status ZmqLoop::Start() {
   RETURN_IF_ERROR(poller_->Open());
   ended_ = scheduler_.NewEvent();
   started_ = true;
-  scheduler_.Schedule(Pool::kOwnThread, [this] { Run(); });
+  scheduler_.Schedule(Pool::kUnbounded, [this] { Run(); });
   return absl::OkStatus();
 }
 

@@ -6,7 +6,7 @@
 // on a virtual machine. Meanwhile it yields to other threads.
 //
 // Threads: all methods may be called from any thread. The thread runs in
-// Pool::kOwnThread; members are polled on it, one at a time, without a lock of
+// Pool::kUnbounded; members are polled on it, one at a time, without a lock of
 // the loop held.
 #ifndef WEFT_LIBS_BUS_ZMQ_ZMQ_LOOP_H_
 #define WEFT_LIBS_BUS_ZMQ_ZMQ_LOOP_H_

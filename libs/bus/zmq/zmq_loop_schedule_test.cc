@@ -228,7 +228,7 @@ class LoopWorld : private WireEvents {
     const Parcel sent = Unpacked(frames);
     const auto delay = absl::Microseconds(
         Chance(4) == 0 ? 0 : Chance(Chance(2) == 0 ? 100 : 3000));
-    scheduler_.ScheduleAt(Pool::kOwnThread, clock_.Now() + delay,
+    scheduler_.ScheduleAt(Pool::kUnbounded, clock_.Now() + delay,
                           [this, i, call = sent.call] { Arrive(i, call); });
   }
   void Arrive(int i, uint64_t call) {

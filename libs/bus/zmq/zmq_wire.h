@@ -1,7 +1,7 @@
 // ZmqWire is the Wire over ZeroMQ's sockets (TCP, ZMTP 3 without encryption).
 //
 // Threads: libzmq's two I/O threads, one per channel, and for each used channel
-// one closure of Pool::kOwnThread, which delivers its events; one more while a
+// one closure of Pool::kUnbounded, which delivers its events; one more while a
 // host name is resolved. None of them is of the blocking pool, all of whose
 // threads may wait for answers that arrive here. Send hands the message to
 // libzmq on the calling thread, under the lock of its socket.

@@ -39,7 +39,7 @@ void CompletionQueue::Add(Wait wait, Done done) {
     state_->entries.push_back({std::move(wait), std::move(done)});
     if (std::exchange(state_->is_running, true)) return;
   }
-  state_->scheduler.Schedule(Pool::kOwnThread,
+  state_->scheduler.Schedule(Pool::kUnbounded,
                              [state = state_] { Run(state); });
 }
 

@@ -19,7 +19,7 @@ class CompletionQueue {
   using Wait = absl::AnyInvocable<absl::Status()>;
   using Done = absl::AnyInvocable<void(absl::Status)>;
 
-  // `scheduler` must outlive the queue; Pool::kOwnThread waits.
+  // `scheduler` must outlive the queue; Pool::kUnbounded waits.
   explicit CompletionQueue(Scheduler& scheduler);
   // Drains.
   ~CompletionQueue();

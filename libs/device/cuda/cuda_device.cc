@@ -109,7 +109,7 @@ CudaDevice::CudaDevice(DeviceAttributes attributes,
 
 CudaDevice::~CudaDevice() {
   if (state_->streams->IsCalledBack()) {
-    state_->streams->scheduler().Schedule(Pool::kOwnThread,
+    state_->streams->scheduler().Schedule(Pool::kUnbounded,
                                           [state = state_] { state->End(); });
   } else {
     state_->End();

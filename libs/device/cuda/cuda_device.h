@@ -80,7 +80,7 @@ absl::StatusOr<int> CudaDeviceCount();
 // `options.count`, or the fraction is invalid; FAILED_PRECONDITION as above;
 // another code if a GPU cannot be used (another process uses it exclusively).
 // `scheduler` must outlive the devices: its threads wait for the GPU, up to
-// three per device (Pool::kOwnThread).
+// three per device (Pool::kUnbounded).
 absl::StatusOr<std::vector<std::unique_ptr<Device>>> NewCudaDevices(
     absl::string_view task_prefix, const CudaDeviceOptions& options,
     Scheduler& scheduler, Random& random);

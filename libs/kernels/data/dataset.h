@@ -9,7 +9,7 @@
 // Threads: a Dataset is thread-safe. A DatasetIterator is used by one thread at
 // a time. GetNext, MakeIterator and the destructor may wait (for files,
 // functions or background work), so they must run on threads whose blocking
-// starves no other work: on Pool::kOwnThread. They must not run on threads that
+// starves no other work: on Pool::kUnbounded. They must not run on threads that
 // read the bus, on Pool::kCompute, which functions need, or on Pool::kBlocking,
 // which the functions' kernels may need.
 #ifndef WEFT_LIBS_KERNELS_DATA_DATASET_H_

@@ -40,7 +40,7 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
 
   // Runs `work` when its turn comes, with a context that ends with the step: at
   // once if it has the turn, `may_be_quick` is set and an element is ready;
-  // otherwise on Pool::kOwnThread.
+  // otherwise on Pool::kUnbounded.
   using Work = absl::AnyInvocable<absl::Status(Walk&, IteratorContext&)>;
   void InTurn(const IteratorContext& caller, bool may_be_quick, Work work,
               Done done);
@@ -170,7 +170,7 @@ void IteratorResource::Walk::InTurn(const IteratorContext& caller,
     // many.
     const bool is_here = asking == call.get();
     if (is_here && may_be_quick && self->IsReady()) return self->Run(*call);
-    self->scheduler().Schedule(Pool::kOwnThread,
+    self->scheduler().Schedule(Pool::kUnbounded,
                                [self, call] { self->Run(*call); });
   });
   asking = outer;
@@ -198,7 +198,7 @@ std::shared_ptr<IteratorResource::Walk> IteratorResource::NewWalk(
   return std::shared_ptr<Walk>(
       new Walk(context, element_, std::move(dataset), factory_),
       [](Walk* walk) {
-        walk->scheduler().Schedule(Pool::kOwnThread, [walk] { delete walk; });
+        walk->scheduler().Schedule(Pool::kUnbounded, [walk] { delete walk; });
       });
 }
 

@@ -3,15 +3,15 @@
 //
 // One element is taken at a time, in the order of the requests; other requests
 // wait without a thread. An element that is available is taken on the caller's
-// thread, others on Pool::kOwnThread. Initialization starts another walk;
+// thread, others on Pool::kUnbounded. Initialization starts another walk;
 // requests that wait for the old walk still get its element.
 //
-// A pipeline ends with its last holder, on Pool::kOwnThread, because it may
+// A pipeline ends with its last holder, on Pool::kUnbounded, because it may
 // have to wait for background work. It keeps alive the objects of the session
 // that initialized it.
 //
 // Threads: all methods may be called from any thread. `done` runs without a
-// lock held, on the thread of the caller, of Pool::kOwnThread, or of the
+// lock held, on the thread of the caller, of Pool::kUnbounded, or of the
 // cancellation.
 #ifndef WEFT_LIBS_KERNELS_DATA_ITERATOR_RESOURCE_H_
 #define WEFT_LIBS_KERNELS_DATA_ITERATOR_RESOURCE_H_
@@ -36,7 +36,7 @@ class IteratorResource : public Resource,
   static constexpr absl::string_view kTypeName = "Iterator";
 
   // Creates the dataset of an iterator that needs no initialization. Runs on
-  // Pool::kOwnThread when the first element is requested; after an error, again
+  // Pool::kUnbounded when the first element is requested; after an error, again
   // for the next request.
   using Factory =
       std::function<absl::StatusOr<DatasetPtr>(IteratorContext& context)>;

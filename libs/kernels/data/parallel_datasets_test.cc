@@ -319,7 +319,7 @@ TEST_F(ParallelDatasetsTest, WaitEndsWithItsStep) {
   Cancellation step;
   const std::unique_ptr<Event> ended = harness_.scheduler().NewEvent();
   absl::Status status;
-  harness_.scheduler().Schedule(Pool::kOwnThread, [&] {
+  harness_.scheduler().Schedule(Pool::kUnbounded, [&] {
     IteratorContext context = harness_.Context().With(step);
     DatasetElement element;
     status = map->GetNext(context, &element).status();

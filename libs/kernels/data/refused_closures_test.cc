@@ -167,7 +167,7 @@ TEST_F(RefusedClosuresTest, FailedThreadStartIsRetried) {
   ASSERT_OK_AND_ASSIGN(walks.emplace_back(), Prefetch(1));
   ASSERT_OK_AND_ASSIGN(walks.emplace_back(), Interleave(2));
   for (const auto& walk : walks) {
-    scheduler_.RefuseAfter(Pool::kOwnThread, 0);
+    scheduler_.RefuseAfter(Pool::kUnbounded, 0);
     EXPECT_THAT(Next(*walk), StatusIs(absl::StatusCode::kResourceExhausted));
     EXPECT_EQ(Next(*walk).value_or(-1), 0);
   }
@@ -176,7 +176,7 @@ TEST_F(RefusedClosuresTest, FailedThreadStartIsRetried) {
 // The thread that reads the input starts the thread that reads an element.
 TEST_F(RefusedClosuresTest, InterleaveFailsIfNoReaderStarts) {
   ASSERT_OK_AND_ASSIGN(const auto walk, Interleave(3));
-  scheduler_.RefuseAfter(Pool::kOwnThread, 1);
+  scheduler_.RefuseAfter(Pool::kUnbounded, 1);
   EXPECT_THAT(Next(*walk), StatusIs(absl::StatusCode::kResourceExhausted));
 }
 

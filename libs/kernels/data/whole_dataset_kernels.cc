@@ -58,7 +58,7 @@ class WalkingKernel : public AsyncOpKernel {
 
   void ComputeAsync(OpKernelContext& context, Done done) override {
     context.scheduler().Schedule(
-        Pool::kOwnThread, [this, &context, done = std::move(done)]() mutable {
+        Pool::kUnbounded, [this, &context, done = std::move(done)]() mutable {
           done(CatchExceptions([&] { return Run(context); }));
         });
   }

@@ -150,7 +150,7 @@ absl::Status HookedSession::CloseSession(Logger& logger) {
   Scheduler& scheduler = session_->scheduler();
   closing_ = std::make_shared<Closing>();
   closing_->done = scheduler.NewEvent();
-  scheduler.Schedule(Pool::kOwnThread,
+  scheduler.Schedule(Pool::kUnbounded,
                      [session = session_.get(), closing = closing_] {
                        closing->status = session->Close();
                        closing->done->Set();

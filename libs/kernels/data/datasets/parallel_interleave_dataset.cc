@@ -275,12 +275,12 @@ class ParallelInterleaveIterator
   void StartThreads() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!MayGoOn()) return;
     if (!is_taking_ && WantsInput()) {
-      background_.Start(Pool::kOwnThread, [this] { TakeInputs(); });
+      background_.Start(Pool::kUnbounded, [this] { TakeInputs(); });
       is_taking_ = true;  // unless Start threw; TakeInputs waits for the lock
     }
     while (readers_ < parallel_calls_ &&
            readers_ < static_cast<int64_t>(to_read_.size()) + active_) {
-      background_.Start(Pool::kOwnThread, [this] { ReadSources(); });
+      background_.Start(Pool::kUnbounded, [this] { ReadSources(); });
       ++readers_;  // likewise
     }
   }

@@ -163,7 +163,7 @@ class ParallelMapIterator : public DatasetIterator {
 
   void StartFeeding() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (is_feeding_ || !MayFeed()) return;
-    background_.Start(Pool::kOwnThread, [this] { Feed(); });
+    background_.Start(Pool::kUnbounded, [this] { Feed(); });
     is_feeding_ = true;  // unless Start threw; Feed waits for the lock
   }
 

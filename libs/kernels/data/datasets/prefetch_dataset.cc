@@ -108,7 +108,7 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
 
   void StartFilling() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (is_filling_ || !MayFill()) return;
-    background_.Start(Pool::kOwnThread, [this] { Fill(); });
+    background_.Start(Pool::kUnbounded, [this] { Fill(); });
     is_filling_ = true;  // unless Start threw; Fill waits for the lock
   }
 
