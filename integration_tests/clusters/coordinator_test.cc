@@ -26,7 +26,7 @@ class CoordinatorTest : public ::testing::TestWithParam<ClusterKind> {
     cluster_ = std::make_unique<TestCluster>(
         TestCluster::Options{.kind = GetParam(),
                              .jobs = std::move(jobs),
-                             .patience = absl::Seconds(20),
+                             .placement_timeout = absl::Seconds(20),
                              // With simulated time, heartbeats are rare and
                              // never late. With real time they are frequent.
                              .heartbeat_interval = absl::Milliseconds(20),

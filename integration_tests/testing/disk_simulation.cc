@@ -35,7 +35,7 @@ TestCluster::Options DiskSimulation::ClusterOptions() {
       .seed = options_.seed,
       .pools = SmallPools(options_.seed),
       .lease = kLease,
-      .patience = absl::Seconds(15),
+      .placement_timeout = absl::Seconds(15),
       .heartbeat_interval = absl::Seconds(1),
       .heartbeat_timeout = absl::Seconds(5),
       .log_waits_after = ServerOptions().log_waits_after};

@@ -75,15 +75,16 @@ struct Model {
 
 class MonitoredRecoveryTest : public testing::TestWithParam<ClusterKind> {
  protected:
-  // `patience` is the timeout for missing tasks.
-  explicit MonitoredRecoveryTest(absl::Duration patience = absl::Seconds(2))
-      : cluster_(ClusterOptions(patience)) {}
+  // `placement_timeout` is the timeout for missing tasks.
+  explicit MonitoredRecoveryTest(
+      absl::Duration placement_timeout = absl::Seconds(2))
+      : cluster_(ClusterOptions(placement_timeout)) {}
 
-  TestCluster::Options ClusterOptions(absl::Duration patience) {
+  TestCluster::Options ClusterOptions(absl::Duration placement_timeout) {
     TestCluster::Options options;
     options.kind = GetParam();
     options.jobs = {{"ps", 2}, {"worker", 2}};
-    options.patience = patience;
+    options.placement_timeout = placement_timeout;
     options.file_system = [this](const std::string&) { return &disk_; };
     return options;
   }

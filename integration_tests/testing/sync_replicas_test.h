@@ -170,7 +170,7 @@ class SyncReplicasTest : public testing::TestWithParam<ClusterKind> {
     TestCluster::Options options;
     options.kind = GetParam();
     options.jobs = {{"ps", 2}, {"worker", 3}};
-    options.patience = absl::Seconds(2);
+    options.placement_timeout = absl::Seconds(2);
     options.file_system = [this](const std::string&) { return &files_; };
     return options;
   }

@@ -213,7 +213,7 @@ absl::Status TestCluster::StartTask(const std::string& job, int index) {
                   .process = member->process != nullptr ? member->process.get()
                                                         : client_.get(),
                   .lease = options_.lease,
-                  .patience = options_.patience,
+                  .placement_timeout = options_.placement_timeout,
                   .heartbeat_interval = options_.heartbeat_interval,
                   .heartbeat_timeout = options_.heartbeat_timeout,
                   .log_waits_after = options_.log_waits_after,

@@ -56,7 +56,7 @@ class TestCluster {
     // Overrides the platform of the GPUs.
     std::shared_ptr<const GpuPlatform> gpu_platform;
     absl::Duration lease = absl::Minutes(1);
-    absl::Duration patience = absl::Minutes(1);
+    absl::Duration placement_timeout = absl::Minutes(1);
     // Infinite: a simulation has no heartbeats besides its own messages.
     absl::Duration heartbeat_interval = absl::InfiniteDuration();
     absl::Duration heartbeat_timeout = absl::InfiniteDuration();

@@ -142,7 +142,7 @@ bool Trainer::Connect() {
 void Trainer::Begin(bool is_poisoned, Attempt* attempt) {
   attempt->id = static_cast<float>(next_id_++ * kNumTrainers + options_.index);
   attempt->is_poisoned = is_poisoned;
-  attempt->is_patient = Chance(2) == 0;
+  attempt->has_long_timeout = Chance(2) == 0;
   attempt->losses = losses_;
   for (int p = 0; p < kNumServers; ++p) {
     attempt->lives[p] = options_.life_of(Server(p));
@@ -167,7 +167,7 @@ void Trainer::TryStep() {
 
 // Returns a timeout between some milliseconds and some seconds, so that late
 // messages arrive at steps that wait, that have just ended, and that follow.
-absl::Duration Trainer::Impatience() {
+absl::Duration Trainer::DrawTimeout() {
   const int64_t longest = 4000 >> Chance(9);
   return absl::Milliseconds(1 + Chance(longest));
 }
@@ -183,8 +183,8 @@ absl::StatusOr<std::vector<Tensor>> Trainer::RunStep(const Attempt& attempt) {
   const int divisor = attempt.is_poisoned ? 0 : 1;
   const FeedList feeds = {{program_.id, Tensor::Scalar(attempt.id)},
                           {program_.divisor, Tensor::Scalar(divisor)}};
-  absl::Duration timeout = Impatience();
-  if (attempt.is_patient) timeout = kOperationTimeout;
+  absl::Duration timeout = DrawTimeout();
+  if (attempt.has_long_timeout) timeout = kOperationTimeout;
   if (IsCalm()) timeout = absl::Seconds(10);
   const RunOptions options = {.timeout = timeout};
   if (Chance(8) != 0) return session_->Run(feeds, fetches, targets, options);
@@ -232,7 +232,7 @@ void Trainer::Failed(const Attempt& attempt, const absl::Status& status) {
   CheckError(status, attempt.is_poisoned);
   // No hang or silence lasts this long. (Before its first step, a run waits for
   // missing tasks without returning "Timed out".)
-  if (attempt.is_patient && Mentions(status, "Timed out after")) {
+  if (attempt.has_long_timeout && Mentions(status, "Timed out after")) {
     Violate(absl::StrCat("a step hangs instead of reporting a loss: ",
                          status.ToString()));
   }

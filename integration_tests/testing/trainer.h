@@ -92,7 +92,7 @@ class Trainer : public DisturbedClient {
   struct Attempt {
     float id = 0;
     bool is_poisoned = false;
-    bool is_patient = false;  // the timeout exceeds all faults
+    bool has_long_timeout = false;  // the timeout exceeds all faults
     int losses = 0;
     int lives[kNumServers];
   };
@@ -108,7 +108,7 @@ class Trainer : public DisturbedClient {
   bool Connect();
   void Begin(bool is_poisoned, Attempt* attempt);
   void TryStep();
-  absl::Duration Impatience();
+  absl::Duration DrawTimeout();
   absl::StatusOr<std::vector<Tensor>> RunStep(const Attempt& attempt);
   void CheckValues(const Attempt& attempt, const std::vector<Tensor>& values);
   void Failed(const Attempt& attempt, const absl::Status& status);

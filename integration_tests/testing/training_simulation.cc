@@ -33,7 +33,7 @@ TestCluster::Options ClusterOptions(const TrainingSimulationOptions& options) {
       .pools = SmallPools(options.seed),
       .fake_gpus = options.on_gpus ? 1 : 0,
       .lease = kLease,
-      .patience = absl::Seconds(15),
+      .placement_timeout = absl::Seconds(15),
       .heartbeat_interval = absl::Seconds(1),
       .heartbeat_timeout = absl::Seconds(5),
       .log_waits_after = ServerOptions().log_waits_after};

@@ -480,7 +480,8 @@ void Master::Reset(const std::vector<std::string>& containers,
   reset->containers = containers;
   reset->device_filters = device_filters;
   reset->tasks = *std::move(tasks);
-  reset->deadline = options_.scheduler->clock().Now() + options_.patience;
+  reset->deadline =
+      options_.scheduler->clock().Now() + options_.placement_timeout;
   CloseAll(ClosedByReset(), [this, reset] { ClearContainers(reset); });
 }
 
@@ -599,7 +600,8 @@ void Master::ListDevices(Cancellation* client,
   listing->master_drains.Begin(&drain_, listing->open->cancellation());
   const OpenCalls::CallPtr& call = listing->open;
   AskCoordinatorFor<std::vector<DeviceAttributes>>(
-      options_, call, options_.scheduler->clock().Now() + options_.patience,
+      options_, call,
+      options_.scheduler->clock().Now() + options_.placement_timeout,
       "list the devices of all tasks", {},
       [this](absl::Time until, std::shared_ptr<Cancellation> cancellation,
              auto answer) {

@@ -74,7 +74,7 @@ struct MasterOptions {
   std::function<void(const std::string& line)> log_placement;
   // How long placement waits for tasks that have not joined yet, in sessions
   // without an operation timeout.
-  absl::Duration patience = absl::Minutes(10);
+  absl::Duration placement_timeout = absl::Minutes(10);
   // Waits longer than this are logged with what they wait for, and again at
   // doubling intervals (libs/master/step_watch.h). Infinite: never.
   absl::Duration log_waits_after = absl::Seconds(5);

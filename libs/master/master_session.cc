@@ -142,7 +142,7 @@ MasterSession::~MasterSession() = default;
 
 absl::Time MasterSession::CallDeadline() const {
   return options_.scheduler->clock().Now() +
-         std::min(config_.operation_timeout, options_.patience);
+         std::min(config_.operation_timeout, options_.placement_timeout);
 }
 
 void MasterSession::Extend(

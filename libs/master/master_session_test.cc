@@ -625,7 +625,8 @@ TEST_F(MasterSessionTest, SlowPlacementIsRequestedOnce) {
   const absl::Time begin = clock_.Now();
   Extend(0, Nodes("x", "y"), &extended);
   // Only the operation's own timeout ends it without an answer.
-  EXPECT_EQ(coordinator_.placement_deadline - begin, MasterOptions().patience);
+  EXPECT_EQ(coordinator_.placement_deadline - begin,
+            MasterOptions().placement_timeout);
   coordinator_.answer = absl::DeadlineExceededError("ps:0 has not joined");
   scheduler_.AdvanceBy(absl::Seconds(21));  // after 5, 10 and 20 seconds
   EXPECT_EQ(coordinator_.placements.size(), 1u);

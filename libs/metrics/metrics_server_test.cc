@@ -35,8 +35,8 @@ using ::testing::StartsWith;
 class Client {
  public:
   explicit Client(int port, bool must_connect = true) {
-    timeval patience{.tv_sec = 60, .tv_usec = 0};
-    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    timeval timeout{.tv_sec = 60, .tv_usec = 0};
+    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(static_cast<uint16_t>(port));

@@ -157,7 +157,7 @@ void CoordinatorLink::OnJoinAnswered(
       claimed_since_ = absl::InfiniteFuture();
     } else {
       claimed_since_ = std::min(claimed_since_, now);
-      if (now - claimed_since_ < options_.claim_patience) {
+      if (now - claimed_since_ < options_.claim_timeout) {
         reply = absl::UnavailableError(reply.status().message());
       }
     }

@@ -75,7 +75,7 @@ struct CoordinatorLinkOptions {
   // How long another process may claim this task, without another answer in
   // between, before the link gives up: a dead process is detected within that
   // time.
-  absl::Duration claim_patience = absl::Seconds(20);
+  absl::Duration claim_timeout = absl::Seconds(20);
   Logger* logger = nullptr;  // may be null
 };
 

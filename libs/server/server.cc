@@ -465,7 +465,7 @@ class Server::Impl : private PeerObserver,
                             task_metrics_ ? task_metrics_->runtime : nullptr},
             .master = {
                 .unknown_tensor_code = absl::StatusCode::kNotFound,
-                .patience = options_.patience,
+                .placement_timeout = options_.placement_timeout,
                 .log_waits_after = options_.log_waits_after,
                 .quotas = quotas.OfSessions(),
                 .max_sessions = quotas.max_sessions,

@@ -64,7 +64,7 @@ struct ServerOptions {
   // master's registrations here outlive the connection to that master.
   absl::Duration lease = absl::Minutes(1);
   // How long placement waits for tasks that have not started yet.
-  absl::Duration patience = absl::Minutes(10);
+  absl::Duration placement_timeout = absl::Minutes(10);
   // Of the coordinator, if this task hosts it: how often tasks send heartbeats,
   // and how long it considers a silent task alive. An infinite interval: there
   // are none, and only a lost connection counts.

@@ -93,7 +93,7 @@ class StyleTest(unittest.TestCase):
 
   def test_old_terms(self):
     for line in ('a sign of life', 'two signs of life', 'its landing memory',
-                 'the Greeting', 'no doubt', 'is doubted', 'its patience',
+                 'the Greeting', 'no doubt', 'is doubted', 'its placement_timeout',
                  'LetGo()', 'GoOnWithStep()', 'HeedStop()', 'class Declarer',
                  'a declarant', 'its namesake', 'Whoever waits', 'by turns',
                  'mutants', 'a mutant', 'made-up graphs',
@@ -117,13 +117,13 @@ class StyleTest(unittest.TestCase):
                  'libs/bus/BUILD', 'libs/a.cu', 'bazel/a.bzl', 'tools/a.py',
                  'tools/a.sh', 'tools/local_cluster', 'schemas/a.fbs'):
       with self.subTest(path):
-        self.assert_one(path, 'its patience\n', 1, '"patience"')
+        self.assert_one(path, 'its placement_timeout\n', 1, '"placement_timeout"')
 
   def test_files_that_may_name_old_terms(self):
     for path in ('docs/style.md', 'docs/glossary.md', 'docs/design/layout.md',
                  'tools/style/a.py', 'libs/bus/corpus.txt'):
       with self.subTest(path):
-        self.assertEqual(self.check({path: 'its patience\n'}), [])
+        self.assertEqual(self.check({path: 'its placement_timeout\n'}), [])
 
   def test_large_folder(self):
     full = {f'libs/bus/zmq/{i}.{ending}': ''

@@ -18,7 +18,7 @@
 namespace weft::bus {
 
 // Only a bug makes an operation take this long.
-inline constexpr absl::Duration kPatience = absl::Seconds(60);
+inline constexpr absl::Duration kTimeout = absl::Seconds(60);
 
 class RecordingEnd : public WireEvents {
  public:
@@ -48,7 +48,7 @@ class RecordingEnd : public WireEvents {
   // Waits until `enough` returns true for the recorded entries; returns false
   // on timeout.
   bool WaitFor(const std::function<bool(const std::vector<Entry>&)>& enough) {
-    const absl::Time deadline = scheduler_.clock().Now() + kPatience;
+    const absl::Time deadline = scheduler_.clock().Now() + kTimeout;
     while (true) {
       std::shared_ptr<Event> changed = scheduler_.NewEvent();
       {

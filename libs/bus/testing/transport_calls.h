@@ -382,10 +382,10 @@ TEST_P(TransportConformanceTest, ADeadlineEndsACallAtBothEnds) {
   std::shared_ptr<Event> cancelled = scheduler_.NewEvent();
   if (call->cancellation().Register(
           [cancelled](const absl::Status&) { cancelled->Set(); }) != 0) {
-    EXPECT_TRUE(cancelled->WaitUntil(Now() + kTestPatience));
+    EXPECT_TRUE(cancelled->WaitUntil(Now() + kTestTimeout));
   }
   EXPECT_OK(
-      Call(NewMessage(kEcho, "2"), {.deadline = Now() + kTestPatience}).Wait());
+      Call(NewMessage(kEcho, "2"), {.deadline = Now() + kTestTimeout}).Wait());
 }
 
 }  // namespace weft::bus

@@ -25,7 +25,7 @@
 namespace weft::bus {
 
 // Only a bug makes an operation take this long.
-inline constexpr absl::Duration kTestPatience = absl::Minutes(2);
+inline constexpr absl::Duration kTestTimeout = absl::Minutes(2);
 
 // How RecordingHandler handles each method.
 inline constexpr uint8_t kEcho = 100;         // fast: answers with the request
@@ -58,7 +58,7 @@ class Changes {
   // Waits until `is_so`, which is evaluated again after each Tell; returns
   // false on timeout.
   bool WaitUntil(const std::function<bool()>& is_so) {
-    const absl::Time deadline = scheduler_.clock().Now() + kTestPatience;
+    const absl::Time deadline = scheduler_.clock().Now() + kTestTimeout;
     while (true) {
       std::shared_ptr<Event> changed = scheduler_.NewEvent();
       {
@@ -174,7 +174,7 @@ class RecordingHandler : public Handler {
         call->Fail(fail_with);
         break;
       case kBlock:
-        unblock->WaitUntil(scheduler_.clock().Now() + kTestPatience);
+        unblock->WaitUntil(scheduler_.clock().Now() + kTestTimeout);
         call->Reply(std::move(request));
         break;
       case kHold:
@@ -188,7 +188,7 @@ class RecordingHandler : public Handler {
   void OnOneWay(const Peer& peer, Message message,
                 const absl::Status& received) override {
     if (message.method == kBlockNote) {
-      unblock->WaitUntil(scheduler_.clock().Now() + kTestPatience);
+      unblock->WaitUntil(scheduler_.clock().Now() + kTestTimeout);
     }
     Change([&] { notes.push_back({peer.id, std::move(message), received}); });
   }

@@ -107,7 +107,7 @@ class TransportConformanceTest
     HeldBuffers held{scheduler_.NewEvent(), scheduler_.NewEvent()};
     server_->memory.before_reserve = [this, held] {
       held.reserved->Set();
-      held.land->WaitUntil(Now() + kTestPatience);
+      held.land->WaitUntil(Now() + kTestTimeout);
     };
     return held;
   }

@@ -169,7 +169,7 @@ TEST_P(TransportConformanceTest, CancellationOvertakesBulk) {
   std::shared_ptr<Event> cancelled = scheduler_.NewEvent();
   if (call->cancellation().Register(
           [cancelled](const absl::Status&) { cancelled->Set(); }) != 0) {
-    EXPECT_TRUE(cancelled->WaitUntil(Now() + kTestPatience));
+    EXPECT_TRUE(cancelled->WaitUntil(Now() + kTestTimeout));
   }
   EXPECT_EQ(large.times(), 0);
   // The large call itself can be cancelled as well, half way.
@@ -224,7 +224,7 @@ TEST_P(TransportConformanceTest, StreamsOfAnAbortedStepAreNotKept) {
   Message push = NewMessage(kNote, "", {Pattern(8 << 20, 1)});
   push.step = {.master_incarnation = 11, .step = 1};
   ASSERT_OK(channel_->Send(std::move(push)));
-  ASSERT_TRUE(held.reserved->WaitUntil(Now() + kTestPatience));
+  ASSERT_TRUE(held.reserved->WaitUntil(Now() + kTestTimeout));
   // The message has arrived on the control channel before the request is
   // answered.
   ASSERT_OK(Call(NewMessage(kEcho, "")).Wait());
@@ -256,7 +256,7 @@ TEST_P(TransportConformanceTest, AbandonStepSearchesOnlyWhereStepsStream) {
   Message push = NewMessage(kNote, "", {Pattern(8 << 20, 1)});
   push.step = {.master_incarnation = 11, .step = 1};
   ASSERT_OK(channel_->Send(std::move(push)));
-  ASSERT_TRUE(held.reserved->WaitUntil(Now() + kTestPatience));
+  ASSERT_TRUE(held.reserved->WaitUntil(Now() + kTestTimeout));
   // The message has arrived on the control channel before the request is
   // answered.
   ASSERT_OK(Call(NewMessage(kEcho, "")).Wait());

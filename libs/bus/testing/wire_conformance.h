@@ -205,7 +205,7 @@ TEST_P(WireConformanceTest, FramesAreReleased) {
                                        });
     ASSERT_OK(client_.Send(id, {Blob(owner, owner->data(), size)}));
     owner.reset();
-    EXPECT_TRUE(gone->WaitUntil(scheduler_.clock().Now() + kPatience));
+    EXPECT_TRUE(gone->WaitUntil(scheduler_.clock().Now() + kTimeout));
   }
   client_.Close(id);
 }

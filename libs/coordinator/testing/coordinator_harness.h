@@ -183,10 +183,10 @@ class CoordinatorTest : public testing::Test {
 
   Pending<protocol::PlacementReply> BeginPlace(
       const protocol::PlacementRequest& request,
-      absl::Duration patience = absl::Minutes(10),
+      absl::Duration timeout = absl::Minutes(10),
       std::shared_ptr<Cancellation> cancellation = nullptr) {
     Pending<protocol::PlacementReply> reply;
-    coordinator_->Place(request, In(patience), std::move(cancellation),
+    coordinator_->Place(request, In(timeout), std::move(cancellation),
                         reply.Done());
     scheduler_.RunUntilIdle();
     return reply;

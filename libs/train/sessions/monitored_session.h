@@ -79,7 +79,7 @@ struct RecoveryOptions {
   absl::Duration max_backoff = absl::Seconds(1);
   // Maximum time without progress before the error is returned. The last
   // attempt may take longer, by the time that the cluster waits for missing
-  // tasks (ServerOptions::patience).
+  // tasks (ServerOptions::placement_timeout).
   absl::Duration max_recovery = absl::Hours(2);
 };
 
