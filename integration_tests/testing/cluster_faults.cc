@@ -162,8 +162,8 @@ void ClusterFaults::HoldTask(const Task& task) {
   if (which != 1) pools.Stop();
   if (which != 0) reader.Stop();
   Advance(UpTo(9000));
-  pools.GoOn();
-  reader.GoOn();
+  pools.Resume();
+  reader.Resume();
   for (DisturbedClient* client : clients_) client->OnStuck(false);
   Log("go on");
 }

@@ -83,7 +83,7 @@ void DiskSimulation::End() {
   const absl::Time deadline = Now() + kGivingUp;
   while (!HaveAllEnded()) {
     if (Now() > deadline) Abort();
-    GoOnToTheEnd();
+    ResumeUntilEnd();
     Advance(absl::Seconds(1));
   }
   Advance(3 * kLease);

@@ -43,7 +43,7 @@ class DiskSimulation {
   virtual void Look() = 0;
   virtual bool HaveAllEnded() const = 0;
   // Called once a second until the programs have ended, to help them end.
-  virtual void GoOnToTheEnd() {}
+  virtual void ResumeUntilEnd() {}
 
   // Owns a program and injects faults into it. The program outlives the
   // cluster.

@@ -103,9 +103,9 @@ class SaveSimulation : public DiskSimulation {
     return AreAll(SavingClient::Rest::kEnded);
   }
 
-  void GoOnToTheEnd() override {
+  void ResumeUntilEnd() override {
     for (SavingClient* client : clients_) {
-      if (client->rest() == SavingClient::Rest::kSaved) client->GoOn();
+      if (client->rest() == SavingClient::Rest::kSaved) client->Resume();
     }
   }
 

@@ -162,9 +162,9 @@ void SavingClient::OnStuck(bool is_stuck) {
 
 void SavingClient::RestAs(Rest rest) {
   std::unique_ptr<Event> go_on = cluster_.scheduler().NewEvent();
-  std::swap(go_on_, go_on);
+  std::swap(resume_, go_on);
   rest_ = rest;
-  go_on_->Wait();
+  resume_->Wait();
 }
 
 void SavingClient::PauseFor(absl::Duration duration) {

@@ -117,7 +117,7 @@ class SavingClient : public DisturbedClient {
   void GiveUp() { gives_up_ = true; }
   enum class Rest { kNone, kSaved, kEnded };
   Rest rest() const { return rest_; }
-  void GoOn() { go_on_->Set(); }
+  void Resume() { resume_->Set(); }
 
   const std::vector<std::string>& violations() const { return violations_; }
   int num_saves() const { return num_saves_; }
@@ -171,7 +171,7 @@ class SavingClient : public DisturbedClient {
   int calm_successes_ = 0;
   bool gives_up_ = false;
   Rest rest_ = Rest::kNone;
-  std::unique_ptr<Event> go_on_;
+  std::unique_ptr<Event> resume_;
   int num_saves_ = 0;
   int num_failed_saves_ = 0;
   std::vector<std::string> violations_;

@@ -84,8 +84,8 @@ TestCluster::~TestCluster() {
 
 void TestCluster::BuryTheDead() {
   for (auto& [task, member] : dead_) {
-    member->pools->GoOn();
-    member->reader->GoOn();
+    member->pools->Resume();
+    member->reader->Resume();
   }
   for (auto& [task, member] : dead_) network_->Bury(task);
   for (auto& [task, member] : dead_) {

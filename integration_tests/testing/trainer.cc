@@ -82,13 +82,13 @@ void Trainer::OnStuck(bool is_stuck) {
   ++losses_;
 }
 
-void Trainer::GoOn() { go_on_->Set(); }
+void Trainer::Resume() { resume_->Set(); }
 
 void Trainer::RestAs(Rest rest) {
   std::unique_ptr<Event> go_on = cluster_.scheduler().NewEvent();
-  std::swap(go_on_, go_on);
+  std::swap(resume_, go_on);
   rest_ = rest;
-  go_on_->Wait();
+  resume_->Wait();
 }
 
 void Trainer::PauseFor(absl::Duration duration) {

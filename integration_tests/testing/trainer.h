@@ -74,7 +74,7 @@ class Trainer : public DisturbedClient {
   enum class Rest { kNone, kTrained, kReleased, kEnded };
   Rest rest() const { return rest_; }
   // Resumes after a pause.
-  void GoOn();
+  void Resume();
 
   const std::vector<std::string>& violations() const { return violations_; }
   int num_succeeded() const { return num_succeeded_; }
@@ -152,7 +152,7 @@ class Trainer : public DisturbedClient {
   // Until then a step with unknown result may still run.
   absl::Time doubtful_until_ = absl::InfinitePast();
   Rest rest_ = Rest::kNone;
-  std::unique_ptr<Event> go_on_;
+  std::unique_ptr<Event> resume_;
   int num_succeeded_ = 0;
   int num_failed_ = 0;
   std::vector<std::string> violations_;

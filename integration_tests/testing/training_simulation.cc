@@ -106,9 +106,9 @@ class TrainingSimulation {
     return true;
   }
 
-  void GoOn() {
+  void Resume() {
     for (auto& trainer : trainers_) {
-      if (trainer->rest() != Trainer::Rest::kNone) trainer->GoOn();
+      if (trainer->rest() != Trainer::Rest::kNone) trainer->Resume();
     }
   }
 
@@ -123,7 +123,7 @@ class TrainingSimulation {
 
   void CheckReleasing() {
     const int before = NumRegistrations();
-    GoOn();
+    Resume();
     if (!Reach(Trainer::Rest::kReleased)) return;
     cluster_.scheduler().AdvanceBy(absl::Seconds(5));
     const int after = NumRegistrations();
@@ -136,7 +136,7 @@ class TrainingSimulation {
     const absl::Time deadline = Now() + kGivingUp;
     while (!AreAll(Trainer::Rest::kEnded)) {
       if (Now() > deadline) Abort();
-      GoOn();
+      Resume();
       cluster_.scheduler().AdvanceBy(absl::Seconds(1));
     }
     cluster_.scheduler().AdvanceBy(3 * kLease);

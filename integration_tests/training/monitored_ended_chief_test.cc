@@ -294,7 +294,7 @@ TEST_P(FailingSavesTest, StalledServerKeepsWaitForWorkers) {
   SimulatedScheduler::Part& server = cluster_.pools("ps", 0);
   const absl::Time now = scheduler.clock().Now();
   scheduler.ScheduleAt(now + absl::Seconds(5), [&] { server.Stop(); });
-  scheduler.ScheduleAt(now + absl::Seconds(25), [&] { server.GoOn(); });
+  scheduler.ScheduleAt(now + absl::Seconds(25), [&] { server.Resume(); });
   EndInput(*session);
   EXPECT_OK(session->Close());
   EXPECT_GE(scheduler.clock().Now() - now, absl::Seconds(25));

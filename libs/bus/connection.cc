@@ -62,7 +62,7 @@ void Connection::CountReceived(uint64_t size) const {
   if (options_.traffic) options_.traffic->received.Add(size);
 }
 
-bool Connection::GoesAlong(Blob& attachment) {
+bool Connection::IsSentWithMessage(Blob& attachment) {
   const uint64_t size = attachment.size();
   // Without an owner it would be copied, and released at once.
   if (size > options_.medium_bytes || attachment.owner() == nullptr) {
@@ -95,7 +95,7 @@ Envelope Connection::Address(Outgoing& outgoing) {
     const bool small = size < options_.inline_bytes;
     const bool fits = size <= room && num_frames < kMaxInlineFrames;
     AttachmentInfo info = {size, 0};
-    if (size == 0 || (fits && (small || GoesAlong(attachment)))) {
+    if (size == 0 || (fits && (small || IsSentWithMessage(attachment)))) {
       room -= size;
       ++num_frames;
     } else if (!small && num_own < kMaxOwnStreams) {

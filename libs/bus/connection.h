@@ -106,7 +106,7 @@ class Connection {
   Envelope Address(Outgoing& outgoing);
   // Whether an attachment that is not small is sent with its message; the wire
   // releases it once it is sent.
-  bool GoesAlong(Blob& attachment);
+  bool IsSentWithMessage(Blob& attachment);
   uint64_t NextStream() {
     return next_stream_.fetch_add(1, std::memory_order_relaxed);
   }

@@ -235,7 +235,7 @@ class TaskRuntime : public protocol::Worker,
       const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // Returns the error if the session, or an unknown one (the end), may not
   // register and run.
-  absl::Status CheckGoesOn(Sessions::const_iterator it) const
+  absl::Status CheckSessionActive(Sessions::const_iterator it) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // The session of the registration; an error if it is not needed any more.
   absl::StatusOr<std::shared_ptr<Session>> SessionFor(

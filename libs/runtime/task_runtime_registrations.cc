@@ -38,7 +38,7 @@ absl::StatusOr<std::shared_ptr<TaskRuntime::Session>> TaskRuntime::SessionFor(
     const protocol::PartitionRegistration& registration) const {
   const uint64_t id = registration.session.session;
   const auto it = FindSession(registration.session);
-  RETURN_IF_ERROR(CheckGoesOn(it));
+  RETURN_IF_ERROR(CheckSessionActive(it));
   if (it == sessions_.end()) {
     return UnknownOn(options_.task, absl::StrCat("Session ", id));
   }
@@ -330,7 +330,7 @@ absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::FindRegistration(
     const protocol::WorkerSession& session, uint64_t registration) const {
   absl::ReaderMutexLock lock(&mutex_);
   const auto it = FindSession(session);
-  RETURN_IF_ERROR(CheckGoesOn(it));
+  RETURN_IF_ERROR(CheckSessionActive(it));
   if (it != sessions_.end()) {
     auto found = it->second->registrations.find(registration);
     if (found != it->second->registrations.end()) return found->second;

@@ -167,7 +167,8 @@ void TaskRuntime::CancelStepsSoon(std::vector<RemovedSession> sessions) {
       });
 }
 
-absl::Status TaskRuntime::CheckGoesOn(Sessions::const_iterator it) const {
+absl::Status TaskRuntime::CheckSessionActive(
+    Sessions::const_iterator it) const {
   const bool is_monitored = it != sessions_.end() && it->second->is_monitored;
   return is_draining_ && is_monitored ? absl::OkStatus() : stopped_;
 }

@@ -94,7 +94,7 @@ class StyleTest(unittest.TestCase):
   def test_old_terms(self):
     for line in ('a sign of life', 'two signs of life', 'its landing memory',
                  'the Greeting', 'no doubt', 'is doubted', 'its placement_timeout',
-                 'LetGo()', 'GoOnWithStep()', 'HeedStop()', 'class Declarer',
+                 'ReleaseBytes()', 'GoOnWithStep()', 'HeedStop()', 'class Declarer',
                  'a declarant', 'its namesake', 'Whoever waits', 'by turns',
                  'mutants', 'a mutant', 'made-up graphs',
                  'is made up', 'a fresh reader', 'read once more', 'of kin',

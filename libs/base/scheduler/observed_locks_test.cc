@@ -187,7 +187,7 @@ TEST(ObservedLocksTest, StoppedPartRunsNoClosures) {
                    [&] { ++done; });
   scheduler->AdvanceBy(absl::Minutes(1));
   EXPECT_EQ(done, 0);
-  part->GoOn();
+  part->Resume();
   scheduler->RunUntilIdle();
   EXPECT_EQ(done, 3);
 }

@@ -106,7 +106,7 @@ void SimulatedScheduler::Part::Stop() {
   is_stopped_ = true;
 }
 
-void SimulatedScheduler::Part::GoOn() {
+void SimulatedScheduler::Part::Resume() {
   if (is_stopped_) --all_.num_stopped_;
   is_stopped_ = false;
 }

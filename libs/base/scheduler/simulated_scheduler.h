@@ -251,7 +251,7 @@ class SimulatedScheduler::Part : public Scheduler {
 
   // Called by the first client, which belongs to no part.
   void Stop();
-  void GoOn();
+  void Resume();
   bool is_stopped() const { return is_stopped_; }
 
   void Schedule(Pool pool, Closure closure) override {

@@ -134,7 +134,7 @@ class CoordinatorTest : public testing::Test {
   void StandStill(SimulatedScheduler::Part& part, absl::Duration time) {
     part.Stop();
     scheduler_.AdvanceBy(time);
-    part.GoOn();
+    part.Resume();
     scheduler_.RunUntilIdle();
   }
 

@@ -62,8 +62,9 @@ WEFT_HOST_DEVICE inline void ForEachRun(const RowOrder& order, int64_t begin,
 }
 
 // Returns whether the chunk starts with changes of a row that began before it.
-WEFT_HOST_DEVICE inline bool GoesOn(const RowOrder& order, int64_t chunk,
-                                    int64_t chunk_size) {
+WEFT_HOST_DEVICE inline bool StartsInsideRow(const RowOrder& order,
+                                             int64_t chunk,
+                                             int64_t chunk_size) {
   const int64_t begin = chunk * chunk_size;
   return begin > 0 && begin < order.count && !IsFirstOfRow(order, begin);
 }
@@ -73,11 +74,11 @@ WEFT_HOST_DEVICE inline bool GoesOn(const RowOrder& order, int64_t chunk,
 WEFT_HOST_DEVICE inline int64_t EndOfPartialSums(const RowOrder& order,
                                                  int64_t chunk,
                                                  int64_t chunk_size) {
-  if (!GoesOn(order, chunk, chunk_size)) return chunk;
+  if (!StartsInsideRow(order, chunk, chunk_size)) return chunk;
   const int64_t row = RowOf(order, chunk * chunk_size);
   if (row >= order.rows) return chunk;
   const auto is_of_row = [&](int64_t other) {
-    return GoesOn(order, other, chunk_size) &&
+    return StartsInsideRow(order, other, chunk_size) &&
            RowOf(order, other * chunk_size) == row;
   };
   if (is_of_row(chunk - 1)) return chunk;

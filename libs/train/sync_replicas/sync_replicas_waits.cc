@@ -216,7 +216,7 @@ void SyncReplicasWaits::Watch(Session& session, Coordinator& coordinator) {
     const int64_t waiting = Waiting();
     if (waiting < 0 || waiting != wait.number) {
       wait = NewWait(waiting, clock.Now());
-    } else if (!GoOn(session, clock, wait)) {
+    } else if (!ContinueWait(session, clock, wait)) {
       return FailRun(session, coordinator, clock.Now() - wait.began);
     }
   }
@@ -232,7 +232,8 @@ SyncReplicasWaits::Wait SyncReplicasWaits::NewWait(int64_t number,
 
 // The chief's own steps show whether it waits: only its log lines are handled
 // here.
-bool SyncReplicasWaits::GoOn(Session& session, const Clock& clock, Wait& wait) {
+bool SyncReplicasWaits::ContinueWait(Session& session, const Clock& clock,
+                                     Wait& wait) {
   const absl::Time now = clock.Now();
   const bool is_to_log = now >= wait.next_line;
   if (is_to_log || (!is_chief_ && now >= wait.next_look)) {

@@ -124,7 +124,7 @@ class SyncReplicasWaits {
   absl::Duration WakeEvery() const;
   Wait NewWait(int64_t number, absl::Time now) const;
   // Returns false if the wait has taken too long.
-  bool GoOn(Session& session, const Clock& clock, Wait& wait);
+  bool ContinueWait(Session& session, const Clock& clock, Wait& wait);
   // Writes this replica's heartbeat; on the chief, also checks which replicas
   // have ended.
   void TendMembers(Session& session, absl::Time now, Next& next)

@@ -204,7 +204,7 @@ class Runtime {
 
   cudaError_t Query(cudaEvent_t event) {
     const std::lock_guard lock(mutex_);
-    GoOn();
+    Resume();
     if (event->record == nullptr) return cudaSuccess;
     if (!event->record->has_come) return cudaErrorNotReady;
     return devices_[event->record->device].failure;
@@ -246,7 +246,7 @@ class Runtime {
     const cudaError_t error = Check(stream);
     if (error != cudaSuccess) return error;
     stream->operations.push_back(std::move(operation));
-    GoOn();
+    Resume();
     return cudaSuccess;
   }
 
@@ -261,7 +261,7 @@ class Runtime {
 
   // An emulated GPU runs some work now and then, even without a waiting caller,
   // and then rests.
-  void GoOn() {
+  void Resume() {
     if (resting_calls_ == 0 && random_() % 64 == 0) {
       resting_calls_ = random_() % 256;
     }
