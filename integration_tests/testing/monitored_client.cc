@@ -18,7 +18,7 @@ constexpr int kNumKept = 2;  // checkpoints
 // Time after the last fault until everything must succeed.
 constexpr absl::Duration kSettling = absl::Seconds(40);
 // Time that a step may still run after it has failed for its caller.
-constexpr absl::Duration kDoubt = absl::Seconds(60);
+constexpr absl::Duration kUnconfirmedTime = absl::Seconds(60);
 // Maximum duration of a call that begins after kSettling.
 constexpr absl::Duration kLongestCalmCall = absl::Minutes(1);
 constexpr absl::Duration kMaxWaitForChief = absl::Minutes(5);
@@ -176,7 +176,7 @@ void StepBook::End(int client, int64_t step) {
   const int64_t ended_since = num_ended_ - num_ended;
   ++num_ended_;
   if (step >= last_step_) return;
-  while (!failed_.empty() && looked_at - failed_.front() > kDoubt) {
+  while (!failed_.empty() && looked_at - failed_.front() > kUnconfirmedTime) {
     failed_.pop_front();
   }
   num_late_ = static_cast<int64_t>(failed_.size()) + ended_since +

@@ -24,7 +24,7 @@ constexpr int kCalmSuccesses = 3;
 // Approximate number of steps of the other client during a save.
 constexpr uint64_t kStepsASave = 5;
 // Time that a step whose master was lost may still run.
-constexpr absl::Duration kDoubt = absl::Seconds(30);
+constexpr absl::Duration kUnconfirmedTime = absl::Seconds(30);
 // Maximum duration of a save under any faults. A save opens and closes some
 // dozens of files, and each call may be lost and retried.
 constexpr absl::Duration kLongestSave = absl::Minutes(5);
@@ -156,7 +156,7 @@ void SavingClient::Start() {
 
 void SavingClient::OnStuck(bool is_stuck) {
   is_anyone_stuck_ = is_stuck;
-  book().doubtful_until = Now() + kDoubt;
+  book().unconfirmed_until = Now() + kUnconfirmedTime;
   ++losses_;
 }
 
@@ -242,7 +242,7 @@ void SavingClient::StepFailed(const absl::Status& status, int losses) {
   const bool knows = losses == losses_ && !is_anyone_stuck_ &&
                      !absl::IsUnavailable(status) &&
                      !HasText(status, "deadline passed before its answer");
-  if (!knows) book().doubtful_until = Now() + kDoubt;
+  if (!knows) book().unconfirmed_until = Now() + kUnconfirmedTime;
   GiveUpSessionIfLost(status);
 }
 
@@ -279,7 +279,7 @@ bool SavingClient::RestoreOrInitialize() {
     CheckError(newest.status(), "finding the newest checkpoint");
     return false;
   }
-  const bool is_certain = Now() > book().doubtful_until;
+  const bool is_certain = Now() > book().unconfirmed_until;
   if (!newest->has_value() && book().last_told > 0) {
     Violate("the checkpoint has disappeared");
   }

@@ -79,7 +79,7 @@ struct SaveBook {
   bool is_saving = false;
   bool is_exact_now = false;
   // Until then failed steps may still take effect.
-  absl::Time doubtful_until = absl::InfinitePast();
+  absl::Time unconfirmed_until = absl::InfinitePast();
 
   // Number of a prefix "model-7".
   static int64_t NumberOf(const std::string& prefix);

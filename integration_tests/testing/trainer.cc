@@ -22,7 +22,7 @@ constexpr int kCalmSuccesses = 5;
 constexpr int kReleased = 3;
 // Time that a step whose master was lost may still run: its abort may be late,
 // or may wait for the end of a silence.
-constexpr absl::Duration kDoubt = absl::Seconds(30);
+constexpr absl::Duration kUnconfirmedTime = absl::Seconds(30);
 // As long as several of a schedule's longest stalls.
 constexpr absl::Duration kNoticed = absl::Seconds(5);
 
@@ -78,7 +78,7 @@ void Trainer::CalmDown() { calm_since_ = Now(); }
 
 void Trainer::OnStuck(bool is_stuck) {
   is_anyone_stuck_ = is_stuck;
-  doubtful_until_ = Now() + kDoubt;
+  unconfirmed_until_ = Now() + kUnconfirmedTime;
   ++losses_;
 }
 
@@ -242,8 +242,8 @@ void Trainer::Failed(const Attempt& attempt, const absl::Status& status) {
   // know when the step is over.
   const bool knows = attempt.losses == losses_ && !is_anyone_stuck_ &&
                      !Mentions(status, "deadline passed before its answer");
-  const bool is_certain = knows && Now() > doubtful_until_;
-  if (!knows) doubtful_until_ = Now() + kDoubt;
+  const bool is_certain = knows && Now() > unconfirmed_until_;
+  if (!knows) unconfirmed_until_ = Now() + kUnconfirmedTime;
   const Counts counts = Peek();
   GiveUpSessionIfLost(status);
   if (session_ != nullptr && IsUninitialised(status)) Initialise();
@@ -327,7 +327,7 @@ bool Trainer::InitialiseOn(int p) {
                            " is no longer initialized"));
     }
     // A failed initialization may have taken effect.
-    const float attempted = Now() > doubtful_until_ ? 0 : count.attempted;
+    const float attempted = Now() > unconfirmed_until_ ? 0 : count.attempted;
     if (is_count) count = {.life = life, .attempted = attempted};
     const absl::Status status = session_->Run({}, variable->initializer(),
                                               {.timeout = absl::Seconds(5)});

@@ -150,7 +150,7 @@ class Trainer : public DisturbedClient {
   int calm_successes_ = 0;
   bool gives_up_ = false;
   // Until then a step with unknown result may still run.
-  absl::Time doubtful_until_ = absl::InfinitePast();
+  absl::Time unconfirmed_until_ = absl::InfinitePast();
   Rest rest_ = Rest::kNone;
   std::unique_ptr<Event> resume_;
   int num_succeeded_ = 0;

@@ -75,8 +75,8 @@ absl::Status Membership::CheckClaim(const std::string& task, Member& member,
                    absl::FormatDuration(member.kept_until - now), "."));
 }
 
-absl::Status Membership::Heard(const std::string& task, uint64_t incarnation,
-                               absl::Time now) {
+absl::Status Membership::RecordHeartbeat(const std::string& task,
+                                         uint64_t incarnation, absl::Time now) {
   Member* const member = FindAlive(task, incarnation);
   if (member == nullptr) {
     return absl::AbortedError(
@@ -87,7 +87,7 @@ absl::Status Membership::Heard(const std::string& task, uint64_t incarnation,
   return absl::OkStatus();
 }
 
-void Membership::GiveTime(absl::Duration missed, absl::Time now) {
+void Membership::ExtendTimeouts(absl::Duration missed, absl::Time now) {
   for (auto& [task, member] : members_) {
     if (member.state != State::kAlive || member.last_heard >= now) continue;
     member.last_heard = std::min(now, member.last_heard + missed);

@@ -56,11 +56,11 @@ class Membership {
   absl::Status Join(const std::string& task, uint64_t incarnation,
                     absl::Time now);
   // Returns ABORTED unless this incarnation is alive.
-  absl::Status Heard(const std::string& task, uint64_t incarnation,
-                     absl::Time now);
+  absl::Status RecordHeartbeat(const std::string& task, uint64_t incarnation,
+                               absl::Time now);
   // The timekeeper was stalled for `missed` until now, and heard no task: all
   // live tasks may be silent for that much longer.
-  void GiveTime(absl::Duration missed, absl::Time now);
+  void ExtendTimeouts(absl::Duration missed, absl::Time now);
   // This incarnation has left for good, perhaps while its connection was lost.
   // Returns false without effect if it does not have the task any more.
   bool Leave(const std::string& task, uint64_t incarnation);

@@ -70,7 +70,7 @@ TEST_F(MembershipTest, SecondClaimantIsRefusedWhileFirstLives) {
               StatusIs(absl::StatusCode::kAlreadyExists, "heard of 2s ago"));
   EXPECT_EQ(members_.members().at(kPs0).incarnation, 7u);
   EXPECT_EQ(members_.members().at(kPs0).last_heard, now_);
-  EXPECT_OK(members_.Heard(kPs0, 7, now_ + absl::Seconds(3)));
+  EXPECT_OK(members_.RecordHeartbeat(kPs0, 7, now_ + absl::Seconds(3)));
 }
 
 TEST_F(MembershipTest, NewIncarnationReplacesALostOne) {
@@ -87,7 +87,7 @@ TEST_F(MembershipTest, ConnectionLossDoesNotHandOverALiveTask) {
   ASSERT_OK(members_.Join(kPs0, 7, now_));
   const auto at = [&](int seconds) { return now_ + absl::Seconds(seconds); };
   EXPECT_FALSE(members_.Join(kPs0, 8, at(1)).ok());
-  ASSERT_OK(members_.Heard(kPs0, 7, at(2)));
+  ASSERT_OK(members_.RecordHeartbeat(kPs0, 7, at(2)));
   EXPECT_TRUE(members_.Lose(kPs0, 7, at(3)));
   EXPECT_THAT(members_.Join(kPs0, 8, at(4)),
               StatusIs(absl::StatusCode::kAborted, "may come back"));
@@ -105,7 +105,7 @@ TEST_F(MembershipTest, ExpiredClaimDoesNotDelayARestart) {
   ASSERT_OK(members_.Join(kPs0, 7, now_));
   EXPECT_FALSE(members_.Join(kPs0, 8, now_).ok());
   const absl::Time later = now_ + absl::Minutes(1);
-  ASSERT_OK(members_.Heard(kPs0, 7, later));
+  ASSERT_OK(members_.RecordHeartbeat(kPs0, 7, later));
   EXPECT_TRUE(members_.Lose(kPs0, 7, later));
   ASSERT_OK(members_.Join(kPs0, 9, later));
 }
@@ -153,10 +153,10 @@ TEST_F(MembershipTest, LostTaskMayStillLeave) {
 TEST_F(MembershipTest, OldIncarnationIsIgnored) {
   ASSERT_OK(members_.Join(kPs0, 7, now_));
   EXPECT_TRUE(members_.Lose(kPs0, 7, now_));
-  EXPECT_THAT(members_.Heard(kPs0, 7, now_),
+  EXPECT_THAT(members_.RecordHeartbeat(kPs0, 7, now_),
               StatusIs(absl::StatusCode::kAborted, kPs0));
   ASSERT_OK(members_.Join(kPs0, 8, now_));
-  EXPECT_THAT(members_.Heard(kPs0, 7, now_ + absl::Seconds(1)),
+  EXPECT_THAT(members_.RecordHeartbeat(kPs0, 7, now_ + absl::Seconds(1)),
               StatusIs(absl::StatusCode::kAborted, kPs0));
   EXPECT_FALSE(members_.Leave(kPs0, 7));
   EXPECT_FALSE(members_.Lose(kPs0, 7, now_));
@@ -165,9 +165,9 @@ TEST_F(MembershipTest, OldIncarnationIsIgnored) {
 }
 
 TEST_F(MembershipTest, TaskThatNeverJoinedIsIgnored) {
-  EXPECT_THAT(members_.Heard(kPs0, 7, now_),
+  EXPECT_THAT(members_.RecordHeartbeat(kPs0, 7, now_),
               StatusIs(absl::StatusCode::kAborted, "must join"));
-  EXPECT_THAT(members_.Heard("nobody", 7, now_),
+  EXPECT_THAT(members_.RecordHeartbeat("nobody", 7, now_),
               StatusIs(absl::StatusCode::kAborted, "nobody"));
   EXPECT_FALSE(members_.Leave(kPs0, 7));
   EXPECT_FALSE(members_.Lose("nobody", 7, now_));
@@ -180,7 +180,7 @@ TEST_F(MembershipTest, SilenceLosesATask) {
   ASSERT_OK(members_.Join(kPs1, 9, now_ + absl::Seconds(2)));
   EXPECT_EQ(members_.NextTick(), now_ + absl::Seconds(5));
   EXPECT_THAT(members_.Tick(now_ + absl::Seconds(4)), IsEmpty());
-  ASSERT_OK(members_.Heard(kPs0, 7, now_ + absl::Seconds(4)));
+  ASSERT_OK(members_.RecordHeartbeat(kPs0, 7, now_ + absl::Seconds(4)));
   EXPECT_EQ(members_.NextTick(), now_ + absl::Seconds(6));
   EXPECT_THAT(members_.Tick(now_ + absl::Seconds(7)),
               ElementsAre(kPs1, kWorker0));
@@ -195,10 +195,10 @@ TEST_F(MembershipTest, MissedTimeExtendsAllLiveTasks) {
   ASSERT_OK(members_.Join(kPs1, 8, now_));
   EXPECT_TRUE(members_.Lose(kPs1, 8, now_));
   const absl::Time later = now_ + absl::Hours(1);
-  members_.GiveTime(later - now_ - absl::Seconds(2), later);
+  members_.ExtendTimeouts(later - now_ - absl::Seconds(2), later);
   EXPECT_THAT(members_.Tick(later), IsEmpty());
   EXPECT_EQ(members_.NextTick(), later + absl::Seconds(3));
-  members_.GiveTime(absl::Hours(2), later);
+  members_.ExtendTimeouts(absl::Hours(2), later);
   EXPECT_EQ(members_.NextTick(), later + absl::Seconds(5)) << "not more";
   EXPECT_EQ(StateOf(kPs1), State::kLost);
   EXPECT_EQ(StateOf(kWorker0), State::kExpected);
@@ -206,7 +206,7 @@ TEST_F(MembershipTest, MissedTimeExtendsAllLiveTasks) {
 
 TEST_F(MembershipTest, TimeNeverGoesBackwards) {
   ASSERT_OK(members_.Join(kPs0, 7, now_));
-  ASSERT_OK(members_.Heard(kPs0, 7, now_ - absl::Seconds(3)));
+  ASSERT_OK(members_.RecordHeartbeat(kPs0, 7, now_ - absl::Seconds(3)));
   EXPECT_EQ(members_.NextTick(), now_ + absl::Seconds(5));
 }
 

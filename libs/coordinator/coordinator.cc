@@ -195,7 +195,9 @@ void Coordinator::EndWaits() { impl_->EndWaits(); }
 
 void Coordinator::Close() { impl_->Close(); }
 
-bool Coordinator::HaveAllHeard() const { return impl_->HaveAllHeard(); }
+bool Coordinator::HaveAllAcknowledged() const {
+  return impl_->HaveAllAcknowledged();
+}
 
 bool Coordinator::HasLeft(const std::string& task, uint64_t incarnation) const {
   return impl_->HasLeft(task, incarnation);

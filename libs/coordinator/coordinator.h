@@ -76,7 +76,7 @@ class Coordinator : public protocol::Coordinator {
 
   // Whether each other live task has received a heartbeat reply with the
   // currently finished jobs: it has sent another heartbeat since that reply.
-  bool HaveAllHeard() const;
+  bool HaveAllAcknowledged() const;
 
   // Whether this incarnation of the task has left cleanly.
   bool HasLeft(const std::string& task, uint64_t incarnation) const;

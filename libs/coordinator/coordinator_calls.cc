@@ -90,7 +90,7 @@ void Coordinator::Impl::GetFreshCluster(absl::Time deadline,
   call.deadline = now + std::min(std::clamp(2 * options_.heartbeat_interval,
                                             kMinReportTime, kMaxReportTime),
                                  (deadline - now) / 2);
-  call.since = register_.NextMoment();
+  call.since = register_.NextTimestamp();
   for (const auto& [name, task] : tasks_.tasks()) {
     if (!task.has_devices || !tasks_.members().IsAlive(name)) continue;
     register_.Want(name);
@@ -183,8 +183,8 @@ void Coordinator::Impl::AwaitReport(const std::string& task,
   if (tasks_.Find(task)->awaits_report) call.reporting.insert(task);
 }
 
-void Coordinator::Impl::TaskCame(const std::string& task,
-                                 DeferredCallbacks& callbacks) {
+void Coordinator::Impl::OnTaskJoined(const std::string& task,
+                                     DeferredCallbacks& callbacks) {
   for (const uint64_t id : CallIds()) {
     WaitingCall& call = calls_.at(id);
     if (call.needed.count(task) == 0) continue;
@@ -195,8 +195,8 @@ void Coordinator::Impl::TaskCame(const std::string& task,
   }
 }
 
-void Coordinator::Impl::TaskWent(const std::string& task,
-                                 DeferredCallbacks& callbacks) {
+void Coordinator::Impl::OnTaskGone(const std::string& task,
+                                   DeferredCallbacks& callbacks) {
   for (const uint64_t id : CallIds()) {
     WaitingCall& call = calls_.at(id);
     bool may_go_on = call.reporting.erase(task) > 0;

@@ -74,7 +74,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
       ABSL_LOCKS_EXCLUDED(mutex_);
   void GetFreshCluster(absl::Time deadline, Answer<ClusterStatus> done)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  bool HaveAllHeard() const ABSL_LOCKS_EXCLUDED(mutex_);
+  bool HaveAllAcknowledged() const ABSL_LOCKS_EXCLUDED(mutex_);
   bool HasLeft(const std::string& task, uint64_t incarnation) const
       ABSL_LOCKS_EXCLUDED(mutex_);
   std::map<protocol::TaskState, int> CountTasks() const
@@ -112,7 +112,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   absl::StatusOr<HeartbeatReply> HeartbeatLocked(
       const HeartbeatRequest& request, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool ShallStop(const std::string& task) const
+  bool MustStop(const std::string& task) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether this process sent its Leave before it joined.
   bool HasLeftEarly(const JoinRequest& request) const
@@ -140,7 +140,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   std::vector<protocol::LeftTask> LeftSince(uint64_t version) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void UpdateFinishedJobs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void GiveTimeIfLate(absl::Time now, DeferredCallbacks& callbacks)
+  void ExtendTimeoutsIfLate(absl::Time now, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ArmTick() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Tick() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -163,9 +163,9 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   // A placement waits for the first report of a task that has joined.
   void AwaitReport(const std::string& task, WaitingCall& call)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void TaskCame(const std::string& task, DeferredCallbacks& callbacks)
+  void OnTaskJoined(const std::string& task, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void TaskWent(const std::string& task, DeferredCallbacks& callbacks)
+  void OnTaskGone(const std::string& task, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TaskReported(const std::string& task, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -65,7 +65,8 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
         callbacks);
   }
   early_leaves_.erase(request.task);
-  if (state != Membership::State::kAlive) finished_jobs_.TaskCame(request.task);
+  if (state != Membership::State::kAlive)
+    finished_jobs_.OnTaskJoined(request.task);
   if (state == Membership::State::kLeft) CountChange(request.task);
   beats_since_.erase(request.task);
   register_.AddTask(request.task);
@@ -91,9 +92,9 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
   SettleUuid(request.cluster_uuid);
   SettleEarlyLeaves(callbacks);
   UpdateFinishedJobs();
-  finished_jobs_.TaskKnows(request.task, request.left);
+  finished_jobs_.NoteTaskNotified(request.task, request.left);
   ArmTick();
-  TaskCame(request.task, callbacks);
+  OnTaskJoined(request.task, callbacks);
   return JoinReply{SettledUuid(), options_.incarnation,
                    options_.heartbeat_interval};
 }
@@ -109,7 +110,7 @@ void Coordinator::Impl::NoteLeft(const std::vector<protocol::LeftTask>& left,
         callbacks);
     CountChange(gone.task);
     finished_jobs_.TaskLeft(gone.task);
-    TaskWent(gone.task, callbacks);
+    OnTaskGone(gone.task, callbacks);
   }
 }
 
@@ -188,8 +189,8 @@ absl::StatusOr<HeartbeatReply> Coordinator::Impl::HeartbeatLocked(
                                            " has restarted: ", request.task,
                                            " must join again."));
   }
-  RETURN_IF_ERROR(
-      tasks_.members().Heard(request.task, request.incarnation, Now()));
+  RETURN_IF_ERROR(tasks_.members().RecordHeartbeat(request.task,
+                                                   request.incarnation, Now()));
   if (!request.left.empty()) {
     NoteLeft(request.left, request.task, callbacks);
     UpdateFinishedJobs();
@@ -197,8 +198,8 @@ absl::StatusOr<HeartbeatReply> Coordinator::Impl::HeartbeatLocked(
   if (request.has_report) TakeReport(request.task, request.report, callbacks);
   HeartbeatReply reply;
   reply.wants_report = register_.Answer(request.task);
-  reply.stop = ShallStop(request.task);
-  reply.finished_jobs = finished_jobs_.NewsFor(request.task);
+  reply.stop = MustStop(request.task);
+  reply.finished_jobs = finished_jobs_.FinishedJobsFor(request.task);
   reply.cluster_uuid = SettledUuid();
   reply.left_version = left_version_;
   reply.left = LeftSince(request.left_version);
@@ -211,7 +212,7 @@ void Coordinator::Impl::UpdateFinishedJobs() {
   if (finished_jobs_.Update(tasks_.members())) beats_since_.clear();
 }
 
-bool Coordinator::Impl::HaveAllHeard() const {
+bool Coordinator::Impl::HaveAllAcknowledged() const {
   absl::MutexLock lock(&mutex_);
   for (const auto& [task, member] : tasks_.members().members()) {
     if (task == options_.task || member.state != Membership::State::kAlive) {
@@ -224,7 +225,7 @@ bool Coordinator::Impl::HaveAllHeard() const {
   return true;
 }
 
-bool Coordinator::Impl::ShallStop(const std::string& task) const {
+bool Coordinator::Impl::MustStop(const std::string& task) const {
   if (stopping_since_ == absl::InfiniteFuture()) return false;
   if (task != options_.task) return true;
   if (Now() - stopping_since_ >= kStopPatience) return true;
@@ -301,7 +302,7 @@ void Coordinator::Impl::DropTask(const std::string& task,
                                  DeferredCallbacks& callbacks) {
   register_.DropTask(task);
   tasks_.Find(task)->resources.clear();
-  TaskWent(task, callbacks);
+  OnTaskGone(task, callbacks);
 }
 
 // Heartbeats only postpone it, so one timer is enough, rearmed when it fires.
@@ -321,13 +322,13 @@ void Coordinator::Impl::ArmTick() {
 // If this process was suspended (it was stopped, its machine slept), it has
 // processed no heartbeats meanwhile: they are yet to be read. Only the missed
 // time is granted, or a tick that is always late would never lose a task.
-void Coordinator::Impl::GiveTimeIfLate(absl::Time now,
-                                       DeferredCallbacks& callbacks) {
+void Coordinator::Impl::ExtendTimeoutsIfLate(absl::Time now,
+                                             DeferredCallbacks& callbacks) {
   const absl::Duration late = now - tick_due_;
   const bool was_late =
       std::exchange(was_late_, late > options_.heartbeat_interval);
   if (!was_late_) return;
-  tasks_.members().GiveTime(late, now);
+  tasks_.members().ExtendTimeouts(late, now);
   if (was_late) return;
   Log(Severity::kWarning,
       absl::StrCat(
@@ -343,7 +344,7 @@ void Coordinator::Impl::Tick() {
   tick_ = 0;
   if (closed_) return;
   const absl::Time now = Now();
-  GiveTimeIfLate(now, callbacks);
+  ExtendTimeoutsIfLate(now, callbacks);
   for (const std::string& task : tasks_.members().Tick(now)) {
     Log(Severity::kWarning,
         absl::StrCat(task, " is lost: it has sent no heartbeat for ",

@@ -300,7 +300,7 @@ TEST_F(CoordinatorTest, StalledCoordinatorLosesNoTask) {
   JoinAs(kPs1);
   scheduler_.AdvanceBy(absl::Milliseconds(2500));
   EXPECT_OK(Beat(kPs1));
-  StandStill(*part, absl::Minutes(1));
+  PausePart(*part, absl::Minutes(1));
   EXPECT_EQ(Tasks()[kPs0].state, TaskState::kAlive);
   EXPECT_OK(Beat(kPs1));
   scheduler_.AdvanceBy(absl::Milliseconds(4500));
@@ -317,7 +317,7 @@ TEST_F(CoordinatorTest, BrieflyStalledCoordinatorLosesNoTask) {
   Start(200, absl::Seconds(1), part.get());
   JoinAs(kPs0);
   scheduler_.AdvanceBy(absl::Milliseconds(900));
-  StandStill(*part, absl::Milliseconds(4150));
+  PausePart(*part, absl::Milliseconds(4150));
   EXPECT_EQ(Tasks()[kPs0].state, TaskState::kAlive);
   coordinator_.reset();
 }
@@ -328,7 +328,7 @@ TEST_F(CoordinatorTest, LateCoordinatorStillLosesSilentTasks) {
   JoinAs(kPs0);
   JoinAs(kPs1);
   for (int i = 0; i < 20; ++i) {
-    StandStill(*part, absl::Milliseconds(2500));
+    PausePart(*part, absl::Milliseconds(2500));
     EXPECT_OK(Beat(kPs1));
   }
   EXPECT_EQ(Tasks()[kPs0].state, TaskState::kLost);
@@ -584,24 +584,25 @@ TEST_F(CoordinatorTest, HaveAllHeardTracksFinishedJobsReplies) {
   JoinAll();
   const auto beat_twice = [this](const char* task) {
     ASSERT_OK(Beat(task));
-    EXPECT_FALSE(coordinator_->HaveAllHeard());
+    EXPECT_FALSE(coordinator_->HaveAllAcknowledged());
     ASSERT_OK(Beat(task));
   };
   beat_twice(kPs0);
   beat_twice(kPs1);
   Leave(kWorker0);
   Leave(kWorker1);
-  EXPECT_FALSE(coordinator_->HaveAllHeard());
+  EXPECT_FALSE(coordinator_->HaveAllAcknowledged());
   beat_twice(kPs0);
-  EXPECT_FALSE(coordinator_->HaveAllHeard());
+  EXPECT_FALSE(coordinator_->HaveAllAcknowledged());
   coordinator_->OnTaskLost(kPs1, 1, absl::UnavailableError("it was cut"));
-  EXPECT_TRUE(coordinator_->HaveAllHeard());
+  EXPECT_TRUE(coordinator_->HaveAllAcknowledged());
   JoinAs(kPs0);
-  EXPECT_FALSE(coordinator_->HaveAllHeard()) << "what it heard it may forget";
+  EXPECT_FALSE(coordinator_->HaveAllAcknowledged())
+      << "what it heard it may forget";
   beat_twice(kPs0);
-  EXPECT_TRUE(coordinator_->HaveAllHeard());
+  EXPECT_TRUE(coordinator_->HaveAllAcknowledged());
   Leave(kPs0);
-  EXPECT_TRUE(coordinator_->HaveAllHeard());
+  EXPECT_TRUE(coordinator_->HaveAllAcknowledged());
 }
 
 TEST_F(CoordinatorTest, LateJoinDoesNotReviveAFinishedJob) {

@@ -100,13 +100,13 @@ void Coordinator::Impl::Settle(Calls::iterator it, Placement placement,
                                DeferredCallbacks& callbacks) {
   WaitingCall& call = it->second;
   if (!call.request->isolated && !call.request->explain) {
-    const ResourceRegister::Declarer declarer{call.request->session,
-                                              call.request->task};
+    const ResourceRegister::Owner owner{call.request->session,
+                                        call.request->task};
     const std::vector<NodeResource> resources =
         DeclaredResources(call.request->graph, placement.devices);
-    if (call.since == 0) call.since = register_.NextMoment();
+    if (call.since == 0) call.since = register_.NextTimestamp();
     ResourceRegister::Comparison comparison =
-        register_.Compare(declarer, resources, call.since);
+        register_.Compare(owner, resources, call.since);
     if (!comparison.differences.empty()) {
       // If such a session does not exist any more, this has no effect.
       for (const ResourceDifference& difference : comparison.differences) {
@@ -115,11 +115,11 @@ void Coordinator::Impl::Settle(Calls::iterator it, Placement placement,
       return Fail(it, ToStatus(comparison.differences, comparison.causes),
                   callbacks);
     }
-    for (const std::string& task : comparison.doubtful_tasks)
+    for (const std::string& task : comparison.unconfirmed_tasks)
       register_.Want(task);
-    call.reporting = std::move(comparison.doubtful_tasks);
+    call.reporting = std::move(comparison.unconfirmed_tasks);
     if (!call.reporting.empty()) return Advance(it->first, callbacks);
-    register_.Declare(declarer, resources);
+    register_.Declare(owner, resources);
   }
   WaitingCall placed = Remove(it, callbacks);
   // Releasing the request may take long.

@@ -63,7 +63,7 @@ void FinishedJobs::CountFinish(const std::string& job,
   }
 }
 
-void FinishedJobs::TaskCame(const std::string& task) {
+void FinishedJobs::OnTaskJoined(const std::string& task) {
   Heard& heard = heard_[task];
   heard.first.clear();
   for (const auto& [job, finishes] : finishes_) {
@@ -79,8 +79,8 @@ void FinishedJobs::TaskLeft(const std::string& task) {
   }
 }
 
-void FinishedJobs::TaskKnows(const std::string& task,
-                             const std::vector<protocol::LeftTask>& left) {
+void FinishedJobs::NoteTaskNotified(
+    const std::string& task, const std::vector<protocol::LeftTask>& left) {
   std::map<std::string, uint64_t> known;
   for (const protocol::LeftTask& gone : left) {
     known[gone.task] = gone.incarnation;
@@ -96,7 +96,8 @@ void FinishedJobs::TaskKnows(const std::string& task,
   }
 }
 
-std::vector<std::string> FinishedJobs::NewsFor(const std::string& task) {
+std::vector<std::string> FinishedJobs::FinishedJobsFor(
+    const std::string& task) {
   Heard& heard = heard_[task];
   std::vector<std::string> news;
   for (const auto& [job, finishes] : finishes_) {

@@ -33,19 +33,19 @@ class FinishedJobs {
   bool Update(const Membership& members);
 
   // A new process of the task has joined.
-  void TaskCame(const std::string& task);
+  void OnTaskJoined(const std::string& task);
   // The process of the task has left cleanly.
   void TaskLeft(const std::string& task);
   // An earlier coordinator has notified the task that these processes have
   // left, and so of the finishes of their jobs that concern the task.
   // REQUIRES: Update was called since they left.
-  void TaskKnows(const std::string& task,
-                 const std::vector<protocol::LeftTask>& left);
+  void NoteTaskNotified(const std::string& task,
+                        const std::vector<protocol::LeftTask>& left);
 
   // Returns the jobs for the reply to the task's next heartbeat: finished jobs,
   // including those that have started again since, if the task was not notified
   // of their finish.
-  std::vector<std::string> NewsFor(const std::string& task);
+  std::vector<std::string> FinishedJobsFor(const std::string& task);
 
  private:
   struct Finishes {

@@ -29,9 +29,9 @@ struct ResourceRegister::Own {
 };
 
 ResourceRegister::Own ResourceRegister::OwnOf(
-    const Declarer& declarer, absl::Span<const NodeResource> placed) const {
+    const Owner& owner, absl::Span<const NodeResource> placed) const {
   Own own;
-  const auto session = sessions_.find(declarer.session);
+  const auto session = sessions_.find(owner.session);
   if (session != sessions_.end()) own.session = &session->second;
   for (const NodeResource& one : placed) {
     ++num_looks_;
@@ -48,21 +48,21 @@ ResourceRegister::Own ResourceRegister::OwnOf(
 }
 
 ResourceRegister::Comparison ResourceRegister::Compare(
-    const Declarer& declarer, absl::Span<const NodeResource> placed,
+    const Owner& owner, absl::Span<const NodeResource> placed,
     uint64_t since) const {
   // A program that has a resource on several devices does not disagree with one
   // that has placed it on only some of them so far.
-  const Own own = OwnOf(declarer, placed);
+  const Own own = OwnOf(owner, placed);
   Comparison result;
   for (const NodeResource& one : placed) {
-    if (TaskOfDevice(one.device) == declarer.task) {
-      CompareOnOwnTask(declarer, one, since, result);
+    if (TaskOfDevice(one.device) == owner.task) {
+      CompareOnOwnTask(owner, one, since, result);
     } else {
-      CompareOne(declarer, one, own, since, result);
+      CompareOne(owner, one, own, since, result);
     }
   }
-  CompareConflicting(declarer, placed, own, result);
-  if (!result.differences.empty()) AddCauses(declarer, placed, result);
+  CompareConflicting(owner, placed, own, result);
+  if (!result.differences.empty()) AddCauses(owner, placed, result);
   return result;
 }
 
@@ -75,7 +75,7 @@ const ResourceRegister::DeclaringSession* ResourceRegister::FirstOfOthers(
   return it == by.end() ? nullptr : &*it;
 }
 
-void ResourceRegister::CompareOne(const Declarer& declarer,
+void ResourceRegister::CompareOne(const Owner& owner,
                                   const NodeResource& placed, const Own& own,
                                   uint64_t since, Comparison& result) const {
   ++num_looks_;
@@ -83,19 +83,19 @@ void ResourceRegister::CompareOne(const Declarer& declarer,
   if (devices == entries_.end()) return;
   const auto same = devices->second.entries.find(placed.device);
   if (same != devices->second.entries.end()) {
-    return CompareOnDevice(declarer, placed, same->second, since, result);
+    return CompareOnDevice(owner, placed, same->second, since, result);
   }
   for (const auto& [number, entry] : devices->second.shared) {
     ++num_looks_;
     if (own.Has(*entry)) continue;
-    CompareElsewhere(declarer, placed, *entry, since, result);
+    CompareElsewhere(owner, placed, *entry, since, result);
   }
 }
 
 // On its own task a program may continue with what an earlier one has made,
 // except if type or shape differ. Ops with other attributes report that
 // themselves.
-void ResourceRegister::CompareOnOwnTask(const Declarer& declarer,
+void ResourceRegister::CompareOnOwnTask(const Owner& owner,
                                         const NodeResource& placed,
                                         uint64_t since,
                                         Comparison& result) const {
@@ -109,10 +109,10 @@ void ResourceRegister::CompareOnOwnTask(const Declarer& declarer,
   ResourceFacts left = entry.Left();
   left.definition.clear();
   if (left.AgreeWith(FactsOf(placed.resource))) return;
-  AddLeft(declarer, placed, entry, std::move(left), since, result);
+  AddLeft(owner, placed, entry, std::move(left), since, result);
 }
 
-void ResourceRegister::CompareOnDevice(const Declarer& declarer,
+void ResourceRegister::CompareOnDevice(const Owner& owner,
                                        const NodeResource& placed,
                                        const Entry& entry, uint64_t since,
                                        Comparison& result) const {
@@ -121,10 +121,10 @@ void ResourceRegister::CompareOnDevice(const Declarer& declarer,
     ++num_looks_;
     if (one.facts.AgreeWith(facts)) continue;
     auto by = one.by.begin();
-    if (by->second == declarer.session) ++by;
+    if (by->second == owner.session) ++by;
     if (by == one.by.end()) continue;
-    result.differences.push_back({placed, declarer.task, placed.device,
-                                  one.facts, placed.resource.kind,
+    result.differences.push_back({placed, owner.task, placed.device, one.facts,
+                                  placed.resource.kind,
                                   sessions_.at(by->second).task, by->second});
     return;
   }
@@ -133,44 +133,43 @@ void ResourceRegister::CompareOnDevice(const Declarer& declarer,
   if (!entry.declared.empty()) return;
   ResourceFacts left = entry.Left();
   if (left.AgreeWith(facts)) return;
-  AddLeft(declarer, placed, entry, std::move(left), since, result);
+  AddLeft(owner, placed, entry, std::move(left), since, result);
 }
 
-void ResourceRegister::CompareElsewhere(const Declarer& declarer,
+void ResourceRegister::CompareElsewhere(const Owner& owner,
                                         const NodeResource& placed,
                                         const Entry& entry, uint64_t since,
                                         Comparison& result) const {
-  const int own_task = NumberOf(declarer.task);
+  const int own_task = NumberOf(owner.task);
   for (const Declaration& one : entry.declared) {
     ++num_looks_;
     const DeclaringSession* const by =
         FirstOfOthers(one.by, NumberOf(entry.task), own_task);
     if (by == nullptr) continue;
-    result.differences.push_back({placed, declarer.task, *entry.device,
-                                  one.facts, placed.resource.kind,
+    result.differences.push_back({placed, owner.task, *entry.device, one.facts,
+                                  placed.resource.kind,
                                   sessions_.at(by->second).task, by->second});
     return;
   }
   if (!entry.declared.empty() || entry.last_task.empty() ||
-      entry.last_task == entry.task || entry.last_task == declarer.task) {
+      entry.last_task == entry.task || entry.last_task == owner.task) {
     return;
   }
   // In another job it is more likely an unrelated resource of the same name.
   if (JobOfDevice(*entry.device) != JobOfDevice(placed.device)) return;
-  AddLeft(declarer, placed, entry, entry.Left(), since, result);
+  AddLeft(owner, placed, entry, entry.Left(), since, result);
 }
 
-void ResourceRegister::AddLeft(const Declarer& declarer,
-                               const NodeResource& placed, const Entry& entry,
-                               ResourceFacts left, uint64_t since,
-                               Comparison& result) const {
+void ResourceRegister::AddLeft(const Owner& owner, const NodeResource& placed,
+                               const Entry& entry, ResourceFacts left,
+                               uint64_t since, Comparison& result) const {
   if (!has_reports_) return;
-  if (IsSettled(entry.task, std::max(since, entry.doubted))) {
-    result.differences.push_back({placed, declarer.task, *entry.device,
+  if (IsSettled(entry.task, std::max(since, entry.unconfirmed_at))) {
+    result.differences.push_back({placed, owner.task, *entry.device,
                                   std::move(left), placed.resource.kind,
                                   entry.last_task});
   } else {
-    result.doubtful_tasks.insert(entry.task);
+    result.unconfirmed_tasks.insert(entry.task);
   }
 }
 
@@ -189,23 +188,23 @@ bool ResourceRegister::Declares(const Session& session, const Key& key) const {
                      });
 }
 
-void ResourceRegister::CompareConflicting(const Declarer& declarer,
+void ResourceRegister::CompareConflicting(const Owner& owner,
                                           absl::Span<const NodeResource> placed,
                                           const Own& own,
                                           Comparison& result) const {
   std::vector<ConflictingResource> conflicting;
   for (const NodeResource& one : placed) {
-    if (TaskOfDevice(one.device) == declarer.task) continue;
+    if (TaskOfDevice(one.device) == owner.task) continue;
     FindConflicting(one, own, conflicting);
   }
   if (conflicting.empty()) return;
-  const int own_task = NumberOf(declarer.task);
+  const int own_task = NumberOf(owner.task);
   for (const auto& [program, sessions] : programs_) {
     const DeclaringSession* const there =
         FirstOfOthers(sessions, own_task, own_task);
     if (there == nullptr) continue;
     std::vector<ResourceDifference> differences =
-        DifferencesFrom(declarer, *there, conflicting);
+        DifferencesFrom(owner, *there, conflicting);
     if (differences.empty()) continue;
     const Session& session = sessions_.at(there->second);
     if (!SharesMoreThan(differences.size(), session, own)) continue;
@@ -244,7 +243,7 @@ void ResourceRegister::FindConflicting(
 }
 
 std::vector<ResourceDifference> ResourceRegister::DifferencesFrom(
-    const Declarer& declarer, const DeclaringSession& there,
+    const Owner& owner, const DeclaringSession& there,
     absl::Span<const ConflictingResource> conflicting) const {
   std::vector<ResourceDifference> differences;
   const Session& session = sessions_.at(there.second);
@@ -259,9 +258,8 @@ std::vector<ResourceDifference> ResourceRegister::DifferencesFrom(
         entry->declared.begin(), entry->declared.end(),
         [&](const Declaration& one) { return one.by.contains(there); });
     if (declared == entry->declared.end()) continue;
-    differences.push_back({*placed, declarer.task, *entry->device,
-                           declared->facts, entry->key->kind, session.task,
-                           there.second});
+    differences.push_back({*placed, owner.task, *entry->device, declared->facts,
+                           entry->key->kind, session.task, there.second});
   }
   return differences;
 }
@@ -276,12 +274,12 @@ bool ResourceRegister::SharesMoreThan(size_t count, const Session& session,
   return false;
 }
 
-void ResourceRegister::AddCauses(const Declarer& declarer,
+void ResourceRegister::AddCauses(const Owner& owner,
                                  absl::Span<const NodeResource> placed,
                                  Comparison& result) const {
-  DeclaredProgram here = ProgramOf(declarer.session);
+  DeclaredProgram here = ProgramOf(owner.session);
   for (const NodeResource& one : placed) {
-    if (TaskOfDevice(one.device) != declarer.task) here.push_back(one);
+    if (TaskOfDevice(one.device) != owner.task) here.push_back(one);
   }
   // Finds the program of which most is known.
   DeclaredProgram there;

@@ -65,32 +65,32 @@ std::set<std::string> ResourceRegister::Homes(
 
 // Sessions.
 
-void ResourceRegister::Declare(const Declarer& declarer,
+void ResourceRegister::Declare(const Owner& owner,
                                absl::Span<const NodeResource> placed) {
   for (const NodeResource& one : placed) {
-    DeclareOne(declarer, one.resource, one.device);
+    DeclareOne(owner, one.resource, one.device);
   }
   ListPrograms();
 }
 
 ResourceRegister::Session& ResourceRegister::FindOrAddSession(
-    const Declarer& declarer) {
-  const auto [it, is_new] = sessions_.try_emplace(declarer.session);
+    const Owner& owner) {
+  const auto [it, is_new] = sessions_.try_emplace(owner.session);
   Session& session = it->second;
   if (is_new) {
-    session.task = declarer.task;
-    session.task_number = FindOrAddNumber(declarer.task);
-    sessions_of_[declarer.task].insert(declarer.session);
+    session.task = owner.task;
+    session.task_number = FindOrAddNumber(owner.task);
+    sessions_of_[owner.task].insert(owner.session);
   }
   return session;
 }
 
-void ResourceRegister::DeclareOne(const Declarer& declarer,
+void ResourceRegister::DeclareOne(const Owner& owner,
                                   const NamedResource& resource,
                                   const std::string& device) {
-  Session& session = FindOrAddSession(declarer);
+  Session& session = FindOrAddSession(owner);
   Entry& entry = FindOrAdd(KeyOf(resource), device);
-  const DeclaringSession by(session.task_number, declarer.session);
+  const DeclaringSession by(session.task_number, owner.session);
   ResourceFacts facts = FactsOf(resource);
   const bool is_new =
       session.places
@@ -98,7 +98,7 @@ void ResourceRegister::DeclareOne(const Declarer& declarer,
           .second;
   if (is_new) {
     ++session.num_declared;
-    NoteChange(declarer.session, session, entry);
+    NoteChange(owner.session, session, entry);
   } else {
     // A session may declare it several times, sometimes more exactly.
     facts = TakeDeclaration(entry, by).MergedWith(facts);
@@ -106,7 +106,7 @@ void ResourceRegister::DeclareOne(const Declarer& declarer,
   AddDeclaration(entry, by, facts);
   entry.last = entry.last.MergedWith(facts);
   entry.last_task = session.task;
-  entry.doubted = 0;
+  entry.unconfirmed_at = 0;
   NoteWhetherShared(entry);
 }
 
@@ -168,13 +168,13 @@ void ResourceRegister::EndSession(uint64_t session) {
 void ResourceRegister::EndDeclarations(uint64_t session) {
   const auto it = sessions_.find(session);
   if (it == sessions_.end()) return;
-  ++moment_;
+  ++timestamp_;
   const DeclaringSession by(it->second.task_number, session);
   for (const auto& [number, place] : it->second.places) {
     Entry& entry = *place.entry;
     TakeDeclaration(entry, by);
     if (entry.declared.empty()) {
-      Doubt(entry);
+      MarkUnconfirmed(entry);
     } else {
       NoteWhetherShared(entry);
     }
@@ -186,12 +186,12 @@ void ResourceRegister::EndDeclarations(uint64_t session) {
   sessions_.erase(it);
 }
 
-void ResourceRegister::Doubt(Entry& entry) {
+void ResourceRegister::MarkUnconfirmed(Entry& entry) {
   const auto task = tasks_.find(entry.task);
   // A task that is not known holds nothing.
   if (task == tasks_.end()) return Erase(entry);
-  entry.doubted = moment_;
-  task->second.wanted = moment_;
+  entry.unconfirmed_at = timestamp_;
+  task->second.wanted = timestamp_;
   NoteWhetherShared(entry);
 }
 
@@ -255,7 +255,7 @@ bool ResourceRegister::Report(const std::string& task,
   if (state == tasks_.end()) return false;
   state->second.is_asked = false;
   // If not, a newer one will come.
-  const bool is_young = state->second.told >= state->second.cleared;
+  const bool is_young = state->second.answered >= state->second.cleared;
   if (is_young) ReportHeld(task, state->second, report.resources);
   ReportSessions(task, state->second, report.sessions);
   ListPrograms();
@@ -282,8 +282,8 @@ void ResourceRegister::ReportSessions(
     if (open.contains(id)) {
       session.missed = 0;
     } else if (session.missed == 0) {
-      state.wanted = session.missed = ++moment_;
-    } else if (session.missed <= state.told) {
+      state.wanted = session.missed = ++timestamp_;
+    } else if (session.missed <= state.answered) {
       ended.push_back(id);
     }
   }
@@ -301,14 +301,15 @@ void ResourceRegister::ReportHeld(
     Entry& entry = FindOrAdd(KeyOf(one.resource), one.device);
     seen.insert(entry.number);
     entry.held = FactsOf(one.resource);
-    if (entry.doubted <= state.told) entry.doubted = 0;
+    if (entry.unconfirmed_at <= state.answered) entry.unconfirmed_at = 0;
   }
   for (Entry* const entry : EntriesOn(task)) {
     if (seen.contains(entry->number)) continue;
     entry->held.reset();
-    if (entry->declared.empty() && entry->doubted <= state.told) Erase(*entry);
+    if (entry->declared.empty() && entry->unconfirmed_at <= state.answered)
+      Erase(*entry);
   }
-  state.reported = std::max(state.reported, state.told);
+  state.reported = std::max(state.reported, state.answered);
 }
 
 bool ResourceRegister::Answer(const std::string& task) {
@@ -316,7 +317,7 @@ bool ResourceRegister::Answer(const std::string& task) {
   if (it == tasks_.end()) return false;
   Task& state = it->second;
   if (state.is_asked) return true;
-  state.told = moment_;
+  state.answered = timestamp_;
   state.is_asked = has_reports_ && state.wanted > state.reported;
   return state.is_asked;
 }
@@ -324,13 +325,13 @@ bool ResourceRegister::Answer(const std::string& task) {
 void ResourceRegister::AnswerJoin(const std::string& task) {
   const auto it = tasks_.find(task);
   if (it == tasks_.end()) return;
-  it->second.told = moment_;
+  it->second.answered = timestamp_;
   it->second.is_asked = false;
 }
 
 void ResourceRegister::Want(const std::string& task) {
   const auto it = tasks_.find(task);
-  if (it != tasks_.end()) it->second.wanted = ++moment_;
+  if (it != tasks_.end()) it->second.wanted = ++timestamp_;
 }
 
 void ResourceRegister::WantSessions() {
@@ -344,9 +345,9 @@ bool ResourceRegister::IsSettled(const std::string& task,
 }
 
 void ResourceRegister::Forget(const ContainerFilter& filter) {
-  ++moment_;
+  ++timestamp_;
   for (auto& [task, state] : tasks_) {
-    if (filter.PassesTask(task)) state.cleared = state.wanted = moment_;
+    if (filter.PassesTask(task)) state.cleared = state.wanted = timestamp_;
   }
   std::vector<Entry*> cleared;
   for (const auto& [task, entries] : on_task_) {

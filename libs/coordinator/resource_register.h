@@ -59,7 +59,7 @@ namespace weft {
 class ResourceRegister {
  public:
   // The declaring session, and the task of its master.
-  struct Declarer {
+  struct Owner {
     uint64_t session = 0;
     std::string task;
   };
@@ -70,7 +70,7 @@ class ResourceRegister {
     // As returned by LikelyCauses; empty if there is no difference.
     std::vector<std::string> causes;
     // The tasks whose next report decides whether there are more differences.
-    std::set<std::string> doubtful_tasks;
+    std::set<std::string> unconfirmed_tasks;
   };
 
   // Without reports, resources that no session declares cause no differences.
@@ -83,13 +83,12 @@ class ResourceRegister {
   std::set<std::string> Homes(const NamedResource& resource) const;
 
   // Returns a new logical timestamp, later than all previous events.
-  uint64_t NextMoment() { return ++moment_; }
+  uint64_t NextTimestamp() { return ++timestamp_; }
   // Differences from resources that no session declares count only if the
   // task's report is as recent as `since`.
-  Comparison Compare(const Declarer& declarer,
-                     absl::Span<const NodeResource> placed,
+  Comparison Compare(const Owner& owner, absl::Span<const NodeResource> placed,
                      uint64_t since) const;
-  void Declare(const Declarer& declarer, absl::Span<const NodeResource> placed);
+  void Declare(const Owner& owner, absl::Span<const NodeResource> placed);
   // Resources that no other session declares become unconfirmed.
   void EndSession(uint64_t session);
   // Whether the session has ended recently, as far as was reported.
@@ -173,7 +172,7 @@ class ResourceRegister {
     // The properties of a resource that no session declares any more.
     ResourceFacts Left() const;
     // The timestamp since when only a later report can confirm that it exists.
-    uint64_t doubted = 0;
+    uint64_t unconfirmed_at = 0;
   };
   using Entries = absl::btree_map<uint64_t, Entry*>;  // by their numbers
   // The devices of the resource of one key.
@@ -204,7 +203,7 @@ class ResourceRegister {
   struct Task {
     // The answer that precedes its next report: the last one, or the one that
     // requested a report which has not arrived.
-    uint64_t told = 0;
+    uint64_t answered = 0;
     bool is_asked = false;  // for a report that has not arrived
     uint64_t wanted = 0;    // a report that is as recent
     uint64_t reported = 0;  // how recent its last report was
@@ -214,9 +213,9 @@ class ResourceRegister {
   static Key KeyOf(const NamedResource& resource);
 
   // Declaring.
-  void DeclareOne(const Declarer& declarer, const NamedResource& resource,
+  void DeclareOne(const Owner& owner, const NamedResource& resource,
                   const std::string& device);
-  Session& FindOrAddSession(const Declarer& declarer);
+  Session& FindOrAddSession(const Owner& owner);
   static void AddDeclaration(Entry& entry, DeclaringSession by,
                              const ResourceFacts& facts);
   // Removes and returns a session's declaration.
@@ -226,7 +225,7 @@ class ResourceRegister {
   void ListPrograms();
   void Unlist(uint64_t id, const Session& session);
   void EndDeclarations(uint64_t session);
-  void Doubt(Entry& entry);
+  void MarkUnconfirmed(Entry& entry);
   void ReportHeld(const std::string& task, Task& state,
                   const std::vector<protocol::PlacedResource>& resources);
   void ReportSessions(const std::string& task, Task& state,
@@ -253,50 +252,48 @@ class ResourceRegister {
     const NodeResource* placed = nullptr;
     const Entry* entry = nullptr;
   };
-  Own OwnOf(const Declarer& declarer,
-            absl::Span<const NodeResource> placed) const;
+  Own OwnOf(const Owner& owner, absl::Span<const NodeResource> placed) const;
   // Returns the first one, unless its task is one of these two.
   static const DeclaringSession* FirstOfOthers(
       const absl::btree_set<DeclaringSession>& by, int task, int other_task);
-  void CompareOne(const Declarer& declarer, const NodeResource& placed,
+  void CompareOne(const Owner& owner, const NodeResource& placed,
                   const Own& own, uint64_t since, Comparison& result) const;
-  void CompareOnOwnTask(const Declarer& declarer, const NodeResource& placed,
+  void CompareOnOwnTask(const Owner& owner, const NodeResource& placed,
                         uint64_t since, Comparison& result) const;
-  void CompareOnDevice(const Declarer& declarer, const NodeResource& placed,
+  void CompareOnDevice(const Owner& owner, const NodeResource& placed,
                        const Entry& entry, uint64_t since,
                        Comparison& result) const;
-  void CompareElsewhere(const Declarer& declarer, const NodeResource& placed,
+  void CompareElsewhere(const Owner& owner, const NodeResource& placed,
                         const Entry& entry, uint64_t since,
                         Comparison& result) const;
   // On any device.
   bool Declares(const Own& own, const Key& key) const;
   bool Declares(const Session& session, const Key& key) const;
   // The third rule at the top.
-  void CompareConflicting(const Declarer& declarer,
+  void CompareConflicting(const Owner& owner,
                           absl::Span<const NodeResource> placed, const Own& own,
                           Comparison& result) const;
   void FindConflicting(const NodeResource& placed, const Own& own,
                        std::vector<ConflictingResource>& found) const;
   std::vector<ResourceDifference> DifferencesFrom(
-      const Declarer& declarer, const DeclaringSession& there,
+      const Owner& owner, const DeclaringSession& there,
       absl::Span<const ConflictingResource> conflicting) const;
   bool SharesMoreThan(size_t count, const Session& session,
                       const Own& own) const;
-  void AddCauses(const Declarer& declarer,
-                 absl::Span<const NodeResource> placed,
+  void AddCauses(const Owner& owner, absl::Span<const NodeResource> placed,
                  Comparison& result) const;
   // On tasks other than its own, in order.
   DeclaredProgram ProgramOf(uint64_t session) const;
   // Adds the difference from an entry that no session declares any more and
   // that has the properties `left`, unless the entry's task must first confirm
   // that it still exists.
-  void AddLeft(const Declarer& declarer, const NodeResource& placed,
+  void AddLeft(const Owner& owner, const NodeResource& placed,
                const Entry& entry, ResourceFacts left, uint64_t since,
                Comparison& result) const;
 
   const bool has_reports_;
   mutable uint64_t num_looks_ = 0;
-  uint64_t moment_ = 0;
+  uint64_t timestamp_ = 0;
   uint64_t num_entries_made_ = 0;
   std::map<Key, Devices> entries_;
   std::map<std::string, Entries> on_task_;  // by task of the device

@@ -55,7 +55,7 @@ void BM_ReplicasCome(benchmark::State& state) {
       const uint64_t session = 1000003u * (i + 1);
       for (const NodeResource& one : model) known.Homes(one.resource);
       const auto comparison =
-          known.Compare({session, Worker(i)}, model, known.NextMoment());
+          known.Compare({session, Worker(i)}, model, known.NextTimestamp());
       if (!comparison.differences.empty()) std::abort();
       known.Declare({session, Worker(i)}, model);
     }

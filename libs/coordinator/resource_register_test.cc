@@ -56,12 +56,12 @@ class ResourceRegisterTest : public testing::Test {
   absl::Status Place(uint64_t session, const std::string& task,
                      const std::vector<NodeResource>& placed) {
     const ResourceRegister::Comparison comparison =
-        register_.Compare({session, task}, placed, register_.NextMoment());
-    doubtful_ = comparison.doubtful_tasks;
+        register_.Compare({session, task}, placed, register_.NextTimestamp());
+    unconfirmed_ = comparison.unconfirmed_tasks;
     if (!comparison.differences.empty()) {
       return ToStatus(comparison.differences, comparison.causes);
     }
-    if (doubtful_.empty()) register_.Declare({session, task}, placed);
+    if (unconfirmed_.empty()) register_.Declare({session, task}, placed);
     return absl::OkStatus();
   }
 
@@ -80,7 +80,7 @@ class ResourceRegisterTest : public testing::Test {
   }
 
   ResourceRegister register_{/*has_reports=*/true};
-  std::set<std::string> doubtful_;
+  std::set<std::string> unconfirmed_;
 };
 
 constexpr auto kDisagrees = absl::StatusCode::kFailedPrecondition;
@@ -297,7 +297,7 @@ TEST_F(ResourceRegisterTest, LocalResourcesOfOneNameAreNotCompared) {
   Report(kWorker0, {step});
   Report(kWorker1);
   EXPECT_OK(Place(4, kPs0, {On(kWorker1, Var("worker", step.name, {9}))}));
-  EXPECT_THAT(doubtful_, IsEmpty());
+  EXPECT_THAT(unconfirmed_, IsEmpty());
 }
 
 TEST_F(ResourceRegisterTest, ASessionIsNotComparedWithItself) {
@@ -330,21 +330,21 @@ TEST_F(ResourceRegisterTest, EntryEndsWithItsSessionAndResource) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   register_.EndSession(1);
   EXPECT_OK(Place(2, kWorker1, {On(kPs0, Var("ps", "w", {7}))}));
-  EXPECT_THAT(doubtful_, ElementsAre(kPs0)) << "only the ps knows";
+  EXPECT_THAT(unconfirmed_, ElementsAre(kPs0)) << "only the ps knows";
   Report(kPs0);
   EXPECT_EQ(register_.num_entries(), 0);
   EXPECT_OK(Place(2, kWorker1, {On(kPs0, Var("ps", "w", {7}))}));
-  EXPECT_THAT(doubtful_, IsEmpty());
+  EXPECT_THAT(unconfirmed_, IsEmpty());
 }
 
 TEST_F(ResourceRegisterTest, ExistingResourceKeepsItsEntry) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   register_.EndSession(1);
-  const uint64_t since = register_.NextMoment();
+  const uint64_t since = register_.NextTimestamp();
   Report(kPs0, {Var("ps", "w")});
   const auto refused = [&](const NodeResource& placed) {
     const auto comparison = register_.Compare({2, kWorker1}, {placed}, since);
-    EXPECT_THAT(comparison.doubtful_tasks, IsEmpty());
+    EXPECT_THAT(comparison.unconfirmed_tasks, IsEmpty());
     return comparison.differences.empty()
                ? absl::OkStatus()
                : ToStatus(comparison.differences, comparison.causes);
@@ -368,7 +368,7 @@ TEST_F(ResourceRegisterTest, UnknownShapeMatchesLaterDeclarations) {
   const auto place = [&](NamedResource resource) {
     const auto comparison =
         register_.Compare({2, kWorker1}, {On(kPs0, std::move(resource))}, 0);
-    EXPECT_THAT(comparison.doubtful_tasks, IsEmpty());
+    EXPECT_THAT(comparison.unconfirmed_tasks, IsEmpty());
     return comparison.differences.empty()
                ? absl::OkStatus()
                : ToStatus(comparison.differences, comparison.causes);
@@ -395,7 +395,7 @@ TEST_F(ResourceRegisterTest, ResourceLeftOnOwnTaskMustAgree) {
   register_.EndSession(2);
   register_.EndSession(1);
   EXPECT_OK(Place(3, kWorker0, {On(kWorker0, Var("worker", "x", {4}))}));
-  EXPECT_THAT(doubtful_, ElementsAre(kWorker0)) << "is it still there?";
+  EXPECT_THAT(unconfirmed_, ElementsAre(kWorker0)) << "is it still there?";
   Report(kWorker0, {Var("worker", "x", {2})});
   const auto place = [&](const NodeResource& placed) {
     const auto comparison = register_.Compare({3, kWorker0}, {placed}, 0);
@@ -482,13 +482,13 @@ TEST_F(ResourceRegisterTest, WithoutReportsOnlyOpenSessionsCount) {
   alone.Declare({1, kWorker0}, {On(kPs0, Var("ps", "w"))});
   EXPECT_FALSE(alone
                    .Compare({2, kWorker1}, {On(kPs0, Var("ps", "w", {7}))},
-                            alone.NextMoment())
+                            alone.NextTimestamp())
                    .differences.empty());
   alone.EndSession(1);
   const auto comparison = alone.Compare(
-      {2, kWorker1}, {On(kPs0, Var("ps", "w", {7}))}, alone.NextMoment());
+      {2, kWorker1}, {On(kPs0, Var("ps", "w", {7}))}, alone.NextTimestamp());
   EXPECT_TRUE(comparison.differences.empty());
-  EXPECT_TRUE(comparison.doubtful_tasks.empty());
+  EXPECT_TRUE(comparison.unconfirmed_tasks.empty());
   EXPECT_FALSE(alone.Answer(kPs0));
   EXPECT_THAT(alone.Homes(Var("", "w")), ElementsAre(Cpu(kPs0)))
       << "it may live there";
@@ -526,7 +526,7 @@ class ResourceRegisterCostTest : public ResourceRegisterTest {
         Model(Worker(worker), num_variables);
     for (const NodeResource& one : model) register_.Homes(one.resource);
     ASSERT_OK(Place(1 + worker, Worker(worker), model));
-    ASSERT_THAT(doubtful_, IsEmpty());
+    ASSERT_THAT(unconfirmed_, IsEmpty());
   }
 };
 

@@ -637,7 +637,7 @@ class Server::Impl : private PeerObserver,
   // Heartbeats may be late.
   void AwaitThatOthersHear(absl::Duration longest) {
     if (StayOfCoordinator() == absl::ZeroDuration()) return;
-    StayUntil([this] { return hosted_->HaveAllHeard(); }, longest);
+    StayUntil([this] { return hosted_->HaveAllAcknowledged(); }, longest);
   }
 
   // Runs until the program stops the server, too. The system may release

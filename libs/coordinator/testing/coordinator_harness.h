@@ -131,7 +131,7 @@ class CoordinatorTest : public testing::Test {
   }
 
   // Stops everything that runs on `part` for `time`, and then lets it catch up.
-  void StandStill(SimulatedScheduler::Part& part, absl::Duration time) {
+  void PausePart(SimulatedScheduler::Part& part, absl::Duration time) {
     part.Stop();
     scheduler_.AdvanceBy(time);
     part.Resume();
