@@ -160,7 +160,7 @@ void Session::WakeWaitingForCallables() {
   }
 }
 
-absl::StatusOr<std::optional<Session::Growth>> Session::BeginGrowth() {
+absl::StatusOr<std::optional<Session::Extension>> Session::BeginExtension() {
   while (true) {
     std::shared_ptr<Event> ended;
     {
@@ -168,12 +168,12 @@ absl::StatusOr<std::optional<Session::Growth>> Session::BeginGrowth() {
       if (closed_) return ClosedError();
       const int num_nodes = state_->graph.num_nodes();
       if (num_nodes == nodes_sent_) return std::nullopt;
-      if (!std::exchange(is_growing_, true)) {
-        return Growth{.num_nodes = num_nodes,
-                      .num_functions = state_->graph.functions().size(),
-                      .from_node = nodes_sent_,
-                      .from_function = functions_sent_,
-                      .from_version = version_};
+      if (!std::exchange(is_extending_, true)) {
+        return Extension{.num_nodes = num_nodes,
+                         .num_functions = state_->graph.functions().size(),
+                         .from_node = nodes_sent_,
+                         .from_function = functions_sent_,
+                         .from_version = version_};
       }
       ended = scheduler_.NewEvent();
       waiting_.push_back(ended);
@@ -182,17 +182,18 @@ absl::StatusOr<std::optional<Session::Growth>> Session::BeginGrowth() {
   }
 }
 
-absl::Status Session::EndGrowth(
-    const Growth& growth, absl::StatusOr<protocol::ExtensionResult> result) {
+absl::Status Session::EndExtension(
+    const Extension& extension,
+    absl::StatusOr<protocol::ExtensionResult> result) {
   absl::MutexLock lock(&mutex_);
-  is_growing_ = false;
+  is_extending_ = false;
   WakeWaiting();
   if (!result.ok()) return result.status();
   // If this throws, the same extension is sent again.
   placement_.insert(placement_.end(), result->placement.begin(),
                     result->placement.end());
-  nodes_sent_ = growth.num_nodes;
-  functions_sent_ = growth.num_functions;
+  nodes_sent_ = extension.num_nodes;
+  functions_sent_ = extension.num_functions;
   version_ = result->version;
   return absl::OkStatus();
 }
@@ -201,23 +202,26 @@ absl::Status Session::EndGrowth(
 absl::Status Session::Extend() {
   return CatchExceptions([this]() -> absl::Status {
     RETURN_IF_ERROR(state_->error());
-    ASSIGN_OR_RETURN(const std::optional<Growth> growth, BeginGrowth());
-    if (!growth) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const std::optional<Extension> extension,
+                     BeginExtension());
+    if (!extension) return absl::OkStatus();
     // Other threads wait for its end, so it must end on all paths.
-    return EndGrowth(*growth, CatchExceptions([&] { return Send(*growth); }));
+    return EndExtension(*extension,
+                        CatchExceptions([&] { return Send(*extension); }));
   });
 }
 
-absl::StatusOr<protocol::ExtensionResult> Session::Send(const Growth& growth) {
-  ASSIGN_OR_RETURN(std::string graph_def, Export(growth));
+absl::StatusOr<protocol::ExtensionResult> Session::Send(
+    const Extension& extension) {
+  ASSIGN_OR_RETURN(std::string graph_def, Export(extension));
   return master().ExtendSession(id_, {.graph_def = std::move(graph_def),
-                                      .from_version = growth.from_version});
+                                      .from_version = extension.from_version});
 }
 
-absl::StatusOr<std::string> Session::Export(const Growth& growth) const {
+absl::StatusOr<std::string> Session::Export(const Extension& extension) const {
   auto graph_def =
-      ExportGraphDef(state_->graph, {.first_id = growth.from_node,
-                                     .first_function = growth.from_function,
+      ExportGraphDef(state_->graph, {.first_id = extension.from_node,
+                                     .first_function = extension.from_function,
                                      .max_bytes = max_extension_bytes_});
   if (graph_def.ok()) return graph_def;
   return Append(
@@ -248,7 +252,8 @@ void Session::Release(uint64_t callable) {
 const Session::MadeCallable* Session::FindWarm(const std::string& key) const {
   absl::MutexLock lock(&mutex_);
   if (closed_) return nullptr;
-  if (state_->graph.num_nodes() != nodes_sent_ && !is_growing_) return nullptr;
+  if (state_->graph.num_nodes() != nodes_sent_ && !is_extending_)
+    return nullptr;
   auto it = callables_.find(key);
   return it == callables_.end() ? nullptr : it->second.get();
 }

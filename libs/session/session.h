@@ -239,7 +239,7 @@ class Session {
     std::vector<int> fetches;
   };
   // New nodes of the graph on their way to the master.
-  struct Growth {
+  struct Extension {
     int num_nodes = 0;  // of the graph at that time
     int num_functions = 0;
     int from_node = 0;
@@ -263,13 +263,13 @@ class Session {
   protocol::BlockingMaster master() { return {*master_, scheduler_}; }
 
   // None if all is sent. Waits while another thread sends. What it returns must
-  // be ended with EndGrowth.
-  absl::StatusOr<std::optional<Growth>> BeginGrowth();
-  absl::Status EndGrowth(const Growth& growth,
-                         absl::StatusOr<protocol::ExtensionResult> result);
-  absl::StatusOr<protocol::ExtensionResult> Send(const Growth& growth);
+  // be ended with EndExtension.
+  absl::StatusOr<std::optional<Extension>> BeginExtension();
+  absl::Status EndExtension(const Extension& extension,
+                            absl::StatusOr<protocol::ExtensionResult> result);
+  absl::StatusOr<protocol::ExtensionResult> Send(const Extension& extension);
   // The nodes and functions of the extension, serialized.
-  absl::StatusOr<std::string> Export(const Growth& growth) const;
+  absl::StatusOr<std::string> Export(const Extension& extension) const;
   // Wakes the threads that wait for the end of another thread's extension.
   void WakeWaiting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Wakes the threads that wait for a callable that another thread prepares.
@@ -333,7 +333,7 @@ class Session {
 
   mutable absl::Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
-  bool is_growing_ ABSL_GUARDED_BY(mutex_) = false;  // a thread sends nodes
+  bool is_extending_ ABSL_GUARDED_BY(mutex_) = false;  // a thread sends nodes
   std::vector<std::shared_ptr<Event>> waiting_ ABSL_GUARDED_BY(mutex_);
   int nodes_sent_ ABSL_GUARDED_BY(mutex_) = 0;
   int functions_sent_ ABSL_GUARDED_BY(mutex_) = 0;
