@@ -104,15 +104,16 @@ absl::Status Work(const TfConfig& task, const Server& server) {
   // The chief initializes the variables, and other workers wait for it. This
   // worker does not need the other workers, so it does not wait for them to
   // start.
-  ASSIGN_OR_RETURN(
-      auto session,
-      train::MonitoredTrainingSession(
-          root, {.master = server.target(),
-                 .is_chief = task.IsChief(),
-                 .hooks = hooks,
-                 .config = {.device_filters = {"/job:ps", device}},
-                 // `weft shutdown` requests the server to stop.
-                 .stop_requested = [&] { return server.is_asked_to_stop(); }}));
+  ASSIGN_OR_RETURN(auto session,
+                   train::MonitoredTrainingSession(
+                       root, {.master = server.target(),
+                              .is_chief = task.IsChief(),
+                              .hooks = hooks,
+                              .config = {.device_filters = {"/job:ps", device}},
+                              // `weft shutdown` requests the server to stop.
+                              .stop_requested = [&] {
+                                return server.is_stop_requested();
+                              }}));
   int64_t mine = 0;
   for (; !session->ShouldStop(); ++mine) {
     RETURN_IF_ERROR(session->Run(model.train));

@@ -168,8 +168,8 @@ class OtherWorker {
       : member_("training_members", std::move(name)) {
     EXPECT_OK(member_.AddNodes(model.root, model.step.handle()));
   }
-  void Say(train::MonitoredSession& session, State state) {
-    ASSERT_OK(member_.Say(*session.raw_session(), state));
+  void Report(train::MonitoredSession& session, State state) {
+    ASSERT_OK(member_.Report(*session.raw_session(), state));
   }
 
  private:

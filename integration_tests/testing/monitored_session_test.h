@@ -92,7 +92,7 @@ class RecordingHook : public train::SessionRunHook {
     return Record("after_run");
   }
   absl::Status End(Session&) override { return Record("end"); }
-  void BeforeSessionGoes() override {
+  void BeforeSessionDestroyed() override {
     EXPECT_OK(Record("before_session_goes"));
   }
 

@@ -44,7 +44,7 @@ TEST_P(MonitoredBoundTest, ChiefDoesNotWaitForLostWorker) {
   ASSERT_OK_AND_ASSIGN(
       const auto session,
       MonitoredTrainingSession(model.root, Options(0, logger_)));
-  lost.Say(*session, OtherWorker::State::kTraining);
+  lost.Report(*session, OtherWorker::State::kTraining);
   EndInput(*session);
   ASSERT_OK(session->Close());
   EXPECT_THAT(AllOf(logger_),
@@ -63,7 +63,7 @@ TEST_P(MonitoredBoundTest, LostWorkerDoesNotDelayNextChief) {
     ASSERT_OK_AND_ASSIGN(
         const auto session,
         MonitoredTrainingSession(model.root, Options(0, logger)));
-    if (is_first) lost.Say(*session, OtherWorker::State::kTraining);
+    if (is_first) lost.Report(*session, OtherWorker::State::kTraining);
     EndInput(*session);
     const absl::Time ended = clock.Now();
     ASSERT_OK(session->Close());
@@ -219,7 +219,7 @@ TEST_P(MonitoredBoundTest, ChiefEndsSoonAfterALossDuringTraining) {
   ASSERT_OK_AND_ASSIGN(
       const auto session,
       MonitoredTrainingSession(model.root, Options(0, logger_)));
-  lost.Say(*session, OtherWorker::State::kTraining);
+  lost.Report(*session, OtherWorker::State::kTraining);
   Scheduler& scheduler = cluster_.scheduler();
   scheduler.NewEvent()->WaitUntil(scheduler.clock().Now() + absl::Minutes(1));
   EndInput(*session);
@@ -238,7 +238,7 @@ TEST_P(MonitoredBoundTest, WorkerWithoutChiefLogsUnsavedTraining) {
   ASSERT_OK_AND_ASSIGN(
       const auto session,
       MonitoredTrainingSession(model.root, Options(1, logger_)));
-  ASSERT_OK(chief.Say(*first, train::TrainingMembers::State::kTraining));
+  ASSERT_OK(chief.Report(*first, train::TrainingMembers::State::kTraining));
   Scheduler& scheduler = cluster_.scheduler();
   const auto wait = [&](absl::Duration duration) {
     scheduler.NewEvent()->WaitUntil(scheduler.clock().Now() + duration);
@@ -288,7 +288,7 @@ TEST_P(FailingSavesTest, StalledServerKeepsWaitForWorkers) {
   OtherWorker worker(model, "zmq://other:1#1");
   const auto session = Start(model, false, absl::Seconds(5));
   ASSERT_NE(session, nullptr);
-  worker.Say(*session, OtherWorker::State::kTraining);
+  worker.Report(*session, OtherWorker::State::kTraining);
   Run(*session, model, 3);
   SimulatedScheduler& scheduler = cluster_.scheduler();
   SimulatedScheduler::Part& server = cluster_.pools("ps", 0);
@@ -375,7 +375,7 @@ TEST_P(FailingSavesTest, WorkerFailureBeforeASaveAllowsLaterSaves) {
   const auto chief = Start(model, false);
   ASSERT_NE(chief, nullptr);
   Run(*chief, model, 1);
-  worker.Say(*chief, OtherWorker::State::kFailed);
+  worker.Report(*chief, OtherWorker::State::kFailed);
   Run(*chief, model, 2);
   EXPECT_OK(files_.FileExists("/job/model.ckpt-2.index"));
   EndInput(*chief);
@@ -389,7 +389,7 @@ TEST_P(FailingSavesTest, WorkerFailureAfterLastSavePreventsSaves) {
   const auto chief = Start(model, false);
   ASSERT_NE(chief, nullptr);
   Run(*chief, model, 3);
-  worker.Say(*chief, OtherWorker::State::kFailed);
+  worker.Report(*chief, OtherWorker::State::kFailed);
   EndInput(*chief);
   EXPECT_THAT(chief->Close(),
               StatusIs(absl::StatusCode::kFailedPrecondition,

@@ -89,18 +89,18 @@ class LeavingHook : public train::SessionRunHook {
  public:
   absl::Status AfterCreateSession(Session&,
                                   train::Coordinator& coordinator) override {
-    is_asked_to_leave_ = coordinator.is_asked_to_leave();
+    is_exit_requested_ = coordinator.is_exit_requested();
     return absl::OkStatus();
   }
   absl::Status End(Session&) override {
-    is_leaving = is_asked_to_leave_ && is_asked_to_leave_();
+    is_leaving = is_exit_requested_ && is_exit_requested_();
     return absl::OkStatus();
   }
-  void BeforeSessionGoes() override { is_asked_to_leave_ = nullptr; }
+  void BeforeSessionDestroyed() override { is_exit_requested_ = nullptr; }
   bool is_leaving = false;
 
  private:
-  std::function<bool()> is_asked_to_leave_;
+  std::function<bool()> is_exit_requested_;
 };
 
 TEST_F(MonitoredSessionTest, HooksSeeStopRequestAtEnd) {

@@ -126,15 +126,15 @@ class PatientClusterTest : public MonitoredRecoveryTest {
   // Requests a stop after a minute.
   void AskToStopLater() {
     cluster_.scheduler().ScheduleAt(Now() + absl::Minutes(1),
-                                    [this] { is_asked_to_stop_ = true; });
+                                    [this] { is_stop_requested_ = true; });
   }
   MonitoredTrainingSessionOptions StoppableOptions(int worker) {
     auto options = Options(worker, logger_);
-    options.stop_requested = [this] { return is_asked_to_stop_; };
+    options.stop_requested = [this] { return is_stop_requested_; };
     return options;
   }
 
-  bool is_asked_to_stop_ = false;
+  bool is_stop_requested_ = false;
   const absl::Time begin_ = Now();
 };
 
@@ -147,7 +147,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, PatientClusterTest,
 TEST_P(PatientClusterTest, StopEndsWaitForServer) {
   cluster_.Stop("ps", 1);
   for (const int worker : {0, 1}) {
-    is_asked_to_stop_ = false;
+    is_stop_requested_ = false;
     const absl::Time begin = Now();
     AskToStopLater();
     Model model;

@@ -251,7 +251,7 @@ class UsingHook : public train::SessionRunHook {
     return Use();
   }
   absl::Status End(Session&) override { return Use(); }
-  void BeforeSessionGoes() override { EXPECT_OK(Use()); }
+  void BeforeSessionDestroyed() override { EXPECT_OK(Use()); }
   MonitoredSession* session = nullptr;
   int num_uses = 0;
 

@@ -387,7 +387,7 @@ TEST_P(SyncReplicasTest, TrainingsHaveSeparateMembers) {
                      Session::Connect(cluster_.target("worker", 0), root,
                                       cluster_.session_options()));
     RETURN_IF_ERROR(
-        members.Say(*session, train::TrainingMembers::State::kTraining));
+        members.Report(*session, train::TrainingMembers::State::kTraining));
     ASSIGN_OR_RETURN(const auto all, members.Read(*session));
     std::vector<std::string> names;
     for (const auto& one : all) names.push_back(one.name);

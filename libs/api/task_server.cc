@@ -32,7 +32,7 @@ class RealTaskServer : public TaskServer {
 
   Process* process() override { return &process_; }
 
-  bool IsAskedToStop() const override { return server_->is_asked_to_stop(); }
+  bool IsStopRequested() const override { return server_->is_stop_requested(); }
 
   absl::Status Join(const std::function<bool()>& stop_requested) override {
     while (stop_requested &&

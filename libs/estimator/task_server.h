@@ -48,8 +48,8 @@ class TaskServer {
 
   // Sessions with this process reach the server without a socket.
   virtual Process* process() = 0;
-  // Whether a stop was requested, as Server::is_asked_to_stop.
-  virtual bool IsAskedToStop() const = 0;
+  // Whether a stop was requested, as Server::is_stop_requested.
+  virtual bool IsStopRequested() const = 0;
   // Waits until the server has stopped, or until `stop_requested`, which may be
   // null and is polled twice a second, and then stops it.
   virtual absl::Status Join(const std::function<bool()>& stop_requested) = 0;

@@ -139,7 +139,7 @@ class EvaluationListener : public train::CheckpointSaverListener {
     // for the throttle.
     const bool is_first = !last_step_;
     if (is_first) last_step_ = step;
-    if (is_first || !IsDue(step) || IsAskedToLeave()) return false;
+    if (is_first || !IsDue(step) || IsExitRequested()) return false;
     const absl::Status evaluated = Evaluate();
     RETURN_IF_ERROR(HandleError(evaluated));
     if (evaluated.ok()) RETURN_IF_ERROR(tolerance_.Succeeded(lost_, Now()));
@@ -147,7 +147,7 @@ class EvaluationListener : public train::CheckpointSaverListener {
   }
   absl::Status End(Session&, int64_t step) override {
     // A stop request skips the evaluation.
-    if (is_retired_ || step == evaluated_step_ || IsAskedToLeave()) {
+    if (is_retired_ || step == evaluated_step_ || IsExitRequested()) {
       return absl::OkStatus();
     }
     has_ended_ = true;
@@ -160,7 +160,7 @@ class EvaluationListener : public train::CheckpointSaverListener {
   absl::Status EvaluateRemaining() {
     has_ended_ = true;
     absl::Duration wait = kFirstWait;
-    for (int tries = 1; !is_evaluated_ && !IsAskedToLeave(); ++tries) {
+    for (int tries = 1; !is_evaluated_ && !IsExitRequested(); ++tries) {
       const absl::Status evaluated = Evaluate();
       if (WasStopped(evaluated, stop_requested_)) break;
       if (tries == kLastTries) return evaluated;
@@ -172,7 +172,7 @@ class EvaluationListener : public train::CheckpointSaverListener {
     }
     return absl::OkStatus();
   }
-  bool IsAskedToLeave() const { return stop_requested_ && stop_requested_(); }
+  bool IsExitRequested() const { return stop_requested_ && stop_requested_(); }
 
   // Evaluates the newest checkpoint.
   absl::Status Evaluate() {
@@ -404,7 +404,7 @@ absl::Status TrainAsTask(Estimator& estimator, const InputFn& input_fn,
   options.process = server->process();
   options.stop_requested = [given = std::move(options.stop_requested),
                             &own = *server] {
-    return own.IsAskedToStop() || (given && given());
+    return own.IsStopRequested() || (given && given());
   };
   RETURN_IF_ERROR(estimator.Train(input_fn, options));
   // After a stop request this task has not reached the end: another one

@@ -197,7 +197,7 @@ class Server::Impl : private PeerObserver,
     return stopped_->WaitUntil(deadline);
   }
 
-  bool is_asked_to_stop() const {
+  bool is_stop_requested() const {
     absl::MutexLock lock(&mutex_);
     return (stopping_ || stops_soon_) && refused_.ok();
   }
@@ -1066,7 +1066,7 @@ absl::Status Server::Finish(absl::Duration drain) {
   return absl::OkStatus();
 }
 
-bool Server::is_asked_to_stop() const { return impl_->is_asked_to_stop(); }
+bool Server::is_stop_requested() const { return impl_->is_stop_requested(); }
 
 bool Server::LeaveAndAwaitCoordinatorsEnd(absl::Time deadline) {
   return impl_->LeaveAndAwaitEnd(deadline);

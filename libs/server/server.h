@@ -135,7 +135,7 @@ class Server {
   // process calls this in its stop_requested, so that it saves while the server
   // still serves it. False for a server that was refused: its sessions fail
   // with the reason. Does not block.
-  bool is_asked_to_stop() const;
+  bool is_stop_requested() const;
 
   // Refuses new sessions, and steps of sessions that are not monitored
   // (SessionOptions::is_monitored). For up to `drain`, waits until the

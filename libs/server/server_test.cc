@@ -689,9 +689,9 @@ TEST_F(SimulatedServersTest, ATaskThatNeverJoinedIsRefusedAtOnce) {
   ASSERT_TRUE(mistaken->AwaitStopped(clock_.Now()));
   EXPECT_THAT(mistaken->Join(),
               StatusIs(StatusCode::kFailedPrecondition, "localhost:7"));
-  EXPECT_FALSE(mistaken->is_asked_to_stop());
-  EXPECT_TRUE(worker_->is_asked_to_stop());
-  EXPECT_FALSE(ps_->is_asked_to_stop());
+  EXPECT_FALSE(mistaken->is_stop_requested());
+  EXPECT_TRUE(worker_->is_stop_requested());
+  EXPECT_FALSE(ps_->is_stop_requested());
 }
 
 // A session of the server's own program must not keep dialing for hours.

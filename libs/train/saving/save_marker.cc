@@ -88,7 +88,7 @@ std::string MarkerContents(uint64_t number, const MarkerLines& lines) {
                     absl::Hex(save.number), " ",
                     Quoted(save.prefix, save.latest_filename));
   }
-  for (const UnfinishedSaves::OldOne& old : lines.old_ones) {
+  for (const UnfinishedSaves::OldCheckpoint& old : lines.old_ones) {
     absl::StrAppend(&contents, kDeleting,
                     Quoted(old.prefix, old.latest_filename));
   }

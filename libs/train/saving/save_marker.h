@@ -29,7 +29,7 @@ inline constexpr uint64_t kMaxMarkerBytes = uint64_t{1} << 20;
 // The contents of a marker, except its own save.
 struct MarkerLines {
   std::vector<UnfinishedSaves::Save> saves;
-  std::vector<UnfinishedSaves::OldOne> old_ones;
+  std::vector<UnfinishedSaves::OldCheckpoint> old_ones;
 };
 
 std::string MarkerContents(uint64_t number, const MarkerLines& lines);

@@ -557,10 +557,10 @@ absl::Status AddState(FileSystem& files, absl::string_view folder,
 absl::StatusOr<States> ReadStates(
     FileSystem& files, absl::string_view folder,
     const std::string& latest_filename,
-    const std::vector<UnfinishedSaves::OldOne>& old_ones) {
+    const std::vector<UnfinishedSaves::OldCheckpoint>& old_ones) {
   States states;
   RETURN_IF_ERROR(AddState(files, folder, latest_filename, states));
-  for (const UnfinishedSaves::OldOne& old : old_ones) {
+  for (const UnfinishedSaves::OldCheckpoint& old : old_ones) {
     RETURN_IF_ERROR(AddState(files, folder, old.latest_filename, states));
   }
   return states;
@@ -790,19 +790,19 @@ absl::StatusOr<std::string> Saver::Save(Session& session,
   }
   const Clock& clock = session.scheduler().clock();
   const absl::Time deadline = clock.Now() + options_.max_wait;
-  absl::Status turn = TakeTurn(session.scheduler());
+  absl::Status turn = LockSaves(session.scheduler());
   while (!turn.ok() && clock.Now() < deadline) {
     RETURN_IF_ERROR(session.Extend());  // an error: the save was abandoned
-    turn = TakeTurn(session.scheduler());
+    turn = LockSaves(session.scheduler());
   }
   RETURN_IF_ERROR(turn);
-  const absl::Cleanup given = [this] { EndTurn(); };
+  const absl::Cleanup given = [this] { UnlockSaves(); };
   RETURN_IF_ERROR(SaveAlone(session, save_path, path, options));
   return path;
 }
 
 // Waits in slices, so that a waiting save can check its session in between.
-absl::Status Saver::TakeTurn(Scheduler& scheduler) {
+absl::Status Saver::LockSaves(Scheduler& scheduler) {
   const absl::Time deadline =
       scheduler.clock().Now() + std::min(options_.max_wait, kWaitAtOnce);
   for (bool is_late = false;;) {
@@ -823,13 +823,13 @@ absl::Status Saver::TakeTurn(Scheduler& scheduler) {
       ". Save again later, or raise SaverOptions::max_wait."));
 }
 
-bool Saver::TakeFreeTurn() {
+bool Saver::TryLockSaves() {
   absl::MutexLock lock(&mutex_);
   return !std::exchange(is_saving_, true);
 }
 
 // Called under the lock, which a waiter takes before it continues.
-void Saver::EndTurn() {
+void Saver::UnlockSaves() {
   absl::MutexLock lock(&mutex_);
   is_saving_ = false;
   for (Event* waiter : waiting_) waiter->Set();
@@ -889,10 +889,10 @@ absl::Status Saver::CheckExists(FileSystem& files, const std::string& path) {
       "program and all tasks find the same files."));
 }
 
-absl::Status Saver::TakeOverOldOnes(FileSystem& files,
-                                    const std::string& save_path,
-                                    const std::string& path,
-                                    const std::string& latest_filename) {
+absl::Status Saver::TakeOverOldCheckpoints(FileSystem& files,
+                                           const std::string& save_path,
+                                           const std::string& path,
+                                           const std::string& latest_filename) {
   // Those of the previous path are still in its marker.
   ASSIGN_OR_RETURN(auto recovered,
                    unfinished_.Recover(files, save_path, Now()));
@@ -902,13 +902,13 @@ absl::Status Saver::TakeOverOldOnes(FileSystem& files,
       unfinished_.Succeeded(old.prefix);
     }
   }
-  std::vector<UnfinishedSaves::OldOne> old_ones = WholeOnes(files, path);
+  std::vector<UnfinishedSaves::OldCheckpoint> old_ones = WholeOnes(files, path);
   absl::c_copy(recovered_, std::back_inserter(old_ones));
   if (old_ones.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const States states, ReadStates(files, Dirname(save_path),
                                                    latest_filename, old_ones));
   recovered_.clear();
-  for (const UnfinishedSaves::OldOne& old : old_ones) {
+  for (const UnfinishedSaves::OldCheckpoint& old : old_ones) {
     if (IsKept(old.prefix) || MayName(files, states, old.prefix)) {
       unfinished_.Succeeded(old.prefix);
       continue;
@@ -925,11 +925,11 @@ absl::Status Saver::TakeOverOldOnes(FileSystem& files,
 
 // A save to the same prefix replaces the checkpoint, and counts it. Checkpoints
 // that cannot be checked now are checked before the next save.
-std::vector<UnfinishedSaves::OldOne> Saver::WholeOnes(
+std::vector<UnfinishedSaves::OldCheckpoint> Saver::WholeOnes(
     FileSystem& files, const std::string& path) const {
-  std::vector<UnfinishedSaves::OldOne> whole;
+  std::vector<UnfinishedSaves::OldCheckpoint> whole;
   absl::flat_hash_set<std::string> asked;
-  for (UnfinishedSaves::OldOne& old : unfinished_.MaybeWhole()) {
+  for (UnfinishedSaves::OldCheckpoint& old : unfinished_.MaybeWhole()) {
     if (AreSame(old.prefix, path)) continue;
     if (!asked.insert(absl::StrCat(old.latest_filename, "/", old.prefix))
              .second) {
@@ -952,14 +952,14 @@ absl::Status Saver::SaveAlone(Session& session, const std::string& save_path,
   }
   FileSystem& files = FilesOf(session);
   RETURN_IF_ERROR(
-      TakeOverOldOnes(files, save_path, path, options.latest_filename));
+      TakeOverOldCheckpoints(files, save_path, path, options.latest_filename));
   const UnfinishedSaves::Save save = {
       .prefix = path,
       .number = number,
       .latest_filename = options.latest_filename,
       .is_counted = options.write_state};
   ASSIGN_OR_RETURN(const UnfinishedSaves::Marker marker,
-                   unfinished_.Begin(files, save, OldOnes(), Now()));
+                   unfinished_.Begin(files, save, OldCheckpoints(), Now()));
   if (!nodes_.sees_marker.empty() && SchemeAndHost(path).empty()) {
     RETURN_IF_ERROR(CheckThatTasksSee(session, marker));
   }
@@ -1018,7 +1018,7 @@ bool Saver::IsKept(const std::string& path) const {
       kept_, [&](const Kept& kept) { return AreSame(kept.path, path); });
 }
 
-std::vector<std::string> Saver::OldOnes() const {
+std::vector<std::string> Saver::OldCheckpoints() const {
   std::vector<std::string> old_ones = to_delete_;
   const auto max = static_cast<size_t>(std::max(options_.max_to_keep, 0));
   absl::Time next_to_keep = next_to_keep_for_good_;
@@ -1061,8 +1061,8 @@ std::vector<std::string> Saver::LastCheckpoints() const {
 absl::Status Saver::RecoverLastCheckpoints(
     const Session& session, const std::vector<std::string>& paths,
     const std::vector<double>& timestamps) {
-  if (!TakeFreeTurn()) return absl::OkStatus();
-  const absl::Cleanup given = [this] { EndTurn(); };
+  if (!TryLockSaves()) return absl::OkStatus();
+  const absl::Cleanup given = [this] { UnlockSaves(); };
   FileSystem& files = FilesOf(session);
   const Clock& clock = ClockOf(options_, own_clock_);
   const absl::Duration ahead = WallIsAhead(clock);

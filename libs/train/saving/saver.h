@@ -236,30 +236,31 @@ class Saver {
   // Counts old checkpoints that another process was about to delete, and
   // checkpoints of saves that failed after their commit, unless a state file
   // names them: then they are kept forever. `path` is the one to be saved.
-  absl::Status TakeOverOldOnes(FileSystem& files, const std::string& save_path,
-                               const std::string& path,
-                               const std::string& latest_filename);
+  absl::Status TakeOverOldCheckpoints(FileSystem& files,
+                                      const std::string& save_path,
+                                      const std::string& path,
+                                      const std::string& latest_filename);
   // Complete checkpoints that failed saves to a prefix other than `path` have
   // left.
-  std::vector<UnfinishedSaves::OldOne> WholeOnes(FileSystem& files,
-                                                 const std::string& path) const;
+  std::vector<UnfinishedSaves::OldCheckpoint> WholeOnes(
+      FileSystem& files, const std::string& path) const;
   // The steps after a save: writes graph and state, deletes old checkpoints.
   absl::Status FinishSave(Session& session, FileSystem& files,
                           const std::string& path, const SaveOptions& options);
   // FAILED_PRECONDITION, naming tasks that do not see the program's files.
   absl::Status CheckThatTasksSee(Session& session,
                                  const UnfinishedSaves::Marker& marker);
-  absl::Status TakeTurn(Scheduler& scheduler) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status LockSaves(Scheduler& scheduler) ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns false if another save is running.
-  bool TakeFreeTurn() ABSL_LOCKS_EXCLUDED(mutex_);
-  void EndTurn() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool TryLockSaves() ABSL_LOCKS_EXCLUDED(mutex_);
+  void UnlockSaves() ABSL_LOCKS_EXCLUDED(mutex_);
   FileSystem& FilesOf(const Session& session);
   absl::Time Now() const;
   absl::Status WriteGraph(FileSystem& files, const std::string& path);
   void DeleteOld(FileSystem& files);
   bool IsKept(const std::string& path) const;
   // Checkpoints that the next save may delete.
-  std::vector<std::string> OldOnes() const;
+  std::vector<std::string> OldCheckpoints() const;
   // Adds a checkpoint to the kept ones, and drops those beyond the limit.
   void CountCheckpoint(const std::string& path);
   absl::Status WriteState(FileSystem& files, const std::string& path,
@@ -283,7 +284,7 @@ class Saver {
   std::vector<std::string> to_delete_;  // counted out, and may be there
   // Checkpoints that another process was to delete under the path of the last
   // save, before it is known whether a state file names them.
-  std::vector<UnfinishedSaves::OldOne> recovered_;
+  std::vector<UnfinishedSaves::OldCheckpoint> recovered_;
   absl::Time next_to_keep_for_good_ = absl::InfiniteFuture();
 };
 

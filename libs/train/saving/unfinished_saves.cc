@@ -130,7 +130,7 @@ void UnfinishedSaves::Add(const Save& save, absl::Time now) {
   while (failed_.size() > kMaxFailed) failed_.pop_front();
 }
 
-absl::StatusOr<std::optional<std::vector<UnfinishedSaves::OldOne>>>
+absl::StatusOr<std::optional<std::vector<UnfinishedSaves::OldCheckpoint>>>
 UnfinishedSaves::Recover(FileSystem& files, const std::string& save_path,
                          absl::Time now) {
   if (save_path_ == save_path) return std::nullopt;
@@ -142,8 +142,9 @@ UnfinishedSaves::Recover(FileSystem& files, const std::string& save_path,
   return std::move(left.old_ones);
 }
 
-std::vector<UnfinishedSaves::OldOne> UnfinishedSaves::MaybeWhole() const {
-  std::vector<OldOne> maybe;
+std::vector<UnfinishedSaves::OldCheckpoint> UnfinishedSaves::MaybeWhole()
+    const {
+  std::vector<OldCheckpoint> maybe;
   for (const auto& [save, until] : failed_) {
     if (save.is_counted) maybe.push_back({save.prefix, save.latest_filename});
   }

@@ -53,7 +53,7 @@ class UnfinishedSaves {
     bool is_counted = false;
   };
   // A checkpoint that is unreferenced unless its state file still names it.
-  struct OldOne {
+  struct OldCheckpoint {
     std::string prefix;
     std::string latest_filename;
   };
@@ -61,11 +61,11 @@ class UnfinishedSaves {
   // Reads the leftovers of another process's saves to `save_path`, which Begin
   // then deletes. Returns old checkpoints that it was about to delete, for the
   // caller to delete. None: the last save was to that path, so nothing is new.
-  absl::StatusOr<std::optional<std::vector<OldOne>>> Recover(
+  absl::StatusOr<std::optional<std::vector<OldCheckpoint>>> Recover(
       FileSystem& files, const std::string& save_path, absl::Time now);
   // Failed saves that were to be counted: each may have become a complete
   // checkpoint without a reply.
-  std::vector<OldOne> MaybeWhole() const;
+  std::vector<OldCheckpoint> MaybeWhole() const;
   // Deletes leftovers of earlier saves to the path, and records that `save` is
   // running, which may delete `old_ones`.
   absl::StatusOr<Marker> Begin(FileSystem& files, const Save& save,

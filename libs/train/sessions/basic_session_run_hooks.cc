@@ -118,12 +118,12 @@ absl::Status StopAtStepHook::AfterRun(SessionRunContext& context,
   return absl::OkStatus();
 }
 
-absl::StatusOr<SessionRunHook::Others> StopAtStepHook::WhileOthersTrain(
+absl::StatusOr<SessionRunHook::Others> StopAtStepHook::PollOtherPrograms(
     Session& session) {
-  return HasComeToTheEnd(session) ? Others::kAreDone : Others::kUnknown;
+  return HasReachedEnd(session) ? Others::kAreDone : Others::kUnknown;
 }
 
-bool StopAtStepHook::HasComeToTheEnd(Session& session) {
+bool StopAtStepHook::HasReachedEnd(Session& session) {
   const auto step = global_step_.Read(session);
   return step.ok() && last_step_.has_value() && *step >= *last_step_;
 }
@@ -195,7 +195,7 @@ absl::Status StepCounterHook::AfterCreateSession(Session& session,
                             : writer_->Open(session, coordinator);
 }
 
-void StepCounterHook::BeforeSessionGoes() {
+void StepCounterHook::BeforeSessionDestroyed() {
   if (writer_ != nullptr) writer_->Close();
 }
 
@@ -388,7 +388,7 @@ absl::Status GlobalStepWaiterHook::Wait(const SessionRunContext& context) {
 bool GlobalStepWaiterHook::PauseUnlessStopped(const SessionRunContext& context,
                                               absl::Duration left) {
   do {
-    if (context.IsAskedToLeave()) return true;
+    if (context.IsExitRequested()) return true;
     const absl::Duration pause = std::min(left, kLookForLeave);
     if (coordinator_->WaitForStop(pause)) return true;
     left -= pause;

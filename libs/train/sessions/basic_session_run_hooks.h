@@ -60,8 +60,8 @@ class StopAtStepHook : public SessionRunHook {
   absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext& context) override;
   absl::Status AfterRun(SessionRunContext& context,
                         const SessionRunValues& values) override;
-  absl::StatusOr<Others> WhileOthersTrain(Session& session) override;
-  bool HasComeToTheEnd(Session& session) override;
+  absl::StatusOr<Others> PollOtherPrograms(Session& session) override;
+  bool HasReachedEnd(Session& session) override;
 
  private:
   const StopAtStepOptions options_;
@@ -92,7 +92,7 @@ class StepCounterHook : public SessionRunHook {
   absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext& context) override;
   absl::Status AfterRun(SessionRunContext& context,
                         const SessionRunValues& values) override;
-  void BeforeSessionGoes() override;
+  void BeforeSessionDestroyed() override;
 
  private:
   void LogAndRecord(double steps_per_second, int64_t step);

@@ -113,8 +113,8 @@ absl::Status CheckpointInputPipelineHook::End(Session& session) {
   return is_new_session_ ? absl::OkStatus() : saves_->End(session);
 }
 
-void CheckpointInputPipelineHook::BeforeSessionGoes() {
-  if (saves_ != nullptr) saves_->BeforeSessionGoes();
+void CheckpointInputPipelineHook::BeforeSessionDestroyed() {
+  if (saves_ != nullptr) saves_->BeforeSessionDestroyed();
 }
 
 }  // namespace weft::train

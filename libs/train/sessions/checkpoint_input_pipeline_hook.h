@@ -61,7 +61,7 @@ class CheckpointInputPipelineHook : public SessionRunHook {
   absl::Status AfterRun(SessionRunContext& context,
                         const SessionRunValues& values) override;
   absl::Status End(Session& session) override;
-  void BeforeSessionGoes() override;
+  void BeforeSessionDestroyed() override;
   bool SavesCheckpoints() const override { return true; }
 
  private:

@@ -128,7 +128,7 @@ absl::Status CheckpointSaverHook::Begin(const Scope& scope) {
 absl::Status CheckpointSaverHook::AfterCreateSession(Session& session,
                                                      Coordinator& coordinator) {
   coordinator_ = &coordinator;
-  is_asked_to_leave_ = coordinator.is_asked_to_leave();
+  is_exit_requested_ = coordinator.is_exit_requested();
   if (options_.writer != nullptr) {
     RETURN_IF_ERROR(options_.writer->Open(session, coordinator));
   }
@@ -234,7 +234,7 @@ absl::Status CheckpointSaverHook::AfterRun(SessionRunContext& context,
   return absl::OkStatus();
 }
 
-absl::StatusOr<SessionRunHook::Others> CheckpointSaverHook::WhileOthersTrain(
+absl::StatusOr<SessionRunHook::Others> CheckpointSaverHook::PollOtherPrograms(
     Session& session) {
   RETURN_IF_ERROR(WaitForSave());
   const auto step = global_step_.Read(session);
@@ -388,7 +388,7 @@ absl::Status CheckpointSaverHook::End(Session& session) {
 bool CheckpointSaverHook::TriesAgain(int tries, absl::Time since,
                                      absl::Time now) const {
   if (tries >= kLastTries) return false;
-  return !IsAskedToLeave() || now - since < kLongestLeaving;
+  return !IsExitRequested() || now - since < kLongestLeaving;
 }
 
 std::string CheckpointSaverHook::DescribeLost() const {
@@ -429,13 +429,13 @@ absl::StatusOr<int64_t> CheckpointSaverHook::SaveLast(Session& session) {
   }
 }
 
-void CheckpointSaverHook::BeforeSessionGoes() {
+void CheckpointSaverHook::BeforeSessionDestroyed() {
   // A session that could not begin does not count.
   if (!session_went_.has_value()) session_went_ = clock_.Now();
   running_ = nullptr;  // it has ended, or its thread keeps it
-  const std::string lost = IsAskedToLeave() ? DescribeLost() : "";
+  const std::string lost = IsExitRequested() ? DescribeLost() : "";
   if (!lost.empty()) logger_->Error(lost);
-  is_asked_to_leave_ = nullptr;
+  is_exit_requested_ = nullptr;
   if (options_.writer != nullptr) options_.writer->Close();
 }
 
@@ -464,7 +464,7 @@ CheckpointSaverHook::Outcome CheckpointSaverHook::SaveAndNotify(
     if (!outcome.listeners.ok()) return outcome;
   }
   outcome = save_files(step);
-  if (outcome.saved.ok()) outcome.listeners = TellSaved(session, step);
+  if (outcome.saved.ok()) outcome.listeners = NotifySaved(session, step);
   return outcome;
 }
 
@@ -512,7 +512,7 @@ absl::Status CheckpointSaverHook::SaveFiles(Session& session, int64_t step,
   return absl::OkStatus();
 }
 
-absl::Status CheckpointSaverHook::TellSaved(Session& session, int64_t step) {
+absl::Status CheckpointSaverHook::NotifySaved(Session& session, int64_t step) {
   for (const auto& listener : listeners_) {
     ASSIGN_OR_RETURN(const bool stop, listener->AfterSave(session, step));
     if (!stop) continue;

@@ -117,9 +117,9 @@ class CheckpointSaverHook : public SessionRunHook {
   absl::Status AfterRun(SessionRunContext& context,
                         const SessionRunValues& values) override;
   // Saves when due, as after a run.
-  absl::StatusOr<Others> WhileOthersTrain(Session& session) override;
+  absl::StatusOr<Others> PollOtherPrograms(Session& session) override;
   absl::Status End(Session& session) override;
-  void BeforeSessionGoes() override;
+  void BeforeSessionDestroyed() override;
   bool SavesCheckpoints() const override { return true; }
 
  private:
@@ -150,7 +150,7 @@ class CheckpointSaverHook : public SessionRunHook {
                               absl::FunctionRef<absl::Status()> save);
   absl::Status SaveFiles(Session& session, int64_t step,
                          bool is_between_updates);
-  absl::Status TellSaved(Session& session, int64_t step);
+  absl::Status NotifySaved(Session& session, int64_t step);
   void SaveBesideSteps(Session& session, int64_t step);
   bool IsDue(int64_t step) const;
   // Returns the error that ends training, if one does.
@@ -169,8 +169,8 @@ class CheckpointSaverHook : public SessionRunHook {
   // Whether a last save that has failed `tries` times, first at `since`, is
   // retried.
   bool TriesAgain(int tries, absl::Time since, absl::Time now) const;
-  bool IsAskedToLeave() const {
-    return is_asked_to_leave_ && is_asked_to_leave_();
+  bool IsExitRequested() const {
+    return is_exit_requested_ && is_exit_requested_();
   }
   // Names the steps that no checkpoint contains; empty if this hook has seen
   // none.
@@ -201,7 +201,7 @@ class CheckpointSaverHook : public SessionRunHook {
   std::optional<absl::Time> session_went_;
   bool has_begun_ = false;                   // the first session has saved
   int64_t seen_step_ = -1;                   // about the last one that has run
-  std::function<bool()> is_asked_to_leave_;  // of a session; may be null
+  std::function<bool()> is_exit_requested_;  // of a session; may be null
   std::atomic<int64_t> saved_step_{-1};      // the last one
   std::atomic<bool> stop_requested_{false};  // by a listener
 };

@@ -41,7 +41,7 @@ struct CoordinatorOptions {
       absl::StatusCode::kOutOfRange};
   // Whether the program was asked from outside to end its training. May be
   // null.
-  std::function<bool()> is_asked_to_leave = nullptr;
+  std::function<bool()> is_exit_requested = nullptr;
   // Runs the threads on Pool::kBlocking; must outlive the coordinator. Null:
   // the coordinator has its own scheduler, with one thread per Start.
   Scheduler* scheduler = nullptr;
@@ -85,9 +85,9 @@ class Coordinator {
   // threads that still run, if any.
   absl::Status Join(const JoinOptions& options = {})
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // CoordinatorOptions::is_asked_to_leave.
-  const std::function<bool()>& is_asked_to_leave() const {
-    return options_.is_asked_to_leave;
+  // CoordinatorOptions::is_exit_requested.
+  const std::function<bool()>& is_exit_requested() const {
+    return options_.is_exit_requested;
   }
   // The clock of all waits. Lives as long as the coordinator.
   const Clock& clock() const { return scheduler_.clock(); }

@@ -47,13 +47,13 @@ void AddOptions(const RunOptions& options, RunOptions& all) {
 
 HookedSession::HookedSession(std::unique_ptr<Session> session, HookList hooks,
                              Scheduler* scheduler,
-                             std::function<bool()> is_asked_to_leave)
+                             std::function<bool()> is_exit_requested)
     : session_(std::move(session)),
       hooks_(std::move(hooks)),
-      is_asked_to_leave_(std::move(is_asked_to_leave)),
+      is_exit_requested_(std::move(is_exit_requested)),
       coordinator_(std::make_unique<Coordinator>(
           CoordinatorOptions{.clean_stop_codes = {},
-                             .is_asked_to_leave = is_asked_to_leave_,
+                             .is_exit_requested = is_exit_requested_,
                              .scheduler = scheduler})) {}
 
 HookedSession::~HookedSession() = default;
@@ -85,7 +85,7 @@ absl::Status HookedSession::CallAfterRun(SessionRunContext& context,
         const absl::Status told = hooks_[i]->AfterRun(
             context,
             {results.subspan(begin, count), asked.all.options, metadata});
-        is_last_step_refused_ =
+        is_last_step_rejected_ =
             !saves && !told.ok() && !absl::IsOutOfRange(told);
         RETURN_IF_ERROR(told);
       }
@@ -97,7 +97,7 @@ absl::Status HookedSession::CallAfterRun(SessionRunContext& context,
 
 absl::StatusOr<std::vector<Tensor>> HookedSession::RunOnce(
     const SessionRunArgs& args, RunMetadata* metadata) {
-  SessionRunContext context(args, *session_, is_asked_to_leave_);
+  SessionRunContext context(args, *session_, is_exit_requested_);
   ASSIGN_OR_RETURN(const Asked asked, AskHooks(context));
   RunMetadata told;
   ASSIGN_OR_RETURN(std::vector<Tensor> results,
@@ -165,8 +165,8 @@ absl::Status HookedSession::CloseSession(Logger& logger) {
   return absl::OkStatus();
 }
 
-void HookedSession::NotifySessionGoes() {
-  for (const auto& hook : hooks_) hook->BeforeSessionGoes();
+void HookedSession::NotifySessionDestroyed() {
+  for (const auto& hook : hooks_) hook->BeforeSessionDestroyed();
 }
 
 absl::Status HookedSession::Close(absl::Duration stop_grace_period,
@@ -177,14 +177,14 @@ absl::Status HookedSession::Close(absl::Duration stop_grace_period,
     logger.Info(absl::StrCat("The session was gone when it was closed: ",
                              closed.message()));
   }
-  NotifySessionGoes();
+  NotifySessionDestroyed();
   return status;
 }
 
 void HookedSession::Abandon(absl::Duration stop_grace_period, Logger& logger) {
   CloseSession(logger).IgnoreError();  // it is lost
   JoinThreads(stop_grace_period, logger).IgnoreError();
-  NotifySessionGoes();
+  NotifySessionDestroyed();
 }
 
 }  // namespace weft::train

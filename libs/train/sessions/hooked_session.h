@@ -24,10 +24,10 @@ namespace weft::train {
 class HookedSession {
  public:
   // `scheduler` is used by the coordinator; null: the coordinator has its own.
-  // `is_asked_to_leave` is passed to hooks, by the coordinator and by the
+  // `is_exit_requested` is passed to hooks, by the coordinator and by the
   // context of each run.
   HookedSession(std::unique_ptr<Session> session, HookList hooks,
-                Scheduler* scheduler, std::function<bool()> is_asked_to_leave);
+                Scheduler* scheduler, std::function<bool()> is_exit_requested);
   // REQUIRES: Close or Abandon was called, and has_threads() is false, because
   // threads use members of this.
   ~HookedSession();
@@ -50,7 +50,7 @@ class HookedSession {
   bool is_stopped_by_hook() const { return should_stop_; }
   // Whether AfterRun of a hook that saves nothing failed after the last run,
   // other than by the end of the input: that step must not be saved.
-  bool is_last_step_refused() const { return is_last_step_refused_; }
+  bool is_last_step_rejected() const { return is_last_step_rejected_; }
 
   // Ends the threads, then the session; returns the first error of a thread.
   // Threads that have not ended after the grace period are named in the log and
@@ -89,13 +89,13 @@ class HookedSession {
     std::unique_ptr<Event> done;
     absl::Status status;  // once done is set
   };
-  void NotifySessionGoes();
+  void NotifySessionDestroyed();
 
   const std::unique_ptr<Session> session_;
   const HookList hooks_;
-  const std::function<bool()> is_asked_to_leave_;
+  const std::function<bool()> is_exit_requested_;
   bool should_stop_ = false;
-  bool is_last_step_refused_ = false;
+  bool is_last_step_rejected_ = false;
   std::shared_ptr<Closing> closing_;  // null: nobody has closed it
   // Its destructor waits for threads that use the session and hooks.
   const std::unique_ptr<Coordinator> coordinator_;

@@ -30,7 +30,7 @@ constexpr absl::Duration kBetweenLooksAtOthers = absl::Milliseconds(250);
 constexpr absl::Duration kStepReadTimeout = absl::Seconds(5);
 
 // A session that lasts this long was not lost by its own actions.
-constexpr absl::Duration kLasting = absl::Minutes(1);
+constexpr absl::Duration kStableTime = absl::Minutes(1);
 
 // Returns a number between a half and one.
 double Jitter(Random& random) {
@@ -153,7 +153,7 @@ absl::Status MonitoredSession::EnsureSession() {
     if (made.ok()) {
       live_ = *std::move(made);
       live_since_ = scheduler_.Now();
-      CompareItsStep();
+      CheckRecoveredStep();
       return absl::OkStatus();
     }
     if (!MayRecover(made.status())) {
@@ -175,7 +175,7 @@ absl::Status MonitoredSession::WithSession(
     return absl::FailedPreconditionError("Attempted to use a closed session.");
   }
   RETURN_IF_ERROR(CheckThatGraphIsFinal());
-  const auto in_use = UseIt();
+  const auto in_use = MarkInUse();
   while (true) {
     RETURN_IF_ERROR(EnsureSession());
     absl::Status status = use(*live_);
@@ -207,7 +207,7 @@ absl::Status MonitoredSession::CheckThatGraphIsFinal() const {
 
 void MonitoredSession::DropSession(const absl::Status& why) {
   loss_ = why;
-  CompareItsLife();
+  CheckRecoveryTime();
   logger_->Warning(absl::StrCat(
       "An error was raised. This may be due to a preemption in a connected "
       "worker or parameter server. The current session will be closed and a "
@@ -221,7 +221,7 @@ void MonitoredSession::DropSession(const absl::Status& why) {
 // forever.
 void MonitoredSession::RunHasSucceeded() {
   if (!first_loss_.has_value()) return;
-  if (scheduler_.Now() - live_since_ >= kLasting) HasProgressed();
+  if (scheduler_.Now() - live_since_ >= kStableTime) NoteProgress();
 }
 
 // If the step cannot be read, runs will report the cause.
@@ -233,26 +233,26 @@ std::optional<int64_t> MonitoredSession::ReadStep() {
   return GlobalStepValue(*fetched);
 }
 
-void MonitoredSession::CompareItsStep() {
+void MonitoredSession::CheckRecoveredStep() {
   if (!first_loss_.has_value()) return;
   const std::optional<int64_t> step = ReadStep();
   if (!step.has_value()) return;
   if (!first_step_.has_value()) {
     first_step_ = step;
   } else if (*step > *first_step_) {
-    HasProgressed();
+    NoteProgress();
   }
 }
 
 // The whole time may have been one run that waited for others.
-void MonitoredSession::CompareItsLife() {
+void MonitoredSession::CheckRecoveryTime() {
   const absl::Duration life = scheduler_.Now() - live_since_;
-  if (life >= std::max(kLasting, options_.recovery.max_recovery)) {
-    HasProgressed();
+  if (life >= std::max(kStableTime, options_.recovery.max_recovery)) {
+    NoteProgress();
   }
 }
 
-void MonitoredSession::HasProgressed() {
+void MonitoredSession::NoteProgress() {
   first_loss_.reset();
   first_step_.reset();
   backoff_ = options_.recovery.initial_backoff;
@@ -297,7 +297,7 @@ bool MonitoredSession::ShouldStop() {
   if (!MayRecover(error)) {
     return live_->ShouldStop();
   }
-  const auto in_use = UseIt();
+  const auto in_use = MarkInUse();
   DropSession(error);
   given_up_ = BackOff(error);  // this thread error may recur in each session
   return !given_up_.ok();
@@ -363,15 +363,15 @@ absl::Status MonitoredSession::RunStepFn(
 
 // Other programs must not save its values in shared variables.
 void MonitoredSession::NotifyLastStepRejected() {
-  if (live_ == nullptr || !live_->is_last_step_refused()) return;
+  if (live_ == nullptr || !live_->is_last_step_rejected()) return;
   for (const auto& hook : options_.hooks) {
-    hook->LastStepWasRefused(live_->session());
+    hook->OnLastStepRejected(live_->session());
   }
 }
 
 absl::Status MonitoredSession::EndHooks() {
   for (const bool saves : {false, true}) {
-    if (saves && live_->is_last_step_refused()) {
+    if (saves && live_->is_last_step_rejected()) {
       logger_->Warning(
           "The last step is not saved: a hook has returned an error for it.");
       break;
@@ -413,7 +413,7 @@ bool MonitoredSession::HasTrainingEnded() {
     return true;
   }
   return absl::c_any_of(options_.hooks, [this](const auto& hook) {
-    return hook->HasComeToTheEnd(live_->session());
+    return hook->HasReachedEnd(live_->session());
   });
 }
 
@@ -473,12 +473,12 @@ void MonitoredSession::NotifyTrainingEnded() {
   notify_session_ = nullptr;
 }
 
-absl::StatusOr<bool> MonitoredSession::AskWhetherOthersTrain() {
+absl::StatusOr<bool> MonitoredSession::PollOthers() {
   using Others = SessionRunHook::Others;
   bool train_on = false;
   for (const auto& hook : options_.hooks) {
     ASSIGN_OR_RETURN(const Others others,
-                     hook->WhileOthersTrain(live_->session()));
+                     hook->PollOtherPrograms(live_->session()));
     if (others == Others::kAreDone) return false;
     train_on |= others == Others::kTrainOn;
   }
@@ -500,15 +500,15 @@ bool MonitoredSession::HasThreadFailed() const {
 absl::Status MonitoredSession::AwaitOthers() {
   while (input_has_ended_) {
     RETURN_IF_ERROR(SessionToEnd());
-    if (live_->is_last_step_refused()) return absl::OkStatus();
-    const auto train_on = AskWhetherOthersTrain();
-    const bool is_asked_to_leave = IsStopRequested();
+    if (live_->is_last_step_rejected()) return absl::OkStatus();
+    const auto train_on = PollOthers();
+    const bool is_exit_requested = IsStopRequested();
     if (train_on.ok()) {
       leaves_others_ = *train_on;
-      if (!*train_on || is_asked_to_leave) return absl::OkStatus();
+      if (!*train_on || is_exit_requested) return absl::OkStatus();
       NoteStep();
       scheduler_.Sleep(kBetweenLooksAtOthers);
-    } else if (is_asked_to_leave && IsSessionLost(train_on.status())) {
+    } else if (is_exit_requested && IsSessionLost(train_on.status())) {
       leaves_others_ = true;    // others may be training
       return absl::OkStatus();  // hooks retry their end
     } else if (!MayRecover(train_on.status())) {
@@ -556,7 +556,7 @@ absl::Status MonitoredSession::Close(absl::Status status) {
     return absl::FailedPreconditionError("Session is already closed.");
   }
   RETURN_IF_ERROR(CheckNotInUse());
-  const auto in_use = UseIt();
+  const auto in_use = MarkInUse();
   if (absl::IsOutOfRange(status)) status = absl::OkStatus();
   if (status.ok()) status = given_up_;
   if (!IsSessionLost(status)) NotifyLastStepRejected();

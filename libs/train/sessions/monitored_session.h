@@ -25,11 +25,11 @@
 // max_recovery itself.
 //
 // A chief whose input has ended waits as long as other programs continue to
-// train, as reported by its hooks (SessionRunHook::WhileOthersTrain); Close may
-// therefore take long. A stop request ends that wait. If the session is lost
-// during the wait, it is replaced for those programs; unless they bring the
-// global step back to its former value, Close saves and returns the error of
-// the loss. If a hook of another program has rejected a step since the last
+// train, as reported by its hooks (SessionRunHook::PollOtherPrograms); Close
+// may therefore take long. A stop request ends that wait. If the session is
+// lost during the wait, it is replaced for those programs; unless they bring
+// the global step back to its former value, Close saves and returns the error
+// of the loss. If a hook of another program has rejected a step since the last
 // checkpoint, Close of a chief saves no more and returns FAILED_PRECONDITION,
 // for any cause of the end of training.
 //
@@ -192,17 +192,17 @@ class MonitoredSession {
   std::optional<int64_t> ReadStep();
   // Checks whether the new session starts at a greater step than the first one
   // after the loss.
-  void CompareItsStep();
+  void CheckRecoveredStep();
   // Checks whether the lost session has lasted as long as recovery may.
-  void CompareItsLife();
+  void CheckRecoveryTime();
   // Resets recovery: the next loss counts as the first.
-  void HasProgressed();
+  void NoteProgress();
   // FAILED_PRECONDITION within a step function, a hook, or session creation:
   // the session in use would be destroyed if it is lost, or creation would
   // recurse.
   absl::Status CheckNotInUse() const;
   // Marks the session as used by a public call, for the lifetime of the result.
-  auto UseIt() {
+  auto MarkInUse() {
     is_in_use_ = true;
     return absl::MakeCleanup([this] { is_in_use_ = false; });
   }
@@ -223,7 +223,7 @@ class MonitoredSession {
   // program has trained the lost steps again.
   absl::Status CheckThatNoStepIsMissing();
   // Whether other programs still train; false ends the wait.
-  absl::StatusOr<bool> AskWhetherOthersTrain();
+  absl::StatusOr<bool> PollOthers();
   bool HasThreadFailed() const;
   void NotifyLastStepRejected();
   absl::Status EndHooks();
@@ -252,7 +252,7 @@ class MonitoredSession {
   // Sessions with threads that did not end in time.
   std::vector<std::unique_ptr<HookedSession>> left_behind_;
   bool is_closed_ = false;
-  bool is_in_use_ = false;  // see UseIt
+  bool is_in_use_ = false;  // see MarkInUse
   bool input_has_ended_ = false;
   // A stop was requested while others train: they continue the training.
   bool leaves_others_ = false;

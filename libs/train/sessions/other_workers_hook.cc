@@ -66,7 +66,7 @@ absl::Status OtherWorkersHook::Begin(const Scope& scope) {
 absl::Status OtherWorkersHook::AfterCreateSession(Session& session,
                                                   Coordinator& coordinator) {
   if (!is_used_) return absl::OkStatus();
-  is_asked_to_leave_ = coordinator.is_asked_to_leave();
+  is_exit_requested_ = coordinator.is_exit_requested();
   members_.RestartSilence();
   const absl::Time now = session.scheduler().clock().Now();
   if (std::exchange(has_had_session_, true)) {
@@ -75,7 +75,7 @@ absl::Status OtherWorkersHook::AfterCreateSession(Session& session,
     others_begin_until_ =
         now + options_.delay_of_others + options_.wait_for_others;
   }
-  const absl::Status said = members_.Say(session, State::kTraining);
+  const absl::Status said = members_.Report(session, State::kTraining);
   // Watch repeats a late write.
   if (!said.ok() && !absl::IsDeadlineExceeded(said)) return said;
   if (options_.is_chief) {
@@ -220,7 +220,7 @@ void OtherWorkersHook::LogWait(const std::vector<std::string>& others,
       FirstNames(others, kMostNames), "."));
 }
 
-absl::StatusOr<SessionRunHook::Others> OtherWorkersHook::WhileOthersTrain(
+absl::StatusOr<SessionRunHook::Others> OtherWorkersHook::PollOtherPrograms(
     Session& session) {
   if (!is_used_ || !options_.is_chief) return Others::kUnknown;
   const absl::Time now = session.scheduler().clock().Now();
@@ -255,29 +255,31 @@ absl::StatusOr<SessionRunHook::Others> OtherWorkersHook::WhileOthersTrain(
 }
 
 // A chief that does not get this considers the program lost.
-void OtherWorkersHook::LastStepWasRefused(Session& session) {
+void OtherWorkersHook::OnLastStepRejected(Session& session) {
   if (!is_used_) return;
   has_failed_ = true;
-  members_.Say(session, State::kFailed).IgnoreError();
+  members_.Report(session, State::kFailed).IgnoreError();
 }
 
 // If the table cannot be read, the save fails with the same error.
-absl::Status OtherWorkersHook::LookForFailures(Session& session) {
+absl::Status OtherWorkersHook::CheckForFailures(Session& session) {
   const auto members = members_.Read(session);
   return members.ok() ? CheckThatNoneFailed(*members) : absl::OkStatus();
 }
 
 absl::Status OtherWorkersHook::End(Session& session) {
   if (!is_used_ || has_failed_) return absl::OkStatus();
-  if (options_.is_chief) RETURN_IF_ERROR(LookForFailures(session));
-  const bool is_to_leave = is_asked_to_leave_ && is_asked_to_leave_();
+  if (options_.is_chief) RETURN_IF_ERROR(CheckForFailures(session));
+  const bool is_to_leave = is_exit_requested_ && is_exit_requested_();
   // Programs that do not get this will notice the missing heartbeat.
-  members_.Say(session, is_to_leave ? State::kLeft : State::kEnded)
+  members_.Report(session, is_to_leave ? State::kLeft : State::kEnded)
       .IgnoreError();
   return absl::OkStatus();
 }
 
-void OtherWorkersHook::BeforeSessionGoes() { is_asked_to_leave_ = nullptr; }
+void OtherWorkersHook::BeforeSessionDestroyed() {
+  is_exit_requested_ = nullptr;
+}
 
 // During its own training the chief saves regardless of steps that hooks of
 // other workers have rejected. If the table cannot be read, the save reports

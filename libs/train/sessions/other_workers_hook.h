@@ -63,15 +63,15 @@ class OtherWorkersHook : public SessionRunHook {
                                   Coordinator& coordinator) override;
   // FAILED_PRECONDITION, naming the worker, if one has failed since the last
   // checkpoint of this session was begun, or else since the session began.
-  absl::StatusOr<Others> WhileOthersTrain(Session& session) override;
-  void LastStepWasRefused(Session& session) override;
-  // Chief only: returns the same error as WhileOthersTrain.
+  absl::StatusOr<Others> PollOtherPrograms(Session& session) override;
+  void OnLastStepRejected(Session& session) override;
+  // Chief only: returns the same error as PollOtherPrograms.
   absl::Status End(Session& session) override;
-  void BeforeSessionGoes() override;
+  void BeforeSessionDestroyed() override;
 
   // Chief only: called around each of its saves. After a call of
-  // WhileOthersTrain, BeforeSave returns the error that it would return now, so
-  // that nothing is saved.
+  // PollOtherPrograms, BeforeSave returns the error that it would return now,
+  // so that nothing is saved.
   absl::Status BeforeSave(Session& session) ABSL_LOCKS_EXCLUDED(mutex_);
   void AfterSave() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -90,9 +90,9 @@ class OtherWorkersHook : public SessionRunHook {
   std::set<std::string> FailedOf(
       const std::vector<TrainingMembers::Member>& members) const;
   // As CheckThatNoneFailed, for a chief that ends without waiting for others.
-  absl::Status LookForFailures(Session& session);
+  absl::Status CheckForFailures(Session& session);
   // Returns an error for workers that have failed since then (see
-  // WhileOthersTrain).
+  // PollOtherPrograms).
   absl::Status CheckThatNoneFailed(
       const std::vector<TrainingMembers::Member>& members)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -106,7 +106,7 @@ class OtherWorkersHook : public SessionRunHook {
   TrainingMembers members_;
   bool is_used_ = false;
   bool has_failed_ = false;
-  std::function<bool()> is_asked_to_leave_;  // of a session; may be null
+  std::function<bool()> is_exit_requested_;  // of a session; may be null
   // Chief only: workers with a configured start delay have begun by then.
   absl::Time others_begin_until_ = absl::InfinitePast();
   // Chief only, after a lost session was replaced: the table may be new, and

@@ -147,7 +147,7 @@ absl::Status ProfilerHook::End(Session&) {
 
 // Objects of the session's scheduler are destroyed with it, or kept by a thread
 // that does not end.
-void ProfilerHook::BeforeSessionGoes() {
+void ProfilerHook::BeforeSessionDestroyed() {
   writing_ = nullptr;
   coordinator_ = nullptr;
   writer_->Close();

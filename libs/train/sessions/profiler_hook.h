@@ -61,7 +61,7 @@ class ProfilerHook : public SessionRunHook {
   absl::Status AfterRun(SessionRunContext& context,
                         const SessionRunValues& values) override;
   absl::Status End(Session& session) override;
-  void BeforeSessionGoes() override;
+  void BeforeSessionDestroyed() override;
 
  private:
   // A timeline that is being written.

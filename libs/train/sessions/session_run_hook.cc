@@ -17,22 +17,22 @@ absl::Status SessionRunHook::AfterRun(SessionRunContext&,
   return absl::OkStatus();
 }
 
-absl::StatusOr<SessionRunHook::Others> SessionRunHook::WhileOthersTrain(
+absl::StatusOr<SessionRunHook::Others> SessionRunHook::PollOtherPrograms(
     Session&) {
   return Others::kUnknown;
 }
 
-void SessionRunHook::LastStepWasRefused(Session&) {}
+void SessionRunHook::OnLastStepRejected(Session&) {}
 
 absl::Status SessionRunHook::End(Session&) { return absl::OkStatus(); }
 
-bool SessionRunHook::HasComeToTheEnd(Session&) { return false; }
+bool SessionRunHook::HasReachedEnd(Session&) { return false; }
 
 absl::Status SessionRunHook::TrainingHasEnded(Session&) {
   return absl::OkStatus();
 }
 
-void SessionRunHook::BeforeSessionGoes() {}
+void SessionRunHook::BeforeSessionDestroyed() {}
 
 absl::Status SessionRunHook::SaveBetweenUpdates(
     absl::FunctionRef<absl::Status()> save) {

@@ -24,13 +24,13 @@
 //                       session was replaced
 //   BeforeRun           before each run, also before one that is tried again
 //   AfterRun            after each run that succeeded
-//   WhileOthersTrain    when the input has ended here, again and again as long
+//   PollOtherPrograms    when the input has ended here, again and again as long
 //                       as a hook says that other programs train on
-//   LastStepWasRefused  once, when the program closes after a step that the
+//   OnLastStepRejected  once, when the program closes after a step that the
 //                       AfterRun of a hook has refused
 //   End                 once, when training ends without an error
 //   TrainingHasEnded    once, after that, unless somebody outside asked to stop
-//   BeforeSessionGoes   for each session, lost or closed
+//   BeforeSessionDestroyed   for each session, lost or closed
 //
 // Threads: one after the other, on the threads that call the MonitoredSession.
 // An error of a hook is returned by the call in which it occurs; UNAVAILABLE
@@ -69,12 +69,12 @@ struct SessionRunArgs {
 
 class SessionRunContext {
  public:
-  // Both must outlive this. `is_asked_to_leave` may be null: never.
+  // Both must outlive this. `is_exit_requested` may be null: never.
   SessionRunContext(const SessionRunArgs& original_args, Session& session,
-                    std::function<bool()> is_asked_to_leave = nullptr)
+                    std::function<bool()> is_exit_requested = nullptr)
       : original_args_(original_args),
         session_(session),
-        is_asked_to_leave_(std::move(is_asked_to_leave)) {}
+        is_exit_requested_(std::move(is_exit_requested)) {}
 
   // The request of the caller of Run, without additions of hooks.
   const SessionRunArgs& original_args() const { return original_args_; }
@@ -86,19 +86,19 @@ class SessionRunContext {
   // Whether the program was asked from outside to end its training
   // (stop_requested, RequestStop of the MonitoredSession). A hook that waits
   // for others must check this regularly, and end its wait with CANCELLED.
-  bool IsAskedToLeave() const {
-    return is_asked_to_leave_ && is_asked_to_leave_();
+  bool IsExitRequested() const {
+    return is_exit_requested_ && is_exit_requested_();
   }
-  // As IsAskedToLeave, for a thread of the hook, which may call it until
-  // BeforeSessionGoes of this session has returned. May be null.
-  const std::function<bool()>& is_asked_to_leave() const {
-    return is_asked_to_leave_;
+  // As IsExitRequested, for a thread of the hook, which may call it until
+  // BeforeSessionDestroyed of this session has returned. May be null.
+  const std::function<bool()>& is_exit_requested() const {
+    return is_exit_requested_;
   }
 
  private:
   const SessionRunArgs& original_args_;
   Session& session_;
-  const std::function<bool()> is_asked_to_leave_;
+  const std::function<bool()> is_exit_requested_;
   bool stop_requested_ = false;
 };
 
@@ -120,8 +120,8 @@ class SessionRunHook {
   virtual absl::Status Begin(const Scope& scope);
   // `coordinator` belongs to this session: threads started on it are asked to
   // stop with it, and may use the session until they have ended. Their first
-  // error is returned by the next run. Its is_asked_to_leave() may be called
-  // until BeforeSessionGoes of this session has returned.
+  // error is returned by the next run. Its is_exit_requested() may be called
+  // until BeforeSessionDestroyed of this session has returned.
   virtual absl::Status AfterCreateSession(Session& session,
                                           Coordinator& coordinator);
   virtual absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext& context);
@@ -132,17 +132,17 @@ class SessionRunHook {
   // again soon. kAreDone of any hook: it does not wait. A hook may also do work
   // without runs here, such as saving.
   enum class Others { kUnknown, kTrainOn, kAreDone };
-  virtual absl::StatusOr<Others> WhileOthersTrain(Session& session);
+  virtual absl::StatusOr<Others> PollOtherPrograms(Session& session);
   // Called if AfterRun of a hook that saves no checkpoints has returned an
   // error for the last step, other than the end of the input or a lost session.
   // The step must not be saved, not by other programs either. Called before
   // End, or instead of it.
-  virtual void LastStepWasRefused(Session& session);
+  virtual void OnLastStepRejected(Session& session);
   virtual absl::Status End(Session& session);
   // Called before End after a stop request: whether training has reached the
   // end that this hook defines, possibly by steps of other programs. Then
   // training is over, and no other program continues it.
-  virtual bool HasComeToTheEnd(Session& session);
+  virtual bool HasReachedEnd(Session& session);
   // Training is over: a hook requested its end, the input has ended, or the
   // program closed the session. Not called if a stop was requested
   // (stop_requested, RequestStop) before training had reached its end: another
@@ -154,7 +154,7 @@ class SessionRunHook {
   // Threads of the coordinator have ended, except those that ignore the stop,
   // and the session is closed, though a step of it may hang: objects that use
   // its scheduler or its files must be destroyed now.
-  virtual void BeforeSessionGoes();
+  virtual void BeforeSessionDestroyed();
 
   // Whether AfterRun and End save checkpoints. If another hook returns an error
   // (for example NanTensorHook), these are not called, so that no checkpoint

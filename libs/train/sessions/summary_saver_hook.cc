@@ -71,6 +71,6 @@ absl::Status SummarySaverHook::End(Session&) {
   return absl::OkStatus();
 }
 
-void SummarySaverHook::BeforeSessionGoes() { options_.writer->Close(); }
+void SummarySaverHook::BeforeSessionDestroyed() { options_.writer->Close(); }
 
 }  // namespace weft::train

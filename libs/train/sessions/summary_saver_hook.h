@@ -43,7 +43,7 @@ class SummarySaverHook : public SessionRunHook {
   absl::Status AfterRun(SessionRunContext& context,
                         const SessionRunValues& values) override;
   absl::Status End(Session& session) override;
-  void BeforeSessionGoes() override;
+  void BeforeSessionDestroyed() override;
 
  private:
   const SummarySaverOptions options_;

@@ -70,8 +70,8 @@ int64_t TrainingMembers::NextValue(absl::Time now) {
          static_cast<int64_t>(entry_.state);
 }
 
-absl::Status TrainingMembers::Say(Session& session, State state,
-                                  int64_t training) {
+absl::Status TrainingMembers::Report(Session& session, State state,
+                                     int64_t training) {
   {
     absl::MutexLock lock(&mutex_);
     entry_ = {state, training};

@@ -66,7 +66,7 @@ class TrainingMembers {
 
   // Writes this program's entry. `training` is the number of the session's
   // training; readers compare it with their own.
-  absl::Status Say(Session& session, State state, int64_t training = 0)
+  absl::Status Report(Session& session, State state, int64_t training = 0)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Writes the same state with the number of another training.
   absl::Status Renumber(Session& session, int64_t training)

@@ -265,7 +265,7 @@ absl::Status SyncReplicasHook::AfterCreateSession(Session& session,
                              session.Run(nodes_->ready_for_local_init_op)));
   RETURN_IF_ERROR(session.Run(local_init_op_));
   RETURN_IF_ERROR(
-      waits_.BeginSession(session, coordinator.is_asked_to_leave()));
+      waits_.BeginSession(session, coordinator.is_exit_requested()));
   std::shared_ptr<Updates> updates;
   if (is_chief_) {
     ASSIGN_OR_RETURN(updates, StartUpdates(session, coordinator));
@@ -311,7 +311,7 @@ absl::Status SyncReplicasHook::AfterRun(SessionRunContext& context,
   return absl::OkStatus();
 }
 
-absl::StatusOr<SessionRunHook::Others> SyncReplicasHook::WhileOthersTrain(
+absl::StatusOr<SessionRunHook::Others> SyncReplicasHook::PollOtherPrograms(
     Session& session) {
   if (!is_chief_) return Others::kUnknown;
   return waits_.CheckWithoutOwnRuns(session);
@@ -331,7 +331,7 @@ absl::Status SyncReplicasHook::TrainingHasEnded(Session& session) {
       .status();
 }
 
-void SyncReplicasHook::BeforeSessionGoes() {
+void SyncReplicasHook::BeforeSessionDestroyed() {
   waits_.EndSession();
   std::shared_ptr<Updates> updates;
   {

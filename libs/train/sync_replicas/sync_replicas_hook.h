@@ -110,10 +110,10 @@ class SyncReplicasHook : public SessionRunHook {
   absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext& context) override;
   absl::Status AfterRun(SessionRunContext& context,
                         const SessionRunValues& values) override;
-  absl::StatusOr<Others> WhileOthersTrain(Session& session) override;
+  absl::StatusOr<Others> PollOtherPrograms(Session& session) override;
   absl::Status End(Session& session) override;
   absl::Status TrainingHasEnded(Session& session) override;
-  void BeforeSessionGoes() override ABSL_LOCKS_EXCLUDED(mutex_);
+  void BeforeSessionDestroyed() override ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status SaveBetweenUpdates(absl::FunctionRef<absl::Status()> save)
       override ABSL_LOCKS_EXCLUDED(mutex_);
   Operation ServedTrainOp() const override { return nodes_->train_op; }

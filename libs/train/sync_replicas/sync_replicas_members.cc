@@ -67,7 +67,8 @@ absl::Status SyncReplicasMembers::BeginSession(Session& session,
   }
   const absl::Status read = Read(session);
   if (IsSessionLost(read)) return read;
-  const absl::Status said = members_->Say(session, State::kTraining, training);
+  const absl::Status said =
+      members_->Report(session, State::kTraining, training);
   // A late write is repeated.
   return absl::IsDeadlineExceeded(said) ? absl::OkStatus() : said;
 }
@@ -78,7 +79,7 @@ int64_t SyncReplicasMembers::training() const {
 }
 
 void SyncReplicasMembers::ReportLeft(Session& session) {
-  members_->Say(session, State::kLeft, training()).IgnoreError();
+  members_->Report(session, State::kLeft, training()).IgnoreError();
 }
 
 void SyncReplicasMembers::SetTraining(int64_t training) {
@@ -97,7 +98,7 @@ void SyncReplicasMembers::JoinTraining(Session& session, int64_t training) {
 absl::StatusOr<bool> SyncReplicasMembers::ReportEnded(Session& session,
                                                       int64_t training) {
   SetTraining(training);
-  RETURN_IF_ERROR(members_->Say(session, State::kEnded, training));
+  RETURN_IF_ERROR(members_->Report(session, State::kEnded, training));
   RETURN_IF_ERROR(Read(session));
   absl::MutexLock lock(&mutex_);
   ended_.insert(members_->name());
@@ -283,7 +284,7 @@ absl::StatusOr<bool> SyncReplicasMembers::AreTooFewWithoutChief(
   return AreTooFew(session, wait);
 }
 
-bool SyncReplicasMembers::DoOthersTrain() const {
+bool SyncReplicasMembers::AreOthersTraining() const {
   absl::MutexLock lock(&mutex_);
   return std::any_of(read_.begin(), read_.end(), [this](const Member& member) {
     return member.name != members_->name() &&

@@ -97,9 +97,9 @@ class SyncReplicasMembers {
   absl::StatusOr<bool> AreTooFewWithoutChief(Session& session, int64_t wait)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Updates the state behind DoOthersTrain and Describe.
+  // Updates the state behind AreOthersTraining and Describe.
   absl::Status Read(Session& session) ABSL_LOCKS_EXCLUDED(mutex_);
-  bool DoOthersTrain() const ABSL_LOCKS_EXCLUDED(mutex_);
+  bool AreOthersTraining() const ABSL_LOCKS_EXCLUDED(mutex_);
   // "Missing: ... Ended: ...", preceded by a space; empty if no replica is
   // known to be missing.
   std::string Describe() const ABSL_LOCKS_EXCLUDED(mutex_);

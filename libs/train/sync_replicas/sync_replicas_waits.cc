@@ -62,13 +62,13 @@ absl::Status SyncReplicasWaits::AddNodes(const Scope& scope,
 }
 
 absl::Status SyncReplicasWaits::BeginSession(
-    Session& session, const std::function<bool()>& is_asked_to_leave) {
+    Session& session, const std::function<bool()>& is_exit_requested) {
   ASSIGN_OR_RETURN(const auto answers, session.Run({}, asked_));
   const Counts counts = CountsOf(answers);
   RETURN_IF_ERROR(members_.BeginSession(session, counts.ends));
   {
     absl::MutexLock lock(&leave_mutex_);
-    is_asked_to_leave_ = is_asked_to_leave;
+    is_exit_requested_ = is_exit_requested;
   }
   absl::MutexLock lock(&mutex_);
   is_waiting_ = false;
@@ -105,7 +105,7 @@ void SyncReplicasWaits::SetEnded() {
 }
 
 void SyncReplicasWaits::ReportLeaving(Session& session) {
-  if (IsAskedToLeave()) members_.ReportLeft(session);
+  if (IsExitRequested()) members_.ReportLeft(session);
 }
 
 // A restarted parameter server has forgotten the ends of earlier trainings. If
@@ -139,14 +139,14 @@ absl::StatusOr<SessionRunHook::Others> SyncReplicasWaits::CheckWithoutOwnRuns(
   if (IsSessionLost(are_too_few.status())) return are_too_few.status();
   if (!are_too_few.ok()) return Others::kTrainOn;  // the query was too late
   if (!*are_too_few) {
-    return members_.DoOthersTrain() ? Others::kTrainOn : Others::kUnknown;
+    return members_.AreOthersTraining() ? Others::kTrainOn : Others::kUnknown;
   }
   SetEnded();
   return Others::kAreDone;
 }
 
-void SyncReplicasWaits::TendMembers(Session& session, absl::Time now,
-                                    Next& next) {
+void SyncReplicasWaits::UpdateMembers(Session& session, absl::Time now,
+                                      Next& next) {
   if (now >= next.beat) {
     next.beat = now + std::min(kBeatEvery, PollInterval());
     members_.Beat(session);
@@ -175,7 +175,7 @@ void SyncReplicasWaits::EndRun() {
 
 void SyncReplicasWaits::EndSession() {
   absl::MutexLock lock(&leave_mutex_);
-  is_asked_to_leave_ = nullptr;
+  is_exit_requested_ = nullptr;
 }
 
 int64_t SyncReplicasWaits::Waiting() const {
@@ -188,9 +188,9 @@ int64_t SyncReplicasWaits::RunUnderWay() const {
   return is_in_run_ ? runs_ : -1;
 }
 
-bool SyncReplicasWaits::IsAskedToLeave() {
+bool SyncReplicasWaits::IsExitRequested() {
   absl::MutexLock lock(&leave_mutex_);
-  return is_asked_to_leave_ && is_asked_to_leave_();
+  return is_exit_requested_ && is_exit_requested_();
 }
 
 absl::Duration SyncReplicasWaits::PollInterval() const {
@@ -211,7 +211,7 @@ void SyncReplicasWaits::Watch(Session& session, Coordinator& coordinator) {
   Leaving leaving;
   Next next = {clock.Now() + PollInterval(), clock.Now()};
   while (!coordinator.WaitForStop(WakeEvery())) {
-    TendMembers(session, clock.Now(), next);
+    UpdateMembers(session, clock.Now(), next);
     EndRunIfStopping(session, leaving);
     const int64_t waiting = Waiting();
     if (waiting < 0 || waiting != wait.number) {
@@ -250,7 +250,7 @@ bool SyncReplicasWaits::ContinueWait(Session& session, const Clock& clock,
 
 void SyncReplicasWaits::EndRunIfStopping(Session& session, Leaving& leaving) {
   const int64_t run = RunUnderWay();
-  const bool is_asked = IsAskedToLeave();
+  const bool is_asked = IsExitRequested();
   if (run < 0 || (!is_asked && !has_ended())) {
     leaving = Leaving();
   } else if (run != leaving.run) {

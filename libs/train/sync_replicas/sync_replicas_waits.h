@@ -65,9 +65,9 @@ class SyncReplicasWaits {
   absl::Status AddNodes(const Scope& scope,
                         const SyncReplicasNodes::Ends& ends);
 
-  // `is_asked_to_leave` may be null; it is called until EndSession.
+  // `is_exit_requested` may be null; it is called until EndSession.
   absl::Status BeginSession(Session& session,
-                            const std::function<bool()>& is_asked_to_leave)
+                            const std::function<bool()>& is_exit_requested)
       ABSL_LOCKS_EXCLUDED(mutex_, leave_mutex_);
 
   // Any thread: a wait has ended. `is_waiting`: the next one begins.
@@ -76,7 +76,7 @@ class SyncReplicasWaits {
   // fails.
   void BeginRun() ABSL_LOCKS_EXCLUDED(mutex_);
   void EndRun() ABSL_LOCKS_EXCLUDED(mutex_);
-  // After this, is_asked_to_leave is not called any more.
+  // After this, is_exit_requested is not called any more.
   void EndSession() ABSL_LOCKS_EXCLUDED(leave_mutex_);
   // Whether the chief's training has ended, so that this replica's must end.
   bool has_ended() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -127,7 +127,7 @@ class SyncReplicasWaits {
   bool ContinueWait(Session& session, const Clock& clock, Wait& wait);
   // Writes this replica's heartbeat; on the chief, also checks which replicas
   // have ended.
-  void TendMembers(Session& session, absl::Time now, Next& next)
+  void UpdateMembers(Session& session, absl::Time now, Next& next)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void SetEnded() ABSL_LOCKS_EXCLUDED(mutex_);
   // Gives this replica's run its token if a stop is requested or training has
@@ -135,7 +135,7 @@ class SyncReplicasWaits {
   // blocked ends by itself.
   void EndRunIfStopping(Session& session, Leaving& leaving)
       ABSL_LOCKS_EXCLUDED(mutex_, leave_mutex_);
-  bool IsAskedToLeave() ABSL_LOCKS_EXCLUDED(leave_mutex_);
+  bool IsExitRequested() ABSL_LOCKS_EXCLUDED(leave_mutex_);
   bool HasNoToken(Session& session) const;
   absl::Status GiveOwnToken(Session& session) const;
   // Ends the waiting run, and training, with an error.
@@ -175,10 +175,10 @@ class SyncReplicasWaits {
   bool has_ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_in_run_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t runs_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Held during a call of is_asked_to_leave, so that none is made after
+  // Held during a call of is_exit_requested, so that none is made after
   // EndSession.
   absl::Mutex leave_mutex_;
-  std::function<bool()> is_asked_to_leave_ ABSL_GUARDED_BY(leave_mutex_);
+  std::function<bool()> is_exit_requested_ ABSL_GUARDED_BY(leave_mutex_);
 };
 
 }  // namespace weft::train
