@@ -326,20 +326,20 @@ class Client : public bus::WireEvents {
   std::atomic<Event*> expected_{nullptr};
 };
 
-void ServeWire(bus::Lane lane) {
+void ServeWire(bus::ChannelKind channel_kind) {
   bus::TuneHeapForBulk();
   const SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock);
   const auto wire = bus::NewZmqWire(*scheduler);
   Server server(*wire);
-  const auto listener = wire->Listen({"127.0.0.1", 0}, lane, server);
+  const auto listener = wire->Listen({"127.0.0.1", 0}, channel_kind, server);
   Check(listener.status());
   Announce((*listener)->address().port);
   scheduler->NewEvent()->Wait();
 }
 
 Timing WireTiming(
-    const std::string& what, bus::Lane lane,
+    const std::string& what, bus::ChannelKind channel_kind,
     const std::function<Timing(bus::Wire&, bus::ConnectionId, Client&)>& time) {
   OtherProcess other(what);
   const SystemClock clock;
@@ -348,7 +348,7 @@ Timing WireTiming(
   Client client(*scheduler);
   const bus::Address address = {"127.0.0.1",
                                 static_cast<uint16_t>(other.port())};
-  const auto connection = wire->Dial(address, lane, client);
+  const auto connection = wire->Dial(address, channel_kind, client);
   Timing timing = time(*wire, connection, client);
   wire->Close(connection);
   return timing;
@@ -364,7 +364,7 @@ Timing WireRoundTrip() {
       client.Wait();
     });
   };
-  return WireTiming("wire", bus::Lane::kControl, time);
+  return WireTiming("wire", bus::ChannelKind::kControl, time);
 }
 
 Timing WireLarge() {
@@ -380,14 +380,15 @@ Timing WireLarge() {
       client.Wait();
     });
   };
-  return WireTiming("wire_bulk", bus::Lane::kBulk, time);
+  return WireTiming("wire_bulk", bus::ChannelKind::kBulk, time);
 }
 
 void Serve(const std::string& what) {
   if (what == "tcp_echo") return ServeTcpEcho();
   if (what == "tcp_sink") return ServeTcpSink();
   if (what == "zmq_echo") return ServeZmqEcho();
-  ServeWire(what == "wire_bulk" ? bus::Lane::kBulk : bus::Lane::kControl);
+  ServeWire(what == "wire_bulk" ? bus::ChannelKind::kBulk
+                                : bus::ChannelKind::kControl);
 }
 
 void Main() {

@@ -71,7 +71,7 @@ class CountedMessagesTest : public ::testing::Test {
   }
 
   void Count(const bus::MessageInfo& message) {
-    if (message.lane == bus::Lane::kBulk) {
+    if (message.channel_kind == bus::ChannelKind::kBulk) {
       ++cost_.chunks;
       cost_.chunk_bytes += static_cast<int64_t>(message.frames->back().size());
       return;

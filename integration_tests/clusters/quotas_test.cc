@@ -346,7 +346,7 @@ TEST_P(SimulatedQuotasTest, PendingRepliesPerClientAreBounded) {
   world_.scheduler().AdvanceBy(absl::Seconds(1));
   const int64_t in_use = task_->bytes_in_use();
   world_.network().set_hook([](const bus::MessageInfo& message) {
-    const bool is_bulk = message.lane == bus::Lane::kBulk;
+    const bool is_bulk = message.channel_kind == bus::ChannelKind::kBulk;
     return bus::Verdict{.delay = is_bulk && message.to_dialer
                                      ? absl::Hours(1)
                                      : absl::ZeroDuration()};

@@ -6,10 +6,10 @@
 
 namespace weft {
 
+using bus::ChannelKind;
 using bus::ConnectionId;
 using bus::ControlMessage;
 using bus::Frames;
-using bus::Lane;
 
 namespace {
 
@@ -25,11 +25,15 @@ Frames FramesOf(const ControlMessage& message) {
 // Intercepts events between the wire and their receiver.
 class TappedWire::Events : public bus::WireEvents {
  public:
-  Events(TappedWire& wire, bus::WireEvents& events, Lane lane, bool accepts)
-      : wire_(wire), events_(events), lane_(lane), accepts_(accepts) {}
+  Events(TappedWire& wire, bus::WireEvents& events, ChannelKind channel_kind,
+         bool accepts)
+      : wire_(wire),
+        events_(events),
+        channel_kind_(channel_kind),
+        accepts_(accepts) {}
 
   bus::WireEvents& inner() { return events_; }
-  Lane lane() const { return lane_; }
+  ChannelKind channel_kind() const { return channel_kind_; }
 
   void OnOpen(ConnectionId connection) override {
     {
@@ -39,7 +43,7 @@ class TappedWire::Events : public bus::WireEvents {
     events_.OnOpen(connection);
   }
   void OnMessage(ConnectionId connection, Frames frames) override {
-    if (lane_ == Lane::kControl) {
+    if (channel_kind_ == ChannelKind::kControl) {
       auto message = bus::DecodeControlMessage(frames);
       if (message.ok()) {
         if (!wire_.tap_->OnReceive(wire_, connection, *message)) return;
@@ -60,7 +64,7 @@ class TappedWire::Events : public bus::WireEvents {
  private:
   TappedWire& wire_;
   bus::WireEvents& events_;
-  const Lane lane_;
+  const ChannelKind channel_kind_;
   const bool accepts_;
 };
 
@@ -93,24 +97,29 @@ TappedWire::TappedWire(std::unique_ptr<bus::Wire> wire, Scheduler& scheduler,
 
 TappedWire::~TappedWire() = default;
 
-TappedWire::Events& TappedWire::EventsFor(bus::WireEvents& events, Lane lane,
+TappedWire::Events& TappedWire::EventsFor(bus::WireEvents& events,
+                                          ChannelKind channel_kind,
                                           bool accepts) {
   absl::MutexLock lock(&mutex_);
-  all_events_.push_back(std::make_unique<Events>(*this, events, lane, accepts));
+  all_events_.push_back(
+      std::make_unique<Events>(*this, events, channel_kind, accepts));
   return *all_events_.back();
 }
 
 absl::StatusOr<std::unique_ptr<bus::WireListener>> TappedWire::Listen(
-    const bus::Address& address, Lane lane, bus::WireEvents& events) {
-  Events& tapped = EventsFor(events, lane, /*accepts=*/true);
-  auto listener = wire_->Listen(address, lane, tapped);
+    const bus::Address& address, ChannelKind channel_kind,
+    bus::WireEvents& events) {
+  Events& tapped = EventsFor(events, channel_kind, /*accepts=*/true);
+  auto listener = wire_->Listen(address, channel_kind, tapped);
   if (!listener.ok()) return listener.status();
   return std::make_unique<Listener>(*std::move(listener), table_, &tapped);
 }
 
-ConnectionId TappedWire::Dial(const bus::Address& address, Lane lane,
+ConnectionId TappedWire::Dial(const bus::Address& address,
+                              ChannelKind channel_kind,
                               bus::WireEvents& events) {
-  return wire_->Dial(address, lane, EventsFor(events, lane, /*accepts=*/false));
+  return wire_->Dial(address, channel_kind,
+                     EventsFor(events, channel_kind, /*accepts=*/false));
 }
 
 absl::Status TappedWire::Send(ConnectionId connection, Frames frames) {
@@ -118,8 +127,8 @@ absl::Status TappedWire::Send(ConnectionId connection, Frames frames) {
   {
     absl::MutexLock lock(&table_->mutex);
     auto it = table_->events.find(connection);
-    is_control =
-        it != table_->events.end() && it->second->lane() == Lane::kControl;
+    is_control = it != table_->events.end() &&
+                 it->second->channel_kind() == ChannelKind::kControl;
   }
   // A dialed connection sends its handshake before OnOpen.
   if (!is_control) return wire_->Send(connection, std::move(frames));

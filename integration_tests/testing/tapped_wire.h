@@ -49,9 +49,10 @@ class TappedWire : public bus::Wire {
   ~TappedWire() override;
 
   absl::StatusOr<std::unique_ptr<bus::WireListener>> Listen(
-      const bus::Address& address, bus::Lane lane,
+      const bus::Address& address, bus::ChannelKind channel_kind,
       bus::WireEvents& events) override;
-  bus::ConnectionId Dial(const bus::Address& address, bus::Lane lane,
+  bus::ConnectionId Dial(const bus::Address& address,
+                         bus::ChannelKind channel_kind,
                          bus::WireEvents& events) override;
   absl::Status Send(bus::ConnectionId connection, bus::Frames frames) override;
   void Close(bus::ConnectionId connection) override;
@@ -70,7 +71,8 @@ class TappedWire : public bus::Wire {
     std::map<bus::ConnectionId, Events*> events ABSL_GUARDED_BY(mutex);
   };
 
-  Events& EventsFor(bus::WireEvents& events, bus::Lane lane, bool accepts);
+  Events& EventsFor(bus::WireEvents& events, bus::ChannelKind channel_kind,
+                    bool accepts);
 
   const std::unique_ptr<bus::Wire> wire_;
   Scheduler& scheduler_;

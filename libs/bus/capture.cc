@@ -60,8 +60,9 @@ absl::StatusOr<CapturedMessage> ReadMessage(Cursor& cursor) {
   ASSIGN_OR_RETURN(const int64_t time, cursor.Number<int64_t>());
   message.time = absl::FromUnixMicros(time);
   ASSIGN_OR_RETURN(message.connection, cursor.Number<uint64_t>());
-  ASSIGN_OR_RETURN(const uint8_t lane, cursor.Number<uint8_t>());
-  message.lane = lane == 0 ? Lane::kControl : Lane::kBulk;
+  ASSIGN_OR_RETURN(const uint8_t channel_kind, cursor.Number<uint8_t>());
+  message.channel_kind =
+      channel_kind == 0 ? ChannelKind::kControl : ChannelKind::kBulk;
   ASSIGN_OR_RETURN(const uint8_t received, cursor.Number<uint8_t>());
   message.received = received != 0;
   ASSIGN_OR_RETURN(const uint16_t num_frames, cursor.Number<uint16_t>());
@@ -77,15 +78,15 @@ absl::StatusOr<CapturedMessage> ReadMessage(Cursor& cursor) {
 
 absl::string_view CaptureHeader() { return "WEFTCAP1"; }
 
-std::string EncodeCapture(absl::Time time, ConnectionId connection, Lane lane,
-                          bool received, const Frames& frames,
-                          size_t max_frame_bytes) {
+std::string EncodeCapture(absl::Time time, ConnectionId connection,
+                          ChannelKind channel_kind, bool received,
+                          const Frames& frames, size_t max_frame_bytes) {
   const size_t num_frames =
       std::min<size_t>(frames.size(), std::numeric_limits<uint16_t>::max());
   std::string out;
   Put<int64_t>(absl::ToUnixMicros(time), out);
   Put<uint64_t>(connection, out);
-  Put<uint8_t>(lane == Lane::kControl ? 0 : 1, out);
+  Put<uint8_t>(channel_kind == ChannelKind::kControl ? 0 : 1, out);
   Put<uint8_t>(received ? 1 : 0, out);
   Put<uint16_t>(static_cast<uint16_t>(num_frames), out);
   Put<uint32_t>(0, out);

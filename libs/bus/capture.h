@@ -26,7 +26,7 @@ struct CapturedFrame {
 struct CapturedMessage {
   absl::Time time;
   ConnectionId connection = 0;
-  Lane lane = Lane::kControl;
+  ChannelKind channel_kind = ChannelKind::kControl;
   bool received = false;  // otherwise sent
   std::vector<CapturedFrame> frames;
 };
@@ -35,9 +35,9 @@ struct CapturedMessage {
 absl::string_view CaptureHeader();
 // Encodes a message for the file. Keeps at most `max_frame_bytes` of each
 // frame.
-std::string EncodeCapture(absl::Time time, ConnectionId connection, Lane lane,
-                          bool received, const Frames& frames,
-                          size_t max_frame_bytes);
+std::string EncodeCapture(absl::Time time, ConnectionId connection,
+                          ChannelKind channel_kind, bool received,
+                          const Frames& frames, size_t max_frame_bytes);
 
 // Returns all messages of a file. INVALID_ARGUMENT if it is not a capture, or
 // truncated.

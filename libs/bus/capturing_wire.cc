@@ -7,24 +7,25 @@ namespace weft::bus {
 // Forwards the wire's events to their receiver.
 class CapturingWire::CapturingEvents : public WireEvents {
  public:
-  CapturingEvents(CapturingWire& wire, WireEvents& events, Lane lane)
-      : wire_(wire), events_(events), lane_(lane) {}
+  CapturingEvents(CapturingWire& wire, WireEvents& events,
+                  ChannelKind channel_kind)
+      : wire_(wire), events_(events), channel_kind_(channel_kind) {}
 
   void OnOpen(ConnectionId connection) override {
     {
       absl::MutexLock lock(&wire_.mutex_);
-      wire_.lanes_[connection] = lane_;
+      wire_.channel_kinds_[connection] = channel_kind_;
     }
     events_.OnOpen(connection);
   }
   void OnMessage(ConnectionId connection, Frames frames) override {
-    wire_.WriteDown(connection, lane_, /*received=*/true, frames);
+    wire_.WriteDown(connection, channel_kind_, /*received=*/true, frames);
     events_.OnMessage(connection, std::move(frames));
   }
   void OnClose(ConnectionId connection, const absl::Status& why) override {
     {
       absl::MutexLock lock(&wire_.mutex_);
-      wire_.lanes_.erase(connection);
+      wire_.channel_kinds_.erase(connection);
     }
     events_.OnClose(connection, why);
   }
@@ -32,7 +33,7 @@ class CapturingWire::CapturingEvents : public WireEvents {
  private:
   CapturingWire& wire_;
   WireEvents& events_;
-  const Lane lane_;
+  const ChannelKind channel_kind_;
 };
 
 CapturingWire::CapturingWire(Wire& wire, const Clock& clock, Sink sink)
@@ -46,40 +47,41 @@ CapturingWire::CapturingWire(Wire& wire, const Clock& clock, Sink sink,
 
 CapturingWire::~CapturingWire() = default;
 
-WireEvents& CapturingWire::Captured(WireEvents& events, Lane lane) {
+WireEvents& CapturingWire::Captured(WireEvents& events,
+                                    ChannelKind channel_kind) {
   absl::MutexLock lock(&mutex_);
-  auto& captured = events_[{&events, lane}];
+  auto& captured = events_[{&events, channel_kind}];
   if (!captured) {
-    captured = std::make_unique<CapturingEvents>(*this, events, lane);
+    captured = std::make_unique<CapturingEvents>(*this, events, channel_kind);
   }
   return *captured;
 }
 
 absl::StatusOr<std::unique_ptr<WireListener>> CapturingWire::Listen(
-    const Address& address, Lane lane, WireEvents& events) {
-  return wire_.Listen(address, lane, Captured(events, lane));
+    const Address& address, ChannelKind channel_kind, WireEvents& events) {
+  return wire_.Listen(address, channel_kind, Captured(events, channel_kind));
 }
 
-ConnectionId CapturingWire::Dial(const Address& address, Lane lane,
-                                 WireEvents& events) {
-  return wire_.Dial(address, lane, Captured(events, lane));
+ConnectionId CapturingWire::Dial(const Address& address,
+                                 ChannelKind channel_kind, WireEvents& events) {
+  return wire_.Dial(address, channel_kind, Captured(events, channel_kind));
 }
 
 absl::Status CapturingWire::Send(ConnectionId connection, Frames frames) {
-  Lane lane = Lane::kControl;
+  ChannelKind channel_kind = ChannelKind::kControl;
   {
     absl::MutexLock lock(&mutex_);
-    const auto it = lanes_.find(connection);
-    if (it != lanes_.end()) lane = it->second;
+    const auto it = channel_kinds_.find(connection);
+    if (it != channel_kinds_.end()) channel_kind = it->second;
   }
-  WriteDown(connection, lane, /*received=*/false, frames);
+  WriteDown(connection, channel_kind, /*received=*/false, frames);
   return wire_.Send(connection, std::move(frames));
 }
 
 void CapturingWire::Close(ConnectionId connection) {
   wire_.Close(connection);
   absl::MutexLock lock(&mutex_);
-  lanes_.erase(connection);
+  channel_kinds_.erase(connection);
 }
 
 bool CapturingWire::Lead(absl::FunctionRef<bool()> done) {
@@ -88,10 +90,10 @@ bool CapturingWire::Lead(absl::FunctionRef<bool()> done) {
 
 void CapturingWire::WakeLeader() { wire_.WakeLeader(); }
 
-void CapturingWire::WriteDown(ConnectionId connection, Lane lane, bool received,
-                              const Frames& frames) {
-  sink_(EncodeCapture(clock_.WallTime(), connection, lane, received, frames,
-                      options_.max_frame_bytes));
+void CapturingWire::WriteDown(ConnectionId connection, ChannelKind channel_kind,
+                              bool received, const Frames& frames) {
+  sink_(EncodeCapture(clock_.WallTime(), connection, channel_kind, received,
+                      frames, options_.max_frame_bytes));
 }
 
 }  // namespace weft::bus

@@ -37,8 +37,9 @@ class CapturingWire : public Wire {
   ~CapturingWire() override;
 
   absl::StatusOr<std::unique_ptr<WireListener>> Listen(
-      const Address& address, Lane lane, WireEvents& events) override;
-  ConnectionId Dial(const Address& address, Lane lane,
+      const Address& address, ChannelKind channel_kind,
+      WireEvents& events) override;
+  ConnectionId Dial(const Address& address, ChannelKind channel_kind,
                     WireEvents& events) override;
   absl::Status Send(ConnectionId connection, Frames frames) override;
   void Close(ConnectionId connection) override;
@@ -49,10 +50,10 @@ class CapturingWire : public Wire {
   class CapturingEvents;
 
   // Returns the recording receiver in front of `events`.
-  WireEvents& Captured(WireEvents& events, Lane lane)
+  WireEvents& Captured(WireEvents& events, ChannelKind channel_kind)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  void WriteDown(ConnectionId connection, Lane lane, bool received,
-                 const Frames& frames);
+  void WriteDown(ConnectionId connection, ChannelKind channel_kind,
+                 bool received, const Frames& frames);
 
   Wire& wire_;
   const Clock& clock_;
@@ -62,10 +63,11 @@ class CapturingWire : public Wire {
   // One for each pair of receiver and channel that was ever used. They are not
   // removed: an entry holds nothing of its receiver but the address, so it also
   // serves a later receiver at the same address.
-  absl::flat_hash_map<std::pair<WireEvents*, Lane>,
+  absl::flat_hash_map<std::pair<WireEvents*, ChannelKind>,
                       std::unique_ptr<CapturingEvents>>
       events_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<ConnectionId, Lane> lanes_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<ConnectionId, ChannelKind> channel_kinds_
+      ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weft::bus

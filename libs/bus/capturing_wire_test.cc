@@ -60,8 +60,9 @@ TEST_F(CapturingWireTest, MessagesOfBothDirectionsAreRecorded) {
   const Address address{"host", 7000};
   {
     ASSERT_OK_AND_ASSIGN(const auto listener,
-                         wire_.Listen(address, Lane::kBulk, server));
-    const ConnectionId dialed = client_->Dial(address, Lane::kBulk, client);
+                         wire_.Listen(address, ChannelKind::kBulk, server));
+    const ConnectionId dialed =
+        client_->Dial(address, ChannelKind::kBulk, client);
     ASSERT_OK(client_->Send(dialed, {Blob::FromString("one"), Blob(),
                                      Blob::FromString("more than 8 bytes")}));
     scheduler_.RunUntilIdle();
@@ -76,7 +77,7 @@ TEST_F(CapturingWireTest, MessagesOfBothDirectionsAreRecorded) {
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(messages[i].received, i == 0);
     EXPECT_EQ(messages[i].connection, server.opened[0]);
-    EXPECT_EQ(messages[i].lane, Lane::kBulk);
+    EXPECT_EQ(messages[i].channel_kind, ChannelKind::kBulk);
     EXPECT_EQ(messages[i].time, clock_.Now());
     ASSERT_EQ(messages[i].frames.size(), 3u);
     EXPECT_EQ(messages[i].frames[0].bytes, "one");
@@ -92,7 +93,7 @@ TEST_F(CapturingWireTest, DamagedCaptureFileIsReported) {
   std::string file(CaptureHeader());
   EXPECT_OK(ReadCapture(file));
   const size_t begin = file.size();
-  file += EncodeCapture(clock_.Now(), 7, Lane::kControl, true,
+  file += EncodeCapture(clock_.Now(), 7, ChannelKind::kControl, true,
                         {Blob::FromString("one"), Blob::FromString("two")}, 99);
   EXPECT_OK(ReadCapture(file));
   for (size_t size = begin + 1; size < file.size(); ++size) {

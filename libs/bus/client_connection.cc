@@ -53,7 +53,7 @@ void ClientConnection::Start() {
     });
   }
   const ConnectionId control = context_.parts.wire->Dial(
-      context_.address, Lane::kControl, control_events_);
+      context_.address, ChannelKind::kControl, control_events_);
   bool closed = false;
   {
     absl::MutexLock lock(&mutex_);
@@ -144,7 +144,7 @@ void ClientConnection::DialBulk() {
   }
   const Shared self = shared_from_this();
   const ConnectionId bulk =
-      context_.parts.wire->Dial(address, Lane::kBulk, bulk_events_);
+      context_.parts.wire->Dial(address, ChannelKind::kBulk, bulk_events_);
   bool closed = false;
   {
     absl::MutexLock lock(&mutex_);

@@ -53,10 +53,10 @@ class WireEndpoint : public Endpoint {
   absl::Status Listen(const Address& address) {
     Wire& wire = *context_.parts.wire;
     ASSIGN_OR_RETURN(bulk_listener_,
-                     wire.Listen({address.host, 0}, Lane::kBulk, bulk_));
+                     wire.Listen({address.host, 0}, ChannelKind::kBulk, bulk_));
     context_.bulk_port = bulk_listener_->address().port;
     ASSIGN_OR_RETURN(control_listener_,
-                     wire.Listen(address, Lane::kControl, control_));
+                     wire.Listen(address, ChannelKind::kControl, control_));
     // Connections may arrive before address_ is set, but no HELLO is answered
     // with another address.
     address_ = control_listener_->address();

@@ -190,7 +190,7 @@ TEST_F(IncomingStreamsTest, StreamBeyondTheQuotaFailsItsMessage) {
 
 // A stream beyond the limit is refused on either channel, repeatedly, and
 // leaves no state.
-TEST_F(IncomingStreamsTest, ExcessStreamIsRefusedOnBothLanes) {
+TEST_F(IncomingStreamsTest, ExcessStreamIsRefusedOnBothChannels) {
   constexpr uint64_t kOpen = 65536;
   for (uint64_t id = 1; id <= kOpen; ++id) {
     ASSERT_OK(streams_.Receive(ChunkOf(id, 0, 2, "1")));

@@ -31,7 +31,7 @@
 namespace weft::bus {
 
 // Control messages are small and urgent; bulk messages are large.
-enum class Lane { kControl, kBulk };
+enum class ChannelKind { kControl, kBulk };
 
 using ConnectionId = uint64_t;  // unique in its Wire, never used twice, never 0
 
@@ -77,11 +77,11 @@ class Wire {
   // the port is in use, INVALID_ARGUMENT if the host is not one of this
   // machine.
   virtual absl::StatusOr<std::unique_ptr<WireListener>> Listen(
-      const Address& address, Lane lane, WireEvents& events) = 0;
+      const Address& address, ChannelKind channel_kind, WireEvents& events) = 0;
 
   // OnOpen or OnClose follows. `events` must live until OnClose or Close has
   // returned.
-  virtual ConnectionId Dial(const Address& address, Lane lane,
+  virtual ConnectionId Dial(const Address& address, ChannelKind channel_kind,
                             WireEvents& events) = 0;
 
   // Queues one whole message. The owners of the frames are released when the

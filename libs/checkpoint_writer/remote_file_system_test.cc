@@ -156,7 +156,8 @@ TEST_F(RemoteFileSystemTest, SmallReadsAreReadAhead) {
   ASSERT_OK_AND_ASSIGN(const auto file, remote->NewRandomAccessFile("/a"));
   int messages = 0;
   files_.network().set_hook([&](const bus::MessageInfo& info) {
-    messages += info.to == "server" && info.lane == bus::Lane::kControl;
+    messages +=
+        info.to == "server" && info.channel_kind == bus::ChannelKind::kControl;
     return bus::Verdict();
   });
   char buffer[1000];

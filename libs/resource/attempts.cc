@@ -9,11 +9,14 @@ namespace weft {
 // The lock guards everything but the functions and the step until the call is
 // over.
 struct Attempts::Attempt {
-  Attempt(Cancellation& of, Lane in, Try attempt, Done call)
-      : step(of), lane(in), run(std::move(attempt)), done(std::move(call)) {}
+  Attempt(Cancellation& of, Sequence in, Try attempt, Done call)
+      : step(of),
+        sequence(in),
+        run(std::move(attempt)),
+        done(std::move(call)) {}
 
   Cancellation& step;
-  const Lane lane;
+  const Sequence sequence;
   Try run;
   Done done;
   Cancellation::Token token = 0;
@@ -30,8 +33,9 @@ Attempts::Attempts() : state_(std::make_shared<State>()) {}
 
 Attempts::~Attempts() = default;
 
-void Attempts::Submit(Cancellation& step, Lane lane, Try attempt, Done done) {
-  auto submitted = std::make_shared<Attempt>(step, lane, std::move(attempt),
+void Attempts::Submit(Cancellation& step, Sequence sequence, Try attempt,
+                      Done done) {
+  auto submitted = std::make_shared<Attempt>(step, sequence, std::move(attempt),
                                              std::move(done));
   submitted->token =
       step.Register([state = state_, submitted](const absl::Status& cause) {
@@ -60,10 +64,10 @@ void Attempts::Advance(State& state,
   bool moved = true;
   while (moved) {
     moved = false;
-    std::set<Lane> blocked;
+    std::set<Sequence> blocked;
     for (auto at = state.waiting.begin(); at != state.waiting.end();) {
       Attempt& attempt = **at;
-      const bool may_run = !blocked.contains(attempt.lane);
+      const bool may_run = !blocked.contains(attempt.sequence);
       std::optional<absl::Status> status;
       if (attempt.step.IsCancelled()) {
         status = attempt.step.status();
@@ -71,7 +75,7 @@ void Attempts::Advance(State& state,
         status = attempt.run();
       }
       if (!status.has_value()) {
-        if (attempt.lane != kNoLane) blocked.insert(attempt.lane);
+        if (attempt.sequence != kUnordered) blocked.insert(attempt.sequence);
         ++at;
         continue;
       }
@@ -91,7 +95,7 @@ void Attempts::Cancel(State& state, const std::shared_ptr<Attempt>& attempt,
     absl::MutexLock lock(&state.mutex);
     if (std::exchange(attempt->is_over, true)) return;
     state.waiting.remove(attempt);
-    // The cancelled attempt may have blocked others of its lane.
+    // The cancelled attempt may have blocked others of its sequence.
     Advance(state, finished);
   }
   Finish(finished);

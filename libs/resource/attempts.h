@@ -35,9 +35,9 @@ class Attempts {
   using Try = absl::AnyInvocable<std::optional<absl::Status>()>;
   using Done = absl::AnyInvocable<void(absl::Status)>;
 
-  // Calls in the same lane complete in the order of their arrival.
-  using Lane = int;
-  static constexpr Lane kNoLane = -1;
+  // Calls in the same sequence complete in the order of their arrival.
+  using Sequence = int;
+  static constexpr Sequence kUnordered = -1;
 
   Attempts();
   ~Attempts();
@@ -47,7 +47,7 @@ class Attempts {
   // Calls `done` exactly once. `step` must live until then and ends the call
   // when it is cancelled. `attempt` and `done` must keep alive the objects that
   // they use.
-  void Submit(Cancellation& step, Lane lane, Try attempt, Done done);
+  void Submit(Cancellation& step, Sequence sequence, Try attempt, Done done);
   // Runs `look` under the lock.
   void Look(absl::FunctionRef<void()> look) const;
 

@@ -10,8 +10,8 @@ namespace weft {
 namespace {
 
 // The lanes of calls that are served in FIFO order.
-constexpr Attempts::Lane kPuts = 0;
-constexpr Attempts::Lane kTakes = 1;
+constexpr Attempts::Sequence kPuts = 0;
+constexpr Attempts::Sequence kTakes = 1;
 
 uint64_t StagedBytes(const StagedTuple& tuple) {
   uint64_t bytes = 0;
@@ -127,7 +127,7 @@ void StagingArea::Peek(Cancellation& step, int64_t index,
                        const DataTypeVector& types, Taken done) {
   auto seen = std::make_shared<StagedTuple>();
   attempts_.Submit(
-      step, Attempts::kNoLane,
+      step, Attempts::kUnordered,
       [this, self = shared_from_this(), index = static_cast<size_t>(index),
        types, seen]() -> std::optional<absl::Status> {
         if (index >= tuples_.size()) return std::nullopt;
@@ -141,7 +141,7 @@ void StagingArea::Peek(Cancellation& step, int64_t index,
 void StagingArea::Clear(Cancellation& step, Attempts::Done done) {
   auto dropped = std::make_shared<std::deque<StagedTuple>>();
   attempts_.Submit(
-      step, Attempts::kNoLane,
+      step, Attempts::kUnordered,
       [this, self = shared_from_this(),
        dropped]() -> std::optional<absl::Status> {
         dropped->swap(tuples_);  // freed without the lock
@@ -205,10 +205,10 @@ void StagingMap::Put(Cancellation& step, int64_t key, Indices indices,
   absl::Status status = CheckPut(key, indices, values);
   if (status.ok()) status = CheckFits(bytes, limits_);
   if (!status.ok()) return done(status);
-  // In no lane: a later call may wait for a key that an earlier one would
+  // In no sequence: a later call may wait for a key that an earlier one would
   // block.
   attempts_.Submit(
-      step, Attempts::kNoLane,
+      step, Attempts::kUnordered,
       [this, self = shared_from_this(), key, indices = std::move(indices),
        values = std::move(values),
        bytes]() mutable -> std::optional<absl::Status> {
@@ -291,7 +291,7 @@ void StagingMap::Get(Cancellation& step, std::optional<int64_t> key, bool take,
   if (!status.ok()) return done(status);
   auto got = std::make_shared<Item>();
   attempts_.Submit(
-      step, Attempts::kNoLane,
+      step, Attempts::kUnordered,
       [this, self = shared_from_this(), key, take, indices = std::move(indices),
        types = std::move(types), got]() -> std::optional<absl::Status> {
         const auto entry = key ? complete_.find(*key) : complete_.begin();
@@ -338,7 +338,7 @@ StagingMap::Item StagingMap::GetNow(Entries::iterator entry,
 void StagingMap::Clear(Cancellation& step, Attempts::Done done) {
   auto dropped = std::make_shared<std::pair<Entries, Entries>>();
   attempts_.Submit(
-      step, Attempts::kNoLane,
+      step, Attempts::kUnordered,
       [this, self = shared_from_this(),
        dropped]() -> std::optional<absl::Status> {
         dropped->first.swap(complete_);  // freed without the lock

@@ -372,7 +372,7 @@ TEST_F(SimulatedServersTest, OtherProgramUsingThePortIsNotATask) {
   SilentProgram events;
   ASSERT_OK_AND_ASSIGN(
       const auto listener,
-      wire->Listen({"localhost", 1005}, bus::Lane::kControl, events));
+      wire->Listen({"localhost", 1005}, bus::ChannelKind::kControl, events));
   const auto process = NewProcess("second");
   EXPECT_THAT(Server::Create({{"other", {"localhost:1005"}}},
                              {.job_name = "other",
@@ -488,7 +488,7 @@ TEST_F(BusyLogTest, BrokenMessagesDoNotFillTheLog) {
   SilentProgram events;
   for (int i = 0; i < 100; ++i) {
     const bus::ConnectionId connection =
-        wire->Dial({"localhost", 1001}, bus::Lane::kControl, events);
+        wire->Dial({"localhost", 1001}, bus::ChannelKind::kControl, events);
     scheduler_.AdvanceBy(absl::Milliseconds(10));
     ASSERT_OK(wire->Send(connection, {bus::Blob::FromString("no message")}));
     scheduler_.AdvanceBy(absl::Milliseconds(10));

@@ -199,7 +199,7 @@ absl::StatusOr<std::string> PrintCapture(absl::string_view file) {
                    bus::ReadCapture(file));
   std::string text;
   for (const CapturedMessage& message : messages) {
-    const bool is_control = message.lane == bus::Lane::kControl;
+    const bool is_control = message.channel_kind == bus::ChannelKind::kControl;
     absl::StrAppend(
         &text,
         absl::FormatTime("%H:%M:%E6S", message.time, absl::UTCTimeZone()),

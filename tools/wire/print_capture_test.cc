@@ -113,12 +113,12 @@ TEST(PrintCaptureTest, CorruptionDoesNotCrash) {
 
 TEST(PrintCaptureTest, UnknownBytesAreMarked) {
   std::string file(bus::CaptureHeader());
-  file += bus::EncodeCapture(absl::UnixEpoch(), 1, bus::Lane::kControl, true,
-                             {bus::Blob::FromString("hello?")}, 99);
-  file += bus::EncodeCapture(absl::UnixEpoch(), 1, bus::Lane::kControl, true,
-                             {bus::Blob::FromString("hello?")}, 2);
-  file += bus::EncodeCapture(absl::UnixEpoch(), 1, bus::Lane::kBulk, false,
-                             {bus::Blob::FromString("hello?")}, 99);
+  file += bus::EncodeCapture(absl::UnixEpoch(), 1, bus::ChannelKind::kControl,
+                             true, {bus::Blob::FromString("hello?")}, 99);
+  file += bus::EncodeCapture(absl::UnixEpoch(), 1, bus::ChannelKind::kControl,
+                             true, {bus::Blob::FromString("hello?")}, 2);
+  file += bus::EncodeCapture(absl::UnixEpoch(), 1, bus::ChannelKind::kBulk,
+                             false, {bus::Blob::FromString("hello?")}, 99);
   ASSERT_OK_AND_ASSIGN(const std::string text, PrintCapture(file));
   EXPECT_EQ(text,
             "00:00:00.000000 received on connection 1, control\n"

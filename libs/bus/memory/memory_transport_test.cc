@@ -78,12 +78,13 @@ class InterruptedWire : public Wire {
       : wire_(std::move(wire)) {}
 
   absl::StatusOr<std::unique_ptr<WireListener>> Listen(
-      const Address& address, Lane lane, WireEvents& events) override {
-    return wire_->Listen(address, lane, events);
+      const Address& address, ChannelKind channel_kind,
+      WireEvents& events) override {
+    return wire_->Listen(address, channel_kind, events);
   }
-  ConnectionId Dial(const Address& address, Lane lane,
+  ConnectionId Dial(const Address& address, ChannelKind channel_kind,
                     WireEvents& events) override {
-    return wire_->Dial(address, lane, events);
+    return wire_->Dial(address, channel_kind, events);
   }
   absl::Status Send(ConnectionId connection, Frames frames) override {
     const std::function<void()> interrupt = std::exchange(before_next, nullptr);
@@ -270,7 +271,8 @@ TEST(MediumTest, AttachmentsAreInlinedUpToTheWindow) {
   pair.network.set_hook([&](const MessageInfo& message) {
     const size_t size = message.frames->back().size();
     if (size > 50'000) {
-      (message.lane == Lane::kBulk ? streamed : along).push_back(size);
+      (message.channel_kind == ChannelKind::kBulk ? streamed : along)
+          .push_back(size);
     }
     return Verdict{};
   });
@@ -340,12 +342,13 @@ class MeddlingWire : public Wire {
   explicit MeddlingWire(std::unique_ptr<Wire> wire) : wire_(std::move(wire)) {}
 
   absl::StatusOr<std::unique_ptr<WireListener>> Listen(
-      const Address& address, Lane lane, WireEvents& events) override {
-    return wire_->Listen(address, lane, events);
+      const Address& address, ChannelKind channel_kind,
+      WireEvents& events) override {
+    return wire_->Listen(address, channel_kind, events);
   }
-  ConnectionId Dial(const Address& address, Lane lane,
+  ConnectionId Dial(const Address& address, ChannelKind channel_kind,
                     WireEvents& events) override {
-    return wire_->Dial(address, lane, events);
+    return wire_->Dial(address, channel_kind, events);
   }
   absl::Status Send(ConnectionId connection, Frames frames) override {
     before_send(frames);
@@ -458,7 +461,7 @@ TEST(HelloTest, HelloToAnUnresponsiveServerTimesOut) {
   Pair pair(1, options);
   const auto wire = NewMemoryWire(pair.network, "mute");
   RecordingEnd end(pair.scheduler());
-  const auto listener = wire->Listen({"memory", 0}, Lane::kControl, end);
+  const auto listener = wire->Listen({"memory", 0}, ChannelKind::kControl, end);
   ASSERT_OK(listener);
   const absl::Time begin = pair.scheduler().clock().Now();
   RecordingChannelEvents events(pair.scheduler());
@@ -512,7 +515,7 @@ TEST(CreditTest, BytesInFlightStayWithinTheWindow) {
   uint64_t landed = 0, most = 0, returned = 0;
   pair.network.set_hook([&](const MessageInfo& info) {
     const Frames& frames = *info.frames;
-    if (info.lane == Lane::kBulk && frames.size() == 2) {
+    if (info.channel_kind == ChannelKind::kBulk && frames.size() == 2) {
       landed += frames[1].size();
       most = std::max(most, landed - returned);
       return Verdict{};

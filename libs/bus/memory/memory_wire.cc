@@ -76,7 +76,7 @@ struct Process;
 struct Port {
   Process* process = nullptr;
   Address address;
-  Lane lane = Lane::kControl;
+  ChannelKind channel_kind = ChannelKind::kControl;
   WireEvents* events = nullptr;
 };
 
@@ -88,7 +88,7 @@ struct End {
   std::string other_name;  // once connected
   ConnectionId id = 0;
   uint64_t connection = 0;
-  Lane lane = Lane::kControl;
+  ChannelKind channel_kind = ChannelKind::kControl;
   WireEvents* events = nullptr;
   Port* port = nullptr;        // null if it was dialed, not accepted
   Address address;             // that it dialed
@@ -149,10 +149,10 @@ class MemoryNetwork::Core : public std::enable_shared_from_this<Core> {
 
   // The port lives until StopListening, which must be called once.
   absl::StatusOr<Port*> Listen(Process* process, const Address& address,
-                               Lane lane, WireEvents& events);
+                               ChannelKind channel_kind, WireEvents& events);
   void StopListening(Port* port);
-  ConnectionId Dial(Process* process, const Address& address, Lane lane,
-                    WireEvents& events);
+  ConnectionId Dial(Process* process, const Address& address,
+                    ChannelKind channel_kind, WireEvents& events);
   absl::Status Send(Process* process, ConnectionId id, Frames frames);
   void Close(Process* process, ConnectionId id);
 
@@ -286,7 +286,7 @@ void MemoryNetwork::Core::Connect(const std::shared_ptr<End>& end) {
   }
   auto other = NewEnd(port->process);
   other->connection = end->connection;
-  other->lane = port->lane;
+  other->channel_kind = port->channel_kind;
   other->events = port->events;
   other->port = port;
   other->other = end;
@@ -321,9 +321,13 @@ bool MemoryNetwork::Core::Judge(const std::shared_ptr<End>& end) {
   if (!head.judged && hook_ != nullptr && *hook_ != nullptr &&
       end->other != nullptr) {
     const Frames frames = head.frames;
-    const MessageInfo info = {
-        end->other->name,     end->name,     end->other->lane, end->connection,
-        end->port == nullptr, head.sequence, &frames};
+    const MessageInfo info = {end->other->name,
+                              end->name,
+                              end->other->channel_kind,
+                              end->connection,
+                              end->port == nullptr,
+                              head.sequence,
+                              &frames};
     const std::shared_ptr<Hook> hook = hook_;
     mutex_.Unlock();
     const Verdict verdict = (*hook)(info);
@@ -517,13 +521,13 @@ int MemoryNetwork::Core::num_connections(const std::string& dialer,
 
 absl::StatusOr<Port*> MemoryNetwork::Core::Listen(Process* process,
                                                   const Address& address,
-                                                  Lane lane,
+                                                  ChannelKind channel_kind,
                                                   WireEvents& events) {
   NetworkLock lock(&mutex_);
   auto port = std::make_unique<Port>();
   port->process = process;
   port->address = address;
-  port->lane = lane;
+  port->channel_kind = channel_kind;
   port->events = &events;
   while (port->address.port == 0) {
     port->address.port = next_port_++;
@@ -559,12 +563,13 @@ void MemoryNetwork::Core::StopListening(Port* port) {
 }
 
 ConnectionId MemoryNetwork::Core::Dial(Process* process, const Address& address,
-                                       Lane lane, WireEvents& events) {
+                                       ChannelKind channel_kind,
+                                       WireEvents& events) {
   NetworkLock lock(&mutex_);
   auto end = NewEnd(process);
   end->connection = next_connection_++;
   end->address = address;
-  end->lane = lane;
+  end->channel_kind = channel_kind;
   end->events = &events;
   if (process->dead) {
     Push(end, {.kind = Happening::Kind::kClose,
@@ -636,14 +641,15 @@ class MemoryWire : public Wire {
   ~MemoryWire() override { core_->Remove(&process_); }
 
   absl::StatusOr<std::unique_ptr<WireListener>> Listen(
-      const Address& address, Lane lane, WireEvents& events) override {
-    auto port = core_->Listen(&process_, address, lane, events);
+      const Address& address, ChannelKind channel_kind,
+      WireEvents& events) override {
+    auto port = core_->Listen(&process_, address, channel_kind, events);
     if (!port.ok()) return port.status();
     return std::make_unique<MemoryListener>(core_, *port);
   }
-  ConnectionId Dial(const Address& address, Lane lane,
+  ConnectionId Dial(const Address& address, ChannelKind channel_kind,
                     WireEvents& events) override {
-    return core_->Dial(&process_, address, lane, events);
+    return core_->Dial(&process_, address, channel_kind, events);
   }
   absl::Status Send(ConnectionId connection, Frames frames) override {
     return core_->Send(&process_, connection, std::move(frames));

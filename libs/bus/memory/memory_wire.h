@@ -35,7 +35,7 @@ namespace weft::bus {
 struct MessageInfo {
   std::string from;  // names of wires
   std::string to;
-  Lane lane = Lane::kControl;
+  ChannelKind channel_kind = ChannelKind::kControl;
   uint64_t connection = 0;  // the network's number, the same in both directions
   bool to_dialer = false;   // the direction
   uint64_t sequence = 0;    // of the message, from 0 in each direction

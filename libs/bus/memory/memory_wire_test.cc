@@ -38,9 +38,9 @@ using Lines = std::vector<std::string>;
 class MemoryWireTest : public testing::TestWithParam<int> {
  protected:
   void SetUp() override {
-    listener_ = *ps_->Listen({"ps", 0}, Lane::kControl, ps_diary_);
-    dialed_ =
-        worker_->Dial(listener_->address(), Lane::kControl, worker_diary_);
+    listener_ = *ps_->Listen({"ps", 0}, ChannelKind::kControl, ps_diary_);
+    dialed_ = worker_->Dial(listener_->address(), ChannelKind::kControl,
+                            worker_diary_);
     scheduler_.RunUntilIdle();
   }
   void Say(const std::string& text) {
@@ -72,7 +72,7 @@ TEST_P(MemoryWireTest, MessagesOfOneConnectionKeepTheirOrder) {
 
 TEST_P(MemoryWireTest, DialWithoutListenerIsRefused) {
   Diary diary;
-  worker_->Dial({"ps", 1}, Lane::kControl, diary);
+  worker_->Dial({"ps", 1}, ChannelKind::kControl, diary);
   scheduler_.RunUntilIdle();
   EXPECT_EQ(diary.lines, Lines({"close"}));
 }
@@ -110,9 +110,9 @@ class SlowReader : public Diary {
 
 TEST_P(MemoryWireTest, ClosingListenerAcceptsNoConnections) {
   SlowReader reader(scheduler_);
-  listener_ = *ps_->Listen({"ps", 0}, Lane::kControl, reader);
+  listener_ = *ps_->Listen({"ps", 0}, ChannelKind::kControl, reader);
   const Address address = listener_->address();
-  dialed_ = worker_->Dial(address, Lane::kControl, worker_diary_);
+  dialed_ = worker_->Dial(address, ChannelKind::kControl, worker_diary_);
   Say("a");
   scheduler_.RunUntilIdle();
   scheduler_.Schedule(Pool::kCompute, [&] {
@@ -121,7 +121,8 @@ TEST_P(MemoryWireTest, ClosingListenerAcceptsNoConnections) {
   });
   scheduler_.RunUntilIdle();
   Diary late;
-  const ConnectionId second = worker_->Dial(address, Lane::kControl, late);
+  const ConnectionId second =
+      worker_->Dial(address, ChannelKind::kControl, late);
   EXPECT_OK(worker_->Send(second, Text("b")));
   // Both may continue at the same time now.
   reader.go_on->Set();
@@ -144,8 +145,8 @@ TEST_P(MemoryWireTest, HookCutsAtAMessage) {
                                    : Lines({"open", "a", "b", "close"}));
     worker_diary_.lines.clear();
     ps_diary_.lines.clear();
-    dialed_ =
-        worker_->Dial(listener_->address(), Lane::kControl, worker_diary_);
+    dialed_ = worker_->Dial(listener_->address(), ChannelKind::kControl,
+                            worker_diary_);
     scheduler_.RunUntilIdle();
   }
 }
@@ -177,7 +178,7 @@ TEST_P(MemoryWireTest, APartitionIsSilentUntilItHeals) {
   network_.Partition("ps", "worker");
   Say("a");
   Diary late;
-  worker_->Dial(listener_->address(), Lane::kControl, late);
+  worker_->Dial(listener_->address(), ChannelKind::kControl, late);
   scheduler_.AdvanceBy(absl::Hours(1));
   EXPECT_EQ(ps_diary_.lines, Lines({}));
   EXPECT_EQ(late.lines, Lines({}));
@@ -194,7 +195,7 @@ TEST_P(MemoryWireTest, KilledProcessNeitherSendsNorReceives) {
   EXPECT_THAT(ps_->Send(ps_diary_.last, Text("b")),
               StatusIs(absl::StatusCode::kUnavailable));
   Diary late;
-  worker_->Dial(listener_->address(), Lane::kControl, late);
+  worker_->Dial(listener_->address(), ChannelKind::kControl, late);
   scheduler_.RunUntilIdle();
   EXPECT_EQ(ps_diary_.lines, Lines({"open", "a"}));
   EXPECT_EQ(worker_diary_.lines, Lines({"open", "close"}));
@@ -203,10 +204,10 @@ TEST_P(MemoryWireTest, KilledProcessNeitherSendsNorReceives) {
   // It may be restarted, at the same address and under the same name.
   const std::unique_ptr<Wire> again = NewMemoryWire(network_, "ps");
   const auto listener =
-      again->Listen(listener_->address(), Lane::kControl, ps_diary_);
+      again->Listen(listener_->address(), ChannelKind::kControl, ps_diary_);
   EXPECT_OK(listener);
   Diary anew;
-  worker_->Dial((*listener)->address(), Lane::kControl, anew);
+  worker_->Dial((*listener)->address(), ChannelKind::kControl, anew);
   scheduler_.RunUntilIdle();
   EXPECT_EQ(anew.lines, Lines({"open"}));
 }

@@ -25,10 +25,12 @@ class ServedFriendTest : public ::testing::Test {
         wire_(NewZmqWire(*scheduler_, options)) {}
 
   void SetUp() override {
-    auto listener = wire_->Listen({"127.0.0.1", 0}, Lane::kControl, accepted_);
+    auto listener =
+        wire_->Listen({"127.0.0.1", 0}, ChannelKind::kControl, accepted_);
     ASSERT_OK(listener);
     listener_ = *std::move(listener);
-    friend_id_ = wire_->Dial(listener_->address(), Lane::kControl, friend_);
+    friend_id_ =
+        wire_->Dial(listener_->address(), ChannelKind::kControl, friend_);
     ExpectFriendIsServed("before");
   }
   void TearDown() override {

@@ -32,7 +32,7 @@ class SimulatedSocket : public PolledSocket {
     std::function<void(Frames frames)> network;
   };
 
-  SimulatedSocket(const LaneParts& parts, Options options)
+  SimulatedSocket(const ChannelParts& parts, Options options)
       : PolledSocket(parts), options_(std::move(options)) {}
 
   ConnectionId Open() {

@@ -112,7 +112,7 @@ TEST_P(TransportConformanceTest, RequestDoesNotOvertakeAnEarlierMessage) {
   }
 }
 
-TEST_P(TransportConformanceTest, MessageTooLargeForControlLaneIsRefused) {
+TEST_P(TransportConformanceTest, TooLargeControlMessageIsRefused) {
   TransportOptions options;
   options.max_control_bytes = 100'000;
   ASSERT_NO_FATAL_FAILURE(Connect(options));

@@ -25,10 +25,10 @@ namespace weft::bus {
 class WirePeer {
  public:
   WirePeer(Wire& wire, const Address& address, Scheduler& scheduler,
-           Lane lane = Lane::kControl)
+           ChannelKind channel_kind = ChannelKind::kControl)
       : wire_(wire),
         end(scheduler),
-        connection(wire.Dial(address, lane, end)) {}
+        connection(wire.Dial(address, channel_kind, end)) {}
   ~WirePeer() { wire_.Close(connection); }
 
   void Say(Frames frames) {
@@ -79,7 +79,7 @@ TEST_P(TransportConformanceTest, UnsentBytesForAPeerAreLimited) {
   HelloReply welcome;
   ASSERT_TRUE(peer.SendHello(&welcome));
   WirePeer bulk(wire, {endpoint_->address().host, welcome.bulk_port},
-                scheduler_, Lane::kBulk);
+                scheduler_, ChannelKind::kBulk);
   bulk.Say({EncodeChunkHeader({0, welcome.bulk_token, 0})});
   for (size_t i = 0; i < kCalls; ++i) {
     peer.Say(WirePeer::Request(kHold, 2 + i, Blob()));
@@ -205,7 +205,7 @@ TEST_P(TransportConformanceTest, BadChunkDisconnectsOnlyItsSender) {
     HelloReply welcome;
     ASSERT_TRUE(control.SendHello(&welcome));
     WirePeer bulk(wire, {endpoint_->address().host, welcome.bulk_port},
-                  scheduler_, Lane::kBulk);
+                  scheduler_, ChannelKind::kBulk);
     bulk.Say({EncodeChunkHeader({0, welcome.bulk_token, 0})});
     for (const Frames& frames : bad[i]) bulk.Say(frames);
     EXPECT_TRUE(bulk.end.WaitForCloses(1)) << i;
@@ -223,7 +223,7 @@ TEST_P(TransportConformanceTest, BulkConnectionWithoutControlIsClosed) {
   HelloReply welcome;
   ASSERT_TRUE(control.SendHello(&welcome));
   WirePeer bulk(wire, {endpoint_->address().host, welcome.bulk_port},
-                scheduler_, Lane::kBulk);
+                scheduler_, ChannelKind::kBulk);
   bulk.Say({EncodeChunkHeader({0, welcome.bulk_token + 1, 0})});
   EXPECT_TRUE(bulk.end.WaitForCloses(1));
   EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
@@ -260,7 +260,8 @@ TEST_P(TransportConformanceTest, UnansweredHelloTimesOut) {
   client_ = NewProcess("client", options);
   Wire& wire = harness_->NewWire("silent");
   RecordingEnd end(scheduler_);
-  const auto listener = wire.Listen(harness_->host(), Lane::kControl, end);
+  const auto listener =
+      wire.Listen(harness_->host(), ChannelKind::kControl, end);
   ASSERT_OK(listener);
   channel_ = client_->transport->Dial((*listener)->address(), client_identity_,
                                       "", &events_);

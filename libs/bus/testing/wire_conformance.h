@@ -40,9 +40,9 @@ class WireConformanceTest
         server_(harness_->server()),
         client_(harness_->client()) {}
 
-  std::unique_ptr<WireListener> Listen(WireEvents& events,
-                                       Lane lane = Lane::kControl) {
-    auto listener = server_.Listen(harness_->host(), lane, events);
+  std::unique_ptr<WireListener> Listen(
+      WireEvents& events, ChannelKind channel_kind = ChannelKind::kControl) {
+    auto listener = server_.Listen(harness_->host(), channel_kind, events);
     EXPECT_OK(listener);
     return listener.ok() ? *std::move(listener) : nullptr;
   }
@@ -76,7 +76,7 @@ TEST_P(WireConformanceTest, BothEndsSeeOpenMessagesAndClose) {
   const auto listener = Listen(accepted);
   EXPECT_NE(listener->address().port, 0);
   const ConnectionId id =
-      client_.Dial(listener->address(), Lane::kControl, dialed);
+      client_.Dial(listener->address(), ChannelKind::kControl, dialed);
   EXPECT_NE(id, 0u);
   ASSERT_TRUE(dialed.WaitForOpens(1));
   EXPECT_TRUE(accepted.entries().empty());  // no message was sent yet
@@ -102,7 +102,7 @@ TEST_P(WireConformanceTest, MessagesMayBeSentWhileDialing) {
   RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   const auto listener = Listen(accepted);
   const ConnectionId id =
-      client_.Dial(listener->address(), Lane::kControl, dialed);
+      client_.Dial(listener->address(), ChannelKind::kControl, dialed);
   for (const std::string& text : Numbers(0, 100)) {
     ASSERT_OK(client_.Send(id, Text(text)));
   }
@@ -120,7 +120,7 @@ TEST_P(WireConformanceTest, OrderIsKeptInBothDirections) {
   });
   const auto listener = Listen(accepted);
   const ConnectionId id =
-      client_.Dial(listener->address(), Lane::kControl, dialed);
+      client_.Dial(listener->address(), ChannelKind::kControl, dialed);
   for (const std::string& text : Numbers(0, kCount)) {
     ASSERT_OK(client_.Send(id, Text(text)));
   }
@@ -134,7 +134,7 @@ TEST_P(WireConformanceTest, FramesArriveAsTheyWereSent) {
   RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   const auto listener = Listen(accepted);
   const ConnectionId id =
-      client_.Dial(listener->address(), Lane::kControl, dialed);
+      client_.Dial(listener->address(), ChannelKind::kControl, dialed);
   const std::vector<std::vector<size_t>> messages = {{1},
                                                      {0},
                                                      {0, 0, 0},
@@ -172,9 +172,9 @@ TEST_P(WireConformanceTest, FramesArriveAsTheyWereSent) {
 
 TEST_P(WireConformanceTest, LargeMessagesArrive) {
   RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
-  const auto listener = Listen(accepted, Lane::kBulk);
+  const auto listener = Listen(accepted, ChannelKind::kBulk);
   const ConnectionId id =
-      client_.Dial(listener->address(), Lane::kBulk, dialed);
+      client_.Dial(listener->address(), ChannelKind::kBulk, dialed);
   const std::string bytes = Pattern(64 << 20, 'x');
   for (const size_t size : {size_t{1}, bytes.size() / 3, bytes.size()}) {
     ASSERT_OK(client_.Send(id, Text(bytes.substr(0, size))));
@@ -195,7 +195,7 @@ TEST_P(WireConformanceTest, FramesAreReleased) {
   Forgetful accepted, dialed;
   const auto listener = Listen(accepted);
   const ConnectionId id =
-      client_.Dial(listener->address(), Lane::kControl, dialed);
+      client_.Dial(listener->address(), ChannelKind::kControl, dialed);
   for (const size_t size : {size_t{10}, size_t{100000}}) {
     const std::shared_ptr<Event> gone = scheduler_.NewEvent();
     std::shared_ptr<std::string> owner(new std::string(size, 'o'),
@@ -220,7 +220,8 @@ TEST_P(WireConformanceTest, ManyConnectionsExchangeMessages) {
   const auto listener = Listen(accepted);
   std::vector<ConnectionId> ids;
   for (int i = 0; i < kPeers; ++i) {
-    ids.push_back(client_.Dial(listener->address(), Lane::kControl, dialed));
+    ids.push_back(
+        client_.Dial(listener->address(), ChannelKind::kControl, dialed));
     ASSERT_OK(client_.Send(ids.back(), Text(absl::StrCat(ids.back()))));
   }
   ASSERT_TRUE(dialed.WaitForMessages(kPeers));
@@ -240,7 +241,7 @@ TEST_P(WireConformanceTest, ConnectionsOpenAndCloseRepeatedly) {
   const auto listener = Listen(accepted);
   for (int i = 0; i < kRounds; ++i) {
     const ConnectionId id =
-        client_.Dial(listener->address(), Lane::kControl, dialed);
+        client_.Dial(listener->address(), ChannelKind::kControl, dialed);
     ASSERT_OK(client_.Send(id, Text(absl::StrCat(i))));
     ASSERT_TRUE(accepted.WaitForMessages(i + 1));
     client_.Close(id);
@@ -249,15 +250,15 @@ TEST_P(WireConformanceTest, ConnectionsOpenAndCloseRepeatedly) {
   EXPECT_EQ(accepted.texts(), Numbers(0, kRounds));
 }
 
-TEST_P(WireConformanceTest, BothLanesWorkConcurrently) {
+TEST_P(WireConformanceTest, BothChannelsWorkConcurrently) {
   constexpr int kCount = 200;
   RecordingEnd &control = NewEnd(), &bulk = NewEnd(), &dialed = NewEnd();
   const auto control_listener = Listen(control);
-  const auto bulk_listener = Listen(bulk, Lane::kBulk);
+  const auto bulk_listener = Listen(bulk, ChannelKind::kBulk);
   const ConnectionId control_id =
-      client_.Dial(control_listener->address(), Lane::kControl, dialed);
+      client_.Dial(control_listener->address(), ChannelKind::kControl, dialed);
   const ConnectionId bulk_id =
-      client_.Dial(bulk_listener->address(), Lane::kBulk, dialed);
+      client_.Dial(bulk_listener->address(), ChannelKind::kBulk, dialed);
   const std::string chunk = Pattern(100000, 'c');
   for (int i = 0; i < kCount; ++i) {
     ASSERT_OK(client_.Send(control_id, Text(absl::StrCat(i))));
@@ -276,7 +277,8 @@ TEST_P(WireConformanceTest, AcceptingEndMayClose) {
   const auto listener = Listen(accepted);
   std::vector<ConnectionId> ids;
   for (int i = 0; i < 2; ++i) {
-    ids.push_back(client_.Dial(listener->address(), Lane::kControl, dialed));
+    ids.push_back(
+        client_.Dial(listener->address(), ChannelKind::kControl, dialed));
     ASSERT_OK(client_.Send(ids.back(), Text("hello")));
     ASSERT_TRUE(accepted.WaitForMessages(i + 1));
   }
@@ -306,7 +308,7 @@ TEST_P(WireConformanceTest, DialWithoutListenerFails) {
   auto listener = Listen(accepted);
   const Address nobody = listener->address();
   listener.reset();
-  const ConnectionId id = client_.Dial(nobody, Lane::kControl, dialed);
+  const ConnectionId id = client_.Dial(nobody, ChannelKind::kControl, dialed);
   ASSERT_TRUE(dialed.WaitForCloses(1));
   ASSERT_EQ(dialed.entries().size(), 1u);
   EXPECT_EQ(dialed.entries()[0].connection, id);
@@ -320,17 +322,17 @@ TEST_P(WireConformanceTest, PortInUseIsReported) {
   RecordingEnd& accepted = NewEnd();
   auto listener = Listen(accepted);
   const Address taken = listener->address();
-  EXPECT_THAT(client_.Listen(taken, Lane::kControl, accepted),
+  EXPECT_THAT(client_.Listen(taken, ChannelKind::kControl, accepted),
               StatusIs(absl::StatusCode::kAlreadyExists));
   listener.reset();
-  EXPECT_OK(server_.Listen(taken, Lane::kControl, accepted));
+  EXPECT_OK(server_.Listen(taken, ChannelKind::kControl, accepted));
 }
 
 TEST_P(WireConformanceTest, ListenerClosesItsConnections) {
   RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   auto listener = Listen(accepted);
   const ConnectionId id =
-      client_.Dial(listener->address(), Lane::kControl, dialed);
+      client_.Dial(listener->address(), ChannelKind::kControl, dialed);
   ASSERT_OK(client_.Send(id, Text("hello")));
   ASSERT_TRUE(accepted.WaitForMessages(1));
   listener.reset();
@@ -347,7 +349,7 @@ TEST_P(WireConformanceTest, CloseInsideAnEventIsAllowed) {
   });
   const auto listener = Listen(accepted);
   const ConnectionId id =
-      client_.Dial(listener->address(), Lane::kControl, dialed);
+      client_.Dial(listener->address(), ChannelKind::kControl, dialed);
   for (int i = 0; i < 10; ++i) {
     // It may be closed before the last one.
     client_.Send(id, Text("hello")).IgnoreError();
@@ -369,7 +371,7 @@ TEST_P(WireConformanceTest, DialedEndMayCloseInsideAnEvent) {
   });
   const auto listener = Listen(accepted);
   const ConnectionId id =
-      client_.Dial(listener->address(), Lane::kControl, dialed);
+      client_.Dial(listener->address(), ChannelKind::kControl, dialed);
   ASSERT_OK(client_.Send(id, Text("hello")));
   ASSERT_TRUE(accepted.WaitForCloses(1));
   client_.Close(id);  // waits for the event that closed it
@@ -380,7 +382,7 @@ TEST_P(WireConformanceTest, RepeatedAndUnknownCloseIsIgnored) {
   RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   const auto listener = Listen(accepted);
   const ConnectionId id =
-      client_.Dial(listener->address(), Lane::kControl, dialed);
+      client_.Dial(listener->address(), ChannelKind::kControl, dialed);
   client_.Close(id);
   client_.Close(id);
   client_.Close(0);
@@ -404,7 +406,7 @@ TEST_P(WireConformanceTest, NoEventsFollowClose) {
   for (int round = 0; round < 10; ++round) {
     auto dialed = std::make_unique<RecordingEnd>(scheduler_);
     const ConnectionId id =
-        client_.Dial(listener->address(), Lane::kControl, *dialed);
+        client_.Dial(listener->address(), ChannelKind::kControl, *dialed);
     ASSERT_OK(client_.Send(id, Text("go")));
     ASSERT_TRUE(dialed->WaitForMessages(round * size_t{10}));
     client_.Close(id);
@@ -418,7 +420,7 @@ TEST_P(WireConformanceTest, ListenerMayCloseDuringMessages) {
     auto accepted = std::make_unique<RecordingEnd>(scheduler_);
     auto listener = Listen(*accepted);
     const ConnectionId id =
-        client_.Dial(listener->address(), Lane::kControl, dialed);
+        client_.Dial(listener->address(), ChannelKind::kControl, dialed);
     for (int i = 0; i < 1000; ++i) {
       ASSERT_OK(client_.Send(id, Text("flood")));
     }
@@ -433,7 +435,7 @@ TEST_P(WireConformanceTest, MessagesSentBeforeCloseArrive) {
   RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   const auto listener = Listen(accepted);
   const ConnectionId id =
-      client_.Dial(listener->address(), Lane::kControl, dialed);
+      client_.Dial(listener->address(), ChannelKind::kControl, dialed);
   constexpr int kCount = 1000;
   for (const std::string& text : Numbers(0, kCount)) {
     ASSERT_OK(client_.Send(id, Text(text)));

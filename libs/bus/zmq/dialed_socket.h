@@ -14,7 +14,7 @@ namespace weft::bus {
 
 class DialedSocket : public PolledSocket {
  public:
-  DialedSocket(const LaneParts& parts, Address address, WireEvents& events)
+  DialedSocket(const ChannelParts& parts, Address address, WireEvents& events)
       : PolledSocket(parts), address_(std::move(address)), events_(events) {}
 
   // Enters the table and starts to connect; failures are reported by OnClose.

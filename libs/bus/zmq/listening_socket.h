@@ -32,7 +32,7 @@ namespace weft::bus {
 
 class ListeningSocket : public PolledSocket {
  public:
-  ListeningSocket(const LaneParts& parts, WireEvents& events)
+  ListeningSocket(const ChannelParts& parts, WireEvents& events)
       : PolledSocket(parts), events_(events) {}
 
   // Returns the address with the assigned port.

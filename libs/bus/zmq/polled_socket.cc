@@ -20,9 +20,9 @@ int Milliseconds(absl::Duration duration) {
   return static_cast<int>(absl::ToInt64Milliseconds(duration));
 }
 
-void SetLaneOptions(const LaneParts& parts, ZmqSocket& socket) {
+void SetChannelOptions(const ChannelParts& parts, ZmqSocket& socket) {
   const ZmqWireOptions& options = *parts.options;
-  const bool control = parts.lane == Lane::kControl;
+  const bool control = parts.channel_kind == ChannelKind::kControl;
   const int queue =
       control ? options.max_queued_control : options.max_queued_bulk;
   socket.Set64(ZMQ_AFFINITY, control ? 1 : 2);
@@ -59,7 +59,7 @@ void SetCommonOptions(const ZmqWireOptions& options, ZmqSocket& socket) {
 
 absl::Status PolledSocket::OpenSocket(int type) {
   ASSIGN_OR_RETURN(socket_, ZmqSocket::Open(*parts_.context, type));
-  SetLaneOptions(parts_, socket_);
+  SetChannelOptions(parts_, socket_);
   SetCommonOptions(*parts_.options, socket_);
   if (type == ZMQ_ROUTER) socket_.Set(ZMQ_ROUTER_MANDATORY, 1);
   return monitor_.Watch(*parts_.context, socket_);
@@ -86,7 +86,8 @@ PolledSocket::Descriptors PolledSocket::descriptors() const {
 
 LoopMember::Next PolledSocket::Poll(unsigned signals) {
   polling_ = true;
-  const int turn = parts_.lane == Lane::kControl ? kControlTurn : kBulkTurn;
+  const int turn =
+      parts_.channel_kind == ChannelKind::kControl ? kControlTurn : kBulkTurn;
   std::optional<Next> next;
   for (int i = 0; i < turn && !next.has_value(); ++i) {
     Delivery delivery;

@@ -33,7 +33,7 @@
 namespace weft::bus {
 
 // The state shared by the sockets of a channel; must outlive them.
-struct LaneParts {
+struct ChannelParts {
   const ZmqContext* context = nullptr;
   Scheduler* scheduler = nullptr;
   ConnectionTable* table = nullptr;
@@ -41,7 +41,7 @@ struct LaneParts {
   ZmqLoop* loop = nullptr;
   const ZmqLoop* other_loop = nullptr;
   DescriptorReserve* reserve = nullptr;
-  Lane lane = Lane::kControl;
+  ChannelKind channel_kind = ChannelKind::kControl;
 };
 
 class PolledSocket : public LoopMember,
@@ -61,7 +61,7 @@ class PolledSocket : public LoopMember,
     absl::Status why;
   };
 
-  explicit PolledSocket(const LaneParts& parts) : parts_(parts) {}
+  explicit PolledSocket(const ChannelParts& parts) : parts_(parts) {}
 
   // Opens the socket with the options of its channel and watches it.
   absl::Status OpenSocket(int type) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -135,7 +135,7 @@ class PolledSocket : public LoopMember,
   void LeaveTable(ConnectionId connection, const RunningEvent& event)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  const LaneParts parts_;
+  const ChannelParts parts_;
   absl::Mutex mutex_;
   ZmqSocket socket_ ABSL_GUARDED_BY(mutex_);
   ConnectionMonitor monitor_ ABSL_GUARDED_BY(mutex_);

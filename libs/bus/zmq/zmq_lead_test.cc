@@ -43,7 +43,7 @@ class Caller : public WireEvents {
       : wire_(wire), scheduler_(scheduler), open_(scheduler.NewEvent()) {}
 
   void Dial(const Address& address) {
-    connection_ = wire_.Dial(address, Lane::kControl, *this);
+    connection_ = wire_.Dial(address, ChannelKind::kControl, *this);
     ASSERT_TRUE(open_->WaitUntil(scheduler_.clock().Now() + kLongEnough));
   }
   // Makes one round trip; returns true if this thread read the answer itself.
@@ -85,7 +85,8 @@ class ZmqLeadTest : public ::testing::Test {
  protected:
   ZmqLeadTest() {
     echo_.wire = server_.get();
-    auto listener = server_->Listen({"127.0.0.1", 0}, Lane::kControl, echo_);
+    auto listener =
+        server_->Listen({"127.0.0.1", 0}, ChannelKind::kControl, echo_);
     EXPECT_OK(listener);
     listener_ = *std::move(listener);
   }
@@ -172,7 +173,7 @@ TEST_F(ZmqLeadTest, SilentListenerDoesNotKeepTheDialerBusy) {
     RecordingEnd dialed(*scheduler_, [&](const RecordingEnd::Entry& entry) {
       closed = entry.kind == RecordingEnd::Entry::Kind::kClose;
     });
-    wire->Dial(silent.address(), Lane::kControl, dialed);
+    wire->Dial(silent.address(), ChannelKind::kControl, dialed);
     RawPeer peer = silent.Accept();
     const std::string greeting("\xff\0\0\0\0\0\0\0\x01\x7f\x03", 11);
     ASSERT_TRUE(peer.Say(greeting.substr(0, said)));

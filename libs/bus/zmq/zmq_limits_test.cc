@@ -180,7 +180,7 @@ TEST_F(ZmqLimitsTest, DialWithoutFreeDescriptorIsResourceExhausted) {
   limit_.LeaveFree(3);  // for the socket, but not for the connection
   RecordingEnd end(*scheduler_);
   const ConnectionId id =
-      wire_->Dial(listener_->address(), Lane::kControl, end);
+      wire_->Dial(listener_->address(), ChannelKind::kControl, end);
   ASSERT_TRUE(end.WaitForCloses(1));
   EXPECT_THAT(end.entries().back().why,
               StatusIs(absl::StatusCode::kResourceExhausted, "ulimit"));
@@ -196,7 +196,8 @@ TEST(ZmqStartTest, TooFewDescriptorsAreAnError) {
     limit.LeaveFree(free);
     const auto wire = NewZmqWire(*scheduler);
     RecordingEnd end(*scheduler);
-    const auto listener = wire->Listen({"127.0.0.1", 0}, Lane::kControl, end);
+    const auto listener =
+        wire->Listen({"127.0.0.1", 0}, ChannelKind::kControl, end);
     if (listener.ok()) continue;
     EXPECT_THAT(listener,
                 StatusIs(absl::StatusCode::kResourceExhausted, "ulimit -n"));
@@ -209,7 +210,8 @@ TEST(ZmqStartTest, TooFewDescriptorsAreAnError) {
   const auto wire = NewZmqWire(*scheduler);
   RecordingEnd end(*scheduler);
   if (!LimitAddressSpace()) _exit(1);
-  const auto listener = wire->Listen({"127.0.0.1", 0}, Lane::kControl, end);
+  const auto listener =
+      wire->Listen({"127.0.0.1", 0}, ChannelKind::kControl, end);
   _exit(absl::IsResourceExhausted(listener.status()) ? 0 : 2);
 }
 

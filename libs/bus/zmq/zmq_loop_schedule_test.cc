@@ -186,7 +186,7 @@ class LoopWorld : private WireEvents {
   }
 
   void AddSocket(int i) {
-    LaneParts parts;
+    ChannelParts parts;
     parts.scheduler = &scheduler_;
     parts.table = &table_;
     parts.options = &options_;

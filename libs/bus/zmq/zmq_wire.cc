@@ -44,16 +44,19 @@ class ZmqWire : public Wire {
         bulk_(scheduler, absl::ZeroDuration()) {}
 
   absl::StatusOr<std::unique_ptr<WireListener>> Listen(
-      const Address& address, Lane lane, WireEvents& events) override {
-    auto socket = std::make_shared<ListeningSocket>(Parts(lane), events);
+      const Address& address, ChannelKind channel_kind,
+      WireEvents& events) override {
+    auto socket =
+        std::make_shared<ListeningSocket>(Parts(channel_kind), events);
     listens_.store(true, std::memory_order_relaxed);
     ASSIGN_OR_RETURN(Address found, socket->Listen(address));
     return std::make_unique<ZmqListener>(std::move(socket), std::move(found));
   }
 
-  ConnectionId Dial(const Address& address, Lane lane,
+  ConnectionId Dial(const Address& address, ChannelKind channel_kind,
                     WireEvents& events) override {
-    return std::make_shared<DialedSocket>(Parts(lane), address, events)->Dial();
+    return std::make_shared<DialedSocket>(Parts(channel_kind), address, events)
+        ->Dial();
   }
 
   absl::Status Send(ConnectionId connection, Frames frames) override {
@@ -78,9 +81,9 @@ class ZmqWire : public Wire {
   void WakeLeader() override { control_.WakeLeader(); }
 
  private:
-  LaneParts Parts(Lane lane) {
-    const bool control = lane == Lane::kControl;
-    LaneParts parts;
+  ChannelParts Parts(ChannelKind channel_kind) {
+    const bool control = channel_kind == ChannelKind::kControl;
+    ChannelParts parts;
     parts.context = &context_;
     parts.scheduler = &scheduler_;
     parts.table = &table_;
@@ -88,7 +91,7 @@ class ZmqWire : public Wire {
     parts.loop = control ? &control_ : &bulk_;
     parts.other_loop = control ? &bulk_ : &control_;
     parts.reserve = &reserve_;
-    parts.lane = lane;
+    parts.channel_kind = channel_kind;
     return parts;
   }
 

@@ -50,9 +50,9 @@ TEST(ZmqWireTest, NeedsNoThreadThatMayBlock) {
   const auto dialing = NewZmqWire(*scheduler);
   ASSERT_OK_AND_ASSIGN(
       const auto listener,
-      accepting->Listen({"127.0.0.1", 0}, Lane::kBulk, server));
+      accepting->Listen({"127.0.0.1", 0}, ChannelKind::kBulk, server));
   const ConnectionId connection = dialing->Dial(
-      {"localhost", listener->address().port}, Lane::kBulk, client);
+      {"localhost", listener->address().port}, ChannelKind::kBulk, client);
   EXPECT_TRUE(client.WaitForOpens(1));
   dialing->Close(connection);
   release->Set();
@@ -74,10 +74,11 @@ TEST(ZmqWireTest, MessagesBeforeTheEndAreDelivered) {
     const auto watching = NewZmqWire(*scheduler);
     ASSERT_OK_AND_ASSIGN(
         auto listener,
-        accepting->Listen({"127.0.0.1", 0}, Lane::kControl, server));
+        accepting->Listen({"127.0.0.1", 0}, ChannelKind::kControl, server));
     std::vector<ConnectionId> dialed;
     const auto dial = [&](Wire& wire, RecordingEnd& end) {
-      dialed.push_back(wire.Dial(listener->address(), Lane::kControl, end));
+      dialed.push_back(
+          wire.Dial(listener->address(), ChannelKind::kControl, end));
       EXPECT_TRUE(end.WaitForOpens(1));
       EXPECT_OK(wire.Send(dialed.back(), Text("hello")));
       EXPECT_TRUE(server.WaitForMessages(dialed.size()));
