@@ -33,7 +33,7 @@ using protocol::Files;
 constexpr uint64_t kSeeds = 300;
 constexpr int kClients = 3;
 constexpr int kPieces = 8;
-constexpr size_t kStreamed = 3 * protocol::kMaxFilePieces;
+constexpr size_t kStreamed = 3 * protocol::kMaxUnansweredChunks;
 
 class FileServerSchedule {
  public:
@@ -146,7 +146,7 @@ class FileServerSchedule {
     std::deque<SyncCall<absl::StatusOr<FileAnswer>>> sent;
     std::string all;
     while (all.size() < kStreamed) {
-      if (sent.size() == protocol::kMaxFilePieces) {
+      if (sent.size() == protocol::kMaxUnansweredChunks) {
         const absl::Status first = sent.front().Wait().status();
         sent.pop_front();
         // Chunks after a rejected one wait for it.

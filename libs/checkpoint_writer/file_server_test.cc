@@ -24,8 +24,8 @@ using protocol::FileAction;
 using protocol::FileAnswer;
 using protocol::FileRequest;
 using protocol::Files;
-using protocol::kMaxFilePiece;
-using protocol::kMaxFilePieces;
+using protocol::kMaxFileChunkBytes;
+using protocol::kMaxUnansweredChunks;
 using testing::Each;
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -150,14 +150,15 @@ TEST_F(FileServerTest, WrongOffsetsAndSizesAreRejected) {
   const auto client = server_.NewClient();
   const uint64_t file = Open(*client, "/a");
   ASSERT_OK(Do(*client, PieceAt(file, 0, "abc")));
-  const uint64_t ahead = 3 + uint64_t{kMaxFilePieces} * kMaxFilePiece;
+  const uint64_t ahead =
+      3 + uint64_t{kMaxUnansweredChunks} * kMaxFileChunkBytes;
   for (const uint64_t offset :
        {uint64_t{0}, uint64_t{2}, ahead, ahead * 2, UINT64_MAX}) {
     EXPECT_THAT(Do(*client, PieceAt(file, offset, "x")), StatusIs(kInvalid))
         << offset;
   }
   EXPECT_THAT(
-      Do(*client, PieceAt(file, 3, std::string(kMaxFilePiece + 1, 'x'))),
+      Do(*client, PieceAt(file, 3, std::string(kMaxFileChunkBytes + 1, 'x'))),
       StatusIs(kInvalid));
   // None of them did the file any harm.
   ASSERT_OK(Do(*client, PieceAt(file, 3, "def")));
@@ -172,7 +173,7 @@ TEST_F(FileServerTest, QueuedChunksPerFileAreBounded) {
     Begin(*client, PieceAt(file, 1, std::string(1000, 'x')));  // never due
   }
   Settle();
-  EXPECT_THAT(answers_, SizeIs(1000 - kMaxFilePieces));
+  EXPECT_THAT(answers_, SizeIs(1000 - kMaxUnansweredChunks));
   EXPECT_THAT(answers_, Each(StatusIs(kTooMuch, "no more may be")));
 }
 
@@ -190,7 +191,7 @@ TEST_F(FileServerTest, EachReplyAllowsOneMoreChunk) {
                       send();
                     });
   };
-  for (int i = 0; i < kMaxFilePieces; ++i) send();
+  for (int i = 0; i < kMaxUnansweredChunks; ++i) send();
   Settle();
   EXPECT_EQ(refused, 0);
   EXPECT_EQ(On("/a"), std::string(100, 'x'));

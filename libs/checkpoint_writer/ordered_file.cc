@@ -10,10 +10,11 @@ namespace {
 using protocol::FileAction;
 using protocol::FileAnswer;
 using protocol::FileRequest;
-using protocol::kMaxFilePiece;
-using protocol::kMaxFilePieces;
+using protocol::kMaxFileChunkBytes;
+using protocol::kMaxUnansweredChunks;
 
-constexpr uint64_t kMaxAhead = uint64_t{kMaxFilePiece} * kMaxFilePieces;
+constexpr uint64_t kMaxAhead =
+    uint64_t{kMaxFileChunkBytes} * kMaxUnansweredChunks;
 
 absl::Status IsClosed(absl::string_view path) {
   return absl::FailedPreconditionError(
@@ -31,17 +32,17 @@ absl::Status OrderedFile::CheckLocked(const FileRequest& request) const {
   if (closed_ || to_be_closed_) return IsClosed(options_.path);
   RETURN_IF_ERROR(error_);
   const uint64_t size = request.bytes.size();
-  if (size > kMaxFilePiece || request.offset < next_ ||
+  if (size > kMaxFileChunkBytes || request.offset < next_ ||
       request.offset - next_ > kMaxAhead - size) {
     return absl::InvalidArgumentError(absl::StrCat(
-        options_.path, ": a piece of ", size, " bytes at byte ", request.offset,
+        options_.path, ": a chunk of ", size, " bytes at byte ", request.offset,
         ", when ", next_, " bytes are written and ", kMaxAhead,
         " may be on their way"));
   }
-  if (waiting_.size() + (has_begun_ ? 1 : 0) >= kMaxFilePieces) {
+  if (waiting_.size() + (has_begun_ ? 1 : 0) >= kMaxUnansweredChunks) {
     return absl::ResourceExhaustedError(
-        absl::StrCat(options_.path, ": ", kMaxFilePieces,
-                     " pieces are on their way, and no more may be"));
+        absl::StrCat(options_.path, ": ", kMaxUnansweredChunks,
+                     " chunks are on their way, and no more may be"));
   }
   return absl::OkStatus();
 }
@@ -82,26 +83,26 @@ void OrderedFile::GiveUp(const Position& position, const absl::Status& cause) {
     absl::MutexLock lock(&mutex_);
     if (!waiting_.contains(position)) return;
   }
-  Fail(Annotate(cause, absl::StrCat(options_.path, ": the piece at byte ",
+  Fail(Annotate(cause, absl::StrCat(options_.path, ": the chunk at byte ",
                                     position.first, " was given up")));
 }
 
 void OrderedFile::Fail(const absl::Status& why) {
-  Pieces failed;
+  Chunks failed;
   absl::Status error;
   {
     absl::MutexLock lock(&mutex_);
     if (error_.ok()) error_ = why;
     error = error_;
     failed.swap(waiting_);
-    for (const auto& [position, piece] : failed) {
-      if (piece.request.action == FileAction::kClose) to_be_closed_ = true;
+    for (const auto& [position, chunk] : failed) {
+      if (chunk.request.action == FileAction::kClose) to_be_closed_ = true;
     }
   }
   RunSoonIfNeeded();
-  for (auto& [position, piece] : failed) {
-    piece.request.bytes = {};
-    piece.done(error);
+  for (auto& [position, chunk] : failed) {
+    chunk.request.bytes = {};
+    chunk.done(error);
   }
 }
 
@@ -133,20 +134,20 @@ void OrderedFile::RunSoonIfNeeded() {
 // Writes one chunk per turn, so that other files get theirs. Its memory and
 // quota are released before its caller is notified.
 void OrderedFile::Run() {
-  Piece piece;
+  Chunk chunk;
   absl::Status status;
-  const bool is_due = TakeDue(&piece);
+  const bool is_due = TakeDue(&chunk);
   if (is_due) {
-    status = Do(piece);
-    Ended(piece, status);
-    piece.request.bytes = {};
+    status = Do(chunk);
+    Ended(chunk, status);
+    chunk.request.bytes = {};
   }
   if (EndOfTurn()) {
     options_.file->Abandon();  // unless it was closed
     options_.file.reset();
     if (options_.on_closed) options_.on_closed();
   }
-  if (is_due) Answer(std::move(piece.done), status);
+  if (is_due) Answer(std::move(chunk.done), status);
   RunSoonIfNeeded();
 }
 
@@ -159,32 +160,32 @@ bool OrderedFile::EndOfTurn() {
   return true;
 }
 
-bool OrderedFile::TakeDue(Piece* piece) {
+bool OrderedFile::TakeDue(Chunk* chunk) {
   absl::MutexLock lock(&mutex_);
   if (waiting_.empty() || waiting_.begin()->first.first > next_) return false;
-  *piece = std::move(waiting_.begin()->second);
+  *chunk = std::move(waiting_.begin()->second);
   waiting_.erase(waiting_.begin());
   has_begun_ = true;
   return true;
 }
 
-absl::Status OrderedFile::Do(const Piece& piece) {
-  const FileRequest& request = piece.request;
+absl::Status OrderedFile::Do(const Chunk& chunk) {
+  const FileRequest& request = chunk.request;
   {
     absl::MutexLock lock(&mutex_);
     RETURN_IF_ERROR(error_);
     if (request.offset != next_) {
       return absl::InvalidArgumentError(absl::StrCat(
-          options_.path, ": the piece at byte ", request.offset,
+          options_.path, ": the chunk at byte ", request.offset,
           " overlaps the one before it, which ends at byte ", next_));
     }
   }
-  if (piece.cancellation != nullptr && piece.cancellation->IsCancelled()) {
-    return piece.cancellation->status();
+  if (chunk.cancellation != nullptr && chunk.cancellation->IsCancelled()) {
+    return chunk.cancellation->status();
   }
-  if (options_.clock->Now() > piece.deadline) {
+  if (options_.clock->Now() > chunk.deadline) {
     return absl::DeadlineExceededError(
-        absl::StrCat(options_.path, ": the piece at byte ", request.offset,
+        absl::StrCat(options_.path, ": the chunk at byte ", request.offset,
                      " had to wait for too long for those before it"));
   }
   switch (request.action) {
@@ -203,15 +204,15 @@ absl::Status OrderedFile::Do(const Piece& piece) {
   }
 }
 
-void OrderedFile::Ended(const Piece& piece, const absl::Status& status) {
+void OrderedFile::Ended(const Chunk& chunk, const absl::Status& status) {
   {
     absl::MutexLock lock(&mutex_);
-    next_ += status.ok() ? piece.request.bytes.size() : 0;
-    if (piece.request.action == FileAction::kClose) to_be_closed_ = true;
+    next_ += status.ok() ? chunk.request.bytes.size() : 0;
+    if (chunk.request.action == FileAction::kClose) to_be_closed_ = true;
   }
   if (!status.ok()) {
     Fail(status);
-  } else if (piece.request.action == FileAction::kClose) {
+  } else if (chunk.request.action == FileAction::kClose) {
     Fail(IsClosed(options_.path));
   }
 }

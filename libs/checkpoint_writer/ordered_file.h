@@ -54,7 +54,7 @@ class OrderedFile : public std::enable_shared_from_this<OrderedFile> {
   void Abandon(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  struct Piece {
+  struct Chunk {
     protocol::FileRequest request;
     absl::Time deadline;
     std::shared_ptr<Cancellation> cancellation;
@@ -62,7 +62,7 @@ class OrderedFile : public std::enable_shared_from_this<OrderedFile> {
   };
   // By offset, then in order of arrival.
   using Position = std::pair<uint64_t, uint64_t>;
-  using Pieces = absl::btree_map<Position, Piece>;
+  using Chunks = absl::btree_map<Position, Chunk>;
 
   absl::Status CheckLocked(const protocol::FileRequest& request) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -70,11 +70,11 @@ class OrderedFile : public std::enable_shared_from_this<OrderedFile> {
   bool ShouldRunLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RunSoonIfNeeded() ABSL_LOCKS_EXCLUDED(mutex_);
   void Run() ABSL_LOCKS_EXCLUDED(mutex_);
-  bool TakeDue(Piece* piece) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool TakeDue(Chunk* chunk) ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns true if the file must be closed now.
   bool EndOfTurn() ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status Do(const Piece& piece);
-  void Ended(const Piece& piece, const absl::Status& status)
+  absl::Status Do(const Chunk& chunk);
+  void Ended(const Chunk& chunk, const absl::Status& status)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Cancels a chunk for its caller. Has no effect on a chunk that is being
   // written; a chunk that starts meanwhile may be written, and the file fails
@@ -86,12 +86,12 @@ class OrderedFile : public std::enable_shared_from_this<OrderedFile> {
 
   Options options_;  // its file is used by the running thread
   absl::Mutex mutex_;
-  Pieces waiting_ ABSL_GUARDED_BY(mutex_);
+  Chunks waiting_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;     // bytes that were written
-  uint64_t arrived_ ABSL_GUARDED_BY(mutex_) = 0;  // pieces, ever
+  uint64_t arrived_ ABSL_GUARDED_BY(mutex_) = 0;  // chunks, ever
   absl::Status error_ ABSL_GUARDED_BY(mutex_);
   bool running_ ABSL_GUARDED_BY(mutex_) = false;    // Run, or it is to
-  bool has_begun_ ABSL_GUARDED_BY(mutex_) = false;  // a piece, which goes on
+  bool has_begun_ ABSL_GUARDED_BY(mutex_) = false;  // a chunk, which goes on
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   bool to_be_closed_ ABSL_GUARDED_BY(mutex_) = false;
 };

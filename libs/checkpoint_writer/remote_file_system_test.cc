@@ -24,8 +24,8 @@
 namespace weft {
 namespace {
 
-using protocol::kMaxFilePiece;
-using protocol::kMaxFilePieces;
+using protocol::kMaxFileChunkBytes;
+using protocol::kMaxUnansweredChunks;
 using protocol::kMaxWrittenBytes;
 using protocol::RemoteFileSystem;
 using protocol::RemoteFileSystemOptions;
@@ -99,7 +99,7 @@ class RemoteFileSystemTest : public testing::Test {
 
 // A small piece overtakes large ones, which stream beside it.
 TEST_F(RemoteFileSystemTest, ReorderedChunksAreWrittenInOrder) {
-  const std::string bytes = Bytes(5 * kMaxFilePiece + 1000);
+  const std::string bytes = Bytes(5 * kMaxFileChunkBytes + 1000);
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     MemoryFileSystem disk;
     SimulatedFiles files(seed);
@@ -119,7 +119,7 @@ TEST_F(RemoteFileSystemTest, ReorderedChunksAreWrittenInOrder) {
 }
 
 TEST_F(RemoteFileSystemTest, LargeFilesAreReadWhole) {
-  const std::string bytes = Bytes(40 * kMaxFilePiece + 17);
+  const std::string bytes = Bytes(40 * kMaxFileChunkBytes + 17);
   ASSERT_OK(disk_.WriteFileAtomically("/a", bytes));
   files_.StartWriter(disk_);
   auto remote = files_.NewFileSystem();
@@ -173,7 +173,7 @@ TEST_F(RemoteFileSystemTest, SlowDiskBoundsMemoryOnBothSides) {
   disk.Shut(files_.scheduler(), "slow");
   files_.StartWriter(disk);
   auto remote = files_.NewFileSystem();
-  const std::string bytes = Bytes(64 * kMaxFilePiece);
+  const std::string bytes = Bytes(64 * kMaxFileChunkBytes);
   size_t accepted = 0;
   absl::Status written = absl::UnknownError("not yet");
   Begin([&] {
@@ -190,8 +190,9 @@ TEST_F(RemoteFileSystemTest, SlowDiskBoundsMemoryOnBothSides) {
   files_.Pass(absl::Minutes(5));  // no disk is given up so soon
   EXPECT_EQ(disk.num_waiting(), 1);
   EXPECT_LE(accepted, kMaxWrittenBytes);
-  EXPECT_GT(accepted, kMaxFilePieces * kMaxFilePiece);
-  EXPECT_LE(WaitingBytes(), int64_t{kMaxFilePieces} * int64_t{kMaxFilePiece});
+  EXPECT_GT(accepted, kMaxUnansweredChunks * kMaxFileChunkBytes);
+  EXPECT_LE(WaitingBytes(),
+            int64_t{kMaxUnansweredChunks} * int64_t{kMaxFileChunkBytes});
   EXPECT_GT(WaitingBytes(), 0);
   // Another file of the same client continues.
   ASSERT_OK(Write(*remote, "/fast", bytes));
@@ -293,7 +294,8 @@ TEST_F(RemoteFileSystemTest, AbandonedFileDoesNotBlock) {
   auto remote = files_.NewFileSystem();
   ASSERT_OK_AND_ASSIGN(auto file, remote->NewWritableFile("/slow"));
   // As many chunks as may be pending, and one that is buffered.
-  ASSERT_OK(file->Append(Bytes(kMaxFilePieces * kMaxFilePiece + 10)));
+  ASSERT_OK(
+      file->Append(Bytes(kMaxUnansweredChunks * kMaxFileChunkBytes + 10)));
   files_.Settle();
   const absl::Time before = files_.scheduler().clock().Now();
   file->Abandon();
@@ -303,20 +305,21 @@ TEST_F(RemoteFileSystemTest, AbandonedFileDoesNotBlock) {
   file.reset();
   EXPECT_EQ(files_.scheduler().clock().Now(), before);
   files_.Settle();
-  EXPECT_EQ(WaitingBytes(), int64_t{kMaxFilePiece});  // that has begun
+  EXPECT_EQ(WaitingBytes(), int64_t{kMaxFileChunkBytes});  // that has begun
   disk.Open();
   files_.Settle();
   EXPECT_EQ(WaitingBytes(), 0);
   EXPECT_EQ(files_.writer().server().num_open_files(), 0);
-  EXPECT_EQ(disk.ReadFile("/slow").value(), Bytes(kMaxFilePiece));
+  EXPECT_EQ(disk.ReadFile("/slow").value(), Bytes(kMaxFileChunkBytes));
 }
 
 TEST_F(RemoteFileSystemTest, FullDiskIsReportedAndNextFileSucceeds) {
   FailingFileSystem disk(disk_);
   files_.StartWriter(disk);
   auto remote = files_.NewFileSystem();
-  disk.LimitSpace(3 * kMaxFilePiece);
-  const absl::Status status = Write(*remote, "/a", Bytes(40 * kMaxFilePiece));
+  disk.LimitSpace(3 * kMaxFileChunkBytes);
+  const absl::Status status =
+      Write(*remote, "/a", Bytes(40 * kMaxFileChunkBytes));
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
                                "No space left on device"));
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
@@ -334,7 +337,7 @@ TEST_F(RemoteFileSystemTest, EveryDiskErrorIsReported) {
   files_.StartWriter(disk);
   auto remote = files_.NewFileSystem();
   const auto save = [&] {
-    return remote->WriteFileAtomically("/a", Bytes(3 * kMaxFilePiece));
+    return remote->WriteFileAtomically("/a", Bytes(3 * kMaxFileChunkBytes));
   };
   ASSERT_OK(save());
   const int64_t before = disk.num_operations();
@@ -358,7 +361,7 @@ TEST_F(RemoteFileSystemTest, LostConnectionEndsOpenFiles) {
   auto remote = files_.NewFileSystem();
   ASSERT_OK_AND_ASSIGN(auto file, remote->NewWritableFile("/a"));
   ASSERT_OK_AND_ASSIGN(auto read, remote->NewRandomAccessFile("/a"));
-  ASSERT_OK(file->Append(Bytes(3 * kMaxFilePiece)));
+  ASSERT_OK(file->Append(Bytes(3 * kMaxFileChunkBytes)));
   files_.network().Cut("client", "server");
   files_.Settle();
   EXPECT_THAT(file->Sync(), StatusIs(kGone, "zmq://server:7000"));
@@ -384,7 +387,7 @@ TEST_F(RemoteFileSystemTest, LostConnectionNeverHangsCallers) {
       if (++messages == cut + 8) verdict.fate = bus::Fate::kCutHere;
       return verdict;
     });
-    (void)Write(*remote, "/a", Bytes(6 * kMaxFilePiece));
+    (void)Write(*remote, "/a", Bytes(6 * kMaxFileChunkBytes));
     // Small and redone, as a save is.
     absl::Status again = Write(*remote, "/a", Bytes(10));
     if (!again.ok()) again = Write(*remote, "/a", Bytes(10));
@@ -404,7 +407,7 @@ TEST_F(RemoteFileSystemTest, KilledWriterIsReportedAndReconnected) {
   absl::Status written;
   bool ended = false;
   Begin([&] {
-    written = Write(*remote, "/a", Bytes(40 * kMaxFilePiece));
+    written = Write(*remote, "/a", Bytes(40 * kMaxFileChunkBytes));
     ended = true;
   });
   files_.Settle();
@@ -440,14 +443,14 @@ TEST_F(RemoteFileSystemTest, WriterRestartBetweenChunksIsReported) {
   files_.StartWriter(disk_);
   auto remote = files_.NewFileSystem();
   ASSERT_OK_AND_ASSIGN(auto file, remote->NewWritableFile("/a"));
-  ASSERT_OK(file->Append(Bytes(kMaxFilePiece)));
+  ASSERT_OK(file->Append(Bytes(kMaxFileChunkBytes)));
   files_.Settle();
   files_.KillWriter();
   files_.Settle();
   files_.StartWriter(disk_, {.incarnation = 23});
   files_.Pass(absl::Seconds(5));
   ASSERT_OK(remote->FileExists("/a"));  // there is a connection again
-  ASSERT_OK(file->Append(Bytes(kMaxFilePiece)));
+  ASSERT_OK(file->Append(Bytes(kMaxFileChunkBytes)));
   EXPECT_THAT(file->Sync(), StatusIs(kGone, "zmq://server:7000/a"));
 }
 
@@ -501,11 +504,12 @@ class DrainingWriterTest : public RemoteFileSystemTest {
 
 TEST_F(DrainingWriterTest, ServesWritersUntilTheyDisconnect) {
   ASSERT_OK_AND_ASSIGN(auto file, writing_->NewWritableFile("/b"));
-  ASSERT_OK(file->Append(Bytes(2 * kMaxFilePiece)));
+  ASSERT_OK(file->Append(Bytes(2 * kMaxFileChunkBytes)));
   BeginDrain();
   ASSERT_OK(file->Append("end"));
   ASSERT_OK(file->Close());
-  EXPECT_EQ(disk_.ReadFile("/b").value(), Bytes(2 * kMaxFilePiece) + "end");
+  EXPECT_EQ(disk_.ReadFile("/b").value(),
+            Bytes(2 * kMaxFileChunkBytes) + "end");
   EXPECT_OK(Write(*writing_, "/c", "c"));  // the next one of the save
   files_.Pass(absl::Seconds(1));
   EXPECT_FALSE(ended_);
@@ -525,7 +529,7 @@ TEST_F(DrainingWriterTest, ClientThatOnlyReadMayWrite) {
   BeginDrain();
   files_.Pass(absl::Seconds(1));
   EXPECT_FALSE(ended_);
-  EXPECT_OK(Write(*restored, "/b", Bytes(3 * kMaxFilePiece)));
+  EXPECT_OK(Write(*restored, "/b", Bytes(3 * kMaxFileChunkBytes)));
   restored.reset();
   files_.Pass(absl::Seconds(2));  // it might come back
   EXPECT_TRUE(ended_);
@@ -537,7 +541,7 @@ TEST_F(DrainingWriterTest, ReconnectedClientMayWrite) {
   BeginDrain();
   files_.Pass(absl::Seconds(1));
   EXPECT_FALSE(ended_);
-  EXPECT_OK(Write(*writing_, "/b", Bytes(3 * kMaxFilePiece)));
+  EXPECT_OK(Write(*writing_, "/b", Bytes(3 * kMaxFileChunkBytes)));
   writing_.reset();
   files_.Pass(absl::Seconds(2));  // it might come back
   EXPECT_TRUE(ended_);
@@ -603,7 +607,7 @@ TEST_F(DrainingWriterTest, WaitsForOpenSave) {
   BeginDrain();
   for (int i = 0; i < 5; ++i) {
     files_.Pass(absl::Milliseconds(600));
-    ASSERT_OK(file->Append(Bytes(kMaxFilePiece)));
+    ASSERT_OK(file->Append(Bytes(kMaxFileChunkBytes)));
   }
   EXPECT_FALSE(ended_);
   EXPECT_OK(file->Close());

@@ -249,7 +249,7 @@ absl::StatusOr<ObjectInfo> GcsObjectStore::Stat(const ObjectName& name) {
 }
 
 void GcsObjectStore::Read(const ObjectName& name, const std::string& version,
-                          uint64_t offset, size_t size, PieceDone done) {
+                          uint64_t offset, size_t size, RangeDone done) {
   Operation operation{.path = absl::StrCat(ObjectPath(name), "?alt=media"),
                       .url = GcsUrl(name)};
   // A 404 is FAILED_PRECONDITION here, because it cannot be confirmed on this
@@ -266,7 +266,7 @@ void GcsObjectStore::Read(const ObjectName& name, const std::string& version,
          done = std::move(done)](absl::StatusOr<HttpResponse> answer) mutable {
           if (!answer.ok()) return done(answer.status());
           const std::string generation(answer->header("x-goog-generation"));
-          auto piece = ToPiece(*std::move(answer), offset, size);
+          auto piece = ToObjectRange(*std::move(answer), offset, size);
           if (!piece.ok()) return done(Annotate(piece.status(), url));
           piece->object.version = generation;
           done(std::move(piece));

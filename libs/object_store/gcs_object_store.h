@@ -39,7 +39,7 @@ class GcsObjectStore : public ObjectStore {
 
   absl::StatusOr<ObjectInfo> Stat(const ObjectName& name) override;
   void Read(const ObjectName& name, const std::string& version, uint64_t offset,
-            size_t size, PieceDone done) override;
+            size_t size, RangeDone done) override;
   absl::Status Put(const ObjectName& name, std::string bytes) override;
   absl::Status Copy(const ObjectName& from, const ObjectName& to) override;
   absl::Status Delete(const ObjectName& name) override;

@@ -47,8 +47,8 @@ std::optional<uint64_t> SizeOfWhole(absl::string_view content_range) {
 }
 
 // The whole object, from a server without ranges.
-ObjectPiece PieceOfWhole(std::string whole, uint64_t offset, size_t size) {
-  ObjectPiece piece;
+ObjectRange PieceOfWhole(std::string whole, uint64_t offset, size_t size) {
+  ObjectRange piece;
   piece.object.size = whole.size();
   if (offset < whole.size()) piece.bytes = whole.substr(offset, size);
   return piece;
@@ -85,15 +85,15 @@ std::string RangeHeader(uint64_t offset, uint64_t size) {
   return absl::StrCat("bytes=", offset, "-", offset + size - 1);
 }
 
-absl::StatusOr<ObjectPiece> ToPiece(HttpResponse response, uint64_t offset,
-                                    size_t size) {
+absl::StatusOr<ObjectRange> ToObjectRange(HttpResponse response,
+                                          uint64_t offset, size_t size) {
   const absl::string_view text = response.header("content-range");
   const auto whole = SizeOfWhole(text);
   // Some servers respond this way for an empty object, others with an empty
   // range.
   if (IsPastEnd(response) ||
       (response.body.empty() && whole.has_value() && *whole <= offset)) {
-    ObjectPiece nothing;
+    ObjectRange nothing;
     nothing.object.size = whole.value_or(0);
     return nothing;
   }
@@ -112,7 +112,7 @@ absl::StatusOr<ObjectPiece> ToPiece(HttpResponse response, uint64_t offset,
         "the service sent ", response.body.size(), " bytes of ", expected,
         " that were asked for, from byte ", offset, " of ", range->whole));
   }
-  ObjectPiece piece;
+  ObjectRange piece;
   piece.object.size = range->whole;
   piece.bytes = std::move(response.body);
   return piece;

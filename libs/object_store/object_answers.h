@@ -27,8 +27,8 @@ inline bool IsPastEnd(const HttpResponse& response) {
 
 // Returns the data of a range request, complete up to the object's end. The
 // version is left empty.
-absl::StatusOr<ObjectPiece> ToPiece(HttpResponse response, uint64_t offset,
-                                    size_t size);
+absl::StatusOr<ObjectRange> ToObjectRange(HttpResponse response,
+                                          uint64_t offset, size_t size);
 
 }  // namespace weft
 

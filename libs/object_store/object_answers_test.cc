@@ -480,17 +480,17 @@ TEST_F(ObjectAnswersTest, RangeReplyMustMatchRequest) {
   const auto piece = [](const std::string& range, const std::string& body) {
     HttpResponse response{.code = 206, .headers = {}, .body = body};
     if (!range.empty()) response.headers["content-range"] = range;
-    return ToPiece(response, 100, 10);
+    return ToObjectRange(response, 100, 10);
   };
-  ASSERT_OK_AND_ASSIGN(const ObjectPiece whole,
+  ASSERT_OK_AND_ASSIGN(const ObjectRange whole,
                        piece("bytes 100-109/1000", "0123456789"));
   EXPECT_EQ(whole.object.size, 1000u);
   EXPECT_EQ(whole.bytes, "0123456789");
-  ASSERT_OK_AND_ASSIGN(const ObjectPiece last,
+  ASSERT_OK_AND_ASSIGN(const ObjectRange last,
                        piece("bytes 100-102/103", "012"));
   EXPECT_EQ(last.object.size, 103u);
   // As sent by an emulator.
-  ASSERT_OK_AND_ASSIGN(const ObjectPiece empty, piece("bytes 0--1/0", ""));
+  ASSERT_OK_AND_ASSIGN(const ObjectRange empty, piece("bytes 0--1/0", ""));
   EXPECT_EQ(empty.object.size, 0u);
   EXPECT_THAT(piece("", ""), StatusIs(kInternalError));
   for (const char* range :

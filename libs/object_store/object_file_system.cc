@@ -177,16 +177,16 @@ ObjectFileSystem::NewRandomAccessFile(absl::string_view path) {
   if (path.empty()) return PosixError(ENOENT, "open", path);
   ASSIGN_OR_RETURN(ObjectName name, ParseName(path));
   if (IsBucket(name)) return PosixError(EISDIR, "open", path);
-  ASSIGN_OR_RETURN(ObjectPiece piece, ReadBeginning(name, path));
+  ASSIGN_OR_RETURN(ObjectRange piece, ReadBeginning(name, path));
   return std::make_unique<ObjectRandomAccessFile>(
       store_, scheduler_, options_, std::move(name), std::move(piece));
 }
 
-absl::StatusOr<ObjectPiece> ObjectFileSystem::ReadBeginning(
+absl::StatusOr<ObjectRange> ObjectFileSystem::ReadBeginning(
     const ObjectName& name, absl::string_view path) {
   absl::Status last;
   for (int tries = 0; tries < kMostOpens; ++tries) {
-    SyncCall<absl::StatusOr<ObjectPiece>> call(scheduler_);
+    SyncCall<absl::StatusOr<ObjectRange>> call(scheduler_);
     store_.Read(name, "", 0, kReadAheadBytes, call.Done());
     auto piece = call.Wait();
     if (absl::IsNotFound(piece.status())) {

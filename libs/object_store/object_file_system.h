@@ -87,7 +87,7 @@ class ObjectFileSystem : public FileSystem {
                                       absl::string_view action,
                                       absl::string_view path);
   // Reads the first kReadAheadBytes.
-  absl::StatusOr<ObjectPiece> ReadBeginning(const ObjectName& name,
+  absl::StatusOr<ObjectRange> ReadBeginning(const ObjectName& name,
                                             absl::string_view path);
   // Returns the name of a file that may be written there.
   absl::StatusOr<ObjectName> ToBeWritten(absl::string_view path);

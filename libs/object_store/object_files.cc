@@ -185,7 +185,7 @@ ObjectRandomAccessFile::ObjectRandomAccessFile(ObjectStore& store,
                                                Scheduler& scheduler,
                                                const ObjectFileOptions& options,
                                                ObjectName name,
-                                               ObjectPiece first)
+                                               ObjectRange first)
     : store_(store),
       scheduler_(scheduler),
       options_(options),
@@ -223,11 +223,11 @@ absl::StatusOr<size_t> ObjectRandomAccessFile::ReadAhead(uint64_t offset,
                                                          char* buffer) const {
   const size_t more = static_cast<size_t>(std::min<uint64_t>(
       ObjectFileSystem::kReadAheadBytes, object_.size - offset));
-  SyncCall<absl::StatusOr<ObjectPiece>> call(scheduler_);
+  SyncCall<absl::StatusOr<ObjectRange>> call(scheduler_);
   store_.Read(name_, object_.version, offset, more, call.Done());
   auto read_piece = call.Wait();
   RETURN_IF_ERROR(DeletedMeanwhile(read_piece.status()));
-  ObjectPiece piece = *std::move(read_piece);
+  ObjectRange piece = *std::move(read_piece);
   auto ahead = std::make_shared<const std::string>(std::move(piece.bytes));
   const size_t read = std::min(size, ahead->size());
   std::memcpy(buffer, ahead->data(), read);
@@ -242,7 +242,7 @@ absl::StatusOr<size_t> ObjectRandomAccessFile::ReadPieces(uint64_t offset,
                                                           size_t size,
                                                           char* buffer) const {
   struct Asked {
-    std::unique_ptr<SyncCall<absl::StatusOr<ObjectPiece>>> call;
+    std::unique_ptr<SyncCall<absl::StatusOr<ObjectRange>>> call;
     size_t begin = 0;
     size_t size = 0;
   };
@@ -254,7 +254,7 @@ absl::StatusOr<size_t> ObjectRandomAccessFile::ReadPieces(uint64_t offset,
            asked.size() < static_cast<size_t>(options_.parts_at_once)) {
       const size_t next = std::min(options_.part_bytes, size - begin);
       asked.push_back(
-          {std::make_unique<SyncCall<absl::StatusOr<ObjectPiece>>>(scheduler_),
+          {std::make_unique<SyncCall<absl::StatusOr<ObjectRange>>>(scheduler_),
            begin, next});
       store_.Read(name_, object_.version, offset + begin, next,
                   asked.back().call->Done());

@@ -90,7 +90,7 @@ class ObjectRandomAccessFile : public RandomAccessFile {
   // `first`: the bytes at the beginning.
   ObjectRandomAccessFile(ObjectStore& store, Scheduler& scheduler,
                          const ObjectFileOptions& options, ObjectName name,
-                         ObjectPiece first);
+                         ObjectRange first);
 
   absl::StatusOr<size_t> Read(uint64_t offset, size_t size,
                               char* buffer) const override

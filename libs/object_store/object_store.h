@@ -41,7 +41,7 @@ struct ObjectInfo {
 };
 
 // A range of an object, shorter than requested at its end.
-struct ObjectPiece {
+struct ObjectRange {
   ObjectInfo object;
   std::string bytes;
 };
@@ -70,7 +70,7 @@ struct UploadedPart {
 
 class ObjectStore {
  public:
-  using PieceDone = absl::AnyInvocable<void(absl::StatusOr<ObjectPiece>)>;
+  using RangeDone = absl::AnyInvocable<void(absl::StatusOr<ObjectRange>)>;
   using PartDone = absl::AnyInvocable<void(absl::StatusOr<UploadedPart>)>;
 
   virtual ~ObjectStore() = default;
@@ -79,7 +79,7 @@ class ObjectStore {
   // Reads that version, unless it is empty. `done` must not block. A missing
   // object may also be FAILED_PRECONDITION; use Stat to distinguish.
   virtual void Read(const ObjectName& name, const std::string& version,
-                    uint64_t offset, size_t size, PieceDone done) = 0;
+                    uint64_t offset, size_t size, RangeDone done) = 0;
   virtual absl::Status Put(const ObjectName& name, std::string bytes) = 0;
   // Server-side copy; also between buckets. Large ones take minutes.
   virtual absl::Status Copy(const ObjectName& from, const ObjectName& to) = 0;

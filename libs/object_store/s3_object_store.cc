@@ -315,14 +315,14 @@ absl::StatusOr<ObjectInfo> S3ObjectStore::Stat(const ObjectName& name) {
 
 absl::StatusOr<ObjectInfo> S3ObjectStore::StatByReading(
     const ObjectName& name) {
-  SyncCall<absl::StatusOr<ObjectPiece>> read(*options_.scheduler);
+  SyncCall<absl::StatusOr<ObjectRange>> read(*options_.scheduler);
   Read(name, "", 0, 1, read.Done());
-  ASSIGN_OR_RETURN(ObjectPiece piece, read.Wait());
+  ASSIGN_OR_RETURN(ObjectRange piece, read.Wait());
   return std::move(piece.object);
 }
 
 void S3ObjectStore::Read(const ObjectName& name, const std::string& version,
-                         uint64_t offset, size_t size, PieceDone done) {
+                         uint64_t offset, size_t size, RangeDone done) {
   Operation operation{.name = name};
   operation.headers = {{"Range", RangeHeader(offset, size)}};
   if (!version.empty()) operation.headers["If-Match"] = version;
@@ -333,7 +333,7 @@ void S3ObjectStore::Read(const ObjectName& name, const std::string& version,
          done = std::move(done)](absl::StatusOr<HttpResponse> answer) mutable {
           if (!answer.ok()) return done(answer.status());
           const std::string etag(answer->header("etag"));
-          auto piece = ToPiece(*std::move(answer), offset, size);
+          auto piece = ToObjectRange(*std::move(answer), offset, size);
           if (!piece.ok()) return done(Annotate(piece.status(), url));
           piece->object.version = etag;
           done(std::move(piece));
@@ -507,9 +507,9 @@ absl::StatusOr<UploadedPart> S3ObjectStore::CopyPart(const ObjectUpload& upload,
 absl::StatusOr<UploadedPart> S3ObjectStore::ReadAndSendPart(
     const ObjectUpload& upload, int number, const ObjectName& from,
     const std::string& version, uint64_t offset, uint64_t size) {
-  SyncCall<absl::StatusOr<ObjectPiece>> read(*options_.scheduler);
+  SyncCall<absl::StatusOr<ObjectRange>> read(*options_.scheduler);
   Read(from, version, offset, static_cast<size_t>(size), read.Done());
-  ASSIGN_OR_RETURN(ObjectPiece piece, read.Wait());
+  ASSIGN_OR_RETURN(ObjectRange piece, read.Wait());
   if (piece.bytes.size() != size) {
     return absl::InternalError(absl::StrCat(
         NameFor(options_.scheme, from), ": the service sent ",

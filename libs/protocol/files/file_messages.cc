@@ -56,9 +56,9 @@ Offset<schemas::Bytes> WritePiece(const bus::Blob& bytes,
 absl::StatusOr<bus::Blob> ReadPiece(const schemas::Bytes* bytes,
                                     MessageReader& reader) {
   ASSIGN_OR_RETURN(bus::Blob piece, reader.ReadBytes(bytes));
-  if (piece.size() > kMaxFilePiece) {
+  if (piece.size() > kMaxFileChunkBytes) {
     return DamagedMessage(absl::StrCat("a piece of ", piece.size(),
-                                       " bytes, of ", kMaxFilePiece,
+                                       " bytes, of ", kMaxFileChunkBytes,
                                        " that it may have"));
   }
   if (bytes == nullptr || bytes->attachment() != 0) return piece;
@@ -117,9 +117,10 @@ absl::StatusOr<FileRequest> ReadFileOperation(bus::Message message) {
   if (request.bytes.size() > 0) {
     return DamagedMessage("bytes for an action that writes none");
   }
-  if (body.size() > kMaxFilePiece) {
+  if (body.size() > kMaxFileChunkBytes) {
     return DamagedMessage(absl::StrCat("a read of ", body.size(), " bytes, of ",
-                                       kMaxFilePiece, " that it may ask for"));
+                                       kMaxFileChunkBytes,
+                                       " that it may ask for"));
   }
   request.size = body.size();
   return request;

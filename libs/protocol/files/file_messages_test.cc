@@ -27,7 +27,7 @@ FileRequest SampleRequest(size_t num_bytes) {
 }
 
 TEST(FileMessagesTest, RequestsRoundTrip) {
-  for (const size_t num_bytes : {size_t{0}, size_t{10}, kMaxFilePiece}) {
+  for (const size_t num_bytes : {size_t{0}, size_t{10}, kMaxFileChunkBytes}) {
     const FileRequest request = SampleRequest(num_bytes);
     ASSERT_OK_AND_ASSIGN(const FileRequest read,
                          ReadFileOperation(WriteFileOperation(request)));
@@ -77,12 +77,12 @@ TEST(FileMessagesTest, TooLargeRequestsAreRefused) {
   FileRequest to = SampleRequest(0);
   to.to.assign(kMaxFilePath + 1, 'p');
   EXPECT_THAT(ReadFileOperation(WriteFileOperation(to)), StatusIs(kInvalid));
-  EXPECT_THAT(
-      ReadFileOperation(WriteFileOperation(SampleRequest(kMaxFilePiece + 1))),
-      StatusIs(kInvalid, "a piece of 1048577 bytes"));
+  EXPECT_THAT(ReadFileOperation(
+                  WriteFileOperation(SampleRequest(kMaxFileChunkBytes + 1))),
+              StatusIs(kInvalid, "a piece of 1048577 bytes"));
   FileRequest size;
   size.action = FileAction::kRead;
-  size.size = kMaxFilePiece + 1;
+  size.size = kMaxFileChunkBytes + 1;
   EXPECT_THAT(ReadFileOperation(WriteFileOperation(size)),
               StatusIs(kInvalid, "a read of 1048577 bytes"));
   size.size = UINT32_MAX;

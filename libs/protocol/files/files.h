@@ -6,12 +6,12 @@
 // is closed with it; what was written so far stays under the name that it was
 // written to.
 //
-// Bytes are sent in pieces of up to kMaxFilePiece. Pieces of one file are
+// Bytes are sent in pieces of up to kMaxFileChunkBytes. Pieces of one file are
 // appended in the order of their offsets, whatever the order of their arrival,
 // one at a time; different files are independent. The answer to a piece returns
 // its credit: its bytes were passed to the file, and their memory is free. At
-// most kMaxFilePieces may be unanswered for one file, so that a slow disk slows
-// down the writer, and the memory in use is limited at both ends.
+// most kMaxUnansweredChunks may be unanswered for one file, so that a slow disk
+// slows down the writer, and the memory in use is limited at both ends.
 //
 // Once an Append, Flush or Sync of a file has failed, all later ones fail with
 // the same error, and so does Close, which closes the file nevertheless.
@@ -37,10 +37,10 @@
 namespace weft::protocol {
 
 // The maximum size of one Append and one Read.
-inline constexpr size_t kMaxFilePiece = size_t{1} << 20;
+inline constexpr size_t kMaxFileChunkBytes = size_t{1} << 20;
 // The maximum number of unanswered Appends, Flushes, Syncs and Closes of one
 // file.
-inline constexpr int kMaxFilePieces = 16;
+inline constexpr int kMaxUnansweredChunks = 16;
 inline constexpr size_t kMaxFilePath = 4096;
 // The maximum size of the names in one answer to ListDirectory, in bytes: a
 // page of the directory.

@@ -118,12 +118,13 @@ class RemoteWritableFile : public WritableFile {
     RETURN_IF_ERROR(CheckUsable());
     while (!data.empty()) {
       const absl::string_view part =
-          data.substr(0, kMaxFilePiece - piece_.size());
-      if (piece_.empty() && part.size() == kMaxFilePiece) {
+          data.substr(0, kMaxFileChunkBytes - piece_.size());
+      if (piece_.empty() && part.size() == kMaxFileChunkBytes) {
         RETURN_IF_ERROR(Send(std::string(part)));
       } else {
         piece_.append(part.data(), part.size());
-        if (piece_.size() == kMaxFilePiece) RETURN_IF_ERROR(SendGathered());
+        if (piece_.size() == kMaxFileChunkBytes)
+          RETURN_IF_ERROR(SendGathered());
       }
       data.remove_prefix(part.size());
     }
@@ -174,7 +175,7 @@ class RemoteWritableFile : public WritableFile {
   }
 
   absl::Status Send(std::string piece) {
-    RETURN_IF_ERROR(Explained(pieces_->WaitUntil(kMaxFilePieces - 1)));
+    RETURN_IF_ERROR(Explained(pieces_->WaitUntil(kMaxUnansweredChunks - 1)));
     FileRequest request = Of(FileAction::kAppend);
     sent_bytes_ += piece.size();
     request.bytes = bus::Blob::FromString(std::move(piece));
@@ -194,7 +195,7 @@ class RemoteWritableFile : public WritableFile {
   absl::Status InOrder(FileAction action) {
     RETURN_IF_ERROR(CheckUsable());
     RETURN_IF_ERROR(SendGathered());
-    RETURN_IF_ERROR(Explained(pieces_->WaitUntil(kMaxFilePieces - 1)));
+    RETURN_IF_ERROR(Explained(pieces_->WaitUntil(kMaxUnansweredChunks - 1)));
     error_ = caller_->Wait(Of(action)).status();
     return CheckUsable();
   }
@@ -297,8 +298,8 @@ class RemoteRandomAccessFile : public RandomAccessFile {
     bool at_end = false;
     const auto goes_on = [&] { return status.ok() && !at_end && begin < size; };
     while (goes_on() || !asked.empty()) {
-      while (goes_on() && asked.size() < kMaxFilePieces) {
-        const size_t next = std::min(kMaxFilePiece, size - begin);
+      while (goes_on() && asked.size() < kMaxUnansweredChunks) {
+        const size_t next = std::min(kMaxFileChunkBytes, size - begin);
         asked.push_back(
             {std::make_unique<Piece>(caller_->scheduler()), begin, next});
         caller_->Start(PieceAt(offset + begin, next),

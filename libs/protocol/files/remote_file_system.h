@@ -5,12 +5,12 @@
 //                           .name = "zmq://writer:2222"});
 //   files.NewWritableFile("/ckpt/model.index");
 //
-// Appended bytes are collected into pieces of kMaxFilePiece, and up to
-// kMaxFilePieces of them are in flight for one file: a file being written takes
-// at most kMaxWrittenBytes here, however slow the disk at the other end is. An
-// error of a piece is reported by a later Append, or by Flush, Sync or Close.
-// Small reads are served from a read-ahead buffer of kReadAheadBytes, so bytes
-// that another client appends in the meantime may be seen later.
+// Appended bytes are collected into pieces of kMaxFileChunkBytes, and up to
+// kMaxUnansweredChunks of them are in flight for one file: a file being written
+// takes at most kMaxWrittenBytes here, however slow the disk at the other end
+// is. An error of a piece is reported by a later Append, or by Flush, Sync or
+// Close. Small reads are served from a read-ahead buffer of kReadAheadBytes, so
+// bytes that another client appends in the meantime may be seen later.
 //
 // Errors have the code and message of the other end's file system, with `name`
 // and the path before them. UNAVAILABLE: the other end is lost, and its open
@@ -35,7 +35,8 @@
 namespace weft::protocol {
 
 // One more piece is being collected.
-inline constexpr size_t kMaxWrittenBytes = kMaxFilePiece * (kMaxFilePieces + 1);
+inline constexpr size_t kMaxWrittenBytes =
+    kMaxFileChunkBytes * (kMaxUnansweredChunks + 1);
 inline constexpr size_t kReadAheadBytes = size_t{256} << 10;
 
 struct RemoteFileSystemOptions {
