@@ -27,7 +27,7 @@
 #include "libs/base/counter.h"
 #include "libs/base/random.h"
 #include "libs/base/scheduler/scheduler.h"
-#include "libs/checkpoint_writer/turn_queue.h"
+#include "libs/checkpoint_writer/fair_queue.h"
 #include "libs/fs/file_system.h"
 #include "libs/protocol/files/files.h"
 
@@ -100,7 +100,7 @@ class FileServer {
   Counter written_bytes_;
   Counter read_bytes_;
   InFlight written_;  // files that are open for writing
-  TurnQueue queue_;   // last: what runs there uses the others
+  FairQueue queue_;   // last: what runs there uses the others
 };
 
 }  // namespace weft

@@ -6,7 +6,7 @@
 // The first error is permanent: waiting and later requests fail with it.
 //
 // Threads: all methods may be called from any thread and do not block; the file
-// is accessed, and destroyed, on threads of the TurnQueue. Held by shared_ptr.
+// is accessed, and destroyed, on threads of the FairQueue. Held by shared_ptr.
 #ifndef WEFT_LIBS_CHECKPOINT_WRITER_ORDERED_FILE_H_
 #define WEFT_LIBS_CHECKPOINT_WRITER_ORDERED_FILE_H_
 

@@ -14,9 +14,9 @@ namespace weft {
 namespace {
 
 // Checks the numbers of feeds or fetches that a call names against `turns`.
-absl::Status CheckTurns(absl::Span<const int> indices,
-                        const std::vector<bool>& turns, absl::string_view what,
-                        absl::string_view had) {
+absl::Status CheckUnused(absl::Span<const int> indices,
+                         const std::vector<bool>& turns, absl::string_view what,
+                         absl::string_view had) {
   FlatHashSet<int> seen;
   for (const int index : indices) {
     if (index < 0 || static_cast<size_t>(index) >= turns.size()) {
@@ -117,8 +117,8 @@ absl::Status PartialRun::Check(const protocol::CallableRun& run) const {
         "A call of a partial run has to say which feed each value is for, and "
         "which fetches it wants.");
   }
-  RETURN_IF_ERROR(CheckTurns(run.feed_indices, fed_, "feed", "fed"));
-  RETURN_IF_ERROR(CheckTurns(run.fetch_indices, fetched_, "fetch", "fetched"));
+  RETURN_IF_ERROR(CheckUnused(run.feed_indices, fed_, "feed", "fed"));
+  RETURN_IF_ERROR(CheckUnused(run.fetch_indices, fetched_, "fetch", "fetched"));
   for (size_t i = 0; i < run.feeds.size(); ++i) {
     const DataType type = feed_types_[run.feed_indices[i]];
     if (run.feeds[i].dtype() == type) continue;

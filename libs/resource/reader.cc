@@ -107,17 +107,17 @@ void Reader::ReadUpTo(const Context& context, std::shared_ptr<Queue> queue,
                                           static_cast<size_t>(count),
                                           std::move(done),
                                           {}});
-  if (call->context.step.status().ok() && turns_.TryTake()) {
+  if (call->context.step.status().ok() && lock_.TryTake()) {
     const absl::StatusOr<bool> has_all = TakeAtOnce(*call);
     if (has_all.ok() && !*has_all) return Continue(call);
     return Finish(
         call, has_all.ok() ? call->context.step.status() : has_all.status());
   }
-  turns_.Take(context.step,
-              [self = shared_from_this(), call](const absl::Status& cause) {
-                if (!cause.ok()) return call->done(cause);
-                self->Continue(call);
-              });
+  lock_.Take(context.step,
+             [self = shared_from_this(), call](const absl::Status& cause) {
+               if (!cause.ok()) return call->done(cause);
+               self->Continue(call);
+             });
 }
 
 void Reader::Continue(const std::shared_ptr<Call>& call) {
@@ -281,7 +281,7 @@ void Reader::Finish(const std::shared_ptr<Call>& call,
     unread_.insert(unread_.begin(), std::make_move_iterator(records.begin()),
                    std::make_move_iterator(records.end()));
   }
-  turns_.End();
+  lock_.End();
   if (!status.ok()) return call->done(status);
   call->done(std::move(records));
 }
@@ -293,13 +293,13 @@ void Reader::InTurn(const Context& context, Change change, Done done) {
   };
   auto changing =
       std::make_shared<Changing>(Changing{std::move(change), std::move(done)});
-  turns_.Take(context.step, [self = shared_from_this(), context,
-                             changing](const absl::Status& cause) {
+  lock_.Take(context.step, [self = shared_from_this(), context,
+                            changing](const absl::Status& cause) {
     if (!cause.ok()) return changing->done(cause);
     context.scheduler.Schedule(Pool::kBlocking, [self, context, changing] {
       absl::Status status = context.step.status();
       if (status.ok()) status = changing->change(*self);
-      self->turns_.End();
+      self->lock_.End();
       changing->done(status);
     });
   });

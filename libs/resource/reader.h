@@ -37,9 +37,9 @@
 #include "libs/base/async/cancellation.h"
 #include "libs/base/scheduler/scheduler.h"
 #include "libs/fs/file_system.h"
+#include "libs/resource/async_fifo_lock.h"
 #include "libs/resource/queue.h"
 #include "libs/resource/resource.h"
-#include "libs/resource/turns.h"
 #include "libs/tensor/buffer.h"
 
 namespace weft {
@@ -187,7 +187,7 @@ class Reader : public Resource, public std::enable_shared_from_this<Reader> {
 
   const std::string title_;
   const bool can_save_state_;
-  Turns turns_;
+  AsyncFifoLock lock_;
 
   // Used only by the call that has the turn:
   const std::unique_ptr<RecordSource> source_;

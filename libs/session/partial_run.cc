@@ -14,10 +14,10 @@ namespace {
 
 // Returns the position of `wanted` among `all`, and marks it as used. The error
 // texts are TensorFlow's.
-absl::StatusOr<int> TakeTurn(const Output& wanted, absl::string_view what,
-                             absl::string_view had,
-                             const std::vector<Output>& all,
-                             std::vector<bool>& turns) {
+absl::StatusOr<int> FindUnused(const Output& wanted, absl::string_view what,
+                               absl::string_view had,
+                               const std::vector<Output>& all,
+                               std::vector<bool>& turns) {
   if (!wanted) {
     return absl::InvalidArgumentError(
         absl::StrCat("A ", what, " of this partial run is null."));
@@ -140,7 +140,7 @@ absl::StatusOr<std::string> Session::OpenPartial(
   return handle;
 }
 
-absl::StatusOr<Session::PartialCall> Session::TakeTurns(
+absl::StatusOr<Session::PartialCall> Session::BeginPartialCall(
     const std::string& handle, const FeedList& feeds,
     const std::vector<Output>& fetches) {
   absl::MutexLock lock(&mutex_);
@@ -158,7 +158,7 @@ absl::StatusOr<Session::PartialCall> Session::TakeTurns(
   PartialCall call{.callable = run.callable};
   for (const auto& [feed, value] : feeds) {
     ASSIGN_OR_RETURN(const int position,
-                     TakeTurn(feed, "feed", "fed", run.feeds, fed));
+                     FindUnused(feed, "feed", "fed", run.feeds, fed));
     const DataType type = RemoveRefType(feed.dtype());
     if (value.dtype() != type) {
       return absl::InvalidArgumentError(
@@ -169,8 +169,8 @@ absl::StatusOr<Session::PartialCall> Session::TakeTurns(
     call.feeds.push_back(position);
   }
   for (const Output& fetch : fetches) {
-    ASSIGN_OR_RETURN(const int position,
-                     TakeTurn(fetch, "fetch", "fetched", run.fetches, fetched));
+    ASSIGN_OR_RETURN(const int position, FindUnused(fetch, "fetch", "fetched",
+                                                    run.fetches, fetched));
     RETURN_IF_ERROR(run.CheckFetch(position, fed));
     call.fetches.push_back(position);
   }
@@ -202,7 +202,7 @@ absl::StatusOr<std::vector<Tensor>> Session::PartialRun(
   const auto prepare = [&] {
     for (const auto& [feed, value] : feeds) values.push_back(value);
     results.resize(fetches.size());
-    return TakeTurns(handle, feeds, fetches);
+    return BeginPartialCall(handle, feeds, fetches);
   };
   ASSIGN_OR_RETURN(const PartialCall call, CatchExceptions(prepare));
   SyncCall done(scheduler_);

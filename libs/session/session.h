@@ -285,10 +285,9 @@ class Session {
                                           const std::vector<Output>& fetches)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Records that the feeds and fetches are used, and that a call is pending.
-  absl::StatusOr<PartialCall> TakeTurns(const std::string& handle,
-                                        const FeedList& feeds,
-                                        const std::vector<Output>& fetches)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<PartialCall> BeginPartialCall(
+      const std::string& handle, const FeedList& feeds,
+      const std::vector<Output>& fetches) ABSL_LOCKS_EXCLUDED(mutex_);
   // The call has ended. So has the run, after an error, or if everything was
   // used and no other call is pending.
   void EndPartialCall(const std::string& handle, bool has_failed)

@@ -9,7 +9,7 @@
 #include "libs/base/exceptions.h"
 #include "libs/base/scheduler/scheduler.h"
 #include "libs/base/status.h"
-#include "libs/resource/turns.h"
+#include "libs/resource/async_fifo_lock.h"
 
 namespace weft {
 
@@ -132,7 +132,7 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
     if (status.ok()) {
       status = CatchExceptions([&] { return call.work(*this, context); });
     }
-    turns_.End();
+    lock_.End();
     // Its captured objects are released before the caller is notified.
     call.work = nullptr;
     Done done = std::move(call.done);
@@ -146,7 +146,7 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
   Cancellation never_cancelled_;
   const IteratorContext context_;
   const ElementSpec element_;
-  Turns turns_;
+  AsyncFifoLock lock_;
   // Used only by the call that has the turn:
   IteratorContext walk_;  // context of iterator_
   DatasetPtr dataset_;
@@ -163,8 +163,8 @@ void IteratorResource::Walk::InTurn(const IteratorContext& caller,
                                     bool may_be_quick, Work work, Done done) {
   auto call = std::make_shared<Call>(caller, std::move(work), std::move(done));
   const Call* const outer = std::exchange(asking, call.get());
-  turns_.Take(caller.cancellation(), [self = shared_from_this(), call,
-                                      may_be_quick](const absl::Status& cause) {
+  lock_.Take(caller.cancellation(), [self = shared_from_this(), call,
+                                     may_be_quick](const absl::Status& cause) {
     if (!cause.ok()) return call->done(cause);
     // Not on the stack of the previous turn, because the following calls may be
     // many.

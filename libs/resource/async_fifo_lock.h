@@ -1,11 +1,11 @@
-// Turns is an asynchronous lock: callers get it one at a time, in FIFO order,
-// and wait without a thread.
+// AsyncFifoLock is an asynchronous lock: callers get it one at a time, in FIFO
+// order, and wait without a thread.
 //
 // Threads: all methods may be called from any thread; the destructor must run
 // last, when no caller waits. Callbacks run without a lock held, on the thread
 // of the caller, of the previous turn, or of the cancellation.
-#ifndef WEFT_LIBS_RESOURCE_TURNS_H_
-#define WEFT_LIBS_RESOURCE_TURNS_H_
+#ifndef WEFT_LIBS_RESOURCE_ASYNC_FIFO_LOCK_H_
+#define WEFT_LIBS_RESOURCE_ASYNC_FIFO_LOCK_H_
 
 #include <deque>
 #include <memory>
@@ -17,13 +17,13 @@
 
 namespace weft {
 
-class Turns {
+class AsyncFifoLock {
  public:
   using Begin = absl::AnyInvocable<void(absl::Status)>;
 
-  Turns() : state_(std::make_shared<State>()) {}
-  Turns(const Turns&) = delete;
-  Turns& operator=(const Turns&) = delete;
+  AsyncFifoLock() : state_(std::make_shared<State>()) {}
+  AsyncFifoLock(const AsyncFifoLock&) = delete;
+  AsyncFifoLock& operator=(const AsyncFifoLock&) = delete;
 
   // Calls `begin` exactly once: with OK when the caller has the turn, which
   // lasts until End; or with the cause if `step` is cancelled before, without
@@ -52,4 +52,4 @@ class Turns {
 
 }  // namespace weft
 
-#endif  // WEFT_LIBS_RESOURCE_TURNS_H_
+#endif  // WEFT_LIBS_RESOURCE_ASYNC_FIFO_LOCK_H_

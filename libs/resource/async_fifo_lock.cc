@@ -1,11 +1,11 @@
-#include "libs/resource/turns.h"
+#include "libs/resource/async_fifo_lock.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace weft {
 
-struct Turns::Waiter {
+struct AsyncFifoLock::Waiter {
   Waiter(Cancellation& of, Begin call) : step(of), begin(std::move(call)) {}
 
   Cancellation& step;
@@ -14,7 +14,7 @@ struct Turns::Waiter {
   bool is_over = false;  // under the state's mutex
 };
 
-void Turns::Take(Cancellation& step, Begin begin) {
+void AsyncFifoLock::Take(Cancellation& step, Begin begin) {
   auto waiter = std::make_shared<Waiter>(step, std::move(begin));
   waiter->token =
       step.Register([state = state_, waiter](const absl::Status& cause) {
@@ -35,13 +35,13 @@ void Turns::Take(Cancellation& step, Begin begin) {
   waiter->begin(absl::OkStatus());
 }
 
-bool Turns::TryTake() {
+bool AsyncFifoLock::TryTake() {
   absl::MutexLock lock(&state_->mutex);
   return !std::exchange(state_->is_taken, true);
 }
 
-void Turns::Cancel(State& state, const std::shared_ptr<Waiter>& waiter,
-                   const absl::Status& cause) {
+void AsyncFifoLock::Cancel(State& state, const std::shared_ptr<Waiter>& waiter,
+                           const absl::Status& cause) {
   {
     absl::MutexLock lock(&state.mutex);
     if (std::exchange(waiter->is_over, true)) return;
@@ -50,7 +50,7 @@ void Turns::Cancel(State& state, const std::shared_ptr<Waiter>& waiter,
   waiter->begin(cause);
 }
 
-void Turns::End() {
+void AsyncFifoLock::End() {
   std::shared_ptr<Waiter> next;
   {
     absl::MutexLock lock(&state_->mutex);

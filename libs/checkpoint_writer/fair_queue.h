@@ -1,11 +1,11 @@
-// TurnQueue schedules blocking work of several clients: FIFO per client, round
+// FairQueue schedules blocking work of several clients: FIFO per client, round
 // robin among clients, with bounded concurrency. One client may use at most
 // half of it, so that work on a hung disk does not block other clients.
 //
 // Threads: all methods may be called from any thread; only WaitUntilIdle
 // blocks. Closures run on the blocking pool without a lock held.
-#ifndef WEFT_LIBS_CHECKPOINT_WRITER_TURN_QUEUE_H_
-#define WEFT_LIBS_CHECKPOINT_WRITER_TURN_QUEUE_H_
+#ifndef WEFT_LIBS_CHECKPOINT_WRITER_FAIR_QUEUE_H_
+#define WEFT_LIBS_CHECKPOINT_WRITER_FAIR_QUEUE_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -20,17 +20,17 @@
 
 namespace weft {
 
-class TurnQueue {
+class FairQueue {
  public:
   // `scheduler` must outlive it.
-  TurnQueue(Scheduler& scheduler, int max_running)
+  FairQueue(Scheduler& scheduler, int max_running)
       : scheduler_(scheduler),
         max_running_(max_running),
         max_of_a_client_(std::max(1, max_running / 2)) {}
-  TurnQueue(const TurnQueue&) = delete;
-  TurnQueue& operator=(const TurnQueue&) = delete;
+  FairQueue(const FairQueue&) = delete;
+  FairQueue& operator=(const FairQueue&) = delete;
   // REQUIRES: no more calls of Push.
-  ~TurnQueue() { WaitUntilIdle(); }
+  ~FairQueue() { WaitUntilIdle(); }
 
   void Push(uint64_t client, Scheduler::Closure closure)
       ABSL_LOCKS_EXCLUDED(mutex_) {
@@ -119,4 +119,4 @@ class TurnQueue {
 
 }  // namespace weft
 
-#endif  // WEFT_LIBS_CHECKPOINT_WRITER_TURN_QUEUE_H_
+#endif  // WEFT_LIBS_CHECKPOINT_WRITER_FAIR_QUEUE_H_
