@@ -424,7 +424,7 @@ class LocalFunctions::CopyOf : public SessionFunctions {
     return session_->KeepsState(function);
   }
   std::shared_ptr<FunctionRuntime> Anew() override { return session_->Anew(); }
-  SessionFunctions& Lasting() override { return *session_; }
+  SessionFunctions& Persistent() override { return *session_; }
 
  private:
   const std::shared_ptr<LocalFunctions> session_;

@@ -55,7 +55,7 @@ class LocalFunctions : public SessionFunctions {
       const NameAttrList& function) override ABSL_LOCKS_EXCLUDED(mutex_);
   bool KeepsState(const RunnableFunction& function) const override;
   std::shared_ptr<FunctionRuntime> Anew() override;
-  SessionFunctions& Lasting() override { return *this; }
+  SessionFunctions& Persistent() override { return *this; }
 
  private:
   class Runnable;

@@ -27,7 +27,7 @@ class SessionFunctions : public FunctionRuntime {
   // The runtime to keep for later: the one whose Anew created this, or this
   // itself. Holding this directly would keep alive kernels that may hold it in
   // turn.
-  virtual SessionFunctions& Lasting() = 0;
+  virtual SessionFunctions& Persistent() = 0;
 };
 
 }  // namespace weft

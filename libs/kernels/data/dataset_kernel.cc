@@ -64,7 +64,7 @@ absl::StatusOr<DatasetOp> ReadDatasetOp(
   }
   const auto* shapes = node.attr<std::vector<PartialShape>>("output_shapes");
   if (shapes != nullptr) op.element.shapes = *shapes;
-  op.functions = LastingFunctions(construction);
+  op.functions = PersistentFunctions(construction);
   op.random = &construction.random();
   return op;
 }
@@ -119,10 +119,10 @@ int64_t CardinalityIfInfinite(const Dataset& input) {
              : Dataset::kUnknownCardinality;
 }
 
-FunctionRuntime* LastingFunctions(const OpKernelConstruction& construction) {
+FunctionRuntime* PersistentFunctions(const OpKernelConstruction& construction) {
   FunctionRuntime* functions = construction.functions();
   auto* of_session = dynamic_cast<SessionFunctions*>(functions);
-  return of_session == nullptr ? functions : &of_session->Lasting();
+  return of_session == nullptr ? functions : &of_session->Persistent();
 }
 
 IteratorContext IteratorContextOf(const OpKernelContext& context,

@@ -36,7 +36,7 @@ struct DatasetOp {
   // From output_types (or Toutput_types) and output_shapes; empty if the op has
   // neither.
   ElementSpec element;
-  FunctionRuntime* functions = nullptr;  // LastingFunctions
+  FunctionRuntime* functions = nullptr;  // PersistentFunctions
   Random* random = nullptr;              // outlives the session
 
   template <typename T>
@@ -192,7 +192,7 @@ absl::StatusOr<std::vector<T>> VectorInput(const OpKernelContext& context,
 
 // The runtime for objects that outlive the kernel's step; null if there is
 // none.
-FunctionRuntime* LastingFunctions(const OpKernelConstruction& construction);
+FunctionRuntime* PersistentFunctions(const OpKernelConstruction& construction);
 
 // The context in which a kernel creates iterators; may outlive the step.
 IteratorContext IteratorContextOf(const OpKernelContext& context,

@@ -53,7 +53,7 @@ class IteratorHandleKernel : public ResourceHandleKernel<IteratorResource> {
                        construction.GetAttr<NameAttrList>("dataset_factory"));
       kernel->new_factory_ = NewFactory(
           absl::StrCat("OneShotIterator:", construction.node().name()),
-          LastingFunctions(construction), std::move(function));
+          PersistentFunctions(construction), std::move(function));
     }
     return kernel;
   }
@@ -154,7 +154,7 @@ class IteratorKernel : public AsyncOpKernel {
  public:
   explicit IteratorKernel(const OpKernelConstruction& construction)
       : AsyncOpKernel(construction),
-        functions_(LastingFunctions(construction)) {}
+        functions_(PersistentFunctions(construction)) {}
 
  protected:
   IteratorContext ContextFor(const OpKernelContext& context) const {

@@ -10,7 +10,7 @@
 #include "libs/base/status.h"
 #include "libs/fs/path.h"
 #include "libs/kernels/data/dataset_kernel.h"
-#include "libs/kernels/data/lasting_error.h"
+#include "libs/kernels/data/permanent_error.h"
 
 namespace weft {
 

@@ -153,7 +153,7 @@ absl::Status FileClient::Explain(const absl::Status& status) {
       "(is the checkpoint writer running, and is this its address?)");
 }
 
-absl::Status FileClient::CheckLasts(const FileRequest& done) {
+absl::Status FileClient::CheckDurable(const FileRequest& done) {
   absl::MutexLock lock(&mutex_);
   return Annotate(renames_.OnDone(done, incarnation_), who_);
 }
@@ -216,7 +216,7 @@ void FileClient::Send(const std::shared_ptr<Pending>& pending) {
         if (!answer.ok()) {
           return pending->EndWith(BadReply(who_, answer.status()));
         }
-        const absl::Status lasts = CheckLasts(pending->request);
+        const absl::Status lasts = CheckDurable(pending->request);
         if (!lasts.ok()) return pending->EndWith(lasts);
         pending->EndWith(std::move(answer));
       });

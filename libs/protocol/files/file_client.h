@@ -76,7 +76,8 @@ class FileClient : public Files, private bus::ChannelEvents {
                          absl::Time deadline);
   void Send(const std::shared_ptr<Pending>& pending);
   // Returns an error if the result is not durable: see UnsyncedRenames.
-  absl::Status CheckLasts(const FileRequest& done) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status CheckDurable(const FileRequest& done)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Adds which server did not answer and what to check.
   absl::Status Explain(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -16,8 +16,8 @@
 #include "libs/kernels/data/dataset_kernel.h"
 #include "libs/kernels/data/element_charge.h"
 #include "libs/kernels/data/element_file.h"
-#include "libs/kernels/data/lasting_error.h"
 #include "libs/kernels/data/memory_cache.h"
+#include "libs/kernels/data/permanent_error.h"
 #include "libs/kernels/resource/resource_lookup.h"
 
 namespace weft {
@@ -240,7 +240,7 @@ class FileCacheDataset::Iterator : public UnaryIteratorOf<FileCacheDataset> {
  private:
   // An error of creating the cache, or a damaged cache, recurs in each call.
   static absl::Status MarkIfItStays(const absl::Status& status) {
-    return IsOfTheFile(status) ? MarkLasting(status) : status;
+    return IsOfTheFile(status) ? MarkPermanent(status) : status;
   }
 
   // Older checkpoints instead have the elements written to the file so far.

@@ -8,7 +8,7 @@
 #include "libs/kernels/data/dataset_kernel.h"
 #include "libs/kernels/data/element_charge.h"
 #include "libs/kernels/data/element_result.h"
-#include "libs/kernels/data/lasting_error.h"
+#include "libs/kernels/data/permanent_error.h"
 
 namespace weft {
 namespace {
@@ -340,7 +340,7 @@ class RepeatDataset : public UnaryDataset {
           --done_;
           return next.status();
         }
-        return MarkLasting(next.status());
+        return MarkPermanent(next.status());
       }
       RETURN_IF_ERROR(passes_.EndPass(dataset().name(), dataset().count_ < 0));
       is_empty_ = true;
@@ -350,7 +350,7 @@ class RepeatDataset : public UnaryDataset {
 
     int64_t done_ = 0;      // complete walks of the input
     bool is_empty_ = true;  // no element and no error in this walk yet
-    BarrenPasses passes_;
+    EmptyPasses passes_;
   };
 
   const int64_t count_;  // negative: endless

@@ -9,7 +9,7 @@
 #include "libs/kernels/data/datasets/parallel_map.h"
 #include "libs/kernels/data/element_charge.h"
 #include "libs/kernels/data/element_rows.h"
-#include "libs/kernels/data/lasting_error.h"
+#include "libs/kernels/data/permanent_error.h"
 
 namespace weft {
 namespace {
@@ -781,7 +781,7 @@ class IgnoreErrorsDataset : public UnaryDataset {
                                  DatasetElement* element) override {
       while (true) {
         const absl::StatusOr<bool> has = input().GetNext(context, element);
-        if (has.ok() || IsLasting(has.status())) return has;
+        if (has.ok() || IsPermanent(has.status())) return has;
         RETURN_IF_ERROR(context.cancellation().status());
         Warn(has.status());
       }

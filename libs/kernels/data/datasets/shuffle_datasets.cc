@@ -7,7 +7,7 @@
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
 #include "libs/kernels/data/element_charge.h"
-#include "libs/kernels/data/lasting_error.h"
+#include "libs/kernels/data/permanent_error.h"
 #include "libs/kernels/data/seed_generator.h"
 #include "libs/kernels/resource/resource_lookup.h"
 
@@ -177,7 +177,7 @@ class ShuffleDataset : public UnaryDataset {
     IteratorPtr input_;
     int64_t epoch_ = 0;  // walks started
     bool has_any_ = false;
-    BarrenPasses passes_;
+    EmptyPasses passes_;
     // The number of elements of each walk in the buffer, where walks are
     // consecutive.
     std::deque<int64_t> slices_;

@@ -1,7 +1,7 @@
-// Lasting errors are errors of a dataset that every further call would return
+// Permanent errors are errors of a dataset that every further call would return
 // again. IgnoreErrors returns them, because it would otherwise retry forever.
-#ifndef WEFT_LIBS_KERNELS_DATA_LASTING_ERROR_H_
-#define WEFT_LIBS_KERNELS_DATA_LASTING_ERROR_H_
+#ifndef WEFT_LIBS_KERNELS_DATA_PERMANENT_ERROR_H_
+#define WEFT_LIBS_KERNELS_DATA_PERMANENT_ERROR_H_
 
 #include <utility>
 
@@ -13,10 +13,10 @@
 
 namespace weft {
 
-inline constexpr char kLastingErrorUrl[] = "weft/lasting_dataset_error";
+inline constexpr char kPermanentErrorUrl[] = "weft/lasting_dataset_error";
 
-inline absl::Status MarkLasting(absl::Status status) {
-  status.SetPayload(kLastingErrorUrl, absl::Cord());
+inline absl::Status MarkPermanent(absl::Status status) {
+  status.SetPayload(kPermanentErrorUrl, absl::Cord());
   return status;
 }
 
@@ -28,13 +28,13 @@ inline bool IsOfTheFile(const absl::Status& error) {
          absl::IsFailedPrecondition(error);
 }
 
-inline bool IsLasting(const absl::Status& status) {
-  return status.GetPayload(kLastingErrorUrl).has_value();
+inline bool IsPermanent(const absl::Status& status) {
+  return status.GetPayload(kPermanentErrorUrl).has_value();
 }
 
-// BarrenPasses counts consecutive passes through an input that return only
+// EmptyPasses counts consecutive passes through an input that return only
 // errors, to end an endless repetition of them.
-class BarrenPasses {
+class EmptyPasses {
  public:
   void NoteElement() { has_element_ = true; }
   void NoteError(absl::Status error) { last_error_ = std::move(error); }
@@ -48,7 +48,7 @@ class BarrenPasses {
     count_ = is_barren ? count_ + 1 : 0;
     if (!is_endless || count_ < kMost) return absl::OkStatus();
     has_failed_ = true;
-    return MarkLasting(Annotate(
+    return MarkPermanent(Annotate(
         error, absl::StrCat(dataset, ": its input gave only errors in ", count_,
                             " whole passes, the last one")));
   }
@@ -66,4 +66,4 @@ class BarrenPasses {
 
 }  // namespace weft
 
-#endif  // WEFT_LIBS_KERNELS_DATA_LASTING_ERROR_H_
+#endif  // WEFT_LIBS_KERNELS_DATA_PERMANENT_ERROR_H_
