@@ -73,7 +73,7 @@ Timed TimeSteps(const std::function<bool()>& step) {
   return timed;
 }
 
-void TellTimed(Lines& main, const std::function<Timed()>& time) {
+void ReportTimed(Lines& main, const std::function<Timed()>& time) {
   main.Write("warm");
   main.Read();
   main.Write(ToLine(time()));

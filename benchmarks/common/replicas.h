@@ -43,7 +43,7 @@ Timed TimeSteps(const std::function<bool()>& step);
 
 // Reports that the worker is warm, times once all are, reports the result and
 // waits until all have finished.
-void TellTimed(Lines& main, const std::function<Timed()>& time);
+void ReportTimed(Lines& main, const std::function<Timed()>& time);
 
 // ---- in the program that starts them ----
 

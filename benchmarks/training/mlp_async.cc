@@ -72,7 +72,7 @@ void Work(const MlpWorker::Options& options, const LabelledRows& training,
   }
   worker.Prepare();
   const int64_t first_step = WarmUp(worker, options.sync && !is_chief);
-  TellTimed(main, [&] { return TimeTraining(worker, first_step); });
+  ReportTimed(main, [&] { return TimeTraining(worker, first_step); });
   if (is_chief) {
     main.Write(absl::StrFormat("%.6f", worker.Accuracy(test)));
   }

@@ -80,7 +80,7 @@ void Work(const ClusterSpec& cluster, int index, const std::string& graph,
   }
   for (int i = 0; i < kWarmupSteps; ++i) worker.Step();
   float loss = 0;
-  TellTimed(main, [&] {
+  ReportTimed(main, [&] {
     const double end = Now() + options.seconds;
     int left = options.steps;
     return TimeSteps([&] {

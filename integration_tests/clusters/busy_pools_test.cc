@@ -106,7 +106,7 @@ TEST_F(BusyPoolsTest, LostTaskJoinsAgainWhileThreadsAreBusy) {
     if (is_join && !std::exchange(has_asked, true)) {
       ScheduleHold("ps", 1, Pool::kGraph);
     }
-    return bus::Verdict();
+    return bus::HookResult();
   });
   cluster_.network().Cut("/job:ps/replica:0/task:0",
                          "/job:ps/replica:0/task:1");

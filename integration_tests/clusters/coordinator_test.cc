@@ -341,7 +341,7 @@ TEST(LongPlacementTest, IsRequestedOnceAndNamesMissingTask) {
     if (message.to == "/job:coordinator/replica:0/task:0" && size > 10000) {
       ++num_graphs;
     }
-    return bus::Verdict();
+    return bus::HookResult();
   });
   ASSERT_OK_AND_ASSIGN(auto session,
                        Session::Connect(cluster.target("worker", 0), root,

@@ -66,7 +66,7 @@ class CountedMessagesTest : public ::testing::Test {
       : jobs_(jobs), cluster_({.kind = ClusterKind::kSimulated, .jobs = jobs}) {
     cluster_.network().set_hook([this](const bus::MessageInfo& message) {
       Count(message);
-      return bus::Verdict{};
+      return bus::HookResult{};
     });
   }
 

@@ -223,7 +223,7 @@ TEST_F(LostClientDrainTest, SessionOfLostClientDelaysDrainBriefly) {
   cluster_.network().Kill("client that dies");
   cluster_.scheduler().AdvanceBy(absl::Seconds(5));
   EXPECT_EQ(num_stopped_, 2);
-  cluster_.network().Bury("client that dies");
+  cluster_.network().Reap("client that dies");
   session_.reset();
   client_.reset();
 }

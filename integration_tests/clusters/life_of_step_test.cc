@@ -24,7 +24,7 @@ constexpr int kAttempts = 3;
 // A network fault for one message of a run; other messages pass.
 struct Disturbance {
   int message = -1;  // counted over all connections; -1: none
-  bus::Verdict verdict;
+  bus::HookResult hook_result;
   // Applies to all messages of the master to the other worker.
   absl::Duration delay = absl::ZeroDuration();
   bool ps_only_sends = false;  // and its part of a step then ends
@@ -73,11 +73,11 @@ class Story {
     cluster_.network().set_hook(
         [this, disturbance](const bus::MessageInfo& message) {
           if (outcome_.messages++ == disturbance.message)
-            return disturbance.verdict;
+            return disturbance.hook_result;
           const bool is_late = message.from == TaskName("worker", 0) &&
                                message.to == TaskName("worker", 1);
-          return is_late ? bus::Verdict{.delay = disturbance.delay}
-                         : bus::Verdict{};
+          return is_late ? bus::HookResult{.delay = disturbance.delay}
+                         : bus::HookResult{};
         });
   }
 
@@ -168,11 +168,12 @@ TEST(LifeOfStepTest, TheSameSeedGivesTheSameRun) {
   EXPECT_NE(Tell({}, 1).trace, Tell({}, 2).trace);
 }
 
-void DisturbEachMessage(const bus::Verdict& verdict, uint64_t seed) {
+void DisturbEachMessage(const bus::HookResult& hook_result, uint64_t seed) {
   const int messages = Tell({}, seed).messages;
   for (int i = 0; i < messages; ++i) {
     SCOPED_TRACE(absl::StrCat("message ", i, " of ", messages));
-    const Outcome outcome = Tell({.message = i, .verdict = verdict}, seed);
+    const Outcome outcome =
+        Tell({.message = i, .hook_result = hook_result}, seed);
     EXPECT_EQ(outcome.left, "");
     for (float value : outcome.values) EXPECT_EQ(value, 3.0f);
   }
@@ -195,7 +196,7 @@ TEST(LifeOfStepTest, ConnectionLostWhileOneTaskIsLate) {
     SCOPED_TRACE(absl::StrCat("message ", i, " of ", messages));
     Disturbance lost = late;
     lost.message = i;
-    lost.verdict = {.fate = bus::Fate::kCutHere};
+    lost.hook_result = {.fate = bus::Fate::kCutHere};
     const Outcome outcome = Tell(lost, 4);
     EXPECT_EQ(outcome.left, "");
     for (float value : outcome.values) EXPECT_EQ(value, 3.0f);
@@ -205,11 +206,11 @@ TEST(LifeOfStepTest, ConnectionLostWhileOneTaskIsLate) {
 }
 
 TEST(LifeOfStepTest, AnyMessageMayBeLate) {
-  const bus::Verdict late = {.delay = absl::Seconds(5)};
+  const bus::HookResult late = {.delay = absl::Seconds(5)};
   const int messages = Tell({}, 3).messages;
   for (int i = 0; i < messages; ++i) {
     SCOPED_TRACE(absl::StrCat("message ", i, " of ", messages));
-    const Outcome outcome = Tell({.message = i, .verdict = late}, 3);
+    const Outcome outcome = Tell({.message = i, .hook_result = late}, 3);
     EXPECT_EQ(outcome.values, std::vector<float>(kRuns, 3.0f));
     EXPECT_EQ(outcome.left, "");
   }

@@ -347,9 +347,9 @@ TEST_P(SimulatedQuotasTest, PendingRepliesPerClientAreBounded) {
   const int64_t in_use = task_->bytes_in_use();
   world_.network().set_hook([](const bus::MessageInfo& message) {
     const bool is_bulk = message.channel_kind == bus::ChannelKind::kBulk;
-    return bus::Verdict{.delay = is_bulk && message.to_dialer
-                                     ? absl::Hours(1)
-                                     : absl::ZeroDuration()};
+    return bus::HookResult{.delay = is_bulk && message.to_dialer
+                                        ? absl::Hours(1)
+                                        : absl::ZeroDuration()};
   });
   Outcomes outcomes(*client_);
   for (size_t i = 0; i < kRuns; ++i) {
@@ -369,7 +369,7 @@ TEST_P(SimulatedQuotasTest, PendingRepliesPerClientAreBounded) {
   ASSERT_EQ(all.size(), kRuns);
   for (size_t i = refused.size(); i < kRuns; ++i) EXPECT_OK(all[i]);
   world_.network().set_hook(
-      [](const bus::MessageInfo&) { return bus::Verdict{}; });
+      [](const bus::MessageInfo&) { return bus::HookResult{}; });
   EXPECT_OK(callable->Run({Floats(kMiB)}));
   ExpectInUse(in_use);
 }

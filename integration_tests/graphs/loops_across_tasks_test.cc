@@ -589,8 +589,8 @@ TEST(SimulatedLoopsTest, LostConnectionEndsTheStep) {
     EXPECT_EQ(ScalarOf(session->Run(feeds, count)), 50.0f);
     int messages = 0;
     place.cluster().network().set_hook([&](const bus::MessageInfo&) {
-      return ++messages == lost ? bus::Verdict{.fate = bus::Fate::kCutHere}
-                                : bus::Verdict{};
+      return ++messages == lost ? bus::HookResult{.fate = bus::Fate::kCutHere}
+                                : bus::HookResult{};
     });
     const absl::Status status = session->Run(feeds, count).status();
     EXPECT_TRUE(absl::IsUnavailable(status) || absl::IsAborted(status))

@@ -46,27 +46,29 @@ void ClusterFaults::Log(const std::string& what) {
                    ": ", what));
 }
 
-void ClusterFaults::TellLoss(const std::string& wire) {
+void ClusterFaults::NotifyLoss(const std::string& wire) {
   for (DisturbedClient* client : clients_) {
     const bool is_its_worker = wire == client->worker();
     if (wire == client->name() || is_its_worker) client->OnConnectionLost();
   }
 }
 
-bus::Verdict ClusterFaults::OnMessage(const bus::MessageInfo& message) {
+bus::HookResult ClusterFaults::OnMessage(const bus::MessageInfo& message) {
   const Uninterrupted whole;
   if (!is_injecting_) return {};
-  bus::Verdict verdict;
-  if (Chance(10000) < late_messages_) verdict.delay = UpTo(kLateMilliseconds);
+  bus::HookResult hook_result;
+  if (Chance(10000) < late_messages_)
+    hook_result.delay = UpTo(kLateMilliseconds);
   if (Chance(10000) < cut_messages_) {
-    verdict.fate = Chance(2) == 0 ? bus::Fate::kCutHere : bus::Fate::kCutAfter;
+    hook_result.fate =
+        Chance(2) == 0 ? bus::Fate::kCutHere : bus::Fate::kCutAfter;
     for (DisturbedClient* client : clients_) {
       if (message.from == client->name() || message.to == client->name()) {
         client->OnConnectionLost();
       }
     }
   }
-  return verdict;
+  return hook_result;
 }
 
 std::vector<std::string> ClusterFaults::Names() const {
@@ -130,7 +132,7 @@ void ClusterFaults::CrashTask(const Task& task) {
   const std::string name = TaskName(task.first, task.second);
   Log(absl::StrCat("crash of ", name));
   ++lives_[name];
-  TellLoss(name);
+  NotifyLoss(name);
   cluster_.Crash(task.first, task.second);
   if (on_crash_) on_crash_(name);
   StartAgain(task);
@@ -140,9 +142,9 @@ void ClusterFaults::StopTask(const Task& task) {
   const std::string name = TaskName(task.first, task.second);
   Log(absl::StrCat("stop of ", name));
   ++lives_[name];
-  TellLoss(name);
+  NotifyLoss(name);
   cluster_.Stop(task.first, task.second, Drain());
-  TellLoss(name);
+  NotifyLoss(name);
   StartAgain(task);
 }
 

@@ -84,7 +84,7 @@ class ClusterFaults {
   const std::vector<std::string>& log() const { return log_; }
 
  private:
-  bus::Verdict OnMessage(const bus::MessageInfo& message);
+  bus::HookResult OnMessage(const bus::MessageInfo& message);
   void InjectFault();
   void StopTask(const Task& task);
   void StartAgain(const Task& task);
@@ -98,7 +98,7 @@ class ClusterFaults {
   void Cut(const std::string& a, const std::string& b);
 
   std::vector<std::string> Names() const;  // of all wires
-  void TellLoss(const std::string& wire);
+  void NotifyLoss(const std::string& wire);
 
   TestCluster& cluster_;
   const std::unique_ptr<Random> random_;

@@ -54,14 +54,14 @@ TestCluster::Options DiskSimulation::ClusterOptions() {
 
 void DiskSimulation::Disturb(int num_rounds, int between_milliseconds) {
   is_watched_ = true;
-  cluster_.scheduler().Schedule(Pool::kBlocking, [this] { WatchTheDisk(); });
+  cluster_.scheduler().Schedule(Pool::kBlocking, [this] { WatchDisk(); });
   for (int i = 0; i < num_rounds; ++i) {
     Advance(faults_.UpTo(between_milliseconds));
     faults_.InjectFaults();
   }
 }
 
-void DiskSimulation::WatchTheDisk() {
+void DiskSimulation::WatchDisk() {
   const auto pause = [&] {
     cluster_.scheduler().NewEvent()->WaitUntil(Now() + kLookEvery);
   };

@@ -78,14 +78,14 @@ class DiskSimulation {
  private:
   TestCluster::Options ClusterOptions();
   // Calls Look until End stops it; runs on the blocking pool.
-  void WatchTheDisk();
+  void WatchDisk();
   [[noreturn]] void Abort();
   void CheckForgotten(const std::string& job, int num_tasks);
 
   const DiskSimulationOptions options_;
   std::vector<std::string> violations_;
-  bool is_over_ = false;     // stops WatchTheDisk
-  bool is_watched_ = false;  // WatchTheDisk runs: End waits for it
+  bool is_over_ = false;     // stops WatchDisk
+  bool is_watched_ = false;  // WatchDisk runs: End waits for it
   WritersDisk disk_;
   MemoryFileSystem others_disk_;
   std::vector<std::unique_ptr<DisturbedClient>> clients_;

@@ -198,7 +198,7 @@ class MonitoredClient::Hook : public train::SessionRunHook {
     }
     ++client_.num_sessions_;
     client_.seen_step_ = -1;
-    const int64_t told = client_.book().last_told;
+    const int64_t told = client_.book().last_reported;
     ASSIGN_OR_RETURN(const int64_t step, Read(session));
     if (client_.is_chief() && step < told) {
       client_.Violate(absl::StrCat("continues from step ", step,
@@ -259,7 +259,7 @@ class MonitoredClient::Listener : public train::CheckpointSaverListener {
   explicit Listener(MonitoredClient& client) : client_(client) {}
 
   absl::StatusOr<bool> AfterSave(Session&, int64_t step) override {
-    int64_t& told = client_.book().last_told;
+    int64_t& told = client_.book().last_reported;
     if (step < told) {
       client_.Violate(absl::StrCat("saved step ", step, " after ", told));
     }
@@ -455,7 +455,7 @@ void MonitoredClient::CheckFinalOps() {
 void MonitoredClient::TrainingEnded() {
   if (!is_chief()) return;
   book().chief_has_ended = true;
-  const int64_t told = book().last_told;
+  const int64_t told = book().last_reported;
   if (told < book().steps.last_step() || told > book().steps.furthest_step()) {
     Violate(absl::StrCat("training has ended, and the last checkpoint is of ",
                          told, "; expected ", book().steps.last_step(),

@@ -122,7 +122,7 @@ struct MonitoringBook {
   MonitoringBook(int64_t last_step, MonitoredTraining training)
       : steps(last_step, IsSynchronous(training) ? 1 : 0) {}
   StepBook steps;
-  int64_t last_told = -1;  // the step of the last checkpoint that was saved
+  int64_t last_reported = -1;  // the step of the last checkpoint that was saved
   bool chief_has_ended = false;
 };
 

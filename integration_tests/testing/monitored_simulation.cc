@@ -105,7 +105,7 @@ class MonitoredSimulation : public DiskSimulation {
   }
 
   void Look() override {
-    const int64_t told = book_.last_told;
+    const int64_t told = book_.last_reported;
     const std::string newest = Newest();
     if (newest.empty()) {
       if (told >= 0) Violate("the checkpoint has disappeared");

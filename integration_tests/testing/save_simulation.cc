@@ -57,7 +57,7 @@ class SaveSimulation : public DiskSimulation {
   }
 
   void Look() override {
-    const int64_t told = book_.last_told;
+    const int64_t told = book_.last_reported;
     const std::string newest = Newest();
     if (newest.empty()) {
       if (told > 0) Violate("the checkpoint has disappeared");
@@ -69,7 +69,8 @@ class SaveSimulation : public DiskSimulation {
                            ", begun: ", book_.last_begun));
     }
     // Whether a save is exact is known only when it has ended.
-    const bool is_exact = book_.is_exact[number] && book_.last_told >= number;
+    const bool is_exact =
+        book_.is_exact[number] && book_.last_reported >= number;
     const auto values = ReadSaved(disk(), newest);
     if (Newest() != newest) return;
     ++result_.num_looks;

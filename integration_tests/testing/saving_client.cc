@@ -178,7 +178,7 @@ void SavingClient::Pause() {
 }
 
 void SavingClient::Run() {
-  BeReborn();
+  Restart();
   while (calm_successes_ < kCalmSuccesses && !gives_up_) TakeTurn();
   RestAs(Rest::kSaved);
   session_.reset();
@@ -187,7 +187,7 @@ void SavingClient::Run() {
   rest_ = Rest::kEnded;
 }
 
-void SavingClient::BeReborn() {
+void SavingClient::Restart() {
   session_.reset();
   program_.reset();
   process_.reset();
@@ -203,7 +203,7 @@ void SavingClient::BeReborn() {
 void SavingClient::TakeTurn() {
   if (is_dying_) {
     if (is_chief()) book().may_train = false;
-    BeReborn();
+    Restart();
   }
   if (session_ == nullptr && !Connect()) {
     return PauseFor(absl::Milliseconds(1 + Chance(1000)));
@@ -280,7 +280,7 @@ bool SavingClient::RestoreOrInitialize() {
     return false;
   }
   const bool is_certain = Now() > book().unconfirmed_until;
-  if (!newest->has_value() && book().last_told > 0) {
+  if (!newest->has_value() && book().last_reported > 0) {
     Violate("the checkpoint has disappeared");
   }
   if (!(newest->has_value() ? Restore(**newest) : Initialize())) return false;
@@ -307,9 +307,9 @@ bool SavingClient::Initialize() {
 }
 
 bool SavingClient::Restore(const std::string& newest) {
-  if (SaveBook::NumberOf(newest) < book().last_told) {
-    Violate(absl::StrCat("the newest is ", newest, ", but ", book().last_told,
-                         " was reported"));
+  if (SaveBook::NumberOf(newest) < book().last_reported) {
+    Violate(absl::StrCat("the newest is ", newest, ", but ",
+                         book().last_reported, " was reported"));
   }
   const absl::Status status = program_->saver->Restore(*session_, newest);
   if (status.ok()) return true;
@@ -348,7 +348,7 @@ void SavingClient::Save() {
     Violate(absl::StrCat("a save took ", absl::FormatDuration(Now() - begun)));
   }
   if (!saved.ok()) return SaveFailed(saved.status());
-  book.last_told = number;
+  book.last_reported = number;
   ++num_saves_;
   if (IsCalm()) ++calm_successes_;
 }

@@ -69,7 +69,7 @@ absl::StatusOr<SavedValues> ReadSaved(FileSystem& disk,
 struct SaveBook {
   // Checkpoints are numbered in the order in which they began.
   int64_t last_begun = 0;
-  int64_t last_told = 0;  // a Save has returned it
+  int64_t last_reported = 0;  // a Save has returned it
   std::map<int64_t, bool> is_exact;
   // False after a failed step: no client takes steps until the chief has
   // restored.
@@ -129,7 +129,7 @@ class SavingClient : public DisturbedClient {
 
   void Run();
   void TakeTurn();
-  void BeReborn();
+  void Restart();
   bool Connect();
   // Takes one step; returns whether it succeeded.
   bool TakeStep();

@@ -76,18 +76,18 @@ TestCluster::TestCluster(const Options& options) : options_(options) {
 
 TestCluster::~TestCluster() {
   if (simulated_ != nullptr) simulated_->set_yields({});
-  BuryTheDead();
+  ReapDead();
   StopAll();
   client_.reset();
   members_.clear();
 }
 
-void TestCluster::BuryTheDead() {
+void TestCluster::ReapDead() {
   for (auto& [task, member] : dead_) {
     member->pools->Resume();
     member->reader->Resume();
   }
-  for (auto& [task, member] : dead_) network_->Bury(task);
+  for (auto& [task, member] : dead_) network_->Reap(task);
   for (auto& [task, member] : dead_) {
     OrDie(member->server->Stop(absl::ZeroDuration()));
     member->server.reset();

@@ -150,7 +150,7 @@ class TestCluster {
   Member& member(const std::string& job, int index);
   // Removes the member from the table, once it has no other holder.
   std::shared_ptr<Member> Take(const std::string& job, int index);
-  void BuryTheDead();
+  void ReapDead();
 
   const Options options_;
   ClusterSpec spec_;

@@ -158,7 +158,7 @@ TEST_F(RemoteFileSystemTest, SmallReadsAreReadAhead) {
   files_.network().set_hook([&](const bus::MessageInfo& info) {
     messages +=
         info.to == "server" && info.channel_kind == bus::ChannelKind::kControl;
-    return bus::Verdict();
+    return bus::HookResult();
   });
   char buffer[1000];
   for (uint64_t at = 0; at < 1000000; at += 1000) {
@@ -383,9 +383,9 @@ TEST_F(RemoteFileSystemTest, LostConnectionNeverHangsCallers) {
     auto remote = files.NewFileSystem();
     uint64_t messages = 0;
     files.network().set_hook([&](const bus::MessageInfo&) {
-      bus::Verdict verdict;
-      if (++messages == cut + 8) verdict.fate = bus::Fate::kCutHere;
-      return verdict;
+      bus::HookResult hook_result;
+      if (++messages == cut + 8) hook_result.fate = bus::Fate::kCutHere;
+      return hook_result;
     });
     (void)Write(*remote, "/a", Bytes(6 * kMaxFileChunkBytes));
     // Small and redone, as a save is.

@@ -35,7 +35,7 @@ OutputStats StatsOf(int slot, const Slot& output) {
 void NodeTrace::NodeRan(const NodeItem& item, absl::Time begin,
                         size_t sent_bytes, const Slot* outputs, bool is_dead) {
   const int64_t start = absl::ToUnixNanos(begin);
-  if (trace_.IsFull()) return trace_.AddUntold(start);
+  if (trace_.IsFull()) return trace_.AddOmitted(start);
   NodeExecStats stats;
   stats.node_name = std::string(item.view.name);
   stats.start_nanos = start;

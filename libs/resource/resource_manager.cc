@@ -83,7 +83,7 @@ void ResourceManager::WhenCreated(Cancellation& step,
     // A concurrent create has already notified these waiters.
     if (!is_there && WaitersFor(container, Key(type, name)) == waiters) return;
   }
-  waiters->TellAll(absl::OkStatus());
+  waiters->NotifyAll(absl::OkStatus());
 }
 
 std::shared_ptr<Waiters> ResourceManager::WaitersFor(

@@ -117,10 +117,10 @@ class ResourceManager {
   };
   // Notifies, at the end of its scope, the callers that wait for a created
   // resource.
-  class TellAtEnd {
+  class NotifyAtEnd {
    public:
-    ~TellAtEnd() {
-      if (waiters != nullptr) waiters->TellAll(absl::OkStatus());
+    ~NotifyAtEnd() {
+      if (waiters != nullptr) waiters->NotifyAll(absl::OkStatus());
     }
     std::shared_ptr<Waiters> waiters;
   };
@@ -175,7 +175,7 @@ absl::StatusOr<std::shared_ptr<T>> ResourceManager::LookupOrCreate(
     const Cancellation& step, absl::string_view container,
     absl::string_view name,
     absl::FunctionRef<absl::StatusOr<std::shared_ptr<T>>()> create) {
-  TellAtEnd tell;  // runs without the lock
+  NotifyAtEnd tell;  // runs without the lock
   absl::MutexLock lock(&mutex_);
   std::shared_ptr<Resource> found = Find(container, T::kTypeName, name);
   if (found != nullptr) return std::static_pointer_cast<T>(found);

@@ -48,13 +48,13 @@ Variable::Variable(std::string name, DataType dtype, PartialShape shape)
       declared_shape_(std::move(shape)) {}
 
 Variable::~Variable() {
-  waiters_.TellAll(absl::AbortedError(absl::StrCat(
+  waiters_.NotifyAll(absl::AbortedError(absl::StrCat(
       "variable ", name_, " was deleted while a step waited for its value")));
 }
 
 void Variable::WhenInitialized(Cancellation& step, Waiters::Done done) {
   waiters_.Add(step, std::move(done));
-  if (IsInitialized()) waiters_.TellAll(absl::OkStatus());
+  if (IsInitialized()) waiters_.NotifyAll(absl::OkStatus());
 }
 
 std::string Variable::DebugString() const {
@@ -159,7 +159,7 @@ absl::Status Variable::Assign(const Cancellation& step, Tensor* value,
     ++version_;
   }
   mutex_.Unlock();
-  if (is_first) waiters_.TellAll(status);
+  if (is_first) waiters_.NotifyAll(status);
   return status;
 }
 

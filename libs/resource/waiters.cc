@@ -45,7 +45,7 @@ void Waiters::Add(Cancellation& step, Done done) {
   if (!waiter->is_over) state_->waiting.push_back(std::move(waiter));
 }
 
-void Waiters::TellAll(const absl::Status& status) {
+void Waiters::NotifyAll(const absl::Status& status) {
   std::vector<std::shared_ptr<Waiter>> told;
   {
     absl::MutexLock lock(&state_->mutex);

@@ -1,7 +1,7 @@
 // Waiters is a list of callbacks that wait for one event, without a thread.
 //
 // Threads: all methods may be called from any thread; the destructor must run
-// last. Callbacks run without a lock held, on the thread of TellAll or of the
+// last. Callbacks run without a lock held, on the thread of NotifyAll or of the
 // cancellation.
 #ifndef WEFT_LIBS_RESOURCE_WAITERS_H_
 #define WEFT_LIBS_RESOURCE_WAITERS_H_
@@ -24,11 +24,11 @@ class Waiters {
   Waiters(const Waiters&) = delete;
   Waiters& operator=(const Waiters&) = delete;
 
-  // Calls `done` exactly once: at the next TellAll, or with the cause of the
+  // Calls `done` exactly once: at the next NotifyAll, or with the cause of the
   // cancellation. `step` must live until then. After adding, the caller must
-  // check whether the event has already happened, and then call TellAll.
+  // check whether the event has already happened, and then call NotifyAll.
   void Add(Cancellation& step, Done done);
-  void TellAll(const absl::Status& status);
+  void NotifyAll(const absl::Status& status);
   bool empty() const;
 
  private:

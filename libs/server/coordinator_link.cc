@@ -117,7 +117,7 @@ void CoordinatorLink::Join() {
     request.target = target_;
     request.reports_later = true;
     request.cluster_uuid = cluster_uuid_;
-    request.left = ListOf(left_, untold_left_);
+    request.left = ListOf(left_, unsent_left_);
     slice = slice_;
   }
   options_.coordinator->Join(request, options_.scheduler->clock().Now() + slice,
@@ -129,7 +129,7 @@ void CoordinatorLink::Join() {
 }
 
 void CoordinatorLink::OnJoinAnswered(
-    const std::vector<protocol::LeftTask>& told_left,
+    const std::vector<protocol::LeftTask>& sent_left,
     absl::StatusOr<protocol::JoinReply> reply) {
   const absl::Time now = options_.scheduler->clock().Now();
   absl::Duration interval = absl::InfiniteDuration();
@@ -149,7 +149,7 @@ void CoordinatorLink::OnJoinAnswered(
       state_ = State::kJoined;
       if (coordinator_ != reply->coordinator) left_version_ = 0;
       coordinator_ = reply->coordinator;
-      ToldLeft(told_left);
+      NoteSentLeft(sent_left);
       owes_report_ = true;
       interval = interval_ = reply->heartbeat_interval;
     }
@@ -245,7 +245,7 @@ bool CoordinatorLink::NewBeat(protocol::HeartbeatRequest& request,
   if (state_ != State::kJoined) return false;
   request.coordinator = coordinator_;
   request.left_version = left_version_;
-  request.left = ListOf(untold_left_);
+  request.left = ListOf(unsent_left_);
   timeout = interval_ * kBeatPatience;
   in_flight_.Begin();
   return true;
@@ -268,23 +268,24 @@ void CoordinatorLink::Send(const protocol::HeartbeatRequest& request,
 // Versions, and the tasks that were told, belong to one coordinator.
 void CoordinatorLink::NoteAnswered(
     uint64_t asked, bool reported,
-    const std::vector<protocol::LeftTask>& told_left,
+    const std::vector<protocol::LeftTask>& sent_left,
     protocol::HeartbeatReply& reply) {
   absl::MutexLock lock(&mutex_);
   if (coordinator_ == asked) {
-    ToldLeft(told_left);
+    NoteSentLeft(sent_left);
     if (reported) owes_report_ = false;
   } else {
     reply.left_version = 0;
   }
 }
 
-void CoordinatorLink::ToldLeft(const std::vector<protocol::LeftTask>& told) {
+void CoordinatorLink::NoteSentLeft(
+    const std::vector<protocol::LeftTask>& told) {
   for (const protocol::LeftTask& task : told) {
-    const auto left = untold_left_.find(task.task);
-    if (left == untold_left_.end() || left->second != task.incarnation)
+    const auto left = unsent_left_.find(task.task);
+    if (left == unsent_left_.end() || left->second != task.incarnation)
       continue;
-    untold_left_.erase(left);
+    unsent_left_.erase(left);
   }
 }
 
@@ -333,7 +334,7 @@ void CoordinatorLink::OnReportAnswered(
   // for the first report forever.
   if (!reply.ok() && !is_on_its_own) return;
   if (!TakeAnswer(reply)) return;
-  TellEvents(*reply);
+  NotifyEvents(*reply);
   if (is_on_its_own) ReportSoon();
 }
 
@@ -346,7 +347,7 @@ void CoordinatorLink::OnBeatAnswered(
     next = interval_;
   }
   BeatLater(next);
-  TellEvents(*reply);
+  NotifyEvents(*reply);
 }
 
 bool CoordinatorLink::TakeAnswer(
@@ -361,11 +362,11 @@ bool CoordinatorLink::TakeAnswer(
   return reply.ok();
 }
 
-void CoordinatorLink::TellEvents(const protocol::HeartbeatReply& reply) {
+void CoordinatorLink::NotifyEvents(const protocol::HeartbeatReply& reply) {
   bool tell_to_stop = false;
   {
     absl::MutexLock lock(&mutex_);
-    tell_to_stop = reply.stop && !std::exchange(told_to_stop_, true);
+    tell_to_stop = reply.stop && !std::exchange(is_stop_notified_, true);
   }
   const std::vector<protocol::LeftTask> left = TakeLeft(reply);
   NoteCluster(reply.cluster_uuid);
@@ -391,7 +392,7 @@ std::vector<protocol::LeftTask> CoordinatorLink::TakeLeft(
   if (state_ != State::kJoined || reply.left_version <= left_version_) {
     return left;
   }
-  if (left_version_ == 0) left_ = untold_left_;
+  if (left_version_ == 0) left_ = unsent_left_;
   left_version_ = reply.left_version;
   for (const protocol::LeftTask& task : reply.left) {
     if (task.incarnation == 0) {
@@ -407,13 +408,13 @@ std::vector<protocol::LeftTask> CoordinatorLink::TakeLeft(
 void CoordinatorLink::NoteLeft(const std::string& task, uint64_t incarnation) {
   absl::MutexLock lock(&mutex_);
   if (std::exchange(left_[task], incarnation) == incarnation) return;
-  untold_left_[task] = incarnation;
+  unsent_left_[task] = incarnation;
 }
 
 void CoordinatorLink::NoteBack(const std::string& task) {
   absl::MutexLock lock(&mutex_);
   left_.erase(task);
-  untold_left_.erase(task);
+  unsent_left_.erase(task);
 }
 
 bool CoordinatorLink::HasLeft(const std::string& task,

@@ -109,8 +109,8 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   enum class State { kIdle, kJoining, kJoined, kRefused, kLeft, kClosed };
 
   void Join();
-  // `told_left`: the content of the request.
-  void OnJoinAnswered(const std::vector<protocol::LeftTask>& told_left,
+  // `sent_left`: the content of the request.
+  void OnJoinAnswered(const std::vector<protocol::LeftTask>& sent_left,
                       absl::StatusOr<protocol::JoinReply> reply);
   void NoteCluster(const std::string& uuid);
   void Refused(const absl::Status& why);
@@ -129,17 +129,17 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
             void (CoordinatorLink::*on_answer)(
                 absl::StatusOr<protocol::HeartbeatReply>));
   // The coordinator `asked` has answered a heartbeat that contained
-  // `told_left` and, if `reported`, a report.
+  // `sent_left` and, if `reported`, a report.
   void NoteAnswered(uint64_t asked, bool reported,
-                    const std::vector<protocol::LeftTask>& told_left,
+                    const std::vector<protocol::LeftTask>& sent_left,
                     protocol::HeartbeatReply& reply)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  void ToldLeft(const std::vector<protocol::LeftTask>& told)
+  void NoteSentLeft(const std::vector<protocol::LeftTask>& told)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Handles the common part of answers to heartbeats and reports. Returns false
   // if the task is no longer a member.
   bool TakeAnswer(const absl::StatusOr<protocol::HeartbeatReply>& reply);
-  void TellEvents(const protocol::HeartbeatReply& reply);
+  void NotifyEvents(const protocol::HeartbeatReply& reply);
   // Returns the tasks that have newly left.
   std::vector<protocol::LeftTask> TakeLeft(
       const protocol::HeartbeatReply& reply) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -171,7 +171,7 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   bool is_reporting_ ABSL_GUARDED_BY(mutex_) = false;  // a report is in flight
   // The coordinator that was joined last has no report of this task yet.
   bool owes_report_ ABSL_GUARDED_BY(mutex_) = false;
-  bool told_to_stop_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_stop_notified_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t coordinator_ ABSL_GUARDED_BY(mutex_) = 0;  // joined last; 0: none
   std::string cluster_uuid_ ABSL_GUARDED_BY(mutex_);  // empty: unknown
   // The incarnations of tasks that have left, from all coordinators; and the
@@ -179,7 +179,7 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   std::map<std::string, uint64_t> left_ ABSL_GUARDED_BY(mutex_);
   uint64_t left_version_ ABSL_GUARDED_BY(mutex_) = 0;
   // Of left_: those not yet sent to any coordinator.
-  std::map<std::string, uint64_t> untold_left_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, uint64_t> unsent_left_ ABSL_GUARDED_BY(mutex_);
   absl::Duration interval_ ABSL_GUARDED_BY(mutex_);
   absl::Duration slice_ ABSL_GUARDED_BY(mutex_);  // of the next Join
   absl::Time last_logged_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();

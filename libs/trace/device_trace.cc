@@ -49,7 +49,7 @@ void DeviceTrace::Add(NodeExecStats stats) {
   LeaveOut(stats.start_nanos);
 }
 
-void DeviceTrace::AddUntold(int64_t start_nanos) {
+void DeviceTrace::AddOmitted(int64_t start_nanos) {
   absl::MutexLock lock(&mutex_);
   LeaveOut(start_nanos);
 }
@@ -69,7 +69,7 @@ uint32_t DeviceTrace::ThisThread() {
 DeviceStepStats DeviceTrace::Take() {
   absl::MutexLock lock(&mutex_);
   if (IsFull()) {
-    stats_.node_stats.push_back(Untold(left_out_.load(), last_start_));
+    stats_.node_stats.push_back(OmittedRuns(left_out_.load(), last_start_));
   }
   return std::move(stats_);
 }

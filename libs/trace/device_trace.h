@@ -33,7 +33,7 @@ class DeviceTrace {
   // their stats.
   bool IsFull() const { return left_out_.load(std::memory_order_relaxed) > 0; }
   // REQUIRES: IsFull().
-  void AddUntold(int64_t start_nanos);
+  void AddOmitted(int64_t start_nanos);
 
   // Returns everything. Must be called once, when nothing is added any more.
   DeviceStepStats Take();

@@ -171,7 +171,7 @@ size_t BytesOf(const NodeExecStats& stats) {
   return bytes;
 }
 
-NodeExecStats Untold(size_t num_runs, int64_t last_start_nanos) {
+NodeExecStats OmittedRuns(size_t num_runs, int64_t last_start_nanos) {
   return {.node_name = absl::StrCat(num_runs, " more runs were not recorded"),
           .start_nanos = last_start_nanos,
           .thread_id = 0};
@@ -199,7 +199,7 @@ void StepStats::Limit(size_t max_bytes) {
     if (bytes <= max_bytes) {
       max_bytes -= bytes;
     } else {
-      runs = {Untold(runs.size(), runs.back().start_nanos)};
+      runs = {OmittedRuns(runs.size(), runs.back().start_nanos)};
     }
   }
 }

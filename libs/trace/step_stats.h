@@ -80,7 +80,7 @@ struct StepStats {
 };
 
 // A placeholder for runs that are not included; the last one began then.
-NodeExecStats Untold(size_t num_runs, int64_t last_start_nanos);
+NodeExecStats OmittedRuns(size_t num_runs, int64_t last_start_nanos);
 
 struct RunMetadata {
   StepStats step_stats;

@@ -109,7 +109,7 @@ TEST(StepStatsTest, DevicesBeyondTheLimitOnlyHaveACount) {
   limited.Limit(3 * BytesOf(run));
   EXPECT_EQ(limited.dev_stats[0], stats.dev_stats[0]);
   EXPECT_EQ(limited.dev_stats[1].node_stats,
-            std::vector({Untold(/*num_runs=*/3, /*last_start_nanos=*/7)}));
+            std::vector({OmittedRuns(/*num_runs=*/3, /*last_start_nanos=*/7)}));
   EXPECT_EQ(limited.dev_stats[2], stats.dev_stats[2]);
   EXPECT_EQ(limited.dev_stats[3], stats.dev_stats[3]);
   limited.Limit(0);
@@ -160,7 +160,7 @@ TEST(DeviceTraceTest, FullTraceOnlyCountsRuns) {
   EXPECT_FALSE(trace.IsFull());
   trace.AddOnThread({.node_name = "a", .start_nanos = 1});
   EXPECT_TRUE(trace.IsFull());
-  trace.AddUntold(/*start_nanos=*/7);
+  trace.AddOmitted(/*start_nanos=*/7);
   const DeviceStepStats stats = trace.Take();
   ASSERT_EQ(stats.node_stats.size(), 1);
   EXPECT_EQ(stats.node_stats[0].node_name, "2 more runs were not recorded");

@@ -196,7 +196,7 @@ int ConverseWithCut(uint64_t seed, int cut_at, Fate fate) {
   Pair pair(seed, options);
   int num_messages = 0;
   pair.network.set_hook([&](const MessageInfo&) {
-    return Verdict{num_messages++ == cut_at ? fate : Fate::kDeliver};
+    return HookResult{num_messages++ == cut_at ? fate : Fate::kDeliver};
   });
   pair.Start();
   Converse(pair);
@@ -274,7 +274,7 @@ TEST(MediumTest, AttachmentsAreInlinedUpToTheWindow) {
       (message.channel_kind == ChannelKind::kBulk ? streamed : along)
           .push_back(size);
     }
-    return Verdict{};
+    return HookResult{};
   });
   pair.Start();
   ASSERT_TRUE(pair.events.WaitForConnects(1));
@@ -479,7 +479,7 @@ TEST(HeartbeatTest, IdleConnectionOnlySendsHeartbeats) {
   int num_messages = 0;
   pair.network.set_hook([&](const MessageInfo&) {
     ++num_messages;
-    return Verdict{};
+    return HookResult{};
   });
   pair.Start();
   ASSERT_TRUE(pair.events.WaitForConnects(1));
@@ -518,14 +518,14 @@ TEST(CreditTest, BytesInFlightStayWithinTheWindow) {
     if (info.channel_kind == ChannelKind::kBulk && frames.size() == 2) {
       landed += frames[1].size();
       most = std::max(most, landed - returned);
-      return Verdict{};
+      return HookResult{};
     }
     const auto message = DecodeControlMessage(frames);
     if (message.ok() && message->envelope.method == kCreditMethod) {
       returned += *DecodeCredit(message->body);
-      return Verdict{.delay = absl::Milliseconds(10)};
+      return HookResult{.delay = absl::Milliseconds(10)};
     }
-    return Verdict{};
+    return HookResult{};
   });
   pair.Start();
   ASSERT_TRUE(pair.events.WaitForConnects(1));

@@ -67,7 +67,7 @@ struct Happening {
   uint64_t sequence = 0;
   bool judged = false;   // the hook has been called for it
   bool despite = false;  // regardless of silence
-  Verdict verdict;
+  HookResult hook_result;
 };
 
 struct Process;
@@ -110,7 +110,7 @@ struct Process {
   std::string name;
   Scheduler* reader = nullptr;
   bool dead = false;    // see MemoryNetwork::Kill; its threads may still run
-  bool buried = false;  // see MemoryNetwork::Bury: the ends are delivered
+  bool buried = false;  // see MemoryNetwork::Reap: the ends are delivered
   ConnectionId next_id = 1;
   std::map<ConnectionId, std::shared_ptr<End>> ends;
 };
@@ -138,7 +138,7 @@ class MemoryNetwork::Core : public std::enable_shared_from_this<Core> {
   // The process is about to be destroyed.
   void Remove(Process* process);
   void Kill(const std::string& name);
-  void Bury(const std::string& name);
+  void Reap(const std::string& name);
   void Cut(const std::string& a, const std::string& b);
   void Partition(const std::string& from, const std::string& to) {
     NetworkLock lock(&mutex_);
@@ -191,7 +191,7 @@ class MemoryNetwork::Core : public std::enable_shared_from_this<Core> {
 
   // The closure of an end: handles the head of its queue.
   void Step(const std::shared_ptr<End>& end);
-  // Returns true if the head may happen now; sets its verdict.
+  // Returns true if the head may happen now; sets its hook_result.
   bool Judge(const std::shared_ptr<End>& end)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Happen(const std::shared_ptr<End>& end)
@@ -304,7 +304,7 @@ void MemoryNetwork::Core::Step(const std::shared_ptr<End>& end) {
   end->timer = 0;
   const Process* const process = end->process;
   const bool hears = process == nullptr || !process->dead || process->buried;
-  // After a silence, Heal kicks all ends; after a death, so does Bury.
+  // After a silence, Heal kicks all ends; after a death, so does Reap.
   if (end->closed || end->queue.empty() || !hears || IsSilent(*end)) {
     end->scheduled = false;
     return;
@@ -330,7 +330,7 @@ bool MemoryNetwork::Core::Judge(const std::shared_ptr<End>& end) {
                               &frames};
     const std::shared_ptr<Hook> hook = hook_;
     mutex_.Unlock();
-    const Verdict verdict = (*hook)(info);
+    const HookResult hook_result = (*hook)(info);
     mutex_.Lock();
     // Cut or closed meanwhile: the next closure handles what is left.
     if (end->closed || end->queue.empty() ||
@@ -339,11 +339,11 @@ bool MemoryNetwork::Core::Judge(const std::shared_ptr<End>& end) {
       if (!end->closed) Kick(end);
       return false;
     }
-    end->queue.front().verdict = verdict;
+    end->queue.front().hook_result = hook_result;
   }
   Happening& judged = end->queue.front();
   judged.judged = true;
-  const absl::Time due = judged.sent + judged.verdict.delay;
+  const absl::Time due = judged.sent + judged.hook_result.delay;
   if (due <= scheduler_.clock().Now()) return true;
   Later(end, due);
   return false;
@@ -358,9 +358,9 @@ void MemoryNetwork::Core::Happen(const std::shared_ptr<End>& end) {
     return;
   }
   if (head.kind == Happening::Kind::kMessage &&
-      head.verdict.fate != Fate::kDeliver) {
+      head.hook_result.fate != Fate::kDeliver) {
     CutEnd(end, Lost("cut by a test"), &dropped);
-    if (head.verdict.fate == Fate::kCutHere) {
+    if (head.hook_result.fate == Fate::kCutHere) {
       dropped.emplace_back().push_back(std::move(head));
       mutex_.Unlock();
       dropped.clear();
@@ -475,7 +475,7 @@ void MemoryNetwork::Core::Kill(const std::string& name) {
   }
 }
 
-void MemoryNetwork::Core::Bury(const std::string& name) {
+void MemoryNetwork::Core::Reap(const std::string& name) {
   NetworkLock lock(&mutex_);
   for (Process* process : processes_) {
     if (process->name != name || !process->dead) continue;
@@ -671,7 +671,7 @@ MemoryNetwork::~MemoryNetwork() = default;
 
 void MemoryNetwork::set_hook(Hook hook) { core_->set_hook(std::move(hook)); }
 void MemoryNetwork::Kill(const std::string& name) { core_->Kill(name); }
-void MemoryNetwork::Bury(const std::string& name) { core_->Bury(name); }
+void MemoryNetwork::Reap(const std::string& name) { core_->Reap(name); }
 void MemoryNetwork::Cut(const std::string& a, const std::string& b) {
   core_->Cut(a, b);
 }

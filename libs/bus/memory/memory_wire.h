@@ -48,7 +48,7 @@ enum class Fate {
   kCutAfter,  // the message arrives, then the connection is lost
 };
 
-struct Verdict {
+struct HookResult {
   Fate fate = Fate::kDeliver;
   // Counted from the time of sending; later messages of the connection wait as
   // well.
@@ -60,7 +60,7 @@ class MemoryNetwork {
   // Runs before each message arrives, in order within one direction of a
   // connection, without a lock held; with real threads, for several connections
   // at once.
-  using Hook = absl::AnyInvocable<Verdict(const MessageInfo&)>;
+  using Hook = absl::AnyInvocable<HookResult(const MessageInfo&)>;
 
   // `scheduler` must outlive the network, and the network its wires.
   explicit MemoryNetwork(Scheduler& scheduler);
@@ -75,7 +75,7 @@ class MemoryNetwork {
   void Kill(const std::string& name);
   // Delivers the end of their connections to the dead processes of that name,
   // so that their remains can be destroyed.
-  void Bury(const std::string& name);
+  void Reap(const std::string& name);
 
   // Loses every connection between the two, at both ends; they may dial again.
   void Cut(const std::string& a, const std::string& b);

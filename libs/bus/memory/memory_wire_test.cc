@@ -135,7 +135,7 @@ TEST_P(MemoryWireTest, HookCutsAtAMessage) {
   for (const Fate fate : {Fate::kCutHere, Fate::kCutAfter}) {
     network_.set_hook([fate](const MessageInfo& info) {
       EXPECT_EQ(info.from + ">" + info.to, "worker>ps");
-      return Verdict{info.sequence == 1 ? fate : Fate::kDeliver};
+      return HookResult{info.sequence == 1 ? fate : Fate::kDeliver};
     });
     for (const char* text : {"a", "b", "c"}) Say(text);
     scheduler_.RunUntilIdle();
@@ -153,7 +153,7 @@ TEST_P(MemoryWireTest, HookCutsAtAMessage) {
 
 TEST_P(MemoryWireTest, HookDelaysFromTheTimeOfSending) {
   network_.set_hook([](const MessageInfo& info) {
-    return Verdict{.delay = absl::Seconds(info.sequence == 0 ? 2 : 1)};
+    return HookResult{.delay = absl::Seconds(info.sequence == 0 ? 2 : 1)};
   });
   Say("a");
   Say("b");
@@ -165,7 +165,7 @@ TEST_P(MemoryWireTest, HookDelaysFromTheTimeOfSending) {
 
 TEST_P(MemoryWireTest, ACutDoesNotWaitForADelay) {
   network_.set_hook(
-      [](const MessageInfo&) { return Verdict{.delay = absl::Hours(1)}; });
+      [](const MessageInfo&) { return HookResult{.delay = absl::Hours(1)}; });
   Say("a");
   scheduler_.RunUntilIdle();
   network_.Cut("ps", "worker");

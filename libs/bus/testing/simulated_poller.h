@@ -66,12 +66,12 @@ class SimulatedPoller : public LoopPoller {
     return Collect(tags);
   }
 
-  void Knock() override {
-    has_knocked_ = true;
+  void WakeUp() override {
+    is_woken_ = true;
     EndWait();
   }
-  void TakeKnocks() override {
-    if (std::exchange(has_knocked_, false)) Progressed();
+  void ConsumeWakeUps() override {
+    if (std::exchange(is_woken_, false)) Progressed();
   }
 
  private:
@@ -86,7 +86,7 @@ class SimulatedPoller : public LoopPoller {
       const auto found = readable_.find(descriptor);
       if (found != readable_.end() && found->second) return true;
     }
-    return has_knocked_;
+    return is_woken_;
   }
 
   // Returns whether it has waited.
@@ -110,7 +110,7 @@ class SimulatedPoller : public LoopPoller {
 
   int Collect(absl::Span<uint64_t> tags) {
     size_t n = 0;
-    if (has_knocked_) tags[n++] = kKnockTag;
+    if (is_woken_) tags[n++] = kWakeUpTag;
     for (const auto& [descriptor, tag] : tags_) {
       if (readable_[descriptor] && n < tags.size()) tags[n++] = tag;
     }
@@ -127,7 +127,7 @@ class SimulatedPoller : public LoopPoller {
   const Violate violate_;
   std::map<int, uint64_t> tags_;  // of the watched descriptors
   std::map<int, bool> readable_;
-  bool has_knocked_ = false;
+  bool is_woken_ = false;
   bool is_waiting_ = false;
   Event* wait_ = nullptr;
   int returns_without_progress_ = 0;

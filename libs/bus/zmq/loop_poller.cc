@@ -24,18 +24,18 @@ absl::Status NoDescriptors() {
 class EpollPoller : public LoopPoller {
  public:
   ~EpollPoller() override {
-    if (knock_ >= 0) close(knock_);
+    if (wake_up_ >= 0) close(wake_up_);
     if (epoll_ >= 0) close(epoll_);
   }
 
   absl::Status Open() override {
     if (epoll_ < 0) epoll_ = epoll_create1(EPOLL_CLOEXEC);
-    if (knock_ < 0) knock_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (epoll_ < 0 || knock_ < 0) return NoDescriptors();
+    if (wake_up_ < 0) wake_up_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (epoll_ < 0 || wake_up_ < 0) return NoDescriptors();
     // For the thread of the loop, which waits here.
     SystemThreadStarter starter;
     RETURN_IF_ERROR(CheckThreadsCanStart(starter, /*count=*/1));
-    Add(knock_, kKnockTag);
+    Add(wake_up_, kWakeUpTag);
     return absl::OkStatus();
   }
 
@@ -60,15 +60,15 @@ class EpollPoller : public LoopPoller {
     return n;
   }
 
-  void Knock() override {
+  void WakeUp() override {
     const uint64_t one = 1;
     // Fails only if the counter is full, which wakes up as well.
-    [[maybe_unused]] const ssize_t written = write(knock_, &one, sizeof(one));
+    [[maybe_unused]] const ssize_t written = write(wake_up_, &one, sizeof(one));
   }
 
-  void TakeKnocks() override {
+  void ConsumeWakeUps() override {
     uint64_t count;
-    [[maybe_unused]] const ssize_t got = read(knock_, &count, sizeof(count));
+    [[maybe_unused]] const ssize_t got = read(wake_up_, &count, sizeof(count));
   }
 
  private:
@@ -80,7 +80,7 @@ class EpollPoller : public LoopPoller {
   }
 
   int epoll_ = -1;
-  int knock_ = -1;  // an eventfd
+  int wake_up_ = -1;  // an eventfd
 };
 
 }  // namespace

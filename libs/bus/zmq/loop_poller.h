@@ -1,9 +1,9 @@
-// LoopPoller waits for the descriptors of a ZmqLoop and for knocks. EpollPoller
-// is the real one; its fake, SimulatedPoller, lets a seed choose the order of
-// events.
+// LoopPoller waits for the descriptors of a ZmqLoop and for wake-ups.
+// EpollPoller is the real one; its fake, SimulatedPoller, lets a seed choose
+// the order of events.
 //
-// Threads: Knock from any; Add and Remove from any, after Open; Wait and
-// TakeKnocks from one at a time.
+// Threads: WakeUp from any; Add and Remove from any, after Open; Wait and
+// ConsumeWakeUps from one at a time.
 #ifndef WEFT_LIBS_BUS_ZMQ_LOOP_POLLER_H_
 #define WEFT_LIBS_BUS_ZMQ_LOOP_POLLER_H_
 
@@ -17,8 +17,8 @@ namespace weft::bus {
 
 class LoopPoller {
  public:
-  // The tag that a wait returns for a knock.
-  static constexpr uint64_t kKnockTag = 0;
+  // The tag that a wait returns for a wake-up.
+  static constexpr uint64_t kWakeUpTag = 0;
   // The maximum number of tags that a wait returns; the next one returns the
   // others.
   static constexpr int kMaxTags = 64;
@@ -36,12 +36,12 @@ class LoopPoller {
   // if it is readable now, until it is closed.
   virtual void AddEdge(int descriptor, uint64_t tag) = 0;
   virtual void Remove(int descriptor) = 0;
-  // Waits for up to `timeout_ms` until a descriptor is readable or Knock was
+  // Waits for up to `timeout_ms` until a descriptor is readable or WakeUp was
   // called; 0 only polls. Writes their tags, and returns their number.
   virtual int Wait(int timeout_ms, absl::Span<uint64_t> tags) = 0;
-  // Makes waits return at once until TakeKnocks.
-  virtual void Knock() = 0;
-  virtual void TakeKnocks() = 0;
+  // Makes waits return at once until ConsumeWakeUps.
+  virtual void WakeUp() = 0;
+  virtual void ConsumeWakeUps() = 0;
 };
 
 std::unique_ptr<LoopPoller> NewEpollPoller();

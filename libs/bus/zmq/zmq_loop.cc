@@ -36,7 +36,7 @@ uint64_t Tag(ZmqLoop::MemberId id, unsigned signals) {
 ZmqLoop::~ZmqLoop() {
   if (ended_ != nullptr) {
     stopping_.store(true);
-    poller_->Knock();
+    poller_->WakeUp();
     {
       absl::MutexLock lock(&lead_mutex_);
       if (unpark_ != nullptr) unpark_->Set();
@@ -88,7 +88,7 @@ void ZmqLoop::Wake(MemberId id) {
     woken_.push_back(id);
     if (woken_.size() > 1) return;  // the first one has woken the loop
   }
-  poller_->Knock();
+  poller_->WakeUp();
 }
 
 bool ZmqLoop::IsCurrentThread() const { return current_loop == this; }
@@ -156,7 +156,7 @@ bool ZmqLoop::BeginLead() {
     when_parked_ = parked.get();
     lead_wanted_.store(true);
   }
-  poller_->Knock();
+  poller_->WakeUp();
   parked->Wait();
   // It is set under the lock, and may be destroyed once the lock is free.
   absl::MutexLock lock(&lead_mutex_);
@@ -179,7 +179,7 @@ void ZmqLoop::EndLead() {
 void ZmqLoop::WakeLeader() {
   if (IsCurrentThread()) return;
   absl::MutexLock lock(&lead_mutex_);
-  if (leading_) poller_->Knock();
+  if (leading_) poller_->WakeUp();
 }
 
 void ZmqLoop::Park() {
@@ -234,7 +234,7 @@ void ZmqLoop::Gather(std::vector<Turn>& turns) {
   retry_.clear();
   absl::MutexLock lock(&mutex_);
   for (int i = 0; i < n; ++i) {
-    if (tags[i] == LoopPoller::kKnockTag) {
+    if (tags[i] == LoopPoller::kWakeUpTag) {
       TakeWoken(turns);
     } else {
       AddTurn(tags[i] >> kSignalBits, static_cast<unsigned>(tags[i] & kSignals),
@@ -246,7 +246,7 @@ void ZmqLoop::Gather(std::vector<Turn>& turns) {
 }
 
 void ZmqLoop::TakeWoken(std::vector<Turn>& turns) {
-  poller_->TakeKnocks();
+  poller_->ConsumeWakeUps();
   for (const MemberId id : woken_) AddTurn(id, kWoken, turns);
   woken_.clear();
 }

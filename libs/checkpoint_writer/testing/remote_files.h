@@ -105,7 +105,7 @@ class SimulatedFiles {
   // Simulates a kill: a restarted process has a new transport.
   void KillWriter() {
     network_.Kill("server");
-    network_.Bury("server");
+    network_.Reap("server");
     writer_.reset();
     server_.transport.reset();
     server_.wire.reset();

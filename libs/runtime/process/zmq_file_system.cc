@@ -52,7 +52,7 @@ void ZmqFileSystem::BeginExpectingSaves() {
     absl::MutexLock lock(&mutex_);
     if (num_expecting_++ > 0) return;
   }
-  TellExpectation();
+  BroadcastExpectation();
 }
 
 void ZmqFileSystem::EndExpectingSaves() {
@@ -60,7 +60,7 @@ void ZmqFileSystem::EndExpectingSaves() {
     absl::MutexLock lock(&mutex_);
     if (--num_expecting_ > 0) return;
   }
-  TellExpectation();
+  BroadcastExpectation();
 }
 
 bool ZmqFileSystem::ExpectsSaves() {
@@ -70,7 +70,7 @@ bool ZmqFileSystem::ExpectsSaves() {
 
 // Another thread may set the opposite meanwhile: the last one sets the current
 // value.
-void ZmqFileSystem::TellExpectation() {
+void ZmqFileSystem::BroadcastExpectation() {
   bool told = false;
   do {
     std::vector<std::shared_ptr<protocol::RemoteFileSystem>> writers;
@@ -134,7 +134,7 @@ absl::StatusOr<std::shared_ptr<FileSystem>> ZmqFileSystem::At(
     it->second.last_use = ++uses_;
     files = it->second.files;
   }
-  if (is_new_saver) TellExpectation();
+  if (is_new_saver) BroadcastExpectation();
   return files;
 }
 

@@ -89,7 +89,7 @@ class ZmqFileSystem : public RoutedFileSystem {
       const bus::Address& writer);
   // Tells all writers whether saves are expected, until the last value that
   // they received is current.
-  void TellExpectation() ABSL_LOCKS_EXCLUDED(mutex_);
+  void BroadcastExpectation() ABSL_LOCKS_EXCLUDED(mutex_);
   bool ExpectsSaves() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const ZmqFileSystemOptions options_;

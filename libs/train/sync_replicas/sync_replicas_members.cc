@@ -44,7 +44,7 @@ absl::Status SyncReplicasMembers::AddNodes(const Scope& scope) {
     ended_.clear();
     ended_before_.clear();
     replaced_.clear();
-    has_looked_ = has_chief_ended_ = is_told_ = false;
+    has_looked_ = has_chief_ended_ = is_notified_ = false;
   }
   if (members_) return absl::OkStatus();
   const std::string& name = nodes_.own_name;
@@ -247,7 +247,7 @@ int SyncReplicasMembers::NumReplicas() const {
 }
 
 std::string SyncReplicasMembers::LogTooFew() {
-  if (std::exchange(is_told_, true)) return "";
+  if (std::exchange(is_notified_, true)) return "";
   return absl::StrCat("Replicas of SyncReplicasOptimizer have ended: ",
                       absl::StrJoin(LabelsOf(ended_), ", "),
                       ". An update needs gradients of ", nodes_.min_replicas(),

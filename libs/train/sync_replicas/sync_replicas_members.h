@@ -158,7 +158,7 @@ class SyncReplicasMembers {
   absl::Time waits_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   bool has_chief_ended_ ABSL_GUARDED_BY(mutex_) = false;
   int num_too_few_ ABSL_GUARDED_BY(mutex_) = 0;  // calls that found too few
-  bool is_told_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_notified_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace weft::train

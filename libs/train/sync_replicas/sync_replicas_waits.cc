@@ -256,7 +256,7 @@ void SyncReplicasWaits::EndRunIfStopping(Session& session, Leaving& leaving) {
   } else if (run != leaving.run) {
     leaving = {.run = run};
   } else if (HasNoToken(session)) {
-    if (is_asked && !std::exchange(leaving.is_told, true)) {
+    if (is_asked && !std::exchange(leaving.is_notified, true)) {
       logger_.Info(
           "The program is asked to leave while its run waits for others: the "
           "run gets a token of SyncReplicasOptimizer, with which it ends.");

@@ -104,7 +104,7 @@ class SyncReplicasWaits {
 
   struct Leaving {
     int64_t run = -1;  // in which the program was asked to
-    bool is_told = false;
+    bool is_notified = false;
   };
 
   // Next times of the periodic tasks of Watch.
