@@ -9,7 +9,7 @@ from tools.style import style
 
 # Correct files.
 _CORRECT = {
-    'docs/style.md': '| a mutant | mutant |\n',
+    'docs/style.md': '| a planted bug | mutant |\n',
     'docs/glossary.md': 'Heartbeat: formerly a sign of life\n',
     'docs/page.md': 'The heartbeat of a task.\n',
     'tools/style/term_rules.py': "_term('landing memory')\n",
@@ -93,13 +93,13 @@ class StyleTest(unittest.TestCase):
 
   def test_old_terms(self):
     for line in ('a sign of life', 'two signs of life', 'its landing memory',
-                 'the Greeting', 'no doubt', 'is doubted', 'its placement_timeout',
-                 'ReleaseBytes()', 'GoOnWithStep()', 'HeedStop()', 'class Declarer',
+                 'the Greeting', 'no doubt', 'is doubted', 'its patience',
+                 'LetGo()', 'GoOnWithStep()', 'HeedStop()', 'class Declarer',
                  'a declarant', 'its namesake', 'Whoever waits', 'by turns',
-                 'mutants', 'a mutant', 'made-up graphs',
+                 'planted_bugs', 'a planted bug', 'made-up graphs',
                  'is made up', 'a fresh reader', 'read once more', 'of kin',
-                 'the moment', 'steps_finished_below', 'kUnbounded', 'its rooms',
-                 'module_test', 'within_module()', 'trial GPU', 'MAKE_ROOM_H',
+                 'the moment', 'steps_over_below', 'kOwnThread', 'its rooms',
+                 'room_test', 'within_room()', 'trial GPU', 'MAKE_ROOM_H',
                  'upper floors', 'the house', 'in this wing'):
       with self.subTest(line):
         self.assert_one('libs/bus/a.cc', f'\n// {line}\n', 2, 'is an old term')
@@ -107,7 +107,7 @@ class StyleTest(unittest.TestCase):
   def test_other_words(self):
     for line in ('a house price', 'the first moment', 'moment estimates',
                  "ZMTP's greeting", 'room for a frame', 'mushroom_soup',
-                 'a room', 'kIn', 'undoubtedly', 'wingspan', 'AvailableMemory',
+                 'a room', 'kIn', 'undoubtedly', 'wingspan', 'MemoryRoom',
                  'made upon request', 'skin', 'momentum', 'the head'):
       with self.subTest(line):
         self.assertEqual(self.check({'libs/bus/a.cc': f'// {line}\n'}), [])
@@ -117,13 +117,13 @@ class StyleTest(unittest.TestCase):
                  'libs/bus/BUILD', 'libs/a.cu', 'bazel/a.bzl', 'tools/a.py',
                  'tools/a.sh', 'tools/local_cluster', 'schemas/a.fbs'):
       with self.subTest(path):
-        self.assert_one(path, 'its placement_timeout\n', 1, '"placement_timeout"')
+        self.assert_one(path, 'its patience\n', 1, '"patience"')
 
   def test_files_that_may_name_old_terms(self):
     for path in ('docs/style.md', 'docs/glossary.md', 'docs/design/layout.md',
                  'tools/style/a.py', 'libs/bus/corpus.txt'):
       with self.subTest(path):
-        self.assertEqual(self.check({path: 'its placement_timeout\n'}), [])
+        self.assertEqual(self.check({path: 'its patience\n'}), [])
 
   def test_large_folder(self):
     full = {f'libs/bus/zmq/{i}.{ending}': ''

@@ -25,7 +25,7 @@ _TERMS = (
     _term(r'\bgreetings?\b', 'greeting', instead='handshake',
           allowed=r'ZMTP|ZeroMQ'),
     _term(r'\bdoubt(?:s|ed)?\b', 'doubt', instead='unconfirmed or stale'),
-    _term(r'\bpatience\b', 'placement_timeout', instead='timeout'),
+    _term(r'\bpatience\b', 'patience', instead='timeout'),
     _term(r'letgo', 'letgo', instead='Release'),
     _term(r'goonwith', 'goonwith', instead='Continue'),
     _term(r'\bheed', 'heed', instead='WatchCancellation'),
@@ -43,7 +43,7 @@ _TERMS = (
     _term(r'\bmoment\b', 'moment', instead='logical timestamp or epoch',
           allowed=r'(?:first|second|raw|uncentered|central) moment'
                   r'|moment estimate'),
-    _term(r'finished_below', 'finished_below',
+    _term(r'over_below', 'over_below',
           instead='low-water mark of finished steps'),
     _term(r'kownthread', 'kownthread', instead='unbounded pool'),
     _term(r'(?<![a-z])rooms\b|(?<![a-z])room_|_room(?![a-z])', 'room',
