@@ -166,7 +166,7 @@ def weft_library(name, sources_a_unit = _SOURCES_A_UNIT, **kwargs):
     native.cc_library(name = name, **kwargs)
 
 # Marks the tests whose cases are the module's as well, and names their sources.
-_CASES = "cases_of_room"
+_CASES = "cases_of_module"
 _SOURCE = "source="
 
 # A test with other attributes runs in a separate process.

@@ -67,7 +67,7 @@ std::string RunPartitionMessage() {
   RunPartitionBuilder run(builder);
   run.add_master_incarnation(99);
   run.add_step(7);
-  run.add_steps_over_below(5);
+  run.add_steps_finished_below(5);
   run.add_feeds(feeds);
   run.add_fetch_indices(fetches);
   const auto body = run.Finish();

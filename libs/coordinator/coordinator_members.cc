@@ -18,7 +18,7 @@ using protocol::JoinReply;
 using protocol::JoinRequest;
 
 // How long a shutdown waits for the other tasks to leave first.
-constexpr absl::Duration kStopPatience = absl::Seconds(10);
+constexpr absl::Duration kStopTimeout = absl::Seconds(10);
 
 bool IsUuid(const std::string& text) {
   return text.size() == 32 &&
@@ -228,7 +228,7 @@ bool Coordinator::Impl::HaveAllAcknowledged() const {
 bool Coordinator::Impl::MustStop(const std::string& task) const {
   if (stopping_since_ == absl::InfiniteFuture()) return false;
   if (task != options_.task) return true;
-  if (Now() - stopping_since_ >= kStopPatience) return true;
+  if (Now() - stopping_since_ >= kStopTimeout) return true;
   for (const auto& [other, member] : tasks_.members().members()) {
     if (other != task && member.state == Membership::State::kAlive) {
       return false;

@@ -28,7 +28,7 @@ constexpr absl::Duration kFarewell = absl::Seconds(1);
 // they are written between attempts.
 constexpr absl::Duration kLogInterval = absl::Seconds(10);
 // A heartbeat is given up after this many intervals.
-constexpr int kBeatPatience = 3;
+constexpr int kBeatTimeoutIntervals = 3;
 
 // A task that has never joined was started with the wrong spec or build. A task
 // that has joined may meet another process at the address of its coordinator,
@@ -246,7 +246,7 @@ bool CoordinatorLink::NewBeat(protocol::HeartbeatRequest& request,
   request.coordinator = coordinator_;
   request.left_version = left_version_;
   request.left = ListOf(unsent_left_);
-  timeout = interval_ * kBeatPatience;
+  timeout = interval_ * kBeatTimeoutIntervals;
   in_flight_.Begin();
   return true;
 }

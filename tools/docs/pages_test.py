@@ -11,7 +11,7 @@ from tools.docs import pages
 _PAGE = 'docs/page.md'
 _FILES = {
     'README.md': 'Read [the page](docs/page.md).\n',
-    'libs/bus/BUILD': 'weft_library(name = "bus")\nweft_room_test()\n',
+    'libs/bus/BUILD': 'weft_library(name = "bus")\nweft_module_test()\n',
     'libs/bus/socket.cc': (
         'absl::Status Socket::Send(Frames frames) {\n'
         '  return Wire::Poll();  // Socket::Close(\n}\n\n'

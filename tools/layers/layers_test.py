@@ -110,7 +110,7 @@ class LayersTest(unittest.TestCase):
 
   def test_cases_that_never_run(self):
     self.assert_one(
-        {'libs/fs/BUILD': 'weft_test(name = "a")\nweft_room_test()\n'
+        {'libs/fs/BUILD': 'weft_test(name = "a")\nweft_module_test()\n'
                           'weft_test(name = "b")\n'}, 3,
         'no weft_module_test below')
     self.assertEqual(
@@ -126,7 +126,7 @@ class LayersTest(unittest.TestCase):
 
   def test_cases_that_no_build_file_lists(self):
     self.assert_one({'libs/fs/a_test.cc': ''}, 1, 'no BUILD file lists')
-    build = 'weft_test(name = "a", srcs = ["%s"])\nweft_room_test()\n'
+    build = 'weft_test(name = "a", srcs = ["%s"])\nweft_module_test()\n'
     for name in ('a_test.cc', 'disk/a_test.cc'):
       self.assertEqual(self.check({f'libs/fs/{name}': '',
                                    'libs/fs/BUILD': build % name}), [])

@@ -102,10 +102,10 @@ class RawPeer {
   // Acts as a ZMTP 3 DEALER without encryption (rfc.zeromq.org/spec/23): the
   // ZMTP greeting, READY with the given identity, and the other end's.
   bool ShakeHands(const std::string& identity = "") {
-    std::string greeting("\xff\0\0\0\0\0\0\0\x01\x7f\x03\0NULL", 16);
-    greeting.resize(64);
-    return Say(greeting) && Hear(64).size() == 64 && Say(Ready(identity)) &&
-           HearCommand();
+    std::string zmtp_greeting("\xff\0\0\0\0\0\0\0\x01\x7f\x03\0NULL", 16);
+    zmtp_greeting.resize(64);
+    return Say(zmtp_greeting) && Hear(64).size() == 64 &&
+           Say(Ready(identity)) && HearCommand();
   }
 
   static std::string ShortFrame(uint8_t flags, const std::string& body) {

@@ -175,8 +175,8 @@ TEST_F(ZmqLeadTest, SilentListenerDoesNotKeepTheDialerBusy) {
     });
     wire->Dial(silent.address(), ChannelKind::kControl, dialed);
     RawPeer peer = silent.Accept();
-    const std::string greeting("\xff\0\0\0\0\0\0\0\x01\x7f\x03", 11);
-    ASSERT_TRUE(peer.Say(greeting.substr(0, said)));
+    const std::string zmtp_greeting("\xff\0\0\0\0\0\0\0\x01\x7f\x03", 11);
+    ASSERT_TRUE(peer.Say(zmtp_greeting.substr(0, said)));
     // The loop's thread may begin later than this.
     while (!wire->Lead([] { return true; })) std::this_thread::yield();
     int num_rounds = 0;

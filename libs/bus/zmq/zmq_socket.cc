@@ -138,7 +138,7 @@ ABSL_CONST_INIT absl::Mutex UnknownRandomState::mutex_(absl::kConstInit);
 // libzmq has one more thread besides those for I/O; each has an epoll and an
 // eventfd. The spare ones are for the first socket, and for what others open
 // meanwhile.
-constexpr int kOwnThreads = 1;
+constexpr int kReaperThreads = 1;
 constexpr int kDescriptorsOfThread = 2;
 constexpr int kSpareDescriptors = 8;
 
@@ -191,9 +191,10 @@ absl::Status ZmqContext::Start() const {
 
 absl::Status ZmqContext::StartLocked() const {
   SystemThreadStarter starter;
-  RETURN_IF_ERROR(CheckThreadsCanStart(starter, io_threads_ + kOwnThreads));
-  RETURN_IF_ERROR(CheckDescriptorsCanOpen(
-      (io_threads_ + kOwnThreads) * kDescriptorsOfThread + kSpareDescriptors));
+  RETURN_IF_ERROR(CheckThreadsCanStart(starter, io_threads_ + kReaperThreads));
+  RETURN_IF_ERROR(CheckDescriptorsCanOpen((io_threads_ + kReaperThreads) *
+                                              kDescriptorsOfThread +
+                                          kSpareDescriptors));
   void* const first = zmq_socket(context_, ZMQ_PAIR);
   if (first == nullptr) return NoSocket(errno);
   zmq_close(first);

@@ -73,7 +73,7 @@ TEST_F(ShapeRulesTest, ConcatOfUnequalTensorsIsRefused) {
   });
 }
 
-TEST_F(ShapeRulesTest, StackCombinesWhatIsKnown) {
+TEST_F(ShapeRulesTest, StackCombinesKnownShapes) {
   EXPECT_EQ(ShapeOf(ops::Stack(root_, {Float({2, -1}), Float({-1, 3})})),
             "[2,2,3]");
   EXPECT_EQ(ShapeOf(ops::Stack(root_, {Float({2}), Float({2})}, {.axis = -1})),

@@ -78,7 +78,7 @@ TEST_F(MapFnTest, ResultsMayHaveOtherTypes) {
   EXPECT_EQ(y[1].dtype(), DT_DOUBLE);
 }
 
-TEST_F(MapFnTest, NothingToMapIsRejected) {
+TEST_F(MapFnTest, EmptyListOfInputsIsRejected) {
   EXPECT_TRUE(ops::MapFn(root_.WithName("rows"),
                          [](const Scope&, const Values& v) { return v; }, {})
                   .empty());

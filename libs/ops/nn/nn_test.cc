@@ -87,7 +87,7 @@ TEST_F(NnTest, L2NormalizeHasTheNameOfItsScope) {
   EXPECT_EQ(y.shape(), (PartialShape{4, 5}));
 }
 
-TEST_F(NnTest, DropoutOfNothingIsTheInput) {
+TEST_F(NnTest, DropoutThatKeepsAllIsTheInput) {
   const Output x = In(DT_FLOAT, {4, 5});
   EXPECT_EQ(Dropout(root_, x, 1.0), x);
   EXPECT_EQ(Dropout(root_, x, 1), x);

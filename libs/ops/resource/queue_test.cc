@@ -63,7 +63,7 @@ TEST_F(QueueTest, ElementsHaveTheShapesOfTheQueue) {
   EXPECT_EQ(ShapeOf(queue.DequeueUpTo(root_, 5)[0]), "[?,2,3]");
 }
 
-TEST_F(QueueTest, WithoutShapesNothingIsKnown) {
+TEST_F(QueueTest, WithoutShapesOutputsAreUnknown) {
   const auto queue = ops::Queue::Fifo(root_, {DT_FLOAT});
   EXPECT_EQ(ShapeOf(queue.Dequeue(root_)[0]), "<unknown>");
 }
@@ -220,7 +220,7 @@ TEST_F(TableTest, ContainerIsTheScopes) {
   EXPECT_EQ(*table.node()->attr<std::string>("container"), "box");
 }
 
-TEST_F(TableTest, AccumulatorsMarkOnlyWhatIsAsked) {
+TEST_F(TableTest, AccumulatorsMarkOnlyGivenReplicas) {
   const Output handle =
       ops::ResourceConditionalAccumulator(root_, DT_FLOAT, {2});
   const Output gradient = In(DT_FLOAT, {2});

@@ -33,7 +33,7 @@ class WorkerClient::PendingRun {
  public:
   PendingRun(const PartitionStep& step, Done done)
       : id_{step.session.master_incarnation, step.step},
-        steps_over_below_(step.steps_finished_below),
+        steps_finished_below_(step.steps_finished_below),
         fetches_(step.fetches),
         fetch_indices_(step.fetch_indices.begin(), step.fetch_indices.end()),
         trace_(step.trace),
@@ -41,7 +41,7 @@ class WorkerClient::PendingRun {
 
   const StepId& id() const { return id_; }
   bool is_traced() const { return trace_ != nullptr; }
-  uint64_t steps_finished_below() const { return steps_over_below_; }
+  uint64_t steps_finished_below() const { return steps_finished_below_; }
   absl::Span<const int> fetch_indices() const { return fetch_indices_; }
   RunEnd& end() { return end_; }
 
@@ -66,7 +66,7 @@ class WorkerClient::PendingRun {
 
  private:
   const StepId id_;
-  const uint64_t steps_over_below_;
+  const uint64_t steps_finished_below_;
   const absl::Span<Tensor> fetches_;  // must not be accessed once done
   const std::vector<int> fetch_indices_;
   PartitionTrace* const trace_;  // likewise

@@ -251,7 +251,7 @@ absl::StatusOr<std::vector<VariableWriter>> ReadWriterVector(
 
 absl::StatusOr<FinishedSteps> ReadFinishedSteps(
     const schemas::RunPartition& body, MessageReader& reader) {
-  FinishedSteps over{.below = body.more_over_below()};
+  FinishedSteps over{.below = body.more_finished_below()};
   if (body.still_running() == nullptr) return over;
   if (body.still_running()->size() > FinishedSteps::kMaxRunning) {
     return DamagedMessage(absl::StrCat("more than ", FinishedSteps::kMaxRunning,
@@ -409,10 +409,10 @@ absl::StatusOr<NewVariables> ReadNewVariables(bus::Message message) {
   ASSIGN_OR_RETURN(made.largest,
                    ReadNameForErrors(body.largest_variable(), reader));
   made.largest_bytes = std::max<int64_t>(0, body.largest_variable_bytes());
-  made.available.task = AvailableOf(body.task_room_bytes());
+  made.available.task = AvailableOf(body.task_available_bytes());
   ASSIGN_OR_RETURN(made.available.machine,
                    ReadNameForErrors(body.machine(), reader));
-  made.available.machine_has = AvailableOf(body.machine_room_bytes());
+  made.available.machine_has = AvailableOf(body.machine_available_bytes());
   made.available.kept = std::max<int64_t>(0, body.kept_bytes());
   return made;
 }
@@ -468,7 +468,7 @@ absl::StatusOr<RunPartitionRequest> ReadRunPartition(bus::Message message,
   result.session = SessionOf(body);
   result.registration = body.registration();
   result.step = body.step();
-  result.steps_finished_below = body.steps_over_below();
+  result.steps_finished_below = body.steps_finished_below();
   result.collect_stats = body.collect_stats();
   ASSIGN_OR_RETURN(result.more_finished, ReadFinishedSteps(body, reader));
   ASSIGN_OR_RETURN(auto feeds,
@@ -578,7 +578,7 @@ absl::StatusOr<AbortRequest> ReadAbort(bus::Message message) {
   const auto& body = reader.body<schemas::Abort>();
   AbortRequest result;
   result.step = {body.master_incarnation(), body.step()};
-  result.steps_finished_below = body.steps_over_below();
+  result.steps_finished_below = body.steps_finished_below();
   ASSIGN_OR_RETURN(result.cause, ReadError(body.cause(), reader));
   return result;
 }

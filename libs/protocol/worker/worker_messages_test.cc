@@ -563,13 +563,13 @@ TEST(WorkerMessagesTest, DamagedBytesAreRefusedOrHarmless) {
   ReadDamaged(WriteClearContainers({"a"}), [](bus::Message message) {
     return ReadClearContainers(std::move(message)).ok();
   });
-  ReadDamaged(
-      WriteNewVariables(SampleNewVariables()), [](bus::Message message) {
-        const auto read = ReadNewVariables(std::move(message));
-        EXPECT_TRUE(!read.ok() ||
-                    (read->bytes >= 0 && read->available.task >= 0));
-        return read.ok();
-      });
+  ReadDamaged(WriteNewVariables(SampleNewVariables()),
+              [](bus::Message message) {
+                const auto read = ReadNewVariables(std::move(message));
+                EXPECT_TRUE(!read.ok() ||
+                            (read->bytes >= 0 && read->available.task >= 0));
+                return read.ok();
+              });
   ReadDamaged(WriteHoldSteps(SampleHold()), [](bus::Message message) {
     const auto read = ReadHoldSteps(std::move(message));
     EXPECT_TRUE(!read.ok() || read->lease <= Worker::kMaxLease);
