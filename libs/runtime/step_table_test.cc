@@ -300,7 +300,7 @@ TEST_F(StepTableTest, SecondValueOfAnEdgeAbortsItsStep) {
 // The caller's thread may be a reading thread; cancelling a step may take long.
 TEST_F(StepTableTest, LostValuesCancelTheirStepsElsewhere) {
   protocol::Push refused = PushOf(1, 5);
-  refused.landed = absl::ResourceExhaustedError("no room");
+  refused.received = absl::ResourceExhaustedError("no room");
   const std::map<std::string, std::function<void()>> ways = {
       {"refused", [&] { table_.Deliver(refused); }},
       {"push failed", [&] { table_.PushFailed(PushOf(1, 5), Gone()); }},

@@ -132,7 +132,7 @@ struct Push {
   bool is_dead = false;
   Tensor tensor;  // uninitialized if dead
   // Error: the tensor was not delivered; the step must fail.
-  absl::Status landed;
+  absl::Status received;
 };
 
 // A task's trace of a step, by its own clock.
