@@ -442,8 +442,8 @@ void WireChannel::OnReply(Incoming reply) {
   if (connection != nullptr) connection->Abandon(call);
   if (!reply.envelope.error.ok()) {
     Finish(std::move(pending), MarkAnswer(std::move(reply.envelope.error)));
-  } else if (!reply.landed.ok()) {
-    Finish(std::move(pending), std::move(reply.landed));
+  } else if (!reply.received.ok()) {
+    Finish(std::move(pending), std::move(reply.received));
   } else if (pending.is_fast == nullptr || pending.is_fast(reply.message)) {
     Finish(std::move(pending), std::move(reply.message));
   } else {

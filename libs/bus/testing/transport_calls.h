@@ -179,10 +179,10 @@ TEST_P(TransportConformanceTest, OneWayMessagesBeyondTheQuotaAreRefused) {
   ASSERT_EQ(handler_.disconnects.size(), 0);
   size_t num_refused = 0;
   for (const RecordingHandler::Note& note : handler_.notes) {
-    if (note.landed.ok()) continue;
+    if (note.received.ok()) continue;
     ++num_refused;
-    EXPECT_THAT(note.landed, StatusIs(absl::StatusCode::kResourceExhausted,
-                                      "max_held_bytes_per_peer"));
+    EXPECT_THAT(note.received, StatusIs(absl::StatusCode::kResourceExhausted,
+                                        "max_held_bytes_per_peer"));
     EXPECT_TRUE(note.message.attachments.empty());
     EXPECT_EQ(note.message.body.size(), 60'000);
   }

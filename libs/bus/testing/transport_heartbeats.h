@@ -278,7 +278,8 @@ TEST_P(TransportHeartbeatTest, MessagesWaitingForAPoolAreBounded) {
   {
     absl::MutexLock lock(&handler_.mutex);
     for (const RecordingHandler::Note& note : handler_.notes) {
-      EXPECT_THAT(note.landed, StatusIs(absl::StatusCode::kResourceExhausted));
+      EXPECT_THAT(note.received,
+                  StatusIs(absl::StatusCode::kResourceExhausted));
     }
     handler_.notes.clear();
   }

@@ -130,9 +130,10 @@ TEST_P(TransportConformanceTest, RequestBeyondQuotaFailsWithoutOthers) {
   ASSERT_TRUE(handler_.WaitUntil([&] { return handler_.notes.size() >= 2; }));
   for (const auto& note : handler_.notes) {
     if (note.message.body.view() == "small") {
-      EXPECT_OK(note.landed);
+      EXPECT_OK(note.received);
     } else {
-      EXPECT_THAT(note.landed, StatusIs(absl::StatusCode::kResourceExhausted));
+      EXPECT_THAT(note.received,
+                  StatusIs(absl::StatusCode::kResourceExhausted));
       EXPECT_TRUE(note.message.attachments.empty());
     }
   }
@@ -199,11 +200,11 @@ TEST_P(TransportConformanceTest, StreamsOfAnAbortedStepAreNotSent) {
   ASSERT_TRUE(handler_.WaitUntil([&] { return handler_.notes.size() == 2; }));
   for (const RecordingHandler::Note& note : handler_.notes) {
     if (note.message.body.view() == "1") {
-      EXPECT_THAT(note.landed, StatusIs(absl::StatusCode::kCancelled));
-      EXPECT_TRUE(IsDerived(note.landed));
+      EXPECT_THAT(note.received, StatusIs(absl::StatusCode::kCancelled));
+      EXPECT_TRUE(IsDerived(note.received));
       EXPECT_TRUE(note.message.attachments.empty());
     } else {
-      EXPECT_OK(note.landed);
+      EXPECT_OK(note.received);
       ASSERT_EQ(note.message.attachments.size(), 1u);
       EXPECT_TRUE(note.message.attachments[0].view() == Pattern(40 << 20, 1));
     }
@@ -235,7 +236,7 @@ TEST_P(TransportConformanceTest, StreamsOfAnAbortedStepAreNotKept) {
   EXPECT_OK(channel_->Send(NewMessage(kNote, "next", {Pattern(9 << 20, 1)})));
   ASSERT_TRUE(handler_.WaitUntil([&] { return !handler_.notes.empty(); }));
   EXPECT_EQ(handler_.notes[0].message.body.view(), "next");
-  EXPECT_OK(handler_.notes[0].landed);
+  EXPECT_OK(handler_.notes[0].received);
   ExpectNothingLeft();
 }
 
@@ -264,7 +265,7 @@ TEST_P(TransportConformanceTest, AbandonStepSearchesOnlyWhereStepsStream) {
   EXPECT_EQ(searched.value(), 1u);
   held.land->Set();
   ASSERT_TRUE(handler_.WaitUntil([&] { return !handler_.notes.empty(); }));
-  EXPECT_OK(handler_.notes[0].landed);
+  EXPECT_OK(handler_.notes[0].received);
   endpoint_->AbandonStep(aborted);
   EXPECT_EQ(searched.value(), 1u);
   other.reset();

@@ -229,16 +229,16 @@ class FewBuffers : public Allocator {
 };
 
 TEST(ReceiveAllocatorTest, UsesPinnedMemoryWhileAvailable) {
-  ReceiveAllocator landing(HeapAllocator());
-  EXPECT_TRUE(landing.Allocate(ReceiveAllocator::kLeastPinned));
+  ReceiveAllocator allocator(HeapAllocator());
+  EXPECT_TRUE(allocator.Allocate(ReceiveAllocator::kLeastPinned));
   auto few = std::make_unique<FewBuffers>(1);
   const FewBuffers& pinned = *few;
-  landing.UsePinned(std::move(few));
-  EXPECT_TRUE(landing.Allocate(ReceiveAllocator::kLeastPinned - 1));
+  allocator.UsePinned(std::move(few));
+  EXPECT_TRUE(allocator.Allocate(ReceiveAllocator::kLeastPinned - 1));
   EXPECT_EQ(pinned.left(), 1);
-  EXPECT_TRUE(landing.Allocate(ReceiveAllocator::kLeastPinned));
+  EXPECT_TRUE(allocator.Allocate(ReceiveAllocator::kLeastPinned));
   EXPECT_EQ(pinned.left(), 0);
-  EXPECT_TRUE(landing.Allocate(ReceiveAllocator::kLeastPinned));
+  EXPECT_TRUE(allocator.Allocate(ReceiveAllocator::kLeastPinned));
   EXPECT_LT(pinned.left(), 0);  // it was asked, and had none left
 }
 
