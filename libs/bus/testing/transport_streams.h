@@ -158,7 +158,7 @@ TEST_P(TransportConformanceTest, ReplyFailsWithoutMemory) {
 TEST_P(TransportConformanceTest, CancellationOvertakesBulk) {
   server_ = NewProcess("server");
   client_ = NewProcess("client");
-  const HeldBuffers held = HoldReceiveBuffers();
+  const HeldBuffers buffers = HoldReceiveBuffers();
   ASSERT_NO_FATAL_FAILURE(ListenAndDial());
   const Answer large = Call(NewMessage(kEcho, "large", {Pattern(40 << 20, 1)}));
   const Channel::CallId large_call = last_call_;
@@ -176,7 +176,7 @@ TEST_P(TransportConformanceTest, CancellationOvertakesBulk) {
   // The large call itself can be cancelled as well, half way.
   channel_->Cancel(large_call);
   EXPECT_THAT(large.Wait(), StatusIs(absl::StatusCode::kCancelled));
-  held.land->Set();
+  buffers.land->Set();
   // Messages of others are not delayed by it.
   EXPECT_OK(Call(NewMessage(kEcho, "", {Pattern(20 << 20, 1)})).Wait());
   EXPECT_EQ(large.times(), 1);
