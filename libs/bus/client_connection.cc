@@ -216,6 +216,15 @@ void ClientConnection::Lose(const absl::Status& why) {
   context_.owner->OnLost(shared_from_this(), why);
 }
 
+void ClientConnection::LoseSoon(const absl::Status& why) {
+  const absl::Time when =
+      context_.parts.scheduler->clock().Now() + kTimeToReadControl;
+  absl::MutexLock lock(&mutex_);
+  if (closed_) return;
+  timer_ = context_.scope->ScheduleAt(
+      when, [self = shared_from_this(), why] { self->Lose(why); });
+}
+
 void ClientConnection::Blame(const absl::Status& why) { Lose(LogInvalid(why)); }
 
 absl::Status ClientConnection::LogInvalid(const absl::Status& why) const {
@@ -301,7 +310,7 @@ void ClientConnection::BulkEvents::OnClose(ConnectionId,
                                            const absl::Status& why) {
   const AsyncScope::Running running(*it_.context_.scope);
   const Shared self = it_.shared_from_this();
-  self->Lose(why);
+  self->LoseSoon(why);
 }
 
 }  // namespace weft::bus

@@ -105,6 +105,8 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   absl::Status Deliver(Incoming incoming);
   void DialBulk();
   void Lose(const absl::Status& why);
+  // Loses the connection after kTimeToReadControl, unless it ends before.
+  void LoseSoon(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
   // Reports that the other end violated the protocol.
   void Blame(const absl::Status& why);
   // Logs an invalid message of the other end; returns the reason for OnLost.
@@ -126,6 +128,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   Address bulk_address_ ABSL_GUARDED_BY(mutex_);
   uint64_t bulk_token_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Of the handshake; after that, of LoseSoon.
   Scheduler::TimerId timer_ ABSL_GUARDED_BY(mutex_) = 0;
   // Null until HELLO was answered.
   std::shared_ptr<Connection> connection_ ABSL_GUARDED_BY(mutex_);

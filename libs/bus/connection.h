@@ -21,6 +21,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "libs/base/async/reclaimer.h"
 #include "libs/bus/incoming_streams.h"
 #include "libs/bus/message.h"
@@ -29,6 +30,14 @@
 #include "libs/bus/wire.h"
 
 namespace weft::bus {
+
+// When the bulk channel ends, how long the control channel's thread has to read
+// what was sent before. A task that ends closes both channels at once, and its
+// goodbye, or its last reply, must not be lost because the other thread is
+// faster. Longer than a reading thread waits for a processor on a busy machine;
+// short beside `peer_timeout`, since it delays the report of the loss if only
+// the bulk channel is lost.
+inline constexpr absl::Duration kTimeToReadControl = absl::Milliseconds(100);
 
 struct ConnectionOptions {
   Wire* wire = nullptr;

@@ -112,7 +112,7 @@ class WireEndpoint : public Endpoint {
     void OnClose(ConnectionId connection, const absl::Status& why) override {
       const AsyncScope::Running running(endpoint_.scope_);
       if (const Shared found = endpoint_.TakeBulk(connection)) {
-        found->Disconnect(why);
+        found->OnBulkEnded(why);
       }
     }
 

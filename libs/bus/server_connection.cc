@@ -206,6 +206,15 @@ bool ServerConnection::AttachBulk(ConnectionId bulk) {
   return true;
 }
 
+void ServerConnection::OnBulkEnded(const absl::Status& why) {
+  const absl::Time when =
+      context_.parts.scheduler->clock().Now() + kTimeToReadControl;
+  absl::MutexLock lock(&mutex_);
+  if (state_ != State::kUp) return;
+  timer_ = context_.scope->ScheduleAt(
+      when, [self = shared_from_this(), why] { self->Disconnect(why); });
+}
+
 absl::Status ServerConnection::Deliver(Incoming incoming) {
   const Envelope& envelope = incoming.envelope;
   switch (state()) {

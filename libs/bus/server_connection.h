@@ -71,6 +71,9 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   absl::Status OnBulk(const Frames& frames);
   // Returns false if there already is one.
   bool AttachBulk(ConnectionId bulk);
+  // The attached bulk channel has ended: disconnects after kTimeToReadControl,
+  // unless the connection ends before.
+  void OnBulkEnded(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // On the control pool, cancels the calls, closes the Wire's connections and
   // notifies the handler. Only the first call has an effect. `goodbye` also
@@ -149,6 +152,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   mutable absl::Mutex mutex_;
   State state_ ABSL_GUARDED_BY(mutex_) = State::kNew;
   ConnectionId bulk_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Of the handshake; after that, of OnBulkEnded.
   Scheduler::TimerId timer_ ABSL_GUARDED_BY(mutex_) = 0;
   // The peer's unanswered calls. Ordered, so that a simulation can be repeated.
   Calls calls_ ABSL_GUARDED_BY(mutex_);

@@ -8,6 +8,7 @@
 #include "libs/base/clock.h"
 #include "libs/base/scheduler/scheduler.h"
 #include "libs/base/scheduler/simulated_scheduler.h"
+#include "libs/bus/connection.h"
 #include "libs/bus/envelope.h"
 #include "libs/bus/handshake.h"
 #include "libs/bus/memory/memory_wire.h"
@@ -113,8 +114,9 @@ class Pair {
   }
 
   std::unique_ptr<Channel> Dial(const Address& address,
-                                ChannelEvents& events_of_it) {
-    return client_->Dial(address, {"", "", 2, 0}, "", &events_of_it);
+                                ChannelEvents& events_of_it,
+                                const std::string& task = "") {
+    return client_->Dial(address, {"", task, 2, 0}, "", &events_of_it);
   }
 
   void Start() {
@@ -258,6 +260,96 @@ TEST(CutTest, CutAtAnyMessageEndsEveryCall) {
       }
     }
   }
+}
+
+// The two channels have a reading thread each, and an ending task closes both.
+// Here the thread of the control channel is slower.
+class SlowControlTest : public ::testing::Test {
+ protected:
+  SlowControlTest() {
+    pair_.network.set_hook([this](const MessageInfo& message) {
+      const bool waits =
+          is_slow_ && message.channel_kind == ChannelKind::kControl;
+      return HookResult{.delay = waits ? kTimeToReadControl / 4
+                                       : absl::ZeroDuration()};
+    });
+    pair_.Start();
+  }
+  // Opens the bulk channel.
+  void Exchange(Channel& channel) {
+    Answer answer(pair_.scheduler());
+    channel.Call(NewMessage(kEcho, "", {Pattern(1'000'000, 1)}),
+                 {.wait_for_connection = true}, answer.callback());
+    ASSERT_OK(answer.Wait());
+  }
+  // The message that was just sent waits; so do all later ones.
+  void LetTheLastMessageWait() {
+    is_slow_ = true;
+    pair_.scheduler().RunUntilIdle();
+  }
+
+  bool is_slow_ = false;
+  Pair pair_{1, {}};
+};
+
+TEST_F(SlowControlTest, LastReplyAndGoodbyeOfAnEndpointArrive) {
+  ASSERT_NO_FATAL_FAILURE(Exchange(*pair_.channel));
+  Answer last(pair_.scheduler());
+  pair_.channel->Call(NewMessage(kHold, "last"), {}, last.callback());
+  ASSERT_TRUE(
+      pair_.handler.WaitUntil([&] { return !pair_.handler.held.empty(); }));
+  RecordingHandler::Held held = std::move(pair_.handler.TakeHeld()[0]);
+  pair_.scheduler().RunUntilIdle();
+  held.call->Reply(std::move(held.request));
+  LetTheLastMessageWait();
+  ASSERT_EQ(last.times(), 0);
+  pair_.endpoint.reset();
+  EXPECT_OK(last.Wait());
+  ASSERT_TRUE(pair_.events.WaitForDisconnects(1));
+  EXPECT_EQ(pair_.events.first_disconnect(), TaskHasEnded("/job:ps/task:0"));
+}
+
+TEST_F(SlowControlTest, LastMessageAndGoodbyeOfATaskArrive) {
+  constexpr char kTask[] = "/job:worker/task:0";
+  RecordingChannelEvents events(pair_.scheduler());
+  auto channel = pair_.Dial(pair_.endpoint->address(), events, kTask);
+  ASSERT_NO_FATAL_FAILURE(Exchange(*channel));
+  pair_.scheduler().RunUntilIdle();
+  EXPECT_OK(channel->Send(NewMessage(kNote, "last")));
+  LetTheLastMessageWait();
+  ASSERT_EQ(pair_.handler.notes.size(), 0);
+  channel.reset();
+  ASSERT_TRUE(pair_.handler.WaitUntil(
+      [&] { return pair_.handler.disconnects.size() == 1; }));
+  EXPECT_EQ(pair_.handler.disconnects[0].why, TaskHasEnded(kTask));
+  EXPECT_EQ(pair_.handler.notes.size(), 1);
+}
+
+TEST(CutTest, LossOfTheBulkChannelAloneEndsTheConnection) {
+  Pair pair(1, {});
+  int num_bulk = 0;
+  pair.network.set_hook([&](const MessageInfo& message) {
+    // The first one says whose bulk channel it is.
+    const bool cuts =
+        message.channel_kind == ChannelKind::kBulk && ++num_bulk == 2;
+    return HookResult{cuts ? Fate::kCutHere : Fate::kDeliver};
+  });
+  pair.Start();
+  ASSERT_TRUE(pair.events.WaitForConnects(1));
+  const absl::Time begin = pair.scheduler().clock().Now();
+  Answer held(pair.scheduler()), large(pair.scheduler());
+  pair.channel->Call(NewMessage(kHold, ""), {}, held.callback());
+  pair.channel->Call(NewMessage(kEcho, "", {Pattern(1'000'000, 1)}), {},
+                     large.callback());
+  EXPECT_THAT(large.Wait(), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(held.Wait(), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_EQ(num_bulk, 2);
+  const absl::Duration taken = pair.scheduler().clock().Now() - begin;
+  EXPECT_GE(taken, kTimeToReadControl);
+  EXPECT_LT(taken, 2 * kTimeToReadControl);
+  ASSERT_TRUE(pair.handler.WaitUntil(
+      [&] { return pair.handler.disconnects.size() == 1; }));
+  ASSERT_TRUE(pair.events.WaitForConnects(2));
 }
 
 // Small messages wait only for the window, and a peer that does not read
