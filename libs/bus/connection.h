@@ -39,20 +39,33 @@ namespace weft::bus {
 // the bulk channel is lost.
 inline constexpr absl::Duration kTimeToReadControl = absl::Milliseconds(100);
 
+// Both ends set all values; none is optional unless that is stated. Sizes are
+// in bytes.
 struct ConnectionOptions {
-  Wire* wire = nullptr;
-  ReceiveMemory* memory = nullptr;
-  Traffic* traffic = nullptr;  // may be null
-  ConnectionId control = 0;
-  // Of a control message, accepted by the other end.
+  Wire* wire = nullptr;             // must outlive the connection
+  ReceiveMemory* memory = nullptr;  // likewise; receive buffers of streams
+  Traffic* traffic = nullptr;       // likewise; may be null
+  ConnectionId control = 0;         // the control channel, in `wire`
+  // The size of one control message with its attachments that are not streamed:
+  // the maximum that the other end accepts, and that this end accepts.
   uint64_t max_sent_bytes = 0;
-  uint64_t max_received_bytes = 0;  // the same, accepted by this end
+  uint64_t max_received_bytes = 0;
+  // Streamed bytes that may be in flight at any time, in each direction.
   uint64_t credit_bytes = 0;
+  // What the other end may make this end hold: streamed attachments, and
+  // requests until they are answered (IncomingStreams).
   uint64_t max_held_bytes = 0;
+  // Streamed attachments of replies and one-way messages that may wait for the
+  // other end to read them (OutgoingStreams).
   uint64_t max_unsent_bytes = 0;
+  // Sizes of one attachment: smaller ones than `inline_bytes` are sent with
+  // their message. So are larger ones up to `medium_bytes` while at most
+  // `medium_window` bytes of these are in flight. All others are streamed.
   size_t inline_bytes = 0;
   uint64_t medium_bytes = 0;
   uint64_t medium_window = 0;
+  // The maximum size of one message of the bulk channel, without its header; at
+  // most half of `credit_bytes` is used.
   size_t chunk_bytes = 0;
   // Counts the incoming messages of steps, over all connections of an endpoint;
   // may be null.
