@@ -2,7 +2,6 @@
 
 #include <zmq.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "libs/base/status.h"
@@ -11,6 +10,23 @@ namespace weft::bus {
 namespace {
 
 constexpr absl::Duration kNeverReconnects = absl::Hours(24);
+
+// libzmq wraps a received TTL above 65 s.
+constexpr absl::Duration kMaxTtl = absl::Seconds(60);
+
+// Connections that the system has accepted and libzmq has not. A choice: as
+// many as an endpoint admits by default (TransportOptions::max_connections), so
+// that all may dial at once; Linux lowers it to net.core.somaxconn, 4096 by
+// default.
+constexpr int kListenBacklog = 4096;
+
+// TCP's own probes: after 30 s without data, three of them, 10 s apart, so that
+// a dead machine is detected within a minute. A choice, not derived from
+// peer_timeout: with its default of 8 s libzmq's heartbeats detect it sooner,
+// and the probes matter only if it is longer than a minute (up to an hour).
+constexpr int kKeepaliveIdle = 30;      // seconds
+constexpr int kKeepaliveInterval = 10;  // seconds
+constexpr int kKeepaliveProbes = 3;
 
 // Events handled in a row before other sockets are served.
 constexpr int kControlTurn = 64;
@@ -43,19 +59,28 @@ void SetCommonOptions(const ZmqWireOptions& options, ZmqSocket& socket) {
   socket.Set(ZMQ_RECONNECT_IVL, Milliseconds(kNeverReconnects));
   socket.Set(ZMQ_HEARTBEAT_IVL, Milliseconds(options.heartbeat_interval));
   socket.Set(ZMQ_HEARTBEAT_TIMEOUT, Milliseconds(options.heartbeat_timeout));
-  // The timeout that is sent to the peer; libzmq wraps above 65 s.
   socket.Set(ZMQ_HEARTBEAT_TTL,
-             std::min(60000, Milliseconds(options.heartbeat_timeout) * 5 / 3));
+             Milliseconds(HeartbeatTtl(options.heartbeat_timeout)));
   socket.Set(ZMQ_HANDSHAKE_IVL, Milliseconds(options.handshake_timeout));
   socket.Set(ZMQ_CONNECT_TIMEOUT, Milliseconds(options.connect_timeout));
-  socket.Set(ZMQ_BACKLOG, 4096);
+  socket.Set(ZMQ_BACKLOG, kListenBacklog);
   socket.Set(ZMQ_TCP_KEEPALIVE, 1);
-  socket.Set(ZMQ_TCP_KEEPALIVE_IDLE, 30);
-  socket.Set(ZMQ_TCP_KEEPALIVE_INTVL, 10);
-  socket.Set(ZMQ_TCP_KEEPALIVE_CNT, 3);
+  socket.Set(ZMQ_TCP_KEEPALIVE_IDLE, kKeepaliveIdle);
+  socket.Set(ZMQ_TCP_KEEPALIVE_INTVL, kKeepaliveInterval);
+  socket.Set(ZMQ_TCP_KEEPALIVE_CNT, kKeepaliveProbes);
 }
 
 }  // namespace
+
+// A process sends heartbeats three times per timeout (libs/runtime/process), so
+// an unanswered one ends the connection after 4/3 timeouts at most, which is
+// peer_timeout. The TTL, a second check, comes an interval later; that it is
+// one interval is a choice. A TTL that is shorter than the interval would end
+// connections on which nothing else is sent.
+absl::Duration HeartbeatTtl(absl::Duration timeout) {
+  const absl::Duration ttl = timeout * 5 / 3;
+  return ttl <= kMaxTtl ? ttl : absl::ZeroDuration();
+}
 
 absl::Status PolledSocket::OpenSocket(int type) {
   ASSIGN_OR_RETURN(socket_, ZmqSocket::Open(*parts_.context, type));

@@ -22,6 +22,7 @@
 
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "libs/base/scheduler/scheduler.h"
 #include "libs/bus/zmq/connection_monitor.h"
 #include "libs/bus/zmq/connection_table.h"
@@ -43,6 +44,11 @@ struct ChannelParts {
   DescriptorReserve* reserve = nullptr;
   ChannelKind channel_kind = ChannelKind::kControl;
 };
+
+// Returns the TTL that is sent to the peer with each heartbeat: after it the
+// peer ends the connection unless more arrives. 0: the peer relies on its own
+// heartbeats alone. `timeout` is ZmqWireOptions::heartbeat_timeout.
+absl::Duration HeartbeatTtl(absl::Duration timeout);
 
 class PolledSocket : public LoopMember,
                      public ConnectionCarrier,

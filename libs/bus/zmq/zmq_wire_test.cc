@@ -4,9 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "libs/base/clock.h"
 #include "libs/base/scheduler/scheduler.h"
 #include "libs/bus/testing/wire_conformance.h"
+#include "libs/bus/zmq/polled_socket.h"
 
 namespace weft::bus {
 namespace {
@@ -34,6 +36,20 @@ class ZmqHarness : public WireHarness {
 INSTANTIATE_TEST_SUITE_P(Zmq, WireConformanceTest, testing::Values([] {
                            return std::make_unique<ZmqHarness>();
                          }));
+
+// A quiet connection sends one heartbeat in each interval, a third of the
+// timeout.
+TEST(HeartbeatTtlTest, IsLongerThanTheInterval) {
+  EXPECT_EQ(HeartbeatTtl(absl::Seconds(6)), absl::Seconds(10));
+  for (const absl::Duration timeout :
+       {absl::Milliseconds(75), absl::Seconds(36), absl::Seconds(37),
+        absl::Minutes(4), absl::Minutes(45)}) {
+    const absl::Duration ttl = HeartbeatTtl(timeout);
+    if (ttl == absl::ZeroDuration()) continue;  // none
+    EXPECT_GT(ttl, timeout / 3) << timeout;
+    EXPECT_LT(ttl, absl::Seconds(65)) << timeout;  // libzmq's limit
+  }
+}
 
 // All threads that may block may be waiting for events that are still to come:
 // over the bulk channel, for example, which is opened late, or for a connection
