@@ -116,7 +116,9 @@ void DialedSocket::EndFromOutside(absl::Status why) {
 bool DialedSocket::NextDelivery(unsigned& signals, Delivery& delivery) {
   delivery.connection = id_;
   delivery.events = &events_;
-  if ((signals & kChanges) != 0 || !up_) ReadChanges();
+  // Nothing else uses the monitor's socket, and each read empties it: so each
+  // change is signalled.
+  if ((signals & kChanges) != 0) ReadChanges();
   signals &= ~kChanges;
   // The end comes last: all that was received before it is delivered.
   if (up_ && !opened_) return OpenNext(delivery);
