@@ -20,10 +20,11 @@ absl::Status Lost(absl::string_view why) {
   return absl::UnavailableError(absl::StrCat("Connection lost: ", why));
 }
 
-// Returns an address that is unique to this thread.
-const void* ThisThread() {
-  static thread_local char mark = 0;
-  return &mark;
+// The process to which this thread delivers an event; null: none. Only to be
+// compared.
+const void*& ProcessOfThisThread() {
+  static thread_local const void* process = nullptr;
+  return process;
 }
 
 // Guards what all processes share: its holder is not interrupted, or suspended,
@@ -82,7 +83,8 @@ struct Port {
 
 // One end of a connection.
 struct End {
-  Process* process = nullptr;
+  Process* process = nullptr;      // null once it need not keep the end
+  const void* receiver = nullptr;  // the same process, always
   Scheduler* reader = nullptr;
   std::string name;        // of the process, which may be gone
   std::string other_name;  // once connected
@@ -100,9 +102,8 @@ struct End {
   bool closed = false;           // no further events
   bool scheduled = false;        // a closure is scheduled or runs
   Scheduler::TimerId timer = 0;  // of that closure, if it waits for a delay
-  bool running = false;          // an event is being delivered, on `thread`
-  const void* thread = nullptr;
-  std::vector<Event*> waiters;  // for the event being delivered
+  bool running = false;          // an event is being delivered
+  std::vector<Event*> waiters;   // for the event being delivered
 };
 
 // A simulated process.
@@ -219,6 +220,7 @@ class MemoryNetwork::Core : public std::enable_shared_from_this<Core> {
 std::shared_ptr<End> MemoryNetwork::Core::NewEnd(Process* process) {
   auto end = std::make_shared<End>();
   end->process = process;
+  end->receiver = process;
   end->reader = process->reader;
   end->name = process->name;
   end->id = process->next_id++;
@@ -377,10 +379,11 @@ void MemoryNetwork::Core::Happen(const std::shared_ptr<End>& end) {
   }
   if (!tell) return;
   end->running = true;
-  end->thread = ThisThread();
   mutex_.Unlock();
   dropped.clear();
+  ProcessOfThisThread() = end->receiver;
   Tell(end, std::move(head), open);
+  ProcessOfThisThread() = nullptr;
   mutex_.Lock();
   end->running = false;
   if (end->closed) Forget(end);
@@ -432,7 +435,7 @@ void MemoryNetwork::Core::WaitUntilNotRunning(const std::shared_ptr<End>& end) {
   const std::unique_ptr<Event> done = scheduler_.NewEvent();
   {
     NetworkLock lock(&mutex_);
-    if (!end->running || end->thread == ThisThread()) return;
+    if (!end->running || ProcessOfThisThread() == end->receiver) return;
     end->waiters.push_back(done.get());
   }
   done->Wait();

@@ -12,9 +12,10 @@
 //
 // Each event of a connection is a closure of the Scheduler's compute pool, so
 // under a SimulatedScheduler a seed decides how connections overtake each
-// other; the events of one end of a connection keep their order. Works with
-// real threads, too. Any host name may be listened at; the network assigns
-// ports.
+// other, also the control and the bulk channel of one pair of processes, as if
+// each had a reading thread; the events of one end of a connection keep their
+// order. Works with real threads, too. Any host name may be listened at; the
+// network assigns ports.
 //
 // Threads: all methods may be called from any thread.
 #ifndef WEFT_LIBS_BUS_MEMORY_MEMORY_WIRE_H_

@@ -378,6 +378,43 @@ TEST_P(WireConformanceTest, DialedEndMayCloseInsideAnEvent) {
   EXPECT_EQ(dialed.entries().size(), 2u);
 }
 
+// If a close waited for the other channel's event, two channels that close each
+// other's connections would wait forever.
+TEST_P(WireConformanceTest, EventMayCloseAConnectionOfTheOtherChannel) {
+  const std::shared_ptr<Event> bulk_runs = scheduler_.NewEvent();
+  const std::shared_ptr<Event> closed = scheduler_.NewEvent();
+  ConnectionId bulk_id = 0;
+  const auto reply = [this](const RecordingEnd::Entry& entry) {
+    if (entry.kind != Kind::kMessage) return;
+    server_.Send(entry.connection, Text("reply")).IgnoreError();
+  };
+  RecordingEnd &control_accepted = NewEnd(reply),
+               &bulk_accepted = NewEnd(reply);
+  RecordingEnd& bulk = NewEnd([&, this](const RecordingEnd::Entry& entry) {
+    if (entry.kind != Kind::kMessage) return;
+    bulk_runs->Set();
+    closed->WaitUntil(scheduler_.clock().Now() + kTimeout);
+  });
+  RecordingEnd& control = NewEnd([&, this](const RecordingEnd::Entry& entry) {
+    if (entry.kind != Kind::kMessage) return;
+    client_.Close(bulk_id);
+    closed->Set();
+  });
+  const auto control_listener = Listen(control_accepted);
+  const auto bulk_listener = Listen(bulk_accepted, ChannelKind::kBulk);
+  bulk_id = client_.Dial(bulk_listener->address(), ChannelKind::kBulk, bulk);
+  const ConnectionId control_id =
+      client_.Dial(control_listener->address(), ChannelKind::kControl, control);
+  const absl::Time deadline = scheduler_.clock().Now() + kTimeout / 2;
+  ASSERT_OK(client_.Send(bulk_id, Text("hello")));
+  ASSERT_TRUE(bulk_runs->WaitUntil(deadline));
+  ASSERT_OK(client_.Send(control_id, Text("hello")));
+  EXPECT_TRUE(closed->WaitUntil(deadline));
+  client_.Close(bulk_id);  // waits for the event that runs
+  client_.Close(control_id);
+  EXPECT_EQ(bulk.entries().size(), 2u);
+}
+
 TEST_P(WireConformanceTest, RepeatedAndUnknownCloseIsIgnored) {
   RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   const auto listener = Listen(accepted);
