@@ -32,11 +32,14 @@ class ClientConnection;
 class ClientConnectionOwner {
  public:
   virtual ~ClientConnectionOwner() = default;
-  // HELLO was answered. Messages are delivered only after this has returned.
+  // HELLO was answered. Messages are delivered only after this has returned,
+  // also by the bulk channel's thread: it completes messages that the control
+  // channel's thread, which runs this, has read.
   virtual void OnHandshakeDone(
       const std::shared_ptr<ClientConnection>& connection,
       const Identity& peer) = 0;
   virtual bool IsPending(uint64_t call_id) = 0;
+  // May be called by both reading threads at once.
   virtual void OnReply(Incoming reply) = 0;
   // The connection was lost, refused or could not be made. The owner must call
   // Close. May be called more than once, also after Close.

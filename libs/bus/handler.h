@@ -80,8 +80,10 @@ class Handler {
   // A peer sent HELLO, for this task and in a supported version. An error
   // refuses it. Must be fast.
   virtual absl::Status OnConnect(const Peer& peer) = 0;
-  // Called after all of the peer's messages, when its calls are already
-  // cancelled. On the control pool, unless messages wait for the compute pool.
+  // Called after all of the peer's messages, those of both channels, when its
+  // calls are already cancelled. On the control pool, unless messages wait for
+  // the compute pool, or the connection is lost during OnConnect: then on the
+  // reading thread.
   virtual void OnDisconnect(const Peer& peer, const absl::Status& why) = 0;
   virtual void OnRequest(std::shared_ptr<IncomingCall> call,
                          Message request) = 0;

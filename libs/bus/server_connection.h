@@ -142,7 +142,9 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   const ConnectionId control_;
   const uint64_t bulk_token_;
   const bool is_one_too_many_;
-  Peer peer_;  // written once, by HandleHello
+  // Written once, by HandleHello, before the state is kUp; only then is there a
+  // bulk channel, whose thread reads it, too.
+  Peer peer_;
   // Requests without a reserve; written once by HandleHello. A client has one
   // count for all of its connections, a task one per connection.
   std::shared_ptr<RequestCount> requests_ = std::make_shared<RequestCount>();

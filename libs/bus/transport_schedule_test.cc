@@ -1,7 +1,8 @@
 // Calls over one connection that is cut, silenced or lost permanently, with
 // simulated interruptions at the locks of the bus: in any case, every call
 // ends, once; the handler is told of the end of each call that it has not
-// answered, and of each connection; and no state remains.
+// answered, and of each connection, after all of its messages; and no state
+// remains.
 //
 // libs/base/testing/seeds.h describes how to run other seeds;
 // tools/mutants runs them.
@@ -9,10 +10,13 @@
 
 #include <cstdio>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/base/config.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
@@ -25,6 +29,12 @@
 namespace weft::bus {
 namespace {
 
+#ifdef ABSL_HAVE_THREAD_SANITIZER
+constexpr bool kHasInterruptions = false;
+#else
+constexpr bool kHasInterruptions = true;
+#endif
+
 constexpr uint64_t kSeeds = 100;
 constexpr int kCallers = 2;
 constexpr int kCallsOfEach = 16;
@@ -34,6 +44,70 @@ constexpr char kServer[] = "server";
 // Longer than all that delays an answer once disturbances have stopped.
 constexpr absl::Duration kCalm = absl::Seconds(30);
 constexpr int kSecondsOfAll = 600;
+
+// Checks that the end of a connection is reported after all callbacks for its
+// messages, which both reading threads and the pools run. Needs no lock: one
+// simulated thread runs at a time.
+class OrderCheckingHandler : public RecordingHandler {
+ public:
+  using RecordingHandler::RecordingHandler;
+
+  absl::Status OnConnect(const Peer& peer) override {
+    // Each endpoint counts its peers from 1; the last one has ended.
+    EXPECT_EQ(states_[peer.id].num_running, 0);
+    states_[peer.id] = PeerState();
+    return RecordingHandler::OnConnect(peer);
+  }
+  void OnDisconnect(const Peer& peer, const absl::Status& why) override {
+    PeerState& state = states_[peer.id];
+    EXPECT_EQ(state.num_running, 0);
+    EXPECT_FALSE(state.has_ended);
+    state.has_ended = true;
+    RecordingHandler::OnDisconnect(peer, why);
+  }
+  void OnRequest(std::shared_ptr<IncomingCall> call, Message request) override {
+    const Running running(*this, call->peer().id, IsFast(request.method));
+    RecordingHandler::OnRequest(std::move(call), std::move(request));
+  }
+  void OnOneWay(const Peer& peer, Message message,
+                const absl::Status& received) override {
+    const Running running(*this, peer.id, IsFast(message.method));
+    RecordingHandler::OnOneWay(peer, std::move(message), received);
+  }
+
+  // How often a fast callback began while another one of its connection ran.
+  int num_overlaps() const { return num_overlaps_; }
+
+ private:
+  struct PeerState {
+    int num_running = 0;
+    int num_fast = 0;  // of these
+    bool has_ended = false;
+  };
+  class Running {
+   public:
+    Running(OrderCheckingHandler& handler, uint64_t peer, bool is_fast)
+        : state_(handler.states_[peer]), is_fast_(is_fast) {
+      EXPECT_FALSE(state_.has_ended);
+      ++state_.num_running;
+      if (!is_fast_) return;
+      if (state_.num_fast++ > 0) ++handler.num_overlaps_;
+    }
+    ~Running() {
+      --state_.num_running;
+      if (is_fast_) --state_.num_fast;
+    }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+   private:
+    PeerState& state_;
+    const bool is_fast_;
+  };
+
+  std::map<uint64_t, PeerState> states_;  // by Peer::id, of the last endpoint
+  int num_overlaps_ = 0;
+};
 
 class Conversation {
  public:
@@ -88,6 +162,7 @@ class Conversation {
 
   int num_answered_well() const { return num_answered_well_; }
   int num_cancelled() const { return num_cancelled_; }
+  int num_overlaps() const { return handler_.num_overlaps(); }
   int num_connections() const {
     return static_cast<int>(handler_.connects.size());
   }
@@ -253,7 +328,7 @@ class Conversation {
   const std::unique_ptr<Wire> server_wire_ = NewMemoryWire(network_, kServer);
   const std::unique_ptr<Wire> client_wire_ = NewMemoryWire(network_, kClient);
   CountedMemory server_memory_{scheduler_}, client_memory_{scheduler_};
-  RecordingHandler handler_{scheduler_};
+  OrderCheckingHandler handler_{scheduler_};
   RecordingChannelEvents events_{scheduler_};
   std::unique_ptr<Transport> server_, client_;
   Address address_{"memory", 0};
@@ -275,6 +350,7 @@ TEST(TransportScheduleTest, EveryCallEndsOnceWithoutLeaks) {
   int num_answered_well = 0;
   int num_connections = 0;
   int num_cancelled = 0;
+  int num_overlaps = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::fprintf(stderr, "seed %lu\n", static_cast<unsigned long>(seed));
@@ -283,6 +359,7 @@ TEST(TransportScheduleTest, EveryCallEndsOnceWithoutLeaks) {
     num_answered_well += conversation.num_answered_well();
     num_connections += conversation.num_connections();
     num_cancelled += conversation.num_cancelled();
+    num_overlaps += conversation.num_overlaps();
     if (HasFailure()) return;
   }
   // With many seeds all outcomes occur.
@@ -290,6 +367,10 @@ TEST(TransportScheduleTest, EveryCallEndsOnceWithoutLeaks) {
   EXPECT_GT(num_cancelled, static_cast<int>(count / 2));
   EXPECT_GT(num_answered_well, static_cast<int>(5 * count));
   EXPECT_GT(num_connections, static_cast<int>(2 * count));
+  // The threads of the two channels were inside of callbacks at once.
+  if (kHasInterruptions) {
+    EXPECT_GT(num_overlaps, 0);
+  }
 }
 
 }  // namespace

@@ -308,6 +308,34 @@ TEST_P(TransportConformanceTest, EndingTaskNotifiesTheTasksItDialed) {
   EXPECT_NE(handler_.disconnects[1].why, TaskHasEnded(""));
 }
 
+// Nothing serializes the reading threads of the two channels, but the end of
+// the connection is reported after the callbacks of both.
+TEST_P(TransportConformanceTest, BulkCallbackRunsBesideThoseOfControl) {
+  const std::shared_ptr<Event> begun = scheduler_.NewEvent();
+  handler_.on_block = [begun] { begun->Set(); };
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  const Answer blocked = Call(NewMessage(kBlock, "", {Pattern(1'000'000, 1)}));
+  ASSERT_TRUE(begun->WaitUntil(Now() + kTestTimeout));
+  EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
+  const Answer held = Call(NewMessage(kHold, ""));
+  ASSERT_TRUE(handler_.WaitUntil([&] { return !handler_.held.empty(); }));
+  const std::shared_ptr<IncomingCall> call = handler_.TakeHeld()[0].call;
+  const std::shared_ptr<Event> cancelled = scheduler_.NewEvent();
+  const bool is_registered =
+      call->cancellation().Register(
+          [cancelled](const absl::Status&) { cancelled->Set(); }) != 0;
+  ASSERT_TRUE(is_registered);
+  channel_.reset();
+  // The control channel's end was noticed.
+  EXPECT_TRUE(cancelled->WaitUntil(Now() + kTestTimeout));
+  EXPECT_TRUE(handler_.WaitUntil([&] { return handler_.disconnects.empty(); }));
+  handler_.unblock->Set();
+  ASSERT_TRUE(
+      handler_.WaitUntil([&] { return handler_.disconnects.size() == 1; }));
+  EXPECT_THAT(blocked.Wait(), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_THAT(held.Wait(), StatusIs(absl::StatusCode::kCancelled));
+}
+
 }  // namespace weft::bus
 
 #endif  // WEFT_LIBS_BUS_TESTING_TRANSPORT_CONNECTIONS_H_

@@ -174,6 +174,7 @@ class RecordingHandler : public Handler {
         call->Fail(fail_with);
         break;
       case kBlock:
+        if (on_block) on_block();
         unblock->WaitUntil(scheduler_.clock().Now() + kTestTimeout);
         call->Reply(std::move(request));
         break;
@@ -223,6 +224,7 @@ class RecordingHandler : public Handler {
   absl::Status refuse_with;
   size_t num_refused = std::numeric_limits<size_t>::max();
   absl::Status fail_with = absl::NotFoundError("no such thing");
+  std::function<void()> on_block;  // kBlock has begun; may be null
   const std::unique_ptr<Event> unblock;
 
   // Guarded by mutex.
