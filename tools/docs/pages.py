@@ -32,6 +32,8 @@ _TEST_CASE = re.compile(r'(\w+Test)\.(\w+)')
 _TEST = re.compile(r'\bTEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)')
 _COMMANDS = ('bazel ', 'git ', 'python3 ', 'tools/')
 _INDENT = '    '
+# It names paths and targets of an earlier commit.
+_OLD_NAMES = 'docs/design/layout.md'
 
 
 def pages(top):
@@ -257,6 +259,8 @@ def check(top):
   errors = []
   cases = _test_cases(top)
   for path in pages(top):
+    if path == _OLD_NAMES:
+      continue
     page = _read(top, path)
     rows = list(_tables(page))
     found = [(n, what) for n, row in rows for what in _row_errors(top, row)]
