@@ -123,7 +123,7 @@ std::vector<OpCase::Argument> OpCase::MakeInputs() const {
 
 std::vector<OpCase> ReadOpCases() {
   const Json table = Json::parse(kOpsCasesTable, nullptr, false);
-  if (!table.is_array()) Fail("is no list");
+  if (!table.is_array()) Fail("is not a list");
   std::vector<OpCase> cases;
   for (const Json& line : table) cases.push_back(ReadCase(line));
   return cases;

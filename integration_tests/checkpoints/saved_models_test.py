@@ -113,7 +113,7 @@ class SavedModelsTest(unittest.TestCase):
          [f'--model={model}', '--signature=f'], rows_json),
         ("tags 'train' could not be found",
          [f'--model={model}', '--tag_set=train'], rows_json),
-        ('no JSON object', [f'--model={model}'], '{'),
+        ('not a JSON object', [f'--model={model}'], '{'),
         ('but the request\'s "signature_name" is "g"',
          [f'--model={model}', '--signature=f'],
          '{"instances": [1], "signature_name": "g"}'),

@@ -306,7 +306,7 @@ TEST_F(WarmStartTest, ErrorsNameTheVariable) {
           kWrong,
           "it is double, but tensor ema of checkpoint /job/ck is float");
   refuses({.ckpt_to_initialize_from = ck, .vars_to_warm_start = "(["}, kWrong,
-          "'([' is no regular expression");
+          "'([' is not a regular expression");
   refuses({.ckpt_to_initialize_from = ck,
            .var_name_to_prev_var_name = {{"wrong", "w"}}},
           kWrong,

@@ -171,7 +171,7 @@ class ProcessesTest(unittest.TestCase):
   def test_checkpoint_writer_needs_a_directory(self):
     cluster = ('--cluster={"checkpoint_writer": ["localhost:0"], '
                '"worker": ["localhost:0"]}')
-    self.assertIn('/nowhere, is no directory: ',
+    self.assertIn('/nowhere, is not a directory: ',
                   self.refused('checkpoint_writer', cluster, '--root=/nowhere'))
 
   def test_object_store_uses_machine_role_if_enabled(self):
@@ -183,7 +183,7 @@ class ProcessesTest(unittest.TestCase):
         error = self.refused('checkpoint_writer', cluster, root, *flags,
                              env=cloud.environment())
         cloud.shutdown()
-      self.assertIn('s3://bucket/saves, is no directory', error)
+      self.assertIn('s3://bucket/saves, is not a directory', error)
       signed = [headers.get('Authorization', '')
                 for url, headers in cloud.requests
                 if url.startswith('http://store.test')]

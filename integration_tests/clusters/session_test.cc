@@ -201,7 +201,7 @@ TEST_F(SessionTest, ClosedSessionRejectsRuns) {
   Output c = ops::Const(root_, 1.0f);
   EXPECT_EQ(RunScalar({}, c), 1.0f);
   ASSERT_OK(session().Close());
-  ASSERT_OK(session().Close()) << "twice is no error";
+  ASSERT_OK(session().Close()) << "twice is not an error";
   EXPECT_THAT(session().Run(c),
               StatusIs(absl::StatusCode::kFailedPrecondition, "closed"));
 }

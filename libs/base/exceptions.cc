@@ -27,7 +27,7 @@ absl::Status DescribeCurrentException() {
     return absl::InternalError(
         absl::StrCat("an unexpected exception: ", exception.what()));
   } catch (...) {
-    return absl::InternalError("an exception that is no std::exception");
+    return absl::InternalError("an exception that is not a std::exception");
   }
 }
 

@@ -52,7 +52,7 @@ struct BundleHeader {
 };
 
 std::string SerializeBundleHeader(const BundleHeader& header);
-// DATA_LOSS if `bytes` are no header.
+// DATA_LOSS if `bytes` are not a header.
 absl::StatusOr<BundleHeader> ParseBundleHeader(absl::string_view bytes);
 // INVALID_ARGUMENT if this version of Weft can't read the data, or
 // UNIMPLEMENTED if its byte order is not this machine's.
@@ -70,8 +70,8 @@ struct BundleEntry : TensorInfo {
 };
 
 std::string SerializeBundleEntry(const BundleEntry& entry);
-// DATA_LOSS, naming `key`, if `bytes` are no entry or contain invalid values:
-// an invalid shape or slice, a negative location. RESOURCE_EXHAUSTED if
+// DATA_LOSS, naming `key`, if `bytes` are not an entry or contain invalid
+// values: an invalid shape or slice, a negative location. RESOURCE_EXHAUSTED if
 // `allocator` has no memory for its slices, of which a few bytes may describe
 // millions.
 absl::StatusOr<BundleEntry> ParseBundleEntry(

@@ -119,7 +119,7 @@ absl::StatusOr<DataFileCount> ChooseDataFileCount(FileSystem& file_system,
   const int taken = old.ok() ? (*old)->header().num_shards : 0;
   const int count = CountFor(prefix, num_files, number, taken);
   if (old.ok()) return DataFileCount{count, true, taken};
-  // An unreadable old checkpoint is no loss.
+  // Overwriting an unreadable old checkpoint loses nothing.
   switch (old.status().code()) {
     case absl::StatusCode::kNotFound:
       return DataFileCount{count, false};

@@ -143,7 +143,7 @@ class BundleWriter {
 };
 
 // Converts NOT_FOUND for a file that was just written to UNAVAILABLE: a machine
-// that loses power between two calls may lose the file, too. This is no user
+// that loses power between two calls may lose the file, too. This is not a user
 // error, and the next save recovers from it.
 absl::Status UnavailableIfGone(const absl::Status& status);
 

@@ -275,7 +275,7 @@ absl::StatusOr<Tensor> ParseSlice(absl::string_view bytes, DataType dtype,
                                   Allocator& allocator) {
   tf::SavedTensorSlices record;
   if (!ParseProto(bytes, record) || !record.has_data()) {
-    return absl::DataLossError("its record is no slice of a tensor");
+    return absl::DataLossError("its record is not a slice of a tensor");
   }
   tf::TensorProto& values = *record.mutable_data()->mutable_data();
   values.set_dtype(static_cast<tf::DataType>(dtype));

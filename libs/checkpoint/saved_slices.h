@@ -36,7 +36,7 @@ struct SlicesOfTensor {
 // REQUIRES: the slice is inside `shape`.
 int64_t MinElements(const TensorSlice& slice, const TensorShape& shape);
 
-// DATA_LOSS if `bytes` are no list, or contain an invalid shape or slice, or
+// DATA_LOSS if `bytes` are not a list, or contain an invalid shape or slice, or
 // more slices of a tensor than it has elements; INVALID_ARGUMENT if this
 // version of Weft cannot read the checkpoint; RESOURCE_EXHAUSTED if `charge`
 // has no memory for the tensors and slices, of which a few bytes may describe
@@ -45,7 +45,7 @@ absl::StatusOr<std::vector<SlicesOfTensor>> ParseSliceList(
     absl::string_view bytes, HeapCharge& charge);
 std::string SerializeSliceList(const std::vector<SlicesOfTensor>& tensors);
 
-// Returns the values of a slice of that shape. DATA_LOSS if `bytes` are no
+// Returns the values of a slice of that shape. DATA_LOSS if `bytes` are not a
 // slice, or contain another number of values, which are counted before memory
 // is reserved. RESOURCE_EXHAUSTED if there is no memory.
 absl::StatusOr<Tensor> ParseSlice(absl::string_view bytes, DataType dtype,

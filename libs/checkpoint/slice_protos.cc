@@ -21,7 +21,7 @@ using google::protobuf::io::CodedInputStream;
 namespace {
 
 absl::Status NoMessage() {
-  return absl::DataLossError("its bytes are no message of protobuf");
+  return absl::DataLossError("its bytes are not a protobuf message");
 }
 
 // Reads the bytes of the next field, a message, and advances `in`.

@@ -37,7 +37,7 @@ bool ParseProto(absl::string_view bytes, Proto& proto) {
 // Reads a message without its repeated field `field`, whose messages may be of
 // two bytes each and take much more memory when parsed together: calls `visit`
 // with the bytes of each of them, in order, and appends the bytes of the other
-// fields to `rest`, which may be null. DATA_LOSS if `bytes` are no message;
+// fields to `rest`, which may be null. DATA_LOSS if `bytes` are not a message;
 // otherwise the first error of `visit`.
 absl::Status SplitMessage(
     absl::string_view bytes, int field, std::string* rest,
@@ -54,7 +54,7 @@ absl::Status ParseRest(absl::string_view rest, Proto& proto) {
 }
 // Calls `visit` with each of the slices in field `field` of a message. Adds the
 // memory that a reader needs for them to `charge`. DATA_LOSS if the bytes are
-// no message; INVALID_ARGUMENT for an invalid slice (TensorSlice::Create) or
+// not a message; INVALID_ARGUMENT for an invalid slice (TensorSlice::Create) or
 // one outside `shape`; RESOURCE_EXHAUSTED without memory; or the first error of
 // `visit`.
 absl::Status ForEachSlice(absl::string_view bytes, int field,

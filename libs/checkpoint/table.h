@@ -53,8 +53,8 @@ class TableBuilder {
 
 // Table reads one table. Threads: one at a time. The file is untrusted: all its
 // contents are checked before they are used. Errors:
-//   DATA_LOSS      it is no table, cut off or damaged; the text says at which
-//                  byte of which file, with TensorFlow's words
+//   DATA_LOSS      it is not a table, or truncated or damaged; the text names
+//                  the byte and the file, with TensorFlow's words
 //   UNIMPLEMENTED  a block is compressed by other means than Snappy
 // or what the file system said.
 class Table {

@@ -367,7 +367,7 @@ TEST_F(TensorSliceReaderTest, MismatchedRecordsAreNamed) {
   ASSERT_OK(WriteRecords(ListOf({2}), KeyOf(1), Floats(1)));
   EXPECT_THAT(Read("x"), StatusIs(kDataLoss, "1 values of type float"));
   ASSERT_OK(WriteRecords(ListOf({2}), KeyOf(1), "garbage"));
-  EXPECT_THAT(Read("x"), StatusIs(kDataLoss, "no slice of a tensor"));
+  EXPECT_THAT(Read("x"), StatusIs(kDataLoss, "not a slice of a tensor"));
   ASSERT_OK(WriteRecords(ListOf({2}), KeyOf(2), Floats(2)));
   EXPECT_THAT(Read("x"), StatusIs(kDataLoss, "but does not hold it"));
   // Content is not a form of V1.

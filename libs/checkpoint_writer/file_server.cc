@@ -104,7 +104,7 @@ absl::StatusOr<FileAnswer> DoToName(FileSystem& files,
       done = files.SyncDirectory(request.path);
       break;
     default:
-      done = absl::InternalError("it is no operation on a name");
+      done = absl::InternalError("it is not an operation on a name");
   }
   RETURN_IF_ERROR(done);
   return FileAnswer();

@@ -50,11 +50,11 @@ void Coordinator::Impl::Place(const PlacementRequest& request,
 absl::Status Coordinator::Impl::CheckRequest(const PlacementRequest& request) {
   const TaskTable::Task* const task = tasks_.Find(request.task);
   if (task == nullptr || !task->has_devices) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", request.task,
-                     "\" can't be the master of a session: it is no task with "
-                     "devices of the cluster ",
-                     options_.cluster.ToString(), "."));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", request.task,
+        "\" can't be the master of a session: it is not a task with "
+        "devices of the cluster ",
+        options_.cluster.ToString(), "."));
   }
   if (register_.HasEnded(request.session)) {
     return absl::AbortedError("The session has ended.");

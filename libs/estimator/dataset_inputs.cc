@@ -187,7 +187,7 @@ class CsvColumns {
       if (Has(name)) continue;
       return absl::InvalidArgumentError(
           absl::StrCat("column_defaults has '", name,
-                       "', which is no column of the files: ", all, "."));
+                       "', which is not a column of the files: ", all, "."));
     }
     if (options_.label_name.empty()) return absl::OkStatus();
     const auto& read = selected_names_;
@@ -202,9 +202,10 @@ class CsvColumns {
     const auto& wanted = options_.select_columns;
     for (const std::string& name : wanted) {
       if (Has(name)) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "select_columns has '", name, "', which is no column of the files: ",
-          absl::StrJoin(names_, ", "), "."));
+      return absl::InvalidArgumentError(
+          absl::StrCat("select_columns has '", name,
+                       "', which is not a column of the files: ",
+                       absl::StrJoin(names_, ", "), "."));
     }
     for (size_t i = 0; i < names_.size(); ++i) {
       if (!wanted.empty() &&

@@ -148,8 +148,9 @@ TEST_F(DatasetInputFnTest, CsvErrorsNameTheColumn) {
   Write("/data/a.csv", "x,y\n1,2\n");
   EXPECT_THAT(BuildCsv({.label_name = "z"}).status(),
               StatusIs(kInvalid, "The label 'z' is not among"));
-  EXPECT_THAT(BuildCsv({.select_columns = {"z"}}).status(),
-              StatusIs(kInvalid, "select_columns has 'z', which is no column"));
+  EXPECT_THAT(
+      BuildCsv({.select_columns = {"z"}}).status(),
+      StatusIs(kInvalid, "select_columns has 'z', which is not a column"));
   EXPECT_THAT(
       BuildCsv({.column_defaults = {{"z", Tensor::Scalar(1)}}}).status(),
       StatusIs(kInvalid, "column_defaults has 'z'"));

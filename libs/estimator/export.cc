@@ -119,7 +119,7 @@ absl::Status CheckReceiver(const ServingInputReceiver& receiver) {
 absl::Status CheckExtraName(const std::string& name) {
   if (train::IsPathWithin(name)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "assets_extra: '", name, "' is no path within ", kAssetsExtra, "."));
+      "assets_extra: '", name, "' is not a path within ", kAssetsExtra, "."));
 }
 
 absl::Status CopyExtras(FileSystem& files, const std::string& directory,

@@ -33,7 +33,7 @@ absl::StatusOr<std::string> Text(const Json& json, const char* key) {
   const auto it = json.find(key);
   if (it == json.end()) return std::string();
   if (it->is_string()) return it->get<std::string>();
-  return Wrong(absl::StrCat("has a \"", key, "\" that is no text"));
+  return Wrong(absl::StrCat("has a \"", key, "\" that is not a string"));
 }
 
 absl::StatusOr<int> Index(const Json& task) {
@@ -165,7 +165,7 @@ absl::StatusOr<RunConfig> RunConfig::FromTfConfig(absl::string_view tf_config,
   RETURN_IF_ERROR(TakeModelDir(json, config));
   const auto found = json.find("task");
   const Json task = found == json.end() ? Json::object() : *found;
-  if (!task.is_object()) return Wrong("has a \"task\" that is no object");
+  if (!task.is_object()) return Wrong("has a \"task\" that is not an object");
   const auto cluster = json.find("cluster");
   if (cluster == json.end() || cluster->empty()) {
     RETURN_IF_ERROR(CheckAlone(task));

@@ -48,7 +48,7 @@ absl::Status CheckKey(const std::string& name, const CrossedKey& key) {
   const auto* column = std::get_if<FeatureColumn>(&key);
   if (column == nullptr) return absl::OkStatus();
   if (column->column() == nullptr) {
-    return ColumnError(name, "one of its keys is no column.");
+    return ColumnError(name, "one of its keys is not a column.");
   }
   RETURN_IF_ERROR(column->status());
   if (!column->is_categorical()) {
@@ -258,8 +258,8 @@ class Weighted : public Column {
         ops::Equal(scope, wanted, given),
         {absl::StrCat("Feature column ", name_,
                       ": each id needs one weight of ", key_,
-                      ". In dense features an empty string and -1 are no id, "
-                      "and 0 is no weight: pad both at the same places, or "
+                      ". In dense features an empty string and -1 are not ids, "
+                      "and 0 is not a weight: pad both at the same places, or "
                       "give sparse ones. Ids, weights:"),
          wanted, given});
     if (!scope.ok()) return Output();

@@ -105,7 +105,7 @@ TEST_F(CombinedColumnTest, CrossOptionsAreChecked) {
   EXPECT_THAT(CrossedColumn({"a", "b"}, 0).status(),
               StatusIs(kInvalid, "'a_X_b': hash_bucket_size must be at least"));
   EXPECT_THAT(CrossedColumn({FeatureColumn(), "b"}, 5).status(),
-              StatusIs(kInvalid, "one of its keys is no column"));
+              StatusIs(kInvalid, "one of its keys is not a column"));
   EXPECT_THAT(
       CrossedColumn({WeightedCategoricalColumn(job, "w"), "b"}, 5).status(),
       StatusIs(kInvalid, "a weighted column cannot be crossed"));

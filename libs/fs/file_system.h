@@ -56,7 +56,7 @@ class RandomAccessFile {
  public:
   virtual ~RandomAccessFile() = default;
   // Reads up to `size` bytes at `offset` into `buffer`; returns the count.
-  // Fewer than `size` only at the end of the file, which is no error.
+  // Fewer than `size` only at the end of the file, which is not an error.
   virtual absl::StatusOr<size_t> Read(uint64_t offset, size_t size,
                                       char* buffer) const = 0;
   // Identifies the version of the file at this path, if the file system has

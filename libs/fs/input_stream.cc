@@ -275,7 +275,7 @@ void LineReader::DropReturns(std::string& line) const {
 absl::Status LineReader::EndOfFile(std::string& line) {
   const absl::Status end = stream_.End();
   DropReturns(line);
-  // As in TensorFlow, an empty unterminated line is no line.
+  // As in TensorFlow, an empty unterminated line does not count.
   if (absl::IsOutOfRange(end) && !line.empty()) return absl::OkStatus();
   line.clear();
   return end;

@@ -296,13 +296,13 @@ absl::Status ParseArgType(Cursor& in, absl::string_view word,
     } else if (attr.type == "list(type)" && arg.number_attr.empty()) {
       arg.type_list_attr = attr.name;
     } else {
-      return in.Error(absl::StrCat("attr '", word, "' is no type"));
+      return in.Error(absl::StrCat("attr '", word, "' is not a type"));
     }
     return absl::OkStatus();
   }
   std::optional<DataType> type = DataTypeFromName(word);
   if (!type) {
-    return in.Error(absl::StrCat("'", word, "' is no attr and no type"));
+    return in.Error(absl::StrCat("'", word, "' is neither an attr nor a type"));
   }
   arg.type = *type;
   return absl::OkStatus();

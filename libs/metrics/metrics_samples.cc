@@ -60,8 +60,9 @@ bool TakeLabels(absl::string_view& rest, MetricsSamples::Labels& labels) {
 }
 
 absl::Status NoSample(absl::string_view line) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "\"", absl::CHexEscape(line.substr(0, 80)), "\" is no line of metrics"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", absl::CHexEscape(line.substr(0, 80)),
+                   "\" is not a line of metrics"));
 }
 
 }  // namespace

@@ -36,9 +36,9 @@ TEST(MetricsSamplesTest, MalformedLineIsNamed) {
   for (const char* line : {"a", "a b", "{x=\"1\"} 1", "a{x=\"1} 1", "a{x=1} 1",
                            "a{x=\"1\" 1", "a{x=\"1\"y=\"2\"} 1", "a{=\"1\"} 1",
                            "a 1 2 3", "a{x=\"1\\", "<html>", "a{"}) {
-    EXPECT_THAT(
-        MetricsSamples::Parse(absl::StrCat("ok 1\n", line)).status(),
-        StatusIs(absl::StatusCode::kInvalidArgument, "is no line of metrics"))
+    EXPECT_THAT(MetricsSamples::Parse(absl::StrCat("ok 1\n", line)).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         "is not a line of metrics"))
         << line;
   }
 }

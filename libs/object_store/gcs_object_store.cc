@@ -43,7 +43,7 @@ std::string PartsFolder(const std::string& upload_id) {
   return absl::StrCat(".weft-uploads/", upload_id, "/");
 }
 
-// Text that is no JSON object gives an empty object.
+// Text that is not a JSON object gives an empty object.
 GcsJson ParseObject(const std::string& text) {
   GcsJson json = GcsJson::parse(text, nullptr, /*allow_exceptions=*/false);
   return json.is_object() ? json : GcsJson::object();
@@ -398,7 +398,7 @@ absl::Status GcsObjectStore::Compose(const std::vector<std::string>& keys,
       {"destination", {{"contentType", "application/octet-stream"}}}};
   Operation operation{.method = "POST", .url = GcsUrl(to)};
   operation.path = absl::StrCat(ObjectPath(to), "/compose");
-  // A name that is no UTF-8 is replaced by a name that does not exist.
+  // A name that is not UTF-8 is replaced by a name that does not exist.
   operation.body = std::make_shared<const std::string>(
       request.dump(-1, ' ', false, GcsJson::error_handler_t::replace));
   operation.may_be_silent = true;

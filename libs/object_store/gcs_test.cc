@@ -206,9 +206,10 @@ TEST_F(GcsTest, RequestWithoutTokenFails) {
 
 TEST_F(GcsTest, InvalidAccountFileIsNamed) {
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"no JSON", "is no JSON object"},
+      {"no JSON", "is not a JSON object"},
       {"{}", "neither service_account nor authorized_user"},
-      {R"({"type": "service_account", "private_key": "none"})", "no RSA key"}};
+      {R"({"type": "service_account", "private_key": "none"})",
+       "not an RSA key"}};
   for (const auto& [text, error] : cases) {
     auto parts = std::make_unique<GcsParts>();
     ASSERT_OK(parts->home().WriteFileAtomically("/wrong.json", text));

@@ -68,7 +68,7 @@ absl::StatusOr<std::string> SignRs256(const std::string& pem,
     signature.resize(size);
     return signature;
   }
-  return absl::InvalidArgumentError("its private_key is no RSA key in PEM");
+  return absl::InvalidArgumentError("its private_key is not an RSA key in PEM");
 }
 
 // The signed assertion of a service account (RFC 7523).
@@ -187,7 +187,7 @@ absl::StatusOr<GoogleCredentials::Granted> GoogleCredentials::FromFile(
   const Json account = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!account.is_object()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, ": is no JSON object"));
+        absl::StrCat(path, ": is not a JSON object"));
   }
   std::string token_uri = Member(account, "token_uri");
   if (token_uri.empty()) token_uri = kTokenUri;

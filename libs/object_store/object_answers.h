@@ -20,7 +20,7 @@ absl::StatusCode CodeOfHttp(int code);
 // Returns "bytes=0-9" for the first ten bytes.
 std::string RangeHeader(uint64_t offset, uint64_t size);
 
-// Whether the range begins at or after the object's end, which is no error.
+// Whether the range begins at or after the object's end, which is not an error.
 inline bool IsPastEnd(const HttpResponse& response) {
   return response.code == 416;
 }

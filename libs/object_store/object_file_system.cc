@@ -73,8 +73,8 @@ ObjectName MarkerOf(const ObjectName& directory) {
   return {directory.bucket, PrefixOf(directory)};
 }
 
-// Adds the names on a page of a directory listing. Keys that are no valid names
-// (owners of the bucket may have created "d/../x", or "d/./x") cannot be
+// Adds the names on a page of a directory listing. Keys that are not valid
+// names (owners of the bucket may have created "d/../x", or "d/./x") cannot be
 // accessed as files, and must not lead deletions of listed names elsewhere.
 void AddNames(const ObjectList& list, absl::string_view prefix,
               std::vector<std::string>* names) {

@@ -116,7 +116,7 @@ absl::Status ErrorOfAnswer(const std::string& method, const ObjectName& name,
   }
   absl::Status status = ErrorOf(response, our_region);
   if (!name.key.empty() || !absl::IsNotFound(status)) return status;
-  // A bucket is no object: the service treats its name as part of a key.
+  // A bucket is not an object: the service treats its name as part of a key.
   return absl::FailedPreconditionError(
       absl::StrCat(status.message(),
                    "; does the endpoint (AWS_ENDPOINT_URL, "

@@ -28,8 +28,8 @@ constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
 // This many letters are available at a time once one of them was read.
 constexpr size_t kBlock = 50;
 
-// Units are words: "abc" has a record for each letter. Some fail, and "." is no
-// record.
+// Units are words: "abc" has a record for each letter. Some fail, and "." is
+// not a record.
 class Letters : public RecordSource {
  public:
   absl::Status Start(const Place&, const std::string& work) override {

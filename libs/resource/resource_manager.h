@@ -2,7 +2,7 @@
 // a device: container -> (type, name) -> Resource.
 //
 // Rules are TensorFlow's (resource_mgr.cc): an empty container means the
-// default one; clearing a missing container is no error.
+// default one; clearing a missing container is not an error.
 #ifndef WEFT_LIBS_RESOURCE_RESOURCE_MANAGER_H_
 #define WEFT_LIBS_RESOURCE_RESOURCE_MANAGER_H_
 

@@ -544,7 +544,7 @@ TEST_F(VariableWaitTest, CancelledStepEndsOnlyItsWait) {
                          {2, absl::StatusCode::kOk}}));
 }
 
-// An aborted assignment is no value.
+// An aborted assignment sets no value.
 TEST_F(VariableWaitTest, AbortedAssignmentEndsNoWait) {
   Variable variable("v", DT_FLOAT, PartialShape());
   variable.WhenInitialized(step_, Record(1));

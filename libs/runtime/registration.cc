@@ -30,7 +30,7 @@ absl::StatusOr<protocol::Worker*> FindTask(protocol::WorkerDirectory* directory,
   if (found != nullptr) return found;
   return absl::NotFoundError(absl::StrCat(
       "Node ", node.name(), " sends to ", task,
-      ", which is no task of this cluster. Check the cluster spec."));
+      ", which is not a task of this cluster. Check the cluster spec."));
 }
 
 uint64_t EdgeOf(const Node& node) {

@@ -59,9 +59,10 @@ absl::Status NameListener(Process& process, const bus::Address& address,
   if (!absl::IsAlreadyExists(status)) return status;
   const auto task = Handshake(process).Exchange(address);
   const std::string listener =
-      !task.has_value() ? "another program listens there, which is no Weft task"
-      : task->empty()   ? "another task listens there"
-                        : absl::StrCat("another task listens there, ", *task);
+      !task.has_value()
+          ? "another program listens there, which is not a Weft task"
+      : task->empty() ? "another task listens there"
+                      : absl::StrCat("another task listens there, ", *task);
   return absl::AlreadyExistsError(
       absl::StrCat(status.message(), "; ", listener));
 }

@@ -426,7 +426,7 @@ class Server::Impl : private PeerObserver,
     const auto found = process_.file_system().IsDirectory(options_.root);
     if (!found.ok() || !*found) {
       return absl::FailedPreconditionError(absl::StrCat(
-          "The root of ", task_, ", ", options_.root, ", is no directory",
+          "The root of ", task_, ", ", options_.root, ", is not a directory",
           found.ok() ? "" : ": ", found.status().message(),
           ". Make it, or give another one with --root."));
     }
@@ -738,9 +738,9 @@ class Server::Impl : private PeerObserver,
     self_stops_.End();
   }
 
-  // A task that leaves causes no harm, so its end is no warning. It is not
-  // logged at all when this task leaves, nor a second time: two tasks that have
-  // dialed each other lose two connections.
+  // A task that leaves causes no harm, so its end is not logged as a warning.
+  // It is not logged at all when this task leaves, nor a second time: two tasks
+  // that have dialed each other lose two connections.
   Severity SeverityOfLoss(const std::string& task, uint64_t incarnation,
                           bool needed, bool has_ended) {
     if (!tasks_of_cluster_.contains(task)) {

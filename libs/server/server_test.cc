@@ -378,7 +378,7 @@ TEST_F(SimulatedServersTest, OtherProgramUsingThePortIsNotATask) {
                              {.job_name = "other",
                               .process = process.get(),
                               .logger = &stranger_logger_}),
-              StatusIs(StatusCode::kAlreadyExists, "which is no Weft task"));
+              StatusIs(StatusCode::kAlreadyExists, "which is not a Weft task"));
 }
 
 TEST_F(SimulatedServersTest, ATaskThatStopsHasEnded) {

@@ -297,7 +297,7 @@ TEST_F(SessionTest, RepeatedRunIsPreparedOnce) {
   EXPECT_OK(Run(x_, y_));
   EXPECT_OK(session_->RunNamed({{"x:0", Number(1)}}, {"y:0"}, {}));
   EXPECT_EQ(master_.made.size(), 1u);
-  // A fetch is no target, nor a target a fetch.
+  // A fetch is not a target, and a target is not a fetch.
   EXPECT_OK(session_->RunNamed({{"x:0", Number(1)}}, {}, {"y:0"}));
   EXPECT_EQ(master_.made.size(), 2u);
   EXPECT_EQ(master_.num_runs, 4);

@@ -44,7 +44,7 @@ absl::Status Parse(absl::string_view bytes, absl::string_view what,
   if (bytes.size() > std::numeric_limits<int>::max() ||
       !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the ", bytes.size(), " bytes are no ", what));
+        absl::StrCat("the ", bytes.size(), " bytes are not a valid ", what));
   }
   return absl::OkStatus();
 }

@@ -80,13 +80,13 @@ struct Summary {
 
 // Empty if the summary exceeds the message limit (2 GiB).
 std::string SerializeSummary(const Summary& summary);
-// INVALID_ARGUMENT if the bytes are no Summary, or contain an invalid tensor;
-// RESOURCE_EXHAUSTED if a tensor would be much larger than the bytes: one
-// repeated value may expand to at most 64 MiB.
+// INVALID_ARGUMENT if the bytes are not a Summary, or contain an invalid
+// tensor; RESOURCE_EXHAUSTED if a tensor would be much larger than the bytes:
+// one repeated value may expand to at most 64 MiB.
 absl::StatusOr<Summary> ParseSummary(absl::string_view bytes);
 
 std::string SerializeSummaryMetadata(const SummaryMetadata& metadata);
-// INVALID_ARGUMENT if the bytes are no SummaryMetadata.
+// INVALID_ARGUMENT if the bytes are not a SummaryMetadata.
 absl::StatusOr<SummaryMetadata> ParseSummaryMetadata(absl::string_view bytes);
 
 // A session began, ended or saved.
@@ -145,7 +145,7 @@ struct Event {
 
 // Empty if the event exceeds the message limit (2 GiB).
 std::string SerializeEvent(const Event& event);
-// INVALID_ARGUMENT if the bytes are no Event; otherwise as ParseSummary.
+// INVALID_ARGUMENT if the bytes are not an Event; otherwise as ParseSummary.
 absl::StatusOr<Event> ParseEvent(absl::string_view bytes);
 
 }  // namespace weft::summary

@@ -94,8 +94,10 @@ TEST(EventTest, ValuesRoundTrip) {
 }
 
 TEST(EventTest, InvalidBytesAreRejected) {
-  EXPECT_THAT(ParseEvent("\xff\xff"), StatusIs(kInvalid, "are no Event"));
-  EXPECT_THAT(ParseSummary("\xff"), StatusIs(kInvalid, "are no Summary"));
+  EXPECT_THAT(ParseEvent("\xff\xff"),
+              StatusIs(kInvalid, "are not a valid Event"));
+  EXPECT_THAT(ParseSummary("\xff"),
+              StatusIs(kInvalid, "are not a valid Summary"));
   EXPECT_THAT(ParseSummaryMetadata("\xff"), StatusIs(kInvalid, "no SummaryM"));
   // A tensor of three floats that brings two bytes.
   const std::string tensor("\x08\x01\x12\x04\x12\x02\x08\x03\x22\x02zz", 12);

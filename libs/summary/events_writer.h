@@ -83,7 +83,7 @@ class EventsReader {
       FileSystem& file_system, absl::string_view path);
 
   // As RecordReader::ReadRecord, with the path in errors: OUT_OF_RANGE at the
-  // end, after which more may follow; DATA_LOSS if a record is no Event.
+  // end, after which more may follow; DATA_LOSS if a record is not an Event.
   absl::StatusOr<Event> Next();
 
   uint64_t offset() const { return records_.offset(); }

@@ -114,7 +114,7 @@ absl::Status FileWriter::AddSummary(absl::string_view summary, int64_t step) {
           summary.data(), static_cast<int>(summary.size()))) {
     return absl::InvalidArgumentError(absl::StrCat(
         "what was added as the summary of step ", step,
-        " is no Summary: give what a summary op or MergeSummary outputs"));
+        " is not a Summary: give what a summary op or MergeSummary outputs"));
   }
   event.set_wall_time(Now());
   event.set_step(step);

@@ -260,7 +260,7 @@ TEST_F(FileWriterTest, SummaryMetadataIsWrittenOnce) {
 TEST_F(FileWriterTest, InvalidEventsAreRejected) {
   ASSERT_OK_AND_ASSIGN(auto writer, New());
   EXPECT_THAT(writer->AddSummary("\xff", 7),
-              StatusIs(kInvalid, "the summary of step 7 is no Summary"));
+              StatusIs(kInvalid, "the summary of step 7 is not a Summary"));
   ASSERT_OK(writer->AddRunMetadata("x", "tag", 1));
   EXPECT_THAT(writer->AddRunMetadata("x", "tag", 2),
               StatusIs(kInvalid, "already used for this event type: tag"));

@@ -107,7 +107,7 @@ absl::Status ParseMessage(absl::string_view bytes, tf::TensorProto& proto) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      "Cannot parse tensor from proto: the bytes are no TensorProto");
+      "Cannot parse tensor from proto: the bytes are not a TensorProto");
 }
 
 absl::Status TooManyRepeated(const tf::VariantTensorDataProto& proto) {
@@ -162,7 +162,7 @@ absl::StatusOr<Variant> ParseVariantProto(absl::string_view bytes,
   if (bytes.size() > std::numeric_limits<int>::max() ||
       !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return absl::InvalidArgumentError(
-        "the bytes are no VariantTensorDataProto");
+        "the bytes are not a VariantTensorDataProto");
   }
   if (!TakeRepeated(proto, left)) return TooManyRepeated(proto);
   return VariantFromProto(proto, allocator);

@@ -125,7 +125,7 @@ absl::Status Parse(absl::string_view bytes, absl::string_view what,
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("the ", bytes.size(), " bytes are no ", what));
+      absl::StrCat("the ", bytes.size(), " bytes are not a ", what));
 }
 
 // Maps are written in the order of their keys, so that equal messages give

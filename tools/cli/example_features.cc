@@ -74,7 +74,7 @@ class FeatureReader {
     }
     const tf::NodeDef* source = Source(node.input(input));
     if (source == nullptr || source->op() != "Const") {
-      return absl::NotFoundError("an input is no constant");
+      return absl::NotFoundError("an input is not a constant");
     }
     const auto value = source->attr().find("value");
     if (value == source->attr().end()) {
@@ -88,7 +88,7 @@ class FeatureReader {
                                                   int input) const {
     ASSIGN_OR_RETURN(const Tensor keys, ConstantAt(node, input));
     if (keys.dtype() != DT_STRING) {
-      return absl::InvalidArgumentError("keys are no strings");
+      return absl::InvalidArgumentError("keys are not strings");
     }
     const auto texts = keys.flat<std::string>();
     return std::vector<std::string>(texts.begin(), texts.end());

@@ -197,7 +197,7 @@ TEST(GraphFileTest, DevicesAreCleared) {
   EXPECT_EQ(file.graph_def.find("gpu"), std::string::npos);
 }
 
-// A truncated file is no graph, or one with fewer nodes; it must not crash.
+// A truncated file is not a graph, or one with fewer nodes; it must not crash.
 TEST(GraphFileTest, TruncatedFilesDoNotCrash) {
   for (const std::string& bytes :
        {Bytes<tf::GraphDef>(kGraph), Bytes<tf::MetaGraphDef>(kMetaGraph)}) {

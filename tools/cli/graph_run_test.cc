@@ -351,7 +351,7 @@ TEST_F(GraphRunTest, ErrorsNameTheArgument) {
       {{"minus_n", "--feed=n=1.5"}, kInvalid, "--feed n: 1.5 is not a int32"},
       {{"minus_n", "--feed=n=\"1\""}, kInvalid, "\"1\" is not a int32"},
       {{"minus_n", "--feed=n=[1, [2]]"}, kInvalid, "--feed n: "},
-      {{"minus_n", "--feed=n=one"}, kInvalid, "one is no JSON"},
+      {{"minus_n", "--feed=n=one"}, kInvalid, "one is not JSON"},
       {{"same", "--feed=s=hello"}, kInvalid, "write a string as"},
       {{"y", "--init=init", "--feed=x=[1, 2]"},
        kInvalid,

@@ -66,7 +66,7 @@ absl::StatusOr<std::string> GraphNodesView(const GraphFile& file,
   if (!pattern.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--name=", invocation.name_pattern,
-                     " is no regular expression: ", pattern.error()));
+                     " is not a regular expression: ", pattern.error()));
   }
   const std::vector<std::string>& ops = invocation.ops;
   std::vector<const GraphFile::Node*> nodes;

@@ -147,8 +147,8 @@ absl::Status SetDuration(absl::string_view flag, const std::string& value,
                          absl::Duration& duration) {
   absl::Duration parsed;
   if (!absl::ParseDuration(value, &parsed) || parsed <= absl::ZeroDuration()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(flag, "=", value, " is no time; write 5s, 500ms or 2m"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        flag, "=", value, " is not a duration; write 5s, 500ms or 2m"));
   }
   duration = parsed;
   return absl::OkStatus();
@@ -165,7 +165,7 @@ absl::Status SetTolerance(absl::string_view flag, const std::string& value,
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      absl::StrCat(flag, "=", value, " is no tolerance; write 1e-6"));
+      absl::StrCat(flag, "=", value, " is not a tolerance; write 1e-6"));
 }
 
 // No name of a tensor has a "=".
@@ -285,7 +285,7 @@ const Flag kFlags[] = {
          return absl::OkStatus();
        }
        return absl::InvalidArgumentError(
-           absl::StrCat("--limit=", value, " is no number of elements"));
+           absl::StrCat("--limit=", value, " is not a number of elements"));
      }},
     {"tag", true, " trace ", "",
      [](const std::string& value, Invocation& invocation) {
@@ -429,7 +429,7 @@ absl::Status SetGraphVerb(absl::string_view verb,
     for (const std::string& name : names) {
       if (!absl::StrContains(name, "=")) continue;
       return absl::InvalidArgumentError(absl::StrCat(
-          "\"", name, "\" is no name; write --feed=", name, " to feed it"));
+          "\"", name, "\" is not a name; write --feed=", name, " to feed it"));
     }
     if (invocation.fetches.empty() && invocation.inits.empty()) {
       return absl::InvalidArgumentError(

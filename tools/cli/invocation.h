@@ -19,7 +19,7 @@ enum class Format { kTable, kJson };
 
 struct Invocation {
   std::string command;                 // "status"; "help" where help is wanted
-  std::vector<std::string> arguments;  // what is no flag
+  std::vector<std::string> arguments;  // not flags
   // --target, or the environment's; may be empty.
   std::string target;
   bool target_given = false;  // by the flag

@@ -43,10 +43,10 @@ absl::Status Wrong(absl::string_view what) {
 // Describes the request format, and the position of the JSON error.
 absl::Status NoObject(absl::string_view text) {
   const std::string error = JsonError(text);
-  return Wrong(absl::StrCat(
-      "is no JSON object; write {\"instances\": [...]}, {\"inputs\": ...} or "
-      "{\"examples\": [...]}",
-      error.empty() ? "" : ". It is no JSON: ", error));
+  return Wrong(
+      absl::StrCat("is not a JSON object; write {\"instances\": [...]}, "
+                   "{\"inputs\": ...} or {\"examples\": [...]}",
+                   error.empty() ? "" : ". It is not JSON: ", error));
 }
 
 absl::StatusOr<Json> ParseJson(absl::string_view text) {
@@ -361,8 +361,8 @@ absl::Status TakeForm(const Json& json, ServingRequest& request) {
     request.form = form;
     request.values = *found;
     if (form != Form::kInputs && (!found->is_array() || found->empty())) {
-      return Wrong(
-          absl::StrCat("has \"", key, "\" that is no list, or an empty one"));
+      return Wrong(absl::StrCat("has \"", key,
+                                "\" that is not a list, or an empty one"));
     }
   }
   if (forms == 1) return absl::OkStatus();
@@ -379,7 +379,7 @@ absl::StatusOr<ServingRequest> ParseServingRequest(absl::string_view text) {
     if (key == "signature_name" && value.is_string()) {
       request.signature_name = value.get<std::string>();
     } else if (key == "signature_name") {
-      return Wrong("has a \"signature_name\" that is no string");
+      return Wrong("has a \"signature_name\" that is not a string");
     }
   }
   RETURN_IF_ERROR(TakeForm(json, request));

@@ -9,7 +9,7 @@
 //
 // with "signature_name", if it is not "serving_default". The name of a single
 // input may be omitted, and that of a single output is omitted. Strings that
-// are no UTF-8, and outputs that are named ..._bytes, are {"b64": "..."}. A
+// are not UTF-8, and outputs that are named ..._bytes, are {"b64": "..."}. A
 // sparse input, for which TensorFlow Serving has no format, is given by its
 // name in "inputs": {"indices": [[0, 3]], "values": [1.5], "dense_shape": [1,
 // 9]}.

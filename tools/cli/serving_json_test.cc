@@ -210,9 +210,9 @@ TEST(ServingJsonTest, InvalidRequestsAreExplained) {
         << text;
   };
   const SignatureDef both = AgeAndJob();
-  says("", "no JSON object", both);
+  says("", "not a JSON object", both);
   says("[1]",
-       "no JSON object; write {\"instances\": [...]}, {\"inputs\": ...} "
+       "not a JSON object; write {\"instances\": [...]}, {\"inputs\": ...} "
        "or {\"examples\": [...]}",
        both);
   says("{\"instances\":\n [1}", "line 2, column 4", both);
@@ -221,13 +221,13 @@ TEST(ServingJsonTest, InvalidRequestsAreExplained) {
        "{\"examples\": [{\"FEATURE\": VALUE, ...}]}",
        Only(DT_STRING));
   says(R"({"instances": [25]})", "write {\"examples\": ", Only(DT_STRING));
-  says("{\"instances\": [1}", "no JSON object", both);
-  says(R"({"instances": "\u0000)", "no JSON object", both);
+  says("{\"instances\": [1}", "not a JSON object", both);
+  says(R"({"instances": "\u0000)", "not a JSON object", both);
   says("{}", "needs one of", both);
   says(R"({"instances": [1], "inputs": [1]})", "and no two", both);
   says(R"({"instances": []})", "an empty one", both);
-  says(R"({"instances": {"age": 1}})", "is no list", both);
-  says(R"({"inputs": 1, "signature_name": 1})", "is no string", both);
+  says(R"({"instances": {"age": 1}})", "is not a list", both);
+  says(R"({"inputs": 1, "signature_name": 1})", "is not a string", both);
   says(R"({"instances": [1]})", "2 inputs: age, job", both);
   says(R"({"instances": [{"age": [1]}]})",
        "lacks input \"job\" in instances[0]", both);

@@ -234,7 +234,7 @@ absl::StatusOr<Tensor> TensorFromJson(absl::string_view text, DataType dtype) {
   const Json json = Json::parse(text.begin(), text.end(), nullptr, false);
   if (json.is_discarded()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        text, " is no JSON; write ",
+        text, " is not JSON; write ",
         dtype == DT_STRING ? "a string as '\"...\"'" : "1.5, true or [[1, 2]]",
         " (", JsonError(text), ")"));
   }

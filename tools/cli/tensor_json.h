@@ -15,7 +15,7 @@
 
 namespace weft::tools {
 
-// INVALID_ARGUMENT, with the element, if the text is no JSON, lists of one
+// INVALID_ARGUMENT, with the element, if the text is not JSON, lists of one
 // level have different lengths, or an element is not representable as `dtype`;
 // UNIMPLEMENTED for types without JSON values.
 absl::StatusOr<Tensor> TensorFromJson(absl::string_view text, DataType dtype);

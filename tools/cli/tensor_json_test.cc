@@ -96,7 +96,7 @@ TEST(TensorFromJsonTest, RaggedListsAreRejected) {
 TEST(TensorFromJsonTest, InvalidJsonIsRejected) {
   for (const char* text :
        {"", "abc", "[1, 2", "1 2", "[1,]", "nan", "1e999", "\"\xff\""}) {
-    EXPECT_THAT(TensorFromJson(text, DT_FLOAT), StatusIs(kInvalid, "no JSON"))
+    EXPECT_THAT(TensorFromJson(text, DT_FLOAT), StatusIs(kInvalid, "not JSON"))
         << text;
   }
   EXPECT_THAT(TensorFromJson("abc", DT_STRING),

@@ -149,9 +149,9 @@ TEST_F(TopTest, FailsIfNoTaskAnswers) {
 TEST_F(TopTest, InvalidCallsAreExplained) {
   EXPECT_THAT(Run({}), StatusIs(absl::StatusCode::kInvalidArgument,
                                 "`weft top HOST:PORT...`"));
-  EXPECT_THAT(
-      Run({"a:1", "--interval=0s"}),
-      StatusIs(absl::StatusCode::kInvalidArgument, "--interval=0s is no time"));
+  EXPECT_THAT(Run({"a:1", "--interval=0s"}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "--interval=0s is not a duration"));
   EXPECT_THAT(Run({"a:1", "--target=zmq://a:1"}),
               StatusIs(absl::StatusCode::kInvalidArgument, "has no flag"));
 }

@@ -26,7 +26,7 @@ struct Runs {
   absl::Status damage;
 };
 
-// None if the file is no event file: its first record is invalid.
+// None if the file is not an event file: its first record is invalid.
 absl::StatusOr<std::optional<Runs>> ReadRuns(FileSystem& files,
                                              const std::string& path,
                                              const std::string& tag) {
@@ -65,7 +65,7 @@ absl::StatusOr<std::string> BytesOf(FileSystem& files, const std::string& path,
   if (!runs.has_value()) {
     if (tag.empty()) return files.ReadFile(path);
     return absl::InvalidArgumentError(
-        "it is no event file, and only in these runs have tags");
+        "it is not an event file, and only in these runs have tags");
   }
   if (!runs->wanted.has_value()) return NotFound(*runs, tag);
   return *std::move(runs->wanted);

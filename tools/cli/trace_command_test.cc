@@ -79,7 +79,7 @@ TEST_F(TraceCommandTest, OfARunMetadata) {
   ASSERT_OK_AND_ASSIGN(const std::string trace, Show());
   EXPECT_THAT(trace, testing::StartsWith("{\"traceEvents\""));
   EXPECT_THAT(trace, HasSubstr("\"node\""));
-  EXPECT_THAT(Show("step_2"), StatusIs(kInvalid, "f: it is no event file"));
+  EXPECT_THAT(Show("step_2"), StatusIs(kInvalid, "f: it is not an event file"));
 }
 
 TEST_F(TraceCommandTest, EventFileUsesLastOrTaggedRun) {
@@ -105,7 +105,8 @@ TEST_F(TraceCommandTest, FileWithoutTraceIsExplained) {
   WriteBytes("");
   EXPECT_THAT(Show(), StatusIs(absl::StatusCode::kNotFound, "not traced"));
   WriteBytes("no metadata");
-  EXPECT_THAT(Show(), StatusIs(kInvalid, "f: the 11 bytes are no RunMetadata"));
+  EXPECT_THAT(Show(),
+              StatusIs(kInvalid, "f: the 11 bytes are not a RunMetadata"));
   WriteEvents({two_runs_[0]});
   EXPECT_THAT(Show(), StatusIs(absl::StatusCode::kNotFound, "ProfilerHook"));
   EXPECT_THAT(RunTraceCommand(files_, "none", ""),

@@ -87,7 +87,7 @@ absl::Status CheckCheckpoint(const Case& test_case, FileSystem& fs) {
   ASSIGN_OR_RETURN(const std::string text, fs.ReadFile(path));
   const Json listing = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (listing.is_discarded()) {
-    return absl::UnknownError(absl::StrCat(path, " is no JSON"));
+    return absl::UnknownError(absl::StrCat(path, " is not JSON"));
   }
   ASSIGN_OR_RETURN(
       const auto reader,

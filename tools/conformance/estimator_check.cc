@@ -207,7 +207,7 @@ class Run {
     ASSIGN_OR_RETURN(const std::string text,
                      fs_.ReadFile(JoinPath(directory_, "case.json")));
     case_ = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (!case_.is_object()) return absl::DataLossError("case.json is no JSON");
+    if (!case_.is_object()) return absl::DataLossError("case.json is not JSON");
     RETURN_IF_ERROR(CheckFields());
     ASSIGN_OR_RETURN(data_, ReadData(case_.at("data")));
     comparer_.emplace(case_);

@@ -55,7 +55,7 @@ absl::Status SetValue(const std::string& text, int64_t at, Tensor& tensor) {
     fits = absl::SimpleAtof(text, &tensor.mutable_flat<float>()[at]);
   }
   if (fits) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat("'", text, "' is no number"));
+  return absl::DataLossError(absl::StrCat("'", text, "' is not a number"));
 }
 
 // [rows, width]; what a row lacks is empty or 0.

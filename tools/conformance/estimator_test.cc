@@ -47,7 +47,7 @@ TEST_P(EstimatorCaseTest, MatchesTensorFlow) {
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
-// Data that is not found would be no test, and so no failure.
+// Data that is not found would pass without testing anything.
 TEST(EstimatorCasesTest, AreAllThere) {
   EXPECT_EQ(EstimatorCases().size(), 14u);
 }

@@ -101,7 +101,7 @@ absl::StatusOr<std::vector<MissingOp>> FindMissingOps(
   const Json json = Json::parse(facts, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) {
     return absl::InvalidArgumentError(
-        "it is no JSON object with an entry for each op");
+        "it is not a JSON object with an entry for each op");
   }
   std::vector<MissingOp> missing;
   for (const auto& entry : json.items()) {

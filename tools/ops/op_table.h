@@ -53,7 +53,7 @@ struct OpRow {
   ShapeStatus shape = ShapeStatus::kInferred;
   KernelColumn cpu;
   // Kernels of NVIDIA GPUs (libs/kernels/cuda). In a build without CUDA: only
-  // kernels without GPU code. A missing kernel is no error.
+  // kernels without GPU code. A missing kernel is not an error.
   KernelColumn gpu;
   GradientStatus gradient = GradientStatus::kMissing;
 };

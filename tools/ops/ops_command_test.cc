@@ -116,7 +116,7 @@ TEST(OpsCommandTest, InvalidListsAreExplained) {
     const CommandResult result =
         RunOpsCommand({"--missing=" + WriteFile(text)});
     EXPECT_EQ(result.exit_code, 1) << text;
-    EXPECT_THAT(result.error, HasSubstr("no JSON object")) << text;
+    EXPECT_THAT(result.error, HasSubstr("not a JSON object")) << text;
   }
   const CommandResult none = RunOpsCommand({"--missing=/nowhere/facts.json"});
   EXPECT_EQ(none.exit_code, 1);

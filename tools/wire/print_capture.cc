@@ -118,7 +118,7 @@ flatbuffers::Verifier VerifierOf(const CapturedFrame& frame) {
           frame.bytes.size(), kMaxDepth};
 }
 
-// Null if the frame is no Envelope.
+// Null if the frame is not an Envelope.
 const schemas::Envelope* EnvelopeOf(const CapturedFrame& frame) {
   flatbuffers::Verifier verifier = VerifierOf(frame);
   if (!schemas::VerifyEnvelopeBuffer(verifier)) return nullptr;

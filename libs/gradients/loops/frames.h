@@ -72,7 +72,7 @@ class Frames {
   bool IsWithin(int frame, int ancestor) const;
 
   // The conditions under which the output has a value, in iterations of its
-  // frame that run the body; nullopt if they are no conjunction of branches.
+  // frame that run the body; nullopt if they are not a conjunction of branches.
   std::optional<Conditions> ConditionsOf(const OutputTensor& output) const;
   // The conditions under which the loop is entered, in iterations of the outer
   // frame.

@@ -79,8 +79,8 @@ absl::StatusOr<int> CheckedLength(const ArgDef& arg, const AttrMap& attrs) {
     const auto it = attrs.find(arg.number_attr);
     const int64_t* n = it == attrs.end() ? nullptr : it->second.Get<int64_t>();
     if (n == nullptr || *n < 0 || *n > kMaxTensors) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("attr '", arg.number_attr, "' is no number of tensors"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "attr '", arg.number_attr, "' is not a number of tensors"));
     }
   }
   return ArgLength(arg, attrs);
@@ -100,7 +100,7 @@ absl::StatusOr<DataType> TypeOfArg(const ArgDef& arg, const AttrMap& attrs,
     const auto* given = value == nullptr ? nullptr : value->Get<DataType>();
     if (given == nullptr) {
       return absl::InvalidArgumentError(
-          absl::StrCat("attr '", arg.type_attr, "' is no type"));
+          absl::StrCat("attr '", arg.type_attr, "' is not a type"));
     }
     type = *given;
   }

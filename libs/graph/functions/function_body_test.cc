@@ -528,7 +528,7 @@ TEST_F(FunctionBodyTest, MalformedBodyFailsAtTheCall) {
                  "attr { name: 'N' type: 'int' default_value { i: 1000000000 } "
                  "}") +
            "ret { key: 'y' value: 'c:n:0' }",
-       "'N' is no number of tensors"},
+       "'N' is not a number of tensors"},
       {Signature(kArgX), "takes 1 arguments, but 0 were given"},
   };
   for (const auto& c : cases) {

@@ -45,8 +45,8 @@ bool IsHandle(const OutputTensor& output) {
   return TypeOf(output) == DT_RESOURCE || IsRefType(TypeOf(output));
 }
 
-// Returns whether it runs before everything else in a step, or is no value to
-// wait for.
+// Returns whether it runs before everything else in a step, or is not a value
+// to wait for.
 bool IsThereAtOnce(const OutputTensor& output) {
   const Node& node = *output.node;
   return IsHandle(output) ||
@@ -70,7 +70,7 @@ absl::StatusOr<NameAttrList> FunctionAttr(const AttrMap& attrs,
       it == attrs.end() ? nullptr : it->second.Get<NameAttrList>();
   if (function != nullptr) return *function;
   return absl::InvalidArgumentError(
-      absl::StrCat("attr '", name, "' is no function"));
+      absl::StrCat("attr '", name, "' is not a function"));
 }
 
 int64_t ConstantBytes(const AttrValue& value) {

@@ -274,7 +274,7 @@ class FunctionWriter {
     if (arg != names_.end()) return arg->second;
     if (is_arg_.contains(tensor.node)) {
       return Refuse(absl::StrCat("'", TensorName(tensor),
-                                 "' is no argument, but of the same node"));
+                                 "' is not an argument, but of the same node"));
     }
     if (IsOfUnknown(tensor)) return NameOfUnknown(tensor);
     const OpDef& op = tensor.node->op();
@@ -285,7 +285,7 @@ class FunctionWriter {
                           tensor.index - begin);
     }
     return absl::InternalError(
-        absl::StrCat("'", TensorName(tensor), "' is no output"));
+        absl::StrCat("'", TensorName(tensor), "' is not an output"));
   }
 
   // Without an op the outputs have no names, so their indices are used.

@@ -309,7 +309,7 @@ TEST_F(GraphDefTest, InputsAreMapped) {
   for (const char* wrong : {"x:-1", "x:one", ""}) {
     options.input_map = {{wrong, outer}};
     EXPECT_THAT(ImportGraphDefText(Placeholder("x"), graph_, options),
-                StatusIs(kInvalid, "is no tensor's name"))
+                StatusIs(kInvalid, "is not a tensor's name"))
         << wrong;
   }
   options.input_map = {{"none", outer}};

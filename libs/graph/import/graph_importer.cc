@@ -310,7 +310,7 @@ absl::Status GraphImporter::IndexInputMap() {
     }
     if (node.empty() || by.node == nullptr) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "input_map: '", name, "' is no tensor's name, or maps to none"));
+          "input_map: '", name, "' is not a tensor's name, or maps to none"));
     }
     replacements_[{std::string(node), output}] = {by};
   }

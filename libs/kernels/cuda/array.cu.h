@@ -1,8 +1,8 @@
 // Launches that move elements. All take pointers to GPU memory and the size of
 // an element (1, 2, 4, 8 or 16 bytes), and REQUIRE at least one element.
 //
-// An index out of range is no error, because reporting it would require waiting
-// for the device: a gather returns zeros for it.
+// An index out of range is not an error, because reporting it would require
+// waiting for the device: a gather returns zeros for it.
 #ifndef WEFT_LIBS_KERNELS_CUDA_ARRAY_CU_H_
 #define WEFT_LIBS_KERNELS_CUDA_ARRAY_CU_H_
 

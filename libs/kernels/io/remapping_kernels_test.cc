@@ -52,8 +52,8 @@ class RemappingKernelsTest : public testing::Test {
   }
 
   // Saves a matrix "w" of 3 rows and 4 columns with the values 0 to 11; "p",
-  // [5, 2], in two slices with the values 0 to 9; and tensors that are no float
-  // matrices.
+  // [5, 2], in two slices with the values 0 to 9; and tensors that are not
+  // float matrices.
   void SaveCheckpoint() {
     Floats numbers(12);
     for (int i = 0; i < 12; ++i) numbers[i] = static_cast<float>(i);

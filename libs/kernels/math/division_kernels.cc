@@ -122,7 +122,7 @@ bool FloorLoopOf(const void* x_data, int64_t x_step, const void* y_data,
   return true;
 }
 
-// For real (and complex) numbers, zero is no error.
+// For real (and complex) numbers, zero is not an error.
 struct RealDivOp {
   template <typename T>
   static T Apply(T x, T y) {

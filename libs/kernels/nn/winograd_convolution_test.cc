@@ -55,7 +55,7 @@ class WinogradConvolutionTest : public RandomShapesTest {
     return shapes;
   }
 
-  // Returns numbers that are no multiples of small powers of two, so that
+  // Returns numbers that are not multiples of small powers of two, so that
   // results are rounded.
   Tensor Rough(const TensorShape& shape) {
     Tensor x = Numbers(shape);

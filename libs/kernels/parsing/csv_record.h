@@ -36,7 +36,7 @@ struct CsvFields {
 
 // Returns the selected fields; they live as long as the record.
 // INVALID_ARGUMENT, with TensorFlow's texts, for misplaced quotes or line ends;
-// too few fields are no error here.
+// too few fields are not an error here.
 absl::Status SplitCsvRecord(absl::string_view record, const CsvFormat& format,
                             CsvFields& fields);
 

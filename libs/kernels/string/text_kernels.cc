@@ -1,5 +1,5 @@
 // Kernels on single strings: case, white space, substrings, length. Characters
-// are bytes, or with unit UTF8_CHAR a byte that is no continuation byte
+// are bytes, or with unit UTF8_CHAR a byte that is not a continuation byte
 // together with its continuation bytes.
 #include <algorithm>
 #include <memory>

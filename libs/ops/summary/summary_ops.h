@@ -85,8 +85,8 @@ Output TextSummary(
 Output MergeSummary(const Scope& scope, const InputList& inputs,
                     const SummaryCollections& collections = {});
 
-// Merges all summaries in collection `key`; null if it is empty, which is no
-// error. Summaries that are created later are not included.
+// Merges all summaries in collection `key`; null if it is empty, which is not
+// an error. Summaries that are created later are not included.
 Output MergeAllSummaries(const Scope& scope,
                          absl::string_view key = collection::kSummaries);
 

@@ -108,7 +108,7 @@ absl::StatusOr<std::vector<Tensor>> EvaluateNode(
   ASSIGN_OR_RETURN(const DeviceName device,
                    DeviceName::Parse(node.assigned_device()));
   if (device.type != "CPU") {
-    return Unimplemented(node, "its device is no CPU");
+    return Unimplemented(node, "its device is not a CPU");
   }
   return CatchExceptions([&] { return Evaluation(process, node).Run(inputs); });
 }

@@ -59,7 +59,7 @@ class SavedModelBuilder {
 
   // Adds the first graph, once, with the values of the session's variables; the
   // session must reach the directory by the same path. INVALID_ARGUMENT for an
-  // asset that is no string constant, NOT_FOUND for a missing asset file,
+  // asset that is not a string constant, NOT_FOUND for a missing asset file,
   // FAILED_PRECONDITION out of order.
   absl::Status AddMetaGraphAndVariables(Session& session, const Scope& scope,
                                         const SavedModelGraph& graph);

@@ -129,7 +129,7 @@ absl::StatusOr<std::vector<Asset>> ReadAssetFileDefs(
     if (any.type_url() != kAssetTypeUrl || !def.ParseFromString(any.value())) {
       return absl::InvalidArgumentError(
           absl::StrCat("collection '", saved_model::kAssetsKey,
-                       "' holds what is no AssetFileDef"));
+                       "' contains an item that is not an AssetFileDef"));
     }
     RETURN_IF_ERROR(AddAsset(def, assets));
   }

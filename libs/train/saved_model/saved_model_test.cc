@@ -108,8 +108,9 @@ TEST_F(SavedModelTest, AssetPathsCannotLeaveDirectory) {
       .mutable_any_list()
       ->mutable_value(0)
       ->set_type_url("type.googleapis.com/tensorflow.GraphDef");
-  EXPECT_THAT(ReadAssetFileDefs(graph).status(),
-              StatusIs(absl::StatusCode::kInvalidArgument, "no AssetFileDef"));
+  EXPECT_THAT(
+      ReadAssetFileDefs(graph).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument, "not an AssetFileDef"));
 }
 
 TEST_F(SavedModelTest, SignaturesRoundTrip) {

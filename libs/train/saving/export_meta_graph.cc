@@ -54,7 +54,7 @@ std::string NameOfItem(const CollectionItem& item) {
   return value != nullptr ? value->name() : std::get<Operation>(item).name();
 }
 
-// Returns null if the item is no variable.
+// Returns null if the item is not a variable.
 ops::Variable VariableOfItem(const Scope& scope, const CollectionItem& item) {
   const Output* value = std::get_if<Output>(&item);
   if (value == nullptr) return ops::Variable();

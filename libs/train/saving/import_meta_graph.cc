@@ -54,7 +54,7 @@ absl::StatusOr<ops::SaveSliceInfo> SliceOf(const tf::SaveSliceInfoDef& def,
   if (fits && !slice.full_name.empty()) return slice;
   return absl::InvalidArgumentError(
       absl::StrCat("save_slice_info_def: a variable of shape ", part.ToString(),
-                   " is no part of '", slice.full_name, "' of shape ",
+                   " is not a part of '", slice.full_name, "' of shape ",
                    slice.full_shape.ToString()));
 }
 
@@ -201,7 +201,7 @@ class CollectionsImport {
       tf::VariableDef def;
       if (!def.ParseFromString(bytes)) {
         return absl::InvalidArgumentError(
-            "contains an item that is no VariableDef");
+            "contains an item that is not a VariableDef");
       }
       const std::string variable_name = def.variable_name();
       const auto handle = ReadVariable(name, std::move(def));

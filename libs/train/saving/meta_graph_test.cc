@@ -168,7 +168,7 @@ TEST_F(MetaGraphTest, InvalidVariableDefsAreRejected) {
       {[](auto& def) {
          def.mutable_save_slice_info_def()->set_full_name("all");
        },
-       "is no part of 'all'"},
+       "is not a part of 'all'"},
       {[](auto& def) {
          auto& slice = *def.mutable_save_slice_info_def();
          slice.set_full_name("all");
@@ -177,7 +177,7 @@ TEST_F(MetaGraphTest, InvalidVariableDefsAreRejected) {
            slice.add_var_offset(int64_t{1} << 62);
          }
        },
-       "is no part of 'all'"},
+       "is not a part of 'all'"},
       {[](auto& def) {
          auto& slice = *def.mutable_save_slice_info_def();
          for (int i = 0; i < 300; ++i) slice.add_full_shape(int64_t{1} << 40);
@@ -195,7 +195,8 @@ TEST_F(MetaGraphTest, InvalidVariableDefsAreRejected) {
   SetVariables({w, other});
   ExpectRefused(StatusIs(kInvalid, "is described twice"));
   Collection("variables").mutable_bytes_list()->set_value(1, "\xff");
-  ExpectRefused(StatusIs(kInvalid, "contains an item that is no VariableDef"));
+  ExpectRefused(
+      StatusIs(kInvalid, "contains an item that is not a VariableDef"));
 }
 
 TEST_F(MetaGraphTest, InvalidSaverDefsAreRejected) {

@@ -88,7 +88,7 @@ absl::Status PrefixMessages(absl::string_view collection,
     Message message;
     if (!message.ParseFromString(bytes)) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "collection '", collection, "' contains an item that is no ",
+          "collection '", collection, "' contains an item that is not a ",
           message.GetTypeName().substr(sizeof("weft.tf"))));
     }
     prefixer.Change(&message);

@@ -34,7 +34,7 @@ struct MarkerLines {
 
 std::string MarkerContents(uint64_t number, const MarkerLines& lines);
 
-// Reads the marker of another process; empty if the file is missing or is no
+// Reads the marker of another process; empty if the file is missing or is not a
 // marker. Errors are those of the file system.
 absl::StatusOr<MarkerLines> ReadMarker(FileSystem& files,
                                        const std::string& path,

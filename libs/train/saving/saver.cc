@@ -627,7 +627,7 @@ absl::StatusOr<std::vector<std::string>> DataFilesOf(FileSystem& files,
   return paths;
 }
 
-// Deletes the index first: without it the rest is no checkpoint. Files that
+// Deletes the index first: without it the rest is not a checkpoint. Files that
 // cannot be deleted are found again later, if the directory can be listed. If
 // only the index names the data, the checkpoint stays until the index can be
 // read.

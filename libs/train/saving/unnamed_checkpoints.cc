@@ -35,7 +35,7 @@ absl::StatusOr<CheckpointNames> NamesInMarker(FileSystem& files,
   return names;
 }
 
-// Empty if the file is no state.
+// Empty if the file is not a state.
 absl::StatusOr<CheckpointNames> NamesInState(FileSystem& files,
                                              const std::string& folder,
                                              absl::string_view filename) {
@@ -65,7 +65,7 @@ bool IsCalledAsCopy(absl::string_view filename) {
 }
 
 // Whether the name may be that of a state of other savers: neither a graph,
-// events nor a part of a checkpoint. A copy of the missing file is no state.
+// events nor a part of a checkpoint. A copy of the missing file is not a state.
 bool IsCalledAsState(absl::string_view filename) {
   if (IsCalledAsCopy(filename)) return false;
   return !absl::StrContains(filename, '.') ||

@@ -18,10 +18,10 @@ namespace weft::train {
 // would start over. FAILED_PRECONDITION, with the remedies, if the directory
 // holds an index of a checkpoint whose name begins with `name_prefix`, unless a
 // state file of another name names that checkpoint, or its save has not ended
-// (save_marker.h). A copy of the state file, such as "checkpoint.bak", is no
+// (save_marker.h). A copy of the state file, such as "checkpoint.bak", is not a
 // state file; "x.index" without data beside it that cannot be read as an index
-// is no checkpoint. OK if there is no directory, or it cannot be listed. Other
-// errors are those of the file system.
+// is not a checkpoint. OK if there is no directory, or it cannot be listed.
+// Other errors are those of the file system.
 absl::Status CheckThatNoneIsUnnamed(
     FileSystem& files, const std::string& folder,
     absl::string_view latest_filename = checkpoint::kStateFilename,

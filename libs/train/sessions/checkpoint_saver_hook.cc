@@ -27,8 +27,8 @@ constexpr absl::Duration kLongestLastWait = absl::Seconds(8);
 // Time limit for retries of the last save after the program was asked to stop.
 // It may be killed soon after.
 constexpr absl::Duration kLongestLeaving = absl::Seconds(1);
-// After this many ABORTED attempts it is no transient disagreement of tasks: a
-// task that holds variables has restarted, and the session is lost.
+// After this many ABORTED attempts it is not a transient disagreement of tasks:
+// a task that holds variables has restarted, and the session is lost.
 constexpr int kTriesOfAborted = 6;
 // Log interval for an asynchronous save that has not ended.
 constexpr absl::Duration kBetweenLines = absl::Minutes(10);

@@ -486,8 +486,8 @@ absl::StatusOr<bool> MonitoredSession::PollOthers() {
 }
 
 // A thread's error at the end of training: the work until then is saved, and
-// Close returns the error. The end of the input, read by a thread, is no error.
-// Neither is a lost session: the next call of a hook reports it, too.
+// Close returns the error. The end of the input, read by a thread, is not an
+// error. Neither is a lost session: the next call of a hook reports it, too.
 bool MonitoredSession::HasThreadFailed() const {
   const absl::Status error = live_->coordinator().requested_error();
   if (error.ok() || absl::IsOutOfRange(error)) return false;

@@ -183,7 +183,7 @@ absl::StatusOr<std::vector<QueueRunner>> QueueRunners(const Scope& scope) {
     tf::QueueRunnerDef runner;
     if (!runner.ParseFromString(bytes)) {
       return absl::InvalidArgumentError(
-          "collection 'queue_runners' contains an item that is no "
+          "collection 'queue_runners' contains an item that is not a "
           "QueueRunnerDef");
     }
     ASSIGN_OR_RETURN(QueueRunner found, FromDef(scope.graph(), runner));

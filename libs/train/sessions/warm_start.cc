@@ -65,7 +65,7 @@ absl::Status AddMatching(const Scope& scope, const std::string& expression,
   if (!matcher.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat("vars_to_warm_start: '", expression,
-                     "' is no regular expression: ", matcher.error()));
+                     "' is not a regular expression: ", matcher.error()));
   }
   bool is_used = false;
   for (const Variable& variable : variables) {
