@@ -11,8 +11,8 @@
 // --dir. The bounds of a save are measured, too: writing the same number of
 // bytes to one file there and syncing it, as dd does, and pulling 100 MB from a
 // ps. So is the bound of the steps: steps concurrent with one thread that
-// writes as many bytes to one file, in the time that the save took, and syncs
-// it (*_disk).
+// writes the same number of bytes to one file, in the time that the save took,
+// and syncs it (*_disk).
 #include <unistd.h>
 
 #include <algorithm>

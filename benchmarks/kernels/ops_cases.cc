@@ -89,7 +89,7 @@ OpCase ReadCase(const Json& line) {
   result.inputs = inputs.dump();
   const OpDef* op = StandardOps()->Find(result.op);
   if (op == nullptr || op->inputs.size() != inputs.size()) {
-    Fail("no op " + result.op + " with as many inputs");
+    Fail("no op " + result.op + " with this number of inputs");
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].is_array()) continue;

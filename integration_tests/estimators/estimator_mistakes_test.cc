@@ -64,7 +64,7 @@ class EstimatorMistakesTest : public TrainAndEvaluateTest {
 TEST_F(EstimatorMistakesTest, MissingFeature) {
   EXPECT_THAT(ErrorOf({NumericColumn("age")}, numbers_, "wage"),
               AllOf(HasSubstr("'age'"), HasSubstr("it has: wage"),
-                    HasSubstr("Let the input function give it")));
+                    HasSubstr("Return it from the input function")));
 }
 
 TEST_F(EstimatorMistakesTest, FeatureOfWrongType) {
@@ -346,7 +346,8 @@ TEST_F(EstimatorMistakesTest, FeaturesOfDifferentBatches) {
   BaselineOptions options;
   options.estimator.logger = &logger_;
   EXPECT_THAT(BaselineRegressor(options, Config()).Train(input, {.steps = 1}),
-              StatusIs(kInvalid, "Features a and b have not as many examples"));
+              StatusIs(kInvalid,
+                       "Features a and b have different numbers of examples"));
 }
 
 TEST_F(EstimatorMistakesTest, EvaluationBeforeAnyCheckpoint) {

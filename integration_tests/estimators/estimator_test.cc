@@ -156,7 +156,7 @@ TEST_F(EstimatorTest, InvalidUseIsExplained) {
        "it has: predictions");
   says(Line().Train(TensorInputFn({{"x", Tensor::Vector<float>({1})}},
                                   Tensor::Vector<float>({1, 2}))),
-       "as many rows");
+       "same number of rows");
   says(Line().Train(
            TensorInputFn({{"x", Tensor::Vector<float>({1})}}, Tensor())),
        "must provide a labels Tensor");

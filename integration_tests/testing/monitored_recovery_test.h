@@ -124,7 +124,7 @@ class MonitoredRecoveryTest : public testing::TestWithParam<ClusterKind> {
     }
     ASSERT_OK_AND_ASSIGN(const Tensor weight,
                          session->raw_session()->Run(model.weight));
-    EXPECT_EQ(weight.scalar<float>(), 30.0f) << "as many as steps";
+    EXPECT_EQ(weight.scalar<float>(), 30.0f) << "the number of steps";
     ASSERT_OK(session->Close());
   }
   // Runs the second program; returns the global step that it reads first.

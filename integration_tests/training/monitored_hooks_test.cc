@@ -422,7 +422,7 @@ TEST_F(MonitoredSessionTest, WaitForStepOptionsAreChecked) {
       {.max_wait = absl::Seconds(-1)}};
   for (const auto& waiter : refused) {
     EXPECT_THAT(train::GlobalStepWaiterHook(waiter).Begin(root_),
-                StatusIs(kInvalidArgument, "needs a poll_interval"));
+                StatusIs(kInvalidArgument, "needs a positive poll_interval"));
   }
 }
 

@@ -468,7 +468,7 @@ TEST_F(BundleTest, OverlappingSlicesAreRejected) {
               StatusIs(absl::StatusCode::kDataLoss, "Overlapping slices of x"));
 }
 
-// A file of a few bytes would else reserve any number of times as many.
+// A file of a few bytes would otherwise reserve any multiple of its size.
 TEST_F(BundleTest, SlicesSharingBytesAreRejected) {
   const auto writer = NewWriter();
   ASSERT_OK(writer->AddSlice("x", TensorShape({4, 1}), Slice("0,2:-"),

@@ -8,7 +8,7 @@
 //
 // LevelDB's own code writes tables, but does not read them here: it trusts the
 // lengths in a block with a valid checksum, so that a crafted file crashes the
-// process (a handle of 2^63 bytes allocates as many; lengths whose sum
+// process (a handle of 2^63 bytes allocates that many; lengths whose sum
 // overflows 32 bits read past the block).
 #ifndef WEFT_LIBS_CHECKPOINT_TABLE_H_
 #define WEFT_LIBS_CHECKPOINT_TABLE_H_

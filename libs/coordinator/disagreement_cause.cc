@@ -226,8 +226,9 @@ class Detective {
       return Add(absl::StrCat("only ", Quoted(first.here.resource.name),
                               " is elsewhere: it asks for another device."));
     }
-    Add("both programs create what they share in the same order, on as many "
-        "tasks: they use another strategy (round robin, greedy, random) or "
+    Add("both programs create what they share in the same order, on the same "
+        "number of tasks: they use another strategy (round robin, greedy, "
+        "random) or "
         "other device strings.");
   }
 

@@ -27,10 +27,10 @@ absl::StatusOr<int32_t> CountRows(const std::map<std::string, Tensor>& x,
         tensor.dim(0) > std::numeric_limits<int32_t>::max() ||
         (rows && tensor.dim(0) != *rows)) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "TensorInputFn: all tensors must have as many rows, less than 2^31, "
-          "but '",
+          "TensorInputFn: all tensors must have the same number of rows, less "
+          "than 2^31, but '",
           name, "' is ", tensor.ToString(0),
-          rows ? absl::StrCat(" beside one of ", *rows, " rows.") : "."));
+          rows ? absl::StrCat(" and another one has ", *rows, " rows.") : "."));
     }
     rows = tensor.dim(0);
   }

@@ -105,7 +105,8 @@ TEST_F(TensorInputFnTest, ShufflingIsOptional) {
 
 TEST_F(TensorInputFnTest, TensorsMustHaveAsManyRows) {
   x_["age"] = Tensor::Vector<float>({1, 2, 3});
-  EXPECT_THAT(ErrorOf({}), StatusIs(kInvalid, "must have as many rows"));
+  EXPECT_THAT(ErrorOf({}),
+              StatusIs(kInvalid, "must have the same number of rows"));
 }
 
 TEST_F(TensorInputFnTest, ScalarsHaveNoRows) {

@@ -181,7 +181,7 @@ class EvaluationListener : public train::CheckpointSaverListener {
     if (!latest) {
       return absl::NotFoundError(absl::StrCat(
           "There was no checkpoint to evaluate in '", estimator_.model_dir(),
-          "' after the training. Let the RunConfig save some: "
+          "' after the training. Configure the RunConfig to save some: "
           "save_checkpoints_steps or save_checkpoints_secs must not be 0."));
     }
     const EvalSpec& spec = options_.eval;

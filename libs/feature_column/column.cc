@@ -106,7 +106,7 @@ Feature FeatureCache::Raw(const Scope& scope, const std::string& key,
         column,
         absl::StrCat("Feature ", key, " is not in features dictionary (",
                      WhatIsIn(features_),
-                     "). Let the input function give it.")));
+                     "). Return it from the input function.")));
     return Feature();
   }
   if (!scope.ok() || !found->second) return Feature();
@@ -202,8 +202,8 @@ Output RowsOf(const Scope& scope, absl::string_view name, const Output& values,
     scope.UpdateStatus(ColumnError(
         name, absl::StrCat("an example comes to ", *known, " values (",
                            values.shape().ToString(), "), but needs ", size,
-                           "; give ids as [batch, any], and numbers as many "
-                           "as the column's options say.")));
+                           "; give ids as [batch, any], and as many numbers as "
+                           "the column's options say.")));
     return Output();
   }
   // The batch size is kept; the step fails if that is impossible.

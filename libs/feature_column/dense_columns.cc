@@ -316,12 +316,11 @@ absl::Status CheckShared(const std::string& name,
       continue;
     }
     return ColumnError(
-        name,
-        absl::StrCat("to share an embedding columns must be of one kind and "
-                     "have as many ids, but '",
-                     first.name(), "' is ", first.Kind(), " with ",
-                     first.num_buckets(), " and '", ids.name(), "' ",
-                     ids.Kind(), " with ", ids.num_buckets(), "."));
+        name, absl::StrCat("columns that share an embedding must be of the "
+                           "same kind and have the same number of ids, but '",
+                           first.name(), "' is ", first.Kind(), " with ",
+                           first.num_buckets(), " and '", ids.name(), "' ",
+                           ids.Kind(), " with ", ids.num_buckets(), "."));
   }
   return absl::OkStatus();
 }

@@ -183,7 +183,7 @@ TEST_F(FeatureColumnTest, InvalidColumnOptionsAreRejected) {
   says(EmbeddingColumn(job, 2, {.ckpt_to_load_from = "/x"}), "both or none");
   says(SharedEmbeddingColumns({job, CategoricalColumnWithHashBucket("x", 6)},
                               2)[0],
-       "as many ids");
+       "same number of ids");
   says(NumericColumn("age", {.shape = {0}}), "greater than 0");
   says(NumericColumn("age", {.dtype = DT_STRING}), "convertible to float");
   says(NumericColumn("age", {.default_value = Tensor::Scalar(int64_t{1})}),

@@ -110,10 +110,10 @@ class Numeric : public Column {
  private:
   absl::Status Check(const Feature& raw) const {
     if (raw.is_sparse()) {
-      return ColumnError(name_,
-                         "the feature is sparse, but a numeric column takes "
-                         "dense ones; let the input function fill it up "
-                         "(SparseToDense).");
+      return ColumnError(
+          name_,
+          "the feature is sparse, but a numeric column takes "
+          "dense ones; make it dense in the input function (SparseToDense).");
     }
     if (raw.dtype() == DT_STRING) {
       return ColumnError(name_,

@@ -68,7 +68,7 @@ absl::Status AddToSpec(const std::string& key, const ParseFeature& feature,
   return absl::InvalidArgumentError(
       absl::StrCat("feature_columns contain different parse_spec for key ", key,
                    ": ", ToString(place->second), " and ", ToString(feature),
-                   ". Let them agree, or give the feature two keys."));
+                   ". Make the columns agree, or use two keys."));
 }
 
 absl::StatusOr<ParseSpec> MakeParseExampleSpec(const FeatureColumns& columns) {

@@ -55,7 +55,7 @@ class LookupTable : public Resource {
   // cancelled.
 
   // Fills a table that is initialized once. A second call is accepted if it has
-  // as many entries.
+  // the same number of entries.
   virtual absl::Status Initialize(const Cancellation& step, const Tensor& keys,
                                   const Tensor& values) = 0;
   // For mutable tables; others return UNIMPLEMENTED.

@@ -399,7 +399,7 @@ absl::StatusOr<std::map<std::string, Parts>> ParseParts(
     if (!fits) {
       return absl::InvalidArgumentError(absl::StrCat(
           "--parts=", text, ": ", name, " is ", ShapeText(stored->shape),
-          "; an axis has as many parts as elements at most"));
+          "; an axis has at most as many parts as elements"));
     }
     all[name] = parts;
   }

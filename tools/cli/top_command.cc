@@ -116,8 +116,8 @@ absl::StatusOr<MetricsSamples> Read(
     const absl::StatusOr<HttpResponse>& response) {
   RETURN_IF_ERROR(response.status());
   if (response->code != 200) {
-    return absl::UnavailableError(
-        absl::StrCat("it answers with HTTP ", response->code));
+    return absl::UnavailableError(absl::StrCat(
+        "the metrics endpoint answers with HTTP ", response->code));
   }
   return MetricsSamples::Parse(response->body);
 }

@@ -311,8 +311,8 @@ Output ExamplesOf(const Scope& scope, const Feature& feature) {
 absl::StatusOr<Output> BatchSize(const Scope& scope, const Features& features) {
   if (features.empty()) {
     return absl::InvalidArgumentError(
-        "features are empty, but the size of a batch is that of a feature; let "
-        "the input function give one.");
+        "features are empty, but the batch size is taken from a feature; "
+        "return at least one from the input function.");
   }
   const std::string& first = features.begin()->first;
   const Output batch = ExamplesOf(scope, features.begin()->second);
@@ -322,9 +322,10 @@ absl::StatusOr<Output> BatchSize(const Scope& scope, const Features& features) {
     const Output other = ExamplesOf(scope, feature);
     equal.push_back(ops::Assert(
         scope.WithName("assert_equal"), ops::Equal(scope, batch, other),
-        {absl::StrCat("Features ", first, " and ", key,
-                      " have not as many examples; the first dimension of each "
-                      "is the batch. Examples:"),
+        {absl::StrCat(
+             "Features ", first, " and ", key,
+             " have different numbers of examples; the first dimension of each "
+             "is the batch. Examples:"),
          batch, other}));
   }
   RETURN_IF_ERROR(scope.status());

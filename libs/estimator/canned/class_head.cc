@@ -89,9 +89,9 @@ Output AssertRange(const Scope& scope, const Output& labels,
   const Output not_below = AllOf(inner, ops::GreaterEqual(inner, labels, 0));
   const Operation above = ops::Assert(
       inner, not_above,
-      {absl::StrCat("Labels must <= n_classes - 1 (", n_classes - 1,
-                    "); give the model as many n_classes as labels say, or "
-                    "count these from 0. Labels:"),
+      {absl::StrCat(
+           "Labels must <= n_classes - 1 (", n_classes - 1,
+           "); increase n_classes, or number the labels from 0. Labels:"),
        labels});
   const Operation below = ops::Assert(
       inner, not_below,

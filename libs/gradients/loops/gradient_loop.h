@@ -1,6 +1,6 @@
 // GradientLoop adds the backward loop of a forward loop of the graph. The
-// backward loop has as many iterations; its iteration i computes the gradients
-// of iteration count - 1 - i. It is TensorFlow's GradLoopState
+// backward loop has the same number of iterations; its iteration i computes the
+// gradients of iteration count - 1 - i. It is TensorFlow's GradLoopState
 // (control_flow_state.py). Internal to libs/gradients.
 //
 // GradientLoop is the control flow context of the nodes added to the backward

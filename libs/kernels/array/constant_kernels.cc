@@ -80,7 +80,8 @@ class ZerosLikeKernel : public OpKernel {
   }
 
  private:
-  // The zeros of a value that holds tensors (a list) hold as many zeros.
+  // The zeros of a value that holds tensors (a list) hold the same number of
+  // zeros.
   static absl::Status OfVariants(OpKernelContext& context) {
     const Tensor& input = context.input(0);
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, input.shape()));

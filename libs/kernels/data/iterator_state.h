@@ -1,7 +1,7 @@
 // The state of an iterator as a variant, for SerializeIterator and
 // DeserializeIterator: its tensors by name. The format is specific to Weft:
 // type_name is "weft::IteratorState", metadata the names, each followed by a
-// line end, and there are as many tensors. Windows and groups, which are
+// line end, and there is a tensor for each name. Windows and groups, which are
 // datasets of given elements, are stored as variants "weft::Elements".
 //
 // Threads: pure functions.

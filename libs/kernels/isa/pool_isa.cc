@@ -84,9 +84,10 @@ struct IndexOf<double> {
   using Type = int64_t;
 };
 
-// Processes as many channels as V has elements; I has as many indices. Inlined,
-// so that loops of a window of known size are unrolled. kAdds: adds to existing
-// values; otherwise writes, with zeros where there is no gradient.
+// Processes as many channels as V has elements; I has the same number of
+// indices. Inlined, so that loops of a window of known size are unrolled.
+// kAdds: adds to existing values; otherwise writes, with zeros where there is
+// no gradient.
 template <bool kAdds, typename V, typename I, typename T>
 [[gnu::always_inline]] inline void MaxGradientTo(const PoolWindow& window,
                                                  const T* x, const T* gradient,

@@ -39,8 +39,8 @@ struct RaggedValues {
 class ExampleRecords {
  public:
   // `serialized` is a vector, or a scalar for a single example without a batch.
-  // `names` is empty or has as many elements. Scheduler and allocator must
-  // outlive the records.
+  // `names` is empty or has an element for each example. Scheduler and
+  // allocator must outlive the records.
   static absl::StatusOr<ExampleRecords> Parse(Scheduler& scheduler,
                                               Allocator& allocator,
                                               const Tensor& serialized,

@@ -23,8 +23,8 @@ namespace weft {
 class SequenceRecords {
  public:
   // `serialized` is a vector, or a scalar for a single sequence without a
-  // batch. `names` is empty or has as many elements. Scheduler and allocator
-  // must outlive the records.
+  // batch. `names` is empty or has an element for each example. Scheduler and
+  // allocator must outlive the records.
   static absl::StatusOr<SequenceRecords> Parse(Scheduler& scheduler,
                                                Allocator& allocator,
                                                const Tensor& serialized,

@@ -22,7 +22,7 @@
 namespace weft {
 
 // The numbers that an op reserves in its stream for each value; distributions
-// with redraws almost never need as many.
+// with redraws almost never need that many.
 inline constexpr int64_t kReservedPerValue = 256;
 // The cost of one value, in additions.
 inline constexpr int64_t kCostOfValue = 8;

@@ -35,7 +35,7 @@ BinaryLoop VectorLoopOf() {
   return nullptr;
 }
 
-// Changes `n` elements with as many updates. `loop` may be null.
+// Changes `n` elements with `n` updates. `loop` may be null.
 template <typename Operation, typename T>
 void UpdateRow(BinaryLoop loop, T* out, const T* updates, int64_t n) {
   if constexpr (std::is_same_v<Operation, ReplaceUpdate>) {

@@ -25,7 +25,7 @@ namespace weft::ops {
 
 // A Const for a value; an output is returned unchanged.
 Output Const(const Scope& scope, const Input& value);
-// The values in `shape`, which must have as many elements.
+// The values in `shape`, which must have the same number of elements.
 template <typename T>
 Output Const(const Scope& scope, std::initializer_list<T> values,
              const TensorShape& shape) {

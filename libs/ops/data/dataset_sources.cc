@@ -48,8 +48,8 @@ absl::Status TakeRows(ElementSpec& element) {
       if (rows != PartialShape::kUnknown && rows != own) {
         return absl::InvalidArgumentError(
             absl::StrCat("Dimensions ", rows, " and ", own,
-                         " are not compatible: the components must have as "
-                         "many rows"));
+                         " are not compatible: the components must have the "
+                         "same number of rows"));
       }
       rows = own;
     }

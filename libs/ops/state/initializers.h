@@ -29,9 +29,10 @@ namespace initializers {
 
 Initializer Zeros();
 Initializer Ones();
-// A scalar fills the shape. Other values must have as many elements, or fewer,
-// with the last one repeated. A single element that fills more than 1 MiB
-// becomes a Fill instead of a Const, so that the graph does not hold the data.
+// A scalar fills the shape. Other values must have the same number of elements,
+// or fewer, with the last one repeated. A single element that fills more than 1
+// MiB becomes a Fill instead of a Const, so that the graph does not hold the
+// data.
 Initializer Constant(Input value);
 
 // Random initializers return INVALID_ARGUMENT for types that are not

@@ -309,8 +309,8 @@ std::string Sized(const std::string& bytes) {
   return absl::StrCat(std::string(1, static_cast<char>(bytes.size())), bytes);
 }
 
-// Returns a TensorProto of `count` elements and no value, which stands for as
-// many defaults. SerializeTensorProto writes each of them.
+// Returns a TensorProto of `count` elements and no value, which stands for
+// `count` default values. SerializeTensorProto writes each of them.
 std::string NothingRepeated(DataType dtype, int64_t count) {
   std::string size = "\x08";
   for (; count > 127; count >>= 7) {

@@ -92,9 +92,9 @@ absl::Status CheckVariablesExist(FileSystem& files, const std::string& prefix) {
   if (!absl::IsNotFound(found)) return found;
   return absl::FailedPreconditionError(absl::StrCat(
       "The variables were written, but this program does not find ", index,
-      ": the task that wrote it has another disk, checkpoint writer or object "
-      "store by that name. Export to where this program and all tasks find the "
-      "same files."));
+      ": the task that wrote it uses another disk, checkpoint writer or object "
+      "store with that name. Export to a path at which this program and all "
+      "tasks find the same files."));
 }
 
 absl::StatusOr<bool> AreEqual(FileSystem& files, const std::string& a,

@@ -325,11 +325,11 @@ GlobalStepWaiterHook::GlobalStepWaiterHook(GlobalStepWaiterOptions options)
 absl::Status GlobalStepWaiterHook::Begin(const Scope& scope) {
   if (options_.poll_interval <= absl::ZeroDuration() ||
       options_.max_wait < absl::ZeroDuration()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "GlobalStepWaiterHook needs a poll_interval that is longer than none, "
-        "and a max_wait that is not negative, but they are ",
-        absl::FormatDuration(options_.poll_interval), " and ",
-        absl::FormatDuration(options_.max_wait)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("GlobalStepWaiterHook needs a positive poll_interval, and "
+                     "a max_wait that is not negative, but they are ",
+                     absl::FormatDuration(options_.poll_interval), " and ",
+                     absl::FormatDuration(options_.max_wait)));
   }
   return global_step_.Find(scope, "GlobalStepWaiterHook");
 }

@@ -55,8 +55,8 @@ absl::Status CheckOptions(const RecoveryOptions& options) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "RecoveryOptions need waits between attempts that are longer than none, "
-      "and a max_recovery that is not negative, but initial_backoff is ",
+      "RecoveryOptions need positive waits between attempts, and a "
+      "max_recovery that is not negative, but initial_backoff is ",
       absl::FormatDuration(options.initial_backoff), ", max_backoff ",
       absl::FormatDuration(options.max_backoff), " and max_recovery ",
       absl::FormatDuration(options.max_recovery)));

@@ -57,10 +57,11 @@ Operation SyncReplicasNodes::EnqueueInitTokens(const Scope& scope,
     return Operation();
   }
   if (num_tokens % static_cast<int>(tokens.size()) != 0) {
-    scope.UpdateStatus(absl::InvalidArgumentError(absl::StrCat(
-        "Each of ", tokens.size(),
-        " numbered replicas gets as many initial tokens, so there can't be ",
-        num_tokens)));
+    scope.UpdateStatus(absl::InvalidArgumentError(
+        absl::StrCat("Each of ", tokens.size(),
+                     " numbered replicas gets the same number of initial "
+                     "tokens, so the total can't be ",
+                     num_tokens)));
     return Operation();
   }
   const Scope there = BesideGlobalStep(scope);
