@@ -1,4 +1,4 @@
-// Wide & deep on display advertising, like DeepRec's model of that name:
+// Wide & deep on display advertising, like DeepRec's model of the same name:
 // predicts clicks from 13 numbers and 26 categories (the Kaggle data of Criteo,
 // whose files are tab separated and have no header). Alone, or as all tasks of
 // a cluster:

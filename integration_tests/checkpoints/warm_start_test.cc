@@ -1,5 +1,5 @@
-// Tests trainings that start from the values of another checkpoint. Unless a
-// test states otherwise, matrices remapped by a vocabulary equal those of
+// Tests training runs that start from the values of another checkpoint. Unless
+// a test states otherwise, matrices remapped by a vocabulary equal those of
 // TensorFlow 2.21.
 #include "libs/train/sessions/warm_start.h"
 

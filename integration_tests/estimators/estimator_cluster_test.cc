@@ -1,4 +1,4 @@
-// Tests trainings by Estimators as all tasks of a cluster: all tasks end, and
+// Tests training by Estimators as all tasks of a cluster: all tasks end, and
 // the model equals that of a single process.
 #include <atomic>
 #include <map>
@@ -73,7 +73,7 @@ class EstimatorClusterTest : public TrainAndEvaluateTest {
     return task;
   }
 
-  // Starts the server of a coordinator task, which outlives trainings.
+  // Starts the server of a coordinator task, which outlives training runs.
   std::unique_ptr<TaskServer> StartCoordinator(const std::string& cluster) {
     TaskServerOptions options;
     options.cluster = ConfigOf(cluster, "worker", 0).cluster_spec;

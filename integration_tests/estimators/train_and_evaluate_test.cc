@@ -1,5 +1,6 @@
-// Tests whole trainings by TrainAndEvaluate and Experiment in a single program:
-// their ends, and evaluators. (estimator_cluster_test covers clusters.)
+// Tests whole training runs of TrainAndEvaluate and Experiment in a single
+// program: their ends, and evaluators. (estimator_cluster_test covers
+// clusters.)
 #include "libs/estimator/train_and_evaluate.h"
 
 #include <atomic>

@@ -38,7 +38,7 @@ class ElementFusion : public GraphTest {
     return ran;
   }
 
-  // Expects an op of that name in the rewritten graph, and equal values.
+  // Expects op `fused` in the rewritten graph, and equal values.
   void ExpectSame(const FeedList& feeds, const std::vector<Output>& fetches,
                   const std::string& fused) {
     const Ran with = Run(feeds, fetches, AllRewrites()),

@@ -1,4 +1,4 @@
-// Simulates trainings by MonitoredTrainingSession on a cluster whose tasks,
+// Simulates training by MonitoredTrainingSession on a cluster whose tasks,
 // programs, connections and disk fail as chosen by a seed
 // (integration_tests/testing/monitored_simulation.h).
 //

@@ -1,5 +1,5 @@
 // A model of y = 2 x, its data and a recording exporter, for tests of whole
-// trainings.
+// training runs.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_LINE_TRAINING_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_LINE_TRAINING_H_
 

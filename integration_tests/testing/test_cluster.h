@@ -65,12 +65,12 @@ class TestCluster {
     bus::TransportOptions transport;  // of kSimulated: of all processes
     Quotas quotas;
     bool metrics = false;  // except kSimulated; each task has its own port
-    // Returns the file system of the process of that name ("client", or the
-    // task's), which must outlive the cluster. Null: the local one.
+    // Returns the file system of the process `name` ("client", or the task's),
+    // which must outlive the cluster. Null: the local one.
     std::function<FileSystem*(const std::string& name)> file_system;
-    // Returns the client functions of the process of that name. May be null.
+    // Returns the client functions of the process `name`. May be null.
     std::function<ClientFunctions(const std::string& name)> client_functions;
-    // Returns the memory of the process of that name. Null: the machine's.
+    // Returns the memory of the process `name`. Null: the machine's.
     std::function<ProcessMemory(const std::string& name)> memory;
     // kSimulated only: wraps the wire of a process. May be null.
     std::function<std::unique_ptr<bus::Wire>(
@@ -137,7 +137,7 @@ class TestCluster {
     return options_.client_functions ? options_.client_functions(name)
                                      : ClientFunctions();
   }
-  // Common options of the process of that name.
+  // Common options of the process `name`.
   ProcessOptions ProcessOptionsOf(const std::string& name) const;
   absl::Status StartAll();
   void StopAll();

@@ -5,10 +5,10 @@ on two ps with a coordinator and a checkpoint writer. Every few seconds one of
 the six, drawn by a seeded generator, is killed with SIGKILL and started again,
 as a process supervisor would. The training completes, and the last checkpoint
 is complete and of the last step. The mean accuracy is within three standard
-deviations of that of undisturbed trainings. A chief that gets SIGTERM saves
+deviations of that of undisturbed runs. A chief that gets SIGTERM saves
 before it ends.
 
-WEFT_MONITORED_SECONDS is how long trainings are disturbed, one after the other
+WEFT_MONITORED_SECONDS is how long training runs are disturbed, one by one
 (tools/nightly.sh: 600), each of WEFT_MONITORED_EPOCHS epochs; WEFT_KILLS_SEED
 seeds the kills. Without WEFT_MONITORED_SECONDS, one short training is
 disturbed, and its accuracy must only be better than chance.

@@ -2,15 +2,15 @@
 // notified of it.
 //
 // A job has finished when all its tasks have left. If the coordinator outlives
-// trainings (job "coordinator"), a job finishes once in each training: when
+// training runs (job "coordinator"), a job finishes once in each run: when
 // every task has left as another process than at the job's last finish.
 //
 // A process that leaves cleanly ends with one finish: the first one that
 // concerns it, even if the job has finished again before the process was
 // notified, or else the next one. The task's next process belongs to a later
-// training and is not notified of that finish, but of all later ones. The next
-// process of a lost task is notified, and so is a process that joins before the
-// finish.
+// training run and is not notified of that finish, but of all later ones. The
+// next process of a lost task is notified, and so is a process that joins
+// before the finish.
 //
 // A value, not synchronized.
 #ifndef WEFT_LIBS_COORDINATOR_FINISHED_JOBS_H_

@@ -49,7 +49,7 @@ struct RawFeature {
   DataType dtype = DT_FLOAT;
   PartialShape shape;
 };
-// A request contains the features, each in a placeholder of its name.
+// A request contains the features, each in a placeholder with the same name.
 ServingInputReceiverFn BuildRawServingInputReceiverFn(
     std::map<std::string, RawFeature> features,
     std::optional<int64_t> default_batch_size = std::nullopt);

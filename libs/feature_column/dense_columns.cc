@@ -242,8 +242,8 @@ class Embedding : public OfIds {
   const EmbeddingColumnOptions options_;
 };
 
-// One of several columns that share a table, which is found in the graph's
-// collection of its name.
+// One of several columns that share a table, which is found in the graph
+// collection that is named after it.
 class SharedEmbedding : public OfIds {
  public:
   SharedEmbedding(const FeatureColumn& column, int64_t dimension,

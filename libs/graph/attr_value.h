@@ -27,7 +27,7 @@ struct NameAttrList {
   std::shared_ptr<const AttrMap> attrs;
 };
 
-// In a node of a function's body: the value of the function's attr of that
+// In a node of a function's body: the value of the function's attr with that
 // name, set by each call.
 struct AttrPlaceholder {
   std::string name;

@@ -14,8 +14,8 @@ class NodeAdder {
   virtual ~NodeAdder() = default;
   // Called before the first node, with the name of each node to come.
   virtual void Expect(absl::string_view name) = 0;
-  // Adds a node of that name, whose outputs are those of the spec's op, and any
-  // other nodes it needs. Producers come first.
+  // Adds a node with the name of the spec, whose outputs are those of the
+  // spec's op, and any other nodes it needs. Producers come first.
   virtual absl::StatusOr<const Node*> Add(NodeSpec spec) = 0;
 };
 

@@ -317,8 +317,8 @@ class Describer {
   const int first_id_;
   const DeviceTypesFn device_types_;
   FlatHashMap<int, int> old_positions_;  // by id
-  // Ids of old nodes, by the group that new nodes name and that has no node of
-  // its name.
+  // Ids of old nodes, by the group that new nodes name, for groups without a
+  // node with the name of the group.
   std::map<std::string, int> first_members_;
 };
 

@@ -22,11 +22,11 @@ class MetricsSamples {
   // process: INVALID_ARGUMENT names the first malformed line.
   static absl::StatusOr<MetricsSamples> Parse(absl::string_view text);
 
-  // The sum of all samples of that name that include these labels; none if
+  // The sum of all samples of metric `name` that include these labels; none if
   // there is no such sample.
   std::optional<double> Sum(absl::string_view name,
                             const Labels& labels = {}) const;
-  // The value of that label in the first sample that has it; empty if none has.
+  // The value of `label` in the first sample that has it; empty if none has.
   std::string FirstLabel(const std::string& label) const;
 
  private:

@@ -5,7 +5,7 @@
 // "loc:@NAME", share a device; of the devices that match the requests and have
 // kernels for all of a group, the best type wins (GPU before CPU), then the
 // session's own task, then the name. One rule is Weft's: a shared resource
-// without a requested task is placed where a resource of its name already
+// without a requested task is placed where a resource of the same name already
 // exists, so that a second client finds the first one's resource (design:
 // docs/design/placement.md).
 #ifndef WEFT_LIBS_PLACEMENT_PLACER_H_

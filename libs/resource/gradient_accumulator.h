@@ -101,11 +101,11 @@ class GradientAccumulator
   // at this global step. Gradients of an earlier training do not count in its
   // steps. Gradients already here are dropped, unless no training has begun
   // here before: those come from replicas that started before the chief.
-  // Gradients of undone steps that arrive later are dropped until those steps
-  // are reached again. If the global step of the training was seen to run ahead
-  // of the count of takes, the accumulator cannot tell when a step is reached
-  // again, and drops none of them. A caller that knows the training of a
-  // gradient passes it to Apply.
+  // Gradients of steps that the restore rolled back and that arrive later are
+  // dropped until those steps are reached again. If the global step of the
+  // training was seen to run ahead of the count of takes, the accumulator
+  // cannot tell when a step is reached again, and drops none of them. A caller
+  // that knows the training of a gradient passes it to Apply.
   absl::Status BeginAnew(const Cancellation& step, int64_t global_step);
 
   // The number of calls of BeginAnew, which identifies the current training.
@@ -180,7 +180,7 @@ class GradientAccumulator
   int64_t training_ ABSL_GUARDED_BY(mutex_) = 0;
   bool has_taken_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t latest_step_ ABSL_GUARDED_BY(mutex_) = 0;  // of all gradients
-  // Steps after global_step_ up to this one were undone.
+  // Steps after global_step_ up to this one were rolled back.
   int64_t undone_step_ ABSL_GUARDED_BY(mutex_) = 0;
   // Set since the current training began. Gradients of steps after global_step_
   // then show that the training's global step runs ahead of it.

@@ -168,8 +168,8 @@ TEST_F(GradientAccumulatorTest, UndoneStepsCountAgain) {
 }
 
 // The global step of the training increases by ten with each update. A chief
-// that resumes from step 10 must not wait for gradients that are all taken as
-// undone.
+// that resumes from step 10 must not wait for gradients that all count as
+// rolled back.
 TEST_F(GradientAccumulatorTest, StepsAheadOfTakesCountAfterRestart) {
   ASSERT_OK(accumulator_->BeginAnew(step_, 0));
   Answer answer;
@@ -206,7 +206,8 @@ TEST_F(GradientAccumulatorTest, GradientsOfEarlierTrainingAreDropped) {
   EXPECT_EQ(num_counted(2), 1);
 }
 
-// The first gradient of the replica was of an undone step, so the next counts.
+// The replica's first gradient belongs to a step that was rolled back, so the
+// next one counts.
 TEST_F(GradientAccumulatorTest, NumberedReplicaCountsForTheNextChief) {
   ASSERT_OK(accumulator_->BeginAnew(step_, 3));
   ASSERT_OK(Apply(3, 1));

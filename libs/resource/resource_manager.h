@@ -50,9 +50,9 @@ class ResourceManager {
       absl::string_view name,
       absl::FunctionRef<absl::StatusOr<std::shared_ptr<T>>()> create);
 
-  // Calls `done` once a resource of that name exists, at once if it does; or
-  // with the cause when `step`, which must live until then, is cancelled. The
-  // resource may have been deleted again by then.
+  // Calls `done` once a resource `name` exists, at once if it does; or with the
+  // cause when `step`, which must live until then, is cancelled. The resource
+  // may have been deleted again by then.
   template <typename T>
   void WhenCreated(Cancellation& step, absl::string_view container,
                    absl::string_view name, Waiters::Done done) {
@@ -68,7 +68,7 @@ class ResourceManager {
       absl::FunctionRef<std::shared_ptr<T>(const std::string& name)> create);
 
   // Like AddPrivate, under a name given by the caller, which must begin with
-  // "_". Replaces an existing resource of that name.
+  // "_". Replaces an existing resource with this name.
   template <typename T>
   void AddPrivateAs(absl::string_view container, absl::string_view name,
                     const std::shared_ptr<T>& resource);

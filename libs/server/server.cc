@@ -103,7 +103,7 @@ constexpr absl::Duration kBetweenTries = absl::Milliseconds(100);
 // coordinator.
 constexpr absl::Duration kLongestGoodbye = absl::Seconds(30);
 
-// Returns false for a task that outlives trainings.
+// Returns false for a task that outlives training runs.
 bool EndsWithTraining(const std::string& coordinator_task) {
   const auto name = DeviceName::Parse(coordinator_task);
   return name.ok() && name->job != "coordinator";
@@ -247,9 +247,9 @@ class Server::Impl : private PeerObserver,
     return is_coordinator_lost_.load();
   }
 
-  // For a coordinator that outlives trainings. If a process of this job started
-  // the next training before all others have ended this one, its end would not
-  // be detected.
+  // Used if the coordinator outlives training runs. If a process of this job
+  // started the next run before all others have ended this one, the end of this
+  // run would not be detected.
   bool LeaveAndAwaitOwnJob(absl::Time deadline) {
     if (!peers_ && !link_->joined()) return true;
     const Clock& clock = process_.scheduler().clock();

@@ -85,8 +85,8 @@ struct ServerOptions {
   // cleanly: "worker" makes parameter servers end with the training. The server
   // then leaves the cluster, and stops when the coordinator has, after half a
   // minute at the latest. If a task ends this way and starts again under a
-  // coordinator that outlives trainings, it stops at the end of the next one.
-  // Empty: no.
+  // coordinator that outlives training runs, it stops at the end of the next
+  // one. Empty: no.
   std::string stop_after_job;
   // The drain time of a server that stops by itself; see Stop.
   absl::Duration drain = absl::Seconds(10);
@@ -156,11 +156,11 @@ class Server {
   // coordinator has ended or was lost. So a server of the same task that this
   // program starts next cannot join the coordinator of the finished training.
   // Returns true at once if this task hosts it or has not joined. If a task of
-  // job "coordinator" hosts it, which outlives trainings, this waits instead
-  // until the other tasks of this task's job have left, were lost or have not
-  // joined for 5 seconds, or the coordinator has not answered for 5 seconds.
-  // Returns false if the deadline passed first. May be called again, by one
-  // thread at a time.
+  // job "coordinator" hosts it, which outlives training runs, this waits
+  // instead until the other tasks of this task's job have left, were lost or
+  // have not joined for 5 seconds, or the coordinator has not answered for 5
+  // seconds. Returns false if the deadline passed first. May be called again,
+  // by one thread at a time.
   bool LeaveAndAwaitCoordinatorsEnd(absl::Time deadline);
 
   // Waits until the server has stopped; false if the deadline passed first.

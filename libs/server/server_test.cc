@@ -575,7 +575,7 @@ TEST_F(LateWorkerTest, EndOfAnEarlierWorkerIsIgnored) {
 }
 
 // OwnJobTest runs two of three workers, which have trained, and a coordinator
-// that outlives trainings. The third worker never starts.
+// that outlives training runs. The third worker never starts.
 class OwnJobTest : public SimulatedServersTest {
  protected:
   void SetUp() override {

@@ -16,7 +16,7 @@ namespace weft::conformance {
 // Returns the columns of these names, in order.
 absl::StatusOr<feature_column::FeatureColumns> ColumnsOf(
     const std::vector<std::string>& names, const NamedColumns& all);
-// Returns TensorFlow's activation of that name; null for "".
+// Returns TensorFlow's activation `name`; null for "".
 absl::StatusOr<estimator::ActivationFn> ActivationOf(const std::string& name);
 // `spec`: a name, or an object with the type and the options of the optimizer.
 absl::StatusOr<estimator::OptimizerChoice> OptimizerOf(

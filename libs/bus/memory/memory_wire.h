@@ -74,7 +74,7 @@ class MemoryNetwork {
   // its connections, and sends nothing. The connections close at their other
   // ends. Messages in flight are lost. The name may be used again.
   void Kill(const std::string& name);
-  // Delivers the end of their connections to the dead processes of that name,
+  // Delivers the end of their connections to the dead processes called `name`,
   // so that their remains can be destroyed.
   void Reap(const std::string& name);
 

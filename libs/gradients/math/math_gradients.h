@@ -1,5 +1,5 @@
-// The gradients of the math family, one function for each noun, in the file of
-// its name (NOUN_gradients.cc). The formulas are TensorFlow's
+// The gradients of the math family, one function for each noun, in the file
+// NOUN_gradients.cc. The formulas are TensorFlow's
 // (tensorflow/python/ops/math_grad.py), because goldens compare their numbers.
 #ifndef WEFT_LIBS_GRADIENTS_MATH_MATH_GRADIENTS_H_
 #define WEFT_LIBS_GRADIENTS_MATH_MATH_GRADIENTS_H_

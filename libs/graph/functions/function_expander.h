@@ -67,11 +67,11 @@ class FunctionExpander : public NodeAdder {
     expected_.insert(std::string(name));
   }
 
-  // Adds the expansion of `spec`, and returns the node of its name. Errors name
-  // the functions and nodes on the path, outermost first: INVALID_ARGUMENT if
-  // the call and its functions do not match; NOT_FOUND for a missing function
-  // or op; RESOURCE_EXHAUSTED beyond the limits. The nodes added by then stay,
-  // for the caller to truncate.
+  // Adds the expansion of `spec`, and returns the node with the name of the
+  // spec. Errors name the functions and nodes on the path, outermost first:
+  // INVALID_ARGUMENT if the call and its functions do not match; NOT_FOUND for
+  // a missing function or op; RESOURCE_EXHAUSTED beyond the limits. Nodes added
+  // before an error stay; the caller must truncate the graph.
   absl::StatusOr<const Node*> Add(NodeSpec spec) override;
 
   // Adds the body of a function alone, under names "prefix/inner". Characters

@@ -1,5 +1,5 @@
-// AttrValue to and from TensorFlow's message of that name, for .cc files with
-// protobuf messages. Functions without state.
+// AttrValue to and from TensorFlow's message of the same name, for .cc files
+// with protobuf messages. Functions without state.
 #ifndef WEFT_LIBS_GRAPH_IMPORT_ATTR_VALUE_PROTO_H_
 #define WEFT_LIBS_GRAPH_IMPORT_ATTR_VALUE_PROTO_H_
 

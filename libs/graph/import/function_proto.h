@@ -1,4 +1,4 @@
-// FunctionDef to and from TensorFlow's message of that name.
+// FunctionDef to and from TensorFlow's message of the same name.
 //
 // Functions without state.
 #ifndef WEFT_LIBS_GRAPH_IMPORT_FUNCTION_PROTO_H_

@@ -9,7 +9,7 @@ namespace weft {
 
 void RegisterDataKernels(KernelRegistry& registry);
 
-// Parts of the registration, each in the file of its name.
+// Parts of the registration, each in the file that is named after it.
 void RegisterTensorDatasets(KernelRegistry& registry);
 void RegisterChoiceDatasets(KernelRegistry& registry);
 void RegisterFunctionDatasets(KernelRegistry& registry);

@@ -34,12 +34,12 @@ struct ResourceName {
 // VariableLookup caches the variable of one input between runs. Thread-safe.
 class VariableLookup {
  public:
-  // Returns the variable of that name; NOT_FOUND if there is none.
+  // Returns the variable `name`; NOT_FOUND if there is none.
   absl::StatusOr<std::shared_ptr<Variable>> Find(ResourceManager& resources,
                                                  absl::string_view container,
                                                  absl::string_view name);
-  // Returns the variable of that name, creating it if there is none, unless the
-  // step is cancelled.
+  // Returns the variable `name`, creating it if there is none, unless the step
+  // is cancelled.
   absl::StatusOr<std::shared_ptr<Variable>> FindOrCreate(
       const OpKernelContext& context, absl::string_view container,
       absl::string_view name, DataType dtype, const PartialShape& shape);

@@ -228,7 +228,7 @@ Dataset CsvDataset(const Scope& scope, const Input& filenames,
 
 namespace {
 
-// `dataset` with the component of that name moved to the end.
+// Returns `dataset` with the component `label` moved to the end.
 Dataset LabelLast(const Dataset& dataset, const std::string& label) {
   if (!dataset || label.empty()) return dataset;
   std::vector<std::string> names;

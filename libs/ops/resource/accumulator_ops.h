@@ -40,7 +40,7 @@ struct NumAccumulatedAttrs {
 
 struct AccumulatorSetGlobalStepAttrs {
   // "_begins_anew", specific to Weft: gradients of an earlier training, or of
-  // steps undone by a restore, no longer count in any step (see
+  // steps rolled back by a restore, no longer count in any step (see
   // libs/resource/gradient_accumulator.h). TensorFlow's op keeps them and
   // accepts those of later steps.
   bool begins_anew = false;

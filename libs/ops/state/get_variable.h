@@ -67,9 +67,9 @@ struct VariableRequest {
   VariableOptions variable;
 };
 
-// Finds the variable of that name, or creates it, by the scope's reuse rule.
-// `partition` describes the part of a partitioned variable; null for a whole
-// one.
+// Finds the variable of the name that `request` gives, or creates it, by the
+// scope's reuse rule. `partition` describes the part of a partitioned variable;
+// null for a whole one.
 absl::StatusOr<Variable> FindOrCreate(const Scope& scope,
                                       const VariableRequest& request,
                                       const PartitionInfo* partition);

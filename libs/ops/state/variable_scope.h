@@ -6,8 +6,8 @@
 //       ops::VariableScope(root, "layer", {.reuse = ops::kAutoReuse});
 //   ops::Variable w = ops::GetVariable(layer, "w", {784, 10});  // "layer/w"
 //
-// A variable scope also opens a name scope of that name. If it is opened twice,
-// nodes are named "layer_1/...", but variables are "layer/..." again.
+// A variable scope also opens a name scope of the same name. If it is opened
+// twice, nodes are named "layer_1/...", but variables are "layer/..." again.
 //
 // Errors stick to the scope. Threads: as for the scope.
 #ifndef WEFT_LIBS_OPS_STATE_VARIABLE_SCOPE_H_

@@ -339,7 +339,7 @@ class WorkerDirectory {
  public:
   virtual ~WorkerDirectory() = default;
   // Returns the task by its canonical name, "/job:ps/replica:0/task:0"; null if
-  // the cluster has none of that name. Lives as long as the directory.
+  // the cluster has no such task. Lives as long as the directory.
   virtual Worker* Find(const std::string& task) = 0;
   // All tasks that have devices, in the order of their names.
   virtual std::vector<std::string> Tasks() const = 0;

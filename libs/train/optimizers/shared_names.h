@@ -1,9 +1,10 @@
 // Containers and shared names of the resources that the programs of a training
-// share besides its variables: queues, accumulators, tables.
+// run share besides its variables: queues, accumulators, tables.
 //
-// Two trainings on the same servers may differ only in their containers, or in
-// the names of their global steps. Resources named by these functions belong to
-// one training, regardless of the scope in which the program creates them.
+// Two training runs on the same servers may differ only in their containers, or
+// in the names of their global steps. Resources named by these functions belong
+// to one training run, regardless of the scope in which the program creates
+// them.
 //
 // Threads: as the scope's.
 #ifndef WEFT_LIBS_TRAIN_OPTIMIZERS_SHARED_NAMES_H_

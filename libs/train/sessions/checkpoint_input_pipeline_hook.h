@@ -1,8 +1,8 @@
 // CheckpointInputPipelineHook saves the state of iterators during training in
 // separate checkpoints, and restores it when a session begins; TensorFlow's
-// hook of that name. It is meant for input that is local to each worker: the
-// hook of a worker saves the worker's iterators, under a basename of its own.
-// Input that only the chief reads may instead be saved with the variables
+// hook of the same name. It is meant for input that is local to each worker:
+// the hook of a worker saves the worker's iterators, under a basename of its
+// own. Input that only the chief reads may instead be saved with the variables
 // (Iterator::MakeSaveable).
 //
 // It saves when a session begins, whenever the timer is due, and when training

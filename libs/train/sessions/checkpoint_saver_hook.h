@@ -1,5 +1,5 @@
 // CheckpointSaverHook saves checkpoints during training; TensorFlow's hook of
-// that name. It saves when a session begins, whenever the timer is due, and
+// the same name. It saves when a session begins, whenever the timer is due, and
 // when training ends if the step has changed since. When a session begins, it
 // also writes the graph as text, graph.pbtxt, beside the checkpoints. Other
 // hooks see a run first: if one of them returns an error, the run's step is not

@@ -1,5 +1,5 @@
 // ProfilerHook traces runs periodically during training; TensorFlow's hook of
-// that name. For each run it writes timeline-<step>.json, which
+// the same name. For each run it writes timeline-<step>.json, which
 // chrome://tracing and ui.perfetto.dev show, and the RunMetadata under the tag
 // step_<step> into an event file, for TensorBoard and `weft trace`.
 //

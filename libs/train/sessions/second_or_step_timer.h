@@ -1,5 +1,5 @@
 // SecondOrStepTimer decides when a hook acts again: after a number of seconds
-// or of steps; TensorFlow's timer of that name.
+// or of steps; TensorFlow's timer of the same name.
 //
 // Threads: one at a time.
 #ifndef WEFT_LIBS_TRAIN_SESSIONS_SECOND_OR_STEP_TIMER_H_

@@ -1,6 +1,6 @@
 // SummarySaverHook writes summaries into event files during training, for
-// TensorBoard; TensorFlow's hook of that name. It summarizes the first run, and
-// then runs when the timer is due.
+// TensorBoard; TensorFlow's hook of the same name. It summarizes the first run,
+// and then runs when the timer is due.
 //
 // Threads: as SessionRunHook's.
 #ifndef WEFT_LIBS_TRAIN_SESSIONS_SUMMARY_SAVER_HOOK_H_

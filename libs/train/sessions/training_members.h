@@ -6,9 +6,9 @@
 // A program rewrites its entry every few seconds (Beat). An entry that no
 // longer changes belongs to a lost program.
 //
-// The table outlives sessions, and also trainings if the servers keep running.
-// A reader recognizes entries of an earlier training by their silence, or by
-// their training number.
+// The table outlives sessions, and also training runs if the servers keep
+// running. A reader recognizes entries of an earlier training by their silence,
+// or by their training number.
 //
 // Threads: all methods from any thread after AddNodes. Methods that take a
 // session run a step in it, for at most five seconds (DEADLINE_EXCEEDED).

@@ -68,7 +68,7 @@ class SyncReplicasMembers {
   // Also resets the state of an earlier training.
   absl::Status AddNodes(const Scope& scope) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // `training`: number of trainings that have ended before; entries of those
+  // `training`: number of training runs that have ended before; their entries
   // are ignored.
   absl::Status BeginSession(Session& session, int64_t training)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -144,7 +144,7 @@ class SyncReplicasMembers {
   mutable absl::Mutex mutex_;
   int64_t training_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<Member> read_ ABSL_GUARDED_BY(mutex_);  // of this training
-  // Entries of other trainings.
+  // Entries of other training runs.
   std::vector<std::string> obsolete_ ABSL_GUARDED_BY(mutex_);
   // Also replicas whose entries were lost with a parameter server.
   std::set<std::string> ended_ ABSL_GUARDED_BY(mutex_);

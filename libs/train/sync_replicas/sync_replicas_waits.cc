@@ -108,8 +108,8 @@ void SyncReplicasWaits::ReportLeaving(Session& session) {
   if (IsExitRequested()) members_.ReportLeft(session);
 }
 
-// A restarted parameter server has forgotten the ends of earlier trainings. If
-// another chief has begun since, this replica ends in the training of that
+// A restarted parameter server has forgotten the ends of earlier training runs.
+// If another chief has begun since, this replica ends in the training of that
 // chief.
 absl::StatusOr<int64_t> SyncReplicasWaits::TrainingThatEnds(Session& session) {
   const size_t ends = nodes_.accumulators.size() + 1;

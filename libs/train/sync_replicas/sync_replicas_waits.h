@@ -149,7 +149,7 @@ class SyncReplicasWaits {
   struct Counts {
     std::vector<int> gradients;  // by accumulator
     int tokens = 0;
-    int ends = 0;       // of trainings
+    int ends = 0;       // of training runs
     int last_ends = 0;  // none: a chief has begun since
   };
   static Counts CountsOf(absl::Span<const Tensor> answers);
