@@ -365,7 +365,7 @@ TEST_F(SaverLostAnswerTest, CheckpointSavedAgainIsKept) {
     ASSERT_OK(Save(saver, 3));
     ASSERT_OK(Save(saver, 4));
     EXPECT_TRUE(IsAnythingLeftOf2()) << write_state;
-    // Another process does not delete it either.
+    // Another process does not delete the checkpoint either.
     ASSERT_OK(Save(NewSaver(), 5));
     EXPECT_TRUE(IsAnythingLeftOf2()) << write_state;
     ASSERT_OK(disk_.DeleteRecursively("/job"));

@@ -27,7 +27,8 @@ struct Disturbance {
   bus::HookResult hook_result;
   // Applies to all messages of the master to the other worker.
   absl::Duration delay = absl::ZeroDuration();
-  bool ps_only_sends = false;  // and its part of a step then ends
+  bool ps_only_sends =
+      false;  // after its send the ps has nothing more to do in the step
 };
 
 struct Outcome {

@@ -86,7 +86,7 @@ void FuzzFunctionDef(absl::string_view bytes) {
       proto.node_def_size() > kMaxNodes) {
     return;
   }
-  // With the limits for untrusted graphs.
+  // Applies the limits for untrusted graphs.
   Graph graph(StandardOps());
   if (!ImportGraphDef(def.SerializeAsString(), graph).ok()) return;
   CheckExport(graph);

@@ -96,7 +96,7 @@ class RecordingHook : public train::SessionRunHook {
     EXPECT_OK(Record("before_session_goes"));
   }
 
-  train::SessionRunArgs args;  // what it adds to each run
+  train::SessionRunArgs args;  // added to each run
   bool stops = false;
   std::vector<Tensor> results;
   absl::Duration timeout;

@@ -110,8 +110,8 @@ class InProcessTask {
   Task task_;
 };
 
-// RemoteMaster is the client end of a server in another process, as long as it
-// is in use.
+// RemoteMaster is a client connection to a server in another process. It lives
+// as long as it is in use.
 class RemoteMaster {
  public:
   // `own_process` may be null if the options have a process.

@@ -116,10 +116,10 @@ class ServerConnection::Call : public IncomingCall {
   // Called before cancellation() is cancelled, which happens later on a pool.
   void set_cancelled() { is_cancelled_.store(true); }
   bool is_cancelled() const { return is_cancelled_.load(); }
-  // From the peer's quota; set before the handler gets the call.
+  // Bytes taken from the peer's quota; set before the handler gets the call.
   void set_held(uint64_t held) { held_ = held; }
   uint64_t TakeHeld() { return std::exchange(held_, 0); }
-  // From the reserve; likewise.
+  // Bytes taken from the reserve; likewise.
   void set_reserved(uint64_t reserved) { reserved_ = reserved; }
   uint64_t TakeReserved() { return std::exchange(reserved_, 0); }
 

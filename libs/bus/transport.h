@@ -182,9 +182,10 @@ struct TransportOptions {
   uint64_t credit_bytes = 16 << 20;
   // The maximum of one control message, without streamed attachments.
   uint64_t max_control_bytes = 16 << 20;
-  // What this process may hold for one peer: the bytes of unanswered requests
-  // and of all attachments being received; and the number of requests that are
-  // unanswered or kept open after their answer (IncomingCall::KeepOpen).
+  // Limits of what this process holds for one peer: the bytes of unanswered
+  // requests and of all attachments being received; and the number of requests
+  // that are unanswered or kept open after their answer
+  // (IncomingCall::KeepOpen).
   uint64_t max_held_bytes_per_peer = uint64_t{8} << 30;
   int max_requests_per_peer = 65536;
   // The same for a peer that is not a task, over all of its connections. It is

@@ -187,7 +187,7 @@ TEST_F(TensorFlowFilesTest, ManyTypesAreListedAndRead) {
   EXPECT_TRUE(SameBits(string, Tensor::Scalar("alone")));
 }
 
-// With TensorFlow's codes and texts.
+// Corrupt files are rejected with TensorFlow's codes and texts.
 TEST_F(TensorFlowFilesTest, CorruptFilesAreRejected) {
   const auto read = [&](const std::string& name) -> absl::Status {
     ASSIGN_OR_RETURN(
@@ -726,7 +726,8 @@ Tensor ReadA(FileSystem& disk) {
   return (*reader)->Read("a", HeapAllocator()).value_or(Tensor());
 }
 
-// Under a name that is used already, too: the old checkpoint or the new one.
+// A failed write under a name that is used already leaves the old checkpoint or
+// the new one.
 TEST_F(BundleTest, OverwriteIsAtomic) {
   const Tensor old_a = Rows(0, 3, 4), new_a = Rows(7, 10, 4);
   const auto write = [&](FileSystem& files, const Tensor& a) {
@@ -747,7 +748,7 @@ TEST_F(BundleTest, OverwriteIsAtomic) {
     const Tensor a = ReadA(disk);
     seen.insert(SameBits(a, new_a));
     EXPECT_TRUE(SameBits(a, old_a) || SameBits(a, new_a)) << n;
-    // And once more, over whatever that left.
+    // A later write succeeds over the files that the failed one left.
     ASSERT_OK(write(disk, new_a));
     EXPECT_TRUE(SameBits(ReadA(disk), new_a)) << n;
     if (status.ok()) break;
@@ -814,7 +815,7 @@ TEST_F(BundleTest, TenThousandSlicesAreReadOneByOne) {
   }
   EXPECT_EQ(reader->slices_parsed(), kParts);
   EXPECT_LE(reader->boxes_compared(), 2 * kParts);
-  // With another partitioning, and whole.
+  // The tensor can also be read in other slices, and as a whole.
   ASSERT_OK_AND_ASSIGN(
       const Tensor some,
       reader->ReadSlice("x", Slice("5000,2500:-"), HeapAllocator()));

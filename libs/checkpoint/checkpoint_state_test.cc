@@ -58,7 +58,7 @@ TEST_F(CheckpointStateTest, AllPathsIncludeTheNewest) {
   EXPECT_EQ(state.all_model_checkpoint_paths, (Paths{"/job/a", "/job/b"}));
 }
 
-// So that the folder may be moved.
+// Relative paths allow the folder to be moved.
 TEST_F(CheckpointStateTest, PathsInRelativeDirectoryAreRelative) {
   const CheckpointState state = {"job/b", {"job/a", "/elsewhere/c", "job/b"}};
   ASSERT_OK(WriteCheckpointState(fs_, "job", state));

@@ -331,7 +331,7 @@ TEST_F(RemoteFileSystemTest, FullDiskIsReportedAndNextFileSucceeds) {
   EXPECT_EQ(disk_.ReadFile("/a").value(), Bytes(10));
 }
 
-// At each operation of a small save, in turn.
+// Each operation of a small save fails once.
 TEST_F(RemoteFileSystemTest, EveryDiskErrorIsReported) {
   FailingFileSystem disk(disk_);
   files_.StartWriter(disk);

@@ -75,7 +75,7 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
     register_.WantSessions();
   }
   if (request.reports_later) {
-    // What it reported as a member is still known.
+    // The last report of a live member is still known.
     if (state != Membership::State::kAlive) {
       tasks_.Find(request.task)->awaits_report = true;
     }

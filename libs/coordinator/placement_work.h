@@ -39,7 +39,8 @@ class PlacementWork {
   // a node requests a task that has left: once the task is back, a new session
   // can continue.
   absl::StatusOr<Placement> Place();
-  // That task, once Place has failed because of it; otherwise empty.
+  // The task that has left, once Place has failed because of it; otherwise
+  // empty.
   const std::string& left_task() const { return left_task_; }
 
  private:

@@ -45,9 +45,9 @@ struct ResourceDifference {
   std::string there_device;
   ResourceFacts there;
   std::string there_kind;  // Resource::type_name
-  // Of the session that has declared it; empty: unknown.
+  // The task of the session that declares `there`; empty: unknown.
   std::string there_task;
-  // That session; 0: no open session declares it.
+  // The session that declares `there`; 0: no open session does.
   uint64_t there_session = 0;
   bool there_is_left() const { return there_session == 0; }
 };

@@ -116,7 +116,7 @@ class ResourceRegister {
   // Whether the task's report is as recent as `since`, or the task is gone.
   bool IsSettled(const std::string& task, uint64_t since) const;
 
-  // Those containers were cleared.
+  // Forgets the resources of containers that were cleared.
   void Forget(const ContainerFilter& filter);
 
   // The resources that open sessions declare on the task's devices and that its
@@ -178,7 +178,7 @@ class ResourceRegister {
   // The devices of the resource of one key.
   struct Devices {
     std::map<std::string, Entry> entries;  // by device
-    // Those declared from another task than the device's.
+    // Entries declared from another task than the device's.
     Entries shared;
   };
   struct Declared {

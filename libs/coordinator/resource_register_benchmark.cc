@@ -22,7 +22,7 @@ std::string Worker(int i) {
   return absl::StrCat("/job:worker/replica:0/task:", i);
 }
 
-// And a step counter that each worker has for itself.
+// Each worker also has a step counter of its own.
 std::vector<NodeResource> Model(int worker, int num_resources) {
   std::vector<NodeResource> model;
   const auto add = [&](NamedResource resource, const std::string& task) {

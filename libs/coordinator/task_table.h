@@ -28,13 +28,13 @@ class TaskTable {
   struct Task {
     DeviceName name;
     bool has_devices = false;  // its job does
-    // From its last join.
+    // As reported when it last joined.
     std::string target;
     uint64_t op_fingerprint = 0;
     std::vector<DeviceAttributes> devices;
     std::vector<protocol::PlacedResource> resources;  // as last reported
     std::vector<protocol::DeviceUse> memory;          // likewise
-    // It has joined, and has not reported its state yet.
+    // The task has joined, and has not reported its state yet.
     bool awaits_report = false;
   };
 

@@ -38,8 +38,8 @@ class DeviceContext {
 
   // Copies the elements of `from`, in host memory, to `to`, in the device's
   // memory. REQUIRES: equal types and numbers of elements, plain bytes; `to` is
-  // new: no launch uses it yet; `from` is not written until the copy is done,
-  // for which the context keeps a reference.
+  // new: no launch uses it yet; `from` is not written until the copy is done.
+  // The context holds a reference to `from` until then.
   virtual absl::Status CopyToDevice(const Tensor& from, const Tensor& to) = 0;
 
   // The other direction. `done` is called when the elements are in `to`.

@@ -70,7 +70,7 @@ TEST_P(CallTreeTest, OpenCallsAreBoundedAndNoneStartsAfterEnd) {
   RunAll(kDepth);
   EXPECT_TRUE(ended_);
   EXPECT_GE(started_, cancel_at_);
-  // Those that had been entered and deferred.
+  // Calls that had been entered and deferred start nevertheless.
   EXPECT_LE(started_, cancel_at_ + most_open_);
   EXPECT_LE(most_open_, 2 * kDepth * (kThreads + 1));
   EXPECT_EQ(tree_->num_open(), 0);

@@ -108,7 +108,7 @@ class LineReader {
   const LineReaderOptions options_;
   std::string buffer_;
   size_t next_ = 0;      // in the buffer
-  uint64_t filled_ = 0;  // what was read of the stream
+  uint64_t filled_ = 0;  // bytes read from the stream so far
   std::string begun_;    // of a line whose rest could not be read
   bool is_too_long_ = false;
 };

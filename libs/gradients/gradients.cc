@@ -44,8 +44,8 @@ const Node* StackOf(const Node& node) {
                                                                 : nullptr;
 }
 
-// Replaces a variable's own read by the variable, so that all reads of it
-// count.
+// Returns the variable if `x` is the read that was created with it, so that the
+// gradient covers all reads of the variable; otherwise `x`.
 Output VariableOrSelf(const Scope& scope, const Output& x) {
   const ops::Variable variable = ops::FindVariableRead(scope, x);
   // A function captures a reference variable by its value.

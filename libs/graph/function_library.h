@@ -76,7 +76,7 @@ class FunctionLibrary {
 
   // In the order in which they were added.
   absl::Span<const FunctionPtr> functions() const { return functions_; }
-  // From each function to its gradient function.
+  // Maps each function to its gradient function.
   const std::map<std::string, std::string, std::less<>>& gradients() const {
     return gradients_;
   }

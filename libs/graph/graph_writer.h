@@ -39,7 +39,7 @@ class GraphWriter {
   const absl::Status& error() const { return error_; }
 
  private:
-  std::atomic<const void*> thread_{nullptr};  // that is inside
+  std::atomic<const void*> thread_{nullptr};  // the thread that is inside
   std::atomic<bool> has_refused_{false};
   const absl::Status error_ = absl::FailedPreconditionError(
       "Another thread is adding to the graph at the same time. A graph has one "

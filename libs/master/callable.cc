@@ -141,8 +141,8 @@ void AddIndices(const Graph& graph, absl::string_view op,
 // A shorter hold would end before a task could report that no step runs.
 constexpr absl::Duration kLeastHold = absl::Milliseconds(10);
 
-// Returns the longest hold that a node of the graph asks for; nullopt if none
-// marks variables.
+// Returns the longest hold that a _MarkVariables node of the graph requests;
+// nullopt if there is no such node.
 std::optional<absl::Duration> FindMaxHold(const Graph& graph) {
   std::optional<absl::Duration> max_hold;
   for (const Node* node : graph.nodes()) {

@@ -31,8 +31,8 @@ struct Callable {
     // The indices of the feeds it consumes and the fetches it produces.
     std::vector<int> feeds;
     std::vector<int> fetches;
-    // What else may arrive with its answer, for errors: ", sends TASK [tensor
-    // a:0 and 2 more]". Empty for the master's own task.
+    // The tensors that may arrive with its answer in addition, for errors: ",
+    // sends TASK [tensor a:0 and 2 more]". Empty for the master's own task.
     std::string sends;
     // The nodes that it runs, for errors: "[[node x (VariableV2) and 2 more]]".
     std::string nodes;

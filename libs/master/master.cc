@@ -179,7 +179,7 @@ absl::StatusOr<uint64_t> Master::NewSession(
   auto session = reclaimer_->Own(
       std::make_unique<MasterSession>(id, config, options_, steps_, *watch_));
   absl::MutexLock lock(&mutex_);
-  // Under the lock: a drain closes the sessions that exist then.
+  // This check needs the lock: a drain closes the sessions that exist then.
   RETURN_IF_ERROR(CheckNotDraining());
   if (sessions_.size() >= static_cast<uint64_t>(options_.max_sessions)) {
     return absl::ResourceExhaustedError(

@@ -1181,7 +1181,8 @@ TEST_F(HeldStepsTest, ReleasedCallableIsKeptForHeldSteps) {
   EXPECT_EQ(worker_.deregistered, std::vector<uint64_t>{callable_});
 }
 
-// With several steps, until the last has ended, whatever its result.
+// The callable is kept until the last of several steps has ended, whatever its
+// result.
 TEST_F(HeldStepsTest, ReleasedCallableIsKeptForItsLastStep) {
   worker_.hold_runs = true;
   worker_.answer = absl::CancelledError("given up");

@@ -71,7 +71,7 @@ class RunningSteps {
   }
 
   std::vector<Entry> entries_;  // sorted
-  size_t first_ = 0;            // that runs
+  size_t first_ = 0;            // index of the first running step
   size_t num_gaps_ = 0;
   uint64_t num_examined_ = 0;
 };

@@ -154,7 +154,7 @@ TEST_F(StepWatchTest, NoTimerRunsWithoutSteps) {
   const int64_t before = scheduler_.num_steps();
   scheduler_.AdvanceBy(absl::Hours(1));
   EXPECT_EQ(scheduler_.num_steps(), before);
-  // It begins again.
+  // The timer begins again with the next step.
   Begin();
   scheduler_.AdvanceBy(absl::Seconds(6));
   EXPECT_THAT(logger_.lines(), SizeIs(1));

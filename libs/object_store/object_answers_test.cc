@@ -966,7 +966,7 @@ class RefusedKeysTest : public testing::Test {
   SimulatedScheduler scheduler_{clock_};
   MemoryFileSystem home_;
   ScriptedHttp http_;
-  std::string accepted_;              // what requests are signed with then
+  std::string accepted_;              // requests with this text are accepted
   HttpResponse refusal_;              // the answer to others
   std::function<void()> on_refusal_;  // called before the next of these
   AwsCredentials credentials_{

@@ -32,7 +32,7 @@ class SentParts {
   Scheduler& scheduler_;
   absl::Mutex mutex_;
   int sent_ ABSL_GUARDED_BY(mutex_) = 0;
-  int most_ ABSL_GUARDED_BY(mutex_) = 0;  // that are waited for
+  int most_ ABSL_GUARDED_BY(mutex_) = 0;  // the maximum for which a call waits
   Event* waiting_ ABSL_GUARDED_BY(mutex_) = nullptr;
   absl::Status first_error_ ABSL_GUARDED_BY(mutex_);
   std::vector<UploadedPart> arrived_ ABSL_GUARDED_BY(mutex_);
@@ -79,7 +79,7 @@ class ObjectWritableFile : public WritableFile {
   int next_part_ = 1;                     // of it
   // Whether the upload begins with the object's contents.
   bool is_copied_ = false;
-  std::string tail_;  // what follows the parts
+  std::string tail_;  // the bytes after the last part
   bool is_published_ = false;
   bool closed_ = false;
   absl::Status error_;

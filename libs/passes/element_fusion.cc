@@ -390,8 +390,8 @@ class ElementFusion : private NodeFusion {
     return attrs;
   }
 
-  std::vector<bool> is_gone_;  // by node id: it has become part of another
-  // By node id: after a change of a variable.
+  std::vector<bool> is_gone_;  // by node id: the node was fused into another
+  // By node id: the node runs after a change of a variable.
   std::vector<bool> is_after_write_;
 };
 

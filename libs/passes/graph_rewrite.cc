@@ -326,7 +326,7 @@ class GraphRewrite::Builder {
   std::vector<bool> needed_;
   std::vector<const Node*> stack_;
   std::unique_ptr<Graph> new_;
-  // From the old graph to the new one.
+  // Maps outputs of the old graph to those of the new one.
   FlatHashMap<OutputTensor, OutputTensor> outputs_;
   FlatHashMap<const Node*, const Node*> controls_;
   std::vector<BackEdge> back_edges_;

@@ -74,7 +74,8 @@ class LookupFusionTest : public ::testing::Test {
                      {condition_, g_.Add("ZerosLike", "zeros", {sum_}), sum_});
   }
 
-  // With respect to `data`, as TensorFlow's gradient functions build it.
+  // Adds the gradient with respect to `data`, as TensorFlow's gradient
+  // functions build it.
   const Node* AddGradient(const std::string& op = "SparseSegmentMeanGrad") {
     const Node* grad = g_.Arg("grad");
     const Node* none = g_.Const("none", Tensor::Scalar(0.0f));

@@ -44,7 +44,8 @@ class Candidates {
   // The types of all devices.
   const DeviceTypes& types() const { return types_; }
 
-  // Those that match the request and have one of the types, best first.
+  // Returns the candidates that match the request and have one of the types,
+  // best first.
   std::vector<const Candidate*> Matching(const DeviceName& request,
                                          const DeviceTypes& types) const;
   // Returns null if there is no such device.

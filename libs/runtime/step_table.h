@@ -160,7 +160,7 @@ class StepTable {
   using Steps = absl::btree_map<uint64_t, Entry>;
   struct Aborted {
     absl::Status cause;
-    uint64_t edge = 0;  // whose value is lost; 0: another cause
+    uint64_t edge = 0;  // the edge whose value was lost; 0: another cause
   };
   // Kept while it has sessions, or running steps.
   struct Master {

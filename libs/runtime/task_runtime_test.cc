@@ -475,8 +475,8 @@ TEST_F(TaskRuntimeTest, SessionsOfOwnMasterStay) {
   EXPECT_EQ(runtime_->num_sessions(), 1);
 }
 
-// From a master that was lost after it sent the request, or from a forged
-// request.
+// The session may come from a master that was lost after it sent the request,
+// or from a forged request.
 TEST_F(TaskRuntimeTest, SessionOfAnAbsentMasterExpires) {
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   Lose(kMaster);

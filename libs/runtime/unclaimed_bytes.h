@@ -16,7 +16,7 @@ class UnclaimedBytes {
  public:
   explicit UnclaimedBytes(int64_t limit) : limit_(limit) {}
 
-  // What a value counts; a dead one takes memory as well.
+  // The bytes that a value counts. A dead value takes memory as well.
   static int64_t CostOf(const Tensor& tensor) {
     constexpr int64_t kBookkeeping = 256;
     return kBookkeeping + static_cast<int64_t>(tensor.TotalBytes());

@@ -578,10 +578,10 @@ class Server::Impl : private PeerObserver,
                      absl::FormatDuration(drain), " is cancelled"));
   }
 
-  // A client with a monitored session may be a chief whose last save begins
-  // when its step is over. If it writes nothing until a save would begin too
-  // late (it was not asked to stop), it is waited for no longer. Other clients
-  // are waited for while they write.
+  // Waits for clients that write files. A client with a monitored session may
+  // be a chief, whose last save begins only when its step is over. The wait for
+  // such a client ends if it has written nothing until a save would begin too
+  // late: it was not asked to stop.
   void DrainFiles(absl::Duration drain) {
     file_server_->Drain();
     if (endpoint_ != nullptr) {

@@ -555,7 +555,8 @@ class LateWorkerTest : public SimulatedServersTest {
   std::unique_ptr<Server> second_;
 };
 
-// That cluster had the same addresses, and the worker still dials them.
+// The cluster of the earlier worker had the same addresses, and that worker
+// still dials them.
 TEST_F(LateWorkerTest, EndOfAnEarlierWorkerIsIgnored) {
   const std::string earlier(32, 'e');
   for (const Server* server : {second_.get(), ps_.get()}) {

@@ -29,7 +29,7 @@ struct TaskOptions {
   // Drawn each time the task starts; never 0.
   uint64_t incarnation = 0;
   int cpus = 1;
-  // From Process::NewGpus.
+  // The GPUs that Process::NewGpus returned.
   std::vector<std::unique_ptr<Device>> gpus;
   // The tasks of its cluster, including this one. Null: there is no other.
   protocol::WorkerDirectory* directory = nullptr;

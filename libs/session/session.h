@@ -96,7 +96,7 @@ struct RunOptions {
   // Infinite: the session's operation_timeout. A longer run is ended, and fails
   // with DEADLINE_EXCEEDED once it cannot change any variable any more.
   absl::Duration timeout = absl::InfiniteDuration();
-  // What the RunMetadata of the run must contain; nothing is recorded for a run
+  // The contents of the RunMetadata of the run; nothing is recorded for a run
   // without one. Tracing a step takes about a microsecond per node.
   TraceLevel trace_level = TraceLevel::kNoTrace;
   bool output_partition_graphs = false;

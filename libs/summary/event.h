@@ -134,7 +134,8 @@ struct Event {
   std::variant<std::monostate, FileVersion, GraphDefBytes, Summary, SessionLog,
                TaggedRunMetadata, MetaGraphDefBytes>
       what;
-  std::string source_writer;  // who wrote the file; of its first event
+  std::string source_writer;  // the program that wrote the file; only in its
+                              // first event
 
   // Returns the value of type T, or null: event.As<Summary>().
   template <typename T>

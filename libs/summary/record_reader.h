@@ -67,7 +67,7 @@ class RecordReader {
   const RecordReaderOptions options_;
   const std::unique_ptr<InputStream> stream_;
   uint64_t offset_ = 0;
-  absl::Status error_;  // that stays
+  absl::Status error_;  // a permanent error
 };
 
 }  // namespace weft::summary

@@ -67,7 +67,7 @@ TEST_P(AllocatorTest, CountsReferences) {
   BufferPtr second = first;
   EXPECT_FALSE(first->RefCountIsOne());
   BufferPtr third = std::move(second);
-  EXPECT_FALSE(second);  // NOLINT(bugprone-use-after-move): null, it says
+  EXPECT_FALSE(second);  // NOLINT(bugprone-use-after-move): moves leave null
   first = third;
   first = BufferPtr();
   EXPECT_TRUE(third->RefCountIsOne());

@@ -187,7 +187,7 @@ TEST(ClockOffsetTest, ClocksThatMayAgreeAreNotShifted) {
 TEST(ClockOffsetTest, OffsetIsTheMiddleOfItsBounds) {
   // The other clock is 1,000 ahead; the request took 10 and the reply 20.
   EXPECT_EQ(Offset(0, 1'010, 1'080, 100), -absl::Microseconds(995));
-  // And 1,000 behind.
+  // The other clock is 1,000 behind.
   EXPECT_EQ(Offset(2'000, 1'010, 1'080, 2'100), absl::Microseconds(1'005));
 }
 

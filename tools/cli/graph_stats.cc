@@ -32,7 +32,7 @@ struct Stats {
   std::map<std::string, int64_t> by_unknown_op;  // of those that cannot run
 };
 
-// Both of one thing.
+// One count, before and after.
 struct Change {
   int64_t before = 0;
   int64_t after = 0;

@@ -378,8 +378,7 @@ TEST(MediumTest, AttachmentsAreInlinedUpToTheWindow) {
       pair.handler.WaitUntil([&] { return pair.handler.notes.size() == 5; }));
   EXPECT_EQ(along, std::vector<size_t>(2, 100'000));
   EXPECT_EQ(streamed, std::vector<size_t>(3, 100'000));
-  // What has been sent frees the window, and larger attachments are never
-  // inlined.
+  // Sent attachments free the window, and larger attachments are never inlined.
   pair.handler.notes.clear();
   send(100'001);
   send(100'000);

@@ -124,7 +124,8 @@ TEST_P(MemoryWireTest, ClosingListenerAcceptsNoConnections) {
   const ConnectionId second =
       worker_->Dial(address, ChannelKind::kControl, late);
   EXPECT_OK(worker_->Send(second, Text("b")));
-  // Both may continue at the same time now.
+  // The blocked reader and the closing of the listener may now continue at the
+  // same time.
   reader.go_on->Set();
   scheduler_.RunUntilIdle();
   EXPECT_EQ(late.lines, Lines({"close"}));

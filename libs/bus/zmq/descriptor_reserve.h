@@ -69,7 +69,7 @@ class DescriptorReserve {
   Scheduler& scheduler_;
   LimitedLog log_;
   absl::Mutex mutex_;
-  // What the other two refer to while they are not used.
+  // The file that the other two descriptors refer to while they are not used.
   int anchor_ ABSL_GUARDED_BY(mutex_) = -1;
   int copy_ ABSL_GUARDED_BY(mutex_) = -1;
   // Released for RefuseWaiting; another thread may take its number first.

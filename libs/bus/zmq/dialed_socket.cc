@@ -120,7 +120,8 @@ bool DialedSocket::NextDelivery(unsigned& signals, Delivery& delivery) {
   // change is signalled.
   if ((signals & kChanges) != 0) ReadChanges();
   signals &= ~kChanges;
-  // The end comes last: all that was received before it is delivered.
+  // The end of the connection is reported after the delivery of all messages
+  // that were received before it.
   if (up_ && !opened_) return OpenNext(delivery);
   if (opened_ && MessageNext(delivery)) return true;
   return !end_.ok() && CloseNext(delivery);

@@ -380,7 +380,7 @@ void ListeningSocket::Inspect() {
     if (life->refused || !IsWelcome(life, now)) Refuse(life);
   }
   RefuseOldestSilent(now);
-  // So that few numbers can be guessed.
+  // A new identity keeps the range of numbers that can be guessed small.
   if (lives_.handshakes() > handshakes_when_given_ + kMostGuesses) {
     (void)AskForIdentity();
   }

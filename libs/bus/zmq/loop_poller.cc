@@ -32,7 +32,7 @@ class EpollPoller : public LoopPoller {
     if (epoll_ < 0) epoll_ = epoll_create1(EPOLL_CLOEXEC);
     if (wake_up_ < 0) wake_up_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (epoll_ < 0 || wake_up_ < 0) return NoDescriptors();
-    // For the thread of the loop, which waits here.
+    // The thread of the loop, which waits here, must be able to start.
     SystemThreadStarter starter;
     RETURN_IF_ERROR(CheckThreadsCanStart(starter, /*count=*/1));
     Add(wake_up_, kWakeUpTag);

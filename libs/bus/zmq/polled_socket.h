@@ -130,8 +130,9 @@ class PolledSocket : public LoopMember,
   // An event that runs during a close.
   struct RunningEvent {
     bool runs = false;
-    // To be waited for without the lock; null if this thread must not. Then the
-    // connection is removed from the table when the event ends.
+    // The event that the caller waits for without the lock; null if this thread
+    // must not wait. Then the connection is removed from the table when the
+    // event ends.
     std::shared_ptr<Event> end;
   };
   // Of this connection; 0: of any.

@@ -30,7 +30,7 @@ namespace weft::bus {
 
 class LoopMember {
  public:
-  // What there is to check, as bits.
+  // Bits of `signals`, which tell a member what to check.
   static constexpr unsigned kMessages = 1;
   static constexpr unsigned kChanges = 2;
   static constexpr unsigned kBacklog = 4;

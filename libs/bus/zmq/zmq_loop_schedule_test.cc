@@ -109,7 +109,7 @@ class LoopThread : public ForwardingScheduler {
 };
 thread_local bool LoopThread::is_loop_ = false;
 
-// What a message says.
+// The contents of a message.
 struct Parcel {
   uint64_t call = 0;
   uint64_t place = 0;  // position among those of its socket

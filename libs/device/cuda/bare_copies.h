@@ -13,7 +13,7 @@ namespace weft {
 // For one thread at a time. Defined only if this was built with CUDA.
 class BareCopies {
  public:
-  // With buffers of `bytes` each.
+  // Allocates buffers of `bytes` each.
   static absl::StatusOr<std::unique_ptr<BareCopies>> Create(int ordinal,
                                                             size_t bytes);
   virtual ~BareCopies() = default;

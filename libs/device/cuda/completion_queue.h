@@ -33,8 +33,8 @@ class CompletionQueue {
   // nor concurrently.
   bool Drain();
 
-  // Whether the calling thread is in a `wait` or a `done` of this queue, or
-  // destroys one.
+  // Whether the calling thread runs a `wait` or a `done` of this queue, or a
+  // destructor of such a callback.
   bool IsCalledBack() const;
 
  private:

@@ -57,7 +57,7 @@ TEST_F(TensorArrayGradientsTest, ScatteredRowsAreGathered) {
   const Output grad = Of(y, x_);
   ASSERT_TRUE(grad);
   EXPECT_EQ(grad.node()->type(), "TensorArrayGatherV3");
-  // At the indices of the scatter.
+  // The gradient gathers at the indices of the scatter.
   EXPECT_EQ(grad.node()->input(1).node, flow.node()->input(1).node);
 }
 

@@ -37,7 +37,7 @@ struct GradientArg {
   double low = -0.9, high = 0.9;
 };
 
-// What the graph says of the shapes of the arguments.
+// How much of the shapes of the arguments is known in the graph.
 enum class GradientShapes { kKnown, kRank, kUnknown };
 
 // Returns the largest error of the op's gradients, as MaxGradientError does,

@@ -27,7 +27,7 @@ std::vector<bool> IsReduced(const Value& axes, int rank) {
   return reduced;
 }
 
-// With sizes of 1 for the reduced dimensions.
+// Keeps the reduced dimensions, with size 1.
 Value Reduce(const Value& x, const std::vector<bool>& reduced,
              const Reduction& reduction) {
   std::vector<int64_t> dims = DimsOf(x.shape);

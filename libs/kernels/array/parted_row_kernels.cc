@@ -180,7 +180,7 @@ class GatherStitchedKernel : public OpKernel {
   }
 
  private:
-  // With the error that GatherV2 returns for the stitched rows.
+  // Returns the error that GatherV2 returns for the stitched rows.
   static absl::Status CheckIndices(const Tensor& indices, int64_t rows) {
     const absl::Span<const int32_t> values = indices.flat<int32_t>();
     for (size_t i = 0; i < values.size(); ++i) {

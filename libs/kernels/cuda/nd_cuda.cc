@@ -64,7 +64,8 @@ class GatherNdKernel : public OpKernel {
         const NdSlices found,
         SlicesToGather(charge, params.shape(), indices, ignores_bad_, name_));
     if (out->num_elements() == 0) return absl::OkStatus();
-    // From an empty tensor, if bad indices are ignored.
+    // There is nothing to gather from an empty tensor if bad indices are
+    // ignored.
     if (params.num_elements() == 0) return SetToZero(context, *out);
     ASSIGN_OR_RETURN(const Tensor rows, UploadSlices(context, found));
     return GatherRowsOf(context, params, found.inner,

@@ -88,7 +88,8 @@ absl::Status DatasetKernel::Compute(OpKernelContext& context) {
     RETURN_IF_ERROR(Nest(context.input(i), nesting));
   }
   ASSIGN_OR_RETURN(DatasetPtr dataset, Make(context));
-  // Those of the inputs are computed already, so this does not recurse.
+  // The cardinalities of the inputs are computed already, so this does not
+  // recurse.
   dataset->Cardinality();
   context.SetOutput(0, ToTensor(std::move(dataset), nesting));
   return absl::OkStatus();

@@ -62,7 +62,7 @@ struct ImageSize {
   }
 };
 
-// From images of one size to images of another.
+// The sizes of a batch of images before and after resizing.
 struct Resize {
   int64_t batch = 0, channels = 0;
   PixelScale rows, columns;

@@ -127,7 +127,7 @@ class ConvolutionKernel : public OpKernel {
                      pass, DT_BFLOAT16) {}
 
  private:
-  // With one matrix row per image.
+  // Computes the product with one matrix row per image.
   void RunProduct(OpKernelContext& context, const Convolution& c,
                   const float* first, const float* second, float* output) {
     const auto run = [&](MatMulArgs args) {

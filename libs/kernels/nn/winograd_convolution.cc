@@ -214,7 +214,7 @@ class WinogradForward {
     return Gather(block, range, sums, sums + kPoints * sums_size(), output);
   }
 
-  // At one point, for one panel of filters.
+  // Multiplies at one point, for one panel of filters.
   void Multiply(const WinogradBlock& block, const std::vector<RowsAlike>& rows,
                 int64_t panel, const float* pixels, const float* packed,
                 float* sums) const {
@@ -404,7 +404,8 @@ class WinogradFilterGradient {
     }
   }
 
-  // At one point, for one row of the filter and one panel of filters.
+  // Multiplies at one point, for one row of the filter and one panel of
+  // filters.
   void Multiply(const WinogradBlock& block, int64_t row_of_filter,
                 int64_t panel, const float* pixels, const float* spread,
                 float* sums) const {

@@ -22,7 +22,7 @@
 namespace weft {
 namespace {
 
-// Inputs [first, first + count) as row splits.
+// Returns inputs [first, first + count) as row splits.
 absl::StatusOr<std::vector<Dims>> ReadSplits(const OpKernelContext& context,
                                              int first, int count) {
   std::vector<Dims> splits;

@@ -127,7 +127,8 @@ class ResourceGatherKernel : public OpKernel {
     ASSIGN_OR_RETURN(std::shared_ptr<Variable> variable,
                      lookup_.FromInput(context, 0));
     RETURN_IF_ERROR(CheckVariableType(*variable, context.output_type(0)));
-    // Under the variable's shared lock, so that writers need not copy it.
+    // Holds the variable's shared lock while it reads, so that writers need not
+    // copy the value.
     return variable->ReadPart(
         [&](const Tensor& value) { return Gather(value, context); });
   }

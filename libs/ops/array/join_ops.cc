@@ -51,7 +51,8 @@ absl::Status AddToConcat(const PartialShape& input, int axis, bool first,
   return absl::OkStatus();
 }
 
-// Values in inputs [begin, end), the axis in input `axis_input`.
+// Infers the shape of a concatenation of inputs [begin, end) along the axis in
+// input `axis_input`.
 absl::Status ConcatShapeOf(InferenceContext& c, int begin, int end,
                            int axis_input) {
   RETURN_IF_ERROR(c.InputWithRank(axis_input, 0).status());

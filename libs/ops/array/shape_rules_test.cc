@@ -1,4 +1,4 @@
-// What is known of the shapes of joins, cuts, paddings, diagonals, segments and
+// Tests shape inference for joins, cuts, paddings, diagonals, segments and
 // blocks while the graph is built, and the errors of shapes that do not fit.
 #include <gtest/gtest.h>
 

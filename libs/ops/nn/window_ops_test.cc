@@ -1,5 +1,5 @@
-// What is known of the shapes of convolutions and pools while the graph is
-// built, and the errors of windows that do not fit.
+// Tests shape inference for convolutions and pools while the graph is built,
+// and the errors of windows that do not fit.
 #include "libs/ops/nn/window_ops.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What is known of the shapes of sparse tensors while the graph is built.
+// Tests shape inference for sparse tensors while the graph is built.
 #include "libs/ops/sparse/sparse_ops.h"
 
 #include <gtest/gtest.h>

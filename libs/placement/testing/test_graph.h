@@ -43,7 +43,8 @@ class TestGraph {
     return graph_.nodes.back();
   }
 
-  // With kernels for both types, and a resource of the same name.
+  // Adds a variable with kernels for both types, and a resource of the same
+  // name.
   PlacementNode& Variable(const std::string& name,
                           const std::string& device = "") {
     return Add({.name = name,

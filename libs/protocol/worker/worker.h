@@ -69,7 +69,8 @@ struct PartitionRegistration {
 // The memory available for new variables, in bytes; INT64_MAX: unknown.
 struct AvailableMemory {
   static constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
-  // What the task's process can allocate in addition to what it holds.
+  // The bytes that the task's process can allocate in addition to those it
+  // holds.
   int64_t task = kUnknown;
   // The machine of that process: the same text for all processes that run
   // there. Empty: unknown, so the other processes are unknown, too.
@@ -115,7 +116,7 @@ struct StepId {
   }
 };
 
-// What the thread that calls Run may be used for.
+// The kernels for which Run may use the calling thread.
 enum class CallingThread {
   kWaits,   // any kernel: it only waits for this step
   kReader,  // only cheap kernels, for a short while

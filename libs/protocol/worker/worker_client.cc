@@ -51,7 +51,8 @@ class WorkerClient::PendingRun {
   void EndWith(absl::Status status) {
     if (end_.Claim()) end_.End(std::move(status));
   }
-  // With a fetch for each of fetch_indices(). `came`: when it arrived.
+  // Ends the call with `answer`, which has a fetch for each of fetch_indices().
+  // `came`: when it arrived.
   void EndWith(RunPartitionAnswer answer, std::optional<absl::Time> came) {
     if (!end_.Claim()) return;
     for (size_t i = 0; i < answer.fetches.size(); ++i) {

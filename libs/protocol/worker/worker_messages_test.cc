@@ -126,7 +126,7 @@ TEST(WorkerMessagesTest, NewVariablesRoundTrip) {
   EXPECT_EQ(read.available.kept, 30);
 }
 
-// So an older master gets no answer that it does not know, and a newer one
+// An older master thus gets no answer that it does not know, and a newer one
 // understands an older task.
 TEST(WorkerMessagesTest, NoNewVariablesRoundTrip) {
   const bus::Message message = WriteNewVariables({});

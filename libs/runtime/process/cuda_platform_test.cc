@@ -177,7 +177,7 @@ TEST(CudaKernelsTest, MatchTheListedKernels) {
                           << TableOf(own);
 }
 
-// So a plan made without CUDA GPUs fits them.
+// A plan made on a machine without CUDA GPUs thus fits CUDA GPUs.
 TEST_F(CudaPlatformTest, FakeDevicesSupportTheSameTypes) {
   if (!WasBuilt()) return;
   KernelRegistry played;

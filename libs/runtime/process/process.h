@@ -117,8 +117,8 @@ class Process {
   const bus::Traffic& traffic() const { return traffic_; }
   // As ProcessOptions::memory_bound.
   int64_t memory_bound();
-  // What it can hold in addition to its current tensors, and what its machine
-  // has. Reads files of /proc.
+  // The memory that the process can use in addition to its current tensors, and
+  // the memory of its machine. Reads files of /proc.
   protocol::AvailableMemory available_memory();
   // As ProcessOptions::descriptor_usage.
   DescriptorUsage descriptor_usage();
@@ -156,7 +156,8 @@ class Process {
   std::unique_ptr<bus::Transport> transport_ ABSL_GUARDED_BY(mutex_);
   ObjectStores object_stores_;
   ZmqFileSystem files_;  // its connections end before the transport
-  // Pipelines end on threads of the scheduler, after their sessions.
+  // Destroyed first: pipelines end on threads of the scheduler, after their
+  // sessions, and may still have open files.
   ClosableFileSystem files_in_use_;
 };
 

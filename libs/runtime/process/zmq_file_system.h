@@ -76,7 +76,7 @@ class ZmqFileSystem : public RoutedFileSystem {
     uint64_t last_use = 0;
   };
 
-  // At one of the writers that `path` names.
+  // Returns the place of `path` at one of the writers that it names.
   absl::StatusOr<Place> PlaceAt(absl::string_view writer,
                                 absl::string_view path);
   absl::StatusOr<Place> Find(absl::string_view path) override;

@@ -73,7 +73,7 @@ class ExponentialMovingAverage {
   // A variable or tensor with an average.
   struct Averaged {
     Output key;    // the handle, or the tensor
-    Output value;  // what moves the average
+    Output value;  // the value that the average follows
     bool zero_debias = false;
   };
   void MakeAverage(const Scope& scope, const ops::Variable& variable);

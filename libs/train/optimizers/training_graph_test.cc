@@ -326,7 +326,7 @@ TEST_P(AverageGraphTest, ValueIsReadAfterScopeControlInputs) {
   for (const Node* reader : readers) {
     EXPECT_THAT(reader->control_inputs(), Contains(train.node()));
   }
-  // It begins with a value of before.
+  // The average begins with a value from before the training step.
   EXPECT_THAT(NeededFor(Output(ema.Average(w_).initializer().node())),
               Not(Contains(train.node())));
 }

@@ -55,8 +55,8 @@ class MetaGraphTest : public testing::Test {
           ->add_value(def.SerializeAsString());
     }
   }
-  // It is refused, and the scope is as it was: the message as it should be
-  // comes in afterwards.
+  // Expects that `message_` is refused and leaves the scope unchanged, so that
+  // the correct message can be imported afterwards.
   template <typename Matcher>
   void ExpectRefused(const Matcher& matcher) {
     const Scope root = Scope::Root();

@@ -301,9 +301,9 @@ class SaveBuilder {
   }
 
  private:
-  // Adds the mark of the device's SaveV2, which accepts only a mark made for
-  // the same prefix, the last marked tensor. In TensorFlow the node is a plain
-  // IdentityN (libs/passes/variable_saving.h).
+  // Adds the mark of the device's SaveV2. The last marked tensor is the prefix:
+  // SaveV2 accepts only a mark made for its own prefix. In TensorFlow the node
+  // is a plain IdentityN (libs/passes/variable_saving.h).
   std::string AddMark(const Scope& scope, const Output& prefix,
                       const std::vector<Saveable>& saveables,
                       std::vector<int64_t> groups) {
@@ -893,7 +893,7 @@ absl::Status Saver::TakeOverOldCheckpoints(FileSystem& files,
                                            const std::string& save_path,
                                            const std::string& path,
                                            const std::string& latest_filename) {
-  // Those of the previous path are still in its marker.
+  // The checkpoints of the previous path are still in its marker.
   ASSIGN_OR_RETURN(auto recovered,
                    unfinished_.Recover(files, save_path, Now()));
   if (recovered) recovered_ = *std::move(recovered);

@@ -280,7 +280,8 @@ class MonitoredSession {
 };
 
 // Returns a monitored session that does not recover; TensorFlow's
-// SingularMonitoredSession. It is the chief's, in this process or at `master`.
+// SingularMonitoredSession. The session acts as the chief, in this process or
+// at `master`.
 absl::StatusOr<std::unique_ptr<MonitoredSession>> SingularMonitoredSession(
     const Scope& scope, SessionCreatorOptions creator = {},
     MonitoredSessionOptions options = {});

@@ -119,7 +119,7 @@ class SyncReplicasHook : public SessionRunHook {
   Operation ServedTrainOp() const override { return nodes_->train_op; }
 
  private:
-  class Updates;  // those of one session
+  class Updates;  // the updates of one session
 
   absl::Status AddNodesOfChief(const Scope& scope,
                                const SyncReplicasNodes::Ends& ends);
@@ -133,9 +133,9 @@ class SyncReplicasHook : public SessionRunHook {
   SyncReplicasWaits waits_;
   Operation local_init_op_;
   // Chief only.
-  std::vector<Operation> begin_ops_;  // what it does before its first update
+  std::vector<Operation> begin_ops_;  // run before the first update
   std::vector<Operation> gradients_are_there_;
-  std::vector<Operation> end_ops_;  // what it does when training has ended
+  std::vector<Operation> end_ops_;  // run when training has ended
   absl::Mutex mutex_;
   // Chief only, during a session.
   std::shared_ptr<Updates> updates_ ABSL_GUARDED_BY(mutex_);

@@ -150,7 +150,7 @@ class SyncReplicasMembers {
   std::set<std::string> ended_ ABSL_GUARDED_BY(mutex_);
   // Chief only: entries of replicas that had ended when its program began.
   std::map<std::string, int64_t> ended_before_ ABSL_GUARDED_BY(mutex_);
-  // Those of ended_before_ that have restarted under other names.
+  // Entries of ended_before_ whose replicas have restarted under other names.
   std::map<std::string, int64_t> replaced_ ABSL_GUARDED_BY(mutex_);
   bool has_looked_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t wait_ ABSL_GUARDED_BY(mutex_) = -1;

@@ -31,7 +31,7 @@ struct SyncReplicasNodes {
   std::vector<ops::Queue> tokens;
   Output ready_for_local_init_op;
   Operation chief_init_op, local_step_init_op, sync_op;
-  Operation train_op;  // what a replica runs
+  Operation train_op;  // the operation that a replica runs
 
   // Index of this replica's queue in `tokens`.
   int own_queue = 0;

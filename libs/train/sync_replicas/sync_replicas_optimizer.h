@@ -135,8 +135,8 @@ class SyncReplicasOptimizer {
   const Output& ready_for_local_init_op() const {
     return nodes_->ready_for_local_init_op;
   }
-  // To be run once in each session when global variables have values: by the
-  // chief, and by others.
+  // Operations that run once in each session when global variables have values:
+  // on the chief, and on other workers.
   const Operation& chief_init_op() const { return nodes_->chief_init_op; }
   const Operation& local_step_init_op() const {
     return nodes_->local_step_init_op;
