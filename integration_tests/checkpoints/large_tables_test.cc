@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kServers = 3;
 constexpr int64_t kWidth = 20;
-// For a table with a part of 80 MiB on each server.
+// The bytes of a table on each server.
 constexpr int64_t kPart = int64_t{80} << 20;
 constexpr int64_t kRows = kServers * kPart / kWidth / 4;
 constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;

@@ -194,7 +194,8 @@ TEST(SaverPathsTest, PossibleAliasOfCheckpointIsKept) {
   files.unreadable = "/job/m.index";
   ASSERT_OK(saver.Save(*session, "/alias/m"));
   EXPECT_OK(saver.Restore(*session, "/alias/m"));
-  // It is deleted as soon as it is known not to be one that is kept.
+  // The first checkpoint is deleted as soon as it is known not to be one that
+  // is kept.
   files.unreadable.clear();
   ASSERT_OK(saver.Save(*session, "/alias/n"));
   EXPECT_FALSE(files.FileExists("/job/m.index").ok());

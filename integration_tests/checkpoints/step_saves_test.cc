@@ -360,7 +360,7 @@ TEST_P(StepSavesTest, StepWaitingForSaverGradientIsNamed) {
   ASSERT_OK(chief->Run(graph.init));
   std::thread sync([&] { EXPECT_OK(chief->Run(counted)); });
   absl::Status saved;
-  // It fails as soon as the step has begun.
+  // The save fails as soon as the step has begun.
   for (int64_t n = 0; saved.ok(); ++n) {
     saved = saver.Save(*chief, "/job/m", {.global_step = n}).status();
   }

@@ -562,7 +562,7 @@ TEST_F(LoopGradientsTest, BodyOfInvariantsOnly) {
   EXPECT_EQ(total.scalar<float>(), 6);
 }
 
-// For a Case in a function, including an index out of range.
+// The Case is in a function, and its index may be out of range.
 TEST_F(LoopGradientsTest, CaseInsideLoop) {
   for (const size_t num_branches : {1, 2, 3}) {
     Check([&](const Scope& root, const Inputs& in) {

@@ -456,7 +456,7 @@ TEST_P(DisagreeingReplicasTest, ReplicaIsRejectedBeforeItsFirstStep) {
     EXPECT_THAT(std::string(refused.message()), HasSubstr(text));
   }
 
-  // It has created and declared nothing.
+  // The refused step has created and declared nothing.
   EXPECT_EQ(Resources(), before);
   ASSERT_OK(there->session->Close());
   EXPECT_OK(Connect(fault.there, 0)->RunFirstStep());

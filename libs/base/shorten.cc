@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-// For " [18446744073709551615 bytes left out] ".
+// The size of " [18446744073709551615 bytes left out] ".
 constexpr size_t kNoteBytes = 40;
 // Number of continuation bytes of a UTF-8 sequence.
 constexpr size_t kMostContinuations = 3;

@@ -60,7 +60,7 @@ TEST_F(IncomingStreamsTest, MessageWaitsForAChunkBeingReceived) {
   ASSERT_OK(received);
   ASSERT_TRUE(received->complete.has_value());
   EXPECT_EQ(received->complete->message.attachments[0].view(), "12345");
-  // It is a request, and counts until it is answered.
+  // The message is a request, and counts until it is answered.
   EXPECT_EQ(received->complete->held, 9);
   EXPECT_EQ(streams_.held_bytes(), 9);
   streams_.Release(received->complete->held);

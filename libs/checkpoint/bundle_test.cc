@@ -609,7 +609,7 @@ TEST_F(BundleTest, BitFlipsNeverChangeValuesRead) {
       turn();
       if (!read.ok()) {
         ++refused;
-        // It says where: the file and, of data, the byte and the tensor.
+        // The error names the file and, for data, the byte and the tensor.
         const absl::string_view told = read.status().message();
         ASSERT_THAT(told, HasSubstr(kPrefix)) << path << " bit " << i;
         if (!absl::EndsWith(path, ".index")) {

@@ -94,7 +94,7 @@ TEST_F(MembershipTest, ConnectionLossDoesNotHandOverALiveTask) {
   ASSERT_OK(members_.Join(kPs0, 7, at(5)));
   EXPECT_THAT(members_.Join(kPs0, 8, at(6)),
               StatusIs(absl::StatusCode::kAlreadyExists));
-  // It does not return after the second loss.
+  // The task does not return after the second loss.
   EXPECT_TRUE(members_.Lose(kPs0, 7, at(6)));
   EXPECT_THAT(members_.Join(kPs0, 8, at(9)),
               StatusIs(absl::StatusCode::kAborted));

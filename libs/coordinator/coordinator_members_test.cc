@@ -105,7 +105,7 @@ TEST_F(CoordinatorTest, EachDepartureIsReportedOnce) {
 constexpr char kThisCluster[] = "0123456789abcdef0123456789abcdef";
 constexpr char kOtherCluster[] = "ffffffffffffffffffffffffffffffff";
 
-// They were members under the previous coordinator, which has told them the
+// The tasks were members under the previous coordinator, which sent them the
 // cluster's uuid.
 TEST_F(CoordinatorTest, TaskMayLeaveBeforeItJoined) {
   JoinRequest survivor = JoinOf(kWorker0, 1);

@@ -92,7 +92,8 @@ TEST_F(CoordinatorTest, ExplanationSeesResourcesAndDeclaresNone) {
   EXPECT_THAT(reply.reasons,
               ElementsAre(HasSubstr("Var 'x' lives there already"),
                           Not(HasSubstr("lives there"))));
-  // It differs from what was explained, and from x: neither is compared.
+  // The new request differs from the explained one, and from x: neither is
+  // compared.
   EXPECT_OK(Place(3, kWorker1, {NodeOf(Var("y"), "/job:ps/task:1")}));
   request.graph.nodes = {NodeOf(Var("x", {7}), "/job:ps/task:0")};
   EXPECT_OK(BeginPlace(request).get());

@@ -70,7 +70,7 @@ class TaskTable {
   std::vector<DeviceAttributes> Devices(const std::set<std::string>& names,
                                         const DeviceFilters& filters,
                                         const std::string& own) const;
-  // For display; both arguments by task.
+  // Returns the status of each task for display. Both arguments are by task.
   std::vector<protocol::TaskStatus> Statuses(
       const std::map<std::string, int>& num_sessions,
       const std::map<std::string, std::map<std::string, int>>&

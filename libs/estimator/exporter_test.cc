@@ -117,7 +117,7 @@ TEST_F(ExporterGraphTest, FailedExportNamesTheExporter) {
               HasSubstr("exporter 'latest'"));
 }
 
-// It has not exported yet, so even a worse model is due.
+// The exporter has not exported yet, so even a worse model is due.
 TEST_F(ExporterGraphTest, BestRetriesItsFirstExport) {
   const auto exporter = BestExporter(Receive);
   EXPECT_THAT(Export(*exporter, LossOf(1)), Not(IsOk()));

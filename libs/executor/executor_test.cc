@@ -569,8 +569,8 @@ TEST(ExecutorTest, UrgentValuesWaitForNoKernel) {
   EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kReader), 1);
 }
 
-// It moves its input: also on the reading thread, and regardless of other ready
-// nodes.
+// The send moves its input, also on the reading thread and regardless of other
+// ready nodes.
 TEST(ExecutorTest, LargeValueIsSentByItsProducersThread) {
   PlanHarness h;
   const AttrMap edge = {{"T", DT_FLOAT},

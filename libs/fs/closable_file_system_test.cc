@@ -71,7 +71,7 @@ TEST_F(ClosableFileSystemTest, ClosesWhenTheLastFileIsClosed) {
   EXPECT_TRUE(files_.Close(In(absl::Minutes(1))));
   scheduler_.RunUntilIdle();
   EXPECT_THAT(opened, StatusIs(kCancelled, "f: the process"));
-  // It was allowed until Close ended, and is refused since then.
+  // The deletion was allowed until Close ended, and is refused since then.
   EXPECT_TRUE(deleted.ok() || absl::IsCancelled(deleted)) << deleted;
   EXPECT_THAT(files_.FileExists("f"), StatusIs(kCancelled));
 }

@@ -7,7 +7,8 @@
 
 namespace weft {
 
-// For an errno value: "open a/b: No such file or directory", NOT_FOUND.
+// Returns the status for an errno value: "open a/b: No such file or directory",
+// NOT_FOUND.
 absl::Status PosixError(int error, absl::string_view action,
                         absl::string_view path);
 

@@ -189,7 +189,8 @@ class Graph {
   int producer() const { return producer_; }
   void set_producer(int producer) { producer_ = producer; }
 
-  // For changes of the graph in several calls, or of state that belongs to it.
+  // Must be held for changes of the graph in several calls, or of state that
+  // belongs to it.
   GraphWriter& writer() const { return writer_; }
 
  private:

@@ -113,7 +113,7 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   // on its tasks until that step has ended. Returns true if it is kept.
   bool KeepWhileHeld(const std::shared_ptr<const Callable>& callable)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // For a step that ends, and keeps the session alive until it has.
+  // Called for a step that ends, which keeps the session alive until then.
   void DeregisterReleased(Step& step) ABSL_LOCKS_EXCLUDED(mutex_);
   // The deadline of a call to other tasks that begins now.
   absl::Time CallDeadline() const;

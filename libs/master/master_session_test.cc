@@ -853,7 +853,7 @@ TEST_F(MasterSessionTest, DisconnectedClientCancelsItsReset) {
   EXPECT_TRUE(coordinator_.forgotten.empty());
 }
 
-// It may leave while the reset waits for it, or be known to have left only
+// A task may leave while the reset waits for it, or be known to have left only
 // after a restarted coordinator learns of it.
 TEST_F(MasterSessionTest, ResetDoesNotWaitForTasksThatLeft) {
   ps_.hold = true;
@@ -1100,7 +1100,7 @@ TEST_F(HeldStepsTest, StepsOfAnotherIncarnationAreRefused) {
   EXPECT_OK(ended_);
 }
 
-// It does not wait for the save of another session.
+// The held step does not wait for the save of another session.
 TEST_F(HeldStepsTest, HeldStepEndsWithItsCaller) {
   worker_.hold_runs = true;
   worker_.answer = absl::CancelledError("given up");

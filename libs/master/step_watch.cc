@@ -98,8 +98,8 @@ void StepWatch::Tick() {
   if (options_.steps->HasRunning()) {
     BeginTicking();
   } else {
-    // They say nothing about later steps. One that begins before this is marked
-    // at the next tick.
+    // The marks say nothing about later steps. A step that begins before this
+    // is marked at the next tick.
     absl::MutexLock lock(&mutex_);
     marks_.clear();
   }

@@ -185,7 +185,7 @@ TEST_F(MetricsServerTest, ExcessConnectionsWait) {
   Start({.max_connections = 2, .max_time = absl::Milliseconds(100)});
   Client first(server_->port());
   Client second(server_->port());
-  // It is served when the others have been disconnected.
+  // The third client is served when the others have been disconnected.
   EXPECT_THAT(Ask(Get("/metrics")), EndsWith("asked 1\n"));
 }
 

@@ -41,7 +41,7 @@ absl::StatusOr<ObjectName> ParseName(absl::string_view path) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": no bucket is named; write s3://BUCKET/PATH"));
   }
-  // It becomes part of a host name or URL.
+  // The bucket becomes part of a host name or URL.
   if (!IsBucketName(name.bucket)) {
     return absl::InvalidArgumentError(absl::StrCat(
         path, ": a bucket's name has letters, digits, '.', '-' and '_'"));

@@ -58,7 +58,7 @@ TEST_F(PruneTest, FedOutputDropsItsProducers) {
   EXPECT_EQ((*pruned)->FindNode("y"), nullptr);
 }
 
-// It has a value in each iteration; an Exit has one.
+// A node inside the loop has a value in each iteration; an Exit has one.
 TEST_F(PruneTest, AFetchFromInsideALoopIsRefused) {
   const Node* enter = Add({.name = "enter",
                            .op = "Enter",

@@ -163,7 +163,7 @@ TEST(VariableSavingTest, SaveTakesTheMarkedState) {
   EXPECT_EQ(*result.Find("save")->attr<std::string>("mark"), "_77_save/0");
 }
 
-// It is in the mark; a state with other consumers is computed for them.
+// The state is in the mark; a state with other consumers is computed for them.
 TEST(VariableSavingTest, MarkedStateIsNotCopiedAgain) {
   for (const bool is_taken : {false, true}) {
     SmallGraph g;

@@ -43,11 +43,12 @@ struct GroupFacts {
   const PlacementNode* living = nullptr;
 };
 
-// For a node that was to be placed. `decider` is the decision's node.
+// Explains the decision for a node that was to be placed. `decider` is the
+// decision's node.
 std::string Explain(const PlacementNode& node, const GroupFacts& group,
                     const Decision& decision, const PlacementNode& decider);
 
-// For a node that was placed before.
+// Explains the device of a node that was placed before.
 std::string ExplainPlaced(const PlacementNode& node);
 
 }  // namespace weft

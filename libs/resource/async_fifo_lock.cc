@@ -23,7 +23,7 @@ void AsyncFifoLock::Take(Cancellation& step, Begin begin) {
   if (waiter->token == 0) return waiter->begin(step.status());
   {
     absl::MutexLock lock(&state_->mutex);
-    // It was cancelled meanwhile, and its callback has run.
+    // The waiter was cancelled meanwhile, and its callback has run.
     if (waiter->is_over) return;
     if (std::exchange(state_->is_taken, true)) {
       state_->waiting.push_back(std::move(waiter));

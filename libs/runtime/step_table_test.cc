@@ -147,7 +147,7 @@ TEST_F(StepTableTest, EndlessStepDoesNotPinLaterSteps) {
 
 TEST_F(StepTableTest, NamedRunningStepsAreRemembered) {
   peers_.receivers = std::make_shared<const PeerTasks>(PeerTasks{kWorker});
-  // They have ended on this task, but not on others.
+  // The steps have ended on this task, but not on others.
   for (const uint64_t step : {3, 4, 5, 6}) {
     ASSERT_OK(table_.Begin(Step(step), &peers_));
     (void)table_.End({kMaster, step}, step < 5 ? absl::OkStatus() : Gone());
@@ -316,7 +316,7 @@ TEST_F(StepTableTest, LostValuesCancelTheirStepsElsewhere) {
     ASSERT_OK(table_.Begin(step, &peers_));
     lose();
     EXPECT_FALSE(step.cancellation->IsCancelled());
-    // It has failed nevertheless.
+    // The step has failed nevertheless.
     EXPECT_FALSE(table_.End({kMaster, 1}, absl::OkStatus()).ok());
     scheduler_.RunUntilIdle();
     EXPECT_TRUE(step.cancellation->IsCancelled());

@@ -223,7 +223,7 @@ class TaskRuntime : public protocol::Worker,
     int connections = 0;
     Scheduler::TimerId lease = 0;
     bool claims = false;
-    // It was lost while others claimed its task, which it still has.
+    // The peer was lost while others claimed its task, which it still has.
     bool is_claimed = false;
     uint64_t losses = 0;     // the number of leases begun
     bool has_ended = false;  // as announced by itself

@@ -1021,7 +1021,7 @@ TEST_F(StepHoldTest, ReturningWriterEndsTheHold) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-// It would wait for itself.
+// The step would wait for itself.
 TEST_F(StepHoldTest, StepThatWritesMarkedVariablesIsRefused) {
   ASSERT_OK(RegisterGraph(2, "AssignVariableOp"));
   EXPECT_THAT(

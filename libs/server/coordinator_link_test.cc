@@ -214,7 +214,7 @@ TEST_F(CoordinatorLinkTest, OtherProcessDoesNotEndAJoinedTask) {
     coordinator_.Release();
     EXPECT_THAT(logger_.lines().back(),
                 testing::HasSubstr(std::string(refusal.message())));
-    // It is not told of the task more often than necessary.
+    // The coordinator is not notified of the task more often than necessary.
     scheduler_.AdvanceBy(absl::Seconds(29));
     EXPECT_EQ(coordinator_.num_held(), 0);
     scheduler_.AdvanceBy(absl::Seconds(2));

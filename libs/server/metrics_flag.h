@@ -10,8 +10,8 @@
 
 namespace weft {
 
-// For ServerOptions::metrics_port; none unless the flag is given. Must be
-// called after flags were parsed.
+// Returns the value for ServerOptions::metrics_port; none unless the flag is
+// given. Must be called after flags were parsed.
 std::optional<int> MetricsPortFromFlags();
 
 }  // namespace weft

@@ -59,7 +59,7 @@ class Task : private protocol::WorkerDirectory {
   std::shared_ptr<TaskRuntime> NewRuntime();
   std::shared_ptr<Master> NewMaster();
 
-  // For a task that is the only one.
+  // The directory of a task that is the only one.
   protocol::Worker* Find(const std::string& task) override;
   std::vector<std::string> Tasks() const override;
 

@@ -259,7 +259,7 @@ class Session {
     std::vector<std::shared_ptr<Event>> waiting;
   };
 
-  // For this thread, which waits.
+  // The master, with calls that block this thread.
   protocol::BlockingMaster master() { return {*master_, scheduler_}; }
 
   // None if all is sent. Waits while another thread sends. What it returns must

@@ -14,7 +14,7 @@
 
 namespace weft {
 
-// For any StepStats, including TensorFlow's.
+// Returns the trace of any StepStats, including TensorFlow's.
 std::string ChromeTrace(const StepStats& stats);
 
 }  // namespace weft

@@ -202,7 +202,7 @@ TEST_P(MemoryWireTest, KilledProcessNeitherSendsNorReceives) {
   EXPECT_EQ(worker_diary_.lines, Lines({"open", "close"}));
   EXPECT_EQ(late.lines, Lines({"close"}));
 
-  // It may be restarted, at the same address and under the same name.
+  // The process may be restarted, at the same address and under the same name.
   const std::unique_ptr<Wire> again = NewMemoryWire(network_, "ps");
   const auto listener =
       again->Listen(listener_->address(), ChannelKind::kControl, ps_diary_);

@@ -159,7 +159,8 @@ TEST_P(TransportConformanceTest, ExcessConnectionIsRefused) {
       StatusIs(absl::StatusCode::kResourceExhausted, "max_connections"));
   EXPECT_EQ(handler_.connects.size(), 2u);
   EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
-  // It keeps trying, and is accepted when another connection has closed.
+  // The third client keeps trying, and is accepted when another connection has
+  // closed.
   second.reset();
   EXPECT_TRUE(third_events.WaitForConnects(1));
 }

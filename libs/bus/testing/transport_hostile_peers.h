@@ -32,7 +32,7 @@ class WirePeer {
   ~WirePeer() { wire_.Close(connection); }
 
   void Say(Frames frames) {
-    // It may be closed already.
+    // The connection may be closed already.
     (void)wire_.Send(connection, std::move(frames));
   }
   // Returns true if the hello was accepted.

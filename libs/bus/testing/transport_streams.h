@@ -277,7 +277,7 @@ TEST_P(TransportConformanceTest, CancelledReplyIsFreed) {
   for (int i = 0; i < 10; ++i) {
     const Answer answer = Call(NewMessage(kEcho, "", {Pattern(3'000'000, 1)}));
     channel_->Cancel(last_call_);
-    // It may have been faster than the cancellation.
+    // The reply may have been faster than the cancellation.
     const absl::StatusOr<Message> result = answer.Wait();
     if (!result.ok()) {
       EXPECT_THAT(result, StatusIs(absl::StatusCode::kCancelled));

@@ -351,7 +351,7 @@ TEST_P(WireConformanceTest, CloseInsideAnEventIsAllowed) {
   const ConnectionId id =
       client_.Dial(listener->address(), ChannelKind::kControl, dialed);
   for (int i = 0; i < 10; ++i) {
-    // It may be closed before the last one.
+    // The connection may be closed before the last message.
     client_.Send(id, Text("hello")).IgnoreError();
   }
   ASSERT_TRUE(dialed.WaitForCloses(1));

@@ -163,7 +163,7 @@ absl::Status ListeningSocket::Bind(const Address& address) {
   return absl::OkStatus();
 }
 
-// It must not block: of two threads that see one connection, the second finds
+// Must not block: of two threads that see one connection, the second finds
 // none.
 void ListeningSocket::FindListener() {
   ReadChanges();

@@ -114,7 +114,8 @@ TEST_F(ZmqHostileTest, APeerThatNeverReadsIsReset) {
       wire_->Listen({"127.0.0.1", 0}, ChannelKind::kControl, echoing));
   RawPeer peer(listener->address());
   ASSERT_TRUE(peer.ShakeHands());
-  // It must not send once it is given up: that would also reset the connection.
+  // The peer must not send once it is given up: that would also reset the
+  // connection.
   const auto is_answered = [&] {
     std::shared_ptr<Event> answer = scheduler_->NewEvent();
     {

@@ -158,7 +158,8 @@ bool ZmqLoop::BeginLead() {
   }
   poller_->WakeUp();
   parked->Wait();
-  // It is set under the lock, and may be destroyed once the lock is free.
+  // The event is set under the lock, and may be destroyed once the lock is
+  // free.
   absl::MutexLock lock(&lead_mutex_);
   return true;
 }

@@ -28,7 +28,7 @@ std::unique_ptr<RegionPool> NewCudaPool(
     int ordinal, int64_t limit, bool is_exact,
     std::shared_ptr<const LaunchClock> clock);
 
-// For a pool of pinned memory, in the context of the GPU.
+// Returns the options of a pool of pinned memory in the context of the GPU.
 RegionPoolOptions PinnedMemoryOptions(int ordinal);
 
 // Pinned host memory for copies of any GPU; uses the heap when the system

@@ -60,7 +60,7 @@ class LaunchMarks {
     uint64_t number = 0;
     std::shared_ptr<const Event> event;  // null: a new one must be recorded
   };
-  // For work launched when the clock showed `mark`.
+  // Returns a wait for work launched when the clock showed `mark`.
   Wait WaitFor(uint64_t mark) const {
     const absl::MutexLock lock(&mutex_);
     if (ended_ > mark) return {};

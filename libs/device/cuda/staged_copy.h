@@ -24,7 +24,8 @@ void CopyInParallel(Scheduler& scheduler, void* to, const void* from,
                     size_t bytes);
 
 bool IsPinned(const BufferPtr& buffer);
-// For an allocator that may fall back to heap memory; returns null then.
+// Allocates pinned memory from an allocator that may fall back to heap memory;
+// returns null then.
 BufferPtr AllocatePinned(Allocator& pinned, size_t bytes);
 
 class StagedCopy {

@@ -156,7 +156,7 @@ absl::StatusOr<Gradients> NewScatterGrad(const Scope& scope, const Node& node,
   return result;
 }
 
-// For both versions; the lengths have no gradient.
+// The gradient of both versions of TensorListConcat; the lengths have none.
 absl::StatusOr<Gradients> ListConcatGrad(const Scope& scope, const Node& node,
                                          const Gradients& grads) {
   Gradients gradients(node.num_inputs());

@@ -61,7 +61,7 @@ class MatrixMath {
   const int rank_;
 };
 
-// For matrices with no more columns than rows.
+// The gradient of Qr for matrices with no more columns than rows.
 Output QrGradOfTall(const Scope& scope, const MatrixMath& math, const Output& q,
                     const Output& r, const Output& dq, const Output& dr) {
   const Output qdq = math.Product(q, dq, true);

@@ -53,7 +53,7 @@ Output FlowIn(const Node& node) {
   return Output(node.input(node.num_inputs() - 1));
 }
 
-// For reads: handle, index or indices, flow.
+// The gradient of a read, whose inputs are handle, index or indices, and flow.
 absl::StatusOr<Gradients> ReadGrad(const Scope& scope, const Node& node,
                                    const Gradients& grads) {
   const auto array = GradientArray(scope, node, FlowIn(node));
@@ -85,8 +85,9 @@ absl::StatusOr<Gradients> ConcatGrad(const Scope& scope, const Node& node,
   return Gradients{Gradient(), flow};
 }
 
-// For writes: handle, index or indices, value, flow. The gradient of the flow
-// orders this after all writes to the array of gradients.
+// The gradient of a write, whose inputs are handle, index or indices, value and
+// flow. The gradient of the flow orders it after all writes to the array of
+// gradients.
 absl::StatusOr<Gradients> WriteGrad(const Scope& scope, const Node& node,
                                     const Gradients& grads) {
   const auto array = GradientArray(scope, node, grads[0].dense);

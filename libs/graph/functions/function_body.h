@@ -28,7 +28,8 @@ struct FunctionTypes {
 absl::StatusOr<FunctionTypes> TypesOfCall(const FunctionDef& function,
                                           const AttrMap& attrs);
 
-// For one of FunctionNode::inputs: the node, or the argument, that it names.
+// Returns the node or argument that `input`, one of FunctionNode::inputs,
+// names.
 absl::string_view NodeOfInput(absl::string_view input);
 
 // The position of a node relative to the loops of the body itself.

@@ -710,7 +710,7 @@ absl::Status FunctionExpander::CloseLoop(const Site& site,
     const OutputTensor from =
         i < turn.results.size() ? turn.results[i] : loop[i].in_body;
     std::vector<const Node*> controls = turn.control_results;
-    // It exists in the last iteration too, which has no successor.
+    // An invariant exists in the last iteration too, which has no successor.
     if (invariants.contains(from)) controls.push_back(pivot);
     ASSIGN_OR_RETURN(const Node* node,
                      Make(site, absl::StrCat("next_iteration_", i),

@@ -120,7 +120,7 @@ class FunctionExpander : public NodeAdder {
   // node, or with that many bytes.
   absl::Status Count(const NodeSpec& spec);
   absl::Status CountBytes(int64_t bytes);
-  // For a node inside a function.
+  // Adds a node inside a function.
   absl::StatusOr<const Node*> AddInner(NodeSpec spec);
   absl::StatusOr<const Node*> AddAny(NodeSpec spec);
   absl::StatusOr<Site> EnterSite(NodeSpec spec);

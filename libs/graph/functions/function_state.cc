@@ -18,7 +18,7 @@ namespace {
 bool IsMergeNode(absl::string_view op) {
   return op == "Merge" || op == "RefMerge";
 }
-// It ends an iteration, or the loop.
+// Returns whether the op ends an iteration, or the loop.
 bool IsEndOp(absl::string_view op) {
   return op == "NextIteration" || op == "RefNextIteration" || op == "Exit" ||
          op == "RefExit";
@@ -123,8 +123,8 @@ class StateHolder {
     }
   }
 
-  // They cannot wait for a node that ends the loop's iterations: the enclosing
-  // loop does.
+  // Nodes of a loop cannot wait for a node that ends its iterations: the
+  // enclosing loop does.
   void HoldInLoop(const std::string& name) {
     const int frame = loops_.FrameOf(name);
     if (frame == 0 || leads_out_.contains(name)) return;

@@ -51,7 +51,7 @@ FlatHashMap<absl::string_view, Defaults> DefaultsOf(const tf::OpList& list) {
   return ops;
 }
 
-// For each node of the graph and of its functions.
+// Calls `function` for each node of the graph and of its functions.
 template <typename Function>
 void ForEachNode(tf::GraphDef& graph, Function function) {
   for (tf::NodeDef& node : *graph.mutable_node()) function(node);

@@ -49,7 +49,7 @@ absl::Status CheckPair(const OpKernelContext& context, int count, int i) {
   return absl::OkStatus();
 }
 
-// For data and indices.
+// Checks the shapes of data, indices and ids.
 absl::Status CheckSparseShapes(const Tensor& data, const Tensor& indices,
                                const Tensor& ids) {
   if (data.rank() < 1) {

@@ -136,7 +136,7 @@ absl::StatusOr<Variant> Joined(const List& first, const List& second) {
   return VariantFrom(std::move(joined));
 }
 
-// For two tensors of lists, list by list.
+// Concatenates two tensors of lists, list by list.
 class TensorListConcatLists : public OpKernel {
  public:
   TensorListConcatLists(const OpKernelConstruction& construction,

@@ -44,7 +44,7 @@ class AssertKernel : public OpKernel {
       message.Append("]");
     }
     ASSIGN_OR_RETURN(const std::string text, std::move(message).Take());
-    // For the error's copy.
+    // Charges the copy of the text in the error.
     RETURN_IF_ERROR(charge.AddStrings(1, text.size()));
     return absl::InvalidArgumentError(text);
   }

@@ -22,8 +22,8 @@ struct ConvolutionPlan {
   int64_t images_at_a_time = 0;
 };
 
-// For Conv2D and its gradients. `element_size` is the size of a laid-out
-// element.
+// Returns the plan of Conv2D or of one of its gradients. `element_size` is the
+// size of a laid-out element.
 ConvolutionPlan PlanConvolution(ConvolutionPass pass,
                                 const cuda::WindowArgs& args,
                                 int64_t element_size);

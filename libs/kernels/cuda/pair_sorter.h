@@ -9,13 +9,12 @@
 
 namespace weft {
 
-// For the launches of one kernel, on one thread. May be dropped once its users
-// are launched.
+// PairSorter sorts pairs for the launches of one kernel, on one thread. It may
+// be destroyed once its users are launched.
 class PairSorter {
  public:
-  // For up to n > 0 pairs. REQUIRES: the kernel runs on a CudaDevice, and the
-  // context outlives this object.
-  // context outlives it.
+  // Returns a sorter for up to n > 0 pairs. REQUIRES: the kernel runs on a
+  // CudaDevice, and the context outlives the sorter.
   static absl::StatusOr<PairSorter> Create(OpKernelContext& context, int64_t n);
 
   // The pairs to sort, and afterwards the result.

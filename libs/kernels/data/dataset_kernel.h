@@ -94,7 +94,7 @@ class UnaryIteratorOf : public IteratorOf<Set> {
   UnaryIteratorOf(const Set& dataset, std::unique_ptr<DatasetIterator> input)
       : IteratorOf<Set>(dataset), input_(std::move(input)) {}
 
-  // For iterators without state beyond that of their input.
+  // Suffices for iterators without state beyond that of their input.
   absl::Status Save(IteratorContext& context,
                     IteratorStateWriter writer) override {
     return input_->Save(context, writer.Within("input"));

@@ -58,7 +58,7 @@ class Resampling {
 
  private:
   Resampling() = default;
-  // For `pixels` pixels with at most `taps` taps.
+  // Allocates memory for `pixels` pixels with at most `taps` taps.
   static absl::StatusOr<Resampling> WithRoom(int64_t pixels, int64_t taps,
                                              HeapCharge& charge);
   void Add(int64_t at, float weight) { taps_.push_back({at, weight}); }

@@ -101,7 +101,7 @@ void AddRows(const Rows<T>& matrix, const T* x, int64_t x_step, T* sum) {
   for (int64_t k = 0; k < kVectors; ++k) Store(sums[k], sum + k * kSize);
 }
 
-// For all columns, with vectors of kSize elements down to one.
+// Adds up all columns, with vectors of kSize elements down to one.
 template <int kSize, typename T>
 void AddColumns(Rows<T> matrix, const T* x, int64_t x_step, T* sum) {
   if constexpr (kSize == 1) {
@@ -266,7 +266,7 @@ void Transpose(const float* from, int64_t stride, float* to, int64_t step) {
   Store(__builtin_shufflevector(ab2, cd2, 2, 3, 6, 7), to + 3 * step);
 }
 
-// For a matrix whose columns are `stride` apart.
+// Packs a matrix whose columns are `stride` apart.
 void PackColumns(const float* b, int64_t stride, int64_t rows, int64_t columns,
                  const Panel& panel) {
   int64_t j = 0;
@@ -289,7 +289,7 @@ void PackColumns(const float* b, int64_t stride, int64_t rows, int64_t columns,
   }
 }
 
-// For a matrix whose rows are `stride` apart.
+// Packs a matrix whose rows are `stride` apart.
 void PackRows(const float* b, int64_t stride, int64_t rows, int64_t columns,
               const Panel& panel) {
   const size_t bytes = static_cast<size_t>(columns) * sizeof(float);
@@ -365,9 +365,9 @@ void PackedColumns(const MatMulArgs& args, const ConvLoops& loops,
   loops.products(part, a, panel, c);
 }
 
-// For some rows of the result, given by `part`. `b` is read a few columns at a
-// time: in place if there are so few rows that copying would take longer than
-// the gain.
+// Computes some rows of the result, given by `part`. `b` is read a few columns
+// at a time: in place if there are so few rows that copying would take longer
+// than the gain.
 void RowsOfProduct(const MatMulArgs& args, OverlapArgs part, const float* a,
                    const float* b, float* c) {
   const ConvLoops loops = Conv();

@@ -317,7 +317,7 @@ class Bincount : public OpKernel {
   }
 };
 
-// For a vector, or for each row of a matrix.
+// Counts the values of a vector, or of each row of a matrix.
 template <typename T, typename Index>
 class DenseBincount : public OpKernel {
  public:

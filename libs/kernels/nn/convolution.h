@@ -51,8 +51,9 @@ struct Convolution {
   // computes the image's gradient. REQUIRES: one group, strides of 1.
   Convolution Reversed() const;
 
-  // For an image [batch, rows, columns, channels] and a filter [rows, columns,
-  // depth, filters]. Returns INVALID_ARGUMENT if they do not fit.
+  // Returns the convolution of an image [batch, rows, columns, channels] with a
+  // filter [rows, columns, depth, filters]; INVALID_ARGUMENT if they do not
+  // fit.
   static absl::StatusOr<Convolution> Of(const WindowAttrs& attrs,
                                         const TensorShape& image,
                                         const TensorShape& filter);

@@ -493,14 +493,14 @@ class DepthwisePasses {
     }
   }
 
-  // For each channel.
+  // Adds up the filters of each channel.
   void AddUpFilters(const W* from, W* pixel) const {
     for (int64_t c = 0; c < d_.channels; ++c, from += d_.multiplier) {
       pixel[c] = std::accumulate(from, from + d_.multiplier, W(0));
     }
   }
 
-  // For rows [begin, end) of the output.
+  // Sums over rows [begin, end) of the output.
   absl::Status SumUp(const ResultRows& rows, int64_t begin, int64_t end,
                      const W* images, const W* gradients, W* filter) const {
     std::fill_n(filter, d_.taps() * d_.filters, W(0));

@@ -382,7 +382,7 @@ class FilterGradient {
   // With one filter, the sum is a row of the image's elements.
   bool is_row() const { return c_.filters == 1; }
 
-  // For images [begin, end).
+  // Sums over images [begin, end).
   void SumUp(int64_t begin, int64_t end, const float* images,
              const float* gradients, float* buffer, float* sum) const {
     std::fill_n(sum, c_.taps() * c_.filters, 0.0f);

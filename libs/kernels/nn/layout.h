@@ -26,7 +26,8 @@ struct ImageArguments {
   std::vector<int> outputs;
 };
 
-// For ops with the suffix of Conv2D or one of its gradients.
+// Returns the image arguments of ops with the suffix of Conv2D or one of its
+// gradients.
 ImageArguments ImagesOfConvolution(absl::string_view op);
 
 // Wraps the kernels of `factory`, so that they see all images with channels

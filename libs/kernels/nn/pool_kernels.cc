@@ -152,7 +152,7 @@ class PoolKernel : public OpKernel {
   template <typename Work>
   static absl::Status ForEachImage(OpKernelContext& context, const Pool& pool,
                                    const Work& work) {
-    // For any number of images.
+    // The output may be empty with any number of images.
     if (pool.output_size() == 0) return absl::OkStatus();
     const int64_t places = std::min(pool.rows.size, pool.rows.in) *
                            std::min(pool.columns.size, pool.columns.in);

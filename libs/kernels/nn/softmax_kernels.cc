@@ -252,7 +252,7 @@ class CrossEntropyKernel : public OpKernel {
   }
 };
 
-// For an error text, shortened to stay readable.
+// Lists `values` for an error text, shortened to stay readable.
 std::string ShortList(absl::Span<const int64_t> values) {
   constexpr size_t kMost = 256;
   return absl::StrCat(absl::StrJoin(values.subspan(0, kMost), " "),

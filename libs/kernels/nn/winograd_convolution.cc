@@ -455,7 +455,7 @@ class WinogradFilterGradient {
     return all_finite.load(std::memory_order_relaxed);
   }
 
-  // For one channel in one row of the filter.
+  // Gathers the gradient of one channel in one row of the filter.
   bool GatherRow(const float* sums, int64_t row, float* output) const {
     const float* from[kPoints];
     float* to[kPoints];

@@ -31,7 +31,7 @@ class SerializeTensorKernel : public OpKernel {
     const Tensor& tensor = context.input(0);
     RETURN_IF_ERROR(CheckIsData(tensor.dtype()));
     HeapCharge charge(context.host_allocator());
-    // For the message, and for its bytes.
+    // Charges the message and its bytes.
     RETURN_IF_ERROR(charge.AddObjects(2, tensor.TotalBytes()));
     tf::TensorProto proto;
     if (tensor.dtype() == DT_STRING) {

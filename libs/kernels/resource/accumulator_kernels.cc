@@ -36,7 +36,7 @@ class BeganIn : public Resource {
   const int64_t training_;
 };
 
-// For a step that created the handle, as all steps that use it do.
+// REQUIRES: the step created the handle, as all steps that use it do.
 int64_t TrainingOf(const OpKernelContext& context,
                    const GradientAccumulator& accumulator) {
   const int64_t training = accumulator.training();

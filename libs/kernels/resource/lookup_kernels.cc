@@ -516,7 +516,7 @@ class InitializeFromFileKernel : public AsyncOpKernel {
     return Annotate(filled, path);
   }
 
-  // For the types of columns.
+  // Supports the types that columns may have.
   static std::string TextAt(const Tensor& column, int64_t i) {
     switch (column.dtype()) {
       case DT_STRING:

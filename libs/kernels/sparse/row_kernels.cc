@@ -58,7 +58,7 @@ absl::StatusOr<std::vector<int64_t>> SortedByRow(HeapCharge& charge,
     return elements.row(a) < elements.row(b);
   };
   if (std::is_sorted(order.begin(), order.end(), is_before)) return order;
-  // For the copy that the sort makes.
+  // Charges the copy that the sort makes.
   RETURN_IF_ERROR(charge.AddObjects(count, sizeof(int64_t)));
   std::stable_sort(order.begin(), order.end(), is_before);
   return order;

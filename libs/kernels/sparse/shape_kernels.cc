@@ -386,7 +386,7 @@ class SparseConcatKernel : public OpKernel {
     if (std::is_sorted(elements.begin(), elements.end(), is_before)) {
       return elements;
     }
-    // For the copy that the sort makes.
+    // Charges the copy that the sort makes.
     RETURN_IF_ERROR(charge.AddObjects(count, sizeof(Element)));
     std::stable_sort(elements.begin(), elements.end(), is_before);
     return elements;

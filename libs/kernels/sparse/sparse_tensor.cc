@@ -101,7 +101,7 @@ absl::StatusOr<std::vector<int64_t>> SparseView::Order(
     return absl::c_lexicographical_compare(position(a), position(b));
   };
   if (absl::c_is_sorted(order, is_before)) return order;
-  // For the copy that the sort makes.
+  // Charges the copy that the sort makes.
   RETURN_IF_ERROR(charge.AddObjects(count, sizeof(int64_t)));
   absl::c_stable_sort(order, is_before);
   return order;

@@ -435,7 +435,7 @@ TEST_F(StringKernelsTest, NeighboursAreJoined) {
               StatusIs(kInvalid, "ngram_widths"));
 }
 
-// They take no memory, but the time of 2^40 parts.
+// The ngrams take no memory, but the time of 2^40 parts.
 TEST_F(StringKernelsTest, NGramsOfEmptyStringsAreCancelled) {
   AttrMap attrs = NGramsOf({int64_t{1} << 20}, -1);
   for (const char* text : {"separator", "left_pad", "right_pad"}) {

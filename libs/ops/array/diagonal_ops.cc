@@ -141,7 +141,7 @@ absl::Status CheckInside(const char* name, int64_t diagonal, int64_t rows,
   return absl::InvalidArgumentError(absl::StrCat(name, " is out of bound."));
 }
 
-// For matrices of known sizes.
+// REQUIRES: the sizes of the matrices are known.
 absl::Status CheckInside(const Band& band, const PartialShape& matrices) {
   const int64_t rows = matrices.dim(matrices.rank() - 2);
   const int64_t columns = matrices.dim(matrices.rank() - 1);

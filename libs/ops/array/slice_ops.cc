@@ -67,7 +67,7 @@ absl::Status SliceShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// For vectors.
+// Returns the value of a slice of a vector.
 std::optional<Tensor> SliceValue(InferenceContext& c) {
   const std::optional<Dims> values = Integers(c, 0);
   const std::optional<Dims> begin = Integers(c, 1);
@@ -115,7 +115,7 @@ absl::Status StridedSliceShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// For vectors.
+// Returns the value of a slice of a vector.
 std::optional<Tensor> StridedSliceValue(InferenceContext& c) {
   const std::optional<Dims> values = Integers(c, 0);
   if (!values || c.input_tensor(0)->rank() != 1 ||

@@ -70,7 +70,7 @@ absl::StatusOr<Counts> CountPart(const InferenceContext& c,
   return counts;
 }
 
-// For all three ops; `batch` is the shape of the input.
+// Sets the output shapes of all three ops; `batch` is the shape of the input.
 absl::Status SetSequenceShapes(InferenceContext& c, const PartialShape& batch,
                                const Counts& context, const Counts& lists,
                                bool has_lengths) {

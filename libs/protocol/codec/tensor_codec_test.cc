@@ -169,7 +169,7 @@ TEST(TensorCodecTest, PartsOfAReceiveBufferAreCopied) {
   for (const Tensor& one : read) EXPECT_TRUE(SameBits(one, tensor));
 }
 
-// It would keep the whole receive buffer for as long as the tensor lives.
+// A small part would keep the whole receive buffer as long as the tensor lives.
 TEST(TensorCodecTest, SmallPartOfAReceiveBufferIsCopied) {
   CountingAllocator allocator;
   AllocatorReceiveMemory memory(allocator);

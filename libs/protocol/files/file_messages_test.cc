@@ -89,7 +89,7 @@ TEST(FileMessagesTest, TooLargeRequestsAreRefused) {
   EXPECT_THAT(ReadFileOperation(WriteFileOperation(size)), StatusIs(kInvalid));
 }
 
-// They would count as written, but are not.
+// Such bytes would count as written, but are not.
 TEST(FileMessagesTest, BytesForNonWritingActionsAreRefused) {
   FileRequest request = SampleRequest(10);
   for (const FileAction action :

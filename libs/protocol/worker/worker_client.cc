@@ -89,7 +89,7 @@ void WorkerClient::OnConnected(const bus::Identity& peer) {
     absl::MutexLock lock(&mutex_);
     connected_ = peer;
     last_failure_ = absl::OkStatus();
-    // They belong to another process.
+    // The registrations to release belong to another process.
     if (incarnation_ != peer.incarnation) releasing_.clear();
     incarnation_ = peer.incarnation;
     unsent_ = releasing_;

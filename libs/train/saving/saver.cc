@@ -643,7 +643,7 @@ void DeleteCheckpoint(FileSystem& files, const std::string& path) {
 
 }  // namespace
 
-// They are colocated with the restore op.
+// Finds this saver's nodes, which are colocated with the restore op.
 void Saver::FindOwnNodes(const Graph& graph, Nodes& nodes) {
   const absl::string_view scope = Dirname(nodes.restore.name());
   const auto find = [&](absl::string_view name) {
@@ -979,7 +979,7 @@ absl::Status Saver::SaveAlone(Session& session, const std::string& save_path,
 absl::Status Saver::FinishSave(Session& session, FileSystem& files,
                                const std::string& path,
                                const SaveOptions& options) {
-  // It exists, whatever else fails.
+  // The checkpoint exists, whatever else fails.
   if (options.write_state) CountCheckpoint(path);
   // Before the state, which may name only complete checkpoints.
   if (options.write_meta_graph) RETURN_IF_ERROR(WriteGraph(files, path));

@@ -389,8 +389,8 @@ absl::Status MonitoredSession::EndHook(SessionRunHook& hook) {
   while (true) {
     const absl::Status status = hook.End(live_->session());
     if (status.ok()) return status;
-    // It came first, and may have closed the session: a hook's error is less
-    // specific.
+    // The requested error came first, and may have closed the session: a hook's
+    // error is less specific.
     const absl::Status cause = live_->coordinator().requested_error();
     if (!cause.ok()) return IsSessionLost(cause) ? LostAtTheEnd(cause) : cause;
     if (!options_.recovery.should_recover || !absl::IsUnavailable(status)) {

@@ -18,7 +18,7 @@ namespace weft::train {
 // "report_uninitialized_variables". Placed on a CPU of the session's task.
 Output ReportUninitializedVariables(const Scope& scope,
                                     absl::Span<const ops::Variable> variables);
-// For all global and local variables.
+// Reports on all global and local variables.
 Output ReportUninitializedVariables(const Scope& scope);
 
 // Returns an operation, "wait_for_variables", that completes when all variables

@@ -156,7 +156,7 @@ class SyncReplicasHook::Updates {
       if (!is_updating_) update_has_ended->Set();
       waiters_.push_back(update_has_ended.get());
     }
-    // It ends like any step: by itself, or with the session.
+    // The update ends like any step: by itself, or with the session.
     update_has_ended->Wait();
     absl::MutexLock lock(&mutex_);
     std::erase(waiters_, update_has_ended.get());

@@ -131,7 +131,7 @@ Operation SyncReplicasOptimizer::ApplyGradients(
   return nodes_->train_op;
 }
 
-// It is placed on the replica, regardless of variable placement.
+// The local step is placed on the replica, regardless of variable placement.
 void SyncReplicasOptimizer::MakeLocalStep(const Scope& scope) {
   const Operation anchor = ops::NoOp(scope.WithName(""));
   if (!anchor) return;
