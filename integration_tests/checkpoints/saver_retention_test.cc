@@ -468,7 +468,7 @@ TEST_F(SaverTest, NextProcessContinuesRetention) {
 
 // As in TensorFlow, such a save is not counted, so no named checkpoint is
 // deleted.
-TEST_F(SaverTest, WithoutStateOldCheckpointsAreKept) {
+TEST_F(SaverTest, OldCheckpointsAreKeptWithoutState) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   SaverOptions options = Options();

@@ -426,7 +426,7 @@ class OwnScaffoldTest : public TrainAndEvaluateTest {
   }
 };
 
-TEST_F(OwnScaffoldTest, WithoutSaverUsesConfig) {
+TEST_F(OwnScaffoldTest, UsesConfigWithoutSaver) {
   EXPECT_THAT(Left(2), UnorderedElementsAre("model.ckpt-10.index",
                                             "model.ckpt-12.index"));
   EXPECT_THAT(files_.ReadFile(JoinPath(model_dir_, "checkpoint")).value(),
@@ -756,7 +756,7 @@ class EarlyStoppingTest : public TrainAndEvaluateTest {
   const EarlyStoppingOptions each_step_ = {.run_every_steps = 1};
 };
 
-TEST_F(EarlyStoppingTest, ByAThreshold) {
+TEST_F(EarlyStoppingTest, StopsAtAThreshold) {
   WriteMetric("auc", {{100, 0.5f}, {200, 0.75f}});
   EXPECT_EQ(StepsWith(StopIfHigherHook(Line(), "auc", 0.7, each_step_)), 1);
   EXPECT_EQ(StepsWith(StopIfHigherHook(Line(), "auc", 0.75, each_step_)), 7);
@@ -767,7 +767,7 @@ TEST_F(EarlyStoppingTest, ByAThreshold) {
   EXPECT_EQ(StepsWith(StopIfLowerHook(Line(), "auc", 0.6, late)), 7);
 }
 
-TEST_F(EarlyStoppingTest, WithoutImprovement) {
+TEST_F(EarlyStoppingTest, StopsWithoutImprovement) {
   WriteMetric("loss", {{100, 3}, {200, 2}, {300, 2}, {400, 2.5f}});
   EXPECT_EQ(StepsWith(StopIfNoDecreaseHook(Line(), "loss", 200, each_step_)),
             1);

@@ -358,7 +358,7 @@ class EmulatedGpuProductsTest : public EmulatedGpuKernelsTest,
 };
 INSTANTIATE_TEST_SUITE_P(Cublas, EmulatedGpuProductsTest, testing::Bool());
 
-TEST_P(EmulatedGpuProductsTest, OfAnySize) {
+TEST_P(EmulatedGpuProductsTest, AnySize) {
   for (int i = 0; i < 16; ++i) {
     const auto size = [&] { return kSizes[Draw(0, 9)]; };
     const int64_t m = size(), n = size(), k = size();
@@ -391,7 +391,7 @@ List Ordered(const List& sizes, bool is_nchw) {
   return {sizes[0], sizes[3], sizes[1], sizes[2]};
 }
 
-TEST_P(EmulatedGpuProductsTest, OfConvolutions) {
+TEST_P(EmulatedGpuProductsTest, Convolutions) {
   for (int i = 0; i < 17; ++i) {
     const bool is_nchw = i % 5 == 1, is_depthwise = i % 4 == 3;
     // Wide cases have enough channels for the window layout; others are small,

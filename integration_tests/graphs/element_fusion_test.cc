@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-class ElementFusion : public GraphTest {
+class FusedElementsTest : public GraphTest {
  protected:
   static Tensor Numbers(const TensorShape& shape, int seed) {
     return NumbersOfEitherSign(shape, seed, 300);
@@ -53,7 +53,7 @@ class ElementFusion : public GraphTest {
   }
 };
 
-TEST_F(ElementFusion, LayersAndTheirGradients) {
+TEST_F(FusedElementsTest, LayersAndTheirGradients) {
   const auto x = ops::Placeholder(root_, DT_FLOAT, {.shape = {-1, 30}});
   const auto w = ops::Const(root_, Numbers({30, 50}, 1));
   const auto v = ops::Const(root_, Numbers({50, 20}, 2));
@@ -70,7 +70,7 @@ TEST_F(ElementFusion, LayersAndTheirGradients) {
   ExpectSame({{x, Numbers({64, 30}, 5)}}, fetches, "_FusedMatMul");
 }
 
-TEST_F(ElementFusion, ChainsOfManyElements) {
+TEST_F(FusedElementsTest, ChainsOfManyElements) {
   const auto x = ops::Placeholder(root_, DT_FLOAT, {.shape = {-1, 333}});
   const auto y = ops::Placeholder(root_, DT_FLOAT, {.shape = {-1, 333}});
   const Output sum = ops::Add(root_, ops::Mul(root_, ops::Sigmoid(root_, x), y),
@@ -83,7 +83,7 @@ TEST_F(ElementFusion, ChainsOfManyElements) {
              "_FusedElementwise");
 }
 
-TEST_F(ElementFusion, ErrorsNameTheFailingNode) {
+TEST_F(FusedElementsTest, ErrorsNameTheFailingNode) {
   const auto x = ops::Placeholder(root_, DT_FLOAT);
   const auto w = ops::Placeholder(root_, DT_FLOAT);
   const auto b = ops::Placeholder(root_, DT_FLOAT);

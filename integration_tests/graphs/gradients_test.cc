@@ -447,9 +447,9 @@ std::map<std::string, std::string> Unchecked() {
       {"RefIdentity", "its input is a variable: see OfVariables"},
       {"ResourceGather", "its input is a variable: see OfVariables"},
       {"TensorArrayPack",
-       "its input is an array: see OfOldTensorArraysAsAWhole"},
+       "its input is an array: see OldTensorArraysAsAWhole"},
       {"TensorArrayUnpack",
-       "its input is an array: see OfOldTensorArraysAsAWhole"},
+       "its input is an array: see OldTensorArraysAsAWhole"},
   };
   for (const char* op :
        {"Angle", "Complex", "ComplexAbs", "Conj", "Imag", "Real"}) {
@@ -547,7 +547,7 @@ struct ComplexCase {
 };
 
 // Differences cannot check these; the numbers are TensorFlow 2.21's.
-TEST(GradientsTest, OfComplexNumbers) {
+TEST(GradientsTest, ComplexNumbers) {
   using C = std::complex<double>;
   const ComplexCase cases[] = {
       {"Pow", C(1, 2), C(2, 1), 1, C(-1.19085058, -1.14570093),
@@ -574,7 +574,7 @@ TEST(GradientsTest, OfComplexNumbers) {
 }
 
 // Differentiates y = x > 0 ? x * w : x + 5, where w is used in one branch only.
-TEST(GradientsTest, OfConditions) {
+TEST(GradientsTest, Conditions) {
   const Scope root = Scope::Root();
   const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {}});
   const Output w = ops::Placeholder(root, DT_FLOAT, {.shape = {}});
@@ -600,7 +600,7 @@ TEST(GradientsTest, OfConditions) {
 
 // Reference and resource variables, dense and sparse: the gradient of sum(w *
 // w) + 3 * sum(rows 1 and 1 of w) is 2 w, plus 6 in row 1.
-TEST(GradientsTest, OfVariables) {
+TEST(GradientsTest, Variables) {
   for (bool resource : {false, true}) {
     const Scope root = Scope::Root();
     const ops::Variable w(root, Tensor::FromValues<float>({2, 2}, {1, 2, 3, 4}),
@@ -625,7 +625,7 @@ TEST(GradientsTest, OfVariables) {
 
 // An array returns its elements, so their gradients are those of the values.
 // Here one row is read twice, with the factors 2 and 3.
-TEST(GradientsTest, OfTensorArrays) {
+TEST(GradientsTest, TensorArrays) {
   const Scope root = Scope::Root();
   const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {3, 2}});
   const auto array =
@@ -651,7 +651,7 @@ TEST(GradientsTest, OfTensorArrays) {
 
 // Sums of different AddGradients calls are separate, whatever the name of the
 // scope is.
-TEST(GradientsTest, OfATensorArrayByTwoCallsInOneStep) {
+TEST(GradientsTest, TensorArrayByTwoCallsInOneStep) {
   for (const char* name : {"gradients_all", "gradients", "a"}) {
     const Scope root = Scope::Root();
     const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {3}});
@@ -680,7 +680,7 @@ TEST(GradientsTest, OfATensorArrayByTwoCallsInOneStep) {
   }
 }
 
-TEST(GradientsTest, OfTensorArraysInParts) {
+TEST(GradientsTest, TensorArraysInParts) {
   const Scope root = Scope::Root();
   const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {3}});
   const Output w = ops::Placeholder(root, DT_FLOAT, {.shape = {1}});
@@ -712,7 +712,7 @@ TEST(GradientsTest, OfTensorArraysInParts) {
 
 // As above, with the ops of old graphs, whose handles are references to strings
 // or strings.
-TEST(GradientsTest, OfOldTensorArrays) {
+TEST(GradientsTest, OldTensorArrays) {
   for (const std::string version : {"", "V2"}) {
     const Scope root = Scope::Root();
     const auto add = [&](const std::string& op, const InputList& inputs,
@@ -756,7 +756,7 @@ TEST(GradientsTest, OfOldTensorArrays) {
   }
 }
 
-TEST(GradientsTest, OfOldTensorArraysAsAWhole) {
+TEST(GradientsTest, OldTensorArraysAsAWhole) {
   const Scope root = Scope::Root();
   const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {2}});
   const Output array =
@@ -775,7 +775,7 @@ TEST(GradientsTest, OfOldTensorArraysAsAWhole) {
 
 // Compares all three versions, in training and in inference, with differences
 // of sum(y * weights) in float.
-TEST(GradientsTest, OfBatchNormalization) {
+TEST(GradientsTest, BatchNormalization) {
   const Tensor weights =
       Tensor::FromValues<float>({1, 2, 2, 1}, {1, -2, 3, 0.5f});
   for (const std::string op :
@@ -823,7 +823,7 @@ TEST(GradientsTest, OfBatchNormalization) {
 
 // Resizing is linear, so the gradient with respect to a pixel is the result for
 // an image in which that pixel is 1 and all others are 0.
-TEST(GradientsTest, OfResizedImages) {
+TEST(GradientsTest, ResizedImages) {
   constexpr int64_t kPixels = 12;
   const Tensor small(DT_FLOAT, {1, 3, 2, 2});
   for (const std::string op : {"ResizeBilinear", "ResizeBicubic"}) {

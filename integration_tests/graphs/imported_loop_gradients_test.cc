@@ -271,7 +271,7 @@ Output Call(const Scope& scope, const char* function, const Output& x) {
 }
 
 // Computes x^(2^n); its gradient is 2^n x^(2^n - 1).
-TEST(CallGradientsTest, OfCallsInALoop) {
+TEST(CallGradientsTest, CallsInALoop) {
   const Scope root = Scope::Root();
   ASSERT_OK(ImportGraphDefText(kLibrary, root.graph()));
   const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {}});

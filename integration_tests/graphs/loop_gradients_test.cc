@@ -85,7 +85,7 @@ class LoopGradientsTest : public testing::Test {
   static inline Process* process_ = nullptr;
 };
 
-TEST_F(LoopGradientsTest, OfAProduct) {
+TEST_F(LoopGradientsTest, Product) {
   for (const int parallel : {1, 2, 10}) {
     Check([&](const Scope& root, const Inputs& in) {
       return Values{Repeat(root, in, parallel,
@@ -96,7 +96,7 @@ TEST_F(LoopGradientsTest, OfAProduct) {
   }
 }
 
-TEST_F(LoopGradientsTest, OfFunctionsThatNeedTheirOutputs) {
+TEST_F(LoopGradientsTest, FunctionsThatNeedTheirOutputs) {
   Check([&](const Scope& root, const Inputs& in) {
     const Values last = Repeat(
         root, in, 10, [&](const Scope& s, const Output& i, const Output& v) {
@@ -108,7 +108,7 @@ TEST_F(LoopGradientsTest, OfFunctionsThatNeedTheirOutputs) {
   });
 }
 
-TEST_F(LoopGradientsTest, OfUnknownShapes) {
+TEST_F(LoopGradientsTest, UnknownShapes) {
   Check(
       [&](const Scope& root, const Inputs& in) {
         return Values{Repeat(
@@ -121,7 +121,7 @@ TEST_F(LoopGradientsTest, OfUnknownShapes) {
 }
 
 // Of several loop variables, only one affects the result, through another one.
-TEST_F(LoopGradientsTest, OfVariablesUsedOnlyByOtherVariables) {
+TEST_F(LoopGradientsTest, VariablesUsedOnlyByOtherVariables) {
   Check([&](const Scope& root, const Inputs& in) {
     const Values last = ops::WhileLoop(
         root, {0, in.x, in.w},
@@ -136,7 +136,7 @@ TEST_F(LoopGradientsTest, OfVariablesUsedOnlyByOtherVariables) {
   });
 }
 
-TEST_F(LoopGradientsTest, OfLoopsInLoops) {
+TEST_F(LoopGradientsTest, LoopsInLoops) {
   for (const int parallel : {1, 3}) {
     Check(
         [&](const Scope& root, const Inputs& in) {
@@ -164,7 +164,7 @@ TEST_F(LoopGradientsTest, OfLoopsInLoops) {
   }
 }
 
-TEST_F(LoopGradientsTest, OfThreeLoops) {
+TEST_F(LoopGradientsTest, ThreeLoops) {
   Check(
       [&](const Scope& root, const Inputs& in) {
         const auto twice =
@@ -196,7 +196,7 @@ TEST_F(LoopGradientsTest, OfThreeLoops) {
       {0, 1, 2});
 }
 
-TEST_F(LoopGradientsTest, OfBranches) {
+TEST_F(LoopGradientsTest, Branches) {
   for (const bool taken : {false, true}) {
     Check(
         [&](const Scope& root, const Inputs& in) {
@@ -214,7 +214,7 @@ TEST_F(LoopGradientsTest, OfBranches) {
   }
 }
 
-TEST_F(LoopGradientsTest, OfBranchesInLoops) {
+TEST_F(LoopGradientsTest, BranchesInLoops) {
   for (const bool taken : {false, true}) {
     Check([&](const Scope& root, const Inputs& in) {
       const Output p = root.ToOutput(Tensor::Scalar(taken));
@@ -242,7 +242,7 @@ TEST_F(LoopGradientsTest, OfBranchesInLoops) {
 }
 
 // The inner loop runs in one branch of some iterations only.
-TEST_F(LoopGradientsTest, OfLoopsInBranchesInLoops) {
+TEST_F(LoopGradientsTest, LoopsInBranchesInLoops) {
   for (const int parallel : {1, 10}) {
     Check([&](const Scope& root, const Inputs& in) {
       const Values last = Repeat(
@@ -269,7 +269,7 @@ TEST_F(LoopGradientsTest, OfLoopsInBranchesInLoops) {
   }
 }
 
-TEST_F(LoopGradientsTest, OfLoopsInBranches) {
+TEST_F(LoopGradientsTest, LoopsInBranches) {
   for (const bool taken : {false, true}) {
     Check([&](const Scope& root, const Inputs& in) {
       const Output p = root.ToOutput(Tensor::Scalar(taken));
@@ -286,7 +286,7 @@ TEST_F(LoopGradientsTest, OfLoopsInBranches) {
   }
 }
 
-TEST_F(LoopGradientsTest, OfMapsFoldsAndScans) {
+TEST_F(LoopGradientsTest, MapsFoldsAndScans) {
   Check(
       [&](const Scope& root, const Inputs& in) {
         const ops::FoldFunction step = [&](const Scope& s, const Values& a,
@@ -324,7 +324,7 @@ TEST_F(LoopGradientsTest, OfMapsFoldsAndScans) {
 
 // Gathers rows of an invariant matrix: its gradient has as many rows as were
 // gathered.
-TEST_F(LoopGradientsTest, OfRowsOfAnInvariant) {
+TEST_F(LoopGradientsTest, RowsOfAnInvariant) {
   Check([&](const Scope& root, const Inputs& in) {
     const Output table = ops::Stack(root, {in.x, in.w, in.x});
     const Values last = Repeat(
@@ -462,7 +462,7 @@ TEST_F(LoopGradientsTest, LoopWithTwoConditionsIsRejected) {
 }
 
 // A constant x enters the loop like any other x.
-TEST_F(LoopGradientsTest, OfConstants) {
+TEST_F(LoopGradientsTest, Constants) {
   for (const bool taken : {false, true}) {
     const Scope root = Scope::Root();
     const Output x = root.ToOutput(Tensor::Vector({2.0f, 3.0f}));

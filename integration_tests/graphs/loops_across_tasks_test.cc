@@ -521,7 +521,7 @@ INSTANTIATE_TEST_SUITE_P(All, EndlessLoopTest,
                                            Home::kSockets),
                          NameOf);
 
-TEST(SimulatedLoopsTest, InAnyOrder) {
+TEST(SimulatedLoopsTest, ResultsMatchInAnyOrder) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     Place place(Home::kSimulated, seed);

@@ -535,10 +535,10 @@ TEST_F(EmbeddingTest, SampledLossesOfPartitionedTables) {
 
 // An embedding, an indicator and a linear model of texts. An example may have
 // no text, or the same one twice. The parameter is the combiner.
-class TrainedLookups : public EmbeddingTest,
-                       public ::testing::WithParamInterface<std::string> {
+class TrainedLookupsTest : public EmbeddingTest,
+                           public ::testing::WithParamInterface<std::string> {
  protected:
-  TrainedLookups() {
+  TrainedLookupsTest() {
     using namespace feature_column;  // NOLINT: as a program begins
     const auto column = CategoricalColumnWithHashBucket("text", 7);
     const Features features = {{"text", Feature(texts_)}};
@@ -594,7 +594,7 @@ class TrainedLookups : public EmbeddingTest,
   std::vector<Output> values_;
 };
 
-TEST_P(TrainedLookups, FusedNodesGiveTheSameBits) {
+TEST_P(TrainedLookupsTest, FusedNodesGiveTheSameBits) {
   ASSERT_OK(root_.status());
   std::string few, all;
   const std::vector<Tensor> fused = Train({}, &few);
@@ -611,7 +611,7 @@ TEST_P(TrainedLookups, FusedNodesGiveTheSameBits) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Combiners, TrainedLookups,
+INSTANTIATE_TEST_SUITE_P(Combiners, TrainedLookupsTest,
                          ::testing::Values("sum", "mean", "sqrtn"),
                          [](const auto& instance) { return instance.param; });
 

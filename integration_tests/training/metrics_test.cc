@@ -468,7 +468,7 @@ TEST_F(AucTest, WithWeights) {
               0.99999952f);
 }
 
-TEST_F(AucTest, OfMatrices) {
+TEST_F(AucTest, Matrices) {
   const Output y = ops::Const(
       root_, Tensor::FromValues<bool>(TensorShape({3, 2}),
                                       {false, false, true, true, true, false}));

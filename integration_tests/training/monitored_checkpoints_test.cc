@@ -362,7 +362,7 @@ TEST_F(MonitoredSessionTest, MovedDirectoryResumesOrNamesMissingFile) {
   EXPECT_FALSE(absl::StrContains(status.message(), "of another model"));
 }
 
-TEST_F(MonitoredSessionTest, WithoutDirectorySavesNoCheckpoint) {
+TEST_F(MonitoredSessionTest, SavesNoCheckpointWithoutDirectory) {
   ASSERT_OK(Train(Options({train::StopAtStep(3)})));
   EXPECT_FALSE(files_.FileExists("/job").ok());
 }

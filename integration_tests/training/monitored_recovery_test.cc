@@ -48,7 +48,7 @@ TEST_P(MonitoredRecoveryTest, ResumesFromLastCheckpoint) {
               testing::Contains(HasSubstr("Restoring parameters from /job/")));
 }
 
-TEST_P(MonitoredRecoveryTest, WithoutDirectoryStartsOver) {
+TEST_P(MonitoredRecoveryTest, StartsOverWithoutDirectory) {
   TrainThroughALoss(Options(0, logger_));
   ASSERT_FALSE(steps_.empty());
   EXPECT_EQ(steps_.back(), 30);

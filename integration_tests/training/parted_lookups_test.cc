@@ -29,8 +29,8 @@ std::string NameOf(const LookupCase& c) {
                       c.is_matrix ? "_of_a_matrix" : "");
 }
 
-class PartedLookups : public GraphTest,
-                      public ::testing::WithParamInterface<LookupCase> {
+class PartedLookupsTest : public GraphTest,
+                          public ::testing::WithParamInterface<LookupCase> {
  protected:
   // Returns numbers whose sum depends on their order.
   static Tensor Part(const TensorShape& shape, int seed) {
@@ -114,7 +114,7 @@ class PartedLookups : public GraphTest,
   std::unique_ptr<Session> sessions_[2];  // by way
 };
 
-TEST_P(PartedLookups, FusedNodesGiveTheSameBits) {
+TEST_P(PartedLookupsTest, FusedNodesGiveTheSameBits) {
   const LookupCase& c = GetParam();
   ASSERT_NO_FATAL_FAILURE(Build(c));
   ASSERT_OK(root_.status());
@@ -154,7 +154,7 @@ TEST_P(PartedLookups, FusedNodesGiveTheSameBits) {
 }
 
 // Ids beyond the table fail the node that detects them.
-TEST_P(PartedLookups, InvalidIdsGiveTheSameErrors) {
+TEST_P(PartedLookupsTest, InvalidIdsGiveTheSameErrors) {
   const LookupCase& c = GetParam();
   ASSERT_NO_FATAL_FAILURE(Build(c));
   fetches_.resize(1);
@@ -173,7 +173,7 @@ TEST_P(PartedLookups, InvalidIdsGiveTheSameErrors) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Tables, PartedLookups,
+    Tables, PartedLookupsTest,
     ::testing::Values(LookupCase{"mod", 1, DT_FLOAT, DT_INT32, 3},
                       LookupCase{"mod", 2, DT_FLOAT, DT_INT64, 64},
                       LookupCase{"mod", 3, DT_DOUBLE, DT_INT32, 17},

@@ -233,7 +233,7 @@ TEST_P(SyncReplicasTest, KilledBackupCostsNoStep) {
   cluster_.Start("worker", 2);
 }
 
-TEST_P(SyncReplicasTest, WithoutBackupsOthersWaitAndLogIt) {
+TEST_P(SyncReplicasTest, OthersWaitWithoutBackupsAndLogIt) {
   NotifyingLogger chief("for gradients of replicas: 3 are needed");
   NotifyingLogger other(
       "for a token of the next step from queue 'sync_token_q_of_replica_1'. "

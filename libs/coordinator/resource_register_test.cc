@@ -476,7 +476,7 @@ TEST_F(ResourceRegisterTest, DeclarationsTakePrecedenceOverResources) {
   EXPECT_OK(Place(2, kWorker1, {On(kPs0, Var("ps", "w", {6}))}));
 }
 
-TEST_F(ResourceRegisterTest, WithoutReportsOnlyOpenSessionsCount) {
+TEST_F(ResourceRegisterTest, OnlyOpenSessionsCountWithoutReports) {
   ResourceRegister alone(/*has_reports=*/false);
   alone.AddTask(kPs0);
   alone.Declare({1, kWorker0}, {On(kPs0, Var("ps", "w"))});

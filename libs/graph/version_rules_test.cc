@@ -233,7 +233,7 @@ TEST_F(VersionRulesTest, FailedImportsLeaveTheVersion) {
   EXPECT_EQ(graph_->producer(), 2474);
 }
 
-TEST_F(VersionRulesTest, NewGraphsHaveAVersionWithTheirOps) {
+TEST_F(VersionRulesTest, VersionOfNewGraphsHasAllTheirOps) {
   Graph graph(TestOps());
   ASSERT_OK(graph.AddNode({.name = "new", .op = "TensorArrayV3"}));
   const auto exported = [&] {

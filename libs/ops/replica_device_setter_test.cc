@@ -104,7 +104,7 @@ TEST(ReplicaDeviceSetterTest, VariablesOfOtherJobsAreNotCounted) {
             "/job:ps/task:1/device:GPU:0");
 }
 
-TEST(ReplicaDeviceSetterTest, WithoutMergingInnerDevicesStayAsTheyAre) {
+TEST(ReplicaDeviceSetterTest, InnerDevicesAreUnchangedWithoutMerging) {
   const Scope root = Scope::Root();
   const Scope model = root.WithDeviceFunction(
       ReplicaDeviceSetter({.ps_tasks = 2, .merge_devices = false}));
@@ -129,7 +129,7 @@ TEST(ReplicaDeviceSetterTest, CountsTheTasksOfTheJobInPsDevice) {
   EXPECT_EQ(NewConst(model), "/job:worker/task:3");
 }
 
-TEST(ReplicaDeviceSetterTest, WithoutPsTasksDevicesAreUnchanged) {
+TEST(ReplicaDeviceSetterTest, DevicesAreUnchangedWithoutPsTasks) {
   const Scope root = Scope::Root().WithDevice("/job:here");
   const ClusterSpec workers{{"worker", {"a:1"}}};
   for (const auto& setter :

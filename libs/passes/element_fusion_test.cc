@@ -204,7 +204,7 @@ TEST_F(ElementFusionTest, ScalarsFuseWithAnyShape) {
 
 // The value of a variable is read by its consumer, after changes that the
 // consumer waits for (libs/executor/late_reads.h).
-class ReadsOfVariables : public ElementFusionTest {
+class VariableReadFusionTest : public ElementFusionTest {
  protected:
   const Node* Variable(const std::string& name) {
     return g_.Add("VariableV2", name, {},
@@ -218,28 +218,28 @@ class ReadsOfVariables : public ElementFusionTest {
   const Node* read_ = g_.Add("Identity", "read", {variable_});
 };
 
-TEST_F(ReadsOfVariables, AreFusedIntoALayer) {
+TEST_F(VariableReadFusionTest, ReadsAreFusedIntoALayer) {
   const Node* product = g_.Add("MatMul", "product", {x_, read_});
   const Node* bias = g_.Add("Identity", "bias_read", {Variable("bias")});
   g_.Fetch(g_.Add("BiasAdd", "y", {product, bias}));
   EXPECT_EQ(Run().Find("y")->type(), "_FusedMatMul");
 }
 
-TEST_F(ReadsOfVariables, AreNotMovedBehindAChange) {
+TEST_F(VariableReadFusionTest, ReadsAreNotMovedBehindAChange) {
   const Node* product = g_.Add("MatMul", "product", {x_, read_});
   const Node* later = g_.Add("Identity", "later", {Changed()});
   g_.Fetch(g_.Add("BiasAdd", "y", {product, later}));
   EXPECT_EQ(Run().Find("y")->type(), "BiasAdd");
 }
 
-TEST_F(ReadsOfVariables, AreNotMovedBehindAChangeInAChain) {
+TEST_F(VariableReadFusionTest, ReadsInAChainAreNotMovedBehindAChange) {
   const Node* square = g_.Add("Square", "square", {read_});
   const Node* later = g_.Add("Identity", "later", {Changed()});
   g_.Fetch(g_.Add("Sub", "y", {square, g_.Add("Neg", "neg", {later})}));
   EXPECT_EQ(Run().Find("y")->type(), "Sub");
 }
 
-TEST_F(ReadsOfVariables, AfterAChangeStayAfterIt) {
+TEST_F(VariableReadFusionTest, ReadsAfterAChangeStayAfterIt) {
   const Node* later = g_.Add("Identity", "later", {Changed()});
   const Node* sum = g_.Add("AddV2", "sum", {read_, later});
   g_.Fetch(g_.Add("Neg", "y", {sum}));

@@ -9,7 +9,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST(GraphRewriteTest, WithoutNotesTheGraphIsCopied) {
+TEST(GraphRewriteTest, GraphIsCopiedWithoutNotes) {
   SmallGraph g;
   const Node* x = g.Arg("x");
   const Node* effect = g.Effect("effect");

@@ -125,7 +125,7 @@ TEST_F(DenseTableTest, SpecialKeysAreCopied) {
   EXPECT_EQ(ValueOf(Find(7)), 70);
 }
 
-TEST(DenseTable, RejectsInvalidOptions) {
+TEST(DenseTableOptionsTest, RejectsInvalidOptions) {
   const auto why = [](auto change) {
     DenseTableOptions options = Options(4);
     change(options);

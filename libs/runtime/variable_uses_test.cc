@@ -257,7 +257,7 @@ TEST_F(AssignedVariablesTest, AreCountedOnce) {
   EXPECT_EQ(both.assigned.size(), 2u);
 }
 
-TEST_F(AssignedVariablesTest, OfUnknownSizeCountAsZeroBytes) {
+TEST_F(AssignedVariablesTest, UnknownSizesCountAsZeroBytes) {
   Assign(Declare("VarHandleOp", "rank", DT_FLOAT, PartialShape::UnknownRank()));
   Assign(Declare("VarHandleOp", "size", DT_FLOAT, {-1, 20}));
   Assign(Declare("VarHandleOp", "text", DT_STRING, {1000}));

@@ -411,7 +411,7 @@ TEST_F(BusyMemberTest, JoinsWaitForNoReport) {
 }
 
 // Without heartbeats, no reply could ask for the report again.
-TEST_F(BusyMemberTest, WithoutHeartbeatsAFailedReportMakesItRejoin) {
+TEST_F(BusyMemberTest, FailedReportWithoutHeartbeatsMakesItRejoin) {
   coordinator_.join_reply.heartbeat_interval = absl::InfiniteDuration();
   events_.on_report = [this] { coordinator_.hold = true; };
   link_->OnLost();

@@ -74,7 +74,7 @@ TEST_F(TraceCommandTest, DirectoryUsesItsNewestEventFile) {
                        "it is a directory, and has no event files"));
 }
 
-TEST_F(TraceCommandTest, OfARunMetadata) {
+TEST_F(TraceCommandTest, RunMetadataIsConverted) {
   WriteBytes(MetadataOf("node"));
   ASSERT_OK_AND_ASSIGN(const std::string trace, Show());
   EXPECT_THAT(trace, testing::StartsWith("{\"traceEvents\""));

@@ -117,7 +117,7 @@ TEST(CondGradientsTest, NestedBranchesMatchDifferences) {
   });
 }
 
-TEST(CondGradientsTest, OfASwitchIsTheMergeOfBothBranches) {
+TEST(CondGradientsTest, GradientOfASwitchMergesBothBranches) {
   const Scope root = Scope::Root();
   const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {2}});
   const Output pred = ops::Placeholder(root, DT_BOOL, {.shape = TensorShape()});

@@ -629,7 +629,7 @@ TEST_F(GraphDefTest, RepeatedValueConstantsShareOneLimit) {
 }
 
 // Each message contains all copies of a repeated string.
-TEST_F(GraphDefTest, RepeatedStringsHaveALowerLimit) {
+TEST_F(GraphDefTest, RepeatedStringsHaveASmallerLimit) {
   const auto repeat = [](int texts) {
     return absl::StrCat(
         "node { name: 't' op: 'Const' attr { key: 'dtype' value { type: "

@@ -274,9 +274,9 @@ TEST_F(NestedDatasetsTest, FlatMapOfItselfEndsWithAnError) {
 
 // Each level zips a dataset with itself, and Map keeps one component. So each
 // level doubles the number of iterators.
-class DoublingWalk : public NestedDatasetsTest {
+class DoublingWalkTest : public NestedDatasetsTest {
  protected:
-  DoublingWalk() {
+  DoublingWalkTest() {
     harness_.functions().Add(
         "first", {DT_INT64, DT_INT64}, {DT_INT64},
         [](std::vector<Tensor> args) -> absl::StatusOr<std::vector<Tensor>> {
@@ -301,7 +301,7 @@ class DoublingWalk : public NestedDatasetsTest {
   }
 };
 
-TEST_F(DoublingWalk, TooManyIteratorsAreRefused) {
+TEST_F(DoublingWalkTest, TooManyIteratorsAreRefused) {
   ASSERT_OK_AND_ASSIGN(const Tensor dataset, Levels(35));
   ASSERT_OK_AND_ASSIGN(const DatasetPtr found, DatasetFrom(dataset));
   constexpr int64_t kOthers = IteratorPlace::kMaxIterators - 100;
@@ -315,7 +315,7 @@ TEST_F(DoublingWalk, TooManyIteratorsAreRefused) {
   EXPECT_THAT(harness_.PullAll(small), ElementsAre("0", "end"));
 }
 
-TEST_F(DoublingWalk, CancelledStepMakesNoIterator) {
+TEST_F(DoublingWalkTest, CancelledStepMakesNoIterator) {
   ASSERT_OK_AND_ASSIGN(const Tensor dataset, Levels(3));
   ASSERT_OK_AND_ASSIGN(const DatasetPtr found, DatasetFrom(dataset));
   Cancellation step;
@@ -325,7 +325,7 @@ TEST_F(DoublingWalk, CancelledStepMakesNoIterator) {
 }
 
 // Only existing iterators count towards the limit.
-TEST_F(DoublingWalk, PlaceIsFreedWithItsIterator) {
+TEST_F(DoublingWalkTest, PlaceIsFreedWithItsIterator) {
   const auto count =
       std::make_shared<std::atomic<int64_t>>(IteratorPlace::kMaxIterators - 1);
   {

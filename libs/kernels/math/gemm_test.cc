@@ -619,7 +619,7 @@ TEST_F(EinsumTest, RejectsMismatchedArguments) {
               is("more than 254 dimensions"));
 }
 
-TEST_F(EinsumTest, OfEveryType) {
+TEST_F(EinsumTest, EveryTypeIsSupported) {
   for (DataType type : {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16, DT_INT32,
                         DT_INT64, DT_COMPLEX64, DT_COMPLEX128}) {
     const auto cast = [&](Tensor x, DataType to) {

@@ -306,7 +306,7 @@ TEST_F(DepthwiseTest, ManyFiltersTakeNoExtraMemory) {
   EXPECT_EQ(dx.flat<float>()[1], 0);
 }
 
-TEST_F(DepthwiseTest, WithoutImagesTheFilterHasNoGradient) {
+TEST_F(DepthwiseTest, FilterGradientIsZeroWithoutImages) {
   const TensorShape image = {0, 5, 5, 3}, filter = {3, 3, 3, 2};
   const AttrMap attrs = {{"strides", List{1, 1, 1, 1}}, {"padding", "SAME"}};
   const Tensor x(DT_FLOAT, image), y(DT_FLOAT, {0, 5, 5, 6});

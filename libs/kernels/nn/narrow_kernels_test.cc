@@ -301,7 +301,7 @@ TYPED_TEST(NarrowKernelsTest, Softmaxes) {
   }
 }
 
-TYPED_TEST(NarrowKernelsTest, ANaNMakesAllOfItsRowOne) {
+TYPED_TEST(NarrowKernelsTest, NaNSpreadsToItsWholeRow) {
   Tensor x = this->Eighths({3, 40}, 1);
   x.mutable_flat<float>()[40 + 39] = kNaN;
   ASSERT_OK_AND_ASSIGN(const Tensor shares,

@@ -139,7 +139,7 @@ TEST_F(CaseTest, DefaultIsTheLastBranch) {
   EXPECT_EQ(Count("Assert"), 0);
 }
 
-TEST_F(CaseTest, WithoutADefaultOnePredMustHold) {
+TEST_F(CaseTest, OnePredMustHoldWithoutADefault) {
   const Values y =
       ops::Case(root_, {{Pred(), Returns(1)}, {Pred(), Returns(2)}});
   ExpectFramesFit();

@@ -63,7 +63,7 @@ TEST_F(QueueTest, ElementsHaveTheShapesOfTheQueue) {
   EXPECT_EQ(ShapeOf(queue.DequeueUpTo(root_, 5)[0]), "[?,2,3]");
 }
 
-TEST_F(QueueTest, WithoutShapesOutputsAreUnknown) {
+TEST_F(QueueTest, OutputsAreUnknownWithoutShapes) {
   const auto queue = ops::Queue::Fifo(root_, {DT_FLOAT});
   EXPECT_EQ(ShapeOf(queue.Dequeue(root_)[0]), "<unknown>");
 }

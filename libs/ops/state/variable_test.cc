@@ -27,7 +27,7 @@ std::vector<std::string> Groups(const Scope& scope, absl::string_view name) {
 }
 
 // Names and colocation are those of TensorFlow's recorded graphs.
-TEST(VariableTest, OfAValueByReference) {
+TEST(VariableTest, ReferenceVariableFromAValue) {
   const Scope root = Scope::Root();
   const Variable x(root.WithName("x"), 1.0f, {.use_resource = false});
   ASSERT_THAT(root.status(), IsOk());
@@ -40,7 +40,7 @@ TEST(VariableTest, OfAValueByReference) {
   EXPECT_EQ(x.value().name(), "x/read:0");
 }
 
-TEST(VariableTest, OfAValueByResource) {
+TEST(VariableTest, ResourceVariableFromAValue) {
   const Scope root = Scope::Root();
   const Variable x(root.WithName("x"), 1.0f);
   ASSERT_THAT(root.status(), IsOk());
@@ -56,7 +56,7 @@ TEST(VariableTest, OfAValueByResource) {
   EXPECT_EQ(x.initializer().name(), "x/Assign");
 }
 
-TEST(VariableTest, OfAnInitializer) {
+TEST(VariableTest, VariableFromAnInitializer) {
   for (bool resource : {false, true}) {
     const Scope root = Scope::Root();
     const Variable x(root.WithName("x"), initializers::Zeros(), {2},

@@ -53,7 +53,7 @@ TEST_F(MemoryBoundTest, MemoryOutsideThePoolIsExcluded) {
       << "some of it is not written";
 }
 
-TEST_F(MemoryBoundTest, ParentCgroupMayHaveALowerLimit) {
+TEST_F(MemoryBoundTest, ParentCgroupMayHaveASmallerLimit) {
   System();
   File("/proc/self/cgroup", "0::/a/b\n");
   File("/sys/fs/cgroup/a/memory.max", "5000\n");
