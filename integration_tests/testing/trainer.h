@@ -85,7 +85,7 @@ class Trainer : public DisturbedClient {
   struct Count {
     // The server's life when the count was (last attempted to be) initialized.
     int life = -1;
-    bool is_initialised = false;  // that was acknowledged
+    bool is_initialised = false;  // an acknowledged initialization
     float acknowledged = 0;
     float attempted = 0;
   };

@@ -155,7 +155,7 @@ class BundleReader : public CheckpointReader {
   Allocator& allocator_;
   std::unique_ptr<Table> index_;
   BundleHeader header_;
-  std::map<int, DataFile> data_;  // those needed so far, by shard
+  std::map<int, DataFile> data_;  // data files needed so far, by shard
   std::deque<int> open_;  // shards whose file is open, the last used last
   std::shared_ptr<const Whole> last_;
   int64_t slices_parsed_ = 0;

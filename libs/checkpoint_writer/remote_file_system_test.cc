@@ -305,7 +305,8 @@ TEST_F(RemoteFileSystemTest, AbandonedFileDoesNotBlock) {
   file.reset();
   EXPECT_EQ(files_.scheduler().clock().Now(), before);
   files_.Settle();
-  EXPECT_EQ(WaitingBytes(), int64_t{kMaxFileChunkBytes});  // that has begun
+  // The write of this chunk has begun.
+  EXPECT_EQ(WaitingBytes(), int64_t{kMaxFileChunkBytes});
   disk.Open();
   files_.Settle();
   EXPECT_EQ(WaitingBytes(), 0);

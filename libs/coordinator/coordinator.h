@@ -27,7 +27,7 @@ struct CoordinatorOptions {
   Scheduler* scheduler = nullptr;  // never null; must outlive the coordinator
   Random* random = nullptr;        // likewise
   ClusterSpec cluster;
-  std::string task;          // that hosts it
+  std::string task;          // the task that hosts it
   uint64_t incarnation = 0;  // of that task; never 0
   // How often tasks report, and how long they may be silent; infinite: they
   // need not report at all.

@@ -207,7 +207,8 @@ class ResourceRegister {
     bool is_asked = false;  // for a report that has not arrived
     uint64_t wanted = 0;    // a report that is as recent
     uint64_t reported = 0;  // how recent its last report was
-    uint64_t cleared = 0;   // its containers; older reports are invalid
+    // When its containers were cleared; older reports are invalid.
+    uint64_t cleared = 0;
   };
 
   static Key KeyOf(const NamedResource& resource);
@@ -305,7 +306,7 @@ class ResourceRegister {
   std::map<uint64_t, absl::btree_set<DeclaringSession>> programs_;
   std::vector<uint64_t> stale_;  // sessions
   std::map<std::string, int> task_numbers_;
-  std::map<std::string, Task> tasks_;  // those that have joined
+  std::map<std::string, Task> tasks_;  // tasks that have joined
   // The latest ended sessions, so that a report in flight does not revive them.
   // Reports built before a session ended arrive long before that many more have
   // ended.

@@ -27,7 +27,7 @@ class TaskTable {
  public:
   struct Task {
     DeviceName name;
-    bool has_devices = false;  // its job does
+    bool has_devices = false;  // whether its job has devices
     // As reported when it last joined.
     std::string target;
     uint64_t op_fingerprint = 0;

@@ -44,7 +44,7 @@ struct WaitingCall {
   absl::Time deadline;
   DeviceFilters filters;
   std::set<std::string> needed;   // tasks that must be alive
-  std::set<std::string> missing;  // those that are not alive
+  std::set<std::string> missing;  // tasks that are not alive
   // The tasks whose report decides whether the placement is valid, is the first
   // since they joined, or is part of a status, once it is as recent as `since`
   // (a timestamp of the ResourceRegister; 0: any report is recent enough).

@@ -70,7 +70,7 @@ class Plan {
 enum class RunWhere {
   kCaller,  // any kernel on the calling thread: a client waiting for its step
   kReader,  // only cheap kernels with small inputs, for a short while
-  kPool,    // none: everything on the compute pool
+  kPool,    // no thread: everything runs on the compute pool
 };
 
 // Outbox holds back sent values until the thread that runs the kernels has no

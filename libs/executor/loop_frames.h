@@ -50,7 +50,7 @@ struct LoopFrame {
   int pending_enters = 0;
   int parallel_iterations = 1;
   int64_t newest = 0;                                 // number
-  std::deque<std::unique_ptr<Iteration>> iterations;  // those running, in order
+  std::deque<std::unique_ptr<Iteration>> iterations;  // running, in order
   std::vector<WaitingValue> waiting;     // for the iteration after the newest
   std::vector<WaitingValue> invariants;  // of constant Enters: for each one
   std::vector<const NodeItem*> dead_exits;  // of the newest iteration

@@ -441,7 +441,7 @@ absl::Status MasterSession::BeginPartialRun(
 void MasterSession::ContinuePartialRun(const Callable& partial,
                                        const protocol::CallableRun& run,
                                        protocol::Master::Done done) {
-  protocol::CallableSpec named;  // what is fed now, for an error
+  protocol::CallableSpec named;  // the feeds of this call, for an error
   for (const int feed : run.feed_indices) {
     const bool is_one = feed >= 0 && feed < std::ssize(partial.spec.feeds);
     named.feeds.push_back(is_one ? partial.spec.feeds[feed] : "?");

@@ -80,7 +80,7 @@ TEST_F(PartialRunTest, CallEndsWithItsFetchesLastWithTheStep) {
   ASSERT_OK(Call({1}, {0}, &last));
   Make(0, 8);
   EXPECT_TRUE(IsOpen(last));
-  EXPECT_EQ(run_->StepEnds(absl::OkStatus()), 8);  // what was fed
+  EXPECT_EQ(run_->StepEnds(absl::OkStatus()), 8);  // the bytes of the feeds
   EXPECT_OK(last);
 }
 

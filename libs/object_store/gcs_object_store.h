@@ -24,7 +24,8 @@
 namespace weft {
 
 struct GcsOptions {
-  HttpClient* http = nullptr;  // which retries; outlives, as the others do
+  // Retries failed requests. Must outlive the store, as the others must.
+  HttpClient* http = nullptr;
   Scheduler* scheduler = nullptr;
   Random* random = nullptr;
   GoogleCredentials* credentials = nullptr;

@@ -24,7 +24,8 @@
 namespace weft {
 
 struct S3Options {
-  HttpClient* http = nullptr;  // which retries; outlives, as the others do
+  // Retries failed requests. Must outlive the store, as the others must.
+  HttpClient* http = nullptr;
   Scheduler* scheduler = nullptr;
   AwsCredentials* credentials = nullptr;
   std::string region;  // empty: that of the credentials

@@ -58,7 +58,7 @@ class NodeDevices {
 // nothing.
 struct Crossing {
   OutputTensor source;
-  bool is_control = false;  // then source.index is 0
+  bool is_control = false;  // if true, source.index is 0
   const Node* consumer = nullptr;
   const std::string& device;
 };

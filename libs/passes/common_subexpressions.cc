@@ -40,7 +40,7 @@ bool SameAttrs(const AttrMap& a, const AttrMap& b) {
 // A node with its current inputs.
 struct Expression {
   const Node* node = nullptr;
-  const Tensor* constant = nullptr;  // its only output, if that is constant
+  const Tensor* constant = nullptr;  // its only output, if constant
   std::vector<OutputTensor> inputs;  // empty for a constant
   std::vector<const Node*> controls;
 

@@ -123,7 +123,7 @@ class Queue : public Resource, public std::enable_shared_from_this<Queue> {
   mutable absl::Mutex mutex_;
   const std::unique_ptr<QueueStore> store_ ABSL_PT_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
-  Attempts enqueues_ ABSL_GUARDED_BY(mutex_);  // and closes
+  Attempts enqueues_ ABSL_GUARDED_BY(mutex_);  // enqueues and closes
   Attempts dequeues_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -113,7 +113,7 @@ TEST_F(StepTableTest, ValuesOfUnknownSessionsAreDropped) {
   step.session.session = 99;
   EXPECT_THAT(table_.Begin(step, &peers_).status(),
               StatusIs(absl::StatusCode::kAborted, "99"));
-  EXPECT_EQ(table_.size().masters, 1);  // that of the known session
+  EXPECT_EQ(table_.size().masters, 1);  // the master of the known session
 }
 
 TEST_F(StepTableTest, ValuesOfFinishedStepsAreDropped) {

@@ -105,8 +105,8 @@ TEST(TaskRuntimeScheduleTest, SessionCreatedAtLeaseEndSurvives) {
 
 constexpr char kTask[] = "/job:ps/replica:0/task:0";
 constexpr char kOtherWorker[] = "/job:worker/replica:0/task:1";
-constexpr uint64_t kOther = 8;    // its incarnation, and its session
-constexpr uint64_t kWriters = 4;  // that are registered meanwhile
+constexpr uint64_t kOther = 8;    // incarnation and session of the other master
+constexpr uint64_t kWriters = 4;  // writers that are registered meanwhile
 constexpr uint64_t kOthersGraph = 100;
 
 class HoldSchedule {

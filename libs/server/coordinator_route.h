@@ -27,7 +27,7 @@ struct CoordinatorRouteOptions {
   Process* process = nullptr;  // never null; must outlive the route
   ClusterSpec cluster;
   bus::Identity self;    // of the own task
-  std::string task;      // that hosts the coordinator
+  std::string task;      // the task that hosts the coordinator
   bus::Address address;  // where it listens
   // If the own task hosts it; otherwise null.
   std::shared_ptr<protocol::Coordinator> hosted;

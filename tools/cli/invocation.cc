@@ -119,7 +119,7 @@ Of a graph:
 struct Flag {
   absl::string_view name;
   bool takes_value = false;
-  absl::string_view commands;  // that have it, with blanks around
+  absl::string_view commands;  // with the flag, surrounded by blanks
   // For graph and checkpoint: the verb that has the flag; empty: all.
   absl::string_view verb;
   // INVALID_ARGUMENT for an invalid value.

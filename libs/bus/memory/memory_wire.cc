@@ -93,7 +93,7 @@ struct End {
   ChannelKind channel_kind = ChannelKind::kControl;
   WireEvents* events = nullptr;
   Port* port = nullptr;        // null if it was dialed, not accepted
-  Address address;             // that it dialed
+  Address address;             // the dialed address
   std::shared_ptr<End> other;  // null while not connected and when closed
   std::deque<Happening> queue;
   std::deque<Happening> unsent;  // before it is connected

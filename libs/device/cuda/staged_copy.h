@@ -66,7 +66,7 @@ class StagedCopy {
   size_t chunk_bytes_ = 0;
   mutable absl::Mutex mutex_;
   std::deque<Moving> moving_ ABSL_GUARDED_BY(mutex_);  // oldest first
-  int chunks_ ABSL_GUARDED_BY(mutex_) = 0;             // that were allocated
+  int chunks_ ABSL_GUARDED_BY(mutex_) = 0;  // number of allocated chunks
   bool reads_source_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);  // the first error
 };

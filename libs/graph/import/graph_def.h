@@ -56,7 +56,7 @@ inline constexpr int64_t kMaxGraphDefBytes =
 
 struct ExportOptions {
   int first_id = 0;               // nodes from this id on
-  bool assigned_devices = false;  // they replace the requested ones
+  bool assigned_devices = false;  // assigned devices replace the requested ones
   int first_function = 0;         // functions from this number on
   int64_t max_bytes = kMaxGraphDefBytes;
 };

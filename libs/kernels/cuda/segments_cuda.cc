@@ -191,7 +191,7 @@ class StitchKernel : public OpKernel {
 
  private:
   struct Row {
-    int64_t to, from;  // its number, and the source
+    int64_t to, from;  // numbers of the target row and the source row
   };
 
   // For each row with data, the last one given.

@@ -179,7 +179,7 @@ class SlicedMatMulKernel : public OpKernel {
  private:
   struct Part {
     MatMulArgs args;
-    int64_t a = 0, b = 0;  // its first row and column
+    int64_t a = 0, b = 0;  // first row and first column
   };
 
   absl::Status ComputeOneByOne(OpKernelContext& context) const {

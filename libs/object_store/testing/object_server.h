@@ -29,7 +29,7 @@ class ObjectServer {
         certificate_(std::move(certificate)) {}
 
   const int process_;
-  const int input_;  // its end is the server's
+  const int input_;  // the server stops at its end
   const std::string url_;
   const std::string certificate_;
 };

@@ -20,7 +20,7 @@ struct QrOutputs {
 QrOutputs Qr(const Scope& scope, const Input& input, const QrAttrs& attrs = {});
 
 struct MatrixTriangularSolveAttrs {
-  bool lower = true;     // which triangle of `matrix` is read
+  bool lower = true;     // the triangle of `matrix` that is read
   bool adjoint = false;  // solves with its adjoint
 };
 Output MatrixTriangularSolve(const Scope& scope, const Input& matrix,

@@ -20,7 +20,7 @@
 namespace weft::ops {
 
 struct GetVariableOptions {
-  DataType dtype = DT_INVALID;  // that of the scope
+  DataType dtype = DT_INVALID;  // default: the dtype of the scope
   // Default: that of the scope; if it has none, Glorot uniform for
   // floating-point types, zeros for integers and bool, INVALID_ARGUMENT for
   // others.

@@ -108,7 +108,7 @@ TEST(TensorCodecTest, ReceiveBufferBecomesTheTensorsMemory) {
   ASSERT_OK_AND_ASSIGN(std::vector<Tensor> read,
                        Unpack(std::move(message), allocator));
   EXPECT_EQ(read[0].data(), landed_at);
-  EXPECT_EQ(allocator.allocations, 1);  // that of the receive buffer
+  EXPECT_EQ(allocator.allocations, 1);  // the allocation of the receive buffer
   EXPECT_TRUE(SameBits(read[0], tensor));
   EXPECT_TRUE(read[0].RefCountIsOne());  // so kernels may write to it
 }

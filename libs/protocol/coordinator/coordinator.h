@@ -91,7 +91,7 @@ struct JoinReply {
   // coordinator restarts. Empty: not certain yet, because tasks that have not
   // joined may know it; a heartbeat's reply will contain it.
   std::string cluster_uuid;
-  uint64_t coordinator = 0;  // its incarnation
+  uint64_t coordinator = 0;  // incarnation of the coordinator
   // The interval of the task's heartbeats.
   absl::Duration heartbeat_interval;
 };

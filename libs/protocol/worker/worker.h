@@ -90,7 +90,7 @@ struct NewVariables {
   static constexpr int64_t kConsiderable = int64_t{64} << 20;
 
   int64_t bytes = 0;    // of all of them; at most INT64_MAX
-  std::string largest;  // its name
+  std::string largest;  // name of the largest variable
   int64_t largest_bytes = 0;
   AvailableMemory available;
 

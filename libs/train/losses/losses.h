@@ -27,11 +27,11 @@ namespace weft::losses {
 
 // Reduction combines the losses of all elements into one.
 enum class Reduction {
-  kNone,  // they do not
+  kNone,  // keeps the losses of all elements
   kSum,
-  kMean,                 // their sum over the sum of weights
-  kSumOverBatchSize,     // their sum over how many there are
-  kSumByNonzeroWeights,  // their sum over how many have a weight that is not 0
+  kMean,                 // weighted sum / sum of weights
+  kSumOverBatchSize,     // weighted sum / number of losses
+  kSumByNonzeroWeights,  // weighted sum / number of nonzero weights
 };
 
 struct LossOptions {

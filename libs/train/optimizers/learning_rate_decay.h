@@ -70,7 +70,7 @@ Output CosineDecay(const Scope& scope, const Input& learning_rate,
 
 struct CosineDecayRestartsOptions {
   double t_mul = 2.0;  // each period is so many times as long as the last; > 0
-  double m_mul = 1.0;  // and its wave so many times as high
+  double m_mul = 1.0;  // each wave is so many times as high as the last
   double alpha = 0.0;
 };
 // CosineDecay that restarts after `first_decay_steps`:

@@ -734,7 +734,8 @@ Saver::Saver(const Scope& scope, SaverOptions options)
     nodes_.marker_contents = text(kMarkerContentsName, "");
     std::set<std::string> devices;
     for (const auto& [device, of_task] : tasks) devices.insert(device);
-    if (!options_.sharded) devices.insert(save.device());  // which writes all
+    // This device writes all parts.
+    if (!options_.sharded) devices.insert(save.device());
     nodes_.sees_marker =
         AddMarkerReads(save, nodes_.marker, nodes_.marker_contents, devices);
     SaveBuilder saves(save, options_);

@@ -44,7 +44,7 @@ class UnfinishedSaves {
   };
   struct Save {
     std::string prefix;
-    uint64_t number = 0;  // its own: no two saves have the same
+    uint64_t number = 0;  // unique: no two saves have the same number
     // Name of the state file, in the prefix's directory, that names the save
     // once it has succeeded.
     std::string latest_filename;
@@ -87,7 +87,7 @@ class UnfinishedSaves {
   // A save that has failed or not ended. A task may still be writing it, so
   // each later save deletes its files until nothing is left of it.
   struct Failed {
-    Save save;  // not counted any more once it is somebody's
+    Save save;  // is_counted is false once it has succeeded
     absl::Time until;
   };
 

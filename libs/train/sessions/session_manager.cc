@@ -460,7 +460,7 @@ absl::Status SessionManager::AwaitVariables(Session& session,
       },
       options);
   const auto give_up = [&](const absl::Status& why) {
-    session.Close().IgnoreError();  // which ends the run
+    session.Close().IgnoreError();  // closing the session ends the run
     done->Wait();
     return why;
   };

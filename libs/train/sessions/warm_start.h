@@ -45,7 +45,7 @@ struct VocabInfo {
   int64_t new_vocab_size = 0;
   int64_t num_oov_buckets = 0;  // rows after those of the words
   std::string old_vocab;
-  int64_t old_vocab_size = -1;  // its first lines; -1: all
+  int64_t old_vocab_size = -1;  // number of lines of it to use; -1: all
   // Initializes new words and the buckets; null: zeros.
   ops::Initializer backup_initializer;
   int axis = 0;  // 0: rows, 1: columns

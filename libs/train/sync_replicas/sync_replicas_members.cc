@@ -125,7 +125,8 @@ void SyncReplicasMembers::Note(std::vector<Member> members, absl::Time now) {
   const bool is_first_look =
       options_.is_chief && !std::exchange(has_looked_, true);
   for (const Member& member : members) {
-    if (member.name == members_->name()) continue;  // it knows better
+    // This replica knows its own state better.
+    if (member.name == members_->name()) continue;
     if (member.state == State::kEnded) {
       NoteEnded(member, is_first_look);
     } else {
@@ -177,7 +178,7 @@ std::map<std::string, int64_t>::iterator SyncReplicasMembers::FindReplaced() {
   auto found = ended_before_.end();
   for (auto it = ended_before_.begin(); it != ended_before_.end(); ++it) {
     const std::string label = TrainingMembers::LabelOf(it->first);
-    if (label == it->first) continue;  // it is numbered
+    if (label == it->first) continue;  // the entry is numbered
     found = it;
     if (labels.contains(label)) break;
   }

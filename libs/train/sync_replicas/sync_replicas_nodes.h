@@ -18,7 +18,7 @@ namespace weft::train {
 // the graph, for its hooks; null until then.
 struct SyncReplicasNodes {
   struct Accumulator {
-    ops::Variable variable;  // whose gradients they are
+    ops::Variable variable;  // the variable of these gradients
     Output handle;
     bool is_sparse = false;
   };
