@@ -23,9 +23,10 @@
 ABSL_FLAG(std::string, data_dir, "",
           "Directory of adult.csv, the UCI Adult data with its header; empty: "
           "a thousand rows of it that come with this program.");
-ABSL_FLAG(std::string, model_dir, "",
-          "Where checkpoints and TensorBoard's log go, the same for all tasks; "
-          "training goes on from what is there. Empty: a new directory.");
+ABSL_FLAG(
+    std::string, model_dir, "",
+    "Where checkpoints and TensorBoard's log go, the same for all tasks; "
+    "training continues from a checkpoint there. Empty: a new directory.");
 ABSL_FLAG(std::string, hparams, "",
           "Hyperparameters other than those that it has, as "
           "hidden_units=[10,20],batch_size=128.");

@@ -21,9 +21,10 @@
 ABSL_FLAG(std::string, data_dir, "",
           "Directory of train.tsv and dev.tsv: label, 13 integers, 26 "
           "categories in each line, of Criteo's display advertising data.");
-ABSL_FLAG(std::string, model_dir, "",
-          "Where checkpoints and TensorBoard's log go, the same for all tasks; "
-          "training goes on from what is there. Empty: a new directory.");
+ABSL_FLAG(
+    std::string, model_dir, "",
+    "Where checkpoints and TensorBoard's log go, the same for all tasks; "
+    "training continues from a checkpoint there. Empty: a new directory.");
 ABSL_FLAG(std::string, hparams, "",
           "Hyperparameters other than those that it has, as "
           "hidden_units=[1024,512,256],hash_bucket_size=10000.");

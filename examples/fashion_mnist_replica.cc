@@ -205,7 +205,7 @@ absl::StatusOr<float> TrainAsReplica(Process& process, const Server& server,
   RETURN_IF_ERROR(session->Close());
   if (!is_chief) return 0.0f;
   if (!options.checkpoints.empty()) {
-    std::printf("saved to %s: another start goes on from there\n",
+    std::printf("saved to %s: a restart continues from there\n",
                 options.checkpoints.c_str());
   }
   return accuracy->final_ops_values()[0].scalar<float>();

@@ -26,7 +26,7 @@ ABSL_FLAG(int, gpus, 0,
           "GPU devices of host memory for each task of a cluster in this "
           "program.");
 ABSL_FLAG(bool, soft_placement, true,
-          "Run on a worker's CPU what it has no GPU for.");
+          "Run the share of a missing GPU on the worker's CPU.");
 
 namespace weft::examples {
 namespace {

@@ -22,9 +22,10 @@ ABSL_FLAG(std::string, data_dir, "",
           "Directory of u.data, as in MovieLens 100K: lines of user, film, "
           "rating and a time, separated by tabs; empty: two thousand ratings "
           "that are generated and come with this program.");
-ABSL_FLAG(std::string, model_dir, "",
-          "Where checkpoints and TensorBoard's log go, the same for all tasks; "
-          "training goes on from what is there. Empty: a new directory.");
+ABSL_FLAG(
+    std::string, model_dir, "",
+    "Where checkpoints and TensorBoard's log go, the same for all tasks; "
+    "training continues from a checkpoint there. Empty: a new directory.");
 ABSL_FLAG(std::string, hparams, "",
           "Hyperparameters other than those that it has, as "
           "dimension=20,learning_rate=0.1,l2=0.1.");

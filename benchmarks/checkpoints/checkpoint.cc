@@ -261,7 +261,8 @@ class Benchmark {
       auto after = session_->Run(model_.probe);
       Check(after.status());
       if (!SameBytes(*before, *after)) {
-        Check(absl::InternalError("what was restored is not what was saved"));
+        Check(absl::InternalError(
+            "the restored values differ from the saved ones"));
       }
     }
     report.Value("ps_growth_save", growth, "MiB");

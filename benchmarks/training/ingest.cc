@@ -27,7 +27,8 @@ ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(int64_t, size, 100000000, "Size of each file, in bytes.");
 ABSL_FLAG(int, batch, 128, "Rows or records per batch.");
 ABSL_FLAG(double, seconds, 3.0, "Time limit of each measurement.");
-ABSL_FLAG(std::string, only, "", "Only metrics whose names contain this.");
+ABSL_FLAG(std::string, only, "",
+          "Report only metrics whose names contain this text.");
 ABSL_FLAG(std::string, directory, "/tmp", "Directory of the files.");
 
 namespace weft::benchmarks {

@@ -352,7 +352,7 @@ class ExamplesTest(unittest.TestCase):
         self.assertRegex(out, r'(^|\n)common step \d+/480  loss ')
         self.assertRegex(out, r'\ntest accuracy 1\.0000\n$')
         self.assertNotIn('accuracy', self.wait_for_success(other))
-        self.assertIn(f'saved to {folder}/saved: another start goes on', out)
+        self.assertIn(f'saved to {folder}/saved: a restart continues', out)
         with open(f'{folder}/saved/checkpoint', encoding='utf-8') as state:
           self.assertRegex(state.read(), r'model\.ckpt-48\d"')
       # New processes continue in the same directory.

@@ -113,7 +113,7 @@ class StopAllTest(unittest.TestCase):
         # They end because the chief has ended, not because of the drain time.
         self.assertNotIn('The drain time is over', output, name)
       output = ended[_CHIEF][1]
-      self.assertRegex(output, r'another start goes on from there')
+      self.assertRegex(output, r'a restart continues from there')
       steps = int(re.search(r'of the (\d+) steps in', output)[1])
       self.assertGreater(steps, 0)
       self.assertGreaterEqual(cluster.saved_step(), steps)
@@ -136,7 +136,7 @@ class StopAllTest(unittest.TestCase):
       output = cluster.log(_CHIEF[1])
       self.assertEqual(code, 1, output)
       self.assertRegex(output, r'could not be saved .* Steps \d+ to about \d+ are '
-                             r'lost: another start goes on from the checkpoint')
+                             r'lost: a restart continues from the checkpoint')
       for name, (code, output) in ended.items():
         self.assertEqual(code, 0, f'{name}: {output}')
 

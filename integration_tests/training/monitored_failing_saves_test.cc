@@ -266,7 +266,7 @@ TEST_P(FailingSavesTest, StoppingChiefRetriesBriefly) {
   const absl::Status status = session->Close();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded, "no disk"));
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("Steps 3 to about 3 are lost: another start goes on "
+              HasSubstr("Steps 3 to about 3 are lost: a restart continues "
                         "from the checkpoint of step 2."));
   EXPECT_EQ(NumLines("Steps 3 to about 3 are lost"), 1);
   EXPECT_LE(cluster_.scheduler().clock().Now() - before, absl::Seconds(2));
@@ -284,7 +284,7 @@ TEST_P(FailingSavesTest, StoppingChiefWaitsForNoTask) {
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded,
                                "task:1 has ended"));
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("are lost: another start goes on from the checkpoint "
+              HasSubstr("are lost: a restart continues from the checkpoint "
                         "of step 2."));
   EXPECT_LE(cluster_.scheduler().clock().Now() - before, absl::Seconds(5));
   cluster_.Start("ps", 1);

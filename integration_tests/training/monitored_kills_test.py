@@ -195,7 +195,7 @@ class MonitoredKillsTest(unittest.TestCase):
       while (line := chief.lines.get(timeout=_DEADLINE_S)) is not None:
         output += line
       # The timer asks for a save only at one step in 200.
-      self.assertRegex(output, r'another start goes on from there')
+      self.assertRegex(output, r'a restart continues from there')
       steps = int(re.search(r'of the (\d+) steps in', output)[1])
       self.assertGreaterEqual(training.saved_step(), steps)
 

@@ -169,9 +169,8 @@ absl::Status CheckReadable(const BundleHeader& header) {
   }
   if (header.big_endian) {
     return absl::UnimplementedError(
-        "the checkpoint was written on a machine whose numbers have their "
-        "largest byte first, and this one's have the least: let TensorFlow on "
-        "such a machine convert it");
+        "the checkpoint was written on a big-endian machine, and this machine "
+        "is little-endian: convert it with TensorFlow on a big-endian machine");
   }
   return absl::OkStatus();
 }

@@ -1058,7 +1058,7 @@ TEST_F(BundleTest, UnsupportedVersionIsRejected) {
     EXPECT_THAT(opened.status(), StatusIs(code, kPrefix));
   };
   says({.big_endian = true}, absl::StatusCode::kUnimplemented,
-       "largest byte first");
+       "big-endian machine");
   says({.min_consumer = 1000}, kInvalid, "min consumer version 1000");
   says({.bad_consumers = {7, 1}}, kInvalid, "disallows consumer version 1");
   says({.num_shards = -1}, absl::StatusCode::kDataLoss, "-1 data files");

@@ -369,8 +369,8 @@ absl::Status BundleWriter::Finish(const Cancellation* cancellation) {
 absl::Status UnavailableIfGone(const absl::Status& status) {
   if (!absl::IsNotFound(status)) return status;
   return absl::UnavailableError(
-      absl::StrCat("what was written just before is gone, as after a power "
-                   "failure; save once more. ",
+      absl::StrCat("the files written just before are gone, as after a power "
+                   "failure; save again. ",
                    status.message()));
 }
 

@@ -89,7 +89,7 @@ absl::StatusOr<TensorNameSlice> DecodeParts(absl::string_view bytes) {
     ASSIGN_OR_RETURN(extent.start, ReadSignedNumIncreasing(&bytes));
     ASSIGN_OR_RETURN(extent.length, ReadSignedNumIncreasing(&bytes));
   }
-  if (!bytes.empty()) return absl::InvalidArgumentError("it goes on");
+  if (!bytes.empty()) return absl::InvalidArgumentError("it is too long");
   ASSIGN_OR_RETURN(result.slice, TensorSlice::Create(std::move(extents)));
   return result;
 }

@@ -226,7 +226,7 @@ TEST(TensorNameSliceTest, KeysRoundTrip) {
                              "not the key of a slice"));
       }
       EXPECT_THAT(DecodeTensorNameSlice(key + "x"),
-                  StatusIs(absl::StatusCode::kInvalidArgument, "goes on"));
+                  StatusIs(absl::StatusCode::kInvalidArgument, "is too long"));
     }
   }
 }

@@ -69,7 +69,7 @@ std::string Remedy(absl::Span<const ResourceDifference> differences) {
       std::find_if(differences.begin(), differences.end(), IsLeft);
   if (left == differences.end()) {
     return "Run the same program in all replicas, take another container or "
-           "other names, or reset the container if what it holds is not "
+           "other names, or reset the container if its resources are not "
            "needed.";
   }
   const std::string& container = left->here.resource.container;

@@ -103,7 +103,8 @@ absl::Status CheckChief(const RunConfig& config) {
   const int chiefs = NumTasks(config, "chief");
   const int masters = NumTasks(config, "master");
   if (chiefs > 0 && masters > 0) {
-    return Wrong("has jobs \"chief\" and \"master\", of which there is one");
+    return Wrong(
+        "has both jobs \"chief\" and \"master\"; use only one of them");
   }
   if (chiefs + masters == 1) return absl::OkStatus();
   if (chiefs + masters == 0 && NumTasks(config, "worker") > 0) {

@@ -154,7 +154,7 @@ TEST(RunConfigTest, InvalidTfConfigIsRejected) {
   EXPECT_THAT(
       ErrorOf(Text(R"("cluster": {"chief": ["a:1"], "master": ["b:2"]})",
                    R"({"type": "chief", "index": 0})")),
-      HasSubstr("of which there is one"));
+      HasSubstr("use only one of them"));
 }
 
 TEST(RunConfigTest, WorkerDelayGrowsWithItsIndex) {

@@ -232,7 +232,7 @@ class EvaluationListener : public train::CheckpointSaverListener {
     if (evaluated.ok()) return evaluated;
     RETURN_IF_ERROR(tolerance_.Tolerate(evaluated, Now()));
     environment_.logger.Warning(
-        absl::StrCat("An evaluation failed; training goes on, and the newest "
+        absl::StrCat("An evaluation failed; training continues, and the newest "
                      "checkpoint is evaluated later: ",
                      evaluated.ToString()));
     return absl::OkStatus();

@@ -410,19 +410,19 @@ TEST(FrameAnalysisTest, NextIterationWithoutConditionIsRefused) {
                 return bound;
               }),
               StatusIs(kInvalid,
-                       "w/next (NextIteration) goes on in every "
+                       "w/next (NextIteration) continues in every "
                        "iteration of the loop 'w'"));
   EXPECT_THAT(CompileLoop([](PlanHarness& h, OutputTensor bound,
                              OutputTensor) -> OutputTensor {
                 return {h.Add("sum", "TestAdd", {bound, bound}), 0};
               }),
-              StatusIs(kInvalid, "w/next (NextIteration) goes on"));
+              StatusIs(kInvalid, "w/next (NextIteration) continues"));
   // The next value comes from the Merge, bypassing the Switch.
   EXPECT_THAT(CompileLoop([](PlanHarness& h, OutputTensor,
                              OutputTensor) -> OutputTensor {
                 return {h.graph.FindNode("w/merge"), 0};
               }),
-              StatusIs(kInvalid, "w/next (NextIteration) goes on"));
+              StatusIs(kInvalid, "w/next (NextIteration) continues"));
 }
 
 TEST(FrameAnalysisTest, NestedLoopsHaveADepthLimit) {

@@ -158,7 +158,7 @@ ops::Initializer FromCheckpoint(const std::string& name,
     if (!prefix.ok()) {
       scope.UpdateStatus(ColumnError(
           name, absl::StrCat("ckpt_to_load_from is a folder whose newest "
-                             "checkpoint cannot be told (",
+                             "checkpoint cannot be determined (",
                              prefix.status().message(),
                              "); give the checkpoint's prefix.")));
       return Output();

@@ -116,11 +116,11 @@ absl::Status CheckLoopsCanEnd(const Graph& graph, const FrameAnalysis& analysis,
     if (!IsNextIteration(*node) || !unconditional.Contains(*node)) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "node ", node->name(), " (", node->type(),
-        ") goes on in every iteration of the loop '",
+        ") continues in every iteration of the loop '",
         analysis.frames[analysis.runs_in[node->id()]].name,
-        "', which so never ends: what it takes depends on no Switch of the "
-        "loop. Take it from behind one, or add a control input from there, as "
-        "tf.while_loop (ops::WhileLoop) does"));
+        "', so the loop never ends: its input depends on no Switch of the "
+        "loop. Use an output of a Switch as its input, or add a control input "
+        "from there, as tf.while_loop (ops::WhileLoop) does"));
   }
   return absl::OkStatus();
 }

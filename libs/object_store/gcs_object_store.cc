@@ -56,8 +56,8 @@ std::string TextOf(const GcsJson& json, const char* name) {
 
 std::string GcsRemedy(int code, bool has_error_document) {
   if (code == 401 || code == 403) {
-    return "; look at GOOGLE_APPLICATION_CREDENTIALS and what that account may "
-           "do";
+    return "; check GOOGLE_APPLICATION_CREDENTIALS and the permissions of that "
+           "account";
   }
   if (code != 404) return "";
   return has_error_document

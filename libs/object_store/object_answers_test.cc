@@ -169,7 +169,7 @@ TEST_F(ObjectAnswersTest, EndlessListIsRejected) {
     return page(absl::StrContains(request.url, "token=A") ? "B" : "A");
   });
   EXPECT_THAT(files_.ListDirectory("s3://b/d"),
-              StatusIs(kInternalError, "a page that it had already"));
+              StatusIs(kInternalError, "a page that was already listed"));
   // One of the first version of the interface.
   http_.set_script([&](const HttpRequest&) { return page(""); });
   EXPECT_THAT(files_.ListDirectory("s3://b/d"),

@@ -33,7 +33,7 @@ absl::Status ForEachPage(
     if (!from.empty() && !begun.insert(from).second) {
       return absl::InternalError(
           absl::StrCat("the list of ", list_name,
-                       " goes on with a page that it had already"));
+                       " continues with a page that was already listed"));
     }
   } while (!from.empty());
   return absl::OkStatus();

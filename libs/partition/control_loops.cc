@@ -85,8 +85,8 @@ class Finder {
     if (conditions.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
           start,
-          " and so needs a LoopCond node, whose value says whether it goes "
-          "on. Add one, or place its nodes on one device."));
+          " and so needs a LoopCond node, whose value determines whether it "
+          "continues. Add one, or place its nodes on one device."));
     }
     return absl::InvalidArgumentError(absl::StrCat(
         start, " but two LoopCond nodes, ", conditions[0]->name(), " and ",

@@ -256,8 +256,8 @@ absl::Status CheckFetchesAreOutsideLoops(const CallableEnds& ends,
         "Tensor ", fetch.node->name(), ":", fetch.index,
         " can't be fetched: it is inside the loop '",
         analysis->frames[frame].name,
-        "' and has a value in each iteration. Fetch what leaves the loop (an "
-        "Exit), or gather the values in a TensorArray."));
+        "' and has a value in each iteration. Fetch a value that leaves the "
+        "loop (an Exit), or gather the values in a TensorArray."));
   }
   return absl::OkStatus();
 }

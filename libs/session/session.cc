@@ -226,8 +226,8 @@ absl::StatusOr<std::string> Session::Export(const Extension& extension) const {
   if (graph_def.ok()) return graph_def;
   return Append(
       Annotate(graph_def.status(), "The graph can't be sent to the session"),
-      "Or call Extend while the graph is built: each call sends what was added "
-      "since the last.");
+      "Or call Extend while the graph is built: each call sends the nodes "
+      "added since the last one.");
 }
 
 absl::StatusOr<std::vector<DeviceAttributes>> Session::ListDevices() {

@@ -112,9 +112,10 @@ absl::Status FileWriter::AddSummary(absl::string_view summary, int64_t step) {
   if (summary.size() > kMostBytes) return TooLarge("a summary", summary.size());
   if (!event.mutable_summary()->ParseFromArray(
           summary.data(), static_cast<int>(summary.size()))) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "what was added as the summary of step ", step,
-        " is not a Summary: give what a summary op or MergeSummary outputs"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the value added as the summary of step ", step,
+                     " is not a Summary: pass the output of a summary op or of "
+                     "MergeSummary"));
   }
   event.set_wall_time(Now());
   event.set_step(step);
@@ -185,8 +186,9 @@ absl::Status FileWriter::AddEvent(const Event& event) {
 
 absl::Status FileWriter::CheckRoom(size_t bytes) const {
   if (is_closed_) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the FileWriter of ", name_.logdir, " is closed; Reopen goes on"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the FileWriter of ", name_.logdir,
+                     " is closed; call Reopen to continue"));
   }
   // An event larger than the whole bound is accepted alone.
   if (pending_bytes_ == 0 ||

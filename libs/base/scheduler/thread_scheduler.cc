@@ -296,7 +296,7 @@ void ThreadScheduler::ReportShortage(const std::string& pool, int num_threads,
   }
   on_shortage_(absl::StrCat(
       "The thread pool ", pool, " needs more than its ", num_threads,
-      " threads and goes on with those: ", why.message()));
+      " threads and continues with those: ", why.message()));
 }
 
 void ThreadScheduler::AskAgainLater(BlockingPool& pool) {

@@ -193,7 +193,7 @@ absl::Status DialedSocket::SendLater(Frames& frames) {
     outbox_.push_back(std::move(frames));
     return absl::OkStatus();
   }
-  End(Lost("does not read what it is sent"));
+  End(Lost("does not read the bytes that are sent to it"));
   return end_;
 }
 

@@ -119,7 +119,7 @@ uint64_t BytesRead(int descriptor) {
 absl::Status Lost(bool reads = true) {
   return absl::UnavailableError(
       reads ? "The other end closed the connection, or the network lost it"
-            : "The other end does not read what it is sent");
+            : "The other end does not read the bytes that are sent to it");
 }
 
 }  // namespace

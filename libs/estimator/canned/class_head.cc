@@ -110,7 +110,7 @@ absl::Status CheckLabelType(DataType dtype, bool has_vocabulary) {
                          "label_vocabulary. Instead got ",
                          DataTypeName(dtype),
                          "; leave the vocabulary out, or give strings.")
-          : "Labels are strings, of which the model needs a label_vocabulary.");
+          : "Labels are strings, so the model needs a label_vocabulary.");
 }
 
 absl::Status CheckVocabulary(const std::vector<std::string>& vocabulary,

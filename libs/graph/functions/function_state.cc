@@ -63,8 +63,8 @@ absl::Status SortNodes(bool has_loops, std::vector<FunctionNode>& nodes) {
       "' would wait for itself: ",
       has_loops
           ? "the next iteration of a loop waits for all nodes with state of "
-            "this one, and one of them takes what a NextIteration or Exit of "
-            "the loop gives"
+            "this one, and one of them takes an output of a NextIteration or "
+            "Exit of the loop"
           : "the function has two nodes of a name, or a circle of nodes"));
 }
 

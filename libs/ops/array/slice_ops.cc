@@ -353,9 +353,9 @@ void RegisterArraySliceOps(OpRegistry& registry) {
   AddTensorScatter(registry, "TensorScatterSub",
                    "with updates subtracted from");
   AddTensorScatter(registry, "TensorScatterMin",
-                   "with the lesser of an update and what was there in");
+                   "with the lesser of an update and the old value in");
   AddTensorScatter(registry, "TensorScatterMax",
-                   "with the greater of an update and what was there in");
+                   "with the greater of an update and the old value in");
   registry.Add(OpDefBuilder("ScatterNdNonAliasingAdd")
                    .Input("input: T")
                    .Input("indices: Tindices")

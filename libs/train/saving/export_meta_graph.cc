@@ -65,7 +65,7 @@ ops::Variable VariableOfItem(const Scope& scope, const CollectionItem& item) {
 absl::Status MixedCollection(absl::string_view name, absl::string_view item) {
   return absl::InvalidArgumentError(
       absl::StrCat("collection '", name, "' can't be exported: '", item,
-                   "' is of another kind than what else it holds"));
+                   "' is of another kind than its other items"));
 }
 
 // Adds `items` to `def`.

@@ -138,7 +138,7 @@ absl::Status Unnamed(const std::string& folder,
       folder, " holds checkpoints (", checkpoints.size(), ", such as ", newest,
       kIndexEnding, "), but no file ", latest_filename,
       " that names the newest. Training does not begin anew where it would "
-      "overwrite them. To go on with one, write the file ",
+      "overwrite them. To continue from one, write the file ",
       JoinPath(folder, latest_filename),
       " with the line 'model_checkpoint_path: \"", absl::CHexEscape(newest),
       "\"'. To begin anew, take another directory, or move the checkpoints "

@@ -279,7 +279,7 @@ absl::Status CheckpointSaverHook::HandleOutcome(const Outcome& outcome,
                                      ", so training ends. ", what));
   }
   logger_->Warning(
-      absl::StrCat(what, ". Training goes on; it is tried again."));
+      absl::StrCat(what, ". Training continues, and the save is retried."));
   failing_->next_try = now + failing_->wait;
   failing_->wait = std::min(2 * failing_->wait, kLongestWait);
   return absl::OkStatus();
@@ -394,10 +394,10 @@ bool CheckpointSaverHook::TriesAgain(int tries, absl::Time since,
 std::string CheckpointSaverHook::DescribeLost() const {
   const int64_t saved = saved_step_.load();
   if (seen_step_ <= saved) return "";
-  return absl::StrCat("Steps ", saved + 1, " to about ", seen_step_,
-                      " are lost: another start goes on from the checkpoint of "
-                      "step ",
-                      saved, ".");
+  return absl::StrCat(
+      "Steps ", saved + 1, " to about ", seen_step_,
+      " are lost: a restart continues from the checkpoint of step ", saved,
+      ".");
 }
 
 // A lost session is reported when the step is read, or by ABORTED saves if the

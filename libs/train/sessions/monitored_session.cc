@@ -43,8 +43,8 @@ absl::Status LostAtTheEnd(const absl::Status& loss) {
   return absl::Status(
       loss.code(),
       absl::StrCat("The session was lost when training had ended, and with it "
-                   "what was not saved: start the program again, and it goes "
-                   "on from the last checkpoint. ",
+                   "all changes that were not saved: start the program again "
+                   "to continue from the last checkpoint. ",
                    loss.message()));
 }
 
