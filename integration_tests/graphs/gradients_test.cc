@@ -446,8 +446,7 @@ std::map<std::string, std::string> Unchecked() {
       {"ReadVariableOp", "its input is a variable: see OfVariables"},
       {"RefIdentity", "its input is a variable: see OfVariables"},
       {"ResourceGather", "its input is a variable: see OfVariables"},
-      {"TensorArrayPack",
-       "its input is an array: see OldTensorArraysAsAWhole"},
+      {"TensorArrayPack", "its input is an array: see OldTensorArraysAsAWhole"},
       {"TensorArrayUnpack",
        "its input is an array: see OldTensorArraysAsAWhole"},
   };
