@@ -1,6 +1,6 @@
-// What most sources of Weft include from the standard library and Abseil,
-// parsed once (precompiled.bzl). Each source includes what it uses all the
-// same: it compiles without this as well.
+// Headers of the standard library and Abseil that most sources of Weft include,
+// parsed once (precompiled.bzl). Each source still includes all headers that it
+// uses: it compiles without this file as well.
 #include <algorithm>
 #include <array>
 #include <atomic>

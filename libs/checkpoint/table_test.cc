@@ -213,7 +213,7 @@ TEST_F(TableTest, CorruptionNamesFileAndOffset) {
                        "block checksum mismatch (table, byte 0)"));
 }
 
-// No bit turned anywhere changes what is read.
+// A flipped bit never changes the entries that are read.
 TEST_F(TableTest, BitFlipsNeverChangeEntriesRead) {
   const Entries entries = {
       {"", "header"}, {"ab", "1"}, {"abc", ""}, {"b", "2"}};

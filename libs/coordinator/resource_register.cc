@@ -1,4 +1,4 @@
-// Keeps what is known about resources. Comparisons are in
+// Keeps the known facts about resources. Comparisons are in
 // resource_comparison.cc.
 #include "libs/coordinator/resource_register.h"
 

@@ -20,7 +20,7 @@ class CallTreeTest : public ::testing::TestWithParam<int> {
  protected:
   using Ended = std::shared_ptr<std::function<void()>>;
 
-  // `ended` is called when the call and what it calls have ended.
+  // `ended` is called when the call and all calls made by it have ended.
   void Call(int depth, int max_depth, const Ended& ended) {
     if (!tree_->Enter().ok()) return (*ended)();
     most_open_ = std::max(most_open_, tree_->num_open());

@@ -15,7 +15,7 @@ namespace {
 
 constexpr auto kCancelled = absl::StatusCode::kCancelled;
 
-// Until it is closed, it is like what it decorates.
+// Until it is closed, it behaves like the underlying file system.
 struct Decorated : public RoutedFileSystem {
   absl::StatusOr<Place> Find(absl::string_view path) override {
     return Place{&files, nullptr, std::string(path)};

@@ -55,7 +55,7 @@ TEST(LocalFileSystemTest, BytesWrittenBeforeErrorAppearOnce) {
   std::string bytes;
   for (int i = 0; bytes.size() < 1000; ++i) bytes += std::to_string(i);
   ASSERT_OK(file->Append(bytes));
-  // The system writes what is below the limit, and then sends a signal.
+  // The system writes the bytes below the limit, and then sends a signal.
   auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
   rlimit before;
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);

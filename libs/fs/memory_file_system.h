@@ -23,7 +23,7 @@
 namespace weft {
 
 struct MemoryFileSystemOptions {
-  bool tracks_syncs = false;  // takes memory for what is not synced
+  bool tracks_syncs = false;  // takes memory for unsynced changes
 };
 
 class MemoryFileSystem : public FileSystem {

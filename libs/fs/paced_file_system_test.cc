@@ -18,7 +18,7 @@ struct PacedParts {
   MemoryFileSystem base;
 };
 
-// A file system that brings what it stands on.
+// A file system that owns the file system that it decorates.
 class OwnPacedFileSystem : public PacedFileSystem {
  public:
   explicit OwnPacedFileSystem(std::unique_ptr<PacedParts> parts)

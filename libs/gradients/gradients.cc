@@ -120,7 +120,7 @@ class Walk {
     for (std::vector<Output>* const outputs : {&xs_, &stops_}) {
       for (Output& output : *outputs) output = VariableOrSelf(scope_, output);
     }
-    // In a function, the arguments are replaced by what it captured of them.
+    // In a function, the arguments are replaced by their captured values.
     for (std::vector<Output>* const outputs : {&ys_, &xs_, &stops_}) {
       for (Output& output : *outputs) {
         ASSIGN_OR_RETURN(output, scope_.Inside(output));

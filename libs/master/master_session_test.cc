@@ -77,7 +77,7 @@ class MasterSessionTest : public ::testing::Test {
     ASSERT_OK_AND_ASSIGN(session_, NewSession());
   }
 
-  // Answers what is held, and retries, until the test is over.
+  // Answers held calls, and retries, until the test is over.
   void TearDown() override {
     coordinator_.hold = worker_.hold = ps_.hold = false;
     while (coordinator_.num_held() > 0) coordinator_.Release();

@@ -54,7 +54,7 @@ class Client {
     return send(fd_, text.data(), text.size(), MSG_NOSIGNAL) ==
            static_cast<ssize_t>(text.size());
   }
-  // Returns what is received until the other end closes.
+  // Returns the bytes received until the other end closes.
   std::string Hear() {
     std::string heard;
     char piece[4096];

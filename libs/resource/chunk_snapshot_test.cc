@@ -204,7 +204,7 @@ TEST_F(ChunkSnapshotTest, PreallocatesOnlyWhenNeeded) {
 
 // Pages of rows are copied into preallocated memory: enough for sixteen updates
 // like the first, and at most the size of the variable. The last chunk frees
-// what was not used.
+// the unused memory.
 TEST_F(ChunkSnapshotTest, RowUpdatesUsePreallocatedMemory) {
   const auto ahead_after = [&](std::vector<int64_t> rows, BufferPool& pool) {
     Take();

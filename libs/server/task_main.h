@@ -1,5 +1,5 @@
 // TaskMain is the main function of every service. The services differ in their
-// default job; what a task does follows from its job.
+// default job, and the job of a task determines what it does.
 #ifndef WEFT_LIBS_SERVER_TASK_MAIN_H_
 #define WEFT_LIBS_SERVER_TASK_MAIN_H_
 

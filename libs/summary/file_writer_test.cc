@@ -376,7 +376,7 @@ TEST_F(FileWriterTest, ErrorIsReturnedOnceAndNextFileStarts) {
   const std::vector<Event> events = EventsOf(Files()[1]);
   ASSERT_THAT(events, SizeIs(1));
   EXPECT_EQ(events[0].step, 5);
-  // How the tag is shown may have been in what was lost.
+  // The tag's metadata may have been among the lost events.
   EXPECT_TRUE(events[0].As<Summary>()->value[0].metadata.has_value());
 }
 
@@ -411,7 +411,7 @@ TEST_F(FileWriterTest, EventsOfDeletedFileAreCountedAsLost) {
   ASSERT_OK(writer->Close());
   const std::vector<Event> events = EventsOf(Files()[0]);
   ASSERT_THAT(events, SizeIs(1));
-  // How the tag is shown may have been in what was lost.
+  // The tag's metadata may have been among the lost events.
   EXPECT_TRUE(events[0].As<Summary>()->value[0].metadata.has_value());
 }
 

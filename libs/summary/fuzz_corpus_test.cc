@@ -1,4 +1,4 @@
-// Replays the corpora of the fuzzers: what they found once stays found.
+// Replays the corpora of the fuzzers, so that each finding is tested again.
 #include "libs/base/testing/fuzz_corpus.h"
 
 #include "gtest/gtest.h"

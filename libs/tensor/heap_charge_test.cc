@@ -44,7 +44,7 @@ TEST(HeapChargeTest, MissingMemoryIsResourceExhausted) {
   EXPECT_OK(charge.Add(1));
 }
 
-// Reserving half as much again is refused, but what is needed is available.
+// Reserving half as much again is refused, but the needed memory is available.
 TEST(HeapChargeTest, TakesTheLastBytes) {
   SmallAllocator allocator(/*block=*/4 * kMiB, /*total=*/4 * kMiB);
   HeapCharge charge(allocator);

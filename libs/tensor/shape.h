@@ -1,5 +1,5 @@
-// TensorShape is a known shape. PartialShape is what is known of a shape when a
-// graph is built; sizes, or even the rank, may be unknown.
+// TensorShape is a known shape. PartialShape is a shape as far as it is known
+// when a graph is built; sizes, or even the rank, may be unknown.
 //
 // Both are values, not synchronized. Sizes are elements, never bytes.
 #ifndef WEFT_LIBS_TENSOR_SHAPE_H_

@@ -1,4 +1,4 @@
-// Measures what a node pays for its tensors. Goals: an executor spends at most
+// Measures the cost of tensors for a node. Goals: an executor spends at most
 // 100 ns on a trivial node, so allocating and dropping a scalar should take
 // under 40 ns, copying and dropping a Tensor under 15 ns.
 #include "benchmark/benchmark.h"

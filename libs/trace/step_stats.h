@@ -1,5 +1,5 @@
 // StepStats is the trace of one step: the node runs with their times, devices
-// and threads. RunMetadata is what a run returns besides its fetches. Both are
+// and threads. RunMetadata is the output of a run besides its fetches. Both are
 // values, with TensorFlow's serialization (schemas/tf/step_stats.proto,
 // config.proto), which TensorBoard, tf.profiler and `weft trace` read.
 //

@@ -37,7 +37,7 @@ using checkpoint::TensorSlice;
 
 using Stored = CheckpointReader::Listed;
 
-// An open checkpoint and what is in it.
+// An open checkpoint and its entries.
 struct Checkpoint {
   std::string prefix;
   std::unique_ptr<CheckpointReader> reader;

@@ -65,7 +65,7 @@ absl::StatusOr<Json> ParseJson(absl::string_view text) {
   return NoObject(text);
 }
 
-// Added to what is wrong with a request that is not of the form "examples".
+// Added to the error of a request that is not of the form "examples".
 std::string ExamplesHint(const SignatureDef& signature) {
   const auto& inputs = signature.inputs;
   if (inputs.size() != 1 || inputs.begin()->second.dtype != DT_STRING) {

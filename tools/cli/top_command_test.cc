@@ -22,7 +22,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// Answers each URL with what was given for it, one after the other.
+// Answers each URL with the replies given for it, one after the other.
 class ToldHttp : public HttpClient {
  public:
   void Start(HttpRequest request, Done done) override {

@@ -26,7 +26,7 @@ std::string StepLabel(size_t index, const Step& step) {
 
 }  // namespace
 
-// Deleted, with what is in it, at the end of the scope.
+// Deleted with its contents at the end of the scope.
 class CaseRunner::ScratchDirectory {
  public:
   static absl::StatusOr<std::unique_ptr<ScratchDirectory>> Create(

@@ -40,8 +40,8 @@ class EmulatedGpuTest : public ::testing::TestWithParam<std::string> {
 };
 Process* EmulatedGpuTest::processes_[2] = {};
 
-// Single ops show what they write beside their buffers; others take memory that
-// was used before.
+// Single ops reveal writes outside their buffers; others take memory that was
+// used before.
 TEST_P(EmulatedGpuTest, Passes) {
   const bool is_op = absl::StartsWith(NameOfCase(GetParam()), "ops/");
   Process& process = *processes_[is_op];

@@ -58,7 +58,7 @@ absl::Status SetValue(const std::string& text, int64_t at, Tensor& tensor) {
   return absl::DataLossError(absl::StrCat("'", text, "' is not a number"));
 }
 
-// [rows, width]; what a row lacks is empty or 0.
+// [rows, width]; missing values of a row are empty or 0.
 absl::StatusOr<Tensor> Table(const Cells& cells, DataType dtype,
                              int64_t width) {
   const auto rows = static_cast<int64_t>(cells.size());

@@ -27,7 +27,8 @@ using Json = nlohmann::json;
 using summary::Event;
 using summary::EventsReader;
 
-// ---- Events as protobuf's JSON has them: what has no value is left out ----
+// ---- Events as protobuf's JSON has them: fields without a value are left out
+// ----
 
 template <typename T>
 void Put(Json& json, const char* key, const T& value) {

@@ -39,7 +39,7 @@ absl::StatusOr<std::vector<Gradient>> BuildGradients(const Scope& scope,
   return gradients;
 }
 
-// Fills what to fetch, and the keys of what is expected of it.
+// Sets the outputs to fetch, and the keys of their expected values.
 absl::Status CollectFetches(const Scope& scope, const GradientSpec& spec,
                             const std::vector<Gradient>& gradients,
                             RunRequest& request,

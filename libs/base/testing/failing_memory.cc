@@ -17,7 +17,7 @@ void* operator new(size_t size) {
   if (void* memory = std::malloc(size > 0 ? size : 1)) return memory;
   throw std::bad_alloc();
 }
-// Libraries use this one, too; what it gives is freed by the same delete.
+// Libraries use this one, too; the same delete frees its memory.
 void* operator new(size_t size, const std::nothrow_t&) noexcept {
   return std::malloc(size > 0 ? size : 1);
 }

@@ -334,7 +334,7 @@ bool MemoryNetwork::Core::Judge(const std::shared_ptr<End>& end) {
     mutex_.Unlock();
     const HookResult hook_result = (*hook)(info);
     mutex_.Lock();
-    // Cut or closed meanwhile: the next closure handles what is left.
+    // Cut or closed meanwhile: the next closure handles the remaining events.
     if (end->closed || end->queue.empty() ||
         end->queue.front().kind != Happening::Kind::kMessage) {
       end->scheduled = false;

@@ -74,7 +74,7 @@ void CompletionQueue::Run(const std::shared_ptr<State>& state) {
       state->entries.pop_front();
     }
     const absl::Status status = entry.wait();
-    // Release what it kept before waiting callers continue.
+    // Releases all captured objects before waiting callers continue.
     entry.wait = nullptr;
     entry.done(status);
   }

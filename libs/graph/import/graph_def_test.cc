@@ -23,7 +23,7 @@ namespace {
 
 constexpr auto kNotFound = absl::StatusCode::kNotFound;
 
-// The ops of this test, reduced to what a graph needs.
+// The ops of this test, reduced to the parts that a graph needs.
 std::shared_ptr<const OpRegistry> TestOps() {
   auto registry = std::make_shared<OpRegistry>();
   const auto add = [&](absl::string_view name, std::vector<const char*> inputs,

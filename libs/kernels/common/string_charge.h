@@ -45,7 +45,8 @@ class StringInMaking {
   explicit StringInMaking(HeapCharge& charge)
       : charge_(charge), before_(charge.used()) {}
 
-  // Subtracts what was charged since the construction, except `text`.
+  // Subtracts the bytes that were charged since the construction, except
+  // `text`.
   void KeepOnly(const std::string& text) const {
     const size_t added = charge_.used() - before_;
     const size_t kept = HeapCharge::BytesOfString(text.capacity());

@@ -1,4 +1,4 @@
-// Replays the corpus of the fuzzer: what it found once stays found.
+// Replays the corpus of the fuzzer, so that each finding is tested again.
 #include "libs/base/testing/fuzz_corpus.h"
 
 #include "gtest/gtest.h"

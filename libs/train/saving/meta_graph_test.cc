@@ -128,7 +128,7 @@ TEST_F(MetaGraphTest, ReadErrorsNameTheFile) {
               StatusIs(kInvalid, "/m.meta"));
 }
 
-// A cut leaves bytes that are refused, or what is said by those before it.
+// A truncated message is refused, or is read as the fields before the cut.
 TEST_F(MetaGraphTest, TruncatedBytesDoNotCrash) {
   const std::string bytes = MetaGraph(message_).Serialize();
   int refused = 0;
