@@ -75,7 +75,7 @@ class TaskConnectionsTest : public ::testing::Test {
   std::optional<absl::Status> ended_;
 };
 
-TEST_F(TaskConnectionsTest, UnusedConnectionLost_StepsGoOn) {
+TEST_F(TaskConnectionsTest, UnusedConnectionLost_StepsContinue) {
   auto stranger = Dial("ps", 1, WorkerIdentity());
   stranger.reset();
   Pass(absl::Seconds(1));

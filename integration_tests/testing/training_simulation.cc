@@ -21,7 +21,7 @@ constexpr absl::Duration kRecovery = absl::Minutes(3);
 // Time to end for clients that have not recovered.
 constexpr absl::Duration kGivingUp = absl::Minutes(30);
 // A control and a bulk channel per connection.
-constexpr int kLanes = 2;
+constexpr int kChannelsPerConnection = 2;
 
 TestCluster::Options ClusterOptions(const TrainingSimulationOptions& options) {
   TestCluster::Options cluster = {
@@ -233,7 +233,7 @@ class TrainingSimulation {
       for (const std::string& to : names) {
         const int count = cluster_.network().num_connections(from, to);
         // The number of channels to the coordinator, or to a task with devices.
-        if (count <= kLanes) continue;
+        if (count <= kChannelsPerConnection) continue;
         Violate(absl::StrCat(count, " connections from ", from, " to ", to));
       }
     }

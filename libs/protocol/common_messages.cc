@@ -17,54 +17,54 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 
 // The numbers are the schema's.
-#define WEFT_IS_THE_SCHEMAS(METHOD)                    \
+#define WEFT_CHECK_METHOD_NUMBER(METHOD)               \
   static_assert(static_cast<int>(Method::k##METHOD) == \
                 static_cast<int>(schemas::Body::METHOD))
-WEFT_IS_THE_SCHEMAS(Done);
-WEFT_IS_THE_SCHEMAS(CreateSession);
-WEFT_IS_THE_SCHEMAS(CreateSessionReply);
-WEFT_IS_THE_SCHEMAS(ExtendSession);
-WEFT_IS_THE_SCHEMAS(ExtendSessionReply);
-WEFT_IS_THE_SCHEMAS(CloseSession);
-WEFT_IS_THE_SCHEMAS(MakeCallable);
-WEFT_IS_THE_SCHEMAS(MakeCallableReply);
-WEFT_IS_THE_SCHEMAS(RunCallable);
-WEFT_IS_THE_SCHEMAS(RunCallableReply);
-WEFT_IS_THE_SCHEMAS(ReleaseCallable);
-WEFT_IS_THE_SCHEMAS(Reset);
-WEFT_IS_THE_SCHEMAS(ListDevices);
-WEFT_IS_THE_SCHEMAS(ListDevicesReply);
-WEFT_IS_THE_SCHEMAS(CreateWorkerSession);
-WEFT_IS_THE_SCHEMAS(DeleteWorkerSession);
-WEFT_IS_THE_SCHEMAS(RegisterPartition);
-WEFT_IS_THE_SCHEMAS(DeregisterPartition);
-WEFT_IS_THE_SCHEMAS(RunPartition);
-WEFT_IS_THE_SCHEMAS(RunPartitionReply);
-WEFT_IS_THE_SCHEMAS(Abort);
-WEFT_IS_THE_SCHEMAS(ClearContainers);
-WEFT_IS_THE_SCHEMAS(Pushes);
-WEFT_IS_THE_SCHEMAS(GetStatus);
-WEFT_IS_THE_SCHEMAS(JoinCluster);
-WEFT_IS_THE_SCHEMAS(JoinClusterReply);
-WEFT_IS_THE_SCHEMAS(TaskHeartbeat);
-WEFT_IS_THE_SCHEMAS(TaskHeartbeatReply);
-WEFT_IS_THE_SCHEMAS(LeaveCluster);
-WEFT_IS_THE_SCHEMAS(Place);
-WEFT_IS_THE_SCHEMAS(PlaceReply);
-WEFT_IS_THE_SCHEMAS(EndSession);
-WEFT_IS_THE_SCHEMAS(ForgetContainers);
-WEFT_IS_THE_SCHEMAS(ListClusterDevices);
-WEFT_IS_THE_SCHEMAS(GetCluster);
-WEFT_IS_THE_SCHEMAS(GetClusterReply);
-WEFT_IS_THE_SCHEMAS(ShutdownCluster);
-WEFT_IS_THE_SCHEMAS(DescribeWaits);
-WEFT_IS_THE_SCHEMAS(DescribeWaitsReply);
-WEFT_IS_THE_SCHEMAS(FileOperation);
-WEFT_IS_THE_SCHEMAS(FileOperationReply);
-WEFT_IS_THE_SCHEMAS(HoldSteps);
-WEFT_IS_THE_SCHEMAS(HoldStepsReply);
-WEFT_IS_THE_SCHEMAS(RegisterPartitionReply);
-#undef WEFT_IS_THE_SCHEMAS
+WEFT_CHECK_METHOD_NUMBER(Done);
+WEFT_CHECK_METHOD_NUMBER(CreateSession);
+WEFT_CHECK_METHOD_NUMBER(CreateSessionReply);
+WEFT_CHECK_METHOD_NUMBER(ExtendSession);
+WEFT_CHECK_METHOD_NUMBER(ExtendSessionReply);
+WEFT_CHECK_METHOD_NUMBER(CloseSession);
+WEFT_CHECK_METHOD_NUMBER(MakeCallable);
+WEFT_CHECK_METHOD_NUMBER(MakeCallableReply);
+WEFT_CHECK_METHOD_NUMBER(RunCallable);
+WEFT_CHECK_METHOD_NUMBER(RunCallableReply);
+WEFT_CHECK_METHOD_NUMBER(ReleaseCallable);
+WEFT_CHECK_METHOD_NUMBER(Reset);
+WEFT_CHECK_METHOD_NUMBER(ListDevices);
+WEFT_CHECK_METHOD_NUMBER(ListDevicesReply);
+WEFT_CHECK_METHOD_NUMBER(CreateWorkerSession);
+WEFT_CHECK_METHOD_NUMBER(DeleteWorkerSession);
+WEFT_CHECK_METHOD_NUMBER(RegisterPartition);
+WEFT_CHECK_METHOD_NUMBER(DeregisterPartition);
+WEFT_CHECK_METHOD_NUMBER(RunPartition);
+WEFT_CHECK_METHOD_NUMBER(RunPartitionReply);
+WEFT_CHECK_METHOD_NUMBER(Abort);
+WEFT_CHECK_METHOD_NUMBER(ClearContainers);
+WEFT_CHECK_METHOD_NUMBER(Pushes);
+WEFT_CHECK_METHOD_NUMBER(GetStatus);
+WEFT_CHECK_METHOD_NUMBER(JoinCluster);
+WEFT_CHECK_METHOD_NUMBER(JoinClusterReply);
+WEFT_CHECK_METHOD_NUMBER(TaskHeartbeat);
+WEFT_CHECK_METHOD_NUMBER(TaskHeartbeatReply);
+WEFT_CHECK_METHOD_NUMBER(LeaveCluster);
+WEFT_CHECK_METHOD_NUMBER(Place);
+WEFT_CHECK_METHOD_NUMBER(PlaceReply);
+WEFT_CHECK_METHOD_NUMBER(EndSession);
+WEFT_CHECK_METHOD_NUMBER(ForgetContainers);
+WEFT_CHECK_METHOD_NUMBER(ListClusterDevices);
+WEFT_CHECK_METHOD_NUMBER(GetCluster);
+WEFT_CHECK_METHOD_NUMBER(GetClusterReply);
+WEFT_CHECK_METHOD_NUMBER(ShutdownCluster);
+WEFT_CHECK_METHOD_NUMBER(DescribeWaits);
+WEFT_CHECK_METHOD_NUMBER(DescribeWaitsReply);
+WEFT_CHECK_METHOD_NUMBER(FileOperation);
+WEFT_CHECK_METHOD_NUMBER(FileOperationReply);
+WEFT_CHECK_METHOD_NUMBER(HoldSteps);
+WEFT_CHECK_METHOD_NUMBER(HoldStepsReply);
+WEFT_CHECK_METHOD_NUMBER(RegisterPartitionReply);
+#undef WEFT_CHECK_METHOD_NUMBER
 
 }  // namespace
 

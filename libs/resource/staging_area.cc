@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// The lanes of calls that are served in FIFO order.
+// The sequences of calls that are served in FIFO order.
 constexpr Attempts::Sequence kPuts = 0;
 constexpr Attempts::Sequence kTakes = 1;
 

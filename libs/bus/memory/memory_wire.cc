@@ -192,7 +192,7 @@ class MemoryNetwork::Core : public std::enable_shared_from_this<Core> {
 
   // The closure of an end: handles the head of its queue.
   void Step(const std::shared_ptr<End>& end);
-  // Returns true if the head may happen now; sets its hook_result.
+  // Returns true if the head may happen now; sets the hook's result.
   bool Judge(const std::shared_ptr<End>& end)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Happen(const std::shared_ptr<End>& end)

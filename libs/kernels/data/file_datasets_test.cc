@@ -481,7 +481,7 @@ TEST_F(FileDatasetsTest, ReplacedObjectsAreNotReadFurther) {
 }
 
 // Each call would fail with the same error.
-TEST_F(FileDatasetsTest, LastingErrorsAreNotIgnored) {
+TEST_F(FileDatasetsTest, PermanentErrorsAreNotIgnored) {
   const auto ignored = [&](const absl::StatusOr<Tensor>& dataset) {
     return harness_.Make("IgnoreErrorsDataset", {*dataset}, OneText());
   };

@@ -187,7 +187,8 @@ TEST(TensorCodecTest, SmallPartOfAReceiveBufferIsCopied) {
   EXPECT_FALSE(ReceiveBufferOf(message.attachments[0])) << "the first of three";
   ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> read,
                        Unpack(std::move(message), allocator));
-  EXPECT_EQ(allocator.allocations, 4) << "the landing's, and each one's own";
+  EXPECT_EQ(allocator.allocations, 4)
+      << "the receive buffer, and one for each tensor";
   for (const Tensor& one : read) EXPECT_TRUE(SameBits(one, tensor));
 }
 

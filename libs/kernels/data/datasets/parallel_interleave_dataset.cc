@@ -254,7 +254,7 @@ class ParallelInterleaveIterator
     to_read_.push_back(&source);
   }
 
-  bool MayGoOn() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+  bool MayContinue() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return !is_paused_ && failure_.ok() && !background_.IsCancelled();
   }
   // Returns whether slots may be opened before the consumer reaches them.
@@ -273,7 +273,7 @@ class ParallelInterleaveIterator
   }
 
   void StartThreads() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (!MayGoOn()) return;
+    if (!MayContinue()) return;
     if (!is_taking_ && WantsInput()) {
       background_.Start(Pool::kUnbounded, [this] { TakeInputs(); });
       is_taking_ = true;  // unless Start threw; TakeInputs waits for the lock
@@ -293,7 +293,7 @@ class ParallelInterleaveIterator
   // The thread that distributes elements of the input, in the order of slots.
   void TakeInputs() {
     absl::MutexLock lock(&mutex_);
-    while (MayGoOn() && WantsInput()) {
+    while (MayContinue() && WantsInput()) {
       mutex_.Unlock();
       DatasetElement element;
       const absl::StatusOr<bool> has = CatchExceptions(
@@ -368,11 +368,11 @@ class ParallelInterleaveIterator
     Changed();
   }
   void ReadQueued() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    while (MayGoOn() && !to_read_.empty()) {
+    while (MayContinue() && !to_read_.empty()) {
       Source& source = *to_read_.front();
       to_read_.pop_front();
       ++active_;
-      while (MayGoOn() && source.state == Source::State::kOpen &&
+      while (MayContinue() && source.state == Source::State::kOpen &&
              HasRoom(source)) {
         ReadOne(source);
         Changed();
