@@ -86,7 +86,7 @@ class Story {
     RunClient();
     // Long enough for leases to expire and for waits for a lost task to end.
     cluster_.scheduler().AdvanceBy(absl::Minutes(5));
-    outcome_.left = WhatIsLeft();
+    outcome_.left = DescribeLeaks();
     outcome_.trace = cluster_.scheduler().trace_hash();
     outcome_.choices = cluster_.scheduler().num_steps();
     return outcome_;
@@ -123,7 +123,7 @@ class Story {
     Note((*session)->Close());
   }
 
-  std::string WhatIsLeft() {
+  std::string DescribeLeaks() {
     std::string left;
     for (const auto& [job, tasks] : cluster_.spec().jobs()) {
       for (const auto& [index, address] : tasks) {

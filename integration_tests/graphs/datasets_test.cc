@@ -609,7 +609,7 @@ TEST_F(DatasetsOnTasksTest, SessionCloseEndsWaitForElement) {
   ended->Wait();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kCancelled));
   for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(WhatIsLeft(cluster_, "worker", i), "");
+    EXPECT_EQ(DescribeLeaks(cluster_, "worker", i), "");
   }
 }
 

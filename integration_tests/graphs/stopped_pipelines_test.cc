@@ -289,7 +289,7 @@ TEST_F(StoppedPipelinesTest, StoppedTaskFreesPipelinesAndIsNamed) {
   // The worker's process ends, while the others continue.
   EXPECT_TRUE(files_.Close(clock_.Now() + kLong));
   EXPECT_EQ(elements_.bytes_in_use(), 0);
-  EXPECT_EQ(WhatIsLeft(*cluster, "ps", 0), "");
+  EXPECT_EQ(DescribeLeaks(*cluster, "ps", 0), "");
   step.reset();
   session_.reset();
   cluster.reset();

@@ -103,7 +103,7 @@ void DiskSimulation::Abort() {
 
 void DiskSimulation::CheckForgotten(const std::string& job, int num_tasks) {
   for (int i = 0; i < num_tasks; ++i) {
-    const std::string left = WhatIsLeft(cluster_, job, i);
+    const std::string left = DescribeLeaks(cluster_, job, i);
     if (!left.empty()) Violate(left);
   }
 }

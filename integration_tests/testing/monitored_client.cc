@@ -351,7 +351,7 @@ void MonitoredClient::RunProgram() {
   if (!status.ok()) return ProgramFailed(status);
   CheckFinalOps();
   if (IsOver()) TrainingEnded();
-  if (seen_step_ >= book().steps.last_step() || IsToLeave()) return;
+  if (seen_step_ >= book().steps.last_step() || MustLeave()) return;
   Violate(absl::StrCat("training has ended at step ", seen_step_,
                        " without a reason"));
 }
@@ -401,7 +401,7 @@ train::MonitoredTrainingSessionOptions MonitoredClient::SessionOptions() {
                     .process = process_.get()};
   options.stop_grace_period_secs = 30;
   options.max_wait_secs = absl::ToDoubleSeconds(kMaxWaitForChief);
-  options.stop_requested = [this] { return IsToLeave(); };
+  options.stop_requested = [this] { return MustLeave(); };
   options.scheduler = &cluster_.scheduler();
   options.random = &process_->random();
   options.logger = logger_.get();
@@ -470,7 +470,7 @@ void MonitoredClient::ProgramFailed(const absl::Status& status) {
     return;
   }
   seen_step_ = -1;
-  if (IsToLeave()) return;  // the program was stopped and could not do more
+  if (MustLeave()) return;  // the program was stopped and could not do more
   const std::string wrong = DescribeViolation(status);
   if (!wrong.empty()) Violate(absl::StrCat(wrong, ": ", status.ToString()));
 }

@@ -199,7 +199,7 @@ class MonitoredClient : public DisturbedClient {
   std::string DescribeViolation(const absl::Status& status);
   bool WaitsForEndedChief(const absl::Status& status);
 
-  bool IsToLeave() const { return is_dying_ || is_terminated_ || gives_up_; }
+  bool MustLeave() const { return is_dying_ || is_terminated_ || gives_up_; }
   bool IsCalm() const;
   void Pause();
   absl::Time Now() const { return cluster_.scheduler().clock().Now(); }

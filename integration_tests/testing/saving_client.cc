@@ -208,7 +208,7 @@ void SavingClient::TakeTurn() {
   if (session_ == nullptr && !Connect()) {
     return PauseFor(absl::Milliseconds(1 + Chance(1000)));
   }
-  is_chief() ? TrainAndSave() : TrainBesideTheChief();
+  is_chief() ? TrainAndSave() : TrainAsWorker();
 }
 
 bool SavingClient::Connect() {
@@ -246,7 +246,7 @@ void SavingClient::StepFailed(const absl::Status& status, int losses) {
   GiveUpSessionIfLost(status);
 }
 
-void SavingClient::TrainBesideTheChief() {
+void SavingClient::TrainAsWorker() {
   if (!book().may_train) {
     if (IsCalm() && gives_up_) return;
     return PauseFor(absl::Milliseconds(1 + Chance(300)));

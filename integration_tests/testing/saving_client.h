@@ -134,7 +134,7 @@ class SavingClient : public DisturbedClient {
   // Takes one step; returns whether it succeeded.
   bool TakeStep();
   void StepFailed(const absl::Status& status, int losses);
-  void TrainBesideTheChief();
+  void TrainAsWorker();
   // Chief only.
   void TrainAndSave();
   bool RestoreOrInitialize();

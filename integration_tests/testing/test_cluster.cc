@@ -293,8 +293,8 @@ SessionOptions TestCluster::session_options() {
           .process = client_.get()};
 }
 
-std::string WhatIsLeft(TestCluster& cluster, const std::string& job,
-                       int index) {
+std::string DescribeLeaks(TestCluster& cluster, const std::string& job,
+                          int index) {
   const auto runtime = cluster.runtime(job, index);
   const StepTable::Size steps = runtime->steps();
   if (runtime->num_sessions() + runtime->num_registrations() + steps.masters +

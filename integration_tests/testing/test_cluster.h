@@ -167,7 +167,8 @@ class TestCluster {
 
 // Describes leaked sessions and steps of a task: "/job:ps/replica:0/task:0
 // still has 1 sessions, ..."; empty if there are none.
-std::string WhatIsLeft(TestCluster& cluster, const std::string& job, int index);
+std::string DescribeLeaks(TestCluster& cluster, const std::string& job,
+                          int index);
 
 }  // namespace weft
 

@@ -121,7 +121,7 @@ void StepState::Fail(const NodeItem& item, const absl::Status& status) {
   }
   const std::string node = TakeFailedNode(cause, item.view.name, item.view.op);
   const absl::Status error =
-      Append(cause, absl::StrCat("[[node ", node, WhereAndWhy(cause)));
+      Append(cause, absl::StrCat("[[node ", node, ErrorContext(cause)));
   {
     absl::MutexLock lock(&mutex_);
     if (!error_.ok()) return;
@@ -132,7 +132,7 @@ void StepState::Fail(const NodeItem& item, const absl::Status& status) {
 
 // The error must name the device without memory and its user; and on a device
 // with its own memory it may belong to a node that ran before.
-std::string StepState::WhereAndWhy(const absl::Status& status) const {
+std::string StepState::ErrorContext(const absl::Status& status) const {
   const std::string on_device = absl::StrCat(" on ", context.device->name());
   if (absl::IsResourceExhausted(status)) {
     return absl::StrCat(on_device, "]]",

@@ -167,7 +167,7 @@ class StepState {
   void Finish();
   absl::Status Result() const;
   // The text that a node's error has in addition to its name.
-  std::string WhereAndWhy(const absl::Status& status) const;
+  std::string ErrorContext(const absl::Status& status) const;
 
   bool has_launches_ = false;
   LastNodes launched_;

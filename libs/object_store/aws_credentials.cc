@@ -130,7 +130,7 @@ bool AwsCredentials::Refuse(const AwsKeys& keys) {
   return refusals_.Note(SignAlike(keys, keys_), now);
 }
 
-absl::Duration AwsCredentials::LookAgainIn(const AwsKeys& keys) {
+absl::Duration AwsCredentials::RefreshDelay(const AwsKeys& keys) {
   if (!keys.may_change) return absl::InfiniteDuration();
   return keys.access_key_id.empty() ? kLookForKeysAgain : kLookAtFileAgain;
 }
@@ -159,7 +159,7 @@ absl::StatusOr<AwsKeys> AwsCredentials::Get() {
   }
   found_ = true;
   keys_ = *std::move(keys);
-  look_again_ = now + LookAgainIn(keys_);
+  look_again_ = now + RefreshDelay(keys_);
   return keys_;
 }
 

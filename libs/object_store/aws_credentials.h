@@ -79,7 +79,7 @@ class AwsCredentials {
   bool AreGood() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool AreGoodForNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static bool AreOfAFile(const AwsKeys& keys);
-  static absl::Duration LookAgainIn(const AwsKeys& keys);
+  static absl::Duration RefreshDelay(const AwsKeys& keys);
   absl::StatusOr<AwsKeys> Find();
   absl::StatusOr<AwsKeys> FindKeys();
   void AddRegion(AwsKeys* keys);

@@ -39,7 +39,7 @@ bool ControlFlowContext::IsTiedBy(const Node& node) const {
   return !IsFreeConstant(node) && !IsConstantEnter(node);
 }
 
-bool ControlFlowContext::StaysOutside(const Output& value) {
+bool ControlFlowContext::IsPassedUnchanged(const Output& value) {
   const DataType dtype = RemoveRefType(value.dtype());
   return IsFreeConstant(*value.node()) && !IsFloatingType(dtype) &&
          !IsComplexType(dtype);

@@ -48,7 +48,7 @@ class ControlFlowContext {
   // Returns whether nodes inside take this outer value unchanged: a constant
   // without a gradient. A floating-point constant enters like other values, so
   // that its gradient is known where it was created.
-  static bool StaysOutside(const Output& value);
+  static bool IsPassedUnchanged(const Output& value);
 
  private:
   absl::flat_hash_set<const Node*> inside_;

@@ -357,7 +357,7 @@ absl::StatusOr<Output> Scope::Inside(const Output& value) const {
 
 // In a function, outer values become captured arguments, and outer control
 // inputs become control inputs of the call.
-absl::Status Scope::BringInside(NodeSpec& spec) const {
+absl::Status Scope::EnterContext(NodeSpec& spec) const {
   const std::shared_ptr<OuterGraph> outer = state_->outer.lock();
   if (outer == nullptr) return absl::OkStatus();
   for (OutputTensor& input : spec.inputs) {
@@ -380,7 +380,7 @@ absl::Status Scope::PrepareSpec(NodeSpec& spec) const {
   const OpDef* op = graph().registry()->Find(spec.op);
   if (op == nullptr) return absl::OkStatus();  // rejected when it is added
   RETURN_IF_ERROR(Decorate(*op, spec));
-  RETURN_IF_ERROR(BringInside(spec));
+  RETURN_IF_ERROR(EnterContext(spec));
   return control_flow_context_ == nullptr ? absl::OkStatus()
                                           : control_flow_context_->AddOp(spec);
 }

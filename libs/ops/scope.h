@@ -229,7 +229,7 @@ class Scope {
   absl::StatusOr<std::string> DeviceOf(const NodeSpec& spec) const;
   absl::Status Decorate(const OpDef& op, NodeSpec& spec) const;
   absl::Status PrepareSpec(NodeSpec& spec) const;
-  absl::Status BringInside(NodeSpec& spec) const;
+  absl::Status EnterContext(NodeSpec& spec) const;
   absl::StatusOr<std::vector<OutputTensor>> ConvertInputs(
       const OpDef& op, absl::string_view node_name, const InputList& inputs,
       const AttrMap& attrs) const;

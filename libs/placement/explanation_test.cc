@@ -147,7 +147,7 @@ TEST_F(ExplanationTest, NoExplanationUnlessRequested) {
   graph_.Add({.name = "a", .op = "Op"});
   ASSERT_OK_AND_ASSIGN(
       const Placement placement,
-      PlaceNodes(graph_.graph(), TestDevices({kPs0}), LivesNowhere, {}));
+      PlaceNodes(graph_.graph(), TestDevices({kPs0}), ExistsNowhere, {}));
   EXPECT_TRUE(placement.reasons.empty());
 }
 

@@ -116,7 +116,7 @@ class PlacerTest : public ::testing::Test {
                                          : found->second;
         });
     ASSIGN_OR_RETURN(const Placement placement,
-                     PlaceNodes(described, devices_, LivesNowhere, options));
+                     PlaceNodes(described, devices_, ExistsNowhere, options));
     for (size_t i = 0; i < described.nodes.size(); ++i) {
       graph_.set_assigned_device(graph_.FindNode(described.nodes[i].name),
                                  placement.devices[i]);
@@ -124,7 +124,7 @@ class PlacerTest : public ::testing::Test {
     return absl::OkStatus();
   }
 
-  static bool LivesNowhere(const NamedResource&, const std::string&) {
+  static bool ExistsNowhere(const NamedResource&, const std::string&) {
     return false;
   }
 
@@ -415,10 +415,10 @@ TEST_F(PlacerTest, InputWithoutANodeIsRefused) {
                          .op = "Identity",
                          .kernel_types = {"CPU"},
                          .inputs = {{.node = 7}}});
-  EXPECT_THAT(PlaceNodes(graph, devices_, LivesNowhere, {}),
+  EXPECT_THAT(PlaceNodes(graph, devices_, ExistsNowhere, {}),
               StatusIs(absl::StatusCode::kInvalidArgument, "node x"));
   graph.nodes[0].inputs[0].node = -1;
-  EXPECT_THAT(PlaceNodes(graph, devices_, LivesNowhere, {}),
+  EXPECT_THAT(PlaceNodes(graph, devices_, ExistsNowhere, {}),
               StatusIs(absl::StatusCode::kInvalidArgument, "node x"));
 }
 

@@ -35,7 +35,7 @@ class SoftPlacementTest : public ::testing::Test {
     return graph_.Place(TestDevices({kPs, kCpu, kGpu}),
                         {.allow_soft_placement = allow_soft_placement,
                          .default_task = "/job:worker/replica:0/task:0"},
-                        LivesNowhere);
+                        ExistsNowhere);
   }
 
   TestGraph graph_;

@@ -154,7 +154,7 @@ void RunningStep::PlanDone(const absl::Status& status) {
   if (join_.EndPart(status)) Finish();
 }
 
-void RunningStep::SendTheRest() {
+void RunningStep::SendRemaining() {
   if (master_ != nullptr) {
     with_answer_->pushes = exchange_->TakeHeldFor(*master_);
   }
@@ -165,7 +165,7 @@ void RunningStep::Finish() {
   if (cancellation_token_ != 0) cancellation_->Deregister(cancellation_token_);
   cancellation_token_ = 0;
   absl::Status status = join_.TakeError();
-  if (status.ok() && exchange_ != nullptr) SendTheRest();
+  if (status.ok() && exchange_ != nullptr) SendRemaining();
   // For example because a value could not be sent: the receiver must be
   // notified.
   if (status.ok() && cancellation_->IsCancelled()) {

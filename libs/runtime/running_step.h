@@ -41,7 +41,7 @@ class RunningStep {
   void EndTrace(bool is_wanted);
   void AbortExchangeWhenCancelled();
   void PlanDone(const absl::Status& status);
-  void SendTheRest();
+  void SendRemaining();
   void Finish();
   void NoteBegan();
   void NoteEnded(const absl::Status& status);

@@ -235,7 +235,7 @@ void SimulatedScheduler::AdvanceBy(absl::Duration duration) {
   waiter.what = Waiter::For::kIdle;
   waiter.deadline = clock_.Now() + duration;
   idle_ = &waiter;
-  LetOthersRun(&waiter);
+  YieldToOthers(&waiter);
   idle_ = nullptr;
 }
 
@@ -363,11 +363,11 @@ void SimulatedScheduler::Interrupt(const void* mutex,
 void SimulatedScheduler::Park(Waiter* waiter) {
   waiter->id = next_id_++;
   waiters_.push_back(waiter);
-  LetOthersRun(waiter);
+  YieldToOthers(waiter);
   waiters_.erase(std::find(waiters_.begin(), waiters_.end(), waiter));
 }
 
-void SimulatedScheduler::LetOthersRun(Waiter* waiter) {
+void SimulatedScheduler::YieldToOthers(Waiter* waiter) {
   waiter->part = part_;
   Task task;
   Waiter* const next = Choose(&task);

@@ -207,7 +207,7 @@ class SimulatedScheduler : public Scheduler, private LockObserver {
   // Adds the caller to the waiters until it is chosen again.
   void Park(Waiter* waiter);
   // Hands over control, and returns when `waiter`, the caller's, is chosen.
-  void LetOthersRun(Waiter* waiter);
+  void YieldToOthers(Waiter* waiter);
   // The function of a carrier's thread: runs closures until `stop`.
   void RunCarrier(Carrier* carrier);
   // Lets all waits end without what they wait for.

@@ -67,7 +67,7 @@ class RawPeer {
 
   // Reads until the other end closes; returns false if it did not within the
   // limit.
-  bool HearsTheEnd() {
+  bool WaitForClose() {
     char bytes[4096];
     ssize_t n;
     while ((n = recv(fd_, bytes, sizeof(bytes), 0)) > 0) {
@@ -85,12 +85,12 @@ class RawPeer {
   // Sends `bytes` repeatedly until the other end closes; returns false if it
   // did not within the limit. (A single send may block on an end that no longer
   // reads.)
-  bool SaysUntilTheEnd(const std::string& bytes) {
+  bool SendUntilClosed(const std::string& bytes) {
     size_t sent = 0;
     pollfd ready = {fd_, POLLIN | POLLOUT, 0};
     while (poll(&ready, 1, 60'000) > 0) {
       if ((ready.revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
-        return HearsTheEnd();
+        return WaitForClose();
       }
       const ssize_t n = send(fd_, bytes.data() + sent, bytes.size() - sent,
                              MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -58,7 +58,7 @@ TEST_F(ZmqHostileTest, GarbledGreetingClosesTheConnection) {
         std::string(64, '\0')}) {
     RawPeer peer(listener_->address());
     peer.Say(garbage);
-    EXPECT_TRUE(peer.HearsTheEnd());
+    EXPECT_TRUE(peer.WaitForClose());
   }
   EXPECT_EQ(StrangersOpened(), 0u);
 }
@@ -67,8 +67,8 @@ TEST_F(ZmqHostileTest, IncompleteGreetingTimesOut) {
   RawPeer silent(listener_->address());
   RawPeer half(listener_->address());
   EXPECT_TRUE(half.Say(std::string("\xff\0\0\0\0\0\0\0\x01\x7f\x03", 11)));
-  EXPECT_TRUE(half.HearsTheEnd());
-  EXPECT_TRUE(silent.HearsTheEnd());
+  EXPECT_TRUE(half.WaitForClose());
+  EXPECT_TRUE(silent.WaitForClose());
   EXPECT_EQ(StrangersOpened(), 0u);
 }
 
@@ -168,7 +168,7 @@ TEST_F(ZmqHostileTest, TooLargeFrameClosesTheConnection) {
     ASSERT_TRUE(peer.Say(RawPeer::ShortFrame(0, "hello")));
     ASSERT_TRUE(peer.Hear(7) == RawPeer::ShortFrame(0, "hello"));
     peer.Say(RawPeer::LongFrameHeader(0, size));
-    EXPECT_TRUE(peer.HearsTheEnd()) << size;
+    EXPECT_TRUE(peer.WaitForClose()) << size;
   }
   EXPECT_TRUE(accepted_.WaitForCloses(4));
   EXPECT_EQ(StrangersOpened(), 4u);
@@ -179,7 +179,7 @@ TEST_F(ZmqHostileTest, MalformedCommandClosesTheConnection) {
   ASSERT_TRUE(peer.ShakeHands());
   peer.Say(RawPeer::ShortFrame(4, "\x04PING"));  // without its TTL
   peer.Say(RawPeer::ShortFrame(0xff, "reserved bits"));
-  EXPECT_TRUE(peer.HearsTheEnd());
+  EXPECT_TRUE(peer.WaitForClose());
 }
 
 // libzmq delivers a message only when its last frame has come; if the
@@ -208,7 +208,7 @@ TEST_F(ZmqHostileTest, EndlessMessageIsBounded) {
     }
     const std::string frame =
         RawPeer::LongFrameHeader(1, 100000) + std::string(100000, 'm');
-    EXPECT_TRUE(peer.SaysUntilTheEnd(frame));
+    EXPECT_TRUE(peer.SendUntilClosed(frame));
   }
 }
 
@@ -224,7 +224,7 @@ TEST_F(ZmqHostileTest, UnreadMessagesAreBounded) {
   ASSERT_TRUE(peer.ShakeHands());
   const std::string frame =
       RawPeer::LongFrameHeader(0, 100000) + std::string(100000, 'm');
-  EXPECT_TRUE(peer.SaysUntilTheEnd(frame));
+  EXPECT_TRUE(peer.SendUntilClosed(frame));
   unblock->Set();
   EXPECT_TRUE(stuck.WaitForCloses(1));
 }
@@ -232,7 +232,7 @@ TEST_F(ZmqHostileTest, UnreadMessagesAreBounded) {
 TEST_F(ZmqHostileTest, SilentPeerIsCutAfterTheHandshake) {
   RawPeer peer(listener_->address());
   ASSERT_TRUE(peer.ShakeHands());
-  EXPECT_TRUE(peer.HearsTheEnd());
+  EXPECT_TRUE(peer.WaitForClose());
 }
 
 TEST_F(ZmqHostileTest, NumberOfConnectionsIsLimited) {
@@ -245,7 +245,7 @@ TEST_F(ZmqHostileTest, NumberOfConnectionsIsLimited) {
   }
   RawPeer late(listener_->address());
   late.ShakeHands();
-  EXPECT_TRUE(late.HearsTheEnd());
+  EXPECT_TRUE(late.WaitForClose());
 }
 
 // A listener, and peers that connect to it.
@@ -276,7 +276,7 @@ TEST_F(ZmqStrangersTest, OldestSilentConnectionIsClosed) {
     peers.push_back(std::make_unique<RawPeer>(listener_->address()));
     ASSERT_TRUE(peers.back()->ShakeHands());
   }
-  EXPECT_TRUE(peers.front()->HearsTheEnd());
+  EXPECT_TRUE(peers.front()->WaitForClose());
   ASSERT_TRUE(peers.back()->Say(RawPeer::ShortFrame(0, "hello")));
   EXPECT_TRUE(accepted_.WaitForMessages(1));
 }
@@ -326,7 +326,7 @@ TEST_F(ZmqHostileTest, PeerChosenIdentityIsRefused) {
     RawPeer peer(listener_->address());
     ASSERT_TRUE(peer.ShakeHands(identity));
     peer.Say(RawPeer::ShortFrame(0, "hello"));
-    EXPECT_TRUE(peer.HearsTheEnd());
+    EXPECT_TRUE(peer.WaitForClose());
   }
   EXPECT_EQ(StrangersOpened(), 0u);
 }
@@ -339,7 +339,7 @@ TEST_F(ZmqHostileTest, LibzmqStyleIdentityIsRefused) {
     RawPeer peer(listener_->address());
     ASSERT_TRUE(peer.ShakeHands(identity));
     peer.Say(RawPeer::ShortFrame(0, "hello"));
-    EXPECT_TRUE(peer.HearsTheEnd());
+    EXPECT_TRUE(peer.WaitForClose());
   }
   EXPECT_EQ(StrangersOpened(), 0u);
 }

@@ -147,7 +147,7 @@ TEST_F(ZmqLimitsTest, ConnectionsLeaveAReserveOfDescriptors) {
   std::vector<LatePeer> peers(20);
   limit_.LeaveFree(8);  // all of which are kept in reserve
   for (LatePeer& peer : peers) peer.Connect(listener_->address());
-  for (LatePeer& peer : peers) EXPECT_TRUE(peer->HearsTheEnd());
+  for (LatePeer& peer : peers) EXPECT_TRUE(peer->WaitForClose());
   EXPECT_EQ(NumLogged("New connections are refused until some are closed"), 1);
   limit_.Lift();
   RawPeer later(listener_->address());
@@ -160,7 +160,7 @@ TEST_F(ZmqLimitsTest, BacklogIsRefusedWithoutAnyDescriptor) {
   limit_.LeaveFree(0);
   // libzmq's threads may still close a few, which some of the peers get.
   for (LatePeer& peer : peers) peer.Connect(listener_->address());
-  for (LatePeer& peer : peers) EXPECT_TRUE(peer->HearsTheEnd());
+  for (LatePeer& peer : peers) EXPECT_TRUE(peer->WaitForClose());
   ExpectFriendIsServed("meanwhile");
   EXPECT_EQ(NumLogged("New connections are refused until some are closed"), 1);
   limit_.Lift();
@@ -173,7 +173,7 @@ TEST_F(ZmqLimitsTest, ConnectionIsClosedWithoutFreeDescriptor) {
   ASSERT_TRUE(IsServed(peer));
   limit_.LeaveFree(0);
   wire_->Close(accepted_.entries().back().connection);
-  EXPECT_TRUE(peer.HearsTheEnd());
+  EXPECT_TRUE(peer.WaitForClose());
 }
 
 TEST_F(ZmqLimitsTest, DialWithoutFreeDescriptorIsResourceExhausted) {

@@ -148,7 +148,7 @@ absl::Status Frames::Update() {
   for (int id = tracker_.num_nodes(); id < graph_.num_nodes(); ++id) {
     const Node& node = *graph_.node(id);
     RETURN_IF_ERROR(tracker_.Add(node, IsFreeConstant(node)));
-    runs_.push_back(WhenItRuns(node));
+    runs_.push_back(ConditionsToRun(node));
     const auto frame = static_cast<size_t>(OutputsTo(node));
     if (IsEnter(node) && frame >= loop_conditions_.size()) {
       loop_conditions_.push_back(runs_.back());
@@ -179,7 +179,7 @@ std::optional<Conditions> Frames::ConditionsOfNode(const Node& node) const {
   return runs_[node.id()];
 }
 
-std::optional<Conditions> Frames::WhenItRuns(const Node& node) const {
+std::optional<Conditions> Frames::ConditionsToRun(const Node& node) const {
   if (IsMerge(node)) return WhenMergeRuns(node);
   std::optional<Conditions> all = Conditions();
   if (node.type() == "ControlTrigger") return all;

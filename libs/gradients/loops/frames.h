@@ -90,7 +90,7 @@ class Frames {
 
  private:
   const FrameAnalysis& analysis() const { return tracker_.analysis(); }
-  std::optional<Conditions> WhenItRuns(const Node& node) const;
+  std::optional<Conditions> ConditionsToRun(const Node& node) const;
   std::optional<Conditions> WhenMergeRuns(const Node& merge) const;
   std::optional<Conditions> ConditionsOfNode(const Node& node) const;
   absl::Status AddToParts(const Node& node, LoopParts& parts) const;

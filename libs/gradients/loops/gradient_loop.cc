@@ -375,7 +375,7 @@ Output GradientLoop::Pop(const Output& value, const Output& handle,
 }
 
 absl::Status GradientLoop::AddOp(NodeSpec& spec) {
-  RETURN_IF_ERROR(KeepShapeInstead(spec));
+  RETURN_IF_ERROR(StackShapeOnly(spec));
   return ControlFlowContext::AddOp(spec);
 }
 
@@ -389,7 +389,7 @@ bool GradientLoop::IsKept(const Output& value) {
 }
 
 // The node belongs to the forward loop, and its result is kept on the stack.
-absl::Status GradientLoop::KeepShapeInstead(NodeSpec& spec) {
+absl::Status GradientLoop::StackShapeOnly(NodeSpec& spec) {
   // A list that is kept could no longer be modified in place.
   const bool asks_for_list =
       spec.op == "TensorListLength" || spec.op == "TensorListElementShape";

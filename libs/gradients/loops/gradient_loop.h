@@ -93,7 +93,7 @@ class GradientLoop : public ControlFlowContext {
   Output Push(const Output& value, bool is_conditional);
   Output Pop(const Output& value, const Output& handle,
              const Conditions& conditions);
-  absl::Status KeepShapeInstead(NodeSpec& spec);
+  absl::Status StackShapeOnly(NodeSpec& spec);
   bool IsKept(const Output& value);
   Output ForwardShape(const std::string& op, const Output& value,
                       const AttrMap& attrs);

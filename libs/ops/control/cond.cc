@@ -26,7 +26,7 @@ class CondContext : public ControlFlowContext {
   }
 
   Output AddValue(const Output& value) override {
-    if (IsInside(value.node()) || StaysOutside(value)) return value;
+    if (IsInside(value.node()) || IsPassedUnchanged(value)) return value;
     const auto it = values_.find(value.output_tensor());
     if (it != values_.end()) return it->second;
     // A handle or reference stays colocated with its resource.

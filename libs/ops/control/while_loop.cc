@@ -34,7 +34,7 @@ class WhileContext : public ControlFlowContext {
   }
 
   Output AddValue(const Output& value) override {
-    if (IsInside(value.node()) || StaysOutside(value)) return value;
+    if (IsInside(value.node()) || IsPassedUnchanged(value)) return value;
     Output& inside = values_[value.output_tensor()];
     if (!inside) inside = NotedEnter(value, /*is_constant=*/true);
     return inside;

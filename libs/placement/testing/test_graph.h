@@ -96,7 +96,7 @@ class TestGraph {
 };
 
 // For graphs without existing resources.
-inline bool LivesNowhere(const NamedResource&, const std::string&) {
+inline bool ExistsNowhere(const NamedResource&, const std::string&) {
   return false;
 }
 

@@ -313,7 +313,7 @@ void MasterClient::RunCallable(uint64_t session, uint64_t callable,
   std::shared_ptr<std::atomic<bool>> is_done;
   if (waits) {
     is_done = std::make_shared<std::atomic<bool>>(false);
-    done = ThenWakeLeader(std::move(done), is_done);
+    done = WakeLeaderAfter(std::move(done), is_done);
   }
   auto pending = std::make_shared<PendingRun>(run, std::move(done));
   pending->call = channel_->Call(
@@ -340,7 +340,7 @@ void MasterClient::RunCallable(uint64_t session, uint64_t callable,
 }
 
 // Runs on a thread of the channel, whose destructor waits for it.
-Master::Done MasterClient::ThenWakeLeader(
+Master::Done MasterClient::WakeLeaderAfter(
     Done done, std::shared_ptr<std::atomic<bool>> is_done) {
   return [this, done = std::move(done),
           is_done = std::move(is_done)](absl::Status status) mutable {

@@ -107,7 +107,7 @@ class MasterClient : public Master, private bus::ChannelEvents {
   absl::Time Soon(absl::Duration timeout) const;
 
   // Wraps `done` so that it also wakes the caller's thread.
-  Done ThenWakeLeader(Done done, std::shared_ptr<std::atomic<bool>> is_done);
+  Done WakeLeaderAfter(Done done, std::shared_ptr<std::atomic<bool>> is_done);
   // Like WhenConnected, but ends with the cause of the cancellation if that
   // comes first.
   void WhenConnectedUnless(Cancellation* cancelled, Done done);

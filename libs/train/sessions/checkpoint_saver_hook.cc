@@ -226,7 +226,7 @@ absl::Status CheckpointSaverHook::AfterRun(SessionRunContext& context,
   if (!IsDue(step)) return absl::OkStatus();
   timer_.UpdateLastTriggeredStep(step);
   if (options_.save_asynchronously) {
-    SaveBesideSteps(context.session(), step);
+    SaveDuringSteps(context.session(), step);
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(HandleOutcome(Save(context.session(), step), step));
@@ -333,7 +333,7 @@ std::shared_ptr<CheckpointSaverHook::Running> CheckpointSaverHook::NewRunning(
 }
 
 // The coordinator's threads end before the session and this hook do.
-void CheckpointSaverHook::SaveBesideSteps(Session& session, int64_t step) {
+void CheckpointSaverHook::SaveDuringSteps(Session& session, int64_t step) {
   running_ = NewRunning(step);
   coordinator_->Start(
       absl::StrCat("save of step ", step),

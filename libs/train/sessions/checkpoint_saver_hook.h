@@ -151,7 +151,7 @@ class CheckpointSaverHook : public SessionRunHook {
   absl::Status SaveFiles(Session& session, int64_t step,
                          bool is_between_updates);
   absl::Status NotifySaved(Session& session, int64_t step);
-  void SaveBesideSteps(Session& session, int64_t step);
+  void SaveDuringSteps(Session& session, int64_t step);
   bool IsDue(int64_t step) const;
   // Returns the error that ends training, if one does.
   absl::Status HandleOutcome(const Outcome& outcome, int64_t step);
