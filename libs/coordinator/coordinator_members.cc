@@ -50,6 +50,8 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
   const auto before = members.find(request.task);
   const auto state = before == members.end() ? Membership::State::kExpected
                                              : before->second.state;
+  const bool is_new_process = before == members.end() ||
+                              before->second.incarnation != request.incarnation;
   if (absl::Status status = tasks_.Join(request, Now()); !status.ok()) {
     // Earlier statements of a task that has left do not matter.
     const bool has_left =
@@ -65,8 +67,11 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
         callbacks);
   }
   early_leaves_.erase(request.task);
-  if (state != Membership::State::kAlive)
+  if (is_new_process) {
     finished_jobs_.OnTaskJoined(request.task);
+  } else {
+    finished_jobs_.OnTaskRejoined(request.task);
+  }
   if (state == Membership::State::kLeft) CountChange(request.task);
   beats_since_.erase(request.task);
   register_.AddTask(request.task);
@@ -92,7 +97,9 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
   SettleUuid(request.cluster_uuid);
   SettleEarlyLeaves(callbacks);
   UpdateFinishedJobs();
-  finished_jobs_.NoteTaskNotified(request.task, request.left);
+  if (is_new_process) {
+    finished_jobs_.NoteTaskNotified(request.task, request.left);
+  }
   ArmTick();
   OnTaskJoined(request.task, callbacks);
   return JoinReply{SettledUuid(), options_.incarnation,

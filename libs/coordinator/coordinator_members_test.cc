@@ -506,6 +506,37 @@ TEST_F(CoordinatorTest, TwoFinishesInOneHeartbeatAreTwo) {
   }
 }
 
+// The parameter server joins again as the same process, after it has missed
+// both finishes or has been notified of them.
+TEST_F(CoordinatorTest, RejoinedTaskEndsWithItsFirstFinish) {
+  for (const bool is_notified : {true, false}) {
+    Start(is_notified ? 100 : 200);
+    JoinAll();
+    if (!is_notified) {
+      coordinator_->OnTaskLost(kPs0, 1, absl::UnavailableError("it was cut"));
+    }
+    for (const uint64_t incarnation : {1, 2}) {
+      if (incarnation == 2) JoinAs(kWorker0, 2);
+      if (incarnation == 2) JoinAs(kWorker1, 2);
+      Leave(kWorker0, incarnation);
+      Leave(kWorker1, incarnation);
+    }
+    JoinRequest again = JoinOf(kPs0, 1);
+    if (is_notified) {
+      EXPECT_THAT(Beat(kPs0)->finished_jobs, ElementsAre("worker"));
+      again.left = {{kWorker0, 2}, {kWorker1, 2}};
+    }
+    EXPECT_OK(Join(again));
+    EXPECT_THAT(Beat(kPs0)->finished_jobs, ElementsAre("worker"));
+    Leave(kPs0);
+    JoinAs(kPs0, 2);
+    EXPECT_THAT(Beat(kPs0, 2)->finished_jobs, ElementsAre("worker"));
+    Leave(kPs0, 2);
+    JoinAs(kPs0, 3);
+    EXPECT_THAT(Beat(kPs0, 3)->finished_jobs, IsEmpty());
+  }
+}
+
 // All tasks of a training may be asked to end at once.
 TEST_F(CoordinatorTest, SuccessorOfALeftTaskGetsTheNextFinish) {
   for (const bool leaves_first : {true, false}) {

@@ -71,6 +71,11 @@ void FinishedJobs::OnTaskJoined(const std::string& task) {
   }
 }
 
+// FirstOf will set the same numbers again.
+void FinishedJobs::OnTaskRejoined(const std::string& task) {
+  heard_[task].first.clear();
+}
+
 void FinishedJobs::TaskLeft(const std::string& task) {
   Heard& heard = heard_[task];
   for (const auto& [job, finishes] : finishes_) {

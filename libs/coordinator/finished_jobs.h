@@ -34,11 +34,15 @@ class FinishedJobs {
 
   // A new process of the task has joined.
   void OnTaskJoined(const std::string& task);
+  // The process of the task has joined again. It may have missed replies, so it
+  // is notified again of the finishes that concern it.
+  void OnTaskRejoined(const std::string& task);
   // The process of the task has left cleanly.
   void TaskLeft(const std::string& task);
   // An earlier coordinator has notified the task that these processes have
   // left, and so of the finishes of their jobs that concern the task.
-  // REQUIRES: Update was called since they left.
+  // REQUIRES: the process is new to this coordinator, and Update was called
+  // since they left.
   void NoteTaskNotified(const std::string& task,
                         const std::vector<protocol::LeftTask>& left);
 
@@ -58,7 +62,7 @@ class FinishedJobs {
     // The last finish that was counted before the process joined.
     std::map<std::string, int64_t> at_join;
     // The first finish that concerns the process, once it was notified of one
-    // or has ended with one.
+    // since it last joined, or has ended with one.
     std::map<std::string, int64_t> first;
     // The finish with which an earlier process of the task ended.
     std::map<std::string, int64_t> before;
