@@ -1,5 +1,5 @@
 // Workers of one cluster that share a GPU: replicas of the classifier in
-// benchmarks/mlp.h, trained asynchronously with one ps.
+// benchmarks/common/mlp.h, trained asynchronously with one ps.
 #ifndef WEFT_BENCHMARKS_GPUS_GPU_WORKERS_H_
 #define WEFT_BENCHMARKS_GPUS_GPU_WORKERS_H_
 

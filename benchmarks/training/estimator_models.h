@@ -1,5 +1,5 @@
-// Models trained by benchmarks/estimator, and their data, equal to those on
-// TensorFlow's side and in DeepRec.
+// Models trained by benchmarks/training/estimator.cc, and their data, equal to
+// those on TensorFlow's side and in DeepRec.
 //
 // Values and functions; the returned objects are as thread-safe as the
 // Estimator.
