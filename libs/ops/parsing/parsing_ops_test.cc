@@ -93,7 +93,9 @@ TEST_F(ParsingOpsTest, SingleExampleNeedsATypeForEachKey) {
   ops::ParseSingleExample(
       root_, Strings(TensorShape()), {},
       {.sparse_keys = {"ids", "more"}, .sparse_types = {DT_STRING}});
-  EXPECT_THAT(root_.status(), StatusIs(kInvalid, ""));
+  ExpectInvalid(
+      "num_sparse (1) must match the size of sparse_keys (2) and sparse_types "
+      "(1)");
 }
 
 TEST_F(ParsingOpsTest, RaggedFeaturesHaveASplitForEachExample) {

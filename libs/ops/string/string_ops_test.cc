@@ -24,7 +24,10 @@ TEST(StringOpsTest, JoinedStringsBroadcastScalars) {
   EXPECT_EQ(ops::StringJoin(root, {"a", "b"}).shape(), PartialShape::Scalar());
   ASSERT_OK(root.status());
   ops::StringJoin(root, {text({4}), text({5})});
-  EXPECT_THAT(root.status(), StatusIs(kInvalid, ""));
+  EXPECT_THAT(root.status(),
+              StatusIs(kInvalid,
+                       "Shapes of inputs 0 and 1 must be equal, but are [4] "
+                       "and [5]"));
 }
 
 TEST(StringOpsTest, PartsAreASparseMatrix) {

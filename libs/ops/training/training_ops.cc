@@ -27,7 +27,6 @@ struct Rule {
   std::vector<std::string> slots;
   // In TensorFlow's order, which differs between rules. "grad" and "delta" have
   // the variable's shape; the others are scalars.
-  // have the variable's shape; the others are scalars.
   std::vector<std::string> inputs;
   const char* attr = nullptr;  // besides T and use_locking
 };
