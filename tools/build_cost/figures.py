@@ -128,6 +128,6 @@ def test_limit(recorded, commit, share):
 
 def describe_limit(limit):
   """Returns a line of text."""
-  hook_result = 'within' if limit.expected <= limit.limit else 'above'
-  return (f'test command: {limit.expected:.0f} processor s expected, {hook_result} '
+  relation = 'within' if limit.expected <= limit.limit else 'above'
+  return (f'test command: {limit.expected:.0f} processor s expected, {relation} '
           f'the limit of {limit.limit:.0f} ({LIMIT} of {LIMIT_COMMIT})')
