@@ -281,7 +281,8 @@ TEST(ScopeTest, CollectsOperations) {
   EXPECT_TRUE(root.GetOperations("others").empty());
 }
 
-// A device function is called while another thread changes the graph.
+// A device function is called in the middle of a change of the graph. There, a
+// second thread adds a node.
 TEST(ScopeThreadsTest, SecondWriterIsRejectedWithAnError) {
   const Scope root = Scope::Root();
   Output of_second;

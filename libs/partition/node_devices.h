@@ -49,7 +49,7 @@ class NodeDevices {
 
   const Graph& graph_;
   const LoopStructure& loops_;
-  // Only nodes that run on further devices than their own.
+  // Only nodes that do not run on their assigned device alone.
   FlatHashMap<const Node*, std::vector<std::string>> devices_;
 };
 
