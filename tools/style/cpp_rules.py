@@ -13,7 +13,8 @@ _VAGUE = frozenset((
     'Whom', 'Whose', 'Whoever', 'What', 'Whatever'))
 _VAGUE_PAIRS = (('No', 'One'), ('Of', 'Which'), ('Which', 'Is'))
 
-_TYPE = re.compile(r'\s*(?:template\s*<.*>\s*)?(?:class|struct)\s+\w')
+_TYPE = re.compile(r'\s*(?:template\s*<.*>\s*)?(?:class|struct)\s+'
+                   r'(?:\[\[[^\]]*\]\]\s*)*\w')
 _TEMPLATE = re.compile(r'\s*template\b')
 _MAX_TEMPLATE_LINES = 3
 _SLASHES = re.compile(r'\s*//+ ?')

@@ -16,7 +16,7 @@ from tools.style import term_rules
 
 # Of .h and .cc files, in one folder of libs.
 MAX_FILES = 60
-_TEXTS = ('.h', '.cc', '.cu', '.fbs', '.md', '.py', '.sh', '.bzl')
+_TEXTS = ('.h', '.cc', '.cu', '.fbs', '.md', '.py', '.sh', '.bzl', '.patch')
 _NAMED_TEXTS = ('BUILD', '.bazelrc', 'local_cluster', 'measure_build')
 # These name the old terms: the pages, to map them to the new ones, and this
 # folder, to find them.

@@ -72,7 +72,8 @@ class StyleTest(unittest.TestCase):
                  '// Where it ends.\ntemplate <typename T,\n'
                  '          typename U>\nstruct Wire : Bus {\n',
                  '// One that sends.\ntemplate <class T> class Wire {};\n',
-                 '// By whom it is cut.\nstruct Wire {};\n'):
+                 '// By whom it is cut.\nstruct Wire {};\n',
+                 '// Of one element.\nstruct [[gnu::may_alias]] Wire {\n'):
       with self.subTest(text):
         self.assert_one(path, text, 1, 'this comment of a type starts with "')
 
@@ -115,7 +116,8 @@ class StyleTest(unittest.TestCase):
   def test_files_whose_terms_count(self):
     for path in ('README.md', 'docs/design/page.md', 'libs/bus/README.md',
                  'libs/bus/BUILD', 'libs/a.cu', 'bazel/a.bzl', 'tools/a.py',
-                 'tools/a.sh', 'tools/local_cluster', 'schemas/a.fbs'):
+                 'tools/a.sh', 'tools/local_cluster', 'schemas/a.fbs',
+                 'integration_tests/testdata/mutants/a.patch'):
       with self.subTest(path):
         self.assert_one(path, 'its patience\n', 1, '"patience"')
 
