@@ -1,5 +1,6 @@
 """A third-party HTTP server that a test starts: Prometheus, TensorBoard."""
 
+import http.client
 import subprocess
 import tempfile
 import time
@@ -16,8 +17,12 @@ _NO_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 def get(url):
   """Returns the body of the response; OSError if there is none, or an error."""
-  with _NO_PROXY.open(url, timeout=_REQUEST_S) as response:
-    return response.read()
+  try:
+    with _NO_PROXY.open(url, timeout=_REQUEST_S) as response:
+      return response.read()
+  except http.client.HTTPException as error:
+    # The server ended while it sent the response.
+    raise OSError(f'{url}: {error!r}') from error
 
 
 class HttpTool:
