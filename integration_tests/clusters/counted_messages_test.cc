@@ -35,8 +35,8 @@ struct StepCost {
   // Total size of control channel messages, without attachments. They contain
   // values of up to 1 KiB.
   int64_t control_bytes = 0;
-  // Attachments on the control channel (below 64 KiB, and medium ones sent
-  // together with them), and chunks of 1 MiB on the bulk channel.
+  // Attachments on the control channel (below 64 KiB, and medium ones that are
+  // sent with their message), and chunks of 1 MiB on the bulk channel.
   int64_t small_bytes = 0;
   int chunks = 0;
   int64_t chunk_bytes = 0;
