@@ -420,10 +420,10 @@ std::map<std::string, std::string> Unchecked() {
       {"SparseSparseMaximum", "its gradient is an error"},
       {"SparseSparseMinimum", "its gradient is an error"},
       {"PreventGradient", "its gradient is an error"},
-      {"Switch", "half of its outputs are dead: see OfConditions"},
-      {"Merge", "half of its inputs are dead: see OfConditions"},
-      {"RefSwitch", "half of its outputs are dead: see OfConditions"},
-      {"RefMerge", "half of its inputs are dead: see OfConditions"},
+      {"Switch", "half of its outputs are dead: see Conditions"},
+      {"Merge", "half of its inputs are dead: see Conditions"},
+      {"RefSwitch", "half of its outputs are dead: see Conditions"},
+      {"RefMerge", "half of its inputs are dead: see Conditions"},
       {"Enter", "a part of a loop: see loop_gradients_test.cc"},
       {"Exit", "a part of a loop: see loop_gradients_test.cc"},
       {"NextIteration", "a part of a loop: see loop_gradients_test.cc"},
@@ -432,20 +432,20 @@ std::map<std::string, std::string> Unchecked() {
       {"RefNextIteration", "a part of a loop: see loop_gradients_test.cc"},
       {"LRN", "of float only: conformance compares gradients/lrn"},
       {"LRNGrad", "its gradient is an error"},
-      {"FusedBatchNorm", "of float only: see OfBatchNormalization"},
-      {"FusedBatchNormV2", "of float only: see OfBatchNormalization"},
-      {"FusedBatchNormV3", "of float only: see OfBatchNormalization"},
+      {"FusedBatchNorm", "of float only: see BatchNormalization"},
+      {"FusedBatchNormV2", "of float only: see BatchNormalization"},
+      {"FusedBatchNormV3", "of float only: see BatchNormalization"},
       {"FusedBatchNormGrad", "its gradient is an error"},
       {"FusedBatchNormGradV2", "its gradient is an error"},
       {"FusedBatchNormGradV3", "its gradient is an error"},
       {"ResizeArea", "its gradient is an error"},
-      {"ResizeBicubic", "its output is float: see OfResizedImages"},
-      {"ResizeBicubicGrad", "its input is float: see OfResizedImages"},
-      {"ResizeBilinear", "its output is float: see OfResizedImages"},
-      {"ResizeBilinearGrad", "its input is float: see OfResizedImages"},
-      {"ReadVariableOp", "its input is a variable: see OfVariables"},
-      {"RefIdentity", "its input is a variable: see OfVariables"},
-      {"ResourceGather", "its input is a variable: see OfVariables"},
+      {"ResizeBicubic", "its output is float: see ResizedImages"},
+      {"ResizeBicubicGrad", "its input is float: see ResizedImages"},
+      {"ResizeBilinear", "its output is float: see ResizedImages"},
+      {"ResizeBilinearGrad", "its input is float: see ResizedImages"},
+      {"ReadVariableOp", "its input is a variable: see Variables"},
+      {"RefIdentity", "its input is a variable: see Variables"},
+      {"ResourceGather", "its input is a variable: see Variables"},
       {"TensorArrayPack", "its input is an array: see OldTensorArraysAsAWhole"},
       {"TensorArrayUnpack",
        "its input is an array: see OldTensorArraysAsAWhole"},
@@ -459,7 +459,7 @@ std::map<std::string, std::string> Unchecked() {
     for (const std::string op :
          {"Read", "Gather", "Concat", "Write", "Scatter", "Split"}) {
       unchecked["TensorArray" + op + version] =
-          "its input is an array: see OfTensorArrays";
+          "its input is an array: see TensorArrays";
     }
   }
   for (const std::string op :
