@@ -72,6 +72,10 @@ class Checker {
  private:
   absl::Status CheckArguments() {
     RETURN_IF_ERROR(scope_.status());
+    // Without ys, no gradient could be wrong.
+    if (ys_.empty()) {
+      return absl::InvalidArgumentError("ys must not be empty");
+    }
     if (values_.size() != xs_.size()) {
       return absl::InvalidArgumentError(
           "the number of values must equal that of xs");

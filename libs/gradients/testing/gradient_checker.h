@@ -32,7 +32,7 @@ struct GradientCheckOptions {
 // fixed weights, over all elements of all xs. The error is relative if the
 // gradient is above 1. An x without a gradient counts as 0 everywhere. `values`
 // are fed for `xs`, which are float or double; use double, because differences
-// of floats are inaccurate.
+// of floats are inaccurate. INVALID_ARGUMENT if `ys` is empty.
 absl::StatusOr<double> MaxGradientError(
     const Scope& scope, absl::Span<const Output> ys,
     absl::Span<const Output> xs, const std::vector<Tensor>& values,

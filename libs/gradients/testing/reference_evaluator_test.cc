@@ -163,6 +163,9 @@ TEST_F(ReferenceEvaluatorTest, CheckerRejectsOtherArguments) {
   EXPECT_THAT(MaxGradientError(root_, {y}, {x}, {Tensor(DT_INT32, {2})},
                                EvaluateByReference),
               StatusIs(kInvalid, "xs must be float or double"));
+  EXPECT_THAT(MaxGradientError(root_, {}, {x}, {Tensor(DT_DOUBLE, {2})},
+                               EvaluateByReference),
+              StatusIs(kInvalid, "ys must not be empty"));
   const Output rank = ops::Rank(root_, x);
   EXPECT_THAT(MaxGradientError(root_, {rank}, {x}, {Tensor(DT_DOUBLE, {2})},
                                EvaluateByReference),
