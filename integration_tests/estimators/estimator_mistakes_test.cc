@@ -112,8 +112,9 @@ TEST_F(EstimatorMistakesTest, LabelsOutOfRange) {
         Deep({NumericColumn("x")}, options).Train(input).message());
   };
   const auto ids = [](int64_t id) { return Tensor::Vector<int64_t>({0, id}); };
-  EXPECT_THAT(error({.n_classes = 3}, ids(3)),
-              HasSubstr("Labels must <= n_classes - 1 (2); give the model"));
+  EXPECT_THAT(
+      error({.n_classes = 3}, ids(3)),
+      HasSubstr("Labels must <= n_classes - 1 (2); increase n_classes"));
   EXPECT_THAT(error({}, ids(2)), HasSubstr("Labels must <= n_classes - 1 (1)"));
   EXPECT_THAT(error({.n_classes = 3}, ids(-1)),
               HasSubstr("Labels must >= 0; count them from 0"));

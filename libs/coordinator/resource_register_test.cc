@@ -165,7 +165,7 @@ TEST_F(ResourceRegisterTest, ADisagreementShowsBothSides) {
       "declared by a session of /job:worker/replica:0/task:0\n"
       "Likely cause: the programs give \"w\" another type.\n"
       "Run the same program in all replicas, take another container or other "
-      "names, or reset the container if what it holds is not needed.");
+      "names, or reset the container if its resources are not needed.");
 }
 
 TEST_F(ResourceRegisterTest, AnotherOrderOfCreationIsADisagreement) {

@@ -98,7 +98,8 @@ TEST(EventTest, InvalidBytesAreRejected) {
               StatusIs(kInvalid, "are not a valid Event"));
   EXPECT_THAT(ParseSummary("\xff"),
               StatusIs(kInvalid, "are not a valid Summary"));
-  EXPECT_THAT(ParseSummaryMetadata("\xff"), StatusIs(kInvalid, "no SummaryM"));
+  EXPECT_THAT(ParseSummaryMetadata("\xff"),
+              StatusIs(kInvalid, "are not a valid SummaryMetadata"));
   // A tensor of three floats that brings two bytes.
   const std::string tensor("\x08\x01\x12\x04\x12\x02\x08\x03\x22\x02zz", 12);
   const std::string value = "\x0a\x01t\x42\x0c" + tensor;

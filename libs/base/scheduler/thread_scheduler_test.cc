@@ -317,8 +317,8 @@ TEST_F(ThreadShortageTest, EachPoolReportsAShortageOnce) {
   release->Set();
   scheduler.reset();
   EXPECT_THAT(reports(), testing::ElementsAre(testing::HasSubstr(
-                             "weft/b needs more than its 1 threads and goes "
-                             "on with those: No more")));
+                             "weft/b needs more than its 1 threads and "
+                             "continues with those: No more")));
 }
 
 TEST_F(ThreadShortageTest, QueuedWorkRunsOnceThreadsCanStart) {
