@@ -2,92 +2,86 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "libs/base/status.h"
+#include "libs/csv/field.h"
+#include "libs/csv/record_reader.h"
 
 namespace weft::estimator {
 namespace {
 
-constexpr size_t kMostBytes = 1 << 20;
+constexpr size_t kMaxBytes = 1 << 20;
 
-// Splits records off the front of a text.
-class RecordSplitter {
+// LeadingLines holds the lines of the first MiB of a file.
+class LeadingLines {
  public:
-  RecordSplitter(const std::string& text, const CsvFormat& format)
-      : text_(text), format_(format) {}
-
-  bool AtEnd() const { return at_ >= text_.size(); }
-
-  // Returns false if the text ends within the record.
-  bool Next(CsvRecord& record) {
-    std::vector<std::string>& fields = record.fields;
-    fields.assign(1, "");
-    record.line = line_;
-    bool quoted = false;
-    for (; at_ < text_.size(); ++at_) {
-      const char c = text_[at_];
-      if (c == '\n') ++line_;
-      if (quoted) {
-        quoted = TakeQuoted(c, fields.back());
-      } else if (c == '\n') {
-        ++at_;
-        return true;
-      } else if (c == '"' && format_.use_quote_delim && fields.back().empty()) {
-        quoted = true;
-      } else if (c == format_.field_delim) {
-        fields.emplace_back();
-      } else if (c != '\r') {
-        fields.back().push_back(c);
-      }
-    }
-    return false;
+  static absl::StatusOr<LeadingLines> Read(FileSystem& files,
+                                           const std::string& path) {
+    ASSIGN_OR_RETURN(const auto file, files.NewRandomAccessFile(path));
+    std::string text(kMaxBytes, '\0');
+    ASSIGN_OR_RETURN(const size_t size,
+                     file->Read(0, text.size(), text.data()));
+    text.resize(size);
+    return LeadingLines(std::move(text));
   }
+
+  // Replaces `line` by the next line, with its end. OUT_OF_RANGE behind the
+  // last line. A line that crosses the limit is not returned.
+  absl::Status ReadLine(std::string& line) {
+    const size_t end = text_.find('\n', next_);
+    const bool has_end = end != std::string::npos;
+    is_cut_ = !has_end && text_.size() == kMaxBytes;
+    if (is_cut_ || next_ == text_.size()) return absl::OutOfRangeError("");
+    line = text_.substr(next_, has_end ? end + 1 - next_ : end);
+    next_ += line.size();
+    return absl::OkStatus();
+  }
+
+  // Whether the last call found a line that crosses the limit.
+  bool is_cut() const { return is_cut_; }
 
  private:
-  // Returns whether the field continues.
-  bool TakeQuoted(char c, std::string& field) {
-    if (c != '"') {
-      field.push_back(c);
-      return true;
-    }
-    const bool is_quote = at_ + 1 < text_.size() && text_[at_ + 1] == '"';
-    if (!is_quote) return false;
-    field.push_back('"');
-    ++at_;
-    return true;
-  }
+  explicit LeadingLines(std::string text) : text_(std::move(text)) {}
 
-  const std::string& text_;
-  const CsvFormat& format_;
-  size_t at_ = 0;
-  int64_t line_ = 1;
+  std::string text_;
+  size_t next_ = 0;
+  bool is_cut_ = false;
 };
 
-bool IsInt32(const std::string& field) {
-  int32_t value;
-  return absl::SimpleAtoi(field, &value);
-}
-bool IsInt64(const std::string& field) {
-  int64_t value;
-  return absl::SimpleAtoi(field, &value);
-}
-bool IsFloat(const std::string& field, double most) {
-  double value;
-  return absl::SimpleAtod(field, &value) &&
-         (!std::isfinite(value) || std::abs(value) <= most);
+std::vector<std::string> ToStrings(const CsvFields& fields) {
+  std::vector<std::string> strings;
+  for (size_t i = 0; i < fields.size(); ++i) strings.emplace_back(fields[i]);
+  return strings;
 }
 
-bool Takes(DataType type, const std::string& field) {
+template <typename T>
+bool Parses(const std::string& field) {
+  T value;
+  return ParseCsvField(field, value);
+}
+
+// Whether the field is a decimal number from -`max` to `max`.
+bool IsFinite(const std::string& field, double max) {
+  double value;
+  return absl::SimpleAtod(field, &value) && std::abs(value) <= max;
+}
+
+bool Holds(DataType type, const std::string& field) {
   switch (type) {
     case DT_INT32:
-      return IsInt32(field);
+      return Parses<int32_t>(field);
     case DT_INT64:
-      return IsInt64(field);
+      return Parses<int64_t>(field);
     case DT_FLOAT:
-      return IsFloat(field, std::numeric_limits<float>::max());
+      return IsFinite(field, std::numeric_limits<float>::max()) &&
+             Parses<float>(field);
     case DT_DOUBLE:
-      return IsFloat(field, std::numeric_limits<double>::max());
+      return IsFinite(field, std::numeric_limits<double>::max()) &&
+             Parses<double>(field);
     default:
       return true;
   }
@@ -99,28 +93,35 @@ absl::StatusOr<std::vector<CsvRecord>> ReadCsvRecords(FileSystem& files,
                                                       const std::string& path,
                                                       const CsvFormat& format,
                                                       size_t count) {
-  ASSIGN_OR_RETURN(const auto file, files.NewRandomAccessFile(path));
-  std::string text(kMostBytes, '\0');
-  ASSIGN_OR_RETURN(const size_t size, file->Read(0, text.size(), text.data()));
-  const bool is_all = size < kMostBytes;
-  text.resize(size);
-  RecordSplitter splitter(text, format);
+  ASSIGN_OR_RETURN(LeadingLines lines, LeadingLines::Read(files, path));
+  CsvRecordReader reader(
+      format, /*at_start=*/true,
+      [&lines](std::string& line) { return lines.ReadLine(line); });
   std::vector<CsvRecord> records;
-  CsvRecord record;
-  while (records.size() < count && !splitter.AtEnd()) {
-    if (!splitter.Next(record) && !is_all) break;
-    records.push_back(record);
+  while (records.size() < count) {
+    const absl::StatusOr<bool> has_record = reader.Next();
+    if (lines.is_cut()) break;
+    if (!has_record.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Line ", reader.line(), " of '", path,
+                       "' is malformed: ", has_record.status().message()));
+    }
+    if (!*has_record) return records;
+    records.push_back({reader.line(), ToStrings(reader.fields())});
   }
-  return records;
+  if (count == 0 || !records.empty()) return records;
+  return absl::InvalidArgumentError(
+      absl::StrCat("The first record of '", path, "' has more than ", kMaxBytes,
+                   " bytes; is it a csv file with lines?"));
 }
 
 DataType WidenedType(DataType so_far, const std::string& field,
-                     const CsvFormat& format) {
-  if (field.empty() || field == format.na_value) return so_far;
+                     const std::string& na_value) {
+  if (field.empty() || field == na_value) return so_far;
   bool is_wide_enough = so_far == DT_INVALID;
   for (const DataType type : {DT_INT32, DT_INT64, DT_FLOAT, DT_DOUBLE}) {
     is_wide_enough = is_wide_enough || type == so_far;
-    if (is_wide_enough && Takes(type, field)) return type;
+    if (is_wide_enough && Holds(type, field)) return type;
   }
   return DT_STRING;
 }

@@ -27,10 +27,8 @@ class CsvHeaderTest : public testing::Test {
   }
   static DataType TypeOf(const std::vector<std::string>& fields,
                          const std::string& na_value = "") {
-    CsvFormat format;
-    format.na_value = na_value;
     DataType type = DT_INVALID;
-    for (const auto& field : fields) type = WidenedType(type, field, format);
+    for (const auto& field : fields) type = WidenedType(type, field, na_value);
     return type;
   }
 
@@ -69,21 +67,41 @@ TEST_F(CsvHeaderTest, QuotedFieldHoldsDelimitersAndLines) {
 
 TEST_F(CsvHeaderTest, QuotesMayBePartOfTheText) {
   CsvFormat format;
-  format.use_quote_delim = false;
+  format.has_quotes = false;
   const auto records = Read("\"a,b\"\n", 1, format);
   ASSERT_THAT(records, SizeIs(1));
   EXPECT_THAT(records[0].fields, ElementsAre("\"a", "b\""));
 }
 
-TEST_F(CsvHeaderTest, CarriageReturnsAreDropped) {
-  const auto records = Read("a,b\r\n1,2\r\n");
-  ASSERT_THAT(records, SizeIs(2));
-  EXPECT_THAT(records[0].fields, ElementsAre("a", "b"));
+TEST_F(CsvHeaderTest, CarriageReturnsEndRecords) {
+  for (const char* text : {"a,b\r\n1,2\r\n", "a,b\r1,2\r"}) {
+    const auto records = Read(text);
+    ASSERT_THAT(records, SizeIs(2));
+    EXPECT_THAT(records[0].fields, ElementsAre("a", "b"));
+  }
+}
+
+TEST_F(CsvHeaderTest, MalformedRecordNamesItsLine) {
+  EXPECT_OK(files_.WriteFileAtomically("/a.csv", "a\n1\n2\"5\n"));
+  EXPECT_OK(ReadCsvRecords(files_, "/a.csv", {}, 2));
+  EXPECT_THAT(ReadCsvRecords(files_, "/a.csv", {}, 3),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "Line 3 of '/a.csv' is malformed: Unquoted fields"));
+}
+
+TEST_F(CsvHeaderTest, FirstRecordMustEndWithinOneMegabyte) {
+  for (const char* begin : {"", "\"\n"}) {
+    EXPECT_OK(files_.WriteFileAtomically(
+        "/a.csv", begin + std::string(2 << 20, 'x') + "\n"));
+    EXPECT_THAT(ReadCsvRecords(files_, "/a.csv", {}, 1),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         "The first record of '/a.csv' has more than"));
+  }
 }
 
 TEST_F(CsvHeaderTest, DelimiterMayBeChosen) {
   CsvFormat format;
-  format.field_delim = ';';
+  format.delimiter = ';';
   EXPECT_THAT(Read("a,1;b\n", 1, format)[0].fields, ElementsAre("a,1", "b"));
 }
 
@@ -114,7 +132,7 @@ TEST_F(CsvHeaderTest, TypeIsTheNarrowestThatFits) {
   EXPECT_EQ(TypeOf({"1", "2.5"}), DT_FLOAT);
   EXPECT_EQ(TypeOf({"9223372036854775808"}), DT_FLOAT);
   EXPECT_EQ(TypeOf({"1e300"}), DT_DOUBLE);
-  EXPECT_EQ(TypeOf({"nan", "inf"}), DT_FLOAT);
+  EXPECT_EQ(TypeOf({"nan"}), DT_STRING);
   EXPECT_EQ(TypeOf({"1", "one"}), DT_STRING);
   EXPECT_EQ(TypeOf({"1e300", "1"}), DT_DOUBLE) << "types only widen";
   EXPECT_EQ(TypeOf({"one", "1"}), DT_STRING);

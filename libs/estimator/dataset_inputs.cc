@@ -113,6 +113,10 @@ absl::Status NoLabel(const std::string& name, absl::string_view among) {
 
 // ---- csv ----
 
+bool IsBlank(const CsvRecord& record) {
+  return record.fields.size() == 1 && record.fields[0].empty();
+}
+
 class CsvColumns {
  public:
   CsvColumns(FileSystem& files, std::vector<std::string> paths,
@@ -120,8 +124,7 @@ class CsvColumns {
       : files_(files),
         paths_(std::move(paths)),
         options_(options),
-        format_{options.field_delim, options.use_quote_delim,
-                options.na_value} {}
+        format_{options.field_delim, options.use_quote_delim} {}
 
   // Determines the results of the methods below.
   absl::Status Look() {
@@ -142,9 +145,12 @@ class CsvColumns {
   absl::StatusOr<std::vector<std::string>> HeaderOf(const std::string& path) {
     ASSIGN_OR_RETURN(const auto records,
                      ReadCsvRecords(files_, path, format_, 1));
-    if (!records.empty()) return records[0].fields;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", path, "' is empty, but its first line should name the columns."));
+    const bool has_names = !records.empty() && !IsBlank(records[0]);
+    if (has_names) return records[0].fields;
+    return absl::InvalidArgumentError(
+        absl::StrCat(records.empty() ? "" : "The first line of ", "'", path,
+                     "' is empty, but the first line should name the columns; "
+                     "add them, or set column_names."));
   }
 
   absl::Status FindNames() {
@@ -274,15 +280,18 @@ class CsvColumns {
   absl::Status Widen(const std::string& path, const CsvRecord& record,
                      std::vector<DataType>& types) const {
     const std::vector<std::string>& fields = record.fields;
-    if (fields.size() == 1 && fields[0].empty()) return absl::OkStatus();
     if (fields.size() != types.size()) {
+      const std::string line =
+          absl::StrCat("Line ", record.line, " of '", path, "'");
       return absl::InvalidArgumentError(
-          absl::StrCat("Line ", record.line, " of '", path, "' has ",
-                       fields.size(), " fields, but there are ", types.size(),
-                       " columns; it begins with '", fields[0], "'."));
+          IsBlank(record)
+              ? absl::StrCat(line, " is empty; delete it.")
+              : absl::StrCat(line, " has ", fields.size(),
+                             " fields, but there are ", types.size(),
+                             " columns; it begins with '", fields[0], "'."));
     }
     for (size_t i = 0; i < fields.size(); ++i) {
-      types[i] = WidenedType(types[i], fields[i], format_);
+      types[i] = WidenedType(types[i], fields[i], options_.na_value);
     }
     return absl::OkStatus();
   }

@@ -11,8 +11,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "libs/base/status.h"
+#include "libs/base/text_numbers.h"
 #include "libs/kernels/common/number_types.h"
-#include "libs/kernels/common/text_numbers.h"
 
 namespace weft {
 namespace {

@@ -1,6 +1,5 @@
 // CsvFile reads the records of one CSV file, as a tensor for each selected
-// column. It follows RFC 4180 as TensorFlow's CSVDataset does: a quoted field
-// may span lines, and an empty line is a record with one empty field.
+// column, as TensorFlow's CSVDataset does.
 //
 // Threads: used by one thread at a time; calls block, as files do.
 #ifndef WEFT_LIBS_KERNELS_DATA_CSV_FILE_H_
@@ -12,15 +11,14 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
+#include "libs/csv/record_reader.h"
 #include "libs/fs/input_stream.h"
 #include "libs/kernels/data/record_files.h"
 
 namespace weft {
 
 struct CsvOptions {
-  char delimiter = ',';
-  bool has_quotes = true;  // false: quotes are ordinary characters
+  CsvFormat format;
   bool has_header = false;
   std::string na_value;  // treated like an empty field
   // The selected fields, ascending; empty: all, except `excluded`.
@@ -51,32 +49,11 @@ class CsvFile : public RecordFile {
   absl::StatusOr<bool> Read(Allocator& allocator,
                             DatasetElement* element) override;
   uint64_t position() const override {
-    return begin_ + lines_.offset() - (line_.size() - next_);
+    return begin_ + lines_.offset() - records_.unread_bytes();
   }
   bool IsGivenUpAfterError() const override { return false; }
 
  private:
-  // A view of line_, or of unquoted_ for a field with escaped quotes.
-  struct Field {
-    size_t begin = 0, size = 0;
-    bool is_unquoted = false;
-  };
-
-  // Splits the next record into fields; returns whether there is one. The error
-  // is one of the file, or INVALID_ARGUMENT, the first in the record, which is
-  // read completely.
-  absl::StatusOr<bool> Split();
-  // Appends a line to line_; returns whether there was one.
-  absl::StatusOr<bool> AppendLine();
-  // Reads a field completely, even if it is malformed.
-  absl::Status ReadPlain();
-  absl::Status ReadQuoted();
-  bool IsAtEndOfField() const;
-  // After a field: returns whether another one follows.
-  absl::StatusOr<bool> EndField();
-  void SkipLine() { next_ = line_.size(); }
-  absl::string_view View(const Field& field) const;
-
   absl::Status SetAll(Allocator& allocator, DatasetElement* element) const;
   // Sets the value of field `number`, which belongs to `column`.
   absl::Status Set(Allocator& allocator, size_t column, size_t number,
@@ -90,15 +67,9 @@ class CsvFile : public RecordFile {
   const CsvOptions& options_;
   const std::unique_ptr<InputStream> stream_;
   LineReader lines_;
+  CsvRecordReader records_;
   const uint64_t begin_;
-  int64_t lines_read_ = 0;
-  int64_t record_line_ = 0;    // the line of the record's start
   absl::Status header_error_;  // not returned yet
-
-  std::string line_;  // with its end; several for a field with line ends
-  size_t next_ = 0;   // next position to read
-  std::string unquoted_;
-  std::vector<Field> fields_;
 };
 
 }  // namespace weft

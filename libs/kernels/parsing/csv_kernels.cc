@@ -13,10 +13,12 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "libs/base/status.h"
+#include "libs/csv/field.h"
+#include "libs/csv/plain_record.h"
+#include "libs/csv/record.h"
 #include "libs/kernels/common/number_types.h"
 #include "libs/kernels/common/string_charge.h"
-#include "libs/kernels/parsing/csv_field.h"
-#include "libs/kernels/parsing/csv_record.h"
+#include "libs/kernels/parsing/csv_field_types.h"
 #include "libs/kernels/string/string_kernels.h"
 #include "libs/tensor/heap_charge.h"
 
@@ -88,6 +90,7 @@ class DecodeCsvKernel : public OpKernel {
     ASSIGN_OR_RETURN(kernel->na_value_,
                      construction.GetAttr<std::string>("na_value"));
     ASSIGN_OR_RETURN(kernel->format_, ReadFormat(construction));
+    ASSIGN_OR_RETURN(kernel->selected_, ReadSelected(construction));
     kernel->packs_ = construction.node().type() == "_DecodeCSVAndPack";
     if (kernel->packs_) {
       ASSIGN_OR_RETURN(const int64_t axis,
@@ -188,7 +191,8 @@ class DecodeCsvKernel : public OpKernel {
     fields = fields.first(static_cast<size_t>(end - begin) * count);
     for (size_t row = 0; row < static_cast<size_t>(end - begin); ++row) {
       if (!SplitPlainCsvRecord(records[static_cast<size_t>(begin) + row],
-                               format_, fields.subspan(row * count, count))) {
+                               format_, selected_,
+                               fields.subspan(row * count, count))) {
         return false;
       }
     }
@@ -233,15 +237,15 @@ class DecodeCsvKernel : public OpKernel {
     const auto records = context.input(0).flat<std::string>();
     CsvFields fields;
     for (int64_t row = begin; row < end; ++row) {
-      RETURN_IF_ERROR(SplitCsvRecord(records[row], format_, fields));
-      if (fields.values.size() != columns.size()) {
+      RETURN_IF_ERROR(SplitCsvRecord(records[row], format_, selected_, fields));
+      if (fields.size() != columns.size()) {
         return absl::InvalidArgumentError(
             absl::StrCat("Expect ", columns.size(), " fields but have ",
-                         fields.values.size(), " in record ", row));
+                         fields.size(), " in record ", row));
       }
       for (size_t i = 0; i < columns.size(); ++i) {
         RETURN_IF_ERROR(SetField(context.input(static_cast<int>(i) + 1),
-                                 fields.values[i], row, i, columns[i]));
+                                 fields[i], row, i, columns[i]));
       }
     }
     return absl::OkStatus();
@@ -258,12 +262,16 @@ class DecodeCsvKernel : public OpKernel {
     format.delimiter = delimiter[0];
     ASSIGN_OR_RETURN(format.has_quotes,
                      construction.GetAttr<bool>("use_quote_delim"));
-    ASSIGN_OR_RETURN(format.columns,
+    return format;
+  }
+  static absl::StatusOr<std::vector<int64_t>> ReadSelected(
+      const OpKernelConstruction& construction) {
+    ASSIGN_OR_RETURN(std::vector<int64_t> columns,
                      construction.GetAttr<std::vector<int64_t>>("select_cols"));
     ASSIGN_OR_RETURN(const DataTypeVector types,
                      construction.GetAttr<DataTypeVector>("OUT_TYPE"));
-    RETURN_IF_ERROR(CheckColumns(format.columns, types.size()));
-    return format;
+    RETURN_IF_ERROR(CheckColumns(columns, types.size()));
+    return columns;
   }
 
   static absl::Status CheckColumns(const std::vector<int64_t>& columns,
@@ -309,12 +317,13 @@ class DecodeCsvKernel : public OpKernel {
 
   // The number of a column's field in the records.
   int64_t NumberOf(size_t column) const {
-    return format_.columns.empty() ? static_cast<int64_t>(column)
-                                   : format_.columns[column];
+    return selected_.empty() ? static_cast<int64_t>(column) : selected_[column];
   }
 
   std::string na_value_;
   CsvFormat format_;
+  // The indices of the fields that become columns, ascending; empty: all.
+  std::vector<int64_t> selected_;
   bool packs_ = false;
   bool packs_rows_ = false;  // false: columns
 };

@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "libs/base/random.h"
 #include "libs/base/test_matchers.h"
-#include "libs/kernels/common/text_numbers.h"
+#include "libs/base/text_numbers.h"
 #include "libs/kernels/string/string_hash.h"
 #include "libs/kernels/testing/expect_outputs.h"
 #include "libs/kernels/testing/kernel_test_harness.h"

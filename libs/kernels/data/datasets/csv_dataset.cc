@@ -94,8 +94,8 @@ absl::StatusOr<CsvOptions> ReadOptions(const DatasetOp& op,
   if (delimiter.size() != 1) {
     return absl::InvalidArgumentError("field_delim should be only 1 char");
   }
-  options.delimiter = delimiter[0];
-  ASSIGN_OR_RETURN(options.has_quotes,
+  options.format.delimiter = delimiter[0];
+  ASSIGN_OR_RETURN(options.format.has_quotes,
                    ScalarInput<bool>(context, 5, "use_quote_delim"));
   ASSIGN_OR_RETURN(options.na_value,
                    ScalarInput<std::string>(context, 6, "na_value"));

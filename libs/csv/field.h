@@ -1,19 +1,17 @@
 // Conversion of one CSV field to a value, as in TensorFlow.
-#ifndef WEFT_LIBS_KERNELS_PARSING_CSV_FIELD_H_
-#define WEFT_LIBS_KERNELS_PARSING_CSV_FIELD_H_
+//
+// Threads: stateless functions.
+#ifndef WEFT_LIBS_CSV_FIELD_H_
+#define WEFT_LIBS_CSV_FIELD_H_
 
 #include <cstdint>
 #include <string>
 #include <type_traits>
 
 #include "absl/strings/string_view.h"
-#include "libs/kernels/common/number_types.h"
-#include "libs/kernels/common/text_numbers.h"
+#include "libs/base/text_numbers.h"
 
 namespace weft {
-
-// The types of columns.
-using CsvFieldTypes = TypeList<float, double, int32_t, int64_t, std::string>;
 
 // Parses a few digits, as most whole numbers in CSV files are. Returns false
 // for other fields.
@@ -29,7 +27,8 @@ bool ParseFewDigits(absl::string_view field, T& value) {
   return true;
 }
 
-// Returns false if the field is no such value.
+// Parses a field as a T: float, double, int32_t, int64_t or std::string.
+// Returns false if the field is not a T.
 template <typename T>
 bool ParseCsvField(absl::string_view field, T& value) {
   if constexpr (std::is_integral_v<T>) {
@@ -44,4 +43,4 @@ inline bool ParseCsvField(absl::string_view field, std::string& value) {
 
 }  // namespace weft
 
-#endif  // WEFT_LIBS_KERNELS_PARSING_CSV_FIELD_H_
+#endif  // WEFT_LIBS_CSV_FIELD_H_

@@ -1,8 +1,8 @@
 // Numbers parsed from text, as in TensorFlow: surrounding white space, a sign,
 // decimal digits; floating-point numbers with a point, an exponent, "inf",
 // "nan", and in hexadecimal ("0x10", "0x1.8p3").
-#ifndef WEFT_LIBS_KERNELS_COMMON_TEXT_NUMBERS_H_
-#define WEFT_LIBS_KERNELS_COMMON_TEXT_NUMBERS_H_
+#ifndef WEFT_LIBS_BASE_TEXT_NUMBERS_H_
+#define WEFT_LIBS_BASE_TEXT_NUMBERS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -108,4 +108,4 @@ bool ParseNumber(absl::string_view text, T& value) {
 
 }  // namespace weft
 
-#endif  // WEFT_LIBS_KERNELS_COMMON_TEXT_NUMBERS_H_
+#endif  // WEFT_LIBS_BASE_TEXT_NUMBERS_H_
