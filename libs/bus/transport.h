@@ -177,11 +177,11 @@ struct TransportOptions {
   // messages wait for at most the window. 0: none.
   uint64_t medium_bytes = 512 << 10;
   uint64_t medium_window = 1 << 20;
-  size_t chunk_bytes = 1 << 20;
+  size_t chunk_bytes = kBulkChunkBytes;
   // Bulk bytes that may be in flight per connection and direction.
   uint64_t credit_bytes = 16 << 20;
   // The maximum of one control message, without streamed attachments.
-  uint64_t max_control_bytes = 16 << 20;
+  uint64_t max_control_bytes = kMaxControlBytes;
   // Limits of what this process holds for one peer: the bytes of unanswered
   // requests and of all attachments being received; and the number of requests
   // that are unanswered or kept open after their answer

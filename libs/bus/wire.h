@@ -33,6 +33,11 @@ namespace weft::bus {
 // Control messages are small and urgent; bulk messages are large.
 enum class ChannelKind { kControl, kBulk };
 
+// The default limit of a control message without streamed attachments, and the
+// default size of the chunks in which bulk attachments are sent.
+inline constexpr uint64_t kMaxControlBytes = uint64_t{16} << 20;
+inline constexpr uint64_t kBulkChunkBytes = uint64_t{1} << 20;
+
 using ConnectionId = uint64_t;  // unique in its Wire, never used twice, never 0
 
 // One message.

@@ -30,6 +30,10 @@ class Resource {
   // A one-line description for people.
   virtual std::string DebugString() const = 0;
   virtual ResourceInfo info() const { return {}; }
+  // Whether the resource holds kernels of the session that created it, as an
+  // iterator holds the functions of its dataset. A kernel must not keep such a
+  // resource after the end of its session: each would keep the other alive.
+  virtual bool HoldsKernels() const { return false; }
 };
 
 }  // namespace weft

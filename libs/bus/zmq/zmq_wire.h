@@ -22,9 +22,9 @@
 namespace weft::bus {
 
 struct ZmqWireOptions {
-  // A larger frame disconnects its sender.
-  int64_t max_control_frame_bytes = (16 << 20) + (64 << 10);
-  int64_t max_bulk_frame_bytes = (1 << 20) + (64 << 10);
+  // A larger frame disconnects its sender. 64 KiB are for the envelope.
+  int64_t max_control_frame_bytes = kMaxControlBytes + (64 << 10);
+  int64_t max_bulk_frame_bytes = kBulkChunkBytes + (64 << 10);
   // Messages that libzmq holds for one connection and direction; the rest waits
   // in the sender's memory or on the network.
   int max_queued_control = 4096;

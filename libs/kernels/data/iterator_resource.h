@@ -50,6 +50,7 @@ class IteratorResource : public Resource,
   ~IteratorResource() override;
 
   absl::string_view type_name() const override { return kTypeName; }
+  bool HoldsKernels() const override { return true; }
   std::string DebugString() const override;
   const ElementSpec& element() const { return element_; }
 

@@ -5,9 +5,6 @@
 namespace weft {
 namespace {
 
-// An iterator holds the functions of its dataset, and these hold their kernels.
-constexpr absl::string_view kHoldsFunctions = "Iterator";
-
 absl::StatusOr<ResourceAddress> FromNames(const Tensor& names) {
   if (names.dtype() != DT_STRING || names.num_elements() != 2) {
     return absl::InvalidArgumentError(
@@ -144,22 +141,29 @@ absl::Status ResourceHandleKernelBase::Compute(OpKernelContext& context) {
 
 // Iterators that outlive the session may still use the kernel's other members.
 void ResourceHandleKernelBase::EndSession() {
-  if (resource_type() != kHoldsFunctions) return;
-  std::shared_ptr<const void> own;  // destroyed without the lock
+  std::shared_ptr<Resource> own;  // destroyed without the lock
   absl::MutexLock lock(&mutex_);
-  own = TakeOwn();
+  own = TakeOwnThatHoldsKernels();
   is_ended_ = true;
 }
 
+std::shared_ptr<Resource> ResourceHandleKernelBase::TakeOwnThatHoldsKernels() {
+  if (own_ == nullptr || !own_->HoldsKernels()) return nullptr;
+  generation_ = 0;  // the handle is no longer valid
+  return std::move(own_);
+}
+
 absl::Status ResourceHandleKernelBase::SetHandle(OpKernelContext& context) {
+  std::shared_ptr<Resource> rejected;  // destroyed without the lock
   absl::MutexLock lock(&mutex_);
-  if (is_ended_ && shared_name_.empty()) {
-    return absl::CancelledError(absl::StrCat("the session that owned this ",
-                                             resource_type(), " has ended"));
-  }
   const uint64_t generation = context.resources().generation();
   if (generation != generation_) {
     ASSIGN_OR_RETURN(const std::string name, FindOrCreate(context));
+    if (is_ended_) rejected = TakeOwnThatHoldsKernels();
+    if (rejected != nullptr) {
+      return absl::CancelledError(absl::StrCat("the session that owned this ",
+                                               resource_type(), " has ended"));
+    }
     RETURN_IF_ERROR(MakeHandle(context, name));
     generation_ = generation;
   }

@@ -19,6 +19,7 @@
 #include "libs/base/status.h"
 #include "libs/kernels/op_kernel.h"
 #include "libs/kernels/session_kernel.h"
+#include "libs/resource/resource.h"
 #include "libs/resource/resource_manager.h"
 #include "libs/tensor/resource_handle.h"
 
@@ -82,11 +83,13 @@ class ResourceHandleKernelBase : public OpKernel, public SessionKernel {
   // unless the step is cancelled.
   virtual absl::StatusOr<std::string> FindOrCreate(
       OpKernelContext& context) = 0;
-  // Moves out the kernel's private resource.
-  virtual std::shared_ptr<const void> TakeOwn() = 0;
   // Called in each step that creates the handle.
   virtual absl::Status NoteStep(OpKernelContext&) { return absl::OkStatus(); }
   absl::Status SetHandle(OpKernelContext& context) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Moves out the private resource if it holds kernels; null otherwise. The
+  // caller must destroy it without the lock.
+  std::shared_ptr<Resource> TakeOwnThatHoldsKernels()
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status MakeHandle(OpKernelContext& context, const std::string& name)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -98,6 +101,11 @@ class ResourceHandleKernelBase : public OpKernel, public SessionKernel {
   uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
   Tensor handle_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<Variable> reference_ ABSL_GUARDED_BY(mutex_);
+
+ protected:
+  // The private resource, if there is one. Guarded by mutex_, under which
+  // FindOrCreate runs.
+  std::shared_ptr<Resource> own_;
 };
 
 template <typename T>
@@ -124,8 +132,6 @@ class ResourceHandleKernel : public ResourceHandleKernelBase {
     return shared_name();
   }
 
-  std::shared_ptr<const void> TakeOwn() final { return std::move(own_); }
-
   // Creates a new one after its container was reset.
   absl::StatusOr<std::string> FindOrCreatePrivate(OpKernelContext& context) {
     ResourceManager& resources = context.resources();
@@ -142,7 +148,6 @@ class ResourceHandleKernel : public ResourceHandleKernelBase {
   }
 
   // Guarded by the lock of the base.
-  std::shared_ptr<T> own_;
   std::string own_name_;
 };
 
