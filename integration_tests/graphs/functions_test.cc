@@ -203,7 +203,7 @@ TEST_F(FunctionsTest, ResultTypesMustMatchTheCall) {
               StatusIs(kInvalid,
                        "Node 'call' (op: 'StatefulPartitionedCall'): "
                        "result 0 of its function is float, but the "
-                       "node promises int32"));
+                       "node declares int32"));
 }
 
 TEST_F(FunctionsTest, NodesOfTheGraphKeepTheirNames) {

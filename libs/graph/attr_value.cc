@@ -10,14 +10,16 @@
 namespace weft {
 namespace {
 
-// In the order of AttrValue::Value's alternatives.
+// The name of each alternative of AttrValue::Value, in the order of that
+// variant.
 constexpr const char* kKindNames[] = {
     "none",         "string",      "int",        "float",      "bool",
     "type",         "shape",       "tensor",     "func",       "list(string)",
     "list(int)",    "list(float)", "list(bool)", "list(type)", "list(shape)",
     "list(tensor)", "list(func)",  "placeholder"};
 
-// One overload for each kind; lists join their elements.
+// Formats one AttrValue as text: there is one overload for each kind, and lists
+// join their elements.
 struct Printer {
   std::string operator()(std::monostate) const { return "none"; }
   std::string operator()(const std::string& v) const {
@@ -57,7 +59,8 @@ struct Printer {
   }
 };
 
-// Tensors and functions have no operator==.
+// Compares two values. Tensors and functions have overloads of their own below,
+// because they have no operator==.
 template <typename T>
 bool Same(const T& a, const T& b) {
   return a == b;
@@ -80,7 +83,8 @@ bool Same(const std::vector<T>& a, const std::vector<T>& b) {
   return true;
 }
 
-// Adds up the bytes of values, up to the limit.
+// ByteCount adds up the bytes of attribute values and stops counting beyond a
+// limit.
 class ByteCount {
  public:
   explicit ByteCount(int64_t limit) : limit_(limit) {}
@@ -117,7 +121,7 @@ class ByteCount {
     }
   }
   template <typename T>
-  void operator()(const T&) {}  // of a fixed size
+  void operator()(const T&) {}  // a value of a fixed size adds nothing
 
  private:
   static constexpr int kMaxDepth = 32;

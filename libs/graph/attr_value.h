@@ -1,5 +1,6 @@
 // AttrValue is the value of a node's attribute, and AttrMap holds all
-// attributes of a node. Kinds are those of TensorFlow's AttrValue message.
+// attributes of a node. The kinds of values are those of TensorFlow's AttrValue
+// message.
 #ifndef WEFT_LIBS_GRAPH_ATTR_VALUE_H_
 #define WEFT_LIBS_GRAPH_ATTR_VALUE_H_
 
@@ -18,17 +19,17 @@
 namespace weft {
 
 class AttrValue;
-// Ordered, so that everything derived from a graph is deterministic.
+// An ordered map, so that everything derived from a graph is deterministic.
 using AttrMap = std::map<std::string, AttrValue, std::less<>>;
 
-// A function of the library with its attrs.
+// Names a function of the library, together with the attrs of its call.
 struct NameAttrList {
   std::string name;
   std::shared_ptr<const AttrMap> attrs;
 };
 
-// In a node of a function's body: the value of the function's attr with that
-// name, set by each call.
+// AttrPlaceholder stands in a node of a function's body for the value of one of
+// the function's attrs, which each call sets. `name` names that attr.
 struct AttrPlaceholder {
   std::string name;
   friend bool operator==(const AttrPlaceholder&,
@@ -70,19 +71,20 @@ class AttrValue {
   }
   const Value& value() const { return value_; }
 
-  // "int", "list(shape)", "func", ... as in OpDefs; "none" if not set,
-  // "placeholder" in a function.
+  // Returns the kind in the notation of an OpDef, such as "int", "list(shape)"
+  // or "func". Returns "none" if the value is not set, and "placeholder" for an
+  // AttrPlaceholder.
   absl::string_view KindName() const;
-  // One line for display and errors; large tensors are shortened.
+  // Returns one line for display and errors; large tensors are shortened.
   std::string ToString() const;
 
-  // About its size in memory, including the attrs of functions, and without the
-  // elements of tensors. Functions in the attrs of functions may be shared:
-  // counting stops beyond `limit`, or at a depth of 32, and then returns more
-  // than `limit`.
+  // Returns the approximate size of the value in memory. It includes the attrs
+  // of functions but not the elements of tensors. Functions nested in attrs may
+  // be shared, so counting stops beyond `limit` bytes or at a depth of 32, and
+  // the result is then above `limit`.
   int64_t NumBytes(int64_t limit) const;
 
-  // Tensors compare bit for bit.
+  // Compares kind and value; tensors compare bit for bit.
   friend bool operator==(const AttrValue& a, const AttrValue& b);
 
  private:

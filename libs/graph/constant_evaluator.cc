@@ -9,10 +9,11 @@ namespace weft {
 namespace {
 
 constexpr int kMaxDepth = 100;
-// Values are needed for shapes only; larger ones are of no use.
+// The maximum number of elements of a computed value. Values are needed for
+// shapes only, and no shape needs more.
 constexpr int64_t kMaxElements = 65536;
 
-// The integers of an int32 or int64 tensor.
+// Returns the elements of an int32 or int64 tensor; nothing for other types.
 std::optional<Dims> Integers(const Tensor& tensor) {
   if (tensor.dtype() == DT_INT32) {
     auto values = tensor.flat<int32_t>();
@@ -31,7 +32,7 @@ std::optional<PartialShape> MakeShape(absl::Span<const int64_t> dims) {
   return *std::move(shape);
 }
 
-// Returns the shape, unless no tensor can have it.
+// Returns the shape, or nothing if no tensor can have it.
 std::optional<PartialShape> Checked(const PartialShape& shape) {
   return shape.has_rank() ? MakeShape(shape.dims()) : shape;
 }
@@ -41,7 +42,7 @@ int64_t IntAttr(const Node& node, absl::string_view name) {
   return value == nullptr ? 0 : *value;
 }
 
-// Returns whether the output has the value of the input, and its type.
+// Returns whether the node's output has the value and the type of its input.
 bool IsPassThrough(const Node& node) {
   return node.type() == "Identity" || node.type() == "Snapshot" ||
          node.type() == "StopGradient" || node.type() == "EnsureShape";
@@ -49,21 +50,20 @@ bool IsPassThrough(const Node& node) {
 
 bool IsSizeType(DataType type) { return type == DT_INT32 || type == DT_INT64; }
 
-// Returns whether the node is a Cast that preserves each size that its result
-// can hold. All others change values: a bool is 0 or 1, a narrower integer
-// wraps around.
+// Returns whether the node is a Cast between int32 and int64, which preserves
+// every size that the result can hold. Other Casts change values: a bool is 0
+// or 1, a narrower integer wraps around.
 bool IsSizeCast(const Node& node) {
   return node.type() == "Cast" && IsSizeType(node.input_type(0)) &&
          IsSizeType(node.output_type(0));
 }
 
-// Returns whether the size keeps its value in the type; a larger one wraps
-// around.
+// Returns whether `size` fits into `type`; in int32 a larger size wraps around.
 bool Holds(DataType type, int64_t size) {
   return type == DT_INT64 || size == static_cast<int32_t>(size);
 }
 
-// Returns whether the tensor surely has one dimension.
+// Returns whether the tensor is known to have exactly one dimension.
 bool IsVector(const OutputTensor& tensor) {
   if (tensor.node == nullptr) return false;
   const std::string& op = tensor.node->type();
@@ -72,7 +72,8 @@ bool IsVector(const OutputTensor& tensor) {
   return shape.has_rank() && shape.rank() == 1;
 }
 
-// Returns whether the node is "vector[i]" as Python builds it.
+// Returns whether the node is a StridedSlice that takes one element of a
+// vector, which Python writes as "vector[i]".
 bool IsElement(const Node& node) {
   if (node.type() != "StridedSlice" || !IsVector(node.input(0)) ||
       IntAttr(node, "ellipsis_mask") != 0 ||
@@ -80,19 +81,20 @@ bool IsElement(const Node& node) {
       IntAttr(node, "shrink_axis_mask") != 1) {
     return false;
   }
-  // The mask of a slice without indices has no meaning.
+  // Only a slice with one index selects an element. Without indices its mask
+  // has no meaning.
   const OutputTensor& begin = node.input(1);
   return begin.node->output_shape(begin.index).num_elements() == 1;
 }
 
-// Returns whether the tensor is surely a scalar. Its op may imply that when its
-// shape does not.
+// Returns whether the tensor is known to be a scalar. The op may imply a scalar
+// even if the inferred shape is unknown.
 bool IsScalar(const OutputTensor& tensor) {
   const PartialShape& shape = tensor.node->output_shape(tensor.index);
   return shape.has_rank() ? shape.rank() == 0 : IsElement(*tensor.node);
 }
 
-// Python's rule for one end of a slice over `size` elements.
+// Returns one end of a slice over `size` elements by Python's rule.
 int64_t Clamp(int64_t at, int64_t size, int64_t low, int64_t high) {
   if (at < 0) at += size;
   return std::clamp(at, low, high);
@@ -128,8 +130,8 @@ std::optional<Tensor> ConstantEvaluator::Evaluate(const OutputTensor& output) {
   InferenceContext context(node.op(), node.attrs(), node.inputs(),
                            node.input_types(), node.output_types(), this);
   std::optional<Tensor> value = node.op().value_fn(context);
-  // A value that contradicts the declaration would be a bug in Weft; no value
-  // is always correct.
+  // A computed value that contradicts the node's declared type or shape would
+  // be a bug in Weft. Then no value is returned, which is always correct.
   if (!value || value->dtype() != node.output_type(0) ||
       !node.output_shape(0).IsCompatibleWith(value->shape())) {
     return std::nullopt;
@@ -243,7 +245,8 @@ std::optional<PartialShape> ConstantEvaluator::StridedSliceAsShape(
       open_begin ? (up ? low : high) : Clamp(*begin, size, low, high);
   const int64_t to =
       open_end ? (up ? high : low) : Clamp(*end, size, low, high);
-  // Any longer step takes one element, as a step of the whole size does.
+  // A step longer than the whole size takes one element, so the step may be
+  // limited.
   const int64_t step = std::clamp(*stride, -kMaxElements, kMaxElements);
   PartialShape result = PartialShape::Scalar();
   for (int64_t i = from; up ? i < to : i > to; i += step) {

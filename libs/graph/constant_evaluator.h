@@ -1,6 +1,6 @@
-// ConstantEvaluator computes values that follow from constants while the graph
-// is built, with the value functions of the ops. One evaluator serves one
-// query: it stops after a limited number of nodes, at a limited depth, and
+// ConstantEvaluator computes, while the graph is built, values that follow from
+// constants. It calls the value functions of the ops. One evaluator serves one
+// query. It stops after a limited number of nodes and at a limited depth, and
 // computes no large tensors, so no graph makes building slow.
 //
 // Not synchronized; only reads the graph.
@@ -19,7 +19,8 @@ class ConstantEvaluator {
   ConstantEvaluator(const ConstantEvaluator&) = delete;
   ConstantEvaluator& operator=(const ConstantEvaluator&) = delete;
 
-  // See Graph::ConstantValue and related methods. A null node has no value.
+  // Implement Graph::ConstantValue and the related methods of Graph. An output
+  // with a null node has no value.
   std::optional<Tensor> Value(const OutputTensor& output);
   std::optional<PartialShape> ValueAsShape(const OutputTensor& output);
   std::optional<int64_t> Scalar(const OutputTensor& output);

@@ -9,8 +9,8 @@
 namespace weft {
 namespace {
 
-// The maximum nesting of loops; the last iteration of the innermost one ends
-// the enclosing ones by recursion.
+// The maximum nesting of loops. It is limited because the executor recurses:
+// the last iteration of the innermost loop ends the enclosing loops.
 constexpr int kMaxNesting = 1000;
 
 int NestingOf(int frame, const FrameAnalysis& analysis) {
@@ -19,7 +19,7 @@ int NestingOf(int frame, const FrameAnalysis& analysis) {
   return depth;
 }
 
-// The analysis of the first frame, which is outside loops.
+// Returns an analysis with only frame 0, which is outside of loops.
 FrameAnalysis OutsideLoops() {
   FrameAnalysis analysis;
   analysis.frames.emplace_back();
@@ -31,10 +31,11 @@ bool IsOneOf(const Node& node, absl::string_view type,
   return node.type() == type || node.type() == ref_type;
 }
 
-// Finds the nodes of loops that are live in each iteration, whatever the loops'
-// conditions: their inputs come from constant Enters alone, or from their own
-// loop, without a Switch in between. All nodes are assumed to be such until an
-// input shows otherwise; each node propagates that once.
+// UnconditionalNodes finds the nodes of loops that are live in every iteration,
+// whatever the loop's condition is. Their inputs come only from constant Enters
+// or from their own loop, without a Switch in between. At first all nodes of
+// loops are assumed to be such nodes. A node with another input is removed, and
+// its consumers are then checked.
 class UnconditionalNodes {
  public:
   UnconditionalNodes(const Graph& graph, const FrameAnalysis& analysis,
@@ -89,7 +90,8 @@ class UnconditionalNodes {
     removed_.push_back(&node);
   }
 
-  // A Merge is live with any of its inputs, a ControlTrigger without any.
+  // A Merge stays as long as one of its inputs is live. A constant Enter and a
+  // ControlTrigger stay in any case.
   void InputIsRemoved(const Consumer& consumer) {
     const Node& node = *consumer.node;
     if (IsConstantEnter(node) || node.type() == "ControlTrigger") return;
@@ -141,7 +143,8 @@ bool FrameTracker::Counts(const Node* producer) const {
   return producer != nullptr && !is_everywhere_[producer->id()];
 }
 
-// In order of id only back edges come from nodes that were not visited yet.
+// Nodes are visited in order of id, so only the producer of a back edge may not
+// have been visited yet.
 int FrameTracker::FrameOfInputs(const Node& node) const {
   for (const OutputTensor& input : node.inputs()) {
     if (input.node != nullptr && input.node->id() < node.id() &&
@@ -188,7 +191,7 @@ absl::StatusOr<int> FrameTracker::ChildFrame(int parent, const Node& enter) {
   if (NestingOf(parent, analysis_) >= kMaxNesting) {
     return absl::InvalidArgumentError(absl::StrCat(
         "node ", enter.name(), " (", enter.type(), ") begins loop '", *name,
-        "' inside ", kMaxNesting, " others, one inside the other"));
+        "' inside ", kMaxNesting, " nested loops, the maximum"));
   }
   const int bounded = static_cast<int>(std::min<int64_t>(*parallel, 1 << 20));
   analysis_.frames.push_back({*name, parent, 1, bounded});

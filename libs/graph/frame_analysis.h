@@ -1,6 +1,6 @@
 // AnalyzeFrames finds the frame of each node: outside loops, or the body of a
-// loop. It corresponds to TensorFlow's BuildControlFlowInfo. Pure functions of
-// a graph.
+// loop. It corresponds to TensorFlow's BuildControlFlowInfo. The functions are
+// pure and only read the graph.
 #ifndef WEFT_LIBS_GRAPH_FRAME_ANALYSIS_H_
 #define WEFT_LIBS_GRAPH_FRAME_ANALYSIS_H_
 
@@ -26,15 +26,16 @@ struct FrameAnalysis {
   std::vector<int> outputs_to;  // by node id; differs at Enter and Exit
 };
 
-// FrameTracker follows a growing graph: it determines the frame of each node
-// from those of the earlier nodes.
+// FrameTracker determines the frame of each node while a graph grows, from the
+// frames of the earlier nodes.
 class FrameTracker {
  public:
   FrameTracker();
 
-  // Must be called for each node, in the order of ids. `is_everywhere`: its
-  // value exists in all frames. INVALID_ARGUMENT as in AnalyzeFrames, except
-  // for inputs from different frames, which are not checked.
+  // Determines the frame of `node`. Must be called for each node, in the order
+  // of ids. `is_everywhere` states that the node's value exists in all frames.
+  // Returns INVALID_ARGUMENT as AnalyzeFrames does, but does not check whether
+  // the inputs come from different frames.
   absl::Status Add(const Node& node, bool is_everywhere);
   int num_nodes() const { return static_cast<int>(analysis_.runs_in.size()); }
   const FrameAnalysis& analysis() const { return analysis_; }
@@ -55,17 +56,19 @@ class FrameTracker {
   FrameAnalysis analysis_;
 };
 
-// `is_everywhere[id]` marks nodes whose value exists in all frames (constants).
-// INVALID_ARGUMENT, with TensorFlow's text, if a node's inputs come from
-// different frames; also, naming the node, if a NextIteration depends on no
-// Switch of its loop: it would continue in each iteration, and the loop would
-// never end. TensorFlow runs such a loop forever.
+// Determines the frame of each node. `is_everywhere[id]` marks nodes whose
+// value exists in all frames (constants). Returns INVALID_ARGUMENT, with
+// TensorFlow's text, if a node's inputs come from different frames. Also
+// returns INVALID_ARGUMENT, naming the node, if a NextIteration depends on no
+// Switch of its loop: it would start another iteration each time, and the loop
+// would never end. TensorFlow runs such a loop forever.
 absl::StatusOr<FrameAnalysis> AnalyzeFrames(
     const Graph& graph, const std::vector<bool>& is_everywhere);
 
-// A constant without control inputs, which exists in all frames.
+// Returns whether the node is a constant without control inputs. The value of
+// such a constant exists in all frames.
 bool IsFreeConstant(const Node& node);
-// An Enter whose value goes to every iteration.
+// Returns whether the node is an Enter whose value goes to every iteration.
 bool IsConstantEnter(const Node& node);
 bool IsLoopCond(const Node& node);
 bool IsEnter(const Node& node);

@@ -11,8 +11,8 @@
 namespace weft {
 namespace {
 
-// Adds the functions that a function may call: the ops of its nodes, and those
-// that their attrs name.
+// Adds to `names` the functions that `function` may call: the ops of its nodes,
+// and the functions that the nodes' attrs name.
 void AddCallees(const FunctionDef& function, std::vector<std::string>& names) {
   for (const FunctionNode& node : function.nodes) {
     names.push_back(node.op);
@@ -20,7 +20,7 @@ void AddCallees(const FunctionDef& function, std::vector<std::string>& names) {
   }
 }
 
-// Returns the fingerprint of the list extended by `text`.
+// Returns the fingerprint of a list of texts after `text` is appended to it.
 uint64_t ExtendFingerprint(uint64_t fingerprint, absl::string_view text) {
   return fingerprint * kFnv1aPrime + ExtendFnv1a(kFnv1aOffset, text);
 }
@@ -56,7 +56,7 @@ absl::StatusOr<std::shared_ptr<const FunctionLibrary>> FunctionLibrary::With(
     const std::map<std::string, std::string, std::less<>>& gradients) const {
   const auto result = std::make_shared<FunctionLibrary>();
   const auto add = [&](const FunctionPtr& function) {
-    std::string name = function->name();  // before inserting it in the table
+    std::string name = function->name();  // copied before it is moved
     return result->by_name_.emplace(std::move(name), function);
   };
   absl::c_for_each(functions_, add);
@@ -110,10 +110,10 @@ std::shared_ptr<const FunctionLibrary> FunctionLibrary::ReachableFrom(
   return result;
 }
 
-// Covers the text of each function that can be called, and the name of its
-// gradient function, in the order in which a walk over the bodies meets them.
-// Names of functions are included: those of an identical library of another
-// program are the same.
+// The fingerprint covers the text of each function that can be called and the
+// name of its gradient function, in the order in which a walk over the bodies
+// meets them. It includes the names of functions, which are the same in another
+// program that uses the same library.
 uint64_t FunctionLibrary::Fingerprint(absl::string_view name) const {
   FlatHashSet<absl::string_view> reached;
   std::vector<std::string> waiting = {std::string(name)};

@@ -24,8 +24,8 @@ std::pair<int, int> Range(const std::vector<ArgDef>& args, const AttrMap& attrs,
   return {begin, begin + ArgLength(args[arg], attrs)};
 }
 
-// [A-Za-z0-9_.][A-Za-z0-9_.\\/>-]*; a leading "_" is for nodes that Weft
-// creates.
+// Returns whether a node name matches [A-Za-z0-9_.][A-Za-z0-9_.\\/>-]*. A
+// leading "_" is reserved for nodes that Weft creates.
 bool IsValidName(absl::string_view name) {
   if (name.empty()) return false;
   const auto word = [](char c) {
@@ -75,7 +75,7 @@ absl::Status CheckEdges(const Graph& graph, const OpDef& op,
   return absl::OkStatus();
 }
 
-// The text that TensorFlow appends to an error of a shape function.
+// Returns the text that TensorFlow appends to an error of a shape function.
 std::string ShapeErrorContext(const NodeSpec& spec,
                               const InferenceContext& context) {
   std::vector<std::string> shapes;
@@ -94,7 +94,8 @@ absl::StatusOr<std::vector<PartialShape>> InferShapes(
   if (absl::Status status = op.shape_fn(context); !status.ok()) {
     return Append(status, ShapeErrorContext(spec, context));
   }
-  // No tensor could have it; and later computations need not check again.
+  // Reject a shape that no tensor can have, so that later computations need not
+  // check it again.
   for (const PartialShape& shape : context.output_shapes()) {
     if (!shape.has_rank()) continue;
     if (auto valid = PartialShape::Create(shape.dims()); !valid.ok()) {
@@ -122,7 +123,7 @@ std::string ErrorPrefix(const NodeSpec& spec) {
   return absl::StrCat("Node '", spec.name, "' (op: '", spec.op, "')");
 }
 
-// The parts of a new node that come from its op.
+// OpParts has the parts of a new node that follow from its op.
 struct OpParts {
   const OpDef* op = nullptr;
   std::shared_ptr<const AttrMap> attrs;
@@ -141,10 +142,12 @@ absl::StatusOr<OpParts> PartsOfKnown(const Graph& graph, const NodeSpec& spec) {
   return parts;
 }
 
-// Returns the parts of an unknown node, except its inputs.
+// Returns the parts of an unknown node, except its inputs. The node owns its
+// op.
 OpParts PartsWithOwnOp(std::shared_ptr<const OpDef> op, AttrMap attrs,
                        DataTypeVector output_types) {
-  // One object, so that the op lives as long as the attrs of its node.
+  // The op and the attrs are in one object, so that the op lives until the node
+  // releases its attrs.
   struct Owned {
     std::shared_ptr<const OpDef> op;
     AttrMap attrs;
@@ -174,7 +177,8 @@ absl::StatusOr<OpParts> PartsOfUnknown(const Graph& graph, NodeSpec& spec,
   return parts;
 }
 
-// Returns the parts of an unknown node that has the outputs of its op.
+// Returns the parts of an unknown node that has the outputs of its registered
+// op.
 absl::StatusOr<OpParts> PartsOfNotRunnable(const Graph& graph,
                                            const NodeSpec& spec) {
   ASSIGN_OR_RETURN(NodeSignature signature, graph.Resolve(spec));
@@ -192,9 +196,9 @@ absl::StatusOr<OpParts> PartsOf(const Graph& graph, NodeSpec& spec) {
                            : PartsOfNotRunnable(graph, spec);
 }
 
-// Returns whether the input is an output that the graph's unknown node does not
-// have yet: the number of its outputs is only what its consumers so far have
-// shown.
+// Returns whether the input is an output that an unknown node of the graph does
+// not have yet. Such a node starts with the outputs that its consumers have
+// shown, and a new consumer may add one.
 bool IsNewOutput(const Graph& graph, const OutputTensor& input) {
   return IsOfUnknown(input) && input.index < kMaxUnknownOutputs &&
          input.index >= input.node->num_outputs() &&
@@ -202,8 +206,9 @@ bool IsNewOutput(const Graph& graph, const OutputTensor& input) {
          graph.node(input.node->id()) == input.node;
 }
 
-// Known consumers determine the type of the output of an unknown node; one that
-// needs a reference has precedence. `type_of` returns that type by reference.
+// Sets the type of outputs of unknown nodes to the type that a known consumer
+// expects. A consumer that expects a reference has precedence. `type_of`
+// returns a reference to the type of an output.
 template <typename TypeOf>
 void GuessTypesOfInputs(const Node& consumer, TypeOf type_of) {
   if (IsUnknown(consumer)) return;
@@ -216,8 +221,8 @@ void GuessTypesOfInputs(const Node& consumer, TypeOf type_of) {
   }
 }
 
-// Returns whether a node from `first` on may have decided the type of an output
-// of an unknown node before it.
+// Returns whether a node with an id of at least `first` takes an output of an
+// older unknown node, and so may have determined the output's type.
 bool HaveGuessed(absl::Span<const Node* const> nodes, int first) {
   for (const Node* node : nodes.subspan(first)) {
     for (const OutputTensor& input : node->inputs()) {
@@ -227,7 +232,7 @@ bool HaveGuessed(absl::Span<const Node* const> nodes, int first) {
   return false;
 }
 
-// Control inputs are a set; the order of the first mention is kept.
+// Returns the nodes without duplicates, in the order of their first occurrence.
 std::vector<const Node*> Unique(const std::vector<const Node*>& nodes) {
   if (nodes.size() < 2) return nodes;
   std::vector<const Node*> result;
@@ -310,7 +315,7 @@ absl::StatusOr<Node*> Graph::AddNode(NodeSpec spec) {
   for (const OutputTensor& input : spec.inputs) {
     if (!IsNewOutput(*this, input)) continue;
     Node& unknown = *nodes_[input.node->id()];
-    // Types last: their number is the number of outputs.
+    // Resize the types last, because their number is the number of outputs.
     unknown.output_shapes_.resize(input.index + 1);
     unknown.output_types_.resize(input.index + 1, DT_INVALID);
   }
@@ -327,8 +332,8 @@ absl::StatusOr<Node*> Graph::AddNode(NodeSpec spec) {
   node->output_types_ = std::move(parts.output_types);
   node->output_shapes_ = std::move(parts.shapes);
   Node* result = node.get();
-  // Operations that may throw come first, so that the node is in all of them or
-  // in none.
+  // Reserve memory first, because this may throw. Afterwards the node is added
+  // to all containers, and before an exception to none.
   ReserveOne(view_);
   ReserveOne(nodes_);
   ReserveInTable(by_name_);
@@ -346,7 +351,7 @@ absl::Status Graph::SetBackEdge(const Node* node, int index,
   const GraphWriter::Turn turn(writer_);
   if (!turn) return writer_.error();
   if (node == nullptr || from.node == nullptr) {
-    return absl::InvalidArgumentError("a back edge needs both of its nodes");
+    return absl::InvalidArgumentError("a node of the back edge is null");
   }
   const std::string prefix = absl::StrCat("Back edge of node '", node->name(),
                                           "' (op: '", node->type(), "')");
@@ -354,7 +359,7 @@ absl::Status Graph::SetBackEdge(const Node* node, int index,
   RETURN_IF_ERROR(Annotate(CheckOutputTensor(*this, from), prefix));
   if (!IsMerge(node->op()) || index < 0 || index >= node->num_inputs()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(prefix, ": only an input of a Merge can be one"));
+        absl::StrCat(prefix, ": only an input of a Merge can be a back edge"));
   }
   Node& target = *nodes_[node->id()];
   if (target.inputs_[index].node != nullptr) {
@@ -379,7 +384,8 @@ absl::Status Graph::RefineShape(OutputTensor output,
   const GraphWriter::Turn turn(writer_);
   if (!turn) return writer_.error();
   if (output.node == nullptr) {
-    return absl::InvalidArgumentError("the shape of no tensor is given");
+    return absl::InvalidArgumentError(
+        "the tensor to set the shape of has no node");
   }
   RETURN_IF_ERROR(CheckOutputTensor(*this, output));
   PartialShape& known = nodes_[output.node->id()]->output_shapes_[output.index];
@@ -396,7 +402,8 @@ void Graph::TruncateTo(int num_nodes) {
   const GraphWriter::Turn turn(writer_);
   if (!turn) return;
   if (num_nodes >= static_cast<int>(nodes_.size())) return;
-  // Only a back edge points from a newer node to an older one.
+  // Undo back edges from removed nodes. Only a back edge points from a newer
+  // node to an older one.
   for (int id = 0; id < num_nodes; ++id) {
     if (!IsMerge(*nodes_[id]->op_)) continue;
     for (OutputTensor& input : nodes_[id]->inputs_) {

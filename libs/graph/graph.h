@@ -2,11 +2,11 @@
 // executes nothing.
 //
 // Nodes can only be added: a node keeps its id, its inputs and its position, so
-// the nodes added since some time are a range of ids. Rewrites make new Graphs.
-// Every node is checked when it is added (op known, attrs complete and allowed,
-// input types right, shapes possible), so a Graph is always well formed; a loop
-// is closed by SetBackEdge. The exception are unknown nodes (unknown_op.h),
-// which an import keeps although they cannot run.
+// recently added nodes are a range of ids. Rewrites make new Graphs. Every node
+// is checked when it is added (op known, attrs complete and allowed, input
+// types right, shapes possible), so a Graph is always well formed, except for
+// unknown nodes (unknown_op.h), which an import keeps although they cannot run.
+// A loop is closed by SetBackEdge.
 //
 // Threads: one writer at a time; readers only while there is no writer. A
 // second writer is refused (GraphWriter).
@@ -44,13 +44,15 @@ struct OutputTensor {
   }
 };
 
-// The specification of a new node. Type and number attrs that follow from the
-// inputs may be left out, and so may attrs with a default.
+// NodeSpec is the specification of a new node. Attrs may be left out if they
+// have a default, or if they are type or number attrs that follow from the
+// inputs.
 struct NodeSpec {
   std::string name;
   std::string op;
-  // In the order of the op's inputs, lists flattened. An input with a null node
-  // is a back edge to be set by SetBackEdge (Merge only).
+  // The inputs in the order of the op's arguments, with lists flattened. An
+  // input with a null node is a back edge, allowed only at a Merge, and must be
+  // set by SetBackEdge.
   std::vector<OutputTensor> inputs;
   std::vector<const Node*> control_inputs;
   AttrMap attrs;
@@ -71,7 +73,7 @@ class Node {
     return it == attrs_->end() ? nullptr : it->second.template Get<T>();
   }
   const std::string& requested_device() const { return requested_device_; }
-  // Full device name; empty until placed.
+  // Returns the full device name; empty until the node is placed.
   const std::string& assigned_device() const { return assigned_device_; }
 
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
@@ -80,7 +82,8 @@ class Node {
   absl::Span<const Node* const> control_inputs() const {
     return control_inputs_;
   }
-  // The required type of each input; a ref type if the op takes a reference.
+  // Returns the type that the op requires for input `i`. It is a ref type if
+  // the op takes a reference.
   DataType input_type(int i) const { return input_types_[i]; }
   int num_outputs() const { return static_cast<int>(output_types_.size()); }
   DataType output_type(int i) const { return output_types_[i]; }
@@ -88,7 +91,8 @@ class Node {
   absl::Span<const DataType> output_types() const { return output_types_; }
   const PartialShape& output_shape(int i) const { return output_shapes_[i]; }
 
-  // The first and one past the last input of argument `arg` of the op.
+  // Return the range [first, last + 1) of the inputs or outputs that belong to
+  // argument `arg` of the op.
   std::pair<int, int> InputRange(int arg) const;
   std::pair<int, int> OutputRange(int arg) const;
 
@@ -111,7 +115,7 @@ class Node {
 
 class Graph {
  public:
-  // `functions` may be null: none yet.
+  // A null `functions` stands for an empty library.
   explicit Graph(std::shared_ptr<const OpRegistry> registry,
                  std::shared_ptr<const FunctionLibrary> functions = nullptr);
   Graph(const Graph&) = delete;
@@ -122,75 +126,82 @@ class Graph {
     return registry_;
   }
 
-  // The functions that its nodes may call. May be shared with another graph.
+  // Returns the functions that nodes of this graph may call. Graphs may share
+  // one library.
   const FunctionLibrary& functions() const { return *functions_; }
   const std::shared_ptr<const FunctionLibrary>& shared_functions() const {
     return functions_;
   }
-  // Adds functions, all or none. INVALID_ARGUMENT for the name of a different
-  // function or of an op.
+  // Adds all of the functions or, on error, none. INVALID_ARGUMENT if an op or
+  // a different function has the name of one of them.
   absl::Status AddFunctions(
       absl::Span<const FunctionPtr> functions,
       const std::map<std::string, std::string, std::less<>>& gradients = {});
-  // Restores an earlier shared_functions(): undoes a failed import, when the
-  // nodes that call the others are removed.
+  // Restores an earlier result of shared_functions(), to undo a failed import.
+  // The nodes that call the other functions must be removed.
   void RestoreFunctions(std::shared_ptr<const FunctionLibrary> functions);
 
-  // An op of the registry, or a function as an op; null if neither.
+  // Returns the op with that name from the registry, or the signature of the
+  // function with that name. Returns null if there is neither.
   const OpDef* FindOp(absl::string_view name) const;
 
   // Adds a node; an error names it and leaves the graph unchanged.
   absl::StatusOr<Node*> AddNode(NodeSpec spec);
 
-  // Returns what AddNode would infer for the node except its shapes, without
-  // adding it; or the error.
+  // Returns the attrs and types that AddNode would infer for the node, or its
+  // error, without adding the node. Shapes are not inferred.
   absl::StatusOr<NodeSignature> Resolve(const NodeSpec& spec) const;
 
-  // Closes a loop: sets input `index` of `node`, a Merge added without it, to
-  // `from`, a NextIteration.
+  // Closes a loop: sets input `index` of `node` to `from`, an output of a
+  // NextIteration. `node` must be a Merge that was added without this input.
   absl::Status SetBackEdge(const Node* node, int index, OutputTensor from);
 
-  // TensorFlow's set_shape: what the program knows of the shape of an output
-  // beyond what follows from its op, such as the invariants of a loop. It is
-  // used by later additions here, and is not part of the GraphDef.
-  // INVALID_ARGUMENT, naming the tensor, if it contradicts the known shape.
+  // Adds to the known shape of an output what only the program knows, such as
+  // the invariants of a loop. Corresponds to TensorFlow's set_shape. Nodes
+  // added later use the shape, but it is not part of the GraphDef.
+  // INVALID_ARGUMENT, naming the tensor, if the shape contradicts the known
+  // one.
   absl::Status RefineShape(OutputTensor output, const PartialShape& shape);
 
-  // Drops the newest nodes until `num_nodes` are left: undoes a failed import.
-  // Pointers to dropped nodes become invalid; a back edge from one is open
-  // again.
+  // Removes the newest nodes until `num_nodes` are left, to undo a failed
+  // import. Pointers to removed nodes become invalid. An input of a Merge that
+  // a removed node had set by SetBackEdge is unset again.
   void TruncateTo(int num_nodes);
 
   void set_assigned_device(const Node* node, std::string device);
   void set_requested_device(const Node* node, std::string device);
 
-  // In order of id, an order in which every input except a back edge comes
-  // before its consumer.
+  // Returns the nodes in order of id. In this order every input except a back
+  // edge comes before its consumer.
   absl::Span<const Node* const> nodes() const { return view_; }
   int num_nodes() const { return static_cast<int>(view_.size()); }
   const Node* node(int id) const { return view_[id]; }
   const Node* FindNode(absl::string_view name) const;  // null when absent
 
-  // "name:index" or "name" (index 0). NOT_FOUND, INVALID_ARGUMENT.
+  // Returns the output with that name: "name:index", or "name" for index 0.
+  // NOT_FOUND if the graph does not have the node, INVALID_ARGUMENT for a
+  // malformed name or an index out of range.
   absl::StatusOr<OutputTensor> FindOutputTensor(
       absl::string_view tensor_name) const;
 
-  // The constant value of an output if it follows from constants, for shape
-  // functions and for the gradients that depend on shapes.
+  // Returns the value of an output if it follows from constants. Shape
+  // functions use it, and gradients that depend on shapes.
   std::optional<Tensor> ConstantValue(const OutputTensor& output) const;
-  // The same for a vector of sizes, some of which may be unknown.
+  // Returns ConstantValue as a shape, for a vector of sizes. Some of the sizes
+  // may be unknown.
   std::optional<PartialShape> ConstantValueAsShape(
       const OutputTensor& output) const;
-  // The same for one integer, which may be an element of a known shape.
+  // Returns ConstantValue as one integer. The scalar may also be an element of
+  // a known shape.
   std::optional<int64_t> ConstantScalar(const OutputTensor& output) const;
 
-  // TensorFlow's versions of the graph that this was imported from; 0 if built
-  // here. Kept for export.
+  // The producer version of the GraphDef that this graph was imported from, or
+  // 0 for a graph that was built in this program. It is kept for export.
   int producer() const { return producer_; }
   void set_producer(int producer) { producer_ = producer; }
 
-  // Must be held for changes of the graph in several calls, or of state that
-  // belongs to it.
+  // Returns the GraphWriter, whose Turn a thread must hold while it changes the
+  // graph in several calls, or changes state that belongs to the graph.
   GraphWriter& writer() const { return writer_; }
 
  private:
@@ -203,7 +214,7 @@ class Graph {
   int producer_ = 0;
 };
 
-// "x:0"
+// Returns the name of the tensor, such as "x:0".
 std::string TensorName(const OutputTensor& output);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 // GraphCopier copies nodes from one graph into another, edge by edge, and can
-// redirect edges. Every rewrite uses it.
+// redirect edges. All rewrites of graphs use GraphCopier.
 #ifndef WEFT_LIBS_GRAPH_GRAPH_COPY_H_
 #define WEFT_LIBS_GRAPH_GRAPH_COPY_H_
 
@@ -11,36 +11,40 @@
 
 namespace weft {
 
-// Copies in order of id: an input with a higher id closes a loop and is set by
-// Finish. Not synchronized; `target` is not owned.
+// Nodes must be copied in order of id. An input with a higher id closes a loop
+// and is set by Finish.
+// Not synchronized; `target` is not owned.
 class GraphCopier {
  public:
   explicit GraphCopier(Graph& target) : target_(target) {}
 
-  // Consumers of `from` (of the old graph) that are copied from now on take
-  // `to` (of the new one).
+  // Makes consumers of `from` (a tensor of the old graph) that are copied from
+  // now on take `to` (a tensor of the new graph).
   void Replace(const OutputTensor& from, const OutputTensor& to) {
     replaced_outputs_[from] = to;
   }
-  // Control edges from `from` now come from `to`.
+  // Makes control inputs from `from` (a node of the old graph), in nodes that
+  // are copied from now on, come from `to`.
   void ReplaceControl(const Node* from, const Node* to) {
     replaced_controls_[from] = to;
   }
 
-  // Copies the node to the new graph: name, op, attrs and devices are kept.
-  // Control inputs that are not in the new graph are dropped; a missing data
-  // input is an INTERNAL error.
+  // Copies the node to the new graph with its name, op, attrs and devices.
+  // Control inputs from nodes that are not in the new graph are dropped. A
+  // missing data input is an INTERNAL error.
   absl::StatusOr<const Node*> Copy(const Node& node);
 
-  // Returns null if the node was not copied.
+  // Returns the copy of the node, or null if the node was not copied.
   const Node* Find(const Node* node) const;
   bool Has(const OutputTensor& output) const {
     return Lookup(output).node != nullptr;
   }
-  // The copy of an output, or its replacement; null node if there is neither.
+  // Returns the copy of an output, or its replacement. The node of the result
+  // is null if there is neither.
   OutputTensor Lookup(const OutputTensor& output) const;
 
-  // Closes the loops.
+  // Closes the loops: sets the inputs that come from nodes with a higher id.
+  // Must be called after the last Copy.
   absl::Status Finish();
 
  private:

@@ -48,7 +48,7 @@ absl::Status ReshapeShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// Adds vectors of int32.
+// The value function of an op that adds vectors of int32.
 std::optional<Tensor> AddValue(InferenceContext& c) {
   const auto &a = c.input_tensor(0), &b = c.input_tensor(1);
   if (!a || !b || a->dtype() != DT_INT32 || a->shape() != b->shape()) {
@@ -62,7 +62,8 @@ std::optional<Tensor> AddValue(InferenceContext& c) {
   return sum;
 }
 
-// Sizes of a slice are not inferred here: only its value matters.
+// Returns the ops of this test. The shape function of its slice op infers no
+// sizes, because the tests need only its value.
 std::shared_ptr<const OpRegistry> TestOps() {
   auto ops = std::make_shared<OpRegistry>();
   ops->Add(OpDefBuilder("Const")
@@ -190,7 +191,7 @@ class GraphTest : public testing::Test {
                 .inputs = std::move(inputs),
                 .attrs = std::move(attrs)});
   }
-  // Returns the refusal's text; "" if the node was accepted.
+  // Returns the error text of AddNode for `spec`, or "" if the node was added.
   std::string Refusal(NodeSpec spec) {
     const int before = graph_.num_nodes();
     absl::StatusOr<Node*> node = graph_.AddNode(std::move(spec));
@@ -215,7 +216,7 @@ TEST_F(GraphTest, InfersTypesAndFillsInDefaults) {
   EXPECT_EQ(TensorName({product, 0}), "p:0");
 }
 
-TEST_F(GraphTest, InfersLists) {
+TEST_F(GraphTest, InfersListAttrsFromInputs) {
   const Node* i = In("i", {}, DT_INT32);
   const Node* x = In("x", {});
   const Node* pack = Op("pack", "Pack", {{x}, {x}, {x}});
@@ -324,7 +325,7 @@ TEST_F(GraphTest, ImpossibleShapesAreRefused) {
                "more than 2**63 - 1 elements for 'product'"));
 }
 
-TEST_F(GraphTest, RefusesNodesOfOtherGraphs) {
+TEST_F(GraphTest, NodesOfOtherGraphsAreRefused) {
   Graph other(TestOps());
   ASSERT_OK_AND_ASSIGN(Node * x, other.AddNode({.name = "x", .op = "In"}));
   EXPECT_THAT(Refusal({.name = "a", .op = "Add", .inputs = {{x}, {x}}}),
@@ -333,13 +334,13 @@ TEST_F(GraphTest, RefusesNodesOfOtherGraphs) {
               HasSubstr("another graph"));
 }
 
-TEST_F(GraphTest, ControlInputsAreASet) {
+TEST_F(GraphTest, DuplicateControlInputsAreRemoved) {
   const Node* x = In("x", {});
   const Node* y = Add({.name = "y", .op = "In", .control_inputs = {x, x}});
   EXPECT_EQ(y->control_inputs().size(), 1u);
 }
 
-TEST_F(GraphTest, ClosesLoopsOnce) {
+TEST_F(GraphTest, LoopIsClosedOnlyOnce) {
   const Node* x = In("x", {});
   const Node* merge = Op("merge", "Merge", {{x}, {}});
   const Node* next = Op("next", "NextIteration", {{merge}});
@@ -368,7 +369,7 @@ TEST_F(GraphTest, TruncateRestoresAnEarlierGraph) {
   In("next", {});  // the name is free again
 }
 
-TEST_F(GraphTest, FindsEndpoints) {
+TEST_F(GraphTest, FindsTensorsByName) {
   const Node* x = In("scope/x", {});
   ASSERT_OK_AND_ASSIGN(OutputTensor plain, graph_.FindOutputTensor("scope/x"));
   EXPECT_EQ(plain, (OutputTensor{x, 0}));
@@ -386,7 +387,7 @@ TEST_F(GraphTest, FindsEndpoints) {
   }
 }
 
-TEST_F(GraphTest, FollowsConstants) {
+TEST_F(GraphTest, ConstantValueFollowsFromConstants) {
   const Node* a = Const("a", Tensor::Vector({1, 2}));
   const Node* b = Const("b", Tensor::Vector({10, 20}));
   const Node* sum = Op("sum", "Add", {{a}, {b}});
@@ -397,7 +398,8 @@ TEST_F(GraphTest, FollowsConstants) {
 }
 
 TEST_F(GraphTest, QueriesOnDeepGraphsTerminate) {
-  // Each sum uses the last one twice: 2^200 additions if done naively.
+  // Each sum uses the previous sum as both inputs, so a naive evaluation would
+  // need 2^200 additions.
   const Node* sum = Const("a", Tensor::Vector({1}));
   for (int i = 0; i < 200; ++i) {
     sum = Op(absl::StrCat("s", i).c_str(), "Add", {{sum}, {sum}});
@@ -405,7 +407,7 @@ TEST_F(GraphTest, QueriesOnDeepGraphsTerminate) {
   EXPECT_FALSE(graph_.ConstantValue({sum}).has_value());
 }
 
-TEST_F(GraphTest, FollowsPartiallyKnownSizes) {
+TEST_F(GraphTest, ConstantShapeMayBePartiallyKnown) {
   const Node* x = In("x", {PartialShape::kUnknown, 28, 28});
   const Node* shape = Op("shape", "Shape", {{x}});
   EXPECT_EQ(graph_.ConstantValueAsShape({shape})->ToString(), "[?,28,28]");
@@ -463,11 +465,11 @@ TEST_F(GraphTest, PackOfPossibleVectorsHasNoKnownShape) {
   EXPECT_FALSE(slice("all", shape, Tensor(DT_INT32, {0}), element));
 }
 
-TEST(BroadcastTest, FollowsNumPy) {
+TEST(BroadcastTest, FollowsTheRulesOfNumPy) {
   const int64_t u = PartialShape::kUnknown;
   const struct {
     PartialShape a, b;
-    const char* result;  // "" : an error
+    const char* result;  // "" for an error
   } cases[] = {
       {{2, 3}, {3}, "[2,3]"},
       {{2, 1}, {3}, "[2,3]"},
@@ -486,9 +488,9 @@ TEST(BroadcastTest, FollowsNumPy) {
   }
 }
 
-// Whichever allocation fails.
-TEST(GraphWithoutMemoryTest, RefusedNodeLeavesTheGraph) {
-  constexpr int kNodes = 70;  // containers are reallocated several times
+// Each allocation in AddNode fails once.
+TEST(GraphWithoutMemoryTest, FailedAllocationLeavesTheGraphUnchanged) {
+  constexpr int kNodes = 70;  // enough to reallocate containers
   Graph graph(TestOps());
   NodeSpec unknown{.name = "unknown", .op = "Unknown"};
   MarkUnknown(0, unknown);
@@ -520,7 +522,8 @@ TEST(GraphWithoutMemoryTest, RefusedNodeLeavesTheGraph) {
   EXPECT_EQ(source->output_type(0), DT_INVALID);
 }
 
-// A shape function is called in the middle of the change of its thread.
+// While one thread adds a node, the node's shape function makes a second thread
+// add a node too.
 TEST(GraphThreadsTest, SecondWriterIsRefused) {
   auto ops = std::make_shared<OpRegistry>();
   std::function<void()> during = [] {};

@@ -1,5 +1,6 @@
-// GraphWriter detects two threads that change one graph concurrently, which its
-// contract forbids: the second is refused, because it would corrupt memory.
+// GraphWriter detects two threads that change one graph concurrently. A graph
+// allows only one writer at a time, so the second thread gets an error instead
+// of corrupting memory.
 //
 // Threads: thread-safe. A thread may enter recursively.
 #ifndef WEFT_LIBS_GRAPH_GRAPH_WRITER_H_
@@ -13,7 +14,8 @@ namespace weft {
 
 class GraphWriter {
  public:
-  // The change of a thread, from its first access to its last.
+  // Turn is the scope of a change by one thread, from its first access to its
+  // last.
   class Turn {
    public:
     explicit Turn(GraphWriter& writer);
@@ -22,7 +24,8 @@ class GraphWriter {
     }
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
-    // False: another thread is changing the graph, and this one must not.
+    // Returns false if another thread is changing the graph. Then this thread
+    // must not change it.
     explicit operator bool() const { return begins_ || is_inner_; }
 
    private:
@@ -31,20 +34,21 @@ class GraphWriter {
     bool is_inner_ = false;
   };
 
-  // Whether a thread was ever refused.
+  // Returns whether a thread was ever refused.
   bool has_refused() const {
     return has_refused_.load(std::memory_order_relaxed);
   }
-  // The error for that, FAILED_PRECONDITION. Always the same object.
+  // Returns the FAILED_PRECONDITION error for a refused thread. It is always
+  // the same object.
   const absl::Status& error() const { return error_; }
 
  private:
-  std::atomic<const void*> thread_{nullptr};  // the thread that is inside
+  std::atomic<const void*> thread_{nullptr};  // the thread with a Turn
   std::atomic<bool> has_refused_{false};
   const absl::Status error_ = absl::FailedPreconditionError(
       "Another thread is adding to the graph at the same time. A graph has one "
-      "writer: let one thread build it, or hold a lock of your own around all "
-      "that adds to it.");
+      "writer: let one thread build the graph, or hold a lock around all code "
+      "that adds nodes.");
 };
 
 inline GraphWriter::Turn::Turn(GraphWriter& writer) : writer_(writer) {

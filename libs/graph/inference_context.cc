@@ -109,8 +109,9 @@ absl::Status BroadcastBinary(InferenceContext& c) {
 
 namespace {
 
-// An unknown size with a size above 1: it is 1 or the same, in either case the
-// result has the known size.
+// Returns the size of a dimension in the broadcast of `a` and `b`. If one size
+// is unknown and the other is above 1, the unknown size must be 1 or the same.
+// In either case the result has the known size.
 absl::StatusOr<int64_t> BroadcastDim(int64_t a, int64_t b) {
   if (a == 1) return b;
   if (b == 1) return a;

@@ -1,5 +1,5 @@
-// InferenceContext is the view of a node for its shape function, while the node
-// is added.
+// InferenceContext is the view of a node that its shape function gets, while
+// the node is being added to a graph.
 #ifndef WEFT_LIBS_GRAPH_INFERENCE_CONTEXT_H_
 #define WEFT_LIBS_GRAPH_INFERENCE_CONTEXT_H_
 
@@ -17,10 +17,12 @@ namespace weft {
 
 class ConstantEvaluator;  // libs/graph/constant_evaluator.h
 
-// Lives on the stack of Graph::AddNode; not synchronized.
+// An InferenceContext lives on the stack of Graph::AddNode and is not
+// synchronized.
 class InferenceContext {
  public:
-  // `inputs` may contain null nodes (back edges): their shapes are unknown.
+  // `inputs` may contain null nodes, which are back edges. Their shapes are
+  // unknown.
   InferenceContext(const OpDef& op, const AttrMap& attrs,
                    absl::Span<const OutputTensor> inputs,
                    absl::Span<const DataType> input_types,
@@ -34,28 +36,30 @@ class InferenceContext {
   DataType input_type(int i) const { return input_types_[i]; }
   DataType output_type(int i) const { return output_types_[i]; }
   const PartialShape& input(int i) const;
-  // The source of the input: a resource's shape is known to the node that
-  // created its handle. The node is null for a back edge.
+  // Returns the tensor that the input comes from. A shape function needs it
+  // because the shape of a resource is known only to the node that created the
+  // resource's handle. The node is null for a back edge.
   const OutputTensor& input_source(int i) const { return inputs_[i]; }
 
-  // The value of an input if it is known while the graph is built.
+  // Returns the value of input `i` if it is known while the graph is built.
   const std::optional<Tensor>& input_tensor(int i);
-  // An integer scalar input, likewise.
+  // Returns the value of input `i`, an integer scalar, if it is known while the
+  // graph is built.
   std::optional<int64_t> input_scalar(int i);
-  // An input that contains a vector of sizes, each -1 if unknown; unknown rank
-  // if nothing is known.
+  // Returns the shape that input `i` contains as a vector of sizes, each -1 if
+  // unknown. Returns a shape of unknown rank if nothing is known.
   PartialShape input_as_shape(int i);
 
-  // A missing attr, or one of another kind, is a bug in the op's definition:
-  // INTERNAL.
+  // Returns the value of an attr. INTERNAL if the attr is missing or has
+  // another type, because this is a bug in the op's definition.
   template <typename T>
   absl::StatusOr<T> GetAttr(absl::string_view name) const {
     auto it = attrs_.find(name);
     const T* value =
         it == attrs_.end() ? nullptr : it->second.template Get<T>();
     if (value == nullptr) {
-      return absl::InternalError(
-          absl::StrCat("op ", op_.name, " has no such attr: ", name));
+      return absl::InternalError(absl::StrCat("op ", op_.name, " has no attr '",
+                                              name, "' of this type"));
     }
     return *value;
   }
@@ -63,17 +67,19 @@ class InferenceContext {
   void set_output(int i, PartialShape shape) {
     output_shapes_[i] = std::move(shape);
   }
-  // Unknown until set.
+  // Returns the shapes of the outputs, which are unknown until they are set.
   const std::vector<PartialShape>& output_shapes() const {
     return output_shapes_;
   }
 
-  // The input's shape, if it can have that rank; otherwise an error "Shape must
-  // be rank 2 but is rank 1 for input 0".
+  // Return the shape of input `i` if it can have the rank, or at least the
+  // rank. Otherwise they return an error such as "Shape must be rank 2 but is
+  // rank 1 for input 0".
   absl::StatusOr<PartialShape> InputWithRank(int i, int rank) const;
   absl::StatusOr<PartialShape> InputWithRankAtLeast(int i, int rank) const;
-  // If both sizes agree (or are unknown): their common value, otherwise an
-  // error "Dimensions must be equal, but are 2 and 3".
+  // Returns the common value of both sizes if they agree or one is unknown.
+  // Otherwise returns an error such as "Dimensions must be equal, but are 2 and
+  // 3".
   static absl::StatusOr<int64_t> MergeDims(int64_t a, int64_t b);
 
  private:
@@ -86,7 +92,8 @@ class InferenceContext {
   absl::Span<const DataType> output_types_;
   std::vector<PartialShape> output_shapes_;
   std::vector<std::optional<std::optional<Tensor>>> input_tensors_;
-  // Shared with the enclosing evaluation; otherwise created on first use.
+  // The evaluator of the enclosing evaluation, if there is one. Otherwise
+  // own_evaluator_, which is created on first use.
   ConstantEvaluator* evaluator_;
   std::unique_ptr<ConstantEvaluator> own_evaluator_;
 };
@@ -97,9 +104,9 @@ absl::Status Unchanged(InferenceContext& c);  // output 0 = input 0
 absl::Status Scalar(InferenceContext& c);     // every output is a scalar
 absl::Status Unknown(InferenceContext& c);    // nothing is known
 absl::Status NoOutputs(InferenceContext& c);
-// Inputs 0 and 1, NumPy's rule.
+// Sets output 0 to the broadcast of inputs 0 and 1 by NumPy's rule.
 absl::Status BroadcastBinary(InferenceContext& c);
-// The broadcast of two shapes by NumPy's rule.
+// Returns the broadcast of two shapes by NumPy's rule.
 absl::StatusOr<PartialShape> Broadcast(const PartialShape& a,
                                        const PartialShape& b);
 }  // namespace shapes

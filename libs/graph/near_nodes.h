@@ -1,7 +1,7 @@
 // SuggestNodes suggests similar node names in an error about an unknown node.
 //
-// Functions without state. They visit every node if a name is unknown; the
-// graph must not change meanwhile.
+// Functions without state. They visit every node if a name is unknown, and the
+// graph must not change during the call.
 #ifndef WEFT_LIBS_GRAPH_NEAR_NODES_H_
 #define WEFT_LIBS_GRAPH_NEAR_NODES_H_
 
@@ -13,11 +13,12 @@
 
 namespace weft {
 
-// Returns " Did you mean \"weights\"?", to be appended to an error (NearNames);
-// empty if no name is near.
+// Returns a suggestion such as " Did you mean \"weights\"?", which is appended
+// to an error. Returns "" if no node has a similar name (NearNames).
 std::string SuggestNodes(const Graph& graph, absl::string_view unknown);
 
-// As Graph::FindOutputTensor; the error for an unknown node has a suggestion.
+// Does the same as Graph::FindOutputTensor, but the error for an unknown node
+// has a suggestion.
 absl::StatusOr<OutputTensor> FindTensorOrSuggest(const Graph& graph,
                                                  absl::string_view tensor_name);
 

@@ -1,5 +1,5 @@
-// NodeAdder adds the nodes of an import to a graph, if they are not added
-// directly.
+// NodeAdder is the interface through which an import adds its nodes to a graph,
+// if it does not add them directly.
 #ifndef WEFT_LIBS_GRAPH_NODE_ADDER_H_
 #define WEFT_LIBS_GRAPH_NODE_ADDER_H_
 
@@ -12,10 +12,11 @@ namespace weft {
 class NodeAdder {
  public:
   virtual ~NodeAdder() = default;
-  // Called before the first node, with the name of each node to come.
+  // Announces the name of a node that will be added later. Called for all nodes
+  // before the first Add.
   virtual void Expect(absl::string_view name) = 0;
-  // Adds a node with the name of the spec, whose outputs are those of the
-  // spec's op, and any other nodes it needs. Producers come first.
+  // Adds a node with the name of `spec` and with the outputs of its op. May add
+  // further nodes. Producers must be added first.
   virtual absl::StatusOr<const Node*> Add(NodeSpec spec) = 0;
 };
 

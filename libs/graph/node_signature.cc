@@ -22,7 +22,8 @@ const T* Find(const AttrMap& attrs, absl::string_view name) {
   return it == attrs.end() ? nullptr : it->second.Get<T>();
 }
 
-// An empty list has no kind in a GraphDef; here it gets that of its attr.
+// Returns an empty list of the attr's type. In a GraphDef an empty list has no
+// type.
 AttrValue EmptyList(absl::string_view type) {
   if (type == "list(string)") return std::vector<std::string>();
   if (type == "list(int)") return std::vector<int64_t>();
@@ -34,7 +35,8 @@ AttrValue EmptyList(absl::string_view type) {
   return std::vector<NameAttrList>();
 }
 
-// Returns the number of elements of a list; -1 if it is not one.
+// Returns the number of elements of a list, or -1 for a value that is not a
+// list.
 template <typename T>
 int64_t LengthOfList(const T&) {
   return -1;
@@ -89,7 +91,8 @@ std::string SummarizeOp(const OpDef& op) {
 
 namespace {
 
-// Returns the attr with the number of tensors of `arg`; "" if it is one.
+// Returns the name of the attr that determines the number of tensors of `arg`,
+// or "" if the argument is one tensor.
 const std::string& LengthAttr(const ArgDef& arg) {
   return arg.number_attr.empty() ? arg.type_list_attr : arg.number_attr;
 }
@@ -98,14 +101,15 @@ absl::Status MissingAttr(const OpDef& op, absl::string_view name) {
   return Invalid("NodeDef missing attr '", name, "' from ", SummarizeOp(op));
 }
 
-// The one length that the attrs leave open, and the number of arguments that
-// have it.
+// The attr of a length that must be inferred because the attrs do not have it,
+// and the number of arguments that have this length.
 struct OpenLength {
   std::string attr;
   int shares = 0;
 };
 
-// A second open length must have a default.
+// Returns the only length that must be inferred from the number of inputs. A
+// second missing length must have a default.
 absl::StatusOr<OpenLength> FindOpenLength(const OpDef& op, AttrMap& attrs) {
   OpenLength open;
   for (const ArgDef& arg : op.inputs) {
@@ -123,7 +127,7 @@ absl::StatusOr<OpenLength> FindOpenLength(const OpDef& op, AttrMap& attrs) {
   return open;
 }
 
-// Resolves the inputs of one new node.
+// Resolver infers attrs and types of one new node from its inputs.
 class Resolver {
  public:
   Resolver(const OpDef& op, const NodeSpec& spec) : op_(op), spec_(spec) {
@@ -209,7 +213,7 @@ class Resolver {
   }
 
   static absl::Status CheckMinimum(const AttrDef& def, const AttrValue& value) {
-    // A negative number of tensors is invalid whatever the op says.
+    // A negative number of tensors is invalid, whatever minimum the op has.
     if (const int64_t* number = value.Get<int64_t>()) {
       if (def.minimum && *number < *def.minimum) {
         return Invalid("Value for attr '", def.name, "' of ", *number,
@@ -283,7 +287,7 @@ class Resolver {
     return absl::OkStatus();
   }
 
-  // REQUIRES: complete attrs.
+  // REQUIRES: attrs() is complete.
   absl::Status Types(const std::vector<ArgDef>& args, DataTypeVector* types) {
     for (const ArgDef& arg : args) {
       if (!arg.number_attr.empty()) {
@@ -328,7 +332,8 @@ class Resolver {
       const OutputTensor& input = spec_.inputs[i];
       if (input.node == nullptr || IsOfUnknown(input)) continue;
       const DataType given = input.node->output_type(input.index);
-      // The value of a reference may be read if a value is expected.
+      // A reference may be passed where a value is expected; then its value is
+      // read.
       if (given == expected[i] || RemoveRefType(given) == expected[i]) continue;
       return Invalid("Input ", i, " of node ", spec_.name, " was passed ",
                      DataTypeName(given), " from ", TensorName(input),
@@ -338,7 +343,8 @@ class Resolver {
     return absl::OkStatus();
   }
 
-  // Far above any real graph; limits the memory for a hostile attr.
+  // The maximum number of tensors of one argument list, far above any real
+  // graph. It limits the memory that a hostile attr can request.
   static constexpr int64_t kMaxTensors = 1 << 20;
 
   const OpDef& op_;

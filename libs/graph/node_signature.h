@@ -1,5 +1,5 @@
-// ResolveSignature infers the properties of a new node from its op, for
-// Graph::AddNode: complete attrs and the types of inputs and outputs.
+// ResolveSignature infers the complete attrs of a new node, and the types of
+// its inputs and outputs, from the node's op. Graph::AddNode calls it.
 //
 // Stateless, hence thread-safe. Errors are INVALID_ARGUMENT with TensorFlow's
 // texts; the caller adds the node's name.
@@ -26,17 +26,18 @@ struct NodeSignature {
 absl::StatusOr<NodeSignature> ResolveSignature(const OpDef& op,
                                                const NodeSpec& spec);
 
-// The number of tensors of an argument. REQUIRES: complete attrs.
+// Returns the number of tensors of an argument. REQUIRES: `attrs` is complete.
 int ArgLength(const ArgDef& arg, const AttrMap& attrs);
 
-// The number of the `num_inputs` inputs that belong to each argument. At most
-// one length may be missing in `attrs` (it may be used by several arguments);
-// others are taken from defaults.
+// Returns how many of the `num_inputs` inputs belong to each argument of the
+// op. `attrs` may lack one length, which several arguments may use. It is
+// inferred; others are taken from defaults.
 absl::StatusOr<std::vector<int>> InputLengths(const OpDef& op,
                                               const AttrMap& attrs,
                                               int num_inputs);
 
-// "Op<name=Add; signature=x:T, y:T -> z:T>", for errors.
+// Returns a description of the op for errors, such as "Op<name=Add;
+// signature=x:T, y:T -> z:T>".
 std::string SummarizeOp(const OpDef& op);
 
 }  // namespace weft

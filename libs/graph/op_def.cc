@@ -84,7 +84,7 @@ absl::StatusOr<OpDef> OpDefBuilder::Build() const {
     def.outputs.push_back(std::move(arg));
   }
   if (!def.shape_fn) {
-    return absl::InvalidArgumentError("no shape function was given");
+    return absl::InvalidArgumentError("the op has no shape function");
   }
   return def;
 }

@@ -31,15 +31,17 @@ class InferenceContext;  // libs/graph/inference_context.h
 
 // Sets the output shapes, or returns why the inputs' shapes are invalid.
 using ShapeFn = std::function<absl::Status(InferenceContext&)>;
-// Returns the value of the op's only output, if it follows from constants while
-// the graph is built; it serves shape functions and is not a general evaluator.
+// Returns the value of the op's only output if it follows from constants while
+// the graph is built. Only shape functions use these values; this is not a
+// general evaluator.
 using ValueFn = std::function<std::optional<Tensor>(InferenceContext&)>;
 
-// One input or output argument, which may consist of several tensors:
-// number_attr tensors of one type, or one for each type of type_list_attr.
+// ArgDef is one input or output argument. An argument may consist of several
+// tensors: `number_attr` names the attr with the number of tensors of one type,
+// and `type_list_attr` names the attr with the types of all tensors.
 struct ArgDef {
   std::string name;
-  DataType type = DT_INVALID;  // if fixed; otherwise DT_INVALID
+  DataType type = DT_INVALID;  // DT_INVALID if not fixed
   std::string type_attr;
   std::string number_attr;
   std::string type_list_attr;
@@ -71,15 +73,16 @@ struct OpDef {
   const AttrDef* FindAttr(absl::string_view attr_name) const;
 };
 
-// Collects one OpDef; errors in a specification are programming errors and
-// abort with the op's name when the registry takes it.
+// OpDefBuilder collects one OpDef. An error in a specification is a programming
+// error: when the registry takes the OpDef, the program aborts with the op's
+// name.
 class OpDefBuilder {
  public:
   explicit OpDefBuilder(absl::string_view name);
-  // Such as "x: T", "ref: Ref(T)", "in: N * T".
+  // Add an argument, such as "x: T", "ref: Ref(T)" or "in: N * T".
   OpDefBuilder& Input(absl::string_view spec);
   OpDefBuilder& Output(absl::string_view spec);
-  // Such as "T: {float, double} = DT_FLOAT".
+  // Adds an attr, such as "T: {float, double} = DT_FLOAT".
   OpDefBuilder& Attr(absl::string_view spec);
   OpDefBuilder& Doc(absl::string_view summary);  // one line
   OpDefBuilder& Stateful();
@@ -89,8 +92,8 @@ class OpDefBuilder {
   OpDefBuilder& Shape(ShapeFn fn);
   OpDefBuilder& Value(ValueFn fn);
 
-  // Returns INVALID_ARGUMENT if a specification does not parse, refers to an
-  // unknown attr, or no shape function was given.
+  // Returns the OpDef. INVALID_ARGUMENT if a specification does not parse or
+  // refers to an unknown attr, or if there is no shape function.
   absl::StatusOr<OpDef> Build() const;
 
   const std::string& name() const { return name_; }
@@ -101,16 +104,18 @@ class OpDefBuilder {
   OpDef def_;
 };
 
-// Thread-safe once filled: one thread fills it, then it is only read.
+// OpRegistry is the set of known ops. One thread must fill it; afterwards it is
+// only read and is thread-safe.
 class OpRegistry {
  public:
   // Aborts on an invalid definition or a duplicate name.
   void Add(const OpDefBuilder& builder);
-  // Returns null if unknown.
+  // Returns the op with that name, or null if it is unknown.
   const OpDef* Find(absl::string_view name) const;
-  // Sorted by name.
+  // Returns all ops, sorted by name.
   std::vector<const OpDef*> List() const;
-  // Equal if and only if the registries' signatures are equal.
+  // Returns a hash that is equal for two registries if and only if the
+  // signatures of their ops are equal.
   uint64_t Fingerprint() const;
 
  private:

@@ -20,7 +20,7 @@ TEST(OpDefTest, ParsesDefaults) {
   const struct {
     const char* spec;
     const char* type;
-    const char* value;  // as printed; null: none
+    const char* value;  // as printed, or null
   } cases[] = {
       {"T: type", "type", nullptr},
       {"T: type = DT_FLOAT", "type", "DT_FLOAT"},

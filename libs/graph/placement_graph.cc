@@ -17,18 +17,18 @@ namespace {
 constexpr absl::string_view kColocationPrefix = "loc:@";
 
 struct ResourceOp {
-  absl::string_view name;  // without the V2 of its second version
+  absl::string_view name;  // without the suffix V2
   absl::string_view kind;
-  // If shared_name is empty, its node's name is the resource's. Without this
-  // flag, the resource is then private to the session.
+  // Whether the name of the node is the name of the resource if shared_name is
+  // empty. If not, such a resource is private to the session.
   bool uses_node_name = false;
-  // Whether all ops that share one must be the same (except for the version),
-  // with equal attributes. Type and shape are reported separately.
+  // Whether all nodes that share the resource must have the same op (except for
+  // its version) and equal attributes. Type and shape are reported separately.
   bool has_definition = false;
   std::initializer_list<absl::string_view> attrs = {};
 };
 
-// In the form in which their kernels compare them.
+// The attrs are in the form in which the kernels of queues compare them.
 constexpr std::initializer_list<absl::string_view> kQueueAttrs = {
     "component_types", "shapes", "capacity", "min_after_dequeue"};
 constexpr std::initializer_list<absl::string_view> kBarrierAttrs = {
@@ -84,7 +84,8 @@ constexpr ResourceOp kResourceOps[] = {
     {"OneShotIterator", "Iterator"},
 };
 
-// An op that is not listed makes resources of a kind of its own.
+// Returns the entry for the op. An op that is not listed creates resources of
+// its own kind.
 ResourceOp FindResourceOp(absl::string_view op) {
   absl::string_view name = op;
   absl::ConsumeSuffix(&name, "V2");
@@ -94,7 +95,8 @@ ResourceOp FindResourceOp(absl::string_view op) {
   return {.name = op, .kind = op};
 }
 
-// Returns the name by which the node's kernel finds it; empty: it is private.
+// Returns the name by which the node's kernel finds the resource, or "" for a
+// private resource.
 std::string SharedName(const Node& node, const ResourceOp& op) {
   const auto* shared_name = node.attr<std::string>("shared_name");
   if (!shared_name->empty()) return *shared_name;
@@ -107,13 +109,15 @@ std::string SharedName(const Node& node, const ResourceOp& op) {
 PartialShape DeclaredShape(const Node& node) {
   const auto* shape = node.attr<PartialShape>("shape");
   if (shape == nullptr) return PartialShape();
-  // The oldest op can express an unknown shape only as a scalar's.
+  // The shape of the oldest op, Variable, cannot be unknown. Its scalar shape
+  // stands for an unknown shape.
   const bool is_scalar = shape->has_rank() && shape->rank() == 0;
   return is_scalar && node.type() == "Variable" ? PartialShape() : *shape;
 }
 
-// Describes a function by its content: two programs may name it differently, or
-// name two alike.
+// Returns a text that describes the value of an attr. A function is described
+// by its content, because two programs may use different names for one
+// function, or one name for different functions.
 std::string TextOf(const AttrValue& value, const FunctionLibrary& functions) {
   std::vector<std::string> names;
   AddFunctionNames(value, names);
@@ -137,7 +141,8 @@ std::string DefinitionOf(const Node& node, const ResourceOp& op,
   return result;
 }
 
-// Returns the resource that the op makes in a container for others to find.
+// Returns the resource that the node's op creates in a container, where other
+// nodes can find it by name. Returns nothing for a private resource.
 std::optional<NamedResource> ResourceOf(const Node& node,
                                         const FunctionLibrary& functions) {
   const auto* container = node.attr<std::string>("container");
@@ -217,7 +222,8 @@ class Describer {
     return graph_.nodes().subspan(first_id_);
   }
 
-  // Ids in order.
+  // Returns the ids of old nodes that new nodes name as input or in _class, in
+  // ascending order.
   std::vector<int> OldNodesThatAreNamed() {
     std::vector<int> ids;
     const auto add = [&](const Node* node) {
@@ -240,7 +246,8 @@ class Describer {
     return ids;
   }
 
-  // The old members of a group share a device, so one is enough.
+  // Finds one old member for each group that has no node of its name. All old
+  // members of a group share a device, so one is enough.
   void FindFirstMembers(FlatHashSet<std::string> groups) {
     for (int id = 0; id < first_id_ && !groups.empty(); ++id) {
       for (const std::string& name : Groups(*graph_.node(id))) {
@@ -274,13 +281,15 @@ class Describer {
     return result;
   }
 
-  // An unknown node never runs, so it must not restrict nodes that do.
+  // Returns the requested device, or "" for an unknown node: such a node never
+  // runs, so it must not restrict nodes that do.
   static std::string RequestedDevice(const Node& node) {
     return IsUnknown(node) ? "" : node.requested_device();
   }
 
-  // An unknown node is not a member of the group named after it, either: the
-  // group gets a name that no node can have.
+  // Returns the colocation groups of the node. An unknown node is in no group.
+  // A group that is named after an unknown node must not contain that node, so
+  // the group gets a name that no node can have.
   std::vector<std::string> Groups(const Node& node) const {
     if (IsUnknown(node)) return {};
     std::vector<std::string> names = ColocatedNames(node);
@@ -317,8 +326,8 @@ class Describer {
   const int first_id_;
   const DeviceTypesFn device_types_;
   FlatHashMap<int, int> old_positions_;  // by id
-  // Ids of old nodes, by the group that new nodes name, for groups without a
-  // node with the name of the group.
+  // The ids of old nodes that represent a group, by the name of the group. Only
+  // for groups without a node of that name.
   std::map<std::string, int> first_members_;
 };
 

@@ -1,9 +1,9 @@
 // PlacementGraph contains exactly the parts of a graph that its placement
 // depends on: no values, and only the shapes of shared resources. It is small
-// enough to be sent, so that a coordinator places graphs without knowing any
-// op.
+// enough to be sent to a coordinator, which can place the graph without knowing
+// any op.
 //
-// A value, not synchronized.
+// PlacementGraph is a plain value and is not synchronized.
 #ifndef WEFT_LIBS_GRAPH_PLACEMENT_GRAPH_H_
 #define WEFT_LIBS_GRAPH_PLACEMENT_GRAPH_H_
 
@@ -19,17 +19,19 @@
 
 namespace weft {
 
-// State that outlives a step and is found by name, as declared by a node.
+// NamedResource is state that outlives a step and is found by name, as a node
+// declares it.
 struct NamedResource {
-  std::string container;  // empty: the default one of any device
+  std::string container;  // empty: the device's default container
   std::string name;
-  // Resource::type_name of what the op creates: "Var", "HashTable".
+  // The Resource::type_name of the resource that the op creates, such as "Var"
+  // or "HashTable".
   std::string kind;
-  DataType dtype = DT_INVALID;  // DT_INVALID: unknown, matches all
-  PartialShape shape;           // of unknown rank: matches all
-  // Further identifying properties: its op and the attributes on which all
-  // users must agree, such as a queue's capacity; for comparison and display.
-  // Empty: unknown, matches all.
+  DataType dtype = DT_INVALID;  // DT_INVALID if unknown, matches any type
+  PartialShape shape;           // of unknown rank: matches any shape
+  // Further properties on which all users of the resource must agree: its op
+  // and attributes such as a queue's capacity. The text is for comparison and
+  // display. If empty, the properties are unknown and match any definition.
   std::string definition;
 
   friend bool operator==(const NamedResource&, const NamedResource&) = default;
@@ -41,29 +43,34 @@ inline constexpr absl::string_view kAnyDeviceType = "*";
 struct PlacementNode {
   struct Input {
     int node = 0;  // index in PlacementGraph::nodes
-    // A reference or a resource: producer and consumer share a device.
+    // Whether the input is a reference or a resource, so that producer and
+    // consumer must share a device.
     bool shares_device = false;
     friend bool operator==(const Input&, const Input&) = default;
   };
 
   std::string name;
   std::string op;
-  // Full name: placed before, and kept. Empty: to be placed.
+  // The full device name if the node was placed before; it keeps this device.
+  // Empty if the node must be placed.
   std::string assigned_device;
 
-  // Of nodes to be placed only:
+  // The following fields are set only for nodes that must be placed.
   std::string requested_device;  // partial or empty
-  // The types of devices that have a kernel for it, the best first.
+  // The types of devices that have a kernel for the node, the best type first.
   std::vector<std::string> kernel_types;
   std::vector<Input> inputs;  // without control inputs
-  // Names of nodes and groups, from attr _class. A placed node has those of the
-  // groups that nodes to be placed may join.
+  // Names of nodes and groups from attr _class. A node that was placed before
+  // has the names of only those groups that nodes to be placed may join.
   std::vector<std::string> colocate_with;
-  // Produces one value without inputs, so it may be placed with its consumer.
+  // Whether the node produces one value without inputs, so that it may be
+  // placed with its consumer.
   bool is_generator = false;
-  // Only reads the shapes of its inputs; it is placed with the first.
+  // Whether the node only reads the shapes of its inputs. Such a node is placed
+  // with its first input.
   bool is_metadata = false;
-  // For the error that there is no kernel: "T=DT_FLOAT, ..."; otherwise empty.
+  // The attrs of the node, such as "T=DT_FLOAT, ...", for the error that no
+  // device has a kernel for it. Empty if a device has a kernel.
   std::string attrs;
   std::optional<NamedResource> resource;
 
@@ -76,17 +83,19 @@ struct PlacementGraph {
                          const PlacementGraph&) = default;
 };
 
-// The container of the named resource that the node declares, empty for its
-// device's default one; none if it declares no shared resource.
+// Returns the container of the shared resource that the node declares, or ""
+// for the default container of its device. Returns nothing if the node does not
+// declare a shared resource.
 std::optional<std::string> SharedContainerOf(const Node& node);
 
-// The types of the devices that have a kernel for the node, the best first.
+// Returns the types of the devices that have a kernel for the node, the best
+// type first.
 using DeviceTypesFn =
     absl::FunctionRef<std::vector<std::string>(const Node& node)>;
 
-// Nodes [first_id, num_nodes) of `graph`, to be placed, in order of id; before
-// them the older, placed nodes that they name as input or in _class, and the
-// first old member of each group that they join.
+// Describes the nodes [first_id, num_nodes) of `graph`, which must be placed,
+// in order of id. Before them come the older, placed nodes that they name as
+// input or in _class, and the first old member of each group that they join.
 PlacementGraph DescribeForPlacement(const Graph& graph, int first_id,
                                     DeviceTypesFn device_types);
 

@@ -61,7 +61,7 @@ std::shared_ptr<const OpRegistry> Ops() {
   for (const char* op : {"FIFOQueue", "FIFOQueueV2"}) {
     ops->Add(StateOp(op, "handle: resource").Attr("capacity: int = -1"));
   }
-  // The attr is part of the definition and is a function.
+  // Barrier has an attr of type func that is part of its definition.
   ops->Add(StateOp("Barrier", "handle: resource").Attr("shapes: func"));
   ops->Add(StateOp("HashTableV2", "handle: resource")
                .Attr("use_node_name_sharing: bool = false"));
@@ -89,7 +89,7 @@ class DescribeForPlacementTest : public ::testing::Test {
                                     : std::vector<std::string>{"CPU"};
     });
   }
-  // Returns the resource that the only node makes.
+  // Adds a node to the graph and returns the resource that it declares.
   std::optional<NamedResource> ResourceOf(NodeSpec spec) {
     const int first_id = graph_.num_nodes();
     Add(std::move(spec));
@@ -119,7 +119,7 @@ TEST_F(DescribeForPlacementTest, UnknownNodesDoNotRestrictPlacement) {
   EXPECT_FALSE(described.nodes.at(3).inputs.at(0).shares_device);
 }
 
-TEST_F(DescribeForPlacementTest, UnknownNodesAreNotInTheirNamesGroup) {
+TEST_F(DescribeForPlacementTest, UnknownNodeIsNotInTheGroupOfItsName) {
   const AttrMap group = {{"_class", std::vector<std::string>{"loc:@u"}}};
   NodeSpec spec{.name = "u", .op = "Foo"};
   MarkUnknown(1, spec);
@@ -232,7 +232,7 @@ TEST_F(DescribeForPlacementTest, PlacedNodesComeFirst) {
   EXPECT_THAT(described.nodes[4].assigned_device, IsEmpty());
 }
 
-TEST_F(DescribeForPlacementTest, FirstOldMemberOfAGroupIsTaken) {
+TEST_F(DescribeForPlacementTest, GroupIsRepresentedByItsFirstOldMember) {
   const AttrMap in_group = {{"_class", std::vector<std::string>{"loc:@g"}}};
   for (const char* name : {"unused", "first", "second"}) {
     const bool is_member = name != std::string("unused");
@@ -249,7 +249,7 @@ TEST_F(DescribeForPlacementTest, FirstOldMemberOfAGroupIsTaken) {
   EXPECT_THAT(described.nodes[1].colocate_with, ElementsAre("g"));
 }
 
-TEST_F(DescribeForPlacementTest, NoNewNodesIsAnEmptyGraph) {
+TEST_F(DescribeForPlacementTest, GraphWithoutNewNodesIsEmpty) {
   Const("a");
   EXPECT_THAT(Describe(1).nodes, IsEmpty());
 }
@@ -304,7 +304,7 @@ TEST_F(DescribeForPlacementTest, SessionLocalResourceIsNotNamed) {
   EXPECT_EQ(ResourceOf({.name = "c", .op = "Const"}), std::nullopt);
 }
 
-TEST_F(DescribeForPlacementTest, KindIsThatOfTheCreatedResource) {
+TEST_F(DescribeForPlacementTest, KindIsTheTypeNameOfTheResource) {
   const AttrMap attrs = {{"shared_name", "common"}};
   EXPECT_EQ(
       ResourceOf({.name = "q", .op = "FIFOQueueV2", .attrs = attrs})->kind,

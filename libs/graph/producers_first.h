@@ -1,5 +1,5 @@
-// ProducersFirst orders nodes, given by number, such that each comes after its
-// producers. Internal to this module.
+// ProducersFirst orders nodes, which are given by number, so that each node
+// comes after its producers. Internal to this module.
 #ifndef WEFT_LIBS_GRAPH_PRODUCERS_FIRST_H_
 #define WEFT_LIBS_GRAPH_PRODUCERS_FIRST_H_
 
@@ -20,9 +20,10 @@ class ProducersFirst {
     consumers_[producer].push_back(consumer);
   }
 
-  // Among ready nodes the lowest number first, so that ordered nodes stay in
-  // order. Excludes nodes on a cycle, and behind one, for which waiting() is
-  // then above 0. Must be called once.
+  // Returns the nodes in order. Among nodes that are ready, the lowest number
+  // comes first, so nodes that are in order stay in order. Nodes on a cycle,
+  // and nodes that depend on a cycle, are left out; waiting() is above 0 for
+  // them. Must be called once.
   std::vector<int> Order() {
     std::priority_queue<int, std::vector<int>, std::greater<>> ready;
     for (size_t i = 0; i < waiting_.size(); ++i) {
@@ -38,7 +39,8 @@ class ProducersFirst {
     }
     return order;
   }
-  // For each node the number of edges from nodes that are not in the order.
+  // Returns for each node the number of edges from nodes that are not in the
+  // order.
   const std::vector<int>& waiting() const { return waiting_; }
 
  private:

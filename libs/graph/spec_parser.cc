@@ -29,12 +29,12 @@ const std::vector<DataType>& NumberTypes() {
   return types;
 }
 
-// The rest of a specification, consumed from the front.
+// Cursor holds the rest of a specification, which is parsed from the front.
 class Cursor {
  public:
   explicit Cursor(absl::string_view spec) : spec_(spec), rest_(spec) {}
 
-  // Skips blanks first.
+  // Skips blanks, then consumes `text` and returns true if it comes next.
   bool Eat(absl::string_view text) {
     Skip();
     return absl::ConsumePrefix(&rest_, text);
@@ -47,7 +47,7 @@ class Cursor {
     Skip();
     return !rest_.empty() && rest_[0] == c;
   }
-  // Consumes letters, digits and "_"; may be empty.
+  // Consumes letters, digits and "_" and returns them; the result may be empty.
   absl::string_view Word() {
     Skip();
     size_t n = 0;
@@ -57,7 +57,8 @@ class Cursor {
     }
     return Take(n);
   }
-  // Consumes a number with its sign and exponent; may be empty.
+  // Consumes a number with its sign and exponent and returns it; the result may
+  // be empty.
   absl::string_view Number() {
     Skip();
     size_t n = 0;
@@ -77,7 +78,7 @@ class Cursor {
     if (end == absl::string_view::npos) return Error("unterminated string");
     std::string result;
     if (!absl::CUnescape(rest_.substr(1, end - 1), &result)) {
-      return Error("bad escape");
+      return Error("invalid escape sequence");
     }
     rest_.remove_prefix(end + 1);
     return result;
@@ -128,7 +129,7 @@ absl::StatusOr<bool> ParseBool(Cursor& in) {
   return word == "true";
 }
 
-// "{ unknown_rank: true }", "{}" and "{ dim { size: 2 } ... }".
+// Parses a shape: "{ unknown_rank: true }", "{}" or "{ dim { size: 2 } ... }".
 absl::StatusOr<PartialShape> ParseShape(Cursor& in) {
   if (!in.Eat("{")) return in.Error("expected a shape");
   if (in.Eat("unknown_rank: true")) {
@@ -147,8 +148,9 @@ absl::StatusOr<PartialShape> ParseShape(Cursor& in) {
   return PartialShape::Create(dims);
 }
 
-// "{ dtype: DT_UINT8 tensor_shape: { dim { size: 2 } } int_val: 1 int_val: 2
-// }", of integer types whose protobuf text has int_val.
+// Parses a tensor such as "{ dtype: DT_UINT8 tensor_shape: { dim { size: 2 } }
+// int_val: 1 int_val: 2 }". Only integer types that protobuf's text writes as
+// int_val are supported.
 absl::StatusOr<Tensor> ParseTensor(Cursor& in) {
   if (!in.Eat("{") || !in.Eat("dtype:")) return in.Error("expected a tensor");
   ASSIGN_OR_RETURN(const DataType type, ParseType(in));
@@ -164,12 +166,12 @@ absl::StatusOr<Tensor> ParseTensor(Cursor& in) {
   if (!in.Eat("}")) return in.Error("expected '}'");
   if (!shape.IsFullyDefined() ||
       shape.ToShape().num_elements() != static_cast<int64_t>(values.size())) {
-    return in.Error("expected as many values as the shape has");
+    return in.Error("the number of values differs from the shape's");
   }
   return Tensor::FromValues<uint8_t>(shape.ToShape(), values);
 }
 
-// "[a, b]", each element parsed by `parse`.
+// Parses a list such as "[a, b]". `parse` parses one element.
 template <typename T, typename Parse>
 absl::StatusOr<AttrValue> ParseList(Cursor& in, Parse parse) {
   std::vector<T> values;
@@ -206,14 +208,16 @@ absl::StatusOr<AttrValue> ParseDefault(Cursor& in, absl::string_view type) {
   return in.Error(absl::StrCat("no defaults for attrs of type ", type));
 }
 
-// TensorFlow's quantized types, for which Weft has no kernels, may be listed.
+// Returns whether `word` is one of TensorFlow's quantized types. A
+// specification may list them, although Weft has no kernels for them.
 bool IsQuantized(absl::string_view word) {
   absl::ConsumePrefix(&word, "DT_");
   const std::string name = absl::AsciiStrToLower(word);
   return absl::StartsWith(name, "qint") || absl::StartsWith(name, "quint");
 }
 
-// "{float, double}" or "{'a', 'b'}", after the "{". Returns the element type.
+// Parses a set of allowed types or strings, such as "{float, double}" or "{'a',
+// 'b'}", after its "{". Returns the element type.
 absl::StatusOr<std::string> ParseAllowed(Cursor& in, AttrDef& attr) {
   bool strings = false;
   do {
@@ -231,12 +235,13 @@ absl::StatusOr<std::string> ParseAllowed(Cursor& in, AttrDef& attr) {
   } while (in.Eat(",") && !in.Peek('}'));
   if (!in.Eat("}")) return in.Error("expected '}'");
   if (strings && !attr.allowed_types.empty()) {
-    return in.Error("types and strings mixed");
+    return in.Error("a set has both types and strings");
   }
   return std::string(strings ? "string" : "type");
 }
 
-// One element type: a word, a named set of types, or a set in braces.
+// Parses the type of an element: a word, a named set of types, or a set in
+// braces.
 absl::StatusOr<std::string> ParseElementType(Cursor& in, AttrDef& attr) {
   if (in.Eat("{")) return ParseAllowed(in, attr);
   const absl::string_view word = in.Word();
@@ -286,7 +291,8 @@ absl::StatusOr<AttrDef> ParseAttrSpec(absl::string_view spec) {
 
 namespace {
 
-// "T" (an attr, of one type or of a list of types) or a fixed type.
+// Parses the type of an argument: a fixed type, or the name of an attr such as
+// "T", which is one type or a list of types.
 absl::Status ParseArgType(Cursor& in, absl::string_view word,
                           const std::vector<AttrDef>& attrs, ArgDef& arg) {
   for (const AttrDef& attr : attrs) {
@@ -313,7 +319,7 @@ absl::Status CheckNumberAttr(const Cursor& in, absl::string_view name,
   for (const AttrDef& attr : attrs) {
     if (attr.name == name && attr.type == "int") return absl::OkStatus();
   }
-  return in.Error(absl::StrCat("no int attr '", name, "'"));
+  return in.Error(absl::StrCat("the op has no int attr '", name, "'"));
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ namespace weft {
 
 absl::StatusOr<AttrDef> ParseAttrSpec(absl::string_view spec);
 
-// `attrs`: the op's, which decide whether "T" is one type or a list of types.
+// Parses the specification of an input or output argument. `attrs` are the op's
+// attributes, which determine whether "T" is one type or a list of types.
 absl::StatusOr<ArgDef> ParseArgSpec(absl::string_view spec,
                                     const std::vector<AttrDef>& attrs);
 

@@ -16,15 +16,16 @@
 namespace weft {
 namespace {
 
-// AddNode removes it again, so that no node and no export has it.
+// The attr that marks the spec of an unknown node. AddNode removes it again, so
+// neither nodes nor exported graphs have it.
 constexpr absl::string_view kMark = "_weft_unknown_outputs";
 constexpr size_t kMaxText = 2000;
 constexpr size_t kMaxName = 100;
 
-// The mark of a node that has the outputs of its op.
+// The value of the mark for a node that has the outputs of its op.
 constexpr int64_t kOutputsOfOp = -1;
 
-// The nodes that need each op or function.
+// Maps each op or function to the nodes that need it.
 using NodesByName = std::map<std::string, std::vector<const Node*>>;
 
 std::string Entry(const std::string& name,
@@ -54,7 +55,8 @@ std::string ListMissing(absl::string_view what, absl::string_view kind,
   return text;
 }
 
-// REQUIRES: at least one of them is not empty.
+// Returns the error that lists all missing ops and functions. REQUIRES: `ops`
+// or `functions` is not empty.
 absl::Status Missing(const NodesByName& ops, const NodesByName& functions) {
   const size_t max = ops.empty() || functions.empty() ? kMaxText : kMaxText / 2;
   std::vector<std::string> parts;
@@ -68,8 +70,8 @@ absl::Status Missing(const NodesByName& ops, const NodesByName& functions) {
   return absl::NotFoundError(absl::StrJoin(parts, "; "));
 }
 
-// The error of a node that has the outputs of its op. REQUIRES: its functions
-// are defined.
+// Returns the error of an unknown node whose op is known. REQUIRES: the
+// functions of the node are defined.
 absl::Status NotRunnable(const Graph& graph, const Node& node) {
   RETURN_IF_ERROR(CheckNotRemoved(graph.producer(), node.name(), node.type()));
   return absl::FailedPreconditionError(absl::StrCat(
@@ -149,7 +151,8 @@ std::optional<UnknownMark> TakeUnknownMark(NodeSpec& spec) {
 }
 
 std::shared_ptr<const OpDef> MakeUnknownOp(absl::string_view name) {
-  // Its effects are unknown, so no pass may drop, move or repeat it.
+  // The effects of an unknown op are unknown. It counts as stateful, so that no
+  // pass removes, moves or repeats its node.
   return std::make_shared<const OpDef>(
       OpDef{.name = std::string(name), .is_stateful = true});
 }
@@ -189,7 +192,8 @@ absl::Status CheckReferences(const OpDef& op, absl::string_view node,
       if (next >= inputs.size()) return absl::OkStatus();
       const OutputTensor& input = inputs[next];
       if (!op.inputs[arg].is_ref || input.node == nullptr) continue;
-      // AddNode refuses an output that its node does not have.
+      // An output that its node does not have is skipped here, because AddNode
+      // refuses it.
       if (IsOfUnknown(input) || input.index >= input.node->num_outputs()) {
         continue;
       }

@@ -9,11 +9,11 @@
 // An unknown node has its name, op, attrs and inputs, so that it can be
 // exported and shown. The shapes of its outputs are unknown. In the last two
 // cases the op defines the number and types of the outputs. In the first two
-// the importer counts the outputs that others consume; the type of each is the
-// one that its first known consumer expects, or that the first one expects that
-// needs a reference, and DT_INVALID without a known consumer. Placement puts an
-// unknown node next to its neighbors. A step that needs it fails, and so does a
-// gradient through it.
+// cases the importer counts the outputs that other nodes consume. The type of
+// an output is the type that its first known consumer expects; a consumer that
+// needs a reference has precedence. Without a known consumer the type is
+// DT_INVALID. Placement puts an unknown node next to its neighbors. A step that
+// needs it fails, and so does a gradient through it.
 //
 // Functions without state.
 #ifndef WEFT_LIBS_GRAPH_UNKNOWN_OP_H_
@@ -39,49 +39,54 @@ bool IsUnknown(const Node& node);
 // Makes Graph::AddNode add an unknown node for `spec`, whatever its op.
 // REQUIRES: 0 <= num_outputs <= kMaxUnknownOutputs.
 void MarkUnknown(int num_outputs, NodeSpec& spec);
-// The same for a node with the outputs of its op. REQUIRES: `spec` is correct
-// except for the function that it calls.
+// Does the same as MarkUnknown for a node with the outputs of its op. REQUIRES:
+// `spec` is correct except for the function that it calls.
 void MarkNotRunnable(NodeSpec& spec);
-// Marks the copy of an unknown node like the original.
+// Marks the copy of an unknown node in the same way as the original.
 void MarkAs(const Node& unknown, NodeSpec& copy);
 bool IsMarkedUnknown(const NodeSpec& spec);
 struct UnknownMark {
-  std::optional<int> num_outputs;  // none: those of the op
+  std::optional<int> num_outputs;  // not set: the outputs of its op
 };
-// Removes the mark and returns it; nothing without a mark.
+// Removes the mark from `spec` and returns it. Returns nothing if `spec` is not
+// marked.
 std::optional<UnknownMark> TakeUnknownMark(NodeSpec& spec);
 
-// An unknown node's own op, which is in no registry.
+// Returns the op of one unknown node. This op is in no registry.
 std::shared_ptr<const OpDef> MakeUnknownOp(absl::string_view name);
-// The same with the inputs and outputs of a known op.
+// Returns the op of one unknown node with the inputs and outputs of a known op.
 std::shared_ptr<const OpDef> MakeUnknownOp(const OpDef& known);
 
-// Whether outputs and their types are only inferred from consumers.
+// Returns whether the node's outputs and their types are only inferred from its
+// consumers.
 bool HasGuessedOutputs(const Node& node);
-// Whether the input is an output of such a node, so that its type is a guess.
+// Returns whether the input is an output of a node with guessed outputs, so
+// that its type is a guess.
 bool IsOfUnknown(const OutputTensor& input);
 
-// The functions that a node with these attrs calls and that `functions` lacks,
-// without duplicates.
+// Returns the functions that a node with these attrs calls and that `functions`
+// lacks, without duplicates.
 std::vector<std::string> UndefinedFunctions(const FunctionLibrary& functions,
                                             const AttrMap& attrs);
 
-// INVALID_ARGUMENT, naming input and node, if an input that must be a reference
-// is a value. Other errors are not checked.
+// Returns INVALID_ARGUMENT, naming input and node, if an input that must be a
+// reference is a value. Does not check for other errors.
 absl::Status CheckReferences(const OpDef& op, absl::string_view node,
                              const AttrMap& attrs,
                              absl::Span<const OutputTensor> inputs);
 
-// OK if there are none. Otherwise the error of a step that needs these unknown
-// nodes of `graph`: NOT_FOUND with all ops that are not registered and all
-// functions that are not defined. Without those the error of the first node:
+// Returns the error of a step that needs the nodes `unknown` of `graph`, or OK
+// if `unknown` is empty.
+// The error is NOT_FOUND if ops are not registered or functions are not
+// defined, and lists all of these. Otherwise it is the error of the first node:
 // UNIMPLEMENTED for a removed op, INVALID_ARGUMENT for an input that is not a
 // reference, FAILED_PRECONDITION for a function that was defined after the node
-// had been added. At most 2 kB.
+// had been added. The text has at most 2 kB.
 absl::Status RefuseUnknown(const Graph& graph,
                            absl::Span<const Node* const> unknown);
 
-// RefuseUnknown of the unknown nodes of the graph.
+// Returns the error of RefuseUnknown for all unknown nodes of the graph, or OK
+// if there are none.
 absl::Status CheckNoneUnknown(const Graph& graph);
 
 }  // namespace weft

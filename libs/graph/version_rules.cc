@@ -13,11 +13,13 @@ namespace {
 
 constexpr int kLastScalarPlaceholder = 21;
 constexpr int kFirstStrictReduction = 21;
-// An attr that functions have in memory only.
+// An attr that marks functions that were built in this program. It exists in
+// memory only.
 constexpr absl::string_view kBuiltHere = "_weft_built_here";
 
-// The first version without the op, and what TensorFlow recommends: the
-// deprecations of the ops of TensorFlow 2.21.
+// RemovedOp has the first version without an op, and TensorFlow's advice on
+// what to use instead. The table has the deprecations of the ops of TensorFlow
+// 2.21.
 struct RemovedOp {
   absl::string_view name;
   int version;
@@ -99,7 +101,7 @@ constexpr absl::string_view kReductions[] = {
     "All", "Any",  "EuclideanNorm", "Max", "Mean",
     "Min", "Prod", "ReduceJoin",    "Sum"};
 
-// Returns null for an op that still exists.
+// Returns the entry of a removed op, or null for an op that still exists.
 const RemovedOp* FindRemoved(absl::string_view name) {
   const auto* found =
       std::find_if(std::begin(kRemovedOps), std::end(kRemovedOps),
@@ -174,7 +176,8 @@ int VersionOfBuilt(const Graph& graph, int newest) {
     if (removed != nullptr) version = std::min(version, removed->version - 1);
   };
   for (const Node* node : graph.nodes()) {
-    // An unknown node of a registered op cannot run in any version.
+    // An unknown node of a registered op cannot run in any version, so its op
+    // does not restrict the version.
     if (!IsUnknown(*node) || HasGuessedOutputs(*node)) have(node->type());
   }
   for (const FunctionPtr& function : graph.functions().functions()) {

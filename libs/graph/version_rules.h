@@ -1,7 +1,7 @@
 // Rules that depend on the version of the writer of a GraphDef
-// (versions.producer). They are TensorFlow's: c->graph_def_version() in its
-// shape functions and Deprecated() in its op definitions. 0 stands for a writer
-// before versions.
+// (versions.producer). They are the rules of TensorFlow's
+// c->graph_def_version() in shape functions and Deprecated() in op definitions.
+// Version 0 stands for a writer from before versions.
 //
 // Functions without state.
 #ifndef WEFT_LIBS_GRAPH_VERSION_RULES_H_
@@ -21,19 +21,21 @@ namespace weft {
 // - From the version that removed an op on: UNIMPLEMENTED.
 absl::Status ApplyVersionRules(int producer, NodeSpec& spec);
 
-// Only the last of these rules. The nodes of a function's body follow the
-// version of their graph, but a removed op only fails the steps that need it.
+// Applies only the rule for removed ops. The nodes of a function's body follow
+// the version of their graph, but a removed op fails only the steps that need
+// it.
 absl::Status CheckNotRemoved(int producer, absl::string_view node,
                              absl::string_view op);
-// All rules except the last.
+// Applies all rules of ApplyVersionRules except the rule for removed ops.
 absl::Status AdaptToVersion(int producer, NodeSpec& spec);
 
-// Whether the program built the function, which then has no version.
+// Set and return whether this program built the function. Such a function has
+// no version.
 void SetBuiltHere(bool is_built_here, FunctionDef& function);
 bool IsBuiltHere(const FunctionDef& function);
 
-// The version for the export of a graph: `newest`, or the last one that has all
-// ops of its nodes and of the functions that were built here.
+// Returns the version for the export of a graph: `newest`, or the last version
+// that has all ops of its nodes and of its functions that were built here.
 int VersionOfBuilt(const Graph& graph, int newest);
 
 }  // namespace weft

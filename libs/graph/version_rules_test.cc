@@ -1,4 +1,5 @@
-// Tests both sides of the limit of each rule.
+// Tests each version rule at the last version before it applies and at the
+// first version to which it applies.
 #include "libs/graph/version_rules.h"
 
 #include <memory>
@@ -59,7 +60,7 @@ std::string Placeholder(absl::string_view op, absl::string_view type,
 
 class VersionRulesTest : public ::testing::Test {
  protected:
-  // Imports into a new graph.
+  // Imports the nodes, written by `producer`, into a new graph.
   absl::Status Import(absl::string_view nodes, int producer) {
     graph_ = std::make_unique<Graph>(TestOps());
     return ImportGraphDefText(
@@ -77,7 +78,7 @@ class VersionRulesTest : public ::testing::Test {
   std::unique_ptr<Graph> graph_;
 };
 
-TEST_F(VersionRulesTest, ScalarPlaceholderMeansAnyShapeUpTo21) {
+TEST_F(VersionRulesTest, ScalarPlaceholderHasAnyShapeUpToVersion21) {
   const std::string scalar = Placeholder("Placeholder", "DT_FLOAT", "");
   for (const int producer : {0, 8, 21}) {
     ASSERT_OK(Import(scalar, producer));
@@ -92,7 +93,7 @@ TEST_F(VersionRulesTest, ScalarPlaceholderMeansAnyShapeUpTo21) {
   EXPECT_EQ(ShapeOf("DT_FLOAT"), "[2]");
 }
 
-// As the master of a session does with a client's graph.
+// The master of a session imports a client's graph again in this way.
 TEST_F(VersionRulesTest, ReimportedGraphsKeepTheirMeaning) {
   for (const char* versions : {"versions { producer: 20 }", ""}) {
     Graph graph(TestOps());
@@ -111,7 +112,7 @@ TEST_F(VersionRulesTest, ReimportedGraphsKeepTheirMeaning) {
   }
 }
 
-TEST_F(VersionRulesTest, MatrixAxesAreRefusedFrom21On) {
+TEST_F(VersionRulesTest, MatrixAxesAreRefusedFromVersion21On) {
   const auto text = [](absl::string_view op, absl::string_view shape) {
     return absl::StrCat(Placeholder("Placeholder", "DT_FLOAT", ""),
                         Placeholder("Placeholder", "DT_INT32", shape),
@@ -145,7 +146,7 @@ TEST_F(VersionRulesTest, RemovedOpsAreRefusedFromTheirVersion) {
   EXPECT_THAT(Import(placeholder, 23), StatusIs(kUnimplemented, "version 23"));
 }
 
-// Converts names of inputs in a graph to those in a function.
+// Converts nodes of a graph to nodes of a function by renaming their inputs.
 std::string FunctionOf(std::string nodes) {
   nodes = absl::StrReplaceAll(
       nodes, {{"node {", "node_def {"},
@@ -179,7 +180,8 @@ TEST_F(VersionRulesTest, AxesInFunctionsFollowTheirGraph) {
               StatusIs(kInvalid, "at most rank 1 but is rank 2"));
 }
 
-// TensorFlow fails only steps that call them.
+// A removed op in a function fails only the steps that call the function, as in
+// TensorFlow.
 TEST_F(VersionRulesTest, RemovedOpsInFunctionsAreKept) {
   const std::string v2 = FunctionOf("node { name: 'a' op: 'TensorArrayV2' }");
   ASSERT_OK(Import(v2, 25));
@@ -194,7 +196,7 @@ TEST_F(VersionRulesTest, RemovedOpsInFunctionsAreKept) {
               StatusIs(kUnimplemented,
                        "Node 'call/a': Op TensorArrayV2 is not available in "
                        "GraphDef version 26."));
-  // An export has the same version.
+  // An export of the graph has the same version.
   Graph again(TestOps());
   ASSERT_OK(ImportGraphDef(
       ExportGraphDef(*graph_, {.first_id = graph_->num_nodes()}).value(),
@@ -211,14 +213,14 @@ TEST_F(VersionRulesTest, FunctionsBuiltHereHaveNoVersion) {
   ASSERT_OK(graph_->AddFunctions({function}));
   ASSERT_OK(AddBody().status());
   EXPECT_OK(CheckNoneUnknown(*graph_));
-  // An exported graph has a version that contains the function's op.
+  // The version of an exported graph is one that still has the function's op.
   graph_->TruncateTo(1);
   Graph again(TestOps());
   ASSERT_OK(ImportGraphDef(ExportGraphDef(*graph_).value(), again));
   EXPECT_EQ(again.producer(), 25);
 }
 
-TEST_F(VersionRulesTest, FailedImportsLeaveTheVersion) {
+TEST_F(VersionRulesTest, FailedImportDoesNotChangeTheVersion) {
   ASSERT_OK(Import("node { name: 'new' op: 'TensorArrayV3' }", 2474));
   EXPECT_THAT(
       ImportGraphDefText("node { name: 'new' op: 'TensorArrayV3' } versions { "
@@ -246,7 +248,8 @@ TEST_F(VersionRulesTest, VersionOfNewGraphsHasAllTheirOps) {
   EXPECT_EQ(exported(), 25);
 }
 
-// A session expands functions that were built here after the import.
+// A session expands functions that were built here after an import, which adds
+// ops that the graph's version lacks.
 TEST_F(VersionRulesTest, OldOpsAddedAfterAnImportCanBeImported) {
   ASSERT_OK(Import("node { name: 'new' op: 'TensorArrayV3' }", 2474));
   ASSERT_OK(graph_->AddNode({.name = "old", .op = "TensorArrayV2"}));

@@ -22,13 +22,16 @@ namespace weft {
 namespace {
 
 constexpr absl::string_view kColocation = "loc:@";
-// Far above any real call; limits the memory for a hostile attr.
+// The maximum number of tensors of one call, far above any real call. It limits
+// the memory that a hostile attr can request.
 constexpr int64_t kMaxTensors = 1 << 20;
-// Far above any real node; the attrs that it takes from its call may be copied
-// many times.
+// The maximum size of the attrs of one node, far above any real node. It is
+// needed because the attrs that a node takes from its call may be copied many
+// times.
 constexpr int64_t kMaxAttrBytes = 64 << 20;
 
-// The sum of the sizes, up to the limit.
+// AttrBytes adds up the sizes of attrs, and returns an error beyond
+// kMaxAttrBytes.
 class AttrBytes {
  public:
   absl::Status Add(const AttrValue& value) {
@@ -36,7 +39,7 @@ class AttrBytes {
     if (bytes_ <= kMaxAttrBytes) return absl::OkStatus();
     return absl::ResourceExhaustedError(
         absl::StrCat("attrs come to more than ", kMaxAttrBytes,
-                     " bytes, or functions in attrs lie too deep"));
+                     " bytes, or functions in attrs are nested too deeply"));
   }
 
  private:
@@ -63,24 +66,24 @@ absl::StatusOr<NameAttrList> Replace(const NameAttrList& function,
     ASSIGN_OR_RETURN(AttrValue by, ReplacePlaceholders(value, attrs));
     RETURN_IF_ERROR(bytes.Add(by));
     if (!by.IsSet() && value.IsSet()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("attr '", name, "' of function '", function.name,
-                       "' is ", value.ToString(), ", which no call gives"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "attr '", name, "' of function '", function.name, "' is ",
+          value.ToString(), ", and the call sets no such attr"));
     }
     (*replaced)[name] = std::move(by);
   }
   return NameAttrList{function.name, std::move(replaced)};
 }
 
-// Returns the number of tensors of the argument; checked, as attrs come from
-// anywhere.
+// Returns the number of tensors of the argument. The attr with that number is
+// checked, because it may come from an untrusted graph.
 absl::StatusOr<int> CheckedLength(const ArgDef& arg, const AttrMap& attrs) {
   if (!arg.number_attr.empty()) {
     const auto it = attrs.find(arg.number_attr);
     const int64_t* n = it == attrs.end() ? nullptr : it->second.Get<int64_t>();
     if (n == nullptr || *n < 0 || *n > kMaxTensors) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "attr '", arg.number_attr, "' is not a number of tensors"));
+          "attr '", arg.number_attr, "' is not a valid number of tensors"));
     }
   }
   return ArgLength(arg, attrs);
@@ -123,11 +126,11 @@ absl::StatusOr<DataTypeVector> TypesOf(const std::vector<ArgDef>& args,
   return types;
 }
 
-// The parts of "name:a:1".
+// Reference is a parsed input such as "name:a:1".
 struct Reference {
   std::string node;
-  std::string arg;  // empty: an argument of the function itself
-  int index = -1;   // -1: all of it
+  std::string arg;  // empty: `node` names an argument
+  int index = -1;   // -1: all tensors
   bool is_control = false;
 };
 
@@ -157,7 +160,7 @@ absl::StatusOr<Reference> ParseReference(absl::string_view text) {
   return result;
 }
 
-// Adds the body of one call.
+// Instantiation adds the body of a function for one call.
 class Instantiation {
  public:
   Instantiation(const FunctionDef& function, const BodyOptions& options,
@@ -185,11 +188,13 @@ class Instantiation {
   struct Added {
     const FunctionNode* def = nullptr;
     const Node* node = nullptr;
-    // The gated copy of a constant that loops take ungated.
+    // Set for a constant that nodes inside loops consume: `node` is then a copy
+    // without control inputs, for the nodes in loops, and `gated` is a copy
+    // with control inputs from the gate, for all other nodes.
     const Node* gated = nullptr;
-    // The op of the node in the function; null if it is unknown.
+    // The op of the function's node; null if the op is unknown.
     const OpDef* op = nullptr;
-    AttrMap attrs;  // likewise, without placeholders
+    AttrMap attrs;  // of the function's node, placeholders replaced
   };
   struct BackEdge {
     const Node* merge;
@@ -242,14 +247,16 @@ class Instantiation {
   }
 
   absl::Status AddNode(const FunctionNode& node) {
-    // Names of functions may begin with "_".
+    // An op that starts with "_" is refused only if it is registered, because
+    // names of functions may also begin with "_".
     if (absl::StartsWith(node.op, "_") &&
         graph_.registry()->Find(node.op) != nullptr) {
       return absl::InvalidArgumentError(
           absl::StrCat("the op ", node.op, " is created when graphs are ",
                        "partitioned, and must not be in a function"));
     }
-    if (node.op.empty()) return absl::InvalidArgumentError("it has no op");
+    if (node.op.empty())
+      return absl::InvalidArgumentError("the node has no op");
     const OpDef* op = graph_.FindOp(node.op);
     ASSIGN_OR_RETURN(AttrMap attrs, AttrsOf(node));
     NodeSpec spec{.name = Prefixed(node.name),
@@ -273,10 +280,11 @@ class Instantiation {
     if (added_.emplace(node.name, std::move(added)).second) {
       return absl::OkStatus();
     }
-    return absl::InvalidArgumentError("it is there twice");
+    return absl::InvalidArgumentError("the function has two such nodes");
   }
 
-  // The version of the graph applies to all functions that it came with.
+  // Returns whether the version of the graph applies to the function. It
+  // applies to all functions that were imported with the graph.
   bool HasVersion() const {
     return graph_.producer() > 0 && !IsBuiltHere(function_);
   }
@@ -306,8 +314,9 @@ class Instantiation {
     return absl::OkStatus();
   }
 
-  // The outputs of an unknown op are not known, so it gets one for each that
-  // the function mentions, in the order of their first mention.
+  // Returns the names of the outputs of a node whose op is unknown. The node
+  // gets one output for each name that the function mentions, in the order of
+  // their first mention.
   absl::StatusOr<const std::vector<std::string>*> OutputsOfUnknown(
       const std::string& node) {
     if (!has_mentioned_) RETURN_IF_ERROR(FindMentioned());
@@ -367,7 +376,8 @@ class Instantiation {
     return absl::OkStatus();
   }
 
-  // Returns the node as the node being added, or the results, take it.
+  // Returns the copy of the node that the current consumer takes: the one
+  // without a gate inside a loop, else the gated copy.
   const Node* NodeOf(const Added& added) const {
     return added.gated == nullptr || is_inside_ ? added.node : added.gated;
   }
@@ -378,7 +388,8 @@ class Instantiation {
     return node;
   }
 
-  // Loops and groups of nodes are private to this call.
+  // Prefixes the names of loops and colocation groups in the attrs, because
+  // each call has its own.
   void PrefixNames(NodeSpec& spec) const {
     const auto frame = spec.attrs.find("frame_name");
     if (frame != spec.attrs.end()) {
@@ -395,7 +406,8 @@ class Instantiation {
     it->second = std::move(renamed);
   }
 
-  // A name that is not a node of the function is a group's, and stays.
+  // Returns an entry of attr _class with its node renamed. If the entry names a
+  // group instead of a node of the function, it is returned unchanged.
   std::string Renamed(const std::string& text) const {
     absl::string_view name = text;
     if (!absl::ConsumePrefix(&name, kColocation)) return text;
@@ -407,7 +419,8 @@ class Instantiation {
       if (!IsHandle(tensor.node->output_type(tensor.index))) continue;
       return absl::StrCat(kColocation, tensor.node->name());
     }
-    // A value may be placed elsewhere than its consumers in the call.
+    // An argument that is not a resource may be placed elsewhere than its
+    // consumers, so the nodes are not colocated with its producer.
     return absl::StrCat(kColocation, Prefixed(name));
   }
 
@@ -438,7 +451,7 @@ class Instantiation {
     return absl::OkStatus();
   }
 
-  // Returns whether it is a node of the body, added or not.
+  // Returns whether `name` is a node of the body, even if it was not added yet.
   bool IsNode(absl::string_view name) const {
     if (names_.empty()) {
       for (const FunctionNode& node : function_.nodes) {
@@ -451,8 +464,9 @@ class Instantiation {
     return !args_.contains(name) && !added_.contains(name) && IsNode(name);
   }
 
-  // Gated nodes run when the call does, and its arguments may come from a
-  // Switch, which runs on both branches.
+  // Adds a control input from a node or an argument. An argument may come from
+  // a Switch, which runs on both branches, so with a gate the nodes of the gate
+  // replace it: they run only if the call does.
   absl::Status AddControl(const std::string& name, NodeSpec& spec) const {
     const auto arg = args_.find(name);
     if (arg != args_.end()) {
@@ -508,7 +522,8 @@ class Instantiation {
     return std::vector<OutputTensor>{{NodeOf(added), index}};
   }
 
-  // Returns the outputs of one argument; of all of them if it is not named.
+  // Returns the outputs that belong to output argument `arg`, or all outputs if
+  // `arg` is empty.
   absl::StatusOr<std::vector<OutputTensor>> OutputsOf(
       const Added& from, const std::string& arg) const {
     std::vector<OutputTensor> outputs;
@@ -535,7 +550,8 @@ class Instantiation {
         [&arg](const ArgDef& output) { return output.name == arg; });
   }
 
-  // Attrs that follow from a node's inputs may be missing in the function.
+  // Returns the number of tensors of an output argument. The number may follow
+  // from a node's inputs, in which case the function may not contain the attr.
   static absl::StatusOr<int> LengthOf(const ArgDef& arg, const Added& from) {
     if (arg.number_attr.empty() && arg.type_list_attr.empty()) return 1;
     const std::string& attr =
@@ -605,7 +621,8 @@ class Instantiation {
     return absl::OkStatus();
   }
 
-  // The signature gives the type of an output of an unknown node.
+  // Sets the types of results that are outputs of unknown nodes, as the
+  // signature gives them.
   absl::Status GiveTypes(const DataTypeVector& types,
                          std::vector<OutputTensor>& results) {
     for (size_t i = 0; i < types.size(); ++i) {
@@ -633,7 +650,8 @@ class Instantiation {
     }
     for (const FunctionNode& node : function_.nodes) {
       const Added& added = added_.at(node.name);
-      // An unknown node may be stateless, and must not fail all calls.
+      // The op of an unknown node may be stateless. As a control result, the
+      // node would make all calls fail, so it is left out.
       if (added.op != nullptr && added.op->is_stateful) {
         AddControlResult(added, body);
       }
@@ -641,8 +659,10 @@ class Instantiation {
     return absl::OkStatus();
   }
 
-  // Inside a loop it runs because of its consumers, until the loop ends;
-  // HoldState has added what else is needed.
+  // Adds a node that must run in each call to the control results. A node
+  // inside a loop is replaced by the Exits of the loop, because its consumers
+  // make it run until the loop ends. HoldState has added the consumers that
+  // this needs.
   void AddControlResult(const Added& added, FunctionBody& body) const {
     const std::vector<std::string>& exits = loops_.ExitsAround(added.def->name);
     if (exits.empty()) {
@@ -665,7 +685,8 @@ class Instantiation {
   FlatHashMap<std::string, std::vector<OutputTensor>> args_;
   FlatHashMap<std::string, Added> added_;
   std::vector<BackEdge> back_edges_;
-  // By unknown node; computed when the first one is added.
+  // The outputs that the function mentions, by the name of the unknown node.
+  // Computed when the first unknown node is added.
   FlatHashMap<std::string, std::vector<std::string>> mentioned_;
   bool has_mentioned_ = false;
   mutable FlatHashSet<absl::string_view> names_;

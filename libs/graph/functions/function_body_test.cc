@@ -87,7 +87,7 @@ std::string Signature(absl::string_view text) {
 
 class FunctionBodyTest : public ::testing::Test {
  protected:
-  // The name of the function in the text is `f`.
+  // Imports a function, which the text must name 'f'.
   absl::Status Import(absl::string_view function) {
     return ImportGraphDefText(
         absl::StrCat("library { function { ", function, " } }"), graph_);
@@ -134,7 +134,7 @@ std::string Body(absl::string_view name, absl::string_view op,
                       " ", attrs, " } ");
 }
 
-TEST_F(FunctionBodyTest, NodesAreAddedUnderTheCallsName) {
+TEST_F(FunctionBodyTest, NodeNamesArePrefixedWithTheCallsName) {
   ASSERT_OK(Import(
       absl::StrCat(Signature(absl::StrCat(kArgX, kResultY)),
                    Body("sum", "Add", "input: 'same:output:0' input: 'x'",
@@ -223,7 +223,7 @@ TEST_F(FunctionBodyTest, ControlOutputsDefaultToStatefulNodes) {
   EXPECT_EQ(said.control_results[0]->name(), "c/again");
 }
 
-TEST_F(FunctionBodyTest, NodesWithoutInputsRunAfterTheCallsInputs) {
+TEST_F(FunctionBodyTest, NodesWithoutInputsWaitForTheCallsInputs) {
   ASSERT_OK(Import(absl::StrCat(Signature(kArgX), Body("count", "Count", ""),
                                 Body("after", "NoOp", "input: '^count'"),
                                 Body("same", "Identity", "input: 'x'"),
@@ -274,8 +274,9 @@ TEST_F(FunctionBodyTest, ColocationWithArgumentUsesItsResource) {
                                 "loc:@call/v", "loc:@77"}));
 }
 
-// A loop "enter", "merge", "cond", "switch", each followed by `mark`; it begins
-// with `from`, and the caller adds its "next".
+// Returns the nodes "enter", "merge", "cond" and "switch" of a loop that `from`
+// enters. `mark` is appended to each name. The caller must add the node "next",
+// which closes the loop.
 std::string Loop(absl::string_view from, absl::string_view mark = "") {
   const auto name = [&](absl::string_view text) {
     return absl::StrCat(text, mark);
@@ -293,7 +294,8 @@ std::string Loop(absl::string_view from, absl::string_view mark = "") {
       Body(name("switch"), "Switch", input("merge") + input("cond")));
 }
 
-// The loop contains "count".
+// Returns a function with one loop. `more` has its further nodes, such as
+// "count", and `next` is the input of its NextIteration.
 std::string LoopThatCounts(absl::string_view more,
                            absl::string_view next = "switch:output_true:0",
                            absl::string_view signature = "") {
@@ -318,7 +320,8 @@ TEST_F(FunctionBodyTest, LoopWaitsForItsStatefulNodes) {
   EXPECT_EQ(body.control_results, std::vector<const Node*>{&Find("call/exit")});
 }
 
-// The branch that waits for "count" may not be taken.
+// Only one branch of the loop waits for "count", and that branch may not be
+// taken. So the loop itself must wait for "count".
 TEST_F(FunctionBodyTest, LoopWithBranchesWaitsForAllState) {
   ASSERT_OK(Import(LoopThatCounts(
       absl::StrCat(
@@ -337,7 +340,7 @@ TEST_F(FunctionBodyTest, LoopWithBranchesWaitsForAllState) {
   EXPECT_TRUE(WaitsFor("call/next", "call/exit/state_done"));
 }
 
-TEST_F(FunctionBodyTest, LoopNeedsNoExtraEdgeForKnownWaits) {
+TEST_F(FunctionBodyTest, LoopThatWaitsForItsStateGetsNoExtraEdges) {
   ASSERT_OK(Import(LoopThatCounts(
       absl::StrCat(Body("exit", "Exit", kExit),
                    Body("count", "Count", "input: '^switch'"),
@@ -348,8 +351,8 @@ TEST_F(FunctionBodyTest, LoopNeedsNoExtraEdgeForKnownWaits) {
   EXPECT_EQ(graph_.FindNode("call/exit/state_done"), nullptr);
 }
 
-// An Exit without consumers, and a node that begins the next iteration of its
-// loop.
+// The control result is the Exit of an inner loop, which has no consumers, or
+// the NextIteration of that loop.
 TEST_F(FunctionBodyTest, ExitsOfInnerLoopsMayBeControlResults) {
   for (const char* result : {"exit_in", "next_in"}) {
     Graph graph(TestOps());
@@ -380,7 +383,7 @@ TEST_F(FunctionBodyTest, ExitsOfInnerLoopsMayBeControlResults) {
   }
 }
 
-TEST_F(FunctionBodyTest, StateWithoutAnExitIsRefused) {
+TEST_F(FunctionBodyTest, StatefulNodeInLoopWithoutExitIsRefused) {
   ASSERT_OK(Import(LoopThatCounts(Body("count", "Count", "input: '^switch'"))));
   EXPECT_THAT(Add({.args = {X(DT_BOOL)}}),
               StatusIs(kInvalid,
@@ -418,7 +421,7 @@ TEST_F(FunctionBodyTest, UnknownOpsAreKept) {
   EXPECT_EQ(u.num_outputs(), 2) << "parts:1 and z";
   EXPECT_EQ(Find("call/second").input(0), Find("call/also").input(0));
   EXPECT_EQ(Find("call/second").input(0).node, &u);
-  // The signature gives the type of the result.
+  // The result of the unknown node gets its type from the function's signature.
   ASSERT_EQ(body.results.size(), 1u);
   EXPECT_EQ(body.results[0].node->type(), "Identity");
   EXPECT_EQ(body.results[0].node->output_type(0), DT_FLOAT);
@@ -450,8 +453,9 @@ TEST_F(FunctionBodyTest, CallsOfMissingFunctionsAreKept) {
                        "Function not defined 'missing' (node 'call/given')"));
 }
 
-// Also if the op of the node is a function, which is defined.
-TEST_F(FunctionBodyTest, MissingFunctionsOfACallAreNamed) {
+// A call is refused if its attr names a missing function, even if the call's
+// own op is a defined function.
+TEST_F(FunctionBodyTest, MissingFunctionInAttrOfCallIsNamed) {
   ASSERT_OK(ImportGraphDefText(
       "library { function { signature { name: 'f' attr { name: 'g' type: "
       "'func' } } } } node { name: 'call' op: 'f' attr { key: 'g' value { func "
@@ -461,7 +465,7 @@ TEST_F(FunctionBodyTest, MissingFunctionsOfACallAreNamed) {
               StatusIs(kNotFound, "Function not defined 'gone' (node 'call')"));
 }
 
-TEST_F(FunctionBodyTest, CallBeforeItsFunctionMustBeAddedAgain) {
+TEST_F(FunctionBodyTest, CallAddedBeforeItsFunctionCannotRun) {
   ASSERT_OK(ImportGraphDefText("node { name: 'call' op: 'f' }", graph_));
   EXPECT_THAT(CheckNoneUnknown(graph_),
               StatusIs(kNotFound, "Op type not registered 'f' (node 'call')"));
@@ -503,7 +507,7 @@ TEST_F(FunctionBodyTest, MalformedBodyFailsAtTheCall) {
       {Signature("") + Body("a", "Identity", "input: 'b:output:0'"),
        "node 'a': input 'b:output' is not found"},
       {Signature("") + Body("a", "_Arg", ""), "must not be in a function"},
-      {Signature("") + Body("a", "", ""), "node 'a': it has no op"},
+      {Signature("") + Body("a", "", ""), "node 'a': the node has no op"},
       {Signature("") + Body("a", "NoOp", "input: '^b'"), "'^b' is not found"},
       {Signature("") + Body("c", "Count", "") +
            Body("a", "Identity", "input: 'c:m:0'"),
@@ -528,7 +532,7 @@ TEST_F(FunctionBodyTest, MalformedBodyFailsAtTheCall) {
                  "attr { name: 'N' type: 'int' default_value { i: 1000000000 } "
                  "}") +
            "ret { key: 'y' value: 'c:n:0' }",
-       "'N' is not a number of tensors"},
+       "'N' is not a valid number of tensors"},
       {Signature(kArgX), "takes 1 arguments, but 0 were given"},
   };
   for (const auto& c : cases) {
@@ -598,7 +602,7 @@ TEST_F(FunctionBodyTest, FunctionsAreExportedUnchanged) {
   ASSERT_OK(ImportGraphDef(ExportGraphDef(graph_).value(), again));
   EXPECT_EQ(ExportGraphDef(again).value(), ExportGraphDef(graph_).value());
   EXPECT_EQ(again.functions().FindGradient("f"), "g");
-  // Functions from a given number on.
+  // Functions below the given number are not exported.
   EXPECT_EQ(ExportGraphDefText(graph_).find("_noinline") == std::string::npos,
             false);
   EXPECT_EQ(
@@ -651,7 +655,7 @@ TEST_F(FunctionBodyTest, GraphRoundTripsThroughAFunction) {
   EXPECT_EQ(body.results[1], x);
   EXPECT_EQ(TensorName(body.results[2]), "c/parts:3");
   EXPECT_EQ(body.control_results, std::vector<const Node*>{&Find("c/parts")});
-  // A function called by its name is an op of the graph.
+  // A node can call a function by using the function's name as its op.
   ASSERT_OK_AND_ASSIGN(
       const Node* call,
       graph_.AddNode({.name = "m", .op = "made", .inputs = {x}}));
@@ -659,7 +663,7 @@ TEST_F(FunctionBodyTest, GraphRoundTripsThroughAFunction) {
   EXPECT_EQ(call->output_type(2), DT_INT32);
 }
 
-TEST_F(FunctionBodyTest, AGraphOfUnknownOpsBecomesAFunction) {
+TEST_F(FunctionBodyTest, GraphOfUnknownOpsBecomesAFunction) {
   Graph source(TestOps());
   ASSERT_OK_AND_ASSIGN(
       const Node* arg,
@@ -684,7 +688,7 @@ TEST_F(FunctionBodyTest, AGraphOfUnknownOpsBecomesAFunction) {
   EXPECT_EQ(Find("c/same").input(0).node, &Find("c/u"));
 }
 
-TEST_F(FunctionBodyTest, ReachableFunctionsAreFoundAndCompared) {
+TEST_F(FunctionBodyTest, ReachableFromAndFingerprintFollowCalls) {
   ASSERT_OK(ImportGraphDefText(
       "library { function { signature { name: 'a' } node_def { name: 'n' op: "
       "'b' } } function { signature { name: 'b' } node_def { name: 'n' op: "

@@ -45,8 +45,8 @@ bool IsHandle(const OutputTensor& output) {
   return TypeOf(output) == DT_RESOURCE || IsRefType(TypeOf(output));
 }
 
-// Returns whether it runs before everything else in a step, or is not a value
-// to wait for.
+// Returns whether the output is available from the begin of a step, or is a
+// handle, which nothing has to wait for.
 bool IsThereAtOnce(const OutputTensor& output) {
   const Node& node = *output.node;
   return IsHandle(output) ||
@@ -59,7 +59,7 @@ std::string MergedDevice(const std::string& call, const std::string& inner) {
   if (inner.empty()) return call;
   const auto outer = DeviceName::Parse(call);
   const auto own = DeviceName::Parse(inner);
-  if (!outer.ok() || !own.ok()) return inner;  // placement reports the error
+  if (!outer.ok() || !own.ok()) return inner;  // placement reports it
   return outer->OverriddenBy(*own).ToString();
 }
 
@@ -86,7 +86,8 @@ int64_t ConstantBytes(const AttrValue& value) {
   return bytes;
 }
 
-// Names of functions may be any text ("__inference_<lambda>_7").
+// Returns a valid node name for a function, whose name may be any text
+// ("__inference_<lambda>_7").
 std::string NodeName(std::string function) {
   for (char& c : function) {
     if (!absl::ascii_isalnum(c) && !absl::StrContains(R"(/-.>\)", c)) c = '_';
@@ -95,10 +96,10 @@ std::string NodeName(std::string function) {
   return function;
 }
 
-// Identities of a function, with their inputs.
+// The input of each Identity node of a function, by the name of the node.
 using Identities = FlatHashMap<absl::string_view, absl::string_view>;
 
-// Returns the input behind identities.
+// Returns the source of `text`, an input, after following Identity nodes back.
 absl::string_view BehindIdentities(const Identities& identities,
                                    absl::string_view text) {
   for (int steps = 0; steps < 16; ++steps) {
@@ -109,8 +110,8 @@ absl::string_view BehindIdentities(const Identities& identities,
   return text;
 }
 
-// Returns which results of a loop's body are its arguments, each at the same
-// position.
+// Returns for each result of a loop's body whether it is the argument at the
+// same position, passed through unchanged.
 std::vector<bool> FindInvariants(const FunctionDef& body,
                                  size_t num_variables) {
   std::vector<bool> is_invariant(num_variables, false);
@@ -169,7 +170,8 @@ absl::Status FunctionExpander::Count(const NodeSpec& spec) {
                      options_.max_nodes, " nodes, in ", Chain(),
                      ". Call them fewer times, or in a loop."));
   }
-  // A name is held twice; an input has a type.
+  // A node's name is stored twice in memory, and each input is stored with its
+  // type.
   int64_t bytes = static_cast<int64_t>(
       2 * spec.name.size() + spec.device.size() +
       spec.inputs.size() * (sizeof(OutputTensor) + sizeof(DataType)) +
@@ -256,7 +258,8 @@ absl::StatusOr<FunctionExpander::Site> FunctionExpander::EnterSite(
             .args = std::move(spec.inputs),
             .output_types = std::move(signature.output_types)};
   site.has_effects = HasEffects(spec.op, site.attrs);
-  // The expanded nodes infer types from the arguments.
+  // An argument that is an output of an unknown node has no certain type. An
+  // Identity gives it the type that the call declares.
   for (size_t i = 0; i < site.args.size(); ++i) {
     if (!IsOfUnknown(site.args[i])) continue;
     ASSIGN_OR_RETURN(
@@ -271,9 +274,11 @@ absl::StatusOr<FunctionExpander::Site> FunctionExpander::EnterSite(
   return site;
 }
 
-// In a branch or a loop the arguments that come from there determine when the
-// call runs, and the others are made to wait for them: also those that a loop
-// only passes on, because they exist in its last iteration too.
+// Delays a call in a branch or a loop until the branch is taken or the
+// iteration begins. The arguments that come from the branch or loop determine
+// this time, and all other arguments are made to wait for them. This includes
+// arguments that a loop only passes on, because they exist in its last
+// iteration too.
 absl::Status FunctionExpander::GateSite(Site& site,
                                         std::vector<const Node*> waits) {
   const auto hold = [&](size_t i, std::vector<const Node*> controls) {
@@ -300,7 +305,7 @@ absl::Status FunctionExpander::GateSite(Site& site,
     ASSIGN_OR_RETURN(const Node* value, hold(i, waits));
     gates.push_back(value);
   }
-  // Functions take their arguments before their contents begin.
+  // The nodes with side effects wait until all arguments of the call exist.
   std::vector<const Node*> begins = gates;
   for (const size_t i : others) {
     const OutputTensor& arg = site.args[i];
@@ -314,7 +319,8 @@ absl::Status FunctionExpander::GateSite(Site& site,
     if (site.has_effects) site.effects_gate = {gate};
   }
   for (const size_t i : others) {
-    // A reference is read when the call begins, and not while it runs.
+    // Without a gate only a reference needs an Identity, so that its value is
+    // read when the call begins and not while the call runs.
     if (site.gate.empty() && !IsRefType(TypeOf(site.args[i]))) continue;
     RETURN_IF_ERROR(hold(i, site.gate).status());
   }
@@ -325,15 +331,15 @@ absl::Status FunctionExpander::CheckResults(const Site& site,
                                             const FunctionBody& body) {
   if (body.results.size() != site.output_types.size()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "its function gives ", body.results.size(),
-        " results, but the node promises ", site.output_types.size()));
+        "the called function has ", body.results.size(),
+        " results, but the node declares ", site.output_types.size()));
   }
   for (size_t i = 0; i < body.results.size(); ++i) {
     const DataType type = RemoveRefType(TypeOf(body.results[i]));
     if (type == RemoveRefType(site.output_types[i])) continue;
     return absl::InvalidArgumentError(absl::StrCat(
-        "result ", i, " of its function is ", DataTypeName(type),
-        ", but the node promises ", DataTypeName(site.output_types[i])));
+        "result ", i, " of the called function is ", DataTypeName(type),
+        ", but the node declares ", DataTypeName(site.output_types[i])));
   }
   return absl::OkStatus();
 }
@@ -405,7 +411,7 @@ absl::StatusOr<FunctionBody> FunctionExpander::ExpandGradient(
   }
   if (!options_.gradient) {
     return absl::UnimplementedError(absl::StrCat(
-        "Function '", function.name, "' has no gradient of its own"));
+        "Function '", function.name, "' has no gradient in the library"));
   }
   const AttrMap none;
   const AttrMap& attrs = function.attrs == nullptr ? none : *function.attrs;
@@ -434,7 +440,8 @@ absl::StatusOr<FunctionBody> FunctionExpander::Call(
   }
   BodyOptions options{
       .prefix = name, .args = std::move(args), .gate = begin.gate};
-  // Consumers of a resource are placed with it, unless the function says more.
+  // A node with a resource as input gets no device from the call, so that it is
+  // placed with the resource, unless the function requests a device.
   options.device = [this, &site](const NodeSpec& spec) {
     if (spec.device.empty() && KindOf(spec.op, graph_) == Functional::kNone &&
         std::any_of(spec.inputs.begin(), spec.inputs.end(),
@@ -446,7 +453,8 @@ absl::StatusOr<FunctionBody> FunctionExpander::Call(
     return MergedDevice(site.device, spec.device);
   };
   options.add_node = [this, &begin](NodeSpec spec, LoopPlace place) {
-    // Nodes inside a loop begin with the loop.
+    // Nodes inside a loop need no gate, because they run only after the loop's
+    // Enters.
     if (place == LoopPlace::kInside) return AddInner(std::move(spec));
     if (RunsRegardless(spec, begin)) spec.control_inputs = begin.gate;
     if (!begin.effects_gate.empty() &&
@@ -475,7 +483,7 @@ absl::StatusOr<FunctionBody> FunctionExpander::CallAtRunTime(
     const std::string& name, const FunctionDef& function, const AttrMap& attrs,
     std::vector<OutputTensor> args, const Begin& begin, const Site& site) {
   ASSIGN_OR_RETURN(const FunctionTypes types, TypesOfCall(function, attrs));
-  // Old functions do not declare their state.
+  // Functions of old graphs may not declare that they are stateful.
   const bool has_effects =
       function.signature.is_stateful || FunctionHasEffects(function.name());
   NodeSpec spec{
@@ -543,16 +551,18 @@ absl::StatusOr<FunctionBody> FunctionExpander::ExpandIf(const Site& site) {
   return MergeBranches(site, branches);
 }
 
-// Each branch has a predicate of its own, of which exactly one is true.
+// Expands a Case. Each branch has its own predicate, and exactly one predicate
+// is true.
 absl::StatusOr<FunctionBody> FunctionExpander::ExpandCase(const Site& site) {
   const auto* functions =
       site.attrs.at("branches").Get<std::vector<NameAttrList>>();
   if (functions == nullptr || functions->empty()) {
-    return absl::InvalidArgumentError("attr 'branches' has no function");
+    return absl::InvalidArgumentError(
+        "attr 'branches' must name at least one function");
   }
   const int last = static_cast<int>(functions->size()) - 1;
   std::vector<Branch> branches(functions->size());
-  OutputTensor any;  // of the branches so far
+  OutputTensor any;  // whether the index selects an earlier branch
   for (int i = 0; i <= last; ++i) {
     Branch& branch = branches[i];
     branch.name = absl::StrCat(site.name, "/branch", i);
@@ -622,8 +632,8 @@ absl::StatusOr<FunctionBody> FunctionExpander::MergeBranches(
                           BeginAt(branch.pivot, site), site));
     if (branch.body.results.size() != promised.size()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("'", branch.name, "' gives ", branch.body.results.size(),
-                       " results, but attr 'Tout' promises ", promised.size()));
+          absl::StrCat("'", branch.name, "' has ", branch.body.results.size(),
+                       " results, but attr 'Tout' has ", promised.size()));
     }
     has_effects |= !branch.body.control_results.empty();
   }
@@ -710,7 +720,9 @@ absl::Status FunctionExpander::CloseLoop(const Site& site,
     const OutputTensor from =
         i < turn.results.size() ? turn.results[i] : loop[i].in_body;
     std::vector<const Node*> controls = turn.control_results;
-    // An invariant exists in the last iteration too, which has no successor.
+    // A value that comes directly from an invariant exists in the last
+    // iteration too, but no iteration follows that one. So the NextIteration
+    // also waits for the pivot of the body.
     if (invariants.contains(from)) controls.push_back(pivot);
     ASSIGN_OR_RETURN(const Node* node,
                      Make(site, absl::StrCat("next_iteration_", i),
@@ -743,7 +755,7 @@ absl::StatusOr<FunctionBody> FunctionExpander::ExpandWhile(const Site& site) {
                         BeginAt(first->merge, site), site));
   if (condition.results.size() != 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the condition '", cond.name, "' gives ",
+        absl::StrCat("the condition '", cond.name, "' has ",
                      condition.results.size(), " results instead of one"));
   }
   ASSIGN_OR_RETURN(const OutputTensor goes_on,
@@ -786,7 +798,7 @@ absl::StatusOr<FunctionBody> FunctionExpander::ExpandWhile(const Site& site) {
       Call(absl::StrCat(site.name, "/body"), body, args, begin, site));
   if (turn.results.size() != site.args.size()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the body '", body.name, "' gives ", turn.results.size(),
+        absl::StrCat("the body '", body.name, "' has ", turn.results.size(),
                      " results for ", site.args.size(), " arguments"));
   }
   RETURN_IF_ERROR(CloseLoop(site, loop, turn, pivot));
@@ -794,7 +806,8 @@ absl::StatusOr<FunctionBody> FunctionExpander::ExpandWhile(const Site& site) {
   for (size_t i = 0; i < site.args.size(); ++i) {
     result.results.push_back(loop[i].exit);
   }
-  // Its end is known when one of them leaves the loop.
+  // A loop with side effects has ended when one of its variables leaves the
+  // loop.
   const bool has_effects =
       !condition.control_results.empty() || !turn.control_results.empty();
   if (has_effects || result.results.empty()) {
@@ -803,7 +816,7 @@ absl::StatusOr<FunctionBody> FunctionExpander::ExpandWhile(const Site& site) {
   return result;
 }
 
-// ---- common parts ----
+// ---- Functions for all kinds of calls ----
 
 FunctionExpander::Begin FunctionExpander::BeginAt(const Node* node,
                                                   const Site& site) {
@@ -812,7 +825,9 @@ FunctionExpander::Begin FunctionExpander::BeginAt(const Node* node,
   return begin;
 }
 
-// A call keeps each of its args, while its expanded nodes may need only one.
+// Returns whether the node would run even if the function around it does not
+// begin. A node that calls a function needs one such input only: the call keeps
+// all of its inputs, but its expanded nodes may need only that input.
 bool FunctionExpander::RunsRegardless(const NodeSpec& spec,
                                       const Begin& begin) const {
   if (begin.always_there.empty() || !spec.control_inputs.empty()) return false;
@@ -841,8 +856,8 @@ bool FunctionExpander::HasEffects(absl::string_view op, const AttrMap& attrs) {
 bool FunctionExpander::FunctionHasEffects(const std::string& function) {
   const auto known = has_effects_.find(function);
   if (known != has_effects_.end()) return known->second;
-  // If none of them has effects, none of the functions that they call has
-  // either.
+  // If none of the reached functions has effects, this also holds for every
+  // function that they call.
   std::vector<std::string> reached;
   const bool found = ReachesEffects(function, reached);
   if (found) {
@@ -904,7 +919,8 @@ std::string FunctionExpander::Chain() const {
 absl::StatusOr<const Node*> FunctionExpander::Make(const Site& site,
                                                    const std::string& name,
                                                    Made made) {
-  // Nodes that forward a resource are placed with it.
+  // A node that forwards a resource gets no requested device, so that it is
+  // placed with the resource.
   const bool takes_handle = std::any_of(
       made.inputs.begin(), made.inputs.end(), [](const OutputTensor& input) {
         return input.node != nullptr && TypeOf(input) == DT_RESOURCE;

@@ -1,16 +1,17 @@
 // FunctionExpander adds nodes to a graph, and replaces each node that calls
 // functions by the functions' contents: the body of a call, Switch and Merge
-// for an If or Case, a frame for a While. So placement, partitioning and
-// execution do not know functions, and the parts of a call run in parallel and
-// on any device.
+// for an If or Case, a frame for a While. As a result, placement, partitioning
+// and execution do not have to handle functions, and the parts of a call run in
+// parallel and on any device.
 //
 // It corresponds to TensorFlow's lowering of functional ops: nodes of a body
-// are named "call/inner"; a node of the call's name stays, with its outputs, so
-// that they can be fed, fetched and waited for as before. The side effects of a
-// call happen whichever of its results are needed, before that node ends.
+// are named "call/inner"; a node with the call's name stays. It has the outputs
+// of the call, so that programs can still feed, fetch and wait for the call.
+// The side effects of a call happen before that node ends, whichever results
+// are needed.
 //
-// A function that is called again inside itself is not expanded: there a
-// PartitionedCall stays, which runs it at run time.
+// A recursive call is not expanded. A PartitionedCall stays in its place and
+// runs the function at run time.
 //
 // Not synchronized: it is used by the writer of the graph.
 #ifndef WEFT_LIBS_GRAPH_FUNCTIONS_FUNCTION_EXPANDER_H_
@@ -30,39 +31,44 @@
 
 namespace weft {
 
-// Returns the function that SymbolicGradient of `function` calls: it takes its
-// arguments and the gradients of its results and returns those of its
-// arguments. `name` is its name; `graph` has the functions that it may call.
+// Returns the function that a SymbolicGradient of `function` calls. The
+// returned function takes the arguments of `function` and the gradients of its
+// results, and returns the gradients of the arguments. `name` is the name of
+// the returned function. `graph` has the functions that it may call.
 using GradientFunctionFn = std::function<absl::StatusOr<FunctionPtr>(
     const std::string& name, const FunctionDef& function, const AttrMap& attrs,
     const Graph& graph)>;
 
-// An attr of the node that replaces a call: the call's op. Such a node only
-// forwards its inputs.
+// The attr that marks a node which replaced an expanded call, with the op of
+// the call as its value. Such a node only forwards its inputs.
 inline constexpr absl::string_view kCallAttr = "_call";
 
 struct ExpanderOptions {
-  // The limit of all calls of one import, in nodes.
+  // The maximum number of nodes that all calls of one import may add.
   int max_nodes = 1 << 18;
-  // The limit of the constants in them, each counted as often as its function
-  // is called: in memory they are shared, in messages to tasks they are not.
+  // The maximum size of the constants in the added nodes. A constant counts
+  // once for each call of its function: calls share it in memory, but not in
+  // messages to tasks.
   int64_t max_constant_bytes = int64_t{2} << 30;
-  // The limit of everything else in them: names, inputs, outputs, other attrs.
+  // The maximum size of everything else in the added nodes: names, inputs,
+  // outputs, other attrs.
   int64_t max_bytes = int64_t{1} << 30;
   // The maximum nesting of calls; deeper calls are run at run time.
   int max_depth = 64;
-  // Null: SymbolicGradient is UNIMPLEMENTED except for functions with a
-  // gradient in the library.
+  // Makes the gradient functions for SymbolicGradient. If null, a
+  // SymbolicGradient is UNIMPLEMENTED unless the library has a gradient of its
+  // function.
   GradientFunctionFn gradient;
 };
 
 class FunctionExpander : public NodeAdder {
  public:
-  // `graph` must outlive it.
+  // `graph` must outlive this object.
   FunctionExpander(Graph& graph, ExpanderOptions options)
       : graph_(graph), options_(std::move(options)) {}
 
-  // The names of nodes to come: names of bodies avoid them.
+  // Announces the name of a node that will be added later, so that no node of a
+  // function's body takes this name.
   void Expect(absl::string_view name) override {
     expected_.insert(std::string(name));
   }
@@ -80,8 +86,8 @@ class FunctionExpander : public NodeAdder {
                                            const NameAttrList& function,
                                            std::vector<OutputTensor> args);
 
-  // The size of the nodes of functions that this import has added, except
-  // constants, which are shared.
+  // Returns the size of the nodes that this import added for functions, without
+  // their constants, which are shared.
   int64_t num_bytes() const { return num_bytes_; }
 
   // Must be called after Graph::TruncateTo, or when an import has ended.
@@ -92,39 +98,41 @@ class FunctionExpander : public NodeAdder {
   struct Site {
     std::string name;
     std::string device;
-    AttrMap attrs;                   // complete
+    AttrMap attrs;                   // with defaults filled in
     std::vector<OutputTensor> args;  // all inputs
     DataTypeVector output_types;     // as declared by the node
-    // The control inputs of a node without inputs; empty: none.
+    // The control inputs that nodes of the function get if they have no other
+    // inputs. If empty, they get none.
     std::vector<const Node*> gate;
-    // The control inputs of nodes with side effects; empty: none.
+    // The control inputs that nodes of the function with side effects get. If
+    // empty, they get none.
     std::vector<const Node*> effects_gate;
     bool is_in_control_flow = false;
     bool has_effects = false;
   };
-  // Determines when the contents of a function begin.
+  // Begin is the condition under which the nodes of a function start.
   struct Begin {
-    std::vector<const Node*> gate;          // of nodes without inputs
-    std::vector<const Node*> effects_gate;  // of nodes with effects
-    // Args that exist whether it begins or not, so that a node with only such
-    // inputs also gets `gate` as control inputs.
+    std::vector<const Node*> gate;          // for nodes without inputs
+    std::vector<const Node*> effects_gate;  // for nodes with effects
+    // Args of the function that exist even if the function does not begin. A
+    // node with only such inputs therefore also gets `gate` as control inputs.
     FlatHashSet<OutputTensor> always_there = {};
   };
-  // A function being expanded, and its position.
+  // A function that is being expanded, and the name of the call.
   struct Frame {
     std::string function;
     std::string call;
   };
 
-  // Returns RESOURCE_EXHAUSTED if the import exceeds its limits, with this
-  // node, or with that many bytes.
+  // Return RESOURCE_EXHAUSTED if the import exceeds its limits, after adding
+  // the size of a node or a number of bytes.
   absl::Status Count(const NodeSpec& spec);
   absl::Status CountBytes(int64_t bytes);
-  // Adds a node inside a function.
+  // Adds a node of a function's body.
   absl::StatusOr<const Node*> AddInner(NodeSpec spec);
   absl::StatusOr<const Node*> AddAny(NodeSpec spec);
   absl::StatusOr<Site> EnterSite(NodeSpec spec);
-  // Makes the arguments, and the gate, wait for `waits`.
+  // Makes the arguments and the gate of the call wait for `waits`.
   absl::Status GateSite(Site& site, std::vector<const Node*> waits);
   // Returns INVALID_ARGUMENT unless the results match the node's declared
   // outputs.
@@ -139,7 +147,8 @@ class FunctionExpander : public NodeAdder {
   absl::StatusOr<FunctionBody> ExpandCase(const Site& site);
   absl::StatusOr<FunctionBody> ExpandWhile(const Site& site);
 
-  // The body of a function, or a node that calls it at run time.
+  // Adds the body of a function, or, for a recursive or too deeply nested call,
+  // a node that calls the function at run time.
   absl::StatusOr<FunctionBody> Call(const std::string& name,
                                     const NameAttrList& function,
                                     std::vector<OutputTensor> args,
@@ -150,16 +159,19 @@ class FunctionExpander : public NodeAdder {
                                              std::vector<OutputTensor> args,
                                              const Begin& begin,
                                              const Site& site);
-  // Whether a node of that op and attrs reads or changes state.
+  // Returns whether a node with that op and attrs reads or changes state.
   bool HasEffects(absl::string_view op, const AttrMap& attrs);
   bool FunctionHasEffects(const std::string& function);
-  // Visits the functions that it may call, until one has a side effect. False:
-  // `reached` are all of them.
+  // Visits the functions that `function` may call, and returns true at the
+  // first one that has a side effect. If the result is false, `reached` has all
+  // functions visited.
   bool ReachesEffects(const std::string& function,
                       std::vector<std::string>& reached) const;
-  // Whether the node would run even if its surrounding function does not begin.
+  // Returns whether the node would run even if the function around it does not
+  // begin.
   bool RunsRegardless(const NodeSpec& spec, const Begin& begin) const;
-  // When a branch or a loop begins.
+  // Returns the condition for a branch or a loop body that begins when `node`
+  // runs.
   static Begin BeginAt(const Node* node, const Site& site);
   bool IsBeingExpanded(absl::string_view function) const;
   std::string Chain() const;
@@ -177,13 +189,14 @@ class FunctionExpander : public NodeAdder {
   struct LoopVariable {
     OutputTensor initial;
     OutputTensor value;           // in the frame
-    const Node* merge = nullptr;  // null: the same in all iterations
+    const Node* merge = nullptr;  // null: a loop invariant
     OutputTensor in_body;
     OutputTensor exit;
   };
   absl::StatusOr<std::vector<LoopVariable>> EnterLoop(
       const Site& site, const std::vector<bool>& is_invariant);
-  // `pivot` runs where the body does.
+  // Adds the NextIterations of a loop. `pivot` is a node that runs in each
+  // iteration in which the body runs.
   absl::Status CloseLoop(const Site& site, std::vector<LoopVariable>& loop,
                          const FunctionBody& turn, const Node* pivot);
 
@@ -193,7 +206,7 @@ class FunctionExpander : public NodeAdder {
     AttrMap attrs = {};
     std::vector<const Node*> controls = {};
   };
-  // A node "SITE/name" for the expansion itself.
+  // Adds a helper node of the expansion, which is named "SITE/name".
   absl::StatusOr<const Node*> Make(const Site& site, const std::string& name,
                                    Made made);
   absl::StatusOr<OutputTensor> MakePredicate(const Site& site,
@@ -201,8 +214,8 @@ class FunctionExpander : public NodeAdder {
                                              const OutputTensor& value);
 
   std::string UniqueName(const std::string& name) const;
-  // Whether a node depends on a branch or a loop, as far as earlier nodes show;
-  // and if so whether only on loop invariants.
+  // Flow states whether a node depends on a branch or a loop, as far as earlier
+  // nodes show. It is kInvariant if the node depends only on loop invariants.
   enum class Flow : uint8_t { kNone, kInvariant, kIn };
   Flow FlowOf(const Node* node);
   void SetInControlFlow(const Node* node, bool is_in);
@@ -211,20 +224,22 @@ class FunctionExpander : public NodeAdder {
   Graph& graph_;
   const ExpanderOptions options_;
   FlatHashSet<std::string> expected_;
-  // Resources bypass the node of the call: they come from their source.
+  // A resource bypasses the node that stays for the call: consumers take it
+  // from its source.
   struct Redirect {
     OutputTensor to;
     int from_id;
   };
   FlatHashMap<OutputTensor, Redirect> redirects_;
-  // By node id, of the first nodes.
+  // By node id. Has entries only for the nodes visited so far.
   std::vector<Flow> flow_;
   std::vector<Frame> frames_;
-  // By function, of those that were queried.
+  // By function, for functions that FunctionHasEffects was called with or
+  // visited.
   FlatHashMap<std::string, bool> has_effects_;
   int num_expanded_ = 0;  // in this import
   int64_t constant_bytes_ = 0;
-  int64_t num_bytes_ = 0;  // of all else
+  int64_t num_bytes_ = 0;  // of everything but constants
 };
 
 }  // namespace weft

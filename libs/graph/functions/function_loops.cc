@@ -39,8 +39,9 @@ FunctionLoops::FunctionLoops(const FunctionDef& function) {
   for (const FunctionNode& node : function.nodes) Add(node);
 }
 
-// Arguments are outside loops, and so is the input that closes a loop when its
-// Merge is visited.
+// Returns the frame of the node's inputs. Arguments are outside of loops. The
+// input that closes a loop was not visited yet when its Merge is, so it is also
+// taken to be outside.
 int FunctionLoops::FrameOfInputs(const FunctionNode& node) const {
   int frame = 0;
   for (const std::string& input : node.inputs) {
@@ -52,7 +53,7 @@ int FunctionLoops::FrameOfInputs(const FunctionNode& node) const {
   return frame;
 }
 
-// Returns whether its second input comes from a LoopCond.
+// Returns whether the Switch belongs to a loop: its second input is a LoopCond.
 bool FunctionLoops::IsOfLoop(const FunctionNode& switch_node) const {
   return switch_node.inputs.size() > 1 &&
          loop_conds_.contains(NodeOfInput(switch_node.inputs[1]));

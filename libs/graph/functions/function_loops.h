@@ -1,6 +1,7 @@
-// FunctionLoops finds the nodes of a function that run in the function's own
-// loops. Nodes outside of them wait for the call when the function is called:
-// inside, everything is triggered by the Enters. Internal to this module.
+// FunctionLoops finds the nodes of a function that run inside the function's
+// own loops. When the function is called, only its nodes outside of loops have
+// to wait for the call. The nodes inside run after the loops' Enters. Internal
+// to this module.
 //
 // Immutable.
 #ifndef WEFT_LIBS_GRAPH_FUNCTIONS_FUNCTION_LOOPS_H_
@@ -22,35 +23,37 @@ class FunctionLoops {
   struct Frame {
     absl::string_view name;
     int parent = -1;
-    int depth = 0;      // of the part outside
-    int outermost = 0;  // the outermost loop around it
-    // Names of nodes.
+    int depth = 0;      // 0: the frame outside of loops
+    int outermost = 0;  // index of the outermost loop
+    // The names of the loop's Exit and NextIteration nodes.
     std::vector<std::string> exits;
     std::vector<std::string> next_iterations;
   };
 
-  // `function` must outlive it.
+  // `function` must outlive this object.
   explicit FunctionLoops(const FunctionDef& function);
 
-  // 0 is outside loops; a loop comes after the one that contains it.
+  // Returns the frames. Index 0 is the part outside of loops. A loop comes
+  // after the loop that contains it.
   const std::vector<Frame>& frames() const { return frames_; }
-  // The frame that it runs in; 0 for nodes outside of the function.
+  // Returns the index of the frame in which the node runs; 0 for names that are
+  // not nodes of the function.
   int FrameOf(absl::string_view node) const;
   bool IsInside(absl::string_view node) const { return FrameOf(node) > 0; }
-  // Whether there is a Switch outside of loops, so that its consumers may be
+  // Returns whether there is a Switch outside of loops. Its consumers may be
   // dead.
   bool has_branches() const { return has_branches_; }
-  // The same for a Switch inside a loop that does not belong to the loop
-  // itself.
+  // Returns whether there is a Switch inside a loop for a branch, and not for
+  // the loop's own condition.
   bool has_branches_in_loops() const { return has_branches_in_loops_; }
-  // Whether it is a constant without control inputs, which exists in all
-  // frames, and a node inside a loop consumes it.
+  // Returns whether the node is a constant without control inputs that a node
+  // inside a loop consumes. Such a constant exists in all frames.
   bool IsConstantOfLoop(absl::string_view node) const {
     return constants_of_loops_.contains(node);
   }
-  // An Enter of an outermost loop.
+  // Returns whether the node is an Enter of an outermost loop.
   bool IsOuterEnter(absl::string_view node) const;
-  // The Exits of the outermost loop around `node`.
+  // Returns the names of the Exits of the outermost loop around `node`.
   const std::vector<std::string>& ExitsAround(absl::string_view node) const;
 
  private:
@@ -66,7 +69,7 @@ class FunctionLoops {
 
   std::vector<Frame> frames_ = {Frame()};
   FlatHashMap<std::pair<int, absl::string_view>, int> children_;
-  FlatHashMap<absl::string_view, Place> places_;  // empty: no loops
+  FlatHashMap<absl::string_view, Place> places_;  // empty without loops
   FlatHashSet<absl::string_view> loop_conds_;
   FlatHashSet<absl::string_view> free_constants_;
   FlatHashSet<absl::string_view> constants_of_loops_;

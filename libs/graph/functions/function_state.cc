@@ -18,7 +18,7 @@ namespace {
 bool IsMergeNode(absl::string_view op) {
   return op == "Merge" || op == "RefMerge";
 }
-// Returns whether the op ends an iteration, or the loop.
+// Returns whether the op ends an iteration or the loop.
 bool IsEndOp(absl::string_view op) {
   return op == "NextIteration" || op == "RefNextIteration" || op == "Exit" ||
          op == "RefExit";
@@ -34,8 +34,9 @@ Indices IndicesOf(const std::vector<FunctionNode>& nodes) {
   return indices;
 }
 
-// Sorts producers first again, otherwise in the old order. The input that
-// closes a loop goes to a Merge from a later node; only such inputs may remain.
+// Sorts the nodes again so that producers come first, and otherwise keeps their
+// order. A Merge of a loop may come before the node that closes the loop. Any
+// other input from a later node is an error.
 absl::Status SortNodes(bool has_loops, std::vector<FunctionNode>& nodes) {
   const Indices indices = IndicesOf(nodes);
   ProducersFirst order(nodes.size());
@@ -62,10 +63,12 @@ absl::Status SortNodes(bool has_loops, std::vector<FunctionNode>& nodes) {
       "node '", nodes[waits - order.waiting().begin()].name,
       "' would wait for itself: ",
       has_loops
-          ? "the next iteration of a loop waits for all nodes with state of "
-            "this one, and one of them takes an output of a NextIteration or "
+          ? "the next iteration of a loop waits for all stateful nodes of "
+            "the current one, and one of these takes an output of a "
+            "NextIteration or "
             "Exit of the loop"
-          : "the function has two nodes of a name, or a circle of nodes"));
+          : "two nodes of the function have the same name, or nodes form a "
+            "cycle"));
 }
 
 class StateHolder {
@@ -85,8 +88,9 @@ class StateHolder {
     if (state.empty()) return std::nullopt;
     waits_.resize(loops_.frames().size());
     has_awaited_exits_.resize(loops_.frames().size());
-    // Waiting through a branch that is not taken has no effect: then all state
-    // is held.
+    // A node in a branch that is not taken does not run and cannot wait for
+    // others. So with branches inside loops, the ControlTriggers wait for all
+    // stateful nodes, including those for which an Exit waits anyway.
     if (!loops_.has_branches_in_loops()) FindWhatLeadsOut();
     for (const std::string& name : state) HoldInLoop(name);
     RETURN_IF_ERROR(WaitForInnerLoops());
@@ -104,7 +108,8 @@ class StateHolder {
     return names;
   }
 
-  // Walks back from the Exits of the outermost loops, around all loops.
+  // Finds the nodes for which an Exit of an outermost loop waits, by walking
+  // back along inputs through all loops.
   void FindWhatLeadsOut() {
     std::vector<absl::string_view> left;
     for (const FunctionLoops::Frame& frame : loops_.frames()) {
@@ -123,8 +128,9 @@ class StateHolder {
     }
   }
 
-  // Nodes of a loop cannot wait for a node that ends its iterations: the
-  // enclosing loop does.
+  // Makes the loop of a stateful node wait for that node. A loop cannot wait
+  // for a node that ends its iterations. In this case the enclosing loop waits
+  // for the Exits of the loop.
   void HoldInLoop(const std::string& name) {
     const int frame = loops_.FrameOf(name);
     if (frame == 0 || leads_out_.contains(name)) return;
@@ -136,7 +142,8 @@ class StateHolder {
     }
   }
 
-  // By the loop around `frame`, if there is one.
+  // Makes the loop around `frame`, if there is one, wait for the Exits of
+  // `frame`.
   void AwaitExits(int frame) {
     const FunctionLoops::Frame& inner = loops_.frames()[frame];
     if (inner.parent == 0 || has_awaited_exits_[frame]) return;
@@ -164,8 +171,8 @@ class StateHolder {
     return absl::OkStatus();
   }
 
-  // Waits for all state of the function, so that it does not matter if a branch
-  // is not taken.
+  // Makes the end of the call wait for all stateful nodes of the function, even
+  // if a branch is not taken.
   void WaitOutside(const std::vector<std::string>& state) {
     FlatHashSet<absl::string_view> seen;
     for (const std::string& name : state) {
@@ -228,8 +235,8 @@ class StateHolder {
   const FunctionLoops loops_;
   absl::FunctionRef<bool(const FunctionNode& node)> is_stateful_;
   FlatHashSet<absl::string_view> leads_out_;
-  std::vector<std::vector<std::string>> waits_;  // by frame: names of nodes
-  std::vector<bool> has_awaited_exits_;  // by frame: in the enclosing one
+  std::vector<std::vector<std::string>> waits_;  // names of nodes, by frame
+  std::vector<bool> has_awaited_exits_;          // by frame
 };
 
 }  // namespace

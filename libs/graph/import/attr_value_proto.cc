@@ -62,7 +62,8 @@ AttrValue TypesFromProto(const ListProto& list) {
   return types;
 }
 
-// The values decide; the type in the OpDef only when there are none.
+// Reads a list. Its values determine the type of the elements. Only an empty
+// list gets its type from the OpDef.
 absl::StatusOr<AttrValue> ListFromProto(const ListProto& list,
                                         absl::string_view type,
                                         bool in_function) {
@@ -88,7 +89,8 @@ absl::StatusOr<AttrValue> ListFromProto(const ListProto& list,
   return Copied<std::string>(list.s());
 }
 
-// Writes one alternative of AttrValue::Value.
+// Writer has one overload for each alternative of AttrValue::Value, and writes
+// the value to the message.
 class Writer {
  public:
   explicit Writer(tf::AttrValue* proto) : proto_(proto) {}

@@ -66,7 +66,8 @@ absl::StatusOr<AttrDef> AttrFromProto(const tf::OpDef::AttrDef& proto) {
   return attr;
 }
 
-// The object that an argument refers to must exist, with the right kind.
+// Checks that each attr to which an argument refers exists and has the right
+// type.
 absl::Status CheckArg(const ArgDef& arg, const OpDef& op) {
   const auto check = [&](const std::string& attr,
                          absl::string_view type) -> absl::Status {
@@ -117,7 +118,7 @@ class FunctionReader {
     if (proto_.ByteSizeLong() > kMaxGraphDefBytes) {
       return absl::ResourceExhaustedError(absl::StrCat(
           "function '", function_->name(),
-          "' takes more than 2 GiB. Give large constants as arguments."));
+          "' is larger than 2 GiB. Pass large constants as arguments."));
     }
     function_->serialized = Serialized(proto_);
     return FunctionPtr(std::move(function_));
@@ -141,8 +142,9 @@ class FunctionReader {
     return absl::OkStatus();
   }
 
-  // Producers first; among the ready ones in their order. Missing inputs are
-  // reported when the function is called.
+  // Returns the nodes in an order with producers first. Among nodes that are
+  // ready, the original order is kept. Missing inputs are reported when the
+  // function is called.
   absl::StatusOr<std::vector<int>> Order() const {
     const int num_nodes = proto_.node_def_size();
     ProducersFirst nodes(num_nodes);
@@ -170,7 +172,8 @@ class FunctionReader {
     const OpDef* op = registry_.Find(def.op());
     for (const auto& [name, proto] : def.attr()) {
       const AttrDef* attr = op == nullptr ? nullptr : op->FindAttr(name);
-      // As in a graph, attrs of a newer writer are ignored.
+      // An attr that the op does not have is ignored, as in a graph: a newer
+      // writer may have added it.
       if (op != nullptr && attr == nullptr && !absl::StartsWith(name, "_")) {
         continue;
       }
@@ -197,7 +200,8 @@ class FunctionReader {
     return absl::OkStatus();
   }
 
-  // The names in the signature are for people; all nodes in the map run.
+  // Reads the control results. The names in the signature are only for display;
+  // control_ret maps them to the nodes that run in each call.
   absl::Status ReadControlResults() {
     function_->has_control_results =
         proto_.signature().control_output_size() > 0 ||
@@ -219,7 +223,7 @@ class FunctionReader {
   FlatHashMap<absl::string_view, int> index_of_;
 };
 
-// Converts a graph to the message of a function.
+// FunctionWriter converts a graph to a FunctionDef message.
 class FunctionWriter {
  public:
   FunctionWriter(const Graph& body, const FunctionEnds& ends)
@@ -251,7 +255,8 @@ class FunctionWriter {
   }
 
  private:
-  // Arguments and nodes share a namespace.
+  // Returns a name for argument `i` that no node has, because arguments and
+  // nodes share a namespace.
   std::string ArgName(size_t i) const {
     std::string name = absl::StrCat("arg_", i);
     const Node* taken = body_.FindNode(name);
@@ -273,8 +278,9 @@ class FunctionWriter {
     const auto arg = names_.find(tensor);
     if (arg != names_.end()) return arg->second;
     if (is_arg_.contains(tensor.node)) {
-      return Refuse(absl::StrCat("'", TensorName(tensor),
-                                 "' is not an argument, but of the same node"));
+      return Refuse(absl::StrCat(
+          "'", TensorName(tensor),
+          "' is not an argument, but another output of its node is"));
     }
     if (IsOfUnknown(tensor)) return NameOfUnknown(tensor);
     const OpDef& op = tensor.node->op();
@@ -288,9 +294,11 @@ class FunctionWriter {
         absl::StrCat("'", TensorName(tensor), "' is not an output"));
   }
 
-  // Without an op the outputs have no names, so their indices are used.
+  // Returns the name of an unknown node's output. Without a registered op the
+  // outputs have no names, so the index is used.
   absl::StatusOr<std::string> NameOfUnknown(const OutputTensor& tensor) const {
-    // A body takes the outputs of a known op from the op.
+    // If the op is known, the body names the outputs as the op does, so an
+    // unknown node with this op is an error.
     if (body_.FindOp(tensor.node->type()) != nullptr) {
       return RefuseUnknown(body_, {&tensor.node, 1});
     }
@@ -323,7 +331,8 @@ class FunctionWriter {
     return absl::OkStatus();
   }
 
-  // Removes classes that name a node which the function does not have.
+  // Returns the value of attr _class without the classes that name a node
+  // outside of the function.
   AttrValue InsideClasses(const AttrValue& value) const {
     const auto* classes = value.Get<std::vector<std::string>>();
     if (classes == nullptr) return value;

@@ -1,4 +1,4 @@
-// FunctionDef to and from TensorFlow's message of the same name.
+// Conversion of FunctionDef to and from TensorFlow's message of the same name.
 //
 // Functions without state.
 #ifndef WEFT_LIBS_GRAPH_IMPORT_FUNCTION_PROTO_H_
@@ -21,10 +21,11 @@ class FunctionDefLibrary;
 class OpDef;
 }  // namespace tf
 
-// INVALID_ARGUMENT, with the function's name, for an invalid function. Ops and
-// attrs that `registry` does not know are detected when it is called: libraries
-// contain many functions that are never called. `is_built_here` exempts the
-// function from the rules of the graph's version (version_rules.h).
+// Converts a message to a FunctionDef. INVALID_ARGUMENT, with the function's
+// name, if the function is invalid. Ops and attrs that `registry` does not know
+// are detected only when the function is called, because libraries contain many
+// functions that are never called. `is_built_here` exempts the function from
+// the rules of the graph's version (version_rules.h).
 absl::StatusOr<FunctionPtr> FunctionFromProto(const tf::FunctionDef& proto,
                                               const OpRegistry& registry,
                                               bool is_built_here = false);
@@ -36,22 +37,24 @@ struct FunctionEnds {
 };
 
 // Converts all of `body`, a graph made for this purpose, to a function `name`,
-// for Graph::AddFunctions. Args are outputs of nodes that represent them
-// (Placeholder, _Arg) and that are not part of the function; its arguments are
-// named arg_0, ..., its results result_0, ... Functions called by the body are
-// not added.
+// for Graph::AddFunctions. Its arguments are the outputs of nodes such as
+// Placeholder and _Arg, which do not become nodes of the function. The
+// arguments are named arg_0, ... and the results result_0, ... The result does
+// not contain functions that the body calls.
 absl::StatusOr<FunctionPtr> FunctionFromGraph(const std::string& name,
                                               const Graph& body,
                                               const FunctionEnds& ends);
 
-// Exports the library to a graph's message, from number `first` on.
+// Appends the functions of the library from number `first` on, and the
+// gradients, to `proto`.
 void ExportFunctions(const FunctionLibrary& library, int first,
                      tf::FunctionDefLibrary* proto);
 
-// Adds the functions of the message to the graph; all or none.
+// Adds all functions of the message to the graph or, on error, none.
 absl::Status ImportFunctions(const tf::FunctionDefLibrary& proto, Graph& graph);
 
-// The shape function of the result infers nothing.
+// Converts the message to an OpDef. The shape function of the result infers
+// nothing.
 absl::StatusOr<OpDef> OpDefFromProto(const tf::OpDef& proto);
 
 }  // namespace weft

@@ -23,12 +23,12 @@
 namespace weft {
 namespace {
 
-// Parsed messages are in an arena: a protobuf map on the heap that has no
-// memory to grow is broken, and so is its destructor.
+// Parsed messages are in an arena. On the heap, a protobuf map that gets no
+// memory to grow is left broken, and so is its destructor.
 using ::google::protobuf::Arena;
 
 constexpr size_t kMaxBytes = kMaxGraphDefBytes;
-// The number of largest parts that an error names.
+// The number of largest nodes or functions that an error names.
 constexpr size_t kNamed = 3;
 
 tf::NodeDef NodeToProto(const Node& node, bool assigned_devices) {
@@ -51,14 +51,15 @@ tf::NodeDef NodeToProto(const Node& node, bool assigned_devices) {
   return def;
 }
 
-// Writes the functions and the version.
+// Writes the functions and the version to the GraphDef.
 void ExportLibrary(const Graph& graph, int first_function, tf::GraphDef* def) {
   const FunctionLibrary& functions = graph.functions();
   if (functions.size() > first_function || !functions.gradients().empty()) {
     ExportFunctions(functions, first_function, def->mutable_library());
   }
-  // A graph may have got older ops after its import: from functions that were
-  // built here, or from its own program.
+  // A graph may have nodes of ops that are older than its version, from
+  // functions that were built here or from its own program. VersionOfBuilt then
+  // lowers the version.
   const int newest =
       graph.producer() == 0 ? kGraphDefVersion : graph.producer();
   def->mutable_versions()->set_producer(VersionOfBuilt(graph, newest));
@@ -68,14 +69,14 @@ bool IsWithin(size_t bytes, const ExportOptions& options) {
   return bytes <= static_cast<uint64_t>(options.max_bytes);
 }
 
-// A node or function, and its size in the GraphDef.
+// Part is a node or function, and its size in bytes in the GraphDef.
 struct Part {
   std::string name;
   std::string type;
   size_t bytes = 0;
 };
 
-// The largest come first.
+// Returns the nodes and functions of the graph, the largest first.
 std::vector<Part> PartsOf(const Graph& graph, const ExportOptions& options) {
   std::vector<Part> parts;
   for (int id = options.first_id; id < graph.num_nodes(); ++id) {
@@ -111,7 +112,8 @@ absl::Status TooLarge(const Graph& graph, const ExportOptions& options) {
                    ". Feed large constants, or read them from files."));
 }
 
-// Stops at the first node beyond the limit, so that no more memory is used.
+// Adds the nodes to `def`. Stops at the first node beyond the size limit, so
+// that no more memory is used.
 absl::Status AddNodes(const Graph& graph, const ExportOptions& options,
                       tf::GraphDef& def) {
   size_t bytes = 0;
@@ -133,12 +135,13 @@ absl::StatusOr<std::string> WriteGraphDef(const Graph& graph,
   ExportLibrary(graph, options.first_function, &def);
   const size_t size = def.ByteSizeLong();
   if (!IsWithin(size, options)) return TooLarge(graph, options);
-  // Allocated at once: a string that grows takes twice the memory, or more.
+  // The string is allocated with its final size, because a string that grows
+  // takes at least twice the memory.
   std::string bytes(size, '\0');
   google::protobuf::io::ArrayOutputStream stream(bytes.data(),
                                                  static_cast<int>(size));
   google::protobuf::io::CodedOutputStream out(&stream);
-  out.SetSerializationDeterministic(true);  // attrs in order of their names
+  out.SetSerializationDeterministic(true);  // attrs sorted by name
   def.SerializeWithCachedSizes(&out);
   out.Trim();
   return bytes;
@@ -172,7 +175,8 @@ absl::Status ImportGraphDef(absl::string_view serialized, Graph& graph,
     tf::GraphDef& def = *Arena::CreateMessage<tf::GraphDef>(&arena);
     if (!def.ParseFromArray(serialized.data(),
                             static_cast<int>(serialized.size()))) {
-      return absl::InvalidArgumentError("The bytes are not a GraphDef");
+      return absl::InvalidArgumentError(
+          "The bytes are not a serialized GraphDef");
     }
     return ImportGraphProto(def, graph, options);
   });

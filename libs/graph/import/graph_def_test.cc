@@ -23,7 +23,7 @@ namespace {
 
 constexpr auto kNotFound = absl::StatusCode::kNotFound;
 
-// The ops of this test, reduced to the parts that a graph needs.
+// Returns the ops of this test, reduced to the parts that a graph needs.
 std::shared_ptr<const OpRegistry> TestOps() {
   auto registry = std::make_shared<OpRegistry>();
   const auto add = [&](absl::string_view name, std::vector<const char*> inputs,
@@ -84,7 +84,7 @@ class GraphDefTest : public ::testing::Test {
   absl::Status Import(absl::string_view text, std::string prefix = "") {
     return ImportGraphDefText(text, graph_, {std::move(prefix)});
   }
-  // Expects that the text is refused, and that the graph is unchanged.
+  // Expects that the import of the text fails, and that the graph is unchanged.
   template <typename Matcher>
   void ExpectRefused(absl::string_view text, Matcher matcher) {
     const std::string before = ExportGraphDef(graph_).value();
@@ -211,7 +211,7 @@ TEST_F(GraphDefTest, CallsOfMissingFunctionsMustFitTheirOp) {
       StatusIs(kInvalid, "Tout"));
 }
 
-TEST_F(GraphDefTest, MissingOpsAndFunctionsAreListedInTwoKilobytes) {
+TEST_F(GraphDefTest, ListOfMissingOpsIsAtMostTwoKilobytes) {
   ASSERT_OK(Import("node { name: 'o' op: 'Foo' }" + Call("a", "G")));
   EXPECT_THAT(CheckNoneUnknown(graph_),
               StatusIs(kNotFound,
@@ -229,7 +229,7 @@ TEST_F(GraphDefTest, MissingOpsAndFunctionsAreListedInTwoKilobytes) {
   EXPECT_LE(many.message().size(), size_t{2} << 10);
 }
 
-TEST_F(GraphDefTest, FunctionsThatComeAfterTheirCallAreTooLate) {
+TEST_F(GraphDefTest, FunctionImportedAfterItsCallIsNotUsed) {
   ASSERT_OK(Import(Call("a", "G")));
   ASSERT_OK(Import("library { function { signature { name: 'G' } } }"));
   EXPECT_THAT(CheckNoneUnknown(graph_),
@@ -262,7 +262,8 @@ TEST_F(GraphDefTest, ExtendsAGraph) {
   EXPECT_EQ(graph_.FindNode("y")->input(0).node, graph_.FindNode("x"));
   EXPECT_EQ(graph_.producer(), 100);
   ExpectRefused(Identity("y", "x"), StatusIs(kInvalid, "'y' is not unique"));
-  // Only the added nodes, which name earlier ones.
+  // The GraphDef contains only the added nodes. Their inputs name nodes that
+  // the graph already has.
   Graph part(ops_);
   ASSERT_OK(ImportGraphDefText(Placeholder("x"), part));
   ASSERT_OK(
@@ -300,7 +301,8 @@ TEST_F(GraphDefTest, InputsAreMapped) {
     EXPECT_EQ(graph_.FindNode(name)->input(0), outer) << name;
   }
   EXPECT_NE(graph_.FindNode("in/x"), nullptr);
-  // An invalid tensor name is an error; an unused one is not.
+  // An input_map entry with an invalid tensor name is an error. A valid entry
+  // that no input uses is not an error.
   options.prefix = "again";
   options.input_map = {{"y", outer}};
   EXPECT_OK(ImportGraphDefText(Identity("y", "outer"), graph_, options));
@@ -377,7 +379,7 @@ TEST_F(GraphDefTest, UnknownOpsSurviveARoundTrip) {
   EXPECT_EQ(ExportGraphDefText(again).find("_weft"), std::string::npos);
 }
 
-TEST_F(GraphDefTest, UnknownOpsAreListedAtOnce) {
+TEST_F(GraphDefTest, AllUnknownOpsAreListedInOneError) {
   ASSERT_OK(Import(absl::StrCat("node { name: 'a' op: 'Foo' }",
                                 "node { name: 'b' op: 'Foo' input: '^a' }",
                                 "node { name: 'c' op: 'Bar' }")));
@@ -434,7 +436,7 @@ TEST_F(GraphDefTest, LaterImportsExtendUnknownOpOutputs) {
   ExpectRefused(Identity("z", "a:4096"), StatusIs(kInvalid, "has 3 outputs"));
 }
 
-TEST_F(GraphDefTest, FailedImportsLeaveNoTypesOfUnknownOps) {
+TEST_F(GraphDefTest, FailedImportLeavesNoGuessedOutputTypes) {
   ASSERT_OK(
       Import("node { name: 'a' op: 'Foo' } node { name: 'b' op: 'Bar' "
              "input: 'a' input: 'a:1' }" +
@@ -445,7 +447,7 @@ TEST_F(GraphDefTest, FailedImportsLeaveNoTypesOfUnknownOps) {
   EXPECT_EQ(graph_.FindNode("a")->output_type(1), DT_FLOAT);
 }
 
-TEST_F(GraphDefTest, ReferencesNeedExistingOutputs) {
+TEST_F(GraphDefTest, ReferenceInputNeedsAnExistingOutput) {
   ASSERT_OK(Import(Placeholder("x")));
   ExpectRefused(
       "node { name: 'a' op: 'Assign' input: 'x:7' input: 'x' attr { key: 'T' "
@@ -453,7 +455,7 @@ TEST_F(GraphDefTest, ReferencesNeedExistingOutputs) {
       StatusIs(kInvalid, "has 1 outputs"));
 }
 
-TEST_F(GraphDefTest, MissingReferencesNameTheExpectedType) {
+TEST_F(GraphDefTest, ValueForReferenceInputNamesExpectedType) {
   ASSERT_OK(Import(Placeholder("x") +
                    "node { name: 'a' op: 'Assign' input: 'x' input: 'x' attr { "
                    "key: 'T' value { type: DT_INT32 } } }"));
@@ -472,7 +474,7 @@ TEST_F(GraphDefTest, ImportsDuringAnotherChangeAreRefused) {
                                "Another thread"));
 }
 
-TEST_F(GraphDefTest, AGraphDefCannotMarkNodesAsUnknown) {
+TEST_F(GraphDefTest, GraphDefCannotMarkNodesAsUnknown) {
   const std::string mark =
       " attr { key: '_weft_unknown_outputs' value { i: 3 } } }";
   ASSERT_OK(Import("node { name: 'a' op: 'NoOp'" + mark +
@@ -481,7 +483,7 @@ TEST_F(GraphDefTest, AGraphDefCannotMarkNodesAsUnknown) {
   EXPECT_EQ(graph_.FindNode("b")->num_outputs(), 0);
 }
 
-// Attrs of a newer writer are treated as in TensorFlow 2.
+// As in TensorFlow 2, attrs that only a newer writer knows are ignored.
 TEST_F(GraphDefTest, UnknownAttrsAreIgnoredWithAWarning) {
   const std::string mode = "op: 'NoOp' attr { key: 'mode' value { i: 3 } } ";
   const std::string text = absl::StrCat(
@@ -503,7 +505,7 @@ TEST_F(GraphDefTest, UnknownAttrsAreIgnoredWithAWarning) {
   EXPECT_EQ(line.find("other"), std::string::npos);
 }
 
-// An older writer does not know them.
+// The GraphDef of an older writer lacks attrs that were added to an op later.
 TEST_F(GraphDefTest, MissingAttrsGetTheirDefaults) {
   const char text[] =
       "node { name: 'e' op: 'Enter' input: 'x' attr { key: 'T' value { type: "
@@ -518,7 +520,7 @@ TEST_F(GraphDefTest, MissingAttrsGetTheirDefaults) {
     EXPECT_FALSE(*enter->attr<bool>("is_constant"));
     ASSERT_NE(enter->attr<int64_t>("parallel_iterations"), nullptr);
     EXPECT_EQ(*enter->attr<int64_t>("parallel_iterations"), 10);
-    // Present, but without a value.
+    // The attr is present, but without a value.
     const auto* shape = graph.FindNode("x")->attr<PartialShape>("shape");
     ASSERT_NE(shape, nullptr);
     EXPECT_FALSE(shape->has_rank());
@@ -578,7 +580,7 @@ TEST_F(GraphDefTest, MalformedGraphsAreRefused) {
   } cases[] = {
       {Placeholder("a") + Placeholder("a"), "'a' is not unique"},
       {Placeholder("there"), "'there' is not unique"},
-      {"node { name: 'a' }", "Node 'a': it has no op"},
+      {"node { name: 'a' }", "Node 'a': the node has no op"},
       {Identity("b", "a"), "Node 'b': Unknown input node 'a'"},
       {Identity("b", "^a"), "Unknown input node '^a'"},
       {Identity("b", "there:1"), "there:1"},
@@ -612,7 +614,8 @@ TEST_F(GraphDefTest, MalformedGraphsAreRefused) {
   }
 }
 
-// A few hundred bytes must not cause a huge allocation.
+// A GraphDef of a few hundred bytes must not cause a huge allocation by
+// repeating one value.
 TEST_F(GraphDefTest, RepeatedValueConstantsShareOneLimit) {
   std::string text;
   for (const char* name : {"a", "b", "c"}) {
@@ -628,7 +631,8 @@ TEST_F(GraphDefTest, RepeatedValueConstantsShareOneLimit) {
   EXPECT_EQ(graph.num_nodes(), 0);
 }
 
-// Each message contains all copies of a repeated string.
+// A repeated string needs a copy in each message of the import, so strings have
+// a smaller limit than numbers.
 TEST_F(GraphDefTest, RepeatedStringsHaveASmallerLimit) {
   const auto repeat = [](int texts) {
     return absl::StrCat(
@@ -644,9 +648,10 @@ TEST_F(GraphDefTest, RepeatedStringsHaveASmallerLimit) {
   EXPECT_OK(ImportGraphDefText(repeat(1 << 12), graph));
 }
 
-// A message can be longer than its tensor's number of elements.
-TEST_F(GraphDefTest, LongRepeatedStringsCount) {
-  constexpr int kTexts = 17000;  // eight times that, squared, is over the limit
+// The limit also counts the length of the repeated string, because a message
+// can be longer than its tensor's number of elements.
+TEST_F(GraphDefTest, LongRepeatedStringsCountTowardTheLimit) {
+  constexpr int kTexts = 17000;  // 8 * 17000 * 17000 bytes exceed the limit
   const std::string repeated = absl::StrCat(
       "attr { key: 'dtype' value { type: DT_STRING } } attr { key: 'value' "
       "value { tensor { dtype: DT_STRING tensor_shape { dim { size: ",
@@ -662,7 +667,7 @@ TEST_F(GraphDefTest, LongRepeatedStringsCount) {
   EXPECT_EQ(graph_.num_nodes(), 0);
 }
 
-// A string in a repeated variant is in each of its copies.
+// A string inside a repeated variant is copied with each copy of the variant.
 TEST_F(GraphDefTest, RepeatedVariantsCountTheirContents) {
   EXPECT_THAT(
       Import("node { name: 'v' op: 'Const' attr { key: 'dtype' value { type: "
@@ -674,8 +679,9 @@ TEST_F(GraphDefTest, RepeatedVariantsCountTheirContents) {
   EXPECT_EQ(graph_.num_nodes(), 0);
 }
 
-// Explicit values of a tensor do not repeat, however many there are.
-TEST_F(GraphDefTest, ExplicitStringsDoNotCount) {
+// Values that a tensor lists explicitly do not count toward the limit of
+// repeated values.
+TEST_F(GraphDefTest, ExplicitStringsDoNotCountTowardTheLimit) {
   constexpr int kTexts = 1000;
   std::string texts;
   for (int i = 1; i < kTexts; ++i) absl::StrAppend(&texts, "string_val: '' ");
@@ -687,7 +693,7 @@ TEST_F(GraphDefTest, ExplicitStringsDoNotCount) {
                    kTexts, " } } ", texts, "} } } }")));
 }
 
-TEST_F(GraphDefTest, TextWithoutMemoryIsAnError) {
+TEST_F(GraphDefTest, OutOfMemoryWhileParsingTextIsAnError) {
   const std::string text = Placeholder("x");
   absl::Status status;
   {
@@ -700,8 +706,8 @@ TEST_F(GraphDefTest, TextWithoutMemoryIsAnError) {
   EXPECT_OK(Import(text));
 }
 
-// Each allocation fails once, including those of maps of attrs.
-TEST_F(GraphDefTest, BytesWithoutMemoryLeaveTheGraph) {
+// Each allocation fails once, including allocations of the maps of attrs.
+TEST_F(GraphDefTest, OutOfMemoryInImportLeavesTheGraph) {
   constexpr char kName[] = "a_name_that_is_not_short";
   ASSERT_OK(Import(Placeholder(kName) + Identity("y", kName)));
   const std::string bytes = ExportGraphDef(graph_).value();
@@ -719,7 +725,8 @@ TEST_F(GraphDefTest, BytesWithoutMemoryLeaveTheGraph) {
 
 TEST_F(GraphDefTest, RefusedNodeDoesNotChangeTheGraph) {
   ASSERT_OK(Import(Placeholder("x")));
-  // The last node fails only when it is added.
+  // The last node passes the checks before the import and fails only when it is
+  // added.
   ExpectRefused(Placeholder("y") + Identity("z", "y") +
                     "node { name: 'w' op: 'LoopCond' input: 'z' }",
                 StatusIs(kInvalid, "w"));

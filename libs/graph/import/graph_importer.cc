@@ -30,8 +30,8 @@ namespace weft {
 namespace {
 
 constexpr absl::string_view kColocation = "loc:@";
-// The limit of outputs of the nodes of one import, which take some 64 bytes
-// each.
+// The maximum number of outputs of all nodes of one import. Each output takes
+// about 64 bytes.
 constexpr int64_t kMaxOutputs = 1 << 24;
 constexpr size_t kMaxListing = 2000;  // bytes of an error text
 
@@ -45,12 +45,14 @@ absl::Status Refuse(const tf::NodeDef& node, absl::string_view why) {
       absl::StrCat("Node '", node.name(), "': ", why));
 }
 
-// A repeated string, or other object, is a value of its own in each message:
-// client and master hold it several times while they pass it on.
+// An estimate of how many copies of a repeated object, such as a string, exist
+// at once. Each message that contains the tensor has its own copies, and client
+// and master hold several messages while they pass the graph on.
 constexpr double kCopiesOfObjects = 8;
 
-// Returns the bytes that a tensor takes beyond those it contains, if its last
-// value repeats. A variant repeats with the repeated values in it.
+// Returns how many bytes a tensor takes in addition to its message if the last
+// value of the tensor is repeated. The repeated values inside a variant repeat
+// with the variant.
 double RepeatedBytes(const tf::TensorProto& tensor) {
   const double repeats = NumRepeats(tensor);
   const bool has_objects =
@@ -103,7 +105,8 @@ double RepeatedBytes(const tf::FunctionDef& function) {
   return bytes;
 }
 
-// "'Foo' (node 'a'), 'Bar' (node 'b' and 2 more)"
+// Formats names and their nodes as "'Foo' (node 'a'), 'Bar' (node 'b' and 2
+// more)".
 std::string Listing(const std::map<std::string, std::vector<std::string>>& by) {
   return absl::StrJoin(by, ", ", [](std::string* out, const auto& entry) {
     absl::StrAppend(out, entry.first, " (node '", entry.second[0], "'");
@@ -114,8 +117,8 @@ std::string Listing(const std::map<std::string, std::vector<std::string>>& by) {
   });
 }
 
-// Returns the number of outputs of unknown nodes that the graph gets with a
-// node that has the inputs.
+// Returns how many outputs the graph's unknown nodes get when a node with these
+// inputs is added.
 int64_t NumNewOutputs(absl::Span<const OutputTensor> inputs) {
   int64_t count = 0;
   for (const OutputTensor& input : inputs) {
@@ -126,7 +129,8 @@ int64_t NumNewOutputs(absl::Span<const OutputTensor> inputs) {
   return count;
 }
 
-// A few bytes ("num" of an Unpack) may request a million outputs each.
+// Returns an error above the limit of outputs. It is needed because a few bytes
+// ("num" of an Unpack) may request a million outputs.
 absl::Status CheckNumOutputs(int64_t count, absl::string_view node) {
   if (count <= kMaxOutputs) return absl::OkStatus();
   return absl::ResourceExhaustedError(
@@ -164,7 +168,8 @@ GraphImporter::GraphImporter(const tf::GraphDef& def,
     : def_(def), options_(options), graph_(graph) {}
 
 absl::Status GraphImporter::Run() {
-  // Covers the whole import: undoing it must not remove nodes of other threads.
+  // The lock covers the whole import, so that undoing a failed import cannot
+  // remove nodes that other threads added.
   const GraphWriter::Turn turn(graph_.writer());
   if (!turn) return graph_.writer().error();
   RETURN_IF_ERROR(CheckVersions());
@@ -174,7 +179,7 @@ absl::Status GraphImporter::Run() {
       graph_.shared_functions();
   const int num_nodes = graph_.num_nodes();
   const int producer = graph_.producer();
-  SetProducer();  // by which the bodies of functions are added
+  SetProducer();  // needed to add the bodies of functions
   const absl::Status status = CatchExceptions([&] { return AddToGraph(); });
   if (!status.ok()) {
     graph_.TruncateTo(num_nodes);
@@ -182,7 +187,8 @@ absl::Status GraphImporter::Run() {
     graph_.set_producer(producer);
     return status;
   }
-  // The nodes are in the graph even if there is no memory for a warning.
+  // The import has succeeded even if there is no memory for a warning, so the
+  // exception is caught.
   CatchExceptions([&] {
     WarnOfIgnoredAttrs();
     return absl::OkStatus();
@@ -191,9 +197,9 @@ absl::Status GraphImporter::Run() {
 }
 
 void GraphImporter::SetProducer() {
-  // A graph of several origins is as old as its oldest part. Writers from
-  // before versions count as the first version, since 0 means a graph built
-  // here.
+  // A graph imported from several GraphDefs has the version of the oldest. A
+  // GraphDef without a version counts as version 1, because 0 means a graph
+  // that was built in this program.
   const int producer = std::max(def_.versions().producer(), 1);
   const bool is_first = graph_.num_nodes() == 0 || graph_.producer() == 0;
   graph_.set_producer(is_first ? producer
@@ -273,8 +279,8 @@ absl::Status GraphImporter::IndexNames() {
   return absl::OkStatus();
 }
 
-// Each tensor may use as much (tensor_proto.h), and so may all of them
-// together, but no multiple of it.
+// Checks the memory for repeated values of constants. All tensors together get
+// the same limit as each tensor (tensor_proto.h).
 absl::Status GraphImporter::CheckConstants() const {
   double bytes = 0;
   const auto check = [&bytes](absl::string_view what, absl::string_view name) {
@@ -310,7 +316,8 @@ absl::Status GraphImporter::IndexInputMap() {
     }
     if (node.empty() || by.node == nullptr) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "input_map: '", name, "' is not a tensor's name, or maps to none"));
+          "input_map: '", name,
+          "' is not the name of a tensor, or its replacement is null"));
     }
     replacements_[{std::string(node), output}] = {by};
   }
@@ -401,8 +408,8 @@ absl::StatusOr<GraphImporter::Input> GraphImporter::Resolve(
   return Refuse(consumer, absl::StrCat("Unknown input node '", text, "'"));
 }
 
-// Producers first; among the ready ones in the order of the GraphDef, so that a
-// sorted graph keeps its order.
+// Orders the nodes with producers first. Among nodes that are ready, the order
+// of the GraphDef is kept, so a sorted graph keeps its order.
 absl::Status GraphImporter::Order() {
   const int num_nodes = def_.node_size();
   ProducersFirst nodes(num_nodes);
@@ -417,7 +424,8 @@ absl::Status GraphImporter::Order() {
   return CycleError(nodes.waiting());
 }
 
-// Follows inputs among the waiting nodes until a node repeats.
+// Returns an error that names the nodes of a cycle. Follows inputs among the
+// waiting nodes until a node repeats.
 absl::Status GraphImporter::CycleError(const std::vector<int>& waiting) const {
   const auto first = std::find_if(waiting.begin(), waiting.end(),
                                   [](int count) { return count > 0; });
@@ -464,7 +472,7 @@ absl::Status GraphImporter::AddAll() {
 
 absl::Status GraphImporter::AddOne(int index) {
   const tf::NodeDef& def = def_.node(index);
-  if (def.op().empty()) return Refuse(def, "it has no op");
+  if (def.op().empty()) return Refuse(def, "the node has no op");
   NodeSpec spec;
   spec.name = Prefixed(def.name());
   spec.op = def.op();
@@ -514,7 +522,8 @@ absl::StatusOr<AttrMap> GraphImporter::Attrs(const tf::NodeDef& def) const {
   return attrs;
 }
 
-// Nodes colocated with an imported node stay with it under its new name.
+// Adds the import's prefix to names of imported nodes in attr _class, so that
+// nodes stay colocated with these nodes.
 void GraphImporter::PrefixColocation(AttrMap* attrs) const {
   const auto it = attrs->find("_class");
   if (it == attrs->end()) return;

@@ -1,5 +1,5 @@
-// GraphImporter adds the nodes of a GraphDef message to a Graph, all or none.
-// Used by graph_def.cc; one object performs one import.
+// GraphImporter adds all nodes of a GraphDef message to a Graph or, on error,
+// none. One object performs one import. Used by graph_def.cc.
 #ifndef WEFT_LIBS_GRAPH_IMPORT_GRAPH_IMPORTER_H_
 #define WEFT_LIBS_GRAPH_IMPORT_GRAPH_IMPORTER_H_
 
@@ -22,22 +22,22 @@ class NodeDef;
 
 class GraphImporter {
  public:
-  // Neither `def` nor `graph` is owned.
+  // `def` and `graph` must outlive this object.
   GraphImporter(const tf::GraphDef& def, const ImportOptions& options,
                 Graph& graph);
 
-  // As ImportGraphDef.
+  // Imports the message; see ImportGraphDef for the errors.
   absl::Status Run();
 
  private:
-  // The source of an input: node `index` of the GraphDef, or otherwise an
+  // Input is the source of a node's input: node `index` of the GraphDef, or an
   // existing node of the graph.
   struct Input {
     int index = -1;
     const Node* existing = nullptr;
     int output = 0;
     bool is_control = false;
-    bool is_back_edge = false;  // NextIteration to Merge
+    bool is_back_edge = false;  // from NextIteration to Merge
   };
   struct BackEdge {
     int consumer;
@@ -48,10 +48,11 @@ class GraphImporter {
   absl::Status CheckVersions() const;
   void SetProducer();
   absl::Status IndexNames();
-  // Warns of attrs that their op does not have and that may matter, including
-  // those of nodes in functions.
+  // Logs a warning for attrs that their op does not have and that may matter,
+  // including attrs of nodes in functions.
   void WarnOfIgnoredAttrs() const;
-  // The part that may have to be undone.
+  // Adds functions and nodes to the graph. The caller undoes this part of the
+  // import after an error.
   absl::Status AddToGraph();
   absl::Status CheckConstants() const;
   absl::Status IndexInputMap();
@@ -59,7 +60,7 @@ class GraphImporter {
   absl::Status ResolveInputs();
   absl::StatusOr<Input> Resolve(const tf::NodeDef& consumer,
                                 absl::string_view text);
-  // Counts that another node consumes that output.
+  // Counts an output of a node of the GraphDef as used by another node.
   void CountOutput(const Input& input);
   // Marks the spec of node `index` if its op is not registered, if it needs a
   // reference and gets a value, or if it calls a missing function.
@@ -82,15 +83,16 @@ class GraphImporter {
   };
 
   FlatHashMap<absl::string_view, int> index_of_;
-  // Of the input map, by node and output.
+  // The entries of the input map, by the node and output of the GraphDef that
+  // they replace.
   std::map<std::pair<std::string, int>, Replacement> replacements_;
-  // By node of the GraphDef.
+  // The inputs of each node of the GraphDef.
   std::vector<std::vector<Input>> inputs_;
-  std::vector<int> num_used_;  // consumed outputs, by node
+  std::vector<int> num_used_;  // number of used outputs, by node
   std::vector<int> order_;     // producers first
   std::vector<const Node*> added_;
   std::vector<BackEdge> back_edges_;
-  int64_t num_outputs_ = 0;  // of the nodes added
+  int64_t num_outputs_ = 0;  // of all nodes added
 };
 
 }  // namespace weft

@@ -1,6 +1,6 @@
-// Graph to and from TensorFlow's message GraphDef, and the definitions of its
-// ops, for .cc files with protobuf messages; graph_def.h has the same for
-// bytes. Functions without state.
+// Conversion of Graph to and from TensorFlow's GraphDef message, and export of
+// its ops. Only for .cc files that include protobuf messages; graph_def.h has
+// the conversion to and from bytes. Functions without state.
 #ifndef WEFT_LIBS_GRAPH_IMPORT_GRAPH_PROTO_H_
 #define WEFT_LIBS_GRAPH_IMPORT_GRAPH_PROTO_H_
 
@@ -17,24 +17,25 @@ class OpDef;
 class OpList;
 }  // namespace tf
 
-// Whether an unknown attr has a neutral value: newer ops have attrs whose
-// default keeps the old behavior, and the default is false, zero or empty.
+// Returns whether an attr that its op does not have has a neutral value: false,
+// zero or empty. Such an attr may be ignored, because this is the default with
+// which a newer version of the op keeps the old behavior.
 bool IsNeutralAttr(const tf::AttrValue& value);
 
-// As ImportGraphDef.
+// Does the same as ImportGraphDef for a parsed message.
 absl::Status ImportGraphProto(const tf::GraphDef& def, Graph& graph,
                               const ImportOptions& options = {});
 
-// Appends nodes [first_id, num_nodes) to those in `def`; the functions from
-// number `first_function` on; and the version.
+// Appends nodes [first_id, num_nodes), the functions from index
+// `first_function` on, and the version to `def`.
 void ExportGraphProto(const Graph& graph, int first_id, bool assigned_devices,
                       tf::GraphDef* def, int first_function = 0);
 
-// Without documentation.
+// Converts the OpDef to a message without documentation.
 void OpDefToProto(const OpDef& op, tf::OpDef* proto);
 
-// Appends the ops of the graph's nodes and of its functions', sorted by name,
-// to those in `ops`.
+// Appends the ops of the graph's nodes and of the nodes in its functions to
+// `ops`. The added ops are sorted by name.
 void ExportOps(const Graph& graph, tf::OpList* ops);
 
 }  // namespace weft

@@ -15,7 +15,7 @@ namespace {
 
 using google::protobuf::util::MessageDifferencer;
 
-// The defaults of one op, by the attr's name.
+// Maps the names of an op's attrs to their defaults.
 using Defaults = FlatHashMap<absl::string_view, const tf::AttrValue*>;
 
 Defaults DefaultsOf(const tf::OpDef& op) {
@@ -28,7 +28,8 @@ Defaults DefaultsOf(const tf::OpDef& op) {
   return defaults;
 }
 
-// Attrs in `known` are kept; null: none.
+// Removes the attrs of the node that have their default in `defaults`. Attrs
+// that `known` has are kept, unless `known` is null.
 void DropFrom(tf::NodeDef& node, const OpDef* known, const Defaults& defaults) {
   std::vector<std::string> dropped;
   for (const auto& [name, value] : node.attr()) {

@@ -1,6 +1,7 @@
-// Removal of new attrs from the graphs of a newer writer: attrs that were added
-// to ops later and have their default value can be dropped. A GraphDef does not
-// contain defaults; a MetaGraphDef contains the op definitions of its writer.
+// Removal of attrs that only a newer program knows from the graphs that it
+// wrote. Attrs that were added to an op later can be removed if they have their
+// default value. A GraphDef does not contain defaults, but a MetaGraphDef
+// contains the op definitions of its writer.
 //
 // Functions without state. They correspond to TensorFlow's
 // RemoveNewDefaultAttrsFromGraphDef and its strip_default_attrs.
@@ -16,15 +17,16 @@ class GraphDef;
 class OpList;
 }  // namespace tf
 
-// Removes from the nodes of `graph` and of its functions each attr that
-// `registry` does not know for the node's op and that is the default of
-// `producer`, the ops of the writer. Other attrs stay; the import ignores those
-// that `registry` does not know.
+// Removes attrs from the nodes of `graph` and of its functions. An attr is
+// removed if `registry` does not know it for the node's op and if its value is
+// the default in `producer`, the ops of the writer. Other attrs stay. The
+// import ignores those that `registry` does not know.
 void DropNewDefaults(const tf::OpList& producer, const OpRegistry& registry,
                      tf::GraphDef& graph);
 
-// Removes from them each attr that is the default of `ops`, so that a reader
-// that does not know a newer attr does not need it.
+// Removes from the nodes of `graph` and of its functions each attr whose value
+// is the default in `ops`. A reader that does not know a newer attr then does
+// not need to.
 void StripDefaultAttrs(const tf::OpList& ops, tf::GraphDef& graph);
 
 }  // namespace weft

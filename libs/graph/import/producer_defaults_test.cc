@@ -13,8 +13,8 @@
 namespace weft {
 namespace {
 
-// The writer's definition of Conv, of which this program knows only the
-// strides.
+// The ops of the program that wrote the graph. This program's Conv has only the
+// attr "strides".
 constexpr char kProducer[] = R"pb(
   op {
     name: "Conv"
@@ -53,7 +53,8 @@ class ProducerDefaultsTest : public testing::Test {
                  .Doc("For a test.")
                  .Shape(shapes::Unknown));
   }
-  // Returns the names of the attrs that remain of a node with these.
+  // Returns the names of the attrs that remain after DropNewDefaults, for a
+  // node with this op and these attrs.
   std::string Left(const std::string& op, const std::string& attrs) {
     tf::OpList producer;
     EXPECT_OK(ParseTextProto(kProducer, producer));
@@ -86,7 +87,8 @@ TEST_F(ProducerDefaultsTest, NewAttrsWithOtherValuesStay) {
   EXPECT_EQ(Left("Conv", "attr { key: 'policy' value { i: 7 } }"), "policy ");
 }
 
-// Its default is this program's, not the writer's.
+// The attr "strides" stays although 1 is its default in the writer's
+// definition, because this program knows the attr and has another default.
 TEST_F(ProducerDefaultsTest, KnownAttrsStay) {
   EXPECT_EQ(Left("Conv", "attr { key: 'strides' value { i: 1 } }"), "strides ");
 }
@@ -101,7 +103,7 @@ TEST_F(ProducerDefaultsTest, UnknownOpsAndAttrsStay) {
             "_mark mode other ");
 }
 
-TEST_F(ProducerDefaultsTest, ProducerWithoutOpsDropsNoAttrs) {
+TEST_F(ProducerDefaultsTest, NoAttrIsDroppedWithoutOpsOfTheWriter) {
   tf::GraphDef graph;
   ASSERT_OK(ParseTextProto(
       "node { op: 'Conv' attr { key: 'policy' value { s: 'strict' } } }",
